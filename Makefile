@@ -1,0 +1,126 @@
+# echelon: build, test, demonstrate. `make help` lists the targets; this file is never edited to add a source file.
+#
+#   CUDA=0|1      leave the CUDA device out or demand it (default: built where nvcc and cuDNN 9 are found)
+#   ASAN=1 UBSAN=1 TSAN=1   sanitised builds, each in a folder of its own
+#   PREFIX=/usr/local       where `make install` puts things
+#   config.mk     read if present: a site's own settings (CXX, CUDA_HOME, CPPFLAGS, ..)
+-include config.mk
+
+BUILD ?= build
+PREFIX ?= /usr/local
+CUDA_HOME ?= $(patsubst %/bin/,%,$(dir $(realpath $(or $(shell command -v nvcc 2>/dev/null),/usr/local/cuda/bin/nvcc))))
+ifeq ($(origin CXX),default)
+CXX := $(if $(shell command -v ccache 2>/dev/null),ccache )g++
+endif
+
+SAN := $(strip $(if $(filter 1,$(ASAN)),asan) $(if $(filter 1,$(UBSAN)),ubsan) $(if $(filter 1,$(TSAN)),tsan))
+empty :=
+space := $(empty) $(empty)
+MODE := $(if $(SAN),$(subst $(space),-,$(SAN)),release)
+OUT := $(BUILD)/$(MODE)
+CUDA_FOUND := $(if $(and $(wildcard $(CUDA_HOME)/bin/nvcc),$(firstword $(wildcard $(CUDA_HOME)/include/cudnn.h /usr/include/cudnn.h))),1,0)
+CUDA ?= $(CUDA_FOUND)
+
+SANFLAGS := $(if $(filter asan,$(SAN)),-fsanitize=address) $(if $(filter ubsan,$(SAN)),-fsanitize=undefined -fno-sanitize-recover=undefined) $(if $(filter tsan,$(SAN)),-fsanitize=thread)
+WARN := -Wall -Wextra -Wshadow -Wconversion -Wnon-virtual-dtor -Woverloaded-virtual -Werror=return-type -Wno-restrict
+OPT := $(if $(SAN),-O1 -fno-omit-frame-pointer,-O3)
+CXXFLAGS += -std=c++20 -g1 $(OPT) -march=x86-64-v3 -ffp-contract=off -fPIC -fopenmp -pthread $(WARN) $(SANFLAGS)
+# pkg-config is asked once, when something is compiled, so that `make deps` works on a bare machine.
+PKG = $(eval PKG := $$(shell pkg-config --cflags ompi-c hdf5 spdlog fmt 2>/dev/null) -DSPDLOG_COMPILED_LIB -DSPDLOG_FMT_EXTERNAL)$(PKG)
+CPPFLAGS += -Isrc -MMD -MP
+LIBS = $(eval LIBS := $$(shell pkg-config --libs ompi-c hdf5 spdlog fmt 2>/dev/null) -ldnnl -lz -ldl)$(LIBS)
+LDFLAGS += -rdynamic -fopenmp -pthread $(SANFLAGS)
+
+find = $(sort $(shell find $(1) -name '*.$(2)' 2>/dev/null))
+objects = $(patsubst %,$(OUT)/obj/%.o,$(1))
+SRC := $(call find,src,cpp)
+LIB_OBJ := $(call objects,$(filter-out src/main.cpp,$(SRC)))
+SUPPORT_OBJ := $(call objects,$(call find,tests/support,cpp))
+RINGS := unit contract mpi run
+ring_objects = $(call objects,$(call find,tests/$(1),cpp)) $(if $(filter mpi,$(1)),,$(call objects,tests/main.cpp))
+ECHELON := $(OUT)/bin/echelon
+CUDA_LIB := $(OUT)/bin/libechelon_cuda.so
+PRODUCTS := $(ECHELON) $(if $(filter 1,$(CUDA)),$(CUDA_LIB))
+
+.PHONY: all demo test quick-test mpi-test bench lint format bundle install deps build tests clean help
+.DEFAULT_GOAL := all
+all: deps
+	@$(MAKE) --no-print-directory build
+
+help: ## this list
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+
+demo: deps ## train the digits CNN on 2 ranks and on 1, and print the scaling table
+	@$(MAKE) --no-print-directory build
+	@tests/tools/demo.sh $(ECHELON)
+test: deps ## install what is missing, build, run every test
+	@$(MAKE) --no-print-directory build tests
+	@tests/tools/run_tests.sh $(OUT) lint $(RINGS)
+quick-test: deps ## the unit and contract rings without slow cases, under 30 s
+	@$(MAKE) --no-print-directory build tests
+	@tests/tools/run_tests.sh $(OUT) --quick unit contract
+mpi-test: deps ## the tests that need mpirun
+	@$(MAKE) --no-print-directory build tests
+	@tests/tools/run_tests.sh $(OUT) mpi
+bench: deps ## step time of the zoo's models on this machine
+	@$(MAKE) --no-print-directory build
+	@tests/tools/bench.sh $(ECHELON)
+lint: ## house rules, formatting, ladder of includes
+	@tests/lint/lint.sh
+format: ## clang-format over every source file
+	@git ls-files --cached --others --exclude-standard '*.cpp' '*.hpp' '*.cu' '*.cuh' | xargs clang-format -i
+bundle: deps ## a relocatable tar for machines without the packages
+	@$(MAKE) --no-print-directory build
+	@tests/tools/bundle.sh $(OUT)
+install: build ## into PREFIX
+	@tests/tools/install.sh $(OUT) $(PREFIX)
+deps: ## install missing Debian packages (root or sudo), else print the one command
+	@tests/tools/install_deps.sh $(BUILD)
+clean: ## remove every build
+	rm -rf $(BUILD)
+
+build: $(PRODUCTS)
+tests: $(RINGS:%=$(OUT)/tests/%) $(if $(filter 1,$(CUDA)),$(if $(wildcard tests/cuda/*.cpp),$(OUT)/tests/cuda))
+
+$(ECHELON): $(LIB_OBJ) $(call objects,src/main.cpp)
+	@mkdir -p $(@D)
+	$(CXX) -o $@ $^ $(LDFLAGS) $(LIBS)
+
+define ring
+$(OUT)/tests/$(1): $(LIB_OBJ) $(SUPPORT_OBJ) $(call ring_objects,$(1))
+	@mkdir -p $$(@D)
+	$$(CXX) -o $$@ $$^ $$(LDFLAGS) $$(LIBS)
+endef
+$(foreach r,$(RINGS) cuda,$(eval $(call ring,$(r))))
+
+# What the objects were built with: a change of flags or of the commit rebuilds what it must, and nothing else.
+$(OUT)/flags: FORCE
+	@mkdir -p $(@D)
+	@echo '$(CXX) $(CXXFLAGS) $(CPPFLAGS)' | cmp -s - $@ || echo '$(CXX) $(CXXFLAGS) $(CPPFLAGS)' > $@
+$(OUT)/commit: FORCE
+	@mkdir -p $(@D)
+	@commit=$$(git describe --always --dirty --abbrev=12 2>/dev/null || echo unknown); echo $$commit | cmp -s - $@ || echo $$commit > $@
+FORCE:
+
+$(OUT)/obj/src/base/version.cpp.o: $(OUT)/commit
+$(OUT)/obj/src/base/version.cpp.o: CPPFLAGS += -DECHELON_COMMIT='"$(shell cat $(OUT)/commit 2>/dev/null)"'
+$(OUT)/obj/tests/%: CPPFLAGS += -I.
+
+$(OUT)/obj/%.cpp.o: %.cpp $(OUT)/flags
+	@mkdir -p $(@D)
+	@echo "  CXX  $<"
+	@$(CXX) $(CXXFLAGS) $(CPPFLAGS) $(PKG) -c -o $@ $<
+
+# CUDA: a second file, opened at run time. It takes what it needs of src/base and src/device from the executable.
+CUDA_SRC := $(call find,cuda,cpp) $(call find,cuda,cu)
+NVCCFLAGS ?= -std=c++20 -O3 -lineinfo -Xcompiler=-fPIC,-Wall,-ffp-contract=off -gencode arch=compute_80,code=sm_80 -gencode arch=compute_90,code=[sm_90,compute_90]
+$(CUDA_LIB): $(call objects,$(CUDA_SRC))
+	@mkdir -p $(@D)
+	$(CXX) -shared -o $@ $^ $(SANFLAGS) -L$(CUDA_HOME)/lib64 -L$(CUDA_HOME)/lib -lcudnn -lcublas -lcudart
+$(OUT)/obj/cuda/%.cpp.o: CPPFLAGS += -I. -isystem $(CUDA_HOME)/include
+$(OUT)/obj/cuda/%.cu.o: cuda/%.cu $(OUT)/flags
+	@mkdir -p $(@D)
+	@echo "  NVCC $<"
+	@$(CUDA_HOME)/bin/nvcc $(NVCCFLAGS) -Isrc -I. -MMD -MP -c -o $@ $<
+
+-include $(shell find $(OUT)/obj -name '*.d' 2>/dev/null)

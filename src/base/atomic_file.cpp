@@ -1,0 +1,78 @@
+#include "base/atomic_file.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "base/error.hpp"
+
+namespace echelon {
+namespace {
+
+[[noreturn]] void fail(const std::string& path, const char* what, int error) {
+  throw EnvironmentError(fmt::format("{}: {}: {}", path, what, std::strerror(error)));
+}
+
+// Syncs a file or a folder to the disk.
+void sync_path(const std::string& path, int flags) {
+  const int fd = ::open(path.c_str(), flags | O_CLOEXEC);
+  if (fd < 0) fail(path, "cannot be opened to sync it", errno);
+  const int status = ::fsync(fd);
+  const int error = errno;
+  ::close(fd);
+  if (status != 0 && error != EINVAL) fail(path, "cannot be synced to disk", error);
+}
+
+}  // namespace
+
+void publish_file(const std::string& temporary, const std::string& path) {
+  try {
+    sync_path(temporary, O_RDONLY);
+    if (std::rename(temporary.c_str(), path.c_str()) != 0) fail(path, "cannot take the place of the old file", errno);
+  } catch (...) {
+    ::unlink(temporary.c_str());
+    throw;
+  }
+  const std::string folder = std::filesystem::path(path).parent_path().string();
+  sync_path(folder.empty() ? "." : folder, O_RDONLY | O_DIRECTORY);
+}
+
+void write_file_whole(const std::string& path, std::string_view content) {
+  const std::string temporary = fmt::format("{}.tmp-{}", path, ::getpid());
+  const int fd = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+  if (fd < 0) fail(path, "cannot be written", errno);
+  int error = 0;
+  for (std::size_t at = 0; at < content.size() && error == 0;) {
+    const ssize_t wrote = ::write(fd, content.data() + at, content.size() - at);
+    if (wrote < 0 && errno != EINTR) error = errno;
+    if (wrote > 0) at += static_cast<std::size_t>(wrote);
+  }
+  if (::close(fd) != 0 && error == 0) error = errno;
+  if (error != 0) {
+    ::unlink(temporary.c_str());
+    fail(path, "cannot be written", error);
+  }
+  publish_file(temporary, path);
+}
+
+void make_folders(const std::string& path) {
+  std::error_code error;
+  std::filesystem::create_directories(path, error);
+  if (error) throw EnvironmentError(fmt::format("{}: the folder cannot be made: {}", path, error.message()));
+}
+
+std::string read_file_whole(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  if (!in) throw EnvironmentError(fmt::format("{}: cannot be read: {}", path, std::strerror(errno)));
+  std::ostringstream out;
+  out << in.rdbuf();
+  return out.str();
+}
+
+}  // namespace echelon

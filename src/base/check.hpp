@@ -1,0 +1,55 @@
+// Checks of our own assumptions. They stay on in release builds; a failed one is a defect of echelon (exit 1) and
+// prints rank, file:line, the condition, both operands and a hint. What a user can get wrong is an Error instead
+// (error.hpp).
+//
+//   ECHELON_CHECK(ready, "begin_step() comes first");
+//   ECHELON_CHECK_EQ(grads.elems, weights.elems, "arena of {}", name);
+#pragma once
+
+#include <fmt/format.h>
+
+#include <string>
+#include <string_view>
+
+namespace echelon {
+
+// Rank that this thread speaks for in messages; -1 before a world exists. Inherited by nobody: each thread sets its
+// own.
+void set_thread_rank(int rank);
+int thread_rank();
+
+[[noreturn]] void check_failed(const char* file, int line, std::string_view condition, const std::string& operands,
+                               const std::string& hint);
+
+namespace detail {
+inline std::string hint() { return {}; }
+template <class... Args>
+std::string hint(fmt::format_string<Args...> text, Args&&... args) {
+  return fmt::format(text, std::forward<Args>(args)...);
+}
+}  // namespace detail
+
+}  // namespace echelon
+
+#define ECHELON_CHECK(condition, ...)                                                                    \
+  do {                                                                                                   \
+    if (!(condition)) [[unlikely]]                                                                       \
+      ::echelon::check_failed(__FILE__, __LINE__, #condition, {}, ::echelon::detail::hint(__VA_ARGS__)); \
+  } while (false)
+
+#define ECHELON_CHECK_OP(a, op, b, ...)                                           \
+  do {                                                                            \
+    const auto& check_a_ = (a);                                                   \
+    const auto& check_b_ = (b);                                                   \
+    if (!(check_a_ op check_b_)) [[unlikely]]                                     \
+      ::echelon::check_failed(__FILE__, __LINE__, #a " " #op " " #b,              \
+                              ::fmt::format("{} against {}", check_a_, check_b_), \
+                              ::echelon::detail::hint(__VA_ARGS__));              \
+  } while (false)
+
+#define ECHELON_CHECK_EQ(a, b, ...) ECHELON_CHECK_OP(a, ==, b, ##__VA_ARGS__)
+#define ECHELON_CHECK_NE(a, b, ...) ECHELON_CHECK_OP(a, !=, b, ##__VA_ARGS__)
+#define ECHELON_CHECK_LT(a, b, ...) ECHELON_CHECK_OP(a, <, b, ##__VA_ARGS__)
+#define ECHELON_CHECK_LE(a, b, ...) ECHELON_CHECK_OP(a, <=, b, ##__VA_ARGS__)
+#define ECHELON_CHECK_GE(a, b, ...) ECHELON_CHECK_OP(a, >=, b, ##__VA_ARGS__)
+#define ECHELON_CHECK_GT(a, b, ...) ECHELON_CHECK_OP(a, >, b, ##__VA_ARGS__)

@@ -1,0 +1,33 @@
+#include "base/checksum.hpp"
+
+#include <fmt/format.h>
+
+#include <bit>
+#include <cstring>
+
+#include "base/hash_rng.hpp"
+
+namespace echelon {
+
+std::uint64_t checksum64(const void* data, std::size_t bytes, std::uint64_t seed) {
+  constexpr std::uint64_t kPrime1 = 0x9e3779b185ebca87ULL, kPrime2 = 0xc2b2ae3d27d4eb4fULL;
+  const auto* at = static_cast<const unsigned char*>(data);
+  const auto word = [](const unsigned char* p) {
+    std::uint64_t value;
+    std::memcpy(&value, p, 8);
+    return value;
+  };
+  std::uint64_t lane[4] = {seed + kPrime1, seed + kPrime2, seed, seed - kPrime1};
+  std::size_t left = bytes;
+  for (; left >= 32; left -= 32, at += 32)
+    for (int i = 0; i < 4; ++i) lane[i] = std::rotl(lane[i] + word(at + 8 * i) * kPrime2, 31) * kPrime1;
+  std::uint64_t h = bytes;
+  for (std::uint64_t value : lane) h = hash_combine(h, value);
+  for (; left >= 8; left -= 8, at += 8) h = hash_combine(h, word(at));
+  for (; left > 0; --left, ++at) h = hash_combine(h, *at);
+  return h;
+}
+
+std::string hex64(std::uint64_t value) { return fmt::format("{:016x}", value); }
+
+}  // namespace echelon

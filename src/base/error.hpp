@@ -1,0 +1,60 @@
+// The exceptions that end a run, each with the exit code that the shell sees.
+//
+//   0 finished | 2 usage or config | 3 environment or launch | 4 data | 5 numeric | 6 out of memory
+//   7 hang or lost rank | 75 stopped early with a good checkpoint | 130 interrupted
+#pragma once
+
+#include <stdexcept>
+#include <string>
+
+namespace echelon {
+
+enum ExitCode : int {
+  kExitOk = 0,
+  kExitInternal = 1,
+  kExitConfig = 2,
+  kExitEnvironment = 3,
+  kExitData = 4,
+  kExitNumeric = 5,
+  kExitMemory = 6,
+  kExitLostRank = 7,
+  kExitRequeue = 75,
+  kExitInterrupted = 130,
+};
+
+// An error whose text is meant for the person at the keyboard: what, where, and the nearest valid thing.
+class Error : public std::runtime_error {
+ public:
+  Error(ExitCode code, const std::string& what) : std::runtime_error(what), code_(code) {}
+  ExitCode code() const { return code_; }
+
+ private:
+  ExitCode code_;
+};
+
+// The command line or the experiment cannot be run as written (exit 2).
+struct ConfigError : Error {
+  explicit ConfigError(const std::string& what) : Error(kExitConfig, what) {}
+};
+
+// The machine, the launch or the file system does not offer what the run needs (exit 3).
+struct EnvironmentError : Error {
+  explicit EnvironmentError(const std::string& what) : Error(kExitEnvironment, what) {}
+};
+
+// A data file is missing, damaged or holds what it must not (exit 4).
+struct DataError : Error {
+  explicit DataError(const std::string& what) : Error(kExitData, what) {}
+};
+
+// A loss or weight is no longer a finite number, or replicas no longer agree (exit 5).
+struct NumericError : Error {
+  explicit NumericError(const std::string& what) : Error(kExitNumeric, what) {}
+};
+
+// The device's memory, or the limit set on it, is used up (exit 6).
+struct MemoryError : Error {
+  explicit MemoryError(const std::string& what) : Error(kExitMemory, what) {}
+};
+
+}  // namespace echelon

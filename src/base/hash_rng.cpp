@@ -1,0 +1,14 @@
+#include "base/hash_rng.hpp"
+
+#include <cmath>
+#include <numbers>
+
+namespace echelon {
+
+double hash_normal(const HashRng& rng, std::uint64_t index) {
+  const double u = 1.0 - rng.uniform(2 * index);  // (0, 1]: the logarithm stays finite
+  const double v = rng.uniform(2 * index + 1);
+  return std::sqrt(-2.0 * std::log(u)) * std::cos(2.0 * std::numbers::pi * v);
+}
+
+}  // namespace echelon

@@ -1,0 +1,52 @@
+// How an object shows its state to whoever saves, restores, compares or counts it.
+//
+// Every stateful object has `void visit_state(StateVisitor&)` that names each of its tensors and scalars exactly once,
+// in the same order each time. One visitor writes a checkpoint, another reads it back into the same memory, a third
+// computes checksums for the agreement of replicas, a fourth counts bytes. The object never knows which.
+//
+// Placement says what the ranks hold:
+//   replicated   equal on every rank; rank 0 of the replicas writes it, all read it
+//   slice        this rank's part of a tensor of `global_shape`; stored whole under `name`, so that any mesh reads it
+//   back per_replica  different on every replica (residuals, carried RNN states); stored once a replica. `other_k`
+//   states what
+//                becomes of it when the number of replicas changes.
+//
+// The memory that a visitor gets is host memory. An object whose state lives on a device wraps the call: copies to the
+// host before, and back after when `visitor.loading()`.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "base/dtype.hpp"
+#include "base/shape.hpp"
+
+namespace echelon {
+
+enum class Placement : std::uint8_t { replicated, slice, per_replica };
+enum class OtherK : std::uint8_t { refuse, sum_and_divide, reset };
+
+struct StateTensor {
+  std::string_view name;  // unique in the run: "weights/conv1.weight"
+  void* data = nullptr;   // host memory of shape.elems() * size_of(dtype)
+  DType dtype = DType::f32;
+  Shape shape;  // what this rank holds
+  Placement placement = Placement::replicated;
+  Shape global_shape;  // slice: the whole tensor's shape
+  Shape offset;        // slice: where this rank's part begins, one entry an axis
+  OtherK other_k = OtherK::refuse;
+};
+
+class StateVisitor {
+ public:
+  virtual ~StateVisitor() = default;
+  // True when the visitor writes into the memory it is shown.
+  virtual bool loading() const = 0;
+  virtual void tensor(const StateTensor& tensor) = 0;
+  // Scalars are replicated.
+  virtual void scalar(std::string_view name, std::int64_t& value) = 0;
+  virtual void scalar(std::string_view name, double& value) = 0;
+};
+
+}  // namespace echelon

@@ -1,0 +1,9 @@
+// Which echelon this is.
+#pragma once
+
+namespace echelon {
+
+inline constexpr const char* kVersion = "0.1.0";
+const char* commit();  // of git, "-dirty" where the tree had changes; "unknown" outside a checkout
+
+}  // namespace echelon

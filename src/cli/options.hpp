@@ -1,0 +1,94 @@
+// The verbs and what each takes. args.cpp (the only file with CLI11) fills these; one file a verb runs them.
+// A verb returns an exit code or throws Error.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace echelon::cli {
+
+struct TrainOptions {  // echelon train CONFIG [--set section.key=value]...
+  std::string config;
+  std::vector<std::string> sets;
+};
+int run_train(const TrainOptions& options);
+
+struct CheckOptions {  // echelon check CONFIG [--set ..] [--replicas K] [--hosts N] [--effective] | check --keys
+  std::string config;
+  std::vector<std::string> sets;
+  int replicas = 1;
+  int hosts = 1;
+  bool effective = false;  // print the effective config instead of the plan
+  bool keys = false;       // print every key with default, range and help
+};
+int run_check(const CheckOptions& options);
+
+struct ReportOptions {  // echelon report RUN... [--out FOLDER] [--name NAME]
+  std::vector<std::string> runs;
+  std::string out = "results";
+  std::string name = "scaling";
+};
+int run_report(const ReportOptions& options);
+
+struct ImportOptions {  // echelon data import FORMAT INPUT... --out FOLDER
+  std::string format;   // idx | cifar10 | cifar100 | csv
+  std::vector<std::string> inputs;  // idx: images, labels; cifar: batch files; csv: one file
+  std::string out;
+  std::string prefix = "shard";
+  std::int64_t shards = 0;             // 0: by samples_per_shard
+  std::int64_t samples_per_shard = 0;  // 0: 10,000 where shards is 0 too
+  std::vector<std::int64_t> unequal;   // parts of each shard, e.g. 3,1,2: shards of unequal size
+  std::int64_t chunk = 128;            // records of a chunk, 64 to 256
+  int compress = 0;                    // gzip level, 0 to 9
+  std::vector<std::int64_t> shape;     // csv: C,H,W of a sample
+  int label_column = -1;               // csv: counted from 0; -1: the last
+  std::string stored = "u8";           // csv: u8 | f32
+  double value_max = 255;              // the value that means 1.0 (scale = 1/value_max) of u8 data
+  std::int64_t hold_out = 0;           // the last samples go to <out>/test, the rest to <out>/train
+};
+int run_data_import(const ImportOptions& options);
+
+struct SynthOptions {  // echelon data synth --out FOLDER --samples N --shape C,H,W --classes K
+  std::string out;
+  std::string prefix = "shard";
+  std::int64_t samples = 1024;
+  std::vector<std::int64_t> shape = {1, 28, 28};
+  std::int64_t classes = 10;
+  std::int64_t shards = 4;
+  std::vector<std::int64_t> unequal;
+  std::int64_t chunk = 128;
+  int compress = 0;
+  std::string stored = "u8";
+  double noise = 0.3;  // of samples about their class's pattern
+  std::uint64_t seed = 1;
+};
+int run_data_synth(const SynthOptions& options);
+
+struct InspectOptions {  // echelon data inspect LOCATION [--replicas K] [--sharding MODE] [--batch B]
+  std::string location;
+  int replicas = 2;
+  std::string sharding = "auto";
+  std::int64_t batch = 64;  // global
+};
+int run_data_inspect(const InspectOptions& options);
+
+struct BenchStepOptions {  // echelon bench step CONFIG [--steps N] [--batch B] [--threads T] [--ops] [--table FILE] [--json]
+  std::string config;
+  std::vector<std::string> sets;
+  int steps = 50;
+  std::int64_t batch = 0;  // 0: the config's per-replica batch on one replica
+  int threads = 1;
+  bool ops = false;        // print every op with its implementation, time and rate
+  std::string table;       // write measured op times for the paced device
+  bool json = false;       // one JSON line, as peers print
+};
+int run_bench_step(const BenchStepOptions& options);
+
+struct InfoOptions {};  // echelon info: version, devices, libraries, threads, MPI
+int run_info(const InfoOptions& options);
+
+// Parses the command line and runs the verb; help and version included.
+int main_of_cli(int argc, char** argv);
+
+}  // namespace echelon::cli

@@ -1,0 +1,41 @@
+// The all-reduce algorithms by name. Adding one: a file `<name>.cpp` here, a line in ECHELON_ALLREDUCE, a row in
+// comm/README.md.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "comm/collective/plan.hpp"
+
+namespace echelon {
+
+struct AllreduceRequest {
+  int rank = 0;
+  int ranks = 1;
+  std::int64_t elems = 0;
+  std::int64_t segment_elems = 0;  // pipelining grain where the algorithm has one; 0: its default
+  std::vector<int> hosts;          // host index by rank; empty: every rank on a host of its own
+};
+
+// What the price list says of one all-reduce, over all ranks.
+struct Price {
+  std::int64_t messages = 0;
+  std::int64_t payload_elems = 0;
+  int steps = 0;  // links in the longest chain of dependent messages
+};
+
+#define ECHELON_ALLREDUCE(X) X(naive) X(ring) X(mpi)
+
+std::vector<std::string> allreduce_names();
+// Throws ConfigError with the nearest name for an unknown algorithm. One rank: a plan without steps.
+std::shared_ptr<const Plan> make_allreduce(std::string_view algorithm, const AllreduceRequest& request);
+// The formula of the price list; for `mpi` the messages are the library's own and the payload is the bound
+// 2(k-1)*elems.
+Price price_allreduce(std::string_view algorithm, const AllreduceRequest& request);
+// From `root` to all by a binomial tree: ceil(log2 k) steps.
+std::shared_ptr<const Plan> make_broadcast(int rank, int ranks, int root, std::int64_t elems);
+
+}  // namespace echelon

@@ -1,0 +1,83 @@
+// A collective is planned, then run. A plan is what one rank does, as a list of steps computed on demand.
+//
+// One description, three uses: the executor runs it, the counting transport proves its messages and bytes against the
+// price list (comm/README.md), and the predictor prices it at 10,000 ranks without running it.
+//
+// Rules that every plan keeps
+//   * Ranges are in elements of the buffer that the caller gives. `slot` numbers scratch memory of slot_elems()
+//   elements.
+//   * A step names at most two earlier steps that must be done before it starts (`after`); indices below its own.
+//   * Messages from a to b match in order: the i-th send to b in a's plan is the i-th receive from a in b's, of equal
+//   size.
+//   * An empty range makes no step at all.
+//   * After the last step the buffer holds the result, with the same bits on every rank.
+//
+// Steps
+//   send     range of the buffer (slot < 0), or the first range.elems() of slot, to peer
+//   recv     from peer into the range of the buffer (slot < 0), or into the slot
+//   reduce   buffer range += slot
+//   copy     buffer range = slot, or slot = buffer range where `to_slot`
+//   library  the transport's own all-reduce of the range
+//   encode, decode   come with the codecs: buffer range -> slot of bytes, and back
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace echelon {
+
+enum class StepKind : std::uint8_t { send, recv, reduce, copy, library };
+
+struct ElemRange {
+  std::int64_t begin = 0;
+  std::int64_t end = 0;
+  std::int64_t elems() const { return end - begin; }
+  bool empty() const { return end <= begin; }
+  friend bool operator==(const ElemRange&, const ElemRange&) = default;
+};
+
+struct Step {
+  StepKind kind = StepKind::send;
+  int peer = -1;
+  ElemRange range;
+  int slot = -1;
+  bool to_slot = false;
+  std::array<std::int64_t, 2> after = {-1, -1};
+};
+
+class Plan {
+ public:
+  virtual ~Plan() = default;
+  virtual std::string_view name() const = 0;
+  virtual std::int64_t steps() const = 0;
+  virtual Step step(std::int64_t index) const = 0;
+  virtual int slots() const { return 0; }
+  virtual std::int64_t slot_elems() const { return 0; }
+};
+
+// A plan whose steps were all worked out beforehand: for algorithms of few steps.
+class ListedPlan final : public Plan {
+ public:
+  ListedPlan(std::string name, std::vector<Step> steps, int slots, std::int64_t slot_elems)
+      : name_(std::move(name)), steps_(std::move(steps)), slots_(slots), slot_elems_(slot_elems) {}
+  std::string_view name() const override { return name_; }
+  std::int64_t steps() const override { return static_cast<std::int64_t>(steps_.size()); }
+  Step step(std::int64_t index) const override { return steps_[static_cast<std::size_t>(index)]; }
+  int slots() const override { return slots_; }
+  std::int64_t slot_elems() const override { return slot_elems_; }
+
+ private:
+  std::string name_;
+  std::vector<Step> steps_;
+  int slots_;
+  std::int64_t slot_elems_;
+};
+
+// Part i of n of `elems`, as even as whole elements allow (the first elems % n parts are one longer).
+ElemRange even_part(std::int64_t elems, int parts, int i);
+
+}  // namespace echelon

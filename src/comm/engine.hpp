@@ -1,0 +1,112 @@
+// The one thread of a rank that talks to the transport. Compute threads hand it plans and get tickets.
+//
+// Channels. A channel is a small number fixed when the run is built and equal on all ranks: one for each (group,
+// bucket). It is the message tag, so plans of different channels never mix up, in whatever order ranks submit them. At
+// most one plan is live on a channel; submitting a second waits behind the first.
+//
+// Priority. Live plans are interleaved step by step; of steps that could start now the lower `priority` goes first (0
+// is the layer that the next forward needs first). Library collectives go out strictly in submission order on every
+// rank and refuse a priority, because two of them in different orders give wrong sums silently.
+//
+// Events. A job whose data comes from a device starts once `after` has passed.
+//
+// Waiting. `Ticket::wait` blocks the compute thread (brief spin, then asleep) and rethrows what went wrong. The
+// engine's own thread spins briefly, yields, then sleeps for tens of microseconds, so that it does not starve compute
+// where ranks share cores.
+//
+// Watchdog. `waits()` may be called from any thread and makes no transport call: which channel waits for which peer
+// since when.
+//
+// Servers and other protocols without a plan (asynchronous, decentralised, backup workers) attach a `Machine`: a state
+// machine called on the engine's thread, which may send and receive on its own channels but never block.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/dtype.hpp"
+#include "comm/collective/plan.hpp"
+#include "comm/transport.hpp"
+#include "device/device.hpp"
+
+namespace echelon {
+
+struct Job {
+  std::shared_ptr<const Plan> plan;
+  void* data = nullptr;  // host memory, valid until the ticket is done
+  DType dtype = DType::f32;
+  int channel = 0;
+  int priority = 0;
+  std::shared_ptr<const Event> after;  // none: starts at once
+};
+
+class Ticket {
+ public:
+  Ticket() = default;
+  bool valid() const { return state_ != nullptr; }
+  bool done() const;
+  // Returns once the plan is done; throws what ended it otherwise. A ticket that is not valid is done.
+  void wait() const;
+  double started_s() const;  // clock of base/clock.hpp; 0 before
+  double finished_s() const;
+
+  struct State;
+  explicit Ticket(std::shared_ptr<State> state) : state_(std::move(state)) {}
+
+ private:
+  std::shared_ptr<State> state_;
+};
+
+// One wait of the engine, as the watchdog reads it.
+struct WaitView {
+  int channel = 0;
+  std::int64_t step = 0;  // of the plan
+  int peer = -1;          // -1: the library
+  bool sending = false;
+  double since_s = 0;
+};
+
+// Called on the engine's thread only. None of these may block.
+class Machine {
+ public:
+  virtual ~Machine() = default;
+  // Once, when attached; and again whenever the engine finds time. Returns true when it did something.
+  virtual bool on_ready(Transport& transport) = 0;
+  virtual bool finished() const = 0;
+};
+
+struct EngineOptions {
+  double spin_s = 20e-6;    // before yielding
+  double yield_s = 100e-6;  // before sleeping
+  double sleep_s = 30e-6;   // one sleep
+  int window = 16;          // steps of one plan in flight
+};
+
+class Engine {
+ public:
+  // Takes over the transport; starts the thread.
+  explicit Engine(std::unique_ptr<Transport> transport, const EngineOptions& options = {});
+  // Waits for nothing: live jobs end with an error in their tickets.
+  ~Engine();
+  Engine(const Engine&) = delete;
+
+  int rank() const;
+  int size() const;
+  const Transport& transport() const;  // rank, size, hosts, counters only
+
+  Ticket submit(Job job);
+  // Attaches a state machine; it is dropped once finished() says so. The ticket is done then.
+  Ticket attach(std::shared_ptr<Machine> machine);
+
+  std::vector<WaitView> waits() const;
+  WireCounters counters() const;
+
+ private:
+  struct Body;
+  std::unique_ptr<Body> body_;
+};
+
+}  // namespace echelon

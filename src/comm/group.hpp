@@ -1,0 +1,34 @@
+// Small blocking collectives for the control of a run: agreement, evaluation sums, metrics. Each is a plan on the
+// engine.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "comm/engine.hpp"
+
+namespace echelon {
+
+class Group {
+ public:
+  // All ranks of the engine's transport; `channel` is its own and the same on all ranks.
+  Group(Engine& engine, int channel) : engine_(engine), channel_(channel) {}
+
+  int rank() const { return engine_.rank(); }
+  int size() const { return engine_.size(); }
+
+  void sum(std::span<double> values);  // every rank ends with the same bits
+  double max(double value);
+  void broadcast(void* data, std::size_t bytes, int root);
+  std::vector<double> gather(double value);  // of every rank, on every rank
+  std::vector<std::string> gather(const std::string& text);
+  void barrier();
+
+ private:
+  Engine& engine_;
+  int channel_;
+};
+
+}  // namespace echelon

@@ -1,0 +1,77 @@
+// Bytes between ranks. The only two things it knows are ranks and bytes; what they mean is for the layers above.
+//
+// Bodies: mpi/ (the only place with <mpi.h>), local/ (ranks as threads of one process, counts everything), later
+// virtual/ (a clock instead of a wire, for the predictor).
+//
+// Threads: one thread of a rank, its engine's, makes every call between `start` and `stop` (MPI_THREAD_SERIALIZED).
+// Messages between the same two ranks with the same tag arrive in the order sent; a receive of fewer bytes than the
+// message is an EnvironmentError. Buffers must stay until the request is done. An any-source receive is how servers
+// listen: `Completion` then says who sent and how much.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/dtype.hpp"
+
+namespace echelon {
+
+inline constexpr int kAnySource = -1;
+
+// Names an operation under way; valid until `test` has said that it is done.
+struct Request {
+  std::int64_t id = -1;
+  bool valid() const { return id >= 0; }
+};
+
+struct Completion {
+  int peer = -1;
+  std::size_t bytes = 0;
+};
+
+// What this rank has put on the wire and taken off it. Library collectives count as `library_bytes`: their messages are
+// the library's own business.
+struct WireCounters {
+  std::uint64_t messages_sent = 0;
+  std::uint64_t bytes_sent = 0;
+  std::uint64_t messages_received = 0;
+  std::uint64_t bytes_received = 0;
+  std::uint64_t library_calls = 0;
+  std::uint64_t library_bytes = 0;  // payload handed to the library
+};
+
+class Transport {
+ public:
+  virtual ~Transport() = default;
+
+  virtual int rank() const = 0;
+  virtual int size() const = 0;
+  virtual std::string name() const = 0;  // "mpi (Open MPI 4.1.4)", "local"
+  virtual const std::vector<int>& hosts()
+      const = 0;  // for each rank the index of its host, from 0, in order of first rank
+  virtual const std::vector<std::string>& host_names() const = 0;
+
+  virtual Request isend(int peer, int tag, const void* data, std::size_t bytes) = 0;
+  virtual Request irecv(int peer, int tag, void* data, std::size_t bytes) = 0;  // peer may be kAnySource
+  // Makes progress; where the request is done, frees it and says by whom. Never blocks.
+  virtual std::optional<Completion> test(Request& request) = 0;
+
+  // The library's own all-reduce (sum, in place). Calls on all ranks must be in one order.
+  virtual bool has_library_allreduce() const = 0;
+  virtual Request iallreduce(void* data, std::size_t elems, DType dtype) = 0;
+
+  // A transport over the ranks that give the same colour, ordered by key then rank; collective, blocking. Model groups
+  // and servers get theirs here.
+  virtual std::unique_ptr<Transport> split(int color, int key) = 0;
+
+  virtual WireCounters counters() const = 0;  // any thread
+
+  // Ends every rank of the world with this exit code, now.
+  [[noreturn]] virtual void abort(int exit_code) = 0;
+};
+
+}  // namespace echelon

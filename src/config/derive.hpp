@@ -1,0 +1,25 @@
+// Batch arithmetic: what follows from the config once the number of replicas and of samples is known.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "config/schema.hpp"
+
+namespace echelon {
+
+struct BatchPlan {
+  std::int64_t global = 0;  // samples a step
+  std::int64_t accumulation = 1;
+  std::vector<std::int64_t> per_replica;  // samples a step, by replica; sums to global
+  std::vector<std::int64_t> micro;        // per_replica / accumulation
+};
+
+// Throws ConfigError with the nearest valid values where global does not divide by replicas x accumulation (or by the
+// shares), or where there are more replicas than samples.
+BatchPlan derive_batch(const Config& config, int replicas, std::int64_t samples);
+
+// Combinations that are refused (device x dtype, exchange x priority, ..): ConfigErrors with the reason.
+void check_combinations(const Config& config);
+
+}  // namespace echelon

@@ -1,0 +1,33 @@
+// TOML in, Config out. Strict: unknown and duplicate keys, wrong types and values out of range are ConfigErrors that
+// say `file:line:column: what, where, the nearest valid thing`.
+//
+// Precedence: --set over environment (ECHELON_<SECTION>_<KEY>, upper case) over file over default.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "config/schema.hpp"
+
+namespace echelon {
+
+// Reads a file and applies the environment, then `sets` ("section.key=value", value as TOML; a bare word is text).
+// Values are checked one by one; what needs the data or the number of replicas is for `derive` (config/derive.hpp).
+Config load_config(const std::string& path, const std::vector<std::string>& sets = {});
+
+// The same from text, for tests; `path` names it in messages.
+Config parse_config(const std::string& text, const std::string& path, const std::vector<std::string>& sets = {},
+                    const std::vector<std::pair<std::string, std::string>>& environment = {});
+
+// The effective config, every default included, as TOML that parses to an equal Config.
+std::string echo_config(const Config& config);
+
+// Of the effective config without restart-neutral keys (run.*, checkpoint.*, how long to train): what makes two runs
+// the same.
+std::uint64_t config_hash(const Config& config);
+
+// Every key with default, range and help, for `echelon check --keys`.
+std::string keys_text();
+
+}  // namespace echelon

@@ -1,0 +1,133 @@
+// The experiment, typed. Plain values with their defaults; every unit is in the name. This file is the reference of all
+// keys: config/keys.cpp lists them again with range and help text for the parser, and a test holds the two together.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/dtype.hpp"
+
+namespace echelon {
+
+enum class Sharding : std::uint8_t { automatic, file, record, replicated };
+enum class Ragged : std::uint8_t { wrap, drop, zero_weight };
+enum class Restart : std::uint8_t { automatic, never, require };
+
+// One [[model.layers]] entry. Which keys a type takes is in model/layers; others are refused.
+struct LayerConfig {
+  std::string type;  // conv | max_pool | avg_pool | dense | relu | tanh | sigmoid | batch_norm | flatten | add
+  std::string name;  // default: type and a number, "conv1"
+  std::vector<std::string> inputs;     // default: the layer before
+  std::int64_t channels = 0;           // conv: output channels, > 0
+  std::int64_t units = 0;              // dense: output units, > 0
+  std::vector<std::int64_t> kernel;    // conv, pools: [rows, columns] or one number
+  std::vector<std::int64_t> stride;    // default 1 (conv), the kernel (pools)
+  std::vector<std::int64_t> padding;   // default 0
+  std::vector<std::int64_t> dilation;  // conv, default 1
+  std::int64_t groups = 1;             // conv
+  bool bias = true;                    // conv, dense
+  bool count_padding = false;          // avg_pool: padded cells count in the divisor
+  double epsilon = 1e-5;               // batch_norm
+  double momentum = 0.1;               // batch_norm: weight of the newest statistics
+  std::string where;                   // "file:line", for messages; no key
+};
+
+struct ModelConfig {
+  std::string zoo;                  // a ready-made model; else layers
+  std::vector<LayerConfig> layers;  // the softmax loss over the data's classes follows by itself
+};
+
+struct DataConfig {
+  std::string train;                        // folder, file or pattern of HDF5 shards; relative to the working directory
+  std::string test;                         // "" : no evaluation
+  Sharding sharding = Sharding::automatic;  // "auto" | "file" | "record" | "replicated"
+  Ragged ragged = Ragged::wrap;             // "wrap" | "drop" | "zero_weight"
+  bool shuffle = true;
+  std::int64_t prefetch = 2;        // batches, 1 to 64
+  double buffer_mb = 64;            // of decoded records a rank, 1 to 65536
+  std::int64_t window_chunks = 16;  // chunks whose records are mixed by the shuffle, 1 to 4096
+  std::int64_t as_replicas = 0;     // one replica takes the samples that this many would; 0: off. For equality studies
+};
+
+struct BatchConfig {
+  std::int64_t global = 64;          // samples a step over all replicas
+  std::int64_t accumulation = 1;     // micro-batches a replica runs before one exchange
+  std::vector<std::int64_t> shares;  // by replica; default equal
+  bool scale_with_replicas = false;  // weak scaling: `global` is meant for one replica and grows with k
+};
+
+struct TrainConfig {
+  std::int64_t epochs = 1;  // 0: by steps alone
+  std::int64_t steps = 0;   // stop after this many updates; 0: by epochs alone
+};
+
+struct OptimiserConfig {  // [optimizer]
+  std::string rule = "sgd";
+  double learning_rate = 0.01;
+  double momentum = 0.9;
+  double weight_decay = 0.0;  // not on biases and batch norm
+  bool nesterov = false;
+  std::string schedule = "constant";  // constant | step | cosine
+  double warmup_epochs = 0;
+  std::vector<double> decay_at_epochs;  // step
+  double decay_factor = 0.1;            // step
+  double final_factor = 0.0;            // cosine: learning rate at the end, as a part of learning_rate
+};
+
+struct ExchangeConfig {
+  std::string strategy = "synchronous";
+  std::string algorithm = "ring";       // naive | ring | mpi
+  double bucket_mb = 4;                 // gradients sent together, 0.001 to 4096
+  double segment_kb = 256;              // pipelining grain of the algorithm, 1 to 1048576
+  std::int64_t verify_every_steps = 0;  // checksums of every replica's weights; 0: at step 0 and the end
+};
+
+struct DeviceConfig {
+  std::string kind = "auto";   // auto | reference | onednn | cuda | paced
+  DType dtype = DType::f32;    // "f32" | "f64" (reference only)
+  std::int64_t threads = 0;    // of one rank; 0: cores of the host / ranks on it
+  double memory_limit_mb = 0;  // 0: none
+  double paced_gflops = 50;    // paced
+  double paced_gb_per_s = 10;
+  std::string paced_table;
+};
+
+struct EvaluateConfig {
+  std::int64_t every_epochs = 1;  // 0: only at the end
+  std::int64_t batch = 256;       // samples a rank and pass
+};
+
+struct CheckpointConfig {
+  std::int64_t every_steps = 0;   // 0: off
+  double every_minutes = 0;       // 0: off
+  std::int64_t every_epochs = 1;  // 0: off
+  std::int64_t keep = 2;          // newest ones kept
+};
+
+struct RunConfig {
+  std::string results = "results";       // folder of all runs
+  Restart restart = Restart::automatic;  // "auto" | "never" | "require"
+  double heartbeat_s = 30;
+  double hang_timeout_s = 300;       // a wait longer than this ends the job with code 7
+  std::string progress = "auto";     // auto | bar | lines | none
+  std::int64_t log_every_steps = 1;  // rows of metrics.jsonl
+};
+
+struct Config {
+  std::string name = "run";  // results/<name>/
+  std::uint64_t seed = 1;
+  ModelConfig model;
+  DataConfig data;
+  BatchConfig batch;
+  TrainConfig train;
+  OptimiserConfig optimiser;  // [optimizer]
+  ExchangeConfig exchange;
+  DeviceConfig device;
+  EvaluateConfig evaluate;
+  CheckpointConfig checkpoint;
+  RunConfig run;
+  std::string file;  // where it was read from; no key
+};
+
+}  // namespace echelon

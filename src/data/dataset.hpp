@@ -1,0 +1,38 @@
+// A folder (or list) of HDF5 shards seen as one set of samples. The layout of a shard is written down in
+// data/README.md.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/dtype.hpp"
+#include "base/shape.hpp"
+
+namespace echelon {
+
+struct Shard {
+  std::string path;
+  std::int64_t samples = 0;
+  std::int64_t first = 0;       // global id of its first sample
+  std::int64_t chunk_rows = 0;  // records that are read together
+  std::uint64_t bytes = 0;
+};
+
+struct Dataset {
+  std::vector<Shard> shards;  // in name order
+  Shape sample_shape;         // (C, H, W)
+  DType stored = DType::u8;
+  std::int64_t classes = 0;
+  std::vector<std::string> class_names;  // may be empty
+  std::vector<double> mean;              // by channel, in units of value * scale
+  std::vector<double> std;
+  double scale = 1.0;  // u8 pixels: 1/255; x = (value * scale - mean[c]) / std[c]
+  std::int64_t samples() const { return shards.empty() ? 0 : shards.back().first + shards.back().samples; }
+};
+
+// `location`: a folder, one file, or a pattern with * and ?. Opens every file, checks that shapes, types and attributes
+// agree and that no file is empty or damaged. Throws DataError naming the file.
+Dataset open_dataset(const std::string& location);
+
+}  // namespace echelon

@@ -1,0 +1,56 @@
+// Batches for one replica, read ahead by a thread of its own.
+//
+// Reads are by hyperslab in bounded buffers, never whole files; values become x = (value * scale - mean[c]) / std[c] in
+// the model's dtype. What follows from the plan is all that decides a batch's content, so a resumed run sees what it
+// would have seen.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "base/dtype.hpp"
+#include "data/dataset.hpp"
+#include "data/shard_plan.hpp"
+
+namespace echelon {
+
+// Memory belongs to the loader and stays until the next call of next().
+struct Batch {
+  std::int64_t epoch = 0;
+  std::int64_t step = 0;                 // inside the epoch
+  std::int64_t n = 0;                    // plan.batch(replica)
+  const void* samples = nullptr;         // (n, C, H, W), the loader's dtype
+  const std::int32_t* labels = nullptr;  // (n)
+  const void* weights = nullptr;         // (n), the loader's dtype, 0 or 1
+  double weight = 0;                     // sum of weights
+};
+
+struct LoaderOptions {
+  int replica = 0;
+  DType dtype = DType::f32;
+  int prefetch = 2;                      // batches ready ahead
+  std::int64_t buffer_bytes = 64 << 20;  // records held decoded, at most
+  std::int64_t start_epoch = 0;
+  std::int64_t start_step = 0;
+  std::int64_t end_epoch = -1;  // stop after this many epochs; -1: never
+};
+
+class Loader {
+ public:
+  // The dataset and plan are copied. Labels outside [0, classes) are a DataError naming file and record.
+  Loader(const Dataset& dataset, const ShardPlan& plan, const LoaderOptions& options);
+  ~Loader();
+  Loader(const Loader&) = delete;
+
+  // The next batch in order; waits for it. Errors of the reading thread are thrown here.
+  const Batch& next();
+  double wait_s() const;             // total time spent waiting in next()
+  std::uint64_t bytes_read() const;  // from files
+  std::uint64_t bytes_used() const;  // stored bytes of the samples handed out
+
+ private:
+  struct Body;
+  std::unique_ptr<Body> body_;
+};
+
+}  // namespace echelon

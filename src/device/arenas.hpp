@@ -1,0 +1,53 @@
+// The flat arenas of a rank: weights and gradients of all its parameters, on its device.
+#pragma once
+
+#include <cstdint>
+
+#include "base/dtype.hpp"
+#include "base/state.hpp"
+#include "device/device.hpp"
+#include "device/parameter.hpp"
+#include "device/tensor.hpp"
+
+namespace echelon {
+
+class Arenas {
+ public:
+  Arenas(Device& device, ParameterSet parameters, DType dtype);
+
+  const ParameterSet& parameters() const { return parameters_; }
+  Device& device() const { return device_; }
+  DType dtype() const { return dtype_; }
+  std::int64_t elems() const { return parameters_.elems(); }
+
+  Tensor weight(int parameter) const;
+  Tensor gradient(int parameter) const;
+  void* weights_at(std::int64_t elem) const;
+  void* gradients_at(std::int64_t elem) const;
+
+  // Weights from hashes of (seed, parameter name, global index); gradients to zero.
+  void initialise(std::uint64_t seed);
+
+  // Bumped by whoever changes weights; ops that pack weights compare it.
+  std::uint64_t version() const { return version_; }
+  void touch() { ++version_; }
+
+  // checksum64 of the weights' bytes on the host.
+  std::uint64_t checksum() const;
+  // "weights/<name>", slices of whole tensors.
+  void visit_state(StateVisitor& visitor);
+
+ private:
+  Device& device_;
+  ParameterSet parameters_;
+  DType dtype_;
+  Memory weights_;
+  Memory gradients_;
+  std::uint64_t version_ = 1;
+};
+
+// Shows one arena (weights, or an optimiser state) to a visitor, parameter by parameter, as "<prefix>/<name>".
+void visit_arena(StateVisitor& visitor, std::string_view prefix, Device& device, const ParameterSet& parameters,
+                 DType dtype, void* arena);
+
+}  // namespace echelon

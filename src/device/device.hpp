@@ -1,0 +1,141 @@
+// A device: memory, ops built from specs, fused updates, and when what it was told is done.
+//
+// Bodies: `reference` (plain loops, f32 and f64: the oracle), `onednn` (the CPU fast path, f32), `cuda`
+// (libechelon_cuda.so, opened at run time), `paced` (sleeps for an op's tabled time; for studies with more ranks than
+// cores, never for learning).
+//
+// One rank owns one device and drives it from one thread (its compute thread); `VectorOps` of host devices and
+// `Event::ready` may also be called from the engine's thread. Every call throws MemoryError above the limit,
+// EnvironmentError where the device itself fails.
+//
+// What later issues will ask of it, and where it goes:
+//   RNN chunks          one more kind in op_spec.hpp (x, h0, c0, w, .. -> y, hT, cT + saved), one body a device
+//   mixed precision     DType f16/bf16 in specs; master weights are the arena; packing at parameter_version casts
+//   codecs on device    encode / decode_add / compact join VectorOps
+//   CUDA graphs         Program asks `capture` around a sequence of Op::run
+//   peer copies, IPC    Memory gets an export handle; the transport asks for it
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "device/op.hpp"
+#include "device/op_spec.hpp"
+#include "device/update_rules/rule.hpp"
+#include "device/vector.hpp"
+
+namespace echelon {
+
+// Device memory that frees itself. Moving it moves the ownership; the address stays.
+class Memory {
+ public:
+  Memory() = default;
+  Memory(void* data, std::size_t bytes, std::function<void(void*)> release)
+      : data_(data), bytes_(bytes), release_(std::move(release)) {}
+  Memory(Memory&& other) noexcept { swap(other); }
+  Memory& operator=(Memory&& other) noexcept {
+    Memory(std::move(other)).swap(*this);
+    return *this;
+  }
+  ~Memory() {
+    if (data_ && release_) release_(data_);
+  }
+
+  void* data() const { return data_; }
+  std::byte* bytes_at(std::size_t offset) const { return static_cast<std::byte*>(data_) + offset; }
+  std::size_t bytes() const { return bytes_; }
+
+ private:
+  void swap(Memory& other) noexcept {
+    std::swap(data_, other.data_);
+    std::swap(bytes_, other.bytes_);
+    std::swap(release_, other.release_);
+  }
+  void* data_ = nullptr;
+  std::size_t bytes_ = 0;
+  std::function<void(void*)> release_;
+};
+
+// A point in the device's stream. On host devices it has always passed.
+class Event {
+ public:
+  virtual ~Event() = default;
+  virtual bool ready() const = 0;  // any thread
+  virtual void wait() const = 0;   // any thread
+};
+
+// One optimiser rule over ranges of the arena.
+class Update {
+ public:
+  virtual ~Update() = default;
+  // w, g and each of `states` begin at the range; n elements; in place.
+  virtual void apply(void* w, const void* g, std::span<void* const> states, std::size_t n,
+                     const RuleScalars& scalars) = 0;
+};
+
+// Where an op's bodies would like their activations, given what their neighbours have chosen already.
+struct LayoutWish {
+  std::array<Layout, kMaxArgs> layouts{};
+};
+
+struct DeviceOptions {
+  int index = 0;                        // cuda: which of the visible ones
+  int threads = 1;                      // host devices: threads of one op
+  std::int64_t memory_limit_bytes = 0;  // 0: none of ours
+  double paced_gflops = 50.0;           // paced: rate for flops(spec) where the table has no row
+  double paced_gb_per_s = 10.0;         // paced: rate for traffic_bytes(spec), added
+  std::string paced_table;  // paced: a JSON file {"<spec text>": seconds, ...} as `bench step --table` writes it
+};
+
+class Device {
+ public:
+  virtual ~Device() = default;
+
+  virtual std::string_view name() const = 0;      // "reference", "onednn", "cuda", "paced"
+  virtual std::string describe() const = 0;       // "AMD EPYC, 1 thread, AVX-512" or "NVIDIA H200, 139 GiB, sm_90"
+  virtual bool on_host() const = 0;               // memory that the CPU may read and write directly
+  virtual bool computes() const { return true; }  // false: paced; values mean nothing
+  virtual bool supports(DType dtype) const = 0;
+
+  // Memory aligned to 64 bytes, zero-filled. `tag` names it in the message when the limit is reached and in the memory
+  // table.
+  virtual Memory allocate(std::size_t bytes, std::string_view tag) = 0;
+  virtual std::size_t allocated_bytes() const = 0;
+  virtual std::size_t peak_bytes() const = 0;
+
+  // In stream order; `to_host` and `to_device` return when the host memory may be reused.
+  virtual void to_device(void* dst, const void* src, std::size_t bytes) = 0;
+  virtual void to_host(void* dst, const void* src, std::size_t bytes) = 0;
+  virtual void zero(void* dst, std::size_t bytes) = 0;
+  // In stream order, without waiting; host memory from `allocate_host` only.
+  virtual void to_device_async(void* dst, const void* src, std::size_t bytes) = 0;
+  virtual void to_host_async(void* dst, const void* src, std::size_t bytes) = 0;
+  virtual Memory allocate_host(std::size_t bytes) = 0;  // pinned where that matters
+  virtual std::unique_ptr<Event> record() = 0;
+  virtual void synchronize() = 0;
+
+  // The layouts that an op of this spec would like, `spec.layouts` holding what its inputs have now. Default: as they
+  // are, the outputs like the first movable input.
+  virtual LayoutWish layouts(const OpSpec& spec) const;
+  // Throws ConfigError where the device has no body for the kind or dtype.
+  virtual std::unique_ptr<Op> make(const OpSpec& spec) = 0;
+  virtual std::unique_ptr<Update> make_update(std::string_view rule, DType dtype) = 0;
+  virtual VectorOps& vector_ops() = 0;
+};
+
+// kind: auto | reference | onednn | cuda | paced. `auto` is cuda where a GPU is usable, else onednn. An unknown kind is
+// a ConfigError with the nearest known one; a device that is not there is an EnvironmentError that says what is
+// missing.
+std::unique_ptr<Device> open_device(std::string_view kind, const DeviceOptions& options);
+std::vector<std::string> device_kinds();
+
+// Usable GPUs that this process sees, 0 where the library, the driver or the card is missing; `why` then says which.
+int visible_gpus(std::string* why = nullptr);
+
+}  // namespace echelon

@@ -1,0 +1,40 @@
+// How an activation of shape (N, C, H, W) lies in memory.
+//
+// `plain` is (N, C, H, W) row-major, the only layout at cuts between ranks, in arenas, checkpoints and for tensors that
+// are not 4-dimensional. The others are chosen by a pass over the program where a device's ops ask for them
+// (Device::layouts); reorders between them are ops of the program. Parameters are always plain: a body that wants
+// packed weights packs them itself, once a parameter version (OpArgs::parameter_version).
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "base/shape.hpp"
+
+namespace echelon {
+
+enum class Layout : std::uint8_t {
+  plain,
+  channels_last,  // (N, H, W, C)
+  blocked8,       // (N, ceil(C/8), H, W, 8), zero-filled channels at the end
+  blocked16,      // (N, ceil(C/16), H, W, 16)
+};
+
+constexpr std::string_view name_of(Layout layout) {
+  switch (layout) {
+    case Layout::plain: return "plain";
+    case Layout::channels_last: return "channels_last";
+    case Layout::blocked8: return "blocked8";
+    case Layout::blocked16: return "blocked16";
+  }
+  return "?";
+}
+
+// Elements that a tensor takes in memory, padding included.
+inline std::int64_t stored_elems(const Shape& shape, Layout layout) {
+  const std::int64_t block = layout == Layout::blocked8 ? 8 : layout == Layout::blocked16 ? 16 : 1;
+  if (block == 1 || shape.rank() != 4) return shape.elems();
+  return shape.elems() / (shape[1] > 0 ? shape[1] : 1) * ((shape[1] + block - 1) / block * block);
+}
+
+}  // namespace echelon

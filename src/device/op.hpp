@@ -1,0 +1,40 @@
+// An op: built once from a spec, run every step, allocating nothing of its own in `run`.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "device/op_spec.hpp"
+
+namespace echelon {
+
+struct OpArgs {
+  void* const* tensors =
+      nullptr;  // by argument of the signature; device memory, in the spec's layouts, 64-byte aligned or not
+  unsigned accumulate = 0;  // bit a set: add into argument a instead of overwriting it (outputs that `adds` only)
+  void* saved = nullptr;    // saved_bytes() of the forward twin
+  void* scratch = nullptr;  // at least scratch_bytes()
+  double scale = 1.0;       // kinds with a scalar `scale`
+  double count = 0.0;       // kinds with a scalar `count`; 0: this micro-batch's own N*H*W
+  std::uint64_t parameter_version =
+      0;  // changes whenever the parameters' values may have; equal: packed weights still hold
+};
+
+class Op {
+ public:
+  virtual ~Op() = default;
+
+  // Memory beside the arguments. A backward op reports the saved_bytes of its forward twin.
+  virtual std::size_t saved_bytes() const { return 0; }
+  virtual std::size_t scratch_bytes() const { return 0; }
+
+  // Which body runs, for `bench step`: "plain loop", "jit:avx512_core", "cudnn algorithm 1". Holds "ref" where a
+  // library falls back to its unoptimised one.
+  virtual std::string implementation() const = 0;
+
+  // Enqueues the op; on devices that are ahead of the host, returns before it is done. Not thread-safe.
+  virtual void run(const OpArgs& args) = 0;
+};
+
+}  // namespace echelon

@@ -1,0 +1,169 @@
+// What an op computes: a kind, a dtype, extents, and the layouts of its activations. A plain value, known before any
+// memory.
+//
+// A spec is all that a device needs to build an op (Device::make), and `signature(spec)` is all that a caller or a test
+// needs to feed it: the name, shape, dtype and direction of each argument, in order. The contract suite builds random
+// arguments from the signature alone, so a new kind is tested on every device as soon as `reference` has it.
+//
+// Conventions that hold for every kind
+//   * All extents are those of one micro-batch on one rank. N may be 0 nowhere.
+//   * Gradients are sums over samples (never means); the factor 1/W enters once, in the loss's backward (scalar
+//   `scale`).
+//   * An output marked `adds` is overwritten, or added to when its bit in OpArgs::accumulate is set. Every body honours
+//   both.
+//   * `saved` is memory of the body's own format that a forward op leaves for its backward twin on the same device (the
+//     positions of a max pool, a library's workspace); `scratch` lives for one call and is shared by all ops of a
+//     program.
+//
+// Kinds                        inputs                                  outputs                       scalars
+//   conv_forward               x w [b]                                 y
+//   conv_backward_data         dy w                                    dx (adds)
+//   conv_backward_weights      x dy                                    dw (adds) [db (adds)]
+//   pool_forward               x                                       y (+ saved)
+//   pool_backward              dy (+ saved)                            dx (adds)
+//   dense_forward              x w [b]                                 y
+//   dense_backward_data        dy w                                    dx (adds)
+//   dense_backward_weights     x dy                                    dw (adds) [db (adds)]
+//   activation_forward         x                                       y
+//   activation_backward        y dy                                    dx (adds)
+//   norm_moments               x                                       sums(2, C) f64: sum x, sum x^2
+//   norm_normalise             x gamma beta sums                       y stats(2, C) f64: mean, 1/std          count
+//   norm_backward_sums         x dy stats                              sums(2, C) f64: sum dy, sum dy*xhat; dgamma
+//   (adds) dbeta (adds) norm_backward_apply        x dy stats gamma sums                   dx (adds) count
+//   norm_local_forward         x gamma beta                            y stats                       (moments +
+//   normalise over this micro-batch) norm_local_backward        x dy stats gamma                        dx (adds)
+//   dgamma (adds) dbeta (adds) norm_statistics            stats                                   dmean (adds) dvar
+//   (adds)                scale, count norm_inference             x gamma beta mean var                   y
+//   loss_softmax_forward       logits labels weights                   probs sums(3) f64 (adds): loss, correct, weight
+//   loss_softmax_backward      probs labels weights                    dlogits (adds)                          scale
+//   add                        a b                                     y
+//   reorder                    x                                       y (the same values in another layout)
+//
+// Definitions
+//   conv      cross-correlation, zero padding; y[n,k,p,q] = b[k] + sum_{c,r,s} x[n, c, p*stride - pad + r*dil, ..]
+//   w[k,c,r,s] pool      max ignores padding; average divides by the window's cells inside the image
+//   (AverageMode::inside) or by R*S norm      xhat = (x - mean) * istd, istd = 1/sqrt(var + epsilon), var biased
+//   (1/count), count = N*H*W of the group (all
+//             members); y = gamma*xhat + beta. backward: dx = gamma*istd*(dy - sums[0]/count - xhat*sums[1]/count).
+//             norm_statistics: dmean += scale*mean, dvar += scale*var*count/max(1,count-1) (unbiased): the step's share
+//             of the running statistics, which are parameters of kind `statistic` (model/parameter.hpp). Ioffe, Szegedy
+//             2015.
+//   softmax   loss_n = weight_n * (logsumexp(logits_n) - logits_n[label_n]); correct counts weight_n where the first
+//   maximum is
+//             the label; dlogits = scale * weight_n * (probs - onehot). A label outside [0, K) is the loader's to
+//             refuse.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "base/dtype.hpp"
+#include "base/shape.hpp"
+#include "device/layout.hpp"
+
+namespace echelon {
+
+#define ECHELON_OP_KINDS(X)                                                                                           \
+  X(conv_forward)                                                                                                     \
+  X(conv_backward_data) X(conv_backward_weights) X(pool_forward) X(pool_backward) X(dense_forward)                    \
+      X(dense_backward_data) X(dense_backward_weights) X(activation_forward) X(activation_backward) X(norm_moments)   \
+          X(norm_normalise) X(norm_backward_sums) X(norm_backward_apply) X(norm_local_forward) X(norm_local_backward) \
+              X(norm_statistics) X(norm_inference) X(loss_softmax_forward) X(loss_softmax_backward) X(add) X(reorder)
+
+enum class OpKind : std::uint8_t {
+#define X(kind) kind,
+  ECHELON_OP_KINDS(X)
+#undef X
+};
+
+std::string_view name_of(OpKind kind);
+std::vector<OpKind> all_op_kinds();
+
+struct ConvDims {
+  std::int64_t N, C, H, W, K, R, S;
+  std::int64_t stride_h = 1, stride_w = 1, pad_h = 0, pad_w = 0, dil_h = 1, dil_w = 1, groups = 1;
+  bool bias = true;
+  std::int64_t P() const;
+  std::int64_t Q() const;
+  friend bool operator==(const ConvDims&, const ConvDims&) = default;
+};
+
+enum class PoolMode : std::uint8_t { max, average_inside, average_all };
+struct PoolDims {
+  std::int64_t N, C, H, W, R, S;
+  std::int64_t stride_h = 1, stride_w = 1, pad_h = 0, pad_w = 0;
+  PoolMode mode = PoolMode::max;
+  std::int64_t P() const;
+  std::int64_t Q() const;
+  friend bool operator==(const PoolDims&, const PoolDims&) = default;
+};
+
+struct DenseDims {
+  std::int64_t N, F, K;
+  bool bias = true;
+  friend bool operator==(const DenseDims&, const DenseDims&) = default;
+};
+
+enum class Activation : std::uint8_t { relu, tanh, sigmoid };
+struct ActivationDims {
+  Shape shape;
+  Activation function = Activation::relu;
+  friend bool operator==(const ActivationDims&, const ActivationDims&) = default;
+};
+
+struct NormDims {
+  std::int64_t N, C, H, W;
+  double epsilon = 1e-5;
+  friend bool operator==(const NormDims&, const NormDims&) = default;
+};
+
+struct SoftmaxDims {
+  std::int64_t N, K;
+  friend bool operator==(const SoftmaxDims&, const SoftmaxDims&) = default;
+};
+
+struct ElementwiseDims {  // add, reorder
+  Shape shape;
+  friend bool operator==(const ElementwiseDims&, const ElementwiseDims&) = default;
+};
+
+using Dims = std::variant<ConvDims, PoolDims, DenseDims, ActivationDims, NormDims, SoftmaxDims, ElementwiseDims>;
+
+// How many tensor arguments an op has at most, inputs and outputs together.
+inline constexpr int kMaxArgs = 8;
+
+struct OpSpec {
+  OpKind kind;
+  DType dtype = DType::f32;  // f32 or f64
+  Dims dims;
+  std::array<Layout, kMaxArgs> layouts{};  // by argument; other than plain only where ArgInfo::movable
+
+  std::string text() const;  // "conv_forward f32 N64 C1 H28 W28 K32 3x3 pad 1"
+  friend bool operator==(const OpSpec&, const OpSpec&) = default;
+};
+
+enum class ArgRole : std::uint8_t { input, output };
+
+struct ArgInfo {
+  std::string_view name;  // as in the table above
+  ArgRole role;
+  Shape shape;
+  DType dtype;
+  bool adds = false;       // output that honours OpArgs::accumulate
+  bool parameter = false;  // a weight (input) that changes only with OpArgs::parameter_version
+  bool movable = false;    // an activation that may have a layout other than plain
+};
+
+// Arguments in order, inputs first. Throws Error (a defect) for dims that no op has (a window larger than its image).
+std::vector<ArgInfo> signature(const OpSpec& spec);
+
+// Floating-point operations of one run, by formula: 2 * multiply-adds; elementwise kinds count one an element.
+double flops(const OpSpec& spec);
+// Bytes read and written once each, by formula.
+double traffic_bytes(const OpSpec& spec);
+
+}  // namespace echelon

@@ -1,0 +1,76 @@
+// A parameter: (name, global shape, slice), living in the flat arenas of a rank.
+//
+// A model declares parameters in canonical order (the order of its nodes). Their values lie one after another, plain
+// and unpadded, in one arena of weights; the arenas of gradients and of each optimiser state have the very same
+// offsets. Layers, buckets, checkpoints, averaging and codecs work on spans of these arenas.
+//
+// Under a split a rank holds a box of the whole tensor: `offset` and `shape` inside `global_shape`. Initial values
+// depend on (seed, name, index inside the whole tensor) alone and checkpoints store whole tensors by name: any mesh can
+// resume any other.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/shape.hpp"
+
+namespace echelon {
+
+enum class ParameterKind : std::uint8_t {
+  weight,     // updated by the optimiser's rule from its gradient
+  statistic,  // a running average (batch norm): its "gradient" is this step's value, already a weighted mean over the
+              // step's groups, so that it rides the same exchange; updated by `running_average`
+};
+
+struct Init {
+  enum class Kind : std::uint8_t { constant, uniform, normal };
+  Kind kind = Kind::constant;
+  double scale = 0.0;  // constant: the value; uniform: in [-scale, scale); normal: the standard deviation
+};
+
+struct Parameter {
+  std::string name;  // "conv1.weight", unique in the model
+  Shape global_shape;
+  Shape shape;   // of this rank's slice; equal to global_shape where nothing is split
+  Shape offset;  // where the slice begins, one entry an axis
+  ParameterKind kind = ParameterKind::weight;
+  bool decays = true;     // weight decay applies
+  double momentum = 0.1;  // statistic: weight of the newest value
+  Init init;
+  std::int64_t begin = 0;  // first element in the arenas
+
+  std::int64_t elems() const { return shape.elems(); }
+  std::int64_t end() const { return begin + elems(); }
+};
+
+// A half-open range of arena elements.
+struct ArenaRange {
+  std::int64_t begin = 0;
+  std::int64_t end = 0;
+  std::int64_t elems() const { return end - begin; }
+  friend bool operator==(const ArenaRange&, const ArenaRange&) = default;
+};
+
+// The parameters of one rank, in canonical order, offsets assigned as they are added.
+class ParameterSet {
+ public:
+  // Whole (unsplit) parameter; returns its index. A name taken already is a ConfigError.
+  int add(std::string name, const Shape& shape, Init init, bool decays = true);
+  int add_statistic(std::string name, const Shape& shape, Init init, double momentum);
+  // Any parameter with name, shapes and offset set; `begin` is assigned here.
+  int add(Parameter parameter);
+
+  const Parameter& operator[](int index) const { return all_[static_cast<std::size_t>(index)]; }
+  int size() const { return static_cast<int>(all_.size()); }
+  const std::vector<Parameter>& all() const { return all_; }
+  std::int64_t elems() const { return all_.empty() ? 0 : all_.back().end(); }
+  std::int64_t weight_elems() const;      // without statistics: what people call the parameter count
+  int find(std::string_view name) const;  // -1 where there is none
+
+ private:
+  std::vector<Parameter> all_;
+};
+
+}  // namespace echelon

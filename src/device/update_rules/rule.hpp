@@ -1,0 +1,36 @@
+// Optimiser rules: one elementwise function a rule, compiled by each device into one fused pass over a range of the
+// arena.
+//
+// A rule is a struct of static members, free of host-only code:
+//
+//   struct SgdRule {
+//     static constexpr const char* kName = "sgd";
+//     static constexpr int kStates = 1;                          // values kept per parameter, each its own flat arena
+//     template <class T> static ECHELON_HOST_DEVICE void apply(T& w, T g, T* const* states, std::size_t i, const
+//     RuleScalars& s);
+//   };
+//
+// The scalars are those of one parameter range at one step, set by optim/ from the schedule and the range's group.
+// Norms that a rule needs over a whole layer (LARS, LAMB, global clip) are measured apart (`Update::measure`), summed
+// over ranks by whoever owns the groups, and come back as `trust` and `clip`.
+//
+// Adding a rule: one header here, one line in ECHELON_UPDATE_RULES, its schedule-side defaults in optim/.
+#pragma once
+
+#include <cstddef>
+
+#include "base/hash_rng.hpp"
+
+namespace echelon {
+
+struct RuleScalars {
+  double learning_rate = 0.01;
+  double momentum = 0.0;
+  double weight_decay = 0.0;  // 0 for parameters that do not decay (biases, batch norm)
+  bool nesterov = false;
+  double trust = 1.0;  // per-layer ratio (LARS, LAMB)
+  double clip = 1.0;   // factor on the gradient from global clipping
+  long long step = 0;  // updates done before this one (bias correction, first-step rules)
+};
+
+}  // namespace echelon

@@ -1,0 +1,35 @@
+// Stochastic gradient descent with momentum and weight decay, as Sutskever et al. 2013 in PyTorch's form:
+//   g' = clip*g + decay*w;  v = momentum*v + g' (v = g' on the first step);  w -= lr*trust*(nesterov ? g' + momentum*v
+//   : v)
+#pragma once
+
+#include "device/update_rules/rule.hpp"
+
+namespace echelon {
+
+struct SgdRule {
+  static constexpr const char* kName = "sgd";
+  static constexpr int kStates = 1;
+
+  template <class T>
+  static ECHELON_HOST_DEVICE void apply(T& w, T g, T* const* states, std::size_t i, const RuleScalars& s) {
+    const T gradient = static_cast<T>(s.clip) * g + static_cast<T>(s.weight_decay) * w;
+    T& velocity = states[0][i];
+    velocity = static_cast<T>(s.momentum) * velocity + gradient;  // velocity starts at zero
+    const T direction = s.nesterov ? gradient + static_cast<T>(s.momentum) * velocity : velocity;
+    w -= static_cast<T>(s.learning_rate * s.trust) * direction;
+  }
+};
+
+// Running statistics of batch norm, kept as parameters of kind `statistic`: w = (1 - momentum)*w + momentum*g.
+struct RunningAverageRule {
+  static constexpr const char* kName = "running_average";
+  static constexpr int kStates = 0;
+
+  template <class T>
+  static ECHELON_HOST_DEVICE void apply(T& w, T g, T* const*, std::size_t, const RuleScalars& s) {
+    w += static_cast<T>(s.momentum) * (g - w);
+  }
+};
+
+}  // namespace echelon

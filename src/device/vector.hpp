@@ -1,0 +1,32 @@
+// Operations on flat spans: what an exchange, a codec and a checkpoint need beside the ops of a model.
+//
+// `n` counts elements; sizes are chosen at run time; dtype is f32 or f64. Spans may be unaligned to anything but the
+// element; dst and src are the same span or do not overlap. On host devices these are synchronous and may be called
+// from any thread; on others they are enqueued on the device's stream.
+#pragma once
+
+#include <cstddef>
+
+#include "base/dtype.hpp"
+
+namespace echelon {
+
+class VectorOps {
+ public:
+  virtual ~VectorOps() = default;
+  virtual void fill(DType dtype, void* dst, double value, std::size_t n) = 0;
+  virtual void copy(DType dtype, void* dst, const void* src, std::size_t n) = 0;
+  virtual void add(DType dtype, void* dst, const void* src, std::size_t n) = 0;                  // dst += src
+  virtual void scale(DType dtype, void* dst, double factor, std::size_t n) = 0;                  // dst *= factor
+  virtual void axpy(DType dtype, void* dst, double factor, const void* src, std::size_t n) = 0;  // dst += factor * src
+  // Sums in double, in an order that depends on n alone; synchronous on every device.
+  virtual double sum_squares(DType dtype, const void* src, std::size_t n) = 0;
+  virtual double max_abs(DType dtype, const void* src, std::size_t n) = 0;
+  // Number of values that are inf or NaN.
+  virtual std::size_t count_not_finite(DType dtype, const void* src, std::size_t n) = 0;
+};
+
+// The host's own, for memory that a transport sends from; independent of any device.
+VectorOps& host_vector_ops();
+
+}  // namespace echelon

@@ -1,0 +1,86 @@
+// How replicas combine what they learned: one strategy a run, one file a strategy.
+//
+// The loop, once a step, on a worker:
+//   begin_step(info)             the step's number, learning rate and weight
+//   wait_parameters(range)       from inside forward, before a layer reads its weights
+//   gradient_ready(range)        from inside the last micro-batch's backward, in the order gradients are finished
+//   end_step() -> outcome        returns when the loop may start the next step
+// and at the end of an epoch, before evaluation or a checkpoint: drain(), after which the weights in the arenas are
+// this replica's settled view and nothing is in flight.
+//
+// Gradients arrive divided by the step's weight already (PassScalars::loss_scale), so every strategy sums. The
+// strategy, not the loop, calls the optimiser.
+//
+// How the strategies to come fit
+//   parameter averaging    end_step applies locally; every H steps submits all-reduce plans over weights
+//   synchronous server     gradient_ready pushes a range; wait_parameters waits for that range's new weights
+//   asynchronous, SSP      a Machine on the engine; end_step pushes, pulls, or waits for the slowest; role() server
+//   elsewhere backup workers         end_step returns outcome.joined_step > info.step + 1 when this replica came too
+//   late decentralised sparse   a Machine that sends coded entries; the residual arena is in visit_state (per_replica,
+//   summed)
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/state.hpp"
+#include "comm/engine.hpp"
+#include "config/schema.hpp"
+#include "device/arenas.hpp"
+#include "optim/optimiser.hpp"
+
+namespace echelon {
+
+enum class Role : std::uint8_t { worker, server, spare, evaluator };
+
+struct StepInfo {
+  std::int64_t step = 0;  // updates before this one, over the whole run
+  std::int64_t epoch = 0;
+  double learning_rate = 0;
+  double weight = 0;        // samples of the step over all replicas (W)
+  double local_weight = 0;  // of this replica
+};
+
+struct StepOutcome {
+  std::int64_t next_step = 0;
+  bool contributed = true;     // this replica's gradient entered the update
+  double exchange_wait_s = 0;  // compute thread blocked on tickets
+  double exchange_busy_s = 0;  // first submit to last finish: exposed and hidden together
+  double optimiser_s = 0;
+};
+
+class Strategy {
+ public:
+  virtual ~Strategy() = default;
+  virtual std::string_view name() const = 0;
+  virtual Role role() const { return Role::worker; }
+  virtual void begin_step(const StepInfo& info) = 0;
+  virtual void wait_parameters(ArenaRange range) = 0;
+  virtual void gradient_ready(ArenaRange range) = 0;
+  virtual StepOutcome end_step() = 0;
+  virtual void drain() = 0;
+  virtual void visit_state(StateVisitor& visitor) = 0;
+  // Bytes that the price list says all ranks together put on the wire in one step.
+  virtual double formula_bytes_per_step() const = 0;
+  // "ring all-reduce, 3 buckets of 4.00 MiB", for the head of the run.
+  virtual std::string describe() const = 0;
+};
+
+struct StrategyContext {
+  Arenas& arenas;
+  Optimiser& optimiser;
+  Engine& engine;
+  int first_channel = 0;  // channels from here on belong to the strategy
+};
+
+std::vector<std::string> strategy_names();
+// Throws ConfigError with the nearest name for an unknown strategy.
+std::unique_ptr<Strategy> make_strategy(const ExchangeConfig& config, const StrategyContext& context);
+
+// Every rank gets rank 0's weights (all ranks call it).
+void broadcast_weights(Arenas& arenas, Engine& engine, int channel);
+
+}  // namespace echelon

@@ -1,0 +1,14 @@
+#include <H5public.h>
+#include <hdf5.h>
+
+#include "h5/file.hpp"
+
+namespace echelon::h5 {
+
+void initialise() {
+  H5dont_atexit();  // a file whose flush failed would crash the exit handler
+  H5open();
+  H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);  // of this thread; Reader and Writer do it in theirs
+}
+
+}  // namespace echelon::h5

@@ -1,0 +1,26 @@
+// From config to graph.
+#pragma once
+
+#include <string>
+
+#include "config/schema.hpp"
+#include "model/graph.hpp"
+
+namespace echelon {
+
+// The graph of `model` for samples of shape `input` (C, H, W) and `classes` classes. Errors name file:line of the
+// layer.
+Graph build_model(const ModelConfig& model, const Shape& input, std::int64_t classes);
+
+// The table people see: node, kind and attributes, output shape, parameters, FLOPs and activation bytes of one sample.
+std::string model_table(const Graph& graph, DType dtype);
+
+struct ModelCosts {
+  std::int64_t parameters = 0;  // learned values
+  double forward_flops = 0;     // of one sample
+  double backward_flops = 0;
+  double activation_bytes = 0;  // of one sample: every value once
+};
+ModelCosts model_costs(const Graph& graph, DType dtype);
+
+}  // namespace echelon

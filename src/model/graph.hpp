@@ -1,0 +1,66 @@
+// A model as a graph of layers on global shapes: nodes in topological order, named values, parameters, one loss at the
+// end.
+//
+//   Graph  ->  rewrites (src/parallel: splits; fusion)  ->  Program (ops, layouts, memory for one rank)
+//
+// A rewrite takes a Graph and returns a Graph: it may replace nodes, cut values with send/receive nodes, or give
+// parameters a slice. Nothing here knows N, devices or ranks.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/shape.hpp"
+#include "device/parameter.hpp"
+#include "model/layer.hpp"
+
+namespace echelon {
+
+using ValueId = int;
+
+// What one element of a value is: a real number of the model's dtype, or an index (class label, token).
+enum class ValueType : std::uint8_t { real, index };
+
+struct Value {
+  std::string name;  // "conv1" (a node's first output bears the node's name), "conv1.1", or an input's name
+  Shape shape;       // of one sample, without N
+  ValueType type = ValueType::real;
+  int producer = -1;  // node, or -1 for an input of the graph
+};
+
+struct Node {
+  std::string name;
+  LayerPtr layer;
+  std::vector<ValueId> inputs;
+  std::vector<ValueId> outputs;
+  std::vector<int> parameters;  // indices into Graph::parameters(), in the order of Layer::parameters
+  std::string where;            // "lenet.toml:12", or "zoo lenet"
+};
+
+class Graph {
+ public:
+  // Inputs of the whole model: "samples", "labels", "weights" (one real a sample; 0 leaves the sample out).
+  ValueId input(std::string name, const Shape& shape, ValueType type = ValueType::real);
+  // Adds a node whose inputs exist; infers shapes, declares parameters. Errors carry `where` and the node's name.
+  std::vector<ValueId> add(std::string name, LayerPtr layer, std::vector<ValueId> inputs, std::string where = {});
+
+  // The value whose gradient starts the backward pass: the loss node's. Evaluation reads its sums.
+  void set_loss(int node) { loss_ = node; }
+  int loss() const { return loss_; }
+
+  const std::vector<Value>& values() const { return values_; }
+  const std::vector<Node>& nodes() const { return nodes_; }
+  const ParameterSet& parameters() const { return parameters_; }
+  ValueId find(std::string_view value_name) const;  // -1 where there is none
+  std::vector<std::string> value_names() const;
+
+ private:
+  std::vector<Value> values_;
+  std::vector<Node> nodes_;
+  ParameterSet parameters_;
+  int loss_ = -1;
+};
+
+}  // namespace echelon

@@ -1,0 +1,57 @@
+// A layer: mathematics on the shapes of one sample. It never sees a rank, a device or a batch's place in the run.
+//
+// A layer object is made from its attributes (TOML or zoo code), then asked three things, in this order:
+//   infer       output shapes from input shapes (of one sample, without N). A shape that does not fit is a ConfigError
+//   whose
+//               text says which extent and what would fit; the graph adds the node's name and file:line.
+//   parameters  what it learns, with initial values
+//   forward / backward   lowering to device ops for one program. backward writes the gradients of its inputs (where
+//   wanted) and
+//               of its parameters, in terms of the gradients of its outputs.
+//
+// Adding a layer: one file in layers/, one line in ECHELON_LAYERS (layers/list.hpp), a row in the contract test's
+// table.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/shape.hpp"
+#include "device/op_spec.hpp"
+#include "device/parameter.hpp"
+
+namespace echelon {
+
+class Lowering;
+
+struct ParameterDecl {
+  std::string suffix;  // "weight": the parameter is called "<node>.weight"
+  Shape shape;
+  Init init;
+  bool decays = true;
+  ParameterKind kind = ParameterKind::weight;
+  double momentum = 0.1;  // statistics
+};
+
+class Layer {
+ public:
+  virtual ~Layer() = default;
+  virtual std::string_view kind() const = 0;             // "conv"
+  virtual std::string attributes() const { return {}; }  // "32 3x3 pad 1", for the model's table
+  virtual int arity() const { return 1; }                // inputs it takes; -1: one or more
+  virtual std::vector<Shape> infer(std::span<const Shape> inputs) const = 0;
+  virtual std::vector<ParameterDecl> parameters(std::span<const Shape> inputs) const {
+    (void)inputs;
+    return {};
+  }
+  virtual void forward(Lowering& lowering) const = 0;
+  virtual void backward(Lowering& lowering) const = 0;
+};
+
+using LayerPtr = std::shared_ptr<const Layer>;
+
+}  // namespace echelon

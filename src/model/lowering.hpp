@@ -1,0 +1,57 @@
+// What a layer writes its ops into: the tensors of one node in one program, and a way to append ops.
+//
+// Gradients: grad_output(i) is complete when `backward` is called (all consumers have written it). grad_input(i) and
+// grad_parameter(j) may be shared with other consumers or earlier micro-batches; the lowering sets each op's accumulate
+// bits itself (first writer overwrites, later ones add; parameters add from the second micro-batch on), so a layer just
+// writes.
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <string_view>
+#include <vector>
+
+#include "base/dtype.hpp"
+#include "base/shape.hpp"
+#include "device/op_spec.hpp"
+
+namespace echelon {
+
+// A tensor of the program under construction; an index.
+struct TensorRef {
+  int id = -1;
+};
+
+// Which run-time scalars an op takes.
+enum class ScaleSource : std::uint8_t { one, loss_scale, group_weight };
+
+class Lowering {
+ public:
+  virtual ~Lowering() = default;
+
+  virtual std::int64_t batch() const = 0;  // N
+  virtual bool training() const = 0;
+  virtual DType dtype() const = 0;
+
+  virtual Shape input_shape(int i) const = 0;  // with N in front
+  virtual Shape output_shape(int i) const = 0;
+  virtual TensorRef input(int i) = 0;
+  virtual TensorRef output(int i) = 0;
+  virtual bool wants_grad_input(int i) const = 0;  // false for the model's own inputs
+  virtual TensorRef grad_input(int i) = 0;
+  virtual TensorRef grad_output(int i) = 0;
+  virtual TensorRef parameter(int j) = 0;
+  virtual TensorRef grad_parameter(int j) = 0;
+  // A tensor of this node that lives from forward to backward (batch statistics); the same `tag` names the same tensor.
+  virtual TensorRef kept(std::string_view tag, const Shape& shape, DType dtype) = 0;
+  // Makes output(i) the same memory as input(j) seen with another shape (flatten); gradients likewise. Needs plain
+  // layout.
+  virtual void alias(int output, int input) = 0;
+
+  // Appends an op to the pass being lowered. `args` in the order of the spec's signature. A backward op that reads its
+  // forward twin's `saved` memory names the same `pair` (0, 1, ..) inside the node.
+  virtual void op(const OpSpec& spec, std::initializer_list<TensorRef> args, ScaleSource scale = ScaleSource::one,
+                  int pair = -1) = 0;
+};
+
+}  // namespace echelon

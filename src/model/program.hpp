@@ -1,0 +1,85 @@
+// A program: a graph made ready for one rank, one batch size and one device. Ops, layouts, and memory for every tensor.
+//
+// Several programs (training, evaluation, another batch size) share the arenas. `forward` and `backward` allocate
+// nothing. Pipelines run several forwards before the backwards; for that a later `slots` option gives each micro-batch
+// its own activations, the ops being the same.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "device/arenas.hpp"
+#include "device/device.hpp"
+#include "device/tensor.hpp"
+#include "model/graph.hpp"
+
+namespace echelon {
+
+struct ProgramOptions {
+  std::int64_t batch = 1;  // N
+  bool training = true;    // false: forward only, batch norm by its running statistics
+};
+
+// Of one micro-batch.
+struct PassScalars {
+  double loss_scale = 1.0;    // 1 / (weight of the whole step, over all replicas and micro-batches)
+  double group_weight = 1.0;  // this micro-batch's weight * loss_scale: its part in running statistics
+  bool first = true;          // parameter gradients are overwritten; else added to
+};
+
+struct LossSums {
+  double loss = 0;     // sum of per-sample losses, weighted
+  double correct = 0;  // weighted number of correct predictions
+  double weight = 0;   // sum of the weights
+};
+
+// One op as `bench step` and the model's table show it.
+struct OpReport {
+  std::string node;
+  bool backward = false;
+  OpSpec spec;
+  std::string implementation;
+  double seconds = 0;  // filled by profile()
+};
+
+class Program {
+ public:
+  Program(const Graph& graph, Arenas& arenas, const ProgramOptions& options);
+  ~Program();
+  Program(const Program&) = delete;
+
+  std::int64_t batch() const;
+  // Device memory of a graph input, shape with N in front, plain; the caller fills it (Device::to_device).
+  Tensor input(std::string_view name) const;
+  // Device memory of any value after a forward pass ("conv1", or the logits), plain layout only: an Error otherwise.
+  Tensor value(std::string_view name) const;
+
+  void forward(const PassScalars& scalars);
+  // `ready`, where given, is called in the order back-propagation finishes them with each node's range of gradients
+  // once all ops that write it are enqueued.
+  void backward(const PassScalars& scalars, const std::function<void(ArenaRange)>& ready = {});
+  // Called before a node's forward with the range of parameters that it is about to read; for exchanges that overlap.
+  void set_wait_parameters(std::function<void(ArenaRange)> wait);
+
+  // Sums since the last reset, over all forward passes; synchronises.
+  LossSums losses();
+  void reset_losses();
+
+  // Device memory that this program holds beside the arenas.
+  std::size_t activation_bytes() const;
+  std::size_t scratch_bytes() const;
+
+  std::vector<OpReport> ops() const;
+  // Runs one forward and backward with a synchronisation around each op.
+  std::vector<OpReport> profile();
+
+ private:
+  struct Body;
+  std::unique_ptr<Body> body_;
+};
+
+}  // namespace echelon

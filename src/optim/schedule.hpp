@@ -1,0 +1,15 @@
+// Learning rate as a pure function of the step.
+#pragma once
+
+#include <cstdint>
+
+#include "config/schema.hpp"
+
+namespace echelon {
+
+// `constant`, `step` (times `decay_factor` at each of `decay_at_epochs`), `cosine` (to `final_factor` at the end), each
+// after a linear warm-up over `warmup_epochs`. `total_steps` is the whole run's.
+double learning_rate_at(const OptimiserConfig& config, std::int64_t step, std::int64_t steps_per_epoch,
+                        std::int64_t total_steps);
+
+}  // namespace echelon

@@ -1,0 +1,44 @@
+// The whole program as a child process, with a limit on its life.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace echelon::test {
+
+struct Outcome {
+  int code = -1;           // exit status; 128 + signal where one ended it
+  bool timed_out = false;  // killed at the limit, with its whole process group
+  std::string out;
+  std::string err;
+  double seconds = 0;
+};
+
+struct Command {
+  std::vector<std::string> argv;                         // argv[0] looked up on PATH
+  std::string cwd;                                       // "" : the present folder
+  std::vector<std::pair<std::string, std::string>> env;  // added to, or taking the place of, this process's
+  double limit_s = 60;
+};
+
+Outcome run_process(const Command& command);
+
+// `build/.../echelon`, as the Makefile passes it (ECHELON_BINARY).
+std::string echelon_binary();
+// {"mpirun", "-n", ranks, "--oversubscribe", "--bind-to", "none", ["--allow-run-as-root"], echelon, args...}
+Command mpirun(int ranks, const std::vector<std::string>& args);
+
+// A folder under the system's temporary folder that goes with the object.
+class TempFolder {
+ public:
+  TempFolder();
+  ~TempFolder();
+  const std::string& path() const { return path_; }
+  std::string operator/(const std::string& name) const { return path_ + "/" + name; }
+
+ private:
+  std::string path_;
+};
+
+}  // namespace echelon::test

@@ -1,0 +1,67 @@
+#define CATCH_CONFIG_RUNNER
+#include "tests/support/session.hpp"
+
+#include <catch2/catch.hpp>
+#include <cstdio>
+#include <cstdlib>
+#include <mutex>
+#include <string>
+
+#include "h5/file.hpp"
+#include "tests/support/random.hpp"
+#include "tests/support/skip.hpp"
+
+namespace echelon::test {
+namespace {
+
+bool skipped_this = false;
+int passed = 0, failed = 0, skipped = 0;
+
+struct Counter : Catch::TestEventListenerBase {
+  using TestEventListenerBase::TestEventListenerBase;
+  void testCaseStarting(const Catch::TestCaseInfo&) override { skipped_this = false; }
+  void testCaseEnded(const Catch::TestCaseStats& stats) override {
+    if (!stats.totals.assertions.allOk())
+      ++failed;
+    else if (skipped_this)
+      ++skipped;
+    else if (stats.totals.assertions.total() == 0) {
+      std::printf("no assertion ran in \"%s\"\n", stats.testInfo.name.c_str());
+      ++failed;
+    } else
+      ++passed;
+  }
+};
+CATCH_REGISTER_LISTENER(Counter)
+
+}  // namespace
+
+bool skip_without(bool present, const std::string& reason) {
+  if (present) return false;
+  skipped_this = true;
+  std::printf("skipped: %s: %s\n", Catch::getResultCapture().getCurrentTestName().c_str(), reason.c_str());
+  return true;
+}
+
+int run_session(int argc, char** argv, const char* ring, bool speaks) {
+  h5::initialise();
+  Catch::Session session;
+  if (const int code = session.applyCommandLine(argc, argv); code != 0) return code;
+  const int code = session.run();
+  if (session.config().listTests() || session.config().listTags()) return code;
+  if (failed > 0 && speaks)
+    std::printf("inputs of this run: ECHELON_TEST_SEED=%llu\n", static_cast<unsigned long long>(test_seed()));
+  const std::string line = std::to_string(passed) + " passed, " + std::to_string(failed) + " failed, " +
+                           std::to_string(skipped) + " skipped";
+  if (speaks) {
+    std::printf("%s: %s\n", ring, line.c_str());
+    if (const char* path = std::getenv("ECHELON_TEST_SUMMARY"))
+      if (std::FILE* file = std::fopen(path, "a")) {
+        std::fprintf(file, "%s: %s\n", ring, line.c_str());
+        std::fclose(file);
+      }
+  }
+  return failed > 0 || passed + skipped == 0 ? 1 : 0;
+}
+
+}  // namespace echelon::test

@@ -1,0 +1,11 @@
+// One ring of tests: runs Catch2 over everything that is linked in and closes with "<ring>: N passed, N failed, N
+// skipped".
+#pragma once
+
+namespace echelon::test {
+
+// Returns the exit code: 0 when nothing failed and at least one test ran. Cases are counted as whole test cases; the
+// closing line also goes to the file that ECHELON_TEST_SUMMARY names, appended.
+int run_session(int argc, char** argv, const char* ring, bool speaks = true);
+
+}  // namespace echelon::test

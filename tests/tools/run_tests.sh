@@ -1,0 +1,38 @@
+#!/usr/bin/env bash
+# Runs rings of tests and closes with one plain line over all of them.
+#   run_tests.sh OUT [--quick] RING...      OUT: the build folder (build/release); RING: lint unit contract mpi run
+set -u
+out=$1; shift
+quick=()
+[ "${1:-}" = --quick ] && { quick=('~[slow]'); shift; }
+summary=$(mktemp)
+trap 'rm -f "$summary"' EXIT
+export ECHELON_TEST_SUMMARY=$summary ECHELON_BINARY=$PWD/$out/bin/echelon OMP_WAIT_POLICY=passive OMPI_MCA_rmaps_base_oversubscribe=1
+[ "$(id -u)" = 0 ] && export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+failed=0
+
+# one ring, under a limit; a ring that dies without its closing line counts as one failure
+ring() { # name limit_s command...
+  local name=$1 limit=$2; shift 2
+  echo "== $name"
+  local before; before=$(wc -l < "$summary")
+  timeout --kill-after=10 "$limit" "$@"
+  local code=$?
+  [ $code -ne 0 ] && failed=1
+  [ $code -eq 124 ] && echo "$name: still running after $limit s, ended"
+  [ "$(wc -l < "$summary")" -gt "$before" ] || { echo "$name: ended with code $code and no closing line"; echo "$name: 0 passed, 1 failed, 0 skipped" >> "$summary"; failed=1; }
+}
+
+for name in "$@"; do
+  case $name in
+    lint) ring lint 300 tests/lint/lint.sh ;;
+    mpi) for ranks in 1 2 3 4; do ring "mpi on $ranks ranks" 600 env OMP_NUM_THREADS=1 mpirun -n $ranks --oversubscribe --bind-to none "$out/tests/mpi" "${quick[@]}"; done ;;
+    run) ring run 2400 "$out/tests/run" --durations yes "${quick[@]}" ;;
+    *) ring "$name" 1200 "$out/tests/$name" "${quick[@]}" ;;
+  esac
+done
+echo
+cat "$summary"
+awk -F'[:,]' '{ for (i = 1; i <= NF; i++) { if ($i ~ /passed/) p += $i; if ($i ~ /failed/) f += $i; if ($i ~ /skipped/) s += $i } }
+  END { printf "%d passed, %d failed, %d skipped\n", p, f, s }' "$summary"
+exit $failed
