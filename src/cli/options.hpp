@@ -31,8 +31,8 @@ struct ReportOptions {  // echelon report RUN... [--out FOLDER] [--name NAME]
 };
 int run_report(const ReportOptions& options);
 
-struct ImportOptions {  // echelon data import FORMAT INPUT... --out FOLDER
-  std::string format;   // idx | cifar10 | cifar100 | csv
+struct ImportOptions {              // echelon data import FORMAT INPUT... --out FOLDER
+  std::string format;               // idx | cifar10 | cifar100 | csv
   std::vector<std::string> inputs;  // idx: images, labels; cifar: batch files; csv: one file
   std::string out;
   std::string prefix = "shard";
@@ -73,15 +73,16 @@ struct InspectOptions {  // echelon data inspect LOCATION [--replicas K] [--shar
 };
 int run_data_inspect(const InspectOptions& options);
 
-struct BenchStepOptions {  // echelon bench step CONFIG [--steps N] [--batch B] [--threads T] [--ops] [--table FILE] [--json]
+struct BenchStepOptions {  // echelon bench step CONFIG [--steps N] [--batch B] [--threads T] [--ops] [--json] ..
+                           // [--json]
   std::string config;
   std::vector<std::string> sets;
   int steps = 50;
   std::int64_t batch = 0;  // 0: the config's per-replica batch on one replica
   int threads = 1;
-  bool ops = false;        // print every op with its implementation, time and rate
-  std::string table;       // write measured op times for the paced device
-  bool json = false;       // one JSON line, as peers print
+  bool ops = false;   // print every op with its implementation, time and rate
+  std::string table;  // write measured op times for the paced device
+  bool json = false;  // one JSON line, as peers print
 };
 int run_bench_step(const BenchStepOptions& options);
 

@@ -1,0 +1,82 @@
+#!/usr/bin/env bash
+# The house rules that a program can see. Each rule is a function that prints what breaks it; silence is a pass.
+set -u
+cd "$(dirname "$0")/../.."
+sources() { git ls-files --cached --others --exclude-standard 'src/*' 'cuda/*' 'tests/*' | grep -E '\.(cpp|hpp|cu|cuh)$' | while read -r f; do [ -e "$f" ] && echo "$f"; done; }
+passed=0 failed=0 skipped=0
+
+# Includes go down the ladder only; rooms on one level never include each other (src/README.md).
+ladder() {
+  sources | grep '^src/' | xargs awk '
+    BEGIN {
+      split("base:0 config:1 device:1 h5:1 data:2 model:2 optim:2 comm:2 report:2 parallel:3 exchange:3 predictor:4 train:4 cli:5", rooms, " ")
+      for (i in rooms) { split(rooms[i], p, ":"); level[p[1]] = p[2] }
+    }
+    FNR == 1 { split(FILENAME, part, "/"); room = part[2]; if (room ~ /\.cpp$/) room = "cli" }
+    /^#include "/ {
+      split($2, q, "\""); split(q[2], target, "/"); to = target[1]
+      if (!(to in level)) { print FILENAME ":" FNR ": includes \"" q[2] "\", which is in no room"; next }
+      if (to == room || (room == "cli")) next
+      if (level[to] >= level[room]) print FILENAME ":" FNR ": " room " (level " level[room] ") includes " to " (level " level[to] ")"
+    }'
+}
+
+# A library is included in one room only.
+one_room() { # pattern room-regex name
+  sources | grep -vE "$2" | xargs grep -nE "#include [<\"]($1)" 2>/dev/null | sed "s|\$|   ($3 belongs elsewhere)|"
+}
+libraries() {
+  one_room 'mpi\.h' '^src/comm/mpi/|^tests/mpi/' MPI
+  one_room 'dnnl|oneapi/dnnl' '^src/device/onednn/' oneDNN
+  one_room 'hdf5|H5' '^src/h5/|^tests/unit/h5/' HDF5
+  one_room '(cuda|cudnn|cublas|nccl)[a-zA-Z0-9_]*\.h>' '^cuda/|^tests/cuda/' CUDA
+  one_room 'toml\+\+|toml\.hpp' '^src/config/' toml++
+  one_room 'CLI/' '^src/cli/args' CLI11
+  one_room 'spdlog' '^src/base/log\.cpp' spdlog
+  sources | grep '^src/' | xargs grep -nE '#include "(cuda|tests)/' 2>/dev/null
+}
+
+long_files() { sources | xargs wc -l | awk '$2 != "total" && $1 > 400 { print $2 ": " $1 " lines, more than 400" }'; }
+long_lines() { sources | xargs awk 'length($0) > 120 { print FILENAME ":" FNR ": " length($0) " columns, more than 120" }'; }
+pragma_once() { sources | grep -E '\.(hpp|cuh)$' | xargs grep -L '#pragma once' | sed 's|$|: no #pragma once|'; }
+
+# Absence is a file, not an #if: at most one conditional in a thousand lines of src/.
+conditionals() {
+  local found lines
+  found=$(sources | grep '^src/' | xargs grep -nE '^#\s*(if|ifdef|ifndef|elif)\b')
+  lines=$(sources | grep '^src/' | xargs cat | wc -l)
+  [ "$(printf '%s' "$found" | grep -c .)" -gt $((lines / 1000 + 1)) ] && echo "$found"
+}
+
+# Registered by name, documented by name.
+price_list() {
+  sed -n 's/.*#define ECHELON_ALLREDUCE(X)//p' src/comm/collective/algorithms.hpp | grep -oE 'X\([a-z_]+\)' | tr -d 'X()' |
+    while read -r name; do grep -qE "^\| *\`$name\`" src/comm/README.md 2>/dev/null || echo "src/comm/README.md: no row for the all-reduce \`$name\`"; done
+}
+
+unfinished() { sources | xargs grep -nEi '\b(TODO|FIXME|XXX|HACK)\b|not implemented'; }
+map_is_current() {
+  for room in src/*/; do grep -qF "\`$(basename "$room")/\`" src/README.md || echo "src/README.md: does not speak of $room"; done
+}
+formatting() { sources | xargs clang-format --dry-run 2>&1 | grep -E 'warning|error' | head -20; }
+
+rule() { # name function
+  local out; out=$($2)
+  if [ -z "$out" ]; then passed=$((passed + 1)); else failed=$((failed + 1)); printf 'lint: %s\n%s\n' "$1" "$out"; fi
+}
+rule 'includes go down the ladder' ladder
+rule 'each library in its room' libraries
+rule 'files of at most 400 lines' long_files
+rule 'lines of at most 120 columns' long_lines
+rule 'headers say #pragma once' pragma_once
+rule 'few conditionals' conditionals
+rule 'every algorithm has a price' price_list
+rule 'nothing left undone' unfinished
+rule 'the map of src/ is current' map_is_current
+if clang-format --version 2>/dev/null | grep -q 'version 14'; then rule 'formatted' formatting
+else echo 'skipped: formatting: clang-format 14 is not installed'; skipped=1; fi
+
+line="$passed passed, $failed failed, $skipped skipped"
+echo "lint: $line"
+[ -n "${ECHELON_TEST_SUMMARY:-}" ] && echo "lint: $line" >> "$ECHELON_TEST_SUMMARY"
+[ $failed -eq 0 ]
