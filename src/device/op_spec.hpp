@@ -67,13 +67,17 @@
 
 namespace echelon {
 
-#define ECHELON_OP_KINDS(X)                                                                                            \
-  X(conv_forward)                                                                                                      \
-  X(conv_backward_data)                                                                                                \
-  X(conv_backward_weights) X(pool_forward) X(pool_backward) X(dense_forward) X(dense_backward_data)                    \
-      X(dense_backward_weights) X(activation_forward) X(activation_backward) X(norm_moments) X(norm_normalise)         \
-          X(norm_backward_sums) X(norm_backward_apply) X(norm_local_forward) X(norm_local_backward) X(norm_statistics) \
-              X(norm_inference) X(loss_softmax_forward) X(loss_softmax_backward) X(add) X(reorder)
+// clang-format off
+#define ECHELON_OP_KINDS(X)                                                             \
+  X(conv_forward) X(conv_backward_data) X(conv_backward_weights)                        \
+  X(pool_forward) X(pool_backward)                                                      \
+  X(dense_forward) X(dense_backward_data) X(dense_backward_weights)                     \
+  X(activation_forward) X(activation_backward)                                          \
+  X(norm_moments) X(norm_normalise) X(norm_backward_sums) X(norm_backward_apply)        \
+  X(norm_local_forward) X(norm_local_backward) X(norm_statistics) X(norm_inference)     \
+  X(loss_softmax_forward) X(loss_softmax_backward)                                      \
+  X(add) X(reorder)
+// clang-format on
 
 enum class OpKind : std::uint8_t {
 #define X(kind) kind,
