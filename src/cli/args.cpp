@@ -1,0 +1,147 @@
+// The command line, by CLI11 and in this file alone: fills the structs of options.hpp and calls the verb.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
+#include <functional>
+#include <memory>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "base/error.hpp"
+#include "base/nearest.hpp"
+#include "base/version.hpp"
+#include "cli/options.hpp"
+
+namespace echelon::cli {
+namespace {
+
+using Run = std::function<int()>;
+
+// What a verb is: its name ("data import"), one line of help, examples, and how it declares its options on an App.
+struct Verb {
+  const char* name;
+  const char* help;
+  const char* examples;
+  Run (*declare)(CLI::App& app);
+};
+
+// Each verb's options live as long as its runner.
+template <class Options>
+std::shared_ptr<Options> held() {
+  return std::make_shared<Options>();
+}
+
+Run declare_info(CLI::App&) {
+  auto o = held<InfoOptions>();
+  return [o] { return run_info(*o); };
+}
+
+const Verb kVerbs[] = {
+    {"info", "version, devices, libraries and cores of this machine", "  echelon info", declare_info},
+};
+
+// The sub-command of this name, or null.
+CLI::App* sub_of(const CLI::App& app, const std::string& name) {
+  for (const CLI::App* sub : app.get_subcommands([](const CLI::App*) { return true; }))
+    if (sub->get_name() == name) return const_cast<CLI::App*>(sub);
+  return nullptr;
+}
+
+// Verbs that only hold others.
+struct Family {
+  const char* name;
+  const char* help;
+};
+const Family kFamilies[] = {
+    {"data", "make, import and look at HDF5 shards"},
+    {"bench", "measure parts of a run"},
+};
+
+struct Parser {
+  CLI::App app{"echelon: data-parallel training of neural networks over MPI", "echelon"};
+  std::vector<std::pair<CLI::App*, Run>> verbs;
+
+  Parser() {
+    app.set_version_flag("--version", fmt::format("echelon {} ({})", kVersion, commit()));
+    app.require_subcommand(1);
+    app.footer("echelon VERB --help explains a verb.");
+    for (const Verb& verb : kVerbs) add(verb);
+  }
+
+  void add(const Verb& verb) {
+    const std::string name = verb.name;
+    const auto space = name.find(' ');
+    CLI::App* parent = space == std::string::npos ? &app : family(name.substr(0, space));
+    CLI::App* sub = parent->add_subcommand(space == std::string::npos ? name : name.substr(space + 1), verb.help);
+    sub->footer(fmt::format("Examples:\n{}", verb.examples));
+    verbs.emplace_back(sub, verb.declare(*sub));
+  }
+
+  CLI::App* family(const std::string& name) {
+    if (CLI::App* known = sub_of(app, name)) return known;
+    for (const Family& f : kFamilies)
+      if (name == f.name) {
+        CLI::App* made = app.add_subcommand(name, f.help);
+        made->require_subcommand(1);
+        return made;
+      }
+    throw std::logic_error("a verb of an unknown family: " + name);
+  }
+
+  // The deepest App that the words name; an unknown verb is an error with the nearest known one.
+  CLI::App* choose(std::span<char* const> words) {
+    CLI::App* at = &app;
+    for (const std::string word : words) {
+      const auto subs = at->get_subcommands([](CLI::App*) { return true; });
+      if (subs.empty() || word.starts_with("-")) break;
+      CLI::App* next = sub_of(*at, word);
+      if (!next) {
+        std::vector<std::string> names;
+        for (CLI::App* sub : subs) names.push_back(sub->get_name());
+        throw ConfigError(unknown_name("verb", word, names));
+      }
+      at = next;
+    }
+    return at;
+  }
+};
+
+// CLI11's own text, with the nearest flag for one that it does not know.
+std::string text_of(const CLI::ParseError& error, const CLI::App& at, std::span<char* const> words) {
+  const std::string see = fmt::format("; see '{} --help'", at.get_display_name().empty() ? "echelon" : at.get_name());
+  if (dynamic_cast<const CLI::ExtrasError*>(&error) == nullptr) return error.what() + see;
+  std::vector<std::string> known;
+  for (const CLI::Option* option : at.get_options())
+    for (const std::string& name : option->get_lnames()) known.push_back("--" + name);
+  for (const std::string word : words) {
+    const std::string flag = word.substr(0, word.find('='));
+    if (flag.starts_with("--") && std::find(known.begin(), known.end(), flag) == known.end())
+      return unknown_name("option", flag, known);
+  }
+  return error.what() + see;
+}
+
+}  // namespace
+
+int main_of_cli(int argc, char** argv) {
+  Parser parser;
+  const std::span<char* const> words(argv + 1, static_cast<std::size_t>(argc > 0 ? argc - 1 : 0));
+  CLI::App* at = parser.choose(words);
+  try {
+    parser.app.parse(argc, argv);
+  } catch (const CLI::Success& asked) {  // --help, --version
+    return parser.app.exit(asked);
+  } catch (const CLI::ParseError& error) {
+    if (words.empty()) std::fputs(parser.app.help().c_str(), stderr);
+    throw ConfigError(text_of(error, *at, words));
+  }
+  for (const auto& [app, run] : parser.verbs)
+    if (app->parsed()) return run();
+  throw ConfigError("no verb was given; see 'echelon --help'");
+}
+
+}  // namespace echelon::cli
