@@ -1,0 +1,121 @@
+#include "device/cuda_entry.hpp"
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+
+#include <array>
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "base/error.hpp"
+
+namespace echelon {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Library {
+  CudaCountFunction* count = nullptr;
+  CudaOpenFunction* open = nullptr;
+  std::string missing;  // why there is none
+};
+
+std::vector<std::string> candidates() {
+  if (const char* path = std::getenv("ECHELON_CUDA_LIBRARY"); path && *path) return {path};
+  std::vector<std::string> all;
+  std::error_code error;
+  const fs::path folder = fs::read_symlink("/proc/self/exe", error).parent_path();
+  for (const char* place : {"", "../lib", "../bin"}) {
+    const fs::path file = (folder / place / kCudaLibrary).lexically_normal();
+    if (!error && fs::exists(file, error)) all.push_back(file.string());
+  }
+  all.emplace_back(kCudaLibrary);
+  return all;
+}
+
+std::string loader_error() {
+  const char* text = dlerror();
+  return text ? text : "unknown loader error";
+}
+
+template <class Function>
+Function* find(void* handle, const char* symbol) {
+  return reinterpret_cast<Function*>(dlsym(handle, symbol));
+}
+
+Library open_file(const std::string& file) {
+  Library library;
+  void* handle = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (!handle) {
+    library.missing = fmt::format("the CUDA device cannot be loaded: {}", loader_error());
+    return library;
+  }
+  const auto abi = find<CudaAbiFunction>(handle, kCudaAbiSymbol);
+  library.count = find<CudaCountFunction>(handle, kCudaCountSymbol);
+  library.open = find<CudaOpenFunction>(handle, kCudaOpenSymbol);
+  if (abi && library.count && library.open && std::string_view(abi()) == kCudaAbi) return library;
+  library = {};
+  library.missing = fmt::format("{} does not belong to this executable: it says '{}', needed is '{}'", file,
+                                abi ? abi() : "nothing", kCudaAbi);
+  dlclose(handle);
+  return library;
+}
+
+Library load_library() {
+  for (const std::string& file : candidates()) {
+    Library library = open_file(file);
+    // A file that is there but does not load is the finding; looking further would hide it.
+    if (library.open || file != kCudaLibrary) return library;
+  }
+  Library none;
+  none.missing =
+      fmt::format("the CUDA device is not here: {} (left out by CUDA=0?) belongs beside the executable", kCudaLibrary);
+  return none;
+}
+
+const Library& library() {
+  static const Library loaded = load_library();
+  return loaded;
+}
+
+int count_gpus(std::string* why) {
+  std::array<char, 512> text{};
+  const int count = library().count(text.data(), text.size());
+  if (count <= 0 && why) *why = text.data();
+  return count > 0 ? count : 0;
+}
+
+}  // namespace
+
+int visible_gpus(std::string* why) {
+  // Asked first, so that a machine without a driver need not load the CUDA libraries to learn that it has no GPU.
+  if (void* driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL)) {
+    dlclose(driver);
+  } else {
+    if (why) *why = fmt::format("no CUDA driver: {}", loader_error());
+    return 0;
+  }
+  if (!library().open) {
+    if (why) *why = library().missing;
+    return 0;
+  }
+  return count_gpus(why);
+}
+
+std::unique_ptr<Device> open_cuda(const DeviceOptions& options) {
+  if (!library().open) throw EnvironmentError(library().missing);
+  std::string why;
+  if (count_gpus(&why) == 0) throw EnvironmentError(why);
+  return std::unique_ptr<Device>(library().open(&options));
+}
+
+std::string cuda_library_problem(const std::string& file) { return open_file(file).missing; }
+
+bool gpu_in_machine() {
+  std::error_code error;
+  return fs::exists("/dev/nvidia0", error) || fs::exists("/dev/dxg", error);
+}
+
+}  // namespace echelon

@@ -1,0 +1,44 @@
+// The door to libechelon_cuda.so, a second file that is opened at run time so that the program starts where neither
+// GPU, driver nor CUDA libraries are.
+//
+// It is looked for at $ECHELON_CUDA_LIBRARY if that is set, else beside the executable, in ../lib and ../bin from
+// there, and at last by its plain name along the loader's own paths. The library takes what it needs of src/base and
+// src/device from the executable, which exports its symbols (-rdynamic). Once open it stays open.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+
+#include "device/device.hpp"
+
+namespace echelon {
+
+// Both files name this string; they are used together only where it is equal. Change it with every change of
+// device.hpp, op.hpp, op_spec.hpp, vector.hpp or update_rules/ that moves a member.
+inline constexpr const char* kCudaAbi = "echelon-cuda 0.1.0-1";
+
+inline constexpr const char* kCudaLibrary = "libechelon_cuda.so";
+
+// What the library exports, by the names below.
+using CudaAbiFunction = const char*();
+// Number of usable GPUs; where it is 0, `why` (of `why_bytes`) holds the reason. Never throws.
+using CudaCountFunction = int(char* why, std::size_t why_bytes);
+// A new device for the caller to delete; throws EnvironmentError or MemoryError.
+using CudaOpenFunction = Device*(const DeviceOptions* options);
+inline constexpr const char* kCudaAbiSymbol = "echelon_cuda_abi";
+inline constexpr const char* kCudaCountSymbol = "echelon_cuda_count";
+inline constexpr const char* kCudaOpenSymbol = "echelon_cuda_open";
+
+// The CUDA device. EnvironmentError where the library, libcudnn, libcublas, the driver or a card is missing, saying
+// which.
+std::unique_ptr<Device> open_cuda(const DeviceOptions& options);
+
+// What keeps this file from being used as the CUDA library; empty where nothing does.
+std::string cuda_library_problem(const std::string& file);
+
+// Whether the system shows an NVIDIA card (a device node of the driver), usable by us or not: `auto` that passes it by
+// should say so aloud.
+bool gpu_in_machine();
+
+}  // namespace echelon
