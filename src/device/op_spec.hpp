@@ -7,51 +7,57 @@
 //
 // Conventions that hold for every kind
 //   * All extents are those of one micro-batch on one rank. N may be 0 nowhere.
-//   * Gradients are sums over samples (never means); the factor 1/W enters once, in the loss's backward (scalar
-//   `scale`).
+//   * Gradients are sums over samples (never means); the factor 1/W enters once, in the loss's backward (`scale`).
 //   * An output marked `adds` is overwritten, or added to when its bit in OpArgs::accumulate is set. Every body honours
-//   both.
+//     both.
 //   * `saved` is memory of the body's own format that a forward op leaves for its backward twin on the same device (the
 //     positions of a max pool, a library's workspace); `scratch` lives for one call and is shared by all ops of a
 //     program.
 //
-// Kinds                        inputs                                  outputs                       scalars
-//   conv_forward               x w [b]                                 y
-//   conv_backward_data         dy w                                    dx (adds)
-//   conv_backward_weights      x dy                                    dw (adds) [db (adds)]
-//   pool_forward               x                                       y (+ saved)
-//   pool_backward              dy (+ saved)                            dx (adds)
-//   dense_forward              x w [b]                                 y
-//   dense_backward_data        dy w                                    dx (adds)
-//   dense_backward_weights     x dy                                    dw (adds) [db (adds)]
-//   activation_forward         x                                       y
-//   activation_backward        y dy                                    dx (adds)
-//   norm_moments               x                                       sums(2, C) f64: sum x, sum x^2
-//   norm_normalise             x gamma beta sums                       y stats(2, C) f64: mean, 1/std          count
-//   norm_backward_sums         x dy stats                              sums(2, C) f64: sum dy, sum dy*xhat; dgamma
-//   (adds) dbeta (adds) norm_backward_apply        x dy stats gamma sums                   dx (adds) count
-//   norm_local_forward         x gamma beta                            y stats                       (moments +
-//   normalise over this micro-batch) norm_local_backward        x dy stats gamma                        dx (adds)
-//   dgamma (adds) dbeta (adds) norm_statistics            stats                                   dmean (adds) dvar
-//   (adds)                scale, count norm_inference             x gamma beta mean var                   y
-//   loss_softmax_forward       logits labels weights                   probs sums(3) f64 (adds): loss, correct, weight
-//   loss_softmax_backward      probs labels weights                    dlogits (adds)                          scale
-//   add                        a b                                     y
-//   reorder                    x                                       y (the same values in another layout)
+// clang-format off
+// Kinds                        inputs                       outputs                                        scalars
+//   conv_forward               x w [b]                      y
+//   conv_backward_data         dy w                         dx (adds)
+//   conv_backward_weights      x dy                         dw (adds) [db (adds)]
+//   pool_forward               x                            y (+ saved)
+//   pool_backward              dy (+ saved)                 dx (adds)
+//   dense_forward              x w [b]                      y
+//   dense_backward_data        dy w                         dx (adds)
+//   dense_backward_weights     x dy                         dw (adds) [db (adds)]
+//   activation_forward         x                            y
+//   activation_backward        y dy                         dx (adds)
+//   norm_moments               x                            sums(2, C) f64: sum x, sum x^2
+//   norm_normalise             x gamma beta sums            y stats(2, C) f64: mean, 1/std                 count
+//   norm_backward_sums         x dy stats                   sums(2, C) f64: sum dy, sum dy*xhat;
+//                                                           dgamma (adds) dbeta (adds)
+//   norm_backward_apply        x dy stats gamma sums        dx (adds)                                      count
+//   norm_local_forward         x gamma beta                 y stats       (moments + normalise over this micro-batch)
+//   norm_local_backward        x dy stats gamma             dx (adds) dgamma (adds) dbeta (adds)
+//   norm_statistics            stats                        dmean (adds) dvar (adds)                       scale, count
+//   norm_inference             x gamma beta mean var        y
+//   loss_softmax_forward       logits labels weights        probs sums(3) f64 (adds): loss, correct, weight
+//   loss_softmax_backward      probs labels weights         dlogits (adds)                                 scale
+//   add                        a b                          y
+//   reorder                    x                            y (the same values in another layout)
 //
 // Definitions
-//   conv      cross-correlation, zero padding; y[n,k,p,q] = b[k] + sum_{c,r,s} x[n, c, p*stride - pad + r*dil, ..]
-//   w[k,c,r,s] pool      max ignores padding; average divides by the window's cells inside the image
-//   (AverageMode::inside) or by R*S norm      xhat = (x - mean) * istd, istd = 1/sqrt(var + epsilon), var biased
-//   (1/count), count = N*H*W of the group (all
-//             members); y = gamma*xhat + beta. backward: dx = gamma*istd*(dy - sums[0]/count - xhat*sums[1]/count).
+//   conv      cross-correlation, zero padding;
+//             y[n,k,p,q] = b[k] + sum_{c,r,s} x[n, c, p*stride - pad + r*dil, ..] w[k,c,r,s]
+//   pool      max ignores padding; average divides by the window's cells inside the image (PoolMode::average_inside)
+//             or by R*S (average_all). Of equal maxima the first in row-major order takes the gradient.
+//   norm      xhat = (x - mean) * istd, istd = 1/sqrt(var + epsilon), var biased (1/count), count = N*H*W of the group
+//             (all members); y = gamma*xhat + beta.
+//             backward: dx = gamma*istd*(dy - sums[0]/count - xhat*sums[1]/count).
 //             norm_statistics: dmean += scale*mean, dvar += scale*var*count/max(1,count-1) (unbiased): the step's share
-//             of the running statistics, which are parameters of kind `statistic` (model/parameter.hpp). Ioffe, Szegedy
-//             2015.
+//             of the running statistics, which are parameters of kind `statistic` (device/parameter.hpp).
+//             Ioffe, Szegedy 2015.
 //   softmax   loss_n = weight_n * (logsumexp(logits_n) - logits_n[label_n]); correct counts weight_n where the first
-//   maximum is
-//             the label; dlogits = scale * weight_n * (probs - onehot). A label outside [0, K) is the loader's to
-//             refuse.
+//             maximum is the label; dlogits = scale * weight_n * (probs - onehot). A label outside [0, K) is the
+//             loader's to refuse.
+//
+// Shapes and types where the table is silent: w (K, C/groups, R, S) or (K, F); gamma, beta, mean, var, their gradients
+// and b (C) or (K); labels (N) i32; weights (N) in the spec's dtype; everything else in the spec's dtype.
+// clang-format on
 #pragma once
 
 #include <array>
@@ -68,14 +74,14 @@
 namespace echelon {
 
 // clang-format off
-#define ECHELON_OP_KINDS(X)                                                             \
-  X(conv_forward) X(conv_backward_data) X(conv_backward_weights)                        \
-  X(pool_forward) X(pool_backward)                                                      \
-  X(dense_forward) X(dense_backward_data) X(dense_backward_weights)                     \
-  X(activation_forward) X(activation_backward)                                          \
-  X(norm_moments) X(norm_normalise) X(norm_backward_sums) X(norm_backward_apply)        \
-  X(norm_local_forward) X(norm_local_backward) X(norm_statistics) X(norm_inference)     \
-  X(loss_softmax_forward) X(loss_softmax_backward)                                      \
+#define ECHELON_OP_KINDS(X)                                                          \
+  X(conv_forward) X(conv_backward_data) X(conv_backward_weights)                     \
+  X(pool_forward) X(pool_backward)                                                   \
+  X(dense_forward) X(dense_backward_data) X(dense_backward_weights)                  \
+  X(activation_forward) X(activation_backward)                                       \
+  X(norm_moments) X(norm_normalise) X(norm_backward_sums) X(norm_backward_apply)     \
+  X(norm_local_forward) X(norm_local_backward) X(norm_statistics) X(norm_inference)  \
+  X(loss_softmax_forward) X(loss_softmax_backward)                                   \
   X(add) X(reorder)
 // clang-format on
 
@@ -147,7 +153,8 @@ struct OpSpec {
   Dims dims;
   std::array<Layout, kMaxArgs> layouts{};  // by argument; other than plain only where ArgInfo::movable
 
-  std::string text() const;  // "conv_forward f32 N64 C1 H28 W28 K32 3x3 pad 1"
+  // "conv_forward f32 N64 C1 H28 W28 K32 3x3 pad 1": kind and extents; layouts only for a reorder, whose work they are.
+  std::string text() const;
   friend bool operator==(const OpSpec&, const OpSpec&) = default;
 };
 

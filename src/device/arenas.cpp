@@ -1,0 +1,119 @@
+#include "device/arenas.hpp"
+
+#include <array>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/check.hpp"
+#include "base/checksum.hpp"
+#include "base/hash_rng.hpp"
+
+namespace echelon {
+namespace {
+
+// Calls body(local, global) with the row-major index of each element in the slice and in the whole tensor.
+template <class Body>
+void for_each_element(const Parameter& p, Body&& body) {
+  std::array<std::int64_t, Shape::kMaxRank> at{};
+  for (std::int64_t local = 0; local < p.elems(); ++local) {
+    std::int64_t global = 0;
+    for (int axis = 0; axis < p.shape.rank(); ++axis)
+      global = global * p.global_shape[axis] + p.offset[axis] + at[static_cast<std::size_t>(axis)];
+    body(static_cast<std::size_t>(local), static_cast<std::uint64_t>(global));
+    for (int axis = p.shape.rank(); axis-- > 0;) {
+      if (++at[static_cast<std::size_t>(axis)] < p.shape[axis]) break;
+      at[static_cast<std::size_t>(axis)] = 0;
+    }
+  }
+}
+
+double initial_value(const Init& init, const HashRng& rng, std::uint64_t index) {
+  switch (init.kind) {
+    case Init::Kind::constant: return init.scale;
+    case Init::Kind::uniform: return init.scale * (2 * rng.uniform(index) - 1);
+    case Init::Kind::normal: return init.scale * hash_normal(rng, index);
+  }
+  return 0;
+}
+
+std::size_t arena_bytes(std::int64_t elems, DType dtype) { return static_cast<std::size_t>(elems) * size_of(dtype); }
+
+}  // namespace
+
+Arenas::Arenas(Device& device, ParameterSet parameters, DType dtype)
+    : device_(device),
+      parameters_(std::move(parameters)),
+      dtype_(dtype),
+      weights_(device.allocate(arena_bytes(parameters_.elems(), dtype), "weights")),
+      gradients_(device.allocate(arena_bytes(parameters_.elems(), dtype), "gradients")) {}
+
+void* Arenas::weights_at(std::int64_t elem) const { return weights_.bytes_at(arena_bytes(elem, dtype_)); }
+void* Arenas::gradients_at(std::int64_t elem) const { return gradients_.bytes_at(arena_bytes(elem, dtype_)); }
+
+Tensor Arenas::weight(int parameter) const {
+  const Parameter& p = parameters_[parameter];
+  return {weights_at(p.begin), p.shape, dtype_, Layout::plain};
+}
+
+Tensor Arenas::gradient(int parameter) const {
+  const Parameter& p = parameters_[parameter];
+  return {gradients_at(p.begin), p.shape, dtype_, Layout::plain};
+}
+
+void Arenas::initialise(std::uint64_t seed) {
+  for (const Parameter& p : parameters_.all()) {
+    const HashRng rng(seed, p.name);
+    with_float(dtype_, [&]<class T>(T) {
+      std::vector<T> values(static_cast<std::size_t>(p.elems()));
+      for_each_element(p, [&](std::size_t local, std::uint64_t global) {
+        values[local] = static_cast<T>(initial_value(p.init, rng, global));
+      });
+      device_.to_device(weights_at(p.begin), values.data(), values.size() * sizeof(T));
+    });
+  }
+  device_.zero(gradients_.data(), gradients_.bytes());
+  touch();
+}
+
+std::uint64_t Arenas::checksum() const {
+  if (device_.on_host()) {
+    device_.synchronize();
+    return checksum64(weights_.data(), weights_.bytes());
+  }
+  std::vector<std::byte> host(weights_.bytes());
+  device_.to_host(host.data(), weights_.data(), host.size());
+  return checksum64(host.data(), host.size());
+}
+
+void Arenas::visit_state(StateVisitor& visitor) {
+  visit_arena(visitor, "weights", device_, parameters_, dtype_, weights_.data());
+  if (visitor.loading()) touch();
+}
+
+void visit_arena(StateVisitor& visitor, std::string_view prefix, Device& device, const ParameterSet& parameters,
+                 DType dtype, void* arena) {
+  device.synchronize();
+  std::vector<std::byte> host;
+  for (const Parameter& p : parameters.all()) {
+    auto* data = static_cast<std::byte*>(arena) + arena_bytes(p.begin, dtype);
+    const std::size_t bytes = arena_bytes(p.elems(), dtype);
+    const std::string name = std::string(prefix) + "/" + p.name;
+    if (!device.on_host()) {
+      host.resize(bytes);
+      device.to_host(host.data(), data, bytes);
+    }
+    StateTensor tensor;
+    tensor.name = name;
+    tensor.data = device.on_host() ? data : host.data();
+    tensor.dtype = dtype;
+    tensor.shape = p.shape;
+    tensor.placement = p.shape == p.global_shape ? Placement::replicated : Placement::slice;
+    tensor.global_shape = p.global_shape;
+    tensor.offset = p.offset;
+    visitor.tensor(tensor);
+    if (visitor.loading() && !device.on_host()) device.to_device(data, host.data(), bytes);
+  }
+}
+
+}  // namespace echelon

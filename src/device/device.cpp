@@ -1,0 +1,52 @@
+#include "device/device.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "base/error.hpp"
+#include "base/nearest.hpp"
+#include "device/cuda_entry.hpp"
+#include "device/reference/reference.hpp"
+
+namespace echelon {
+namespace {
+
+struct DeviceKind {
+  const char* name;
+  std::unique_ptr<Device> (*open)(const DeviceOptions&);
+};
+
+// Every body, one line each.
+constexpr std::array kDeviceKinds = {
+    DeviceKind{"reference", make_reference_device},
+    DeviceKind{"cuda", open_cuda},
+};
+
+}  // namespace
+
+std::vector<std::string> device_kinds() {
+  std::vector<std::string> names = {"auto"};
+  for (const DeviceKind& kind : kDeviceKinds) names.emplace_back(kind.name);
+  return names;
+}
+
+std::unique_ptr<Device> open_device(std::string_view kind, const DeviceOptions& options) {
+  const std::string_view wanted = kind != "auto" ? kind : visible_gpus() > 0 ? "cuda" : "onednn";
+  for (const DeviceKind& known : kDeviceKinds)
+    if (wanted == known.name) return known.open(options);
+  throw ConfigError(unknown_name("device", wanted, device_kinds()));
+}
+
+LayoutWish Device::layouts(const OpSpec& spec) const {
+  LayoutWish wish{spec.layouts};
+  if (spec.kind == OpKind::reorder) return wish;
+  const std::vector<ArgInfo> args = signature(spec);
+  const auto first = std::find_if(args.begin(), args.end(), [](const ArgInfo& arg) { return arg.movable; });
+  if (first == args.end()) return wish;
+  const Layout like = spec.layouts[static_cast<std::size_t>(first - args.begin())];
+  for (std::size_t a = 0; a < args.size(); ++a)
+    if (args[a].movable && args[a].role == ArgRole::output) wish.layouts[a] = like;
+  return wish;
+}
+
+}  // namespace echelon

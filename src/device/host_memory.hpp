@@ -1,0 +1,36 @@
+// Host memory of one device: aligned, zero-filled, counted, and refused above a limit.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string_view>
+
+#include "device/device.hpp"
+
+namespace echelon {
+
+class HostMemory {
+ public:
+  static constexpr std::size_t kAlignment = 64;  // a cache line, and an AVX-512 register
+
+  // limit_bytes 0: only the machine's own.
+  explicit HostMemory(std::int64_t limit_bytes) : limit_bytes_(limit_bytes) {}
+
+  // Throws MemoryError with the tag, what was asked for, what is held and the limit. The block may outlive this object.
+  Memory allocate(std::size_t bytes, std::string_view tag);
+
+  std::size_t allocated_bytes() const { return counts_->now; }
+  std::size_t peak_bytes() const { return counts_->peak; }
+
+ private:
+  struct Counts {
+    std::atomic<std::size_t> now = 0;
+    std::atomic<std::size_t> peak = 0;
+  };
+  std::int64_t limit_bytes_;
+  std::shared_ptr<Counts> counts_ = std::make_shared<Counts>();
+};
+
+}  // namespace echelon

@@ -1,0 +1,76 @@
+#include "device/host_update.hpp"
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <vector>
+
+#include "base/check.hpp"
+#include "base/error.hpp"
+#include "base/nearest.hpp"
+#include "device/update_rules/list.hpp"
+
+namespace echelon {
+namespace {
+
+// Elements below which waking a team of threads costs more than it saves.
+constexpr std::size_t kElemsPerThread = 32768;
+
+template <class Rule, class T>
+void apply_range(T* w, const T* g, T* const* states, std::size_t n, RuleScalars scalars) {
+#pragma omp simd
+  for (std::size_t i = 0; i < n; ++i) Rule::apply(w[i], g[i], states, i, scalars);
+}
+
+template <class Rule, class T>
+class HostUpdate final : public Update {
+ public:
+  explicit HostUpdate(int threads) : threads_(std::max(1, threads)) {}
+
+  void apply(void* w, const void* g, std::span<void* const> states, std::size_t n,
+             const RuleScalars& scalars) override {
+    ECHELON_CHECK_EQ(states.size(), static_cast<std::size_t>(Rule::kStates), "states of rule {}", Rule::kName);
+    const auto parts =
+        static_cast<int>(std::clamp<std::size_t>(n / kElemsPerThread, 1, static_cast<std::size_t>(threads_)));
+    if (parts == 1) return part(w, g, states, 0, n, scalars);
+#pragma omp parallel for num_threads(parts) schedule(static)
+    for (int p = 0; p < parts; ++p) {
+      const auto at = [&](int index) { return n * static_cast<std::size_t>(index) / static_cast<std::size_t>(parts); };
+      part(w, g, states, at(p), at(p + 1), scalars);
+    }
+  }
+
+ private:
+  static void part(void* w, const void* g, std::span<void* const> states, std::size_t begin, std::size_t end,
+                   const RuleScalars& scalars) {
+    std::array<T*, std::max(1, Rule::kStates)> parts{};
+    for (std::size_t s = 0; s < states.size(); ++s) parts[s] = static_cast<T*>(states[s]) + begin;
+    apply_range<Rule>(static_cast<T*>(w) + begin, static_cast<const T*>(g) + begin, parts.data(), end - begin, scalars);
+  }
+
+  int threads_;
+};
+
+template <class Rule>
+std::unique_ptr<Update> make_rule(DType dtype, int threads) {
+  ECHELON_CHECK(dtype == DType::f32 || dtype == DType::f64, "rule {} for {}", Rule::kName, name_of(dtype));
+  return with_float(
+      dtype, [&]<class T>(T) -> std::unique_ptr<Update> { return std::make_unique<HostUpdate<Rule, T>>(threads); });
+}
+
+}  // namespace
+
+std::unique_ptr<Update> make_host_update(std::string_view rule, DType dtype, int threads) {
+#define X(Rule) \
+  if (rule == Rule::kName) return make_rule<Rule>(dtype, threads);
+  ECHELON_UPDATE_RULES(X)
+#undef X
+  const std::vector<std::string> known = {
+#define X(Rule) Rule::kName,
+      ECHELON_UPDATE_RULES(X)
+#undef X
+  };
+  throw ConfigError(unknown_name("update rule", rule, known));
+}
+
+}  // namespace echelon

@@ -1,0 +1,15 @@
+// Every rule of update_rules/list.hpp as one loop over host memory.
+#pragma once
+
+#include <memory>
+#include <string_view>
+
+#include "device/device.hpp"
+
+namespace echelon {
+
+// f32 or f64. Each element is computed alone, so `threads` changes no bit. An unknown rule is a ConfigError with the
+// nearest known one.
+std::unique_ptr<Update> make_host_update(std::string_view rule, DType dtype, int threads);
+
+}  // namespace echelon

@@ -1,0 +1,275 @@
+#include "device/op_spec.hpp"
+
+#include <fmt/format.h>
+
+#include "base/check.hpp"
+#include "base/dims.hpp"
+
+namespace echelon {
+
+std::string_view name_of(OpKind kind) {
+  switch (kind) {
+#define X(name) \
+  case OpKind::name: return #name;
+    ECHELON_OP_KINDS(X)
+#undef X
+  }
+  return "?";
+}
+
+std::vector<OpKind> all_op_kinds() {
+  return {
+#define X(name) OpKind::name,
+      ECHELON_OP_KINDS(X)
+#undef X
+  };
+}
+
+std::int64_t ConvDims::P() const { return window_extent(H, R, stride_h, pad_h, dil_h); }
+std::int64_t ConvDims::Q() const { return window_extent(W, S, stride_w, pad_w, dil_w); }
+std::int64_t PoolDims::P() const { return window_extent(H, R, stride_h, pad_h); }
+std::int64_t PoolDims::Q() const { return window_extent(W, S, stride_w, pad_w); }
+
+namespace {
+
+// Builds the argument list of one spec; the methods read like the table in op_spec.hpp.
+class Signature {
+ public:
+  explicit Signature(DType dtype) : dtype_(dtype) {}
+
+  Signature& in(std::string_view name, const Shape& shape) { return put(name, ArgRole::input, shape, dtype_); }
+  Signature& in(std::string_view name, const Shape& shape, DType dtype) {
+    return put(name, ArgRole::input, shape, dtype);
+  }
+  Signature& out(std::string_view name, const Shape& shape) { return put(name, ArgRole::output, shape, dtype_); }
+  Signature& out(std::string_view name, const Shape& shape, DType dtype) {
+    return put(name, ArgRole::output, shape, dtype);
+  }
+  Signature& adds() { return args_.back().adds = true, *this; }
+  Signature& parameter() { return args_.back().parameter = true, *this; }
+  // An activation; only one of four axes has other layouts.
+  Signature& movable() { return args_.back().movable = args_.back().shape.rank() == 4, *this; }
+
+  std::vector<ArgInfo> take() {
+    ECHELON_CHECK_LE(args_.size(), static_cast<std::size_t>(kMaxArgs), "kMaxArgs in op_spec.hpp is too small");
+    return std::move(args_);
+  }
+
+ private:
+  Signature& put(std::string_view name, ArgRole role, const Shape& shape, DType dtype) {
+    args_.push_back({name, role, shape, dtype});
+    return *this;
+  }
+  DType dtype_;
+  std::vector<ArgInfo> args_;
+};
+
+[[noreturn]] void wrong_dims(const OpSpec& spec) {
+  check_failed(__FILE__, __LINE__, "the dims belong to the kind", {}, std::string(name_of(spec.kind)));
+}
+
+template <class D>
+void check_window(const D& d) {
+  ECHELON_CHECK_GE(d.pad_h, 0);
+  ECHELON_CHECK_GE(d.pad_w, 0);
+  ECHELON_CHECK_GE(d.stride_h, 1);
+  ECHELON_CHECK_GE(d.stride_w, 1);
+  ECHELON_CHECK(d.P() >= 1 && d.Q() >= 1, "a window of {}x{} does not fit into an image of {}x{}", d.R, d.S, d.H, d.W);
+}
+
+void add_args(Signature& sig, const OpSpec& spec, const ConvDims& d) {
+  ECHELON_CHECK(d.groups >= 1 && d.C % d.groups == 0 && d.K % d.groups == 0,
+                "{} groups do not divide {} input and {} output channels", d.groups, d.C, d.K);
+  check_window(d);
+  const Shape x{d.N, d.C, d.H, d.W}, w{d.K, d.C / d.groups, d.R, d.S}, y{d.N, d.K, d.P(), d.Q()}, b{d.K};
+  switch (spec.kind) {
+    case OpKind::conv_forward:
+      sig.in("x", x).movable().in("w", w).parameter();
+      if (d.bias) sig.in("b", b).parameter();
+      sig.out("y", y).movable();
+      return;
+    case OpKind::conv_backward_data:
+      sig.in("dy", y).movable().in("w", w).parameter().out("dx", x).adds().movable();
+      return;
+    case OpKind::conv_backward_weights:
+      sig.in("x", x).movable().in("dy", y).movable().out("dw", w).adds();
+      if (d.bias) sig.out("db", b).adds();
+      return;
+    default: wrong_dims(spec);
+  }
+}
+
+void add_args(Signature& sig, const OpSpec& spec, const PoolDims& d) {
+  check_window(d);
+  ECHELON_CHECK(d.pad_h < d.R && d.pad_w < d.S, "padding of {}x{} leaves windows of {}x{} without a cell", d.pad_h,
+                d.pad_w, d.R, d.S);
+  const Shape x{d.N, d.C, d.H, d.W}, y{d.N, d.C, d.P(), d.Q()};
+  switch (spec.kind) {
+    case OpKind::pool_forward: sig.in("x", x).movable().out("y", y).movable(); return;
+    case OpKind::pool_backward: sig.in("dy", y).movable().out("dx", x).adds().movable(); return;
+    default: wrong_dims(spec);
+  }
+}
+
+void add_args(Signature& sig, const OpSpec& spec, const DenseDims& d) {
+  const Shape x{d.N, d.F}, w{d.K, d.F}, y{d.N, d.K}, b{d.K};
+  switch (spec.kind) {
+    case OpKind::dense_forward:
+      sig.in("x", x).in("w", w).parameter();
+      if (d.bias) sig.in("b", b).parameter();
+      sig.out("y", y);
+      return;
+    case OpKind::dense_backward_data: sig.in("dy", y).in("w", w).parameter().out("dx", x).adds(); return;
+    case OpKind::dense_backward_weights:
+      sig.in("x", x).in("dy", y).out("dw", w).adds();
+      if (d.bias) sig.out("db", b).adds();
+      return;
+    default: wrong_dims(spec);
+  }
+}
+
+void add_args(Signature& sig, const OpSpec& spec, const ActivationDims& d) {
+  switch (spec.kind) {
+    case OpKind::activation_forward: sig.in("x", d.shape).movable().out("y", d.shape).movable(); return;
+    case OpKind::activation_backward:
+      sig.in("y", d.shape).movable().in("dy", d.shape).movable().out("dx", d.shape).adds().movable();
+      return;
+    default: wrong_dims(spec);
+  }
+}
+
+void add_args(Signature& sig, const OpSpec& spec, const NormDims& d) {
+  const Shape x{d.N, d.C, d.H, d.W}, c{d.C}, two{2, d.C};
+  switch (spec.kind) {
+    case OpKind::norm_moments: sig.in("x", x).movable().out("sums", two, DType::f64); return;
+    case OpKind::norm_normalise:
+      sig.in("x", x).movable().in("gamma", c).parameter().in("beta", c).parameter().in("sums", two, DType::f64);
+      sig.out("y", x).movable().out("stats", two, DType::f64);
+      return;
+    case OpKind::norm_backward_sums:
+      sig.in("x", x).movable().in("dy", x).movable().in("stats", two, DType::f64);
+      sig.out("sums", two, DType::f64).out("dgamma", c).adds().out("dbeta", c).adds();
+      return;
+    case OpKind::norm_backward_apply:
+      sig.in("x", x).movable().in("dy", x).movable().in("stats", two, DType::f64).in("gamma", c).parameter();
+      sig.in("sums", two, DType::f64).out("dx", x).adds().movable();
+      return;
+    case OpKind::norm_local_forward:
+      sig.in("x", x).movable().in("gamma", c).parameter().in("beta", c).parameter();
+      sig.out("y", x).movable().out("stats", two, DType::f64);
+      return;
+    case OpKind::norm_local_backward:
+      sig.in("x", x).movable().in("dy", x).movable().in("stats", two, DType::f64).in("gamma", c).parameter();
+      sig.out("dx", x).adds().movable().out("dgamma", c).adds().out("dbeta", c).adds();
+      return;
+    case OpKind::norm_statistics: sig.in("stats", two, DType::f64).out("dmean", c).adds().out("dvar", c).adds(); return;
+    case OpKind::norm_inference:
+      sig.in("x", x).movable().in("gamma", c).parameter().in("beta", c).parameter();
+      sig.in("mean", c).parameter().in("var", c).parameter().out("y", x).movable();
+      return;
+    default: wrong_dims(spec);
+  }
+}
+
+void add_args(Signature& sig, const OpSpec& spec, const SoftmaxDims& d) {
+  const Shape x{d.N, d.K}, n{d.N};
+  switch (spec.kind) {
+    case OpKind::loss_softmax_forward:
+      sig.in("logits", x).in("labels", n, DType::i32).in("weights", n);
+      sig.out("probs", x).out("sums", Shape{3}, DType::f64).adds();
+      return;
+    case OpKind::loss_softmax_backward:
+      sig.in("probs", x).in("labels", n, DType::i32).in("weights", n).out("dlogits", x).adds();
+      return;
+    default: wrong_dims(spec);
+  }
+}
+
+void add_args(Signature& sig, const OpSpec& spec, const ElementwiseDims& d) {
+  switch (spec.kind) {
+    case OpKind::add: sig.in("a", d.shape).movable().in("b", d.shape).movable().out("y", d.shape).movable(); return;
+    case OpKind::reorder: sig.in("x", d.shape).movable().out("y", d.shape).movable(); return;
+    default: wrong_dims(spec);
+  }
+}
+
+double multiply_adds(const ConvDims& d) {
+  return static_cast<double>(d.N * d.K * d.P() * d.Q()) * static_cast<double>(d.C / d.groups * d.R * d.S);
+}
+
+// " stride 2", " pad 1x2"; nothing where both are `usual`.
+std::string pair_text(const char* name, std::int64_t h, std::int64_t w, std::int64_t usual) {
+  if (h == usual && w == usual) return {};
+  return h == w ? fmt::format(" {} {}", name, h) : fmt::format(" {} {}x{}", name, h, w);
+}
+
+std::string dims_text(const OpSpec& spec, const ConvDims& d) {
+  return fmt::format("N{} C{} H{} W{} K{} {}x{}{}{}{}{}{}", d.N, d.C, d.H, d.W, d.K, d.R, d.S,
+                     pair_text("stride", d.stride_h, d.stride_w, 1), pair_text("pad", d.pad_h, d.pad_w, 0),
+                     pair_text("dil", d.dil_h, d.dil_w, 1), d.groups > 1 ? fmt::format(" groups {}", d.groups) : "",
+                     d.bias || spec.kind == OpKind::conv_backward_data ? "" : " no bias");
+}
+
+std::string dims_text(const OpSpec&, const PoolDims& d) {
+  const char* mode = d.mode == PoolMode::max              ? "max"
+                     : d.mode == PoolMode::average_inside ? "average inside"
+                                                          : "average all";
+  return fmt::format("N{} C{} H{} W{} {} {}x{}{}{}", d.N, d.C, d.H, d.W, mode, d.R, d.S,
+                     pair_text("stride", d.stride_h, d.stride_w, 1), pair_text("pad", d.pad_h, d.pad_w, 0));
+}
+
+std::string dims_text(const OpSpec& spec, const DenseDims& d) {
+  return fmt::format("N{} F{} K{}{}", d.N, d.F, d.K,
+                     d.bias || spec.kind == OpKind::dense_backward_data ? "" : " no bias");
+}
+
+std::string dims_text(const OpSpec&, const ActivationDims& d) {
+  const char* name = d.function == Activation::relu ? "relu" : d.function == Activation::tanh ? "tanh" : "sigmoid";
+  return fmt::format("{} {}", name, d.shape.text());
+}
+
+std::string dims_text(const OpSpec&, const NormDims& d) {
+  return fmt::format("N{} C{} H{} W{}{}", d.N, d.C, d.H, d.W,
+                     d.epsilon == 1e-5 ? "" : fmt::format(" epsilon {}", d.epsilon));
+}
+
+std::string dims_text(const OpSpec&, const SoftmaxDims& d) { return fmt::format("N{} K{}", d.N, d.K); }
+
+std::string dims_text(const OpSpec& spec, const ElementwiseDims& d) {
+  if (spec.kind != OpKind::reorder) return d.shape.text();
+  return fmt::format("{} {} to {}", d.shape.text(), name_of(spec.layouts[0]), name_of(spec.layouts[1]));
+}
+
+}  // namespace
+
+std::string OpSpec::text() const {
+  return fmt::format("{} {} {}", name_of(kind), name_of(dtype),
+                     std::visit([this](const auto& d) { return dims_text(*this, d); }, dims));
+}
+
+std::vector<ArgInfo> signature(const OpSpec& spec) {
+  Signature sig(spec.dtype);
+  std::visit([&](const auto& d) { add_args(sig, spec, d); }, spec.dims);
+  std::vector<ArgInfo> args = sig.take();
+  for (const ArgInfo& arg : args)
+    ECHELON_CHECK_GT(arg.shape.elems(), 0, "argument {} of {} is empty", arg.name, spec.text());
+  return args;
+}
+
+double flops(const OpSpec& spec) {
+  if (const auto* conv = std::get_if<ConvDims>(&spec.dims)) return 2 * multiply_adds(*conv);
+  if (const auto* dense = std::get_if<DenseDims>(&spec.dims))
+    return 2.0 * static_cast<double>(dense->N) * static_cast<double>(dense->F) * static_cast<double>(dense->K);
+  if (const auto* pool = std::get_if<PoolDims>(&spec.dims))
+    return static_cast<double>(pool->N * pool->C * pool->P() * pool->Q()) * static_cast<double>(pool->R * pool->S);
+  return static_cast<double>(signature(spec).front().shape.elems());
+}
+
+double traffic_bytes(const OpSpec& spec) {
+  double bytes = 0;
+  for (const ArgInfo& arg : signature(spec))
+    bytes += static_cast<double>(arg.shape.elems()) * static_cast<double>(size_of(arg.dtype));
+  return bytes;
+}
+
+}  // namespace echelon

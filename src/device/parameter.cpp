@@ -1,0 +1,67 @@
+#include "device/parameter.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "base/check.hpp"
+#include "base/error.hpp"
+
+namespace echelon {
+namespace {
+
+Parameter whole(std::string name, const Shape& shape, Init init) {
+  constexpr std::array<std::int64_t, Shape::kMaxRank> zeros{};
+  Parameter parameter;
+  parameter.name = std::move(name);
+  parameter.global_shape = parameter.shape = shape;
+  parameter.offset = Shape(std::span(zeros).first(static_cast<std::size_t>(shape.rank())));
+  parameter.init = init;
+  return parameter;
+}
+
+}  // namespace
+
+int ParameterSet::add(std::string name, const Shape& shape, Init init, bool decays) {
+  Parameter parameter = whole(std::move(name), shape, init);
+  parameter.decays = decays;
+  return add(std::move(parameter));
+}
+
+int ParameterSet::add_statistic(std::string name, const Shape& shape, Init init, double momentum) {
+  Parameter parameter = whole(std::move(name), shape, init);
+  parameter.kind = ParameterKind::statistic;
+  parameter.decays = false;
+  parameter.momentum = momentum;
+  return add(std::move(parameter));
+}
+
+int ParameterSet::add(Parameter parameter) {
+  if (find(parameter.name) >= 0)
+    throw ConfigError(fmt::format("two parameters are called '{}': give their layers different names", parameter.name));
+  ECHELON_CHECK_GT(parameter.elems(), 0, "parameter {} is empty", parameter.name);
+  ECHELON_CHECK_EQ(parameter.shape.rank(), parameter.global_shape.rank(), "parameter {}", parameter.name);
+  ECHELON_CHECK_EQ(parameter.offset.rank(), parameter.global_shape.rank(), "parameter {}", parameter.name);
+  for (int axis = 0; axis < parameter.shape.rank(); ++axis)
+    ECHELON_CHECK_LE(parameter.offset[axis] + parameter.shape[axis], parameter.global_shape[axis],
+                     "the slice of parameter {} leaves it along axis {}", parameter.name, axis);
+  parameter.begin = elems();
+  all_.push_back(std::move(parameter));
+  return size() - 1;
+}
+
+std::int64_t ParameterSet::weight_elems() const {
+  std::int64_t sum = 0;
+  for (const Parameter& parameter : all_)
+    if (parameter.kind == ParameterKind::weight) sum += parameter.elems();
+  return sum;
+}
+
+int ParameterSet::find(std::string_view name) const {
+  const auto at = std::find_if(all_.begin(), all_.end(), [&](const Parameter& p) { return p.name == name; });
+  return at == all_.end() ? -1 : static_cast<int>(at - all_.begin());
+}
+
+}  // namespace echelon

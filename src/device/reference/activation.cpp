@@ -1,0 +1,53 @@
+// Activations; their derivatives are functions of the output.
+#include <cmath>
+
+#include "device/reference/ops.hpp"
+
+namespace echelon::reference {
+namespace {
+
+double value(Activation function, double x) {
+  switch (function) {
+    case Activation::relu: return x < 0 ? 0 : x;  // NaN stays NaN
+    case Activation::tanh: return std::tanh(x);
+    case Activation::sigmoid: return 1 / (1 + std::exp(-x));
+  }
+  return 0;
+}
+
+double slope(Activation function, double y) {
+  switch (function) {
+    case Activation::relu: return y > 0 ? 1 : 0;
+    case Activation::tanh: return 1 - y * y;
+    case Activation::sigmoid: return y * (1 - y);
+  }
+  return 0;
+}
+
+template <class T>
+void forward(const ActivationDims& d, const OpArgs& args) {
+  const T* x = in<T>(args, 0);
+  const Output<T> y(args, 1);
+  for (std::int64_t i = 0; i < d.shape.elems(); ++i) y.put(i, value(d.function, static_cast<double>(x[i])));
+}
+
+template <class T>
+void backward(const ActivationDims& d, const OpArgs& args) {
+  const T *y = in<T>(args, 0), *dy = in<T>(args, 1);
+  const Output<T> dx(args, 2);
+  for (std::int64_t i = 0; i < d.shape.elems(); ++i)
+    dx.put(i, static_cast<double>(dy[i]) * slope(d.function, static_cast<double>(y[i])));
+}
+
+}  // namespace
+
+std::unique_ptr<Op> make_activation(const OpSpec& spec) {
+  const auto d = std::get<ActivationDims>(spec.dims);
+  return with_float(spec.dtype, [&]<class T>(T) {
+    if (spec.kind == OpKind::activation_forward) return loop_op([d](const OpArgs& a) { forward<T>(d, a); });
+    if (spec.kind != OpKind::activation_backward) not_of_family(spec);
+    return loop_op([d](const OpArgs& a) { backward<T>(d, a); });
+  });
+}
+
+}  // namespace echelon::reference

@@ -1,0 +1,124 @@
+// Convolution: every tap (r, s) adds a shifted, scaled image to a plane of sums in double.
+#include <algorithm>
+#include <vector>
+
+#include "device/reference/ops.hpp"
+
+namespace echelon::reference {
+namespace {
+
+// row(output, input, count): the elements of one output row that tap (r, s) reaches; the input advances by stride_w.
+template <class Row>
+void for_each_row(const ConvDims& d, std::int64_t r, std::int64_t s, Row&& row) {
+  const Inside ps = outputs_inside(d.H, d.P(), d.stride_h, d.pad_h, r * d.dil_h);
+  const Inside qs = outputs_inside(d.W, d.Q(), d.stride_w, d.pad_w, s * d.dil_w);
+  for (std::int64_t p = ps.begin; p < ps.end; ++p) {
+    const std::int64_t h = p * d.stride_h - d.pad_h + r * d.dil_h;
+    const std::int64_t w = qs.begin * d.stride_w - d.pad_w + s * d.dil_w;
+    row(p * d.Q() + qs.begin, h * d.W + w, qs.end - qs.begin);
+  }
+}
+
+// body(x_at, w_at, y_at) for every pair of an input and an output channel of one group: where the planes of x
+// and y and the window of w begin. Output channels are outermost.
+template <class Body>
+void for_each_pair(const ConvDims& d, Body&& body) {
+  const std::int64_t cs = d.C / d.groups, ks = d.K / d.groups;
+  for (std::int64_t n = 0; n < d.N; ++n)
+    for (std::int64_t k = 0; k < d.K; ++k)
+      for (std::int64_t j = 0; j < cs; ++j) {
+        const std::int64_t c = k / ks * cs + j;
+        body((n * d.C + c) * d.H * d.W, (k * cs + j) * d.R * d.S, (n * d.K + k) * d.P() * d.Q());
+      }
+}
+
+template <class T>
+void forward(const ConvDims& d, const OpArgs& args, std::vector<double>& y_sums) {
+  const T *x = in<T>(args, 0), *w = in<T>(args, 1), *b = d.bias ? in<T>(args, 2) : nullptr;
+  const Output<T> y(args, d.bias ? 3 : 2);
+  const std::int64_t plane = d.P() * d.Q();
+  for (std::int64_t nk = 0; nk < d.N * d.K; ++nk)
+    std::fill_n(y_sums.data() + nk * plane, plane, b ? static_cast<double>(b[nk % d.K]) : 0.0);
+  for_each_pair(d, [&](std::int64_t x_at, std::int64_t w_at, std::int64_t y_at) {
+    for (std::int64_t r = 0; r < d.R; ++r)
+      for (std::int64_t s = 0; s < d.S; ++s) {
+        const auto weight = static_cast<double>(w[w_at + r * d.S + s]);
+        for_each_row(d, r, s, [&](std::int64_t out, std::int64_t from, std::int64_t count) {
+          double* sums = y_sums.data() + y_at + out;
+          const T* values = x + x_at + from;
+          for (std::int64_t i = 0; i < count; ++i) sums[i] += weight * static_cast<double>(values[i * d.stride_w]);
+        });
+      }
+  });
+  for (std::size_t i = 0; i < y_sums.size(); ++i) y.put(static_cast<std::int64_t>(i), y_sums[i]);
+}
+
+template <class T>
+void backward_data(const ConvDims& d, const OpArgs& args, std::vector<double>& dx_sums) {
+  const T *dy = in<T>(args, 0), *w = in<T>(args, 1);
+  const Output<T> dx(args, 2);
+  std::fill(dx_sums.begin(), dx_sums.end(), 0.0);
+  for_each_pair(d, [&](std::int64_t x_at, std::int64_t w_at, std::int64_t y_at) {
+    for (std::int64_t r = 0; r < d.R; ++r)
+      for (std::int64_t s = 0; s < d.S; ++s) {
+        const auto weight = static_cast<double>(w[w_at + r * d.S + s]);
+        for_each_row(d, r, s, [&](std::int64_t out, std::int64_t from, std::int64_t count) {
+          double* sums = dx_sums.data() + x_at + from;
+          const T* values = dy + y_at + out;
+          for (std::int64_t i = 0; i < count; ++i) sums[i * d.stride_w] += weight * static_cast<double>(values[i]);
+        });
+      }
+  });
+  for (std::size_t i = 0; i < dx_sums.size(); ++i) dx.put(static_cast<std::int64_t>(i), dx_sums[i]);
+}
+
+template <class T>
+void backward_weights(const ConvDims& d, const OpArgs& args, std::vector<double>& dw_sums) {
+  const T *x = in<T>(args, 0), *dy = in<T>(args, 1);
+  const Output<T> dw(args, 2);
+  std::fill(dw_sums.begin(), dw_sums.end(), 0.0);
+  for_each_pair(d, [&](std::int64_t x_at, std::int64_t w_at, std::int64_t y_at) {
+    for (std::int64_t r = 0; r < d.R; ++r)
+      for (std::int64_t s = 0; s < d.S; ++s) {
+        double sum = 0;
+        for_each_row(d, r, s, [&](std::int64_t out, std::int64_t from, std::int64_t count) {
+          const T *values = x + x_at + from, *gradients = dy + y_at + out;
+          for (std::int64_t i = 0; i < count; ++i)
+            sum += static_cast<double>(values[i * d.stride_w]) * static_cast<double>(gradients[i]);
+        });
+        dw_sums[static_cast<std::size_t>(w_at + r * d.S + s)] += sum;
+      }
+  });
+  for (std::size_t i = 0; i < dw_sums.size(); ++i) dw.put(static_cast<std::int64_t>(i), dw_sums[i]);
+  if (!d.bias) return;
+  const Output<T> db(args, 3);
+  const std::int64_t plane = d.P() * d.Q();
+  for (std::int64_t k = 0; k < d.K; ++k) {
+    double sum = 0;
+    for (std::int64_t n = 0; n < d.N; ++n)
+      for (std::int64_t i = 0; i < plane; ++i) sum += static_cast<double>(dy[(n * d.K + k) * plane + i]);
+    db.put(k, sum);
+  }
+}
+
+}  // namespace
+
+std::unique_ptr<Op> make_conv(const OpSpec& spec) {
+  const auto d = std::get<ConvDims>(spec.dims);
+  const auto sums = [](std::int64_t elems) { return std::vector<double>(static_cast<std::size_t>(elems)); };
+  return with_float(spec.dtype, [&]<class T>(T) {
+    switch (spec.kind) {
+      case OpKind::conv_forward:
+        return loop_op([d, y = sums(d.N * d.K * d.P() * d.Q())](const OpArgs& a) mutable { forward<T>(d, a, y); });
+      case OpKind::conv_backward_data:
+        return loop_op([d, dx = sums(d.N * d.C * d.H * d.W)](const OpArgs& a) mutable { backward_data<T>(d, a, dx); });
+      case OpKind::conv_backward_weights:
+        return loop_op([d, dw = sums(d.K * d.C / d.groups * d.R * d.S)](const OpArgs& a) mutable {
+          backward_weights<T>(d, a, dw);
+        });
+      default: not_of_family(spec);
+    }
+  });
+}
+
+}  // namespace echelon::reference

@@ -1,0 +1,60 @@
+// Sums of two tensors, and copies from one layout into another.
+#include <algorithm>
+
+#include "device/reference/ops.hpp"
+
+namespace echelon::reference {
+namespace {
+
+// Where element (n, c, h, w) lies.
+std::int64_t stored_at(Layout layout, const Shape& shape, std::int64_t n, std::int64_t c, std::int64_t h,
+                       std::int64_t w) {
+  const std::int64_t C = shape[1], H = shape[2], W = shape[3];
+  const auto blocked = [&](std::int64_t block) {
+    return (((n * ((C + block - 1) / block) + c / block) * H + h) * W + w) * block + c % block;
+  };
+  switch (layout) {
+    case Layout::plain: return ((n * C + c) * H + h) * W + w;
+    case Layout::channels_last: return ((n * H + h) * W + w) * C + c;
+    case Layout::blocked8: return blocked(8);
+    case Layout::blocked16: return blocked(16);
+  }
+  return 0;
+}
+
+template <class T>
+void add(const Shape& shape, const OpArgs& args) {
+  const T *a = in<T>(args, 0), *b = in<T>(args, 1);
+  const Output<T> y(args, 2);
+  for (std::int64_t i = 0; i < shape.elems(); ++i) y.put(i, static_cast<double>(a[i]) + static_cast<double>(b[i]));
+}
+
+template <class T>
+void reorder(const Shape& shape, Layout from, Layout to, const OpArgs& args) {
+  const T* x = in<T>(args, 0);
+  T* y = static_cast<T*>(args.tensors[1]);
+  if (shape.rank() != 4) {
+    std::copy_n(x, shape.elems(), y);
+    return;
+  }
+  std::fill_n(y, stored_elems(shape, to), T{0});
+  for (std::int64_t n = 0; n < shape[0]; ++n)
+    for (std::int64_t c = 0; c < shape[1]; ++c)
+      for (std::int64_t h = 0; h < shape[2]; ++h)
+        for (std::int64_t w = 0; w < shape[3]; ++w)
+          y[stored_at(to, shape, n, c, h, w)] = x[stored_at(from, shape, n, c, h, w)];
+}
+
+}  // namespace
+
+std::unique_ptr<Op> make_elementwise(const OpSpec& spec) {
+  const Shape shape = std::get<ElementwiseDims>(spec.dims).shape;
+  return with_float(spec.dtype, [&]<class T>(T) {
+    if (spec.kind == OpKind::add) return loop_op([shape](const OpArgs& a) { add<T>(shape, a); });
+    if (spec.kind != OpKind::reorder) not_of_family(spec);
+    return loop_op(
+        [shape, from = spec.layouts[0], to = spec.layouts[1]](const OpArgs& a) { reorder<T>(shape, from, to, a); });
+  });
+}
+
+}  // namespace echelon::reference

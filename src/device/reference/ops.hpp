@@ -1,0 +1,77 @@
+// The families of the reference device, and what their loops share.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "base/check.hpp"
+#include "device/op.hpp"
+
+namespace echelon::reference {
+
+// One file each; `spec.kind` belongs to the family.
+std::unique_ptr<Op> make_conv(const OpSpec& spec);
+std::unique_ptr<Op> make_pool(const OpSpec& spec);
+std::unique_ptr<Op> make_dense(const OpSpec& spec);
+std::unique_ptr<Op> make_activation(const OpSpec& spec);
+std::unique_ptr<Op> make_norm(const OpSpec& spec);
+std::unique_ptr<Op> make_softmax(const OpSpec& spec);
+std::unique_ptr<Op> make_elementwise(const OpSpec& spec);
+
+// An op that is one loop over its arguments.
+using Loop = std::function<void(const OpArgs&)>;
+class LoopOp final : public Op {
+ public:
+  explicit LoopOp(Loop loop, std::size_t saved_bytes) : loop_(std::move(loop)), saved_bytes_(saved_bytes) {}
+  std::size_t saved_bytes() const override { return saved_bytes_; }
+  std::string implementation() const override { return "plain loop"; }
+  void run(const OpArgs& args) override { loop_(args); }
+
+ private:
+  Loop loop_;
+  std::size_t saved_bytes_;
+};
+inline std::unique_ptr<Op> loop_op(Loop loop, std::size_t saved_bytes = 0) {
+  return std::make_unique<LoopOp>(std::move(loop), saved_bytes);
+}
+
+// Argument `a` of the signature.
+template <class T>
+const T* in(const OpArgs& args, int a) {
+  return static_cast<const T*>(args.tensors[a]);
+}
+
+// An output and whether it is overwritten or added to.
+template <class T>
+class Output {
+ public:
+  Output(const OpArgs& args, int a)
+      : data_(static_cast<T*>(args.tensors[a])), adds_((args.accumulate >> a & 1U) != 0) {}
+  void put(std::int64_t i, double value) const {
+    data_[i] = static_cast<T>(adds_ ? static_cast<double>(data_[i]) + value : value);
+  }
+
+ private:
+  T* data_;
+  bool adds_;
+};
+
+// Outputs [begin, end) along one axis whose window cell at `reach` (= dilation * cell) lies inside the image.
+struct Inside {
+  std::int64_t begin, end;
+};
+inline Inside outputs_inside(std::int64_t extent, std::int64_t outputs, std::int64_t stride, std::int64_t pad,
+                             std::int64_t reach) {
+  const auto ceil_div = [&](std::int64_t value) { return value <= 0 ? 0 : (value + stride - 1) / stride; };
+  const std::int64_t end = ceil_div(extent + pad - reach);
+  return {ceil_div(pad - reach), end < outputs ? end : outputs};
+}
+
+[[noreturn]] inline void not_of_family(const OpSpec& spec) {
+  check_failed(__FILE__, __LINE__, "the kind belongs to the family", {}, spec.text());
+}
+
+}  // namespace echelon::reference

@@ -1,0 +1,68 @@
+#include "device/reference/reference.hpp"
+
+#include <fmt/format.h>
+
+#include "base/check.hpp"
+#include "device/host_device.hpp"
+#include "device/host_update.hpp"
+#include "device/reference/ops.hpp"
+
+namespace echelon {
+namespace {
+
+class ReferenceDevice final : public HostDevice {
+ public:
+  using HostDevice::HostDevice;
+
+  std::string_view name() const override { return "reference"; }
+  std::string describe() const override { return fmt::format("{}, plain loops, 1 thread", cpu_name()); }
+  bool supports(DType dtype) const override { return dtype == DType::f32 || dtype == DType::f64; }
+
+  LayoutWish layouts(const OpSpec& spec) const override {
+    return spec.kind == OpKind::reorder ? LayoutWish{spec.layouts} : LayoutWish{};
+  }
+
+  std::unique_ptr<Op> make(const OpSpec& spec) override {
+    ECHELON_CHECK(supports(spec.dtype), "{}", spec.text());
+    for (Layout layout : spec.layouts)
+      ECHELON_CHECK(layout == Layout::plain || spec.kind == OpKind::reorder, "{} wants plain tensors", spec.text());
+    (void)signature(spec);  // refuses dims that no op has
+    switch (spec.kind) {
+      case OpKind::conv_forward:
+      case OpKind::conv_backward_data:
+      case OpKind::conv_backward_weights: return reference::make_conv(spec);
+      case OpKind::pool_forward:
+      case OpKind::pool_backward: return reference::make_pool(spec);
+      case OpKind::dense_forward:
+      case OpKind::dense_backward_data:
+      case OpKind::dense_backward_weights: return reference::make_dense(spec);
+      case OpKind::activation_forward:
+      case OpKind::activation_backward: return reference::make_activation(spec);
+      case OpKind::norm_moments:
+      case OpKind::norm_normalise:
+      case OpKind::norm_backward_sums:
+      case OpKind::norm_backward_apply:
+      case OpKind::norm_local_forward:
+      case OpKind::norm_local_backward:
+      case OpKind::norm_statistics:
+      case OpKind::norm_inference: return reference::make_norm(spec);
+      case OpKind::loss_softmax_forward:
+      case OpKind::loss_softmax_backward: return reference::make_softmax(spec);
+      case OpKind::add:
+      case OpKind::reorder: return reference::make_elementwise(spec);
+    }
+    reference::not_of_family(spec);
+  }
+
+  std::unique_ptr<Update> make_update(std::string_view rule, DType dtype) override {
+    return make_host_update(rule, dtype, 1);
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Device> make_reference_device(const DeviceOptions& options) {
+  return std::make_unique<ReferenceDevice>(options);
+}
+
+}  // namespace echelon

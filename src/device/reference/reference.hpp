@@ -1,0 +1,13 @@
+// The reference device: plain loops, sums in double, f32 and f64. The oracle that every other body is tested against.
+#pragma once
+
+#include <memory>
+
+#include "device/device.hpp"
+
+namespace echelon {
+
+// One thread, whatever the options say: its results depend on nothing but its inputs.
+std::unique_ptr<Device> make_reference_device(const DeviceOptions& options);
+
+}  // namespace echelon
