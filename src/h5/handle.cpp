@@ -1,0 +1,99 @@
+#include "h5/handle.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <vector>
+
+namespace echelon::h5 {
+namespace {
+
+// Descriptions on the thread's error stack, innermost first.
+std::vector<std::string> descriptions() {
+  std::vector<std::string> found;
+  const H5E_walk2_t collect = [](unsigned, const H5E_error2_t* error, void* into) -> herr_t {
+    if (error->desc != nullptr) static_cast<std::vector<std::string>*>(into)->emplace_back(error->desc);
+    return 0;
+  };
+  H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, collect, &found);
+  return found;
+}
+
+}  // namespace
+
+void quiet_thread() {
+  thread_local const bool quiet = H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr) >= 0;
+  static_cast<void>(quiet);
+}
+
+std::string reason() {
+  const std::vector<std::string> found = descriptions();
+  constexpr std::string_view kMark = "error message = '";
+  for (const std::string& text : found)
+    if (const auto at = text.find(kMark); at != std::string::npos) {
+      const auto begin = at + kMark.size();
+      return text.substr(begin, text.find('\'', begin) - begin);
+    }
+  return found.empty() ? "no reason given" : found.front();
+}
+
+bool reason_has(std::string_view text) {
+  for (const std::string& description : descriptions())
+    if (description.find(text) != std::string::npos) return true;
+  return false;
+}
+
+hid_t native_type(DType dtype) {
+  switch (dtype) {
+    case DType::f32: return H5T_NATIVE_FLOAT;
+    case DType::f64: return H5T_NATIVE_DOUBLE;
+    case DType::i32: return H5T_NATIVE_INT32;
+    case DType::u8: return H5T_NATIVE_UINT8;
+  }
+  return -1;
+}
+
+std::optional<DType> dtype_of_type(hid_t type) {
+  const H5T_class_t kind = H5Tget_class(type);
+  const std::size_t size = H5Tget_size(type);
+  if (kind == H5T_FLOAT && size == 4) return DType::f32;
+  if (kind == H5T_FLOAT && size == 8) return DType::f64;
+  if (kind != H5T_INTEGER) return std::nullopt;
+  const bool has_sign = H5Tget_sign(type) == H5T_SGN_2;
+  if (has_sign && size == 4) return DType::i32;
+  if (!has_sign && size == 1) return DType::u8;
+  return std::nullopt;
+}
+
+std::string type_text(hid_t type) {
+  const std::size_t bits = 8 * H5Tget_size(type);
+  switch (H5Tget_class(type)) {
+    case H5T_INTEGER:
+      return fmt::format("a {}-bit {} integer", bits, H5Tget_sign(type) == H5T_SGN_2 ? "signed" : "unsigned");
+    case H5T_FLOAT: return fmt::format("a {}-bit float", bits);
+    case H5T_STRING: return "text";
+    case H5T_COMPOUND: return "a compound type";
+    case H5T_ENUM: return "an enumeration";
+    default: return "a type that is no number";
+  }
+}
+
+std::optional<Shape> shape_of_space(hid_t space) {
+  const int rank = H5Sget_simple_extent_ndims(space);
+  if (rank < 0 || rank > Shape::kMaxRank) return std::nullopt;
+  std::array<hsize_t, Shape::kMaxRank> extents{};
+  if (rank > 0 && H5Sget_simple_extent_dims(space, extents.data(), nullptr) < 0) return std::nullopt;
+  const std::vector<std::int64_t> wide(extents.begin(), extents.begin() + rank);
+  return Shape(std::span<const std::int64_t>(wide));
+}
+
+bool path_exists(hid_t file, std::string_view name) {
+  for (std::size_t end = 0; end != name.size();) {
+    end = name.find('/', end + 1);
+    if (end == std::string_view::npos) end = name.size();
+    if (H5Lexists(file, std::string(name.substr(0, end)).c_str(), H5P_DEFAULT) <= 0) return false;
+  }
+  return !name.empty();
+}
+
+}  // namespace echelon::h5

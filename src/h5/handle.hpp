@@ -1,0 +1,61 @@
+// What reader and writer share: handles that close themselves, silence, the library's reason in words.
+#pragma once
+
+#include <hdf5.h>
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "base/dtype.hpp"
+#include "base/shape.hpp"
+
+namespace echelon::h5 {
+
+// Owns one identifier. `close` gives the library's verdict; the destructor does not ask for it.
+class Handle {
+ public:
+  using Closer = herr_t (*)(hid_t);
+  Handle() = default;
+  Handle(hid_t id, Closer closer) : id_(id), closer_(closer) {}
+  ~Handle() { close(); }
+  Handle(Handle&& other) noexcept : id_(std::exchange(other.id_, -1)), closer_(other.closer_) {}
+  Handle& operator=(Handle&& other) noexcept {
+    if (this != &other) {
+      close();
+      id_ = std::exchange(other.id_, -1);
+      closer_ = other.closer_;
+    }
+    return *this;
+  }
+
+  hid_t id() const { return id_; }
+  bool ok() const { return id_ >= 0; }
+  bool close() { return id_ < 0 || closer_(std::exchange(id_, -1)) >= 0; }
+
+ private:
+  hid_t id_ = -1;
+  Closer closer_ = nullptr;
+};
+
+// Switches the printing of error stacks off in the calling thread: the library keeps that setting by thread.
+void quiet_thread();
+
+// Why the thread's last call failed: the system's message where one is in the error stack ("No space left on device"),
+// else the innermost description.
+std::string reason();
+// Whether the error stack holds this text.
+bool reason_has(std::string_view text);
+
+hid_t native_type(DType dtype);
+std::optional<DType> dtype_of_type(hid_t type);  // by class, size and sign; any byte order
+std::string type_text(hid_t type);               // "a 64-bit integer", "text", for messages
+
+// Extents of a dataspace or none where it has more axes than a Shape.
+std::optional<Shape> shape_of_space(hid_t space);
+
+// Whether every part of a path inside the file exists ("weights/conv1.weight").
+bool path_exists(hid_t file, std::string_view name);
+
+}  // namespace echelon::h5

@@ -1,0 +1,20 @@
+// Attributes of a file's root, for Reader. `path` is for messages; each throws DataError naming it and the attribute.
+#pragma once
+
+#include <hdf5.h>
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace echelon::h5 {
+
+bool has_attribute(hid_t file, std::string_view name);
+// One number or a list of numbers, of any numeric type.
+std::vector<double> read_doubles(hid_t file, const std::string& path, std::string_view name);
+std::int64_t read_int(hid_t file, const std::string& path, std::string_view name);
+// One text or a list, of fixed or variable length.
+std::vector<std::string> read_texts(hid_t file, const std::string& path, std::string_view name);
+
+}  // namespace echelon::h5

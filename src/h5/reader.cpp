@@ -1,0 +1,268 @@
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+#include <map>
+#include <mutex>
+
+#include "base/check.hpp"
+#include "base/error.hpp"
+#include "base/log.hpp"
+#include "h5/chunks.hpp"
+#include "h5/file.hpp"
+#include "h5/handle.hpp"
+#include "h5/read_attributes.hpp"
+
+namespace echelon::h5 {
+namespace {
+
+struct OpenDataset {
+  Handle handle;
+  Handle type;  // in the file
+  DatasetInfo info;
+  RowChunks chunks;
+};
+
+// What is wrong with a file that cannot be opened, before the library speaks.
+void refuse_unreadable(const std::string& path) {
+  struct stat status {};
+  if (::stat(path.c_str(), &status) != 0)
+    throw DataError(fmt::format("{}: cannot be read: {}", path, std::strerror(errno)));
+  if (S_ISDIR(status.st_mode)) throw DataError(fmt::format("{}: is a folder, not an HDF5 file", path));
+  if (status.st_size == 0) throw DataError(fmt::format("{}: is empty (0 bytes), not an HDF5 file", path));
+}
+
+std::string why_not_opened(const std::string& path) {
+  const std::string why = reason();
+  if (reason_has("truncated file")) return fmt::format("{}: is cut short ({})", path, why);
+  if (H5Fis_hdf5(path.c_str()) == 0) return fmt::format("{}: is not an HDF5 file", path);
+  return fmt::format("{}: cannot be opened as HDF5: {}", path, why);
+}
+
+// Locks are asked for, but a file system that refuses them (Lustre without flock, GPFS) is no obstacle to reading. The
+// property list outlives the error stack: closing it would clear that.
+Handle open_file(const std::string& path) {
+  const Handle access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose);
+  const auto open = [&](bool locking) {
+    H5Pset_file_locking(access.id(), locking, true);
+    return Handle(H5Fopen(path.c_str(), H5F_ACC_RDONLY, access.id()), H5Fclose);
+  };
+  Handle file = open(true);
+  if (file.ok()) return file;
+  if (!reason_has("unable to lock file") || reason_has(std::strerror(EWOULDBLOCK)))  // broken, or being written
+    throw DataError(why_not_opened(path));
+  const std::string refused = reason();
+  file = open(false);
+  if (!file.ok()) throw DataError(why_not_opened(path));
+  static std::atomic<bool> said = false;
+  if (!said.exchange(true)) log_warning("{}: read without a lock, the file system refuses one: {}", path, refused);
+  return file;
+}
+
+// A hyperslab of whole rows.
+Handle rows_of(hid_t space, std::int64_t first, const Shape& shape, std::int64_t count) {
+  Handle selection(H5Scopy(space), H5Sclose);
+  std::array<hsize_t, Shape::kMaxRank> start{}, extent{};
+  for (int axis = 0; axis < shape.rank(); ++axis)
+    extent[static_cast<std::size_t>(axis)] = static_cast<hsize_t>(shape[axis]);
+  start[0] = static_cast<hsize_t>(first);
+  extent[0] = static_cast<hsize_t>(count);
+  if (H5Sselect_hyperslab(selection.id(), H5S_SELECT_SET, start.data(), nullptr, extent.data(), nullptr) < 0) return {};
+  return selection;
+}
+
+}  // namespace
+
+struct Reader::Body {
+  std::string path;
+  Handle file;
+  std::mutex mutex;  // of `open`
+  std::map<std::string, std::unique_ptr<OpenDataset>, std::less<>> open;
+  std::atomic<std::uint64_t> bytes_read = 0;
+
+  [[noreturn]] void fail(std::string_view dataset, const std::string& what) const {
+    throw DataError(fmt::format("{}: dataset '{}' {}", path, dataset, what));
+  }
+  const OpenDataset& dataset(std::string_view name);
+  std::unique_ptr<OpenDataset> open_dataset(const std::string& name);
+  void read_slab(const OpenDataset& dataset, std::int64_t first, std::int64_t count, void* dst, DType dtype);
+  void read_inflated(const OpenDataset& dataset, std::int64_t first, std::int64_t count, std::uint8_t* dst);
+};
+
+const OpenDataset& Reader::Body::dataset(std::string_view name) {
+  quiet_thread();
+  const std::lock_guard lock(mutex);
+  auto found = open.find(name);
+  if (found == open.end()) found = open.emplace(std::string(name), open_dataset(std::string(name))).first;
+  return *found->second;
+}
+
+std::unique_ptr<OpenDataset> Reader::Body::open_dataset(const std::string& name) {
+  if (!path_exists(file.id(), name)) fail(name, "is missing");
+  auto dataset = std::make_unique<OpenDataset>();
+  dataset->handle = Handle(H5Dopen2(file.id(), name.c_str(), H5P_DEFAULT), H5Dclose);
+  if (!dataset->handle.ok()) fail(name, "cannot be opened: " + reason());
+  dataset->type = Handle(H5Dget_type(dataset->handle.id()), H5Tclose);
+  const auto dtype = dtype_of_type(dataset->type.id());
+  if (!dtype)
+    fail(name, fmt::format("holds {}; known are f32, f64, i32 and u8 (32- and 64-bit floats, 32-bit signed and 8-bit "
+                           "unsigned integers)",
+                           type_text(dataset->type.id())));
+  const Handle space(H5Dget_space(dataset->handle.id()), H5Sclose);
+  const auto shape = shape_of_space(space.id());
+  if (!shape) fail(name, fmt::format("has more than {} axes", Shape::kMaxRank));
+  dataset->info.name = name;
+  dataset->info.shape = *shape;
+  dataset->info.dtype = *dtype;
+  dataset->info.stored_bytes = H5Dget_storage_size(dataset->handle.id());
+
+  RowChunks& chunks = dataset->chunks;
+  chunks.element_bytes = size_of(*dtype);
+  chunks.row_bytes = static_cast<std::size_t>(shape->row_elems()) * chunks.element_bytes;
+  const Handle creation(H5Dget_create_plist(dataset->handle.id()), H5Pclose);
+  if (H5Pget_layout(creation.id()) != H5D_CHUNKED) return dataset;
+  std::array<hsize_t, Shape::kMaxRank> extents{};
+  H5Pget_chunk(creation.id(), shape->rank(), extents.data());
+  const std::vector<std::int64_t> chunk(extents.begin(), extents.begin() + shape->rank());
+  dataset->info.chunk = Shape(std::span<const std::int64_t>(chunk));
+  chunks.rows = chunk[0];
+  chunks.whole_rows = dataset->info.chunk.without_front() == shape->without_front();
+  describe_filters(creation.id(), chunks);
+  dataset->info.deflate = chunks.deflate;
+  if (chunks.filtered && !chunks.inflatable()) {  // the library decodes: let its cache hold one chunk
+    const std::size_t one = static_cast<std::size_t>(dataset->info.chunk.elems()) * chunks.element_bytes;
+    const Handle access(H5Pcreate(H5P_DATASET_ACCESS), H5Pclose);
+    H5Pset_chunk_cache(access.id(), 521, std::max<std::size_t>(one, 1 << 20), 1.0);
+    dataset->handle.close();
+    dataset->handle = Handle(H5Dopen2(file.id(), name.c_str(), access.id()), H5Dclose);
+    if (!dataset->handle.ok()) fail(name, "cannot be opened: " + reason());
+  }
+  return dataset;
+}
+
+void Reader::Body::read_slab(const OpenDataset& dataset, std::int64_t first, std::int64_t count, void* dst,
+                             DType dtype) {
+  const Shape& shape = dataset.info.shape;
+  const Handle space(H5Dget_space(dataset.handle.id()), H5Sclose);
+  const hsize_t elems = static_cast<hsize_t>(count * shape.row_elems());
+  const Handle memory(H5Screate_simple(1, &elems, nullptr), H5Sclose);
+  const Handle rows =
+      shape.rank() == 0 ? Handle(H5Scopy(space.id()), H5Sclose) : rows_of(space.id(), first, shape, count);
+  if (!memory.ok() || !rows.ok() ||
+      H5Dread(dataset.handle.id(), native_type(dtype), memory.id(), rows.id(), H5P_DEFAULT, dst) < 0)
+    fail(dataset.info.name, fmt::format("cannot be read at rows {} to {}: {}", first, first + count - 1, reason()));
+  bytes_read += static_cast<std::uint64_t>(elems) * size_of(dataset.info.dtype);
+}
+
+void Reader::Body::read_inflated(const OpenDataset& dataset, std::int64_t first, std::int64_t count,
+                                 std::uint8_t* dst) {
+  const RowChunks& chunks = dataset.chunks;
+  std::vector<std::uint8_t> part;  // a chunk that is wanted in part
+  std::uint64_t stored = 0;
+  std::string why;
+  while (count > 0) {
+    const std::int64_t begin = first / chunks.rows * chunks.rows;
+    const std::int64_t skip = first - begin;
+    const std::int64_t take = std::min(count, chunks.rows - skip);
+    const bool whole = take == chunks.rows;
+    if (!whole) part.resize(chunks.bytes());
+    const ChunkRead status = read_chunk(dataset.handle.id(), dataset.info.shape.rank(), chunks, begin,
+                                        whole ? dst : part.data(), stored, why);
+    if (status == ChunkRead::failed) fail(dataset.info.name, "cannot be read: " + why);
+    const std::size_t bytes = static_cast<std::size_t>(take) * chunks.row_bytes;
+    if (status == ChunkRead::not_stored)
+      read_slab(dataset, first, take, dst, dataset.info.dtype);
+    else if (!whole)
+      std::memcpy(dst, part.data() + static_cast<std::size_t>(skip) * chunks.row_bytes, bytes);
+    dst += bytes;
+    first += take;
+    count -= take;
+  }
+  bytes_read += stored;
+}
+
+Reader::Reader(const std::string& path) : body_(std::make_unique<Body>()) {
+  quiet_thread();
+  refuse_unreadable(path);
+  body_->path = path;
+  body_->file = open_file(path);
+}
+Reader::~Reader() {
+  if (body_) quiet_thread();
+}
+Reader::Reader(Reader&&) noexcept = default;
+Reader& Reader::operator=(Reader&&) noexcept = default;
+
+const std::string& Reader::path() const { return body_->path; }
+std::uint64_t Reader::bytes_read() const { return body_->bytes_read; }
+
+bool Reader::has(std::string_view dataset) const {
+  quiet_thread();
+  return path_exists(body_->file.id(), dataset);
+}
+
+DatasetInfo Reader::info(std::string_view dataset) const { return body_->dataset(dataset).info; }
+
+std::vector<DatasetInfo> Reader::datasets() const {
+  quiet_thread();
+  std::vector<std::string> names;
+  const H5O_iterate_t collect = [](hid_t, const char* name, const H5O_info_t* info, void* into) -> herr_t {
+    if (info->type == H5O_TYPE_DATASET) static_cast<std::vector<std::string>*>(into)->emplace_back(name);
+    return 0;
+  };
+  if (H5Ovisit2(body_->file.id(), H5_INDEX_NAME, H5_ITER_INC, collect, &names, H5O_INFO_BASIC) < 0)
+    throw DataError(fmt::format("{}: its contents cannot be listed: {}", body_->path, reason()));
+  std::vector<DatasetInfo> found;
+  for (const std::string& name : names) found.push_back(info(name));
+  return found;
+}
+
+void Reader::read_rows(std::string_view dataset, std::int64_t first, std::int64_t count, void* dst, DType dtype) const {
+  const OpenDataset& from = body_->dataset(dataset);
+  const std::int64_t rows = from.info.shape.rank() == 0 ? 1 : from.info.shape[0];
+  ECHELON_CHECK(first >= 0 && count >= 0 && count <= rows - first, "rows {} to {} of {} in '{}' of {}", first,
+                first + count, rows, dataset, body_->path);
+  if (count * from.info.shape.row_elems() == 0) return;
+  if (from.chunks.inflatable() && H5Tequal(from.type.id(), native_type(dtype)) > 0)
+    body_->read_inflated(from, first, count, static_cast<std::uint8_t*>(dst));
+  else
+    body_->read_slab(from, first, count, dst, dtype);
+}
+
+void Reader::read_all(std::string_view dataset, void* dst, DType dtype) const {
+  const Shape shape = info(dataset).shape;
+  read_rows(dataset, 0, shape.rank() == 0 ? 1 : shape[0], dst, dtype);
+}
+
+bool Reader::has_attribute(std::string_view name) const {
+  quiet_thread();
+  return h5::has_attribute(body_->file.id(), name);
+}
+std::int64_t Reader::attribute_int(std::string_view name) const {
+  quiet_thread();
+  return read_int(body_->file.id(), body_->path, name);
+}
+double Reader::attribute_double(std::string_view name) const {
+  const std::vector<double> values = attribute_doubles(name);
+  if (values.size() == 1) return values[0];
+  throw DataError(fmt::format("{}: attribute '{}' must be one number, is {} of them", path(), name, values.size()));
+}
+std::string Reader::attribute_text(std::string_view name) const {
+  const std::vector<std::string> texts = attribute_texts(name);
+  if (texts.size() == 1) return texts[0];
+  throw DataError(fmt::format("{}: attribute '{}' must be one text, is {} of them", path(), name, texts.size()));
+}
+std::vector<double> Reader::attribute_doubles(std::string_view name) const {
+  quiet_thread();
+  return read_doubles(body_->file.id(), body_->path, name);
+}
+std::vector<std::string> Reader::attribute_texts(std::string_view name) const {
+  quiet_thread();
+  return read_texts(body_->file.id(), body_->path, name);
+}
+
+}  // namespace echelon::h5

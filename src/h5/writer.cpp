@@ -1,0 +1,199 @@
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <map>
+
+#include "base/atomic_file.hpp"
+#include "base/check.hpp"
+#include "base/error.hpp"
+#include "h5/file.hpp"
+#include "h5/handle.hpp"
+
+namespace echelon::h5 {
+namespace {
+
+using Extents = std::array<hsize_t, Shape::kMaxRank>;
+
+Extents extents_of(const Shape& shape) {
+  Extents extents{};
+  for (int axis = 0; axis < shape.rank(); ++axis)
+    extents[static_cast<std::size_t>(axis)] = static_cast<hsize_t>(shape[axis]);
+  return extents;
+}
+
+Handle space_of(const Shape& shape) {
+  if (shape.rank() == 0) return {H5Screate(H5S_SCALAR), H5Sclose};
+  return {H5Screate_simple(shape.rank(), extents_of(shape).data(), nullptr), H5Sclose};
+}
+
+// Variable-length UTF-8: what h5py writes for str, and reads back as str.
+Handle text_type() {
+  Handle type(H5Tcopy(H5T_C_S1), H5Tclose);
+  H5Tset_size(type.id(), H5T_VARIABLE);
+  H5Tset_cset(type.id(), H5T_CSET_UTF8);
+  return type;
+}
+
+std::string temporary_beside(const std::string& path) {
+  static std::atomic<int> count = 0;
+  return fmt::format("{}.tmp-{}-{}", path, ::getpid(), count++);
+}
+
+}  // namespace
+
+struct Writer::Body {
+  std::string path, temporary;
+  Handle file;
+  struct Open {
+    Handle handle;
+    Shape shape;
+  };
+  std::map<std::string, Open, std::less<>> datasets;
+  bool failed = false;
+
+  ~Body() { abandon(); }
+
+  // Emptying the file first gives a full disk room for the library's last writes, so that it can close; again after,
+  // for a library that could not close and keeps the file open.
+  void abandon() {
+    if (temporary.empty()) return;
+    quiet_thread();
+    const auto empty = [&] { static_cast<void>(::truncate(temporary.c_str(), 0) == 0); };
+    if (failed) empty();
+    datasets.clear();
+    file.close();
+    if (failed) empty();
+    ::unlink(temporary.c_str());
+    temporary.clear();
+  }
+  [[noreturn]] void fail(const std::string& what, const std::string& why) {
+    failed = true;
+    abandon();
+    throw EnvironmentError(fmt::format("{}: {}: {}", path, what, why));
+  }
+  void alive() const { ECHELON_CHECK(!temporary.empty(), "{}: the writer is spent", path); }
+  Open& find(std::string_view dataset) {
+    alive();
+    const auto found = datasets.find(dataset);
+    ECHELON_CHECK(found != datasets.end(), "{}: dataset '{}' was not created", path, dataset);
+    return found->second;
+  }
+  void attribute(std::string_view name, hid_t type, const Shape& shape, const void* data);
+};
+
+void Writer::Body::attribute(std::string_view name, hid_t type, const Shape& shape, const void* data) {
+  alive();
+  quiet_thread();
+  const std::string key(name);
+  if (H5Aexists(file.id(), key.c_str()) > 0) H5Adelete(file.id(), key.c_str());
+  const Handle space = space_of(shape);
+  Handle attribute(H5Acreate2(file.id(), key.c_str(), type, space.id(), H5P_DEFAULT, H5P_DEFAULT), H5Aclose);
+  if (!attribute.ok() || (shape.elems() > 0 && H5Awrite(attribute.id(), type, data) < 0) || !attribute.close())
+    fail(fmt::format("attribute '{}' cannot be written", name), reason());
+}
+
+Writer::Writer(const std::string& path) : body_(std::make_unique<Body>()) {
+  quiet_thread();
+  body_->path = path;
+  const std::string temporary = temporary_beside(path);
+  const Handle access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose);
+  H5Pset_file_locking(access.id(), false, true);  // nobody else knows the temporary name
+  H5Pset_fclose_degree(access.id(), H5F_CLOSE_STRONG);
+  body_->file = Handle(H5Fcreate(temporary.c_str(), H5F_ACC_EXCL, H5P_DEFAULT, access.id()), H5Fclose);
+  if (!body_->file.ok()) throw EnvironmentError(fmt::format("{}: cannot be written: {}", path, reason()));
+  body_->temporary = temporary;
+}
+Writer::~Writer() = default;
+Writer::Writer(Writer&&) noexcept = default;
+Writer& Writer::operator=(Writer&&) noexcept = default;
+
+void Writer::create(std::string_view dataset, DType dtype, const Shape& shape, const DatasetOptions& options) {
+  body_->alive();
+  quiet_thread();
+  ECHELON_CHECK(options.deflate == 0 || options.chunk_rows > 0, "'{}': only chunks can be compressed", dataset);
+  ECHELON_CHECK(!body_->datasets.contains(dataset), "{}: dataset '{}' is created twice", body_->path, dataset);
+  const Handle creation(H5Pcreate(H5P_DATASET_CREATE), H5Pclose);
+  if (options.chunk_rows > 0 && shape.rank() > 0) {
+    const std::int64_t rows = std::clamp<std::int64_t>(options.chunk_rows, 1, std::max<std::int64_t>(shape[0], 1));
+    H5Pset_chunk(creation.id(), shape.rank(), extents_of(shape.with_front(rows)).data());
+    if (options.deflate > 0 && size_of(dtype) > 1) H5Pset_shuffle(creation.id());
+    if (options.deflate > 0) H5Pset_deflate(creation.id(), static_cast<unsigned>(options.deflate));
+  }
+  const Handle links(H5Pcreate(H5P_LINK_CREATE), H5Pclose);
+  H5Pset_create_intermediate_group(links.id(), 1);
+  const Handle space = space_of(shape);
+  const std::string name(dataset);
+  Handle made(H5Dcreate2(body_->file.id(), name.c_str(), native_type(dtype), space.id(), links.id(), creation.id(),
+                         H5P_DEFAULT),
+              H5Dclose);
+  if (!made.ok()) body_->fail(fmt::format("dataset '{}' cannot be created", dataset), reason());
+  body_->datasets.emplace(name, Body::Open{std::move(made), shape});
+}
+
+void Writer::write_box(std::string_view dataset, const Shape& offset, const Shape& shape, const void* src,
+                       DType dtype) {
+  quiet_thread();
+  const Body::Open& to = body_->find(dataset);
+  ECHELON_CHECK(offset.rank() == to.shape.rank() && shape.rank() == to.shape.rank(), "'{}' of {}: box {} at {}",
+                dataset, to.shape.text(), shape.text(), offset.text());
+  for (int axis = 0; axis < shape.rank(); ++axis)
+    ECHELON_CHECK(offset[axis] + shape[axis] <= to.shape[axis], "'{}' of {}: box {} at {}", dataset, to.shape.text(),
+                  shape.text(), offset.text());
+  if (shape.elems() == 0) return;
+  const Handle space(H5Dget_space(to.handle.id()), H5Sclose);
+  const bool selected = shape.rank() == 0 || H5Sselect_hyperslab(space.id(), H5S_SELECT_SET, extents_of(offset).data(),
+                                                                 nullptr, extents_of(shape).data(), nullptr) >= 0;
+  const Handle memory = space_of(shape);
+  if (!selected || H5Dwrite(to.handle.id(), native_type(dtype), memory.id(), space.id(), H5P_DEFAULT, src) < 0)
+    body_->fail(fmt::format("dataset '{}' cannot be written", dataset), reason());
+}
+
+void Writer::write_rows(std::string_view dataset, std::int64_t first, std::int64_t count, const void* src,
+                        DType dtype) {
+  const Shape whole = body_->find(dataset).shape;
+  ECHELON_CHECK_GE(whole.rank(), 1, "'{}' has no rows", dataset);
+  std::array<std::int64_t, Shape::kMaxRank> offset{};
+  offset[0] = first;
+  write_box(dataset, Shape(std::span(offset).first(static_cast<std::size_t>(whole.rank()))), whole.with_front(count),
+            src, dtype);
+}
+
+void Writer::write_all(std::string_view dataset, DType dtype, const Shape& shape, const void* src,
+                       const DatasetOptions& options) {
+  create(dataset, dtype, shape, options);
+  const std::array<std::int64_t, Shape::kMaxRank> zeros{};
+  write_box(dataset, Shape(std::span(zeros).first(static_cast<std::size_t>(shape.rank()))), shape, src, dtype);
+}
+
+void Writer::attribute(std::string_view name, std::int64_t value) {
+  body_->attribute(name, H5T_NATIVE_INT64, {}, &value);
+}
+void Writer::attribute(std::string_view name, double value) { body_->attribute(name, H5T_NATIVE_DOUBLE, {}, &value); }
+void Writer::attribute(std::string_view name, const std::string& text) {
+  const char* pointer = text.c_str();
+  body_->attribute(name, text_type().id(), {}, &pointer);
+}
+void Writer::attribute(std::string_view name, const std::vector<double>& values) {
+  body_->attribute(name, H5T_NATIVE_DOUBLE, {static_cast<std::int64_t>(values.size())}, values.data());
+}
+void Writer::attribute(std::string_view name, const std::vector<std::string>& texts) {
+  std::vector<const char*> pointers;
+  for (const std::string& text : texts) pointers.push_back(text.c_str());
+  body_->attribute(name, text_type().id(), {static_cast<std::int64_t>(texts.size())}, pointers.data());
+}
+
+void Writer::publish() {
+  body_->alive();
+  quiet_thread();
+  for (auto& [name, dataset] : body_->datasets)
+    if (!dataset.handle.close()) body_->fail(fmt::format("dataset '{}' cannot be written", name), reason());
+  if (H5Fflush(body_->file.id(), H5F_SCOPE_LOCAL) < 0 || !body_->file.close())
+    body_->fail("cannot be written", reason());
+  const std::string temporary = std::exchange(body_->temporary, {});
+  publish_file(temporary, body_->path);  // unlinks it on failure
+}
+
+}  // namespace echelon::h5
