@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cctype>
 
 namespace echelon {
 
@@ -23,11 +24,20 @@ int edit_distance(std::string_view a, std::string_view b) {
   return previous[b.size()];
 }
 
+namespace {
+std::string lower(std::string_view text) {
+  std::string out(text);
+  std::transform(out.begin(), out.end(), out.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return out;
+}
+}  // namespace
+
 std::string nearest_name(std::string_view written, std::span<const std::string> known) {
   std::string best;
   int best_distance = 1 << 20;
   for (const std::string& name : known) {
-    const int distance = edit_distance(written, name);
+    const int distance = edit_distance(lower(written), lower(name));
     const int limit = std::max(2, static_cast<int>(std::max(written.size(), name.size())) / 3);
     if (distance <= limit && distance < best_distance) {
       best = name;

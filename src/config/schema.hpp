@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -128,6 +129,10 @@ struct Config {
   CheckpointConfig checkpoint;
   RunConfig run;
   std::string file;  // where it was read from; no key
+
+  // Where values were given, for messages; no key. "batch.global" -> "lenet.toml:7:10", "batch" -> its heading's place;
+  // keys left at their defaults have no entry.
+  std::map<std::string, std::string> origins;
 };
 
 }  // namespace echelon

@@ -1,0 +1,119 @@
+// What single values cannot tell: keys that exclude each other or that the chosen method does not use.
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+#include "config/derive.hpp"
+#include "config/keys.hpp"
+
+namespace echelon {
+namespace {
+
+// Where `path` was given; else the heading of its section; else the file.
+std::string place(const Config& config, const std::string& path) {
+  for (const std::string& name : {path, path.substr(0, path.find('.'))})
+    if (const auto found = config.origins.find(name); found != config.origins.end()) return found->second;
+  return config.file.empty() ? std::string("config") : config.file + ":1:1";
+}
+
+[[noreturn]] void refuse(const Config& config, const std::string& path, const std::string& why) {
+  throw ConfigError(fmt::format("{}: {}", place(config, path), why));
+}
+
+bool is_default(const Config& config, const std::string& path) {
+  for (const auto& key : config_keys())
+    if (key.path() == path) return key.get(config) == key.get(Config());
+  return true;
+}
+
+// `path` differs from its default though `used` says that nothing reads it.
+void check_used(const Config& config, const std::string& path, bool used, const std::string& reader) {
+  if (!used && !is_default(config, path))
+    refuse(config, path, fmt::format("{} is not used here: it is for {}; leave it out", path, reader));
+}
+
+void check_model(const Config& config) {
+  const ModelConfig& model = config.model;
+  if (!model.zoo.empty() && !model.layers.empty())
+    refuse(config, "model.zoo",
+           fmt::format("model.zoo = \"{}\" and [[model.layers]] ({}) exclude each other; keep one", model.zoo,
+                       model.layers.front().where));
+  if (model.zoo.empty() && model.layers.empty())
+    refuse(config, "model", "no model: write model.zoo = \"lenet\" or [[model.layers]]");
+  for (const LayerConfig& layer : model.layers)
+    if (layer.type == "batch_norm" && config.data.ragged == Ragged::zero_weight)
+      refuse(config, "data.ragged",
+             fmt::format("data.ragged = \"zero_weight\" fills batches with samples that batch_norm ({}) would count in "
+                         "its means; use \"wrap\" or \"drop\"",
+                         layer.where));
+}
+
+void check_optimiser(const Config& config) {
+  const OptimiserConfig& optimiser = config.optimiser;
+  if (optimiser.nesterov && optimiser.momentum == 0)
+    refuse(config, "optimizer.nesterov",
+           "optimizer.nesterov needs momentum above 0; set optimizer.momentum (0.9) or nesterov = false");
+  const bool step = optimiser.schedule == "step", cosine = optimiser.schedule == "cosine";
+  check_used(config, "optimizer.decay_at_epochs", step, "schedule = \"step\"");
+  check_used(config, "optimizer.decay_factor", step, "schedule = \"step\"");
+  check_used(config, "optimizer.final_factor", cosine, "schedule = \"cosine\"");
+  if (step && optimiser.decay_at_epochs.empty())
+    refuse(config, "optimizer.schedule",
+           "schedule = \"step\" needs the epochs at which to decay, e.g. decay_at_epochs = [30, 60]");
+  for (std::size_t i = 1; i < optimiser.decay_at_epochs.size(); ++i)
+    if (optimiser.decay_at_epochs[i] <= optimiser.decay_at_epochs[i - 1])
+      refuse(config, "optimizer.decay_at_epochs",
+             fmt::format("optimizer.decay_at_epochs must increase, but {} comes after {}", optimiser.decay_at_epochs[i],
+                         optimiser.decay_at_epochs[i - 1]));
+  if (config.train.epochs > 0 && optimiser.warmup_epochs > static_cast<double>(config.train.epochs))
+    refuse(config, "optimizer.warmup_epochs",
+           fmt::format("optimizer.warmup_epochs = {} is longer than train.epochs = {}; at most {}",
+                       optimiser.warmup_epochs, config.train.epochs, config.train.epochs));
+}
+
+void check_batch(const Config& config) {
+  const BatchConfig& batch = config.batch;
+  if (!batch.shares.empty() && batch.scale_with_replicas)
+    refuse(config, "batch.shares",
+           "batch.shares and batch.scale_with_replicas = true exclude each other: shares cut a fixed global batch");
+  if (!batch.shares.empty() && config.data.as_replicas > 0 &&
+      static_cast<std::int64_t>(batch.shares.size()) != config.data.as_replicas)
+    refuse(config, "batch.shares",
+           fmt::format("batch.shares has {} entries but data.as_replicas = {}; one share a replica",
+                       batch.shares.size(), config.data.as_replicas));
+  if (batch.shares.empty() && batch.global % batch.accumulation != 0) {
+    const std::int64_t below = batch.global / batch.accumulation * batch.accumulation;
+    refuse(config, "batch.global",
+           fmt::format("batch.global = {} does not divide by accumulation = {}; nearest valid: {}{}", batch.global,
+                       batch.accumulation, below > 0 ? fmt::format("{} or ", below) : "", below + batch.accumulation));
+  }
+}
+
+void check_device(const Config& config) {
+  const DeviceConfig& device = config.device;
+  if (device.dtype == DType::f64 && device.kind != "reference" && device.kind != "cuda")
+    refuse(config, "device.dtype",
+           fmt::format("device.dtype = \"f64\" needs device.kind = \"reference\" or \"cuda\"; \"{}\" computes in f32",
+                       device.kind));
+  const bool paced = device.kind == "paced";
+  for (const char* path : {"device.paced_gflops", "device.paced_gb_per_s", "device.paced_table"})
+    check_used(config, path, paced, "device.kind = \"paced\"");
+}
+
+}  // namespace
+
+void check_combinations(const Config& config) {
+  check_model(config);
+  if (config.data.train.empty())
+    refuse(config, "data",
+           "data.train is missing: a folder, file or pattern of HDF5 shards (see `echelon data import`)");
+  check_batch(config);
+  if (config.train.epochs == 0 && config.train.steps == 0)
+    refuse(config, "train.epochs",
+           "train.epochs and train.steps are both 0: nothing would be trained; set one of them");
+  check_optimiser(config);
+  const bool segments = config.exchange.algorithm == "ring";
+  check_used(config, "exchange.segment_kb", segments, "algorithm = \"ring\"");
+  check_device(config);
+}
+
+}  // namespace echelon

@@ -1,0 +1,78 @@
+#include "config/derive.hpp"
+
+#include <fmt/format.h>
+
+#include <numeric>
+
+#include "base/error.hpp"
+
+namespace echelon {
+namespace {
+
+[[noreturn]] void refuse(const Config& config, const std::string& key, const std::string& why) {
+  const auto found = config.origins.find(key);
+  throw ConfigError(fmt::format("{}: {}", found != config.origins.end() ? found->second : config.file, why));
+}
+
+// The smallest batch that cuts into whole micro-batches for every share; every multiple of it does too.
+std::int64_t batch_unit(const std::vector<std::int64_t>& shares, std::int64_t accumulation) {
+  const std::int64_t sum = std::accumulate(shares.begin(), shares.end(), std::int64_t{0});
+  std::int64_t unit = 1;
+  for (const std::int64_t share : shares)
+    unit = std::lcm(unit, sum * accumulation / std::gcd(sum * accumulation, share));
+  return unit;
+}
+
+void check_divides(const Config& config, std::int64_t global, std::int64_t unit, const std::string& divisor) {
+  if (global % unit == 0) return;
+  const std::int64_t below = global / unit * unit;
+  refuse(config, "batch.global",
+         fmt::format("batch.global = {} does not divide by {}; nearest valid: {}{}", global, divisor,
+                     below > 0 ? fmt::format("{} or ", below) : "", below + unit));
+}
+
+}  // namespace
+
+BatchPlan derive_batch(const Config& config, int replicas, std::int64_t samples) {
+  const BatchConfig& batch = config.batch;
+  const std::int64_t as_replicas = config.data.as_replicas;
+  if (as_replicas > 0 && replicas > 1)
+    refuse(config, "data.as_replicas",
+           fmt::format("data.as_replicas = {} is for one replica, but {} run; start 1 or set it to 0", as_replicas,
+                       replicas));
+  const std::int64_t parts = as_replicas > 0 ? as_replicas : replicas;
+  if (parts > samples)
+    refuse(config, as_replicas > 0 ? "data.as_replicas" : "data.train",
+           fmt::format("{} replicas for {} samples; at most {} can have one each", parts, samples, samples));
+  if (!batch.shares.empty() && static_cast<std::int64_t>(batch.shares.size()) != parts)
+    refuse(config, "batch.shares",
+           fmt::format("batch.shares has {} entries for {} replicas; give one share a replica or leave it out",
+                       batch.shares.size(), parts));
+
+  BatchPlan plan;
+  plan.accumulation = batch.accumulation;
+  const std::vector<std::int64_t> shares =
+      batch.shares.empty() ? std::vector<std::int64_t>(static_cast<std::size_t>(parts), 1) : batch.shares;
+  const std::int64_t sum = std::accumulate(shares.begin(), shares.end(), std::int64_t{0});
+  plan.global = batch.global * (batch.scale_with_replicas ? parts : 1);
+  check_divides(config, batch.scale_with_replicas ? batch.global : plan.global,
+                batch.scale_with_replicas ? batch.accumulation : batch_unit(shares, batch.accumulation),
+                batch.shares.empty() ? fmt::format("{} replicas x accumulation {}", parts, batch.accumulation)
+                                     : fmt::format("the shares (sum {}) x accumulation {}", sum, batch.accumulation));
+  if (config.data.ragged == Ragged::drop && plan.global > samples)
+    refuse(config, "batch.global",
+           fmt::format("a step takes {} samples but the data holds {}, and data.ragged = \"drop\" would leave no step; "
+                       "at most {}",
+                       plan.global, samples, samples));
+  for (const std::int64_t share : shares) {
+    plan.per_replica.push_back(plan.global / sum * share + plan.global % sum * share / sum);
+    plan.micro.push_back(plan.per_replica.back() / batch.accumulation);
+  }
+  if (as_replicas > 0) {  // one replica takes them all
+    plan.per_replica = {plan.global};
+    plan.micro = {plan.global / batch.accumulation};
+  }
+  return plan;
+}
+
+}  // namespace echelon

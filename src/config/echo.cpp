@@ -1,0 +1,92 @@
+// The config as text: the effective TOML, its hash, and the list of keys.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/checksum.hpp"
+#include "base/text.hpp"
+#include "config/keys.hpp"
+#include "config/parse.hpp"
+
+namespace echelon {
+namespace {
+
+std::string echo_layers(const Config& config) {
+  std::string out;
+  for (const LayerConfig& layer : config.model.layers) {
+    out += "\n[[model.layers]]\n";
+    for (const LayerType& type : layer_types()) {
+      if (type.type != layer.type) continue;
+      for (const auto& key : layer_keys()) {
+        const bool common = key.name == "type" || key.name == "name" || key.name == "inputs";
+        const bool taken = std::find(type.takes.begin(), type.takes.end(), key.name) != type.takes.end();
+        if (!common && !taken) continue;
+        const std::string value = value_toml(key.get(layer));
+        if (value != "\"\"" && value != "[]") out += fmt::format("{} = {}\n", key.name, value);
+      }
+    }
+  }
+  return out;
+}
+
+// All keys, or those that make two runs the same.
+std::string echo(const Config& config, bool neutral_too) {
+  std::string out, section;
+  for (const auto& key : config_keys()) {
+    if (key.neutral && !neutral_too) continue;
+    if (key.section != section) {
+      if (section == "model") out += echo_layers(config);
+      section = key.section;
+      out += fmt::format("\n[{}]\n", section);
+    }
+    out += fmt::format("{} = {}\n", key.name, value_toml(key.get(config)));
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string echo_config(const Config& config) { return echo(config, true); }
+
+std::uint64_t config_hash(const Config& config) {
+  std::string text = echo(config, false);
+  // How long to train leaves a run the same run, unless the learning rate looks ahead to the end.
+  if (config.optimiser.schedule == "cosine") text += fmt::format("{} {}", config.train.epochs, config.train.steps);
+  return checksum64(text);
+}
+
+std::string keys_text() {
+  std::string out;
+  const auto list = [&](const auto& keys, const auto& owner, const std::string& section) {
+    Table table({"key", "type", "default", "allowed", "meaning"});
+    for (const auto& key : keys) {
+      if (key.section != section) continue;
+      const auto value = key.get(owner);
+      table.row({key.name, type_text(value, key.limits), value_toml(value), limits_text(value, key.limits), key.help});
+    }
+    out += fmt::format("{}{}",
+                       section.empty()             ? ""
+                       : section == "model.layers" ? "\n[[model.layers]]\n"
+                                                   : "\n[" + section + "]\n",
+                       table.text());
+  };
+  list(config_keys(), Config(), "");
+  for (const std::string& section : section_names()) {
+    list(config_keys(), Config(), section);
+    if (section == "model") list(layer_keys(), LayerConfig(), "model.layers");
+  }
+  out += "\nLayers and the keys they take beside type, name and inputs (* needed):\n";
+  for (const LayerType& type : layer_types()) {
+    out += type.takes.empty() ? "  " + type.type : fmt::format("  {:<11}", type.type);
+    for (const std::string& key : type.takes)
+      out += fmt::format(" {}{}", key,
+                         std::find(type.needs.begin(), type.needs.end(), key) != type.needs.end() ? "*" : "");
+    out += "\n";
+  }
+  out +=
+      "\nAny key can be given by --set section.key=value or by the environment, ECHELON_<SECTION>_<KEY>\n"
+      "(ECHELON_BATCH_GLOBAL=128): --set over environment over file over default.\n";
+  return out;
+}
+
+}  // namespace echelon

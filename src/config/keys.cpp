@@ -1,0 +1,223 @@
+#include "config/keys.hpp"
+
+#include <fmt/format.h>
+
+#include <cctype>
+#include <type_traits>
+
+#include "base/check.hpp"
+
+namespace echelon {
+namespace {
+
+constexpr double kHuge = 9e15;  // whole numbers up to here are exact in a double
+
+KeyLimits range(double low, double high) { return {low, high, {}, false, 4096}; }
+KeyLimits at_least(double low) { return range(low, kHuge); }
+KeyLimits words(std::vector<std::string> list) { return {1, 0, std::move(list), false, 0}; }
+KeyLimits text() { return words({}); }
+KeyLimits plain_name() { return {1, 0, {}, true, 64}; }
+KeyLimits pair(double low, double high) { return {low, high, {}, false, 2}; }
+
+// Words stand in the order of the enum.
+template <class Field>
+KeyValue to_value(const Field& field, const KeyLimits& limits) {
+  if constexpr (std::is_enum_v<Field>)
+    return limits.words[static_cast<std::size_t>(field)];
+  else if constexpr (std::is_same_v<Field, std::uint64_t>)
+    return static_cast<std::int64_t>(field);
+  else
+    return field;
+}
+
+template <class Field>
+Field from_value(const KeyValue& value, const KeyLimits& limits) {
+  if constexpr (std::is_enum_v<Field>) {
+    const std::string& word = std::get<std::string>(value);
+    std::size_t at = 0;
+    while (at < limits.words.size() && limits.words[at] != word) ++at;
+    ECHELON_CHECK_LT(at, limits.words.size(), "the word was checked before");
+    return static_cast<Field>(at);
+  } else if constexpr (std::is_same_v<Field, std::uint64_t>) {
+    return static_cast<std::uint64_t>(std::get<std::int64_t>(value));
+  } else {
+    return std::get<Field>(value);
+  }
+}
+
+// Adds keys of one section to the table. `at` is the section inside the owner.
+template <class Owner, class Part>
+class Section {
+ public:
+  using At = std::function<Part&(Owner&)>;
+  Section(std::vector<Key<Owner>>& table, std::string name, At at, bool neutral = false)
+      : table_(table), name_(std::move(name)), at_(std::move(at)), neutral_(neutral) {}
+
+  template <class Field>
+  void key(const char* name, Field Part::*field, const KeyLimits& limits, const char* help, bool neutral = false) {
+    const At at = at_;
+    table_.push_back(
+        {name_, name, help, limits, neutral || neutral_,
+         [=](const Owner& owner) { return to_value(at(const_cast<Owner&>(owner)).*field, limits); },
+         [=](Owner& owner, const KeyValue& value) { at(owner).*field = from_value<Field>(value, limits); }});
+  }
+
+ private:
+  std::vector<Key<Owner>>& table_;
+  std::string name_;
+  At at_;
+  bool neutral_;
+};
+
+template <class Part>
+Section<Config, Part> part(std::vector<Key<Config>>& table, const char* name, Part Config::*member,
+                           bool neutral = false) {
+  return {table, name, [=](Config& config) -> Part& { return config.*member; }, neutral};
+}
+
+constexpr bool kNeutral = true;
+
+// clang-format off
+std::vector<Key<Config>> make_config_keys() {
+  std::vector<Key<Config>> all;
+  Section<Config, Config> top(all, "", [](Config& config) -> Config& { return config; });
+  top.key("name", &Config::name, plain_name(), "runs are written to <run.results>/<name>/", kNeutral);
+  top.key("seed", &Config::seed, at_least(0), "of initial weights, shuffling and every other random choice");
+
+  auto model = part(all, "model", &Config::model);
+  model.key("zoo", &ModelConfig::zoo, text(), "a ready-made model: digits_cnn, lenet; else write [[model.layers]]");
+
+  auto data = part(all, "data", &Config::data);
+  data.key("train", &DataConfig::train, text(), "folder, file or pattern of HDF5 shards");
+  data.key("test", &DataConfig::test, text(), "the same for evaluation; empty: none");
+  data.key("sharding", &DataConfig::sharding, words({"auto", "file", "record", "replicated"}), "auto: file where files >= replicas, else record");
+  data.key("ragged", &DataConfig::ragged, words({"wrap", "drop", "zero_weight"}), "the last step of an epoch: start over, leave out, or fill with samples of weight 0");
+  data.key("shuffle", &DataConfig::shuffle, {}, "a new order every epoch");
+  data.key("prefetch", &DataConfig::prefetch, range(1, 64), "batches read ahead");
+  data.key("buffer_mb", &DataConfig::buffer_mb, range(1, 65536), "of decoded records a rank");
+  data.key("window_chunks", &DataConfig::window_chunks, range(1, 4096), "chunks whose records are mixed by the shuffle");
+  data.key("as_replicas", &DataConfig::as_replicas, range(0, 65536), "one replica takes the samples that this many would; 0: off");
+
+  auto batch = part(all, "batch", &Config::batch);
+  batch.key("global", &BatchConfig::global, range(1, 1e9), "samples a step over all replicas: micro-batch x accumulation x replicas");
+  batch.key("accumulation", &BatchConfig::accumulation, range(1, 65536), "micro-batches a replica runs before one exchange");
+  batch.key("shares", &BatchConfig::shares, range(1, 1e6), "parts of the batch by replica; empty: equal");
+  batch.key("scale_with_replicas", &BatchConfig::scale_with_replicas, {}, "weak scaling: global is meant for one replica and grows with their number");
+
+  auto train = part(all, "train", &Config::train, kNeutral);
+  train.key("epochs", &TrainConfig::epochs, range(0, 1e6), "0: by steps alone");
+  train.key("steps", &TrainConfig::steps, range(0, 1e12), "stop after this many updates; 0: by epochs alone");
+
+  auto optimizer = part(all, "optimizer", &Config::optimiser);
+  optimizer.key("rule", &OptimiserConfig::rule, words({"sgd"}), "update rule");
+  optimizer.key("learning_rate", &OptimiserConfig::learning_rate, range(0, 1000), "");
+  optimizer.key("momentum", &OptimiserConfig::momentum, range(0, 0.9999), "");
+  optimizer.key("weight_decay", &OptimiserConfig::weight_decay, range(0, 1), "not on biases and batch norm");
+  optimizer.key("nesterov", &OptimiserConfig::nesterov, {}, "look ahead along the momentum");
+  optimizer.key("schedule", &OptimiserConfig::schedule, words({"constant", "step", "cosine"}), "of the learning rate");
+  optimizer.key("warmup_epochs", &OptimiserConfig::warmup_epochs, range(0, 1e6), "linear from 0 to learning_rate");
+  optimizer.key("decay_at_epochs", &OptimiserConfig::decay_at_epochs, range(0, 1e6), "schedule step: times decay_factor at each of these");
+  optimizer.key("decay_factor", &OptimiserConfig::decay_factor, range(0, 1), "schedule step");
+  optimizer.key("final_factor", &OptimiserConfig::final_factor, range(0, 1), "schedule cosine: learning rate at the end, as a part of learning_rate");
+
+  auto exchange = part(all, "exchange", &Config::exchange);
+  exchange.key("strategy", &ExchangeConfig::strategy, words({"synchronous"}), "how replicas combine what they learned");
+  exchange.key("algorithm", &ExchangeConfig::algorithm, words({"naive", "ring", "mpi"}), "of the all-reduce");
+  exchange.key("bucket_mb", &ExchangeConfig::bucket_mb, range(0.001, 4096), "gradients sent together");
+  exchange.key("segment_kb", &ExchangeConfig::segment_kb, range(1, 1048576), "algorithm ring: pipelining grain");
+  exchange.key("verify_every_steps", &ExchangeConfig::verify_every_steps, at_least(0), "checksums of every replica's weights; 0: at step 0 and the end");
+
+  auto device = part(all, "device", &Config::device);
+  device.key("kind", &DeviceConfig::kind, words({"auto", "reference", "onednn", "cuda", "paced"}), "auto: cuda where a GPU is usable, else onednn");
+  device.key("dtype", &DeviceConfig::dtype, words({"f32", "f64"}), "f64: kinds reference and cuda");
+  device.key("threads", &DeviceConfig::threads, range(0, 4096), "of one rank; 0: cores of the host / ranks on it");
+  device.key("memory_limit_mb", &DeviceConfig::memory_limit_mb, at_least(0), "0: none");
+  device.key("paced_gflops", &DeviceConfig::paced_gflops, range(1e-6, 1e9), "kind paced: rate of ops without a row in the table");
+  device.key("paced_gb_per_s", &DeviceConfig::paced_gb_per_s, range(1e-6, 1e9), "kind paced: memory rate of the same");
+  device.key("paced_table", &DeviceConfig::paced_table, text(), "kind paced: file of measured op times (bench step --table)");
+
+  auto evaluate = part(all, "evaluate", &Config::evaluate);
+  evaluate.key("every_epochs", &EvaluateConfig::every_epochs, range(0, 1e6), "0: only at the end");
+  evaluate.key("batch", &EvaluateConfig::batch, range(1, 1e6), "samples a rank and pass");
+
+  auto checkpoint = part(all, "checkpoint", &Config::checkpoint, kNeutral);
+  checkpoint.key("every_steps", &CheckpointConfig::every_steps, at_least(0), "0: off");
+  checkpoint.key("every_minutes", &CheckpointConfig::every_minutes, range(0, 1e6), "0: off");
+  checkpoint.key("every_epochs", &CheckpointConfig::every_epochs, range(0, 1e6), "0: off");
+  checkpoint.key("keep", &CheckpointConfig::keep, range(1, 10000), "newest ones kept");
+
+  auto run = part(all, "run", &Config::run, kNeutral);
+  run.key("results", &RunConfig::results, text(), "folder of all runs");
+  run.key("restart", &RunConfig::restart, words({"auto", "never", "require"}), "resume the newest checkpoint of the same config");
+  run.key("heartbeat_s", &RunConfig::heartbeat_s, range(0.01, 86400), "a line of progress at least this often");
+  run.key("hang_timeout_s", &RunConfig::hang_timeout_s, range(0.1, 604800), "a wait longer than this ends the job with code 7");
+  run.key("progress", &RunConfig::progress, words({"auto", "bar", "lines", "none"}), "");
+  run.key("log_every_steps", &RunConfig::log_every_steps, range(1, 1e9), "rows of metrics.jsonl");
+  return all;
+}
+
+std::vector<Key<LayerConfig>> make_layer_keys() {
+  std::vector<Key<LayerConfig>> all;
+  Section<LayerConfig, LayerConfig> layer(all, "model.layers", [](LayerConfig& config) -> LayerConfig& { return config; });
+  std::vector<std::string> types;
+  for (const LayerType& type : layer_types()) types.push_back(type.type);
+  layer.key("type", &LayerConfig::type, words(types), "");
+  layer.key("name", &LayerConfig::name, plain_name(), "default: type and a number, conv1");
+  layer.key("inputs", &LayerConfig::inputs, plain_name(), "names of layers; default: the layer before");
+  layer.key("channels", &LayerConfig::channels, range(1, 1e6), "conv: of the output");
+  layer.key("units", &LayerConfig::units, range(1, 1e8), "dense: of the output");
+  layer.key("kernel", &LayerConfig::kernel, pair(1, 4096), "conv, pools: [rows, columns] or one number");
+  layer.key("stride", &LayerConfig::stride, pair(1, 4096), "default 1 (conv), the kernel (pools)");
+  layer.key("padding", &LayerConfig::padding, pair(0, 4096), "default 0");
+  layer.key("dilation", &LayerConfig::dilation, pair(1, 4096), "conv; default 1");
+  layer.key("groups", &LayerConfig::groups, range(1, 1e6), "conv");
+  layer.key("bias", &LayerConfig::bias, {}, "conv, dense");
+  layer.key("count_padding", &LayerConfig::count_padding, {}, "avg_pool: padded cells count in the divisor");
+  layer.key("epsilon", &LayerConfig::epsilon, range(1e-12, 1), "batch_norm");
+  layer.key("momentum", &LayerConfig::momentum, range(0, 1), "batch_norm: weight of the newest statistics");
+  return all;
+}
+// clang-format on
+
+}  // namespace
+
+const std::vector<Key<Config>>& config_keys() {
+  static const std::vector<Key<Config>> table = make_config_keys();
+  return table;
+}
+
+const std::vector<Key<LayerConfig>>& layer_keys() {
+  static const std::vector<Key<LayerConfig>> table = make_layer_keys();
+  return table;
+}
+
+const std::vector<LayerType>& layer_types() {
+  static const std::vector<LayerType> table = {
+      {"conv", {"channels", "kernel", "stride", "padding", "dilation", "groups", "bias"}, {"channels", "kernel"}},
+      {"max_pool", {"kernel", "stride", "padding"}, {"kernel"}},
+      {"avg_pool", {"kernel", "stride", "padding", "count_padding"}, {"kernel"}},
+      {"dense", {"units", "bias"}, {"units"}},
+      {"relu", {}, {}},
+      {"tanh", {}, {}},
+      {"sigmoid", {}, {}},
+      {"batch_norm", {"epsilon", "momentum"}, {}},
+      {"flatten", {}, {}},
+      {"add", {}, {"inputs"}},
+  };
+  return table;
+}
+
+std::vector<std::string> section_names() {
+  std::vector<std::string> names;
+  for (const Key<Config>& key : config_keys())
+    if (!key.section.empty() && (names.empty() || names.back() != key.section)) names.push_back(key.section);
+  return names;
+}
+
+std::string environment_name(const std::string& section, const std::string& name) {
+  std::string out = "ECHELON_" + (section.empty() ? "" : section + "_") + name;
+  for (char& c : out) c = c == '.' ? '_' : static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+  return out;
+}
+
+}  // namespace echelon

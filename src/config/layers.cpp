@@ -1,0 +1,114 @@
+// [[model.layers]]: which keys a type takes, and which it needs.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "base/error.hpp"
+#include "base/nearest.hpp"
+#include "config/keys.hpp"
+
+namespace echelon {
+namespace {
+
+[[noreturn]] void refuse(const Origin& origin, int line, int column, const std::string& why) {
+  throw ConfigError(fmt::format("{}: {}", origin.at(line, column), why));
+}
+
+bool contains(const std::vector<std::string>& list, const std::string& name) {
+  return std::find(list.begin(), list.end(), name) != list.end();
+}
+
+const Key<LayerConfig>* find_key(const std::string& name) {
+  for (const auto& key : layer_keys())
+    if (key.name == name) return &key;
+  return nullptr;
+}
+
+std::vector<std::string> keys_of(const LayerType& type) {
+  std::vector<std::string> keys = {"type", "name", "inputs"};
+  keys.insert(keys.end(), type.takes.begin(), type.takes.end());
+  return keys;
+}
+
+const LayerType& type_of(const TomlNode& table, const Origin& origin) {
+  for (const TomlEntry& entry : table.entries) {
+    if (entry.key != "type") continue;
+    const Key<LayerConfig>& key = *find_key("type");
+    const auto value = read_value(entry.node, std::string(), key.limits, "layer type", origin);
+    for (const LayerType& type : layer_types())
+      if (type.type == std::get<std::string>(value)) return type;
+  }
+  std::vector<std::string> types;
+  for (const LayerType& type : layer_types()) types.push_back(type.type);
+  refuse(origin, table.line, table.column,
+         fmt::format("a layer needs its type, e.g. type = \"conv\"; known: {}", joined(types)));
+}
+
+void refuse_key(const TomlEntry& entry, const LayerType& type, const Origin& origin) {
+  const auto known = keys_of(type);
+  if (!find_key(entry.key))
+    refuse(origin, entry.line, entry.column,
+           unknown_name(fmt::format("key of a {} layer:", type.type), entry.key, known));
+  std::vector<std::string> users;
+  for (const LayerType& other : layer_types())
+    if (contains(other.takes, entry.key)) users.push_back(other.type);
+  refuse(origin, entry.line, entry.column,
+         fmt::format("a {} layer does not use '{}' (that is for {}); it takes: {}", type.type, entry.key, joined(users),
+                     joined(known)));
+}
+
+// Channels in equal groups: the nearest numbers that divide.
+void check_groups(const LayerConfig& layer, const Origin& origin, int line, int column) {
+  if (layer.groups <= 1 || layer.channels % layer.groups == 0) return;
+  const std::int64_t below = layer.channels / layer.groups * layer.groups;
+  refuse(origin, line, column,
+         fmt::format("channels = {} do not divide into groups = {}; nearest valid channels: {}{}", layer.channels,
+                     layer.groups, below > 0 ? fmt::format("{} or ", below) : "", below + layer.groups));
+}
+
+LayerConfig read_layer(const TomlNode& table, const Origin& origin) {
+  const LayerType& type = type_of(table, origin);
+  const auto known = keys_of(type);
+  LayerConfig layer;
+  layer.where = origin.has_lines ? fmt::format("{}:{}", origin.name, table.line) : origin.name;
+  for (const TomlEntry& entry : table.entries) {
+    if (!contains(known, entry.key)) refuse_key(entry, type, origin);
+    const Key<LayerConfig>& key = *find_key(entry.key);
+    key.set(layer, read_value(entry.node, key.get(layer), key.limits, entry.key, origin));
+  }
+  for (const std::string& needed : type.needs) {
+    const auto has = [&](const TomlEntry& entry) { return entry.key == needed; };
+    if (std::none_of(table.entries.begin(), table.entries.end(), has))
+      refuse(origin, table.line, table.column,
+             fmt::format("a {} layer needs '{}', {}; it takes: {}", type.type, needed, find_key(needed)->help,
+                         joined(known)));
+  }
+  check_groups(layer, origin, table.line, table.column);
+  if (layer.type == "add" && layer.inputs.size() < 2)
+    refuse(origin, table.line, table.column,
+           "an add layer needs at least 2 inputs, e.g. inputs = [\"conv1\", \"conv2\"]");
+  return layer;
+}
+
+}  // namespace
+
+std::vector<LayerConfig> read_layers(const TomlNode& node, const Origin& origin) {
+  if (node.kind != TomlKind::array)
+    refuse(origin, node.line, node.column, "layers are a list of tables: write [[model.layers]] before each");
+  std::vector<LayerConfig> layers;
+  std::map<std::string, std::string> named;  // name -> where
+  for (const TomlNode& item : node.items) {
+    if (item.kind != TomlKind::table)
+      refuse(origin, item.line, item.column,
+             fmt::format("a layer is a table ([[model.layers]]), not {}", toml_kind_text(item.kind)));
+    LayerConfig layer = read_layer(item, origin);
+    if (!layer.name.empty() && !named.emplace(layer.name, layer.where).second)
+      refuse(origin, item.line, item.column,
+             fmt::format("layer name '{}' is taken already ({})", layer.name, named[layer.name]));
+    layers.push_back(std::move(layer));
+  }
+  return layers;
+}
+
+}  // namespace echelon

@@ -1,0 +1,122 @@
+#include "config/parse.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "base/atomic_file.hpp"
+#include "base/error.hpp"
+#include "base/nearest.hpp"
+#include "config/derive.hpp"
+#include "config/keys.hpp"
+
+extern "C" char** environ;
+
+namespace echelon {
+namespace {
+
+[[noreturn]] void refuse(const Origin& origin, int line, int column, const std::string& why) {
+  throw ConfigError(fmt::format("{}: {}", origin.at(line, column), why));
+}
+
+std::vector<std::string> keys_of(const std::string& section) {
+  std::vector<std::string> names;
+  for (const auto& key : config_keys())
+    if (key.section == section) names.push_back(key.name);
+  if (section == "model") names.push_back("layers");
+  return names;
+}
+
+std::string heading(const std::string& section) {
+  return section.empty() ? "the top of the file" : fmt::format("[{}]", section);
+}
+
+[[noreturn]] void refuse_key(const std::string& section, const TomlEntry& entry, const Origin& origin) {
+  std::string elsewhere;
+  for (const auto& key : config_keys())
+    if (key.name == entry.key && key.section != section)
+      elsewhere += fmt::format("{}{}", elsewhere.empty() ? " (it belongs to " : " or ", heading(key.section));
+  if (!elsewhere.empty()) elsewhere += ")";
+  const auto known = keys_of(section);
+  const std::string near = elsewhere.empty() ? nearest_name(entry.key, known) : "";
+  refuse(origin, entry.line, entry.column,
+         fmt::format("unknown key '{}' in {}{}{}; known: {}", entry.key, heading(section), elsewhere,
+                     near.empty() ? "" : fmt::format(" (did you mean '{}'?)", near), joined(known)));
+}
+
+void apply_section(Config& config, const TomlEntry& section, const Origin& origin) {
+  const auto sections = section_names();
+  if (section.node.kind != TomlKind::table)
+    refuse(origin, section.line, section.column,
+           fmt::format("'{}' is a section, not {}: write [{}] on a line of its own, once, and its keys below",
+                       section.key, toml_kind_text(section.node.kind), section.key));
+  config.origins[section.key] = origin.at(section.line, section.column);
+  for (const TomlEntry& entry : section.node.entries) apply_entry(config, section.key, entry, origin);
+}
+
+// The keys at the top and the sections of a whole document.
+void apply_document(Config& config, const TomlNode& document, const Origin& origin) {
+  const auto sections = section_names();
+  const auto top = keys_of("");
+  for (const TomlEntry& entry : document.entries) {
+    if (std::find(sections.begin(), sections.end(), entry.key) != sections.end())
+      apply_section(config, entry, origin);
+    else if (entry.node.kind == TomlKind::table)
+      refuse(origin, entry.line, entry.column, unknown_name("section", entry.key, sections));
+    else
+      apply_entry(config, "", entry, origin);
+  }
+}
+
+}  // namespace
+
+void apply_entry(Config& config, const std::string& section, const TomlEntry& entry, const Origin& origin) {
+  const std::string path = section.empty() ? entry.key : section + "." + entry.key;
+  if (path == "model.layers") {
+    config.model.layers = read_layers(entry.node, origin);
+    config.origins[path] = origin.at(entry.line, entry.column);
+    return;
+  }
+  const auto& keys = config_keys();
+  const auto key = std::find_if(keys.begin(), keys.end(), [&](const auto& k) { return k.path() == path; });
+  if (key == keys.end()) refuse_key(section, entry, origin);
+  key->set(config, read_value(entry.node, key->get(config), key->limits, path, origin));
+  config.origins[path] = origin.at(entry.line, entry.column);
+}
+
+Config parse_config(const std::string& text, const std::string& path, const std::vector<std::string>& sets,
+                    const std::vector<std::pair<std::string, std::string>>& environment) {
+  Config config;
+  config.file = path;
+  const TomlNode document = read_toml(text, path);
+  if (document.entries.empty())
+    throw ConfigError(
+        fmt::format("{}:1:1: the file holds no keys; an experiment needs at least [model] and [data]; known "
+                    "sections: {}",
+                    path, joined(section_names())));
+  apply_document(config, document, {path, true});
+  apply_environment(config, environment);
+  apply_sets(config, sets);
+  return config;
+}
+
+Config load_config(const std::string& path, const std::vector<std::string>& sets) {
+  std::string text;
+  try {
+    text = read_file_whole(path);
+  } catch (const Error& error) {
+    throw ConfigError(fmt::format("the experiment's file {}", error.what()));
+  }
+  std::vector<std::pair<std::string, std::string>> environment;
+  for (char** at = environ; at != nullptr && *at != nullptr; ++at) {
+    const std::string entry = *at;
+    const std::size_t equals = entry.find('=');
+    if (equals != std::string::npos) environment.emplace_back(entry.substr(0, equals), entry.substr(equals + 1));
+  }
+  Config config = parse_config(text, path, sets, environment);
+  check_combinations(config);
+  return config;
+}
+
+}  // namespace echelon

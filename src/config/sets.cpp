@@ -1,0 +1,72 @@
+// Values from outside the file: --set flags and the environment.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/error.hpp"
+#include "base/nearest.hpp"
+#include "config/keys.hpp"
+
+namespace echelon {
+namespace {
+
+bool is_text_key(const std::string& path) {
+  for (const auto& key : config_keys())
+    if (key.path() == path) return std::holds_alternative<std::string>(key.get(Config()));
+  return false;
+}
+
+// `text` as a TOML value; a bare word, and whatever a key of text is given without quotes, is text.
+TomlNode value_of(const std::string& text, bool wants_text) {
+  TomlNode node;
+  if (read_toml_value(text, node) && (!wants_text || node.kind == TomlKind::text)) return node;
+  node = {};
+  node.kind = TomlKind::text;
+  node.text = text;
+  return node;
+}
+
+void apply_one(Config& config, const std::string& section, const std::string& name, const std::string& value,
+               const Origin& origin) {
+  const std::string path = section.empty() ? name : section + "." + name;
+  apply_entry(config, section, {name, 1, 1, value_of(value, is_text_key(path))}, origin);
+}
+
+}  // namespace
+
+void apply_sets(Config& config, const std::vector<std::string>& sets) {
+  const auto sections = section_names();
+  for (const std::string& set : sets) {
+    const Origin origin{"--set " + set, false};
+    const std::size_t equals = set.find('=');
+    if (equals == std::string::npos || equals == 0)
+      throw ConfigError(fmt::format("{}: write --set section.key=value, e.g. --set batch.global=128", origin.name));
+    std::string path = set.substr(0, equals);
+    std::erase(path, ' ');
+    const std::size_t dot = path.find('.');
+    const std::string section = dot == std::string::npos ? "" : path.substr(0, dot);
+    if (!section.empty() && std::find(sections.begin(), sections.end(), section) == sections.end())
+      throw ConfigError(fmt::format("{}: {}", origin.name, unknown_name("section", section, sections)));
+    apply_one(config, section, dot == std::string::npos ? path : path.substr(dot + 1), set.substr(equals + 1), origin);
+  }
+}
+
+void apply_environment(Config& config, const std::vector<std::pair<std::string, std::string>>& environment) {
+  std::vector<std::string> known;
+  for (const auto& key : config_keys()) known.push_back(environment_name(key.section, key.name));
+  for (const auto& [name, value] : environment) {
+    const Origin origin{fmt::format("environment variable {}={}", name, value), false};
+    const auto found = std::find(known.begin(), known.end(), name);
+    if (found != known.end()) {
+      const auto& key = config_keys()[static_cast<std::size_t>(found - known.begin())];
+      apply_one(config, key.section, key.name, value, origin);
+      continue;
+    }
+    // Other ECHELON_ variables (logging, tests) are not ours; one that names a section is a slip of the pen.
+    for (const std::string& section : section_names())
+      if (name.starts_with(environment_name(section, "")))
+        throw ConfigError(fmt::format("{}: {}", origin.name, unknown_name("variable", name, known)));
+  }
+}
+
+}  // namespace echelon
