@@ -1,0 +1,396 @@
+// Checks of ops against the f64 reference.
+#include "tests/support/device_contract.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <exception>
+#include <limits>
+#include <set>
+
+#include "tests/support/random.hpp"
+#include "tests/support/stored.hpp"
+
+namespace echelon::test {
+namespace {
+
+// A failed promise; caught by check_op.
+struct Broken : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+// The scalars and addresses of one run of an op.
+struct Trial {
+  std::string name;         // keys the random inputs
+  unsigned accumulate = 0;  // as in OpArgs
+  double scale = 1, count = 0;
+  std::uint64_t version = 0;
+  bool unaligned = false;  // tensors of the arena begin one element late
+
+  double group_count(const NormDims& d) const { return count > 0 ? count : static_cast<double>(d.N * d.H * d.W); }
+};
+
+using Values = std::vector<std::vector<double>>;  // by argument, plain
+
+std::size_t elems(const Shape& shape) { return static_cast<std::size_t>(shape.elems()); }
+
+std::vector<double> affine(std::vector<double> values, double factor, double shift) {
+  for (double& value : values) value = factor * value + shift;
+  return values;
+}
+
+// mean and 1/std of each channel of x: what a local forward would have left.
+std::vector<double> true_stats(const NormDims& d, const std::vector<double>& x) {
+  const auto C = static_cast<std::size_t>(d.C), plane = static_cast<std::size_t>(d.H * d.W);
+  std::vector<double> sum(C), squares(C), stats(2 * C);
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    sum[i / plane % C] += x[i];
+    squares[i / plane % C] += x[i] * x[i];
+  }
+  const auto count = static_cast<double>(d.N * d.H * d.W);
+  for (std::size_t c = 0; c < C; ++c) {
+    stats[c] = sum[c] / count;
+    stats[C + c] = 1 / std::sqrt(std::max(0.0, squares[c] / count - stats[c] * stats[c]) + d.epsilon);
+  }
+  return stats;
+}
+
+// Statistics of a group of which this micro-batch is a part: any mean, any positive variance.
+std::vector<double> norm_input(const OpSpec& spec, const ArgInfo& arg, const Trial& trial, const Values& before,
+                               const std::vector<double>& random) {
+  const auto& d = std::get<NormDims>(spec.dims);
+  const auto C = static_cast<std::size_t>(d.C);
+  if (arg.name == "var") return affine(random, 0.5, 1);
+  if (arg.name == "stats") {
+    if (spec.kind == OpKind::norm_local_backward) return true_stats(d, before[0]);
+    std::vector<double> stats = random;
+    for (std::size_t c = C; c < 2 * C; ++c) stats[c] = 1 + 0.5 * stats[c];
+    return stats;
+  }
+  if (arg.name == "sums") {
+    std::vector<double> sums = affine(random, trial.group_count(d), 0);
+    if (spec.kind == OpKind::norm_normalise)
+      for (std::size_t c = 0; c < C; ++c) {
+        const double mean = random[c], var = 1 + 0.5 * random[C + c];
+        sums[C + c] = (var + mean * mean) * trial.group_count(d);
+      }
+    return sums;
+  }
+  return random;
+}
+
+std::vector<double> make_input(const OpSpec& spec, const ArgInfo& arg, const Trial& trial, const Values& before) {
+  const std::string name = fmt::format("{}/{}/{}", spec.text(), trial.name, arg.name);
+  const std::size_t n = elems(arg.shape);
+  const std::vector<double> random = random_values(n, name);
+  if (arg.name == "labels") {
+    const auto labels = random_integers(n, 0, std::get<SoftmaxDims>(spec.dims).K - 1, name);
+    return {labels.begin(), labels.end()};
+  }
+  if (arg.name == "weights") {
+    std::vector<double> weights;
+    for (double value : random) weights.push_back(value < 0.5 ? 1 : 0);
+    return weights;
+  }
+  if (arg.name == "logits") return affine(random, 4, 0);
+  if (arg.name == "probs") return affine(random, 0.5, 0.5);
+  if (spec.kind == OpKind::activation_backward && arg.name == "y") {
+    std::vector<double> y = random;
+    const Activation function = std::get<ActivationDims>(spec.dims).function;
+    if (function == Activation::relu)
+      for (double& value : y) value = std::max(0.0, value);
+    return function == Activation::sigmoid ? affine(y, 0.5, 0.5) : y;
+  }
+  if (std::holds_alternative<NormDims>(spec.dims)) return norm_input(spec, arg, trial, before, random);
+  return random;
+}
+
+OpSpec reference_of(OpSpec spec) {
+  if (spec.kind == OpKind::reorder) spec.kind = OpKind::add;  // never run: see expected_outputs
+  spec.dtype = DType::f64;
+  spec.layouts = {};
+  return spec;
+}
+
+// One op on one device with memory for what it keeps.
+class Bench {
+ public:
+  Bench(Device& device, const OpSpec& spec)
+      : device_(device), spec_(spec), op_(device.make(spec)), args_(signature(spec)) {}
+
+  const OpSpec& spec() const { return spec_; }
+  const Op& op() const { return *op_; }
+
+  // Plain values of all arguments in, and out. `saved` is the forward twin's.
+  Values run(const Values& values, const Trial& trial, void* saved) {
+    std::vector<Bytes> before;
+    std::vector<Guarded> memory;
+    std::vector<void*> tensors;
+    memory.reserve(args_.size());
+    for (std::size_t a = 0; a < args_.size(); ++a) {
+      before.push_back(to_stored(values[a], args_[a].dtype, args_[a].shape, spec_.layouts[a]));
+      if (overwritten(a, trial)) std::fill(before[a].begin(), before[a].end(), std::byte{0xFF});  // NaN
+      const bool late = trial.unaligned && !args_[a].movable;
+      memory.emplace_back(device_, before[a], late ? size_of(args_[a].dtype) : 0);
+      tensors.push_back(memory[a].data());
+    }
+    const Memory scratch = filled(op_->scratch_bytes(), "test scratch");
+    OpArgs args;
+    args.tensors = tensors.data();
+    args.accumulate = trial.accumulate;
+    args.saved = saved;
+    args.scratch = scratch.data();
+    args.scale = trial.scale;
+    args.count = trial.count;
+    args.parameter_version = trial.version;
+    op_->run(args);
+    device_.synchronize();
+    return read_back(before, memory);
+  }
+
+  Memory filled(std::size_t bytes, const char* tag) {
+    Memory memory = device_.allocate(bytes, tag);
+    const Bytes garbage(bytes, std::byte{0xFF});
+    device_.to_device(memory.data(), garbage.data(), bytes);
+    return memory;
+  }
+
+ private:
+  bool overwritten(std::size_t a, const Trial& trial) const {
+    return args_[a].role == ArgRole::output && (trial.accumulate >> a & 1U) == 0;
+  }
+
+  Values read_back(const std::vector<Bytes>& before, const std::vector<Guarded>& memory) const {
+    Values after;
+    for (std::size_t a = 0; a < args_.size(); ++a) {
+      const ArgInfo& arg = args_[a];
+      const Bytes content = memory[a].content();
+      if (!memory[a].guards_hold()) throw Broken(fmt::format("memory around {} was written", arg.name));
+      if (arg.role == ArgRole::input && content != before[a]) throw Broken(fmt::format("input {} changed", arg.name));
+      after.push_back(from_stored(content, arg.dtype, arg.shape, spec_.layouts[a]));
+      if (arg.role == ArgRole::output && spec_.layouts[a] != Layout::plain) check_padding(a, content, after[a]);
+    }
+    return after;
+  }
+
+  // The padded channels of a blocked output are zero: storing its plain values anew gives the same memory.
+  void check_padding(std::size_t a, const Bytes& content, const std::vector<double>& plain) const {
+    const Shape flat{static_cast<std::int64_t>(content.size() / size_of(args_[a].dtype))};
+    const Bytes anew = to_stored(plain, args_[a].dtype, args_[a].shape, spec_.layouts[a]);
+    const auto is = from_stored(content, args_[a].dtype, flat, Layout::plain);
+    const auto wanted = from_stored(anew, args_[a].dtype, flat, Layout::plain);
+    for (std::size_t i = 0; i < is.size(); ++i)
+      if (wanted[i] == 0 && is[i] != 0) throw Broken(fmt::format("padded channels of {} are not zero", args_[a].name));
+  }
+
+  Device& device_;
+  OpSpec spec_;
+  std::unique_ptr<Op> op_;
+  std::vector<ArgInfo> args_;
+};
+
+// The forward twin of a backward op that reads `saved`, in the same layouts; nothing for all others.
+bool has_twin(const OpSpec& spec) { return spec.kind == OpKind::pool_backward; }
+OpSpec twin_of(const OpSpec& spec) {
+  OpSpec twin = spec;
+  twin.kind = OpKind::pool_forward;
+  twin.layouts = {spec.layouts[1], spec.layouts[0]};
+  return twin;
+}
+
+// Runs `spec` after its twin, if it has one, and returns all arguments.
+Values run_with_twin(Device& device, Bench& bench, const Values& values, const Trial& trial) {
+  const std::size_t saved_bytes = bench.op().saved_bytes();
+  const Memory saved = bench.filled(saved_bytes, "test saved");
+  if (has_twin(bench.spec())) {
+    Bench twin(device, twin_of(bench.spec()));
+    if (twin.op().saved_bytes() != saved_bytes)
+      throw Broken(fmt::format("saved_bytes {} is not the forward twin's {}", saved_bytes, twin.op().saved_bytes()));
+    const auto args = signature(twin.spec());
+    OpSpec key = twin.spec();  // the same inputs whatever the dtype or layout
+    key.dtype = DType::f32;
+    const auto x = rounded(make_input(key, args[0], trial, {}), DType::f32);
+    (void)twin.run({x, std::vector<double>(elems(args[1].shape))}, Trial{}, saved.data());
+  }
+  return bench.run(values, trial, saved.data());
+}
+
+// Inputs by the signature; outputs what is added to.
+Values make_values(const OpSpec& spec, const Trial& trial) {
+  Values values;
+  for (const ArgInfo& arg : signature(spec)) {
+    const std::string name = fmt::format("{}/{}/{}", spec.text(), trial.name, arg.name);
+    values.push_back(rounded(arg.role == ArgRole::input                      ? make_input(spec, arg, trial, values)
+                             : (trial.accumulate >> values.size() & 1U) != 0 ? random_values(elems(arg.shape), name)
+                                                                             : std::vector<double>(elems(arg.shape)),
+                             arg.dtype));
+  }
+  return values;
+}
+
+Values expected_outputs(const OpSpec& spec, const Values& values, const Trial& trial) {
+  if (spec.kind == OpKind::reorder) return {values[0], values[0]};
+  Bench bench(oracle(), reference_of(spec));
+  return run_with_twin(oracle(), bench, values, trial);
+}
+
+// Inputs are of size 1, so an output that adds n terms is of size sqrt(n); one that is much smaller only because its
+// terms happen to cancel is not measured by its own size.
+double usual_size(const std::vector<ArgInfo>& args, const ArgInfo& output) {
+  double terms = 1;
+  for (const ArgInfo& arg : args)
+    if (arg.role == ArgRole::input)
+      terms = std::max(terms, static_cast<double>(arg.shape.elems()) / static_cast<double>(output.shape.elems()));
+  return 0.05 * std::sqrt(terms);
+}
+
+// max|is - wanted| relative to max|wanted| or to `size`, whichever is larger; infinite where a value is not finite.
+double distance_to(const std::vector<double>& is, const std::vector<double>& wanted, double size) {
+  double distance = 0;
+  for (std::size_t i = 0; i < is.size(); ++i) {
+    if (!std::isfinite(is[i])) return std::numeric_limits<double>::infinity();
+    distance = std::max(distance, std::fabs(is[i] - wanted[i]));
+    size = std::max(size, std::fabs(wanted[i]));
+  }
+  return distance / size;
+}
+
+void compare(const OpSpec& spec, const Values& is, const Values& wanted, double tolerance, OpCheck& check) {
+  const auto args = signature(spec);
+  for (std::size_t a = 0; a < args.size(); ++a) {
+    if (args[a].role != ArgRole::output) continue;
+    const double distance = distance_to(is[a], wanted[a], usual_size(args, args[a]));
+    check.worst = std::max(check.worst, distance);
+    if (distance <= tolerance) continue;
+    std::size_t at = 0;
+    for (std::size_t i = 0; i < is[a].size(); ++i)
+      if (!(std::fabs(is[a][i] - wanted[a][i]) <= std::fabs(is[a][at] - wanted[a][at]))) at = i;
+    throw Broken(fmt::format("{} is off by {:.2e} of its largest value (limit {:.0e}); worst at element {}: {} not {}",
+                             args[a].name, distance, tolerance, at, is[a][at], wanted[a][at]));
+  }
+}
+
+// Overwrite all, add to all, and, where several outputs add, each mixture of the first and the others.
+std::vector<unsigned> accumulate_masks(const OpSpec& spec) {
+  unsigned all = 0;
+  const auto args = signature(spec);
+  for (std::size_t a = 0; a < args.size(); ++a)
+    if (args[a].adds) all |= 1U << a;
+  std::vector<unsigned> masks = {0};
+  if (all != 0) masks.push_back(all);
+  const unsigned first = all & (~all + 1);
+  if (all != first) masks.insert(masks.end(), {first, all & ~first});
+  return masks;
+}
+
+std::string layouts_text(const OpSpec& spec) {
+  std::string text;
+  const auto args = signature(spec);
+  for (std::size_t a = 0; a < args.size(); ++a)
+    if (args[a].movable)
+      text += fmt::format("{}{} {}", text.empty() ? "" : ", ", args[a].name, name_of(spec.layouts[a]));
+  return text.empty() ? "plain" : text;
+}
+
+void check_variant(Device& device, const OpSpec& spec, double tolerance, OpCheck& check) {
+  std::string stage = "building";
+  try {
+    Bench bench(device, spec);
+    check.implementation = bench.op().implementation();
+    std::uint64_t version = 1;
+    for (unsigned mask : accumulate_masks(spec)) {
+      Trial trial{.name = fmt::format("trial {}", version), .accumulate = mask, .version = version};
+      trial.unaligned = version % 2 == 0;
+      if (mask != 0) trial.scale = 0.375;
+      if (const auto* norm = std::get_if<NormDims>(&spec.dims); norm && version % 2 == 0)
+        trial.count = 2 * static_cast<double>(norm->N * norm->H * norm->W) + 3;
+      stage = fmt::format("accumulate {:#b}, {}", mask, trial.unaligned ? "unaligned arena" : "aligned");
+      OpSpec key = spec;  // the same inputs in every layout
+      key.layouts = {};
+      const Values values = make_values(key, trial);
+      compare(spec, run_with_twin(device, bench, values, trial), expected_outputs(spec, values, trial), tolerance,
+              check);
+      ++version;
+    }
+    if (spec.kind == OpKind::norm_normalise || spec.kind == OpKind::norm_backward_apply) {
+      Trial group{.name = "group", .version = version, .unaligned = true};
+      const auto& d = std::get<NormDims>(spec.dims);
+      group.count = 3 * static_cast<double>(d.N * d.H * d.W) + 1;
+      stage = "count of a larger group";
+      OpSpec key = spec;
+      key.layouts = {};
+      const Values values = make_values(key, group);
+      compare(spec, run_with_twin(device, bench, values, group), expected_outputs(spec, values, group), tolerance,
+              check);
+    }
+  } catch (const std::exception& error) {
+    check.ok = false;
+    check.message += fmt::format("{} [{}] ({}) {}: {}; ECHELON_TEST_SEED={}\n", spec.text(), layouts_text(spec),
+                                 check.implementation, stage, error.what(), test_seed());
+  }
+}
+
+OpSpec with_inputs_in(const OpSpec& spec, Layout layout) {
+  OpSpec asked = spec;
+  const auto args = signature(spec);
+  for (std::size_t a = 0; a < args.size(); ++a)
+    asked.layouts[a] = args[a].movable && args[a].role == ArgRole::input ? layout : Layout::plain;
+  return asked;
+}
+
+// Every layout that some op of the device asks for, beginning from plain ones.
+std::set<Layout> device_layouts(const Device& device, DType dtype) {
+  std::set<Layout> known = {Layout::plain}, asked;
+  const std::vector<OpSpec> specs = contract_specs(dtype);
+  while (asked != known) {
+    const std::set<Layout> ask = known;
+    for (Layout layout : ask)
+      for (const OpSpec& spec : specs)
+        if (spec.kind != OpKind::reorder)
+          for (Layout wished : device.layouts(with_inputs_in(spec, layout)).layouts) known.insert(wished);
+    asked = ask;
+  }
+  return known;
+}
+
+// Plain, and all that the device wishes for where its inputs come in one of its own layouts.
+std::vector<OpSpec> variants(const Device& device, const OpSpec& spec) {
+  std::vector<OpSpec> all = {spec};
+  const std::set<Layout> layouts = device_layouts(device, spec.dtype);
+  for (Layout from : layouts)
+    for (Layout to : layouts) {
+      OpSpec variant = spec;
+      if (spec.kind == OpKind::reorder)
+        variant.layouts = {from, to};
+      else
+        variant.layouts = device.layouts(with_inputs_in(spec, from)).layouts;
+      if (std::find(all.begin(), all.end(), variant) == all.end()) all.push_back(variant);
+    }
+  return all;
+}
+
+}  // namespace
+
+OpCheck check_op(Device& device, const OpSpec& spec, double tolerance) {
+  OpCheck check;
+  for (const OpSpec& variant : variants(device, spec)) check_variant(device, variant, tolerance, check);
+  return check;
+}
+
+std::vector<std::string> check_device(Device& device, DType dtype, double tolerance) {
+  std::vector<std::string> failures = check_memory(device);
+  const auto append = [&](const std::vector<std::string>& more) {
+    failures.insert(failures.end(), more.begin(), more.end());
+  };
+  append(check_vector_ops(device, dtype, tolerance));
+  append(check_updates(device, dtype, tolerance));
+  const std::vector<OpSpec> specs = contract_specs(dtype);
+  for (const std::string& kind : kinds_without_spec(specs))
+    failures.push_back(fmt::format("{} has no row in contract_specs", kind));
+  for (const OpSpec& spec : specs)
+    if (const OpCheck check = check_op(device, spec, tolerance); !check.ok) failures.push_back(check.message);
+  return failures;
+}
+
+}  // namespace echelon::test

@@ -1,0 +1,196 @@
+// Checks of updates, vector operations and memory.
+#include <fmt/format.h>
+
+#include <cmath>
+#include <cstdint>
+#include <limits>
+
+#include "device/update_rules/list.hpp"
+#include "tests/support/device_contract.hpp"
+#include "tests/support/random.hpp"
+#include "tests/support/stored.hpp"
+
+namespace echelon::test {
+namespace {
+
+using Failures = std::vector<std::string>;
+
+// A flat span of values on the device, one element beyond its alignment.
+class Span {
+ public:
+  Span(Device& device, DType dtype, const std::vector<double>& values)
+      : dtype_(dtype),
+        n_(values.size()),
+        memory_(device, to_stored(values, dtype, shape(), Layout::plain), size_of(dtype)) {}
+  void* data() const { return memory_.data(); }
+  std::vector<double> values() const { return from_stored(memory_.content(), dtype_, shape(), Layout::plain); }
+  bool guards_hold() const { return memory_.guards_hold(); }
+
+ private:
+  Shape shape() const { return Shape{static_cast<std::int64_t>(n_)}; }
+  DType dtype_;
+  std::size_t n_;
+  Guarded memory_;
+};
+
+void expect(Failures& failures, bool holds, const std::string& message) {
+  if (!holds) failures.push_back(fmt::format("{}; ECHELON_TEST_SEED={}", message, test_seed()));
+}
+
+constexpr std::size_t kSizes[] = {1, 7, 64, 1023, 100003};
+
+template <class Rule>
+void check_rule(Device& device, DType dtype, double tolerance, std::size_t n, Failures& failures) {
+  const std::string name = fmt::format("update {} {} n {}", Rule::kName, name_of(dtype), n);
+  auto w = rounded(random_values(n, name + " w"), dtype);
+  std::vector<std::vector<double>> states(Rule::kStates, std::vector<double>(n));
+  const Span device_w(device, dtype, w);
+  std::vector<Span> device_states;
+  device_states.reserve(states.size());
+  for (const auto& state : states) device_states.emplace_back(device, dtype, state);
+  std::vector<void*> state_data;
+  std::vector<double*> state_values;
+  for (const Span& state : device_states) state_data.push_back(state.data());
+  for (auto& state : states) state_values.push_back(state.data());
+  const auto update = device.make_update(Rule::kName, dtype);
+  for (int step = 0; step < 4; ++step) {
+    const auto g = rounded(random_values(n, name + std::to_string(step)), dtype);
+    const Span device_g(device, dtype, g);
+    RuleScalars scalars{.learning_rate = 0.125, .momentum = 0.75, .weight_decay = 0.0625, .nesterov = step % 2 == 1};
+    scalars.clip = step == 2 ? 0.5 : 1.0;
+    scalars.trust = step == 3 ? 0.25 : 1.0;
+    scalars.step = step;
+    update->apply(device_w.data(), device_g.data(), state_data, n, scalars);
+    device.synchronize();
+    for (std::size_t i = 0; i < n; ++i) Rule::apply(w[i], g[i], state_values.data(), i, scalars);
+    expect(failures, device_g.values() == g, name + ": the gradient changed");
+  }
+  expect(failures, relative_distance(device_w.values(), w) <= tolerance, name + ": weights differ from the rule");
+  for (std::size_t s = 0; s < states.size(); ++s)
+    expect(failures, relative_distance(device_states[s].values(), states[s]) <= tolerance, name + ": a state differs");
+  expect(failures, device_w.guards_hold(), name + ": memory around the weights was written");
+}
+
+// dst after `run` against `wanted`, element by element.
+template <class Run, class Wanted>
+void check_map(Device& device, DType dtype, double tolerance, std::size_t n, const std::string& name, Run&& run,
+               Wanted&& wanted, Failures& failures) {
+  const auto a = rounded(random_values(n, name + " dst"), dtype), b = rounded(random_values(n, name + " src"), dtype);
+  const Span dst(device, dtype, a), src(device, dtype, b);
+  run(device.vector_ops(), dst.data(), src.data());
+  device.synchronize();
+  std::vector<double> expected(n);
+  for (std::size_t i = 0; i < n; ++i) expected[i] = wanted(a[i], b[i]);
+  const std::string where = fmt::format("vector {} {} n {}", name, name_of(dtype), n);
+  expect(failures, relative_distance(dst.values(), expected) <= tolerance, where + ": wrong values");
+  expect(failures, src.values() == b && dst.guards_hold(), where + ": something else was written");
+}
+
+void check_maps(Device& device, DType dtype, double tolerance, std::size_t n, Failures& failures) {
+  const auto map = [&](const char* name, auto run, auto wanted) {
+    check_map(device, dtype, tolerance, n, name, run, wanted, failures);
+  };
+  map(
+      "fill", [&](VectorOps& ops, void* dst, const void*) { ops.fill(dtype, dst, 0.75, n); },
+      [](double, double) { return 0.75; });
+  map(
+      "copy", [&](VectorOps& ops, void* dst, const void* src) { ops.copy(dtype, dst, src, n); },
+      [](double, double b) { return b; });
+  map(
+      "add", [&](VectorOps& ops, void* dst, const void* src) { ops.add(dtype, dst, src, n); },
+      [](double a, double b) { return a + b; });
+  map(
+      "add to itself", [&](VectorOps& ops, void* dst, const void*) { ops.add(dtype, dst, dst, n); },
+      [](double a, double) { return a + a; });
+  map(
+      "scale", [&](VectorOps& ops, void* dst, const void*) { ops.scale(dtype, dst, -1.5, n); },
+      [](double a, double) { return -1.5 * a; });
+  map(
+      "axpy", [&](VectorOps& ops, void* dst, const void* src) { ops.axpy(dtype, dst, 0.375, src, n); },
+      [](double a, double b) { return a + 0.375 * b; });
+}
+
+void check_reductions(Device& device, DType dtype, std::size_t n, Failures& failures) {
+  const std::string where = fmt::format("vector {} n {}", name_of(dtype), n);
+  auto values = rounded(random_values(n, where), dtype);
+  VectorOps& ops = device.vector_ops();
+  double squares = 0, most = 0;
+  for (double value : values) squares += value * value, most = std::max(most, std::fabs(value));
+  const Span plain(device, dtype, values);
+  const double is = ops.sum_squares(dtype, plain.data(), n);
+  expect(failures, std::fabs(is - squares) <= 1e-12 * squares, where + ": sum_squares is not a sum in double");
+  expect(failures, is == ops.sum_squares(dtype, plain.data(), n), where + ": sum_squares changes its order");
+  expect(failures, ops.max_abs(dtype, plain.data(), n) == most, where + ": max_abs");
+  expect(failures, ops.count_not_finite(dtype, plain.data(), n) == 0, where + ": count_not_finite of numbers");
+  values[n / 2] = -std::numeric_limits<double>::infinity();
+  const Span infinite(device, dtype, values);
+  expect(failures, ops.count_not_finite(dtype, infinite.data(), n) == 1, where + ": count_not_finite misses inf");
+  expect(failures, std::isinf(ops.max_abs(dtype, infinite.data(), n)), where + ": max_abs of inf");
+  values[n - 1] = std::nan("");
+  const Span broken(device, dtype, values);
+  const std::size_t bad = n / 2 == n - 1 ? 1 : 2;
+  expect(failures, ops.count_not_finite(dtype, broken.data(), n) == bad, where + ": count_not_finite misses NaN");
+  expect(failures, std::isnan(ops.max_abs(dtype, broken.data(), n)), where + ": max_abs hides NaN");
+  expect(failures, !std::isfinite(ops.sum_squares(dtype, broken.data(), n)), where + ": sum_squares hides NaN");
+}
+
+}  // namespace
+
+Failures check_updates(Device& device, DType dtype, double tolerance) {
+  Failures failures;
+  for (std::size_t n : kSizes) {
+#define X(Rule) check_rule<Rule>(device, dtype, tolerance, n, failures);
+    ECHELON_UPDATE_RULES(X)
+#undef X
+  }
+  return failures;
+}
+
+Failures check_vector_ops(Device& device, DType dtype, double tolerance) {
+  Failures failures;
+  for (std::size_t n : kSizes) {
+    check_maps(device, dtype, tolerance, n, failures);
+    check_reductions(device, dtype, n, failures);
+  }
+  expect(failures, device.vector_ops().sum_squares(dtype, nullptr, 0) == 0, "sum_squares of nothing");
+  return failures;
+}
+
+Failures check_memory(Device& device) {
+  Failures failures;
+  const std::size_t before = device.allocated_bytes();
+  constexpr std::size_t kBytes = 100001;
+  Bytes pattern(kBytes), read(kBytes);
+  for (std::size_t i = 0; i < kBytes; ++i) pattern[i] = static_cast<std::byte>(i * 7 + 1);
+  {
+    const Memory memory = device.allocate(kBytes, "test memory");
+    expect(failures, reinterpret_cast<std::uintptr_t>(memory.data()) % 64 == 0, "memory is not aligned to 64 bytes");
+    expect(failures, device.allocated_bytes() >= before + kBytes, "allocated_bytes does not count");
+    device.to_host(read.data(), memory.data(), kBytes);
+    expect(failures, read == Bytes(kBytes), "memory is not zero-filled");
+    device.to_device(memory.data(), pattern.data(), kBytes);
+    device.to_host(read.data(), memory.data(), kBytes);
+    expect(failures, read == pattern, "to_device and to_host do not give back what went in");
+    device.zero(memory.bytes_at(3), kBytes - 5);
+    device.to_host(read.data(), memory.data(), kBytes);
+    Bytes zeroed(kBytes);
+    for (std::size_t i : {std::size_t{0}, std::size_t{1}, std::size_t{2}, kBytes - 2, kBytes - 1})
+      zeroed[i] = pattern[i];
+    expect(failures, read == zeroed, "zero() clears more or less than its range");
+
+    const Memory host = device.allocate_host(kBytes), back = device.allocate_host(kBytes);
+    std::copy(pattern.begin(), pattern.end(), static_cast<std::byte*>(host.data()));
+    device.to_device_async(memory.data(), host.data(), kBytes);
+    device.to_host_async(back.data(), memory.data(), kBytes);
+    const auto event = device.record();
+    event->wait();
+    expect(failures, event->ready(), "an event is not ready after wait()");
+    const auto* at = static_cast<const std::byte*>(back.data());
+    expect(failures, std::equal(pattern.begin(), pattern.end(), at), "asynchronous copies do not keep stream order");
+  }
+  expect(failures, device.allocated_bytes() == before, "memory that was freed is still counted");
+  expect(failures, device.peak_bytes() >= before + kBytes, "peak_bytes forgets");
+  return failures;
+}
+
+}  // namespace echelon::test

@@ -1,0 +1,122 @@
+// The table of the device contract.
+#include <algorithm>
+
+#include "tests/support/device_contract.hpp"
+
+namespace echelon::test {
+namespace {
+
+using Specs = std::vector<OpSpec>;
+
+void add_convolutions(Specs& specs, DType dtype) {
+  const ConvDims rows[] = {
+      {.N = 2, .C = 1, .H = 8, .W = 8, .K = 16, .R = 3, .S = 3, .pad_h = 1, .pad_w = 1},
+      {.N = 3, .C = 1, .H = 28, .W = 28, .K = 20, .R = 5, .S = 5},
+      {.N = 2, .C = 20, .H = 12, .W = 12, .K = 50, .R = 5, .S = 5},
+      {.N = 1, .C = 1, .H = 1, .W = 1, .K = 1, .R = 1, .S = 1},
+      {.N = 1, .C = 3, .H = 7, .W = 9, .K = 5, .R = 3, .S = 3, .stride_h = 2, .stride_w = 2, .pad_h = 1, .pad_w = 1},
+      {.N = 2, .C = 17, .H = 6, .W = 5, .K = 33, .R = 1, .S = 1},
+      {.N = 2, .C = 9, .H = 7, .W = 7, .K = 18, .R = 1, .S = 1, .stride_h = 2, .stride_w = 2, .bias = false},
+      {.N = 2, .C = 8, .H = 9, .W = 9, .K = 16, .R = 3, .S = 3, .pad_h = 2, .pad_w = 2, .dil_h = 2, .dil_w = 2},
+      {.N = 2, .C = 3, .H = 9, .W = 8, .K = 4, .R = 2, .S = 3, .dil_h = 3, .dil_w = 2},
+      {.N = 2, .C = 6, .H = 8, .W = 7, .K = 9, .R = 3, .S = 3, .pad_h = 1, .pad_w = 1, .groups = 3},
+      {.N = 2, .C = 16, .H = 6, .W = 6, .K = 32, .R = 3, .S = 3, .pad_h = 1, .pad_w = 1, .groups = 2, .bias = false},
+      {.N = 2, .C = 10, .H = 7, .W = 7, .K = 10, .R = 3, .S = 3, .pad_h = 1, .pad_w = 1, .groups = 10, .bias = false},
+      {.N = 1, .C = 4, .H = 6, .W = 6, .K = 8, .R = 3, .S = 3, .stride_h = 2, .stride_w = 2, .groups = 4},
+      {.N = 2, .C = 5, .H = 11, .W = 4, .K = 7, .R = 5, .S = 2, .stride_h = 3, .pad_h = 2, .bias = false},
+      {.N = 2, .C = 16, .H = 17, .W = 17, .K = 17, .R = 3, .S = 3, .pad_h = 1, .pad_w = 1},
+      {.N = 5, .C = 65, .H = 4, .W = 4, .K = 65, .R = 3, .S = 3, .pad_h = 1, .pad_w = 1},
+      {.N = 1, .C = 3, .H = 32, .W = 33, .K = 16, .R = 7, .S = 7, .stride_h = 2, .stride_w = 2, .pad_h = 3, .pad_w = 3},
+      {.N = 2, .C = 2, .H = 5, .W = 5, .K = 3, .R = 3, .S = 3, .pad_h = 2, .pad_w = 2},
+      {.N = 33, .C = 2, .H = 4, .W = 3, .K = 2, .R = 4, .S = 3},
+  };
+  for (const ConvDims& d : rows)
+    for (OpKind kind : {OpKind::conv_forward, OpKind::conv_backward_data, OpKind::conv_backward_weights})
+      specs.push_back({kind, dtype, d, {}});
+}
+
+void add_pools(Specs& specs, DType dtype) {
+  const PoolDims rows[] = {
+      {.N = 2, .C = 20, .H = 24, .W = 24, .R = 2, .S = 2, .stride_h = 2, .stride_w = 2},
+      {.N = 2, .C = 17, .H = 9, .W = 11, .R = 3, .S = 3, .stride_h = 2, .stride_w = 2, .pad_h = 1, .pad_w = 1},
+      {.N = 1, .C = 1, .H = 7, .W = 6, .R = 2, .S = 2, .stride_h = 2, .stride_w = 2},
+      {.N = 3, .C = 5, .H = 6, .W = 7, .R = 2, .S = 3, .stride_h = 1, .stride_w = 2},
+      {.N = 2, .C = 33, .H = 7, .W = 7, .R = 7, .S = 7},
+      {.N = 2, .C = 8, .H = 8, .W = 9, .R = 2, .S = 2, .stride_h = 3, .stride_w = 3},
+      {.N = 1, .C = 16, .H = 5, .W = 5, .R = 3, .S = 3, .pad_h = 1, .pad_w = 1},
+      {.N = 1, .C = 3, .H = 4, .W = 1, .R = 3, .S = 1, .stride_h = 3, .pad_h = 2},
+  };
+  for (PoolDims d : rows)
+    for (PoolMode mode : {PoolMode::max, PoolMode::average_inside, PoolMode::average_all})
+      for (OpKind kind : {OpKind::pool_forward, OpKind::pool_backward}) {
+        d.mode = mode;
+        specs.push_back({kind, dtype, d, {}});
+      }
+}
+
+void add_dense(Specs& specs, DType dtype) {
+  const DenseDims rows[] = {
+      {.N = 1, .F = 1, .K = 1},   {.N = 3, .F = 17, .K = 10},  {.N = 16, .F = 129, .K = 65, .bias = false},
+      {.N = 2, .F = 800, .K = 9}, {.N = 65, .F = 33, .K = 17}, {.N = 1, .F = 40, .K = 500},
+  };
+  for (const DenseDims& d : rows)
+    for (OpKind kind : {OpKind::dense_forward, OpKind::dense_backward_data, OpKind::dense_backward_weights})
+      specs.push_back({kind, dtype, d, {}});
+}
+
+void add_activations(Specs& specs, DType dtype) {
+  for (const Shape& shape : {Shape{2, 17, 5, 3}, Shape{1, 1, 4, 4}, Shape{2, 32, 6, 6}, Shape{3, 500}, Shape{7}})
+    for (Activation function : {Activation::relu, Activation::tanh, Activation::sigmoid})
+      for (OpKind kind : {OpKind::activation_forward, OpKind::activation_backward})
+        specs.push_back({kind, dtype, ActivationDims{shape, function}, {}});
+}
+
+void add_norms(Specs& specs, DType dtype) {
+  const NormDims rows[] = {
+      {.N = 2, .C = 3, .H = 4, .W = 5},  {.N = 1, .C = 17, .H = 8, .W = 8},
+      {.N = 4, .C = 1, .H = 7, .W = 7},  {.N = 3, .C = 32, .H = 5, .W = 5, .epsilon = 1e-3},
+      {.N = 9, .C = 10, .H = 1, .W = 1}, {.N = 3, .C = 16, .H = 17, .W = 33},
+  };
+  for (const NormDims& d : rows)
+    for (OpKind kind :
+         {OpKind::norm_moments, OpKind::norm_normalise, OpKind::norm_backward_sums, OpKind::norm_backward_apply,
+          OpKind::norm_local_forward, OpKind::norm_local_backward, OpKind::norm_statistics, OpKind::norm_inference})
+      specs.push_back({kind, dtype, d, {}});
+}
+
+void add_losses(Specs& specs, DType dtype) {
+  for (const SoftmaxDims& d : {SoftmaxDims{1, 2}, SoftmaxDims{5, 10}, SoftmaxDims{65, 10}, SoftmaxDims{3, 1000},
+                               SoftmaxDims{33, 17}, SoftmaxDims{2, 1}})
+    for (OpKind kind : {OpKind::loss_softmax_forward, OpKind::loss_softmax_backward})
+      specs.push_back({kind, dtype, d, {}});
+}
+
+void add_elementwise(Specs& specs, DType dtype) {
+  for (const Shape& shape : {Shape{2, 17, 5, 3}, Shape{1, 1, 4, 4}, Shape{3, 16, 2, 2}, Shape{2, 3, 7, 5}})
+    for (OpKind kind : {OpKind::add, OpKind::reorder}) specs.push_back({kind, dtype, ElementwiseDims{shape}, {}});
+  for (const Shape& shape : {Shape{3, 7}, Shape{1}}) specs.push_back({OpKind::add, dtype, ElementwiseDims{shape}, {}});
+}
+
+}  // namespace
+
+std::vector<OpSpec> contract_specs(DType dtype) {
+  Specs specs;
+  add_convolutions(specs, dtype);
+  add_pools(specs, dtype);
+  add_dense(specs, dtype);
+  add_activations(specs, dtype);
+  add_norms(specs, dtype);
+  add_losses(specs, dtype);
+  add_elementwise(specs, dtype);
+  return specs;
+}
+
+std::vector<std::string> kinds_without_spec(const std::vector<OpSpec>& specs) {
+  std::vector<std::string> missing;
+  for (OpKind kind : all_op_kinds())
+    if (std::none_of(specs.begin(), specs.end(), [&](const OpSpec& spec) { return spec.kind == kind; }))
+      missing.emplace_back(name_of(kind));
+  return missing;
+}
+
+}  // namespace echelon::test
