@@ -51,14 +51,17 @@ class Transport {
   virtual int rank() const = 0;
   virtual int size() const = 0;
   virtual std::string name() const = 0;  // "mpi (Open MPI 4.1.4)", "local"
-  virtual const std::vector<int>& hosts()
-      const = 0;  // for each rank the index of its host, from 0, in order of first rank
+  // For each rank the index of its host, from 0, in order of first rank; and the name of each host.
+  virtual const std::vector<int>& hosts() const = 0;
   virtual const std::vector<std::string>& host_names() const = 0;
 
   virtual Request isend(int peer, int tag, const void* data, std::size_t bytes) = 0;
   virtual Request irecv(int peer, int tag, void* data, std::size_t bytes) = 0;  // peer may be kAnySource
   // Makes progress; where the request is done, frees it and says by whom. Never blocks.
   virtual std::optional<Completion> test(Request& request) = 0;
+  // Gives an operation up, after a failure or at the end. `local` does not touch its buffer afterwards; MPI cannot
+  // promise that for a message half through.
+  virtual void cancel(Request& request) = 0;
 
   // The library's own all-reduce (sum, in place). Calls on all ranks must be in one order.
   virtual bool has_library_allreduce() const = 0;

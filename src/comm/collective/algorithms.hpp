@@ -24,7 +24,7 @@ struct AllreduceRequest {
 struct Price {
   std::int64_t messages = 0;
   std::int64_t payload_elems = 0;
-  int steps = 0;  // links in the longest chain of dependent messages
+  int steps = 0;  // links in the longest chain of dependent messages, where the buffer is one segment
 };
 
 #define ECHELON_ALLREDUCE(X) X(naive) X(ring) X(mpi)
@@ -35,7 +35,16 @@ std::shared_ptr<const Plan> make_allreduce(std::string_view algorithm, const All
 // The formula of the price list; for `mpi` the messages are the library's own and the payload is the bound
 // 2(k-1)*elems.
 Price price_allreduce(std::string_view algorithm, const AllreduceRequest& request);
+
 // From `root` to all by a binomial tree: ceil(log2 k) steps.
 std::shared_ptr<const Plan> make_broadcast(int rank, int ranks, int root, std::int64_t elems);
+// The buffer is k blocks of block_elems, of which each rank has filled in its own; afterwards all have all: up a
+// binomial tree to rank 0, then down another: 2 ceil(log2 k) steps.
+std::shared_ptr<const Plan> make_allgather(int rank, int ranks, std::int64_t block_elems);
+
+// The makers behind the names, one file each.
+#define ECHELON_MAKE(name) std::shared_ptr<const Plan> make_##name##_allreduce(const AllreduceRequest& request);
+ECHELON_ALLREDUCE(ECHELON_MAKE)
+#undef ECHELON_MAKE
 
 }  // namespace echelon

@@ -10,6 +10,8 @@
 //   * Messages from a to b match in order: the i-th send to b in a's plan is the i-th receive from a in b's, of equal
 //   size.
 //   * An empty range makes no step at all.
+//   * The steps are in an order that makes progress on every transport, even one that buffers nothing, as long as the
+//   first kLeastWindow unfinished steps are looked at: receives come before the sends that they could wait for.
 //   * After the last step the buffer holds the result, with the same bits on every rank.
 //
 // Steps
@@ -29,6 +31,8 @@
 #include <vector>
 
 namespace echelon {
+
+inline constexpr int kLeastWindow = 4;
 
 enum class StepKind : std::uint8_t { send, recv, reduce, copy, library };
 
@@ -57,24 +61,27 @@ class Plan {
   virtual Step step(std::int64_t index) const = 0;
   virtual int slots() const { return 0; }
   virtual std::int64_t slot_elems() const { return 0; }
+  // Some step is the library's: the engine then keeps to the order of submission.
+  virtual bool uses_library() const { return false; }
 };
 
 // A plan whose steps were all worked out beforehand: for algorithms of few steps.
 class ListedPlan final : public Plan {
  public:
-  ListedPlan(std::string name, std::vector<Step> steps, int slots, std::int64_t slot_elems)
-      : name_(std::move(name)), steps_(std::move(steps)), slots_(slots), slot_elems_(slot_elems) {}
+  ListedPlan(std::string name, std::vector<Step> steps, int slots = 0, std::int64_t slot_elems = 0);
   std::string_view name() const override { return name_; }
   std::int64_t steps() const override { return static_cast<std::int64_t>(steps_.size()); }
   Step step(std::int64_t index) const override { return steps_[static_cast<std::size_t>(index)]; }
   int slots() const override { return slots_; }
   std::int64_t slot_elems() const override { return slot_elems_; }
+  bool uses_library() const override { return uses_library_; }
 
  private:
   std::string name_;
   std::vector<Step> steps_;
   int slots_;
   std::int64_t slot_elems_;
+  bool uses_library_ = false;
 };
 
 // Part i of n of `elems`, as even as whole elements allow (the first elems % n parts are one longer).

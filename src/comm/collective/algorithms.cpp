@@ -1,0 +1,27 @@
+#include "comm/collective/algorithms.hpp"
+
+#include "base/check.hpp"
+#include "base/error.hpp"
+#include "base/nearest.hpp"
+
+namespace echelon {
+
+std::vector<std::string> allreduce_names() {
+#define ECHELON_NAME(name) #name,
+  return {ECHELON_ALLREDUCE(ECHELON_NAME)};
+#undef ECHELON_NAME
+}
+
+std::shared_ptr<const Plan> make_allreduce(std::string_view algorithm, const AllreduceRequest& request) {
+  ECHELON_CHECK(request.ranks >= 1 && request.rank >= 0 && request.rank < request.ranks, "rank {} of {}", request.rank,
+                request.ranks);
+  ECHELON_CHECK_GE(request.elems, 0);
+#define ECHELON_MAKE(name) \
+  if (algorithm == #name) return make_##name##_allreduce(request);
+  ECHELON_ALLREDUCE(ECHELON_MAKE)
+#undef ECHELON_MAKE
+  const std::vector<std::string> names = allreduce_names();
+  throw ConfigError(unknown_name("all-reduce", algorithm, names));
+}
+
+}  // namespace echelon

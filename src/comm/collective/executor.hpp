@@ -1,0 +1,91 @@
+// Runs one plan on a transport without blocking: keeps a window of its steps under way and is called again and again.
+//
+// Sends to one peer start in the plan's order, and so do receives from one peer; everything else starts as soon as the
+// steps it names are done. After `start`, nothing is allocated (scratch only ever grows, and is kept for the next
+// plan).
+#pragma once
+
+#include <cstdint>
+#include <cstdlib>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "base/dtype.hpp"
+#include "comm/collective/plan.hpp"
+#include "comm/transport.hpp"
+
+namespace echelon {
+
+// Sends under way over all plans of an engine. A plan whose turn comes later holds its sends back while the budget is
+// used up, so that the wire stays free for plans of lower `priority`. `extra` lets through sends beyond it: without
+// that, ranks that submit in different orders could wait for each other.
+struct SendBudget {
+  int limit = 1 << 30;
+  int under_way = 0;
+  int extra = 0;
+};
+
+// The first step that a plan waits for.
+struct StepWait {
+  std::int64_t step = 0;
+  int peer = -1;
+  bool sending = false;
+  double since_s = 0;
+};
+
+class Executor {
+ public:
+  explicit Executor(int window);
+
+  // `data` and the plan must stay until done() or cancel(). The tag keeps this plan's messages from all others'.
+  void start(std::shared_ptr<const Plan> plan, void* data, DType dtype, int tag, int ranks);
+  // One pass over the window; true when anything moved. Throws what the transport throws.
+  bool advance(Transport& transport, SendBudget& budget);
+  bool advance(Transport& transport);
+  bool done() const { return base_ == steps_; }
+  // Gives up every message under way.
+  void cancel(Transport& transport, SendBudget& budget);
+
+  std::optional<StepWait> wait() const;
+  std::size_t scratch_bytes() const { return scratch_bytes_; }
+
+ private:
+  enum class State : std::uint8_t { waiting, under_way, done };
+  struct Entry {
+    Step step;
+    State state = State::waiting;
+    Request request;
+    double since_s = 0;
+  };
+
+  Entry& entry(std::int64_t index) { return window_[static_cast<std::size_t>(index % window_size())]; }
+  const Entry& entry(std::int64_t index) const { return window_[static_cast<std::size_t>(index % window_size())]; }
+  std::int64_t window_size() const { return static_cast<std::int64_t>(window_.size()); }
+  void fill_window();
+  bool step_done(std::int64_t index) const { return index < base_ || entry(index).state == State::done; }
+  bool may_start(const Entry& entry, const SendBudget& budget) const;
+  void note_held_back(const Entry& entry);
+  void begin(Entry& entry, Transport& transport, SendBudget& budget);
+  bool finish_if_done(Entry& entry, Transport& transport, SendBudget& budget);
+  void* buffer(const Step& step) const;
+  void* slot(const Step& step) const;
+  std::size_t bytes(const Step& step) const { return static_cast<std::size_t>(step.range.elems()) * size_of(dtype_); }
+
+  struct Free {
+    void operator()(void* memory) const { std::free(memory); }
+  };
+
+  std::vector<Entry> window_;
+  std::shared_ptr<const Plan> plan_;
+  std::byte* data_ = nullptr;
+  DType dtype_ = DType::f32;
+  int tag_ = 0;
+  std::int64_t steps_ = 0, base_ = 0, loaded_ = 0;  // all; first that is not done; first that is not in the window
+  std::uint64_t pass_ = 0;
+  std::vector<std::uint64_t> send_held_, recv_held_;  // by peer: the last pass in which an earlier one did not start
+  std::unique_ptr<std::byte, Free> scratch_;
+  std::size_t scratch_bytes_ = 0;
+};
+
+}  // namespace echelon

@@ -1,0 +1,18 @@
+// The transport library's own all-reduce (MPI_Iallreduce), whatever it does inside. One step, or several where the
+// library's count of elements would not fit an int.
+#include <algorithm>
+
+#include "comm/collective/algorithms.hpp"
+
+namespace echelon {
+
+std::shared_ptr<const Plan> make_mpi_allreduce(const AllreduceRequest& request) {
+  constexpr std::int64_t kMost = std::int64_t{1} << 30;
+  std::vector<Step> steps;
+  if (request.ranks > 1)
+    for (std::int64_t begin = 0; begin < request.elems; begin += kMost)
+      steps.push_back({.kind = StepKind::library, .range = {begin, std::min(begin + kMost, request.elems)}});
+  return std::make_shared<ListedPlan>("mpi", std::move(steps));
+}
+
+}  // namespace echelon

@@ -1,0 +1,21 @@
+#include "comm/collective/plan.hpp"
+
+#include <algorithm>
+
+namespace echelon {
+
+ListedPlan::ListedPlan(std::string name, std::vector<Step> steps, int slots, std::int64_t slot_elems)
+    : name_(std::move(name)),
+      steps_(std::move(steps)),
+      slots_(slots),
+      slot_elems_(slot_elems),
+      uses_library_(std::any_of(steps_.begin(), steps_.end(),
+                                [](const Step& step) { return step.kind == StepKind::library; })) {}
+
+ElemRange even_part(std::int64_t elems, int parts, int i) {
+  const std::int64_t least = elems / parts, longer = elems % parts;
+  const std::int64_t begin = i * least + std::min<std::int64_t>(i, longer);
+  return {begin, begin + least + (i < longer ? 1 : 0)};
+}
+
+}  // namespace echelon

@@ -1,0 +1,45 @@
+// The formulas of the price list (comm/README.md), worked out without a plan.
+#include "base/check.hpp"
+#include "base/error.hpp"
+#include "base/nearest.hpp"
+#include "comm/collective/algorithms.hpp"
+
+namespace echelon {
+namespace {
+
+Price price_naive(const AllreduceRequest& request) {
+  const std::int64_t k = request.ranks;
+  return {.messages = k * (k - 1), .payload_elems = k * (k - 1) * request.elems, .steps = 1};
+}
+
+// The number of segments follows from the plan of any rank: 5 steps a round and segment.
+Price price_ring(const AllreduceRequest& request) {
+  const std::int64_t k = request.ranks, n = request.elems;
+  const std::int64_t parts = n < k ? n : k;
+  const std::int64_t segments = n < k ? 1 : make_allreduce("ring", request)->steps() / (5 * (k - 1));
+  return {.messages = 2 * (k - 1) * parts * segments,
+          .payload_elems = 2 * (k - 1) * n,
+          .steps = static_cast<int>(2 * (k - 1))};
+}
+
+Price price_mpi(const AllreduceRequest& request) {
+  return {.messages = 0, .payload_elems = 2 * (request.ranks - 1) * request.elems, .steps = 0};
+}
+
+}  // namespace
+
+Price price_allreduce(std::string_view algorithm, const AllreduceRequest& request) {
+  const bool known = false
+#define ECHELON_KNOWN(name) || algorithm == #name
+      ECHELON_ALLREDUCE(ECHELON_KNOWN);
+#undef ECHELON_KNOWN
+  if (!known) throw ConfigError(unknown_name("all-reduce", algorithm, allreduce_names()));
+  if (request.ranks == 1 || request.elems == 0) return {};
+#define ECHELON_PRICE(name) \
+  if (algorithm == #name) return price_##name(request);
+  ECHELON_ALLREDUCE(ECHELON_PRICE)
+#undef ECHELON_PRICE
+  return {};
+}
+
+}  // namespace echelon

@@ -1,0 +1,174 @@
+#include "comm/local/local.hpp"
+
+#include <fmt/format.h>
+
+#include <deque>
+
+#include "base/check.hpp"
+#include "base/error.hpp"
+#include "comm/local/world.hpp"
+
+namespace echelon {
+namespace {
+
+class LocalTransport final : public Transport {
+ public:
+  LocalTransport(std::shared_ptr<LocalWorld> world, int rank) : world_(std::move(world)), rank_(rank) {}
+  ~LocalTransport() override {
+    for (LocalOp& op : ops_)
+      if (op.state.load(std::memory_order_acquire) == OpState::pending) world_->withdraw(op);
+  }
+
+  int rank() const override { return rank_; }
+  int size() const override { return world_->ranks(); }
+  std::string name() const override { return "local"; }
+  const std::vector<int>& hosts() const override { return world_->hosts(); }
+  const std::vector<std::string>& host_names() const override { return world_->host_names(); }
+
+  Request isend(int peer, int tag, const void* data, std::size_t bytes) override {
+    check_peer(peer);
+    const auto [request, op] = begin();
+    op->sending = true;
+    op->box = op->peer = peer;
+    op->tag = tag;
+    op->src = data;
+    op->bytes = bytes;
+    messages_sent_.fetch_add(1, std::memory_order_relaxed);
+    bytes_sent_.fetch_add(bytes, std::memory_order_relaxed);
+    world_->send(*op);
+    return request;
+  }
+
+  Request irecv(int peer, int tag, void* data, std::size_t bytes) override {
+    if (peer != kAnySource) check_peer(peer);
+    const auto [request, op] = begin();
+    op->sending = false;
+    op->box = rank_;
+    op->peer = peer;
+    op->tag = tag;
+    op->dst = data;
+    op->bytes = bytes;
+    world_->receive(*op);
+    return request;
+  }
+
+  std::optional<Completion> test(Request& request) override {
+    LocalOp& op = ops_[static_cast<std::size_t>(request.id)];
+    const OpState state = op.state.load(std::memory_order_acquire);
+    if (state == OpState::pending) {
+      world_->throw_if_ended();
+      return std::nullopt;
+    }
+    const Completion completion{op.peer, op.bytes};
+    const int tag = op.tag;
+    const bool received = !op.sending && !op.library;
+    release(request, op);
+    if (state == OpState::truncated)
+      throw EnvironmentError(fmt::format("rank {}: a message of {} bytes from rank {} with tag {} does not fit its receive",
+                                         rank_, completion.bytes, completion.peer, tag));
+    if (state == OpState::mismatched)
+      throw EnvironmentError("library all-reduce: the ranks gave different sizes, or their calls in different orders");
+    if (received) {
+      messages_received_.fetch_add(1, std::memory_order_relaxed);
+      bytes_received_.fetch_add(completion.bytes, std::memory_order_relaxed);
+    }
+    return completion;
+  }
+
+  void cancel(Request& request) override {
+    LocalOp& op = ops_[static_cast<std::size_t>(request.id)];
+    if (op.state.load(std::memory_order_acquire) == OpState::pending) world_->withdraw(op);
+    release(request, op);
+  }
+
+  bool has_library_allreduce() const override { return true; }
+  Request iallreduce(void* data, std::size_t elems, DType dtype) override {
+    ECHELON_CHECK(dtype == DType::f32 || dtype == DType::f64, "sums are of f32 or f64");
+    const auto [request, op] = begin();
+    op->library = true;
+    op->peer = -1;
+    op->dst = data;
+    op->bytes = elems * size_of(dtype);
+    library_calls_.fetch_add(1, std::memory_order_relaxed);
+    library_bytes_.fetch_add(op->bytes, std::memory_order_relaxed);
+    world_->reduce(*op, next_reduce_++, elems, dtype);
+    return request;
+  }
+
+  std::unique_ptr<Transport> split(int color, int key) override {
+    world_->throw_if_ended();
+    return world_->split(rank_, next_split_++, color, key);
+  }
+
+  WireCounters counters() const override {
+    const auto read = [](const std::atomic<std::uint64_t>& value) { return value.load(std::memory_order_relaxed); };
+    return {.messages_sent = read(messages_sent_),
+            .bytes_sent = read(bytes_sent_),
+            .messages_received = read(messages_received_),
+            .bytes_received = read(bytes_received_),
+            .library_calls = read(library_calls_),
+            .library_bytes = read(library_bytes_)};
+  }
+
+  [[noreturn]] void abort(int exit_code) override {
+    const std::string why = fmt::format("rank {} ended the world with exit code {}", rank_, exit_code);
+    world_->end(why);
+    throw EnvironmentError(why);
+  }
+
+ private:
+  void check_peer(int peer) const {
+    ECHELON_CHECK(peer >= 0 && peer < size(), "peer {} of {} ranks", peer, size());
+  }
+
+  std::pair<Request, LocalOp*> begin() {
+    world_->throw_if_ended();
+    if (free_.empty()) {
+      ops_.emplace_back();
+      free_.reserve(ops_.size());
+      free_.push_back(static_cast<std::int64_t>(ops_.size()) - 1);
+    }
+    const std::int64_t id = free_.back();
+    free_.pop_back();
+    LocalOp& op = ops_[static_cast<std::size_t>(id)];
+    op.sending = op.library = false;
+    op.owner = rank_;
+    op.state.store(OpState::pending, std::memory_order_relaxed);
+    return {Request{id}, &op};
+  }
+
+  void release(Request& request, LocalOp& op) {
+    op.state.store(OpState::free, std::memory_order_relaxed);
+    free_.push_back(request.id);
+    request.id = -1;
+  }
+
+  std::shared_ptr<LocalWorld> world_;
+  int rank_;
+  std::deque<LocalOp> ops_;  // addresses stay
+  std::vector<std::int64_t> free_;
+  std::int64_t next_reduce_ = 0, next_split_ = 0;
+  std::atomic<std::uint64_t> messages_sent_ = 0, bytes_sent_ = 0, messages_received_ = 0, bytes_received_ = 0;
+  std::atomic<std::uint64_t> library_calls_ = 0, library_bytes_ = 0;
+};
+
+}  // namespace
+
+std::shared_ptr<LocalWorld> new_local_world(int ranks, const std::vector<int>& hosts) {
+  return std::make_shared<LocalWorld>(ranks, hosts, std::make_shared<WorldEnd>());
+}
+
+std::unique_ptr<Transport> local_transport(std::shared_ptr<LocalWorld> world, int rank) {
+  return std::make_unique<LocalTransport>(std::move(world), rank);
+}
+
+void end_local_world(LocalWorld& world, const std::string& why) { world.end(why); }
+
+std::vector<std::unique_ptr<Transport>> make_local_world(int ranks, const std::vector<int>& hosts) {
+  const auto world = new_local_world(ranks, hosts);
+  std::vector<std::unique_ptr<Transport>> all;
+  for (int rank = 0; rank < ranks; ++rank) all.push_back(local_transport(world, rank));
+  return all;
+}
+
+}  // namespace echelon

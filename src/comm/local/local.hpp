@@ -1,0 +1,25 @@
+// Ranks as threads of one process: a transport for tests, which counts everything.
+//
+// Stricter than MPI where programs must not rely on luck: no send is buffered, each completes only once its receive is
+// posted; a library all-reduce compares the sizes of all ranks.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "comm/transport.hpp"
+
+namespace echelon {
+
+// One transport for each rank. `hosts` as in Transport::hosts; empty: all ranks on one host.
+std::vector<std::unique_ptr<Transport>> make_local_world(int ranks, const std::vector<int>& hosts = {});
+
+// What the ranks of a local world share; a harness keeps it to end ranks that are still waiting.
+class LocalWorld;
+std::shared_ptr<LocalWorld> new_local_world(int ranks, const std::vector<int>& hosts = {});
+std::unique_ptr<Transport> local_transport(std::shared_ptr<LocalWorld> world, int rank);
+// From now on every call on the world's transports, and on those split from it, throws EnvironmentError with `why`.
+void end_local_world(LocalWorld& world, const std::string& why);
+
+}  // namespace echelon

@@ -1,0 +1,93 @@
+// Mailboxes, library calls and splits of a local world. Every member function may be called from any thread.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "base/dtype.hpp"
+#include "comm/transport.hpp"
+
+namespace echelon {
+
+enum class OpState : int { free, pending, done, truncated, mismatched };
+
+// One operation under way. Written under its mailbox's lock; `state` is published last.
+struct LocalOp {
+  std::atomic<OpState> state = OpState::free;
+  bool sending = false, library = false;
+  int owner = 0;  // rank that called
+  int box = 0;    // rank whose mailbox it is in
+  int peer = 0;   // receive: whom it wants, afterwards whom it got
+  int tag = 0;
+  const void* src = nullptr;
+  void* dst = nullptr;
+  std::size_t bytes = 0;  // receive: room, afterwards what came
+};
+
+// Why a world was ended; shared with the worlds split from it.
+struct WorldEnd {
+  std::atomic<bool> ended = false;
+  std::mutex mutex;
+  std::string why;
+};
+
+class LocalWorld {
+ public:
+  LocalWorld(int ranks, const std::vector<int>& hosts, std::shared_ptr<WorldEnd> end);
+
+  int ranks() const { return static_cast<int>(boxes_.size()); }
+  const std::vector<int>& hosts() const { return hosts_; }
+  const std::vector<std::string>& host_names() const { return host_names_; }
+
+  void send(LocalOp& op);
+  void receive(LocalOp& op);
+  // The `call`-th library all-reduce of this rank; the last rank to come does the sum, in rank order.
+  void reduce(LocalOp& op, std::int64_t call, std::size_t elems, DType dtype);
+  void withdraw(LocalOp& op);
+  // Blocks until all ranks have come to their `call`-th split.
+  std::unique_ptr<Transport> split(int rank, std::int64_t call, int color, int key);
+
+  void end(const std::string& why);
+  void throw_if_ended() const;
+
+ private:
+  struct Queue {
+    std::vector<LocalOp*> sends, receives;  // in the order posted
+  };
+  struct Mailbox {
+    std::mutex mutex;
+    std::unordered_map<int, Queue> by_tag;
+  };
+  struct Reduction {
+    std::vector<LocalOp*> ops;  // by rank
+    std::vector<std::size_t> elems;
+    std::vector<DType> dtypes;
+    int arrived = 0;
+  };
+  struct Split {
+    std::vector<std::pair<int, int>> wishes;  // (colour, key) by rank
+    std::vector<std::unique_ptr<Transport>> parts;
+    int arrived = 0, taken = 0;
+  };
+  static void deliver(LocalOp& from, LocalOp& to);
+  void finish(Reduction& reduction);
+  void divide(Split& split);
+
+  std::deque<Mailbox> boxes_;
+  std::vector<int> hosts_;
+  std::vector<std::string> host_names_;
+  std::mutex mutex_;  // of the maps below
+  std::condition_variable split_done_;
+  std::map<std::int64_t, Reduction> reductions_;
+  std::map<std::int64_t, Split> splits_;
+  std::shared_ptr<WorldEnd> end_;
+};
+
+}  // namespace echelon
