@@ -5,8 +5,12 @@
 // most one plan is live on a channel; submitting a second waits behind the first.
 //
 // Priority. Live plans are interleaved step by step; of steps that could start now the lower `priority` goes first (0
-// is the layer that the next forward needs first). Library collectives go out strictly in submission order on every
-// rank and refuse a priority, because two of them in different orders give wrong sums silently.
+// is the layer that the next forward needs first), and while `sends` messages are on their way, further sends wait for
+// room in that same order. Library collectives go out strictly in submission order on every rank and refuse a priority,
+// because two of them in different orders give wrong sums silently.
+//
+// Failure. What a transport or a plan throws ends every live job, and every one submitted later, with that error: peers
+// are out of step by then. A machine's error ends that machine.
 //
 // Events. A job whose data comes from a device starts once `after` has passed.
 //
@@ -83,6 +87,7 @@ struct EngineOptions {
   double yield_s = 100e-6;  // before sleeping
   double sleep_s = 30e-6;   // one sleep
   int window = 16;          // steps of one plan in flight
+  int sends = 8;            // messages on their way over all plans before lower priorities hold back
 };
 
 class Engine {
@@ -97,6 +102,7 @@ class Engine {
   int size() const;
   const Transport& transport() const;  // rank, size, hosts, counters only
 
+  // Throws ConfigError for a library collective with a priority.
   Ticket submit(Job job);
   // Attaches a state machine; it is dropped once finished() says so. The ticket is done then.
   Ticket attach(std::shared_ptr<Machine> machine);

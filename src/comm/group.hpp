@@ -20,13 +20,15 @@ class Group {
   int size() const { return engine_.size(); }
 
   void sum(std::span<double> values);  // every rank ends with the same bits
-  double max(double value);
+  double max(double value);            // NaN where any rank's is
   void broadcast(void* data, std::size_t bytes, int root);
   std::vector<double> gather(double value);  // of every rank, on every rank
   std::vector<std::string> gather(const std::string& text);
   void barrier();
 
  private:
+  void gather_blocks(void* blocks, std::size_t block_bytes);
+
   Engine& engine_;
   int channel_;
 };

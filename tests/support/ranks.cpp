@@ -65,8 +65,9 @@ void run_ranks(int ranks, const std::function<void(std::unique_ptr<Transport>)>&
   crew.still = ranks;
   std::vector<std::thread> threads;
   for (int rank = 0; rank < ranks; ++rank)
-    threads.emplace_back(
-        [&, rank, transport = local_transport(world, rank)]() mutable { run_one(rank, body, *world, std::move(transport), crew); });
+    threads.emplace_back([&, rank, transport = local_transport(world, rank)]() mutable {
+      run_one(rank, body, *world, std::move(transport), crew);
+    });
   {
     std::unique_lock lock(crew.mutex);
     const auto limit = std::chrono::system_clock::now() + std::chrono::duration<double>(deadline_s);

@@ -60,7 +60,8 @@ void* Executor::buffer(const Step& step) const {
 }
 
 void* Executor::slot(const Step& step) const {
-  return scratch_.get() + static_cast<std::size_t>(step.slot) * static_cast<std::size_t>(plan_->slot_elems()) * size_of(dtype_);
+  return scratch_.get() +
+         static_cast<std::size_t>(step.slot) * static_cast<std::size_t>(plan_->slot_elems()) * size_of(dtype_);
 }
 
 void Executor::begin(Entry& entry, Transport& transport, SendBudget& budget) {
@@ -97,9 +98,10 @@ bool Executor::finish_if_done(Entry& entry, Transport& transport, SendBudget& bu
   entry.state = State::done;
   if (entry.step.kind == StepKind::send) --budget.under_way;
   if (entry.step.kind == StepKind::recv && completion->bytes != bytes(entry.step))
-    throw EnvironmentError(fmt::format("plan '{}': {} bytes came from rank {} where {} were expected; do all ranks run the "
-                                       "same configuration?",
-                                       plan_->name(), completion->bytes, completion->peer, bytes(entry.step)));
+    throw EnvironmentError(
+        fmt::format("plan '{}': {} bytes came from rank {} where {} were expected; do all ranks run the "
+                    "same configuration?",
+                    plan_->name(), completion->bytes, completion->peer, bytes(entry.step)));
   return true;
 }
 

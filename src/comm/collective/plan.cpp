@@ -9,8 +9,8 @@ ListedPlan::ListedPlan(std::string name, std::vector<Step> steps, int slots, std
       steps_(std::move(steps)),
       slots_(slots),
       slot_elems_(slot_elems),
-      uses_library_(std::any_of(steps_.begin(), steps_.end(),
-                                [](const Step& step) { return step.kind == StepKind::library; })) {}
+      uses_library_(
+          std::any_of(steps_.begin(), steps_.end(), [](const Step& step) { return step.kind == StepKind::library; })) {}
 
 ElemRange even_part(std::int64_t elems, int parts, int i) {
   const std::int64_t least = elems / parts, longer = elems % parts;

@@ -109,10 +109,8 @@ std::shared_ptr<const Plan> make_sparse_ring(const AllreduceRequest& request) {
       out[key(going)] =
           add({.kind = StepKind::send, .peer = (me + 1) % k, .range = going, .after = {in[key(going)], -1}});
     if (received >= 0 && scatter)
-      received = add({.kind = StepKind::reduce,
-                      .range = coming,
-                      .slot = static_cast<int>(coming.begin),
-                      .after = {received, -1}});
+      received = add(
+          {.kind = StepKind::reduce, .range = coming, .slot = static_cast<int>(coming.begin), .after = {received, -1}});
     if (received >= 0) in[key(coming)] = received;
   }
   return std::make_shared<ListedPlan>("ring", std::move(steps), static_cast<int>(request.elems), 1);

@@ -64,8 +64,9 @@ class LocalTransport final : public Transport {
     const bool received = !op.sending && !op.library;
     release(request, op);
     if (state == OpState::truncated)
-      throw EnvironmentError(fmt::format("rank {}: a message of {} bytes from rank {} with tag {} does not fit its receive",
-                                         rank_, completion.bytes, completion.peer, tag));
+      throw EnvironmentError(
+          fmt::format("rank {}: a message of {} bytes from rank {} with tag {} does not fit its receive", rank_,
+                      completion.bytes, completion.peer, tag));
     if (state == OpState::mismatched)
       throw EnvironmentError("library all-reduce: the ranks gave different sizes, or their calls in different orders");
     if (received) {
@@ -117,9 +118,7 @@ class LocalTransport final : public Transport {
   }
 
  private:
-  void check_peer(int peer) const {
-    ECHELON_CHECK(peer >= 0 && peer < size(), "peer {} of {} ranks", peer, size());
-  }
+  void check_peer(int peer) const { ECHELON_CHECK(peer >= 0 && peer < size(), "peer {} of {} ranks", peer, size()); }
 
   std::pair<Request, LocalOp*> begin() {
     world_->throw_if_ended();

@@ -21,8 +21,9 @@ TEST_CASE("a process gives its exit code and both streams, however much it write
 
 TEST_CASE("a process runs in its folder with its own environment", "[process]") {
   TempFolder folder;
-  const Outcome outcome = run_process(
-      {.argv = {"sh", "-c", "pwd; echo $ECHELON_WORD; echo $HOME"}, .cwd = folder.path(), .env = {{"ECHELON_WORD", "yes"}}});
+  const Outcome outcome = run_process({.argv = {"sh", "-c", "pwd; echo $ECHELON_WORD; echo $HOME"},
+                                       .cwd = folder.path(),
+                                       .env = {{"ECHELON_WORD", "yes"}}});
   CHECK(outcome.out == std::filesystem::canonical(folder.path()).string() + "\nyes\n" + std::getenv("HOME") + "\n");
 }
 
@@ -34,12 +35,13 @@ TEST_CASE("a signal counts as 128 plus its number, an unknown program is an erro
 
 TEST_CASE("a process that passes its limit is ended with all that it started", "[process][slow]") {
   TempFolder folder;
-  const Outcome outcome = run_process({.argv = {"sh", "-c",
-                                                "trap '' TERM; (trap '' TERM; setsid sh -c 'trap \"\" TERM; sleep 4; touch late') & "
-                                                "sleep 60; sleep 60"},
-                                       .cwd = folder.path(),
-                                       .env = {},
-                                       .limit_s = 0.5});
+  const Outcome outcome =
+      run_process({.argv = {"sh", "-c",
+                            "trap '' TERM; (trap '' TERM; setsid sh -c 'trap \"\" TERM; sleep 4; touch late') & "
+                            "sleep 60; sleep 60"},
+                   .cwd = folder.path(),
+                   .env = {},
+                   .limit_s = 0.5});
   CHECK(outcome.timed_out);
   CHECK(outcome.seconds < 10);
   run_process({.argv = {"sleep", "3"}, .cwd = "", .env = {}});

@@ -1,0 +1,337 @@
+#include "comm/engine.hpp"
+
+#include <fmt/format.h>
+#include <immintrin.h>
+#include <pthread.h>
+#include <sched.h>
+#include <sys/prctl.h>
+
+#include <algorithm>
+#include <atomic>
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+
+#include "base/check.hpp"
+#include "base/clock.hpp"
+#include "base/error.hpp"
+#include "comm/collective/executor.hpp"
+#include "comm/ticket.hpp"
+
+namespace echelon {
+namespace {
+
+constexpr double kPublish_s = 5e-3;  // how old the watchdog's view may be
+
+struct Queued {
+  Job job;
+  std::shared_ptr<Ticket::State> ticket;
+};
+
+struct Live {
+  Queued queued;
+  std::unique_ptr<Executor> executor;
+};
+
+struct Attached {
+  std::shared_ptr<Machine> machine;
+  std::shared_ptr<Ticket::State> ticket;
+};
+
+}  // namespace
+
+struct Engine::Body {
+  Body(std::unique_ptr<Transport> wire, const EngineOptions& with) : transport(std::move(wire)), options(with) {
+    budget.limit = std::max(1, options.sends);
+  }
+
+  // Any thread.
+  std::unique_ptr<Transport> transport;
+  const EngineOptions options;
+  mutable std::mutex mutex;  // of what follows, up to the line
+  std::condition_variable wake;
+  std::vector<Queued> inbox;
+  std::vector<Attached> new_machines;
+  std::vector<WaitView> published;
+  bool stop = false;
+  std::atomic<bool> news = false;  // the inbox, new_machines or stop have changed
+  std::thread thread;
+  // ----- the engine's thread only
+  std::vector<Queued> pending;  // in submission order
+  std::vector<Live> live;       // by priority, then submission
+  std::vector<Attached> machines;
+  std::vector<std::unique_ptr<Executor>> idle_executors;
+  std::vector<char> channel_taken;  // by a live plan
+  std::vector<char> channel_seen;   // while `pending` is walked
+  SendBudget budget;
+  std::exception_ptr broken;
+  bool shows_waits = false;
+  double published_s = 0;
+
+  void run();
+  bool take_news();
+  bool admit();
+  bool may_start(const Queued& queued, bool library_ahead);
+  void start(Queued queued);
+  bool drive();
+  bool drive_machines();
+  void publish(double now);
+  void relax(double idle_s);
+  void sleep_until_news();
+  void fail_all(const std::exception_ptr& error, bool with_machines = false);
+  void retire(Live& done);
+};
+
+void Engine::Body::run() {
+  prctl(PR_SET_TIMERSLACK, 1UL);
+  pthread_setname_np(pthread_self(), "echelon-comm");
+  set_thread_rank(transport->rank());
+  double moved_s = now_s();
+  while (take_news()) {
+    bool moved = false;
+    try {
+      moved = admit();
+      moved |= drive();
+    } catch (...) {
+      broken = std::current_exception();
+      fail_all(broken);
+    }
+    moved |= drive_machines();
+    if (live.empty() && pending.empty() && machines.empty()) {
+      publish(0);
+      sleep_until_news();
+      moved_s = now_s();
+      continue;
+    }
+    const double now = now_s();
+    if (now - published_s > kPublish_s) publish(now);
+    if (moved) {
+      moved_s = now;
+      budget.extra = 0;
+    } else {
+      relax(now - moved_s);
+    }
+  }
+  fail_all(std::make_exception_ptr(EnvironmentError("the communication engine was stopped before this was done")),
+           true);
+  publish(0);
+}
+
+// False once the engine is to stop.
+bool Engine::Body::take_news() {
+  if (!news.load(std::memory_order_acquire)) return true;
+  const std::lock_guard lock(mutex);
+  news.store(false, std::memory_order_relaxed);
+  for (Queued& queued : inbox) pending.push_back(std::move(queued));
+  for (Attached& attached : new_machines) machines.push_back(std::move(attached));
+  inbox.clear();
+  new_machines.clear();
+  return !stop;
+}
+
+bool Engine::Body::may_start(const Queued& queued, bool library_ahead) {
+  const auto channel = static_cast<std::size_t>(queued.job.channel);
+  if (channel_taken.size() <= channel) channel_taken.resize(channel + 1);
+  if (channel_seen.size() < channel_taken.size()) channel_seen.resize(channel_taken.size());
+  if (channel_taken[channel] || channel_seen[channel]) return false;
+  if (library_ahead && queued.job.plan->uses_library()) return false;
+  return !queued.job.after || queued.job.after->ready();
+}
+
+// Starts what may start: its channel is free, its data are there, and no earlier library collective still waits.
+bool Engine::Body::admit() {
+  if (pending.empty()) return false;
+  if (broken) {
+    fail_all(broken);
+    return true;
+  }
+  bool moved = false, library_ahead = false;
+  std::fill(channel_seen.begin(), channel_seen.end(), char{0});
+  for (Queued& queued : pending) {
+    const auto channel = static_cast<std::size_t>(queued.job.channel);
+    if (may_start(queued, library_ahead)) {
+      channel_taken[channel] = 1;
+      start(std::move(queued));
+      queued.ticket = nullptr;
+      moved = true;
+    } else {
+      channel_seen[channel] = 1;
+      library_ahead |= queued.job.plan->uses_library();
+    }
+  }
+  if (moved) std::erase_if(pending, [](const Queued& queued) { return !queued.ticket; });
+  return moved;
+}
+
+void Engine::Body::start(Queued queued) {
+  const Plan& plan = *queued.job.plan;
+  const std::size_t scratch =
+      static_cast<std::size_t>(plan.slots()) * static_cast<std::size_t>(plan.slot_elems()) * size_of(queued.job.dtype);
+  const auto better = [&](const auto& a, const auto& b) {  // the smallest that is large enough, else the largest
+    const bool a_fits = a->scratch_bytes() >= scratch, b_fits = b->scratch_bytes() >= scratch;
+    if (a_fits != b_fits) return a_fits;
+    return a_fits ? a->scratch_bytes() < b->scratch_bytes() : a->scratch_bytes() > b->scratch_bytes();
+  };
+  std::unique_ptr<Executor> executor;
+  const auto best = std::min_element(idle_executors.begin(), idle_executors.end(), better);
+  if (best == idle_executors.end()) {
+    executor = std::make_unique<Executor>(options.window);
+  } else {
+    executor = std::move(*best);
+    idle_executors.erase(best);
+  }
+  const Job& job = queued.job;
+  queued.ticket->started_s.store(now_s(), std::memory_order_relaxed);
+  try {
+    executor->start(job.plan, job.data, job.dtype, job.channel, transport->size());
+  } catch (...) {
+    queued.ticket->finish(std::current_exception());
+    throw;
+  }
+  const auto at = std::upper_bound(live.begin(), live.end(), job.priority, [](int priority, const Live& other) {
+    return priority < other.queued.job.priority;
+  });
+  live.insert(at, Live{std::move(queued), std::move(executor)});
+}
+
+void Engine::Body::retire(Live& done) {
+  channel_taken[static_cast<std::size_t>(done.queued.job.channel)] = 0;
+  idle_executors.push_back(std::move(done.executor));
+  done.queued.ticket->finish(nullptr);
+  done.queued = {};
+}
+
+bool Engine::Body::drive() {
+  bool moved = false, finished = false;
+  for (Live& plan : live) {
+    if (!plan.executor->done()) moved |= plan.executor->advance(*transport, budget);
+    if (plan.executor->done()) {
+      retire(plan);
+      finished = true;
+    }
+  }
+  if (finished) std::erase_if(live, [](const Live& plan) { return !plan.executor; });
+  return moved || finished;
+}
+
+bool Engine::Body::drive_machines() {
+  bool moved = false;
+  for (Attached& attached : machines) {
+    std::exception_ptr error;
+    try {
+      moved |= attached.machine->on_ready(*transport);
+    } catch (...) {
+      error = std::current_exception();
+    }
+    if (!error && !attached.machine->finished()) continue;
+    attached.machine = nullptr;
+    attached.ticket->finish(error);
+    moved = true;
+  }
+  if (moved) std::erase_if(machines, [](const Attached& attached) { return !attached.machine; });
+  return moved;
+}
+
+void Engine::Body::publish(double now) {
+  published_s = now;
+  if (live.empty() && !shows_waits) return;
+  const std::lock_guard lock(mutex);
+  published.clear();
+  for (const Live& plan : live)
+    if (const std::optional<StepWait> wait = plan.executor->wait())
+      published.push_back({.channel = plan.queued.job.channel,
+                           .step = wait->step,
+                           .peer = wait->peer,
+                           .sending = wait->sending,
+                           .since_s = wait->since_s});
+  shows_waits = !published.empty();
+}
+
+// Nothing moved for idle_s: spin, then yield, then sleep; submit() ends a sleep early.
+void Engine::Body::relax(double idle_s) {
+  if (idle_s > options.spin_s) budget.extra = 1;
+  if (idle_s < options.spin_s) return _mm_pause();
+  if (idle_s < options.spin_s + options.yield_s) {
+    sched_yield();
+    return;
+  }
+  std::unique_lock lock(mutex);
+  if (!news.load(std::memory_order_relaxed)) wake.wait_for(lock, std::chrono::duration<double>(options.sleep_s));
+}
+
+void Engine::Body::sleep_until_news() {
+  std::unique_lock lock(mutex);
+  wake.wait(lock, [&] { return news.load(std::memory_order_relaxed); });
+}
+
+void Engine::Body::fail_all(const std::exception_ptr& error, bool with_machines) {
+  for (Live& plan : live) {
+    plan.executor->cancel(*transport, budget);
+    channel_taken[static_cast<std::size_t>(plan.queued.job.channel)] = 0;
+    plan.queued.ticket->finish(error);
+  }
+  live.clear();
+  for (Queued& queued : pending)
+    if (queued.ticket) queued.ticket->finish(error);
+  pending.clear();
+  if (!with_machines) return;  // they have errors of their own
+  for (Attached& attached : machines) attached.ticket->finish(error);
+  machines.clear();
+}
+
+Engine::Engine(std::unique_ptr<Transport> transport, const EngineOptions& options) {
+  ECHELON_CHECK(transport != nullptr);
+  body_ = std::make_unique<Body>(std::move(transport), options);
+  body_->thread = std::thread([body = body_.get()] { body->run(); });
+}
+
+Engine::~Engine() {
+  {
+    const std::lock_guard lock(body_->mutex);
+    body_->stop = true;
+    body_->news = true;
+  }
+  body_->wake.notify_one();
+  body_->thread.join();
+}
+
+int Engine::rank() const { return body_->transport->rank(); }
+int Engine::size() const { return body_->transport->size(); }
+const Transport& Engine::transport() const { return *body_->transport; }
+WireCounters Engine::counters() const { return body_->transport->counters(); }
+
+Ticket Engine::submit(Job job) {
+  ECHELON_CHECK(job.plan != nullptr);
+  ECHELON_CHECK_GE(job.channel, 0);
+  ECHELON_CHECK(job.data != nullptr || job.plan->steps() == 0, "a plan of {} steps without data", job.plan->steps());
+  if (job.plan->uses_library() && job.priority != 0)
+    throw ConfigError(
+        fmt::format("all-reduce '{}' goes out in the order of submission and takes no priority", job.plan->name()));
+  auto state = std::make_shared<Ticket::State>();
+  {
+    const std::lock_guard lock(body_->mutex);
+    body_->inbox.push_back({std::move(job), state});
+    body_->news.store(true, std::memory_order_release);
+  }
+  body_->wake.notify_one();
+  return Ticket(std::move(state));
+}
+
+Ticket Engine::attach(std::shared_ptr<Machine> machine) {
+  ECHELON_CHECK(machine != nullptr);
+  auto state = std::make_shared<Ticket::State>();
+  {
+    const std::lock_guard lock(body_->mutex);
+    body_->new_machines.push_back({std::move(machine), state});
+    body_->news.store(true, std::memory_order_release);
+  }
+  body_->wake.notify_one();
+  return Ticket(std::move(state));
+}
+
+std::vector<WaitView> Engine::waits() const {
+  const std::lock_guard lock(body_->mutex);
+  return body_->published;
+}
+
+}  // namespace echelon

@@ -1,0 +1,77 @@
+#include "comm/group.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "comm/collective/algorithms.hpp"
+
+namespace echelon {
+namespace {
+
+constexpr std::size_t kGatherAtMost = 4096;  // values of all ranks together; beyond, a ring moves fewer bytes
+
+void run(Engine& engine, int channel, std::shared_ptr<const Plan> plan, void* data, DType dtype) {
+  engine
+      .submit(
+          {.plan = std::move(plan), .data = data, .dtype = dtype, .channel = channel, .priority = 0, .after = nullptr})
+      .wait();
+}
+
+}  // namespace
+
+// `blocks` holds one block of block_bytes a rank; the own one is filled in.
+void Group::gather_blocks(void* blocks, std::size_t block_bytes) {
+  run(engine_, channel_, make_allgather(rank(), size(), static_cast<std::int64_t>(block_bytes)), blocks, DType::u8);
+}
+
+void Group::sum(std::span<double> values) {
+  const std::size_t n = values.size(), k = static_cast<std::size_t>(size());
+  if (n == 0 || k == 1) return;
+  if (n * k > kGatherAtMost) {
+    const AllreduceRequest request{.rank = rank(), .ranks = size(), .elems = static_cast<std::int64_t>(n), .hosts = {}};
+    return run(engine_, channel_, make_allreduce("ring", request), values.data(), DType::f64);
+  }
+  std::vector<double> all(n * k);
+  std::copy(values.begin(), values.end(), all.begin() + static_cast<std::ptrdiff_t>(n) * rank());
+  gather_blocks(all.data(), n * sizeof(double));
+  for (std::size_t i = 0; i < n; ++i) {
+    double total = all[i];
+    for (std::size_t r = 1; r < k; ++r) total += all[r * n + i];
+    values[i] = total;
+  }
+}
+
+double Group::max(double value) {
+  const std::vector<double> all = gather(value);
+  for (double other : all)
+    if (std::isnan(other)) return other;
+  return *std::max_element(all.begin(), all.end());
+}
+
+void Group::broadcast(void* data, std::size_t bytes, int root) {
+  run(engine_, channel_, make_broadcast(rank(), size(), root, static_cast<std::int64_t>(bytes)), data, DType::u8);
+}
+
+std::vector<double> Group::gather(double value) {
+  std::vector<double> all(static_cast<std::size_t>(size()));
+  all[static_cast<std::size_t>(rank())] = value;
+  gather_blocks(all.data(), sizeof value);
+  return all;
+}
+
+std::vector<std::string> Group::gather(const std::string& text) {
+  const std::vector<double> lengths = gather(static_cast<double>(text.size()));
+  const auto longest = static_cast<std::size_t>(*std::max_element(lengths.begin(), lengths.end()));
+  std::vector<char> all(longest * lengths.size());
+  std::copy(text.begin(), text.end(), all.begin() + static_cast<std::ptrdiff_t>(longest) * rank());
+  gather_blocks(all.data(), longest);
+  std::vector<std::string> texts;
+  for (std::size_t r = 0; r < lengths.size(); ++r)
+    texts.emplace_back(all.data() + r * longest, static_cast<std::size_t>(lengths[r]));
+  return texts;
+}
+
+void Group::barrier() { (void)gather(0.0); }
+
+}  // namespace echelon

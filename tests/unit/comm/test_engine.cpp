@@ -1,0 +1,208 @@
+#include <catch2/catch.hpp>
+#include <thread>
+
+#include "base/check.hpp"
+#include "base/clock.hpp"
+#include "base/error.hpp"
+#include "comm/collective/algorithms.hpp"
+#include "comm/engine.hpp"
+#include "comm/group.hpp"
+#include "comm/local/local.hpp"
+#include "tests/support/ranks.hpp"
+#include "tests/support/transport_contract.hpp"
+
+using namespace echelon;
+
+namespace {
+
+using Body = std::function<void(Engine&)>;
+
+void with_engines(int ranks, const Body& body, const EngineOptions& options = {}) {
+  test::run_ranks(ranks, [&](std::unique_ptr<Transport> transport) {
+    Engine engine(std::move(transport), options);
+    body(engine);
+    Group(engine, 0).barrier();
+  });
+}
+
+Job sum_job(const Engine& engine, const char* algorithm, std::vector<float>& data, int channel, int priority = 0) {
+  const AllreduceRequest request{.rank = engine.rank(),
+                                 .ranks = engine.size(),
+                                 .elems = static_cast<std::int64_t>(data.size()),
+                                 .segment_elems = 256,
+                                 .hosts = {}};
+  return {.plan = make_allreduce(algorithm, request),
+          .data = data.data(),
+          .dtype = DType::f32,
+          .channel = channel,
+          .priority = priority,
+          .after = nullptr};
+}
+
+// A device's event, set by hand.
+struct Switch final : Event {
+  bool ready() const override { return on.load(); }
+  void wait() const override { on.wait(false); }
+  std::atomic<bool> on = false;
+};
+
+double thread_cpu_s() {
+  timespec time{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+}
+
+// Rank 0 counts what the others send, in whatever order it comes, and answers each; the others send `kRounds` words,
+// one after each answer.
+class CounterMachine final : public Machine {
+ public:
+  static constexpr int kChannel = 40, kRounds = 25;
+  CounterMachine(int rank, int size) : rank_(rank), left_(rank == 0 ? kRounds * (size - 1) : kRounds) {}
+
+  bool on_ready(Transport& transport) override {
+    if (!receive_.valid()) {
+      if (rank_ > 0) sends_.push_back(transport.isend(0, kChannel, &rank_, sizeof rank_));
+      receive_ = transport.irecv(rank_ == 0 ? kAnySource : 0, kChannel, &word_, sizeof word_);
+      return true;
+    }
+    std::erase_if(sends_, [&](Request& request) { return transport.test(request).has_value(); });
+    const auto completion = transport.test(receive_);
+    if (!completion) return false;
+    if (rank_ == 0) {
+      ECHELON_CHECK_EQ(word_, completion->peer);
+      sum += word_;
+      sends_.push_back(transport.isend(completion->peer, kChannel, &answer_, sizeof answer_));
+    }
+    if (--left_ > 0 && rank_ == 0) receive_ = transport.irecv(kAnySource, kChannel, &word_, sizeof word_);
+    return true;
+  }
+  bool finished() const override { return left_ == 0 && sends_.empty(); }
+  int sum = 0;
+
+ private:
+  int rank_, left_, word_ = 0, answer_ = 1;
+  Request receive_;
+  std::vector<Request> sends_;
+};
+
+}  // namespace
+
+TEST_CASE("plans on many channels in different orders give the right sums", "[comm][engine]") {
+  for (const int ranks : {1, 2, 3, 5})
+    CHECK_NOTHROW(with_engines(ranks, [](Engine& engine) { test::check_many_channels(engine, 60); }));
+  CHECK_NOTHROW(
+      with_engines(3, [](Engine& engine) { test::check_many_channels(engine, 40); }, {.window = 4, .sends = 1}));
+}
+
+TEST_CASE("a group sums, gathers and broadcasts", "[comm][group]") {
+  for (const int ranks : {1, 2, 3, 4, 5, 8, 17}) CHECK_NOTHROW(with_engines(ranks, test::check_group));
+}
+
+TEST_CASE("plans on one channel follow each other", "[comm][engine]") {
+  CHECK_NOTHROW(with_engines(3, [](Engine& engine) {
+    std::vector<float> data(1000, 1.0f);
+    std::vector<Ticket> tickets;
+    for (int i = 0; i < 4; ++i) tickets.push_back(engine.submit(sum_job(engine, "ring", data, 7)));
+    for (std::size_t i = 0; i < 4; ++i) tickets[i].wait();
+    for (const float value : data) ECHELON_CHECK_EQ(value, 81.0f);
+    for (std::size_t i = 1; i < 4; ++i) ECHELON_CHECK_GE(tickets[i].started_s(), tickets[i - 1].started_s());
+  }));
+}
+
+TEST_CASE("a job waits for its event, and library collectives wait for those before them", "[comm][engine]") {
+  CHECK_NOTHROW(with_engines(2, [](Engine& engine) {
+    std::vector<float> a(10, 1.0f), b(20, 1.0f), c(30, 1.0f);
+    const auto event = std::make_shared<Switch>();
+    Job first = sum_job(engine, "mpi", a, 1);
+    first.after = event;
+    const Ticket one = engine.submit(first), two = engine.submit(sum_job(engine, "mpi", b, 2));
+    engine.submit(sum_job(engine, "ring", c, 3)).wait();
+    ECHELON_CHECK(!one.done() && !two.done(), "the library keeps to the order of submission");
+    ECHELON_CHECK_EQ(two.started_s(), 0.0);
+    event->on = true;
+    one.wait();
+    two.wait();
+    ECHELON_CHECK(a[9] == 2 && b[19] == 2 && c[29] == 2);
+  }));
+}
+
+TEST_CASE("a library collective refuses a priority", "[comm][engine]") {
+  Engine engine(std::move(make_local_world(1)[0]));
+  std::vector<float> data(4);
+  const AllreduceRequest request{.rank = 0, .ranks = 2, .elems = 4, .hosts = {}};
+  Job job{.plan = make_allreduce("mpi", request),
+          .data = data.data(),
+          .dtype = DType::f32,
+          .channel = 1,
+          .priority = 2,
+          .after = nullptr};
+  CHECK_THROWS_WITH(engine.submit(job), Catch::Contains("takes no priority"));
+}
+
+TEST_CASE("a transport's error reaches every ticket, also of later jobs", "[comm][engine]") {
+  const auto body = [](std::unique_ptr<Transport> transport) {
+    Engine engine(std::move(transport));
+    std::vector<float> data(100 + 10 * static_cast<std::size_t>(engine.rank()));
+    const Ticket ticket = engine.submit(sum_job(engine, "naive", data, 1));
+    try {
+      ticket.wait();
+    } catch (const EnvironmentError&) {
+      ECHELON_CHECK(ticket.done());
+      try {
+        engine.submit(sum_job(engine, "naive", data, 2)).wait();
+      } catch (const EnvironmentError&) {
+        throw DataError("told twice");
+      }
+    }
+  };
+  CHECK_THROWS_WITH(test::run_ranks(2, body), Catch::Contains("told twice"));
+}
+
+TEST_CASE("an engine that goes away ends what is pending with an error", "[comm][engine]") {
+  std::vector<std::unique_ptr<Transport>> world = make_local_world(2);
+  std::vector<float> data(1000), other(1000);
+  Ticket live, waiting;
+  const double begun_s = now_s();
+  {
+    Engine engine(std::move(world[0]));
+    live = engine.submit(sum_job(engine, "ring", data, 1));
+    waiting = engine.submit(sum_job(engine, "ring", other, 1));
+    while (engine.waits().empty() && now_s() < begun_s + 10) std::this_thread::yield();
+    const std::vector<WaitView> waits = engine.waits();
+    REQUIRE(waits.size() == 1);
+    CHECK(waits[0].channel == 1);
+    CHECK(waits[0].peer == 1);
+    CHECK(waits[0].since_s >= begun_s);
+  }
+  CHECK_THROWS_AS(live.wait(), EnvironmentError);
+  CHECK_THROWS_AS(waiting.wait(), EnvironmentError);
+  CHECK(now_s() - begun_s < 10);
+}
+
+TEST_CASE("an idle engine uses no processor", "[comm][engine]") {
+  Engine engine(std::move(make_local_world(1)[0]));
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  const double before_s = thread_cpu_s();
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  CHECK(thread_cpu_s() - before_s < 0.01);
+}
+
+TEST_CASE("a state machine serves any source beside running plans", "[comm][engine]") {
+  CHECK_NOTHROW(with_engines(4, [](Engine& engine) {
+    const auto machine = std::make_shared<CounterMachine>(engine.rank(), engine.size());
+    const Ticket ticket = engine.attach(machine);
+    test::check_many_channels(engine, 10);
+    ticket.wait();
+    if (engine.rank() == 0) ECHELON_CHECK_EQ(machine->sum, CounterMachine::kRounds * (1 + 2 + 3));
+  }));
+}
+
+TEST_CASE("a state machine's error ends it alone", "[comm][engine]") {
+  struct Faulty final : Machine {
+    bool on_ready(Transport&) override { throw DataError("bad message"); }
+    bool finished() const override { return false; }
+  };
+  Engine engine(std::move(make_local_world(1)[0]));
+  CHECK_THROWS_WITH(engine.attach(std::make_shared<Faulty>()).wait(), "bad message");
+  CHECK_NOTHROW(Group(engine, 0).barrier());
+}
