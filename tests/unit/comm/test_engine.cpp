@@ -60,20 +60,20 @@ class CounterMachine final : public Machine {
   CounterMachine(int rank, int size) : rank_(rank), left_(rank == 0 ? kRounds * (size - 1) : kRounds) {}
 
   bool on_ready(Transport& transport) override {
+    std::erase_if(sends_, [&](Request& request) { return transport.test(request).has_value(); });
+    if (left_ == 0) return false;
     if (!receive_.valid()) {
       if (rank_ > 0) sends_.push_back(transport.isend(0, kChannel, &rank_, sizeof rank_));
       receive_ = transport.irecv(rank_ == 0 ? kAnySource : 0, kChannel, &word_, sizeof word_);
-      return true;
     }
-    std::erase_if(sends_, [&](Request& request) { return transport.test(request).has_value(); });
     const auto completion = transport.test(receive_);
     if (!completion) return false;
+    --left_;
     if (rank_ == 0) {
       ECHELON_CHECK_EQ(word_, completion->peer);
       sum += word_;
       sends_.push_back(transport.isend(completion->peer, kChannel, &answer_, sizeof answer_));
     }
-    if (--left_ > 0 && rank_ == 0) receive_ = transport.irecv(kAnySource, kChannel, &word_, sizeof word_);
     return true;
   }
   bool finished() const override { return left_ == 0 && sends_.empty(); }
