@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "config/schema.hpp"
 #include "model/graph.hpp"
@@ -9,8 +10,11 @@
 namespace echelon {
 
 // The graph of `model` for samples of shape `input` (C, H, W) and `classes` classes. Errors name file:line of the
-// layer.
+// layer. Its inputs are "samples" (C, H, W), "labels" () index, "weights" (); the last node is the loss.
 Graph build_model(const ModelConfig& model, const Shape& input, std::int64_t classes);
+
+// As above from layers alone: each takes the one before unless it names its `inputs` (earlier layers, or "samples").
+Graph build_layers(const std::vector<LayerConfig>& layers, const Shape& input, std::int64_t classes);
 
 // The table people see: node, kind and attributes, output shape, parameters, FLOPs and activation bytes of one sample.
 std::string model_table(const Graph& graph, DType dtype);

@@ -27,7 +27,8 @@ struct Value {
   std::string name;  // "conv1" (a node's first output bears the node's name), "conv1.1", or an input's name
   Shape shape;       // of one sample, without N
   ValueType type = ValueType::real;
-  int producer = -1;  // node, or -1 for an input of the graph
+  int producer = -1;            // node, or -1 for an input of the graph
+  bool wants_gradient = false;  // something upstream learns
 };
 
 struct Node {
@@ -57,6 +58,10 @@ class Graph {
   std::vector<std::string> value_names() const;
 
  private:
+  std::vector<ValueId> add_node(const std::string& name, LayerPtr layer, std::vector<ValueId> inputs,
+                                const std::string& where);
+
+  std::string last_kind_;  // of the node being added, for messages
   std::vector<Value> values_;
   std::vector<Node> nodes_;
   ParameterSet parameters_;

@@ -38,15 +38,18 @@ class Lowering {
   virtual TensorRef input(int i) = 0;
   virtual TensorRef output(int i) = 0;
   virtual bool wants_grad_input(int i) const = 0;  // false for the model's own inputs
+  // Where no gradient is wanted: a tensor that nobody reads.
   virtual TensorRef grad_input(int i) = 0;
   virtual TensorRef grad_output(int i) = 0;
   virtual TensorRef parameter(int j) = 0;
   virtual TensorRef grad_parameter(int j) = 0;
   // A tensor of this node that lives from forward to backward (batch statistics); the same `tag` names the same tensor.
   virtual TensorRef kept(std::string_view tag, const Shape& shape, DType dtype) = 0;
-  // Makes output(i) the same memory as input(j) seen with another shape (flatten); gradients likewise. Needs plain
-  // layout.
+  // Makes output(i) the same memory as input(j) seen with another shape (flatten); gradients likewise. A reorder is
+  // inserted where the input is not plain.
   virtual void alias(int output, int input) = 0;
+  // grad_input(input) receives grad_output(output) as it is (add); a copy is made only where one is needed.
+  virtual void pass_gradient(int output, int input) = 0;
 
   // Appends an op to the pass being lowered. `args` in the order of the spec's signature. A backward op that reads its
   // forward twin's `saved` memory names the same `pair` (0, 1, ..) inside the node.

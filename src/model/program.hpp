@@ -20,8 +20,9 @@
 namespace echelon {
 
 struct ProgramOptions {
-  std::int64_t batch = 1;  // N
-  bool training = true;    // false: forward only, batch norm by its running statistics
+  std::int64_t batch = 1;    // N
+  bool training = true;      // false: forward only, batch norm by its running statistics
+  bool keep_values = false;  // every value stays readable after a forward pass (tests, studies): no memory is shared
 };
 
 // Of one micro-batch.
@@ -55,7 +56,8 @@ class Program {
   std::int64_t batch() const;
   // Device memory of a graph input, shape with N in front, plain; the caller fills it (Device::to_device).
   Tensor input(std::string_view name) const;
-  // Device memory of any value after a forward pass ("conv1", or the logits), plain layout only: an Error otherwise.
+  // Device memory of a value after a forward pass, shape with N in front, plain. Logits (what the loss reads) always;
+  // others with `keep_values`, and where they lie plain: an Error otherwise.
   Tensor value(std::string_view name) const;
 
   void forward(const PassScalars& scalars);

@@ -1,13 +1,22 @@
-// Ready-made models. Adding one: a file here and a line in zoo.cpp's table.
+// Ready-made models, each a list of layers as a config would give them. Adding one: a file here and a line in
+// ECHELON_ZOO.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "config/schema.hpp"
 #include "model/graph.hpp"
 
 namespace echelon {
+
+#define ECHELON_ZOO(X) X(digits_cnn) X(lenet)
+
+#define X(model) std::vector<LayerConfig> zoo_##model(const Shape& input, std::int64_t classes);
+ECHELON_ZOO(X)
+#undef X
 
 // Builds the named model for samples of `input` (C, H, W) and `classes` outputs, with its softmax loss. An unknown name
 // is a ConfigError with the nearest known one; an input that the model cannot take, one that says what it takes.

@@ -1,0 +1,96 @@
+#include "model/build.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "base/error.hpp"
+#include "base/nearest.hpp"
+#include "model/layers/list.hpp"
+#include "model/losses/softmax.hpp"
+#include "model/zoo/zoo.hpp"
+
+namespace echelon {
+namespace {
+
+std::string before(const std::string& where) { return where.empty() ? "" : where + ": "; }
+
+// Names as in "conv1": the type and its number among the layers of that type.
+class Namer {
+ public:
+  std::string name(const LayerConfig& layer) {
+    const int number = ++count_[layer.type];
+    return layer.name.empty() ? layer.type + std::to_string(number) : layer.name;
+  }
+
+ private:
+  std::map<std::string, int> count_;
+};
+
+LayerPtr made(const LayerConfig& config, const std::string& name) {
+  try {
+    return make_layer(config);
+  } catch (const ConfigError& error) {
+    throw ConfigError(fmt::format("{}layer '{}' ({}): {}", before(config.where), name, config.type, error.what()));
+  }
+}
+
+std::vector<ValueId> inputs_of(const Graph& graph, const LayerConfig& config, const std::string& name, ValueId last) {
+  if (config.inputs.empty()) return {last};
+  std::vector<ValueId> ids;
+  for (const std::string& input : config.inputs) {
+    const ValueId id = graph.find(input);
+    if (id < 0)
+      throw ConfigError(fmt::format("{}layer '{}' ({}): {}", before(config.where), name, config.type,
+                                    unknown_name("input", input, graph.value_names())));
+    if (graph.values()[static_cast<std::size_t>(id)].type == ValueType::index || input == "weights")
+      throw ConfigError(
+          fmt::format("{}layer '{}' ({}): '{}' is for the loss alone", before(config.where), name, config.type, input));
+    ids.push_back(id);
+  }
+  return ids;
+}
+
+// A layer whose output nobody takes would never learn: most likely a name was mistyped.
+void refuse_unused(const Graph& graph) {
+  std::vector<bool> used(graph.values().size(), false);
+  for (const Node& node : graph.nodes())
+    for (ValueId id : node.inputs) used[static_cast<std::size_t>(id)] = true;
+  for (const Node& node : graph.nodes())
+    if (&node != &graph.nodes()[static_cast<std::size_t>(graph.loss())] &&
+        std::none_of(node.outputs.begin(), node.outputs.end(),
+                     [&](ValueId id) { return used[static_cast<std::size_t>(id)]; }))
+      throw ConfigError(fmt::format("{}layer '{}' ({}): no layer takes its output", before(node.where), node.name,
+                                    node.layer->kind()));
+}
+
+}  // namespace
+
+Graph build_layers(const std::vector<LayerConfig>& layers, const Shape& input, std::int64_t classes) {
+  if (layers.empty()) throw ConfigError("the model has no layers; give model.zoo or [[model.layers]]");
+  Graph graph;
+  ValueId last = graph.input("samples", input);
+  const ValueId labels = graph.input("labels", Shape{}, ValueType::index);
+  const ValueId weights = graph.input("weights", Shape{});
+  Namer namer;
+  for (const LayerConfig& config : layers) {
+    const std::string name = namer.name(config);
+    const LayerPtr layer = made(config, name);
+    last = graph.add(name, layer, inputs_of(graph, config, name, last), config.where).front();
+  }
+  std::string loss = "loss";
+  while (graph.find(loss) >= 0) loss += "_";
+  graph.add(loss, make_softmax_loss(classes), {last, labels, weights}, layers.back().where);
+  graph.set_loss(static_cast<int>(graph.nodes().size()) - 1);
+  refuse_unused(graph);
+  return graph;
+}
+
+Graph build_model(const ModelConfig& model, const Shape& input, std::int64_t classes) {
+  if (!model.zoo.empty() && !model.layers.empty())
+    throw ConfigError("model.zoo and [[model.layers]] exclude each other; keep one");
+  return model.zoo.empty() ? build_layers(model.layers, input, classes) : build_zoo(model.zoo, input, classes);
+}
+
+}  // namespace echelon

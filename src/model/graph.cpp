@@ -1,0 +1,83 @@
+#include "model/graph.hpp"
+
+#include <fmt/format.h>
+
+#include "base/check.hpp"
+#include "base/error.hpp"
+
+namespace echelon {
+namespace {
+
+std::string in_place(const std::string& where, const std::string& name, std::string_view kind, const char* what) {
+  const std::string node = fmt::format("layer '{}' ({}): {}", name, kind, what);
+  return where.empty() ? node : where + ": " + node;
+}
+
+}  // namespace
+
+ValueId Graph::input(std::string name, const Shape& shape, ValueType type) {
+  ECHELON_CHECK_EQ(find(name), -1, "input '{}' is declared twice", name);
+  values_.push_back({std::move(name), shape, type, -1, false});
+  return static_cast<ValueId>(values_.size()) - 1;
+}
+
+std::vector<ValueId> Graph::add(std::string name, LayerPtr layer, std::vector<ValueId> inputs, std::string where) {
+  try {
+    return add_node(name, std::move(layer), std::move(inputs), where);
+  } catch (const ConfigError& error) {
+    throw ConfigError(in_place(where, name, last_kind_, error.what()));
+  }
+}
+
+std::vector<ValueId> Graph::add_node(const std::string& name, LayerPtr layer, std::vector<ValueId> inputs,
+                                     const std::string& where) {
+  last_kind_ = std::string(layer->kind());
+  if (find(name) >= 0) throw ConfigError("the name is taken already; give this one another");
+  if (layer->arity() >= 0 && static_cast<int>(inputs.size()) != layer->arity())
+    throw ConfigError(
+        fmt::format("takes {} input{}, {} given", layer->arity(), layer->arity() == 1 ? "" : "s", inputs.size()));
+  if (inputs.empty()) throw ConfigError("takes at least one input, none given");
+
+  std::vector<Shape> shapes;
+  for (ValueId id : inputs) {
+    ECHELON_CHECK(id >= 0 && id < static_cast<ValueId>(values_.size()), "value {} does not exist", id);
+    shapes.push_back(values_[static_cast<std::size_t>(id)].shape);
+  }
+  const std::vector<Shape> out_shapes = layer->infer(shapes);
+
+  Node node{name, layer, std::move(inputs), {}, {}, where};
+  for (const ParameterDecl& decl : layer->parameters(shapes)) {
+    Parameter parameter;
+    parameter.name = name + "." + decl.suffix;
+    parameter.global_shape = parameter.shape = decl.shape;
+    parameter.offset = Shape(std::vector<std::int64_t>(static_cast<std::size_t>(decl.shape.rank()), 0));
+    parameter.kind = decl.kind;
+    parameter.decays = decl.decays;
+    parameter.momentum = decl.momentum;
+    parameter.init = decl.init;
+    node.parameters.push_back(parameters_.add(std::move(parameter)));
+  }
+  bool learns = !node.parameters.empty();
+  for (ValueId id : node.inputs) learns = learns || values_[static_cast<std::size_t>(id)].wants_gradient;
+  for (std::size_t i = 0; i < out_shapes.size(); ++i) {
+    values_.push_back({i == 0 ? name : fmt::format("{}.{}", name, i), out_shapes[i], ValueType::real,
+                       static_cast<int>(nodes_.size()), learns});
+    node.outputs.push_back(static_cast<ValueId>(values_.size()) - 1);
+  }
+  nodes_.push_back(std::move(node));
+  return nodes_.back().outputs;
+}
+
+ValueId Graph::find(std::string_view value_name) const {
+  for (std::size_t i = 0; i < values_.size(); ++i)
+    if (values_[i].name == value_name) return static_cast<ValueId>(i);
+  return -1;
+}
+
+std::vector<std::string> Graph::value_names() const {
+  std::vector<std::string> names;
+  for (const Value& value : values_) names.push_back(value.name);
+  return names;
+}
+
+}  // namespace echelon

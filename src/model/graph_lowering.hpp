@@ -1,0 +1,76 @@
+// The lowering of a graph, node by node, into a Lowered: which tensor each layer means, which bits accumulate, where
+// reorders go.
+#pragma once
+
+#include <map>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "model/lowered.hpp"
+#include "model/tensor_table.hpp"
+
+namespace echelon {
+
+class GraphLowering final : public Lowering {
+ public:
+  GraphLowering(const Graph& graph, Device& device, DType dtype, const LowerOptions& options);
+  Lowered run();
+
+  std::int64_t batch() const override { return options_.batch; }
+  bool training() const override { return options_.training; }
+  DType dtype() const override { return dtype_; }
+  Shape input_shape(int i) const override { return table_.shape_of(input_value(i)); }
+  Shape output_shape(int i) const override { return table_.shape_of(output_value(i)); }
+  TensorRef input(int i) override;
+  TensorRef output(int i) override;
+  bool wants_grad_input(int i) const override;
+  TensorRef grad_input(int i) override;
+  TensorRef grad_output(int i) override;
+  TensorRef parameter(int j) override;
+  TensorRef grad_parameter(int j) override;
+  TensorRef kept(std::string_view tag, const Shape& shape, DType dtype) override;
+  void alias(int output, int input) override;
+  void pass_gradient(int output, int input) override;
+  void op(const OpSpec& spec, std::initializer_list<TensorRef> args, ScaleSource scale, int pair) override;
+
+ private:
+  const Node& node() const { return graph_.nodes()[static_cast<std::size_t>(node_)]; }
+  ValueId input_value(int i) const { return node().inputs[static_cast<std::size_t>(i)]; }
+  ValueId output_value(int i) const { return node().outputs[static_cast<std::size_t>(i)]; }
+
+  void lower_forward();
+  void lower_backward();
+  void keep_readable();
+
+  // layouts.cpp
+  void choose_layouts(OpSpec& spec, const std::vector<ArgInfo>& infos, std::vector<int>& args);
+  Layout presented(int tensor) const;
+  int in_layout(int tensor, Layout layout);
+  Layout used_layout(int input) const;
+  void note_used(int tensor, Layout layout);
+
+  // Appends an op whose tensors have the spec's layouts already.
+  void emit(const OpSpec& spec, const std::vector<ArgInfo>& infos, std::vector<int> args, ScaleSource scale, int pair);
+  int saved_memory(const Op& op, int pair);
+  // a + b as a new tensor in a's layout.
+  int sum(int a, int b);
+  void add_to_gradient(ValueId value, int partial);
+
+  const Graph& graph_;
+  Device& device_;
+  DType dtype_;
+  LowerOptions options_;
+  TensorTable table_;
+  Lowered lowered_;
+
+  int node_ = 0;
+  bool backward_ = false;
+  std::set<int> fixed_plain_;                      // gradients that views of another shape write or read
+  std::map<int, Layout> present_;                  // of this node: the layout to offer a device for a tensor
+  std::vector<std::pair<ValueId, int>> partials_;  // of this node: to add to a value's gradient once it is done
+  std::map<std::pair<int, int>, int> saved_;       // (node, pair) -> tensor
+  std::map<std::pair<int, int>, Layout> used_;     // (node, input) -> the layout that its forward op read
+};
+
+}  // namespace echelon

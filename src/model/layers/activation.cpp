@@ -1,0 +1,43 @@
+// Elementwise activations of any shape. Each one's derivative is known from its output, so the input need not be kept.
+#include "model/layers/list.hpp"
+#include "model/lowering.hpp"
+
+namespace echelon {
+namespace {
+
+class ActivationLayer final : public Layer {
+ public:
+  ActivationLayer(std::string_view kind, Activation function) : kind_(kind), function_(function) {}
+
+  std::string_view kind() const override { return kind_; }
+  std::vector<Shape> infer(std::span<const Shape> inputs) const override { return {inputs[0]}; }
+
+  void forward(Lowering& lowering) const override {
+    lowering.op(spec(OpKind::activation_forward, lowering), {lowering.input(0), lowering.output(0)}, ScaleSource::one,
+                0);
+  }
+
+  void backward(Lowering& lowering) const override {
+    if (!lowering.wants_grad_input(0)) return;
+    lowering.op(spec(OpKind::activation_backward, lowering),
+                {lowering.output(0), lowering.grad_output(0), lowering.grad_input(0)}, ScaleSource::one, 0);
+  }
+
+ private:
+  OpSpec spec(OpKind kind, const Lowering& lowering) const {
+    return {.kind = kind,
+            .dtype = lowering.dtype(),
+            .dims = ActivationDims{.shape = lowering.input_shape(0), .function = function_}};
+  }
+
+  std::string_view kind_;
+  Activation function_;
+};
+
+}  // namespace
+
+LayerPtr make_relu(const LayerConfig&) { return std::make_shared<ActivationLayer>("relu", Activation::relu); }
+LayerPtr make_tanh(const LayerConfig&) { return std::make_shared<ActivationLayer>("tanh", Activation::tanh); }
+LayerPtr make_sigmoid(const LayerConfig&) { return std::make_shared<ActivationLayer>("sigmoid", Activation::sigmoid); }
+
+}  // namespace echelon

@@ -1,0 +1,101 @@
+// Convolution with optional bias, stride, padding, dilation and groups: (C, H, W) -> (K, P, Q).
+//
+// Weights (K, C/groups, R, S) and biases (K) begin uniform in +-1/sqrt(C/groups * R * S), PyTorch's default (He et al.
+// 2015 with a = sqrt(5)).
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "base/error.hpp"
+#include "model/layers/list.hpp"
+#include "model/layers/window.hpp"
+#include "model/lowering.hpp"
+
+namespace echelon {
+namespace {
+
+class Conv final : public Layer {
+ public:
+  explicit Conv(const LayerConfig& config) : channels_(config.channels), groups_(config.groups), bias_(config.bias) {
+    if (channels_ < 1) throw ConfigError("needs channels, the number of output channels, at least 1");
+    if (groups_ < 1) throw ConfigError(fmt::format("groups = {} is below 1", groups_));
+    window_.kernel = required_rows_columns(config.kernel, "kernel");
+    window_.stride = rows_columns(config.stride, {1, 1}, 1, "stride");
+    window_.padding = rows_columns(config.padding, {0, 0}, 0, "padding");
+    window_.dilation = rows_columns(config.dilation, {1, 1}, 1, "dilation");
+  }
+
+  std::string_view kind() const override { return "conv"; }
+  std::string attributes() const override {
+    return fmt::format("{} {}{}{}", channels_, window_text(window_, {1, 1}),
+                       groups_ > 1 ? fmt::format(" groups {}", groups_) : "", bias_ ? "" : " no bias");
+  }
+
+  std::vector<Shape> infer(std::span<const Shape> inputs) const override {
+    require_image(inputs[0], "a convolution");
+    const std::int64_t in = inputs[0][0];
+    if (in % groups_ != 0 || channels_ % groups_ != 0)
+      throw ConfigError(
+          fmt::format("groups = {} must divide the {} input and the {} output channels", groups_, in, channels_));
+    return {slide(window_, inputs[0], channels_)};
+  }
+
+  std::vector<ParameterDecl> parameters(std::span<const Shape> inputs) const override {
+    const std::int64_t in = inputs[0][0] / groups_;
+    const std::int64_t fan_in = in * window_.kernel.rows * window_.kernel.columns;
+    const Init init{Init::Kind::uniform, 1.0 / std::sqrt(static_cast<double>(fan_in))};
+    std::vector<ParameterDecl> decls{
+        {"weight", Shape{channels_, in, window_.kernel.rows, window_.kernel.columns}, init}};
+    if (bias_) decls.push_back({"bias", Shape{channels_}, init, false});
+    return decls;
+  }
+
+  void forward(Lowering& lowering) const override {
+    const OpSpec spec = this->spec(OpKind::conv_forward, lowering);
+    if (bias_)
+      lowering.op(spec, {lowering.input(0), lowering.parameter(0), lowering.parameter(1), lowering.output(0)},
+                  ScaleSource::one, 0);
+    else
+      lowering.op(spec, {lowering.input(0), lowering.parameter(0), lowering.output(0)}, ScaleSource::one, 0);
+  }
+
+  void backward(Lowering& lowering) const override {
+    const OpSpec weights = spec(OpKind::conv_backward_weights, lowering);
+    const TensorRef x = lowering.input(0), dy = lowering.grad_output(0);
+    if (bias_)
+      lowering.op(weights, {x, dy, lowering.grad_parameter(0), lowering.grad_parameter(1)}, ScaleSource::one, 0);
+    else
+      lowering.op(weights, {x, dy, lowering.grad_parameter(0)}, ScaleSource::one, 0);
+    if (lowering.wants_grad_input(0))
+      lowering.op(spec(OpKind::conv_backward_data, lowering), {dy, lowering.parameter(0), lowering.grad_input(0)},
+                  ScaleSource::one, 0);
+  }
+
+ private:
+  OpSpec spec(OpKind kind, const Lowering& lowering) const {
+    const Shape x = lowering.input_shape(0);  // (N, C, H, W)
+    ConvDims dims{.N = x[0],
+                  .C = x[1],
+                  .H = x[2],
+                  .W = x[3],
+                  .K = channels_,
+                  .R = window_.kernel.rows,
+                  .S = window_.kernel.columns};
+    dims.stride_h = window_.stride.rows, dims.stride_w = window_.stride.columns;
+    dims.pad_h = window_.padding.rows, dims.pad_w = window_.padding.columns;
+    dims.dil_h = window_.dilation.rows, dims.dil_w = window_.dilation.columns;
+    dims.groups = groups_;
+    dims.bias = bias_;
+    return {.kind = kind, .dtype = lowering.dtype(), .dims = dims};
+  }
+
+  std::int64_t channels_, groups_;
+  bool bias_;
+  Window window_;
+};
+
+}  // namespace
+
+LayerPtr make_conv(const LayerConfig& config) { return std::make_shared<Conv>(config); }
+
+}  // namespace echelon

@@ -1,0 +1,20 @@
+// (C, H, W) -> (C*H*W): the same memory under another shape; no op unless the input lies in another layout than plain.
+#include "model/layers/list.hpp"
+#include "model/lowering.hpp"
+
+namespace echelon {
+namespace {
+
+class Flatten final : public Layer {
+ public:
+  std::string_view kind() const override { return "flatten"; }
+  std::vector<Shape> infer(std::span<const Shape> inputs) const override { return {Shape{inputs[0].elems()}}; }
+  void forward(Lowering& lowering) const override { lowering.alias(0, 0); }
+  void backward(Lowering&) const override {}  // the gradients are one memory too
+};
+
+}  // namespace
+
+LayerPtr make_flatten(const LayerConfig&) { return std::make_shared<Flatten>(); }
+
+}  // namespace echelon

@@ -1,0 +1,69 @@
+// Max and average pooling: (C, H, W) -> (C, P, Q). The stride is the kernel unless given.
+//
+// A maximum ignores padding; an average divides by the cells inside the image, or by all of the window where
+// `count_padding` is set.
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+#include "model/layers/list.hpp"
+#include "model/layers/window.hpp"
+#include "model/lowering.hpp"
+
+namespace echelon {
+namespace {
+
+class Pool final : public Layer {
+ public:
+  Pool(const LayerConfig& config, PoolMode mode) : mode_(mode) {
+    window_.kernel = required_rows_columns(config.kernel, "kernel");
+    window_.stride = rows_columns(config.stride, window_.kernel, 1, "stride");
+    window_.padding = rows_columns(config.padding, {0, 0}, 0, "padding");
+    // A window inside the padding alone would have no value.
+    if (window_.padding.rows >= window_.kernel.rows || window_.padding.columns >= window_.kernel.columns)
+      throw ConfigError(
+          fmt::format("padding {} must be smaller than the kernel {}", window_.padding.text(), window_.kernel.text()));
+  }
+
+  std::string_view kind() const override { return mode_ == PoolMode::max ? "max_pool" : "avg_pool"; }
+  std::string attributes() const override {
+    return window_text(window_, window_.kernel) + (mode_ == PoolMode::average_all ? " count padding" : "");
+  }
+
+  std::vector<Shape> infer(std::span<const Shape> inputs) const override {
+    require_image(inputs[0], "pooling");
+    return {slide(window_, inputs[0], inputs[0][0])};
+  }
+
+  void forward(Lowering& lowering) const override {
+    lowering.op(spec(OpKind::pool_forward, lowering), {lowering.input(0), lowering.output(0)}, ScaleSource::one, 0);
+  }
+
+  void backward(Lowering& lowering) const override {
+    if (!lowering.wants_grad_input(0)) return;
+    lowering.op(spec(OpKind::pool_backward, lowering), {lowering.grad_output(0), lowering.grad_input(0)},
+                ScaleSource::one, 0);
+  }
+
+ private:
+  OpSpec spec(OpKind kind, const Lowering& lowering) const {
+    const Shape x = lowering.input_shape(0);  // (N, C, H, W)
+    PoolDims dims{.N = x[0], .C = x[1], .H = x[2], .W = x[3], .R = window_.kernel.rows, .S = window_.kernel.columns};
+    dims.stride_h = window_.stride.rows, dims.stride_w = window_.stride.columns;
+    dims.pad_h = window_.padding.rows, dims.pad_w = window_.padding.columns;
+    dims.mode = mode_;
+    return {.kind = kind, .dtype = lowering.dtype(), .dims = dims};
+  }
+
+  PoolMode mode_;
+  Window window_;
+};
+
+}  // namespace
+
+LayerPtr make_max_pool(const LayerConfig& config) { return std::make_shared<Pool>(config, PoolMode::max); }
+
+LayerPtr make_avg_pool(const LayerConfig& config) {
+  return std::make_shared<Pool>(config, config.count_padding ? PoolMode::average_all : PoolMode::average_inside);
+}
+
+}  // namespace echelon

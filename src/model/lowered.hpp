@@ -1,0 +1,64 @@
+// What lowering leaves: the ops of one program in the order they run, and the tensors they name. Plain values.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "device/device.hpp"
+#include "model/graph.hpp"
+#include "model/lowering.hpp"
+
+namespace echelon {
+
+enum class Home : std::uint8_t { activation, weight, gradient };  // program memory, or one of the arenas
+
+struct LoweredTensor {
+  std::string name;  // "conv1", "d conv1", "conv1 as blocked8", for messages
+  Shape shape;       // N in front
+  DType dtype = DType::f32;
+  Layout layout = Layout::plain;
+  Home home = Home::activation;
+  int parameter = -1;         // of the arenas
+  int storage = -1;           // index of the tensor whose memory this is; itself unless an alias
+  std::size_t bytes = 0;      // of program memory
+  bool persistent = false;    // keeps its content for the whole life of the program
+  int first = -1, last = -1;  // ops that write it first and use it last; -1: none
+};
+
+struct LoweredOp {
+  int node = -1;
+  bool backward = false;
+  OpSpec spec;
+  std::unique_ptr<Op> op;
+  std::vector<int> tensors;   // by argument
+  unsigned accumulate = 0;    // in every pass
+  unsigned first_writes = 0;  // bits that accumulate only from the second micro-batch of a step on
+  int saved = -1;             // tensor
+  ScaleSource scale = ScaleSource::one;
+};
+
+struct Lowered {
+  std::vector<LoweredTensor> tensors;
+  std::vector<LoweredOp> ops;  // forward ones, then backward ones
+  int forward_ops = 0;
+  std::vector<int> values;          // by ValueId: the tensor that holds it
+  std::vector<int> forward_begin;   // by node: its first forward op; one entry more at the end
+  std::vector<int> gradients_done;  // by node: op after which its parameters' gradients are written; -1: none
+  int loss_sums = -1;               // tensor (3) f64
+  std::size_t scratch_bytes = 0;
+};
+
+struct LowerOptions {
+  std::int64_t batch = 1;
+  bool training = true;
+  bool keep_values = false;  // every value stays readable after a forward pass
+};
+
+// Lowers every node for this device: forward in order, then (training) backward in reverse. Layouts: each op is asked
+// what it would like given what its inputs have; a reorder is inserted where that differs, once for each (tensor,
+// layout). Gradients of a value with several consumers are written by the first, added to by the later ones.
+Lowered lower(const Graph& graph, Device& device, DType dtype, const LowerOptions& options);
+
+}  // namespace echelon

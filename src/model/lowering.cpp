@@ -1,0 +1,201 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/check.hpp"
+#include "model/graph_lowering.hpp"
+
+namespace echelon {
+
+Lowered lower(const Graph& graph, Device& device, DType dtype, const LowerOptions& options) {
+  return GraphLowering(graph, device, dtype, options).run();
+}
+
+GraphLowering::GraphLowering(const Graph& graph, Device& device, DType dtype, const LowerOptions& options)
+    : graph_(graph), device_(device), dtype_(dtype), options_(options), table_(graph, options.batch, dtype) {}
+
+Lowered GraphLowering::run() {
+  lowered_.gradients_done.assign(graph_.nodes().size(), -1);
+  lower_forward();
+  if (options_.training) lower_backward();
+  keep_readable();
+  for (std::size_t id = 0; id < graph_.values().size(); ++id)
+    lowered_.values.push_back(table_.value(static_cast<ValueId>(id)));
+  lowered_.tensors = table_.take();
+  return std::move(lowered_);
+}
+
+void GraphLowering::lower_forward() {
+  for (node_ = 0; node_ < static_cast<int>(graph_.nodes().size()); ++node_) {
+    present_.clear();
+    lowered_.forward_begin.push_back(static_cast<int>(lowered_.ops.size()));
+    node().layer->forward(*this);
+  }
+  lowered_.forward_ops = static_cast<int>(lowered_.ops.size());
+  lowered_.forward_begin.push_back(lowered_.forward_ops);
+}
+
+void GraphLowering::lower_backward() {
+  backward_ = true;
+  for (node_ = static_cast<int>(graph_.nodes().size()) - 1; node_ >= 0; --node_) {
+    if (!graph_.values()[static_cast<std::size_t>(output_value(0))].wants_gradient) continue;
+    present_.clear();
+    node().layer->backward(*this);
+    for (const auto& [value, partial] : partials_) add_to_gradient(value, partial);
+    partials_.clear();
+  }
+}
+
+// Graph inputs and what the loss reads hold their content throughout; with keep_values every value does.
+void GraphLowering::keep_readable() {
+  const Node& loss = graph_.nodes()[static_cast<std::size_t>(graph_.loss())];
+  for (std::size_t id = 0; id < graph_.values().size(); ++id) {
+    const ValueId value = static_cast<ValueId>(id);
+    const bool read_by_loss = std::find(loss.inputs.begin(), loss.inputs.end(), value) != loss.inputs.end();
+    if (options_.keep_values || read_by_loss || graph_.values()[id].producer < 0)
+      table_.storage(table_.value(value)).persistent = true;
+  }
+}
+
+TensorRef GraphLowering::input(int i) {
+  const int tensor = table_.value(input_value(i));
+  if (backward_) present_[tensor] = used_layout(i);
+  return {tensor};
+}
+
+TensorRef GraphLowering::output(int i) { return {table_.value(output_value(i))}; }
+
+bool GraphLowering::wants_grad_input(int i) const {
+  return graph_.values()[static_cast<std::size_t>(input_value(i))].wants_gradient;
+}
+
+TensorRef GraphLowering::grad_input(int i) {
+  const ValueId value = input_value(i);
+  const std::string name = "d " + graph_.values()[static_cast<std::size_t>(value)].name;
+  int tensor = wants_grad_input(i) ? table_.gradient(value) : -1;
+  if (tensor < 0 || table_.gradient_shared(value)) {
+    const int old = tensor;
+    tensor = table_.fresh(name, input_shape(i), dtype_, Layout::plain);
+    if (table_.gradient_plain(value)) fixed_plain_.insert(tensor);
+    if (old >= 0)
+      partials_.emplace_back(value, tensor);
+    else if (wants_grad_input(i))
+      table_.set_gradient(value, tensor, false);
+  } else if (!(table_.at(tensor).shape == input_shape(i))) {
+    tensor = table_.view(tensor, input_shape(i));
+  }
+  present_[tensor] = used_layout(i);
+  return {tensor};
+}
+
+TensorRef GraphLowering::grad_output(int i) {
+  int tensor = table_.gradient(output_value(i));
+  ECHELON_CHECK_GE(tensor, 0, "nothing wrote the gradient of '{}'", node().name);
+  if (!(table_.at(tensor).shape == output_shape(i))) tensor = table_.view(tensor, output_shape(i));
+  present_[tensor] = table_.at(table_.value(output_value(i))).layout;
+  return {tensor};
+}
+
+TensorRef GraphLowering::parameter(int j) { return {table_.weight(node().parameters[static_cast<std::size_t>(j)])}; }
+
+TensorRef GraphLowering::grad_parameter(int j) {
+  return {table_.parameter_gradient(node().parameters[static_cast<std::size_t>(j)])};
+}
+
+TensorRef GraphLowering::kept(std::string_view tag, const Shape& shape, DType dtype) {
+  const int tensor = table_.kept(node_, tag, shape, dtype);
+  if (node_ == graph_.loss() && tag == "sums") {
+    table_.at(tensor).persistent = true;
+    lowered_.loss_sums = tensor;
+  }
+  return {tensor};
+}
+
+void GraphLowering::alias(int output, int input) {
+  const int plain = in_layout(table_.value(input_value(input)), Layout::plain);
+  table_.alias_value(output_value(output), input_value(input), plain);
+}
+
+void GraphLowering::pass_gradient(int output, int input) {
+  int passed = grad_output(output).id;
+  const ValueId value = input_value(input);
+  if (table_.gradient(value) >= 0) return add_to_gradient(value, passed);
+  if (table_.gradient_plain(value)) passed = in_layout(passed, Layout::plain);
+  table_.set_gradient(value, passed, true);
+}
+
+void GraphLowering::add_to_gradient(ValueId value, int partial) {
+  table_.set_gradient(value, sum(table_.gradient(value), partial), false);
+}
+
+int GraphLowering::sum(int a, int b) {
+  const LoweredTensor first = table_.at(a);
+  b = in_layout(b, first.layout);
+  if (!(table_.at(b).shape == first.shape)) b = table_.view(b, first.shape);
+  const int total = table_.fresh(first.name, first.shape, first.dtype, first.layout);
+  OpSpec spec{.kind = OpKind::add, .dtype = first.dtype, .dims = ElementwiseDims{first.shape}};
+  spec.layouts[0] = spec.layouts[1] = spec.layouts[2] = first.layout;
+  if (fixed_plain_.contains(a)) fixed_plain_.insert(total);
+  emit(spec, signature(spec), {a, b, total}, ScaleSource::one, -1);
+  return total;
+}
+
+void GraphLowering::op(const OpSpec& spec, std::initializer_list<TensorRef> refs, ScaleSource scale, int pair) {
+  const std::vector<ArgInfo> infos = signature(spec);
+  ECHELON_CHECK_EQ(refs.size(), infos.size(), "arguments of {} in layer '{}'", spec.text(), node().name);
+  std::vector<int> args;
+  for (TensorRef ref : refs) args.push_back(ref.id);
+  for (std::size_t a = 0; a < args.size(); ++a)
+    ECHELON_CHECK_EQ(table_.at(args[a]).shape.elems(), infos[a].shape.elems(), "{} of {}", infos[a].name, spec.text());
+  OpSpec placed = spec;
+  choose_layouts(placed, infos, args);
+  emit(placed, infos, std::move(args), scale, pair);
+}
+
+void GraphLowering::emit(const OpSpec& spec, const std::vector<ArgInfo>& infos, std::vector<int> args,
+                         ScaleSource scale, int pair) {
+  const int index = static_cast<int>(lowered_.ops.size());
+  LoweredOp op{.node = node_, .backward = backward_, .spec = spec, .op = device_.make(spec), .tensors = {}};
+  op.scale = scale;
+  for (std::size_t a = 0; a < args.size(); ++a) {
+    LoweredTensor& memory = table_.storage(args[a]);
+    const bool written = memory.first >= 0;
+    if (infos[a].role == ArgRole::output) {
+      const unsigned bit = 1U << a;
+      if (written || args[a] == lowered_.loss_sums) op.accumulate |= bit;
+      if (memory.home == Home::gradient) {
+        if (!written) op.first_writes |= bit;
+        lowered_.gradients_done[static_cast<std::size_t>(node_)] = index;
+      }
+      ECHELON_CHECK(infos[a].adds || (op.accumulate & bit) == 0, "{} of {} is written twice and cannot add",
+                    infos[a].name, spec.text());
+    }
+    if (!written) memory.first = index;
+    memory.last = index;
+  }
+  op.tensors = std::move(args);
+  op.saved = saved_memory(*op.op, pair);
+  if (op.saved >= 0) {
+    LoweredTensor& saved = table_.at(op.saved);
+    if (saved.first < 0) saved.first = index;
+    saved.last = index;
+  }
+  lowered_.scratch_bytes = std::max(lowered_.scratch_bytes, op.op->scratch_bytes());
+  lowered_.ops.push_back(std::move(op));
+}
+
+int GraphLowering::saved_memory(const Op& op, int pair) {
+  if (op.saved_bytes() == 0) return -1;
+  const auto found = pair < 0 ? saved_.end() : saved_.find({node_, pair});
+  if (found != saved_.end()) {
+    ECHELON_CHECK_LE(op.saved_bytes(), table_.at(found->second).bytes, "forward and backward of layer '{}'",
+                     node().name);
+    return found->second;
+  }
+  ECHELON_CHECK(!backward_, "layer '{}' has no forward op that saves for this backward op", node().name);
+  const int tensor = table_.bytes_tensor(node().name + " saved", op.saved_bytes());
+  if (pair >= 0) saved_[{node_, pair}] = tensor;
+  return tensor;
+}
+
+}  // namespace echelon

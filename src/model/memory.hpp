@@ -1,0 +1,27 @@
+// Memory for the tensors of one program: tensors whose lifetimes do not meet share addresses.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+namespace echelon {
+
+struct Lifetime {
+  std::size_t bytes = 0;
+  int first = 0;  // op that writes it first
+  int last = 0;   // op that uses it last, >= first
+};
+
+struct MemoryPlan {
+  std::vector<std::size_t> offsets;  // multiples of 64, by tensor
+  std::size_t bytes = 0;             // of the one allocation
+};
+
+// Largest first, each into the tightest gap between the tensors placed already that live at the same time.
+MemoryPlan plan_memory(std::span<const Lifetime> tensors);
+
+// Throws (a defect) where two tensors that live at the same time overlap.
+void check_memory_plan(std::span<const Lifetime> tensors, const MemoryPlan& plan);
+
+}  // namespace echelon

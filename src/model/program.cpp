@@ -1,0 +1,199 @@
+#include "model/program.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+
+#include "base/check.hpp"
+#include "base/clock.hpp"
+#include "base/error.hpp"
+#include "base/nearest.hpp"
+#include "model/lowered.hpp"
+#include "model/memory.hpp"
+
+namespace echelon {
+
+struct Program::Body {
+  Body(const Graph& graph_, Arenas& arenas_, const ProgramOptions& options_);
+
+  void place_tensors();
+  void bind_ops();
+  void* address(int tensor) const;
+  Tensor tensor(int id) const;
+  void run(const LoweredOp& op, std::size_t index, const PassScalars& scalars);
+  ArenaRange range_of(int node) const;
+
+  Graph graph;
+  Arenas& arenas;
+  Device& device;
+  ProgramOptions options;
+  Lowered lowered;
+  Memory activations, scratch;
+  std::vector<std::size_t> offset;                    // by tensor, of its storage
+  std::vector<std::array<void*, kMaxArgs>> pointers;  // by op
+  std::vector<ArenaRange> ranges;                     // by node
+  std::vector<int> ready_node;                        // by op: node whose gradients are written after it; -1
+  std::function<void(ArenaRange)> wait_parameters;
+};
+
+Program::Body::Body(const Graph& graph_, Arenas& arenas_, const ProgramOptions& options_)
+    : graph(graph_), arenas(arenas_), device(arenas_.device()), options(options_) {
+  ECHELON_CHECK_GE(options.batch, 1);
+  ECHELON_CHECK_GE(graph.loss(), 0, "a program needs a loss");
+  ECHELON_CHECK_EQ(graph.parameters().elems(), arenas.elems(), "graph and arenas are of different models");
+  lowered = lower(graph, device, arenas.dtype(),
+                  {.batch = options.batch, .training = options.training, .keep_values = options.keep_values});
+  place_tensors();
+  bind_ops();
+  for (int node = 0; node < static_cast<int>(graph.nodes().size()); ++node) ranges.push_back(range_of(node));
+}
+
+void Program::Body::place_tensors() {
+  const int end = static_cast<int>(lowered.ops.size());
+  std::vector<Lifetime> lifetimes;
+  std::vector<std::size_t> owner;  // tensors with memory of their own
+  for (std::size_t id = 0; id < lowered.tensors.size(); ++id) {
+    const LoweredTensor& tensor = lowered.tensors[id];
+    const bool own = tensor.home == Home::activation && tensor.storage == static_cast<int>(id);
+    if (!own || (tensor.first < 0 && !tensor.persistent)) continue;
+    lifetimes.push_back(tensor.persistent ? Lifetime{tensor.bytes, 0, end}
+                                          : Lifetime{tensor.bytes, tensor.first, tensor.last});
+    owner.push_back(id);
+  }
+  const MemoryPlan plan = plan_memory(lifetimes);
+  check_memory_plan(lifetimes, plan);
+  offset.assign(lowered.tensors.size(), 0);
+  for (std::size_t i = 0; i < owner.size(); ++i) offset[owner[i]] = plan.offsets[i];
+  activations = device.allocate(plan.bytes, "activations");
+  if (lowered.scratch_bytes > 0) scratch = device.allocate(lowered.scratch_bytes, "scratch");
+}
+
+void* Program::Body::address(int id) const {
+  const LoweredTensor& tensor = lowered.tensors[static_cast<std::size_t>(id)];
+  switch (tensor.home) {
+    case Home::weight: return arenas.weight(tensor.parameter).data;
+    case Home::gradient: return arenas.gradient(tensor.parameter).data;
+    case Home::activation: break;
+  }
+  return activations.bytes_at(offset[static_cast<std::size_t>(tensor.storage)]);
+}
+
+Tensor Program::Body::tensor(int id) const {
+  const LoweredTensor& tensor = lowered.tensors[static_cast<std::size_t>(id)];
+  return {.data = address(id), .shape = tensor.shape, .dtype = tensor.dtype, .layout = tensor.layout};
+}
+
+void Program::Body::bind_ops() {
+  ready_node.assign(lowered.ops.size(), -1);
+  for (std::size_t node = 0; node < lowered.gradients_done.size(); ++node)
+    if (lowered.gradients_done[node] >= 0)
+      ready_node[static_cast<std::size_t>(lowered.gradients_done[node])] = static_cast<int>(node);
+  pointers.resize(lowered.ops.size());
+  for (std::size_t i = 0; i < lowered.ops.size(); ++i)
+    for (std::size_t a = 0; a < lowered.ops[i].tensors.size(); ++a) pointers[i][a] = address(lowered.ops[i].tensors[a]);
+}
+
+ArenaRange Program::Body::range_of(int node) const {
+  const std::vector<int>& own = graph.nodes()[static_cast<std::size_t>(node)].parameters;
+  if (own.empty()) return {};
+  for (std::size_t j = 1; j < own.size(); ++j)
+    ECHELON_CHECK_EQ(graph.parameters()[own[j]].begin, graph.parameters()[own[j - 1]].end(),
+                     "parameters of a node lie side by side");
+  return {graph.parameters()[own.front()].begin, graph.parameters()[own.back()].end()};
+}
+
+void Program::Body::run(const LoweredOp& op, std::size_t index, const PassScalars& scalars) {
+  OpArgs args;
+  args.tensors = pointers[index].data();
+  args.accumulate = op.accumulate | (scalars.first ? 0U : op.first_writes);
+  args.saved = op.saved >= 0 ? address(op.saved) : nullptr;
+  args.scratch = scratch.data();
+  args.scale = op.scale == ScaleSource::loss_scale     ? scalars.loss_scale
+               : op.scale == ScaleSource::group_weight ? scalars.group_weight
+                                                       : 1.0;
+  args.parameter_version = arenas.version();
+  op.op->run(args);
+}
+
+Program::Program(const Graph& graph, Arenas& arenas, const ProgramOptions& options)
+    : body_(std::make_unique<Body>(graph, arenas, options)) {}
+Program::~Program() = default;
+
+std::int64_t Program::batch() const { return body_->options.batch; }
+
+Tensor Program::input(std::string_view name) const {
+  const ValueId id = body_->graph.find(name);
+  ECHELON_CHECK(id >= 0 && body_->graph.values()[static_cast<std::size_t>(id)].producer < 0,
+                "the graph has no input '{}'", name);
+  return body_->tensor(body_->lowered.values[static_cast<std::size_t>(id)]);
+}
+
+Tensor Program::value(std::string_view name) const {
+  const ValueId id = body_->graph.find(name);
+  if (id < 0) throw ConfigError(unknown_name("value", name, body_->graph.value_names()));
+  const int tensor = body_->lowered.values[static_cast<std::size_t>(id)];
+  const LoweredTensor& info = body_->lowered.tensors[static_cast<std::size_t>(tensor)];
+  if (!body_->lowered.tensors[static_cast<std::size_t>(info.storage)].persistent)
+    throw ConfigError(
+        fmt::format("value '{}' shares its memory with later ones; build the program with keep_values", name));
+  if (info.layout != Layout::plain)
+    throw ConfigError(
+        fmt::format("value '{}' lies {} on {}, not plain", name, name_of(info.layout), body_->device.name()));
+  return body_->tensor(tensor);
+}
+
+void Program::forward(const PassScalars& scalars) {
+  Body& b = *body_;
+  for (std::size_t node = 0; node < b.graph.nodes().size(); ++node) {
+    if (b.wait_parameters && b.ranges[node].elems() > 0) b.wait_parameters(b.ranges[node]);
+    for (int i = b.lowered.forward_begin[node]; i < b.lowered.forward_begin[node + 1]; ++i)
+      b.run(b.lowered.ops[static_cast<std::size_t>(i)], static_cast<std::size_t>(i), scalars);
+  }
+}
+
+void Program::backward(const PassScalars& scalars, const std::function<void(ArenaRange)>& ready) {
+  Body& b = *body_;
+  ECHELON_CHECK(b.options.training, "an evaluation program has no backward pass");
+  for (std::size_t i = static_cast<std::size_t>(b.lowered.forward_ops); i < b.lowered.ops.size(); ++i) {
+    b.run(b.lowered.ops[i], i, scalars);
+    if (ready && b.ready_node[i] >= 0) ready(b.ranges[static_cast<std::size_t>(b.ready_node[i])]);
+  }
+}
+
+void Program::set_wait_parameters(std::function<void(ArenaRange)> wait) { body_->wait_parameters = std::move(wait); }
+
+LossSums Program::losses() {
+  std::array<double, 3> sums{};
+  body_->device.to_host(sums.data(), body_->address(body_->lowered.loss_sums), sizeof(sums));
+  return {.loss = sums[0], .correct = sums[1], .weight = sums[2]};
+}
+
+void Program::reset_losses() { body_->device.zero(body_->address(body_->lowered.loss_sums), 3 * sizeof(double)); }
+
+std::size_t Program::activation_bytes() const { return body_->activations.bytes(); }
+std::size_t Program::scratch_bytes() const { return body_->scratch.bytes(); }
+
+std::vector<OpReport> Program::ops() const {
+  std::vector<OpReport> reports;
+  for (const LoweredOp& op : body_->lowered.ops)
+    reports.push_back({.node = body_->graph.nodes()[static_cast<std::size_t>(op.node)].name,
+                       .backward = op.backward,
+                       .spec = op.spec,
+                       .implementation = op.op->implementation()});
+  return reports;
+}
+
+std::vector<OpReport> Program::profile() {
+  std::vector<OpReport> reports = ops();
+  const PassScalars scalars{.loss_scale = 1.0 / static_cast<double>(body_->options.batch)};
+  for (std::size_t i = 0; i < reports.size(); ++i) {
+    body_->device.synchronize();
+    const double start = now_s();
+    body_->run(body_->lowered.ops[i], i, scalars);
+    body_->device.synchronize();
+    reports[i].seconds = now_s() - start;
+  }
+  return reports;
+}
+
+}  // namespace echelon

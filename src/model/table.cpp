@@ -1,0 +1,104 @@
+// The model's table and costs: lowers every node for one sample without a device and counts what it would run.
+#include <vector>
+
+#include "base/text.hpp"
+#include "model/build.hpp"
+#include "model/lowering.hpp"
+
+namespace echelon {
+namespace {
+
+// Collects the specs of one node's ops; its tensors are nothing.
+class CountingLowering final : public Lowering {
+ public:
+  CountingLowering(const Graph& graph, const Node& node, DType dtype) : graph_(graph), node_(node), dtype_(dtype) {}
+
+  std::int64_t batch() const override { return 1; }
+  bool training() const override { return true; }
+  DType dtype() const override { return dtype_; }
+  Shape input_shape(int i) const override { return shape_of(node_.inputs[static_cast<std::size_t>(i)]); }
+  Shape output_shape(int i) const override { return shape_of(node_.outputs[static_cast<std::size_t>(i)]); }
+  TensorRef input(int) override { return {}; }
+  TensorRef output(int) override { return {}; }
+  bool wants_grad_input(int i) const override {
+    return graph_.values()[static_cast<std::size_t>(node_.inputs[static_cast<std::size_t>(i)])].wants_gradient;
+  }
+  TensorRef grad_input(int) override { return {}; }
+  TensorRef grad_output(int) override { return {}; }
+  TensorRef parameter(int) override { return {}; }
+  TensorRef grad_parameter(int) override { return {}; }
+  TensorRef kept(std::string_view, const Shape&, DType) override { return {}; }
+  void alias(int, int) override {}
+  void pass_gradient(int, int) override {}
+  void op(const OpSpec& spec, std::initializer_list<TensorRef>, ScaleSource, int) override { flops_ += flops(spec); }
+
+  double take_flops() {
+    const double taken = flops_;
+    flops_ = 0;
+    return taken;
+  }
+
+ private:
+  Shape shape_of(ValueId id) const { return graph_.values()[static_cast<std::size_t>(id)].shape.prepended(1); }
+
+  const Graph& graph_;
+  const Node& node_;
+  DType dtype_;
+  double flops_ = 0;
+};
+
+struct NodeCosts {
+  std::int64_t parameters = 0;
+  double forward_flops = 0, backward_flops = 0, bytes = 0;
+};
+
+NodeCosts node_costs(const Graph& graph, const Node& node, DType dtype) {
+  NodeCosts costs;
+  for (int parameter : node.parameters)
+    if (graph.parameters()[parameter].kind == ParameterKind::weight)
+      costs.parameters += graph.parameters()[parameter].elems();
+  CountingLowering lowering(graph, node, dtype);
+  node.layer->forward(lowering);
+  costs.forward_flops = lowering.take_flops();
+  node.layer->backward(lowering);
+  costs.backward_flops = lowering.take_flops();
+  for (ValueId id : node.outputs)
+    costs.bytes += static_cast<double>(graph.values()[static_cast<std::size_t>(id)].shape.elems()) *
+                   static_cast<double>(size_of(dtype));
+  return costs;
+}
+
+}  // namespace
+
+ModelCosts model_costs(const Graph& graph, DType dtype) {
+  ModelCosts total;
+  total.activation_bytes = static_cast<double>(graph.values().front().shape.elems()) *
+                           static_cast<double>(size_of(dtype));  // the sample itself
+  for (const Node& node : graph.nodes()) {
+    const NodeCosts costs = node_costs(graph, node, dtype);
+    total.parameters += costs.parameters;
+    total.forward_flops += costs.forward_flops;
+    total.backward_flops += costs.backward_flops;
+    total.activation_bytes += costs.bytes;
+  }
+  return total;
+}
+
+std::string model_table(const Graph& graph, DType dtype) {
+  Table table({"layer", "kind", "attributes", "output", "parameters", "forward FLOPs", "bytes"});
+  const Value& samples = graph.values().front();
+  table.row({samples.name, "input", "", samples.shape.text(), "0", "0",
+             bytes_text(static_cast<double>(samples.shape.elems()) * static_cast<double>(size_of(dtype)))});
+  for (const Node& node : graph.nodes()) {
+    const NodeCosts costs = node_costs(graph, node, dtype);
+    table.row({node.name, std::string(node.layer->kind()), node.layer->attributes(),
+               graph.values()[static_cast<std::size_t>(node.outputs.front())].shape.text(),
+               count_text(costs.parameters), short_count(costs.forward_flops), bytes_text(costs.bytes)});
+  }
+  const ModelCosts total = model_costs(graph, dtype);
+  table.row({"total", "", "", "", count_text(total.parameters), short_count(total.forward_flops),
+             bytes_text(total.activation_bytes)});
+  return table.text();
+}
+
+}  // namespace echelon

@@ -1,0 +1,104 @@
+#include "model/tensor_table.hpp"
+
+#include <fmt/format.h>
+
+#include "base/check.hpp"
+
+namespace echelon {
+
+TensorTable::TensorTable(const Graph& graph, std::int64_t batch, DType dtype)
+    : graph_(graph),
+      batch_(batch),
+      dtype_(dtype),
+      value_tensor_(graph.values().size(), -1),
+      has_views_(graph.values().size(), false),
+      gradient_tensor_(graph.values().size(), -1),
+      gradient_shared_(graph.values().size(), false) {
+  for (std::size_t i = 0; i < graph.values().size(); ++i) root_.push_back(static_cast<ValueId>(i));
+}
+
+int TensorTable::add(LoweredTensor tensor) {
+  if (tensor.storage < 0) tensor.storage = static_cast<int>(tensors_.size());
+  tensors_.push_back(std::move(tensor));
+  return static_cast<int>(tensors_.size()) - 1;
+}
+
+int TensorTable::fresh(std::string name, const Shape& shape, DType dtype, Layout layout) {
+  LoweredTensor tensor{.name = std::move(name), .shape = shape, .dtype = dtype, .layout = layout};
+  tensor.bytes = static_cast<std::size_t>(stored_elems(shape, layout)) * size_of(dtype);
+  return add(std::move(tensor));
+}
+
+int TensorTable::bytes_tensor(std::string name, std::size_t bytes) {
+  return fresh(std::move(name), Shape{static_cast<std::int64_t>(bytes)}, DType::u8, Layout::plain);
+}
+
+int TensorTable::view(int tensor, const Shape& shape) {
+  LoweredTensor seen = at(tensor);
+  ECHELON_CHECK(seen.layout == Layout::plain, "a view of {} needs it plain", seen.name);
+  ECHELON_CHECK_EQ(seen.shape.elems(), shape.elems(), "a view of {}", seen.name);
+  seen.shape = shape;
+  return add(std::move(seen));
+}
+
+int TensorTable::value(ValueId id) {
+  int& tensor = value_tensor_[static_cast<std::size_t>(id)];
+  if (tensor < 0) {
+    const Value& value = value_of(id);
+    tensor = fresh(value.name, shape_of(id), value.type == ValueType::index ? DType::i32 : dtype_, Layout::plain);
+  }
+  return tensor;
+}
+
+void TensorTable::alias_value(ValueId alias, ValueId origin, int plain) {
+  const int seen = view(plain, shape_of(alias));
+  at(seen).name = value_of(alias).name;
+  value_tensor_[static_cast<std::size_t>(alias)] = seen;
+  root_[static_cast<std::size_t>(alias)] = root(origin);
+  has_views_[static_cast<std::size_t>(root(origin))] = true;
+}
+
+int TensorTable::gradient(ValueId value) const { return gradient_tensor_[static_cast<std::size_t>(root(value))]; }
+
+void TensorTable::set_gradient(ValueId value, int tensor, bool shared) {
+  gradient_tensor_[static_cast<std::size_t>(root(value))] = tensor;
+  gradient_shared_[static_cast<std::size_t>(root(value))] = shared;
+}
+
+bool TensorTable::gradient_shared(ValueId value) const {
+  return gradient_shared_[static_cast<std::size_t>(root(value))];
+}
+
+bool TensorTable::gradient_plain(ValueId value) const { return has_views_[static_cast<std::size_t>(root(value))]; }
+
+int TensorTable::weight(int parameter) {
+  if (const auto found = weights_.find(parameter); found != weights_.end()) return found->second;
+  const Parameter& p = graph_.parameters()[parameter];
+  return weights_[parameter] =
+             add({.name = p.name, .shape = p.shape, .dtype = dtype_, .home = Home::weight, .parameter = parameter});
+}
+
+int TensorTable::parameter_gradient(int parameter) {
+  if (const auto found = parameter_gradients_.find(parameter); found != parameter_gradients_.end())
+    return found->second;
+  const Parameter& p = graph_.parameters()[parameter];
+  return parameter_gradients_[parameter] = add({.name = "d " + p.name,
+                                                .shape = p.shape,
+                                                .dtype = dtype_,
+                                                .home = Home::gradient,
+                                                .parameter = parameter});
+}
+
+int TensorTable::kept(int node, std::string_view tag, const Shape& shape, DType dtype) {
+  const std::pair<int, std::string> key{node, tag};
+  if (const auto found = kept_.find(key); found != kept_.end()) return found->second;
+  const std::string& name = graph_.nodes()[static_cast<std::size_t>(node)].name;
+  return kept_[key] = fresh(fmt::format("{} {}", name, tag), shape, dtype, Layout::plain);
+}
+
+int TensorTable::copy_in(int tensor, Layout layout) const {
+  const auto found = copies_.find({tensor, layout});
+  return found == copies_.end() ? -1 : found->second;
+}
+
+}  // namespace echelon
