@@ -14,6 +14,7 @@
 
 #include "config/schema.hpp"
 #include "device/arenas.hpp"
+#include "optim/rules.hpp"
 
 namespace echelon {
 
@@ -38,8 +39,11 @@ class Optimiser {
     bool decays;
     double momentum;
   };
+  static constexpr int kMaxStates = 4;
+
   OptimiserConfig config_;
   Arenas& arenas_;
+  const RuleInfo& info_;
   std::vector<Segment> segments_;
   std::vector<Memory> states_;
   std::unique_ptr<Update> rule_;

@@ -2,13 +2,18 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
+#include <vector>
 
 #include "config/schema.hpp"
 
 namespace echelon {
 
+std::vector<std::string> schedule_names();
+
 // `constant`, `step` (times `decay_factor` at each of `decay_at_epochs`), `cosine` (to `final_factor` at the end), each
-// after a linear warm-up over `warmup_epochs`. `total_steps` is the whole run's.
+// after a linear warm-up over `warmup_epochs`, whose step t (from 0) takes the part (t+1) / warm-up steps.
+// `total_steps` is the whole run's. Throws ConfigError with the nearest name for an unknown schedule.
 double learning_rate_at(const OptimiserConfig& config, std::int64_t step, std::int64_t steps_per_epoch,
                         std::int64_t total_steps);
 

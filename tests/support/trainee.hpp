@@ -1,0 +1,66 @@
+// A model on a device with batches given as plain numbers: what tests of layers, programs and replicas train.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "config/schema.hpp"
+#include "model/build.hpp"
+#include "model/program.hpp"
+
+namespace echelon::test {
+
+struct PlainBatch {
+  std::vector<double> samples;       // (n, C, H, W)
+  std::vector<std::int32_t> labels;  // (n)
+  std::vector<double> weights;       // (n)
+  std::int64_t n() const { return static_cast<std::int64_t>(labels.size()); }
+  double weight() const;
+};
+
+// Samples in [-1, 1), labels in [0, classes), weights 1; sample `id` is a hash of (name, id) alone.
+PlainBatch hashed_batch(const Shape& sample, std::int64_t classes, std::int64_t first_id, std::int64_t n,
+                        std::uint64_t name);
+// The part [first, first + n) of a batch.
+PlainBatch part_of(const PlainBatch& batch, std::int64_t first, std::int64_t n);
+
+struct TraineeOptions {
+  std::string device = "reference";
+  DType dtype = DType::f64;
+  std::uint64_t seed = 1;
+  bool training = true;
+  bool keep_values = false;
+};
+
+class Trainee {
+ public:
+  Trainee(const Graph& graph, std::int64_t batch, const TraineeOptions& options = {});
+
+  Arenas& arenas() { return *arenas_; }
+  Program& program() { return *program_; }
+  const Graph& graph() const { return graph_; }
+
+  void load(const PlainBatch& batch);
+  // Sum over the samples of this batch; one forward pass.
+  double loss(const PlainBatch& batch);
+  // Gradients into the arena: divided by `step_weight`, added where not `first`.
+  void gradients(const PlainBatch& batch, double step_weight, bool first,
+                 const std::function<void(ArenaRange)>& ready = {});
+
+  std::vector<double> read_gradients() const { return read(arenas_->gradients_at(0)); }
+  std::vector<double> read_weights() const { return read(arenas_->weights_at(0)); }
+  void write_weight(std::int64_t elem, double value);
+  std::vector<double> read(const Tensor& tensor) const;
+
+ private:
+  std::vector<double> read(const void* arena) const;
+
+  Graph graph_;
+  std::unique_ptr<Device> device_;
+  std::unique_ptr<Arenas> arenas_;
+  std::unique_ptr<Program> program_;
+};
+
+}  // namespace echelon::test
