@@ -6,6 +6,7 @@
 #include "base/error.hpp"
 #include "base/nearest.hpp"
 #include "device/cuda_entry.hpp"
+#include "device/onednn/onednn.hpp"
 #include "device/reference/reference.hpp"
 
 namespace echelon {
@@ -19,6 +20,7 @@ struct DeviceKind {
 // Every body, one line each.
 constexpr std::array kDeviceKinds = {
     DeviceKind{"reference", make_reference_device},
+    DeviceKind{"onednn", make_onednn_device},
     DeviceKind{"cuda", open_cuda},
 };
 

@@ -1,0 +1,306 @@
+// Convolution by oneDNN's direct (jit) bodies.
+//
+// The library wants weights in a blocked format of its own, another one for backward-data than for forward: each op
+// keeps its packed copy and renews it once a parameter version. Its backward bodies cannot add: where the caller adds,
+// and always where a format differs, the result goes to scratch first and is added or reordered from there.
+// Where no optimised body takes the spec's activation layouts, the op reorders them itself, in scratch.
+#include <array>
+#include <optional>
+
+#include "base/check.hpp"
+#include "device/onednn/primitive.hpp"
+
+namespace echelon::onednn {
+namespace {
+
+using Desc = dnnl::memory::desc;
+using Tag = dnnl::memory::format_tag;
+using dnnl::algorithm;
+using Extents = dnnl::memory::dims;
+
+bool falls_back(const std::string& implementation) { return implementation.find("ref") != std::string::npos; }
+
+// The library's view of one convolution.
+struct Problem {
+  explicit Problem(const ConvDims& d)
+      : x{d.N, d.C, d.H, d.W},
+        y{d.N, d.K, d.P(), d.Q()},
+        w(d.groups > 1 ? Extents{d.groups, d.K / d.groups, d.C / d.groups, d.R, d.S} : Extents{d.K, d.C, d.R, d.S}),
+        strides{d.stride_h, d.stride_w},
+        dilates{d.dil_h - 1, d.dil_w - 1},
+        pads{d.pad_h, d.pad_w},
+        plain_w(w, dnnl::memory::data_type::f32, d.groups > 1 ? Tag::goihw : Tag::oihw),
+        any_w(w, dnnl::memory::data_type::f32, Tag::any) {
+    if (d.bias) b = Desc({d.K}, dnnl::memory::data_type::f32, Tag::a);
+    attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+  }
+
+  dnnl::convolution_forward::primitive_desc forward(const Context& context, const Desc& xd, const Desc& yd) const {
+    return {{dnnl::prop_kind::forward_training, algorithm::convolution_direct, xd, any_w, b, yd, strides, dilates, pads,
+             pads},
+            attributes,
+            context.engine};
+  }
+  dnnl::convolution_backward_data::primitive_desc backward_data(const Context& context, const Desc& xd,
+                                                                const Desc& yd) const {
+    return {{algorithm::convolution_direct, xd, any_w, yd, strides, dilates, pads, pads},
+            attributes,
+            context.engine,
+            forward(context, xd, yd)};
+  }
+  dnnl::convolution_backward_weights::primitive_desc backward_weights(const Context& context, const Desc& xd,
+                                                                      const Desc& yd) const {
+    return {{algorithm::convolution_direct, xd, any_w, b, yd, strides, dilates, pads, pads},
+            attributes,
+            context.engine,
+            forward(context, xd, yd)};
+  }
+
+  Extents x, y, w, strides, dilates, pads;
+  Desc plain_w, any_w, b;
+  dnnl::primitive_attr attributes;
+};
+
+// The first of these that runs optimised code: the layouts as given, what the library likes, channels last, plain.
+// `build(x, y)` makes a primitive descriptor or throws dnnl::error where the library has none.
+template <class Build>
+auto choose(const Problem& problem, const Desc& outer_x, const Desc& outer_y, const Build& build) {
+  const auto f32 = dnnl::memory::data_type::f32;
+  std::vector<std::pair<Desc, Desc>> candidates = {{outer_x, outer_y}};
+  for (Tag tag : {Tag::any, Tag::nhwc, Tag::nchw}) candidates.push_back({{problem.x, f32, tag}, {problem.y, f32, tag}});
+  std::optional<decltype(build(outer_x, outer_y))> fallback;
+  for (const auto& [x, y] : candidates) {
+    try {
+      auto made = build(x, y);
+      if (!falls_back(made.impl_info_str())) return made;
+      if (!fallback) fallback = std::move(made);
+    } catch (const dnnl::error& e) {
+      if (e.status != dnnl_unimplemented) throw;
+    }
+  }
+  ECHELON_CHECK(fallback.has_value(), "oneDNN has no body for a convolution");
+  return *fallback;
+}
+
+// An activation that a primitive wants in another format than the program holds it in.
+class Staged {
+ public:
+  Staged(const Context& context, const Desc& outer, const Desc& inner, bool into, ScratchPlan& plan)
+      : used_(outer != inner) {
+    if (!used_) return;
+    reorder_ = into ? make_reorder(context, outer, inner) : make_reorder(context, inner, outer);
+    if (!into) add_ = make_reorder(context, inner, outer, true);
+    offset_ = plan.take(inner.get_size());
+  }
+  bool used() const { return used_; }
+  const void* load(const void* outer, std::byte* scratch) {
+    if (!used_) return outer;
+    reorder_.run({outer, scratch + offset_});
+    return scratch + offset_;
+  }
+  void* target(void* outer, std::byte* scratch) const { return used_ ? scratch + offset_ : outer; }
+  void store(void* outer, std::byte* scratch, bool add) {
+    if (used_) (add ? add_ : reorder_).run({scratch + offset_, outer});
+  }
+
+ private:
+  bool used_;
+  Primitive reorder_, add_;
+  std::size_t offset_ = 0;
+};
+
+std::string text(const char* implementation, bool staged) {
+  return std::string(implementation) + (staged ? " between reorders" : "");
+}
+
+// y = x * w + b
+class ConvForward final : public Op {
+ public:
+  ConvForward(const Context& context, const ConvDims& d, const Desc& x, const Desc& y)
+      : bias_(d.bias),
+        desc_(pick(context, Problem(d), x, y)),
+        x_(context, x, desc_.src_desc(), true, plan_),
+        y_(context, y, desc_.dst_desc(), false, plan_),
+        scratchpad_(plan_.take(desc_.scratchpad_desc().get_size())),
+        weights_(context, Problem(d).plain_w, desc_.weights_desc()),
+        body_(context, dnnl::convolution_forward(desc_),
+              {{DNNL_ARG_SRC, desc_.src_desc()},
+               {DNNL_ARG_WEIGHTS, desc_.weights_desc()},
+               {DNNL_ARG_BIAS, desc_.bias_desc()},
+               {DNNL_ARG_DST, desc_.dst_desc()},
+               {DNNL_ARG_SCRATCHPAD, desc_.scratchpad_desc()}}) {}
+
+  std::size_t scratch_bytes() const override { return plan_.bytes(); }
+  std::string implementation() const override { return text(desc_.impl_info_str(), x_.used() || y_.used()); }
+
+  void run(const OpArgs& args) override {
+    std::byte* scratch = ScratchPlan::align(args.scratch);
+    void* y = args.tensors[bias_ ? 3 : 2];
+    body_.run({x_.load(args.tensors[0], scratch), weights_.get(args.tensors[1], args.parameter_version),
+               bias_ ? args.tensors[2] : nullptr, y_.target(y, scratch), scratch + scratchpad_});
+    y_.store(y, scratch, false);
+  }
+
+ private:
+  static dnnl::convolution_forward::primitive_desc pick(const Context& context, const Problem& problem, const Desc& x,
+                                                        const Desc& y) {
+    return choose(problem, x, y, [&](const Desc& a, const Desc& b) { return problem.forward(context, a, b); });
+  }
+
+  bool bias_;
+  ScratchPlan plan_;
+  dnnl::convolution_forward::primitive_desc desc_;
+  Staged x_, y_;
+  std::size_t scratchpad_;
+  PackedWeights weights_;
+  Primitive body_;
+};
+
+// dx = dy * w turned
+class ConvBackwardData final : public Op {
+ public:
+  ConvBackwardData(const Context& context, const ConvDims& d, const Desc& x, const Desc& y)
+      : desc_(pick(context, Problem(d), x, y)),
+        y_(context, y, desc_.diff_dst_desc(), true, plan_),
+        x_(context, x, desc_.diff_src_desc(), false, plan_),
+        elems_(x.get_size() / sizeof(float)),
+        sum_(x_.used() ? 0 : plan_.take(x.get_size())),
+        scratchpad_(plan_.take(desc_.scratchpad_desc().get_size())),
+        weights_(context, Problem(d).plain_w, desc_.weights_desc()),
+        body_(context, dnnl::convolution_backward_data(desc_),
+              {{DNNL_ARG_DIFF_DST, desc_.diff_dst_desc()},
+               {DNNL_ARG_WEIGHTS, desc_.weights_desc()},
+               {DNNL_ARG_DIFF_SRC, desc_.diff_src_desc()},
+               {DNNL_ARG_SCRATCHPAD, desc_.scratchpad_desc()}}) {}
+
+  std::size_t scratch_bytes() const override { return plan_.bytes(); }
+  std::string implementation() const override { return text(desc_.impl_info_str(), x_.used() || y_.used()); }
+
+  void run(const OpArgs& args) override {
+    std::byte* scratch = ScratchPlan::align(args.scratch);
+    const bool add = (args.accumulate & 4U) != 0;
+    void* dx = args.tensors[2];
+    void* target = add && !x_.used() ? scratch + sum_ : x_.target(dx, scratch);
+    body_.run({y_.load(args.tensors[0], scratch), weights_.get(args.tensors[1], args.parameter_version), target,
+               scratch + scratchpad_});
+    x_.store(dx, scratch, add);
+    if (add && !x_.used()) host_vector_ops().add(DType::f32, dx, target, elems_);
+  }
+
+ private:
+  static dnnl::convolution_backward_data::primitive_desc pick(const Context& context, const Problem& problem,
+                                                              const Desc& x, const Desc& y) {
+    return choose(problem, x, y, [&](const Desc& a, const Desc& b) { return problem.backward_data(context, a, b); });
+  }
+
+  ScratchPlan plan_;
+  dnnl::convolution_backward_data::primitive_desc desc_;
+  Staged y_, x_;
+  std::size_t elems_, sum_, scratchpad_;
+  PackedWeights weights_;
+  Primitive body_;
+};
+
+// dw = x * dy, db = sums of dy
+class ConvBackwardWeights final : public Op {
+ public:
+  ConvBackwardWeights(const Context& context, const ConvDims& d, const Desc& x, const Desc& y)
+      : channels_(d.bias ? static_cast<std::size_t>(d.K) : 0),
+        desc_(pick(context, Problem(d), x, y)),
+        x_(context, x, desc_.src_desc(), true, plan_),
+        y_(context, y, desc_.diff_dst_desc(), true, plan_),
+        packed_(plan_.take(desc_.diff_weights_desc().get_size())),
+        bias_(plan_.take(channels_ * sizeof(float))),
+        scratchpad_(plan_.take(desc_.scratchpad_desc().get_size())),
+        unpack_(make_reorder(context, desc_.diff_weights_desc(), Problem(d).plain_w)),
+        add_(make_reorder(context, desc_.diff_weights_desc(), Problem(d).plain_w, true)),
+        body_(context, dnnl::convolution_backward_weights(desc_),
+              {{DNNL_ARG_SRC, desc_.src_desc()},
+               {DNNL_ARG_DIFF_DST, desc_.diff_dst_desc()},
+               {DNNL_ARG_DIFF_WEIGHTS, desc_.diff_weights_desc()},
+               {DNNL_ARG_DIFF_BIAS, desc_.diff_bias_desc()},
+               {DNNL_ARG_SCRATCHPAD, desc_.scratchpad_desc()}}) {}
+
+  std::size_t scratch_bytes() const override { return plan_.bytes(); }
+  std::string implementation() const override { return text(desc_.impl_info_str(), x_.used() || y_.used()); }
+
+  void run(const OpArgs& args) override {
+    std::byte* scratch = ScratchPlan::align(args.scratch);
+    std::byte* packed = scratch + packed_;
+    std::byte* bias = scratch + bias_;
+    body_.run(
+        {x_.load(args.tensors[0], scratch), y_.load(args.tensors[1], scratch), packed, bias, scratch + scratchpad_});
+    ((args.accumulate & 4U) != 0 ? add_ : unpack_).run({packed, args.tensors[2]});
+    if (channels_ == 0) return;
+    if ((args.accumulate & 8U) != 0)
+      host_vector_ops().add(DType::f32, args.tensors[3], bias, channels_);
+    else
+      host_vector_ops().copy(DType::f32, args.tensors[3], bias, channels_);
+  }
+
+ private:
+  static dnnl::convolution_backward_weights::primitive_desc pick(const Context& context, const Problem& problem,
+                                                                 const Desc& x, const Desc& y) {
+    return choose(problem, x, y, [&](const Desc& a, const Desc& b) { return problem.backward_weights(context, a, b); });
+  }
+
+  std::size_t channels_;
+  ScratchPlan plan_;
+  dnnl::convolution_backward_weights::primitive_desc desc_;
+  Staged x_, y_;
+  std::size_t packed_, bias_, scratchpad_;
+  Primitive unpack_, add_, body_;
+};
+
+// Whether all three directions run optimised code in these very layouts.
+bool runs_fast(const Context& context, const ConvDims& d, const ConvLayouts& layouts) {
+  const Problem problem(d);
+  const Desc x = describe({d.N, d.C, d.H, d.W}, layouts.x), y = describe({d.N, d.K, d.P(), d.Q()}, layouts.y);
+  const auto fast = [](const std::string& implementation) {
+    return implementation.find("jit:") == 0 || implementation.find("brg") == 0;
+  };
+  try {
+    return fast(problem.forward(context, x, y).impl_info_str()) &&
+           (d.C < 8 || fast(problem.backward_data(context, x, y).impl_info_str())) &&
+           fast(problem.backward_weights(context, x, y).impl_info_str());
+  } catch (const dnnl::error&) {
+    return false;
+  }
+}
+
+// Blocks of zero channels cost as much as others: at most a third of them.
+bool fills(std::int64_t channels, Layout layout) {
+  const std::int64_t block = layout == Layout::blocked16 ? 16 : layout == Layout::blocked8 ? 8 : 1;
+  return (channels + block - 1) / block * block * 3 <= channels * 4;
+}
+
+}  // namespace
+
+ConvLayouts best_conv_layouts(const Context& context, const ConvDims& d) {
+  const Layout wide = context.blocked();
+  constexpr Layout plain = Layout::plain, last = Layout::channels_last, eight = Layout::blocked8;
+  for (const ConvLayouts& pair : {ConvLayouts{plain, wide}, ConvLayouts{wide, wide}, ConvLayouts{plain, eight},
+                                  ConvLayouts{eight, eight}, ConvLayouts{last, last}}) {
+    const bool few = pair.x == plain;  // an image of up to 4 channels is read as it is
+    if (few ? d.C > 4 : !fills(d.C, pair.x)) continue;
+    if (fills(d.K, pair.y) && runs_fast(context, d, pair)) return pair;
+  }
+  return {plain, plain};
+}
+
+std::unique_ptr<Op> make_conv(Context& context, const OpSpec& spec) {
+  const auto& d = std::get<ConvDims>(spec.dims);
+  const Shape x{d.N, d.C, d.H, d.W}, y{d.N, d.K, d.P(), d.Q()};
+  switch (spec.kind) {
+    case OpKind::conv_forward:
+      return std::make_unique<ConvForward>(context, d, describe(x, spec.layouts[0]),
+                                           describe(y, spec.layouts[d.bias ? 3 : 2]));
+    case OpKind::conv_backward_data:
+      return std::make_unique<ConvBackwardData>(context, d, describe(x, spec.layouts[2]), describe(y, spec.layouts[0]));
+    default:
+      return std::make_unique<ConvBackwardWeights>(context, d, describe(x, spec.layouts[0]),
+                                                   describe(y, spec.layouts[1]));
+  }
+}
+
+}  // namespace echelon::onednn

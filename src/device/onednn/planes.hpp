@@ -1,0 +1,80 @@
+// How own loops walk a 4-D activation, whatever its layout: as planes of H x W pixels, a pixel being `kLanes`
+// neighbouring floats (channels), so that one templated body serves all layouts and vectorises over the lanes.
+//
+//   plain           planes (n, c) of 1 lane
+//   channels_last   planes (n, group of channels) of 16, 8 or 1 lanes; pixels are C floats apart
+//   blocked8, 16    planes (n, block) of 8 or 16 lanes, the zero lanes of the last block included
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "device/layout.hpp"
+
+namespace echelon::onednn {
+
+// Floats that a loop may treat alike in one go, at most.
+inline constexpr int kMaxLanes = 16;
+// Below this many floats a team of threads costs more than it saves.
+inline constexpr std::int64_t kParallelElems = 16384;
+
+class Planes {
+ public:
+  Planes(std::int64_t C, Layout layout) : C_(C), layout_(layout) {
+    switch (layout) {
+      case Layout::plain: groups1_ = C; break;
+      case Layout::channels_last:
+        groups16_ = C / 16;
+        groups8_ = C % 16 / 8;
+        groups1_ = C % 8;
+        break;
+      case Layout::blocked8: groups8_ = (C + 7) / 8; break;
+      case Layout::blocked16: groups16_ = (C + 15) / 16; break;
+    }
+  }
+
+  // Planes of one sample.
+  std::int64_t groups() const { return groups16_ + groups8_ + groups1_; }
+  // Floats from a pixel to the next.
+  std::int64_t pixel() const {
+    return layout_ == Layout::channels_last ? C_ : layout_ == Layout::plain ? 1 : layout_ == Layout::blocked8 ? 8 : 16;
+  }
+  // Floats from the tensor's start to the first pixel of the plane of sample n that starts at channel c.
+  std::int64_t offset(std::int64_t n, std::int64_t c, std::int64_t pixels) const {
+    switch (layout_) {
+      case Layout::plain: return (n * C_ + c) * pixels;
+      case Layout::channels_last: return n * pixels * C_ + c;
+      case Layout::blocked8: return (n * groups8_ + c / 8) * pixels * 8;
+      case Layout::blocked16: return (n * groups16_ + c / 16) * pixels * 16;
+    }
+    return 0;
+  }
+  // Calls body<kLanes>(first channel) for group g.
+  template <class Body>
+  void visit(std::int64_t g, Body&& body) const {
+    if (g < groups16_) return body.template operator()<16>(g * 16);
+    g -= groups16_;
+    if (g < groups8_) return body.template operator()<8>(groups16_ * 16 + g * 8);
+    g -= groups8_;
+    body.template operator()<1>(groups16_ * 16 + groups8_ * 8 + g);
+  }
+
+ private:
+  std::int64_t C_;
+  Layout layout_;
+  std::int64_t groups16_ = 0, groups8_ = 0, groups1_ = 0;
+};
+
+// Calls body<kLanes>(n, first channel) for every plane of N samples, over `threads` threads where `elems` floats are
+// worth it.
+template <class Body>
+void for_each_plane(int threads, std::int64_t N, const Planes& planes, std::int64_t elems, const Body& body) {
+  const std::int64_t groups = planes.groups();
+#pragma omp parallel for num_threads(threads) if (threads > 1 && elems >= kParallelElems) schedule(static)
+  for (std::int64_t i = 0; i < N * groups; ++i) {
+    const std::int64_t n = i / groups;
+    planes.visit(i % groups, [&]<int kLanes>(std::int64_t c) { body.template operator()<kLanes>(n, c); });
+  }
+}
+
+}  // namespace echelon::onednn

@@ -1,0 +1,72 @@
+#include "device/onednn/primitive.hpp"
+
+#include "base/check.hpp"
+
+namespace echelon::onednn {
+namespace {
+
+dnnl::reorder::primitive_desc reorder_desc(const Context& context, const dnnl::memory::desc& src,
+                                           const dnnl::memory::desc& dst, bool add) {
+  dnnl::primitive_attr attributes;
+  if (add) {
+    dnnl::post_ops sum;
+    sum.append_sum(1.0f);
+    attributes.set_post_ops(sum);
+  }
+  return {context.engine, src, context.engine, dst, attributes};
+}
+
+}  // namespace
+
+Primitive::Primitive(const Context& context, const dnnl::primitive& primitive,
+                     std::initializer_list<std::pair<int, dnnl::memory::desc>> args)
+    : primitive_(primitive), threads_(context.threads), stream_(context.stream.get()), bound_(args.size(), nullptr) {
+  for (const auto& [arg, desc] : args) {
+    const bool empty = desc.get_size() == 0;
+    memories_.push_back(empty ? dnnl::memory{} : dnnl::memory(desc, context.engine, DNNL_MEMORY_NONE));
+    if (!empty) args_.push_back({arg, memories_.back().get()});
+  }
+}
+
+void Primitive::run(std::initializer_list<const void*> addresses) {
+  ECHELON_CHECK_EQ(addresses.size(), memories_.size());
+  claim_threads(threads_);
+  std::size_t i = 0;
+  for (const void* address : addresses) {
+    if (address != bound_[i] && memories_[i]) {
+      memories_[i].set_data_handle(const_cast<void*>(address));
+      bound_[i] = address;
+    }
+    ++i;
+  }
+  dnnl::error::wrap_c_api(
+      dnnl_primitive_execute(primitive_.get(), stream_, static_cast<int>(args_.size()), args_.data()),
+      "could not execute a primitive");
+}
+
+Primitive make_reorder(const Context& context, const dnnl::memory::desc& src, const dnnl::memory::desc& dst, bool add) {
+  return Primitive(context, dnnl::reorder(reorder_desc(context, src, dst, add)),
+                   {{DNNL_ARG_FROM, src}, {DNNL_ARG_TO, dst}});
+}
+
+std::string reorder_implementation(const Context& context, const dnnl::memory::desc& src,
+                                   const dnnl::memory::desc& dst) {
+  return reorder_desc(context, src, dst, false).impl_info_str();
+}
+
+PackedWeights::PackedWeights(const Context& context, const dnnl::memory::desc& plain, const dnnl::memory::desc& packed)
+    : reorder_(plain == packed ? Primitive() : make_reorder(context, plain, packed)) {
+  if (reorder_) memory_ = context.device.allocate(packed.get_size(), "packed weights");
+}
+
+const void* PackedWeights::get(const void* plain, std::uint64_t version) {
+  if (!reorder_) return plain;
+  if (plain != source_ || version != version_) {
+    reorder_.run({plain, memory_.data()});
+    source_ = plain;
+    version_ = version;
+  }
+  return memory_.data();
+}
+
+}  // namespace echelon::onednn

@@ -1,0 +1,76 @@
+// One oneDNN primitive with its memory objects, built once and executed without an allocation of ours.
+#pragma once
+
+#include <cstddef>
+#include <oneapi/dnnl/dnnl.hpp>
+#include <utility>
+#include <vector>
+
+#include "device/device.hpp"
+#include "device/onednn/ops.hpp"
+
+namespace echelon::onednn {
+
+class Primitive {
+ public:
+  Primitive() = default;
+  // `args`: DNNL_ARG_* and the descriptor of what is bound to it, in the order of `run`'s addresses. Empty descriptors
+  // (a scratchpad of no bytes) are left out of the call, not out of the order.
+  Primitive(const Context& context, const dnnl::primitive& primitive,
+            std::initializer_list<std::pair<int, dnnl::memory::desc>> args);
+
+  explicit operator bool() const { return static_cast<bool>(primitive_); }
+  void run(std::initializer_list<const void*> addresses);
+
+ private:
+  dnnl::primitive primitive_;
+  int threads_ = 1;
+  dnnl_stream_t stream_ = nullptr;
+  std::vector<dnnl::memory> memories_;  // one an argument; null for an empty descriptor
+  std::vector<const void*> bound_;
+  std::vector<dnnl_exec_arg_t> args_;
+};
+
+// dst = src in another format, or dst += src.
+Primitive make_reorder(const Context& context, const dnnl::memory::desc& src, const dnnl::memory::desc& dst,
+                       bool add = false);
+// "jit:blk" of such a reorder.
+std::string reorder_implementation(const Context& context, const dnnl::memory::desc& src,
+                                   const dnnl::memory::desc& dst);
+
+// Parts of a scratch area, each aligned to a cache line.
+class ScratchPlan {
+ public:
+  static constexpr std::size_t kAlignment = 64;
+  // Offset of the next `bytes` from an aligned start.
+  std::size_t take(std::size_t bytes) {
+    const std::size_t offset = bytes_;
+    bytes_ += (bytes + kAlignment - 1) / kAlignment * kAlignment;
+    return offset;
+  }
+  // What OpArgs::scratch must hold at any alignment; 0 where nothing was taken.
+  std::size_t bytes() const { return bytes_ == 0 ? 0 : bytes_ + kAlignment; }
+  static std::byte* align(void* scratch) {
+    const auto address = reinterpret_cast<std::uintptr_t>(scratch);
+    return reinterpret_cast<std::byte*>((address + kAlignment - 1) / kAlignment * kAlignment);
+  }
+
+ private:
+  std::size_t bytes_ = 0;
+};
+
+// Weights in the format that a primitive wants, reordered from the plain ones once a parameter version.
+class PackedWeights {
+ public:
+  PackedWeights() = default;
+  PackedWeights(const Context& context, const dnnl::memory::desc& plain, const dnnl::memory::desc& packed);
+  const void* get(const void* plain, std::uint64_t version);
+
+ private:
+  Primitive reorder_;
+  Memory memory_;  // none where the plain format is wanted
+  const void* source_ = nullptr;
+  std::uint64_t version_ = 0;
+};
+
+}  // namespace echelon::onednn

@@ -1,0 +1,98 @@
+// Softmax with cross-entropy: a few rows, by own loops; sums over samples in double and in order.
+#include <cmath>
+
+#include "base/check.hpp"
+#include "device/onednn/ops.hpp"
+#include "device/onednn/planes.hpp"
+
+namespace echelon::onednn {
+namespace {
+
+class SoftmaxForward final : public Op {
+ public:
+  SoftmaxForward(const Context& context, const SoftmaxDims& d) : d_(d), threads_(context.threads) {}
+  std::size_t scratch_bytes() const override { return static_cast<std::size_t>(d_.N) * sizeof(Row) + alignof(Row); }
+  std::string implementation() const override { return "own loop"; }
+
+  void run(const OpArgs& args) override {
+    const auto* labels = static_cast<const std::int32_t*>(args.tensors[1]);
+    const auto* weights = static_cast<const float*>(args.tensors[2]);
+    const auto address = reinterpret_cast<std::uintptr_t>(args.scratch);
+    auto* rows = reinterpret_cast<Row*>((address + alignof(Row) - 1) / alignof(Row) * alignof(Row));
+#pragma omp parallel for num_threads(threads_) if (threads_ > 1 && d_.N * d_.K >= kParallelElems)
+    for (std::int64_t n = 0; n < d_.N; ++n)
+      rows[n] = row(static_cast<const float*>(args.tensors[0]) + n * d_.K, labels[n],
+                    static_cast<float*>(args.tensors[3]) + n * d_.K);
+
+    double loss = 0, correct = 0, weight = 0;
+    for (std::int64_t n = 0; n < d_.N; ++n) {
+      const double w = weights[n];
+      loss += w * rows[n].loss;
+      correct += rows[n].correct ? w : 0.0;
+      weight += w;
+    }
+    auto* sums = static_cast<double*>(args.tensors[4]);
+    const double before = (args.accumulate & 16U) != 0 ? 1.0 : 0.0;
+    if (before == 0.0) sums[0] = sums[1] = sums[2] = 0.0;
+    sums[0] += loss;
+    sums[1] += correct;
+    sums[2] += weight;
+  }
+
+ private:
+  struct Row {
+    double loss;
+    bool correct;
+  };
+
+  Row row(const float* logits, std::int32_t label, float* probs) const {
+    const float* top = std::max_element(logits, logits + d_.K);
+    double total = 0;
+    for (std::int64_t k = 0; k < d_.K; ++k) {
+      probs[k] = std::exp(logits[k] - *top);
+      total += static_cast<double>(probs[k]);
+    }
+    const auto factor = static_cast<float>(1.0 / total);
+    for (std::int64_t k = 0; k < d_.K; ++k) probs[k] *= factor;
+    return {std::log(total) - (static_cast<double>(logits[label]) - static_cast<double>(*top)), top - logits == label};
+  }
+
+  SoftmaxDims d_;
+  int threads_;
+};
+
+class SoftmaxBackward final : public Op {
+ public:
+  SoftmaxBackward(const Context& context, const SoftmaxDims& d) : d_(d), threads_(context.threads) {}
+  std::string implementation() const override { return "own loop"; }
+
+  void run(const OpArgs& args) override {
+    const auto* probs = static_cast<const float*>(args.tensors[0]);
+    const auto* labels = static_cast<const std::int32_t*>(args.tensors[1]);
+    const auto* weights = static_cast<const float*>(args.tensors[2]);
+    auto* dlogits = static_cast<float*>(args.tensors[3]);
+    const bool add = (args.accumulate & 8U) != 0;
+#pragma omp parallel for num_threads(threads_) if (threads_ > 1 && d_.N * d_.K >= kParallelElems)
+    for (std::int64_t n = 0; n < d_.N; ++n) {
+      const auto factor = static_cast<float>(args.scale * static_cast<double>(weights[n]));
+      for (std::int64_t k = 0; k < d_.K; ++k) {
+        const std::int64_t i = n * d_.K + k;
+        dlogits[i] = (add ? dlogits[i] : 0.0f) + factor * (probs[i] - (k == labels[n] ? 1.0f : 0.0f));
+      }
+    }
+  }
+
+ private:
+  SoftmaxDims d_;
+  int threads_;
+};
+
+}  // namespace
+
+std::unique_ptr<Op> make_softmax(Context& context, const OpSpec& spec) {
+  const auto& d = std::get<SoftmaxDims>(spec.dims);
+  if (spec.kind == OpKind::loss_softmax_forward) return std::make_unique<SoftmaxForward>(context, d);
+  return std::make_unique<SoftmaxBackward>(context, d);
+}
+
+}  // namespace echelon::onednn

@@ -1,0 +1,148 @@
+// The CPU fast path against the reference device, in every layout, on one thread and on two.
+//
+// Tolerance: 1e-5 of an output's largest value. The longest sums of the suite have a few thousand terms, whose f32
+// rounding in another order stays near 1e-6; a wrong index or a forgotten term shows at 1e-2.
+#include <catch2/catch.hpp>
+#include <cstring>
+
+#include "base/error.hpp"
+#include "device/onednn/onednn.hpp"
+#include "tests/support/device_contract.hpp"
+#include "tests/support/random.hpp"
+
+using namespace echelon;
+using namespace echelon::test;
+
+namespace {
+
+DeviceOptions with_threads(int threads) {
+  DeviceOptions options;
+  options.threads = threads;
+  return options;
+}
+
+// The device, but wishing for one layout everywhere: what a machine with another ISA would ask for.
+class Wishing final : public Device {
+ public:
+  Wishing(Device& device, Layout layout) : device_(device), layout_(layout) {}
+  std::string_view name() const override { return device_.name(); }
+  std::string describe() const override { return device_.describe(); }
+  bool on_host() const override { return true; }
+  bool supports(DType dtype) const override { return device_.supports(dtype); }
+  Memory allocate(std::size_t bytes, std::string_view tag) override { return device_.allocate(bytes, tag); }
+  std::size_t allocated_bytes() const override { return device_.allocated_bytes(); }
+  std::size_t peak_bytes() const override { return device_.peak_bytes(); }
+  void to_device(void* dst, const void* src, std::size_t bytes) override { device_.to_device(dst, src, bytes); }
+  void to_host(void* dst, const void* src, std::size_t bytes) override { device_.to_host(dst, src, bytes); }
+  void zero(void* dst, std::size_t bytes) override { device_.zero(dst, bytes); }
+  void to_device_async(void* dst, const void* src, std::size_t bytes) override { to_device(dst, src, bytes); }
+  void to_host_async(void* dst, const void* src, std::size_t bytes) override { to_host(dst, src, bytes); }
+  Memory allocate_host(std::size_t bytes) override { return device_.allocate_host(bytes); }
+  std::unique_ptr<Event> record() override { return device_.record(); }
+  void synchronize() override { device_.synchronize(); }
+  std::unique_ptr<Op> make(const OpSpec& spec) override { return device_.make(spec); }
+  std::unique_ptr<Update> make_update(std::string_view rule, DType dtype) override {
+    return device_.make_update(rule, dtype);
+  }
+  VectorOps& vector_ops() override { return device_.vector_ops(); }
+
+  LayoutWish layouts(const OpSpec& spec) const override {
+    LayoutWish wish{spec.layouts};
+    const std::vector<ArgInfo> args = signature(spec);
+    for (std::size_t a = 0; a < args.size(); ++a)
+      if (args[a].movable) wish.layouts[a] = layout_;
+    return wish;
+  }
+
+ private:
+  Device& device_;
+  Layout layout_;
+};
+
+std::vector<std::byte> bytes_of(const Memory& memory) { return {memory.bytes_at(0), memory.bytes_at(memory.bytes())}; }
+
+// The outputs of one run of `spec` on `device`, each as bytes, from arguments that depend on `seed` alone.
+std::vector<std::vector<std::byte>> outputs_of(Device& device, const OpSpec& spec, std::uint64_t seed) {
+  const std::unique_ptr<Op> op = device.make(spec);
+  const HashRng rng(seed, "arguments");
+  std::vector<Memory> tensors;
+  std::vector<void*> addresses;
+  std::uint64_t draw = 0;
+  for (const ArgInfo& arg : signature(spec)) {
+    tensors.push_back(device.allocate(static_cast<std::size_t>(arg.shape.elems()) * size_of(arg.dtype), arg.name));
+    addresses.push_back(tensors.back().data());
+    auto* values = static_cast<float*>(tensors.back().data());
+    for (std::int64_t i = 0; i < arg.shape.elems() && arg.dtype == DType::f32; ++i)
+      values[i] = static_cast<float>(rng.uniform(draw++)) - 0.5f;
+  }
+  const Memory saved = device.allocate(op->saved_bytes(), "saved"), scratch = device.allocate(op->scratch_bytes(), "s");
+  OpArgs args;
+  args.tensors = addresses.data();
+  args.saved = saved.data();
+  args.scratch = scratch.data();
+  op->run(args);
+  std::vector<std::vector<std::byte>> outputs;
+  const std::vector<ArgInfo> infos = signature(spec);
+  for (std::size_t a = 0; a < infos.size(); ++a)
+    if (infos[a].role == ArgRole::output) outputs.push_back(bytes_of(tensors[a]));
+  return outputs;
+}
+
+}  // namespace
+
+TEST_CASE("onednn keeps the contract of devices", "[device][onednn]") {
+  const int threads = GENERATE(1, 2);
+  const auto device = make_onednn_device(with_threads(threads));
+  CAPTURE(device->describe());
+  for (const std::string& failure : check_device(*device, DType::f32, 1e-5)) FAIL_CHECK(failure);
+  SUCCEED();
+}
+
+TEST_CASE("onednn ops are right in layouts that this machine would not choose", "[device][onednn]") {
+  const auto device = make_onednn_device(with_threads(1));
+  for (Layout layout : {Layout::channels_last, Layout::blocked8, Layout::blocked16}) {
+    Wishing wishing(*device, layout);
+    for (const OpSpec& spec : contract_specs(DType::f32)) {
+      const OpCheck check = check_op(wishing, spec, 1e-5);
+      INFO(check.message);
+      CHECK(check.ok);
+    }
+  }
+}
+
+TEST_CASE("no op of onednn falls back to an unoptimised body", "[device][onednn]") {
+  const auto device = make_onednn_device(with_threads(1));
+  for (OpSpec spec : contract_specs(DType::f32)) {
+    for (int round = 0; round < 2; ++round) {
+      const std::string implementation = device->make(spec)->implementation();
+      CAPTURE(spec.text(), implementation);
+      CHECK(implementation.find("ref") == std::string::npos);
+      CHECK(implementation.find("simple") == std::string::npos);
+      spec.layouts = device->layouts(spec).layouts;
+    }
+  }
+}
+
+TEST_CASE("onednn gives the same bits again at the same number of threads", "[device][onednn]") {
+  const std::uint64_t seed = test_seed();
+  CAPTURE(seed);
+  const OpSpec weights{OpKind::conv_backward_weights, DType::f32, ConvDims{16, 16, 14, 14, 32, 3, 3, 1, 1, 1, 1}};
+  const OpSpec dense{OpKind::dense_backward_weights, DType::f32, DenseDims{64, 300, 50}};
+  const OpSpec norm{OpKind::norm_moments, DType::f32, NormDims{16, 16, 14, 14}};
+  for (const OpSpec& spec : {weights, dense, norm}) {
+    CAPTURE(spec.text());
+    for (int threads : {1, 2}) {
+      const auto device = make_onednn_device(with_threads(threads));
+      const auto first = outputs_of(*device, spec, seed);
+      for (int again = 0; again < 3; ++again) CHECK(outputs_of(*device, spec, seed) == first);
+    }
+  }
+  const auto one = make_onednn_device(with_threads(1)), two = make_onednn_device(with_threads(2));
+  CHECK(outputs_of(*one, norm, seed) == outputs_of(*two, norm, seed));  // sums of batch norm: whatever the threads
+}
+
+TEST_CASE("onednn refuses f64 and says what computes it", "[device][onednn]") {
+  const auto device = make_onednn_device(with_threads(1));
+  CHECK_FALSE(device->supports(DType::f64));
+  CHECK_THROWS_WITH(device->make({OpKind::add, DType::f64, ElementwiseDims{Shape{4}}}), Catch::Contains("reference"));
+}
