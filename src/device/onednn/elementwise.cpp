@@ -52,6 +52,8 @@ class Reorder final : public Op {
 
 std::unique_ptr<Op> make_elementwise(Context& context, const OpSpec& spec) {
   const Shape& shape = std::get<ElementwiseDims>(spec.dims).shape;
+  if (spec.kind == OpKind::reorder && spec.layouts[0] == spec.layouts[1])
+    return std::make_unique<Copy>(stored_elems(shape, spec.layouts[0]));
   if (spec.kind == OpKind::reorder) return std::make_unique<Reorder>(context, shape, spec.layouts[0], spec.layouts[1]);
   return std::make_unique<Add>(context, stored_elems(shape, spec.layouts[0]));
 }
