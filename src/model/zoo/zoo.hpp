@@ -22,5 +22,7 @@ ECHELON_ZOO(X)
 // is a ConfigError with the nearest known one; an input that the model cannot take, one that says what it takes.
 Graph build_zoo(std::string_view name, const Shape& input, std::int64_t classes);
 std::vector<std::string> zoo_names();
+// The layers alone.
+std::vector<LayerConfig> zoo_layers(std::string_view name, const Shape& input, std::int64_t classes);
 
 }  // namespace echelon

@@ -1,0 +1,15 @@
+// Gradients that travel together: ranges of the arena, whole parameters each, fixed when the run is built.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "device/parameter.hpp"
+
+namespace echelon {
+
+// In the order back-propagation finishes them (from the arena's end), each of at least `bucket_bytes` except the last.
+// Together they cover the arena.
+std::vector<ArenaRange> make_buckets(const ParameterSet& parameters, std::size_t elem_bytes, double bucket_bytes);
+
+}  // namespace echelon

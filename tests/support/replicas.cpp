@@ -1,0 +1,177 @@
+#include "tests/support/replicas.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "base/check.hpp"
+#include "comm/engine.hpp"
+#include "exchange/strategy.hpp"
+#include "model/build.hpp"
+#include "model/zoo/zoo.hpp"
+#include "tests/support/ranks.hpp"
+#include "tests/support/trainee.hpp"
+
+namespace echelon::test {
+namespace {
+
+constexpr std::uint64_t kSamples = 20;  // names the stream of samples
+constexpr int kBroadcastChannel = 1, kFirstChannel = 2;
+
+PlainBatch step_batch(const ReplicaRun& run, std::int64_t step) {
+  const std::int64_t global = std::accumulate(run.shares.begin(), run.shares.end(), std::int64_t{0});
+  const Node& loss = run.graph.nodes()[static_cast<std::size_t>(run.graph.loss())];
+  const std::int64_t classes = run.graph.values()[static_cast<std::size_t>(loss.outputs[0])].shape[0];
+  PlainBatch batch = hashed_batch(run.graph.values().front().shape, classes, step * global, global, kSamples);
+  if (run.holes)
+    for (std::size_t i = 3; i < batch.weights.size(); i += 7) batch.weights[i] = 0;
+  return batch;
+}
+
+PlainBatch reverse_of(const PlainBatch& batch) {
+  PlainBatch reversed;
+  for (std::int64_t i = batch.n() - 1; i >= 0; --i) {
+    const PlainBatch one = part_of(batch, i, 1);
+    reversed.samples.insert(reversed.samples.end(), one.samples.begin(), one.samples.end());
+    reversed.labels.push_back(one.labels[0]);
+    reversed.weights.push_back(one.weights[0]);
+  }
+  return reversed;
+}
+
+ExchangeConfig exchange_of(const ReplicaRun& run) {
+  ExchangeConfig config;
+  config.algorithm = run.algorithm;
+  config.bucket_mb = run.bucket_kb / 1024;
+  config.segment_kb = 0.25;
+  return config;
+}
+
+OptimiserConfig optimiser_of(const ReplicaRun& run) {
+  OptimiserConfig config;
+  config.learning_rate = run.learning_rate;
+  config.momentum = run.momentum;
+  config.weight_decay = run.weight_decay;
+  return config;
+}
+
+}  // namespace
+
+ReplicaResult train_replica(std::unique_ptr<Transport> transport, const ReplicaRun& run) {
+  Engine engine(std::move(transport));
+  ECHELON_CHECK_EQ(engine.size(), run.replicas());
+  const auto rank = static_cast<std::size_t>(engine.rank());
+  const std::int64_t share = run.shares[rank], micro = share / run.accumulation;
+  ECHELON_CHECK_EQ(micro * run.accumulation, share, "accumulation divides the share");
+  const std::int64_t first = std::accumulate(run.shares.begin(), run.shares.begin() + engine.rank(), std::int64_t{0});
+
+  // Every rank begins with weights of its own; the broadcast makes them rank 0's.
+  Trainee trainee(run.graph, micro, {.device = run.device, .dtype = run.dtype, .seed = 1 + rank});
+  broadcast_weights(trainee.arenas(), engine, kBroadcastChannel);
+  Optimiser optimiser(optimiser_of(run), trainee.arenas());
+  const auto strategy = make_strategy(exchange_of(run), {trainee.arenas(), optimiser, engine, kFirstChannel});
+
+  ReplicaResult result;
+  const std::uint64_t sent_before = engine.counters().bytes_sent;
+  for (std::int64_t step = 0; step < run.steps; ++step) {
+    const PlainBatch global = step_batch(run, step);
+    PlainBatch local = part_of(global, first, share);
+    if (run.reversed) local = reverse_of(local);
+    strategy->begin_step({step, 0, run.learning_rate, global.weight(), local.weight()});
+    trainee.program().reset_losses();
+    for (std::int64_t a = 0; a < run.accumulation; ++a) {
+      const bool last = a + 1 == run.accumulation;
+      trainee.gradients(
+          part_of(local, a * micro, micro), global.weight(), a == 0,
+          last ? [&](ArenaRange range) { strategy->gradient_ready(range); } : std::function<void(ArenaRange)>{});
+    }
+    const StepOutcome outcome = strategy->end_step();
+    ECHELON_CHECK_EQ(outcome.next_step, step + 1);
+    if (step == 0) result.gradients = trainee.read_gradients();
+  }
+  strategy->drain();
+  result.sent_bytes = static_cast<double>(engine.counters().bytes_sent - sent_before);
+  result.formula_bytes = strategy->formula_bytes_per_step();
+  result.weights = trainee.read_weights();
+  result.loss = trainee.program().losses().loss;
+  result.checksums = {trainee.arenas().checksum()};
+  return result;
+}
+
+ReplicaResult train_replicas(const ReplicaRun& run) {
+  std::vector<ReplicaResult> results(run.shares.size());
+  run_ranks(run.replicas(), [&](std::unique_ptr<Transport> transport) {
+    const auto rank = static_cast<std::size_t>(transport->rank());
+    results[rank] = train_replica(std::move(transport), run);
+  });
+  ReplicaResult first = results.front();
+  first.sent_bytes = 0;
+  first.checksums.clear();
+  for (const ReplicaResult& result : results) {
+    first.sent_bytes += result.sent_bytes;
+    first.checksums.push_back(result.checksums.front());
+  }
+  return first;
+}
+
+double tensor_distance(const ParameterSet& parameters, const std::vector<double>& a, const std::vector<double>& b) {
+  ECHELON_CHECK_EQ(a.size(), b.size());
+  double worst = 0;
+  for (const Parameter& p : parameters.all()) {
+    double distance = 0, size = 0;
+    for (std::int64_t i = p.begin; i < p.end(); ++i) {
+      const auto at = static_cast<std::size_t>(i);
+      if (!std::isfinite(a[at]) || !std::isfinite(b[at])) return INFINITY;
+      distance = std::max(distance, std::fabs(a[at] - b[at]));
+      size = std::max(size, std::fabs(b[at]));
+    }
+    if (distance > 0) worst = std::max(worst, size == 0 ? INFINITY : distance / size);
+  }
+  return worst;
+}
+
+namespace {
+
+LayerConfig layer(const std::string& type) {
+  LayerConfig config;
+  config.type = type;
+  return config;
+}
+
+LayerConfig conv(std::int64_t channels, const std::string& name) {
+  LayerConfig config = layer("conv");
+  config.name = name;
+  config.channels = channels;
+  config.kernel = {3};
+  config.padding = {1};
+  config.bias = false;
+  return config;
+}
+
+// A zoo model with its channels and units cut to a quarter.
+Graph shrunken(const std::string& zoo, const Shape& input, std::int64_t classes) {
+  std::vector<LayerConfig> layers = zoo_layers(zoo, input, classes);
+  for (std::size_t i = 0; i < layers.size(); ++i) {
+    layers[i].channels /= 4;
+    if (i + 1 < layers.size()) layers[i].units /= 4;
+  }
+  return build_layers(layers, input, classes);
+}
+
+}  // namespace
+
+Graph small_digits_cnn() { return shrunken("digits_cnn", {1, 6, 6}, 5); }
+Graph small_lenet() { return shrunken("lenet", {1, 8, 8}, 5); }
+
+Graph small_batch_norm_net() {
+  LayerConfig sum = layer("add");
+  sum.inputs = {"norm2", "bent"};
+  LayerConfig norm1 = layer("batch_norm"), norm2 = layer("batch_norm"), bent = layer("relu"), head = layer("dense");
+  norm1.name = "norm1", norm2.name = "norm2", bent.name = "bent";
+  head.units = 5;
+  return build_layers(
+      {conv(4, "conv1"), norm1, bent, conv(4, "conv2"), norm2, sum, layer("relu"), layer("flatten"), head}, {2, 5, 5},
+      5);
+}
+
+}  // namespace echelon::test

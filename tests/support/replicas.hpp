@@ -1,0 +1,54 @@
+// Replicas of a small model, trained without files: what the tests of "k replicas = 1 replica of the k-fold batch" run.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "comm/transport.hpp"
+#include "config/schema.hpp"
+#include "model/graph.hpp"
+
+namespace echelon::test {
+
+struct ReplicaRun {
+  Graph graph;
+  std::vector<std::int64_t> shares = {8};  // samples a step, by replica
+  std::int64_t accumulation = 1;           // micro-batches a replica splits its share into
+  std::string algorithm = "ring";
+  std::string device = "reference";
+  DType dtype = DType::f64;
+  int steps = 20;
+  double bucket_kb = 1;   // small, so that there are several
+  bool reversed = false;  // each replica takes its samples in reverse order
+  bool holes = false;     // every seventh sample has weight 0
+  double learning_rate = 0.05, momentum = 0.9, weight_decay = 1e-3;
+
+  int replicas() const { return static_cast<int>(shares.size()); }
+};
+
+struct ReplicaResult {
+  std::vector<double> gradients;         // of step 1, summed over replicas
+  std::vector<double> weights;           // after the last step
+  double loss = 0;                       // sum over this replica's samples of the last step
+  double formula_bytes = 0;              // a step, all ranks
+  double sent_bytes = 0;                 // by this rank, over all steps, broadcast left out
+  std::vector<std::uint64_t> checksums;  // of the weights, by replica; train_replicas fills it
+};
+
+// One rank's part; the transport has as many ranks as the run has replicas. Step t takes samples [t*B, (t+1)*B), dealt
+// out to replicas and micro-batches in order.
+ReplicaResult train_replica(std::unique_ptr<Transport> transport, const ReplicaRun& run);
+// All ranks as threads; rank 0's result. Throws where replicas end with different bits.
+ReplicaResult train_replicas(const ReplicaRun& run);
+
+// Largest max|a-b| / max|b| of any parameter tensor (SYSTEMS: "same weights").
+double tensor_distance(const ParameterSet& parameters, const std::vector<double>& a, const std::vector<double>& b);
+
+// Shrunken siblings: the same graph on a small input.
+Graph small_digits_cnn();
+Graph small_lenet();
+Graph small_batch_norm_net();  // convolutions without bias, batch norm, a residual add
+
+}  // namespace echelon::test
