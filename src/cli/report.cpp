@@ -1,0 +1,45 @@
+// echelon report: records of runs in, scaling tables out.
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <ctime>
+
+#include "base/error.hpp"
+#include "base/version.hpp"
+#include "cli/options.hpp"
+#include "report/record.hpp"
+#include "report/scaling.hpp"
+#include "report/writers/writers.hpp"
+
+namespace echelon::cli {
+namespace {
+
+std::string now_utc() {
+  const std::time_t now = std::time(nullptr);
+  std::tm parts{};
+  gmtime_r(&now, &parts);
+  char text[32];
+  std::strftime(text, sizeof text, "%Y-%m-%d %H:%M", &parts);
+  return text;
+}
+
+}  // namespace
+
+int run_report(const ReportOptions& options) {
+  if (options.name.empty() || options.name.find('/') != std::string::npos)
+    throw ConfigError(fmt::format("--name {}: a file name without folders, such as \"scaling\"; --out takes the folder",
+                                  options.name));
+  const ScalingReport report = make_scaling(read_runs(options.runs));
+  ReportSource source{options.name, "echelon report", now_utc(), kVersion, commit()};
+  for (const std::string& run : options.runs) source.command += " " + run;
+  source.command += fmt::format(" --out {} --name {}", options.out, options.name);
+  std::fputs(write_text(report).c_str(), stdout);
+  if (report.studies.empty())
+    throw DataError("none of the runs finished, so there is nothing to report; their reasons are above");
+  std::fputs("written:\n", stdout);
+  for (const std::string& path : write_report(report, source, options.out)) fmt::print("  {}\n", path);
+  std::fflush(stdout);
+  return kExitOk;
+}
+
+}  // namespace echelon::cli

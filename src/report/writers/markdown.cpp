@@ -1,0 +1,51 @@
+// Markdown for the repository, and the same words for a terminal.
+#include <fmt/format.h>
+
+#include "report/writers/writers.hpp"
+
+namespace echelon {
+namespace {
+
+constexpr const char* kReading =
+    "Speed-up is samples/s against the run on the fewest ranks; efficiency is that, divided by the growth in ranks. "
+    "Spread: quartiles over the steps of a run, or the range where a row is made of several runs. `exchange` is the "
+    "time "
+    "that a rank waited for the exchange (its exposed part); wire/step is what all ranks sent in a step, beside what "
+    "the "
+    "price list says. Sum of the parts: 100 %.";
+
+}  // namespace
+
+std::string write_text(const ScalingReport& report) {
+  std::string out;
+  for (const Study& study : report.studies) {
+    out +=
+        fmt::format("{}\n{}\n\n{}\n{}", study.title, study.facts, rate_table(study).text(), time_table(study).text());
+    for (const std::string& note : study.notes) out += fmt::format("note: {}\n", note);
+    out += "\n";
+  }
+  for (const LeftOut& run : report.left_out)
+    out += fmt::format("not counted: {} ({}): {}\n", run.folder, run.state, run.reason);
+  return out;
+}
+
+std::string write_markdown(const ScalingReport& report, const ReportSource& source) {
+  std::string out = fmt::format("# {}\n", source.name);
+  for (const Study& study : report.studies) {
+    out += fmt::format("\n## {}\n\n{}\n\n{}\nWhere a step's time goes:\n\n{}", study.title, study.facts,
+                       rate_table(study).markdown(), time_table(study).markdown());
+    for (const std::string& note : study.notes) out += fmt::format("\n> {}\n", note);
+  }
+  if (report.studies.empty()) out += "\nNo finished run.\n";
+  if (!report.left_out.empty()) {
+    Table table({"not counted", "state", "why"});
+    for (const LeftOut& run : report.left_out) table.row({run.folder, run.state, run.reason});
+    out += fmt::format("\n## Found but not counted\n\n{}", table.markdown());
+  }
+  if (!report.studies.empty()) out += fmt::format("\n## How to read it\n\n{}\n", kReading);
+  out += "\n## Where it comes from\n\n";
+  for (const std::string& line : origin_lines(report, source)) out += fmt::format("- {}\n", line);
+  return out;
+}
+
+}  // namespace echelon

@@ -1,0 +1,34 @@
+// A scaling report as files. Each writer is one pure function from the report to text.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/text.hpp"
+#include "report/scaling.hpp"
+
+namespace echelon {
+
+// Where the report comes from.
+struct ReportSource {
+  std::string name;     // title and file name
+  std::string command;  // that made it
+  std::string date;     // UTC, "2026-01-31 12:00"
+  std::string version, commit;
+};
+
+// The tables of a study, as people read them.
+Table rate_table(const Study& study);  // rates, speed-up, bytes, what was learned
+Table time_table(const Study& study);  // where a step's time goes, memory
+std::vector<std::string> origin_lines(const ScalingReport& report, const ReportSource& source);
+
+std::string write_text(const ScalingReport& report);  // for the terminal
+std::string write_markdown(const ScalingReport& report, const ReportSource& source);
+std::string write_csv(const ScalingReport& report, const ReportSource& source);   // one row a study and row
+std::string write_json(const ScalingReport& report, const ReportSource& source);  // everything, unrounded
+
+// Writes <folder>/<name>.md, .csv and .json, each whole or not at all, and returns their paths.
+std::vector<std::string> write_report(const ScalingReport& report, const ReportSource& source,
+                                      const std::string& folder);
+
+}  // namespace echelon

@@ -1,0 +1,264 @@
+#include <fmt/format.h>
+
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <numeric>
+
+#include "base/atomic_file.hpp"
+#include "base/error.hpp"
+#include "config/parse.hpp"
+#include "report/record.hpp"
+#include "report/scaling.hpp"
+#include "report/writers/writers.hpp"
+#include "tests/support/process.hpp"
+#include "tests/support/random.hpp"
+
+namespace echelon {
+namespace {
+
+using test::TempFolder;
+
+// One attempt as the program leaves it.
+struct Written {
+  int ranks = 1;
+  std::int64_t global = 64;
+  double rate = 1000;
+  std::string state = "finished";
+  bool paced = false;
+  double accuracy = 0.975;
+  std::int64_t seed = 1;
+  bool weak = false;
+};
+
+std::string summary_text(const Written& run) {
+  std::string batches;
+  for (int r = 0; r < run.ranks; ++r) batches += fmt::format("{}{}", r ? "," : "", run.global / run.ranks);
+  return fmt::format(
+      R"({{"format":"echelon-summary","version":1,"name":"digits","config_hash":"00aa","state":"{}","ranks":{},"hosts":1,
+"device":"{}","device_text":"a CPU, 1 thread","paced":{},"dtype":"f32","threads":1,"model":"lenet","parameters":421642,
+"strategy":"synchronous","algorithm":"ring","global_batch":{},"batch_per_replica":[{}],"accumulation":1,"scaling":"{}",
+"epochs":3,"steps":345,"samples_per_s":{{"median":{},"p25":{},"p75":{},"steps":340}},
+"step_s":{{"median":0.05,"p25":0.04,"p75":0.06}},
+"time_split_s":{{"data":1,"forward":2,"backward":3.3,"exchange":1.1,"optimizer":0.5,"hooks":0.05,"other":0.05,"total":8}},
+"wire_bytes_per_step":{},"formula_bytes_per_step":{},"messages_per_step":12,"bytes_read":1000,"bytes_used":900,
+"train_loss":0.11,"test_loss":null,"test_accuracy":{},"peak_rss_mb":[100,120.5],"device_peak_mb":[10,11],
+"start_to_first_step_s":0.4,"provenance":{{"version":"0.1.0","commit":"abc","hosts":["n1"],"devices":["a CPU"],
+"mpi":"Open MPI 4.1","seed":{},"job_id":"","command":"echelon train a.toml","started":"2026-01-01 10:00"}}}})",
+      run.state, run.ranks, run.paced ? "paced" : "onednn", run.paced, run.global, batches,
+      run.weak ? "weak" : "strong", run.rate, run.rate * 0.9, run.rate * 1.1, 2.0 * (run.ranks - 1) * 1686568,
+      2.0 * (run.ranks - 1) * 1686568, run.accuracy, run.seed);
+}
+
+void write_attempt(const std::string& folder, const Written& run) {
+  make_folders(folder);
+  Config config =
+      parse_config(fmt::format("seed = {}\n[model]\nzoo = \"lenet\"\n[data]\ntrain = \"x\"\n[batch]\nglobal = {}\n",
+                               run.seed, run.weak ? run.global / run.ranks : run.global),
+                   "made.toml");
+  config.batch.scale_with_replicas = run.weak;
+  if (run.paced) config.device.kind = "paced";
+  write_file_whole(folder + "/config.toml", echo_config(config));
+  write_file_whole(folder + "/summary.json", summary_text(run));
+  write_file_whole(folder + "/status.json",
+                   fmt::format(R"({{"state":"{}","exit_code":0,"reason":"{}","step":345,"checkpoint":""}})", run.state,
+                               run.state == "failed" ? "loss is not finite at step 3" : ""));
+}
+
+std::string markdown_of(const ScalingReport& report) {
+  return write_markdown(report, {"scaling", "echelon report x", "2026-01-01 12:00", "0.1.0", "abc"});
+}
+
+}  // namespace
+
+TEST_CASE("a record is read back field by field", "[report]") {
+  TempFolder folder;
+  write_attempt(folder / "01", {.ranks = 2, .rate = 1234.5});
+  const RunRecord run = read_run(folder / "01");
+  CHECK(run.ranks == 2);
+  CHECK(run.parameters == 421642);
+  CHECK(run.batch_per_replica == std::vector<std::int64_t>{32, 32});
+  CHECK(run.samples_per_s.median == 1234.5);
+  CHECK(run.timed_steps == 340);
+  CHECK(run.time_split.backward == 3.3);
+  CHECK(run.wire_bytes_per_step == 2 * 1686568);
+  CHECK(std::isnan(run.test_loss));
+  CHECK(run.test_accuracy == 0.975);
+  CHECK(run.peak_rss_mb == 120.5);
+  CHECK(run.host_names == std::vector<std::string>{"n1"});
+  CHECK(run.command == "echelon train a.toml");
+}
+
+TEST_CASE("the same global batch on more ranks is a strong study", "[report]") {
+  TempFolder folder;
+  write_attempt(folder / "run-a/01", {.ranks = 1, .rate = 1000});
+  write_attempt(folder / "run-a/02", {.ranks = 2, .rate = 1800});
+  write_attempt(folder / "run-a/03", {.ranks = 4, .rate = 2800});
+  const ScalingReport report = make_scaling(read_runs({folder.path()}));
+  REQUIRE(report.studies.size() == 1);
+  const Study& study = report.studies[0];
+  CHECK(study.kind == StudyKind::strong);
+  REQUIRE(study.rows.size() == 3);
+  CHECK(study.rows[1].speed_up == Approx(1.8));
+  CHECK(study.rows[2].speed_up == Approx(2.8));
+  CHECK(study.rows[2].efficiency == Approx(0.7));
+  CHECK(study.rows[0].samples_per_s.low == Approx(900));
+  CHECK(study.rows[0].samples_per_s.high == Approx(1100));
+  CHECK(study.notes.empty());
+  const std::string text = markdown_of(report);
+  CHECK(text.find("Strong scaling: lenet, global batch 64") != std::string::npos);
+  CHECK(text.find("1.80x") != std::string::npos);
+  CHECK(text.find("90.0 %") != std::string::npos);
+  CHECK(text.find("97.50 %") != std::string::npos);
+}
+
+TEST_CASE("the same batch a rank is a weak study, also by two configs", "[report]") {
+  TempFolder folder;
+  write_attempt(folder / "a/01", {.ranks = 1, .global = 64, .rate = 1000, .weak = true});
+  write_attempt(folder / "a/02", {.ranks = 2, .global = 128, .rate = 1900, .weak = true});
+  write_attempt(folder / "b/01", {.ranks = 4, .global = 256, .rate = 3600});
+  const ScalingReport report = make_scaling(read_runs({folder / "a", folder / "b", folder / "a"}));
+  REQUIRE(report.studies.size() == 1);
+  const Study& study = report.studies[0];
+  CHECK(study.kind == StudyKind::weak);
+  REQUIRE(study.rows.size() == 3);
+  CHECK(study.rows[2].efficiency == Approx(0.9));
+  CHECK(study.title == "Weak scaling: lenet, batch 64 a rank");
+  CHECK(report.counted.size() == 3);
+}
+
+TEST_CASE("one run on 1 rank serves a strong and a weak study", "[report]") {
+  TempFolder folder;
+  write_attempt(folder / "a/01", {.ranks = 1, .global = 64, .rate = 1000});
+  write_attempt(folder / "a/02", {.ranks = 2, .global = 64, .rate = 1500});
+  write_attempt(folder / "b/01", {.ranks = 2, .global = 128, .rate = 1900});
+  const ScalingReport report = make_scaling(read_runs({folder.path()}));
+  REQUIRE(report.studies.size() == 2);
+  CHECK(report.studies[0].kind == StudyKind::strong);
+  CHECK(report.studies[0].rows[1].efficiency == Approx(0.75));
+  CHECK(report.studies[1].kind == StudyKind::weak);
+  CHECK(report.studies[1].rows[1].efficiency == Approx(0.95));
+}
+
+TEST_CASE("without a run on 1 rank the smallest is the baseline, and the report says so", "[report]") {
+  TempFolder folder;
+  write_attempt(folder / "a/01", {.ranks = 2, .rate = 1000});
+  write_attempt(folder / "a/02", {.ranks = 4, .rate = 1500});
+  const ScalingReport report = make_scaling(read_runs({folder.path()}));
+  REQUIRE(report.studies.size() == 1);
+  CHECK(report.studies[0].baseline_ranks == 2);
+  CHECK(report.studies[0].rows[1].speed_up == Approx(1.5));
+  CHECK(report.studies[0].rows[1].efficiency == Approx(0.75));
+  CHECK(markdown_of(report).find("against the run on 2 ranks") != std::string::npos);
+}
+
+TEST_CASE("more ranks that take longer are called worse", "[report]") {
+  TempFolder folder;
+  write_attempt(folder / "a/01", {.ranks = 1, .rate = 1000});
+  write_attempt(folder / "a/02", {.ranks = 2, .rate = 800});
+  CHECK(markdown_of(make_scaling(read_runs({folder.path()}))).find("2 ranks are slower than 1") != std::string::npos);
+}
+
+TEST_CASE("repetitions make one row: median, range, spread of the accuracy over seeds", "[report]") {
+  TempFolder folder;
+  write_attempt(folder / "a/01", {.ranks = 1, .rate = 1000, .accuracy = 0.97, .seed = 1});
+  write_attempt(folder / "b/01", {.ranks = 1, .rate = 1200, .accuracy = 0.99, .seed = 2});
+  write_attempt(folder / "c/01", {.ranks = 1, .rate = 1050, .accuracy = 0.98, .seed = 3});
+  write_attempt(folder / "a/02", {.ranks = 2, .rate = 2000});
+  const ScalingReport report = make_scaling(read_runs({folder.path()}));
+  REQUIRE(report.studies.size() == 1);
+  const ScalingRow& row = report.studies[0].rows[0];
+  CHECK(row.attempts == 3);
+  CHECK(row.samples_per_s.median == Approx(1050));
+  CHECK(row.samples_per_s.low == Approx(1000));
+  CHECK(row.samples_per_s.high == Approx(1200));
+  CHECK(markdown_of(report).find("98.00 % (97.00 to 99.00)") != std::string::npos);
+}
+
+TEST_CASE("failed, stopped and half-written attempts are listed and not counted", "[report]") {
+  TempFolder folder;
+  write_attempt(folder / "a/01", {.ranks = 1, .rate = 1000});
+  write_attempt(folder / "a/02", {.ranks = 2, .rate = 1800});
+  write_attempt(folder / "a/03", {.ranks = 4, .rate = 9999, .state = "failed"});
+  write_attempt(folder / "a/04", {.ranks = 4, .rate = 9999, .state = "stopped"});
+  make_folders(folder / "a/05");
+  write_file_whole(folder / "a/05/status.json", R"({"state":"running","exit_code":0,"reason":"","step":0})");
+  const ScalingReport report = make_scaling(read_runs({folder.path()}));
+  REQUIRE(report.studies.size() == 1);
+  CHECK(report.studies[0].rows.size() == 2);
+  REQUIRE(report.left_out.size() == 3);
+  CHECK(report.left_out[0].reason == "loss is not finite at step 3");
+  CHECK(report.left_out[1].state == "stopped");
+  CHECK(report.left_out[2].reason == "it left no summary");
+  const std::string text = markdown_of(report);
+  CHECK(text.find("Found but not counted") != std::string::npos);
+  CHECK(text.find("9999") == std::string::npos);
+}
+
+TEST_CASE("paced runs are marked in every table and teach nothing", "[report]") {
+  TempFolder folder;
+  write_attempt(folder / "a/01", {.ranks = 1, .rate = 1000, .paced = true});
+  write_attempt(folder / "a/02", {.ranks = 8, .rate = 7000, .paced = true});
+  write_attempt(folder / "b/01", {.ranks = 1, .rate = 500});  // real: never in one study with paced ones
+  const ScalingReport report = make_scaling(read_runs({folder.path()}));
+  REQUIRE(report.studies.size() == 2);
+  const Study& study = report.studies[0];
+  CHECK(study.paced);
+  CHECK(study.title.find("(paced)") != std::string::npos);
+  CHECK(rate_table(study).text().find("paced") != std::string::npos);
+  CHECK(time_table(study).text().find("paced") != std::string::npos);
+  CHECK(rate_table(study).text().find("97.50") == std::string::npos);
+  CHECK(write_csv(report, {}).find("\"Strong scaling (paced): lenet, global batch 64\",true,") != std::string::npos);
+  CHECK(report.studies[1].kind == StudyKind::single);
+  CHECK_FALSE(report.studies[1].paced);
+}
+
+TEST_CASE("the parts of a step's time sum to 100 percent", "[report]") {
+  for (int round = 0; round < 200; ++round) {
+    const auto draw = test::random_values(8, "split" + std::to_string(round));
+    TimeSplit split{1 + draw[0], 1 + draw[1], 1 + draw[2], 1 + draw[3], 1 + draw[4], 1 + draw[5], 1 + draw[6], 0};
+    split.total = (7 + std::accumulate(draw.begin(), draw.begin() + 7, 0.0)) * (1 + std::max(0.0, draw[7]));
+    const TimePercent percent = time_percent(split);
+    int tenths = 0;
+    for (const double part : percent) {
+      CHECK(part >= 0);
+      tenths += static_cast<int>(std::lround(part * 10));
+    }
+    CHECK(tenths == 1000);
+    CHECK(percent[1] == Approx(100 * split.forward / split.total).margin(0.1));
+  }
+  CHECK(time_percent({}) == TimePercent{});
+  // What no part claims is `other`.
+  CHECK(time_percent({.data = 1, .total = 4})[6] == 75);
+}
+
+TEST_CASE("the report's files appear together, with where they come from", "[report]") {
+  TempFolder folder;
+  write_attempt(folder / "a/01", {.ranks = 1, .rate = 1000});
+  write_attempt(folder / "a/02", {.ranks = 2, .rate = 1800});
+  const ScalingReport report = make_scaling(read_runs({folder / "a"}));
+  const ReportSource source{"digits", "echelon report a", "2026-01-01 12:00", "0.1.0", "abc"};
+  const auto paths = write_report(report, source, folder / "out/deep");
+  REQUIRE(paths.size() == 3);
+  const std::string markdown = read_file_whole(paths[0]), csv = read_file_whole(paths[1]),
+                    json = read_file_whole(paths[2]);
+  for (const char* words :
+       {"echelon report a", "abc", "2026-01-01", "echelon train a.toml", "a CPU, 1 thread", "Open MPI"})
+    CHECK(markdown.find(words) != std::string::npos);
+  CHECK(std::count(csv.begin(), csv.end(), '\n') == 3);
+  CHECK(json.find("\"efficiency\": 0.9") != std::string::npos);
+}
+
+TEST_CASE("folders without records and broken records are refused by name", "[report]") {
+  TempFolder folder;
+  CHECK_THROWS_WITH(read_runs({folder / "none"}), Catch::Contains("no such folder"));
+  CHECK_THROWS_WITH(read_runs({folder.path()}), Catch::Contains("no attempt"));
+  write_attempt(folder / "a/01", {});
+  write_file_whole(folder / "a/01/summary.json", "{\"format\": \"echelon-summary\", ");
+  CHECK_THROWS_AS(read_runs({folder.path()}), DataError);
+  write_file_whole(folder / "a/01/summary.json", R"({"format":"echelon-summary","version":1,"ranks":"two"})");
+  CHECK_THROWS_WITH(read_runs({folder.path()}), Catch::Contains("wrong type"));
+  write_file_whole(folder / "a/01/summary.json", R"({"format":"other"})");
+  CHECK_THROWS_WITH(read_runs({folder.path()}), Catch::Contains("no summary of version 1"));
+}
+
+}  // namespace echelon
