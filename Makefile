@@ -113,10 +113,11 @@ $(OUT)/obj/%.cpp.o: %.cpp $(OUT)/flags
 
 # CUDA: a second file, opened at run time. It takes what it needs of src/base and src/device from the executable.
 CUDA_SRC := $(call find,cuda,cpp) $(call find,cuda,cu)
-NVCCFLAGS ?= -std=c++20 -O3 -lineinfo -Xcompiler=-fPIC,-Wall,-ffp-contract=off -gencode arch=compute_80,code=sm_80 -gencode arch=compute_90,code=[sm_90,compute_90]
+NVCCFLAGS ?= -std=c++20 --extended-lambda -O3 -lineinfo -Xcompiler=-fPIC,-Wall,-ffp-contract=off -gencode arch=compute_80,code=sm_80 -gencode arch=compute_90,code=[sm_90,compute_90]
 $(CUDA_LIB): $(call objects,$(CUDA_SRC))
 	@mkdir -p $(@D)
-	$(CXX) -shared -o $@ $^ $(SANFLAGS) -L$(CUDA_HOME)/lib64 -L$(CUDA_HOME)/lib -lcudnn -lcublas -lcudart
+	$(CXX) -shared -o $@ $^ $(SANFLAGS) -L$(CUDA_HOME)/lib64 -L$(CUDA_HOME)/lib -lcudnn -lcublas -lcudart_static -lrt -ldl -lpthread \
+	  -Wl,--exclude-libs,ALL -Wl,-rpath,'$$ORIGIN'
 $(OUT)/obj/cuda/%.cpp.o: CPPFLAGS += -I. -isystem $(CUDA_HOME)/include
 $(OUT)/obj/cuda/%.cu.o: cuda/%.cu $(OUT)/flags
 	@mkdir -p $(@D)

@@ -1,0 +1,49 @@
+#include "cuda/check.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+
+#include "base/error.hpp"
+
+namespace echelon::cuda {
+namespace {
+
+[[noreturn]] void fail(bool memory, const std::string& error, const char* call, const char* file, int line) {
+  const std::string text = fmt::format("{}: {} in {} at {}:{}", memory ? "out of GPU memory" : "the CUDA device failed",
+                                       error, call, file, line);
+  if (memory) throw MemoryError(text);
+  throw EnvironmentError(text);
+}
+
+}  // namespace
+
+void check(cudaError_t status, const char* call, const char* file, int line) {
+  if (status == cudaSuccess) return;
+  cudaGetLastError();  // a refused call leaves its error behind for the next one to find
+  fail(status == cudaErrorMemoryAllocation,
+       fmt::format("{} ({})", cudaGetErrorString(status), cudaGetErrorName(status)), call, file, line);
+}
+
+void check(cudnnStatus_t status, const char* call, const char* file, int line) {
+  if (status == CUDNN_STATUS_SUCCESS) return;
+  std::array<char, 512> details{};
+  cudnnGetLastErrorString(details.data(), details.size());
+  const bool memory = status == CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED ||
+                      status == CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED;
+  fail(memory, fmt::format("{} {}", cudnnGetErrorString(status), details.data()), call, file, line);
+}
+
+void check(cublasStatus_t status, const char* call, const char* file, int line) {
+  if (status == CUBLAS_STATUS_SUCCESS) return;
+  fail(status == CUBLAS_STATUS_ALLOC_FAILED, cublasGetStatusString(status), call, file, line);
+}
+
+void check_launch(const std::string& what) {
+  const cudaError_t status = cudaGetLastError();
+  if (status == cudaSuccess) return;
+  throw EnvironmentError(
+      fmt::format("the CUDA device failed: {} ({}) at {}", cudaGetErrorString(status), cudaGetErrorName(status), what));
+}
+
+}  // namespace echelon::cuda

@@ -1,0 +1,22 @@
+// Every call of CUDA, cuDNN and cuBLAS is checked: its text, file:line and the library's own words for the error.
+// Out of memory is a MemoryError, all else an EnvironmentError.
+#pragma once
+
+#include <cublas_v2.h>
+#include <cuda_runtime_api.h>
+#include <cudnn.h>
+
+#include <string>
+
+namespace echelon::cuda {
+
+void check(cudaError_t status, const char* call, const char* file, int line);
+void check(cudnnStatus_t status, const char* call, const char* file, int line);
+void check(cublasStatus_t status, const char* call, const char* file, int line);
+
+// After kernels were launched for `what`: the launch itself, not what the kernels find later.
+void check_launch(const std::string& what);
+
+}  // namespace echelon::cuda
+
+#define ECHELON_CUDA(call) ::echelon::cuda::check((call), #call, __FILE__, __LINE__)

@@ -1,0 +1,71 @@
+#include "cuda/cudnn/algorithms.hpp"
+
+#include <algorithm>
+#include <array>
+
+namespace echelon::cuda {
+namespace {
+
+// `get` asks the heuristics for a ranking, `size` for an algorithm's workspace: an error there means that it cannot run
+// these shapes. Accepted algorithms that the ranking leaves out follow in the order given.
+template <class Perf, class Algo, class Get, class Size>
+std::vector<Algorithm> choose(std::vector<Algo> accepted, Get get, Size size) {
+  std::array<Perf, 16> ranking{};
+  int count = 0;
+  if (get(static_cast<int>(ranking.size()), &count, ranking.data()) != CUDNN_STATUS_SUCCESS) count = 0;
+  auto next = accepted.begin();
+  for (int i = 0; i < count; ++i) {
+    const Perf& perf = ranking[static_cast<std::size_t>(i)];
+    if (perf.status != CUDNN_STATUS_SUCCESS || perf.determinism != CUDNN_DETERMINISTIC) continue;
+    const auto found = std::find(next, accepted.end(), perf.algo);
+    if (found == accepted.end()) continue;
+    std::rotate(next, found, found + 1);
+    ++next;
+  }
+  std::vector<Algorithm> usable;
+  for (const Algo algo : accepted) {
+    std::size_t bytes = 0;
+    if (size(algo, &bytes) == CUDNN_STATUS_SUCCESS && bytes <= kWorkspaceCapBytes)
+      usable.push_back({static_cast<int>(algo), bytes});
+  }
+  return usable;
+}
+
+}  // namespace
+
+std::vector<Algorithm> conv_algorithms(const Context& context, OpKind kind, const ConvDescriptors& of) {
+  const cudnnHandle_t dnn = context.dnn();
+  const auto x = of.x.get();
+  const auto y = of.y.get();
+  const auto w = of.w.get();
+  const auto conv = of.conv.get();
+  if (kind == OpKind::conv_forward)
+    return choose<cudnnConvolutionFwdAlgoPerf_t, cudnnConvolutionFwdAlgo_t>(
+        {CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_PRECOMP_GEMM, CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_GEMM,
+         CUDNN_CONVOLUTION_FWD_ALGO_GEMM, CUDNN_CONVOLUTION_FWD_ALGO_WINOGRAD},
+        [&](int most, int* count, auto* ranking) {
+          return cudnnGetConvolutionForwardAlgorithm_v7(dnn, x, w, conv, y, most, count, ranking);
+        },
+        [&](auto algo, std::size_t* bytes) {
+          return cudnnGetConvolutionForwardWorkspaceSize(dnn, x, w, conv, y, algo, bytes);
+        });
+  if (kind == OpKind::conv_backward_data)
+    return choose<cudnnConvolutionBwdDataAlgoPerf_t, cudnnConvolutionBwdDataAlgo_t>(
+        {CUDNN_CONVOLUTION_BWD_DATA_ALGO_1, CUDNN_CONVOLUTION_BWD_DATA_ALGO_WINOGRAD},
+        [&](int most, int* count, auto* ranking) {
+          return cudnnGetConvolutionBackwardDataAlgorithm_v7(dnn, w, y, conv, x, most, count, ranking);
+        },
+        [&](auto algo, std::size_t* bytes) {
+          return cudnnGetConvolutionBackwardDataWorkspaceSize(dnn, w, y, conv, x, algo, bytes);
+        });
+  return choose<cudnnConvolutionBwdFilterAlgoPerf_t, cudnnConvolutionBwdFilterAlgo_t>(
+      {CUDNN_CONVOLUTION_BWD_FILTER_ALGO_1},
+      [&](int most, int* count, auto* ranking) {
+        return cudnnGetConvolutionBackwardFilterAlgorithm_v7(dnn, x, y, conv, w, most, count, ranking);
+      },
+      [&](auto algo, std::size_t* bytes) {
+        return cudnnGetConvolutionBackwardFilterWorkspaceSize(dnn, x, y, conv, w, algo, bytes);
+      });
+}
+
+}  // namespace echelon::cuda

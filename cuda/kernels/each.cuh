@@ -1,0 +1,82 @@
+// The few launch shapes that all kernels here share. Indices are 64-bit throughout; what is summed is summed in an
+// order that the extents alone decide, so that a run can be repeated bit by bit.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <algorithm>
+#include <cstdint>
+
+namespace echelon::cuda {
+
+inline constexpr int kThreads = 256;
+
+inline unsigned grid_blocks(std::int64_t n, std::int64_t per_block, std::int64_t most) {
+  return static_cast<unsigned>(std::clamp<std::int64_t>((n + per_block - 1) / per_block, 1, most));
+}
+
+template <class F>
+__global__ void __launch_bounds__(kThreads) each_kernel(std::int64_t n, F f) {
+  const std::int64_t stride = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
+  for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < n; i += stride) f(i);
+}
+
+// f(i) for i in [0, n).
+template <class F>
+void each(std::int64_t n, cudaStream_t stream, F f) {
+  if (n > 0) each_kernel<<<grid_blocks(n, kThreads, 1 << 16), kThreads, 0, stream>>>(n, f);
+}
+
+// A block of kThreads threads laid over (planes, elements of a plane): x covers a plane's elements, y several planes.
+inline dim3 plane_block(std::int64_t elems) {
+  unsigned x = 1;
+  while (x < kThreads && x < elems) x *= 2;
+  return dim3(x, kThreads / x);
+}
+
+template <class F>
+__global__ void __launch_bounds__(kThreads)
+    each_plane_kernel(std::int64_t planes, std::int64_t channels, std::int64_t elems, F f) {
+  const std::int64_t step = static_cast<std::int64_t>(gridDim.y) * blockDim.x;
+  const std::int64_t stride = static_cast<std::int64_t>(gridDim.x) * blockDim.y;
+  for (std::int64_t plane = static_cast<std::int64_t>(blockIdx.x) * blockDim.y + threadIdx.y; plane < planes;
+       plane += stride) {
+    const std::int64_t c = plane % channels;
+    for (std::int64_t i = static_cast<std::int64_t>(blockIdx.y) * blockDim.x + threadIdx.x; i < elems; i += step)
+      f(c, plane * elems + i);
+  }
+}
+
+// f(c, index) for every element of a tensor (N, C, elems).
+template <class F>
+void each_plane(std::int64_t N, std::int64_t C, std::int64_t elems, cudaStream_t stream, F f) {
+  const dim3 block = plane_block(elems);
+  const dim3 grid(grid_blocks(N * C, block.y, 1 << 20), grid_blocks(elems, block.x, 64));
+  each_plane_kernel<<<grid, block, 0, stream>>>(N * C, C, elems, f);
+}
+
+// Adds the block's values of one variable up in shared memory, pairwise; the result is thread 0's. All kThreads threads
+// call it.
+template <class V, class Combine>
+__device__ V block_reduce(V value, Combine combine) {
+  __shared__ V values[kThreads];
+  const int thread = static_cast<int>(threadIdx.y * blockDim.x + threadIdx.x);
+  values[thread] = value;
+  __syncthreads();
+  for (int half = kThreads / 2; half > 0; half /= 2) {
+    if (thread < half) values[thread] = combine(values[thread], values[thread + half]);
+    __syncthreads();
+  }
+  const V result = values[0];
+  __syncthreads();  // the next call writes the same memory
+  return result;
+}
+
+struct Plus {
+  template <class V>
+  __device__ V operator()(V a, V b) const {
+    return a + b;
+  }
+};
+
+}  // namespace echelon::cuda

@@ -1,0 +1,84 @@
+#include "cuda/kernels/each.cuh"
+#include "cuda/kernels/softmax.hpp"
+
+namespace echelon::cuda {
+namespace {
+
+// A row's largest value and where it first stands.
+struct Largest {
+  double value;
+  std::int64_t index;
+};
+
+struct Larger {
+  __device__ Largest operator()(const Largest& a, const Largest& b) const {
+    return b.value > a.value || (b.value == a.value && b.index < a.index) ? b : a;
+  }
+};
+
+// One block a row. rows (N, 3): weighted loss, weight where the prediction is right, weight.
+template <class T>
+__global__ void __launch_bounds__(kThreads)
+    softmax_row_kernel(std::int64_t N, std::int64_t K, const T* logits, const std::int32_t* labels, const T* weights,
+                       T* probs, double* rows) {
+  for (std::int64_t n = blockIdx.x; n < N; n += gridDim.x) {
+    const T* row = logits + n * K;
+    // Threads without a column repeat the first one, which changes neither value nor index.
+    Largest mine{static_cast<double>(row[0]), 0};
+    for (std::int64_t k = threadIdx.x; k < K; k += kThreads) mine = Larger{}(mine, {static_cast<double>(row[k]), k});
+    const Largest largest = block_reduce(mine, Larger{});
+    double part = 0;
+    for (std::int64_t k = threadIdx.x; k < K; k += kThreads) part += ::exp(static_cast<double>(row[k]) - largest.value);
+    const double sum = block_reduce(part, Plus{});
+    for (std::int64_t k = threadIdx.x; k < K; k += kThreads)
+      probs[n * K + k] = static_cast<T>(::exp(static_cast<double>(row[k]) - largest.value) / sum);
+    if (threadIdx.x == 0) {
+      const std::int64_t label = labels[n];
+      const auto weight = static_cast<double>(weights[n]);
+      rows[n * 3] = weight * (::log(sum) + largest.value - static_cast<double>(row[label]));
+      rows[n * 3 + 1] = largest.index == label ? weight : 0.0;
+      rows[n * 3 + 2] = weight;
+    }
+  }
+}
+
+__global__ void __launch_bounds__(kThreads)
+    sum_rows_kernel(std::int64_t N, const double* rows, double* sums, bool add) {
+  for (int s = 0; s < 3; ++s) {
+    double part = 0;
+    for (std::int64_t n = threadIdx.x; n < N; n += kThreads) part += rows[n * 3 + s];
+    const double sum = block_reduce(part, Plus{});
+    if (threadIdx.x == 0) sums[s] = (add ? sums[s] : 0.0) + sum;
+  }
+}
+
+}  // namespace
+
+template <class T>
+void softmax_forward(std::int64_t N, std::int64_t K, const T* logits, const std::int32_t* labels, const T* weights,
+                     T* probs, double* rows, double* sums, bool add, cudaStream_t stream) {
+  softmax_row_kernel<<<grid_blocks(N, 1, 1 << 16), kThreads, 0, stream>>>(N, K, logits, labels, weights, probs, rows);
+  sum_rows_kernel<<<1, kThreads, 0, stream>>>(N, rows, sums, add);
+}
+
+template <class T>
+void softmax_backward(std::int64_t N, std::int64_t K, const T* probs, const std::int32_t* labels, const T* weights,
+                      double scale, T* dlogits, bool add, cudaStream_t stream) {
+  each(N * K, stream, [=] __device__(std::int64_t i) {
+    const std::int64_t n = i / K;
+    const double wanted = i % K == labels[n] ? 1.0 : 0.0;
+    const double value = scale * static_cast<double>(weights[n]) * (static_cast<double>(probs[i]) - wanted);
+    dlogits[i] = (add ? dlogits[i] : T(0)) + static_cast<T>(value);
+  });
+}
+
+#define ECHELON_INSTANTIATE(T)                                                                                       \
+  template void softmax_forward<T>(std::int64_t, std::int64_t, const T*, const std::int32_t*, const T*, T*, double*, \
+                                   double*, bool, cudaStream_t);                                                     \
+  template void softmax_backward<T>(std::int64_t, std::int64_t, const T*, const std::int32_t*, const T*, double, T*, \
+                                    bool, cudaStream_t);
+ECHELON_INSTANTIATE(float)
+ECHELON_INSTANTIATE(double)
+#undef ECHELON_INSTANTIATE
+
+}  // namespace echelon::cuda

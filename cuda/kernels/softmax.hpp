@@ -1,0 +1,18 @@
+// Launches of softmax cross-entropy over rows of (N, K); formulas in device/op_spec.hpp. T is float or double.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <cstdint>
+
+namespace echelon::cuda {
+
+// `rows` (N, 3) doubles of scratch; sums (3): loss, correct, weight, each added up over rows in a fixed order.
+template <class T>
+void softmax_forward(std::int64_t N, std::int64_t K, const T* logits, const std::int32_t* labels, const T* weights,
+                     T* probs, double* rows, double* sums, bool add, cudaStream_t stream);
+template <class T>
+void softmax_backward(std::int64_t N, std::int64_t K, const T* probs, const std::int32_t* labels, const T* weights,
+                      double scale, T* dlogits, bool add, cudaStream_t stream);
+
+}  // namespace echelon::cuda

@@ -1,0 +1,28 @@
+// The bodies of the CUDA device, built from specs whose arguments have been checked.
+#pragma once
+
+#include <memory>
+#include <string_view>
+
+#include "cuda/context.hpp"
+#include "device/op.hpp"
+#include "device/update_rules/rule.hpp"
+#include "device/vector.hpp"
+
+namespace echelon {
+class Update;
+}
+
+namespace echelon::cuda {
+
+std::unique_ptr<Op> make_conv(const Context& context, const OpSpec& spec);
+std::unique_ptr<Op> make_dense(const Context& context, const OpSpec& spec);
+std::unique_ptr<Op> make_pool(const Context& context, const OpSpec& spec);
+std::unique_ptr<Op> make_norm(const Context& context, const OpSpec& spec);
+std::unique_ptr<Op> make_softmax(const Context& context, const OpSpec& spec);
+std::unique_ptr<Op> make_elementwise(const Context& context, const OpSpec& spec);  // activation, add, reorder
+
+std::unique_ptr<Update> make_update(const Context& context, std::string_view rule, DType dtype);
+std::unique_ptr<VectorOps> make_vector_ops(const Context& context);
+
+}  // namespace echelon::cuda

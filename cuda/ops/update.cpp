@@ -1,0 +1,52 @@
+// Optimiser rules on the device.
+#include <string>
+#include <vector>
+
+#include "base/check.hpp"
+#include "base/dtype.hpp"
+#include "base/error.hpp"
+#include "base/nearest.hpp"
+#include "cuda/check.hpp"
+#include "cuda/kernels/update.hpp"
+#include "cuda/make.hpp"
+#include "device/device.hpp"
+#include "device/update_rules/list.hpp"
+
+namespace echelon::cuda {
+namespace {
+
+template <class Rule, class T>
+class CudaUpdate final : public Update {
+ public:
+  explicit CudaUpdate(const Context& context) : context_(context) {}
+
+  void apply(void* w, const void* g, std::span<void* const> states, std::size_t n,
+             const RuleScalars& scalars) override {
+    ECHELON_CHECK_EQ(states.size(), static_cast<std::size_t>(Rule::kStates), "states of rule {}", Rule::kName);
+    context_.use();
+    update_range<Rule>(static_cast<T*>(w), static_cast<const T*>(g), states, n, scalars, context_.stream());
+    check_launch(Rule::kName);
+  }
+
+ private:
+  const Context& context_;
+};
+
+}  // namespace
+
+std::unique_ptr<Update> make_update(const Context& context, std::string_view rule, DType dtype) {
+#define X(Rule)            \
+  if (rule == Rule::kName) \
+    return with_float(     \
+        dtype, [&]<class T>(T) -> std::unique_ptr<Update> { return std::make_unique<CudaUpdate<Rule, T>>(context); });
+  ECHELON_UPDATE_RULES(X)
+#undef X
+  const std::vector<std::string> known = {
+#define X(Rule) Rule::kName,
+      ECHELON_UPDATE_RULES(X)
+#undef X
+  };
+  throw ConfigError(unknown_name("update rule", rule, known));
+}
+
+}  // namespace echelon::cuda
