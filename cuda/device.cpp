@@ -76,14 +76,17 @@ class CudaDevice final : public Device {
     synchronize();
   }
   void zero(void* dst, std::size_t bytes) override {
+    if (bytes == 0) return;
     context_.use();
     ECHELON_CUDA(cudaMemsetAsync(dst, 0, bytes, context_.stream()));
   }
   void to_device_async(void* dst, const void* src, std::size_t bytes) override {
+    if (bytes == 0) return;
     context_.use();
     ECHELON_CUDA(cudaMemcpyAsync(dst, src, bytes, cudaMemcpyHostToDevice, context_.stream()));
   }
   void to_host_async(void* dst, const void* src, std::size_t bytes) override {
+    if (bytes == 0) return;
     context_.use();
     ECHELON_CUDA(cudaMemcpyAsync(dst, src, bytes, cudaMemcpyDeviceToHost, context_.stream()));
   }

@@ -83,7 +83,7 @@ void norm_statistics(std::int64_t C, const double* stats, double epsilon, double
   each(C, stream, [=] __device__(std::int64_t c) {
     const double istd = stats[C + c];
     const double var = 1.0 / (istd * istd) - epsilon;
-    const double unbiased = var * (count / (count > 2 ? count - 1 : 1.0));
+    const double unbiased = (var > 0 ? var : 0.0) * (count / (count > 2 ? count - 1 : 1.0));
     dmean[c] = (add_mean ? dmean[c] : T(0)) + static_cast<T>(scale * stats[c]);
     dvar[c] = (add_var ? dvar[c] : T(0)) + static_cast<T>(scale * unbiased);
   });

@@ -34,7 +34,7 @@ __device__ T max_of(const PoolDims& d, const T* plane, Range rows, Range columns
   std::int64_t best = rows.begin * d.W + columns.begin;
   for (std::int64_t h = rows.begin; h < rows.end; ++h)
     for (std::int64_t w = columns.begin; w < columns.end; ++w)
-      if (plane[h * d.W + w] > plane[best]) best = h * d.W + w;
+      if (const T value = plane[h * d.W + w]; value > plane[best] || value != value) best = h * d.W + w;  // NaN stays
   if (position) *position = static_cast<std::int32_t>(best);
   return plane[best];
 }

@@ -8,7 +8,7 @@
 namespace echelon::cuda {
 
 // x (N, C, H, W) -> y (N, C, P, Q). max: `positions` (N, C, P, Q) receives h*W + w of each maximum, the first among
-// equals; may be null.
+// equals, a NaN if there is one; may be null.
 template <class T>
 void pool_forward(const PoolDims& dims, const T* x, T* y, std::int32_t* positions, cudaStream_t stream);
 // Each dx gathers from the windows that hold it, in the order of the windows.

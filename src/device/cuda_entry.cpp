@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "base/log.hpp"
 
 namespace echelon {
 namespace {
@@ -49,7 +50,7 @@ Library open_file(const std::string& file) {
   Library library;
   void* handle = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!handle) {
-    library.missing = fmt::format("the CUDA device cannot be loaded: {}", loader_error());
+    library.missing = "cannot be loaded: " + loader_error();
     return library;
   }
   const auto abi = find<CudaAbiFunction>(handle, kCudaAbiSymbol);
@@ -105,17 +106,21 @@ int visible_gpus(std::string* why) {
 }
 
 std::unique_ptr<Device> open_cuda(const DeviceOptions& options) {
-  if (!library().open) throw EnvironmentError(library().missing);
+  if (!library().open) throw EnvironmentError("device cuda: " + library().missing);
   std::string why;
-  if (count_gpus(&why) == 0) throw EnvironmentError(why);
+  if (visible_gpus(&why) == 0) throw EnvironmentError("device cuda: " + why);
   return std::unique_ptr<Device>(library().open(&options));
 }
 
 std::string cuda_library_problem(const std::string& file) { return open_file(file).missing; }
 
-bool gpu_in_machine() {
+std::string_view auto_device_kind() {
+  std::string why;
+  if (visible_gpus(&why) > 0) return "cuda";
   std::error_code error;
-  return fs::exists("/dev/nvidia0", error) || fs::exists("/dev/dxg", error);
+  const bool in_machine = fs::exists("/dev/nvidia0", error) || fs::exists("/dev/dxg", error);
+  log_line(in_machine ? LogLevel::warning : LogLevel::debug, fmt::format("device auto is onednn: {}", why));
+  return "onednn";
 }
 
 }  // namespace echelon

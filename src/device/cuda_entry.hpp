@@ -37,8 +37,8 @@ std::unique_ptr<Device> open_cuda(const DeviceOptions& options);
 // What keeps this file from being used as the CUDA library; empty where nothing does.
 std::string cuda_library_problem(const std::string& file);
 
-// Whether the system shows an NVIDIA card (a device node of the driver), usable by us or not: `auto` that passes it by
-// should say so aloud.
-bool gpu_in_machine();
+// What `auto` means here: "cuda" where a GPU is usable, else "onednn". Passing by a GPU that is in the machine but not
+// usable is a warning; a machine without one is not worth a line.
+std::string_view auto_device_kind();
 
 }  // namespace echelon

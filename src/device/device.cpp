@@ -33,7 +33,7 @@ std::vector<std::string> device_kinds() {
 }
 
 std::unique_ptr<Device> open_device(std::string_view kind, const DeviceOptions& options) {
-  const std::string_view wanted = kind != "auto" ? kind : visible_gpus() > 0 ? "cuda" : "onednn";
+  const std::string_view wanted = kind != "auto" ? kind : auto_device_kind();
   for (const DeviceKind& known : kDeviceKinds)
     if (wanted == known.name) return known.open(options);
   throw ConfigError(unknown_name("device", wanted, device_kinds()));

@@ -1,4 +1,7 @@
 // The door to the CUDA library on machines that have all of it, part of it, or none.
+#include <dlfcn.h>
+
+#include <array>
 #include <catch2/catch.hpp>
 #include <cstdlib>
 #include <filesystem>
@@ -44,12 +47,20 @@ TEST_CASE("without a usable GPU, opening the CUDA device is an environment error
     FAIL("opened a CUDA device where no GPU is visible");
   } catch (const EnvironmentError& error) {
     CHECK(error.code() == kExitEnvironment);
-    CHECK_THAT(std::string(error.what()), Catch::Contains("CUDA"));
+    CHECK_THAT(std::string(error.what()), Catch::StartsWith("device cuda: "));
   }
 }
 
 TEST_CASE("the CUDA library finds all it needs in the executable", "[device][cuda]") {
   const std::string file = built_library();
   if (test::skip_without(fs::exists(file), file + " is not built")) return;
-  CHECK(cuda_library_problem(file) == "");
+  REQUIRE(cuda_library_problem(file) == "");
+  void* handle = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
+  REQUIRE(handle);
+  std::array<char, 512> why{};
+  const auto count = reinterpret_cast<CudaCountFunction*>(dlsym(handle, kCudaCountSymbol));
+  const int gpus = count(why.data(), why.size());
+  CHECK((gpus > 0) == (why[0] == 0));
+  if (gpus == 0) CHECK_THAT(std::string(why.data()), Catch::Contains("no usable CUDA device"));
+  dlclose(handle);
 }

@@ -1,0 +1,156 @@
+// The CUDA device on a real GPU: the contract of devices, and what only a device that is ahead of its host can get
+// wrong.
+#include <catch2/catch.hpp>
+#include <cstdio>
+#include <cstring>
+#include <map>
+
+#include "base/error.hpp"
+#include "device/device.hpp"
+#include "tests/support/device_contract.hpp"
+#include "tests/support/random.hpp"
+#include "tests/support/skip.hpp"
+
+using namespace echelon;
+using namespace echelon::test;
+
+namespace {
+
+bool without_gpu() {
+  std::string why;
+  const bool gpu = visible_gpus(&why) > 0;
+  return skip_without(gpu, why);
+}
+
+void check_contract(DType dtype, double tolerance) {
+  const auto device = open_device("cuda", {});
+  std::printf("%s: %s\n", std::string(name_of(dtype)).c_str(), device->describe().c_str());
+  for (const std::string& failure : check_device(*device, dtype, tolerance)) FAIL_CHECK(failure);
+  SUCCEED();
+}
+
+// Values of all arguments of one run of `spec`, on the device.
+struct Arguments {
+  Arguments(Device& device, const OpSpec& spec, Op& op) : scratch(device.allocate(op.scratch_bytes(), "scratch")) {
+    for (const ArgInfo& arg : signature(spec)) {
+      const std::vector<double> random = random_values(static_cast<std::size_t>(arg.shape.elems()), arg.name);
+      const std::vector<float> values(random.begin(), random.end());
+      memory.push_back(device.allocate(values.size() * sizeof(float), arg.name));
+      device.to_device(memory.back().data(), values.data(), memory.back().bytes());
+      tensors.push_back(memory.back().data());
+    }
+    args.tensors = tensors.data();
+    args.scratch = scratch.data();
+  }
+  std::vector<float> value(Device& device, std::size_t a) const {
+    std::vector<float> values(memory[a].bytes() / sizeof(float));
+    device.to_host(values.data(), memory[a].data(), memory[a].bytes());
+    return values;
+  }
+
+  Memory scratch;
+  std::vector<Memory> memory;
+  std::vector<void*> tensors;
+  OpArgs args;
+};
+
+std::unique_ptr<Device> open_with(int index, std::int64_t memory_limit_bytes) {
+  DeviceOptions options;
+  options.index = index;
+  options.memory_limit_bytes = memory_limit_bytes;
+  return open_device("cuda", options);
+}
+
+bool is_conv(OpKind kind) {
+  return kind == OpKind::conv_forward || kind == OpKind::conv_backward_data || kind == OpKind::conv_backward_weights;
+}
+
+}  // namespace
+
+TEST_CASE("the CUDA device keeps the contract of devices in f32", "[cuda][slow]") {
+  if (without_gpu()) return;
+  check_contract(DType::f32, 1e-5);
+}
+
+TEST_CASE("the CUDA device keeps the contract of devices in f64", "[cuda][slow]") {
+  if (without_gpu()) return;
+  check_contract(DType::f64, 1e-12);
+}
+
+TEST_CASE("convolutions name what runs them", "[cuda]") {
+  if (without_gpu()) return;
+  const auto device = open_device("cuda", {});
+  std::map<std::string, int> found;
+  for (DType dtype : {DType::f32, DType::f64})
+    for (const OpSpec& spec : contract_specs(dtype)) {
+      if (!is_conv(spec.kind)) continue;
+      const std::string implementation = device->make(spec)->implementation();
+      CHECK(!implementation.empty());
+      ++found[std::string(name_of(spec.kind)) + " " + std::string(name_of(dtype)) + ": " + implementation];
+    }
+  for (const auto& [name, count] : found) std::printf("%4d  %s\n", count, name.c_str());
+}
+
+TEST_CASE("an op gives the same bits at every run", "[cuda]") {
+  if (without_gpu()) return;
+  const auto device = open_device("cuda", {});
+  OpSpec spec{OpKind::conv_backward_weights, DType::f32,
+              ConvDims{.N = 33, .C = 17, .H = 19, .W = 21, .K = 35, .R = 3, .S = 3, .pad_h = 1, .pad_w = 1}};
+  for (OpKind kind : {OpKind::conv_forward, OpKind::conv_backward_data, OpKind::conv_backward_weights}) {
+    spec.kind = kind;
+    const auto op = device->make(spec);
+    const Arguments run(*device, spec, *op);
+    const std::size_t outputs = signature(spec).size();
+    std::vector<std::vector<float>> first;
+    for (int repeat = 0; repeat < 5; ++repeat) {
+      op->run(run.args);
+      for (std::size_t a = 0; a < outputs; ++a) {
+        const std::vector<float> now = run.value(*device, a);
+        if (repeat == 0)
+          first.push_back(now);
+        else
+          CHECK(std::memcmp(now.data(), first[a].data(), now.size() * sizeof(float)) == 0);
+      }
+    }
+  }
+}
+
+TEST_CASE("events pass in stream order, seen from the host", "[cuda]") {
+  if (without_gpu()) return;
+  const auto device = open_device("cuda", {});
+  constexpr std::size_t kElems = std::size_t{16} << 20;
+  const Memory there = device->allocate(kElems * sizeof(float), "there");
+  const Memory host = device->allocate_host(kElems * sizeof(float));
+  const auto before = device->record();
+  device->vector_ops().fill(DType::f32, there.data(), 1.5, kElems);
+  for (int i = 0; i < 20; ++i) device->vector_ops().scale(DType::f32, there.data(), 2.0, kElems);
+  device->to_host_async(host.data(), there.data(), there.bytes());
+  const auto after = device->record();
+  after->wait();
+  CHECK(after->ready());
+  CHECK(before->ready());
+  const auto* values = static_cast<const float*>(host.data());
+  CHECK(values[0] == 1.5F * (1 << 20));
+  CHECK(values[kElems - 1] == 1.5F * (1 << 20));
+}
+
+TEST_CASE("too much memory is a memory error, and the device goes on", "[cuda]") {
+  if (without_gpu()) return;
+  const auto limited = open_with(0, 1 << 20);
+  const Memory half = limited->allocate(1 << 19, "half");
+  CHECK_THROWS_AS(limited->allocate((1 << 19) + 1, "more than the other half"), MemoryError);
+  CHECK(limited->allocated_bytes() == 1 << 19);
+  const auto device = open_device("cuda", {});
+  CHECK_THROWS_AS(device->allocate(std::size_t{1} << 46, "64 TiB"), MemoryError);
+  const Memory small = device->allocate(1000, "small");
+  device->synchronize();
+  CHECK(device->allocated_bytes() == 1000);
+}
+
+TEST_CASE("a device's index is taken modulo the visible ones", "[cuda]") {
+  if (without_gpu()) return;
+  const auto device = open_with(12 * visible_gpus(), 0);
+  CHECK(device->name() == "cuda");
+  CHECK_THROWS_AS(device->make_update("no rule", DType::f32), ConfigError);
+  CHECK_THROWS_AS(device->make_update("sgd", DType::u8), ConfigError);
+}
