@@ -2,6 +2,7 @@
 // data/README.md.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -16,7 +17,9 @@ struct Shard {
   std::int64_t samples = 0;
   std::int64_t first = 0;       // global id of its first sample
   std::int64_t chunk_rows = 0;  // records that are read together
-  std::uint64_t bytes = 0;
+  std::uint64_t bytes = 0;      // stored, of samples and labels
+  Shape chunk;                  // as stored; rank 0: contiguous
+  bool deflate = false;
 };
 
 struct Dataset {
@@ -28,11 +31,15 @@ struct Dataset {
   std::vector<double> mean;              // by channel, in units of value * scale
   std::vector<double> std;
   double scale = 1.0;  // u8 pixels: 1/255; x = (value * scale - mean[c]) / std[c]
+  // Of one sample and its label, decoded as stored.
+  std::size_t record_bytes() const {
+    return static_cast<std::size_t>(sample_shape.elems()) * size_of(stored) + sizeof(std::int32_t);
+  }
   std::int64_t samples() const { return shards.empty() ? 0 : shards.back().first + shards.back().samples; }
 };
 
-// `location`: a folder, one file, or a pattern with * and ?. Opens every file, checks that shapes, types and attributes
-// agree and that no file is empty or damaged. Throws DataError naming the file.
+// `location`: a folder (its *.h5 and *.hdf5), one file, or a pattern with * and ?. Opens every file, checks that
+// shapes, types and attributes agree and that no file is empty or damaged. Throws DataError naming the file.
 Dataset open_dataset(const std::string& location);
 
 }  // namespace echelon

@@ -18,7 +18,7 @@ namespace echelon {
 struct Batch {
   std::int64_t epoch = 0;
   std::int64_t step = 0;                 // inside the epoch
-  std::int64_t n = 0;                    // plan.batch(replica)
+  std::int64_t n = 0;                    // plan.batch(replica), or the global batch
   const void* samples = nullptr;         // (n, C, H, W), the loader's dtype
   const std::int32_t* labels = nullptr;  // (n)
   const void* weights = nullptr;         // (n), the loader's dtype, 0 or 1
@@ -27,12 +27,13 @@ struct Batch {
 
 struct LoaderOptions {
   int replica = 0;
+  bool all_replicas = false;  // this replica stands for all of them: plan.all_ids (`data.as_replicas`)
   DType dtype = DType::f32;
   int prefetch = 2;                      // batches ready ahead
   std::int64_t buffer_bytes = 64 << 20;  // records held decoded, at most
   std::int64_t start_epoch = 0;
   std::int64_t start_step = 0;
-  std::int64_t end_epoch = -1;  // stop after this many epochs; -1: never
+  std::int64_t end_epoch = -1;  // the first epoch that is not read; -1: never ends
 };
 
 class Loader {
@@ -42,11 +43,12 @@ class Loader {
   ~Loader();
   Loader(const Loader&) = delete;
 
-  // The next batch in order; waits for it. Errors of the reading thread are thrown here.
+  // The next batch in order; waits for it. Errors of the reading thread are thrown here, after the batches before them.
+  // Asking beyond end_epoch is a defect.
   const Batch& next();
   double wait_s() const;             // total time spent waiting in next()
   std::uint64_t bytes_read() const;  // from files
-  std::uint64_t bytes_used() const;  // stored bytes of the samples handed out
+  std::uint64_t bytes_used() const;  // stored bytes of the samples in the batches so far
 
  private:
   struct Body;

@@ -3,22 +3,24 @@
 //   plan.ids(epoch, step, replica) -> sample ids
 //
 // Sharding
-//   file        each replica owns whole files, balanced by sample count (longest first to the lightest); with fewer
-//   files than
-//               replicas the files are cut into equal runs among the replicas that share them
-//   record      one global order; step t holds the same ids for every number of replicas, dealt out in `shares`
-//   replicated  every replica goes through everything in an order of its own
+//   file        each replica owns whole files, balanced by samples per share of the batch (longest file first, to the
+//               replica that would be through first); with fewer files than replicas the files in a row are cut into
+//               runs in proportion to the shares
+//   record      one global order; step t holds the same ids for every number of replicas, dealt out by `batch`; every
+//               replica reads nearly every chunk when shuffled, k times what `file` reads
+//   replicated  every replica goes through everything in an order of its own; an epoch is k passes
 //   automatic   file where files >= replicas, else record
 //
 // Shuffling permutes chunks (`chunk_rows` records that lie together), then records inside a window of chunks, so that
 // reading stays sequential within a window. The order is a hash of (seed, epoch, [replica]).
 //
-// All replicas take the same number of steps. A ragged end: `wrap` starts over from the replica's first samples
-// (repeats are counted), `drop` leaves the remainder out, `zero_weight` fills up with samples of weight 0.
+// All replicas take the same number of steps: what the slowest needs (`wrap`, `zero_weight`) or what all can fill
+// (`drop`). A ragged end: `wrap` starts over from the replica's first samples of the epoch (repeats are counted),
+// `drop` leaves the remainder out, `zero_weight` fills up with samples of weight 0.
 #pragma once
 
 #include <cstdint>
-#include <string>
+#include <memory>
 #include <vector>
 
 #include "config/schema.hpp"
@@ -36,6 +38,13 @@ struct ShardPlanRequest {
   std::int64_t window_chunks = 16;  // chunks whose records are mixed
 };
 
+struct Dataset;
+
+// The request of a run: `window_chunks` is what the config says, less where such a window is larger than `buffer_mb`
+// (else chunks would be read more than once).
+ShardPlanRequest plan_request(const Dataset& dataset, const DataConfig& config, std::vector<std::int64_t> batch,
+                              std::uint64_t seed);
+
 struct SampleSlot {
   std::int64_t id = 0;  // global
   bool counts = true;   // false: weight 0
@@ -43,7 +52,7 @@ struct SampleSlot {
 
 class ShardPlan {
  public:
-  // Throws ConfigError where a replica would have no sample, with the numbers.
+  // Throws ConfigError where a replica would have no sample or `drop` leave no step, with the numbers.
   explicit ShardPlan(ShardPlanRequest request);
 
   int replicas() const { return static_cast<int>(request_.batch.size()); }
@@ -51,9 +60,11 @@ class ShardPlan {
   std::int64_t samples() const { return samples_; }
   std::int64_t steps_per_epoch() const { return steps_; }
   std::int64_t batch(int replica) const { return request_.batch[static_cast<std::size_t>(replica)]; }
+  std::int64_t global_batch() const { return global_batch_; }
   // Samples that this replica owns (of an epoch, before wrapping).
   std::int64_t owned(int replica) const;
-  // Runs of global ids [first, first + count) that the replica owns: the files and parts of files, for `data inspect`.
+  // Runs of records that the replica owns, in file order: files and parts of files. All of them for `record` and
+  // `replicated`.
   struct Run {
     int file = 0;
     std::int64_t first = 0;  // inside the file
@@ -61,8 +72,10 @@ class ShardPlan {
   };
   std::vector<Run> runs(int replica) const;
 
-  // Exactly batch(replica) slots.
+  // Exactly batch(replica) slots. Any thread; the order of the last epochs asked for is kept, O(chunks) memory.
   std::vector<SampleSlot> ids(std::int64_t epoch, std::int64_t step, int replica) const;
+  // The lists of all replicas one after another: what one replica that stands for k takes (`data.as_replicas`).
+  std::vector<SampleSlot> all_ids(std::int64_t epoch, std::int64_t step) const;
   // Sum over replicas of the slots that count, at this step: W.
   double weight(std::int64_t epoch, std::int64_t step) const;
   double weight(std::int64_t epoch, std::int64_t step, int replica) const;
@@ -74,14 +87,24 @@ class ShardPlan {
   Coverage coverage(std::int64_t epoch) const;
 
  private:
-  std::int64_t position_to_id(std::int64_t epoch, int replica, std::int64_t position) const;
+  class Orders;
+  // A replica's place in the order it draws from: slots of a step are positions first, first + 1, ... of `total`.
+  struct Span {
+    int stream = 0;
+    std::int64_t first = 0;
+    std::int64_t total = 0;
+  };
+  Span span(std::int64_t step, int replica) const;
+  std::int64_t stream_samples(int stream) const;
+  void count_steps();
 
   ShardPlanRequest request_;
   Sharding sharding_ = Sharding::record;
   std::int64_t samples_ = 0;
+  std::int64_t global_batch_ = 0;
   std::int64_t steps_ = 0;
-  struct Order;
-  std::vector<std::vector<Run>> owned_runs_;  // by replica; one entry for `record` and `replicated`
+  std::vector<std::vector<Run>> runs_;  // by stream: one a replica (file), or a single one (record, replicated)
+  std::shared_ptr<Orders> orders_;      // shared by copies; holds nothing that is not computed from the request
 };
 
 }  // namespace echelon

@@ -1,0 +1,101 @@
+#include "data/chunk_cache.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/check.hpp"
+#include "base/error.hpp"
+#include "data/format.hpp"
+
+namespace echelon {
+namespace {
+
+constexpr std::size_t kOpenFiles = 64;  // at most, of one cache
+
+}  // namespace
+
+ChunkCache::ChunkCache(const Dataset& dataset, std::int64_t buffer_bytes)
+    : dataset_(dataset),
+      sample_bytes_(static_cast<std::size_t>(dataset.sample_shape.elems()) * size_of(dataset.stored)) {
+  std::int64_t longest = 1;
+  for (const Shard& shard : dataset_.shards) longest = std::max(longest, shard.chunk_rows);
+  const std::size_t chunk_bytes = static_cast<std::size_t>(longest) * dataset_.record_bytes();
+  most_chunks_ = std::max<std::size_t>(1, static_cast<std::size_t>(buffer_bytes) / chunk_bytes);
+}
+
+std::uint64_t ChunkCache::bytes_read() const {
+  std::uint64_t sum = bytes_of_closed_;
+  for (const OpenFile& open : open_) sum += open.reader->bytes_read();
+  return sum;
+}
+
+const h5::Reader& ChunkCache::reader_of(std::size_t file) {
+  const auto found = std::find_if(open_.begin(), open_.end(), [&](const OpenFile& open) { return open.file == file; });
+  if (found != open_.end()) {
+    open_.splice(open_.begin(), open_, found);
+    return *open_.front().reader;
+  }
+  if (open_.size() >= kOpenFiles) {
+    bytes_of_closed_ += open_.back().reader->bytes_read();
+    open_.pop_back();
+  }
+  open_.push_front({.file = file, .reader = std::make_unique<h5::Reader>(dataset_.shards[file].path)});
+  return *open_.front().reader;
+}
+
+void ChunkCache::load(Chunk& chunk) {
+  const Shard& shard = dataset_.shards[chunk.file];
+  const h5::Reader& reader = reader_of(chunk.file);
+  const std::int64_t first = chunk.begin - shard.first, count = chunk.end - chunk.begin;
+  if (reader.info(sample_format::kSamples).shape != dataset_.sample_shape.prepended(shard.samples))
+    throw DataError(fmt::format("{}: changed while the run read it: samples are now {}", shard.path,
+                                reader.info(sample_format::kSamples).shape.text()));
+  chunk.samples.resize(static_cast<std::size_t>(count) * sample_bytes_);
+  chunk.labels.resize(static_cast<std::size_t>(count));
+  reader.read_rows(sample_format::kSamples, first, count, chunk.samples.data(), dataset_.stored);
+  reader.read_rows(sample_format::kLabels, first, count, chunk.labels.data(), DType::i32);
+  for (std::int64_t i = 0; i < count; ++i) {
+    const std::int32_t label = chunk.labels[static_cast<std::size_t>(i)];
+    if (label < 0 || label >= dataset_.classes)
+      throw DataError(fmt::format("{}: record {} has label {}, must be 0 to {} (attribute 'classes' is {})", shard.path,
+                                  first + i, label, dataset_.classes - 1, dataset_.classes));
+  }
+}
+
+ChunkCache::Chunk& ChunkCache::fetch(std::int64_t id) {
+  const auto& shards = dataset_.shards;
+  const auto after = std::upper_bound(shards.begin(), shards.end(), id,
+                                      [](std::int64_t wanted, const Shard& shard) { return wanted < shard.first; });
+  const Shard& shard = *(after - 1);
+  const std::int64_t begin = shard.first + (id - shard.first) / shard.chunk_rows * shard.chunk_rows;
+  if (const auto found = by_first_id_.find(begin); found != by_first_id_.end()) {
+    chunks_.splice(chunks_.begin(), chunks_, found->second);
+    return chunks_.front();
+  }
+  Chunks fresh;  // the memory of the chunk that goes is used again
+  if (chunks_.size() >= most_chunks_) {
+    by_first_id_.erase(chunks_.back().begin);
+    fresh.splice(fresh.begin(), chunks_, std::prev(chunks_.end()));
+  } else {
+    fresh.emplace_front();
+  }
+  Chunk& chunk = fresh.front();
+  chunk.begin = begin;
+  chunk.end = std::min(begin + shard.chunk_rows, shard.first + shard.samples);
+  chunk.file = static_cast<std::size_t>(after - shards.begin()) - 1;
+  load(chunk);
+  chunks_.splice(chunks_.begin(), fresh);
+  by_first_id_.emplace(begin, chunks_.begin());
+  return chunk;
+}
+
+ChunkCache::Record ChunkCache::record(std::int64_t id) {
+  ECHELON_CHECK(id >= 0 && id < dataset_.samples(), "sample {} of {}", id, dataset_.samples());
+  const bool same = !chunks_.empty() && id >= chunks_.front().begin && id < chunks_.front().end;
+  const Chunk& chunk = same ? chunks_.front() : fetch(id);
+  const auto inside = static_cast<std::size_t>(id - chunk.begin);
+  return {.sample = chunk.samples.data() + inside * sample_bytes_, .label = chunk.labels[inside], .file = chunk.file};
+}
+
+}  // namespace echelon

@@ -1,0 +1,43 @@
+#include "data/normalise.hpp"
+
+#include "base/check.hpp"
+
+namespace echelon {
+namespace {
+
+template <class To, class From>
+void convert_plane(const From* __restrict src, To* __restrict dst, std::int64_t n, To factor, To offset) {
+  for (std::int64_t i = 0; i < n; ++i) dst[i] = static_cast<To>(src[i]) * factor + offset;
+}
+
+template <class To, class From>
+void convert(const From* src, To* dst, std::int64_t plane, const std::vector<double>& factor,
+             const std::vector<double>& offset) {
+  for (std::size_t c = 0; c < factor.size(); ++c) {
+    const std::int64_t at = static_cast<std::int64_t>(c) * plane;
+    convert_plane(src + at, dst + at, plane, static_cast<To>(factor[c]), static_cast<To>(offset[c]));
+  }
+}
+
+}  // namespace
+
+Normaliser::Normaliser(const Dataset& dataset)
+    : stored_(dataset.stored), plane_(dataset.sample_shape.without_front().elems()) {
+  ECHELON_CHECK(stored_ == DType::u8 || stored_ == DType::f32, "samples are u8 or f32");
+  for (std::size_t c = 0; c < dataset.mean.size(); ++c) {
+    factor_.push_back(dataset.scale / dataset.std[c]);
+    offset_.push_back(-dataset.mean[c] / dataset.std[c]);
+  }
+}
+
+void Normaliser::operator()(const std::uint8_t* stored, void* dst, DType dtype) const {
+  with_float(dtype, [&](auto zero) {
+    auto* to = static_cast<decltype(zero)*>(dst);
+    if (stored_ == DType::u8)
+      convert(stored, to, plane_, factor_, offset_);
+    else
+      convert(reinterpret_cast<const float*>(stored), to, plane_, factor_, offset_);
+  });
+}
+
+}  // namespace echelon

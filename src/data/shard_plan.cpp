@@ -1,0 +1,227 @@
+#include "data/shard_plan.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <mutex>
+#include <numeric>
+#include <utility>
+
+#include "base/check.hpp"
+#include "base/error.hpp"
+#include "base/text.hpp"
+#include "data/file_shares.hpp"
+#include "data/sample_order.hpp"
+
+namespace echelon {
+namespace {
+
+using Run = ShardPlan::Run;
+
+// The part of each file that lies in [begin, end) of all files in a row.
+std::vector<Run> runs_between(const std::vector<std::int64_t>& file_samples, std::int64_t begin, std::int64_t end) {
+  std::vector<Run> runs;
+  std::int64_t first = 0;  // global id of the file's first sample
+  for (std::size_t file = 0; file < file_samples.size(); ++file) {
+    const std::int64_t from = std::max(begin, first), to = std::min(end, first + file_samples[file]);
+    if (from < to) runs.push_back({.file = static_cast<int>(file), .first = from - first, .count = to - from});
+    first += file_samples[file];
+  }
+  return runs;
+}
+
+std::vector<std::vector<Run>> runs_by_file(const ShardPlanRequest& request, std::int64_t samples) {
+  const std::size_t replicas = request.batch.size();
+  std::vector<std::vector<Run>> runs(replicas);
+  if (request.file_samples.size() >= replicas) {
+    const std::vector<int> owner = deal_files(request.file_samples, request.batch);
+    for (std::size_t file = 0; file < owner.size(); ++file)
+      runs[static_cast<std::size_t>(owner[file])].push_back(
+          {.file = static_cast<int>(file), .first = 0, .count = request.file_samples[file]});
+    return runs;
+  }
+  const std::vector<std::int64_t> borders = cut_in_proportion(samples, request.batch);
+  for (std::size_t r = 0; r < replicas; ++r) runs[r] = runs_between(request.file_samples, borders[r], borders[r + 1]);
+  return runs;
+}
+
+std::int64_t total(const std::vector<Run>& runs) {
+  std::int64_t sum = 0;
+  for (const Run& run : runs) sum += run.count;
+  return sum;
+}
+
+std::int64_t sum_of(const std::vector<std::int64_t>& values) {
+  return std::accumulate(values.begin(), values.end(), std::int64_t{0});
+}
+
+// What the request must hold; a defect of the caller, not of the user.
+void check_request(const ShardPlanRequest& request) {
+  ECHELON_CHECK(!request.batch.empty(), "a plan needs a replica");
+  ECHELON_CHECK(!request.file_samples.empty(), "a plan needs a file");
+  ECHELON_CHECK_EQ(request.file_samples.size(), request.file_chunk_rows.size(), "files and their chunks");
+  ECHELON_CHECK_GE(*std::min_element(request.file_samples.begin(), request.file_samples.end()), 1, "an empty file");
+  ECHELON_CHECK_GE(*std::min_element(request.file_chunk_rows.begin(), request.file_chunk_rows.end()), 1,
+                   "a chunk holds at least one record");
+  ECHELON_CHECK_GE(*std::min_element(request.batch.begin(), request.batch.end()), 1, "an empty batch");
+}
+
+}  // namespace
+
+// The orders of the two epochs asked for last, by stream.
+class ShardPlan::Orders {
+ public:
+  template <class Make>
+  SampleOrder& get(std::int64_t epoch, int stream, Make&& make) {
+    if (kept_.size() <= static_cast<std::size_t>(stream)) kept_.resize(static_cast<std::size_t>(stream) + 1);
+    auto& [newest, older] = kept_[static_cast<std::size_t>(stream)];
+    if (newest.order && newest.epoch == epoch) return *newest.order;
+    std::swap(newest, older);
+    if (!newest.order || newest.epoch != epoch) newest = {epoch, std::make_unique<SampleOrder>(make())};
+    return *newest.order;
+  }
+  std::mutex mutex;
+
+ private:
+  struct Kept {
+    std::int64_t epoch = -1;
+    std::unique_ptr<SampleOrder> order;
+  };
+  std::vector<std::pair<Kept, Kept>> kept_;
+};
+
+ShardPlan::ShardPlan(ShardPlanRequest request) : request_(std::move(request)), orders_(std::make_shared<Orders>()) {
+  check_request(request_);
+  samples_ = sum_of(request_.file_samples);
+  global_batch_ = sum_of(request_.batch);
+  sharding_ = request_.sharding;
+  if (sharding_ == Sharding::automatic)
+    sharding_ = request_.file_samples.size() >= request_.batch.size() ? Sharding::file : Sharding::record;
+  if (samples_ < replicas())
+    throw ConfigError(fmt::format("{} replicas need at least {} samples, the data hold {}: start at most {} ranks",
+                                  replicas(), replicas(), count_text(samples_), samples_));
+  if (sharding_ == Sharding::file)
+    runs_ = runs_by_file(request_, samples_);
+  else
+    runs_ = {runs_between(request_.file_samples, 0, samples_)};
+  for (std::size_t r = 0; r < runs_.size(); ++r)
+    if (runs_[r].empty())
+      throw ConfigError(
+          fmt::format("replica {} would have no sample: its share is {} of {}, the data hold {} samples; use "
+                      "data.sharding = \"record\" or more equal shares",
+                      r, request_.batch[r], global_batch_, count_text(samples_)));
+  count_steps();
+}
+
+std::int64_t ShardPlan::stream_samples(int stream) const { return total(runs_[static_cast<std::size_t>(stream)]); }
+
+void ShardPlan::count_steps() {
+  const bool drop = request_.ragged == Ragged::drop;
+  const auto steps = [drop](std::int64_t samples, std::int64_t batch) {
+    return drop ? samples / batch : (samples + batch - 1) / batch;
+  };
+  if (sharding_ == Sharding::record) {
+    steps_ = steps(samples_, global_batch_);
+  } else {
+    for (int r = 0; r < replicas(); ++r) {
+      const std::int64_t own = steps(stream_samples(sharding_ == Sharding::file ? r : 0), batch(r));
+      steps_ = r == 0 ? own : drop ? std::min(steps_, own) : std::max(steps_, own);
+    }
+  }
+  if (steps_ == 0)
+    throw ConfigError(fmt::format(
+        "data.ragged = \"drop\" leaves no step: {} samples over {} replicas do not fill one batch of {}; use a smaller "
+        "batch.global or data.ragged = \"wrap\"",
+        count_text(samples_), replicas(), global_batch_));
+}
+
+ShardPlan::Span ShardPlan::span(std::int64_t step, int replica) const {
+  ECHELON_CHECK(step >= 0 && step < steps_, "step {} of {}", step, steps_);
+  ECHELON_CHECK(replica >= 0 && replica < replicas(), "replica {} of {}", replica, replicas());
+  if (sharding_ == Sharding::record) {
+    std::int64_t first = step * global_batch_;
+    for (int r = 0; r < replica; ++r) first += batch(r);
+    return {.stream = 0, .first = first, .total = samples_};
+  }
+  const int stream = sharding_ == Sharding::file ? replica : 0;
+  return {.stream = replica, .first = step * batch(replica), .total = stream_samples(stream)};
+}
+
+std::int64_t ShardPlan::owned(int replica) const {
+  if (sharding_ != Sharding::record) return stream_samples(sharding_ == Sharding::file ? replica : 0);
+  const Span at = span(0, replica);
+  const std::int64_t whole = samples_ / global_batch_, rest = samples_ % global_batch_;
+  const std::int64_t in_rest =
+      request_.ragged == Ragged::drop ? 0 : std::clamp<std::int64_t>(rest - at.first, 0, batch(replica));
+  return whole * batch(replica) + in_rest;
+}
+
+std::vector<ShardPlan::Run> ShardPlan::runs(int replica) const {
+  return runs_[sharding_ == Sharding::file ? static_cast<std::size_t>(replica) : 0];
+}
+
+std::vector<SampleSlot> ShardPlan::ids(std::int64_t epoch, std::int64_t step, int replica) const {
+  const Span at = span(step, replica);
+  const std::lock_guard lock(orders_->mutex);
+  SampleOrder& order = orders_->get(epoch, at.stream, [&] {
+    // Runs are cut where the chunks of their files are.
+    std::vector<Piece> pieces;
+    std::vector<std::int64_t> file_first{0};
+    for (const std::int64_t samples : request_.file_samples) file_first.push_back(file_first.back() + samples);
+    for (const Run& run : runs(replica)) {
+      const auto file = static_cast<std::size_t>(run.file);
+      const std::int64_t rows = request_.file_chunk_rows[file], end = run.first + run.count;
+      for (std::int64_t first = run.first; first < end;) {
+        const std::int64_t next = std::min(end, (first / rows + 1) * rows);
+        pieces.push_back({.first = file_first[file] + first, .count = next - first});
+        first = next;
+      }
+    }
+    const HashRng rng = HashRng(request_.seed, "shuffle").at(static_cast<std::uint64_t>(epoch));
+    return SampleOrder(std::move(pieces), request_.shuffle, request_.window_chunks,
+                       rng.at(static_cast<std::uint64_t>(at.stream)));
+  });
+  std::vector<SampleSlot> slots;
+  slots.reserve(static_cast<std::size_t>(batch(replica)));
+  for (std::int64_t position = at.first; position < at.first + batch(replica); ++position)
+    slots.push_back(
+        {.id = order.at(position % at.total), .counts = position < at.total || request_.ragged != Ragged::zero_weight});
+  return slots;
+}
+
+std::vector<SampleSlot> ShardPlan::all_ids(std::int64_t epoch, std::int64_t step) const {
+  std::vector<SampleSlot> all;
+  all.reserve(static_cast<std::size_t>(global_batch_));
+  for (int r = 0; r < replicas(); ++r) {
+    const std::vector<SampleSlot> own = ids(epoch, step, r);
+    all.insert(all.end(), own.begin(), own.end());
+  }
+  return all;
+}
+
+double ShardPlan::weight(std::int64_t, std::int64_t step, int replica) const {
+  const Span at = span(step, replica);
+  if (request_.ragged != Ragged::zero_weight) return static_cast<double>(batch(replica));
+  return static_cast<double>(std::clamp<std::int64_t>(at.total - at.first, 0, batch(replica)));
+}
+
+double ShardPlan::weight(std::int64_t epoch, std::int64_t step) const {
+  double sum = 0;
+  for (int r = 0; r < replicas(); ++r) sum += weight(epoch, step, r);
+  return sum;
+}
+
+ShardPlan::Coverage ShardPlan::coverage(std::int64_t epoch) const {
+  std::vector<std::uint8_t> seen(static_cast<std::size_t>(samples_), 0);
+  for (int r = 0; r < replicas(); ++r)
+    for (std::int64_t step = 0; step < steps_; ++step)
+      for (const SampleSlot& slot : ids(epoch, step, r)) {
+        std::uint8_t& times = seen[static_cast<std::size_t>(slot.id)];
+        if (slot.counts && times < 2) ++times;
+      }
+  Coverage coverage;
+  for (const std::uint8_t times : seen) ++(times == 0 ? coverage.never : times == 1 ? coverage.once : coverage.more);
+  return coverage;
+}
+
+}  // namespace echelon
