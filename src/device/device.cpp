@@ -7,6 +7,7 @@
 #include "base/nearest.hpp"
 #include "device/cuda_entry.hpp"
 #include "device/onednn/onednn.hpp"
+#include "device/paced/paced.hpp"
 #include "device/reference/reference.hpp"
 
 namespace echelon {
@@ -22,6 +23,7 @@ constexpr std::array kDeviceKinds = {
     DeviceKind{"reference", make_reference_device},
     DeviceKind{"onednn", make_onednn_device},
     DeviceKind{"cuda", open_cuda},
+    DeviceKind{"paced", make_paced_device},
 };
 
 }  // namespace

@@ -90,7 +90,7 @@ struct DeviceOptions {
   std::int64_t memory_limit_bytes = 0;  // 0: none of ours
   double paced_gflops = 50.0;           // paced: rate for flops(spec) where the table has no row
   double paced_gb_per_s = 10.0;         // paced: rate for traffic_bytes(spec), added
-  std::string paced_table;  // paced: a JSON file {"<spec text>": seconds, ...} as `bench step --table` writes it
+  std::string paced_table = {};         // paced: JSON {"<spec text>": seconds, ..} as `bench step --table` writes it
 };
 
 class Device {

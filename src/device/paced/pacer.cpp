@@ -1,0 +1,54 @@
+#include "device/paced/pacer.hpp"
+
+#include <sys/prctl.h>
+
+#include <cerrno>
+#include <cmath>
+#include <ctime>
+
+namespace echelon {
+namespace {
+
+// Shorter sleeps cost more in system calls than they last.
+constexpr double kShortestSleep_s = 20e-6;
+
+double seconds_of(const timespec& time) {
+  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+}
+
+// Linux lets a thread's timers expire 50 us late unless told otherwise.
+void wake_punctually() {
+  thread_local const int told = prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL);
+  (void)told;
+}
+
+}  // namespace
+
+void Pacer::spend(double seconds) {
+  owed_s_ += seconds;
+  if (owed_s_ >= kShortestSleep_s) sleep_owed();
+}
+
+void Pacer::settle() {
+  if (owed_s_ > 0) sleep_owed();
+}
+
+void Pacer::sleep_owed() {
+  wake_punctually();
+  timespec start{}, end{};
+  clock_gettime(CLOCK_MONOTONIC, &start);
+  timespec until = start;
+  const double whole = std::floor(owed_s_);
+  until.tv_sec += static_cast<time_t>(whole);
+  until.tv_nsec += std::lround((owed_s_ - whole) * 1e9);
+  if (until.tv_nsec >= 1000000000) {
+    until.tv_nsec -= 1000000000;
+    ++until.tv_sec;
+  }
+  while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, nullptr) == EINTR) {
+  }
+  clock_gettime(CLOCK_MONOTONIC, &end);
+  owed_s_ -= seconds_of(end) - seconds_of(start);
+}
+
+}  // namespace echelon

@@ -1,0 +1,20 @@
+// Sleeps that add up.
+#pragma once
+
+namespace echelon {
+
+// Time that a device owes. Waking late is paid back by the next sleep, and what is too short to sleep is collected, so
+// that many short ops take the sum of their times. One thread at a time.
+class Pacer {
+ public:
+  // Takes `seconds`, now or together with later calls.
+  void spend(double seconds);
+  // Sleeps off what was collected.
+  void settle();
+
+ private:
+  void sleep_owed();
+  double owed_s_ = 0;  // below 0: slept too long
+};
+
+}  // namespace echelon

@@ -1,0 +1,223 @@
+// Every backward op of the reference device against finite differences of its forward op, in double; and the parts of
+// batch norm against the whole.
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <numeric>
+
+#include "tests/support/oracle.hpp"
+#include "tests/support/random.hpp"
+
+using namespace echelon;
+using namespace echelon::test;
+
+namespace {
+
+constexpr double kStep = 1e-5, kLimit = 1e-7;
+
+std::vector<double> random_for(const ArgInfo& arg, const std::string& salt = {}) {
+  return random_values(static_cast<std::size_t>(arg.shape.elems()), std::string(arg.name) + salt);
+}
+
+// Distinct values far apart from each other and from 0, in random order: no step crosses a tie or a kink.
+std::vector<double> apart(std::size_t n) {
+  std::vector<double> keys = random_values(n, "apart"), values(n);
+  std::vector<std::size_t> order(n);
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return keys[a] < keys[b]; });
+  for (std::size_t i = 0; i < n; ++i)
+    values[order[i]] = (static_cast<double>(i) + 0.5) / static_cast<double>(n) * 2 - 1 + 1e-3;
+  return values;
+}
+
+// d dot(y, dy) / d inputs[which], y being the forward op's first output.
+std::vector<double> numeric(const OpSpec& forward, Values inputs, std::size_t which, const std::vector<double>& dy) {
+  return numeric_gradient(inputs[which], kStep, [&](const std::vector<double>& values) {
+    inputs[which] = values;
+    return dot(oracle_outputs(forward, inputs)[0], dy);
+  });
+}
+
+Values random_inputs(const OpSpec& spec) {
+  Values inputs;
+  for (const ArgInfo& arg : signature(spec))
+    if (arg.role == ArgRole::input) inputs.push_back(random_for(arg));
+  return inputs;
+}
+
+std::vector<double> random_gradient(const OpSpec& forward) {
+  for (const ArgInfo& arg : signature(forward))
+    if (arg.role == ArgRole::output) return random_for(arg, " gradient");
+  return {};
+}
+
+OpSpec f64_spec(OpKind kind, const Dims& dims) { return {kind, DType::f64, dims, {}}; }
+
+// Convolution and dense share their arguments: x w [b] -> y.
+template <class D>
+void check_linear(const D& d, OpKind forward_kind, OpKind data_kind, OpKind weights_kind) {
+  const OpSpec forward = f64_spec(forward_kind, d);
+  INFO(forward.text());
+  const Values inputs = random_inputs(forward);
+  const auto dy = random_gradient(forward);
+  const Values data = oracle_outputs(f64_spec(data_kind, d), {dy, inputs[1]});
+  const Values weights = oracle_outputs(f64_spec(weights_kind, d), {inputs[0], dy});
+  CHECK(relative_distance(data[0], numeric(forward, inputs, 0, dy)) < kLimit);
+  CHECK(relative_distance(weights[0], numeric(forward, inputs, 1, dy)) < kLimit);
+  REQUIRE(weights.size() == (d.bias ? 2U : 1U));
+  if (d.bias) CHECK(relative_distance(weights[1], numeric(forward, inputs, 2, dy)) < kLimit);
+}
+
+}  // namespace
+
+TEST_CASE("convolution: both backwards are the derivative", "[device][gradient]") {
+  const ConvDims rows[] = {
+      {.N = 2, .C = 3, .H = 5, .W = 6, .K = 4, .R = 3, .S = 2, .pad_h = 1, .pad_w = 1},
+      {.N = 2, .C = 2, .H = 7, .W = 6, .K = 3, .R = 3, .S = 3, .stride_h = 2, .stride_w = 3, .pad_h = 1, .pad_w = 2},
+      {.N = 1, .C = 4, .H = 7, .W = 7, .K = 6, .R = 3, .S = 2, .pad_h = 2, .dil_h = 2, .dil_w = 3, .groups = 2},
+      {.N = 2, .C = 3, .H = 4, .W = 4, .K = 3, .R = 2, .S = 2, .groups = 3, .bias = false},
+  };
+  for (const ConvDims& d : rows)
+    check_linear(d, OpKind::conv_forward, OpKind::conv_backward_data, OpKind::conv_backward_weights);
+}
+
+TEST_CASE("dense: both backwards are the derivative", "[device][gradient]") {
+  for (const DenseDims& d : {DenseDims{3, 7, 5}, DenseDims{.N = 1, .F = 4, .K = 6, .bias = false}})
+    check_linear(d, OpKind::dense_forward, OpKind::dense_backward_data, OpKind::dense_backward_weights);
+}
+
+TEST_CASE("convolution and pools give numbers worked out by hand", "[device]") {
+  // A 3x3 image of 1..9; a 2x2 kernel 1 2 / 3 4, bias 10: no flip of the kernel.
+  const ConvDims conv{.N = 1, .C = 1, .H = 3, .W = 3, .K = 1, .R = 2, .S = 2};
+  const std::vector<double> x = {1, 2, 3, 4, 5, 6, 7, 8, 9};
+  CHECK(oracle_outputs(f64_spec(OpKind::conv_forward, conv), {x, {1, 2, 3, 4}, {10}})[0] ==
+        std::vector<double>{47, 57, 77, 87});
+  PoolDims pool{.N = 1, .C = 1, .H = 3, .W = 3, .R = 2, .S = 2, .stride_h = 2, .stride_w = 2, .pad_h = 1, .pad_w = 1};
+  CHECK(oracle_outputs(f64_spec(OpKind::pool_forward, pool), {x})[0] == std::vector<double>{1, 3, 7, 9});
+  pool.mode = PoolMode::average_inside;
+  CHECK(oracle_outputs(f64_spec(OpKind::pool_forward, pool), {x})[0] == std::vector<double>{1, 2.5, 5.5, 7});
+  pool.mode = PoolMode::average_all;
+  CHECK(oracle_outputs(f64_spec(OpKind::pool_forward, pool), {x})[0] == std::vector<double>{0.25, 1.25, 2.75, 7});
+}
+
+TEST_CASE("pools: the backward is the derivative", "[device][gradient]") {
+  for (PoolMode mode : {PoolMode::max, PoolMode::average_inside, PoolMode::average_all}) {
+    const PoolDims d{
+        .N = 2, .C = 3, .H = 6, .W = 7, .R = 3, .S = 2, .stride_h = 2, .pad_h = 1, .pad_w = 1, .mode = mode};
+    const OpSpec forward = f64_spec(OpKind::pool_forward, d);
+    INFO(forward.text());
+    const Values inputs = {apart(static_cast<std::size_t>(d.N * d.C * d.H * d.W))};
+    const auto dy = random_gradient(forward);
+    std::vector<std::byte> saved;
+    (void)oracle_outputs(forward, inputs, {}, &saved);
+    const Values backward = oracle_outputs(f64_spec(OpKind::pool_backward, d), {dy}, {}, &saved);
+    CHECK(relative_distance(backward[0], numeric(forward, inputs, 0, dy)) < kLimit);
+  }
+}
+
+TEST_CASE("of equal maxima the first takes the gradient", "[device]") {
+  const PoolDims d{.N = 1, .C = 1, .H = 2, .W = 2, .R = 2, .S = 2};
+  std::vector<std::byte> saved;
+  (void)oracle_outputs(f64_spec(OpKind::pool_forward, d), {{0, 3, 3, 3}}, {}, &saved);
+  CHECK(oracle_outputs(f64_spec(OpKind::pool_backward, d), {{5}}, {}, &saved)[0] == std::vector<double>{0, 5, 0, 0});
+}
+
+TEST_CASE("activations: the backward is the derivative", "[device][gradient]") {
+  for (Activation function : {Activation::relu, Activation::tanh, Activation::sigmoid}) {
+    const ActivationDims d{Shape{2, 3, 2, 4}, function};
+    const OpSpec forward = f64_spec(OpKind::activation_forward, d);
+    INFO(forward.text());
+    const Values inputs = {apart(static_cast<std::size_t>(d.shape.elems()))};
+    const auto dy = random_gradient(forward);
+    const auto y = oracle_outputs(forward, inputs)[0];
+    const Values backward = oracle_outputs(f64_spec(OpKind::activation_backward, d), {y, dy});
+    CHECK(relative_distance(backward[0], numeric(forward, inputs, 0, dy)) < kLimit);
+  }
+}
+
+TEST_CASE("batch norm: the local backward is the derivative", "[device][gradient]") {
+  const NormDims d{.N = 3, .C = 2, .H = 2, .W = 3, .epsilon = 1e-3};
+  const OpSpec forward = f64_spec(OpKind::norm_local_forward, d);
+  const Values inputs = random_inputs(forward);
+  const auto dy = random_gradient(forward);
+  const Values out = oracle_outputs(forward, inputs);
+  const Values backward = oracle_outputs(f64_spec(OpKind::norm_local_backward, d), {inputs[0], dy, out[1], inputs[1]});
+  for (std::size_t which : {0U, 1U, 2U})
+    CHECK(relative_distance(backward[which], numeric(forward, inputs, which, dy)) < kLimit);
+}
+
+TEST_CASE("batch norm: four ops over two halves of a group equal the local pair over the whole", "[device][gradient]") {
+  const NormDims whole{.N = 6, .C = 3, .H = 2, .W = 5};
+  NormDims half = whole;
+  half.N = 3;
+  const OpSpec forward = f64_spec(OpKind::norm_local_forward, whole);
+  const Values in = random_inputs(forward);
+  const auto dy = random_gradient(forward);
+  const Values out = oracle_outputs(forward, in);
+  const Values backward = oracle_outputs(f64_spec(OpKind::norm_local_backward, whole), {in[0], dy, out[1], in[1]});
+
+  const auto part = [](const std::vector<double>& all, std::size_t p) {
+    const auto middle = all.begin() + static_cast<std::ptrdiff_t>(all.size() / 2);
+    return p == 0 ? std::vector<double>(all.begin(), middle) : std::vector<double>(middle, all.end());
+  };
+  const auto plus = [](std::vector<double> a, const std::vector<double>& b) {
+    for (std::size_t i = 0; i < a.size(); ++i) a[i] += b[i];
+    return a;
+  };
+  const OracleScalars group{.count = 60};
+  const OpSpec moments = f64_spec(OpKind::norm_moments, half), normalise = f64_spec(OpKind::norm_normalise, half);
+  const auto sums = plus(oracle_outputs(moments, {part(in[0], 0)})[0], oracle_outputs(moments, {part(in[0], 1)})[0]);
+  Values of_half[2];
+  for (std::size_t p : {0U, 1U}) {
+    const Values y = oracle_outputs(normalise, {part(in[0], p), in[1], in[2], sums}, group);
+    CHECK(relative_distance(y[0], part(out[0], p)) < 1e-12);
+    CHECK(relative_distance(y[1], out[1]) < 1e-12);
+    of_half[p] = oracle_outputs(f64_spec(OpKind::norm_backward_sums, half), {part(in[0], p), part(dy, p), y[1]});
+  }
+  const auto gradient_sums = plus(of_half[0][0], of_half[1][0]);
+  CHECK(relative_distance(plus(of_half[0][1], of_half[1][1]), backward[1]) < 1e-12);
+  CHECK(relative_distance(plus(of_half[0][2], of_half[1][2]), backward[2]) < 1e-12);
+  for (std::size_t p : {0U, 1U}) {
+    const Values dx = oracle_outputs(f64_spec(OpKind::norm_backward_apply, half),
+                                     {part(in[0], p), part(dy, p), out[1], in[1], gradient_sums}, group);
+    CHECK(relative_distance(dx[0], part(backward[0], p)) < 1e-12);
+  }
+}
+
+TEST_CASE("batch norm: running statistics are the mean and the unbiased variance", "[device]") {
+  const NormDims d{.N = 4, .C = 1, .H = 1, .W = 1, .epsilon = 0.5};
+  const OpSpec forward = f64_spec(OpKind::norm_local_forward, d);
+  const Values out = oracle_outputs(forward, {{1, 2, 3, 6}, {1}, {0}});  // mean 3, variance 14/4, unbiased 14/3
+  const Values statistics = oracle_outputs(f64_spec(OpKind::norm_statistics, d), {out[1]}, {.scale = 0.25});
+  CHECK(statistics[0][0] == Approx(0.25 * 3).epsilon(1e-12));
+  CHECK(statistics[1][0] == Approx(0.25 * 14.0 / 3).epsilon(1e-12));
+  const Values group = oracle_outputs(f64_spec(OpKind::norm_statistics, d), {out[1]}, {.count = 8});
+  CHECK(group[1][0] == Approx(14.0 / 4 * 8 / 7).epsilon(1e-12));
+  const Values y = oracle_outputs(f64_spec(OpKind::norm_inference, d), {{1, 2, 3, 6}, {1}, {0}, {3}, {3.5}});
+  CHECK(relative_distance(y[0], out[0]) < 1e-12);
+}
+
+TEST_CASE("softmax cross-entropy: the backward is the derivative of the weighted loss", "[device][gradient]") {
+  const SoftmaxDims d{5, 4};
+  const OpSpec forward = f64_spec(OpKind::loss_softmax_forward, d);
+  const std::vector<double> labels = {3, 0, 1, 1, 2}, weights = {1, 0, 1, 1, 0.5};
+  const auto logits = random_values(20, "logits");
+  const Values out = oracle_outputs(forward, {logits, labels, weights});
+  const auto numbers = numeric_gradient(logits, kStep, [&](const std::vector<double>& values) {
+    return 0.125 * oracle_outputs(forward, {values, labels, weights})[1][0];
+  });
+  const Values backward =
+      oracle_outputs(f64_spec(OpKind::loss_softmax_backward, d), {out[0], labels, weights}, {.scale = 0.125});
+  CHECK(relative_distance(backward[0], numbers) < kLimit);
+}
+
+TEST_CASE("softmax cross-entropy: sums, hits and large logits", "[device]") {
+  const OpSpec forward = f64_spec(OpKind::loss_softmax_forward, SoftmaxDims{3, 2});
+  // Equal logits: loss log 2, and the first of equal maxima counts. Huge ones: no overflow. Weight 0: left out.
+  const Values out = oracle_outputs(forward, {{1, 1, 0, 2000, 5, -5}, {0, 1, 1}, {1, 2, 0}});
+  CHECK(out[0][0] == Approx(0.5));
+  CHECK(out[0][3] == Approx(1));
+  CHECK(out[1][0] == Approx(std::log(2.0)));
+  CHECK(out[1][1] == 3);
+  CHECK(out[1][2] == 3);
+  CHECK(oracle_outputs(forward, {{1, 1, 0, 2000, 5, -5}, {1, 0, 1}, {1, 1, 1}})[1][1] == 0);
+}
