@@ -55,7 +55,7 @@ demo: deps ## train the digits CNN on 2 ranks and on 1, and print the scaling ta
 	@tests/tools/demo.sh $(ECHELON)
 test: deps ## install what is missing, build, run every test
 	@$(MAKE) --no-print-directory build tests
-	@tests/tools/run_tests.sh $(OUT) lint $(RINGS)
+	@tests/tools/run_tests.sh $(OUT) lint $(RINGS) cuda
 quick-test: deps ## the unit and contract rings without slow cases, under 30 s
 	@$(MAKE) --no-print-directory build tests
 	@tests/tools/run_tests.sh $(OUT) --quick unit contract
@@ -84,12 +84,14 @@ tests: $(RINGS:%=$(OUT)/tests/%) $(if $(filter 1,$(CUDA)),$(if $(wildcard tests/
 
 $(ECHELON): $(LIB_OBJ) $(call objects,src/main.cpp)
 	@mkdir -p $(@D)
-	$(CXX) -o $@ $^ $(LDFLAGS) $(LIBS)
+	@echo "  LINK $@"
+	@$(CXX) -o $@ $^ $(LDFLAGS) $(LIBS)
 
 define ring
 $(OUT)/tests/$(1): $(LIB_OBJ) $(SUPPORT_OBJ) $(call ring_objects,$(1))
 	@mkdir -p $$(@D)
-	$$(CXX) -o $$@ $$^ $$(LDFLAGS) $$(LIBS)
+	@echo "  LINK $$@"
+	@$$(CXX) -o $$@ $$^ $$(LDFLAGS) $$(LIBS)
 endef
 $(foreach r,$(RINGS) cuda,$(eval $(call ring,$(r))))
 
@@ -116,7 +118,8 @@ CUDA_SRC := $(call find,cuda,cpp) $(call find,cuda,cu)
 NVCCFLAGS ?= -std=c++20 --extended-lambda -O3 -lineinfo -Xcompiler=-fPIC,-Wall,-ffp-contract=off -gencode arch=compute_80,code=sm_80 -gencode arch=compute_90,code=[sm_90,compute_90]
 $(CUDA_LIB): $(call objects,$(CUDA_SRC))
 	@mkdir -p $(@D)
-	$(CXX) -shared -o $@ $^ $(SANFLAGS) -L$(CUDA_HOME)/lib64 -L$(CUDA_HOME)/lib -lcudnn -lcublas -lcudart_static -lrt -ldl -lpthread \
+	@echo "  LINK $@"
+	@$(CXX) -shared -o $@ $^ $(SANFLAGS) -L$(CUDA_HOME)/lib64 -L$(CUDA_HOME)/lib -lcudnn -lcublas -lcudart_static -lrt -ldl -lpthread \
 	  -Wl,--exclude-libs,ALL -Wl,-rpath,'$$ORIGIN'
 $(OUT)/obj/cuda/%.cpp.o: CPPFLAGS += -I. -isystem $(CUDA_HOME)/include
 $(OUT)/obj/cuda/%.cu.o: cuda/%.cu $(OUT)/flags

@@ -37,7 +37,8 @@ libraries() {
 }
 
 long_files() { sources | xargs wc -l | awk '$2 != "total" && $1 > 400 { print $2 ": " $1 " lines, more than 400" }'; }
-long_lines() { sources | xargs awk 'length($0) > 120 { print FILENAME ":" FNR ": " length($0) " columns, more than 120" }'; }
+# Rows of a table, between clang-format off and on, may be longer.
+long_lines() { sources | xargs awk '/clang-format off/ { table = 1 } /clang-format on/ || FNR == 1 { table = 0 } length($0) > 120 && !table { print FILENAME ":" FNR ": " length($0) " columns, more than 120" }'; }
 pragma_once() { sources | grep -E '\.(hpp|cuh)$' | xargs grep -L '#pragma once' | sed 's|$|: no #pragma once|'; }
 
 # Absence is a file, not an #if: at most one conditional in a thousand lines of src/.

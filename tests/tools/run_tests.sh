@@ -27,6 +27,7 @@ for name in "$@"; do
   case $name in
     lint) ring lint 300 tests/lint/lint.sh ;;
     mpi) for ranks in 1 2 3 4; do ring "mpi on $ranks ranks" 600 env OMP_NUM_THREADS=1 mpirun -n $ranks --oversubscribe --bind-to none "$out/tests/mpi" "${quick[@]}"; done ;;
+    cuda) [ -x "$out/tests/cuda" ] && ring cuda 1200 "$out/tests/cuda" ;;
     run) ring run 2400 "$out/tests/run" --durations yes "${quick[@]}" ;;
     *) ring "$name" 1200 "$out/tests/$name" "${quick[@]}" ;;
   esac
