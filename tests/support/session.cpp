@@ -16,20 +16,18 @@ namespace {
 
 bool skipped_this = false;
 int passed = 0, failed = 0, skipped = 0;
+std::function<bool(const std::string&, bool)> agreement;
 
 struct Counter : Catch::TestEventListenerBase {
   using TestEventListenerBase::TestEventListenerBase;
   void testCaseStarting(const Catch::TestCaseInfo&) override { skipped_this = false; }
   void testCaseEnded(const Catch::TestCaseStats& stats) override {
-    if (!stats.totals.assertions.allOk())
-      ++failed;
-    else if (skipped_this)
-      ++skipped;
-    else if (stats.totals.assertions.total() == 0) {
-      std::printf("no assertion ran in \"%s\"\n", stats.testInfo.name.c_str());
-      ++failed;
-    } else
-      ++passed;
+    const std::string& name = stats.testInfo.name;
+    const bool empty = stats.totals.assertions.total() == 0 && !skipped_this;
+    if (empty) std::printf("no assertion ran in \"%s\"\n", name.c_str());
+    const bool here = stats.totals.assertions.allOk() && !empty;
+    const bool ok = agreement ? agreement(name, here) : here;
+    ++(!ok ? failed : skipped_this ? skipped : passed);
   }
 };
 CATCH_REGISTER_LISTENER(Counter)
@@ -42,6 +40,8 @@ bool skip_without(bool present, const std::string& reason) {
   std::printf("skipped: %s: %s\n", Catch::getResultCapture().getCurrentTestName().c_str(), reason.c_str());
   return true;
 }
+
+void set_agreement(std::function<bool(const std::string&, bool)> agree) { agreement = std::move(agree); }
 
 int run_session(int argc, char** argv, const char* ring, bool speaks) {
   h5::initialise();

@@ -150,8 +150,10 @@ void check_library(Transport& transport) {
   for (const float value : f32) ECHELON_CHECK_EQ(value, static_cast<float>(ranks_sum));
 }
 
+// Not to oneself: Open MPI 4.1 cuts such a message without a word.
 void check_truncation(Transport& transport) {
   const int me = transport.rank(), k = transport.size();
+  if (k == 1) return;
   const std::vector<char> out(100, 'x');
   char in[10] = {};
   const Request receive = transport.irecv((me + 1) % k, 11, in, sizeof in);
@@ -163,10 +165,7 @@ void check_truncation(Transport& transport) {
     refused = true;
   }
   ECHELON_CHECK(refused, "a message that does not fit is an EnvironmentError");
-  try {
-    finish(transport, send);
-  } catch (const EnvironmentError&) {  // a rank that sends to itself may be told at either end
-  }
+  finish(transport, send);
 }
 
 template <class T>

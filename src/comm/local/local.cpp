@@ -6,6 +6,7 @@
 
 #include "base/check.hpp"
 #include "base/error.hpp"
+#include "comm/counters.hpp"
 #include "comm/local/world.hpp"
 
 namespace echelon {
@@ -33,8 +34,7 @@ class LocalTransport final : public Transport {
     op->tag = tag;
     op->src = data;
     op->bytes = bytes;
-    messages_sent_.fetch_add(1, std::memory_order_relaxed);
-    bytes_sent_.fetch_add(bytes, std::memory_order_relaxed);
+    counters_.sent(bytes);
     world_->send(*op);
     return request;
   }
@@ -69,10 +69,7 @@ class LocalTransport final : public Transport {
                       completion.bytes, completion.peer, tag));
     if (state == OpState::mismatched)
       throw EnvironmentError("library all-reduce: the ranks gave different sizes, or their calls in different orders");
-    if (received) {
-      messages_received_.fetch_add(1, std::memory_order_relaxed);
-      bytes_received_.fetch_add(completion.bytes, std::memory_order_relaxed);
-    }
+    if (received) counters_.received(completion.bytes);
     return completion;
   }
 
@@ -90,8 +87,7 @@ class LocalTransport final : public Transport {
     op->peer = -1;
     op->dst = data;
     op->bytes = elems * size_of(dtype);
-    library_calls_.fetch_add(1, std::memory_order_relaxed);
-    library_bytes_.fetch_add(op->bytes, std::memory_order_relaxed);
+    counters_.library(op->bytes);
     world_->reduce(*op, next_reduce_++, elems, dtype);
     return request;
   }
@@ -101,15 +97,7 @@ class LocalTransport final : public Transport {
     return world_->split(rank_, next_split_++, color, key);
   }
 
-  WireCounters counters() const override {
-    const auto read = [](const std::atomic<std::uint64_t>& value) { return value.load(std::memory_order_relaxed); };
-    return {.messages_sent = read(messages_sent_),
-            .bytes_sent = read(bytes_sent_),
-            .messages_received = read(messages_received_),
-            .bytes_received = read(bytes_received_),
-            .library_calls = read(library_calls_),
-            .library_bytes = read(library_bytes_)};
-  }
+  WireCounters counters() const override { return counters_.read(); }
 
   [[noreturn]] void abort(int exit_code) override {
     const std::string why = fmt::format("rank {} ended the world with exit code {}", rank_, exit_code);
@@ -147,8 +135,7 @@ class LocalTransport final : public Transport {
   std::deque<LocalOp> ops_;  // addresses stay
   std::vector<std::int64_t> free_;
   std::int64_t next_reduce_ = 0, next_split_ = 0;
-  std::atomic<std::uint64_t> messages_sent_ = 0, bytes_sent_ = 0, messages_received_ = 0, bytes_received_ = 0;
-  std::atomic<std::uint64_t> library_calls_ = 0, library_bytes_ = 0;
+  AtomicCounters counters_;
 };
 
 }  // namespace

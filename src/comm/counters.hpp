@@ -1,0 +1,36 @@
+// WireCounters that one thread writes and any thread reads.
+#pragma once
+
+#include <atomic>
+
+#include "comm/transport.hpp"
+
+namespace echelon {
+
+class AtomicCounters {
+ public:
+  void sent(std::size_t bytes) { add(messages_sent_, bytes_sent_, bytes); }
+  void received(std::size_t bytes) { add(messages_received_, bytes_received_, bytes); }
+  void library(std::size_t bytes) { add(library_calls_, library_bytes_, bytes); }
+
+  WireCounters read() const {
+    return {.messages_sent = messages_sent_.load(std::memory_order_relaxed),
+            .bytes_sent = bytes_sent_.load(std::memory_order_relaxed),
+            .messages_received = messages_received_.load(std::memory_order_relaxed),
+            .bytes_received = bytes_received_.load(std::memory_order_relaxed),
+            .library_calls = library_calls_.load(std::memory_order_relaxed),
+            .library_bytes = library_bytes_.load(std::memory_order_relaxed)};
+  }
+
+ private:
+  using Word = std::atomic<std::uint64_t>;
+  static void add(Word& count, Word& total, std::size_t bytes) {
+    count.fetch_add(1, std::memory_order_relaxed);
+    total.fetch_add(bytes, std::memory_order_relaxed);
+  }
+
+  Word messages_sent_ = 0, bytes_sent_ = 0, messages_received_ = 0, bytes_received_ = 0;
+  Word library_calls_ = 0, library_bytes_ = 0;
+};
+
+}  // namespace echelon

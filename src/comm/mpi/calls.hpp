@@ -1,0 +1,28 @@
+// <mpi.h>, without its old C++ half, and its return codes as exceptions.
+#pragma once
+
+#include <fmt/format.h>
+
+#define OMPI_SKIP_MPICXX 1
+#include <mpi.h>
+
+#include <string>
+
+#include "base/error.hpp"
+
+namespace echelon::mpi {
+
+inline void check(int code, const std::string& what) {
+  if (code == MPI_SUCCESS) [[likely]]
+    return;
+  int error_class = 0, length = 0;
+  char text[MPI_MAX_ERROR_STRING] = {};
+  MPI_Error_class(code, &error_class);
+  MPI_Error_string(code, text, &length);
+  if (error_class == MPI_ERR_TRUNCATE)
+    throw EnvironmentError(
+        what + ": the message that came does not fit its receive; do all ranks run the same configuration?");
+  throw EnvironmentError(fmt::format("{}: {}", what, text));
+}
+
+}  // namespace echelon::mpi

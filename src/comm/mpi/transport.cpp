@@ -1,0 +1,200 @@
+#include "comm/mpi/transport.hpp"
+
+#include <algorithm>
+#include <climits>
+#include <cstdlib>
+#include <vector>
+
+#include "base/check.hpp"
+#include "comm/counters.hpp"
+#include "comm/mpi/world.hpp"
+
+namespace echelon {
+namespace {
+
+// A count of bytes as MPI takes it: counts are ints, so beyond 2 GiB a type of 1 GiB blocks and a rest stands for all.
+struct ByteCount {
+  explicit ByteCount(std::size_t bytes) {
+    if (bytes <= INT_MAX) {
+      count = static_cast<int>(bytes);
+      return;
+    }
+    constexpr std::size_t kBlock = std::size_t{1} << 30;
+    int lengths[2] = {static_cast<int>(bytes / kBlock), static_cast<int>(bytes % kBlock)};
+    MPI_Aint offsets[2] = {0, static_cast<MPI_Aint>(bytes / kBlock * kBlock)};
+    MPI_Datatype types[2] = {MPI_DATATYPE_NULL, MPI_BYTE};
+    mpi::check(MPI_Type_contiguous(static_cast<int>(kBlock), MPI_BYTE, &types[0]), "MPI_Type_contiguous");
+    mpi::check(MPI_Type_create_struct(2, lengths, offsets, types, &type), "MPI_Type_create_struct");
+    mpi::check(MPI_Type_commit(&type), "MPI_Type_commit");
+    MPI_Type_free(&types[0]);
+    count = 1;
+  }
+  ~ByteCount() {
+    if (type != MPI_BYTE) MPI_Type_free(&type);  // what is under way keeps it
+  }
+  ByteCount(const ByteCount&) = delete;
+
+  int count = 0;
+  MPI_Datatype type = MPI_BYTE;
+};
+
+enum class Kind : std::uint8_t { send, receive, library };
+
+struct UnderWay {
+  MPI_Request request = MPI_REQUEST_NULL;
+  Kind kind = Kind::send;
+  int peer = -1;
+  std::size_t bytes = 0;
+};
+
+class MpiTransport final : public Transport {
+ public:
+  explicit MpiTransport(MPI_Comm communicator) : communicator_(communicator) {
+    MPI_Comm_set_errhandler(communicator_, MPI_ERRORS_RETURN);
+    MPI_Comm_rank(communicator_, &rank_);
+    MPI_Comm_size(communicator_, &size_);
+    find_hosts();
+  }
+  ~MpiTransport() override {
+    int ended = 0;
+    MPI_Finalized(&ended);
+    if (!ended) MPI_Comm_free(&communicator_);
+  }
+
+  int rank() const override { return rank_; }
+  int size() const override { return size_; }
+  std::string name() const override { return "mpi (" + mpi_version() + ")"; }
+  const std::vector<int>& hosts() const override { return hosts_; }
+  const std::vector<std::string>& host_names() const override { return host_names_; }
+
+  Request isend(int peer, int tag, const void* data, std::size_t bytes) override {
+    const ByteCount size(bytes);
+    const Request request = begin(Kind::send, peer, bytes);
+    mpi::check(MPI_Isend(data, size.count, size.type, peer, tag, communicator_, &at(request).request), "MPI_Isend");
+    counters_.sent(bytes);
+    return request;
+  }
+
+  Request irecv(int peer, int tag, void* data, std::size_t bytes) override {
+    const ByteCount size(bytes);
+    const Request request = begin(Kind::receive, peer, bytes);
+    const int source = peer == kAnySource ? MPI_ANY_SOURCE : peer;
+    mpi::check(MPI_Irecv(data, size.count, size.type, source, tag, communicator_, &at(request).request), "MPI_Irecv");
+    return request;
+  }
+
+  std::optional<Completion> test(Request& request) override {
+    UnderWay& op = at(request);
+    int done = 0;
+    MPI_Status status;
+    const int code = MPI_Test(&op.request, &done, &status);
+    if (code != MPI_SUCCESS) {
+      const std::string what =
+          fmt::format("rank {}, {} rank {}", rank_, op.kind == Kind::send ? "send to" : "receive from", op.peer);
+      release(request);
+      mpi::check(code, what);
+    }
+    if (!done) return std::nullopt;
+    Completion completion{op.peer, op.bytes};
+    if (op.kind == Kind::receive) {
+      MPI_Count bytes = 0;
+      MPI_Get_elements_x(&status, MPI_BYTE, &bytes);
+      completion = {status.MPI_SOURCE, static_cast<std::size_t>(bytes)};
+      counters_.received(completion.bytes);
+    }
+    release(request);
+    return completion;
+  }
+
+  // A library call cannot be given up: its request is left to the end of the process.
+  void cancel(Request& request) override {
+    UnderWay& op = at(request);
+    if (op.kind == Kind::receive) MPI_Cancel(&op.request);
+    if (op.kind != Kind::library && op.request != MPI_REQUEST_NULL) MPI_Request_free(&op.request);
+    release(request);
+  }
+
+  bool has_library_allreduce() const override { return true; }
+  Request iallreduce(void* data, std::size_t elems, DType dtype) override {
+    ECHELON_CHECK(dtype == DType::f32 || dtype == DType::f64, "sums are of f32 or f64");
+    ECHELON_CHECK_LE(elems, static_cast<std::size_t>(INT_MAX), "one library call");
+    const Request request = begin(Kind::library, -1, elems * size_of(dtype));
+    mpi::check(MPI_Iallreduce(MPI_IN_PLACE, data, static_cast<int>(elems), dtype == DType::f64 ? MPI_DOUBLE : MPI_FLOAT,
+                              MPI_SUM, communicator_, &at(request).request),
+               "MPI_Iallreduce");
+    counters_.library(elems * size_of(dtype));
+    return request;
+  }
+
+  std::unique_ptr<Transport> split(int color, int key) override {
+    MPI_Comm part = MPI_COMM_NULL;
+    mpi::check(MPI_Comm_split(communicator_, color, key, &part), "MPI_Comm_split");
+    return std::make_unique<MpiTransport>(part);
+  }
+
+  WireCounters counters() const override { return counters_.read(); }
+  [[noreturn]] void abort(int exit_code) override { MpiWorld::abort(exit_code); }
+
+ private:
+  UnderWay& at(const Request& request) { return table_[static_cast<std::size_t>(request.id)]; }
+
+  Request begin(Kind kind, int peer, std::size_t bytes) {
+    if (free_.empty()) {
+      table_.emplace_back();
+      free_.reserve(table_.capacity());
+      free_.push_back(static_cast<std::int64_t>(table_.size()) - 1);
+    }
+    const std::int64_t id = free_.back();
+    free_.pop_back();
+    table_[static_cast<std::size_t>(id)] = {.request = MPI_REQUEST_NULL, .kind = kind, .peer = peer, .bytes = bytes};
+    return {id};
+  }
+
+  void release(Request& request) {
+    free_.push_back(request.id);
+    request.id = -1;
+  }
+
+  // Ranks that share memory share a host; the lowest of them stands for it.
+  void find_hosts() {
+    MPI_Comm shared = MPI_COMM_NULL;
+    mpi::check(MPI_Comm_split_type(communicator_, MPI_COMM_TYPE_SHARED, rank_, MPI_INFO_NULL, &shared),
+               "MPI_Comm_split_type");
+    int first = rank_;
+    mpi::check(MPI_Bcast(&first, 1, MPI_INT, 0, shared), "MPI_Bcast");
+    MPI_Comm_free(&shared);
+    char name[MPI_MAX_PROCESSOR_NAME] = {};
+    int length = 0;
+    MPI_Get_processor_name(name, &length);
+    const auto ranks = static_cast<std::size_t>(size_);
+    std::vector<int> firsts(ranks);
+    std::vector<char> names(ranks * sizeof name);
+    mpi::check(MPI_Allgather(&first, 1, MPI_INT, firsts.data(), 1, MPI_INT, communicator_), "MPI_Allgather");
+    mpi::check(MPI_Allgather(name, sizeof name, MPI_CHAR, names.data(), sizeof name, MPI_CHAR, communicator_),
+               "MPI_Allgather");
+    std::vector<int> seen;
+    for (std::size_t r = 0; r < ranks; ++r) {
+      const auto known = std::find(seen.begin(), seen.end(), firsts[r]);
+      hosts_.push_back(static_cast<int>(known - seen.begin()));
+      if (known != seen.end()) continue;
+      seen.push_back(firsts[r]);
+      host_names_.emplace_back(&names[r * sizeof name]);
+    }
+  }
+
+  MPI_Comm communicator_;
+  int rank_ = 0, size_ = 1;
+  std::vector<int> hosts_;
+  std::vector<std::string> host_names_;
+  std::vector<UnderWay> table_;
+  std::vector<std::int64_t> free_;
+  AtomicCounters counters_;
+};
+
+}  // namespace
+
+std::unique_ptr<Transport> make_mpi_transport(MPI_Comm communicator) {
+  return std::make_unique<MpiTransport>(communicator);
+}
+
+}  // namespace echelon
