@@ -40,7 +40,16 @@ Run declare_info(CLI::App&) {
   return [o] { return run_info(*o); };
 }
 
+Run declare_report(CLI::App& app) {
+  auto o = held<ReportOptions>();
+  app.add_option("runs", o->runs, "folders of runs or attempts, or folders above them")->type_name("RUN")->required();
+  app.add_option("--out", o->out, "folder to write to")->capture_default_str();
+  app.add_option("--name", o->name, "of the files written: NAME.md, NAME.csv, NAME.json")->capture_default_str();
+  return [o] { return run_report(*o); };
+}
+
 const Verb kVerbs[] = {
+    {"report", "scaling tables from finished runs", "  echelon report results/digits --name digits", declare_report},
     {"info", "version, devices, libraries and cores of this machine", "  echelon info", declare_info},
 };
 
