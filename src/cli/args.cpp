@@ -40,6 +40,19 @@ Run declare_info(CLI::App&) {
   return [o] { return run_info(*o); };
 }
 
+Run declare_check(CLI::App& app) {
+  auto o = held<CheckOptions>();
+  app.add_option("config", o->config, "the experiment, a TOML file")->type_name("CONFIG");
+  app.add_option("--set", o->sets, "another value for a key; repeatable")
+      ->type_name("SECTION.KEY=VALUE")
+      ->allow_extra_args(false);
+  app.add_option("--replicas", o->replicas, "plan for this many ranks")->capture_default_str();
+  app.add_option("--hosts", o->hosts, "on this many hosts")->capture_default_str();
+  app.add_flag("--effective", o->effective, "print the effective config instead, every default included");
+  app.add_flag("--keys", o->keys, "print every key with its default, range and meaning");
+  return [o] { return run_check(*o); };
+}
+
 Run declare_report(CLI::App& app) {
   auto o = held<ReportOptions>();
   app.add_option("runs", o->runs, "folders of runs or attempts, or folders above them")->type_name("RUN")->required();
@@ -49,6 +62,9 @@ Run declare_report(CLI::App& app) {
 }
 
 const Verb kVerbs[] = {
+    {"check", "read an experiment and print its plan: ranks, shards, batch, model, memory, exchange",
+     "  echelon check configs/smoke/digits.toml --replicas 4 --set batch.global=96\n  echelon check --keys",
+     declare_check},
     {"report", "scaling tables from finished runs", "  echelon report results/digits --name digits", declare_report},
     {"info", "version, devices, libraries and cores of this machine", "  echelon info", declare_info},
 };
