@@ -29,10 +29,31 @@ struct Verb {
   Run (*declare)(CLI::App& app);
 };
 
+void add_sets(CLI::App& app, std::vector<std::string>& sets) {
+  app.add_option("--set", sets, "section.key=value, over environment and file; may be repeated")
+      ->allow_extra_args(false)
+      ->type_name("KEY=VALUE");
+}
+
 // Each verb's options live as long as its runner.
 template <class Options>
 std::shared_ptr<Options> held() {
   return std::make_shared<Options>();
+}
+
+Run declare_train(CLI::App& app) {
+  auto o = held<TrainOptions>();
+  app.add_option("config", o->config, "the experiment, TOML")->required();
+  add_sets(app, o->sets);
+  return [o] { return run_train(*o); };
+}
+
+Run declare_report(CLI::App& app) {
+  auto o = held<ReportOptions>();
+  app.add_option("runs", o->runs, "folders of runs, attempts, or parents of them")->required();
+  app.add_option("--out", o->out, "folder of the tables")->capture_default_str();
+  app.add_option("--name", o->name, "name of the files")->capture_default_str();
+  return [o] { return run_report(*o); };
 }
 
 Run declare_info(CLI::App&) {
@@ -40,32 +61,16 @@ Run declare_info(CLI::App&) {
   return [o] { return run_info(*o); };
 }
 
-Run declare_check(CLI::App& app) {
-  auto o = held<CheckOptions>();
-  app.add_option("config", o->config, "the experiment, a TOML file")->type_name("CONFIG");
-  app.add_option("--set", o->sets, "another value for a key; repeatable")
-      ->type_name("SECTION.KEY=VALUE")
-      ->allow_extra_args(false);
-  app.add_option("--replicas", o->replicas, "plan for this many ranks")->capture_default_str();
-  app.add_option("--hosts", o->hosts, "on this many hosts")->capture_default_str();
-  app.add_flag("--effective", o->effective, "print the effective config instead, every default included");
-  app.add_flag("--keys", o->keys, "print every key with its default, range and meaning");
-  return [o] { return run_check(*o); };
-}
-
-Run declare_report(CLI::App& app) {
-  auto o = held<ReportOptions>();
-  app.add_option("runs", o->runs, "folders of runs or attempts, or folders above them")->type_name("RUN")->required();
-  app.add_option("--out", o->out, "folder to write to")->capture_default_str();
-  app.add_option("--name", o->name, "of the files written: NAME.md, NAME.csv, NAME.json")->capture_default_str();
-  return [o] { return run_report(*o); };
-}
-
 const Verb kVerbs[] = {
-    {"check", "read an experiment and print its plan: ranks, shards, batch, model, memory, exchange",
-     "  echelon check configs/smoke/digits.toml --replicas 4 --set batch.global=96\n  echelon check --keys",
-     declare_check},
-    {"report", "scaling tables from finished runs", "  echelon report results/digits --name digits", declare_report},
+    {"train", "train the model of a config; the same command again resumes",
+     "  echelon train configs/smoke/digits.toml\n"
+     "  mpirun -n 2 --bind-to none echelon train configs/smoke/digits.toml --set train.epochs=3\n"
+     "  srun --mpi=pmix -n 8 echelon train experiment.toml",
+     declare_train},
+    {"report", "turn runs into strong and weak scaling tables",
+     "  echelon report results/digits\n"
+     "  echelon report results/lenet-1 results/lenet-2 --out results --name lenet",
+     declare_report},
     {"info", "version, devices, libraries and cores of this machine", "  echelon info", declare_info},
 };
 

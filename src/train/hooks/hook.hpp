@@ -1,4 +1,10 @@
-// Observers of the loop: timing, progress, metrics, checkpoints, evaluation, stops. The loop does not know them apart.
+// Observers of the loop: evaluation, checkpoints, agreement, metrics, progress. The loop does not know them apart.
+//
+// Once a step, in this order and for each hook in the order they were given:
+//   step_end       the update is done and the run's state counts it; hooks may save, compare, stop by throwing
+//   epoch_end      only where an epoch (or the run) ends with this step; evaluation fills the record for later hooks
+//   step_recorded  the step's times are final, what the hooks above took included
+// Every rank calls the same hooks at the same steps, so that a hook may use the group.
 #pragma once
 
 #include <cstdint>
@@ -12,32 +18,38 @@ namespace echelon {
 // Where the time of one step went, on this rank. The parts sum to `total_s`; `other_s` is what none of them claims.
 struct StepTimes {
   double total_s = 0;
-  double data_wait_s = 0;
+  double data_wait_s = 0;  // waiting for the loader and copying to the device
   double forward_s = 0;
   double backward_s = 0;
-  double exchange_s = 0;  // compute thread blocked
+  double exchange_s = 0;  // compute thread blocked, the step's control sum included
   double optimiser_s = 0;
-  double hooks_s = 0;  // checkpoints, evaluation
+  double hooks_s = 0;  // checkpoints, evaluation, records
   double other_s() const { return total_s - data_wait_s - forward_s - backward_s - exchange_s - optimiser_s - hooks_s; }
 };
 
 struct StepRecord {
-  std::int64_t step = 0;  // updates done, this one included
-  std::int64_t epoch = 0;
+  std::int64_t step = 0;   // updates done, this one included
+  std::int64_t epoch = 0;  // epochs done before this step
   double learning_rate = 0;
-  double loss = 0;     // mean over this rank's samples of the step
+  double loss = 0;     // mean over the step's samples, over all replicas
   double samples = 0;  // of the step over all replicas
   StepTimes times;
   StepOutcome outcome;
+  std::uint64_t wire_bytes = 0;  // sent by this rank for the step's gradients
+  std::uint64_t wire_messages = 0;
+  std::uint64_t library_bytes = 0;  // handed to the library's own collectives
+  bool checkpoint_wanted = false;   // asked for by a signal or the clock; all ranks agree
+  bool stopping = false;            // the attempt ends here, before its time; all ranks agree
 };
 
 struct EpochRecord {
   std::int64_t epoch = 0;  // epochs done
   std::int64_t step = 0;
-  double train_loss = 0;  // mean over all replicas
-  double test_loss = 0;
+  double train_loss = 0;      // mean over the epoch's samples, over all replicas
+  double test_loss = -1;      // -1: not evaluated
   double test_accuracy = -1;  // -1: not evaluated
   double seconds = 0;
+  bool last = false;  // the run is finished
 };
 
 class Hook {
@@ -46,6 +58,7 @@ class Hook {
   virtual void run_begin(std::int64_t first_step) { (void)first_step; }
   virtual void step_end(const StepRecord& record) { (void)record; }
   virtual void epoch_end(EpochRecord& record) { (void)record; }
+  virtual void step_recorded(const StepRecord& record) { (void)record; }
   virtual void run_end(bool finished) { (void)finished; }
 };
 

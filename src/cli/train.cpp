@@ -1,0 +1,23 @@
+// echelon train: joins the world and makes one attempt at the run.
+#include "base/check.hpp"
+#include "cli/options.hpp"
+#include "comm/engine.hpp"
+#include "comm/mpi/world.hpp"
+#include "config/derive.hpp"
+#include "config/parse.hpp"
+#include "train/attempt.hpp"
+#include "train/launch.hpp"
+
+namespace echelon::cli {
+
+int run_train(const TrainOptions& options) {
+  prepare_process();
+  const auto load = [&] { return load_config(options.config, options.sets); };
+  if (!under_launcher()) check_combinations(load());  // refused before MPI is touched
+  MpiWorld world;
+  Engine engine(world.transport());
+  Attempt attempt(engine, {.load_config = load, .end_world = &MpiWorld::abort});
+  return attempt.run();
+}
+
+}  // namespace echelon::cli

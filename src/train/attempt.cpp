@@ -1,0 +1,238 @@
+#include "train/attempt.hpp"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <new>
+
+#include "base/checksum.hpp"
+#include "base/error.hpp"
+#include "base/log.hpp"
+#include "base/version.hpp"
+#include "config/derive.hpp"
+#include "config/parse.hpp"
+#include "train/agree.hpp"
+#include "train/head.hpp"
+#include "train/hooks/agreement.hpp"
+#include "train/hooks/checkpoint.hpp"
+#include "train/hooks/evaluate.hpp"
+#include "train/hooks/metrics.hpp"
+#include "train/hooks/progress.hpp"
+#include "train/signals.hpp"
+#include "train/summary.hpp"
+
+namespace echelon {
+namespace {
+
+constexpr int kControlChannel = 0;   // agreement, evaluation, metrics
+constexpr int kWeightsChannel = 1;   // the first broadcast
+constexpr int kStrategyChannel = 2;  // from here on: the strategy's
+
+}  // namespace
+
+Attempt::Attempt(Engine& engine, AttemptOptions options)
+    : engine_(engine),
+      options_(std::move(options)),
+      group_(engine, kControlChannel),
+      seat_(seat_of(engine.transport())) {}
+
+Attempt::~Attempt() = default;
+
+int Attempt::run() {
+  try {
+    return run_or_throw();
+  } catch (const CommonError& error) {
+    return fail(error.code(), error.what(), true);
+  } catch (const Error& error) {
+    return fail(error.code(), error.what(), false);
+  } catch (const std::bad_alloc&) {
+    return fail(kExitMemory, "out of memory", false);
+  } catch (const std::exception& error) {
+    return fail(kExitInternal, error.what(), false);
+  }
+}
+
+int Attempt::fail(int exit_code, const std::string& text, bool common) {
+  const bool speaks = seat_.rank == 0 || !common;
+  const std::string told = common || seat_.ranks == 1 ? text : fmt::format("rank {}: {}", seat_.rank, text);
+  if (speaks) {
+    flush_log();
+    std::fprintf(stderr, "echelon: error: %s\n", told.c_str());
+    std::fflush(stderr);
+    try {
+      board_.write("failed", exit_code, told, phase_.step());
+      board_.write_rank_error(seat_.rank, told);
+    } catch (const std::exception& error) {
+      std::fprintf(stderr, "echelon: the status could not be written: %s\n", error.what());
+    }
+  }
+  if (!common && seat_.ranks > 1) options_.end_world(exit_code);
+  return exit_code;
+}
+
+void Attempt::read_config() {
+  all_or_none(group_, [&] {
+    config_ = options_.load_config();
+    check_combinations(config_);
+  });
+  require_same(group_, "version", fmt::format("{} ({})", kVersion, commit()));
+  require_same(group_, "config", hex64(checksum64(echo_config(config_))));
+}
+
+void Attempt::open_device() {
+  threads_ = threads_of(config_.device, seat_);
+  std::string warning;
+  all_or_none(group_, [&] {
+    DeviceOptions options;
+    const bool wants_gpu = config_.device.kind == "cuda" || config_.device.kind == "auto";
+    options.index = wants_gpu ? gpu_index(seat_, visible_gpus(), &warning) : 0;
+    options.threads = threads_;
+    options.memory_limit_bytes = static_cast<std::int64_t>(config_.device.memory_limit_mb * (1 << 20));
+    options.paced_gflops = config_.device.paced_gflops;
+    options.paced_gb_per_s = config_.device.paced_gb_per_s;
+    options.paced_table = config_.device.paced_table;
+    device_ = echelon::open_device(config_.device.kind, options);
+    if (!device_->supports(config_.device.dtype))
+      throw ConfigError(fmt::format("device.dtype = \"{}\" is not for the device '{}'", name_of(config_.device.dtype),
+                                    device_->name()));
+  });
+  require_same(group_, "kind of device", std::string(device_->name()));
+  if (!warning.empty() && device_->name() == "cuda") log_warning("{}", warning);
+}
+
+void Attempt::build() {
+  all_or_none(group_, [&] {
+    arenas_ = std::make_unique<Arenas>(*device_, plan_->graph.parameters(), config_.device.dtype);
+    optimiser_ = std::make_unique<Optimiser>(config_.optimiser, *arenas_);
+    strategy_ = make_strategy(config_.exchange, {*arenas_, *optimiser_, engine_, kStrategyChannel});
+    arenas_->initialise(config_.seed);
+  });
+  state_.global_batch = plan_->batch.global;
+  state_.replicas = plan_->shards.replicas();
+  state_.steps_per_epoch = plan_->steps_per_epoch;
+}
+
+void Attempt::restore() {
+  phase_.enter("start");
+  if (start_.checkpoint.empty()) {
+    broadcast_weights(*arenas_, engine_, kWeightsChannel);
+    return;
+  }
+  all_or_none(group_, [&] {
+    load_checkpoint(start_.checkpoint, [this](StateVisitor& visitor) { visit_state(visitor); });
+    fit_state(state_, *plan_, start_.checkpoint);
+  });
+  arenas_->touch();
+}
+
+void Attempt::visit_state(StateVisitor& visitor) {
+  state_.visit_state(visitor);
+  arenas_->visit_state(visitor);
+  optimiser_->visit_state(visitor);
+  strategy_->visit_state(visitor);
+}
+
+void Attempt::make_hooks() {
+  const bool speaks = seat_.rank == 0;
+  hooks_.push_back(std::make_unique<AgreementHook>(config_.exchange.verify_every_steps, *arenas_, *strategy_, group_));
+  hooks_.push_back(std::make_unique<EvaluateHook>(config_, *plan_, *arenas_, *strategy_, group_, phase_));
+  hooks_.push_back(std::make_unique<CheckpointHook>(
+      config_.checkpoint, start_.folder, speaks, [this](StateVisitor& visitor) { visit_state(visitor); }, *arenas_,
+      *strategy_, phase_, board_));
+  auto statistics = std::make_unique<StatisticsHook>();
+  statistics_ = statistics.get();
+  hooks_.push_back(std::move(statistics));
+  if (!speaks) return;
+  hooks_.push_back(
+      std::make_unique<MetricsHook>(start_.folder.attempt + "/metrics.jsonl", config_.run.log_every_steps));
+  hooks_.push_back(std::make_unique<ProgressHook>(config_.run, plan_->total_steps, config_.train.epochs));
+}
+
+Provenance Attempt::provenance(const Config& config) {
+  Provenance p;
+  p.version = kVersion;
+  p.git_hash = commit();
+  p.config_hash = hex64(config_hash(config));
+  p.mpi = engine_.transport().name();
+  p.job_id = job_id();
+  p.command_line = command_line();
+  p.started = now_utc_text();
+  p.hosts = group_.gather(seat_.host);
+  p.devices = group_.gather(device_ ? device_->describe() : std::string());
+  p.seed = config.seed;
+  p.ranks = seat_.ranks;
+  return p;
+}
+
+int Attempt::run_or_throw() {
+  read_config();
+  WatchdogOptions dog;
+  dog.hang_timeout_s = config_.run.hang_timeout_s;
+  dog.term_deadline_s = kTermDeadline_s;
+  dog.last_word = [this](int code, const std::string& reason) {
+    board_.write_rank_error(seat_.rank, reason);
+    board_.write("failed", code, reason, phase_.step());
+  };
+  watchdog_ = std::make_unique<Watchdog>(engine_, phase_, std::move(dog));
+  all_or_none(group_, [&] { plan_.emplace(plan_run(config_, seat_.ranks)); });
+  start_ = decide_start(config_, plan_->total_steps, group_);
+  if (start_.finished) {
+    log_info("already finished: {} steps, in {}", start_.step, start_.folder.attempt);
+    log_info("another name, or --set run.restart=never, trains again");
+    group_.barrier();
+    return kExitOk;
+  }
+  open_device();
+  provenance_ = provenance(config_);
+  board_.open(start_.folder, provenance_);
+  if (!start_.checkpoint.empty())
+    board_.set_checkpoint("checkpoints/" + std::filesystem::path(start_.checkpoint).filename().string());
+  phase_.at_step(start_.step);
+  all_or_none(group_, [&] {
+    if (seat_.rank != 0) return;
+    log_to_file(start_.folder.attempt + "/run.log");
+    write_attempt_config(start_.folder, config_);
+    board_.write("running", 0, "", start_.step);
+  });
+  build();
+  tell_head();
+  restore();
+  all_or_none(group_, [&] {
+    runner_ = std::make_unique<StepRunner>(config_, *plan_, seat_.rank, *arenas_, *strategy_, engine_, phase_, state_);
+    make_hooks();
+  });
+  install_signal_handlers();
+  std::vector<Hook*> hooks;
+  for (const auto& hook : hooks_) hooks.push_back(hook.get());
+  Loop loop(config_, *plan_, *runner_, group_, state_, phase_, std::move(hooks));
+  return finish(loop.run());
+}
+
+void Attempt::tell_head() {
+  const HeadParts parts{config_, *plan_, provenance_, start_, seat_, *device_, *strategy_, threads_};
+  if (seat_.rank != 0) return;
+  for (const std::string& line : head_lines(parts)) log_info("{}", line);
+}
+
+int Attempt::finish(Ending ending) {
+  const bool finished = ending == Ending::finished;
+  const int code = finished ? kExitOk : ending == Ending::requeue ? kExitRequeue : kExitInterrupted;
+  const SummaryParts parts{config_,  *plan_,     provenance_,  start_.folder, seat_,   *device_,
+                           *arenas_, *strategy_, *statistics_, *runner_,      threads_};
+  const Summary summary = collect_summary(parts, group_, finished ? "finished" : "stopped", state_.step);
+  all_or_none(group_, [&] {
+    if (seat_.rank != 0) return;
+    write_summary(summary, parts);
+    const std::string reason =
+        finished ? "" : fmt::format("asked to stop by a signal; checkpoint of step {}", state_.step);
+    board_.write(summary.state, code, reason, state_.step);
+    log_info("{}", summary_text(summary, parts, board_.checkpoint()));
+    if (!finished) log_info("stopped early with a good checkpoint: the same command goes on from step {}", state_.step);
+    flush_log();
+  });
+  group_.barrier();
+  return code;
+}
+
+}  // namespace echelon

@@ -1,0 +1,86 @@
+// One attempt at a run, on one rank: from the config to the exit code.
+//
+//   read and compare configs -> plan -> resume or start -> device, model, strategy -> loop -> summary
+//
+// What can go wrong on one rank before the first step goes wrong on all of them together (all_or_none), so that the
+// world ends in good order. After that an error of one rank alone ends the world by `abort_world`.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "comm/engine.hpp"
+#include "comm/group.hpp"
+#include "config/schema.hpp"
+#include "device/arenas.hpp"
+#include "device/device.hpp"
+#include "exchange/strategy.hpp"
+#include "optim/optimiser.hpp"
+#include "train/checkpoint.hpp"
+#include "train/hooks/hook.hpp"
+#include "train/hooks/statistics.hpp"
+#include "train/launch.hpp"
+#include "train/loop.hpp"
+#include "train/phase.hpp"
+#include "train/resume.hpp"
+#include "train/run_plan.hpp"
+#include "train/run_state.hpp"
+#include "train/status_board.hpp"
+#include "train/step.hpp"
+#include "train/watchdog.hpp"
+
+namespace echelon {
+
+struct AttemptOptions {
+  std::function<Config()> load_config;           // on every rank; throws ConfigError
+  std::function<void(int exit_code)> end_world;  // ends all ranks, now; not called where there is one
+};
+
+class Attempt {
+ public:
+  Attempt(Engine& engine, AttemptOptions options);
+  ~Attempt();
+
+  // The exit code: 0, 75, 130, or that of an error, which has been told by then.
+  int run();
+
+ private:
+  int run_or_throw();
+  int fail(int exit_code, const std::string& text, bool common);
+
+  void read_config();
+  void open_device();
+  void build();
+  void restore();
+  void make_hooks();
+  Provenance provenance(const Config& config);
+  void tell_head();
+  int finish(Ending ending);
+  void visit_state(StateVisitor& visitor);
+
+  Engine& engine_;
+  AttemptOptions options_;
+  Group group_;
+  Seat seat_;
+  PhaseBoard phase_;
+  StatusBoard board_;
+  Config config_;
+  std::optional<RunPlan> plan_;
+  Decision start_;
+  int threads_ = 1;
+  Provenance provenance_;
+  RunState state_;
+  std::unique_ptr<Device> device_;
+  std::unique_ptr<Arenas> arenas_;
+  std::unique_ptr<Optimiser> optimiser_;
+  std::unique_ptr<Strategy> strategy_;
+  std::unique_ptr<StepRunner> runner_;
+  std::vector<std::unique_ptr<Hook>> hooks_;
+  StatisticsHook* statistics_ = nullptr;
+  std::unique_ptr<Watchdog> watchdog_;  // ends first
+};
+
+}  // namespace echelon

@@ -1,0 +1,92 @@
+#include "train/head.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "base/atomic_file.hpp"
+#include "base/text.hpp"
+#include "config/parse.hpp"
+#include "model/build.hpp"
+
+namespace echelon {
+namespace {
+
+std::string_view name_of(Sharding sharding) {
+  switch (sharding) {
+    case Sharding::automatic: return "auto";
+    case Sharding::file: return "file";
+    case Sharding::record: return "record";
+    case Sharding::replicated: return "replicated";
+  }
+  return "?";
+}
+
+std::string batch_line(const Config& config, const BatchPlan& batch) {
+  const bool even =
+      std::adjacent_find(batch.micro.begin(), batch.micro.end(), std::not_equal_to<>()) == batch.micro.end();
+  const std::string micro =
+      even ? std::to_string(batch.micro.front()) : fmt::format("({})", fmt::join(batch.micro, ", "));
+  return fmt::format("batch     {} a step = {} micro x {} accumulation x {} replica(s); {} scaling", batch.global,
+                     micro, batch.accumulation, batch.per_replica.size(),
+                     config.batch.scale_with_replicas ? "weak" : "strong");
+}
+
+std::string data_line(const RunPlan& plan) {
+  const std::string test = plan.test ? count_text(plan.test->samples()) + " test samples" : "no test data";
+  return fmt::format("data      {} samples in {} file(s), {}; sharding by {}; {} steps an epoch, {} in all",
+                     count_text(plan.train.samples()), plan.train.shards.size(), test, name_of(plan.shards.sharding()),
+                     plan.steps_per_epoch, plan.total_steps);
+}
+
+std::string model_line(const Config& config, const RunPlan& plan) {
+  const ModelCosts costs = model_costs(plan.graph, config.device.dtype);
+  return fmt::format("model     {}: {} parameters, {}FLOP forward and {}FLOP backward a sample, {}",
+                     config.model.zoo.empty() ? "of the config" : config.model.zoo, count_text(costs.parameters),
+                     short_count(costs.forward_flops), short_count(costs.backward_flops),
+                     echelon::name_of(config.device.dtype));
+}
+
+}  // namespace
+
+std::string by_rank_text(const std::vector<std::string>& entries) {
+  std::string text;
+  for (std::size_t first = 0; first < entries.size();) {
+    std::size_t last = first;
+    while (last + 1 < entries.size() && entries[last + 1] == entries[first]) ++last;
+    if (!text.empty()) text += "; ";
+    if (entries.size() > 1) text += first == last ? fmt::format("{}: ", first) : fmt::format("{}-{}: ", first, last);
+    text += entries[first];
+    first = last + 1;
+  }
+  return text;
+}
+
+std::vector<std::string> head_lines(const HeadParts& p) {
+  const Provenance& made = p.provenance;
+  std::vector<std::string> lines = {
+      fmt::format("echelon {} ({}), {}", made.version, made.git_hash, made.mpi),
+      fmt::format("run       {} (config {}), seed {}", p.config.name, made.config_hash, made.seed),
+      fmt::format("ranks     {} on {} host(s); {}", p.seat.ranks, p.seat.hosts, by_rank_text(made.hosts)),
+      fmt::format("mesh      data {}", p.seat.ranks),
+      model_line(p.config, p.plan),
+      batch_line(p.config, p.plan.batch),
+      data_line(p.plan),
+      fmt::format("exchange  {}", p.strategy.describe()),
+      fmt::format("device    {} ({} thread(s) a rank): {}", p.device.name(), p.threads, by_rank_text(made.devices)),
+      fmt::format("results   {}", p.start.folder.attempt),
+  };
+  if (p.plan.ranks != p.plan.shards.replicas())
+    lines.push_back(fmt::format("as        {} replicas' samples on one rank", p.plan.shards.replicas()));
+  if (!p.device.computes()) lines.push_back("PACED     ops take tabled times: a study of time, values mean nothing");
+  if (!p.start.checkpoint.empty())
+    lines.push_back(fmt::format("resuming  from step {}: {}", p.start.step, p.start.checkpoint));
+  return lines;
+}
+
+void write_attempt_config(const RunFolder& folder, const Config& config) {
+  write_file_whole(folder.attempt + "/config.toml", echo_config(config));
+}
+
+}  // namespace echelon

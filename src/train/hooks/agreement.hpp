@@ -1,0 +1,43 @@
+// Replicas hold the same weights, bit for bit: compared by checksum at the start, every so many steps, and at the end.
+#pragma once
+
+#include <cstdint>
+
+#include "comm/group.hpp"
+#include "device/arenas.hpp"
+#include "exchange/strategy.hpp"
+#include "train/hooks/hook.hpp"
+
+namespace echelon {
+
+class AgreementHook final : public Hook {
+ public:
+  // every_steps 0: at the start and the end alone.
+  AgreementHook(std::int64_t every_steps, const Arenas& arenas, Strategy& strategy, Group& group)
+      : every_steps_(every_steps), arenas_(arenas), strategy_(strategy), group_(group) {}
+
+  void run_begin(std::int64_t first_step) override {
+    step_ = first_step;
+    compare();
+  }
+  void step_end(const StepRecord& record) override {
+    step_ = record.step;
+    if (every_steps_ > 0 && record.step % every_steps_ == 0) compare();
+  }
+  void run_end(bool) override { compare(); }
+
+ private:
+  // Where replicas differ: a CommonError (numeric, exit 5) that names the odd one out, the step, and both checksums.
+  void compare();
+
+  std::int64_t every_steps_;
+  const Arenas& arenas_;
+  Strategy& strategy_;
+  Group& group_;
+  std::int64_t step_ = 0;
+};
+
+// Index of the first entry that differs from the most common one; -1 where all are equal.
+int odd_one_out(const std::vector<std::string>& checksums);
+
+}  // namespace echelon

@@ -1,0 +1,54 @@
+#include "train/hooks/checkpoint.hpp"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+
+#include "base/clock.hpp"
+#include "base/error.hpp"
+#include "base/log.hpp"
+#include "base/text.hpp"
+
+namespace echelon {
+
+CheckpointHook::CheckpointHook(const CheckpointConfig& config, const RunFolder& folder, bool writes, VisitAll visit,
+                               Arenas& arenas, Strategy& strategy, PhaseBoard& phase, StatusBoard& board)
+    : config_(config),
+      folder_(folder),
+      writes_(writes),
+      visit_(std::move(visit)),
+      arenas_(arenas),
+      strategy_(strategy),
+      phase_(phase),
+      board_(board) {}
+
+void CheckpointHook::step_end(const StepRecord& record) {
+  const bool due = config_.every_steps > 0 && record.step % config_.every_steps == 0;
+  if (due || record.checkpoint_wanted || record.stopping) save(record.step);
+}
+
+void CheckpointHook::epoch_end(EpochRecord& record) {
+  const bool due = config_.every_epochs > 0 && record.epoch % config_.every_epochs == 0;
+  if (due || record.last) save(record.step);
+}
+
+void CheckpointHook::save(std::int64_t step) {
+  if (step == saved_step_) return;
+  saved_step_ = step;
+  phase_.enter("checkpoint");
+  strategy_.drain();
+  if (writes_) {
+    const double start_s = now_s();
+    Device& device = arenas_.device();
+    const auto elems = static_cast<std::size_t>(arenas_.elems());
+    if (device.computes() && device.vector_ops().count_not_finite(arenas_.dtype(), arenas_.weights_at(0), elems) > 0)
+      throw NumericError(fmt::format("weights are inf or NaN after step {}; no checkpoint of them was written", step));
+    const CheckpointInfo info = save_checkpoint(folder_.checkpoints(), step, visit_);
+    prune_checkpoints(folder_.checkpoints(), config_.keep);
+    board_.set_checkpoint("checkpoints/" + std::filesystem::path(info.path).filename().string());
+    log_debug("checkpoint of step {} in {}", step, seconds_text(now_s() - start_s));
+  }
+  phase_.enter("hooks");
+}
+
+}  // namespace echelon

@@ -1,0 +1,42 @@
+// Saves the run's state: every so many steps, minutes or epochs, when a signal asks for it, before an early stop, and
+// at the end.
+#pragma once
+
+#include <string>
+
+#include "config/schema.hpp"
+#include "device/arenas.hpp"
+#include "exchange/strategy.hpp"
+#include "train/checkpoint.hpp"
+#include "train/hooks/hook.hpp"
+#include "train/phase.hpp"
+#include "train/run_folder.hpp"
+#include "train/status_board.hpp"
+
+namespace echelon {
+
+class CheckpointHook final : public Hook {
+ public:
+  // `writes`: rank 0 of the replicas. `board` is told of each new checkpoint.
+  CheckpointHook(const CheckpointConfig& config, const RunFolder& folder, bool writes, VisitAll visit, Arenas& arenas,
+                 Strategy& strategy, PhaseBoard& phase, StatusBoard& board);
+
+  void run_begin(std::int64_t first_step) override { saved_step_ = first_step; }
+  void step_end(const StepRecord& record) override;
+  void epoch_end(EpochRecord& record) override;
+
+ private:
+  void save(std::int64_t step);
+
+  const CheckpointConfig& config_;
+  const RunFolder& folder_;
+  bool writes_;
+  VisitAll visit_;
+  Arenas& arenas_;
+  Strategy& strategy_;
+  PhaseBoard& phase_;
+  StatusBoard& board_;
+  std::int64_t saved_step_ = -1;
+};
+
+}  // namespace echelon

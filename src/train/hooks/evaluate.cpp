@@ -1,0 +1,63 @@
+#include "train/hooks/evaluate.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "base/error.hpp"
+#include "data/loader.hpp"
+#include "train/agree.hpp"
+
+namespace echelon {
+
+EvaluateHook::EvaluateHook(const Config& config, const RunPlan& plan, Arenas& arenas, Strategy& strategy, Group& group,
+                           PhaseBoard& phase)
+    : config_(config), plan_(plan), arenas_(arenas), strategy_(strategy), group_(group), phase_(phase) {
+  if (!plan_.test) return;
+  const std::int64_t samples = plan_.test->samples();
+  parts_ = static_cast<int>(std::min<std::int64_t>(group.size(), samples));
+  const std::int64_t batch = std::min(config.evaluate.batch, (samples + parts_ - 1) / parts_);
+  shards_ = std::make_unique<ShardPlan>(evaluation_plan(*plan_.test, parts_, batch));
+  program_ = std::make_unique<Program>(plan_.graph, arenas_, ProgramOptions{.batch = batch, .training = false});
+}
+
+LossSums EvaluateHook::pass() {
+  LoaderOptions options;
+  options.replica = group_.rank();
+  options.dtype = arenas_.dtype();
+  options.buffer_bytes = static_cast<std::int64_t>(config_.data.buffer_mb * (1 << 20));
+  options.end_epoch = 1;
+  Loader loader(*plan_.test, *shards_, options);
+  Device& device = arenas_.device();
+  const Tensor samples = program_->input("samples");
+  const Tensor labels = program_->input("labels");
+  const Tensor weights = program_->input("weights");
+  program_->reset_losses();
+  for (std::int64_t step = 0; step < shards_->steps_per_epoch(); ++step) {
+    const Batch& batch = loader.next();
+    device.to_device(samples.data, batch.samples, samples.bytes());
+    device.to_device(labels.data, batch.labels, labels.bytes());
+    device.to_device(weights.data, batch.weights, weights.bytes());
+    program_->forward({});
+  }
+  return program_->losses();
+}
+
+void EvaluateHook::epoch_end(EpochRecord& record) {
+  if (!plan_.test) return;
+  const std::int64_t every = config_.evaluate.every_epochs;
+  if (!record.last && (every == 0 || record.epoch % every != 0)) return;
+  phase_.enter("evaluation");
+  strategy_.drain();
+  LossSums sums;
+  if (group_.rank() < parts_) sums = pass();
+  std::array<double, 3> all = {sums.loss, sums.correct, sums.weight};
+  group_.sum(all);
+  if (!std::isfinite(all[0]))
+    throw CommonError(kExitNumeric, "the loss on the test data is not a finite number: the weights have run away");
+  record.test_loss = all[2] > 0 ? all[0] / all[2] : 0;
+  record.test_accuracy = all[2] > 0 ? all[1] / all[2] : 0;
+  phase_.enter("hooks");
+}
+
+}  // namespace echelon

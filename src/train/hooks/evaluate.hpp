@@ -1,0 +1,40 @@
+// Loss and accuracy on the test data, every rank taking its part: sums over ranks, so that the figures are those of one
+// rank.
+#pragma once
+
+#include <memory>
+
+#include "comm/group.hpp"
+#include "config/schema.hpp"
+#include "device/arenas.hpp"
+#include "exchange/strategy.hpp"
+#include "model/program.hpp"
+#include "train/hooks/hook.hpp"
+#include "train/phase.hpp"
+#include "train/run_plan.hpp"
+
+namespace echelon {
+
+class EvaluateHook final : public Hook {
+ public:
+  EvaluateHook(const Config& config, const RunPlan& plan, Arenas& arenas, Strategy& strategy, Group& group,
+               PhaseBoard& phase);
+
+  void epoch_end(EpochRecord& record) override;
+  std::size_t activation_bytes() const { return program_ ? program_->activation_bytes() : 0; }
+
+ private:
+  LossSums pass();
+
+  const Config& config_;
+  const RunPlan& plan_;
+  Arenas& arenas_;
+  Strategy& strategy_;
+  Group& group_;
+  PhaseBoard& phase_;
+  int parts_ = 1;  // ranks that take part: no more than there are samples
+  std::unique_ptr<ShardPlan> shards_;
+  std::unique_ptr<Program> program_;
+};
+
+}  // namespace echelon

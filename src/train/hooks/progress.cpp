@@ -1,0 +1,103 @@
+#include "train/hooks/progress.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+
+#include "base/clock.hpp"
+#include "base/log.hpp"
+#include "base/text.hpp"
+
+namespace echelon {
+namespace {
+
+constexpr double kDrawEvery_s = 0.2;
+constexpr int kBarCells = 24;
+
+// mpirun gives every rank a terminal of its own making as standard output; what counts is where mpirun's own goes.
+bool stdout_is_terminal() {
+  if (::isatty(STDOUT_FILENO) == 0) return false;
+  if (std::getenv("OMPI_COMM_WORLD_SIZE") == nullptr) return true;
+  std::error_code error;
+  const std::string parents = std::filesystem::read_symlink(fmt::format("/proc/{}/fd/1", ::getppid()), error).string();
+  return !error && (parents.starts_with("/dev/pts/") || parents.starts_with("/dev/tty"));
+}
+
+}  // namespace
+
+std::string bar_text(double part, int width) {
+  const int full = std::clamp(static_cast<int>(part * width), 0, width);
+  return "[" + std::string(static_cast<std::size_t>(full), '#') +
+         std::string(static_cast<std::size_t>(width - full), '.') + "]";
+}
+
+ProgressHook::ProgressHook(const RunConfig& config, std::int64_t total_steps, std::int64_t total_epochs)
+    : heartbeat_s_(config.heartbeat_s), total_steps_(total_steps), total_epochs_(total_epochs) {
+  const bool terminal = stdout_is_terminal();
+  bar_ = config.progress == "bar" || (config.progress == "auto" && terminal);
+  lines_ = config.progress == "lines" || (config.progress == "auto" && !terminal);
+}
+
+void ProgressHook::run_begin(std::int64_t) {
+  window_start_s_ = now_s();
+  next_s_ = window_start_s_ + (bar_ ? kDrawEvery_s : heartbeat_s_);
+}
+
+std::string ProgressHook::line(const StepRecord& record) const {
+  const double seconds = std::max(1e-9, now_s() - window_start_s_);
+  const double rate = window_samples_ / seconds;
+  const double per_step_s = seconds / static_cast<double>(std::max<std::int64_t>(1, window_steps_));
+  return fmt::format("step {}/{}  epoch {}/{}  loss {:.4f}  {} samples/s  {} left", record.step, total_steps_,
+                     record.epoch + 1, std::max(total_epochs_, record.epoch + 1), record.loss,
+                     count_text(static_cast<std::int64_t>(rate)),
+                     seconds_text(per_step_s * static_cast<double>(total_steps_ - record.step)));
+}
+
+void ProgressHook::draw(const StepRecord& record) {
+  const double part = static_cast<double>(record.step) / static_cast<double>(total_steps_);
+  std::fprintf(stdout, "\r\x1b[2K%s %3.0f %%  %s", bar_text(part, kBarCells).c_str(), 100 * part, line(record).c_str());
+  std::fflush(stdout);
+  drawn_ = true;
+}
+
+void ProgressHook::wipe() {
+  if (drawn_) std::fputs("\r\x1b[2K", stdout);
+  drawn_ = false;
+}
+
+void ProgressHook::step_recorded(const StepRecord& record) {
+  window_samples_ += record.samples;
+  ++window_steps_;
+  if (!epoch_line_.empty()) {
+    wipe();
+    log_info("{}", epoch_line_);
+    epoch_line_.clear();
+  }
+  const double now = now_s();
+  if ((!bar_ && !lines_) || now < next_s_) return;
+  if (bar_)
+    draw(record);
+  else
+    log_info("{}", line(record));
+  next_s_ = now + (bar_ ? kDrawEvery_s : heartbeat_s_);
+  if (now - window_start_s_ < 2) return;  // rates of less are noise
+  window_start_s_ = now;
+  window_samples_ = 0;
+  window_steps_ = 0;
+}
+
+void ProgressHook::epoch_end(EpochRecord& record) {
+  epoch_line_ = fmt::format("epoch {}/{}  train loss {:.4f}", record.epoch, std::max(total_epochs_, record.epoch),
+                            record.train_loss);
+  if (record.test_accuracy >= 0)
+    epoch_line_ += fmt::format("  test loss {:.4f}  accuracy {:.2f} %", record.test_loss, 100 * record.test_accuracy);
+  epoch_line_ += fmt::format("  {}", seconds_text(record.seconds));
+}
+
+void ProgressHook::run_end(bool) { wipe(); }
+
+}  // namespace echelon

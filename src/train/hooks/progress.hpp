@@ -1,0 +1,43 @@
+// What a person sees while a run goes on: on a terminal a bar that is drawn over itself, elsewhere a heartbeat line
+// every so many seconds; and a line an epoch. Rank 0.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "config/schema.hpp"
+#include "train/hooks/hook.hpp"
+
+namespace echelon {
+
+class ProgressHook final : public Hook {
+ public:
+  ProgressHook(const RunConfig& config, std::int64_t total_steps, std::int64_t total_epochs);
+
+  void run_begin(std::int64_t first_step) override;
+  void epoch_end(EpochRecord& record) override;
+  void step_recorded(const StepRecord& record) override;
+  void run_end(bool finished) override;
+
+ private:
+  std::string line(const StepRecord& record) const;
+  void draw(const StepRecord& record);
+  void wipe();
+
+  double heartbeat_s_;
+  std::int64_t total_steps_;
+  std::int64_t total_epochs_;
+  bool bar_ = false;
+  bool lines_ = false;
+  bool drawn_ = false;
+  double next_s_ = 0;          // of the next line or drawing
+  double window_start_s_ = 0;  // samples/s are of the time since the last one
+  double window_samples_ = 0;
+  std::int64_t window_steps_ = 0;
+  std::string epoch_line_;
+};
+
+// "[#####.....]" of `width` cells between the brackets.
+std::string bar_text(double part, int width);
+
+}  // namespace echelon

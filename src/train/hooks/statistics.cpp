@@ -1,0 +1,61 @@
+#include "train/hooks/statistics.hpp"
+
+#include <algorithm>
+
+#include "train/launch.hpp"
+
+namespace echelon {
+
+Spread spread_of(std::vector<double> values) {
+  if (values.empty()) return {};
+  std::sort(values.begin(), values.end());
+  const auto quantile = [&](double q) {
+    const double place = q * static_cast<double>(values.size() - 1);
+    const auto below = static_cast<std::size_t>(place);
+    const std::size_t above = std::min(below + 1, values.size() - 1);
+    return values[below] + (place - static_cast<double>(below)) * (values[above] - values[below]);
+  };
+  return {quantile(0.5), quantile(0.25), quantile(0.75)};
+}
+
+void StatisticsHook::step_end(const StepRecord&) {
+  if (steps_ == 0) first_step_s_ = since_process_start_s();
+}
+
+void StatisticsHook::epoch_end(EpochRecord& record) {
+  const EpochRecord before = epoch_;
+  epoch_ = record;
+  if (record.test_accuracy < 0) {
+    epoch_.test_loss = before.test_loss;
+    epoch_.test_accuracy = before.test_accuracy;
+  }
+}
+
+void StatisticsHook::step_recorded(const StepRecord& record) {
+  const StepTimes& t = record.times;
+  ++steps_;
+  times_.total_s += t.total_s;
+  times_.data_wait_s += t.data_wait_s;
+  times_.forward_s += t.forward_s;
+  times_.backward_s += t.backward_s;
+  times_.exchange_s += t.exchange_s;
+  times_.optimiser_s += t.optimiser_s;
+  times_.hooks_s += t.hooks_s;
+  wire_bytes_ += static_cast<double>(record.wire_bytes);
+  wire_messages_ += static_cast<double>(record.wire_messages);
+  library_bytes_ += static_cast<double>(record.library_bytes);
+  loss_ = record.loss;
+  const double busy_s = std::max(1e-12, t.total_s - t.hooks_s);
+  seconds_.push_back(busy_s);
+  rates_.push_back(record.samples / busy_s);
+}
+
+std::vector<double> StatisticsHook::measured(const std::vector<double>& all) const {
+  return all.size() > 1 ? std::vector<double>(all.begin() + 1, all.end()) : all;
+}
+
+Spread StatisticsHook::samples_per_s() const { return spread_of(measured(rates_)); }
+Spread StatisticsHook::step_s() const { return spread_of(measured(seconds_)); }
+std::int64_t StatisticsHook::measured_steps() const { return static_cast<std::int64_t>(measured(seconds_).size()); }
+
+}  // namespace echelon

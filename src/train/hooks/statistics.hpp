@@ -1,0 +1,50 @@
+// Adds up what the summary of an attempt needs. Every rank.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "train/hooks/hook.hpp"
+
+namespace echelon {
+
+struct Spread {
+  double median = 0, p25 = 0, p75 = 0;
+};
+// Of any order; zeros where there are none. Linear between neighbours.
+Spread spread_of(std::vector<double> values);
+
+class StatisticsHook final : public Hook {
+ public:
+  void step_end(const StepRecord& record) override;
+  void epoch_end(EpochRecord& record) override;
+  void step_recorded(const StepRecord& record) override;
+
+  std::int64_t steps() const { return steps_; }
+  const StepTimes& times() const { return times_; }  // sums
+  double wire_bytes() const { return wire_bytes_; }
+  double wire_messages() const { return wire_messages_; }
+  double library_bytes() const { return library_bytes_; }
+  double first_step_s() const { return first_step_s_; }       // from the process's start to the end of the first step
+  const EpochRecord& newest_epoch() const { return epoch_; }  // with the newest test figures
+  double newest_loss() const { return loss_; }
+
+  // Without the first step, where there are others: it warms caches and builds what is built once. Hooks left out.
+  Spread samples_per_s() const;
+  Spread step_s() const;
+  std::int64_t measured_steps() const;
+
+ private:
+  std::vector<double> measured(const std::vector<double>& all) const;
+
+  std::int64_t steps_ = 0;
+  StepTimes times_;
+  double wire_bytes_ = 0, wire_messages_ = 0, library_bytes_ = 0;
+  double first_step_s_ = 0;
+  double loss_ = 0;
+  EpochRecord epoch_;
+  std::vector<double> seconds_;
+  std::vector<double> rates_;
+};
+
+}  // namespace echelon

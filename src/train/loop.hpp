@@ -1,0 +1,57 @@
+// Epochs of steps with hooks around them, until the run is finished or asked to stop.
+//
+// After each step one small sum over the ranks carries the loss, the weight, whether a loss was not finite, and what
+// signals asked for: so that all ranks know the step's exact loss and stop at the same step.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "comm/group.hpp"
+#include "config/schema.hpp"
+#include "train/hooks/hook.hpp"
+#include "train/phase.hpp"
+#include "train/run_plan.hpp"
+#include "train/run_state.hpp"
+#include "train/step.hpp"
+
+namespace echelon {
+
+enum class Ending : std::uint8_t { finished, requeue, interrupted };
+
+class Loop {
+ public:
+  // Hooks in the order in which they are called. Everything outlives the loop.
+  Loop(const Config& config, const RunPlan& plan, StepRunner& runner, Group& group, RunState& state, PhaseBoard& phase,
+       std::vector<Hook*> hooks);
+
+  // From state.step on. A loss that is not finite is a CommonError (NumericError's code) on all ranks.
+  Ending run();
+
+ private:
+  // The sums over all ranks after a step.
+  struct Control {
+    double loss = 0, weight = 0, not_finite = 0, requeue = 0, interrupt = 0, checkpoint = 0;
+  };
+
+  Ending one_step();
+  StepInfo info_of_next() const;
+  Control agree(StepResult& result);
+  [[noreturn]] void not_finite(const StepResult& result);
+  void advance(const Control& control);
+  void end_epoch(EpochRecord record);
+  bool clock_wants_checkpoint();
+
+  const Config& config_;
+  const RunPlan& plan_;
+  StepRunner& runner_;
+  Group& group_;
+  RunState& state_;
+  PhaseBoard& phase_;
+  std::vector<Hook*> hooks_;
+  double mark_s_ = 0;  // end of the step before
+  double epoch_start_s_ = 0;
+  double last_clock_checkpoint_s_ = 0;
+};
+
+}  // namespace echelon

@@ -1,0 +1,30 @@
+// Whether an attempt starts, resumes, or has nothing left to do: rank 0 looks, all ranks are told.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "comm/group.hpp"
+#include "config/schema.hpp"
+#include "train/run_folder.hpp"
+#include "train/run_plan.hpp"
+#include "train/run_state.hpp"
+
+namespace echelon {
+
+struct Decision {
+  bool finished = false;   // the run has been done already; no attempt was made
+  RunFolder folder;        // finished: of the attempt that did it
+  std::string checkpoint;  // path of the file to resume from; "" : from the first step
+  std::int64_t step = 0;   // of the checkpoint, or of the finished run
+};
+
+// Makes the attempt's folder unless the run is finished. Errors are common to all ranks: EnvironmentError where the
+// folder cannot be written, or where run.restart = "require" finds no good checkpoint.
+Decision decide_start(const Config& config, std::int64_t total_steps, Group& group);
+
+// Fits a restored state to this run: ConfigError where the global batch is another; where the number of replicas has
+// changed the length of an epoch, the position inside it. Says aloud what is unlike.
+void fit_state(RunState& state, const RunPlan& plan, const std::string& checkpoint);
+
+}  // namespace echelon

@@ -1,0 +1,150 @@
+#include "train/step.hpp"
+
+#include "base/check.hpp"
+#include "base/clock.hpp"
+#include "base/error.hpp"
+
+namespace echelon {
+namespace {
+
+// Sum of the weights of samples [first, first + n) of a batch.
+double weight_of(const Batch& batch, DType dtype, std::int64_t first, std::int64_t n) {
+  return with_float(dtype, [&](auto zero) {
+    using T = decltype(zero);
+    const T* weights = static_cast<const T*>(batch.weights) + first;
+    double sum = 0;
+    for (std::int64_t i = 0; i < n; ++i) sum += static_cast<double>(weights[i]);
+    return sum;
+  });
+}
+
+const std::byte* at(const void* data, std::int64_t elem, std::size_t size) {
+  return static_cast<const std::byte*>(data) + static_cast<std::size_t>(elem) * size;
+}
+
+}  // namespace
+
+StepRunner::StepRunner(const Config& config, const RunPlan& plan, int rank, Arenas& arenas, Strategy& strategy,
+                       const Engine& engine, PhaseBoard& phase, const RunState& start)
+    : plan_(plan), arenas_(arenas), strategy_(strategy), engine_(engine), phase_(phase) {
+  const std::vector<int> replicas = plan.sources(rank);
+  for (const int replica : replicas) {
+    LoaderOptions options;
+    options.replica = replica;
+    options.dtype = config.device.dtype;
+    options.prefetch = static_cast<int>(config.data.prefetch);
+    options.buffer_bytes =
+        static_cast<std::int64_t>(config.data.buffer_mb * (1 << 20)) / static_cast<std::int64_t>(replicas.size());
+    options.start_epoch = start.epoch;
+    options.start_step = start.step_in_epoch;
+    Source source;
+    source.program = &program_of(plan.batch.micro[static_cast<std::size_t>(replica)]);
+    source.loader = std::make_unique<Loader>(plan.train, plan.shards, options);
+    sources_.push_back(std::move(source));
+  }
+}
+
+Program& StepRunner::program_of(std::int64_t micro_batch) {
+  auto& program = programs_[micro_batch];
+  if (!program) {
+    program = std::make_unique<Program>(plan_.graph, arenas_, ProgramOptions{.batch = micro_batch, .training = true});
+    program->set_wait_parameters([this](ArenaRange range) { strategy_.wait_parameters(range); });
+  }
+  return *program;
+}
+
+void StepRunner::feed(Program& program, const Batch& batch, std::int64_t first) {
+  Device& device = arenas_.device();
+  const std::size_t size = size_of(arenas_.dtype());
+  const Tensor samples = program.input("samples");
+  const Tensor labels = program.input("labels");
+  const Tensor weights = program.input("weights");
+  device.to_device(samples.data, at(batch.samples, first * samples.shape.row_elems(), size), samples.bytes());
+  device.to_device(labels.data, batch.labels + first, labels.bytes());
+  device.to_device(weights.data, at(batch.weights, first, size), weights.bytes());
+}
+
+void StepRunner::pass(Program& program, const PassScalars& scalars, bool last, StepTimes& times) {
+  {
+    phase_.enter("forward");
+    const ScopedTimer timer(times.forward_s);
+    program.forward(scalars);
+  }
+  phase_.enter("backward");
+  const ScopedTimer timer(times.backward_s);
+  if (last)
+    program.backward(scalars, [this](ArenaRange range) { strategy_.gradient_ready(range); });
+  else
+    program.backward(scalars);
+}
+
+StepResult StepRunner::run(const StepInfo& info) {
+  StepResult result;
+  const WireCounters before = engine_.counters();
+  strategy_.begin_step(info);
+  for (auto& [size, program] : programs_) program->reset_losses();
+  bool first_pass = true;
+  for (std::size_t s = 0; s < sources_.size(); ++s) {
+    Source& source = sources_[s];
+    const std::int64_t micro = source.program->batch();
+    const Batch* batch = nullptr;
+    {
+      phase_.enter("data");
+      const ScopedTimer timer(result.times.data_wait_s);
+      batch = &source.loader->next();
+    }
+    ECHELON_CHECK_EQ(batch->n % micro, 0, "a batch is a whole number of micro-batches");
+    for (std::int64_t first = 0; first < batch->n; first += micro) {
+      {
+        phase_.enter("data");
+        const ScopedTimer timer(result.times.data_wait_s);
+        feed(*source.program, *batch, first);
+      }
+      PassScalars scalars;
+      scalars.loss_scale = 1.0 / info.weight;
+      scalars.group_weight = weight_of(*batch, arenas_.dtype(), first, micro) * scalars.loss_scale;
+      scalars.first = first_pass;
+      first_pass = false;
+      const bool last = s + 1 == sources_.size() && first + micro == batch->n;
+      pass(*source.program, scalars, last, result.times);
+    }
+  }
+  phase_.enter("exchange");
+  result.outcome = strategy_.end_step();
+  result.times.exchange_s += result.outcome.exchange_wait_s;
+  result.times.optimiser_s += result.outcome.optimiser_s;
+  const WireCounters after = engine_.counters();
+  result.wire_bytes = after.bytes_sent - before.bytes_sent;
+  result.wire_messages = after.messages_sent - before.messages_sent;
+  result.library_bytes = after.library_bytes - before.library_bytes;
+  {
+    const ScopedTimer timer(result.times.backward_s);  // where a device runs ahead, this waits for it
+    for (auto& [size, program] : programs_) {
+      const LossSums sums = program->losses();
+      result.losses.loss += sums.loss;
+      result.losses.correct += sums.correct;
+      result.losses.weight += sums.weight;
+    }
+  }
+  return result;
+}
+
+std::uint64_t StepRunner::bytes_read() const {
+  std::uint64_t sum = 0;
+  for (const Source& source : sources_) sum += source.loader->bytes_read();
+  return sum;
+}
+
+std::uint64_t StepRunner::bytes_used() const {
+  std::uint64_t sum = 0;
+  for (const Source& source : sources_) sum += source.loader->bytes_used();
+  return sum;
+}
+
+std::size_t StepRunner::activation_bytes() const {
+  std::size_t sum = 0;
+  for (const auto& [size, program] : programs_) sum += program->activation_bytes() + program->scratch_bytes();
+  return sum;
+}
+
+}  // namespace echelon

@@ -1,0 +1,61 @@
+// One optimiser step on one rank: batches in, micro-batches through the program, gradients to the strategy.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "config/schema.hpp"
+#include "data/loader.hpp"
+#include "device/arenas.hpp"
+#include "exchange/strategy.hpp"
+#include "model/program.hpp"
+#include "train/hooks/hook.hpp"
+#include "train/phase.hpp"
+#include "train/run_plan.hpp"
+#include "train/run_state.hpp"
+
+namespace echelon {
+
+struct StepResult {
+  LossSums losses;  // of this rank
+  StepTimes times;  // hooks and total are the loop's to fill
+  StepOutcome outcome;
+  std::uint64_t wire_bytes = 0;     // sent by this rank for the step's gradients
+  std::uint64_t wire_messages = 0;  // likewise
+  std::uint64_t library_bytes = 0;  // handed to the library's own collectives
+};
+
+class StepRunner {
+ public:
+  // Builds the programs (one a micro-batch size) and starts reading at `start`. What it is given outlives it.
+  StepRunner(const Config& config, const RunPlan& plan, int rank, Arenas& arenas, Strategy& strategy,
+             const Engine& engine, PhaseBoard& phase, const RunState& start);
+
+  StepResult run(const StepInfo& info);
+
+  std::uint64_t bytes_read() const;
+  std::uint64_t bytes_used() const;
+  std::size_t activation_bytes() const;
+
+ private:
+  struct Source {  // the samples of one replica
+    std::unique_ptr<Loader> loader;
+    Program* program = nullptr;  // of its micro-batch size
+  };
+
+  Program& program_of(std::int64_t micro_batch);
+  void feed(Program& program, const Batch& batch, std::int64_t first);
+  void pass(Program& program, const PassScalars& scalars, bool last, StepTimes& times);
+
+  const RunPlan& plan_;
+  Arenas& arenas_;
+  Strategy& strategy_;
+  const Engine& engine_;
+  PhaseBoard& phase_;
+  std::map<std::int64_t, std::unique_ptr<Program>> programs_;
+  std::vector<Source> sources_;
+};
+
+}  // namespace echelon

@@ -1,0 +1,195 @@
+#include "train/summary.hpp"
+
+#include <fmt/format.h>
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <numeric>
+
+#include "base/atomic_file.hpp"
+#include "base/checksum.hpp"
+#include "base/text.hpp"
+#include "config/parse.hpp"
+
+namespace echelon {
+
+using nlohmann::ordered_json;
+
+namespace {
+
+double peak_rss_mb() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return static_cast<double>(usage.ru_maxrss) / 1024;  // KiB to MiB
+}
+
+std::string model_name(const ModelConfig& model) { return model.zoo.empty() ? "custom" : model.zoo; }
+
+ordered_json json_of(const Spread& s) { return {{"median", s.median}, {"p25", s.p25}, {"p75", s.p75}}; }
+
+ordered_json number_or_null(double value) {
+  return value >= 0 && std::isfinite(value) ? ordered_json(value) : ordered_json(nullptr);
+}
+
+std::vector<double> split_of(const StepTimes& t) {
+  return {t.data_wait_s, t.forward_s, t.backward_s, t.exchange_s, t.optimiser_s, t.hooks_s, std::max(0.0, t.other_s())};
+}
+constexpr std::array<const char*, 7> kSplitNames = {"data",      "forward", "backward", "exchange",
+                                                    "optimizer", "hooks",   "other"};
+
+}  // namespace
+
+Summary collect_summary(const SummaryParts& parts, Group& group, const std::string& state, std::int64_t step) {
+  const StatisticsHook& stats = parts.statistics;
+  const StepTimes& t = stats.times();
+  std::array<double, 12> sums = {t.total_s,
+                                 t.data_wait_s,
+                                 t.forward_s,
+                                 t.backward_s,
+                                 t.exchange_s,
+                                 t.optimiser_s,
+                                 t.hooks_s,
+                                 stats.wire_bytes(),
+                                 stats.wire_messages(),
+                                 stats.library_bytes(),
+                                 static_cast<double>(parts.runner.bytes_read()),
+                                 static_cast<double>(parts.runner.bytes_used())};
+  group.sum(sums);
+  const double ranks = group.size();
+  const double steps = static_cast<double>(std::max<std::int64_t>(1, stats.steps()));
+  Summary s;
+  s.state = state;
+  s.device = std::string(parts.device.name());
+  s.device_text = parts.device.describe();
+  s.model = model_name(parts.config.model);
+  s.parameters = parts.plan.graph.parameters().weight_elems();
+  s.step = step;
+  s.ranks = group.size();
+  s.hosts = parts.seat.hosts;
+  s.threads = parts.threads;
+  s.paced = !parts.device.computes();
+  s.samples_per_s = stats.samples_per_s();
+  s.step_s = stats.step_s();
+  s.measured_steps = stats.measured_steps();
+  s.times = {.total_s = sums[0] / ranks,
+             .data_wait_s = sums[1] / ranks,
+             .forward_s = sums[2] / ranks,
+             .backward_s = sums[3] / ranks,
+             .exchange_s = sums[4] / ranks,
+             .optimiser_s = sums[5] / ranks,
+             .hooks_s = sums[6] / ranks};
+  s.wire_bytes_per_step = sums[7] / steps;
+  s.messages_per_step = sums[8] / steps;
+  s.library_bytes_per_step = sums[9] / steps;
+  s.formula_bytes_per_step = parts.strategy.formula_bytes_per_step();
+  s.bytes_read = sums[10];
+  s.bytes_used = sums[11];
+  s.epoch = stats.newest_epoch();
+  s.loss = stats.newest_loss();
+  s.peak_rss_mb = group.gather(peak_rss_mb());
+  s.device_peak_mb = group.gather(static_cast<double>(parts.device.peak_bytes()) / (1 << 20));
+  s.start_to_first_step_s = group.max(stats.first_step_s());
+  s.weights_checksum = hex64(parts.arenas.checksum());
+  return s;
+}
+
+void write_summary(const Summary& s, const SummaryParts& parts) {
+  const Config& config = parts.config;
+  ordered_json split;
+  const std::vector<double> seconds = split_of(s.times);
+  for (std::size_t i = 0; i < seconds.size(); ++i) split[kSplitNames[i]] = seconds[i];
+  split["total"] = s.times.total_s;
+  ordered_json rates = json_of(s.samples_per_s);
+  rates["steps"] = s.measured_steps;
+  const ordered_json json = {{"format", "echelon-summary"},
+                             {"version", 1},
+                             {"name", config.name},
+                             {"config_hash", parts.provenance.config_hash},
+                             {"state", s.state},
+                             {"ranks", s.ranks},
+                             {"hosts", s.hosts},
+                             {"device", s.device},
+                             {"device_text", s.device_text},
+                             {"paced", s.paced},
+                             {"dtype", std::string(name_of(config.device.dtype))},
+                             {"threads", s.threads},
+                             {"model", s.model},
+                             {"parameters", s.parameters},
+                             {"strategy", config.exchange.strategy},
+                             {"algorithm", config.exchange.algorithm},
+                             {"global_batch", parts.plan.batch.global},
+                             {"batch_per_replica", parts.plan.batch.per_replica},
+                             {"accumulation", parts.plan.batch.accumulation},
+                             {"scaling", config.batch.scale_with_replicas ? "weak" : "strong"},
+                             {"epochs", s.epoch.epoch},
+                             {"steps", s.step},
+                             {"samples_per_s", rates},
+                             {"step_s", json_of(s.step_s)},
+                             {"time_split_s", split},
+                             {"wire_bytes_per_step", s.wire_bytes_per_step},
+                             {"formula_bytes_per_step", s.formula_bytes_per_step},
+                             {"messages_per_step", s.messages_per_step},
+                             {"library_bytes_per_step", s.library_bytes_per_step},
+                             {"bytes_read", s.bytes_read},
+                             {"bytes_used", s.bytes_used},
+                             {"train_loss", number_or_null(s.epoch.epoch > 0 ? s.epoch.train_loss : s.loss)},
+                             {"test_loss", number_or_null(s.epoch.test_loss)},
+                             {"test_accuracy", number_or_null(s.epoch.test_accuracy)},
+                             {"peak_rss_mb", s.peak_rss_mb},
+                             {"device_peak_mb", s.device_peak_mb},
+                             {"start_to_first_step_s", s.start_to_first_step_s},
+                             {"weights_checksum", s.weights_checksum},
+                             {"provenance", to_json(parts.provenance)}};
+  write_file_whole(parts.folder.attempt + "/summary.json",
+                   json.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n");
+}
+
+std::vector<double> percent_parts(const std::vector<double>& parts) {
+  const double whole = std::accumulate(parts.begin(), parts.end(), 0.0);
+  std::vector<double> out(parts.size(), 0.0);
+  if (!(whole > 0)) return out;
+  std::vector<int> tenths;
+  std::vector<std::size_t> order;
+  int left = 1000;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    tenths.push_back(static_cast<int>(parts[i] / whole * 1000));
+    left -= tenths.back();
+    order.push_back(i);
+  }
+  const auto remainder = [&](std::size_t i) { return parts[i] / whole * 1000 - tenths[i]; };
+  std::stable_sort(order.begin(), order.end(), [&](auto a, auto b) { return remainder(a) > remainder(b); });
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    const bool gets_one = left > 0;
+    if (gets_one) --left;
+    out[order[i]] = (tenths[order[i]] + (gets_one ? 1 : 0)) / 10.0;
+  }
+  return out;
+}
+
+std::string summary_text(const Summary& s, const SummaryParts& parts, const std::string& checkpoint) {
+  std::string text = fmt::format("{} at step {} of {}", s.state, s.step, parts.plan.total_steps);
+  if (s.epoch.test_accuracy >= 0)
+    text += fmt::format(": test accuracy {:.2f} %, test loss {:.4f}", 100 * s.epoch.test_accuracy, s.epoch.test_loss);
+  text += fmt::format("\n{} samples/s (median of {} steps, {} to {}){}\ntime:",
+                      count_text(static_cast<std::int64_t>(s.samples_per_s.median)), s.measured_steps,
+                      count_text(static_cast<std::int64_t>(s.samples_per_s.p25)),
+                      count_text(static_cast<std::int64_t>(s.samples_per_s.p75)),
+                      s.paced ? ", PACED: ops take tabled times, values mean nothing" : "");
+  const std::vector<double> percent = percent_parts(split_of(s.times));
+  for (std::size_t i = 0; i < percent.size(); ++i)
+    text += fmt::format("{} {} {:.1f} %", i == 0 ? "" : ",", kSplitNames[i], percent[i]);
+  text += fmt::format("; first step {:.2f} s after the start\n", s.start_to_first_step_s);
+  text += fmt::format("memory: up to {:.0f} MiB a rank, {:.1f} MiB of the device; exchange: {} a step on the wire\n",
+                      *std::max_element(s.peak_rss_mb.begin(), s.peak_rss_mb.end()),
+                      *std::max_element(s.device_peak_mb.begin(), s.device_peak_mb.end()),
+                      bytes_text(s.wire_bytes_per_step));
+  text += fmt::format("results: {}\nsummary: {}/summary.json\n", parts.folder.run, parts.folder.attempt);
+  text += fmt::format("weights: {} (checksum {})", checkpoint.empty() ? "none" : parts.folder.run + "/" + checkpoint,
+                      s.weights_checksum);
+  return text;
+}
+
+}  // namespace echelon

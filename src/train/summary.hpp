@@ -1,0 +1,63 @@
+// What is known at the end of an attempt: collected over the ranks, written as summary.json (the record that reports
+// read; its format is in train/README.md), and told in a few lines.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "comm/group.hpp"
+#include "config/schema.hpp"
+#include "device/device.hpp"
+#include "exchange/strategy.hpp"
+#include "train/hooks/statistics.hpp"
+#include "train/launch.hpp"
+#include "train/run_folder.hpp"
+#include "train/run_plan.hpp"
+#include "train/step.hpp"
+
+namespace echelon {
+
+struct SummaryParts {
+  const Config& config;
+  const RunPlan& plan;
+  const Provenance& provenance;
+  const RunFolder& folder;
+  const Seat& seat;
+  const Device& device;
+  const Arenas& arenas;
+  const Strategy& strategy;
+  const StatisticsHook& statistics;
+  const StepRunner& runner;
+  int threads = 1;
+};
+
+struct Summary {
+  std::string state;  // finished | stopped
+  std::string device, device_text, model;
+  std::int64_t parameters = 0;
+  std::int64_t step = 0;  // updates of the whole run
+  int ranks = 1, hosts = 1, threads = 1;
+  bool paced = false;
+  Spread samples_per_s, step_s;
+  std::int64_t measured_steps = 0;
+  StepTimes times;  // sums over the attempt's steps, mean over ranks
+  double wire_bytes_per_step = 0, formula_bytes_per_step = 0, messages_per_step = 0, library_bytes_per_step = 0;
+  double bytes_read = 0, bytes_used = 0;
+  EpochRecord epoch;
+  double loss = 0;                                  // of the last step
+  std::vector<double> peak_rss_mb, device_peak_mb;  // by rank
+  double start_to_first_step_s = 0;                 // of the slowest rank
+  std::string weights_checksum;
+};
+
+// All ranks call it.
+Summary collect_summary(const SummaryParts& parts, Group& group, const std::string& state, std::int64_t step);
+void write_summary(const Summary& summary, const SummaryParts& parts);
+// A few lines for people.
+std::string summary_text(const Summary& summary, const SummaryParts& parts, const std::string& checkpoint);
+
+// Parts of a whole in tenths of a percent that sum to 100.0 exactly (largest remainders); zeros where all are zero.
+std::vector<double> percent_parts(const std::vector<double>& parts);
+
+}  // namespace echelon

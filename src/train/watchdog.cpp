@@ -1,0 +1,112 @@
+#include "train/watchdog.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <condition_variable>
+#include <mutex>
+#include <string_view>
+#include <thread>
+
+#include "base/check.hpp"
+#include "base/error.hpp"
+#include "base/log.hpp"
+#include "train/signals.hpp"
+
+namespace echelon {
+namespace {
+
+std::string rank_text(const Transport& transport, int rank) {
+  if (rank < 0) return "the library's collective";
+  return fmt::format(
+      "rank {} on {}", rank,
+      transport.host_names()[static_cast<std::size_t>(transport.hosts()[static_cast<std::size_t>(rank)])]);
+}
+
+}  // namespace
+
+std::string hang_text(const std::vector<WaitView>& waits, const Transport& transport, const PhaseBoard& phase,
+                      double timeout_s) {
+  const double now = now_s();
+  const auto oldest =
+      std::min_element(waits.begin(), waits.end(), [](const auto& a, const auto& b) { return a.since_s < b.since_s; });
+  if (oldest != waits.end() && now - oldest->since_s > timeout_s)
+    return fmt::format("{} has been waiting {:.1f} s for {} ({}, channel {}, plan step {}), at step {}, in {}",
+                       rank_text(transport, transport.rank()), now - oldest->since_s,
+                       rank_text(transport, oldest->peer), oldest->sending ? "sending" : "receiving", oldest->channel,
+                       oldest->step, phase.step(), phase.name());
+  if (std::string_view(phase.name()) == "data" && now - phase.since_s() > timeout_s)
+    return fmt::format("{} has been waiting {:.1f} s for its data, at step {}", rank_text(transport, transport.rank()),
+                       now - phase.since_s(), phase.step());
+  return {};
+}
+
+struct Watchdog::Body {
+  Body(const Engine& engine, const PhaseBoard& phase, WatchdogOptions wanted)
+      : engine_(engine), phase_(phase), options_(std::move(wanted)) {
+    if (!options_.end) options_.end = [](int code) { ::_exit(code); };
+    thread_ = std::thread([this, rank = engine.rank()] {
+      set_thread_rank(rank);
+      watch();
+    });
+  }
+
+  ~Body() {
+    {
+      const std::lock_guard lock(mutex_);
+      stop_ = true;
+    }
+    wake_.notify_all();
+    thread_.join();
+  }
+
+  void watch() {
+    std::unique_lock lock(mutex_);
+    while (!wake_.wait_for(lock, std::chrono::duration<double>(options_.look_every_s), [this] { return stop_; })) {
+      lock.unlock();
+      if (look()) return;
+      lock.lock();
+    }
+  }
+
+  // True once the end has been called for.
+  bool look() {
+    const std::string hang = hang_text(engine_.waits(), engine_.transport(), phase_, options_.hang_timeout_s);
+    if (!hang.empty()) {
+      end(kExitLostRank, hang);
+      return true;
+    }
+    if (since_term_s() > options_.term_deadline_s) {
+      end(128 + 15, "ended by SIGTERM: the step did not finish in time for another checkpoint");
+      return true;
+    }
+    return false;
+  }
+
+  void end(int code, const std::string& reason) {
+    log_error("{}", reason);
+    flush_log();
+    try {
+      if (options_.last_word) options_.last_word(code, reason);
+    } catch (const std::exception& error) {
+      log_error("the last word could not be written: {}", error.what());
+    }
+    flush_log();
+    options_.end(code);
+  }
+
+  const Engine& engine_;
+  const PhaseBoard& phase_;
+  WatchdogOptions options_;
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  bool stop_ = false;
+  std::thread thread_;
+};
+
+Watchdog::Watchdog(const Engine& engine, const PhaseBoard& phase, WatchdogOptions options)
+    : body_(std::make_unique<Body>(engine, phase, std::move(options))) {}
+Watchdog::~Watchdog() = default;
+
+}  // namespace echelon

@@ -1,0 +1,65 @@
+#include "train/launch.hpp"
+
+#include <catch2/catch.hpp>
+#include <csignal>
+
+#include "comm/local/local.hpp"
+#include "train/head.hpp"
+#include "train/signals.hpp"
+
+namespace echelon {
+namespace {
+
+TEST_CASE("seats, threads and GPUs follow from the hosts", "[train]") {
+  const auto world = make_local_world(5, {0, 1, 0, 0, 1});
+  const int local_rank[] = {0, 0, 1, 2, 1};
+  const int local_ranks[] = {3, 2, 3, 3, 2};
+  for (std::size_t r = 0; r < 5; ++r) {
+    const Seat seat = seat_of(*world[r]);
+    CHECK(seat.hosts == 2);
+    CHECK(seat.local_rank == local_rank[r]);
+    CHECK(seat.local_ranks == local_ranks[r]);
+  }
+  Seat seat;
+  seat.local_ranks = 10000;
+  CHECK(threads_of({}, seat) == 1);
+  DeviceConfig fixed;
+  fixed.threads = 3;
+  CHECK(threads_of(fixed, seat) == 3);
+
+  std::string warning;
+  seat = {.rank = 0, .ranks = 4, .hosts = 1, .local_rank = 3, .local_ranks = 4, .host = "a"};
+  CHECK(gpu_index(seat, 2, &warning) == 1);
+  CHECK(warning.empty());  // one rank a host says it
+  seat.local_rank = 0;
+  CHECK(gpu_index(seat, 2, &warning) == 0);
+  CHECK_THAT(warning, Catch::Contains("4 ranks share 2 GPUs"));
+  gpu_index(seat, 8, &warning);
+  CHECK_THAT(warning, Catch::Contains("4 of 8 GPUs on a stay idle"));
+  CHECK(gpu_index(seat, 0) == 0);
+}
+
+TEST_CASE("the process knows its age and its command", "[train]") {
+  const double age_s = since_process_start_s();
+  CHECK(age_s >= 0);
+  CHECK(age_s < 3600);
+  CHECK_THAT(command_line(), Catch::Contains("unit"));
+  CHECK(now_utc_text().size() == 20);
+}
+
+TEST_CASE("HUP asks for one checkpoint", "[train]") {
+  install_signal_handlers();
+  CHECK(!take_signal_wishes().checkpoint);
+  std::raise(SIGHUP);
+  CHECK(take_signal_wishes().checkpoint);
+  CHECK(!take_signal_wishes().checkpoint);
+  for (const int signal : {SIGUSR1, SIGUSR2, SIGTERM, SIGINT, SIGHUP}) std::signal(signal, SIG_DFL);
+}
+
+TEST_CASE("equal entries by rank are told once", "[train]") {
+  CHECK(by_rank_text({"a"}) == "a");
+  CHECK(by_rank_text({"a", "a", "b"}) == "0-1: a; 2: b");
+}
+
+}  // namespace
+}  // namespace echelon

@@ -1,0 +1,69 @@
+#include "train/watchdog.hpp"
+
+#include <atomic>
+#include <catch2/catch.hpp>
+#include <chrono>
+#include <thread>
+
+#include "base/clock.hpp"
+#include "comm/collective/algorithms.hpp"
+#include "comm/local/local.hpp"
+
+namespace echelon {
+namespace {
+
+// Waits until `done`, at most 5 s.
+template <class Done>
+bool in_time(Done&& done) {
+  for (const double end_s = now_s() + 5; now_s() < end_s; std::this_thread::sleep_for(std::chrono::milliseconds(5)))
+    if (done()) return true;
+  return false;
+}
+
+TEST_CASE("a wait that goes on for too long ends the process and names the peer", "[train]") {
+  auto world = make_local_world(2, {0, 1});
+  Engine engine(std::move(world[0]));  // rank 1 never comes
+  PhaseBoard phase;
+  phase.at_step(17);
+  phase.enter("exchange");
+  std::atomic<int> ended{0};
+  std::string reason;
+  WatchdogOptions options;
+  options.hang_timeout_s = 0.2;
+  options.look_every_s = 0.02;
+  options.last_word = [&](int, const std::string& text) { reason = text; };
+  options.end = [&](int code) { ended = code; };
+  const Watchdog dog(engine, phase, options);
+
+  SECTION("nothing is under way") {
+    std::this_thread::sleep_for(std::chrono::milliseconds(400));
+    CHECK(ended == 0);
+  }
+  SECTION("an all-reduce that nobody joins") {
+    std::vector<float> values(100);
+    const double start_s = now_s();
+    AllreduceRequest request;
+    request.ranks = 2;
+    request.elems = 100;
+    Job job;
+    job.plan = make_allreduce("ring", request);
+    job.data = values.data();
+    job.channel = 9;
+    const Ticket ticket = engine.submit(std::move(job));
+    REQUIRE(in_time([&] { return ended != 0; }));
+    CHECK(now_s() - start_s > 0.19);
+    CHECK(ended == 7);
+    CHECK_THAT(reason, Catch::Contains("rank 0 on ") && Catch::Contains("for rank 1 on ") &&
+                           Catch::Contains("channel 9") && Catch::Contains("at step 17") &&
+                           Catch::Contains("in exchange"));
+  }
+  SECTION("data that does not come") {
+    phase.enter("data");
+    REQUIRE(in_time([&] { return ended != 0; }));
+    CHECK(ended == 7);
+    CHECK_THAT(reason, Catch::Contains("for its data") && Catch::Contains("step 17"));
+  }
+}
+
+}  // namespace
+}  // namespace echelon
