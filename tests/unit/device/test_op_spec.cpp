@@ -1,0 +1,124 @@
+#include <catch2/catch.hpp>
+#include <set>
+
+#include "base/error.hpp"
+#include "device/op_spec.hpp"
+#include "tests/support/device_contract.hpp"
+
+using namespace echelon;
+
+namespace {
+
+OpSpec conv(const ConvDims& d, OpKind kind = OpKind::conv_forward) { return {kind, DType::f32, d, {}}; }
+
+std::vector<std::string> names(const OpSpec& spec) {
+  std::vector<std::string> all;
+  for (const ArgInfo& arg : signature(spec)) all.emplace_back(arg.name);
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("op kinds have names, each its own", "[op_spec]") {
+  std::set<std::string_view> all;
+  for (OpKind kind : all_op_kinds()) all.insert(name_of(kind));
+  CHECK(all.size() == all_op_kinds().size());
+  CHECK(all.count("norm_local_backward") == 1);
+}
+
+TEST_CASE("window extents follow stride, padding and dilation", "[op_spec]") {
+  CHECK(ConvDims{1, 1, 28, 28, 1, 5, 5}.P() == 24);
+  const ConvDims d{.N = 1, .C = 1, .H = 7, .W = 9, .K = 1, .R = 3, .S = 2, .stride_h = 2, .pad_h = 1, .dil_w = 4};
+  CHECK(d.P() == 4);
+  CHECK(d.Q() == 5);
+  CHECK(PoolDims{.N = 1, .C = 1, .H = 7, .W = 8, .R = 2, .S = 3, .stride_h = 2, .stride_w = 2}.P() == 3);
+}
+
+TEST_CASE("signatures list inputs first, with shapes", "[op_spec]") {
+  const ConvDims d{.N = 2, .C = 4, .H = 8, .W = 7, .K = 6, .R = 3, .S = 3, .groups = 2};
+  const auto args = signature(conv(d));
+  REQUIRE(names(conv(d)) == std::vector<std::string>{"x", "w", "b", "y"});
+  CHECK(args[0].shape == Shape{2, 4, 8, 7});
+  CHECK(args[1].shape == Shape{6, 2, 3, 3});
+  CHECK(args[3].shape == Shape{2, 6, 6, 5});
+  CHECK(args[0].movable);
+  CHECK(args[1].parameter);
+  CHECK_FALSE(args[1].movable);
+  ConvDims bare = d;
+  bare.bias = false;
+  CHECK(names(conv(bare, OpKind::conv_backward_weights)) == std::vector<std::string>{"x", "dy", "dw"});
+  CHECK(signature(conv(d, OpKind::conv_backward_weights))[3].adds);
+}
+
+TEST_CASE("signatures of all kinds keep their own rules", "[op_spec]") {
+  for (const OpSpec& spec : test::contract_specs(DType::f64)) {
+    INFO(spec.text());
+    bool outputs = false;
+    for (const ArgInfo& arg : signature(spec)) {
+      if (arg.role == ArgRole::output) outputs = true;
+      CHECK((arg.role == ArgRole::output) == outputs);  // inputs first
+      CHECK_FALSE((arg.adds && arg.role == ArgRole::input));
+      CHECK_FALSE((arg.parameter && arg.movable));
+      CHECK_FALSE((arg.movable && arg.shape.rank() != 4));
+    }
+    CHECK(outputs);
+    CHECK(flops(spec) > 0);
+    CHECK(traffic_bytes(spec) > 0);
+  }
+}
+
+TEST_CASE("dims that no op has are refused as a defect", "[op_spec]") {
+  CHECK_THROWS_WITH(signature(conv({.N = 1, .C = 1, .H = 2, .W = 9, .K = 1, .R = 3, .S = 3})),
+                    Catch::Contains("a window of 3x3 does not fit into an image of 2x9"));
+  CHECK_THROWS_WITH(signature(conv({.N = 1, .C = 3, .H = 4, .W = 4, .K = 4, .R = 1, .S = 1, .groups = 2})),
+                    Catch::Contains("2 groups do not divide"));
+  CHECK_THROWS_AS(signature({OpKind::add, DType::f32, DenseDims{1, 2, 3}, {}}), Error);
+  CHECK_THROWS_AS(signature({OpKind::add, DType::f32, ElementwiseDims{Shape{0, 3}}, {}}), Error);
+  CHECK_THROWS_AS(signature({OpKind::pool_forward,
+                             DType::f32,
+                             PoolDims{.N = 1, .C = 1, .H = 4, .W = 4, .R = 2, .S = 2, .pad_h = 2, .pad_w = 0},
+                             {}}),
+                  Error);
+}
+
+TEST_CASE("flops and traffic by formula", "[op_spec]") {
+  const ConvDims d{.N = 2, .C = 4, .H = 5, .W = 5, .K = 6, .R = 3, .S = 3, .groups = 2};
+  for (OpKind kind : {OpKind::conv_forward, OpKind::conv_backward_data, OpKind::conv_backward_weights})
+    CHECK(flops(conv(d, kind)) == 2.0 * 2 * 6 * 3 * 3 * (2 * 3 * 3));
+  CHECK(traffic_bytes(conv(d)) == 4.0 * (2 * 4 * 25 + 6 * 2 * 9 + 6 + 2 * 6 * 9));
+  const OpSpec dense{OpKind::dense_forward, DType::f64, DenseDims{3, 7, 5}, {}};
+  CHECK(flops(dense) == 2.0 * 3 * 7 * 5);
+  CHECK(traffic_bytes(dense) == 8.0 * (21 + 35 + 5 + 15));
+  CHECK(flops({OpKind::add, DType::f32, ElementwiseDims{Shape{3, 4}}, {}}) == 12);
+}
+
+TEST_CASE("the text of a spec names kind and extents", "[op_spec]") {
+  CHECK(conv({.N = 64, .C = 1, .H = 28, .W = 28, .K = 32, .R = 3, .S = 3, .pad_h = 1, .pad_w = 1}).text() ==
+        "conv_forward f32 N64 C1 H28 W28 K32 3x3 pad 1");
+  CHECK(conv({.N = 1,
+              .C = 4,
+              .H = 9,
+              .W = 9,
+              .K = 4,
+              .R = 3,
+              .S = 2,
+              .stride_h = 2,
+              .dil_h = 2,
+              .dil_w = 2,
+              .groups = 4,
+              .bias = false})
+            .text() == "conv_forward f32 N1 C4 H9 W9 K4 3x2 stride 2x1 dil 2 groups 4 no bias");
+  CHECK(OpSpec{OpKind::reorder, DType::f64, ElementwiseDims{Shape{1, 2, 3, 4}}, {Layout::plain, Layout::blocked8}}
+            .text() == "reorder f64 (1, 2, 3, 4) plain to blocked8");
+  std::set<std::string> texts;
+  const auto specs = test::contract_specs(DType::f32);
+  for (const OpSpec& spec : specs) texts.insert(spec.text());
+  CHECK(texts.size() == specs.size());
+}
+
+TEST_CASE("stored elements include the padding of blocks", "[op_spec]") {
+  CHECK(stored_elems(Shape{2, 17, 3, 3}, Layout::blocked8) == 2 * 24 * 9);
+  CHECK(stored_elems(Shape{2, 16, 3, 3}, Layout::blocked16) == 2 * 16 * 9);
+  CHECK(stored_elems(Shape{2, 17, 3, 3}, Layout::channels_last) == 2 * 17 * 9);
+  CHECK(stored_elems(Shape{17, 3}, Layout::plain) == 51);
+}
