@@ -61,6 +61,20 @@ Run declare_info(CLI::App&) {
   return [o] { return run_info(*o); };
 }
 
+Run declare_bench_step(CLI::App& app) {
+  auto o = held<BenchStepOptions>();
+  app.add_option("config", o->config, "experiment (TOML)")
+      ->required();
+  app.add_option("--set", o->sets, "section.key=value, over the file; repeatable");
+  app.add_option("--steps", o->steps, "timed steps")->capture_default_str();
+  app.add_option("--batch", o->batch, "samples a step; 0: the config's, of one replica")->capture_default_str();
+  app.add_option("--threads", o->threads, "threads of one op")->capture_default_str();
+  app.add_flag("--ops", o->ops, "every op with its implementation, time and rate");
+  app.add_option("--table", o->table, "write measured op times here, for device.paced_table");
+  app.add_flag("--json", o->json, "one JSON line instead of tables");
+  return [o] { return run_bench_step(*o); };
+}
+
 const Verb kVerbs[] = {
     {"train", "train the model of a config; the same command again resumes",
      "  echelon train configs/smoke/digits.toml\n"
@@ -72,6 +86,8 @@ const Verb kVerbs[] = {
      "  echelon report results/lenet-1 results/lenet-2 --out results --name lenet",
      declare_report},
     {"info", "version, devices, libraries and cores of this machine", "  echelon info", declare_info},
+    {"bench step", "time of a training step on resident random data, by layer and op",
+     "  echelon bench step configs/bench/lenet.toml --ops", declare_bench_step},
 };
 
 // The sub-command of this name, or null.

@@ -22,7 +22,7 @@ class Relu final : public Op {
     const auto* x = static_cast<const float*>(args.tensors[0]);
     auto* y = static_cast<float*>(args.tensors[1]);
     // NaN stays NaN.
-#pragma omp parallel for simd num_threads(threads_) if (threads_ > 1 && elems_ >= kParallelElems)
+#pragma omp parallel for simd num_threads(threads_) if (parallel : threads_ > 1 && elems_ >= kParallelElems)
     for (std::int64_t i = 0; i < elems_; ++i) y[i] = x[i] < 0.0f ? 0.0f : x[i];
   }
 
@@ -45,10 +45,12 @@ class ActivationBackward final : public Op {
 
  private:
   template <bool kAdd>
-  void pass(const float* y, const float* dy, float* dx) const {
-#pragma omp parallel for simd num_threads(threads_) if (threads_ > 1 && elems_ >= kParallelElems)
-    for (std::int64_t i = 0; i < elems_; ++i)
-      dx[i] = kAdd ? dx[i] + pull<kFunction>(y[i], dy[i]) : pull<kFunction>(y[i], dy[i]);
+  void pass(const float* __restrict y, const float* __restrict dy, float* __restrict dx) const {
+#pragma omp parallel for simd num_threads(threads_) if (parallel : threads_ > 1 && elems_ >= kParallelElems)
+    for (std::int64_t i = 0; i < elems_; ++i) {
+      const float before = kAdd ? dx[i] : 0.0f, part = pull<kFunction>(y[i], dy[i]);
+      dx[i] = kAdd ? before + part : part;
+    }
   }
 
   std::int64_t elems_;

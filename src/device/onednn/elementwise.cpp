@@ -14,7 +14,7 @@ class Add final : public Op {
     const auto* a = static_cast<const float*>(args.tensors[0]);
     const auto* b = static_cast<const float*>(args.tensors[1]);
     auto* y = static_cast<float*>(args.tensors[2]);
-#pragma omp parallel for simd num_threads(threads_) if (threads_ > 1 && elems_ >= kParallelElems)
+#pragma omp parallel for simd num_threads(threads_) if (parallel : threads_ > 1 && elems_ >= kParallelElems)
     for (std::int64_t i = 0; i < elems_; ++i) y[i] = a[i] + b[i];
   }
 

@@ -3,9 +3,9 @@
 // A max pool saves the cell of its window that won (row-major, the first of equals) as a byte; windows of 256 cells and
 // more take two bytes.
 #include <limits>
-#include <type_traits>
 
 #include "base/check.hpp"
+#include "device/onednn/lanes.hpp"
 #include "device/onednn/ops.hpp"
 #include "device/onednn/planes.hpp"
 
@@ -19,101 +19,112 @@ struct Span {
       : first(p * stride - pad), begin(std::max<std::int64_t>(0, -first)), end(std::min(size, extent - first)) {}
 };
 
+// The same for 2 cells side by side with the next window's, known when compiled.
+struct PairSpan {
+  std::int64_t first;
+  static constexpr std::int64_t begin = 0, end = 2;
+};
+
 // Calls body(output pixel, row span, column span) for every window of a plane.
-template <class Body>
+template <bool kPairs, class Body>
 void for_each_window(const PoolDims& d, const Body& body) {
   const std::int64_t P = d.P(), Q = d.Q();
   for (std::int64_t p = 0; p < P; ++p) {
-    const Span rows(p, d.R, d.stride_h, d.pad_h, d.H);
-    for (std::int64_t q = 0; q < Q; ++q) body(p * Q + q, rows, Span(q, d.S, d.stride_w, d.pad_w, d.W));
+    if constexpr (kPairs) {
+      for (std::int64_t q = 0; q < Q; ++q) body(p * Q + q, PairSpan{2 * p}, PairSpan{2 * q});
+    } else {
+      const Span rows(p, d.R, d.stride_h, d.pad_h, d.H);
+      for (std::int64_t q = 0; q < Q; ++q) body(p * Q + q, rows, Span(q, d.S, d.stride_w, d.pad_w, d.W));
+    }
   }
 }
 
 // Factor of an average window: one over its cells that count.
-float share(const PoolDims& d, const Span& rows, const Span& columns) {
+template <class AnySpan>
+float share(const PoolDims& d, const AnySpan& rows, const AnySpan& columns) {
   const std::int64_t cells =
       d.mode == PoolMode::average_all ? d.R * d.S : (rows.end - rows.begin) * (columns.end - columns.begin);
   return 1.0f / static_cast<float>(cells);
 }
 
-template <int kLanes, class Index>
+template <int kLanes, bool kPairs, class Index>
 void max_forward(const PoolDims& d, std::int64_t pixel, const float* x, float* y, Index* cell) {
-  for_each_window(d, [&](std::int64_t out, const Span& rows, const Span& columns) {
-    float best[kLanes];
-    std::int32_t won[kLanes];
-    for (int l = 0; l < kLanes; ++l) best[l] = -std::numeric_limits<float>::infinity(), won[l] = -1;
-    for (std::int64_t r = rows.begin; r < rows.end; ++r) {
-      for (std::int64_t s = columns.begin; s < columns.end; ++s) {
-        const float* from = x + ((rows.first + r) * d.W + columns.first + s) * pixel;
-        const auto id = static_cast<std::int32_t>(r * d.S + s);
-        for (int l = 0; l < kLanes; ++l) {
-          const bool wins = from[l] > best[l] || won[l] < 0;
-          best[l] = wins ? from[l] : best[l];
-          won[l] = wins ? id : won[l];
+  using L = Lanes<kLanes>;
+  const std::int64_t width = kPairs ? 2 : d.S;
+  constexpr float kLowest = -std::numeric_limits<float>::infinity();
+  for_each_window<kPairs>(d, [&](std::int64_t out, const auto& rows, const auto& columns) {
+    for (int v = 0; v < kLanes; v += L::kWidth) {
+      typename L::Floats best = typename L::Floats{} + kLowest;
+      typename L::Ints won = typename L::Ints{} - 1;  // none yet: whatever comes first wins, -inf and NaN too
+      for (std::int64_t r = rows.begin; r < rows.end; ++r) {
+        for (std::int64_t s = columns.begin; s < columns.end; ++s) {
+          const auto value = L::load(x + ((rows.first + r) * d.W + columns.first + s) * pixel + v);
+          const typename L::Ints wins = (value > best) | (won < 0);
+          best = wins ? value : best;
+          won = wins ? typename L::Ints{} + static_cast<std::int32_t>(r * width + s) : won;
         }
       }
-    }
-    for (int l = 0; l < kLanes; ++l) {
-      y[out * pixel + l] = best[l];
-      if (cell) cell[out * pixel + l] = static_cast<Index>(won[l]);
+      L::store(y + out * pixel + v, best);
+      if (cell) L::store_as(cell + out * pixel + v, won);
     }
   });
 }
 
-template <int kLanes>
+template <int kLanes, bool kPairs>
 void average_forward(const PoolDims& d, std::int64_t pixel, const float* x, float* y) {
-  for_each_window(d, [&](std::int64_t out, const Span& rows, const Span& columns) {
-    float sum[kLanes] = {};
-    for (std::int64_t r = rows.begin; r < rows.end; ++r)
-      for (std::int64_t s = columns.begin; s < columns.end; ++s)
-        for (int l = 0; l < kLanes; ++l) sum[l] += x[((rows.first + r) * d.W + columns.first + s) * pixel + l];
+  using L = Lanes<kLanes>;
+  for_each_window<kPairs>(d, [&](std::int64_t out, const auto& rows, const auto& columns) {
     const float factor = share(d, rows, columns);
-    for (int l = 0; l < kLanes; ++l) y[out * pixel + l] = sum[l] * factor;
-  });
-}
-
-// Writes each cell of windows that tile the image exactly, once: no pass of zeros before.
-template <bool kAdd>
-void put(float& to, float value) {
-  if constexpr (kAdd)
-    to += value;
-  else
-    to = value;
-}
-
-template <int kLanes, bool kAdd, class Index>
-void max_backward(const PoolDims& d, std::int64_t pixel, const float* dy, const Index* cell, float* dx) {
-  for_each_window(d, [&](std::int64_t out, const Span& rows, const Span& columns) {
-    float gradient[kLanes];
-    std::int32_t won[kLanes];
-    for (int l = 0; l < kLanes; ++l) gradient[l] = dy[out * pixel + l], won[l] = cell[out * pixel + l];
-    for (std::int64_t r = rows.begin; r < rows.end; ++r) {
-      for (std::int64_t s = columns.begin; s < columns.end; ++s) {
-        float* to = dx + ((rows.first + r) * d.W + columns.first + s) * pixel;
-        const auto id = static_cast<std::int32_t>(r * d.S + s);
-        for (int l = 0; l < kLanes; ++l) put<kAdd>(to[l], won[l] == id ? gradient[l] : 0.0f);
-      }
+    for (int v = 0; v < kLanes; v += L::kWidth) {
+      typename L::Floats sum{};
+      for (std::int64_t r = rows.begin; r < rows.end; ++r)
+        for (std::int64_t s = columns.begin; s < columns.end; ++s)
+          sum += L::load(x + ((rows.first + r) * d.W + columns.first + s) * pixel + v);
+      L::store(y + out * pixel + v, sum * factor);
     }
   });
 }
 
+// kAdd false: windows tile the image, so that each cell is written exactly once and needs no zero before.
 template <int kLanes, bool kAdd>
+void put(float* to, typename Lanes<kLanes>::Floats value) {
+  using L = Lanes<kLanes>;
+  L::store(to, kAdd ? L::load(to) + value : value);
+}
+
+template <int kLanes, bool kPairs, bool kAdd, class Index>
+void max_backward(const PoolDims& d, std::int64_t pixel, const float* dy, const Index* cell, float* dx) {
+  using L = Lanes<kLanes>;
+  const std::int64_t width = kPairs ? 2 : d.S;
+  for_each_window<kPairs>(d, [&](std::int64_t out, const auto& rows, const auto& columns) {
+    for (int v = 0; v < kLanes; v += L::kWidth) {
+      const auto gradient = L::load(dy + out * pixel + v);
+      const auto won = L::load_as(cell + out * pixel + v);
+      for (std::int64_t r = rows.begin; r < rows.end; ++r)
+        for (std::int64_t s = columns.begin; s < columns.end; ++s)
+          put<kLanes, kAdd>(dx + ((rows.first + r) * d.W + columns.first + s) * pixel + v,
+                            won == static_cast<std::int32_t>(r * width + s) ? gradient : typename L::Floats{});
+    }
+  });
+}
+
+template <int kLanes, bool kPairs, bool kAdd>
 void average_backward(const PoolDims& d, std::int64_t pixel, const float* dy, float* dx) {
-  for_each_window(d, [&](std::int64_t out, const Span& rows, const Span& columns) {
-    float gradient[kLanes];
+  using L = Lanes<kLanes>;
+  for_each_window<kPairs>(d, [&](std::int64_t out, const auto& rows, const auto& columns) {
     const float factor = share(d, rows, columns);
-    for (int l = 0; l < kLanes; ++l) gradient[l] = dy[out * pixel + l] * factor;
-    for (std::int64_t r = rows.begin; r < rows.end; ++r)
-      for (std::int64_t s = columns.begin; s < columns.end; ++s)
-        for (int l = 0; l < kLanes; ++l)
-          put<kAdd>(dx[((rows.first + r) * d.W + columns.first + s) * pixel + l], gradient[l]);
+    for (int v = 0; v < kLanes; v += L::kWidth) {
+      const auto gradient = L::load(dy + out * pixel + v) * factor;
+      for (std::int64_t r = rows.begin; r < rows.end; ++r)
+        for (std::int64_t s = columns.begin; s < columns.end; ++s)
+          put<kLanes, kAdd>(dx + ((rows.first + r) * d.W + columns.first + s) * pixel + v, gradient);
+    }
   });
 }
 
 template <int kLanes>
 void clear(std::int64_t pixels, std::int64_t pixel, float* dx) {
-  for (std::int64_t i = 0; i < pixels; ++i)
-    for (int l = 0; l < kLanes; ++l) dx[i * pixel + l] = 0.0f;
+  for (std::int64_t i = 0; i < pixels; ++i) std::fill(dx + i * pixel, dx + i * pixel + kLanes, 0.0f);
 }
 
 template <class Index>
@@ -128,6 +139,7 @@ class Pool final : public Op {
                          : 0),
         tiles_(d_.stride_h == d_.R && d_.stride_w == d_.S && d_.pad_h == 0 && d_.pad_w == 0 && d_.P() * d_.R == d_.H &&
                d_.Q() * d_.S == d_.W),
+        pairs_(tiles_ && d_.R == 2 && d_.S == 2),
         threads_(context.threads) {}
 
   std::size_t saved_bytes() const override { return saved_elems_ * sizeof(Index); }
@@ -151,22 +163,30 @@ class Pool final : public Op {
  private:
   template <int kLanes>
   void forward(const float* x, float* y, Index* cell) const {
+    pairs_ ? forward<kLanes, true>(x, y, cell) : forward<kLanes, false>(x, y, cell);
+  }
+  template <int kLanes, bool kPairs>
+  void forward(const float* x, float* y, Index* cell) const {
     if (d_.mode == PoolMode::max)
-      max_forward<kLanes>(d_, planes_.pixel(), x, y, cell);
+      max_forward<kLanes, kPairs>(d_, planes_.pixel(), x, y, cell);
     else
-      average_forward<kLanes>(d_, planes_.pixel(), x, y);
+      average_forward<kLanes, kPairs>(d_, planes_.pixel(), x, y);
   }
 
   template <int kLanes>
   void backward(const float* dy, const Index* cell, float* dx, bool add) const {
-    const bool overwrite = tiles_ && !add;
     if (!tiles_ && !add) clear<kLanes>(d_.H * d_.W, planes_.pixel(), dx);
-    if (d_.mode == PoolMode::max)
-      overwrite ? max_backward<kLanes, false>(d_, planes_.pixel(), dy, cell, dx)
-                : max_backward<kLanes, true>(d_, planes_.pixel(), dy, cell, dx);
+    if (pairs_)
+      add ? backward<kLanes, true, true>(dy, cell, dx) : backward<kLanes, true, false>(dy, cell, dx);
     else
-      overwrite ? average_backward<kLanes, false>(d_, planes_.pixel(), dy, dx)
-                : average_backward<kLanes, true>(d_, planes_.pixel(), dy, dx);
+      add || !tiles_ ? backward<kLanes, false, true>(dy, cell, dx) : backward<kLanes, false, false>(dy, cell, dx);
+  }
+  template <int kLanes, bool kPairs, bool kAdd>
+  void backward(const float* dy, const Index* cell, float* dx) const {
+    if (d_.mode == PoolMode::max)
+      max_backward<kLanes, kPairs, kAdd>(d_, planes_.pixel(), dy, cell, dx);
+    else
+      average_backward<kLanes, kPairs, kAdd>(d_, planes_.pixel(), dy, dx);
   }
 
   PoolDims d_;
@@ -174,6 +194,7 @@ class Pool final : public Op {
   Planes planes_;
   std::size_t saved_elems_;
   bool tiles_;  // every cell of the image belongs to exactly one window
+  bool pairs_;  // of 2 x 2 cells
   int threads_;
 };
 

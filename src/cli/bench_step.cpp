@@ -1,0 +1,135 @@
+// echelon bench step: how long a training step of one rank takes, and where the time goes.
+#include <fmt/format.h>
+#include <sys/resource.h>
+
+#include <cstdio>
+#include <map>
+
+#include "base/atomic_file.hpp"
+#include "base/error.hpp"
+#include "base/text.hpp"
+#include "cli/options.hpp"
+#include "cli/step_bench.hpp"
+#include "config/parse.hpp"
+
+namespace echelon::cli {
+namespace {
+
+constexpr int kProfileRounds = 20;
+
+double peak_resident_bytes() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return static_cast<double>(usage.ru_maxrss) * 1024;
+}
+
+std::string percent(double part, double whole) { return fmt::format("{:.1f} %", 100 * part / whole); }
+
+// GFLOP/s where an op is arithmetic; moving memory has no rate worth comparing.
+bool is_arithmetic(const OpSpec& spec) {
+  return std::holds_alternative<ConvDims>(spec.dims) || std::holds_alternative<DenseDims>(spec.dims);
+}
+
+std::vector<std::string> rate_cells(double work, double seconds, double peak) {
+  if (work == 0) return {"", ""};
+  return {fmt::format("{:.0f}", work / seconds / 1e9), percent(work / seconds, peak)};
+}
+
+// One row a layer and direction, in the order of the step.
+std::string layer_table(const std::vector<OpReport>& ops, double update_s, double total_s, double peak) {
+  struct Part {
+    std::string node;
+    bool backward;
+    double seconds = 0, work = 0;
+  };
+  std::vector<Part> parts;
+  std::map<std::pair<std::string, bool>, std::size_t> known;
+  for (const OpReport& op : ops) {
+    const auto [place, fresh] = known.try_emplace({op.node, op.backward}, parts.size());
+    if (fresh) parts.push_back({op.node, op.backward});
+    Part& part = parts[place->second];
+    part.seconds += op.seconds;
+    if (is_arithmetic(op.spec)) part.work += flops(op.spec);
+  }
+  Table table({"layer", "direction", "time", "share", "GFLOP/s", "of peak"});
+  for (const Part& part : parts) {
+    std::vector<std::string> cells = {part.node, part.backward ? "backward" : "forward", seconds_text(part.seconds),
+                                      percent(part.seconds, total_s)};
+    for (std::string& cell : rate_cells(part.work, part.seconds, peak)) cells.push_back(std::move(cell));
+    table.row(std::move(cells));
+  }
+  table.row({"optimiser", "update", seconds_text(update_s), percent(update_s, total_s), "", ""});
+  return table.text();
+}
+
+std::string op_table(const std::vector<OpReport>& ops, double total_s, double peak) {
+  Table table({"layer", "op", "layouts", "implementation", "time", "share", "GFLOP/s", "of peak"});
+  for (const OpReport& op : ops) {
+    std::string layouts;
+    const std::vector<ArgInfo> args = signature(op.spec);
+    for (std::size_t a = 0; a < args.size(); ++a)
+      if (args[a].movable) layouts += fmt::format("{}{}", layouts.empty() ? "" : " ", name_of(op.spec.layouts[a]));
+    std::vector<std::string> cells = {op.node,           op.spec.text(),           layouts,
+                                      op.implementation, seconds_text(op.seconds), percent(op.seconds, total_s)};
+    const double work = is_arithmetic(op.spec) ? flops(op.spec) : 0;
+    for (std::string& cell : rate_cells(work, op.seconds, peak)) cells.push_back(std::move(cell));
+    table.row(std::move(cells));
+  }
+  return table.text();
+}
+
+// {"<spec text>": seconds, ..}: what the paced device sleeps.
+void write_table(const std::string& path, const std::vector<OpReport>& ops) {
+  std::map<std::string, double> seconds;
+  for (const OpReport& op : ops) seconds[op.spec.text()] = op.seconds;
+  std::string json;
+  for (const auto& [spec, s] : seconds) json += fmt::format("{}  \"{}\": {:.9f}", json.empty() ? "" : ",\n", spec, s);
+  write_file_whole(path, "{\n" + json + "\n}\n");
+}
+
+void print_report(StepBench& bench, const BenchStepOptions& options, const StepTimes& times, std::int64_t batch) {
+  const std::vector<OpReport> ops = bench.profile(kProfileRounds);
+  const double peak = bench.peak_flops();
+  double total_s = bench.update_s();
+  for (const OpReport& op : ops) total_s += op.seconds;
+
+  fmt::print("{}\n", bench.device().describe());
+  fmt::print("random samples of {} in {} classes, as {} has them\n", bench.samples().shape.text(),
+             bench.samples().classes, bench.samples().origin);
+  fmt::print("{:.1f} samples/s: a step of {} samples takes {} (median of {}), at least {}\n",
+             static_cast<double>(batch) / times.median_s, batch, seconds_text(times.median_s), options.steps,
+             seconds_text(times.min_s));
+  fmt::print("a large matrix product runs at {:.0f} GFLOP/s here\n\n", peak / 1e9);
+  fmt::print("{}\n", layer_table(ops, bench.update_s(), total_s, peak));
+  if (options.ops) fmt::print("{}\n", op_table(ops, total_s, peak));
+  fmt::print("memory: {} on the device ({} activations, {} scratch), {} of the process at its peak\n",
+             bytes_text(static_cast<double>(bench.device().peak_bytes())),
+             bytes_text(static_cast<double>(bench.program().activation_bytes())),
+             bytes_text(static_cast<double>(bench.program().scratch_bytes())), bytes_text(peak_resident_bytes()));
+  if (!options.table.empty()) write_table(options.table, ops);
+}
+
+}  // namespace
+
+int run_bench_step(const BenchStepOptions& options) {
+  if (options.steps < 1) throw ConfigError("--steps takes a number of at least 1");
+  if (options.batch < 0) throw ConfigError("--batch takes a number of at least 1");
+  if (options.threads < 1) throw ConfigError("--threads takes a number of at least 1");
+  const Config config = load_config(options.config, options.sets);
+  const std::int64_t batch = options.batch > 0 ? options.batch : config.batch.global / config.batch.accumulation;
+  StepBench bench(config, batch, options.threads);
+  const StepTimes times = bench.measure(options.steps);
+  if (!options.json) {
+    print_report(bench, options, times, batch);
+    return kExitOk;
+  }
+  if (!options.table.empty()) write_table(options.table, bench.profile(kProfileRounds));
+  fmt::print(
+      "{{\"model\": \"{}\", \"device\": \"{}\", \"threads\": {}, \"batch_per_rank\": {}, \"rate\": {:.1f}, "
+      "\"step_s_median\": {:.9f}, \"step_s_min\": {:.9f}, \"unit\": \"samples/s\"}}\n",
+      config.model.zoo.empty() ? config.name : config.model.zoo, bench.device().name(), options.threads, batch,
+      static_cast<double>(batch) / times.median_s, times.median_s, times.min_s);
+  return kExitOk;
+}
+
+}  // namespace echelon::cli

@@ -1,0 +1,151 @@
+#include "cli/step_bench.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/clock.hpp"
+#include "base/error.hpp"
+#include "base/hash_rng.hpp"
+#include "data/dataset.hpp"
+#include "model/build.hpp"
+
+namespace echelon::cli {
+namespace {
+
+double median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  const std::size_t half = values.size() / 2;
+  return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
+}
+
+DeviceOptions device_options(const DeviceConfig& config, int threads) {
+  DeviceOptions options;
+  options.threads = threads;
+  options.memory_limit_bytes = static_cast<std::int64_t>(config.memory_limit_mb * 1e6);
+  options.paced_gflops = config.paced_gflops;
+  options.paced_gb_per_s = config.paced_gb_per_s;
+  options.paced_table = config.paced_table;
+  return options;
+}
+
+// Fills a tensor of the device with `value(index)`, converted to its type.
+template <class Value>
+void fill(Device& device, const Tensor& tensor, const Value& value) {
+  std::vector<std::byte> host(tensor.bytes());
+  const auto write = [&]<class T>(T) {
+    auto* values = reinterpret_cast<T*>(host.data());
+    for (std::int64_t i = 0; i < tensor.elems(); ++i) values[i] = static_cast<T>(value(static_cast<std::uint64_t>(i)));
+  };
+  if (tensor.dtype == DType::i32)
+    write(std::int32_t{});
+  else
+    with_float(tensor.dtype, write);
+  device.to_device(tensor.data, host.data(), host.size());
+}
+
+}  // namespace
+
+SampleKind sample_kind(const Config& config) {
+  try {
+    const Dataset data = open_dataset(config.data.train);
+    return {data.sample_shape, data.classes, config.data.train};
+  } catch (const DataError&) {
+    if (config.model.zoo == "lenet") return {{1, 28, 28}, 10, "model.zoo"};
+    if (config.model.zoo == "digits_cnn") return {{1, 8, 8}, 10, "model.zoo"};
+    throw;
+  }
+}
+
+StepBench::StepBench(const Config& config, std::int64_t batch, int threads)
+    : samples_(sample_kind(config)),
+      device_(open_device(config.device.kind, device_options(config.device, threads))),
+      graph_(build_model(config.model, samples_.shape, samples_.classes)),
+      arenas_(*device_, graph_.parameters(), config.device.dtype),
+      program_(graph_, arenas_, {.batch = batch}),
+      optimiser_(config.optimiser, arenas_),
+      learning_rate_(config.optimiser.learning_rate) {
+  arenas_.initialise(config.seed);
+  scalars_.loss_scale = 1.0 / static_cast<double>(batch);
+  scalars_.group_weight = 1.0;
+  fill_inputs(samples_.classes);
+}
+
+void StepBench::fill_inputs(std::int64_t classes) {
+  const HashRng rng(1, "bench step");
+  fill(*device_, program_.input("samples"), [&](std::uint64_t i) { return 2 * rng.at(0).uniform(i) - 1; });
+  fill(*device_, program_.input("labels"),
+       [&](std::uint64_t i) { return rng.at(1).below(i, static_cast<std::uint64_t>(classes)); });
+  fill(*device_, program_.input("weights"), [](std::uint64_t) { return 1.0; });
+}
+
+void StepBench::update() {
+  optimiser_.begin_step(steps_done_++, learning_rate_);
+  optimiser_.apply({0, arenas_.elems()});
+}
+
+void StepBench::step() {
+  program_.reset_losses();
+  program_.forward(scalars_);
+  program_.backward(scalars_);
+  update();
+  device_->synchronize();
+}
+
+StepTimes StepBench::measure(int steps) {
+  for (int i = 0; i < std::max(3, steps / 5); ++i) step();
+  std::vector<double> times;
+  for (int i = 0; i < steps; ++i) {
+    const double start = now_s();
+    step();
+    times.push_back(now_s() - start);
+  }
+  const double loss = program_.losses().loss;
+  if (device_->computes() && !(loss < 1e30)) throw NumericError(fmt::format("the loss of a timed step is {}", loss));
+  return {median(times), *std::min_element(times.begin(), times.end())};
+}
+
+std::vector<OpReport> StepBench::profile(int rounds) {
+  std::vector<OpReport> reports = program_.ops();
+  std::vector<std::vector<double>> times(reports.size());
+  std::vector<double> updates;
+  for (int round = 0; round < rounds; ++round) {
+    const std::vector<OpReport> run = program_.profile();
+    for (std::size_t i = 0; i < run.size(); ++i) times[i].push_back(run[i].seconds);
+    const double start = now_s();
+    update();
+    device_->synchronize();
+    updates.push_back(now_s() - start);
+  }
+  for (std::size_t i = 0; i < reports.size(); ++i) reports[i].seconds = median(times[i]);
+  update_s_ = median(updates);
+  return reports;
+}
+
+double StepBench::peak_flops() {
+  double best = 0;
+  for (std::int64_t side = 128; side <= 1024; side *= 2) {
+    const OpSpec spec{OpKind::dense_forward, arenas_.dtype(), DenseDims{side, side, side, false}};
+    const std::unique_ptr<Op> op = device_->make(spec);
+    const std::size_t bytes = static_cast<std::size_t>(side * side) * size_of(spec.dtype);
+    const Memory x = device_->allocate(bytes, "peak"), w = device_->allocate(bytes, "peak"),
+                 y = device_->allocate(bytes, "peak"), scratch = device_->allocate(op->scratch_bytes(), "peak");
+    void* tensors[] = {x.data(), w.data(), y.data()};
+    OpArgs args;
+    args.tensors = tensors;
+    args.scratch = scratch.data();
+    double fastest = 1e30;
+    for (int round = 0; round < 5; ++round) {
+      device_->synchronize();
+      const double start = now_s();
+      op->run(args);
+      device_->synchronize();
+      fastest = std::min(fastest, now_s() - start);
+    }
+    best = std::max(best, flops(spec) / fastest);
+    if (fastest > 0.05) break;  // a slow device (reference) shows its rate at small sizes already
+  }
+  return best;
+}
+
+}  // namespace echelon::cli

@@ -1,0 +1,43 @@
+// A pixel's lanes as vectors, by the compiler's vector types: loops with selections stay vector code whatever the
+// optimiser thinks of them. Vectors are 8 floats wide (AVX2); 16 lanes are two of them, one lane is a vector of one.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+
+namespace echelon::onednn {
+
+template <int kLanes>
+struct Lanes {
+  static constexpr int kWidth = kLanes < 8 ? kLanes : 8;
+  static constexpr int kVectors = kLanes / kWidth;
+  typedef float Floats __attribute__((vector_size(sizeof(float) * kWidth)));
+  typedef std::int32_t Ints __attribute__((vector_size(sizeof(std::int32_t) * kWidth)));
+  template <class T>
+  struct Of {
+    typedef T type __attribute__((vector_size(sizeof(T) * kWidth)));
+  };
+
+  static Floats load(const float* from) {
+    Floats v;
+    std::memcpy(&v, from, sizeof v);
+    return v;
+  }
+  static void store(float* to, Floats v) { std::memcpy(to, &v, sizeof v); }
+
+  // Integers kept in memory as T.
+  template <class T>
+  static Ints load_as(const T* from) {
+    typename Of<T>::type v;
+    std::memcpy(&v, from, sizeof v);
+    return __builtin_convertvector(v, Ints);
+  }
+  template <class T>
+  static void store_as(T* to, Ints ints) {
+    const auto v = __builtin_convertvector(ints, typename Of<T>::type);
+    std::memcpy(to, &v, sizeof v);
+  }
+};
+
+}  // namespace echelon::onednn
