@@ -63,8 +63,7 @@ Run declare_info(CLI::App&) {
 
 Run declare_bench_step(CLI::App& app) {
   auto o = held<BenchStepOptions>();
-  app.add_option("config", o->config, "experiment (TOML)")
-      ->required();
+  app.add_option("config", o->config, "experiment (TOML)")->required();
   app.add_option("--set", o->sets, "section.key=value, over the file; repeatable");
   app.add_option("--steps", o->steps, "timed steps")->capture_default_str();
   app.add_option("--batch", o->batch, "samples a step; 0: the config's, of one replica")->capture_default_str();
