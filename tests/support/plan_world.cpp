@@ -1,0 +1,121 @@
+#include "tests/support/plan_world.hpp"
+
+#include <algorithm>
+#include <map>
+
+#include "base/check.hpp"
+#include "base/hash_rng.hpp"
+#include "comm/collective/executor.hpp"
+#include "comm/local/local.hpp"
+#include "tests/support/random.hpp"
+
+namespace echelon::test {
+namespace {
+
+struct At {
+  std::size_t rank = 0;
+  std::int64_t index = 0;
+};
+
+// Messages by (from, to): the sends and the receives, each in the plan's order.
+struct Flow {
+  std::vector<At> sends, receives;
+};
+
+std::map<std::pair<int, int>, Flow> flows(const RankPlans& plans) {
+  std::map<std::pair<int, int>, Flow> all;
+  for (std::size_t r = 0; r < plans.size(); ++r)
+    for (std::int64_t i = 0; i < plans[r]->steps(); ++i) {
+      const Step step = plans[r]->step(i);
+      const int me = static_cast<int>(r);
+      if (step.kind == StepKind::send) all[{me, step.peer}].sends.push_back({r, i});
+      if (step.kind == StepKind::recv) all[{step.peer, me}].receives.push_back({r, i});
+    }
+  return all;
+}
+
+Step step_at(const RankPlans& plans, At at) { return plans[at.rank]->step(at.index); }
+
+void check_step(const Plan& plan, std::int64_t index, std::int64_t elems, int ranks) {
+  const Step step = plan.step(index);
+  ECHELON_CHECK(!step.range.empty() && step.range.begin >= 0 && step.range.end <= elems, "step {} of {}: [{}, {})",
+                index, plan.name(), step.range.begin, step.range.end);
+  for (const std::int64_t earlier : step.after) ECHELON_CHECK(earlier >= -1 && earlier < index, "step {}", index);
+  if (step.kind == StepKind::send || step.kind == StepKind::recv)
+    ECHELON_CHECK(step.peer >= 0 && step.peer < ranks, "step {}: peer {}", index, step.peer);
+  ECHELON_CHECK_LT(step.slot, plan.slots());
+  if (step.slot >= 0) ECHELON_CHECK_LE(step.range.elems(), plan.slot_elems());
+  if (step.kind == StepKind::reduce || step.kind == StepKind::copy) ECHELON_CHECK_GE(step.slot, 0);
+}
+
+}  // namespace
+
+std::vector<WireCounters> run_plans(const RankPlans& plans, const std::vector<void*>& buffers, DType dtype,
+                                    int window) {
+  const int ranks = static_cast<int>(plans.size());
+  const std::vector<std::unique_ptr<Transport>> world = make_local_world(ranks);
+  std::vector<Executor> executors;
+  for (std::size_t r = 0; r < plans.size(); ++r) {
+    executors.emplace_back(window);
+    executors.back().start(plans[r], buffers[r], dtype, 1, ranks);
+  }
+  // Each round begins at another rank, and one rank in four loses its turn.
+  const HashRng turns(test_seed(), "turns");
+  for (std::uint64_t round = 0;; ++round) {
+    bool all_done = true, moved = false;
+    const std::size_t k = plans.size(), first = turns.at(round).below(k, k);
+    for (std::size_t i = 0; i < k; ++i) {
+      const std::size_t r = (first + (round % 2 == 0 ? i : k - i)) % k;
+      const bool loses_turn = round % 16 != 0 && turns.at(round).below(r, 4) == 0;
+      if (!executors[r].done() && !loses_turn) moved |= executors[r].advance(*world[r]);
+      all_done &= executors[r].done();
+      moved |= loses_turn;
+    }
+    if (all_done) break;
+    ECHELON_CHECK(moved, "plan {} over {} ranks with window {} does not go on", plans[0]->name(), ranks, window);
+  }
+  std::vector<WireCounters> counters;
+  for (const auto& transport : world) counters.push_back(transport->counters());
+  return counters;
+}
+
+void check_rules(const RankPlans& plans, std::int64_t elems) {
+  for (const auto& plan : plans)
+    for (std::int64_t i = 0; i < plan->steps(); ++i) check_step(*plan, i, elems, static_cast<int>(plans.size()));
+  for (const auto& [pair, flow] : flows(plans)) {
+    ECHELON_CHECK_EQ(flow.sends.size(), flow.receives.size(), "messages from {} to {}", pair.first, pair.second);
+    for (std::size_t i = 0; i < flow.sends.size(); ++i)
+      ECHELON_CHECK_EQ(step_at(plans, flow.sends[i]).range.elems(), step_at(plans, flow.receives[i]).range.elems(),
+                       "message {} from {} to {}", i, pair.first, pair.second);
+  }
+}
+
+int longest_chain(const RankPlans& plans) {
+  std::vector<std::vector<int>> depth;
+  for (const auto& plan : plans) depth.emplace_back(static_cast<std::size_t>(plan->steps()), 0);
+  const auto at = [&](At place) -> int& { return depth[place.rank][static_cast<std::size_t>(place.index)]; };
+  std::map<std::pair<std::size_t, std::int64_t>, At> sender;
+  for (const auto& [pair, flow] : flows(plans))
+    for (std::size_t i = 0; i < flow.sends.size(); ++i)
+      sender[{flow.receives[i].rank, flow.receives[i].index}] = flow.sends[i];
+  // Relaxed until nothing changes: a receive is one link deeper than its send.
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (std::size_t r = 0; r < plans.size(); ++r)
+      for (std::int64_t i = 0; i < plans[r]->steps(); ++i) {
+        const Step step = plans[r]->step(i);
+        int deep = 0;
+        for (const std::int64_t earlier : step.after)
+          if (earlier >= 0) deep = std::max(deep, at({r, earlier}));
+        if (step.kind == StepKind::recv) deep = std::max(deep, at(sender.at({r, i})) + 1);
+        changed |= deep > at({r, i});
+        at({r, i}) = std::max(at({r, i}), deep);
+      }
+  }
+  int longest = 0;
+  for (const auto& of_rank : depth)
+    for (const int deep : of_rank) longest = std::max(longest, deep);
+  return longest;
+}
+
+}  // namespace echelon::test

@@ -1,0 +1,26 @@
+// The plans of all ranks, run to the end by one thread on a local world: no scheduler, so a plan that cannot go on is
+// seen at once.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "base/dtype.hpp"
+#include "comm/collective/plan.hpp"
+#include "comm/transport.hpp"
+
+namespace echelon::test {
+
+using RankPlans = std::vector<std::shared_ptr<const Plan>>;
+
+// buffers[r] is rank r's data. Returns each rank's counters. Throws where no rank can move before all are done.
+std::vector<WireCounters> run_plans(const RankPlans& plans, const std::vector<void*>& buffers, DType dtype, int window);
+
+// The rules of comm/collective/plan.hpp that can be seen without running: throws at the first broken one.
+void check_rules(const RankPlans& plans, std::int64_t elems);
+
+// Links in the longest chain of messages that wait for each other, over all ranks.
+int longest_chain(const RankPlans& plans);
+
+}  // namespace echelon::test
