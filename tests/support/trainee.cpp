@@ -50,8 +50,11 @@ PlainBatch part_of(const PlainBatch& batch, std::int64_t first, std::int64_t n) 
 }
 
 Trainee::Trainee(const Graph& graph, std::int64_t batch, const TraineeOptions& options)
+    : Trainee(graph, batch, options, open_device(options.device, {})) {}
+
+Trainee::Trainee(const Graph& graph, std::int64_t batch, const TraineeOptions& options, std::unique_ptr<Device> device)
     : graph_(graph),
-      device_(open_device(options.device, {})),
+      device_(std::move(device)),
       arenas_(std::make_unique<Arenas>(*device_, graph.parameters(), options.dtype)) {
   arenas_->initialise(options.seed);
   program_ = std::make_unique<Program>(graph_, *arenas_, ProgramOptions{batch, options.training, options.keep_values});

@@ -37,6 +37,8 @@ struct TraineeOptions {
 class Trainee {
  public:
   Trainee(const Graph& graph, std::int64_t batch, const TraineeOptions& options = {});
+  // On a device of the caller's own; options.device is ignored.
+  Trainee(const Graph& graph, std::int64_t batch, const TraineeOptions& options, std::unique_ptr<Device> device);
 
   Arenas& arenas() { return *arenas_; }
   Program& program() { return *program_; }

@@ -1,0 +1,91 @@
+#include "tests/support/layer_rows.hpp"
+
+namespace echelon::test {
+namespace {
+
+LayerConfig layer(const std::string& type, const std::string& name = {}, const std::vector<std::string>& inputs = {}) {
+  LayerConfig config;
+  config.type = type;
+  config.name = name;
+  config.inputs = inputs;
+  return config;
+}
+
+LayerConfig conv(std::int64_t channels, std::vector<std::int64_t> kernel, const std::string& name = {},
+                 const std::vector<std::string>& inputs = {}) {
+  LayerConfig config = layer("conv", name, inputs);
+  config.channels = channels;
+  config.kernel = std::move(kernel);
+  return config;
+}
+
+LayerConfig pool(const std::string& type, std::vector<std::int64_t> kernel, std::vector<std::int64_t> stride,
+                 std::vector<std::int64_t> padding, bool count_padding = false) {
+  LayerConfig config = layer(type);
+  config.kernel = std::move(kernel);
+  config.stride = std::move(stride);
+  config.padding = std::move(padding);
+  config.count_padding = count_padding;
+  return config;
+}
+
+LayerConfig dense(std::int64_t units, bool bias = true) {
+  LayerConfig config = layer("dense");
+  config.units = units;
+  config.bias = bias;
+  return config;
+}
+
+}  // namespace
+
+std::vector<LayerRow> layer_rows() {
+  LayerConfig general = conv(6, {3, 2});
+  general.stride = {2, 1}, general.padding = {1, 2}, general.dilation = {1, 2}, general.groups = 2,
+  general.bias = false;
+  LayerConfig padded = conv(3, {3}, "body", {"first"});
+  padded.padding = {1};
+  LayerConfig same = conv(3, {3}, "first");
+  same.padding = {1};
+  const auto after_conv = [](const LayerConfig& tested) { return std::vector{conv(3, {2}), tested}; };
+  return {
+      {"conv", {2, 6, 5}, {conv(3, {3, 2})}},
+      {"conv general", {2, 7, 6}, {conv(4, {2}), general}},
+      {"max_pool", {2, 6, 7}, after_conv(pool("max_pool", {2, 3}, {1, 2}, {1, 0}))},
+      {"avg_pool inside", {2, 6, 7}, after_conv(pool("avg_pool", {3, 2}, {2, 1}, {1}))},
+      {"avg_pool all", {2, 6, 7}, after_conv(pool("avg_pool", {3}, {2}, {1}, true))},
+      {"dense", {5, 1, 1}, {layer("flatten"), dense(6), dense(kClasses, false)}},
+      {"relu", {2, 5, 4}, after_conv(layer("relu"))},
+      {"tanh", {2, 5, 4}, after_conv(layer("tanh"))},
+      {"sigmoid", {2, 5, 4}, after_conv(layer("sigmoid"))},
+      {"batch_norm", {2, 5, 4}, after_conv(layer("batch_norm"))},
+      {"batch_norm on samples", {2, 5, 4}, {layer("batch_norm"), layer("tanh")}},
+      {"batch_norm of features", {6, 1, 1}, {layer("flatten"), dense(5), layer("batch_norm"), dense(kClasses)}},
+      {"flatten of features", {5, 1, 1}, {layer("flatten"), dense(6), layer("flatten"), dense(kClasses)}},
+      {"add", {2, 4, 4}, {same, padded, layer("add", "sum", {"body", "first"}), layer("tanh")}},
+      {"add of a value to itself", {2, 4, 4}, {same, layer("add", "twice", {"first", "first"}), layer("tanh")}},
+      {"two adds share a value",
+       {2, 4, 4},
+       {same, padded, layer("add", "a", {"first", "body"}), layer("tanh", "t", {"a"}),
+        layer("add", "b", {"t", "first"}), layer("add", "c", {"b", "a"})}},
+      {"image and features of one value",
+       {2, 4, 4},
+       {same, layer("flatten", "flat", {"first"}), layer("tanh", "bent", {"flat"}), layer("sigmoid", "s", {"first"}),
+        layer("flatten", "flat2", {"s"}), layer("add", "sum", {"flat2", "bent"})}},
+      {"features first, image later",
+       {2, 4, 4},
+       {same, layer("sigmoid", "s", {"first"}), layer("flatten", "flat2", {"s"}), layer("flatten", "flat", {"first"}),
+        layer("tanh", "bent", {"flat"}), layer("add", "sum", {"flat2", "bent"}),
+        layer("add", "again", {"sum", "flat"})}},
+  };
+}
+
+Graph graph_of(const LayerRow& row) {
+  std::vector<LayerConfig> layers = row.layers;
+  if (layers.back().type != "dense") {
+    layers.push_back(layer("flatten"));
+    layers.push_back(dense(kClasses));
+  }
+  return build_layers(layers, row.input, kClasses);
+}
+
+}  // namespace echelon::test

@@ -1,0 +1,22 @@
+// Small graphs that together hold every layer, for the suites that go over all of them.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "model/build.hpp"
+
+namespace echelon::test {
+
+inline constexpr std::int64_t kClasses = 4;
+
+struct LayerRow {
+  std::string name;
+  Shape input;
+  std::vector<LayerConfig> layers;  // a head (flatten, dense) follows where the last one is no dense layer
+};
+
+std::vector<LayerRow> layer_rows();
+Graph graph_of(const LayerRow& row);
+
+}  // namespace echelon::test

@@ -1,0 +1,137 @@
+#include "tests/support/picky_device.hpp"
+
+#include <array>
+#include <cstring>
+#include <vector>
+
+#include "base/check.hpp"
+#include "base/hash_rng.hpp"
+#include "device/host_device.hpp"
+#include "device/reference/reference.hpp"
+
+namespace echelon::test {
+namespace {
+
+constexpr std::array kLayouts = {Layout::plain, Layout::channels_last, Layout::blocked8, Layout::blocked16};
+
+bool saves(OpKind kind) { return kind == OpKind::pool_forward || kind == OpKind::pool_backward; }
+
+class PickyOp final : public Op {
+ public:
+  PickyOp(const OpSpec& spec, Device& reference) : infos_(signature(spec)), spec_(spec) {
+    OpSpec plain = spec;
+    if (spec.kind != OpKind::reorder) plain.layouts.fill(Layout::plain);
+    op_ = reference.make(plain);
+    for (std::size_t a = 0; a < infos_.size(); ++a) {
+      if (plain.layouts[a] == spec.layouts[a]) continue;
+      Moved moved;
+      moved.argument = a;
+      OpSpec reorder{.kind = OpKind::reorder, .dtype = infos_[a].dtype, .dims = ElementwiseDims{infos_[a].shape}};
+      reorder.layouts[0] = spec.layouts[a];
+      moved.unpack = reference.make(reorder);
+      std::swap(reorder.layouts[0], reorder.layouts[1]);
+      moved.pack = reference.make(reorder);
+      const auto bytes = static_cast<std::size_t>(infos_[a].shape.elems()) * size_of(infos_[a].dtype);
+      moved.plain.resize(bytes);
+      moved_.push_back(std::move(moved));
+    }
+  }
+
+  std::size_t saved_bytes() const override { return saves(spec_.kind) ? padded_saved() + sizeof(Stamp) : 0; }
+  std::size_t scratch_bytes() const override { return op_->scratch_bytes(); }
+  std::string implementation() const override { return "picky"; }
+
+  void run(const OpArgs& args) override {
+    std::array<void*, kMaxArgs> tensors{};
+    for (std::size_t a = 0; a < infos_.size(); ++a) tensors[a] = args.tensors[a];
+    for (Moved& moved : moved_) {
+      const std::size_t a = moved.argument;
+      const bool read = infos_[a].role == ArgRole::input || (args.accumulate >> a & 1U) != 0;
+      if (read) move(*moved.unpack, args.tensors[a], moved.plain.data());
+      tensors[a] = moved.plain.data();
+    }
+    OpArgs plain = args;
+    plain.tensors = tensors.data();
+    check_stamp(args);
+    op_->run(plain);
+    for (Moved& moved : moved_)
+      if (infos_[moved.argument].role == ArgRole::output)
+        move(*moved.pack, moved.plain.data(), args.tensors[moved.argument]);
+  }
+
+ private:
+  struct Moved {
+    std::size_t argument = 0;
+    std::unique_ptr<Op> unpack, pack;
+    std::vector<std::byte> plain;
+  };
+  struct Stamp {
+    Layout x, y;
+    friend bool operator==(const Stamp&, const Stamp&) = default;
+  };
+
+  std::size_t padded_saved() const { return (op_->saved_bytes() + 63) / 64 * 64; }
+
+  static void move(Op& reorder, void* from, void* to) {
+    void* both[] = {from, to};
+    OpArgs args;
+    args.tensors = both;
+    reorder.run(args);
+  }
+
+  void check_stamp(const OpArgs& args) const {
+    if (!saves(spec_.kind)) return;
+    std::byte* at = static_cast<std::byte*>(args.saved) + padded_saved();
+    const bool forward = spec_.kind == OpKind::pool_forward;
+    const Stamp mine = forward ? Stamp{spec_.layouts[0], spec_.layouts[1]} : Stamp{spec_.layouts[1], spec_.layouts[0]};
+    if (forward) {
+      std::memcpy(at, &mine, sizeof(mine));
+      return;
+    }
+    Stamp theirs;
+    std::memcpy(&theirs, at, sizeof(theirs));
+    ECHELON_CHECK(mine == theirs, "{} has other layouts than its forward twin", spec_.text());
+  }
+
+  std::vector<ArgInfo> infos_;
+  OpSpec spec_;
+  std::unique_ptr<Op> op_;
+  std::vector<Moved> moved_;
+};
+
+class PickyDevice final : public HostDevice {
+ public:
+  explicit PickyDevice(std::uint64_t seed)
+      : HostDevice({}), rng_(seed, "layouts"), reference_(make_reference_device({})) {}
+
+  std::string_view name() const override { return "picky"; }
+  std::string describe() const override { return "reference behind random layouts"; }
+  bool supports(DType dtype) const override { return reference_->supports(dtype); }
+
+  LayoutWish layouts(const OpSpec& spec) const override {
+    LayoutWish wish{spec.layouts};
+    if (spec.kind == OpKind::pool_backward) return wish;  // as the forward twin had them
+    const std::vector<ArgInfo> infos = signature(spec);
+    for (std::size_t a = 0; a < infos.size(); ++a)
+      if (infos[a].movable) wish.layouts[a] = kLayouts[rng_.below(draws_++, kLayouts.size())];
+    return wish;
+  }
+
+  std::unique_ptr<Op> make(const OpSpec& spec) override {
+    const std::vector<ArgInfo> infos = signature(spec);
+    for (std::size_t a = 0; a < infos.size(); ++a)
+      ECHELON_CHECK(infos[a].movable || spec.layouts[a] == Layout::plain, "{} of {}", infos[a].name, spec.text());
+    return std::make_unique<PickyOp>(spec, *reference_);
+  }
+
+ private:
+  HashRng rng_;
+  mutable std::uint64_t draws_ = 0;
+  std::unique_ptr<Device> reference_;
+};
+
+}  // namespace
+
+std::unique_ptr<Device> make_picky_device(std::uint64_t seed) { return std::make_unique<PickyDevice>(seed); }
+
+}  // namespace echelon::test

@@ -1,0 +1,16 @@
+// A device that wants its activations in layouts drawn by chance, for tests of who inserts reorders where.
+//
+// Its ops are those of `reference` between an unpacking and a packing. What a forward op saves is stamped with its
+// layouts, and the backward twin refuses another stamp.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "device/device.hpp"
+
+namespace echelon::test {
+
+std::unique_ptr<Device> make_picky_device(std::uint64_t seed);
+
+}  // namespace echelon::test
