@@ -21,6 +21,15 @@ std::int64_t total_steps_of(const TrainConfig& train, std::int64_t steps_per_epo
   return by_epochs;
 }
 
+// By replica of the plan: where one rank stands for several replicas, as it would be with a rank for each.
+BatchPlan batch_of(const Config& config, int ranks, std::int64_t samples) {
+  BatchPlan batch = derive_batch(config, ranks, samples);
+  if (config.data.as_replicas == 0) return batch;
+  Config each = config;
+  each.data.as_replicas = 0;
+  return derive_batch(each, static_cast<int>(config.data.as_replicas), samples);
+}
+
 }  // namespace
 
 std::vector<int> RunPlan::sources(int rank) const {
@@ -31,18 +40,13 @@ std::vector<int> RunPlan::sources(int rank) const {
 }
 
 RunPlan plan_run(const Config& config, int ranks) {
-  const int replicas = config.data.as_replicas > 0 ? static_cast<int>(config.data.as_replicas) : ranks;
-  if (config.data.as_replicas > 0 && ranks != 1)
-    throw ConfigError(
-        fmt::format("data.as_replicas = {} stands for that many replicas on one rank; this run has {} ranks",
-                    config.data.as_replicas, ranks));
   Dataset train = open_dataset(config.data.train);
   std::optional<Dataset> test;
   if (!config.data.test.empty()) {
     test = open_dataset(config.data.test);
     require_alike(train, *test, config);
   }
-  BatchPlan batch = derive_batch(config, replicas, train.samples());
+  BatchPlan batch = batch_of(config, ranks, train.samples());
   ShardPlan shards(plan_request(train, config.data, batch.per_replica, config.seed));
   Graph graph = build_model(config.model, train.sample_shape, train.classes);
   const std::int64_t steps_per_epoch = shards.steps_per_epoch();

@@ -28,6 +28,11 @@ double peak_rss_mb() {
 
 std::string model_name(const ModelConfig& model) { return model.zoo.empty() ? "custom" : model.zoo; }
 
+std::vector<std::int64_t> batch_by_rank(const RunPlan& plan) {
+  if (plan.ranks == plan.shards.replicas()) return plan.batch.per_replica;
+  return {plan.batch.global};
+}
+
 ordered_json json_of(const Spread& s) { return {{"median", s.median}, {"p25", s.p25}, {"p75", s.p75}}; }
 
 ordered_json number_or_null(double value) {
@@ -121,7 +126,7 @@ void write_summary(const Summary& s, const SummaryParts& parts) {
                              {"strategy", config.exchange.strategy},
                              {"algorithm", config.exchange.algorithm},
                              {"global_batch", parts.plan.batch.global},
-                             {"batch_per_replica", parts.plan.batch.per_replica},
+                             {"batch_per_replica", batch_by_rank(parts.plan)},
                              {"accumulation", parts.plan.batch.accumulation},
                              {"scaling", config.batch.scale_with_replicas ? "weak" : "strong"},
                              {"epochs", s.epoch.epoch},

@@ -1,0 +1,173 @@
+// Everything that ends a run before its time: the exit code, one clear message, and no half files.
+#include <fmt/format.h>
+#include <sys/mount.h>
+#include <unistd.h>
+
+#include <catch2/catch.hpp>
+#include <filesystem>
+#include <fstream>
+
+#include "base/atomic_file.hpp"
+#include "h5/file.hpp"
+#include "tests/run/trial.hpp"
+#include "tests/support/skip.hpp"
+#include "train/checkpoint.hpp"
+
+namespace echelon {
+namespace {
+
+namespace fs = std::filesystem;
+
+// How often `part` is said.
+int times_in(const std::string& text, const std::string& part) {
+  int count = 0;
+  for (auto at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++count;
+  return count;
+}
+
+void check_refused(const test::Trial& trial, const test::Outcome& outcome, int code, const std::string& says) {
+  INFO(outcome.out << outcome.err);
+  CHECK(!outcome.timed_out);
+  CHECK(outcome.code == code);
+  CHECK_THAT(outcome.err, Catch::Contains("echelon: error: ") && Catch::Contains(says));
+  CHECK(times_in(outcome.err, "echelon: error: ") == 1);
+  CHECK(trial.leftovers().empty());
+}
+
+TEST_CASE("bad command lines end with 2 and the nearest thing", "[run]") {
+  const test::Trial trial;
+  const auto echelon = [&](std::vector<std::string> args) {
+    args.insert(args.begin(), test::echelon_binary());
+    return test::run_process({.argv = args, .cwd = trial / "", .env = {}, .limit_s = 20});
+  };
+  check_refused(trial, echelon({"tarin", "trial.toml"}), 2, "did you mean 'train'");
+  check_refused(trial, echelon({"train", "trial.toml", "--sett", "a.b=1"}), 2, "did you mean '--set'");
+  check_refused(trial, echelon({"train", "nowhere.toml"}), 2, "nowhere.toml");
+  check_refused(trial, trial.train(0, {"optimizer.learning_rat=1"}), 2, "learning_rate");
+  check_refused(trial, trial.train(2, {"batch.global=47"}), 2, "47");
+  CHECK(echelon({"train", "--help"}).code == 0);
+  CHECK(echelon({"--version"}).code == 0);
+  CHECK(!fs::exists(trial / "results"));
+}
+
+TEST_CASE("bad data ends with 4 and names the file", "[run][slow]") {
+  const test::Trial trial;
+  const int ranks = GENERATE(0, 2);
+  const std::string shard = trial / "train/shard-1.h5";
+  SECTION("missing") {
+    fs::remove_all(trial / "train");
+    check_refused(trial, trial.train(ranks), 4, "train");
+  }
+  SECTION("truncated") {
+    fs::resize_file(shard, fs::file_size(shard) / 2);
+    check_refused(trial, trial.train(ranks), 4, "shard-1.h5");
+  }
+  SECTION("empty") {
+    std::ofstream(shard, std::ios::trunc).flush();
+    check_refused(trial, trial.train(ranks), 4, "shard-1.h5");
+  }
+  SECTION("no samples") {
+    test::write_shard(shard, 0, "none");
+    check_refused(trial, trial.train(ranks), 4, "shard-1.h5");
+  }
+  SECTION("another type") {
+    h5::Writer writer(shard);
+    const std::vector<double> pixels(64 * 5);
+    const std::vector<std::uint8_t> labels(5);
+    writer.attribute("format", std::string("echelon-samples"));
+    writer.attribute("version", std::int64_t{1});
+    writer.attribute("classes", std::int64_t{10});
+    writer.write_all("samples", DType::f64, {5, 1, 8, 8}, pixels.data());
+    writer.write_all("labels", DType::u8, {5}, labels.data());
+    writer.publish();
+    check_refused(trial, trial.train(ranks), 4, "shard-1.h5");
+  }
+  SECTION("a label out of range") {
+    std::vector<std::uint8_t> labels(170, 3);
+    labels[111] = 10;
+    test::write_shard(shard, 170, "labels", labels);
+    const test::Outcome outcome = trial.train(ranks);
+    INFO(outcome.out << outcome.err);
+    CHECK(outcome.code == 4);
+    CHECK_THAT(outcome.err, Catch::Contains("shard-1.h5") && Catch::Contains("111"));
+    CHECK(trial.status()["state"] == "failed");
+    CHECK(trial.status()["exit_code"] == 4);
+    CHECK(trial.leftovers().empty());
+  }
+}
+
+TEST_CASE("more ranks than samples end with 2", "[run][slow]") {
+  const test::Trial trial;
+  fs::remove_all(trial / "train");
+  fs::create_directory(trial / "train");
+  test::write_shard(trial / "train/shard-0.h5", 3, "few");
+  check_refused(trial, trial.train(4), 2, "3");
+}
+
+TEST_CASE("a file in the way of the results ends with 3", "[run][slow]") {
+  const test::Trial trial;
+  std::ofstream(trial / "results") << "in the way";
+  const test::Outcome outcome = trial.train(GENERATE(0, 2));
+  INFO(outcome.err);
+  CHECK(outcome.code == 3);
+  CHECK_THAT(outcome.err, Catch::Contains("results"));
+  CHECK(times_in(outcome.err, "echelon: error: ") == 1);
+}
+
+TEST_CASE("a lone process of several Slurm tasks ends with 3 and the cure", "[run]") {
+  const test::Trial trial;
+  const test::Outcome outcome =
+      test::run_process({.argv = trial.words(0, {}), .cwd = trial / "", .env = {{"SLURM_NTASKS", "2"}}, .limit_s = 20});
+  check_refused(trial, outcome, 3, "srun --mpi=pmix");
+}
+
+TEST_CASE("a loss that is no number ends with 5 and names step and rank", "[run][slow]") {
+  const test::Trial trial;
+  const int ranks = GENERATE(0, 2);
+  const test::Outcome outcome =
+      trial.train(ranks, {"optimizer.learning_rate=1000", "optimizer.weight_decay=1", "checkpoint.every_steps=0"});
+  check_refused(trial, outcome, 5, "at step");
+  CHECK_THAT(outcome.err, Catch::Contains("on rank 0"));
+  CHECK(trial.status()["exit_code"] == 5);
+  CHECK(trial.status()["state"] == "failed");
+}
+
+TEST_CASE("a full disk ends with 3 and leaves the earlier checkpoint whole", "[run][slow]") {
+  const test::Trial trial;
+  const std::string mount_point = trial / "results";
+  fs::create_directory(mount_point);
+  const bool mounted = ::mount("tmpfs", mount_point.c_str(), "tmpfs", 0, "size=900k") == 0;
+  if (test::skip_without(mounted, "needs root, to mount a small tmpfs")) return;
+  const int ranks = GENERATE(0, 2);
+  const test::Outcome outcome = trial.train(ranks, {"checkpoint.keep=50"});  // about 310 kB each
+  const auto found = find_checkpoint(trial.run() + "/checkpoints");
+  const auto leftovers = trial.leftovers();
+  const auto status = trial.status();
+  ::umount2(mount_point.c_str(), MNT_DETACH);
+  INFO(outcome.out << outcome.err);
+  CHECK(outcome.code == 3);
+  CHECK_THAT(outcome.err, Catch::Contains("No space left on device"));
+  REQUIRE(found);
+  CHECK(found->step == 10);
+  CHECK(leftovers.empty());
+  CHECK(status["state"] == "failed");
+  CHECK(status["checkpoint"] == "checkpoints/step-00000010.h5");
+}
+
+TEST_CASE("a rank that stops answering ends the job with 7 within seconds, by name", "[run][slow]") {
+  const test::Trial trial;
+  const test::Outcome outcome = trial.train_and(
+      2, {"train.epochs=2000", "run.hang_timeout_s=1.5", "checkpoint.every_epochs=0", "evaluate.every_epochs=0"},
+      "running; kill -STOP $(pgrep -P $pid | tail -1); wait $pid", 40);
+  INFO(outcome.out << outcome.err);
+  CHECK(!outcome.timed_out);
+  CHECK(outcome.code == 7);
+  CHECK(outcome.seconds < 15);
+  CHECK_THAT(outcome.err, Catch::Contains("has been waiting") && Catch::Contains("for rank 1"));
+  CHECK(trial.status()["exit_code"] == 7);
+  CHECK_THAT(trial.status()["reason"].get<std::string>(), Catch::Contains("rank 1"));
+  CHECK(trial.leftovers().empty());
+}
+
+}  // namespace
+}  // namespace echelon

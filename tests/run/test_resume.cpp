@@ -1,0 +1,169 @@
+// Runs that are killed, stopped or damaged, and go on.
+#include <fmt/format.h>
+
+#include <catch2/catch.hpp>
+#include <filesystem>
+#include <fstream>
+#include <set>
+
+#include "base/atomic_file.hpp"
+#include "base/hash_rng.hpp"
+#include "tests/run/trial.hpp"
+#include "tests/support/random.hpp"
+
+namespace echelon {
+namespace {
+
+namespace fs = std::filesystem;
+
+const test::Sets kLong = {"train.epochs=40", "checkpoint.every_steps=40"};  // 680 steps, a second or so
+
+// Every step once, in order, over all attempts.
+void check_history(const test::Trial& trial, int steps) {
+  std::vector<int> seen;
+  for (const auto& row : trial.metrics())
+    if (row["type"] == "step") seen.push_back(row["step"].get<int>());
+  REQUIRE(static_cast<int>(seen.size()) <= steps);
+  CHECK(std::is_sorted(seen.begin(), seen.end()));
+  CHECK(std::set<int>(seen.begin(), seen.end()).size() == seen.size());
+  CHECK(seen.back() == steps);
+}
+
+TEST_CASE("a run killed by SIGKILL at any step ends with the bits of one that was not", "[run][slow]") {
+  const int ranks = GENERATE(0, 2);
+  const test::Trial undisturbed, killed;
+  REQUIRE(undisturbed.train(ranks, kLong).code == 0);
+  const HashRng draws(test::test_seed(), "kill");
+  int kills = 0;
+  for (int round = 0; round < 3; ++round) {
+    const double pause_s = 0.05 + 0.6 * draws.uniform(static_cast<std::uint64_t>(round));
+    // The ranks are the children of mpirun, or the process itself.
+    const test::Outcome outcome = killed.train_and(
+        ranks, kLong, fmt::format("running; sleep {:.3f}; kill -9 $(pgrep -P $pid || echo $pid); wait $pid", pause_s));
+    INFO(outcome.out << outcome.err);
+    REQUIRE(!outcome.timed_out);
+    if (outcome.code == 0) break;  // it was faster
+    ++kills;
+  }
+  const test::Outcome last = killed.train(ranks, kLong);
+  INFO(last.out << last.err);
+  REQUIRE(last.code == 0);
+  CHECK(kills > 0);
+  const auto values = [](const test::Trial& trial) {
+    return test::checkpoint_values(trial.run() + "/checkpoints/step-00000680.h5", "");
+  };
+  CHECK(values(killed) == values(undisturbed));
+  CHECK(killed.leftovers().empty());
+  if (killed.attempts() > 1) check_history(killed, 680);
+}
+
+TEST_CASE("USR1 stops with 75 and a checkpoint, from which the same command goes on", "[run][slow]") {
+  const test::Trial trial;
+  const int ranks = GENERATE(0, 2);
+  test::Sets sets = kLong;
+  sets.push_back("checkpoint.every_steps=0");
+  const test::Outcome stopped = trial.train_and(ranks, sets, "running; kill -USR1 $pid; wait $pid");
+  INFO(stopped.out << stopped.err);
+  REQUIRE(stopped.code == 75);
+  const auto status = trial.status();
+  CHECK(status["state"] == "stopped");
+  CHECK(status["exit_code"] == 75);
+  const int step = status["step"];
+  CHECK(step > 0);
+  CHECK(fs::exists(trial.run() + "/" + status["checkpoint"].get<std::string>()));
+  CHECK(trial.summary()["state"] == "stopped");
+  const test::Outcome resumed = trial.train(ranks, sets);
+  INFO(resumed.out << resumed.err);
+  CHECK(resumed.code == 0);
+  CHECK_THAT(resumed.out, Catch::Contains(fmt::format("from step {}:", step)));
+  CHECK(trial.summary()["steps"] == 680);
+  check_history(trial, 680);
+}
+
+TEST_CASE("a signal to one rank alone stops all of them at one step", "[run][slow]") {
+  const test::Trial trial;
+  const test::Outcome stopped = trial.train_and(2, kLong, "running; kill -USR2 $(pgrep -P $pid | tail -1); wait $pid");
+  INFO(stopped.out << stopped.err);
+  CHECK(stopped.code == 75);
+  CHECK(trial.status()["state"] == "stopped");
+}
+
+TEST_CASE("TERM, INT and HUP as the conventions have them", "[run][slow]") {
+  const test::Trial trial;
+  test::Sets sets = kLong;
+  sets.insert(sets.end(), {"checkpoint.every_steps=0", "checkpoint.every_epochs=0"});
+  SECTION("TERM: checkpoint, 75") {
+    const test::Outcome outcome = trial.train_and(0, sets, "running; kill -TERM $pid; wait $pid");
+    CHECK(outcome.code == 75);
+    CHECK(trial.status()["exit_code"] == 75);
+  }
+  SECTION("INT: checkpoint, 130") {
+    const test::Outcome outcome = trial.train_and(0, sets, "running; kill -INT $pid; wait $pid");
+    CHECK(outcome.code == 130);
+    CHECK(trial.status()["exit_code"] == 130);
+    CHECK(fs::exists(trial.run() + "/checkpoints/latest"));
+  }
+  SECTION("HUP: checkpoint and go on") {
+    const test::Outcome outcome = trial.train_and(
+        0, sets,
+        "running; kill -HUP $pid; wait $pid; code=$?; ls results/trial/*/checkpoints/*.h5 | wc -l; exit $code");
+    INFO(outcome.out << outcome.err);
+    CHECK(outcome.code == 0);
+    CHECK(trial.status()["state"] == "finished");
+    CHECK_THAT(outcome.out, Catch::EndsWith("\n2\n"));  // the one asked for and the last
+  }
+  CHECK(trial.leftovers().empty());
+}
+
+TEST_CASE("a run goes on with another number of ranks", "[run][slow]") {
+  const test::Trial trial;
+  test::Sets sets = {"checkpoint.every_steps=5"};
+  const test::Outcome first = trial.train(2, {"train.steps=20"});
+  REQUIRE(first.code == 0);
+  const test::Outcome second = trial.train(1);
+  INFO(second.out << second.err);
+  CHECK(second.code == 0);
+  CHECK_THAT(second.out, Catch::Contains("resuming on 1 replica(s) what 2 replica(s) began"));
+  CHECK(trial.summary()["test_accuracy"].get<double>() > 0.9);
+  check_history(trial, 51);
+}
+
+TEST_CASE("a damaged newest checkpoint is passed over, aloud", "[run][slow]") {
+  const test::Trial trial, whole;
+  REQUIRE(whole.train(0).code == 0);
+  REQUIRE(trial.train(0, {"train.steps=25"}).code == 0);
+  const std::string newest = trial.run() + "/checkpoints/step-00000025.h5";
+  fs::resize_file(newest, fs::file_size(newest) / 2);
+  const test::Outcome outcome = trial.train(0);
+  INFO(outcome.out << outcome.err);
+  CHECK(outcome.code == 0);
+  CHECK_THAT(outcome.err, Catch::Contains("step-00000025 is damaged and passed over"));
+  CHECK_THAT(outcome.out, Catch::Contains("from step 20:"));
+  CHECK(trial.summary()["weights_checksum"] == whole.summary()["weights_checksum"]);
+}
+
+TEST_CASE("require and another batch are refused where they cannot be had", "[run][slow]") {
+  const test::Trial trial;
+  const test::Outcome none = trial.train(0, {"run.restart=require"});
+  CHECK(none.code == 3);
+  CHECK_THAT(none.err, Catch::Contains("no good checkpoint"));
+  const test::Sets weak = {"batch.scale_with_replicas=true", "batch.global=24", "train.steps=10"};
+  REQUIRE(trial
+              .train(1,
+                     [&] {
+                       auto s = weak;
+                       s.push_back("name=weak");
+                       return s;
+                     }())
+              .code == 0);
+  auto more = weak;
+  more.back() = "train.steps=20";
+  more.push_back("name=weak");
+  const test::Outcome other = trial.train(2, more);
+  INFO(other.err);
+  CHECK(other.code == 2);
+  CHECK_THAT(other.err, Catch::Contains("steps of 24 samples, this run would take 48"));
+}
+
+}  // namespace
+}  // namespace echelon

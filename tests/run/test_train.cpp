@@ -1,0 +1,121 @@
+// What a run learns, leaves behind and says.
+#include <catch2/catch.hpp>
+#include <filesystem>
+#include <set>
+
+#include "base/atomic_file.hpp"
+#include "tests/run/trial.hpp"
+#include "tests/support/random.hpp"
+
+namespace echelon {
+namespace {
+
+namespace fs = std::filesystem;
+
+TEST_CASE("training on 1 and 2 ranks learns, and leaves its records", "[run][slow]") {
+  const test::Trial trial;
+  const int ranks = GENERATE(0, 1, 2);
+  const test::Outcome outcome = trial.train(ranks);
+  INFO(outcome.out << outcome.err);
+  REQUIRE(outcome.code == 0);
+  const nlohmann::json summary = trial.summary();
+  CHECK(summary["test_accuracy"].get<double>() > 0.9);
+  CHECK(summary["ranks"] == std::max(1, ranks));
+  CHECK(summary["steps"] == 51);
+  CHECK(summary["epochs"] == 3);
+  CHECK(summary["state"] == "finished");
+  CHECK(summary["peak_rss_mb"].size() == static_cast<std::size_t>(std::max(1, ranks)));
+  CHECK(summary["samples_per_s"]["steps"] == 50);
+  CHECK(summary["wire_bytes_per_step"] == summary["formula_bytes_per_step"]);
+  CHECK((summary["wire_bytes_per_step"] > 0) == (ranks == 2));
+  CHECK(summary["start_to_first_step_s"] > 0);
+  const auto split = summary["time_split_s"];
+  double parts = 0;
+  for (const char* part : {"data", "forward", "backward", "exchange", "optimizer", "hooks", "other"})
+    parts += split[part].get<double>();
+  CHECK(parts == Approx(split["total"].get<double>()));
+
+  CHECK(trial.status()["state"] == "finished");
+  CHECK(trial.status()["checkpoint"] == "checkpoints/step-00000051.h5");
+  for (const char* name : {"/config.toml", "/run.log", "/metrics.jsonl", "/summary.json", "/status.json"})
+    CHECK(fs::exists(trial.attempt() + name));
+  CHECK(trial.metrics().size() == 51 + 3);
+  CHECK(trial.leftovers().empty());
+  const std::string head = outcome.out.substr(0, outcome.out.find("epoch 1/3"));
+  CHECK(std::count(head.begin(), head.end(), '\n') < 20);
+  for (const char* word :
+       {"ranks", "mesh", "model", "batch", "strong scaling", "data", "exchange", "device", "results"})
+    CHECK_THAT(head, Catch::Contains(word));
+}
+
+TEST_CASE("a finished run ends at once and says so; more epochs go on from it", "[run][slow]") {
+  const test::Trial trial;
+  REQUIRE(trial.train(0).code == 0);
+  const test::Outcome again = trial.train(0);
+  CHECK(again.code == 0);
+  CHECK_THAT(again.out, Catch::Contains("already finished"));
+  CHECK(trial.attempts() == 1);
+
+  const test::Outcome longer = trial.train(0, {"train.epochs=4"});
+  INFO(longer.out << longer.err);
+  CHECK(longer.code == 0);
+  CHECK_THAT(longer.out, Catch::Contains("from step 51"));
+  CHECK(trial.summary()["steps"] == 68);
+
+  const test::Outcome anew = trial.train(0, {"run.restart=never"});
+  INFO(anew.err);
+  CHECK(anew.code == 0);
+  CHECK(trial.attempts() == 3);
+  CHECK(trial.summary()["steps"] == 51);
+  CHECK(fs::exists(trial.run() + "/checkpoints-before-03/latest"));
+}
+
+TEST_CASE("the effective config runs again and is the same run", "[run][slow]") {
+  const test::Trial trial;
+  REQUIRE(trial.train(0, {"train.epochs=1"}).code == 0);
+  fs::copy_file(trial.attempt() + "/config.toml", trial / "trial.toml", fs::copy_options::overwrite_existing);
+  const test::Outcome again = trial.train(0);
+  INFO(again.out << again.err);
+  CHECK(again.code == 0);
+  CHECK_THAT(again.out, Catch::Contains("already finished"));
+}
+
+TEST_CASE("f64: 2 ranks end with the weights of 1", "[run][slow]") {
+  const test::Trial trial;
+  const test::Sets sets = {"device.kind=reference", "device.dtype=f64", "train.steps=6", "checkpoint.every_steps=0",
+                           "batch.global=12"};
+  const auto with = [&](const std::string& name, test::Sets more) {
+    more.push_back("name=" + name);
+    more.insert(more.end(), sets.begin(), sets.end());
+    return more;
+  };
+  const auto weights = [&](const std::string& name) {
+    return test::checkpoint_values(trial.run(name) + "/checkpoints/step-00000006.h5", "weights/");
+  };
+  REQUIRE(trial.train(0, with("one", {})).code == 0);
+  REQUIRE(trial.train(2, with("two", {})).code == 0);
+  const std::vector<double> one = weights("one");
+  REQUIRE(one.size() > 10000);
+  CHECK(test::relative_distance(weights("two"), one) < 1e-8);
+  CHECK(trial.summary("two")["test_accuracy"] == trial.summary("one")["test_accuracy"]);
+  CHECK(trial.summary("two")["test_loss"].get<double>() ==
+        Approx(trial.summary("one")["test_loss"].get<double>()).epsilon(1e-9));
+
+  SECTION("naive, in two micro-batches") {
+    REQUIRE(trial.train(2, with("naive", {"exchange.algorithm=naive", "batch.accumulation=2"})).code == 0);
+    CHECK(test::relative_distance(weights("naive"), one) < 1e-8);
+  }
+  SECTION("sharding by file, and one rank that takes the samples of both") {
+    REQUIRE(trial.train(2, with("files", {"data.sharding=file"})).code == 0);
+    REQUIRE(trial.train(0, with("as2", {"data.sharding=file", "data.as_replicas=2"})).code == 0);
+    CHECK(test::relative_distance(weights("as2"), weights("files")) < 1e-8);
+    CHECK(test::relative_distance(weights("files"), one) > 1e-6);
+  }
+  SECTION("unequal shares") {
+    REQUIRE(trial.train(2, with("shares", {"batch.shares=[2, 1]"})).code == 0);
+    CHECK(test::relative_distance(weights("shares"), one) < 1e-8);
+  }
+}
+
+}  // namespace
+}  // namespace echelon

@@ -1,0 +1,174 @@
+#include "tests/run/trial.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <stdexcept>
+
+#include "base/atomic_file.hpp"
+#include "base/hash_rng.hpp"
+#include "h5/file.hpp"
+
+namespace echelon::test {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr std::int64_t kClasses = 10;
+
+constexpr const char* kConfig = R"(name = "trial"
+seed = 7
+[model]
+zoo = "digits_cnn"
+[data]
+train = "train"
+test = "test"
+sharding = "record"
+[batch]
+global = 48
+[train]
+epochs = 3
+[optimizer]
+learning_rate = 0.05
+momentum = 0.9
+[device]
+kind = "onednn"
+threads = 1
+[checkpoint]
+every_steps = 5
+[run]
+progress = "lines"
+)";
+
+std::string quoted(const std::string& word) { return "'" + word + "'"; }
+
+}  // namespace
+
+void write_shard(const std::string& path, std::int64_t samples, const std::string& name,
+                 std::vector<std::uint8_t> labels) {
+  const HashRng patterns(1, "patterns"), draws(1, name);
+  std::vector<std::uint8_t> pixels(static_cast<std::size_t>(samples) * 64);
+  if (labels.empty())
+    for (std::int64_t i = 0; i < samples; ++i)
+      labels.push_back(static_cast<std::uint8_t>(draws.at(0).below(static_cast<std::uint64_t>(i), kClasses)));
+  for (std::size_t i = 0; i < pixels.size(); ++i) {
+    const double pattern = 16 * patterns.uniform((labels[i / 64] % kClasses) * 64 + i % 64);
+    pixels[i] = static_cast<std::uint8_t>(std::clamp(pattern + 4 * hash_normal(draws.at(1), i), 0.0, 16.0));
+  }
+  h5::Writer writer(path);
+  writer.attribute("format", std::string("echelon-samples"));
+  writer.attribute("version", std::int64_t{1});
+  writer.attribute("classes", kClasses);
+  writer.attribute("scale", 1.0 / 16);
+  writer.write_all("samples", DType::u8, {samples, 1, 8, 8}, pixels.data(), {.chunk_rows = 64});
+  writer.write_all("labels", DType::u8, {samples}, labels.data(), {.chunk_rows = 64});
+  writer.publish();
+}
+
+Trial::Trial() {
+  fs::create_directories(folder_ / "train");
+  fs::create_directories(folder_ / "test");
+  int file = 0;
+  for (const std::int64_t samples : {300, 170, 90, 240}) {
+    const std::string name = "shard-" + std::to_string(file++);
+    write_shard(folder_ / ("train/" + name + ".h5"), samples, name);
+  }
+  write_shard(folder_ / "test/shard-0.h5", 201, "test");
+  std::ofstream(folder_ / "trial.toml") << kConfig;
+}
+
+std::vector<std::string> Trial::words(int ranks, const Sets& sets) const {
+  std::vector<std::string> args = {"train", "trial.toml"};
+  for (const std::string& set : sets) {
+    args.push_back("--set");
+    args.push_back(set);
+  }
+  if (ranks > 0) return mpirun(ranks, args).argv;
+  args.insert(args.begin(), echelon_binary());
+  return args;
+}
+
+Outcome Trial::train(int ranks, const Sets& sets, double limit_s) const {
+  return run_process({.argv = words(ranks, sets), .cwd = folder_.path(), .env = {}, .limit_s = limit_s});
+}
+
+Outcome Trial::train_and(int ranks, const Sets& sets, const std::string& script, double limit_s) const {
+  std::string command;
+  for (const std::string& word : words(ranks, sets)) command += quoted(word) + " ";
+  const std::string shell = R"(set -u
+newest() { ls -d results/*/run-*/[0-9]* 2>/dev/null | tail -1; }
+before=$(newest)
+running() {
+  for i in $(seq 400); do
+    now=$(newest)
+    [ "$now" != "$before" ] && grep -qs running "$now/status.json" && [ -s "$now/metrics.jsonl" ] && return 0
+    kill -0 $pid 2>/dev/null || return 1
+    sleep 0.02
+  done
+  return 1
+}
+)" + command + "&\npid=$!\n" +
+                            script;
+  return run_process({.argv = {"bash", "-c", shell}, .cwd = folder_.path(), .env = {}, .limit_s = limit_s});
+}
+
+std::string Trial::run(const std::string& name) const {
+  std::vector<std::string> found;
+  for (const auto& entry : fs::directory_iterator(folder_ / ("results/" + name)))
+    found.push_back(entry.path().string());
+  if (found.size() != 1) throw std::runtime_error(name + " has " + std::to_string(found.size()) + " runs");
+  return found[0];
+}
+
+int Trial::attempts(const std::string& name) const {
+  int count = 0;
+  for (const auto& entry : fs::directory_iterator(run(name)))
+    count += entry.path().filename().string().find_first_not_of("0123456789") == std::string::npos;
+  return count;
+}
+
+std::string Trial::attempt(const std::string& name) const {
+  const int count = attempts(name);
+  return run(name) + (count < 10 ? "/0" : "/") + std::to_string(count);
+}
+
+nlohmann::json Trial::summary(const std::string& name) const {
+  return nlohmann::json::parse(read_file_whole(attempt(name) + "/summary.json"));
+}
+
+nlohmann::json Trial::status(const std::string& name) const {
+  return nlohmann::json::parse(read_file_whole(attempt(name) + "/status.json"));
+}
+
+std::vector<nlohmann::json> Trial::metrics(const std::string& name) const {
+  std::vector<nlohmann::json> rows;
+  for (int number = 1; number <= attempts(name); ++number) {
+    std::ifstream file(run(name) + (number < 10 ? "/0" : "/") + std::to_string(number) + "/metrics.jsonl");
+    for (std::string line; std::getline(file, line);) rows.push_back(nlohmann::json::parse(line));
+  }
+  return rows;
+}
+
+std::vector<std::string> Trial::leftovers() const {
+  std::vector<std::string> found;
+  if (!fs::exists(folder_ / "results")) return found;
+  for (const auto& entry : fs::recursive_directory_iterator(folder_ / "results"))
+    if (entry.path().filename().string().find(".tmp") != std::string::npos) found.push_back(entry.path().string());
+  return found;
+}
+
+std::vector<double> checkpoint_values(const std::string& path, const std::string& prefix) {
+  const h5::Reader reader(path);
+  std::vector<double> all;
+  for (const h5::DatasetInfo& info : reader.datasets()) {
+    if (!info.name.starts_with(prefix)) continue;
+    std::vector<double> values(static_cast<std::size_t>(info.shape.elems()));
+    reader.read_all(info.name, values.data(), DType::f64);
+    all.insert(all.end(), values.begin(), values.end());
+  }
+  return all;
+}
+
+}  // namespace echelon::test

@@ -1,0 +1,50 @@
+// A small experiment in a folder of its own, run by the real program: data, config, and what it leaves behind.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "tests/support/process.hpp"
+
+namespace echelon::test {
+
+using Sets = std::vector<std::string>;  // "section.key=value"
+
+class Trial {
+ public:
+  // 800 training samples of (1, 8, 8) in 4 unequal files, 201 test samples; 17 steps of 48 an epoch, 3 epochs.
+  Trial();
+
+  std::string operator/(const std::string& name) const { return folder_ / name; }
+
+  // `echelon train trial.toml --set ..` in the folder; ranks 0: a lone process, without mpirun.
+  std::vector<std::string> words(int ranks, const Sets& sets) const;
+  Outcome train(int ranks, const Sets& sets = {}, double limit_s = 60) const;
+  // The same in the background of a shell: `script` finds its process in $pid, waits for what it needs, and ends it.
+  // The shell's function `running` returns once the newest attempt's status.json says so.
+  Outcome train_and(int ranks, const Sets& sets, const std::string& script, double limit_s = 60) const;
+
+  // Of a run: folders, and the newest attempt's records. `name` where a set gave it another one.
+  std::string run(const std::string& name = "trial") const;  // results/<name>/run-<hash>, the only one
+  std::string attempt(const std::string& name = "trial") const;
+  int attempts(const std::string& name = "trial") const;
+  nlohmann::json summary(const std::string& name = "trial") const;
+  nlohmann::json status(const std::string& name = "trial") const;
+  std::vector<nlohmann::json> metrics(const std::string& name = "trial") const;  // of all attempts, in order
+  // Files that a killed write left: names with .tmp in them anywhere below the results.
+  std::vector<std::string> leftovers() const;
+
+ private:
+  TempFolder folder_;
+};
+
+// A shard in the sample format. Samples are noisy copies of their class's pattern. `labels` empty: drawn from `name`.
+void write_shard(const std::string& path, std::int64_t samples, const std::string& name,
+                 std::vector<std::uint8_t> labels = {});
+
+// All datasets of a checkpoint under `prefix`, one after another.
+std::vector<double> checkpoint_values(const std::string& path, const std::string& prefix);
+
+}  // namespace echelon::test
