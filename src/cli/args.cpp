@@ -50,9 +50,9 @@ Run declare_train(CLI::App& app) {
 
 Run declare_report(CLI::App& app) {
   auto o = held<ReportOptions>();
-  app.add_option("runs", o->runs, "folders of runs, attempts, or parents of them")->required();
-  app.add_option("--out", o->out, "folder of the tables")->capture_default_str();
-  app.add_option("--name", o->name, "name of the files")->capture_default_str();
+  app.add_option("runs", o->runs, "folders of runs or attempts, or folders above them")->type_name("RUN")->required();
+  app.add_option("--out", o->out, "folder to write to")->capture_default_str();
+  app.add_option("--name", o->name, "of the files written: NAME.md, NAME.csv, NAME.json")->capture_default_str();
   return [o] { return run_report(*o); };
 }
 
@@ -61,10 +61,21 @@ Run declare_info(CLI::App&) {
   return [o] { return run_info(*o); };
 }
 
+Run declare_check(CLI::App& app) {
+  auto o = held<CheckOptions>();
+  app.add_option("config", o->config, "the experiment, a TOML file")->type_name("CONFIG");
+  add_sets(app, o->sets);
+  app.add_option("--replicas", o->replicas, "plan for this many ranks")->capture_default_str();
+  app.add_option("--hosts", o->hosts, "on this many hosts")->capture_default_str();
+  app.add_flag("--effective", o->effective, "print the effective config instead, every default included");
+  app.add_flag("--keys", o->keys, "print every key with its default, range and meaning");
+  return [o] { return run_check(*o); };
+}
+
 Run declare_bench_step(CLI::App& app) {
   auto o = held<BenchStepOptions>();
   app.add_option("config", o->config, "experiment (TOML)")->required();
-  app.add_option("--set", o->sets, "section.key=value, over the file; repeatable");
+  add_sets(app, o->sets);
   app.add_option("--steps", o->steps, "timed steps")->capture_default_str();
   app.add_option("--batch", o->batch, "samples a step; 0: the config's, of one replica")->capture_default_str();
   app.add_option("--threads", o->threads, "threads of one op")->capture_default_str();
@@ -80,6 +91,9 @@ const Verb kVerbs[] = {
      "  mpirun -n 2 --bind-to none echelon train configs/smoke/digits.toml --set train.epochs=3\n"
      "  srun --mpi=pmix -n 8 echelon train experiment.toml",
      declare_train},
+    {"check", "read an experiment and print its plan: ranks, shards, batch, model, memory, exchange",
+     "  echelon check configs/smoke/digits.toml --replicas 4 --set batch.global=96\n  echelon check --keys",
+     declare_check},
     {"report", "turn runs into strong and weak scaling tables",
      "  echelon report results/digits\n"
      "  echelon report results/lenet-1 results/lenet-2 --out results --name lenet",

@@ -15,7 +15,7 @@ std::string echo_layers(const Config& config) {
   std::string out;
   for (const LayerConfig& layer : config.model.layers) {
     out += "\n[[model.layers]]\n";
-    for (const LayerType& type : layer_types()) {
+    for (const LayerKeys& type : layer_key_table()) {
       if (type.type != layer.type) continue;
       for (const auto& key : layer_keys()) {
         const bool common = key.name == "type" || key.name == "name" || key.name == "inputs";
@@ -76,7 +76,7 @@ std::string keys_text() {
     if (section == "model") list(layer_keys(), LayerConfig(), "model.layers");
   }
   out += "\nLayers and the keys they take beside type, name and inputs (* needed):\n";
-  for (const LayerType& type : layer_types()) {
+  for (const LayerKeys& type : layer_key_table()) {
     out += type.takes.empty() ? "  " + type.type : fmt::format("  {:<11}", type.type);
     for (const std::string& key : type.takes)
       out += fmt::format(" {}{}", key,

@@ -12,12 +12,17 @@ namespace {
 
 constexpr double kHuge = 9e15;  // whole numbers up to here are exact in a double
 
-KeyLimits range(double low, double high) { return {low, high, {}, false, 4096}; }
+KeyLimits range(double low, double high) { return {.low = low, .high = high}; }
 KeyLimits at_least(double low) { return range(low, kHuge); }
-KeyLimits words(std::vector<std::string> list) { return {1, 0, std::move(list), false, 0}; }
+KeyLimits words(std::vector<std::string> list) { return {.low = 1, .high = 0, .words = std::move(list)}; }
+KeyLimits words_or_empty(std::vector<std::string> list) {
+  KeyLimits limits = words(std::move(list));
+  limits.or_empty = true;
+  return limits;
+}
 KeyLimits text() { return words({}); }
-KeyLimits plain_name() { return {1, 0, {}, true, 64}; }
-KeyLimits pair(double low, double high) { return {low, high, {}, false, 2}; }
+KeyLimits plain_name() { return {.low = 1, .high = 0, .plain_name = true, .most = 64}; }
+KeyLimits pair(double low, double high) { return {.low = low, .high = high, .most = 2}; }
 
 // Words stand in the order of the enum.
 template <class Field>
@@ -77,6 +82,8 @@ Section<Config, Part> part(std::vector<Key<Config>>& table, const char* name, Pa
 
 constexpr bool kNeutral = true;
 
+// The words of algorithms, models, devices, rules and strategies are those of their registries, which stand above this
+// room; tests/unit/config/test_registries.cpp holds the two together.
 // clang-format off
 std::vector<Key<Config>> make_config_keys() {
   std::vector<Key<Config>> all;
@@ -85,7 +92,7 @@ std::vector<Key<Config>> make_config_keys() {
   top.key("seed", &Config::seed, at_least(0), "of initial weights, shuffling and every other random choice");
 
   auto model = part(all, "model", &Config::model);
-  model.key("zoo", &ModelConfig::zoo, text(), "a ready-made model: digits_cnn, lenet; else write [[model.layers]]");
+  model.key("zoo", &ModelConfig::zoo, words_or_empty({"digits_cnn", "lenet"}), "a ready-made model; else write [[model.layers]]");
 
   auto data = part(all, "data", &Config::data);
   data.key("train", &DataConfig::train, text(), "folder, file or pattern of HDF5 shards");
@@ -160,7 +167,7 @@ std::vector<Key<LayerConfig>> make_layer_keys() {
   std::vector<Key<LayerConfig>> all;
   Section<LayerConfig, LayerConfig> layer(all, "model.layers", [](LayerConfig& config) -> LayerConfig& { return config; });
   std::vector<std::string> types;
-  for (const LayerType& type : layer_types()) types.push_back(type.type);
+  for (const LayerKeys& type : layer_key_table()) types.push_back(type.type);
   layer.key("type", &LayerConfig::type, words(types), "");
   layer.key("name", &LayerConfig::name, plain_name(), "default: type and a number, conv1");
   layer.key("inputs", &LayerConfig::inputs, plain_name(), "names of layers; default: the layer before");
@@ -191,8 +198,8 @@ const std::vector<Key<LayerConfig>>& layer_keys() {
   return table;
 }
 
-const std::vector<LayerType>& layer_types() {
-  static const std::vector<LayerType> table = {
+const std::vector<LayerKeys>& layer_key_table() {
+  static const std::vector<LayerKeys> table = {
       {"conv", {"channels", "kernel", "stride", "padding", "dilation", "groups", "bias"}, {"channels", "kernel"}},
       {"max_pool", {"kernel", "stride", "padding"}, {"kernel"}},
       {"avg_pool", {"kernel", "stride", "padding", "count_padding"}, {"kernel"}},

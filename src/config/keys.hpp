@@ -19,10 +19,11 @@ using KeyValue = std::variant<bool, std::int64_t, double, std::string, std::vect
                               std::vector<std::string>>;
 
 struct KeyLimits {
-  double low = 0, high = 0;        // numbers, both included; low > high: none
-  std::vector<std::string> words;  // text: what is allowed; empty: anything
-  bool plain_name = false;         // text: letters, digits and . _ - only, for names of folders and tensors
-  std::size_t most = 4096;         // lists: entries
+  double low = 0, high = 0;             // numbers, both included; low > high: none
+  std::vector<std::string> words = {};  // text: what is allowed; empty: anything
+  bool or_empty = false;                // text: "" beside the words
+  bool plain_name = false;              // text: letters, digits and . _ - only, for names of folders and tensors
+  std::size_t most = 4096;              // lists: entries
 };
 
 template <class Owner>
@@ -43,12 +44,12 @@ const std::vector<Key<LayerConfig>>& layer_keys();
 std::vector<std::string> section_names();  // "model", "data", ..
 
 // Layers: which keys a type takes beside type, name and inputs, and which of them it cannot do without.
-struct LayerType {
+struct LayerKeys {
   std::string type;
   std::vector<std::string> takes;
   std::vector<std::string> needs;
 };
-const std::vector<LayerType>& layer_types();
+const std::vector<LayerKeys>& layer_key_table();
 
 // Says where a value stands: positions in a file, or the flag or variable that gave it.
 struct Origin {

@@ -25,33 +25,33 @@ const Key<LayerConfig>* find_key(const std::string& name) {
   return nullptr;
 }
 
-std::vector<std::string> keys_of(const LayerType& type) {
+std::vector<std::string> keys_of(const LayerKeys& type) {
   std::vector<std::string> keys = {"type", "name", "inputs"};
   keys.insert(keys.end(), type.takes.begin(), type.takes.end());
   return keys;
 }
 
-const LayerType& type_of(const TomlNode& table, const Origin& origin) {
+const LayerKeys& type_of(const TomlNode& table, const Origin& origin) {
   for (const TomlEntry& entry : table.entries) {
     if (entry.key != "type") continue;
     const Key<LayerConfig>& key = *find_key("type");
     const auto value = read_value(entry.node, std::string(), key.limits, "layer type", origin);
-    for (const LayerType& type : layer_types())
+    for (const LayerKeys& type : layer_key_table())
       if (type.type == std::get<std::string>(value)) return type;
   }
   std::vector<std::string> types;
-  for (const LayerType& type : layer_types()) types.push_back(type.type);
+  for (const LayerKeys& type : layer_key_table()) types.push_back(type.type);
   refuse(origin, table.line, table.column,
          fmt::format("a layer needs its type, e.g. type = \"conv\"; known: {}", joined(types)));
 }
 
-void refuse_key(const TomlEntry& entry, const LayerType& type, const Origin& origin) {
+void refuse_key(const TomlEntry& entry, const LayerKeys& type, const Origin& origin) {
   const auto known = keys_of(type);
   if (!find_key(entry.key))
     refuse(origin, entry.line, entry.column,
            unknown_name(fmt::format("key of a {} layer:", type.type), entry.key, known));
   std::vector<std::string> users;
-  for (const LayerType& other : layer_types())
+  for (const LayerKeys& other : layer_key_table())
     if (contains(other.takes, entry.key)) users.push_back(other.type);
   refuse(origin, entry.line, entry.column,
          fmt::format("a {} layer does not use '{}' (that is for {}); it takes: {}", type.type, entry.key, joined(users),
@@ -68,7 +68,7 @@ void check_groups(const LayerConfig& layer, const Origin& origin, int line, int 
 }
 
 LayerConfig read_layer(const TomlNode& table, const Origin& origin) {
-  const LayerType& type = type_of(table, origin);
+  const LayerKeys& type = type_of(table, origin);
   const auto known = keys_of(type);
   LayerConfig layer;
   layer.where = origin.has_lines ? fmt::format("{}:{}", origin.name, table.line) : origin.name;

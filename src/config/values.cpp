@@ -98,7 +98,8 @@ void check_plain_name(const TomlNode& node, const Place& place) {
 std::string read_text(const TomlNode& node, const Place& place) {
   if (node.kind != TomlKind::text) refuse_type(node, "text in quotes", place);
   const auto& words = place.limits.words;
-  if (!words.empty() && std::find(words.begin(), words.end(), node.text) == words.end())
+  const bool may_be_empty = place.limits.or_empty && node.text.empty();
+  if (!words.empty() && !may_be_empty && std::find(words.begin(), words.end(), node.text) == words.end())
     place.refuse(node, unknown_name(fmt::format("{}", place.key), node.text, words));
   if (place.limits.plain_name) check_plain_name(node, place);
   if (node.text.find('\0') != std::string::npos) place.refuse(node, fmt::format("{}: holds a zero byte", place.key));

@@ -90,6 +90,7 @@ const std::vector<BadConfig>& bad_configs() {
       {"negative learning rate", with("0.05", "-0.05"), {"@18:17", "0 to 1000", "nearest valid: 0"}},
       {"too much prefetch", with("sharding = \"auto\"", "prefetch = 65"), {"@9:12", "1 to 64", "nearest valid: 64"}},
       {"negative threads", plus("[device]\nthreads = -1\n"), {"@21:11", "device.threads", "nearest valid: 0"}},
+      {"unknown model", with("\"lenet\"", "\"lennet\""), {"@5:7", "model.zoo 'lennet'", "did you mean 'lenet'"}},
       {"unknown sharding", with("\"auto\"", "\"flie\""), {"@9:12", "data.sharding 'flie'", "did you mean 'file'"}},
       {"unknown algorithm", plus("[exchange]\nalgorithm = \"rnig\"\n"), {"@21:13", "did you mean 'ring'", "naive"}},
       {"unknown device", plus("[device]\nkind = \"oneDNN\"\n"), {"@21:8", "did you mean 'onednn'"}},

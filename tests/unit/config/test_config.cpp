@@ -214,7 +214,7 @@ TEST_CASE("random edits of a good config are read or refused, never worse", "[co
 TEST_CASE("the list of keys names every key", "[config]") {
   const std::string text = keys_text();
   for (const auto& key : config_keys()) CHECK(text.find("\n" + key.name + " ") != std::string::npos);
-  for (const LayerType& type : layer_types()) CHECK(text.find(type.type) != std::string::npos);
+  for (const LayerKeys& type : layer_key_table()) CHECK(text.find(type.type) != std::string::npos);
 }
 
 }  // namespace echelon

@@ -1,0 +1,269 @@
+// echelon check: what a run would do, worked out without MPI and without starting it. Refuses what train would refuse.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <optional>
+
+#include "base/checksum.hpp"
+#include "base/error.hpp"
+#include "base/text.hpp"
+#include "cli/options.hpp"
+#include "comm/collective/algorithms.hpp"
+#include "config/derive.hpp"
+#include "config/parse.hpp"
+#include "data/dataset.hpp"
+#include "data/shard_plan.hpp"
+#include "device/arenas.hpp"
+#include "exchange/buckets.hpp"
+#include "model/build.hpp"
+#include "model/program.hpp"
+#include "optim/rules.hpp"
+
+namespace echelon::cli {
+namespace {
+
+// What the plan is worked out from, and the warnings on the way.
+struct Check {
+  Config config;
+  int replicas = 1;
+  int hosts = 1;
+  std::optional<Dataset> data;
+  BatchPlan batch;
+  std::vector<std::string> warnings;
+
+  void warn(std::string text) { warnings.push_back(std::move(text)); }
+  std::int64_t largest_micro() const { return *std::max_element(batch.micro.begin(), batch.micro.end()); }
+};
+
+void line(std::string_view what, const std::string& text) { fmt::print("{:<11} {}\n", what, text); }
+
+std::string list_text(const std::vector<std::int64_t>& values) {
+  if (std::all_of(values.begin(), values.end(), [&](auto v) { return v == values.front(); }))
+    return fmt::format("{}", values.front());
+  std::string out;
+  for (const std::int64_t value : values) out += fmt::format("{}{}", out.empty() ? "" : "+", value);
+  return out;
+}
+
+bool is_pattern(const std::string& location) { return location.find_first_of("*?") != std::string::npos; }
+
+std::string data_text(const std::string& location, const Dataset& data) {
+  return fmt::format("{}: {} samples of {}, {} classes, {} in {} file{}", location, count_text(data.samples()),
+                     data.sample_shape.text(), data.classes, name_of(data.stored), data.shards.size(),
+                     data.shards.size() == 1 ? "" : "s");
+}
+
+// Data that is not on this machine is no error of the experiment; data that is here and damaged is.
+std::optional<Dataset> open_if_there(Check& check, const std::string& location, std::string_view key) {
+  if (!is_pattern(location) && !std::filesystem::exists(location)) {
+    check.warn(fmt::format("{} = \"{}\" is not on this machine: shards, model and memory are left out", key, location));
+    return std::nullopt;
+  }
+  return open_dataset(location);
+}
+
+void print_data(Check& check) {
+  const DataConfig& config = check.config.data;
+  check.data = open_if_there(check, config.train, "data.train");
+  line("data", check.data ? data_text(config.train, *check.data) : config.train + ": not here");
+  if (config.test.empty()) {
+    check.warn("no data.test: the run will know no accuracy");
+    return;
+  }
+  const auto test = open_if_there(check, config.test, "data.test");
+  line("test data", test ? data_text(config.test, *test) : config.test + ": not here");
+  if (check.data && test && (test->sample_shape != check.data->sample_shape || test->classes != check.data->classes))
+    throw DataError(fmt::format("{} and {} do not fit each other: samples of {} and {}, {} and {} classes",
+                                config.train, config.test, check.data->sample_shape.text(), test->sample_shape.text(),
+                                check.data->classes, test->classes));
+}
+
+void print_batch(Check& check) {
+  const Config& config = check.config;
+  constexpr std::int64_t kUnknownSamples = std::int64_t{1} << 50;
+  check.batch = derive_batch(config, check.replicas, check.data ? check.data->samples() : kUnknownSamples);
+  line("ranks", fmt::format("{} on {} host{} (at most {} a host); mesh: {} data-parallel replica{}", check.replicas,
+                            check.hosts, check.hosts == 1 ? "" : "s", (check.replicas + check.hosts - 1) / check.hosts,
+                            check.replicas, check.replicas == 1 ? "" : "s"));
+  line("batch", fmt::format("{} = micro-batch {} x accumulation {} x {} replica{}, {} scaling", check.batch.global,
+                            list_text(check.batch.micro), check.batch.accumulation, check.replicas,
+                            check.replicas == 1 ? "" : "s", config.batch.scale_with_replicas ? "weak" : "strong"));
+}
+
+// Files and parts of files of one replica.
+std::string owned_text(const ShardPlan& plan, int replica) {
+  const auto runs = plan.runs(replica);
+  return fmt::format("{} samples in {} run{} of records", count_text(plan.owned(replica)), runs.size(),
+                     runs.size() == 1 ? "" : "s");
+}
+
+void print_shards(Check& check) {
+  if (!check.data) return;
+  const Config& config = check.config;
+  const std::vector<std::int64_t> batch =
+      config.data.as_replicas > 0 ? std::vector<std::int64_t>(static_cast<std::size_t>(config.data.as_replicas),
+                                                              check.batch.global / config.data.as_replicas)
+                                  : check.batch.per_replica;
+  const ShardPlan plan(plan_request(*check.data, config.data, batch, config.seed));
+  const char* kind = plan.sharding() == Sharding::file     ? "file"
+                     : plan.sharding() == Sharding::record ? "record"
+                                                           : "replicated";
+  line("shards",
+       fmt::format("by {}{}, {} file{} for {} replica{}", kind,
+                   config.data.sharding == Sharding::automatic ? " (auto)" : "", check.data->shards.size(),
+                   check.data->shards.size() == 1 ? "" : "s", plan.replicas(), plan.replicas() == 1 ? "" : "s"));
+  if (plan.sharding() == Sharding::file)
+    for (int r = 0; r < std::min(plan.replicas(), 16); ++r)
+      line("", fmt::format("replica {}: {}", r, owned_text(plan, r)));
+  const std::int64_t steps = plan.steps_per_epoch();
+  const TrainConfig& train = config.train;
+  std::int64_t total = train.epochs > 0 ? train.epochs * steps : train.steps;
+  if (train.steps > 0) total = std::min(total, train.steps);
+  line("steps", fmt::format("{} an epoch, {} in all", count_text(steps), count_text(total)));
+  const ShardPlan::Coverage seen = plan.coverage(0);
+  if (seen.never > 0) check.warn(fmt::format("{} samples are not seen in an epoch", count_text(seen.never)));
+  if (seen.more > 0 && plan.sharding() != Sharding::replicated)
+    check.warn(
+        fmt::format("{} samples are seen more than once in an epoch (data.ragged = \"wrap\")", count_text(seen.more)));
+}
+
+// Activations of the program itself where a device of the wanted kind can be had, else the graph's own count.
+std::string activations_text(Check& check, const Graph& graph, double& bytes) {
+  const Config& config = check.config;
+  const double counted =
+      model_costs(graph, config.device.dtype).activation_bytes * static_cast<double>(check.largest_micro());
+  bytes = 2 * counted;
+  constexpr double kTooLarge = 2.0 * 1024 * 1024 * 1024;
+  if (bytes > kTooLarge) return fmt::format("activations about {} (twice the values)", bytes_text(bytes));
+  try {
+    DeviceOptions options;
+    options.paced_table = config.device.paced_table;
+    const auto device = open_device(config.device.kind, options);
+    Arenas arenas(*device, graph.parameters(), config.device.dtype);
+    const Program program(graph, arenas, {check.largest_micro(), true});
+    bytes = static_cast<double>(program.activation_bytes() + program.scratch_bytes());
+    line("device", fmt::format("{}: {}", device->name(), device->describe()));
+    return fmt::format("activations {}, scratch {}", bytes_text(static_cast<double>(program.activation_bytes())),
+                       bytes_text(static_cast<double>(program.scratch_bytes())));
+  } catch (const EnvironmentError& error) {
+    check.warn(
+        fmt::format("no {} device on this machine ({}): activations are estimated", config.device.kind, error.what()));
+    return fmt::format("activations about {} (twice the values)", bytes_text(bytes));
+  }
+}
+
+void print_memory(Check& check, const Graph& graph) {
+  const Config& config = check.config;
+  const double weights =
+      static_cast<double>(graph.parameters().elems()) * static_cast<double>(size_of(config.device.dtype));
+  const double states = weights * static_cast<double>(find_rule(config.optimiser.rule).states.size());
+  double activations = 0;
+  const std::string text = activations_text(check, graph, activations);
+  const double buffers = config.data.buffer_mb * 1024 * 1024;
+  const double device = 2 * weights + states + activations;
+  line("memory",
+       fmt::format("{} a rank: weights {}, gradients {}, optimiser {}, {}; and up to {} of records", bytes_text(device),
+                   bytes_text(weights), bytes_text(weights), bytes_text(states), text, bytes_text(buffers)));
+  const double limit = config.device.memory_limit_mb * 1024 * 1024;
+  if (limit > 0 && device > limit)
+    check.warn(
+        fmt::format("device.memory_limit_mb = {} is less than the {} needed; a smaller batch or a larger "
+                    "batch.accumulation needs less",
+                    config.device.memory_limit_mb, bytes_text(device)));
+}
+
+void print_exchange(const Check& check, const ParameterSet& parameters) {
+  const Config& config = check.config;
+  const auto elem = static_cast<std::int64_t>(size_of(config.device.dtype));
+  const auto buckets =
+      make_buckets(parameters, static_cast<std::size_t>(elem), config.exchange.bucket_mb * 1024 * 1024);
+  if (check.replicas == 1) {
+    line("exchange", "none: one replica");
+    return;
+  }
+  AllreduceRequest request;
+  request.ranks = check.replicas;
+  request.segment_elems =
+      std::max<std::int64_t>(1, static_cast<std::int64_t>(config.exchange.segment_kb * 1024) / elem);
+  Price sum;
+  for (const ArenaRange& bucket : buckets) {
+    request.elems = bucket.elems();
+    const Price price = price_allreduce(config.exchange.algorithm, request);
+    sum.messages += price.messages;
+    sum.payload_elems += price.payload_elems;
+    sum.steps = std::max(sum.steps, price.steps);
+  }
+  const bool library = config.exchange.algorithm == "mpi";
+  line("exchange",
+       fmt::format("{}, {} all-reduce in {} bucket{}: {} a step over all ranks{}", config.exchange.strategy,
+                   config.exchange.algorithm, buckets.size(), buckets.size() == 1 ? "" : "s",
+                   bytes_text(static_cast<double>(sum.payload_elems * elem)),
+                   library ? " (the library's own way may differ)"
+                           : fmt::format(", {} messages, {} in a row", count_text(sum.messages), sum.steps)));
+}
+
+void print_model(Check& check) {
+  if (!check.data) return;
+  const Graph graph = build_model(check.config.model, check.data->sample_shape, check.data->classes);
+  print_memory(check, graph);
+  print_exchange(check, graph.parameters());
+  const ModelCosts costs = model_costs(graph, check.config.device.dtype);
+  const bool normalises = std::any_of(graph.nodes().begin(), graph.nodes().end(),
+                                      [](const Node& node) { return node.layer->kind() == "batch_norm"; });
+  if (normalises && check.largest_micro() == 1) check.warn("batch_norm with one sample a micro-batch has no variance");
+  line("model",
+       fmt::format("{}: {} parameters, {} FLOPs forward and {} backward a sample",
+                   check.config.model.zoo.empty() ? "layers of the file" : check.config.model.zoo,
+                   count_text(costs.parameters), short_count(costs.forward_flops), short_count(costs.backward_flops)));
+  fmt::print("\n{}", model_table(graph, check.config.device.dtype));
+}
+
+void warn_of_config(Check& check) {
+  const Config& config = check.config;
+  const CheckpointConfig& checkpoint = config.checkpoint;
+  if (checkpoint.every_steps == 0 && checkpoint.every_minutes == 0 && checkpoint.every_epochs == 0)
+    check.warn("no checkpoints: a run that is stopped starts over");
+  if (config.device.kind == "paced")
+    check.warn("device.kind = \"paced\" sleeps instead of computing: nothing is learned");
+  if (check.replicas % check.hosts != 0)
+    check.warn(fmt::format("{} ranks do not divide evenly over {} hosts", check.replicas, check.hosts));
+}
+
+void print_plan(Check& check) {
+  const Config& config = check.config;
+  line("experiment", fmt::format("{} ({}), config hash {}", config.name, config.file, hex64(config_hash(config))));
+  print_data(check);
+  print_batch(check);
+  print_shards(check);
+  warn_of_config(check);
+  print_model(check);
+  if (!check.warnings.empty()) fmt::print("\n");
+  for (const std::string& warning : check.warnings) fmt::print("warning: {}\n", warning);
+}
+
+}  // namespace
+
+int run_check(const CheckOptions& options) {
+  if (options.keys) {
+    std::fputs(keys_text().c_str(), stdout);
+    return kExitOk;
+  }
+  if (options.config.empty()) throw ConfigError("check: name a config file, or ask for --keys");
+  if (options.replicas < 1) throw ConfigError(fmt::format("--replicas {}: at least 1", options.replicas));
+  if (options.hosts < 1 || options.hosts > options.replicas)
+    throw ConfigError(fmt::format("--hosts {}: 1 to {} (the number of replicas)", options.hosts, options.replicas));
+  Check check;
+  check.config = load_config(options.config, options.sets);
+  check.replicas = options.replicas;
+  check.hosts = options.hosts;
+  if (options.effective)
+    std::fputs(echo_config(check.config).c_str(), stdout);
+  else
+    print_plan(check);
+  std::fflush(stdout);
+  return kExitOk;
+}
+
+}  // namespace echelon::cli

@@ -1,0 +1,58 @@
+// The words that keys allow are the names that the registries know: a new entry is forgotten in neither place.
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <sstream>
+
+#include "comm/collective/algorithms.hpp"
+#include "config/keys.hpp"
+#include "device/device.hpp"
+#include "exchange/strategy.hpp"
+#include "model/layers/list.hpp"
+#include "model/zoo/zoo.hpp"
+#include "optim/rules.hpp"
+
+namespace echelon {
+namespace {
+
+using Names = std::vector<std::string>;
+
+Names words_of(const std::string& path) {
+  for (const auto& key : config_keys())
+    if (key.path() == path) return key.limits.words;
+  return {};
+}
+
+Names sorted(Names names) {
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+}  // namespace
+
+TEST_CASE("config words and registries agree", "[config]") {
+  CHECK(sorted(words_of("exchange.algorithm")) == sorted(allreduce_names()));
+  CHECK(sorted(words_of("exchange.strategy")) == sorted(strategy_names()));
+  CHECK(sorted(words_of("model.zoo")) == sorted(zoo_names()));
+  CHECK(sorted(words_of("device.kind")) == sorted(device_kinds()));
+  CHECK(sorted(words_of("optimizer.rule")) == sorted(rule_names()));
+}
+
+TEST_CASE("the config's table of layers and the model's agree in types and keys", "[config]") {
+  Names types;
+  for (const LayerKeys& layer : layer_key_table()) types.push_back(layer.type);
+  CHECK(sorted(types) == sorted(layer_types()));
+  for (const LayerKeys& layer : layer_key_table()) {
+#define X(kind, words)                                     \
+  if (layer.type == #kind) {                               \
+    std::istringstream in(words);                          \
+    Names keys;                                            \
+    for (std::string key; in >> key;) keys.push_back(key); \
+    INFO(layer.type);                                      \
+    CHECK(sorted(layer.takes) == sorted(keys));            \
+  }
+    ECHELON_LAYERS(X)
+#undef X
+  }
+}
+
+}  // namespace echelon
