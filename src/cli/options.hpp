@@ -45,7 +45,7 @@ struct ImportOptions {              // echelon data import FORMAT INPUT... --out
   int label_column = -1;               // csv: counted from 0; -1: the last
   std::string stored = "u8";           // csv: u8 | f32
   double value_max = 255;              // the value that means 1.0 (scale = 1/value_max) of u8 data
-  std::int64_t hold_out = 0;           // the last samples go to <out>/test, the rest to <out>/train
+  std::int64_t hold_out = 0;           // this many, evenly spread, go to <out>/test, the rest to <out>/train
 };
 int run_data_import(const ImportOptions& options);
 

@@ -150,6 +150,14 @@ void require_agreement(const Dataset& first, const Dataset& next) {
 
 }  // namespace
 
+void normalise_like(Dataset& test, const Dataset& train) {
+  test.scale = train.scale;
+  test.mean = train.mean;
+  test.std = train.std;
+  if (test.class_names.empty() || train.class_names.empty()) test.class_names = train.class_names;
+  require_agreement(train, test);
+}
+
 Dataset open_dataset(const std::string& location) {
   std::vector<std::string> files = files_at(location);
   std::sort(files.begin(), files.end());

@@ -116,6 +116,7 @@ void Writer::create(std::string_view dataset, DType dtype, const Shape& shape, c
   ECHELON_CHECK(options.deflate == 0 || options.chunk_rows > 0, "'{}': only chunks can be compressed", dataset);
   ECHELON_CHECK(!body_->datasets.contains(dataset), "{}: dataset '{}' is created twice", body_->path, dataset);
   const Handle creation(H5Pcreate(H5P_DATASET_CREATE), H5Pclose);
+  H5Pset_obj_track_times(creation.id(), false);  // the same content gives the same file
   if (options.chunk_rows > 0 && shape.rank() > 0) {
     const std::int64_t rows = std::clamp<std::int64_t>(options.chunk_rows, 1, std::max<std::int64_t>(shape[0], 1));
     H5Pset_chunk(creation.id(), shape.rank(), extents_of(shape.with_front(rows)).data());

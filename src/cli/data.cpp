@@ -1,0 +1,226 @@
+// echelon data import | synth | inspect
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <numeric>
+
+#include "base/clock.hpp"
+#include "base/error.hpp"
+#include "base/nearest.hpp"
+#include "base/text.hpp"
+#include "cli/options.hpp"
+#include "data/dataset.hpp"
+#include "data/format.hpp"
+#include "data/import/shard_writer.hpp"
+#include "data/import/source.hpp"
+#include "data/shard_plan.hpp"
+#include "h5/file.hpp"
+
+namespace echelon::cli {
+namespace {
+
+Shape shape_of(const std::vector<std::int64_t>& extents) {
+  if (extents.empty()) return {};
+  if (extents.size() != 3 || *std::min_element(extents.begin(), extents.end()) < 1)
+    throw ConfigError(fmt::format("--shape is {}, must be C,H,W, each 1 or more", fmt::join(extents, ",")));
+  for (const std::int64_t extent : extents)
+    if (extent > 1 << 16) throw ConfigError(fmt::format("--shape holds {}, at most {}", extent, 1 << 16));
+  const Shape shape{std::span<const std::int64_t>(extents)};
+  if (shape.elems() > 1 << 26) throw ConfigError(fmt::format("--shape {} is too large a sample", shape.text()));
+  return shape;
+}
+
+DType stored_of(const std::string& name) {
+  if (name == "u8") return DType::u8;
+  if (name == "f32") return DType::f32;
+  const std::vector<std::string> known{"u8", "f32"};
+  throw ConfigError(unknown_name("--stored", name, known));
+}
+
+Sharding sharding_of(const std::string& name) {
+  const std::vector<std::string> known{"auto", "file", "record", "replicated"};
+  const auto found = std::find(known.begin(), known.end(), name);
+  if (found == known.end()) throw ConfigError(unknown_name("sharding", name, known));
+  return static_cast<Sharding>(found - known.begin());
+}
+
+const char* text_of(Sharding sharding) {
+  switch (sharding) {
+    case Sharding::automatic: return "auto";
+    case Sharding::file: return "file";
+    case Sharding::record: return "record";
+    case Sharding::replicated: return "replicated";
+  }
+  return "?";
+}
+
+std::string numbers(const std::vector<double>& values) {
+  std::string text;
+  for (const double value : values) text += (text.empty() ? "" : ", ") + fmt::format("{:.4g}", value);
+  return text;
+}
+
+int write_and_say(SampleSource& source, const ShardOptions& options) {
+  const double start = now_s();
+  const ShardsWritten written = write_shards(source, options);
+  fmt::print("{} samples of {} {}, {} classes, in {} file{}, {} ({})\n", count_text(written.samples + written.held_out),
+             written.sample_shape.text(), name_of(written.stored), written.classes, written.files.size(),
+             written.files.size() == 1 ? "" : "s", bytes_text(static_cast<double>(written.bytes)),
+             seconds_text(now_s() - start));
+  if (written.held_out > 0) fmt::print("{} of them held out for testing\n", count_text(written.held_out));
+  fmt::print("mean {}, std {}, values {}\n", numbers(written.mean), numbers(written.std),
+             fmt::format("{:g} to {:g}", written.value_range[0], written.value_range[1]));
+  fmt::print("{} .. {}\n", written.files.front(), written.files.back());
+  return kExitOk;
+}
+
+// How many samples of each class; labels are read in blocks.
+std::vector<std::int64_t> count_classes(const Dataset& dataset) {
+  constexpr std::int64_t kBlock = 1 << 16;
+  std::vector<std::int64_t> counts(static_cast<std::size_t>(dataset.classes), 0);
+  std::vector<std::int32_t> labels(kBlock);
+  for (const Shard& shard : dataset.shards) {
+    const h5::Reader reader(shard.path);
+    for (std::int64_t first = 0; first < shard.samples; first += kBlock) {
+      const std::int64_t count = std::min(kBlock, shard.samples - first);
+      reader.read_rows(sample_format::kLabels, first, count, labels.data(), DType::i32);
+      for (std::int64_t i = 0; i < count; ++i) {
+        const std::int32_t label = labels[static_cast<std::size_t>(i)];
+        if (label < 0 || label >= dataset.classes)
+          throw DataError(fmt::format("{}: record {} has label {}, must be 0 to {}", shard.path, first + i, label,
+                                      dataset.classes - 1));
+        ++counts[static_cast<std::size_t>(label)];
+      }
+    }
+  }
+  return counts;
+}
+
+std::string file_name(const Shard& shard) { return std::filesystem::path(shard.path).filename().string(); }
+
+void print_files(const Dataset& dataset) {
+  Table files({"file", "samples", "chunk", "compressed", "stored"});
+  for (const Shard& shard : dataset.shards)
+    files.row({file_name(shard), count_text(shard.samples),
+               shard.chunk.rank() == 0 ? "none" : fmt::format("{}", shard.chunk[0]), shard.deflate ? "gzip" : "no",
+               bytes_text(static_cast<double>(shard.bytes))});
+  fmt::print("{}\n", files.text());
+}
+
+void print_classes(const Dataset& dataset) {
+  const std::vector<std::int64_t> counts = count_classes(dataset);
+  const bool named = !dataset.class_names.empty();
+  Table classes(named ? std::vector<std::string>{"class", "samples", "share", "name"}
+                      : std::vector<std::string>{"class", "samples", "share"});
+  for (std::size_t c = 0; c < counts.size(); ++c) {
+    const double share = static_cast<double>(counts[c]) / static_cast<double>(dataset.samples());
+    std::vector<std::string> row{std::to_string(c), count_text(counts[c]), fmt::format("{:.1f} %", 100 * share)};
+    if (named) row.push_back(dataset.class_names[c]);
+    classes.row(std::move(row));
+  }
+  fmt::print("{}\n", classes.text());
+}
+
+// "digits-0000, digits-0003[0:20)", cut short where there are many.
+std::string runs_text(const Dataset& dataset, const std::vector<ShardPlan::Run>& runs) {
+  if (runs.size() == dataset.shards.size() && std::all_of(runs.begin(), runs.end(), [&](const ShardPlan::Run& run) {
+        return run.count == dataset.shards[static_cast<std::size_t>(run.file)].samples;
+      }))
+    return "all";
+  constexpr std::size_t kShown = 4;
+  std::string text;
+  for (std::size_t i = 0; i < std::min(kShown, runs.size()); ++i) {
+    const Shard& shard = dataset.shards[static_cast<std::size_t>(runs[i].file)];
+    text += (i > 0 ? ", " : "") + std::filesystem::path(shard.path).stem().string();
+    if (runs[i].count < shard.samples) text += fmt::format("[{}:{})", runs[i].first, runs[i].first + runs[i].count);
+  }
+  return runs.size() > kShown ? text + fmt::format(" and {} more", runs.size() - kShown) : text;
+}
+
+void print_plan(const Dataset& dataset, const InspectOptions& options) {
+  if (options.replicas < 1) throw ConfigError("--replicas must be 1 or more");
+  if (options.batch < options.replicas)
+    throw ConfigError(
+        fmt::format("--batch {} gives {} replicas less than a sample each", options.batch, options.replicas));
+  DataConfig config;
+  config.sharding = sharding_of(options.sharding);
+  std::vector<std::int64_t> batch(static_cast<std::size_t>(options.replicas), options.batch / options.replicas);
+  for (std::int64_t r = 0; r < options.batch % options.replicas; ++r) ++batch[static_cast<std::size_t>(r)];
+  const ShardPlan plan(plan_request(dataset, config, batch, 1));
+
+  fmt::print("{} replica{}, sharding {}{}, global batch {}: {} steps an epoch\n", options.replicas,
+             options.replicas == 1 ? "" : "s", text_of(plan.sharding()),
+             config.sharding == Sharding::automatic ? " (auto)" : "", options.batch,
+             count_text(plan.steps_per_epoch()));
+  Table replicas({"replica", "samples", "batch", "repeats", "files"});
+  for (int r = 0; r < plan.replicas(); ++r)
+    replicas.row({std::to_string(r), count_text(plan.owned(r)), count_text(plan.batch(r)),
+                  count_text(plan.steps_per_epoch() * plan.batch(r) - plan.owned(r)),
+                  runs_text(dataset, plan.runs(r))});
+  fmt::print("{}", replicas.text());
+  const ShardPlan::Coverage coverage = plan.coverage(0);
+  fmt::print("in an epoch: {} samples once, {} more often, {} never\n", count_text(coverage.once),
+             count_text(coverage.more), count_text(coverage.never));
+  const std::int64_t even = (dataset.samples() + options.batch - 1) / options.batch;
+  if (plan.sharding() == Sharding::file && plan.steps_per_epoch() > even + even / 20)
+    fmt::print("the files do not share out evenly: sharding record would take {} steps instead of {}\n",
+               count_text(even), count_text(plan.steps_per_epoch()));
+}
+
+}  // namespace
+
+int run_data_import(const ImportOptions& options) {
+  if (!(options.value_max > 0)) throw ConfigError("--value-max must be above 0");
+  const auto source = open_source({.format = options.format,
+                                   .inputs = options.inputs,
+                                   .shape = shape_of(options.shape),
+                                   .label_column = options.label_column,
+                                   .stored = stored_of(options.stored),
+                                   .value_max = options.value_max});
+  return write_and_say(*source, {.out = options.out,
+                                 .prefix = options.prefix,
+                                 .shards = options.shards,
+                                 .samples_per_shard = options.samples_per_shard,
+                                 .unequal = options.unequal,
+                                 .chunk = options.chunk,
+                                 .compress = options.compress,
+                                 .hold_out = options.hold_out});
+}
+
+int run_data_synth(const SynthOptions& options) {
+  const auto source = make_synth({.samples = options.samples,
+                                  .shape = shape_of(options.shape),
+                                  .classes = options.classes,
+                                  .stored = stored_of(options.stored),
+                                  .noise = options.noise,
+                                  .seed = options.seed});
+  const auto parts = static_cast<std::int64_t>(options.unequal.size());
+  return write_and_say(*source, {.out = options.out,
+                                 .prefix = options.prefix,
+                                 .shards = parts > 0 ? parts : options.shards,
+                                 .samples_per_shard = 0,
+                                 .unequal = options.unequal,
+                                 .chunk = options.chunk,
+                                 .compress = options.compress,
+                                 .hold_out = 0});
+}
+
+int run_data_inspect(const InspectOptions& options) {
+  const Dataset dataset = open_dataset(options.location);
+  std::uint64_t bytes = 0;
+  for (const Shard& shard : dataset.shards) bytes += shard.bytes;
+  fmt::print("{}: {} samples of {} {} in {} file{}, {} classes, {} stored\n", options.location,
+             count_text(dataset.samples()), dataset.sample_shape.text(), name_of(dataset.stored), dataset.shards.size(),
+             dataset.shards.size() == 1 ? "" : "s", dataset.classes, bytes_text(static_cast<double>(bytes)));
+  fmt::print("x = (value * {:.6g} - mean) / std, mean {}, std {}\n\n", dataset.scale, numbers(dataset.mean),
+             numbers(dataset.std));
+  print_files(dataset);
+  print_classes(dataset);
+  print_plan(dataset, options);
+  std::fflush(stdout);
+  return kExitOk;
+}
+
+}  // namespace echelon::cli

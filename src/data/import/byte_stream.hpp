@@ -1,0 +1,41 @@
+// A file read from front to back, inflated on the way where it is gzip. Errors are DataErrors with the offset.
+#pragma once
+
+#include <zlib.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace echelon {
+
+class ByteStream {
+ public:
+  explicit ByteStream(const std::string& path);
+
+  const std::string& path() const { return path_; }
+  std::int64_t offset() const { return offset_; }  // of the next byte, inflated
+  void rewind();
+  // Up to `bytes`; fewer only at the end.
+  std::size_t read_some(void* dst, std::size_t bytes);
+  // All of them: `what` ("label 17") is missing otherwise.
+  void read(void* dst, std::size_t bytes, const std::string& what);
+  std::uint32_t read_be32(const std::string& what);
+  // The next line without its end ("\n" or "\r\n"); false at the end.
+  bool line(std::string& text);
+
+ private:
+  struct Close {
+    void operator()(gzFile file) const { gzclose(file); }
+  };
+  std::size_t fill(void* dst, std::size_t bytes);
+
+  std::string path_;
+  std::unique_ptr<gzFile_s, Close> file_;
+  std::int64_t offset_ = 0;
+  std::vector<char> ahead_;  // read for line() but not taken yet
+  std::size_t taken_ = 0;
+};
+
+}  // namespace echelon

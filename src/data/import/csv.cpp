@@ -1,0 +1,137 @@
+// CSV: one sample a line, numbers apart by commas, one of them the label. A first line without any number is a header.
+#include <fmt/format.h>
+
+#include <charconv>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <string_view>
+
+#include "base/error.hpp"
+#include "data/import/byte_stream.hpp"
+#include "data/import/source.hpp"
+
+namespace echelon {
+namespace {
+
+std::string_view trimmed(std::string_view cell) {
+  const auto begin = cell.find_first_not_of(" \t");
+  if (begin == std::string_view::npos) return {};
+  return cell.substr(begin, cell.find_last_not_of(" \t") - begin + 1);
+}
+
+bool parse_number(std::string_view cell, double& value) {
+  if (!cell.empty() && cell.front() == '+') cell.remove_prefix(1);
+  const auto [end, error] = std::from_chars(cell.data(), cell.data() + cell.size(), value);
+  return error == std::errc() && end == cell.data() + cell.size() && std::isfinite(value);
+}
+
+// Calls body(column, cell) for each cell of a line; how many there were.
+template <class Body>
+std::int64_t for_cells(std::string_view line, Body&& body) {
+  std::int64_t column = 0;
+  for (;;) {
+    const auto comma = line.find(',');
+    body(column++, trimmed(line.substr(0, comma)));
+    if (comma == std::string_view::npos) return column;
+    line.remove_prefix(comma + 1);
+  }
+}
+
+class Csv : public SampleSource {
+ public:
+  explicit Csv(const ImportRequest& request) : stream_(request.inputs[0]) {
+    info_.sample = request.shape;
+    info_.stored = request.stored;
+    info_.scale = request.stored == DType::u8 ? 1 / request.value_max : 1.0;
+    columns_ = request.shape.elems() + 1;
+    label_ = request.label_column < 0 ? columns_ + request.label_column : request.label_column;
+    if (label_ < 0 || label_ >= columns_)
+      throw ConfigError(fmt::format("label column {} of {} columns (shape {} and a label)", request.label_column,
+                                    columns_, request.shape.text()));
+  }
+
+  const SourceInfo& info() const override { return info_; }
+
+  void rewind() override {
+    stream_.rewind();
+    line_ = 0;
+  }
+
+  std::int64_t read(std::int64_t most, std::uint8_t* samples, std::int32_t* labels) override {
+    const std::size_t bytes = static_cast<std::size_t>(columns_ - 1) * size_of(info_.stored);
+    std::int64_t count = 0;
+    while (count < most && stream_.line(text_)) {
+      ++line_;
+      if (trimmed(text_).empty() || (line_ == 1 && is_header(text_))) continue;
+      parse(samples + static_cast<std::size_t>(count) * bytes, labels[count]);
+      ++count;
+    }
+    return count;
+  }
+
+ private:
+  static bool is_header(std::string_view line) {
+    bool any = false;
+    double ignored = 0;
+    for_cells(line, [&](std::int64_t, std::string_view cell) { any = any || parse_number(cell, ignored); });
+    return !any;
+  }
+
+  [[noreturn]] void fail(std::int64_t column, std::string_view cell, const std::string& what) const {
+    throw DataError(
+        fmt::format("{}: line {}, column {}: '{}' {}", stream_.path(), line_, column + 1, cell.substr(0, 40), what));
+  }
+
+  void parse(std::uint8_t* sample, std::int32_t& label) {
+    std::int64_t at = 0;
+    const std::int64_t cells = for_cells(text_, [&](std::int64_t column, std::string_view cell) {
+      double value = 0;
+      if (column >= columns_) return;
+      if (!parse_number(cell, value)) fail(column, cell, "is not a finite number");
+      if (column == label_)
+        label = label_of(column, cell, value);
+      else
+        store(sample, at++, column, cell, value);
+    });
+    if (cells != columns_)
+      throw DataError(fmt::format("{}: line {} has {} cells, expected {}: a label and {} values of shape {}",
+                                  stream_.path(), line_, cells, columns_, columns_ - 1, info_.sample.text()));
+  }
+
+  std::int32_t label_of(std::int64_t column, std::string_view cell, double value) const {
+    if (value < 0 || value != std::floor(value) || value > std::numeric_limits<std::int32_t>::max() - 1)
+      fail(column, cell, "is no label: labels are whole numbers from 0");
+    return static_cast<std::int32_t>(value);
+  }
+
+  void store(std::uint8_t* sample, std::int64_t at, std::int64_t column, std::string_view cell, double value) const {
+    if (info_.stored == DType::f32) {
+      const auto real = static_cast<float>(value);
+      if (!std::isfinite(real)) fail(column, cell, "is too great for a 32-bit float");
+      std::memcpy(sample + 4 * at, &real, sizeof(real));
+    } else {
+      if (value < 0 || value > 255 || value != std::floor(value))
+        fail(column, cell, "is no whole number from 0 to 255; store such values as f32");
+      sample[at] = static_cast<std::uint8_t>(value);
+    }
+  }
+
+  ByteStream stream_;
+  SourceInfo info_;
+  std::int64_t columns_ = 0, label_ = 0, line_ = 0;
+  std::string text_;
+};
+
+}  // namespace
+
+std::unique_ptr<SampleSource> open_csv(const ImportRequest& request) {
+  if (request.inputs.size() != 1) throw ConfigError(fmt::format("csv takes one file; {} given", request.inputs.size()));
+  if (request.shape.rank() != 3 || request.shape.elems() == 0)
+    throw ConfigError("csv needs the shape of a sample: --shape C,H,W");
+  if (request.stored != DType::u8 && request.stored != DType::f32)
+    throw ConfigError(fmt::format("samples are stored as u8 or f32, not {}", name_of(request.stored)));
+  return std::make_unique<Csv>(request);
+}
+
+}  // namespace echelon

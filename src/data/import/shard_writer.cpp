@@ -1,0 +1,283 @@
+#include "data/import/shard_writer.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+#include <numeric>
+#include <utility>
+
+#include "base/atomic_file.hpp"
+#include "base/error.hpp"
+#include "data/format.hpp"
+#include "data/import/statistics.hpp"
+#include "h5/file.hpp"
+
+namespace echelon {
+namespace {
+
+namespace format = sample_format;
+namespace fs = std::filesystem;
+
+void require_free(const std::string& folder) {
+  std::error_code error;
+  if (fs::exists(folder) && !fs::is_empty(folder, error))
+    throw ConfigError(
+        fmt::format("{}: is there already and holds files; name a new folder or remove it first", folder));
+}
+
+// A folder that is filled beside its place and moved there when complete.
+class FreshFolder {
+ public:
+  explicit FreshFolder(const std::string& place) : place_(fs::path(place).lexically_normal().string()) {
+    while (place_.size() > 1 && place_.back() == '/') place_.pop_back();
+    if (const fs::path parent = fs::path(place_).parent_path(); !parent.empty()) make_folders(parent.string());
+    temporary_ = fmt::format("{}.tmp-{}", place_, ::getpid());
+    make_folders(temporary_);
+  }
+  ~FreshFolder() {
+    std::error_code ignored;
+    if (!temporary_.empty()) fs::remove_all(temporary_, ignored);
+  }
+  FreshFolder(const FreshFolder&) = delete;
+
+  std::string now(const std::string& file) const { return (fs::path(temporary_) / file).string(); }
+  std::string then(const std::string& file) const { return (fs::path(place_) / file).string(); }
+  void publish() {
+    std::error_code error;
+    fs::rename(temporary_, place_, error);  // over an empty folder, if there is one
+    if (error) throw EnvironmentError(fmt::format("{}: cannot be put in place: {}", place_, error.message()));
+    temporary_.clear();
+  }
+
+ private:
+  std::string place_, temporary_;
+};
+
+struct Measured {
+  std::int64_t samples = 0;  // of all, held out too
+  std::int64_t classes = 0;
+  std::vector<double> mean, std, value_range;
+};
+
+struct Block {
+  Block(const SourceInfo& info, std::int64_t rows)
+      : samples(static_cast<std::size_t>(rows * info.sample.elems()) * size_of(info.stored)),
+        labels(static_cast<std::size_t>(rows)) {}
+  std::vector<std::uint8_t> samples;
+  std::vector<std::int32_t> labels;
+};
+
+// Calls body(index, sample, label) for every sample of the source, from its start; how many there were.
+template <class Body>
+std::int64_t for_samples(SampleSource& source, std::int64_t block_rows, Body&& body) {
+  Block block(source.info(), block_rows);
+  const std::size_t bytes = block.samples.size() / block.labels.size();
+  std::int64_t samples = 0;
+  source.rewind();
+  while (const std::int64_t got = source.read(block_rows, block.samples.data(), block.labels.data()))
+    for (std::int64_t i = 0; i < got; ++i)
+      body(samples++, block.samples.data() + static_cast<std::size_t>(i) * bytes,
+           block.labels[static_cast<std::size_t>(i)]);
+  return samples;
+}
+
+// Which samples are held out: evenly spread over the input, so that sorted input gives both parts every class.
+class HoldOut {
+ public:
+  HoldOut(std::int64_t samples, std::int64_t held) : samples_(samples), held_(held) {}
+  bool operator()(std::int64_t index) const { return before(index + 1) > before(index); }
+
+ private:
+  std::int64_t before(std::int64_t index) const {
+    return static_cast<std::int64_t>(static_cast<__int128>(index) * held_ / samples_);
+  }
+  std::int64_t samples_, held_;
+};
+
+Measured measure(SampleSource& source, const ShardOptions& options) {
+  Measured measured;
+  const auto nothing = [](std::int64_t, const std::uint8_t*, std::int32_t) {};
+  if (options.hold_out > 0) {  // which ones depends on how many there are
+    measured.samples = for_samples(source, options.chunk, nothing);
+    if (options.hold_out >= measured.samples)
+      throw ConfigError(fmt::format("{} samples cannot be held out of {}", options.hold_out, measured.samples));
+  }
+  const HoldOut held_out(std::max<std::int64_t>(measured.samples, 1), options.hold_out);
+  Statistics statistics(source.info());
+  std::int32_t greatest = -1;
+  measured.samples =
+      for_samples(source, options.chunk, [&](std::int64_t index, const std::uint8_t* sample, std::int32_t label) {
+        if (!held_out(index)) statistics.add(sample, 1);
+        greatest = std::max(greatest, label);
+      });
+  if (measured.samples == 0) throw DataError("the input holds no sample");
+  measured.classes = source.info().classes > 0 ? source.info().classes : std::int64_t{greatest} + 1;
+  measured.mean = statistics.mean();
+  measured.std = statistics.std();
+  measured.value_range = statistics.value_range();
+  return measured;
+}
+
+void write_header(h5::Writer& writer, const SourceInfo& info, const Measured& measured) {
+  writer.attribute(format::kFormat, std::string(format::kName));
+  writer.attribute(format::kFormatVersion, format::kVersion);
+  writer.attribute(format::kClasses, measured.classes);
+  if (!info.class_names.empty()) writer.attribute(format::kClassNames, info.class_names);
+  writer.attribute(format::kMean, measured.mean);
+  writer.attribute(format::kStd, measured.std);
+  writer.attribute(format::kScale, info.scale);
+  writer.attribute(format::kValueRange, measured.value_range);
+}
+
+// One set of samples written into shards of given sizes, a chunk at a time (each is compressed once).
+class SetWriter {
+ public:
+  SetWriter(const std::string& place, std::vector<std::int64_t> sizes, const SourceInfo& info, const Measured& measured,
+            const ShardOptions& options)
+      : folder_(place),
+        sizes_(std::move(sizes)),
+        info_(info),
+        measured_(measured),
+        options_(options),
+        block_(info, options.chunk),
+        sample_bytes_(block_.samples.size() / block_.labels.size()) {}
+
+  void append(const std::uint8_t* sample, std::int32_t label) {
+    if (files_ == sizes_.size()) throw DataError("the input became longer while it was read");
+    if (!writer_) begin_shard();
+    std::copy(sample, sample + sample_bytes_, block_.samples.data() + static_cast<std::size_t>(held_) * sample_bytes_);
+    block_.labels[static_cast<std::size_t>(held_++)] = label;
+    const bool full = written_ + held_ == sizes_[files_];
+    if (held_ == options_.chunk || full) flush();
+    if (full) end_shard();
+  }
+
+  // Moves the folder to its place and notes the files.
+  void publish(ShardsWritten& written) {
+    if (files_ != sizes_.size()) throw DataError("the input became shorter while it was read");
+    folder_.publish();
+    for (std::size_t i = 0; i < files_; ++i) written.files.push_back(folder_.then(name(i)));
+    written.bytes += bytes_;
+  }
+
+ private:
+  std::string name(std::size_t index) const { return fmt::format("{}-{:04}.h5", options_.prefix, index); }
+
+  void begin_shard() {
+    writer_ = std::make_unique<h5::Writer>(folder_.now(name(files_)));
+    write_header(*writer_, info_, measured_);
+    const h5::DatasetOptions storage{.chunk_rows = options_.chunk, .deflate = options_.compress};
+    const DType of_labels = measured_.classes <= 256 ? DType::u8 : DType::i32;
+    writer_->create(format::kSamples, info_.stored, info_.sample.prepended(sizes_[files_]), storage);
+    writer_->create(format::kLabels, of_labels, {sizes_[files_]}, storage);
+    written_ = 0;
+  }
+  void flush() {
+    writer_->write_rows(format::kSamples, written_, held_, block_.samples.data(), info_.stored);
+    writer_->write_rows(format::kLabels, written_, held_, block_.labels.data(), DType::i32);
+    written_ += held_;
+    held_ = 0;
+  }
+  void end_shard() {
+    writer_->publish();
+    writer_.reset();
+    bytes_ += fs::file_size(folder_.now(name(files_)));
+    ++files_;
+  }
+
+  FreshFolder folder_;
+  std::vector<std::int64_t> sizes_;
+  const SourceInfo& info_;
+  const Measured& measured_;
+  const ShardOptions& options_;
+  Block block_;
+  std::size_t sample_bytes_;
+  std::unique_ptr<h5::Writer> writer_;
+  std::int64_t held_ = 0;     // samples in the block
+  std::int64_t written_ = 0;  // of the open shard
+  std::size_t files_ = 0;     // complete
+  std::uint64_t bytes_ = 0;
+};
+
+void check_options(const ShardOptions& options) {
+  if (options.out.empty()) throw ConfigError("--out names the folder to write");
+  if (options.chunk < 64 || options.chunk > 256)
+    throw ConfigError(fmt::format("--chunk is {}, must be 64 to 256 records", options.chunk));
+  if (options.compress < 0 || options.compress > 9)
+    throw ConfigError(fmt::format("--compress is {}, must be a gzip level from 0 to 9", options.compress));
+  if (options.hold_out < 0) throw ConfigError("--hold-out must not be negative");
+  if (options.prefix.empty() || options.prefix.find('/') != std::string::npos)
+    throw ConfigError(fmt::format("--prefix '{}' must be part of a file's name", options.prefix));
+}
+
+}  // namespace
+
+std::vector<std::int64_t> shard_sizes(std::int64_t samples, const ShardOptions& options) {
+  std::vector<std::int64_t> parts = options.unequal;
+  if (options.shards < 0 || options.samples_per_shard < 0)
+    throw ConfigError("--shards and --samples-per-shard must not be negative");
+  if ((options.shards > 0 || !parts.empty()) && options.samples_per_shard > 0)
+    throw ConfigError("--samples-per-shard does not go with --shards or --unequal");
+  if (!parts.empty() && options.shards > 0 && static_cast<std::int64_t>(parts.size()) != options.shards)
+    throw ConfigError(fmt::format("--unequal has {} parts for {} shards", parts.size(), options.shards));
+  if (!parts.empty() && *std::min_element(parts.begin(), parts.end()) < 1)
+    throw ConfigError("--unequal takes parts of 1 or more");
+  std::vector<std::int64_t> sizes;
+  if (parts.empty() && options.shards == 0) {
+    const std::int64_t most = options.samples_per_shard > 0 ? options.samples_per_shard : 10000;
+    for (std::int64_t left = samples; left > 0; left -= most) sizes.push_back(std::min(most, left));
+    return sizes;
+  }
+  if (std::max<std::int64_t>(options.shards, static_cast<std::int64_t>(parts.size())) > samples)
+    throw ConfigError(fmt::format("{} samples do not fill {} shards", samples,
+                                  std::max<std::int64_t>(options.shards, static_cast<std::int64_t>(parts.size()))));
+  if (parts.empty()) parts.assign(static_cast<std::size_t>(options.shards), 1);
+  const std::int64_t total = std::accumulate(parts.begin(), parts.end(), std::int64_t{0});
+  std::int64_t before = 0, begin = 0;
+  for (const std::int64_t part : parts) {
+    before += part;
+    const auto end = static_cast<std::int64_t>(static_cast<__int128>(samples) * before / total);
+    if (end == begin) throw ConfigError(fmt::format("{} samples leave a part of {} of {} empty", samples, part, total));
+    sizes.push_back(end - begin);
+    begin = end;
+  }
+  return sizes;
+}
+
+ShardsWritten write_shards(SampleSource& source, const ShardOptions& options) {
+  check_options(options);
+  const bool splits = options.hold_out > 0;
+  const std::string train_folder = splits ? (fs::path(options.out) / "train").string() : options.out;
+  const std::string test_folder = (fs::path(options.out) / "test").string();
+  require_free(train_folder);
+  if (splits) require_free(test_folder);
+
+  const Measured measured = measure(source, options);
+  ShardsWritten written;
+  written.samples = measured.samples - options.hold_out;
+  written.held_out = options.hold_out;
+  written.classes = measured.classes;
+  written.sample_shape = source.info().sample;
+  written.stored = source.info().stored;
+  written.mean = measured.mean;
+  written.std = measured.std;
+  written.value_range = measured.value_range;
+
+  SetWriter train(train_folder, shard_sizes(written.samples, options), source.info(), measured, options);
+  std::unique_ptr<SetWriter> test;
+  if (splits)
+    test = std::make_unique<SetWriter>(test_folder, std::vector<std::int64_t>{options.hold_out}, source.info(),
+                                       measured, options);
+  const HoldOut held_out(measured.samples, options.hold_out);
+  for_samples(source, options.chunk, [&](std::int64_t index, const std::uint8_t* sample, std::int32_t label) {
+    (held_out(index) ? *test : train).append(sample, label);
+  });
+  if (test) test->publish(written);
+  train.publish(written);
+  return written;
+}
+
+}  // namespace echelon

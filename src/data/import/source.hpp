@@ -1,0 +1,65 @@
+// Where an importer's samples come from: one file a format. A source is read twice, once to count, check and measure,
+// once to write, so nothing is written from input that is bad, and memory stays bounded by a block.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/dtype.hpp"
+#include "base/shape.hpp"
+
+namespace echelon {
+
+struct SourceInfo {
+  Shape sample;  // (C, H, W)
+  DType stored = DType::u8;
+  double scale = 1.0 / 255;              // what makes a stored value 1.0
+  std::int64_t classes = 0;              // 0: as many as the greatest label says
+  std::vector<std::string> class_names;  // may be empty
+};
+
+class SampleSource {
+ public:
+  virtual ~SampleSource() = default;
+  virtual const SourceInfo& info() const = 0;
+  virtual void rewind() = 0;
+  // Up to `most` next samples (stored values, C H W) and labels; how many, 0 at the end. Throws DataError naming the
+  // file and the offset or line.
+  virtual std::int64_t read(std::int64_t most, std::uint8_t* samples, std::int32_t* labels) = 0;
+};
+
+struct ImportRequest {
+  std::string format{};  // of known_formats()
+  std::vector<std::string>
+      inputs;                // idx: images, labels; cifar: batch files; csv: one file; .gz where the name says so
+  Shape shape{};             // csv: (C, H, W)
+  int label_column = -1;     // csv: from 0; -1: the last
+  DType stored = DType::u8;  // csv: u8 or f32
+  double value_max = 255;    // the u8 value that means 1.0
+};
+
+std::vector<std::string> known_formats();
+// Throws ConfigError for an unknown format or inputs that do not fit it, DataError for a bad header.
+std::unique_ptr<SampleSource> open_source(const ImportRequest& request);
+
+// One function a format; the table is in source.cpp.
+std::unique_ptr<SampleSource> open_idx(const ImportRequest& request);
+std::unique_ptr<SampleSource> open_cifar10(const ImportRequest& request);
+std::unique_ptr<SampleSource> open_cifar100(const ImportRequest& request);
+std::unique_ptr<SampleSource> open_csv(const ImportRequest& request);
+
+struct SynthRequest {
+  std::int64_t samples = 1024;
+  Shape shape{1, 28, 28};
+  std::int64_t classes = 10;
+  DType stored = DType::u8;
+  double noise = 0.3;  // standard deviation about the class's pattern, whose values are in [0, 1]
+  std::uint64_t seed = 1;
+};
+// Samples made of one smooth pattern a class and noise; sample i has label i mod classes. Any part of the data can be
+// made again from its index.
+std::unique_ptr<SampleSource> make_synth(const SynthRequest& request);
+
+}  // namespace echelon

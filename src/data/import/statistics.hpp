@@ -1,0 +1,33 @@
+// What the stored values of a set are like, by channel, from one pass over them.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "data/import/source.hpp"
+
+namespace echelon {
+
+class Statistics {
+ public:
+  explicit Statistics(const SourceInfo& info);
+  void add(const std::uint8_t* samples, std::int64_t count);  // (count, C, H, W), as stored
+
+  // In units of value * scale. std is that of the whole set (divided by n), 1 where all values are equal.
+  std::vector<double> mean() const;
+  std::vector<double> std() const;
+  std::vector<double> value_range() const;  // {least, greatest} stored value
+
+  struct Moments {                        // of one channel
+    double n = 0, mean = 0, squares = 0;  // squares: summed squared distances from the mean
+    double least = 0, greatest = 0;
+  };
+
+ private:
+  static void merge(Moments& into, const Moments& part);
+
+  SourceInfo info_;
+  std::vector<Moments> channels_;
+};
+
+}  // namespace echelon
