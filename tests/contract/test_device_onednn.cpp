@@ -141,6 +141,34 @@ TEST_CASE("onednn gives the same bits again at the same number of threads", "[de
   CHECK(outputs_of(*one, norm, seed) == outputs_of(*two, norm, seed));  // sums of batch norm: whatever the threads
 }
 
+TEST_CASE("onednn packs weights anew when the parameters' version changes", "[device][onednn]") {
+  const auto device = make_onednn_device(with_threads(1));
+  const HashRng rng(test_seed(), "weights");
+  for (OpKind kind : {OpKind::conv_forward, OpKind::conv_backward_data}) {
+    OpSpec spec{kind, DType::f32, ConvDims{1, 16, 5, 5, 16, 3, 3, 1, 1, 1, 1, 1, 1, 1, false}};
+    spec.layouts = device->layouts(spec).layouts;
+    const std::unique_ptr<Op> op = device->make(spec);
+    const std::size_t elems = 16 * 5 * 5, weights = 16 * 16 * 9;
+    const Memory from = device->allocate(elems * 4, "from"), w = device->allocate(weights * 4, "w"),
+                 to = device->allocate(elems * 4, "to"), scratch = device->allocate(op->scratch_bytes(), "scratch");
+    for (std::size_t i = 0; i < elems; ++i) static_cast<float*>(from.data())[i] = static_cast<float>(rng.uniform(i));
+    void* tensors[] = {from.data(), w.data(), to.data()};
+    OpArgs args;
+    args.tensors = tensors;
+    args.scratch = scratch.data();
+    for (std::uint64_t version = 1; version <= 3; ++version) {
+      CAPTURE(spec.text(), version);
+      for (std::size_t i = 0; i < weights; ++i)
+        static_cast<float*>(w.data())[i] = static_cast<float>(rng.at(version).uniform(i));
+      args.parameter_version = version;
+      op->run(args);
+      const std::vector<std::byte> again = bytes_of(to);
+      device->make(spec)->run(args);
+      CHECK(again == bytes_of(to));
+    }
+  }
+}
+
 TEST_CASE("onednn refuses f64 and says what computes it", "[device][onednn]") {
   const auto device = make_onednn_device(with_threads(1));
   CHECK_FALSE(device->supports(DType::f64));
