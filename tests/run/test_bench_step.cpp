@@ -1,0 +1,97 @@
+// `echelon bench step` as a user runs it.
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <cstdlib>
+#include <fstream>
+
+#include "base/atomic_file.hpp"
+#include "tests/support/process.hpp"
+
+using namespace echelon;
+using namespace echelon::test;
+
+namespace {
+
+// A model of the zoo whose data does not exist: the samples are random.
+std::string write_config(const TempFolder& folder) {
+  const std::string path = folder / "digits.toml";
+  write_file_whole(path,
+                   "name = \"bench-digits\"\n[model]\nzoo = \"digits_cnn\"\n[data]\ntrain = \"nowhere/train\"\n"
+                   "[batch]\nglobal = 32\n[device]\nkind = \"onednn\"\n");
+  return path;
+}
+
+Outcome bench(const TempFolder& folder, const std::string& config, std::vector<std::string> more) {
+  std::vector<std::string> argv = {echelon_binary(), "bench", "step", config};
+  if (std::find(more.begin(), more.end(), "--steps") == more.end()) more.insert(more.end(), {"--steps", "10"});
+  argv.insert(argv.end(), more.begin(), more.end());
+  return run_process({.argv = argv, .cwd = folder.path(), .env = {}, .limit_s = 60});
+}
+
+// The number after `"key": ` in one line of JSON; NaN where there is none.
+double number_of(const std::string& json, const std::string& key) {
+  const std::size_t at = json.find("\"" + key + "\": ");
+  return at == std::string::npos ? std::nan("") : std::strtod(json.c_str() + at + key.size() + 4, nullptr);
+}
+
+}  // namespace
+
+TEST_CASE("bench step prints a line of JSON that peers can be set beside", "[bench]") {
+  const TempFolder folder;
+  const Outcome run = bench(folder, write_config(folder), {"--json"});
+  INFO(run.err);
+  REQUIRE(run.code == 0);
+  CHECK(std::count(run.out.begin(), run.out.end(), '\n') == 1);
+  CHECK_THAT(run.out, Catch::Contains("\"model\": \"digits_cnn\"") && Catch::Contains("\"unit\": \"samples/s\""));
+  CHECK(number_of(run.out, "threads") == 1);
+  CHECK(number_of(run.out, "batch_per_rank") == 32);
+  const double median_s = number_of(run.out, "step_s_median");
+  CHECK(median_s > 0);
+  CHECK(number_of(run.out, "step_s_min") <= median_s);
+  CHECK(number_of(run.out, "rate") == Approx(32 / median_s).epsilon(0.01));
+}
+
+TEST_CASE("bench step shows layers, ops and their implementations, none of them a reference body", "[bench]") {
+  const TempFolder folder;
+  const Outcome run = bench(folder, write_config(folder), {"--ops", "--threads", "2", "--batch", "16"});
+  INFO(run.err << run.out);
+  REQUIRE(run.code == 0);
+  for (const char* part :
+       {"samples/s", "conv2", "backward", "conv_backward_weights", "optimiser", "GFLOP/s", "memory:"})
+    CHECK_THAT(run.out, Catch::Contains(part));
+  CHECK_THAT(run.out, Catch::Contains("N16 ") && !Catch::Contains("ref"));
+}
+
+TEST_CASE("bench step's table paces the paced device", "[bench]") {
+  const TempFolder folder;
+  const std::string config = write_config(folder), table = folder / "ops.json";
+  const Outcome made = bench(folder, config, {"--json", "--table", table});
+  INFO(made.err);
+  REQUIRE(made.code == 0);
+  double total_s = 0;
+  std::ifstream lines(table);
+  for (std::string line; std::getline(lines, line);)
+    if (const std::size_t colon = line.find("\": "); colon != std::string::npos)
+      total_s += std::strtod(line.c_str() + colon + 3, nullptr);
+  CHECK(total_s > 0);
+
+  const Outcome paced =
+      bench(folder, config, {"--json", "--set", "device.kind=paced", "--set", "device.paced_table=" + table});
+  INFO(paced.err);
+  REQUIRE(paced.code == 0);
+  CHECK(number_of(paced.out, "step_s_median") >= 0.9 * total_s);
+}
+
+TEST_CASE("bench step refuses what it cannot run", "[bench]") {
+  const TempFolder folder;
+  const std::string config = write_config(folder);
+  const Outcome none = bench(folder, config, {"--steps", "0"});
+  CHECK(none.code == 2);
+  CHECK_THAT(none.err, Catch::Contains("--steps takes"));
+  CHECK(bench(folder, config, {"--threads", "0"}).code == 2);
+  CHECK(bench(folder, folder / "missing.toml", {}).code == 2);
+  const Outcome f64 = bench(folder, config, {"--set", "device.dtype=f64"});
+  CHECK(f64.code == 2);
+  CHECK_THAT(f64.err, Catch::Contains("reference"));
+}
