@@ -43,10 +43,15 @@ class GraphLowering final : public Lowering {
   void lower_backward();
   void keep_readable();
 
+  int seen_as(int tensor, const Shape& shape);
+
   // layouts.cpp
   void choose_layouts(OpSpec& spec, const std::vector<ArgInfo>& infos, std::vector<int>& args);
   Layout presented(int tensor) const;
   int in_layout(int tensor, Layout layout);
+  void emit_reorder(int from, int to);
+  int detour(int target, Layout layout);
+  void finish_detours();
   Layout used_layout(int input) const;
   void note_used(int tensor, Layout layout);
 
@@ -69,6 +74,8 @@ class GraphLowering final : public Lowering {
   std::set<int> fixed_plain_;                      // gradients that views of another shape write or read
   std::map<int, Layout> present_;                  // of this node: the layout to offer a device for a tensor
   std::vector<std::pair<ValueId, int>> partials_;  // of this node: to add to a value's gradient once it is done
+  std::vector<std::pair<int, int>> detours_;       // of this op: (memory, tensor that is written instead)
+  std::map<int, ValueId> gradient_of_;             // tensors given out by grad_input
   std::map<std::pair<int, int>, int> saved_;       // (node, pair) -> tensor
   std::map<std::pair<int, int>, Layout> used_;     // (node, input) -> the layout that its forward op read
 };

@@ -85,6 +85,7 @@ TensorRef GraphLowering::grad_input(int i) {
     tensor = table_.view(tensor, input_shape(i));
   }
   present_[tensor] = used_layout(i);
+  if (wants_grad_input(i)) gradient_of_[tensor] = value;
   return {tensor};
 }
 
@@ -140,16 +141,23 @@ int GraphLowering::sum(int a, int b) {
   return total;
 }
 
+// Features (N, F) may be an op's (N, C, 1, 1).
+int GraphLowering::seen_as(int tensor, const Shape& shape) {
+  if (table_.at(tensor).shape == shape) return tensor;
+  const int seen = table_.view(tensor, shape);
+  if (const auto found = gradient_of_.find(tensor); found != gradient_of_.end()) gradient_of_[seen] = found->second;
+  return seen;
+}
+
 void GraphLowering::op(const OpSpec& spec, std::initializer_list<TensorRef> refs, ScaleSource scale, int pair) {
   const std::vector<ArgInfo> infos = signature(spec);
   ECHELON_CHECK_EQ(refs.size(), infos.size(), "arguments of {} in layer '{}'", spec.text(), node().name);
   std::vector<int> args;
-  for (TensorRef ref : refs) args.push_back(ref.id);
-  for (std::size_t a = 0; a < args.size(); ++a)
-    ECHELON_CHECK_EQ(table_.at(args[a]).shape.elems(), infos[a].shape.elems(), "{} of {}", infos[a].name, spec.text());
+  for (TensorRef ref : refs) args.push_back(seen_as(ref.id, infos[args.size()].shape));
   OpSpec placed = spec;
   choose_layouts(placed, infos, args);
   emit(placed, infos, std::move(args), scale, pair);
+  finish_detours();
 }
 
 void GraphLowering::emit(const OpSpec& spec, const std::vector<ArgInfo>& infos, std::vector<int> args,

@@ -29,6 +29,13 @@ int TensorTable::fresh(std::string name, const Shape& shape, DType dtype, Layout
   return add(std::move(tensor));
 }
 
+void TensorTable::set_layout(int tensor, Layout layout) {
+  LoweredTensor& changed = at(tensor);
+  ECHELON_CHECK(changed.storage == tensor && changed.first < 0, "{} has its layout already", changed.name);
+  changed.layout = layout;
+  changed.bytes = static_cast<std::size_t>(stored_elems(changed.shape, layout)) * size_of(changed.dtype);
+}
+
 int TensorTable::bytes_tensor(std::string name, std::size_t bytes) {
   return fresh(std::move(name), Shape{static_cast<std::int64_t>(bytes)}, DType::u8, Layout::plain);
 }

@@ -34,6 +34,8 @@ class TensorTable {
   int parameter_gradient(int parameter);
   int kept(int node, std::string_view tag, const Shape& shape, DType dtype);
   int fresh(std::string name, const Shape& shape, DType dtype, Layout layout);
+  // Before anything is written to it.
+  void set_layout(int tensor, Layout layout);
   int bytes_tensor(std::string name, std::size_t bytes);
 
   // A copy of `tensor` in `layout` made earlier, or -1.

@@ -62,7 +62,7 @@ TEST_CASE("every layer of the list has a row", "[layers]") {
   std::set<std::string> tested;
   for (const LayerRow& row : test::layer_rows())
     for (const LayerConfig& config : row.layers) tested.insert(config.type);
-  for (const std::string& type : layer_types()) CHECK(tested.count(type) == 1);
+  for (const std::string& type : layer_kinds()) CHECK(tested.count(type) == 1);
 }
 
 TEST_CASE("gradients of every layer agree with finite differences", "[layers]") {
@@ -77,6 +77,21 @@ TEST_CASE("accumulated gradients agree with finite differences of the summed los
       Trainee trainee(test::graph_of(row), 2, {.seed = test::test_seed()});
       const PlainBatch all = test::hashed_batch(row.input, kClasses, 0, 6, test::test_seed());
       check_against_differences(trainee, {part_of(all, 0, 2), part_of(all, 2, 2), part_of(all, 4, 2)});
+    }
+}
+
+TEST_CASE("every layer on onednn agrees with reference", "[layers]") {
+  for (const LayerRow& row : test::layer_rows()) DYNAMIC_SECTION(row.name) {
+      const Graph graph = test::graph_of(row);
+      Trainee exact(graph, 3, {.seed = test::test_seed()});
+      Trainee fast(graph, 3, {.device = "onednn", .dtype = DType::f32, .seed = test::test_seed()});
+      const PlainBatch first = random_batch(row, 3), second = test::hashed_batch(row.input, kClasses, 3, 3, 1);
+      for (Trainee* trainee : {&exact, &fast}) {
+        trainee->gradients(first, 2.0, true);
+        trainee->gradients(second, 2.0, false);
+      }
+      CHECK(test::relative_distance(fast.read_gradients(), exact.read_gradients()) <= 1e-4);
+      CHECK(fast.program().losses().loss == Approx(exact.program().losses().loss).epsilon(1e-5));
     }
 }
 

@@ -110,10 +110,11 @@ class PickyDevice final : public HostDevice {
 
   LayoutWish layouts(const OpSpec& spec) const override {
     LayoutWish wish{spec.layouts};
-    if (spec.kind == OpKind::pool_backward) return wish;  // as the forward twin had them
     const std::vector<ArgInfo> infos = signature(spec);
     for (std::size_t a = 0; a < infos.size(); ++a)
-      if (infos[a].movable) wish.layouts[a] = kLayouts[rng_.below(draws_++, kLayouts.size())];
+      if (infos[a].movable && spec.kind != OpKind::pool_backward)  // which stays as its forward twin was
+        wish.layouts[a] = kLayouts[rng_.below(draws_++, kLayouts.size())];
+    wished_ = wish;
     return wish;
   }
 
@@ -121,12 +122,15 @@ class PickyDevice final : public HostDevice {
     const std::vector<ArgInfo> infos = signature(spec);
     for (std::size_t a = 0; a < infos.size(); ++a)
       ECHELON_CHECK(infos[a].movable || spec.layouts[a] == Layout::plain, "{} of {}", infos[a].name, spec.text());
+    const bool free = spec.kind == OpKind::reorder || spec.kind == OpKind::add;
+    ECHELON_CHECK(free || spec.layouts == wished_.layouts, "{} has layouts that nobody wished for", spec.text());
     return std::make_unique<PickyOp>(spec, *reference_);
   }
 
  private:
   HashRng rng_;
   mutable std::uint64_t draws_ = 0;
+  mutable LayoutWish wished_;
   std::unique_ptr<Device> reference_;
 };
 

@@ -57,6 +57,13 @@ OptimiserConfig optimiser_of(const ReplicaRun& run) {
 
 }  // namespace
 
+ReplicaRun on_one_replica(ReplicaRun run, bool groups) {
+  const std::int64_t all = std::accumulate(run.shares.begin(), run.shares.end(), std::int64_t{0});
+  run.accumulation = groups ? run.accumulation * run.replicas() : 1;
+  run.shares = {all};
+  return run;
+}
+
 ReplicaResult train_replica(std::unique_ptr<Transport> transport, const ReplicaRun& run) {
   Engine engine(std::move(transport));
   ECHELON_CHECK_EQ(engine.size(), run.replicas());

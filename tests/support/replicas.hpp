@@ -37,6 +37,9 @@ struct ReplicaResult {
   std::vector<std::uint64_t> checksums;  // of the weights, by replica; train_replicas fills it
 };
 
+// The same run on one replica: its batch is everybody's; cut into the very micro-batches of all where `groups`.
+ReplicaRun on_one_replica(ReplicaRun run, bool groups);
+
 // One rank's part; the transport has as many ranks as the run has replicas. Step t takes samples [t*B, (t+1)*B), dealt
 // out to replicas and micro-batches in order.
 ReplicaResult train_replica(std::unique_ptr<Transport> transport, const ReplicaRun& run);

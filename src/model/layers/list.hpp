@@ -1,7 +1,7 @@
 // Every layer that a config can name, and what each makes of a [[model.layers]] entry.
 //
-// Adding a layer: a file here with `LayerPtr make_<type>(const LayerConfig&)`, a line in ECHELON_LAYERS with the keys
-// that it takes, and a row in tests/contract/test_layers.cpp.
+// Adding a layer: a file here with `LayerPtr make_<type>(const LayerConfig&)`, a line in ECHELON_LAYERS, its keys in
+// config/keys.cpp, and a row in tests/support/layer_rows.cpp.
 #pragma once
 
 #include <string>
@@ -13,26 +13,16 @@
 
 namespace echelon {
 
-// X(type, "keys beside type, name and inputs")
-#define ECHELON_LAYERS(X)                                        \
-  X(conv, "channels kernel stride padding dilation groups bias") \
-  X(max_pool, "kernel stride padding")                           \
-  X(avg_pool, "kernel stride padding count_padding")             \
-  X(dense, "units bias")                                         \
-  X(relu, "")                                                    \
-  X(tanh, "")                                                    \
-  X(sigmoid, "")                                                 \
-  X(batch_norm, "epsilon momentum")                              \
-  X(flatten, "")                                                 \
-  X(add, "")
+#define ECHELON_LAYERS(X) \
+  X(conv) X(max_pool) X(avg_pool) X(dense) X(relu) X(tanh) X(sigmoid) X(batch_norm) X(flatten) X(add)
 
-#define X(type, keys) LayerPtr make_##type(const LayerConfig& config);
+#define X(type) LayerPtr make_##type(const LayerConfig& config);
 ECHELON_LAYERS(X)
 #undef X
 
-std::vector<std::string> layer_types();
-// Throws ConfigError (without file:line, which the caller adds) for an unknown type, a key that the type does not use,
-// and values that no input could fit.
+std::vector<std::string> layer_kinds();
+// Throws ConfigError (without file:line, which the caller adds) for an unknown type and for values that no input could
+// fit.
 LayerPtr make_layer(const LayerConfig& config);
 
 }  // namespace echelon
