@@ -58,7 +58,8 @@ std::string data_text(const std::string& location, const Dataset& data) {
 // Data that is not on this machine is no error of the experiment; data that is here and damaged is.
 std::optional<Dataset> open_if_there(Check& check, const std::string& location, std::string_view key) {
   if (!is_pattern(location) && !std::filesystem::exists(location)) {
-    check.warn(fmt::format("{} = \"{}\" is not on this machine: shards, model and memory are left out", key, location));
+    check.warn(fmt::format("{} = \"{}\" is not on this machine{}", key, location,
+                           key == "data.train" ? ": shards, model and memory are left out" : ""));
     return std::nullopt;
   }
   return open_dataset(location);
@@ -92,11 +93,17 @@ void print_batch(Check& check) {
                             check.replicas == 1 ? "" : "s", config.batch.scale_with_replicas ? "weak" : "strong"));
 }
 
-// Files and parts of files of one replica.
-std::string owned_text(const ShardPlan& plan, int replica) {
+// "480 samples: a0.h5, 180 of a3.h5"
+std::string owned_text(const Dataset& data, const ShardPlan& plan, int replica) {
+  std::string out = fmt::format("{} samples:", count_text(plan.owned(replica)));
   const auto runs = plan.runs(replica);
-  return fmt::format("{} samples in {} run{} of records", count_text(plan.owned(replica)), runs.size(),
-                     runs.size() == 1 ? "" : "s");
+  constexpr std::size_t kShown = 6;
+  for (std::size_t i = 0; i < std::min(runs.size(), kShown); ++i) {
+    const Shard& file = data.shards[static_cast<std::size_t>(runs[i].file)];
+    const std::string part = runs[i].count == file.samples ? "" : fmt::format("{} of ", count_text(runs[i].count));
+    out += fmt::format("{} {}{}", i ? "," : "", part, std::filesystem::path(file.path).filename().string());
+  }
+  return runs.size() > kShown ? out + fmt::format(" and {} more", runs.size() - kShown) : out;
 }
 
 void print_shards(Check& check) {
@@ -116,7 +123,7 @@ void print_shards(Check& check) {
                    check.data->shards.size() == 1 ? "" : "s", plan.replicas(), plan.replicas() == 1 ? "" : "s"));
   if (plan.sharding() == Sharding::file)
     for (int r = 0; r < std::min(plan.replicas(), 16); ++r)
-      line("", fmt::format("replica {}: {}", r, owned_text(plan, r)));
+      line("", fmt::format("replica {}: {}", r, owned_text(*check.data, plan, r)));
   const std::int64_t steps = plan.steps_per_epoch();
   const TrainConfig& train = config.train;
   std::int64_t total = train.epochs > 0 ? train.epochs * steps : train.steps;

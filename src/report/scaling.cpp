@@ -140,10 +140,17 @@ void add_notes(Study& study, const Runs& runs) {
     study.notes.push_back(fmt::format(
         "There is no run on 1 rank: speed-up and efficiency are against the run on {0} ranks (1.00x, 100 %).",
         study.baseline_ranks));
-  for (const ScalingRow& row : study.rows)
-    if (row.speed_up < 1 && row.ranks > study.baseline_ranks)
+  const ScalingRow* best = &study.rows.front();
+  for (const ScalingRow& row : study.rows) {
+    if (row.samples_per_s.median < best->samples_per_s.median && row.ranks > best->ranks)
+      study.notes.push_back(fmt::format("{} ranks are slower than {}: {}.", row.ranks, best->ranks,
+                                        row.speed_up < 1 ? "worse than not distributing" : "too many for this step"));
+    if (row.samples_per_s.median > best->samples_per_s.median) best = &row;
+    const double ratio = row.wire_bytes_per_step / row.formula_bytes_per_step;
+    if (runs.front()->algorithm != "mpi" && std::fabs(ratio - 1) > 0.005)
       study.notes.push_back(
-          fmt::format("{} ranks are slower than {}: worse than not distributing.", row.ranks, study.baseline_ranks));
+          fmt::format("On {} ranks {:.1f} % of the formula's bytes were sent.", row.ranks, 100 * ratio));
+  }
   std::set<std::string> commits, devices, threads;
   for (const RunRecord* run : runs) {
     commits.insert(run->commit);

@@ -19,8 +19,8 @@ constexpr const char* kReading =
 std::string write_text(const ScalingReport& report) {
   std::string out;
   for (const Study& study : report.studies) {
-    out +=
-        fmt::format("{}\n{}\n\n{}\n{}", study.title, study.facts, rate_table(study).text(), time_table(study).text());
+    out += fmt::format("{}\n{}\n\n{}\n{}\n{}", study.title, study.facts, rate_table(study).text(),
+                       time_table(study).text(), cost_table(study).text());
     for (const std::string& note : study.notes) out += fmt::format("note: {}\n", note);
     out += "\n";
   }
@@ -32,8 +32,9 @@ std::string write_text(const ScalingReport& report) {
 std::string write_markdown(const ScalingReport& report, const ReportSource& source) {
   std::string out = fmt::format("# {}\n", source.name);
   for (const Study& study : report.studies) {
-    out += fmt::format("\n## {}\n\n{}\n\n{}\nWhere a step's time goes:\n\n{}", study.title, study.facts,
-                       rate_table(study).markdown(), time_table(study).markdown());
+    out += fmt::format("\n## {}\n\n{}\n\n{}\nWhere a step's time goes:\n\n{}\nWhat it costs:\n\n{}", study.title,
+                       study.facts, rate_table(study).markdown(), time_table(study).markdown(),
+                       cost_table(study).markdown());
     for (const std::string& note : study.notes) out += fmt::format("\n> {}\n", note);
   }
   if (report.studies.empty()) out += "\nNo finished run.\n";

@@ -27,6 +27,20 @@ std::string accuracy_text(const Spread& spread) {
 
 std::string memory_text(double mb) { return or_dash(mb, bytes_text(mb * 1024 * 1024)); }
 
+// Every table begins with what its rows are, paced ones marked.
+std::vector<std::string> header_of(const Study& study, const std::vector<std::string>& more) {
+  std::vector<std::string> header = {"ranks", "device"};
+  if (study.kind == StudyKind::single) header.insert(header.begin(), "run");
+  header.insert(header.end(), more.begin(), more.end());
+  return header;
+}
+
+std::vector<std::string> cells_of(const Study& study, const ScalingRow& row) {
+  std::vector<std::string> cells = {fmt::format("{}", row.ranks), row.paced ? "paced" : row.device};
+  if (study.kind == StudyKind::single) cells.insert(cells.begin(), row.name);
+  return cells;
+}
+
 void add_distinct(std::vector<std::string>& lines, const std::string& what, const std::set<std::string>& values) {
   std::string out;
   for (const std::string& value : values)
@@ -38,28 +52,19 @@ void add_distinct(std::vector<std::string>& lines, const std::string& what, cons
 
 Table rate_table(const Study& study) {
   const bool single = study.kind == StudyKind::single;
-  std::vector<std::string> header = {"ranks", "hosts", "device", "threads", "batch", "a rank", "samples/s", "spread"};
-  if (single)
-    header.insert(header.begin(), "run");
-  else
-    header.insert(header.end(), {"speed-up", "efficiency"});
-  header.insert(header.end(), {"step", "wire/step", "formula", "messages", "train loss", "test accuracy", "runs"});
-  Table table(header);
+  std::vector<std::string> more = {"hosts", "threads", "batch", "a rank", "samples/s", "spread"};
+  if (!single) more.insert(more.end(), {"speed-up", "efficiency"});
+  more.insert(more.end(), {"train loss", "test accuracy", "runs"});
+  Table table(header_of(study, more));
   for (const ScalingRow& row : study.rows) {
-    std::vector<std::string> cells = {fmt::format("{}", row.ranks),        fmt::format("{}", row.hosts),
-                                      row.paced ? "paced" : row.device,    fmt::format("{}", row.threads),
-                                      fmt::format("{}", row.global_batch), row.batch_per_replica,
-                                      rate_text(row.samples_per_s.median), spread_text(row.samples_per_s)};
-    if (single)
-      cells.insert(cells.begin(), row.name);
-    else
+    std::vector<std::string> cells = cells_of(study, row);
+    cells.insert(cells.end(),
+                 {fmt::format("{}", row.hosts), fmt::format("{}", row.threads), fmt::format("{}", row.global_batch),
+                  row.batch_per_replica, rate_text(row.samples_per_s.median), spread_text(row.samples_per_s)});
+    if (!single)
       cells.insert(cells.end(), {or_dash(row.speed_up, fmt::format("{:.2f}x", row.speed_up)),
                                  or_dash(row.efficiency, fmt::format("{:.1f} %", 100 * row.efficiency))});
-    cells.insert(cells.end(), {or_dash(row.step_s, seconds_text(row.step_s)),
-                               or_dash(row.wire_bytes_per_step, bytes_text(row.wire_bytes_per_step)),
-                               or_dash(row.formula_bytes_per_step, bytes_text(row.formula_bytes_per_step)),
-                               or_dash(row.messages_per_step, fmt::format("{:.0f}", row.messages_per_step)),
-                               or_dash(row.train_loss, fmt::format("{:.4f}", row.train_loss)),
+    cells.insert(cells.end(), {or_dash(row.train_loss, fmt::format("{:.4f}", row.train_loss)),
                                accuracy_text(row.test_accuracy), fmt::format("{}", row.attempts)});
     table.row(std::move(cells));
   }
@@ -67,23 +72,34 @@ Table rate_table(const Study& study) {
 }
 
 Table time_table(const Study& study) {
-  const bool single = study.kind == StudyKind::single;
-  std::vector<std::string> header = {"ranks", "device"};
-  if (single) header.insert(header.begin(), "run");
-  for (const char* part : kTimeParts) header.push_back(std::string(part) + " %");
-  header.insert(header.end(), {"sum %", "first step after", "memory a rank", "of it device"});
-  Table table(header);
+  std::vector<std::string> more = {"step"};
+  for (const char* part : kTimeParts) more.push_back(std::string(part) + " %");
+  more.push_back("sum %");
+  Table table(header_of(study, more));
   for (const ScalingRow& row : study.rows) {
-    std::vector<std::string> cells = {fmt::format("{}", row.ranks), row.paced ? "paced" : row.device};
-    if (single) cells.insert(cells.begin(), row.name);
+    std::vector<std::string> cells = cells_of(study, row);
+    cells.push_back(or_dash(row.step_s, seconds_text(row.step_s)));
     double sum = 0;
     for (const double percent : row.percent) {
       cells.push_back(row.has_split ? fmt::format("{:.1f}", percent) : "-");
       sum += percent;
     }
-    cells.insert(cells.end(), {row.has_split ? fmt::format("{:.1f}", sum) : "-",
-                               or_dash(row.start_to_first_step_s, seconds_text(row.start_to_first_step_s)),
-                               memory_text(row.peak_rss_mb), memory_text(row.device_peak_mb)});
+    cells.push_back(row.has_split ? fmt::format("{:.1f}", sum) : "-");
+    table.row(std::move(cells));
+  }
+  return table;
+}
+
+Table cost_table(const Study& study) {
+  Table table(header_of(
+      study, {"sent a step", "by formula", "messages", "memory a rank", "of the device", "first step after"}));
+  for (const ScalingRow& row : study.rows) {
+    std::vector<std::string> cells = cells_of(study, row);
+    cells.insert(cells.end(), {or_dash(row.wire_bytes_per_step, bytes_text(row.wire_bytes_per_step)),
+                               or_dash(row.formula_bytes_per_step, bytes_text(row.formula_bytes_per_step)),
+                               or_dash(row.messages_per_step, fmt::format("{:.0f}", row.messages_per_step)),
+                               memory_text(row.peak_rss_mb), memory_text(row.device_peak_mb),
+                               or_dash(row.start_to_first_step_s, seconds_text(row.start_to_first_step_s))});
     table.row(std::move(cells));
   }
   return table;

@@ -155,7 +155,8 @@ TEST_CASE("more ranks that take longer are called worse", "[report]") {
   TempFolder folder;
   write_attempt(folder / "a/01", {.ranks = 1, .rate = 1000});
   write_attempt(folder / "a/02", {.ranks = 2, .rate = 800});
-  CHECK(markdown_of(make_scaling(read_runs({folder.path()}))).find("2 ranks are slower than 1") != std::string::npos);
+  CHECK(markdown_of(make_scaling(read_runs({folder.path()}))).find("2 ranks are slower than 1: worse") !=
+        std::string::npos);
 }
 
 TEST_CASE("repetitions make one row: median, range, spread of the accuracy over seeds", "[report]") {
@@ -206,6 +207,7 @@ TEST_CASE("paced runs are marked in every table and teach nothing", "[report]") 
   CHECK(study.title.find("(paced)") != std::string::npos);
   CHECK(rate_table(study).text().find("paced") != std::string::npos);
   CHECK(time_table(study).text().find("paced") != std::string::npos);
+  CHECK(cost_table(study).text().find("paced") != std::string::npos);
   CHECK(rate_table(study).text().find("97.50") == std::string::npos);
   CHECK(write_csv(report, {}).find("\"Strong scaling (paced): lenet, global batch 64\",true,") != std::string::npos);
   CHECK(report.studies[1].kind == StudyKind::single);
