@@ -62,7 +62,7 @@ TEST_CASE("every layer of the list has a row", "[layers]") {
   std::set<std::string> tested;
   for (const LayerRow& row : test::layer_rows())
     for (const LayerConfig& config : row.layers) tested.insert(config.type);
-  for (const std::string& type : layer_kinds()) CHECK(tested.count(type) == 1);
+  for (const std::string& type : layer_types()) CHECK(tested.count(type) == 1);
 }
 
 TEST_CASE("gradients of every layer agree with finite differences", "[layers]") {

@@ -5,7 +5,7 @@
 
 namespace echelon {
 
-std::vector<std::string> layer_kinds() {
+std::vector<std::string> layer_types() {
   return {
 #define X(type) #type,
       ECHELON_LAYERS(X)
@@ -18,7 +18,7 @@ LayerPtr make_layer(const LayerConfig& config) {
   if (config.type == #kind) return make_##kind(config);
   ECHELON_LAYERS(X)
 #undef X
-  throw ConfigError(unknown_name("layer type", config.type, layer_kinds()));
+  throw ConfigError(unknown_name("layer type", config.type, layer_types()));
 }
 
 }  // namespace echelon

@@ -20,7 +20,7 @@ namespace echelon {
 ECHELON_LAYERS(X)
 #undef X
 
-std::vector<std::string> layer_kinds();
+std::vector<std::string> layer_types();
 // Throws ConfigError (without file:line, which the caller adds) for an unknown type and for values that no input could
 // fit.
 LayerPtr make_layer(const LayerConfig& config);

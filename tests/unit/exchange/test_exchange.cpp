@@ -1,0 +1,93 @@
+#include <catch2/catch.hpp>
+
+#include "base/error.hpp"
+#include "comm/local/local.hpp"
+#include "exchange/buckets.hpp"
+#include "exchange/strategy.hpp"
+#include "tests/support/ranks.hpp"
+#include "tests/support/replicas.hpp"
+#include "tests/support/trainee.hpp"
+
+using namespace echelon;
+using Catch::Matchers::Contains;
+
+namespace {
+
+ParameterSet sizes(const std::vector<std::int64_t>& elems) {
+  ParameterSet set;
+  for (std::size_t i = 0; i < elems.size(); ++i) set.add("p" + std::to_string(i), Shape{elems[i]}, {});
+  return set;
+}
+
+struct OneRank {
+  explicit OneRank(const ExchangeConfig& config) : optimiser({}, trainee.arenas()) {
+    strategy = make_strategy(config, {trainee.arenas(), optimiser, engine, 0});
+  }
+  std::int64_t elems() { return trainee.arenas().elems(); }
+
+  test::Trainee trainee{test::small_lenet(), 2};
+  Optimiser optimiser;
+  Engine engine{std::move(make_local_world(1).front())};
+  std::unique_ptr<Strategy> strategy;
+};
+
+}  // namespace
+
+TEST_CASE("buckets run from the arena's end over whole parameters", "[exchange]") {
+  const ParameterSet set = sizes({10, 20, 5, 40, 3});  // begins 0 10 30 35 75
+  CHECK(make_buckets(set, 4, 4 * 8) == std::vector<ArenaRange>{{35, 78}, {10, 35}, {0, 10}});
+  CHECK(make_buckets(set, 4, 1e9) == std::vector<ArenaRange>{{0, 78}});
+  CHECK(make_buckets(set, 4, 0) == std::vector<ArenaRange>{{75, 78}, {35, 75}, {30, 35}, {10, 30}, {0, 10}});
+  CHECK(make_buckets(sizes({}), 4, 4).empty());
+}
+
+TEST_CASE("gradients missing, or announced twice, are defects", "[exchange]") {
+  OneRank rank({});
+  rank.strategy->begin_step({});
+  CHECK_THROWS_WITH(rank.strategy->end_step(), Contains("gradients missing"));
+  rank.strategy->begin_step({});
+  rank.strategy->gradient_ready({0, rank.elems()});
+  CHECK_THROWS_WITH(rank.strategy->gradient_ready({0, 1}), Contains("announced twice"));
+}
+
+TEST_CASE("one replica exchanges nothing and says so", "[exchange]") {
+  OneRank rank({});
+  CHECK_THAT(rank.strategy->describe(), Contains("one replica"));
+  CHECK(rank.strategy->formula_bytes_per_step() == 0);
+  const double before = rank.trainee.read_weights()[0];
+  rank.trainee.gradients(test::hashed_batch({1, 8, 8}, 5, 0, 2, 1), 2, true);
+  rank.strategy->begin_step({.step = 4, .learning_rate = 0.1});
+  rank.strategy->gradient_ready({0, rank.elems()});
+  const StepOutcome outcome = rank.strategy->end_step();
+  CHECK(outcome.next_step == 5);
+  CHECK(outcome.contributed);
+  CHECK(outcome.exchange_wait_s == 0);
+  CHECK(outcome.exchange_busy_s == 0);
+  CHECK(outcome.optimiser_s > 0);
+  CHECK(rank.trainee.read_weights()[0] == Approx(before - 0.1 * rank.trainee.read_gradients()[0]));
+  CHECK(rank.engine.counters().messages_sent == 0);
+}
+
+TEST_CASE("names that are not known are refused with the nearest", "[exchange]") {
+  ExchangeConfig config;
+  config.strategy = "synchronus";
+  CHECK_THROWS_WITH(OneRank(config), Contains("did you mean 'synchronous'"));
+  config.strategy = "synchronous";
+  config.algorithm = "rng";
+  CHECK_THROWS_WITH(OneRank(config), Contains("did you mean 'ring'"));
+}
+
+TEST_CASE("rank 0's weights reach every rank, statistics too", "[exchange]") {
+  std::vector<std::vector<double>> weights(3);
+  test::run_ranks(3, [&](std::unique_ptr<Transport> transport) {
+    Engine engine(std::move(transport));
+    const auto rank = static_cast<std::size_t>(engine.rank());
+    test::Trainee trainee(test::small_batch_norm_net(), 2, {.seed = 10 + rank});
+    trainee.write_weight(trainee.graph().parameters().elems() - 1, static_cast<double>(rank));
+    broadcast_weights(trainee.arenas(), engine, 0);
+    weights[rank] = trainee.read_weights();
+  });
+  CHECK(weights[1] == weights[0]);
+  CHECK(weights[2] == weights[0]);
+  CHECK(weights[0].back() == 0);
+}

@@ -1,0 +1,135 @@
+#include <catch2/catch.hpp>
+
+#include "base/error.hpp"
+#include "model/build.hpp"
+#include "model/zoo/zoo.hpp"
+
+using namespace echelon;
+using Catch::Matchers::Contains;
+
+namespace {
+
+LayerConfig layer(const std::string& type, int line = 7) {
+  LayerConfig config;
+  config.type = type;
+  config.where = "net.toml:" + std::to_string(line);
+  return config;
+}
+
+LayerConfig conv(std::int64_t channels, std::vector<std::int64_t> kernel) {
+  LayerConfig config = layer("conv");
+  config.channels = channels;
+  config.kernel = std::move(kernel);
+  return config;
+}
+
+LayerConfig dense(std::int64_t units) {
+  LayerConfig config = layer("dense", 9);
+  config.units = units;
+  return config;
+}
+
+std::string refusal(const std::vector<LayerConfig>& layers, const Shape& input = {3, 8, 8}) {
+  try {
+    build_layers(layers, input, 10);
+  } catch (const ConfigError& error) {
+    return error.what();
+  }
+  return "built";
+}
+
+}  // namespace
+
+TEST_CASE("a list of layers becomes a graph with its loss", "[model]") {
+  LayerConfig named = conv(4, {3, 1});
+  named.name = "stem";
+  const Graph graph = build_layers({named, layer("relu"), layer("relu"), layer("flatten"), dense(10)}, {3, 8, 8}, 10);
+  CHECK(graph.value_names() == std::vector<std::string>{"samples", "labels", "weights", "stem", "relu1", "relu2",
+                                                        "flatten1", "dense1", "loss"});
+  CHECK(graph.values()[3].shape == Shape{4, 6, 8});
+  CHECK(graph.values()[6].shape == Shape{192});
+  CHECK(graph.loss() == 5);
+  const ParameterSet& p = graph.parameters();
+  REQUIRE(p.size() == 4);
+  CHECK(p[0].name == "stem.weight");
+  CHECK(p[0].shape == Shape{4, 3, 3, 1});
+  CHECK(p[0].init.scale == Approx(1.0 / 3));  // fan in 3*3*1
+  CHECK(p[0].decays);
+  CHECK_FALSE(p[1].decays);
+  CHECK(p[3].name == "dense1.bias");
+  CHECK_FALSE(graph.values()[0].wants_gradient);
+  CHECK(graph.values()[3].wants_gradient);
+}
+
+TEST_CASE("shapes that do not fit are refused with place, layer, extent and what fits", "[model]") {
+  CHECK_THAT(refusal({conv(4, {9})}), Contains("net.toml:7: layer 'conv1' (conv): the window is 9 rows") &&
+                                          Contains("padded input has 8") && Contains("a kernel up to 8") &&
+                                          Contains("padding of at least 1"));
+  CHECK_THAT(refusal({conv(4, {2, 10})}), Contains("10 columns"));
+  LayerConfig dilated = conv(4, {5});
+  dilated.dilation = {2};
+  CHECK_THAT(refusal({dilated}), Contains("the window is 9 rows") && Contains("a kernel up to 4"));
+  LayerConfig grouped = conv(4, {3});
+  grouped.groups = 2;
+  CHECK_THAT(refusal({grouped}), Contains("groups = 2 must divide the 3 input and the 4 output channels"));
+  CHECK_THAT(refusal({dense(4)}), Contains("net.toml:9: layer 'dense1'") && Contains("its input is (3, 8, 8)") &&
+                                      Contains("flatten layer before it"));
+  CHECK_THAT(refusal({layer("flatten"), conv(4, {3})}), Contains("takes images") && Contains("(192)"));
+  CHECK_THAT(refusal({layer("flatten"), dense(7)}),
+             Contains("gives 7 values but the data has 10 classes") && Contains("units = 10 fits"));
+  CHECK_THAT(refusal({conv(4, {3})}), Contains("end with a dense layer of units = 10"));
+  CHECK_THAT(refusal({}), Contains("no layers"));
+}
+
+TEST_CASE("inputs by name: unknown, unequal, unused, for the loss alone", "[model]") {
+  LayerConfig first = conv(4, {3}), sum = layer("add", 12);
+  first.name = "first";
+  sum.inputs = {"frist", "first"};
+  CHECK_THAT(refusal({first, sum}),
+             Contains("net.toml:12: layer 'add1' (add): unknown input 'frist' (did you mean 'first'?)"));
+  sum.inputs = {"first", "samples"};
+  CHECK_THAT(refusal({first, sum}), Contains("(4, 6, 6) and (3, 8, 8): channels differ (4 against 3)"));
+  sum.inputs = {"first"};
+  CHECK_THAT(refusal({first, sum}), Contains("takes 2 inputs, 1 given"));
+  sum.inputs = {"first", "labels"};
+  CHECK_THAT(refusal({first, sum}), Contains("'labels' is for the loss alone"));
+  LayerConfig other = conv(4, {3}), flat = layer("flatten");
+  flat.inputs = {"first"};
+  CHECK_THAT(refusal({first, other, flat, dense(10)}), Contains("layer 'conv2' (conv): no layer takes its output"));
+  CHECK_THAT(refusal({first, first}), Contains("name is taken already"));
+}
+
+TEST_CASE("pools refuse padding as large as the kernel", "[model]") {
+  LayerConfig pool = layer("max_pool");
+  pool.kernel = {2}, pool.padding = {2};
+  CHECK_THAT(refusal({pool}), Contains("padding 2x2 must be smaller than the kernel 2x2"));
+}
+
+TEST_CASE("the zoo's models have their published sizes", "[model]") {
+  const Graph lenet = build_zoo("lenet", {1, 28, 28}, 10);
+  CHECK(lenet.parameters().weight_elems() == 421642);
+  CHECK(lenet.values()[static_cast<std::size_t>(lenet.find("max_pool2"))].shape == Shape{64, 7, 7});
+  CHECK(build_zoo("digits_cnn", {1, 8, 8}, 10).parameters().weight_elems() == 38282);
+  CHECK_THROWS_WITH(build_zoo("lennet", {1, 28, 28}, 10), Contains("did you mean 'lenet'"));
+  CHECK_THROWS_WITH(build_zoo("lenet", {1, 3, 28}, 10), Contains("at least 4 x 4") && Contains("(1, 3, 28)"));
+  ModelConfig both;
+  both.zoo = "lenet";
+  both.layers = {dense(3)};
+  CHECK_THROWS_WITH(build_model(both, {1, 28, 28}, 10), Contains("exclude each other"));
+}
+
+TEST_CASE("the table counts parameters, FLOPs and bytes", "[model]") {
+  const Graph graph = build_zoo("lenet", {1, 28, 28}, 10);
+  const ModelCosts costs = model_costs(graph, DType::f32);
+  CHECK(costs.parameters == 421642);
+  // Convolutions and dense layers, two an inner product's term; the rest is at most a hundredth.
+  const double products = 2.0 * (32.0 * 9 * 784 + 64.0 * 32 * 9 * 196 + 3136.0 * 128 + 128 * 10);
+  CHECK(costs.forward_flops > products);
+  CHECK(costs.forward_flops < 1.02 * products);
+  // Backward: weights of every layer and data of all but the first.
+  const double backward = 2 * products - 2.0 * 32 * 9 * 784;
+  CHECK(costs.backward_flops > backward);
+  CHECK(costs.backward_flops < 1.02 * backward);
+  const std::string table = model_table(graph, DType::f32);
+  CHECK_THAT(table, Contains("(64, 7, 7)") && Contains("421,642") && Contains("32 3x3 pad 1") && Contains("401,536"));
+}

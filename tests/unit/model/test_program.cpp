@@ -1,0 +1,173 @@
+#include <catch2/catch.hpp>
+#include <cmath>
+
+#include "base/error.hpp"
+#include "optim/optimiser.hpp"
+#include "tests/support/allocations.hpp"
+#include "tests/support/layer_rows.hpp"
+#include "tests/support/random.hpp"
+#include "tests/support/replicas.hpp"
+#include "tests/support/trainee.hpp"
+
+using namespace echelon;
+using namespace echelon::test;
+using Catch::Matchers::Contains;
+
+namespace {
+
+PlainBatch batch_of(const Graph& graph, std::int64_t n, std::int64_t first = 0) {
+  return hashed_batch(graph.values().front().shape, 5, first, n, test_seed());
+}
+
+}  // namespace
+
+TEST_CASE("losses sum over forward passes until they are reset", "[model]") {
+  const Graph graph = small_lenet();
+  Trainee trainee(graph, 4);
+  PlainBatch batch = batch_of(graph, 4);
+  batch.weights[2] = 0;
+  const double once = trainee.loss(batch);
+  trainee.program().forward({});
+  const LossSums sums = trainee.program().losses();
+  CHECK(sums.loss == Approx(2 * once));
+  CHECK(sums.weight == 6);
+  CHECK(sums.correct <= sums.weight);
+  trainee.program().reset_losses();
+  CHECK(trainee.program().losses().weight == 0);
+}
+
+TEST_CASE("values are read after a forward pass: logits always, others when kept", "[model]") {
+  const Graph graph = small_lenet();
+  Trainee plain(graph, 3), kept(graph, 3, {.keep_values = true});
+  const PlainBatch batch = batch_of(graph, 3);
+  plain.loss(batch);
+  kept.loss(batch);
+  CHECK(plain.read(plain.program().value("dense2")) == kept.read(kept.program().value("dense2")));
+  CHECK_THROWS_WITH(plain.program().value("relu1"), Contains("keep_values"));
+  CHECK_THROWS_WITH(plain.program().value("rellu1"), Contains("did you mean 'relu1'"));
+  const auto before = kept.read(kept.program().value("conv1")), after = kept.read(kept.program().value("relu1"));
+  for (std::size_t i = 0; i < before.size(); ++i) CHECK(after[i] == std::max(before[i], 0.0));
+  CHECK(kept.program().activation_bytes() > plain.program().activation_bytes());
+}
+
+TEST_CASE("ready comes in the order of back-propagation and covers the arena once", "[model]") {
+  const Graph graph = small_batch_norm_net();
+  Trainee trainee(graph, 4);
+  std::vector<ArenaRange> ranges;
+  trainee.gradients(batch_of(graph, 4), 4, true, [&](ArenaRange range) { ranges.push_back(range); });
+  REQUIRE(ranges.size() == 5);
+  std::int64_t end = graph.parameters().elems();
+  for (const ArenaRange& range : ranges) {
+    CHECK(range.end == end);
+    end = range.begin;
+  }
+  CHECK(end == 0);
+}
+
+TEST_CASE("a gradient that was announced does not change any more", "[model]") {
+  for (const LayerRow& row : layer_rows()) {
+    INFO(row.name);
+    const Graph graph = graph_of(row);
+    Trainee trainee(graph, 2);
+    std::vector<double> seen(static_cast<std::size_t>(graph.parameters().elems()), NAN);
+    trainee.gradients(hashed_batch(row.input, kClasses, 0, 2, test_seed()), 2, true, [&](ArenaRange range) {
+      const std::vector<double> now = trainee.read_gradients();
+      for (std::int64_t i = range.begin; i < range.end; ++i)
+        seen[static_cast<std::size_t>(i)] = now[static_cast<std::size_t>(i)];
+    });
+    CHECK(seen == trainee.read_gradients());
+  }
+}
+
+TEST_CASE("a forward pass asks for each node's parameters before it reads them", "[model]") {
+  const Graph graph = small_lenet();
+  Trainee trainee(graph, 2);
+  std::vector<ArenaRange> ranges;
+  trainee.program().set_wait_parameters([&](ArenaRange range) { ranges.push_back(range); });
+  trainee.loss(batch_of(graph, 2));
+  REQUIRE(ranges.size() == 4);
+  CHECK(ranges.front().begin == 0);
+  for (std::size_t i = 1; i < ranges.size(); ++i) CHECK(ranges[i].begin == ranges[i - 1].end);
+  CHECK(ranges.back().end == graph.parameters().elems());
+}
+
+TEST_CASE("programs of other batch sizes share the arenas and agree sample by sample", "[model]") {
+  const Graph graph = small_digits_cnn();
+  Trainee trainee(graph, 6);
+  Program single(graph, trainee.arenas(), {.batch = 1, .training = false});
+  const PlainBatch batch = batch_of(graph, 6);
+  const double all = trainee.loss(batch);
+  double sum = 0;
+  for (std::int64_t i = 0; i < 6; ++i) {
+    const PlainBatch one = part_of(batch, i, 1);
+    Device& device = trainee.arenas().device();
+    device.to_device(single.input("samples").data, one.samples.data(), single.input("samples").bytes());
+    device.to_device(single.input("labels").data, one.labels.data(), single.input("labels").bytes());
+    device.to_device(single.input("weights").data, one.weights.data(), single.input("weights").bytes());
+    single.reset_losses();
+    single.forward({});
+    sum += single.losses().loss;
+  }
+  CHECK(sum == Approx(all).epsilon(1e-13));
+  CHECK_THROWS(single.backward({}));
+}
+
+TEST_CASE("running statistics: unbiased, weighted over groups, used in evaluation", "[model]") {
+  LayerConfig norm, flat, head;
+  norm.type = "batch_norm", norm.momentum = 0.25;
+  flat.type = "flatten", head.type = "dense", head.units = 2;
+  const Graph graph = build_layers({norm, flat, head}, {1, 2, 1}, 2);
+  Trainee trainee(graph, 2);
+  const auto group = [](std::vector<double> values) { return PlainBatch{std::move(values), {0, 1}, {1, 1}}; };
+  trainee.gradients(group({1, 2, 3, 6}), 4, true);   // mean 3, unbiased variance 14/3
+  trainee.gradients(group({0, 0, 4, 4}), 4, false);  // mean 2, unbiased variance 16/3
+  const int mean = graph.parameters().find("batch_norm1.running_mean");
+  const int var = graph.parameters().find("batch_norm1.running_var");
+  CHECK(trainee.read(trainee.arenas().gradient(mean))[0] == Approx(2.5));
+  CHECK(trainee.read(trainee.arenas().gradient(var))[0] == Approx(5.0));
+
+  Optimiser optimiser({}, trainee.arenas());
+  optimiser.begin_step(0, 0.0);
+  optimiser.apply({0, graph.parameters().elems()});
+  CHECK(trainee.read(trainee.arenas().weight(mean))[0] == Approx(0.25 * 2.5));
+  CHECK(trainee.read(trainee.arenas().weight(var))[0] == Approx(0.75 + 0.25 * 5));
+
+  Program evaluation(graph, trainee.arenas(), {.batch = 2, .training = false, .keep_values = true});
+  const std::vector<double> samples = {1, 2, 3, 4};
+  trainee.arenas().device().to_device(evaluation.input("samples").data, samples.data(), 4 * sizeof(double));
+  evaluation.forward({});
+  const std::vector<double> y = trainee.read(evaluation.value("batch_norm1"));
+  for (std::size_t i = 0; i < 4; ++i) CHECK(y[i] == Approx((samples[i] - 0.625) / std::sqrt(2.0 + 1e-5)));
+}
+
+TEST_CASE("forward, backward and update allocate nothing", "[model]") {
+  for (const Graph& graph : {small_lenet(), small_batch_norm_net()}) {
+    Trainee trainee(graph, 4);
+    Optimiser optimiser({}, trainee.arenas());
+    trainee.load(batch_of(graph, 4));
+    std::function<void(ArenaRange)> ready = [](ArenaRange) {};
+    std::uint64_t before = 0;
+    for (int step = 0; step < 3; ++step) {
+      if (step == 1) before = allocations();
+      trainee.program().forward({});
+      trainee.program().backward({}, ready);
+      optimiser.begin_step(step, 0.01);
+      optimiser.apply({0, graph.parameters().elems()});
+    }
+    CHECK(allocations() == before);
+  }
+}
+
+TEST_CASE("the op reports name node, pass and body; profile times each", "[model]") {
+  Trainee trainee(small_lenet(), 2);
+  const std::vector<OpReport> ops = trainee.program().profile();
+  REQUIRE(ops.size() == trainee.program().ops().size());
+  CHECK(ops.front().node == "conv1");
+  CHECK_FALSE(ops.front().backward);
+  CHECK(ops.back().node == "conv1");
+  CHECK(ops.back().spec.kind == OpKind::conv_backward_weights);
+  for (const OpReport& op : ops) {
+    CHECK(op.seconds > 0);
+    CHECK_FALSE(op.implementation.empty());
+  }
+}

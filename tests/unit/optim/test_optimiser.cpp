@@ -1,0 +1,115 @@
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <vector>
+
+#include "base/error.hpp"
+#include "optim/optimiser.hpp"
+
+using namespace echelon;
+
+namespace {
+
+// Parameters: a (2, decays), b (1), s (1, statistic), c (2, decays).
+struct Bench {
+  explicit Bench(const OptimiserConfig& config) : optimiser(config, arenas) {}
+
+  void set(const std::vector<double>& w, const std::vector<double>& g) {
+    device->to_device(arenas.weights_at(0), w.data(), w.size() * sizeof(double));
+    device->to_device(arenas.gradients_at(0), g.data(), g.size() * sizeof(double));
+  }
+  std::vector<double> weights() const {
+    std::vector<double> w(6);
+    device->to_host(w.data(), arenas.weights_at(0), w.size() * sizeof(double));
+    return w;
+  }
+  static ParameterSet parameters() {
+    ParameterSet set;
+    const Init zero;
+    set.add("a", Shape{2}, zero);
+    set.add("b", Shape{1}, zero, false);
+    set.add_statistic("s", Shape{1}, zero, 0.25);
+    set.add("c", Shape{2}, zero);
+    return set;
+  }
+
+  std::unique_ptr<Device> device = open_device("reference", {});
+  Arenas arenas{*device, parameters(), DType::f64};
+  Optimiser optimiser;
+};
+
+void check_close(const std::vector<double>& found, const std::vector<double>& expected) {
+  REQUIRE(found.size() == expected.size());
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    INFO("element " << i);
+    CHECK(found[i] == Approx(expected[i]).margin(1e-15));
+  }
+}
+
+}  // namespace
+
+TEST_CASE("sgd with momentum follows the geometric sum", "[optim]") {
+  OptimiserConfig config;
+  config.momentum = 0.5;
+  Bench bench(config);
+  bench.set(std::vector<double>(6, 1.0), std::vector<double>(6, 2.0));
+  double velocity = 0, w = 1;
+  for (int step = 0; step < 5; ++step) {
+    bench.optimiser.begin_step(step, 0.1);
+    bench.optimiser.apply({0, 6});
+    velocity = 2 * 2.0 * (1 - std::pow(0.5, step + 1));  // g (1 - m^n) / (1 - m)
+    w -= 0.1 * velocity;
+    const double s = 2 - std::pow(0.75, step + 1);  // towards 2 from 1
+    check_close(bench.weights(), {w, w, w, s, w, w});
+  }
+}
+
+TEST_CASE("weight decay spares what does not decay; nesterov looks ahead", "[optim]") {
+  OptimiserConfig config;
+  config.momentum = 0.5;
+  config.weight_decay = 0.1;
+  config.nesterov = true;
+  Bench bench(config);
+  bench.set({1, 2, 3, 4, 5, 6}, {1, 1, 1, 1, 1, 1});
+  bench.optimiser.begin_step(0, 1.0);
+  bench.optimiser.apply({0, 6});
+  const auto decayed = [](double w) { return w - 1.5 * (1 + 0.1 * w); };
+  check_close(bench.weights(), {decayed(1), decayed(2), 3 - 1.5, 4 + 0.25 * (1 - 4), decayed(5), decayed(6)});
+}
+
+TEST_CASE("ranges apply apart and give the same as the whole", "[optim]") {
+  OptimiserConfig config;
+  config.weight_decay = 0.01;
+  Bench whole(config), parts(config);
+  for (Bench* bench : {&whole, &parts}) bench->set({1, 2, 3, 4, 5, 6}, {6, 5, 4, 3, 2, 1});
+  for (int step = 0; step < 3; ++step) {
+    const auto version = whole.arenas.version();
+    whole.optimiser.begin_step(step, 0.1);
+    whole.optimiser.apply({0, 6});
+    CHECK(whole.arenas.version() > version);
+    parts.optimiser.begin_step(step, 0.1);
+    for (ArenaRange range : {ArenaRange{3, 5}, ArenaRange{5, 6}, ArenaRange{0, 3}}) parts.optimiser.apply(range);
+  }
+  CHECK(whole.weights() == parts.weights());
+}
+
+TEST_CASE("the state is one arena by the name of momentum", "[optim]") {
+  Bench bench({});
+  CHECK(bench.optimiser.states() == 1);
+  CHECK(bench.optimiser.state_bytes() == 6 * sizeof(double));
+  struct Names : StateVisitor {
+    bool loading() const override { return false; }
+    void tensor(const StateTensor& tensor) override { names.emplace_back(tensor.name); }
+    void scalar(std::string_view, std::int64_t&) override {}
+    void scalar(std::string_view, double&) override {}
+    std::vector<std::string> names;
+  } visitor;
+  bench.optimiser.visit_state(visitor);
+  REQUIRE(visitor.names.size() == 4);
+  CHECK(visitor.names.front() == "optimiser/momentum/a");
+}
+
+TEST_CASE("an unknown rule names the nearest", "[optim]") {
+  OptimiserConfig config;
+  config.rule = "sdg";
+  CHECK_THROWS_WITH(Bench(config), Catch::Contains("did you mean 'sgd'"));
+}

@@ -1,0 +1,56 @@
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <numbers>
+
+#include "base/error.hpp"
+#include "optim/schedule.hpp"
+
+using namespace echelon;
+
+namespace {
+
+OptimiserConfig config_of(const std::string& schedule) {
+  OptimiserConfig config;
+  config.schedule = schedule;
+  config.learning_rate = 0.8;
+  return config;
+}
+
+}  // namespace
+
+TEST_CASE("a constant rate, after a linear warm-up", "[optim]") {
+  OptimiserConfig config = config_of("constant");
+  for (std::int64_t step : {0, 1, 99}) CHECK(learning_rate_at(config, step, 10, 100) == 0.8);
+  config.warmup_epochs = 0.4;  // 4 steps of 10
+  const double expected[] = {0.2, 0.4, 0.6, 0.8, 0.8, 0.8};
+  for (std::int64_t step = 0; step < 6; ++step)
+    CHECK(learning_rate_at(config, step, 10, 100) == Approx(expected[step]));
+}
+
+TEST_CASE("steps multiply at the epochs named", "[optim]") {
+  OptimiserConfig config = config_of("step");
+  config.decay_at_epochs = {2, 3.5};
+  config.decay_factor = 0.5;
+  CHECK(learning_rate_at(config, 19, 10, 100) == 0.8);
+  CHECK(learning_rate_at(config, 20, 10, 100) == 0.4);
+  CHECK(learning_rate_at(config, 34, 10, 100) == 0.4);
+  CHECK(learning_rate_at(config, 35, 10, 100) == 0.2);
+  CHECK(learning_rate_at(config, 99, 10, 100) == 0.2);
+}
+
+TEST_CASE("a cosine from the end of the warm-up to its final factor", "[optim]") {
+  OptimiserConfig config = config_of("cosine");
+  config.warmup_epochs = 2;
+  config.final_factor = 0.25;
+  CHECK(learning_rate_at(config, 9, 10, 100) == Approx(0.4));
+  CHECK(learning_rate_at(config, 20, 10, 100) == Approx(0.8));
+  CHECK(learning_rate_at(config, 60, 10, 100) == Approx(0.8 * (0.25 + 0.75 * 0.5)));
+  CHECK(learning_rate_at(config, 40, 10, 100) ==
+        Approx(0.8 * (0.25 + 0.75 * 0.5 * (1 + std::cos(std::numbers::pi / 4)))));
+  CHECK(learning_rate_at(config, 100, 10, 100) == Approx(0.2));
+  CHECK(learning_rate_at(config, 120, 10, 100) == Approx(0.2));
+}
+
+TEST_CASE("an unknown schedule names the nearest", "[optim]") {
+  CHECK_THROWS_WITH(learning_rate_at(config_of("cosin"), 0, 1, 1), Catch::Contains("did you mean 'cosine'"));
+}
