@@ -84,7 +84,6 @@ constexpr bool kNeutral = true;
 
 // The words of algorithms, models, devices, rules and strategies are those of their registries, which stand above this
 // room; tests/unit/config/test_registries.cpp holds the two together.
-// clang-format off
 std::vector<Key<Config>> make_config_keys() {
   std::vector<Key<Config>> all;
   Section<Config, Config> top(all, "", [](Config& config) -> Config& { return config; });
@@ -92,24 +91,32 @@ std::vector<Key<Config>> make_config_keys() {
   top.key("seed", &Config::seed, at_least(0), "of initial weights, shuffling and every other random choice");
 
   auto model = part(all, "model", &Config::model);
-  model.key("zoo", &ModelConfig::zoo, words_or_empty({"digits_cnn", "lenet"}), "a ready-made model; else write [[model.layers]]");
+  model.key("zoo", &ModelConfig::zoo, words_or_empty({"digits_cnn", "lenet"}),
+            "a ready-made model; else write [[model.layers]]");
 
   auto data = part(all, "data", &Config::data);
   data.key("train", &DataConfig::train, text(), "folder, file or pattern of HDF5 shards");
   data.key("test", &DataConfig::test, text(), "the same for evaluation; empty: none");
-  data.key("sharding", &DataConfig::sharding, words({"auto", "file", "record", "replicated"}), "auto: file where files >= replicas, else record");
-  data.key("ragged", &DataConfig::ragged, words({"wrap", "drop", "zero_weight"}), "the last step of an epoch: start over, leave out, or fill with samples of weight 0");
+  data.key("sharding", &DataConfig::sharding, words({"auto", "file", "record", "replicated"}),
+           "auto: file where files >= replicas, else record");
+  data.key("ragged", &DataConfig::ragged, words({"wrap", "drop", "zero_weight"}),
+           "the last step of an epoch: start over, leave out, or fill with samples of weight 0");
   data.key("shuffle", &DataConfig::shuffle, {}, "a new order every epoch");
   data.key("prefetch", &DataConfig::prefetch, range(1, 64), "batches read ahead");
   data.key("buffer_mb", &DataConfig::buffer_mb, range(1, 65536), "of decoded records a rank");
-  data.key("window_chunks", &DataConfig::window_chunks, range(1, 4096), "chunks whose records are mixed by the shuffle");
-  data.key("as_replicas", &DataConfig::as_replicas, range(0, 65536), "one replica takes the samples that this many would; 0: off");
+  data.key("window_chunks", &DataConfig::window_chunks, range(1, 4096),
+           "chunks whose records are mixed by the shuffle");
+  data.key("as_replicas", &DataConfig::as_replicas, range(0, 65536),
+           "one replica takes the samples that this many would; 0: off");
 
   auto batch = part(all, "batch", &Config::batch);
-  batch.key("global", &BatchConfig::global, range(1, 1e9), "samples a step over all replicas: micro-batch x accumulation x replicas");
-  batch.key("accumulation", &BatchConfig::accumulation, range(1, 65536), "micro-batches a replica runs before one exchange");
+  batch.key("global", &BatchConfig::global, range(1, 1e9),
+            "samples a step over all replicas: micro-batch x accumulation x replicas");
+  batch.key("accumulation", &BatchConfig::accumulation, range(1, 65536),
+            "micro-batches a replica runs before one exchange");
   batch.key("shares", &BatchConfig::shares, range(1, 1e6), "parts of the batch by replica; empty: equal");
-  batch.key("scale_with_replicas", &BatchConfig::scale_with_replicas, {}, "weak scaling: global is meant for one replica and grows with their number");
+  batch.key("scale_with_replicas", &BatchConfig::scale_with_replicas, {},
+            "weak scaling: global is meant for one replica and grows with their number");
 
   auto train = part(all, "train", &Config::train, kNeutral);
   train.key("epochs", &TrainConfig::epochs, range(0, 1e6), "0: by steps alone");
@@ -123,25 +130,31 @@ std::vector<Key<Config>> make_config_keys() {
   optimizer.key("nesterov", &OptimiserConfig::nesterov, {}, "look ahead along the momentum");
   optimizer.key("schedule", &OptimiserConfig::schedule, words({"constant", "step", "cosine"}), "of the learning rate");
   optimizer.key("warmup_epochs", &OptimiserConfig::warmup_epochs, range(0, 1e6), "linear from 0 to learning_rate");
-  optimizer.key("decay_at_epochs", &OptimiserConfig::decay_at_epochs, range(0, 1e6), "schedule step: times decay_factor at each of these");
+  optimizer.key("decay_at_epochs", &OptimiserConfig::decay_at_epochs, range(0, 1e6),
+                "schedule step: times decay_factor at each of these");
   optimizer.key("decay_factor", &OptimiserConfig::decay_factor, range(0, 1), "schedule step");
-  optimizer.key("final_factor", &OptimiserConfig::final_factor, range(0, 1), "schedule cosine: learning rate at the end, as a part of learning_rate");
+  optimizer.key("final_factor", &OptimiserConfig::final_factor, range(0, 1),
+                "schedule cosine: learning rate at the end, as a part of learning_rate");
 
   auto exchange = part(all, "exchange", &Config::exchange);
   exchange.key("strategy", &ExchangeConfig::strategy, words({"synchronous"}), "how replicas combine what they learned");
   exchange.key("algorithm", &ExchangeConfig::algorithm, words({"naive", "ring", "mpi"}), "of the all-reduce");
   exchange.key("bucket_mb", &ExchangeConfig::bucket_mb, range(0.001, 4096), "gradients sent together");
   exchange.key("segment_kb", &ExchangeConfig::segment_kb, range(1, 1048576), "algorithm ring: pipelining grain");
-  exchange.key("verify_every_steps", &ExchangeConfig::verify_every_steps, at_least(0), "checksums of every replica's weights; 0: at step 0 and the end");
+  exchange.key("verify_every_steps", &ExchangeConfig::verify_every_steps, at_least(0),
+               "checksums of every replica's weights; 0: at step 0 and the end");
 
   auto device = part(all, "device", &Config::device);
-  device.key("kind", &DeviceConfig::kind, words({"auto", "reference", "onednn", "cuda", "paced"}), "auto: cuda where a GPU is usable, else onednn");
+  device.key("kind", &DeviceConfig::kind, words({"auto", "reference", "onednn", "cuda", "paced"}),
+             "auto: cuda where a GPU is usable, else onednn");
   device.key("dtype", &DeviceConfig::dtype, words({"f32", "f64"}), "f64: kinds reference and cuda");
   device.key("threads", &DeviceConfig::threads, range(0, 4096), "of one rank; 0: cores of the host / ranks on it");
   device.key("memory_limit_mb", &DeviceConfig::memory_limit_mb, at_least(0), "0: none");
-  device.key("paced_gflops", &DeviceConfig::paced_gflops, range(1e-6, 1e9), "kind paced: rate of ops without a row in the table");
+  device.key("paced_gflops", &DeviceConfig::paced_gflops, range(1e-6, 1e9),
+             "kind paced: rate of ops without a row in the table");
   device.key("paced_gb_per_s", &DeviceConfig::paced_gb_per_s, range(1e-6, 1e9), "kind paced: memory rate of the same");
-  device.key("paced_table", &DeviceConfig::paced_table, text(), "kind paced: file of measured op times (bench step --table)");
+  device.key("paced_table", &DeviceConfig::paced_table, text(),
+             "kind paced: file of measured op times (bench step --table)");
 
   auto evaluate = part(all, "evaluate", &Config::evaluate);
   evaluate.key("every_epochs", &EvaluateConfig::every_epochs, range(0, 1e6), "0: only at the end");
@@ -155,9 +168,11 @@ std::vector<Key<Config>> make_config_keys() {
 
   auto run = part(all, "run", &Config::run, kNeutral);
   run.key("results", &RunConfig::results, text(), "folder of all runs");
-  run.key("restart", &RunConfig::restart, words({"auto", "never", "require"}), "resume the newest checkpoint of the same config");
+  run.key("restart", &RunConfig::restart, words({"auto", "never", "require"}),
+          "resume the newest checkpoint of the same config");
   run.key("heartbeat_s", &RunConfig::heartbeat_s, range(0.01, 86400), "a line of progress at least this often");
-  run.key("hang_timeout_s", &RunConfig::hang_timeout_s, range(0.1, 604800), "a wait longer than this ends the job with code 7");
+  run.key("hang_timeout_s", &RunConfig::hang_timeout_s, range(0.1, 604800),
+          "a wait longer than this ends the job with code 7");
   run.key("progress", &RunConfig::progress, words({"auto", "bar", "lines", "none"}), "");
   run.key("log_every_steps", &RunConfig::log_every_steps, range(1, 1e9), "rows of metrics.jsonl");
   return all;
@@ -165,7 +180,8 @@ std::vector<Key<Config>> make_config_keys() {
 
 std::vector<Key<LayerConfig>> make_layer_keys() {
   std::vector<Key<LayerConfig>> all;
-  Section<LayerConfig, LayerConfig> layer(all, "model.layers", [](LayerConfig& config) -> LayerConfig& { return config; });
+  Section<LayerConfig, LayerConfig> layer(all, "model.layers",
+                                          [](LayerConfig& config) -> LayerConfig& { return config; });
   std::vector<std::string> types;
   for (const LayerKeys& type : layer_key_table()) types.push_back(type.type);
   layer.key("type", &LayerConfig::type, words(types), "");
@@ -184,7 +200,6 @@ std::vector<Key<LayerConfig>> make_layer_keys() {
   layer.key("momentum", &LayerConfig::momentum, range(0, 1), "batch_norm: weight of the newest statistics");
   return all;
 }
-// clang-format on
 
 }  // namespace
 

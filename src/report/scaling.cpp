@@ -143,8 +143,9 @@ void add_notes(Study& study, const Runs& runs) {
   const ScalingRow* best = &study.rows.front();
   for (const ScalingRow& row : study.rows) {
     if (row.samples_per_s.median < best->samples_per_s.median && row.ranks > best->ranks)
-      study.notes.push_back(fmt::format("{} ranks are slower than {}: {}.", row.ranks, best->ranks,
-                                        row.speed_up < 1 ? "worse than not distributing" : "too many for this step"));
+      study.notes.push_back(
+          fmt::format("{} ranks are slower than {}: {}.", row.ranks, best->ranks,
+                      row.speed_up < 1 ? "worse than not distributing" : "too many for this step or this machine"));
     if (row.samples_per_s.median > best->samples_per_s.median) best = &row;
     const double ratio = row.wire_bytes_per_step / row.formula_bytes_per_step;
     if (runs.front()->algorithm != "mpi" && std::fabs(ratio - 1) > 0.005)
@@ -284,6 +285,8 @@ ScalingReport make_scaling(const std::vector<RunRecord>& runs) {
   }
   Runs alone;
   for (const auto& [group, members] : groups) split_group(members, report.studies, alone);
+  std::stable_sort(report.studies.begin(), report.studies.end(),
+                   [](const Study& a, const Study& b) { return a.kind < b.kind; });
   add_single_runs(report, alone);
   return report;
 }

@@ -34,12 +34,15 @@ std::string summary_text(const Written& run) {
   std::string batches;
   for (int r = 0; r < run.ranks; ++r) batches += fmt::format("{}{}", r ? "," : "", run.global / run.ranks);
   return fmt::format(
-      R"({{"format":"echelon-summary","version":1,"name":"digits","config_hash":"00aa","state":"{}","ranks":{},"hosts":1,
+      R"({{"format":"echelon-summary","version":1,"name":"digits","config_hash":"00aa",
+"state":"{}","ranks":{},"hosts":1,
 "device":"{}","device_text":"a CPU, 1 thread","paced":{},"dtype":"f32","threads":1,"model":"lenet","parameters":421642,
 "strategy":"synchronous","algorithm":"ring","global_batch":{},"batch_per_replica":[{}],"accumulation":1,"scaling":"{}",
-"epochs":3,"steps":345,"samples_per_s":{{"median":{},"p25":{},"p75":{},"steps":340}},
+"epochs":3,"steps":345,
+"samples_per_s":{{"median":{},"p25":{},"p75":{},"steps":340}},
 "step_s":{{"median":0.05,"p25":0.04,"p75":0.06}},
-"time_split_s":{{"data":1,"forward":2,"backward":3.3,"exchange":1.1,"optimizer":0.5,"hooks":0.05,"other":0.05,"total":8}},
+"time_split_s":{{"data":1,"forward":2,"backward":3.3,"exchange":1.1,"optimizer":0.5,"hooks":0.05,
+"other":0.05,"total":8}},
 "wire_bytes_per_step":{},"formula_bytes_per_step":{},"messages_per_step":12,"bytes_read":1000,"bytes_used":900,
 "train_loss":0.11,"test_loss":null,"test_accuracy":{},"peak_rss_mb":[100,120.5],"device_peak_mb":[10,11],
 "start_to_first_step_s":0.4,"provenance":{{"version":"0.1.0","commit":"abc","hosts":["n1"],"devices":["a CPU"],
