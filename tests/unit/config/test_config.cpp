@@ -108,6 +108,23 @@ TEST_CASE("text keys take what looks like other TOML, numbers take underscores",
   CHECK(config.batch.global == 1024);
 }
 
+TEST_CASE("the ends of every range are allowed and what lies beyond is refused with the nearest end", "[config]") {
+  for (const auto& key : config_keys()) {
+    const KeyValue like = key.get(Config());
+    if (key.limits.low >= key.limits.high || like.index() == 0 || like.index() == 3) continue;
+    INFO(key.path());
+    const bool whole = like.index() == 1 || like.index() == 4;
+    const auto text = [&](double value) {
+      return whole ? value_toml(static_cast<std::int64_t>(value)) : value_toml(value);
+    };
+    const auto set = [&](double value) { parse_config("seed = 1", "a.toml", {key.path() + "=" + text(value)}); };
+    CHECK_NOTHROW(set(key.limits.low));
+    CHECK_NOTHROW(set(key.limits.high));
+    CHECK_THROWS_WITH(set(key.limits.low - 1), Catch::Contains("nearest valid"));
+    CHECK_THROWS_WITH(set(key.limits.high + 1), Catch::Contains("nearest valid"));
+  }
+}
+
 TEST_CASE("the hash follows what makes runs differ and nothing else", "[config]") {
   for (const auto& key : config_keys()) {
     INFO(key.path());
@@ -116,6 +133,14 @@ TEST_CASE("the hash follows what makes runs differ and nothing else", "[config]"
     key.set(config, changed(key.get(config), key.limits));
     CHECK((config_hash(config) == config_hash(Config())) == key.neutral);
   }
+  // The folder of runs, how often to save and how long to train leave a run the same run; the data does not.
+  const auto same_run = [](const std::string& set) {
+    return config_hash(parse_config("seed = 1", "a.toml", {set})) == config_hash(parse_config("seed = 1", "a.toml"));
+  };
+  for (const char* set : {"name=other", "train.epochs=7", "train.steps=70", "checkpoint.keep=9", "run.restart=never"})
+    CHECK(same_run(set));
+  for (const char* set : {"seed=2", "data.train=x", "batch.global=32", "device.dtype=f64", "exchange.algorithm=mpi"})
+    CHECK_FALSE(same_run(set));
   Config shorter, longer;
   shorter.optimiser.schedule = longer.optimiser.schedule = "cosine";
   longer.train.epochs = 9;
