@@ -85,6 +85,51 @@ Run declare_bench_step(CLI::App& app) {
   return [o] { return run_bench_step(*o); };
 }
 
+// What import and synth have in common.
+template <class Options>
+void add_shards(CLI::App& app, Options& o) {
+  app.add_option("--out", o.out, "folder to write; must be new or empty")->required();
+  app.add_option("--prefix", o.prefix, "files are PREFIX-0000.h5, ...")->capture_default_str();
+  app.add_option("--shards", o.shards, "number of files")->capture_default_str();
+  app.add_option("--unequal", o.unequal, "parts of each file, e.g. 3,1,2")->delimiter(',')->allow_extra_args(false);
+  app.add_option("--chunk", o.chunk, "records stored and read together, 64 to 256")->capture_default_str();
+  app.add_option("--compress", o.compress, "gzip level, 0 to 9")->capture_default_str();
+  app.add_option("--stored", o.stored, "type of the values, u8 or f32")->capture_default_str();
+  app.add_option("--shape", o.shape, "of a sample: C,H,W")->delimiter(',')->allow_extra_args(false);
+}
+
+Run declare_data_import(CLI::App& app) {
+  auto o = held<ImportOptions>();
+  app.add_option("format", o->format, "idx, cifar10, cifar100 or csv")->required();
+  app.add_option("inputs", o->inputs, "idx: images and labels; cifar: batch files; csv: one file; also gzipped")
+      ->required();
+  add_shards(app, *o);
+  app.add_option("--samples-per-shard", o->samples_per_shard, "in place of --shards; 10000 where neither is given");
+  app.add_option("--label-column", o->label_column, "csv: from 0; -1: the last")->capture_default_str();
+  app.add_option("--value-max", o->value_max, "the u8 value that means 1.0")->capture_default_str();
+  app.add_option("--hold-out", o->hold_out, "samples, evenly spread, that go to OUT/test, the rest to OUT/train");
+  return [o] { return run_data_import(*o); };
+}
+
+Run declare_data_synth(CLI::App& app) {
+  auto o = held<SynthOptions>();
+  add_shards(app, *o);
+  app.add_option("--samples", o->samples, "how many")->capture_default_str();
+  app.add_option("--classes", o->classes, "how many")->capture_default_str();
+  app.add_option("--noise", o->noise, "standard deviation about a class's pattern")->capture_default_str();
+  app.add_option("--seed", o->seed, "of pattern and noise")->capture_default_str();
+  return [o] { return run_data_synth(*o); };
+}
+
+Run declare_data_inspect(CLI::App& app) {
+  auto o = held<InspectOptions>();
+  app.add_option("location", o->location, "folder, file or pattern of shards")->required();
+  app.add_option("--replicas", o->replicas, "share out over this many")->capture_default_str();
+  app.add_option("--sharding", o->sharding, "auto, file, record or replicated")->capture_default_str();
+  app.add_option("--batch", o->batch, "samples a step, over all replicas")->capture_default_str();
+  return [o] { return run_data_inspect(*o); };
+}
+
 const Verb kVerbs[] = {
     {"train", "train the model of a config; the same command again resumes",
      "  echelon train configs/smoke/digits.toml\n"
@@ -99,6 +144,14 @@ const Verb kVerbs[] = {
      "  echelon report results/lenet-1 results/lenet-2 --out results --name lenet",
      declare_report},
     {"info", "version, devices, libraries and cores of this machine", "  echelon info", declare_info},
+    {"data import", "turn IDX, CIFAR or CSV files into HDF5 shards",
+     "  echelon data import idx images.gz labels.gz --out mydata/train\n"
+     "  echelon data import csv table.csv.gz --shape 1,8,8 --value-max 16 --hold-out 297 --out mydata",
+     declare_data_import},
+    {"data synth", "make shards of any shape and size: a pattern a class, and noise",
+     "  echelon data synth --samples 100000 --shape 3,32,32 --classes 10 --out made/train", declare_data_synth},
+    {"data inspect", "what a folder of shards holds, and how it would be shared out",
+     "  echelon data inspect data/digits/train --replicas 4", declare_data_inspect},
     {"bench step", "time of a training step on resident random data, by layer and op",
      "  echelon bench step configs/bench/lenet.toml --ops", declare_bench_step},
 };

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
-#include <numeric>
+#include <span>
 
 #include "base/clock.hpp"
 #include "base/error.hpp"
@@ -100,13 +100,22 @@ std::vector<std::int64_t> count_classes(const Dataset& dataset) {
 
 std::string file_name(const Shard& shard) { return std::filesystem::path(shard.path).filename().string(); }
 
+// Rows shown of long tables; the rest is counted.
+constexpr std::size_t kRows = 24;
+
+void print_table(const Table& table, std::size_t rows) {
+  fmt::print("{}", table.text());
+  if (rows > kRows) fmt::print(".. and {} more\n", count_text(static_cast<std::int64_t>(rows - kRows)));
+}
+
 void print_files(const Dataset& dataset) {
   Table files({"file", "samples", "chunk", "compressed", "stored"});
-  for (const Shard& shard : dataset.shards)
+  for (const Shard& shard : std::span(dataset.shards).first(std::min(kRows, dataset.shards.size())))
     files.row({file_name(shard), count_text(shard.samples),
                shard.chunk.rank() == 0 ? "none" : fmt::format("{}", shard.chunk[0]), shard.deflate ? "gzip" : "no",
                bytes_text(static_cast<double>(shard.bytes))});
-  fmt::print("{}\n", files.text());
+  print_table(files, dataset.shards.size());
+  fmt::print("\n");
 }
 
 void print_classes(const Dataset& dataset) {
@@ -114,13 +123,15 @@ void print_classes(const Dataset& dataset) {
   const bool named = !dataset.class_names.empty();
   Table classes(named ? std::vector<std::string>{"class", "samples", "share", "name"}
                       : std::vector<std::string>{"class", "samples", "share"});
-  for (std::size_t c = 0; c < counts.size(); ++c) {
+  for (std::size_t c = 0; c < std::min(kRows, counts.size()); ++c) {
     const double share = static_cast<double>(counts[c]) / static_cast<double>(dataset.samples());
     std::vector<std::string> row{std::to_string(c), count_text(counts[c]), fmt::format("{:.1f} %", 100 * share)};
     if (named) row.push_back(dataset.class_names[c]);
     classes.row(std::move(row));
   }
-  fmt::print("{}\n", classes.text());
+  print_table(classes, counts.size());
+  const auto [least, most] = std::minmax_element(counts.begin(), counts.end());
+  fmt::print("least {}, most {}\n\n", count_text(*least), count_text(*most));
 }
 
 // "digits-0000, digits-0003[0:20)", cut short where there are many.
@@ -139,13 +150,9 @@ std::string runs_text(const Dataset& dataset, const std::vector<ShardPlan::Run>&
   return runs.size() > kShown ? text + fmt::format(" and {} more", runs.size() - kShown) : text;
 }
 
-void print_plan(const Dataset& dataset, const InspectOptions& options) {
-  if (options.replicas < 1) throw ConfigError("--replicas must be 1 or more");
-  if (options.batch < options.replicas)
-    throw ConfigError(
-        fmt::format("--batch {} gives {} replicas less than a sample each", options.batch, options.replicas));
+void print_plan(const Dataset& dataset, const InspectOptions& options, Sharding sharding) {
   DataConfig config;
-  config.sharding = sharding_of(options.sharding);
+  config.sharding = sharding;
   std::vector<std::int64_t> batch(static_cast<std::size_t>(options.replicas), options.batch / options.replicas);
   for (std::int64_t r = 0; r < options.batch % options.replicas; ++r) ++batch[static_cast<std::size_t>(r)];
   const ShardPlan plan(plan_request(dataset, config, batch, 1));
@@ -155,11 +162,11 @@ void print_plan(const Dataset& dataset, const InspectOptions& options) {
              config.sharding == Sharding::automatic ? " (auto)" : "", options.batch,
              count_text(plan.steps_per_epoch()));
   Table replicas({"replica", "samples", "batch", "repeats", "files"});
-  for (int r = 0; r < plan.replicas(); ++r)
+  for (int r = 0; r < std::min(plan.replicas(), static_cast<int>(kRows)); ++r)
     replicas.row({std::to_string(r), count_text(plan.owned(r)), count_text(plan.batch(r)),
                   count_text(plan.steps_per_epoch() * plan.batch(r) - plan.owned(r)),
                   runs_text(dataset, plan.runs(r))});
-  fmt::print("{}", replicas.text());
+  print_table(replicas, static_cast<std::size_t>(plan.replicas()));
   const ShardPlan::Coverage coverage = plan.coverage(0);
   fmt::print("in an epoch: {} samples once, {} more often, {} never\n", count_text(coverage.once),
              count_text(coverage.more), count_text(coverage.never));
@@ -208,6 +215,11 @@ int run_data_synth(const SynthOptions& options) {
 }
 
 int run_data_inspect(const InspectOptions& options) {
+  const Sharding sharding = sharding_of(options.sharding);
+  if (options.replicas < 1) throw ConfigError("--replicas must be 1 or more");
+  if (options.batch < options.replicas)
+    throw ConfigError(
+        fmt::format("--batch {} gives {} replicas less than a sample each", options.batch, options.replicas));
   const Dataset dataset = open_dataset(options.location);
   std::uint64_t bytes = 0;
   for (const Shard& shard : dataset.shards) bytes += shard.bytes;
@@ -218,7 +230,7 @@ int run_data_inspect(const InspectOptions& options) {
              numbers(dataset.std));
   print_files(dataset);
   print_classes(dataset);
-  print_plan(dataset, options);
+  print_plan(dataset, options, sharding);
   std::fflush(stdout);
   return kExitOk;
 }

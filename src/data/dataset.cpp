@@ -151,11 +151,12 @@ void require_agreement(const Dataset& first, const Dataset& next) {
 }  // namespace
 
 void normalise_like(Dataset& test, const Dataset& train) {
-  test.scale = train.scale;
+  if (test.sample_shape != train.sample_shape || test.classes != train.classes)
+    fail(test.shards[0].path,
+         fmt::format("holds samples of {} and {} classes, the training data in {} {} and {}", test.sample_shape.text(),
+                     test.classes, train.shards[0].path, train.sample_shape.text(), train.classes));
   test.mean = train.mean;
   test.std = train.std;
-  if (test.class_names.empty() || train.class_names.empty()) test.class_names = train.class_names;
-  require_agreement(train, test);
 }
 
 Dataset open_dataset(const std::string& location) {

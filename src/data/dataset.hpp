@@ -42,8 +42,8 @@ struct Dataset {
 // shapes, types and attributes agree and that no file is empty or damaged. Throws DataError naming the file.
 Dataset open_dataset(const std::string& location);
 
-// A model sees test data as it saw its training data: takes over mean, std and scale. Throws DataError where shapes,
-// stored types or classes differ.
+// A model sees test data as it saw its training data: takes over mean and std (both are in units of value * scale, so
+// the stored types may differ). Throws DataError where shapes or classes differ.
 void normalise_like(Dataset& test, const Dataset& train);
 
 }  // namespace echelon

@@ -123,30 +123,6 @@ TEST_CASE("no op of onednn falls back to an unoptimised body", "[device][onednn]
   }
 }
 
-TEST_CASE("onednn chooses layouts in which the usual convolutions run direct bodies, without reorders",
-          "[device][onednn]") {
-  const auto device = make_onednn_device(with_threads(1));
-  const ConvDims usual[] = {
-      {8, 1, 28, 28, 32, 3, 3, 1, 1, 1, 1},            // the first layer of LeNet
-      {8, 32, 14, 14, 64, 3, 3, 1, 1, 1, 1},           // its second
-      {2, 3, 64, 64, 64, 7, 7, 2, 2, 3, 3},            // the first layer of ResNet-50
-      {2, 64, 16, 16, 256, 1, 1},                      // widening
-      {2, 256, 16, 16, 128, 1, 1, 2, 2},               // a shortcut
-      {2, 64, 16, 16, 64, 3, 3, 1, 1, 1, 1, 1, 1, 64}  // depthwise
-  };
-  for (const ConvDims& dims : usual) {
-    for (OpKind kind : {OpKind::conv_forward, OpKind::conv_backward_data, OpKind::conv_backward_weights}) {
-      if (kind == OpKind::conv_backward_data && dims.C <= 4) continue;  // nobody asks for the gradient of an image
-      OpSpec spec{kind, DType::f32, dims};
-      spec.layouts = device->layouts(spec).layouts;
-      const std::string implementation = device->make(spec)->implementation();
-      CAPTURE(spec.text(), implementation);
-      CHECK((implementation.starts_with("jit") || implementation.starts_with("brg")));
-      CHECK(implementation.find("reorders") == std::string::npos);
-    }
-  }
-}
-
 TEST_CASE("onednn gives the same bits again at the same number of threads", "[device][onednn]") {
   const std::uint64_t seed = test_seed();
   CAPTURE(seed);

@@ -32,8 +32,8 @@ class SampleSource {
 
 struct ImportRequest {
   std::string format{};  // of known_formats()
-  std::vector<std::string>
-      inputs;                // idx: images, labels; cifar: batch files; csv: one file; .gz where the name says so
+  // idx: images, labels; cifar: batch files; csv: one file. Gzip is seen by its content.
+  std::vector<std::string> inputs{};
   Shape shape{};             // csv: (C, H, W)
   int label_column = -1;     // csv: from 0; -1: the last
   DType stored = DType::u8;  // csv: u8 or f32
