@@ -1,4 +1,5 @@
 // The paced device takes its tabled time, computes nothing, and keeps the rest of the contract.
+#include <algorithm>
 #include <catch2/catch.hpp>
 
 #include "base/atomic_file.hpp"
@@ -22,6 +23,17 @@ double seconds_of_runs(Device& device, const OpSpec& spec, int runs) {
   return now_s() - start;
 }
 
+// The shortest of several tries: a busy machine may wake any one of them late. None may be shorter than `least_s`.
+double shortest_of_runs(Device& device, const OpSpec& spec, int runs, double least_s) {
+  double shortest = 1e9;
+  for (int attempt = 0; attempt < 5; ++attempt) {
+    const double seconds = seconds_of_runs(device, spec, runs);
+    CHECK(seconds >= least_s);
+    shortest = std::min(shortest, seconds);
+  }
+  return shortest;
+}
+
 const OpSpec kDense{OpKind::dense_forward, DType::f32, DenseDims{.N = 8, .F = 20, .K = 10}, {}};
 
 }  // namespace
@@ -41,26 +53,19 @@ TEST_CASE("a paced op takes its tabled time, however short", "[device]") {
   const TempFolder folder;
   write_file_whole(folder / "table.json", "{\"" + kDense.text() + "\": 0.004}");
   const auto tabled = make_paced_device({.paced_table = folder / "table.json"});
-  // Never less; more only as far as a busy machine wakes us late.
-  const double seconds = seconds_of_runs(*tabled, kDense, 10);
-  CHECK(seconds >= 0.0399);
-  CHECK(seconds < 0.060);
+  CHECK(shortest_of_runs(*tabled, kDense, 10, 0.0399) < 0.042);
   CHECK(tabled->make(kDense)->implementation() == "sleeps 4.00 ms (table)");
 
   write_file_whole(folder / "short.json", "{\"" + kDense.text() + "\": 3e-6}");
   const auto brief = make_paced_device({.paced_table = folder / "short.json"});
-  const double together = seconds_of_runs(*brief, kDense, 10000);
-  CHECK(together >= 0.0299);
-  CHECK(together < 0.045);
+  CHECK(shortest_of_runs(*brief, kDense, 10000, 0.0299) < 0.033);
 }
 
 TEST_CASE("a paced op without a row takes its arithmetic and its traffic", "[device]") {
   // 2*8*20*10 flops at 1 kflop/s would be 3.2 s; here 3.2 ms. Traffic: (160 + 200 + 10 + 80) * 4 bytes at 1 MB/s: 1.8
   // ms.
   const auto device = make_paced_device({.paced_gflops = 1e-3, .paced_gb_per_s = 1e-3});
-  const double seconds = seconds_of_runs(*device, kDense, 4);
-  CHECK(seconds >= 4 * 5.0e-3 - 1e-4);
-  CHECK(seconds < 4 * 5.0e-3 + 0.02);
+  CHECK(shortest_of_runs(*device, kDense, 4, 4 * 5.0e-3 - 1e-4) < 4 * 5.0e-3 + 2e-3);
   CHECK(device->make(kDense)->implementation() == "sleeps 5.00 ms (rates)");
 }
 

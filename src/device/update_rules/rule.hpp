@@ -3,16 +3,19 @@
 //
 // A rule is a struct of static members, free of host-only code:
 //
+// clang-format off
 //   struct SgdRule {
 //     static constexpr const char* kName = "sgd";
 //     static constexpr int kStates = 1;                          // values kept per parameter, each its own flat arena
-//     template <class T> static ECHELON_HOST_DEVICE void apply(T& w, T g, T* const* states, std::size_t i, const
-//     RuleScalars& s);
+//     template <class T>
+//     static ECHELON_HOST_DEVICE void apply(T& w, T g, T* const* states, std::size_t i, const RuleScalars& s);
 //   };
+// clang-format on
 //
 // The scalars are those of one parameter range at one step, set by optim/ from the schedule and the range's group.
-// Norms that a rule needs over a whole layer (LARS, LAMB, global clip) are measured apart (`Update::measure`), summed
-// over ranks by whoever owns the groups, and come back as `trust` and `clip`.
+// Norms that a rule needs over a whole layer (LARS, LAMB, global clip) are measured apart (VectorOps::sum_squares over
+// the range), summed over ranks by whoever owns the groups, and come back as `trust` and `clip`. One element at a time:
+// w[i], g[i] and states[s][i] are all that a rule sees, so the order and the number of threads change no bit.
 //
 // Adding a rule: one header here, one line in ECHELON_UPDATE_RULES, its schedule-side defaults in optim/.
 #pragma once

@@ -1,6 +1,7 @@
 // Stochastic gradient descent with momentum and weight decay, as Sutskever et al. 2013 in PyTorch's form:
-//   g' = clip*g + decay*w;  v = momentum*v + g' (v = g' on the first step);  w -= lr*trust*(nesterov ? g' + momentum*v
-//   : v)
+//   g' = clip*g + decay*w
+//   v  = momentum*v + g'      (v begins at 0: g' itself on the first step)
+//   w -= lr*trust * (nesterov ? g' + momentum*v : v)
 #pragma once
 
 #include "device/update_rules/rule.hpp"
