@@ -2,6 +2,7 @@
 
 #include <sys/prctl.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cmath>
 #include <ctime>
@@ -11,6 +12,8 @@ namespace {
 
 // Shorter sleeps cost more in system calls than they last.
 constexpr double kShortestSleep_s = 20e-6;
+// Of a longer delay (a stopped process) the rest is not made good: ops would run for nothing until it was.
+constexpr double kMostCredit_s = 5e-3;
 
 double seconds_of(const timespec& time) {
   return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
@@ -48,7 +51,7 @@ void Pacer::sleep_owed() {
   while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, nullptr) == EINTR) {
   }
   clock_gettime(CLOCK_MONOTONIC, &end);
-  owed_s_ -= seconds_of(end) - seconds_of(start);
+  owed_s_ = std::max(owed_s_ - (seconds_of(end) - seconds_of(start)), -kMostCredit_s);
 }
 
 }  // namespace echelon

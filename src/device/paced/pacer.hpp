@@ -3,8 +3,8 @@
 
 namespace echelon {
 
-// Time that a device owes. Waking late is paid back by the next sleep, and what is too short to sleep is collected, so
-// that many short ops take the sum of their times. One thread at a time.
+// Time that a device owes. Waking late, up to 5 ms, is paid back by the next sleep, and what is too short to sleep is
+// collected, so that many short ops take the sum of their times. One thread at a time.
 class Pacer {
  public:
   // Takes `seconds`, now or together with later calls.
