@@ -48,7 +48,7 @@ Ending Loop::one_step() {
   record.epoch = info.epoch;
   record.learning_rate = info.learning_rate;
   record.loss = control.weight > 0 ? control.loss / control.weight : 0;
-  record.samples = control.weight;
+  record.samples = info.weight;  // by the plan: a paced device counts none
   record.times = result.times;
   record.outcome = result.outcome;
   record.wire_bytes = result.wire_bytes;

@@ -1,0 +1,92 @@
+// From real runs to the tables: what `echelon report` makes of a folder of results.
+#include <catch2/catch.hpp>
+#include <filesystem>
+
+#include "base/atomic_file.hpp"
+#include "base/error.hpp"
+#include "tests/run/trial.hpp"
+
+namespace echelon::test {
+namespace {
+
+using nlohmann::json;
+
+Outcome report(const Trial& trial, const std::vector<std::string>& words) {
+  std::vector<std::string> argv = {echelon_binary(), "report"};
+  argv.insert(argv.end(), words.begin(), words.end());
+  return run_process({.argv = argv, .cwd = trial / "", .env = {}, .limit_s = 30});
+}
+
+json study_of(const json& report, const std::string& kind, bool paced) {
+  for (const json& study : report["studies"])
+    if (study["kind"] == kind && study["paced"] == paced) return study;
+  return {};
+}
+
+double sum_of_parts(const json& row) {
+  double sum = 0;
+  for (const auto& part : row["time_percent"].items()) sum += part.value().get<double>();
+  return sum;
+}
+
+}  // namespace
+
+TEST_CASE("real runs become strong, weak and paced tables; a diverged run is listed and not counted",
+          "[report][slow]") {
+  const Trial trial;
+  const std::string anew = "run.restart=never", threads = "device.threads=1";
+  for (const int ranks : {1, 2}) REQUIRE(trial.train(ranks, {anew, threads}).code == kExitOk);
+  REQUIRE(trial.train(2, {anew, threads, "batch.scale_with_replicas=true"}).code == kExitOk);
+  for (const int ranks : {1, 3})
+    REQUIRE(trial.train(ranks, {anew, threads, "device.kind=paced", "train.steps=6", "data.test=\"\""}).code ==
+            kExitOk);
+  REQUIRE(trial.train(0, {anew, threads, "optimizer.learning_rate=1000", "optimizer.weight_decay=1"}).code ==
+          kExitNumeric);
+
+  const Outcome outcome = report(trial, {"results", "--out", "tables", "--name", "trial"});
+  INFO(outcome.out << outcome.err);
+  REQUIRE(outcome.code == kExitOk);
+  const json tables = json::parse(read_file_whole(trial / "tables/trial.json"));
+
+  const json strong = study_of(tables, "strong", false);
+  REQUIRE(strong["rows"].size() == 2);
+  const json &one = strong["rows"][0], &two = strong["rows"][1];
+  CHECK(two["ranks"] == 2);
+  CHECK(two["global_batch"] == one["global_batch"]);
+  CHECK(two["speed_up"].get<double>() ==
+        Approx(two["samples_per_s"]["median"].get<double>() / one["samples_per_s"]["median"].get<double>()));
+  CHECK(two["efficiency"].get<double>() == Approx(two["speed_up"].get<double>() / 2));
+  CHECK(two["wire_bytes_per_step"] == two["formula_bytes_per_step"]);
+  CHECK(sum_of_parts(one) == Approx(100));
+  CHECK(sum_of_parts(two) == Approx(100));
+  // The same samples a step for every number of ranks: the same accuracy.
+  CHECK(one["test_accuracy"]["median"].get<double>() ==
+        Approx(two["test_accuracy"]["median"].get<double>()).margin(0.03));
+
+  const json weak = study_of(tables, "weak", false);
+  REQUIRE(weak["rows"].size() == 2);
+  CHECK(weak["rows"][1]["global_batch"] == 2 * weak["rows"][0]["global_batch"].get<int>());
+  const json paced = study_of(tables, "strong", true);
+  REQUIRE(paced["rows"].size() == 2);
+  CHECK(paced["rows"][1]["train_loss"].is_null());
+
+  REQUIRE(tables["not_counted"].size() == 1);
+  CHECK(tables["not_counted"][0]["state"] == "failed");
+  for (const char* words : {"Strong scaling: ", "Weak scaling: ", "(paced)", "not counted", "tables/trial.md"})
+    CHECK(outcome.out.find(words) != std::string::npos);
+}
+
+TEST_CASE("a report of nothing says what is missing and writes nothing", "[report]") {
+  const Trial trial;
+  CHECK(report(trial, {"nowhere"}).code == kExitConfig);
+  make_folders(trial / "results/broken/01");
+  CHECK(report(trial, {"results"}).code == kExitConfig);
+  write_file_whole(trial / "results/broken/01/status.json", R"({"state":"failed","exit_code":5,"reason":"loss"})");
+  CHECK(report(trial, {"results", "--out", "tables"}).code == kExitData);
+  write_file_whole(trial / "results/broken/01/summary.json", "{");
+  CHECK(report(trial, {"results", "--out", "tables"}).code == kExitData);
+  CHECK_FALSE(std::filesystem::exists(trial / "tables"));
+  CHECK(report(trial, {"results", "--name", "a/b"}).code == kExitConfig);
+}
+
+}  // namespace echelon::test
