@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <array>
 #include <vector>
 
 namespace echelon::h5 {
@@ -78,10 +77,22 @@ std::string type_text(hid_t type) {
   }
 }
 
+Extents extents_of(const Shape& shape) {
+  Extents extents{};
+  for (int axis = 0; axis < shape.rank(); ++axis)
+    extents[static_cast<std::size_t>(axis)] = static_cast<hsize_t>(shape[axis]);
+  return extents;
+}
+
+Handle space_of(const Shape& shape) {
+  if (shape.rank() == 0) return {H5Screate(H5S_SCALAR), H5Sclose};
+  return {H5Screate_simple(shape.rank(), extents_of(shape).data(), nullptr), H5Sclose};
+}
+
 std::optional<Shape> shape_of_space(hid_t space) {
   const int rank = H5Sget_simple_extent_ndims(space);
   if (rank < 0 || rank > Shape::kMaxRank) return std::nullopt;
-  std::array<hsize_t, Shape::kMaxRank> extents{};
+  Extents extents{};
   if (rank > 0 && H5Sget_simple_extent_dims(space, extents.data(), nullptr) < 0) return std::nullopt;
   const std::vector<std::int64_t> wide(extents.begin(), extents.begin() + rank);
   return Shape(std::span<const std::int64_t>(wide));

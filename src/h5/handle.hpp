@@ -3,6 +3,7 @@
 
 #include <hdf5.h>
 
+#include <array>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -51,6 +52,10 @@ bool reason_has(std::string_view text);
 hid_t native_type(DType dtype);
 std::optional<DType> dtype_of_type(hid_t type);  // by class, size and sign; any byte order
 std::string type_text(hid_t type);               // "a 64-bit integer", "text", for messages
+
+using Extents = std::array<hsize_t, Shape::kMaxRank>;
+Extents extents_of(const Shape& shape);
+Handle space_of(const Shape& shape);  // a scalar one for rank 0
 
 // Extents of a dataspace or none where it has more axes than a Shape.
 std::optional<Shape> shape_of_space(hid_t space);

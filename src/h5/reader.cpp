@@ -66,11 +66,9 @@ Handle open_file(const std::string& path) {
 // A hyperslab of whole rows.
 Handle rows_of(hid_t space, std::int64_t first, const Shape& shape, std::int64_t count) {
   Handle selection(H5Scopy(space), H5Sclose);
-  std::array<hsize_t, Shape::kMaxRank> start{}, extent{};
-  for (int axis = 0; axis < shape.rank(); ++axis)
-    extent[static_cast<std::size_t>(axis)] = static_cast<hsize_t>(shape[axis]);
+  Extents start{};
   start[0] = static_cast<hsize_t>(first);
-  extent[0] = static_cast<hsize_t>(count);
+  const Extents extent = extents_of(shape.with_front(count));
   if (H5Sselect_hyperslab(selection.id(), H5S_SELECT_SET, start.data(), nullptr, extent.data(), nullptr) < 0) return {};
   return selection;
 }
@@ -148,14 +146,14 @@ void Reader::Body::read_slab(const OpenDataset& dataset, std::int64_t first, std
                              DType dtype) {
   const Shape& shape = dataset.info.shape;
   const Handle space(H5Dget_space(dataset.handle.id()), H5Sclose);
-  const hsize_t elems = static_cast<hsize_t>(count * shape.row_elems());
-  const Handle memory(H5Screate_simple(1, &elems, nullptr), H5Sclose);
-  const Handle rows =
-      shape.rank() == 0 ? Handle(H5Scopy(space.id()), H5Sclose) : rows_of(space.id(), first, shape, count);
+  const Shape box = shape.rank() == 0 ? shape : shape.with_front(count);
+  // Memory of the same axes as the file: a flat one makes the library walk element by element.
+  const Handle memory = space_of(box);
+  const Handle rows = shape.rank() == 0 ? space_of(box) : rows_of(space.id(), first, shape, count);
   if (!memory.ok() || !rows.ok() ||
       H5Dread(dataset.handle.id(), native_type(dtype), memory.id(), rows.id(), H5P_DEFAULT, dst) < 0)
     fail(dataset.info.name, fmt::format("cannot be read at rows {} to {}: {}", first, first + count - 1, reason()));
-  bytes_read += static_cast<std::uint64_t>(elems) * size_of(dataset.info.dtype);
+  bytes_read += static_cast<std::uint64_t>(box.elems()) * size_of(dataset.info.dtype);
 }
 
 void Reader::Body::read_inflated(const OpenDataset& dataset, std::int64_t first, std::int64_t count,

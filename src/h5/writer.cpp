@@ -15,20 +15,6 @@
 namespace echelon::h5 {
 namespace {
 
-using Extents = std::array<hsize_t, Shape::kMaxRank>;
-
-Extents extents_of(const Shape& shape) {
-  Extents extents{};
-  for (int axis = 0; axis < shape.rank(); ++axis)
-    extents[static_cast<std::size_t>(axis)] = static_cast<hsize_t>(shape[axis]);
-  return extents;
-}
-
-Handle space_of(const Shape& shape) {
-  if (shape.rank() == 0) return {H5Screate(H5S_SCALAR), H5Sclose};
-  return {H5Screate_simple(shape.rank(), extents_of(shape).data(), nullptr), H5Sclose};
-}
-
 // Variable-length UTF-8: what h5py writes for str, and reads back as str.
 Handle text_type() {
   Handle type(H5Tcopy(H5T_C_S1), H5Tclose);
