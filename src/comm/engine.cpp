@@ -256,7 +256,8 @@ void Engine::Body::relax(double idle_s) {
     return;
   }
   std::unique_lock lock(mutex);
-  if (!news.load(std::memory_order_relaxed)) wake.wait_for(lock, std::chrono::duration<double>(options.sleep_s));
+  const double sleep_s = std::clamp(idle_s / 50, options.sleep_s, options.long_sleep_s);
+  if (!news.load(std::memory_order_relaxed)) wake.wait_for(lock, std::chrono::duration<double>(sleep_s));
 }
 
 void Engine::Body::sleep_until_news() {

@@ -15,8 +15,8 @@
 // Events. A job whose data comes from a device starts once `after` has passed.
 //
 // Waiting. `Ticket::wait` blocks the compute thread (brief spin, then asleep) and rethrows what went wrong. The
-// engine's own thread spins briefly, yields, then sleeps for tens of microseconds, so that it does not starve compute
-// where ranks share cores.
+// engine's own thread spins briefly, yields, then sleeps, the longer the longer nothing moved (a fiftieth of it), so
+// that it does not starve compute where ranks share cores.
 //
 // Watchdog. `waits()` may be called from any thread and makes no transport call: which channel waits for which peer
 // since when.
@@ -83,11 +83,12 @@ class Machine {
 };
 
 struct EngineOptions {
-  double spin_s = 20e-6;    // before yielding
-  double yield_s = 100e-6;  // before sleeping
-  double sleep_s = 30e-6;   // one sleep
-  int window = 16;          // steps of one plan in flight
-  int sends = 8;            // messages on their way over all plans before lower priorities hold back
+  double spin_s = 20e-6;         // before yielding
+  double yield_s = 60e-6;        // before sleeping
+  double sleep_s = 50e-6;        // the shortest sleep
+  double long_sleep_s = 500e-6;  // the longest, after 25 ms without a move
+  int window = 16;               // steps of one plan in flight
+  int sends = 8;                 // messages on their way over all plans before lower priorities hold back
 };
 
 class Engine {
