@@ -1,30 +1,61 @@
-// echelon info: what this build is and what this machine offers.
-#include <sched.h>
+// echelon info: what this build is and what this machine offers. Starts no MPI and needs no GPU.
+#include <fmt/format.h>
+#include <unistd.h>
 
+#include <array>
 #include <cstdio>
+#include <cstdlib>
 
+#include "base/error.hpp"
 #include "base/text.hpp"
 #include "base/version.hpp"
 #include "cli/options.hpp"
+#include "comm/mpi/world.hpp"
+#include "device/device.hpp"
+#include "exchange/strategy.hpp"
+#include "train/launch.hpp"
 
 namespace echelon::cli {
 namespace {
 
-int usable_cores() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
+std::string device_text(const std::string& kind) {
+  try {
+    DeviceOptions options;
+    options.threads = kind == "cuda" ? 1 : usable_cores();
+    return open_device(kind, options)->describe();
+  } catch (const Error& error) {
+    return fmt::format("not here: {}", error.what());
+  }
+}
+
+std::string host_name() {
+  std::array<char, 256> name{};
+  ::gethostname(name.data(), name.size() - 1);
+  return name.data();
+}
+
+std::string memory_text() {
+  return bytes_text(static_cast<double>(::sysconf(_SC_PHYS_PAGES)) * static_cast<double>(::sysconf(_SC_PAGE_SIZE)));
 }
 
 }  // namespace
 
 int run_info(const InfoOptions&) {
   Table table({"what", "value"});
-  table.row({"version", kVersion});
-  table.row({"commit", commit()});
-  table.row({"cores", std::to_string(usable_cores())});
+  table.row({"version", fmt::format("echelon {} ({})", kVersion, commit())});
+  table.row({"host", host_name()});
+  table.row({"cores", fmt::format("{} usable by this process", usable_cores())});
+  table.row({"memory", memory_text()});
+  table.row({"MPI", mpi_version()});
+  const char* tasks = std::getenv("SLURM_NTASKS");
+  table.row({"Slurm", tasks ? fmt::format("job {}, {} task(s)", job_id(), tasks) : "not in a job"});
+  std::string why;
+  const int gpus = visible_gpus(&why);
+  table.row({"GPUs", gpus > 0 ? std::to_string(gpus) : fmt::format("none ({})", why)});
+  for (const std::string& kind : device_kinds())
+    if (kind != "auto") table.row({"device " + kind, device_text(kind)});
   std::fputs(table.text().c_str(), stdout);
-  return 0;
+  return kExitOk;
 }
 
 }  // namespace echelon::cli
