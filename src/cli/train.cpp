@@ -7,6 +7,7 @@
 #include "config/parse.hpp"
 #include "train/attempt.hpp"
 #include "train/launch.hpp"
+#include "train/signals.hpp"
 
 namespace echelon::cli {
 
@@ -15,6 +16,7 @@ int run_train(const TrainOptions& options) {
   const auto load = [&] { return load_config(options.config, options.sets); };
   if (!under_launcher()) check_combinations(load());  // refused before MPI is touched
   MpiWorld world;
+  const SignalWatch signals;
   Engine engine(world.transport());
   Attempt attempt(engine, {.load_config = load, .end_world = &MpiWorld::abort});
   return attempt.run();

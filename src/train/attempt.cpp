@@ -202,7 +202,6 @@ int Attempt::run_or_throw() {
     runner_ = std::make_unique<StepRunner>(config_, *plan_, seat_.rank, *arenas_, *strategy_, engine_, phase_, state_);
     make_hooks();
   });
-  install_signal_handlers();
   std::vector<Hook*> hooks;
   for (const auto& hook : hooks_) hooks.push_back(hook.get());
   Loop loop(config_, *plan_, *runner_, group_, state_, phase_, std::move(hooks));

@@ -1,25 +1,34 @@
 #include "train/signals.hpp"
 
+#include <pthread.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <condition_variable>
 #include <csignal>
 #include <cstdlib>
 #include <ctime>
-#include <initializer_list>
-
-#include <unistd.h>
+#include <mutex>
+#include <thread>
 
 namespace echelon {
 namespace {
 
-volatile std::sig_atomic_t usr = 0;
-volatile std::sig_atomic_t term = 0;
-volatile std::sig_atomic_t interrupted = 0;
-volatile std::sig_atomic_t hang_up = 0;
-volatile std::sig_atomic_t term_at = 0;  // low bits of the clock's seconds, enough for differences
+static_assert(std::atomic<int>::is_always_lock_free, "handlers write these");
 
-std::sig_atomic_t clock_seconds() {
+constexpr std::array kSignals = {SIGUSR1, SIGUSR2, SIGTERM, SIGINT, SIGHUP};
+
+std::atomic<int> usr{0};
+std::atomic<int> term{0};
+std::atomic<int> interrupted{0};
+std::atomic<int> hang_up{0};
+std::atomic<int> term_at{0};  // low bits of the clock's seconds, enough for differences
+
+int clock_seconds() {
   timespec now{};
   clock_gettime(CLOCK_MONOTONIC, &now);  // async-signal-safe
-  return static_cast<std::sig_atomic_t>(now.tv_sec & 0x3fffffff);
+  return static_cast<int>(now.tv_sec & 0x3fffffff);
 }
 
 void on_signal(int signal) {
@@ -51,13 +60,45 @@ double slurm_end_s() {
 
 }  // namespace
 
-void install_signal_handlers() {
-  struct sigaction action {};
-  action.sa_handler = on_signal;
-  action.sa_flags = SA_RESTART;
-  sigemptyset(&action.sa_mask);
-  for (const int signal : {SIGUSR1, SIGUSR2, SIGTERM, SIGINT, SIGHUP}) sigaction(signal, &action, nullptr);
-}
+struct SignalWatch::Body {
+  Body() {
+    sigset_t ours;
+    sigemptyset(&ours);
+    for (const int signal : kSignals) sigaddset(&ours, signal);
+    struct sigaction action {};
+    action.sa_handler = on_signal;
+    action.sa_flags = SA_RESTART;
+    action.sa_mask = ours;
+    for (std::size_t i = 0; i < kSignals.size(); ++i) sigaction(kSignals[i], &action, &before_[i]);
+    pthread_sigmask(SIG_BLOCK, &ours, &mask_before_);
+    thread_ = std::thread([this, ours] {
+      pthread_sigmask(SIG_UNBLOCK, &ours, nullptr);
+      std::unique_lock lock(mutex_);
+      wake_.wait(lock, [this] { return stop_; });
+    });
+  }
+
+  ~Body() {
+    {
+      const std::lock_guard lock(mutex_);
+      stop_ = true;
+    }
+    wake_.notify_all();
+    thread_.join();
+    for (std::size_t i = 0; i < kSignals.size(); ++i) sigaction(kSignals[i], &before_[i], nullptr);
+    pthread_sigmask(SIG_SETMASK, &mask_before_, nullptr);
+  }
+
+  std::array<struct sigaction, kSignals.size()> before_{};
+  sigset_t mask_before_{};
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  bool stop_ = false;
+  std::thread thread_;
+};
+
+SignalWatch::SignalWatch() : body_(std::make_unique<Body>()) {}
+SignalWatch::~SignalWatch() = default;
 
 SignalWishes take_signal_wishes() {
   SignalWishes wishes;
@@ -65,8 +106,7 @@ SignalWishes take_signal_wishes() {
   wishes.requeue = usr != 0 || term != 0;
   if (slurm_end_s() > 0 && static_cast<double>(std::time(nullptr)) > slurm_end_s() - kSlurmMargin_s)
     wishes.requeue = true;
-  wishes.checkpoint = hang_up != 0;
-  hang_up = 0;
+  wishes.checkpoint = hang_up.exchange(0) != 0;
   return wishes;
 }
 

@@ -3,17 +3,34 @@
 //   USR1, USR2  finish the step, checkpoint, exit 75     TERM  the same, within kTermDeadline_s; a second one ends at
 //   once INT         checkpoint, exit 130                     HUP   checkpoint and go on
 //
+// Compute threads never run a handler: oneDNN's generated matrix kernels use the stack pointer as an ordinary register,
+// and the frame that a signal pushes there lands in the heap. The signals are blocked in the compute thread, and in all
+// threads started from it afterwards, and left open in one thread that does nothing else.
+//
 // Slurm's end of the job (SLURM_JOB_END_TIME, seconds since 1970) counts as a USR1 that comes kSlurmMargin_s earlier.
 #pragma once
 
+#include <csignal>
 #include <cstdint>
+#include <memory>
 
 namespace echelon {
 
 inline constexpr double kTermDeadline_s = 20;  // Slurm kills 30 s after TERM
 inline constexpr double kSlurmMargin_s = 60;
 
-void install_signal_handlers();
+// For as long as it lives, the signals above set flags. Made by the compute thread, after MPI is started (whose own
+// helpers must not inherit the blocked signals) and before the engine and any other thread.
+class SignalWatch {
+ public:
+  SignalWatch();
+  ~SignalWatch();
+  SignalWatch(const SignalWatch&) = delete;
+
+ private:
+  struct Body;
+  std::unique_ptr<Body> body_;
+};
 
 struct SignalWishes {
   bool requeue = false;     // USR1, USR2, TERM, or the job's end is near

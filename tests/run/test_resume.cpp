@@ -26,7 +26,7 @@ void check_history(const test::Trial& trial, int steps) {
   REQUIRE(static_cast<int>(seen.size()) <= steps);
   CHECK(std::is_sorted(seen.begin(), seen.end()));
   CHECK(std::set<int>(seen.begin(), seen.end()).size() == seen.size());
-  CHECK(seen.back() == steps);
+  CHECK(seen.back() <= steps);  // a kill may take rows that were not on disk yet
 }
 
 TEST_CASE("a run killed by SIGKILL at any step ends with the bits of one that was not", "[run][slow]") {
@@ -113,6 +113,16 @@ TEST_CASE("TERM, INT and HUP as the conventions have them", "[run][slow]") {
     CHECK_THAT(outcome.out, Catch::EndsWith("\n2\n"));  // the one asked for and the last
   }
   CHECK(trial.leftovers().empty());
+}
+
+TEST_CASE("a thousand signals do no harm", "[run][slow]") {
+  const test::Trial trial;
+  const test::Outcome outcome = trial.train_and(
+      0, {"train.epochs=2000", "checkpoint.every_steps=0", "checkpoint.every_epochs=0", "evaluate.every_epochs=0"},
+      "running; for i in $(seq 20); do for j in $(seq 500); do kill -HUP $pid; done; sleep 0.1; done; kill -USR1 $pid; "
+      "wait $pid");
+  INFO(outcome.out << outcome.err);
+  CHECK(outcome.code == 75);
 }
 
 TEST_CASE("a run goes on with another number of ranks", "[run][slow]") {
