@@ -1,0 +1,67 @@
+// The data verbs as a user runs them.
+#include <catch2/catch.hpp>
+#include <filesystem>
+#include <fstream>
+
+#include "tests/support/process.hpp"
+
+namespace echelon {
+namespace {
+
+using Catch::Matchers::Contains;
+using test::Outcome;
+
+Outcome data(std::vector<std::string> args) {
+  args.insert(args.begin(), {test::echelon_binary(), "data"});
+  return test::run_process({.argv = std::move(args), .cwd = "", .env = {}, .limit_s = 30});
+}
+
+}  // namespace
+
+TEST_CASE("the shipped digits are described and shared out", "[run][data]") {
+  const Outcome outcome = data({"inspect", "data/digits/train", "--replicas", "4", "--batch", "60"});
+  REQUIRE(outcome.code == 0);
+  REQUIRE_THAT(outcome.out, Contains("1,500 samples of (1, 8, 8) u8 in 8 files, 10 classes"));
+  REQUIRE_THAT(outcome.out, Contains("4 replicas, sharding file (auto), global batch 60: 25 steps an epoch"));
+  REQUIRE_THAT(outcome.out, Contains("in an epoch: 1,500 samples once, 0 more often, 0 never"));
+  REQUIRE(data({"inspect", "data/digits/test"}).code == 0);
+}
+
+TEST_CASE("a table is imported and inspected; bad ones leave nothing", "[run][data]") {
+  const test::TempFolder folder;
+  std::ofstream good(folder / "good.csv"), bad(folder / "bad.csv");
+  for (int i = 0; i < 40; ++i) good << i << ",7," << i % 2 << "\n";
+  bad << "1,2,0\n1,two,0\n";
+  good.close();
+  bad.close();
+  const auto import = [&](const std::string& file, const std::string& out) {
+    return data({"import", "csv", folder / file, "--shape", "1,1,2", "--shards", "3", "--out", folder / out});
+  };
+  const Outcome made = import("good.csv", "made");
+  REQUIRE(made.code == 0);
+  REQUIRE_THAT(made.out, Contains("40 samples of (1, 1, 2) u8, 2 classes, in 3 files"));
+  REQUIRE_THAT(data({"inspect", folder / "made"}).out, Contains("40 samples"));
+  REQUIRE(import("good.csv", "made").code == 2);  // never written over
+
+  const Outcome refused = import("bad.csv", "bad");
+  REQUIRE(refused.code == 4);
+  REQUIRE_THAT(refused.err, Contains("bad.csv: line 2, column 2: 'two' is not a finite number"));
+  REQUIRE(import("none.csv", "bad").code == 4);
+  REQUIRE_FALSE(std::filesystem::exists(folder / "bad"));
+}
+
+TEST_CASE("made-up data take any shape; what is not there is named", "[run][data]") {
+  const test::TempFolder folder;
+  REQUIRE(data({"synth", "--out", folder / "synth", "--samples", "300", "--shape", "3,5,4", "--classes", "3",
+                "--compress", "3"})
+              .code == 0);
+  const Outcome seen = data({"inspect", folder / "synth", "--replicas", "7", "--sharding", "record"});
+  REQUIRE(seen.code == 0);
+  REQUIRE_THAT(seen.out, Contains("300 samples of (3, 5, 4) u8 in 4 files, 3 classes"));
+  REQUIRE(data({"inspect", folder / "nowhere"}).code == 4);
+  const Outcome unknown = data({"inspect", folder / "synth", "--sharding", "recrod"});
+  REQUIRE(unknown.code == 2);
+  REQUIRE_THAT(unknown.err, Contains("did you mean 'record'"));
+}
+
+}  // namespace echelon
