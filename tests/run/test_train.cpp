@@ -6,6 +6,7 @@
 #include "base/atomic_file.hpp"
 #include "tests/run/trial.hpp"
 #include "tests/support/random.hpp"
+#include "tests/support/skip.hpp"
 
 namespace echelon {
 namespace {
@@ -46,6 +47,30 @@ TEST_CASE("training on 1 and 2 ranks learns, and leaves its records", "[run][slo
   for (const char* word :
        {"ranks", "mesh", "model", "batch", "strong scaling", "data", "exchange", "device", "results"})
     CHECK_THAT(head, Catch::Contains(word));
+}
+
+TEST_CASE("the digits are learned on 1 and 2 ranks from the shipped config", "[run][slow]") {
+  const fs::path root = fs::absolute(test::echelon_binary()).parent_path().parent_path().parent_path().parent_path();
+  if (test::skip_without(fs::exists(root / "data/digits/train"), "needs data/digits beside the build folder")) return;
+  const test::Trial trial;
+  test::Command command = test::mpirun(GENERATE(1, 2), {"train", "configs/smoke/digits.toml", "--set", "name=trial",
+                                                        "--set", "run.results=\"" + (trial / "results") + "\""});
+  command.cwd = root.string();
+  command.limit_s = 120;
+  const test::Outcome outcome = test::run_process(command);
+  INFO(outcome.out << outcome.err);
+  REQUIRE(outcome.code == 0);
+  CHECK(trial.summary()["test_accuracy"].get<double>() >= 0.97);
+}
+
+TEST_CASE("a paced run is marked in its records and claims nothing learned", "[run][slow]") {
+  const test::Trial trial;
+  const test::Outcome outcome = trial.train(2, {"device.kind=paced"});
+  INFO(outcome.out << outcome.err);
+  REQUIRE(outcome.code == 0);
+  CHECK(trial.summary()["paced"] == true);
+  CHECK(trial.summary()["test_accuracy"].is_null());
+  CHECK_THAT(outcome.out, Catch::Contains("PACED"));
 }
 
 TEST_CASE("a finished run ends at once and says so; more epochs go on from it", "[run][slow]") {
@@ -104,6 +129,10 @@ TEST_CASE("f64: 2 ranks end with the weights of 1", "[run][slow]") {
   SECTION("naive, in two micro-batches") {
     REQUIRE(trial.train(2, with("naive", {"exchange.algorithm=naive", "batch.accumulation=2"})).code == 0);
     CHECK(test::relative_distance(weights("naive"), one) < 1e-8);
+  }
+  SECTION("the library's own all-reduce") {
+    REQUIRE(trial.train(2, with("library", {"exchange.algorithm=mpi"})).code == 0);
+    CHECK(test::relative_distance(weights("library"), one) < 1e-8);
   }
   SECTION("sharding by file, and one rank that takes the samples of both") {
     REQUIRE(trial.train(2, with("files", {"data.sharding=file"})).code == 0);
