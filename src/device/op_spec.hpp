@@ -10,6 +10,7 @@
 //   * Gradients are sums over samples (never means); the factor 1/W enters once, in the loss's backward (`scale`).
 //   * An output marked `adds` is overwritten, or added to when its bit in OpArgs::accumulate is set. Every body honours
 //     both.
+//   * The output of an activation or an add may be the very memory of one of its inputs, where it does not add.
 //   * `saved` is memory of the body's own format that a forward op leaves for its backward twin on the same device (the
 //     positions of a max pool, a library's workspace); `scratch` lives for one call and is shared by all ops of a
 //     program.

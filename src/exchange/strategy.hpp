@@ -12,12 +12,12 @@
 // strategy, not the loop, calls the optimiser.
 //
 // How the strategies to come fit
-//   parameter averaging    end_step applies locally; every H steps submits all-reduce plans over weights
-//   synchronous server     gradient_ready pushes a range; wait_parameters waits for that range's new weights
-//   asynchronous, SSP      a Machine on the engine; end_step pushes, pulls, or waits for the slowest; role() server
-//   elsewhere backup workers         end_step returns outcome.joined_step > info.step + 1 when this replica came too
-//   late decentralised sparse   a Machine that sends coded entries; the residual arena is in visit_state (per_replica,
-//   summed)
+//   parameter averaging   end_step applies locally; every H steps submits all-reduce plans over weights
+//   synchronous server    gradient_ready pushes a range; wait_parameters waits for that range's new weights
+//   asynchronous, SSP     a Machine on the engine; end_step pushes, pulls, or waits for the slowest; role() server
+//                         elsewhere
+//   backup workers        end_step returns outcome.next_step > info.step + 1 when this replica came too late
+//   decentralised sparse  a Machine that sends coded entries; the residual is in visit_state (per_replica, summed)
 #pragma once
 
 #include <cstdint>

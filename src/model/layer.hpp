@@ -1,16 +1,15 @@
 // A layer: mathematics on the shapes of one sample. It never sees a rank, a device or a batch's place in the run.
 //
 // A layer object is made from its attributes (TOML or zoo code), then asked three things, in this order:
-//   infer       output shapes from input shapes (of one sample, without N). A shape that does not fit is a ConfigError
-//   whose
-//               text says which extent and what would fit; the graph adds the node's name and file:line.
-//   parameters  what it learns, with initial values
-//   forward / backward   lowering to device ops for one program. backward writes the gradients of its inputs (where
-//   wanted) and
-//               of its parameters, in terms of the gradients of its outputs.
+//   infer               output shapes from input shapes (of one sample, without N). A shape that does not fit is a
+//                       ConfigError whose text says which extent and what would fit; the graph adds the node's name and
+//                       file:line.
+//   parameters          what it learns, with initial values
+//   forward, backward   lowering to device ops for one program; backward writes the gradients of its inputs (where
+//                       wanted) and of its parameters, in terms of the gradients of its outputs
 //
-// Adding a layer: one file in layers/, one line in ECHELON_LAYERS (layers/list.hpp), a row in the contract test's
-// table.
+// Adding a layer: a file in layers/, a line in ECHELON_LAYERS (layers/list.hpp), its keys in config/keys.cpp, a row in
+// tests/support/layer_rows.cpp.
 #pragma once
 
 #include <cstdint>

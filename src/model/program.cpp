@@ -8,6 +8,7 @@
 #include "base/clock.hpp"
 #include "base/error.hpp"
 #include "base/nearest.hpp"
+#include "model/in_place.hpp"
 #include "model/lowered.hpp"
 #include "model/memory.hpp"
 
@@ -43,6 +44,7 @@ Program::Body::Body(const Graph& graph_, Arenas& arenas_, const ProgramOptions& 
   ECHELON_CHECK_EQ(graph.parameters().elems(), arenas.elems(), "graph and arenas are of different models");
   lowered = lower(graph, device, arenas.dtype(),
                   {.batch = options.batch, .training = options.training, .keep_values = options.keep_values});
+  overlay_in_place(lowered);
   place_tensors();
   bind_ops();
   for (int node = 0; node < static_cast<int>(graph.nodes().size()); ++node) ranges.push_back(range_of(node));

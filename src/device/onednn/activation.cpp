@@ -45,7 +45,7 @@ class ActivationBackward final : public Op {
 
  private:
   template <bool kAdd>
-  void pass(const float* __restrict y, const float* __restrict dy, float* __restrict dx) const {
+  void pass(const float* y, const float* dy, float* dx) const {
 #pragma omp parallel for simd num_threads(threads_) if (parallel : threads_ > 1 && elems_ >= kParallelElems)
     for (std::int64_t i = 0; i < elems_; ++i) {
       const float before = kAdd ? dx[i] : 0.0f, part = pull<kFunction>(y[i], dy[i]);

@@ -50,6 +50,16 @@ TEST_CASE("values are read after a forward pass: logits always, others when kept
   CHECK(kept.program().activation_bytes() > plain.program().activation_bytes());
 }
 
+TEST_CASE("activations write over what nobody reads again", "[model]") {
+  Trainee trainee(small_lenet(), 64);
+  // Values and gradients of a sample: after conv1 (8 x 8x8), pool1 (8 x 4x4), conv2 (16 x 4x4), pool2 (16 x 2x2), the
+  // dense layers (32, 5), and the sample. With a ReLU beside each convolution they would be twice the first and third.
+  const double values = 8 * 64 + 8 * 16 + 16 * 16 + 16 * 4 + 32 + 5 + 5 + 64;
+  const double widest_gradient = 8 * 64 + 8 * 16;
+  CHECK(static_cast<double>(trainee.program().activation_bytes()) / (64 * sizeof(double)) <
+        1.15 * (values + widest_gradient));
+}
+
 TEST_CASE("ready comes in the order of back-propagation and covers the arena once", "[model]") {
   const Graph graph = small_batch_norm_net();
   Trainee trainee(graph, 4);

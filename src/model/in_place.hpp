@@ -1,0 +1,12 @@
+// Elementwise ops may write over an input that nobody reads afterwards: less memory, and what is written is in cache.
+#pragma once
+
+#include "model/lowered.hpp"
+
+namespace echelon {
+
+// Gives the output of an activation or an add, where it is written first by that op, the memory of an input of the same
+// layout whose last use that op is. Returns how many outputs moved.
+int overlay_in_place(Lowered& lowered);
+
+}  // namespace echelon
