@@ -13,6 +13,7 @@
 #include "comm/mpi/world.hpp"
 #include "device/device.hpp"
 #include "exchange/strategy.hpp"
+#include "h5/file.hpp"
 #include "train/launch.hpp"
 
 namespace echelon::cli {
@@ -47,6 +48,7 @@ int run_info(const InfoOptions&) {
   table.row({"cores", fmt::format("{} usable by this process", usable_cores())});
   table.row({"memory", memory_text()});
   table.row({"MPI", mpi_version()});
+  table.row({"HDF5", h5::library_version()});
   const char* tasks = std::getenv("SLURM_NTASKS");
   table.row({"Slurm", tasks ? fmt::format("job {}, {} task(s)", job_id(), tasks) : "not in a job"});
   std::string why;

@@ -99,4 +99,6 @@ class Writer {
 // stack on standard error.
 void initialise();
 
+std::string library_version();  // "1.10.8"
+
 }  // namespace echelon::h5

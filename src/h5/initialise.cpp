@@ -1,4 +1,5 @@
 #include <H5public.h>
+#include <fmt/format.h>
 #include <hdf5.h>
 
 #include "h5/file.hpp"
@@ -9,6 +10,12 @@ void initialise() {
   H5dont_atexit();  // a file whose flush failed would crash the exit handler
   H5open();
   H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);  // of this thread; Reader and Writer do it in theirs
+}
+
+std::string library_version() {
+  unsigned major = 0, minor = 0, release = 0;
+  H5get_libversion(&major, &minor, &release);
+  return fmt::format("{}.{}.{}", major, minor, release);
 }
 
 }  // namespace echelon::h5

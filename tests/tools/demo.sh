@@ -16,4 +16,4 @@ for ranks in 2 1; do
   rm -f "$log"
   echo
 done
-"$echelon" report "${runs[@]}" --name digits
+"$echelon" report "${runs[@]}" --name demo

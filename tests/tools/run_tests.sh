@@ -8,6 +8,7 @@ quick=()
 summary=$(mktemp)
 trap 'rm -f "$summary"' EXIT
 export ECHELON_TEST_SUMMARY=$summary ECHELON_BINARY=$PWD/$out/bin/echelon OMP_WAIT_POLICY=passive OMPI_MCA_rmaps_base_oversubscribe=1
+export LSAN_OPTIONS=suppressions=$PWD/tests/tools/lsan.supp:print_suppressions=0
 [ "$(id -u)" = 0 ] && export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 failed=0
 
