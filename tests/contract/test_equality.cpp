@@ -73,6 +73,18 @@ TEST_CASE("batch norm over micro-batches: replicas and accumulation are the same
       }
 }
 
+TEST_CASE("a device out of the host's reach: gradients are staged, in time and back", "[equality]") {
+  for (const std::string& algorithm : allreduce_names()) DYNAMIC_SECTION(algorithm) {
+      const ReplicaRun far{.graph = small_lenet(), .shares = {2, 2, 2}, .algorithm = algorithm, .device = "far"};
+      ReplicaRun near = far;
+      near.device = "reference";
+      const ReplicaResult staged = train_replicas(far), direct = train_replicas(near);
+      check_identical(staged);
+      CHECK(staged.weights == direct.weights);
+      CHECK(staged.gradients == direct.gradients);
+    }
+}
+
 TEST_CASE("the test would notice: another group, another division, a lost replica", "[equality]") {
   const Graph graph = small_batch_norm_net();
   const ReplicaRun run{.graph = graph, .shares = {4, 4}};

@@ -9,6 +9,7 @@
 #include "exchange/strategy.hpp"
 #include "model/build.hpp"
 #include "model/zoo/zoo.hpp"
+#include "tests/support/far_device.hpp"
 #include "tests/support/ranks.hpp"
 #include "tests/support/trainee.hpp"
 
@@ -73,7 +74,8 @@ ReplicaResult train_replica(std::unique_ptr<Transport> transport, const ReplicaR
   const std::int64_t first = std::accumulate(run.shares.begin(), run.shares.begin() + engine.rank(), std::int64_t{0});
 
   // Every rank begins with weights of its own; the broadcast makes them rank 0's.
-  Trainee trainee(run.graph, micro, {.device = run.device, .dtype = run.dtype, .seed = 1 + rank});
+  Trainee trainee(run.graph, micro, {.dtype = run.dtype, .seed = 1 + rank},
+                  run.device == "far" ? make_far_device() : open_device(run.device, {}));
   broadcast_weights(trainee.arenas(), engine, kBroadcastChannel);
   Optimiser optimiser(optimiser_of(run), trainee.arenas());
   const auto strategy = make_strategy(exchange_of(run), {trainee.arenas(), optimiser, engine, kFirstChannel});

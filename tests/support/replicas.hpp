@@ -17,7 +17,7 @@ struct ReplicaRun {
   std::vector<std::int64_t> shares = {8};  // samples a step, by replica
   std::int64_t accumulation = 1;           // micro-batches a replica splits its share into
   std::string algorithm = "ring";
-  std::string device = "reference";
+  std::string device = "reference";  // as in the config, or "far" (far_device.hpp)
   DType dtype = DType::f64;
   int steps = 20;
   double bucket_kb = 1;   // small, so that there are several

@@ -1,0 +1,62 @@
+#include "tests/support/far_device.hpp"
+
+#include <cstring>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "device/host_device.hpp"
+#include "device/reference/reference.hpp"
+
+namespace echelon::test {
+namespace {
+
+struct Copy {
+  void* dst;
+  const void* src;
+  std::size_t bytes;
+};
+
+class LateEvent final : public Event {
+ public:
+  explicit LateEvent(std::vector<Copy> copies) : copies_(std::move(copies)) {}
+  bool ready() const override {
+    const std::lock_guard lock(mutex_);
+    if (++asked_ < 3) return false;
+    for (const Copy& copy : copies_) std::memcpy(copy.dst, copy.src, copy.bytes);
+    copies_.clear();
+    return true;
+  }
+  void wait() const override {
+    while (!ready()) continue;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  mutable int asked_ = 0;
+  mutable std::vector<Copy> copies_;
+};
+
+class FarDevice final : public HostDevice {
+ public:
+  FarDevice() : HostDevice({}), reference_(make_reference_device({})) {}
+  std::string_view name() const override { return "far"; }
+  std::string describe() const override { return "reference out of reach"; }
+  bool on_host() const override { return false; }
+  bool supports(DType dtype) const override { return reference_->supports(dtype); }
+  LayoutWish layouts(const OpSpec& spec) const override { return reference_->layouts(spec); }
+  std::unique_ptr<Op> make(const OpSpec& spec) override { return reference_->make(spec); }
+
+  void to_host_async(void* dst, const void* src, std::size_t bytes) override { copies_.push_back({dst, src, bytes}); }
+  std::unique_ptr<Event> record() override { return std::make_unique<LateEvent>(std::exchange(copies_, {})); }
+
+ private:
+  std::unique_ptr<Device> reference_;
+  std::vector<Copy> copies_;
+};
+
+}  // namespace
+
+std::unique_ptr<Device> make_far_device() { return std::make_unique<FarDevice>(); }
+
+}  // namespace echelon::test
