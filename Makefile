@@ -70,7 +70,7 @@ lint: ## house rules, formatting, ladder of includes
 format: ## clang-format over every source file
 	@git ls-files --cached --others --exclude-standard '*.cpp' '*.hpp' '*.cu' '*.cuh' | xargs clang-format -i
 bundle: deps ## a relocatable tar for machines without the packages
-	@$(MAKE) --no-print-directory build
+	@$(MAKE) --no-print-directory build $(if $(filter 1,$(CUDA)),$(OUT)/tests/cuda)
 	@tests/tools/bundle.sh $(OUT)
 install: build ## into PREFIX
 	@tests/tools/install.sh $(OUT) $(PREFIX)
