@@ -18,6 +18,9 @@
 namespace echelon {
 namespace {
 
+// How often an idle OpenMP thread looks for work before it sleeps: a few microseconds. Digits on 2 threads of one rank:
+// 48,000 samples/s without, 120,000 with (as much as with an endless spin, which would starve the engine's thread).
+constexpr const char* kSpins = "1000";
 constexpr const char* kRestarted = "ECHELON_RESTARTED";  // set in the second life of the process
 
 bool is_set(const char* name) {
@@ -45,6 +48,7 @@ void prepare_process() {
   require_cpu();
   if (is_set("OMP_WAIT_POLICY") || is_set(kRestarted)) return;
   ::setenv("OMP_WAIT_POLICY", "passive", 1);
+  ::setenv("GOMP_SPINCOUNT", kSpins, 0);
   ::setenv(kRestarted, "1", 1);
   std::vector<std::string> words = words_of_this_process();
   std::vector<char*> argv;

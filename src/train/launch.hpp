@@ -9,8 +9,8 @@
 namespace echelon {
 
 // Before anything else of a run: refuses a CPU without AVX2, FMA and BMI2 (EnvironmentError with the cure), and starts
-// the program once more with OMP_WAIT_POLICY=passive where nobody set it, because idle OpenMP teams that spin slow the
-// engine's thread down. Does not return in that case.
+// the program once more with OMP_WAIT_POLICY=passive and a short GOMP_SPINCOUNT where nobody set it, because idle
+// OpenMP teams that spin slow the engine's thread down. Does not return in that case.
 void prepare_process();
 
 // True where mpirun, or srun with PMI, started this process.
