@@ -36,6 +36,8 @@ objects = $(patsubst %,$(OUT)/obj/%.o,$(1))
 SRC := $(call find,src,cpp)
 LIB_OBJ := $(call objects,$(filter-out src/main.cpp,$(SRC)))
 SUPPORT_OBJ := $(call objects,$(call find,tests/support,cpp))
+# One make for the user, as many compilers as cores.
+SUBMAKE = $(MAKE) --no-print-directory $(if $(filter -j%,$(MFLAGS)),,-j$(shell nproc))
 RINGS := unit contract mpi run
 ring_objects = $(call objects,$(call find,tests/$(1),cpp)) $(if $(filter mpi,$(1)),,$(call objects,tests/main.cpp))
 ECHELON := $(OUT)/bin/echelon
@@ -45,32 +47,32 @@ PRODUCTS := $(ECHELON) $(if $(filter 1,$(CUDA)),$(CUDA_LIB))
 .PHONY: all demo test quick-test mpi-test bench lint format bundle install deps build tests clean help
 .DEFAULT_GOAL := all
 all: deps
-	@$(MAKE) --no-print-directory build
+	@+$(SUBMAKE) build
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
 demo: deps ## train the digits CNN on 2 ranks and on 1, and print the scaling table
-	@$(MAKE) --no-print-directory build
+	@+$(SUBMAKE) build
 	@tests/tools/demo.sh $(ECHELON)
 test: deps ## install what is missing, build, run every test
-	@$(MAKE) --no-print-directory build tests
+	@+$(SUBMAKE) build tests
 	@tests/tools/run_tests.sh $(OUT) lint $(RINGS) cuda
 quick-test: deps ## the unit and contract rings without slow cases, under 30 s
-	@$(MAKE) --no-print-directory build tests
+	@+$(SUBMAKE) build tests
 	@tests/tools/run_tests.sh $(OUT) --quick unit contract
 mpi-test: deps ## the tests that need mpirun
-	@$(MAKE) --no-print-directory build tests
+	@+$(SUBMAKE) build tests
 	@tests/tools/run_tests.sh $(OUT) mpi
 bench: deps ## step time of the zoo's models on this machine
-	@$(MAKE) --no-print-directory build
+	@+$(SUBMAKE) build
 	@tests/tools/bench.sh $(ECHELON)
 lint: ## house rules, formatting, ladder of includes
 	@tests/lint/lint.sh
 format: ## clang-format over every source file
 	@git ls-files --cached --others --exclude-standard '*.cpp' '*.hpp' '*.cu' '*.cuh' | xargs clang-format -i
 bundle: deps ## a relocatable tar for machines without the packages
-	@$(MAKE) --no-print-directory build $(if $(filter 1,$(CUDA)),$(OUT)/tests/cuda)
+	@+$(SUBMAKE) build $(if $(filter 1,$(CUDA)),$(OUT)/tests/cuda)
 	@tests/tools/bundle.sh $(OUT)
 install: build ## into PREFIX
 	@tests/tools/install.sh $(OUT) $(PREFIX)
