@@ -46,16 +46,6 @@ Sharding sharding_of(const std::string& name) {
   return static_cast<Sharding>(found - known.begin());
 }
 
-const char* text_of(Sharding sharding) {
-  switch (sharding) {
-    case Sharding::automatic: return "auto";
-    case Sharding::file: return "file";
-    case Sharding::record: return "record";
-    case Sharding::replicated: return "replicated";
-  }
-  return "?";
-}
-
 std::string numbers(const std::vector<double>& values) {
   std::string text;
   for (const double value : values) text += (text.empty() ? "" : ", ") + fmt::format("{:.4g}", value);
@@ -158,7 +148,7 @@ void print_plan(const Dataset& dataset, const InspectOptions& options, Sharding 
   const ShardPlan plan(plan_request(dataset, config, batch, 1));
 
   fmt::print("{} replica{}, sharding {}{}, global batch {}: {} steps an epoch\n", options.replicas,
-             options.replicas == 1 ? "" : "s", text_of(plan.sharding()),
+             options.replicas == 1 ? "" : "s", name_of(plan.sharding()),
              config.sharding == Sharding::automatic ? " (auto)" : "", options.batch,
              count_text(plan.steps_per_epoch()));
   Table replicas({"replica", "samples", "batch", "repeats", "files"});

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/dtype.hpp"
@@ -12,6 +13,15 @@
 namespace echelon {
 
 enum class Sharding : std::uint8_t { automatic, file, record, replicated };
+constexpr std::string_view name_of(Sharding sharding) {
+  switch (sharding) {
+    case Sharding::automatic: return "auto";
+    case Sharding::file: return "file";
+    case Sharding::record: return "record";
+    case Sharding::replicated: return "replicated";
+  }
+  return "?";
+}
 enum class Ragged : std::uint8_t { wrap, drop, zero_weight };
 enum class Restart : std::uint8_t { automatic, never, require };
 

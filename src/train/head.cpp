@@ -13,16 +13,6 @@
 namespace echelon {
 namespace {
 
-std::string_view name_of(Sharding sharding) {
-  switch (sharding) {
-    case Sharding::automatic: return "auto";
-    case Sharding::file: return "file";
-    case Sharding::record: return "record";
-    case Sharding::replicated: return "replicated";
-  }
-  return "?";
-}
-
 std::string batch_line(const Config& config, const BatchPlan& batch) {
   const bool even =
       std::adjacent_find(batch.micro.begin(), batch.micro.end(), std::not_equal_to<>()) == batch.micro.end();

@@ -1,15 +1,11 @@
 // Convolution with optional bias, stride, padding, dilation and groups: (C, H, W) -> (K, P, Q).
-//
-// Weights (K, C/groups, R, S) and biases (K) begin uniform in +-1/sqrt(C/groups * R * S), PyTorch's default (He et al.
-// 2015 with a = sqrt(5)).
+// Weights are (K, C/groups, R, S), biases (K).
 #include <fmt/format.h>
-
-#include <cmath>
 
 #include "base/error.hpp"
 #include "model/layers/list.hpp"
+#include "model/layers/weighted.hpp"
 #include "model/layers/window.hpp"
-#include "model/lowering.hpp"
 
 namespace echelon {
 namespace {
@@ -41,34 +37,17 @@ class Conv final : public Layer {
   }
 
   std::vector<ParameterDecl> parameters(std::span<const Shape> inputs) const override {
-    const std::int64_t in = inputs[0][0] / groups_;
-    const std::int64_t fan_in = in * window_.kernel.rows * window_.kernel.columns;
-    const Init init{Init::Kind::uniform, 1.0 / std::sqrt(static_cast<double>(fan_in))};
-    std::vector<ParameterDecl> decls{
-        {"weight", Shape{channels_, in, window_.kernel.rows, window_.kernel.columns}, init}};
-    if (bias_) decls.push_back({"bias", Shape{channels_}, init, false});
-    return decls;
+    return weight_and_bias(Shape{channels_, inputs[0][0] / groups_, window_.kernel.rows, window_.kernel.columns},
+                           bias_);
   }
 
   void forward(Lowering& lowering) const override {
-    const OpSpec spec = this->spec(OpKind::conv_forward, lowering);
-    if (bias_)
-      lowering.op(spec, {lowering.input(0), lowering.parameter(0), lowering.parameter(1), lowering.output(0)},
-                  ScaleSource::one, 0);
-    else
-      lowering.op(spec, {lowering.input(0), lowering.parameter(0), lowering.output(0)}, ScaleSource::one, 0);
+    lower_weighted_forward(lowering, spec(OpKind::conv_forward, lowering), bias_);
   }
 
   void backward(Lowering& lowering) const override {
-    const OpSpec weights = spec(OpKind::conv_backward_weights, lowering);
-    const TensorRef x = lowering.input(0), dy = lowering.grad_output(0);
-    if (bias_)
-      lowering.op(weights, {x, dy, lowering.grad_parameter(0), lowering.grad_parameter(1)}, ScaleSource::one, 0);
-    else
-      lowering.op(weights, {x, dy, lowering.grad_parameter(0)}, ScaleSource::one, 0);
-    if (lowering.wants_grad_input(0))
-      lowering.op(spec(OpKind::conv_backward_data, lowering), {dy, lowering.parameter(0), lowering.grad_input(0)},
-                  ScaleSource::one, 0);
+    lower_weighted_backward(lowering, spec(OpKind::conv_backward_weights, lowering),
+                            spec(OpKind::conv_backward_data, lowering), bias_);
   }
 
  private:

@@ -1,13 +1,10 @@
 // Fully connected layer with optional bias: (F) -> (K), y = x w^T + b. Images need a flatten layer before it.
-//
-// Weights (K, F) and biases (K) begin uniform in +-1/sqrt(F), PyTorch's default.
+// Weights are (K, F), biases (K).
 #include <fmt/format.h>
-
-#include <cmath>
 
 #include "base/error.hpp"
 #include "model/layers/list.hpp"
-#include "model/lowering.hpp"
+#include "model/layers/weighted.hpp"
 
 namespace echelon {
 namespace {
@@ -29,31 +26,16 @@ class Dense final : public Layer {
   }
 
   std::vector<ParameterDecl> parameters(std::span<const Shape> inputs) const override {
-    const Init init{Init::Kind::uniform, 1.0 / std::sqrt(static_cast<double>(inputs[0][0]))};
-    std::vector<ParameterDecl> decls{{"weight", Shape{units_, inputs[0][0]}, init}};
-    if (bias_) decls.push_back({"bias", Shape{units_}, init, false});
-    return decls;
+    return weight_and_bias(Shape{units_, inputs[0][0]}, bias_);
   }
 
   void forward(Lowering& lowering) const override {
-    const OpSpec spec = this->spec(OpKind::dense_forward, lowering);
-    if (bias_)
-      lowering.op(spec, {lowering.input(0), lowering.parameter(0), lowering.parameter(1), lowering.output(0)},
-                  ScaleSource::one, 0);
-    else
-      lowering.op(spec, {lowering.input(0), lowering.parameter(0), lowering.output(0)}, ScaleSource::one, 0);
+    lower_weighted_forward(lowering, spec(OpKind::dense_forward, lowering), bias_);
   }
 
   void backward(Lowering& lowering) const override {
-    const OpSpec weights = spec(OpKind::dense_backward_weights, lowering);
-    const TensorRef x = lowering.input(0), dy = lowering.grad_output(0);
-    if (bias_)
-      lowering.op(weights, {x, dy, lowering.grad_parameter(0), lowering.grad_parameter(1)}, ScaleSource::one, 0);
-    else
-      lowering.op(weights, {x, dy, lowering.grad_parameter(0)}, ScaleSource::one, 0);
-    if (lowering.wants_grad_input(0))
-      lowering.op(spec(OpKind::dense_backward_data, lowering), {dy, lowering.parameter(0), lowering.grad_input(0)},
-                  ScaleSource::one, 0);
+    lower_weighted_backward(lowering, spec(OpKind::dense_backward_weights, lowering),
+                            spec(OpKind::dense_backward_data, lowering), bias_);
   }
 
  private:
