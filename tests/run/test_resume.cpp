@@ -36,10 +36,15 @@ TEST_CASE("a run killed by SIGKILL at any step ends with the bits of one that wa
   const HashRng draws(test::test_seed(), "kill");
   int kills = 0;
   for (int round = 0; round < 3; ++round) {
-    const double pause_s = 0.05 + 0.6 * draws.uniform(static_cast<std::uint64_t>(round));
+    // At a moment that depends on steps done, not on the machine's speed; anywhere between two checkpoints.
+    const auto draw = static_cast<std::uint64_t>(round);
+    const auto step = 40 * (4 * draw + draws.at(1).below(draw, 4));
+    const double pause_s = 0.03 * draws.at(2).uniform(draw);
     // The ranks are the children of mpirun, or the process itself.
-    const test::Outcome outcome = killed.train_and(
-        ranks, kLong, fmt::format("running; sleep {:.3f}; kill -9 $(pgrep -P $pid || echo $pid); wait $pid", pause_s));
+    const test::Outcome outcome = killed.train_and(ranks, kLong,
+                                                   fmt::format("running; [ {0} = 0 ] || reached {0}; sleep {1:.3f}; "
+                                                               "kill -9 $(pgrep -P $pid || echo $pid); wait $pid",
+                                                               step, pause_s));
     INFO(outcome.out << outcome.err);
     REQUIRE(!outcome.timed_out);
     if (outcome.code == 0) break;  // it was faster

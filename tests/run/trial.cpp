@@ -101,11 +101,19 @@ Outcome Trial::train_and(int ranks, const Sets& sets, const std::string& script,
 newest() { ls -d results/*/run-*/[0-9]* 2>/dev/null | tail -1; }
 before=$(newest)
 running() {
-  for i in $(seq 400); do
+  for i in $(seq 3000); do
     now=$(newest)
     [ "$now" != "$before" ] && grep -qs running "$now/status.json" && [ -s "$now/metrics.jsonl" ] && return 0
     kill -0 $pid 2>/dev/null || return 1
     sleep 0.02
+  done
+  return 1
+}
+reached() {
+  for i in $(seq 6000); do
+    [[ $(ls results/*/run-*/checkpoints 2>/dev/null | grep ^step | tail -1) > $(printf 'step-%08d' $1) ]] && return 0
+    kill -0 $pid 2>/dev/null || return 1
+    sleep 0.01
   done
   return 1
 }

@@ -23,7 +23,8 @@ class Trial {
   std::vector<std::string> words(int ranks, const Sets& sets) const;
   Outcome train(int ranks, const Sets& sets = {}, double limit_s = 60) const;
   // The same in the background of a shell: `script` finds its process in $pid, waits for what it needs, and ends it.
-  // The shell's function `running` returns once the newest attempt's status.json says so.
+  // The shell's function `running` returns once the newest attempt's status.json says so, `reached STEP` once there is
+  // a checkpoint of that step or a later one; both fail after a minute, or where the process is gone.
   Outcome train_and(int ranks, const Sets& sets, const std::string& script, double limit_s = 60) const;
 
   // Of a run: folders, and the newest attempt's records. `name` where a set gave it another one.
