@@ -80,7 +80,7 @@ TEST_CASE("accumulated gradients agree with finite differences of the summed los
     }
 }
 
-TEST_CASE("every layer on onednn agrees with reference", "[layers]") {
+TEST_CASE("every layer on onednn agrees with reference", "[layers][onednn]") {
   for (const LayerRow& row : test::layer_rows()) DYNAMIC_SECTION(row.name) {
       const Graph graph = test::graph_of(row);
       Trainee exact(graph, 3, {.seed = test::test_seed()});

@@ -50,7 +50,7 @@ TEST_CASE("batch norm over micro-batches is the same under MPI", "[equality]") {
   }
 }
 
-TEST_CASE("replicas under MPI on onednn have the weights of one within fp32", "[equality]") {
+TEST_CASE("replicas under MPI on onednn have the weights of one within fp32", "[equality][onednn]") {
   for (const std::string& algorithm : allreduce_names()) {
     INFO(algorithm);
     check_equal({.graph = small_digits_cnn(),

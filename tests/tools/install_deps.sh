@@ -8,6 +8,8 @@ packages=(g++ make pkg-config git openmpi-bin libopenmpi-dev libhdf5-dev hdf5-to
 stamp=$build/deps.stamp
 [ -e "$stamp" ] && [ "$stamp" -nt "$0" ] && exit 0
 missing=()
+log=$(mktemp)  # of the user who runs this, whoever ran it before
+trap 'rm -f "$log"' EXIT
 for package in "${packages[@]}"; do
   dpkg-query -W -f '${Status}' "$package" 2>/dev/null | grep -q '^install ok installed' || missing+=("$package")
 done
@@ -15,10 +17,10 @@ if [ ${#missing[@]} -gt 0 ]; then
   command="apt-get update && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends ${missing[*]}"
   if [ "$(id -u)" = 0 ]; then
     echo "installing: ${missing[*]}"
-    bash -c "$command" > "${TMPDIR:-/tmp}/echelon-deps.log" 2>&1 || { tail -20 "${TMPDIR:-/tmp}/echelon-deps.log" >&2; exit 3; }
+    bash -c "$command" > "$log" 2>&1 || { tail -20 "$log" >&2; exit 3; }
   elif command -v sudo > /dev/null && sudo -n true 2>/dev/null; then
     echo "installing with sudo: ${missing[*]}"
-    sudo bash -c "$command" > "${TMPDIR:-/tmp}/echelon-deps.log" 2>&1 || { tail -20 "${TMPDIR:-/tmp}/echelon-deps.log" >&2; exit 3; }
+    sudo bash -c "$command" > "$log" 2>&1 || { tail -20 "$log" >&2; exit 3; }
   else
     printf 'Packages are missing and neither root nor sudo is at hand. Have this run once, then try again:\n\n  sudo sh -c '"'%s'"'\n' "$command" >&2
     exit 3

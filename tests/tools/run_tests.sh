@@ -3,12 +3,19 @@
 #   run_tests.sh OUT [--quick] RING...      OUT: the build folder (build/release); RING: lint unit contract mpi run
 set -u
 out=$1; shift
-quick=()
-[ "${1:-}" = --quick ] && { quick=('~[slow]'); shift; }
+without=''
+[ "${1:-}" = --quick ] && { without='~[slow]'; shift; }
 summary=$(mktemp)
 trap 'rm -f "$summary"' EXIT
 export ECHELON_TEST_SUMMARY=$summary ECHELON_BINARY=$PWD/$out/bin/echelon OMP_WAIT_POLICY=passive OMPI_MCA_rmaps_base_oversubscribe=1
-export LSAN_OPTIONS=suppressions=$PWD/tests/tools/lsan.supp:print_suppressions=0
+export LSAN_OPTIONS=suppressions=$PWD/tests/tools/lsan.supp:print_suppressions=0 UBSAN_OPTIONS=print_stacktrace=1
+export TSAN_OPTIONS=suppressions=$PWD/tests/tools/tsan.supp:print_suppressions=0
+# A sanitised build is slow, and the thread sanitizer cannot see the barriers of OpenMP, nor into oneDNN's threads.
+case $(basename "$out") in
+  *tsan*) without+='~[speed]~[bundle]~[onednn]'; export OMP_NUM_THREADS=1 ;;
+  *asan* | *ubsan*) without+='~[speed]~[bundle]' ;;
+esac
+quick=(${without:+"$without"})
 [ "$(id -u)" = 0 ] && export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 failed=0
 

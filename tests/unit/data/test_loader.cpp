@@ -169,16 +169,14 @@ TEST_CASE("a loader goes away at any moment", "[data][loader]") {
   test::write_shards(folder.path(), {300});
   const Dataset dataset = open_dataset(folder.path());
   const ShardPlan plan = plan_of(dataset, {8});
-  const double start = now_s();
   for (int taken = 0; taken < 20; ++taken) {
     Loader loader(dataset, plan, {.prefetch = 1 + taken % 3});
     for (int i = 0; i < taken; ++i) loader.next();
     REQUIRE(loader.wait_s() >= 0);
   }
-  REQUIRE(now_s() - start < 10);
 }
 
-TEST_CASE("batches come faster than a hundred thousand small images a second", "[data][loader][slow]") {
+TEST_CASE("batches come faster than a hundred thousand small images a second", "[data][loader][slow][speed]") {
   const test::Folder folder;
   ShardSpec spec;
   spec.sample = {1, 28, 28};
