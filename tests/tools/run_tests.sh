@@ -9,6 +9,8 @@ summary=$(mktemp)
 trap 'rm -f "$summary"' EXIT
 export ECHELON_TEST_SUMMARY=$summary ECHELON_BINARY=$PWD/$out/bin/echelon OMP_WAIT_POLICY=passive OMPI_MCA_rmaps_base_oversubscribe=1
 export LSAN_OPTIONS=suppressions=$PWD/tests/tools/lsan.supp:print_suppressions=0 UBSAN_OPTIONS=print_stacktrace=1
+# Whole call stacks: those of Open MPI's components, unloaded by then, are told by their callers alone.
+export ASAN_OPTIONS=fast_unwind_on_malloc=0
 export TSAN_OPTIONS=suppressions=$PWD/tests/tools/tsan.supp:print_suppressions=0
 # A sanitised build is slow, and the thread sanitizer cannot see the barriers of OpenMP, nor into oneDNN's threads.
 case $(basename "$out") in
