@@ -173,6 +173,8 @@ std::vector<Key<Config>> make_config_keys() {
   run.key("heartbeat_s", &RunConfig::heartbeat_s, range(0.01, 86400), "a line of progress at least this often");
   run.key("hang_timeout_s", &RunConfig::hang_timeout_s, range(0.1, 604800),
           "a wait longer than this ends the job with code 7");
+  run.key("stop_before_end_s", &RunConfig::stop_before_end_s, range(0, 604800),
+          "so long before Slurm's end of the job: checkpoint, exit 75; 0: off");
   run.key("progress", &RunConfig::progress, words({"auto", "bar", "lines", "none"}), "");
   run.key("log_every_steps", &RunConfig::log_every_steps, range(1, 1e9), "rows of metrics.jsonl");
   return all;

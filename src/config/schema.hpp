@@ -121,6 +121,7 @@ struct RunConfig {
   Restart restart = Restart::automatic;  // "auto" | "never" | "require"
   double heartbeat_s = 30;
   double hang_timeout_s = 300;       // a wait longer than this ends the job with code 7
+  double stop_before_end_s = 60;     // before Slurm ends the job, as if USR1 came; 0: off
   std::string progress = "auto";     // auto | bar | lines | none
   std::int64_t log_every_steps = 1;  // rows of metrics.jsonl
 };

@@ -223,11 +223,12 @@ int Attempt::finish(Ending ending) {
   all_or_none(group_, [&] {
     if (seat_.rank != 0) return;
     write_summary(summary, parts);
-    const std::string reason =
-        finished ? "" : fmt::format("asked to stop by a signal; checkpoint of step {}", state_.step);
-    board_.write(summary.state, code, reason, state_.step);
+    const bool in_time = job_end_is_near(config_.run.stop_before_end_s);
+    const std::string why = in_time ? "Slurm ends the job soon (run.stop_before_end_s)" : "asked to stop by a signal";
+    board_.write(summary.state, code, finished ? "" : fmt::format("{}; checkpoint of step {}", why, state_.step),
+                 state_.step);
     log_info("{}", summary_text(summary, parts, board_.checkpoint()));
-    if (!finished) log_info("stopped early with a good checkpoint: the same command goes on from step {}", state_.step);
+    if (!finished) log_info("stopped early, {}: the same command goes on from step {}", why, state_.step);
     flush_log();
   });
   group_.barrier();

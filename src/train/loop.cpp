@@ -96,11 +96,12 @@ StepInfo Loop::info_of_next() const {
 Loop::Control Loop::agree(StepResult& result) {
   const double start_s = now_s();
   const SignalWishes wishes = take_signal_wishes();
+  const bool requeue = wishes.requeue || job_end_is_near(config_.run.stop_before_end_s);
   const bool clock = group_.rank() == 0 && clock_wants_checkpoint();
   const bool finite = std::isfinite(result.losses.loss);
   std::array<double, 6> sums = {
       finite ? result.losses.loss : 0.0, result.losses.weight,         finite ? 0.0 : 1.0,
-      wishes.requeue ? 1.0 : 0.0,        wishes.interrupt ? 1.0 : 0.0, wishes.checkpoint || clock ? 1.0 : 0.0};
+      requeue ? 1.0 : 0.0,               wishes.interrupt ? 1.0 : 0.0, wishes.checkpoint || clock ? 1.0 : 0.0};
   group_.sum(sums);
   result.times.exchange_s += now_s() - start_s;
   return {sums[0], sums[1], sums[2], sums[3], sums[4], sums[5]};

@@ -104,10 +104,12 @@ SignalWishes take_signal_wishes() {
   SignalWishes wishes;
   wishes.interrupt = interrupted != 0;
   wishes.requeue = usr != 0 || term != 0;
-  if (slurm_end_s() > 0 && static_cast<double>(std::time(nullptr)) > slurm_end_s() - kSlurmMargin_s)
-    wishes.requeue = true;
   wishes.checkpoint = hang_up.exchange(0) != 0;
   return wishes;
+}
+
+bool job_end_is_near(double margin_s) {
+  return margin_s > 0 && slurm_end_s() > 0 && static_cast<double>(std::time(nullptr)) >= slurm_end_s() - margin_s;
 }
 
 double since_term_s() { return term ? static_cast<double>(clock_seconds() - term_at) : 0.0; }

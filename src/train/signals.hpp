@@ -1,13 +1,16 @@
 // Signals become wishes that the loop asks for once a step. Handlers only set flags.
 //
-//   USR1, USR2  finish the step, checkpoint, exit 75     TERM  the same, within kTermDeadline_s; a second one ends at
-//   once INT         checkpoint, exit 130                     HUP   checkpoint and go on
+//   USR1, USR2  finish the step, checkpoint, exit 75
+//   TERM        the same, within kTermDeadline_s; a second one ends at once
+//   INT         checkpoint, exit 130; a second one ends at once
+//   HUP         checkpoint and go on
 //
 // Compute threads never run a handler: oneDNN's generated matrix kernels use the stack pointer as an ordinary register,
 // and the frame that a signal pushes there lands in the heap. The signals are blocked in the compute thread, and in all
 // threads started from it afterwards, and left open in one thread that does nothing else.
 //
-// Slurm's end of the job (SLURM_JOB_END_TIME, seconds since 1970) counts as a USR1 that comes kSlurmMargin_s earlier.
+// Slurm's end of the job (SLURM_JOB_END_TIME, seconds since 1970) counts as a USR1 that comes run.stop_before_end_s
+// earlier; without the variable it is not known.
 #pragma once
 
 #include <csignal>
@@ -17,7 +20,6 @@
 namespace echelon {
 
 inline constexpr double kTermDeadline_s = 20;  // Slurm kills 30 s after TERM
-inline constexpr double kSlurmMargin_s = 60;
 
 // For as long as it lives, the signals above set flags. Made by the compute thread, after MPI is started (whose own
 // helpers must not inherit the blocked signals) and before the engine and any other thread.
@@ -33,11 +35,14 @@ class SignalWatch {
 };
 
 struct SignalWishes {
-  bool requeue = false;     // USR1, USR2, TERM, or the job's end is near
+  bool requeue = false;     // USR1, USR2, TERM
   bool interrupt = false;   // INT
   bool checkpoint = false;  // HUP; asking clears it
 };
 SignalWishes take_signal_wishes();
+
+// True in the last `margin_s` seconds of a Slurm job, and after its end. False where `margin_s` is 0 or the end unknown.
+bool job_end_is_near(double margin_s);
 
 // Seconds since the first TERM; 0 where none came. Any thread.
 double since_term_s();

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <catch2/catch.hpp>
+#include <ctime>
 #include <filesystem>
 #include <fstream>
 #include <set>
@@ -118,6 +119,27 @@ TEST_CASE("TERM, INT and HUP as the conventions have them", "[run][slow]") {
     CHECK_THAT(outcome.out, Catch::EndsWith("\n2\n"));  // the one asked for and the last
   }
   CHECK(trial.leftovers().empty());
+}
+
+TEST_CASE("a job stops itself in time before Slurm ends it, and not earlier", "[run][slow]") {
+  const test::Trial trial;
+  const std::string end = std::to_string(std::time(nullptr) + 40);
+  const auto train = [&](const test::Sets& sets) {
+    return test::run_process({.argv = trial.words(2, sets),
+                              .cwd = trial / "",
+                              .env = {{"SLURM_JOB_END_TIME", end}, {"SLURM_JOB_ID", "4711"}},
+                              .limit_s = 30});
+  };
+  const test::Outcome stopped = train({});  // a minute before the end has passed
+  INFO(stopped.out << stopped.err);
+  CHECK(stopped.code == 75);
+  const auto status = trial.status();
+  CHECK(status["exit_code"] == 75);
+  CHECK_THAT(status["reason"].get<std::string>(), Catch::Contains("Slurm ends the job soon"));
+  CHECK(status["provenance"]["job_id"] == "4711");
+  CHECK(fs::exists(trial.run() + "/" + status["checkpoint"].get<std::string>()));
+  CHECK(train({"run.stop_before_end_s=1"}).code == 0);
+  CHECK(trial.status()["state"] == "finished");
 }
 
 TEST_CASE("a thousand signals do no harm", "[run][slow]") {
