@@ -68,6 +68,9 @@ void make_folders(const std::string& path) {
 }
 
 std::string read_file_whole(const std::string& path) {
+  std::error_code error;
+  if (std::filesystem::is_directory(path, error))
+    throw EnvironmentError(fmt::format("{}: cannot be read: it is a folder", path));
   std::ifstream in(path, std::ios::binary);
   if (!in) throw EnvironmentError(fmt::format("{}: cannot be read: {}", path, std::strerror(errno)));
   std::ostringstream out;

@@ -25,6 +25,10 @@ std::string count_text(std::int64_t count) {
   return (count < 0 ? "-" : "") + digits;
 }
 
+std::string counted(std::int64_t count, std::string_view noun) {
+  return fmt::format("{} {}{}", count_text(count), noun, count == 1 ? "" : "s");
+}
+
 std::string short_count(double count) {
   constexpr std::array units = {"", " k", " M", " G", " T", " P"};
   std::size_t unit = 0;

@@ -224,7 +224,15 @@ struct Parser {
 
 // CLI11's own text, with the nearest flag for one that it does not know.
 std::string text_of(const CLI::ParseError& error, const CLI::App& at, std::span<char* const> words) {
-  const std::string see = fmt::format("; see '{} --help'", at.get_display_name().empty() ? "echelon" : at.get_name());
+  std::string verb = at.get_name();
+  for (const CLI::App* up = at.get_parent(); up != nullptr; up = up->get_parent()) verb = up->get_name() + " " + verb;
+  const std::string see = fmt::format("; see '{} --help'", verb);
+  const auto subs = at.get_subcommands([](const CLI::App*) { return true; });
+  if (!subs.empty() && dynamic_cast<const CLI::RequiredError*>(&error) != nullptr) {
+    std::string known;
+    for (const CLI::App* sub : subs) known += (known.empty() ? "" : ", ") + sub->get_name();
+    return fmt::format("a verb is missing: {}{}", known, see);
+  }
   if (dynamic_cast<const CLI::ExtrasError*>(&error) == nullptr) return error.what() + see;
   std::vector<std::string> known;
   for (const CLI::Option* option : at.get_options())

@@ -62,7 +62,9 @@ int write_and_say(SampleSource& source, const ShardOptions& options) {
   if (written.held_out > 0) fmt::print("{} of them held out for testing\n", count_text(written.held_out));
   fmt::print("mean {}, std {}, values {}\n", numbers(written.mean), numbers(written.std),
              fmt::format("{:g} to {:g}", written.value_range[0], written.value_range[1]));
-  fmt::print("{} .. {}\n", written.files.front(), written.files.back());
+  fmt::print("{}", written.files.front());
+  if (written.files.size() > 1) fmt::print(" .. {}", written.files.back());
+  fmt::print("\n");
   return kExitOk;
 }
 

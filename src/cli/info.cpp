@@ -50,7 +50,9 @@ int run_info(const InfoOptions&) {
   table.row({"MPI", mpi_version()});
   table.row({"HDF5", h5::library_version()});
   const char* tasks = std::getenv("SLURM_NTASKS");
-  table.row({"Slurm", tasks ? fmt::format("job {}, {} task(s)", job_id(), tasks) : "not in a job"});
+  table.row({"Slurm", tasks
+                          ? fmt::format("job {}, {} task{}", job_id(), tasks, std::string_view(tasks) == "1" ? "" : "s")
+                          : "not in a job"});
   std::string why;
   const int gpus = visible_gpus(&why);
   table.row({"GPUs", gpus > 0 ? std::to_string(gpus) : fmt::format("none ({})", why)});

@@ -85,9 +85,10 @@ LayerConfig read_layer(const TomlNode& table, const Origin& origin) {
                          joined(known)));
   }
   check_groups(layer, origin, table.line, table.column);
-  if (layer.type == "add" && layer.inputs.size() < 2)
+  if (layer.type == "add" && layer.inputs.size() != 2)
     refuse(origin, table.line, table.column,
-           "an add layer needs at least 2 inputs, e.g. inputs = [\"conv1\", \"conv2\"]");
+           fmt::format("an add layer takes exactly 2 inputs, not {}; e.g. inputs = [\"conv1\", \"conv2\"]",
+                       layer.inputs.size()));
   return layer;
 }
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <charconv>
 #include <cmath>
 
 #include "base/error.hpp"
@@ -44,14 +45,29 @@ std::string written(const TomlNode& node) {
   }
 }
 
+bool reads_as_number(const std::string& text, bool whole) {
+  const char* end = text.data() + text.size();
+  std::int64_t integer = 0;
+  double real = 0;
+  if (text.empty()) return false;
+  if (whole) {
+    const auto [at, error] = std::from_chars(text.data(), end, integer);
+    return at == end && error == std::errc();
+  }
+  return std::from_chars(text.data(), end, real).ptr == end;
+}
+
 [[noreturn]] void refuse_type(const TomlNode& node, std::string_view wanted, const Place& place) {
   std::string hint;
-  if (node.kind == TomlKind::text && (wanted.starts_with("a whole") || wanted.starts_with("a number")))
+  const bool number = wanted.starts_with("a whole") || wanted.starts_with("a number");
+  if (node.kind == TomlKind::text && number && reads_as_number(node.text, wanted.starts_with("a whole")))
     hint = fmt::format("; write {} = {} without quotes", place.key, node.text);
   if (node.kind == TomlKind::text && wanted.starts_with("true") && (node.text == "true" || node.text == "false"))
     hint = fmt::format("; write {} = {} without quotes", place.key, node.text);
   if (node.kind == TomlKind::real && wanted.starts_with("a whole") && std::fabs(node.real) < 1e15)
-    hint = fmt::format("; nearest valid: {}", number_text(std::round(node.real)));
+    hint = node.real == std::floor(node.real)
+               ? fmt::format("; write {} without point or exponent", number_text(node.real))
+               : fmt::format("; nearest valid: {}", number_text(std::round(node.real)));
   if (node.kind != TomlKind::table && node.kind != TomlKind::array && wanted.starts_with("text"))
     hint = fmt::format("; write {} = \"{}\"", place.key, node.kind == TomlKind::text ? node.text : written(node));
   const std::string allowed = range_text(place.limits);

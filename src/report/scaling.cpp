@@ -107,6 +107,7 @@ ScalingRow make_row(const Runs& runs) {
   row.wire_bytes_per_step = median_of(runs, [](auto& run) { return run.wire_bytes_per_step; });
   row.formula_bytes_per_step = median_of(runs, [](auto& run) { return run.formula_bytes_per_step; });
   row.messages_per_step = median_of(runs, [](auto& run) { return run.messages_per_step; });
+  if (first.algorithm == "mpi" && first.ranks > 1) row.wire_bytes_per_step = row.messages_per_step = kUnknown;
   row.peak_rss_mb = largest_of(runs, [](auto& run) { return run.peak_rss_mb; });
   row.device_peak_mb = largest_of(runs, [](auto& run) { return run.device_peak_mb; });
   row.start_to_first_step_s = median_of(runs, [](auto& run) { return run.start_to_first_step_s; });
@@ -123,9 +124,9 @@ std::string facts_of(const RunRecord& run) {
                      run.device_text.empty() ? "device unknown" : run.device_text, run.strategy, run.algorithm);
 }
 
-std::string list_text(const std::set<std::string>& words) {
+std::string list_text(const std::set<std::string>& words, const char* between = ", ") {
   std::string out;
-  for (const std::string& word : words) out += (out.empty() ? "" : ", ") + word;
+  for (const std::string& word : words) out += (out.empty() ? "" : between) + word;
   return out;
 }
 
@@ -135,6 +136,14 @@ void add_notes(Study& study, const Runs& runs) {
     study.notes.push_back(
         "paced: ops slept for the time their table gives them, the exchange was real. The rates show the exchange and "
         "the schedule, not this machine's arithmetic; losses and accuracies mean nothing and are left out.");
+  for (const RunRecord* run : runs)
+    if (run->algorithm == "mpi" && run->ranks > 1) {
+      study.notes.push_back(
+          "exchange.algorithm = \"mpi\" leaves the exchange to the MPI library, whose bytes and messages are not "
+          "counted; "
+          "the formula is that of a ring.");
+      break;
+    }
   if (study.kind == StudyKind::single) return;
   if (study.baseline_ranks != 1)
     study.notes.push_back(fmt::format(
@@ -159,7 +168,8 @@ void add_notes(Study& study, const Runs& runs) {
     threads.insert(fmt::format("{}", run->threads));
   }
   if (commits.size() > 1) study.notes.push_back("The rows come from different builds: " + list_text(commits) + ".");
-  if (devices.size() > 1) study.notes.push_back("The rows come from different devices: " + list_text(devices) + ".");
+  if (devices.size() > 1)
+    study.notes.push_back("The rows come from different devices: " + list_text(devices, "; ") + ".");
   if (threads.size() > 1)
     study.notes.push_back("Ranks had different numbers of threads (" + list_text(threads) +
                           "): the speed-up is not that of the ranks alone; set device.threads.");

@@ -9,6 +9,7 @@
 #include "base/checksum.hpp"
 #include "base/error.hpp"
 #include "base/log.hpp"
+#include "base/text.hpp"
 #include "base/version.hpp"
 #include "config/derive.hpp"
 #include "config/parse.hpp"
@@ -178,8 +179,9 @@ int Attempt::run_or_throw() {
   all_or_none(group_, [&] { plan_.emplace(plan_run(config_, seat_.ranks)); });
   start_ = decide_start(config_, plan_->total_steps, group_);
   if (start_.finished) {
-    log_info("already finished: {} steps, in {}", start_.step, start_.folder.attempt);
-    log_info("another name, or --set run.restart=never, trains again");
+    const std::string where = start_.ranks > 0 ? " on " + counted(start_.ranks, "rank") : "";
+    log_info("already finished{}: {}, in {}", where, counted(start_.step, "step"), start_.folder.attempt);
+    log_info("to train again, on {}: --set run.restart=never, or another name", counted(seat_.ranks, "rank"));
     group_.barrier();
     return kExitOk;
   }

@@ -13,21 +13,23 @@
 namespace echelon {
 namespace {
 
-std::string batch_line(const Config& config, const BatchPlan& batch) {
+std::string batch_line(const Config& config, const BatchPlan& batch, int replicas) {
   const bool even =
       std::adjacent_find(batch.micro.begin(), batch.micro.end(), std::not_equal_to<>()) == batch.micro.end();
   const std::string micro =
       even ? std::to_string(batch.micro.front()) : fmt::format("({})", fmt::join(batch.micro, ", "));
-  return fmt::format("batch     {} a step = {} micro x {} accumulation x {} replica(s); {} scaling", batch.global,
-                     micro, batch.accumulation, batch.per_replica.size(),
+  return fmt::format("batch     {} a step = {} micro x {} accumulation x {}; {} scaling", batch.global, micro,
+                     batch.accumulation, counted(replicas, "replica"),
                      config.batch.scale_with_replicas ? "weak" : "strong");
 }
 
 std::string data_line(const RunPlan& plan) {
-  const std::string test = plan.test ? count_text(plan.test->samples()) + " test samples" : "no test data";
-  return fmt::format("data      {} samples in {} file(s), {}; sharding by {}; {} steps an epoch, {} in all",
-                     count_text(plan.train.samples()), plan.train.shards.size(), test, name_of(plan.shards.sharding()),
-                     plan.steps_per_epoch, plan.total_steps);
+  const std::string test = plan.test ? counted(plan.test->samples(), "test sample") : "no test data";
+  const auto files = static_cast<std::int64_t>(plan.train.shards.size());
+  return fmt::format("data      {} in {}, {}; sharding by {}; {} an epoch, {} in all",
+                     counted(plan.train.samples(), "sample"), counted(files, "file"), test,
+                     name_of(plan.shards.sharding()), counted(plan.steps_per_epoch, "step"),
+                     count_text(plan.total_steps));
 }
 
 std::string model_line(const Config& config, const RunPlan& plan) {
@@ -58,13 +60,14 @@ std::vector<std::string> head_lines(const HeadParts& p) {
   std::vector<std::string> lines = {
       fmt::format("echelon {} ({}), {}", made.version, made.git_hash, made.mpi),
       fmt::format("run       {} (config {}), seed {}", p.config.name, made.config_hash, made.seed),
-      fmt::format("ranks     {} on {} host(s); {}", p.seat.ranks, p.seat.hosts, by_rank_text(made.hosts)),
+      fmt::format("ranks     {} on {}; {}", p.seat.ranks, counted(p.seat.hosts, "host"), by_rank_text(made.hosts)),
       fmt::format("mesh      data {}", p.seat.ranks),
       model_line(p.config, p.plan),
-      batch_line(p.config, p.plan.batch),
+      batch_line(p.config, p.plan.batch, p.plan.shards.replicas()),
       data_line(p.plan),
       fmt::format("exchange  {}", p.strategy.describe()),
-      fmt::format("device    {} ({} thread(s) a rank): {}", p.device.name(), p.threads, by_rank_text(made.devices)),
+      fmt::format("device    {} ({} a rank): {}", p.device.name(), counted(p.threads, "thread"),
+                  by_rank_text(made.devices)),
       fmt::format("results   {}", p.start.folder.attempt),
   };
   if (p.plan.ranks != p.plan.shards.replicas())

@@ -14,6 +14,7 @@
 
 #include "base/atomic_file.hpp"
 #include "base/error.hpp"
+#include "base/text.hpp"
 
 namespace echelon {
 namespace {
@@ -92,8 +93,8 @@ int gpu_index(const Seat& seat, int visible, std::string* warning) {
   // A launcher that shows each task one GPU of its own leaves nothing to choose; one GPU seen by all is shared.
   if (warning && seat.local_rank == 0) {
     if (visible > seat.local_ranks)
-      *warning = fmt::format("{} of {} GPUs on {} stay idle: {} rank(s) there", visible - seat.local_ranks, visible,
-                             seat.host, seat.local_ranks);
+      *warning = fmt::format("{} of {} GPUs on {} stay idle: {} there", visible - seat.local_ranks, visible, seat.host,
+                             counted(seat.local_ranks, "rank"));
     if (visible > 1 && visible < seat.local_ranks)
       *warning = fmt::format("{} ranks share {} GPUs on {}", seat.local_ranks, visible, seat.host);
     if (visible == 1 && seat.local_ranks > 1)

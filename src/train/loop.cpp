@@ -28,7 +28,7 @@ Ending Loop::run() {
   for (Hook* hook : hooks_) hook->run_begin(state_.step);
   mark_s_ = epoch_start_s_ = last_clock_checkpoint_s_ = now_s();
   Ending ending = Ending::finished;
-  if (state_.step >= plan_.total_steps) end_epoch({.train_loss = 0, .last = true});  // killed after its last checkpoint
+  if (state_.step >= plan_.total_steps) end_epoch({.last = true});  // killed after its last checkpoint
   while (state_.step < plan_.total_steps && ending == Ending::finished) ending = one_step();
   phase_.enter("end");
   for (Hook* hook : hooks_) hook->run_end(ending == Ending::finished);
@@ -47,7 +47,7 @@ Ending Loop::one_step() {
   record.step = state_.step;
   record.epoch = info.epoch;
   record.learning_rate = info.learning_rate;
-  record.loss = control.weight > 0 ? control.loss / control.weight : 0;
+  record.loss = control.weight > 0 ? control.loss / control.weight : std::nan("");
   record.samples = info.weight;  // by the plan: a paced device counts none
   record.times = result.times;
   record.outcome = result.outcome;
@@ -61,7 +61,7 @@ Ending Loop::one_step() {
   phase_.enter("hooks");
   const double hooks_start_s = now_s();
   const bool epoch_over = state_.step_in_epoch == 0;
-  const double train_loss = state_.epoch_weight > 0 ? state_.epoch_loss / state_.epoch_weight : 0;
+  const double train_loss = state_.epoch_weight > 0 ? state_.epoch_loss / state_.epoch_weight : std::nan("");
   if (epoch_over) state_.epoch_loss = state_.epoch_weight = 0;
   for (Hook* hook : hooks_) hook->step_end(record);
   if (epoch_over || last) end_epoch({.train_loss = train_loss, .last = last});
@@ -99,9 +99,12 @@ Loop::Control Loop::agree(StepResult& result) {
   const bool requeue = wishes.requeue || job_end_is_near(config_.run.stop_before_end_s);
   const bool clock = group_.rank() == 0 && clock_wants_checkpoint();
   const bool finite = std::isfinite(result.losses.loss);
-  std::array<double, 6> sums = {
-      finite ? result.losses.loss : 0.0, result.losses.weight,         finite ? 0.0 : 1.0,
-      requeue ? 1.0 : 0.0,               wishes.interrupt ? 1.0 : 0.0, wishes.checkpoint || clock ? 1.0 : 0.0};
+  std::array<double, 6> sums = {finite ? result.losses.loss : 0.0,
+                                result.losses.weight,
+                                finite ? 0.0 : 1.0,
+                                requeue ? 1.0 : 0.0,
+                                wishes.interrupt ? 1.0 : 0.0,
+                                wishes.checkpoint || clock ? 1.0 : 0.0};
   group_.sum(sums);
   result.times.exchange_s += now_s() - start_s;
   return {sums[0], sums[1], sums[2], sums[3], sums[4], sums[5]};
@@ -114,7 +117,8 @@ void Loop::not_finite(const StepResult& result) {
       throw CommonError(kExitNumeric,
                         fmt::format("the loss is {} at step {} on rank {}; a lower optimizer.learning_rate than {} or "
                                     "optimizer.warmup_epochs may help",
-                                    losses[rank], state_.step + 1, rank, config_.optimiser.learning_rate));
+                                    std::isnan(losses[rank]) ? "not a number" : "infinite", state_.step + 1, rank,
+                                    config_.optimiser.learning_rate));
   throw CommonError(kExitNumeric, fmt::format("the loss is not finite at step {}", state_.step + 1));
 }
 

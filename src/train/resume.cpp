@@ -6,6 +6,7 @@
 
 #include "base/error.hpp"
 #include "base/log.hpp"
+#include "base/text.hpp"
 #include "train/agree.hpp"
 #include "train/checkpoint.hpp"
 
@@ -23,6 +24,7 @@ Decision decide_on_rank_0(const Config& config, std::int64_t total_steps) {
       decision.finished = true;
       decision.folder = {run, earlier.back()};
       decision.step = status->step;
+      decision.ranks = status->ranks;
       return decision;
     }
   }
@@ -51,14 +53,16 @@ Decision decide_start(const Config& config, std::int64_t total_steps, Group& gro
     if (group.rank() == 0) decision = decide_on_rank_0(config, total_steps);
   });
   const std::string told =
-      group.gather(fmt::format("{}\n{}\n{}\n{}\n{}", decision.finished ? 1 : 0, decision.step, decision.folder.run,
-                               decision.folder.attempt, decision.checkpoint))[0];
+      group.gather(fmt::format("{}\n{}\n{}\n{}\n{}\n{}", decision.finished ? 1 : 0, decision.step, decision.ranks,
+                               decision.folder.run, decision.folder.attempt, decision.checkpoint))[0];
   std::istringstream lines(told);
   std::string line;
   std::getline(lines, line);
   decision.finished = line == "1";
   std::getline(lines, line);
   decision.step = std::stoll(line);
+  std::getline(lines, line);
+  decision.ranks = std::stoi(line);
   std::getline(lines, decision.folder.run);
   std::getline(lines, decision.folder.attempt);
   std::getline(lines, decision.checkpoint);
@@ -73,7 +77,7 @@ void fit_state(RunState& state, const RunPlan& plan, const std::string& checkpoi
                     checkpoint, state.global_batch, plan.batch.global));
   const std::int64_t replicas = plan.shards.replicas();
   if (state.replicas != replicas)
-    log_info("resuming on {} replica(s) what {} replica(s) began", replicas, state.replicas);
+    log_info("resuming on {} what {} began", counted(replicas, "replica"), counted(state.replicas, "replica"));
   if (state.steps_per_epoch != plan.steps_per_epoch) {
     log_warning("an epoch has {} steps now, it had {} when the checkpoint was written", plan.steps_per_epoch,
                 state.steps_per_epoch);

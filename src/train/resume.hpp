@@ -17,6 +17,7 @@ struct Decision {
   RunFolder folder;        // finished: of the attempt that did it
   std::string checkpoint;  // path of the file to resume from; "" : from the first step
   std::int64_t step = 0;   // of the checkpoint, or of the finished run
+  int ranks = 0;           // finished: on how many; 0 where it is not known
 };
 
 // Makes the attempt's folder unless the run is finished. Errors are common to all ranks: EnvironmentError where the

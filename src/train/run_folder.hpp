@@ -45,6 +45,7 @@ struct Status {
   std::string reason;
   std::int64_t step = 0;
   std::string checkpoint;  // newest good one, relative to the run folder
+  int ranks = 0;           // filled by read_status from the provenance; 0: not known
 };
 void write_status(const RunFolder& folder, const Status& status, const Provenance& provenance);
 // Of an attempt's folder; none where the file is missing or cannot be understood.

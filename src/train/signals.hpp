@@ -41,7 +41,8 @@ struct SignalWishes {
 };
 SignalWishes take_signal_wishes();
 
-// True in the last `margin_s` seconds of a Slurm job, and after its end. False where `margin_s` is 0 or the end unknown.
+// True in the last `margin_s` seconds of a Slurm job, and after its end. False where `margin_s` is 0 or the end
+// unknown.
 bool job_end_is_near(double margin_s);
 
 // Seconds since the first TERM; 0 where none came. Any thread.

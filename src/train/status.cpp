@@ -37,6 +37,7 @@ std::optional<Status> read_status(const std::string& attempt) {
     json.at("reason").get_to(status.reason);
     json.at("step").get_to(status.step);
     json.at("checkpoint").get_to(status.checkpoint);
+    if (json.contains("provenance")) status.ranks = json.at("provenance").value("ranks", 0);
     return status;
   } catch (const EnvironmentError&) {
     return {};

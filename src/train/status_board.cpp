@@ -30,7 +30,7 @@ bool StatusBoard::is_open() const {
 void StatusBoard::write(const std::string& state, int exit_code, const std::string& reason, std::int64_t step) {
   const std::lock_guard lock(mutex_);
   if (folder_.attempt.empty()) return;
-  write_status(folder_, {state, exit_code, reason, step, checkpoint_}, provenance_);
+  write_status(folder_, {state, exit_code, reason, step, checkpoint_, provenance_.ranks}, provenance_);
 }
 
 void StatusBoard::write_rank_error(int rank, const std::string& text) {

@@ -175,22 +175,26 @@ std::vector<double> percent_parts(const std::vector<double>& parts) {
 }
 
 std::string summary_text(const Summary& s, const SummaryParts& parts, const std::string& checkpoint) {
-  std::string text = fmt::format("{} at step {} of {}", s.state, s.step, parts.plan.total_steps);
+  std::string text =
+      fmt::format("{} at step {} of {}", s.state, count_text(s.step), count_text(parts.plan.total_steps));
   if (s.epoch.test_accuracy >= 0)
     text += fmt::format(": test accuracy {:.2f} %, test loss {:.4f}", 100 * s.epoch.test_accuracy, s.epoch.test_loss);
-  text += fmt::format("\n{} samples/s (median of {} steps, {} to {}){}\ntime:",
-                      count_text(static_cast<std::int64_t>(s.samples_per_s.median)), s.measured_steps,
-                      count_text(static_cast<std::int64_t>(s.samples_per_s.p25)),
-                      count_text(static_cast<std::int64_t>(s.samples_per_s.p75)),
-                      s.paced ? ", PACED: ops take tabled times, values mean nothing" : "");
+  text += fmt::format(
+      "\n{} samples/s (median of {}, {} to {}){}\ntime:", count_text(static_cast<std::int64_t>(s.samples_per_s.median)),
+      counted(s.measured_steps, "step"), count_text(static_cast<std::int64_t>(s.samples_per_s.p25)),
+      count_text(static_cast<std::int64_t>(s.samples_per_s.p75)),
+      s.paced ? ", PACED: ops take tabled times, values mean nothing" : "");
   const std::vector<double> percent = percent_parts(split_of(s.times));
   for (std::size_t i = 0; i < percent.size(); ++i)
     text += fmt::format("{} {} {:.1f} %", i == 0 ? "" : ",", kSplitNames[i], percent[i]);
   text += fmt::format("; first step {:.2f} s after the start\n", s.start_to_first_step_s);
-  text += fmt::format("memory: up to {:.0f} MiB a rank, {:.1f} MiB of the device; exchange: {} a step on the wire\n",
+  const bool library = s.library_bytes_per_step > 0;
+  const std::string wire =
+      library ? fmt::format("by the MPI library, by formula {} a step", bytes_text(s.formula_bytes_per_step))
+              : bytes_text(s.wire_bytes_per_step) + " a step on the wire";
+  text += fmt::format("memory: up to {:.0f} MiB a rank, {:.1f} MiB of the device; exchange: {}\n",
                       *std::max_element(s.peak_rss_mb.begin(), s.peak_rss_mb.end()),
-                      *std::max_element(s.device_peak_mb.begin(), s.device_peak_mb.end()),
-                      bytes_text(s.wire_bytes_per_step));
+                      *std::max_element(s.device_peak_mb.begin(), s.device_peak_mb.end()), wire);
   text += fmt::format("results: {}\nsummary: {}/summary.json\n", parts.folder.run, parts.folder.attempt);
   text += fmt::format("weights: {} (checksum {})", checkpoint.empty() ? "none" : parts.folder.run + "/" + checkpoint,
                       s.weights_checksum);

@@ -45,6 +45,9 @@ TEST_CASE("bad command lines end with 2 and the nearest thing", "[run]") {
   check_refused(trial, echelon({"train", "nowhere.toml"}), 2, "nowhere.toml");
   check_refused(trial, trial.train(0, {"optimizer.learning_rat=1"}), 2, "learning_rate");
   check_refused(trial, trial.train(2, {"batch.global=47"}), 2, "47");
+  check_refused(trial, echelon({"data"}), 2, "a verb is missing: import, synth, inspect; see 'echelon data --help'");
+  check_refused(trial, echelon({"data", "synth"}), 2, "see 'echelon data synth --help'");
+  check_refused(trial, echelon({"check", "train"}), 2, "it is a folder");
   CHECK(echelon({"train", "--help"}).code == 0);
   CHECK(echelon({"--version"}).code == 0);
   CHECK(!fs::exists(trial / "results"));
@@ -166,6 +169,18 @@ TEST_CASE("a rank that stops answering ends the job with 7 within seconds, by na
   CHECK(trial.status()["exit_code"] == 7);
   CHECK_THAT(trial.status()["reason"].get<std::string>(), Catch::Contains("rank 1"));
   CHECK(trial.leftovers().empty());
+  CHECK(!fs::exists(trial.attempt() + "/rank-0001.err"));
+}
+
+TEST_CASE("what a rank other than 0 has to say goes to a file of its own", "[run][slow]") {
+  const test::Trial trial;
+  const test::Outcome outcome = trial.train_and(
+      2, {"train.epochs=2000", "run.hang_timeout_s=1.5", "checkpoint.every_epochs=0", "evaluate.every_epochs=0"},
+      "running; kill -STOP $(pgrep -P $pid | head -1); wait $pid", 40);
+  INFO(outcome.out << outcome.err);
+  CHECK(!outcome.timed_out);
+  CHECK(trial.status()["exit_code"] == 7);
+  CHECK_THAT(read_file_whole(trial.attempt() + "/rank-0001.err"), Catch::Contains("for rank 0"));
 }
 
 }  // namespace

@@ -40,6 +40,18 @@ TEST_CASE("training on 1 and 2 ranks learns, and leaves its records", "[run][slo
   CHECK(trial.status()["checkpoint"] == "checkpoints/step-00000051.h5");
   for (const char* name : {"/config.toml", "/run.log", "/metrics.jsonl", "/summary.json", "/status.json"})
     CHECK(fs::exists(trial.attempt() + name));
+  for (const auto& entry : fs::directory_iterator(trial.attempt()))  // no rank had anything to say
+    CHECK(entry.path().extension() != ".err");
+  for (const auto& provenance : {summary["provenance"], trial.status()["provenance"]}) {
+    CHECK(!provenance["commit"].get<std::string>().empty());
+    CHECK("run-" + provenance["config_hash"].get<std::string>() == fs::path(trial.run()).filename().string());
+    CHECK(provenance["hosts"].size() == static_cast<std::size_t>(std::max(1, ranks)));
+    CHECK(provenance["devices"].size() == provenance["hosts"].size());
+    CHECK_THAT(provenance["mpi"].get<std::string>(), Catch::Contains("MPI"));
+    CHECK(provenance["seed"] == 7);
+    CHECK(provenance.contains("job_id"));
+    CHECK_THAT(provenance["command"].get<std::string>(), Catch::Contains("train trial.toml"));
+  }
   CHECK(trial.metrics().size() == 51 + 3);
   CHECK(trial.leftovers().empty());
   const std::string head = outcome.out.substr(0, outcome.out.find("epoch 1/3"));
@@ -63,6 +75,22 @@ TEST_CASE("the digits are learned on 1 and 2 ranks from the shipped config", "[r
   CHECK(trial.summary()["test_accuracy"].get<double>() >= 0.97);
 }
 
+TEST_CASE("the experiment in the README trains as it stands", "[run][slow]") {
+  const fs::path root = fs::absolute(test::echelon_binary()).parent_path().parent_path().parent_path().parent_path();
+  if (test::skip_without(fs::exists(root / "README.md"), "needs the repository around the build folder")) return;
+  const std::string text = read_file_whole((root / "README.md").string());
+  const auto first = text.find("```toml\n") + 8;
+  const test::Trial trial;
+  write_file_whole(trial / "mine.toml", text.substr(first, text.find("```", first) - first));
+  test::Command command = test::mpirun(2, {"train", trial / "mine.toml", "--set", "train.epochs=1", "--set",
+                                           "run.results=\"" + (trial / "results") + "\""});
+  command.cwd = root.string();
+  const test::Outcome outcome = test::run_process(command);
+  INFO(outcome.out << outcome.err);
+  CHECK(outcome.code == 0);
+  CHECK(trial.summary("mine")["test_accuracy"].get<double>() > 0.3);
+}
+
 TEST_CASE("a paced run is marked in its records and claims nothing learned", "[run][slow]") {
   const test::Trial trial;
   const test::Outcome outcome = trial.train(2, {"device.kind=paced"});
@@ -70,6 +98,9 @@ TEST_CASE("a paced run is marked in its records and claims nothing learned", "[r
   REQUIRE(outcome.code == 0);
   CHECK(trial.summary()["paced"] == true);
   CHECK(trial.summary()["test_accuracy"].is_null());
+  CHECK(trial.summary()["train_loss"].is_null());
+  for (const auto& row : trial.metrics()) CHECK(row[row["type"] == "step" ? "loss" : "train_loss"].is_null());
+  CHECK_THAT(outcome.out, !Catch::Contains("loss"));
   CHECK_THAT(outcome.out, Catch::Contains("PACED"));
 }
 
@@ -78,7 +109,7 @@ TEST_CASE("a finished run ends at once and says so; more epochs go on from it", 
   REQUIRE(trial.train(0).code == 0);
   const test::Outcome again = trial.train(0);
   CHECK(again.code == 0);
-  CHECK_THAT(again.out, Catch::Contains("already finished"));
+  CHECK_THAT(again.out, Catch::Contains("already finished on 1 rank: 51 steps") && Catch::Contains("to train again"));
   CHECK(trial.attempts() == 1);
 
   const test::Outcome longer = trial.train(0, {"train.epochs=4"});

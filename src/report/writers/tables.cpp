@@ -4,6 +4,7 @@
 #include <set>
 
 #include "base/atomic_file.hpp"
+#include "base/text.hpp"
 #include "report/writers/writers.hpp"
 
 namespace echelon {
@@ -11,7 +12,10 @@ namespace {
 
 std::string or_dash(double value, std::string text) { return std::isnan(value) ? "-" : std::move(text); }
 
-std::string rate_text(double rate) { return or_dash(rate, fmt::format("{:.{}f}", rate, rate < 100 ? 1 : 0)); }
+std::string rate_text(double rate) {
+  if (std::isnan(rate)) return "-";
+  return rate < 100 ? fmt::format("{:.1f}", rate) : count_text(std::llround(rate));
+}
 
 std::string spread_text(const Spread& spread) {
   return std::isnan(spread.low) || std::isnan(spread.high) ? "-"

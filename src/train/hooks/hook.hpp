@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <string>
 
 #include "exchange/strategy.hpp"
@@ -31,7 +32,7 @@ struct StepRecord {
   std::int64_t step = 0;   // updates done, this one included
   std::int64_t epoch = 0;  // epochs done before this step
   double learning_rate = 0;
-  double loss = 0;     // mean over the step's samples, over all replicas
+  double loss = 0;     // mean over the step's samples, over all replicas; NaN where the device computes nothing
   double samples = 0;  // of the step over all replicas
   StepTimes times;
   StepOutcome outcome;
@@ -45,9 +46,9 @@ struct StepRecord {
 struct EpochRecord {
   std::int64_t epoch = 0;  // epochs done
   std::int64_t step = 0;
-  double train_loss = 0;      // mean over the epoch's samples, over all replicas
-  double test_loss = -1;      // -1: not evaluated
-  double test_accuracy = -1;  // -1: not evaluated
+  double train_loss = std::numeric_limits<double>::quiet_NaN();  // mean over the epoch's samples; NaN: not known
+  double test_loss = -1;                                         // -1: not evaluated
+  double test_accuracy = -1;                                     // -1: not evaluated
   double seconds = 0;
   bool last = false;  // the run is finished
 };

@@ -44,7 +44,7 @@ void MetricsHook::epoch_end(EpochRecord& record) {
   const ordered_json row = {{"type", "epoch"},
                             {"epoch", record.epoch},
                             {"step", record.step},
-                            {"train_loss", record.train_loss},
+                            {"train_loss", number_or_null(record.train_loss, true)},
                             {"test_loss", number_or_null(record.test_loss, tested)},
                             {"test_accuracy", number_or_null(record.test_accuracy, tested)},
                             {"seconds", record.seconds}};
@@ -59,7 +59,7 @@ void MetricsHook::step_recorded(const StepRecord& record) {
                               {"step", record.step},
                               {"epoch", record.epoch},
                               {"lr", record.learning_rate},
-                              {"loss", record.loss},
+                              {"loss", number_or_null(record.loss, true)},
                               {"samples", record.samples},
                               {"samples_per_s", busy_s > 0 ? record.samples / busy_s : 0.0},
                               {"time",

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -27,7 +28,17 @@ bool stdout_is_terminal() {
   return !error && (parents.starts_with("/dev/pts/") || parents.starts_with("/dev/tty"));
 }
 
+// Nothing where there is none: a paced device computes no loss.
+std::string loss_text(const char* name, double loss) {
+  return std::isfinite(loss) ? fmt::format("  {} {:.4f}", name, loss) : std::string();
+}
+
 }  // namespace
+
+std::string left_text(double seconds) {
+  if (seconds < 1) return "under 1 s";
+  return seconds < 120 ? fmt::format("{:.0f} s", seconds) : seconds_text(seconds);
+}
 
 std::string bar_text(double part, int width) {
   const int full = std::clamp(static_cast<int>(part * width), 0, width);
@@ -51,10 +62,10 @@ std::string ProgressHook::line(const StepRecord& record) const {
   const double seconds = std::max(1e-9, now_s() - window_start_s_);
   const double rate = window_samples_ / seconds;
   const double per_step_s = seconds / static_cast<double>(std::max<std::int64_t>(1, window_steps_));
-  return fmt::format("step {}/{}  epoch {}/{}  loss {:.4f}  {} samples/s  {} left", record.step, total_steps_,
-                     record.epoch + 1, std::max(total_epochs_, record.epoch + 1), record.loss,
-                     count_text(static_cast<std::int64_t>(rate)),
-                     seconds_text(per_step_s * static_cast<double>(total_steps_ - record.step)));
+  return fmt::format("step {}/{}  epoch {}/{}{}  {} samples/s  {} left", count_text(record.step),
+                     count_text(total_steps_), record.epoch + 1, std::max(total_epochs_, record.epoch + 1),
+                     loss_text("loss", record.loss), count_text(static_cast<std::int64_t>(rate)),
+                     left_text(per_step_s * static_cast<double>(total_steps_ - record.step)));
 }
 
 void ProgressHook::draw(const StepRecord& record) {
@@ -91,8 +102,8 @@ void ProgressHook::step_recorded(const StepRecord& record) {
 }
 
 void ProgressHook::epoch_end(EpochRecord& record) {
-  epoch_line_ = fmt::format("epoch {}/{}  train loss {:.4f}", record.epoch, std::max(total_epochs_, record.epoch),
-                            record.train_loss);
+  epoch_line_ = fmt::format("epoch {}/{}{}", record.epoch, std::max(total_epochs_, record.epoch),
+                            loss_text("train loss", record.train_loss));
   if (record.test_accuracy >= 0)
     epoch_line_ += fmt::format("  test loss {:.4f}  accuracy {:.2f} %", record.test_loss, 100 * record.test_accuracy);
   epoch_line_ += fmt::format("  {}", seconds_text(record.seconds));

@@ -37,6 +37,9 @@ class ProgressHook final : public Hook {
   std::string epoch_line_;
 };
 
+// How long it will take, no finer than anyone can know: "under 1 s", "16 s", "25 min".
+std::string left_text(double seconds);
+
 // "[#####.....]" of `width` cells between the brackets.
 std::string bar_text(double part, int width);
 
