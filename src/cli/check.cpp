@@ -165,7 +165,7 @@ void print_memory(Check& check, const Graph& graph) {
   const Config& config = check.config;
   const double weights =
       static_cast<double>(graph.parameters().elems()) * static_cast<double>(size_of(config.device.dtype));
-  const double states = weights * static_cast<double>(find_rule(config.optimiser.rule).states.size());
+  const double states = weights * static_cast<double>(find_rule(config.optimiser.rule).arenas());
   double activations = 0;
   const std::string text = activations_text(check, graph, activations);
   const double buffers = config.data.buffer_mb * 1024 * 1024;

@@ -81,7 +81,9 @@ void StepBench::fill_inputs(std::int64_t classes) {
 
 void StepBench::update() {
   optimiser_.begin_step(steps_done_++, learning_rate_);
-  optimiser_.apply({0, arenas_.elems()});
+  const ArenaRange all{0, arenas_.elems()};
+  if (optimiser_.clips()) optimiser_.clip(optimiser_.measure(all));
+  optimiser_.apply(all);
 }
 
 void StepBench::step() {

@@ -1,6 +1,8 @@
 // What single values cannot tell: keys that exclude each other or that the chosen method does not use.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/error.hpp"
 #include "config/derive.hpp"
 #include "config/keys.hpp"
@@ -47,16 +49,60 @@ void check_model(const Config& config) {
                          layer.where));
 }
 
+// Keys of [optimizer] that some of its rules, schedules and ways of scaling use, with the words that do.
+struct OptimiserKey {
+  const char* name;
+  const char* selector;  // the key that chooses
+  std::vector<std::string> users;
+};
+
+const std::vector<OptimiserKey>& optimiser_keys() {
+  static const std::vector<OptimiserKey> all = {
+      {"momentum", "rule", {"sgd", "rmsprop", "lars"}},
+      {"nesterov", "rule", {"sgd"}},
+      {"beta1", "rule", {"adam", "adamw", "lamb"}},
+      {"beta2", "rule", {"adam", "adamw", "lamb"}},
+      {"alpha", "rule", {"rmsprop"}},
+      {"epsilon", "rule", {"adam", "adamw", "lamb", "rmsprop"}},
+      {"trust_coefficient", "rule", {"lars"}},
+      {"base_batch", "scaling", {"linear", "sqrt"}},
+      {"decay_at_epochs", "schedule", {"step"}},
+      {"decay_factor", "schedule", {"step"}},
+      {"final_factor", "schedule", {"cosine", "polynomial"}},
+      {"power", "schedule", {"polynomial"}},
+  };
+  return all;
+}
+
+void check_optimiser_keys(const Config& config) {
+  const OptimiserConfig& optimiser = config.optimiser;
+  for (const OptimiserKey& key : optimiser_keys()) {
+    const std::string_view selector = key.selector;
+    const std::string& chosen = selector == "rule"       ? optimiser.rule
+                                : selector == "schedule" ? optimiser.schedule
+                                                         : optimiser.scaling;
+    const bool used = std::find(key.users.begin(), key.users.end(), chosen) != key.users.end();
+    check_used(config, std::string("optimizer.") + key.name, used,
+               fmt::format("{} = \"{}\"", selector, joined(key.users, "\" or \"")));
+  }
+}
+
+void check_scaling(const Config& config) {
+  if (config.optimiser.scaling != "none" && config.optimiser.base_batch == 0)
+    refuse(config, "optimizer.scaling",
+           fmt::format("optimizer.scaling = \"{}\" needs the batch that learning_rate is for: set optimizer.base_batch "
+                       "({}, batch.global, leaves the rate as it is)",
+                       config.optimiser.scaling, config.batch.global));
+}
+
 void check_optimiser(const Config& config) {
   const OptimiserConfig& optimiser = config.optimiser;
+  check_optimiser_keys(config);
+  check_scaling(config);
   if (optimiser.nesterov && optimiser.momentum == 0)
     refuse(config, "optimizer.nesterov",
            "optimizer.nesterov needs momentum above 0; set optimizer.momentum (0.9) or nesterov = false");
-  const bool step = optimiser.schedule == "step", cosine = optimiser.schedule == "cosine";
-  check_used(config, "optimizer.decay_at_epochs", step, "schedule = \"step\"");
-  check_used(config, "optimizer.decay_factor", step, "schedule = \"step\"");
-  check_used(config, "optimizer.final_factor", cosine, "schedule = \"cosine\"");
-  if (step && optimiser.decay_at_epochs.empty())
+  if (optimiser.schedule == "step" && optimiser.decay_at_epochs.empty())
     refuse(config, "optimizer.schedule",
            "schedule = \"step\" needs the epochs at which to decay, e.g. decay_at_epochs = [30, 60]");
   for (std::size_t i = 1; i < optimiser.decay_at_epochs.size(); ++i)

@@ -51,7 +51,9 @@ std::string echo_config(const Config& config) { return echo(config, true); }
 std::uint64_t config_hash(const Config& config) {
   std::string text = echo(config, false);
   // How long to train leaves a run the same run, unless the learning rate looks ahead to the end.
-  if (config.optimiser.schedule == "cosine") text += fmt::format("{} {}", config.train.epochs, config.train.steps);
+  const std::string& schedule = config.optimiser.schedule;
+  if (schedule == "cosine" || schedule == "polynomial")
+    text += fmt::format("{} {}", config.train.epochs, config.train.steps);
   return checksum64(text);
 }
 

@@ -73,17 +73,26 @@ struct TrainConfig {
   std::int64_t steps = 0;   // stop after this many updates; 0: by epochs alone
 };
 
-struct OptimiserConfig {  // [optimizer]
-  std::string rule = "sgd";
+struct OptimiserConfig {     // [optimizer]
+  std::string rule = "sgd";  // sgd | adam | adamw | rmsprop | lars | lamb
   double learning_rate = 0.01;
-  double momentum = 0.9;
-  double weight_decay = 0.0;  // not on biases and batch norm
-  bool nesterov = false;
-  std::string schedule = "constant";  // constant | step | cosine
+  double momentum = 0.9;              // sgd, rmsprop, lars
+  double weight_decay = 0.0;          // not on biases and batch norm
+  bool nesterov = false;              // sgd
+  double beta1 = 0.9;                 // adam, adamw, lamb: decay of the first moment
+  double beta2 = 0.999;               // adam, adamw, lamb: decay of the second moment
+  double alpha = 0.99;                // rmsprop: decay of the mean square
+  double epsilon = 1e-8;              // adam, adamw, lamb, rmsprop: added to the root of the second moment
+  double trust_coefficient = 0.001;   // lars: eta of a layer's rate eta*|w| / (|g| + decay*|w|)
+  double clip_norm = 0;               // the gradient's norm over all weights is cut to this; 0: off
+  std::string scaling = "none";       // none | linear | sqrt: learning_rate is for base_batch, grows with batch.global
+  std::int64_t base_batch = 0;        // scaling: samples a step that learning_rate is meant for
+  std::string schedule = "constant";  // constant | step | cosine | polynomial
   double warmup_epochs = 0;
   std::vector<double> decay_at_epochs;  // step
   double decay_factor = 0.1;            // step
-  double final_factor = 0.0;            // cosine: learning rate at the end, as a part of learning_rate
+  double final_factor = 0.0;            // cosine, polynomial: learning rate at the end, as a part of learning_rate
+  double power = 1.0;                   // polynomial
 };
 
 struct ExchangeConfig {

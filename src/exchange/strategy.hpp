@@ -9,7 +9,7 @@
 // this replica's settled view and nothing is in flight.
 //
 // Gradients arrive divided by the step's weight already (PassScalars::loss_scale), so every strategy sums. The
-// strategy, not the loop, calls the optimiser.
+// strategy, not the loop, calls the optimiser; where that clips by the global norm, after all gradients are there.
 //
 // How the strategies to come fit
 //   parameter averaging   end_step applies locally; every H steps submits all-reduce plans over weights
@@ -50,6 +50,7 @@ struct StepOutcome {
   double exchange_wait_s = 0;  // compute thread blocked on tickets
   double exchange_busy_s = 0;  // first submit to last finish: exposed and hidden together
   double optimiser_s = 0;
+  double gradient_norm = -1;  // over all weights, before clipping; -1: not measured
 };
 
 class Strategy {

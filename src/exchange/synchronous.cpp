@@ -1,7 +1,8 @@
 // Synchronous data parallelism: every replica's gradients are summed by an all-reduce, bucket by bucket, while
 // back-propagation goes on; each replica then takes the same optimiser step, so that all keep identical bits.
 //
-// A bucket is submitted once the last of its parameters has its gradient. With one replica nothing is sent.
+// A bucket is submitted once the last of its parameters has its gradient. With one replica nothing is sent. Where the
+// gradient is clipped by its global norm, all buckets are waited for before the first one is applied.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -85,8 +86,9 @@ class Synchronous final : public Strategy {
       }
       ScopedTimer timer(outcome.optimiser_s);
       if (replicas() > 1) staging_.store(bucket.range);
-      context_.optimiser.apply(bucket.range);
+      if (!context_.optimiser.clips()) context_.optimiser.apply(bucket.range);
     }
+    if (context_.optimiser.clips()) apply_clipped(outcome);
     outcome.exchange_busy_s = last_finish - first_start;
     return outcome;
   }
@@ -112,6 +114,14 @@ class Synchronous final : public Strategy {
   };
 
   int replicas() const { return context_.engine.size(); }
+
+  // Every replica measures the same summed gradients, so all find the same norm without a message.
+  void apply_clipped(StepOutcome& outcome) {
+    ScopedTimer timer(outcome.optimiser_s);
+    const ArenaRange all{0, context_.arenas.elems()};
+    outcome.gradient_norm = context_.optimiser.clip(context_.optimiser.measure(all));
+    context_.optimiser.apply(all);
+  }
 
   void send(std::size_t b) {
     order_.push_back(b);

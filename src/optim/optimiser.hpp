@@ -4,8 +4,11 @@
 // the ranges that it owns). Weights and statistics of a range are told apart here: `statistic` parameters take the
 // running-average rule whatever the optimiser.
 //
-// Norms over groups (global clip, LARS, LAMB) come with two more calls, `measure(range) -> partial sums` before and
-// scalars by group in `apply`; whoever owns the groups adds the sums over ranks in between.
+// Norms. With `clip_norm` a strategy waits for every gradient, adds up `measure` over all ranges and calls `clip`
+// before the first `apply` of the step. LARS and LAMB measure each parameter inside `apply`, whose ranges are then
+// whole parameters; biases and batch norm's scales and shifts (those that do not decay) are left out, with a ratio
+// of 1. All norms are sums in double in an order of their own, so replicas with the same gradients take the same step.
+// Parameters that are split over ranks would need their sums added over the ranks: these rules refuse them.
 #pragma once
 
 #include <memory>
@@ -24,11 +27,18 @@ class Optimiser {
 
   // The scalars that hold until the next call. `step` counts updates done before.
   void begin_step(std::int64_t step, double learning_rate);
+  // With clip_norm: `clip` comes between begin_step and apply.
+  bool clips() const { return config_.clip_norm > 0; }
+  // Sum of the squares of the weights' gradients in this range; statistics are left out.
+  double measure(ArenaRange range);
+  // Scales the step's gradients by min(1, clip_norm / (norm + 1e-6)), PyTorch's form; `squares` is the sum of `measure`
+  // over everything. Gives the norm.
+  double clip(double squares);
   // w -= f(g) on this range of the arenas; bumps the arenas' version.
   void apply(ArenaRange range);
 
-  int states() const { return static_cast<int>(states_.size()); }
-  std::size_t state_bytes() const;
+  int states() const { return static_cast<int>(info_.states.size()); }
+  std::size_t state_bytes() const;  // of all arenas here
   // "optimiser/<state>/<parameter>", slices.
   void visit_state(StateVisitor& visitor);
 
@@ -38,17 +48,24 @@ class Optimiser {
     ParameterKind kind;
     bool decays;
     double momentum;
+    bool adapts;  // one parameter with a trust ratio of its own
   };
   static constexpr int kMaxStates = 4;
+
+  void make_segments();
+  void apply_rule(const Segment& segment, ArenaRange part);
+  double norm(const void* values, std::int64_t n);
 
   OptimiserConfig config_;
   Arenas& arenas_;
   const RuleInfo& info_;
   std::vector<Segment> segments_;
-  std::vector<Memory> states_;
+  std::vector<Memory> states_;  // the rule's, then LAMB's direction
   std::unique_ptr<Update> rule_;
   std::unique_ptr<Update> running_;
+  std::unique_ptr<Update> descend_;  // TrustRatio::update
   RuleScalars scalars_;
+  bool clipped_ = false;  // in this step
 };
 
 }  // namespace echelon

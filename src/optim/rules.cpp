@@ -8,8 +8,14 @@ namespace echelon {
 namespace {
 
 const std::vector<RuleInfo>& rules() {
-  static const std::vector<RuleInfo> all = {{SgdRule::kName, {"momentum"}}};
-  static_assert(SgdRule::kStates == 1);
+  static const std::vector<RuleInfo> all = {
+      {SgdRule::kName, {"momentum"}},
+      {AdamRule::kName, {"first_moment", "second_moment"}},
+      {AdamWRule::kName, {"first_moment", "second_moment"}},
+      {RmspropRule::kName, {"mean_square", "momentum"}},
+      {LarsRule::kName, {"momentum"}, TrustRatio::gradient},
+      {LambRule::kName, {"first_moment", "second_moment"}, TrustRatio::update},
+  };
   return all;
 }
 

@@ -1,16 +1,29 @@
-// The update rules that a config can name, with what optim/ must know of each: how many states, and their names in
-// checkpoints. Adding one: its header in device/update_rules/ and a row in rules.cpp.
+// The update rules that a config can name, with what optim/ must know of each: its states, their names in checkpoints,
+// and whether its steps are scaled by a ratio of norms. Adding one: its header in device/update_rules/ and a row in
+// rules.cpp.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace echelon {
 
+// The norm that a layer's trust ratio divides by.
+enum class TrustRatio : std::uint8_t {
+  none,
+  gradient,  // LARS: measured before the rule's pass
+  update,    // LAMB: of the direction that the rule's pass leaves in its last state; `descend` then takes the step
+};
+
 struct RuleInfo {
   std::string_view name;
   std::vector<std::string_view> states;  // "momentum"; each an arena of the weights' size
+  TrustRatio trust = TrustRatio::none;
+
+  // Arenas beside weights and gradients: the states, and LAMB's direction, which no checkpoint holds.
+  std::size_t arenas() const { return states.size() + (trust == TrustRatio::update ? 1 : 0); }
 };
 
 std::vector<std::string> rule_names();

@@ -18,16 +18,33 @@ double step_factor(const OptimiserConfig& config, double epoch) {
   return factor;
 }
 
-// 1 at the end of the warm-up, final_factor at the last step's end (Loshchilov, Hutter 2017, one period).
-double cosine_factor(const OptimiserConfig& config, double step, double warmup_steps, double total_steps) {
-  const double span = std::max(1.0, total_steps - warmup_steps);
-  const double part = std::clamp((step - warmup_steps) / span, 0.0, 1.0);
-  return config.final_factor + (1 - config.final_factor) * 0.5 * (1 + std::cos(std::numbers::pi * part));
+// 0 at the end of the warm-up, 1 at the last step's end.
+double part_of_span(double step, double warmup_steps, double total_steps) {
+  return std::clamp((step - warmup_steps) / std::max(1.0, total_steps - warmup_steps), 0.0, 1.0);
 }
+
+// From 1 to final_factor, `left` going from 1 to 0.
+double towards_final(const OptimiserConfig& config, double left) {
+  return config.final_factor + (1 - config.final_factor) * left;
+}
+
+// Loshchilov, Hutter 2017, one period.
+double cosine_left(double part) { return 0.5 * (1 + std::cos(std::numbers::pi * part)); }
 
 }  // namespace
 
-std::vector<std::string> schedule_names() { return {"constant", "step", "cosine"}; }
+std::vector<std::string> schedule_names() { return {"constant", "step", "cosine", "polynomial"}; }
+
+std::vector<std::string> scaling_names() { return {"none", "linear", "sqrt"}; }
+
+double scaling_factor(const OptimiserConfig& config, std::int64_t global_batch) {
+  if (config.scaling == "none") return 1;
+  ECHELON_CHECK_GE(config.base_batch, 1);
+  const double growth = static_cast<double>(global_batch) / static_cast<double>(config.base_batch);
+  if (config.scaling == "linear") return growth;
+  if (config.scaling == "sqrt") return std::sqrt(growth);
+  throw ConfigError(unknown_name("optimizer.scaling", config.scaling, scaling_names()));
+}
 
 double learning_rate_at(const OptimiserConfig& config, std::int64_t step, std::int64_t steps_per_epoch,
                         std::int64_t total_steps) {
@@ -37,8 +54,10 @@ double learning_rate_at(const OptimiserConfig& config, std::int64_t step, std::i
   if (now < warmup_steps) return config.learning_rate * std::min(1.0, (now + 1) / warmup_steps);
   if (config.schedule == "constant") return config.learning_rate;
   if (config.schedule == "step") return config.learning_rate * step_factor(config, now / per_epoch);
-  if (config.schedule == "cosine")
-    return config.learning_rate * cosine_factor(config, now, warmup_steps, static_cast<double>(total_steps));
+  const double part = part_of_span(now, warmup_steps, static_cast<double>(total_steps));
+  if (config.schedule == "cosine") return config.learning_rate * towards_final(config, cosine_left(part));
+  if (config.schedule == "polynomial")
+    return config.learning_rate * towards_final(config, std::pow(1 - part, config.power));
   throw ConfigError(unknown_name("optimizer.schedule", config.schedule, schedule_names()));
 }
 

@@ -86,7 +86,8 @@ StepInfo Loop::info_of_next() const {
   StepInfo info;
   info.step = state_.step;
   info.epoch = state_.epoch;
-  info.learning_rate = learning_rate_at(config_.optimiser, state_.step, plan_.steps_per_epoch, plan_.total_steps);
+  info.learning_rate = scaling_factor(config_.optimiser, plan_.batch.global) *
+                       learning_rate_at(config_.optimiser, state_.step, plan_.steps_per_epoch, plan_.total_steps);
   info.weight = plan_.shards.weight(state_.epoch, state_.step_in_epoch);
   for (const int replica : plan_.sources(group_.rank()))
     info.local_weight += plan_.shards.weight(state_.epoch, state_.step_in_epoch, replica);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "comm/collective/algorithms.hpp"
+#include "optim/rules.hpp"
 #include "tests/support/replicas.hpp"
 
 namespace echelon {
@@ -70,6 +71,24 @@ TEST_CASE("batch norm over micro-batches: replicas and accumulation are the same
         const std::vector<std::int64_t> shares(static_cast<std::size_t>(k), 4);
         check_equal({.graph = graph, .shares = shares, .algorithm = algorithm}, true, kDouble);
         check_equal({.graph = graph, .shares = shares, .accumulation = 2, .algorithm = algorithm}, true, kDouble);
+      }
+}
+
+TEST_CASE("every rule, and clipping: k replicas are one", "[equality]") {
+  for (const std::string& rule : rule_names())
+    for (const double clip_norm : {0.0, 0.1}) DYNAMIC_SECTION(rule << " clip " << clip_norm) {
+        const double rate = rule == "lars" ? 5 : 0.01;
+        const ReplicaRun lenet{.graph = small_lenet(),
+                               .shares = {1, 3, 2},
+                               .steps = 10,
+                               .learning_rate = rate,
+                               .rule = rule,
+                               .clip_norm = clip_norm};
+        check_equal(lenet, false, kDouble);
+        ReplicaRun norm = lenet;
+        norm.graph = small_batch_norm_net();
+        norm.shares = {4, 4};
+        check_equal(norm, true, kDouble);
       }
 }
 

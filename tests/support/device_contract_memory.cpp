@@ -69,6 +69,11 @@ void check_rule(Device& device, DType dtype, double tolerance, std::size_t n, Fa
     const auto g = rounded(random_values(n, name + std::to_string(step)), dtype);
     const Span device_g(device, dtype, g);
     RuleScalars scalars{.learning_rate = 0.125, .momentum = 0.75, .weight_decay = 0.0625, .nesterov = step % 2 == 1};
+    scalars.beta1 = 0.75;
+    scalars.beta2 = 0.875;
+    scalars.epsilon = 0.0625;
+    scalars.unbias1 = 2;
+    scalars.unbias2 = 1.5;
     scalars.clip = step == 2 ? 0.5 : 1.0;
     scalars.trust = step == 3 ? 0.25 : 1.0;
     scalars.step = step;

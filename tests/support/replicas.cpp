@@ -50,6 +50,8 @@ ExchangeConfig exchange_of(const ReplicaRun& run) {
 
 OptimiserConfig optimiser_of(const ReplicaRun& run) {
   OptimiserConfig config;
+  config.rule = run.rule;
+  config.clip_norm = run.clip_norm;
   config.learning_rate = run.learning_rate;
   config.momentum = run.momentum;
   config.weight_decay = run.weight_decay;

@@ -24,6 +24,8 @@ struct ReplicaRun {
   bool reversed = false;  // each replica takes its samples in reverse order
   bool holes = false;     // every seventh sample has weight 0
   double learning_rate = 0.05, momentum = 0.9, weight_decay = 1e-3;
+  std::string rule = "sgd";
+  double clip_norm = 0;
 
   int replicas() const { return static_cast<int>(shares.size()); }
 };

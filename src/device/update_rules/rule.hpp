@@ -14,8 +14,10 @@
 //
 // The scalars are those of one parameter range at one step, set by optim/ from the schedule and the range's group.
 // Norms that a rule needs over a whole layer (LARS, LAMB, global clip) are measured apart (VectorOps::sum_squares over
-// the range), summed over ranks by whoever owns the groups, and come back as `trust` and `clip`. One element at a time:
-// w[i], g[i] and states[s][i] are all that a rule sees, so the order and the number of threads change no bit.
+// the range), summed over ranks by whoever owns the groups, and come back as `trust` and `clip`. A rule that needs the
+// norm of its own update (LAMB) is two passes: the first writes its direction into a state, `descend` applies it.
+// One element at a time: w[i], g[i] and states[s][i] are all that a rule sees, so the order and the number of threads
+// change no bit.
 //
 // Adding a rule: one header here, one line in ECHELON_UPDATE_RULES, its schedule-side defaults in optim/.
 #pragma once
@@ -31,9 +33,14 @@ struct RuleScalars {
   double momentum = 0.0;
   double weight_decay = 0.0;  // 0 for parameters that do not decay (biases, batch norm)
   bool nesterov = false;
-  double trust = 1.0;  // per-layer ratio (LARS, LAMB)
-  double clip = 1.0;   // factor on the gradient from global clipping
-  long long step = 0;  // updates done before this one (bias correction, first-step rules)
+  double trust = 1.0;     // per-layer ratio (LARS, LAMB)
+  double clip = 1.0;      // factor on the gradient from global clipping
+  double beta1 = 0.9;     // decay of the first moment (Adam and its kin)
+  double beta2 = 0.999;   // decay of the second moment (Adam and its kin; RMSProp's alpha)
+  double epsilon = 1e-8;  // added to the root of the second moment
+  double unbias1 = 1.0;   // 1 / (1 - beta1^t) and 1 / sqrt(1 - beta2^t) at update t = step + 1, from the host: moments
+  double unbias2 = 1.0;   // begin at zero, and these make up for it
+  long long step = 0;     // updates done before this one
 };
 
 }  // namespace echelon

@@ -55,22 +55,24 @@ void MetricsHook::step_recorded(const StepRecord& record) {
   const StepTimes& t = record.times;
   if (every_steps_ > 0 && record.step % every_steps_ == 0) {
     const double busy_s = t.total_s - t.hooks_s;
-    const ordered_json row = {{"type", "step"},
-                              {"step", record.step},
-                              {"epoch", record.epoch},
-                              {"lr", record.learning_rate},
-                              {"loss", number_or_null(record.loss, true)},
-                              {"samples", record.samples},
-                              {"samples_per_s", busy_s > 0 ? record.samples / busy_s : 0.0},
-                              {"time",
-                               {{"total", t.total_s},
-                                {"data", t.data_wait_s},
-                                {"forward", t.forward_s},
-                                {"backward", t.backward_s},
-                                {"exchange", t.exchange_s},
-                                {"optimizer", t.optimiser_s},
-                                {"hooks", t.hooks_s},
-                                {"other", t.other_s()}}}};
+    ordered_json row = {{"type", "step"},
+                        {"step", record.step},
+                        {"epoch", record.epoch},
+                        {"lr", record.learning_rate},
+                        {"loss", number_or_null(record.loss, true)},
+                        {"samples", record.samples},
+                        {"samples_per_s", busy_s > 0 ? record.samples / busy_s : 0.0},
+                        {"time",
+                         {{"total", t.total_s},
+                          {"data", t.data_wait_s},
+                          {"forward", t.forward_s},
+                          {"backward", t.backward_s},
+                          {"exchange", t.exchange_s},
+                          {"optimizer", t.optimiser_s},
+                          {"hooks", t.hooks_s},
+                          {"other", t.other_s()}}}};
+    if (record.outcome.gradient_norm >= 0 || std::isnan(record.outcome.gradient_norm))
+      row["gradient_norm"] = number_or_null(record.outcome.gradient_norm, true);
     write(row.dump(), false);
   }
   if (!epoch_row_.empty()) write(epoch_row_, true);

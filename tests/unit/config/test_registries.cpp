@@ -9,6 +9,7 @@
 #include "model/layers/list.hpp"
 #include "model/zoo/zoo.hpp"
 #include "optim/rules.hpp"
+#include "optim/schedule.hpp"
 
 namespace echelon {
 namespace {
@@ -34,6 +35,8 @@ TEST_CASE("config words and registries agree", "[config]") {
   CHECK(sorted(words_of("model.zoo")) == sorted(zoo_names()));
   CHECK(sorted(words_of("device.kind")) == sorted(device_kinds()));
   CHECK(sorted(words_of("optimizer.rule")) == sorted(rule_names()));
+  CHECK(sorted(words_of("optimizer.schedule")) == sorted(schedule_names()));
+  CHECK(sorted(words_of("optimizer.scaling")) == sorted(scaling_names()));
 }
 
 TEST_CASE("the config's table of layers and the model's name the same types", "[config]") {

@@ -6,6 +6,7 @@
 #include "device/host_device.hpp"
 #include "device/host_update.hpp"
 #include "device/reference/reference.hpp"
+#include "device/update_rules/list.hpp"
 #include "tests/support/random.hpp"
 
 using namespace echelon;
@@ -104,20 +105,36 @@ TEST_CASE("sums of many squares keep double precision", "[vector]") {
         Approx(each * 1000001).epsilon(1e-11));
 }
 
-TEST_CASE("updates give the same bits on one thread and on several", "[update]") {
-  const std::size_t n = 200003;  // no multiple of the threads
+namespace {
+
+// The weights and states after a few updates.
+template <class T>
+std::vector<std::vector<T>> updated(const char* rule, std::size_t count, std::size_t n, DType dtype, int threads) {
   const auto start = test::random_values(n, "w"), gradient = test::random_values(n, "g");
-  const std::vector<float> g(gradient.begin(), gradient.end());
-  std::vector<float> results[2];
-  for (int threads : {1, 3}) {
-    std::vector<float> w(start.begin(), start.end()), v(n);
-    void* const states[] = {v.data()};
-    const auto update = make_host_update("sgd", DType::f32, threads);
-    for (int step = 0; step < 3; ++step)
-      update->apply(w.data(), g.data(), states, n, {.learning_rate = 0.1, .momentum = 0.9, .weight_decay = 1e-3});
-    results[threads == 1 ? 0 : 1] = w;
-  }
-  CHECK(results[0] == results[1]);
+  const std::vector<T> g(gradient.begin(), gradient.end());
+  std::vector<std::vector<T>> values(count + 1, std::vector<T>(n));
+  values[0].assign(start.begin(), start.end());
+  std::vector<void*> states;
+  for (std::size_t s = 1; s <= count; ++s) states.push_back(values[s].data());
+  const auto update = make_host_update(rule, dtype, threads);
+  for (int step = 0; step < 3; ++step)
+    update->apply(values[0].data(), g.data(), states, n,
+                  {.learning_rate = 0.1, .momentum = 0.9, .weight_decay = 1e-3, .clip = 0.7});
+  return values;
+}
+
+}  // namespace
+
+TEST_CASE("updates give the same bits on one thread and on several", "[update]") {
+  const std::size_t n = 131077;  // no multiple of the threads
+  const auto check = [&](const char* rule, std::size_t states) {
+    INFO(rule);
+    CHECK(updated<float>(rule, states, n, DType::f32, 1) == updated<float>(rule, states, n, DType::f32, 3));
+    CHECK(updated<double>(rule, states, n, DType::f64, 1) == updated<double>(rule, states, n, DType::f64, 4));
+  };
+#define X(Rule) check(Rule::kName, Rule::kStates);
+  ECHELON_UPDATE_RULES(X)
+#undef X
 }
 
 TEST_CASE("an unknown update rule names the known ones", "[update]") {

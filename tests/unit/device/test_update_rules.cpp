@@ -12,11 +12,13 @@ namespace {
 double after(const char* rule, double w, double g, int steps, const RuleScalars& scalars, int states = 1) {
   const auto device = make_reference_device({});
   const auto update = device->make_update(rule, DType::f64);
-  double state = 0;
-  void* const held[] = {&state};
+  double values[3] = {};
+  void* const held[] = {values, values + 1, values + 2};
   for (int step = 0; step < steps; ++step) {
     RuleScalars now = scalars;
     now.step = step;
+    now.unbias1 = 1 / (1 - std::pow(scalars.beta1, step + 1));
+    now.unbias2 = 1 / std::sqrt(1 - std::pow(scalars.beta2, step + 1));
     update->apply(&w, &g, std::span<void* const>(held, static_cast<std::size_t>(states)), 1, now);
   }
   return w;
@@ -47,6 +49,39 @@ TEST_CASE("sgd with momentum sums a geometric series", "[update]") {
   CHECK(after("sgd", 2, g, 7, {.learning_rate = lr, .momentum = m}) == Approx(w).epsilon(1e-13));
   CHECK(after("sgd", 2, g, 7, {.learning_rate = lr, .momentum = m, .nesterov = true}) ==
         Approx(nesterov).epsilon(1e-13));
+}
+
+TEST_CASE("adam walks by the sign of a constant gradient", "[update]") {
+  // m^ = g and v^ = g^2 at every step.
+  const RuleScalars scalars{.learning_rate = 0.1, .epsilon = 0.125};
+  CHECK(after("adam", 2, -0.5, 6, scalars, 2) == Approx(2 + 6 * 0.1 * 0.5 / 0.625).epsilon(1e-13));
+  CHECK(after("adamw", 2, -0.5, 6, scalars, 2) == Approx(2 + 6 * 0.1 * 0.5 / 0.625).epsilon(1e-13));
+}
+
+TEST_CASE("adamw without a gradient shrinks geometrically, adam by its sign", "[update]") {
+  const RuleScalars scalars{.learning_rate = 0.2, .weight_decay = 0.5, .epsilon = 1e-12};
+  CHECK(after("adamw", 3, 0, 5, scalars, 2) == Approx(3 * std::pow(1 - 0.2 * 0.5, 5)).epsilon(1e-13));
+  CHECK(after("adam", 3, 0, 1, scalars, 2) == Approx(3 - 0.2).epsilon(1e-10));
+}
+
+TEST_CASE("rmsprop divides a constant gradient by the root of its filling average", "[update]") {
+  // v_t = g^2 (1 - a^t)
+  const double a = 0.75, g = 0.5, lr = 0.1;
+  double w = 2;
+  for (int t = 1; t <= 6; ++t) w -= lr / std::sqrt(1 - std::pow(a, t));
+  CHECK(after("rmsprop", 2, g, 6, {.learning_rate = lr, .beta2 = a, .epsilon = 0}, 2) == Approx(w).epsilon(1e-13));
+}
+
+TEST_CASE("lars keeps the rate inside its velocity", "[update]") {
+  const double m = 0.5, g = 0.25;
+  double w = 2;
+  for (int t = 1; t <= 5; ++t) w -= 0.1 * 0.75 * g * (1 - std::pow(m, t)) / (1 - m);
+  CHECK(after("lars", 2, g, 5, {.learning_rate = 0.1, .momentum = m, .trust = 0.75}) == Approx(w).epsilon(1e-13));
+}
+
+TEST_CASE("lamb leaves the weights to descend", "[update]") {
+  CHECK(after("lamb", 2, 0.5, 3, {.learning_rate = 0.1}, 3) == 2);
+  CHECK(after("descend", 2, 0.5, 3, {.learning_rate = 0.1, .trust = 0.5}, 0) == Approx(2 - 3 * 0.1 * 0.5 * 0.5));
 }
 
 TEST_CASE("a running average approaches its value geometrically", "[update]") {

@@ -51,6 +51,34 @@ TEST_CASE("a cosine from the end of the warm-up to its final factor", "[optim]")
   CHECK(learning_rate_at(config, 120, 10, 100) == Approx(0.2));
 }
 
+TEST_CASE("a polynomial from the end of the warm-up to its final factor", "[optim]") {
+  OptimiserConfig config = config_of("polynomial");
+  config.warmup_epochs = 2;
+  config.final_factor = 0.25;
+  config.power = 2;
+  CHECK(learning_rate_at(config, 9, 10, 100) == Approx(0.4));
+  CHECK(learning_rate_at(config, 20, 10, 100) == Approx(0.8));
+  CHECK(learning_rate_at(config, 40, 10, 100) == Approx(0.8 * (0.25 + 0.75 * 0.75 * 0.75)));
+  CHECK(learning_rate_at(config, 100, 10, 100) == Approx(0.2));
+  CHECK(learning_rate_at(config, 120, 10, 100) == Approx(0.2));
+  config.power = 1;
+  config.final_factor = 0;
+  CHECK(learning_rate_at(config, 80, 10, 100) == Approx(0.2));
+}
+
+TEST_CASE("the rate grows with the batch, or with its root", "[optim]") {
+  OptimiserConfig config;
+  CHECK(scaling_factor(config, 4096) == 1);
+  config.base_batch = 256;
+  config.scaling = "linear";
+  CHECK(scaling_factor(config, 1024) == 4);
+  CHECK(scaling_factor(config, 128) == 0.5);
+  config.scaling = "sqrt";
+  CHECK(scaling_factor(config, 1024) == 2);
+  config.scaling = "sqr";
+  CHECK_THROWS_WITH(scaling_factor(config, 1024), Catch::Contains("did you mean 'sqrt'"));
+}
+
 TEST_CASE("an unknown schedule names the nearest", "[optim]") {
   CHECK_THROWS_WITH(learning_rate_at(config_of("cosin"), 0, 1, 1), Catch::Contains("did you mean 'cosine'"));
 }
