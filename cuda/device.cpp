@@ -186,6 +186,11 @@ std::unique_ptr<Op> CudaDevice::make(const OpSpec& spec) {
   if (std::holds_alternative<PoolDims>(spec.dims)) return make_pool(context_, spec);
   if (std::holds_alternative<NormDims>(spec.dims)) return make_norm(context_, spec);
   if (std::holds_alternative<SoftmaxDims>(spec.dims)) return make_softmax(context_, spec);
+  if (std::holds_alternative<DropoutDims>(spec.dims)) return make_dropout(context_, spec);
+  if (std::holds_alternative<ConcatDims>(spec.dims)) return make_concat(context_, spec);
+  if (std::holds_alternative<SliceDims>(spec.dims)) return make_slice(context_, spec);
+  if (std::holds_alternative<LrnDims>(spec.dims)) return make_lrn(context_, spec);
+  if (std::holds_alternative<LayerNormDims>(spec.dims)) return make_layer_norm(context_, spec);
   return make_elementwise(context_, spec);
 }
 

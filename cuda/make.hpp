@@ -20,6 +20,11 @@ std::unique_ptr<Op> make_dense(const Context& context, const OpSpec& spec);
 std::unique_ptr<Op> make_pool(const Context& context, const OpSpec& spec);
 std::unique_ptr<Op> make_norm(const Context& context, const OpSpec& spec);
 std::unique_ptr<Op> make_softmax(const Context& context, const OpSpec& spec);
+std::unique_ptr<Op> make_dropout(const Context& context, const OpSpec& spec);
+std::unique_ptr<Op> make_concat(const Context& context, const OpSpec& spec);
+std::unique_ptr<Op> make_slice(const Context& context, const OpSpec& spec);
+std::unique_ptr<Op> make_lrn(const Context& context, const OpSpec& spec);
+std::unique_ptr<Op> make_layer_norm(const Context& context, const OpSpec& spec);
 std::unique_ptr<Op> make_elementwise(const Context& context, const OpSpec& spec);  // activation, add, reorder
 
 std::unique_ptr<Update> make_update(const Context& context, std::string_view rule, DType dtype);

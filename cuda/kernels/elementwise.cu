@@ -4,6 +4,15 @@
 #include "cuda/kernels/each.cuh"
 
 namespace echelon::cuda {
+namespace {
+
+// The share of a standard normal below x.
+template <class T>
+__device__ T normal_share(T x) {
+  return T(0.5) * ::erfc(-x * T(0.70710678118654752440));
+}
+
+}  // namespace
 
 template <class T>
 void activation_forward(Activation function, const T* x, T* y, std::int64_t n, cudaStream_t stream) {
@@ -12,12 +21,19 @@ void activation_forward(Activation function, const T* x, T* y, std::int64_t n, c
     case Activation::tanh: return each(n, stream, [=] __device__(std::int64_t i) { y[i] = ::tanh(x[i]); });
     case Activation::sigmoid:
       return each(n, stream, [=] __device__(std::int64_t i) { y[i] = T(1) / (T(1) + ::exp(-x[i])); });
+    case Activation::gelu: return each(n, stream, [=] __device__(std::int64_t i) { y[i] = x[i] * normal_share(x[i]); });
   }
 }
 
 template <class T>
 void activation_backward(Activation function, const T* y, const T* dy, T* dx, std::int64_t n, bool add,
                          cudaStream_t stream) {
+  if (function == Activation::gelu)
+    return each(n, stream, [=] __device__(std::int64_t i) {
+      const T x = y[i];  // the input
+      const T slope = normal_share(x) + x * T(0.39894228040143267794) * ::exp(-x * x / T(2));
+      dx[i] = (add ? dx[i] : T(0)) + slope * dy[i];
+    });
   each(n, stream, [=] __device__(std::int64_t i) {
     const T slope = function == Activation::relu   ? (y[i] > T(0) ? T(1) : T(0))
                     : function == Activation::tanh ? T(1) - y[i] * y[i]

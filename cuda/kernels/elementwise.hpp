@@ -9,7 +9,7 @@ namespace echelon::cuda {
 
 template <class T>
 void activation_forward(Activation function, const T* x, T* y, std::int64_t n, cudaStream_t stream);
-// dx = dy * f'(x), told from y = f(x).
+// dx = dy * f'(x), told from y = f(x); gelu's from x itself.
 template <class T>
 void activation_backward(Activation function, const T* y, const T* dy, T* dx, std::int64_t n, bool add,
                          cudaStream_t stream);

@@ -9,6 +9,7 @@
 #include "base/hash_rng.hpp"
 #include "data/dataset.hpp"
 #include "model/build.hpp"
+#include "model/zoo/zoo.hpp"
 
 namespace echelon::cli {
 namespace {
@@ -51,9 +52,9 @@ SampleKind sample_kind(const Config& config) {
     const Dataset data = open_dataset(config.data.train);
     return {data.sample_shape, data.classes, config.data.train};
   } catch (const DataError&) {
-    if (config.model.zoo == "lenet") return {{1, 28, 28}, 10, "model.zoo"};
-    if (config.model.zoo == "digits_cnn") return {{1, 8, 8}, 10, "model.zoo"};
-    throw;
+    if (config.model.zoo.empty()) throw;
+    const ZooData made_for = zoo_data(config.model.zoo);
+    return {made_for.sample, made_for.classes, "model.zoo"};
   }
 }
 
@@ -76,6 +77,7 @@ void StepBench::fill_inputs(std::int64_t classes) {
   fill(*device_, program_.input("samples"), [&](std::uint64_t i) { return 2 * rng.at(0).uniform(i) - 1; });
   fill(*device_, program_.input("labels"),
        [&](std::uint64_t i) { return rng.at(1).below(i, static_cast<std::uint64_t>(classes)); });
+  if (program_.has_input("ids")) fill(*device_, program_.input("ids"), [](std::uint64_t i) { return i; });
   fill(*device_, program_.input("weights"), [](std::uint64_t) { return 1.0; });
 }
 

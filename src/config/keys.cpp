@@ -91,8 +91,10 @@ std::vector<Key<Config>> make_config_keys() {
   top.key("seed", &Config::seed, at_least(0), "of initial weights, shuffling and every other random choice");
 
   auto model = part(all, "model", &Config::model);
-  model.key("zoo", &ModelConfig::zoo, words_or_empty({"digits_cnn", "lenet"}),
-            "a ready-made model; else write [[model.layers]]");
+  model.key(
+      "zoo", &ModelConfig::zoo,
+      words_or_empty({"digits_cnn", "lenet", "alexnet", "vgg16", "googlenet", "resnet18", "resnet20", "resnet50"}),
+      "a ready-made model; else write [[model.layers]]");
 
   auto data = part(all, "data", &Config::data);
   data.key("train", &DataConfig::train, text(), "folder, file or pattern of HDF5 shards");
@@ -216,8 +218,13 @@ std::vector<Key<LayerConfig>> make_layer_keys() {
   layer.key("groups", &LayerConfig::groups, range(1, 1e6), "conv");
   layer.key("bias", &LayerConfig::bias, {}, "conv, dense");
   layer.key("count_padding", &LayerConfig::count_padding, {}, "avg_pool: padded cells count in the divisor");
-  layer.key("epsilon", &LayerConfig::epsilon, range(1e-12, 1), "batch_norm");
+  layer.key("epsilon", &LayerConfig::epsilon, range(1e-12, 1), "batch_norm, layer_norm");
   layer.key("momentum", &LayerConfig::momentum, range(0, 1), "batch_norm: weight of the newest statistics");
+  layer.key("rate", &LayerConfig::rate, range(0, 0.999), "dropout: share of zeros");
+  layer.key("size", &LayerConfig::size, range(1, 4096), "lrn: channels of a window");
+  layer.key("alpha", &LayerConfig::alpha, range(0, 1e6), "lrn: weight of the window's mean square");
+  layer.key("beta", &LayerConfig::beta, range(0, 100), "lrn: exponent");
+  layer.key("k", &LayerConfig::k, range(1e-6, 1e6), "lrn: what the mean square is added to");
   return all;
 }
 
@@ -238,13 +245,19 @@ const std::vector<LayerKeys>& layer_key_table() {
       {"conv", {"channels", "kernel", "stride", "padding", "dilation", "groups", "bias"}, {"channels", "kernel"}},
       {"max_pool", {"kernel", "stride", "padding"}, {"kernel"}},
       {"avg_pool", {"kernel", "stride", "padding", "count_padding"}, {"kernel"}},
+      {"global_avg_pool", {}, {}},
       {"dense", {"units", "bias"}, {"units"}},
       {"relu", {}, {}},
       {"tanh", {}, {}},
       {"sigmoid", {}, {}},
+      {"gelu", {}, {}},
       {"batch_norm", {"epsilon", "momentum"}, {}},
+      {"layer_norm", {"epsilon"}, {}},
+      {"lrn", {"size", "alpha", "beta", "k"}, {}},
+      {"dropout", {"rate"}, {}},
       {"flatten", {}, {}},
       {"add", {}, {"inputs"}},
+      {"concat", {}, {"inputs"}},
   };
   return table;
 }

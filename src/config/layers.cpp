@@ -85,10 +85,10 @@ LayerConfig read_layer(const TomlNode& table, const Origin& origin) {
                          joined(known)));
   }
   check_groups(layer, origin, table.line, table.column);
-  if (layer.type == "add" && layer.inputs.size() != 2)
+  if ((layer.type == "add" || layer.type == "concat") && layer.inputs.size() < 2)
     refuse(origin, table.line, table.column,
-           fmt::format("an add layer takes exactly 2 inputs, not {}; e.g. inputs = [\"conv1\", \"conv2\"]",
-                       layer.inputs.size()));
+           fmt::format("{} {} layer takes at least 2 inputs, not {}; e.g. inputs = [\"conv1\", \"conv2\"]",
+                       layer.type == "add" ? "an" : "a", layer.type, layer.inputs.size()));
   return layer;
 }
 

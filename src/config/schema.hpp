@@ -27,8 +27,10 @@ enum class Restart : std::uint8_t { automatic, never, require };
 
 // One [[model.layers]] entry. Which keys a type takes is in model/layers; others are refused.
 struct LayerConfig {
-  std::string type;  // conv | max_pool | avg_pool | dense | relu | tanh | sigmoid | batch_norm | flatten | add
-  std::string name;  // default: type and a number, "conv1"
+  // conv | max_pool | avg_pool | global_avg_pool | dense | relu | tanh | sigmoid | gelu | batch_norm | layer_norm | lrn
+  // | dropout | flatten | add | concat
+  std::string type;
+  std::string name;                    // default: type and a number, "conv1"
   std::vector<std::string> inputs;     // default: the layer before
   std::int64_t channels = 0;           // conv: output channels, > 0
   std::int64_t units = 0;              // dense: output units, > 0
@@ -39,8 +41,13 @@ struct LayerConfig {
   std::int64_t groups = 1;             // conv
   bool bias = true;                    // conv, dense
   bool count_padding = false;          // avg_pool: padded cells count in the divisor
-  double epsilon = 1e-5;               // batch_norm
+  double epsilon = 1e-5;               // batch_norm, layer_norm
   double momentum = 0.1;               // batch_norm: weight of the newest statistics
+  double rate = 0.5;                   // dropout: share of zeros, in [0, 1)
+  std::int64_t size = 5;               // lrn: channels of a window, > 0
+  double alpha = 1e-4;                 // lrn
+  double beta = 0.75;                  // lrn
+  double k = 1;                        // lrn, > 0
   std::string where;                   // "file:line", for messages; no key
 };
 

@@ -36,8 +36,9 @@ class Aligned {
 
 struct Slot {
   Slot(std::size_t n, std::size_t sample_bytes, std::size_t real_bytes)
-      : samples(n * sample_bytes), labels(n * sizeof(std::int32_t)), weights(n * real_bytes) {}
+      : samples(n * sample_bytes), labels(n * sizeof(std::int32_t)), weights(n * real_bytes), ids(n) {}
   Aligned samples, labels, weights;
+  std::vector<std::int32_t> ids;
   Batch batch;
 };
 
@@ -153,6 +154,7 @@ void Loader::Body::fill(Slot& slot, std::int64_t epoch, std::int64_t step) {
     const ChunkCache::Record record = cache.record(ids[i].id);
     normalise(record.sample, slot.samples.get() + i * sample_bytes, options.dtype);
     labels[i] = record.label;
+    slot.ids[i] = static_cast<std::int32_t>(static_cast<std::uint32_t>(ids[i].id));
     const double weight = ids[i].counts ? 1 : 0;
     with_float(options.dtype, [&](auto zero) {
       reinterpret_cast<decltype(zero)*>(slot.weights.get())[i] = static_cast<decltype(zero)>(weight);
@@ -163,6 +165,7 @@ void Loader::Body::fill(Slot& slot, std::int64_t epoch, std::int64_t step) {
   batch.samples = slot.samples.get();
   batch.labels = labels;
   batch.weights = slot.weights.get();
+  batch.ids = slot.ids.data();
   bytes_read = cache.bytes_read();
   const std::lock_guard lock(mutex);
   bytes_used += used;

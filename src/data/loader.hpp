@@ -22,6 +22,7 @@ struct Batch {
   const void* samples = nullptr;         // (n, C, H, W), the loader's dtype
   const std::int32_t* labels = nullptr;  // (n)
   const void* weights = nullptr;         // (n), the loader's dtype, 0 or 1
+  const std::int32_t* ids = nullptr;     // (n), each sample's number in the data set, its low 32 bits
   double weight = 0;                     // sum of weights
 };
 

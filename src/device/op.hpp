@@ -17,6 +17,7 @@ struct OpArgs {
   void* scratch = nullptr;  // at least scratch_bytes()
   double scale = 1.0;       // kinds with a scalar `scale`
   double count = 0.0;       // kinds with a scalar `count`; 0: this micro-batch's own N*H*W
+  std::uint64_t key = 0;    // dropout: hash of (seed, node, step)
   std::uint64_t parameter_version =
       0;  // changes whenever the parameters' values may have; equal: packed weights still hold
 };

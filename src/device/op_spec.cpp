@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <numeric>
+
 #include "base/check.hpp"
 #include "base/dims.hpp"
 
@@ -29,6 +32,11 @@ std::int64_t ConvDims::P() const { return window_extent(H, R, stride_h, pad_h, d
 std::int64_t ConvDims::Q() const { return window_extent(W, S, stride_w, pad_w, dil_w); }
 std::int64_t PoolDims::P() const { return window_extent(H, R, stride_h, pad_h); }
 std::int64_t PoolDims::Q() const { return window_extent(W, S, stride_w, pad_w); }
+
+int ConcatDims::inputs() const {
+  return static_cast<int>(std::find(channels.begin(), channels.end(), 0) - channels.begin());
+}
+std::int64_t ConcatDims::C() const { return std::accumulate(channels.begin(), channels.end(), std::int64_t{0}); }
 
 namespace {
 
@@ -132,7 +140,13 @@ void add_args(Signature& sig, const OpSpec& spec, const ActivationDims& d) {
   switch (spec.kind) {
     case OpKind::activation_forward: sig.in("x", d.shape).movable().out("y", d.shape).movable(); return;
     case OpKind::activation_backward:
-      sig.in("y", d.shape).movable().in("dy", d.shape).movable().out("dx", d.shape).adds().movable();
+      sig.in(d.function == Activation::gelu ? "x" : "y", d.shape)
+          .movable()
+          .in("dy", d.shape)
+          .movable()
+          .out("dx", d.shape)
+          .adds()
+          .movable();
       return;
     default: wrong_dims(spec);
   }
@@ -185,6 +199,56 @@ void add_args(Signature& sig, const OpSpec& spec, const SoftmaxDims& d) {
   }
 }
 
+void add_args(Signature& sig, const OpSpec& spec, const DropoutDims& d) {
+  if (spec.kind != OpKind::dropout) wrong_dims(spec);
+  ECHELON_CHECK(d.rate >= 0 && d.rate < 1, "a dropout rate of {}", d.rate);
+  sig.in("x", d.shape).movable().in("ids", Shape{d.shape[0]}, DType::i32).out("y", d.shape).adds().movable();
+}
+
+void add_args(Signature& sig, const OpSpec& spec, const ConcatDims& d) {
+  static constexpr std::string_view kNames[kMaxConcat] = {"x0", "x1", "x2", "x3", "x4", "x5", "x6"};
+  if (spec.kind != OpKind::concat) wrong_dims(spec);
+  ECHELON_CHECK_GE(d.inputs(), 1);
+  for (int i = 0; i < d.inputs(); ++i) {
+    const auto at = static_cast<std::size_t>(i);
+    sig.in(kNames[at], Shape{d.N, d.channels[at], d.H, d.W}).movable();
+  }
+  sig.out("y", Shape{d.N, d.C(), d.H, d.W}).movable();
+}
+
+void add_args(Signature& sig, const OpSpec& spec, const SliceDims& d) {
+  if (spec.kind != OpKind::slice) wrong_dims(spec);
+  ECHELON_CHECK(d.first >= 0 && d.count >= 1 && d.first + d.count <= d.C, "channels [{}, {}) of {}", d.first,
+                d.first + d.count, d.C);
+  sig.in("x", Shape{d.N, d.C, d.H, d.W}).movable().out("y", Shape{d.N, d.count, d.H, d.W}).adds().movable();
+}
+
+void add_args(Signature& sig, const OpSpec& spec, const LrnDims& d) {
+  ECHELON_CHECK_GE(d.size, 1);
+  const Shape x{d.N, d.C, d.H, d.W};
+  switch (spec.kind) {
+    case OpKind::lrn_forward: sig.in("x", x).movable().out("y", x).movable(); return;
+    case OpKind::lrn_backward: sig.in("x", x).movable().in("dy", x).movable().out("dx", x).adds().movable(); return;
+    default: wrong_dims(spec);
+  }
+}
+
+void add_args(Signature& sig, const OpSpec& spec, const LayerNormDims& d) {
+  ECHELON_CHECK(d.F >= 1 && d.shape.elems() % d.F == 0, "rows of {} in {}", d.F, d.shape.text());
+  const Shape f{d.F}, stats{2, d.rows()};
+  switch (spec.kind) {
+    case OpKind::layer_norm_forward:
+      sig.in("x", d.shape).in("gamma", f).parameter().in("beta", f).parameter();
+      sig.out("y", d.shape).out("stats", stats, DType::f64);
+      return;
+    case OpKind::layer_norm_backward:
+      sig.in("x", d.shape).in("dy", d.shape).in("stats", stats, DType::f64).in("gamma", f).parameter();
+      sig.out("dx", d.shape).adds().out("dgamma", f).adds().out("dbeta", f).adds();
+      return;
+    default: wrong_dims(spec);
+  }
+}
+
 void add_args(Signature& sig, const OpSpec& spec, const ElementwiseDims& d) {
   switch (spec.kind) {
     case OpKind::add: sig.in("a", d.shape).movable().in("b", d.shape).movable().out("y", d.shape).movable(); return;
@@ -224,7 +288,10 @@ std::string dims_text(const OpSpec& spec, const DenseDims& d) {
 }
 
 std::string dims_text(const OpSpec&, const ActivationDims& d) {
-  const char* name = d.function == Activation::relu ? "relu" : d.function == Activation::tanh ? "tanh" : "sigmoid";
+  const char* name = d.function == Activation::relu   ? "relu"
+                     : d.function == Activation::tanh ? "tanh"
+                     : d.function == Activation::gelu ? "gelu"
+                                                      : "sigmoid";
   return fmt::format("{} {}", name, d.shape.text());
 }
 
@@ -234,6 +301,28 @@ std::string dims_text(const OpSpec&, const NormDims& d) {
 }
 
 std::string dims_text(const OpSpec&, const SoftmaxDims& d) { return fmt::format("N{} K{}", d.N, d.K); }
+
+std::string dims_text(const OpSpec&, const DropoutDims& d) { return fmt::format("{} rate {}", d.shape.text(), d.rate); }
+
+std::string dims_text(const OpSpec&, const ConcatDims& d) {
+  std::string channels;
+  for (int i = 0; i < d.inputs(); ++i)
+    channels += fmt::format("{}{}", i == 0 ? "" : "+", d.channels[static_cast<std::size_t>(i)]);
+  return fmt::format("N{} C{} H{} W{}", d.N, channels, d.H, d.W);
+}
+
+std::string dims_text(const OpSpec&, const SliceDims& d) {
+  return fmt::format("N{} C{} H{} W{} from {} to {}", d.N, d.C, d.H, d.W, d.first, d.first + d.count);
+}
+
+std::string dims_text(const OpSpec&, const LrnDims& d) {
+  return fmt::format("N{} C{} H{} W{} size {} alpha {} beta {} k {}", d.N, d.C, d.H, d.W, d.size, d.alpha, d.beta, d.k);
+}
+
+std::string dims_text(const OpSpec&, const LayerNormDims& d) {
+  return fmt::format("{} rows of {}{}", d.shape.text(), d.F,
+                     d.epsilon == 1e-5 ? "" : fmt::format(" epsilon {}", d.epsilon));
+}
 
 std::string dims_text(const OpSpec& spec, const ElementwiseDims& d) {
   if (spec.kind != OpKind::reorder) return d.shape.text();

@@ -38,6 +38,13 @@
 //   norm_inference             x gamma beta mean var        y
 //   loss_softmax_forward       logits labels weights        probs sums(3) f64 (adds): loss, correct, weight
 //   loss_softmax_backward      probs labels weights         dlogits (adds)                                 scale
+//   dropout                    x ids(N) i32                 y (adds)                                       key
+//   concat                     x0 .. xn (channels)          y
+//   slice                      x                            y (adds): channels [first, first + count) of x
+//   lrn_forward                x                            y
+//   lrn_backward               x dy                         dx (adds)
+//   layer_norm_forward         x gamma(F) beta(F)           y stats(2, rows) f64: mean, 1/std
+//   layer_norm_backward        x dy stats gamma             dx (adds) dgamma (adds) dbeta (adds)
 //   add                        a b                          y
 //   reorder                    x                            y (the same values in another layout)
 //
@@ -52,6 +59,13 @@
 //             norm_statistics: dmean += scale*mean, dvar += scale*var*count/max(1,count-1) (unbiased): the step's share
 //             of the running statistics, which are parameters of kind `statistic` (device/parameter.hpp).
 //             Ioffe, Szegedy 2015.
+//   gelu      x Phi(x) with the exact error function; its activation_backward reads x, not y. Hendrycks, Gimpel 2016.
+//   dropout   y = x / (1 - rate) where HashRng(key).at(ids[n]).uniform(i) >= rate, else 0; i counts the sample's elements
+//             as they lie plain, ids are the samples' numbers in the whole data set (their low 32 bits). Linear in x, so
+//             its backward is the same op on dy. key is a hash of (seed, node, step): no place in a batch enters.
+//   lrn       y = x s^-beta, s = k + alpha/size * sum of x^2 over the channels [c - size/2, c + (size-1)/2] there are.
+//             Krizhevsky et al. 2012, alpha as PyTorch means it.
+//   layer_norm  over rows of F values each, var biased: y = gamma*xhat + beta. Ba et al. 2016.
 //   softmax   loss_n = weight_n * (logsumexp(logits_n) - logits_n[label_n]); correct counts weight_n where the first
 //             maximum is the label; dlogits = scale * weight_n * (probs - onehot). A label outside [0, K) is the
 //             loader's to refuse.
@@ -83,6 +97,8 @@ namespace echelon {
   X(norm_moments) X(norm_normalise) X(norm_backward_sums) X(norm_backward_apply)     \
   X(norm_local_forward) X(norm_local_backward) X(norm_statistics) X(norm_inference)  \
   X(loss_softmax_forward) X(loss_softmax_backward)                                   \
+  X(dropout) X(concat) X(slice) X(lrn_forward) X(lrn_backward)                       \
+  X(layer_norm_forward) X(layer_norm_backward)                                       \
   X(add) X(reorder)
 // clang-format on
 
@@ -120,7 +136,7 @@ struct DenseDims {
   friend bool operator==(const DenseDims&, const DenseDims&) = default;
 };
 
-enum class Activation : std::uint8_t { relu, tanh, sigmoid };
+enum class Activation : std::uint8_t { relu, tanh, sigmoid, gelu };
 struct ActivationDims {
   Shape shape;
   Activation function = Activation::relu;
@@ -138,15 +154,50 @@ struct SoftmaxDims {
   friend bool operator==(const SoftmaxDims&, const SoftmaxDims&) = default;
 };
 
+struct DropoutDims {
+  Shape shape;  // N in front
+  double rate;  // of zeros, in [0, 1)
+  friend bool operator==(const DropoutDims&, const DropoutDims&) = default;
+};
+
+// How many tensor arguments an op has at most, inputs and outputs together.
+inline constexpr int kMaxArgs = 8;
+inline constexpr int kMaxConcat = kMaxArgs - 1;
+
+struct ConcatDims {
+  std::int64_t N, H, W;
+  std::array<std::int64_t, kMaxConcat> channels;  // of each input; 0 behind the last
+  int inputs() const;
+  std::int64_t C() const;  // of the output
+  friend bool operator==(const ConcatDims&, const ConcatDims&) = default;
+};
+
+struct SliceDims {
+  std::int64_t N, C, H, W, first, count;
+  friend bool operator==(const SliceDims&, const SliceDims&) = default;
+};
+
+struct LrnDims {
+  std::int64_t N, C, H, W, size;
+  double alpha = 1e-4, beta = 0.75, k = 1;
+  friend bool operator==(const LrnDims&, const LrnDims&) = default;
+};
+
+struct LayerNormDims {
+  Shape shape;     // of x
+  std::int64_t F;  // values of a row; rows lie one behind the other
+  double epsilon = 1e-5;
+  std::int64_t rows() const { return shape.elems() / F; }
+  friend bool operator==(const LayerNormDims&, const LayerNormDims&) = default;
+};
+
 struct ElementwiseDims {  // add, reorder
   Shape shape;
   friend bool operator==(const ElementwiseDims&, const ElementwiseDims&) = default;
 };
 
-using Dims = std::variant<ConvDims, PoolDims, DenseDims, ActivationDims, NormDims, SoftmaxDims, ElementwiseDims>;
-
-// How many tensor arguments an op has at most, inputs and outputs together.
-inline constexpr int kMaxArgs = 8;
+using Dims = std::variant<ConvDims, PoolDims, DenseDims, ActivationDims, NormDims, SoftmaxDims, DropoutDims, ConcatDims,
+                          SliceDims, LrnDims, LayerNormDims, ElementwiseDims>;
 
 struct OpSpec {
   OpKind kind;

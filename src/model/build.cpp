@@ -36,6 +36,22 @@ LayerPtr made(const LayerConfig& config, const std::string& name) {
   }
 }
 
+struct Named {
+  std::string name;
+  LayerPtr layer;
+};
+
+std::vector<Named> made(const std::vector<LayerConfig>& layers) {
+  Namer namer;
+  std::vector<Named> all;
+  for (const LayerConfig& config : layers) {
+    std::string name = namer.name(config);
+    LayerPtr layer = made(config, name);
+    all.push_back({std::move(name), std::move(layer)});
+  }
+  return all;
+}
+
 std::vector<ValueId> inputs_of(const Graph& graph, const LayerConfig& config, const std::string& name, ValueId last) {
   if (config.inputs.empty()) return {last};
   std::vector<ValueId> ids;
@@ -73,11 +89,13 @@ Graph build_layers(const std::vector<LayerConfig>& layers, const Shape& input, s
   ValueId last = graph.input("samples", input);
   const ValueId labels = graph.input("labels", Shape{}, ValueType::index);
   const ValueId weights = graph.input("weights", Shape{});
-  Namer namer;
-  for (const LayerConfig& config : layers) {
-    const std::string name = namer.name(config);
-    const LayerPtr layer = made(config, name);
-    last = graph.add(name, layer, inputs_of(graph, config, name, last), config.where).front();
+  const std::vector<Named> named = made(layers);
+  const bool wanted = std::any_of(named.begin(), named.end(), [](const Named& one) { return one.layer->wants_ids(); });
+  const ValueId ids = wanted ? graph.input("ids", Shape{}, ValueType::index) : -1;
+  for (std::size_t i = 0; i < layers.size(); ++i) {
+    std::vector<ValueId> inputs = inputs_of(graph, layers[i], named[i].name, last);
+    if (named[i].layer->wants_ids()) inputs.push_back(ids);
+    last = graph.add(named[i].name, named[i].layer, std::move(inputs), layers[i].where).front();
   }
   std::string loss = "loss";
   while (graph.find(loss) >= 0) loss += "_";

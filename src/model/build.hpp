@@ -10,7 +10,8 @@
 namespace echelon {
 
 // The graph of `model` for samples of shape `input` (C, H, W) and `classes` classes. Errors name file:line of the
-// layer. Its inputs are "samples" (C, H, W), "labels" () index, "weights" (); the last node is the loss.
+// layer. Its inputs are "samples" (C, H, W), "labels" () index, "weights" () and, where a layer wants them, "ids" ()
+// index; the last node is the loss.
 Graph build_model(const ModelConfig& model, const Shape& input, std::int64_t classes);
 
 // As above from layers alone: each takes the one before unless it names its `inputs` (earlier layers, or "samples").

@@ -33,9 +33,9 @@ std::vector<ValueId> Graph::add_node(const std::string& name, LayerPtr layer, st
                                      const std::string& where) {
   last_kind_ = std::string(layer->kind());
   if (find(name) >= 0) throw ConfigError("the name is taken already; give this one another");
-  if (layer->arity() >= 0 && static_cast<int>(inputs.size()) != layer->arity())
-    throw ConfigError(
-        fmt::format("takes {} input{}, {} given", layer->arity(), layer->arity() == 1 ? "" : "s", inputs.size()));
+  const int given = static_cast<int>(inputs.size()) - (layer->wants_ids() ? 1 : 0);
+  if (layer->arity() >= 0 && given != layer->arity())
+    throw ConfigError(fmt::format("takes {} input{}, {} given", layer->arity(), layer->arity() == 1 ? "" : "s", given));
   if (inputs.empty()) throw ConfigError("takes at least one input, none given");
 
   std::vector<Shape> shapes;

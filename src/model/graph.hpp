@@ -42,7 +42,8 @@ struct Node {
 
 class Graph {
  public:
-  // Inputs of the whole model: "samples", "labels", "weights" (one real a sample; 0 leaves the sample out).
+  // Inputs of the whole model: "samples", "labels", "weights" (one real a sample; 0 leaves the sample out),
+  // and "ids" (one index a sample: the low 32 bits of its number in the data set) where a layer wants them.
   ValueId input(std::string name, const Shape& shape, ValueType type = ValueType::real);
   // Adds a node whose inputs exist; infers shapes, declares parameters. Errors carry `where` and the node's name.
   std::vector<ValueId> add(std::string name, LayerPtr layer, std::vector<ValueId> inputs, std::string where = {});

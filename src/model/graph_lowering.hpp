@@ -20,6 +20,7 @@ class GraphLowering final : public Lowering {
   std::int64_t batch() const override { return options_.batch; }
   bool training() const override { return options_.training; }
   DType dtype() const override { return dtype_; }
+  int inputs() const override { return static_cast<int>(node().inputs.size()); }
   Shape input_shape(int i) const override { return table_.shape_of(input_value(i)); }
   Shape output_shape(int i) const override { return table_.shape_of(output_value(i)); }
   TensorRef input(int i) override;
@@ -32,7 +33,7 @@ class GraphLowering final : public Lowering {
   TensorRef kept(std::string_view tag, const Shape& shape, DType dtype) override;
   void alias(int output, int input) override;
   void pass_gradient(int output, int input) override;
-  void op(const OpSpec& spec, std::initializer_list<TensorRef> args, ScaleSource scale, int pair) override;
+  void op(const OpSpec& spec, const std::vector<TensorRef>& args, ScaleSource scale, int pair) override;
 
  private:
   const Node& node() const { return graph_.nodes()[static_cast<std::size_t>(node_)]; }

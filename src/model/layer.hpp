@@ -42,6 +42,8 @@ class Layer {
   virtual std::string_view kind() const = 0;             // "conv"
   virtual std::string attributes() const { return {}; }  // "32 3x3 pad 1", for the model's table
   virtual int arity() const { return 1; }                // inputs it takes; -1: one or more
+  // Whether the graph's input "ids", the samples' numbers in the data set, follows as one input more.
+  virtual bool wants_ids() const { return false; }
   virtual std::vector<Shape> infer(std::span<const Shape> inputs) const = 0;
   virtual std::vector<ParameterDecl> parameters(std::span<const Shape> inputs) const {
     (void)inputs;

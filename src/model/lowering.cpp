@@ -149,7 +149,7 @@ int GraphLowering::seen_as(int tensor, const Shape& shape) {
   return seen;
 }
 
-void GraphLowering::op(const OpSpec& spec, std::initializer_list<TensorRef> refs, ScaleSource scale, int pair) {
+void GraphLowering::op(const OpSpec& spec, const std::vector<TensorRef>& refs, ScaleSource scale, int pair) {
   const std::vector<ArgInfo> infos = signature(spec);
   ECHELON_CHECK_EQ(refs.size(), infos.size(), "arguments of {} in layer '{}'", spec.text(), node().name);
   std::vector<int> args;

@@ -7,7 +7,6 @@
 #pragma once
 
 #include <cstdint>
-#include <initializer_list>
 #include <string_view>
 #include <vector>
 
@@ -33,6 +32,7 @@ class Lowering {
   virtual bool training() const = 0;
   virtual DType dtype() const = 0;
 
+  virtual int inputs() const = 0;              // of the node
   virtual Shape input_shape(int i) const = 0;  // with N in front
   virtual Shape output_shape(int i) const = 0;
   virtual TensorRef input(int i) = 0;
@@ -53,7 +53,7 @@ class Lowering {
 
   // Appends an op to the pass being lowered. `args` in the order of the spec's signature. A backward op that reads its
   // forward twin's `saved` memory names the same `pair` (0, 1, ..) inside the node.
-  virtual void op(const OpSpec& spec, std::initializer_list<TensorRef> args, ScaleSource scale = ScaleSource::one,
+  virtual void op(const OpSpec& spec, const std::vector<TensorRef>& args, ScaleSource scale = ScaleSource::one,
                   int pair = -1) = 0;
 };
 

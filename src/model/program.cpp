@@ -7,6 +7,7 @@
 #include "base/check.hpp"
 #include "base/clock.hpp"
 #include "base/error.hpp"
+#include "base/hash_rng.hpp"
 #include "base/nearest.hpp"
 #include "model/in_place.hpp"
 #include "model/lowered.hpp"
@@ -33,6 +34,7 @@ struct Program::Body {
   std::vector<std::size_t> offset;                    // by tensor, of its storage
   std::vector<std::array<void*, kMaxArgs>> pointers;  // by op
   std::vector<ArenaRange> ranges;                     // by node
+  std::vector<std::uint64_t> node_keys;               // by node: hash of its name
   std::vector<int> ready_node;                        // by op: node whose gradients are written after it; -1
   std::function<void(ArenaRange)> wait_parameters;
 };
@@ -48,6 +50,7 @@ Program::Body::Body(const Graph& graph_, Arenas& arenas_, const ProgramOptions& 
   place_tensors();
   bind_ops();
   for (int node = 0; node < static_cast<int>(graph.nodes().size()); ++node) ranges.push_back(range_of(node));
+  for (const Node& node : graph.nodes()) node_keys.push_back(hash_name(node.name));
 }
 
 void Program::Body::place_tensors() {
@@ -113,6 +116,7 @@ void Program::Body::run(const LoweredOp& op, std::size_t index, const PassScalar
   args.scale = op.scale == ScaleSource::loss_scale     ? scalars.loss_scale
                : op.scale == ScaleSource::group_weight ? scalars.group_weight
                                                        : 1.0;
+  args.key = hash_combine(scalars.key, node_keys[static_cast<std::size_t>(op.node)]);
   args.parameter_version = arenas.version();
   op.op->run(args);
 }
@@ -123,10 +127,14 @@ Program::~Program() = default;
 
 std::int64_t Program::batch() const { return body_->options.batch; }
 
-Tensor Program::input(std::string_view name) const {
+bool Program::has_input(std::string_view name) const {
   const ValueId id = body_->graph.find(name);
-  ECHELON_CHECK(id >= 0 && body_->graph.values()[static_cast<std::size_t>(id)].producer < 0,
-                "the graph has no input '{}'", name);
+  return id >= 0 && body_->graph.values()[static_cast<std::size_t>(id)].producer < 0;
+}
+
+Tensor Program::input(std::string_view name) const {
+  ECHELON_CHECK(has_input(name), "the graph has no input '{}'", name);
+  const ValueId id = body_->graph.find(name);
   return body_->tensor(body_->lowered.values[static_cast<std::size_t>(id)]);
 }
 

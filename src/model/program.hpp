@@ -29,6 +29,7 @@ struct ProgramOptions {
 struct PassScalars {
   double loss_scale = 1.0;    // 1 / (weight of the whole step, over all replicas and micro-batches)
   double group_weight = 1.0;  // this micro-batch's weight * loss_scale: its part in running statistics
+  std::uint64_t key = 0;      // hash of (seed, step): what random layers draw from, on every replica alike
   bool first = true;          // parameter gradients are overwritten; else added to
 };
 
@@ -56,6 +57,8 @@ class Program {
   std::int64_t batch() const;
   // Device memory of a graph input, shape with N in front, plain; the caller fills it (Device::to_device).
   Tensor input(std::string_view name) const;
+  // "ids" is there only where a layer wants them.
+  bool has_input(std::string_view name) const;
   // Device memory of a value after a forward pass, shape with N in front, plain. Logits (what the loss reads) always;
   // others with `keep_values`, and where they lie plain: an Error otherwise.
   Tensor value(std::string_view name) const;

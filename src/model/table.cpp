@@ -16,6 +16,7 @@ class CountingLowering final : public Lowering {
   std::int64_t batch() const override { return 1; }
   bool training() const override { return true; }
   DType dtype() const override { return dtype_; }
+  int inputs() const override { return static_cast<int>(node_.inputs.size()); }
   Shape input_shape(int i) const override { return shape_of(node_.inputs[static_cast<std::size_t>(i)]); }
   Shape output_shape(int i) const override { return shape_of(node_.outputs[static_cast<std::size_t>(i)]); }
   TensorRef input(int) override { return {}; }
@@ -30,7 +31,7 @@ class CountingLowering final : public Lowering {
   TensorRef kept(std::string_view, const Shape&, DType) override { return {}; }
   void alias(int, int) override {}
   void pass_gradient(int, int) override {}
-  void op(const OpSpec& spec, std::initializer_list<TensorRef>, ScaleSource, int) override { flops_ += flops(spec); }
+  void op(const OpSpec& spec, const std::vector<TensorRef>&, ScaleSource, int) override { flops_ += flops(spec); }
 
   double take_flops() {
     const double taken = flops_;

@@ -26,7 +26,7 @@ const std::byte* at(const void* data, std::int64_t elem, std::size_t size) {
 
 StepRunner::StepRunner(const Config& config, const RunPlan& plan, int rank, Arenas& arenas, Strategy& strategy,
                        const Engine& engine, PhaseBoard& phase, const RunState& start)
-    : plan_(plan), arenas_(arenas), strategy_(strategy), engine_(engine), phase_(phase) {
+    : plan_(plan), random_(config.seed, "step"), arenas_(arenas), strategy_(strategy), engine_(engine), phase_(phase) {
   const std::vector<int> replicas = plan.sources(rank);
   for (const int replica : replicas) {
     LoaderOptions options;
@@ -62,6 +62,9 @@ void StepRunner::feed(Program& program, const Batch& batch, std::int64_t first) 
   device.to_device(samples.data, at(batch.samples, first * samples.shape.row_elems(), size), samples.bytes());
   device.to_device(labels.data, batch.labels + first, labels.bytes());
   device.to_device(weights.data, at(batch.weights, first, size), weights.bytes());
+  if (!program.has_input("ids")) return;
+  const Tensor ids = program.input("ids");
+  device.to_device(ids.data, batch.ids + first, ids.bytes());
 }
 
 void StepRunner::pass(Program& program, const PassScalars& scalars, bool last, StepTimes& times) {
@@ -103,6 +106,7 @@ StepResult StepRunner::run(const StepInfo& info) {
       PassScalars scalars;
       scalars.loss_scale = 1.0 / info.weight;
       scalars.group_weight = weight_of(*batch, arenas_.dtype(), first, micro) * scalars.loss_scale;
+      scalars.key = random_.at(static_cast<std::uint64_t>(info.step)).key();
       scalars.first = first_pass;
       first_pass = false;
       const bool last = s + 1 == sources_.size() && first + micro == batch->n;

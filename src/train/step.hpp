@@ -6,6 +6,7 @@
 #include <memory>
 #include <vector>
 
+#include "base/hash_rng.hpp"
 #include "config/schema.hpp"
 #include "data/loader.hpp"
 #include "device/arenas.hpp"
@@ -50,6 +51,7 @@ class StepRunner {
   void pass(Program& program, const PassScalars& scalars, bool last, StepTimes& times);
 
   const RunPlan& plan_;
+  HashRng random_;  // of the run: every replica has the same
   Arenas& arenas_;
   Strategy& strategy_;
   const Engine& engine_;

@@ -134,6 +134,96 @@ TEST_CASE("activations: the backward is the derivative", "[device][gradient]") {
   }
 }
 
+TEST_CASE("gelu: the backward is the derivative, told from the input", "[device][gradient]") {
+  const ActivationDims d{Shape{2, 3, 2, 4}, Activation::gelu};
+  const OpSpec forward = f64_spec(OpKind::activation_forward, d);
+  Values inputs = random_inputs(forward);
+  for (double& value : inputs[0]) value *= 4;
+  const auto dy = random_gradient(forward);
+  const Values backward = oracle_outputs(f64_spec(OpKind::activation_backward, d), {inputs[0], dy});
+  CHECK(relative_distance(backward[0], numeric(forward, inputs, 0, dy)) < kLimit);
+  const OpSpec one = f64_spec(OpKind::activation_forward, ActivationDims{Shape{3}, Activation::gelu});
+  const Values known = oracle_outputs(one, {{1, -2, 0}});
+  CHECK(known[0][0] == Approx(0.8413447460685429).epsilon(1e-12));
+  CHECK(known[0][1] == Approx(-0.04550026389635842).epsilon(1e-12));
+  CHECK(known[0][2] == 0);
+}
+
+TEST_CASE("local response normalisation: the backward is the derivative", "[device][gradient]") {
+  const LrnDims rows[] = {{.N = 2, .C = 7, .H = 2, .W = 1, .size = 5, .alpha = 2, .beta = 0.75, .k = 1},
+                          {.N = 1, .C = 6, .H = 1, .W = 2, .size = 4, .alpha = 3, .beta = 0.6, .k = 2},
+                          {.N = 1, .C = 2, .H = 1, .W = 2, .size = 9, .alpha = 1, .beta = 1, .k = 1}};
+  for (const LrnDims& d : rows) {
+    const OpSpec forward = f64_spec(OpKind::lrn_forward, d);
+    INFO(forward.text());
+    const Values inputs = random_inputs(forward);
+    const auto dy = random_gradient(forward);
+    const Values backward = oracle_outputs(f64_spec(OpKind::lrn_backward, d), {inputs[0], dy});
+    CHECK(relative_distance(backward[0], numeric(forward, inputs, 0, dy)) < kLimit);
+  }
+  // Channels 1, 2, 3 and a window of 2: the channel before and the channel itself; alpha is divided by the size.
+  const OpSpec known =
+      f64_spec(OpKind::lrn_forward, LrnDims{.N = 1, .C = 3, .H = 1, .W = 1, .size = 2, .alpha = 2, .beta = 1, .k = 1});
+  const Values y = oracle_outputs(known, {{1, 2, 3}});
+  CHECK(y[0][0] == Approx(1.0 / 2));
+  CHECK(y[0][1] == Approx(2.0 / 6));
+  CHECK(y[0][2] == Approx(3.0 / 14));
+}
+
+TEST_CASE("layer norm: the backward is the derivative", "[device][gradient]") {
+  for (const LayerNormDims& d : {LayerNormDims{{3, 5}, 5, 1e-3}, LayerNormDims{{2, 2, 4}, 4}}) {
+    const OpSpec forward = f64_spec(OpKind::layer_norm_forward, d);
+    INFO(forward.text());
+    const Values inputs = random_inputs(forward);
+    const auto dy = random_gradient(forward);
+    const Values out = oracle_outputs(forward, inputs);
+    const Values backward =
+        oracle_outputs(f64_spec(OpKind::layer_norm_backward, d), {inputs[0], dy, out[1], inputs[1]});
+    for (std::size_t which : {0U, 1U, 2U})
+      CHECK(relative_distance(backward[which], numeric(forward, inputs, which, dy)) < kLimit);
+  }
+  const OpSpec row = f64_spec(OpKind::layer_norm_forward, LayerNormDims{{1, 4}, 4, 0.5});
+  const Values y = oracle_outputs(row, {{1, 2, 3, 6}, {1, 1, 1, 2}, {0, 0, 1, 0}});  // mean 3, variance 3.5
+  CHECK(y[0] == std::vector<double>{-1, -0.5, 1, 3});
+}
+
+TEST_CASE("dropout: by sample and element alone, the share of zeros, its own backward", "[device][gradient]") {
+  const DropoutDims d{Shape{3, 2, 4, 5}, 0.25};
+  const OpSpec spec = f64_spec(OpKind::dropout, d);
+  const OracleScalars key{.key = 99};
+  const auto x = random_values(120, "x");
+  const Values out = oracle_outputs(spec, {x, {7, -3, 7}}, key);
+  for (std::size_t i = 0; i < 40; ++i) {
+    CHECK((out[0][i] == 0 || out[0][i] == x[i] / 0.75));
+    CHECK((out[0][i] == 0) == (out[0][80 + i] == 0));  // the same sample twice
+  }
+  const OpSpec moved = f64_spec(OpKind::dropout, DropoutDims{Shape{2, 40}, 0.25});
+  const Values alone = oracle_outputs(moved, {std::vector<double>(x.begin() + 40, x.end()), {-3, 7}}, key);
+  CHECK(alone[0] == std::vector<double>(out[0].begin() + 40, out[0].end()));
+  CHECK(oracle_outputs(spec, {x, {7, -3, 7}}, {.key = 98})[0] != out[0]);
+
+  const DropoutDims wide{Shape{4, 5000}, 0.3};
+  const Values ones =
+      oracle_outputs(f64_spec(OpKind::dropout, wide), {std::vector<double>(20000, 1), {1, 2, 3, 4}}, key);
+  CHECK(std::count(ones[0].begin(), ones[0].end(), 0.0) == Approx(6000).margin(260));  // 4 standard deviations
+}
+
+TEST_CASE("a slice gives back what a concat was given", "[device]") {
+  const ConcatDims d{2, 3, 2, {3, 1, 4}};
+  const OpSpec concat = f64_spec(OpKind::concat, d);
+  const Values inputs = random_inputs(concat);
+  const auto y = oracle_outputs(concat, inputs)[0];
+  CHECK(y[0] == inputs[0][0]);
+  CHECK(y[3 * 6] == inputs[1][0]);  // channel 3 of the first sample
+  CHECK(y[8 * 6 + 4 * 6] == inputs[2][4 * 6]);
+  std::int64_t first = 0;
+  for (std::size_t i = 0; i < 3; ++i) {
+    const OpSpec slice = f64_spec(OpKind::slice, SliceDims{2, 8, 3, 2, first, d.channels[i]});
+    CHECK(oracle_outputs(slice, {y})[0] == inputs[i]);
+    first += d.channels[i];
+  }
+}
+
 TEST_CASE("batch norm: the local backward is the derivative", "[device][gradient]") {
   const NormDims d{.N = 3, .C = 2, .H = 2, .W = 3, .epsilon = 1e-3};
   const OpSpec forward = f64_spec(OpKind::norm_local_forward, d);

@@ -23,7 +23,9 @@ struct Model {
   Graph graph;
 };
 
-std::vector<Model> models() { return {{"digits_cnn", small_digits_cnn()}, {"lenet", small_lenet()}}; }
+std::vector<Model> models() {
+  return {{"digits_cnn", small_digits_cnn()}, {"lenet", small_lenet()}, {"dropout", small_dropout_net()}};
+}
 
 void check_identical(const ReplicaResult& result) {
   for (std::uint64_t checksum : result.checksums) CHECK(checksum == result.checksums.front());
@@ -114,6 +116,14 @@ TEST_CASE("the test would notice: another group, another division, a lost replic
   half.shares = {4};
   const ReplicaResult alone = train_replicas(half);
   CHECK(tensor_distance(graph.parameters(), split.weights, alone.weights) > 1e-4);
+}
+
+TEST_CASE("dropout follows the sample, not its place: the order in a batch changes nothing", "[equality]") {
+  ReplicaRun run{.graph = small_dropout_net(), .shares = {8}};
+  const ReplicaResult straight = train_replicas(run);
+  run.reversed = true;
+  const ReplicaResult reversed = train_replicas(run);
+  CHECK(tensor_distance(run.graph.parameters(), straight.weights, reversed.weights) <= kDouble);
 }
 
 TEST_CASE("bytes on the wire are those of the price list", "[equality]") {

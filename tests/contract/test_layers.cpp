@@ -80,6 +80,25 @@ TEST_CASE("accumulated gradients agree with finite differences of the summed los
     }
 }
 
+TEST_CASE("dropout does nothing in evaluation", "[layers]") {
+  const LayerRow row{"", {2, 5, 4}, test::layer_rows().front().layers};
+  LayerRow with = row;
+  LayerConfig dropout;
+  dropout.type = "dropout";
+  with.layers.push_back(dropout);
+  Trainee evaluated(test::graph_of(with), 3, {.training = false}), trained(test::graph_of(with), 3),
+      without(test::graph_of(row), 3);
+  const PlainBatch batch = random_batch(row, 3);
+  const double loss = without.loss(batch);
+  CHECK(evaluated.loss(batch) == loss);
+  CHECK(trained.loss(batch) != loss);
+  const double first = trained.loss(batch);
+  trained.set_step(1);
+  CHECK(trained.loss(batch) != first);
+  trained.set_step(0);
+  CHECK(trained.loss(batch) == first);
+}
+
 TEST_CASE("every layer on onednn agrees with reference", "[layers][onednn]") {
   for (const LayerRow& row : test::layer_rows()) DYNAMIC_SECTION(row.name) {
       const Graph graph = test::graph_of(row);

@@ -66,7 +66,7 @@ void add_dense(Specs& specs, DType dtype) {
 
 void add_activations(Specs& specs, DType dtype) {
   for (const Shape& shape : {Shape{2, 17, 5, 3}, Shape{1, 1, 4, 4}, Shape{2, 32, 6, 6}, Shape{3, 500}, Shape{7}})
-    for (Activation function : {Activation::relu, Activation::tanh, Activation::sigmoid})
+    for (Activation function : {Activation::relu, Activation::tanh, Activation::sigmoid, Activation::gelu})
       for (OpKind kind : {OpKind::activation_forward, OpKind::activation_backward})
         specs.push_back({kind, dtype, ActivationDims{shape, function}, {}});
 }
@@ -91,6 +91,42 @@ void add_losses(Specs& specs, DType dtype) {
       specs.push_back({kind, dtype, d, {}});
 }
 
+void add_dropouts(Specs& specs, DType dtype) {
+  for (const Shape& shape : {Shape{3, 17, 5, 3}, Shape{1, 1, 4, 4}, Shape{2, 32, 6, 6}, Shape{5, 301}})
+    for (double rate : {0.0, 0.5, 0.25}) specs.push_back({OpKind::dropout, dtype, DropoutDims{shape, rate}, {}});
+}
+
+void add_channels(Specs& specs, DType dtype) {
+  const ConcatDims concats[] = {{2, 5, 3, {3}},         {2, 3, 5, {16, 32}},      {1, 4, 4, {1, 1, 1}},
+                                {2, 3, 3, {7, 16, 20}}, {3, 1, 1, {5, 8, 17, 2}}, {2, 2, 2, {1, 2, 3, 4, 5, 6, 7}},
+                                {2, 2, 3, {24, 8, 8}},  {2, 14, 14, {32, 16, 20}}};
+  for (const ConcatDims& d : concats) specs.push_back({OpKind::concat, dtype, d, {}});
+  const SliceDims slices[] = {{2, 5, 3, 3, 1, 3},    {1, 1, 4, 4, 0, 1},    {2, 48, 3, 5, 16, 32},
+                              {2, 48, 3, 5, 16, 20}, {2, 33, 2, 2, 5, 17},  {3, 40, 1, 1, 39, 1},
+                              {2, 40, 2, 3, 8, 24},  {2, 64, 14, 14, 0, 48}};
+  for (const SliceDims& d : slices) specs.push_back({OpKind::slice, dtype, d, {}});
+}
+
+void add_lrns(Specs& specs, DType dtype) {
+  const LrnDims rows[] = {
+      {.N = 2, .C = 17, .H = 5, .W = 3, .size = 5, .alpha = 0.8, .beta = 0.75, .k = 2},
+      {.N = 1, .C = 3, .H = 4, .W = 4, .size = 5, .alpha = 1, .beta = 0.75, .k = 1},
+      {.N = 2, .C = 16, .H = 7, .W = 5, .size = 4, .alpha = 0.5, .beta = 0.6, .k = 1.5},
+      {.N = 3, .C = 32, .H = 1, .W = 1, .size = 3, .alpha = 1, .beta = 1, .k = 1},
+      {.N = 1, .C = 1, .H = 3, .W = 2, .size = 1, .alpha = 1, .beta = 0.75, .k = 1},
+      {.N = 2, .C = 32, .H = 17, .W = 19, .size = 5},
+  };
+  for (const LrnDims& d : rows)
+    for (OpKind kind : {OpKind::lrn_forward, OpKind::lrn_backward}) specs.push_back({kind, dtype, d, {}});
+}
+
+void add_layer_norms(Specs& specs, DType dtype) {
+  const LayerNormDims rows[] = {{{3, 17}, 17},          {{1, 1}, 1},     {{2, 5, 33}, 33}, {{2, 3, 4, 5}, 60, .1},
+                                {{65, 129}, 129, 1e-3}, {{40, 700}, 700}};
+  for (const LayerNormDims& d : rows)
+    for (OpKind kind : {OpKind::layer_norm_forward, OpKind::layer_norm_backward}) specs.push_back({kind, dtype, d, {}});
+}
+
 void add_elementwise(Specs& specs, DType dtype) {
   for (const Shape& shape : {Shape{2, 17, 5, 3}, Shape{1, 1, 4, 4}, Shape{3, 16, 2, 2}, Shape{2, 3, 7, 5}})
     for (OpKind kind : {OpKind::add, OpKind::reorder}) specs.push_back({kind, dtype, ElementwiseDims{shape}, {}});
@@ -107,6 +143,10 @@ std::vector<OpSpec> contract_specs(DType dtype) {
   add_activations(specs, dtype);
   add_norms(specs, dtype);
   add_losses(specs, dtype);
+  add_dropouts(specs, dtype);
+  add_channels(specs, dtype);
+  add_lrns(specs, dtype);
+  add_layer_norms(specs, dtype);
   add_elementwise(specs, dtype);
   return specs;
 }

@@ -36,6 +36,14 @@ LayerConfig dense(std::int64_t units, bool bias = true) {
   return config;
 }
 
+LayerConfig lrn(std::int64_t size, double alpha, double beta) {
+  LayerConfig config = layer("lrn");
+  config.size = size;
+  config.alpha = alpha;
+  config.beta = beta;
+  return config;
+}
+
 }  // namespace
 
 std::vector<LayerRow> layer_rows() {
@@ -57,6 +65,35 @@ std::vector<LayerRow> layer_rows() {
       {"relu", {2, 5, 4}, after_conv(layer("relu"))},
       {"tanh", {2, 5, 4}, after_conv(layer("tanh"))},
       {"sigmoid", {2, 5, 4}, after_conv(layer("sigmoid"))},
+      {"gelu", {2, 5, 4}, after_conv(layer("gelu"))},
+      {"gelu of samples", {5, 1, 1}, {layer("gelu", "g", {"samples"}), layer("flatten"), dense(kClasses)}},
+      {"global_avg_pool", {2, 6, 5}, {conv(5, {2}), layer("tanh"), layer("global_avg_pool")}},
+      {"layer_norm", {2, 5, 4}, {conv(3, {2}), layer("layer_norm"), layer("tanh")}},
+      {"layer_norm of features", {6, 1, 1}, {layer("flatten"), dense(5), layer("layer_norm"), dense(kClasses)}},
+      {"lrn", {2, 5, 4}, {conv(9, {2}), lrn(3, 0.9, 0.75), layer("tanh")}},
+      {"lrn even", {2, 5, 4}, {conv(6, {2}), lrn(4, 1.5, 0.5), layer("tanh")}},
+      {"dropout", {2, 5, 4}, {conv(3, {2}), layer("dropout"), layer("tanh")}},
+      {"dropout of features", {6, 1, 1}, {layer("flatten"), dense(9), layer("dropout"), dense(kClasses)}},
+      {"dropout of samples", {6, 1, 1}, {layer("dropout"), layer("flatten"), dense(kClasses)}},
+      {"concat", {2, 4, 4}, {same, padded, layer("concat", "both", {"body", "first"}), layer("tanh")}},
+      {"concat with the samples and itself",
+       {2, 4, 4},
+       {same, layer("tanh", "t"), layer("concat", "all", {"samples", "t", "first", "t"}), layer("sigmoid")}},
+      {"concat of many",
+       {2, 4, 4},
+       {same, layer("tanh", "t"),
+        layer("concat", "all", {"t", "first", "t", "samples", "first", "t", "first", "t", "first", "samples"}),
+        layer("sigmoid")}},
+      {"concat of features",
+       {5, 1, 1},
+       {layer("flatten", "flat"), dense(6), layer("tanh", "t"), layer("concat", "both", {"t", "flat"}), dense(4)}},
+      {"concat of blocks",
+       {2, 4, 4},
+       {conv(16, {3}, "a"), conv(8, {3}, "b", {"samples"}), conv(24, {3}, "c", {"samples"}),
+        layer("concat", "abc", {"a", "b", "c"}), layer("tanh")}},
+      {"add of four",
+       {2, 4, 4},
+       {same, padded, layer("tanh", "t"), layer("add", "sum", {"body", "first", "t", "body"}), layer("tanh")}},
       {"batch_norm", {2, 5, 4}, after_conv(layer("batch_norm"))},
       {"batch_norm on samples", {2, 5, 4}, {layer("batch_norm"), layer("tanh")}},
       {"batch_norm of features", {6, 1, 1}, {layer("flatten"), dense(5), layer("batch_norm"), dense(kClasses)}},

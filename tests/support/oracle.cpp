@@ -29,6 +29,7 @@ Values oracle_outputs(const OpSpec& spec, const Values& inputs, const OracleScal
   run.saved = kept.data();
   run.scale = scalars.scale;
   run.count = scalars.count;
+  run.key = scalars.key;
   op->run(run);
   Values outputs;
   for (std::size_t a = 0; a < args.size(); ++a)

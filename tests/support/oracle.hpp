@@ -1,6 +1,7 @@
 // The reference device as a function on plain values in double.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <vector>
 
@@ -13,6 +14,7 @@ using Values = std::vector<std::vector<double>>;
 struct OracleScalars {
   double scale = 1;
   double count = 0;
+  std::uint64_t key = 0;
 };
 
 // The outputs of one run, every tensor plain and in double (labels rounded to integers). `saved` is what a forward twin

@@ -36,6 +36,7 @@ PlainBatch reverse_of(const PlainBatch& batch) {
     reversed.samples.insert(reversed.samples.end(), one.samples.begin(), one.samples.end());
     reversed.labels.push_back(one.labels[0]);
     reversed.weights.push_back(one.weights[0]);
+    reversed.ids.push_back(one.ids[0]);
   }
   return reversed;
 }
@@ -89,6 +90,7 @@ ReplicaResult train_replica(std::unique_ptr<Transport> transport, const ReplicaR
     PlainBatch local = part_of(global, first, share);
     if (run.reversed) local = reverse_of(local);
     strategy->begin_step({step, 0, run.learning_rate, global.weight(), local.weight()});
+    trainee.set_step(step);
     trainee.program().reset_losses();
     for (std::int64_t a = 0; a < run.accumulation; ++a) {
       const bool last = a + 1 == run.accumulation;
@@ -173,6 +175,15 @@ Graph shrunken(const std::string& zoo, const Shape& input, std::int64_t classes)
 
 Graph small_digits_cnn() { return shrunken("digits_cnn", {1, 6, 6}, 5); }
 Graph small_lenet() { return shrunken("lenet", {1, 8, 8}, 5); }
+
+Graph small_dropout_net() {
+  LayerConfig light = layer("dropout"), units = layer("dense"), head = layer("dense");
+  light.rate = 0.25;
+  units.units = 12, head.units = 5;
+  return build_layers(
+      {conv(4, "conv1"), layer("relu"), light, layer("flatten"), units, layer("relu"), layer("dropout"), head},
+      {2, 5, 5}, 5);
+}
 
 Graph small_batch_norm_net() {
   LayerConfig sum = layer("add");

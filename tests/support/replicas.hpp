@@ -54,6 +54,7 @@ double tensor_distance(const ParameterSet& parameters, const std::vector<double>
 // Shrunken siblings: the same graph on a small input.
 Graph small_digits_cnn();
 Graph small_lenet();
+Graph small_dropout_net();     // dropout of an image and of features
 Graph small_batch_norm_net();  // convolutions without bias, batch norm, a residual add
 
 }  // namespace echelon::test

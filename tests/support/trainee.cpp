@@ -37,6 +37,7 @@ PlainBatch hashed_batch(const Shape& sample, std::int64_t classes, std::int64_t 
     for (std::uint64_t i = 0; i < elems; ++i) batch.samples.push_back(2 * rng.uniform(i) - 1);
     batch.labels.push_back(static_cast<std::int32_t>(rng.below(elems, static_cast<std::uint64_t>(classes))));
     batch.weights.push_back(1);
+    batch.ids.push_back(static_cast<std::int32_t>(id));
   }
   return batch;
 }
@@ -46,7 +47,7 @@ PlainBatch part_of(const PlainBatch& batch, std::int64_t first, std::int64_t n) 
     const auto row = static_cast<std::ptrdiff_t>(all.size()) / batch.n();
     return std::vector<T>(all.begin() + first * row, all.begin() + (first + n) * row);
   };
-  return {slice(batch.samples), slice(batch.labels), slice(batch.weights)};
+  return {slice(batch.samples), slice(batch.labels), slice(batch.weights), slice(batch.ids)};
 }
 
 Trainee::Trainee(const Graph& graph, std::int64_t batch, const TraineeOptions& options)
@@ -66,21 +67,34 @@ void Trainee::load(const PlainBatch& batch) {
   const Tensor labels = program_->input("labels");
   ECHELON_CHECK_EQ(batch.n(), labels.elems());
   device_->to_device(labels.data, batch.labels.data(), labels.bytes());
+  if (!program_->has_input("ids")) return;
+  const Tensor ids = program_->input("ids");
+  ECHELON_CHECK_EQ(static_cast<std::int64_t>(batch.ids.size()), ids.elems());
+  device_->to_device(ids.data, batch.ids.data(), ids.bytes());
+}
+
+PassScalars Trainee::scalars() const {
+  PassScalars scalars;
+  scalars.key = HashRng(1, "trainee").at(static_cast<std::uint64_t>(step_)).key();
+  return scalars;
 }
 
 double Trainee::loss(const PlainBatch& batch) {
   load(batch);
   program_->reset_losses();
-  program_->forward({});
+  program_->forward(scalars());
   return program_->losses().loss;
 }
 
 void Trainee::gradients(const PlainBatch& batch, double step_weight, bool first,
                         const std::function<void(ArenaRange)>& ready) {
   load(batch);
-  const PassScalars scalars{1 / step_weight, batch.weight() / step_weight, first};
-  program_->forward(scalars);
-  program_->backward(scalars, ready);
+  PassScalars pass = scalars();
+  pass.loss_scale = 1 / step_weight;
+  pass.group_weight = batch.weight() / step_weight;
+  pass.first = first;
+  program_->forward(pass);
+  program_->backward(pass, ready);
 }
 
 void Trainee::write_weight(std::int64_t elem, double value) {

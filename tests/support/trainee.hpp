@@ -13,9 +13,10 @@
 namespace echelon::test {
 
 struct PlainBatch {
-  std::vector<double> samples;       // (n, C, H, W)
-  std::vector<std::int32_t> labels;  // (n)
-  std::vector<double> weights;       // (n)
+  std::vector<double> samples;         // (n, C, H, W)
+  std::vector<std::int32_t> labels;    // (n)
+  std::vector<double> weights;         // (n)
+  std::vector<std::int32_t> ids = {};  // (n)
   std::int64_t n() const { return static_cast<std::int64_t>(labels.size()); }
   double weight() const;
 };
@@ -44,6 +45,9 @@ class Trainee {
   Program& program() { return *program_; }
   const Graph& graph() const { return graph_; }
 
+  // The step whose random draws the next passes make.
+  void set_step(std::int64_t step) { step_ = step; }
+
   void load(const PlainBatch& batch);
   // Sum over the samples of this batch; one forward pass.
   double loss(const PlainBatch& batch);
@@ -58,7 +62,9 @@ class Trainee {
 
  private:
   std::vector<double> read(const void* arena) const;
+  PassScalars scalars() const;
 
+  std::int64_t step_ = 0;
   Graph graph_;
   std::unique_ptr<Device> device_;
   std::unique_ptr<Arenas> arenas_;

@@ -1,4 +1,5 @@
-// Activations on flat memory, padding included: relu and all derivatives by own loops, tanh and sigmoid by the library.
+// Activations on flat memory, padding included: relu and derivatives by own loops, tanh, sigmoid and all of
+// gelu by the library.
 #include "base/check.hpp"
 #include "device/onednn/planes.hpp"
 #include "device/onednn/primitive.hpp"
@@ -57,43 +58,68 @@ class ActivationBackward final : public Op {
   int threads_;
 };
 
-// tanh or sigmoid of the library, over the memory as one row.
+dnnl::algorithm algorithm_of(Activation function) {
+  switch (function) {
+    case Activation::relu: return dnnl::algorithm::eltwise_relu;
+    case Activation::tanh: return dnnl::algorithm::eltwise_tanh;
+    case Activation::sigmoid: return dnnl::algorithm::eltwise_logistic;
+    case Activation::gelu: return dnnl::algorithm::eltwise_gelu_erf;
+  }
+  return dnnl::algorithm::undef;
+}
+
+// All but relu by the library, over the memory as one row.
 class LibraryActivation final : public Op {
  public:
   LibraryActivation(const Context& context, const ActivationDims& d, Layout layout)
       : row_({stored_elems(d.shape, layout)}, dnnl::memory::data_type::f32, dnnl::memory::format_tag::a),
-        desc_({dnnl::prop_kind::forward_training,
-               d.function == Activation::tanh ? dnnl::algorithm::eltwise_tanh : dnnl::algorithm::eltwise_logistic, row_,
-               0.0f, 0.0f},
-              context.engine),
+        desc_({dnnl::prop_kind::forward_training, algorithm_of(d.function), row_, 0.0f, 0.0f}, context.engine),
         body_(context, dnnl::eltwise_forward(desc_), {{DNNL_ARG_SRC, row_}, {DNNL_ARG_DST, row_}}),
         shape_(d.shape),
         layout_(layout),
-        keeps_zero_(d.function == Activation::tanh) {}
+        keeps_zero_(d.function != Activation::sigmoid) {}
 
   std::string implementation() const override { return desc_.impl_info_str(); }
   void run(const OpArgs& args) override {
     body_.run({args.tensors[0], args.tensors[1]});
-    if (!keeps_zero_ && stored_elems(shape_, layout_) != shape_.elems())
-      clear_padding(static_cast<float*>(args.tensors[1]));
+    if (!keeps_zero_) clear_padding(static_cast<float*>(args.tensors[1]), shape_, layout_);
   }
 
  private:
-  void clear_padding(float* y) const {
-    const Planes planes(shape_[1], layout_);
-    const std::int64_t block = planes.pixel(), pixels = shape_[2] * shape_[3], used = shape_[1] % block;
-    for (std::int64_t n = 0; n < shape_[0]; ++n) {
-      float* last = y + planes.offset(n, shape_[1] - 1, pixels);
-      for (std::int64_t i = 0; i < pixels; ++i) std::fill(last + i * block + used, last + (i + 1) * block, 0.0f);
-    }
-  }
-
   dnnl::memory::desc row_;
   dnnl::eltwise_forward::primitive_desc desc_;
   Primitive body_;
   Shape shape_;
   Layout layout_;
   bool keeps_zero_;
+};
+
+// dx = dy (Phi(x) + x phi(x)) by the library, which overwrites: into scratch first where dx is added to.
+class GeluBackward final : public Op {
+ public:
+  GeluBackward(const Context& context, std::int64_t elems)
+      : elems_(static_cast<std::size_t>(elems)),
+        row_({elems}, dnnl::memory::data_type::f32, dnnl::memory::format_tag::a),
+        forward_({dnnl::prop_kind::forward_training, dnnl::algorithm::eltwise_gelu_erf, row_, 0.0f, 0.0f},
+                 context.engine),
+        desc_({dnnl::algorithm::eltwise_gelu_erf, row_, row_, 0.0f, 0.0f}, context.engine, forward_),
+        body_(context, dnnl::eltwise_backward(desc_),
+              {{DNNL_ARG_SRC, row_}, {DNNL_ARG_DIFF_DST, row_}, {DNNL_ARG_DIFF_SRC, row_}}) {}
+
+  std::string implementation() const override { return desc_.impl_info_str(); }
+  std::size_t scratch_bytes() const override { return elems_ * sizeof(float); }
+  void run(const OpArgs& args) override {
+    const bool add = (args.accumulate & 4U) != 0;
+    body_.run({args.tensors[0], args.tensors[1], add ? args.scratch : args.tensors[2]});
+    if (add) host_vector_ops().add(DType::f32, args.tensors[2], args.scratch, elems_);
+  }
+
+ private:
+  std::size_t elems_;
+  dnnl::memory::desc row_;
+  dnnl::eltwise_forward::primitive_desc forward_;
+  dnnl::eltwise_backward::primitive_desc desc_;
+  Primitive body_;
 };
 
 }  // namespace
@@ -108,6 +134,7 @@ std::unique_ptr<Op> make_activation(Context& context, const OpSpec& spec) {
   switch (d.function) {
     case Activation::relu: return std::make_unique<ActivationBackward<Activation::relu>>(context, elems);
     case Activation::tanh: return std::make_unique<ActivationBackward<Activation::tanh>>(context, elems);
+    case Activation::gelu: return std::make_unique<GeluBackward>(context, elems);
     case Activation::sigmoid: break;
   }
   return std::make_unique<ActivationBackward<Activation::sigmoid>>(context, elems);

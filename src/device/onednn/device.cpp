@@ -83,6 +83,12 @@ LayoutWish OnednnDevice::layouts(const OpSpec& spec) const {
     }
     return wish;
   }
+  if (const auto* concat = std::get_if<ConcatDims>(&spec.dims)) {  // like the widest input
+    const auto& channels = concat->channels;
+    const auto widest = static_cast<std::size_t>(std::max_element(channels.begin(), channels.end()) - channels.begin());
+    for (std::size_t a = 0; a < args.size(); ++a) wish.layouts[a] = spec.layouts[widest];
+    return wish;
+  }
   const Layout* like = nullptr;
   for (std::size_t a = 0; a < args.size(); ++a) {
     if (!args[a].movable) continue;
@@ -115,6 +121,11 @@ std::unique_ptr<Op> OnednnDevice::build(const OpSpec& spec) {
         if constexpr (std::is_same_v<D, ActivationDims>) return make_activation(context_, spec);
         if constexpr (std::is_same_v<D, NormDims>) return make_norm(context_, spec);
         if constexpr (std::is_same_v<D, SoftmaxDims>) return make_softmax(context_, spec);
+        if constexpr (std::is_same_v<D, DropoutDims>) return make_dropout(context_, spec);
+        if constexpr (std::is_same_v<D, ConcatDims>) return make_concat(context_, spec);
+        if constexpr (std::is_same_v<D, SliceDims>) return make_slice(context_, spec);
+        if constexpr (std::is_same_v<D, LrnDims>) return make_lrn(context_, spec);
+        if constexpr (std::is_same_v<D, LayerNormDims>) return make_layer_norm(context_, spec);
         if constexpr (std::is_same_v<D, ElementwiseDims>) return make_elementwise(context_, spec);
       },
       spec.dims);

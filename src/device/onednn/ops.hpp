@@ -31,6 +31,11 @@ std::unique_ptr<Op> make_dense(Context& context, const OpSpec& spec);
 std::unique_ptr<Op> make_activation(Context& context, const OpSpec& spec);
 std::unique_ptr<Op> make_norm(Context& context, const OpSpec& spec);
 std::unique_ptr<Op> make_softmax(Context& context, const OpSpec& spec);
+std::unique_ptr<Op> make_dropout(Context& context, const OpSpec& spec);
+std::unique_ptr<Op> make_concat(Context& context, const OpSpec& spec);
+std::unique_ptr<Op> make_slice(Context& context, const OpSpec& spec);
+std::unique_ptr<Op> make_lrn(Context& context, const OpSpec& spec);
+std::unique_ptr<Op> make_layer_norm(Context& context, const OpSpec& spec);
 std::unique_ptr<Op> make_elementwise(Context& context, const OpSpec& spec);
 
 // The layouts of x and y in which all directions of a convolution run fast.

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "base/shape.hpp"
 #include "device/layout.hpp"
 
 namespace echelon::onednn {
@@ -39,6 +40,13 @@ class Planes {
   std::int64_t pixel() const {
     return layout_ == Layout::channels_last ? C_ : layout_ == Layout::plain ? 1 : layout_ == Layout::blocked8 ? 8 : 16;
   }
+  bool channels_last() const { return layout_ == Layout::channels_last; }
+  // Channels of one block; 1 where the layout has none.
+  std::int64_t block() const { return layout_ == Layout::blocked8 ? 8 : layout_ == Layout::blocked16 ? 16 : 1; }
+  // Floats from the tensor's start to channel c of sample n's first pixel.
+  std::int64_t element(std::int64_t n, std::int64_t c, std::int64_t pixels) const {
+    return offset(n, c, pixels) + c % block();
+  }
   // Floats from the tensor's start to the first pixel of the plane of sample n that starts at channel c.
   std::int64_t offset(std::int64_t n, std::int64_t c, std::int64_t pixels) const {
     switch (layout_) {
@@ -64,6 +72,18 @@ class Planes {
   Layout layout_;
   std::int64_t groups16_ = 0, groups8_ = 0, groups1_ = 0;
 };
+
+// Zeroes what pads the last block of channels of an activation (N, C, H, W).
+inline void clear_padding(float* y, const Shape& shape, Layout layout) {
+  const Planes planes(shape.rank() == 4 ? shape[1] : 1, layout);
+  const std::int64_t block = planes.block(), used = block == 1 ? 0 : shape[1] % block;
+  if (used == 0) return;
+  const std::int64_t pixels = shape[2] * shape[3];
+  for (std::int64_t n = 0; n < shape[0]; ++n) {
+    float* last = y + planes.offset(n, shape[1] - 1, pixels);
+    for (std::int64_t i = 0; i < pixels; ++i) std::fill(last + i * block + used, last + (i + 1) * block, 0.0f);
+  }
+}
 
 // Calls body<kLanes>(n, first channel) for every plane of N samples, over `threads` threads where `elems` floats are
 // worth it.

@@ -1,16 +1,21 @@
-// Activations; their derivatives are functions of the output.
+// Activations; their derivatives are functions of the output, gelu's of the input.
 #include <cmath>
+#include <numbers>
 
 #include "device/reference/ops.hpp"
 
 namespace echelon::reference {
 namespace {
 
+// Phi(x): the share of a standard normal below x.
+double normal_share(double x) { return 0.5 * std::erfc(-x / std::numbers::sqrt2); }
+
 double value(Activation function, double x) {
   switch (function) {
     case Activation::relu: return x < 0 ? 0 : x;  // NaN stays NaN
     case Activation::tanh: return std::tanh(x);
     case Activation::sigmoid: return 1 / (1 + std::exp(-x));
+    case Activation::gelu: return x * normal_share(x);
   }
   return 0;
 }
@@ -20,6 +25,8 @@ double slope(Activation function, double y) {
     case Activation::relu: return y > 0 ? 1 : 0;
     case Activation::tanh: return 1 - y * y;
     case Activation::sigmoid: return y * (1 - y);
+    case Activation::gelu:  // y is x
+      return normal_share(y) + y * std::exp(-y * y / 2) / std::sqrt(2 * std::numbers::pi);
   }
   return 0;
 }

@@ -19,6 +19,10 @@ std::unique_ptr<Op> make_dense(const OpSpec& spec);
 std::unique_ptr<Op> make_activation(const OpSpec& spec);
 std::unique_ptr<Op> make_norm(const OpSpec& spec);
 std::unique_ptr<Op> make_softmax(const OpSpec& spec);
+std::unique_ptr<Op> make_dropout(const OpSpec& spec);
+std::unique_ptr<Op> make_channels(const OpSpec& spec);  // concat, slice
+std::unique_ptr<Op> make_lrn(const OpSpec& spec);
+std::unique_ptr<Op> make_layer_norm(const OpSpec& spec);
 std::unique_ptr<Op> make_elementwise(const OpSpec& spec);
 
 // An op that is one loop over its arguments.

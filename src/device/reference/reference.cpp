@@ -48,6 +48,13 @@ class ReferenceDevice final : public HostDevice {
       case OpKind::norm_inference: return reference::make_norm(spec);
       case OpKind::loss_softmax_forward:
       case OpKind::loss_softmax_backward: return reference::make_softmax(spec);
+      case OpKind::dropout: return reference::make_dropout(spec);
+      case OpKind::concat:
+      case OpKind::slice: return reference::make_channels(spec);
+      case OpKind::lrn_forward:
+      case OpKind::lrn_backward: return reference::make_lrn(spec);
+      case OpKind::layer_norm_forward:
+      case OpKind::layer_norm_backward: return reference::make_layer_norm(spec);
       case OpKind::add:
       case OpKind::reorder: return reference::make_elementwise(spec);
     }

@@ -1,4 +1,5 @@
-// Elementwise activations of any shape. Each one's derivative is known from its output, so the input need not be kept.
+// Elementwise activations of any shape. Each one's derivative but gelu's is known from its output, so the input
+// need not be kept.
 #include "model/layers/list.hpp"
 #include "model/lowering.hpp"
 
@@ -19,8 +20,9 @@ class ActivationLayer final : public Layer {
 
   void backward(Lowering& lowering) const override {
     if (!lowering.wants_grad_input(0)) return;
-    lowering.op(spec(OpKind::activation_backward, lowering),
-                {lowering.output(0), lowering.grad_output(0), lowering.grad_input(0)}, ScaleSource::one, 0);
+    const TensorRef known = function_ == Activation::gelu ? lowering.input(0) : lowering.output(0);
+    lowering.op(spec(OpKind::activation_backward, lowering), {known, lowering.grad_output(0), lowering.grad_input(0)},
+                ScaleSource::one, 0);
   }
 
  private:
@@ -39,5 +41,7 @@ class ActivationLayer final : public Layer {
 LayerPtr make_relu(const LayerConfig&) { return std::make_shared<ActivationLayer>("relu", Activation::relu); }
 LayerPtr make_tanh(const LayerConfig&) { return std::make_shared<ActivationLayer>("tanh", Activation::tanh); }
 LayerPtr make_sigmoid(const LayerConfig&) { return std::make_shared<ActivationLayer>("sigmoid", Activation::sigmoid); }
+
+LayerPtr make_gelu(const LayerConfig&) { return std::make_shared<ActivationLayer>("gelu", Activation::gelu); }
 
 }  // namespace echelon

@@ -1,4 +1,4 @@
-// Sum of two values of one shape, the end of a residual block.
+// Sum of two or more values of one shape, the end of a residual block.
 #include <fmt/format.h>
 
 #include "base/error.hpp"
@@ -11,20 +11,29 @@ namespace {
 class Add final : public Layer {
  public:
   std::string_view kind() const override { return "add"; }
-  int arity() const override { return 2; }
+  int arity() const override { return -1; }
 
   std::vector<Shape> infer(std::span<const Shape> inputs) const override {
-    if (!(inputs[0] == inputs[1])) throw ConfigError(difference(inputs[0], inputs[1]));
+    if (inputs.size() < 2) throw ConfigError("takes at least 2 inputs, 1 given");
+    for (const Shape& input : inputs.subspan(1))
+      if (!(inputs[0] == input)) throw ConfigError(difference(inputs[0], input));
     return {inputs[0]};
   }
 
   void forward(Lowering& lowering) const override {
-    lowering.op({.kind = OpKind::add, .dtype = lowering.dtype(), .dims = ElementwiseDims{lowering.input_shape(0)}},
-                {lowering.input(0), lowering.input(1), lowering.output(0)});
+    const OpSpec spec{.kind = OpKind::add, .dtype = lowering.dtype(), .dims = ElementwiseDims{lowering.input_shape(0)}};
+    TensorRef sum = lowering.input(0);
+    for (int i = 1; i < lowering.inputs(); ++i) {
+      const bool last = i + 1 == lowering.inputs();
+      const TensorRef next = last ? lowering.output(0)
+                                  : lowering.kept(fmt::format("sum {}", i), lowering.input_shape(0), lowering.dtype());
+      lowering.op(spec, {sum, lowering.input(i), next});
+      sum = next;
+    }
   }
 
   void backward(Lowering& lowering) const override {
-    for (int i = 0; i < 2; ++i)
+    for (int i = 0; i < lowering.inputs(); ++i)
       if (lowering.wants_grad_input(i)) lowering.pass_gradient(0, i);
   }
 

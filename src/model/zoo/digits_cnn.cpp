@@ -1,7 +1,4 @@
 // A small CNN for 8x8 images of handwritten digits: about 39,000 parameters, above 97 % on the digits set in seconds.
-#include <fmt/format.h>
-
-#include "base/error.hpp"
 #include "model/zoo/parts.hpp"
 #include "model/zoo/zoo.hpp"
 
@@ -10,9 +7,7 @@ namespace echelon {
 using namespace zoo;
 
 std::vector<LayerConfig> zoo_digits_cnn(const Shape& input, std::int64_t classes) {
-  if (input.rank() != 3 || input[1] < 2 || input[2] < 2)
-    throw ConfigError(
-        fmt::format("digits_cnn takes images of at least 2 x 2, made for (1, 8, 8); samples are {}", input.text()));
+  require_images("digits_cnn", input, 2, {1, 8, 8});
   return {
       conv(16, 3, 1),   layer("relu"), conv(32, 3, 1), layer("relu"),
       max_pool(2),  // (32, 4, 4)

@@ -1,8 +1,5 @@
 // The LeNet of today's comparisons (after LeCun et al. 1998): two 3x3 convolutions of 32 and 64 channels, each with
 // ReLU and a 2x2 max pool, then dense 128 and dense over the classes; 421,642 parameters on (1, 28, 28).
-#include <fmt/format.h>
-
-#include "base/error.hpp"
 #include "model/zoo/parts.hpp"
 #include "model/zoo/zoo.hpp"
 
@@ -11,9 +8,7 @@ namespace echelon {
 using namespace zoo;
 
 std::vector<LayerConfig> zoo_lenet(const Shape& input, std::int64_t classes) {
-  if (input.rank() != 3 || input[1] < 4 || input[2] < 4)
-    throw ConfigError(
-        fmt::format("lenet takes images of at least 4 x 4, made for (1, 28, 28); samples are {}", input.text()));
+  require_images("lenet", input, 4, {1, 28, 28});
   return {
       conv(32, 3, 1),   layer("relu"),
       max_pool(2),  // (32, 14, 14)

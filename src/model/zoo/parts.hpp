@@ -2,36 +2,42 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
+#include <string_view>
+#include <vector>
 
+#include "base/shape.hpp"
 #include "config/schema.hpp"
 
 namespace echelon::zoo {
 
-inline LayerConfig layer(std::string type) {
-  LayerConfig config;
-  config.type = std::move(type);
-  return config;
-}
+LayerConfig layer(std::string type);
+LayerConfig conv(std::int64_t channels, std::int64_t kernel, std::int64_t padding, std::int64_t stride = 1);
+LayerConfig max_pool(std::int64_t kernel);
+LayerConfig max_pool(std::int64_t kernel, std::int64_t stride, std::int64_t padding);
+LayerConfig dense(std::int64_t units);
+LayerConfig dropout(double rate);
 
-inline LayerConfig conv(std::int64_t channels, std::int64_t kernel, std::int64_t padding) {
-  LayerConfig config = layer("conv");
-  config.channels = channels;
-  config.kernel = {kernel};
-  config.padding = {padding};
-  return config;
-}
+// ConfigError unless samples are images of at least `least` rows and columns: "lenet takes images of at least 4 x 4,
+// made for (1, 28, 28); samples are (1, 3, 28)".
+void require_images(std::string_view model, const Shape& input, std::int64_t least, const Shape& made_for);
 
-inline LayerConfig max_pool(std::int64_t kernel) {
-  LayerConfig config = layer("max_pool");
-  config.kernel = {kernel};
-  return config;
-}
+// Layers one after another, each with a name of its own, so that later ones can ask for it.
+class Chain {
+ public:
+  // Appends a layer that takes the one before, or `inputs`; returns its name.
+  std::string add(LayerConfig layer, std::vector<std::string> inputs = {});
+  // Convolution without bias (padded to keep the size at stride 1), then batch norm.
+  std::string conv_norm(std::int64_t channels, std::int64_t kernel, std::int64_t stride,
+                        std::vector<std::string> inputs = {});
+  std::string conv_relu(std::int64_t channels, std::int64_t kernel, std::vector<std::string> inputs = {});
+  const std::string& last() const { return layers_.back().name; }
+  std::vector<LayerConfig> take() { return std::move(layers_); }
 
-inline LayerConfig dense(std::int64_t units) {
-  LayerConfig config = layer("dense");
-  config.units = units;
-  return config;
-}
+ private:
+  std::vector<LayerConfig> layers_;
+  std::map<std::string, int> count_;  // by type
+};
 
 }  // namespace echelon::zoo

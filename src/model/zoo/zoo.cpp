@@ -21,6 +21,15 @@ std::vector<std::string> zoo_names() {
   };
 }
 
+ZooData zoo_data(std::string_view name) {
+  if (name == "digits_cnn") return {{1, 8, 8}, 10};
+  if (name == "lenet") return {{1, 28, 28}, 10};
+  if (name == "resnet20") return {{3, 32, 32}, 10};
+  for (const std::string& known : zoo_names())
+    if (name == known) return {{3, 224, 224}, 1000};
+  throw ConfigError(unknown_name("model.zoo", name, zoo_names()));
+}
+
 Graph build_zoo(std::string_view name, const Shape& input, std::int64_t classes) {
   std::vector<LayerConfig> layers = zoo_layers(name, input, classes);
   for (LayerConfig& layer : layers) layer.where = "zoo " + std::string(name);

@@ -12,7 +12,7 @@
 
 namespace echelon {
 
-#define ECHELON_ZOO(X) X(digits_cnn) X(lenet)
+#define ECHELON_ZOO(X) X(digits_cnn) X(lenet) X(alexnet) X(vgg16) X(googlenet) X(resnet18) X(resnet20) X(resnet50)
 
 #define X(model) std::vector<LayerConfig> zoo_##model(const Shape& input, std::int64_t classes);
 ECHELON_ZOO(X)
@@ -22,6 +22,13 @@ ECHELON_ZOO(X)
 // is a ConfigError with the nearest known one; an input that the model cannot take, one that says what it takes.
 Graph build_zoo(std::string_view name, const Shape& input, std::int64_t classes);
 std::vector<std::string> zoo_names();
+
+// What a model was made for, where no data says it.
+struct ZooData {
+  Shape sample;
+  std::int64_t classes;
+};
+ZooData zoo_data(std::string_view name);
 // The layers alone.
 std::vector<LayerConfig> zoo_layers(std::string_view name, const Shape& input, std::int64_t classes);
 

@@ -34,6 +34,7 @@ double error_of(const Batch& batch, const std::vector<SampleSlot>& ids, const Da
   for (std::size_t i = 0; i < ids.size(); ++i) {
     if (batch.labels[i] != test::label_of(ids[i].id)) return INFINITY;
     if (weights[i] != (ids[i].counts ? 1 : 0)) return INFINITY;
+    if (batch.ids[i] != ids[i].id) return INFINITY;
     weight += ids[i].counts ? 1 : 0;
     for (std::int64_t p = 0; p < pixels; ++p) {
       const auto c = static_cast<std::size_t>(p / plane);

@@ -90,7 +90,13 @@ TEST_CASE("inputs by name: unknown, unequal, unused, for the loss alone", "[mode
   sum.inputs = {"first", "samples"};
   CHECK_THAT(refusal({first, sum}), Contains("(4, 6, 6) and (3, 8, 8): channels differ (4 against 3)"));
   sum.inputs = {"first"};
-  CHECK_THAT(refusal({first, sum}), Contains("takes 2 inputs, 1 given"));
+  CHECK_THAT(refusal({first, sum}), Contains("takes at least 2 inputs, 1 given"));
+  LayerConfig both = layer("concat");
+  both.inputs = {"first", "samples"};
+  CHECK_THAT(refusal({first, both}), Contains("differ in their channels alone") && Contains("(3, 8, 8)"));
+  LayerConfig light = layer("dropout");
+  light.inputs = {"first", "first"};
+  CHECK_THAT(refusal({first, light}), Contains("takes 1 input, 2 given"));
   sum.inputs = {"first", "labels"};
   CHECK_THAT(refusal({first, sum}), Contains("'labels' is for the loss alone"));
   LayerConfig other = conv(4, {3}), flat = layer("flatten");
@@ -112,6 +118,29 @@ TEST_CASE("the zoo's models have their published sizes", "[model]") {
   CHECK(build_zoo("digits_cnn", {1, 8, 8}, 10).parameters().weight_elems() == 38282);
   CHECK_THROWS_WITH(build_zoo("lennet", {1, 28, 28}, 10), Contains("did you mean 'lenet'"));
   CHECK_THROWS_WITH(build_zoo("lenet", {1, 3, 28}, 10), Contains("at least 4 x 4") && Contains("(1, 3, 28)"));
+  struct Row {
+    const char* name;
+    std::int64_t parameters;
+  };
+  // bvlc_alexnet, configuration D, bvlc_googlenet; torchvision's resnet18 and resnet50; resnet20 with projections.
+  for (const Row& row : {Row{"alexnet", 60'965'224}, Row{"vgg16", 138'357'544}, Row{"googlenet", 6'998'552},
+                         Row{"resnet18", 11'689'512}, Row{"resnet50", 25'557'032}, Row{"resnet20", 272'474}}) {
+    const ZooData data = zoo_data(row.name);
+    CAPTURE(row.name);
+    CHECK(build_zoo(row.name, data.sample, data.classes).parameters().weight_elems() == row.parameters);
+  }
+  const auto shape_in = [](const Graph& graph, const char* value) {
+    return graph.values()[static_cast<std::size_t>(graph.find(value))].shape;
+  };
+  CHECK(shape_in(build_zoo("alexnet", {3, 224, 224}, 1000), "max_pool3") == Shape{256, 6, 6});
+  CHECK(shape_in(build_zoo("googlenet", {3, 224, 224}, 1000), "concat9") == Shape{1024, 7, 7});
+  CHECK(shape_in(build_zoo("resnet50", {3, 224, 224}, 1000), "add16") == Shape{2048, 7, 7});
+  CHECK(shape_in(build_zoo("resnet20", {1, 28, 28}, 10), "add9") == Shape{64, 7, 7});
+  CHECK_THROWS_WITH(build_zoo("alexnet", {3, 62, 64}, 10), Contains("at least 63 x 63"));
+  CHECK(build_zoo("alexnet", {3, 63, 63}, 10).loss() > 0);
+  CHECK(build_zoo("vgg16", {3, 32, 32}, 10).loss() > 0);
+  CHECK(build_zoo("googlenet", {1, 1, 1}, 3).loss() > 0);
+  CHECK(build_zoo("resnet50", {1, 1, 1}, 3).loss() > 0);
   ModelConfig both;
   both.zoo = "lenet";
   both.layers = {dense(3)};

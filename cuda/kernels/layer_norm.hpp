@@ -1,0 +1,24 @@
+// Layer normalisation of (rows, F); formulas in device/op_spec.hpp. T is float or double; stats (2, rows): mean, 1/std.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <cstdint>
+
+namespace echelon::cuda {
+
+struct RowExtents {
+  std::int64_t rows, F;
+};
+
+template <class T>
+void layer_norm_forward(const RowExtents& e, const T* x, const T* gamma, const T* beta, double epsilon, T* y,
+                        double* stats, cudaStream_t stream);
+template <class T>
+void layer_norm_backward(const RowExtents& e, const T* x, const T* dy, const double* stats, const T* gamma, T* dx,
+                         bool add, cudaStream_t stream);
+template <class T>
+void layer_norm_parameter_gradients(const RowExtents& e, const T* x, const T* dy, const double* stats, T* dgamma,
+                                    bool add_gamma, T* dbeta, bool add_beta, cudaStream_t stream);
+
+}  // namespace echelon::cuda

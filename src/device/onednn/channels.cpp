@@ -1,0 +1,115 @@
+// Concatenation and slices of channels, in every layout: the library's concat of blocked tensors falls back to plain
+// C++ where channels are no multiple of a block.
+#include <algorithm>
+
+#include "base/check.hpp"
+#include "device/onednn/ops.hpp"
+#include "device/onednn/planes.hpp"
+
+namespace echelon::onednn {
+namespace {
+
+// A range of `count` channels of one sample, from `first` on, in a tensor of C channels.
+struct Channels {
+  Planes planes;
+  std::int64_t C, first;
+};
+
+// Whether the range is one stretch of memory that holds no other channel.
+bool whole(const Channels& range, std::int64_t count) {
+  const std::int64_t block = range.planes.block();
+  return !range.planes.channels_last() && range.first % block == 0 && count % block == 0;
+}
+
+// The unit of work is a run of `n` floats that lie side by side on both ends.
+void move(const float* from, float* to, std::int64_t n, bool add) {
+  if (!add) std::copy_n(from, n, to);
+  if (!add) return;
+#pragma omp simd
+  for (std::int64_t i = 0; i < n; ++i) to[i] += from[i];
+}
+
+void move_channels(std::int64_t n, std::int64_t pixels, const Channels& src, const float* x, const Channels& dst,
+                   float* y, std::int64_t count, bool add) {
+  if (whole(src, count) && whole(dst, count))
+    return move(x + src.planes.offset(n, src.first, pixels), y + dst.planes.offset(n, dst.first, pixels),
+                count * pixels, add);
+  if (src.planes.channels_last()) {
+    for (std::int64_t i = 0; i < pixels; ++i)
+      move(x + src.planes.offset(n, src.first, pixels) + i * src.C,
+           y + dst.planes.offset(n, dst.first, pixels) + i * dst.C, count, add);
+    return;
+  }
+  for (std::int64_t c = 0; c < count; ++c) {
+    const float* from = x + src.planes.element(n, src.first + c, pixels);
+    float* to = y + dst.planes.element(n, dst.first + c, pixels);
+    const std::int64_t pixel = src.planes.pixel();
+    for (std::int64_t i = 0; i < pixels; ++i) to[i * pixel] = (add ? to[i * pixel] : 0.0f) + from[i * pixel];
+  }
+}
+
+class Concat final : public Op {
+ public:
+  Concat(const Context& context, const OpSpec& spec)
+      : d_(std::get<ConcatDims>(spec.dims)), layout_(spec.layouts[0]), threads_(context.threads) {}
+  std::string implementation() const override { return "own loop"; }
+  void run(const OpArgs& args) override {
+    const int inputs = d_.inputs();
+    const std::int64_t C = d_.C(), pixels = d_.H * d_.W;
+    auto* y = static_cast<float*>(args.tensors[inputs]);
+#pragma omp parallel for num_threads(threads_) if (threads_ > 1 && d_.N * C * pixels >= kParallelElems)
+    for (std::int64_t n = 0; n < d_.N; ++n) {
+      std::int64_t before = 0;
+      for (int i = 0; i < inputs; ++i) {
+        const std::int64_t count = d_.channels[static_cast<std::size_t>(i)];
+        move_channels(n, pixels, {Planes(count, layout_), count, 0}, static_cast<const float*>(args.tensors[i]),
+                      {Planes(C, layout_), C, before}, y, count, false);
+        before += count;
+      }
+    }
+    clear_padding(y, {d_.N, C, d_.H, d_.W}, layout_);
+  }
+
+ private:
+  ConcatDims d_;
+  Layout layout_;
+  int threads_;
+};
+
+class Slice final : public Op {
+ public:
+  Slice(const Context& context, const OpSpec& spec)
+      : d_(std::get<SliceDims>(spec.dims)), layout_(spec.layouts[0]), threads_(context.threads) {}
+  std::string implementation() const override { return "own loop"; }
+  void run(const OpArgs& args) override {
+    const bool add = (args.accumulate & 2U) != 0;
+    const std::int64_t pixels = d_.H * d_.W;
+    const auto* x = static_cast<const float*>(args.tensors[0]);
+    auto* y = static_cast<float*>(args.tensors[1]);
+    const Channels src{Planes(d_.C, layout_), d_.C, d_.first}, dst{Planes(d_.count, layout_), d_.count, 0};
+#pragma omp parallel for num_threads(threads_) if (threads_ > 1 && d_.N * d_.count * pixels >= kParallelElems)
+    for (std::int64_t n = 0; n < d_.N; ++n) move_channels(n, pixels, src, x, dst, y, d_.count, add);
+    clear_padding(y, {d_.N, d_.count, d_.H, d_.W}, layout_);
+  }
+
+ private:
+  SliceDims d_;
+  Layout layout_;
+  int threads_;
+};
+
+}  // namespace
+
+std::unique_ptr<Op> make_concat(Context& context, const OpSpec& spec) {
+  const auto args = static_cast<std::size_t>(std::get<ConcatDims>(spec.dims).inputs()) + 1;
+  for (std::size_t a = 0; a < args; ++a)
+    ECHELON_CHECK(spec.layouts[a] == spec.layouts[0], "a concat's inputs and output have one layout");
+  return std::make_unique<Concat>(context, spec);
+}
+
+std::unique_ptr<Op> make_slice(Context& context, const OpSpec& spec) {
+  ECHELON_CHECK(spec.layouts[0] == spec.layouts[1], "a slice's input and output have one layout");
+  return std::make_unique<Slice>(context, spec);
+}
+
+}  // namespace echelon::onednn

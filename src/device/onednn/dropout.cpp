@@ -1,0 +1,66 @@
+// Dropout in every layout: the mask is hashed on the spot, in backward too, so nothing is kept.
+#include <cmath>
+
+#include "base/hash_rng.hpp"
+#include "device/onednn/ops.hpp"
+#include "device/onednn/planes.hpp"
+
+namespace echelon::onednn {
+namespace {
+
+class Dropout final : public Op {
+ public:
+  Dropout(const Context& context, const OpSpec& spec)
+      : shape_(std::get<DropoutDims>(spec.dims).shape),
+        // A sample that lies plain is one plane, whatever its axes.
+        channels_(spec.layouts[0] == Layout::plain ? 1 : shape_[1]),
+        pixels_(shape_.row_elems() / channels_),
+        planes_(channels_, spec.layouts[0]),
+        threshold_(static_cast<std::uint64_t>(std::ceil(std::get<DropoutDims>(spec.dims).rate * 0x1.0p53))),
+        factor_(static_cast<float>(1 / (1 - std::get<DropoutDims>(spec.dims).rate))),
+        threads_(context.threads) {}
+  std::string implementation() const override { return "own loop"; }
+
+  void run(const OpArgs& args) override {
+    const auto* x = static_cast<const float*>(args.tensors[0]);
+    const auto* ids = static_cast<const std::int32_t*>(args.tensors[1]);
+    auto* y = static_cast<float*>(args.tensors[2]);
+    const bool add = (args.accumulate & 4U) != 0;
+    for_each_plane(threads_, shape_[0], planes_, shape_.elems(), [&]<int kLanes>(std::int64_t n, std::int64_t c) {
+      const std::uint64_t key = HashRng(args.key).at(static_cast<std::uint32_t>(ids[n])).key();
+      const std::int64_t first = planes_.offset(n, c, pixels_);
+      add ? pass<kLanes, true>(key, c, x + first, y + first) : pass<kLanes, false>(key, c, x + first, y + first);
+    });
+  }
+
+ private:
+  // Zero lanes behind the last channel stay zero, dropped or not.
+  template <int kLanes, bool kAdd>
+  void pass(std::uint64_t key, std::int64_t c, const float* x, float* y) const {
+    const std::int64_t pixel = planes_.pixel();
+    for (int lane = 0; lane < kLanes; ++lane) {
+      const auto index = static_cast<std::uint64_t>((c + lane) * pixels_);
+#pragma omp simd
+      for (std::int64_t i = 0; i < pixels_; ++i) {
+        const std::uint64_t bits = hash_combine(key, index + static_cast<std::uint64_t>(i)) >> 11;
+        const float value = bits >= threshold_ ? x[i * pixel + lane] * factor_ : 0.0f;
+        y[i * pixel + lane] = kAdd ? y[i * pixel + lane] + value : value;
+      }
+    }
+  }
+
+  Shape shape_;
+  std::int64_t channels_, pixels_;
+  Planes planes_;
+  std::uint64_t threshold_;  // of 53 bits: below it, zero
+  float factor_;
+  int threads_;
+};
+
+}  // namespace
+
+std::unique_ptr<Op> make_dropout(Context& context, const OpSpec& spec) {
+  return std::make_unique<Dropout>(context, spec);
+}
+
+}  // namespace echelon::onednn

@@ -1,0 +1,46 @@
+// Channels of several tensors behind one another, and a range of channels of one.
+#include "device/reference/ops.hpp"
+
+namespace echelon::reference {
+namespace {
+
+template <class T>
+void concat(const ConcatDims& d, const OpArgs& args) {
+  const int inputs = d.inputs();
+  const Output<T> y(args, inputs);
+  const std::int64_t plane = d.H * d.W;
+  std::int64_t before = 0;  // channels of the inputs so far
+  for (int input = 0; input < inputs; ++input) {
+    const T* x = in<T>(args, input);
+    const std::int64_t C = d.channels[static_cast<std::size_t>(input)];
+    for (std::int64_t n = 0; n < d.N; ++n)
+      for (std::int64_t c = 0; c < C; ++c)
+        for (std::int64_t i = 0; i < plane; ++i)
+          y.put((n * d.C() + before + c) * plane + i, static_cast<double>(x[(n * C + c) * plane + i]));
+    before += C;
+  }
+}
+
+template <class T>
+void slice(const SliceDims& d, const OpArgs& args) {
+  const T* x = in<T>(args, 0);
+  const Output<T> y(args, 1);
+  const std::int64_t plane = d.H * d.W;
+  for (std::int64_t n = 0; n < d.N; ++n)
+    for (std::int64_t c = 0; c < d.count; ++c)
+      for (std::int64_t i = 0; i < plane; ++i)
+        y.put((n * d.count + c) * plane + i, static_cast<double>(x[(n * d.C + d.first + c) * plane + i]));
+}
+
+}  // namespace
+
+std::unique_ptr<Op> make_channels(const OpSpec& spec) {
+  return with_float(spec.dtype, [&]<class T>(T) {
+    if (spec.kind == OpKind::concat)
+      return loop_op([d = std::get<ConcatDims>(spec.dims)](const OpArgs& a) { concat<T>(d, a); });
+    if (spec.kind != OpKind::slice) not_of_family(spec);
+    return loop_op([d = std::get<SliceDims>(spec.dims)](const OpArgs& a) { slice<T>(d, a); });
+  });
+}
+
+}  // namespace echelon::reference

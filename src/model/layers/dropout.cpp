@@ -1,0 +1,52 @@
+// Dropout (Srivastava et al. 2014): in training each element is zero with probability `rate`, else divided by 1 - rate;
+// in evaluation nothing changes.
+//
+// Which ones is a hash of (seed, node, step, the sample's number in the data set, element): any number of replicas, any
+// micro-batch and any device agree on it, and the backward pass asks again instead of keeping a mask.
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+#include "model/layers/list.hpp"
+#include "model/lowering.hpp"
+
+namespace echelon {
+namespace {
+
+enum Input : int { kValue = 0, kIds = 1 };
+
+class Dropout final : public Layer {
+ public:
+  explicit Dropout(const LayerConfig& config) : rate_(config.rate) {
+    if (!(rate_ >= 0 && rate_ < 1)) throw ConfigError(fmt::format("rate = {} must be at least 0 and below 1", rate_));
+  }
+
+  std::string_view kind() const override { return "dropout"; }
+  std::string attributes() const override { return fmt::format("rate {:g}", rate_); }
+  bool wants_ids() const override { return true; }
+  std::vector<Shape> infer(std::span<const Shape> inputs) const override { return {inputs[kValue]}; }
+
+  void forward(Lowering& lowering) const override {
+    if (!lowering.training()) return lowering.alias(0, kValue);
+    lowering.op(spec(lowering), {lowering.input(kValue), lowering.input(kIds), lowering.output(0)});
+  }
+
+  void backward(Lowering& lowering) const override {
+    if (!lowering.wants_grad_input(kValue)) return;
+    lowering.op(spec(lowering), {lowering.grad_output(0), lowering.input(kIds), lowering.grad_input(kValue)});
+  }
+
+ private:
+  OpSpec spec(const Lowering& lowering) const {
+    return {.kind = OpKind::dropout,
+            .dtype = lowering.dtype(),
+            .dims = DropoutDims{.shape = lowering.input_shape(kValue), .rate = rate_}};
+  }
+
+  double rate_;
+};
+
+}  // namespace
+
+LayerPtr make_dropout(const LayerConfig& config) { return std::make_shared<Dropout>(config); }
+
+}  // namespace echelon

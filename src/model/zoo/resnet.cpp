@@ -1,0 +1,99 @@
+// Residual networks (He et al. 2015) with batch norm, and a 1x1 projection on the shortcut where the shape changes.
+//
+//   resnet20  272,474 parameters on (3, 32, 32) and 10 classes: three stages of three basic blocks; the paper's pads
+//             the shortcut with zeros instead of projecting (0.27 M either way)
+//   resnet18  11,689,512, resnet50 25,557,032 on (3, 224, 224) and 1000 classes, as torchvision builds them: the stride
+//             of a bottleneck is in its 3x3 convolution, the paper's in its first
+#include "model/zoo/parts.hpp"
+#include "model/zoo/zoo.hpp"
+
+namespace echelon {
+
+using namespace zoo;
+
+namespace {
+
+struct Stage {
+  std::int64_t channels;
+  int blocks;
+  std::int64_t stride;  // of the first block
+};
+
+class ResNet : public Chain {
+ public:
+  explicit ResNet(bool bottleneck) : bottleneck_(bottleneck) {}
+
+  // Convolution, batch norm, relu; what blocks follow.
+  void stem(std::int64_t channels, std::int64_t kernel, std::int64_t stride) {
+    conv_norm(channels, kernel, stride);
+    add(layer("relu"));
+    channels_ = channels;
+  }
+
+  void stage(const Stage& stage) {
+    for (int i = 0; i < stage.blocks; ++i) block(stage.channels, i == 0 ? stage.stride : 1);
+  }
+
+  std::vector<LayerConfig> head(std::int64_t classes) {
+    add(layer("global_avg_pool"));
+    add(layer("flatten"));
+    add(dense(classes));
+    return take();
+  }
+
+ private:
+  void block(std::int64_t channels, std::int64_t stride) {
+    const std::string from = last();
+    const bool same = stride == 1 && channels == channels_;
+    const std::string shortcut = same ? from : conv_norm(channels, 1, stride, {from});
+    std::string body;
+    if (bottleneck_) {
+      conv_norm(channels / 4, 1, 1, {from});
+      add(layer("relu"));
+      conv_norm(channels / 4, 3, stride);
+      add(layer("relu"));
+      body = conv_norm(channels, 1, 1);
+    } else {
+      conv_norm(channels, 3, stride, {from});
+      add(layer("relu"));
+      body = conv_norm(channels, 3, 1);
+    }
+    add(layer("add"), {body, shortcut});
+    add(layer("relu"));
+    channels_ = channels;
+  }
+
+  bool bottleneck_;
+  std::int64_t channels_ = 0;  // of the last value
+};
+
+}  // namespace
+
+std::vector<LayerConfig> zoo_resnet20(const Shape& input, std::int64_t classes) {
+  require_images("resnet20", input, 1, {3, 32, 32});
+  ResNet net(false);
+  net.stem(16, 3, 1);
+  for (const Stage& stage : {Stage{16, 3, 1}, Stage{32, 3, 2}, Stage{64, 3, 2}}) net.stage(stage);
+  return net.head(classes);
+}
+
+std::vector<LayerConfig> zoo_resnet18(const Shape& input, std::int64_t classes) {
+  require_images("resnet18", input, 1, {3, 224, 224});
+  ResNet net(false);
+  net.stem(64, 7, 2);
+  net.add(max_pool(3, 2, 1));  // (64, 56, 56)
+  for (const Stage& stage : {Stage{64, 2, 1}, Stage{128, 2, 2}, Stage{256, 2, 2}, Stage{512, 2, 2}}) net.stage(stage);
+  return net.head(classes);
+}
+
+std::vector<LayerConfig> zoo_resnet50(const Shape& input, std::int64_t classes) {
+  require_images("resnet50", input, 1, {3, 224, 224});
+  ResNet net(true);
+  net.stem(64, 7, 2);
+  net.add(max_pool(3, 2, 1));  // (64, 56, 56)
+  for (const Stage& stage : {Stage{256, 3, 1}, Stage{512, 4, 2}, Stage{1024, 6, 2}, Stage{2048, 3, 2}})
+    net.stage(stage);
+  return net.head(classes);
+}
+
+}  // namespace echelon

@@ -1,0 +1,40 @@
+// Every ready-made model on the CPU fast path, on the smallest images that use all of its layers.
+#include <catch2/catch.hpp>
+#include <cmath>
+
+#include "model/zoo/zoo.hpp"
+#include "tests/support/trainee.hpp"
+
+namespace echelon {
+namespace {
+
+using test::Trainee;
+
+std::int64_t small_side(const std::string& name) {
+  if (name == "digits_cnn") return 8;
+  if (name == "lenet") return 12;
+  if (name == "alexnet") return 63;
+  return 32;
+}
+
+TEST_CASE("no layer of a ready-made model falls back to a library's unoptimised body", "[zoo][onednn][slow]") {
+  for (const std::string& name : zoo_names()) DYNAMIC_SECTION(name) {
+      const Shape sample{zoo_data(name).sample[0], small_side(name), small_side(name)};
+      Trainee trainee(build_zoo(name, sample, 10), 2, {.device = "onednn", .dtype = DType::f32});
+      for (const OpReport& op : trainee.program().ops()) {
+        CAPTURE(op.node, op.spec.text(), op.implementation);
+        CHECK(op.implementation.find("ref") == std::string::npos);
+        CHECK(op.implementation.find("simple") == std::string::npos);
+      }
+      const test::PlainBatch batch = test::hashed_batch(sample, 10, 0, 2, 1);
+      trainee.gradients(batch, 2, true);
+      CHECK(std::isfinite(trainee.program().losses().loss));
+      double largest = 0;
+      for (double gradient : trainee.read_gradients()) largest = std::max(largest, std::fabs(gradient));
+      CHECK(std::isfinite(largest));
+      CHECK(largest > 0);
+    }
+}
+
+}  // namespace
+}  // namespace echelon

@@ -1,0 +1,95 @@
+#include "tests/support/device_inputs.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "tests/support/random.hpp"
+
+namespace echelon::test {
+namespace {
+
+std::vector<double> affine(std::vector<double> values, double factor, double shift) {
+  for (double& value : values) value = factor * value + shift;
+  return values;
+}
+
+// mean and 1/std of each channel of x: what a local forward would have left.
+std::vector<double> true_stats(const NormDims& d, const std::vector<double>& x) {
+  const auto C = static_cast<std::size_t>(d.C), plane = static_cast<std::size_t>(d.H * d.W);
+  std::vector<double> sum(C), squares(C), stats(2 * C);
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    sum[i / plane % C] += x[i];
+    squares[i / plane % C] += x[i] * x[i];
+  }
+  const auto count = static_cast<double>(d.N * d.H * d.W);
+  for (std::size_t c = 0; c < C; ++c) {
+    stats[c] = sum[c] / count;
+    stats[C + c] = 1 / std::sqrt(std::max(0.0, squares[c] / count - stats[c] * stats[c]) + d.epsilon);
+  }
+  return stats;
+}
+
+// Statistics of a group of which this micro-batch is a part: any mean, any positive variance.
+std::vector<double> norm_input(const OpSpec& spec, const ArgInfo& arg, const Trial& trial, const Values& before,
+                               const std::vector<double>& random) {
+  const auto& d = std::get<NormDims>(spec.dims);
+  const auto C = static_cast<std::size_t>(d.C);
+  if (arg.name == "var") return affine(random, 0.5, 1);
+  if (arg.name == "stats") {
+    if (spec.kind == OpKind::norm_local_backward) return true_stats(d, before[0]);
+    std::vector<double> stats = random;
+    for (std::size_t c = C; c < 2 * C; ++c) stats[c] = 1 + 0.5 * stats[c];
+    return stats;
+  }
+  if (arg.name == "sums") {
+    std::vector<double> sums = affine(random, trial.group_count(d), 0);
+    if (spec.kind == OpKind::norm_normalise)
+      for (std::size_t c = 0; c < C; ++c) {
+        const double mean = random[c], var = 1 + 0.5 * random[C + c];
+        sums[C + c] = (var + mean * mean) * trial.group_count(d);
+      }
+    return sums;
+  }
+  return random;
+}
+
+}  // namespace
+
+std::vector<double> make_input(const OpSpec& spec, const ArgInfo& arg, const Trial& trial, const Values& before) {
+  const std::string name = fmt::format("{}/{}/{}", spec.text(), trial.name, arg.name);
+  const std::size_t n = elems(arg.shape);
+  const std::vector<double> random = random_values(n, name);
+  if (arg.name == "labels") {
+    const auto labels = random_integers(n, 0, std::get<SoftmaxDims>(spec.dims).K - 1, name);
+    return {labels.begin(), labels.end()};
+  }
+  if (arg.name == "weights") {
+    std::vector<double> weights;
+    for (double value : random) weights.push_back(value < 0.5 ? 1 : 0);
+    return weights;
+  }
+  if (arg.name == "ids") {
+    const auto ids = random_integers(n, -2'000'000'000, 2'000'000'000, name);
+    return {ids.begin(), ids.end()};
+  }
+  if (const auto* d = std::get_if<LayerNormDims>(&spec.dims); d && arg.name == "stats") {
+    std::vector<double> stats = random;  // of rows with any mean and a positive variance
+    for (std::size_t r = n / 2; r < n; ++r) stats[r] = 1 + 0.5 * stats[r];
+    return stats;
+  }
+  if (arg.name == "logits") return affine(random, 4, 0);
+  if (arg.name == "probs") return affine(random, 0.5, 0.5);
+  if (spec.kind == OpKind::activation_backward && arg.name == "y") {
+    std::vector<double> y = random;
+    const Activation function = std::get<ActivationDims>(spec.dims).function;
+    if (function == Activation::relu)
+      for (double& value : y) value = std::max(0.0, value);
+    return function == Activation::sigmoid ? affine(y, 0.5, 0.5) : y;
+  }
+  if (std::holds_alternative<NormDims>(spec.dims)) return norm_input(spec, arg, trial, before, random);
+  return random;
+}
+
+}  // namespace echelon::test
