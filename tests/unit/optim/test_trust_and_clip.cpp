@@ -122,6 +122,19 @@ TEST_CASE("lars moves each layer by eta times its norm on the first step", "[opt
   for (std::size_t i = 20; i < 22; ++i) CHECK(moved[i] == Approx(0.25 * (g[i] - before[i])));
 }
 
+TEST_CASE("lars measures the clipped gradient", "[optim]") {
+  OptimiserConfig config = rule("lars");
+  config.trust_coefficient = 0.02;
+  config.weight_decay = 0.3;
+  config.clip_norm = 0.5;
+  Bench bench(config);
+  const std::vector<double> w = bench.weights(), g = gradients(0), moved = bench.step(0, g);
+  const double all = std::hypot(norm(g, 0, 20), norm(g, 22, kElems)), factor = 0.5 / (all + 1e-6);
+  REQUIRE(factor < 1);
+  const double trust = 0.02 * norm(w, 0, 17) / (factor * norm(g, 0, 17) + 0.3 * norm(w, 0, 17));
+  for (std::size_t i = 0; i < 17; ++i) CHECK(moved[i] == Approx(-0.25 * trust * (factor * g[i] + 0.3 * w[i])));
+}
+
 TEST_CASE("a layer of zeros, or one without gradient, takes a ratio of 1", "[optim]") {
   for (const char* name : {"lars", "lamb"}) {
     INFO(name);
