@@ -9,8 +9,9 @@ summary=$(mktemp)
 trap 'rm -f "$summary"' EXIT
 export ECHELON_TEST_SUMMARY=$summary ECHELON_BINARY=$PWD/$out/bin/echelon OMP_WAIT_POLICY=passive OMPI_MCA_rmaps_base_oversubscribe=1
 export LSAN_OPTIONS=suppressions=$PWD/tests/tools/lsan.supp:print_suppressions=0 UBSAN_OPTIONS=print_stacktrace=1
-# Whole call stacks: those of Open MPI's components, unloaded by then, are told by their callers alone.
-export ASAN_OPTIONS=fast_unwind_on_malloc=0
+export ASAN_OPTIONS=allocator_may_return_null=1
+# Where MPI runs, whole call stacks (far slower): of its components, unloaded by then, only their callers have names.
+whole_stacks=ASAN_OPTIONS=$ASAN_OPTIONS:fast_unwind_on_malloc=0
 export TSAN_OPTIONS=suppressions=$PWD/tests/tools/tsan.supp:print_suppressions=0
 # A sanitised build is slow, and the thread sanitizer cannot see the barriers of OpenMP, nor into oneDNN's threads.
 case $(basename "$out") in
@@ -36,9 +37,9 @@ ring() { # name limit_s command...
 for name in "$@"; do
   case $name in
     lint) ring lint 300 tests/lint/lint.sh ;;
-    mpi) for ranks in 1 2 3 4; do ring "mpi on $ranks ranks" 600 env OMP_NUM_THREADS=1 mpirun -n $ranks --oversubscribe --bind-to none "$out/tests/mpi" "${quick[@]}"; done ;;
+    mpi) for ranks in 1 2 3 4; do ring "mpi on $ranks ranks" 600 env OMP_NUM_THREADS=1 "$whole_stacks" mpirun -n $ranks --oversubscribe --bind-to none "$out/tests/mpi" "${quick[@]}"; done ;;
     cuda) [ -x "$out/tests/cuda" ] && ring cuda 1200 "$out/tests/cuda" ;;
-    run) ring run 2400 "$out/tests/run" --durations yes "${quick[@]}" ;;
+    run) ring run 2400 env "$whole_stacks" "$out/tests/run" --durations yes "${quick[@]}" ;;
     *) ring "$name" 1200 "$out/tests/$name" "${quick[@]}" ;;
   esac
 done
