@@ -17,7 +17,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const test::Sets kLong = {"train.epochs=40", "checkpoint.every_steps=40"};  // 680 steps, a second or so
+constexpr int kSteps = 2720;  // a second or two, so that a quick machine is still at it when the signal comes
+const test::Sets kLong = {"train.epochs=160", "evaluate.every_epochs=40", "checkpoint.every_epochs=0",
+                          "checkpoint.every_steps=40"};
 
 // Every step once, in order, over all attempts.
 void check_history(const test::Trial& trial, int steps) {
@@ -56,11 +58,11 @@ TEST_CASE("a run killed by SIGKILL at any step ends with the bits of one that wa
   REQUIRE(last.code == 0);
   CHECK(kills > 0);
   const auto values = [](const test::Trial& trial) {
-    return test::checkpoint_values(trial.run() + "/checkpoints/step-00000680.h5", "");
+    return test::checkpoint_values(trial.run() + "/checkpoints/step-00002720.h5", "");
   };
   CHECK(values(killed) == values(undisturbed));
   CHECK(killed.leftovers().empty());
-  if (killed.attempts() > 1) check_history(killed, 680);
+  if (killed.attempts() > 1) check_history(killed, kSteps);
 }
 
 TEST_CASE("USR1 stops with 75 and a checkpoint, from which the same command goes on", "[run][slow]") {
@@ -82,8 +84,8 @@ TEST_CASE("USR1 stops with 75 and a checkpoint, from which the same command goes
   INFO(resumed.out << resumed.err);
   CHECK(resumed.code == 0);
   CHECK_THAT(resumed.out, Catch::Contains(fmt::format("from step {}:", step)));
-  CHECK(trial.summary()["steps"] == 680);
-  check_history(trial, 680);
+  CHECK(trial.summary()["steps"] == kSteps);
+  check_history(trial, kSteps);
 }
 
 TEST_CASE("a signal to one rank alone stops all of them at one step", "[run][slow]") {
@@ -97,7 +99,7 @@ TEST_CASE("a signal to one rank alone stops all of them at one step", "[run][slo
 TEST_CASE("TERM, INT and HUP as the conventions have them", "[run][slow]") {
   const test::Trial trial;
   test::Sets sets = kLong;
-  sets.insert(sets.end(), {"checkpoint.every_steps=0", "checkpoint.every_epochs=0"});
+  sets.push_back("checkpoint.every_steps=0");
   SECTION("TERM: checkpoint, 75") {
     const test::Outcome outcome = trial.train_and(0, sets, "running; kill -TERM $pid; wait $pid");
     CHECK(outcome.code == 75);
