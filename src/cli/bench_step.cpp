@@ -94,8 +94,8 @@ void print_report(StepBench& bench, const BenchStepOptions& options, const StepT
   for (const OpReport& op : ops) total_s += op.seconds;
 
   fmt::print("{}\n", bench.device().describe());
-  fmt::print("random samples of {} in {} classes, as {} has them\n", bench.samples().shape.text(),
-             bench.samples().classes, bench.samples().origin);
+  fmt::print("random samples of {} in {} classes, as {} has them\n", bench.samples().form.shape.text(),
+             bench.samples().form.classes, bench.samples().origin);
   fmt::print("{:.1f} samples/s: a step of {} samples takes {} (median of {}), at least {}\n",
              static_cast<double>(batch) / times.median_s, batch, seconds_text(times.median_s), options.steps,
              seconds_text(times.min_s));

@@ -47,36 +47,45 @@ void fill(Device& device, const Tensor& tensor, const Value& value) {
 
 }  // namespace
 
-SampleKind sample_kind(const Config& config) {
+BenchSamples bench_samples(const Config& config) {
   try {
     const Dataset data = open_dataset(config.data.train);
-    return {data.sample_shape, data.classes, config.data.train};
+    return {data.form(), config.data.train};
   } catch (const DataError&) {
     if (config.model.zoo.empty()) throw;
-    const ZooData made_for = zoo_data(config.model.zoo);
-    return {made_for.sample, made_for.classes, "model.zoo"};
+    return {zoo_form(config.model.zoo), "model.zoo"};
   }
 }
 
 StepBench::StepBench(const Config& config, std::int64_t batch, int threads)
-    : samples_(sample_kind(config)),
+    : samples_(bench_samples(config)),
       device_(open_device(config.device.kind, device_options(config.device, threads))),
-      graph_(build_model(config.model, samples_.shape, samples_.classes)),
+      graph_(build_model(config.model, samples_.form)),
       arenas_(*device_, graph_.parameters(), config.device.dtype),
       program_(graph_, arenas_, {.batch = batch}),
       optimiser_(config.optimiser, arenas_),
       learning_rate_(config.optimiser.learning_rate) {
   arenas_.initialise(config.seed);
-  scalars_.loss_scale = 1.0 / static_cast<double>(batch);
+  scalars_.loss_scale = 1.0 / static_cast<double>(program_.input("weights").elems());
   scalars_.group_weight = 1.0;
-  fill_inputs(samples_.classes);
+  fill_inputs();
 }
 
-void StepBench::fill_inputs(std::int64_t classes) {
+void StepBench::fill_inputs() {
+  const SampleForm& form = samples_.form;
+  const auto below = [](const HashRng& rng, std::uint64_t i, std::int64_t end) {
+    return static_cast<double>(rng.below(i, static_cast<std::uint64_t>(end)));
+  };
   const HashRng rng(1, "bench step");
-  fill(*device_, program_.input("samples"), [&](std::uint64_t i) { return 2 * rng.at(0).uniform(i) - 1; });
+  const auto real = [&](std::uint64_t i) { return 2 * rng.at(0).uniform(i) - 1; };
+  fill(*device_, program_.input("samples"),
+       [&](std::uint64_t i) { return form.tokens() ? below(rng.at(0), i, form.vocabulary) : real(i); });
   fill(*device_, program_.input("labels"),
-       [&](std::uint64_t i) { return rng.at(1).below(i, static_cast<std::uint64_t>(classes)); });
+       [&](std::uint64_t i) { return form.classes > 0 ? below(rng.at(1), i, form.classes) : real(i); });
+  if (program_.has_input("target"))
+    fill(*device_, program_.input("target"), [&](std::uint64_t i) { return below(rng.at(2), i, form.classes); });
+  if (program_.has_input("lengths"))
+    fill(*device_, program_.input("lengths"), [&](std::uint64_t) { return form.shape[0]; });
   if (program_.has_input("ids")) fill(*device_, program_.input("ids"), [](std::uint64_t i) { return i; });
   fill(*device_, program_.input("weights"), [](std::uint64_t) { return 1.0; });
 }

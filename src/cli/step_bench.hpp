@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "base/sample_form.hpp"
 #include "config/schema.hpp"
 #include "device/device.hpp"
 #include "model/graph.hpp"
@@ -13,14 +14,13 @@
 
 namespace echelon::cli {
 
-// Shape and classes of the samples: those of `data.train`, or, where it cannot be opened (a bench needs no data), those
-// that the zoo's model was made for. Throws DataError where neither says.
-struct SampleKind {
-  Shape shape;
-  std::int64_t classes = 0;
+// Form of the samples: that of `data.train`, or, where it cannot be opened (a bench needs no data), the one that the
+// zoo's model was made for. Throws DataError where neither says.
+struct BenchSamples {
+  SampleForm form;
   std::string origin;  // "data/digits" or "model.zoo"
 };
-SampleKind sample_kind(const Config& config);
+BenchSamples bench_samples(const Config& config);
 
 struct StepTimes {
   double median_s = 0;
@@ -39,17 +39,17 @@ class StepBench {
   // Rate of a large matrix product on this device with these threads, in FLOP/s: what the machine can do at best.
   double peak_flops();
 
-  const SampleKind& samples() const { return samples_; }
+  const BenchSamples& samples() const { return samples_; }
   const Device& device() const { return *device_; }
   const Program& program() const { return program_; }
   const Arenas& arenas() const { return arenas_; }
 
  private:
-  void fill_inputs(std::int64_t classes);
+  void fill_inputs();
   void step();
   void update();
 
-  SampleKind samples_;
+  BenchSamples samples_;
   std::unique_ptr<Device> device_;
   Graph graph_;
   Arenas arenas_;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/dtype.hpp"
+#include "base/sample_form.hpp"
 #include "base/shape.hpp"
 
 namespace echelon {
@@ -35,6 +36,8 @@ struct Dataset {
   std::size_t record_bytes() const {
     return static_cast<std::size_t>(sample_shape.elems()) * size_of(stored) + sizeof(std::int32_t);
   }
+  // What a model is built for.
+  SampleForm form() const { return labelled(sample_shape, classes); }
   std::int64_t samples() const { return shards.empty() ? 0 : shards.back().first + shards.back().samples; }
 };
 

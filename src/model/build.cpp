@@ -60,9 +60,9 @@ std::vector<ValueId> inputs_of(const Graph& graph, const LayerConfig& config, co
     if (id < 0)
       throw ConfigError(fmt::format("{}layer '{}' ({}): {}", before(config.where), name, config.type,
                                     unknown_name("input", input, graph.value_names())));
-    if (graph.values()[static_cast<std::size_t>(id)].type == ValueType::index || input == "weights")
-      throw ConfigError(
-          fmt::format("{}layer '{}' ({}): '{}' is for the loss alone", before(config.where), name, config.type, input));
+    if (input == "labels" || input == "weights" || input == "ids" || input == "lengths")
+      throw ConfigError(fmt::format("{}layer '{}' ({}): '{}' is for the loss and the layers that want it",
+                                    before(config.where), name, config.type, input));
     ids.push_back(id);
   }
   return ids;
@@ -83,32 +83,35 @@ void refuse_unused(const Graph& graph) {
 
 }  // namespace
 
-Graph build_layers(const std::vector<LayerConfig>& layers, const Shape& input, std::int64_t classes) {
+Graph build_layers(const std::vector<LayerConfig>& layers, const SampleForm& form) {
   if (layers.empty()) throw ConfigError("the model has no layers; give model.zoo or [[model.layers]]");
   Graph graph;
-  ValueId last = graph.input("samples", input);
-  const ValueId labels = graph.input("labels", Shape{}, ValueType::index);
-  const ValueId weights = graph.input("weights", Shape{});
+  ValueId last = graph.input("samples", form.shape, form.tokens() ? ValueType::index : ValueType::real);
+  const ValueId labels = graph.input("labels", form.label, form.classes > 0 ? ValueType::index : ValueType::real);
+  const ValueId weights = graph.input("weights", form.label);
+  if (form.target > 0) graph.input("target", Shape{form.target}, ValueType::index);
+  const ValueId lengths = form.lengths ? graph.input("lengths", Shape{}, ValueType::index) : -1;
   const std::vector<Named> named = made(layers);
   const bool wanted = std::any_of(named.begin(), named.end(), [](const Named& one) { return one.layer->wants_ids(); });
   const ValueId ids = wanted ? graph.input("ids", Shape{}, ValueType::index) : -1;
   for (std::size_t i = 0; i < layers.size(); ++i) {
     std::vector<ValueId> inputs = inputs_of(graph, layers[i], named[i].name, last);
+    if (named[i].layer->wants_lengths() && lengths >= 0) inputs.push_back(lengths);
     if (named[i].layer->wants_ids()) inputs.push_back(ids);
     last = graph.add(named[i].name, named[i].layer, std::move(inputs), layers[i].where).front();
   }
   std::string loss = "loss";
   while (graph.find(loss) >= 0) loss += "_";
-  graph.add(loss, make_softmax_loss(classes), {last, labels, weights}, layers.back().where);
+  graph.add(loss, make_softmax_loss(form.classes), {last, labels, weights}, layers.back().where);
   graph.set_loss(static_cast<int>(graph.nodes().size()) - 1);
   refuse_unused(graph);
   return graph;
 }
 
-Graph build_model(const ModelConfig& model, const Shape& input, std::int64_t classes) {
+Graph build_model(const ModelConfig& model, const SampleForm& form) {
   if (!model.zoo.empty() && !model.layers.empty())
     throw ConfigError("model.zoo and [[model.layers]] exclude each other; keep one");
-  return model.zoo.empty() ? build_layers(model.layers, input, classes) : build_zoo(model.zoo, input, classes);
+  return model.zoo.empty() ? build_layers(model.layers, form) : build_zoo(model.zoo, form);
 }
 
 }  // namespace echelon

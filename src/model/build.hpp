@@ -4,18 +4,20 @@
 #include <string>
 #include <vector>
 
+#include "base/sample_form.hpp"
 #include "config/schema.hpp"
 #include "model/graph.hpp"
 
 namespace echelon {
 
-// The graph of `model` for samples of shape `input` (C, H, W) and `classes` classes. Errors name file:line of the
-// layer. Its inputs are "samples" (C, H, W), "labels" () index, "weights" () and, where a layer wants them, "ids" ()
-// index; the last node is the loss.
-Graph build_model(const ModelConfig& model, const Shape& input, std::int64_t classes);
+// The graph of `model` for samples of this form. Errors name file:line of the layer. Its inputs are "samples",
+// "labels", "weights" (of the labels' shape) and, where the data has them, "target" (U) and "lengths" (), where a layer
+// wants them, "ids" (); the last node is the loss.
+Graph build_model(const ModelConfig& model, const SampleForm& form);
 
-// As above from layers alone: each takes the one before unless it names its `inputs` (earlier layers, or "samples").
-Graph build_layers(const std::vector<LayerConfig>& layers, const Shape& input, std::int64_t classes);
+// As above from layers alone: each takes the one before unless it names its `inputs` (earlier layers, "samples" or
+// "target").
+Graph build_layers(const std::vector<LayerConfig>& layers, const SampleForm& form);
 
 // The table people see: node, kind and attributes, output shape, parameters, FLOPs and activation bytes of one sample.
 std::string model_table(const Graph& graph, DType dtype);

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/check.hpp"
 #include "base/error.hpp"
 
@@ -33,7 +35,7 @@ std::vector<ValueId> Graph::add_node(const std::string& name, LayerPtr layer, st
                                      const std::string& where) {
   last_kind_ = std::string(layer->kind());
   if (find(name) >= 0) throw ConfigError("the name is taken already; give this one another");
-  const int given = static_cast<int>(inputs.size()) - (layer->wants_ids() ? 1 : 0);
+  const auto given = std::count_if(inputs.begin(), inputs.end(), [&](ValueId id) { return !comes_by_itself(id); });
   if (layer->arity() >= 0 && given != layer->arity())
     throw ConfigError(fmt::format("takes {} input{}, {} given", layer->arity(), layer->arity() == 1 ? "" : "s", given));
   if (inputs.empty()) throw ConfigError("takes at least one input, none given");
@@ -43,6 +45,7 @@ std::vector<ValueId> Graph::add_node(const std::string& name, LayerPtr layer, st
     ECHELON_CHECK(id >= 0 && id < static_cast<ValueId>(values_.size()), "value {} does not exist", id);
     shapes.push_back(values_[static_cast<std::size_t>(id)].shape);
   }
+  check_types(*layer, inputs);
   const std::vector<Shape> out_shapes = layer->infer(shapes);
 
   Node node{name, layer, std::move(inputs), {}, {}, where};
@@ -66,6 +69,25 @@ std::vector<ValueId> Graph::add_node(const std::string& name, LayerPtr layer, st
   }
   nodes_.push_back(std::move(node));
   return nodes_.back().outputs;
+}
+
+// Values that `wants_ids` and `wants_lengths` bring.
+bool Graph::comes_by_itself(ValueId id) const {
+  const Value& value = values_[static_cast<std::size_t>(id)];
+  return value.producer < 0 && (value.name == "ids" || value.name == "lengths");
+}
+
+void Graph::check_types(const Layer& layer, const std::vector<ValueId>& inputs) const {
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    if (comes_by_itself(inputs[i])) continue;
+    const Value& value = values_[static_cast<std::size_t>(inputs[i])];
+    const bool indices = layer.reads_indices(static_cast<int>(i));
+    if (indices && value.type == ValueType::real)
+      throw ConfigError(fmt::format("takes tokens, but '{}' is real numbers", value.name));
+    if (!indices && value.type == ValueType::index)
+      throw ConfigError(
+          fmt::format("takes real numbers, but '{}' is tokens; put an embedding layer before it", value.name));
+  }
 }
 
 ValueId Graph::find(std::string_view value_name) const {

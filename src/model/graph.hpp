@@ -42,8 +42,9 @@ struct Node {
 
 class Graph {
  public:
-  // Inputs of the whole model: "samples", "labels", "weights" (one real a sample; 0 leaves the sample out),
-  // and "ids" (one index a sample: the low 32 bits of its number in the data set) where a layer wants them.
+  // Inputs of the whole model: "samples", "labels", "weights" (one real a label; 0 leaves it out), where the data has
+  // them "target" (a second text) and "lengths" (one index a sample), and, where a layer wants them, "ids" (one index a
+  // sample: the low 32 bits of its number in the data set).
   ValueId input(std::string name, const Shape& shape, ValueType type = ValueType::real);
   // Adds a node whose inputs exist; infers shapes, declares parameters. Errors carry `where` and the node's name.
   std::vector<ValueId> add(std::string name, LayerPtr layer, std::vector<ValueId> inputs, std::string where = {});
@@ -61,6 +62,8 @@ class Graph {
  private:
   std::vector<ValueId> add_node(const std::string& name, LayerPtr layer, std::vector<ValueId> inputs,
                                 const std::string& where);
+  bool comes_by_itself(ValueId id) const;
+  void check_types(const Layer& layer, const std::vector<ValueId>& inputs) const;
 
   std::string last_kind_;  // of the node being added, for messages
   std::vector<Value> values_;

@@ -44,6 +44,14 @@ class Layer {
   virtual int arity() const { return 1; }                // inputs it takes; -1: one or more
   // Whether the graph's input "ids", the samples' numbers in the data set, follows as one input more.
   virtual bool wants_ids() const { return false; }
+  // Whether "lengths", how many places of a sequence hold something, follows as one input more where the data has it
+  // (before "ids").
+  virtual bool wants_lengths() const { return false; }
+  // Whether this input is indices (tokens, labels), not real numbers.
+  virtual bool reads_indices(int input) const {
+    (void)input;
+    return false;
+  }
   virtual std::vector<Shape> infer(std::span<const Shape> inputs) const = 0;
   virtual std::vector<ParameterDecl> parameters(std::span<const Shape> inputs) const {
     (void)inputs;

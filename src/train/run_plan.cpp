@@ -49,7 +49,7 @@ RunPlan plan_run(const Config& config, int ranks) {
   }
   BatchPlan batch = batch_of(config, ranks, train.samples());
   ShardPlan shards(plan_request(train, config.data, batch.per_replica, config.seed));
-  Graph graph = build_model(config.model, train.sample_shape, train.classes);
+  Graph graph = build_model(config.model, train.form());
   const std::int64_t steps_per_epoch = shards.steps_per_epoch();
   const std::int64_t total = total_steps_of(config.train, steps_per_epoch);
   if (total == 0) throw ConfigError("train.epochs and train.steps are both 0: there is nothing to train");

@@ -18,7 +18,7 @@ using test::PlainBatch;
 using test::Trainee;
 
 PlainBatch random_batch(const LayerRow& row, std::int64_t n) {
-  PlainBatch batch = test::hashed_batch(row.input, kClasses, 0, n, test::test_seed());
+  PlainBatch batch = test::hashed_batch(row.form, 0, n, test::test_seed());
   for (std::size_t i = 0; i < batch.weights.size(); ++i) batch.weights[i] = i == 1 ? 0.0 : 1.0;
   return batch;
 }
@@ -75,13 +75,13 @@ TEST_CASE("gradients of every layer agree with finite differences", "[layers]") 
 TEST_CASE("accumulated gradients agree with finite differences of the summed loss", "[layers]") {
   for (const LayerRow& row : test::layer_rows()) DYNAMIC_SECTION(row.name) {
       Trainee trainee(test::graph_of(row), 2, {.seed = test::test_seed()});
-      const PlainBatch all = test::hashed_batch(row.input, kClasses, 0, 6, test::test_seed());
+      const PlainBatch all = test::hashed_batch(row.form, 0, 6, test::test_seed());
       check_against_differences(trainee, {part_of(all, 0, 2), part_of(all, 2, 2), part_of(all, 4, 2)});
     }
 }
 
 TEST_CASE("dropout does nothing in evaluation", "[layers]") {
-  const LayerRow row{"", {2, 5, 4}, test::layer_rows().front().layers};
+  const LayerRow row{"", labelled({2, 5, 4}, kClasses), test::layer_rows().front().layers};
   LayerRow with = row;
   LayerConfig dropout;
   dropout.type = "dropout";
@@ -104,7 +104,7 @@ TEST_CASE("every layer on onednn agrees with reference", "[layers][onednn]") {
       const Graph graph = test::graph_of(row);
       Trainee exact(graph, 3, {.seed = test::test_seed()});
       Trainee fast(graph, 3, {.device = "onednn", .dtype = DType::f32, .seed = test::test_seed()});
-      const PlainBatch first = random_batch(row, 3), second = test::hashed_batch(row.input, kClasses, 3, 3, 1);
+      const PlainBatch first = random_batch(row, 3), second = test::hashed_batch(row.form, 3, 3, 1);
       for (Trainee* trainee : {&exact, &fast}) {
         trainee->gradients(first, 2.0, true);
         trainee->gradients(second, 2.0, false);
@@ -118,7 +118,7 @@ TEST_CASE("whatever layouts a device asks for, gradients are the same", "[layers
   for (const LayerRow& row : test::layer_rows()) DYNAMIC_SECTION(row.name) {
       const Graph graph = test::graph_of(row);
       Trainee plain(graph, 3, {.seed = test::test_seed()});
-      const PlainBatch first = random_batch(row, 3), second = test::hashed_batch(row.input, kClasses, 3, 3, 1);
+      const PlainBatch first = random_batch(row, 3), second = test::hashed_batch(row.form, 3, 3, 1);
       plain.gradients(first, 2.0, true);
       plain.gradients(second, 2.0, false);
       for (std::uint64_t draw = 0; draw < 20; ++draw) {

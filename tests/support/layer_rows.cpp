@@ -44,6 +44,10 @@ LayerConfig lrn(std::int64_t size, double alpha, double beta) {
   return config;
 }
 
+SampleForm image(std::int64_t channels, std::int64_t rows, std::int64_t columns) {
+  return labelled({channels, rows, columns}, kClasses);
+}
+
 }  // namespace
 
 std::vector<LayerRow> layer_rows() {
@@ -56,60 +60,60 @@ std::vector<LayerRow> layer_rows() {
   same.padding = {1};
   const auto after_conv = [](const LayerConfig& tested) { return std::vector{conv(3, {2}), tested}; };
   return {
-      {"conv", {2, 6, 5}, {conv(3, {3, 2})}},
-      {"conv general", {2, 7, 6}, {conv(4, {2}), general}},
-      {"max_pool", {2, 6, 7}, after_conv(pool("max_pool", {2, 3}, {1, 2}, {1, 0}))},
-      {"avg_pool inside", {2, 6, 7}, after_conv(pool("avg_pool", {3, 2}, {2, 1}, {1}))},
-      {"avg_pool all", {2, 6, 7}, after_conv(pool("avg_pool", {3}, {2}, {1}, true))},
-      {"dense", {5, 1, 1}, {layer("flatten"), dense(6), dense(kClasses, false)}},
-      {"relu", {2, 5, 4}, after_conv(layer("relu"))},
-      {"tanh", {2, 5, 4}, after_conv(layer("tanh"))},
-      {"sigmoid", {2, 5, 4}, after_conv(layer("sigmoid"))},
-      {"gelu", {2, 5, 4}, after_conv(layer("gelu"))},
-      {"gelu of samples", {5, 1, 1}, {layer("gelu", "g", {"samples"}), layer("flatten"), dense(kClasses)}},
-      {"global_avg_pool", {2, 6, 5}, {conv(5, {2}), layer("tanh"), layer("global_avg_pool")}},
-      {"layer_norm", {2, 5, 4}, {conv(3, {2}), layer("layer_norm"), layer("tanh")}},
-      {"layer_norm of features", {6, 1, 1}, {layer("flatten"), dense(5), layer("layer_norm"), dense(kClasses)}},
-      {"lrn", {2, 5, 4}, {conv(9, {2}), lrn(3, 0.9, 0.75), layer("tanh")}},
-      {"lrn even", {2, 5, 4}, {conv(6, {2}), lrn(4, 1.5, 0.5), layer("tanh")}},
-      {"dropout", {2, 5, 4}, {conv(3, {2}), layer("dropout"), layer("tanh")}},
-      {"dropout of features", {6, 1, 1}, {layer("flatten"), dense(9), layer("dropout"), dense(kClasses)}},
-      {"dropout of samples", {6, 1, 1}, {layer("dropout"), layer("flatten"), dense(kClasses)}},
-      {"concat", {2, 4, 4}, {same, padded, layer("concat", "both", {"body", "first"}), layer("tanh")}},
+      {"conv", image(2, 6, 5), {conv(3, {3, 2})}},
+      {"conv general", image(2, 7, 6), {conv(4, {2}), general}},
+      {"max_pool", image(2, 6, 7), after_conv(pool("max_pool", {2, 3}, {1, 2}, {1, 0}))},
+      {"avg_pool inside", image(2, 6, 7), after_conv(pool("avg_pool", {3, 2}, {2, 1}, {1}))},
+      {"avg_pool all", image(2, 6, 7), after_conv(pool("avg_pool", {3}, {2}, {1}, true))},
+      {"dense", image(5, 1, 1), {layer("flatten"), dense(6), dense(kClasses, false)}},
+      {"relu", image(2, 5, 4), after_conv(layer("relu"))},
+      {"tanh", image(2, 5, 4), after_conv(layer("tanh"))},
+      {"sigmoid", image(2, 5, 4), after_conv(layer("sigmoid"))},
+      {"gelu", image(2, 5, 4), after_conv(layer("gelu"))},
+      {"gelu of samples", image(5, 1, 1), {layer("gelu", "g", {"samples"}), layer("flatten"), dense(kClasses)}},
+      {"global_avg_pool", image(2, 6, 5), {conv(5, {2}), layer("tanh"), layer("global_avg_pool")}},
+      {"layer_norm", image(2, 5, 4), {conv(3, {2}), layer("layer_norm"), layer("tanh")}},
+      {"layer_norm of features", image(6, 1, 1), {layer("flatten"), dense(5), layer("layer_norm"), dense(kClasses)}},
+      {"lrn", image(2, 5, 4), {conv(9, {2}), lrn(3, 0.9, 0.75), layer("tanh")}},
+      {"lrn even", image(2, 5, 4), {conv(6, {2}), lrn(4, 1.5, 0.5), layer("tanh")}},
+      {"dropout", image(2, 5, 4), {conv(3, {2}), layer("dropout"), layer("tanh")}},
+      {"dropout of features", image(6, 1, 1), {layer("flatten"), dense(9), layer("dropout"), dense(kClasses)}},
+      {"dropout of samples", image(6, 1, 1), {layer("dropout"), layer("flatten"), dense(kClasses)}},
+      {"concat", image(2, 4, 4), {same, padded, layer("concat", "both", {"body", "first"}), layer("tanh")}},
       {"concat with the samples and itself",
-       {2, 4, 4},
+       image(2, 4, 4),
        {same, layer("tanh", "t"), layer("concat", "all", {"samples", "t", "first", "t"}), layer("sigmoid")}},
       {"concat of many",
-       {2, 4, 4},
+       image(2, 4, 4),
        {same, layer("tanh", "t"),
         layer("concat", "all", {"t", "first", "t", "samples", "first", "t", "first", "t", "first", "samples"}),
         layer("sigmoid")}},
       {"concat of features",
-       {5, 1, 1},
+       image(5, 1, 1),
        {layer("flatten", "flat"), dense(6), layer("tanh", "t"), layer("concat", "both", {"t", "flat"}), dense(4)}},
       {"concat of blocks",
-       {2, 4, 4},
+       image(2, 4, 4),
        {conv(16, {3}, "a"), conv(8, {3}, "b", {"samples"}), conv(24, {3}, "c", {"samples"}),
         layer("concat", "abc", {"a", "b", "c"}), layer("tanh")}},
       {"add of four",
-       {2, 4, 4},
+       image(2, 4, 4),
        {same, padded, layer("tanh", "t"), layer("add", "sum", {"body", "first", "t", "body"}), layer("tanh")}},
-      {"batch_norm", {2, 5, 4}, after_conv(layer("batch_norm"))},
-      {"batch_norm on samples", {2, 5, 4}, {layer("batch_norm"), layer("tanh")}},
-      {"batch_norm of features", {6, 1, 1}, {layer("flatten"), dense(5), layer("batch_norm"), dense(kClasses)}},
-      {"flatten of features", {5, 1, 1}, {layer("flatten"), dense(6), layer("flatten"), dense(kClasses)}},
-      {"add", {2, 4, 4}, {same, padded, layer("add", "sum", {"body", "first"}), layer("tanh")}},
-      {"add of a value to itself", {2, 4, 4}, {same, layer("add", "twice", {"first", "first"}), layer("tanh")}},
+      {"batch_norm", image(2, 5, 4), after_conv(layer("batch_norm"))},
+      {"batch_norm on samples", image(2, 5, 4), {layer("batch_norm"), layer("tanh")}},
+      {"batch_norm of features", image(6, 1, 1), {layer("flatten"), dense(5), layer("batch_norm"), dense(kClasses)}},
+      {"flatten of features", image(5, 1, 1), {layer("flatten"), dense(6), layer("flatten"), dense(kClasses)}},
+      {"add", image(2, 4, 4), {same, padded, layer("add", "sum", {"body", "first"}), layer("tanh")}},
+      {"add of a value to itself", image(2, 4, 4), {same, layer("add", "twice", {"first", "first"}), layer("tanh")}},
       {"two adds share a value",
-       {2, 4, 4},
+       image(2, 4, 4),
        {same, padded, layer("add", "a", {"first", "body"}), layer("tanh", "t", {"a"}),
         layer("add", "b", {"t", "first"}), layer("add", "c", {"b", "a"})}},
       {"image and features of one value",
-       {2, 4, 4},
+       image(2, 4, 4),
        {same, layer("flatten", "flat", {"first"}), layer("tanh", "bent", {"flat"}), layer("sigmoid", "s", {"first"}),
         layer("flatten", "flat2", {"s"}), layer("add", "sum", {"flat2", "bent"})}},
       {"features first, image later",
-       {2, 4, 4},
+       image(2, 4, 4),
        {same, layer("sigmoid", "s", {"first"}), layer("flatten", "flat2", {"s"}), layer("flatten", "flat", {"first"}),
         layer("tanh", "bent", {"flat"}), layer("add", "sum", {"flat2", "bent"}),
         layer("add", "again", {"sum", "flat"})}},
@@ -122,7 +126,7 @@ Graph graph_of(const LayerRow& row) {
     layers.push_back(layer("flatten"));
     layers.push_back(dense(kClasses));
   }
-  return build_layers(layers, row.input, kClasses);
+  return build_layers(layers, row.form);
 }
 
 }  // namespace echelon::test

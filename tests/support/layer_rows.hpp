@@ -12,7 +12,7 @@ inline constexpr std::int64_t kClasses = 4;
 
 struct LayerRow {
   std::string name;
-  Shape input;
+  SampleForm form;
   std::vector<LayerConfig> layers;  // a head (flatten, dense) follows where the last one is no dense layer
 };
 

@@ -21,9 +21,7 @@ constexpr int kBroadcastChannel = 1, kFirstChannel = 2;
 
 PlainBatch step_batch(const ReplicaRun& run, std::int64_t step) {
   const std::int64_t global = std::accumulate(run.shares.begin(), run.shares.end(), std::int64_t{0});
-  const Node& loss = run.graph.nodes()[static_cast<std::size_t>(run.graph.loss())];
-  const std::int64_t classes = run.graph.values()[static_cast<std::size_t>(loss.outputs[0])].shape[0];
-  PlainBatch batch = hashed_batch(run.graph.values().front().shape, classes, step * global, global, kSamples);
+  PlainBatch batch = hashed_batch(form_of(run.graph), step * global, global, kSamples);
   if (run.holes)
     for (std::size_t i = 3; i < batch.weights.size(); i += 7) batch.weights[i] = 0;
   return batch;
@@ -31,12 +29,17 @@ PlainBatch step_batch(const ReplicaRun& run, std::int64_t step) {
 
 PlainBatch reverse_of(const PlainBatch& batch) {
   PlainBatch reversed;
+  const auto append = [](std::vector<double>& to, const std::vector<double>& from) {
+    to.insert(to.end(), from.begin(), from.end());
+  };
   for (std::int64_t i = batch.n() - 1; i >= 0; --i) {
     const PlainBatch one = part_of(batch, i, 1);
-    reversed.samples.insert(reversed.samples.end(), one.samples.begin(), one.samples.end());
-    reversed.labels.push_back(one.labels[0]);
-    reversed.weights.push_back(one.weights[0]);
-    reversed.ids.push_back(one.ids[0]);
+    append(reversed.samples, one.samples);
+    append(reversed.labels, one.labels);
+    append(reversed.weights, one.weights);
+    append(reversed.target, one.target);
+    append(reversed.lengths, one.lengths);
+    append(reversed.ids, one.ids);
   }
   return reversed;
 }
@@ -162,19 +165,19 @@ LayerConfig conv(std::int64_t channels, const std::string& name) {
 }
 
 // A zoo model with its channels and units cut to a quarter.
-Graph shrunken(const std::string& zoo, const Shape& input, std::int64_t classes) {
-  std::vector<LayerConfig> layers = zoo_layers(zoo, input, classes);
+Graph shrunken(const std::string& zoo, const SampleForm& form) {
+  std::vector<LayerConfig> layers = zoo_layers(zoo, form);
   for (std::size_t i = 0; i < layers.size(); ++i) {
     layers[i].channels /= 4;
     if (i + 1 < layers.size()) layers[i].units /= 4;
   }
-  return build_layers(layers, input, classes);
+  return build_layers(layers, form);
 }
 
 }  // namespace
 
-Graph small_digits_cnn() { return shrunken("digits_cnn", {1, 6, 6}, 5); }
-Graph small_lenet() { return shrunken("lenet", {1, 8, 8}, 5); }
+Graph small_digits_cnn() { return shrunken("digits_cnn", labelled({1, 6, 6}, 5)); }
+Graph small_lenet() { return shrunken("lenet", labelled({1, 8, 8}, 5)); }
 
 Graph small_dropout_net() {
   LayerConfig light = layer("dropout"), units = layer("dense"), head = layer("dense");
@@ -182,7 +185,7 @@ Graph small_dropout_net() {
   units.units = 12, head.units = 5;
   return build_layers(
       {conv(4, "conv1"), layer("relu"), light, layer("flatten"), units, layer("relu"), layer("dropout"), head},
-      {2, 5, 5}, 5);
+      labelled({2, 5, 5}, 5));
 }
 
 Graph small_batch_norm_net() {
@@ -192,8 +195,8 @@ Graph small_batch_norm_net() {
   norm1.name = "norm1", norm2.name = "norm2", bent.name = "bent";
   head.units = 5;
   return build_layers(
-      {conv(4, "conv1"), norm1, bent, conv(4, "conv2"), norm2, sum, layer("relu"), layer("flatten"), head}, {2, 5, 5},
-      5);
+      {conv(4, "conv1"), norm1, bent, conv(4, "conv2"), norm2, sum, layer("relu"), layer("flatten"), head},
+      labelled({2, 5, 5}, 5));
 }
 
 }  // namespace echelon::test

@@ -9,11 +9,23 @@ namespace echelon::test {
 namespace {
 
 template <class T>
-void fill(Device& device, const Tensor& tensor, const std::vector<T>& values) {
+void fill_as(Device& device, const Tensor& tensor, const std::vector<double>& values) {
+  const std::vector<T> converted(values.begin(), values.end());
+  device.to_device(tensor.data, converted.data(), tensor.bytes());
+}
+
+void fill(Device& device, const Tensor& tensor, const std::vector<double>& values) {
   ECHELON_CHECK_EQ(static_cast<std::int64_t>(values.size()), tensor.elems());
-  if (tensor.dtype == dtype_of<T>) return device.to_device(tensor.data, values.data(), tensor.bytes());
-  const std::vector<float> narrow(values.begin(), values.end());
-  device.to_device(tensor.data, narrow.data(), tensor.bytes());
+  if (tensor.dtype == DType::i32) return fill_as<std::int32_t>(device, tensor, values);
+  with_float(tensor.dtype, [&]<class T>(T) { fill_as<T>(device, tensor, values); });
+}
+
+// The extent of what reads indices: rows of an embedding's weights.
+std::int64_t vocabulary_of(const Graph& graph) {
+  for (const Node& node : graph.nodes())
+    if (node.inputs.front() == 0 && !node.parameters.empty())
+      return graph.parameters()[node.parameters.front()].shape[0];
+  ECHELON_CHECK(false, "no layer learns of the samples");
 }
 
 std::vector<double> fetch(Device& device, const void* data, std::int64_t elems, DType dtype) {
@@ -28,26 +40,66 @@ std::vector<double> fetch(Device& device, const void* data, std::int64_t elems, 
 
 double PlainBatch::weight() const { return std::accumulate(weights.begin(), weights.end(), 0.0); }
 
-PlainBatch hashed_batch(const Shape& sample, std::int64_t classes, std::int64_t first_id, std::int64_t n,
-                        std::uint64_t name) {
+SampleForm form_of(const Graph& graph) {
+  const auto value = [&](const char* name) -> const Value& {
+    return graph.values()[static_cast<std::size_t>(graph.find(name))];
+  };
+  const Node& loss = graph.nodes()[static_cast<std::size_t>(graph.loss())];
+  const Shape& output = graph.values()[static_cast<std::size_t>(loss.outputs[0])].shape;
+  SampleForm form{.shape = value("samples").shape, .label = value("labels").shape};
+  if (value("samples").type == ValueType::index) form.vocabulary = vocabulary_of(graph);
+  if (value("labels").type == ValueType::index) form.classes = output[output.rank() - 1];
+  form.lengths = graph.find("lengths") >= 0;
+  if (graph.find("target") >= 0) form.target = value("target").shape[0];
+  return form;
+}
+
+PlainBatch hashed_batch(const SampleForm& form, std::int64_t first_id, std::int64_t n, std::uint64_t name) {
   PlainBatch batch;
   for (std::int64_t id = first_id; id < first_id + n; ++id) {
     const HashRng rng = HashRng(name, "sample").at(static_cast<std::uint64_t>(id));
-    const auto elems = static_cast<std::uint64_t>(sample.elems());
-    for (std::uint64_t i = 0; i < elems; ++i) batch.samples.push_back(2 * rng.uniform(i) - 1);
-    batch.labels.push_back(static_cast<std::int32_t>(rng.below(elems, static_cast<std::uint64_t>(classes))));
-    batch.weights.push_back(1);
-    batch.ids.push_back(static_cast<std::int32_t>(id));
+    std::uint64_t drawn = 0;
+    const auto draw = [&](std::vector<double>& values, std::int64_t count, std::int64_t below) {
+      for (std::int64_t i = 0; i < count; ++i, ++drawn)
+        values.push_back(below > 0 ? static_cast<double>(rng.below(drawn, static_cast<std::uint64_t>(below)))
+                                   : 2 * rng.uniform(drawn) - 1);
+    };
+    draw(batch.samples, form.shape.elems(), form.vocabulary);
+    draw(batch.labels, form.label.elems(), form.classes);
+    draw(batch.target, form.target, form.classes);
+    if (form.lengths) {
+      draw(batch.lengths, 1, form.shape[0]);
+      batch.lengths.back() += 1;
+    }
+    for (std::int64_t i = 0; i < form.label.elems(); ++i) batch.weights.push_back(1);
+    batch.ids.push_back(static_cast<double>(id));
   }
   return batch;
 }
 
 PlainBatch part_of(const PlainBatch& batch, std::int64_t first, std::int64_t n) {
-  const auto slice = [&]<class T>(const std::vector<T>& all) {
+  const auto slice = [&](const std::vector<double>& all) {
     const auto row = static_cast<std::ptrdiff_t>(all.size()) / batch.n();
-    return std::vector<T>(all.begin() + first * row, all.begin() + (first + n) * row);
+    return std::vector<double>(all.begin() + first * row, all.begin() + (first + n) * row);
   };
-  return {slice(batch.samples), slice(batch.labels), slice(batch.weights), slice(batch.ids)};
+  return {.samples = slice(batch.samples),
+          .labels = slice(batch.labels),
+          .weights = slice(batch.weights),
+          .target = slice(batch.target),
+          .lengths = slice(batch.lengths),
+          .ids = slice(batch.ids)};
+}
+
+void load_batch(Device& device, const Program& program, const PlainBatch& batch) {
+  const auto give = [&](const char* name, const std::vector<double>& values) {
+    if (program.has_input(name)) fill(device, program.input(name), values);
+  };
+  give("samples", batch.samples);
+  give("labels", batch.labels);
+  give("weights", batch.weights);
+  give("target", batch.target);
+  give("lengths", batch.lengths);
+  give("ids", batch.ids);
 }
 
 Trainee::Trainee(const Graph& graph, std::int64_t batch, const TraineeOptions& options)
@@ -59,18 +111,6 @@ Trainee::Trainee(const Graph& graph, std::int64_t batch, const TraineeOptions& o
       arenas_(std::make_unique<Arenas>(*device_, graph.parameters(), options.dtype)) {
   arenas_->initialise(options.seed);
   program_ = std::make_unique<Program>(graph_, *arenas_, ProgramOptions{batch, options.training, options.keep_values});
-}
-
-void Trainee::load(const PlainBatch& batch) {
-  fill(*device_, program_->input("samples"), batch.samples);
-  fill(*device_, program_->input("weights"), batch.weights);
-  const Tensor labels = program_->input("labels");
-  ECHELON_CHECK_EQ(batch.n(), labels.elems());
-  device_->to_device(labels.data, batch.labels.data(), labels.bytes());
-  if (!program_->has_input("ids")) return;
-  const Tensor ids = program_->input("ids");
-  ECHELON_CHECK_EQ(static_cast<std::int64_t>(batch.ids.size()), ids.elems());
-  device_->to_device(ids.data, batch.ids.data(), ids.bytes());
 }
 
 PassScalars Trainee::scalars() const {

@@ -13,19 +13,23 @@
 namespace echelon::test {
 
 struct PlainBatch {
-  std::vector<double> samples;         // (n, C, H, W)
-  std::vector<std::int32_t> labels;    // (n)
-  std::vector<double> weights;         // (n)
-  std::vector<std::int32_t> ids = {};  // (n)
-  std::int64_t n() const { return static_cast<std::int64_t>(labels.size()); }
+  std::vector<double> samples, labels, weights;   // (n, ..), indices as numbers too
+  std::vector<double> target = {}, lengths = {};  // where the data has them
+  std::vector<double> ids = {};                   // (n)
+  std::int64_t n() const { return static_cast<std::int64_t>(ids.size()); }
   double weight() const;
 };
 
-// Samples in [-1, 1), labels in [0, classes), weights 1; sample `id` is a hash of (name, id) alone.
-PlainBatch hashed_batch(const Shape& sample, std::int64_t classes, std::int64_t first_id, std::int64_t n,
-                        std::uint64_t name);
+// What a graph was built for.
+SampleForm form_of(const Graph& graph);
+// Samples in [-1, 1) or tokens, labels in [-1, 1) or [0, classes), lengths from 1, weights 1; sample `id` is a hash of
+// (name, id) alone.
+PlainBatch hashed_batch(const SampleForm& form, std::int64_t first_id, std::int64_t n, std::uint64_t name);
 // The part [first, first + n) of a batch.
 PlainBatch part_of(const PlainBatch& batch, std::int64_t first, std::int64_t n);
+
+// Fills a program's inputs, as far as it has them.
+void load_batch(Device& device, const Program& program, const PlainBatch& batch);
 
 struct TraineeOptions {
   std::string device = "reference";
@@ -48,7 +52,7 @@ class Trainee {
   // The step whose random draws the next passes make.
   void set_step(std::int64_t step) { step_ = step; }
 
-  void load(const PlainBatch& batch);
+  void load(const PlainBatch& batch) { load_batch(*device_, *program_, batch); }
   // Sum over the samples of this batch; one forward pass.
   double loss(const PlainBatch& batch);
   // Gradients into the arena: divided by `step_weight`, added where not `first`.

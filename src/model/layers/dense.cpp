@@ -1,4 +1,5 @@
-// Fully connected layer with optional bias: (F) -> (K), y = x w^T + b. Images need a flatten layer before it.
+// Fully connected layer with optional bias: (F) -> (K), y = x w^T + b; of a sequence (T, F) -> (T, K) each place alone.
+// Images need a flatten layer before it.
 // Weights are (K, F), biases (K).
 #include <fmt/format.h>
 
@@ -19,14 +20,16 @@ class Dense final : public Layer {
   std::string attributes() const override { return fmt::format("{}{}", units_, bias_ ? "" : " no bias"); }
 
   std::vector<Shape> infer(std::span<const Shape> inputs) const override {
-    if (inputs[0].rank() != 1)
-      throw ConfigError(fmt::format("a dense layer takes features (F), its input is {}; put a flatten layer before it",
-                                    inputs[0].text()));
-    return {Shape{units_}};
+    if (inputs[0].rank() == 1) return {Shape{units_}};
+    if (inputs[0].rank() == 2) return {Shape{inputs[0][0], units_}};
+    throw ConfigError(
+        fmt::format("a dense layer takes features (F) or a sequence of them (T, F), its input is {}; put a flatten "
+                    "layer before it",
+                    inputs[0].text()));
   }
 
   std::vector<ParameterDecl> parameters(std::span<const Shape> inputs) const override {
-    return weight_and_bias(Shape{units_, inputs[0][0]}, bias_);
+    return weight_and_bias(Shape{units_, inputs[0][inputs[0].rank() - 1]}, bias_);
   }
 
   void forward(Lowering& lowering) const override {
@@ -40,9 +43,11 @@ class Dense final : public Layer {
 
  private:
   OpSpec spec(OpKind kind, const Lowering& lowering) const {
-    const Shape x = lowering.input_shape(0);  // (N, F)
-    return {
-        .kind = kind, .dtype = lowering.dtype(), .dims = DenseDims{.N = x[0], .F = x[1], .K = units_, .bias = bias_}};
+    const Shape x = lowering.input_shape(0);  // (N, F) or (N, T, F)
+    const std::int64_t F = x[x.rank() - 1];
+    return {.kind = kind,
+            .dtype = lowering.dtype(),
+            .dims = DenseDims{.N = x.elems() / F, .F = F, .K = units_, .bias = bias_}};
   }
 
   std::int64_t units_;

@@ -8,6 +8,8 @@
 namespace echelon {
 namespace {
 
+enum Input : int { kLogits = 0, kLabels = 1, kWeights = 2 };
+
 class SoftmaxLoss final : public Layer {
  public:
   explicit SoftmaxLoss(std::int64_t classes) : classes_(classes) {}
@@ -16,32 +18,40 @@ class SoftmaxLoss final : public Layer {
   std::string attributes() const override { return fmt::format("{} classes", classes_); }
   int arity() const override { return 3; }
 
+  bool reads_indices(int input) const override { return input == kLabels; }
+
   std::vector<Shape> infer(std::span<const Shape> inputs) const override {
-    if (inputs[0].rank() != 1)
-      throw ConfigError(fmt::format("the last layer gives {}; end with a dense layer of units = {}, after a flatten",
-                                    inputs[0].text(), classes_));
-    if (inputs[0][0] != classes_)
+    const Shape &logits = inputs[kLogits], &labels = inputs[kLabels];
+    if (logits.rank() != labels.rank() + 1)
+      throw ConfigError(fmt::format("the last layer gives {}{}; end with a dense layer of units = {}{}", logits.text(),
+                                    labels.rank() == 0 ? "" : fmt::format(", the labels are {}", labels.text()),
+                                    classes_, labels.rank() == 0 ? ", after a flatten" : " over a sequence"));
+    const std::int64_t given = logits[logits.rank() - 1];
+    if (given != classes_)
       throw ConfigError(fmt::format("the last layer gives {} values but the data has {} classes; units = {} fits",
-                                    inputs[0][0], classes_, classes_));
-    return {Shape{classes_}};
+                                    given, classes_, classes_));
+    if (logits.elems() != labels.elems() * classes_)
+      throw ConfigError(fmt::format("the last layer gives {} but the labels are {}", logits.text(), labels.text()));
+    return {logits};
   }
 
   void forward(Lowering& lowering) const override {
     lowering.op(spec(OpKind::loss_softmax_forward, lowering),
-                {lowering.input(0), lowering.input(1), lowering.input(2), lowering.output(0),
+                {lowering.input(kLogits), lowering.input(kLabels), lowering.input(kWeights), lowering.output(0),
                  lowering.kept("sums", Shape{3}, DType::f64)},
                 ScaleSource::one, 0);
   }
 
   void backward(Lowering& lowering) const override {
     lowering.op(spec(OpKind::loss_softmax_backward, lowering),
-                {lowering.output(0), lowering.input(1), lowering.input(2), lowering.grad_input(0)},
+                {lowering.output(0), lowering.input(kLabels), lowering.input(kWeights), lowering.grad_input(kLogits)},
                 ScaleSource::loss_scale, 0);
   }
 
  private:
   OpSpec spec(OpKind kind, const Lowering& lowering) const {
-    return {.kind = kind, .dtype = lowering.dtype(), .dims = SoftmaxDims{.N = lowering.batch(), .K = classes_}};
+    const std::int64_t rows = lowering.input_shape(kLabels).elems();
+    return {.kind = kind, .dtype = lowering.dtype(), .dims = SoftmaxDims{.N = rows, .K = classes_}};
   }
 
   std::int64_t classes_;

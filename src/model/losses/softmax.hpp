@@ -5,8 +5,9 @@
 
 namespace echelon {
 
-// Inputs: logits (classes), labels (), weights (). Output: probabilities (classes). Sums loss, correct predictions and
-// weights of all forward passes in a kept tensor "sums" (3) f64, which the program reads.
+// Inputs: logits (.., classes), labels (..), weights (..): one label a sample, or one a token of a sequence. Output:
+// probabilities of the logits' shape. Sums loss, correct predictions and weights of all forward passes in a kept tensor
+// "sums" (3) f64, which the program reads.
 LayerPtr make_softmax_loss(std::int64_t classes);
 
 }  // namespace echelon

@@ -19,15 +19,15 @@ LayerConfig halves(std::int64_t channels, std::int64_t kernel) {
 
 }  // namespace
 
-std::vector<LayerConfig> zoo_alexnet(const Shape& input, std::int64_t classes) {
-  require_images("alexnet", input, 63, {3, 224, 224});
+std::vector<LayerConfig> zoo_alexnet(const SampleForm& form) {
+  require_images("alexnet", form, 63, {3, 224, 224});
   return {
       conv(96, 11, 2, 4), layer("relu"), layer("lrn"),      max_pool(3, 2, 0),  // (96, 27, 27)
       halves(256, 5),     layer("relu"), layer("lrn"),      max_pool(3, 2, 0),  // (256, 13, 13)
       conv(384, 3, 1),    layer("relu"), halves(384, 3),    layer("relu"),
       halves(256, 3),     layer("relu"), max_pool(3, 2, 0),  // (256, 6, 6)
       layer("flatten"),   dense(4096),   layer("relu"),     dropout(0.5),
-      dense(4096),        layer("relu"), dropout(0.5),      dense(classes),
+      dense(4096),        layer("relu"), dropout(0.5),      dense(form.classes),
   };
 }
 

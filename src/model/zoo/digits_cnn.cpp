@@ -6,12 +6,12 @@ namespace echelon {
 
 using namespace zoo;
 
-std::vector<LayerConfig> zoo_digits_cnn(const Shape& input, std::int64_t classes) {
-  require_images("digits_cnn", input, 2, {1, 8, 8});
+std::vector<LayerConfig> zoo_digits_cnn(const SampleForm& form) {
+  require_images("digits_cnn", form, 2, {1, 8, 8});
   return {
       conv(16, 3, 1),   layer("relu"), conv(32, 3, 1), layer("relu"),
       max_pool(2),  // (32, 4, 4)
-      layer("flatten"), dense(64),     layer("relu"),  dense(classes),
+      layer("flatten"), dense(64),     layer("relu"),  dense(form.classes),
   };
 }
 

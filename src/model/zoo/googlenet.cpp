@@ -28,8 +28,8 @@ void inception(Chain& net, const Inception& c) {
 
 }  // namespace
 
-std::vector<LayerConfig> zoo_googlenet(const Shape& input, std::int64_t classes) {
-  require_images("googlenet", input, 1, {3, 224, 224});
+std::vector<LayerConfig> zoo_googlenet(const SampleForm& form) {
+  require_images("googlenet", form, 1, {3, 224, 224});
   Chain net;
   net.add(conv(64, 7, 3, 2));
   net.add(layer("relu"));
@@ -53,7 +53,7 @@ std::vector<LayerConfig> zoo_googlenet(const Shape& input, std::int64_t classes)
   net.add(layer("global_avg_pool"));
   net.add(layer("flatten"));
   net.add(dropout(0.4));
-  net.add(dense(classes));
+  net.add(dense(form.classes));
   return net.take();
 }
 

@@ -7,14 +7,14 @@ namespace echelon {
 
 using namespace zoo;
 
-std::vector<LayerConfig> zoo_lenet(const Shape& input, std::int64_t classes) {
-  require_images("lenet", input, 4, {1, 28, 28});
+std::vector<LayerConfig> zoo_lenet(const SampleForm& form) {
+  require_images("lenet", form, 4, {1, 28, 28});
   return {
       conv(32, 3, 1),   layer("relu"),
       max_pool(2),  // (32, 14, 14)
       conv(64, 3, 1),   layer("relu"),
       max_pool(2),  // (64, 7, 7)
-      layer("flatten"), dense(128),    layer("relu"), dense(classes),
+      layer("flatten"), dense(128),    layer("relu"), dense(form.classes),
   };
 }
 

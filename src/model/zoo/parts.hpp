@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/shape.hpp"
+#include "base/sample_form.hpp"
 #include "config/schema.hpp"
 
 namespace echelon::zoo {
@@ -21,7 +21,7 @@ LayerConfig dropout(double rate);
 
 // ConfigError unless samples are images of at least `least` rows and columns: "lenet takes images of at least 4 x 4,
 // made for (1, 28, 28); samples are (1, 3, 28)".
-void require_images(std::string_view model, const Shape& input, std::int64_t least, const Shape& made_for);
+void require_images(std::string_view model, const SampleForm& form, std::int64_t least, const Shape& made_for);
 
 // Layers one after another, each with a name of its own, so that later ones can ask for it.
 class Chain {

@@ -69,31 +69,31 @@ class ResNet : public Chain {
 
 }  // namespace
 
-std::vector<LayerConfig> zoo_resnet20(const Shape& input, std::int64_t classes) {
-  require_images("resnet20", input, 1, {3, 32, 32});
+std::vector<LayerConfig> zoo_resnet20(const SampleForm& form) {
+  require_images("resnet20", form, 1, {3, 32, 32});
   ResNet net(false);
   net.stem(16, 3, 1);
   for (const Stage& stage : {Stage{16, 3, 1}, Stage{32, 3, 2}, Stage{64, 3, 2}}) net.stage(stage);
-  return net.head(classes);
+  return net.head(form.classes);
 }
 
-std::vector<LayerConfig> zoo_resnet18(const Shape& input, std::int64_t classes) {
-  require_images("resnet18", input, 1, {3, 224, 224});
+std::vector<LayerConfig> zoo_resnet18(const SampleForm& form) {
+  require_images("resnet18", form, 1, {3, 224, 224});
   ResNet net(false);
   net.stem(64, 7, 2);
   net.add(max_pool(3, 2, 1));  // (64, 56, 56)
   for (const Stage& stage : {Stage{64, 2, 1}, Stage{128, 2, 2}, Stage{256, 2, 2}, Stage{512, 2, 2}}) net.stage(stage);
-  return net.head(classes);
+  return net.head(form.classes);
 }
 
-std::vector<LayerConfig> zoo_resnet50(const Shape& input, std::int64_t classes) {
-  require_images("resnet50", input, 1, {3, 224, 224});
+std::vector<LayerConfig> zoo_resnet50(const SampleForm& form) {
+  require_images("resnet50", form, 1, {3, 224, 224});
   ResNet net(true);
   net.stem(64, 7, 2);
   net.add(max_pool(3, 2, 1));  // (64, 56, 56)
   for (const Stage& stage : {Stage{256, 3, 1}, Stage{512, 4, 2}, Stage{1024, 6, 2}, Stage{2048, 3, 2}})
     net.stage(stage);
-  return net.head(classes);
+  return net.head(form.classes);
 }
 
 }  // namespace echelon

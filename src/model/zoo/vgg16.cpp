@@ -6,8 +6,8 @@ namespace echelon {
 
 using namespace zoo;
 
-std::vector<LayerConfig> zoo_vgg16(const Shape& input, std::int64_t classes) {
-  require_images("vgg16", input, 32, {3, 224, 224});
+std::vector<LayerConfig> zoo_vgg16(const SampleForm& form) {
+  require_images("vgg16", form, 32, {3, 224, 224});
   struct Stage {
     std::int64_t channels;
     int convolutions;
@@ -23,7 +23,7 @@ std::vector<LayerConfig> zoo_vgg16(const Shape& input, std::int64_t classes) {
     net.add(layer("relu"));
     net.add(dropout(0.5));
   }
-  net.add(dense(classes));
+  net.add(dense(form.classes));
   return net.take();
 }
 

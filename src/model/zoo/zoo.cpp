@@ -5,9 +5,9 @@
 #include "model/build.hpp"
 
 namespace echelon {
-std::vector<LayerConfig> zoo_layers(std::string_view name, const Shape& input, std::int64_t classes) {
+std::vector<LayerConfig> zoo_layers(std::string_view name, const SampleForm& form) {
 #define X(model) \
-  if (name == #model) return zoo_##model(input, classes);
+  if (name == #model) return zoo_##model(form);
   ECHELON_ZOO(X)
 #undef X
   throw ConfigError(unknown_name("model.zoo", name, zoo_names()));
@@ -21,19 +21,19 @@ std::vector<std::string> zoo_names() {
   };
 }
 
-ZooData zoo_data(std::string_view name) {
-  if (name == "digits_cnn") return {{1, 8, 8}, 10};
-  if (name == "lenet") return {{1, 28, 28}, 10};
-  if (name == "resnet20") return {{3, 32, 32}, 10};
+SampleForm zoo_form(std::string_view name) {
+  if (name == "digits_cnn") return labelled({1, 8, 8}, 10);
+  if (name == "lenet") return labelled({1, 28, 28}, 10);
+  if (name == "resnet20") return labelled({3, 32, 32}, 10);
   for (const std::string& known : zoo_names())
-    if (name == known) return {{3, 224, 224}, 1000};
+    if (name == known) return labelled({3, 224, 224}, 1000);
   throw ConfigError(unknown_name("model.zoo", name, zoo_names()));
 }
 
-Graph build_zoo(std::string_view name, const Shape& input, std::int64_t classes) {
-  std::vector<LayerConfig> layers = zoo_layers(name, input, classes);
+Graph build_zoo(std::string_view name, const SampleForm& form) {
+  std::vector<LayerConfig> layers = zoo_layers(name, form);
   for (LayerConfig& layer : layers) layer.where = "zoo " + std::string(name);
-  return build_layers(layers, input, classes);
+  return build_layers(layers, form);
 }
 
 }  // namespace echelon

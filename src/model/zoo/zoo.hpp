@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/sample_form.hpp"
 #include "config/schema.hpp"
 #include "model/graph.hpp"
 
@@ -14,22 +15,18 @@ namespace echelon {
 
 #define ECHELON_ZOO(X) X(digits_cnn) X(lenet) X(alexnet) X(vgg16) X(googlenet) X(resnet18) X(resnet20) X(resnet50)
 
-#define X(model) std::vector<LayerConfig> zoo_##model(const Shape& input, std::int64_t classes);
+#define X(model) std::vector<LayerConfig> zoo_##model(const SampleForm& form);
 ECHELON_ZOO(X)
 #undef X
 
-// Builds the named model for samples of `input` (C, H, W) and `classes` outputs, with its softmax loss. An unknown name
-// is a ConfigError with the nearest known one; an input that the model cannot take, one that says what it takes.
-Graph build_zoo(std::string_view name, const Shape& input, std::int64_t classes);
+// Builds the named model for samples of this form, with its loss. An unknown name is a ConfigError with the nearest
+// known one; a form that the model cannot take, one that says what it takes.
+Graph build_zoo(std::string_view name, const SampleForm& form);
 std::vector<std::string> zoo_names();
 
 // What a model was made for, where no data says it.
-struct ZooData {
-  Shape sample;
-  std::int64_t classes;
-};
-ZooData zoo_data(std::string_view name);
+SampleForm zoo_form(std::string_view name);
 // The layers alone.
-std::vector<LayerConfig> zoo_layers(std::string_view name, const Shape& input, std::int64_t classes);
+std::vector<LayerConfig> zoo_layers(std::string_view name, const SampleForm& form);
 
 }  // namespace echelon

@@ -55,7 +55,7 @@ TEST_CASE("one replica exchanges nothing and says so", "[exchange]") {
   CHECK_THAT(rank.strategy->describe(), Contains("one replica"));
   CHECK(rank.strategy->formula_bytes_per_step() == 0);
   const double before = rank.trainee.read_weights()[0];
-  rank.trainee.gradients(test::hashed_batch({1, 8, 8}, 5, 0, 2, 1), 2, true);
+  rank.trainee.gradients(test::hashed_batch(labelled({1, 8, 8}, 5), 0, 2, 1), 2, true);
   rank.strategy->begin_step({.step = 4, .learning_rate = 0.1});
   rank.strategy->gradient_ready({0, rank.elems()});
   const StepOutcome outcome = rank.strategy->end_step();

@@ -31,7 +31,7 @@ LayerConfig dense(std::int64_t units) {
 
 std::string refusal(const std::vector<LayerConfig>& layers, const Shape& input = {3, 8, 8}) {
   try {
-    build_layers(layers, input, 10);
+    build_layers(layers, labelled(input, 10));
   } catch (const ConfigError& error) {
     return error.what();
   }
@@ -43,7 +43,8 @@ std::string refusal(const std::vector<LayerConfig>& layers, const Shape& input =
 TEST_CASE("a list of layers becomes a graph with its loss", "[model]") {
   LayerConfig named = conv(4, {3, 1});
   named.name = "stem";
-  const Graph graph = build_layers({named, layer("relu"), layer("relu"), layer("flatten"), dense(10)}, {3, 8, 8}, 10);
+  const Graph graph =
+      build_layers({named, layer("relu"), layer("relu"), layer("flatten"), dense(10)}, labelled({3, 8, 8}, 10));
   CHECK(graph.value_names() == std::vector<std::string>{"samples", "labels", "weights", "stem", "relu1", "relu2",
                                                         "flatten1", "dense1", "loss"});
   CHECK(graph.values()[3].shape == Shape{4, 6, 8});
@@ -112,12 +113,12 @@ TEST_CASE("pools refuse padding as large as the kernel", "[model]") {
 }
 
 TEST_CASE("the zoo's models have their published sizes", "[model]") {
-  const Graph lenet = build_zoo("lenet", {1, 28, 28}, 10);
+  const Graph lenet = build_zoo("lenet", labelled({1, 28, 28}, 10));
   CHECK(lenet.parameters().weight_elems() == 421642);
   CHECK(lenet.values()[static_cast<std::size_t>(lenet.find("max_pool2"))].shape == Shape{64, 7, 7});
-  CHECK(build_zoo("digits_cnn", {1, 8, 8}, 10).parameters().weight_elems() == 38282);
-  CHECK_THROWS_WITH(build_zoo("lennet", {1, 28, 28}, 10), Contains("did you mean 'lenet'"));
-  CHECK_THROWS_WITH(build_zoo("lenet", {1, 3, 28}, 10), Contains("at least 4 x 4") && Contains("(1, 3, 28)"));
+  CHECK(build_zoo("digits_cnn", labelled({1, 8, 8}, 10)).parameters().weight_elems() == 38282);
+  CHECK_THROWS_WITH(build_zoo("lennet", labelled({1, 28, 28}, 10)), Contains("did you mean 'lenet'"));
+  CHECK_THROWS_WITH(build_zoo("lenet", labelled({1, 3, 28}, 10)), Contains("at least 4 x 4") && Contains("(1, 3, 28)"));
   struct Row {
     const char* name;
     std::int64_t parameters;
@@ -125,30 +126,29 @@ TEST_CASE("the zoo's models have their published sizes", "[model]") {
   // bvlc_alexnet, configuration D, bvlc_googlenet; torchvision's resnet18 and resnet50; resnet20 with projections.
   for (const Row& row : {Row{"alexnet", 60'965'224}, Row{"vgg16", 138'357'544}, Row{"googlenet", 6'998'552},
                          Row{"resnet18", 11'689'512}, Row{"resnet50", 25'557'032}, Row{"resnet20", 272'474}}) {
-    const ZooData data = zoo_data(row.name);
     CAPTURE(row.name);
-    CHECK(build_zoo(row.name, data.sample, data.classes).parameters().weight_elems() == row.parameters);
+    CHECK(build_zoo(row.name, zoo_form(row.name)).parameters().weight_elems() == row.parameters);
   }
   const auto shape_in = [](const Graph& graph, const char* value) {
     return graph.values()[static_cast<std::size_t>(graph.find(value))].shape;
   };
-  CHECK(shape_in(build_zoo("alexnet", {3, 224, 224}, 1000), "max_pool3") == Shape{256, 6, 6});
-  CHECK(shape_in(build_zoo("googlenet", {3, 224, 224}, 1000), "concat9") == Shape{1024, 7, 7});
-  CHECK(shape_in(build_zoo("resnet50", {3, 224, 224}, 1000), "add16") == Shape{2048, 7, 7});
-  CHECK(shape_in(build_zoo("resnet20", {1, 28, 28}, 10), "add9") == Shape{64, 7, 7});
-  CHECK_THROWS_WITH(build_zoo("alexnet", {3, 62, 64}, 10), Contains("at least 63 x 63"));
-  CHECK(build_zoo("alexnet", {3, 63, 63}, 10).loss() > 0);
-  CHECK(build_zoo("vgg16", {3, 32, 32}, 10).loss() > 0);
-  CHECK(build_zoo("googlenet", {1, 1, 1}, 3).loss() > 0);
-  CHECK(build_zoo("resnet50", {1, 1, 1}, 3).loss() > 0);
+  CHECK(shape_in(build_zoo("alexnet", labelled({3, 224, 224}, 1000)), "max_pool3") == Shape{256, 6, 6});
+  CHECK(shape_in(build_zoo("googlenet", labelled({3, 224, 224}, 1000)), "concat9") == Shape{1024, 7, 7});
+  CHECK(shape_in(build_zoo("resnet50", labelled({3, 224, 224}, 1000)), "add16") == Shape{2048, 7, 7});
+  CHECK(shape_in(build_zoo("resnet20", labelled({1, 28, 28}, 10)), "add9") == Shape{64, 7, 7});
+  CHECK_THROWS_WITH(build_zoo("alexnet", labelled({3, 62, 64}, 10)), Contains("at least 63 x 63"));
+  CHECK(build_zoo("alexnet", labelled({3, 63, 63}, 10)).loss() > 0);
+  CHECK(build_zoo("vgg16", labelled({3, 32, 32}, 10)).loss() > 0);
+  CHECK(build_zoo("googlenet", labelled({1, 1, 1}, 3)).loss() > 0);
+  CHECK(build_zoo("resnet50", labelled({1, 1, 1}, 3)).loss() > 0);
   ModelConfig both;
   both.zoo = "lenet";
   both.layers = {dense(3)};
-  CHECK_THROWS_WITH(build_model(both, {1, 28, 28}, 10), Contains("exclude each other"));
+  CHECK_THROWS_WITH(build_model(both, labelled({1, 28, 28}, 10)), Contains("exclude each other"));
 }
 
 TEST_CASE("the table counts parameters, FLOPs and bytes", "[model]") {
-  const Graph graph = build_zoo("lenet", {1, 28, 28}, 10);
+  const Graph graph = build_zoo("lenet", labelled({1, 28, 28}, 10));
   const ModelCosts costs = model_costs(graph, DType::f32);
   CHECK(costs.parameters == 421642);
   // Convolutions and dense layers, two an inner product's term; the rest is at most a hundredth.

@@ -16,7 +16,7 @@ using Catch::Matchers::Contains;
 namespace {
 
 PlainBatch batch_of(const Graph& graph, std::int64_t n, std::int64_t first = 0) {
-  return hashed_batch(graph.values().front().shape, 5, first, n, test_seed());
+  return hashed_batch(form_of(graph), first, n, test_seed());
 }
 
 }  // namespace
@@ -80,7 +80,7 @@ TEST_CASE("a gradient that was announced does not change any more", "[model]") {
     const Graph graph = graph_of(row);
     Trainee trainee(graph, 2);
     std::vector<double> seen(static_cast<std::size_t>(graph.parameters().elems()), NAN);
-    trainee.gradients(hashed_batch(row.input, kClasses, 0, 2, test_seed()), 2, true, [&](ArenaRange range) {
+    trainee.gradients(hashed_batch(row.form, 0, 2, test_seed()), 2, true, [&](ArenaRange range) {
       const std::vector<double> now = trainee.read_gradients();
       for (std::int64_t i = range.begin; i < range.end; ++i)
         seen[static_cast<std::size_t>(i)] = now[static_cast<std::size_t>(i)];
@@ -110,10 +110,7 @@ TEST_CASE("programs of other batch sizes share the arenas and agree sample by sa
   double sum = 0;
   for (std::int64_t i = 0; i < 6; ++i) {
     const PlainBatch one = part_of(batch, i, 1);
-    Device& device = trainee.arenas().device();
-    device.to_device(single.input("samples").data, one.samples.data(), single.input("samples").bytes());
-    device.to_device(single.input("labels").data, one.labels.data(), single.input("labels").bytes());
-    device.to_device(single.input("weights").data, one.weights.data(), single.input("weights").bytes());
+    load_batch(trainee.arenas().device(), single, one);
     single.reset_losses();
     single.forward({});
     sum += single.losses().loss;
@@ -126,9 +123,11 @@ TEST_CASE("running statistics: unbiased, weighted over groups, used in evaluatio
   LayerConfig norm, flat, head;
   norm.type = "batch_norm", norm.momentum = 0.25;
   flat.type = "flatten", head.type = "dense", head.units = 2;
-  const Graph graph = build_layers({norm, flat, head}, {1, 2, 1}, 2);
+  const Graph graph = build_layers({norm, flat, head}, labelled({1, 2, 1}, 2));
   Trainee trainee(graph, 2);
-  const auto group = [](std::vector<double> values) { return PlainBatch{std::move(values), {0, 1}, {1, 1}}; };
+  const auto group = [](std::vector<double> values) {
+    return PlainBatch{.samples = std::move(values), .labels = {0, 1}, .weights = {1, 1}, .ids = {0, 1}};
+  };
   trainee.gradients(group({1, 2, 3, 6}), 4, true);   // mean 3, unbiased variance 14/3
   trainee.gradients(group({0, 0, 4, 4}), 4, false);  // mean 2, unbiased variance 16/3
   const int mean = graph.parameters().find("batch_norm1.running_mean");

@@ -1,0 +1,32 @@
+// What one sample of a data set is: all that a model must know of the data it is built for.
+//
+//   images            samples (C, H, W), one class:                  {.shape = {1, 28, 28}, .classes = 10}
+//   text              tokens (T), the next token at each place:      {.shape = {64}, .vocabulary = 65, .label = {64},
+//                                                                     .classes = 65}
+//   sequences         features (T, F) or tokens (T), `lengths` where they are unlike (padded to T), one class
+//   pairs of texts    tokens (T) and a second text `target` (U) that a decoder is fed; labels (U): its next tokens
+//   numbers           any shape, `label` real numbers:               {.shape = {8}, .label = {1}, .classes = 0}
+#pragma once
+
+#include <cstdint>
+
+#include "base/shape.hpp"
+
+namespace echelon {
+
+struct SampleForm {
+  Shape shape{};                // of "samples", without N
+  std::int64_t vocabulary = 0;  // > 0: samples are tokens in [0, vocabulary), else real numbers
+  Shape label{};                // of "labels": () one a sample, (T) one a token
+  std::int64_t classes = 0;     // labels are in [0, classes); 0: labels are real numbers
+  bool lengths = false;         // sequences of unlike length, padded: the model gets "lengths" ()
+  std::int64_t target = 0;      // > 0: the length of the second text "target", tokens in [0, classes)
+
+  bool tokens() const { return vocabulary > 0; }
+  friend bool operator==(const SampleForm&, const SampleForm&) = default;
+};
+
+// Samples of real numbers with one class each: images, or plain features.
+inline SampleForm labelled(const Shape& shape, std::int64_t classes) { return {.shape = shape, .classes = classes}; }
+
+}  // namespace echelon
