@@ -61,8 +61,9 @@ std::vector<ValueId> inputs_of(const Graph& graph, const LayerConfig& config, co
       throw ConfigError(fmt::format("{}layer '{}' ({}): {}", before(config.where), name, config.type,
                                     unknown_name("input", input, graph.value_names())));
     if (input == "labels" || input == "weights" || input == "ids" || input == "lengths")
-      throw ConfigError(fmt::format("{}layer '{}' ({}): '{}' is for the loss and the layers that want it",
-                                    before(config.where), name, config.type, input));
+      throw ConfigError(fmt::format(
+          "{}layer '{}' ({}): '{}' is {}", before(config.where), name, config.type, input,
+          input == "labels" || input == "weights" ? "for the loss alone" : "given to the layers that want it"));
     ids.push_back(id);
   }
   return ids;
