@@ -1,0 +1,104 @@
+// What an op is called, and what it costs by formula.
+#include <fmt/format.h>
+
+#include "device/op_spec.hpp"
+
+namespace echelon {
+namespace {
+
+double multiply_adds(const ConvDims& d) {
+  return static_cast<double>(d.N * d.K * d.P() * d.Q()) * static_cast<double>(d.C / d.groups * d.R * d.S);
+}
+
+// " stride 2", " pad 1x2"; nothing where both are `usual`.
+std::string pair_text(const char* name, std::int64_t h, std::int64_t w, std::int64_t usual) {
+  if (h == usual && w == usual) return {};
+  return h == w ? fmt::format(" {} {}", name, h) : fmt::format(" {} {}x{}", name, h, w);
+}
+
+std::string dims_text(const OpSpec& spec, const ConvDims& d) {
+  return fmt::format("N{} C{} H{} W{} K{} {}x{}{}{}{}{}{}", d.N, d.C, d.H, d.W, d.K, d.R, d.S,
+                     pair_text("stride", d.stride_h, d.stride_w, 1), pair_text("pad", d.pad_h, d.pad_w, 0),
+                     pair_text("dil", d.dil_h, d.dil_w, 1), d.groups > 1 ? fmt::format(" groups {}", d.groups) : "",
+                     d.bias || spec.kind == OpKind::conv_backward_data ? "" : " no bias");
+}
+
+std::string dims_text(const OpSpec&, const PoolDims& d) {
+  const char* mode = d.mode == PoolMode::max              ? "max"
+                     : d.mode == PoolMode::average_inside ? "average inside"
+                                                          : "average all";
+  return fmt::format("N{} C{} H{} W{} {} {}x{}{}{}", d.N, d.C, d.H, d.W, mode, d.R, d.S,
+                     pair_text("stride", d.stride_h, d.stride_w, 1), pair_text("pad", d.pad_h, d.pad_w, 0));
+}
+
+std::string dims_text(const OpSpec& spec, const DenseDims& d) {
+  return fmt::format("N{} F{} K{}{}", d.N, d.F, d.K,
+                     d.bias || spec.kind == OpKind::dense_backward_data ? "" : " no bias");
+}
+
+std::string dims_text(const OpSpec&, const ActivationDims& d) {
+  const char* name = d.function == Activation::relu   ? "relu"
+                     : d.function == Activation::tanh ? "tanh"
+                     : d.function == Activation::gelu ? "gelu"
+                                                      : "sigmoid";
+  return fmt::format("{} {}", name, d.shape.text());
+}
+
+std::string dims_text(const OpSpec&, const NormDims& d) {
+  return fmt::format("N{} C{} H{} W{}{}", d.N, d.C, d.H, d.W,
+                     d.epsilon == 1e-5 ? "" : fmt::format(" epsilon {}", d.epsilon));
+}
+
+std::string dims_text(const OpSpec&, const SoftmaxDims& d) { return fmt::format("N{} K{}", d.N, d.K); }
+
+std::string dims_text(const OpSpec&, const DropoutDims& d) { return fmt::format("{} rate {}", d.shape.text(), d.rate); }
+
+std::string dims_text(const OpSpec&, const ConcatDims& d) {
+  std::string channels;
+  for (int i = 0; i < d.inputs(); ++i)
+    channels += fmt::format("{}{}", i == 0 ? "" : "+", d.channels[static_cast<std::size_t>(i)]);
+  return fmt::format("N{} C{} H{} W{}", d.N, channels, d.H, d.W);
+}
+
+std::string dims_text(const OpSpec&, const SliceDims& d) {
+  return fmt::format("N{} C{} H{} W{} from {} to {}", d.N, d.C, d.H, d.W, d.first, d.first + d.count);
+}
+
+std::string dims_text(const OpSpec&, const LrnDims& d) {
+  return fmt::format("N{} C{} H{} W{} size {} alpha {} beta {} k {}", d.N, d.C, d.H, d.W, d.size, d.alpha, d.beta, d.k);
+}
+
+std::string dims_text(const OpSpec&, const LayerNormDims& d) {
+  return fmt::format("{} rows of {}{}", d.shape.text(), d.F,
+                     d.epsilon == 1e-5 ? "" : fmt::format(" epsilon {}", d.epsilon));
+}
+
+std::string dims_text(const OpSpec& spec, const ElementwiseDims& d) {
+  if (spec.kind != OpKind::reorder) return d.shape.text();
+  return fmt::format("{} {} to {}", d.shape.text(), name_of(spec.layouts[0]), name_of(spec.layouts[1]));
+}
+
+}  // namespace
+
+std::string OpSpec::text() const {
+  return fmt::format("{} {} {}", name_of(kind), name_of(dtype),
+                     std::visit([this](const auto& d) { return dims_text(*this, d); }, dims));
+}
+
+double flops(const OpSpec& spec) {
+  if (const auto* conv = std::get_if<ConvDims>(&spec.dims)) return 2 * multiply_adds(*conv);
+  if (const auto* dense = std::get_if<DenseDims>(&spec.dims))
+    return 2.0 * static_cast<double>(dense->N) * static_cast<double>(dense->F) * static_cast<double>(dense->K);
+  if (const auto* pool = std::get_if<PoolDims>(&spec.dims))
+    return static_cast<double>(pool->N * pool->C * pool->P() * pool->Q()) * static_cast<double>(pool->R * pool->S);
+  return static_cast<double>(signature(spec).front().shape.elems());
+}
+
+double traffic_bytes(const OpSpec& spec) {
+  double bytes = 0;
+  for (const ArgInfo& arg : signature(spec))
+    bytes += static_cast<double>(arg.shape.elems()) * static_cast<double>(size_of(arg.dtype));
+  return bytes;
+}
+
+}  // namespace echelon
