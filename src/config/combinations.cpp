@@ -134,6 +134,26 @@ void check_batch(const Config& config) {
   }
 }
 
+// Streams and buckets put samples into steps in ways of their own.
+void check_order(const Config& config) {
+  const DataConfig& data = config.data;
+  const bool by_record = data.sharding == Sharding::automatic || data.sharding == Sharding::record;
+  const bool stream = data.order == Order::stream;
+  if (stream && !data.buckets.empty())
+    refuse(config, "data.buckets",
+           "data.order = \"stream\" and data.buckets exclude each other: windows are equally long");
+  if (!by_record && (stream || !data.buckets.empty()))
+    refuse(
+        config, "data.sharding",
+        fmt::format("{} deals out one order of all records: data.sharding = \"{}\" does not go with it; leave it out "
+                    "(nearest valid: \"record\")",
+                    stream ? "data.order = \"stream\"" : "data.buckets", name_of(data.sharding)));
+  for (std::size_t i = 1; i < data.buckets.size(); ++i)
+    if (data.buckets[i] <= data.buckets[i - 1])
+      refuse(config, "data.buckets",
+             fmt::format("data.buckets must rise, but {} comes after {}", data.buckets[i], data.buckets[i - 1]));
+}
+
 void check_device(const Config& config) {
   const DeviceConfig& device = config.device;
   if (device.dtype == DType::f64 && device.kind != "reference" && device.kind != "cuda")
@@ -153,6 +173,7 @@ void check_combinations(const Config& config) {
     refuse(config, "data",
            "data.train is missing: a folder, file or pattern of HDF5 shards (see `echelon data import`)");
   check_batch(config);
+  check_order(config);
   if (config.train.epochs == 0 && config.train.steps == 0)
     refuse(config, "train.epochs",
            "train.epochs and train.steps are both 0: nothing would be trained; set one of them");

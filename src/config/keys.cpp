@@ -104,6 +104,15 @@ std::vector<Key<Config>> make_config_keys() {
   data.key("ragged", &DataConfig::ragged, words({"wrap", "drop", "zero_weight"}),
            "the last step of an epoch: start over, leave out, or fill with samples of weight 0");
   data.key("shuffle", &DataConfig::shuffle, {}, "a new order every epoch");
+  data.key("order", &DataConfig::order, words({"samples", "stream"}),
+           "stream: text read on from step to step by each row of the batch; for states that are carried");
+  data.key("sequence_length", &DataConfig::sequence_length, range(0, 1e6),
+           "text: tokens of a window, 0: 64; sequences: cut to this, 0: the longest");
+  data.key("buckets", &DataConfig::buckets, range(1, 1e6),
+           "sequences of up to these lengths share steps; one number: so many buckets; empty: off");
+  data.key("augment_crop_padding", &DataConfig::augment_crop_padding, range(0, 64),
+           "images in training: zeros around them, then a random crop of their size");
+  data.key("augment_flip", &DataConfig::augment_flip, {}, "images in training: half of them mirrored left to right");
   data.key("prefetch", &DataConfig::prefetch, range(1, 64), "batches read ahead");
   data.key("buffer_mb", &DataConfig::buffer_mb, range(1, 65536), "of decoded records a rank");
   data.key("window_chunks", &DataConfig::window_chunks, range(1, 4096),

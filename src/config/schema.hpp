@@ -23,6 +23,7 @@ constexpr std::string_view name_of(Sharding sharding) {
   return "?";
 }
 enum class Ragged : std::uint8_t { wrap, drop, zero_weight };
+enum class Order : std::uint8_t { samples, stream };
 enum class Restart : std::uint8_t { automatic, never, require };
 
 // One [[model.layers]] entry. Which keys a type takes is in model/layers; others are refused.
@@ -62,10 +63,15 @@ struct DataConfig {
   Sharding sharding = Sharding::automatic;  // "auto" | "file" | "record" | "replicated"
   Ragged ragged = Ragged::wrap;             // "wrap" | "drop" | "zero_weight"
   bool shuffle = true;
-  std::int64_t prefetch = 2;        // batches, 1 to 64
-  double buffer_mb = 64;            // of decoded records a rank, 1 to 65536
-  std::int64_t window_chunks = 16;  // chunks whose records are mixed by the shuffle, 1 to 4096
-  std::int64_t as_replicas = 0;     // one replica takes the samples that this many would; 0: off. For equality studies
+  Order order = Order::samples;       // "samples": as above | "stream": text, each row of a batch reads on
+  std::int64_t sequence_length = 0;   // text: tokens of a window, 0: 64; sequences: cut to this, 0: the longest
+  std::vector<std::int64_t> buckets;  // sequences of up to these lengths share steps; one number: so many; empty: off
+  std::int64_t augment_crop_padding = 0;  // images: zeros around them, then a random crop of their size; training only
+  bool augment_flip = false;              // images: left and right change places in half of them; training only
+  std::int64_t prefetch = 2;              // batches, 1 to 64
+  double buffer_mb = 64;                  // of decoded records a rank, 1 to 65536
+  std::int64_t window_chunks = 16;        // chunks whose records are mixed by the shuffle, 1 to 4096
+  std::int64_t as_replicas = 0;  // one replica takes the samples that this many would; 0: off. For equality studies
 };
 
 struct BatchConfig {

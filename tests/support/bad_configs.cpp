@@ -55,6 +55,13 @@ const std::vector<BadConfig>& bad_configs() {
       {"no text at all", std::string("\x01\x02\xff\xfe", 4), {"@1:", "not valid TOML"}},
       {"key twice", with("global = 64", "global = 64\nglobal = 32"), {"@13:", "set twice", "global"}},
       {"section twice", plus("[batch]\n"), {"@20:", "set twice", "batch"}},
+      {"streams of files",
+       with("sharding = \"auto\"", "sharding = \"file\"\norder = \"stream\""),
+       {"@9:", "data.order = \"stream\"", "\"record\""}},
+      {"buckets of streams",
+       with("sharding = \"auto\"", "buckets = 4\norder = \"stream\""),
+       {"@9:", "exclude each other"}},
+      {"falling buckets", with("sharding = \"auto\"", "buckets = [8, 4]"), {"@9:", "must rise", "4 comes after 8"}},
       // Names
       {"unknown section", with("[batch]", "[btach]"), {"@11:2", "unknown section 'btach'", "did you mean 'batch'"}},
       {"British section", with("[optimizer]", "[optimiser]"), {"@17:2", "did you mean 'optimizer'"}},
