@@ -247,6 +247,55 @@ void add_args(Signature& sig, const OpSpec& spec, const LayerNormDims& d) {
   }
 }
 
+void add_args(Signature& sig, const OpSpec& spec, const ValueLossDims& d) {
+  const Shape x{d.elems};
+  sig.in("x", x);
+  if (d.index_targets)
+    sig.in("targets", x, DType::i32);
+  else
+    sig.in("targets", x);
+  sig.in("weights", x);
+  switch (spec.kind) {
+    case OpKind::loss_values_forward: sig.out("sums", Shape{3}, DType::f64).adds(); return;
+    case OpKind::loss_values_backward: sig.out("dx", x).adds(); return;
+    default: wrong_dims(spec);
+  }
+}
+
+void add_args(Signature& sig, const OpSpec& spec, const AttentionDims& d) {
+  ECHELON_CHECK(d.heads >= 1 && d.D % d.heads == 0, "{} features in {} heads", d.D, d.heads);
+  ECHELON_CHECK(!d.causal || d.T == d.S, "causal attention of {} places over {}", d.T, d.S);
+  const Shape q{d.N, d.T, d.D}, k{d.N, d.S, d.D};
+  sig.in("q", q).in("k", k).in("v", k);
+  if (d.lengths) sig.in("lengths", Shape{d.N}, DType::i32);
+  switch (spec.kind) {
+    case OpKind::attention_forward: sig.out("y", q); return;
+    case OpKind::attention_backward:
+      sig.in("dy", q).out("dq", q).adds().out("dk", k).adds().out("dv", k).adds();
+      return;
+    default: wrong_dims(spec);
+  }
+}
+
+void add_args(Signature& sig, const OpSpec& spec, const SequencePoolDims& d) {
+  const bool forward = spec.kind == OpKind::sequence_pool_forward;
+  if (!forward && spec.kind != OpKind::sequence_pool_backward) wrong_dims(spec);
+  const Shape x{d.N, d.T, d.F}, y{d.N, d.F};
+  sig.in(forward ? "x" : "dy", forward ? x : y);
+  if (d.lengths) sig.in("lengths", Shape{d.N}, DType::i32);
+  sig.out(forward ? "y" : "dx", forward ? y : x);
+  if (!forward) sig.adds();
+}
+
+void add_args(Signature& sig, const OpSpec& spec, const BroadcastDims& d) {
+  const Shape w = d.shape.without_front();
+  switch (spec.kind) {
+    case OpKind::broadcast_add: sig.in("x", d.shape).in("w", w).parameter().out("y", d.shape); return;
+    case OpKind::sum_samples: sig.in("dy", d.shape).out("dw", w).adds(); return;
+    default: wrong_dims(spec);
+  }
+}
+
 void add_args(Signature& sig, const OpSpec& spec, const ElementwiseDims& d) {
   switch (spec.kind) {
     case OpKind::add: sig.in("a", d.shape).movable().in("b", d.shape).movable().out("y", d.shape).movable(); return;

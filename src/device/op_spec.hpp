@@ -45,6 +45,14 @@
 //   lrn_backward               x dy                         dx (adds)
 //   layer_norm_forward         x gamma(F) beta(F)           y stats(2, rows) f64: mean, 1/std
 //   layer_norm_backward        x dy stats gamma             dx (adds) dgamma (adds) dbeta (adds)
+//   loss_values_forward        x targets(E) weights(E)      sums(3) f64 (adds): loss, correct, weight
+//   loss_values_backward       x targets weights            dx (adds)                                      scale
+//   attention_forward          q(N,T,D) k(N,S,D) v(N,S,D) [lengths(N) i32]   y(N,T,D) (+ saved)
+//   attention_backward         q k v [lengths] dy (+ saved) dq (adds) dk (adds) dv (adds)
+//   sequence_pool_forward      x(N,T,F) [lengths(N) i32]    y(N,F)
+//   sequence_pool_backward     dy [lengths]                 dx (adds)
+//   broadcast_add              x(N, ..) w(..)               y
+//   sum_samples                dy(N, ..)                    dw(..) (adds)
 //   add                        a b                          y
 //   reorder                    x                            y (the same values in another layout)
 //
@@ -69,6 +77,13 @@
 //   softmax   loss_n = weight_n * (logsumexp(logits_n) - logits_n[label_n]); correct counts weight_n where the first
 //             maximum is the label; dlogits = scale * weight_n * (probs - onehot). A label outside [0, K) is the
 //             loader's to refuse.
+//
+//   values    squared: loss_e = weight_e * (x_e - t_e)^2, correct 0; logistic: x are logits,
+//             loss_e = weight_e * (max(x,0) - x t + log(1 + exp(-|x|))), correct where x > 0 and t > 1/2 agree. targets
+//             are real, or indices (0 and 1) with `index_targets`.
+//   attention heads of D/heads features each: y = softmax(q k^T / sqrt(D/heads)) v; places s >= length, and s > t where
+//             `causal` (T = S), take no part. Vaswani et al. 2017.
+//   sequence_pool  sum or mean over the places t < length; the last one: y = x[length - 1].
 //
 // Shapes and types where the table is silent: w (K, C/groups, R, S) or (K, F); gamma, beta, mean, var, their gradients
 // and b (C) or (K); labels (N) i32; weights (N) in the spec's dtype; everything else in the spec's dtype.
@@ -99,6 +114,10 @@ namespace echelon {
   X(loss_softmax_forward) X(loss_softmax_backward)                                   \
   X(dropout) X(concat) X(slice) X(lrn_forward) X(lrn_backward)                       \
   X(layer_norm_forward) X(layer_norm_backward)                                       \
+  X(loss_values_forward) X(loss_values_backward)                                     \
+  X(attention_forward) X(attention_backward)                                         \
+  X(sequence_pool_forward) X(sequence_pool_backward)                                 \
+  X(broadcast_add) X(sum_samples)                                                    \
   X(add) X(reorder)
 // clang-format on
 
@@ -191,13 +210,43 @@ struct LayerNormDims {
   friend bool operator==(const LayerNormDims&, const LayerNormDims&) = default;
 };
 
+enum class ValueLoss : std::uint8_t { squared, logistic };
+struct ValueLossDims {
+  std::int64_t elems;
+  ValueLoss loss = ValueLoss::squared;
+  bool index_targets = false;
+  friend bool operator==(const ValueLossDims&, const ValueLossDims&) = default;
+};
+
+struct AttentionDims {
+  std::int64_t N, T, S, D, heads = 1;
+  bool causal = false;
+  bool lengths = false;  // of k and v
+  std::int64_t head() const { return D / heads; }
+  friend bool operator==(const AttentionDims&, const AttentionDims&) = default;
+};
+
+enum class SequencePool : std::uint8_t { sum, mean, last };
+struct SequencePoolDims {
+  std::int64_t N, T, F;
+  SequencePool mode = SequencePool::mean;
+  bool lengths = false;
+  friend bool operator==(const SequencePoolDims&, const SequencePoolDims&) = default;
+};
+
+struct BroadcastDims {  // broadcast_add, sum_samples
+  Shape shape;          // N in front
+  friend bool operator==(const BroadcastDims&, const BroadcastDims&) = default;
+};
+
 struct ElementwiseDims {  // add, reorder
   Shape shape;
   friend bool operator==(const ElementwiseDims&, const ElementwiseDims&) = default;
 };
 
 using Dims = std::variant<ConvDims, PoolDims, DenseDims, ActivationDims, NormDims, SoftmaxDims, DropoutDims, ConcatDims,
-                          SliceDims, LrnDims, LayerNormDims, ElementwiseDims>;
+                          SliceDims, LrnDims, LayerNormDims, ValueLossDims, AttentionDims, SequencePoolDims,
+                          BroadcastDims, ElementwiseDims>;
 
 struct OpSpec {
   OpKind kind;

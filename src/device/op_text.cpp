@@ -73,6 +73,22 @@ std::string dims_text(const OpSpec&, const LayerNormDims& d) {
                      d.epsilon == 1e-5 ? "" : fmt::format(" epsilon {}", d.epsilon));
 }
 
+std::string dims_text(const OpSpec&, const ValueLossDims& d) {
+  return fmt::format("{} {}", d.loss == ValueLoss::squared ? "squared" : "logistic", d.elems);
+}
+
+std::string dims_text(const OpSpec&, const AttentionDims& d) {
+  return fmt::format("N{} T{} S{} D{} heads {}{}{}", d.N, d.T, d.S, d.D, d.heads, d.causal ? " causal" : "",
+                     d.lengths ? " lengths" : "");
+}
+
+std::string dims_text(const OpSpec&, const SequencePoolDims& d) {
+  const char* mode = d.mode == SequencePool::sum ? "sum" : d.mode == SequencePool::mean ? "mean" : "last";
+  return fmt::format("N{} T{} F{} {}{}", d.N, d.T, d.F, mode, d.lengths ? " lengths" : "");
+}
+
+std::string dims_text(const OpSpec&, const BroadcastDims& d) { return d.shape.text(); }
+
 std::string dims_text(const OpSpec& spec, const ElementwiseDims& d) {
   if (spec.kind != OpKind::reorder) return d.shape.text();
   return fmt::format("{} {} to {}", d.shape.text(), name_of(spec.layouts[0]), name_of(spec.layouts[1]));
@@ -91,6 +107,11 @@ double flops(const OpSpec& spec) {
     return 2.0 * static_cast<double>(dense->N) * static_cast<double>(dense->F) * static_cast<double>(dense->K);
   if (const auto* pool = std::get_if<PoolDims>(&spec.dims))
     return static_cast<double>(pool->N * pool->C * pool->P() * pool->Q()) * static_cast<double>(pool->R * pool->S);
+  if (const auto* attention = std::get_if<AttentionDims>(&spec.dims)) {
+    const double one =
+        2.0 * static_cast<double>(attention->N * attention->T) * static_cast<double>(attention->S * attention->D);
+    return one * (spec.kind == OpKind::attention_forward ? 2 : 4);
+  }
   return static_cast<double>(signature(spec).front().shape.elems());
 }
 

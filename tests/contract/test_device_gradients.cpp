@@ -187,6 +187,66 @@ TEST_CASE("layer norm: the backward is the derivative", "[device][gradient]") {
   CHECK(y[0] == std::vector<double>{-1, -0.5, 1, 3});
 }
 
+TEST_CASE("losses of numbers: the backward is the derivative", "[device][gradient]") {
+  for (ValueLoss loss : {ValueLoss::squared, ValueLoss::logistic}) {
+    const ValueLossDims d{6, loss};
+    const OpSpec forward = f64_spec(OpKind::loss_values_forward, d);
+    INFO(forward.text());
+    Values inputs = random_inputs(forward);
+    if (loss == ValueLoss::logistic) inputs[1] = {0, 1, 1, 0, 0, 1};
+    const Values out = oracle_outputs(f64_spec(OpKind::loss_values_backward, d), inputs, {.scale = 0.5});
+    std::vector<double> half = numeric(forward, inputs, 0, {1, 0, 0});
+    for (double& value : half) value *= 0.5;
+    CHECK(relative_distance(out[0], half) < kLimit);
+  }
+  const OpSpec squared = f64_spec(OpKind::loss_values_forward, ValueLossDims{2});
+  CHECK(oracle_outputs(squared, {{1, 3}, {2, 5}, {1, 0.5}})[0] == std::vector<double>{3, 0, 1.5});
+  const OpSpec logistic = f64_spec(OpKind::loss_values_forward, ValueLossDims{2, ValueLoss::logistic, true});
+  const Values known = oracle_outputs(logistic, {{0, -2}, {1, 1}, {1, 1}});
+  CHECK(known[0][0] == Approx(std::log(2) + std::log(1 + std::exp(2.0))));
+  CHECK(known[0][1] == 0);
+}
+
+TEST_CASE("attention: the backward is the derivative", "[device][gradient]") {
+  const AttentionDims rows[] = {{.N = 2, .T = 3, .S = 4, .D = 6, .heads = 2},
+                                {.N = 2, .T = 4, .S = 4, .D = 3, .heads = 1, .causal = true},
+                                {.N = 3, .T = 2, .S = 5, .D = 4, .heads = 2, .lengths = true}};
+  for (const AttentionDims& d : rows) {
+    const OpSpec forward = f64_spec(OpKind::attention_forward, d);
+    INFO(forward.text());
+    Values inputs = random_inputs(forward);
+    if (d.lengths) inputs[3] = {1, 3, 5};
+    const auto dy = random_gradient(forward);
+    std::vector<std::byte> saved;
+    (void)oracle_outputs(forward, inputs, {}, &saved);
+    Values with_gradient = inputs;
+    with_gradient.push_back(dy);
+    const Values backward = oracle_outputs(f64_spec(OpKind::attention_backward, d), with_gradient, {}, &saved);
+    for (std::size_t which : {0U, 1U, 2U})
+      CHECK(relative_distance(backward[which], numeric(forward, inputs, which, dy)) < kLimit);
+  }
+  // Two places, the second half as likely as the first: log 2 apart.
+  const OpSpec known = f64_spec(OpKind::attention_forward, AttentionDims{.N = 1, .T = 1, .S = 2, .D = 1});
+  CHECK(oracle_outputs(known, {{1}, {std::log(2), 0}, {3, 6}})[0][0] == Approx(4));
+}
+
+TEST_CASE("sequence pools and broadcasts: the backward is the derivative", "[device][gradient]") {
+  for (SequencePool mode : {SequencePool::sum, SequencePool::mean, SequencePool::last}) {
+    const SequencePoolDims d{2, 4, 3, mode, true};
+    const OpSpec forward = f64_spec(OpKind::sequence_pool_forward, d);
+    INFO(forward.text());
+    const Values inputs = {random_values(24, "x"), {3, 4}};
+    const auto dy = random_gradient(forward);
+    const Values backward = oracle_outputs(f64_spec(OpKind::sequence_pool_backward, d), {dy, inputs[1]});
+    CHECK(relative_distance(backward[0], numeric(forward, inputs, 0, dy)) < kLimit);
+  }
+  const OpSpec add = f64_spec(OpKind::broadcast_add, BroadcastDims{Shape{3, 2, 5}});
+  const Values inputs = random_inputs(add);
+  const auto dy = random_gradient(add);
+  const Values backward = oracle_outputs(f64_spec(OpKind::sum_samples, BroadcastDims{Shape{3, 2, 5}}), {dy});
+  CHECK(relative_distance(backward[0], numeric(add, inputs, 1, dy)) < kLimit);
+}
+
 TEST_CASE("dropout: by sample and element alone, the share of zeros, its own backward", "[device][gradient]") {
   const DropoutDims d{Shape{3, 2, 4, 5}, 0.25};
   const OpSpec spec = f64_spec(OpKind::dropout, d);

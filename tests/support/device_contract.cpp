@@ -106,13 +106,39 @@ class Bench {
   std::vector<ArgInfo> args_;
 };
 
-// The forward twin of a backward op that reads `saved`, in the same layouts; nothing for all others.
-bool has_twin(const OpSpec& spec) { return spec.kind == OpKind::pool_backward; }
+// The forward twin of a backward op that reads `saved`; its own kind for all others.
+OpKind twin_kind(OpKind kind) {
+  switch (kind) {
+    case OpKind::pool_backward: return OpKind::pool_forward;
+    case OpKind::attention_backward: return OpKind::attention_forward;
+    default: return kind;
+  }
+}
+bool has_twin(const OpSpec& spec) { return twin_kind(spec.kind) != spec.kind; }
 OpSpec twin_of(const OpSpec& spec) {
   OpSpec twin = spec;
-  twin.kind = OpKind::pool_forward;
-  twin.layouts = {spec.layouts[1], spec.layouts[0]};
+  twin.kind = twin_kind(spec.kind);
+  if (spec.kind == OpKind::pool_backward) twin.layouts = {spec.layouts[1], spec.layouts[0]};
   return twin;
+}
+
+// What the twin ran on: the backward op's own inputs where they bear the same names, else new ones.
+Values twin_values(const OpSpec& spec, const Values& values, const Trial& trial) {
+  OpSpec key = twin_of(spec);  // the same inputs whatever the dtype or layout
+  key.dtype = DType::f32;
+  key.layouts = {};
+  const auto args = signature(spec);
+  Values given;
+  for (const ArgInfo& arg : signature(key)) {
+    const auto same = std::find_if(args.begin(), args.end(), [&](const ArgInfo& own) { return own.name == arg.name; });
+    if (arg.role == ArgRole::output)
+      given.emplace_back(elems(arg.shape));
+    else if (same != args.end())
+      given.push_back(values[static_cast<std::size_t>(same - args.begin())]);
+    else
+      given.push_back(rounded(make_input(key, arg, trial, {}), DType::f32));
+  }
+  return given;
 }
 
 // Runs `spec` after its twin, if it has one, and returns all arguments.
@@ -123,11 +149,7 @@ Values run_with_twin(Device& device, Bench& bench, const Values& values, const T
     Bench twin(device, twin_of(bench.spec()));
     if (twin.op().saved_bytes() != saved_bytes)
       throw Broken(fmt::format("saved_bytes {} is not the forward twin's {}", saved_bytes, twin.op().saved_bytes()));
-    const auto args = signature(twin.spec());
-    OpSpec key = twin.spec();  // the same inputs whatever the dtype or layout
-    key.dtype = DType::f32;
-    const auto x = rounded(make_input(key, args[0], trial, {}), DType::f32);
-    (void)twin.run({x, std::vector<double>(elems(args[1].shape))}, Trial{}, saved.data());
+    (void)twin.run(twin_values(bench.spec(), values, trial), Trial{}, saved.data());
   }
   return bench.run(values, trial, saved.data());
 }

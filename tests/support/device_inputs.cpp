@@ -55,6 +55,12 @@ std::vector<double> norm_input(const OpSpec& spec, const ArgInfo& arg, const Tri
   return random;
 }
 
+// Places of the sequences whose lengths an op takes.
+std::int64_t longest(const OpSpec& spec) {
+  if (const auto* attention = std::get_if<AttentionDims>(&spec.dims)) return attention->S;
+  return std::get<SequencePoolDims>(spec.dims).T;
+}
+
 }  // namespace
 
 std::vector<double> make_input(const OpSpec& spec, const ArgInfo& arg, const Trial& trial, const Values& before) {
@@ -64,6 +70,17 @@ std::vector<double> make_input(const OpSpec& spec, const ArgInfo& arg, const Tri
   if (arg.name == "labels") {
     const auto labels = random_integers(n, 0, std::get<SoftmaxDims>(spec.dims).K - 1, name);
     return {labels.begin(), labels.end()};
+  }
+  if (arg.name == "targets") {
+    const bool logistic = std::get<ValueLossDims>(spec.dims).loss == ValueLoss::logistic;
+    std::vector<double> targets = affine(random, 2, 0);
+    if (logistic)
+      for (double& target : targets) target = target < 0 ? 0 : 1;
+    return targets;
+  }
+  if (arg.name == "lengths") {
+    const auto lengths = random_integers(n, 1, longest(spec), name);
+    return {lengths.begin(), lengths.end()};
   }
   if (arg.name == "weights") {
     std::vector<double> weights;

@@ -127,6 +127,42 @@ void add_layer_norms(Specs& specs, DType dtype) {
     for (OpKind kind : {OpKind::layer_norm_forward, OpKind::layer_norm_backward}) specs.push_back({kind, dtype, d, {}});
 }
 
+void add_value_losses(Specs& specs, DType dtype) {
+  for (ValueLoss loss : {ValueLoss::squared, ValueLoss::logistic})
+    for (std::int64_t elems : {1, 17, 129})
+      for (bool index : {false, true})
+        if (loss == ValueLoss::logistic || !index)
+          for (OpKind kind : {OpKind::loss_values_forward, OpKind::loss_values_backward})
+            specs.push_back({kind, dtype, ValueLossDims{elems, loss, index}, {}});
+}
+
+void add_attentions(Specs& specs, DType dtype) {
+  const AttentionDims rows[] = {
+      {.N = 1, .T = 1, .S = 1, .D = 1},
+      {.N = 2, .T = 5, .S = 7, .D = 12, .heads = 3},
+      {.N = 3, .T = 9, .S = 9, .D = 16, .heads = 2, .causal = true},
+      {.N = 4, .T = 6, .S = 11, .D = 10, .heads = 5, .lengths = true},
+      {.N = 3, .T = 17, .S = 17, .D = 33, .heads = 1, .causal = true, .lengths = true},
+      {.N = 2, .T = 65, .S = 33, .D = 64, .heads = 4},
+  };
+  for (const AttentionDims& d : rows)
+    for (OpKind kind : {OpKind::attention_forward, OpKind::attention_backward}) specs.push_back({kind, dtype, d, {}});
+}
+
+void add_sequence_pools(Specs& specs, DType dtype) {
+  for (SequencePool mode : {SequencePool::sum, SequencePool::mean, SequencePool::last})
+    for (const SequencePoolDims& d : {SequencePoolDims{1, 1, 1, mode}, SequencePoolDims{3, 7, 17, mode, true},
+                                      SequencePoolDims{2, 33, 5, mode}, SequencePoolDims{9, 20, 129, mode, true}})
+      for (OpKind kind : {OpKind::sequence_pool_forward, OpKind::sequence_pool_backward})
+        specs.push_back({kind, dtype, d, {}});
+}
+
+void add_broadcasts(Specs& specs, DType dtype) {
+  for (const Shape& shape : {Shape{1, 1}, Shape{3, 5, 7}, Shape{9, 300}, Shape{2, 33, 70}})
+    for (OpKind kind : {OpKind::broadcast_add, OpKind::sum_samples})
+      specs.push_back({kind, dtype, BroadcastDims{shape}, {}});
+}
+
 void add_elementwise(Specs& specs, DType dtype) {
   for (const Shape& shape : {Shape{2, 17, 5, 3}, Shape{1, 1, 4, 4}, Shape{3, 16, 2, 2}, Shape{2, 3, 7, 5}})
     for (OpKind kind : {OpKind::add, OpKind::reorder}) specs.push_back({kind, dtype, ElementwiseDims{shape}, {}});
@@ -147,6 +183,10 @@ std::vector<OpSpec> contract_specs(DType dtype) {
   add_channels(specs, dtype);
   add_lrns(specs, dtype);
   add_layer_norms(specs, dtype);
+  add_value_losses(specs, dtype);
+  add_attentions(specs, dtype);
+  add_sequence_pools(specs, dtype);
+  add_broadcasts(specs, dtype);
   add_elementwise(specs, dtype);
   return specs;
 }

@@ -126,6 +126,10 @@ std::unique_ptr<Op> OnednnDevice::build(const OpSpec& spec) {
         if constexpr (std::is_same_v<D, SliceDims>) return make_slice(context_, spec);
         if constexpr (std::is_same_v<D, LrnDims>) return make_lrn(context_, spec);
         if constexpr (std::is_same_v<D, LayerNormDims>) return make_layer_norm(context_, spec);
+        if constexpr (std::is_same_v<D, ValueLossDims>) return make_value_loss(context_, spec);
+        if constexpr (std::is_same_v<D, AttentionDims>) return make_attention(context_, spec);
+        if constexpr (std::is_same_v<D, SequencePoolDims>) return make_sequence_pool(context_, spec);
+        if constexpr (std::is_same_v<D, BroadcastDims>) return make_broadcast(context_, spec);
         if constexpr (std::is_same_v<D, ElementwiseDims>) return make_elementwise(context_, spec);
       },
       spec.dims);

@@ -36,6 +36,10 @@ std::unique_ptr<Op> make_concat(Context& context, const OpSpec& spec);
 std::unique_ptr<Op> make_slice(Context& context, const OpSpec& spec);
 std::unique_ptr<Op> make_lrn(Context& context, const OpSpec& spec);
 std::unique_ptr<Op> make_layer_norm(Context& context, const OpSpec& spec);
+std::unique_ptr<Op> make_value_loss(Context& context, const OpSpec& spec);
+std::unique_ptr<Op> make_attention(Context& context, const OpSpec& spec);
+std::unique_ptr<Op> make_sequence_pool(Context& context, const OpSpec& spec);
+std::unique_ptr<Op> make_broadcast(Context& context, const OpSpec& spec);
 std::unique_ptr<Op> make_elementwise(Context& context, const OpSpec& spec);
 
 // The layouts of x and y in which all directions of a convolution run fast.

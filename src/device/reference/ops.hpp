@@ -23,6 +23,10 @@ std::unique_ptr<Op> make_dropout(const OpSpec& spec);
 std::unique_ptr<Op> make_channels(const OpSpec& spec);  // concat, slice
 std::unique_ptr<Op> make_lrn(const OpSpec& spec);
 std::unique_ptr<Op> make_layer_norm(const OpSpec& spec);
+std::unique_ptr<Op> make_value_loss(const OpSpec& spec);
+std::unique_ptr<Op> make_attention(const OpSpec& spec);
+std::unique_ptr<Op> make_sequence_pool(const OpSpec& spec);
+std::unique_ptr<Op> make_broadcast(const OpSpec& spec);
 std::unique_ptr<Op> make_elementwise(const OpSpec& spec);
 
 // An op that is one loop over its arguments.

@@ -55,6 +55,14 @@ class ReferenceDevice final : public HostDevice {
       case OpKind::lrn_backward: return reference::make_lrn(spec);
       case OpKind::layer_norm_forward:
       case OpKind::layer_norm_backward: return reference::make_layer_norm(spec);
+      case OpKind::loss_values_forward:
+      case OpKind::loss_values_backward: return reference::make_value_loss(spec);
+      case OpKind::attention_forward:
+      case OpKind::attention_backward: return reference::make_attention(spec);
+      case OpKind::sequence_pool_forward:
+      case OpKind::sequence_pool_backward: return reference::make_sequence_pool(spec);
+      case OpKind::broadcast_add:
+      case OpKind::sum_samples: return reference::make_broadcast(spec);
       case OpKind::add:
       case OpKind::reorder: return reference::make_elementwise(spec);
     }

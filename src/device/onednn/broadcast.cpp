@@ -1,0 +1,57 @@
+// One tensor added to every sample, and the sum over samples that is its gradient.
+#include <algorithm>
+
+#include "device/onednn/ops.hpp"
+#include "device/onednn/planes.hpp"
+
+namespace echelon::onednn {
+namespace {
+
+class Broadcast final : public Op {
+ public:
+  Broadcast(const Context& context, const OpSpec& spec)
+      : N_(std::get<BroadcastDims>(spec.dims).shape[0]),
+        elems_(std::get<BroadcastDims>(spec.dims).shape.row_elems()),
+        forward_(spec.kind == OpKind::broadcast_add),
+        threads_(context.threads) {}
+  std::string implementation() const override { return "own loop"; }
+
+  void run(const OpArgs& args) override {
+    const auto* first = static_cast<const float*>(args.tensors[0]);
+    forward_ ? add(first, static_cast<const float*>(args.tensors[1]), static_cast<float*>(args.tensors[2]))
+             : sum(first, (args.accumulate & 2U) != 0, static_cast<float*>(args.tensors[1]));
+  }
+
+ private:
+  bool worth_a_team() const { return threads_ > 1 && N_ * elems_ >= kParallelElems; }
+
+  void add(const float* x, const float* w, float* y) const {
+#pragma omp parallel for num_threads(threads_) if (worth_a_team())
+    for (std::int64_t n = 0; n < N_; ++n)
+      for (std::int64_t e = 0; e < elems_; ++e) y[n * elems_ + e] = x[n * elems_ + e] + w[e];
+  }
+
+  // A thread takes some columns and goes down all rows, so that the order of the sum does not depend on threads.
+  void sum(const float* dy, bool add_to, float* dw) const {
+    constexpr std::int64_t kColumns = 256;
+#pragma omp parallel for num_threads(threads_) if (worth_a_team())
+    for (std::int64_t begin = 0; begin < elems_; begin += kColumns) {
+      const std::int64_t end = std::min(begin + kColumns, elems_);
+      if (!add_to) std::fill(dw + begin, dw + end, 0.0f);
+      for (std::int64_t n = 0; n < N_; ++n)
+        for (std::int64_t e = begin; e < end; ++e) dw[e] += dy[n * elems_ + e];
+    }
+  }
+
+  std::int64_t N_, elems_;
+  bool forward_;
+  int threads_;
+};
+
+}  // namespace
+
+std::unique_ptr<Op> make_broadcast(Context& context, const OpSpec& spec) {
+  return std::make_unique<Broadcast>(context, spec);
+}
+
+}  // namespace echelon::onednn

@@ -1,0 +1,37 @@
+// One tensor added to every sample, and the sum over samples that is its gradient.
+#include "device/reference/ops.hpp"
+
+namespace echelon::reference {
+namespace {
+
+template <class T>
+void add(std::int64_t N, std::int64_t elems, const OpArgs& args) {
+  const T *x = in<T>(args, 0), *w = in<T>(args, 1);
+  const Output<T> y(args, 2);
+  for (std::int64_t i = 0; i < N * elems; ++i) y.put(i, static_cast<double>(x[i]) + static_cast<double>(w[i % elems]));
+}
+
+template <class T>
+void sum(std::int64_t N, std::int64_t elems, const OpArgs& args) {
+  const T* dy = in<T>(args, 0);
+  const Output<T> dw(args, 1);
+  for (std::int64_t e = 0; e < elems; ++e) {
+    double total = 0;
+    for (std::int64_t n = 0; n < N; ++n) total += static_cast<double>(dy[n * elems + e]);
+    dw.put(e, total);
+  }
+}
+
+}  // namespace
+
+std::unique_ptr<Op> make_broadcast(const OpSpec& spec) {
+  const Shape shape = std::get<BroadcastDims>(spec.dims).shape;
+  const std::int64_t N = shape[0], elems = shape.row_elems();
+  return with_float(spec.dtype, [&]<class T>(T) {
+    if (spec.kind == OpKind::broadcast_add) return loop_op([=](const OpArgs& a) { add<T>(N, elems, a); });
+    if (spec.kind != OpKind::sum_samples) not_of_family(spec);
+    return loop_op([=](const OpArgs& a) { sum<T>(N, elems, a); });
+  });
+}
+
+}  // namespace echelon::reference
