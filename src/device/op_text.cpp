@@ -74,7 +74,8 @@ std::string dims_text(const OpSpec&, const LayerNormDims& d) {
 }
 
 std::string dims_text(const OpSpec&, const ValueLossDims& d) {
-  return fmt::format("{} {}", d.loss == ValueLoss::squared ? "squared" : "logistic", d.elems);
+  return fmt::format("{} {}{}", d.loss == ValueLoss::squared ? "squared" : "logistic", d.elems,
+                     d.index_targets ? " of indices" : "");
 }
 
 std::string dims_text(const OpSpec&, const AttentionDims& d) {
