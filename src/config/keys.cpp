@@ -95,6 +95,8 @@ std::vector<Key<Config>> make_config_keys() {
       "zoo", &ModelConfig::zoo,
       words_or_empty({"digits_cnn", "lenet", "alexnet", "vgg16", "googlenet", "resnet18", "resnet20", "resnet50"}),
       "a ready-made model; else write [[model.layers]]");
+  model.key("loss", &ModelConfig::loss, words({"auto", "softmax", "mse", "bce"}),
+            "auto: softmax over classes, mse where labels are real numbers");
 
   auto data = part(all, "data", &Config::data);
   data.key("train", &DataConfig::train, text(), "folder, file or pattern of HDF5 shards");
@@ -233,6 +235,9 @@ std::vector<Key<LayerConfig>> make_layer_keys() {
   layer.key("size", &LayerConfig::size, range(1, 4096), "lrn: channels of a window");
   layer.key("alpha", &LayerConfig::alpha, range(0, 1e6), "lrn: weight of the window's mean square");
   layer.key("beta", &LayerConfig::beta, range(0, 100), "lrn: exponent");
+  layer.key("heads", &LayerConfig::heads, range(1, 4096), "attention");
+  layer.key("causal", &LayerConfig::causal, {}, "attention: no place sees a later one");
+  layer.key("mode", &LayerConfig::mode, words({"sum", "mean", "last"}), "sequence_pool");
   layer.key("k", &LayerConfig::k, range(1e-6, 1e6), "lrn: what the mean square is added to");
   return all;
 }
@@ -265,6 +270,9 @@ const std::vector<LayerKeys>& layer_key_table() {
       {"lrn", {"size", "alpha", "beta", "k"}, {}},
       {"dropout", {"rate"}, {}},
       {"flatten", {}, {}},
+      {"position", {}, {}},
+      {"attention", {"heads", "causal"}, {}},
+      {"sequence_pool", {"mode"}, {}},
       {"add", {}, {"inputs"}},
       {"concat", {}, {"inputs"}},
   };

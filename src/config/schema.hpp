@@ -29,7 +29,7 @@ enum class Restart : std::uint8_t { automatic, never, require };
 // One [[model.layers]] entry. Which keys a type takes is in model/layers; others are refused.
 struct LayerConfig {
   // conv | max_pool | avg_pool | global_avg_pool | dense | relu | tanh | sigmoid | gelu | batch_norm | layer_norm | lrn
-  // | dropout | flatten | add | concat
+  // | dropout | flatten | add | concat | position | attention | sequence_pool
   std::string type;
   std::string name;                    // default: type and a number, "conv1"
   std::vector<std::string> inputs;     // default: the layer before
@@ -49,12 +49,16 @@ struct LayerConfig {
   double alpha = 1e-4;                 // lrn
   double beta = 0.75;                  // lrn
   double k = 1;                        // lrn, > 0
+  std::int64_t heads = 1;              // attention
+  bool causal = false;                 // attention: no place sees a later one
+  std::string mode = "mean";           // sequence_pool: sum | mean | last
   std::string where;                   // "file:line", for messages; no key
 };
 
 struct ModelConfig {
   std::string zoo;                  // a ready-made model; else layers
-  std::vector<LayerConfig> layers;  // the softmax loss over the data's classes follows by itself
+  std::vector<LayerConfig> layers;  // the loss follows by itself
+  std::string loss = "auto";        // auto (softmax over classes, mse of numbers) | softmax | mse | bce
 };
 
 struct DataConfig {

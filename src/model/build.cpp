@@ -9,6 +9,7 @@
 #include "base/nearest.hpp"
 #include "model/layers/list.hpp"
 #include "model/losses/softmax.hpp"
+#include "model/losses/values.hpp"
 #include "model/zoo/zoo.hpp"
 
 namespace echelon {
@@ -82,9 +83,17 @@ void refuse_unused(const Graph& graph) {
                                     node.layer->kind()));
 }
 
+LayerPtr make_loss(const LossOptions& loss, const SampleForm& form) {
+  if (loss.kind == "mse") return make_value_loss(ValueLoss::squared, form.classes);
+  if (loss.kind == "bce") return make_value_loss(ValueLoss::logistic, form.classes);
+  if (form.classes > 0) return make_softmax_loss(form.classes);
+  if (loss.kind == "softmax") throw ConfigError("model.loss = \"softmax\" needs classes; the labels are real numbers");
+  return make_value_loss(ValueLoss::squared, form.classes);
+}
+
 }  // namespace
 
-Graph build_layers(const std::vector<LayerConfig>& layers, const SampleForm& form) {
+Graph build_layers(const std::vector<LayerConfig>& layers, const SampleForm& form, const LossOptions& loss_options) {
   if (layers.empty()) throw ConfigError("the model has no layers; give model.zoo or [[model.layers]]");
   Graph graph;
   ValueId last = graph.input("samples", form.shape, form.tokens() ? ValueType::index : ValueType::real);
@@ -103,7 +112,7 @@ Graph build_layers(const std::vector<LayerConfig>& layers, const SampleForm& for
   }
   std::string loss = "loss";
   while (graph.find(loss) >= 0) loss += "_";
-  graph.add(loss, make_softmax_loss(form.classes), {last, labels, weights}, layers.back().where);
+  graph.add(loss, make_loss(loss_options, form), {last, labels, weights}, layers.back().where);
   graph.set_loss(static_cast<int>(graph.nodes().size()) - 1);
   refuse_unused(graph);
   return graph;
@@ -112,7 +121,8 @@ Graph build_layers(const std::vector<LayerConfig>& layers, const SampleForm& for
 Graph build_model(const ModelConfig& model, const SampleForm& form) {
   if (!model.zoo.empty() && !model.layers.empty())
     throw ConfigError("model.zoo and [[model.layers]] exclude each other; keep one");
-  return model.zoo.empty() ? build_layers(model.layers, form) : build_zoo(model.zoo, form);
+  const LossOptions loss{model.loss};
+  return model.zoo.empty() ? build_layers(model.layers, form, loss) : build_zoo(model.zoo, form, loss);
 }
 
 }  // namespace echelon

@@ -15,9 +15,14 @@ namespace echelon {
 // wants them, "ids" (); the last node is the loss.
 Graph build_model(const ModelConfig& model, const SampleForm& form);
 
+// What follows the last layer. kind: "auto" (softmax over classes, mse of real numbers), "softmax", "mse", "bce".
+struct LossOptions {
+  std::string kind = "auto";
+};
+
 // As above from layers alone: each takes the one before unless it names its `inputs` (earlier layers, "samples" or
 // "target").
-Graph build_layers(const std::vector<LayerConfig>& layers, const SampleForm& form);
+Graph build_layers(const std::vector<LayerConfig>& layers, const SampleForm& form, const LossOptions& loss = {});
 
 // The table people see: node, kind and attributes, output shape, parameters, FLOPs and activation bytes of one sample.
 std::string model_table(const Graph& graph, DType dtype);

@@ -48,6 +48,42 @@ SampleForm image(std::int64_t channels, std::int64_t rows, std::int64_t columns)
   return labelled({channels, rows, columns}, kClasses);
 }
 
+SampleForm sequence(std::int64_t places, std::int64_t features, bool lengths = false) {
+  SampleForm form = labelled({places, features}, kClasses);
+  form.lengths = lengths;
+  return form;
+}
+
+// Numbers to be met, one or several a sample.
+SampleForm numbers(std::int64_t features, const Shape& label, std::int64_t classes = 0) {
+  return {.shape = {features, 1, 1}, .label = label, .classes = classes};
+}
+
+LayerConfig named_dense(std::int64_t units, const std::string& name, const std::string& input) {
+  LayerConfig config = dense(units);
+  config.name = name;
+  config.inputs = {input};
+  return config;
+}
+
+LayerConfig attention(std::int64_t heads, bool causal) {
+  LayerConfig config = layer("attention", "seen", {"q", "k", "v"});
+  config.heads = heads;
+  config.causal = causal;
+  return config;
+}
+
+LayerConfig sequence_pool(const std::string& mode) {
+  LayerConfig config = layer("sequence_pool");
+  config.mode = mode;
+  return config;
+}
+
+std::vector<LayerConfig> attended(std::int64_t heads, bool causal) {
+  return {named_dense(6, "q", "samples"), named_dense(6, "k", "samples"), named_dense(6, "v", "samples"),
+          attention(heads, causal), layer("tanh")};
+}
+
 }  // namespace
 
 std::vector<LayerRow> layer_rows() {
@@ -112,6 +148,19 @@ std::vector<LayerRow> layer_rows() {
        image(2, 4, 4),
        {same, layer("flatten", "flat", {"first"}), layer("tanh", "bent", {"flat"}), layer("sigmoid", "s", {"first"}),
         layer("flatten", "flat2", {"s"}), layer("add", "sum", {"flat2", "bent"})}},
+      {"dense of a sequence", sequence(3, 4), {dense(5), layer("tanh")}},
+      {"layer_norm of a sequence", sequence(3, 4), {dense(5), layer("layer_norm"), layer("tanh")}},
+      {"position", sequence(3, 4), {dense(5), layer("position"), layer("tanh")}},
+      {"attention", sequence(3, 4), attended(2, false)},
+      {"attention causal", sequence(4, 3), attended(3, true)},
+      {"attention with lengths", sequence(4, 3, true), attended(1, false)},
+      {"sequence_pool mean", sequence(4, 3, true), {dense(5), sequence_pool("mean"), layer("tanh")}},
+      {"sequence_pool sum", sequence(4, 3), {dense(5), sequence_pool("sum"), layer("tanh")}},
+      {"sequence_pool last", sequence(4, 3, true), {dense(5), layer("tanh"), sequence_pool("last")}},
+      {"mse", numbers(5, {3}), {layer("flatten"), dense(6), layer("tanh"), dense(3)}},
+      {"mse of one number", numbers(5, {}), {layer("flatten"), dense(6), layer("tanh"), dense(1)}, "mse"},
+      {"bce", numbers(5, {2}), {layer("flatten"), dense(6), layer("tanh"), dense(2)}, "bce"},
+      {"bce of two classes", numbers(5, {}, 2), {layer("flatten"), dense(6), layer("tanh"), dense(1)}, "bce"},
       {"features first, image later",
        image(2, 4, 4),
        {same, layer("sigmoid", "s", {"first"}), layer("flatten", "flat2", {"s"}), layer("flatten", "flat", {"first"}),
@@ -126,7 +175,7 @@ Graph graph_of(const LayerRow& row) {
     layers.push_back(layer("flatten"));
     layers.push_back(dense(kClasses));
   }
-  return build_layers(layers, row.form);
+  return build_layers(layers, row.form, {row.loss});
 }
 
 }  // namespace echelon::test

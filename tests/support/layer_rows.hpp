@@ -14,6 +14,7 @@ struct LayerRow {
   std::string name;
   SampleForm form;
   std::vector<LayerConfig> layers;  // a head (flatten, dense) follows where the last one is no dense layer
+  std::string loss = "auto";
 };
 
 std::vector<LayerRow> layer_rows();

@@ -14,6 +14,7 @@ namespace {
 
 constexpr std::array kLayouts = {Layout::plain, Layout::channels_last, Layout::blocked8, Layout::blocked16};
 
+// Kinds whose saved memory depends on layouts.
 bool saves(OpKind kind) { return kind == OpKind::pool_forward || kind == OpKind::pool_backward; }
 
 class PickyOp final : public Op {
@@ -37,7 +38,9 @@ class PickyOp final : public Op {
     }
   }
 
-  std::size_t saved_bytes() const override { return saves(spec_.kind) ? padded_saved() + sizeof(Stamp) : 0; }
+  std::size_t saved_bytes() const override {
+    return saves(spec_.kind) ? padded_saved() + sizeof(Stamp) : op_->saved_bytes();
+  }
   std::size_t scratch_bytes() const override { return op_->scratch_bytes(); }
   std::string implementation() const override { return "picky"; }
 

@@ -16,7 +16,8 @@ namespace echelon {
 // clang-format off
 #define ECHELON_LAYERS(X)                                                                          \
   X(conv) X(max_pool) X(avg_pool) X(global_avg_pool) X(dense) X(relu) X(tanh) X(sigmoid) X(gelu)   \
-  X(batch_norm) X(layer_norm) X(lrn) X(dropout) X(flatten) X(add) X(concat)
+  X(batch_norm) X(layer_norm) X(lrn) X(dropout) X(flatten) X(add) X(concat)           \
+  X(position) X(attention) X(sequence_pool)
 // clang-format on
 
 #define X(type) LayerPtr make_##type(const LayerConfig& config);

@@ -2,7 +2,6 @@
 
 #include "base/error.hpp"
 #include "base/nearest.hpp"
-#include "model/build.hpp"
 
 namespace echelon {
 std::vector<LayerConfig> zoo_layers(std::string_view name, const SampleForm& form) {
@@ -30,10 +29,10 @@ SampleForm zoo_form(std::string_view name) {
   throw ConfigError(unknown_name("model.zoo", name, zoo_names()));
 }
 
-Graph build_zoo(std::string_view name, const SampleForm& form) {
+Graph build_zoo(std::string_view name, const SampleForm& form, const LossOptions& loss) {
   std::vector<LayerConfig> layers = zoo_layers(name, form);
   for (LayerConfig& layer : layers) layer.where = "zoo " + std::string(name);
-  return build_layers(layers, form);
+  return build_layers(layers, form, loss);
 }
 
 }  // namespace echelon

@@ -9,7 +9,7 @@
 
 #include "base/sample_form.hpp"
 #include "config/schema.hpp"
-#include "model/graph.hpp"
+#include "model/build.hpp"
 
 namespace echelon {
 
@@ -21,7 +21,7 @@ ECHELON_ZOO(X)
 
 // Builds the named model for samples of this form, with its loss. An unknown name is a ConfigError with the nearest
 // known one; a form that the model cannot take, one that says what it takes.
-Graph build_zoo(std::string_view name, const SampleForm& form);
+Graph build_zoo(std::string_view name, const SampleForm& form, const LossOptions& loss = {});
 std::vector<std::string> zoo_names();
 
 // What a model was made for, where no data says it.

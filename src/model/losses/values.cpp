@@ -1,0 +1,69 @@
+#include "model/losses/values.hpp"
+
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+#include "model/lowering.hpp"
+
+namespace echelon {
+namespace {
+
+enum Input : int { kValues = 0, kLabels = 1, kWeights = 2 };
+
+class ValueLossLayer final : public Layer {
+ public:
+  ValueLossLayer(ValueLoss loss, std::int64_t classes) : loss_(loss), classes_(classes) {
+    if (classes_ == 0 || (loss_ == ValueLoss::logistic && classes_ == 2)) return;
+    throw ConfigError(
+        fmt::format("loss \"{}\" takes labels that are real numbers{}; the data has {} classes: use "
+                    "\"softmax\"",
+                    name(), loss_ == ValueLoss::logistic ? " or 2 classes" : "", classes_));
+  }
+
+  std::string_view kind() const override { return loss_ == ValueLoss::squared ? "mse_loss" : "bce_loss"; }
+  int arity() const override { return 3; }
+  bool reads_indices(int input) const override { return input == kLabels && classes_ > 0; }
+
+  std::vector<Shape> infer(std::span<const Shape> inputs) const override {
+    const Shape &values = inputs[kValues], &labels = inputs[kLabels];
+    const bool one = labels.rank() == 0 && values.rank() == 1 && values[0] == 1;
+    if (!one && !(values == labels))
+      throw ConfigError(fmt::format("the last layer gives {}, the labels are {}; end with a dense layer of units = {}",
+                                    values.text(), labels.text(), labels.rank() == 0 ? 1 : labels[labels.rank() - 1]));
+    return {values};
+  }
+
+  void forward(Lowering& lowering) const override {
+    lowering.op(spec(OpKind::loss_values_forward, lowering),
+                {lowering.input(kValues), lowering.input(kLabels), lowering.input(kWeights),
+                 lowering.kept("sums", Shape{3}, DType::f64)});
+    lowering.alias(0, kValues);
+  }
+
+  void backward(Lowering& lowering) const override {
+    lowering.op(
+        spec(OpKind::loss_values_backward, lowering),
+        {lowering.input(kValues), lowering.input(kLabels), lowering.input(kWeights), lowering.grad_input(kValues)},
+        ScaleSource::loss_scale);
+  }
+
+ private:
+  const char* name() const { return loss_ == ValueLoss::squared ? "mse" : "bce"; }
+  OpSpec spec(OpKind kind, const Lowering& lowering) const {
+    return {.kind = kind,
+            .dtype = lowering.dtype(),
+            .dims = ValueLossDims{
+                .elems = lowering.input_shape(kLabels).elems(), .loss = loss_, .index_targets = classes_ > 0}};
+  }
+
+  ValueLoss loss_;
+  std::int64_t classes_;
+};
+
+}  // namespace
+
+LayerPtr make_value_loss(ValueLoss loss, std::int64_t classes) {
+  return std::make_shared<ValueLossLayer>(loss, classes);
+}
+
+}  // namespace echelon
