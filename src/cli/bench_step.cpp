@@ -116,6 +116,8 @@ int run_bench_step(const BenchStepOptions& options) {
   if (options.batch < 0) throw ConfigError("--batch takes a number of at least 1");
   if (options.threads < 1) throw ConfigError("--threads takes a number of at least 1");
   const Config config = load_config(options.config, options.sets);
+  if (options.batch == 0 && config.batch.global == 0)
+    throw ConfigError("batch.global = 0 (all samples of the data) is no size to measure; give --batch");
   const std::int64_t batch = options.batch > 0 ? options.batch : config.batch.global / config.batch.accumulation;
   StepBench bench(config, batch, options.threads);
   const StepTimes times = bench.measure(options.steps);

@@ -118,6 +118,11 @@ void check_optimiser(const Config& config) {
 
 void check_batch(const Config& config) {
   const BatchConfig& batch = config.batch;
+  if (batch.global == 0 && batch.scale_with_replicas)
+    refuse(config, "batch.global", "batch.global = 0 (all samples) cannot grow with batch.scale_with_replicas = true");
+  if (batch.global == 0 && config.data.sharding != Sharding::record)
+    refuse(config, "batch.global",
+           "batch.global = 0 (all samples in a step) cuts the step by record; write data.sharding = \"record\"");
   if (!batch.shares.empty() && batch.scale_with_replicas)
     refuse(config, "batch.shares",
            "batch.shares and batch.scale_with_replicas = true exclude each other: shares cut a fixed global batch");

@@ -31,6 +31,25 @@ void check_divides(const Config& config, std::int64_t global, std::int64_t unit,
                      below > 0 ? fmt::format("{} or ", below) : "", below + unit));
 }
 
+void share_out(BatchPlan& plan, const std::vector<std::int64_t>& shares) {
+  const std::int64_t sum = std::accumulate(shares.begin(), shares.end(), std::int64_t{0});
+  for (const std::int64_t share : shares) {
+    plan.per_replica.push_back(plan.global / sum * share + plan.global % sum * share / sum);
+    plan.micro.push_back(plan.per_replica.back() / plan.accumulation);
+  }
+}
+
+// Plain gradient descent: every sample in every step; what does not divide is filled up with samples of weight 0.
+std::int64_t everything(const Config& config, std::int64_t samples, std::int64_t unit, const std::string& divisor) {
+  const std::int64_t global = (samples + unit - 1) / unit * unit;
+  if (global != samples && config.data.ragged != Ragged::zero_weight)
+    refuse(config, "batch.global",
+           fmt::format("batch.global = 0 takes all {} samples in a step, which do not divide by {}; data.ragged = "
+                       "\"zero_weight\" fills the step up",
+                       samples, divisor));
+  return global;
+}
+
 }  // namespace
 
 BatchPlan derive_batch(const Config& config, int replicas, std::int64_t samples) {
@@ -54,20 +73,23 @@ BatchPlan derive_batch(const Config& config, int replicas, std::int64_t samples)
   const std::vector<std::int64_t> shares =
       batch.shares.empty() ? std::vector<std::int64_t>(static_cast<std::size_t>(parts), 1) : batch.shares;
   const std::int64_t sum = std::accumulate(shares.begin(), shares.end(), std::int64_t{0});
-  plan.global = batch.global * (batch.scale_with_replicas ? parts : 1);
-  check_divides(config, batch.scale_with_replicas ? batch.global : plan.global,
-                batch.scale_with_replicas ? batch.accumulation : batch_unit(shares, batch.accumulation),
-                batch.shares.empty() ? fmt::format("{} replicas x accumulation {}", parts, batch.accumulation)
-                                     : fmt::format("the shares (sum {}) x accumulation {}", sum, batch.accumulation));
+  const std::int64_t unit = batch_unit(shares, batch.accumulation);
+  const std::string divisor = batch.shares.empty()
+                                  ? fmt::format("{} replicas x accumulation {}", parts, batch.accumulation)
+                                  : fmt::format("the shares (sum {}) x accumulation {}", sum, batch.accumulation);
+  if (batch.global == 0) {
+    plan.global = everything(config, samples, unit, divisor);
+  } else {
+    plan.global = batch.global * (batch.scale_with_replicas ? parts : 1);
+    check_divides(config, batch.scale_with_replicas ? batch.global : plan.global,
+                  batch.scale_with_replicas ? batch.accumulation : unit, divisor);
+  }
   if (config.data.ragged == Ragged::drop && plan.global > samples)
     refuse(config, "batch.global",
            fmt::format("a step takes {} samples but the data holds {}, and data.ragged = \"drop\" would leave no step; "
                        "at most {}",
                        plan.global, samples, samples));
-  for (const std::int64_t share : shares) {
-    plan.per_replica.push_back(plan.global / sum * share + plan.global % sum * share / sum);
-    plan.micro.push_back(plan.per_replica.back() / batch.accumulation);
-  }
+  share_out(plan, shares);
   if (as_replicas > 0) {  // one replica takes them all
     plan.per_replica = {plan.global};
     plan.micro = {plan.global / batch.accumulation};

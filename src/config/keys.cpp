@@ -123,8 +123,8 @@ std::vector<Key<Config>> make_config_keys() {
            "one replica takes the samples that this many would; 0: off");
 
   auto batch = part(all, "batch", &Config::batch);
-  batch.key("global", &BatchConfig::global, range(1, 1e9),
-            "samples a step over all replicas: micro-batch x accumulation x replicas");
+  batch.key("global", &BatchConfig::global, range(0, 1e9),
+            "samples a step over all replicas: micro-batch x accumulation x replicas; 0: all there are");
   batch.key("accumulation", &BatchConfig::accumulation, range(1, 65536),
             "micro-batches a replica runs before one exchange");
   batch.key("shares", &BatchConfig::shares, range(1, 1e6), "parts of the batch by replica; empty: equal");

@@ -79,7 +79,7 @@ struct DataConfig {
 };
 
 struct BatchConfig {
-  std::int64_t global = 64;          // samples a step over all replicas
+  std::int64_t global = 64;          // samples a step over all replicas; 0: all there are
   std::int64_t accumulation = 1;     // micro-batches a replica runs before one exchange
   std::vector<std::int64_t> shares;  // by replica; default equal
   bool scale_with_replicas = false;  // weak scaling: `global` is meant for one replica and grows with k

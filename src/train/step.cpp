@@ -3,6 +3,7 @@
 #include "base/check.hpp"
 #include "base/clock.hpp"
 #include "base/error.hpp"
+#include "train/feed.hpp"
 
 namespace echelon {
 namespace {
@@ -16,10 +17,6 @@ double weight_of(const Batch& batch, DType dtype, std::int64_t first, std::int64
     for (std::int64_t i = 0; i < n; ++i) sum += static_cast<double>(weights[i]);
     return sum;
   });
-}
-
-const std::byte* at(const void* data, std::int64_t elem, std::size_t size) {
-  return static_cast<const std::byte*>(data) + static_cast<std::size_t>(elem) * size;
 }
 
 }  // namespace
@@ -51,20 +48,6 @@ Program& StepRunner::program_of(std::int64_t micro_batch) {
     program->set_wait_parameters([this](ArenaRange range) { strategy_.wait_parameters(range); });
   }
   return *program;
-}
-
-void StepRunner::feed(Program& program, const Batch& batch, std::int64_t first) {
-  Device& device = arenas_.device();
-  const std::size_t size = size_of(arenas_.dtype());
-  const Tensor samples = program.input("samples");
-  const Tensor labels = program.input("labels");
-  const Tensor weights = program.input("weights");
-  device.to_device(samples.data, at(batch.samples, first * samples.shape.row_elems(), size), samples.bytes());
-  device.to_device(labels.data, batch.labels + first, labels.bytes());
-  device.to_device(weights.data, at(batch.weights, first, size), weights.bytes());
-  if (!program.has_input("ids")) return;
-  const Tensor ids = program.input("ids");
-  device.to_device(ids.data, batch.ids + first, ids.bytes());
 }
 
 void StepRunner::pass(Program& program, const PassScalars& scalars, bool last, StepTimes& times) {
@@ -101,7 +84,7 @@ StepResult StepRunner::run(const StepInfo& info) {
       {
         phase_.enter("data");
         const ScopedTimer timer(result.times.data_wait_s);
-        feed(*source.program, *batch, first);
+        feed(arenas_.device(), *source.program, *batch, first);
       }
       PassScalars scalars;
       scalars.loss_scale = 1.0 / info.weight;

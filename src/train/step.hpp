@@ -47,7 +47,6 @@ class StepRunner {
   };
 
   Program& program_of(std::int64_t micro_batch);
-  void feed(Program& program, const Batch& batch, std::int64_t first);
   void pass(Program& program, const PassScalars& scalars, bool last, StepTimes& times);
 
   const RunPlan& plan_;

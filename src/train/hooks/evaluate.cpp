@@ -7,6 +7,7 @@
 #include "base/error.hpp"
 #include "data/loader.hpp"
 #include "train/agree.hpp"
+#include "train/feed.hpp"
 
 namespace echelon {
 
@@ -28,16 +29,9 @@ LossSums EvaluateHook::pass() {
   options.buffer_bytes = static_cast<std::int64_t>(config_.data.buffer_mb * (1 << 20));
   options.end_epoch = 1;
   Loader loader(*plan_.test, *shards_, options);
-  Device& device = arenas_.device();
-  const Tensor samples = program_->input("samples");
-  const Tensor labels = program_->input("labels");
-  const Tensor weights = program_->input("weights");
   program_->reset_losses();
   for (std::int64_t step = 0; step < shards_->steps_per_epoch(); ++step) {
-    const Batch& batch = loader.next();
-    device.to_device(samples.data, batch.samples, samples.bytes());
-    device.to_device(labels.data, batch.labels, labels.bytes());
-    device.to_device(weights.data, batch.weights, weights.bytes());
+    feed(arenas_.device(), *program_, loader.next());
     program_->forward({});
   }
   return program_->losses();

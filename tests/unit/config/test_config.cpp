@@ -166,6 +166,16 @@ TEST_CASE("batch arithmetic gives whole micro-batches that sum to the step", "[c
                     Catch::Contains("64 or 68"));
 }
 
+TEST_CASE("batch.global = 0 takes every sample in a step", "[config]") {
+  const std::string head = "[batch]\nglobal = 0\n[data]\nsharding = \"record\"\n";
+  const Config exact = parse_config(head, "a.toml"),
+               filled = parse_config(head + "ragged = \"zero_weight\"\n", "a.toml");
+  CHECK(derive_batch(exact, 1, 297).per_replica == std::vector<std::int64_t>{297});
+  CHECK(derive_batch(exact, 3, 297).per_replica == std::vector<std::int64_t>{99, 99, 99});
+  CHECK(derive_batch(filled, 4, 297).per_replica == std::vector<std::int64_t>{75, 75, 75, 75});
+  CHECK_THROWS_WITH(derive_batch(exact, 4, 297), Catch::Contains("all 297 samples") && Catch::Contains("zero_weight"));
+}
+
 TEST_CASE("the nearest valid batches are valid, and nothing lies between", "[config]") {
   for (int round = 0; round < 60; ++round) {
     const auto draw = test::random_integers(5, 1, 6, "batch" + std::to_string(round));
