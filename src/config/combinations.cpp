@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/error.hpp"
 #include "config/derive.hpp"
@@ -159,12 +160,28 @@ void check_order(const Config& config) {
              fmt::format("data.buckets must rise, but {} comes after {}", data.buckets[i], data.buckets[i - 1]));
 }
 
+// A power of two scales gradients without rounding them.
+void check_loss_scale(const Config& config) {
+  const double scale = config.device.loss_scale;
+  if (scale == 0 || std::exp2(std::round(std::log2(scale))) == scale) return;
+  const double below = std::exp2(std::floor(std::log2(scale)));
+  refuse(config, "device.loss_scale",
+         fmt::format("device.loss_scale = {} is no power of two; nearest valid: {} or {}", scale, below, 2 * below));
+}
+
 void check_device(const Config& config) {
   const DeviceConfig& device = config.device;
   if (device.dtype == DType::f64 && device.kind != "reference" && device.kind != "cuda")
     refuse(config, "device.dtype",
            fmt::format("device.dtype = \"f64\" needs device.kind = \"reference\" or \"cuda\"; \"{}\" computes in f32",
                        device.kind));
+  if (is_half(device.dtype) && device.kind != "cuda")
+    refuse(config, "device.dtype",
+           fmt::format("device.dtype = \"{}\" needs device.kind = \"cuda\"; \"{}\" takes {}", name_of(device.dtype),
+                       device.kind, device.kind == "reference" ? "\"f32\" or \"f64\"" : "\"f32\""));
+  check_used(config, "device.tf32", device.kind == "cuda" && device.dtype == DType::f32,
+             "device.kind = \"cuda\" with dtype = \"f32\"");
+  check_loss_scale(config);
   const bool paced = device.kind == "paced";
   for (const char* path : {"device.paced_gflops", "device.paced_gb_per_s", "device.paced_table"})
     check_used(config, path, paced, "device.kind = \"paced\"");

@@ -178,7 +178,12 @@ std::vector<Key<Config>> make_config_keys() {
   auto device = part(all, "device", &Config::device);
   device.key("kind", &DeviceConfig::kind, words({"auto", "reference", "onednn", "cuda", "paced"}),
              "auto: cuda where a GPU is usable, else onednn");
-  device.key("dtype", &DeviceConfig::dtype, words({"f32", "f64"}), "f64: kinds reference and cuda");
+  device.key("dtype", &DeviceConfig::dtype, words({"f32", "f64", "f16", "bf16"}),
+             "f64: kinds reference and cuda; f16 and bf16: kind cuda, activations alone, weights stay f32");
+  device.key("tf32", &DeviceConfig::tf32, {},
+             "kind cuda, f32: convolutions and products round their operands to TF32, faster and of 3 digits");
+  device.key("loss_scale", &DeviceConfig::loss_scale, range(0, 16777216),
+             "the loss is scaled by this power of two in backward; 0: dynamic for f16, else off");
   device.key("threads", &DeviceConfig::threads, range(0, 4096), "of one rank; 0: cores of the host / ranks on it");
   device.key("memory_limit_mb", &DeviceConfig::memory_limit_mb, at_least(0), "0: none");
   device.key("paced_gflops", &DeviceConfig::paced_gflops, range(1e-6, 1e9),

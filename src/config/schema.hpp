@@ -122,7 +122,9 @@ struct ExchangeConfig {
 
 struct DeviceConfig {
   std::string kind = "auto";   // auto | reference | onednn | cuda | paced
-  DType dtype = DType::f32;    // "f32" | "f64" (reference only)
+  DType dtype = DType::f32;    // "f32" | "f64" (reference, cuda) | "f16" | "bf16" (cuda: activations; weights stay f32)
+  bool tf32 = false;           // cuda, f32: convolutions and products round their operands to 10 bits for tensor cores
+  double loss_scale = 0;       // the loss is scaled by this in backward; 0: dynamic for f16, else off. A power of two
   std::int64_t threads = 0;    // of one rank; 0: cores of the host / ranks on it
   double memory_limit_mb = 0;  // 0: none
   double paced_gflops = 50;    // paced

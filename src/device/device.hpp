@@ -10,7 +10,6 @@
 //
 // What later issues will ask of it, and where it goes:
 //   RNN chunks          one more kind in op_spec.hpp (x, h0, c0, w, .. -> y, hT, cT + saved), one body a device
-//   mixed precision     DType f16/bf16 in specs; master weights are the arena; packing at parameter_version casts
 //   codecs on device    encode / decode_add / compact join VectorOps
 //   CUDA graphs         Program asks `capture` around a sequence of Op::run
 //   peer copies, IPC    Memory gets an export handle; the transport asks for it
@@ -88,6 +87,7 @@ struct DeviceOptions {
   int index = 0;                        // cuda: which of the visible ones
   int threads = 1;                      // host devices: threads of one op
   std::int64_t memory_limit_bytes = 0;  // 0: none of ours
+  bool tf32 = false;                    // cuda: f32 convolutions and products may round their operands to TF32
   double paced_gflops = 50.0;           // paced: rate for flops(spec) where the table has no row
   double paced_gb_per_s = 10.0;         // paced: rate for traffic_bytes(spec), added
   std::string paced_table = {};         // paced: JSON {"<spec text>": seconds, ..} as `bench step --table` writes it
@@ -102,6 +102,9 @@ class Device {
   virtual bool on_host() const = 0;               // memory that the CPU may read and write directly
   virtual bool computes() const { return true; }  // false: paced; values mean nothing
   virtual bool supports(DType dtype) const = 0;
+  // Whether ops of this kind compute in `dtype`. In mixed precision a program runs the kinds that a device has not in
+  // halves (losses) in f32, with reorders from one dtype to the other around them.
+  virtual bool has(OpKind kind, DType dtype) const { return (void)kind, supports(dtype); }
 
   // Memory aligned to 64 bytes, zero-filled. `tag` names it in the message when the limit is reached and in the memory
   // table.

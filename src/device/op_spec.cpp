@@ -52,7 +52,9 @@ class Signature {
     return put(name, ArgRole::output, shape, dtype);
   }
   Signature& adds() { return args_.back().adds = true, *this; }
-  Signature& parameter() { return args_.back().parameter = true, *this; }
+  Signature& parameter() { return args_.back().parameter = true, wide(); }
+  // f32 where activations are halves: parameters and their gradients.
+  Signature& wide() { return args_.back().dtype = wide_of(args_.back().dtype), *this; }
   // An activation; only one of four axes has other layouts.
   Signature& movable() { return args_.back().movable = args_.back().shape.rank() == 4, *this; }
 
@@ -98,8 +100,8 @@ void add_args(Signature& sig, const OpSpec& spec, const ConvDims& d) {
       sig.in("dy", y).movable().in("w", w).parameter().out("dx", x).adds().movable();
       return;
     case OpKind::conv_backward_weights:
-      sig.in("x", x).movable().in("dy", y).movable().out("dw", w).adds();
-      if (d.bias) sig.out("db", b).adds();
+      sig.in("x", x).movable().in("dy", y).movable().out("dw", w).adds().wide();
+      if (d.bias) sig.out("db", b).adds().wide();
       return;
     default: wrong_dims(spec);
   }
@@ -127,8 +129,8 @@ void add_args(Signature& sig, const OpSpec& spec, const DenseDims& d) {
       return;
     case OpKind::dense_backward_data: sig.in("dy", y).in("w", w).parameter().out("dx", x).adds(); return;
     case OpKind::dense_backward_weights:
-      sig.in("x", x).in("dy", y).out("dw", w).adds();
-      if (d.bias) sig.out("db", b).adds();
+      sig.in("x", x).in("dy", y).out("dw", w).adds().wide();
+      if (d.bias) sig.out("db", b).adds().wide();
       return;
     default: wrong_dims(spec);
   }
@@ -160,7 +162,7 @@ void add_args(Signature& sig, const OpSpec& spec, const NormDims& d) {
       return;
     case OpKind::norm_backward_sums:
       sig.in("x", x).movable().in("dy", x).movable().in("stats", two, DType::f64);
-      sig.out("sums", two, DType::f64).out("dgamma", c).adds().out("dbeta", c).adds();
+      sig.out("sums", two, DType::f64).out("dgamma", c).adds().wide().out("dbeta", c).adds().wide();
       return;
     case OpKind::norm_backward_apply:
       sig.in("x", x).movable().in("dy", x).movable().in("stats", two, DType::f64).in("gamma", c).parameter();
@@ -172,9 +174,11 @@ void add_args(Signature& sig, const OpSpec& spec, const NormDims& d) {
       return;
     case OpKind::norm_local_backward:
       sig.in("x", x).movable().in("dy", x).movable().in("stats", two, DType::f64).in("gamma", c).parameter();
-      sig.out("dx", x).adds().movable().out("dgamma", c).adds().out("dbeta", c).adds();
+      sig.out("dx", x).adds().movable().out("dgamma", c).adds().wide().out("dbeta", c).adds().wide();
       return;
-    case OpKind::norm_statistics: sig.in("stats", two, DType::f64).out("dmean", c).adds().out("dvar", c).adds(); return;
+    case OpKind::norm_statistics:
+      sig.in("stats", two, DType::f64).out("dmean", c).adds().wide().out("dvar", c).adds().wide();
+      return;
     case OpKind::norm_inference:
       sig.in("x", x).movable().in("gamma", c).parameter().in("beta", c).parameter();
       sig.in("mean", c).parameter().in("var", c).parameter().out("y", x).movable();
@@ -241,7 +245,7 @@ void add_args(Signature& sig, const OpSpec& spec, const LayerNormDims& d) {
       return;
     case OpKind::layer_norm_backward:
       sig.in("x", d.shape).in("dy", d.shape).in("stats", stats, DType::f64).in("gamma", f).parameter();
-      sig.out("dx", d.shape).adds().out("dgamma", f).adds().out("dbeta", f).adds();
+      sig.out("dx", d.shape).adds().out("dgamma", f).adds().wide().out("dbeta", f).adds().wide();
       return;
     default: wrong_dims(spec);
   }
@@ -291,17 +295,19 @@ void add_args(Signature& sig, const OpSpec& spec, const BroadcastDims& d) {
   const Shape w = d.shape.without_front();
   switch (spec.kind) {
     case OpKind::broadcast_add: sig.in("x", d.shape).in("w", w).parameter().out("y", d.shape); return;
-    case OpKind::sum_samples: sig.in("dy", d.shape).out("dw", w).adds(); return;
+    case OpKind::sum_samples: sig.in("dy", d.shape).out("dw", w).adds().wide(); return;
     default: wrong_dims(spec);
   }
 }
 
 void add_args(Signature& sig, const OpSpec& spec, const ElementwiseDims& d) {
-  switch (spec.kind) {
-    case OpKind::add: sig.in("a", d.shape).movable().in("b", d.shape).movable().out("y", d.shape).movable(); return;
-    case OpKind::reorder: sig.in("x", d.shape).movable().out("y", d.shape).movable(); return;
-    default: wrong_dims(spec);
-  }
+  if (spec.kind != OpKind::add) wrong_dims(spec);
+  sig.in("a", d.shape).movable().in("b", d.shape).movable().out("y", d.shape).movable();
+}
+
+void add_args(Signature& sig, const OpSpec& spec, const ReorderDims& d) {
+  if (spec.kind != OpKind::reorder) wrong_dims(spec);
+  sig.in("x", d.shape, d.from.value_or(spec.dtype)).movable().out("y", d.shape).movable();
 }
 
 }  // namespace

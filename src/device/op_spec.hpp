@@ -54,7 +54,7 @@
 //   broadcast_add              x(N, ..) w(..)               y
 //   sum_samples                dy(N, ..)                    dw(..) (adds)
 //   add                        a b                          y
-//   reorder                    x                            y (the same values in another layout)
+//   reorder                    x                            y (the same values in another layout or dtype)
 //
 // Definitions
 //   conv      cross-correlation, zero padding;
@@ -87,11 +87,15 @@
 //
 // Shapes and types where the table is silent: w (K, C/groups, R, S) or (K, F); gamma, beta, mean, var, their gradients
 // and b (C) or (K); labels (N) i32; weights (N) in the spec's dtype; everything else in the spec's dtype.
+//
+// Mixed precision: in a spec of f16 or bf16 parameters and the gradients of parameters are f32, activations and their
+// gradients are halves; what is summed is summed in f32 or f64. A device says which kinds it has so (Device::has).
 // clang-format on
 #pragma once
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -239,18 +243,24 @@ struct BroadcastDims {  // broadcast_add, sum_samples
   friend bool operator==(const BroadcastDims&, const BroadcastDims&) = default;
 };
 
-struct ElementwiseDims {  // add, reorder
+struct ElementwiseDims {  // add
   Shape shape;
   friend bool operator==(const ElementwiseDims&, const ElementwiseDims&) = default;
 };
 
+struct ReorderDims {
+  Shape shape;
+  std::optional<DType> from = {};  // of x, any floating dtype; default: the spec's, which is that of y
+  friend bool operator==(const ReorderDims&, const ReorderDims&) = default;
+};
+
 using Dims = std::variant<ConvDims, PoolDims, DenseDims, ActivationDims, NormDims, SoftmaxDims, DropoutDims, ConcatDims,
                           SliceDims, LrnDims, LayerNormDims, ValueLossDims, AttentionDims, SequencePoolDims,
-                          BroadcastDims, ElementwiseDims>;
+                          BroadcastDims, ElementwiseDims, ReorderDims>;
 
 struct OpSpec {
   OpKind kind;
-  DType dtype = DType::f32;  // f32 or f64
+  DType dtype = DType::f32;  // f32, f64; f16 and bf16 where the device has them
   Dims dims;
   std::array<Layout, kMaxArgs> layouts{};  // by argument; other than plain only where ArgInfo::movable
 

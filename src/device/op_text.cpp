@@ -90,9 +90,11 @@ std::string dims_text(const OpSpec&, const SequencePoolDims& d) {
 
 std::string dims_text(const OpSpec&, const BroadcastDims& d) { return d.shape.text(); }
 
-std::string dims_text(const OpSpec& spec, const ElementwiseDims& d) {
-  if (spec.kind != OpKind::reorder) return d.shape.text();
-  return fmt::format("{} {} to {}", d.shape.text(), name_of(spec.layouts[0]), name_of(spec.layouts[1]));
+std::string dims_text(const OpSpec&, const ElementwiseDims& d) { return d.shape.text(); }
+
+std::string dims_text(const OpSpec& spec, const ReorderDims& d) {
+  return fmt::format("{} {}{} to {}", d.shape.text(), d.from ? fmt::format("{} ", name_of(*d.from)) : "",
+                     name_of(spec.layouts[0]), name_of(spec.layouts[1]));
 }
 
 }  // namespace

@@ -48,6 +48,8 @@ hid_t native_type(DType dtype) {
     case DType::f64: return H5T_NATIVE_DOUBLE;
     case DType::i32: return H5T_NATIVE_INT32;
     case DType::u8: return H5T_NATIVE_UINT8;
+    case DType::f16:
+    case DType::bf16: break;  // of a device's memory only
   }
   return -1;
 }

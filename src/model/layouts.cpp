@@ -28,7 +28,7 @@ void GraphLowering::note_used(int tensor, Layout layout) {
 }
 
 void GraphLowering::emit_reorder(int from, int to) {
-  OpSpec spec{.kind = OpKind::reorder, .dtype = table_.at(from).dtype, .dims = ElementwiseDims{table_.at(from).shape}};
+  OpSpec spec{.kind = OpKind::reorder, .dtype = table_.at(from).dtype, .dims = ReorderDims{table_.at(from).shape}};
   spec.layouts[0] = table_.at(from).layout;
   spec.layouts[1] = table_.at(to).layout;
   emit(spec, signature(spec), {from, to}, ScaleSource::one, -1);

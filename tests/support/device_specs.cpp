@@ -165,7 +165,8 @@ void add_broadcasts(Specs& specs, DType dtype) {
 
 void add_elementwise(Specs& specs, DType dtype) {
   for (const Shape& shape : {Shape{2, 17, 5, 3}, Shape{1, 1, 4, 4}, Shape{3, 16, 2, 2}, Shape{2, 3, 7, 5}})
-    for (OpKind kind : {OpKind::add, OpKind::reorder}) specs.push_back({kind, dtype, ElementwiseDims{shape}, {}});
+    specs.insert(specs.end(),
+                 {{OpKind::add, dtype, ElementwiseDims{shape}, {}}, {OpKind::reorder, dtype, ReorderDims{shape}, {}}});
   for (const Shape& shape : {Shape{3, 7}, Shape{1}}) specs.push_back({OpKind::add, dtype, ElementwiseDims{shape}, {}});
 }
 

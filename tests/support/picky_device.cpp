@@ -27,7 +27,7 @@ class PickyOp final : public Op {
       if (plain.layouts[a] == spec.layouts[a]) continue;
       Moved moved;
       moved.argument = a;
-      OpSpec reorder{.kind = OpKind::reorder, .dtype = infos_[a].dtype, .dims = ElementwiseDims{infos_[a].shape}};
+      OpSpec reorder{.kind = OpKind::reorder, .dtype = infos_[a].dtype, .dims = ReorderDims{infos_[a].shape}};
       reorder.layouts[0] = spec.layouts[a];
       moved.unpack = reference.make(reorder);
       std::swap(reorder.layouts[0], reorder.layouts[1]);

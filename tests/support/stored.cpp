@@ -32,7 +32,7 @@ std::vector<double> unpacked(const Bytes& bytes) {
 
 Bytes reordered(const Bytes& bytes, DType dtype, const Shape& shape, Layout from, Layout to) {
   if (from == to) return bytes;
-  OpSpec spec{OpKind::reorder, dtype, ElementwiseDims{shape}, {from, to}};
+  OpSpec spec{OpKind::reorder, dtype, ReorderDims{shape}, {from, to}};
   Bytes out(static_cast<std::size_t>(stored_elems(shape, to)) * size_of(dtype));
   const std::array<void*, 2> tensors = {const_cast<std::byte*>(bytes.data()), out.data()};
   OpArgs args;

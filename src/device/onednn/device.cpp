@@ -131,6 +131,7 @@ std::unique_ptr<Op> OnednnDevice::build(const OpSpec& spec) {
         if constexpr (std::is_same_v<D, SequencePoolDims>) return make_sequence_pool(context_, spec);
         if constexpr (std::is_same_v<D, BroadcastDims>) return make_broadcast(context_, spec);
         if constexpr (std::is_same_v<D, ElementwiseDims>) return make_elementwise(context_, spec);
+        if constexpr (std::is_same_v<D, ReorderDims>) return make_reorder(context_, spec);
       },
       spec.dims);
 }

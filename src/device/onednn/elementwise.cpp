@@ -52,10 +52,14 @@ class Reorder final : public Op {
 
 std::unique_ptr<Op> make_elementwise(Context& context, const OpSpec& spec) {
   const Shape& shape = std::get<ElementwiseDims>(spec.dims).shape;
-  if (spec.kind == OpKind::reorder && spec.layouts[0] == spec.layouts[1])
-    return std::make_unique<Copy>(stored_elems(shape, spec.layouts[0]));
-  if (spec.kind == OpKind::reorder) return std::make_unique<Reorder>(context, shape, spec.layouts[0], spec.layouts[1]);
   return std::make_unique<Add>(context, stored_elems(shape, spec.layouts[0]));
+}
+
+std::unique_ptr<Op> make_reorder(Context& context, const OpSpec& spec) {
+  const auto& d = std::get<ReorderDims>(spec.dims);
+  ECHELON_CHECK(d.from.value_or(spec.dtype) == spec.dtype, "{} is not for a device of one dtype", spec.text());
+  if (spec.layouts[0] == spec.layouts[1]) return std::make_unique<Copy>(stored_elems(d.shape, spec.layouts[0]));
+  return std::make_unique<Reorder>(context, d.shape, spec.layouts[0], spec.layouts[1]);
 }
 
 }  // namespace echelon::onednn

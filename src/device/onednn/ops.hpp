@@ -41,6 +41,7 @@ std::unique_ptr<Op> make_attention(Context& context, const OpSpec& spec);
 std::unique_ptr<Op> make_sequence_pool(Context& context, const OpSpec& spec);
 std::unique_ptr<Op> make_broadcast(Context& context, const OpSpec& spec);
 std::unique_ptr<Op> make_elementwise(Context& context, const OpSpec& spec);
+std::unique_ptr<Op> make_reorder(Context& context, const OpSpec& spec);
 
 // The layouts of x and y in which all directions of a convolution run fast.
 struct ConvLayouts {

@@ -1,4 +1,4 @@
-// Sums of two tensors, and copies from one layout into another.
+// Sums of two tensors, and copies from one layout or dtype into another.
 #include <algorithm>
 
 #include "device/reference/ops.hpp"
@@ -29,31 +29,38 @@ void add(const Shape& shape, const OpArgs& args) {
   for (std::int64_t i = 0; i < shape.elems(); ++i) y.put(i, static_cast<double>(a[i]) + static_cast<double>(b[i]));
 }
 
-template <class T>
+template <class X, class Y>
 void reorder(const Shape& shape, Layout from, Layout to, const OpArgs& args) {
-  const T* x = in<T>(args, 0);
-  T* y = static_cast<T*>(args.tensors[1]);
+  const X* x = in<X>(args, 0);
+  Y* y = static_cast<Y*>(args.tensors[1]);
   if (shape.rank() != 4) {
-    std::copy_n(x, shape.elems(), y);
+    std::transform(x, x + shape.elems(), y, [](X value) { return static_cast<Y>(value); });
     return;
   }
-  std::fill_n(y, stored_elems(shape, to), T{0});
+  std::fill_n(y, stored_elems(shape, to), Y{0});
   for (std::int64_t n = 0; n < shape[0]; ++n)
     for (std::int64_t c = 0; c < shape[1]; ++c)
       for (std::int64_t h = 0; h < shape[2]; ++h)
         for (std::int64_t w = 0; w < shape[3]; ++w)
-          y[stored_at(to, shape, n, c, h, w)] = x[stored_at(from, shape, n, c, h, w)];
+          y[stored_at(to, shape, n, c, h, w)] = static_cast<Y>(x[stored_at(from, shape, n, c, h, w)]);
 }
 
 }  // namespace
 
 std::unique_ptr<Op> make_elementwise(const OpSpec& spec) {
+  if (spec.kind != OpKind::add) not_of_family(spec);
   const Shape shape = std::get<ElementwiseDims>(spec.dims).shape;
-  return with_float(spec.dtype, [&]<class T>(T) {
-    if (spec.kind == OpKind::add) return loop_op([shape](const OpArgs& a) { add<T>(shape, a); });
-    if (spec.kind != OpKind::reorder) not_of_family(spec);
-    return loop_op(
-        [shape, from = spec.layouts[0], to = spec.layouts[1]](const OpArgs& a) { reorder<T>(shape, from, to, a); });
+  return with_float(spec.dtype, [&]<class T>(T) { return loop_op([shape](const OpArgs& a) { add<T>(shape, a); }); });
+}
+
+std::unique_ptr<Op> make_reorder(const OpSpec& spec) {
+  const auto& d = std::get<ReorderDims>(spec.dims);
+  return with_float(spec.dtype, [&]<class Y>(Y) {
+    return with_float(d.from.value_or(spec.dtype), [&]<class X>(X) {
+      return loop_op([shape = d.shape, from = spec.layouts[0], to = spec.layouts[1]](const OpArgs& a) {
+        reorder<X, Y>(shape, from, to, a);
+      });
+    });
   });
 }
 

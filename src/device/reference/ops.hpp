@@ -28,6 +28,7 @@ std::unique_ptr<Op> make_attention(const OpSpec& spec);
 std::unique_ptr<Op> make_sequence_pool(const OpSpec& spec);
 std::unique_ptr<Op> make_broadcast(const OpSpec& spec);
 std::unique_ptr<Op> make_elementwise(const OpSpec& spec);
+std::unique_ptr<Op> make_reorder(const OpSpec& spec);
 
 // An op that is one loop over its arguments.
 using Loop = std::function<void(const OpArgs&)>;

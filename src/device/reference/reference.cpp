@@ -63,8 +63,8 @@ class ReferenceDevice final : public HostDevice {
       case OpKind::sequence_pool_backward: return reference::make_sequence_pool(spec);
       case OpKind::broadcast_add:
       case OpKind::sum_samples: return reference::make_broadcast(spec);
-      case OpKind::add:
-      case OpKind::reorder: return reference::make_elementwise(spec);
+      case OpKind::add: return reference::make_elementwise(spec);
+      case OpKind::reorder: return reference::make_reorder(spec);
     }
     reference::not_of_family(spec);
   }

@@ -77,7 +77,7 @@ TEST_CASE("by default outputs lie like the first activation that came in", "[dev
   OpSpec spec{OpKind::add, DType::f32, ElementwiseDims{Shape{1, 2, 3, 4}}, {Layout::blocked8}};
   CHECK(device.layouts(spec).layouts[2] == Layout::blocked8);
   CHECK(device.layouts(spec).layouts[1] == Layout::plain);
-  spec = {OpKind::reorder, DType::f32, ElementwiseDims{Shape{1, 2, 3, 4}}, {Layout::blocked8, Layout::channels_last}};
+  spec = {OpKind::reorder, DType::f32, ReorderDims{Shape{1, 2, 3, 4}}, {Layout::blocked8, Layout::channels_last}};
   CHECK(device.layouts(spec).layouts == spec.layouts);
   spec = {OpKind::dense_forward, DType::f32, DenseDims{1, 2, 3}, {}};
   CHECK(device.layouts(spec).layouts == spec.layouts);

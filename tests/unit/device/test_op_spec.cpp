@@ -108,8 +108,8 @@ TEST_CASE("the text of a spec names kind and extents", "[op_spec]") {
               .groups = 4,
               .bias = false})
             .text() == "conv_forward f32 N1 C4 H9 W9 K4 3x2 stride 2x1 dil 2 groups 4 no bias");
-  CHECK(OpSpec{OpKind::reorder, DType::f64, ElementwiseDims{Shape{1, 2, 3, 4}}, {Layout::plain, Layout::blocked8}}
-            .text() == "reorder f64 (1, 2, 3, 4) plain to blocked8");
+  CHECK(OpSpec{OpKind::reorder, DType::f64, ReorderDims{Shape{1, 2, 3, 4}}, {Layout::plain, Layout::blocked8}}.text() ==
+        "reorder f64 (1, 2, 3, 4) plain to blocked8");
   std::set<std::string> texts;
   const auto specs = test::contract_specs(DType::f32);
   for (const OpSpec& spec : specs) texts.insert(spec.text());
