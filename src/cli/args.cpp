@@ -100,14 +100,22 @@ void add_shards(CLI::App& app, Options& o) {
 
 Run declare_data_import(CLI::App& app) {
   auto o = held<ImportOptions>();
-  app.add_option("format", o->format, "idx, cifar10, cifar100 or csv")->required();
-  app.add_option("inputs", o->inputs, "idx: images and labels; cifar: batch files; csv: one file; also gzipped")
+  app.add_option("format", o->format, "idx, cifar10, cifar100, csv, text, words, sequences or pairs")->required();
+  app.add_option("inputs", o->inputs,
+                 "idx: images and labels; cifar: batch files; csv: one file; text and words: files that follow each "
+                 "other; sequences: a .ts file, a .csv file with one step a line, or a folder with one <class>.txt a "
+                 "class and one sequence a line; pairs: a file of source<TAB>target lines; also gzipped")
       ->required();
   add_shards(app, *o);
   app.add_option("--samples-per-shard", o->samples_per_shard, "in place of --shards; 10000 where neither is given");
   app.add_option("--label-column", o->label_column, "csv: from 0; -1: the last")->capture_default_str();
   app.add_option("--value-max", o->value_max, "the u8 value that means 1.0")->capture_default_str();
-  app.add_option("--hold-out", o->hold_out, "samples, evenly spread, that go to OUT/test, the rest to OUT/train");
+  app.add_option("--hold-out", o->hold_out,
+                 "samples, evenly spread, that go to OUT/test, the rest to OUT/train; of a text the last tokens");
+  app.add_option("--hold-out-part", o->hold_out_part, "the same as a part of all, e.g. 0.1");
+  app.add_option("--tokens", o->tokens, "text, sequences, pairs: characters, bytes or words");
+  app.add_option("--vocabulary", o->vocabulary, "words: how many at most, the rest is <unk>; 10000 where not given");
+  app.add_option("--like", o->like, "text, sequences, pairs: take the vocabulary of the set in this folder");
   return [o] { return run_data_import(*o); };
 }
 
@@ -144,9 +152,12 @@ const Verb kVerbs[] = {
      "  echelon report results/lenet-1 results/lenet-2 --out results --name lenet",
      declare_report},
     {"info", "version, devices, libraries and cores of this machine", "  echelon info", declare_info},
-    {"data import", "turn IDX, CIFAR or CSV files into HDF5 shards",
+    {"data import", "turn IDX, CIFAR, CSV, text, time series or pairs of texts into HDF5 shards",
      "  echelon data import idx images.gz labels.gz --out mydata/train\n"
-     "  echelon data import csv table.csv.gz --shape 1,8,8 --value-max 16 --hold-out 297 --out mydata",
+     "  echelon data import csv table.csv.gz --shape 1,8,8 --value-max 16 --hold-out 297 --out mydata\n"
+     "  echelon data import text book.txt --hold-out-part 0.1 --out mydata\n"
+     "  echelon data import sequences speakers.ts --out mydata/train\n"
+     "  echelon data import pairs english-french.tsv --vocabulary 8000 --hold-out-part 0.05 --out mydata",
      declare_data_import},
     {"data synth", "make shards of any shape and size: a pattern a class, and noise",
      "  echelon data synth --samples 100000 --shape 3,32,32 --classes 10 --out made/train", declare_data_synth},

@@ -1,4 +1,4 @@
-// echelon data import | synth | inspect
+// echelon data inspect
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -6,38 +6,17 @@
 #include <filesystem>
 #include <span>
 
-#include "base/clock.hpp"
 #include "base/error.hpp"
 #include "base/nearest.hpp"
 #include "base/text.hpp"
 #include "cli/options.hpp"
 #include "data/dataset.hpp"
 #include "data/format.hpp"
-#include "data/import/shard_writer.hpp"
-#include "data/import/source.hpp"
 #include "data/shard_plan.hpp"
 #include "h5/file.hpp"
 
 namespace echelon::cli {
 namespace {
-
-Shape shape_of(const std::vector<std::int64_t>& extents) {
-  if (extents.empty()) return {};
-  if (extents.size() != 3 || *std::min_element(extents.begin(), extents.end()) < 1)
-    throw ConfigError(fmt::format("--shape is {}, must be C,H,W, each 1 or more", fmt::join(extents, ",")));
-  for (const std::int64_t extent : extents)
-    if (extent > 1 << 16) throw ConfigError(fmt::format("--shape holds {}, at most {}", extent, 1 << 16));
-  const Shape shape{std::span<const std::int64_t>(extents)};
-  if (shape.elems() > 1 << 26) throw ConfigError(fmt::format("--shape {} is too large a sample", shape.text()));
-  return shape;
-}
-
-DType stored_of(const std::string& name) {
-  if (name == "u8") return DType::u8;
-  if (name == "f32") return DType::f32;
-  const std::vector<std::string> known{"u8", "f32"};
-  throw ConfigError(unknown_name("--stored", name, known));
-}
 
 Sharding sharding_of(const std::string& name) {
   const std::vector<std::string> known{"auto", "file", "record", "replicated"};
@@ -50,22 +29,6 @@ std::string numbers(const std::vector<double>& values) {
   std::string text;
   for (const double value : values) text += (text.empty() ? "" : ", ") + fmt::format("{:.4g}", value);
   return text;
-}
-
-int write_and_say(SampleSource& source, const ShardOptions& options) {
-  const double start = now_s();
-  const ShardsWritten written = write_shards(source, options);
-  fmt::print("{} samples of {} {}, {} classes, in {} file{}, {} ({})\n", count_text(written.samples + written.held_out),
-             written.sample_shape.text(), name_of(written.stored), written.classes, written.files.size(),
-             written.files.size() == 1 ? "" : "s", bytes_text(static_cast<double>(written.bytes)),
-             seconds_text(now_s() - start));
-  if (written.held_out > 0) fmt::print("{} of them held out for testing\n", count_text(written.held_out));
-  fmt::print("mean {}, std {}, values {}\n", numbers(written.mean), numbers(written.std),
-             fmt::format("{:g} to {:g}", written.value_range[0], written.value_range[1]));
-  fmt::print("{}", written.files.front());
-  if (written.files.size() > 1) fmt::print(" .. {}", written.files.back());
-  fmt::print("\n");
-  return kExitOk;
 }
 
 // How many samples of each class; labels are read in blocks.
@@ -168,43 +131,51 @@ void print_plan(const Dataset& dataset, const InspectOptions& options, Sharding 
                count_text(even), count_text(plan.steps_per_epoch()));
 }
 
+// What the data are, one or two lines.
+void print_head(const Dataset& dataset, const std::string& location, const std::string& bytes) {
+  const auto count = static_cast<std::int64_t>(dataset.shards.size());
+  const std::string where = fmt::format("in {}, {} stored", counted(count, "file"), bytes);
+  std::int64_t tokens = 0;
+  for (const Shard& shard : dataset.shards) tokens += shard.tokens;
+  switch (dataset.kind) {
+    case DataKind::samples:
+      fmt::print("{}: {} samples of {} {} in {}, {} classes, {} stored\n", location, count_text(dataset.samples()),
+                 dataset.sample_shape.text(), name_of(dataset.stored), counted(count, "file"), dataset.classes, bytes);
+      break;
+    case DataKind::text:
+      fmt::print("{}: a text of {} tokens, {} kinds, {}; as {} windows of {}\n\n", location, count_text(tokens),
+                 count_text(dataset.classes), where, count_text(dataset.samples()), dataset.length());
+      return;
+    case DataKind::sequences:
+      fmt::print("{}: {} sequences of up to {} steps, {}, {} classes, {}\n", location, count_text(dataset.samples()),
+                 dataset.length(),
+                 dataset.vocabulary.size() > 0 ? fmt::format("{} kinds of token", count_text(dataset.vocabulary.size()))
+                                               : fmt::format("{} features", dataset.sample_shape[1]),
+                 dataset.classes, where);
+      break;
+    case DataKind::pairs:
+      fmt::print("{}: {} pairs of up to {} and {} tokens, {} and {} kinds, {}\n\n", location,
+                 count_text(dataset.samples()), dataset.length(), dataset.target_length,
+                 count_text(dataset.vocabulary.size()), count_text(dataset.target_vocabulary.size()), where);
+      return;
+  }
+  if (dataset.vocabulary.size() == 0)
+    fmt::print("x = (value * {:.6g} - mean) / std, mean {}, std {}\n", dataset.scale, numbers(dataset.mean),
+               numbers(dataset.std));
+  fmt::print("\n");
+}
+
+// The first ones, on one line.
+void print_vocabulary(const char* what, const Vocabulary& vocabulary) {
+  constexpr std::size_t kShown = 40;
+  std::string text;
+  for (std::size_t i = 0; i < std::min(kShown, vocabulary.entries().size()); ++i)
+    text += (i > 0 ? " " : "") + fmt::format("'{}'", token_text(vocabulary.entries()[i]));
+  const std::int64_t more = vocabulary.size() - static_cast<std::int64_t>(kShown);
+  fmt::print("{}: {}{}\n\n", what, text, more > 0 ? fmt::format(" and {} more", count_text(more)) : "");
+}
+
 }  // namespace
-
-int run_data_import(const ImportOptions& options) {
-  if (!(options.value_max > 0)) throw ConfigError("--value-max must be above 0");
-  const auto source = open_source({.format = options.format,
-                                   .inputs = options.inputs,
-                                   .shape = shape_of(options.shape),
-                                   .label_column = options.label_column,
-                                   .stored = stored_of(options.stored),
-                                   .value_max = options.value_max});
-  return write_and_say(*source, {.out = options.out,
-                                 .prefix = options.prefix,
-                                 .shards = options.shards,
-                                 .samples_per_shard = options.samples_per_shard,
-                                 .unequal = options.unequal,
-                                 .chunk = options.chunk,
-                                 .compress = options.compress,
-                                 .hold_out = options.hold_out});
-}
-
-int run_data_synth(const SynthOptions& options) {
-  const auto source = make_synth({.samples = options.samples,
-                                  .shape = shape_of(options.shape),
-                                  .classes = options.classes,
-                                  .stored = stored_of(options.stored),
-                                  .noise = options.noise,
-                                  .seed = options.seed});
-  const auto parts = static_cast<std::int64_t>(options.unequal.size());
-  return write_and_say(*source, {.out = options.out,
-                                 .prefix = options.prefix,
-                                 .shards = parts > 0 ? parts : options.shards,
-                                 .samples_per_shard = 0,
-                                 .unequal = options.unequal,
-                                 .chunk = options.chunk,
-                                 .compress = options.compress,
-                                 .hold_out = 0});
-}
 
 int run_data_inspect(const InspectOptions& options) {
   const Sharding sharding = sharding_of(options.sharding);
@@ -215,13 +186,11 @@ int run_data_inspect(const InspectOptions& options) {
   const Dataset dataset = open_dataset(options.location);
   std::uint64_t bytes = 0;
   for (const Shard& shard : dataset.shards) bytes += shard.bytes;
-  fmt::print("{}: {} samples of {} {} in {} file{}, {} classes, {} stored\n", options.location,
-             count_text(dataset.samples()), dataset.sample_shape.text(), name_of(dataset.stored), dataset.shards.size(),
-             dataset.shards.size() == 1 ? "" : "s", dataset.classes, bytes_text(static_cast<double>(bytes)));
-  fmt::print("x = (value * {:.6g} - mean) / std, mean {}, std {}\n\n", dataset.scale, numbers(dataset.mean),
-             numbers(dataset.std));
+  print_head(dataset, options.location, bytes_text(static_cast<double>(bytes)));
   print_files(dataset);
-  print_classes(dataset);
+  if (dataset.kind == DataKind::samples || dataset.kind == DataKind::sequences) print_classes(dataset);
+  if (dataset.vocabulary.size() > 0) print_vocabulary("tokens", dataset.vocabulary);
+  if (dataset.target_vocabulary.size() > 0) print_vocabulary("target tokens", dataset.target_vocabulary);
   print_plan(dataset, options, sharding);
   std::fflush(stdout);
   return kExitOk;

@@ -32,8 +32,8 @@ struct ReportOptions {  // echelon report RUN... [--out FOLDER] [--name NAME]
 int run_report(const ReportOptions& options);
 
 struct ImportOptions {              // echelon data import FORMAT INPUT... --out FOLDER
-  std::string format;               // idx | cifar10 | cifar100 | csv
-  std::vector<std::string> inputs;  // idx: images, labels; cifar: batch files; csv: one file
+  std::string format;               // idx | cifar10 | cifar100 | csv | text | words | sequences | pairs
+  std::vector<std::string> inputs;  // idx: images, labels; cifar: batch files; text: files in a row; else one
   std::string out;
   std::string prefix = "shard";
   std::int64_t shards = 0;             // 0: by samples_per_shard
@@ -46,6 +46,10 @@ struct ImportOptions {              // echelon data import FORMAT INPUT... --out
   std::string stored = "u8";           // csv: u8 | f32
   double value_max = 255;              // the value that means 1.0 (scale = 1/value_max) of u8 data
   std::int64_t hold_out = 0;           // this many, evenly spread, go to <out>/test, the rest to <out>/train
+  double hold_out_part = 0;            // the same as a part of all
+  std::string tokens;                  // characters | bytes | words
+  std::int64_t vocabulary = 0;         // words: how many; 0: 10,000
+  std::string like;                    // a set whose vocabulary is taken
 };
 int run_data_import(const ImportOptions& options);
 

@@ -1,12 +1,8 @@
 #include "data/chunk_cache.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
 #include "base/check.hpp"
-#include "base/error.hpp"
-#include "data/format.hpp"
 
 namespace echelon {
 namespace {
@@ -15,9 +11,7 @@ constexpr std::size_t kOpenFiles = 64;  // at most, of one cache
 
 }  // namespace
 
-ChunkCache::ChunkCache(const Dataset& dataset, std::int64_t buffer_bytes)
-    : dataset_(dataset),
-      sample_bytes_(static_cast<std::size_t>(dataset.sample_shape.elems()) * size_of(dataset.stored)) {
+ChunkCache::ChunkCache(const Dataset& dataset, std::int64_t buffer_bytes) : dataset_(dataset) {
   std::int64_t longest = 1;
   for (const Shard& shard : dataset_.shards) longest = std::max(longest, shard.chunk_rows);
   const std::size_t chunk_bytes = static_cast<std::size_t>(longest) * dataset_.record_bytes();
@@ -44,26 +38,7 @@ const h5::Reader& ChunkCache::reader_of(std::size_t file) {
   return *open_.front().reader;
 }
 
-void ChunkCache::load(Chunk& chunk) {
-  const Shard& shard = dataset_.shards[chunk.file];
-  const h5::Reader& reader = reader_of(chunk.file);
-  const std::int64_t first = chunk.begin - shard.first, count = chunk.end - chunk.begin;
-  if (reader.info(sample_format::kSamples).shape != dataset_.sample_shape.prepended(shard.samples))
-    throw DataError(fmt::format("{}: changed while the run read it: samples are now {}", shard.path,
-                                reader.info(sample_format::kSamples).shape.text()));
-  chunk.samples.resize(static_cast<std::size_t>(count) * sample_bytes_);
-  chunk.labels.resize(static_cast<std::size_t>(count));
-  reader.read_rows(sample_format::kSamples, first, count, chunk.samples.data(), dataset_.stored);
-  reader.read_rows(sample_format::kLabels, first, count, chunk.labels.data(), DType::i32);
-  for (std::int64_t i = 0; i < count; ++i) {
-    const std::int32_t label = chunk.labels[static_cast<std::size_t>(i)];
-    if (label < 0 || label >= dataset_.classes)
-      throw DataError(fmt::format("{}: record {} has label {}, must be 0 to {} (attribute 'classes' is {})", shard.path,
-                                  first + i, label, dataset_.classes - 1, dataset_.classes));
-  }
-}
-
-ChunkCache::Chunk& ChunkCache::fetch(std::int64_t id) {
+Chunk& ChunkCache::fetch(std::int64_t id) {
   const auto& shards = dataset_.shards;
   const auto after = std::upper_bound(shards.begin(), shards.end(), id,
                                       [](std::int64_t wanted, const Shard& shard) { return wanted < shard.first; });
@@ -84,18 +59,16 @@ ChunkCache::Chunk& ChunkCache::fetch(std::int64_t id) {
   chunk.begin = begin;
   chunk.end = std::min(begin + shard.chunk_rows, shard.first + shard.samples);
   chunk.file = static_cast<std::size_t>(after - shards.begin()) - 1;
-  load(chunk);
+  load_chunk(dataset_, reader_of(chunk.file), chunk);
   chunks_.splice(chunks_.begin(), fresh);
   by_first_id_.emplace(begin, chunks_.begin());
   return chunk;
 }
 
-ChunkCache::Record ChunkCache::record(std::int64_t id) {
+Record ChunkCache::record(std::int64_t id) {
   ECHELON_CHECK(id >= 0 && id < dataset_.samples(), "sample {} of {}", id, dataset_.samples());
   const bool same = !chunks_.empty() && id >= chunks_.front().begin && id < chunks_.front().end;
-  const Chunk& chunk = same ? chunks_.front() : fetch(id);
-  const auto inside = static_cast<std::size_t>(id - chunk.begin);
-  return {.sample = chunk.samples.data() + inside * sample_bytes_, .label = chunk.labels[inside], .file = chunk.file};
+  return (same ? chunks_.front() : fetch(id)).record(dataset_, id);
 }
 
 }  // namespace echelon

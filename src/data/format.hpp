@@ -8,16 +8,27 @@ namespace echelon::sample_format {
 inline constexpr const char* kName = "echelon-samples";
 inline constexpr std::int64_t kVersion = 1;
 
+// A set of samples.
 inline constexpr const char* kSamples = "samples";  // (N, C, H, W), u8 or f32
-inline constexpr const char* kLabels = "labels";    // (N), u8 or i32
+inline constexpr const char* kLabels = "labels";    // (N), u8 or i32; of sequences too
+
+// A text, sequences, pairs of texts: all tokens or values in a row, and how many each sequence has.
+inline constexpr const char* kTokens = "tokens";          // (all), u8 or i32
+inline constexpr const char* kValues = "values";          // (all, F), f32: numeric sequences
+inline constexpr const char* kLengths = "lengths";        // (N), i32; not of a text
+inline constexpr const char* kVocabulary = "vocabulary";  // bytes, see vocabulary.hpp
+inline constexpr const char* kTargetTokens = "target_tokens";
+inline constexpr const char* kTargetLengths = "target_lengths";
+inline constexpr const char* kTargetVocabulary = "target_vocabulary";  // holds <s> and </s>
 
 // Attributes of the root.
 inline constexpr const char* kFormat = "format";           // kName
 inline constexpr const char* kFormatVersion = "version";   // kVersion
-inline constexpr const char* kClasses = "classes";         // number of classes, the only one that must be there
+inline constexpr const char* kKind = "kind";               // samples (default) | text | sequences | pairs
+inline constexpr const char* kClasses = "classes";         // number of classes; must be there where there are labels
 inline constexpr const char* kClassNames = "class_names";  // one text a class
-inline constexpr const char* kMean = "mean";               // (C), of value * scale; default 0
-inline constexpr const char* kStd = "std";                 // (C), > 0; default 1
+inline constexpr const char* kMean = "mean";               // (C), or (F) of sequences, of value * scale; default 0
+inline constexpr const char* kStd = "std";                 // likewise, > 0; default 1
 inline constexpr const char* kScale = "scale";             // default 1/255 for u8, 1 for f32
 inline constexpr const char* kValueRange = "value_range";  // least and greatest stored value; for readers
 

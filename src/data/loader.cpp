@@ -2,11 +2,9 @@
 
 #include <atomic>
 #include <condition_variable>
-#include <cstdlib>
 #include <deque>
 #include <exception>
 #include <mutex>
-#include <new>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -14,58 +12,31 @@
 #include "base/check.hpp"
 #include "base/clock.hpp"
 #include "data/chunk_cache.hpp"
-#include "data/normalise.hpp"
+#include "data/collate.hpp"
 
 namespace echelon {
-namespace {
-
-// Memory at a cache line's border.
-class Aligned {
- public:
-  explicit Aligned(std::size_t bytes) : data_(std::aligned_alloc(64, (bytes + 63) / 64 * 64 + 64)) {
-    if (data_ == nullptr) throw std::bad_alloc();
-  }
-  std::uint8_t* get() const { return static_cast<std::uint8_t*>(data_.get()); }
-
- private:
-  struct Free {
-    void operator()(void* data) const { std::free(data); }
-  };
-  std::unique_ptr<void, Free> data_;
-};
-
-struct Slot {
-  Slot(std::size_t n, std::size_t sample_bytes, std::size_t real_bytes)
-      : samples(n * sample_bytes), labels(n * sizeof(std::int32_t)), weights(n * real_bytes), ids(n) {}
-  Aligned samples, labels, weights;
-  std::vector<std::int32_t> ids;
-  Batch batch;
-};
-
-}  // namespace
 
 struct Loader::Body {
   Body(const Dataset& dataset, ShardPlan the_plan, const LoaderOptions& the_options);
   ~Body() { stop(); }
 
   void run();
-  void fill(Slot& slot, std::int64_t epoch, std::int64_t step);
-  Slot* wait_for_free();
+  void fill(BatchMemory& slot, std::int64_t epoch, std::int64_t step);
+  BatchMemory* wait_for_free();
   void stop();
 
   ShardPlan plan;
   LoaderOptions options;
   std::int64_t n;
-  std::size_t sample_bytes, real_bytes;  // in the loader's dtype
-  Normaliser normalise;
+  Collator collate;
   ChunkCache cache;
   std::vector<double> stored_bytes_a_sample;  // by file
-  std::vector<std::unique_ptr<Slot>> slots;
+  std::vector<std::unique_ptr<BatchMemory>> slots;
 
   std::mutex mutex;
   std::condition_variable changed;
-  std::deque<Slot*> free, ready;  // below: guarded by the mutex
-  Slot* handed_out = nullptr;
+  std::deque<BatchMemory*> free, ready;  // below: guarded by the mutex
+  BatchMemory* handed_out = nullptr;
   bool stopping = false, finished = false;
   std::exception_ptr error;
 
@@ -79,9 +50,7 @@ Loader::Body::Body(const Dataset& dataset, ShardPlan the_plan, const LoaderOptio
     : plan(std::move(the_plan)),
       options(the_options),
       n(options.all_replicas ? plan.global_batch() : plan.batch(options.replica)),
-      sample_bytes(static_cast<std::size_t>(dataset.sample_shape.elems()) * size_of(options.dtype)),
-      real_bytes(size_of(options.dtype)),
-      normalise(dataset),
+      collate(dataset, options.dtype, options.augmentation),
       cache(dataset, options.buffer_bytes) {
   ECHELON_CHECK_EQ(plan.samples(), dataset.samples(), "the plan is of other data");
   ECHELON_CHECK(options.dtype == DType::f32 || options.dtype == DType::f64, "models compute in f32 or f64");
@@ -91,7 +60,7 @@ Loader::Body::Body(const Dataset& dataset, ShardPlan the_plan, const LoaderOptio
   for (const Shard& shard : dataset.shards)
     stored_bytes_a_sample.push_back(static_cast<double>(shard.bytes) / static_cast<double>(shard.samples));
   for (int i = 0; i < options.prefetch + 1; ++i) {
-    slots.push_back(std::make_unique<Slot>(static_cast<std::size_t>(n), sample_bytes, real_bytes));
+    slots.push_back(std::make_unique<BatchMemory>(dataset, n, options.dtype));
     free.push_back(slots.back().get());
   }
   thread = std::thread([this, rank = thread_rank()] {
@@ -110,11 +79,11 @@ void Loader::Body::stop() {
 }
 
 // None where the loader is being destroyed.
-Slot* Loader::Body::wait_for_free() {
+BatchMemory* Loader::Body::wait_for_free() {
   std::unique_lock lock(mutex);
   changed.wait(lock, [&] { return stopping || !free.empty(); });
   if (stopping) return nullptr;
-  Slot* slot = free.front();
+  BatchMemory* slot = free.front();
   free.pop_front();
   return slot;
 }
@@ -125,7 +94,7 @@ void Loader::Body::run() {
     std::int64_t step = options.start_step;
     for (std::int64_t epoch = options.start_epoch; options.end_epoch < 0 || epoch < options.end_epoch; ++epoch) {
       for (; step < plan.steps_per_epoch(); ++step) {
-        Slot* slot = wait_for_free();
+        BatchMemory* slot = wait_for_free();
         if (slot == nullptr) return;
         fill(*slot, epoch, step);
         const std::lock_guard lock(mutex);
@@ -143,29 +112,16 @@ void Loader::Body::run() {
   changed.notify_all();
 }
 
-void Loader::Body::fill(Slot& slot, std::int64_t epoch, std::int64_t step) {
+void Loader::Body::fill(BatchMemory& slot, std::int64_t epoch, std::int64_t step) {
   const std::vector<SampleSlot> ids =
       options.all_replicas ? plan.all_ids(epoch, step) : plan.ids(epoch, step, options.replica);
-  auto* labels = reinterpret_cast<std::int32_t*>(slot.labels.get());
-  Batch& batch = slot.batch;
-  batch = {.epoch = epoch, .step = step, .n = n};
+  collate.begin(slot, epoch, step, n, plan.length(epoch, step));
   double used = 0;
   for (std::size_t i = 0; i < ids.size(); ++i) {
-    const ChunkCache::Record record = cache.record(ids[i].id);
-    normalise(record.sample, slot.samples.get() + i * sample_bytes, options.dtype);
-    labels[i] = record.label;
-    slot.ids[i] = static_cast<std::int32_t>(static_cast<std::uint32_t>(ids[i].id));
-    const double weight = ids[i].counts ? 1 : 0;
-    with_float(options.dtype, [&](auto zero) {
-      reinterpret_cast<decltype(zero)*>(slot.weights.get())[i] = static_cast<decltype(zero)>(weight);
-    });
-    batch.weight += weight;
+    const Record record = cache.record(ids[i].id);
+    collate.put(slot, static_cast<std::int64_t>(i), record, ids[i]);
     used += stored_bytes_a_sample[record.file];
   }
-  batch.samples = slot.samples.get();
-  batch.labels = labels;
-  batch.weights = slot.weights.get();
-  batch.ids = slot.ids.data();
   bytes_read = cache.bytes_read();
   const std::lock_guard lock(mutex);
   bytes_used += used;

@@ -1,30 +1,20 @@
 // Batches for one replica, read ahead by a thread of its own.
 //
 // Reads are by hyperslab in bounded buffers, never whole files; values become x = (value * scale - mean[c]) / std[c] in
-// the model's dtype. What follows from the plan is all that decides a batch's content, so a resumed run sees what it
-// would have seen.
+// the model's dtype, tokens 32-bit integers. What follows from the plan is all that decides a batch's content, so a
+// resumed run sees what it would have seen.
 #pragma once
 
 #include <cstdint>
 #include <memory>
 
 #include "base/dtype.hpp"
+#include "data/augment.hpp"
+#include "data/batch.hpp"
 #include "data/dataset.hpp"
 #include "data/shard_plan.hpp"
 
 namespace echelon {
-
-// Memory belongs to the loader and stays until the next call of next().
-struct Batch {
-  std::int64_t epoch = 0;
-  std::int64_t step = 0;                 // inside the epoch
-  std::int64_t n = 0;                    // plan.batch(replica), or the global batch
-  const void* samples = nullptr;         // (n, C, H, W), the loader's dtype
-  const std::int32_t* labels = nullptr;  // (n)
-  const void* weights = nullptr;         // (n), the loader's dtype, 0 or 1
-  const std::int32_t* ids = nullptr;     // (n), each sample's number in the data set, its low 32 bits
-  double weight = 0;                     // sum of weights
-};
 
 struct LoaderOptions {
   int replica = 0;
@@ -32,6 +22,7 @@ struct LoaderOptions {
   DType dtype = DType::f32;
   int prefetch = 2;                      // batches ready ahead
   std::int64_t buffer_bytes = 64 << 20;  // records held decoded, at most
+  Augmentation augmentation{};           // of images
   std::int64_t start_epoch = 0;
   std::int64_t start_step = 0;
   std::int64_t end_epoch = -1;  // the first epoch that is not read; -1: never ends

@@ -1,7 +1,5 @@
 #include "data/normalise.hpp"
 
-#include "base/check.hpp"
-
 namespace echelon {
 namespace {
 
@@ -23,7 +21,6 @@ void convert(const From* src, To* dst, std::int64_t plane, const std::vector<dou
 
 Normaliser::Normaliser(const Dataset& dataset)
     : stored_(dataset.stored), plane_(dataset.sample_shape.without_front().elems()) {
-  ECHELON_CHECK(stored_ == DType::u8 || stored_ == DType::f32, "samples are u8 or f32");
   for (std::size_t c = 0; c < dataset.mean.size(); ++c) {
     factor_.push_back(dataset.scale / dataset.std[c]);
     offset_.push_back(-dataset.mean[c] / dataset.std[c]);
@@ -37,6 +34,16 @@ void Normaliser::operator()(const std::uint8_t* stored, void* dst, DType dtype) 
       convert(stored, to, plane_, factor_, offset_);
     else
       convert(reinterpret_cast<const float*>(stored), to, plane_, factor_, offset_);
+  });
+}
+
+void Normaliser::rows(const std::uint8_t* stored, std::int64_t steps, void* dst, DType dtype) const {
+  const auto* src = reinterpret_cast<const float*>(stored);
+  with_float(dtype, [&]<class T>(T) {
+    T* to = static_cast<T*>(dst);
+    for (std::int64_t t = 0; t < steps; ++t)
+      for (std::size_t f = 0; f < factor_.size(); ++f)
+        *to++ = static_cast<T>(*src++) * static_cast<T>(factor_[f]) + static_cast<T>(offset_[f]);
   });
 }
 

@@ -8,11 +8,14 @@
 
 namespace echelon {
 
-// One sample (C, H, W) at a time, u8 or f32 to f32 or f64, as value * factor[c] + offset[c] in the target type.
+// One sample at a time, u8 or f32 to f32 or f64, as value * factor[c] + offset[c] in the target type.
 class Normaliser {
  public:
   explicit Normaliser(const Dataset& dataset);
+  // (C, H, W), c being the channel.
   void operator()(const std::uint8_t* stored, void* dst, DType dtype) const;
+  // `steps` rows of F numbers, f32, c being the feature.
+  void rows(const std::uint8_t* stored, std::int64_t steps, void* dst, DType dtype) const;
 
  private:
   DType stored_;

@@ -1,10 +1,59 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 
+#include "base/error.hpp"
 #include "data/dataset.hpp"
 #include "data/shard_plan.hpp"
 
 namespace echelon {
+namespace {
+
+using Lengths = std::vector<std::int32_t>;
+
+template <class Of>
+ShardPlanRequest::ById by_id(const Dataset& dataset, const Of& of) {
+  auto all = std::make_shared<Lengths>();
+  all->reserve(static_cast<std::size_t>(dataset.samples()));
+  for (std::int64_t id = 0; id < dataset.samples(); ++id) all->push_back(static_cast<std::int32_t>(of(id)));
+  return all;
+}
+
+// Greatest lengths of `count` buckets with about as many sequences each.
+std::vector<std::int64_t> even_buckets(Lengths lengths, std::int64_t count) {
+  std::sort(lengths.begin(), lengths.end());
+  std::vector<std::int64_t> buckets;
+  for (std::int64_t b = 1; b <= count; ++b) {
+    const auto end = static_cast<std::size_t>(static_cast<std::int64_t>(lengths.size()) * b / count);
+    const std::int64_t most = lengths[std::max<std::size_t>(end, 1) - 1];
+    if (buckets.empty() || most > buckets.back()) buckets.push_back(most);
+  }
+  return buckets;
+}
+
+// As they are written; the last one takes the longest.
+std::vector<std::int64_t> given_buckets(const Lengths& lengths, const std::vector<std::int64_t>& given) {
+  const std::int64_t longest = *std::max_element(lengths.begin(), lengths.end());
+  std::vector<std::int64_t> buckets;
+  for (const std::int64_t most : given)
+    if (most < longest) buckets.push_back(most);
+  buckets.push_back(longest);
+  return buckets;
+}
+
+void put_into_buckets(ShardPlanRequest& request, const Dataset& dataset, const std::vector<std::int64_t>& given) {
+  if (!dataset.starts)
+    throw ConfigError(fmt::format("data.buckets is for sequences of unlike length; {} holds {}", dataset.shards[0].path,
+                                  name_of(dataset.kind)));
+  request.lengths = by_id(dataset, [&](std::int64_t id) {
+    return std::max(dataset.length_of(id), dataset.target_starts ? dataset.target_length_of(id) : 0);
+  });
+  request.buckets =
+      given.size() == 1 ? even_buckets(*request.lengths, given[0]) : given_buckets(*request.lengths, given);
+}
+
+}  // namespace
 
 ShardPlanRequest plan_request(const Dataset& dataset, const DataConfig& config, std::vector<std::int64_t> batch,
                               std::uint64_t seed) {
@@ -24,6 +73,14 @@ ShardPlanRequest plan_request(const Dataset& dataset, const DataConfig& config, 
   const double fitting = config.buffer_mb * (1 << 20) / chunk_bytes;
   request.window_chunks =
       std::clamp<std::int64_t>(static_cast<std::int64_t>(std::min(fitting, 1e9)), 1, config.window_chunks);
+  request.stream = config.order == Order::stream;
+  if (request.stream && dataset.kind != DataKind::text)
+    throw ConfigError(
+        fmt::format("data.order = \"stream\" is for text; {} holds {}", dataset.shards[0].path, name_of(dataset.kind)));
+  if (!config.buckets.empty()) put_into_buckets(request, dataset, config.buckets);
+  if (dataset.kind == DataKind::text) request.weight = dataset.length();
+  if (dataset.kind == DataKind::pairs)
+    request.weights = by_id(dataset, [&](std::int64_t id) { return dataset.target_length_of(id); });
   return request;
 }
 

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <mutex>
 #include <numeric>
 #include <utility>
 
@@ -11,7 +10,7 @@
 #include "base/error.hpp"
 #include "base/text.hpp"
 #include "data/file_shares.hpp"
-#include "data/sample_order.hpp"
+#include "data/plan_orders.hpp"
 
 namespace echelon {
 namespace {
@@ -68,34 +67,14 @@ void check_request(const ShardPlanRequest& request) {
 
 }  // namespace
 
-// The orders of the two epochs asked for last, by stream.
-class ShardPlan::Orders {
- public:
-  template <class Make>
-  SampleOrder& get(std::int64_t epoch, int stream, Make&& make) {
-    if (kept_.size() <= static_cast<std::size_t>(stream)) kept_.resize(static_cast<std::size_t>(stream) + 1);
-    auto& [newest, older] = kept_[static_cast<std::size_t>(stream)];
-    if (newest.order && newest.epoch == epoch) return *newest.order;
-    std::swap(newest, older);
-    if (!newest.order || newest.epoch != epoch) newest = {epoch, std::make_unique<SampleOrder>(make())};
-    return *newest.order;
-  }
-  std::mutex mutex;
-
- private:
-  struct Kept {
-    std::int64_t epoch = -1;
-    std::unique_ptr<SampleOrder> order;
-  };
-  std::vector<std::pair<Kept, Kept>> kept_;
-};
-
-ShardPlan::ShardPlan(ShardPlanRequest request) : request_(std::move(request)), orders_(std::make_shared<Orders>()) {
+ShardPlan::ShardPlan(ShardPlanRequest request) : request_(std::move(request)), orders_(std::make_shared<PlanOrders>()) {
   check_request(request_);
   samples_ = sum_of(request_.file_samples);
   global_batch_ = sum_of(request_.batch);
   sharding_ = request_.sharding;
-  if (sharding_ == Sharding::automatic)
+  if (request_.stream || !request_.buckets.empty())
+    sharding_ = Sharding::record;
+  else if (sharding_ == Sharding::automatic)
     sharding_ = request_.file_samples.size() >= request_.batch.size() ? Sharding::file : Sharding::record;
   if (samples_ < replicas())
     throw ConfigError(fmt::format("{} replicas need at least {} samples, the data hold {}: start at most {} ranks",
@@ -120,7 +99,12 @@ void ShardPlan::count_steps() {
   const auto steps = [drop](std::int64_t samples, std::int64_t batch) {
     return drop ? samples / batch : (samples + batch - 1) / batch;
   };
-  if (sharding_ == Sharding::record) {
+  if (!request_.buckets.empty()) {
+    std::vector<std::int64_t> held(request_.buckets.size(), 0);
+    for (const std::int32_t length : *request_.lengths)
+      ++held[static_cast<std::size_t>(bucket_of(request_.buckets, length))];
+    for (const std::int64_t samples : held) steps_ += steps(samples, global_batch_);
+  } else if (sharding_ == Sharding::record) {
     steps_ = steps(samples_, global_batch_);
   } else {
     for (int r = 0; r < replicas(); ++r) {
@@ -129,25 +113,33 @@ void ShardPlan::count_steps() {
     }
   }
   if (steps_ == 0)
-    throw ConfigError(fmt::format(
-        "data.ragged = \"drop\" leaves no step: {} samples over {} replicas do not fill one batch of {}; use a smaller "
-        "batch.global or data.ragged = \"wrap\"",
-        count_text(samples_), replicas(), global_batch_));
+    throw ConfigError(
+        fmt::format("data.ragged = \"drop\" leaves no step: {} samples over {} replicas do not fill one batch of {}{}; "
+                    "use a smaller "
+                    "batch.global or data.ragged = \"wrap\"",
+                    count_text(samples_), replicas(), global_batch_, request_.buckets.empty() ? "" : " in any bucket"));
 }
 
 ShardPlan::Span ShardPlan::span(std::int64_t step, int replica) const {
   ECHELON_CHECK(step >= 0 && step < steps_, "step {} of {}", step, steps_);
   ECHELON_CHECK(replica >= 0 && replica < replicas(), "replica {} of {}", replica, replicas());
-  if (sharding_ == Sharding::record) {
-    std::int64_t first = step * global_batch_;
-    for (int r = 0; r < replica; ++r) first += batch(r);
-    return {.stream = 0, .first = first, .total = samples_};
-  }
+  if (sharding_ == Sharding::record)
+    return {.stream = 0, .first = step * global_batch_ + row_of(replica), .total = samples_};
   const int stream = sharding_ == Sharding::file ? replica : 0;
   return {.stream = replica, .first = step * batch(replica), .total = stream_samples(stream)};
 }
 
+std::int64_t ShardPlan::row_of(int replica) const {
+  std::int64_t row = 0;
+  for (int r = 0; r < replica; ++r) row += batch(r);
+  return row;
+}
+
 std::int64_t ShardPlan::owned(int replica) const {
+  if (request_.stream) {
+    const std::int64_t first = row_of(replica) * steps_;
+    return std::clamp<std::int64_t>(samples_ - first, 0, batch(replica) * steps_);
+  }
   if (sharding_ != Sharding::record) return stream_samples(sharding_ == Sharding::file ? replica : 0);
   const Span at = span(0, replica);
   const std::int64_t whole = samples_ / global_batch_, rest = samples_ % global_batch_;
@@ -160,33 +152,66 @@ std::vector<ShardPlan::Run> ShardPlan::runs(int replica) const {
   return runs_[sharding_ == Sharding::file ? static_cast<std::size_t>(replica) : 0];
 }
 
+// Runs are cut where the chunks of their files are.
+SampleOrder ShardPlan::make_order(std::int64_t epoch, int stream) const {
+  std::vector<Piece> pieces;
+  std::vector<std::int64_t> file_first{0};
+  for (const std::int64_t samples : request_.file_samples) file_first.push_back(file_first.back() + samples);
+  for (const Run& run : runs(stream)) {
+    const auto file = static_cast<std::size_t>(run.file);
+    const std::int64_t rows = request_.file_chunk_rows[file], end = run.first + run.count;
+    for (std::int64_t first = run.first; first < end;) {
+      const std::int64_t next = std::min(end, (first / rows + 1) * rows);
+      pieces.push_back({.first = file_first[file] + first, .count = next - first});
+      first = next;
+    }
+  }
+  const HashRng rng = HashRng(request_.seed, "shuffle").at(static_cast<std::uint64_t>(epoch));
+  return SampleOrder(std::move(pieces), request_.shuffle, request_.window_chunks,
+                     rng.at(static_cast<std::uint64_t>(stream)));
+}
+
+// The mutex of the orders is held.
+const BucketSteps& ShardPlan::bucket_steps(std::int64_t epoch) const {
+  return orders_->buckets.get(epoch, [&] {
+    SampleOrder order = make_order(epoch, 0);
+    std::vector<std::int64_t> ids;
+    ids.reserve(static_cast<std::size_t>(samples_));
+    for (std::int64_t position = 0; position < samples_; ++position) ids.push_back(order.at(position));
+    return BucketSteps(ids, *request_.lengths, request_.buckets, global_batch_, request_.ragged);
+  });
+}
+
+SampleSlot ShardPlan::slot(std::int64_t position) const {
+  return {.id = position % samples_, .counts = position < samples_ || request_.ragged != Ragged::zero_weight};
+}
+
 std::vector<SampleSlot> ShardPlan::ids(std::int64_t epoch, std::int64_t step, int replica) const {
   const Span at = span(step, replica);
-  const std::lock_guard lock(orders_->mutex);
-  SampleOrder& order = orders_->get(epoch, at.stream, [&] {
-    // Runs are cut where the chunks of their files are.
-    std::vector<Piece> pieces;
-    std::vector<std::int64_t> file_first{0};
-    for (const std::int64_t samples : request_.file_samples) file_first.push_back(file_first.back() + samples);
-    for (const Run& run : runs(replica)) {
-      const auto file = static_cast<std::size_t>(run.file);
-      const std::int64_t rows = request_.file_chunk_rows[file], end = run.first + run.count;
-      for (std::int64_t first = run.first; first < end;) {
-        const std::int64_t next = std::min(end, (first / rows + 1) * rows);
-        pieces.push_back({.first = file_first[file] + first, .count = next - first});
-        first = next;
-      }
-    }
-    const HashRng rng = HashRng(request_.seed, "shuffle").at(static_cast<std::uint64_t>(epoch));
-    return SampleOrder(std::move(pieces), request_.shuffle, request_.window_chunks,
-                       rng.at(static_cast<std::uint64_t>(at.stream)));
-  });
   std::vector<SampleSlot> slots;
   slots.reserve(static_cast<std::size_t>(batch(replica)));
+  const std::int64_t first_row = row_of(replica), rows = first_row + batch(replica);
+  if (request_.stream) {
+    for (std::int64_t row = first_row; row < rows; ++row) slots.push_back(slot(row * steps_ + step));
+    return slots;
+  }
+  const std::lock_guard lock(orders_->mutex);
+  if (!request_.buckets.empty()) {
+    const BucketSteps& steps = bucket_steps(epoch);
+    for (std::int64_t row = first_row; row < rows; ++row) slots.push_back(steps.at(step, row));
+    return slots;
+  }
+  SampleOrder& order = orders_->of_stream(at.stream).get(epoch, [&] { return make_order(epoch, at.stream); });
   for (std::int64_t position = at.first; position < at.first + batch(replica); ++position)
     slots.push_back(
         {.id = order.at(position % at.total), .counts = position < at.total || request_.ragged != Ragged::zero_weight});
   return slots;
+}
+
+std::int64_t ShardPlan::length(std::int64_t epoch, std::int64_t step) const {
+  if (request_.buckets.empty()) return 0;
+  const std::lock_guard lock(orders_->mutex);
+  return request_.buckets[static_cast<std::size_t>(bucket_steps(epoch).bucket(step))];
 }
 
 std::vector<SampleSlot> ShardPlan::all_ids(std::int64_t epoch, std::int64_t step) const {
@@ -199,10 +224,30 @@ std::vector<SampleSlot> ShardPlan::all_ids(std::int64_t epoch, std::int64_t step
   return all;
 }
 
-double ShardPlan::weight(std::int64_t, std::int64_t step, int replica) const {
+std::int64_t ShardPlan::counting(std::int64_t epoch, std::int64_t step, int replica) const {
   const Span at = span(step, replica);
-  if (request_.ragged != Ragged::zero_weight) return static_cast<double>(batch(replica));
-  return static_cast<double>(std::clamp<std::int64_t>(at.total - at.first, 0, batch(replica)));
+  if (request_.ragged != Ragged::zero_weight) return batch(replica);
+  if (request_.stream || !request_.buckets.empty()) {
+    std::int64_t count = 0;
+    for (const SampleSlot& slot : ids(epoch, step, replica)) count += slot.counts ? 1 : 0;
+    return count;
+  }
+  return std::clamp<std::int64_t>(at.total - at.first, 0, batch(replica));
+}
+
+std::int64_t ShardPlan::counting(std::int64_t epoch, std::int64_t step) const {
+  std::int64_t sum = 0;
+  for (int r = 0; r < replicas(); ++r) sum += counting(epoch, step, r);
+  return sum;
+}
+
+double ShardPlan::weight(std::int64_t epoch, std::int64_t step, int replica) const {
+  if (!request_.weights)
+    return static_cast<double>(request_.weight) * static_cast<double>(counting(epoch, step, replica));
+  double sum = 0;
+  for (const SampleSlot& slot : ids(epoch, step, replica))
+    if (slot.counts) sum += static_cast<double>((*request_.weights)[static_cast<std::size_t>(slot.id)]);
+  return sum;
 }
 
 double ShardPlan::weight(std::int64_t epoch, std::int64_t step) const {

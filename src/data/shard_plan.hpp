@@ -14,6 +14,11 @@
 // Shuffling permutes chunks (`chunk_rows` records that lie together), then records inside a window of chunks, so that
 // reading stays sequential within a window. The order is a hash of (seed, epoch, [replica]).
 //
+// Orders of their own, both for `record`, with the same ids for every number of replicas:
+//   stream      a text: row s of the global batch reads windows s*steps, s*steps + 1, .. one a step, so that a state
+//               that is carried from step to step goes on where its row was
+//   buckets     sequences of like length share a step (bucket_steps.hpp); length(step) is what they are padded to
+//
 // All replicas take the same number of steps: what the slowest needs (`wrap`, `zero_weight`) or what all can fill
 // (`drop`). A ragged end: `wrap` starts over from the replica's first samples of the epoch (repeats are counted),
 // `drop` leaves the remainder out, `zero_weight` fills up with samples of weight 0.
@@ -24,6 +29,7 @@
 #include <vector>
 
 #include "config/schema.hpp"
+#include "data/bucket_steps.hpp"
 
 namespace echelon {
 
@@ -36,19 +42,24 @@ struct ShardPlanRequest {
   bool shuffle = true;
   std::uint64_t seed = 1;
   std::int64_t window_chunks = 16;  // chunks whose records are mixed
+  bool stream = false;
+
+  // Sequences of unlike length, by id; shared, because there are many.
+  using ById = std::shared_ptr<const std::vector<std::int32_t>>;
+  ById lengths;                       // what `buckets` are chosen by
+  std::vector<std::int64_t> buckets;  // greatest length of each, rising; empty: none
+  ById weights;                       // labels of a sample that count
+  std::int64_t weight = 1;            // the same where all have as many
 };
 
 struct Dataset;
+class SampleOrder;
+struct PlanOrders;
 
 // The request of a run: `window_chunks` is what the config says, less where such a window is larger than `buffer_mb`
 // (else chunks would be read more than once).
 ShardPlanRequest plan_request(const Dataset& dataset, const DataConfig& config, std::vector<std::int64_t> batch,
                               std::uint64_t seed);
-
-struct SampleSlot {
-  std::int64_t id = 0;  // global
-  bool counts = true;   // false: weight 0
-};
 
 class ShardPlan {
  public:
@@ -76,9 +87,15 @@ class ShardPlan {
   std::vector<SampleSlot> ids(std::int64_t epoch, std::int64_t step, int replica) const;
   // The lists of all replicas one after another: what one replica that stands for k takes (`data.as_replicas`).
   std::vector<SampleSlot> all_ids(std::int64_t epoch, std::int64_t step) const;
-  // Sum over replicas of the slots that count, at this step: W.
+  // Sum over replicas of the labels that count, at this step: W. One a sample, or as many as it has tokens.
   double weight(std::int64_t epoch, std::int64_t step) const;
   double weight(std::int64_t epoch, std::int64_t step, int replica) const;
+  // Samples that count, at this step, over all replicas.
+  std::int64_t counting(std::int64_t epoch, std::int64_t step) const;
+  // What the sequences of this step are padded to; 0: no buckets.
+  std::int64_t length(std::int64_t epoch, std::int64_t step) const;
+  const std::vector<std::int64_t>& buckets() const { return request_.buckets; }
+  bool stream() const { return request_.stream; }
 
   // How often samples come in an epoch: seen 0 times, once, twice or more.
   struct Coverage {
@@ -87,7 +104,6 @@ class ShardPlan {
   Coverage coverage(std::int64_t epoch) const;
 
  private:
-  class Orders;
   // A replica's place in the order it draws from: slots of a step are positions first, first + 1, ... of `total`.
   struct Span {
     int stream = 0;
@@ -96,7 +112,12 @@ class ShardPlan {
   };
   Span span(std::int64_t step, int replica) const;
   std::int64_t stream_samples(int stream) const;
+  std::int64_t row_of(int replica) const;  // of its first row in the global batch
+  std::int64_t counting(std::int64_t epoch, std::int64_t step, int replica) const;
   void count_steps();
+  SampleOrder make_order(std::int64_t epoch, int stream) const;
+  const BucketSteps& bucket_steps(std::int64_t epoch) const;
+  SampleSlot slot(std::int64_t position) const;  // of a stream
 
   ShardPlanRequest request_;
   Sharding sharding_ = Sharding::record;
@@ -104,7 +125,7 @@ class ShardPlan {
   std::int64_t global_batch_ = 0;
   std::int64_t steps_ = 0;
   std::vector<std::vector<Run>> runs_;  // by stream: one a replica (file), or a single one (record, replicated)
-  std::shared_ptr<Orders> orders_;      // shared by copies; holds nothing that is not computed from the request
+  std::shared_ptr<PlanOrders> orders_;  // shared by copies; holds nothing that is not computed from the request
 };
 
 }  // namespace echelon

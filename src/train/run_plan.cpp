@@ -45,7 +45,7 @@ RunPlan plan_run(const Config& config, int ranks) {
   if (!config.data.test.empty()) {
     test = open_dataset(config.data.test);
     require_alike(train, *test, config);
-    normalise_like(*test, train);
+    see_alike(*test, train);
   }
   BatchPlan batch = batch_of(config, ranks, train.samples());
   ShardPlan shards(plan_request(train, config.data, batch.per_replica, config.seed));

@@ -1,7 +1,6 @@
 // CSV: one sample a line, numbers apart by commas, one of them the label. A first line without any number is a header.
 #include <fmt/format.h>
 
-#include <charconv>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -9,34 +8,11 @@
 
 #include "base/error.hpp"
 #include "data/import/byte_stream.hpp"
+#include "data/import/numbers.hpp"
 #include "data/import/source.hpp"
 
 namespace echelon {
 namespace {
-
-std::string_view trimmed(std::string_view cell) {
-  const auto begin = cell.find_first_not_of(" \t");
-  if (begin == std::string_view::npos) return {};
-  return cell.substr(begin, cell.find_last_not_of(" \t") - begin + 1);
-}
-
-bool parse_number(std::string_view cell, double& value) {
-  if (!cell.empty() && cell.front() == '+') cell.remove_prefix(1);
-  const auto [end, error] = std::from_chars(cell.data(), cell.data() + cell.size(), value);
-  return error == std::errc() && end == cell.data() + cell.size() && std::isfinite(value);
-}
-
-// Calls body(column, cell) for each cell of a line; how many there were.
-template <class Body>
-std::int64_t for_cells(std::string_view line, Body&& body) {
-  std::int64_t column = 0;
-  for (;;) {
-    const auto comma = line.find(',');
-    body(column++, trimmed(line.substr(0, comma)));
-    if (comma == std::string_view::npos) return column;
-    line.remove_prefix(comma + 1);
-  }
-}
 
 class Csv : public SampleSource {
  public:
@@ -74,7 +50,7 @@ class Csv : public SampleSource {
   static bool is_header(std::string_view line) {
     bool any = false;
     double ignored = 0;
-    for_cells(line, [&](std::int64_t, std::string_view cell) { any = any || parse_number(cell, ignored); });
+    for_cells(line, ',', [&](std::int64_t, std::string_view cell) { any = any || parse_number(cell, ignored); });
     return !any;
   }
 
@@ -85,7 +61,7 @@ class Csv : public SampleSource {
 
   void parse(std::uint8_t* sample, std::int32_t& label) {
     std::int64_t at = 0;
-    const std::int64_t cells = for_cells(text_, [&](std::int64_t column, std::string_view cell) {
+    const std::int64_t cells = for_cells(text_, ',', [&](std::int64_t column, std::string_view cell) {
       double value = 0;
       if (column >= columns_) return;
       if (!parse_number(cell, value)) fail(column, cell, "is not a finite number");

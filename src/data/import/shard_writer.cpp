@@ -1,17 +1,18 @@
 #include "data/import/shard_writer.hpp"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <memory>
 #include <numeric>
 #include <utility>
 
-#include "base/atomic_file.hpp"
 #include "base/error.hpp"
 #include "data/format.hpp"
+#include "data/import/fresh_folder.hpp"
+#include "data/import/hold_out.hpp"
 #include "data/import/statistics.hpp"
 #include "h5/file.hpp"
 
@@ -21,43 +22,9 @@ namespace {
 namespace format = sample_format;
 namespace fs = std::filesystem;
 
-void require_free(const std::string& folder) {
-  std::error_code error;
-  if (fs::exists(folder) && !fs::is_empty(folder, error))
-    throw ConfigError(
-        fmt::format("{}: is there already and holds files; name a new folder or remove it first", folder));
-}
-
-// A folder that is filled beside its place and moved there when complete.
-class FreshFolder {
- public:
-  explicit FreshFolder(const std::string& place) : place_(fs::path(place).lexically_normal().string()) {
-    while (place_.size() > 1 && place_.back() == '/') place_.pop_back();
-    if (const fs::path parent = fs::path(place_).parent_path(); !parent.empty()) make_folders(parent.string());
-    temporary_ = fmt::format("{}.tmp-{}", place_, ::getpid());
-    make_folders(temporary_);
-  }
-  ~FreshFolder() {
-    std::error_code ignored;
-    if (!temporary_.empty()) fs::remove_all(temporary_, ignored);
-  }
-  FreshFolder(const FreshFolder&) = delete;
-
-  std::string now(const std::string& file) const { return (fs::path(temporary_) / file).string(); }
-  std::string then(const std::string& file) const { return (fs::path(place_) / file).string(); }
-  void publish() {
-    std::error_code error;
-    fs::rename(temporary_, place_, error);  // over an empty folder, if there is one
-    if (error) throw EnvironmentError(fmt::format("{}: cannot be put in place: {}", place_, error.message()));
-    temporary_.clear();
-  }
-
- private:
-  std::string place_, temporary_;
-};
-
 struct Measured {
   std::int64_t samples = 0;  // of all, held out too
+  std::int64_t held = 0;
   std::int64_t classes = 0;
   std::vector<double> mean, std, value_range;
 };
@@ -84,28 +51,14 @@ std::int64_t for_samples(SampleSource& source, std::int64_t block_rows, Body&& b
   return samples;
 }
 
-// Which samples are held out: evenly spread over the input, so that sorted input gives both parts every class.
-class HoldOut {
- public:
-  HoldOut(std::int64_t samples, std::int64_t held) : samples_(samples), held_(held) {}
-  bool operator()(std::int64_t index) const { return before(index + 1) > before(index); }
-
- private:
-  std::int64_t before(std::int64_t index) const {
-    return static_cast<std::int64_t>(static_cast<__int128>(index) * held_ / samples_);
-  }
-  std::int64_t samples_, held_;
-};
-
 Measured measure(SampleSource& source, const ShardOptions& options) {
   Measured measured;
   const auto nothing = [](std::int64_t, const std::uint8_t*, std::int32_t) {};
-  if (options.hold_out > 0) {  // which ones depends on how many there are
+  if (holds_out(options)) {  // which ones depends on how many there are
     measured.samples = for_samples(source, options.chunk, nothing);
-    if (options.hold_out >= measured.samples)
-      throw ConfigError(fmt::format("{} samples cannot be held out of {}", options.hold_out, measured.samples));
+    measured.held = held_out_of(measured.samples, options);
   }
-  const HoldOut held_out(std::max<std::int64_t>(measured.samples, 1), options.hold_out);
+  const HoldOut held_out(std::max<std::int64_t>(measured.samples, 1), measured.held);
   Statistics statistics(source.info());
   std::int32_t greatest = -1;
   measured.samples =
@@ -164,7 +117,7 @@ class SetWriter {
   }
 
  private:
-  std::string name(std::size_t index) const { return fmt::format("{}-{:04}.h5", options_.prefix, index); }
+  std::string name(std::size_t index) const { return shard_name(options_, index); }
 
   void begin_shard() {
     writer_ = std::make_unique<h5::Writer>(folder_.now(name(files_)));
@@ -202,6 +155,8 @@ class SetWriter {
   std::uint64_t bytes_ = 0;
 };
 
+}  // namespace
+
 void check_options(const ShardOptions& options) {
   if (options.out.empty()) throw ConfigError("--out names the folder to write");
   if (options.chunk < 64 || options.chunk > 256)
@@ -209,11 +164,34 @@ void check_options(const ShardOptions& options) {
   if (options.compress < 0 || options.compress > 9)
     throw ConfigError(fmt::format("--compress is {}, must be a gzip level from 0 to 9", options.compress));
   if (options.hold_out < 0) throw ConfigError("--hold-out must not be negative");
+  if (!(options.hold_out_part >= 0 && options.hold_out_part < 1))
+    throw ConfigError(fmt::format("--hold-out-part is {}, must be 0 or more and below 1", options.hold_out_part));
+  if (options.hold_out > 0 && options.hold_out_part > 0)
+    throw ConfigError("--hold-out and --hold-out-part exclude each other");
   if (options.prefix.empty() || options.prefix.find('/') != std::string::npos)
     throw ConfigError(fmt::format("--prefix '{}' must be part of a file's name", options.prefix));
 }
 
-}  // namespace
+std::int64_t held_out_of(std::int64_t samples, const ShardOptions& options) {
+  std::int64_t held = options.hold_out;
+  if (options.hold_out_part > 0)
+    held = std::max<std::int64_t>(1, std::llround(options.hold_out_part * static_cast<double>(samples)));
+  if (held >= samples && held > 0) throw ConfigError(fmt::format("{} samples cannot be held out of {}", held, samples));
+  return held;
+}
+
+ImportFolders free_folders(const ShardOptions& options) {
+  ImportFolders folders{options.out, ""};
+  if (holds_out(options))
+    folders = {(fs::path(options.out) / "train").string(), (fs::path(options.out) / "test").string()};
+  require_free(folders.train);
+  if (!folders.test.empty()) require_free(folders.test);
+  return folders;
+}
+
+std::string shard_name(const ShardOptions& options, std::size_t index) {
+  return fmt::format("{}-{:04}.h5", options.prefix, index);
+}
 
 std::vector<std::int64_t> shard_sizes(std::int64_t samples, const ShardOptions& options) {
   std::vector<std::int64_t> parts = options.unequal;
@@ -249,16 +227,12 @@ std::vector<std::int64_t> shard_sizes(std::int64_t samples, const ShardOptions& 
 
 ShardsWritten write_shards(SampleSource& source, const ShardOptions& options) {
   check_options(options);
-  const bool splits = options.hold_out > 0;
-  const std::string train_folder = splits ? (fs::path(options.out) / "train").string() : options.out;
-  const std::string test_folder = (fs::path(options.out) / "test").string();
-  require_free(train_folder);
-  if (splits) require_free(test_folder);
+  const ImportFolders folders = free_folders(options);
 
   const Measured measured = measure(source, options);
   ShardsWritten written;
-  written.samples = measured.samples - options.hold_out;
-  written.held_out = options.hold_out;
+  written.samples = measured.samples - measured.held;
+  written.held_out = measured.held;
   written.classes = measured.classes;
   written.sample_shape = source.info().sample;
   written.stored = source.info().stored;
@@ -266,12 +240,12 @@ ShardsWritten write_shards(SampleSource& source, const ShardOptions& options) {
   written.std = measured.std;
   written.value_range = measured.value_range;
 
-  SetWriter train(train_folder, shard_sizes(written.samples, options), source.info(), measured, options);
+  SetWriter train(folders.train, shard_sizes(written.samples, options), source.info(), measured, options);
   std::unique_ptr<SetWriter> test;
-  if (splits)
-    test = std::make_unique<SetWriter>(test_folder, std::vector<std::int64_t>{options.hold_out}, source.info(),
-                                       measured, options);
-  const HoldOut held_out(measured.samples, options.hold_out);
+  if (!folders.test.empty())
+    test = std::make_unique<SetWriter>(folders.test, std::vector<std::int64_t>{measured.held}, source.info(), measured,
+                                       options);
+  const HoldOut held_out(measured.samples, measured.held);
   for_samples(source, options.chunk, [&](std::int64_t index, const std::uint8_t* sample, std::int32_t label) {
     (held_out(index) ? *test : train).append(sample, label);
   });

@@ -20,8 +20,23 @@ struct ShardOptions {
   std::vector<std::int64_t> unequal{};  // parts of each shard
   std::int64_t chunk = 128;             // records, 64 to 256
   int compress = 0;                     // gzip level, 0 to 9
-  std::int64_t hold_out = 0;  // this many, evenly spread, go to <out>/test in one file, the rest to <out>/train
+  std::int64_t hold_out = 0;  // this many, evenly spread (of a text: the last), go to <out>/test in one file, the rest
+                              // to <out>/train
+  double hold_out_part = 0;   // the same as a part of all, in [0, 1)
 };
+
+// Samples that the options hold out of so many; at least 1 where any are asked for. ConfigError where none would be
+// left.
+std::int64_t held_out_of(std::int64_t samples, const ShardOptions& options);
+// What does not depend on the data. ConfigError.
+void check_options(const ShardOptions& options);
+// Where the files go, <out> or its train/ and test/: ConfigError unless they are free.
+struct ImportFolders {
+  std::string train, test;  // test: "" where nothing is held out
+};
+ImportFolders free_folders(const ShardOptions& options);
+inline bool holds_out(const ShardOptions& options) { return options.hold_out > 0 || options.hold_out_part > 0; }
+std::string shard_name(const ShardOptions& options, std::size_t index);  // "shard-0003.h5"
 
 struct ShardsWritten {
   std::vector<std::string> files;

@@ -31,7 +31,7 @@ class SampleSource {
 };
 
 struct ImportRequest {
-  std::string format{};  // of known_formats()
+  std::string format{};  // idx | cifar10 | cifar100 | csv
   // idx: images, labels; cifar: batch files; csv: one file. Gzip is seen by its content.
   std::vector<std::string> inputs{};
   Shape shape{};             // csv: (C, H, W)
@@ -40,6 +40,7 @@ struct ImportRequest {
   double value_max = 255;    // the u8 value that means 1.0
 };
 
+// Those of sequence_source.hpp included.
 std::vector<std::string> known_formats();
 // Throws ConfigError for an unknown format or inputs that do not fit it, DataError for a bad header.
 std::unique_ptr<SampleSource> open_source(const ImportRequest& request);

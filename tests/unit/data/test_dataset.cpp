@@ -158,14 +158,14 @@ TEST_CASE("test data are normalised like the training data", "[data]") {
   test::write_shard(folder / "train.h5", spec);
   spec.attributes = [](h5::Writer& writer) { writer.attribute("std", std::vector<double>{0.2}); };
   test::write_shard(folder / "test.h5", spec);
-  const Dataset train = open_dataset(folder / "train.h5");
+  Dataset train = open_dataset(folder / "train.h5");
   Dataset test = open_dataset(folder / "test.h5");
-  normalise_like(test, train);
+  see_alike(test, train);
   REQUIRE((test.mean == std::vector<double>{0.1} && test.std == std::vector<double>{1}));
   spec.sample = {1, 4, 5};
   test::write_shard(folder / "test.h5", spec);
   test = open_dataset(folder / "test.h5");
-  REQUIRE_THROWS_WITH(normalise_like(test, train),
+  REQUIRE_THROWS_WITH(see_alike(test, train),
                       Contains("test.h5: holds samples of (1, 4, 5) and 10 classes, the training data"));
 }
 

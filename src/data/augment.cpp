@@ -1,0 +1,44 @@
+#include "data/augment.hpp"
+
+#include <algorithm>
+
+namespace echelon {
+namespace {
+
+struct Move {
+  std::int64_t down, right;  // of the window in the image; negative: zeros come in above or to the left
+  bool flip;
+};
+
+template <class T>
+void move_plane(const T* src, T* dst, std::int64_t height, std::int64_t width, const Move& move) {
+  for (std::int64_t h = 0; h < height; ++h, dst += width) {
+    const std::int64_t from = h + move.down;
+    std::fill(dst, dst + width, T{});
+    if (from < 0 || from >= height) continue;
+    const std::int64_t begin = std::max<std::int64_t>(0, -move.right);
+    const std::int64_t end = std::min(width, width - move.right);
+    if (begin < end)
+      std::copy(src + from * width + begin + move.right, src + from * width + end + move.right, dst + begin);
+    if (move.flip) std::reverse(dst, dst + width);
+  }
+}
+
+}  // namespace
+
+void Augmenter::operator()(const void* src, void* dst, const Shape& shape, DType dtype, std::int64_t epoch,
+                           std::int64_t id) const {
+  const HashRng draws = rng_.at(static_cast<std::uint64_t>(epoch)).at(static_cast<std::uint64_t>(id));
+  const std::int64_t padding = augmentation_.crop_padding;
+  const auto shift = [&](std::uint64_t draw) {
+    return static_cast<std::int64_t>(draws.below(draw, static_cast<std::uint64_t>(2 * padding + 1))) - padding;
+  };
+  const Move move{shift(0), shift(1), augmentation_.flip && draws.below(2, 2) == 1};
+  const std::int64_t plane = shape[1] * shape[2];
+  with_float(dtype, [&]<class T>(T) {
+    for (std::int64_t c = 0; c < shape[0]; ++c)
+      move_plane(static_cast<const T*>(src) + c * plane, static_cast<T*>(dst) + c * plane, shape[1], shape[2], move);
+  });
+}
+
+}  // namespace echelon

@@ -1,0 +1,137 @@
+#include "data/chunk.hpp"
+
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+#include "data/format.hpp"
+
+namespace echelon {
+namespace {
+
+namespace format = sample_format;
+
+// Rows of one dataset that a chunk needs.
+struct Rows {
+  const char* name;
+  std::int64_t first, count;  // inside the file
+  std::int64_t all;           // of the whole dataset, when the set was opened
+};
+
+void require_unchanged(const h5::Reader& reader, const Rows& rows) {
+  const Shape now = reader.info(rows.name).shape;
+  if (now.rank() == 0 || now[0] != rows.all)
+    throw DataError(
+        fmt::format("{}: changed while the run read it: {} are now {}", reader.path(), rows.name, now.text()));
+}
+
+std::int64_t stretch(const Starts& starts, std::int64_t from, std::int64_t to) {
+  return (*starts)[static_cast<std::size_t>(to)] - (*starts)[static_cast<std::size_t>(from)];
+}
+
+// Of `starts`, what records [begin, end) of a shard need.
+Rows rows_of(const char* name, const Starts& starts, const Shard& shard, const Chunk& chunk) {
+  return {.name = name,
+          .first = stretch(starts, shard.first, chunk.begin),
+          .count = stretch(starts, chunk.begin, chunk.end),
+          .all = stretch(starts, shard.first, shard.first + shard.samples)};
+}
+
+void read_tokens(const h5::Reader& reader, const Rows& rows, const Vocabulary& vocabulary, std::int32_t* dst) {
+  require_unchanged(reader, rows);
+  reader.read_rows(rows.name, rows.first, rows.count, dst, DType::i32);
+  for (std::int64_t i = 0; i < rows.count; ++i)
+    if (dst[i] < 0 || dst[i] >= vocabulary.size())
+      throw DataError(fmt::format("{}: {}[{}] is {}, must be 0 to {} (the vocabulary has {})", reader.path(), rows.name,
+                                  rows.first + i, dst[i], vocabulary.size() - 1, vocabulary.size()));
+}
+
+void read_labels(const Dataset& dataset, const h5::Reader& reader, const Shard& shard, Chunk& chunk) {
+  const std::int64_t first = chunk.begin - shard.first, count = chunk.end - chunk.begin;
+  chunk.labels.resize(static_cast<std::size_t>(count));
+  reader.read_rows(format::kLabels, first, count, chunk.labels.data(), DType::i32);
+  for (std::int64_t i = 0; i < count; ++i) {
+    const std::int32_t label = chunk.labels[static_cast<std::size_t>(i)];
+    if (label < 0 || label >= dataset.classes)
+      throw DataError(fmt::format("{}: record {} has label {}, must be 0 to {} (attribute 'classes' is {})", shard.path,
+                                  first + i, label, dataset.classes - 1, dataset.classes));
+  }
+}
+
+std::int32_t* token_memory(Chunk& chunk, std::int64_t count) {
+  chunk.rows.resize(static_cast<std::size_t>(count) * sizeof(std::int32_t));
+  return reinterpret_cast<std::int32_t*>(chunk.rows.data());
+}
+
+void load_samples(const Dataset& dataset, const h5::Reader& reader, const Shard& shard, Chunk& chunk) {
+  const Rows rows{format::kSamples, chunk.begin - shard.first, chunk.end - chunk.begin, shard.samples};
+  require_unchanged(reader, rows);
+  const std::size_t bytes = static_cast<std::size_t>(dataset.sample_shape.elems()) * size_of(dataset.stored);
+  chunk.rows.resize(static_cast<std::size_t>(rows.count) * bytes);
+  reader.read_rows(rows.name, rows.first, rows.count, chunk.rows.data(), dataset.stored);
+}
+
+void load_text(const Dataset& dataset, const h5::Reader& reader, const Shard& shard, Chunk& chunk) {
+  const std::int64_t steps = dataset.length();
+  const Rows rows{format::kTokens, (chunk.begin - shard.first) * steps, (chunk.end - chunk.begin) * steps + 1,
+                  shard.tokens};
+  read_tokens(reader, rows, dataset.vocabulary, token_memory(chunk, rows.count));
+}
+
+void load_sequences(const Dataset& dataset, const h5::Reader& reader, const Shard& shard, Chunk& chunk) {
+  const bool of_tokens = dataset.vocabulary.size() > 0;
+  const Rows rows = rows_of(of_tokens ? format::kTokens : format::kValues, dataset.starts, shard, chunk);
+  if (of_tokens) return read_tokens(reader, rows, dataset.vocabulary, token_memory(chunk, rows.count));
+  require_unchanged(reader, rows);
+  chunk.rows.resize(static_cast<std::size_t>(rows.count * dataset.sample_shape.row_elems()) * sizeof(float));
+  reader.read_rows(rows.name, rows.first, rows.count, chunk.rows.data(), DType::f32);
+}
+
+void load_targets(const Dataset& dataset, const h5::Reader& reader, const Shard& shard, Chunk& chunk) {
+  const Rows rows = rows_of(format::kTargetTokens, dataset.target_starts, shard, chunk);
+  chunk.targets.resize(static_cast<std::size_t>(rows.count));
+  read_tokens(reader, rows, dataset.target_vocabulary, chunk.targets.data());
+}
+
+}  // namespace
+
+void load_chunk(const Dataset& dataset, const h5::Reader& reader, Chunk& chunk) {
+  const Shard& shard = dataset.shards[chunk.file];
+  switch (dataset.kind) {
+    case DataKind::samples:
+      load_samples(dataset, reader, shard, chunk);
+      return read_labels(dataset, reader, shard, chunk);
+    case DataKind::text: return load_text(dataset, reader, shard, chunk);
+    case DataKind::sequences:
+      load_sequences(dataset, reader, shard, chunk);
+      return read_labels(dataset, reader, shard, chunk);
+    case DataKind::pairs:
+      load_sequences(dataset, reader, shard, chunk);
+      return load_targets(dataset, reader, shard, chunk);
+  }
+}
+
+Record Chunk::record(const Dataset& dataset, std::int64_t id) const {
+  const auto inside = static_cast<std::size_t>(id - begin);
+  Record record{.file = file};
+  if (!labels.empty()) record.label = labels[inside];
+  std::size_t skipped = 0;  // rows before it
+  std::size_t row_bytes = sizeof(std::int32_t);
+  if (dataset.starts) {
+    skipped = static_cast<std::size_t>(stretch(dataset.starts, begin, id));
+    row_bytes *= static_cast<std::size_t>(dataset.sample_shape.row_elems());
+    record.length = stretch(dataset.starts, id, id + 1);
+  } else if (dataset.kind == DataKind::text) {
+    skipped = inside * static_cast<std::size_t>(dataset.length());
+  } else {
+    skipped = inside;
+    row_bytes = static_cast<std::size_t>(dataset.sample_shape.elems()) * size_of(dataset.stored);
+  }
+  record.sample = rows.data() + skipped * row_bytes;
+  if (dataset.target_starts) {
+    record.target = targets.data() + stretch(dataset.target_starts, begin, id);
+    record.target_length = stretch(dataset.target_starts, id, id + 1);
+  }
+  return record;
+}
+
+}  // namespace echelon

@@ -1,0 +1,130 @@
+#include "data/collate.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+
+namespace echelon {
+namespace {
+
+std::size_t bytes(std::int64_t elems, std::size_t size) { return static_cast<std::size_t>(elems) * size; }
+
+// `count` values and zeros up to `room`.
+template <class T>
+void copy_padded(const T* src, std::int64_t count, T* dst, std::int64_t room) {
+  std::copy(src, src + count, dst);
+  std::fill(dst + count, dst + room, T{});
+}
+
+std::size_t sample_size(const Dataset& dataset, DType dtype) {
+  return dataset.vocabulary.size() > 0 ? sizeof(std::int32_t) : size_of(dtype);
+}
+
+}  // namespace
+
+Aligned::Aligned(std::size_t bytes) : data_(std::aligned_alloc(64, (bytes + 63) / 64 * 64 + 64)) {
+  if (data_ == nullptr) throw std::bad_alloc();
+}
+
+BatchMemory::BatchMemory(const Dataset& dataset, std::int64_t n, DType dtype)
+    : samples(bytes(n * dataset.sample_shape.elems(), sample_size(dataset, dtype))),
+      labels(bytes(n * dataset.form().label.elems(), sizeof(std::int32_t))),
+      weights(bytes(n * dataset.form().label.elems(), size_of(dtype))),
+      lengths(bytes(n, sizeof(std::int32_t))),
+      target(bytes(n * dataset.target_length, sizeof(std::int32_t))),
+      ids(bytes(n, sizeof(std::int32_t))) {}
+
+Collator::Collator(const Dataset& dataset, DType dtype, const Augmentation& augmentation)
+    : dataset_(dataset),
+      dtype_(dtype),
+      normalise_(dataset),
+      augments_(augmentation.any()),
+      augment_(augmentation),
+      still_(bytes(augments_ ? dataset.sample_shape.elems() : 0, size_of(dtype))) {
+  if (dataset.kind != DataKind::pairs) return;
+  start_ = dataset.target_vocabulary.find(kStartToken);
+  end_ = dataset.target_vocabulary.find(kEndToken);
+}
+
+void Collator::begin(BatchMemory& memory, std::int64_t epoch, std::int64_t step, std::int64_t n,
+                     std::int64_t bucket) const {
+  const auto padded = [&](std::int64_t most) { return bucket > 0 ? std::min(bucket, most) : most; };
+  memory.batch = {.epoch = epoch,
+                  .step = step,
+                  .n = n,
+                  .length = padded(dataset_.length()),
+                  .target_length = padded(dataset_.target_length),
+                  .samples = memory.samples.get(),
+                  .labels = memory.labels.as<std::int32_t>(),
+                  .weights = memory.weights.get(),
+                  .lengths = dataset_.starts ? memory.lengths.as<std::int32_t>() : nullptr,
+                  .target = dataset_.target_starts ? memory.target.as<std::int32_t>() : nullptr,
+                  .ids = memory.ids.as<std::int32_t>()};
+}
+
+void Collator::put(BatchMemory& memory, std::int64_t row, const Record& record, const SampleSlot& slot) {
+  memory.ids.as<std::int32_t>()[row] = static_cast<std::int32_t>(static_cast<std::uint32_t>(slot.id));
+  auto* labels = memory.labels.as<std::int32_t>();
+  std::int64_t counting = 1;
+  if (dataset_.kind == DataKind::text) {
+    const std::int64_t steps = memory.batch.length;
+    const auto* tokens = reinterpret_cast<const std::int32_t*>(record.sample);
+    std::copy(tokens, tokens + steps, memory.samples.as<std::int32_t>() + row * steps);
+    std::copy(tokens + 1, tokens + 1 + steps, labels + row * steps);
+    counting = steps;
+  } else if (dataset_.kind == DataKind::pairs) {
+    put_steps(memory, row, record);
+    put_target(memory, row, record);
+    counting = std::min(record.target_length + 1, memory.batch.target_length);
+  } else {
+    labels[row] = record.label;
+    if (dataset_.kind == DataKind::samples)
+      put_image(memory, row, record, slot.id);
+    else
+      put_steps(memory, row, record);
+  }
+  put_weights(memory, row, slot.counts ? counting : 0);
+}
+
+void Collator::put_image(BatchMemory& memory, std::int64_t row, const Record& record, std::int64_t id) {
+  const Shape& shape = dataset_.sample_shape;
+  std::uint8_t* dst = memory.samples.get() + bytes(row * shape.elems(), size_of(dtype_));
+  normalise_(record.sample, augments_ ? still_.data() : dst, dtype_);
+  if (augments_) augment_(still_.data(), dst, shape, dtype_, memory.batch.epoch, id);
+}
+
+void Collator::put_steps(BatchMemory& memory, std::int64_t row, const Record& record) const {
+  const std::int64_t room = memory.batch.length, steps = std::min(record.length, room);
+  memory.lengths.as<std::int32_t>()[row] = static_cast<std::int32_t>(steps);
+  if (dataset_.vocabulary.size() > 0)
+    return copy_padded(reinterpret_cast<const std::int32_t*>(record.sample), steps,
+                       memory.samples.as<std::int32_t>() + row * room, room);
+  const std::int64_t features = dataset_.sample_shape[1];
+  std::uint8_t* dst = memory.samples.get() + bytes(row * room * features, size_of(dtype_));
+  normalise_.rows(record.sample, steps, dst, dtype_);
+  std::memset(dst + bytes(steps * features, size_of(dtype_)), 0, bytes((room - steps) * features, size_of(dtype_)));
+}
+
+// Fed: <s> w1 w2 ..; to be said: w1 w2 .. </s>.
+void Collator::put_target(BatchMemory& memory, std::int64_t row, const Record& record) const {
+  const std::int64_t room = memory.batch.target_length, said = std::min(record.target_length + 1, room);
+  std::int32_t* fed = memory.target.as<std::int32_t>() + row * room;
+  std::int32_t* labels = memory.labels.as<std::int32_t>() + row * room;
+  fed[0] = start_;
+  copy_padded(record.target, said - 1, fed + 1, room - 1);
+  copy_padded(record.target, std::min(record.target_length, said), labels, room);
+  if (record.target_length < room) labels[record.target_length] = end_;
+}
+
+void Collator::put_weights(BatchMemory& memory, std::int64_t row, std::int64_t counting) const {
+  const bool text = dataset_.kind == DataKind::text;
+  const std::int64_t room = text ? memory.batch.length : dataset_.target_starts ? memory.batch.target_length : 1;
+  with_float(dtype_, [&]<class T>(T) {
+    T* weights = memory.weights.as<T>() + row * room;
+    std::fill(weights, weights + counting, T{1});
+    std::fill(weights + counting, weights + room, T{});
+  });
+  memory.batch.weight += static_cast<double>(counting);
+}
+
+}  // namespace echelon

@@ -1,0 +1,65 @@
+// Records made into rows of a batch: normalised, padded with zeros, moved where images are augmented.
+#pragma once
+
+#include <cstdint>
+#include <cstdlib>
+#include <memory>
+#include <vector>
+
+#include "data/augment.hpp"
+#include "data/batch.hpp"
+#include "data/chunk.hpp"
+#include "data/dataset.hpp"
+#include "data/normalise.hpp"
+#include "data/shard_plan.hpp"
+
+namespace echelon {
+
+// Memory at a cache line's border.
+class Aligned {
+ public:
+  explicit Aligned(std::size_t bytes);
+  std::uint8_t* get() const { return static_cast<std::uint8_t*>(data_.get()); }
+  template <class T>
+  T* as() const {
+    return static_cast<T*>(data_.get());
+  }
+
+ private:
+  struct Free {
+    void operator()(void* data) const { std::free(data); }
+  };
+  std::unique_ptr<void, Free> data_;
+};
+
+// Memory for batches of up to n rows, whatever their length.
+struct BatchMemory {
+  BatchMemory(const Dataset& dataset, std::int64_t n, DType dtype);
+  Aligned samples, labels, weights, lengths, target, ids;
+  Batch batch;
+};
+
+class Collator {
+ public:
+  Collator(const Dataset& dataset, DType dtype, const Augmentation& augmentation);
+
+  // Begins a batch of n rows; `bucket`: what its sequences are padded to, 0: the set's length.
+  void begin(BatchMemory& memory, std::int64_t epoch, std::int64_t step, std::int64_t n, std::int64_t bucket) const;
+  void put(BatchMemory& memory, std::int64_t row, const Record& record, const SampleSlot& slot);
+
+ private:
+  void put_image(BatchMemory& memory, std::int64_t row, const Record& record, std::int64_t id);
+  void put_steps(BatchMemory& memory, std::int64_t row, const Record& record) const;
+  void put_target(BatchMemory& memory, std::int64_t row, const Record& record) const;
+  void put_weights(BatchMemory& memory, std::int64_t row, std::int64_t counting) const;
+
+  Dataset dataset_;
+  DType dtype_;
+  Normaliser normalise_;
+  bool augments_;
+  Augmenter augment_;
+  std::vector<std::uint8_t> still_;  // an image before it is moved
+  std::int32_t start_ = 0, end_ = 0;
+};
+
+}  // namespace echelon

@@ -1,0 +1,21 @@
+// Which samples are held out for testing: evenly spread over the input, so that sorted input gives both parts every
+// class.
+#pragma once
+
+#include <cstdint>
+
+namespace echelon {
+
+class HoldOut {
+ public:
+  HoldOut(std::int64_t samples, std::int64_t held) : samples_(samples), held_(held) {}
+  bool operator()(std::int64_t index) const { return before(index + 1) > before(index); }
+
+ private:
+  std::int64_t before(std::int64_t index) const {
+    return static_cast<std::int64_t>(static_cast<__int128>(index) * held_ / samples_);
+  }
+  std::int64_t samples_, held_;
+};
+
+}  // namespace echelon

@@ -1,0 +1,36 @@
+// Numbers and cells out of lines of text.
+#pragma once
+
+#include <charconv>
+#include <cmath>
+#include <cstdint>
+#include <string_view>
+
+namespace echelon {
+
+inline std::string_view trimmed(std::string_view cell) {
+  const auto begin = cell.find_first_not_of(" \t");
+  if (begin == std::string_view::npos) return {};
+  return cell.substr(begin, cell.find_last_not_of(" \t") - begin + 1);
+}
+
+// A finite number and nothing else.
+inline bool parse_number(std::string_view cell, double& value) {
+  if (!cell.empty() && cell.front() == '+') cell.remove_prefix(1);
+  const auto [end, error] = std::from_chars(cell.data(), cell.data() + cell.size(), value);
+  return error == std::errc() && end == cell.data() + cell.size() && std::isfinite(value);
+}
+
+// Calls body(column, cell) for each cell of a line, blanks around it left out; how many there were.
+template <class Body>
+std::int64_t for_cells(std::string_view line, char separator, Body&& body) {
+  std::int64_t column = 0;
+  for (;;) {
+    const auto end = line.find(separator);
+    body(column++, trimmed(line.substr(0, end)));
+    if (end == std::string_view::npos) return column;
+    line.remove_prefix(end + 1);
+  }
+}
+
+}  // namespace echelon

@@ -1,0 +1,51 @@
+// Rows for one dataset of a file under way, written a block at a time.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "h5/file.hpp"
+
+namespace echelon {
+
+template <class T>
+class RowBuffer {
+ public:
+  // `shape`: of the whole dataset; `stored`: its type in the file.
+  RowBuffer(h5::Writer& writer, std::string name, DType stored, const Shape& shape, int deflate)
+      : writer_(writer), name_(std::move(name)), row_elems_(shape.row_elems()) {
+    const std::int64_t rows = std::max<std::int64_t>(1, kBlockElems / row_elems_);
+    writer_.create(name_, stored, shape, {.chunk_rows = rows, .deflate = deflate});
+  }
+
+  void append(const std::vector<T>& rows) {
+    held_.insert(held_.end(), rows.begin(), rows.end());
+    if (held_.size() >= kBlockElems) flush();
+  }
+  void append(T value) {
+    held_.push_back(value);
+    if (held_.size() >= kBlockElems) flush();
+  }
+  void flush() {
+    const auto rows = static_cast<std::int64_t>(held_.size()) / row_elems_;
+    if (rows > 0) writer_.write_rows(name_, written_, rows, held_.data(), dtype_of<T>);
+    written_ += rows;
+    held_.clear();
+  }
+
+ private:
+  static constexpr std::int64_t kBlockElems = 16384;
+
+  h5::Writer& writer_;
+  std::string name_;
+  std::int64_t row_elems_;
+  std::int64_t written_ = 0;
+  std::vector<T> held_;
+};
+
+// Tokens are stored in as few bytes as their vocabulary needs.
+inline DType token_type(std::int64_t vocabulary) { return vocabulary <= 256 ? DType::u8 : DType::i32; }
+
+}  // namespace echelon

@@ -1,0 +1,57 @@
+// Where sequences and pairs come from: one file a format, read twice as other sources are (source.hpp).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "data/dataset.hpp"
+
+namespace echelon {
+
+struct SequenceInfo {
+  DataKind kind = DataKind::sequences;     // or pairs
+  std::int64_t features = 0;               // of a step; 0: tokens
+  Vocabulary vocabulary{};                 // of tokens
+  Vocabulary target_vocabulary{};          // of pairs
+  std::vector<std::string> class_names{};  // of sequences
+};
+
+struct SequenceRecord {
+  std::vector<std::int32_t> tokens;
+  std::vector<float> values;  // steps * features
+  std::vector<std::int32_t> target;
+  std::int32_t label = 0;
+
+  std::int64_t steps(std::int64_t features) const {
+    return static_cast<std::int64_t>(features > 0 ? values.size() / static_cast<std::size_t>(features) : tokens.size());
+  }
+};
+
+class SequenceSource {
+ public:
+  virtual ~SequenceSource() = default;
+  virtual const SequenceInfo& info() const = 0;
+  virtual void rewind() = 0;
+  // False at the end. Throws DataError naming the file and the line.
+  virtual bool next(SequenceRecord& record) = 0;
+};
+
+struct TextRequest {
+  std::string format{};               // text | words | sequences | pairs
+  std::vector<std::string> inputs{};  // files; gzip is seen by its content. sequences: or a folder
+  std::string tokens{};               // characters | bytes | words; "": words of `words` and `pairs`, else characters
+  std::int64_t vocabulary = 0;        // words: how many at most; 0: 10,000
+  std::string like{};                 // a set whose vocabulary is taken; "": counted
+};
+// ConfigError where the inputs or options do not fit the format.
+std::unique_ptr<SequenceSource> open_sequences(const TextRequest& request);
+
+// One function a form of input; the choice is in sequence_source.cpp.
+std::unique_ptr<SequenceSource> open_ts(const std::string& path);
+std::unique_ptr<SequenceSource> open_steps_csv(const std::string& path);
+std::unique_ptr<SequenceSource> open_labelled_lines(const TextRequest& request);
+std::unique_ptr<SequenceSource> open_pairs(const TextRequest& request);
+
+}  // namespace echelon

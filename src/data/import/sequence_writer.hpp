@@ -1,0 +1,20 @@
+// Sequences and pairs as shards: `echelon data import sequences | pairs`.
+#pragma once
+
+#include "data/import/sequence_source.hpp"
+#include "data/import/shard_writer.hpp"
+
+namespace echelon {
+
+struct SequencesWritten {
+  std::vector<std::string> files;
+  std::int64_t samples = 0, held_out = 0;
+  std::int64_t shortest = 0, longest = 0, steps = 0;  // over all; steps: their sum
+  std::vector<double> mean, std;                      // by feature, of what is not held out
+  std::uint64_t bytes = 0;
+};
+
+// The whole set is measured first, so that nothing is written from input that is bad.
+SequencesWritten write_sequences(SequenceSource& source, const ShardOptions& options);
+
+}  // namespace echelon

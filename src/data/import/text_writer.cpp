@@ -1,0 +1,155 @@
+#include "data/import/text_writer.hpp"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <memory>
+
+#include "base/error.hpp"
+#include "data/format.hpp"
+#include "data/import/byte_stream.hpp"
+#include "data/import/fresh_folder.hpp"
+#include "data/import/row_buffer.hpp"
+#include "data/import/tokens.hpp"
+
+namespace echelon {
+namespace {
+
+namespace format = sample_format;
+namespace fs = std::filesystem;
+
+constexpr std::int64_t kTokensAShard = 1 << 26;
+
+// Calls body(token, where) for every token of the files, line by line.
+template <class Body>
+void for_text(const std::vector<std::string>& files, TokenKind kind, Body&& body) {
+  std::string text;
+  for (const std::string& file : files) {
+    ByteStream stream(file);
+    std::int64_t line = 0, before = 0;
+    while (stream.line(text)) {
+      const std::string where = fmt::format("{}:{}", file, ++line);
+      const bool ended = stream.offset() - before > static_cast<std::int64_t>(text.size());
+      before = stream.offset();
+      if (ended) text += '\n';
+      for_tokens(text, kind, where, [&](std::string_view token) { body(token, where); });
+    }
+    if (line == 0) throw DataError(fmt::format("{}: is empty", file));
+  }
+}
+
+// One run of shards in a folder of its own.
+class TokenShards {
+ public:
+  TokenShards(const std::string& place, std::vector<std::int64_t> sizes, const Vocabulary& vocabulary,
+              const ShardOptions& options)
+      : folder_(place), sizes_(std::move(sizes)), vocabulary_(vocabulary), options_(options) {}
+
+  void append(std::int32_t token) {
+    if (file_ == sizes_.size()) throw DataError("the input became longer while it was read");
+    if (!writer_) begin();
+    tokens_->append(token);
+    if (++held_ == sizes_[file_]) end();
+  }
+
+  void publish(TextWritten& written) {
+    if (file_ != sizes_.size()) throw DataError("the input became shorter while it was read");
+    folder_.publish();
+    for (std::size_t i = 0; i < file_; ++i) written.files.push_back(folder_.then(shard_name(options_, i)));
+    written.bytes += bytes_;
+  }
+
+ private:
+  void begin() {
+    writer_ = std::make_unique<h5::Writer>(folder_.now(shard_name(options_, file_)));
+    writer_->attribute(format::kFormat, std::string(format::kName));
+    writer_->attribute(format::kFormatVersion, format::kVersion);
+    writer_->attribute(format::kKind, std::string(name_of(DataKind::text)));
+    vocabulary_.write(*writer_, format::kVocabulary);
+    tokens_ = std::make_unique<RowBuffer<std::int32_t>>(*writer_, format::kTokens, token_type(vocabulary_.size()),
+                                                        Shape{sizes_[file_]}, options_.compress);
+    held_ = 0;
+  }
+  void end() {
+    tokens_->flush();
+    writer_->publish();
+    tokens_.reset();
+    writer_.reset();
+    bytes_ += fs::file_size(folder_.now(shard_name(options_, file_)));
+    ++file_;
+  }
+
+  FreshFolder folder_;
+  std::vector<std::int64_t> sizes_;
+  const Vocabulary& vocabulary_;
+  const ShardOptions& options_;
+  std::unique_ptr<h5::Writer> writer_;
+  std::unique_ptr<RowBuffer<std::int32_t>> tokens_;
+  std::int64_t held_ = 0;  // in the open shard
+  std::size_t file_ = 0;   // complete ones
+  std::uint64_t bytes_ = 0;
+};
+
+TokenKind kind_of(const TextRequest& request) {
+  const std::string usual = request.format == "words" ? "words" : "characters";
+  const TokenKind kind = token_kind_of(request.tokens.empty() ? usual : request.tokens);
+  if (request.format == "words" && kind != TokenKind::words)
+    throw ConfigError(fmt::format("words are words; for --tokens {} import it as text", request.tokens));
+  if (kind != TokenKind::words && request.vocabulary > 0)
+    throw ConfigError("--vocabulary is for words; characters and bytes all get a number");
+  return kind;
+}
+
+// Of words, those of the training part count.
+Vocabulary vocabulary_for(const TextRequest& request, TokenKind kind, const TokenCounts& all, std::int64_t tokens,
+                          std::int64_t held) {
+  if (!request.like.empty()) return vocabulary_of_set(request.like);
+  if (kind != TokenKind::words || held == 0) return all.vocabulary(kind, request.vocabulary);
+  TokenCounts counts;
+  std::int64_t index = 0;
+  for_text(request.inputs, kind, [&](std::string_view token, const std::string&) {
+    if (index++ < tokens - held) counts.add(token);
+  });
+  return counts.vocabulary(kind, request.vocabulary);
+}
+
+}  // namespace
+
+TextWritten write_text(const TextRequest& request, const ShardOptions& given) {
+  ShardOptions options = given;
+  if (options.shards == 0 && options.unequal.empty() && options.samples_per_shard == 0)
+    options.samples_per_shard = kTokensAShard;
+  check_options(options);
+  const ImportFolders folders = free_folders(options);
+  const TokenKind kind = kind_of(request);
+
+  TokenCounts counts;
+  std::int64_t tokens = 0;
+  for_text(request.inputs, kind, [&](std::string_view token, const std::string&) {
+    counts.add(token);
+    ++tokens;
+  });
+  if (tokens == 0) throw DataError(fmt::format("{}: holds no word", request.inputs.front()));
+  const std::int64_t held = held_out_of(tokens, options);
+  const Vocabulary vocabulary = vocabulary_for(request, kind, counts, tokens, held);
+
+  TextWritten written{.files = {}, .tokens = tokens - held, .held_out = held, .vocabulary = vocabulary.size()};
+  const std::int32_t unknown = vocabulary.find(kUnknownToken);
+  TokenShards train(folders.train, shard_sizes(tokens - held, options), vocabulary, options);
+  std::unique_ptr<TokenShards> test;
+  if (held > 0)
+    test = std::make_unique<TokenShards>(folders.test, std::vector<std::int64_t>{held}, vocabulary, options);
+  std::int64_t index = 0;
+  for_text(request.inputs, kind, [&](std::string_view token, const std::string& where) {
+    const std::int32_t id = vocabulary.id(token);
+    if (id < 0)
+      throw DataError(fmt::format("{}: '{}' is not in the vocabulary that --like names", where, token_text(token)));
+    if (id == unknown) ++written.unknown;
+    (index++ < tokens - held ? train : *test).append(id);
+  });
+  if (test) test->publish(written);
+  train.publish(written);
+  return written;
+}
+
+}  // namespace echelon

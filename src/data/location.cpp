@@ -1,0 +1,61 @@
+#include "data/location.hpp"
+
+#include <fmt/format.h>
+#include <glob.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "base/error.hpp"
+
+namespace echelon {
+namespace {
+
+namespace fs = std::filesystem;
+
+[[noreturn]] void fail(const std::string& path, const std::string& what) {
+  throw DataError(fmt::format("{}: {}", path, what));
+}
+
+bool is_shard_name(const fs::path& path) { return path.extension() == ".h5" || path.extension() == ".hdf5"; }
+
+std::vector<std::string> files_in(const std::string& folder) {
+  std::vector<std::string> files, folders;
+  std::error_code error;
+  for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
+    if (entry->is_directory()) folders.push_back(entry->path().filename());
+    if (is_shard_name(entry->path()) && !entry->is_directory()) files.push_back(entry->path().string());
+  }
+  if (error) fail(folder, "the folder cannot be read: " + error.message());
+  if (!files.empty()) return files;
+  std::sort(folders.begin(), folders.end());
+  fail(folder, folders.empty() ? "the folder holds no .h5 or .hdf5 file"
+                               : fmt::format("the folder holds no .h5 or .hdf5 file, but folders; did you mean {}?",
+                                             (fs::path(folder) / folders.back()).string()));
+}
+
+std::vector<std::string> files_like(const std::string& pattern) {
+  glob_t found{};
+  const int status = ::glob(pattern.c_str(), 0, nullptr, &found);
+  std::vector<std::string> files;
+  for (std::size_t i = 0; i < found.gl_pathc; ++i) files.emplace_back(found.gl_pathv[i]);
+  ::globfree(&found);
+  if (status != 0 || files.empty()) fail(pattern, "no file is like this pattern");
+  return files;
+}
+
+std::vector<std::string> files_meant(const std::string& location) {
+  if (fs::is_directory(location)) return files_in(location);
+  if (!fs::exists(location) && location.find_first_of("*?[") != std::string::npos) return files_like(location);
+  return {location};
+}
+
+}  // namespace
+
+std::vector<std::string> files_at(const std::string& location) {
+  std::vector<std::string> files = files_meant(location);
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+}  // namespace echelon

@@ -1,0 +1,240 @@
+#include "data/shard_header.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "base/error.hpp"
+#include "base/nearest.hpp"
+#include "data/format.hpp"
+#include "h5/file.hpp"
+
+namespace echelon {
+namespace {
+
+namespace format = sample_format;
+constexpr std::array kKinds = {DataKind::samples, DataKind::text, DataKind::sequences, DataKind::pairs};
+
+[[noreturn]] void fail(const std::string& path, const std::string& what) {
+  throw DataError(fmt::format("{}: {}", path, what));
+}
+
+// Records that are read together: a stored chunk where it must be decoded whole or has a fair size, else 64 to 256.
+std::int64_t read_together(const h5::DatasetInfo& info) {
+  constexpr std::int64_t kLeast = 64, kMost = 256, kUsual = 128;
+  const std::int64_t samples = info.shape[0];
+  std::int64_t rows = info.chunk.rank() == 0 ? kUsual : info.chunk[0];
+  if (rows < kLeast) rows *= (kLeast + rows - 1) / rows;
+  if (rows > kMost && !info.deflate) rows = kMost;
+  return std::clamp<std::int64_t>(rows, 1, samples);
+}
+
+std::vector<double> per_channel(const h5::Reader& reader, const char* name, std::int64_t channels, double fallback) {
+  if (!reader.has_attribute(name)) return std::vector<double>(static_cast<std::size_t>(channels), fallback);
+  std::vector<double> values = reader.attribute_doubles(name);
+  if (values.size() != static_cast<std::size_t>(channels))
+    fail(reader.path(), fmt::format("attribute '{}' has {} values for {} channels", name, values.size(), channels));
+  for (const double value : values)
+    if (!std::isfinite(value)) fail(reader.path(), fmt::format("attribute '{}' holds {}", name, value));
+  return values;
+}
+
+DataKind read_kind(const h5::Reader& reader) {
+  if (!reader.has_attribute(format::kKind)) return DataKind::samples;
+  const std::string name = reader.attribute_text(format::kKind);
+  std::vector<std::string> known;
+  for (const DataKind kind : kKinds) {
+    if (name == name_of(kind)) return kind;
+    known.emplace_back(name_of(kind));
+  }
+  fail(reader.path(), unknown_name("kind", name, known));
+}
+
+void check_format(const h5::Reader& reader) {
+  const std::string& path = reader.path();
+  if (reader.has_attribute(format::kFormat)) {
+    const std::string name = reader.attribute_text(format::kFormat);
+    if (name != format::kName) fail(path, fmt::format("is of format '{}', expected '{}'", name, format::kName));
+  }
+  if (reader.has_attribute(format::kFormatVersion)) {
+    const std::int64_t version = reader.attribute_int(format::kFormatVersion);
+    if (version != format::kVersion)
+      fail(path, fmt::format("is of version {}, this program reads version {}", version, format::kVersion));
+  }
+}
+
+void read_classes(const h5::Reader& reader, Dataset& dataset) {
+  const std::string& path = reader.path();
+  dataset.classes = reader.attribute_int(format::kClasses);
+  if (dataset.classes < 1) fail(path, fmt::format("attribute 'classes' is {}, must be 1 or more", dataset.classes));
+  if (reader.has_attribute(format::kClassNames)) dataset.class_names = reader.attribute_texts(format::kClassNames);
+  if (!dataset.class_names.empty() && dataset.class_names.size() != static_cast<std::size_t>(dataset.classes))
+    fail(path, fmt::format("has {} class_names for {} classes", dataset.class_names.size(), dataset.classes));
+}
+
+void read_normalisation(const h5::Reader& reader, Dataset& dataset, std::int64_t channels) {
+  const std::string& path = reader.path();
+  dataset.scale = dataset.stored == DType::u8 ? 1.0 / 255 : 1.0;
+  if (reader.has_attribute(format::kScale)) dataset.scale = reader.attribute_double(format::kScale);
+  if (!std::isfinite(dataset.scale) || dataset.scale == 0)
+    fail(path, fmt::format("attribute 'scale' is {}", dataset.scale));
+  dataset.mean = per_channel(reader, format::kMean, channels, 0.0);
+  dataset.std = per_channel(reader, format::kStd, channels, 1.0);
+  for (const double value : dataset.std)
+    if (value <= 0) fail(path, fmt::format("attribute 'std' holds {}, must be above 0", value));
+}
+
+h5::DatasetInfo labels_of(const h5::Reader& reader, std::int64_t samples) {
+  const std::string& path = reader.path();
+  const h5::DatasetInfo labels = reader.info(format::kLabels);
+  if (labels.shape.rank() != 1)
+    fail(path, fmt::format("dataset 'labels' has shape {}, must be (N)", labels.shape.text()));
+  if (labels.dtype != DType::u8 && labels.dtype != DType::i32)
+    fail(path, fmt::format("dataset 'labels' is {}, must be u8 or i32", name_of(labels.dtype)));
+  if (samples != labels.shape[0]) fail(path, fmt::format("holds {} samples but {} labels", samples, labels.shape[0]));
+  return labels;
+}
+
+void read_samples(const h5::Reader& reader, Dataset& dataset) {
+  const std::string& path = reader.path();
+  const h5::DatasetInfo samples = reader.info(format::kSamples);
+  if (samples.shape.rank() != 4)
+    fail(path, fmt::format("dataset 'samples' has shape {}, must be (N, C, H, W)", samples.shape.text()));
+  if (samples.dtype != DType::u8 && samples.dtype != DType::f32)
+    fail(path, fmt::format("dataset 'samples' is {}, must be u8 or f32", name_of(samples.dtype)));
+  const h5::DatasetInfo labels = labels_of(reader, samples.shape[0]);
+  if (samples.shape.elems() == 0) fail(path, fmt::format("holds no sample: shape {}", samples.shape.text()));
+  dataset.sample_shape = samples.shape.without_front();
+  dataset.stored = samples.dtype;
+  read_classes(reader, dataset);
+  read_normalisation(reader, dataset, dataset.sample_shape[0]);
+  dataset.shards.push_back({.path = path,
+                            .samples = samples.shape[0],
+                            .first = 0,
+                            .chunk_rows = read_together(samples),
+                            .bytes = samples.stored_bytes + labels.stored_bytes,
+                            .chunk = samples.chunk,
+                            .deflate = samples.deflate});
+}
+
+h5::DatasetInfo tokens_of(const h5::Reader& reader, const char* name) {
+  const h5::DatasetInfo tokens = reader.info(name);
+  if (tokens.shape.rank() != 1 || (tokens.dtype != DType::u8 && tokens.dtype != DType::i32))
+    fail(reader.path(), fmt::format("dataset '{}' is {} of {}, must be (tokens) of u8 or i32", name,
+                                    tokens.shape.text(), name_of(tokens.dtype)));
+  return tokens;
+}
+
+// Sums of the lengths in a dataset: they must add up to `rows`.
+Starts read_starts(const h5::Reader& reader, const char* name, std::int64_t rows, std::int64_t least) {
+  const h5::DatasetInfo info = reader.info(name);
+  if (info.shape.rank() != 1 || info.dtype != DType::i32)
+    fail(reader.path(),
+         fmt::format("dataset '{}' is {} of {}, must be (N) of i32", name, info.shape.text(), name_of(info.dtype)));
+  if (info.shape[0] == 0) fail(reader.path(), "holds no sequence");
+  std::vector<std::int32_t> lengths(static_cast<std::size_t>(info.shape[0]));
+  reader.read_all(name, lengths.data(), DType::i32);
+  auto starts = std::make_shared<std::vector<std::int64_t>>(1, 0);
+  for (std::size_t i = 0; i < lengths.size(); ++i) {
+    if (lengths[i] < least)
+      fail(reader.path(),
+           fmt::format("sequence {} has length {} in '{}', must be {} or more", i, lengths[i], name, least));
+    starts->push_back(starts->back() + lengths[i]);
+  }
+  if (starts->back() != rows)
+    fail(reader.path(), fmt::format("'{}' add up to {} steps, but {} are stored", name, starts->back(), rows));
+  return starts;
+}
+
+void add_shard(const h5::Reader& reader, Dataset& dataset, const h5::DatasetInfo& rows, std::int64_t samples) {
+  std::uint64_t bytes = 0;
+  for (const h5::DatasetInfo& info : reader.datasets())
+    if (info.name != format::kVocabulary && info.name != format::kTargetVocabulary) bytes += info.stored_bytes;
+  dataset.stored = rows.dtype;
+  dataset.shards.push_back({.path = reader.path(),
+                            .samples = samples,
+                            .first = 0,
+                            .chunk_rows = std::min<std::int64_t>(samples, 128),
+                            .bytes = bytes,
+                            .chunk = rows.chunk,
+                            .deflate = rows.deflate});
+}
+
+void read_text(const h5::Reader& reader, Dataset& dataset) {
+  const h5::DatasetInfo tokens = tokens_of(reader, format::kTokens);
+  dataset.vocabulary = Vocabulary::read(reader, format::kVocabulary);
+  dataset.classes = dataset.vocabulary.size();
+  dataset.sample_shape = {0};
+  add_shard(reader, dataset, tokens, 0);
+  dataset.shards[0].tokens = tokens.shape[0];
+}
+
+void read_sequences(const h5::Reader& reader, Dataset& dataset) {
+  const bool of_tokens = reader.has(format::kTokens);
+  h5::DatasetInfo rows;
+  if (of_tokens) {
+    rows = tokens_of(reader, format::kTokens);
+    dataset.vocabulary = Vocabulary::read(reader, format::kVocabulary);
+    dataset.sample_shape = {0};
+  } else {
+    rows = reader.info(format::kValues);
+    if (rows.shape.rank() != 2 || rows.dtype != DType::f32 || rows.shape[1] < 1)
+      fail(reader.path(), fmt::format("dataset 'values' is {} of {}, must be (steps, features) of f32",
+                                      rows.shape.text(), name_of(rows.dtype)));
+    dataset.sample_shape = {0, rows.shape[1]};
+  }
+  dataset.starts = read_starts(reader, format::kLengths, rows.shape[0], 1);
+  const auto samples = static_cast<std::int64_t>(dataset.starts->size()) - 1;
+  labels_of(reader, samples);
+  read_classes(reader, dataset);
+  add_shard(reader, dataset, rows, samples);
+  if (!of_tokens) read_normalisation(reader, dataset, rows.shape[1]);
+}
+
+void read_pairs(const h5::Reader& reader, Dataset& dataset) {
+  const h5::DatasetInfo tokens = tokens_of(reader, format::kTokens);
+  const h5::DatasetInfo target = tokens_of(reader, format::kTargetTokens);
+  dataset.vocabulary = Vocabulary::read(reader, format::kVocabulary);
+  dataset.target_vocabulary = Vocabulary::read(reader, format::kTargetVocabulary);
+  for (const char* needed : {kStartToken, kEndToken})
+    if (dataset.target_vocabulary.find(needed) < 0)
+      fail(reader.path(), fmt::format("dataset 'target_vocabulary' lacks the token '{}'", needed));
+  dataset.classes = dataset.target_vocabulary.size();
+  dataset.sample_shape = {0};
+  dataset.starts = read_starts(reader, format::kLengths, tokens.shape[0], 1);
+  dataset.target_starts = read_starts(reader, format::kTargetLengths, target.shape[0], 0);
+  if (dataset.starts->size() != dataset.target_starts->size())
+    fail(reader.path(), fmt::format("holds {} sequences but {} targets", dataset.starts->size() - 1,
+                                    dataset.target_starts->size() - 1));
+  add_shard(reader, dataset, tokens, static_cast<std::int64_t>(dataset.starts->size()) - 1);
+}
+
+}  // namespace
+
+std::string_view name_of(DataKind kind) {
+  switch (kind) {
+    case DataKind::samples: return "samples";
+    case DataKind::text: return "text";
+    case DataKind::sequences: return "sequences";
+    case DataKind::pairs: return "pairs";
+  }
+  return "?";
+}
+
+Dataset read_shard(const std::string& path) {
+  const h5::Reader reader(path);
+  check_format(reader);
+  Dataset dataset;
+  dataset.kind = read_kind(reader);
+  switch (dataset.kind) {
+    case DataKind::samples: read_samples(reader, dataset); break;
+    case DataKind::text: read_text(reader, dataset); break;
+    case DataKind::sequences: read_sequences(reader, dataset); break;
+    case DataKind::pairs: read_pairs(reader, dataset); break;
+  }
+  return dataset;
+}
+
+}  // namespace echelon

@@ -1,0 +1,13 @@
+// One shard as a set of its own: what its datasets and attributes say, checked.
+#pragma once
+
+#include <string>
+
+#include "data/dataset.hpp"
+
+namespace echelon {
+
+// `sample_shape` of a text or of sequences is left open: (0), or (0, F). Throws DataError naming the file.
+Dataset read_shard(const std::string& path);
+
+}  // namespace echelon

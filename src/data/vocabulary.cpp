@@ -1,0 +1,57 @@
+#include "data/vocabulary.hpp"
+
+#include <fmt/format.h>
+
+#include "base/check.hpp"
+#include "base/error.hpp"
+
+namespace echelon {
+
+Vocabulary::Vocabulary(std::vector<std::string> entries) : entries_(std::move(entries)) {
+  for (std::size_t i = 0; i < entries_.size(); ++i) ids_.emplace(entries_[i], static_cast<std::int32_t>(i));
+  ECHELON_CHECK_EQ(ids_.size(), entries_.size(), "a token stands twice in the vocabulary");
+}
+
+std::int32_t Vocabulary::find(std::string_view token) const {
+  const auto found = ids_.find(token);
+  return found == ids_.end() ? -1 : found->second;
+}
+
+std::int32_t Vocabulary::id(std::string_view token) const {
+  const std::int32_t found = find(token);
+  return found >= 0 ? found : find(kUnknownToken);
+}
+
+void Vocabulary::write(h5::Writer& writer, std::string_view dataset) const {
+  std::string bytes;
+  for (const std::string& entry : entries_) bytes += entry + '\0';
+  writer.write_all(dataset, DType::u8, {static_cast<std::int64_t>(bytes.size())}, bytes.data());
+}
+
+Vocabulary Vocabulary::read(const h5::Reader& reader, std::string_view dataset) {
+  const h5::DatasetInfo info = reader.info(dataset);
+  const auto fail = [&](const std::string& what) {
+    throw DataError(fmt::format("{}: dataset '{}' {}", reader.path(), dataset, what));
+  };
+  if (info.dtype != DType::u8 || info.shape.rank() != 1) fail("must be bytes: texts, each ended by a zero byte");
+  std::string bytes(static_cast<std::size_t>(info.shape[0]), '\0');
+  reader.read_all(dataset, bytes.data(), DType::u8);
+  if (bytes.empty() || bytes.back() != '\0') fail("must end with a zero byte, as each of its texts does");
+  std::vector<std::string> entries;
+  for (std::size_t begin = 0; begin < bytes.size(); begin = bytes.find('\0', begin) + 1)
+    entries.push_back(bytes.substr(begin, bytes.find('\0', begin) - begin));
+  std::unordered_map<std::string_view, std::size_t> seen;
+  for (std::size_t i = 0; i < entries.size(); ++i)
+    if (const auto [before, fresh] = seen.emplace(entries[i], i); !fresh)
+      fail(fmt::format("holds '{}' twice, as tokens {} and {}", token_text(entries[i]), before->second, i));
+  return Vocabulary(std::move(entries));
+}
+
+std::string token_text(std::string_view token) {
+  if (token == "\n") return "\\n";
+  if (token == "\t") return "\\t";
+  const bool lone_byte = token.size() == 1 && (token[0] < ' ' || token[0] == '\x7f');
+  return lone_byte ? fmt::format("\\x{:02x}", static_cast<unsigned char>(token[0])) : std::string(token);
+}
+
+}  // namespace echelon
