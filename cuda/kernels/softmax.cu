@@ -19,8 +19,8 @@ struct Larger {
 // One block a row. rows (N, 3): weighted loss, weight where the prediction is right, weight.
 template <class T>
 __global__ void __launch_bounds__(kThreads)
-    softmax_row_kernel(std::int64_t N, std::int64_t K, const T* logits, const std::int32_t* labels, const T* weights,
-                       T* probs, double* rows) {
+    softmax_row_kernel(std::int64_t N, std::int64_t K, double smoothing, const T* logits, const std::int32_t* labels,
+                       const T* weights, T* probs, double* rows) {
   for (std::int64_t n = blockIdx.x; n < N; n += gridDim.x) {
     const T* row = logits + n * K;
     // Threads without a column repeat the first one, which changes neither value nor index.
@@ -30,12 +30,20 @@ __global__ void __launch_bounds__(kThreads)
     double part = 0;
     for (std::int64_t k = threadIdx.x; k < K; k += kThreads) part += ::exp(static_cast<double>(row[k]) - largest.value);
     const double sum = block_reduce(part, Plus{});
+    double logit_sum = 0;
+    if (smoothing > 0) {
+      part = 0;
+      for (std::int64_t k = threadIdx.x; k < K; k += kThreads) part += static_cast<double>(row[k]);
+      logit_sum = block_reduce(part, Plus{});
+    }
     for (std::int64_t k = threadIdx.x; k < K; k += kThreads)
       probs[n * K + k] = static_cast<T>(::exp(static_cast<double>(row[k]) - largest.value) / sum);
     if (threadIdx.x == 0) {
       const std::int64_t label = labels[n];
       const auto weight = static_cast<double>(weights[n]);
-      rows[n * 3] = weight * (::log(sum) + largest.value - static_cast<double>(row[label]));
+      const double wanted =  // sum of target * logit
+          (1 - smoothing) * static_cast<double>(row[label]) + smoothing / static_cast<double>(K) * logit_sum;
+      rows[n * 3] = weight * (::log(sum) + largest.value - wanted);
       rows[n * 3 + 1] = largest.index == label ? weight : 0.0;
       rows[n * 3 + 2] = weight;
     }
@@ -55,28 +63,29 @@ __global__ void __launch_bounds__(kThreads)
 }  // namespace
 
 template <class T>
-void softmax_forward(std::int64_t N, std::int64_t K, const T* logits, const std::int32_t* labels, const T* weights,
-                     T* probs, double* rows, double* sums, bool add, cudaStream_t stream) {
-  softmax_row_kernel<<<grid_blocks(N, 1, 1 << 16), kThreads, 0, stream>>>(N, K, logits, labels, weights, probs, rows);
+void softmax_forward(std::int64_t N, std::int64_t K, double smoothing, const T* logits, const std::int32_t* labels,
+                     const T* weights, T* probs, double* rows, double* sums, bool add, cudaStream_t stream) {
+  softmax_row_kernel<<<grid_blocks(N, 1, 1 << 16), kThreads, 0, stream>>>(N, K, smoothing, logits, labels, weights,
+                                                                          probs, rows);
   sum_rows_kernel<<<1, kThreads, 0, stream>>>(N, rows, sums, add);
 }
 
 template <class T>
-void softmax_backward(std::int64_t N, std::int64_t K, const T* probs, const std::int32_t* labels, const T* weights,
-                      double scale, T* dlogits, bool add, cudaStream_t stream) {
+void softmax_backward(std::int64_t N, std::int64_t K, double smoothing, const T* probs, const std::int32_t* labels,
+                      const T* weights, double scale, T* dlogits, bool add, cudaStream_t stream) {
   each(N * K, stream, [=] __device__(std::int64_t i) {
     const std::int64_t n = i / K;
-    const double wanted = i % K == labels[n] ? 1.0 : 0.0;
+    const double wanted = (i % K == labels[n] ? 1 - smoothing : 0.0) + smoothing / static_cast<double>(K);
     const double value = scale * static_cast<double>(weights[n]) * (static_cast<double>(probs[i]) - wanted);
     dlogits[i] = (add ? dlogits[i] : T(0)) + static_cast<T>(value);
   });
 }
 
-#define ECHELON_INSTANTIATE(T)                                                                                       \
-  template void softmax_forward<T>(std::int64_t, std::int64_t, const T*, const std::int32_t*, const T*, T*, double*, \
-                                   double*, bool, cudaStream_t);                                                     \
-  template void softmax_backward<T>(std::int64_t, std::int64_t, const T*, const std::int32_t*, const T*, double, T*, \
-                                    bool, cudaStream_t);
+#define ECHELON_INSTANTIATE(T)                                                                                      \
+  template void softmax_forward<T>(std::int64_t, std::int64_t, double, const T*, const std::int32_t*, const T*, T*, \
+                                   double*, double*, bool, cudaStream_t);                                           \
+  template void softmax_backward<T>(std::int64_t, std::int64_t, double, const T*, const std::int32_t*, const T*,    \
+                                    double, T*, bool, cudaStream_t);
 ECHELON_INSTANTIATE(float)
 ECHELON_INSTANTIATE(double)
 #undef ECHELON_INSTANTIATE

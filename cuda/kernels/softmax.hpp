@@ -9,10 +9,10 @@ namespace echelon::cuda {
 
 // `rows` (N, 3) doubles of scratch; sums (3): loss, correct, weight, each added up over rows in a fixed order.
 template <class T>
-void softmax_forward(std::int64_t N, std::int64_t K, const T* logits, const std::int32_t* labels, const T* weights,
-                     T* probs, double* rows, double* sums, bool add, cudaStream_t stream);
+void softmax_forward(std::int64_t N, std::int64_t K, double smoothing, const T* logits, const std::int32_t* labels,
+                     const T* weights, T* probs, double* rows, double* sums, bool add, cudaStream_t stream);
 template <class T>
-void softmax_backward(std::int64_t N, std::int64_t K, const T* probs, const std::int32_t* labels, const T* weights,
-                      double scale, T* dlogits, bool add, cudaStream_t stream);
+void softmax_backward(std::int64_t N, std::int64_t K, double smoothing, const T* probs, const std::int32_t* labels,
+                      const T* weights, double scale, T* dlogits, bool add, cudaStream_t stream);
 
 }  // namespace echelon::cuda

@@ -1,4 +1,4 @@
-// Batch norm: the four ops, the fused local pair, running statistics and inference.
+// Batch norm: the four ops, the fused local pair, running statistics, inference and renorm's correction.
 #include "cuda/kernels/norm.hpp"
 
 #include <memory>
@@ -15,8 +15,13 @@ namespace {
 template <class T>
 struct Norm {
   NormExtents e;
-  double epsilon;
+  double epsilon, r_max, d_max;
 
+  // x dy stats [gamma [beta]], as the first arguments are.
+  NormGradient<T> gradient(const OpArgs& a, bool gamma) const {
+    return {tensor<const T>(a, 0), tensor<const T>(a, 1), tensor<const double>(a, 2),
+            gamma || e.relu ? tensor<const T>(a, 3) : nullptr, e.relu ? tensor<const T>(a, 4) : nullptr};
+  }
   double count(const OpArgs& a) const {
     return a.count > 0 ? a.count : static_cast<double>(e.N) * static_cast<double>(e.elems);
   }
@@ -36,18 +41,18 @@ struct Norm {
     norm_apply(e, tensor<const T>(a, 0), tensor<const T>(a, 1), tensor<const T>(a, 2), tensor<const double>(a, 5),
                tensor<T>(a, 4), stream);
   }
-  // x dy stats -> sums dgamma dbeta
+  // x dy stats [gamma beta] -> sums dgamma dbeta
   void backward_sums(const OpArgs& a, cudaStream_t stream) const {
-    norm_backward_sums(e, tensor<const T>(a, 0), tensor<const T>(a, 1), tensor<const double>(a, 2),
-                       tensor<double>(a, 3), a.scratch, stream);
-    norm_parameter_gradients(e.C, tensor<const double>(a, 3), tensor<T>(a, 4), adds(a, 4), tensor<T>(a, 5), adds(a, 5),
-                             stream);
+    const int out = e.relu ? 5 : 3;
+    norm_backward_sums(e, gradient(a, false), tensor<double>(a, out), a.scratch, stream);
+    norm_parameter_gradients(e.C, tensor<const double>(a, out), tensor<T>(a, out + 1), adds(a, out + 1),
+                             tensor<T>(a, out + 2), adds(a, out + 2), stream);
   }
-  // x dy stats gamma sums -> dx
+  // x dy stats gamma [beta] sums -> dx
   void backward_apply(const OpArgs& a, cudaStream_t stream) const {
-    norm_backward_apply(e, tensor<const T>(a, 0), tensor<const T>(a, 1), tensor<const double>(a, 2),
-                        tensor<const T>(a, 3), tensor<const double>(a, 4), count(a), tensor<T>(a, 5), adds(a, 5),
-                        stream);
+    const int sums = e.relu ? 5 : 4;
+    norm_backward_apply(e, gradient(a, true), tensor<const double>(a, sums), count(a), tensor<T>(a, sums + 1),
+                        adds(a, sums + 1), stream);
   }
   // x gamma beta -> y stats
   void local_forward(const OpArgs& a, cudaStream_t stream) const {
@@ -57,14 +62,14 @@ struct Norm {
     norm_apply(e, tensor<const T>(a, 0), tensor<const T>(a, 1), tensor<const T>(a, 2), tensor<const double>(a, 4),
                tensor<T>(a, 3), stream);
   }
-  // x dy stats gamma -> dx dgamma dbeta
+  // x dy stats gamma [beta] -> dx dgamma dbeta
   void local_backward(const OpArgs& a, cudaStream_t stream) const {
+    const int out = e.relu ? 5 : 4;
     double* sums = local_sums(a);
-    norm_backward_sums(e, tensor<const T>(a, 0), tensor<const T>(a, 1), tensor<const double>(a, 2), sums, a.scratch,
-                       stream);
-    norm_parameter_gradients<T>(e.C, sums, tensor<T>(a, 5), adds(a, 5), tensor<T>(a, 6), adds(a, 6), stream);
-    norm_backward_apply<T>(e, tensor<const T>(a, 0), tensor<const T>(a, 1), tensor<const double>(a, 2),
-                           tensor<const T>(a, 3), sums, count({}), tensor<T>(a, 4), adds(a, 4), stream);
+    norm_backward_sums(e, gradient(a, true), sums, a.scratch, stream);
+    norm_parameter_gradients<T>(e.C, sums, tensor<T>(a, out + 1), adds(a, out + 1), tensor<T>(a, out + 2),
+                                adds(a, out + 2), stream);
+    norm_backward_apply<T>(e, gradient(a, true), sums, count({}), tensor<T>(a, out), adds(a, out), stream);
   }
   // stats -> dmean dvar
   void statistics(const OpArgs& a, cudaStream_t stream) const {
@@ -76,12 +81,23 @@ struct Norm {
     norm_inference(e, tensor<const T>(a, 0), tensor<const T>(a, 1), tensor<const T>(a, 2), tensor<const T>(a, 3),
                    tensor<const T>(a, 4), epsilon, tensor<T>(a, 5), stream);
   }
+  // sums gamma beta mean var -> gamma2 beta2 correction
+  void renorm(const OpArgs& a, cudaStream_t stream) const {
+    norm_renorm(e.C, tensor<const double>(a, 0), count(a), epsilon, r_max, d_max, tensor<const T>(a, 1),
+                tensor<const T>(a, 2), tensor<const T>(a, 3), tensor<const T>(a, 4), tensor<T>(a, 5), tensor<T>(a, 6),
+                tensor<T>(a, 7), stream);
+  }
+  // dgamma2 dbeta2 correction -> dgamma dbeta
+  void renorm_backward(const OpArgs& a, cudaStream_t stream) const {
+    norm_renorm_backward(e.C, tensor<const T>(a, 0), tensor<const T>(a, 1), tensor<const T>(a, 2), tensor<T>(a, 3),
+                         adds(a, 3), tensor<T>(a, 4), adds(a, 4), stream);
+  }
 };
 
 template <class T>
 std::unique_ptr<Op> make(const Context& context, const OpSpec& spec) {
   const auto& d = std::get<NormDims>(spec.dims);
-  const Norm<T> norm{{d.N, d.C, d.H * d.W}, d.epsilon};
+  const Norm<T> norm{{d.N, d.C, d.H * d.W, d.relu}, d.epsilon, d.r_max, d.d_max};
   const auto op = [&](void (Norm<T>::*body)(const OpArgs&, cudaStream_t) const, std::size_t scratch) {
     return std::make_unique<KernelOp>(
         context, spec, [norm, body](const OpArgs& args, cudaStream_t stream) { (norm.*body)(args, stream); }, scratch);
@@ -95,6 +111,8 @@ std::unique_ptr<Op> make(const Context& context, const OpSpec& spec) {
     case OpKind::norm_local_backward: return op(&Norm<T>::local_backward, norm.local_bytes());
     case OpKind::norm_statistics: return op(&Norm<T>::statistics, 0);
     case OpKind::norm_inference: return op(&Norm<T>::inference, 0);
+    case OpKind::norm_renorm: return op(&Norm<T>::renorm, 0);
+    case OpKind::norm_renorm_backward: return op(&Norm<T>::renorm_backward, 0);
     default: break;
   }
   ECHELON_CHECK(false, "no norm op: {}", spec.text());

@@ -14,13 +14,14 @@ std::unique_ptr<Op> make_softmax(const Context& context, const OpSpec& spec) {
     // probs labels weights -> dlogits
     if (spec.kind == OpKind::loss_softmax_backward)
       return std::make_unique<KernelOp>(context, spec, [d](const OpArgs& a, cudaStream_t stream) {
-        softmax_backward(d.N, d.K, tensor<const T>(a, 0), tensor<const std::int32_t>(a, 1), tensor<const T>(a, 2),
-                         a.scale, tensor<T>(a, 3), adds(a, 3), stream);
+        softmax_backward(d.N, d.K, d.smoothing, tensor<const T>(a, 0), tensor<const std::int32_t>(a, 1),
+                         tensor<const T>(a, 2), a.scale, tensor<T>(a, 3), adds(a, 3), stream);
       });
     // logits labels weights -> probs sums
     const auto forward = [d](const OpArgs& a, cudaStream_t stream) {
-      softmax_forward(d.N, d.K, tensor<const T>(a, 0), tensor<const std::int32_t>(a, 1), tensor<const T>(a, 2),
-                      tensor<T>(a, 3), static_cast<double*>(a.scratch), tensor<double>(a, 4), adds(a, 4), stream);
+      softmax_forward(d.N, d.K, d.smoothing, tensor<const T>(a, 0), tensor<const std::int32_t>(a, 1),
+                      tensor<const T>(a, 2), tensor<T>(a, 3), static_cast<double*>(a.scratch), tensor<double>(a, 4),
+                      adds(a, 4), stream);
     };
     return std::make_unique<KernelOp>(context, spec, forward, static_cast<std::size_t>(d.N) * 3 * sizeof(double));
   });

@@ -91,12 +91,18 @@ std::vector<Key<Config>> make_config_keys() {
   top.key("seed", &Config::seed, at_least(0), "of initial weights, shuffling and every other random choice");
 
   auto model = part(all, "model", &Config::model);
-  model.key(
-      "zoo", &ModelConfig::zoo,
-      words_or_empty({"digits_cnn", "lenet", "alexnet", "vgg16", "googlenet", "resnet18", "resnet20", "resnet50"}),
-      "a ready-made model; else write [[model.layers]]");
+  model.key("zoo", &ModelConfig::zoo,
+            words_or_empty({"digits_cnn", "lenet", "alexnet", "vgg16", "googlenet", "resnet18", "resnet20", "resnet32",
+                            "resnet44", "resnet56", "resnet50"}),
+            "a ready-made model; else write [[model.layers]]");
   model.key("loss", &ModelConfig::loss, words({"auto", "softmax", "mse", "bce"}),
             "auto: softmax over classes, mse where labels are real numbers");
+  model.key("label_smoothing", &ModelConfig::label_smoothing, range(0, 0.999),
+            "loss softmax: part of the target that is spread over all classes, in training");
+  model.key("synchronised_batch_norm", &ModelConfig::synchronised_batch_norm, {},
+            "every batch norm takes its statistics over all replicas");
+  model.key("batch_renorm", &ModelConfig::batch_renorm, {},
+            "every batch norm is corrected towards its running statistics");
 
   auto data = part(all, "data", &Config::data);
   data.key("train", &DataConfig::train, text(), "folder, file or pattern of HDF5 shards");
@@ -236,6 +242,10 @@ std::vector<Key<LayerConfig>> make_layer_keys() {
   layer.key("count_padding", &LayerConfig::count_padding, {}, "avg_pool: padded cells count in the divisor");
   layer.key("epsilon", &LayerConfig::epsilon, range(1e-12, 1), "batch_norm, layer_norm");
   layer.key("momentum", &LayerConfig::momentum, range(0, 1), "batch_norm: weight of the newest statistics");
+  layer.key("synchronised", &LayerConfig::synchronised, {}, "batch_norm: statistics over all replicas' samples");
+  layer.key("renorm", &LayerConfig::renorm, {}, "batch_norm: corrected towards the running statistics");
+  layer.key("r_max", &LayerConfig::r_max, range(1, 1e6), "batch_norm with renorm: bound of the correction's factor");
+  layer.key("d_max", &LayerConfig::d_max, range(0, 1e6), "batch_norm with renorm: bound of its shift");
   layer.key("rate", &LayerConfig::rate, range(0, 0.999), "dropout: share of zeros");
   layer.key("size", &LayerConfig::size, range(1, 4096), "lrn: channels of a window");
   layer.key("alpha", &LayerConfig::alpha, range(0, 1e6), "lrn: weight of the window's mean square");
@@ -270,7 +280,7 @@ const std::vector<LayerKeys>& layer_key_table() {
       {"tanh", {}, {}},
       {"sigmoid", {}, {}},
       {"gelu", {}, {}},
-      {"batch_norm", {"epsilon", "momentum"}, {}},
+      {"batch_norm", {"epsilon", "momentum", "synchronised", "renorm", "r_max", "d_max"}, {}},
       {"layer_norm", {"epsilon"}, {}},
       {"lrn", {"size", "alpha", "beta", "k"}, {}},
       {"dropout", {"rate"}, {}},

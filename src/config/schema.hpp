@@ -44,6 +44,10 @@ struct LayerConfig {
   bool count_padding = false;          // avg_pool: padded cells count in the divisor
   double epsilon = 1e-5;               // batch_norm, layer_norm
   double momentum = 0.1;               // batch_norm: weight of the newest statistics
+  bool synchronised = false;           // batch_norm: statistics over all replicas' samples
+  bool renorm = false;                 // batch_norm: corrected towards the running statistics (Ioffe 2017)
+  double r_max = 3;                    // batch_norm with renorm: the correction's factor within [1/r_max, r_max]
+  double d_max = 5;                    // batch_norm with renorm: its shift within [-d_max, d_max]
   double rate = 0.5;                   // dropout: share of zeros, in [0, 1)
   std::int64_t size = 5;               // lrn: channels of a window, > 0
   double alpha = 1e-4;                 // lrn
@@ -56,9 +60,12 @@ struct LayerConfig {
 };
 
 struct ModelConfig {
-  std::string zoo;                  // a ready-made model; else layers
-  std::vector<LayerConfig> layers;  // the loss follows by itself
-  std::string loss = "auto";        // auto (softmax over classes, mse of numbers) | softmax | mse | bce
+  std::string zoo;                       // a ready-made model; else layers
+  std::vector<LayerConfig> layers;       // the loss follows by itself
+  std::string loss = "auto";             // auto (softmax over classes, mse of numbers) | softmax | mse | bce
+  double label_smoothing = 0;            // softmax: part of the target spread over all classes in training, in [0, 1)
+  bool synchronised_batch_norm = false;  // every batch_norm layer is `synchronised`
+  bool batch_renorm = false;             // every batch_norm layer has `renorm`
 };
 
 struct DataConfig {

@@ -162,10 +162,12 @@ void add_args(Signature& sig, const OpSpec& spec, const NormDims& d) {
       return;
     case OpKind::norm_backward_sums:
       sig.in("x", x).movable().in("dy", x).movable().in("stats", two, DType::f64);
+      if (d.relu) sig.in("gamma", c).parameter().in("beta", c).parameter();
       sig.out("sums", two, DType::f64).out("dgamma", c).adds().wide().out("dbeta", c).adds().wide();
       return;
     case OpKind::norm_backward_apply:
       sig.in("x", x).movable().in("dy", x).movable().in("stats", two, DType::f64).in("gamma", c).parameter();
+      if (d.relu) sig.in("beta", c).parameter();
       sig.in("sums", two, DType::f64).out("dx", x).adds().movable();
       return;
     case OpKind::norm_local_forward:
@@ -174,6 +176,7 @@ void add_args(Signature& sig, const OpSpec& spec, const NormDims& d) {
       return;
     case OpKind::norm_local_backward:
       sig.in("x", x).movable().in("dy", x).movable().in("stats", two, DType::f64).in("gamma", c).parameter();
+      if (d.relu) sig.in("beta", c).parameter();
       sig.out("dx", x).adds().movable().out("dgamma", c).adds().wide().out("dbeta", c).adds().wide();
       return;
     case OpKind::norm_statistics:
@@ -183,11 +186,21 @@ void add_args(Signature& sig, const OpSpec& spec, const NormDims& d) {
       sig.in("x", x).movable().in("gamma", c).parameter().in("beta", c).parameter();
       sig.in("mean", c).parameter().in("var", c).parameter().out("y", x).movable();
       return;
+    case OpKind::norm_renorm:
+      sig.in("sums", two, DType::f64).in("gamma", c).parameter().in("beta", c).parameter();
+      sig.in("mean", c).parameter().in("var", c).parameter().out("gamma2", c).wide().out("beta2", c).wide();
+      sig.out("correction", two).wide();
+      return;
+    case OpKind::norm_renorm_backward:
+      sig.in("dgamma2", c).wide().in("dbeta2", c).wide().in("correction", two).wide();
+      sig.out("dgamma", c).adds().wide().out("dbeta", c).adds().wide();
+      return;
     default: wrong_dims(spec);
   }
 }
 
 void add_args(Signature& sig, const OpSpec& spec, const SoftmaxDims& d) {
+  ECHELON_CHECK(d.smoothing >= 0 && d.smoothing < 1, "a label smoothing of {}", d.smoothing);
   const Shape x{d.N, d.K}, n{d.N};
   switch (spec.kind) {
     case OpKind::loss_softmax_forward:

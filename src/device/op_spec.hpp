@@ -29,13 +29,15 @@
 //   activation_backward        y dy                         dx (adds)
 //   norm_moments               x                            sums(2, C) f64: sum x, sum x^2
 //   norm_normalise             x gamma beta sums            y stats(2, C) f64: mean, 1/std                 count
-//   norm_backward_sums         x dy stats                   sums(2, C) f64: sum dy, sum dy*xhat;
+//   norm_backward_sums         x dy stats [gamma beta]      sums(2, C) f64: sum dy, sum dy*xhat;
 //                                                           dgamma (adds) dbeta (adds)
-//   norm_backward_apply        x dy stats gamma sums        dx (adds)                                      count
+//   norm_backward_apply        x dy stats gamma [beta] sums dx (adds)                                      count
 //   norm_local_forward         x gamma beta                 y stats       (moments + normalise over this micro-batch)
-//   norm_local_backward        x dy stats gamma             dx (adds) dgamma (adds) dbeta (adds)
+//   norm_local_backward        x dy stats gamma [beta]      dx (adds) dgamma (adds) dbeta (adds)
 //   norm_statistics            stats                        dmean (adds) dvar (adds)                       scale, count
 //   norm_inference             x gamma beta mean var        y
+//   norm_renorm                sums gamma beta mean var     gamma2 beta2 correction(2, C): r, d                 count
+//   norm_renorm_backward       dgamma2 dbeta2 correction    dgamma (adds) dbeta (adds)
 //   loss_softmax_forward       logits labels weights        probs sums(3) f64 (adds): loss, correct, weight
 //   loss_softmax_backward      probs labels weights         dlogits (adds)                                 scale
 //   dropout                    x ids(N) i32                 y (adds)                                       key
@@ -66,7 +68,12 @@
 //             backward: dx = gamma*istd*(dy - sums[0]/count - xhat*sums[1]/count).
 //             norm_statistics: dmean += scale*mean, dvar += scale*var*count/max(1,count-1) (unbiased): the step's share
 //             of the running statistics, which are parameters of kind `statistic` (device/parameter.hpp).
-//             Ioffe, Szegedy 2015.
+//             Ioffe, Szegedy 2015. With `relu`, y = max(0, that) and dy counts where y > 0, told from x again: beta is
+//             then an argument of the backward ops.
+//   renorm    normalising by the running mean and variance m, v in training: y = gamma*(xhat*r + d) + beta with
+//             r = std/std_v within [1/r_max, r_max], d = (mean - m)/std_v within [-d_max, d_max], both constants to the
+//             gradient. It is batch norm with gamma2 = gamma*r and beta2 = beta + gamma*d, whose gradients give
+//             dgamma = r*dgamma2 + d*dbeta2, dbeta = dbeta2. Ioffe 2017.
 //   gelu      x Phi(x) with the exact error function; its activation_backward reads x, not y. Hendrycks, Gimpel 2016.
 //   dropout   y = x / (1 - rate) where HashRng(key).at(ids[n]).uniform(i) >= rate, else 0; i counts the sample's elements
 //             as they lie plain, ids are the samples' numbers in the whole data set (their low 32 bits). Linear in x, so
@@ -74,8 +81,9 @@
 //   lrn       y = x s^-beta, s = k + alpha/size * sum of x^2 over the channels [c - size/2, c + (size-1)/2] there are.
 //             Krizhevsky et al. 2012, alpha as PyTorch means it.
 //   layer_norm  over rows of F values each, var biased: y = gamma*xhat + beta. Ba et al. 2016.
-//   softmax   loss_n = weight_n * (logsumexp(logits_n) - logits_n[label_n]); correct counts weight_n where the first
-//             maximum is the label; dlogits = scale * weight_n * (probs - onehot). A label outside [0, K) is the
+//   softmax   loss_n = weight_n * sum_k target_k * (logsumexp(logits_n) - logits_n[k]), target = (1 - smoothing) at the
+//             label and smoothing/K everywhere besides (Szegedy et al. 2015); correct counts weight_n where the first
+//             maximum is the label; dlogits = scale * weight_n * (probs - target). A label outside [0, K) is the
 //             loader's to refuse.
 //
 //   values    squared: loss_e = weight_e * (x_e - t_e)^2, correct 0; logistic: x are logits,
@@ -115,6 +123,7 @@ namespace echelon {
   X(activation_forward) X(activation_backward)                                       \
   X(norm_moments) X(norm_normalise) X(norm_backward_sums) X(norm_backward_apply)     \
   X(norm_local_forward) X(norm_local_backward) X(norm_statistics) X(norm_inference)  \
+  X(norm_renorm) X(norm_renorm_backward)                                             \
   X(loss_softmax_forward) X(loss_softmax_backward)                                   \
   X(dropout) X(concat) X(slice) X(lrn_forward) X(lrn_backward)                       \
   X(layer_norm_forward) X(layer_norm_backward)                                       \
@@ -169,11 +178,14 @@ struct ActivationDims {
 struct NormDims {
   std::int64_t N, C, H, W;
   double epsilon = 1e-5;
+  bool relu = false;
+  double r_max = 1, d_max = 0;  // renorm
   friend bool operator==(const NormDims&, const NormDims&) = default;
 };
 
 struct SoftmaxDims {
   std::int64_t N, K;
+  double smoothing = 0;  // of the target, in [0, 1)
   friend bool operator==(const SoftmaxDims&, const SoftmaxDims&) = default;
 };
 

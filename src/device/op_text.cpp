@@ -44,12 +44,16 @@ std::string dims_text(const OpSpec&, const ActivationDims& d) {
   return fmt::format("{} {}", name, d.shape.text());
 }
 
-std::string dims_text(const OpSpec&, const NormDims& d) {
-  return fmt::format("N{} C{} H{} W{}{}", d.N, d.C, d.H, d.W,
-                     d.epsilon == 1e-5 ? "" : fmt::format(" epsilon {}", d.epsilon));
+std::string dims_text(const OpSpec& spec, const NormDims& d) {
+  const bool renorm = spec.kind == OpKind::norm_renorm;
+  return fmt::format("N{} C{} H{} W{}{}{}{}", d.N, d.C, d.H, d.W,
+                     d.epsilon == 1e-5 ? "" : fmt::format(" epsilon {}", d.epsilon),
+                     renorm ? fmt::format(" r {} d {}", d.r_max, d.d_max) : "", d.relu ? " relu" : "");
 }
 
-std::string dims_text(const OpSpec&, const SoftmaxDims& d) { return fmt::format("N{} K{}", d.N, d.K); }
+std::string dims_text(const OpSpec&, const SoftmaxDims& d) {
+  return fmt::format("N{} K{}{}", d.N, d.K, d.smoothing > 0 ? fmt::format(" smoothing {}", d.smoothing) : "");
+}
 
 std::string dims_text(const OpSpec&, const DropoutDims& d) { return fmt::format("{} rate {}", d.shape.text(), d.rate); }
 

@@ -84,11 +84,28 @@ void refuse_unused(const Graph& graph) {
 }
 
 LayerPtr make_loss(const LossOptions& loss, const SampleForm& form) {
+  const bool softmax = loss.kind == "softmax" || (loss.kind == "auto" && form.classes > 0);
+  if (loss.label_smoothing > 0 && !softmax)
+    throw ConfigError("model.label_smoothing is for the softmax loss over classes; leave it out");
   if (loss.kind == "mse") return make_value_loss(ValueLoss::squared, form.classes);
   if (loss.kind == "bce") return make_value_loss(ValueLoss::logistic, form.classes);
-  if (form.classes > 0) return make_softmax_loss(form.classes);
+  if (form.classes > 0) return make_softmax_loss(form.classes, loss.label_smoothing);
   if (loss.kind == "softmax") throw ConfigError("model.loss = \"softmax\" needs classes; the labels are real numbers");
   return make_value_loss(ValueLoss::squared, form.classes);
+}
+
+// What [model] says of all batch norm layers at once.
+void set_batch_norms(const ModelConfig& model, std::vector<LayerConfig>& layers) {
+  bool found = false;
+  for (LayerConfig& layer : layers) {
+    if (layer.type != "batch_norm") continue;
+    found = true;
+    layer.synchronised = layer.synchronised || model.synchronised_batch_norm;
+    layer.renorm = layer.renorm || model.batch_renorm;
+  }
+  if (!found && (model.synchronised_batch_norm || model.batch_renorm))
+    throw ConfigError(fmt::format("model.{} is set but the model has no batch_norm layer",
+                                  model.batch_renorm ? "batch_renorm" : "synchronised_batch_norm"));
 }
 
 }  // namespace
@@ -121,8 +138,9 @@ Graph build_layers(const std::vector<LayerConfig>& layers, const SampleForm& for
 Graph build_model(const ModelConfig& model, const SampleForm& form) {
   if (!model.zoo.empty() && !model.layers.empty())
     throw ConfigError("model.zoo and [[model.layers]] exclude each other; keep one");
-  const LossOptions loss{model.loss};
-  return model.zoo.empty() ? build_layers(model.layers, form, loss) : build_zoo(model.zoo, form, loss);
+  std::vector<LayerConfig> layers = model.zoo.empty() ? model.layers : zoo_layers(model.zoo, form);
+  set_batch_norms(model, layers);
+  return build_layers(layers, form, {model.loss, model.label_smoothing});
 }
 
 }  // namespace echelon

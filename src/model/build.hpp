@@ -18,6 +18,7 @@ Graph build_model(const ModelConfig& model, const SampleForm& form);
 // What follows the last layer. kind: "auto" (softmax over classes, mse of real numbers), "softmax", "mse", "bce".
 struct LossOptions {
   std::string kind = "auto";
+  double label_smoothing = 0;  // softmax
 };
 
 // As above from layers alone: each takes the one before unless it names its `inputs` (earlier layers, "samples" or

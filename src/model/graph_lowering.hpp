@@ -34,6 +34,7 @@ class GraphLowering final : public Lowering {
   void alias(int output, int input) override;
   void pass_gradient(int output, int input) override;
   void op(const OpSpec& spec, const std::vector<TensorRef>& args, ScaleSource scale, int pair) override;
+  void sum_over_replicas(TensorRef tensor) override;
 
  private:
   const Node& node() const { return graph_.nodes()[static_cast<std::size_t>(node_)]; }
@@ -77,6 +78,7 @@ class GraphLowering final : public Lowering {
   std::vector<std::pair<ValueId, int>> partials_;  // of this node: to add to a value's gradient once it is done
   std::vector<std::pair<int, int>> detours_;       // of this op: (memory, tensor that is written instead)
   std::map<int, ValueId> gradient_of_;             // tensors given out by grad_input
+  std::set<int> synchronised_;                     // nodes that sum over replicas
   std::map<std::pair<int, int>, int> saved_;       // (node, pair) -> tensor
   std::map<std::pair<int, int>, Layout> used_;     // (node, input) -> the layout that its forward op read
 };

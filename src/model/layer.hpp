@@ -36,6 +36,9 @@ struct ParameterDecl {
   double momentum = 0.1;  // statistics
 };
 
+class Layer;
+using LayerPtr = std::shared_ptr<const Layer>;
+
 class Layer {
  public:
   virtual ~Layer() = default;
@@ -57,10 +60,13 @@ class Layer {
     (void)inputs;
     return {};
   }
+  // This layer and `next`, which alone takes its output, as one layer with the same parameters; null where there is
+  // none.
+  virtual LayerPtr fused_with(const Layer& next) const;
   virtual void forward(Lowering& lowering) const = 0;
   virtual void backward(Lowering& lowering) const = 0;
 };
 
-using LayerPtr = std::shared_ptr<const Layer>;
+inline LayerPtr Layer::fused_with(const Layer&) const { return nullptr; }
 
 }  // namespace echelon

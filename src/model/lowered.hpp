@@ -37,6 +37,8 @@ struct LoweredOp {
   unsigned first_writes = 0;  // bits that accumulate only from the second micro-batch of a step on
   int saved = -1;             // tensor
   ScaleSource scale = ScaleSource::one;
+  int summed = -1;              // tensor that is summed over replicas once the op has run
+  double count_per_sample = 0;  // the scalar `count` is this times the samples of the whole step; 0: the op's own
 };
 
 struct Lowered {

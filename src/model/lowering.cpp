@@ -165,6 +165,8 @@ void GraphLowering::emit(const OpSpec& spec, const std::vector<ArgInfo>& infos, 
   const int index = static_cast<int>(lowered_.ops.size());
   LoweredOp op{.node = node_, .backward = backward_, .spec = spec, .op = device_.make(spec), .tensors = {}};
   op.scale = scale;
+  if (const auto* norm = std::get_if<NormDims>(&spec.dims); norm && synchronised_.contains(node_))
+    op.count_per_sample = static_cast<double>(norm->H * norm->W);
   for (std::size_t a = 0; a < args.size(); ++a) {
     LoweredTensor& memory = table_.storage(args[a]);
     const bool written = memory.first >= 0;
@@ -190,6 +192,11 @@ void GraphLowering::emit(const OpSpec& spec, const std::vector<ArgInfo>& infos, 
   }
   lowered_.scratch_bytes = std::max(lowered_.scratch_bytes, op.op->scratch_bytes());
   lowered_.ops.push_back(std::move(op));
+}
+
+void GraphLowering::sum_over_replicas(TensorRef tensor) {
+  synchronised_.insert(node_);
+  lowered_.ops.back().summed = tensor.id;
 }
 
 int GraphLowering::saved_memory(const Op& op, int pair) {

@@ -55,6 +55,9 @@ class Lowering {
   // forward twin's `saved` memory names the same `pair` (0, 1, ..) inside the node.
   virtual void op(const OpSpec& spec, const std::vector<TensorRef>& args, ScaleSource scale = ScaleSource::one,
                   int pair = -1) = 0;
+  // What the op before wrote into `tensor` (f64) becomes the sum over all replicas before the next op runs; from here
+  // on the node's ops that take a `count` count the samples of all replicas.
+  virtual void sum_over_replicas(TensorRef tensor) = 0;
 };
 
 }  // namespace echelon

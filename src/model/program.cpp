@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 
 #include "base/check.hpp"
@@ -9,6 +10,7 @@
 #include "base/error.hpp"
 #include "base/hash_rng.hpp"
 #include "base/nearest.hpp"
+#include "model/fuse.hpp"
 #include "model/in_place.hpp"
 #include "model/lowered.hpp"
 #include "model/memory.hpp"
@@ -25,6 +27,7 @@ struct Program::Body {
   void run(const LoweredOp& op, std::size_t index, const PassScalars& scalars);
   ArenaRange range_of(int node) const;
 
+  std::vector<std::string> names;  // of the values of the graph as given
   Graph graph;
   Arenas& arenas;
   Device& device;
@@ -37,10 +40,15 @@ struct Program::Body {
   std::vector<std::uint64_t> node_keys;               // by node: hash of its name
   std::vector<int> ready_node;                        // by op: node whose gradients are written after it; -1
   std::function<void(ArenaRange)> wait_parameters;
+  std::function<void(const Tensor&)> sum_over_replicas;
 };
 
 Program::Body::Body(const Graph& graph_, Arenas& arenas_, const ProgramOptions& options_)
-    : graph(graph_), arenas(arenas_), device(arenas_.device()), options(options_) {
+    : names(graph_.value_names()),
+      graph(options_.keep_values ? graph_ : fused(graph_)),
+      arenas(arenas_),
+      device(arenas_.device()),
+      options(options_) {
   ECHELON_CHECK_GE(options.batch, 1);
   ECHELON_CHECK_GE(graph.loss(), 0, "a program needs a loss");
   ECHELON_CHECK_EQ(graph.parameters().elems(), arenas.elems(), "graph and arenas are of different models");
@@ -118,7 +126,9 @@ void Program::Body::run(const LoweredOp& op, std::size_t index, const PassScalar
                                                        : 1.0;
   args.key = hash_combine(scalars.key, node_keys[static_cast<std::size_t>(op.node)]);
   args.parameter_version = arenas.version();
+  args.count = op.count_per_sample * scalars.samples;
   op.op->run(args);
+  if (op.summed >= 0 && sum_over_replicas) sum_over_replicas(tensor(op.summed));
 }
 
 Program::Program(const Graph& graph, Arenas& arenas, const ProgramOptions& options)
@@ -139,13 +149,17 @@ Tensor Program::input(std::string_view name) const {
 }
 
 Tensor Program::value(std::string_view name) const {
-  const ValueId id = body_->graph.find(name);
-  if (id < 0) throw ConfigError(unknown_name("value", name, body_->graph.value_names()));
-  const int tensor = body_->lowered.values[static_cast<std::size_t>(id)];
-  const LoweredTensor& info = body_->lowered.tensors[static_cast<std::size_t>(tensor)];
-  if (!body_->lowered.tensors[static_cast<std::size_t>(info.storage)].persistent)
+  if (std::find(body_->names.begin(), body_->names.end(), name) == body_->names.end())
+    throw ConfigError(unknown_name("value", name, body_->names));
+  const ValueId id = body_->graph.find(name);  // none: its layer runs as part of another
+  const int tensor = id < 0 ? -1 : body_->lowered.values[static_cast<std::size_t>(id)];
+  const auto info_of = [&](int t) -> const LoweredTensor& {
+    return body_->lowered.tensors[static_cast<std::size_t>(t)];
+  };
+  if (tensor < 0 || !info_of(info_of(tensor).storage).persistent)
     throw ConfigError(
         fmt::format("value '{}' shares its memory with later ones; build the program with keep_values", name));
+  const LoweredTensor& info = info_of(tensor);
   if (info.layout != Layout::plain)
     throw ConfigError(
         fmt::format("value '{}' lies {} on {}, not plain", name, name_of(info.layout), body_->device.name()));
@@ -168,6 +182,10 @@ void Program::backward(const PassScalars& scalars, const std::function<void(Aren
     b.run(b.lowered.ops[i], i, scalars);
     if (ready && b.ready_node[i] >= 0) ready(b.ranges[static_cast<std::size_t>(b.ready_node[i])]);
   }
+}
+
+void Program::set_sum_over_replicas(std::function<void(const Tensor&)> sum) {
+  body_->sum_over_replicas = std::move(sum);
 }
 
 void Program::set_wait_parameters(std::function<void(ArenaRange)> wait) { body_->wait_parameters = std::move(wait); }

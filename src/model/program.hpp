@@ -28,6 +28,7 @@ struct ProgramOptions {
 // Of one micro-batch.
 struct PassScalars {
   double loss_scale = 1.0;    // 1 / (weight of the whole step, over all replicas and micro-batches)
+  double samples = 0;         // of the whole step likewise, for statistics over replicas; 0: this micro-batch's own
   double group_weight = 1.0;  // this micro-batch's weight * loss_scale: its part in running statistics
   std::uint64_t key = 0;      // hash of (seed, step): what random layers draw from, on every replica alike
   bool first = true;          // parameter gradients are overwritten; else added to
@@ -69,6 +70,10 @@ class Program {
   void backward(const PassScalars& scalars, const std::function<void(ArenaRange)>& ready = {});
   // Called before a node's forward with the range of parameters that it is about to read; for exchanges that overlap.
   void set_wait_parameters(std::function<void(ArenaRange)> wait);
+
+  // Called between two ops with a small f64 tensor, plain, that is to become the sum over all replicas (synchronised
+  // batch norm); never where one replica trains alone.
+  void set_sum_over_replicas(std::function<void(const Tensor&)> sum);
 
   // Sums since the last reset, over all forward passes; synchronises.
   LossSums losses();

@@ -31,6 +31,7 @@ class CountingLowering final : public Lowering {
   TensorRef kept(std::string_view, const Shape&, DType) override { return {}; }
   void alias(int, int) override {}
   void pass_gradient(int, int) override {}
+  void sum_over_replicas(TensorRef) override {}
   void op(const OpSpec& spec, const std::vector<TensorRef>&, ScaleSource, int) override { flops_ += flops(spec); }
 
   double take_flops() {

@@ -1,22 +1,15 @@
-// Every backward op of the reference device against finite differences of its forward op, in double; and the parts of
-// batch norm against the whole.
+// Every backward op of the reference device against finite differences of its forward op, in double.
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <numeric>
 
-#include "tests/support/oracle.hpp"
+#include "tests/support/gradient_check.hpp"
 #include "tests/support/random.hpp"
 
 using namespace echelon;
 using namespace echelon::test;
 
 namespace {
-
-constexpr double kStep = 1e-5, kLimit = 1e-7;
-
-std::vector<double> random_for(const ArgInfo& arg, const std::string& salt = {}) {
-  return random_values(static_cast<std::size_t>(arg.shape.elems()), std::string(arg.name) + salt);
-}
 
 // Distinct values far apart from each other and from 0, in random order: no step crosses a tie or a kink.
 std::vector<double> apart(std::size_t n) {
@@ -28,29 +21,6 @@ std::vector<double> apart(std::size_t n) {
     values[order[i]] = (static_cast<double>(i) + 0.5) / static_cast<double>(n) * 2 - 1 + 1e-3;
   return values;
 }
-
-// d dot(y, dy) / d inputs[which], y being the forward op's first output.
-std::vector<double> numeric(const OpSpec& forward, Values inputs, std::size_t which, const std::vector<double>& dy) {
-  return numeric_gradient(inputs[which], kStep, [&](const std::vector<double>& values) {
-    inputs[which] = values;
-    return dot(oracle_outputs(forward, inputs)[0], dy);
-  });
-}
-
-Values random_inputs(const OpSpec& spec) {
-  Values inputs;
-  for (const ArgInfo& arg : signature(spec))
-    if (arg.role == ArgRole::input) inputs.push_back(random_for(arg));
-  return inputs;
-}
-
-std::vector<double> random_gradient(const OpSpec& forward) {
-  for (const ArgInfo& arg : signature(forward))
-    if (arg.role == ArgRole::output) return random_for(arg, " gradient");
-  return {};
-}
-
-OpSpec f64_spec(OpKind kind, const Dims& dims) { return {kind, DType::f64, dims, {}}; }
 
 // Convolution and dense share their arguments: x w [b] -> y.
 template <class D>
@@ -284,70 +254,8 @@ TEST_CASE("a slice gives back what a concat was given", "[device]") {
   }
 }
 
-TEST_CASE("batch norm: the local backward is the derivative", "[device][gradient]") {
-  const NormDims d{.N = 3, .C = 2, .H = 2, .W = 3, .epsilon = 1e-3};
-  const OpSpec forward = f64_spec(OpKind::norm_local_forward, d);
-  const Values inputs = random_inputs(forward);
-  const auto dy = random_gradient(forward);
-  const Values out = oracle_outputs(forward, inputs);
-  const Values backward = oracle_outputs(f64_spec(OpKind::norm_local_backward, d), {inputs[0], dy, out[1], inputs[1]});
-  for (std::size_t which : {0U, 1U, 2U})
-    CHECK(relative_distance(backward[which], numeric(forward, inputs, which, dy)) < kLimit);
-}
-
-TEST_CASE("batch norm: four ops over two halves of a group equal the local pair over the whole", "[device][gradient]") {
-  const NormDims whole{.N = 6, .C = 3, .H = 2, .W = 5};
-  NormDims half = whole;
-  half.N = 3;
-  const OpSpec forward = f64_spec(OpKind::norm_local_forward, whole);
-  const Values in = random_inputs(forward);
-  const auto dy = random_gradient(forward);
-  const Values out = oracle_outputs(forward, in);
-  const Values backward = oracle_outputs(f64_spec(OpKind::norm_local_backward, whole), {in[0], dy, out[1], in[1]});
-
-  const auto part = [](const std::vector<double>& all, std::size_t p) {
-    const auto middle = all.begin() + static_cast<std::ptrdiff_t>(all.size() / 2);
-    return p == 0 ? std::vector<double>(all.begin(), middle) : std::vector<double>(middle, all.end());
-  };
-  const auto plus = [](std::vector<double> a, const std::vector<double>& b) {
-    for (std::size_t i = 0; i < a.size(); ++i) a[i] += b[i];
-    return a;
-  };
-  const OracleScalars group{.count = 60};
-  const OpSpec moments = f64_spec(OpKind::norm_moments, half), normalise = f64_spec(OpKind::norm_normalise, half);
-  const auto sums = plus(oracle_outputs(moments, {part(in[0], 0)})[0], oracle_outputs(moments, {part(in[0], 1)})[0]);
-  Values of_half[2];
-  for (std::size_t p : {0U, 1U}) {
-    const Values y = oracle_outputs(normalise, {part(in[0], p), in[1], in[2], sums}, group);
-    CHECK(relative_distance(y[0], part(out[0], p)) < 1e-12);
-    CHECK(relative_distance(y[1], out[1]) < 1e-12);
-    of_half[p] = oracle_outputs(f64_spec(OpKind::norm_backward_sums, half), {part(in[0], p), part(dy, p), y[1]});
-  }
-  const auto gradient_sums = plus(of_half[0][0], of_half[1][0]);
-  CHECK(relative_distance(plus(of_half[0][1], of_half[1][1]), backward[1]) < 1e-12);
-  CHECK(relative_distance(plus(of_half[0][2], of_half[1][2]), backward[2]) < 1e-12);
-  for (std::size_t p : {0U, 1U}) {
-    const Values dx = oracle_outputs(f64_spec(OpKind::norm_backward_apply, half),
-                                     {part(in[0], p), part(dy, p), out[1], in[1], gradient_sums}, group);
-    CHECK(relative_distance(dx[0], part(backward[0], p)) < 1e-12);
-  }
-}
-
-TEST_CASE("batch norm: running statistics are the mean and the unbiased variance", "[device]") {
-  const NormDims d{.N = 4, .C = 1, .H = 1, .W = 1, .epsilon = 0.5};
-  const OpSpec forward = f64_spec(OpKind::norm_local_forward, d);
-  const Values out = oracle_outputs(forward, {{1, 2, 3, 6}, {1}, {0}});  // mean 3, variance 14/4, unbiased 14/3
-  const Values statistics = oracle_outputs(f64_spec(OpKind::norm_statistics, d), {out[1]}, {.scale = 0.25});
-  CHECK(statistics[0][0] == Approx(0.25 * 3).epsilon(1e-12));
-  CHECK(statistics[1][0] == Approx(0.25 * 14.0 / 3).epsilon(1e-12));
-  const Values group = oracle_outputs(f64_spec(OpKind::norm_statistics, d), {out[1]}, {.count = 8});
-  CHECK(group[1][0] == Approx(14.0 / 4 * 8 / 7).epsilon(1e-12));
-  const Values y = oracle_outputs(f64_spec(OpKind::norm_inference, d), {{1, 2, 3, 6}, {1}, {0}, {3}, {3.5}});
-  CHECK(relative_distance(y[0], out[0]) < 1e-12);
-}
-
 TEST_CASE("softmax cross-entropy: the backward is the derivative of the weighted loss", "[device][gradient]") {
-  const SoftmaxDims d{5, 4};
+  const SoftmaxDims d{5, 4, GENERATE(0.0, 0.1)};
   const OpSpec forward = f64_spec(OpKind::loss_softmax_forward, d);
   const std::vector<double> labels = {3, 0, 1, 1, 2}, weights = {1, 0, 1, 1, 0.5};
   const auto logits = random_values(20, "logits");
@@ -358,6 +266,14 @@ TEST_CASE("softmax cross-entropy: the backward is the derivative of the weighted
   const Values backward =
       oracle_outputs(f64_spec(OpKind::loss_softmax_backward, d), {out[0], labels, weights}, {.scale = 0.125});
   CHECK(relative_distance(backward[0], numbers) < kLimit);
+}
+
+TEST_CASE("softmax cross-entropy: label smoothing spreads a part of the target over all classes", "[device]") {
+  const OpSpec forward = f64_spec(OpKind::loss_softmax_forward, SoftmaxDims{1, 3, 0.3});
+  const std::vector<double> logits = {1, -2, 0.5};
+  const double log_sum = std::log(std::exp(1.0) + std::exp(-2.0) + std::exp(0.5));
+  const Values out = oracle_outputs(forward, {logits, {2}, {1}});
+  CHECK(out[1][0] == Approx(0.8 * (log_sum - 0.5) + 0.1 * (log_sum - 1) + 0.1 * (log_sum + 2)));
 }
 
 TEST_CASE("softmax cross-entropy: sums, hits and large logits", "[device]") {

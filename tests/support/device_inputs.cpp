@@ -45,7 +45,7 @@ std::vector<double> norm_input(const OpSpec& spec, const ArgInfo& arg, const Tri
   }
   if (arg.name == "sums") {
     std::vector<double> sums = affine(random, trial.group_count(d), 0);
-    if (spec.kind == OpKind::norm_normalise)
+    if (spec.kind == OpKind::norm_normalise || spec.kind == OpKind::norm_renorm)
       for (std::size_t c = 0; c < C; ++c) {
         const double mean = random[c], var = 1 + 0.5 * random[C + c];
         sums[C + c] = (var + mean * mean) * trial.group_count(d);

@@ -77,16 +77,28 @@ void add_norms(Specs& specs, DType dtype) {
       {.N = 4, .C = 1, .H = 7, .W = 7},  {.N = 3, .C = 32, .H = 5, .W = 5, .epsilon = 1e-3},
       {.N = 9, .C = 10, .H = 1, .W = 1}, {.N = 3, .C = 16, .H = 17, .W = 33},
   };
-  for (const NormDims& d : rows)
-    for (OpKind kind :
-         {OpKind::norm_moments, OpKind::norm_normalise, OpKind::norm_backward_sums, OpKind::norm_backward_apply,
-          OpKind::norm_local_forward, OpKind::norm_local_backward, OpKind::norm_statistics, OpKind::norm_inference})
+  for (NormDims d : rows) {
+    d.relu = false;
+    for (OpKind kind : {OpKind::norm_moments, OpKind::norm_normalise, OpKind::norm_backward_sums,
+                        OpKind::norm_backward_apply, OpKind::norm_local_forward, OpKind::norm_local_backward,
+                        OpKind::norm_statistics, OpKind::norm_inference, OpKind::norm_renorm_backward})
       specs.push_back({kind, dtype, d, {}});
+    d.relu = true;
+    for (OpKind kind : {OpKind::norm_normalise, OpKind::norm_backward_sums, OpKind::norm_backward_apply,
+                        OpKind::norm_local_forward, OpKind::norm_local_backward, OpKind::norm_inference})
+      specs.push_back({kind, dtype, d, {}});
+    d.relu = false;
+    for (double bound : {1.0, 1.2, 5.0}) {
+      d.r_max = bound, d.d_max = bound - 1;
+      specs.push_back({OpKind::norm_renorm, dtype, d, {}});
+    }
+  }
 }
 
 void add_losses(Specs& specs, DType dtype) {
-  for (const SoftmaxDims& d : {SoftmaxDims{1, 2}, SoftmaxDims{5, 10}, SoftmaxDims{65, 10}, SoftmaxDims{3, 1000},
-                               SoftmaxDims{33, 17}, SoftmaxDims{2, 1}})
+  for (const SoftmaxDims& d :
+       {SoftmaxDims{1, 2}, SoftmaxDims{5, 10}, SoftmaxDims{65, 10}, SoftmaxDims{3, 1000}, SoftmaxDims{33, 17},
+        SoftmaxDims{2, 1}, SoftmaxDims{33, 17, 0.1}, SoftmaxDims{4, 3, 0.75}})
     for (OpKind kind : {OpKind::loss_softmax_forward, OpKind::loss_softmax_backward})
       specs.push_back({kind, dtype, d, {}});
 }

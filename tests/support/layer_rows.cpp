@@ -94,6 +94,10 @@ std::vector<LayerRow> layer_rows() {
   padded.padding = {1};
   LayerConfig same = conv(3, {3}, "first");
   same.padding = {1};
+  LayerConfig renorm = layer("batch_norm");  // bounds that every channel meets: the correction is a constant
+  renorm.renorm = true, renorm.r_max = 1.02, renorm.d_max = 1e-3;
+  LayerConfig synchronised = layer("batch_norm"), both = renorm;
+  synchronised.synchronised = both.synchronised = true;
   const auto after_conv = [](const LayerConfig& tested) { return std::vector{conv(3, {2}), tested}; };
   return {
       {"conv", image(2, 6, 5), {conv(3, {3, 2})}},
@@ -135,6 +139,15 @@ std::vector<LayerRow> layer_rows() {
        image(2, 4, 4),
        {same, padded, layer("tanh", "t"), layer("add", "sum", {"body", "first", "t", "body"}), layer("tanh")}},
       {"batch_norm", image(2, 5, 4), after_conv(layer("batch_norm"))},
+      {"batch_norm and relu", image(2, 5, 4), {conv(3, {2}), layer("batch_norm"), layer("relu")}},
+      {"batch_norm and relu of samples", image(2, 5, 4), {layer("batch_norm"), layer("relu")}},
+      {"batch_norm and a relu that is not alone",
+       image(2, 4, 4),
+       {same, layer("batch_norm", "n"), layer("relu", "r"), layer("add", "sum", {"n", "r"})}},
+      {"batch_norm with renorm", image(2, 5, 4), after_conv(renorm)},
+      {"batch_norm with renorm and relu", image(2, 5, 4), {conv(3, {2}), renorm, layer("relu")}},
+      {"batch_norm synchronised", image(2, 5, 4), {conv(3, {2}), synchronised, layer("relu")}},
+      {"batch_norm synchronised with renorm", image(2, 5, 4), {conv(3, {2}), both, layer("relu")}},
       {"batch_norm on samples", image(2, 5, 4), {layer("batch_norm"), layer("tanh")}},
       {"batch_norm of features", image(6, 1, 1), {layer("flatten"), dense(5), layer("batch_norm"), dense(kClasses)}},
       {"flatten of features", image(5, 1, 1), {layer("flatten"), dense(6), layer("flatten"), dense(kClasses)}},

@@ -257,7 +257,7 @@ bool runs_fast(const Context& context, const ConvDims& d, const ConvLayouts& lay
   const Problem problem(d);
   const Desc x = describe({d.N, d.C, d.H, d.W}, layouts.x), y = describe({d.N, d.K, d.P(), d.Q()}, layouts.y);
   const auto fast = [](const std::string& implementation) {
-    return implementation.find("jit:") == 0 || implementation.find("brg") == 0;
+    return implementation.starts_with("jit") || implementation.starts_with("brg");
   };
   try {
     return fast(problem.forward(context, x, y).impl_info_str()) &&

@@ -14,6 +14,7 @@ struct Lanes {
   static constexpr int kVectors = kLanes / kWidth;
   typedef float Floats __attribute__((vector_size(sizeof(float) * kWidth)));
   typedef std::int32_t Ints __attribute__((vector_size(sizeof(std::int32_t) * kWidth)));
+  typedef double Doubles __attribute__((vector_size(sizeof(double) * kWidth)));
   template <class T>
   struct Of {
     typedef T type __attribute__((vector_size(sizeof(T) * kWidth)));
@@ -25,6 +26,16 @@ struct Lanes {
     return v;
   }
   static void store(float* to, Floats v) { std::memcpy(to, &v, sizeof v); }
+  // One conversion; the compiler's __builtin_convertvector would take halves.
+  template <class F = Floats>
+  static Doubles widen(const F& v) {
+    static_assert(kWidth == 1 || kWidth == 4);
+    const auto wide = [&](int lane) { return static_cast<double>(v[lane]); };
+    if constexpr (kWidth == 1)
+      return Doubles{wide(0)};
+    else
+      return Doubles{wide(0), wide(1), wide(2), wide(3)};
+  }
 
   // Integers kept in memory as T.
   template <class T>

@@ -1,48 +1,95 @@
 // Batch norm by own loops: the library's has neither sums over a group of replicas nor double sums.
-//
-// Sums run in double over a fixed number of parts of the batch, which are then added in order: the number of threads
-// changes no bit. Elementwise passes are f32 with coefficients of each channel prepared in double.
+// Elementwise passes are f32 with coefficients of each channel prepared in double.
 #include <cmath>
 
 #include "base/check.hpp"
+#include "device/onednn/channel_loops.hpp"
 #include "device/onednn/ops.hpp"
-#include "device/onednn/planes.hpp"
 #include "device/onednn/primitive.hpp"
 
 namespace echelon::onednn {
 namespace {
 
-constexpr std::int64_t kParts = 16;  // of the batch, at most; enough for the cores of one rank
-
-struct Pair {
-  double first, second;
+// sum x, sum x^2
+struct Moments {
+  const float* x;
+  Moments at(std::int64_t, std::int64_t start) const { return {x + start}; }
+  template <class L, bool kOneChannel>
+  void operator()(std::int64_t i, int, typename L::Doubles& sum, typename L::Doubles& squares) const {
+    const auto value = L::widen(L::load(x + i));
+    sum += value;
+    squares += value * value;
+  }
 };
 
-// Adds term(float index, lane) of every pixel of a plane to first[lane], second[lane].
-template <int kLanes, class Term>
-void add_plane(std::int64_t pixels, std::int64_t pixel, const Term& term, double* first, double* second) {
-  if constexpr (kLanes == 1) {
-    double a = 0, b = 0;
-#pragma omp simd reduction(+ : a, b)
-    for (std::int64_t i = 0; i < pixels; ++i) {
-      const Pair t = term(i * pixel, 0);
-      a += t.first;
-      b += t.second;
-    }
-    *first += a;
-    *second += b;
-  } else {
-    double a[kLanes] = {}, b[kLanes] = {};
-    for (std::int64_t i = 0; i < pixels; ++i) {
-      for (int l = 0; l < kLanes; ++l) {
-        const Pair t = term(i * pixel + l, l);
-        a[l] += t.first;
-        b[l] += t.second;
-      }
-    }
-    for (int l = 0; l < kLanes; ++l) first[l] += a[l], second[l] += b[l];
-  }
+// What of a channel turns x into y = (x - mean) * factor + shift.
+struct Scaling {
+  const float *mean, *factor, *shift;
+  Scaling at(std::int64_t c) const { return {mean + c, factor + c, shift + c}; }
+};
+
+// y = (x - mean) * factor + shift
+template <class L, bool kOneChannel>
+auto scaled(const Scaling& s, int lane, typename L::Floats x) {
+  const auto of = [&](const float* values) { return of_channels<L, kOneChannel>(values + lane); };
+  return (x - of(s.mean)) * of(s.factor) + of(s.shift);
 }
+
+template <bool kRelu>
+struct Scale {
+  const float* x;
+  Scaling s;
+  float* y;
+  Scale at(std::int64_t c, std::int64_t start) const { return {x + start, s.at(c), y + start}; }
+  template <class L, bool kOneChannel>
+  void operator()(std::int64_t i, int lane) const {
+    auto value = scaled<L, kOneChannel>(s, lane, L::load(x + i));
+    if constexpr (kRelu) value = value < 0.0f ? typename L::Floats{} : value;  // NaN stays NaN
+    L::store(y + i, value);
+  }
+};
+
+// sum dy, sum dy * (x - mean); with relu over the x whose y is above 0.
+template <bool kRelu>
+struct GradientSums {
+  const float *x, *dy;
+  const double* mean;
+  Scaling y;
+  GradientSums at(std::int64_t c, std::int64_t start) const { return {x + start, dy + start, mean + c, y.at(c)}; }
+  template <class L, bool kOneChannel>
+  void operator()(std::int64_t i, int lane, typename L::Doubles& sum, typename L::Doubles& products) const {
+    const auto value = L::load(x + i);
+    auto gradient = L::load(dy + i);
+    if constexpr (kRelu) gradient = scaled<L, kOneChannel>(y, lane, value) > 0.0f ? gradient : typename L::Floats{};
+    const auto wide = L::widen(gradient);
+    sum += wide;
+    products += wide * (L::widen(value) - of_channels<L, kOneChannel>(mean + lane));
+  }
+};
+
+// dx = dy * of_dy - (x - mean) * of_x - constant
+struct Pulling {
+  const float *mean, *of_dy, *of_x, *constant;
+  Pulling at(std::int64_t c) const { return {mean + c, of_dy + c, of_x + c, constant + c}; }
+};
+template <bool kRelu, bool kAdd>
+struct Pull {
+  const float *x, *dy;
+  Pulling p;
+  Scaling y;
+  float* dx;
+  Pull at(std::int64_t c, std::int64_t start) const { return {x + start, dy + start, p.at(c), y.at(c), dx + start}; }
+  template <class L, bool kOneChannel>
+  void operator()(std::int64_t i, int lane) const {
+    const auto of = [&](const float* values) { return of_channels<L, kOneChannel>(values + lane); };
+    const auto value = L::load(x + i);
+    auto gradient = L::load(dy + i);
+    if constexpr (kRelu) gradient = scaled<L, kOneChannel>(y, lane, value) > 0.0f ? gradient : typename L::Floats{};
+    auto pulled = gradient * of(p.of_dy) - (value - of(p.mean)) * of(p.of_x) - of(p.constant);
+    if constexpr (kAdd) pulled += L::load(dx + i);
+    L::store(dx + i, pulled);
+  }
+};
 
 class Norm final : public Op {
  public:
@@ -52,11 +99,11 @@ class Norm final : public Op {
         planes_(d_.C, spec.layouts[0]),
         pixels_(d_.H * d_.W),
         padded_((d_.C + kMaxLanes - 1) / kMaxLanes * kMaxLanes),
-        parts_(std::min(d_.N, kParts)),
+        channel_sums_(d_.N, d_.C, pixels_, planes_, context.threads),
         threads_(context.threads) {
     const auto channels = static_cast<std::size_t>(padded_);
     sums_ = plan_.take(2 * channels * sizeof(double));
-    partial_ = plan_.take(static_cast<std::size_t>(parts_) * 2 * channels * sizeof(double));
+    partial_ = plan_.take(channel_sums_.scratch_bytes());
     means_ = plan_.take(channels * sizeof(double));
     for (std::size_t& offset : coefficients_) offset = plan_.take(channels * sizeof(float));
   }
@@ -76,17 +123,24 @@ class Norm final : public Op {
         return normalise(sums, own_count(), floats(3), doubles(4));
       }
       case OpKind::norm_backward_sums: {
-        backward_sums(doubles(3));
-        return parameter_gradients(doubles(3), 4);
+        const int outputs = d_.relu ? 5 : 3;
+        backward_sums(doubles(outputs), d_.relu ? 3 : -1);
+        return parameter_gradients(doubles(outputs), outputs + 1);
       }
-      case OpKind::norm_backward_apply: return backward_apply(doubles(4), count(), 5);
+      case OpKind::norm_backward_apply: {
+        const int after = d_.relu ? 5 : 4;
+        return backward_apply(doubles(after), count(), after + 1);
+      }
       case OpKind::norm_local_backward: {
+        const int outputs = d_.relu ? 5 : 4;
         double* sums = at<double>(sums_);
-        backward_sums(sums);
-        parameter_gradients(sums, 5);
-        return backward_apply(sums, own_count(), 4);
+        backward_sums(sums, d_.relu ? 3 : -1);
+        parameter_gradients(sums, outputs + 1);
+        return backward_apply(sums, own_count(), outputs);
       }
       case OpKind::norm_statistics: return statistics();
+      case OpKind::norm_renorm: return renorm();
+      case OpKind::norm_renorm_backward: return renorm_backward();
       default: return inference();
     }
   }
@@ -108,78 +162,37 @@ class Norm final : public Op {
     return values;
   }
 
-  // to (2, C) = sums over all pixels of term(c, float index, lane), c the first channel of the plane.
-  template <class Term>
-  void channel_sums(double* to, const Term& term) const {
-    auto* partial = at<double>(partial_);
-    std::fill(partial, partial + parts_ * 2 * padded_, 0.0);
-    const std::int64_t groups = planes_.groups();
-#pragma omp parallel for num_threads(threads_) if (threads_ > 1 && d_.N * pixels_ * d_.C >= kParallelElems)
-    for (std::int64_t i = 0; i < parts_ * groups; ++i) {
-      const std::int64_t part = i / groups;
-      planes_.visit(i % groups, [&]<int kLanes>(std::int64_t c) {
-        double* first = partial + part * 2 * padded_ + c;
-        for (std::int64_t n = part * d_.N / parts_; n < (part + 1) * d_.N / parts_; ++n) {
-          const std::int64_t start = planes_.offset(n, c, pixels_);
-          add_plane<kLanes>(
-              pixels_, planes_.pixel(), [&](std::int64_t index, int l) { return term(c, start + index, l); }, first,
-              first + padded_);
-        }
-      });
-    }
-    for (int row = 0; row < 2; ++row) {
-      for (std::int64_t c = 0; c < d_.C; ++c) {
-        double sum = 0;
-        for (std::int64_t part = 0; part < parts_; ++part) sum += partial[(part * 2 + row) * padded_ + c];
-        to[row * d_.C + c] = sum;
-      }
-    }
-  }
-
-  // to(float index, channel) for every float of the activation, padding included.
   template <class Body>
-  void elementwise(const Body& body) const {
-    for_each_plane(threads_, d_.N, planes_, d_.N * d_.C * pixels_, [&]<int kLanes>(std::int64_t n, std::int64_t c) {
-      const std::int64_t start = planes_.offset(n, c, pixels_), pixel = planes_.pixel();
-      if constexpr (kLanes == 1) {
-#pragma omp simd
-        for (std::int64_t i = 0; i < pixels_; ++i) body(start + i * pixel, c);
-      } else {
-        for (std::int64_t i = 0; i < pixels_; ++i)
-#pragma omp simd
-          for (int l = 0; l < kLanes; ++l) body(start + i * pixel + l, c + l);
-      }
-    });
+  void each(const Body& body) const {
+    walk(threads_, d_.N, d_.C, pixels_, planes_, body);
   }
 
-  void moments(double* sums) const {
-    const float* x = floats(0);
-    channel_sums(sums, [x](std::int64_t, std::int64_t index, int) {
-      const double value = static_cast<double>(x[index]);
-      return Pair{value, value * value};
-    });
+  void moments(double* sums) const { channel_sums_.run(sums, at<double>(partial_), Moments{floats(0)}); }
+
+  void scale(const Scaling& s, float* y) const {
+    d_.relu ? each(Scale<true>{floats(0), s, y}) : each(Scale<false>{floats(0), s, y});
   }
 
-  // y = (x - mean) * factor + shift
-  void scale_and_shift(const float* x, const float* mean, const float* factor, const float* shift, float* y) const {
-    elementwise([=](std::int64_t i, std::int64_t c) { y[i] = (x[i] - mean[c]) * factor[c] + shift[c]; });
+  // Of stats (2, C); in forward and backward the same bits, so that both see the same side of 0.
+  Scaling scaling(const double* stats, const float* gamma, const float* beta) const {
+    float *mean = coefficient(0), *factor = coefficient(1), *shift = coefficient(2);
+    for (std::int64_t c = 0; c < d_.C; ++c) {
+      const double of_x = static_cast<double>(gamma[c]) * stats[d_.C + c];
+      // The part of the mean that a float cannot hold goes into the shift.
+      mean[c] = static_cast<float>(stats[c]);
+      factor[c] = static_cast<float>(of_x);
+      shift[c] = static_cast<float>(static_cast<double>(beta[c]) - (stats[c] - static_cast<double>(mean[c])) * of_x);
+    }
+    return {mean, factor, shift};
   }
 
   void normalise(const double* sums, double n, float* y, double* stats) const {
-    const float *gamma = floats(1), *beta = floats(2);
-    float *mean = coefficient(0), *factor = coefficient(1), *shift = coefficient(2);
     for (std::int64_t c = 0; c < d_.C; ++c) {
-      const double m = sums[c] / n, variance = std::max(0.0, sums[d_.C + c] / n - m * m);
-      const double istd = 1.0 / std::sqrt(variance + d_.epsilon);
-      stats[c] = m;
-      stats[d_.C + c] = istd;
-      // The part of the mean that a float cannot hold goes into the shift.
-      mean[c] = static_cast<float>(m);
-      factor[c] = static_cast<float>(static_cast<double>(gamma[c]) * istd);
-      shift[c] = static_cast<float>(static_cast<double>(beta[c]) -
-                                    (m - static_cast<double>(mean[c])) * static_cast<double>(gamma[c]) * istd);
+      const double mean = sums[c] / n, variance = std::max(0.0, sums[d_.C + c] / n - mean * mean);
+      stats[c] = mean;
+      stats[d_.C + c] = 1.0 / std::sqrt(variance + d_.epsilon);
     }
-    scale_and_shift(floats(0), mean, factor, shift, y);
+    scale(scaling(stats, floats(1), floats(2)), y);
   }
 
   void inference() const {
@@ -191,19 +204,20 @@ class Norm final : public Op {
           static_cast<float>(static_cast<double>(gamma[c]) / std::sqrt(static_cast<double>(variance[c]) + d_.epsilon));
       shift[c] = beta[c];
     }
-    scale_and_shift(floats(0), mean_of, factor, shift, floats(5));
+    scale({mean_of, factor, shift}, floats(5));
   }
 
-  // sums = sum dy, sum dy * xhat
-  void backward_sums(double* sums) const {
+  // sums = sum dy, sum dy * xhat. gamma: the argument it is, beta behind it; -1 without relu.
+  void backward_sums(double* sums, int gamma) const {
     const float *x = floats(0), *dy = floats(1);
     const double* stats = doubles(2);
-    auto* mean = at<double>(means_);
+    auto *mean = at<double>(means_), *partial = at<double>(partial_);
     std::fill(std::copy(stats, stats + d_.C, mean), mean + padded_, 0.0);
-    channel_sums(sums, [=](std::int64_t c, std::int64_t index, int l) {
-      const double gradient = static_cast<double>(dy[index]);
-      return Pair{gradient, gradient * (static_cast<double>(x[index]) - mean[c + l])};
-    });
+    if (gamma < 0)
+      channel_sums_.run(sums, partial, GradientSums<false>{x, dy, mean, {}});
+    else
+      channel_sums_.run(sums, partial,
+                        GradientSums<true>{x, dy, mean, scaling(stats, floats(gamma), floats(gamma + 1))});
     for (std::int64_t c = 0; c < d_.C; ++c) sums[d_.C + c] *= stats[d_.C + c];
   }
 
@@ -217,9 +231,9 @@ class Norm final : public Op {
 
   // dx = gamma*istd * (dy - sums[0]/n - (x - mean)*istd * sums[1]/n)
   void backward_apply(const double* sums, double n, int output) const {
-    const float *x = floats(0), *dy = floats(1), *gamma = floats(3);
+    const float* gamma = floats(3);
     const double* stats = doubles(2);
-    float *mean = coefficient(0), *of_dy = coefficient(1), *of_x = coefficient(2), *constant = coefficient(3);
+    float *mean = coefficient(0), *of_dy = coefficient(1), *of_x = coefficient(3), *constant = coefficient(4);
     for (std::int64_t c = 0; c < d_.C; ++c) {
       const double istd = stats[d_.C + c], factor = static_cast<double>(gamma[c]) * istd;
       const double slope = factor * istd * sums[d_.C + c] / n;
@@ -228,14 +242,16 @@ class Norm final : public Op {
       of_x[c] = static_cast<float>(slope);
       constant[c] = static_cast<float>(factor * sums[c] / n - slope * (stats[c] - static_cast<double>(mean[c])));
     }
+    const Pulling pulling{mean, of_dy, of_x, constant};
+    const Scaling y = d_.relu ? scaling(stats, gamma, floats(4)) : Scaling{};
+    d_.relu ? pull<true>(pulling, y, output) : pull<false>(pulling, y, output);
+  }
+
+  template <bool kRelu>
+  void pull(const Pulling& p, const Scaling& y, int output) const {
+    const float *x = floats(0), *dy = floats(1);
     float* dx = floats(output);
-    if (adds(output))
-      elementwise([=](std::int64_t i, std::int64_t c) {
-        dx[i] += dy[i] * of_dy[c] - (x[i] - mean[c]) * of_x[c] - constant[c];
-      });
-    else
-      elementwise(
-          [=](std::int64_t i, std::int64_t c) { dx[i] = dy[i] * of_dy[c] - (x[i] - mean[c]) * of_x[c] - constant[c]; });
+    adds(output) ? each(Pull<kRelu, true>{x, dy, p, y, dx}) : each(Pull<kRelu, false>{x, dy, p, y, dx});
   }
 
   void statistics() const {
@@ -249,16 +265,44 @@ class Norm final : public Op {
     }
   }
 
+  // sums gamma beta mean var -> gamma2 beta2 correction
+  void renorm() const {
+    const double *sums = doubles(0), n = count();
+    const float *gamma = floats(1), *beta = floats(2), *running_mean = floats(3), *running_variance = floats(4);
+    float *gamma2 = floats(5), *beta2 = floats(6), *correction = floats(7);
+    for (std::int64_t c = 0; c < d_.C; ++c) {
+      const double mean = sums[c] / n, variance = std::max(0.0, sums[d_.C + c] / n - mean * mean);
+      const double running_std = std::sqrt(static_cast<double>(running_variance[c]) + d_.epsilon);
+      const double r = std::clamp(std::sqrt(variance + d_.epsilon) / running_std, 1 / d_.r_max, d_.r_max);
+      const double apart = (mean - static_cast<double>(running_mean[c])) / running_std;
+      const double shift = std::clamp(apart, -d_.d_max, d_.d_max), scale = static_cast<double>(gamma[c]);
+      gamma2[c] = static_cast<float>(scale * r);
+      beta2[c] = static_cast<float>(static_cast<double>(beta[c]) + scale * shift);
+      correction[c] = static_cast<float>(r);
+      correction[d_.C + c] = static_cast<float>(shift);
+    }
+  }
+
+  // dgamma2 dbeta2 correction -> dgamma dbeta
+  void renorm_backward() const {
+    const float *dgamma2 = floats(0), *dbeta2 = floats(1), *r = floats(2), *shift = r + d_.C;
+    float *dgamma = floats(3), *dbeta = floats(4);
+    for (std::int64_t c = 0; c < d_.C; ++c) {
+      dgamma[c] = (adds(3) ? dgamma[c] : 0.0f) + r[c] * dgamma2[c] + shift[c] * dbeta2[c];
+      dbeta[c] = (adds(4) ? dbeta[c] : 0.0f) + dbeta2[c];
+    }
+  }
+
   OpKind kind_;
   NormDims d_;
   Planes planes_;
   std::int64_t pixels_;
   std::int64_t padded_;  // channels, rounded up to the lanes of the widest block
-  std::int64_t parts_;
+  ChannelSums channel_sums_;
   int threads_;
   ScratchPlan plan_;
   std::size_t sums_, partial_, means_;
-  std::array<std::size_t, 4> coefficients_;
+  std::array<std::size_t, 5> coefficients_;
   std::byte* scratch_ = nullptr;  // of the call that runs
   const OpArgs* args_ = nullptr;
 };

@@ -54,7 +54,13 @@ class SoftmaxForward final : public Op {
     }
     const auto factor = static_cast<float>(1.0 / total);
     for (std::int64_t k = 0; k < d_.K; ++k) probs[k] *= factor;
-    return {std::log(total) - (static_cast<double>(logits[label]) - static_cast<double>(*top)), top - logits == label};
+    double wanted = (1 - d_.smoothing) * static_cast<double>(logits[label]);  // sum of target * logit
+    if (d_.smoothing > 0) {
+      double sum = 0;
+      for (std::int64_t k = 0; k < d_.K; ++k) sum += static_cast<double>(logits[k]);
+      wanted += d_.smoothing / static_cast<double>(d_.K) * sum;
+    }
+    return {std::log(total) - (wanted - static_cast<double>(*top)), top - logits == label};
   }
 
   SoftmaxDims d_;
@@ -72,12 +78,14 @@ class SoftmaxBackward final : public Op {
     const auto* weights = static_cast<const float*>(args.tensors[2]);
     auto* dlogits = static_cast<float*>(args.tensors[3]);
     const bool add = (args.accumulate & 8U) != 0;
+    const auto rest = static_cast<float>(d_.smoothing / static_cast<double>(d_.K));
+    const auto hit = static_cast<float>(1 - d_.smoothing + d_.smoothing / static_cast<double>(d_.K));
 #pragma omp parallel for num_threads(threads_) if (threads_ > 1 && d_.N * d_.K >= kParallelElems)
     for (std::int64_t n = 0; n < d_.N; ++n) {
       const auto factor = static_cast<float>(args.scale * static_cast<double>(weights[n]));
       for (std::int64_t k = 0; k < d_.K; ++k) {
         const std::int64_t i = n * d_.K + k;
-        dlogits[i] = (add ? dlogits[i] : 0.0f) + factor * (probs[i] - (k == labels[n] ? 1.0f : 0.0f));
+        dlogits[i] = (add ? dlogits[i] : 0.0f) + factor * (probs[i] - (k == labels[n] ? hit : rest));
       }
     }
   }

@@ -1,5 +1,5 @@
-// Batch norm: four ops whose sums may be added over ranks in between, the fused local pair, and the two that carry its
-// running statistics.
+// Batch norm: four ops whose sums may be added over ranks in between, the fused local pair, the two that carry its
+// running statistics, and the two that correct it towards them (renorm).
 #include <algorithm>
 #include <cmath>
 
@@ -19,14 +19,37 @@ void for_channel(const NormDims& d, std::int64_t c, Body&& body) {
 double own_count(const NormDims& d) { return static_cast<double>(d.N * d.H * d.W); }
 double group_count(const NormDims& d, const OpArgs& args) { return args.count > 0 ? args.count : own_count(d); }
 
-// y = gamma * (x - mean) * istd + beta over one channel.
+// y = gamma * (x - mean) * istd + beta over one channel, where d.relu no less than 0.
 template <class T>
 void normalise_channel(const NormDims& d, std::int64_t c, const T* x, double mean, double istd, T gamma, T beta,
                        const Output<T>& y) {
   for_channel(d, c, [&](std::int64_t i) {
-    y.put(i, static_cast<double>(gamma) * (static_cast<double>(x[i]) - mean) * istd + static_cast<double>(beta));
+    const double value =
+        static_cast<double>(gamma) * (static_cast<double>(x[i]) - mean) * istd + static_cast<double>(beta);
+    y.put(i, d.relu && value < 0 ? 0 : value);
   });
 }
+
+// The gradient of what relu was given: dy where its output, told from x again, is above 0. gamma, beta: null without.
+template <class T>
+class Incoming {
+ public:
+  Incoming(const NormDims& d, const T* x, const T* dy, const double* stats, const T* gamma, const T* beta)
+      : d_(d), x_(x), dy_(dy), stats_(stats), gamma_(gamma), beta_(beta) {}
+  double xhat(std::int64_t c, std::int64_t i) const {
+    return (static_cast<double>(x_[i]) - stats_[c]) * stats_[d_.C + c];
+  }
+  double at(std::int64_t c, std::int64_t i) const {
+    if (d_.relu && static_cast<double>(gamma_[c]) * xhat(c, i) + static_cast<double>(beta_[c]) <= 0) return 0;
+    return static_cast<double>(dy_[i]);
+  }
+
+ private:
+  const NormDims& d_;
+  const T *x_, *dy_;
+  const double* stats_;
+  const T *gamma_, *beta_;
+};
 
 template <class T>
 void moments(const NormDims& d, const OpArgs& args) {
@@ -85,33 +108,33 @@ struct Sums {
   double dy = 0, dy_xhat = 0;
 };
 template <class T>
-Sums channel_sums(const NormDims& d, std::int64_t c, const T* x, const T* dy, const double* stats) {
+Sums channel_sums(const NormDims& d, std::int64_t c, const Incoming<T>& dy) {
   Sums sums;
   for_channel(d, c, [&](std::int64_t i) {
-    const auto gradient = static_cast<double>(dy[i]);
-    sums.dy += gradient;
-    sums.dy_xhat += gradient * (static_cast<double>(x[i]) - stats[c]) * stats[d.C + c];
+    sums.dy += dy.at(c, i);
+    sums.dy_xhat += dy.at(c, i) * dy.xhat(c, i);
   });
   return sums;
 }
 
 template <class T>
-void apply_channel(const NormDims& d, std::int64_t c, const T* x, const T* dy, const double* stats, T gamma, Sums sums,
-                   double count, const Output<T>& dx) {
-  const double mean = stats[c], istd = stats[d.C + c];
+void apply_channel(const NormDims& d, std::int64_t c, const Incoming<T>& dy, double factor, Sums sums, double count,
+                   const Output<T>& dx) {
   for_channel(d, c, [&](std::int64_t i) {
-    const double xhat = (static_cast<double>(x[i]) - mean) * istd;
-    const double centred = static_cast<double>(dy[i]) - sums.dy / count - xhat * sums.dy_xhat / count;
-    dx.put(i, static_cast<double>(gamma) * istd * centred);
+    dx.put(i, factor * (dy.at(c, i) - sums.dy / count - dy.xhat(c, i) * sums.dy_xhat / count));
   });
 }
 
+// x dy stats [gamma beta]
 template <class T>
 void backward_sums(const NormDims& d, const OpArgs& args) {
-  const Output<double> sums(args, 3);
-  const Output<T> dgamma(args, 4), dbeta(args, 5);
+  const int outputs = d.relu ? 5 : 3;
+  const Incoming<T> dy(d, in<T>(args, 0), in<T>(args, 1), in<double>(args, 2), d.relu ? in<T>(args, 3) : nullptr,
+                       d.relu ? in<T>(args, 4) : nullptr);
+  const Output<double> sums(args, outputs);
+  const Output<T> dgamma(args, outputs + 1), dbeta(args, outputs + 2);
   for (std::int64_t c = 0; c < d.C; ++c) {
-    const Sums of_c = channel_sums(d, c, in<T>(args, 0), in<T>(args, 1), in<double>(args, 2));
+    const Sums of_c = channel_sums(d, c, dy);
     sums.put(c, of_c.dy);
     sums.put(d.C + c, of_c.dy_xhat);
     dgamma.put(c, of_c.dy_xhat);
@@ -119,25 +142,32 @@ void backward_sums(const NormDims& d, const OpArgs& args) {
   }
 }
 
+// x dy stats gamma [beta] sums
 template <class T>
 void backward_apply(const NormDims& d, const OpArgs& args) {
-  const T *x = in<T>(args, 0), *dy = in<T>(args, 1), *gamma = in<T>(args, 3);
-  const double *stats = in<double>(args, 2), *sums = in<double>(args, 4);
-  const Output<T> dx(args, 5);
+  const int after = d.relu ? 5 : 4;
+  const T* gamma = in<T>(args, 3);
+  const double *stats = in<double>(args, 2), *sums = in<double>(args, after);
+  const Incoming<T> dy(d, in<T>(args, 0), in<T>(args, 1), stats, gamma, d.relu ? in<T>(args, 4) : nullptr);
+  const Output<T> dx(args, after + 1);
   for (std::int64_t c = 0; c < d.C; ++c)
-    apply_channel(d, c, x, dy, stats, gamma[c], {sums[c], sums[d.C + c]}, group_count(d, args), dx);
+    apply_channel(d, c, dy, static_cast<double>(gamma[c]) * stats[d.C + c], {sums[c], sums[d.C + c]},
+                  group_count(d, args), dx);
 }
 
+// x dy stats gamma [beta]
 template <class T>
 void local_backward(const NormDims& d, const OpArgs& args) {
-  const T *x = in<T>(args, 0), *dy = in<T>(args, 1), *gamma = in<T>(args, 3);
+  const int outputs = d.relu ? 5 : 4;
+  const T* gamma = in<T>(args, 3);
   const double* stats = in<double>(args, 2);
-  const Output<T> dx(args, 4), dgamma(args, 5), dbeta(args, 6);
+  const Incoming<T> dy(d, in<T>(args, 0), in<T>(args, 1), stats, gamma, d.relu ? in<T>(args, 4) : nullptr);
+  const Output<T> dx(args, outputs), dgamma(args, outputs + 1), dbeta(args, outputs + 2);
   for (std::int64_t c = 0; c < d.C; ++c) {
-    const Sums sums = channel_sums(d, c, x, dy, stats);
+    const Sums sums = channel_sums(d, c, dy);
     dgamma.put(c, sums.dy_xhat);
     dbeta.put(c, sums.dy);
-    apply_channel(d, c, x, dy, stats, gamma[c], sums, own_count(d), dx);
+    apply_channel(d, c, dy, static_cast<double>(gamma[c]) * stats[d.C + c], sums, own_count(d), dx);
   }
 }
 
@@ -163,6 +193,36 @@ void inference(const NormDims& d, const OpArgs& args) {
   }
 }
 
+// sums gamma beta mean var -> gamma2 beta2 correction
+template <class T>
+void renorm(const NormDims& d, const OpArgs& args) {
+  const double *sums = in<double>(args, 0), count = group_count(d, args);
+  const T *gamma = in<T>(args, 1), *beta = in<T>(args, 2), *mean = in<T>(args, 3), *var = in<T>(args, 4);
+  const Output<T> gamma2(args, 5), beta2(args, 6), correction(args, 7);
+  for (std::int64_t c = 0; c < d.C; ++c) {
+    const double own_mean = sums[c] / count, own_var = std::max(0.0, sums[d.C + c] / count - own_mean * own_mean);
+    const double running_std = std::sqrt(static_cast<double>(var[c]) + d.epsilon);
+    const double r = std::clamp(std::sqrt(own_var + d.epsilon) / running_std, 1 / d.r_max, d.r_max);
+    const double shift = std::clamp((own_mean - static_cast<double>(mean[c])) / running_std, -d.d_max, d.d_max);
+    gamma2.put(c, static_cast<double>(gamma[c]) * r);
+    beta2.put(c, static_cast<double>(beta[c]) + static_cast<double>(gamma[c]) * shift);
+    correction.put(c, r);
+    correction.put(d.C + c, shift);
+  }
+}
+
+// dgamma2 dbeta2 correction -> dgamma dbeta
+template <class T>
+void renorm_backward(const NormDims& d, const OpArgs& args) {
+  const T *dgamma2 = in<T>(args, 0), *dbeta2 = in<T>(args, 1), *correction = in<T>(args, 2);
+  const Output<T> dgamma(args, 3), dbeta(args, 4);
+  for (std::int64_t c = 0; c < d.C; ++c) {
+    const auto r = static_cast<double>(correction[c]), shift = static_cast<double>(correction[d.C + c]);
+    dgamma.put(c, r * static_cast<double>(dgamma2[c]) + shift * static_cast<double>(dbeta2[c]));
+    dbeta.put(c, static_cast<double>(dbeta2[c]));
+  }
+}
+
 }  // namespace
 
 std::unique_ptr<Op> make_norm(const OpSpec& spec) {
@@ -177,6 +237,8 @@ std::unique_ptr<Op> make_norm(const OpSpec& spec) {
       case OpKind::norm_local_backward: return loop_op([d](const OpArgs& a) { local_backward<T>(d, a); });
       case OpKind::norm_statistics: return loop_op([d](const OpArgs& a) { statistics<T>(d, a); });
       case OpKind::norm_inference: return loop_op([d](const OpArgs& a) { inference<T>(d, a); });
+      case OpKind::norm_renorm: return loop_op([d](const OpArgs& a) { renorm<T>(d, a); });
+      case OpKind::norm_renorm_backward: return loop_op([d](const OpArgs& a) { renorm_backward<T>(d, a); });
       default: not_of_family(spec);
     }
   });

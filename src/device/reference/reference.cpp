@@ -45,7 +45,9 @@ class ReferenceDevice final : public HostDevice {
       case OpKind::norm_local_forward:
       case OpKind::norm_local_backward:
       case OpKind::norm_statistics:
-      case OpKind::norm_inference: return reference::make_norm(spec);
+      case OpKind::norm_inference:
+      case OpKind::norm_renorm:
+      case OpKind::norm_renorm_backward: return reference::make_norm(spec);
       case OpKind::loss_softmax_forward:
       case OpKind::loss_softmax_backward: return reference::make_softmax(spec);
       case OpKind::dropout: return reference::make_dropout(spec);

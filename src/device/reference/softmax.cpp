@@ -21,7 +21,11 @@ void forward(const SoftmaxDims& d, const OpArgs& args) {
     for (std::int64_t k = 0; k < d.K; ++k)
       probs.put(n * d.K + k, std::exp(static_cast<double>(row[k]) - static_cast<double>(*most)) / sum);
     const auto w = static_cast<double>(weights[n]);
-    loss += w * (std::log(sum) + static_cast<double>(*most) - static_cast<double>(row[labels[n]]));
+    double wanted = (1 - d.smoothing) * static_cast<double>(row[labels[n]]);  // sum of target * logit
+    if (d.smoothing > 0)
+      for (std::int64_t k = 0; k < d.K; ++k)
+        wanted += d.smoothing / static_cast<double>(d.K) * static_cast<double>(row[k]);
+    loss += w * (std::log(sum) + static_cast<double>(*most) - wanted);
     correct += most - row == labels[n] ? w : 0;
     weight += w;
   }
@@ -38,7 +42,8 @@ void backward(const SoftmaxDims& d, const OpArgs& args) {
   const Output<T> dlogits(args, 3);
   for (std::int64_t n = 0; n < d.N; ++n)
     for (std::int64_t k = 0; k < d.K; ++k) {
-      const double apart = static_cast<double>(probs[n * d.K + k]) - (k == labels[n] ? 1 : 0);
+      const double target = (k == labels[n] ? 1 - d.smoothing : 0) + d.smoothing / static_cast<double>(d.K);
+      const double apart = static_cast<double>(probs[n * d.K + k]) - target;
       dlogits.put(n * d.K + k, args.scale * static_cast<double>(weights[n]) * apart);
     }
 }

@@ -1,9 +1,11 @@
 // Batch normalisation of channels (Ioffe, Szegedy 2015): (C, H, W) -> (C, H, W), or features (F) as F channels of one
 // cell.
 //
-// In training the statistics are those of one micro-batch on one rank. The running mean and variance are parameters of
-// kind `statistic`: their "gradient" is the step's mean over all micro-batches and replicas, each weighted by its
-// samples, so that they ride the gradients' exchange and stay equal on all replicas. Evaluation uses them.
+// In training the statistics are those of one micro-batch on one rank, or, synchronised, of the samples of all
+// replicas. The running mean and variance are parameters of kind `statistic`: their "gradient" is the step's mean over
+// all micro-batches and replicas, each weighted by its samples, so that they ride the gradients' exchange and stay
+// equal on all replicas. Evaluation uses them; with renorm (Ioffe 2017) training corrects its own statistics towards
+// them.
 #include <fmt/format.h>
 
 #include "base/error.hpp"
@@ -17,14 +19,32 @@ enum Slot : int { kGamma = 0, kBeta = 1, kMean = 2, kVariance = 3 };
 
 class BatchNorm final : public Layer {
  public:
-  explicit BatchNorm(const LayerConfig& config) : epsilon_(config.epsilon), momentum_(config.momentum) {
+  explicit BatchNorm(const LayerConfig& config)
+      : epsilon_(config.epsilon),
+        momentum_(config.momentum),
+        synchronised_(config.synchronised),
+        renorm_(config.renorm),
+        r_max_(config.r_max),
+        d_max_(config.d_max) {
     if (!(epsilon_ > 0)) throw ConfigError(fmt::format("epsilon = {} must be above 0", epsilon_));
     if (!(momentum_ > 0 && momentum_ <= 1))
       throw ConfigError(fmt::format("momentum = {} must be above 0 and at most 1", momentum_));
+    if (!(r_max_ >= 1)) throw ConfigError(fmt::format("r_max = {} must be at least 1", r_max_));
+    if (!(d_max_ >= 0)) throw ConfigError(fmt::format("d_max = {} must be at least 0", d_max_));
   }
 
   std::string_view kind() const override { return "batch_norm"; }
-  std::string attributes() const override { return fmt::format("eps {:g} momentum {:g}", epsilon_, momentum_); }
+  std::string attributes() const override {
+    return fmt::format("eps {:g} momentum {:g}{}{}", epsilon_, momentum_, synchronised_ ? " synchronised" : "",
+                       renorm_ ? fmt::format(" renorm {:g} {:g}", r_max_, d_max_) : "");
+  }
+
+  LayerPtr fused_with(const Layer& next) const override {
+    if (next.kind() != "relu" || relu_) return nullptr;
+    auto both = std::make_shared<BatchNorm>(*this);
+    both->relu_ = true;
+    return both;
+  }
 
   std::vector<Shape> infer(std::span<const Shape> inputs) const override {
     if (inputs[0].rank() != 3 && inputs[0].rank() != 1)
@@ -44,37 +64,100 @@ class BatchNorm final : public Layer {
 
   void forward(Lowering& lowering) const override {
     const TensorRef x = lowering.input(0), gamma = lowering.parameter(kGamma), beta = lowering.parameter(kBeta);
-    if (lowering.training())
-      lowering.op(spec(OpKind::norm_local_forward, lowering), {x, gamma, beta, lowering.output(0), stats(lowering)},
-                  ScaleSource::one, 0);
-    else
+    if (!lowering.training())
       lowering.op(spec(OpKind::norm_inference, lowering),
                   {x, gamma, beta, lowering.parameter(kMean), lowering.parameter(kVariance), lowering.output(0)});
+    else if (in_parts())
+      forward_in_parts(lowering);
+    else
+      lowering.op(spec(OpKind::norm_local_forward, lowering), {x, gamma, beta, lowering.output(0), stats(lowering)},
+                  ScaleSource::one, 0);
   }
 
   void backward(Lowering& lowering) const override {
     lowering.op(spec(OpKind::norm_statistics, lowering),
                 {stats(lowering), lowering.grad_parameter(kMean), lowering.grad_parameter(kVariance)},
                 ScaleSource::group_weight);
-    lowering.op(spec(OpKind::norm_local_backward, lowering),
-                {lowering.input(0), lowering.grad_output(0), stats(lowering), lowering.parameter(kGamma),
-                 lowering.grad_input(0), lowering.grad_parameter(kGamma), lowering.grad_parameter(kBeta)},
-                ScaleSource::one, 0);
+    if (in_parts()) return backward_in_parts(lowering);
+    std::vector<TensorRef> args = {lowering.input(0), lowering.grad_output(0), stats(lowering),
+                                   lowering.parameter(kGamma)};
+    if (relu_) args.push_back(lowering.parameter(kBeta));
+    args.insert(args.end(), {lowering.grad_input(0), lowering.grad_parameter(kGamma), lowering.grad_parameter(kBeta)});
+    lowering.op(spec(OpKind::norm_local_backward, lowering), args, ScaleSource::one, 0);
   }
 
  private:
-  static TensorRef stats(Lowering& lowering) {
-    return lowering.kept("stats", Shape{2, lowering.input_shape(0)[1]}, DType::f64);
+  // Whether something happens between the sums and their use.
+  bool in_parts() const { return synchronised_ || renorm_; }
+
+  void forward_in_parts(Lowering& lowering) const {
+    const TensorRef x = lowering.input(0), sums = of_channels(lowering, "sums", 2, DType::f64);
+    lowering.op(spec(OpKind::norm_moments, lowering), {x, sums});
+    if (synchronised_) lowering.sum_over_replicas(sums);
+    if (renorm_)
+      lowering.op(spec(OpKind::norm_renorm, lowering),
+                  {sums, lowering.parameter(kGamma), lowering.parameter(kBeta), lowering.parameter(kMean),
+                   lowering.parameter(kVariance), gamma(lowering), beta(lowering), correction(lowering)});
+    lowering.op(spec(OpKind::norm_normalise, lowering),
+                {x, gamma(lowering), beta(lowering), sums, lowering.output(0), stats(lowering)});
+  }
+
+  void backward_in_parts(Lowering& lowering) const {
+    const TensorRef x = lowering.input(0), dy = lowering.grad_output(0);
+    const TensorRef sums = of_channels(lowering, "gradient sums", 2, DType::f64);
+    const DType dtype = wide_of(lowering.dtype());
+    const TensorRef dgamma = renorm_ ? of_channels(lowering, "dgamma2", 1, dtype) : lowering.grad_parameter(kGamma);
+    const TensorRef dbeta = renorm_ ? of_channels(lowering, "dbeta2", 1, dtype) : lowering.grad_parameter(kBeta);
+    std::vector<TensorRef> sums_of = {x, dy, stats(lowering)}, apply = {x, dy, stats(lowering), gamma(lowering)};
+    if (relu_) {
+      sums_of.insert(sums_of.end(), {gamma(lowering), beta(lowering)});
+      apply.push_back(beta(lowering));
+    }
+    sums_of.insert(sums_of.end(), {sums, dgamma, dbeta});
+    lowering.op(spec(OpKind::norm_backward_sums, lowering), sums_of);
+    if (synchronised_) lowering.sum_over_replicas(sums);
+    if (renorm_)
+      lowering.op(
+          spec(OpKind::norm_renorm_backward, lowering),
+          {dgamma, dbeta, correction(lowering), lowering.grad_parameter(kGamma), lowering.grad_parameter(kBeta)});
+    apply.insert(apply.end(), {sums, lowering.grad_input(0)});
+    lowering.op(spec(OpKind::norm_backward_apply, lowering), apply);
+  }
+
+  static TensorRef of_channels(Lowering& lowering, std::string_view tag, std::int64_t rows, DType dtype) {
+    const std::int64_t C = lowering.input_shape(0)[1];
+    return lowering.kept(tag, rows == 1 ? Shape{C} : Shape{rows, C}, dtype);
+  }
+  static TensorRef stats(Lowering& lowering) { return of_channels(lowering, "stats", 2, DType::f64); }
+  static TensorRef correction(Lowering& lowering) {
+    return of_channels(lowering, "correction", 2, wide_of(lowering.dtype()));
+  }
+  // What x is scaled and shifted by: the parameters, or what renorm makes of them.
+  TensorRef gamma(Lowering& lowering) const {
+    return renorm_ ? of_channels(lowering, "gamma2", 1, wide_of(lowering.dtype())) : lowering.parameter(kGamma);
+  }
+  TensorRef beta(Lowering& lowering) const {
+    return renorm_ ? of_channels(lowering, "beta2", 1, wide_of(lowering.dtype())) : lowering.parameter(kBeta);
   }
   OpSpec spec(OpKind kind, const Lowering& lowering) const {
     const Shape x = lowering.input_shape(0);  // (N, C, H, W) or (N, F)
     const bool image = x.rank() == 4;
     return {.kind = kind,
             .dtype = lowering.dtype(),
-            .dims = NormDims{.N = x[0], .C = x[1], .H = image ? x[2] : 1, .W = image ? x[3] : 1, .epsilon = epsilon_}};
+            .dims = NormDims{.N = x[0],
+                             .C = x[1],
+                             .H = image ? x[2] : 1,
+                             .W = image ? x[3] : 1,
+                             .epsilon = epsilon_,
+                             .relu = relu_,
+                             .r_max = r_max_,
+                             .d_max = d_max_}};
   }
 
   double epsilon_, momentum_;
+  bool synchronised_, renorm_;
+  double r_max_, d_max_;
+  bool relu_ = false;
 };
 
 }  // namespace

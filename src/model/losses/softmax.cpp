@@ -12,10 +12,12 @@ enum Input : int { kLogits = 0, kLabels = 1, kWeights = 2 };
 
 class SoftmaxLoss final : public Layer {
  public:
-  explicit SoftmaxLoss(std::int64_t classes) : classes_(classes) {}
+  SoftmaxLoss(std::int64_t classes, double smoothing) : classes_(classes), smoothing_(smoothing) {}
 
   std::string_view kind() const override { return "softmax_loss"; }
-  std::string attributes() const override { return fmt::format("{} classes", classes_); }
+  std::string attributes() const override {
+    return fmt::format("{} classes{}", classes_, smoothing_ > 0 ? fmt::format(" smoothing {:g}", smoothing_) : "");
+  }
   int arity() const override { return 3; }
 
   bool reads_indices(int input) const override { return input == kLabels; }
@@ -51,14 +53,19 @@ class SoftmaxLoss final : public Layer {
  private:
   OpSpec spec(OpKind kind, const Lowering& lowering) const {
     const std::int64_t rows = lowering.input_shape(kLabels).elems();
-    return {.kind = kind, .dtype = lowering.dtype(), .dims = SoftmaxDims{.N = rows, .K = classes_}};
+    const double smoothing = lowering.training() ? smoothing_ : 0;
+    return {
+        .kind = kind, .dtype = lowering.dtype(), .dims = SoftmaxDims{.N = rows, .K = classes_, .smoothing = smoothing}};
   }
 
   std::int64_t classes_;
+  double smoothing_;
 };
 
 }  // namespace
 
-LayerPtr make_softmax_loss(std::int64_t classes) { return std::make_shared<SoftmaxLoss>(classes); }
+LayerPtr make_softmax_loss(std::int64_t classes, double smoothing) {
+  return std::make_shared<SoftmaxLoss>(classes, smoothing);
+}
 
 }  // namespace echelon

@@ -1,7 +1,8 @@
 // Residual networks (He et al. 2015) with batch norm, and a 1x1 projection on the shortcut where the shape changes.
 //
 //   resnet20  272,474 parameters on (3, 32, 32) and 10 classes: three stages of three basic blocks; the paper's pads
-//             the shortcut with zeros instead of projecting (0.27 M either way)
+//             the shortcut with zeros instead of projecting (0.27 M either way). resnet32, resnet44 and resnet56 have
+//             five, seven and nine blocks a stage
 //   resnet18  11,689,512, resnet50 25,557,032 on (3, 224, 224) and 1000 classes, as torchvision builds them: the stride
 //             of a bottleneck is in its 3x3 convolution, the paper's in its first
 #include "model/zoo/parts.hpp"
@@ -67,15 +68,21 @@ class ResNet : public Chain {
   std::int64_t channels_ = 0;  // of the last value
 };
 
-}  // namespace
-
-std::vector<LayerConfig> zoo_resnet20(const SampleForm& form) {
-  require_images("resnet20", form, 1, {3, 32, 32});
+// For small images: 6 * blocks + 2 layers.
+std::vector<LayerConfig> small_resnet(int blocks, const SampleForm& form) {
+  require_images("resnet" + std::to_string(6 * blocks + 2), form, 1, {3, 32, 32});
   ResNet net(false);
   net.stem(16, 3, 1);
-  for (const Stage& stage : {Stage{16, 3, 1}, Stage{32, 3, 2}, Stage{64, 3, 2}}) net.stage(stage);
+  for (const Stage& stage : {Stage{16, blocks, 1}, Stage{32, blocks, 2}, Stage{64, blocks, 2}}) net.stage(stage);
   return net.head(form.classes);
 }
+
+}  // namespace
+
+std::vector<LayerConfig> zoo_resnet20(const SampleForm& form) { return small_resnet(3, form); }
+std::vector<LayerConfig> zoo_resnet32(const SampleForm& form) { return small_resnet(5, form); }
+std::vector<LayerConfig> zoo_resnet44(const SampleForm& form) { return small_resnet(7, form); }
+std::vector<LayerConfig> zoo_resnet56(const SampleForm& form) { return small_resnet(9, form); }
 
 std::vector<LayerConfig> zoo_resnet18(const SampleForm& form) {
   require_images("resnet18", form, 1, {3, 224, 224});

@@ -4,12 +4,22 @@
 #include "base/nearest.hpp"
 
 namespace echelon {
-std::vector<LayerConfig> zoo_layers(std::string_view name, const SampleForm& form) {
+namespace {
+
+std::vector<LayerConfig> layers_of(std::string_view name, const SampleForm& form) {
 #define X(model) \
   if (name == #model) return zoo_##model(form);
   ECHELON_ZOO(X)
 #undef X
   throw ConfigError(unknown_name("model.zoo", name, zoo_names()));
+}
+
+}  // namespace
+
+std::vector<LayerConfig> zoo_layers(std::string_view name, const SampleForm& form) {
+  std::vector<LayerConfig> layers = layers_of(name, form);
+  for (LayerConfig& layer : layers) layer.where = "zoo " + std::string(name);
+  return layers;
 }
 
 std::vector<std::string> zoo_names() {
@@ -23,16 +33,15 @@ std::vector<std::string> zoo_names() {
 SampleForm zoo_form(std::string_view name) {
   if (name == "digits_cnn") return labelled({1, 8, 8}, 10);
   if (name == "lenet") return labelled({1, 28, 28}, 10);
-  if (name == "resnet20") return labelled({3, 32, 32}, 10);
+  for (std::string_view small : {"resnet20", "resnet32", "resnet44", "resnet56"})
+    if (name == small) return labelled({3, 32, 32}, 10);
   for (const std::string& known : zoo_names())
     if (name == known) return labelled({3, 224, 224}, 1000);
   throw ConfigError(unknown_name("model.zoo", name, zoo_names()));
 }
 
 Graph build_zoo(std::string_view name, const SampleForm& form, const LossOptions& loss) {
-  std::vector<LayerConfig> layers = zoo_layers(name, form);
-  for (LayerConfig& layer : layers) layer.where = "zoo " + std::string(name);
-  return build_layers(layers, form, loss);
+  return build_layers(zoo_layers(name, form), form, loss);
 }
 
 }  // namespace echelon

@@ -13,7 +13,9 @@
 
 namespace echelon {
 
-#define ECHELON_ZOO(X) X(digits_cnn) X(lenet) X(alexnet) X(vgg16) X(googlenet) X(resnet18) X(resnet20) X(resnet50)
+#define ECHELON_ZOO(X) \
+  X(digits_cnn)        \
+  X(lenet) X(alexnet) X(vgg16) X(googlenet) X(resnet18) X(resnet20) X(resnet32) X(resnet44) X(resnet56) X(resnet50)
 
 #define X(model) std::vector<LayerConfig> zoo_##model(const SampleForm& form);
 ECHELON_ZOO(X)
@@ -26,7 +28,7 @@ std::vector<std::string> zoo_names();
 
 // What a model was made for, where no data says it.
 SampleForm zoo_form(std::string_view name);
-// The layers alone.
+// The layers alone; each one's `where` is "zoo <name>".
 std::vector<LayerConfig> zoo_layers(std::string_view name, const SampleForm& form);
 
 }  // namespace echelon
