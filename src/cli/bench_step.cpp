@@ -94,8 +94,11 @@ void print_report(StepBench& bench, const BenchStepOptions& options, const StepT
   for (const OpReport& op : ops) total_s += op.seconds;
 
   fmt::print("{}\n", bench.device().describe());
-  fmt::print("random samples of {} in {} classes, as {} has them\n", bench.samples().form.shape.text(),
-             bench.samples().form.classes, bench.samples().origin);
+  const SampleForm& form = bench.samples().form;
+  fmt::print("random {} of {} in {} classes, as {} has them\n", form.tokens() ? "tokens" : "samples", form.shape.text(),
+             form.classes, bench.samples().origin);
+  if (form.label.rank() > 0)
+    fmt::print("{:.0f} tokens/s\n", static_cast<double>(batch * form.label.elems()) / times.median_s);
   fmt::print("{:.1f} samples/s: a step of {} samples takes {} (median of {}), at least {}\n",
              static_cast<double>(batch) / times.median_s, batch, seconds_text(times.median_s), options.steps,
              seconds_text(times.min_s));
@@ -128,9 +131,9 @@ int run_bench_step(const BenchStepOptions& options) {
   if (!options.table.empty()) write_table(options.table, bench.profile(kProfileRounds));
   fmt::print(
       "{{\"model\": \"{}\", \"device\": \"{}\", \"threads\": {}, \"batch_per_rank\": {}, \"rate\": {:.1f}, "
-      "\"step_s_median\": {:.9f}, \"step_s_min\": {:.9f}, \"unit\": \"samples/s\"}}\n",
+      "\"step_s_median\": {:.9f}, \"step_s_min\": {:.9f}, \"unit\": \"samples/s\", \"labels_a_sample\": {}}}\n",
       config.model.zoo.empty() ? config.name : config.model.zoo, bench.device().name(), options.threads, batch,
-      static_cast<double>(batch) / times.median_s, times.median_s, times.min_s);
+      static_cast<double>(batch) / times.median_s, times.median_s, times.min_s, bench.samples().form.label.elems());
   return kExitOk;
 }
 

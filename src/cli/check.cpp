@@ -14,6 +14,7 @@
 #include "config/derive.hpp"
 #include "config/parse.hpp"
 #include "data/dataset.hpp"
+#include "data/describe.hpp"
 #include "data/shard_plan.hpp"
 #include "device/arenas.hpp"
 #include "exchange/buckets.hpp"
@@ -39,20 +40,19 @@ struct Check {
 
 void line(std::string_view what, const std::string& text) { fmt::print("{:<11} {}\n", what, text); }
 
-std::string list_text(const std::vector<std::int64_t>& values) {
+std::string list_text(const std::vector<std::int64_t>& values, std::string_view between = "+") {
   if (std::all_of(values.begin(), values.end(), [&](auto v) { return v == values.front(); }))
     return fmt::format("{}", values.front());
   std::string out;
-  for (const std::int64_t value : values) out += fmt::format("{}{}", out.empty() ? "" : "+", value);
+  for (const std::int64_t value : values) out += fmt::format("{}{}", out.empty() ? "" : between, value);
   return out;
 }
 
 bool is_pattern(const std::string& location) { return location.find_first_of("*?") != std::string::npos; }
 
 std::string data_text(const std::string& location, const Dataset& data) {
-  return fmt::format("{}: {} samples of {}, {} classes, {} in {} file{}", location, count_text(data.samples()),
-                     data.sample_shape.text(), data.classes, name_of(data.stored), data.shards.size(),
-                     data.shards.size() == 1 ? "" : "s");
+  return fmt::format("{}: {} in {}", location, content_text(data),
+                     counted(static_cast<std::int64_t>(data.shards.size()), "file"));
 }
 
 // Data that is not on this machine is no error of the experiment; data that is here and damaged is.
@@ -62,7 +62,7 @@ std::optional<Dataset> open_if_there(Check& check, const std::string& location, 
                            key == "data.train" ? ": shards, model and memory are left out" : ""));
     return std::nullopt;
   }
-  return open_dataset(location);
+  return open_dataset(location, check.config.data.sequence_length);
 }
 
 void print_data(Check& check) {
@@ -73,12 +73,12 @@ void print_data(Check& check) {
     check.warn("no data.test: the run will know no accuracy");
     return;
   }
-  const auto test = open_if_there(check, config.test, "data.test");
+  auto test = open_if_there(check, config.test, "data.test");
+  if (check.data && test) see_alike(*test, *check.data);
   line("test data", test ? data_text(config.test, *test) : config.test + ": not here");
-  if (check.data && test && (test->sample_shape != check.data->sample_shape || test->classes != check.data->classes))
-    throw DataError(fmt::format("{} and {} do not fit each other: samples of {} and {}, {} and {} classes",
-                                config.train, config.test, check.data->sample_shape.text(), test->sample_shape.text(),
-                                check.data->classes, test->classes));
+  if (check.data && check.data->cut() > 0)
+    check.warn(fmt::format("{} of {} training sequences are cut to {} steps (data.sequence_length)",
+                           count_text(check.data->cut()), count_text(check.data->samples()), check.data->length()));
 }
 
 void print_batch(Check& check) {
@@ -114,6 +114,8 @@ void print_shards(Check& check) {
                                                               check.batch.global / config.data.as_replicas)
                                   : check.batch.per_replica;
   const ShardPlan plan(plan_request(*check.data, config.data, batch, config.seed));
+  if (plan.stream()) line("streams", fmt::format("{} rows, each reads on from step to step", plan.global_batch()));
+  if (!plan.buckets().empty()) line("buckets", fmt::format("of up to {} steps", list_text(plan.buckets(), ", ")));
   const char* kind = plan.sharding() == Sharding::file     ? "file"
                      : plan.sharding() == Sharding::record ? "record"
                                                            : "replicated";

@@ -11,6 +11,7 @@
 #include "base/text.hpp"
 #include "cli/options.hpp"
 #include "data/dataset.hpp"
+#include "data/describe.hpp"
 #include "data/format.hpp"
 #include "data/shard_plan.hpp"
 #include "h5/file.hpp"
@@ -133,32 +134,12 @@ void print_plan(const Dataset& dataset, const InspectOptions& options, Sharding 
 
 // What the data are, one or two lines.
 void print_head(const Dataset& dataset, const std::string& location, const std::string& bytes) {
-  const auto count = static_cast<std::int64_t>(dataset.shards.size());
-  const std::string where = fmt::format("in {}, {} stored", counted(count, "file"), bytes);
-  std::int64_t tokens = 0;
-  for (const Shard& shard : dataset.shards) tokens += shard.tokens;
-  switch (dataset.kind) {
-    case DataKind::samples:
-      fmt::print("{}: {} samples of {} {} in {}, {} classes, {} stored\n", location, count_text(dataset.samples()),
-                 dataset.sample_shape.text(), name_of(dataset.stored), counted(count, "file"), dataset.classes, bytes);
-      break;
-    case DataKind::text:
-      fmt::print("{}: a text of {} tokens, {} kinds, {}; as {} windows of {}\n\n", location, count_text(tokens),
-                 count_text(dataset.classes), where, count_text(dataset.samples()), dataset.length());
-      return;
-    case DataKind::sequences:
-      fmt::print("{}: {} sequences of up to {} steps, {}, {} classes, {}\n", location, count_text(dataset.samples()),
-                 dataset.length(),
-                 dataset.vocabulary.size() > 0 ? fmt::format("{} kinds of token", count_text(dataset.vocabulary.size()))
-                                               : fmt::format("{} features", dataset.sample_shape[1]),
-                 dataset.classes, where);
-      break;
-    case DataKind::pairs:
-      fmt::print("{}: {} pairs of up to {} and {} tokens, {} and {} kinds, {}\n\n", location,
-                 count_text(dataset.samples()), dataset.length(), dataset.target_length,
-                 count_text(dataset.vocabulary.size()), count_text(dataset.target_vocabulary.size()), where);
-      return;
-  }
+  const std::string files = counted(static_cast<std::int64_t>(dataset.shards.size()), "file");
+  if (dataset.kind == DataKind::samples)
+    fmt::print("{}: {} samples of {} {} in {}, {} classes, {} stored\n", location, count_text(dataset.samples()),
+               dataset.sample_shape.text(), name_of(dataset.stored), files, dataset.classes, bytes);
+  else
+    fmt::print("{}: {}; in {}, {} stored\n", location, content_text(dataset), files, bytes);
   if (dataset.vocabulary.size() == 0)
     fmt::print("x = (value * {:.6g} - mean) / std, mean {}, std {}\n", dataset.scale, numbers(dataset.mean),
                numbers(dataset.std));

@@ -49,7 +49,7 @@ void fill(Device& device, const Tensor& tensor, const Value& value) {
 
 BenchSamples bench_samples(const Config& config) {
   try {
-    const Dataset data = open_dataset(config.data.train);
+    const Dataset data = open_dataset(config.data.train, config.data.sequence_length);
     return {data.form(), config.data.train};
   } catch (const DataError&) {
     if (config.model.zoo.empty()) throw;

@@ -104,13 +104,15 @@ std::size_t Dataset::record_bytes() const {
   return 4 * all / static_cast<std::size_t>(samples()) + 1;
 }
 
-SampleForm Dataset::form() const {
+SampleForm Dataset::form(std::int64_t bucket) const {
+  const auto padded = [&](std::int64_t most) { return bucket > 0 ? std::min(bucket, most) : most; };
   SampleForm form{.shape = sample_shape, .vocabulary = vocabulary.size(), .classes = classes};
-  if (kind == DataKind::text) form.label = sample_shape;
+  if (has_sequences()) form.shape = sample_shape.with_front(padded(length()));
+  if (kind == DataKind::text) form.label = form.shape;
   form.lengths = kind == DataKind::sequences || kind == DataKind::pairs;
   if (kind == DataKind::pairs) {
-    form.target = target_length;
-    form.label = {target_length};
+    form.target = padded(target_length);
+    form.label = {form.target};
   }
   return form;
 }

@@ -57,8 +57,8 @@ struct Dataset {
 
   // Of one sample and its label, decoded as stored; of sequences the mean.
   std::size_t record_bytes() const;
-  // What a model is built for.
-  SampleForm form() const;
+  // What a model is built for; of the steps whose sequences are padded to `bucket`.
+  SampleForm form(std::int64_t bucket = 0) const;
   bool has_sequences() const { return kind != DataKind::samples; }
   // T: steps of a window, or what sequences are padded and cut to; 0: none.
   std::int64_t length() const { return has_sequences() ? sample_shape[0] : 0; }

@@ -14,6 +14,8 @@ void feed(Device& device, const Program& program, const Batch& batch, std::int64
   give("labels", batch.labels);
   give("weights", batch.weights);
   give("ids", batch.ids);
+  give("lengths", batch.lengths);
+  give("target", batch.target);
 }
 
 }  // namespace echelon

@@ -8,6 +8,7 @@
 #include "base/atomic_file.hpp"
 #include "base/text.hpp"
 #include "config/parse.hpp"
+#include "data/describe.hpp"
 #include "model/build.hpp"
 
 namespace echelon {
@@ -23,13 +24,20 @@ std::string batch_line(const Config& config, const BatchPlan& batch, int replica
                      config.batch.scale_with_replicas ? "weak" : "strong");
 }
 
+// How samples are put into steps.
+std::string order_text(const RunPlan& plan) {
+  if (plan.shards.stream()) return "streams";
+  if (plan.shards.buckets().empty()) return fmt::format("sharding by {}", name_of(plan.shards.sharding()));
+  return fmt::format("buckets of up to {}", fmt::join(plan.shards.buckets(), ", "));
+}
+
 std::string data_line(const RunPlan& plan) {
   const std::string test = plan.test ? counted(plan.test->samples(), "test sample") : "no test data";
   const auto files = static_cast<std::int64_t>(plan.train.shards.size());
-  return fmt::format("data      {} in {}, {}; sharding by {}; {} an epoch, {} in all",
-                     counted(plan.train.samples(), "sample"), counted(files, "file"), test,
-                     name_of(plan.shards.sharding()), counted(plan.steps_per_epoch, "step"),
-                     count_text(plan.total_steps));
+  const std::string what =
+      plan.train.kind == DataKind::samples ? counted(plan.train.samples(), "sample") : content_text(plan.train);
+  return fmt::format("data      {} in {}, {}; {}; {} an epoch, {} in all", what, counted(files, "file"), test,
+                     order_text(plan), counted(plan.steps_per_epoch, "step"), count_text(plan.total_steps));
 }
 
 std::string model_line(const Config& config, const RunPlan& plan) {
@@ -70,6 +78,9 @@ std::vector<std::string> head_lines(const HeadParts& p) {
                   by_rank_text(made.devices)),
       fmt::format("results   {}", p.start.folder.attempt),
   };
+  if (const std::int64_t cut = p.plan.train.cut(); cut > 0)
+    lines.push_back(fmt::format("cut       {} of {} training sequences are longer than {} steps (data.sequence_length)",
+                                count_text(cut), count_text(p.plan.train.samples()), p.plan.train.length()));
   if (p.plan.ranks != p.plan.shards.replicas())
     lines.push_back(fmt::format("as        {} replicas' samples on one rank", p.plan.shards.replicas()));
   if (!p.device.computes()) lines.push_back("PACED     ops take tabled times: a study of time, values mean nothing");

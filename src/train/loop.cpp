@@ -37,6 +37,7 @@ Ending Loop::run() {
 
 Ending Loop::one_step() {
   const StepInfo info = info_of_next();
+  const std::int64_t step_in_epoch = state_.step_in_epoch;
   phase_.at_step(info.step + 1);
   StepResult result = runner_.run(info);
   const Control control = agree(result);
@@ -48,7 +49,8 @@ Ending Loop::one_step() {
   record.epoch = info.epoch;
   record.learning_rate = info.learning_rate;
   record.loss = control.weight > 0 ? control.loss / control.weight : std::nan("");
-  record.samples = info.weight;  // by the plan: a paced device counts none
+  record.samples = static_cast<double>(plan_.shards.counting(info.epoch, step_in_epoch));  // a paced device counts none
+  record.tokens = plan_.per_token() ? info.weight : 0;
   record.times = result.times;
   record.outcome = result.outcome;
   record.wire_bytes = result.wire_bytes;
@@ -77,6 +79,7 @@ Ending Loop::one_step() {
 void Loop::end_epoch(EpochRecord record) {
   record.epoch = state_.epoch;
   record.step = state_.step;
+  record.per_token = plan_.per_token();
   record.seconds = now_s() - epoch_start_s_;
   for (Hook* hook : hooks_) hook->epoch_end(record);
   epoch_start_s_ = now_s();

@@ -2,18 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/error.hpp"
 #include "model/build.hpp"
 
 namespace echelon {
 namespace {
-
-// The test data must be what the model was built for.
-void require_alike(const Dataset& train, const Dataset& test, const Config& config) {
-  if (test.sample_shape != train.sample_shape || test.classes != train.classes)
-    throw DataError(fmt::format("{}: samples {} of {} classes, the training data has {} of {}", config.data.test,
-                                test.sample_shape.text(), test.classes, train.sample_shape.text(), train.classes));
-}
 
 std::int64_t total_steps_of(const TrainConfig& train, std::int64_t steps_per_epoch) {
   const std::int64_t by_epochs = train.epochs * steps_per_epoch;
@@ -30,6 +25,30 @@ BatchPlan batch_of(const Config& config, int ranks, std::int64_t samples) {
   return derive_batch(each, static_cast<int>(config.data.as_replicas), samples);
 }
 
+// A graph for each length that steps are padded to; all share the arenas, so their parameters must be the same.
+std::map<std::int64_t, Graph> graphs_of(const Config& config, const Dataset& train, const ShardPlan& shards,
+                                        const Graph& graph) {
+  std::map<std::int64_t, Graph> graphs;
+  for (const std::int64_t bucket : shards.buckets()) {
+    const auto [place, fresh] = graphs.emplace(bucket, build_model(config.model, train.form(bucket)));
+    const std::vector<Parameter>&all = graph.parameters().all(), &own = place->second.parameters().all();
+    for (std::size_t i = 0; i < std::max(all.size(), own.size()); ++i)
+      if (i >= all.size() || i >= own.size() || all[i].name != own[i].name || all[i].shape != own[i].shape)
+        throw ConfigError(
+            fmt::format("data.buckets: parameter '{}' would be another for sequences of {} steps than of {}; leave "
+                        "data.buckets out",
+                        i < all.size() ? all[i].name : own[i].name, bucket, train.length()));
+  }
+  return graphs;
+}
+
+void check_augmentation(const Config& config, const Dataset& train) {
+  const DataConfig& data = config.data;
+  if ((data.augment_crop_padding > 0 || data.augment_flip) && train.kind != DataKind::samples)
+    throw ConfigError(fmt::format("data.augment_crop_padding and data.augment_flip are for images; {} holds {}",
+                                  data.train, name_of(train.kind)));
+}
+
 }  // namespace
 
 std::vector<int> RunPlan::sources(int rank) const {
@@ -40,30 +59,46 @@ std::vector<int> RunPlan::sources(int rank) const {
 }
 
 RunPlan plan_run(const Config& config, int ranks) {
-  Dataset train = open_dataset(config.data.train);
+  Dataset train = open_dataset(config.data.train, config.data.sequence_length);
+  check_augmentation(config, train);
   std::optional<Dataset> test;
   if (!config.data.test.empty()) {
-    test = open_dataset(config.data.test);
-    require_alike(train, *test, config);
+    test = open_dataset(config.data.test, config.data.sequence_length);
     see_alike(*test, train);
   }
   BatchPlan batch = batch_of(config, ranks, train.samples());
   ShardPlan shards(plan_request(train, config.data, batch.per_replica, config.seed));
   Graph graph = build_model(config.model, train.form());
+  std::map<std::int64_t, Graph> bucket_graphs = graphs_of(config, train, shards, graph);
   const std::int64_t steps_per_epoch = shards.steps_per_epoch();
   const std::int64_t total = total_steps_of(config.train, steps_per_epoch);
   if (total == 0) throw ConfigError("train.epochs and train.steps are both 0: there is nothing to train");
-  return {
-      ranks, std::move(batch), std::move(train), std::move(test), std::move(shards), std::move(graph), steps_per_epoch,
-      total};
+  return {ranks,
+          std::move(batch),
+          std::move(train),
+          std::move(test),
+          std::move(shards),
+          std::move(graph),
+          std::move(bucket_graphs),
+          steps_per_epoch,
+          total};
 }
 
-ShardPlan evaluation_plan(const Dataset& dataset, int replicas, std::int64_t batch) {
+ShardPlan evaluation_plan(const Dataset& dataset, const Config& config, int ranks) {
   DataConfig whole;
   whole.sharding = Sharding::record;
   whole.ragged = Ragged::zero_weight;
   whole.shuffle = false;
-  const std::vector<std::int64_t> batches(static_cast<std::size_t>(replicas), batch);
+  whole.order = config.data.order;
+  const std::int64_t most = config.evaluate.batch, samples = dataset.samples();
+  std::vector<std::int64_t> batches;
+  if (whole.order == Order::stream) {
+    const std::int64_t rows = std::min(most, samples), parts = std::min<std::int64_t>(ranks, rows);
+    for (std::int64_t r = 0; r < parts; ++r) batches.push_back(rows / parts + (r < rows % parts ? 1 : 0));
+  } else {
+    const std::int64_t parts = std::min<std::int64_t>(ranks, samples);
+    batches.assign(static_cast<std::size_t>(parts), std::min(most, (samples + parts - 1) / parts));
+  }
   return ShardPlan(plan_request(dataset, whole, batches, 0));
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -21,10 +22,15 @@ struct RunPlan {
   Dataset train;
   std::optional<Dataset> test;
   ShardPlan shards;
-  Graph graph;
+  Graph graph;                                  // for the longest sequences
+  std::map<std::int64_t, Graph> bucket_graphs;  // by the length that a step's sequences are padded to (data.buckets)
   std::int64_t steps_per_epoch = 0;
   std::int64_t total_steps = 0;  // of the whole run, earlier attempts included
 
+  // The graph of steps whose sequences are padded to `bucket` (ShardPlan::length).
+  const Graph& graph_for(std::int64_t bucket) const { return bucket > 0 ? bucket_graphs.at(bucket) : graph; }
+  // Labels come one a token, and so do loss, accuracy and weight.
+  bool per_token() const { return train.form().label.rank() > 0 && train.classes > 0; }
   // Replicas whose samples this rank takes: its own, or all of the plan's where it stands for them.
   std::vector<int> sources(int rank) const;
 };
@@ -32,8 +38,9 @@ struct RunPlan {
 // Throws ConfigError (more ranks than samples, batch arithmetic, model) and DataError.
 RunPlan plan_run(const Config& config, int ranks);
 
-// The plan of a whole pass over `samples` records in order, in batches of `batch` on each of `replicas`; the last ones
-// are filled up with weight 0.
-ShardPlan evaluation_plan(const Dataset& dataset, int replicas, std::int64_t batch);
+// The plan of a whole pass over the test data by up to `ranks` ranks; its replicas() are those that take part. In
+// order, `batch` samples on each a step, the last ones filled up with weight 0; or in streams, `batch` of them over all
+// ranks, so that every number of ranks reads the same.
+ShardPlan evaluation_plan(const Dataset& dataset, const Config& config, int ranks);
 
 }  // namespace echelon

@@ -8,7 +8,7 @@
 namespace echelon {
 namespace {
 
-// Sum of the weights of samples [first, first + n) of a batch.
+// Sum of the weights of labels [first, first + n) of a batch.
 double weight_of(const Batch& batch, DType dtype, std::int64_t first, std::int64_t n) {
   return with_float(dtype, [&](auto zero) {
     using T = decltype(zero);
@@ -32,19 +32,24 @@ StepRunner::StepRunner(const Config& config, const RunPlan& plan, int rank, Aren
     options.prefetch = static_cast<int>(config.data.prefetch);
     options.buffer_bytes =
         static_cast<std::int64_t>(config.data.buffer_mb * (1 << 20)) / static_cast<std::int64_t>(replicas.size());
+    options.augmentation = {
+        .crop_padding = config.data.augment_crop_padding, .flip = config.data.augment_flip, .seed = config.seed};
     options.start_epoch = start.epoch;
     options.start_step = start.step_in_epoch;
     Source source;
-    source.program = &program_of(plan.batch.micro[static_cast<std::size_t>(replica)]);
+    source.micro_batch = plan.batch.micro[static_cast<std::size_t>(replica)];
+    if (plan.shards.buckets().empty()) program_of({source.micro_batch, 0});
+    for (const std::int64_t bucket : plan.shards.buckets()) program_of({source.micro_batch, bucket});
     source.loader = std::make_unique<Loader>(plan.train, plan.shards, options);
     sources_.push_back(std::move(source));
   }
 }
 
-Program& StepRunner::program_of(std::int64_t micro_batch) {
-  auto& program = programs_[micro_batch];
+Program& StepRunner::program_of(const ProgramKey& key) {
+  auto& program = programs_[key];
   if (!program) {
-    program = std::make_unique<Program>(plan_.graph, arenas_, ProgramOptions{.batch = micro_batch, .training = true});
+    program = std::make_unique<Program>(plan_.graph_for(key.bucket), arenas_,
+                                        ProgramOptions{.batch = key.micro_batch, .training = true});
     program->set_wait_parameters([this](ArenaRange range) { strategy_.wait_parameters(range); });
   }
   return *program;
@@ -68,11 +73,11 @@ StepResult StepRunner::run(const StepInfo& info) {
   StepResult result;
   const WireCounters before = engine_.counters();
   strategy_.begin_step(info);
-  for (auto& [size, program] : programs_) program->reset_losses();
+  for (auto& [key, program] : programs_) program->reset_losses();
   bool first_pass = true;
   for (std::size_t s = 0; s < sources_.size(); ++s) {
     Source& source = sources_[s];
-    const std::int64_t micro = source.program->batch();
+    const std::int64_t micro = source.micro_batch;
     const Batch* batch = nullptr;
     {
       phase_.enter("data");
@@ -80,20 +85,22 @@ StepResult StepRunner::run(const StepInfo& info) {
       batch = &source.loader->next();
     }
     ECHELON_CHECK_EQ(batch->n % micro, 0, "a batch is a whole number of micro-batches");
+    Program& program = program_of({micro, plan_.shards.length(batch->epoch, batch->step)});
+    const std::int64_t labels = program.input("weights").shape.row_elems();
     for (std::int64_t first = 0; first < batch->n; first += micro) {
       {
         phase_.enter("data");
         const ScopedTimer timer(result.times.data_wait_s);
-        feed(arenas_.device(), *source.program, *batch, first);
+        feed(arenas_.device(), program, *batch, first);
       }
       PassScalars scalars;
       scalars.loss_scale = 1.0 / info.weight;
-      scalars.group_weight = weight_of(*batch, arenas_.dtype(), first, micro) * scalars.loss_scale;
+      scalars.group_weight = weight_of(*batch, arenas_.dtype(), first * labels, micro * labels) * scalars.loss_scale;
       scalars.key = random_.at(static_cast<std::uint64_t>(info.step)).key();
       scalars.first = first_pass;
       first_pass = false;
       const bool last = s + 1 == sources_.size() && first + micro == batch->n;
-      pass(*source.program, scalars, last, result.times);
+      pass(program, scalars, last, result.times);
     }
   }
   phase_.enter("exchange");
@@ -106,7 +113,7 @@ StepResult StepRunner::run(const StepInfo& info) {
   result.library_bytes = after.library_bytes - before.library_bytes;
   {
     const ScopedTimer timer(result.times.backward_s);  // where a device runs ahead, this waits for it
-    for (auto& [size, program] : programs_) {
+    for (auto& [key, program] : programs_) {
       const LossSums sums = program->losses();
       result.losses.loss += sums.loss;
       result.losses.correct += sums.correct;
@@ -130,7 +137,7 @@ std::uint64_t StepRunner::bytes_used() const {
 
 std::size_t StepRunner::activation_bytes() const {
   std::size_t sum = 0;
-  for (const auto& [size, program] : programs_) sum += program->activation_bytes() + program->scratch_bytes();
+  for (const auto& [key, program] : programs_) sum += program->activation_bytes() + program->scratch_bytes();
   return sum;
 }
 

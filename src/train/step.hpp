@@ -1,6 +1,7 @@
 // One optimiser step on one rank: batches in, micro-batches through the program, gradients to the strategy.
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -30,7 +31,8 @@ struct StepResult {
 
 class StepRunner {
  public:
-  // Builds the programs (one a micro-batch size) and starts reading at `start`. What it is given outlives it.
+  // Builds the programs (one a micro-batch size and bucket) and starts reading at `start`. What it is given outlives
+  // it.
   StepRunner(const Config& config, const RunPlan& plan, int rank, Arenas& arenas, Strategy& strategy,
              const Engine& engine, PhaseBoard& phase, const RunState& start);
 
@@ -43,10 +45,15 @@ class StepRunner {
  private:
   struct Source {  // the samples of one replica
     std::unique_ptr<Loader> loader;
-    Program* program = nullptr;  // of its micro-batch size
+    std::int64_t micro_batch = 0;
+  };
+  struct ProgramKey {
+    std::int64_t micro_batch;
+    std::int64_t bucket;  // what sequences are padded to; 0: no buckets
+    auto operator<=>(const ProgramKey&) const = default;
   };
 
-  Program& program_of(std::int64_t micro_batch);
+  Program& program_of(const ProgramKey& key);
   void pass(Program& program, const PassScalars& scalars, bool last, StepTimes& times);
 
   const RunPlan& plan_;
@@ -55,7 +62,7 @@ class StepRunner {
   Strategy& strategy_;
   const Engine& engine_;
   PhaseBoard& phase_;
-  std::map<std::int64_t, std::unique_ptr<Program>> programs_;
+  std::map<ProgramKey, std::unique_ptr<Program>> programs_;
   std::vector<Source> sources_;
 };
 

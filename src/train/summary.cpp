@@ -13,6 +13,7 @@
 #include "base/checksum.hpp"
 #include "base/text.hpp"
 #include "config/parse.hpp"
+#include "train/hooks/progress.hpp"
 
 namespace echelon {
 
@@ -77,6 +78,7 @@ Summary collect_summary(const SummaryParts& parts, Group& group, const std::stri
   s.threads = parts.threads;
   s.paced = !parts.device.computes();
   s.samples_per_s = stats.samples_per_s();
+  s.tokens_per_s = stats.tokens_per_s();
   s.step_s = stats.step_s();
   s.measured_steps = stats.measured_steps();
   s.times = {.total_s = sums[0] / ranks,
@@ -109,45 +111,50 @@ void write_summary(const Summary& s, const SummaryParts& parts) {
   split["total"] = s.times.total_s;
   ordered_json rates = json_of(s.samples_per_s);
   rates["steps"] = s.measured_steps;
-  const ordered_json json = {{"format", "echelon-summary"},
-                             {"version", 1},
-                             {"name", config.name},
-                             {"config_hash", parts.provenance.config_hash},
-                             {"state", s.state},
-                             {"ranks", s.ranks},
-                             {"hosts", s.hosts},
-                             {"device", s.device},
-                             {"device_text", s.device_text},
-                             {"paced", s.paced},
-                             {"dtype", std::string(name_of(config.device.dtype))},
-                             {"threads", s.threads},
-                             {"model", s.model},
-                             {"parameters", s.parameters},
-                             {"strategy", config.exchange.strategy},
-                             {"algorithm", config.exchange.algorithm},
-                             {"global_batch", parts.plan.batch.global},
-                             {"batch_per_replica", batch_by_rank(parts.plan)},
-                             {"accumulation", parts.plan.batch.accumulation},
-                             {"scaling", config.batch.scale_with_replicas ? "weak" : "strong"},
-                             {"epochs", s.epoch.epoch},
-                             {"steps", s.step},
-                             {"samples_per_s", rates},
-                             {"step_s", json_of(s.step_s)},
-                             {"time_split_s", split},
-                             {"wire_bytes_per_step", s.wire_bytes_per_step},
-                             {"formula_bytes_per_step", s.formula_bytes_per_step},
-                             {"messages_per_step", s.messages_per_step},
-                             {"library_bytes_per_step", s.library_bytes_per_step},
-                             {"bytes_read", s.bytes_read},
-                             {"bytes_used", s.bytes_used},
-                             {"train_loss", number_or_null(s.epoch.epoch > 0 ? s.epoch.train_loss : s.loss)},
-                             {"test_loss", number_or_null(s.epoch.test_loss)},
-                             {"test_accuracy", number_or_null(s.epoch.test_accuracy)},
-                             {"peak_rss_mb", s.peak_rss_mb},
-                             {"device_peak_mb", s.device_peak_mb},
-                             {"start_to_first_step_s", s.start_to_first_step_s},
-                             {"weights_checksum", s.weights_checksum},
-                             {"provenance", to_json(parts.provenance)}};
+  ordered_json json = {{"format", "echelon-summary"},
+                       {"version", 1},
+                       {"name", config.name},
+                       {"config_hash", parts.provenance.config_hash},
+                       {"state", s.state},
+                       {"ranks", s.ranks},
+                       {"hosts", s.hosts},
+                       {"device", s.device},
+                       {"device_text", s.device_text},
+                       {"paced", s.paced},
+                       {"dtype", std::string(name_of(config.device.dtype))},
+                       {"threads", s.threads},
+                       {"model", s.model},
+                       {"parameters", s.parameters},
+                       {"strategy", config.exchange.strategy},
+                       {"algorithm", config.exchange.algorithm},
+                       {"global_batch", parts.plan.batch.global},
+                       {"batch_per_replica", batch_by_rank(parts.plan)},
+                       {"accumulation", parts.plan.batch.accumulation},
+                       {"scaling", config.batch.scale_with_replicas ? "weak" : "strong"},
+                       {"epochs", s.epoch.epoch},
+                       {"steps", s.step},
+                       {"samples_per_s", rates},
+                       {"step_s", json_of(s.step_s)},
+                       {"time_split_s", split},
+                       {"wire_bytes_per_step", s.wire_bytes_per_step},
+                       {"formula_bytes_per_step", s.formula_bytes_per_step},
+                       {"messages_per_step", s.messages_per_step},
+                       {"library_bytes_per_step", s.library_bytes_per_step},
+                       {"bytes_read", s.bytes_read},
+                       {"bytes_used", s.bytes_used},
+                       {"train_loss", number_or_null(s.epoch.epoch > 0 ? s.epoch.train_loss : s.loss)},
+                       {"test_loss", number_or_null(s.epoch.test_loss)},
+                       {"test_accuracy", number_or_null(s.epoch.test_accuracy)},
+                       {"peak_rss_mb", s.peak_rss_mb},
+                       {"device_peak_mb", s.device_peak_mb},
+                       {"start_to_first_step_s", s.start_to_first_step_s},
+                       {"weights_checksum", s.weights_checksum},
+                       {"provenance", to_json(parts.provenance)}};
+  if (parts.plan.per_token()) {
+    json["tokens_per_s"] = json_of(s.tokens_per_s);
+    json["loss_unit"] = "nats per token";
+    json["test_perplexity"] = number_or_null(s.epoch.test_loss >= 0 ? std::exp(s.epoch.test_loss) : -1);
+  }
   write_file_whole(parts.folder.attempt + "/summary.json",
                    json.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n");
 }
@@ -178,12 +185,13 @@ std::string summary_text(const Summary& s, const SummaryParts& parts, const std:
   std::string text =
       fmt::format("{} at step {} of {}", s.state, count_text(s.step), count_text(parts.plan.total_steps));
   if (s.epoch.test_accuracy >= 0)
-    text += fmt::format(": test accuracy {:.2f} %, test loss {:.4f}", 100 * s.epoch.test_accuracy, s.epoch.test_loss);
-  text += fmt::format(
-      "\n{} samples/s (median of {}, {} to {}){}\ntime:", count_text(static_cast<std::int64_t>(s.samples_per_s.median)),
-      counted(s.measured_steps, "step"), count_text(static_cast<std::int64_t>(s.samples_per_s.p25)),
-      count_text(static_cast<std::int64_t>(s.samples_per_s.p75)),
-      s.paced ? ", PACED: ops take tabled times, values mean nothing" : "");
+    text += fmt::format(": test accuracy {:.2f} %, test loss {:.4f}{}", 100 * s.epoch.test_accuracy, s.epoch.test_loss,
+                        parts.plan.per_token() ? perplexity_text(s.epoch.test_loss) : "");
+  const Spread& rate = parts.plan.per_token() ? s.tokens_per_s : s.samples_per_s;
+  text += fmt::format("\n{} {}/s (median of {}, {} to {}){}\ntime:", count_text(static_cast<std::int64_t>(rate.median)),
+                      parts.plan.per_token() ? "tokens" : "samples", counted(s.measured_steps, "step"),
+                      count_text(static_cast<std::int64_t>(rate.p25)), count_text(static_cast<std::int64_t>(rate.p75)),
+                      s.paced ? ", PACED: ops take tabled times, values mean nothing" : "");
   const std::vector<double> percent = percent_parts(split_of(s.times));
   for (std::size_t i = 0; i < percent.size(); ++i)
     text += fmt::format("{} {} {:.1f} %", i == 0 ? "" : ",", kSplitNames[i], percent[i]);

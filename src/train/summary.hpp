@@ -40,6 +40,7 @@ struct Summary {
   int ranks = 1, hosts = 1, threads = 1;
   bool paced = false;
   Spread samples_per_s, step_s;
+  Spread tokens_per_s;  // zeros where labels are one a sample
   std::int64_t measured_steps = 0;
   StepTimes times;  // sums over the attempt's steps, mean over ranks
   double wire_bytes_per_step = 0, formula_bytes_per_step = 0, messages_per_step = 0, library_bytes_per_step = 0;

@@ -15,10 +15,9 @@ EvaluateHook::EvaluateHook(const Config& config, const RunPlan& plan, Arenas& ar
                            PhaseBoard& phase)
     : config_(config), plan_(plan), arenas_(arenas), strategy_(strategy), group_(group), phase_(phase) {
   if (!plan_.test) return;
-  const std::int64_t samples = plan_.test->samples();
-  parts_ = static_cast<int>(std::min<std::int64_t>(group.size(), samples));
-  const std::int64_t batch = std::min(config.evaluate.batch, (samples + parts_ - 1) / parts_);
-  shards_ = std::make_unique<ShardPlan>(evaluation_plan(*plan_.test, parts_, batch));
+  shards_ = std::make_unique<ShardPlan>(evaluation_plan(*plan_.test, config, group.size()));
+  if (!takes_part()) return;
+  const std::int64_t batch = shards_->batch(group.rank());
   program_ = std::make_unique<Program>(plan_.graph, arenas_, ProgramOptions{.batch = batch, .training = false});
 }
 
@@ -44,7 +43,7 @@ void EvaluateHook::epoch_end(EpochRecord& record) {
   phase_.enter("evaluation");
   strategy_.drain();
   LossSums sums;
-  if (group_.rank() < parts_) sums = pass();
+  if (takes_part()) sums = pass();
   std::array<double, 3> all = {sums.loss, sums.correct, sums.weight};
   group_.sum(all);
   phase_.enter("hooks");

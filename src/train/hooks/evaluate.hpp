@@ -25,6 +25,7 @@ class EvaluateHook final : public Hook {
 
  private:
   LossSums pass();
+  bool takes_part() const { return group_.rank() < shards_->replicas(); }  // no more ranks do than there are samples
 
   const Config& config_;
   const RunPlan& plan_;
@@ -32,7 +33,6 @@ class EvaluateHook final : public Hook {
   Strategy& strategy_;
   Group& group_;
   PhaseBoard& phase_;
-  int parts_ = 1;  // ranks that take part: no more than there are samples
   std::unique_ptr<ShardPlan> shards_;
   std::unique_ptr<Program> program_;
 };

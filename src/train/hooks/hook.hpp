@@ -32,8 +32,9 @@ struct StepRecord {
   std::int64_t step = 0;   // updates done, this one included
   std::int64_t epoch = 0;  // epochs done before this step
   double learning_rate = 0;
-  double loss = 0;     // mean over the step's samples, over all replicas; NaN where the device computes nothing
+  double loss = 0;     // mean over the step's labels, over all replicas; NaN where the device computes nothing
   double samples = 0;  // of the step over all replicas
+  double tokens = 0;   // likewise, where there is a label a token; else 0
   StepTimes times;
   StepOutcome outcome;
   std::uint64_t wire_bytes = 0;  // sent by this rank for the step's gradients
@@ -49,6 +50,7 @@ struct EpochRecord {
   double train_loss = std::numeric_limits<double>::quiet_NaN();  // mean over the epoch's samples; NaN: not known
   double test_loss = -1;                                         // -1: not evaluated
   double test_accuracy = -1;                                     // -1: not evaluated
+  bool per_token = false;                                        // losses and accuracy are means over tokens
   double seconds = 0;
   bool last = false;  // the run is finished
 };

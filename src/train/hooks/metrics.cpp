@@ -71,6 +71,10 @@ void MetricsHook::step_recorded(const StepRecord& record) {
                           {"optimizer", t.optimiser_s},
                           {"hooks", t.hooks_s},
                           {"other", t.other_s()}}}};
+    if (record.tokens > 0) {
+      row["tokens"] = record.tokens;
+      row["tokens_per_s"] = busy_s > 0 ? record.tokens / busy_s : 0.0;
+    }
     if (record.outcome.gradient_norm >= 0 || std::isnan(record.outcome.gradient_norm))
       row["gradient_norm"] = number_or_null(record.outcome.gradient_norm, true);
     write(row.dump(), false);

@@ -35,6 +35,8 @@ std::string loss_text(const char* name, double loss) {
 
 }  // namespace
 
+std::string perplexity_text(double nats) { return fmt::format(" nats a token (perplexity {:.2f})", std::exp(nats)); }
+
 std::string left_text(double seconds) {
   if (seconds < 1) return "under 1 s";
   return seconds < 120 ? fmt::format("{:.0f} s", seconds) : seconds_text(seconds);
@@ -60,11 +62,12 @@ void ProgressHook::run_begin(std::int64_t) {
 
 std::string ProgressHook::line(const StepRecord& record) const {
   const double seconds = std::max(1e-9, now_s() - window_start_s_);
-  const double rate = window_samples_ / seconds;
+  const bool of_tokens = record.tokens > 0;
+  const double rate = (of_tokens ? window_tokens_ : window_samples_) / seconds;
   const double per_step_s = seconds / static_cast<double>(std::max<std::int64_t>(1, window_steps_));
-  return fmt::format("step {}/{}  epoch {}/{}{}  {} samples/s  {} left", count_text(record.step),
-                     count_text(total_steps_), record.epoch + 1, std::max(total_epochs_, record.epoch + 1),
-                     loss_text("loss", record.loss), count_text(static_cast<std::int64_t>(rate)),
+  return fmt::format("step {}/{}  epoch {}/{}{}  {} {}/s  {} left", count_text(record.step), count_text(total_steps_),
+                     record.epoch + 1, std::max(total_epochs_, record.epoch + 1), loss_text("loss", record.loss),
+                     count_text(static_cast<std::int64_t>(rate)), of_tokens ? "tokens" : "samples",
                      left_text(per_step_s * static_cast<double>(total_steps_ - record.step)));
 }
 
@@ -82,6 +85,7 @@ void ProgressHook::wipe() {
 
 void ProgressHook::step_recorded(const StepRecord& record) {
   window_samples_ += record.samples;
+  window_tokens_ += record.tokens;
   ++window_steps_;
   if (!epoch_line_.empty()) {
     wipe();
@@ -97,7 +101,7 @@ void ProgressHook::step_recorded(const StepRecord& record) {
   next_s_ = now + (bar_ ? kDrawEvery_s : heartbeat_s_);
   if (now - window_start_s_ < 2) return;  // rates of less are noise
   window_start_s_ = now;
-  window_samples_ = 0;
+  window_samples_ = window_tokens_ = 0;
   window_steps_ = 0;
 }
 
@@ -105,7 +109,8 @@ void ProgressHook::epoch_end(EpochRecord& record) {
   epoch_line_ = fmt::format("epoch {}/{}{}", record.epoch, std::max(total_epochs_, record.epoch),
                             loss_text("train loss", record.train_loss));
   if (record.test_accuracy >= 0)
-    epoch_line_ += fmt::format("  test loss {:.4f}  accuracy {:.2f} %", record.test_loss, 100 * record.test_accuracy);
+    epoch_line_ += fmt::format("  test loss {:.4f}{}  accuracy {:.2f} %", record.test_loss,
+                               record.per_token ? perplexity_text(record.test_loss) : "", 100 * record.test_accuracy);
   epoch_line_ += fmt::format("  {}", seconds_text(record.seconds));
 }
 

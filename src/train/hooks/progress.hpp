@@ -32,10 +32,13 @@ class ProgressHook final : public Hook {
   bool drawn_ = false;
   double next_s_ = 0;          // of the next line or drawing
   double window_start_s_ = 0;  // samples/s are of the time since the last one
-  double window_samples_ = 0;
+  double window_samples_ = 0, window_tokens_ = 0;
   std::int64_t window_steps_ = 0;
   std::string epoch_line_;
 };
+
+// " nats a token (perplexity 4.95)", behind a loss.
+std::string perplexity_text(double nats);
 
 // How long it will take, no finer than anyone can know: "under 1 s", "16 s", "25 min".
 std::string left_text(double seconds);

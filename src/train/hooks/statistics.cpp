@@ -48,6 +48,7 @@ void StatisticsHook::step_recorded(const StepRecord& record) {
   const double busy_s = std::max(1e-12, t.total_s - t.hooks_s);
   seconds_.push_back(busy_s);
   rates_.push_back(record.samples / busy_s);
+  token_rates_.push_back(record.tokens / busy_s);
 }
 
 std::vector<double> StatisticsHook::measured(const std::vector<double>& all) const {
@@ -55,6 +56,7 @@ std::vector<double> StatisticsHook::measured(const std::vector<double>& all) con
 }
 
 Spread StatisticsHook::samples_per_s() const { return spread_of(measured(rates_)); }
+Spread StatisticsHook::tokens_per_s() const { return spread_of(measured(token_rates_)); }
 Spread StatisticsHook::step_s() const { return spread_of(measured(seconds_)); }
 std::int64_t StatisticsHook::measured_steps() const { return static_cast<std::int64_t>(measured(seconds_).size()); }
 

@@ -31,6 +31,7 @@ class StatisticsHook final : public Hook {
 
   // Without the first step, where there are others: it warms caches and builds what is built once. Hooks left out.
   Spread samples_per_s() const;
+  Spread tokens_per_s() const;  // zeros where labels are one a sample
   Spread step_s() const;
   std::int64_t measured_steps() const;
 
@@ -44,7 +45,7 @@ class StatisticsHook final : public Hook {
   double loss_ = 0;
   EpochRecord epoch_;
   std::vector<double> seconds_;
-  std::vector<double> rates_;
+  std::vector<double> rates_, token_rates_;
 };
 
 }  // namespace echelon
