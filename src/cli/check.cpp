@@ -150,8 +150,8 @@ std::string activations_text(Check& check, const Graph& graph, double& bytes) {
     DeviceOptions options;
     options.paced_table = config.device.paced_table;
     const auto device = open_device(config.device.kind, options);
-    Arenas arenas(*device, graph.parameters(), config.device.dtype);
-    const Program program(graph, arenas, {check.largest_micro(), true});
+    Arenas arenas(*device, graph.parameters(), wide_of(config.device.dtype));
+    const Program program(graph, arenas, {.batch = check.largest_micro(), .dtype = config.device.dtype});
     bytes = static_cast<double>(program.activation_bytes() + program.scratch_bytes());
     line("device", fmt::format("{}: {}", device->name(), device->describe()));
     return fmt::format("activations {}, scratch {}", bytes_text(static_cast<double>(program.activation_bytes())),
@@ -166,7 +166,7 @@ std::string activations_text(Check& check, const Graph& graph, double& bytes) {
 void print_memory(Check& check, const Graph& graph) {
   const Config& config = check.config;
   const double weights =
-      static_cast<double>(graph.parameters().elems()) * static_cast<double>(size_of(config.device.dtype));
+      static_cast<double>(graph.parameters().elems()) * static_cast<double>(size_of(wide_of(config.device.dtype)));
   const double states = weights * static_cast<double>(find_rule(config.optimiser.rule).arenas());
   double activations = 0;
   const std::string text = activations_text(check, graph, activations);
@@ -185,7 +185,7 @@ void print_memory(Check& check, const Graph& graph) {
 
 void print_exchange(const Check& check, const ParameterSet& parameters) {
   const Config& config = check.config;
-  const auto elem = static_cast<std::int64_t>(size_of(config.device.dtype));
+  const auto elem = static_cast<std::int64_t>(size_of(wide_of(config.device.dtype)));
   const auto buckets =
       make_buckets(parameters, static_cast<std::size_t>(elem), config.exchange.bucket_mb * 1024 * 1024);
   if (check.replicas == 1) {

@@ -23,6 +23,7 @@ double median(std::vector<double> values) {
 DeviceOptions device_options(const DeviceConfig& config, int threads) {
   DeviceOptions options;
   options.threads = threads;
+  options.tf32 = config.tf32;
   options.memory_limit_bytes = static_cast<std::int64_t>(config.memory_limit_mb * 1e6);
   options.paced_gflops = config.paced_gflops;
   options.paced_gb_per_s = config.paced_gb_per_s;
@@ -61,9 +62,10 @@ StepBench::StepBench(const Config& config, std::int64_t batch, int threads)
     : samples_(bench_samples(config)),
       device_(open_device(config.device.kind, device_options(config.device, threads))),
       graph_(build_model(config.model, samples_.form)),
-      arenas_(*device_, graph_.parameters(), config.device.dtype),
-      program_(graph_, arenas_, {.batch = batch}),
-      optimiser_(config.optimiser, arenas_),
+      arenas_(*device_, graph_.parameters(), wide_of(config.device.dtype)),
+      program_(graph_, arenas_, {.batch = batch, .dtype = config.device.dtype}),
+      optimiser_(config.optimiser, arenas_, loss_scaling_of(config.device)),
+      dtype_(config.device.dtype),
       learning_rate_(config.optimiser.learning_rate) {
   arenas_.initialise(config.seed);
   scalars_.loss_scale = 1.0 / static_cast<double>(program_.input("weights").elems());
@@ -91,16 +93,19 @@ void StepBench::fill_inputs() {
 }
 
 void StepBench::update() {
-  optimiser_.begin_step(steps_done_++, learning_rate_);
   const ArenaRange all{0, arenas_.elems()};
+  if (optimiser_.accept() != Optimiser::Verdict::apply) return;
   if (optimiser_.clips()) optimiser_.clip(optimiser_.measure(all));
   optimiser_.apply(all);
 }
 
 void StepBench::step() {
+  optimiser_.begin_step(steps_done_++, learning_rate_);
+  PassScalars scalars = scalars_;
+  scalars.loss_scale *= optimiser_.loss_scale();
   program_.reset_losses();
-  program_.forward(scalars_);
-  program_.backward(scalars_);
+  program_.forward(scalars);
+  program_.backward(scalars);
   update();
   device_->synchronize();
 }
@@ -125,6 +130,7 @@ std::vector<OpReport> StepBench::profile(int rounds) {
   for (int round = 0; round < rounds; ++round) {
     const std::vector<OpReport> run = program_.profile();
     for (std::size_t i = 0; i < run.size(); ++i) times[i].push_back(run[i].seconds);
+    optimiser_.begin_step(steps_done_++, learning_rate_);
     const double start = now_s();
     update();
     device_->synchronize();
@@ -138,9 +144,9 @@ std::vector<OpReport> StepBench::profile(int rounds) {
 double StepBench::peak_flops() {
   double best = 0;
   for (std::int64_t side = 128; side <= 1024; side *= 2) {
-    const OpSpec spec{OpKind::dense_forward, arenas_.dtype(), DenseDims{side, side, side, false}};
+    const OpSpec spec{OpKind::dense_forward, dtype_, DenseDims{side, side, side, false}};
     const std::unique_ptr<Op> op = device_->make(spec);
-    const std::size_t bytes = static_cast<std::size_t>(side * side) * size_of(spec.dtype);
+    const std::size_t bytes = static_cast<std::size_t>(side * side) * size_of(arenas_.dtype());
     const Memory x = device_->allocate(bytes, "peak"), w = device_->allocate(bytes, "peak"),
                  y = device_->allocate(bytes, "peak"), scratch = device_->allocate(op->scratch_bytes(), "peak");
     void* tensors[] = {x.data(), w.data(), y.data()};

@@ -55,6 +55,7 @@ class StepBench {
   Arenas arenas_;
   Program program_;
   Optimiser optimiser_;
+  DType dtype_;  // of activations
   double learning_rate_;
   PassScalars scalars_;
   std::int64_t steps_done_ = 0;

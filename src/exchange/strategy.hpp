@@ -9,7 +9,8 @@
 // this replica's settled view and nothing is in flight.
 //
 // Gradients arrive divided by the step's weight already (PassScalars::loss_scale), so every strategy sums. The
-// strategy, not the loop, calls the optimiser; where that clips by the global norm, after all gradients are there.
+// strategy, not the loop, calls the optimiser; where that waits (a clipped norm, a scaled loss), after all gradients
+// are there.
 //
 // How the strategies to come fit
 //   parameter averaging   end_step applies locally; every H steps submits all-reduce plans over weights
@@ -51,6 +52,9 @@ struct StepOutcome {
   double exchange_busy_s = 0;  // first submit to last finish: exposed and hidden together
   double optimiser_s = 0;
   double gradient_norm = -1;  // over all weights, before clipping; -1: not measured
+  double loss_scale = 1;      // of this step's backward
+  bool skipped = false;       // the gradients were not finite: no weight changed, the scale is smaller from now on
+  bool give_up = false;       // likewise, and no smaller scale would help
 };
 
 class Strategy {

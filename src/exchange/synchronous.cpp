@@ -2,7 +2,8 @@
 // back-propagation goes on; each replica then takes the same optimiser step, so that all keep identical bits.
 //
 // A bucket is submitted once the last of its parameters has its gradient. With one replica nothing is sent. Where the
-// gradient is clipped by its global norm, all buckets are waited for before the first one is applied.
+// gradient is clipped by its global norm or the loss is scaled, all buckets are waited for before the first one is
+// applied.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -86,9 +87,9 @@ class Synchronous final : public Strategy {
       }
       ScopedTimer timer(outcome.optimiser_s);
       if (replicas() > 1) staging_.store(bucket.range);
-      if (!context_.optimiser.clips()) context_.optimiser.apply(bucket.range);
+      if (!context_.optimiser.waits()) context_.optimiser.apply(bucket.range);
     }
-    if (context_.optimiser.clips()) apply_clipped(outcome);
+    if (context_.optimiser.waits()) apply_whole(outcome);
     outcome.exchange_busy_s = last_finish - first_start;
     return outcome;
   }
@@ -115,12 +116,18 @@ class Synchronous final : public Strategy {
 
   int replicas() const { return context_.engine.size(); }
 
-  // Every replica measures the same summed gradients, so all find the same norm without a message.
-  void apply_clipped(StepOutcome& outcome) {
+  // Every replica looks at the same summed gradients, so all find the same norm and verdict without a message.
+  void apply_whole(StepOutcome& outcome) {
     ScopedTimer timer(outcome.optimiser_s);
+    Optimiser& optimiser = context_.optimiser;
     const ArenaRange all{0, context_.arenas.elems()};
-    outcome.gradient_norm = context_.optimiser.clip(context_.optimiser.measure(all));
-    context_.optimiser.apply(all);
+    outcome.loss_scale = optimiser.loss_scale();
+    const Optimiser::Verdict verdict = optimiser.accept();
+    outcome.skipped = verdict != Optimiser::Verdict::apply;
+    outcome.give_up = verdict == Optimiser::Verdict::give_up;
+    if (outcome.skipped) return;
+    if (optimiser.clips()) outcome.gradient_norm = optimiser.clip(optimiser.measure(all));
+    optimiser.apply(all);
   }
 
   void send(std::size_t b) {

@@ -19,7 +19,7 @@ class GraphLowering final : public Lowering {
 
   std::int64_t batch() const override { return options_.batch; }
   bool training() const override { return options_.training; }
-  DType dtype() const override { return dtype_; }
+  DType dtype() const override { return node_ == graph_.loss() ? wide_of(dtype_) : dtype_; }
   int inputs() const override { return static_cast<int>(node().inputs.size()); }
   Shape input_shape(int i) const override { return table_.shape_of(input_value(i)); }
   Shape output_shape(int i) const override { return table_.shape_of(output_value(i)); }
@@ -46,13 +46,15 @@ class GraphLowering final : public Lowering {
   void keep_readable();
 
   int seen_as(int tensor, const Shape& shape);
+  int readable(ValueId value);
 
   // layouts.cpp
   void choose_layouts(OpSpec& spec, const std::vector<ArgInfo>& infos, std::vector<int>& args);
   Layout presented(int tensor) const;
-  int in_layout(int tensor, Layout layout);
+  int in_form(int tensor, Layout layout, DType dtype);
+  int in_layout(int tensor, Layout layout) { return in_form(tensor, layout, table_.at(tensor).dtype); }
   void emit_reorder(int from, int to);
-  int detour(int target, Layout layout);
+  int detour(int target, Layout layout, DType dtype);
   void finish_detours();
   Layout used_layout(int input) const;
   void note_used(int tensor, Layout layout);

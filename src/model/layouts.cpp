@@ -1,9 +1,12 @@
-// Which layout each activation has, decided op by op as a program is lowered.
+// Which layout and dtype each activation has, decided op by op as a program is lowered.
 //
 // A device is asked with what the inputs of the op have now. In backward it is offered what the forward op had: the
 // gradient of a value as the value lay, whoever wrote it, so that a forward op and its twin agree and `saved` memory
 // fits. Where its wish differs from what a tensor has, a reorder is inserted, once for each (tensor, layout). An op
 // gets exactly the layouts of its wish.
+//
+// In mixed precision the same reorders change the dtype, where an op that computes in f32 (a loss, a kind that the
+// device has not in halves) reads or writes halves, and where the first layer reads the samples.
 #include <fmt/format.h>
 
 #include <utility>
@@ -28,19 +31,22 @@ void GraphLowering::note_used(int tensor, Layout layout) {
 }
 
 void GraphLowering::emit_reorder(int from, int to) {
-  OpSpec spec{.kind = OpKind::reorder, .dtype = table_.at(from).dtype, .dims = ReorderDims{table_.at(from).shape}};
+  ReorderDims dims{table_.at(from).shape};
+  if (table_.at(from).dtype != table_.at(to).dtype) dims.from = table_.at(from).dtype;
+  OpSpec spec{.kind = OpKind::reorder, .dtype = table_.at(to).dtype, .dims = dims};
   spec.layouts[0] = table_.at(from).layout;
   spec.layouts[1] = table_.at(to).layout;
   emit(spec, signature(spec), {from, to}, ScaleSource::one, -1);
 }
 
-int GraphLowering::in_layout(int tensor, Layout layout) {
-  if (table_.at(tensor).layout == layout) return tensor;
-  if (const int copy = table_.copy_in(tensor, layout); copy >= 0) return copy;
+int GraphLowering::in_form(int tensor, Layout layout, DType dtype) {
+  if (table_.at(tensor).layout == layout && table_.at(tensor).dtype == dtype) return tensor;
+  if (const int copy = table_.copy_in(tensor, layout, dtype); copy >= 0) return copy;
   const LoweredTensor from = table_.at(tensor);
-  const int copy = table_.fresh(fmt::format("{} as {}", from.name, name_of(layout)), from.shape, from.dtype, layout);
+  const int copy =
+      table_.fresh(fmt::format("{} as {} {}", from.name, name_of(layout), name_of(dtype)), from.shape, dtype, layout);
   emit_reorder(tensor, copy);
-  table_.remember_copy(tensor, layout, copy);
+  table_.remember_copy(tensor, layout, dtype, copy);
   return copy;
 }
 
@@ -52,24 +58,23 @@ void GraphLowering::choose_layouts(OpSpec& spec, const std::vector<ArgInfo>& inf
     const Layout wanted = infos[a].movable ? wish.layouts[a] : Layout::plain;
     if (infos[a].role == ArgRole::input) {
       if (!backward_) note_used(args[a], wanted);
-      args[a] = in_layout(args[a], wanted);
+      args[a] = in_form(args[a], wanted, infos[a].dtype);
       spec.layouts[a] = wanted;
       continue;
     }
     spec.layouts[a] = wanted;
-    if (table_.at(args[a]).layout == wanted) continue;
     const bool own = table_.at(args[a]).storage == args[a];
-    if (own && table_.storage(args[a]).first < 0 && !fixed_plain_.contains(args[a]))
-      table_.set_layout(args[a], wanted);
-    else
-      args[a] = detour(args[a], wanted);
+    const bool free = own && table_.storage(args[a]).first < 0 && !fixed_plain_.contains(args[a]);
+    if (free && table_.at(args[a]).layout != wanted) table_.set_layout(args[a], wanted);
+    if (table_.at(args[a]).layout != wanted || table_.at(args[a]).dtype != infos[a].dtype)
+      args[a] = detour(args[a], wanted, infos[a].dtype);
   }
 }
 
-// Where the memory has another layout than the op writes: a tensor to write instead.
-int GraphLowering::detour(int target, Layout layout) {
+// Where the memory has another layout or dtype than the op writes: a tensor to write instead.
+int GraphLowering::detour(int target, Layout layout, DType dtype) {
   const LoweredTensor like = table_.at(target);
-  const int written = table_.fresh(like.name, like.shape, like.dtype, layout);
+  const int written = table_.fresh(like.name, like.shape, dtype, layout);
   detours_.push_back({target, written});
   return written;
 }

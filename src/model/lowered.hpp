@@ -60,7 +60,9 @@ struct LowerOptions {
 
 // Lowers every node for this device: forward in order, then (training) backward in reverse. Layouts: each op is asked
 // what it would like given what its inputs have; a reorder is inserted where that differs, once for each (tensor,
-// layout). Gradients of a value with several consumers are written by the first, added to by the later ones.
+// layout). `dtype` is that of activations: where it is a half, parameters and graph inputs are f32, and so are losses
+// and the kinds that the device has not in halves. Gradients of a value with several consumers are written by the
+// first, added to by the later ones.
 Lowered lower(const Graph& graph, Device& device, DType dtype, const LowerOptions& options);
 
 }  // namespace echelon

@@ -20,7 +20,7 @@ Lowered GraphLowering::run() {
   if (options_.training) lower_backward();
   keep_readable();
   for (std::size_t id = 0; id < graph_.values().size(); ++id)
-    lowered_.values.push_back(table_.value(static_cast<ValueId>(id)));
+    lowered_.values.push_back(readable(static_cast<ValueId>(id)));
   lowered_.tensors = table_.take();
   return std::move(lowered_);
 }
@@ -53,8 +53,15 @@ void GraphLowering::keep_readable() {
     const ValueId value = static_cast<ValueId>(id);
     const bool read_by_loss = std::find(loss.inputs.begin(), loss.inputs.end(), value) != loss.inputs.end();
     if (options_.keep_values || read_by_loss || graph_.values()[id].producer < 0)
-      table_.storage(table_.value(value)).persistent = true;
+      table_.storage(readable(value)).persistent = true;
   }
+}
+
+// The tensor that shows a value: the f32 copy that the loss reads, where the value itself is in halves.
+int GraphLowering::readable(ValueId value) {
+  const int tensor = table_.value(value);
+  const int wide = table_.copy_in(tensor, Layout::plain, wide_of(dtype_));
+  return is_half(table_.at(tensor).dtype) && wide >= 0 ? wide : tensor;
 }
 
 TensorRef GraphLowering::input(int i) {
@@ -75,7 +82,8 @@ TensorRef GraphLowering::grad_input(int i) {
   int tensor = wants_grad_input(i) ? table_.gradient(value) : -1;
   if (tensor < 0 || table_.gradient_shared(value)) {
     const int old = tensor;
-    tensor = table_.fresh(name, input_shape(i), dtype_, Layout::plain);
+    tensor =
+        table_.fresh(name, input_shape(i), wants_grad_input(i) ? table_.dtype_of_value(value) : dtype(), Layout::plain);
     if (table_.gradient_plain(value)) fixed_plain_.insert(tensor);
     if (old >= 0)
       partials_.emplace_back(value, tensor);
@@ -131,7 +139,7 @@ void GraphLowering::add_to_gradient(ValueId value, int partial) {
 
 int GraphLowering::sum(int a, int b) {
   const LoweredTensor first = table_.at(a);
-  b = in_layout(b, first.layout);
+  b = in_form(b, first.layout, first.dtype);
   if (!(table_.at(b).shape == first.shape)) b = table_.view(b, first.shape);
   const int total = table_.fresh(first.name, first.shape, first.dtype, first.layout);
   OpSpec spec{.kind = OpKind::add, .dtype = first.dtype, .dims = ElementwiseDims{first.shape}};
@@ -150,11 +158,12 @@ int GraphLowering::seen_as(int tensor, const Shape& shape) {
 }
 
 void GraphLowering::op(const OpSpec& spec, const std::vector<TensorRef>& refs, ScaleSource scale, int pair) {
-  const std::vector<ArgInfo> infos = signature(spec);
+  OpSpec placed = spec;
+  if (!device_.has(spec.kind, spec.dtype)) placed.dtype = wide_of(spec.dtype);
+  const std::vector<ArgInfo> infos = signature(placed);
   ECHELON_CHECK_EQ(refs.size(), infos.size(), "arguments of {} in layer '{}'", spec.text(), node().name);
   std::vector<int> args;
   for (TensorRef ref : refs) args.push_back(seen_as(ref.id, infos[args.size()].shape));
-  OpSpec placed = spec;
   choose_layouts(placed, infos, args);
   emit(placed, infos, std::move(args), scale, pair);
   finish_detours();

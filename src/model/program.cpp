@@ -52,7 +52,10 @@ Program::Body::Body(const Graph& graph_, Arenas& arenas_, const ProgramOptions& 
   ECHELON_CHECK_GE(options.batch, 1);
   ECHELON_CHECK_GE(graph.loss(), 0, "a program needs a loss");
   ECHELON_CHECK_EQ(graph.parameters().elems(), arenas.elems(), "graph and arenas are of different models");
-  lowered = lower(graph, device, arenas.dtype(),
+  const DType dtype = options.dtype.value_or(arenas.dtype());
+  ECHELON_CHECK_EQ(name_of(wide_of(dtype)), name_of(arenas.dtype()), "of arenas beside activations in {}",
+                   name_of(dtype));
+  lowered = lower(graph, device, dtype,
                   {.batch = options.batch, .training = options.training, .keep_values = options.keep_values});
   overlay_in_place(lowered);
   place_tensors();

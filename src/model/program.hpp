@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,8 +21,10 @@
 namespace echelon {
 
 struct ProgramOptions {
-  std::int64_t batch = 1;    // N
-  bool training = true;      // false: forward only, batch norm by its running statistics
+  std::int64_t batch = 1;  // N
+  bool training = true;    // false: forward only, batch norm by its running statistics
+  std::optional<DType> dtype =
+      {};                    // of activations; default: the arenas'. Halves beside arenas of f32: mixed precision
   bool keep_values = false;  // every value stays readable after a forward pass (tests, studies): no memory is shared
 };
 
@@ -56,12 +59,14 @@ class Program {
   Program(const Program&) = delete;
 
   std::int64_t batch() const;
-  // Device memory of a graph input, shape with N in front, plain; the caller fills it (Device::to_device).
+  // Device memory of a graph input, shape with N in front, plain, in the arenas' dtype or i32; the caller fills it
+  // (Device::to_device).
   Tensor input(std::string_view name) const;
   // "ids" is there only where a layer wants them.
   bool has_input(std::string_view name) const;
   // Device memory of a value after a forward pass, shape with N in front, plain. Logits (what the loss reads) always;
   // others with `keep_values`, and where they lie plain: an Error otherwise.
+  // In mixed precision logits are f32, others halves.
   Tensor value(std::string_view name) const;
 
   void forward(const PassScalars& scalars);

@@ -48,11 +48,16 @@ int TensorTable::view(int tensor, const Shape& shape) {
   return add(std::move(seen));
 }
 
+DType TensorTable::dtype_of_value(ValueId id) const {
+  const Value& value = value_of(id);
+  if (value.type == ValueType::index) return DType::i32;
+  return value.producer < 0 || value.producer == graph_.loss() ? wide_of(dtype_) : dtype_;
+}
+
 int TensorTable::value(ValueId id) {
   int& tensor = value_tensor_[static_cast<std::size_t>(id)];
   if (tensor < 0) {
-    const Value& value = value_of(id);
-    tensor = fresh(value.name, shape_of(id), value.type == ValueType::index ? DType::i32 : dtype_, Layout::plain);
+    tensor = fresh(value_of(id).name, shape_of(id), dtype_of_value(id), Layout::plain);
   }
   return tensor;
 }
@@ -81,8 +86,11 @@ bool TensorTable::gradient_plain(ValueId value) const { return has_views_[static
 int TensorTable::weight(int parameter) {
   if (const auto found = weights_.find(parameter); found != weights_.end()) return found->second;
   const Parameter& p = graph_.parameters()[parameter];
-  return weights_[parameter] =
-             add({.name = p.name, .shape = p.shape, .dtype = dtype_, .home = Home::weight, .parameter = parameter});
+  return weights_[parameter] = add({.name = p.name,
+                                    .shape = p.shape,
+                                    .dtype = wide_of(dtype_),
+                                    .home = Home::weight,
+                                    .parameter = parameter});
 }
 
 int TensorTable::parameter_gradient(int parameter) {
@@ -91,7 +99,7 @@ int TensorTable::parameter_gradient(int parameter) {
   const Parameter& p = graph_.parameters()[parameter];
   return parameter_gradients_[parameter] = add({.name = "d " + p.name,
                                                 .shape = p.shape,
-                                                .dtype = dtype_,
+                                                .dtype = wide_of(dtype_),
                                                 .home = Home::gradient,
                                                 .parameter = parameter});
 }
@@ -103,8 +111,8 @@ int TensorTable::kept(int node, std::string_view tag, const Shape& shape, DType 
   return kept_[key] = fresh(fmt::format("{} {}", name, tag), shape, dtype, Layout::plain);
 }
 
-int TensorTable::copy_in(int tensor, Layout layout) const {
-  const auto found = copies_.find({tensor, layout});
+int TensorTable::copy_in(int tensor, Layout layout, DType dtype) const {
+  const auto found = copies_.find({tensor, layout, dtype});
   return found == copies_.end() ? -1 : found->second;
 }
 

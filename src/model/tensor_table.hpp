@@ -4,6 +4,7 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -13,8 +14,10 @@ namespace echelon {
 
 class TensorTable {
  public:
+  // `dtype` is that of activations; graph inputs, the loss's output and parameters are wide (wide_of).
   TensorTable(const Graph& graph, std::int64_t batch, DType dtype);
 
+  DType dtype_of_value(ValueId value) const;
   Shape shape_of(ValueId value) const { return value_of(value).shape.prepended(batch_); }
   // The tensor of a value; made at the first call.
   int value(ValueId value);
@@ -38,9 +41,9 @@ class TensorTable {
   void set_layout(int tensor, Layout layout);
   int bytes_tensor(std::string name, std::size_t bytes);
 
-  // A copy of `tensor` in `layout` made earlier, or -1.
-  int copy_in(int tensor, Layout layout) const;
-  void remember_copy(int tensor, Layout layout, int copy) { copies_[{tensor, layout}] = copy; }
+  // A copy of `tensor` in `layout` and `dtype` made earlier, or -1.
+  int copy_in(int tensor, Layout layout, DType dtype) const;
+  void remember_copy(int tensor, Layout layout, DType dtype, int copy) { copies_[{tensor, layout, dtype}] = copy; }
 
   LoweredTensor& at(int tensor) { return tensors_[static_cast<std::size_t>(tensor)]; }
   const LoweredTensor& at(int tensor) const { return tensors_[static_cast<std::size_t>(tensor)]; }
@@ -64,7 +67,7 @@ class TensorTable {
   std::vector<bool> gradient_shared_;  // by root
   std::map<int, int> weights_, parameter_gradients_;
   std::map<std::pair<int, std::string>, int> kept_;
-  std::map<std::pair<int, Layout>, int> copies_;
+  std::map<std::tuple<int, Layout, DType>, int> copies_;
 };
 
 }  // namespace echelon

@@ -19,8 +19,8 @@ double ratio_or_one(double above, double below) { return above > 0 && below > 0 
 
 }  // namespace
 
-Optimiser::Optimiser(const OptimiserConfig& config, Arenas& arenas)
-    : config_(config), arenas_(arenas), info_(find_rule(config.rule)) {
+Optimiser::Optimiser(const OptimiserConfig& config, Arenas& arenas, const LossScaling& scaling)
+    : config_(config), arenas_(arenas), info_(find_rule(config.rule)), loss_scale_(scaling) {
   make_segments();
   Device& device = arenas.device();
   const std::size_t bytes = static_cast<std::size_t>(arenas.elems()) * size_of(arenas.dtype());
@@ -54,9 +54,12 @@ void Optimiser::make_segments() {
 }
 
 void Optimiser::begin_step(std::int64_t step, double learning_rate) {
-  const auto updates = static_cast<double>(step + 1);
+  const std::int64_t done = step - loss_scale_.skipped();
+  const auto updates = static_cast<double>(done + 1);
+  step_scale_ = loss_scale_.value();
   scalars_ = {};
-  scalars_.step = step;
+  scalars_.step = done;
+  scalars_.clip = 1 / step_scale_;
   scalars_.learning_rate = learning_rate;
   scalars_.momentum = config_.momentum;
   scalars_.nesterov = config_.nesterov;
@@ -65,7 +68,17 @@ void Optimiser::begin_step(std::int64_t step, double learning_rate) {
   scalars_.epsilon = config_.epsilon;
   scalars_.unbias1 = 1 / (1 - std::pow(config_.beta1, updates));
   scalars_.unbias2 = 1 / std::sqrt(1 - std::pow(config_.beta2, updates));
-  clipped_ = false;
+  clipped_ = accepted_ = false;
+}
+
+Optimiser::Verdict Optimiser::accept() {
+  accepted_ = true;
+  if (!loss_scale_.active()) return Verdict::apply;
+  VectorOps& ops = arenas_.device().vector_ops();
+  const auto n = static_cast<std::size_t>(arenas_.elems());
+  const bool finite = ops.count_not_finite(arenas_.dtype(), arenas_.gradients_at(0), n) == 0;
+  const bool hope = loss_scale_.update(finite);
+  return finite ? Verdict::apply : hope ? Verdict::skip : Verdict::give_up;
 }
 
 double Optimiser::measure(ArenaRange range) {
@@ -80,9 +93,9 @@ double Optimiser::measure(ArenaRange range) {
 }
 
 double Optimiser::clip(double squares) {
-  const double length = std::sqrt(squares);
+  const double length = std::sqrt(squares) / step_scale_;
   const double factor = config_.clip_norm / (length + 1e-6);
-  scalars_.clip = factor < 1 || std::isnan(factor) ? factor : 1.0;
+  scalars_.clip = (factor < 1 || std::isnan(factor) ? factor : 1.0) / step_scale_;
   clipped_ = true;
   return length;
 }
@@ -93,6 +106,7 @@ double Optimiser::norm(const void* values, std::int64_t n) {
 
 void Optimiser::apply(ArenaRange range) {
   ECHELON_CHECK(clipped_ || !clips(), "the gradient's norm is missing in step {}", scalars_.step);
+  ECHELON_CHECK(accepted_ || !loss_scale_.active(), "nobody looked at the gradients of step {}", scalars_.step);
   for (const Segment& segment : segments_) {
     const ArenaRange part = overlap(range, segment.range);
     if (part.elems() <= 0) continue;
@@ -139,6 +153,7 @@ std::size_t Optimiser::state_bytes() const {
 }
 
 void Optimiser::visit_state(StateVisitor& visitor) {
+  loss_scale_.visit_state(visitor);
   for (std::size_t s = 0; s < info_.states.size(); ++s)
     visit_arena(visitor, fmt::format("optimiser/{}", info_.states[s]), arenas_.device(), arenas_.parameters(),
                 arenas_.dtype(), states_[s].data());

@@ -8,31 +8,42 @@
 // before the first `apply` of the step. LARS and LAMB measure each parameter inside `apply`, whose ranges are then
 // whole parameters; biases and batch norm's scales and shifts (those that do not decay) are left out, with a ratio
 // of 1. All norms are sums in double in an order of their own, so replicas with the same gradients take the same step.
-// Parameters that are split over ranks would need their sums added over the ranks: these rules refuse them.
+// A scaled loss (optim/loss_scale.hpp) is taken out of the gradient in the rule's own pass, beside clipping;
+// statistics, which are no gradients, are not scaled. A skipped step counts neither as an update of Adam's moments nor
+// in LAMB's. Parameters that are split over ranks would need their sums added over the ranks: these rules refuse them.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "config/schema.hpp"
 #include "device/arenas.hpp"
+#include "optim/loss_scale.hpp"
 #include "optim/rules.hpp"
 
 namespace echelon {
 
 class Optimiser {
  public:
-  Optimiser(const OptimiserConfig& config, Arenas& arenas);
+  Optimiser(const OptimiserConfig& config, Arenas& arenas, const LossScaling& scaling = {});
 
   // The scalars that hold until the next call. `step` counts updates done before.
   void begin_step(std::int64_t step, double learning_rate);
+  // Whether every gradient must be there before the first `apply` of a step: `accept` and `clip` come in between.
+  bool waits() const { return clips() || loss_scale_.active(); }
+  // The factor on the loss in this step's backward; `apply` takes it out again.
+  double loss_scale() const { return step_scale_; }
+  // With loss scaling: looks at all gradients, adapts the scale, and says what to do with this step.
+  enum class Verdict : std::uint8_t { apply, skip, give_up };
+  Verdict accept();
   // With clip_norm: `clip` comes between begin_step and apply.
   bool clips() const { return config_.clip_norm > 0; }
-  // Sum of the squares of the weights' gradients in this range; statistics are left out.
+  // Sum of the squares of the weights' gradients in this range, as they lie; statistics are left out.
   double measure(ArenaRange range);
   // Scales the step's gradients by min(1, clip_norm / (norm + 1e-6)), PyTorch's form; `squares` is the sum of `measure`
-  // over everything. Gives the norm.
+  // over everything. Gives the norm, without the loss's scale.
   double clip(double squares);
   // w -= f(g) on this range of the arenas; bumps the arenas' version.
   void apply(ArenaRange range);
@@ -64,8 +75,11 @@ class Optimiser {
   std::unique_ptr<Update> rule_;
   std::unique_ptr<Update> running_;
   std::unique_ptr<Update> descend_;  // TrustRatio::update
+  LossScale loss_scale_;
+  double step_scale_ = 1;  // of this step
   RuleScalars scalars_;
-  bool clipped_ = false;  // in this step
+  bool clipped_ = false;   // in this step
+  bool accepted_ = false;  // likewise
 };
 
 }  // namespace echelon

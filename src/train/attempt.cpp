@@ -89,6 +89,7 @@ void Attempt::open_device() {
     const bool wants_gpu = config_.device.kind == "cuda" || config_.device.kind == "auto";
     options.index = wants_gpu ? gpu_index(seat_, visible_gpus(), &warning) : 0;
     options.threads = threads_;
+    options.tf32 = config_.device.tf32;
     options.memory_limit_bytes = static_cast<std::int64_t>(config_.device.memory_limit_mb * (1 << 20));
     options.paced_gflops = config_.device.paced_gflops;
     options.paced_gb_per_s = config_.device.paced_gb_per_s;
@@ -104,8 +105,8 @@ void Attempt::open_device() {
 
 void Attempt::build() {
   all_or_none(group_, [&] {
-    arenas_ = std::make_unique<Arenas>(*device_, plan_->graph.parameters(), config_.device.dtype);
-    optimiser_ = std::make_unique<Optimiser>(config_.optimiser, *arenas_);
+    arenas_ = std::make_unique<Arenas>(*device_, plan_->graph.parameters(), wide_of(config_.device.dtype));
+    optimiser_ = std::make_unique<Optimiser>(config_.optimiser, *arenas_, loss_scaling_of(config_.device));
     strategy_ = make_strategy(config_.exchange, {*arenas_, *optimiser_, engine_, kStrategyChannel});
     arenas_->initialise(config_.seed);
   });
@@ -201,7 +202,8 @@ int Attempt::run_or_throw() {
   tell_head();
   restore();
   all_or_none(group_, [&] {
-    runner_ = std::make_unique<StepRunner>(config_, *plan_, seat_.rank, *arenas_, *strategy_, engine_, phase_, state_);
+    runner_ = std::make_unique<StepRunner>(config_, *plan_, seat_.rank, *arenas_, *strategy_, *optimiser_, engine_,
+                                           phase_, state_);
     make_hooks();
   });
   std::vector<Hook*> hooks;

@@ -42,6 +42,7 @@ Ending Loop::one_step() {
   StepResult result = runner_.run(info);
   const Control control = agree(result);
   if (control.not_finite > 0) not_finite(result);
+  if (result.outcome.give_up) overflow(result.outcome);
   advance(control);
 
   StepRecord record;
@@ -124,6 +125,17 @@ void Loop::not_finite(const StepResult& result) {
                                     std::isnan(losses[rank]) ? "not a number" : "infinite", state_.step + 1, rank,
                                     config_.optimiser.learning_rate));
   throw CommonError(kExitNumeric, fmt::format("the loss is not finite at step {}", state_.step + 1));
+}
+
+// Every replica has seen the same gradients.
+void Loop::overflow(const StepOutcome& outcome) {
+  throw CommonError(
+      kExitNumeric,
+      fmt::format("the gradients are not finite at step {} though the loss was scaled by no more than {}; {}",
+                  state_.step + 1, outcome.loss_scale,
+                  config_.device.loss_scale > 0
+                      ? "device.loss_scale = 0 finds a scale by itself"
+                      : "a lower optimizer.learning_rate or device.dtype = \"bf16\" may help"));
 }
 
 void Loop::advance(const Control& control) {

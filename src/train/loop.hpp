@@ -38,6 +38,7 @@ class Loop {
   StepInfo info_of_next() const;
   Control agree(StepResult& result);
   [[noreturn]] void not_finite(const StepResult& result);
+  [[noreturn]] void overflow(const StepOutcome& outcome);
   void advance(const Control& control);
   void end_epoch(EpochRecord record);
   bool clock_wants_checkpoint();

@@ -22,13 +22,20 @@ double weight_of(const Batch& batch, DType dtype, std::int64_t first, std::int64
 }  // namespace
 
 StepRunner::StepRunner(const Config& config, const RunPlan& plan, int rank, Arenas& arenas, Strategy& strategy,
-                       const Engine& engine, PhaseBoard& phase, const RunState& start)
-    : plan_(plan), random_(config.seed, "step"), arenas_(arenas), strategy_(strategy), engine_(engine), phase_(phase) {
+                       const Optimiser& optimiser, const Engine& engine, PhaseBoard& phase, const RunState& start)
+    : plan_(plan),
+      dtype_(config.device.dtype),
+      random_(config.seed, "step"),
+      arenas_(arenas),
+      strategy_(strategy),
+      optimiser_(optimiser),
+      engine_(engine),
+      phase_(phase) {
   const std::vector<int> replicas = plan.sources(rank);
   for (const int replica : replicas) {
     LoaderOptions options;
     options.replica = replica;
-    options.dtype = config.device.dtype;
+    options.dtype = arenas.dtype();
     options.prefetch = static_cast<int>(config.data.prefetch);
     options.buffer_bytes =
         static_cast<std::int64_t>(config.data.buffer_mb * (1 << 20)) / static_cast<std::int64_t>(replicas.size());
@@ -49,7 +56,7 @@ Program& StepRunner::program_of(const ProgramKey& key) {
   auto& program = programs_[key];
   if (!program) {
     program = std::make_unique<Program>(plan_.graph_for(key.bucket), arenas_,
-                                        ProgramOptions{.batch = key.micro_batch, .training = true});
+                                        ProgramOptions{.batch = key.micro_batch, .dtype = dtype_});
     program->set_wait_parameters([this](ArenaRange range) { strategy_.wait_parameters(range); });
   }
   return *program;
@@ -94,8 +101,8 @@ StepResult StepRunner::run(const StepInfo& info) {
         feed(arenas_.device(), program, *batch, first);
       }
       PassScalars scalars;
-      scalars.loss_scale = 1.0 / info.weight;
-      scalars.group_weight = weight_of(*batch, arenas_.dtype(), first * labels, micro * labels) * scalars.loss_scale;
+      scalars.loss_scale = optimiser_.loss_scale() / info.weight;
+      scalars.group_weight = weight_of(*batch, arenas_.dtype(), first * labels, micro * labels) / info.weight;
       scalars.key = random_.at(static_cast<std::uint64_t>(info.step)).key();
       scalars.first = first_pass;
       first_pass = false;

@@ -34,7 +34,7 @@ class StepRunner {
   // Builds the programs (one a micro-batch size and bucket) and starts reading at `start`. What it is given outlives
   // it.
   StepRunner(const Config& config, const RunPlan& plan, int rank, Arenas& arenas, Strategy& strategy,
-             const Engine& engine, PhaseBoard& phase, const RunState& start);
+             const Optimiser& optimiser, const Engine& engine, PhaseBoard& phase, const RunState& start);
 
   StepResult run(const StepInfo& info);
 
@@ -57,9 +57,11 @@ class StepRunner {
   void pass(Program& program, const PassScalars& scalars, bool last, StepTimes& times);
 
   const RunPlan& plan_;
+  DType dtype_;     // of activations
   HashRng random_;  // of the run: every replica has the same
   Arenas& arenas_;
   Strategy& strategy_;
+  const Optimiser& optimiser_;
   const Engine& engine_;
   PhaseBoard& phase_;
   std::map<ProgramKey, std::unique_ptr<Program>> programs_;

@@ -8,6 +8,7 @@
 #include "base/hash_rng.hpp"
 #include "device/host_device.hpp"
 #include "device/reference/reference.hpp"
+#include "tests/support/halves.hpp"
 
 namespace echelon::test {
 namespace {
@@ -15,25 +16,48 @@ namespace {
 constexpr std::array kLayouts = {Layout::plain, Layout::channels_last, Layout::blocked8, Layout::blocked16};
 
 // Kinds whose saved memory depends on layouts.
+// In mixed precision: the losses, and some kinds more, so that programs hold both dtypes.
+bool in_halves(OpKind kind) {
+  switch (kind) {
+    case OpKind::loss_softmax_forward:
+    case OpKind::loss_softmax_backward:
+    case OpKind::loss_values_forward:
+    case OpKind::loss_values_backward:
+    case OpKind::attention_forward:
+    case OpKind::attention_backward:
+    case OpKind::pool_forward:
+    case OpKind::pool_backward: return false;
+    default: return true;
+  }
+}
+
 bool saves(OpKind kind) { return kind == OpKind::pool_forward || kind == OpKind::pool_backward; }
 
 class PickyOp final : public Op {
  public:
   PickyOp(const OpSpec& spec, Device& reference) : infos_(signature(spec)), spec_(spec) {
     OpSpec plain = spec;
+    plain.dtype = wide_of(spec.dtype);
     if (spec.kind != OpKind::reorder) plain.layouts.fill(Layout::plain);
+    if (auto* d = std::get_if<ReorderDims>(&plain.dims); d && d->from) d->from = wide_of(*d->from);
     op_ = reference.make(plain);
     for (std::size_t a = 0; a < infos_.size(); ++a) {
-      if (plain.layouts[a] == spec.layouts[a]) continue;
+      const DType dtype = wide_of(infos_[a].dtype);
+      const bool lies_elsewhere = plain.layouts[a] != spec.layouts[a];
+      if (!lies_elsewhere && dtype == infos_[a].dtype) continue;
       Moved moved;
       moved.argument = a;
-      OpSpec reorder{.kind = OpKind::reorder, .dtype = infos_[a].dtype, .dims = ReorderDims{infos_[a].shape}};
-      reorder.layouts[0] = spec.layouts[a];
-      moved.unpack = reference.make(reorder);
-      std::swap(reorder.layouts[0], reorder.layouts[1]);
-      moved.pack = reference.make(reorder);
-      const auto bytes = static_cast<std::size_t>(infos_[a].shape.elems()) * size_of(infos_[a].dtype);
-      moved.plain.resize(bytes);
+      moved.dtype = infos_[a].dtype;
+      const std::int64_t stored = stored_elems(infos_[a].shape, spec.layouts[a]);
+      if (is_half(moved.dtype)) moved.wide.resize(static_cast<std::size_t>(stored));
+      if (lies_elsewhere) {
+        OpSpec reorder{.kind = OpKind::reorder, .dtype = dtype, .dims = ReorderDims{infos_[a].shape}};
+        reorder.layouts[0] = spec.layouts[a];
+        moved.unpack = reference.make(reorder);
+        std::swap(reorder.layouts[0], reorder.layouts[1]);
+        moved.pack = reference.make(reorder);
+        moved.plain.resize(static_cast<std::size_t>(infos_[a].shape.elems()) * size_of(dtype));
+      }
       moved_.push_back(std::move(moved));
     }
   }
@@ -50,23 +74,37 @@ class PickyOp final : public Op {
     for (Moved& moved : moved_) {
       const std::size_t a = moved.argument;
       const bool read = infos_[a].role == ArgRole::input || (args.accumulate >> a & 1U) != 0;
-      if (read) move(*moved.unpack, args.tensors[a], moved.plain.data());
-      tensors[a] = moved.plain.data();
+      tensors[a] = moved.memory();
+      if (read) moved.fetch(args.tensors[a]);
     }
     OpArgs plain = args;
     plain.tensors = tensors.data();
     check_stamp(args);
     op_->run(plain);
     for (Moved& moved : moved_)
-      if (infos_[moved.argument].role == ArgRole::output)
-        move(*moved.pack, moved.plain.data(), args.tensors[moved.argument]);
+      if (infos_[moved.argument].role == ArgRole::output) moved.store(args.tensors[moved.argument]);
   }
 
  private:
+  // An argument in another layout or in halves, and its copy for the reference.
   struct Moved {
     std::size_t argument = 0;
+    DType dtype = DType::f32;
     std::unique_ptr<Op> unpack, pack;
     std::vector<std::byte> plain;
+    std::vector<float> wide;  // of halves, as they are laid out
+
+    void* memory() { return unpack ? static_cast<void*>(plain.data()) : wide.data(); }
+    void fetch(void* from) {
+      const auto* halves = static_cast<const std::uint16_t*>(from);
+      for (std::size_t i = 0; i < wide.size(); ++i) wide[i] = from_half(dtype, halves[i]);
+      if (unpack) move(*unpack, wide.empty() ? from : wide.data(), plain.data());
+    }
+    void store(void* to) {
+      if (pack) move(*pack, plain.data(), wide.empty() ? to : wide.data());
+      auto* halves = static_cast<std::uint16_t*>(to);
+      for (std::size_t i = 0; i < wide.size(); ++i) halves[i] = to_half(dtype, wide[i]);
+    }
   };
   struct Stamp {
     Layout x, y;
@@ -109,7 +147,8 @@ class PickyDevice final : public HostDevice {
 
   std::string_view name() const override { return "picky"; }
   std::string describe() const override { return "reference behind random layouts"; }
-  bool supports(DType dtype) const override { return reference_->supports(dtype); }
+  bool supports(DType dtype) const override { return reference_->supports(wide_of(dtype)); }
+  bool has(OpKind kind, DType dtype) const override { return !is_half(dtype) || in_halves(kind); }
 
   LayoutWish layouts(const OpSpec& spec) const override {
     LayoutWish wish{spec.layouts};

@@ -10,6 +10,7 @@
 #include "model/build.hpp"
 #include "model/zoo/zoo.hpp"
 #include "tests/support/far_device.hpp"
+#include "tests/support/picky_device.hpp"
 #include "tests/support/ranks.hpp"
 #include "tests/support/trainee.hpp"
 
@@ -80,10 +81,12 @@ ReplicaResult train_replica(std::unique_ptr<Transport> transport, const ReplicaR
   const std::int64_t first = std::accumulate(run.shares.begin(), run.shares.begin() + engine.rank(), std::int64_t{0});
 
   // Every rank begins with weights of its own; the broadcast makes them rank 0's.
-  Trainee trainee(run.graph, micro, {.dtype = run.dtype, .seed = 1 + rank},
-                  run.device == "far" ? make_far_device() : open_device(run.device, {}));
+  Trainee trainee(run.graph, micro, {.dtype = run.dtype, .seed = 1 + rank, .activations = run.activations},
+                  run.device == "far"     ? make_far_device()
+                  : run.device == "picky" ? make_picky_device(1 + rank)
+                                          : open_device(run.device, {}));
   broadcast_weights(trainee.arenas(), engine, kBroadcastChannel);
-  Optimiser optimiser(optimiser_of(run), trainee.arenas());
+  Optimiser optimiser(optimiser_of(run), trainee.arenas(), run.scaling);
   const auto strategy = make_strategy(exchange_of(run), {trainee.arenas(), optimiser, engine, kFirstChannel});
 
   ReplicaResult result;
@@ -94,6 +97,7 @@ ReplicaResult train_replica(std::unique_ptr<Transport> transport, const ReplicaR
     if (run.reversed) local = reverse_of(local);
     strategy->begin_step({step, 0, run.learning_rate, global.weight(), local.weight()});
     trainee.set_step(step);
+    trainee.set_loss_scale(optimiser.loss_scale());
     trainee.program().reset_losses();
     for (std::int64_t a = 0; a < run.accumulation; ++a) {
       const bool last = a + 1 == run.accumulation;
@@ -103,6 +107,7 @@ ReplicaResult train_replica(std::unique_ptr<Transport> transport, const ReplicaR
     }
     const StepOutcome outcome = strategy->end_step();
     ECHELON_CHECK_EQ(outcome.next_step, step + 1);
+    result.skipped += outcome.skipped ? 1 : 0;
     if (step == 0) result.gradients = trainee.read_gradients();
   }
   strategy->drain();

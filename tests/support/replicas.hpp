@@ -9,6 +9,7 @@
 #include "comm/transport.hpp"
 #include "config/schema.hpp"
 #include "model/graph.hpp"
+#include "optim/loss_scale.hpp"
 
 namespace echelon::test {
 
@@ -17,8 +18,9 @@ struct ReplicaRun {
   std::vector<std::int64_t> shares = {8};  // samples a step, by replica
   std::int64_t accumulation = 1;           // micro-batches a replica splits its share into
   std::string algorithm = "ring";
-  std::string device = "reference";  // as in the config, or "far" (far_device.hpp)
+  std::string device = "reference";  // as in the config, "far" or "picky" (tests/support)
   DType dtype = DType::f64;
+  DType activations = DType::f64;  // a half beside dtype f32: mixed precision
   int steps = 20;
   double bucket_kb = 1;   // small, so that there are several
   bool reversed = false;  // each replica takes its samples in reverse order
@@ -26,6 +28,7 @@ struct ReplicaRun {
   double learning_rate = 0.05, momentum = 0.9, weight_decay = 1e-3;
   std::string rule = "sgd";
   double clip_norm = 0;
+  LossScaling scaling = {};
 
   int replicas() const { return static_cast<int>(shares.size()); }
 };
@@ -33,6 +36,7 @@ struct ReplicaRun {
 struct ReplicaResult {
   std::vector<double> gradients;         // of step 1, summed over replicas
   std::vector<double> weights;           // after the last step
+  int skipped = 0;                       // steps
   double loss = 0;                       // sum over this replica's samples of the last step
   double formula_bytes = 0;              // a step, all ranks
   double sent_bytes = 0;                 // by this rank, over all steps, broadcast left out

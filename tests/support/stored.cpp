@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "device/reference/reference.hpp"
+#include "tests/support/halves.hpp"
 
 namespace echelon::test {
 namespace {
@@ -30,6 +31,25 @@ std::vector<double> unpacked(const Bytes& bytes) {
   return values;
 }
 
+Bytes packed_halves(const std::vector<double>& values, DType dtype) {
+  Bytes bytes(values.size() * 2);
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const std::uint16_t half = to_half(dtype, static_cast<float>(values[i]));
+    std::memcpy(bytes.data() + 2 * i, &half, 2);
+  }
+  return bytes;
+}
+
+std::vector<double> unpacked_halves(const Bytes& bytes, DType dtype) {
+  std::vector<double> values(bytes.size() / 2);
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    std::uint16_t half = 0;
+    std::memcpy(&half, bytes.data() + 2 * i, 2);
+    values[i] = static_cast<double>(from_half(dtype, half));
+  }
+  return values;
+}
+
 Bytes reordered(const Bytes& bytes, DType dtype, const Shape& shape, Layout from, Layout to) {
   if (from == to) return bytes;
   OpSpec spec{OpKind::reorder, dtype, ReorderDims{shape}, {from, to}};
@@ -51,17 +71,21 @@ Device& oracle() {
 std::vector<double> rounded(std::vector<double> values, DType dtype) {
   if (dtype == DType::f32)
     for (double& value : values) value = static_cast<double>(static_cast<float>(value));
+  if (is_half(dtype))
+    for (double& value : values) value = from_half(dtype, to_half(dtype, static_cast<float>(value)));
   return values;
 }
 
 Bytes to_stored(const std::vector<double>& plain, DType dtype, const Shape& shape, Layout layout) {
   if (dtype == DType::i32) return packed<std::int32_t>(plain);
+  if (is_half(dtype)) return packed_halves(unpacked<float>(to_stored(plain, DType::f32, shape, layout)), dtype);
   const Bytes bytes = dtype == DType::f64 ? packed<double>(plain) : packed<float>(plain);
   return reordered(bytes, dtype, shape, Layout::plain, layout);
 }
 
 std::vector<double> from_stored(const Bytes& stored, DType dtype, const Shape& shape, Layout layout) {
   if (dtype == DType::i32) return unpacked<std::int32_t>(stored);
+  if (is_half(dtype)) return from_stored(packed<float>(unpacked_halves(stored, dtype)), DType::f32, shape, layout);
   const Bytes bytes = reordered(stored, dtype, shape, layout, Layout::plain);
   return dtype == DType::f64 ? unpacked<double>(bytes) : unpacked<float>(bytes);
 }

@@ -110,7 +110,12 @@ Trainee::Trainee(const Graph& graph, std::int64_t batch, const TraineeOptions& o
       device_(std::move(device)),
       arenas_(std::make_unique<Arenas>(*device_, graph.parameters(), options.dtype)) {
   arenas_->initialise(options.seed);
-  program_ = std::make_unique<Program>(graph_, *arenas_, ProgramOptions{batch, options.training, options.keep_values});
+  program_ = std::make_unique<Program>(
+      graph_, *arenas_,
+      ProgramOptions{.batch = batch,
+                     .training = options.training,
+                     .dtype = is_half(options.activations) ? options.activations : options.dtype,
+                     .keep_values = options.keep_values});
 }
 
 PassScalars Trainee::scalars() const {
@@ -130,7 +135,7 @@ void Trainee::gradients(const PlainBatch& batch, double step_weight, bool first,
                         const std::function<void(ArenaRange)>& ready) {
   load(batch);
   PassScalars pass = scalars();
-  pass.loss_scale = 1 / step_weight;
+  pass.loss_scale = loss_scale_ / step_weight;
   pass.group_weight = batch.weight() / step_weight;
   pass.first = first;
   program_->forward(pass);

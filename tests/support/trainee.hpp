@@ -37,6 +37,7 @@ struct TraineeOptions {
   std::uint64_t seed = 1;
   bool training = true;
   bool keep_values = false;
+  DType activations = DType::f64;  // a half beside dtype f32: mixed precision; else as dtype
 };
 
 class Trainee {
@@ -51,6 +52,8 @@ class Trainee {
 
   // The step whose random draws the next passes make.
   void set_step(std::int64_t step) { step_ = step; }
+  // Of the next backward passes.
+  void set_loss_scale(double scale) { loss_scale_ = scale; }
 
   void load(const PlainBatch& batch) { load_batch(*device_, *program_, batch); }
   // Sum over the samples of this batch; one forward pass.
@@ -69,6 +72,7 @@ class Trainee {
   PassScalars scalars() const;
 
   std::int64_t step_ = 0;
+  double loss_scale_ = 1;
   Graph graph_;
   std::unique_ptr<Device> device_;
   std::unique_ptr<Arenas> arenas_;

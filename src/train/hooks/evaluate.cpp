@@ -18,7 +18,8 @@ EvaluateHook::EvaluateHook(const Config& config, const RunPlan& plan, Arenas& ar
   shards_ = std::make_unique<ShardPlan>(evaluation_plan(*plan_.test, config, group.size()));
   if (!takes_part()) return;
   const std::int64_t batch = shards_->batch(group.rank());
-  program_ = std::make_unique<Program>(plan_.graph, arenas_, ProgramOptions{.batch = batch, .training = false});
+  program_ = std::make_unique<Program>(plan_.graph, arenas_,
+                                       ProgramOptions{.batch = batch, .training = false, .dtype = config.device.dtype});
 }
 
 LossSums EvaluateHook::pass() {

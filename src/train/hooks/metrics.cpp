@@ -77,6 +77,10 @@ void MetricsHook::step_recorded(const StepRecord& record) {
     }
     if (record.outcome.gradient_norm >= 0 || std::isnan(record.outcome.gradient_norm))
       row["gradient_norm"] = number_or_null(record.outcome.gradient_norm, true);
+    if (record.outcome.loss_scale != 1 || record.outcome.skipped) {
+      row["loss_scale"] = record.outcome.loss_scale;
+      row["skipped"] = record.outcome.skipped;
+    }
     write(row.dump(), false);
   }
   if (!epoch_row_.empty()) write(epoch_row_, true);

@@ -5,6 +5,7 @@
 #include "optim/optimiser.hpp"
 #include "tests/support/allocations.hpp"
 #include "tests/support/layer_rows.hpp"
+#include "tests/support/picky_device.hpp"
 #include "tests/support/random.hpp"
 #include "tests/support/replicas.hpp"
 #include "tests/support/trainee.hpp"
@@ -199,4 +200,50 @@ TEST_CASE("the op reports name node, pass and body; profile times each", "[model
     CHECK(op.seconds > 0);
     CHECK_FALSE(op.implementation.empty());
   }
+}
+
+TEST_CASE("mixed precision: activations in halves, weights, gradients, inputs and logits in f32", "[model]") {
+  struct Half {
+    DType dtype;
+    double tolerance;
+  };
+  for (const Graph& graph : {small_lenet(), small_batch_norm_net(), small_dropout_net()})
+    for (const Half half : {Half{DType::f16, 0.02}, Half{DType::bf16, 0.12}})
+      for (std::uint64_t layouts : {1, 2, 3}) {
+        INFO(name_of(half.dtype) << " layouts " << layouts);
+        const PlainBatch batch = batch_of(graph, 6);
+        Trainee exact(graph, 6, {.dtype = DType::f64});
+        Trainee mixed(graph, 6, {.dtype = DType::f32, .activations = half.dtype}, make_picky_device(layouts));
+        CHECK(mixed.loss(batch) == Approx(exact.loss(batch)).epsilon(half.tolerance));
+        exact.gradients(batch, 6, true);
+        mixed.set_loss_scale(256);
+        mixed.gradients(batch, 6, true);
+        std::vector<double> gradients = mixed.read_gradients();
+        for (const Parameter& p : graph.parameters().all())
+          if (p.kind == ParameterKind::weight)
+            for (std::int64_t i = p.begin; i < p.end(); ++i) gradients[static_cast<std::size_t>(i)] /= 256;
+        CHECK(tensor_distance(graph.parameters(), gradients, exact.read_gradients()) < half.tolerance);
+        CHECK(mixed.program().input("samples").dtype == DType::f32);
+        CHECK(mixed.program().input("weights").dtype == DType::f32);
+        const std::string logits = graph.nodes()[graph.nodes().size() - 2].name;
+        CHECK(mixed.program().value(logits).dtype == DType::f32);
+        CHECK(mixed.program().value(logits).layout == Layout::plain);
+        int halves = 0, wide = 0;
+        for (const OpReport& op : mixed.program().ops()) ++(is_half(op.spec.dtype) ? halves : wide);
+        CHECK(halves > wide);
+        CHECK(wide > 0);
+      }
+}
+
+TEST_CASE("mixed precision: micro-batches add up, and losses of any kind compute in f32", "[model]") {
+  const Graph graph = small_lenet();
+  const PlainBatch batch = batch_of(graph, 6);
+  const TraineeOptions options{.dtype = DType::f32, .activations = DType::bf16};
+  Trainee whole(graph, 6, options, make_picky_device(5)), parts(graph, 3, options, make_picky_device(6));
+  whole.gradients(batch, 6, true);
+  parts.gradients(part_of(batch, 0, 3), 6, true);
+  parts.gradients(part_of(batch, 3, 3), 6, false);
+  CHECK(tensor_distance(graph.parameters(), parts.read_gradients(), whole.read_gradients()) < 0.05);
+  for (const OpReport& op : whole.program().ops())
+    if (op.spec.text().starts_with("loss")) CHECK(op.spec.dtype == DType::f32);
 }
