@@ -4,6 +4,7 @@
 //   K  output channels or output units   R, S  kernel height, width  P, Q  height and width of an output
 //   F  features of a flattened sample    T  time steps               k  replicas (complete copies of the model)
 //   G  bytes of all gradients            W  weight of a step (samples that enter it, over all replicas)
+//   H  (recurrent) values of a state     V  vocabulary: tokens there are
 //
 // Activations are (N, C, H, W); convolution weights (K, C/groups, R, S); dense weights (K, F).
 #pragma once

@@ -232,7 +232,8 @@ std::vector<Key<LayerConfig>> make_layer_keys() {
   layer.key("name", &LayerConfig::name, plain_name(), "default: type and a number, conv1");
   layer.key("inputs", &LayerConfig::inputs, plain_name(), "names of layers; default: the layer before");
   layer.key("channels", &LayerConfig::channels, range(1, 1e6), "conv: of the output");
-  layer.key("units", &LayerConfig::units, range(1, 1e8), "dense: of the output");
+  layer.key("units", &LayerConfig::units, range(1, 1e8),
+            "dense: of the output; embedding: features; rnn, lstm, gru: size of the state");
   layer.key("kernel", &LayerConfig::kernel, pair(1, 4096), "conv, pools: [rows, columns] or one number");
   layer.key("stride", &LayerConfig::stride, pair(1, 4096), "default 1 (conv), the kernel (pools)");
   layer.key("padding", &LayerConfig::padding, pair(0, 4096), "default 0");
@@ -254,6 +255,12 @@ std::vector<Key<LayerConfig>> make_layer_keys() {
   layer.key("causal", &LayerConfig::causal, {}, "attention: no place sees a later one");
   layer.key("mode", &LayerConfig::mode, words({"sum", "mean", "last"}), "sequence_pool");
   layer.key("k", &LayerConfig::k, range(1e-6, 1e6), "lrn: what the mean square is added to");
+  layer.key("vocabulary", &LayerConfig::vocabulary, range(0, 1e9),
+            "embedding: rows of the table; 0: as many as the data has tokens");
+  layer.key("activation", &LayerConfig::activation, words({"tanh", "relu"}), "rnn");
+  layer.key("reverse", &LayerConfig::reverse, {}, "rnn, lstm, gru: from the end of the sequence to its beginning");
+  layer.key("carry", &LayerConfig::carry, {},
+            "rnn, lstm, gru: a batch begins with the states that the last one ended with");
   return all;
 }
 

@@ -29,12 +29,12 @@ enum class Restart : std::uint8_t { automatic, never, require };
 // One [[model.layers]] entry. Which keys a type takes is in model/layers; others are refused.
 struct LayerConfig {
   // conv | max_pool | avg_pool | global_avg_pool | dense | relu | tanh | sigmoid | gelu | batch_norm | layer_norm | lrn
-  // | dropout | flatten | add | concat | position | attention | sequence_pool
+  // | dropout | flatten | add | concat | position | attention | sequence_pool | embedding | rnn | lstm | gru
   std::string type;
   std::string name;                    // default: type and a number, "conv1"
   std::vector<std::string> inputs;     // default: the layer before
   std::int64_t channels = 0;           // conv: output channels, > 0
-  std::int64_t units = 0;              // dense: output units, > 0
+  std::int64_t units = 0;              // dense: output units; embedding: features; rnn, lstm, gru: size of the state
   std::vector<std::int64_t> kernel;    // conv, pools: [rows, columns] or one number
   std::vector<std::int64_t> stride;    // default 1 (conv), the kernel (pools)
   std::vector<std::int64_t> padding;   // default 0
@@ -56,6 +56,10 @@ struct LayerConfig {
   std::int64_t heads = 1;              // attention
   bool causal = false;                 // attention: no place sees a later one
   std::string mode = "mean";           // sequence_pool: sum | mean | last
+  std::int64_t vocabulary = 0;         // embedding: rows of the table; 0: as many as the data has tokens
+  std::string activation = "tanh";     // rnn: tanh | relu
+  bool reverse = false;                // rnn, lstm, gru: from the end of the sequence to its beginning
+  bool carry = false;                  // rnn, lstm, gru: a batch begins with the states that the last one ended with
   std::string where;                   // "file:line", for messages; no key
 };
 

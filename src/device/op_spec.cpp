@@ -313,6 +313,40 @@ void add_args(Signature& sig, const OpSpec& spec, const BroadcastDims& d) {
   }
 }
 
+void add_args(Signature& sig, const OpSpec& spec, const RnnDims& d) {
+  const Shape x{d.N, d.T, d.F}, y{d.N, d.T, d.H}, state{d.N, d.H}, b{d.G() * d.H};
+  const Shape w_x{d.G() * d.H, d.F}, w_h{d.G() * d.H, d.H};
+  if (spec.kind != OpKind::rnn_forward && spec.kind != OpKind::rnn_backward) wrong_dims(spec);
+  sig.in("x", x).in("weight_x", w_x).parameter().in("weight_h", w_h).parameter();
+  sig.in("bias_x", b).parameter().in("bias_h", b).parameter();
+  if (d.initial) sig.in("h0", state);
+  if (d.initial && d.has_c()) sig.in("c0", state);
+  if (d.lengths) sig.in("lengths", Shape{d.N}, DType::i32);
+  if (spec.kind == OpKind::rnn_forward) {
+    sig.out("y", y).out("hn", state);
+    if (d.has_c()) sig.out("cn", state);
+    return;
+  }
+  ECHELON_CHECK(d.has_c() || !d.dcn, "the cell has no c");
+  sig.in("y", y);
+  if (d.dy) sig.in("dy", y);
+  if (d.dhn) sig.in("dhn", state);
+  if (d.dcn) sig.in("dcn", state);
+  sig.out("dx", x).adds().out("dweight_x", w_x).adds().out("dweight_h", w_h).adds();
+  sig.out("dbias_x", b).adds().out("dbias_h", b).adds();
+  if (d.initial) sig.out("dh0", state).adds();
+  if (d.initial && d.has_c()) sig.out("dc0", state).adds();
+}
+
+void add_args(Signature& sig, const OpSpec& spec, const EmbeddingDims& d) {
+  const Shape rows{d.rows}, y{d.rows, d.F}, w{d.V, d.F};
+  switch (spec.kind) {
+    case OpKind::embedding_forward: sig.in("ids", rows, DType::i32).in("w", w).parameter().out("y", y); return;
+    case OpKind::embedding_backward: sig.in("ids", rows, DType::i32).in("dy", y).out("dw", w).adds(); return;
+    default: wrong_dims(spec);
+  }
+}
+
 void add_args(Signature& sig, const OpSpec& spec, const ElementwiseDims& d) {
   if (spec.kind != OpKind::add) wrong_dims(spec);
   sig.in("a", d.shape).movable().in("b", d.shape).movable().out("y", d.shape).movable();
@@ -332,6 +366,11 @@ std::vector<ArgInfo> signature(const OpSpec& spec) {
   for (const ArgInfo& arg : args)
     ECHELON_CHECK_GT(arg.shape.elems(), 0, "argument {} of {} is empty", arg.name, spec.text());
   return args;
+}
+
+int place_of(const std::vector<ArgInfo>& args, std::string_view name) {
+  const auto found = std::find_if(args.begin(), args.end(), [&](const ArgInfo& arg) { return arg.name == name; });
+  return found == args.end() ? -1 : static_cast<int>(found - args.begin());
 }
 
 }  // namespace echelon

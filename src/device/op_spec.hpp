@@ -55,6 +55,13 @@
 //   sequence_pool_backward     dy [lengths]                 dx (adds)
 //   broadcast_add              x(N, ..) w(..)               y
 //   sum_samples                dy(N, ..)                    dw(..) (adds)
+//   rnn_forward                x weight_x weight_h bias_x bias_h [h0 [c0]] [lengths]
+//                                                           y hn [cn] (+ saved)
+//   rnn_backward               x weight_x weight_h bias_x bias_h [h0 [c0]] [lengths] y [dy] [dhn] [dcn] (+ saved)
+//                                                           dx dweight_x dweight_h dbias_x dbias_h [dh0 [dc0]]
+//                                                           (all add)
+//   embedding_forward          ids w                        y
+//   embedding_backward         ids dy                       dw (adds)
 //   add                        a b                          y
 //   reorder                    x                            y (the same values in another layout or dtype)
 //
@@ -81,6 +88,16 @@
 //   lrn       y = x s^-beta, s = k + alpha/size * sum of x^2 over the channels [c - size/2, c + (size-1)/2] there are.
 //             Krizhevsky et al. 2012, alpha as PyTorch means it.
 //   layer_norm  over rows of F values each, var biased: y = gamma*xhat + beta. Ba et al. 2016.
+//   rnn       one layer, one direction, one chunk of time; x (N, T, F), y (N, T, H), states (N, H), weight_x (G*H, F),
+//             weight_h (G*H, H), biases (G*H), lengths (N) i32 in [0, T]. With a = weight_x x_t + bias_x, b = weight_h h +
+//             bias_h in G parts, h the state before:
+//               tanh, relu  G = 1            h' = f(a + b)
+//               lstm        G = 4: i f g o   c' = sigmoid(f) c + sigmoid(i) tanh(g), h' = sigmoid(o) tanh(c')
+//               gru         G = 3: r z n     r, z = sigmoid(a + b), n = tanh(a_n + r b_n), h' = (1 - z) n + z h
+//             as PyTorch and cuDNN define them. At t >= length the state stays and y_t = 0; `reverse` runs from the
+//             last step to the first. y_t = h'; hn, cn are the last states. Where h0, c0 are not given they are 0, as are
+//             dy, dhn, dcn. Hochreiter, Schmidhuber 1997 (with Gers' forget gate); Cho et al. 2014.
+//   embedding y[r] = w[ids[r]]; an id outside [0, V) is the loader's to refuse.
 //   softmax   loss_n = weight_n * sum_k target_k * (logsumexp(logits_n) - logits_n[k]), target = (1 - smoothing) at the
 //             label and smoothing/K everywhere besides (Szegedy et al. 2015); correct counts weight_n where the first
 //             maximum is the label; dlogits = scale * weight_n * (probs - target). A label outside [0, K) is the
@@ -131,6 +148,7 @@ namespace echelon {
   X(attention_forward) X(attention_backward)                                         \
   X(sequence_pool_forward) X(sequence_pool_backward)                                 \
   X(broadcast_add) X(sum_samples)                                                    \
+  X(rnn_forward) X(rnn_backward) X(embedding_forward) X(embedding_backward)          \
   X(add) X(reorder)
 // clang-format on
 
@@ -196,8 +214,9 @@ struct DropoutDims {
 };
 
 // How many tensor arguments an op has at most, inputs and outputs together.
-inline constexpr int kMaxArgs = 8;
-inline constexpr int kMaxConcat = kMaxArgs - 1;
+inline constexpr int kMaxArgs = 20;
+// How many inputs one concat joins.
+inline constexpr int kMaxConcat = 7;
 
 struct ConcatDims {
   std::int64_t N, H, W;
@@ -255,6 +274,24 @@ struct BroadcastDims {  // broadcast_add, sum_samples
   friend bool operator==(const BroadcastDims&, const BroadcastDims&) = default;
 };
 
+enum class Cell : std::uint8_t { tanh, relu, lstm, gru };
+struct RnnDims {
+  std::int64_t N, T, F, H;
+  Cell cell = Cell::lstm;
+  bool reverse = false;                      // from the last step to the first
+  bool initial = false;                      // h0 [c0] are given
+  bool lengths = false;                      // lengths are given; else all are T
+  bool dy = true, dhn = false, dcn = false;  // backward: which gradients arrive
+  std::int64_t G() const { return cell == Cell::lstm ? 4 : cell == Cell::gru ? 3 : 1; }
+  bool has_c() const { return cell == Cell::lstm; }
+  friend bool operator==(const RnnDims&, const RnnDims&) = default;
+};
+
+struct EmbeddingDims {
+  std::int64_t rows, V, F;  // ids; rows of the table; values of a row
+  friend bool operator==(const EmbeddingDims&, const EmbeddingDims&) = default;
+};
+
 struct ElementwiseDims {  // add
   Shape shape;
   friend bool operator==(const ElementwiseDims&, const ElementwiseDims&) = default;
@@ -268,7 +305,7 @@ struct ReorderDims {
 
 using Dims = std::variant<ConvDims, PoolDims, DenseDims, ActivationDims, NormDims, SoftmaxDims, DropoutDims, ConcatDims,
                           SliceDims, LrnDims, LayerNormDims, ValueLossDims, AttentionDims, SequencePoolDims,
-                          BroadcastDims, ElementwiseDims, ReorderDims>;
+                          BroadcastDims, RnnDims, EmbeddingDims, ElementwiseDims, ReorderDims>;
 
 struct OpSpec {
   OpKind kind;
@@ -295,6 +332,9 @@ struct ArgInfo {
 
 // Arguments in order, inputs first. Throws Error (a defect) for dims that no op has (a window larger than its image).
 std::vector<ArgInfo> signature(const OpSpec& spec);
+
+// Where the argument of this name stands; -1 where there is none.
+int place_of(const std::vector<ArgInfo>& args, std::string_view name);
 
 // Floating-point operations of one run, by formula: 2 * multiply-adds; elementwise kinds count one an element.
 double flops(const OpSpec& spec);

@@ -94,6 +94,26 @@ std::string dims_text(const OpSpec&, const SequencePoolDims& d) {
 
 std::string dims_text(const OpSpec&, const BroadcastDims& d) { return d.shape.text(); }
 
+const char* cell_name(Cell cell) {
+  switch (cell) {
+    case Cell::tanh: return "tanh";
+    case Cell::relu: return "relu";
+    case Cell::lstm: return "lstm";
+    case Cell::gru: return "gru";
+  }
+  return "?";
+}
+
+std::string dims_text(const OpSpec& spec, const RnnDims& d) {
+  const std::string arriving = spec.kind == OpKind::rnn_forward ? ""
+                                                                : fmt::format("{}{}{}", d.dy ? "" : " no dy",
+                                                                              d.dhn ? " dhn" : "", d.dcn ? " dcn" : "");
+  return fmt::format("{} N{} T{} F{} H{}{}{}{}{}", cell_name(d.cell), d.N, d.T, d.F, d.H, d.reverse ? " reverse" : "",
+                     d.initial ? " initial" : "", d.lengths ? " lengths" : "", arriving);
+}
+
+std::string dims_text(const OpSpec&, const EmbeddingDims& d) { return fmt::format("{} of V{} F{}", d.rows, d.V, d.F); }
+
 std::string dims_text(const OpSpec&, const ElementwiseDims& d) { return d.shape.text(); }
 
 std::string dims_text(const OpSpec& spec, const ReorderDims& d) {
@@ -112,6 +132,9 @@ double flops(const OpSpec& spec) {
   if (const auto* conv = std::get_if<ConvDims>(&spec.dims)) return 2 * multiply_adds(*conv);
   if (const auto* dense = std::get_if<DenseDims>(&spec.dims))
     return 2.0 * static_cast<double>(dense->N) * static_cast<double>(dense->F) * static_cast<double>(dense->K);
+  if (const auto* rnn = std::get_if<RnnDims>(&spec.dims))
+    return (spec.kind == OpKind::rnn_forward ? 2.0 : 4.0) * static_cast<double>(rnn->N * rnn->T) *
+           static_cast<double>(rnn->G() * rnn->H) * static_cast<double>(rnn->F + rnn->H);
   if (const auto* pool = std::get_if<PoolDims>(&spec.dims))
     return static_cast<double>(pool->N * pool->C * pool->P() * pool->Q()) * static_cast<double>(pool->R * pool->S);
   if (const auto* attention = std::get_if<AttentionDims>(&spec.dims)) {

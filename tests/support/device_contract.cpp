@@ -111,6 +111,7 @@ OpKind twin_kind(OpKind kind) {
   switch (kind) {
     case OpKind::pool_backward: return OpKind::pool_forward;
     case OpKind::attention_backward: return OpKind::attention_forward;
+    case OpKind::rnn_backward: return OpKind::rnn_forward;
     default: return kind;
   }
 }

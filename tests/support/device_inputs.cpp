@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "tests/support/oracle.hpp"
 #include "tests/support/random.hpp"
 
 namespace echelon::test {
@@ -58,7 +59,20 @@ std::vector<double> norm_input(const OpSpec& spec, const ArgInfo& arg, const Tri
 // Places of the sequences whose lengths an op takes.
 std::int64_t longest(const OpSpec& spec) {
   if (const auto* attention = std::get_if<AttentionDims>(&spec.dims)) return attention->S;
+  if (const auto* rnn = std::get_if<RnnDims>(&spec.dims)) return rnn->T;
   return std::get<SequencePoolDims>(spec.dims).T;
+}
+
+// Weights that keep states of size 1; for a backward op the very y of its inputs.
+std::vector<double> rnn_input(const OpSpec& spec, const ArgInfo& arg, const Values& before,
+                              const std::vector<double>& random) {
+  if (arg.name == "weight_x" || arg.name == "weight_h")
+    return affine(random, 1.5 / std::sqrt(static_cast<double>(arg.shape[1])), 0);
+  if (arg.name != "y") return random;
+  OpSpec forward = spec;
+  forward.kind = OpKind::rnn_forward;
+  forward.dtype = DType::f64;
+  return oracle_outputs(forward, before)[0];
 }
 
 }  // namespace
@@ -87,6 +101,11 @@ std::vector<double> make_input(const OpSpec& spec, const ArgInfo& arg, const Tri
     for (double value : random) weights.push_back(value < 0.5 ? 1 : 0);
     return weights;
   }
+  if (const auto* d = std::get_if<EmbeddingDims>(&spec.dims); d && arg.name == "ids") {
+    const auto ids = random_integers(n, 0, d->V - 1, name);
+    return {ids.begin(), ids.end()};
+  }
+  if (std::holds_alternative<RnnDims>(spec.dims)) return rnn_input(spec, arg, before, random);
   if (arg.name == "ids") {
     const auto ids = random_integers(n, -2'000'000'000, 2'000'000'000, name);
     return {ids.begin(), ids.end()};

@@ -175,6 +175,29 @@ void add_broadcasts(Specs& specs, DType dtype) {
       specs.push_back({kind, dtype, BroadcastDims{shape}, {}});
 }
 
+void add_rnns(Specs& specs, DType dtype) {
+  const RnnDims rows[] = {
+      {.N = 1, .T = 1, .F = 1, .H = 1},
+      {.N = 3, .T = 5, .F = 7, .H = 9, .initial = true, .dhn = true, .dcn = true},
+      {.N = 2, .T = 6, .F = 17, .H = 16, .reverse = true, .dy = false, .dhn = true},
+      {.N = 5, .T = 4, .F = 3, .H = 33, .initial = true, .lengths = true, .dhn = true, .dcn = true},
+      {.N = 4, .T = 7, .F = 8, .H = 11, .reverse = true, .initial = true, .lengths = true, .dcn = true},
+      {.N = 9, .T = 3, .F = 65, .H = 40, .lengths = true},
+  };
+  for (RnnDims d : rows)
+    for (Cell cell : {Cell::tanh, Cell::relu, Cell::lstm, Cell::gru}) {
+      d.cell = cell;
+      d.dcn = d.dcn && d.has_c();
+      for (OpKind kind : {OpKind::rnn_forward, OpKind::rnn_backward}) specs.push_back({kind, dtype, d, {}});
+    }
+}
+
+void add_embeddings(Specs& specs, DType dtype) {
+  for (const EmbeddingDims& d :
+       {EmbeddingDims{1, 1, 1}, EmbeddingDims{40, 7, 17}, EmbeddingDims{5, 300, 8}, EmbeddingDims{200, 65, 64}})
+    for (OpKind kind : {OpKind::embedding_forward, OpKind::embedding_backward}) specs.push_back({kind, dtype, d, {}});
+}
+
 void add_elementwise(Specs& specs, DType dtype) {
   for (const Shape& shape : {Shape{2, 17, 5, 3}, Shape{1, 1, 4, 4}, Shape{3, 16, 2, 2}, Shape{2, 3, 7, 5}})
     specs.insert(specs.end(),
@@ -200,6 +223,8 @@ std::vector<OpSpec> contract_specs(DType dtype) {
   add_attentions(specs, dtype);
   add_sequence_pools(specs, dtype);
   add_broadcasts(specs, dtype);
+  add_rnns(specs, dtype);
+  add_embeddings(specs, dtype);
   add_elementwise(specs, dtype);
   return specs;
 }

@@ -65,6 +65,10 @@ class ReferenceDevice final : public HostDevice {
       case OpKind::sequence_pool_backward: return reference::make_sequence_pool(spec);
       case OpKind::broadcast_add:
       case OpKind::sum_samples: return reference::make_broadcast(spec);
+      case OpKind::rnn_forward:
+      case OpKind::rnn_backward: return reference::make_rnn(spec);
+      case OpKind::embedding_forward:
+      case OpKind::embedding_backward: return reference::make_embedding(spec);
       case OpKind::add: return reference::make_elementwise(spec);
       case OpKind::reorder: return reference::make_reorder(spec);
     }

@@ -1,0 +1,59 @@
+// Rows of a table by their numbers. The gradient is dense: threads share the columns, so that each row's sum has one
+// order whatever their number.
+#include <algorithm>
+
+#include "device/onednn/ops.hpp"
+#include "device/onednn/planes.hpp"
+
+namespace echelon::onednn {
+namespace {
+
+class Embedding final : public Op {
+ public:
+  Embedding(const Context& context, const OpSpec& spec)
+      : d_(std::get<EmbeddingDims>(spec.dims)),
+        backward_(spec.kind == OpKind::embedding_backward),
+        threads_(context.threads) {}
+  std::string implementation() const override { return "own loop"; }
+  void run(const OpArgs& args) override { backward_ ? backward(args) : forward(args); }
+
+ private:
+  bool worth_a_team() const { return threads_ > 1 && d_.rows * d_.F >= kParallelElems; }
+
+  void forward(const OpArgs& args) const {
+    const auto* ids = static_cast<const std::int32_t*>(args.tensors[0]);
+    const auto* w = static_cast<const float*>(args.tensors[1]);
+    auto* y = static_cast<float*>(args.tensors[2]);
+#pragma omp parallel for num_threads(threads_) if (worth_a_team())
+    for (std::int64_t r = 0; r < d_.rows; ++r) std::copy_n(w + ids[r] * d_.F, d_.F, y + r * d_.F);
+  }
+
+  void backward(const OpArgs& args) const {
+    const auto* ids = static_cast<const std::int32_t*>(args.tensors[0]);
+    const auto* dy = static_cast<const float*>(args.tensors[1]);
+    auto* dw = static_cast<float*>(args.tensors[2]);
+    if ((args.accumulate & 4U) == 0) std::fill_n(dw, d_.V * d_.F, 0.0f);
+    const int teams = worth_a_team() ? threads_ : 1;
+#pragma omp parallel for num_threads(teams) if (teams > 1)
+    for (int team = 0; team < teams; ++team) {
+      const std::int64_t first = d_.F * team / teams, count = d_.F * (team + 1) / teams - first;
+      for (std::int64_t r = 0; r < d_.rows; ++r) {
+        const float* from = dy + r * d_.F + first;
+        float* to = dw + ids[r] * d_.F + first;
+        for (std::int64_t f = 0; f < count; ++f) to[f] += from[f];
+      }
+    }
+  }
+
+  EmbeddingDims d_;
+  bool backward_;
+  int threads_;
+};
+
+}  // namespace
+
+std::unique_ptr<Op> make_embedding(Context& context, const OpSpec& spec) {
+  return std::make_unique<Embedding>(context, spec);
+}
+
+}  // namespace echelon::onednn

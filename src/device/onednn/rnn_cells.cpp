@@ -1,0 +1,166 @@
+#include "device/onednn/rnn_cells.hpp"
+
+#include <algorithm>
+
+#include "device/onednn/planes.hpp"
+#include "device/onednn/vector_math.hpp"
+
+namespace echelon::onednn {
+namespace {
+
+// Calls body.template operator()<kLanes>(j) over [0, H): eight at a time, then one by one.
+template <class Body>
+void over_units(std::int64_t H, const Body& body) {
+  std::int64_t j = 0;
+  for (; j + 8 <= H; j += 8) body.template operator()<8>(j);
+  for (; j < H; ++j) body.template operator()<1>(j);
+}
+
+// Row n of both sides, for one cell.
+template <Cell kCell>
+void row_forward(const RnnStep& step, const RnnForward& at, std::int64_t n) {
+  const std::int64_t H = step.H;
+  float* parts = at.parts + n * rnn_parts(kCell) * H;
+  const float *b = at.product + n * (kCell == Cell::lstm ? 4 : kCell == Cell::gru ? 3 : 1) * H, *h = at.h + n * H;
+  float *h_next = at.h_next + n * H, *y = at.y + n * at.y_stride;
+  over_units(H, [&]<int kLanes>(std::int64_t j) {
+    using L = Lanes<kLanes>;
+    using Math = VectorMath<kLanes>;
+    using Floats = typename L::Floats;
+    const auto sum = [&](std::int64_t part) {
+      const std::int64_t i = part * H + j;
+      return L::load(parts + i) + L::load(b + i) + L::load(at.bias + i);
+    };
+    Floats next;
+    if constexpr (kCell == Cell::tanh) next = Math::tanh(sum(0));
+    if constexpr (kCell == Cell::relu) {
+      const Floats a = sum(0);
+      next = a < 0.0f ? Floats{} : a;
+    }
+    if constexpr (kCell == Cell::lstm) {
+      const Floats i = Math::sigmoid(sum(0)), f = Math::sigmoid(sum(1)), g = Math::tanh(sum(2)),
+                   o = Math::sigmoid(sum(3));
+      const Floats c = f * L::load(at.c + n * H + j) + i * g;
+      next = o * Math::tanh(c);
+      L::store(parts + j, i);
+      L::store(parts + H + j, f);
+      L::store(parts + 2 * H + j, g);
+      L::store(parts + 3 * H + j, o);
+      L::store(at.c_next + n * H + j, c);
+    }
+    if constexpr (kCell == Cell::gru) {
+      const Floats r = Math::sigmoid(sum(0)), z = Math::sigmoid(sum(1));
+      const Floats q = L::load(b + 2 * H + j) + L::load(at.bias + 3 * H + j);
+      const Floats m = Math::tanh(L::load(parts + 2 * H + j) + L::load(at.bias + 2 * H + j) + r * q);
+      next = (1.0f - z) * m + z * L::load(h + j);
+      L::store(parts + j, r);
+      L::store(parts + H + j, z);
+      L::store(parts + 2 * H + j, m);
+      L::store(parts + 3 * H + j, q);
+    }
+    L::store(h_next + j, next);
+    L::store(y + j, next);
+  });
+}
+
+void row_stays(const RnnStep& step, const RnnForward& at, std::int64_t n) {
+  const std::int64_t H = step.H;
+  std::copy_n(at.h + n * H, H, at.h_next + n * H);
+  if (step.cell == Cell::lstm) std::copy_n(at.c + n * H, H, at.c_next + n * H);
+  std::fill_n(at.y + n * at.y_stride, H, 0.0f);
+}
+
+template <Cell kCell>
+void row_backward(const RnnStep& step, const RnnBackward& at, std::int64_t n) {
+  const std::int64_t H = step.H;
+  const float *parts = at.parts + n * rnn_parts(kCell) * H, *dy = at.dy ? at.dy + n * at.dy_stride : nullptr;
+  float* dparts = at.dparts + n * rnn_parts(kCell) * H;
+  over_units(H, [&]<int kLanes>(std::int64_t j) {
+    using L = Lanes<kLanes>;
+    using Floats = typename L::Floats;
+    const std::int64_t i = n * H + j;
+    Floats dh = L::load(at.product + i) + L::load(at.passed + i), passed{};
+    if (dy) dh += L::load(dy + j);
+    if constexpr (kCell == Cell::tanh) {
+      const Floats y = L::load(parts + j);
+      L::store(dparts + j, dh * (1.0f - y * y));
+    }
+    if constexpr (kCell == Cell::relu) L::store(dparts + j, L::load(parts + j) > 0.0f ? dh : Floats{});
+    if constexpr (kCell == Cell::lstm) {
+      const Floats in = L::load(parts + j), f = L::load(parts + H + j), g = L::load(parts + 2 * H + j),
+                   o = L::load(parts + 3 * H + j);
+      const Floats bent = VectorMath<kLanes>::tanh(L::load(at.c_next + i));
+      const Floats dc = L::load(at.dc + i) + dh * o * (1.0f - bent * bent);
+      L::store(dparts + j, dc * g * in * (1.0f - in));
+      L::store(dparts + H + j, dc * L::load(at.c + i) * f * (1.0f - f));
+      L::store(dparts + 2 * H + j, dc * in * (1.0f - g * g));
+      L::store(dparts + 3 * H + j, dh * bent * o * (1.0f - o));
+      L::store(at.dc + i, dc * f);
+    }
+    if constexpr (kCell == Cell::gru) {
+      const Floats r = L::load(parts + j), z = L::load(parts + H + j), m = L::load(parts + 2 * H + j);
+      const Floats dm = dh * (1.0f - z) * (1.0f - m * m);
+      const Floats dr = dm * L::load(parts + 3 * H + j) * r * (1.0f - r);
+      const Floats dz = dh * (L::load(at.h + i) - m) * z * (1.0f - z);
+      float* dproduct = at.dproduct + n * 3 * H + j;
+      L::store(dparts + j, dr);
+      L::store(dparts + H + j, dz);
+      L::store(dparts + 2 * H + j, dm);
+      L::store(dparts + 3 * H + j, dm * r);
+      L::store(dproduct, dr);
+      L::store(dproduct + H, dz);
+      L::store(dproduct + 2 * H, dm * r);
+      passed = dh * z;
+    }
+    L::store(at.passed + i, passed);
+  });
+}
+
+void row_passes(const RnnStep& step, const RnnBackward& at, std::int64_t n) {
+  const std::int64_t H = step.H, parts = rnn_parts(step.cell);
+  for (std::int64_t i = n * H; i < (n + 1) * H; ++i) at.passed[i] += at.product[i];
+  std::fill_n(at.dparts + n * parts * H, parts * H, 0.0f);
+  if (step.cell == Cell::gru) std::fill_n(at.dproduct + n * 3 * H, 3 * H, 0.0f);
+}
+
+template <Cell kCell>
+void forward(const RnnStep& step, const RnnForward& at) {
+#pragma omp parallel for num_threads(step.threads) if (step.threads > 1 && step.N * step.H >= kParallelElems / 4)
+  for (std::int64_t n = 0; n < step.N; ++n) step.active(n) ? row_forward<kCell>(step, at, n) : row_stays(step, at, n);
+}
+
+template <Cell kCell>
+void backward(const RnnStep& step, const RnnBackward& at) {
+#pragma omp parallel for num_threads(step.threads) if (step.threads > 1 && step.N * step.H >= kParallelElems / 4)
+  for (std::int64_t n = 0; n < step.N; ++n) step.active(n) ? row_backward<kCell>(step, at, n) : row_passes(step, at, n);
+}
+
+}  // namespace
+
+void rnn_bias(Cell cell, std::int64_t H, const float* bias_x, const float* bias_h, float* bias) {
+  const std::int64_t joint = cell == Cell::lstm ? 4 * H : cell == Cell::gru ? 2 * H : H;
+  for (std::int64_t i = 0; i < joint; ++i) bias[i] = bias_x[i] + bias_h[i];
+  if (cell != Cell::gru) return;
+  std::copy_n(bias_x + 2 * H, H, bias + 2 * H);
+  std::copy_n(bias_h + 2 * H, H, bias + 3 * H);
+}
+
+void rnn_step_forward(const RnnStep& step, const RnnForward& at) {
+  switch (step.cell) {
+    case Cell::tanh: return forward<Cell::tanh>(step, at);
+    case Cell::relu: return forward<Cell::relu>(step, at);
+    case Cell::lstm: return forward<Cell::lstm>(step, at);
+    case Cell::gru: return forward<Cell::gru>(step, at);
+  }
+}
+
+void rnn_step_backward(const RnnStep& step, const RnnBackward& at) {
+  switch (step.cell) {
+    case Cell::tanh: return backward<Cell::tanh>(step, at);
+    case Cell::relu: return backward<Cell::relu>(step, at);
+    case Cell::lstm: return backward<Cell::lstm>(step, at);
+    case Cell::gru: return backward<Cell::gru>(step, at);
+  }
+}
+
+}  // namespace echelon::onednn

@@ -1,0 +1,53 @@
+// What a recurrent step does element by element, forward and back, for a batch of N rows.
+//
+// Rows of `parts` hold the cell's gates after their functions: lstm i f g o; gru r z n q with q = weight_h h + bias_h
+// of n; tanh and relu nothing, their part is the state itself. Rows that are not `active` keep their state.
+#pragma once
+
+#include <cstdint>
+
+#include "device/op_spec.hpp"
+
+namespace echelon::onednn {
+
+// Parts of a row that a cell keeps for its backward pass.
+constexpr std::int64_t rnn_parts(Cell cell) { return cell == Cell::lstm || cell == Cell::gru ? 4 : 1; }
+
+struct RnnStep {
+  Cell cell;
+  std::int64_t N, H;
+  int threads;
+  std::int64_t t = 0;
+  const std::int32_t* lengths = nullptr;  // none: all rows are active
+
+  bool active(std::int64_t n) const { return !lengths || t < lengths[n]; }
+};
+
+// bias: (parts, H), bias_x + bias_h; gru's n has bias_x alone, its q bias_h.
+void rnn_bias(Cell cell, std::int64_t H, const float* bias_x, const float* bias_h, float* bias);
+
+struct RnnForward {
+  float* parts;            // (N, parts*H): weight_x x in, gates out
+  const float* product;    // (N, G*H): weight_h h
+  const float* bias;       // as rnn_bias left it
+  const float *h, *c;      // (N, H): the state before; c for lstm
+  float *h_next, *c_next;  // (N, H): the state after; for tanh and relu h_next is `parts`
+  float* y;                // row n at n * y_stride
+  std::int64_t y_stride;
+};
+void rnn_step_forward(const RnnStep& step, const RnnForward& at);
+
+struct RnnBackward {
+  const float* parts;           // as the forward step left them
+  const float *h, *c, *c_next;  // the state before, and c after
+  const float* dy;              // row n at n * dy_stride; null: none
+  std::int64_t dy_stride;
+  const float* product;  // (N, H): what weight_h gives back from the step after
+  float* passed;         // (N, H): what goes past weight_h; in: from the step after, out: to the one before
+  float* dc;             // (N, H), likewise
+  float* dparts;         // (N, parts*H): gradients before the gates' functions, in the order of parts
+  float* dproduct;       // (N, G*H): gradient of weight_h h where it is not dparts (gru); else unused
+};
+void rnn_step_backward(const RnnStep& step, const RnnBackward& at);
+
+}  // namespace echelon::onednn

@@ -1,0 +1,42 @@
+// Rows of a table by their numbers, and the sum of gradients by row.
+#include <vector>
+
+#include "device/reference/ops.hpp"
+
+namespace echelon::reference {
+namespace {
+
+template <class T>
+void forward(const EmbeddingDims& d, const OpArgs& args) {
+  const auto* ids = in<std::int32_t>(args, 0);
+  const T* w = in<T>(args, 1);
+  const Output<T> y(args, 2);
+  for (std::int64_t r = 0; r < d.rows; ++r)
+    for (std::int64_t f = 0; f < d.F; ++f) y.put(r * d.F + f, static_cast<double>(w[ids[r] * d.F + f]));
+}
+
+template <class T>
+void backward(const EmbeddingDims& d, const OpArgs& args, std::vector<double>& sums) {
+  const auto* ids = in<std::int32_t>(args, 0);
+  const T* dy = in<T>(args, 1);
+  const Output<T> dw(args, 2);
+  for (double& sum : sums) sum = 0;
+  for (std::int64_t r = 0; r < d.rows; ++r)
+    for (std::int64_t f = 0; f < d.F; ++f)
+      sums[static_cast<std::size_t>(ids[r] * d.F + f)] += static_cast<double>(dy[r * d.F + f]);
+  for (std::size_t i = 0; i < sums.size(); ++i) dw.put(static_cast<std::int64_t>(i), sums[i]);
+}
+
+}  // namespace
+
+std::unique_ptr<Op> make_embedding(const OpSpec& spec) {
+  const auto d = std::get<EmbeddingDims>(spec.dims);
+  return with_float(spec.dtype, [&]<class T>(T) {
+    if (spec.kind == OpKind::embedding_forward) return loop_op([d](const OpArgs& a) { forward<T>(d, a); });
+    if (spec.kind != OpKind::embedding_backward) not_of_family(spec);
+    std::vector<double> sums(static_cast<std::size_t>(d.V * d.F));
+    return loop_op([d, sums](const OpArgs& a) mutable { backward<T>(d, a, sums); });
+  });
+}
+
+}  // namespace echelon::reference

@@ -1,0 +1,37 @@
+// Where the arguments of a recurrent op stand in its signature; -1: not there.
+#pragma once
+
+#include "device/op_spec.hpp"
+
+namespace echelon {
+
+struct RnnArgs {
+  explicit RnnArgs(const OpSpec& spec) : RnnArgs(signature(spec)) {}
+
+  int x = 0, weight_x = 1, weight_h = 2, bias_x = 3, bias_h = 4;
+  int h0, c0, lengths;
+  int y, hn, cn;
+  int dy, dhn, dcn;
+  int dx, dweight_x, dweight_h, dbias_x, dbias_h, dh0, dc0;
+
+ private:
+  explicit RnnArgs(const std::vector<ArgInfo>& args)
+      : h0(place_of(args, "h0")),
+        c0(place_of(args, "c0")),
+        lengths(place_of(args, "lengths")),
+        y(place_of(args, "y")),
+        hn(place_of(args, "hn")),
+        cn(place_of(args, "cn")),
+        dy(place_of(args, "dy")),
+        dhn(place_of(args, "dhn")),
+        dcn(place_of(args, "dcn")),
+        dx(place_of(args, "dx")),
+        dweight_x(place_of(args, "dweight_x")),
+        dweight_h(place_of(args, "dweight_h")),
+        dbias_x(place_of(args, "dbias_x")),
+        dbias_h(place_of(args, "dbias_h")),
+        dh0(place_of(args, "dh0")),
+        dc0(place_of(args, "dc0")) {}
+};
+
+}  // namespace echelon
