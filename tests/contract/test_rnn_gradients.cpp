@@ -1,0 +1,112 @@
+// Recurrent layers and embeddings of the reference device: derivatives in double, padding, numbers worked out by hand.
+#include <catch2/catch.hpp>
+#include <cmath>
+
+#include "tests/support/oracle.hpp"
+#include "tests/support/random.hpp"
+
+using namespace echelon;
+using namespace echelon::test;
+
+namespace {
+
+constexpr double kStep = 1e-5, kLimit = 1e-7;
+
+OpSpec f64_spec(OpKind kind, const Dims& dims) { return {kind, DType::f64, dims, {}}; }
+
+std::vector<double> random_for(const ArgInfo& arg, const std::string& salt = {}) {
+  return random_values(static_cast<std::size_t>(arg.shape.elems()), std::string(arg.name) + salt);
+}
+
+Values random_inputs(const OpSpec& spec) {
+  Values inputs;
+  for (const ArgInfo& arg : signature(spec))
+    if (arg.role == ArgRole::input) inputs.push_back(random_for(arg));
+  return inputs;
+}
+
+// d (sum over outputs of dot(output, its gradient)) / d inputs[which].
+std::vector<double> numeric_of_all(const OpSpec& forward, Values inputs, std::size_t which, const Values& gradients) {
+  return numeric_gradient(inputs[which], kStep, [&](const std::vector<double>& values) {
+    inputs[which] = values;
+    const Values out = oracle_outputs(forward, inputs);
+    double sum = 0;
+    for (std::size_t i = 0; i < out.size(); ++i) sum += dot(out[i], gradients[i]);
+    return sum;
+  });
+}
+
+}  // namespace
+
+TEST_CASE("recurrent layers: the backward is the derivative", "[device][gradient]") {
+  for (Cell cell : {Cell::tanh, Cell::relu, Cell::lstm, Cell::gru})
+    for (bool reverse : {false, true})
+      for (bool lengths : {false, true}) {
+        RnnDims d{
+            .N = 3, .T = 4, .F = 2, .H = 3, .cell = cell, .reverse = reverse, .initial = true, .lengths = lengths};
+        d.dhn = true, d.dcn = d.has_c();
+        const OpSpec forward = f64_spec(OpKind::rnn_forward, d), backward = f64_spec(OpKind::rnn_backward, d);
+        INFO(backward.text());
+        Values inputs = random_inputs(forward), gradients;
+        const std::vector<ArgInfo> args = signature(forward), out = signature(backward);
+        if (lengths) inputs[static_cast<std::size_t>(place_of(args, "lengths"))] = {2, 4, 0};
+        for (const ArgInfo& arg : args)
+          if (arg.role == ArgRole::output) gradients.push_back(random_for(arg, " gradient"));
+        Values given = inputs;
+        given.push_back(oracle_outputs(forward, inputs)[0]);
+        given.insert(given.end(), gradients.begin(), gradients.end());
+        const Values found = oracle_outputs(backward, given);
+        for (std::size_t which = 0; which < inputs.size(); ++which) {
+          const int place = place_of(out, "d" + std::string(args[which].name));
+          if (args[which].name == "lengths") continue;
+          INFO("gradient of " << args[which].name);
+          REQUIRE(place >= 0);
+          CHECK(relative_distance(found[static_cast<std::size_t>(place) - given.size()],
+                                  numeric_of_all(forward, inputs, which, gradients)) < kLimit);
+        }
+      }
+}
+
+TEST_CASE("recurrent layers: a padded sequence is the short one, in both directions", "[device]") {
+  for (Cell cell : {Cell::tanh, Cell::lstm, Cell::gru})
+    for (bool reverse : {false, true}) {
+      RnnDims padded{.N = 1, .T = 5, .F = 2, .H = 3, .cell = cell, .reverse = reverse, .lengths = true};
+      RnnDims brief{.N = 1, .T = 3, .F = 2, .H = 3, .cell = cell, .reverse = reverse};
+      Values inputs = random_inputs(f64_spec(OpKind::rnn_forward, padded));
+      inputs.back() = {3};
+      const Values longer = oracle_outputs(f64_spec(OpKind::rnn_forward, padded), inputs);
+      inputs.pop_back();
+      inputs[0].resize(6);
+      const Values shorter = oracle_outputs(f64_spec(OpKind::rnn_forward, brief), inputs);
+      for (std::size_t i = 0; i < 15; ++i) CHECK(longer[0][i] == (i < 9 ? shorter[0][i] : 0));
+      for (std::size_t out = 1; out < shorter.size(); ++out) CHECK(longer[out] == shorter[out]);
+      const auto last = shorter[0].begin() + (reverse ? 0 : 6);
+      CHECK(shorter[1] == std::vector<double>(last, last + 3));
+    }
+}
+
+TEST_CASE("an LSTM and a GRU give numbers worked out by hand", "[device]") {
+  // One unit, one step; a = w x + b_x in gate order, b = w_h h + b_h.
+  const auto sigmoid = [](double a) { return 1 / (1 + std::exp(-a)); };
+  RnnDims d{.N = 1, .T = 1, .F = 1, .H = 1, .cell = Cell::lstm, .initial = true};
+  const Values lstm = oracle_outputs(
+      f64_spec(OpKind::rnn_forward, d),
+      {{2}, {0.1, 0.2, 0.3, 0.4}, {1, 2, 3, 4}, {0.5, 0.6, 0.7, 0.8}, {0.01, 0.02, 0.03, 0.04}, {0.5}, {-1}});
+  const double i = sigmoid(0.2 + 0.5 + 0.5 + 0.01), f = sigmoid(0.4 + 0.6 + 1 + 0.02);
+  const double g = std::tanh(0.6 + 0.7 + 1.5 + 0.03), o = sigmoid(0.8 + 0.8 + 2 + 0.04);
+  CHECK(lstm[2][0] == Approx(-f + i * g).epsilon(1e-14));
+  CHECK(lstm[1][0] == Approx(o * std::tanh(-f + i * g)).epsilon(1e-14));
+  d.cell = Cell::gru;
+  const Values gru = oracle_outputs(f64_spec(OpKind::rnn_forward, d),
+                                    {{2}, {0.1, 0.2, 0.3}, {1, 2, 3}, {0.5, 0.6, 0.7}, {0.01, 0.02, 0.03}, {0.5}});
+  const double r = sigmoid(0.2 + 0.5 + 0.5 + 0.01), z = sigmoid(0.4 + 0.6 + 1 + 0.02);
+  CHECK(gru[1][0] == Approx((1 - z) * std::tanh(0.6 + 0.7 + r * (1.5 + 0.03)) + z * 0.5).epsilon(1e-14));
+}
+
+TEST_CASE("embeddings: rows by number, gradients summed by row", "[device][gradient]") {
+  const EmbeddingDims d{5, 3, 2};
+  const Values y = oracle_outputs(f64_spec(OpKind::embedding_forward, d), {{2, 0, 2, 2, 0}, {1, 2, 3, 4, 5, 6}});
+  CHECK(y[0] == std::vector<double>{5, 6, 1, 2, 5, 6, 5, 6, 1, 2});
+  const Values dw = oracle_outputs(f64_spec(OpKind::embedding_backward, d), {{2, 0, 2, 2, 0}, y[0]});
+  CHECK(dw[0] == std::vector<double>{2, 4, 0, 0, 15, 18});
+}
