@@ -93,7 +93,8 @@ std::vector<Key<Config>> make_config_keys() {
   auto model = part(all, "model", &Config::model);
   model.key("zoo", &ModelConfig::zoo,
             words_or_empty({"digits_cnn", "lenet", "alexnet", "vgg16", "googlenet", "resnet18", "resnet20", "resnet32",
-                            "resnet44", "resnet56", "resnet50"}),
+                            "resnet44", "resnet56", "resnet50", "charlstm", "chargru", "wordlstm",
+                            "sequence_classifier", "translation"}),
             "a ready-made model; else write [[model.layers]]");
   model.key("loss", &ModelConfig::loss, words({"auto", "softmax", "mse", "bce"}),
             "auto: softmax over classes, mse where labels are real numbers");
@@ -297,6 +298,10 @@ const std::vector<LayerKeys>& layer_key_table() {
       {"sequence_pool", {"mode"}, {}},
       {"add", {}, {"inputs"}},
       {"concat", {}, {"inputs"}},
+      {"embedding", {"units", "vocabulary"}, {"units"}},
+      {"rnn", {"units", "activation", "reverse", "carry"}, {"units"}},
+      {"lstm", {"units", "reverse", "carry"}, {"units"}},
+      {"gru", {"units", "reverse", "carry"}, {"units"}},
   };
   return table;
 }

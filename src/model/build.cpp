@@ -42,12 +42,25 @@ struct Named {
   LayerPtr layer;
 };
 
-std::vector<Named> made(const std::vector<LayerConfig>& layers) {
+// An embedding holds as many tokens as the text that it reads has, unless it says more.
+LayerConfig with_vocabulary(LayerConfig config, const SampleForm& form) {
+  if (config.type != "embedding") return config;
+  const bool target = !config.inputs.empty() && config.inputs.front() == "target";
+  const std::int64_t tokens = target ? form.classes : form.vocabulary;
+  if (config.vocabulary != 0 && config.vocabulary < tokens)
+    throw ConfigError(
+        fmt::format("{}layer of type embedding: vocabulary = {}, but the data has {} tokens; leave it out",
+                    before(config.where), config.vocabulary, tokens));
+  if (config.vocabulary == 0) config.vocabulary = tokens;
+  return config;
+}
+
+std::vector<Named> made(const std::vector<LayerConfig>& layers, const SampleForm& form) {
   Namer namer;
   std::vector<Named> all;
   for (const LayerConfig& config : layers) {
     std::string name = namer.name(config);
-    LayerPtr layer = made(config, name);
+    LayerPtr layer = made(with_vocabulary(config, form), name);
     all.push_back({std::move(name), std::move(layer)});
   }
   return all;
@@ -68,6 +81,12 @@ std::vector<ValueId> inputs_of(const Graph& graph, const LayerConfig& config, co
     ids.push_back(id);
   }
   return ids;
+}
+
+bool counts_lengths(const Graph& graph, const Layer& layer, const std::vector<ValueId>& inputs) {
+  const auto at = static_cast<std::size_t>(layer.lengths_of());
+  return layer.wants_lengths() && at < inputs.size() &&
+         graph.values()[static_cast<std::size_t>(inputs[at])].along_samples;
 }
 
 // A layer whose output nobody takes would never learn: most likely a name was mistyped.
@@ -118,12 +137,12 @@ Graph build_layers(const std::vector<LayerConfig>& layers, const SampleForm& for
   const ValueId weights = graph.input("weights", form.label);
   if (form.target > 0) graph.input("target", Shape{form.target}, ValueType::index);
   const ValueId lengths = form.lengths ? graph.input("lengths", Shape{}, ValueType::index) : -1;
-  const std::vector<Named> named = made(layers);
+  const std::vector<Named> named = made(layers, form);
   const bool wanted = std::any_of(named.begin(), named.end(), [](const Named& one) { return one.layer->wants_ids(); });
   const ValueId ids = wanted ? graph.input("ids", Shape{}, ValueType::index) : -1;
   for (std::size_t i = 0; i < layers.size(); ++i) {
     std::vector<ValueId> inputs = inputs_of(graph, layers[i], named[i].name, last);
-    if (named[i].layer->wants_lengths() && lengths >= 0) inputs.push_back(lengths);
+    if (lengths >= 0 && counts_lengths(graph, *named[i].layer, inputs)) inputs.push_back(lengths);
     if (named[i].layer->wants_ids()) inputs.push_back(ids);
     last = graph.add(named[i].name, named[i].layer, std::move(inputs), layers[i].where).front();
   }

@@ -19,7 +19,8 @@ std::string in_place(const std::string& where, const std::string& name, std::str
 
 ValueId Graph::input(std::string name, const Shape& shape, ValueType type) {
   ECHELON_CHECK_EQ(find(name), -1, "input '{}' is declared twice", name);
-  values_.push_back({std::move(name), shape, type, -1, false});
+  const bool along_samples = name == "samples" && shape.rank() >= 1;
+  values_.push_back({std::move(name), shape, type, -1, false, along_samples});
   return static_cast<ValueId>(values_.size()) - 1;
 }
 
@@ -62,9 +63,12 @@ std::vector<ValueId> Graph::add_node(const std::string& name, LayerPtr layer, st
   }
   bool learns = !node.parameters.empty();
   for (ValueId id : node.inputs) learns = learns || values_[static_cast<std::size_t>(id)].wants_gradient;
+  // First outputs are sequences of the places of first inputs.
+  const Value first = values_[static_cast<std::size_t>(node.inputs.front())];
   for (std::size_t i = 0; i < out_shapes.size(); ++i) {
+    const bool along = i == 0 && first.along_samples && out_shapes[i].rank() == 2 && out_shapes[i][0] == first.shape[0];
     values_.push_back({i == 0 ? name : fmt::format("{}.{}", name, i), out_shapes[i], ValueType::real,
-                       static_cast<int>(nodes_.size()), learns});
+                       static_cast<int>(nodes_.size()), learns, along});
     node.outputs.push_back(static_cast<ValueId>(values_.size()) - 1);
   }
   nodes_.push_back(std::move(node));

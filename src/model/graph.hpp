@@ -29,6 +29,7 @@ struct Value {
   ValueType type = ValueType::real;
   int producer = -1;            // node, or -1 for an input of the graph
   bool wants_gradient = false;  // something upstream learns
+  bool along_samples = false;   // (T, ..): place t is of the samples' place t, so that "lengths" holds for it
 };
 
 struct Node {

@@ -28,9 +28,11 @@ class GraphLowering final : public Lowering {
   bool wants_grad_input(int i) const override;
   TensorRef grad_input(int i) override;
   TensorRef grad_output(int i) override;
+  bool has_grad_output(int i) const override { return table_.gradient(output_value(i)) >= 0; }
   TensorRef parameter(int j) override;
   TensorRef grad_parameter(int j) override;
   TensorRef kept(std::string_view tag, const Shape& shape, DType dtype) override;
+  TensorRef state(std::string_view tag, const Shape& shape) override;
   void alias(int output, int input) override;
   void pass_gradient(int output, int input) override;
   void op(const OpSpec& spec, const std::vector<TensorRef>& args, ScaleSource scale, int pair) override;

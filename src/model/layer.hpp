@@ -50,6 +50,9 @@ class Layer {
   // Whether "lengths", how many places of a sequence hold something, follows as one input more where the data has it
   // (before "ids").
   virtual bool wants_lengths() const { return false; }
+  // The input whose places they count; a sequence that does not run along the samples' places (what comes of "target")
+  // has no lengths.
+  virtual int lengths_of() const { return 0; }
   // Whether this input is indices (tokens, labels), not real numbers.
   virtual bool reads_indices(int input) const {
     (void)input;

@@ -12,7 +12,8 @@
 
 namespace echelon {
 
-enum class Home : std::uint8_t { activation, weight, gradient };  // program memory, or one of the arenas
+// Program memory, one of the arenas, or the program's states: what is carried from pass to pass.
+enum class Home : std::uint8_t { activation, weight, gradient, state };
 
 struct LoweredTensor {
   std::string name;  // "conv1", "d conv1", "conv1 as blocked8", for messages
@@ -49,6 +50,7 @@ struct Lowered {
   std::vector<int> forward_begin;   // by node: its first forward op; one entry more at the end
   std::vector<int> gradients_done;  // by node: op after which its parameters' gradients are written; -1: none
   int loss_sums = -1;               // tensor (3) f64
+  std::vector<int> states;          // tensors whose home is `state`
   std::size_t scratch_bytes = 0;
 };
 

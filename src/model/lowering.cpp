@@ -120,6 +120,17 @@ TensorRef GraphLowering::kept(std::string_view tag, const Shape& shape, DType dt
   return {tensor};
 }
 
+TensorRef GraphLowering::state(std::string_view tag, const Shape& shape) {
+  const int tensor = table_.kept(node_, tag, shape, dtype_);
+  LoweredTensor& made = table_.at(tensor);
+  if (made.home == Home::activation) {
+    made.name = fmt::format("states/{}.{}", node().name, tag);
+    made.home = Home::state;
+    lowered_.states.push_back(tensor);
+  }
+  return {tensor};
+}
+
 void GraphLowering::alias(int output, int input) {
   const int plain = in_layout(table_.value(input_value(input)), Layout::plain);
   table_.alias_value(output_value(output), input_value(input), plain);
@@ -178,7 +189,7 @@ void GraphLowering::emit(const OpSpec& spec, const std::vector<ArgInfo>& infos, 
     op.count_per_sample = static_cast<double>(norm->H * norm->W);
   for (std::size_t a = 0; a < args.size(); ++a) {
     LoweredTensor& memory = table_.storage(args[a]);
-    const bool written = memory.first >= 0;
+    const bool written = memory.first >= 0 && memory.home != Home::state;
     if (infos[a].role == ArgRole::output) {
       const unsigned bit = 1U << a;
       if (written || args[a] == lowered_.loss_sums) op.accumulate |= bit;

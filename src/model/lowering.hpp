@@ -41,10 +41,13 @@ class Lowering {
   // Where no gradient is wanted: a tensor that nobody reads.
   virtual TensorRef grad_input(int i) = 0;
   virtual TensorRef grad_output(int i) = 0;
+  virtual bool has_grad_output(int i) const = 0;  // false where nothing that learns takes this output
   virtual TensorRef parameter(int j) = 0;
   virtual TensorRef grad_parameter(int j) = 0;
   // A tensor of this node that lives from forward to backward (batch statistics); the same `tag` names the same tensor.
   virtual TensorRef kept(std::string_view tag, const Shape& shape, DType dtype) = 0;
+  // A tensor of this node that keeps its content from pass to pass, zero at first (Program::visit_state).
+  virtual TensorRef state(std::string_view tag, const Shape& shape) = 0;
   // Makes output(i) the same memory as input(j) seen with another shape (flatten); gradients likewise. A reorder is
   // inserted where the input is not plain.
   virtual void alias(int output, int input) = 0;

@@ -21,9 +21,11 @@ struct Program::Body {
   Body(const Graph& graph_, Arenas& arenas_, const ProgramOptions& options_);
 
   void place_tensors();
+  void place_states();
   void bind_ops();
   void* address(int tensor) const;
   Tensor tensor(int id) const;
+  void choose_slot(int wanted);
   void run(const LoweredOp& op, std::size_t index, const PassScalars& scalars);
   ArenaRange range_of(int node) const;
 
@@ -33,7 +35,8 @@ struct Program::Body {
   Device& device;
   ProgramOptions options;
   Lowered lowered;
-  Memory activations, scratch;
+  Memory activations, scratch, states;
+  int slot = 0;                                       // that `pointers` hold
   std::vector<std::size_t> offset;                    // by tensor, of its storage
   std::vector<std::array<void*, kMaxArgs>> pointers;  // by op
   std::vector<ArenaRange> ranges;                     // by node
@@ -59,6 +62,7 @@ Program::Body::Body(const Graph& graph_, Arenas& arenas_, const ProgramOptions& 
                   {.batch = options.batch, .training = options.training, .keep_values = options.keep_values});
   overlay_in_place(lowered);
   place_tensors();
+  place_states();
   bind_ops();
   for (int node = 0; node < static_cast<int>(graph.nodes().size()); ++node) ranges.push_back(range_of(node));
   for (const Node& node : graph.nodes()) node_keys.push_back(hash_name(node.name));
@@ -84,11 +88,32 @@ void Program::Body::place_tensors() {
   if (lowered.scratch_bytes > 0) scratch = device.allocate(lowered.scratch_bytes, "scratch");
 }
 
+// Each state tensor has its slots behind one another.
+void Program::Body::place_states() {
+  ECHELON_CHECK_GE(options.state_slots, 1);
+  std::size_t bytes = 0;
+  for (int id : lowered.states) {
+    offset[static_cast<std::size_t>(id)] = bytes;
+    bytes += lowered.tensors[static_cast<std::size_t>(id)].bytes * static_cast<std::size_t>(options.state_slots);
+  }
+  if (bytes > 0) states = device.allocate(bytes, "carried states");
+}
+
+// Ops read and write the states of this slot from now on.
+void Program::Body::choose_slot(int wanted) {
+  ECHELON_CHECK(wanted >= 0 && wanted < options.state_slots, "slot {} of {}", wanted, options.state_slots);
+  if (wanted == slot || lowered.states.empty()) return;
+  slot = wanted;
+  bind_ops();
+}
+
 void* Program::Body::address(int id) const {
   const LoweredTensor& tensor = lowered.tensors[static_cast<std::size_t>(id)];
   switch (tensor.home) {
     case Home::weight: return arenas.weight(tensor.parameter).data;
     case Home::gradient: return arenas.gradient(tensor.parameter).data;
+    case Home::state:
+      return states.bytes_at(offset[static_cast<std::size_t>(id)] + static_cast<std::size_t>(slot) * tensor.bytes);
     case Home::activation: break;
   }
   return activations.bytes_at(offset[static_cast<std::size_t>(tensor.storage)]);
@@ -171,6 +196,7 @@ Tensor Program::value(std::string_view name) const {
 
 void Program::forward(const PassScalars& scalars) {
   Body& b = *body_;
+  b.choose_slot(scalars.slot);
   for (std::size_t node = 0; node < b.graph.nodes().size(); ++node) {
     if (b.wait_parameters && b.ranges[node].elems() > 0) b.wait_parameters(b.ranges[node]);
     for (int i = b.lowered.forward_begin[node]; i < b.lowered.forward_begin[node + 1]; ++i)
@@ -200,6 +226,29 @@ LossSums Program::losses() {
 }
 
 void Program::reset_losses() { body_->device.zero(body_->address(body_->lowered.loss_sums), 3 * sizeof(double)); }
+
+bool Program::has_states() const { return !body_->lowered.states.empty(); }
+
+void Program::reset_states() {
+  if (has_states()) body_->device.zero(body_->states.data(), body_->states.bytes());
+}
+
+void Program::visit_state(StateVisitor& visitor) {
+  Body& b = *body_;
+  for (int id : b.lowered.states) {
+    const LoweredTensor& tensor = b.lowered.tensors[static_cast<std::size_t>(id)];
+    void* data = b.states.bytes_at(b.offset[static_cast<std::size_t>(id)]);
+    std::vector<std::byte> host(tensor.bytes * static_cast<std::size_t>(b.options.state_slots));
+    b.device.to_host(host.data(), data, host.size());
+    visitor.tensor({.name = tensor.name,
+                    .data = host.data(),
+                    .dtype = tensor.dtype,
+                    .shape = tensor.shape.prepended(b.options.state_slots),
+                    .placement = Placement::per_replica,
+                    .other_k = OtherK::reset});
+    if (visitor.loading()) b.device.to_device(data, host.data(), host.size());
+  }
+}
 
 std::size_t Program::activation_bytes() const { return body_->activations.bytes(); }
 std::size_t Program::scratch_bytes() const { return body_->scratch.bytes(); }

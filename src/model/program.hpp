@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/state.hpp"
 #include "device/arenas.hpp"
 #include "device/device.hpp"
 #include "device/tensor.hpp"
@@ -26,6 +27,7 @@ struct ProgramOptions {
   std::optional<DType> dtype =
       {};                    // of activations; default: the arenas'. Halves beside arenas of f32: mixed precision
   bool keep_values = false;  // every value stays readable after a forward pass (tests, studies): no memory is shared
+  int state_slots = 1;       // micro-batches of a step whose carried states are kept apart
 };
 
 // Of one micro-batch.
@@ -35,6 +37,7 @@ struct PassScalars {
   double group_weight = 1.0;  // this micro-batch's weight * loss_scale: its part in running statistics
   std::uint64_t key = 0;      // hash of (seed, step): what random layers draw from, on every replica alike
   bool first = true;          // parameter gradients are overwritten; else added to
+  int slot = 0;               // which carried states: the micro-batch's number in the step, below state_slots
 };
 
 struct LossSums {
@@ -83,6 +86,12 @@ class Program {
   // Sums since the last reset, over all forward passes; synchronises.
   LossSums losses();
   void reset_losses();
+
+  // What recurrent layers with `carry` bring from one forward pass to the next, zero at first.
+  bool has_states() const;
+  void reset_states();
+  // Each as one tensor (slots, N, H), per_replica, reset for another k.
+  void visit_state(StateVisitor& visitor);
 
   // Device memory that this program holds beside the arenas.
   std::size_t activation_bytes() const;

@@ -18,10 +18,7 @@ using namespace test;
 
 constexpr double kDouble = 1e-8, kSingle = 1e-4;
 
-struct Model {
-  const char* name;
-  Graph graph;
-};
+using Model = NamedGraph;
 
 std::vector<Model> models() {
   return {{"digits_cnn", small_digits_cnn()}, {"lenet", small_lenet()}, {"dropout", small_dropout_net()}};
@@ -47,6 +44,20 @@ TEST_CASE("k replicas have the weights of one with the k-fold batch, in double",
                        .algorithm = algorithm},
                       false, kDouble);
         }
+}
+
+TEST_CASE("recurrent models, k replicas: in double, with unequal shares, accumulation and tokens left out",
+          "[equality]") {
+  for (const Model& model : small_recurrent_models()) {
+    for (int k = 1; k <= 4; ++k) DYNAMIC_SECTION(model.name << " k=" << k) {
+        check_equal({.graph = model.graph, .shares = std::vector<std::int64_t>(static_cast<std::size_t>(k), 2)}, false,
+                    kDouble);
+      }
+    DYNAMIC_SECTION(model.name << " unequal") {
+      check_equal({.graph = model.graph, .shares = {1, 3}}, false, kDouble);
+      check_equal({.graph = model.graph, .shares = {4, 2}, .accumulation = 2, .holes = true}, false, kDouble);
+    }
+  }
 }
 
 TEST_CASE("unequal shares and samples of weight 0 change nothing", "[equality]") {
@@ -161,6 +172,7 @@ void check_single(const Model& model, const ReplicaRun& run, bool groups, bool b
 TEST_CASE("k replicas against one in fp32 on onednn, beside the floor", "[equality][onednn]") {
   std::vector<Model> all = models();
   all.push_back({"batch_norm", small_batch_norm_net()});
+  all.push_back(small_recurrent_models().front());
   for (const Model& model : all)
     for (const std::string& algorithm : allreduce_names())
       for (int k = 2; k <= 4; ++k) DYNAMIC_SECTION(model.name << " " << algorithm << " k=" << k) {

@@ -44,6 +44,17 @@ LayerConfig lrn(std::int64_t size, double alpha, double beta) {
   return config;
 }
 
+LayerConfig recurrent(const std::string& type, std::int64_t units, const std::string& name = {},
+                      const std::vector<std::string>& inputs = {}) {
+  LayerConfig config = layer(type, name, inputs);
+  config.units = units;
+  return config;
+}
+LayerConfig reversed(LayerConfig config) {
+  config.reverse = true;
+  return config;
+}
+
 SampleForm image(std::int64_t channels, std::int64_t rows, std::int64_t columns) {
   return labelled({channels, rows, columns}, kClasses);
 }
@@ -84,6 +95,40 @@ std::vector<LayerConfig> attended(std::int64_t heads, bool causal) {
           attention(heads, causal), layer("tanh")};
 }
 
+std::vector<LayerRow> recurrent_rows() {
+  const SampleForm text{.shape = {5}, .vocabulary = 7, .label = {5}, .classes = kClasses};
+  const SampleForm series{.shape = {5, 3}, .classes = kClasses, .lengths = true};
+  const SampleForm pairs{
+      .shape = {4}, .vocabulary = 6, .label = {5}, .classes = kClasses, .lengths = true, .target = 5};
+  LayerConfig bent = recurrent("rnn", 6);
+  bent.activation = "relu";
+  return {
+      {"embedding", text, {recurrent("embedding", 3), dense(kClasses)}},
+      {"rnn", text, {recurrent("embedding", 3), recurrent("rnn", 4), bent, dense(kClasses)}},
+      {"lstm", text, {recurrent("embedding", 3), recurrent("lstm", 4), recurrent("lstm", 5), dense(kClasses)}},
+      {"gru", text, {recurrent("embedding", 3), recurrent("gru", 5), reversed(recurrent("gru", 4)), dense(kClasses)}},
+      {"last states of both directions",
+       series,
+       {recurrent("lstm", 4, "on", {"samples"}), reversed(recurrent("lstm", 3, "back", {"samples"})),
+        layer("concat", "both", {"on.1", "back.1", "back.2"}), dense(kClasses)}},
+      {"a bidirectional stack",
+       series,
+       {recurrent("gru", 4, "on", {"samples"}), reversed(recurrent("rnn", 3, "back", {"samples"})),
+        layer("concat", "both", {"on", "back"}), recurrent("lstm", 4, "top"),
+        layer("concat", "ends", {"top.1", "on.1"}), dense(kClasses)}},
+      {"encoder and decoder",
+       pairs,
+       {recurrent("embedding", 3, "source", {"samples"}), recurrent("lstm", 4, "encoder"),
+        recurrent("embedding", 2, "fed", {"target"}),
+        recurrent("lstm", 4, "decoder", {"fed", "encoder.1", "encoder.2"}), dense(kClasses)}},
+      {"a state for two decoders",
+       pairs,
+       {recurrent("embedding", 3, "source", {"samples"}), recurrent("gru", 4, "encoder"),
+        recurrent("embedding", 2, "fed", {"target"}), recurrent("gru", 4, "one", {"fed", "encoder.1"}),
+        recurrent("rnn", 4, "two", {"fed", "encoder.1"}), layer("add", "sum", {"one", "two"}), dense(kClasses)}},
+  };
+}
+
 }  // namespace
 
 std::vector<LayerRow> layer_rows() {
@@ -99,7 +144,7 @@ std::vector<LayerRow> layer_rows() {
   LayerConfig synchronised = layer("batch_norm"), both = renorm;
   synchronised.synchronised = both.synchronised = true;
   const auto after_conv = [](const LayerConfig& tested) { return std::vector{conv(3, {2}), tested}; };
-  return {
+  std::vector<LayerRow> rows = {
       {"conv", image(2, 6, 5), {conv(3, {3, 2})}},
       {"conv general", image(2, 7, 6), {conv(4, {2}), general}},
       {"max_pool", image(2, 6, 7), after_conv(pool("max_pool", {2, 3}, {1, 2}, {1, 0}))},
@@ -180,6 +225,9 @@ std::vector<LayerRow> layer_rows() {
         layer("tanh", "bent", {"flat"}), layer("add", "sum", {"flat2", "bent"}),
         layer("add", "again", {"sum", "flat"})}},
   };
+  const std::vector<LayerRow> more = recurrent_rows();
+  rows.insert(rows.end(), more.begin(), more.end());
+  return rows;
 }
 
 Graph graph_of(const LayerRow& row) {

@@ -55,7 +55,13 @@ ReplicaResult train_replicas(const ReplicaRun& run);
 // Largest max|a-b| / max|b| of any parameter tensor (SYSTEMS: "same weights").
 double tensor_distance(const ParameterSet& parameters, const std::vector<double>& a, const std::vector<double>& b);
 
+struct NamedGraph {
+  const char* name;
+  Graph graph;
+};
+
 // Shrunken siblings: the same graph on a small input.
+std::vector<NamedGraph> small_recurrent_models();  // every recurrent model of the zoo
 Graph small_digits_cnn();
 Graph small_lenet();
 Graph small_dropout_net();     // dropout of an image and of features

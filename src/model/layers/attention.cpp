@@ -29,6 +29,7 @@ class Attention final : public Layer {
   }
   int arity() const override { return 3; }
   bool wants_lengths() const override { return !causal_; }
+  int lengths_of() const override { return kKeys; }
 
   std::vector<Shape> infer(std::span<const Shape> inputs) const override {
     const Shape &q = inputs[kQueries], &k = inputs[kKeys], &v = inputs[kValues];

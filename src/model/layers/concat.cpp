@@ -1,5 +1,5 @@
-// Values behind one another along their channels, (C1, H, W), (C2, H, W), .. -> (C1 + C2 + .., H, W), or features
-// (F1), (F2), .. -> (F1 + F2 + ..).
+// Values behind one another along their channels, (C1, H, W), (C2, H, W), .. -> (C1 + C2 + .., H, W), features
+// (F1), (F2), .. -> (F1 + F2 + ..), or sequences (T, F1), (T, F2), .. -> (T, F1 + F2 + ..).
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -19,17 +19,18 @@ class Concat final : public Layer {
   std::vector<Shape> infer(std::span<const Shape> inputs) const override {
     if (inputs.size() < 2) throw ConfigError("takes at least 2 inputs, 1 given");
     const Shape& first = inputs[0];
-    if (first.rank() != 3 && first.rank() != 1)
+    if (first.rank() < 1 || first.rank() > 3)
       throw ConfigError(
-          fmt::format("joins images (channels, rows, columns) or features (F), its first input is {}", first.text()));
+          fmt::format("joins images (channels, rows, columns), features (F) or sequences (T, F), its first input is {}",
+                      first.text()));
     std::int64_t channels = 0;
     for (const Shape& input : inputs) {
-      if (input.rank() != first.rank() || !(input.with_front(1) == first.with_front(1)))
+      if (input.rank() != first.rank() || !(with_channels(input, 1) == with_channels(first, 1)))
         throw ConfigError(fmt::format("joins values that differ in their {} alone, two of its inputs are {} and {}",
                                       first.rank() == 3 ? "channels" : "features", first.text(), input.text()));
-      channels += input[0];
+      channels += input.rank() == 2 ? input[1] : input[0];
     }
-    return {first.with_front(channels)};
+    return {with_channels(first, channels)};
   }
 
   // An op joins as many as it has arguments; what it gave is the first of the next.
@@ -46,7 +47,7 @@ class Concat final : public Layer {
       };
       if (part > 0) take(joined, joined_channels);
       for (; next < lowering.inputs() && args.size() < kMaxConcat; ++next)
-        take(lowering.input(next), lowering.input_shape(next)[1]);
+        take(lowering.input(next), channels_of(lowering.input_shape(next)));
       joined_channels = dims.C();
       joined = next == lowering.inputs() ? lowering.output(0)
                                          : lowering.kept(fmt::format("part {}", part),
@@ -60,8 +61,8 @@ class Concat final : public Layer {
     const Extents e = extents(lowering);
     std::int64_t first = 0;
     for (int i = 0; i < lowering.inputs(); ++i) {
-      const std::int64_t count = lowering.input_shape(i)[1];
-      const SliceDims dims{e.N, lowering.output_shape(0)[1], e.H, e.W, first, count};
+      const std::int64_t count = channels_of(lowering.input_shape(i));
+      const SliceDims dims{e.N, channels_of(lowering.output_shape(0)), e.H, e.W, first, count};
       if (lowering.wants_grad_input(i))
         lowering.op({.kind = OpKind::slice, .dtype = lowering.dtype(), .dims = dims},
                     {lowering.grad_output(0), lowering.grad_input(i)});
@@ -70,12 +71,17 @@ class Concat final : public Layer {
   }
 
  private:
+  // A sequence is to the ops N*T samples of F channels.
   struct Extents {
     std::int64_t N, H, W;
   };
   static Extents extents(const Lowering& lowering) {
-    const Shape x = lowering.input_shape(0);  // (N, C, H, W) or (N, F)
-    return {x[0], x.rank() == 4 ? x[2] : 1, x.rank() == 4 ? x[3] : 1};
+    const Shape x = lowering.input_shape(0);  // (N, C, H, W), (N, F) or (N, T, F)
+    return {x.rank() == 3 ? x[0] * x[1] : x[0], x.rank() == 4 ? x[2] : 1, x.rank() == 4 ? x[3] : 1};
+  }
+  static std::int64_t channels_of(const Shape& x) { return x.rank() == 3 ? x[2] : x[1]; }
+  static Shape with_channels(const Shape& sample, std::int64_t channels) {
+    return sample.rank() == 2 ? Shape{sample[0], channels} : sample.with_front(channels);
   }
 };
 

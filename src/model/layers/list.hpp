@@ -17,7 +17,7 @@ namespace echelon {
 #define ECHELON_LAYERS(X)                                                                          \
   X(conv) X(max_pool) X(avg_pool) X(global_avg_pool) X(dense) X(relu) X(tanh) X(sigmoid) X(gelu)   \
   X(batch_norm) X(layer_norm) X(lrn) X(dropout) X(flatten) X(add) X(concat)           \
-  X(position) X(attention) X(sequence_pool)
+  X(position) X(attention) X(sequence_pool) X(embedding) X(rnn) X(lstm) X(gru)
 // clang-format on
 
 #define X(type) LayerPtr make_##type(const LayerConfig& config);

@@ -40,6 +40,12 @@ LayerConfig dense(std::int64_t units) {
   return config;
 }
 
+LayerConfig recurrent(std::string type, std::int64_t units) {
+  LayerConfig config = layer(std::move(type));
+  config.units = units;
+  return config;
+}
+
 LayerConfig dropout(double rate) {
   LayerConfig config = layer("dropout");
   config.rate = rate;

@@ -17,6 +17,7 @@ LayerConfig conv(std::int64_t channels, std::int64_t kernel, std::int64_t paddin
 LayerConfig max_pool(std::int64_t kernel);
 LayerConfig max_pool(std::int64_t kernel, std::int64_t stride, std::int64_t padding);
 LayerConfig dense(std::int64_t units);
+LayerConfig recurrent(std::string type, std::int64_t units);  // embedding, rnn, lstm, gru
 LayerConfig dropout(double rate);
 
 // ConfigError unless samples are images of at least `least` rows and columns: "lenet takes images of at least 4 x 4,

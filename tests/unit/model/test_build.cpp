@@ -147,6 +147,21 @@ TEST_CASE("the zoo's models have their published sizes", "[model]") {
   CHECK_THROWS_WITH(build_model(both, labelled({1, 28, 28}, 10)), Contains("exclude each other"));
 }
 
+TEST_CASE("recurrent models of the zoo have as many weights as PyTorch's", "[model]") {
+  const std::pair<const char*, std::int64_t> rows[] = {{"charlstm", 876929},
+                                                       {"chargru", 662913},
+                                                       {"wordlstm", 19780400},
+                                                       {"sequence_classifier", 147721},
+                                                       {"translation", 684096}};
+  for (const auto& [name, parameters] : rows) {
+    CAPTURE(name);
+    CHECK(build_zoo(name, zoo_form(name)).parameters().weight_elems() == parameters);
+  }
+  CHECK_THROWS_WITH(build_zoo("charlstm", labelled({1, 28, 28}, 10)), Contains("charlstm takes texts"));
+  CHECK_THROWS_WITH(build_zoo("translation", zoo_form("charlstm")), Contains("pairs of texts"));
+  CHECK_THROWS_WITH(build_zoo("sequence_classifier", zoo_form("charlstm")), Contains("of one class each"));
+}
+
 TEST_CASE("the table counts parameters, FLOPs and bytes", "[model]") {
   const Graph graph = build_zoo("lenet", labelled({1, 28, 28}, 10));
   const ModelCosts costs = model_costs(graph, DType::f32);

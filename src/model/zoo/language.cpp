@@ -1,0 +1,32 @@
+// Language models: an embedding, two recurrent layers, and at each place the next token. A text (T) has as labels the
+// same text one token on. charlstm is that of char-rnn (Karpathy 2015), wordlstm the medium one of Zaremba et al. 2014.
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+#include "model/zoo/parts.hpp"
+#include "model/zoo/zoo.hpp"
+
+namespace echelon {
+using namespace zoo;
+
+namespace {
+
+std::vector<LayerConfig> language_model(std::string_view name, const SampleForm& form, const std::string& cell,
+                                        std::int64_t features, std::int64_t units) {
+  if (!form.tokens() || form.shape.rank() != 1 || !(form.label == form.shape))
+    throw ConfigError(fmt::format("{} takes texts: tokens (T), and a label at each place; samples are {} {}, labels {}",
+                                  name, form.tokens() ? "tokens" : "numbers", form.shape.text(), form.label.text()));
+  return {recurrent("embedding", features), recurrent(cell, units), recurrent(cell, units), dense(form.classes)};
+}
+
+}  // namespace
+
+std::vector<LayerConfig> zoo_charlstm(const SampleForm& form) {
+  return language_model("charlstm", form, "lstm", 64, 256);
+}
+std::vector<LayerConfig> zoo_chargru(const SampleForm& form) { return language_model("chargru", form, "gru", 64, 256); }
+std::vector<LayerConfig> zoo_wordlstm(const SampleForm& form) {
+  return language_model("wordlstm", form, "lstm", 650, 650);
+}
+
+}  // namespace echelon
