@@ -48,6 +48,47 @@ Run declare_train(CLI::App& app) {
   return [o] { return run_train(*o); };
 }
 
+Run declare_sweep_batch(CLI::App& app) {
+  auto o = held<SweepBatchOptions>();
+  app.add_option("config", o->config, "the experiment, TOML")->required();
+  add_sets(app, o->sets);
+  app.add_option("--sizes", o->sizes, "global batches, rising")->delimiter(',')->allow_extra_args(false)->required();
+  app.add_option("--target", o->target, "test accuracy to be reached")->capture_default_str();
+  app.add_option("--out", o->out, "also write the table here, as markdown");
+  return [o] { return run_sweep_batch(*o); };
+}
+
+void add_inference(CLI::App& app, PredictOptions& o) {
+  app.add_option("model", o.model, "folder of a run (its newest checkpoint), or one checkpoint")->required();
+  app.add_option("data", o.data, "folder, file or pattern of shards")->required();
+  app.add_option("--batch", o.batch, "samples a pass")->check(CLI::Range(1, 1 << 20))->capture_default_str();
+  app.add_option("--device", o.device, "in place of the one that the model was trained on");
+  app.add_option("--threads", o.threads, "0: all cores")->capture_default_str();
+}
+
+Run declare_predict(CLI::App& app) {
+  auto o = held<PredictOptions>();
+  add_inference(app, *o);
+  app.add_option("--out", o->out, "HDF5 file to write: predictions, or outputs where there are no classes")->required();
+  app.add_flag("--outputs", o->outputs, "the probabilities of all classes too");
+  return [o] { return run_predict(*o); };
+}
+
+Run declare_eval(CLI::App& app) {
+  auto o = held<PredictOptions>();
+  add_inference(app, *o);
+  app.add_option("--sharpness", o->sharpness, "also how far the loss rises within EPSILON (|w| + 1) of the weights")
+      ->type_name("EPSILON");
+  return [o] { return run_eval(*o); };
+}
+
+Run declare_export(CLI::App& app) {
+  auto o = held<ExportOptions>();
+  app.add_option("model", o->model, "folder of a run (its newest checkpoint), or one checkpoint")->required();
+  app.add_option("--out", o->out, "default: step-NNNNNNNN.safetensors");
+  return [o] { return run_export(*o); };
+}
+
 Run declare_report(CLI::App& app) {
   auto o = held<ReportOptions>();
   app.add_option("runs", o->runs, "folders of runs or attempts, or folders above them")->type_name("RUN")->required();
@@ -147,6 +188,16 @@ const Verb kVerbs[] = {
     {"check", "read an experiment and print its plan: ranks, shards, batch, model, memory, exchange",
      "  echelon check configs/smoke/digits.toml --replicas 4 --set batch.global=96\n  echelon check --keys",
      declare_check},
+    {"sweep batch", "train at several batch sizes: samples/s, and samples until a target is reached",
+     "  echelon sweep batch configs/smoke/digits.toml --sizes 24,96,384 --target 0.97\n"
+     "  mpirun -n 2 --bind-to none echelon sweep batch experiment.toml --sizes 64,256 --set optimizer.scaling=linear",
+     declare_sweep_batch},
+    {"predict", "run a trained model over a data set and write what it says",
+     "  echelon predict results/digits data/digits/test --out predictions.h5 --outputs", declare_predict},
+    {"eval", "loss and accuracy of a trained model on a data set; sharpness of its minimum",
+     "  echelon eval results/digits data/digits/test --sharpness 1e-3", declare_eval},
+    {"export", "write a trained model's weights as safetensors",
+     "  echelon export results/digits --out digits.safetensors", declare_export},
     {"report", "turn runs into strong and weak scaling tables",
      "  echelon report results/digits\n"
      "  echelon report results/lenet-1 results/lenet-2 --out results --name lenet",
@@ -182,6 +233,7 @@ struct Family {
 const Family kFamilies[] = {
     {"data", "make, import and look at HDF5 shards"},
     {"bench", "measure parts of a run"},
+    {"sweep", "train an experiment many times over and compare"},
 };
 
 struct Parser {

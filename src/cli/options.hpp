@@ -24,6 +24,34 @@ struct CheckOptions {  // echelon check CONFIG [--set ..] [--replicas K] [--host
 };
 int run_check(const CheckOptions& options);
 
+struct SweepBatchOptions {  // echelon sweep batch CONFIG --sizes 32,64,128 --target 0.97 [--out FILE.md]
+  std::string config;
+  std::vector<std::string> sets;
+  std::vector<std::int64_t> sizes;
+  double target = 0.9;  // test accuracy
+  std::string out;      // "": only printed
+};
+int run_sweep_batch(const SweepBatchOptions& options);
+
+struct PredictOptions {  // echelon predict MODEL DATA --out FILE; echelon eval MODEL DATA
+  std::string model;     // folder of a run, or a checkpoint
+  std::string data;      // folder, file or pattern of shards
+  std::string out;       // predict: HDF5 file to write
+  bool outputs = false;  // predict: probabilities of all classes too
+  std::int64_t batch = 256;
+  std::string device;    // "": the config's
+  int threads = 0;       // 0: all cores
+  double sharpness = 0;  // eval: epsilon of the box; 0: not measured
+};
+int run_predict(const PredictOptions& options);
+int run_eval(const PredictOptions& options);
+
+struct ExportOptions {  // echelon export MODEL [--out FILE]
+  std::string model;
+  std::string out;  // "": step-NNNNNNNN.safetensors here
+};
+int run_export(const ExportOptions& options);
+
 struct ReportOptions {  // echelon report RUN... [--out FOLDER] [--name NAME]
   std::vector<std::string> runs;
   std::string out = "results";

@@ -1,0 +1,124 @@
+// echelon predict and echelon eval: a trained model over a data set.
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <filesystem>
+
+#include "base/clock.hpp"
+#include "base/error.hpp"
+#include "base/text.hpp"
+#include "cli/options.hpp"
+#include "data/dataset.hpp"
+#include "device/device.hpp"
+#include "h5/file.hpp"
+#include "train/inference.hpp"
+#include "train/launch.hpp"
+#include "train/sharpness.hpp"
+
+namespace echelon::cli {
+namespace {
+
+// The data as the model saw its training data, where that can still be looked up.
+Dataset open_as_trained(const std::string& location, const Config& config) {
+  Dataset data = open_dataset(location);
+  try {
+    normalise_like(data, open_dataset(config.data.train));
+  } catch (const DataError& error) {
+    if (std::filesystem::exists(config.data.train)) throw;
+    fmt::print(stderr, "echelon: warning: the training data {} is not here: {} is normalised by its own mean and std\n",
+               config.data.train, location);
+  }
+  return data;
+}
+
+struct Opened {
+  SavedModel saved;
+  Dataset data;
+  LoadedModel model;
+};
+
+Opened open(const PredictOptions& options) {
+  prepare_process();
+  SavedModel saved = find_model(options.model);
+  Dataset data = open_as_trained(options.data, saved.config);
+  DeviceOptions device;
+  device.threads = options.threads > 0 ? options.threads : usable_cores();
+  const std::string kind = options.device.empty() ? saved.config.device.kind : options.device;
+  LoadedModel model(saved, data.form(), open_device(kind, device));
+  return {std::move(saved), std::move(data), std::move(model)};
+}
+
+// Labels that a data set holds say how good the predictions are.
+void print_summary(const Opened& opened, const InferenceSummary& summary, double seconds, std::int64_t batch) {
+  const LossSums& sums = summary.sums;
+  fmt::print("model    {} at step {}\n", opened.saved.checkpoint, opened.saved.step);
+  fmt::print("data     {} samples\n", count_text(summary.samples));
+  fmt::print("loss     {:.5g}\n", sums.loss / sums.weight);
+  if (opened.data.form().classes > 0) fmt::print("accuracy {:.2f} %\n", 100 * sums.correct / sums.weight);
+  fmt::print("speed    {} samples/s; a batch of {}: p50 {:.3g} ms, p99 {:.3g} ms\n",
+             count_text(static_cast<std::int64_t>(static_cast<double>(summary.samples) / seconds)), batch,
+             1e3 * summary.latency(0.5), 1e3 * summary.latency(0.99));
+}
+
+// predictions (N ..) i32 and outputs (N, ..) f32, filled batch by batch.
+class PredictionFile {
+ public:
+  PredictionFile(const std::string& path, const Opened& opened, bool outputs)
+      : writer_(path), samples_(opened.data.samples()), outputs_(outputs) {
+    writer_.attribute("model", opened.saved.checkpoint);
+    writer_.attribute("step", opened.saved.step);
+    if (!opened.data.class_names.empty()) writer_.attribute("class_names", opened.data.class_names);
+  }
+
+  void write(const InferenceBatch& batch) {
+    if (batch.first == 0) create(batch);
+    if (!batch.chosen.empty())
+      writer_.write_rows("predictions", batch.first, batch.count, batch.chosen.data(), DType::i32);
+    if (outputs_ || batch.chosen.empty())
+      writer_.write_rows("outputs", batch.first, batch.count, batch.outputs.data(), DType::f32);
+  }
+  void publish() { writer_.publish(); }
+
+ private:
+  void create(const InferenceBatch& batch) {
+    Shape rows = Shape(batch.shape.extents().first(static_cast<std::size_t>(batch.shape.rank() - 1)));
+    if (!batch.chosen.empty()) writer_.create("predictions", DType::i32, rows.prepended(samples_));
+    if (outputs_ || batch.chosen.empty()) writer_.create("outputs", DType::f32, batch.shape.prepended(samples_));
+  }
+
+  h5::Writer writer_;
+  std::int64_t samples_;
+  bool outputs_;
+};
+
+}  // namespace
+
+int run_predict(const PredictOptions& options) {
+  Opened opened = open(options);
+  PredictionFile file(options.out, opened, options.outputs);
+  const double start = now_s();
+  const InferenceSummary summary = infer(opened.model, opened.data, opened.saved.config.data, options.batch,
+                                         [&](const InferenceBatch& batch) { file.write(batch); });
+  file.publish();
+  print_summary(opened, summary, now_s() - start, options.batch);
+  fmt::print("written  {}\n", options.out);
+  return kExitOk;
+}
+
+int run_eval(const PredictOptions& options) {
+  Opened opened = open(options);
+  const double start = now_s();
+  const InferenceSummary summary =
+      infer(opened.model, opened.data, opened.saved.config.data, options.batch, [](const InferenceBatch&) {});
+  print_summary(opened, summary, now_s() - start, options.batch);
+  if (options.sharpness <= 0) return kExitOk;
+  const Sharpness sharpness = measure_sharpness(opened.model, opened.data, opened.saved.config.data,
+                                                {.epsilon = options.sharpness, .batch = options.batch});
+  fmt::print(
+      "sharpness {:.4g} in the box of {:g} (|w| + 1): loss {:.5g} rises to {:.5g} within {} steps on {} samples\n",
+      sharpness.value, options.sharpness, sharpness.loss, sharpness.highest, sharpness.steps,
+      count_text(sharpness.samples));
+  return kExitOk;
+}
+
+}  // namespace echelon::cli

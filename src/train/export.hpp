@@ -1,0 +1,21 @@
+// A trained model's weights in the safetensors format, which other programs read: eight bytes of length, a JSON header
+// of names, types, shapes and places, then the values.
+#pragma once
+
+#include <string>
+
+#include "train/saved_model.hpp"
+
+namespace echelon {
+
+struct Exported {
+  std::int64_t tensors = 0;
+  std::uint64_t bytes = 0;  // of the file
+};
+
+// Tensors bear the names of the checkpoint without "weights/" ("conv1.weight"), laid out as PyTorch lays them out;
+// the header's __metadata__ holds the model's config (TOML), its step and this program's version. The file appears
+// whole or not at all.
+Exported export_safetensors(const SavedModel& saved, const std::string& path);
+
+}  // namespace echelon

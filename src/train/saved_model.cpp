@@ -1,0 +1,75 @@
+#include "train/saved_model.hpp"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <vector>
+
+#include "base/error.hpp"
+#include "config/parse.hpp"
+#include "h5/file.hpp"
+#include "model/build.hpp"
+#include "train/checkpoint.hpp"
+#include "train/run_folder.hpp"
+
+namespace echelon {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool is_run(const fs::path& folder) { return fs::is_directory(folder / "checkpoints"); }
+
+// The run that a folder means: itself, the one that holds it, or the only one in it.
+fs::path run_at(const fs::path& folder) {
+  const fs::path here = folder.filename().empty() ? folder.parent_path() : folder;
+  if (is_run(here)) return here;
+  if (is_run(here.parent_path())) return here.parent_path();
+  std::vector<std::string> runs;
+  std::error_code error;
+  for (fs::directory_iterator entry(here, error), end; !error && entry != end; entry.increment(error))
+    if (is_run(entry->path())) runs.push_back(entry->path().string());
+  if (runs.size() == 1) return runs.front();
+  if (runs.empty())
+    throw ConfigError(
+        fmt::format("{}: holds no trained model; give the folder of a run (results/NAME/run-HASH) or a "
+                    "checkpoint (step-NNNNNNNN.h5)",
+                    folder.string()));
+  throw ConfigError(
+      fmt::format("{}: holds {} runs; give one: {}", folder.string(), runs.size(), fmt::join(runs, ", ")));
+}
+
+Config config_of(const fs::path& run) {
+  const std::vector<std::string> attempts = attempts_of(run.string());
+  for (auto attempt = attempts.rbegin(); attempt != attempts.rend(); ++attempt)
+    if (const fs::path file = fs::path(*attempt) / "config.toml"; fs::exists(file)) return load_config(file.string());
+  throw ConfigError(fmt::format("{}: no attempt of the run has a config.toml", run.string()));
+}
+
+}  // namespace
+
+SavedModel find_model(const std::string& location) {
+  const fs::path path(location);
+  if (!fs::exists(path)) throw ConfigError(fmt::format("{}: does not exist", location));
+  if (fs::is_directory(path)) {
+    const fs::path run = run_at(path);
+    const auto found = find_checkpoint((run / "checkpoints").string());
+    if (!found) throw ConfigError(fmt::format("{}: holds no good checkpoint yet", run.string()));
+    return {config_of(run), found->path, found->step};
+  }
+  const fs::path run = fs::absolute(path).parent_path().parent_path();
+  if (!is_run(run))
+    throw ConfigError(
+        fmt::format("{}: is not in the checkpoints folder of a run, whose config says what model it is", location));
+  const h5::Reader reader(location);
+  return {config_of(run), location, reader.has_attribute("step") ? reader.attribute_int("step") : 0};
+}
+
+LoadedModel::LoadedModel(const SavedModel& saved, const SampleForm& form, std::unique_ptr<Device> device)
+    : graph_(build_model(saved.config.model, form)),
+      device_(std::move(device)),
+      arenas_(std::make_unique<Arenas>(*device_, graph_.parameters(), saved.config.device.dtype)) {
+  load_checkpoint(saved.checkpoint, [this](StateVisitor& visitor) { arenas_->visit_state(visitor); });
+  arenas_->touch();
+}
+
+}  // namespace echelon

@@ -1,0 +1,40 @@
+// A trained model found again: the config it was trained by and the checkpoint with its weights.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "base/sample_form.hpp"
+#include "config/schema.hpp"
+#include "device/arenas.hpp"
+#include "device/device.hpp"
+#include "model/graph.hpp"
+
+namespace echelon {
+
+struct SavedModel {
+  Config config;           // of the newest attempt
+  std::string checkpoint;  // path of the .h5 file
+  std::int64_t step = 0;
+};
+
+// `location`: a run's folder (results/<name>/run-<hash>: its newest good checkpoint), the folder above where it holds
+// one run, or one checkpoint file. Throws ConfigError where nothing is trained there, saying what would fit.
+SavedModel find_model(const std::string& location);
+
+// The model on a device, for data of this form. DataError where the checkpoint is of another model.
+class LoadedModel {
+ public:
+  LoadedModel(const SavedModel& saved, const SampleForm& form, std::unique_ptr<Device> device);
+  const Graph& graph() const { return graph_; }
+  Device& device() { return *device_; }
+  Arenas& arenas() { return *arenas_; }
+
+ private:
+  Graph graph_;
+  std::unique_ptr<Device> device_;
+  std::unique_ptr<Arenas> arenas_;
+};
+
+}  // namespace echelon
