@@ -191,6 +191,10 @@ std::unique_ptr<Op> CudaDevice::make(const OpSpec& spec) {
   if (std::holds_alternative<SliceDims>(spec.dims)) return make_slice(context_, spec);
   if (std::holds_alternative<LrnDims>(spec.dims)) return make_lrn(context_, spec);
   if (std::holds_alternative<LayerNormDims>(spec.dims)) return make_layer_norm(context_, spec);
+  if (std::holds_alternative<ValueLossDims>(spec.dims)) return make_value_loss(context_, spec);
+  if (std::holds_alternative<AttentionDims>(spec.dims)) return make_attention(context_, spec);
+  if (std::holds_alternative<SequencePoolDims>(spec.dims)) return make_sequence_pool(context_, spec);
+  if (std::holds_alternative<BroadcastDims>(spec.dims)) return make_broadcast(context_, spec);
   return make_elementwise(context_, spec);
 }
 

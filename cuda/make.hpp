@@ -25,6 +25,10 @@ std::unique_ptr<Op> make_concat(const Context& context, const OpSpec& spec);
 std::unique_ptr<Op> make_slice(const Context& context, const OpSpec& spec);
 std::unique_ptr<Op> make_lrn(const Context& context, const OpSpec& spec);
 std::unique_ptr<Op> make_layer_norm(const Context& context, const OpSpec& spec);
+std::unique_ptr<Op> make_value_loss(const Context& context, const OpSpec& spec);
+std::unique_ptr<Op> make_attention(const Context& context, const OpSpec& spec);
+std::unique_ptr<Op> make_sequence_pool(const Context& context, const OpSpec& spec);
+std::unique_ptr<Op> make_broadcast(const Context& context, const OpSpec& spec);
 std::unique_ptr<Op> make_elementwise(const Context& context, const OpSpec& spec);  // activation, add, reorder
 
 std::unique_ptr<Update> make_update(const Context& context, std::string_view rule, DType dtype);

@@ -11,6 +11,8 @@ namespace echelon::cuda {
 template <class T>
 void softmax_forward(std::int64_t N, std::int64_t K, double smoothing, const T* logits, const std::int32_t* labels,
                      const T* weights, T* probs, double* rows, double* sums, bool add, cudaStream_t stream);
+// sums (3) of rows (N, 3), in a fixed order: the end of every loss.
+void sum_loss_rows(std::int64_t N, const double* rows, double* sums, bool add, cudaStream_t stream);
 template <class T>
 void softmax_backward(std::int64_t N, std::int64_t K, double smoothing, const T* probs, const std::int32_t* labels,
                       const T* weights, double scale, T* dlogits, bool add, cudaStream_t stream);

@@ -1,0 +1,160 @@
+#include "cuda/kernels/each.cuh"
+#include "cuda/kernels/sequence.hpp"
+
+namespace echelon::cuda {
+namespace {
+
+struct Most {
+  __device__ double operator()(double a, double b) const { return a > b ? a : b; }
+};
+
+// The block's combination of value(s) over s in [0, extent), in every thread.
+template <class Value, class Combine>
+__device__ double row_reduce(std::int64_t extent, double start, Value value, Combine combine) {
+  __shared__ double result;
+  double mine = start;
+  for (std::int64_t s = threadIdx.x; s < extent; s += kThreads) mine = combine(mine, value(s));
+  mine = block_reduce(mine, combine);
+  if (threadIdx.x == 0) result = mine;
+  __syncthreads();
+  const double all = result;
+  __syncthreads();  // the next call writes the same memory
+  return all;
+}
+
+// One block a row of S places.
+template <class T>
+__global__ void __launch_bounds__(kThreads)
+    attention_softmax_kernel(AttentionDims d, const std::int32_t* lengths, T* p) {
+  const std::int64_t rows = d.N * d.heads * d.T;
+  for (std::int64_t r = blockIdx.x; r < rows; r += gridDim.x) {
+    T* row = p + r * d.S;
+    const std::int64_t t = r % d.T, length = lengths ? lengths[r / (d.heads * d.T)] : d.S;
+    const std::int64_t seen = d.causal && t + 1 < length ? t + 1 : length;
+    const double most = row_reduce(
+        seen, static_cast<double>(row[0]), [=](std::int64_t s) { return static_cast<double>(row[s]); }, Most{});
+    const double sum = row_reduce(
+        seen, 0.0, [=](std::int64_t s) { return ::exp(static_cast<double>(row[s]) - most); }, Plus{});
+    for (std::int64_t s = threadIdx.x; s < d.S; s += kThreads)
+      row[s] = s < seen ? static_cast<T>(::exp(static_cast<double>(row[s]) - most) / sum) : T(0);
+  }
+}
+
+template <class T>
+__global__ void __launch_bounds__(kThreads)
+    attention_softmax_backward_kernel(std::int64_t rows, std::int64_t S, const T* p, double scale, T* da) {
+  for (std::int64_t r = blockIdx.x; r < rows; r += gridDim.x) {
+    const T* weight = p + r * S;
+    T* row = da + r * S;
+    const double mean = row_reduce(
+        S, 0.0, [=](std::int64_t s) { return static_cast<double>(weight[s]) * static_cast<double>(row[s]); }, Plus{});
+    for (std::int64_t s = threadIdx.x; s < S; s += kThreads)
+      row[s] = static_cast<T>(scale * static_cast<double>(weight[s]) * (static_cast<double>(row[s]) - mean));
+  }
+}
+
+__device__ inline double pool_weight(SequencePool mode, std::int64_t t, std::int64_t length) {
+  if (t >= length) return 0;
+  if (mode == SequencePool::sum) return 1;
+  if (mode == SequencePool::mean) return 1 / static_cast<double>(length);
+  return t + 1 == length ? 1 : 0;
+}
+
+}  // namespace
+
+template <class T, class Target>
+void value_loss_rows(const ValueLossDims& d, const T* x, const Target* targets, const T* weights, double* rows,
+                     cudaStream_t stream) {
+  const bool squared = d.loss == ValueLoss::squared;
+  each(d.elems, stream, [=] __device__(std::int64_t e) {
+    const double at = static_cast<double>(x[e]), t = static_cast<double>(targets[e]);
+    const double w = static_cast<double>(weights[e]);
+    rows[e * 3] = w * (squared ? (at - t) * (at - t) : (at > 0 ? at : 0) - at * t + ::log1p(::exp(-::fabs(at))));
+    rows[e * 3 + 1] = !squared && (at > 0) == (t > 0.5) ? w : 0.0;
+    rows[e * 3 + 2] = w;
+  });
+}
+
+template <class T, class Target>
+void value_loss_backward(const ValueLossDims& d, const T* x, const Target* targets, const T* weights, double scale,
+                         T* dx, bool add, cudaStream_t stream) {
+  const bool squared = d.loss == ValueLoss::squared;
+  each(d.elems, stream, [=] __device__(std::int64_t e) {
+    const double at = static_cast<double>(x[e]), t = static_cast<double>(targets[e]);
+    const double slope = squared ? 2 * (at - t) : 1 / (1 + ::exp(-at)) - t;
+    dx[e] = (add ? dx[e] : T(0)) + static_cast<T>(scale * static_cast<double>(weights[e]) * slope);
+  });
+}
+
+template <class T>
+void sequence_pool_forward(const SequencePoolDims& d, const T* x, const std::int32_t* lengths, T* y,
+                           cudaStream_t stream) {
+  const std::int64_t steps = d.T, F = d.F;
+  const SequencePool mode = d.mode;
+  each(d.N * F, stream, [=] __device__(std::int64_t i) {
+    const std::int64_t n = i / F, f = i % F, length = lengths ? lengths[n] : steps;
+    double sum = 0;
+    for (std::int64_t t = 0; t < length; ++t)
+      sum += pool_weight(mode, t, length) * static_cast<double>(x[(n * steps + t) * F + f]);
+    y[i] = static_cast<T>(sum);
+  });
+}
+
+template <class T>
+void sequence_pool_backward(const SequencePoolDims& d, const T* dy, const std::int32_t* lengths, T* dx, bool add,
+                            cudaStream_t stream) {
+  const std::int64_t steps = d.T, F = d.F;
+  const SequencePool mode = d.mode;
+  each(d.N * steps * F, stream, [=] __device__(std::int64_t i) {
+    const std::int64_t n = i / (steps * F), t = i / F % steps, f = i % F;
+    const double weight = pool_weight(mode, t, lengths ? lengths[n] : steps);
+    dx[i] = (add ? dx[i] : T(0)) + static_cast<T>(weight * static_cast<double>(dy[n * F + f]));
+  });
+}
+
+template <class T>
+void broadcast_add(std::int64_t N, std::int64_t elems, const T* x, const T* w, T* y, cudaStream_t stream) {
+  each(N * elems, stream, [=] __device__(std::int64_t i) { y[i] = x[i] + w[i % elems]; });
+}
+
+template <class T>
+void sum_samples(std::int64_t N, std::int64_t elems, const T* dy, T* dw, bool add, cudaStream_t stream) {
+  each(elems, stream, [=] __device__(std::int64_t e) {
+    double sum = 0;
+    for (std::int64_t n = 0; n < N; ++n) sum += static_cast<double>(dy[n * elems + e]);
+    dw[e] = (add ? dw[e] : T(0)) + static_cast<T>(sum);
+  });
+}
+
+template <class T>
+void attention_softmax(const AttentionDims& d, const std::int32_t* lengths, T* p, cudaStream_t stream) {
+  attention_softmax_kernel<<<grid_blocks(d.N * d.heads * d.T, 1, 1 << 16), kThreads, 0, stream>>>(d, lengths, p);
+}
+
+template <class T>
+void attention_softmax_backward(const AttentionDims& d, const T* p, double scale, T* da, cudaStream_t stream) {
+  const std::int64_t rows = d.N * d.heads * d.T;
+  attention_softmax_backward_kernel<<<grid_blocks(rows, 1, 1 << 16), kThreads, 0, stream>>>(rows, d.S, p, scale, da);
+}
+
+#define ECHELON_INSTANTIATE_LOSS(T, Target)                                                                         \
+  template void value_loss_rows<T, Target>(const ValueLossDims&, const T*, const Target*, const T*, double*,        \
+                                           cudaStream_t);                                                           \
+  template void value_loss_backward<T, Target>(const ValueLossDims&, const T*, const Target*, const T*, double, T*, \
+                                               bool, cudaStream_t);
+#define ECHELON_INSTANTIATE(T)                                                                                      \
+  ECHELON_INSTANTIATE_LOSS(T, T)                                                                                    \
+  ECHELON_INSTANTIATE_LOSS(T, std::int32_t)                                                                         \
+  template void sequence_pool_forward<T>(const SequencePoolDims&, const T*, const std::int32_t*, T*, cudaStream_t); \
+  template void sequence_pool_backward<T>(const SequencePoolDims&, const T*, const std::int32_t*, T*, bool,         \
+                                          cudaStream_t);                                                            \
+  template void broadcast_add<T>(std::int64_t, std::int64_t, const T*, const T*, T*, cudaStream_t);                 \
+  template void sum_samples<T>(std::int64_t, std::int64_t, const T*, T*, bool, cudaStream_t);                       \
+  template void attention_softmax<T>(const AttentionDims&, const std::int32_t*, T*, cudaStream_t);                  \
+  template void attention_softmax_backward<T>(const AttentionDims&, const T*, double, T*, cudaStream_t);
+ECHELON_INSTANTIATE(float)
+ECHELON_INSTANTIATE(double)
+#undef ECHELON_INSTANTIATE
+#undef ECHELON_INSTANTIATE_LOSS
+
+}  // namespace echelon::cuda

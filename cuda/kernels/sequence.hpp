@@ -1,0 +1,41 @@
+// Kernels of sequences and of losses of numbers. Reductions run in an order that the extents alone decide.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <cstdint>
+
+#include "device/op_spec.hpp"
+
+namespace echelon::cuda {
+
+// rows (elems, 3): weighted loss, weight where a logistic prediction is right, weight. Target: T or std::int32_t.
+template <class T, class Target>
+void value_loss_rows(const ValueLossDims& d, const T* x, const Target* targets, const T* weights, double* rows,
+                     cudaStream_t stream);
+template <class T, class Target>
+void value_loss_backward(const ValueLossDims& d, const T* x, const Target* targets, const T* weights, double scale,
+                         T* dx, bool add, cudaStream_t stream);
+
+// `lengths` may be null: every sequence is T long.
+template <class T>
+void sequence_pool_forward(const SequencePoolDims& d, const T* x, const std::int32_t* lengths, T* y,
+                           cudaStream_t stream);
+template <class T>
+void sequence_pool_backward(const SequencePoolDims& d, const T* dy, const std::int32_t* lengths, T* dx, bool add,
+                            cudaStream_t stream);
+
+// y (N, elems) = x + w(elems); dw (elems) = sum of dy over N.
+template <class T>
+void broadcast_add(std::int64_t N, std::int64_t elems, const T* x, const T* w, T* y, cudaStream_t stream);
+template <class T>
+void sum_samples(std::int64_t N, std::int64_t elems, const T* dy, T* dw, bool add, cudaStream_t stream);
+
+// Rows of attention: p (N, heads, T, S) from products in place, over the places that a query sees, the others 0.
+template <class T>
+void attention_softmax(const AttentionDims& d, const std::int32_t* lengths, T* p, cudaStream_t stream);
+// da = scale * p * (da - sum over s of p * da), in place.
+template <class T>
+void attention_softmax_backward(const AttentionDims& d, const T* p, double scale, T* da, cudaStream_t stream);
+
+}  // namespace echelon::cuda
