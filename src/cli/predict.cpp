@@ -20,9 +20,10 @@ namespace {
 
 // The data as the model saw its training data, where that can still be looked up.
 Dataset open_as_trained(const std::string& location, const Config& config) {
-  Dataset data = open_dataset(location);
+  Dataset data = open_dataset(location, config.data.sequence_length);
   try {
-    normalise_like(data, open_dataset(config.data.train));
+    Dataset train = open_dataset(config.data.train, config.data.sequence_length);
+    see_alike(data, train);
   } catch (const DataError& error) {
     if (std::filesystem::exists(config.data.train)) throw;
     fmt::print(stderr, "echelon: warning: the training data {} is not here: {} is normalised by its own mean and std\n",
