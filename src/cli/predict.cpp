@@ -41,6 +41,7 @@ struct Opened {
 Opened open(const PredictOptions& options) {
   prepare_process();
   SavedModel saved = find_model(options.model);
+  saved.config.evaluate.batch = options.batch;
   Dataset data = open_as_trained(options.data, saved.config);
   DeviceOptions device;
   device.threads = options.threads > 0 ? options.threads : usable_cores();
@@ -72,16 +73,26 @@ class PredictionFile {
   }
 
   void write(const InferenceBatch& batch) {
-    if (batch.first == 0) create(batch);
-    if (!batch.chosen.empty())
-      writer_.write_rows("predictions", batch.first, batch.count, batch.chosen.data(), DType::i32);
-    if (outputs_ || batch.chosen.empty())
-      writer_.write_rows("outputs", batch.first, batch.count, batch.outputs.data(), DType::f32);
+    if (!created_) create(batch);
+    if (!batch.chosen.empty()) write_rows("predictions", batch, batch.chosen, DType::i32);
+    if (outputs_ || batch.chosen.empty()) write_rows("outputs", batch, batch.outputs, DType::f32);
   }
   void publish() { writer_.publish(); }
 
  private:
+  // Runs of samples that follow one another are written together.
+  template <class T>
+  void write_rows(const char* dataset, const InferenceBatch& batch, const std::vector<T>& values, DType dtype) {
+    const std::size_t row = values.size() / batch.ids.size();
+    for (std::size_t first = 0, next; first < batch.ids.size(); first = next) {
+      for (next = first + 1; next < batch.ids.size() && batch.ids[next] == batch.ids[next - 1] + 1;) ++next;
+      writer_.write_rows(dataset, batch.ids[first], static_cast<std::int64_t>(next - first),
+                         values.data() + first * row, dtype);
+    }
+  }
+
   void create(const InferenceBatch& batch) {
+    created_ = true;
     Shape rows = Shape(batch.shape.extents().first(static_cast<std::size_t>(batch.shape.rank() - 1)));
     if (!batch.chosen.empty()) writer_.create("predictions", DType::i32, rows.prepended(samples_));
     if (outputs_ || batch.chosen.empty()) writer_.create("outputs", DType::f32, batch.shape.prepended(samples_));
@@ -90,6 +101,7 @@ class PredictionFile {
   h5::Writer writer_;
   std::int64_t samples_;
   bool outputs_;
+  bool created_ = false;
 };
 
 }  // namespace
@@ -98,8 +110,8 @@ int run_predict(const PredictOptions& options) {
   Opened opened = open(options);
   PredictionFile file(options.out, opened, options.outputs);
   const double start = now_s();
-  const InferenceSummary summary = infer(opened.model, opened.data, opened.saved.config.data, options.batch,
-                                         [&](const InferenceBatch& batch) { file.write(batch); });
+  const InferenceSummary summary =
+      infer(opened.model, opened.data, opened.saved.config, [&](const InferenceBatch& batch) { file.write(batch); });
   file.publish();
   print_summary(opened, summary, now_s() - start, options.batch);
   fmt::print("written  {}\n", options.out);
@@ -109,12 +121,11 @@ int run_predict(const PredictOptions& options) {
 int run_eval(const PredictOptions& options) {
   Opened opened = open(options);
   const double start = now_s();
-  const InferenceSummary summary =
-      infer(opened.model, opened.data, opened.saved.config.data, options.batch, [](const InferenceBatch&) {});
+  const InferenceSummary summary = infer(opened.model, opened.data, opened.saved.config, [](const InferenceBatch&) {});
   print_summary(opened, summary, now_s() - start, options.batch);
   if (options.sharpness <= 0) return kExitOk;
-  const Sharpness sharpness = measure_sharpness(opened.model, opened.data, opened.saved.config.data,
-                                                {.epsilon = options.sharpness, .batch = options.batch});
+  const Sharpness sharpness =
+      measure_sharpness(opened.model, opened.data, opened.saved.config, {.epsilon = options.sharpness});
   fmt::print(
       "sharpness {:.4g} in the box of {:g} (|w| + 1): loss {:.5g} rises to {:.5g} within {} steps on {} samples\n",
       sharpness.value, options.sharpness, sharpness.loss, sharpness.highest, sharpness.steps,

@@ -51,31 +51,33 @@ double InferenceSummary::latency(double part) const {
   return latencies[static_cast<std::size_t>(std::lround(part * last))];
 }
 
-InferenceSummary infer(LoadedModel& model, const Dataset& data, const DataConfig& config, std::int64_t batch,
+InferenceSummary infer(LoadedModel& model, const Dataset& data, const Config& config,
                        const std::function<void(const InferenceBatch&)>& take) {
-  const std::int64_t samples = data.samples(), each = std::min(batch, samples);
-  const ShardPlan plan = evaluation_plan(data, 1, each);
+  const ShardPlan plan = evaluation_plan(data, config, 1);
   LoaderOptions options;
   options.dtype = model.arenas().dtype();
-  options.buffer_bytes = static_cast<std::int64_t>(config.buffer_mb * (1 << 20));
+  options.buffer_bytes = static_cast<std::int64_t>(config.data.buffer_mb * (1 << 20));
   options.end_epoch = 1;
   Loader loader(data, plan, options);
-  Program program(model.graph(), model.arenas(), {.batch = each, .training = false});
+  Program program(model.graph(), model.arenas(), {.batch = plan.batch(0), .training = false});
   const Value& output = outputs_of(model.graph());
   const std::int64_t classes = output.shape[output.shape.rank() - 1];
 
   InferenceSummary summary;
-  summary.samples = samples;
+  summary.samples = data.samples();
   program.reset_losses();
-  for (std::int64_t first = 0; first < samples; first += each) {
+  for (std::int64_t step = 0; step < plan.steps_per_epoch(); ++step) {
     const Batch& given = loader.next();
     const double start = now_s();
     feed(model.device(), program, given);
     program.forward({});
-    InferenceBatch result{
-        first, std::min(each, samples - first), output.shape, fetch(model.device(), program.value(output.name)), {}};
+    InferenceBatch result;
+    result.shape = output.shape;
+    result.outputs = fetch(model.device(), program.value(output.name));
     summary.latencies.push_back(now_s() - start);
-    result.outputs.resize(static_cast<std::size_t>(result.count * output.shape.elems()));
+    for (const SampleSlot& slot : plan.ids(0, step, 0))  // what fills the last step up comes last
+      if (slot.counts) result.ids.push_back(slot.id);
+    result.outputs.resize(result.ids.size() * static_cast<std::size_t>(output.shape.elems()));
     if (gives_classes(model.graph())) result.chosen = softmax_rows(result.outputs, classes);
     take(result);
   }

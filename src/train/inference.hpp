@@ -11,11 +11,11 @@
 
 namespace echelon {
 
-// Of one pass: samples [first, first + count) of the data set, in its order.
+// Of one pass.
 struct InferenceBatch {
-  std::int64_t first = 0, count = 0;
+  std::vector<std::int64_t> ids;     // of the samples, by number in the data set
   Shape shape;                       // of one sample's outputs: (K), (T, K)
-  std::vector<float> outputs;        // (count, ..): probabilities of classes, else the values
+  std::vector<float> outputs;        // (ids, ..): probabilities of classes, else the values
   std::vector<std::int32_t> chosen;  // the likeliest class of each row of K; empty for values
 };
 
@@ -26,8 +26,9 @@ struct InferenceSummary {
   double latency(double part) const;
 };
 
-// Calls `take` for every batch. Single process.
-InferenceSummary infer(LoadedModel& model, const Dataset& data, const DataConfig& config, std::int64_t batch,
+// Calls `take` for every batch of config.evaluate.batch samples; in streams where the model was trained in them.
+// Single process.
+InferenceSummary infer(LoadedModel& model, const Dataset& data, const Config& config,
                        const std::function<void(const InferenceBatch&)>& take);
 
 }  // namespace echelon

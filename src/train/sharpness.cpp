@@ -16,17 +16,18 @@ namespace {
 // Loss and its gradient over the same few batches, again and again.
 class Landscape {
  public:
-  Landscape(LoadedModel& model, const Dataset& data, const DataConfig& config, std::int64_t batch, std::int64_t passes)
+  Landscape(LoadedModel& model, const Dataset& data, const Config& config, std::int64_t samples)
       : model_(model),
         data_(data),
-        plan_(evaluation_plan(data, 1, batch)),
-        passes_(passes),
-        program_(model.graph(), model.arenas(), {.batch = batch, .training = true}) {
+        plan_(evaluation_plan(data, config, 1)),
+        passes_(std::max<std::int64_t>(1, std::min(samples, data.samples()) / plan_.batch(0))),
+        program_(model.graph(), model.arenas(), {.batch = plan_.batch(0), .training = true}) {
     options_.dtype = model.arenas().dtype();
-    options_.buffer_bytes = static_cast<std::int64_t>(config.buffer_mb * (1 << 20));
+    options_.buffer_bytes = static_cast<std::int64_t>(config.data.buffer_mb * (1 << 20));
     options_.end_epoch = 1;
   }
 
+  std::int64_t samples() const { return passes_ * plan_.batch(0); }
   // Mean loss at the present weights; their gradient in the arena.
   double loss() {
     Loader loader(data_, plan_, options_);
@@ -83,16 +84,14 @@ void climb(const ParameterSet& parameters, const std::vector<T>& centre, const s
 
 }  // namespace
 
-Sharpness measure_sharpness(LoadedModel& model, const Dataset& data, const DataConfig& config,
+Sharpness measure_sharpness(LoadedModel& model, const Dataset& data, const Config& config,
                             const SharpnessOptions& options) {
-  const std::int64_t batch = std::min({options.batch, options.samples, data.samples()});
-  const std::int64_t passes = std::max<std::int64_t>(1, std::min(options.samples, data.samples()) / batch);
-  Landscape landscape(model, data, config, batch, passes);
+  Landscape landscape(model, data, config, options.samples);
   Arenas& arenas = model.arenas();
   return with_float(arenas.dtype(), [&]<class T>(T) {
     const std::vector<T> centre = fetch<T>(arenas, arenas.weights_at(0));
     std::vector<T> at = centre;
-    Sharpness result{.loss = landscape.loss(), .steps = options.steps, .samples = batch * passes};
+    Sharpness result{.loss = landscape.loss(), .steps = options.steps, .samples = landscape.samples()};
     result.highest = result.loss;
     for (int step = 0; step < options.steps; ++step) {
       climb(arenas.parameters(), centre, fetch<T>(arenas, arenas.gradients_at(0)), options.epsilon, at);

@@ -17,7 +17,6 @@ namespace echelon {
 struct SharpnessOptions {
   double epsilon = 1e-3;
   std::int64_t samples = 2048;  // at most
-  std::int64_t batch = 256;
   int steps = 10;
 };
 
@@ -28,7 +27,7 @@ struct Sharpness {
 };
 
 // The model's weights are as before afterwards.
-Sharpness measure_sharpness(LoadedModel& model, const Dataset& data, const DataConfig& config,
+Sharpness measure_sharpness(LoadedModel& model, const Dataset& data, const Config& config,
                             const SharpnessOptions& options);
 
 }  // namespace echelon
