@@ -211,7 +211,8 @@ TEST_CASE("mixed precision: activations in halves, weights, gradients, inputs an
     for (const Half half : {Half{DType::f16, 0.02}, Half{DType::bf16, 0.12}})
       for (std::uint64_t layouts : {1, 2, 3}) {
         INFO(name_of(half.dtype) << " layouts " << layouts);
-        const PlainBatch batch = batch_of(graph, 6);
+        // Always the same samples: where rounding moves a maximum or a kink, gradients may differ by anything.
+        const PlainBatch batch = hashed_batch(form_of(graph), 0, 6, 1);
         Trainee exact(graph, 6, {.dtype = DType::f64});
         Trainee mixed(graph, 6, {.dtype = DType::f32, .activations = half.dtype}, make_picky_device(layouts));
         CHECK(mixed.loss(batch) == Approx(exact.loss(batch)).epsilon(half.tolerance));
