@@ -208,7 +208,7 @@ TEST_CASE("mixed precision: activations in halves, weights, gradients, inputs an
     double tolerance;
   };
   for (const Graph& graph : {small_lenet(), small_batch_norm_net(), small_dropout_net()})
-    for (const Half half : {Half{DType::f16, 0.02}, Half{DType::bf16, 0.12}})
+    for (const Half half : {Half{DType::f16, 0.02}, Half{DType::bf16, 0.2}})
       for (std::uint64_t layouts : {1, 2, 3}) {
         INFO(name_of(half.dtype) << " layouts " << layouts);
         // Always the same samples: where rounding moves a maximum or a kink, gradients may differ by anything.
