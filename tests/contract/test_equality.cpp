@@ -48,7 +48,7 @@ TEST_CASE("k replicas have the weights of one with the k-fold batch, in double",
 
 TEST_CASE("recurrent models, k replicas: in double, with unequal shares, accumulation and tokens left out",
           "[equality]") {
-  for (const Model& model : small_recurrent_models()) {
+  for (const Model& model : small_sequence_models()) {
     for (int k = 1; k <= 4; ++k) DYNAMIC_SECTION(model.name << " k=" << k) {
         check_equal({.graph = model.graph, .shares = std::vector<std::int64_t>(static_cast<std::size_t>(k), 2)}, false,
                     kDouble);
@@ -172,7 +172,7 @@ void check_single(const Model& model, const ReplicaRun& run, bool groups, bool b
 TEST_CASE("k replicas against one in fp32 on onednn, beside the floor", "[equality][onednn]") {
   std::vector<Model> all = models();
   all.push_back({"batch_norm", small_batch_norm_net()});
-  all.push_back(small_recurrent_models().front());
+  all.push_back(small_sequence_models().front());
   for (const Model& model : all)
     for (const std::string& algorithm : allreduce_names())
       for (int k = 2; k <= 4; ++k) DYNAMIC_SECTION(model.name << " " << algorithm << " k=" << k) {

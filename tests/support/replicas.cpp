@@ -174,7 +174,7 @@ Graph shrunken(const std::string& zoo, const SampleForm& form, std::int64_t fact
   std::vector<LayerConfig> layers = zoo_layers(zoo, form);
   for (std::size_t i = 0; i < layers.size(); ++i) {
     layers[i].channels /= factor;
-    if (i + 1 < layers.size()) layers[i].units /= factor;
+    if (layers[i].units != form.classes) layers[i].units /= factor;
   }
   return build_layers(layers, form);
 }
@@ -184,15 +184,18 @@ Graph shrunken(const std::string& zoo, const SampleForm& form, std::int64_t fact
 Graph small_digits_cnn() { return shrunken("digits_cnn", labelled({1, 6, 6}, 5)); }
 Graph small_lenet() { return shrunken("lenet", labelled({1, 8, 8}, 5)); }
 
-std::vector<NamedGraph> small_recurrent_models() {
+std::vector<NamedGraph> small_sequence_models() {
   const SampleForm text{.shape = {5}, .vocabulary = 7, .label = {5}, .classes = 7};
   const SampleForm series{.shape = {6, 3}, .classes = 4, .lengths = true};
+  const SampleForm fields{.shape = {4}, .vocabulary = 30, .classes = 2};
   const SampleForm pairs{.shape = {5}, .vocabulary = 6, .label = {4}, .classes = 7, .lengths = true, .target = 4};
   return {{"charlstm", shrunken("charlstm", text, 32)},
           {"chargru", shrunken("chargru", text, 32)},
           {"wordlstm", shrunken("wordlstm", text, 80)},
           {"sequence_classifier", shrunken("sequence_classifier", series, 16)},
-          {"translation", shrunken("translation", pairs, 32)}};
+          {"translation", shrunken("translation", pairs, 32)},
+          {"transformer", shrunken("transformer", text, 32)},
+          {"ranking", shrunken("ranking", fields, 16)}};
 }
 
 Graph small_dropout_net() {

@@ -61,7 +61,7 @@ struct NamedGraph {
 };
 
 // Shrunken siblings: the same graph on a small input.
-std::vector<NamedGraph> small_recurrent_models();  // every recurrent model of the zoo
+std::vector<NamedGraph> small_sequence_models();  // every model of sequences in the zoo
 Graph small_digits_cnn();
 Graph small_lenet();
 Graph small_dropout_net();     // dropout of an image and of features

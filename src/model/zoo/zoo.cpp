@@ -35,7 +35,9 @@ SampleForm zoo_form(std::string_view name) {
   if (name == "lenet") return labelled({1, 28, 28}, 10);
   for (std::string_view small : {"resnet20", "resnet32", "resnet44", "resnet56"})
     if (name == small) return labelled({3, 32, 32}, 10);
-  if (name == "charlstm" || name == "chargru") return {.shape = {64}, .vocabulary = 65, .label = {64}, .classes = 65};
+  if (name == "ranking") return {.shape = {26}, .vocabulary = 100000, .classes = 2};
+  if (name == "charlstm" || name == "chargru" || name == "transformer")
+    return {.shape = {64}, .vocabulary = 65, .label = {64}, .classes = 65};
   if (name == "wordlstm") return {.shape = {35}, .vocabulary = 10000, .label = {35}, .classes = 10000};
   if (name == "sequence_classifier") return {.shape = {29, 12}, .classes = 9, .lengths = true};
   if (name == "translation")

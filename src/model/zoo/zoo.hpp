@@ -17,7 +17,8 @@ namespace echelon {
 #define ECHELON_ZOO(X)                                                                                       \
   X(digits_cnn) X(lenet) X(alexnet) X(vgg16) X(googlenet)                                                    \
   X(resnet18) X(resnet20) X(resnet32) X(resnet44) X(resnet56) X(resnet50)                                    \
-  X(charlstm) X(chargru) X(wordlstm) X(sequence_classifier) X(translation)
+  X(charlstm) X(chargru) X(wordlstm) X(sequence_classifier) X(translation)                             \
+  X(transformer) X(ranking)
 // clang-format on
 
 #define X(model) std::vector<LayerConfig> zoo_##model(const SampleForm& form);

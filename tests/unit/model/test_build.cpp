@@ -162,6 +162,16 @@ TEST_CASE("recurrent models of the zoo have as many weights as PyTorch's", "[mod
   CHECK_THROWS_WITH(build_zoo("sequence_classifier", zoo_form("charlstm")), Contains("of one class each"));
 }
 
+TEST_CASE("transformer and ranking: weights by formula, and what they cannot take", "[model]") {
+  const std::int64_t V = 65, T = 64, D = 128, H = 512;
+  const std::int64_t block = 2 * 2 * D + 4 * D * D + 3 * D + (D * H + H) + (H * D + D);
+  CHECK(build_zoo("transformer", zoo_form("transformer")).parameters().weight_elems() ==
+        V * D + T * D + 2 * block + 2 * D + D * V + V);
+  CHECK(build_zoo("ranking", zoo_form("ranking")).parameters().weight_elems() == 1'861'762);
+  CHECK_THROWS_WITH(build_zoo("transformer", labelled({1, 28, 28}, 10)), Contains("language model"));
+  CHECK_THROWS_WITH(build_zoo("ranking", zoo_form("charlstm")), Contains("one label a sample"));
+}
+
 TEST_CASE("the table counts parameters, FLOPs and bytes", "[model]") {
   const Graph graph = build_zoo("lenet", labelled({1, 28, 28}, 10));
   const ModelCosts costs = model_costs(graph, DType::f32);
