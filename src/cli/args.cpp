@@ -126,6 +126,15 @@ Run declare_bench_step(CLI::App& app) {
   return [o] { return run_bench_step(*o); };
 }
 
+Run declare_bench_update(CLI::App& app) {
+  auto o = held<BenchUpdateOptions>();
+  app.add_option("config", o->config, "experiment (TOML) with the model")->required();
+  add_sets(app, o->sets);
+  app.add_option("--rounds", o->rounds, "timed updates of each rule")->capture_default_str();
+  app.add_option("--threads", o->threads, "threads of one update")->capture_default_str();
+  return [o] { return run_bench_update(*o); };
+}
+
 // What import and synth have in common.
 template <class Options>
 void add_shards(CLI::App& app, Options& o) {
@@ -216,6 +225,8 @@ const Verb kVerbs[] = {
      "  echelon data inspect data/digits/train --replicas 4", declare_data_inspect},
     {"bench step", "time of a training step on resident random data, by layer and op",
      "  echelon bench step configs/bench/lenet.toml --ops", declare_bench_step},
+    {"bench update", "time of an optimiser's pass over a model's parameters, rule by rule",
+     "  echelon bench update configs/bench/resnet20.toml --set model.zoo=resnet50", declare_bench_update},
 };
 
 // The sub-command of this name, or null.

@@ -106,7 +106,6 @@ struct InspectOptions {  // echelon data inspect LOCATION [--replicas K] [--shar
 int run_data_inspect(const InspectOptions& options);
 
 struct BenchStepOptions {  // echelon bench step CONFIG [--steps N] [--batch B] [--threads T] [--ops] [--json] ..
-                           // [--json]
   std::string config;
   std::vector<std::string> sets;
   int steps = 50;
@@ -117,6 +116,14 @@ struct BenchStepOptions {  // echelon bench step CONFIG [--steps N] [--batch B] 
   bool json = false;  // one JSON line, as peers print
 };
 int run_bench_step(const BenchStepOptions& options);
+
+struct BenchUpdateOptions {  // echelon bench update CONFIG [--rounds N] [--threads T] [--set ..]
+  std::string config;
+  std::vector<std::string> sets;
+  int rounds = 50;
+  int threads = 1;
+};
+int run_bench_update(const BenchUpdateOptions& options);
 
 struct InfoOptions {};  // echelon info: version, devices, libraries, threads, MPI
 int run_info(const InfoOptions& options);

@@ -20,17 +20,6 @@ double median(std::vector<double> values) {
   return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
 }
 
-DeviceOptions device_options(const DeviceConfig& config, int threads) {
-  DeviceOptions options;
-  options.threads = threads;
-  options.tf32 = config.tf32;
-  options.memory_limit_bytes = static_cast<std::int64_t>(config.memory_limit_mb * 1e6);
-  options.paced_gflops = config.paced_gflops;
-  options.paced_gb_per_s = config.paced_gb_per_s;
-  options.paced_table = config.paced_table;
-  return options;
-}
-
 // Fills a tensor of the device with `value(index)`, converted to its type.
 template <class Value>
 void fill(Device& device, const Tensor& tensor, const Value& value) {
@@ -47,6 +36,17 @@ void fill(Device& device, const Tensor& tensor, const Value& value) {
 }
 
 }  // namespace
+
+DeviceOptions device_options(const DeviceConfig& config, int threads) {
+  DeviceOptions options;
+  options.threads = threads;
+  options.tf32 = config.tf32;
+  options.memory_limit_bytes = static_cast<std::int64_t>(config.memory_limit_mb * 1e6);
+  options.paced_gflops = config.paced_gflops;
+  options.paced_gb_per_s = config.paced_gb_per_s;
+  options.paced_table = config.paced_table;
+  return options;
+}
 
 BenchSamples bench_samples(const Config& config) {
   try {

@@ -42,6 +42,15 @@ void check_model(const Config& config) {
                        model.layers.front().where));
   if (model.zoo.empty() && model.layers.empty())
     refuse(config, "model", "no model: write model.zoo = \"lenet\" or [[model.layers]]");
+  const bool synchronised =
+      model.synchronised_batch_norm || std::any_of(model.layers.begin(), model.layers.end(),
+                                                   [](const LayerConfig& layer) { return layer.synchronised; });
+  if (synchronised && config.batch.accumulation > 1)
+    refuse(config, "batch.accumulation",
+           "synchronised batch norm needs all samples of a step at once: batch.accumulation = 1");
+  if (synchronised && config.data.as_replicas > 1)
+    refuse(config, "data.as_replicas",
+           "synchronised batch norm needs all samples of a step at once; data.as_replicas takes them in turns");
   for (const LayerConfig& layer : model.layers)
     if (layer.type == "batch_norm" && config.data.ragged == Ragged::zero_weight)
       refuse(config, "data.ragged",

@@ -92,9 +92,9 @@ std::vector<Key<Config>> make_config_keys() {
 
   auto model = part(all, "model", &Config::model);
   model.key("zoo", &ModelConfig::zoo,
-            words_or_empty({"digits_cnn", "lenet", "alexnet", "vgg16", "googlenet", "resnet18", "resnet20", "resnet32",
-                            "resnet44", "resnet56", "resnet50", "charlstm", "chargru", "wordlstm",
-                            "sequence_classifier", "translation", "transformer", "ranking"}),
+            words_or_empty({"digits_cnn", "lenet", "alexnet", "vgg16", "googlenet", "inception_v3", "resnet18",
+                            "resnet20", "resnet32", "resnet44", "resnet56", "resnet50", "charlstm", "chargru",
+                            "wordlstm", "sequence_classifier", "translation", "transformer", "ranking"}),
             "a ready-made model; else write [[model.layers]]");
   model.key("loss", &ModelConfig::loss, words({"auto", "softmax", "mse", "bce"}),
             "auto: softmax over classes, mse where labels are real numbers");

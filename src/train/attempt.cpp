@@ -28,7 +28,8 @@ namespace {
 
 constexpr int kControlChannel = 0;   // agreement, evaluation, metrics
 constexpr int kWeightsChannel = 1;   // the first broadcast
-constexpr int kStrategyChannel = 2;  // from here on: the strategy's
+constexpr int kSumsChannel = 2;      // synchronised batch norm
+constexpr int kStrategyChannel = 3;  // from here on: the strategy's
 
 }  // namespace
 
@@ -108,6 +109,7 @@ void Attempt::build() {
     arenas_ = std::make_unique<Arenas>(*device_, plan_->graph.parameters(), wide_of(config_.device.dtype));
     optimiser_ = std::make_unique<Optimiser>(config_.optimiser, *arenas_, loss_scaling_of(config_.device));
     strategy_ = make_strategy(config_.exchange, {*arenas_, *optimiser_, engine_, kStrategyChannel});
+    replica_sum_ = std::make_unique<ReplicaSum>(*device_, engine_, kSumsChannel);
     arenas_->initialise(config_.seed);
   });
   state_.global_batch = plan_->batch.global;
@@ -202,8 +204,8 @@ int Attempt::run_or_throw() {
   tell_head();
   restore();
   all_or_none(group_, [&] {
-    runner_ = std::make_unique<StepRunner>(config_, *plan_, seat_.rank, *arenas_, *strategy_, *optimiser_, engine_,
-                                           phase_, state_);
+    runner_ = std::make_unique<StepRunner>(config_, *plan_, seat_.rank, *arenas_, *strategy_, *optimiser_,
+                                           *replica_sum_, engine_, phase_, state_);
     make_hooks();
   });
   std::vector<Hook*> hooks;

@@ -77,6 +77,7 @@ class Attempt {
   std::unique_ptr<Arenas> arenas_;
   std::unique_ptr<Optimiser> optimiser_;
   std::unique_ptr<Strategy> strategy_;
+  std::unique_ptr<ReplicaSum> replica_sum_;
   std::unique_ptr<StepRunner> runner_;
   std::vector<std::unique_ptr<Hook>> hooks_;
   StatisticsHook* statistics_ = nullptr;

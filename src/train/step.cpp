@@ -22,13 +22,15 @@ double weight_of(const Batch& batch, DType dtype, std::int64_t first, std::int64
 }  // namespace
 
 StepRunner::StepRunner(const Config& config, const RunPlan& plan, int rank, Arenas& arenas, Strategy& strategy,
-                       const Optimiser& optimiser, const Engine& engine, PhaseBoard& phase, const RunState& start)
+                       const Optimiser& optimiser, ReplicaSum& replica_sum, const Engine& engine, PhaseBoard& phase,
+                       const RunState& start)
     : plan_(plan),
       dtype_(config.device.dtype),
       random_(config.seed, "step"),
       arenas_(arenas),
       strategy_(strategy),
       optimiser_(optimiser),
+      replica_sum_(replica_sum),
       engine_(engine),
       phase_(phase) {
   const std::vector<int> replicas = plan.sources(rank);
@@ -57,6 +59,7 @@ Program& StepRunner::program_of(const ProgramKey& key) {
   if (!program) {
     program = std::make_unique<Program>(plan_.graph_for(key.bucket), arenas_,
                                         ProgramOptions{.batch = key.micro_batch, .dtype = dtype_});
+    if (engine_.size() > 1) program->set_sum_over_replicas([this](const Tensor& sums) { replica_sum_(sums); });
     program->set_wait_parameters([this](ArenaRange range) { strategy_.wait_parameters(range); });
   }
   return *program;
@@ -103,6 +106,7 @@ StepResult StepRunner::run(const StepInfo& info) {
       PassScalars scalars;
       scalars.loss_scale = optimiser_.loss_scale() / info.weight;
       scalars.group_weight = weight_of(*batch, arenas_.dtype(), first * labels, micro * labels) / info.weight;
+      scalars.samples = static_cast<double>(plan_.batch.global);
       scalars.key = random_.at(static_cast<std::uint64_t>(info.step)).key();
       scalars.first = first_pass;
       first_pass = false;

@@ -11,6 +11,7 @@
 #include "config/schema.hpp"
 #include "data/loader.hpp"
 #include "device/arenas.hpp"
+#include "exchange/replica_sum.hpp"
 #include "exchange/strategy.hpp"
 #include "model/program.hpp"
 #include "train/hooks/hook.hpp"
@@ -34,7 +35,8 @@ class StepRunner {
   // Builds the programs (one a micro-batch size and bucket) and starts reading at `start`. What it is given outlives
   // it.
   StepRunner(const Config& config, const RunPlan& plan, int rank, Arenas& arenas, Strategy& strategy,
-             const Optimiser& optimiser, const Engine& engine, PhaseBoard& phase, const RunState& start);
+             const Optimiser& optimiser, ReplicaSum& replica_sum, const Engine& engine, PhaseBoard& phase,
+             const RunState& start);
 
   StepResult run(const StepInfo& info);
 
@@ -62,6 +64,7 @@ class StepRunner {
   Arenas& arenas_;
   Strategy& strategy_;
   const Optimiser& optimiser_;
+  ReplicaSum& replica_sum_;
   const Engine& engine_;
   PhaseBoard& phase_;
   std::map<ProgramKey, std::unique_ptr<Program>> programs_;

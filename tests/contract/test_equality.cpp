@@ -105,6 +105,30 @@ TEST_CASE("every rule, and clipping: k replicas are one", "[equality]") {
       }
 }
 
+TEST_CASE("synchronised batch norm takes its statistics over all replicas", "[equality]") {
+  const bool renorm = GENERATE(false, true);
+  ModelConfig norms;
+  norms.synchronised_batch_norm = true, norms.batch_renorm = renorm;
+  const Graph graph = small_batch_norm_net(norms);
+  for (const std::string& algorithm : allreduce_names()) DYNAMIC_SECTION(algorithm << (renorm ? " renorm" : "")) {
+      for (const std::vector<std::int64_t>& shares :
+           {std::vector<std::int64_t>{8}, {4, 4}, {2, 2, 2, 2}, {1, 3, 4}, {1, 7}})
+        check_equal({.graph = graph, .shares = shares, .algorithm = algorithm}, false, kDouble);
+    }
+  // One replica: the same numbers as batch norm over the whole batch.
+  norms.synchronised_batch_norm = false;
+  const ReplicaRun run{.graph = graph, .shares = {4, 4}}, whole{.graph = small_batch_norm_net(norms), .shares = {8}};
+  CHECK(tensor_distance(graph.parameters(), train_replicas(run).weights, train_replicas(whole).weights) <= kDouble);
+}
+
+TEST_CASE("renorm over micro-batches: k replicas have the weights of one with the same groups", "[equality]") {
+  ModelConfig norms;
+  norms.batch_renorm = true;
+  const Graph graph = small_batch_norm_net(norms);
+  for (int k : {2, 4})
+    check_equal({.graph = graph, .shares = std::vector<std::int64_t>(static_cast<std::size_t>(k), 4)}, true, kDouble);
+}
+
 TEST_CASE("a device out of the host's reach: gradients are staged, in time and back", "[equality]") {
   for (const std::string& algorithm : allreduce_names()) DYNAMIC_SECTION(algorithm) {
       const ReplicaRun far{.graph = small_lenet(), .shares = {2, 2, 2}, .algorithm = algorithm, .device = "far"};

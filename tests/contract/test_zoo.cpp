@@ -14,6 +14,7 @@ std::int64_t small_side(const std::string& name) {
   if (name == "digits_cnn") return 8;
   if (name == "lenet") return 12;
   if (name == "alexnet") return 63;
+  if (name == "inception_v3") return 75;
   return 32;
 }
 

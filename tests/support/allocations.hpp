@@ -7,5 +7,7 @@ namespace echelon::test {
 
 // Calls of operator new by this thread so far.
 std::uint64_t allocations();
+// Those of them that code of oneDNN's shared library made; its execute call allocates, which is its own affair.
+std::uint64_t allocations_of_onednn();
 
 }  // namespace echelon::test

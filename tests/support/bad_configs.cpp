@@ -55,6 +55,10 @@ const std::vector<BadConfig>& bad_configs() {
       {"no text at all", std::string("\x01\x02\xff\xfe", 4), {"@1:", "not valid TOML"}},
       {"key twice", with("global = 64", "global = 64\nglobal = 32"), {"@13:", "set twice", "global"}},
       {"section twice", plus("[batch]\n"), {"@20:", "set twice", "batch"}},
+      {"synchronised batch norm over micro-batches",
+       "[model]\nzoo = \"resnet20\"\nsynchronised_batch_norm = true\n[data]\ntrain = \"x\"\n[batch]\nglobal = "
+       "64\naccumulation = 2\n",
+       {"@8:", "batch.accumulation = 1"}},
       {"streams of files",
        with("sharding = \"auto\"", "sharding = \"file\"\norder = \"stream\""),
        {"@9:", "data.order = \"stream\"", "\"record\""}},

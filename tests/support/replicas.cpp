@@ -6,6 +6,7 @@
 
 #include "base/check.hpp"
 #include "comm/engine.hpp"
+#include "exchange/replica_sum.hpp"
 #include "exchange/strategy.hpp"
 #include "model/build.hpp"
 #include "model/zoo/zoo.hpp"
@@ -18,7 +19,7 @@ namespace echelon::test {
 namespace {
 
 constexpr std::uint64_t kSamples = 20;  // names the stream of samples
-constexpr int kBroadcastChannel = 1, kFirstChannel = 2;
+constexpr int kBroadcastChannel = 1, kSumsChannel = 2, kFirstChannel = 3;
 
 PlainBatch step_batch(const ReplicaRun& run, std::int64_t step) {
   const std::int64_t global = std::accumulate(run.shares.begin(), run.shares.end(), std::int64_t{0});
@@ -86,6 +87,8 @@ ReplicaResult train_replica(std::unique_ptr<Transport> transport, const ReplicaR
                   : run.device == "picky" ? make_picky_device(1 + rank)
                                           : open_device(run.device, {}));
   broadcast_weights(trainee.arenas(), engine, kBroadcastChannel);
+  ReplicaSum sum(trainee.arenas().device(), engine, kSumsChannel);
+  if (engine.size() > 1) trainee.program().set_sum_over_replicas([&](const Tensor& sums) { sum(sums); });
   Optimiser optimiser(optimiser_of(run), trainee.arenas(), run.scaling);
   const auto strategy = make_strategy(exchange_of(run), {trainee.arenas(), optimiser, engine, kFirstChannel});
 
@@ -96,7 +99,7 @@ ReplicaResult train_replica(std::unique_ptr<Transport> transport, const ReplicaR
     PlainBatch local = part_of(global, first, share);
     if (run.reversed) local = reverse_of(local);
     strategy->begin_step({step, 0, run.learning_rate, global.weight(), local.weight()});
-    trainee.set_step(step);
+    trainee.set_step(step, static_cast<double>(global.n()));
     trainee.set_loss_scale(optimiser.loss_scale());
     trainee.program().reset_losses();
     for (std::int64_t a = 0; a < run.accumulation; ++a) {
@@ -207,15 +210,15 @@ Graph small_dropout_net() {
       labelled({2, 5, 5}, 5));
 }
 
-Graph small_batch_norm_net() {
+Graph small_batch_norm_net(const ModelConfig& norms) {
   LayerConfig sum = layer("add");
   sum.inputs = {"norm2", "bent"};
   LayerConfig norm1 = layer("batch_norm"), norm2 = layer("batch_norm"), bent = layer("relu"), head = layer("dense");
   norm1.name = "norm1", norm2.name = "norm2", bent.name = "bent";
   head.units = 5;
-  return build_layers(
-      {conv(4, "conv1"), norm1, bent, conv(4, "conv2"), norm2, sum, layer("relu"), layer("flatten"), head},
-      labelled({2, 5, 5}, 5));
+  ModelConfig model = norms;
+  model.layers = {conv(4, "conv1"), norm1, bent, conv(4, "conv2"), norm2, sum, layer("relu"), layer("flatten"), head};
+  return build_model(model, labelled({2, 5, 5}, 5));
 }
 
 }  // namespace echelon::test

@@ -64,7 +64,7 @@ struct NamedGraph {
 std::vector<NamedGraph> small_sequence_models();  // every model of sequences in the zoo
 Graph small_digits_cnn();
 Graph small_lenet();
-Graph small_dropout_net();     // dropout of an image and of features
-Graph small_batch_norm_net();  // convolutions without bias, batch norm, a residual add
+Graph small_dropout_net();                                  // dropout of an image and of features
+Graph small_batch_norm_net(const ModelConfig& norms = {});  // convolutions without bias, batch norm, a residual add
 
 }  // namespace echelon::test

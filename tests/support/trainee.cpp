@@ -120,6 +120,7 @@ Trainee::Trainee(const Graph& graph, std::int64_t batch, const TraineeOptions& o
 
 PassScalars Trainee::scalars() const {
   PassScalars scalars;
+  scalars.samples = samples_;
   scalars.key = HashRng(1, "trainee").at(static_cast<std::uint64_t>(step_)).key();
   return scalars;
 }

@@ -50,8 +50,8 @@ class Trainee {
   Program& program() { return *program_; }
   const Graph& graph() const { return graph_; }
 
-  // The step whose random draws the next passes make.
-  void set_step(std::int64_t step) { step_ = step; }
+  // The step whose random draws the next passes make, and its samples over all replicas where they are more.
+  void set_step(std::int64_t step, double samples = 0) { step_ = step, samples_ = samples; }
   // Of the next backward passes.
   void set_loss_scale(double scale) { loss_scale_ = scale; }
 
@@ -73,6 +73,7 @@ class Trainee {
 
   std::int64_t step_ = 0;
   double loss_scale_ = 1;
+  double samples_ = 0;
   Graph graph_;
   std::unique_ptr<Device> device_;
   std::unique_ptr<Arenas> arenas_;

@@ -1,4 +1,5 @@
-// Max and average pooling: (C, H, W) -> (C, P, Q). The stride is the kernel unless given.
+// Max and average pooling: (C, H, W) -> (C, P, Q), the stride being the kernel unless given; and the mean of each
+// channel over the whole image: (C, H, W) -> (C, 1, 1).
 //
 // A maximum ignores padding; an average divides by the cells inside the image, or by all of the window where
 // `count_padding` is set.
@@ -12,7 +13,26 @@
 namespace echelon {
 namespace {
 
-class Pool final : public Layer {
+class PoolLayer : public Layer {
+ public:
+  void forward(Lowering& lowering) const final {
+    lowering.op(spec(OpKind::pool_forward, lowering), {lowering.input(0), lowering.output(0)}, ScaleSource::one, 0);
+  }
+
+  void backward(Lowering& lowering) const final {
+    if (!lowering.wants_grad_input(0)) return;
+    lowering.op(spec(OpKind::pool_backward, lowering), {lowering.grad_output(0), lowering.grad_input(0)},
+                ScaleSource::one, 0);
+  }
+
+ private:
+  virtual PoolDims dims(const Shape& x) const = 0;  // (N, C, H, W)
+  OpSpec spec(OpKind kind, const Lowering& lowering) const {
+    return {.kind = kind, .dtype = lowering.dtype(), .dims = dims(lowering.input_shape(0))};
+  }
+};
+
+class Pool final : public PoolLayer {
  public:
   Pool(const LayerConfig& config, PoolMode mode) : mode_(mode) {
     window_.kernel = required_rows_columns(config.kernel, "kernel");
@@ -34,31 +54,40 @@ class Pool final : public Layer {
     return {slide(window_, inputs[0], inputs[0][0])};
   }
 
-  void forward(Lowering& lowering) const override {
-    lowering.op(spec(OpKind::pool_forward, lowering), {lowering.input(0), lowering.output(0)}, ScaleSource::one, 0);
-  }
-
-  void backward(Lowering& lowering) const override {
-    if (!lowering.wants_grad_input(0)) return;
-    lowering.op(spec(OpKind::pool_backward, lowering), {lowering.grad_output(0), lowering.grad_input(0)},
-                ScaleSource::one, 0);
-  }
-
  private:
-  OpSpec spec(OpKind kind, const Lowering& lowering) const {
-    const Shape x = lowering.input_shape(0);  // (N, C, H, W)
+  PoolDims dims(const Shape& x) const override {
     PoolDims dims{.N = x[0], .C = x[1], .H = x[2], .W = x[3], .R = window_.kernel.rows, .S = window_.kernel.columns};
     dims.stride_h = window_.stride.rows, dims.stride_w = window_.stride.columns;
     dims.pad_h = window_.padding.rows, dims.pad_w = window_.padding.columns;
     dims.mode = mode_;
-    return {.kind = kind, .dtype = lowering.dtype(), .dims = dims};
+    return dims;
   }
 
   PoolMode mode_;
   Window window_;
 };
 
+// Lin, Chen, Yan 2013.
+class GlobalAveragePool final : public PoolLayer {
+ public:
+  std::string_view kind() const override { return "global_avg_pool"; }
+
+  std::vector<Shape> infer(std::span<const Shape> inputs) const override {
+    require_image(inputs[0], "global pooling");
+    return {Shape{inputs[0][0], 1, 1}};
+  }
+
+ private:
+  PoolDims dims(const Shape& x) const override {
+    PoolDims dims{.N = x[0], .C = x[1], .H = x[2], .W = x[3], .R = x[2], .S = x[3]};
+    dims.mode = PoolMode::average_inside;
+    return dims;
+  }
+};
+
 }  // namespace
+
+LayerPtr make_global_avg_pool(const LayerConfig&) { return std::make_shared<GlobalAveragePool>(); }
 
 LayerPtr make_max_pool(const LayerConfig& config) { return std::make_shared<Pool>(config, PoolMode::max); }
 

@@ -35,6 +35,7 @@ SampleForm zoo_form(std::string_view name) {
   if (name == "lenet") return labelled({1, 28, 28}, 10);
   for (std::string_view small : {"resnet20", "resnet32", "resnet44", "resnet56"})
     if (name == small) return labelled({3, 32, 32}, 10);
+  if (name == "inception_v3") return labelled({3, 299, 299}, 1000);
   if (name == "ranking") return {.shape = {26}, .vocabulary = 100000, .classes = 2};
   if (name == "charlstm" || name == "chargru" || name == "transformer")
     return {.shape = {64}, .vocabulary = 65, .label = {64}, .classes = 65};

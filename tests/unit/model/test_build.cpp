@@ -123,9 +123,12 @@ TEST_CASE("the zoo's models have their published sizes", "[model]") {
     const char* name;
     std::int64_t parameters;
   };
-  // bvlc_alexnet, configuration D, bvlc_googlenet; torchvision's resnet18 and resnet50; resnet20 with projections.
-  for (const Row& row : {Row{"alexnet", 60'965'224}, Row{"vgg16", 138'357'544}, Row{"googlenet", 6'998'552},
-                         Row{"resnet18", 11'689'512}, Row{"resnet50", 25'557'032}, Row{"resnet20", 272'474}}) {
+  // bvlc_alexnet, configuration D, bvlc_googlenet; torchvision's resnet18, resnet50 and inception_v3
+  // without its side branch; resnet20 to 56 with projections.
+  for (const Row& row :
+       {Row{"alexnet", 60'965'224}, Row{"vgg16", 138'357'544}, Row{"googlenet", 6'998'552}, Row{"resnet18", 11'689'512},
+        Row{"resnet50", 25'557'032}, Row{"resnet20", 272'474}, Row{"resnet32", 466'906}, Row{"resnet44", 661'338},
+        Row{"resnet56", 855'770}, Row{"inception_v3", 23'834'568}}) {
     CAPTURE(row.name);
     CHECK(build_zoo(row.name, zoo_form(row.name)).parameters().weight_elems() == row.parameters);
   }
@@ -134,6 +137,10 @@ TEST_CASE("the zoo's models have their published sizes", "[model]") {
   };
   CHECK(shape_in(build_zoo("alexnet", labelled({3, 224, 224}, 1000)), "max_pool3") == Shape{256, 6, 6});
   CHECK(shape_in(build_zoo("googlenet", labelled({3, 224, 224}, 1000)), "concat9") == Shape{1024, 7, 7});
+  const Graph inception = build_zoo("inception_v3", labelled({3, 299, 299}, 1000));
+  CHECK(shape_in(inception, "concat3") == Shape{288, 35, 35});
+  CHECK(shape_in(inception, "concat8") == Shape{768, 17, 17});
+  CHECK(shape_in(inception, "concat11") == Shape{2048, 8, 8});
   CHECK(shape_in(build_zoo("resnet50", labelled({3, 224, 224}, 1000)), "add16") == Shape{2048, 7, 7});
   CHECK(shape_in(build_zoo("resnet20", labelled({1, 28, 28}, 10)), "add9") == Shape{64, 7, 7});
   CHECK_THROWS_WITH(build_zoo("alexnet", labelled({3, 62, 64}, 10)), Contains("at least 63 x 63"));

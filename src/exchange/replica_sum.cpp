@@ -1,0 +1,15 @@
+#include "exchange/replica_sum.hpp"
+
+#include "base/check.hpp"
+
+namespace echelon {
+
+void ReplicaSum::operator()(const Tensor& tensor) {
+  ECHELON_CHECK(tensor.dtype == DType::f64 && tensor.layout == Layout::plain, "sums over replicas are plain and f64");
+  host_.resize(static_cast<std::size_t>(tensor.elems()));
+  device_.to_host(host_.data(), tensor.data, tensor.bytes());
+  group_.sum(host_);
+  device_.to_device(tensor.data, host_.data(), tensor.bytes());
+}
+
+}  // namespace echelon

@@ -1,0 +1,119 @@
+#!/usr/bin/env python3
+"""Prints tests/unit/model/golden_models.hpp: the losses of PyTorch's first training steps, in double.
+
+Both sides start from the same weights and see the same samples, each number a hash of (stream, index) that is exact in
+binary (`hashed` here, tests/unit/model/test_golden_models.cpp there), so that only the losses are kept. Needs torch; the
+tests need only what this prints:
+
+    python3 tests/tools/golden_models.py > tests/unit/model/golden_models.hpp
+
+Adding a model: an entry in MODELS whose `parameters(net)` lists its learned tensors in echelon's canonical order (node
+by node, each node's as its layer declares them: weight, bias; weight_x, weight_h, bias_x, bias_h), each of the shape
+that echelon gives it, and a row in the test.
+"""
+import math
+
+import torch
+import torch.nn as nn
+
+STEPS, BATCH, CLASSES = 10, 8, 10
+LEARNING_RATE, MOMENTUM = 0.01, 0.9
+SAMPLES, LABELS = 1000, 2000  # streams of step s: SAMPLES + s, LABELS + s; parameter j has stream j
+
+
+def hashed_bits(stream, n):
+    """n whole numbers below 2^32."""
+    i = torch.arange(1, n + 1, dtype=torch.int64)
+    x = (i * 2654435761 + (stream + 1) * 2246822519) % 2**32
+    x = x ^ (x >> 15)
+    x = (x * 739019) % 2**32
+    return x ^ (x >> 13)
+
+
+def hashed(stream, shape):
+    """Numbers in [-1, 1)."""
+    n = math.prod(shape)
+    return (hashed_bits(stream, n).to(torch.float64) / 2**31 - 1).reshape(shape)
+
+
+def lenet():
+    return nn.Sequential(
+        nn.Conv2d(1, 32, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2),
+        nn.Conv2d(32, 64, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2),
+        nn.Flatten(), nn.Linear(64 * 3 * 3, 128), nn.ReLU(), nn.Linear(128, CLASSES))
+
+
+class Residual(nn.Module):
+    def __init__(self, cin, cout, stride):
+        super().__init__()
+        same = stride == 1 and cin == cout  # the shortcut's parameters stand first, as in model/zoo/resnet.cpp
+        self.skip = nn.Identity() if same else nn.Sequential(nn.Conv2d(cin, cout, 1, stride, bias=False), nn.BatchNorm2d(cout))
+        self.body = nn.Sequential(
+            nn.Conv2d(cin, cout, 3, stride, 1, bias=False), nn.BatchNorm2d(cout), nn.ReLU(),
+            nn.Conv2d(cout, cout, 3, 1, 1, bias=False), nn.BatchNorm2d(cout))
+
+    def forward(self, x):
+        return torch.relu(self.body(x) + self.skip(x))
+
+
+def resnet20():
+    layers, c = [nn.Conv2d(3, 16, 3, 1, 1, bias=False), nn.BatchNorm2d(16), nn.ReLU()], 16
+    for width, stride in ((16, 1), (32, 2), (64, 2)):
+        for i in range(3):
+            layers.append(Residual(c, width, stride if i == 0 else 1))
+            c = width
+    return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(64, CLASSES))
+
+
+def in_order(net):
+    return list(net.parameters())
+
+
+MODELS = {  # name: (build, shape of a sample, its parameters in canonical order)
+    "lenet": (lenet, (1, 12, 12), in_order),
+    "resnet20": (resnet20, (3, 8, 8), in_order),
+}
+
+
+def start(net, parameters):
+    """A matrix or filter in +-1/sqrt(fan in); scales of batch norm near 1, everything else near 0."""
+    scales = {id(m.weight) for m in net.modules() if isinstance(m, nn.BatchNorm2d)}
+    with torch.no_grad():
+        for j, p in enumerate(parameters):
+            values = hashed(j, p.shape)
+            if p.dim() > 1:
+                p.copy_(values / math.sqrt(p[0].numel()))
+            else:
+                p.copy_(values * 0.125 + (1.0 if id(p) in scales else 0.0))
+
+
+def losses(name):
+    build, shape, parameters = MODELS[name]
+    net = build().double()
+    start(net, parameters(net))
+    rule = torch.optim.SGD(net.parameters(), lr=LEARNING_RATE, momentum=MOMENTUM)
+    out = []
+    for step in range(STEPS):
+        samples = hashed(SAMPLES + step, (BATCH, *shape))
+        labels = hashed_bits(LABELS + step, BATCH) % CLASSES
+        rule.zero_grad()
+        loss = nn.functional.cross_entropy(net(samples), labels)
+        loss.backward()
+        rule.step()
+        out.append(loss.item())
+    return out
+
+
+def main():
+    print(f"// Losses of the first steps, from torch {torch.__version__}. Made by tests/tools/golden_models.py; do not edit.")
+    print("#pragma once\n\n#include <vector>\n\nnamespace echelon::golden {\n\n// clang-format off")
+    print("struct ModelCase {\n  const char* name;\n  std::vector<double> losses;  // of each step, before its update\n};\n")
+    print("inline const std::vector<ModelCase> kModels = {")
+    for name in MODELS:
+        print(f'    {{"{name}", {{')
+        print(",\n".join(f"        {loss!r}" for loss in losses(name)) + "}},")
+    print("};\n// clang-format on\n\n}  // namespace echelon::golden")
+
+
+if __name__ == "__main__":
+    main()

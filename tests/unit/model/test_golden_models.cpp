@@ -1,0 +1,91 @@
+// Losses of the first training steps against PyTorch's, from the same weights and samples:
+// tests/tools/golden_models.py.
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "model/zoo/zoo.hpp"
+#include "optim/optimiser.hpp"
+#include "tests/support/trainee.hpp"
+#include "tests/unit/model/golden_models.hpp"
+
+using namespace echelon;
+using namespace echelon::test;
+
+namespace {
+
+// As in the script.
+constexpr std::int64_t kBatch = 8, kClasses = 10;
+constexpr double kLearningRate = 0.01;
+constexpr std::uint64_t kSamples = 1000, kLabels = 2000;
+
+// A whole number below 2^32.
+std::uint64_t hashed_bits(std::uint64_t stream, std::uint64_t index) {
+  constexpr std::uint64_t kWrap = 0xffffffffU;
+  std::uint64_t x = ((index + 1) * 2654435761U + (stream + 1) * 2246822519U) & kWrap;
+  x ^= x >> 15;
+  x = (x * 739019U) & kWrap;
+  return x ^ (x >> 13);
+}
+
+// In [-1, 1).
+double hashed(std::uint64_t stream, std::uint64_t index) {
+  return static_cast<double>(hashed_bits(stream, index)) / 2147483648.0 - 1;
+}
+
+Graph graph_of(const std::string& name) {
+  const Shape sample = name == "lenet" ? Shape{1, 12, 12} : Shape{3, 8, 8};
+  return build_zoo(name, labelled(sample, kClasses));
+}
+
+void set_weights(Trainee& trainee) {
+  std::uint64_t stream = 0;
+  for (const Parameter& p : trainee.arenas().parameters().all()) {
+    if (p.kind != ParameterKind::weight) continue;
+    const bool matrix = p.shape.rank() > 1, scale = !matrix && p.name.ends_with(".weight");
+    const double width = matrix ? 1 / std::sqrt(static_cast<double>(p.shape.row_elems())) : 0.125;
+    for (std::int64_t i = 0; i < p.elems(); ++i)
+      trainee.write_weight(p.begin + i, (scale ? 1.0 : 0.0) + width * hashed(stream, static_cast<std::uint64_t>(i)));
+    ++stream;
+  }
+}
+
+PlainBatch batch_of(const SampleForm& form, std::uint64_t step) {
+  PlainBatch batch = hashed_batch(form, 0, kBatch, 1);
+  for (std::size_t i = 0; i < batch.samples.size(); ++i) batch.samples[i] = hashed(kSamples + step, i);
+  for (std::size_t i = 0; i < batch.labels.size(); ++i)
+    batch.labels[i] = static_cast<double>(hashed_bits(kLabels + step, i) % kClasses);
+  return batch;
+}
+
+std::vector<double> losses_of(const std::string& name, const TraineeOptions& options, std::size_t steps) {
+  const Graph graph = graph_of(name);
+  Trainee trainee(graph, kBatch, options);
+  set_weights(trainee);
+  OptimiserConfig config;
+  config.learning_rate = kLearningRate, config.momentum = 0.9;
+  Optimiser optimiser(config, trainee.arenas());
+  std::vector<double> losses;
+  for (std::size_t step = 0; step < steps; ++step) {
+    trainee.program().reset_losses();
+    trainee.gradients(batch_of(form_of(graph), step), kBatch, true);
+    losses.push_back(trainee.program().losses().loss / kBatch);
+    optimiser.begin_step(static_cast<std::int64_t>(step), kLearningRate);
+    optimiser.apply({0, graph.parameters().elems()});
+  }
+  return losses;
+}
+
+}  // namespace
+
+TEST_CASE("losses of the first steps are PyTorch's", "[model][golden]") {
+  for (const golden::ModelCase& row : golden::kModels) DYNAMIC_SECTION(row.name) {
+      const std::vector<double> exact = losses_of(row.name, {}, row.losses.size());
+      for (std::size_t step = 0; step < exact.size(); ++step)
+        CHECK(exact[step] == Approx(row.losses[step]).epsilon(1e-9).margin(0));
+      const std::vector<double> fast = losses_of(row.name, {.device = "onednn", .dtype = DType::f32}, 5);
+      for (std::size_t step = 0; step < fast.size(); ++step)
+        CHECK(fast[step] == Approx(row.losses[step]).epsilon(1e-4).margin(0));
+    }
+}
