@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
+
 #include "base/error.hpp"
 #include "data/format.hpp"
 
@@ -45,7 +47,18 @@ void read_tokens(const h5::Reader& reader, const Rows& rows, const Vocabulary& v
                                   rows.first + i, dst[i], vocabulary.size() - 1, vocabulary.size()));
 }
 
+void read_numbers(const Dataset& dataset, const h5::Reader& reader, const Shard& shard, Chunk& chunk) {
+  const std::int64_t first = chunk.begin - shard.first, count = chunk.end - chunk.begin;
+  const std::int64_t each = dataset.label_shape.elems();
+  chunk.numbers.resize(static_cast<std::size_t>(count * each));
+  reader.read_rows(format::kLabels, first, count, chunk.numbers.data(), DType::f32);
+  for (std::int64_t i = 0; i < count * each; ++i)
+    if (!std::isfinite(chunk.numbers[static_cast<std::size_t>(i)]))
+      throw DataError(fmt::format("{}: record {} has a label that is no finite number", shard.path, first + i / each));
+}
+
 void read_labels(const Dataset& dataset, const h5::Reader& reader, const Shard& shard, Chunk& chunk) {
+  if (dataset.has_numbers()) return read_numbers(dataset, reader, shard, chunk);
   const std::int64_t first = chunk.begin - shard.first, count = chunk.end - chunk.begin;
   chunk.labels.resize(static_cast<std::size_t>(count));
   reader.read_rows(format::kLabels, first, count, chunk.labels.data(), DType::i32);
@@ -114,6 +127,8 @@ Record Chunk::record(const Dataset& dataset, std::int64_t id) const {
   const auto inside = static_cast<std::size_t>(id - begin);
   Record record{.file = file};
   if (!labels.empty()) record.label = labels[inside];
+  if (!numbers.empty())
+    record.numbers = numbers.data() + inside * static_cast<std::size_t>(dataset.label_shape.elems());
   std::size_t skipped = 0;  // rows before it
   std::size_t row_bytes = sizeof(std::int32_t);
   if (dataset.starts) {

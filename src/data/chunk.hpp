@@ -17,7 +17,8 @@ struct Record {
   std::int64_t length = 0;               // of sequences and pairs, uncut
   const std::int32_t* target = nullptr;  // of pairs
   std::int64_t target_length = 0;        // uncut, without start and end
-  std::int32_t label = 0;                // of samples and sequences
+  std::int32_t label = 0;                // of samples and sequences: the class, or
+  const float* numbers = nullptr;        // label_shape numbers
   std::size_t file = 0;
 };
 
@@ -26,14 +27,15 @@ struct Chunk {
   std::size_t file = 0;
   std::vector<std::uint8_t> rows;  // samples, tokens or values
   std::vector<std::int32_t> labels;
+  std::vector<float> numbers;
   std::vector<std::int32_t> targets;
 
   // Record `id` of [begin, end).
   Record record(const Dataset& dataset, std::int64_t id) const;
 };
 
-// Fills the chunk from begin, end and file. DataError names file and record: a label outside [0, classes), a token
-// outside the vocabulary, a file that changed.
+// Fills the chunk from begin, end and file. DataError names file and record: a label outside [0, classes) or no number,
+// a token outside the vocabulary, a file that changed.
 void load_chunk(const Dataset& dataset, const h5::Reader& reader, Chunk& chunk);
 
 }  // namespace echelon

@@ -28,7 +28,7 @@ Aligned::Aligned(std::size_t bytes) : data_(std::aligned_alloc(64, (bytes + 63) 
 
 BatchMemory::BatchMemory(const Dataset& dataset, std::int64_t n, DType dtype)
     : samples(bytes(n * dataset.sample_shape.elems(), sample_size(dataset, dtype))),
-      labels(bytes(n * dataset.form().label.elems(), sizeof(std::int32_t))),
+      labels(bytes(n * dataset.form().label.elems(), std::max(sizeof(std::int32_t), size_of(dtype)))),
       weights(bytes(n * dataset.form().label.elems(), size_of(dtype))),
       lengths(bytes(n, sizeof(std::int32_t))),
       target(bytes(n * dataset.target_length, sizeof(std::int32_t))),
@@ -55,7 +55,7 @@ void Collator::begin(BatchMemory& memory, std::int64_t epoch, std::int64_t step,
                   .length = padded(dataset_.length()),
                   .target_length = padded(dataset_.target_length),
                   .samples = memory.samples.get(),
-                  .labels = memory.labels.as<std::int32_t>(),
+                  .labels = memory.labels.get(),
                   .weights = memory.weights.get(),
                   .lengths = dataset_.starts ? memory.lengths.as<std::int32_t>() : nullptr,
                   .target = dataset_.target_starts ? memory.target.as<std::int32_t>() : nullptr,
@@ -77,7 +77,10 @@ void Collator::put(BatchMemory& memory, std::int64_t row, const Record& record, 
     put_target(memory, row, record);
     counting = std::min(record.target_length + 1, memory.batch.target_length);
   } else {
-    labels[row] = record.label;
+    if (dataset_.has_numbers())
+      counting = put_numbers(memory, row, record);
+    else
+      labels[row] = record.label;
     if (dataset_.kind == DataKind::samples)
       put_image(memory, row, record, slot.id);
     else
@@ -116,9 +119,17 @@ void Collator::put_target(BatchMemory& memory, std::int64_t row, const Record& r
   if (record.target_length < room) labels[record.target_length] = end_;
 }
 
+std::int64_t Collator::put_numbers(BatchMemory& memory, std::int64_t row, const Record& record) const {
+  const std::int64_t each = dataset_.label_shape.elems();
+  with_float(dtype_, [&]<class T>(T) { std::copy_n(record.numbers, each, memory.labels.as<T>() + row * each); });
+  return each;
+}
+
 void Collator::put_weights(BatchMemory& memory, std::int64_t row, std::int64_t counting) const {
   const bool text = dataset_.kind == DataKind::text;
-  const std::int64_t room = text ? memory.batch.length : dataset_.target_starts ? memory.batch.target_length : 1;
+  const std::int64_t room = text                     ? memory.batch.length
+                            : dataset_.target_starts ? memory.batch.target_length
+                                                     : dataset_.label_shape.elems();
   with_float(dtype_, [&]<class T>(T) {
     T* weights = memory.weights.as<T>() + row * room;
     std::fill(weights, weights + counting, T{1});

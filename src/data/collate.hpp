@@ -51,6 +51,8 @@ class Collator {
   void put_image(BatchMemory& memory, std::int64_t row, const Record& record, std::int64_t id);
   void put_steps(BatchMemory& memory, std::int64_t row, const Record& record) const;
   void put_target(BatchMemory& memory, std::int64_t row, const Record& record) const;
+  // How many numbers.
+  std::int64_t put_numbers(BatchMemory& memory, std::int64_t row, const Record& record) const;
   void put_weights(BatchMemory& memory, std::int64_t row, std::int64_t counting) const;
 
   Dataset dataset_;

@@ -31,6 +31,8 @@ void require_agreement(const Dataset& first, const Dataset& next) {
     differ("samples of shape", next.sample_shape.text(), first.sample_shape.text());
   if (next.stored != first.stored) differ("samples of type", name_of(next.stored), name_of(first.stored));
   if (next.classes != first.classes) differ("classes", next.classes, first.classes);
+  if (next.label_shape != first.label_shape)
+    differ("labels of shape", next.label_shape.text(), first.label_shape.text());
   if (next.class_names != first.class_names) differ("class_names", list(next.class_names), list(first.class_names));
   if (next.scale != first.scale) differ("scale", next.scale, first.scale);
   if (next.mean != first.mean) differ("mean", list(next.mean), list(first.mean));
@@ -97,7 +99,8 @@ std::int64_t stored_length(const Starts& starts, std::int64_t id) {
 
 std::size_t Dataset::record_bytes() const {
   if (kind == DataKind::samples)
-    return static_cast<std::size_t>(sample_shape.elems()) * size_of(stored) + sizeof(std::int32_t);
+    return static_cast<std::size_t>(sample_shape.elems()) * size_of(stored) +
+           static_cast<std::size_t>(label_shape.elems()) * sizeof(std::int32_t);
   if (kind == DataKind::text) return static_cast<std::size_t>(length() + 1) * sizeof(std::int32_t);
   const auto all = static_cast<std::size_t>(starts->back() * sample_shape.row_elems() +
                                             (target_starts ? target_starts->back() : 0) + samples());
@@ -108,7 +111,7 @@ SampleForm Dataset::form(std::int64_t bucket) const {
   const auto padded = [&](std::int64_t most) { return bucket > 0 ? std::min(bucket, most) : most; };
   SampleForm form{.shape = sample_shape, .vocabulary = vocabulary.size(), .classes = classes};
   if (has_sequences()) form.shape = sample_shape.with_front(padded(length()));
-  if (kind == DataKind::text) form.label = form.shape;
+  form.label = kind == DataKind::text ? form.shape : label_shape;
   form.lengths = kind == DataKind::sequences || kind == DataKind::pairs;
   if (kind == DataKind::pairs) {
     form.target = padded(target_length);
@@ -141,6 +144,9 @@ void see_alike(Dataset& test, Dataset& train) {
   const bool same_rows = test.has_sequences() ? test.sample_shape.row_elems() == train.sample_shape.row_elems() &&
                                                     test.sample_shape.rank() == train.sample_shape.rank()
                                               : test.sample_shape == train.sample_shape;
+  if (test.label_shape != train.label_shape)
+    fail(path, fmt::format("has labels of {} numbers, the training data in {} {}", test.label_shape.text(), like,
+                           train.label_shape.text()));
   if (!same_rows || test.classes != train.classes)
     fail(path, fmt::format("holds samples of {} and {} classes, the training data in {} {} and {}",
                            test.sample_shape.text(), test.classes, like, train.sample_shape.text(), train.classes));

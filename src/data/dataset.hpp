@@ -44,7 +44,8 @@ struct Dataset {
   std::vector<Shard> shards;  // in name order
   Shape sample_shape;         // (C, H, W); of text, sequences and pairs (T), or (T, F)
   DType stored = DType::u8;
-  std::int64_t classes = 0;              // of labels; of text and pairs the tokens to tell apart
+  std::int64_t classes = 0;              // of labels; of text and pairs the tokens to tell apart; 0: labels are numbers
+  Shape label_shape;                     // of numbers: () or (K)
   std::vector<std::string> class_names;  // may be empty
   std::vector<double> mean;              // by channel or feature, in units of value * scale; of tokens none
   std::vector<double> std;
@@ -59,6 +60,8 @@ struct Dataset {
   std::size_t record_bytes() const;
   // What a model is built for; of the steps whose sequences are padded to `bucket`.
   SampleForm form(std::int64_t bucket = 0) const;
+  // Labels are real numbers to be met, not classes.
+  bool has_numbers() const { return classes == 0; }
   bool has_sequences() const { return kind != DataKind::samples; }
   // T: steps of a window, or what sequences are padded and cut to; 0: none.
   std::int64_t length() const { return has_sequences() ? sample_shape[0] : 0; }

@@ -6,6 +6,15 @@
 
 namespace echelon {
 
+namespace {
+
+std::string labels_text(const Dataset& dataset) {
+  if (dataset.has_numbers()) return counted(dataset.label_shape.elems(), "number") + " to meet";
+  return fmt::format("{} classes", dataset.classes);
+}
+
+}  // namespace
+
 std::string content_text(const Dataset& dataset) {
   const std::string samples = count_text(dataset.samples());
   const std::string kinds = count_text(dataset.vocabulary.size());
@@ -13,16 +22,16 @@ std::string content_text(const Dataset& dataset) {
   for (const Shard& shard : dataset.shards) tokens += shard.tokens;
   switch (dataset.kind) {
     case DataKind::samples:
-      return fmt::format("{} samples of {}, {} classes, {}", samples, dataset.sample_shape.text(), dataset.classes,
+      return fmt::format("{} samples of {}, {}, {}", samples, dataset.sample_shape.text(), labels_text(dataset),
                          name_of(dataset.stored));
     case DataKind::text:
       return fmt::format("a text of {} tokens, {} kinds, as {} windows of {}", count_text(tokens), kinds, samples,
                          dataset.length());
     case DataKind::sequences:
       return fmt::format(
-          "{} sequences of up to {} steps, {}, {} classes", samples, dataset.length(),
+          "{} sequences of up to {} steps, {}, {}", samples, dataset.length(),
           dataset.form().tokens() ? kinds + " kinds of token" : counted(dataset.sample_shape[1], "feature"),
-          dataset.classes);
+          labels_text(dataset));
     case DataKind::pairs:
       return fmt::format("{} pairs of up to {} and {} tokens, {} and {} kinds", samples, dataset.length(),
                          dataset.target_length, kinds, count_text(dataset.target_vocabulary.size()));

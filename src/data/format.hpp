@@ -10,7 +10,7 @@ inline constexpr std::int64_t kVersion = 1;
 
 // A set of samples.
 inline constexpr const char* kSamples = "samples";  // (N, C, H, W), u8 or f32
-inline constexpr const char* kLabels = "labels";    // (N), u8 or i32; of sequences too
+inline constexpr const char* kLabels = "labels";    // (N), u8 or i32; or numbers (N) or (N, K), f32; of sequences too
 
 // A text, sequences, pairs of texts: all tokens or values in a row, and how many each sequence has.
 inline constexpr const char* kTokens = "tokens";          // (all), u8 or i32

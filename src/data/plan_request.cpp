@@ -78,7 +78,7 @@ ShardPlanRequest plan_request(const Dataset& dataset, const DataConfig& config, 
     throw ConfigError(
         fmt::format("data.order = \"stream\" is for text; {} holds {}", dataset.shards[0].path, name_of(dataset.kind)));
   if (!config.buckets.empty()) put_into_buckets(request, dataset, config.buckets);
-  if (dataset.kind == DataKind::text) request.weight = dataset.length();
+  request.weight = dataset.kind == DataKind::text ? dataset.length() : dataset.label_shape.elems();
   if (dataset.kind == DataKind::pairs)
     request.weights = by_id(dataset, [&](std::int64_t id) { return dataset.target_length_of(id); });
   return request;

@@ -86,14 +86,24 @@ void read_normalisation(const h5::Reader& reader, Dataset& dataset, std::int64_t
     if (value <= 0) fail(path, fmt::format("attribute 'std' holds {}, must be above 0", value));
 }
 
-h5::DatasetInfo labels_of(const h5::Reader& reader, std::int64_t samples) {
+// Classes (N) of u8 or i32, with the attribute 'classes'; or numbers (N) or (N, K) of f32, without.
+h5::DatasetInfo read_labels(const h5::Reader& reader, Dataset& dataset, std::int64_t samples) {
   const std::string& path = reader.path();
   const h5::DatasetInfo labels = reader.info(format::kLabels);
-  if (labels.shape.rank() != 1)
-    fail(path, fmt::format("dataset 'labels' has shape {}, must be (N)", labels.shape.text()));
-  if (labels.dtype != DType::u8 && labels.dtype != DType::i32)
-    fail(path, fmt::format("dataset 'labels' is {}, must be u8 or i32", name_of(labels.dtype)));
+  if (labels.dtype != DType::u8 && labels.dtype != DType::i32 && labels.dtype != DType::f32)
+    fail(path,
+         fmt::format("dataset 'labels' is {}, must be u8 or i32 (classes) or f32 (numbers)", name_of(labels.dtype)));
+  const bool numbers = labels.dtype == DType::f32;
+  if (labels.shape.rank() < 1 || labels.shape.rank() > (numbers ? 2 : 1))
+    fail(path,
+         fmt::format("dataset 'labels' has shape {}, must be (N){}", labels.shape.text(), numbers ? " or (N, K)" : ""));
   if (samples != labels.shape[0]) fail(path, fmt::format("holds {} samples but {} labels", samples, labels.shape[0]));
+  if (numbers && reader.has_attribute(format::kClasses))
+    fail(path, "dataset 'labels' is f32, numbers to be met, but there is an attribute 'classes'");
+  if (numbers)
+    dataset.label_shape = labels.shape.without_front();
+  else
+    read_classes(reader, dataset);
   return labels;
 }
 
@@ -104,11 +114,10 @@ void read_samples(const h5::Reader& reader, Dataset& dataset) {
     fail(path, fmt::format("dataset 'samples' has shape {}, must be (N, C, H, W)", samples.shape.text()));
   if (samples.dtype != DType::u8 && samples.dtype != DType::f32)
     fail(path, fmt::format("dataset 'samples' is {}, must be u8 or f32", name_of(samples.dtype)));
-  const h5::DatasetInfo labels = labels_of(reader, samples.shape[0]);
+  const h5::DatasetInfo labels = read_labels(reader, dataset, samples.shape[0]);
   if (samples.shape.elems() == 0) fail(path, fmt::format("holds no sample: shape {}", samples.shape.text()));
   dataset.sample_shape = samples.shape.without_front();
   dataset.stored = samples.dtype;
-  read_classes(reader, dataset);
   read_normalisation(reader, dataset, dataset.sample_shape[0]);
   dataset.shards.push_back({.path = path,
                             .samples = samples.shape[0],
@@ -187,8 +196,7 @@ void read_sequences(const h5::Reader& reader, Dataset& dataset) {
   }
   dataset.starts = read_starts(reader, format::kLengths, rows.shape[0], 1);
   const auto samples = static_cast<std::int64_t>(dataset.starts->size()) - 1;
-  labels_of(reader, samples);
-  read_classes(reader, dataset);
+  read_labels(reader, dataset, samples);
   add_shard(reader, dataset, rows, samples);
   if (!of_tokens) read_normalisation(reader, dataset, rows.shape[1]);
 }

@@ -32,7 +32,7 @@ double error_of(const Batch& batch, const std::vector<SampleSlot>& ids, const Da
   const std::int64_t pixels = dataset.sample_shape.elems(), plane = pixels / dataset.sample_shape[0];
   double worst = batch.n == static_cast<std::int64_t>(ids.size()) ? 0 : INFINITY, weight = 0;
   for (std::size_t i = 0; i < ids.size(); ++i) {
-    if (batch.labels[i] != test::label_of(ids[i].id)) return INFINITY;
+    if (static_cast<const std::int32_t*>(batch.labels)[i] != test::label_of(ids[i].id)) return INFINITY;
     if (weights[i] != (ids[i].counts ? 1 : 0)) return INFINITY;
     if (batch.ids[i] != ids[i].id) return INFINITY;
     weight += ids[i].counts ? 1 : 0;

@@ -91,7 +91,7 @@ TEST_CASE("windows of a text and the tokens after them, file by file", "[data][t
           for (std::int64_t t = 0; t < 7; ++t) {
             const auto at = static_cast<std::int64_t>(i) * 7 + t;
             REQUIRE(static_cast<const std::int32_t*>(batch.samples)[at] == token_at(file, window * 7 + t));
-            REQUIRE(batch.labels[at] == token_at(file, window * 7 + t + 1));
+            REQUIRE(static_cast<const std::int32_t*>(batch.labels)[at] == token_at(file, window * 7 + t + 1));
             REQUIRE(static_cast<const float*>(batch.weights)[at] == 1);
           }
         }
@@ -120,7 +120,7 @@ TEST_CASE("sequences are padded to the longest, cut to data.sequence_length, or 
     const auto ids = plan.ids(0, step, 1);
     REQUIRE(batch.length == (buckets.empty() ? data.length() : plan.length(0, step)));
     for (std::size_t i = 0; i < ids.size(); ++i) {
-      REQUIRE(batch.labels[i] == ids[i].id % 3);
+      REQUIRE(static_cast<const std::int32_t*>(batch.labels)[i] == ids[i].id % 3);
       REQUIRE(batch.lengths[i] == std::min<std::int64_t>(length_at(ids[i].id), batch.length));
       REQUIRE(static_cast<const float*>(batch.weights)[i] == (ids[i].counts ? 1 : 0));
       for (std::int64_t t = 0; t < batch.length; ++t)

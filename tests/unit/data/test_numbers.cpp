@@ -1,0 +1,81 @@
+// Labels that are numbers to be met: read, batched and weighed.
+#include <catch2/catch.hpp>
+#include <limits>
+
+#include "base/error.hpp"
+#include "data/describe.hpp"
+#include "data/loader.hpp"
+#include "tests/unit/h5/folder.hpp"
+
+namespace echelon {
+namespace {
+
+using Catch::Matchers::Contains;
+
+float number_of(std::int64_t id, std::int64_t k) { return static_cast<float>(id) * 0.5f - static_cast<float>(k); }
+
+// `samples` samples of (1, 1, 3) and labels (N, K), or (N) where K is 0.
+void write_numbers(const std::string& path, std::int64_t samples, std::int64_t K, bool classes = false,
+                   float last = 0) {
+  std::vector<float> values(static_cast<std::size_t>(samples * 3), 0.25f), labels;
+  for (std::int64_t id = 0; id < samples; ++id)
+    for (std::int64_t k = 0; k < std::max<std::int64_t>(1, K); ++k) labels.push_back(number_of(id, k));
+  if (last != 0) labels.back() = last;
+  h5::Writer writer(path);
+  if (classes) writer.attribute("classes", std::int64_t{3});
+  writer.write_all("samples", DType::f32, {samples, 1, 1, 3}, values.data());
+  writer.write_all("labels", DType::f32, K > 0 ? Shape{samples, K} : Shape{samples}, labels.data());
+  writer.publish();
+}
+
+}  // namespace
+
+TEST_CASE("numbers to be met come in the model's type, as many a sample as they are, each with its weight", "[data]") {
+  const test::Folder folder;
+  for (std::int64_t K : {0, 1, 2}) {
+    const std::string path = folder / ("numbers" + std::to_string(K) + ".h5");
+    write_numbers(path, 7, K);
+    const Dataset dataset = open_dataset(path);
+    const std::int64_t each = std::max<std::int64_t>(1, K);
+    CHECK(dataset.form() == SampleForm{.shape = {1, 1, 3}, .label = K > 0 ? Shape{K} : Shape{}, .classes = 0});
+    CHECK_THAT(content_text(dataset), Contains(K == 2 ? "2 numbers to meet" : "1 number to meet"));
+    DataConfig config;
+    config.sharding = Sharding::record;
+    config.ragged = Ragged::zero_weight;
+    config.shuffle = false;
+    const ShardPlan plan(plan_request(dataset, config, {4}, 1));
+    CHECK(plan.weight(0, 1) == static_cast<double>(3 * each));
+    for (DType dtype : {DType::f32, DType::f64}) {
+      LoaderOptions options;
+      options.dtype = dtype;
+      Loader loader(dataset, plan, options);
+      for (std::int64_t step = 0; step < 2; ++step) {
+        const Batch& batch = loader.next();
+        CHECK(batch.weight == plan.weight(0, step));
+        with_float(dtype, [&]<class T>(T) {
+          for (std::int64_t row = 0; row < 4; ++row)
+            for (std::int64_t k = 0; k < each; ++k) {
+              const bool counts = step * 4 + row < 7;
+              if (counts)
+                CHECK(static_cast<const T*>(batch.labels)[row * each + k] ==
+                      static_cast<T>(number_of(step * 4 + row, k)));
+              CHECK(static_cast<const T*>(batch.weights)[row * each + k] == static_cast<T>(counts ? 1 : 0));
+            }
+        });
+      }
+    }
+  }
+}
+
+TEST_CASE("numbers that are none, and classes beside numbers, are refused", "[data]") {
+  const test::Folder folder;
+  write_numbers(folder / "both.h5", 3, 0, true);
+  CHECK_THROWS_WITH(open_dataset(folder / "both.h5"), Contains("attribute 'classes'"));
+  write_numbers(folder / "nan.h5", 3, 2, false, std::numeric_limits<float>::quiet_NaN());
+  const Dataset dataset = open_dataset(folder / "nan.h5");
+  const ShardPlan plan(plan_request(dataset, {}, {3}, 1));
+  Loader loader(dataset, plan, {});
+  CHECK_THROWS_WITH(loader.next(), Contains("record 2") && Contains("no finite number"));
+}
+
+}  // namespace echelon
