@@ -195,6 +195,8 @@ std::unique_ptr<Op> CudaDevice::make(const OpSpec& spec) {
   if (std::holds_alternative<AttentionDims>(spec.dims)) return make_attention(context_, spec);
   if (std::holds_alternative<SequencePoolDims>(spec.dims)) return make_sequence_pool(context_, spec);
   if (std::holds_alternative<BroadcastDims>(spec.dims)) return make_broadcast(context_, spec);
+  if (std::holds_alternative<RnnDims>(spec.dims)) return make_rnn(context_, spec);
+  if (std::holds_alternative<EmbeddingDims>(spec.dims)) return make_embedding(context_, spec);
   return make_elementwise(context_, spec);
 }
 

@@ -29,6 +29,8 @@ std::unique_ptr<Op> make_value_loss(const Context& context, const OpSpec& spec);
 std::unique_ptr<Op> make_attention(const Context& context, const OpSpec& spec);
 std::unique_ptr<Op> make_sequence_pool(const Context& context, const OpSpec& spec);
 std::unique_ptr<Op> make_broadcast(const Context& context, const OpSpec& spec);
+std::unique_ptr<Op> make_rnn(const Context& context, const OpSpec& spec);
+std::unique_ptr<Op> make_embedding(const Context& context, const OpSpec& spec);
 std::unique_ptr<Op> make_elementwise(const Context& context, const OpSpec& spec);  // activation, add, reorder
 
 std::unique_ptr<Update> make_update(const Context& context, std::string_view rule, DType dtype);

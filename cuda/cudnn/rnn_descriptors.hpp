@@ -1,0 +1,47 @@
+// cuDNN's descriptors of one recurrent layer in one direction, and where its weights lie in the library's own space.
+#pragma once
+
+#include <cudnn.h>
+
+#include <cstddef>
+#include <vector>
+
+#include "cuda/cudnn/descriptors.hpp"
+
+namespace echelon::cuda {
+
+class RnnDescriptors {
+ public:
+  // Extents fit an int.
+  RnnDescriptors(cudnnHandle_t dnn, const RnnDims& d, DType dtype);
+
+  // Of x and y: how many steps of each sample hold something. Host memory of N values from 1 to T.
+  void set_lengths(const int* lengths);
+
+  cudnnRNNDescriptor_t rnn() const { return rnn_.get(); }
+  cudnnRNNDataDescriptor_t x() const { return x_.get(); }
+  cudnnRNNDataDescriptor_t y() const { return y_.get(); }
+  cudnnTensorDescriptor_t state() const { return state_.get(); }
+  std::size_t weight_bytes() const { return weight_bytes_; }
+  std::size_t work_bytes() const { return work_bytes_; }
+  std::size_t reserve_bytes() const { return reserve_bytes_; }
+
+  // Matrix and bias of gate g, 0 to G - 1, of weight_x (`recurrent` false) or weight_h, inside a space that begins at
+  // `space`: plain (H, F) or (H, H), and (H).
+  struct Part {
+    void* matrix;
+    void* bias;
+  };
+  Part part(cudnnHandle_t dnn, void* space, int gate, bool recurrent) const;
+
+ private:
+  RnnDims d_;
+  cudnnDataType_t type_;
+  Descriptor<cudnnDropoutDescriptor_t, cudnnCreateDropoutDescriptor, cudnnDestroyDropoutDescriptor> dropout_;
+  Descriptor<cudnnRNNDescriptor_t, cudnnCreateRNNDescriptor, cudnnDestroyRNNDescriptor> rnn_;
+  Descriptor<cudnnRNNDataDescriptor_t, cudnnCreateRNNDataDescriptor, cudnnDestroyRNNDataDescriptor> x_, y_;
+  Descriptor<cudnnTensorDescriptor_t, cudnnCreateTensorDescriptor, cudnnDestroyTensorDescriptor> state_, matrix_, bias_;
+  std::size_t weight_bytes_ = 0, work_bytes_ = 0, reserve_bytes_ = 0;
+};
+
+}  // namespace echelon::cuda

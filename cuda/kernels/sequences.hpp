@@ -1,0 +1,27 @@
+// Moves of whole sequences (N, T, F) and of an embedding's rows. T is float or double.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <cstdint>
+
+namespace echelon::cuda {
+
+struct Sequences {
+  std::int64_t N, T, F;
+  const std::int32_t* lengths = nullptr;  // (N), on the device; none: all are T
+};
+
+// to (+)= from, each sample's steps [0, length) from the last to the first where `reverse`; 0 behind them.
+template <class T>
+void place_sequences(const Sequences& s, const T* from, T* to, bool reverse, bool add, cudaStream_t stream);
+
+// y (rows, F): row r is w[ids[r]].
+template <class T>
+void embedding_rows(const std::int32_t* ids, const T* w, T* y, std::int64_t rows, std::int64_t F, cudaStream_t stream);
+// dw (V, F) (+)= sums of dy's rows by id, each in the order of the rows.
+template <class T>
+void embedding_gradient(const std::int32_t* ids, const T* dy, T* dw, std::int64_t rows, std::int64_t V, std::int64_t F,
+                        bool add, cudaStream_t stream);
+
+}  // namespace echelon::cuda
