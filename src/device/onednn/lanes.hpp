@@ -51,4 +51,12 @@ struct Lanes {
   }
 };
 
+// Calls body.operator()<kLanes>(i) over [0, n): eight at a time, then one by one.
+template <class Body>
+void over_lanes(std::int64_t n, const Body& body) {
+  std::int64_t i = 0;
+  for (; i + 8 <= n; i += 8) body.template operator()<8>(i);
+  for (; i < n; ++i) body.template operator()<1>(i);
+}
+
 }  // namespace echelon::onednn

@@ -22,12 +22,16 @@ inline void multiply(std::int64_t m, std::int64_t n, std::int64_t k, const Matri
                           "could not multiply two matrices");
 }
 
-// y (rows, outputs) = x (rows, inputs) w, w (inputs, outputs), or given as its transpose (outputs, inputs).
+// y (rows, outputs) = x (rows, inputs) w, w (inputs, outputs), or given as its transpose (outputs, inputs). Rows of x
+// are x_columns apart.
 class PackedProduct {
  public:
-  PackedProduct(const Context& context, std::int64_t rows, std::int64_t inputs, std::int64_t outputs, bool transposed)
-      : PackedProduct(context, plain({rows, inputs}, false), plain({inputs, outputs}, transposed),
-                      plain({rows, outputs}, false)) {}
+  PackedProduct(const Context& context, std::int64_t rows, std::int64_t inputs, std::int64_t outputs, bool transposed,
+                std::int64_t x_columns)
+      : PackedProduct(
+            context, strided({rows, inputs}, {x_columns, 1}),
+            strided({inputs, outputs}, transposed ? dnnl::memory::dims{1, inputs} : dnnl::memory::dims{outputs, 1}),
+            strided({rows, outputs}, {outputs, 1})) {}
 
   const std::string& implementation() const { return implementation_; }
   void run(const float* x, const float* w, std::uint64_t version, float* y) {
@@ -44,9 +48,7 @@ class PackedProduct {
     body_ = Primitive(context, dnnl::matmul(desc),
                       {{DNNL_ARG_SRC, x}, {DNNL_ARG_WEIGHTS, desc.weights_desc()}, {DNNL_ARG_DST, y}});
   }
-  static dnnl::memory::desc plain(const dnnl::memory::dims& extents, bool transposed) {
-    const dnnl::memory::dims strides =
-        transposed ? dnnl::memory::dims{1, extents[0]} : dnnl::memory::dims{extents[1], 1};
+  static dnnl::memory::desc strided(const dnnl::memory::dims& extents, const dnnl::memory::dims& strides) {
     return {extents, dnnl::memory::data_type::f32, strides};
   }
 

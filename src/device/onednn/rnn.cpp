@@ -5,7 +5,7 @@
 //   backward   each step from the last: gates' gradients dparts, product = dparts weight_h; then, over all steps,
 //              dweight_x = dparts^T x, dweight_h = dparts^T h, dbias = column sums, dx = dparts weight_x
 //
-// saved: parts (T, N, parts*H), h (T + 1, N, H) and, for lstm, c (T + 1, N, H), as rnn_cells.hpp has them.
+// saved: parts (T, N, parts*H, rows padded), h (T + 1, N, H) and, for lstm, c (T + 1, N, H), as rnn_cells.hpp has them.
 #include <algorithm>
 
 #include "device/onednn/planes.hpp"
@@ -24,12 +24,15 @@ class Rnn : public Op {
         threads_(context.threads),
         parts_(rnn_parts(d_.cell) * d_.H),
         gates_(d_.G() * d_.H),
-        product_(context, d_.N, forward ? d_.H : gates_, forward ? gates_ : d_.H, forward) {
-    const bool own_parts = d_.cell == Cell::lstm || d_.cell == Cell::gru;  // else they are the states
-    if (own_parts) parts_at_ = saved_.take(floats(d_.T * d_.N * parts_));
+        row_(parts_ + (own_parts() && parts_ % kAlias == 0 ? kPad : 0)),
+        product_(context, d_.N, forward ? d_.H : gates_, forward ? gates_ : d_.H, forward,
+                 forward           ? d_.H
+                 : gates_ < parts_ ? gates_
+                                   : row_) {
+    if (own_parts()) parts_at_ = saved_.take(floats(d_.T * d_.N * row_));
     h_at_ = saved_.take(floats((d_.T + 1) * d_.N * d_.H));
     if (d_.has_c()) c_at_ = saved_.take(floats((d_.T + 1) * d_.N * d_.H));
-    if (!own_parts) parts_at_ = h_at_ + floats((d_.reverse ? 0 : 1) * d_.N * d_.H);
+    if (!own_parts()) parts_at_ = h_at_ + floats((d_.reverse ? 0 : 1) * d_.N * d_.H);
     x_at_ = scratch_.take(floats(d_.T * d_.N * d_.F));
   }
 
@@ -38,6 +41,10 @@ class Rnn : public Op {
   std::string implementation() const override { return "sgemm, own gates, " + product_.implementation(); }
 
  protected:
+  // Rows a power of two apart share few lines of a cache: products that read columns are a third slower on them.
+  static constexpr std::int64_t kAlias = 256, kPad = 16;
+
+  bool own_parts() const { return d_.cell == Cell::lstm || d_.cell == Cell::gru; }  // else they are the states
   static std::size_t floats(std::int64_t n) { return static_cast<std::size_t>(n) * sizeof(float); }
   static const float* in(const OpArgs& args, int place) {
     return place < 0 ? nullptr : static_cast<const float*>(args.tensors[place]);
@@ -51,7 +58,7 @@ class Rnn : public Op {
   float* saved(const OpArgs& args, std::size_t at) const {
     return reinterpret_cast<float*>(ScratchPlan::align(args.saved) + at);
   }
-  float* parts(const OpArgs& args, std::int64_t t) const { return saved(args, parts_at_) + t * d_.N * parts_; }
+  float* parts(const OpArgs& args, std::int64_t t) const { return saved(args, parts_at_) + t * d_.N * row_; }
   // States before and after time t, in the order in which times are run.
   float* before(const OpArgs& args, std::size_t states, std::int64_t t) const {
     return saved(args, states) + (t + (d_.reverse ? 1 : 0)) * d_.N * d_.H;
@@ -63,7 +70,7 @@ class Rnn : public Op {
 
   RnnStep step(const OpArgs& args, std::int64_t t) const {
     const auto* lengths = at_.lengths < 0 ? nullptr : static_cast<const std::int32_t*>(args.tensors[at_.lengths]);
-    return {.cell = d_.cell, .N = d_.N, .H = d_.H, .threads = threads_, .t = t, .lengths = lengths};
+    return {.cell = d_.cell, .N = d_.N, .H = d_.H, .parts_row = row_, .threads = threads_, .t = t, .lengths = lengths};
   }
 
   // x (N, T, F) as (T, N, F), into scratch.
@@ -81,6 +88,7 @@ class Rnn : public Op {
   RnnArgs at_;
   int threads_;
   std::int64_t parts_, gates_;  // floats of a row
+  std::int64_t row_;            // floats from a row of parts to the next
   PackedProduct product_;
   ScratchPlan saved_, scratch_;
   std::size_t parts_at_ = 0, h_at_ = 0, c_at_ = 0, x_at_ = 0;
@@ -96,7 +104,7 @@ class RnnForwardOp final : public Rnn {
   void run(const OpArgs& args) override {
     claim_threads(threads_);
     multiply(d_.T * d_.N, gates_, d_.F, {x_by_time(args), d_.F}, {in(args, at_.weight_x), d_.F, true}, 0.0f,
-             parts(args, 0), parts_);
+             parts(args, 0), row_);
     float* bias = scratch(args, bias_at_);
     rnn_bias(d_.cell, d_.H, in(args, at_.bias_x), in(args, at_.bias_h), bias);
     begin(args, at_.h0, h_at_);
@@ -136,7 +144,8 @@ class RnnForwardOp final : public Rnn {
 class RnnBackwardOp final : public Rnn {
  public:
   RnnBackwardOp(const Context& context, const OpSpec& spec) : Rnn(context, spec, false) {
-    dparts_at_ = scratch_.take(floats(d_.T * d_.N * parts_));
+    dparts_at_ = scratch_.take(floats(d_.T * d_.N * row_));
+    sums_at_ = scratch_.take(floats(parts_));
     product_at_ = scratch_.take(floats(d_.N * d_.H));
     passed_at_ = scratch_.take(floats(d_.N * d_.H));
     dc_at_ = scratch_.take(floats(d_.N * d_.H));
@@ -164,7 +173,7 @@ class RnnBackwardOp final : public Rnn {
   }
 
   void run_step(const OpArgs& args, std::int64_t t) {
-    float* dparts = scratch(args, dparts_at_) + t * d_.N * parts_;
+    float* dparts = scratch(args, dparts_at_) + t * d_.N * row_;
     float* dproduct = d_.cell == Cell::gru ? scratch(args, dproduct_at_) : dparts;
     rnn_step_backward(step(args, t), {.parts = parts(args, t),
                                       .h = before(args, h_at_, t),
@@ -183,46 +192,47 @@ class RnnBackwardOp final : public Rnn {
   // dh0, dc0
   void end(const OpArgs& args) const {
     if (at_.dh0 < 0) return;
-    const float *product = scratch(args, product_at_), *passed = scratch(args, passed_at_), *dc = scratch(args, dc_at_);
-    const float add_h = beta(args, at_.dh0);
-    float* dh0 = out(args, at_.dh0);
-    for (std::int64_t i = 0; i < d_.N * d_.H; ++i) dh0[i] = (add_h != 0 ? dh0[i] : 0.0f) + product[i] + passed[i];
-    if (at_.dc0 < 0) return;
-    const float add_c = beta(args, at_.dc0);
-    float* dc0 = out(args, at_.dc0);
-    for (std::int64_t i = 0; i < d_.N * d_.H; ++i) dc0[i] = (add_c != 0 ? dc0[i] : 0.0f) + dc[i];
+    put(scratch(args, product_at_), d_.N * d_.H, beta(args, at_.dh0), out(args, at_.dh0));
+    put(scratch(args, passed_at_), d_.N * d_.H, 1.0f, out(args, at_.dh0));
+    if (at_.dc0 >= 0) put(scratch(args, dc_at_), d_.N * d_.H, beta(args, at_.dc0), out(args, at_.dc0));
   }
 
   void weight_gradients(const OpArgs& args) const {
     const std::int64_t rows = d_.T * d_.N;
     const float* dparts = scratch(args, dparts_at_);
     const float* h = before(args, h_at_, 0);
-    multiply(gates_, d_.F, rows, {dparts, parts_, true}, {x_by_time(args), d_.F}, beta(args, at_.dweight_x),
+    multiply(gates_, d_.F, rows, {dparts, row_, true}, {x_by_time(args), d_.F}, beta(args, at_.dweight_x),
              out(args, at_.dweight_x), d_.F);
     // gru: what came by q is its third part.
     const std::int64_t joint = d_.cell == Cell::gru ? 2 * d_.H : gates_;
     float* dw = out(args, at_.dweight_h);
-    multiply(joint, d_.H, rows, {dparts, parts_, true}, {h, d_.H}, beta(args, at_.dweight_h), dw, d_.H);
+    multiply(joint, d_.H, rows, {dparts, row_, true}, {h, d_.H}, beta(args, at_.dweight_h), dw, d_.H);
     if (joint < gates_)
-      multiply(d_.H, d_.H, rows, {dparts + 3 * d_.H, parts_, true}, {h, d_.H}, beta(args, at_.dweight_h),
+      multiply(d_.H, d_.H, rows, {dparts + 3 * d_.H, row_, true}, {h, d_.H}, beta(args, at_.dweight_h),
                dw + joint * d_.H, d_.H);
-    add_rows(args, at_.dbias_x, 0, 0, gates_);
-    add_rows(args, at_.dbias_h, 0, 0, joint);
-    if (joint < gates_) add_rows(args, at_.dbias_h, joint, 3 * d_.H, d_.H);
+    const float* sums = column_sums(args);
+    put(sums, gates_, beta(args, at_.dbias_x), out(args, at_.dbias_x));
+    put(sums, joint, beta(args, at_.dbias_h), out(args, at_.dbias_h));
+    put(sums + parts_ - (gates_ - joint), gates_ - joint, beta(args, at_.dbias_h), out(args, at_.dbias_h) + joint);
   }
 
-  // db[first, first + count) = sum of dparts' columns from `column` on
-  void add_rows(const OpArgs& args, int place, std::int64_t first, std::int64_t column, std::int64_t count) const {
-    const float* dparts = scratch(args, dparts_at_) + column;
-    float* db = out(args, place) + first;
-    if (beta(args, place) == 0.0f) std::fill_n(db, count, 0.0f);
+  // Of dparts, into scratch.
+  const float* column_sums(const OpArgs& args) const {
+    const float* dparts = scratch(args, dparts_at_);
+    float* sums = scratch(args, sums_at_);
+    std::fill_n(sums, parts_, 0.0f);
     for (std::int64_t row = 0; row < d_.T * d_.N; ++row)
-      for (std::int64_t i = 0; i < count; ++i) db[i] += dparts[row * parts_ + i];
+      for (std::int64_t i = 0; i < parts_; ++i) sums[i] += dparts[row * row_ + i];
+    return sums;
+  }
+
+  static void put(const float* from, std::int64_t n, float beta, float* to) {
+    for (std::int64_t i = 0; i < n; ++i) to[i] = (beta != 0 ? to[i] : 0.0f) + from[i];
   }
 
   void data_gradient(const OpArgs& args) const {
     float *by_time = scratch(args, x_at_), *dx = out(args, at_.dx);
-    multiply(d_.T * d_.N, d_.F, gates_, {scratch(args, dparts_at_), parts_}, {in(args, at_.weight_x), d_.F}, 0.0f,
+    multiply(d_.T * d_.N, d_.F, gates_, {scratch(args, dparts_at_), row_}, {in(args, at_.weight_x), d_.F}, 0.0f,
              by_time, d_.F);
     const bool add = beta(args, at_.dx) != 0;
 #pragma omp parallel for num_threads(threads_) if (threads_ > 1 && d_.T * d_.N * d_.F >= kParallelElems)
@@ -234,7 +244,7 @@ class RnnBackwardOp final : public Rnn {
       }
   }
 
-  std::size_t dparts_at_, product_at_, passed_at_, dc_at_, dproduct_at_ = 0;
+  std::size_t dparts_at_, sums_at_, product_at_, passed_at_, dc_at_, dproduct_at_ = 0;
 };
 
 }  // namespace

@@ -8,22 +8,14 @@
 namespace echelon::onednn {
 namespace {
 
-// Calls body.template operator()<kLanes>(j) over [0, H): eight at a time, then one by one.
-template <class Body>
-void over_units(std::int64_t H, const Body& body) {
-  std::int64_t j = 0;
-  for (; j + 8 <= H; j += 8) body.template operator()<8>(j);
-  for (; j < H; ++j) body.template operator()<1>(j);
-}
-
 // Row n of both sides, for one cell.
 template <Cell kCell>
 void row_forward(const RnnStep& step, const RnnForward& at, std::int64_t n) {
   const std::int64_t H = step.H;
-  float* parts = at.parts + n * rnn_parts(kCell) * H;
+  float* parts = at.parts + n * step.parts_row;
   const float *b = at.product + n * (kCell == Cell::lstm ? 4 : kCell == Cell::gru ? 3 : 1) * H, *h = at.h + n * H;
   float *h_next = at.h_next + n * H, *y = at.y + n * at.y_stride;
-  over_units(H, [&]<int kLanes>(std::int64_t j) {
+  over_lanes(H, [&]<int kLanes>(std::int64_t j) {
     using L = Lanes<kLanes>;
     using Math = VectorMath<kLanes>;
     using Floats = typename L::Floats;
@@ -73,9 +65,9 @@ void row_stays(const RnnStep& step, const RnnForward& at, std::int64_t n) {
 template <Cell kCell>
 void row_backward(const RnnStep& step, const RnnBackward& at, std::int64_t n) {
   const std::int64_t H = step.H;
-  const float *parts = at.parts + n * rnn_parts(kCell) * H, *dy = at.dy ? at.dy + n * at.dy_stride : nullptr;
-  float* dparts = at.dparts + n * rnn_parts(kCell) * H;
-  over_units(H, [&]<int kLanes>(std::int64_t j) {
+  const float *parts = at.parts + n * step.parts_row, *dy = at.dy ? at.dy + n * at.dy_stride : nullptr;
+  float* dparts = at.dparts + n * step.parts_row;
+  over_lanes(H, [&]<int kLanes>(std::int64_t j) {
     using L = Lanes<kLanes>;
     using Floats = typename L::Floats;
     const std::int64_t i = n * H + j;
@@ -119,7 +111,7 @@ void row_backward(const RnnStep& step, const RnnBackward& at, std::int64_t n) {
 void row_passes(const RnnStep& step, const RnnBackward& at, std::int64_t n) {
   const std::int64_t H = step.H, parts = rnn_parts(step.cell);
   for (std::int64_t i = n * H; i < (n + 1) * H; ++i) at.passed[i] += at.product[i];
-  std::fill_n(at.dparts + n * parts * H, parts * H, 0.0f);
+  std::fill_n(at.dparts + n * step.parts_row, parts * H, 0.0f);
   if (step.cell == Cell::gru) std::fill_n(at.dproduct + n * 3 * H, 3 * H, 0.0f);
 }
 

@@ -16,6 +16,7 @@ constexpr std::int64_t rnn_parts(Cell cell) { return cell == Cell::lstm || cell 
 struct RnnStep {
   Cell cell;
   std::int64_t N, H;
+  std::int64_t parts_row;  // floats from a row of parts, or of their gradients, to the next
   int threads;
   std::int64_t t = 0;
   const std::int32_t* lengths = nullptr;  // none: all rows are active

@@ -1,9 +1,11 @@
 // Softmax with cross-entropy: a few rows, by own loops; sums over samples in double and in order.
+#include <algorithm>
 #include <cmath>
 
 #include "base/check.hpp"
 #include "device/onednn/ops.hpp"
 #include "device/onednn/planes.hpp"
+#include "device/onednn/vector_math.hpp"
 
 namespace echelon::onednn {
 namespace {
@@ -46,12 +48,9 @@ class SoftmaxForward final : public Op {
   };
 
   Row row(const float* logits, std::int32_t label, float* probs) const {
-    const float* top = std::max_element(logits, logits + d_.K);
-    double total = 0;
-    for (std::int64_t k = 0; k < d_.K; ++k) {
-      probs[k] = std::exp(logits[k] - *top);
-      total += static_cast<double>(probs[k]);
-    }
+    const float* top = std::find(logits, logits + d_.K, largest(logits));
+    if (top == logits + d_.K) top = logits;  // all are NaN
+    const double total = exponentials(logits, *top, probs);
     const auto factor = static_cast<float>(1.0 / total);
     for (std::int64_t k = 0; k < d_.K; ++k) probs[k] *= factor;
     double wanted = (1 - d_.smoothing) * static_cast<double>(logits[label]);  // sum of target * logit
@@ -61,6 +60,30 @@ class SoftmaxForward final : public Op {
       wanted += d_.smoothing / static_cast<double>(d_.K) * sum;
     }
     return {std::log(total) - (wanted - static_cast<double>(*top)), top - logits == label};
+  }
+
+  float largest(const float* logits) const {
+    float largest = logits[0];
+#pragma omp simd reduction(max : largest)
+    for (std::int64_t k = 0; k < d_.K; ++k) largest = std::max(largest, logits[k]);
+    return largest;
+  }
+
+  // probs = exp(logits - top); their sum, in double from block to block.
+  double exponentials(const float* logits, float top, float* probs) const {
+    constexpr std::int64_t kBlock = 512;
+    double total = 0;
+    for (std::int64_t first = 0; first < d_.K; first += kBlock) {
+      float sums[8] = {};
+      over_lanes(std::min(kBlock, d_.K - first), [&]<int kLanes>(std::int64_t i) {
+        using L = Lanes<kLanes>;
+        const auto e = VectorMath<kLanes>::exp(L::load(logits + first + i) - top);
+        L::store(probs + first + i, e);
+        L::store(sums, L::load(sums) + e);
+      });
+      for (float sum : sums) total += static_cast<double>(sum);
+    }
+    return total;
   }
 
   SoftmaxDims d_;
