@@ -20,6 +20,7 @@ struct SampleForm {
   Shape label{};                // of "labels": () one a sample, (T) one a token
   std::int64_t classes = 0;     // labels are in [0, classes); 0: labels are real numbers
   bool lengths = false;         // sequences of unlike length, padded: the model gets "lengths" ()
+  bool stream = false;          // a text, of which each row of a batch reads on from batch to batch: states are carried
   std::int64_t target = 0;      // > 0: the length of the second text "target", tokens in [0, classes)
 
   bool tokens() const { return vocabulary > 0; }

@@ -7,7 +7,7 @@
 // Placement says what the ranks hold:
 //   replicated   equal on every rank; rank 0 of the replicas writes it, all read it
 //   slice        this rank's part of a tensor of `global_shape`; stored whole under `name`, so that any mesh reads it
-//   back per_replica  different on every replica (residuals, carried RNN states); stored once a replica. `other_k`
+//   back per_replica  different on every replica (residuals, asynchronous clocks); stored once a replica. `other_k`
 //   states what
 //                becomes of it when the number of replicas changes.
 //

@@ -62,7 +62,7 @@ std::optional<Dataset> open_if_there(Check& check, const std::string& location, 
                            key == "data.train" ? ": shards, model and memory are left out" : ""));
     return std::nullopt;
   }
-  return open_dataset(location, check.config.data.sequence_length);
+  return open_dataset(location, check.config.data);
 }
 
 void print_data(Check& check) {

@@ -20,9 +20,9 @@ namespace {
 
 // The data as the model saw its training data, where that can still be looked up.
 Dataset open_as_trained(const std::string& location, const Config& config) {
-  Dataset data = open_dataset(location, config.data.sequence_length);
+  Dataset data = open_dataset(location, config.data);
   try {
-    Dataset train = open_dataset(config.data.train, config.data.sequence_length);
+    Dataset train = open_dataset(config.data.train, config.data);
     see_alike(data, train);
   } catch (const DataError& error) {
     if (std::filesystem::exists(config.data.train)) throw;

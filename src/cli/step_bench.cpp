@@ -50,7 +50,7 @@ DeviceOptions device_options(const DeviceConfig& config, int threads) {
 
 BenchSamples bench_samples(const Config& config) {
   try {
-    const Dataset data = open_dataset(config.data.train, config.data.sequence_length);
+    const Dataset data = open_dataset(config.data.train, config.data);
     return {data.form(), config.data.train};
   } catch (const DataError&) {
     if (config.model.zoo.empty()) throw;

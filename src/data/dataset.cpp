@@ -112,6 +112,7 @@ SampleForm Dataset::form(std::int64_t bucket) const {
   SampleForm form{.shape = sample_shape, .vocabulary = vocabulary.size(), .classes = classes};
   if (has_sequences()) form.shape = sample_shape.with_front(padded(length()));
   form.label = kind == DataKind::text ? form.shape : label_shape;
+  form.stream = stream;
   form.lengths = kind == DataKind::sequences || kind == DataKind::pairs;
   if (kind == DataKind::pairs) {
     form.target = padded(target_length);
@@ -161,6 +162,14 @@ void see_alike(Dataset& test, Dataset& train) {
     set_length(*each, std::max(test.length(), train.length()));
     each->target_length = std::max(test.target_length, train.target_length);
   }
+}
+
+Dataset open_dataset(const std::string& location, const DataConfig& config) {
+  Dataset dataset = open_dataset(location, config.sequence_length);
+  dataset.stream = config.order == Order::stream;
+  if (dataset.stream && dataset.kind != DataKind::text)
+    throw ConfigError(fmt::format("data.order = \"stream\" is for text; {} holds {}", location, name_of(dataset.kind)));
+  return dataset;
 }
 
 Dataset open_dataset(const std::string& location, std::int64_t sequence_length) {

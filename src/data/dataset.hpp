@@ -12,6 +12,7 @@
 #include "base/dtype.hpp"
 #include "base/sample_form.hpp"
 #include "base/shape.hpp"
+#include "config/schema.hpp"
 #include "data/vocabulary.hpp"
 
 namespace echelon {
@@ -54,6 +55,7 @@ struct Dataset {
   Vocabulary vocabulary;         // of tokens
   Starts starts, target_starts;  // of sequences and pairs; of pairs
   Vocabulary target_vocabulary;
+  bool stream = false;             // of a text: each row of a batch reads on from step to step (data.order)
   std::int64_t target_length = 0;  // U: what a decoder is fed at most, the start token included
 
   // Of one sample and its label, decoded as stored; of sequences the mean.
@@ -77,6 +79,8 @@ struct Dataset {
 // shapes, types and attributes agree and that no file is empty or damaged. Throws DataError naming the file.
 // `sequence_length`: T of a text (0: 64), the longest that sequences may be (0: as long as the longest).
 Dataset open_dataset(const std::string& location, std::int64_t sequence_length = 0);
+// As the config has it: data.sequence_length, data.order.
+Dataset open_dataset(const std::string& location, const DataConfig& config);
 
 // A model sees test data as it saw its training data: takes over mean and std (both are in units of value * scale, so
 // the stored types may differ), and both take the length of the longer one. Throws DataError where shapes, classes or

@@ -74,9 +74,6 @@ ShardPlanRequest plan_request(const Dataset& dataset, const DataConfig& config, 
   request.window_chunks =
       std::clamp<std::int64_t>(static_cast<std::int64_t>(std::min(fitting, 1e9)), 1, config.window_chunks);
   request.stream = config.order == Order::stream;
-  if (request.stream && dataset.kind != DataKind::text)
-    throw ConfigError(
-        fmt::format("data.order = \"stream\" is for text; {} holds {}", dataset.shards[0].path, name_of(dataset.kind)));
   if (!config.buckets.empty()) put_into_buckets(request, dataset, config.buckets);
   request.weight = dataset.kind == DataKind::text ? dataset.length() : dataset.label_shape.elems();
   if (dataset.kind == DataKind::pairs)

@@ -72,6 +72,8 @@ class ShardPlan {
   std::int64_t steps_per_epoch() const { return steps_; }
   std::int64_t batch(int replica) const { return request_.batch[static_cast<std::size_t>(replica)]; }
   std::int64_t global_batch() const { return global_batch_; }
+  // Where the replica's rows of the global batch begin.
+  std::int64_t row_of(int replica) const;
   // Samples that this replica owns (of an epoch, before wrapping).
   std::int64_t owned(int replica) const;
   // Runs of records that the replica owns, in file order: files and parts of files. All of them for `record` and
@@ -112,7 +114,6 @@ class ShardPlan {
   };
   Span span(std::int64_t step, int replica) const;
   std::int64_t stream_samples(int stream) const;
-  std::int64_t row_of(int replica) const;  // of its first row in the global batch
   std::int64_t counting(std::int64_t epoch, std::int64_t step, int replica) const;
   void count_steps();
   SampleOrder make_order(std::int64_t epoch, int stream) const;

@@ -59,6 +59,11 @@ std::vector<Named> made(const std::vector<LayerConfig>& layers, const SampleForm
   Namer namer;
   std::vector<Named> all;
   for (const LayerConfig& config : layers) {
+    if (config.carry && !form.stream)
+      throw ConfigError(fmt::format(
+          "{}layer of type {}: carry = true goes on where the row before ended, but rows follow each other only with "
+          "data.order = \"stream\"; leave it out or set that",
+          before(config.where), config.type));
     std::string name = namer.name(config);
     LayerPtr layer = made(with_vocabulary(config, form), name);
     all.push_back({std::move(name), std::move(layer)});

@@ -245,6 +245,8 @@ void Program::visit_state(StateVisitor& visitor) {
                     .dtype = tensor.dtype,
                     .shape = tensor.shape.prepended(b.options.state_slots),
                     .placement = Placement::per_replica,
+                    .global_shape = {},
+                    .offset = {},
                     .other_k = OtherK::reset});
     if (visitor.loading()) b.device.to_device(data, host.data(), host.size());
   }

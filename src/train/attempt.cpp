@@ -135,6 +135,7 @@ void Attempt::visit_state(StateVisitor& visitor) {
   arenas_->visit_state(visitor);
   optimiser_->visit_state(visitor);
   strategy_->visit_state(visitor);
+  if (runner_) runner_->visit_state(visitor);  // what it carries is restored once it stands where the run does
 }
 
 void Attempt::make_hooks() {
@@ -142,8 +143,9 @@ void Attempt::make_hooks() {
   hooks_.push_back(std::make_unique<AgreementHook>(config_.exchange.verify_every_steps, *arenas_, *strategy_, group_));
   hooks_.push_back(std::make_unique<EvaluateHook>(config_, *plan_, *arenas_, *strategy_, group_, phase_));
   hooks_.push_back(std::make_unique<CheckpointHook>(
-      config_.checkpoint, start_.folder, speaks, [this](StateVisitor& visitor) { visit_state(visitor); }, *arenas_,
-      *strategy_, phase_, board_));
+      config_.checkpoint, start_.folder, speaks, [this](StateVisitor& visitor) { visit_state(visitor); },
+      [this] { return gather_slices(group_, [this](StateVisitor& visitor) { runner_->visit_state(visitor); }); },
+      *arenas_, *strategy_, phase_, board_));
   auto statistics = std::make_unique<StatisticsHook>();
   statistics_ = statistics.get();
   hooks_.push_back(std::move(statistics));
@@ -206,6 +208,8 @@ int Attempt::run_or_throw() {
   all_or_none(group_, [&] {
     runner_ = std::make_unique<StepRunner>(config_, *plan_, seat_.rank, *arenas_, *strategy_, *optimiser_,
                                            *replica_sum_, engine_, phase_, state_);
+    if (!start_.checkpoint.empty())
+      load_checkpoint(start_.checkpoint, [this](StateVisitor& visitor) { runner_->visit_state(visitor); });
     make_hooks();
   });
   std::vector<Hook*> hooks;

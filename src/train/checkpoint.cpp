@@ -28,12 +28,10 @@ constexpr std::int64_t kVersionOfFormat = 1;
 
 std::string stem_of(std::int64_t step) { return fmt::format("step-{:08}", step); }
 
-// A tensor that one rank holds whole, the only kind that is stored without a gather.
-void require_whole(const StateTensor& tensor) {
+// As it stands in the file.
+Shape whole_shape(const StateTensor& tensor) {
   ECHELON_CHECK(tensor.placement != Placement::per_replica, "'{}' differs by replica", tensor.name);
-  if (tensor.placement == Placement::slice)
-    ECHELON_CHECK(tensor.global_shape == tensor.shape, "'{}' is {} of {}", tensor.name, tensor.shape.text(),
-                  tensor.global_shape.text());
+  return tensor.placement == Placement::slice ? tensor.global_shape : tensor.shape;
 }
 
 std::size_t bytes_of(const StateTensor& tensor) {
@@ -42,15 +40,22 @@ std::size_t bytes_of(const StateTensor& tensor) {
 
 class Saver final : public StateVisitor {
  public:
-  explicit Saver(h5::Writer& writer) : writer_(writer) {}
+  Saver(h5::Writer& writer, const WholeTensors& wholes) : writer_(writer), wholes_(wholes) {}
   bool loading() const override { return false; }
   void tensor(const StateTensor& t) override {
-    require_whole(t);
-    writer_.write_all(t.name, t.dtype, t.shape, t.data);
+    const Shape shape = whole_shape(t);
+    const void* data = t.data;
+    if (shape != t.shape) {
+      const auto whole = wholes_.find(t.name);
+      ECHELON_CHECK(whole != wholes_.end(), "'{}' is {} of {}", t.name, t.shape.text(), shape.text());
+      data = whole->second.data();
+    }
+    const std::size_t bytes = static_cast<std::size_t>(shape.elems()) * size_of(t.dtype);
+    writer_.write_all(t.name, t.dtype, shape, data);
     manifest_.push_back({{"name", std::string(t.name)},
                          {"dtype", std::string(name_of(t.dtype))},
-                         {"bytes", bytes_of(t)},
-                         {"checksum64", hex64(checksum64(t.data, bytes_of(t)))}});
+                         {"bytes", bytes},
+                         {"checksum64", hex64(checksum64(data, bytes))}});
   }
   void scalar(std::string_view name, std::int64_t& value) override { writer_.attribute(name, value); }
   void scalar(std::string_view name, double& value) override { writer_.attribute(name, value); }
@@ -58,6 +63,7 @@ class Saver final : public StateVisitor {
 
  private:
   h5::Writer& writer_;
+  const WholeTensors& wholes_;
   ordered_json manifest_ = ordered_json::array();
 };
 
@@ -66,12 +72,15 @@ class Restorer final : public StateVisitor {
   explicit Restorer(const h5::Reader& reader) : reader_(reader) {}
   bool loading() const override { return true; }
   void tensor(const StateTensor& t) override {
-    require_whole(t);
+    const Shape shape = whole_shape(t);
     const h5::DatasetInfo info = reader_.info(t.name);
-    if (info.shape != t.shape || info.dtype != t.dtype)
+    if (info.shape != shape || info.dtype != t.dtype)
       throw DataError(fmt::format("{}: '{}' is {} of {}, this run needs {} of {}", reader_.path(), t.name,
-                                  info.shape.text(), name_of(info.dtype), t.shape.text(), name_of(t.dtype)));
-    reader_.read_all(t.name, t.data, t.dtype);
+                                  info.shape.text(), name_of(info.dtype), shape.text(), name_of(t.dtype)));
+    if (shape == t.shape)
+      reader_.read_all(t.name, t.data, t.dtype);
+    else
+      reader_.read_rows(t.name, t.offset[0], t.shape[0], t.data, t.dtype);
   }
   void scalar(std::string_view name, std::int64_t& value) override { value = reader_.attribute_int(name); }
   void scalar(std::string_view name, double& value) override { value = reader_.attribute_double(name); }
@@ -138,7 +147,8 @@ std::vector<std::int64_t> steps_in(const std::string& folder) {
 
 }  // namespace
 
-CheckpointInfo save_checkpoint(const std::string& folder, std::int64_t step, const VisitAll& visit) {
+CheckpointInfo save_checkpoint(const std::string& folder, std::int64_t step, const VisitAll& visit,
+                               const WholeTensors& wholes) {
   const std::string stem = stem_of(step);
   const std::string path = fmt::format("{}/{}.h5", folder, stem);
   const std::string manifest_path = fmt::format("{}/{}.json", folder, stem);
@@ -147,7 +157,7 @@ CheckpointInfo save_checkpoint(const std::string& folder, std::int64_t step, con
   h5::Writer writer(path);
   writer.attribute("echelon_format", std::string(kFormat));
   writer.attribute("format_version", kVersionOfFormat);
-  Saver saver(writer);
+  Saver saver(writer, wholes);
   visit(saver);
   writer.publish();
   const ordered_json manifest = {

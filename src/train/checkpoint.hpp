@@ -11,28 +11,26 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <string>
 
 #include "base/state.hpp"
+#include "train/slices.hpp"
 
 namespace echelon {
-
-// Shows every stateful object of the run to the visitor.
-using VisitAll = std::function<void(StateVisitor&)>;
 
 struct CheckpointInfo {
   std::string path;  // of the .h5 file
   std::int64_t step = 0;
 };
 
-// Rank 0 of the replicas writes what is replicated or a slice that covers its whole tensor. EnvironmentError (disk
-// full) leaves the earlier ones as they were and nothing of its own.
-CheckpointInfo save_checkpoint(const std::string& folder, std::int64_t step, const VisitAll& visit);
+// Rank 0 of the replicas writes what is replicated, and slices that it holds whole or that `wholes` has
+// (gather_slices). EnvironmentError (disk full) leaves the earlier ones as they were and nothing of its own.
+CheckpointInfo save_checkpoint(const std::string& folder, std::int64_t step, const VisitAll& visit,
+                               const WholeTensors& wholes = {});
 // The newest good checkpoint of the folder, if there is one: every byte is read and checked.
 std::optional<CheckpointInfo> find_checkpoint(const std::string& folder);
-// Every rank. DataError names what does not fit (missing tensor, other shape or type).
+// Every rank; of a slice its rows. DataError names what does not fit (missing tensor, other shape or type).
 void load_checkpoint(const std::string& path, const VisitAll& visit);
 // Removes all but the newest `keep`, files without a manifest, and what a killed run left half written.
 void prune_checkpoints(const std::string& folder, std::int64_t keep);

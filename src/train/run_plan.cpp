@@ -59,11 +59,11 @@ std::vector<int> RunPlan::sources(int rank) const {
 }
 
 RunPlan plan_run(const Config& config, int ranks) {
-  Dataset train = open_dataset(config.data.train, config.data.sequence_length);
+  Dataset train = open_dataset(config.data.train, config.data);
   check_augmentation(config, train);
   std::optional<Dataset> test;
   if (!config.data.test.empty()) {
-    test = open_dataset(config.data.test, config.data.sequence_length);
+    test = open_dataset(config.data.test, config.data);
     see_alike(*test, train);
   }
   BatchPlan batch = batch_of(config, ranks, train.samples());

@@ -32,6 +32,7 @@ class Landscape {
   double loss() {
     Loader loader(data_, plan_, options_);
     program_.reset_losses();
+    program_.reset_states();
     for (std::int64_t pass = 0; pass < passes_; ++pass) {
       feed(model_.device(), program_, loader.next());
       PassScalars scalars;

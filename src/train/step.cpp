@@ -34,6 +34,7 @@ StepRunner::StepRunner(const Config& config, const RunPlan& plan, int rank, Aren
       engine_(engine),
       phase_(phase) {
   const std::vector<int> replicas = plan.sources(rank);
+  make_programs(replicas);
   for (const int replica : replicas) {
     LoaderOptions options;
     options.replica = replica;
@@ -45,24 +46,39 @@ StepRunner::StepRunner(const Config& config, const RunPlan& plan, int rank, Aren
         .crop_padding = config.data.augment_crop_padding, .flip = config.data.augment_flip, .seed = config.seed};
     options.start_epoch = start.epoch;
     options.start_step = start.step_in_epoch;
-    Source source;
-    source.micro_batch = plan.batch.micro[static_cast<std::size_t>(replica)];
-    if (plan.shards.buckets().empty()) program_of({source.micro_batch, 0});
-    for (const std::int64_t bucket : plan.shards.buckets()) program_of({source.micro_batch, bucket});
-    source.loader = std::make_unique<Loader>(plan.train, plan.shards, options);
-    sources_.push_back(std::move(source));
+    sources_[static_cast<std::size_t>(replica - replicas.front())].loader =
+        std::make_unique<Loader>(plan.train, plan.shards, options);
   }
 }
 
-Program& StepRunner::program_of(const ProgramKey& key) {
-  auto& program = programs_[key];
-  if (!program) {
-    program = std::make_unique<Program>(plan_.graph_for(key.bucket), arenas_,
-                                        ProgramOptions{.batch = key.micro_batch, .dtype = dtype_});
-    if (engine_.size() > 1) program->set_sum_over_replicas([this](const Tensor& sums) { replica_sum_(sums); });
-    program->set_wait_parameters([this](ArenaRange range) { strategy_.wait_parameters(range); });
+// One a micro-batch size and bucket; each micro-batch of a step has a slot of its own for what is carried.
+void StepRunner::make_programs(const std::vector<int>& replicas) {
+  const auto accumulation = static_cast<int>(plan_.batch.accumulation);
+  std::map<std::int64_t, int> slots;  // by micro-batch size
+  for (const int replica : replicas) {
+    const std::int64_t micro = plan_.batch.micro[static_cast<std::size_t>(replica)];
+    sources_.push_back({.loader = nullptr, .micro_batch = micro, .first_slot = slots[micro]});
+    slots[micro] += accumulation;
   }
-  return *program;
+  std::vector<std::int64_t> buckets = plan_.shards.buckets();
+  if (buckets.empty()) buckets.push_back(0);
+  for (const auto& [micro, count] : slots)
+    for (const std::int64_t bucket : buckets) {
+      auto& program = programs_[{micro, bucket}];
+      program = std::make_unique<Program>(plan_.graph_for(bucket), arenas_,
+                                          ProgramOptions{.batch = micro, .dtype = dtype_, .state_slots = count});
+      if (engine_.size() > 1) program->set_sum_over_replicas([this](const Tensor& sums) { replica_sum_(sums); });
+      program->set_wait_parameters([this](ArenaRange range) { strategy_.wait_parameters(range); });
+    }
+  first_row_ = plan_.shards.row_of(replicas.front());
+  for (const Source& source : sources_)
+    for (int m = 0; m < accumulation; ++m, own_rows_ += source.micro_batch)
+      if (Program& program = program_of({source.micro_batch, buckets.front()}); program.has_states())
+        carried_.push_back({.program = &program, .slot = source.first_slot + m, .row = own_rows_});
+}
+
+void StepRunner::visit_state(StateVisitor& visitor) {
+  visit_carried(carried_, first_row_, own_rows_, plan_.shards.global_batch(), visitor);
 }
 
 void StepRunner::pass(Program& program, const PassScalars& scalars, bool last, StepTimes& times) {
@@ -94,6 +110,8 @@ StepResult StepRunner::run(const StepInfo& info) {
       const ScopedTimer timer(result.times.data_wait_s);
       batch = &source.loader->next();
     }
+    if (s == 0 && batch->step == 0)  // streams begin anew
+      for (auto& [key, of_any] : programs_) of_any->reset_states();
     ECHELON_CHECK_EQ(batch->n % micro, 0, "a batch is a whole number of micro-batches");
     Program& program = program_of({micro, plan_.shards.length(batch->epoch, batch->step)});
     const std::int64_t labels = program.input("weights").shape.row_elems();
@@ -109,6 +127,7 @@ StepResult StepRunner::run(const StepInfo& info) {
       scalars.samples = static_cast<double>(plan_.batch.global);
       scalars.key = random_.at(static_cast<std::uint64_t>(info.step)).key();
       scalars.first = first_pass;
+      scalars.slot = source.first_slot + static_cast<int>(first / micro);
       first_pass = false;
       const bool last = s + 1 == sources_.size() && first + micro == batch->n;
       pass(program, scalars, last, result.times);

@@ -14,6 +14,7 @@
 #include "exchange/replica_sum.hpp"
 #include "exchange/strategy.hpp"
 #include "model/program.hpp"
+#include "train/carried.hpp"
 #include "train/hooks/hook.hpp"
 #include "train/phase.hpp"
 #include "train/run_plan.hpp"
@@ -40,6 +41,9 @@ class StepRunner {
 
   StepResult run(const StepInfo& info);
 
+  // What recurrent layers carry from step to step, whole by rows of the global batch.
+  void visit_state(StateVisitor& visitor);
+
   std::uint64_t bytes_read() const;
   std::uint64_t bytes_used() const;
   std::size_t activation_bytes() const;
@@ -48,6 +52,7 @@ class StepRunner {
   struct Source {  // the samples of one replica
     std::unique_ptr<Loader> loader;
     std::int64_t micro_batch = 0;
+    int first_slot = 0;  // of the program's carried states
   };
   struct ProgramKey {
     std::int64_t micro_batch;
@@ -55,7 +60,8 @@ class StepRunner {
     auto operator<=>(const ProgramKey&) const = default;
   };
 
-  Program& program_of(const ProgramKey& key);
+  void make_programs(const std::vector<int>& replicas);
+  Program& program_of(const ProgramKey& key) { return *programs_.at(key); }
   void pass(Program& program, const PassScalars& scalars, bool last, StepTimes& times);
 
   const RunPlan& plan_;
@@ -69,6 +75,8 @@ class StepRunner {
   PhaseBoard& phase_;
   std::map<ProgramKey, std::unique_ptr<Program>> programs_;
   std::vector<Source> sources_;
+  std::vector<CarriedRows> carried_;           // empty where the model carries no state
+  std::int64_t first_row_ = 0, own_rows_ = 0;  // of the global batch
 };
 
 }  // namespace echelon

@@ -67,7 +67,9 @@ void write_shard(const std::string& path, std::int64_t samples, const std::strin
   writer.publish();
 }
 
-Trial::Trial() {
+Trial::Trial(const std::string& config) { std::ofstream(folder_ / "trial.toml") << config; }
+
+Trial::Trial() : Trial(kConfig) {
   fs::create_directories(folder_ / "train");
   fs::create_directories(folder_ / "test");
   int file = 0;
@@ -76,7 +78,6 @@ Trial::Trial() {
     write_shard(folder_ / ("train/" + name + ".h5"), samples, name);
   }
   write_shard(folder_ / "test/shard-0.h5", 201, "test");
-  std::ofstream(folder_ / "trial.toml") << kConfig;
 }
 
 std::vector<std::string> Trial::words(int ranks, const Sets& sets) const {

@@ -16,6 +16,8 @@ class Trial {
  public:
   // 800 training samples of (1, 8, 8) in 4 unequal files, 201 test samples; 17 steps of 48 an epoch, 3 epochs.
   Trial();
+  // Another experiment, whose data the test makes itself; its name is "trial" too.
+  explicit Trial(const std::string& config);
 
   std::string operator/(const std::string& name) const { return folder_ / name; }
 

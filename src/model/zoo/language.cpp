@@ -1,5 +1,6 @@
 // Language models: an embedding, two recurrent layers, and at each place the next token. A text (T) has as labels the
-// same text one token on. charlstm is that of char-rnn (Karpathy 2015), wordlstm the medium one of Zaremba et al. 2014.
+// same text one token on; where each row of a batch reads on, states are carried. charlstm is that of char-rnn
+// (Karpathy 2015), wordlstm the medium one of Zaremba et al. 2014.
 #include <fmt/format.h>
 
 #include "base/error.hpp"
@@ -16,7 +17,9 @@ std::vector<LayerConfig> language_model(std::string_view name, const SampleForm&
   if (!form.tokens() || form.shape.rank() != 1 || !(form.label == form.shape))
     throw ConfigError(fmt::format("{} takes texts: tokens (T), and a label at each place; samples are {} {}, labels {}",
                                   name, form.tokens() ? "tokens" : "numbers", form.shape.text(), form.label.text()));
-  return {recurrent("embedding", features), recurrent(cell, units), recurrent(cell, units), dense(form.classes)};
+  LayerConfig layer = recurrent(cell, units);
+  layer.carry = form.stream;
+  return {recurrent("embedding", features), layer, layer, dense(form.classes)};
 }
 
 }  // namespace

@@ -12,11 +12,13 @@
 namespace echelon {
 
 CheckpointHook::CheckpointHook(const CheckpointConfig& config, const RunFolder& folder, bool writes, VisitAll visit,
-                               Arenas& arenas, Strategy& strategy, PhaseBoard& phase, StatusBoard& board)
+                               std::function<WholeTensors()> gather, Arenas& arenas, Strategy& strategy,
+                               PhaseBoard& phase, StatusBoard& board)
     : config_(config),
       folder_(folder),
       writes_(writes),
       visit_(std::move(visit)),
+      gather_(std::move(gather)),
       arenas_(arenas),
       strategy_(strategy),
       phase_(phase),
@@ -37,13 +39,14 @@ void CheckpointHook::save(std::int64_t step) {
   saved_step_ = step;
   phase_.enter("checkpoint");
   strategy_.drain();
+  const WholeTensors wholes = gather_();
   if (writes_) {
     const double start_s = now_s();
     Device& device = arenas_.device();
     const auto elems = static_cast<std::size_t>(arenas_.elems());
     if (device.computes() && device.vector_ops().count_not_finite(arenas_.dtype(), arenas_.weights_at(0), elems) > 0)
       throw NumericError(fmt::format("weights are inf or NaN after step {}; no checkpoint of them was written", step));
-    const CheckpointInfo info = save_checkpoint(folder_.checkpoints(), step, visit_);
+    const CheckpointInfo info = save_checkpoint(folder_.checkpoints(), step, visit_, wholes);
     prune_checkpoints(folder_.checkpoints(), config_.keep);
     board_.set_checkpoint("checkpoints/" + std::filesystem::path(info.path).filename().string());
     log_debug("checkpoint of step {} in {}", step, seconds_text(now_s() - start_s));

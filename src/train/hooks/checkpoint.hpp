@@ -17,9 +17,11 @@ namespace echelon {
 
 class CheckpointHook final : public Hook {
  public:
-  // `writes`: rank 0 of the replicas. `board` is told of each new checkpoint.
-  CheckpointHook(const CheckpointConfig& config, const RunFolder& folder, bool writes, VisitAll visit, Arenas& arenas,
-                 Strategy& strategy, PhaseBoard& phase, StatusBoard& board);
+  // `writes`: rank 0 of the replicas. `gather`: state that lies on several ranks, called by all of them. `board` is
+  // told of each new checkpoint.
+  CheckpointHook(const CheckpointConfig& config, const RunFolder& folder, bool writes, VisitAll visit,
+                 std::function<WholeTensors()> gather, Arenas& arenas, Strategy& strategy, PhaseBoard& phase,
+                 StatusBoard& board);
 
   void run_begin(std::int64_t first_step) override { saved_step_ = first_step; }
   void step_end(const StepRecord& record) override;
@@ -32,6 +34,7 @@ class CheckpointHook final : public Hook {
   const RunFolder& folder_;
   bool writes_;
   VisitAll visit_;
+  std::function<WholeTensors()> gather_;
   Arenas& arenas_;
   Strategy& strategy_;
   PhaseBoard& phase_;

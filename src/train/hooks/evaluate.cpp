@@ -30,6 +30,7 @@ LossSums EvaluateHook::pass() {
   options.end_epoch = 1;
   Loader loader(*plan_.test, *shards_, options);
   program_->reset_losses();
+  program_->reset_states();
   for (std::int64_t step = 0; step < shards_->steps_per_epoch(); ++step) {
     feed(arenas_.device(), *program_, loader.next());
     program_->forward({});

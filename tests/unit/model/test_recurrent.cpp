@@ -21,7 +21,9 @@ LayerConfig layer(const std::string& type, std::int64_t units, const std::string
   return config;
 }
 
-SampleForm text(std::int64_t places) { return {.shape = {places}, .vocabulary = 7, .label = {places}, .classes = 7}; }
+SampleForm text(std::int64_t places) {
+  return {.shape = {places}, .vocabulary = 7, .label = {places}, .classes = 7, .stream = true};
+}
 
 std::string refusal(const std::vector<LayerConfig>& layers, const SampleForm& form) {
   try {

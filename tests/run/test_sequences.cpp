@@ -1,0 +1,245 @@
+// Texts and sequences from import to training, as a user has them.
+#include <fmt/format.h>
+
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+
+#include "base/hash_rng.hpp"
+#include "tests/run/trial.hpp"
+
+namespace echelon {
+namespace {
+
+namespace fs = std::filesystem;
+using Catch::Matchers::Contains;
+
+void import(const test::Trial& trial, std::vector<std::string> words) {
+  words.insert(words.begin(), {test::echelon_binary(), "data", "import"});
+  const test::Outcome outcome = test::run_process({.argv = words, .cwd = trial / "", .env = {}, .limit_s = 30});
+  INFO(outcome.out << outcome.err);
+  REQUIRE(outcome.code == 0);
+}
+
+// Sequences of 3 to 17 steps of 2 numbers; the class is the direction in which they move.
+void write_steps(const std::string& path, int sequences) {
+  const HashRng draws(1, path.substr(path.rfind('/')));
+  std::ofstream file(path);
+  for (int i = 0; i < sequences; ++i) {
+    const auto at = draws.at(static_cast<std::uint64_t>(i));
+    const double angle = 2 * M_PI * (i % 4) / 4;
+    double x = at.uniform(100), y = at.uniform(101);
+    for (std::uint64_t t = 0; t < 3 + at.below(102, 15); ++t) {
+      x += std::cos(angle) + 0.4 * hash_normal(at, 2 * t);
+      y += std::sin(angle) + 0.4 * hash_normal(at, 2 * t + 1);
+      file << fmt::format("s{},{},{:.4f},{:.4f}\n", i, i % 4, x, y);
+    }
+  }
+}
+
+constexpr const char* kSteps = R"(name = "trial"
+[data]
+train = "train"
+test = "test"
+sharding = "record"
+buckets = 3
+[batch]
+global = 24
+[train]
+epochs = 4
+[optimizer]
+rule = "adam"
+learning_rate = 0.02
+[device]
+kind = "reference"
+dtype = "f64"
+[[model.layers]]
+type = "dense"
+units = 8
+[[model.layers]]
+type = "tanh"
+[[model.layers]]
+type = "sequence_pool"
+[[model.layers]]
+type = "dense"
+units = 4
+)";
+
+double distance(const std::vector<double>& a, const std::vector<double>& b) {
+  REQUIRE(a.size() == b.size());
+  double worst = 0, largest = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    worst = std::max(worst, std::fabs(a[i] - b[i]));
+    largest = std::max(largest, std::fabs(b[i]));
+  }
+  return worst / largest;
+}
+
+std::vector<double> last_weights(const test::Trial& trial, const std::string& name = "trial") {
+  const std::int64_t step = trial.summary(name)["steps"];
+  return test::checkpoint_values(fmt::format("{}/checkpoints/step-{:08}.h5", trial.run(name), step), "weights/");
+}
+
+TEST_CASE("buckets: k replicas are one replica, to the figures of the evaluation", "[run]") {
+  const test::Trial trial(kSteps);
+  write_steps(trial / "train.csv", 150);
+  write_steps(trial / "test.csv", 61);
+  for (const std::string part : {"train", "test"})
+    import(trial, {"sequences", part + ".csv", "--out", part, "--shards", "2"});
+  const test::Outcome one = trial.train(1);
+  INFO(one.out << one.err);
+  REQUIRE(one.code == 0);
+  CHECK_THAT(one.out, Contains("buckets of up to"));
+  CHECK(trial.summary()["test_accuracy"].get<double>() > 0.9);
+  CHECK(!trial.summary().contains("tokens_per_s"));
+  for (const int ranks : {2, 3}) {
+    const std::string name = fmt::format("on{}", ranks);
+    const test::Outcome many = trial.train(ranks, {"name=" + name});
+    INFO(many.out << many.err);
+    REQUIRE(many.code == 0);
+    CHECK(distance(last_weights(trial, name), last_weights(trial)) < 1e-8);
+    CHECK(trial.summary(name)["test_loss"].get<double>() == Approx(trial.summary()["test_loss"].get<double>()));
+    CHECK(trial.summary(name)["test_accuracy"] == trial.summary()["test_accuracy"]);
+  }
+}
+
+TEST_CASE("data and orders that do not go together are refused before anything starts", "[run]") {
+  const test::Trial trial(kSteps);
+  write_steps(trial / "train.csv", 60);
+  import(trial, {"sequences", "train.csv", "--out", "train"});
+  const auto refused = [&](const test::Sets& sets) {
+    test::Sets all = {"data.test="};
+    all.insert(all.end(), sets.begin(), sets.end());
+    const test::Outcome outcome = trial.train(0, all);
+    CHECK(outcome.code == 2);
+    return outcome.err;
+  };
+  CHECK_THAT(refused({"data.buckets=[]", "data.order=stream"}), Contains("data.order = \"stream\" is for text"));
+  CHECK_THAT(refused({"data.augment_flip=true"}), Contains("are for images"));
+  CHECK_THAT(refused({"data.buckets=[4, 2]"}), Contains("must rise"));
+  CHECK_FALSE(fs::exists(trial / "results"));
+}
+
+// 3,000 letters in which what comes next depends on much that was before.
+void write_letters(const std::string& path) {
+  const HashRng draws(1, "letters");
+  std::ofstream file(path);
+  int state = 1;
+  for (std::uint64_t i = 0; i < 3000; ++i) {
+    state = (5 * state + (draws.below(i, 8) == 0 ? 3 : 1)) % 17;
+    file << (i % 40 == 39 ? '\n' : static_cast<char>('a' + state / 2));
+  }
+}
+
+constexpr const char* kLetters = R"(name = "trial"
+[data]
+train = "letters/train"
+test = "letters/test"
+order = "stream"
+sequence_length = 8
+[batch]
+global = 12
+[train]
+epochs = 2
+[optimizer]
+rule = "adam"
+learning_rate = 0.01
+[evaluate]
+batch = 4
+[device]
+kind = "reference"
+dtype = "f64"
+[checkpoint]
+every_epochs = 0
+[[model.layers]]
+type = "embedding"
+units = 6
+[[model.layers]]
+type = "lstm"
+units = 10
+carry = true
+[[model.layers]]
+type = "dense"
+units = 10
+)";
+
+// Imported, the last tenth held out: 2,700 letters in 336 windows, 28 steps an epoch.
+void make_letters(const test::Trial& trial) {
+  write_letters(trial / "letters.txt");
+  import(trial, {"text", "letters.txt", "--hold-out-part", "0.1", "--shards", "2", "--out", "letters"});
+}
+
+TEST_CASE("streams with carried states: k replicas are one replica, micro-batches and stand-ins too", "[run]") {
+  const test::Trial trial(kLetters);
+  make_letters(trial);
+  const test::Outcome one = trial.train(1);
+  INFO(one.out << one.err);
+  REQUIRE(one.code == 0);
+  CHECK_THAT(one.out, Contains("streams; 28 steps an epoch") && Contains("nats a token (perplexity"));
+  CHECK(trial.summary()["tokens_per_s"]["median"].get<double>() > 0);
+  const double loss = trial.summary()["test_loss"];
+  CHECK(trial.summary()["test_perplexity"].get<double>() == Approx(std::exp(loss)));
+  CHECK(trial.metrics()[0]["tokens"] == 12 * 8);
+  CHECK(trial.metrics()[0]["samples"] == 12);
+  struct Row {
+    const char* name;
+    int ranks;
+    test::Sets sets;
+  };
+  for (const Row& row : {Row{"two", 2, {}}, Row{"three", 3, {}}, Row{"micro", 2, {"batch.accumulation=3"}},
+                         Row{"unequal", 2, {"batch.shares=[1, 3]"}}, Row{"standin", 1, {"data.as_replicas=2"}}}) {
+    test::Sets sets = row.sets;
+    sets.push_back(std::string("name=") + row.name);
+    const test::Outcome many = trial.train(row.ranks, sets);
+    INFO(row.name << many.out << many.err);
+    REQUIRE(many.code == 0);
+    CHECK(distance(last_weights(trial, row.name), last_weights(trial)) < 1e-8);
+    CHECK(trial.summary(row.name)["test_loss"].get<double>() == Approx(loss).epsilon(1e-9));
+  }
+}
+
+TEST_CASE("a run stopped inside an epoch goes on with the states that it carried, to the last bit", "[run]") {
+  const test::Trial trial(kLetters), whole(kLetters);
+  for (const test::Trial* each : {&trial, &whole}) make_letters(*each);
+  const int ranks = GENERATE(1, 2);
+  REQUIRE(whole.train(ranks).code == 0);
+  for (const char* steps : {"train.steps=11", "train.steps=40"}) REQUIRE(trial.train(ranks, {steps}).code == 0);
+  const test::Outcome last = trial.train(ranks);
+  INFO(last.out << last.err);
+  REQUIRE(last.code == 0);
+  CHECK_THAT(last.out, Contains("from step 40:"));
+  const auto state = [](const test::Trial& of, const std::string& prefix) {
+    return test::checkpoint_values(of.run() + "/checkpoints/step-00000056.h5", prefix);
+  };
+  CHECK(state(trial, "") == state(whole, ""));
+  CHECK(state(trial, "carried/").size() == 2 * 12 * 10);  // h and c of every row
+}
+
+TEST_CASE("carried states follow their rows to another number of ranks", "[run]") {
+  const test::Trial trial(kLetters), whole(kLetters);
+  for (const test::Trial* each : {&trial, &whole}) make_letters(*each);
+  REQUIRE(whole.train(1).code == 0);
+  REQUIRE(trial.train(3, {"train.steps=11"}).code == 0);
+  REQUIRE(trial.train(1, {"train.steps=40"}).code == 0);
+  REQUIRE(trial.train(2).code == 0);
+  CHECK(distance(last_weights(trial), last_weights(whole)) < 1e-8);
+}
+
+TEST_CASE("what is carried counts, and wants streams", "[run]") {
+  const test::Trial trial(kLetters);
+  make_letters(trial);
+  const test::Outcome outcome = trial.train(1, {"data.order=samples"});
+  CHECK(outcome.code == 2);
+  CHECK_THAT(outcome.err, Contains("carry = true") && Contains("data.order = \"stream\""));
+  std::string plain = kLetters;
+  plain.replace(plain.find("carry = true"), 12, "carry = false");
+  const test::Trial without(plain);
+  make_letters(without);
+  REQUIRE(trial.train(1).code == 0);
+  REQUIRE(without.train(1).code == 0);
+  CHECK(distance(last_weights(trial), last_weights(without)) > 1e-3);
+}
+
+}  // namespace
+}  // namespace echelon
