@@ -10,7 +10,7 @@ namespace echelon::cuda {
 class Context {
  public:
   // Throws EnvironmentError or MemoryError.
-  explicit Context(int index);
+  Context(int index, bool tf32);
   ~Context();
   Context(const Context&) = delete;
   Context& operator=(const Context&) = delete;
@@ -18,12 +18,14 @@ class Context {
   // CUDA keeps a current device per thread; every entry point makes ours current in the thread that it is called from.
   void use() const;
   int index() const { return index_; }
+  bool tf32() const { return tf32_; }  // f32 products and convolutions may round their operands
   cudaStream_t stream() const { return stream_; }
   cudnnHandle_t dnn() const { return dnn_; }
   cublasHandle_t blas() const { return blas_; }
 
  private:
   int index_;
+  bool tf32_;
   cudaStream_t stream_ = nullptr;
   cudnnHandle_t dnn_ = nullptr;
   cublasHandle_t blas_ = nullptr;

@@ -5,12 +5,15 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <map>
+#include <string>
 #include <variant>
 
 #include "base/check.hpp"
 #include "base/error.hpp"
 #include "cuda/check.hpp"
 #include "cuda/context.hpp"
+#include "cuda/cudnn/algorithms.hpp"
 #include "cuda/make.hpp"
 
 namespace echelon::cuda {
@@ -53,15 +56,16 @@ class CudaEvent final : public Event {
 
 class CudaDevice final : public Device {
  public:
-  CudaDevice(int index, std::int64_t limit_bytes)
-      : context_(index),
+  CudaDevice(int index, std::int64_t limit_bytes, bool tf32)
+      : context_(index, tf32),
         limit_bytes_(limit_bytes > 0 ? static_cast<std::size_t>(limit_bytes) : 0),
         vector_ops_(make_vector_ops(context_)) {}
 
   std::string_view name() const override { return "cuda"; }
   std::string describe() const override;
   bool on_host() const override { return false; }
-  bool supports(DType dtype) const override { return dtype == DType::f32 || dtype == DType::f64; }
+  bool has(OpKind kind, DType dtype) const override;
+  bool supports(DType dtype) const override { return dtype == DType::f32 || dtype == DType::f64 || is_half(dtype); }
 
   Memory allocate(std::size_t bytes, std::string_view tag) override;
   std::size_t allocated_bytes() const override { return usage_->now; }
@@ -100,24 +104,20 @@ class CudaDevice final : public Device {
     ECHELON_CUDA(cudaStreamSynchronize(context_.stream()));
   }
 
-  // Every body works on plain tensors.
-  LayoutWish layouts(const OpSpec& spec) const override {
-    return spec.kind == OpKind::reorder ? LayoutWish{spec.layouts} : LayoutWish{};
-  }
+  LayoutWish layouts(const OpSpec& spec) const override;
   std::unique_ptr<Op> make(const OpSpec& spec) override;
   std::unique_ptr<Update> make_update(std::string_view rule, DType dtype) override {
-    check_dtype(dtype);
+    if (dtype != DType::f32 && dtype != DType::f64)
+      throw ConfigError(fmt::format("device cuda keeps parameters in f32 or f64, not in {}", name_of(dtype)));
     return cuda::make_update(context_, rule, dtype);
   }
   VectorOps& vector_ops() override { return *vector_ops_; }
 
  private:
-  void check_dtype(DType dtype) const {
-    if (!supports(dtype))
-      throw ConfigError(fmt::format("device cuda computes in f32 and f64, not in {}", name_of(dtype)));
-  }
+  void check(const OpSpec& spec) const;
 
   Context context_;
+  mutable std::map<std::string, Layout> conv_layouts_;  // by spec: the library is slow to ask
   std::size_t limit_bytes_;
   std::shared_ptr<Usage> usage_ = std::make_shared<Usage>();
   std::unique_ptr<VectorOps> vector_ops_;
@@ -173,14 +173,84 @@ Memory CudaDevice::allocate_host(std::size_t bytes) {
   });
 }
 
+// What is not here computes in f32 where activations are halves: losses, and what works on sequences.
+bool CudaDevice::has(OpKind kind, DType dtype) const {
+  if (!is_half(dtype)) return supports(dtype);
+  switch (kind) {
+    case OpKind::conv_forward:
+    case OpKind::conv_backward_data:
+    case OpKind::conv_backward_weights:
+    case OpKind::pool_forward:
+    case OpKind::pool_backward:
+    case OpKind::dense_forward:
+    case OpKind::dense_backward_data:
+    case OpKind::dense_backward_weights:
+    case OpKind::activation_forward:
+    case OpKind::activation_backward:
+    case OpKind::norm_moments:
+    case OpKind::norm_normalise:
+    case OpKind::norm_backward_sums:
+    case OpKind::norm_backward_apply:
+    case OpKind::norm_local_forward:
+    case OpKind::norm_local_backward:
+    case OpKind::norm_statistics:
+    case OpKind::norm_inference:
+    case OpKind::norm_renorm:
+    case OpKind::norm_renorm_backward:
+    case OpKind::dropout:
+    case OpKind::concat:
+    case OpKind::slice:
+    case OpKind::lrn_forward:
+    case OpKind::lrn_backward:
+    case OpKind::layer_norm_forward:
+    case OpKind::layer_norm_backward:
+    case OpKind::add:
+    case OpKind::reorder: return true;
+    default: return false;
+  }
+}
+
+// Convolutions of halves choose; f32 and f64 are plain everywhere; all else lies as its first activation does.
+LayoutWish CudaDevice::layouts(const OpSpec& spec) const {
+  LayoutWish wish{spec.layouts};
+  if (spec.kind == OpKind::reorder) return wish;
+  const std::vector<ArgInfo> args = signature(spec);
+  const auto first = std::find_if(args.begin(), args.end(), [](const ArgInfo& arg) { return arg.movable; });
+  if (first == args.end()) return wish;
+  Layout like = spec.layouts[static_cast<std::size_t>(first - args.begin())];
+  if (std::holds_alternative<ConvDims>(spec.dims)) {
+    context_.use();
+    like = Layout::plain;
+    if (is_half(spec.dtype)) {
+      const auto [found, fresh] = conv_layouts_.try_emplace(spec.text(), Layout::plain);
+      if (fresh) found->second = half_conv_layout(context_, spec);
+      like = found->second;
+    }
+  }
+  for (std::size_t a = 0; a < args.size(); ++a)
+    if (args[a].movable) wish.layouts[a] = like;
+  return wish;
+}
+
+// Images are all plain or all channels_last; only reorders know other layouts.
+void CudaDevice::check(const OpSpec& spec) const {
+  if (!has(spec.kind, spec.dtype))
+    throw ConfigError(fmt::format("device cuda has no {} in {}", name_of(spec.kind), name_of(spec.dtype)));
+  if (spec.kind == OpKind::reorder) return;
+  const std::vector<ArgInfo> args = signature(spec);
+  const auto first = std::find_if(args.begin(), args.end(), [](const ArgInfo& arg) { return arg.movable; });
+  for (std::size_t a = 0; a < args.size(); ++a) {
+    const Layout layout = spec.layouts[a];
+    const bool same = !args[a].movable || layout == spec.layouts[static_cast<std::size_t>(first - args.begin())];
+    if (!same || (layout != Layout::plain && layout != Layout::channels_last))
+      throw ConfigError(
+          fmt::format("device cuda has no {} with {} in layout {}", name_of(spec.kind), args[a].name, name_of(layout)));
+  }
+}
+
 std::unique_ptr<Op> CudaDevice::make(const OpSpec& spec) {
   context_.use();
-  check_dtype(spec.dtype);
-  const std::vector<ArgInfo> args = signature(spec);
-  for (std::size_t a = 0; a < args.size(); ++a)
-    if (spec.kind != OpKind::reorder && spec.layouts[a] != Layout::plain)
-      throw ConfigError(fmt::format("device cuda has no {} with {} in layout {}", name_of(spec.kind), args[a].name,
-                                    name_of(spec.layouts[a])));
+  check(spec);
   if (std::holds_alternative<ConvDims>(spec.dims)) return make_conv(context_, spec);
   if (std::holds_alternative<DenseDims>(spec.dims)) return make_dense(context_, spec);
   if (std::holds_alternative<PoolDims>(spec.dims)) return make_pool(context_, spec);
@@ -197,6 +267,7 @@ std::unique_ptr<Op> CudaDevice::make(const OpSpec& spec) {
   if (std::holds_alternative<BroadcastDims>(spec.dims)) return make_broadcast(context_, spec);
   if (std::holds_alternative<RnnDims>(spec.dims)) return make_rnn(context_, spec);
   if (std::holds_alternative<EmbeddingDims>(spec.dims)) return make_embedding(context_, spec);
+  if (std::holds_alternative<ReorderDims>(spec.dims)) return make_reorder(context_, spec);
   return make_elementwise(context_, spec);
 }
 
@@ -207,7 +278,7 @@ std::unique_ptr<Device> make_device(const DeviceOptions& options) {
   ECHELON_CUDA(cudaGetDeviceCount(&visible));
   ECHELON_CHECK_GE(options.index, 0);
   if (visible == 0) throw EnvironmentError("no usable CUDA device");
-  return std::make_unique<CudaDevice>(options.index % visible, options.memory_limit_bytes);
+  return std::make_unique<CudaDevice>(options.index % visible, options.memory_limit_bytes, options.tf32);
 }
 
 }  // namespace echelon::cuda

@@ -31,7 +31,8 @@ std::unique_ptr<Op> make_sequence_pool(const Context& context, const OpSpec& spe
 std::unique_ptr<Op> make_broadcast(const Context& context, const OpSpec& spec);
 std::unique_ptr<Op> make_rnn(const Context& context, const OpSpec& spec);
 std::unique_ptr<Op> make_embedding(const Context& context, const OpSpec& spec);
-std::unique_ptr<Op> make_elementwise(const Context& context, const OpSpec& spec);  // activation, add, reorder
+std::unique_ptr<Op> make_elementwise(const Context& context, const OpSpec& spec);  // activation, add
+std::unique_ptr<Op> make_reorder(const Context& context, const OpSpec& spec);
 
 std::unique_ptr<Update> make_update(const Context& context, std::string_view rule, DType dtype);
 std::unique_ptr<VectorOps> make_vector_ops(const Context& context);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 
 namespace echelon::cuda {
 namespace {
@@ -31,9 +32,16 @@ std::vector<Algorithm> choose(std::vector<Algo> accepted, Get get, Size size) {
   return usable;
 }
 
+template <class Algo>
+std::vector<Algo> with_if(std::vector<Algo> all, bool wanted, Algo more) {
+  if (wanted) all.push_back(more);
+  return all;
+}
+
 }  // namespace
 
-std::vector<Algorithm> conv_algorithms(const Context& context, OpKind kind, const ConvDescriptors& of) {
+std::vector<Algorithm> conv_algorithms(const Context& context, OpKind kind, DType dtype, const ConvDescriptors& of) {
+  const bool winograd = !is_half(dtype);
   const cudnnHandle_t dnn = context.dnn();
   const auto x = of.x.get();
   const auto y = of.y.get();
@@ -41,8 +49,9 @@ std::vector<Algorithm> conv_algorithms(const Context& context, OpKind kind, cons
   const auto conv = of.conv.get();
   if (kind == OpKind::conv_forward)
     return choose<cudnnConvolutionFwdAlgoPerf_t, cudnnConvolutionFwdAlgo_t>(
-        {CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_PRECOMP_GEMM, CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_GEMM,
-         CUDNN_CONVOLUTION_FWD_ALGO_GEMM, CUDNN_CONVOLUTION_FWD_ALGO_WINOGRAD},
+        with_if<cudnnConvolutionFwdAlgo_t>({CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_PRECOMP_GEMM,
+                                            CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_GEMM, CUDNN_CONVOLUTION_FWD_ALGO_GEMM},
+                                           winograd, CUDNN_CONVOLUTION_FWD_ALGO_WINOGRAD),
         [&](int most, int* count, auto* ranking) {
           return cudnnGetConvolutionForwardAlgorithm_v7(dnn, x, w, conv, y, most, count, ranking);
         },
@@ -51,7 +60,8 @@ std::vector<Algorithm> conv_algorithms(const Context& context, OpKind kind, cons
         });
   if (kind == OpKind::conv_backward_data)
     return choose<cudnnConvolutionBwdDataAlgoPerf_t, cudnnConvolutionBwdDataAlgo_t>(
-        {CUDNN_CONVOLUTION_BWD_DATA_ALGO_1, CUDNN_CONVOLUTION_BWD_DATA_ALGO_WINOGRAD},
+        with_if<cudnnConvolutionBwdDataAlgo_t>({CUDNN_CONVOLUTION_BWD_DATA_ALGO_1}, winograd,
+                                               CUDNN_CONVOLUTION_BWD_DATA_ALGO_WINOGRAD),
         [&](int most, int* count, auto* ranking) {
           return cudnnGetConvolutionBackwardDataAlgorithm_v7(dnn, w, y, conv, x, most, count, ranking);
         },
@@ -66,6 +76,18 @@ std::vector<Algorithm> conv_algorithms(const Context& context, OpKind kind, cons
       [&](auto algo, std::size_t* bytes) {
         return cudnnGetConvolutionBackwardFilterWorkspaceSize(dnn, x, y, conv, w, algo, bytes);
       });
+}
+
+Layout half_conv_layout(const Context& context, const OpSpec& spec) {
+  if (!fits_cudnn(spec)) return Layout::plain;
+  const ConvDescriptors last(std::get<ConvDims>(spec.dims), spec.dtype, Layout::channels_last, context.tf32());
+  return conv_algorithms(context, spec.kind, spec.dtype, last).empty() ? Layout::plain : Layout::channels_last;
+}
+
+bool fits_cudnn(const OpSpec& spec) {
+  const std::vector<ArgInfo> args = signature(spec);
+  return std::all_of(args.begin(), args.end(),
+                     [](const ArgInfo& arg) { return arg.shape.elems() <= std::numeric_limits<int>::max(); });
 }
 
 }  // namespace echelon::cuda

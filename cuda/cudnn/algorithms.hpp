@@ -2,7 +2,7 @@
 // capped workspace; best first by the library's own heuristics.
 //
 // FFT algorithms and the non-fused Winograd are left out: in f32 they lose two or three digits against plain sums, more
-// than the bounds that replicas are held to.
+// than the bounds that replicas are held to. In halves every Winograd is.
 #pragma once
 
 #include <cstddef>
@@ -21,7 +21,14 @@ struct Algorithm {
   std::size_t workspace_bytes = 0;
 };
 
-// kind: one of the three conv kinds. Empty where the library has none that will do.
-std::vector<Algorithm> conv_algorithms(const Context& context, OpKind kind, const ConvDescriptors& of);
+// kind: one of the three conv kinds, of the descriptors' dtype. Empty where the library has none that will do.
+std::vector<Algorithm> conv_algorithms(const Context& context, OpKind kind, DType dtype, const ConvDescriptors& of);
+
+// The layout that a convolution of halves would like: channels_last, as tensor cores read, where the library has an
+// algorithm for it, else plain.
+Layout half_conv_layout(const Context& context, const OpSpec& spec);
+
+// Extents are ints to cuDNN, and no tensor may have 2^31 elements or more.
+bool fits_cudnn(const OpSpec& spec);
 
 }  // namespace echelon::cuda

@@ -1,9 +1,11 @@
 // Convolution through cuDNN's classic calls, our plain kernels where the library has no deterministic algorithm.
+//
+// Halves: the f32 weights of the arena are rounded and packed into scratch before each call, their gradient comes out
+// of the library in halves and is added to the arena's f32.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cstdint>
-#include <limits>
 #include <memory>
 #include <optional>
 
@@ -14,7 +16,6 @@
 #include "cuda/kernels/channel_sums.hpp"
 #include "cuda/kernels/direct_conv.hpp"
 #include "cuda/kernels/elementwise.hpp"
-#include "cuda/kernels/vector.hpp"
 #include "cuda/make.hpp"
 
 namespace echelon::cuda {
@@ -25,31 +26,31 @@ constexpr std::size_t kAlignment = 256;
 // The library's kernels may load 16 bytes at once; parameters lie unpadded in their arena.
 bool aligned(const void* address) { return reinterpret_cast<std::uintptr_t>(address) % 16 == 0; }
 
-// Extents are ints to cuDNN, and no tensor may have 2^31 elements or more.
-bool fits_library(const OpSpec& spec) {
-  const std::vector<ArgInfo> args = signature(spec);
-  return std::all_of(args.begin(), args.end(),
-                     [](const ArgInfo& arg) { return arg.shape.elems() <= std::numeric_limits<int>::max(); });
-}
-
 template <class T>
 class Conv final : public Op {
  public:
   Conv(const Context& context, const OpSpec& spec)
-      : context_(context), kind_(spec.kind), d_(std::get<ConvDims>(spec.dims)), text_(spec.text()) {
-    weights_ = static_cast<std::size_t>(d_.K * (d_.C / d_.groups) * d_.R * d_.S);
-    if (fits_library(spec)) {
-      descriptors_.emplace(d_, spec.dtype);
-      algorithms_ = conv_algorithms(context_, kind_, *descriptors_);
+      : context_(context),
+        kind_(spec.kind),
+        d_(std::get<ConvDims>(spec.dims)),
+        text_(spec.text()),
+        layout_(spec.layouts[0]),
+        repacks_(kHalf<T> || layout_ != Layout::plain),
+        weight_shape_{d_.K, d_.C / d_.groups, d_.R, d_.S},
+        weights_(static_cast<std::size_t>(weight_shape_.elems())),
+        output_(channel_extents(d_.N, d_.K, d_.P() * d_.Q(), layout_)) {
+    if (fits_cudnn(spec)) {
+      descriptors_.emplace(d_, spec.dtype, layout_, context_.tf32());
+      algorithms_ = conv_algorithms(context_, kind_, spec.dtype, *descriptors_);
     }
     for (const Algorithm& algorithm : algorithms_)
       workspace_bytes_ = std::max(workspace_bytes_, algorithm.workspace_bytes);
     if (kind_ == OpKind::conv_backward_weights && d_.bias)
-      workspace_bytes_ = std::max(workspace_bytes_, channel_scratch_bytes(d_.N, d_.K, 1));
+      workspace_bytes_ = std::max(workspace_bytes_, channel_scratch_bytes(output_, 1));
     workspace_bytes_ = (workspace_bytes_ + kAlignment - 1) / kAlignment * kAlignment;
   }
 
-  // The workspace, then room for the weights where theirs is not aligned.
+  // The workspace, then room for the weights where they lie otherwise than the library wants them.
   std::size_t scratch_bytes() const override { return workspace_bytes_ + weights_ * sizeof(T); }
   std::string implementation() const override {
     return at_ < algorithms_.size() ? fmt::format("cudnn algorithm {}", algorithms_[at_].id) : "plain kernel (ref)";
@@ -63,11 +64,19 @@ class Conv final : public Op {
   }
 
  private:
+  using P = Wide<T>;  // of parameters
+
   T* staged(const OpArgs& a) const {
     return reinterpret_cast<T*>(static_cast<std::byte*>(a.scratch) + workspace_bytes_);
   }
-  const T* aligned_weights(const OpArgs& a, const T* w) const {
-    if (aligned(w)) return w;
+  // The weights as the library reads them: in halves, channels last, aligned.
+  const T* packed_weights(const OpArgs& a, const P* w) const {
+    if (repacks_) {
+      reorder<P, T>(w, Layout::plain, staged(a), layout_, weight_shape_, false, context_.stream());
+      return staged(a);
+    }
+    const T* plain = reinterpret_cast<const T*>(w);
+    if (aligned(w)) return plain;
     ECHELON_CUDA(cudaMemcpyAsync(staged(a), w, weights_ * sizeof(T), cudaMemcpyDeviceToDevice, context_.stream()));
     return staged(a);
   }
@@ -88,78 +97,84 @@ class Conv final : public Op {
     return false;
   }
 
+  bool library(const void* one, const void* other) const {
+    return at_ < algorithms_.size() && aligned(one) && aligned(other);
+  }
+
   void forward(const OpArgs& a) {
     const T* x = tensor<const T>(a, 0);
-    const T* w = aligned_weights(a, tensor<const T>(a, 1));
+    const P* weights = tensor<const P>(a, 1);
     T* y = tensor<T>(a, d_.bias ? 3 : 2);
-    const T one = 1;
-    const T zero = 0;
+    const T* w = library(x, y) ? packed_weights(a, weights) : nullptr;
+    const P one = 1;
+    const P zero = 0;
     const auto call = [&](const Algorithm& algorithm) {
       return cudnnConvolutionForward(context_.dnn(), &one, descriptors_->x.get(), x, descriptors_->w.get(), w,
                                      descriptors_->conv.get(), static_cast<cudnnConvolutionFwdAlgo_t>(algorithm.id),
                                      a.scratch, algorithm.workspace_bytes, &zero, descriptors_->y.get(), y);
     };
-    if (!aligned(x) || !aligned(y) || !in_library(call)) direct_conv_forward(d_, x, w, y, context_.stream());
-    if (d_.bias) add_bias(y, tensor<const T>(a, 2), d_.N, d_.K, d_.P() * d_.Q(), context_.stream());
+    if (!w || !in_library(call)) direct_conv_forward(d_, layout_, x, weights, y, context_.stream());
+    if (d_.bias) add_bias(y, tensor<const P>(a, 2), output_, context_.stream());
   }
 
   void backward_data(const OpArgs& a) {
     const T* dy = tensor<const T>(a, 0);
-    const T* w = aligned_weights(a, tensor<const T>(a, 1));
+    const P* weights = tensor<const P>(a, 1);
     T* dx = tensor<T>(a, 2);
-    const T one = 1;
-    const T beta = adds(a, 2) ? 1 : 0;
+    const T* w = library(dy, dx) ? packed_weights(a, weights) : nullptr;
+    const P one = 1;
+    const P beta = adds(a, 2) ? 1 : 0;
     const auto call = [&](const Algorithm& algorithm) {
       return cudnnConvolutionBackwardData(context_.dnn(), &one, descriptors_->w.get(), w, descriptors_->y.get(), dy,
                                           descriptors_->conv.get(),
                                           static_cast<cudnnConvolutionBwdDataAlgo_t>(algorithm.id), a.scratch,
                                           algorithm.workspace_bytes, &beta, descriptors_->x.get(), dx);
     };
-    if (!aligned(dy) || !aligned(dx) || !in_library(call))
-      direct_conv_backward_data(d_, dy, w, dx, adds(a, 2), context_.stream());
+    if (!w || !in_library(call)) direct_conv_backward_data(d_, layout_, dy, weights, dx, adds(a, 2), context_.stream());
   }
 
   void backward_weights(const OpArgs& a) {
     const T* x = tensor<const T>(a, 0);
     const T* dy = tensor<const T>(a, 1);
-    T* dw = tensor<T>(a, 2);
-    const bool stage = !aligned(dw);
-    T* target = stage ? staged(a) : dw;
-    const T one = 1;
-    const T beta = adds(a, 2) && !stage ? 1 : 0;
+    P* dw = tensor<P>(a, 2);
+    const bool stage = repacks_ || !aligned(dw);
+    void* target = stage ? static_cast<void*>(staged(a)) : dw;
+    const P one = 1;
+    const P beta = adds(a, 2) && !stage ? 1 : 0;
     const auto call = [&](const Algorithm& algorithm) {
       return cudnnConvolutionBackwardFilter(context_.dnn(), &one, descriptors_->x.get(), x, descriptors_->y.get(), dy,
                                             descriptors_->conv.get(),
                                             static_cast<cudnnConvolutionBwdFilterAlgo_t>(algorithm.id), a.scratch,
                                             algorithm.workspace_bytes, &beta, descriptors_->w.get(), target);
     };
-    if (!aligned(x) || !aligned(dy) || !in_library(call))
-      direct_conv_backward_weights(d_, x, dy, dw, adds(a, 2), context_.stream());
-    else if (stage && adds(a, 2))
-      vector_add(dw, static_cast<const T*>(target), weights_, context_.stream());
+    if (!library(x, dy) || !in_library(call))
+      direct_conv_backward_weights(d_, layout_, x, dy, dw, adds(a, 2), context_.stream());
     else if (stage)
-      ECHELON_CUDA(cudaMemcpyAsync(dw, target, weights_ * sizeof(T), cudaMemcpyDeviceToDevice, context_.stream()));
+      reorder<T, P>(staged(a), layout_, dw, Layout::plain, weight_shape_, adds(a, 2), context_.stream());
     // After the convolution in the stream, so that the partial sums may take its workspace's place.
-    if (d_.bias)
-      bias_gradient(dy, tensor<T>(a, 3), d_.N, d_.K, d_.P() * d_.Q(), adds(a, 3), a.scratch, context_.stream());
+    if (d_.bias) bias_gradient(dy, tensor<P>(a, 3), output_, adds(a, 3), a.scratch, context_.stream());
   }
 
   const Context& context_;
   OpKind kind_;
   ConvDims d_;
   std::string text_;
+  Layout layout_;        // of images
+  bool repacks_;         // the library wants the weights otherwise than they lie in the arena
+  Shape weight_shape_;   // (K, C/groups, R, S)
+  std::size_t weights_;  // elements
+  ChannelExtents output_;
   std::optional<ConvDescriptors> descriptors_;
   std::vector<Algorithm> algorithms_;
   std::size_t at_ = 0;  // the one in use; beyond the end: our own kernel
-  std::size_t weights_ = 0;
   std::size_t workspace_bytes_ = 0;
 };
 
 }  // namespace
 
 std::unique_ptr<Op> make_conv(const Context& context, const OpSpec& spec) {
-  return with_float(spec.dtype,
-                    [&]<class T>(T) -> std::unique_ptr<Op> { return std::make_unique<Conv<T>>(context, spec); });
+  return with_type(spec.dtype,
+                   [&]<class T>(T) -> std::unique_ptr<Op> { return std::make_unique<Conv<T>>(context, spec); });
 }
 
 }  // namespace echelon::cuda

@@ -1,21 +1,39 @@
-// How sums over one channel of (N, C, elems) are divided among blocks: `splits` blocks a channel, each leaving partial
-// sums in double, which one thread a channel then adds up in order. It depends on the extents alone.
+// Images by channel, and how sums over one channel are divided among blocks: `splits` partial sums a channel in double,
+// which one thread a channel then adds up in order. It depends on the extents alone.
 #pragma once
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
+#include "device/layout.hpp"
+
 namespace echelon::cuda {
 
-inline std::int64_t channel_splits(std::int64_t N, std::int64_t C) {
-  constexpr std::int64_t kBlocks = 1024;
-  return std::clamp<std::int64_t>(kBlocks / C, 1, std::min<std::int64_t>(N, 128));
+// Element (n, c, i) lies at (n*C + c)*elems + i.
+struct ChannelExtents {
+  std::int64_t N, C, elems;
+};
+
+// Images whose channels come last are rows of channels, each an image of one element.
+inline ChannelExtents channel_extents(std::int64_t N, std::int64_t C, std::int64_t elems, Layout layout) {
+  return layout == Layout::channels_last ? ChannelExtents{N * elems, C, 1} : ChannelExtents{N, C, elems};
+}
+
+// A block sums one channel of some images, or, where images have one element, kColumns channels of some rows.
+inline constexpr int kColumns = 32;
+
+inline std::int64_t channel_splits(const ChannelExtents& e) {
+  constexpr std::int64_t kBlocks = 1024, kMost = 128;
+  if (e.elems == 1)
+    return std::clamp<std::int64_t>(kBlocks / ((e.C + kColumns - 1) / kColumns), 1,
+                                    std::min<std::int64_t>((e.N + 7) / 8, kMost));
+  return std::clamp<std::int64_t>(kBlocks / e.C, 1, std::min<std::int64_t>(e.N, kMost));
 }
 
 // Scratch of channel_sums for `sums` variables.
-inline std::size_t channel_scratch_bytes(std::int64_t N, std::int64_t C, int sums) {
-  return static_cast<std::size_t>(channel_splits(N, C) * C * sums) * sizeof(double);
+inline std::size_t channel_scratch_bytes(const ChannelExtents& e, int sums) {
+  return static_cast<std::size_t>(channel_splits(e) * e.C * sums) * sizeof(double);
 }
 
 }  // namespace echelon::cuda

@@ -1,9 +1,11 @@
-// Ranges of channels from one tensor into another. T is float or double.
+// Ranges of channels from one tensor into another. T is any of ECHELON_CUDA_TYPES.
 #pragma once
 
 #include <cuda_runtime_api.h>
 
 #include <cstdint>
+
+#include "cuda/types.hpp"
 
 namespace echelon::cuda {
 

@@ -1,13 +1,16 @@
 #include "cuda/kernels/direct_conv.hpp"
 #include "cuda/kernels/each.cuh"
+#include "cuda/kernels/element.cuh"
+#include "cuda/kernels/place.hpp"
 
 namespace echelon::cuda {
 namespace {
 
 // dw of one weight (k, c, r, s) a block: the sum over the images and the output's elements.
 template <class T>
-__global__ void __launch_bounds__(kThreads)
-    weight_kernel(ConvDims d, std::int64_t P, std::int64_t Q, const T* x, const T* dy, T* dw, bool add) {
+__global__ void __launch_bounds__(kThreads) weight_kernel(ConvDims d, Place image, Place output, std::int64_t Q,
+                                                          const T* x, const T* dy, Wide<T>* dw, bool add) {
+  const std::int64_t P = output.elems / Q;
   const std::int64_t index = blockIdx.x;
   const std::int64_t in = d.C / d.groups;
   const std::int64_t s = index % d.S;
@@ -20,24 +23,21 @@ __global__ void __launch_bounds__(kThreads)
     const std::int64_t h = i / Q % P * d.stride_h - d.pad_h + r * d.dil_h;
     const std::int64_t w = i % Q * d.stride_w - d.pad_w + s * d.dil_w;
     if (h < 0 || h >= d.H || w < 0 || w >= d.W) continue;
-    part += static_cast<double>(x[((n * d.C + c) * d.H + h) * d.W + w]) *
-            static_cast<double>(dy[(n * d.K + k) * P * Q + i % (P * Q)]);
+    part += exact(x[image.at(n, c, h * d.W + w)]) * exact(dy[output.at(n, k, i % (P * Q))]);
   }
   const double sum = block_reduce(part, Plus{});
-  if (threadIdx.x == 0) dw[index] = (add ? dw[index] : T(0)) + static_cast<T>(sum);
+  if (threadIdx.x == 0) put(dw + index, sum, add);
 }
 
 }  // namespace
 
 template <class T>
-void direct_conv_forward(const ConvDims& d, const T* x, const T* w, T* y, cudaStream_t stream) {
-  const std::int64_t P = d.P();
+void direct_conv_forward(const ConvDims& d, Layout layout, const T* x, const Wide<T>* w, T* y, cudaStream_t stream) {
   const std::int64_t Q = d.Q();
-  each(d.N * d.K * P * Q, stream, [=] __device__(std::int64_t index) {
-    const std::int64_t q = index % Q;
-    const std::int64_t p = index / Q % P;
-    const std::int64_t k = index / (P * Q) % d.K;
-    const std::int64_t n = index / (P * Q * d.K);
+  const Place image{d.C, d.H * d.W, layout}, output{d.K, d.P() * Q, layout};
+  each(d.N * d.K * output.elems, stream, [=] __device__(std::int64_t index) {
+    const Spot spot = output.spot(index);
+    const std::int64_t n = spot.n, k = spot.c, p = spot.i / Q, q = spot.i % Q;
     const std::int64_t in = d.C / d.groups;
     const std::int64_t first = k / (d.K / d.groups) * in;
     double sum = 0;
@@ -47,22 +47,21 @@ void direct_conv_forward(const ConvDims& d, const T* x, const T* w, T* y, cudaSt
           const std::int64_t h = p * d.stride_h - d.pad_h + r * d.dil_h;
           const std::int64_t v = q * d.stride_w - d.pad_w + s * d.dil_w;
           if (h < 0 || h >= d.H || v < 0 || v >= d.W) continue;
-          sum += static_cast<double>(x[((n * d.C + first + c) * d.H + h) * d.W + v]) *
-                 static_cast<double>(w[((k * in + c) * d.R + r) * d.S + s]);
+          sum += exact(x[image.at(n, first + c, h * d.W + v)]) * exact(w[((k * in + c) * d.R + r) * d.S + s]);
         }
-    y[index] = static_cast<T>(sum);
+    put(y + index, sum);
   });
 }
 
 template <class T>
-void direct_conv_backward_data(const ConvDims& d, const T* dy, const T* w, T* dx, bool add, cudaStream_t stream) {
+void direct_conv_backward_data(const ConvDims& d, Layout layout, const T* dy, const Wide<T>* w, T* dx, bool add,
+                               cudaStream_t stream) {
   const std::int64_t P = d.P();
   const std::int64_t Q = d.Q();
-  each(d.N * d.C * d.H * d.W, stream, [=] __device__(std::int64_t index) {
-    const std::int64_t v = index % d.W;
-    const std::int64_t h = index / d.W % d.H;
-    const std::int64_t c = index / (d.W * d.H) % d.C;
-    const std::int64_t n = index / (d.W * d.H * d.C);
+  const Place image{d.C, d.H * d.W, layout}, output{d.K, P * Q, layout};
+  each(d.N * d.C * image.elems, stream, [=] __device__(std::int64_t index) {
+    const Spot spot = image.spot(index);
+    const std::int64_t n = spot.n, c = spot.c, h = spot.i / d.W, v = spot.i % d.W;
     const std::int64_t in = d.C / d.groups;
     const std::int64_t out = d.K / d.groups;
     const std::int64_t first = c / in * out;
@@ -76,25 +75,27 @@ void direct_conv_backward_data(const ConvDims& d, const T* dy, const T* w, T* dx
           const std::int64_t p = at_h / d.stride_h;
           const std::int64_t q = at_w / d.stride_w;
           if (p >= P || q >= Q) continue;
-          sum += static_cast<double>(dy[((n * d.K + k) * P + p) * Q + q]) *
-                 static_cast<double>(w[((k * in + c % in) * d.R + r) * d.S + s]);
+          sum += exact(dy[output.at(n, k, p * Q + q)]) * exact(w[((k * in + c % in) * d.R + r) * d.S + s]);
         }
-    dx[index] = (add ? dx[index] : T(0)) + static_cast<T>(sum);
+    put(dx + index, sum, add);
   });
 }
 
 template <class T>
-void direct_conv_backward_weights(const ConvDims& d, const T* x, const T* dy, T* dw, bool add, cudaStream_t stream) {
+void direct_conv_backward_weights(const ConvDims& d, Layout layout, const T* x, const T* dy, Wide<T>* dw, bool add,
+                                  cudaStream_t stream) {
+  const Place image{d.C, d.H * d.W, layout}, output{d.K, d.P() * d.Q(), layout};
   const auto weights = static_cast<unsigned>(d.K * (d.C / d.groups) * d.R * d.S);
-  weight_kernel<<<weights, kThreads, 0, stream>>>(d, d.P(), d.Q(), x, dy, dw, add);
+  weight_kernel<<<weights, kThreads, 0, stream>>>(d, image, output, d.Q(), x, dy, dw, add);
 }
 
-#define ECHELON_INSTANTIATE(T)                                                                             \
-  template void direct_conv_forward<T>(const ConvDims&, const T*, const T*, T*, cudaStream_t);             \
-  template void direct_conv_backward_data<T>(const ConvDims&, const T*, const T*, T*, bool, cudaStream_t); \
-  template void direct_conv_backward_weights<T>(const ConvDims&, const T*, const T*, T*, bool, cudaStream_t);
-ECHELON_INSTANTIATE(float)
-ECHELON_INSTANTIATE(double)
+#define ECHELON_INSTANTIATE(T)                                                                               \
+  template void direct_conv_forward<T>(const ConvDims&, Layout, const T*, const Wide<T>*, T*, cudaStream_t); \
+  template void direct_conv_backward_data<T>(const ConvDims&, Layout, const T*, const Wide<T>*, T*, bool,    \
+                                             cudaStream_t);                                                  \
+  template void direct_conv_backward_weights<T>(const ConvDims&, Layout, const T*, const T*, Wide<T>*, bool, \
+                                                cudaStream_t);
+ECHELON_CUDA_TYPES(ECHELON_INSTANTIATE)
 #undef ECHELON_INSTANTIATE
 
 }  // namespace echelon::cuda

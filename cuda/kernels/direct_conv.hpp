@@ -1,18 +1,22 @@
 // Convolution by plain sums, one output a thread or block: for shapes that the library has no deterministic algorithm
-// for, or that its 32-bit extents cannot name. Slow and exact; sums in double. T is float or double.
+// for, or that its 32-bit extents cannot name. Slow and exact; sums in double. T is any of
+// ECHELON_CUDA_TYPES; images are all plain or all channels_last, weights and their gradients plain Wide<T>.
 #pragma once
 
 #include <cuda_runtime_api.h>
 
+#include "cuda/types.hpp"
 #include "device/op_spec.hpp"
 
 namespace echelon::cuda {
 
 template <class T>
-void direct_conv_forward(const ConvDims& dims, const T* x, const T* w, T* y, cudaStream_t stream);
+void direct_conv_forward(const ConvDims& dims, Layout layout, const T* x, const Wide<T>* w, T* y, cudaStream_t stream);
 template <class T>
-void direct_conv_backward_data(const ConvDims& dims, const T* dy, const T* w, T* dx, bool add, cudaStream_t stream);
+void direct_conv_backward_data(const ConvDims& dims, Layout layout, const T* dy, const Wide<T>* w, T* dx, bool add,
+                               cudaStream_t stream);
 template <class T>
-void direct_conv_backward_weights(const ConvDims& dims, const T* x, const T* dy, T* dw, bool add, cudaStream_t stream);
+void direct_conv_backward_weights(const ConvDims& dims, Layout layout, const T* x, const T* dy, Wide<T>* dw, bool add,
+                                  cudaStream_t stream);
 
 }  // namespace echelon::cuda

@@ -1,15 +1,18 @@
-// Dropout by hashes of (key, sample, element); device/op_spec.hpp says which. T is float or double.
+// Dropout by hashes of (key, sample, element); device/op_spec.hpp says which. T is any of ECHELON_CUDA_TYPES.
 #pragma once
 
 #include <cuda_runtime_api.h>
 
 #include <cstdint>
 
+#include "cuda/kernels/place.hpp"
+#include "cuda/types.hpp"
+
 namespace echelon::cuda {
 
-// y (+)= x / (1 - rate) or 0; x and y (N, elems), ids (N).
+// y (+)= x / (1 - rate) or 0; x and y (N, C, elems) in one layout, plain or channels_last, ids (N).
 template <class T>
 void dropout(std::uint64_t key, double rate, const T* x, const std::int32_t* ids, T* y, std::int64_t N,
-             std::int64_t elems, bool add, cudaStream_t stream);
+             const Place& place, bool add, cudaStream_t stream);
 
 }  // namespace echelon::cuda

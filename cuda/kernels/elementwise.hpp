@@ -1,8 +1,11 @@
-// Launches over single elements: activations, sums of two tensors, biases, layouts. T is float or double.
+// Launches over single elements: activations, sums of two tensors, biases, layouts. T is any of ECHELON_CUDA_TYPES;
+// biases are Wide<T>.
 #pragma once
 
 #include <cuda_runtime_api.h>
 
+#include "cuda/kernels/channel_sums.hpp"
+#include "cuda/types.hpp"
 #include "device/op_spec.hpp"
 
 namespace echelon::cuda {
@@ -17,17 +20,16 @@ void activation_backward(Activation function, const T* y, const T* dy, T* dx, st
 template <class T>
 void add_tensors(const T* a, const T* b, T* y, std::int64_t n, cudaStream_t stream);
 
-// y[n, k, i] += b[k]; y (N, K, elems).
+// y[n, k, i] += b[k].
 template <class T>
-void add_bias(T* y, const T* b, std::int64_t N, std::int64_t K, std::int64_t elems, cudaStream_t stream);
-// db[k] (+)= sum over n, i of dy[n, k, i]. scratch: channel_scratch_bytes(N, K, 1).
+void add_bias(T* y, const Wide<T>* b, const ChannelExtents& e, cudaStream_t stream);
+// db[k] (+)= sum over n, i of dy[n, k, i]. scratch: channel_scratch_bytes(e, 1).
 template <class T>
-void bias_gradient(const T* dy, T* db, std::int64_t N, std::int64_t K, std::int64_t elems, bool add, void* scratch,
-                   cudaStream_t stream);
+void bias_gradient(const T* dy, Wide<T>* db, const ChannelExtents& e, bool add, void* scratch, cudaStream_t stream);
 
-// The same values in another layout; channels that pad a block are written as zero. Shapes of another rank than 4 are
-// plain whatever their layout says.
-template <class T>
-void reorder(const T* x, Layout from, T* y, Layout to, const Shape& shape, cudaStream_t stream);
+// y (+)= the same values in another layout and type; channels that pad a block are written as zero. Shapes of another
+// rank than 4 are plain whatever their layout says.
+template <class X, class Y>
+void reorder(const X* x, Layout from, Y* y, Layout to, const Shape& shape, bool add, cudaStream_t stream);
 
 }  // namespace echelon::cuda

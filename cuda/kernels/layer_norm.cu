@@ -1,5 +1,6 @@
 // One block a row; sums in double.
 #include "cuda/kernels/each.cuh"
+#include "cuda/kernels/element.cuh"
 #include "cuda/kernels/layer_norm.hpp"
 
 namespace echelon::cuda {
@@ -20,14 +21,14 @@ __device__ double row_sum(std::int64_t extent, F value) {
 }
 
 template <class T>
-__global__ void __launch_bounds__(kThreads)
-    forward_kernel(RowExtents e, const T* x, const T* gamma, const T* beta, double epsilon, T* y, double* stats) {
+__global__ void __launch_bounds__(kThreads) forward_kernel(RowExtents e, const T* x, const Wide<T>* gamma,
+                                                           const Wide<T>* beta, double epsilon, T* y, double* stats) {
   const double F = static_cast<double>(e.F);
   for (std::int64_t r = blockIdx.x; r < e.rows; r += gridDim.x) {
     const T* row = x + r * e.F;
-    const double mean = row_sum(e.F, [=](std::int64_t f) { return static_cast<double>(row[f]); }) / F;
+    const double mean = row_sum(e.F, [=](std::int64_t f) { return exact(row[f]); }) / F;
     const double squares = row_sum(e.F, [=](std::int64_t f) {
-      const double centred = static_cast<double>(row[f]) - mean;
+      const double centred = exact(row[f]) - mean;
       return centred * centred;
     });
     const double istd = 1.0 / ::sqrt(squares / F + epsilon);
@@ -36,69 +37,66 @@ __global__ void __launch_bounds__(kThreads)
       stats[e.rows + r] = istd;
     }
     for (std::int64_t f = threadIdx.x; f < e.F; f += kThreads) {
-      const double xhat = (static_cast<double>(row[f]) - mean) * istd;
-      y[r * e.F + f] = static_cast<T>(static_cast<double>(gamma[f]) * xhat + static_cast<double>(beta[f]));
+      const double xhat = (exact(row[f]) - mean) * istd;
+      put(y + r * e.F + f, exact(gamma[f]) * xhat + exact(beta[f]));
     }
   }
 }
 
 template <class T>
 __global__ void __launch_bounds__(kThreads)
-    backward_kernel(RowExtents e, const T* x, const T* dy, const double* stats, const T* gamma, T* dx, bool add) {
+    backward_kernel(RowExtents e, const T* x, const T* dy, const double* stats, const Wide<T>* gamma, T* dx, bool add) {
   const double F = static_cast<double>(e.F);
   for (std::int64_t r = blockIdx.x; r < e.rows; r += gridDim.x) {
     const double mean = stats[r], istd = stats[e.rows + r];
     const T *row = x + r * e.F, *pull = dy + r * e.F;
-    const auto g = [=](std::int64_t f) { return static_cast<double>(gamma[f]) * static_cast<double>(pull[f]); };
-    const auto xhat = [=](std::int64_t f) { return (static_cast<double>(row[f]) - mean) * istd; };
+    const auto g = [=](std::int64_t f) { return exact(gamma[f]) * exact(pull[f]); };
+    const auto xhat = [=](std::int64_t f) { return (exact(row[f]) - mean) * istd; };
     const double sum = row_sum(e.F, g) / F;
     const double product = row_sum(e.F, [=](std::int64_t f) { return g(f) * xhat(f); }) / F;
-    for (std::int64_t f = threadIdx.x; f < e.F; f += kThreads) {
-      T* at = dx + r * e.F + f;
-      *at = (add ? *at : T(0)) + static_cast<T>(istd * (g(f) - sum - xhat(f) * product));
-    }
+    for (std::int64_t f = threadIdx.x; f < e.F; f += kThreads)
+      put(dx + r * e.F + f, istd * (g(f) - sum - xhat(f) * product), add);
   }
 }
 
 }  // namespace
 
 template <class T>
-void layer_norm_forward(const RowExtents& e, const T* x, const T* gamma, const T* beta, double epsilon, T* y,
-                        double* stats, cudaStream_t stream) {
+void layer_norm_forward(const RowExtents& e, const T* x, const Wide<T>* gamma, const Wide<T>* beta, double epsilon,
+                        T* y, double* stats, cudaStream_t stream) {
   forward_kernel<<<grid_blocks(e.rows, 1, 1 << 16), kThreads, 0, stream>>>(e, x, gamma, beta, epsilon, y, stats);
 }
 
 template <class T>
-void layer_norm_backward(const RowExtents& e, const T* x, const T* dy, const double* stats, const T* gamma, T* dx,
+void layer_norm_backward(const RowExtents& e, const T* x, const T* dy, const double* stats, const Wide<T>* gamma, T* dx,
                          bool add, cudaStream_t stream) {
   backward_kernel<<<grid_blocks(e.rows, 1, 1 << 16), kThreads, 0, stream>>>(e, x, dy, stats, gamma, dx, add);
 }
 
 template <class T>
-void layer_norm_parameter_gradients(const RowExtents& e, const T* x, const T* dy, const double* stats, T* dgamma,
-                                    bool add_gamma, T* dbeta, bool add_beta, cudaStream_t stream) {
+void layer_norm_parameter_gradients(const RowExtents& e, const T* x, const T* dy, const double* stats, Wide<T>* dgamma,
+                                    bool add_gamma, Wide<T>* dbeta, bool add_beta, cudaStream_t stream) {
   const std::int64_t rows = e.rows, F = e.F;
   each(F, stream, [=] __device__(std::int64_t f) {
     double product = 0, sum = 0;
     for (std::int64_t r = 0; r < rows; ++r) {
-      const double pull = static_cast<double>(dy[r * F + f]);
-      product += pull * ((static_cast<double>(x[r * F + f]) - stats[r]) * stats[rows + r]);
+      const double pull = exact(dy[r * F + f]);
+      product += pull * ((exact(x[r * F + f]) - stats[r]) * stats[rows + r]);
       sum += pull;
     }
-    dgamma[f] = (add_gamma ? dgamma[f] : T(0)) + static_cast<T>(product);
-    dbeta[f] = (add_beta ? dbeta[f] : T(0)) + static_cast<T>(sum);
+    put(dgamma + f, product, add_gamma);
+    put(dbeta + f, sum, add_beta);
   });
 }
 
-#define ECHELON_INSTANTIATE(T)                                                                                        \
-  template void layer_norm_forward<T>(const RowExtents&, const T*, const T*, const T*, double, T*, double*,           \
-                                      cudaStream_t);                                                                  \
-  template void layer_norm_backward<T>(const RowExtents&, const T*, const T*, const double*, const T*, T*, bool,      \
-                                       cudaStream_t);                                                                 \
-  template void layer_norm_parameter_gradients<T>(const RowExtents&, const T*, const T*, const double*, T*, bool, T*, \
-                                                  bool, cudaStream_t);
-ECHELON_INSTANTIATE(float)
-ECHELON_INSTANTIATE(double)
+#define ECHELON_INSTANTIATE(T)                                                                                         \
+  template void layer_norm_forward<T>(const RowExtents&, const T*, const Wide<T>*, const Wide<T>*, double, T*,         \
+                                      double*, cudaStream_t);                                                          \
+  template void layer_norm_backward<T>(const RowExtents&, const T*, const T*, const double*, const Wide<T>*, T*, bool, \
+                                       cudaStream_t);                                                                  \
+  template void layer_norm_parameter_gradients<T>(const RowExtents&, const T*, const T*, const double*, Wide<T>*,      \
+                                                  bool, Wide<T>*, bool, cudaStream_t);
+ECHELON_CUDA_TYPES(ECHELON_INSTANTIATE)
 #undef ECHELON_INSTANTIATE
 
 }  // namespace echelon::cuda

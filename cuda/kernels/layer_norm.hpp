@@ -1,9 +1,12 @@
-// Layer normalisation of (rows, F); formulas in device/op_spec.hpp. T is float or double; stats (2, rows): mean, 1/std.
+// Layer normalisation of (rows, F); formulas in device/op_spec.hpp. T is any of ECHELON_CUDA_TYPES,
+// parameters are Wide<T>; stats (2, rows): mean, 1/std.
 #pragma once
 
 #include <cuda_runtime_api.h>
 
 #include <cstdint>
+
+#include "cuda/types.hpp"
 
 namespace echelon::cuda {
 
@@ -12,13 +15,13 @@ struct RowExtents {
 };
 
 template <class T>
-void layer_norm_forward(const RowExtents& e, const T* x, const T* gamma, const T* beta, double epsilon, T* y,
-                        double* stats, cudaStream_t stream);
+void layer_norm_forward(const RowExtents& e, const T* x, const Wide<T>* gamma, const Wide<T>* beta, double epsilon,
+                        T* y, double* stats, cudaStream_t stream);
 template <class T>
-void layer_norm_backward(const RowExtents& e, const T* x, const T* dy, const double* stats, const T* gamma, T* dx,
+void layer_norm_backward(const RowExtents& e, const T* x, const T* dy, const double* stats, const Wide<T>* gamma, T* dx,
                          bool add, cudaStream_t stream);
 template <class T>
-void layer_norm_parameter_gradients(const RowExtents& e, const T* x, const T* dy, const double* stats, T* dgamma,
-                                    bool add_gamma, T* dbeta, bool add_beta, cudaStream_t stream);
+void layer_norm_parameter_gradients(const RowExtents& e, const T* x, const T* dy, const double* stats, Wide<T>* dgamma,
+                                    bool add_gamma, Wide<T>* dbeta, bool add_beta, cudaStream_t stream);
 
 }  // namespace echelon::cuda

@@ -2,6 +2,9 @@
 #include "cuda/kernels/elementwise.hpp"
 
 #include <memory>
+#include <type_traits>
+
+#include "base/check.hpp"
 
 #include "cuda/kernel_op.hpp"
 #include "cuda/make.hpp"
@@ -29,21 +32,32 @@ KernelOp::Body add_body(const ElementwiseDims& d) {
   };
 }
 
-template <class T>
+template <class X, class Y>
 KernelOp::Body reorder_body(const OpSpec& spec, const ReorderDims& d) {
   return [shape = d.shape, from = spec.layouts[0], to = spec.layouts[1]](const OpArgs& a, cudaStream_t stream) {
-    reorder(tensor<const T>(a, 0), from, tensor<T>(a, 1), to, shape, stream);
+    reorder(tensor<const X>(a, 0), from, tensor<Y>(a, 1), to, shape, false, stream);
   };
 }
 
 }  // namespace
 
+std::unique_ptr<Op> make_reorder(const Context& context, const OpSpec& spec) {
+  const auto& d = std::get<ReorderDims>(spec.dims);
+  const DType from = d.from.value_or(spec.dtype);
+  ECHELON_CHECK(from == spec.dtype || from == wide_of(spec.dtype) || wide_of(from) == spec.dtype, "{}", spec.text());
+  return with_type(from, [&]<class X>(X) {
+    return with_type(spec.dtype, [&]<class Y>(Y) -> std::unique_ptr<Op> {
+      if constexpr (std::is_same_v<X, Y> || std::is_same_v<X, Wide<Y>> || std::is_same_v<Wide<X>, Y>)
+        return std::make_unique<KernelOp>(context, spec, reorder_body<X, Y>(spec, d));
+      return nullptr;
+    });
+  });
+}
+
 std::unique_ptr<Op> make_elementwise(const Context& context, const OpSpec& spec) {
-  return with_float(spec.dtype, [&]<class T>(T) -> std::unique_ptr<Op> {
+  return with_type(spec.dtype, [&]<class T>(T) -> std::unique_ptr<Op> {
     if (const auto* activation = std::get_if<ActivationDims>(&spec.dims))
       return std::make_unique<KernelOp>(context, spec, activation_body<T>(spec, *activation));
-    if (const auto* d = std::get_if<ReorderDims>(&spec.dims))
-      return std::make_unique<KernelOp>(context, spec, reorder_body<T>(spec, *d));
     return std::make_unique<KernelOp>(context, spec, add_body<T>(std::get<ElementwiseDims>(spec.dims)));
   });
 }

@@ -14,18 +14,19 @@ namespace {
 // One norm op of element type T; its methods are the bodies, arguments by the signature's order.
 template <class T>
 struct Norm {
+  using P = Wide<T>;  // of parameters
   NormExtents e;
   double epsilon, r_max, d_max;
 
   // x dy stats [gamma [beta]], as the first arguments are.
   NormGradient<T> gradient(const OpArgs& a, bool gamma) const {
     return {tensor<const T>(a, 0), tensor<const T>(a, 1), tensor<const double>(a, 2),
-            gamma || e.relu ? tensor<const T>(a, 3) : nullptr, e.relu ? tensor<const T>(a, 4) : nullptr};
+            gamma || e.relu ? tensor<const P>(a, 3) : nullptr, e.relu ? tensor<const P>(a, 4) : nullptr};
   }
   double count(const OpArgs& a) const {
     return a.count > 0 ? a.count : static_cast<double>(e.N) * static_cast<double>(e.elems);
   }
-  std::size_t partial_bytes() const { return channel_scratch_bytes(e.N, e.C, 2); }
+  std::size_t partial_bytes() const { return channel_scratch_bytes(e, 2); }
   // The local pair keeps its sums (2, C) behind the partial ones.
   double* local_sums(const OpArgs& a) const {
     return static_cast<double*>(a.scratch) + partial_bytes() / sizeof(double);
@@ -38,15 +39,15 @@ struct Norm {
   // x gamma beta sums -> y stats
   void normalise(const OpArgs& a, cudaStream_t stream) const {
     norm_stats(e.C, tensor<const double>(a, 3), count(a), epsilon, tensor<double>(a, 5), stream);
-    norm_apply(e, tensor<const T>(a, 0), tensor<const T>(a, 1), tensor<const T>(a, 2), tensor<const double>(a, 5),
+    norm_apply(e, tensor<const T>(a, 0), tensor<const P>(a, 1), tensor<const P>(a, 2), tensor<const double>(a, 5),
                tensor<T>(a, 4), stream);
   }
   // x dy stats [gamma beta] -> sums dgamma dbeta
   void backward_sums(const OpArgs& a, cudaStream_t stream) const {
     const int out = e.relu ? 5 : 3;
     norm_backward_sums(e, gradient(a, false), tensor<double>(a, out), a.scratch, stream);
-    norm_parameter_gradients(e.C, tensor<const double>(a, out), tensor<T>(a, out + 1), adds(a, out + 1),
-                             tensor<T>(a, out + 2), adds(a, out + 2), stream);
+    norm_parameter_gradients(e.C, tensor<const double>(a, out), tensor<P>(a, out + 1), adds(a, out + 1),
+                             tensor<P>(a, out + 2), adds(a, out + 2), stream);
   }
   // x dy stats gamma [beta] sums -> dx
   void backward_apply(const OpArgs& a, cudaStream_t stream) const {
@@ -59,7 +60,7 @@ struct Norm {
     double* sums = local_sums(a);
     norm_moments(e, tensor<const T>(a, 0), sums, a.scratch, stream);
     norm_stats(e.C, sums, count({}), epsilon, tensor<double>(a, 4), stream);
-    norm_apply(e, tensor<const T>(a, 0), tensor<const T>(a, 1), tensor<const T>(a, 2), tensor<const double>(a, 4),
+    norm_apply(e, tensor<const T>(a, 0), tensor<const P>(a, 1), tensor<const P>(a, 2), tensor<const double>(a, 4),
                tensor<T>(a, 3), stream);
   }
   // x dy stats gamma [beta] -> dx dgamma dbeta
@@ -67,37 +68,37 @@ struct Norm {
     const int out = e.relu ? 5 : 4;
     double* sums = local_sums(a);
     norm_backward_sums(e, gradient(a, true), sums, a.scratch, stream);
-    norm_parameter_gradients<T>(e.C, sums, tensor<T>(a, out + 1), adds(a, out + 1), tensor<T>(a, out + 2),
+    norm_parameter_gradients<P>(e.C, sums, tensor<P>(a, out + 1), adds(a, out + 1), tensor<P>(a, out + 2),
                                 adds(a, out + 2), stream);
     norm_backward_apply<T>(e, gradient(a, true), sums, count({}), tensor<T>(a, out), adds(a, out), stream);
   }
   // stats -> dmean dvar
   void statistics(const OpArgs& a, cudaStream_t stream) const {
-    norm_statistics(e.C, tensor<const double>(a, 0), epsilon, a.scale, count(a), tensor<T>(a, 1), adds(a, 1),
-                    tensor<T>(a, 2), adds(a, 2), stream);
+    norm_statistics(e.C, tensor<const double>(a, 0), epsilon, a.scale, count(a), tensor<P>(a, 1), adds(a, 1),
+                    tensor<P>(a, 2), adds(a, 2), stream);
   }
   // x gamma beta mean var -> y
   void inference(const OpArgs& a, cudaStream_t stream) const {
-    norm_inference(e, tensor<const T>(a, 0), tensor<const T>(a, 1), tensor<const T>(a, 2), tensor<const T>(a, 3),
-                   tensor<const T>(a, 4), epsilon, tensor<T>(a, 5), stream);
+    norm_inference(e, tensor<const T>(a, 0), tensor<const P>(a, 1), tensor<const P>(a, 2), tensor<const P>(a, 3),
+                   tensor<const P>(a, 4), epsilon, tensor<T>(a, 5), stream);
   }
   // sums gamma beta mean var -> gamma2 beta2 correction
   void renorm(const OpArgs& a, cudaStream_t stream) const {
-    norm_renorm(e.C, tensor<const double>(a, 0), count(a), epsilon, r_max, d_max, tensor<const T>(a, 1),
-                tensor<const T>(a, 2), tensor<const T>(a, 3), tensor<const T>(a, 4), tensor<T>(a, 5), tensor<T>(a, 6),
-                tensor<T>(a, 7), stream);
+    norm_renorm(e.C, tensor<const double>(a, 0), count(a), epsilon, r_max, d_max, tensor<const P>(a, 1),
+                tensor<const P>(a, 2), tensor<const P>(a, 3), tensor<const P>(a, 4), tensor<P>(a, 5), tensor<P>(a, 6),
+                tensor<P>(a, 7), stream);
   }
   // dgamma2 dbeta2 correction -> dgamma dbeta
   void renorm_backward(const OpArgs& a, cudaStream_t stream) const {
-    norm_renorm_backward(e.C, tensor<const T>(a, 0), tensor<const T>(a, 1), tensor<const T>(a, 2), tensor<T>(a, 3),
-                         adds(a, 3), tensor<T>(a, 4), adds(a, 4), stream);
+    norm_renorm_backward(e.C, tensor<const P>(a, 0), tensor<const P>(a, 1), tensor<const P>(a, 2), tensor<P>(a, 3),
+                         adds(a, 3), tensor<P>(a, 4), adds(a, 4), stream);
   }
 };
 
 template <class T>
 std::unique_ptr<Op> make(const Context& context, const OpSpec& spec) {
   const auto& d = std::get<NormDims>(spec.dims);
-  const Norm<T> norm{{d.N, d.C, d.H * d.W, d.relu}, d.epsilon, d.r_max, d.d_max};
+  const Norm<T> norm{{channel_extents(d.N, d.C, d.H * d.W, spec.layouts[0]), d.relu}, d.epsilon, d.r_max, d.d_max};
   const auto op = [&](void (Norm<T>::*body)(const OpArgs&, cudaStream_t) const, std::size_t scratch) {
     return std::make_unique<KernelOp>(
         context, spec, [norm, body](const OpArgs& args, cudaStream_t stream) { (norm.*body)(args, stream); }, scratch);
@@ -122,7 +123,7 @@ std::unique_ptr<Op> make(const Context& context, const OpSpec& spec) {
 }  // namespace
 
 std::unique_ptr<Op> make_norm(const Context& context, const OpSpec& spec) {
-  return with_float(spec.dtype, [&]<class T>(T) { return make<T>(context, spec); });
+  return with_type(spec.dtype, [&]<class T>(T) { return make<T>(context, spec); });
 }
 
 }  // namespace echelon::cuda

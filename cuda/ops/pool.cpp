@@ -15,17 +15,18 @@ std::unique_ptr<Op> make_pool(const Context& context, const OpSpec& spec) {
   ECHELON_CHECK_LE(d.H * d.W, std::int64_t{std::numeric_limits<std::int32_t>::max()}, "positions are 32-bit");
   const std::size_t saved =
       d.mode == PoolMode::max ? static_cast<std::size_t>(d.N * d.C * d.P() * d.Q()) * sizeof(std::int32_t) : 0;
-  return with_float(spec.dtype, [&]<class T>(T) -> std::unique_ptr<Op> {
+  const Layout layout = spec.layouts[0];
+  return with_type(spec.dtype, [&]<class T>(T) -> std::unique_ptr<Op> {
     KernelOp::Body body;
     if (spec.kind == OpKind::pool_forward)
-      body = [d](const OpArgs& a, cudaStream_t stream) {
-        pool_forward(d, tensor<const T>(a, 0), tensor<T>(a, 1), static_cast<std::int32_t*>(a.saved), stream);
+      body = [d, layout](const OpArgs& a, cudaStream_t stream) {
+        pool_forward(d, layout, tensor<const T>(a, 0), tensor<T>(a, 1), static_cast<std::int32_t*>(a.saved), stream);
       };
     else
-      body = [d](const OpArgs& a, cudaStream_t stream) {
+      body = [d, layout](const OpArgs& a, cudaStream_t stream) {
         ECHELON_CHECK(a.saved || d.mode != PoolMode::max, "the forward twin's positions are missing");
-        pool_backward(d, tensor<const T>(a, 0), static_cast<const std::int32_t*>(a.saved), tensor<T>(a, 1), adds(a, 1),
-                      stream);
+        pool_backward(d, layout, tensor<const T>(a, 0), static_cast<const std::int32_t*>(a.saved), tensor<T>(a, 1),
+                      adds(a, 1), stream);
       };
     return std::make_unique<KernelOp>(context, spec, std::move(body), 0, saved);
   });

@@ -77,11 +77,17 @@ TEST_CASE("the CUDA device keeps the contract of devices in f64", "[cuda][slow]"
   check_contract(DType::f64, 1e-12);
 }
 
+TEST_CASE("the CUDA device keeps the contract of devices in halves", "[cuda][slow]") {
+  if (without_gpu()) return;
+  check_contract(DType::f16, 2e-3);
+  check_contract(DType::bf16, 2e-2);
+}
+
 TEST_CASE("convolutions name what runs them", "[cuda]") {
   if (without_gpu()) return;
   const auto device = open_device("cuda", {});
   std::map<std::string, int> found;
-  for (DType dtype : {DType::f32, DType::f64})
+  for (DType dtype : {DType::f32, DType::f64, DType::f16, DType::bf16})
     for (const OpSpec& spec : contract_specs(dtype)) {
       if (!is_conv(spec.kind)) continue;
       const std::string implementation = device->make(spec)->implementation();

@@ -43,7 +43,8 @@ std::vector<std::string> check_vector_ops(Device& device, DType dtype, double to
 // Zero-filled, aligned, counted, given back; copies and events.
 std::vector<std::string> check_memory(Device& device);
 
-// All of the above over the whole table.
+// All of the above over the whole table; in halves the ops that the device has (Device::has), and reorders from and to
+// f32.
 std::vector<std::string> check_device(Device& device, DType dtype, double tolerance);
 
 }  // namespace echelon::test

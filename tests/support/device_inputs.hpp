@@ -15,7 +15,8 @@ struct Trial {
   unsigned accumulate = 0;  // as in OpArgs
   double scale = 1, count = 0;
   std::uint64_t version = 0;
-  bool unaligned = false;  // tensors of the arena begin one element late
+  bool unaligned = false;          // tensors of the arena begin one element late
+  DType activations = DType::f32;  // what a forward twin's inputs are rounded to, on the device and for the reference
 
   double group_count(const NormDims& d) const { return count > 0 ? count : static_cast<double>(d.N * d.H * d.W); }
 };

@@ -203,6 +203,10 @@ void add_elementwise(Specs& specs, DType dtype) {
     specs.insert(specs.end(),
                  {{OpKind::add, dtype, ElementwiseDims{shape}, {}}, {OpKind::reorder, dtype, ReorderDims{shape}, {}}});
   for (const Shape& shape : {Shape{3, 7}, Shape{1}}) specs.push_back({OpKind::add, dtype, ElementwiseDims{shape}, {}});
+  if (!is_half(dtype)) return;
+  for (const Shape& shape : {Shape{2, 17, 5, 3}, Shape{3, 7}, Shape{4, 16, 3, 3}})
+    specs.insert(specs.end(), {{OpKind::reorder, dtype, ReorderDims{shape, DType::f32}, {}},
+                               {OpKind::reorder, DType::f32, ReorderDims{shape, dtype}, {}}});
 }
 
 }  // namespace
