@@ -159,6 +159,7 @@ Run declare_data_import(CLI::App& app) {
   add_shards(app, *o);
   app.add_option("--samples-per-shard", o->samples_per_shard, "in place of --shards; 10000 where neither is given");
   app.add_option("--label-column", o->label_column, "csv: from 0; -1: the last")->capture_default_str();
+  app.add_option("--targets", o->targets, "csv: the last so many columns are numbers to be met, in place of a class");
   app.add_option("--value-max", o->value_max, "the u8 value that means 1.0")->capture_default_str();
   app.add_option("--hold-out", o->hold_out,
                  "samples, evenly spread, that go to OUT/test, the rest to OUT/train; of a text the last tokens");

@@ -169,7 +169,7 @@ int run_data_inspect(const InspectOptions& options) {
   for (const Shard& shard : dataset.shards) bytes += shard.bytes;
   print_head(dataset, options.location, bytes_text(static_cast<double>(bytes)));
   print_files(dataset);
-  if (dataset.kind == DataKind::samples || dataset.kind == DataKind::sequences) print_classes(dataset);
+  if (dataset.kind == DataKind::samples || dataset.kind == DataKind::sequences) if (!dataset.has_numbers()) print_classes(dataset);
   if (dataset.vocabulary.size() > 0) print_vocabulary("tokens", dataset.vocabulary);
   if (dataset.target_vocabulary.size() > 0) print_vocabulary("target tokens", dataset.target_vocabulary);
   print_plan(dataset, options, sharding);

@@ -51,9 +51,11 @@ void say_files(const std::vector<std::string>& files) {
 int write_and_say(SampleSource& source, const ShardOptions& options) {
   const double start = now_s();
   const ShardsWritten written = write_shards(source, options);
-  fmt::print("{} samples of {} {}, {} classes, in {} file{}, {} ({})\n", count_text(written.samples + written.held_out),
-             written.sample_shape.text(), name_of(written.stored), written.classes, written.files.size(),
-             written.files.size() == 1 ? "" : "s", bytes_text(static_cast<double>(written.bytes)),
+  fmt::print("{} samples of {} {}, {}, in {} file{}, {} ({})\n", count_text(written.samples + written.held_out),
+             written.sample_shape.text(), name_of(written.stored),
+             source.info().targets > 0 ? counted(source.info().targets, "number") + " to meet"
+                                       : fmt::format("{} classes", written.classes),
+             written.files.size(), written.files.size() == 1 ? "" : "s", bytes_text(static_cast<double>(written.bytes)),
              seconds_text(now_s() - start));
   if (written.held_out > 0) fmt::print("{} of them held out for testing\n", count_text(written.held_out));
   fmt::print("mean {}, std {}, values {}\n", numbers(written.mean), numbers(written.std),
@@ -128,6 +130,7 @@ int run_data_import(const ImportOptions& options) {
                                    .inputs = options.inputs,
                                    .shape = shape_of(options.shape),
                                    .label_column = options.label_column,
+                                   .targets = options.targets,
                                    .stored = stored_of(options.stored),
                                    .value_max = options.value_max});
   return write_and_say(*source, shards_of(options));

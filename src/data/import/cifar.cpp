@@ -39,7 +39,8 @@ class Cifar : public SampleSource {
     file_ = 0;
   }
 
-  std::int64_t read(std::int64_t most, std::uint8_t* samples, std::int32_t* labels) override {
+  std::int64_t read(std::int64_t most, std::uint8_t* samples, void* classes) override {
+    auto* labels = static_cast<std::int32_t*>(classes);
     std::int64_t count = 0;
     while (count < most && file_ < paths_.size()) {
       if (!stream_) stream_ = std::make_unique<ByteStream>(paths_[file_]);

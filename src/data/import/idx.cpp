@@ -28,7 +28,8 @@ class Idx : public SampleSource {
     read_headers();
   }
 
-  std::int64_t read(std::int64_t most, std::uint8_t* samples, std::int32_t* labels) override {
+  std::int64_t read(std::int64_t most, std::uint8_t* samples, void* classes) override {
+    auto* labels = static_cast<std::int32_t*>(classes);
     const std::int64_t count = std::min(most, samples_ - next_);
     const auto image_bytes = static_cast<std::size_t>(info_.sample.elems());
     std::vector<std::uint8_t> narrow(static_cast<std::size_t>(count));

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <filesystem>
 #include <memory>
 #include <numeric>
@@ -32,42 +33,52 @@ struct Measured {
 struct Block {
   Block(const SourceInfo& info, std::int64_t rows)
       : samples(static_cast<std::size_t>(rows * info.sample.elems()) * size_of(info.stored)),
-        labels(static_cast<std::size_t>(rows)) {}
-  std::vector<std::uint8_t> samples;
-  std::vector<std::int32_t> labels;
+        labels(static_cast<std::size_t>(rows) * label_bytes(info)) {}
+  static std::size_t label_bytes(const SourceInfo& info) {
+    return 4 * static_cast<std::size_t>(std::max<std::int64_t>(1, info.targets));
+  }
+  std::vector<std::uint8_t> samples, labels;  // labels: i32, or `targets` f32 each
 };
 
-// Calls body(index, sample, label) for every sample of the source, from its start; how many there were.
+std::int32_t class_at(const std::uint8_t* label) {
+  std::int32_t number = 0;
+  std::memcpy(&number, label, sizeof(number));
+  return number;
+}
+
+// Calls body(index, sample, label) with pointers for every sample of the source, from its start; how many there were.
 template <class Body>
 std::int64_t for_samples(SampleSource& source, std::int64_t block_rows, Body&& body) {
   Block block(source.info(), block_rows);
-  const std::size_t bytes = block.samples.size() / block.labels.size();
+  const auto rows = static_cast<std::size_t>(block_rows);
+  const std::size_t bytes = block.samples.size() / rows, label_bytes = block.labels.size() / rows;
   std::int64_t samples = 0;
   source.rewind();
   while (const std::int64_t got = source.read(block_rows, block.samples.data(), block.labels.data()))
     for (std::int64_t i = 0; i < got; ++i)
       body(samples++, block.samples.data() + static_cast<std::size_t>(i) * bytes,
-           block.labels[static_cast<std::size_t>(i)]);
+           block.labels.data() + static_cast<std::size_t>(i) * label_bytes);
   return samples;
 }
 
 Measured measure(SampleSource& source, const ShardOptions& options) {
   Measured measured;
-  const auto nothing = [](std::int64_t, const std::uint8_t*, std::int32_t) {};
+  const auto nothing = [](std::int64_t, const std::uint8_t*, const std::uint8_t*) {};
   if (holds_out(options)) {  // which ones depends on how many there are
     measured.samples = for_samples(source, options.chunk, nothing);
     measured.held = held_out_of(measured.samples, options);
   }
   const HoldOut held_out(std::max<std::int64_t>(measured.samples, 1), measured.held);
   Statistics statistics(source.info());
+  const bool classes = source.info().targets == 0;
   std::int32_t greatest = -1;
-  measured.samples =
-      for_samples(source, options.chunk, [&](std::int64_t index, const std::uint8_t* sample, std::int32_t label) {
-        if (!held_out(index)) statistics.add(sample, 1);
-        greatest = std::max(greatest, label);
-      });
+  measured.samples = for_samples(source, options.chunk,
+                                 [&](std::int64_t index, const std::uint8_t* sample, const std::uint8_t* label) {
+                                   if (!held_out(index)) statistics.add(sample, 1);
+                                   if (classes) greatest = std::max(greatest, class_at(label));
+                                 });
   if (measured.samples == 0) throw DataError("the input holds no sample");
-  measured.classes = source.info().classes > 0 ? source.info().classes : std::int64_t{greatest} + 1;
+  if (classes) measured.classes = source.info().classes > 0 ? source.info().classes : std::int64_t{greatest} + 1;
   measured.mean = statistics.mean();
   measured.std = statistics.std();
   measured.value_range = statistics.value_range();
@@ -77,7 +88,7 @@ Measured measure(SampleSource& source, const ShardOptions& options) {
 void write_header(h5::Writer& writer, const SourceInfo& info, const Measured& measured) {
   writer.attribute(format::kFormat, std::string(format::kName));
   writer.attribute(format::kFormatVersion, format::kVersion);
-  writer.attribute(format::kClasses, measured.classes);
+  if (info.targets == 0) writer.attribute(format::kClasses, measured.classes);
   if (!info.class_names.empty()) writer.attribute(format::kClassNames, info.class_names);
   writer.attribute(format::kMean, measured.mean);
   writer.attribute(format::kStd, measured.std);
@@ -96,13 +107,14 @@ class SetWriter {
         measured_(measured),
         options_(options),
         block_(info, options.chunk),
-        sample_bytes_(block_.samples.size() / block_.labels.size()) {}
+        sample_bytes_(block_.samples.size() / static_cast<std::size_t>(options.chunk)),
+        label_bytes_(Block::label_bytes(info)) {}
 
-  void append(const std::uint8_t* sample, std::int32_t label) {
+  void append(const std::uint8_t* sample, const std::uint8_t* label) {
     if (files_ == sizes_.size()) throw DataError("the input became longer while it was read");
     if (!writer_) begin_shard();
     std::copy(sample, sample + sample_bytes_, block_.samples.data() + static_cast<std::size_t>(held_) * sample_bytes_);
-    block_.labels[static_cast<std::size_t>(held_++)] = label;
+    std::copy(label, label + label_bytes_, block_.labels.data() + static_cast<std::size_t>(held_++) * label_bytes_);
     const bool full = written_ + held_ == sizes_[files_];
     if (held_ == options_.chunk || full) flush();
     if (full) end_shard();
@@ -123,14 +135,17 @@ class SetWriter {
     writer_ = std::make_unique<h5::Writer>(folder_.now(name(files_)));
     write_header(*writer_, info_, measured_);
     const h5::DatasetOptions storage{.chunk_rows = options_.chunk, .deflate = options_.compress};
-    const DType of_labels = measured_.classes <= 256 ? DType::u8 : DType::i32;
     writer_->create(format::kSamples, info_.stored, info_.sample.prepended(sizes_[files_]), storage);
-    writer_->create(format::kLabels, of_labels, {sizes_[files_]}, storage);
+    if (info_.targets > 0)
+      writer_->create(format::kLabels, DType::f32, {sizes_[files_], info_.targets}, storage);
+    else
+      writer_->create(format::kLabels, measured_.classes <= 256 ? DType::u8 : DType::i32, {sizes_[files_]}, storage);
     written_ = 0;
   }
   void flush() {
     writer_->write_rows(format::kSamples, written_, held_, block_.samples.data(), info_.stored);
-    writer_->write_rows(format::kLabels, written_, held_, block_.labels.data(), DType::i32);
+    writer_->write_rows(format::kLabels, written_, held_, block_.labels.data(),
+                        info_.targets > 0 ? DType::f32 : DType::i32);
     written_ += held_;
     held_ = 0;
   }
@@ -147,7 +162,7 @@ class SetWriter {
   const Measured& measured_;
   const ShardOptions& options_;
   Block block_;
-  std::size_t sample_bytes_;
+  std::size_t sample_bytes_, label_bytes_;
   std::unique_ptr<h5::Writer> writer_;
   std::int64_t held_ = 0;     // samples in the block
   std::int64_t written_ = 0;  // of the open shard
@@ -246,7 +261,7 @@ ShardsWritten write_shards(SampleSource& source, const ShardOptions& options) {
     test = std::make_unique<SetWriter>(folders.test, std::vector<std::int64_t>{measured.held}, source.info(), measured,
                                        options);
   const HoldOut held_out(measured.samples, measured.held);
-  for_samples(source, options.chunk, [&](std::int64_t index, const std::uint8_t* sample, std::int32_t label) {
+  for_samples(source, options.chunk, [&](std::int64_t index, const std::uint8_t* sample, const std::uint8_t* label) {
     (held_out(index) ? *test : train).append(sample, label);
   });
   if (test) test->publish(written);

@@ -18,6 +18,7 @@ struct SourceInfo {
   double scale = 1.0 / 255;              // what makes a stored value 1.0
   std::int64_t classes = 0;              // 0: as many as the greatest label says
   std::vector<std::string> class_names;  // may be empty
+  std::int64_t targets = 0;              // > 0: labels are so many numbers each, not classes
 };
 
 class SampleSource {
@@ -25,9 +26,9 @@ class SampleSource {
   virtual ~SampleSource() = default;
   virtual const SourceInfo& info() const = 0;
   virtual void rewind() = 0;
-  // Up to `most` next samples (stored values, C H W) and labels; how many, 0 at the end. Throws DataError naming the
-  // file and the offset or line.
-  virtual std::int64_t read(std::int64_t most, std::uint8_t* samples, std::int32_t* labels) = 0;
+  // Up to `most` next samples (stored values, C H W) and labels, i32 or `targets` f32 each; how many, 0 at the end.
+  // Throws DataError naming the file and the offset or line.
+  virtual std::int64_t read(std::int64_t most, std::uint8_t* samples, void* labels) = 0;
 };
 
 struct ImportRequest {
@@ -36,6 +37,7 @@ struct ImportRequest {
   std::vector<std::string> inputs{};
   Shape shape{};             // csv: (C, H, W)
   int label_column = -1;     // csv: from 0; -1: the last
+  std::int64_t targets = 0;  // csv: the last so many columns are numbers to be met; 0: a class
   DType stored = DType::u8;  // csv: u8 or f32
   double value_max = 255;    // the u8 value that means 1.0
 };

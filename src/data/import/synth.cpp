@@ -29,7 +29,8 @@ class Synth : public SampleSource {
   const SourceInfo& info() const override { return info_; }
   void rewind() override { next_ = 0; }
 
-  std::int64_t read(std::int64_t most, std::uint8_t* samples, std::int32_t* labels) override {
+  std::int64_t read(std::int64_t most, std::uint8_t* samples, void* classes) override {
+    auto* labels = static_cast<std::int32_t*>(classes);
     const std::int64_t count = std::min(most, request_.samples - next_);
     const std::size_t bytes = static_cast<std::size_t>(info_.sample.elems()) * size_of(info_.stored);
     for (std::int64_t i = 0; i < count; ++i) {

@@ -183,6 +183,25 @@ TEST_CASE("CIFAR-10 and CIFAR-100 batches become shards", "[data][import]") {
   CHECK_THAT(refusal<DataError>(request, other), Contains("b.bin: is empty"));
 }
 
+TEST_CASE("CSV with numbers to be met: the last columns, as f32", "[data][import]") {
+  const Folder folder;
+  put(folder / "t.csv", "a,b,u,v\n1,2,0.5,-3\n3,4,1e3,0.25\n5,6,7,8\n");
+  const ImportRequest request{
+      .format = "csv", .inputs = {folder / "t.csv"}, .shape = {2, 1, 1}, .targets = 2, .stored = DType::f32};
+  const ShardsWritten written = convert(request, {.out = folder / "out"});
+  CHECK(written.samples == 3);
+  const Dataset dataset = open_dataset(folder / "out");
+  CHECK(dataset.has_numbers());
+  CHECK(dataset.label_shape == Shape{2});
+  const h5::Reader reader(dataset.shards[0].path);
+  std::vector<float> labels(6);
+  reader.read_all("labels", labels.data(), DType::f32);
+  CHECK(labels == std::vector<float>{0.5f, -3, 1e3f, 0.25f, 7, 8});
+  put(folder / "t.csv", "1,2,0.5\n");
+  CHECK_THAT(refusal<DataError>(request, {.out = folder / "other"}),
+             Contains("has 3 cells, expected 4: 2 numbers to meet"));
+}
+
 TEST_CASE("CSV becomes shards; a header is left out; part is held out evenly", "[data][import]") {
   const Folder folder;
   const std::string gz = GENERATE("", ".gz");
