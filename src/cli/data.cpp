@@ -135,11 +135,7 @@ void print_plan(const Dataset& dataset, const InspectOptions& options, Sharding 
 // What the data are, one or two lines.
 void print_head(const Dataset& dataset, const std::string& location, const std::string& bytes) {
   const std::string files = counted(static_cast<std::int64_t>(dataset.shards.size()), "file");
-  if (dataset.kind == DataKind::samples)
-    fmt::print("{}: {} samples of {} {} in {}, {} classes, {} stored\n", location, count_text(dataset.samples()),
-               dataset.sample_shape.text(), name_of(dataset.stored), files, dataset.classes, bytes);
-  else
-    fmt::print("{}: {}; in {}, {} stored\n", location, content_text(dataset), files, bytes);
+  fmt::print("{}: {}; in {}, {} stored\n", location, content_text(dataset), files, bytes);
   if (dataset.vocabulary.size() == 0)
     fmt::print("x = (value * {:.6g} - mean) / std, mean {}, std {}\n", dataset.scale, numbers(dataset.mean),
                numbers(dataset.std));
@@ -169,7 +165,8 @@ int run_data_inspect(const InspectOptions& options) {
   for (const Shard& shard : dataset.shards) bytes += shard.bytes;
   print_head(dataset, options.location, bytes_text(static_cast<double>(bytes)));
   print_files(dataset);
-  if (dataset.kind == DataKind::samples || dataset.kind == DataKind::sequences) if (!dataset.has_numbers()) print_classes(dataset);
+  const bool labelled = dataset.kind == DataKind::samples || dataset.kind == DataKind::sequences;
+  if (labelled && !dataset.has_numbers()) print_classes(dataset);
   if (dataset.vocabulary.size() > 0) print_vocabulary("tokens", dataset.vocabulary);
   if (dataset.target_vocabulary.size() > 0) print_vocabulary("target tokens", dataset.target_vocabulary);
   print_plan(dataset, options, sharding);

@@ -54,6 +54,9 @@ class Graph {
   void set_loss(int node) { loss_ = node; }
   int loss() const { return loss_; }
 
+  // Whether the loss's sums tell right predictions from wrong ones: mse does not.
+  bool counts_correct() const;
+
   const std::vector<Value>& values() const { return values_; }
   const std::vector<Node>& nodes() const { return nodes_; }
   const ParameterSet& parameters() const { return parameters_; }

@@ -43,6 +43,14 @@ std::vector<std::int32_t> softmax_rows(std::vector<float>& values, std::int64_t 
   return chosen;
 }
 
+// The first pass of a program builds what the library runs: it is not timed.
+void warm_up(Device& device, Program& program, const Batch& batch) {
+  feed(device, program, batch);
+  program.forward({});
+  program.reset_states();
+  program.reset_losses();
+}
+
 }  // namespace
 
 double InferenceSummary::latency(double part) const {
@@ -65,9 +73,9 @@ InferenceSummary infer(LoadedModel& model, const Dataset& data, const Config& co
 
   InferenceSummary summary;
   summary.samples = data.samples();
-  program.reset_losses();
   for (std::int64_t step = 0; step < plan.steps_per_epoch(); ++step) {
     const Batch& given = loader.next();
+    if (step == 0) warm_up(model.device(), program, given);
     const double start = now_s();
     feed(model.device(), program, given);
     program.forward({});

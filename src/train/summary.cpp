@@ -184,8 +184,9 @@ std::vector<double> percent_parts(const std::vector<double>& parts) {
 std::string summary_text(const Summary& s, const SummaryParts& parts, const std::string& checkpoint) {
   std::string text =
       fmt::format("{} at step {} of {}", s.state, count_text(s.step), count_text(parts.plan.total_steps));
-  if (s.epoch.test_accuracy >= 0)
-    text += fmt::format(": test accuracy {:.2f} %, test loss {:.4f}{}", 100 * s.epoch.test_accuracy, s.epoch.test_loss,
+  if (s.epoch.test_accuracy >= 0) text += fmt::format(": test accuracy {:.2f} %", 100 * s.epoch.test_accuracy);
+  if (s.epoch.tested())
+    text += fmt::format("{} test loss {:.4f}{}", s.epoch.test_accuracy >= 0 ? "," : ":", s.epoch.test_loss,
                         parts.plan.per_token() ? perplexity_text(s.epoch.test_loss) : "");
   const Spread& rate = parts.plan.per_token() ? s.tokens_per_s : s.samples_per_s;
   text += fmt::format("\n{} {}/s (median of {}, {} to {}){}\ntime:", count_text(static_cast<std::int64_t>(rate.median)),

@@ -53,7 +53,7 @@ void EvaluateHook::epoch_end(EpochRecord& record) {
   if (!std::isfinite(all[0]))
     throw CommonError(kExitNumeric, "the loss on the test data is not a finite number: the weights have run away");
   record.test_loss = all[2] > 0 ? all[0] / all[2] : 0;
-  record.test_accuracy = all[2] > 0 ? all[1] / all[2] : 0;
+  if (plan_.graph.counts_correct()) record.test_accuracy = all[2] > 0 ? all[1] / all[2] : 0;
 }
 
 }  // namespace echelon

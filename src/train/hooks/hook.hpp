@@ -49,10 +49,11 @@ struct EpochRecord {
   std::int64_t step = 0;
   double train_loss = std::numeric_limits<double>::quiet_NaN();  // mean over the epoch's samples; NaN: not known
   double test_loss = -1;                                         // -1: not evaluated
-  double test_accuracy = -1;                                     // -1: not evaluated
-  bool per_token = false;                                        // losses and accuracy are means over tokens
+  double test_accuracy = -1;  // -1: not evaluated, or the loss knows no right and wrong
+  bool per_token = false;     // losses and accuracy are means over tokens
   double seconds = 0;
   bool last = false;  // the run is finished
+  bool tested() const { return test_loss >= 0; }
 };
 
 class Hook {

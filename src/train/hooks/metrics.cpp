@@ -40,13 +40,12 @@ void MetricsHook::write(const std::string& row, bool flush) {
 }
 
 void MetricsHook::epoch_end(EpochRecord& record) {
-  const bool tested = record.test_accuracy >= 0;
   const ordered_json row = {{"type", "epoch"},
                             {"epoch", record.epoch},
                             {"step", record.step},
                             {"train_loss", number_or_null(record.train_loss, true)},
-                            {"test_loss", number_or_null(record.test_loss, tested)},
-                            {"test_accuracy", number_or_null(record.test_accuracy, tested)},
+                            {"test_loss", number_or_null(record.test_loss, record.tested())},
+                            {"test_accuracy", number_or_null(record.test_accuracy, record.test_accuracy >= 0)},
                             {"seconds", record.seconds}};
   epoch_row_ = row.dump();
 }

@@ -108,9 +108,10 @@ void ProgressHook::step_recorded(const StepRecord& record) {
 void ProgressHook::epoch_end(EpochRecord& record) {
   epoch_line_ = fmt::format("epoch {}/{}{}", record.epoch, std::max(total_epochs_, record.epoch),
                             loss_text("train loss", record.train_loss));
-  if (record.test_accuracy >= 0)
-    epoch_line_ += fmt::format("  test loss {:.4f}{}  accuracy {:.2f} %", record.test_loss,
-                               record.per_token ? perplexity_text(record.test_loss) : "", 100 * record.test_accuracy);
+  if (record.tested())
+    epoch_line_ += fmt::format("  test loss {:.4f}{}", record.test_loss,
+                               record.per_token ? perplexity_text(record.test_loss) : "");
+  if (record.test_accuracy >= 0) epoch_line_ += fmt::format("  accuracy {:.2f} %", 100 * record.test_accuracy);
   epoch_line_ += fmt::format("  {}", seconds_text(record.seconds));
 }
 

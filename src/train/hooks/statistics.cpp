@@ -25,7 +25,7 @@ void StatisticsHook::step_end(const StepRecord&) {
 void StatisticsHook::epoch_end(EpochRecord& record) {
   const EpochRecord before = epoch_;
   epoch_ = record;
-  if (record.test_accuracy < 0) {
+  if (!record.tested()) {
     epoch_.test_loss = before.test_loss;
     epoch_.test_accuracy = before.test_accuracy;
   }
