@@ -175,13 +175,14 @@ Values expected_outputs(const OpSpec& spec, const Values& values, const Trial& t
 }
 
 // Inputs are of size 1, so an output that adds n terms is of size sqrt(n); one that is much smaller only because its
-// terms happen to cancel is not measured by its own size.
-double usual_size(const std::vector<ArgInfo>& args, const ArgInfo& output) {
+// terms happen to cancel is not measured by its own size. In halves the terms themselves are rounded, and so is what
+// they are added to.
+double usual_size(DType dtype, const std::vector<ArgInfo>& args, const ArgInfo& output) {
   double terms = 1;
   for (const ArgInfo& arg : args)
     if (arg.role == ArgRole::input)
       terms = std::max(terms, static_cast<double>(arg.shape.elems()) / static_cast<double>(output.shape.elems()));
-  return 0.05 * std::sqrt(terms);
+  return (is_half(dtype) ? 1 : 0.05) * std::sqrt(terms);
 }
 
 // max|is - wanted| relative to max|wanted| or to `size`, whichever is larger; infinite where a value is not finite.
@@ -199,7 +200,7 @@ void compare(const OpSpec& spec, const Values& is, const Values& wanted, double 
   const auto args = signature(spec);
   for (std::size_t a = 0; a < args.size(); ++a) {
     if (args[a].role != ArgRole::output) continue;
-    const double distance = distance_to(is[a], wanted[a], usual_size(args, args[a]));
+    const double distance = distance_to(is[a], wanted[a], usual_size(spec.dtype, args, args[a]));
     check.worst = std::max(check.worst, distance);
     if (distance <= tolerance) continue;
     std::size_t at = 0;
