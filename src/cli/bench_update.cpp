@@ -40,7 +40,7 @@ int run_bench_update(const BenchUpdateOptions& options) {
   const Graph graph = build_model(config.model, bench_samples(config).form);
   const std::unique_ptr<Device> device =
       open_device(config.device.kind, device_options(config.device, options.threads));
-  Arenas arenas(*device, graph.parameters(), config.device.dtype);
+  Arenas arenas(*device, graph.parameters(), wide_of(config.device.dtype));
   arenas.initialise(config.seed);
 
   // Weights, read and written, the gradient, read, and what the rule keeps, read and written.

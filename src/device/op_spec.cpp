@@ -332,8 +332,8 @@ void add_args(Signature& sig, const OpSpec& spec, const RnnDims& d) {
   if (d.dy) sig.in("dy", y);
   if (d.dhn) sig.in("dhn", state);
   if (d.dcn) sig.in("dcn", state);
-  sig.out("dx", x).adds().out("dweight_x", w_x).adds().out("dweight_h", w_h).adds();
-  sig.out("dbias_x", b).adds().out("dbias_h", b).adds();
+  sig.out("dx", x).adds().out("dweight_x", w_x).adds().wide().out("dweight_h", w_h).adds().wide();
+  sig.out("dbias_x", b).adds().wide().out("dbias_h", b).adds().wide();
   if (d.initial) sig.out("dh0", state).adds();
   if (d.initial && d.has_c()) sig.out("dc0", state).adds();
 }
@@ -342,7 +342,7 @@ void add_args(Signature& sig, const OpSpec& spec, const EmbeddingDims& d) {
   const Shape rows{d.rows}, y{d.rows, d.F}, w{d.V, d.F};
   switch (spec.kind) {
     case OpKind::embedding_forward: sig.in("ids", rows, DType::i32).in("w", w).parameter().out("y", y); return;
-    case OpKind::embedding_backward: sig.in("ids", rows, DType::i32).in("dy", y).out("dw", w).adds(); return;
+    case OpKind::embedding_backward: sig.in("ids", rows, DType::i32).in("dy", y).out("dw", w).adds().wide(); return;
     default: wrong_dims(spec);
   }
 }

@@ -121,7 +121,7 @@ TensorRef GraphLowering::kept(std::string_view tag, const Shape& shape, DType dt
 }
 
 TensorRef GraphLowering::state(std::string_view tag, const Shape& shape) {
-  const int tensor = table_.kept(node_, tag, shape, dtype_);
+  const int tensor = table_.kept(node_, tag, shape, wide_of(dtype_));
   LoweredTensor& made = table_.at(tensor);
   if (made.home == Home::activation) {
     made.name = fmt::format("states/{}.{}", node().name, tag);

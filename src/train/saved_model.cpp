@@ -67,7 +67,7 @@ SavedModel find_model(const std::string& location) {
 LoadedModel::LoadedModel(const SavedModel& saved, const SampleForm& form, std::unique_ptr<Device> device)
     : graph_(build_model(saved.config.model, form)),
       device_(std::move(device)),
-      arenas_(std::make_unique<Arenas>(*device_, graph_.parameters(), saved.config.device.dtype)) {
+      arenas_(std::make_unique<Arenas>(*device_, graph_.parameters(), wide_of(saved.config.device.dtype))) {
   load_checkpoint(saved.checkpoint, [this](StateVisitor& visitor) { arenas_->visit_state(visitor); });
   arenas_->touch();
 }

@@ -1,8 +1,8 @@
 // A device that wants its activations in layouts drawn by chance, for tests of who inserts reorders where.
 //
 // Its ops are those of `reference` between an unpacking and a packing; in mixed precision f32's between conversions,
-// where losses, pools and attention are not to be had in halves. What a forward op saves is stamped with its layouts,
-// and the backward twin refuses another stamp.
+// where losses, pools and what works on sequences are not to be had in halves. What a forward op saves is stamped with
+// its layouts, and the backward twin refuses another stamp.
 #pragma once
 
 #include <cstdint>

@@ -270,3 +270,18 @@ TEST_CASE("mixed precision: micro-batches add up, and losses of any kind compute
   for (const OpReport& op : whole.program().ops())
     if (op.spec.text().starts_with("loss")) CHECK(op.spec.dtype == DType::f32);
 }
+
+TEST_CASE("mixed precision: every layer computes as in f64 but for rounding", "[model]") {
+  for (const LayerRow& row : layer_rows()) {
+    INFO(row.name);
+    const Graph graph = graph_of(row);
+    const PlainBatch batch = hashed_batch(form_of(graph), 0, 4, 1);
+    Trainee exact(graph, 4, {.dtype = DType::f64});
+    Trainee mixed(graph, 4, {.dtype = DType::f32, .activations = DType::f16}, make_picky_device(3));
+    CHECK(mixed.loss(batch) == Approx(exact.loss(batch)).epsilon(0.01));
+    mixed.set_loss_scale(64);
+    mixed.gradients(batch, 4, true);
+    for (double gradient : mixed.read_gradients()) REQUIRE(std::isfinite(gradient));
+    for (const OpReport& op : mixed.program().ops()) CHECK(op.spec.dtype != DType::f64);
+  }
+}
