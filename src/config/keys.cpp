@@ -201,7 +201,8 @@ std::vector<Key<Config>> make_config_keys() {
 
   auto evaluate = part(all, "evaluate", &Config::evaluate);
   evaluate.key("every_epochs", &EvaluateConfig::every_epochs, range(0, 1e6), "0: only at the end");
-  evaluate.key("batch", &EvaluateConfig::batch, range(1, 1e6), "samples a rank and pass");
+  evaluate.key("batch", &EvaluateConfig::batch, range(1, 1e6),
+               "samples a rank and pass; with data.order = \"stream\" rows over all ranks");
 
   auto checkpoint = part(all, "checkpoint", &Config::checkpoint, kNeutral);
   checkpoint.key("every_steps", &CheckpointConfig::every_steps, at_least(0), "0: off");

@@ -121,6 +121,75 @@ TEST_CASE("data and orders that do not go together are refused before anything s
   CHECK_FALSE(fs::exists(trial / "results"));
 }
 
+// Words of 2 to 9 letters, and the same backwards.
+void write_pairs(const std::string& path, int pairs) {
+  const HashRng draws(1, "pairs");
+  std::ofstream file(path);
+  for (int i = 0; i < pairs; ++i) {
+    const auto at = draws.at(static_cast<std::uint64_t>(i));
+    std::string word;
+    for (std::uint64_t t = 0; t < 2 + at.below(100, 8); ++t) word += static_cast<char>('a' + at.below(t, 5));
+    file << word << '\t' << std::string(word.rbegin(), word.rend()) << '\n';
+  }
+}
+
+constexpr const char* kPairs = R"(name = "trial"
+[data]
+train = "pairs/train"
+test = "pairs/test"
+buckets = 2
+[batch]
+global = 18
+[train]
+epochs = 2
+[optimizer]
+rule = "adam"
+learning_rate = 0.02
+[device]
+kind = "reference"
+dtype = "f64"
+[[model.layers]]
+type = "embedding"
+units = 5
+inputs = ["samples"]
+[[model.layers]]
+type = "lstm"
+name = "encoder"
+units = 7
+[[model.layers]]
+type = "embedding"
+name = "said"
+units = 5
+inputs = ["target"]
+[[model.layers]]
+type = "lstm"
+units = 7
+inputs = ["said", "encoder.1", "encoder.2"]
+[[model.layers]]
+type = "dense"
+units = 7
+)";
+
+TEST_CASE("pairs: k replicas are one replica, though replicas have unlike numbers of tokens", "[run]") {
+  const test::Trial trial(kPairs);
+  write_pairs(trial / "pairs.tsv", 130);
+  import(trial, {"pairs", "pairs.tsv", "--tokens", "characters", "--hold-out-part", "0.2", "--out", "pairs"});
+  const test::Outcome one = trial.train(1);
+  INFO(one.out << one.err);
+  REQUIRE(one.code == 0);
+  const auto rows = trial.metrics();
+  CHECK(rows[0]["samples"] == 18);
+  CHECK(rows[0]["tokens"].get<double>() > 18 * 3);
+  for (const int ranks : {2, 3}) {
+    const std::string name = fmt::format("on{}", ranks);
+    const test::Outcome many = trial.train(ranks, {"name=" + name});
+    INFO(many.out << many.err);
+    REQUIRE(many.code == 0);
+    CHECK(distance(last_weights(trial, name), last_weights(trial)) < 1e-8);
+    CHECK(trial.summary(name)["test_loss"].get<double>() == Approx(trial.summary()["test_loss"].get<double>()));
+  }
+}
+
 // 3,000 letters in which what comes next depends on much that was before.
 void write_letters(const std::string& path) {
   const HashRng draws(1, "letters");
