@@ -131,12 +131,13 @@ int run_bench_step(const BenchStepOptions& options) {
   if (!options.table.empty()) write_table(options.table, bench.profile(kProfileRounds));
   fmt::print(
       "{{\"model\": \"{}\", \"device\": \"{}\", \"threads\": {}, \"batch_per_rank\": {}, \"rate\": {:.1f}, "
-      "\"step_s_median\": {:.9f}, \"step_s_min\": {:.9f}, \"unit\": \"samples/s\", \"labels_a_sample\": {}, "
+      "\"step_s_median\": {:.9f}, \"step_s_min\": {:.9f}, \"step_cpu_s\": {:.9f}, \"unit\": \"samples/s\", "
+      "\"labels_a_sample\": {}, "
       "\"parameters\": {}, \"device_bytes\": {}, \"activation_bytes\": {}, \"process_peak_bytes\": {:.0f}}}\n",
       config.model.zoo.empty() ? config.name : config.model.zoo, bench.device().name(), options.threads, batch,
-      static_cast<double>(batch) / times.median_s, times.median_s, times.min_s, bench.samples().form.label.elems(),
-      bench.arenas().parameters().weight_elems(), bench.device().peak_bytes(), bench.program().activation_bytes(),
-      peak_resident_bytes());
+      static_cast<double>(batch) / times.median_s, times.median_s, times.min_s, times.cpu_s,
+      bench.samples().form.label.elems(), bench.arenas().parameters().weight_elems(), bench.device().peak_bytes(),
+      bench.program().activation_bytes(), peak_resident_bytes());
   return kExitOk;
 }
 

@@ -1,6 +1,7 @@
 #include "cli/step_bench.hpp"
 
 #include <fmt/format.h>
+#include <time.h>
 
 #include <algorithm>
 
@@ -18,6 +19,13 @@ double median(std::vector<double> values) {
   std::sort(values.begin(), values.end());
   const std::size_t half = values.size() / 2;
   return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
+}
+
+// CPU time of the process so far, over all threads.
+double cpu_s() {
+  timespec now{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
 
 // Fills a tensor of the device with `value(index)`, converted to its type.
@@ -113,14 +121,16 @@ void StepBench::step() {
 StepTimes StepBench::measure(int steps) {
   for (int i = 0; i < std::max(3, steps / 5); ++i) step();
   std::vector<double> times;
+  const double cpu_before = cpu_s();
   for (int i = 0; i < steps; ++i) {
     const double start = now_s();
     step();
     times.push_back(now_s() - start);
   }
+  const double cpu_of_step = (cpu_s() - cpu_before) / steps;
   const double loss = program_.losses().loss;
   if (device_->computes() && !(loss < 1e30)) throw NumericError(fmt::format("the loss of a timed step is {}", loss));
-  return {median(times), *std::min_element(times.begin(), times.end())};
+  return {median(times), *std::min_element(times.begin(), times.end()), cpu_of_step};
 }
 
 std::vector<OpReport> StepBench::profile(int rounds) {

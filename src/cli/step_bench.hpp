@@ -27,6 +27,7 @@ DeviceOptions device_options(const DeviceConfig& config, int threads);
 struct StepTimes {
   double median_s = 0;
   double min_s = 0;
+  double cpu_s = 0;  // of all threads a step, on average: what other work on the machine disturbs least
 };
 
 class StepBench {

@@ -50,6 +50,24 @@ TEST_CASE("bench step prints a line of JSON that peers can be set beside", "[ben
   CHECK(median_s > 0);
   CHECK(number_of(run.out, "step_s_min") <= median_s);
   CHECK(number_of(run.out, "rate") == Approx(32 / median_s).epsilon(0.01));
+  CHECK(number_of(run.out, "step_cpu_s") > 0);
+  CHECK(number_of(run.out, "parameters") == 38282);
+  CHECK(number_of(run.out, "activation_bytes") > 32 * 4 * 64);
+  CHECK(number_of(run.out, "device_bytes") > number_of(run.out, "activation_bytes"));
+  CHECK(number_of(run.out, "process_peak_bytes") > number_of(run.out, "device_bytes"));
+}
+
+TEST_CASE("bench update sets every rule beside SGD", "[bench]") {
+  const TempFolder folder;
+  const Outcome run = run_process({.argv = {echelon_binary(), "bench", "update", write_config(folder), "--rounds", "5"},
+                                   .cwd = folder.path(),
+                                   .env = {},
+                                   .limit_s = 60});
+  INFO(run.err << run.out);
+  REQUIRE(run.code == 0);
+  for (const char* part :
+       {"sgd", "adam", "adamw", "rmsprop", "lars", "lamb", "clipping", "38,282 values", "beside sgd"})
+    CHECK_THAT(run.out, Catch::Contains(part));
 }
 
 TEST_CASE("bench step shows layers, ops and their implementations, none of them a reference body", "[bench]") {

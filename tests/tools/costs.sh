@@ -10,7 +10,7 @@ field() { sed -n "s/.*\"$2\": \"\{0,1\}\([^,\"}]*\).*/\1/p" <<< "$1"; }
 row() { # model batch
   local json
   json=$("$echelon" bench step $config --set model.zoo="$1" --batch "$2" --threads 1 --steps "$steps" --json)
-  awk -v model="$1" -v batch="$2" -v parameters="$(field "$json" parameters)" -v step="$(field "$json" step_s_median)" \
+  awk -v model="$1" -v batch="$2" -v parameters="$(field "$json" parameters)" -v step="$(field "$json" step_cpu_s)" \
     -v device="$(field "$json" device_bytes)" -v activations="$(field "$json" activation_bytes)" \
     -v process="$(field "$json" process_peak_bytes)" 'BEGIN {
       printf "| %s | %d | %d | %.1f | %.0f | %.2f | %.1f | %.1f | %.2f | %.0f |\n", model, parameters, batch, 1e3 * step, batch / step,
@@ -18,13 +18,13 @@ row() { # model batch
 }
 
 head_of_table() {
-  echo "| model | parameters | batch | step ms | samples/s | ms a sample | device MiB | activations MiB | a sample | process MiB |"
-  echo "|-------|-----------:|------:|--------:|----------:|------------:|-----------:|----------------:|---------:|------------:|"
+  echo "| model | parameters | batch | CPU ms a step | samples a CPU s | ms a sample | device MiB | activations MiB | a sample | process MiB |"
+  echo "|-------|-----------:|------:|--------------:|----------------:|------------:|-----------:|----------------:|---------:|------------:|"
 }
 
 echo "# What a step costs: ResNets for small images"
 echo
-echo "$(date -u +%F), $("$echelon" --version), $(sed -n 's/^model name.*: //p' /proc/cpuinfo | head -1), 1 thread, f32, (3, 32, 32); median of $steps steps."
+echo "$(date -u +%F), $("$echelon" --version), $(sed -n 's/^model name.*: //p' /proc/cpuinfo | head -1), 1 thread, f32, (3, 32, 32); CPU time a step, mean of $steps steps."
 echo "Made by \`tests/tools/costs.sh\`; \`echelon bench step $config --set model.zoo=MODEL --batch B\` measures one row."
 echo "Device memory is parameters, gradients, momentum, activations, scratch and packed weights."
 echo
