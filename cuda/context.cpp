@@ -12,8 +12,7 @@ Context::Context(int index, bool tf32) : index_(index), tf32_(tf32) {
   ECHELON_CUDA(cublasCreate(&blas_));
   ECHELON_CUDA(cublasSetStream(blas_, stream_));
   // Default math computes f32 in f32. Products of halves that are cut along the sum are put together in f32.
-  const int math =
-      (tf32 ? CUBLAS_TF32_TENSOR_OP_MATH : CUBLAS_DEFAULT_MATH) | CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION;
+  const int math = CUBLAS_DEFAULT_MATH | CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION;
   ECHELON_CUDA(cublasSetMathMode(blas_, static_cast<cublasMath_t>(math)));
 }
 

@@ -18,7 +18,7 @@ class Context {
   // CUDA keeps a current device per thread; every entry point makes ours current in the thread that it is called from.
   void use() const;
   int index() const { return index_; }
-  bool tf32() const { return tf32_; }  // f32 products and convolutions may round their operands
+  bool tf32() const { return tf32_; }  // f32 dense layers and convolutions may round their operands
   cudaStream_t stream() const { return stream_; }
   cudnnHandle_t dnn() const { return dnn_; }
   cublasHandle_t blas() const { return blas_; }

@@ -128,8 +128,9 @@ std::string gib(std::size_t bytes) { return fmt::format("{:.2f} GiB", static_cas
 std::string CudaDevice::describe() const {
   cudaDeviceProp properties{};
   ECHELON_CUDA(cudaGetDeviceProperties(&properties, context_.index()));
-  return fmt::format("{}, {:.0f} GiB, sm_{}{}", properties.name,
-                     static_cast<double>(properties.totalGlobalMem) / (1 << 30), properties.major, properties.minor);
+  return fmt::format("{}, {:.0f} GiB, sm_{}{}{}", properties.name,
+                     static_cast<double>(properties.totalGlobalMem) / (1 << 30), properties.major, properties.minor,
+                     context_.tf32() ? ", TF32" : "");
 }
 
 Memory CudaDevice::allocate(std::size_t bytes, std::string_view tag) {
