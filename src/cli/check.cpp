@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
+#include <map>
 #include <optional>
 
 #include "base/checksum.hpp"
@@ -21,6 +22,7 @@
 #include "model/build.hpp"
 #include "model/program.hpp"
 #include "optim/rules.hpp"
+#include "train/run_plan.hpp"
 
 namespace echelon::cli {
 namespace {
@@ -32,6 +34,7 @@ struct Check {
   int hosts = 1;
   std::optional<Dataset> data;
   BatchPlan batch;
+  std::optional<ShardPlan> shards;
   std::vector<std::string> warnings;
 
   void warn(std::string text) { warnings.push_back(std::move(text)); }
@@ -113,7 +116,8 @@ void print_shards(Check& check) {
       config.data.as_replicas > 0 ? std::vector<std::int64_t>(static_cast<std::size_t>(config.data.as_replicas),
                                                               check.batch.global / config.data.as_replicas)
                                   : check.batch.per_replica;
-  const ShardPlan plan(plan_request(*check.data, config.data, batch, config.seed));
+  check_augmentation(config, *check.data);
+  const ShardPlan& plan = check.shards.emplace(plan_request(*check.data, config.data, batch, config.seed));
   if (plan.stream()) line("streams", fmt::format("{} rows, each reads on from step to step", plan.global_batch()));
   if (!plan.buckets().empty()) line("buckets", fmt::format("of up to {} steps", list_text(plan.buckets(), ", ")));
   const char* kind = plan.sharding() == Sharding::file     ? "file"
@@ -139,23 +143,28 @@ void print_shards(Check& check) {
 }
 
 // Activations of the program itself where a device of the wanted kind can be had, else the graph's own count.
-std::string activations_text(Check& check, const Graph& graph, double& bytes) {
+// Each bucket's steps have a program of their own.
+std::string activations_text(Check& check, const std::vector<const Graph*>& graphs, double& bytes) {
   const Config& config = check.config;
-  const double counted =
-      model_costs(graph, config.device.dtype).activation_bytes * static_cast<double>(check.largest_micro());
-  bytes = 2 * counted;
+  bytes = 0;
+  for (const Graph* graph : graphs)
+    bytes += 2 * model_costs(*graph, config.device.dtype).activation_bytes * static_cast<double>(check.largest_micro());
   constexpr double kTooLarge = 2.0 * 1024 * 1024 * 1024;
   if (bytes > kTooLarge) return fmt::format("activations about {} (twice the values)", bytes_text(bytes));
   try {
     DeviceOptions options;
     options.paced_table = config.device.paced_table;
     const auto device = open_device(config.device.kind, options);
-    Arenas arenas(*device, graph.parameters(), wide_of(config.device.dtype));
-    const Program program(graph, arenas, {.batch = check.largest_micro(), .dtype = config.device.dtype});
-    bytes = static_cast<double>(program.activation_bytes() + program.scratch_bytes());
+    Arenas arenas(*device, graphs.front()->parameters(), wide_of(config.device.dtype));
+    double activations = 0, scratch = 0;
+    for (const Graph* graph : graphs) {
+      const Program program(*graph, arenas, {.batch = check.largest_micro(), .dtype = config.device.dtype});
+      activations += static_cast<double>(program.activation_bytes());
+      scratch += static_cast<double>(program.scratch_bytes());
+    }
+    bytes = activations + scratch;
     line("device", fmt::format("{}: {}", device->name(), device->describe()));
-    return fmt::format("activations {}, scratch {}", bytes_text(static_cast<double>(program.activation_bytes())),
-                       bytes_text(static_cast<double>(program.scratch_bytes())));
+    return fmt::format("activations {}, scratch {}", bytes_text(activations), bytes_text(scratch));
   } catch (const EnvironmentError& error) {
     check.warn(
         fmt::format("no {} device on this machine ({}): activations are estimated", config.device.kind, error.what()));
@@ -169,7 +178,12 @@ void print_memory(Check& check, const Graph& graph) {
       static_cast<double>(graph.parameters().elems()) * static_cast<double>(size_of(wide_of(config.device.dtype)));
   const double states = weights * static_cast<double>(find_rule(config.optimiser.rule).arenas());
   double activations = 0;
-  const std::string text = activations_text(check, graph, activations);
+  const std::map<std::int64_t, Graph> bucket_graphs =
+      graphs_of(config, *check.data, *check.shards, graph);  // refused here where train would refuse them
+  std::vector<const Graph*> graphs;
+  for (const auto& [bucket, of_bucket] : bucket_graphs) graphs.push_back(&of_bucket);
+  if (graphs.empty()) graphs.push_back(&graph);
+  const std::string text = activations_text(check, graphs, activations);
   const double buffers = config.data.buffer_mb * 1024 * 1024;
   const double device = 2 * weights + states + activations;
   line("memory",

@@ -41,10 +41,14 @@ void require_agreement(const Dataset& first, const Dataset& next) {
     fail(path, fmt::format("has another vocabulary than {}", first.shards[0].path));
 }
 
-Starts joined(const Starts& first, const Starts& next) {
-  if (!first) return next;
-  auto all = std::make_shared<std::vector<std::int64_t>>(*first);
-  for (std::size_t i = 1; i < next->size(); ++i) all->push_back(first->back() + (*next)[i]);
+// Those of all files in a row; none where they have none.
+Starts joined(const std::vector<Starts>& files) {
+  if (!files.front()) return nullptr;
+  auto all = std::make_shared<std::vector<std::int64_t>>(1, 0);
+  for (const Starts& file : files) {
+    const std::int64_t before = all->back();
+    for (std::size_t i = 1; i < file->size(); ++i) all->push_back(before + (*file)[i]);
+  }
   return all;
 }
 
@@ -174,8 +178,11 @@ Dataset open_dataset(const std::string& location, const DataConfig& config) {
 
 Dataset open_dataset(const std::string& location, std::int64_t sequence_length) {
   Dataset dataset;
+  std::vector<Starts> starts, target_starts;  // by file
   for (const std::string& file : files_at(location)) {
     Dataset next = read_shard(file);
+    starts.push_back(next.starts);
+    target_starts.push_back(next.target_starts);
     if (dataset.shards.empty()) {
       dataset = std::move(next);
       continue;
@@ -183,9 +190,9 @@ Dataset open_dataset(const std::string& location, std::int64_t sequence_length) 
     require_agreement(dataset, next);
     next.shards[0].first = dataset.samples();
     dataset.shards.push_back(std::move(next.shards[0]));
-    if (next.starts) dataset.starts = joined(dataset.starts, next.starts);
-    if (next.target_starts) dataset.target_starts = joined(dataset.target_starts, next.target_starts);
   }
+  dataset.starts = joined(starts);
+  dataset.target_starts = joined(target_starts);
   choose_length(dataset, sequence_length);
   return dataset;
 }

@@ -25,7 +25,8 @@ BatchPlan batch_of(const Config& config, int ranks, std::int64_t samples) {
   return derive_batch(each, static_cast<int>(config.data.as_replicas), samples);
 }
 
-// A graph for each length that steps are padded to; all share the arenas, so their parameters must be the same.
+}  // namespace
+
 std::map<std::int64_t, Graph> graphs_of(const Config& config, const Dataset& train, const ShardPlan& shards,
                                         const Graph& graph) {
   std::map<std::int64_t, Graph> graphs;
@@ -48,8 +49,6 @@ void check_augmentation(const Config& config, const Dataset& train) {
     throw ConfigError(fmt::format("data.augment_crop_padding and data.augment_flip are for images; {} holds {}",
                                   data.train, name_of(train.kind)));
 }
-
-}  // namespace
 
 std::vector<int> RunPlan::sources(int rank) const {
   std::vector<int> replicas;

@@ -38,6 +38,13 @@ struct RunPlan {
 // Throws ConfigError (more ranks than samples, batch arithmetic, model) and DataError.
 RunPlan plan_run(const Config& config, int ranks);
 
+// A graph for each length that steps are padded to (data.buckets). All share the arenas with `graph`: ConfigError where
+// their parameters would differ.
+std::map<std::int64_t, Graph> graphs_of(const Config& config, const Dataset& train, const ShardPlan& shards,
+                                        const Graph& graph);
+// ConfigError where data that are no images are to be moved and mirrored.
+void check_augmentation(const Config& config, const Dataset& train);
+
 // The plan of a whole pass over the test data by up to `ranks` ranks; its replicas() are those that take part. In
 // order, `batch` samples on each a step, the last ones filled up with weight 0; or in streams, `batch` of them over all
 // ranks, so that every number of ranks reads the same.

@@ -21,7 +21,7 @@ Outcome data(std::vector<std::string> args) {
 TEST_CASE("the shipped digits are described and shared out", "[run][data]") {
   const Outcome outcome = data({"inspect", "data/digits/train", "--replicas", "4", "--batch", "60"});
   REQUIRE(outcome.code == 0);
-  REQUIRE_THAT(outcome.out, Contains("1,500 samples of (1, 8, 8) u8 in 8 files, 10 classes"));
+  REQUIRE_THAT(outcome.out, Contains("1,500 samples of (1, 8, 8), 10 classes, u8; in 8 files"));
   REQUIRE_THAT(outcome.out, Contains("4 replicas, sharding file (auto), global batch 60: 25 steps an epoch"));
   REQUIRE_THAT(outcome.out, Contains("in an epoch: 1,500 samples once, 0 more often, 0 never"));
   REQUIRE(data({"inspect", "data/digits/test"}).code == 0);
@@ -57,7 +57,7 @@ TEST_CASE("made-up data take any shape; what is not there is named", "[run][data
               .code == 0);
   const Outcome seen = data({"inspect", folder / "synth", "--replicas", "7", "--sharding", "record"});
   REQUIRE(seen.code == 0);
-  REQUIRE_THAT(seen.out, Contains("300 samples of (3, 5, 4) u8 in 4 files, 3 classes"));
+  REQUIRE_THAT(seen.out, Contains("300 samples of (3, 5, 4), 3 classes, u8; in 4 files"));
   REQUIRE(data({"inspect", folder / "nowhere"}).code == 4);
   const Outcome unknown = data({"inspect", folder / "synth", "--sharding", "recrod"});
   REQUIRE(unknown.code == 2);
