@@ -10,7 +10,7 @@
 #include "base/check.hpp"
 #include "cuda/cudnn/rnn_descriptors.hpp"
 #include "cuda/kernel_op.hpp"
-#include "cuda/kernels/sequences.hpp"
+#include "cuda/kernels/recurrent.hpp"
 #include "cuda/kernels/vector.hpp"
 #include "cuda/make.hpp"
 #include "device/rnn_args.hpp"

@@ -2,7 +2,7 @@
 #include <memory>
 
 #include "cuda/kernel_op.hpp"
-#include "cuda/kernels/sequences.hpp"
+#include "cuda/kernels/recurrent.hpp"
 #include "cuda/make.hpp"
 
 namespace echelon::cuda {

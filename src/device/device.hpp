@@ -9,7 +9,6 @@
 // EnvironmentError where the device itself fails.
 //
 // What later issues will ask of it, and where it goes:
-//   RNN chunks          one more kind in op_spec.hpp (x, h0, c0, w, .. -> y, hT, cT + saved), one body a device
 //   codecs on device    encode / decode_add / compact join VectorOps
 //   CUDA graphs         Program asks `capture` around a sequence of Op::run
 //   peer copies, IPC    Memory gets an export handle; the transport asks for it

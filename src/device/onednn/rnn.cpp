@@ -42,7 +42,7 @@ class Rnn : public Op {
 
  protected:
   // Rows a power of two apart share few lines of a cache: products that read columns are a third slower on them.
-  static constexpr std::int64_t kAlias = 256, kPad = 16;
+  static constexpr std::int64_t kAlias = 256, kPad = 80;
 
   bool own_parts() const { return d_.cell == Cell::lstm || d_.cell == Cell::gru; }  // else they are the states
   static std::size_t floats(std::int64_t n) { return static_cast<std::size_t>(n) * sizeof(float); }

@@ -1,4 +1,5 @@
-// Moves of whole sequences (N, T, F) and of an embedding's rows. T is float or double.
+// What recurrent models need beside cuDNN: moves of whole sequences (N, T, F) and of rows of embeddings. T is float or
+// double.
 #pragma once
 
 #include <cuda_runtime_api.h>

@@ -1,5 +1,5 @@
 #include "cuda/kernels/each.cuh"
-#include "cuda/kernels/sequences.hpp"
+#include "cuda/kernels/recurrent.hpp"
 
 namespace echelon::cuda {
 namespace {
