@@ -27,7 +27,8 @@ std::string percent(double part, double whole) { return fmt::format("{:.1f} %", 
 
 // GFLOP/s where an op is arithmetic; moving memory has no rate worth comparing.
 bool is_arithmetic(const OpSpec& spec) {
-  return std::holds_alternative<ConvDims>(spec.dims) || std::holds_alternative<DenseDims>(spec.dims);
+  return std::holds_alternative<ConvDims>(spec.dims) || std::holds_alternative<DenseDims>(spec.dims) ||
+         std::holds_alternative<RnnDims>(spec.dims);
 }
 
 std::vector<std::string> rate_cells(double work, double seconds, double peak) {

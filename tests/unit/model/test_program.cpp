@@ -199,6 +199,13 @@ TEST_CASE("forward, backward and update allocate nothing", "[model]") {
       CHECK(allocations_of_a_step(graph, {}, config) == 0);
 }
 
+TEST_CASE("a step of a model of sequences on onednn allocates nothing of ours", "[model][onednn]") {
+  for (const NamedGraph& model : small_sequence_models()) {
+    CAPTURE(model.name);
+    CHECK(allocations_of_a_step(model.graph, {.device = "onednn", .dtype = DType::f32}, {}) == 0);
+  }
+}
+
 TEST_CASE("a step of LeNet and of ResNet-20 on onednn allocates nothing of ours", "[model][onednn]") {
   const std::uint64_t library = allocations_of_onednn();
   for (const char* name : {"lenet", "resnet20"}) {
