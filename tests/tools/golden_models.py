@@ -17,6 +17,7 @@ import torch
 import torch.nn as nn
 
 STEPS, BATCH, CLASSES = 10, 8, 10
+PLACES, VOCABULARY, FEATURES, UNITS = 7, 11, 12, 20  # of the language models
 LEARNING_RATE, MOMENTUM = 0.01, 0.9
 SAMPLES, LABELS = 1000, 2000  # streams of step s: SAMPLES + s, LABELS + s; parameter j has stream j
 
@@ -65,13 +66,37 @@ def resnet20():
     return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(64, CLASSES))
 
 
+class LanguageModel(nn.Module):
+    def __init__(self, cell):
+        super().__init__()
+        self.embed = nn.Embedding(VOCABULARY, FEATURES)
+        self.cells = cell(FEATURES, UNITS, 2, batch_first=True)
+        self.out = nn.Linear(UNITS, VOCABULARY)
+
+    def forward(self, x):
+        return self.out(self.cells(self.embed(x))[0]).flatten(0, 1)
+
+
+def images(shape):
+    """Samples and labels of a step."""
+    return lambda step: (hashed(SAMPLES + step, (BATCH, *shape)), hashed_bits(LABELS + step, BATCH) % CLASSES)
+
+
+def texts(step):
+    n = BATCH * PLACES
+    samples = hashed_bits(SAMPLES + step, n) % VOCABULARY
+    return samples.reshape(BATCH, PLACES), hashed_bits(LABELS + step, n) % VOCABULARY
+
+
 def in_order(net):
     return list(net.parameters())
 
 
-MODELS = {  # name: (build, shape of a sample, its parameters in canonical order)
-    "lenet": (lenet, (1, 12, 12), in_order),
-    "resnet20": (resnet20, (3, 8, 8), in_order),
+MODELS = {  # name: (build, a step's samples and labels, the parameters in canonical order)
+    "lenet": (lenet, images((1, 12, 12)), in_order),
+    "resnet20": (resnet20, images((3, 8, 8)), in_order),
+    "lstm": (lambda: LanguageModel(nn.LSTM), texts, in_order),
+    "gru": (lambda: LanguageModel(nn.GRU), texts, in_order),
 }
 
 
@@ -88,14 +113,13 @@ def start(net, parameters):
 
 
 def losses(name):
-    build, shape, parameters = MODELS[name]
+    build, batch, parameters = MODELS[name]
     net = build().double()
     start(net, parameters(net))
     rule = torch.optim.SGD(net.parameters(), lr=LEARNING_RATE, momentum=MOMENTUM)
     out = []
     for step in range(STEPS):
-        samples = hashed(SAMPLES + step, (BATCH, *shape))
-        labels = hashed_bits(LABELS + step, BATCH) % CLASSES
+        samples, labels = batch(step)
         rule.zero_grad()
         loss = nn.functional.cross_entropy(net(samples), labels)
         loss.backward()
@@ -107,7 +131,7 @@ def losses(name):
 def main():
     print(f"// Losses of the first steps, from torch {torch.__version__}. Made by tests/tools/golden_models.py; do not edit.")
     print("#pragma once\n\n#include <vector>\n\nnamespace echelon::golden {\n\n// clang-format off")
-    print("struct ModelCase {\n  const char* name;\n  std::vector<double> losses;  // of each step, before its update\n};\n")
+    print("struct ModelCase {\n  const char* name;\n  std::vector<double> losses;  // a label, of each step, before its update\n};\n")
     print("inline const std::vector<ModelCase> kModels = {")
     for name in MODELS:
         print(f'    {{"{name}", {{')

@@ -8,7 +8,7 @@ namespace echelon::golden {
 // clang-format off
 struct ModelCase {
   const char* name;
-  std::vector<double> losses;  // of each step, before its update
+  std::vector<double> losses;  // a label, of each step, before its update
 };
 
 inline const std::vector<ModelCase> kModels = {
@@ -34,6 +34,28 @@ inline const std::vector<ModelCase> kModels = {
         2.324671949464701,
         2.342877598886116,
         2.7630036050187625}},
+    {"lstm", {
+        2.4051415614290357,
+        2.4028443474310386,
+        2.403298553798934,
+        2.4011871010766686,
+        2.4052730396779296,
+        2.4071883501062774,
+        2.38503485177737,
+        2.4084022168649946,
+        2.398112419101903,
+        2.400766992504113}},
+    {"gru", {
+        2.4091856443534647,
+        2.4025728880567283,
+        2.4100560795194492,
+        2.4046676352676934,
+        2.4070029916083193,
+        2.4106221741829215,
+        2.381760592502397,
+        2.411705858734145,
+        2.400249869495042,
+        2.4107993817276396}},
 };
 // clang-format on
 

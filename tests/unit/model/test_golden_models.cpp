@@ -17,6 +17,7 @@ namespace {
 
 // As in the script.
 constexpr std::int64_t kBatch = 8, kClasses = 10;
+constexpr std::int64_t kPlaces = 7, kVocabulary = 11, kFeatures = 12, kUnits = 20;  // of the language models
 constexpr double kLearningRate = 0.01;
 constexpr std::uint64_t kSamples = 1000, kLabels = 2000;
 
@@ -34,7 +35,17 @@ double hashed(std::uint64_t stream, std::uint64_t index) {
   return static_cast<double>(hashed_bits(stream, index)) / 2147483648.0 - 1;
 }
 
+Graph language_model(const std::string& cell) {
+  std::vector<LayerConfig> layers(4);
+  const std::int64_t units[] = {kFeatures, kUnits, kUnits, kVocabulary};
+  const std::string types[] = {"embedding", cell, cell, "dense"};
+  for (std::size_t i = 0; i < 4; ++i) layers[i].type = types[i], layers[i].units = units[i];
+  return build_layers(layers,
+                      {.shape = {kPlaces}, .vocabulary = kVocabulary, .label = {kPlaces}, .classes = kVocabulary});
+}
+
 Graph graph_of(const std::string& name) {
+  if (name == "lstm" || name == "gru") return language_model(name);
   const Shape sample = name == "lenet" ? Shape{1, 12, 12} : Shape{3, 8, 8};
   return build_zoo(name, labelled(sample, kClasses));
 }
@@ -53,9 +64,12 @@ void set_weights(Trainee& trainee) {
 
 PlainBatch batch_of(const SampleForm& form, std::uint64_t step) {
   PlainBatch batch = hashed_batch(form, 0, kBatch, 1);
-  for (std::size_t i = 0; i < batch.samples.size(); ++i) batch.samples[i] = hashed(kSamples + step, i);
-  for (std::size_t i = 0; i < batch.labels.size(); ++i)
-    batch.labels[i] = static_cast<double>(hashed_bits(kLabels + step, i) % kClasses);
+  const auto below = [&](std::uint64_t stream, std::size_t i, std::int64_t end) {
+    return static_cast<double>(hashed_bits(stream + step, i) % static_cast<std::uint64_t>(end));
+  };
+  for (std::size_t i = 0; i < batch.samples.size(); ++i)
+    batch.samples[i] = form.tokens() ? below(kSamples, i, form.vocabulary) : hashed(kSamples + step, i);
+  for (std::size_t i = 0; i < batch.labels.size(); ++i) batch.labels[i] = below(kLabels, i, form.classes);
   return batch;
 }
 
@@ -66,11 +80,13 @@ std::vector<double> losses_of(const std::string& name, const TraineeOptions& opt
   OptimiserConfig config;
   config.learning_rate = kLearningRate, config.momentum = 0.9;
   Optimiser optimiser(config, trainee.arenas());
+  const SampleForm form = form_of(graph);
+  const auto labels = static_cast<double>(kBatch * form.label.elems());
   std::vector<double> losses;
   for (std::size_t step = 0; step < steps; ++step) {
     trainee.program().reset_losses();
-    trainee.gradients(batch_of(form_of(graph), step), kBatch, true);
-    losses.push_back(trainee.program().losses().loss / kBatch);
+    trainee.gradients(batch_of(form, step), labels, true);
+    losses.push_back(trainee.program().losses().loss / labels);
     optimiser.begin_step(static_cast<std::int64_t>(step), kLearningRate);
     optimiser.apply({0, graph.parameters().elems()});
   }
