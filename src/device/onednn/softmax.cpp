@@ -48,9 +48,8 @@ class SoftmaxForward final : public Op {
   };
 
   Row row(const float* logits, std::int32_t label, float* probs) const {
-    const float* top = std::find(logits, logits + d_.K, largest(logits));
-    if (top == logits + d_.K) top = logits;  // all are NaN
-    const double total = exponentials(logits, *top, probs);
+    const float top = largest(logits);
+    const double total = exponentials(logits, top, probs);
     const auto factor = static_cast<float>(1.0 / total);
     for (std::int64_t k = 0; k < d_.K; ++k) probs[k] *= factor;
     double wanted = (1 - d_.smoothing) * static_cast<double>(logits[label]);  // sum of target * logit
@@ -59,14 +58,20 @@ class SoftmaxForward final : public Op {
       for (std::int64_t k = 0; k < d_.K; ++k) sum += static_cast<double>(logits[k]);
       wanted += d_.smoothing / static_cast<double>(d_.K) * sum;
     }
-    return {std::log(total) - (wanted - static_cast<double>(*top)), top - logits == label};
+    const bool first = logits[label] == top && std::find(logits, logits + label, top) == logits + label;
+    return {std::log(total) - (wanted - static_cast<double>(top)), first};
   }
 
+  // NaN where the first one is.
   float largest(const float* logits) const {
-    float largest = logits[0];
-#pragma omp simd reduction(max : largest)
-    for (std::int64_t k = 0; k < d_.K; ++k) largest = std::max(largest, logits[k]);
-    return largest;
+    float most[8];
+    std::fill(most, most + 8, logits[0]);
+    over_lanes(d_.K, [&]<int kLanes>(std::int64_t i) {
+      using L = Lanes<kLanes>;
+      const auto x = L::load(logits + i), before = L::load(most);
+      L::store(most, x > before ? x : before);
+    });
+    return *std::max_element(most, most + 8);
   }
 
   // probs = exp(logits - top); their sum, in double from block to block.
