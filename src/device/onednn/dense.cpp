@@ -1,17 +1,12 @@
 // Dense layers on plain matrices by the library's matrix product, which adds by itself where a caller accumulates.
-#include "base/check.hpp"
+#include <algorithm>
+
 #include "device/onednn/ops.hpp"
+#include "device/onednn/planes.hpp"
+#include "device/onednn/product.hpp"
 
 namespace echelon::onednn {
 namespace {
-
-// c (m, n) = a b + beta c, row-major; `ta` 'T' where a is given as its transpose.
-void multiply(char ta, char tb, std::int64_t m, std::int64_t n, std::int64_t k, const float* a, const float* b,
-              float beta, float* c) {
-  const std::int64_t lda = ta == 'N' ? k : m, ldb = tb == 'N' ? n : k;
-  dnnl::error::wrap_c_api(dnnl_sgemm(ta, tb, m, n, k, 1.0f, a, lda, b, ldb, beta, c, n),
-                          "could not multiply two matrices");
-}
 
 class Dense final : public Op {
  public:
@@ -26,27 +21,41 @@ class Dense final : public Op {
     const auto* second = static_cast<const float*>(args.tensors[1]);
     const auto beta = [&](unsigned output) { return (args.accumulate >> output & 1U) != 0 ? 1.0f : 0.0f; };
     switch (kind_) {
-      case OpKind::dense_forward: {  // y (N, K) = x (N, F) w(K, F)^T + b
-        auto* y = static_cast<float*>(args.tensors[d_.bias ? 3 : 2]);
-        if (d_.bias) spread(static_cast<const float*>(args.tensors[2]), y);
-        return multiply('N', 'T', d_.N, d_.K, d_.F, first, second, d_.bias ? 1.0f : 0.0f, y);
-      }
+      case OpKind::dense_forward: return forward(first, second, args);
       case OpKind::dense_backward_data:  // dx (N, F) = dy (N, K) w (K, F)
-        return multiply('N', 'N', d_.N, d_.F, d_.K, first, second, beta(2), static_cast<float*>(args.tensors[2]));
+        return multiply(d_.N, d_.F, d_.K, {first, d_.K}, {second, d_.F}, beta(2), output(args, 2), d_.F);
       default:  // dw (K, F) = dy(N, K)^T x (N, F)
-        multiply('T', 'N', d_.K, d_.F, d_.N, second, first, beta(2), static_cast<float*>(args.tensors[2]));
-        if (d_.bias) sum_rows(second, beta(3), static_cast<float*>(args.tensors[3]));
+        multiply(d_.K, d_.F, d_.N, {second, d_.K, true}, {first, d_.F}, beta(2), output(args, 2), d_.F);
+        if (d_.bias) sum_rows(second, beta(3), output(args, 3));
     }
   }
 
  private:
+  static float* output(const OpArgs& args, int a) { return static_cast<float*>(args.tensors[a]); }
+  bool worth_a_team() const { return threads_ > 1 && d_.N * d_.K >= kParallelElems; }
+
+  // y (N, K) = x (N, F) w(K, F)^T + b
+  void forward(const float* x, const float* w, const OpArgs& args) const {
+    float* y = output(args, d_.bias ? 3 : 2);
+    if (d_.bias) spread(static_cast<const float*>(args.tensors[2]), y);
+    multiply(d_.N, d_.K, d_.F, {x, d_.F}, {w, d_.F, true}, d_.bias ? 1.0f : 0.0f, y, d_.K);
+  }
+
   void spread(const float* b, float* y) const {
+#pragma omp parallel for num_threads(threads_) if (worth_a_team())
     for (std::int64_t n = 0; n < d_.N; ++n) std::copy(b, b + d_.K, y + n * d_.K);
   }
+
+  // A thread takes some columns and goes down all rows: the order of the sum does not depend on threads.
   void sum_rows(const float* dy, float beta, float* db) const {
-    if (beta == 0.0f) std::fill(db, db + d_.K, 0.0f);
-    for (std::int64_t n = 0; n < d_.N; ++n)
-      for (std::int64_t k = 0; k < d_.K; ++k) db[k] += dy[n * d_.K + k];
+    constexpr std::int64_t kColumns = 512;
+#pragma omp parallel for num_threads(threads_) if (worth_a_team())
+    for (std::int64_t begin = 0; begin < d_.K; begin += kColumns) {
+      const std::int64_t end = std::min(begin + kColumns, d_.K);
+      if (beta == 0.0f) std::fill(db + begin, db + end, 0.0f);
+      for (std::int64_t n = 0; n < d_.N; ++n)
+        for (std::int64_t k = begin; k < end; ++k) db[k] += dy[n * d_.K + k];
+    }
   }
 
   OpKind kind_;
