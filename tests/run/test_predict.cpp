@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <numeric>
@@ -70,7 +71,14 @@ TEST_CASE("predictions, evaluation and export agree with the run that trained th
   INFO(evaluated.out << evaluated.err);
   REQUIRE(evaluated.code == kExitOk);
   CHECK_THAT(evaluated.out, Catch::Contains(fmt::format("accuracy {:.2f} %", 100 * accuracy)));
-  CHECK_THAT(evaluated.out, Catch::Contains("sharpness "));
+  double sharpness = 0, box = 0, loss = 0, highest = 0;
+  const char* line = std::strstr(evaluated.out.c_str(), "sharpness ");
+  REQUIRE(line != nullptr);
+  REQUIRE(std::sscanf(line, "sharpness %lf in the box of %lf (|w| + 1): loss %lf rises to %lf", &sharpness, &box, &loss,
+                      &highest) == 4);
+  CHECK(box == 1e-2);
+  CHECK(highest > loss);
+  CHECK(sharpness == Approx(100 * (highest - loss) / (1 + loss)).epsilon(1e-2));
 
   const Outcome exported =
       run(trial, {"export", trial.run() + "/checkpoints/step-00000051.h5", "--out", "m.safetensors"});
