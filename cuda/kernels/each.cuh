@@ -55,8 +55,8 @@ void each_plane(std::int64_t N, std::int64_t C, std::int64_t elems, cudaStream_t
   each_plane_kernel<<<grid, block, 0, stream>>>(N * C, C, elems, f);
 }
 
-// Adds the block's values of one variable up in shared memory, pairwise; the result is thread 0's. All kThreads threads
-// call it.
+// Adds the block's values of one variable up in shared memory, pairwise. All kThreads threads call it, and all get the
+// result.
 template <class V, class Combine>
 __device__ V block_reduce(V value, Combine combine) {
   __shared__ V values[kThreads];
@@ -70,6 +70,15 @@ __device__ V block_reduce(V value, Combine combine) {
   const V result = values[0];
   __syncthreads();  // the next call writes the same memory
   return result;
+}
+
+// The combination of value(i) over i in [0, extent) by a block of one row of threads, in every one of them. `start` is
+// what an idle thread brings: it changes nothing.
+template <class Value, class Combine>
+__device__ double row_reduce(std::int64_t extent, double start, Value value, Combine combine) {
+  double mine = start;
+  for (std::int64_t i = threadIdx.x; i < extent; i += kThreads) mine = combine(mine, value(i));
+  return block_reduce(mine, combine);
 }
 
 struct Plus {

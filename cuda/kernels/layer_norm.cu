@@ -6,18 +6,9 @@
 namespace echelon::cuda {
 namespace {
 
-// The sum of value(f) over a row, in every thread of the block.
 template <class F>
 __device__ double row_sum(std::int64_t extent, F value) {
-  __shared__ double total;
-  double sum = 0;
-  for (std::int64_t f = threadIdx.x; f < extent; f += kThreads) sum += value(f);
-  sum = block_reduce(sum, Plus{});
-  if (threadIdx.x == 0) total = sum;
-  __syncthreads();
-  const double result = total;
-  __syncthreads();  // the next call writes the same memory
-  return result;
+  return row_reduce(extent, 0.0, value, Plus{});
 }
 
 template <class T>

@@ -8,20 +8,6 @@ struct Most {
   __device__ double operator()(double a, double b) const { return a > b ? a : b; }
 };
 
-// The block's combination of value(s) over s in [0, extent), in every thread.
-template <class Value, class Combine>
-__device__ double row_reduce(std::int64_t extent, double start, Value value, Combine combine) {
-  __shared__ double result;
-  double mine = start;
-  for (std::int64_t s = threadIdx.x; s < extent; s += kThreads) mine = combine(mine, value(s));
-  mine = block_reduce(mine, combine);
-  if (threadIdx.x == 0) result = mine;
-  __syncthreads();
-  const double all = result;
-  __syncthreads();  // the next call writes the same memory
-  return all;
-}
-
 // One block a row of S places.
 template <class T>
 __global__ void __launch_bounds__(kThreads)

@@ -29,6 +29,12 @@ std::string counted(std::int64_t count, std::string_view noun) {
   return fmt::format("{} {}{}", count_text(count), noun, count == 1 ? "" : "s");
 }
 
+std::string numbers_text(const std::vector<double>& values) {
+  std::string text;
+  for (const double value : values) text += (text.empty() ? "" : ", ") + fmt::format("{:.4g}", value);
+  return text;
+}
+
 std::string short_count(double count) {
   constexpr std::array units = {"", " k", " M", " G", " T", " P"};
   std::size_t unit = 0;

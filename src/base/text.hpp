@@ -12,8 +12,9 @@ std::string bytes_text(double bytes);        // "1.50 MiB"
 std::string count_text(std::int64_t count);  // "1,797"
 // "1 rank", "1,500 samples": the noun takes an s where there is not exactly one.
 std::string counted(std::int64_t count, std::string_view noun);
-std::string short_count(double count);     // "1.66 M"
-std::string seconds_text(double seconds);  // "1.23 ms", "45.6 s", "2 h 03 min"
+std::string numbers_text(const std::vector<double>& values);  // "0.286, 0.353"
+std::string short_count(double count);                        // "1.66 M"
+std::string seconds_text(double seconds);                     // "1.23 ms", "45.6 s", "2 h 03 min"
 
 // A table of text, one header row. Columns whose cells below the header all begin like a number are set to the right.
 class Table {

@@ -26,12 +26,6 @@ Sharding sharding_of(const std::string& name) {
   return static_cast<Sharding>(found - known.begin());
 }
 
-std::string numbers(const std::vector<double>& values) {
-  std::string text;
-  for (const double value : values) text += (text.empty() ? "" : ", ") + fmt::format("{:.4g}", value);
-  return text;
-}
-
 // How many samples of each class; labels are read in blocks.
 std::vector<std::int64_t> count_classes(const Dataset& dataset) {
   constexpr std::int64_t kBlock = 1 << 16;
@@ -137,8 +131,8 @@ void print_head(const Dataset& dataset, const std::string& location, const std::
   const std::string files = counted(static_cast<std::int64_t>(dataset.shards.size()), "file");
   fmt::print("{}: {}; in {}, {} stored\n", location, content_text(dataset), files, bytes);
   if (dataset.vocabulary.size() == 0)
-    fmt::print("x = (value * {:.6g} - mean) / std, mean {}, std {}\n", dataset.scale, numbers(dataset.mean),
-               numbers(dataset.std));
+    fmt::print("x = (value * {:.6g} - mean) / std, mean {}, std {}\n", dataset.scale, numbers_text(dataset.mean),
+               numbers_text(dataset.std));
   fmt::print("\n");
 }
 

@@ -36,12 +36,6 @@ DType stored_of(const std::string& name) {
   throw ConfigError(unknown_name("--stored", name, known));
 }
 
-std::string numbers(const std::vector<double>& values) {
-  std::string text;
-  for (const double value : values) text += (text.empty() ? "" : ", ") + fmt::format("{:.4g}", value);
-  return text;
-}
-
 void say_files(const std::vector<std::string>& files) {
   fmt::print("{}", files.front());
   if (files.size() > 1) fmt::print(" .. {}", files.back());
@@ -58,7 +52,7 @@ int write_and_say(SampleSource& source, const ShardOptions& options) {
              written.files.size(), written.files.size() == 1 ? "" : "s", bytes_text(static_cast<double>(written.bytes)),
              seconds_text(now_s() - start));
   if (written.held_out > 0) fmt::print("{} of them held out for testing\n", count_text(written.held_out));
-  fmt::print("mean {}, std {}, values {}\n", numbers(written.mean), numbers(written.std),
+  fmt::print("mean {}, std {}, values {}\n", numbers_text(written.mean), numbers_text(written.std),
              fmt::format("{:g} to {:g}", written.value_range[0], written.value_range[1]));
   say_files(written.files);
   return kExitOk;
@@ -115,7 +109,7 @@ int import_sequences(const ImportOptions& options) {
              pairs ? "of the target" : "classes", counted(static_cast<std::int64_t>(written.files.size()), "file"),
              bytes_text(static_cast<double>(written.bytes)), seconds_text(now_s() - start));
   if (written.held_out > 0) fmt::print("{} of them held out for testing\n", count_text(written.held_out));
-  if (!written.mean.empty()) fmt::print("mean {}, std {}\n", numbers(written.mean), numbers(written.std));
+  if (!written.mean.empty()) fmt::print("mean {}, std {}\n", numbers_text(written.mean), numbers_text(written.std));
   say_files(written.files);
   return kExitOk;
 }

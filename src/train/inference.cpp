@@ -4,7 +4,6 @@
 #include <cmath>
 
 #include "base/clock.hpp"
-#include "data/loader.hpp"
 #include "train/feed.hpp"
 #include "train/run_plan.hpp"
 
@@ -62,11 +61,7 @@ double InferenceSummary::latency(double part) const {
 InferenceSummary infer(LoadedModel& model, const Dataset& data, const Config& config,
                        const std::function<void(const InferenceBatch&)>& take) {
   const ShardPlan plan = evaluation_plan(data, config, 1);
-  LoaderOptions options;
-  options.dtype = model.arenas().dtype();
-  options.buffer_bytes = static_cast<std::int64_t>(config.data.buffer_mb * (1 << 20));
-  options.end_epoch = 1;
-  Loader loader(data, plan, options);
+  Loader loader(data, plan, evaluation_loading(config, model.arenas().dtype()));
   Program program(model.graph(), model.arenas(), {.batch = plan.batch(0), .training = false});
   const Value& output = outputs_of(model.graph());
   const std::int64_t classes = output.shape[output.shape.rank() - 1];

@@ -101,4 +101,13 @@ ShardPlan evaluation_plan(const Dataset& dataset, const Config& config, int rank
   return ShardPlan(plan_request(dataset, whole, batches, 0));
 }
 
+LoaderOptions evaluation_loading(const Config& config, DType dtype, int replica) {
+  LoaderOptions options;
+  options.replica = replica;
+  options.dtype = dtype;
+  options.buffer_bytes = static_cast<std::int64_t>(config.data.buffer_mb * (1 << 20));
+  options.end_epoch = 1;
+  return options;
+}
+
 }  // namespace echelon

@@ -11,6 +11,7 @@
 #include "config/derive.hpp"
 #include "config/schema.hpp"
 #include "data/dataset.hpp"
+#include "data/loader.hpp"
 #include "data/shard_plan.hpp"
 #include "model/graph.hpp"
 
@@ -49,5 +50,7 @@ void check_augmentation(const Config& config, const Dataset& train);
 // order, `batch` samples on each a step, the last ones filled up with weight 0; or in streams, `batch` of them over all
 // ranks, so that every number of ranks reads the same.
 ShardPlan evaluation_plan(const Dataset& dataset, const Config& config, int ranks);
+// How one of its replicas reads: everything once.
+LoaderOptions evaluation_loading(const Config& config, DType dtype, int replica = 0);
 
 }  // namespace echelon

@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "base/hash_rng.hpp"
-#include "data/loader.hpp"
 #include "model/program.hpp"
 #include "train/feed.hpp"
 #include "train/run_plan.hpp"
@@ -21,16 +20,13 @@ class Landscape {
         data_(data),
         plan_(evaluation_plan(data, config, 1)),
         passes_(std::max<std::int64_t>(1, std::min(samples, data.samples()) / plan_.batch(0))),
-        program_(model.graph(), model.arenas(), {.batch = plan_.batch(0), .training = true}) {
-    options_.dtype = model.arenas().dtype();
-    options_.buffer_bytes = static_cast<std::int64_t>(config.data.buffer_mb * (1 << 20));
-    options_.end_epoch = 1;
-  }
+        program_(model.graph(), model.arenas(), {.batch = plan_.batch(0), .training = true}),
+        loading_(evaluation_loading(config, model.arenas().dtype())) {}
 
   std::int64_t samples() const { return passes_ * plan_.batch(0); }
   // Mean loss at the present weights; their gradient in the arena.
   double loss() {
-    Loader loader(data_, plan_, options_);
+    Loader loader(data_, plan_, loading_);
     program_.reset_losses();
     program_.reset_states();
     for (std::int64_t pass = 0; pass < passes_; ++pass) {
@@ -51,7 +47,7 @@ class Landscape {
   ShardPlan plan_;
   std::int64_t passes_;
   Program program_;
-  LoaderOptions options_;
+  LoaderOptions loading_;
 };
 
 template <class T>

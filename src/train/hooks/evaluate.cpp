@@ -23,12 +23,7 @@ EvaluateHook::EvaluateHook(const Config& config, const RunPlan& plan, Arenas& ar
 }
 
 LossSums EvaluateHook::pass() {
-  LoaderOptions options;
-  options.replica = group_.rank();
-  options.dtype = arenas_.dtype();
-  options.buffer_bytes = static_cast<std::int64_t>(config_.data.buffer_mb * (1 << 20));
-  options.end_epoch = 1;
-  Loader loader(*plan_.test, *shards_, options);
+  Loader loader(*plan_.test, *shards_, evaluation_loading(config_, arenas_.dtype(), group_.rank()));
   program_->reset_losses();
   program_->reset_states();
   for (std::int64_t step = 0; step < shards_->steps_per_epoch(); ++step) {
