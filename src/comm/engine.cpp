@@ -1,7 +1,6 @@
 #include "comm/engine.hpp"
 
 #include <fmt/format.h>
-#include <immintrin.h>
 #include <pthread.h>
 #include <sched.h>
 #include <sys/prctl.h>
@@ -21,7 +20,8 @@
 namespace echelon {
 namespace {
 
-constexpr double kPublish_s = 5e-3;  // how old the watchdog's view may be
+constexpr double kPublish_s = 5e-3;      // how old the watchdog's view may be
+constexpr double kLetThrough_s = 20e-6;  // without a move, before sends beyond the budget may go
 
 struct Queued {
   Job job;
@@ -40,7 +40,7 @@ struct Attached {
 
 }  // namespace
 
-struct Engine::Body {
+struct Engine::Body final : Driver {
   Body(std::unique_ptr<Transport> wire, const EngineOptions& with) : transport(std::move(wire)), options(with) {
     budget.limit = std::max(1, options.sends);
   }
@@ -54,9 +54,13 @@ struct Engine::Body {
   std::vector<Attached> new_machines;
   std::vector<WaitView> published;
   bool stop = false;
-  std::atomic<bool> news = false;  // the inbox, new_machines or stop have changed
+  std::atomic<bool> news = false;     // the inbox, new_machines or stop have changed
+  std::atomic<bool> helped = false;   // a waiting thread drives, or is about to
+  std::atomic<bool> working = false;  // something is live, pending or attached
+  std::atomic<bool> stopped = false;  // everything has ended
   std::thread thread;
-  // ----- the engine's thread only
+  std::mutex wheel;  // held by the thread that drives
+  // ----- the thread that drives only
   std::vector<Queued> pending;  // in submission order
   std::vector<Live> live;       // by priority, then submission
   std::vector<Attached> machines;
@@ -66,9 +70,11 @@ struct Engine::Body {
   SendBudget budget;
   std::exception_ptr broken;
   bool shows_waits = false;
-  double published_s = 0;
+  double published_s = 0, moved_s = 0;
 
   void run();
+  void drive_until(const Ticket::State& done) override;
+  bool pass();
   bool take_news();
   bool admit();
   bool may_start(const Queued& queued, bool library_ahead);
@@ -76,8 +82,8 @@ struct Engine::Body {
   bool drive();
   bool drive_machines();
   void publish(double now);
-  void relax(double idle_s);
-  void sleep_until_news();
+  void relax(double idle_s, double yield_s);
+  void stand_by();
   void fail_all(const std::exception_ptr& error, bool with_machines = false);
   void retire(Live& done);
 };
@@ -86,47 +92,82 @@ void Engine::Body::run() {
   prctl(PR_SET_TIMERSLACK, 1UL);
   pthread_setname_np(pthread_self(), "echelon-comm");
   set_thread_rank(transport->rank());
-  double moved_s = now_s();
-  while (take_news()) {
+  for (;;) {
     bool moved = false;
-    try {
-      moved = admit();
-      moved |= drive();
-    } catch (...) {
-      broken = std::current_exception();
-      fail_all(broken);
+    double idle_s = 0;
+    {
+      const std::lock_guard drives(wheel);
+      moved = pass();
+      if (stopped) break;
+      idle_s = now_s() - moved_s;
     }
-    moved |= drive_machines();
-    if (live.empty() && pending.empty() && machines.empty()) {
-      publish(0);
-      sleep_until_news();
-      moved_s = now_s();
-      continue;
-    }
-    const double now = now_s();
-    if (now - published_s > kPublish_s) publish(now);
-    if (moved) {
-      moved_s = now;
-      budget.extra = 0;
-    } else {
-      relax(now - moved_s);
-    }
+    if (helped || !working)
+      stand_by();
+    else if (!moved)
+      relax(idle_s, options.yield_s);
   }
-  fail_all(std::make_exception_ptr(EnvironmentError("the communication engine was stopped before this was done")),
-           true);
-  publish(0);
 }
 
-// False once the engine is to stop.
+// The ticket's thread takes the wheel; the engine's own stands by until it is given back.
+void Engine::Body::drive_until(const Ticket::State& done) {
+  if (helped.exchange(true)) return;  // another thread waits, too: it, then the engine's own, brings this one home
+  {
+    static thread_local const int slack = prctl(PR_SET_TIMERSLACK, 1UL);
+    (void)slack;
+    const std::lock_guard drives(wheel);
+    while (!stopped && !done.is_done())
+      if (!pass() && !done.is_done()) relax(now_s() - moved_s, options.patience_s);
+  }
+  bool work_left = false;
+  {
+    const std::lock_guard lock(mutex);
+    helped = false;
+    work_left = working || news || stopped;
+  }
+  if (work_left) wake.notify_all();
+}
+
+// One look at everything there is; true when anything moved.
+bool Engine::Body::pass() {
+  bool moved = take_news();
+  if (stopped) return moved;
+  try {
+    moved |= admit();
+    moved |= drive();
+  } catch (...) {
+    broken = std::current_exception();
+    fail_all(broken);
+  }
+  moved |= drive_machines();
+  working = !live.empty() || !pending.empty() || !machines.empty();
+  const double now = now_s();
+  if (!working)
+    publish(0);
+  else if (now - published_s > kPublish_s)
+    publish(now);
+  if (moved || !working) {
+    moved_s = now;
+    budget.extra = 0;
+  }
+  return moved;
+}
+
+// Once the engine is to stop, ends everything with an error.
 bool Engine::Body::take_news() {
-  if (!news.load(std::memory_order_acquire)) return true;
-  const std::lock_guard lock(mutex);
+  if (!news.load(std::memory_order_acquire)) return false;
+  std::unique_lock lock(mutex);
   news.store(false, std::memory_order_relaxed);
   for (Queued& queued : inbox) pending.push_back(std::move(queued));
   for (Attached& attached : new_machines) machines.push_back(std::move(attached));
   inbox.clear();
   new_machines.clear();
-  return !stop;
+  if (!stop) return true;
+  lock.unlock();
+  stopped = true;
+  fail_all(std::make_exception_ptr(EnvironmentError("the communication engine was stopped before this was done")),
+           true);
+  publish(0);
+  return true;
 }
 
 bool Engine::Body::may_start(const Queued& queued, bool library_ahead) {
@@ -247,11 +288,10 @@ void Engine::Body::publish(double now) {
   shows_waits = !published.empty();
 }
 
-// Nothing moved for idle_s: spin, then yield, then sleep; submit() ends a sleep early.
-void Engine::Body::relax(double idle_s) {
-  if (idle_s > options.spin_s) budget.extra = 1;
-  if (idle_s < options.spin_s) return _mm_pause();
-  if (idle_s < options.spin_s + options.yield_s) {
+// Nothing moved for idle_s: yield, then sleep; submit() ends a sleep early.
+void Engine::Body::relax(double idle_s, double yield_s) {
+  if (idle_s > kLetThrough_s) budget.extra = 1;
+  if (idle_s < yield_s) {
     sched_yield();
     return;
   }
@@ -260,9 +300,9 @@ void Engine::Body::relax(double idle_s) {
   if (!news.load(std::memory_order_relaxed)) wake.wait_for(lock, std::chrono::duration<double>(sleep_s));
 }
 
-void Engine::Body::sleep_until_news() {
+void Engine::Body::stand_by() {
   std::unique_lock lock(mutex);
-  wake.wait(lock, [&] { return news.load(std::memory_order_relaxed); });
+  wake.wait(lock, [&] { return !helped && (news || working || stopped); });
 }
 
 void Engine::Body::fail_all(const std::exception_ptr& error, bool with_machines) {
@@ -282,7 +322,7 @@ void Engine::Body::fail_all(const std::exception_ptr& error, bool with_machines)
 
 Engine::Engine(std::unique_ptr<Transport> transport, const EngineOptions& options) {
   ECHELON_CHECK(transport != nullptr);
-  body_ = std::make_unique<Body>(std::move(transport), options);
+  body_ = std::make_shared<Body>(std::move(transport), options);
   body_->thread = std::thread([body = body_.get()] { body->run(); });
 }
 
@@ -292,7 +332,7 @@ Engine::~Engine() {
     body_->stop = true;
     body_->news = true;
   }
-  body_->wake.notify_one();
+  body_->wake.notify_all();
   body_->thread.join();
 }
 
@@ -301,7 +341,7 @@ int Engine::size() const { return body_->transport->size(); }
 const Transport& Engine::transport() const { return *body_->transport; }
 WireCounters Engine::counters() const { return body_->transport->counters(); }
 
-Ticket Engine::submit(Job job) {
+Ticket Engine::enqueue(Job job) {
   ECHELON_CHECK(job.plan != nullptr);
   ECHELON_CHECK_GE(job.channel, 0);
   ECHELON_CHECK(job.data != nullptr || job.plan->steps() == 0, "a plan of {} steps without data", job.plan->steps());
@@ -309,24 +349,31 @@ Ticket Engine::submit(Job job) {
     throw ConfigError(
         fmt::format("all-reduce '{}' goes out in the order of submission and takes no priority", job.plan->name()));
   auto state = std::make_shared<Ticket::State>();
-  {
-    const std::lock_guard lock(body_->mutex);
-    body_->inbox.push_back({std::move(job), state});
-    body_->news.store(true, std::memory_order_release);
-  }
-  body_->wake.notify_one();
+  state->driver = body_;
+  const std::lock_guard lock(body_->mutex);
+  body_->inbox.push_back({std::move(job), state});
+  body_->news.store(true, std::memory_order_release);
   return Ticket(std::move(state));
 }
+
+Ticket Engine::submit(Job job) {
+  Ticket ticket = enqueue(std::move(job));
+  body_->wake.notify_all();
+  return ticket;
+}
+
+void Engine::run(Job job) { enqueue(std::move(job)).wait(); }
 
 Ticket Engine::attach(std::shared_ptr<Machine> machine) {
   ECHELON_CHECK(machine != nullptr);
   auto state = std::make_shared<Ticket::State>();
+  state->driver = body_;
   {
     const std::lock_guard lock(body_->mutex);
     body_->new_machines.push_back({std::move(machine), state});
     body_->news.store(true, std::memory_order_release);
   }
-  body_->wake.notify_one();
+  body_->wake.notify_all();
   return Ticket(std::move(state));
 }
 

@@ -12,10 +12,8 @@ namespace {
 constexpr std::size_t kGatherAtMost = 4096;  // values of all ranks together; beyond, a ring moves fewer bytes
 
 void run(Engine& engine, int channel, std::shared_ptr<const Plan> plan, void* data, DType dtype) {
-  engine
-      .submit(
-          {.plan = std::move(plan), .data = data, .dtype = dtype, .channel = channel, .priority = 0, .after = nullptr})
-      .wait();
+  engine.run(
+      {.plan = std::move(plan), .data = data, .dtype = dtype, .channel = channel, .priority = 0, .after = nullptr});
 }
 
 }  // namespace

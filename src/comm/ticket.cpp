@@ -1,7 +1,5 @@
 #include "comm/ticket.hpp"
 
-#include <immintrin.h>
-
 #include "base/clock.hpp"
 
 namespace echelon {
@@ -13,16 +11,13 @@ void Ticket::State::finish(std::exception_ptr with) {
   done.notify_all();
 }
 
-bool Ticket::done() const { return !state_ || state_->done.load(std::memory_order_acquire) != 0; }
+bool Ticket::done() const { return !state_ || state_->is_done(); }
 
 void Ticket::wait() const {
-  constexpr double kSpin_s = 20e-6;
   if (!state_) return;
-  if (!done()) {
-    const double until_s = now_s() + kSpin_s;
-    while (!done() && now_s() < until_s) _mm_pause();
-    state_->done.wait(0, std::memory_order_acquire);
-  }
+  if (!done())
+    if (const std::shared_ptr<Driver> driver = state_->driver.lock()) driver->drive_until(*state_);
+  state_->done.wait(0, std::memory_order_acquire);
   if (state_->error) std::rethrow_exception(state_->error);
 }
 

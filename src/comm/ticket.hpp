@@ -3,17 +3,28 @@
 
 #include <atomic>
 #include <exception>
+#include <memory>
 
 #include "comm/engine.hpp"
 
 namespace echelon {
+
+// Who can bring a ticket nearer to its end: the engine, seen from a thread that waits.
+class Driver {
+ public:
+  virtual ~Driver() = default;
+  // Does the engine's work on this thread until the ticket is done. Returns at once where another thread is at it.
+  virtual void drive_until(const Ticket::State& done) = 0;
+};
 
 struct Ticket::State {
   std::atomic<int> done = 0;  // published last
   std::atomic<double> started_s = 0;
   double finished_s = 0;
   std::exception_ptr error;
+  std::weak_ptr<Driver> driver;
 
+  bool is_done() const { return done.load(std::memory_order_acquire) != 0; }
   void finish(std::exception_ptr with);
 };
 

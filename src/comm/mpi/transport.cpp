@@ -41,11 +41,17 @@ struct ByteCount {
 enum class Kind : std::uint8_t { send, receive, library };
 
 struct UnderWay {
-  MPI_Request request = MPI_REQUEST_NULL;
   Kind kind = Kind::send;
   int peer = -1;
   std::size_t bytes = 0;
+  bool done = false;
+  int code = MPI_SUCCESS;
+  std::uint64_t seen = 0;  // the poll after which it was last looked at
 };
+
+// The library looks at the wire whenever it is asked about a request that is not done: 1 us of system calls on TCP. So
+// one poll asks for all requests at once, and `test` polls only where it was asked about the same request since the
+// last one: a caller that walks its requests again and again polls once a round.
 
 class MpiTransport final : public Transport {
  public:
@@ -70,7 +76,9 @@ class MpiTransport final : public Transport {
   Request isend(int peer, int tag, const void* data, std::size_t bytes) override {
     const ByteCount size(bytes);
     const Request request = begin(Kind::send, peer, bytes);
-    mpi::check(MPI_Isend(data, size.count, size.type, peer, tag, communicator_, &at(request).request), "MPI_Isend");
+    mpi::check(MPI_Isend(data, size.count, size.type, peer, tag, communicator_,
+                         &requests_[static_cast<std::size_t>(request.id)]),
+               "MPI_Isend");
     counters_.sent(bytes);
     return request;
   }
@@ -79,38 +87,37 @@ class MpiTransport final : public Transport {
     const ByteCount size(bytes);
     const Request request = begin(Kind::receive, peer, bytes);
     const int source = peer == kAnySource ? MPI_ANY_SOURCE : peer;
-    mpi::check(MPI_Irecv(data, size.count, size.type, source, tag, communicator_, &at(request).request), "MPI_Irecv");
+    mpi::check(MPI_Irecv(data, size.count, size.type, source, tag, communicator_,
+                         &requests_[static_cast<std::size_t>(request.id)]),
+               "MPI_Irecv");
     return request;
   }
 
   std::optional<Completion> test(Request& request) override {
     UnderWay& op = at(request);
-    int done = 0;
-    MPI_Status status;
-    const int code = MPI_Test(&op.request, &done, &status);
-    if (code != MPI_SUCCESS) {
-      const std::string what =
-          fmt::format("rank {}, {} rank {}", rank_, op.kind == Kind::send ? "send to" : "receive from", op.peer);
-      release(request);
-      mpi::check(code, what);
+    if (!op.done) {
+      if (op.seen == polls_) poll();
+      op.seen = polls_;
+      if (!op.done) return std::nullopt;
     }
-    if (!done) return std::nullopt;
-    Completion completion{op.peer, op.bytes};
-    if (op.kind == Kind::receive) {
-      MPI_Count bytes = 0;
-      MPI_Get_elements_x(&status, MPI_BYTE, &bytes);
-      completion = {status.MPI_SOURCE, static_cast<std::size_t>(bytes)};
-      counters_.received(completion.bytes);
-    }
+    const Completion completion{op.peer, op.bytes};
+    const int code = op.code;
+    const Kind kind = op.kind;
     release(request);
+    if (code != MPI_SUCCESS)
+      mpi::check(code, fmt::format("rank {}, {} rank {}", rank_, kind == Kind::send ? "send to" : "receive from",
+                                   completion.peer));
+    if (kind == Kind::receive) counters_.received(completion.bytes);
     return completion;
   }
 
   // A library call cannot be given up: its request is left to the end of the process.
   void cancel(Request& request) override {
     UnderWay& op = at(request);
-    if (op.kind == Kind::receive) MPI_Cancel(&op.request);
-    if (op.kind != Kind::library && op.request != MPI_REQUEST_NULL) MPI_Request_free(&op.request);
+    MPI_Request& handle = requests_[static_cast<std::size_t>(request.id)];
+    if (op.kind == Kind::receive && handle != MPI_REQUEST_NULL) MPI_Cancel(&handle);
+    if (op.kind != Kind::library && handle != MPI_REQUEST_NULL) MPI_Request_free(&handle);
+    handle = MPI_REQUEST_NULL;
     release(request);
   }
 
@@ -120,7 +127,7 @@ class MpiTransport final : public Transport {
     ECHELON_CHECK_LE(elems, static_cast<std::size_t>(INT_MAX), "one library call");
     const Request request = begin(Kind::library, -1, elems * size_of(dtype));
     mpi::check(MPI_Iallreduce(MPI_IN_PLACE, data, static_cast<int>(elems), dtype == DType::f64 ? MPI_DOUBLE : MPI_FLOAT,
-                              MPI_SUM, communicator_, &at(request).request),
+                              MPI_SUM, communicator_, &requests_[static_cast<std::size_t>(request.id)]),
                "MPI_Iallreduce");
     counters_.library(elems * size_of(dtype));
     return request;
@@ -141,13 +148,36 @@ class MpiTransport final : public Transport {
   Request begin(Kind kind, int peer, std::size_t bytes) {
     if (free_.empty()) {
       table_.emplace_back();
+      requests_.push_back(MPI_REQUEST_NULL);
+      finished_.resize(table_.size());
+      statuses_.resize(table_.size());
       free_.reserve(table_.capacity());
       free_.push_back(static_cast<std::int64_t>(table_.size()) - 1);
     }
     const std::int64_t id = free_.back();
     free_.pop_back();
-    table_[static_cast<std::size_t>(id)] = {.request = MPI_REQUEST_NULL, .kind = kind, .peer = peer, .bytes = bytes};
+    table_[static_cast<std::size_t>(id)] = {.kind = kind, .peer = peer, .bytes = bytes, .seen = polls_ - 1};
     return {id};
+  }
+
+  void poll() {
+    ++polls_;
+    int n = 0;
+    const int code =
+        MPI_Testsome(static_cast<int>(requests_.size()), requests_.data(), &n, finished_.data(), statuses_.data());
+    if (code != MPI_ERR_IN_STATUS) mpi::check(code, "MPI_Testsome");
+    if (n == MPI_UNDEFINED) return;
+    for (int i = 0; i < n; ++i) {
+      const MPI_Status& status = statuses_[static_cast<std::size_t>(i)];
+      UnderWay& op = table_[static_cast<std::size_t>(finished_[static_cast<std::size_t>(i)])];
+      op.done = true;
+      op.code = code == MPI_ERR_IN_STATUS ? status.MPI_ERROR : MPI_SUCCESS;
+      if (op.kind != Kind::receive) continue;
+      MPI_Count bytes = 0;
+      MPI_Get_elements_x(&status, MPI_BYTE, &bytes);
+      op.peer = status.MPI_SOURCE;
+      op.bytes = static_cast<std::size_t>(bytes);
+    }
   }
 
   void release(Request& request) {
@@ -186,8 +216,12 @@ class MpiTransport final : public Transport {
   int rank_ = 0, size_ = 1;
   std::vector<int> hosts_;
   std::vector<std::string> host_names_;
-  std::vector<UnderWay> table_;
+  std::vector<UnderWay> table_;        // by request id
+  std::vector<MPI_Request> requests_;  // likewise, as the library wants them
+  std::vector<int> finished_;          // of one poll
+  std::vector<MPI_Status> statuses_;   // likewise
   std::vector<std::int64_t> free_;
+  std::uint64_t polls_ = 1;
   AtomicCounters counters_;
 };
 

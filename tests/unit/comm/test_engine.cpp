@@ -1,4 +1,6 @@
 #include <catch2/catch.hpp>
+#include <mutex>
+#include <set>
 #include <thread>
 
 #include "base/check.hpp"
@@ -205,4 +207,95 @@ TEST_CASE("a state machine's error ends it alone", "[comm][engine]") {
   Engine engine(std::move(make_local_world(1)[0]));
   CHECK_THROWS_WITH(engine.attach(std::make_shared<Faulty>()).wait(), "bad message");
   CHECK_NOTHROW(Group(engine, 0).barrier());
+}
+
+// Notes which thread drives, until it is told to end.
+struct Watcher final : Machine {
+  bool on_ready(Transport&) override {
+    const std::lock_guard lock(mutex);
+    drivers.insert(std::this_thread::get_id());
+    return false;
+  }
+  bool finished() const override { return over; }
+  bool driven_by(std::thread::id id) {
+    const std::lock_guard lock(mutex);
+    return drivers.contains(id);
+  }
+  std::mutex mutex;
+  std::set<std::thread::id> drivers;
+  std::atomic<bool> over = false;
+};
+
+TEST_CASE("a thread that waits drives, and gives the wheel back", "[comm][engine]") {
+  Engine engine(std::move(make_local_world(1)[0]));
+  const auto watcher = std::make_shared<Watcher>();
+  const Ticket ticket = engine.attach(watcher);
+  const double limit_s = now_s() + 10;
+  std::thread::id waiter_id;
+  {
+    const auto brief = std::make_shared<Watcher>();
+    const Ticket soon = engine.attach(brief);
+    std::thread waiter([&] {
+      waiter_id = std::this_thread::get_id();
+      soon.wait();
+    });
+    while (!(watcher->driven_by(waiter.get_id())) && now_s() < limit_s) std::this_thread::yield();
+    brief->over = true;
+    waiter.join();
+  }
+  CHECK(watcher->driven_by(waiter_id));
+  {
+    const std::lock_guard lock(watcher->mutex);
+    watcher->drivers.clear();
+  }
+  const auto driven = [&] {
+    const std::lock_guard lock(watcher->mutex);
+    return !watcher->drivers.empty();
+  };
+  while (!driven() && now_s() < limit_s) std::this_thread::yield();
+  CHECK(driven());
+  CHECK(!watcher->driven_by(waiter_id));
+  CHECK(!watcher->driven_by(std::this_thread::get_id()));
+  watcher->over = true;
+  ticket.wait();
+  CHECK(now_s() < limit_s);
+}
+
+TEST_CASE("several threads of a rank wait at once", "[comm][engine]") {
+  CHECK_NOTHROW(with_engines(3, [](Engine& engine) {
+    std::atomic<int> wrong = 0;
+    std::vector<std::thread> threads;
+    for (int t = 0; t < 3; ++t)
+      threads.emplace_back([&, t] {
+        for (int round = 0; round < 20; ++round) {
+          std::vector<float> data(500, 1.0f);
+          if (round % 2 == 0)
+            engine.submit(sum_job(engine, "ring", data, 20 + t)).wait();
+          else
+            engine.run(sum_job(engine, "ring", data, 20 + t));
+          wrong += data[499] != 3.0f;
+        }
+      });
+    for (std::thread& thread : threads) thread.join();
+    ECHELON_CHECK_EQ(wrong.load(), 0);
+  }));
+}
+
+TEST_CASE("an engine that goes away ends a wait under way", "[comm][engine]") {
+  std::vector<std::unique_ptr<Transport>> world = make_local_world(2);
+  auto engine = std::make_unique<Engine>(std::move(world[0]));
+  std::vector<float> data(1000);
+  const Ticket live = engine->submit(sum_job(*engine, "ring", data, 1));
+  std::atomic<bool> told = false;
+  std::thread waiter([&] {
+    try {
+      live.wait();
+    } catch (const EnvironmentError&) {
+      told = true;
+    }
+  });
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  engine.reset();
+  waiter.join();
+  CHECK(told);
 }
