@@ -33,11 +33,10 @@ void Group::sum(std::span<double> values) {
   std::vector<double> all(n * k);
   std::copy(values.begin(), values.end(), all.begin() + static_cast<std::ptrdiff_t>(n) * rank());
   gather_blocks(all.data(), n * sizeof(double));
-  for (std::size_t i = 0; i < n; ++i) {
-    double total = all[i];
-    for (std::size_t r = 1; r < k; ++r) total += all[r * n + i];
-    values[i] = total;
-  }
+  for (std::size_t half = 1; half < k; half *= 2)
+    for (std::size_t r = 0; r + half < k; r += 2 * half)
+      for (std::size_t i = 0; i < n; ++i) all[r * n + i] += all[(r + half) * n + i];
+  std::copy_n(all.begin(), n, values.begin());
 }
 
 double Group::max(double value) {

@@ -19,8 +19,9 @@ class Group {
   int rank() const { return engine_.rank(); }
   int size() const { return engine_.size(); }
 
-  void sum(std::span<double> values);  // every rank ends with the same bits
-  double max(double value);            // NaN where any rank's is
+  // Every rank ends with the same bits. Few values are added in a balanced binary tree over the ranks.
+  void sum(std::span<double> values);
+  double max(double value);  // NaN where any rank's is
   void broadcast(void* data, std::size_t bytes, int root);
   std::vector<double> gather(double value);  // of every rank, on every rank
   std::vector<std::string> gather(const std::string& text);

@@ -18,6 +18,7 @@
 #include "train/hooks/agreement.hpp"
 #include "train/hooks/checkpoint.hpp"
 #include "train/hooks/evaluate.hpp"
+#include "train/hooks/fault.hpp"
 #include "train/hooks/metrics.hpp"
 #include "train/hooks/progress.hpp"
 #include "train/signals.hpp"
@@ -140,6 +141,7 @@ void Attempt::visit_state(StateVisitor& visitor) {
 
 void Attempt::make_hooks() {
   const bool speaks = seat_.rank == 0;
+  if (auto fault = make_fault_hook(seat_.rank, *arenas_)) hooks_.push_back(std::move(fault));
   hooks_.push_back(std::make_unique<AgreementHook>(config_.exchange.verify_every_steps, *arenas_, *strategy_, group_));
   hooks_.push_back(std::make_unique<EvaluateHook>(config_, *plan_, *arenas_, *strategy_, group_, phase_));
   hooks_.push_back(std::make_unique<CheckpointHook>(

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
+#include <vector>
 
 #include "comm/group.hpp"
 #include "device/arenas.hpp"
@@ -27,17 +29,24 @@ class AgreementHook final : public Hook {
   void run_end(bool) override { compare(); }
 
  private:
-  // Where replicas differ: a CommonError (numeric, exit 5) that names the odd one out, the step, and both checksums.
+  // Where replicas differ: a CommonError (numeric, exit 5) that names ranks, step, parameters and checksums.
   void compare();
+  [[noreturn]] void refuse(const std::vector<std::string>& checksums);
 
   std::int64_t every_steps_;
   const Arenas& arenas_;
   Strategy& strategy_;
   Group& group_;
   std::int64_t step_ = 0;
+  std::int64_t agreed_ = -1;  // the last step after which all were equal; -1: none yet
 };
 
-// Index of the first entry that differs from the most common one; -1 where all are equal.
-int odd_one_out(const std::vector<std::string>& checksums);
+// Who differs from whom. `odd` is empty where all entries are equal.
+struct Split {
+  std::vector<int> odd;   // ranks that differ from `common`
+  int common = 0;         // the first rank of the most common entry; of equally common ones, rank 0's
+  bool majority = false;  // more than half of all ranks have it: the odd ones are wrong
+};
+Split split_of(const std::vector<std::string>& checksums);
 
 }  // namespace echelon

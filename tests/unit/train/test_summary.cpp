@@ -36,11 +36,18 @@ TEST_CASE("median and quartiles", "[train]") {
 }
 
 TEST_CASE("the odd one out is the rank that differs from most", "[train]") {
-  CHECK(odd_one_out({"a"}) == -1);
-  CHECK(odd_one_out({"a", "a", "a"}) == -1);
-  CHECK(odd_one_out({"b", "a", "a"}) == 0);
-  CHECK(odd_one_out({"a", "a", "b"}) == 2);
-  CHECK(odd_one_out({"a", "b"}) == 1);
+  using Ranks = std::vector<int>;
+  CHECK(split_of({"a"}).odd.empty());
+  CHECK(split_of({"a", "a", "a"}).odd.empty());
+  CHECK(split_of({"b", "a", "a"}).odd == Ranks{0});
+  CHECK(split_of({"b", "a", "a"}).common == 1);
+  CHECK(split_of({"a", "a", "b"}).odd == Ranks{2});
+  CHECK(split_of({"a", "c", "a", "b", "a"}).odd == Ranks{1, 3});
+  CHECK(split_of({"a", "c", "a", "b", "a"}).majority);
+  CHECK(split_of({"a", "b"}).odd == Ranks{1});
+  CHECK(!split_of({"a", "b"}).majority);
+  CHECK(split_of({"b", "a", "a", "c"}).common == 1);
+  CHECK(!split_of({"b", "a", "a", "c"}).majority);
 }
 
 TEST_CASE("the first step is measured apart", "[train]") {

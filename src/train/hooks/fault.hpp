@@ -1,0 +1,33 @@
+// Damage on purpose, for tests of what notices it: one bit of one rank's weights is flipped after one step.
+//
+// Asked for by the environment alone, on every rank alike, and told aloud:
+//   ECHELON_FAULT=flip:<rank>:<step>:<element>:<bit>     element of the weights' arena, bit from the lowest
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "device/arenas.hpp"
+#include "train/hooks/hook.hpp"
+
+namespace echelon {
+
+class FaultHook final : public Hook {
+ public:
+  struct Flip {
+    int rank = 0;
+    std::int64_t step = 0, element = 0;
+    int bit = 0;
+  };
+  FaultHook(const Flip& flip, Arenas& arenas) : flip_(flip), arenas_(arenas) {}
+  void step_end(const StepRecord& record) override;
+
+ private:
+  Flip flip_;
+  Arenas& arenas_;
+};
+
+// Null where no fault is asked for on this rank; ConfigError where it cannot be read or has no such element.
+std::unique_ptr<Hook> make_fault_hook(int rank, Arenas& arenas);
+
+}  // namespace echelon

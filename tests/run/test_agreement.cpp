@@ -1,0 +1,56 @@
+// Replicas that no longer hold the same weights, or could not: named by rank and step, exit codes 5 and 3.
+#include <catch2/catch.hpp>
+#include <nlohmann/json.hpp>
+
+#include "tests/run/trial.hpp"
+
+namespace echelon {
+namespace {
+
+test::Outcome train_with_fault(const test::Trial& trial, int ranks, const std::string& fault, const test::Sets& sets) {
+  return test::run_process(
+      {.argv = trial.words(ranks, sets), .cwd = trial / "", .env = {{"ECHELON_FAULT", fault}}, .limit_s = 60});
+}
+
+TEST_CASE("a flipped bit of one replica's weights is named by rank, step and parameter", "[run]") {
+  const test::Trial trial;
+  const test::Outcome outcome =
+      train_with_fault(trial, 3, "flip:1:7:20:0", {"exchange.verify_every_steps=5", "checkpoint.every_steps=0"});
+  INFO(outcome.out << outcome.err);
+  CHECK(outcome.code == 5);
+  CHECK_THAT(outcome.err, Catch::Contains("weights of rank 1 differ from those of most after step 10") &&
+                              Catch::Contains("in conv1.weight") && Catch::Contains("they were equal after step 5"));
+  CHECK(trial.status()["exit_code"] == 5);
+  CHECK(trial.status()["step"] == 10);
+  CHECK(trial.status()["state"] == "failed");
+}
+
+TEST_CASE("at every step, the step itself; of two ranks neither is called right", "[run][slow]") {
+  const test::Trial trial;
+  const test::Outcome outcome =
+      train_with_fault(trial, 2, "flip:0:7:20:0", {"exchange.verify_every_steps=1", "checkpoint.every_steps=0"});
+  INFO(outcome.out << outcome.err);
+  CHECK(outcome.code == 5);
+  CHECK_THAT(outcome.err, Catch::Contains("after step 7, in conv1.weight") && Catch::Contains("no majority") &&
+                              Catch::Contains("they were equal after step 6"));
+}
+
+TEST_CASE("by default a flipped bit is found at the end", "[run][slow]") {
+  const test::Trial trial;
+  const test::Outcome outcome = train_with_fault(trial, 3, "flip:2:7:20:31", {"train.steps=9"});
+  INFO(outcome.out << outcome.err);
+  CHECK(outcome.code == 5);
+  CHECK_THAT(outcome.err,
+             Catch::Contains("rank 2 differ from those of most after step 9") && Catch::Contains("equal after step 0"));
+}
+
+TEST_CASE("a fault that cannot be had is refused", "[run]") {
+  const test::Trial trial;
+  const test::Outcome outcome = train_with_fault(trial, 0, "flip:0:7:99999999:0", {});
+  INFO(outcome.err);
+  CHECK(outcome.code == 2);
+  CHECK_THAT(outcome.err, Catch::Contains("<element below "));
+}
+
+}  // namespace
+}  // namespace echelon
