@@ -1,16 +1,24 @@
-// One GPU as the ops see it: the device's number, its one compute stream, and the libraries' handles on that stream.
+// One GPU as the ops see it: the device's number, its one compute stream, the libraries' handles on that stream, and
+// memory.
 #pragma once
 
 #include <cublas_v2.h>
 #include <cuda_runtime_api.h>
 #include <cudnn.h>
 
+#include <atomic>
+#include <cstddef>
+#include <memory>
+#include <string_view>
+
+#include "device/device.hpp"
+
 namespace echelon::cuda {
 
 class Context {
  public:
-  // Throws EnvironmentError or MemoryError.
-  Context(int index, bool tf32);
+  // memory_limit_bytes as in DeviceOptions. Throws EnvironmentError or MemoryError.
+  Context(int index, std::int64_t memory_limit_bytes, bool tf32);
   ~Context();
   Context(const Context&) = delete;
   Context& operator=(const Context&) = delete;
@@ -23,12 +31,26 @@ class Context {
   cudnnHandle_t dnn() const { return dnn_; }
   cublasHandle_t blas() const { return blas_; }
 
+  // Zero-filled, in stream order. MemoryError above the limit or where the card has no more.
+  Memory allocate(std::size_t bytes, std::string_view tag) const;
+  std::size_t allocated_bytes() const { return usage_->now; }
+  std::size_t peak_bytes() const { return usage_->peak; }
+
  private:
+  // Bytes that live on the device; shared with the Memory objects, which may outlive it and die on any thread.
+  struct Usage {
+    std::atomic<std::size_t> now = 0;
+    std::atomic<std::size_t> peak = 0;
+  };
+
   int index_;
   bool tf32_;
+  std::size_t limit_bytes_;
+  std::shared_ptr<Usage> usage_ = std::make_shared<Usage>();
   cudaStream_t stream_ = nullptr;
   cudnnHandle_t dnn_ = nullptr;
   cublasHandle_t blas_ = nullptr;
+  void* blas_workspace_ = nullptr;
 };
 
 }  // namespace echelon::cuda

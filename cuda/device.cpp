@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cstring>
 #include <map>
 #include <string>
@@ -19,11 +18,7 @@
 namespace echelon::cuda {
 namespace {
 
-// Bytes that live on the device; shared with the Memory objects, which may outlive it and die on any thread.
-struct Usage {
-  std::atomic<std::size_t> now = 0;
-  std::atomic<std::size_t> peak = 0;
-};
+constexpr std::size_t kRnnBf16Version = 91300;  // cuDNN's first with recurrent layers of bf16
 
 class CudaEvent final : public Event {
  public:
@@ -57,9 +52,7 @@ class CudaEvent final : public Event {
 class CudaDevice final : public Device {
  public:
   CudaDevice(int index, std::int64_t limit_bytes, bool tf32)
-      : context_(index, tf32),
-        limit_bytes_(limit_bytes > 0 ? static_cast<std::size_t>(limit_bytes) : 0),
-        vector_ops_(make_vector_ops(context_)) {}
+      : context_(index, limit_bytes, tf32), vector_ops_(make_vector_ops(context_)) {}
 
   std::string_view name() const override { return "cuda"; }
   std::string describe() const override;
@@ -67,9 +60,9 @@ class CudaDevice final : public Device {
   bool has(OpKind kind, DType dtype) const override;
   bool supports(DType dtype) const override { return dtype == DType::f32 || dtype == DType::f64 || is_half(dtype); }
 
-  Memory allocate(std::size_t bytes, std::string_view tag) override;
-  std::size_t allocated_bytes() const override { return usage_->now; }
-  std::size_t peak_bytes() const override { return usage_->peak; }
+  Memory allocate(std::size_t bytes, std::string_view tag) override { return context_.allocate(bytes, tag); }
+  std::size_t allocated_bytes() const override { return context_.allocated_bytes(); }
+  std::size_t peak_bytes() const override { return context_.peak_bytes(); }
 
   void to_device(void* dst, const void* src, std::size_t bytes) override {
     to_device_async(dst, src, bytes);
@@ -118,12 +111,8 @@ class CudaDevice final : public Device {
 
   Context context_;
   mutable std::map<std::string, Layout> conv_layouts_;  // by spec: the library is slow to ask
-  std::size_t limit_bytes_;
-  std::shared_ptr<Usage> usage_ = std::make_shared<Usage>();
   std::unique_ptr<VectorOps> vector_ops_;
 };
-
-std::string gib(std::size_t bytes) { return fmt::format("{:.2f} GiB", static_cast<double>(bytes) / (1 << 30)); }
 
 std::string CudaDevice::describe() const {
   cudaDeviceProp properties{};
@@ -131,35 +120,6 @@ std::string CudaDevice::describe() const {
   return fmt::format("{}, {:.0f} GiB, sm_{}{}{}", properties.name,
                      static_cast<double>(properties.totalGlobalMem) / (1 << 30), properties.major, properties.minor,
                      context_.tf32() ? ", TF32" : "");
-}
-
-Memory CudaDevice::allocate(std::size_t bytes, std::string_view tag) {
-  context_.use();
-  const std::size_t after = usage_->now + bytes;
-  if (limit_bytes_ > 0 && after > limit_bytes_)
-    throw MemoryError(fmt::format("device cuda: {} for {} would make {}, above the limit of {}", gib(bytes), tag,
-                                  gib(after), gib(limit_bytes_)));
-  void* data = nullptr;
-  const std::size_t taken = std::max<std::size_t>(bytes, 1);  // so that the address is one even where bytes is 0
-  if (const cudaError_t status = cudaMalloc(&data, taken); status == cudaErrorMemoryAllocation) {
-    cudaGetLastError();
-    std::size_t free_bytes = 0;
-    std::size_t total_bytes = 0;
-    cudaMemGetInfo(&free_bytes, &total_bytes);
-    throw MemoryError(fmt::format("device cuda: {} for {} do not fit: {} of {} are free, {} are ours", gib(bytes), tag,
-                                  gib(free_bytes), gib(total_bytes), gib(usage_->now)));
-  } else {
-    ECHELON_CUDA(status);
-  }
-  usage_->now += bytes;
-  usage_->peak = std::max(usage_->peak.load(), usage_->now.load());
-  Memory memory(data, bytes, [usage = usage_, bytes, index = context_.index()](void* address) {
-    cudaSetDevice(index);
-    cudaFree(address);  // waits until the device has done with it
-    usage->now -= bytes;
-  });
-  ECHELON_CUDA(cudaMemsetAsync(data, 0, taken, context_.stream()));
-  return memory;
 }
 
 Memory CudaDevice::allocate_host(std::size_t bytes) {
@@ -174,40 +134,17 @@ Memory CudaDevice::allocate_host(std::size_t bytes) {
   });
 }
 
-// What is not here computes in f32 where activations are halves: losses, and what works on sequences.
+// Losses compute in f32 where activations are halves; so does what cuDNN is too old for.
 bool CudaDevice::has(OpKind kind, DType dtype) const {
   if (!is_half(dtype)) return supports(dtype);
   switch (kind) {
-    case OpKind::conv_forward:
-    case OpKind::conv_backward_data:
-    case OpKind::conv_backward_weights:
-    case OpKind::pool_forward:
-    case OpKind::pool_backward:
-    case OpKind::dense_forward:
-    case OpKind::dense_backward_data:
-    case OpKind::dense_backward_weights:
-    case OpKind::activation_forward:
-    case OpKind::activation_backward:
-    case OpKind::norm_moments:
-    case OpKind::norm_normalise:
-    case OpKind::norm_backward_sums:
-    case OpKind::norm_backward_apply:
-    case OpKind::norm_local_forward:
-    case OpKind::norm_local_backward:
-    case OpKind::norm_statistics:
-    case OpKind::norm_inference:
-    case OpKind::norm_renorm:
-    case OpKind::norm_renorm_backward:
-    case OpKind::dropout:
-    case OpKind::concat:
-    case OpKind::slice:
-    case OpKind::lrn_forward:
-    case OpKind::lrn_backward:
-    case OpKind::layer_norm_forward:
-    case OpKind::layer_norm_backward:
-    case OpKind::add:
-    case OpKind::reorder: return true;
-    default: return false;
+    case OpKind::loss_softmax_forward:
+    case OpKind::loss_softmax_backward:
+    case OpKind::loss_values_forward:
+    case OpKind::loss_values_backward: return false;
+    case OpKind::rnn_forward:
+    case OpKind::rnn_backward: return dtype == DType::f16 || cudnnGetVersion() >= kRnnBf16Version;
+    default: return true;
   }
 }
 

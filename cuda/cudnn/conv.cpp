@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdint>
 #include <memory>
 #include <optional>
 
@@ -22,9 +21,6 @@ namespace echelon::cuda {
 namespace {
 
 constexpr std::size_t kAlignment = 256;
-
-// The library's kernels may load 16 bytes at once; parameters lie unpadded in their arena.
-bool aligned(const void* address) { return reinterpret_cast<std::uintptr_t>(address) % 16 == 0; }
 
 template <class T>
 class Conv final : public Op {

@@ -1,9 +1,10 @@
 // Recurrent layers through cuDNN: one layer, one direction, batch-major padded sequences.
 //
 // The library runs one direction only; `reverse` turns each sequence around before and after. Its weights lie in a
-// space of its own format, packed from ours at every forward pass into `saved`, behind its reserve: the backward pass
-// finds them there. Lengths are host values to the library, so that a batch of unlike lengths waits once for the
-// device.
+// space of its own format, packed from ours once a parameter version, halves rounded on the way. Lengths are host
+// values to the library, so that a batch of unlike lengths waits once for the device.
+//
+// Halves: products are summed in f32 on tensor cores, gates, states and the weights' gradients are halves between them.
 #include <algorithm>
 #include <memory>
 
@@ -11,7 +12,6 @@
 #include "cuda/cudnn/rnn_descriptors.hpp"
 #include "cuda/kernel_op.hpp"
 #include "cuda/kernels/recurrent.hpp"
-#include "cuda/kernels/vector.hpp"
 #include "cuda/make.hpp"
 #include "device/rnn_args.hpp"
 
@@ -41,12 +41,14 @@ class Rnn : public Op {
         d_(std::get<RnnDims>(spec.dims)),
         at_(spec),
         text_(spec.text()),
-        library_(context.dnn(), d_, spec.dtype) {
-    reserve_at_ = saved_.take(library_.reserve_bytes());
-    weights_at_ = saved_.take(library_.weight_bytes());
+        library_(context.dnn(), d_, spec.dtype),
+        packed_(context.allocate(library_.weight_bytes(), "packed weights of " + text_)),
+        parts_(library_.parts(context.dnn(), packed_.data(), sizeof(T))) {
     work_at_ = scratch_.take(library_.work_bytes());
     x_at_ = scratch_.take(elems(d_.T, d_.F) * sizeof(T));
     y_at_ = scratch_.take(elems(d_.T, d_.H) * sizeof(T));
+    h0_at_ = scratch_.take(state_bytes());
+    c0_at_ = scratch_.take(state_bytes());
     if (d_.lengths) {
       void* pinned = nullptr;
       ECHELON_CUDA(cudaHostAlloc(&pinned, static_cast<std::size_t>(d_.N) * sizeof(int), cudaHostAllocDefault));
@@ -54,7 +56,7 @@ class Rnn : public Op {
     }
   }
 
-  std::size_t saved_bytes() const override { return saved_.bytes(); }
+  std::size_t saved_bytes() const override { return library_.reserve_bytes(); }
   std::size_t scratch_bytes() const override { return scratch_.bytes(); }
   std::string implementation() const override { return "cudnn rnn, standard algorithm"; }
 
@@ -62,12 +64,10 @@ class Rnn : public Op {
   std::size_t elems(std::int64_t steps, std::int64_t values) const {
     return static_cast<std::size_t>(d_.N * steps * values);
   }
-  template <class U>
-  static U* optional(const OpArgs& a, int place) {
-    return place < 0 ? nullptr : tensor<U>(a, place);
+  std::size_t state_bytes() const { return elems(1, d_.H) * sizeof(T); }
+  T* scratch(const OpArgs& a, std::size_t at) const {
+    return reinterpret_cast<T*>(static_cast<std::byte*>(a.scratch) + at);
   }
-  static void* part(void* memory, std::size_t at) { return static_cast<std::byte*>(memory) + at; }
-  T* scratch(const OpArgs& a, std::size_t at) const { return static_cast<T*>(part(a.scratch, at)); }
 
   void take_lengths(const OpArgs& a) {
     if (!d_.lengths) return;
@@ -81,23 +81,60 @@ class Rnn : public Op {
     library_.set_lengths(lengths_.get());
   }
 
-  Sequences sequences(const OpArgs& a, std::int64_t values) const {
-    return {.N = d_.N, .T = d_.T, .F = values, .lengths = optional<const std::int32_t>(a, at_.lengths)};
-  }
-  // A tensor as the library reads it: itself, or turned around into scratch.
-  const T* onward(const OpArgs& a, const T* sequence, std::int64_t values, std::size_t at) const {
-    if (!d_.reverse) return sequence;
-    place_sequences(sequences(a, values), sequence, scratch(a, at), true, false, context_.stream());
-    return scratch(a, at);
+  const void* weights(const OpArgs& a) {
+    const auto* source = tensor<const P>(a, at_.weight_x);
+    if (source != source_ || a.parameter_version != version_) {
+      pack_rnn_weights(
+          parts_,
+          {source, tensor<const P>(a, at_.weight_h), tensor<const P>(a, at_.bias_x), tensor<const P>(a, at_.bias_h)},
+          static_cast<T*>(packed_.data()), context_.stream());
+      source_ = source;
+      version_ = a.parameter_version;
+    }
+    return packed_.data();
   }
 
+  Sequences sequences(const OpArgs& a, std::int64_t values) const {
+    const auto* lengths = at_.lengths < 0 ? nullptr : tensor<const std::int32_t>(a, at_.lengths);
+    return {.N = d_.N, .T = d_.T, .F = values, .lengths = lengths};
+  }
+  // A sequence as the library reads it: itself, or in scratch where it is turned around or not aligned.
+  const T* onward(const OpArgs& a, int place, std::int64_t values, std::size_t at) const {
+    const T* sequence = tensor<const T>(a, place);
+    if (!d_.reverse && aligned(sequence)) return sequence;
+    place_sequences(sequences(a, values), sequence, scratch(a, at), d_.reverse, false, context_.stream());
+    return scratch(a, at);
+  }
+  // A state likewise; null where there is none.
+  const T* state(const OpArgs& a, int place, std::size_t at) const {
+    if (place < 0) return nullptr;
+    const T* given = tensor<const T>(a, place);
+    if (aligned(given)) return given;
+    ECHELON_CUDA(cudaMemcpyAsync(scratch(a, at), given, state_bytes(), cudaMemcpyDeviceToDevice, context_.stream()));
+    return scratch(a, at);
+  }
+  // Where the library writes a state, and from there to its place.
+  T* state_target(const OpArgs& a, int place, std::size_t at) const {
+    if (place < 0) return nullptr;
+    return aligned(tensor<T>(a, place)) ? tensor<T>(a, place) : scratch(a, at);
+  }
+  void put_state(const OpArgs& a, int place, const T* from, bool add) const {
+    if (place < 0 || from == tensor<T>(a, place)) return;
+    place_sequences(Sequences{.N = d_.N, .T = 1, .F = d_.H}, from, tensor<T>(a, place), false, add, context_.stream());
+  }
+
+  using P = Wide<T>;  // of parameters
   const Context& context_;
   RnnDims d_;
   RnnArgs at_;
   std::string text_;
   RnnDescriptors library_;
-  Parts saved_, scratch_;
-  std::size_t reserve_at_, weights_at_, work_at_, x_at_, y_at_;
+  Memory packed_;
+  RnnParts parts_;
+  const P* source_ = nullptr;  // what packed_ holds
+  std::uint64_t version_ = 0;
+  Parts scratch_;
+  std::size_t work_at_, x_at_, y_at_, h0_at_, c0_at_;
   std::unique_ptr<int, cudaError_t (*)(void*)> lengths_{nullptr, cudaFreeHost};
 };
 
@@ -110,43 +147,33 @@ class RnnForward final : public Rnn<T> {
   using Base::library_;
 
  public:
-  using Base::Base;
+  RnnForward(const Context& context, const OpSpec& spec) : Base(context, spec) {
+    hn_at_ = this->scratch_.take(this->state_bytes());
+    cn_at_ = this->scratch_.take(this->state_bytes());
+  }
 
   void run(const OpArgs& a) override {
     context_.use();
     this->take_lengths(a);
-    void* weights = Base::part(a.saved, this->weights_at_);
-    pack(a, weights);
     T* y = tensor<T>(a, at_.y);
-    T* onward_y = d_.reverse ? this->scratch(a, this->y_at_) : y;
+    const bool stage = d_.reverse || !aligned(y);
+    T* onward_y = stage ? this->scratch(a, this->y_at_) : y;
+    T* hn = this->state_target(a, at_.hn, hn_at_);
+    T* cn = this->state_target(a, at_.cn, cn_at_);
     ECHELON_CUDA(cudnnRNNForward(context_.dnn(), library_.rnn(), CUDNN_FWD_MODE_TRAINING, nullptr, library_.x(),
-                                 this->onward(a, tensor<const T>(a, at_.x), d_.F, this->x_at_), library_.y(), onward_y,
-                                 library_.state(), Base::template optional<const T>(a, at_.h0), tensor<T>(a, at_.hn),
-                                 library_.state(), Base::template optional<const T>(a, at_.c0),
-                                 Base::template optional<T>(a, at_.cn), library_.weight_bytes(), weights,
-                                 library_.work_bytes(), Base::part(a.scratch, this->work_at_), library_.reserve_bytes(),
-                                 Base::part(a.saved, this->reserve_at_)));
-    if (d_.reverse) place_sequences(this->sequences(a, d_.H), onward_y, y, true, false, context_.stream());
+                                 this->onward(a, at_.x, d_.F, this->x_at_), library_.y(), onward_y, library_.state(),
+                                 this->state(a, at_.h0, this->h0_at_), hn, library_.state(),
+                                 this->state(a, at_.c0, this->c0_at_), cn, library_.weight_bytes(), this->weights(a),
+                                 library_.work_bytes(), this->scratch(a, this->work_at_), library_.reserve_bytes(),
+                                 a.saved));
+    if (stage) place_sequences(this->sequences(a, d_.H), onward_y, y, d_.reverse, false, context_.stream());
+    this->put_state(a, at_.hn, hn, false);
+    this->put_state(a, at_.cn, cn, false);
     check_launch(this->text_);
   }
 
  private:
-  void pack(const OpArgs& a, void* weights) const {
-    for (bool recurrent : {false, true}) {
-      const auto matrix = static_cast<std::size_t>(d_.H * (recurrent ? d_.H : d_.F));
-      const auto bias = static_cast<std::size_t>(d_.H);
-      const T* w = tensor<const T>(a, recurrent ? at_.weight_h : at_.weight_x);
-      const T* b = tensor<const T>(a, recurrent ? at_.bias_h : at_.bias_x);
-      for (int g = 0; g < static_cast<int>(d_.G()); ++g) {
-        const auto to = library_.part(context_.dnn(), weights, g, recurrent);
-        copy(to.matrix, w + static_cast<std::size_t>(g) * matrix, matrix);
-        copy(to.bias, b + static_cast<std::size_t>(g) * bias, bias);
-      }
-    }
-  }
-  void copy(void* to, const T* from, std::size_t n) const {
-    ECHELON_CUDA(cudaMemcpyAsync(to, from, n * sizeof(T), cudaMemcpyDeviceToDevice, context_.stream()));
-  }
+  std::size_t hn_at_, cn_at_;
 };
 
 template <class T>
@@ -156,85 +183,71 @@ class RnnBackward final : public Rnn<T> {
   using Base::context_;
   using Base::d_;
   using Base::library_;
+  using typename Base::P;
 
  public:
   RnnBackward(const Context& context, const OpSpec& spec) : Base(context, spec) {
     dweights_at_ = this->scratch_.take(library_.weight_bytes());
     dx_at_ = this->scratch_.take(this->elems(d_.T, d_.F) * sizeof(T));
     dy_at_ = this->scratch_.take(this->elems(d_.T, d_.H) * sizeof(T));
-    dh_at_ = this->scratch_.take(this->elems(1, d_.H) * sizeof(T));
-    dc_at_ = this->scratch_.take(this->elems(1, d_.H) * sizeof(T));
+    for (std::size_t* at : {&dhn_at_, &dcn_at_, &dh0_at_, &dc0_at_}) *at = this->scratch_.take(this->state_bytes());
   }
 
   void run(const OpArgs& a) override {
     context_.use();
     this->take_lengths(a);
-    const T* y = this->onward(a, tensor<const T>(a, at_.y), d_.H, this->y_at_);
-    data(a, y);
-    weights(a, y);
+    const T* y = this->onward(a, at_.y, d_.H, this->y_at_);
+    const T* h0 = this->state(a, at_.h0, this->h0_at_);
+    data(a, y, h0);
+    weights_gradient(a, y, h0);
     check_launch(this->text_);
   }
 
  private:
   // The gradient of y as the library reads it; zeros where none arrives.
   const T* dy(const OpArgs& a) const {
-    if (at_.dy >= 0) return this->onward(a, tensor<const T>(a, at_.dy), d_.H, dy_at_);
+    if (at_.dy >= 0) return this->onward(a, at_.dy, d_.H, dy_at_);
     ECHELON_CUDA(cudaMemsetAsync(this->scratch(a, dy_at_), 0, this->elems(d_.T, d_.H) * sizeof(T), context_.stream()));
     return this->scratch(a, dy_at_);
   }
 
-  void data(const OpArgs& a, const T* y) {
+  void data(const OpArgs& a, const T* y, const T* h0) {
     T* dx = this->scratch(a, dx_at_);
-    T* dh = at_.dh0 < 0 ? nullptr : this->scratch(a, dh_at_);
-    T* dc = at_.dc0 < 0 ? nullptr : this->scratch(a, dc_at_);
+    T* dh = at_.dh0 < 0 ? nullptr : this->scratch(a, dh0_at_);
+    T* dc = at_.dc0 < 0 ? nullptr : this->scratch(a, dc0_at_);
     ECHELON_CUDA(cudnnRNNBackwardData_v8(
-        context_.dnn(), library_.rnn(), nullptr, library_.y(), y, dy(a), library_.x(), dx, library_.state(),
-        Base::template optional<const T>(a, at_.h0), Base::template optional<const T>(a, at_.dhn), dh, library_.state(),
-        Base::template optional<const T>(a, at_.c0), Base::template optional<const T>(a, at_.dcn), dc,
-        library_.weight_bytes(), Base::part(a.saved, this->weights_at_), library_.work_bytes(),
-        Base::part(a.scratch, this->work_at_), library_.reserve_bytes(), Base::part(a.saved, this->reserve_at_)));
+        context_.dnn(), library_.rnn(), nullptr, library_.y(), y, dy(a), library_.x(), dx, library_.state(), h0,
+        this->state(a, at_.dhn, dhn_at_), dh, library_.state(), this->state(a, at_.c0, this->c0_at_),
+        this->state(a, at_.dcn, dcn_at_), dc, library_.weight_bytes(), this->weights(a), library_.work_bytes(),
+        this->scratch(a, this->work_at_), library_.reserve_bytes(), a.saved));
     place_sequences(this->sequences(a, d_.F), dx, tensor<T>(a, at_.dx), d_.reverse, adds(a, at_.dx), context_.stream());
-    if (dh) put(a, at_.dh0, 0, dh, this->elems(1, d_.H));
-    if (dc) put(a, at_.dc0, 0, dc, this->elems(1, d_.H));
+    if (dh) this->put_state(a, at_.dh0, dh, adds(a, at_.dh0));
+    if (dc) this->put_state(a, at_.dc0, dc, adds(a, at_.dc0));
   }
 
   // After `data`, on the same reserve; the library adds into its space.
-  void weights(const OpArgs& a, const T* y) {
-    void* space = Base::part(a.scratch, dweights_at_);
+  void weights_gradient(const OpArgs& a, const T* y, const T* h0) {
+    T* space = this->scratch(a, dweights_at_);
     ECHELON_CUDA(cudaMemsetAsync(space, 0, library_.weight_bytes(), context_.stream()));
     ECHELON_CUDA(cudnnRNNBackwardWeights_v8(context_.dnn(), library_.rnn(), CUDNN_WGRAD_MODE_ADD, nullptr, library_.x(),
-                                            this->onward(a, tensor<const T>(a, at_.x), d_.F, this->x_at_),
-                                            library_.state(), Base::template optional<const T>(a, at_.h0), library_.y(),
-                                            y, library_.weight_bytes(), space, library_.work_bytes(),
-                                            Base::part(a.scratch, this->work_at_), library_.reserve_bytes(),
-                                            Base::part(a.saved, this->reserve_at_)));
-    for (bool recurrent : {false, true}) {
-      const auto matrix = static_cast<std::size_t>(d_.H * (recurrent ? d_.H : d_.F));
-      const auto bias = static_cast<std::size_t>(d_.H);
-      for (int g = 0; g < static_cast<int>(d_.G()); ++g) {
-        const auto from = library_.part(context_.dnn(), space, g, recurrent);
-        const auto gate = static_cast<std::size_t>(g);
-        put(a, recurrent ? at_.dweight_h : at_.dweight_x, gate * matrix, static_cast<const T*>(from.matrix), matrix);
-        put(a, recurrent ? at_.dbias_h : at_.dbias_x, gate * bias, static_cast<const T*>(from.bias), bias);
-      }
-    }
+                                            this->onward(a, at_.x, d_.F, this->x_at_), library_.state(), h0,
+                                            library_.y(), y, library_.weight_bytes(), space, library_.work_bytes(),
+                                            this->scratch(a, this->work_at_), library_.reserve_bytes(), a.saved));
+    const auto gradient = [&](int place) { return tensor<P>(a, place); };
+    unpack_rnn_gradients(
+        this->parts_, space,
+        {gradient(at_.dweight_x), gradient(at_.dweight_h), gradient(at_.dbias_x), gradient(at_.dbias_h)},
+        {adds(a, at_.dweight_x), adds(a, at_.dweight_h), adds(a, at_.dbias_x), adds(a, at_.dbias_h)},
+        context_.stream());
   }
 
-  void put(const OpArgs& a, int place, std::size_t first, const T* from, std::size_t n) const {
-    T* to = tensor<T>(a, place) + first;
-    if (adds(a, place))
-      vector_add(to, from, n, context_.stream());
-    else
-      ECHELON_CUDA(cudaMemcpyAsync(to, from, n * sizeof(T), cudaMemcpyDeviceToDevice, context_.stream()));
-  }
-
-  std::size_t dweights_at_, dx_at_, dy_at_, dh_at_, dc_at_;
+  std::size_t dweights_at_, dx_at_, dy_at_, dhn_at_, dcn_at_, dh0_at_, dc0_at_;
 };
 
 }  // namespace
 
 std::unique_ptr<Op> make_rnn(const Context& context, const OpSpec& spec) {
-  return with_float(spec.dtype, [&]<class T>(T) -> std::unique_ptr<Op> {
+  return with_type(spec.dtype, [&]<class T>(T) -> std::unique_ptr<Op> {
     if (spec.kind == OpKind::rnn_forward) return std::make_unique<RnnForward<T>>(context, spec);
     return std::make_unique<RnnBackward<T>>(context, spec);
   });

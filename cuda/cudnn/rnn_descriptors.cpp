@@ -1,5 +1,6 @@
 #include "cuda/cudnn/rnn_descriptors.hpp"
 
+#include "base/check.hpp"
 #include "cuda/check.hpp"
 
 namespace echelon::cuda {
@@ -20,13 +21,15 @@ cudnnRNNMode_t mode_of(Cell cell) {
 }  // namespace
 
 // No projection (its size is the state's), no dropout, no TF32; padded steps of y are filled with 0.
-RnnDescriptors::RnnDescriptors(cudnnHandle_t dnn, const RnnDims& d, DType dtype)
-    : d_(d), type_(dtype == DType::f64 ? CUDNN_DATA_DOUBLE : CUDNN_DATA_FLOAT) {
+RnnDescriptors::RnnDescriptors(cudnnHandle_t dnn, const RnnDims& d, DType dtype) : d_(d), type_(cudnn_type(dtype)) {
   ECHELON_CUDA(cudnnSetDropoutDescriptor(dropout_.get(), dnn, 0.0F, nullptr, 0, 0));
-  const cudnnMathType_t math = dtype == DType::f64 ? CUDNN_DEFAULT_MATH : CUDNN_FMA_MATH;
+  const cudnnMathType_t math = is_half(dtype)        ? CUDNN_TENSOR_OP_MATH
+                               : dtype == DType::f64 ? CUDNN_DEFAULT_MATH
+                                                     : CUDNN_FMA_MATH;
   ECHELON_CUDA(cudnnSetRNNDescriptor_v8(rnn_.get(), CUDNN_RNN_ALGO_STANDARD, mode_of(d.cell), CUDNN_RNN_DOUBLE_BIAS,
-                                        CUDNN_UNIDIRECTIONAL, CUDNN_LINEAR_INPUT, type_, type_, math, as_int(d.F),
-                                        as_int(d.H), as_int(d.H), 1, dropout_.get(), CUDNN_RNN_PADDED_IO_ENABLED));
+                                        CUDNN_UNIDIRECTIONAL, CUDNN_LINEAR_INPUT, type_, cudnn_type(wide_of(dtype)),
+                                        math, as_int(d.F), as_int(d.H), as_int(d.H), 1, dropout_.get(),
+                                        CUDNN_RNN_PADDED_IO_ENABLED));
   const int extents[] = {1, as_int(d.N), as_int(d.H)};
   const int strides[] = {as_int(d.N * d.H), as_int(d.H), 1};
   ECHELON_CUDA(cudnnSetTensorNdDescriptor(state_.get(), type_, 3, extents, strides));
@@ -48,12 +51,22 @@ void RnnDescriptors::set_lengths(const int* lengths) {
 
 // The library numbers the G input matrices first, then the G recurrent ones; its gates stand in our order (i f g o, r z
 // n).
-RnnDescriptors::Part RnnDescriptors::part(cudnnHandle_t dnn, void* space, int gate, bool recurrent) const {
-  Part part{};
-  const int id = gate + (recurrent ? as_int(d_.G()) : 0);
-  ECHELON_CUDA(cudnnGetRNNWeightParams(dnn, rnn_.get(), 0, weight_bytes_, space, id, matrix_.get(), &part.matrix,
-                                       bias_.get(), &part.bias));
-  return part;
+RnnParts RnnDescriptors::parts(cudnnHandle_t dnn, const void* space, std::size_t elem_bytes) const {
+  RnnParts parts{.G = d_.G(), .H = d_.H, .F = d_.F, .matrix = {}, .bias = {}};
+  const auto elem = [&](const void* address) {
+    const auto bytes = static_cast<const std::byte*>(address) - static_cast<const std::byte*>(space);
+    ECHELON_CHECK(bytes >= 0 && static_cast<std::size_t>(bytes) < weight_bytes_, "cuDNN's weights lie elsewhere");
+    return static_cast<std::int64_t>(bytes) / static_cast<std::int64_t>(elem_bytes);
+  };
+  const Descriptor<cudnnTensorDescriptor_t, cudnnCreateTensorDescriptor, cudnnDestroyTensorDescriptor> matrix, bias;
+  for (int id = 0; id < 2 * as_int(parts.G); ++id) {
+    void *matrix_at = nullptr, *bias_at = nullptr;
+    ECHELON_CUDA(cudnnGetRNNWeightParams(dnn, rnn_.get(), 0, weight_bytes_, space, id, matrix.get(), &matrix_at,
+                                         bias.get(), &bias_at));
+    parts.matrix[id] = elem(matrix_at);
+    parts.bias[id] = elem(bias_at);
+  }
+  return parts;
 }
 
 }  // namespace echelon::cuda

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "cuda/cudnn/descriptors.hpp"
+#include "cuda/kernels/rnn_weights.hpp"
 
 namespace echelon::cuda {
 
@@ -26,13 +27,8 @@ class RnnDescriptors {
   std::size_t work_bytes() const { return work_bytes_; }
   std::size_t reserve_bytes() const { return reserve_bytes_; }
 
-  // Matrix and bias of gate g, 0 to G - 1, of weight_x (`recurrent` false) or weight_h, inside a space that begins at
-  // `space`: plain (H, F) or (H, H), and (H).
-  struct Part {
-    void* matrix;
-    void* bias;
-  };
-  Part part(cudnnHandle_t dnn, void* space, int gate, bool recurrent) const;
+  // Where the gates lie in a space of weight_bytes() that begins at `space`, in elements of `elem_bytes`.
+  RnnParts parts(cudnnHandle_t dnn, const void* space, std::size_t elem_bytes) const;
 
  private:
   RnnDims d_;
@@ -40,7 +36,7 @@ class RnnDescriptors {
   Descriptor<cudnnDropoutDescriptor_t, cudnnCreateDropoutDescriptor, cudnnDestroyDropoutDescriptor> dropout_;
   Descriptor<cudnnRNNDescriptor_t, cudnnCreateRNNDescriptor, cudnnDestroyRNNDescriptor> rnn_;
   Descriptor<cudnnRNNDataDescriptor_t, cudnnCreateRNNDataDescriptor, cudnnDestroyRNNDataDescriptor> x_, y_;
-  Descriptor<cudnnTensorDescriptor_t, cudnnCreateTensorDescriptor, cudnnDestroyTensorDescriptor> state_, matrix_, bias_;
+  Descriptor<cudnnTensorDescriptor_t, cudnnCreateTensorDescriptor, cudnnDestroyTensorDescriptor> state_;
   std::size_t weight_bytes_ = 0, work_bytes_ = 0, reserve_bytes_ = 0;
 };
 

@@ -1,4 +1,5 @@
 #include "cuda/kernels/each.cuh"
+#include "cuda/kernels/element.cuh"
 #include "cuda/kernels/recurrent.hpp"
 
 namespace echelon::cuda {
@@ -9,11 +10,11 @@ constexpr int kIds = 1024;  // looked at together by the threads of a block
 // A block owns one row of the table: it looks through all ids and adds up the rows that are its own, in their order.
 template <class T>
 __global__ void __launch_bounds__(kThreads)
-    embedding_gradient_kernel(const std::int32_t* ids, const T* dy, T* dw, std::int64_t rows, std::int64_t V,
+    embedding_gradient_kernel(const std::int32_t* ids, const T* dy, Wide<T>* dw, std::int64_t rows, std::int64_t V,
                               std::int64_t F, bool add) {
   __shared__ std::int32_t own[kIds];
   for (std::int64_t v = blockIdx.x; v < V; v += gridDim.x) {
-    for (std::int64_t f = threadIdx.x; f < F && !add; f += blockDim.x) dw[v * F + f] = T(0);
+    for (std::int64_t f = threadIdx.x; f < F && !add; f += blockDim.x) dw[v * F + f] = 0;
     for (std::int64_t first = 0; first < rows; first += kIds) {
       const int count = static_cast<int>(first + kIds < rows ? kIds : rows - first);
       __syncthreads();  // the last round has read `own`
@@ -24,9 +25,9 @@ __global__ void __launch_bounds__(kThreads)
       }
       if (!__syncthreads_or(mine)) continue;
       for (std::int64_t f = threadIdx.x; f < F; f += blockDim.x) {
-        T sum = dw[v * F + f];
+        Wide<T> sum = dw[v * F + f];
         for (int i = 0; i < count; ++i)
-          if (own[i] == v) sum += dy[(first + i) * F + f];
+          if (own[i] == v) sum += wide(dy[(first + i) * F + f]);
         dw[v * F + f] = sum;
       }
     }
@@ -45,29 +46,28 @@ void place_sequences(const Sequences& s, const T* from, T* to, bool reverse, boo
     const std::int64_t t = i / F % steps;
     const std::int64_t length = lengths ? lengths[n] : steps;
     const std::int64_t source = reverse ? length - 1 - t : t;
-    const T value = t < length ? from[(n * steps + source) * F + i % F] : T(0);
-    to[i] = (add ? to[i] : T(0)) + value;
+    put(to + i, t < length ? wide(from[(n * steps + source) * F + i % F]) : Wide<T>(0), add);
   });
 }
 
 template <class T>
-void embedding_rows(const std::int32_t* ids, const T* w, T* y, std::int64_t rows, std::int64_t F, cudaStream_t stream) {
-  each(rows * F, stream, [=] __device__(std::int64_t i) { y[i] = w[ids[i / F] * F + i % F]; });
+void embedding_rows(const std::int32_t* ids, const Wide<T>* w, T* y, std::int64_t rows, std::int64_t F,
+                    cudaStream_t stream) {
+  each(rows * F, stream, [=] __device__(std::int64_t i) { put(y + i, w[ids[i / F] * F + i % F]); });
 }
 
 template <class T>
-void embedding_gradient(const std::int32_t* ids, const T* dy, T* dw, std::int64_t rows, std::int64_t V, std::int64_t F,
-                        bool add, cudaStream_t stream) {
+void embedding_gradient(const std::int32_t* ids, const T* dy, Wide<T>* dw, std::int64_t rows, std::int64_t V,
+                        std::int64_t F, bool add, cudaStream_t stream) {
   embedding_gradient_kernel<<<grid_blocks(V, 1, 1 << 16), kThreads, 0, stream>>>(ids, dy, dw, rows, V, F, add);
 }
 
-#define ECHELON_INSTANTIATE(T)                                                                                     \
-  template void place_sequences<T>(const Sequences&, const T*, T*, bool, bool, cudaStream_t);                      \
-  template void embedding_rows<T>(const std::int32_t*, const T*, T*, std::int64_t, std::int64_t, cudaStream_t);    \
-  template void embedding_gradient<T>(const std::int32_t*, const T*, T*, std::int64_t, std::int64_t, std::int64_t, \
-                                      bool, cudaStream_t);
-ECHELON_INSTANTIATE(float)
-ECHELON_INSTANTIATE(double)
+#define ECHELON_INSTANTIATE(T)                                                                                        \
+  template void place_sequences<T>(const Sequences&, const T*, T*, bool, bool, cudaStream_t);                         \
+  template void embedding_rows<T>(const std::int32_t*, const Wide<T>*, T*, std::int64_t, std::int64_t, cudaStream_t); \
+  template void embedding_gradient<T>(const std::int32_t*, const T*, Wide<T>*, std::int64_t, std::int64_t,            \
+                                      std::int64_t, bool, cudaStream_t);
+ECHELON_CUDA_TYPES(ECHELON_INSTANTIATE)
 #undef ECHELON_INSTANTIATE
 
 }  // namespace echelon::cuda

@@ -1,10 +1,12 @@
-// What recurrent models need beside cuDNN: moves of whole sequences (N, T, F) and of rows of embeddings. T is float or
-// double.
+// What recurrent models need beside cuDNN: moves of whole sequences (N, T, F) and of rows of embeddings. T is any of
+// ECHELON_CUDA_TYPES; the table of an embedding and its gradient are Wide<T>.
 #pragma once
 
 #include <cuda_runtime_api.h>
 
 #include <cstdint>
+
+#include "cuda/types.hpp"
 
 namespace echelon::cuda {
 
@@ -19,10 +21,11 @@ void place_sequences(const Sequences& s, const T* from, T* to, bool reverse, boo
 
 // y (rows, F): row r is w[ids[r]].
 template <class T>
-void embedding_rows(const std::int32_t* ids, const T* w, T* y, std::int64_t rows, std::int64_t F, cudaStream_t stream);
+void embedding_rows(const std::int32_t* ids, const Wide<T>* w, T* y, std::int64_t rows, std::int64_t F,
+                    cudaStream_t stream);
 // dw (V, F) (+)= sums of dy's rows by id, each in the order of the rows.
 template <class T>
-void embedding_gradient(const std::int32_t* ids, const T* dy, T* dw, std::int64_t rows, std::int64_t V, std::int64_t F,
-                        bool add, cudaStream_t stream);
+void embedding_gradient(const std::int32_t* ids, const T* dy, Wide<T>* dw, std::int64_t rows, std::int64_t V,
+                        std::int64_t F, bool add, cudaStream_t stream);
 
 }  // namespace echelon::cuda

@@ -1,4 +1,5 @@
 #include "cuda/kernels/each.cuh"
+#include "cuda/kernels/element.cuh"
 #include "cuda/kernels/sequence.hpp"
 
 namespace echelon::cuda {
@@ -8,34 +9,35 @@ struct Most {
   __device__ double operator()(double a, double b) const { return a > b ? a : b; }
 };
 
-// One block a row of S places.
+// One block a row of S places; a row's sums are complete before it is written, so `products` may be `p`.
 template <class T>
 __global__ void __launch_bounds__(kThreads)
-    attention_softmax_kernel(AttentionDims d, const std::int32_t* lengths, T* p) {
+    attention_softmax_kernel(AttentionDims d, const std::int32_t* lengths, const Wide<T>* products, T* p) {
   const std::int64_t rows = d.N * d.heads * d.T;
   for (std::int64_t r = blockIdx.x; r < rows; r += gridDim.x) {
-    T* row = p + r * d.S;
+    const Wide<T>* row = products + r * d.S;
     const std::int64_t t = r % d.T, length = lengths ? lengths[r / (d.heads * d.T)] : d.S;
     const std::int64_t seen = d.causal && t + 1 < length ? t + 1 : length;
     const double most = row_reduce(
-        seen, static_cast<double>(row[0]), [=](std::int64_t s) { return static_cast<double>(row[s]); }, Most{});
+        seen, exact(row[0]), [=](std::int64_t s) { return exact(row[s]); }, Most{});
     const double sum = row_reduce(
-        seen, 0.0, [=](std::int64_t s) { return ::exp(static_cast<double>(row[s]) - most); }, Plus{});
+        seen, 0.0, [=](std::int64_t s) { return ::exp(exact(row[s]) - most); }, Plus{});
     for (std::int64_t s = threadIdx.x; s < d.S; s += kThreads)
-      row[s] = s < seen ? static_cast<T>(::exp(static_cast<double>(row[s]) - most) / sum) : T(0);
+      put(p + r * d.S + s, s < seen ? ::exp(exact(row[s]) - most) / sum : 0.0);
   }
 }
 
 template <class T>
 __global__ void __launch_bounds__(kThreads)
-    attention_softmax_backward_kernel(std::int64_t rows, std::int64_t S, const T* p, double scale, T* da) {
+    attention_softmax_backward_kernel(std::int64_t rows, std::int64_t S, const T* p, double scale, const Wide<T>* da,
+                                      T* ds) {
   for (std::int64_t r = blockIdx.x; r < rows; r += gridDim.x) {
     const T* weight = p + r * S;
-    T* row = da + r * S;
+    const Wide<T>* row = da + r * S;
     const double mean = row_reduce(
-        S, 0.0, [=](std::int64_t s) { return static_cast<double>(weight[s]) * static_cast<double>(row[s]); }, Plus{});
+        S, 0.0, [=](std::int64_t s) { return exact(weight[s]) * exact(row[s]); }, Plus{});
     for (std::int64_t s = threadIdx.x; s < S; s += kThreads)
-      row[s] = static_cast<T>(scale * static_cast<double>(weight[s]) * (static_cast<double>(row[s]) - mean));
+      put(ds + r * S + s, scale * exact(weight[s]) * (exact(row[s]) - mean));
   }
 }
 
@@ -80,9 +82,8 @@ void sequence_pool_forward(const SequencePoolDims& d, const T* x, const std::int
   each(d.N * F, stream, [=] __device__(std::int64_t i) {
     const std::int64_t n = i / F, f = i % F, length = lengths ? lengths[n] : steps;
     double sum = 0;
-    for (std::int64_t t = 0; t < length; ++t)
-      sum += pool_weight(mode, t, length) * static_cast<double>(x[(n * steps + t) * F + f]);
-    y[i] = static_cast<T>(sum);
+    for (std::int64_t t = 0; t < length; ++t) sum += pool_weight(mode, t, length) * exact(x[(n * steps + t) * F + f]);
+    put(y + i, sum);
   });
 }
 
@@ -94,53 +95,59 @@ void sequence_pool_backward(const SequencePoolDims& d, const T* dy, const std::i
   each(d.N * steps * F, stream, [=] __device__(std::int64_t i) {
     const std::int64_t n = i / (steps * F), t = i / F % steps, f = i % F;
     const double weight = pool_weight(mode, t, lengths ? lengths[n] : steps);
-    dx[i] = (add ? dx[i] : T(0)) + static_cast<T>(weight * static_cast<double>(dy[n * F + f]));
+    put(dx + i, weight * exact(dy[n * F + f]), add);
   });
 }
 
 template <class T>
-void broadcast_add(std::int64_t N, std::int64_t elems, const T* x, const T* w, T* y, cudaStream_t stream) {
-  each(N * elems, stream, [=] __device__(std::int64_t i) { y[i] = x[i] + w[i % elems]; });
+void broadcast_add(std::int64_t N, std::int64_t elems, const T* x, const Wide<T>* w, T* y, cudaStream_t stream) {
+  each(N * elems, stream, [=] __device__(std::int64_t i) { put(y + i, wide(x[i]) + w[i % elems]); });
 }
 
 template <class T>
-void sum_samples(std::int64_t N, std::int64_t elems, const T* dy, T* dw, bool add, cudaStream_t stream) {
+void sum_samples(std::int64_t N, std::int64_t elems, const T* dy, Wide<T>* dw, bool add, cudaStream_t stream) {
   each(elems, stream, [=] __device__(std::int64_t e) {
     double sum = 0;
-    for (std::int64_t n = 0; n < N; ++n) sum += static_cast<double>(dy[n * elems + e]);
-    dw[e] = (add ? dw[e] : T(0)) + static_cast<T>(sum);
+    for (std::int64_t n = 0; n < N; ++n) sum += exact(dy[n * elems + e]);
+    put(dw + e, sum, add);
   });
 }
 
 template <class T>
-void attention_softmax(const AttentionDims& d, const std::int32_t* lengths, T* p, cudaStream_t stream) {
-  attention_softmax_kernel<<<grid_blocks(d.N * d.heads * d.T, 1, 1 << 16), kThreads, 0, stream>>>(d, lengths, p);
+void attention_softmax(const AttentionDims& d, const std::int32_t* lengths, const Wide<T>* products, T* p,
+                       cudaStream_t stream) {
+  const unsigned blocks = grid_blocks(d.N * d.heads * d.T, 1, 1 << 16);
+  attention_softmax_kernel<<<blocks, kThreads, 0, stream>>>(d, lengths, products, p);
 }
 
 template <class T>
-void attention_softmax_backward(const AttentionDims& d, const T* p, double scale, T* da, cudaStream_t stream) {
+void attention_softmax_backward(const AttentionDims& d, const T* p, double scale, const Wide<T>* da, T* ds,
+                                cudaStream_t stream) {
   const std::int64_t rows = d.N * d.heads * d.T;
-  attention_softmax_backward_kernel<<<grid_blocks(rows, 1, 1 << 16), kThreads, 0, stream>>>(rows, d.S, p, scale, da);
+  const unsigned blocks = grid_blocks(rows, 1, 1 << 16);
+  attention_softmax_backward_kernel<<<blocks, kThreads, 0, stream>>>(rows, d.S, p, scale, da, ds);
 }
 
-#define ECHELON_INSTANTIATE_LOSS(T, Target)                                                                         \
+#define ECHELON_INSTANTIATE(T, Target)                                                                              \
   template void value_loss_rows<T, Target>(const ValueLossDims&, const T*, const Target*, const T*, double*,        \
                                            cudaStream_t);                                                           \
   template void value_loss_backward<T, Target>(const ValueLossDims&, const T*, const Target*, const T*, double, T*, \
                                                bool, cudaStream_t);
+ECHELON_INSTANTIATE(float, float)
+ECHELON_INSTANTIATE(double, double)
+ECHELON_INSTANTIATE(float, std::int32_t)
+ECHELON_INSTANTIATE(double, std::int32_t)
+#undef ECHELON_INSTANTIATE
+
 #define ECHELON_INSTANTIATE(T)                                                                                      \
-  ECHELON_INSTANTIATE_LOSS(T, T)                                                                                    \
-  ECHELON_INSTANTIATE_LOSS(T, std::int32_t)                                                                         \
   template void sequence_pool_forward<T>(const SequencePoolDims&, const T*, const std::int32_t*, T*, cudaStream_t); \
   template void sequence_pool_backward<T>(const SequencePoolDims&, const T*, const std::int32_t*, T*, bool,         \
                                           cudaStream_t);                                                            \
-  template void broadcast_add<T>(std::int64_t, std::int64_t, const T*, const T*, T*, cudaStream_t);                 \
-  template void sum_samples<T>(std::int64_t, std::int64_t, const T*, T*, bool, cudaStream_t);                       \
-  template void attention_softmax<T>(const AttentionDims&, const std::int32_t*, T*, cudaStream_t);                  \
-  template void attention_softmax_backward<T>(const AttentionDims&, const T*, double, T*, cudaStream_t);
-ECHELON_INSTANTIATE(float)
-ECHELON_INSTANTIATE(double)
+  template void broadcast_add<T>(std::int64_t, std::int64_t, const T*, const Wide<T>*, T*, cudaStream_t);           \
+  template void sum_samples<T>(std::int64_t, std::int64_t, const T*, Wide<T>*, bool, cudaStream_t);                 \
+  template void attention_softmax<T>(const AttentionDims&, const std::int32_t*, const Wide<T>*, T*, cudaStream_t);  \
+  template void attention_softmax_backward<T>(const AttentionDims&, const T*, double, const Wide<T>*, T*, cudaStream_t);
+ECHELON_CUDA_TYPES(ECHELON_INSTANTIATE)
 #undef ECHELON_INSTANTIATE
-#undef ECHELON_INSTANTIATE_LOSS
 
 }  // namespace echelon::cuda

@@ -1,10 +1,12 @@
-// Kernels of sequences and of losses of numbers. Reductions run in an order that the extents alone decide.
+// Kernels of sequences and of losses of numbers. Reductions run in an order that the extents alone decide. T is any of
+// ECHELON_CUDA_TYPES but for losses, which are of float or double.
 #pragma once
 
 #include <cuda_runtime_api.h>
 
 #include <cstdint>
 
+#include "cuda/types.hpp"
 #include "device/op_spec.hpp"
 
 namespace echelon::cuda {
@@ -27,15 +29,18 @@ void sequence_pool_backward(const SequencePoolDims& d, const T* dy, const std::i
 
 // y (N, elems) = x + w(elems); dw (elems) = sum of dy over N.
 template <class T>
-void broadcast_add(std::int64_t N, std::int64_t elems, const T* x, const T* w, T* y, cudaStream_t stream);
+void broadcast_add(std::int64_t N, std::int64_t elems, const T* x, const Wide<T>* w, T* y, cudaStream_t stream);
 template <class T>
-void sum_samples(std::int64_t N, std::int64_t elems, const T* dy, T* dw, bool add, cudaStream_t stream);
+void sum_samples(std::int64_t N, std::int64_t elems, const T* dy, Wide<T>* dw, bool add, cudaStream_t stream);
 
-// Rows of attention: p (N, heads, T, S) from products in place, over the places that a query sees, the others 0.
+// Rows of attention: p (N, heads, T, S) from products, over the places that a query sees, the others 0. p may be the
+// products' own memory.
 template <class T>
-void attention_softmax(const AttentionDims& d, const std::int32_t* lengths, T* p, cudaStream_t stream);
-// da = scale * p * (da - sum over s of p * da), in place.
+void attention_softmax(const AttentionDims& d, const std::int32_t* lengths, const Wide<T>* products, T* p,
+                       cudaStream_t stream);
+// ds = scale * p * (da - sum over s of p * da). ds may be da's own memory.
 template <class T>
-void attention_softmax_backward(const AttentionDims& d, const T* p, double scale, T* da, cudaStream_t stream);
+void attention_softmax_backward(const AttentionDims& d, const T* p, double scale, const Wide<T>* da, T* ds,
+                                cudaStream_t stream);
 
 }  // namespace echelon::cuda

@@ -1,12 +1,11 @@
 // Dense layers through cuBLAS.
 //
-// cuBLAS is column-major: a row-major (rows, columns) matrix is to it the transposed one, with leading dimension
-// `columns`. So y = x w^T (N, K) is asked for as y^T = w x^T, and so on; each call below says what it computes in
-// row-major terms. Factors of halves are summed in f32, and the weights' gradient is left in f32. One handle on one
-// stream with atomics off gives the same bits at every run.
+// To a column-major library y = x w^T (N, K) is asked for as y^T = w x^T, and so on (cuda/blas.hpp); each call below
+// says what it computes in row-major terms. Factors of halves are summed in f32, and the weights' gradient is left in
+// f32.
 #include <memory>
-#include <type_traits>
 
+#include "cuda/blas.hpp"
 #include "cuda/check.hpp"
 #include "cuda/kernel_op.hpp"
 #include "cuda/kernels/channel_sums.hpp"
@@ -16,24 +15,9 @@
 namespace echelon::cuda {
 namespace {
 
-template <class T>
-constexpr cudaDataType kBlasType = CUDA_R_32F;
-template <>
-constexpr cudaDataType kBlasType<double> = CUDA_R_64F;
-template <>
-constexpr cudaDataType kBlasType<Half> = CUDA_R_16F;
-template <>
-constexpr cudaDataType kBlasType<BHalf> = CUDA_R_16BF;
-
 struct Extents {
   std::int64_t m, n, k;
 };
-
-template <class T>
-cublasComputeType_t compute_type(const Context& context) {
-  if (std::is_same_v<T, double>) return CUBLAS_COMPUTE_64F;
-  return std::is_same_v<T, float> && context.tf32() ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
-}
 
 // Column-major c (m, n) = op(a) op(b) + beta * c, k the inner extent; sums in Wide<T>, c of either type.
 template <class T, class Out>
@@ -42,7 +26,8 @@ void gemm(const Context& context, cublasOperation_t op_a, cublasOperation_t op_b
   const Wide<T> one = 1;
   const Wide<T> beta = add ? 1 : 0;
   ECHELON_CUDA(cublasGemmEx_64(context.blas(), op_a, op_b, e.m, e.n, e.k, &one, a, kBlasType<T>, lda, b, kBlasType<T>,
-                               ldb, &beta, c, kBlasType<Out>, ldc, compute_type<T>(context), CUBLAS_GEMM_DEFAULT));
+                               ldb, &beta, c, kBlasType<Out>, ldc, blas_compute<T>(context.tf32()),
+                               CUBLAS_GEMM_DEFAULT));
 }
 
 template <class T>

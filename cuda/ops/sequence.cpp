@@ -39,7 +39,7 @@ std::unique_ptr<Op> make_value_loss(const Context& context, const OpSpec& spec) 
 std::unique_ptr<Op> make_sequence_pool(const Context& context, const OpSpec& spec) {
   const auto d = std::get<SequencePoolDims>(spec.dims);
   const bool forward = spec.kind == OpKind::sequence_pool_forward;
-  return with_float(spec.dtype, [&]<class T>(T) -> std::unique_ptr<Op> {
+  return with_type(spec.dtype, [&]<class T>(T) -> std::unique_ptr<Op> {
     return std::make_unique<KernelOp>(context, spec, [d, forward](const OpArgs& a, cudaStream_t stream) {
       const auto* lengths = d.lengths ? tensor<const std::int32_t>(a, 1) : nullptr;
       const int out = d.lengths ? 2 : 1;
@@ -55,12 +55,12 @@ std::unique_ptr<Op> make_broadcast(const Context& context, const OpSpec& spec) {
   const Shape shape = std::get<BroadcastDims>(spec.dims).shape;
   const std::int64_t N = shape[0], elems = shape.row_elems();
   const bool forward = spec.kind == OpKind::broadcast_add;
-  return with_float(spec.dtype, [&]<class T>(T) -> std::unique_ptr<Op> {
+  return with_type(spec.dtype, [&]<class T>(T) -> std::unique_ptr<Op> {
     return std::make_unique<KernelOp>(context, spec, [=](const OpArgs& a, cudaStream_t stream) {
       if (forward)
-        broadcast_add(N, elems, tensor<const T>(a, 0), tensor<const T>(a, 1), tensor<T>(a, 2), stream);
+        broadcast_add(N, elems, tensor<const T>(a, 0), tensor<const Wide<T>>(a, 1), tensor<T>(a, 2), stream);
       else
-        sum_samples(N, elems, tensor<const T>(a, 0), tensor<T>(a, 1), adds(a, 1), stream);
+        sum_samples(N, elems, tensor<const T>(a, 0), tensor<Wide<T>>(a, 1), adds(a, 1), stream);
     });
   });
 }

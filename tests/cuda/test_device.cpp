@@ -31,7 +31,10 @@ void check_contract(DType dtype, double tolerance) {
 
 // Values of all arguments of one run of `spec`, on the device.
 struct Arguments {
-  Arguments(Device& device, const OpSpec& spec, Op& op) : scratch(device.allocate(op.scratch_bytes(), "scratch")) {
+  // `saved` of another op, or its own.
+  Arguments(Device& device, const OpSpec& spec, Op& op, void* twins = nullptr)
+      : scratch(device.allocate(op.scratch_bytes(), "scratch")),
+        saved(device.allocate(twins ? 0 : op.saved_bytes(), "saved")) {
     for (const ArgInfo& arg : signature(spec)) {
       const std::vector<double> random = random_values(static_cast<std::size_t>(arg.shape.elems()), arg.name);
       const std::vector<float> values(random.begin(), random.end());
@@ -41,6 +44,8 @@ struct Arguments {
     }
     args.tensors = tensors.data();
     args.scratch = scratch.data();
+    args.saved = twins ? twins : saved.data();
+    args.parameter_version = 1;
   }
   std::vector<float> value(Device& device, std::size_t a) const {
     std::vector<float> values(memory[a].bytes() / sizeof(float));
@@ -48,7 +53,7 @@ struct Arguments {
     return values;
   }
 
-  Memory scratch;
+  Memory scratch, saved;
   std::vector<Memory> memory;
   std::vector<void*> tensors;
   OpArgs args;
@@ -100,15 +105,28 @@ TEST_CASE("convolutions name what runs them", "[cuda]") {
 TEST_CASE("an op gives the same bits at every run", "[cuda]") {
   if (without_gpu()) return;
   const auto device = open_device("cuda", {});
-  OpSpec spec{OpKind::conv_backward_weights, DType::f32,
-              ConvDims{.N = 33, .C = 17, .H = 19, .W = 21, .K = 35, .R = 3, .S = 3, .pad_h = 1, .pad_w = 1}};
-  for (OpKind kind : {OpKind::conv_forward, OpKind::conv_backward_data, OpKind::conv_backward_weights}) {
-    spec.kind = kind;
+  const ConvDims conv{.N = 33, .C = 17, .H = 19, .W = 21, .K = 35, .R = 3, .S = 3, .pad_h = 1, .pad_w = 1};
+  const RnnDims rnn{.N = 20, .T = 35, .F = 130, .H = 200};
+  const OpSpec specs[] = {{OpKind::conv_forward, DType::f32, conv},
+                          {OpKind::conv_backward_data, DType::f32, conv},
+                          {OpKind::conv_backward_weights, DType::f32, conv},
+                          {OpKind::dense_backward_weights, DType::f32, DenseDims{.N = 700, .F = 300, .K = 200}},
+                          {OpKind::attention_forward, DType::f32, AttentionDims{.N = 9, .T = 70, .S = 70, .D = 64}},
+                          {OpKind::rnn_forward, DType::f32, rnn},
+                          {OpKind::rnn_backward, DType::f32, rnn}};
+  for (const OpSpec& spec : specs) {
+    INFO(spec.text());
     const auto op = device->make(spec);
-    const Arguments run(*device, spec, *op);
+    Arguments run(*device, spec, *op);
+    // A backward op follows its forward twin, which leaves `saved` anew.
+    OpSpec forward = spec;
+    forward.kind = spec.kind == OpKind::rnn_backward ? OpKind::rnn_forward : spec.kind;
+    const auto twin = device->make(forward);
+    const Arguments before(*device, forward, *twin, run.saved.data());
     const std::size_t outputs = signature(spec).size();
     std::vector<std::vector<float>> first;
     for (int repeat = 0; repeat < 5; ++repeat) {
+      if (forward.kind != spec.kind) twin->run(before.args);
       op->run(run.args);
       for (std::size_t a = 0; a < outputs; ++a) {
         const std::vector<float> now = run.value(*device, a);

@@ -71,6 +71,22 @@ std::vector<double> train(const Graph& graph, const TraineeOptions& options, con
   return losses;
 }
 
+// One micro-batch of `graph` in halves against f64: loss, gradients, the same bits again.
+void check_gradients(const Graph& graph, Half half) {
+  const PlainBatch batch = batch_of(graph, 0);
+  Trainee exact(graph, kBatch, {.dtype = DType::f64}), mixed(graph, kBatch, on_gpu(half.dtype));
+  CHECK(mixed.loss(batch) == Approx(exact.loss(batch)).epsilon(half.tolerance));
+  exact.gradients(batch, kBatch, true);
+  mixed.set_loss_scale(256);
+  mixed.gradients(batch, kBatch, true);
+  const auto scaled = mixed.read_gradients();
+  CHECK(distance_but_for(256, graph.parameters(), scaled, exact.read_gradients()) < half.tolerance);
+  mixed.gradients(batch, kBatch, true);
+  CHECK(mixed.read_gradients() == scaled);
+}
+
+bool is_loss(OpKind kind) { return std::string(name_of(kind)).rfind("loss_", 0) == 0; }
+
 }  // namespace
 
 TEST_CASE("gradients in halves are those of f64 but for rounding, weights stay f32", "[cuda]") {
@@ -78,18 +94,26 @@ TEST_CASE("gradients in halves are those of f64 but for rounding, weights stay f
   for (const Graph& graph : {small_lenet(), small_batch_norm_net(), small_dropout_net()})
     for (const Half half : kHalves) {
       INFO(name_of(half.dtype));
-      const PlainBatch batch = batch_of(graph, 0);
-      Trainee exact(graph, kBatch, {.dtype = DType::f64}), mixed(graph, kBatch, on_gpu(half.dtype));
-      CHECK(mixed.loss(batch) == Approx(exact.loss(batch)).epsilon(half.tolerance));
-      exact.gradients(batch, kBatch, true);
-      mixed.set_loss_scale(256);
-      mixed.gradients(batch, kBatch, true);
-      const auto scaled = mixed.read_gradients();
-      CHECK(distance_but_for(256, graph.parameters(), scaled, exact.read_gradients()) < half.tolerance);
-      mixed.gradients(batch, kBatch, true);
-      CHECK(mixed.read_gradients() == scaled);
+      check_gradients(graph, half);
+      Trainee mixed(graph, kBatch, on_gpu(half.dtype));
       const std::string logits = graph.nodes()[graph.nodes().size() - 2].name;
       CHECK(mixed.program().value(logits).dtype == DType::f32);
+    }
+}
+
+TEST_CASE("models of sequences compute in halves but for their losses", "[cuda]") {
+  if (without_gpu()) return;
+  const auto device = open_device("cuda", {});
+  for (const NamedGraph& model : small_sequence_models())
+    for (const Half half : kHalves) {
+      INFO(model.name << " " << name_of(half.dtype));
+      check_gradients(model.graph, half);
+      Trainee mixed(model.graph, kBatch, on_gpu(half.dtype));
+      for (const OpReport& op : mixed.program().ops()) {
+        if (op.spec.kind == OpKind::reorder || is_loss(op.spec.kind)) continue;
+        INFO(op.spec.text());
+        CHECK(is_half(op.spec.dtype) == device->has(op.spec.kind, half.dtype));
+      }
     }
 }
 

@@ -317,6 +317,8 @@ std::vector<OpSpec> variants(const Device& device, const OpSpec& spec) {
 
 OpCheck check_op(Device& device, const OpSpec& spec, double tolerance) {
   OpCheck check;
+  // In halves the state is rounded at every step, and so is what the next one makes of it.
+  if (is_half(spec.dtype) && std::holds_alternative<RnnDims>(spec.dims)) tolerance *= 2;
   for (const OpSpec& variant : variants(device, spec)) check_variant(device, variant, tolerance, check);
   return check;
 }

@@ -31,9 +31,9 @@ struct OpCheck {
 
 // Builds the op in plain layouts and in every layout that the device wishes for, and runs each several times with new
 // random arguments, overwriting and adding, at aligned and unaligned addresses of the arena's tensors. An output passes
-// when max|out - ref| <= tolerance * max|ref| (or of the size usual for its number of terms, where they cancel), its
-// blocked padding is zero, and nothing beside the outputs has changed. A backward op that reads `saved` follows a run
-// of its forward twin.
+// when max|out - ref| <= tolerance * max|ref| (or of the size usual for its number of terms, where they cancel; twice
+// as much for recurrent layers of halves), its blocked padding is zero, and nothing beside the outputs has changed. A
+// backward op that reads `saved` follows a run of its forward twin.
 OpCheck check_op(Device& device, const OpSpec& spec, double tolerance);
 
 // Every rule of update_rules/list.hpp over several steps and odd sizes; empty where all is well.

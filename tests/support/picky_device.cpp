@@ -16,24 +16,15 @@ namespace {
 constexpr std::array kLayouts = {Layout::plain, Layout::channels_last, Layout::blocked8, Layout::blocked16};
 
 // Kinds whose saved memory depends on layouts.
-// In mixed precision: not the losses, not what works on sequences, as on GPUs, and no pools, so that images meet both
-// dtypes too.
+// In mixed precision: not the losses, as on GPUs, and no pools, so that images and sequences meet both dtypes.
 bool in_halves(OpKind kind) {
   switch (kind) {
     case OpKind::loss_softmax_forward:
     case OpKind::loss_softmax_backward:
     case OpKind::loss_values_forward:
     case OpKind::loss_values_backward:
-    case OpKind::attention_forward:
-    case OpKind::attention_backward:
     case OpKind::sequence_pool_forward:
     case OpKind::sequence_pool_backward:
-    case OpKind::broadcast_add:
-    case OpKind::sum_samples:
-    case OpKind::rnn_forward:
-    case OpKind::rnn_backward:
-    case OpKind::embedding_forward:
-    case OpKind::embedding_backward:
     case OpKind::pool_forward:
     case OpKind::pool_backward: return false;
     default: return true;
