@@ -211,16 +211,20 @@ void compare(const OpSpec& spec, const Values& is, const Values& wanted, double 
   }
 }
 
-// Overwrite all, add to all, and, where several outputs add, each mixture of the first and the others.
+// Overwrite all twice (aligned and not), or overwrite all, add to all, and, where several outputs add, each mixture of
+// the first and the others, and every other.
 std::vector<unsigned> accumulate_masks(const OpSpec& spec) {
   unsigned all = 0;
   const auto args = signature(spec);
   for (std::size_t a = 0; a < args.size(); ++a)
     if (args[a].adds) all |= 1U << a;
   std::vector<unsigned> masks = {0};
-  if (all != 0) masks.push_back(all);
+  masks.push_back(all);
   const unsigned first = all & (~all + 1);
   if (all != first) masks.insert(masks.end(), {first, all & ~first});
+  constexpr unsigned kEven = 0x55555555U;
+  if (const unsigned others = all & ~first; (others & kEven) != 0 && (others & ~kEven) != 0)
+    masks.push_back(all & kEven);
   return masks;
 }
 

@@ -193,8 +193,8 @@ void add_rnns(Specs& specs, DType dtype) {
 }
 
 void add_embeddings(Specs& specs, DType dtype) {
-  for (const EmbeddingDims& d :
-       {EmbeddingDims{1, 1, 1}, EmbeddingDims{40, 7, 17}, EmbeddingDims{5, 300, 8}, EmbeddingDims{200, 65, 64}})
+  for (const EmbeddingDims& d : {EmbeddingDims{1, 1, 1}, EmbeddingDims{40, 7, 17}, EmbeddingDims{5, 300, 8},
+                                 EmbeddingDims{200, 65, 64}, EmbeddingDims{1500, 3, 9}})
     for (OpKind kind : {OpKind::embedding_forward, OpKind::embedding_backward}) specs.push_back({kind, dtype, d, {}});
 }
 
