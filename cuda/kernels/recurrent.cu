@@ -1,19 +1,39 @@
 #include "cuda/kernels/each.cuh"
 #include "cuda/kernels/element.cuh"
 #include "cuda/kernels/recurrent.hpp"
+#include "device/row_bits.hpp"
 
 namespace echelon::cuda {
 namespace {
 
 constexpr int kIds = 1024;  // looked at together by the threads of a block
 
-// A block owns one row of the table: it looks through all ids and adds up the rows that are its own, in their order.
+// Clears the marked rows and their marks, where these are not added to; then marks the rows of ids.
+template <class T>
+void mark_rows(const std::int32_t* ids, T* dw, std::int64_t rows, const RowMarks& touched, bool add,
+               cudaStream_t stream) {
+  std::uint32_t* words = touched.words;
+  const std::int64_t F = touched.width;
+  if (!add) {
+    each(touched.rows * F, stream, [=] __device__(std::int64_t i) {
+      if (row_marked(words, i / F)) dw[i] = T(0);
+    });
+    each(row_words(touched.rows), stream, [=] __device__(std::int64_t i) { words[i] = 0; });
+  }
+  each(rows, stream, [=] __device__(std::int64_t r) {
+    atomicOr(words + ids[r] / kRowsOfWord, std::uint32_t{1} << ids[r] % kRowsOfWord);
+  });
+}
+
+// A block owns one row of the table (where there are marks, a marked one): it looks through all ids and adds up the
+// rows that are its own, in their order.
 template <class T>
 __global__ void __launch_bounds__(kThreads)
     embedding_gradient_kernel(const std::int32_t* ids, const T* dy, Wide<T>* dw, std::int64_t rows, std::int64_t V,
-                              std::int64_t F, bool add) {
+                              std::int64_t F, const std::uint32_t* touched, bool add) {
   __shared__ std::int32_t own[kIds];
   for (std::int64_t v = blockIdx.x; v < V; v += gridDim.x) {
+    if (touched && !row_marked(touched, v)) continue;
     for (std::int64_t f = threadIdx.x; f < F && !add; f += blockDim.x) dw[v * F + f] = 0;
     for (std::int64_t first = 0; first < rows; first += kIds) {
       const int count = static_cast<int>(first + kIds < rows ? kIds : rows - first);
@@ -58,15 +78,17 @@ void embedding_rows(const std::int32_t* ids, const Wide<T>* w, T* y, std::int64_
 
 template <class T>
 void embedding_gradient(const std::int32_t* ids, const T* dy, Wide<T>* dw, std::int64_t rows, std::int64_t V,
-                        std::int64_t F, bool add, cudaStream_t stream) {
-  embedding_gradient_kernel<<<grid_blocks(V, 1, 1 << 16), kThreads, 0, stream>>>(ids, dy, dw, rows, V, F, add);
+                        std::int64_t F, std::uint32_t* touched, bool add, cudaStream_t stream) {
+  if (touched) mark_rows(ids, dw, rows, {touched, V, F}, add, stream);
+  embedding_gradient_kernel<<<grid_blocks(V, 1, 1 << 16), kThreads, 0, stream>>>(ids, dy, dw, rows, V, F, touched,
+                                                                                 add || touched != nullptr);
 }
 
 #define ECHELON_INSTANTIATE(T)                                                                                        \
   template void place_sequences<T>(const Sequences&, const T*, T*, bool, bool, cudaStream_t);                         \
   template void embedding_rows<T>(const std::int32_t*, const Wide<T>*, T*, std::int64_t, std::int64_t, cudaStream_t); \
   template void embedding_gradient<T>(const std::int32_t*, const T*, Wide<T>*, std::int64_t, std::int64_t,            \
-                                      std::int64_t, bool, cudaStream_t);
+                                      std::int64_t, std::uint32_t*, bool, cudaStream_t);
 ECHELON_CUDA_TYPES(ECHELON_INSTANTIATE)
 #undef ECHELON_INSTANTIATE
 

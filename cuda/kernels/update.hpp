@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <span>
 
+#include "device/row_bits.hpp"
 #include "device/update_rules/rule.hpp"
 
 namespace echelon::cuda {
@@ -14,5 +15,10 @@ namespace echelon::cuda {
 template <class Rule, class T>
 void update_range(T* w, const T* g, std::span<void* const> states, std::size_t n, const RuleScalars& scalars,
                   cudaStream_t stream);
+
+// The same for the rows of a table whose bit is set.
+template <class Rule, class T>
+void update_rows(T* w, const T* g, std::span<void* const> states, const RowMarks& marks, const RuleScalars& scalars,
+                 cudaStream_t stream);
 
 }  // namespace echelon::cuda

@@ -17,7 +17,7 @@ std::unique_ptr<Op> make_embedding(const Context& context, const OpSpec& spec) {
       });
     return std::make_unique<KernelOp>(context, spec, [d](const OpArgs& a, cudaStream_t stream) {
       embedding_gradient(tensor<const std::int32_t>(a, 0), tensor<const T>(a, 1), tensor<Wide<T>>(a, 2), d.rows, d.V,
-                         d.F, adds(a, 2), stream);
+                         d.F, d.sparse ? tensor<std::uint32_t>(a, 3) : nullptr, adds(a, 2), stream);
     });
   });
 }

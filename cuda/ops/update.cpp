@@ -28,6 +28,14 @@ class CudaUpdate final : public Update {
     check_launch(Rule::kName);
   }
 
+  void apply_rows(void* w, const void* g, std::span<void* const> states, const RowMarks& marks,
+                  const RuleScalars& scalars) override {
+    ECHELON_CHECK_EQ(states.size(), static_cast<std::size_t>(Rule::kStates), "states of rule {}", Rule::kName);
+    context_.use();
+    update_rows<Rule>(static_cast<T*>(w), static_cast<const T*>(g), states, marks, scalars, context_.stream());
+    check_launch(Rule::kName);
+  }
+
  private:
   const Context& context_;
 };

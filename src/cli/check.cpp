@@ -230,6 +230,7 @@ void print_exchange(const Check& check, const ParameterSet& parameters) {
 void print_model(Check& check) {
   if (!check.data) return;
   const Graph graph = build_model(check.config.model, check.data->form());
+  check_lazy(check.config, graph.parameters());
   print_memory(check, graph);
   print_exchange(check, graph.parameters());
   const ModelCosts costs = model_costs(graph, check.config.device.dtype);

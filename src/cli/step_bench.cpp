@@ -76,6 +76,7 @@ StepBench::StepBench(const Config& config, std::int64_t batch, int threads)
       dtype_(config.device.dtype),
       learning_rate_(config.optimiser.learning_rate) {
   arenas_.initialise(config.seed);
+  arenas_.track_rows(true);  // as one replica does
   scalars_.loss_scale = 1.0 / static_cast<double>(program_.input("weights").elems());
   scalars_.group_weight = 1.0;
   fill_inputs();

@@ -112,6 +112,12 @@ void check_optimiser(const Config& config) {
   if (optimiser.nesterov && optimiser.momentum == 0)
     refuse(config, "optimizer.nesterov",
            "optimizer.nesterov needs momentum above 0; set optimizer.momentum (0.9) or nesterov = false");
+  if (optimiser.lazy && (optimiser.rule == "lars" || optimiser.rule == "lamb"))
+    refuse(
+        config, "optimizer.lazy",
+        fmt::format("optimizer.lazy does not go with rule = \"{}\", whose steps depend on the norm of a whole table; "
+                    "use sgd, adam, adamw or rmsprop, or leave lazy out",
+                    optimiser.rule));
   if (optimiser.schedule == "step" && optimiser.decay_at_epochs.empty())
     refuse(config, "optimizer.schedule",
            "schedule = \"step\" needs the epochs at which to decay, e.g. decay_at_epochs = [30, 60]");

@@ -104,6 +104,8 @@ std::vector<Key<Config>> make_config_keys() {
             "every batch norm takes its statistics over all replicas");
   model.key("batch_renorm", &ModelConfig::batch_renorm, {},
             "every batch norm is corrected towards its running statistics");
+  model.key("dense_embeddings", &ModelConfig::dense_embeddings, {},
+            "no embedding is sparse, whatever the zoo says: its whole gradient is applied and sent");
 
   auto data = part(all, "data", &Config::data);
   data.key("train", &DataConfig::train, text(), "folder, file or pattern of HDF5 shards");
@@ -158,6 +160,9 @@ std::vector<Key<Config>> make_config_keys() {
                 "rules adam, adamw, lamb and rmsprop: added to the root of the second moment");
   optimizer.key("trust_coefficient", &OptimiserConfig::trust_coefficient, range(1e-9, 1000),
                 "rule lars: eta of a layer's rate eta*|w| / (|g| + weight_decay*|w|)");
+  optimizer.key("lazy", &OptimiserConfig::lazy, {},
+                "sparse embeddings: only the rows that a step touches are updated, though momentum, decay or moments "
+                "would move the others too; an approximation");
   optimizer.key("clip_norm", &OptimiserConfig::clip_norm, range(0, 1e9),
                 "the norm of the whole gradient is cut to this; 0: off");
   optimizer.key("scaling", &OptimiserConfig::scaling, words({"none", "linear", "sqrt"}),
@@ -259,6 +264,8 @@ std::vector<Key<LayerConfig>> make_layer_keys() {
   layer.key("k", &LayerConfig::k, range(1e-6, 1e6), "lrn: what the mean square is added to");
   layer.key("vocabulary", &LayerConfig::vocabulary, range(0, 1e9),
             "embedding: rows of the table; 0: as many as the data has tokens");
+  layer.key("sparse", &LayerConfig::sparse, {},
+            "embedding: its gradient is kept, applied and sent by the rows that a step touches");
   layer.key("activation", &LayerConfig::activation, words({"tanh", "relu"}), "rnn");
   layer.key("reverse", &LayerConfig::reverse, {}, "rnn, lstm, gru: from the end of the sequence to its beginning");
   layer.key("carry", &LayerConfig::carry, {},
@@ -299,7 +306,7 @@ const std::vector<LayerKeys>& layer_key_table() {
       {"sequence_pool", {"mode"}, {}},
       {"add", {}, {"inputs"}},
       {"concat", {}, {"inputs"}},
-      {"embedding", {"units", "vocabulary"}, {"units"}},
+      {"embedding", {"units", "vocabulary", "sparse"}, {"units"}},
       {"rnn", {"units", "activation", "reverse", "carry"}, {"units"}},
       {"lstm", {"units", "reverse", "carry"}, {"units"}},
       {"gru", {"units", "reverse", "carry"}, {"units"}},

@@ -57,10 +57,11 @@ struct LayerConfig {
   bool causal = false;                 // attention: no place sees a later one
   std::string mode = "mean";           // sequence_pool: sum | mean | last
   std::int64_t vocabulary = 0;         // embedding: rows of the table; 0: as many as the data has tokens
-  std::string activation = "tanh";     // rnn: tanh | relu
-  bool reverse = false;                // rnn, lstm, gru: from the end of the sequence to its beginning
-  bool carry = false;                  // rnn, lstm, gru: a batch begins with the states that the last one ended with
-  std::string where;                   // "file:line", for messages; no key
+  bool sparse = false;              // embedding: its gradient is kept, applied and sent by the rows that a step touches
+  std::string activation = "tanh";  // rnn: tanh | relu
+  bool reverse = false;             // rnn, lstm, gru: from the end of the sequence to its beginning
+  bool carry = false;               // rnn, lstm, gru: a batch begins with the states that the last one ended with
+  std::string where;                // "file:line", for messages; no key
 };
 
 struct ModelConfig {
@@ -70,6 +71,7 @@ struct ModelConfig {
   double label_smoothing = 0;            // softmax: part of the target spread over all classes in training, in [0, 1)
   bool synchronised_batch_norm = false;  // every batch_norm layer is `synchronised`
   bool batch_renorm = false;             // every batch_norm layer has `renorm`
+  bool dense_embeddings = false;         // no embedding is `sparse`, whatever the zoo says
 };
 
 struct DataConfig {
@@ -104,17 +106,18 @@ struct TrainConfig {
 struct OptimiserConfig {     // [optimizer]
   std::string rule = "sgd";  // sgd | adam | adamw | rmsprop | lars | lamb
   double learning_rate = 0.01;
-  double momentum = 0.9;              // sgd, rmsprop, lars
-  double weight_decay = 0.0;          // not on biases and batch norm
-  bool nesterov = false;              // sgd
-  double beta1 = 0.9;                 // adam, adamw, lamb: decay of the first moment
-  double beta2 = 0.999;               // adam, adamw, lamb: decay of the second moment
-  double alpha = 0.99;                // rmsprop: decay of the mean square
-  double epsilon = 1e-8;              // adam, adamw, lamb, rmsprop: added to the root of the second moment
-  double trust_coefficient = 0.001;   // lars: eta of a layer's rate eta*|w| / (|g| + decay*|w|)
-  double clip_norm = 0;               // the gradient's norm over all weights is cut to this; 0: off
-  std::string scaling = "none";       // none | linear | sqrt: learning_rate is for base_batch, grows with batch.global
-  std::int64_t base_batch = 0;        // scaling: samples a step that learning_rate is meant for
+  double momentum = 0.9;             // sgd, rmsprop, lars
+  double weight_decay = 0.0;         // not on biases and batch norm
+  bool nesterov = false;             // sgd
+  double beta1 = 0.9;                // adam, adamw, lamb: decay of the first moment
+  double beta2 = 0.999;              // adam, adamw, lamb: decay of the second moment
+  double alpha = 0.99;               // rmsprop: decay of the mean square
+  double epsilon = 1e-8;             // adam, adamw, lamb, rmsprop: added to the root of the second moment
+  double trust_coefficient = 0.001;  // lars: eta of a layer's rate eta*|w| / (|g| + decay*|w|)
+  bool lazy = false;                 // sparse embeddings: momentum, decay and moments wait in rows that are not touched
+  double clip_norm = 0;              // the gradient's norm over all weights is cut to this; 0: off
+  std::string scaling = "none";      // none | linear | sqrt: learning_rate is for base_batch, grows with batch.global
+  std::int64_t base_batch = 0;       // scaling: samples a step that learning_rate is meant for
   std::string schedule = "constant";  // constant | step | cosine | polynomial
   double warmup_epochs = 0;
   std::vector<double> decay_at_epochs;  // step

@@ -46,7 +46,14 @@ Arenas::Arenas(Device& device, ParameterSet parameters, DType dtype)
       parameters_(std::move(parameters)),
       dtype_(dtype),
       weights_(device.allocate(arena_bytes(parameters_.elems(), dtype), "weights")),
-      gradients_(device.allocate(arena_bytes(parameters_.elems(), dtype), "gradients")) {}
+      gradients_(device.allocate(arena_bytes(parameters_.elems(), dtype), "gradients")) {
+  std::int64_t words = 0;
+  for (const Parameter& p : parameters_.all()) {
+    marks_begin_.push_back(p.sparse ? words : -1);
+    if (p.sparse) words += row_words(p.shape[0]);
+  }
+  if (words > 0) marks_ = device.allocate(arena_bytes(words, DType::i32), "marks of rows");
+}
 
 void* Arenas::weights_at(std::int64_t elem) const { return weights_.bytes_at(arena_bytes(elem, dtype_)); }
 void* Arenas::gradients_at(std::int64_t elem) const { return gradients_.bytes_at(arena_bytes(elem, dtype_)); }
@@ -61,6 +68,21 @@ Tensor Arenas::gradient(int parameter) const {
   return {gradients_at(p.begin), p.shape, dtype_, Layout::plain};
 }
 
+RowMarks Arenas::row_marks(int parameter) const {
+  const Parameter& p = parameters_[parameter];
+  ECHELON_CHECK(p.sparse, "the gradient of {} is dense", p.name);
+  void* const words = marks_.bytes_at(arena_bytes(marks_begin_[static_cast<std::size_t>(parameter)], DType::i32));
+  return {static_cast<std::uint32_t*>(words), p.shape[0], p.shape.row_elems()};
+}
+
+void Arenas::track_rows(bool on) { tracks_rows_ = on && device_.computes() && marks_.data(); }
+
+void Arenas::clear_tables() {
+  for (const Parameter& p : parameters_.all())
+    if (p.sparse) device_.zero(gradients_at(p.begin), arena_bytes(p.elems(), dtype_));
+  if (marks_.data()) device_.zero(marks_.data(), marks_.bytes());
+}
+
 void Arenas::initialise(std::uint64_t seed) {
   for (const Parameter& p : parameters_.all()) {
     const HashRng rng(seed, p.name);
@@ -73,6 +95,7 @@ void Arenas::initialise(std::uint64_t seed) {
     });
   }
   device_.zero(gradients_.data(), gradients_.bytes());
+  clear_tables();
   touch();
 }
 

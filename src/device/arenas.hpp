@@ -2,11 +2,13 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "base/dtype.hpp"
 #include "base/state.hpp"
 #include "device/device.hpp"
 #include "device/parameter.hpp"
+#include "device/row_bits.hpp"
 #include "device/tensor.hpp"
 
 namespace echelon {
@@ -24,6 +26,16 @@ class Arenas {
   Tensor gradient(int parameter) const;
   void* weights_at(std::int64_t elem) const;
   void* gradients_at(std::int64_t elem) const;
+
+  // Of a sparse parameter: the rows of its gradient that may hold anything but zero; all others are zero.
+  RowMarks row_marks(int parameter) const;
+  // On: whoever writes gradients of sparse parameters marks the rows that it writes (an exchange those of the other
+  // replicas), so that only marked rows need be cleared and applied. Off, as it is at first and where the device
+  // computes nothing: programs clear whole tables, marks are of their own rows, and nobody may rely on them.
+  void track_rows(bool on);
+  bool tracks_rows() const { return tracks_rows_; }
+  // Zeroes the gradients of sparse parameters, and their marks.
+  void clear_tables();
 
   // Weights from hashes of (seed, parameter name, global index); gradients to zero.
   void initialise(std::uint64_t seed);
@@ -43,6 +55,9 @@ class Arenas {
   DType dtype_;
   Memory weights_;
   Memory gradients_;
+  Memory marks_;                           // of all sparse parameters
+  std::vector<std::int64_t> marks_begin_;  // by parameter: its first word there; -1: not sparse
+  bool tracks_rows_ = false;
   std::uint64_t version_ = 1;
 };
 

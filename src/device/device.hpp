@@ -25,6 +25,7 @@
 
 #include "device/op.hpp"
 #include "device/op_spec.hpp"
+#include "device/row_bits.hpp"
 #include "device/update_rules/rule.hpp"
 #include "device/vector.hpp"
 
@@ -75,6 +76,9 @@ class Update {
   // w, g and each of `states` begin at the range; n elements; in place.
   virtual void apply(void* w, const void* g, std::span<void* const> states, std::size_t n,
                      const RuleScalars& scalars) = 0;
+  // The same for the marked rows of a table that w, g and the states hold, and for no others.
+  virtual void apply_rows(void* w, const void* g, std::span<void* const> states, const RowMarks& marks,
+                          const RuleScalars& scalars) = 0;
 };
 
 // Where an op's bodies would like their activations, given what their neighbours have chosen already.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <string>
 #include <vector>
 
@@ -37,6 +38,26 @@ class HostUpdate final : public Update {
     for (int p = 0; p < parts; ++p) {
       const auto at = [&](int index) { return n * static_cast<std::size_t>(index) / static_cast<std::size_t>(parts); };
       part(w, g, states, at(p), at(p + 1), scalars);
+    }
+  }
+
+  // Runs of rows, shared out over threads by words of marks where there is enough to do.
+  void apply_rows(void* w, const void* g, std::span<void* const> states, const RowMarks& marks,
+                  const RuleScalars& scalars) override {
+    ECHELON_CHECK_EQ(states.size(), static_cast<std::size_t>(Rule::kStates), "states of rule {}", Rule::kName);
+    const std::int64_t words = row_words(marks.rows);
+    std::int64_t rows = 0;
+    for (std::int64_t i = 0; i < words; ++i) rows += std::popcount(marks.words[i]);
+    const auto parts = static_cast<int>(
+        std::clamp<std::int64_t>(rows * marks.width / static_cast<std::int64_t>(kElemsPerThread), 1, threads_));
+#pragma omp parallel for num_threads(parts) schedule(static) if (parts > 1)
+    for (int p = 0; p < parts; ++p) {
+      const std::int64_t begin = words * p / parts * kRowsOfWord;
+      const std::int64_t end = std::min(marks.rows, words * (p + 1) / parts * kRowsOfWord);
+      for_each_run(marks.words + begin / kRowsOfWord, end - begin, [&](std::int64_t first, std::int64_t count) {
+        const std::int64_t at = (begin + first) * marks.width;
+        part(w, g, states, static_cast<std::size_t>(at), static_cast<std::size_t>(at + count * marks.width), scalars);
+      });
     }
   }
 

@@ -5,6 +5,7 @@
 
 #include "base/check.hpp"
 #include "base/dims.hpp"
+#include "device/row_bits.hpp"
 
 namespace echelon {
 
@@ -342,7 +343,10 @@ void add_args(Signature& sig, const OpSpec& spec, const EmbeddingDims& d) {
   const Shape rows{d.rows}, y{d.rows, d.F}, w{d.V, d.F};
   switch (spec.kind) {
     case OpKind::embedding_forward: sig.in("ids", rows, DType::i32).in("w", w).parameter().out("y", y); return;
-    case OpKind::embedding_backward: sig.in("ids", rows, DType::i32).in("dy", y).out("dw", w).adds().wide(); return;
+    case OpKind::embedding_backward:
+      sig.in("ids", rows, DType::i32).in("dy", y).out("dw", w).adds().wide();
+      if (d.sparse) sig.out("touched", Shape{row_words(d.V)}, DType::i32).adds();
+      return;
     default: wrong_dims(spec);
   }
 }

@@ -61,7 +61,7 @@
 //                                                           dx dweight_x dweight_h dbias_x dbias_h [dh0 [dc0]]
 //                                                           (all add)
 //   embedding_forward          ids w                        y
-//   embedding_backward         ids dy                       dw (adds)
+//   embedding_backward         ids dy                       dw (adds) [touched (adds)]
 //   add                        a b                          y
 //   reorder                    x                            y (the same values in another layout or dtype)
 //
@@ -97,7 +97,10 @@
 //             as PyTorch and cuDNN define them. At t >= length the state stays and y_t = 0; `reverse` runs from the
 //             last step to the first. y_t = h'; hn, cn are the last states. Where h0, c0 are not given they are 0, as are
 //             dy, dhn, dcn. Hochreiter, Schmidhuber 1997 (with Gers' forget gate); Cho et al. 2014.
-//   embedding y[r] = w[ids[r]]; an id outside [0, V) is the loader's to refuse.
+//   embedding y[r] = w[ids[r]]; an id outside [0, V) is the loader's to refuse. With `sparse`, `touched` has a bit for each
+//             row of the table (device/row_bits.hpp), set where dw may hold anything but zero. Overwriting clears the
+//             rows that are marked, no others, and marks those of ids; adding marks these too. dw and touched are both
+//             overwritten or both added to.
 //   softmax   loss_n = weight_n * sum_k target_k * (logsumexp(logits_n) - logits_n[k]), target = (1 - smoothing) at the
 //             label and smoothing/K everywhere besides (Szegedy et al. 2015); correct counts weight_n where the first
 //             maximum is the label; dlogits = scale * weight_n * (probs - target). A label outside [0, K) is the
@@ -289,6 +292,7 @@ struct RnnDims {
 
 struct EmbeddingDims {
   std::int64_t rows, V, F;  // ids; rows of the table; values of a row
+  bool sparse = false;      // backward: dw is cleared and marked row by row
   friend bool operator==(const EmbeddingDims&, const EmbeddingDims&) = default;
 };
 

@@ -112,7 +112,9 @@ std::string dims_text(const OpSpec& spec, const RnnDims& d) {
                      d.initial ? " initial" : "", d.lengths ? " lengths" : "", arriving);
 }
 
-std::string dims_text(const OpSpec&, const EmbeddingDims& d) { return fmt::format("{} of V{} F{}", d.rows, d.V, d.F); }
+std::string dims_text(const OpSpec&, const EmbeddingDims& d) {
+  return fmt::format("{} of V{} F{}{}", d.rows, d.V, d.F, d.sparse ? " sparse" : "");
+}
 
 std::string dims_text(const OpSpec&, const ElementwiseDims& d) { return d.shape.text(); }
 
@@ -147,6 +149,9 @@ double flops(const OpSpec& spec) {
 
 double traffic_bytes(const OpSpec& spec) {
   double bytes = 0;
+  if (const auto* table = std::get_if<EmbeddingDims>(&spec.dims);
+      table && (table->sparse || spec.kind == OpKind::embedding_forward))  // the rows of ids alone
+    return static_cast<double>(table->rows * (4 + 2 * table->F * static_cast<std::int64_t>(size_of(spec.dtype))));
   for (const ArgInfo& arg : signature(spec))
     bytes += static_cast<double>(arg.shape.elems()) * static_cast<double>(size_of(arg.dtype));
   return bytes;

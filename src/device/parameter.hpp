@@ -37,6 +37,7 @@ struct Parameter {
   Shape offset;  // where the slice begins, one entry an axis
   ParameterKind kind = ParameterKind::weight;
   bool decays = true;     // weight decay applies
+  bool sparse = false;    // (rows, ..): a step's gradient is zero but in few rows; Arenas keeps marks of them
   double momentum = 0.1;  // statistic: weight of the newest value
   Init init;
   std::int64_t begin = 0;  // first element in the arenas

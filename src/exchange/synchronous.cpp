@@ -24,6 +24,7 @@ class Synchronous final : public Strategy {
  public:
   Synchronous(const ExchangeConfig& config, const StrategyContext& context)
       : algorithm_(config.algorithm), context_(context), staging_(context.arenas) {
+    context.arenas.track_rows(context.engine.size() == 1);
     const DType dtype = context.arenas.dtype();
     const Transport& transport = context.engine.transport();
     if (algorithm_ == "mpi" && transport.size() > 1 && !transport.has_library_allreduce())

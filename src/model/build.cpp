@@ -118,6 +118,17 @@ LayerPtr make_loss(const LossOptions& loss, const SampleForm& form) {
   return make_value_loss(ValueLoss::squared, form.classes);
 }
 
+// What [model] says of all embeddings at once.
+void set_embeddings(const ModelConfig& model, std::vector<LayerConfig>& layers) {
+  if (!model.dense_embeddings) return;
+  bool found = false;
+  for (LayerConfig& layer : layers) {
+    found = found || layer.sparse;
+    layer.sparse = false;
+  }
+  if (!found) throw ConfigError("model.dense_embeddings is set but no embedding of the model is sparse; leave it out");
+}
+
 // What [model] says of all batch norm layers at once.
 void set_batch_norms(const ModelConfig& model, std::vector<LayerConfig>& layers) {
   bool found = false;
@@ -164,6 +175,7 @@ Graph build_model(const ModelConfig& model, const SampleForm& form) {
     throw ConfigError("model.zoo and [[model.layers]] exclude each other; keep one");
   std::vector<LayerConfig> layers = model.zoo.empty() ? model.layers : zoo_layers(model.zoo, form);
   set_batch_norms(model, layers);
+  set_embeddings(model, layers);
   return build_layers(layers, form, {model.loss, model.label_smoothing});
 }
 

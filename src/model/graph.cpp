@@ -59,6 +59,7 @@ std::vector<ValueId> Graph::add_node(const std::string& name, LayerPtr layer, st
     parameter.decays = decl.decays;
     parameter.momentum = decl.momentum;
     parameter.init = decl.init;
+    parameter.sparse = decl.sparse;
     node.parameters.push_back(parameters_.add(std::move(parameter)));
   }
   bool learns = !node.parameters.empty();

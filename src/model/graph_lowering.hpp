@@ -31,6 +31,7 @@ class GraphLowering final : public Lowering {
   bool has_grad_output(int i) const override { return table_.gradient(output_value(i)) >= 0; }
   TensorRef parameter(int j) override;
   TensorRef grad_parameter(int j) override;
+  TensorRef row_marks(int j) override;
   TensorRef kept(std::string_view tag, const Shape& shape, DType dtype) override;
   TensorRef state(std::string_view tag, const Shape& shape) override;
   void alias(int output, int input) override;

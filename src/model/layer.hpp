@@ -34,6 +34,7 @@ struct ParameterDecl {
   bool decays = true;
   ParameterKind kind = ParameterKind::weight;
   double momentum = 0.1;  // statistics
+  bool sparse = false;    // (rows, ..) of whose gradient `backward` marks the rows that it writes (Lowering::row_marks)
 };
 
 class Layer;

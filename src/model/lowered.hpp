@@ -12,8 +12,9 @@
 
 namespace echelon {
 
-// Program memory, one of the arenas, or the program's states: what is carried from pass to pass.
-enum class Home : std::uint8_t { activation, weight, gradient, state };
+// Program memory, one of the arenas, the marks beside its gradients, or the program's states: what is carried from pass
+// to pass.
+enum class Home : std::uint8_t { activation, weight, gradient, row_marks, state };
 
 struct LoweredTensor {
   std::string name;  // "conv1", "d conv1", "conv1 as blocked8", for messages

@@ -111,6 +111,8 @@ TensorRef GraphLowering::grad_parameter(int j) {
   return {table_.parameter_gradient(node().parameters[static_cast<std::size_t>(j)])};
 }
 
+TensorRef GraphLowering::row_marks(int j) { return {table_.row_marks(node().parameters[static_cast<std::size_t>(j)])}; }
+
 TensorRef GraphLowering::kept(std::string_view tag, const Shape& shape, DType dtype) {
   const int tensor = table_.kept(node_, tag, shape, dtype);
   if (node_ == graph_.loss() && tag == "sums") {
@@ -193,7 +195,7 @@ void GraphLowering::emit(const OpSpec& spec, const std::vector<ArgInfo>& infos, 
     if (infos[a].role == ArgRole::output) {
       const unsigned bit = 1U << a;
       if (written || args[a] == lowered_.loss_sums) op.accumulate |= bit;
-      if (memory.home == Home::gradient) {
+      if (memory.home == Home::gradient || memory.home == Home::row_marks) {
         if (!written) op.first_writes |= bit;
         lowered_.gradients_done[static_cast<std::size_t>(node_)] = index;
       }

@@ -44,6 +44,8 @@ class Lowering {
   virtual bool has_grad_output(int i) const = 0;  // false where nothing that learns takes this output
   virtual TensorRef parameter(int j) = 0;
   virtual TensorRef grad_parameter(int j) = 0;
+  // The marks of the rows of grad_parameter(j), where the parameter is sparse.
+  virtual TensorRef row_marks(int j) = 0;
   // A tensor of this node that lives from forward to backward (batch statistics); the same `tag` names the same tensor.
   virtual TensorRef kept(std::string_view tag, const Shape& shape, DType dtype) = 0;
   // A tensor of this node that keeps its content from pass to pass, zero at first (Program::visit_state).

@@ -112,6 +112,7 @@ void* Program::Body::address(int id) const {
   switch (tensor.home) {
     case Home::weight: return arenas.weight(tensor.parameter).data;
     case Home::gradient: return arenas.gradient(tensor.parameter).data;
+    case Home::row_marks: return arenas.row_marks(tensor.parameter).words;
     case Home::state:
       return states.bytes_at(offset[static_cast<std::size_t>(id)] + static_cast<std::size_t>(slot) * tensor.bytes);
     case Home::activation: break;
@@ -207,6 +208,7 @@ void Program::forward(const PassScalars& scalars) {
 void Program::backward(const PassScalars& scalars, const std::function<void(ArenaRange)>& ready) {
   Body& b = *body_;
   ECHELON_CHECK(b.options.training, "an evaluation program has no backward pass");
+  if (scalars.first && !b.arenas.tracks_rows()) b.arenas.clear_tables();
   for (std::size_t i = static_cast<std::size_t>(b.lowered.forward_ops); i < b.lowered.ops.size(); ++i) {
     b.run(b.lowered.ops[i], i, scalars);
     if (ready && b.ready_node[i] >= 0) ready(b.ranges[static_cast<std::size_t>(b.ready_node[i])]);

@@ -29,6 +29,7 @@ class CountingLowering final : public Lowering {
   bool has_grad_output(int i) const override { return i == 0; }
   TensorRef parameter(int) override { return {}; }
   TensorRef grad_parameter(int) override { return {}; }
+  TensorRef row_marks(int) override { return {}; }
   TensorRef kept(std::string_view, const Shape&, DType) override { return {}; }
   TensorRef state(std::string_view, const Shape&) override { return {}; }
   void alias(int, int) override {}

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/check.hpp"
+#include "device/row_bits.hpp"
 
 namespace echelon {
 
@@ -102,6 +103,16 @@ int TensorTable::parameter_gradient(int parameter) {
                                                 .dtype = wide_of(dtype_),
                                                 .home = Home::gradient,
                                                 .parameter = parameter});
+}
+
+int TensorTable::row_marks(int parameter) {
+  if (const auto found = row_marks_.find(parameter); found != row_marks_.end()) return found->second;
+  const Parameter& p = graph_.parameters()[parameter];
+  return row_marks_[parameter] = add({.name = "marks of " + p.name,
+                                      .shape = Shape{row_words(p.shape[0])},
+                                      .dtype = DType::i32,
+                                      .home = Home::row_marks,
+                                      .parameter = parameter});
 }
 
 int TensorTable::kept(int node, std::string_view tag, const Shape& shape, DType dtype) {

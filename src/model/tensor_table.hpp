@@ -35,6 +35,7 @@ class TensorTable {
 
   int weight(int parameter);
   int parameter_gradient(int parameter);
+  int row_marks(int parameter);
   int kept(int node, std::string_view tag, const Shape& shape, DType dtype);
   int fresh(std::string name, const Shape& shape, DType dtype, Layout layout);
   // Before anything is written to it.
@@ -65,7 +66,7 @@ class TensorTable {
   std::vector<bool> has_views_;        // by root
   std::vector<int> gradient_tensor_;   // by root
   std::vector<bool> gradient_shared_;  // by root
-  std::map<int, int> weights_, parameter_gradients_;
+  std::map<int, int> weights_, parameter_gradients_, row_marks_;
   std::map<std::pair<int, std::string>, int> kept_;
   std::map<std::tuple<int, Layout, DType>, int> copies_;
 };

@@ -36,7 +36,9 @@ Optimiser::Optimiser(const OptimiserConfig& config, Arenas& arenas, const LossSc
 }
 
 void Optimiser::make_segments() {
-  for (const Parameter& p : arenas_.parameters().all()) {
+  for (int i = 0; i < arenas_.parameters().size(); ++i) {
+    const Parameter& p = arenas_.parameters()[i];
+    const int table = rows_suffice(p) ? i : -1;
     const bool weight = p.kind == ParameterKind::weight;
     const bool adapts = info_.trust != TrustRatio::none && weight && p.decays;
     ECHELON_CHECK(p.shape == p.global_shape || !weight || !(adapts || clips()),
@@ -44,13 +46,19 @@ void Optimiser::make_segments() {
     if (!segments_.empty()) {
       Segment& last = segments_.back();
       const bool same = last.kind == p.kind && last.decays == p.decays && (weight || last.momentum == p.momentum);
-      if (same && !adapts && last.range.end == p.begin) {
+      if (same && !adapts && table < 0 && last.table < 0 && last.range.end == p.begin) {
         last.range.end = p.end();
         continue;
       }
     }
-    segments_.push_back({{p.begin, p.end()}, p.kind, p.decays, p.momentum, adapts});
+    segments_.push_back({{p.begin, p.end()}, p.kind, p.decays, p.momentum, adapts, table});
   }
+}
+
+bool Optimiser::rows_suffice(const Parameter& parameter) const {
+  if (!parameter.sparse) return false;
+  const bool decays = parameter.decays && config_.weight_decay > 0;
+  return config_.lazy || (info_.name == SgdRule::kName && config_.momentum == 0 && !decays);
 }
 
 void Optimiser::begin_step(std::int64_t step, double learning_rate) {
@@ -139,6 +147,12 @@ void Optimiser::apply_rule(const Segment& segment, ArenaRange part) {
     if (slope > 0)
       scalars.trust = ratio_or_one(config_.trust_coefficient * length, slope + config_.weight_decay * length);
   }
+  if (segment.table >= 0 && part == segment.range && arenas_.tracks_rows()) {
+    rule_->apply_rows(w, g, {states.data(), states_.size()}, arenas_.row_marks(segment.table), scalars);
+    return;
+  }
+  ECHELON_CHECK(segment.table < 0 || !config_.lazy || !arenas_.device().computes(),
+                "lazy updates need marks of whole tables, not [{}, {})", part.begin, part.end);
   rule_->apply(w, g, {states.data(), states_.size()}, n, scalars);
   if (info_.trust != TrustRatio::update) return;
   const void* const direction = states[states_.size() - 1];

@@ -11,6 +11,12 @@
 // A scaled loss (optim/loss_scale.hpp) is taken out of the gradient in the rule's own pass, beside clipping;
 // statistics, which are no gradients, are not scaled. A skipped step counts neither as an update of Adam's moments nor
 // in LAMB's. Parameters that are split over ranks would need their sums added over the ranks: these rules refuse them.
+//
+// Sparse parameters. Plain SGD (no momentum, no decay) leaves a row as it is where the gradient is zero, so it applies
+// marked rows alone (Arenas::row_marks) and the weights are those of a dense update; its velocity, which it never
+// reads, keeps old rows' last gradients. Every other rule moves rows without a gradient too, and updates the whole
+// table, unless `lazy` says that rows wait: their momentum, decay and moments stand still until they are touched
+// (LazyAdam).
 #pragma once
 
 #include <cstdint>
@@ -59,11 +65,13 @@ class Optimiser {
     ParameterKind kind;
     bool decays;
     double momentum;
-    bool adapts;  // one parameter with a trust ratio of its own
+    bool adapts;     // one parameter with a trust ratio of its own
+    int table = -1;  // the sparse parameter that it is, where its touched rows are all that need be updated
   };
   static constexpr int kMaxStates = 4;
 
   void make_segments();
+  bool rows_suffice(const Parameter& parameter) const;
   void apply_rule(const Segment& segment, ArenaRange part);
   double norm(const void* values, std::int64_t n);
 

@@ -50,6 +50,12 @@ void check_augmentation(const Config& config, const Dataset& train) {
                                   data.train, name_of(train.kind)));
 }
 
+void check_lazy(const Config& config, const ParameterSet& parameters) {
+  const std::vector<Parameter>& all = parameters.all();
+  if (config.optimiser.lazy && std::none_of(all.begin(), all.end(), [](const Parameter& p) { return p.sparse; }))
+    throw ConfigError("optimizer.lazy is for sparse embeddings; this model has none: leave it out");
+}
+
 std::vector<int> RunPlan::sources(int rank) const {
   std::vector<int> replicas;
   if (ranks == shards.replicas()) return {rank};
@@ -68,6 +74,7 @@ RunPlan plan_run(const Config& config, int ranks) {
   BatchPlan batch = batch_of(config, ranks, train.samples());
   ShardPlan shards(plan_request(train, config.data, batch.per_replica, config.seed));
   Graph graph = build_model(config.model, train.form());
+  check_lazy(config, graph.parameters());
   std::map<std::int64_t, Graph> bucket_graphs = graphs_of(config, train, shards, graph);
   const std::int64_t steps_per_epoch = shards.steps_per_epoch();
   const std::int64_t total = total_steps_of(config.train, steps_per_epoch);

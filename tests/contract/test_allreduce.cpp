@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstring>
 #include <fstream>
+#include <numeric>
 #include <sstream>
 
 #include "base/error.hpp"
@@ -202,6 +203,39 @@ TEST_CASE("broadcast and all-gather are no more links deep than their trees are 
     for (std::size_t r = 0; r < blocks.size(); ++r) CHECK(blocks[r][3 * r + 2] == static_cast<float>(10 * r + 2));
     CHECK(same_bits(blocks));
   }
+}
+
+TEST_CASE("all-gathers cost what their prices say; blocks may be of unlike size, and empty", "[contract][allreduce]") {
+  for (int k = 1; k <= 17; ++k)
+    for (int kind = 0; kind < 4; ++kind) {
+      std::vector<std::int64_t> blocks(static_cast<std::size_t>(k), 3);
+      if (kind == 1) blocks = test::random_integers(blocks.size(), 0, 4, "blocks");
+      if (kind == 2) blocks.assign(blocks.size(), 0);
+      if (kind == 3) blocks.assign(blocks.size(), 0), blocks[blocks.size() / 2] = 5;
+      CAPTURE(k, kind, blocks);
+      test::RankPlans plans;
+      const bool even = kind == 0 && k % 2 == 0;  // both all-gathers take turns
+      for (int r = 0; r < k; ++r) plans.push_back(even ? make_allgather(r, k, 3) : make_allgather_blocks(r, blocks));
+      const Price price = even ? price_allgather(k, 3) : price_allgather_blocks(blocks);
+      const std::int64_t elems = std::accumulate(blocks.begin(), blocks.end(), std::int64_t{0});
+      test::check_rules(plans, elems);
+      CHECK(test::longest_chain(plans) <= price.steps);
+      std::vector<float> all;
+      for (std::size_t r = 0; r < blocks.size(); ++r)
+        for (std::int64_t i = 0; i < blocks[r]; ++i) all.push_back(static_cast<float>(10 * r) + static_cast<float>(i));
+      std::vector<std::vector<float>> data(blocks.size(), std::vector<float>(all.size(), -1));
+      auto from = all.begin();
+      for (std::size_t r = 0; r < blocks.size(); ++r) {
+        std::copy_n(from, blocks[r], data[r].begin() + (from - all.begin()));
+        from += blocks[r];
+      }
+      std::uint64_t messages = 0, bytes = 0;
+      for (const WireCounters& of_rank : run(plans, data, kLeastWindow))
+        messages += of_rank.messages_sent, bytes += of_rank.bytes_sent;
+      for (const auto& of_rank : data) CHECK(of_rank == all);
+      CHECK(messages == static_cast<std::uint64_t>(price.messages));
+      CHECK(bytes == static_cast<std::uint64_t>(price.payload_elems) * sizeof(float));
+    }
 }
 
 TEST_CASE("ten million elements over 2, 8 and 17 ranks", "[contract][allreduce][slow]") {

@@ -2,6 +2,7 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 
+#include "device/device.hpp"
 #include "tests/support/oracle.hpp"
 #include "tests/support/random.hpp"
 
@@ -109,4 +110,33 @@ TEST_CASE("embeddings: rows by number, gradients summed by row", "[device][gradi
   CHECK(y[0] == std::vector<double>{5, 6, 1, 2, 5, 6, 5, 6, 1, 2});
   const Values dw = oracle_outputs(f64_spec(OpKind::embedding_backward, d), {{2, 0, 2, 2, 0}, y[0]});
   CHECK(dw[0] == std::vector<double>{2, 4, 0, 0, 15, 18});
+}
+
+TEST_CASE("sparse gradients of embeddings: marked rows are cleared, those of ids written and marked", "[device]") {
+  const auto device = open_device(GENERATE("reference", "onednn"), {});
+  const EmbeddingDims d{.rows = 3, .V = 40, .F = 2, .sparse = true};
+  const auto op = device->make({OpKind::embedding_backward, DType::f32, d, {}});
+  std::vector<std::int32_t> ids = {33, 2, 33};
+  std::vector<float> dy = {1, 2, 3, 4, 10, 20}, dw(80, 7);
+  dw[66] = dw[67] = 0;  // row 33, not marked
+  std::vector<float> wanted = dw;
+  std::vector<std::uint32_t> touched(2);
+  mark_row(touched.data(), 5), mark_row(touched.data(), 39), mark_row(touched.data(), 2);
+  const auto run = [&](unsigned accumulate) {
+    void* tensors[] = {ids.data(), dy.data(), dw.data(), touched.data()};
+    OpArgs args;
+    args.tensors = tensors;
+    args.accumulate = accumulate;
+    op->run(args);
+  };
+  const auto row = [&](std::size_t v, float a, float b) { wanted[2 * v] = a, wanted[2 * v + 1] = b; };
+  run(0);
+  row(5, 0, 0), row(39, 0, 0), row(2, 3, 4), row(33, 11, 22);  // all others stay: nobody marked them
+  CHECK(dw == wanted);
+  CHECK(touched == std::vector<std::uint32_t>{1U << 2, 1U << 1});
+  ids = {5, 5, 2};
+  run(0b1100);
+  row(5, 4, 6), row(2, 13, 24);
+  CHECK(dw == wanted);
+  CHECK(touched == std::vector<std::uint32_t>{1U << 2 | 1U << 5, 1U << 1});
 }

@@ -155,13 +155,20 @@ Values run_with_twin(Device& device, Bench& bench, const Values& values, const T
   return bench.run(values, trial, saved.data());
 }
 
+// Bits where an output is made of them.
+std::vector<double> added_to(const ArgInfo& arg, const std::string& name) {
+  if (arg.dtype != DType::i32) return random_values(elems(arg.shape), name);
+  const auto bits = random_integers(elems(arg.shape), -2'147'483'647, 2'147'483'647, name);
+  return {bits.begin(), bits.end()};
+}
+
 // Inputs by the signature; outputs what is added to.
 Values make_values(const OpSpec& spec, const Trial& trial) {
   Values values;
   for (const ArgInfo& arg : signature(spec)) {
     const std::string name = fmt::format("{}/{}/{}", spec.text(), trial.name, arg.name);
     values.push_back(rounded(arg.role == ArgRole::input                      ? make_input(spec, arg, trial, values)
-                             : (trial.accumulate >> values.size() & 1U) != 0 ? random_values(elems(arg.shape), name)
+                             : (trial.accumulate >> values.size() & 1U) != 0 ? added_to(arg, name)
                                                                              : std::vector<double>(elems(arg.shape)),
                              arg.dtype));
   }
@@ -212,7 +219,7 @@ void compare(const OpSpec& spec, const Values& is, const Values& wanted, double 
 }
 
 // Overwrite all twice (aligned and not), or overwrite all, add to all, and, where several outputs add, each mixture of
-// the first and the others, and every other.
+// the first and the others, and every other. A gradient and the marks of its rows go together.
 std::vector<unsigned> accumulate_masks(const OpSpec& spec) {
   unsigned all = 0;
   const auto args = signature(spec);
@@ -220,6 +227,7 @@ std::vector<unsigned> accumulate_masks(const OpSpec& spec) {
     if (args[a].adds) all |= 1U << a;
   std::vector<unsigned> masks = {0};
   masks.push_back(all);
+  if (const auto* table = std::get_if<EmbeddingDims>(&spec.dims); table && table->sparse) return masks;
   const unsigned first = all & (~all + 1);
   if (all != first) masks.insert(masks.end(), {first, all & ~first});
   constexpr unsigned kEven = 0x55555555U;

@@ -88,6 +88,45 @@ void check_rule(Device& device, DType dtype, double tolerance, std::size_t n, Fa
   expect(failures, device_w.guards_hold(), name + ": memory around the weights was written");
 }
 
+// Marked rows of a table take a step as `apply` would; the others keep weights and states.
+template <class Rule>
+void check_rows_of_rule(Device& device, DType dtype, double tolerance, std::int64_t rows, std::int64_t width,
+                        Failures& failures) {
+  const std::string name = fmt::format("update of rows {} {} {} x {}", Rule::kName, name_of(dtype), rows, width);
+  const auto n = static_cast<std::size_t>(rows * width);
+  auto w = rounded(random_values(n, name + " w"), dtype);
+  const auto g = rounded(random_values(n, name + " g"), dtype);
+  std::vector<std::vector<double>> states;
+  for (int s = 0; s < Rule::kStates; ++s) {
+    states.push_back(rounded(random_values(n, name + " state" + std::to_string(s)), dtype));
+    for (double& value : states.back()) value = std::fabs(value);  // second moments
+  }
+  const Span device_w(device, dtype, w), device_g(device, dtype, g);
+  std::vector<Span> device_states;
+  device_states.reserve(states.size());
+  for (const auto& state : states) device_states.emplace_back(device, dtype, state);
+  std::vector<void*> state_data;
+  std::vector<double*> state_values;
+  for (const Span& state : device_states) state_data.push_back(state.data());
+  for (auto& state : states) state_values.push_back(state.data());
+  std::vector<std::uint32_t> words(static_cast<std::size_t>(row_words(rows)));
+  for (std::int64_t row : random_integers(n / static_cast<std::size_t>(width) / 3 + 1, 0, rows - 1, name))
+    mark_row(words.data(), row);
+  const Memory marks = device.allocate(words.size() * 4, "test marks");
+  device.to_device(marks.data(), words.data(), words.size() * 4);
+  const RuleScalars scalars{.learning_rate = 0.125, .momentum = 0.75, .weight_decay = 0.0625};
+  device.make_update(Rule::kName, dtype)
+      ->apply_rows(device_w.data(), device_g.data(), state_data,
+                   {static_cast<std::uint32_t*>(marks.data()), rows, width}, scalars);
+  device.synchronize();
+  for (std::size_t i = 0; i < n; ++i)
+    if (row_marked(words.data(), static_cast<std::int64_t>(i) / width))
+      Rule::apply(w[i], g[i], state_values.data(), i, scalars);
+  expect(failures, distance_of(device_w.values(), w) <= tolerance, name + ": weights differ from the rule");
+  for (std::size_t s = 0; s < states.size(); ++s)
+    expect(failures, distance_of(device_states[s].values(), states[s]) <= tolerance, name + ": a state differs");
+}
+
 // dst after `run` against `wanted`, element by element.
 template <class Run, class Wanted>
 void check_map(Device& device, DType dtype, double tolerance, std::size_t n, const std::string& name, Run&& run,
@@ -160,6 +199,12 @@ Failures check_updates(Device& device, DType dtype, double tolerance) {
     ECHELON_UPDATE_RULES(X)
 #undef X
   }
+#define X(Rule)                                                                 \
+  for (std::int64_t width : {1, 7, 300})                                        \
+    for (std::int64_t rows : {std::int64_t{1}, std::int64_t{33}, 6000 / width}) \
+      check_rows_of_rule<Rule>(device, dtype, tolerance, rows, width, failures);
+  ECHELON_UPDATE_RULES(X)
+#undef X
   return failures;
 }
 

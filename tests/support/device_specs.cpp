@@ -196,6 +196,11 @@ void add_embeddings(Specs& specs, DType dtype) {
   for (const EmbeddingDims& d : {EmbeddingDims{1, 1, 1}, EmbeddingDims{40, 7, 17}, EmbeddingDims{5, 300, 8},
                                  EmbeddingDims{200, 65, 64}, EmbeddingDims{1500, 3, 9}})
     for (OpKind kind : {OpKind::embedding_forward, OpKind::embedding_backward}) specs.push_back({kind, dtype, d, {}});
+  for (EmbeddingDims d : {EmbeddingDims{1, 1, 1}, EmbeddingDims{40, 7, 17}, EmbeddingDims{5, 300, 8},
+                          EmbeddingDims{70, 64, 3}, EmbeddingDims{3, 31, 2}}) {
+    d.sparse = true;
+    specs.push_back({OpKind::embedding_backward, dtype, d, {}});
+  }
 }
 
 void add_elementwise(Specs& specs, DType dtype) {

@@ -95,6 +95,11 @@ std::vector<LayerConfig> attended(std::int64_t heads, bool causal) {
           attention(heads, causal), layer("tanh")};
 }
 
+LayerConfig sparse(LayerConfig config) {
+  config.sparse = true;
+  return config;
+}
+
 std::vector<LayerRow> recurrent_rows() {
   const SampleForm text{.shape = {5}, .vocabulary = 7, .label = {5}, .classes = kClasses};
   const SampleForm series{.shape = {5, 3}, .classes = kClasses, .lengths = true};
@@ -104,6 +109,7 @@ std::vector<LayerRow> recurrent_rows() {
   bent.activation = "relu";
   return {
       {"embedding", text, {recurrent("embedding", 3), dense(kClasses)}},
+      {"sparse embedding", text, {sparse(recurrent("embedding", 3)), dense(kClasses)}},
       {"rnn", text, {recurrent("embedding", 3), recurrent("rnn", 4), bent, dense(kClasses)}},
       {"lstm", text, {recurrent("embedding", 3), recurrent("lstm", 4), recurrent("lstm", 5), dense(kClasses)}},
       {"gru", text, {recurrent("embedding", 3), recurrent("gru", 5), reversed(recurrent("gru", 4)), dense(kClasses)}},

@@ -41,6 +41,10 @@ std::shared_ptr<const Plan> make_broadcast(int rank, int ranks, int root, std::i
 // The buffer is k blocks of block_elems, of which each rank has filled in its own; afterwards all have all: up a
 // binomial tree to rank 0, then down another: 2 ceil(log2 k) steps.
 std::shared_ptr<const Plan> make_allgather(int rank, int ranks, std::int64_t block_elems);
+Price price_allgather(int ranks, std::int64_t block_elems);
+// Likewise for blocks of unlike size, by rank, one behind the other, around a ring: k-1 steps.
+std::shared_ptr<const Plan> make_allgather_blocks(int rank, const std::vector<std::int64_t>& block_elems);
+Price price_allgather_blocks(const std::vector<std::int64_t>& block_elems);
 
 // The makers behind the names, one file each.
 #define ECHELON_MAKE(name) std::shared_ptr<const Plan> make_##name##_allreduce(const AllreduceRequest& request);

@@ -1,4 +1,6 @@
 // The formulas of the price list (comm/README.md), worked out without a plan.
+#include <algorithm>
+
 #include "base/check.hpp"
 #include "base/error.hpp"
 #include "base/nearest.hpp"
@@ -40,6 +42,28 @@ Price price_allreduce(std::string_view algorithm, const AllreduceRequest& reques
   ECHELON_ALLREDUCE(ECHELON_PRICE)
 #undef ECHELON_PRICE
   return {};
+}
+
+// Up the tree rank r sends its own block and those of the ranks below it, as many as r's lowest set bit; down it goes
+// the whole.
+Price price_allgather(int ranks, std::int64_t block_elems) {
+  Price price;
+  if (ranks == 1 || block_elems == 0) return price;
+  for (int bit = 1; bit < ranks; bit <<= 1) price.steps += 2;
+  for (int r = 1; r < ranks; ++r) price.payload_elems += (std::min(r & -r, ranks - r) + ranks) * block_elems;
+  price.messages = 2 * (ranks - 1);
+  return price;
+}
+
+Price price_allgather_blocks(const std::vector<std::int64_t>& block_elems) {
+  const auto links = static_cast<std::int64_t>(block_elems.size()) - 1;
+  Price price;
+  for (const std::int64_t elems : block_elems) {
+    price.messages += elems > 0 ? links : 0;
+    price.payload_elems += links * elems;
+  }
+  price.steps = price.messages > 0 ? static_cast<int>(links) : 0;
+  return price;
 }
 
 }  // namespace echelon

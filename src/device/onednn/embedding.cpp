@@ -1,9 +1,10 @@
-// Rows of a table by their numbers. The gradient is dense: threads share the columns, so that each row's sum has one
-// order whatever their number.
+// Rows of a table by their numbers. Threads share the columns of the gradient, so that each row's sum has one order
+// whatever their number.
 #include <algorithm>
 
 #include "device/onednn/ops.hpp"
 #include "device/onednn/planes.hpp"
+#include "device/row_bits.hpp"
 
 namespace echelon::onednn {
 namespace {
@@ -32,7 +33,11 @@ class Embedding final : public Op {
     const auto* ids = static_cast<const std::int32_t*>(args.tensors[0]);
     const auto* dy = static_cast<const float*>(args.tensors[1]);
     auto* dw = static_cast<float*>(args.tensors[2]);
-    if ((args.accumulate & 4U) == 0) std::fill_n(dw, d_.V * d_.F, 0.0f);
+    const bool add = (args.accumulate & 4U) != 0;
+    if (d_.sparse)
+      mark(ids, dw, static_cast<std::uint32_t*>(args.tensors[3]), add);
+    else if (!add)
+      std::fill_n(dw, d_.V * d_.F, 0.0f);
     const int teams = worth_a_team() ? threads_ : 1;
 #pragma omp parallel for num_threads(teams) if (teams > 1)
     for (int team = 0; team < teams; ++team) {
@@ -43,6 +48,16 @@ class Embedding final : public Op {
         for (std::int64_t f = 0; f < count; ++f) to[f] += from[f];
       }
     }
+  }
+
+  // Clears the rows marked before, where they are not added to, and marks those of ids.
+  void mark(const std::int32_t* ids, float* dw, std::uint32_t* touched, bool add) const {
+    if (!add) {
+      for_each_run(touched, d_.V,
+                   [&](std::int64_t first, std::int64_t count) { std::fill_n(dw + first * d_.F, count * d_.F, 0.0f); });
+      std::fill_n(touched, row_words(d_.V), 0U);
+    }
+    for (std::int64_t r = 0; r < d_.rows; ++r) mark_row(touched, ids[r]);
   }
 
   EmbeddingDims d_;

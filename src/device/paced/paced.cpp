@@ -37,6 +37,10 @@ class PacedUpdate final : public Update {
   void apply(void*, const void*, std::span<void* const> states, std::size_t n, const RuleScalars&) override {
     pacer_->spend(static_cast<double>(n * size_of(dtype_) * (3 + 2 * states.size())) / bytes_per_s_);
   }
+  void apply_rows(void* w, const void* g, std::span<void* const> states, const RowMarks& marks,
+                  const RuleScalars& scalars) override {
+    apply(w, g, states, static_cast<std::size_t>(marks.rows * marks.width), scalars);
+  }
 
  private:
   std::shared_ptr<Pacer> pacer_;

@@ -2,6 +2,7 @@
 #include <vector>
 
 #include "device/reference/ops.hpp"
+#include "device/row_bits.hpp"
 
 namespace echelon::reference {
 namespace {
@@ -27,6 +28,32 @@ void backward(const EmbeddingDims& d, const OpArgs& args, std::vector<double>& s
   for (std::size_t i = 0; i < sums.size(); ++i) dw.put(static_cast<std::int64_t>(i), sums[i]);
 }
 
+// What an earlier pass left in the rows that it marked is zeroed; then as `backward`, but rows without a mark stay.
+template <class T>
+void sparse_backward(const EmbeddingDims& d, const OpArgs& args, std::vector<double>& sums) {
+  const auto* ids = in<std::int32_t>(args, 0);
+  const T* dy = in<T>(args, 1);
+  T* dw = static_cast<T*>(args.tensors[2]);
+  auto* touched = static_cast<std::uint32_t*>(args.tensors[3]);
+  if ((args.accumulate & 4U) == 0)
+    for (std::int64_t v = 0; v < d.V; ++v) {
+      if (!row_marked(touched, v)) continue;
+      for (std::int64_t f = 0; f < d.F; ++f) dw[v * d.F + f] = T(0);
+    }
+  if ((args.accumulate & 8U) == 0)
+    for (std::int64_t i = 0; i < row_words(d.V); ++i) touched[i] = 0;
+  for (double& sum : sums) sum = 0;
+  for (std::int64_t r = 0; r < d.rows; ++r)
+    for (std::int64_t f = 0; f < d.F; ++f)
+      sums[static_cast<std::size_t>(ids[r] * d.F + f)] += static_cast<double>(dy[r * d.F + f]);
+  for (std::int64_t r = 0; r < d.rows; ++r) mark_row(touched, ids[r]);
+  for (std::int64_t v = 0; v < d.V; ++v)
+    for (std::int64_t f = 0; f < d.F && row_marked(touched, v); ++f) {
+      const auto at = static_cast<std::size_t>(v * d.F + f);
+      dw[at] = static_cast<T>(static_cast<double>(dw[at]) + sums[at]);
+    }
+}
+
 }  // namespace
 
 std::unique_ptr<Op> make_embedding(const OpSpec& spec) {
@@ -35,7 +62,8 @@ std::unique_ptr<Op> make_embedding(const OpSpec& spec) {
     if (spec.kind == OpKind::embedding_forward) return loop_op([d](const OpArgs& a) { forward<T>(d, a); });
     if (spec.kind != OpKind::embedding_backward) not_of_family(spec);
     std::vector<double> sums(static_cast<std::size_t>(d.V * d.F));
-    return loop_op([d, sums](const OpArgs& a) mutable { backward<T>(d, a, sums); });
+    return loop_op(
+        [d, sums](const OpArgs& a) mutable { d.sparse ? sparse_backward<T>(d, a, sums) : backward<T>(d, a, sums); });
   });
 }
 

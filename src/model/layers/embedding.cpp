@@ -1,4 +1,5 @@
-// Embedding: a learned row of `units` features for each token, (T) -> (T, F). The table is (vocabulary, units).
+// Embedding: a learned row of `units` features for each token, (T) -> (T, F). The table is (vocabulary, units). With
+// `sparse` its gradient is zeroed, applied and sent by the rows that a step touches.
 #include <fmt/format.h>
 
 #include "base/error.hpp"
@@ -10,12 +11,15 @@ namespace {
 
 class Embedding final : public Layer {
  public:
-  explicit Embedding(const LayerConfig& config) : units_(config.units), vocabulary_(config.vocabulary) {
+  explicit Embedding(const LayerConfig& config)
+      : units_(config.units), vocabulary_(config.vocabulary), sparse_(config.sparse) {
     if (units_ < 1) throw ConfigError("needs units, the features of a token, at least 1");
   }
 
   std::string_view kind() const override { return "embedding"; }
-  std::string attributes() const override { return fmt::format("{} of {} tokens", units_, vocabulary_); }
+  std::string attributes() const override {
+    return fmt::format("{} of {} tokens{}", units_, vocabulary_, sparse_ ? ", sparse" : "");
+  }
   bool reads_indices(int) const override { return true; }
 
   std::vector<Shape> infer(std::span<const Shape> inputs) const override {
@@ -27,7 +31,9 @@ class Embedding final : public Layer {
 
   // As PyTorch: normal with standard deviation 1.
   std::vector<ParameterDecl> parameters(std::span<const Shape>) const override {
-    return {{"weight", Shape{vocabulary_, units_}, Init{Init::Kind::normal, 1.0}}};
+    ParameterDecl table{"weight", Shape{vocabulary_, units_}, Init{Init::Kind::normal, 1.0}};
+    table.sparse = sparse_;
+    return {table};
   }
 
   void forward(Lowering& lowering) const override {
@@ -36,8 +42,13 @@ class Embedding final : public Layer {
   }
 
   void backward(Lowering& lowering) const override {
-    lowering.op(spec(OpKind::embedding_backward, lowering),
-                {lowering.input(0), lowering.grad_output(0), lowering.grad_parameter(0)});
+    OpSpec op = spec(OpKind::embedding_backward, lowering);
+    std::vector<TensorRef> args = {lowering.input(0), lowering.grad_output(0), lowering.grad_parameter(0)};
+    if (sparse_) {
+      std::get<EmbeddingDims>(op.dims).sparse = true;
+      args.push_back(lowering.row_marks(0));
+    }
+    lowering.op(op, args);
   }
 
  private:
@@ -48,6 +59,7 @@ class Embedding final : public Layer {
   }
 
   std::int64_t units_, vocabulary_;
+  bool sparse_;
 };
 
 }  // namespace

@@ -16,6 +16,7 @@ namespace {
 LayerConfig embedding(std::int64_t units) {
   LayerConfig config = layer("embedding");
   config.units = units;
+  config.sparse = true;
   return config;
 }
 

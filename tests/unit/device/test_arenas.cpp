@@ -83,6 +83,40 @@ TEST_CASE("a parameter's name is taken once, and its slice stays inside", "[aren
   CHECK(set.size() == 3);
 }
 
+TEST_CASE("sparse parameters have marks for their rows; they count once somebody tracks them", "[arenas]") {
+  const auto device = make_reference_device({});
+  ParameterSet set = two_parameters();
+  Arenas plain(*device, set, DType::f64);
+  plain.track_rows(true);
+  CHECK_FALSE(plain.tracks_rows());  // nothing to track
+  for (const char* name : {"first", "second"}) {
+    Parameter table;
+    table.name = name, table.shape = table.global_shape = Shape{70, 2}, table.offset = Shape{0, 0};
+    table.sparse = true;
+    set.add(table);
+  }
+  Arenas arenas(*device, set, DType::f64);
+  CHECK_THROWS_WITH(arenas.row_marks(0), Catch::Contains("the gradient of conv.weight is dense"));
+  const RowMarks first = arenas.row_marks(3), second = arenas.row_marks(4);
+  CHECK(first.rows == 70);
+  CHECK(first.width == 2);
+  CHECK(second.words - first.words == 3);
+  CHECK_FALSE(arenas.tracks_rows());
+  arenas.track_rows(true);
+  CHECK(arenas.tracks_rows());
+  mark_row(second.words, 69);
+  auto* gradients = static_cast<double*>(arenas.gradients_at(0));
+  std::fill_n(gradients, arenas.elems(), 1.0);
+  arenas.clear_tables();
+  CHECK(gradients[set[3].begin - 1] == 1);  // of a dense parameter
+  CHECK(std::count(gradients, gradients + arenas.elems(), 0.0) == 280);
+  CHECK(second.words[2] == 0);
+  const auto paced = open_device("paced", {});
+  Arenas asleep(*paced, set, DType::f32);
+  asleep.track_rows(true);
+  CHECK_FALSE(asleep.tracks_rows());  // where nothing is computed, nothing is marked
+}
+
 TEST_CASE("initial weights depend on seed and name, not on what else there is", "[arenas]") {
   const auto device = make_reference_device({});
   Arenas arenas(*device, two_parameters(), DType::f64);

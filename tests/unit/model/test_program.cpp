@@ -171,9 +171,34 @@ TEST_CASE("running statistics: unbiased, weighted over groups, used in evaluatio
   for (std::size_t i = 0; i < 4; ++i) CHECK(y[i] == Approx((samples[i] - 0.625) / std::sqrt(2.0 + 1e-5)));
 }
 
+TEST_CASE("sparse gradients are those of a dense table, step after step and micro-batch after micro-batch", "[model]") {
+  const bool tracked = GENERATE(true, false);
+  const SampleForm form{.shape = {3}, .vocabulary = 50, .classes = 2};
+  ModelConfig model;
+  model.zoo = "ranking";
+  const Graph graph = build_model(model, form);
+  model.dense_embeddings = true;
+  const Graph dense_graph = build_model(model, form);
+  Trainee sparse(graph, 2), dense(dense_graph, 2);
+  sparse.arenas().track_rows(tracked);
+  for (std::int64_t step = 0; step < 5; ++step)
+    for (std::int64_t micro = 0; micro <= step % 3; ++micro) {
+      const PlainBatch batch = batch_of(graph, 2, 10 * step + 2 * micro);
+      sparse.gradients(batch, 1, micro == 0);
+      dense.gradients(batch, 1, micro == 0);
+      REQUIRE(sparse.read_gradients() == dense.read_gradients());
+    }
+  CHECK(dense.arenas().parameters().elems() == sparse.arenas().parameters().elems());
+  CHECK_FALSE(dense.arenas().parameters()[0].sparse);
+  CHECK(sparse.arenas().parameters()[0].sparse);
+  model.zoo = "lenet";
+  CHECK_THROWS_WITH(build_model(model, labelled({1, 8, 8}, 5)), Contains("no embedding of the model is sparse"));
+}
+
 // Allocations of ours in one step, after a first one.
 std::uint64_t allocations_of_a_step(const Graph& graph, const TraineeOptions& options, const OptimiserConfig& config) {
   Trainee trainee(graph, 4, options);
+  trainee.arenas().track_rows(true);
   Optimiser optimiser(config, trainee.arenas());
   trainee.load(batch_of(graph, 4));
   const std::function<void(ArenaRange)> ready = [](ArenaRange) {};
