@@ -57,7 +57,7 @@ demo: deps ## train the digits CNN on 2 ranks and on 1, and print the scaling ta
 	@tests/tools/demo.sh $(ECHELON)
 test: deps ## install what is missing, build, run every test
 	@+$(SUBMAKE) build tests
-	@tests/tools/run_tests.sh $(OUT) lint $(RINGS) cuda
+	@tests/tools/run_tests.sh $(OUT) lint $(RINGS) cluster cuda
 quick-test: deps ## the unit and contract rings without slow cases, under 30 s
 	@+$(SUBMAKE) build tests
 	@tests/tools/run_tests.sh $(OUT) --quick unit contract

@@ -237,6 +237,7 @@ void Engine::Body::start(Queued queued) {
 
 void Engine::Body::retire(Live& done) {
   channel_taken[static_cast<std::size_t>(done.queued.job.channel)] = 0;
+  done.queued.ticket->wire = done.executor->wire();
   idle_executors.push_back(std::move(done.executor));
   done.queued.ticket->finish(nullptr);
   done.queued = {};

@@ -60,6 +60,7 @@ class Ticket {
   void wait() const;
   double started_s() const;  // clock of base/clock.hpp; 0 before
   double finished_s() const;
+  WireCounters wire() const;  // what this rank has sent for it; zeros before it is done
 
   struct State;
   explicit Ticket(std::shared_ptr<State> state) : state_(std::move(state)) {}

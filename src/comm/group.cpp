@@ -57,6 +57,21 @@ std::vector<double> Group::gather(double value) {
   return all;
 }
 
+PendingGather Group::start_gather(std::span<const double> mine) {
+  constexpr int kAheadOfAll = -1;
+  PendingGather pending;
+  pending.blocks_ = std::make_shared<std::vector<double>>(mine.size() * static_cast<std::size_t>(size()));
+  std::copy(mine.begin(), mine.end(), pending.blocks_->begin() + static_cast<std::ptrdiff_t>(mine.size()) * rank());
+  pending.ticket_ =
+      engine_.submit({.plan = make_allgather(rank(), size(), static_cast<std::int64_t>(mine.size() * sizeof(double))),
+                      .data = pending.blocks_->data(),
+                      .dtype = DType::u8,
+                      .channel = channel_,
+                      .priority = kAheadOfAll,
+                      .after = nullptr});
+  return pending;
+}
+
 std::vector<std::string> Group::gather(const std::string& text) {
   const std::vector<double> lengths = gather(static_cast<double>(text.size()));
   const auto longest = static_cast<std::size_t>(*std::max_element(lengths.begin(), lengths.end()));

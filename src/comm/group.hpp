@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -10,6 +11,21 @@
 #include "comm/engine.hpp"
 
 namespace echelon {
+
+// A gather under way.
+class PendingGather {
+ public:
+  // Blocks of every rank, by rank.
+  const std::vector<double>& wait() const {
+    ticket_.wait();
+    return *blocks_;
+  }
+
+ private:
+  friend class Group;
+  std::shared_ptr<std::vector<double>> blocks_;
+  Ticket ticket_;
+};
 
 class Group {
  public:
@@ -24,6 +40,8 @@ class Group {
   double max(double value);  // NaN where any rank's is
   void broadcast(void* data, std::size_t bytes, int root);
   std::vector<double> gather(double value);  // of every rank, on every rank
+  // Begins to gather `mine`, of equal length on all ranks, ahead of whatever else the engine sends.
+  PendingGather start_gather(std::span<const double> mine);
   std::vector<std::string> gather(const std::string& text);
   void barrier();
 

@@ -25,4 +25,6 @@ double Ticket::started_s() const { return state_ ? state_->started_s.load(std::m
 
 double Ticket::finished_s() const { return state_ && done() ? state_->finished_s : 0; }
 
+WireCounters Ticket::wire() const { return state_ && done() ? state_->wire : WireCounters{}; }
+
 }  // namespace echelon

@@ -21,6 +21,7 @@ struct Ticket::State {
   std::atomic<int> done = 0;  // published last
   std::atomic<double> started_s = 0;
   double finished_s = 0;
+  WireCounters wire;
   std::exception_ptr error;
   std::weak_ptr<Driver> driver;
 

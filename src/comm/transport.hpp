@@ -42,6 +42,9 @@ struct WireCounters {
   std::uint64_t bytes_received = 0;
   std::uint64_t library_calls = 0;
   std::uint64_t library_bytes = 0;  // payload handed to the library
+
+  WireCounters& operator+=(const WireCounters& other);
+  friend WireCounters operator-(WireCounters a, const WireCounters& b);
 };
 
 class Transport {

@@ -202,6 +202,19 @@ void check_device(const Config& config) {
     check_used(config, path, paced, "device.kind = \"paced\"");
 }
 
+// The default gives way by itself; who asks for it is told why it cannot be.
+void check_layer_wait(const Config& config) {
+  const bool scaled = config.device.loss_scale > 0 || config.device.dtype == DType::f16;
+  if (config.optimiser.clip_norm > 0)
+    refuse(config, "exchange.overlap",
+           "optimizer.clip_norm needs every gradient before the first update, overlap = \"layers\" updates layer by "
+           "layer; \"buckets\" fits");
+  if (scaled)
+    refuse(config, "exchange.overlap",
+           "a scaled loss needs every gradient before the first update, overlap = \"layers\" updates layer by layer; "
+           "\"buckets\" fits");
+}
+
 }  // namespace
 
 void check_combinations(const Config& config) {
@@ -215,6 +228,10 @@ void check_combinations(const Config& config) {
     refuse(config, "train.epochs",
            "train.epochs and train.steps are both 0: nothing would be trained; set one of them");
   check_optimiser(config);
+  if (config.exchange.overlap == Overlap::layers && config.origins.contains("exchange.overlap"))
+    check_layer_wait(config);
+  if (config.exchange.priority && config.origins.contains("exchange.priority") && config.exchange.algorithm == "mpi")
+    refuse(config, "exchange.priority", "algorithm \"mpi\" goes out in one static order and takes no priority");
   const bool segments = config.exchange.algorithm == "ring";
   check_used(config, "exchange.segment_kb", segments, "algorithm = \"ring\"");
   check_device(config);

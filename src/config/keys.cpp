@@ -182,6 +182,9 @@ std::vector<Key<Config>> make_config_keys() {
   auto exchange = part(all, "exchange", &Config::exchange);
   exchange.key("strategy", &ExchangeConfig::strategy, words({"synchronous"}), "how replicas combine what they learned");
   exchange.key("algorithm", &ExchangeConfig::algorithm, words({"naive", "ring", "mpi"}), "of the all-reduce");
+  exchange.key("overlap", &ExchangeConfig::overlap, words({"none", "buckets", "layers"}),
+               "none: after back-propagation; buckets: beside it; layers: and the next forward waits layer by layer");
+  exchange.key("priority", &ExchangeConfig::priority, {}, "what the next forward needs first goes first");
   exchange.key("bucket_mb", &ExchangeConfig::bucket_mb, range(0.001, 4096), "gradients sent together");
   exchange.key("segment_kb", &ExchangeConfig::segment_kb, range(1, 1048576), "algorithm ring: pipelining grain");
   exchange.key("verify_every_steps", &ExchangeConfig::verify_every_steps, at_least(0),

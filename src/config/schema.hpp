@@ -24,6 +24,7 @@ constexpr std::string_view name_of(Sharding sharding) {
 }
 enum class Ragged : std::uint8_t { wrap, drop, zero_weight };
 enum class Order : std::uint8_t { samples, stream };
+enum class Overlap : std::uint8_t { none, buckets, layers };
 enum class Restart : std::uint8_t { automatic, never, require };
 
 // One [[model.layers]] entry. Which keys a type takes is in model/layers; others are refused.
@@ -129,6 +130,9 @@ struct OptimiserConfig {     // [optimizer]
 struct ExchangeConfig {
   std::string strategy = "synchronous";
   std::string algorithm = "ring";       // naive | ring | mpi
+  Overlap overlap = Overlap::layers;    // "none": after back-propagation | "buckets": beside it | "layers": and the
+                                        // next forward waits layer by layer
+  bool priority = true;                 // buckets that the next forward needs first go first; not algorithm mpi
   double bucket_mb = 4;                 // gradients sent together, 0.001 to 4096
   double segment_kb = 256;              // pipelining grain of the algorithm, 1 to 1048576
   std::int64_t verify_every_steps = 0;  // checksums of every replica's weights; 0: at step 0 and the end

@@ -48,13 +48,15 @@ struct StepInfo {
 struct StepOutcome {
   std::int64_t next_step = 0;
   bool contributed = true;     // this replica's gradient entered the update
-  double exchange_wait_s = 0;  // compute thread blocked on tickets
-  double exchange_busy_s = 0;  // first submit to last finish: exposed and hidden together
-  double optimiser_s = 0;
-  double gradient_norm = -1;  // over all weights, before clipping; -1: not measured
-  double loss_scale = 1;      // of this step's backward
-  bool skipped = false;       // the gradients were not finite: no weight changed, the scale is smaller from now on
-  bool give_up = false;       // likewise, and no smaller scale would help
+  double exchange_wait_s = 0;  // compute thread blocked on tickets since the last outcome: what is exposed
+  double exchange_busy_s = 0;  // from start to finish, of the buckets that arrived since: exposed and hidden together
+  double optimiser_s = 0;      // since the last outcome
+  double in_forward_s = 0;     // the part of both that passed inside wait_parameters
+  WireCounters wire;           // sent by this rank for what arrived since the last outcome
+  double gradient_norm = -1;   // over all weights, before clipping; -1: not measured
+  double loss_scale = 1;       // of this step's backward
+  bool skipped = false;        // the gradients were not finite: no weight changed, the scale is smaller from now on
+  bool give_up = false;        // likewise, and no smaller scale would help
 };
 
 class Strategy {
@@ -68,6 +70,8 @@ class Strategy {
   virtual StepOutcome end_step() = 0;
   virtual void drain() = 0;
   virtual void visit_state(StateVisitor& visitor) = 0;
+  // Sent by this rank for all that has arrived so far.
+  virtual WireCounters wire() const = 0;
   // Bytes that the price list says all ranks together put on the wire in one step.
   virtual double formula_bytes_per_step() const = 0;
   // "ring all-reduce, 3 buckets of 4.00 MiB", for the head of the run.

@@ -1,12 +1,19 @@
 // Synchronous data parallelism: every replica's gradients are summed by an all-reduce, bucket by bucket, while
 // back-propagation goes on; each replica then takes the same optimiser step, so that all keep identical bits.
 //
-// A bucket is submitted once the last of its parameters has its gradient. With one replica nothing is sent. Where the
-// gradient is clipped by its global norm or the loss is scaled, all buckets are waited for before the first one is
-// applied.
+// Three ways of overlapping (exchange.overlap):
+//   none      the buckets are submitted once back-propagation is over
+//   buckets   a bucket is submitted once the last of its parameters has its gradient; end_step waits for all
+//   layers    likewise, but end_step waits for none: the next forward waits, layer by layer, for the bucket whose
+//   weights
+//             it is about to read, and that bucket is applied then. Buckets nearer the model's input go first
+//             (exchange.priority).
+// Where the gradient is clipped by its global norm or the loss is scaled, all buckets are waited for before the first
+// one is applied. With one replica nothing is sent.
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "base/check.hpp"
 #include "base/clock.hpp"
@@ -23,7 +30,12 @@ namespace {
 class Synchronous final : public Strategy {
  public:
   Synchronous(const ExchangeConfig& config, const StrategyContext& context)
-      : algorithm_(config.algorithm), context_(context), staging_(context.arenas) {
+      : algorithm_(config.algorithm),
+        overlap_(config.overlap),
+        priority_(config.priority && config.algorithm != "mpi"),  // library collectives go out in one static order
+        context_(context),
+        staging_(context.arenas) {
+    if (overlap_ == Overlap::layers && (context.optimiser.waits() || replicas() == 1)) overlap_ = Overlap::buckets;
     context.arenas.track_rows(context.engine.size() == 1);
     const DType dtype = context.arenas.dtype();
     const Transport& transport = context.engine.transport();
@@ -52,12 +64,18 @@ class Synchronous final : public Strategy {
 
   void begin_step(const StepInfo& info) override {
     info_ = info;
-    context_.optimiser.begin_step(info.step, info.learning_rate);
     order_.clear();
     for (Bucket& bucket : buckets_) bucket.ready_elems = 0;
+    updates_begun_ = false;
+    begin_updates();
   }
 
-  void wait_parameters(ArenaRange) override {}  // end_step returns with every weight in place
+  void wait_parameters(ArenaRange range) override {
+    if (on_their_way_ == 0) return;
+    ScopedTimer timer(outcome_.in_forward_s);
+    for (Bucket& bucket : buckets_)
+      if (bucket.on_its_way && bucket.range.begin < range.end && range.begin < bucket.range.end) settle(bucket);
+  }
 
   void gradient_ready(ArenaRange range) override {
     for (std::size_t b = 0; b < buckets_.size(); ++b) {
@@ -67,44 +85,42 @@ class Synchronous final : public Strategy {
       bucket.ready_elems += part;
       ECHELON_CHECK_LE(bucket.ready_elems, bucket.range.elems(), "a gradient was announced twice in step {}",
                        info_.step);
-      if (bucket.ready_elems == bucket.range.elems()) send(b);
+      if (bucket.ready_elems == bucket.range.elems()) ready(b);
     }
   }
 
   StepOutcome end_step() override {
     ECHELON_CHECK_EQ(order_.size(), buckets_.size(), "gradients missing at the end of step {}", info_.step);
-    StepOutcome outcome;
+    if (overlap_ == Overlap::none)
+      for (std::size_t b : order_) submit(b);
+    if (overlap_ != Overlap::layers)
+      for (std::size_t b : order_) settle(buckets_[b]);
+    if (context_.optimiser.waits()) apply_whole(outcome_);
+    StepOutcome outcome = std::exchange(outcome_, {});
+    outcome.exchange_busy_s = last_finish_s_ - first_start_s_;
+    first_start_s_ = last_finish_s_ = 0;
     outcome.next_step = info_.step + 1;
-    double first_start = 0, last_finish = 0;
-    for (std::size_t b : order_) {
-      Bucket& bucket = buckets_[b];
-      if (replicas() > 1) {
-        {
-          ScopedTimer timer(outcome.exchange_wait_s);
-          bucket.ticket.wait();
-        }
-        first_start = first_start == 0 ? bucket.ticket.started_s() : std::min(first_start, bucket.ticket.started_s());
-        last_finish = std::max(last_finish, bucket.ticket.finished_s());
-      }
-      ScopedTimer timer(outcome.optimiser_s);
-      if (replicas() > 1) staging_.store(bucket.range);
-      if (!context_.optimiser.waits()) context_.optimiser.apply(bucket.range);
-    }
-    if (context_.optimiser.waits()) apply_whole(outcome);
-    outcome.exchange_busy_s = last_finish - first_start;
     return outcome;
   }
 
-  void drain() override { context_.arenas.device().synchronize(); }
-  void visit_state(StateVisitor&) override {}  // nothing outlives a step
+  void drain() override {
+    for (Bucket& bucket : buckets_)
+      if (bucket.on_its_way) settle(bucket);
+    context_.arenas.device().synchronize();
+  }
+  WireCounters wire() const override { return wire_; }
+  void visit_state(StateVisitor&) override {}  // nothing outlives a step once it is drained
   double formula_bytes_per_step() const override { return formula_bytes_; }
 
   std::string describe() const override {
     if (replicas() == 1) return "synchronous, one replica: nothing to exchange";
     const double bytes =
         static_cast<double>(context_.arenas.elems()) * static_cast<double>(size_of(context_.arenas.dtype()));
-    return fmt::format("synchronous, {} all-reduce over {} replicas, {} in {} bucket{}", algorithm_, replicas(),
-                       bytes_text(bytes), buckets_.size(), buckets_.size() == 1 ? "" : "s");
+    const char* waits = overlap_ == Overlap::none      ? "after back-propagation"
+                        : overlap_ == Overlap::buckets ? "beside back-propagation"
+                                                       : "beside back-propagation and the next forward";
+    return fmt::format("synchronous, {} all-reduce over {} replicas, {} in {} bucket{}, {}", algorithm_, replicas(),
+                       bytes_text(bytes), buckets_.size(), buckets_.size() == 1 ? "" : "s", waits);
   }
 
  private:
@@ -112,10 +128,42 @@ class Synchronous final : public Strategy {
     ArenaRange range;
     std::shared_ptr<const Plan> plan;
     std::int64_t ready_elems = 0;
+    bool on_its_way = false;  // its gradient is ready, its weights are not
     Ticket ticket;
   };
 
   int replicas() const { return context_.engine.size(); }
+
+  // The optimiser's scalars are those of the step before until its last bucket is applied.
+  void begin_updates() {
+    if (updates_begun_ || on_their_way_ > 0) return;
+    updates_begun_ = true;
+    context_.optimiser.begin_step(info_.step, info_.learning_rate);
+  }
+
+  // Waits for a bucket's sum and applies it, where that need not wait for the others.
+  void settle(Bucket& bucket) {
+    if (replicas() > 1) {
+      ScopedTimer timer(outcome_.exchange_wait_s);
+      bucket.ticket.wait();
+    }
+    ScopedTimer timer(outcome_.optimiser_s);
+    if (replicas() > 1) {
+      note_times(bucket.ticket);
+      staging_.store(bucket.range);
+    }
+    if (!context_.optimiser.waits()) context_.optimiser.apply(bucket.range);
+    bucket.on_its_way = false;
+    --on_their_way_;
+    begin_updates();
+  }
+
+  void note_times(const Ticket& ticket) {
+    outcome_.wire += ticket.wire();
+    wire_ += ticket.wire();
+    first_start_s_ = first_start_s_ == 0 ? ticket.started_s() : std::min(first_start_s_, ticket.started_s());
+    last_finish_s_ = std::max(last_finish_s_, ticket.finished_s());
+  }
 
   // Every replica looks at the same summed gradients, so all find the same norm and verdict without a message.
   void apply_whole(StepOutcome& outcome) {
@@ -131,8 +179,17 @@ class Synchronous final : public Strategy {
     optimiser.apply(all);
   }
 
-  void send(std::size_t b) {
+  void ready(std::size_t b) {
+    Bucket& bucket = buckets_[b];
+    ECHELON_CHECK(!bucket.on_its_way, "the weights of [{}, {}) were not waited for in step {}", bucket.range.begin,
+                  bucket.range.end, info_.step);
     order_.push_back(b);
+    bucket.on_its_way = true;
+    ++on_their_way_;
+    if (overlap_ != Overlap::none) submit(b);
+  }
+
+  void submit(std::size_t b) {
     if (replicas() == 1) return;
     Bucket& bucket = buckets_[b];
     Job job;
@@ -141,17 +198,24 @@ class Synchronous final : public Strategy {
     job.data = staging_.gradients(bucket.range);
     job.dtype = context_.arenas.dtype();
     job.channel = context_.first_channel + static_cast<int>(b);
-    // Buckets nearer the model's input are wanted first; library collectives go out in one static order.
-    job.priority = algorithm_ == "mpi" ? 0 : static_cast<int>(buckets_.size() - 1 - b);
+    // Buckets nearer the model's input are wanted first.
+    job.priority = priority_ ? static_cast<int>(buckets_.size() - 1 - b) : 0;
     bucket.ticket = context_.engine.submit(std::move(job));
   }
 
   std::string algorithm_;
+  Overlap overlap_;
+  bool priority_;
   StrategyContext context_;
   Staging staging_;
   std::vector<Bucket> buckets_;     // from the arena's end
   std::vector<std::size_t> order_;  // of this step: buckets as they were submitted
+  int on_their_way_ = 0;            // buckets
+  bool updates_begun_ = false;
   StepInfo info_;
+  StepOutcome outcome_;  // of what has happened since the last one
+  double first_start_s_ = 0, last_finish_s_ = 0;
+  WireCounters wire_;
   double formula_bytes_ = 0;
 };
 

@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
 
 #include "base/clock.hpp"
@@ -26,6 +28,7 @@ Ending Loop::run() {
   phase_.at_step(state_.step);
   phase_.enter("start");
   for (Hook* hook : hooks_) hook->run_begin(state_.step);
+  first_step_ = state_.step;
   mark_s_ = epoch_start_s_ = last_clock_checkpoint_s_ = now_s();
   Ending ending = Ending::finished;
   if (state_.step >= plan_.total_steps) end_epoch({.last = true});  // killed after its last checkpoint
@@ -39,9 +42,10 @@ Ending Loop::one_step() {
   const StepInfo info = info_of_next();
   const std::int64_t step_in_epoch = state_.step_in_epoch;
   phase_.at_step(info.step + 1);
-  StepResult result = runner_.run(info);
-  const Control control = agree(result);
-  if (control.not_finite > 0) not_finite(result);
+  PendingGather words;
+  StepResult result = runner_.run(info, [&](const LossSums& losses) { words = tell(losses); });
+  const Control control = agree(words, result);
+  require_finite(control.losses);
   if (result.outcome.give_up) overflow(result.outcome);
   advance(control);
 
@@ -54,12 +58,10 @@ Ending Loop::one_step() {
   record.tokens = plan_.per_token() ? info.weight : 0;
   record.times = result.times;
   record.outcome = result.outcome;
-  record.wire_bytes = result.wire_bytes;
-  record.wire_messages = result.wire_messages;
-  record.library_bytes = result.library_bytes;
-  record.checkpoint_wanted = control.checkpoint > 0;
+  if (group_.size() > 1 && info.step > first_step_) record.ranks = control.ranks;
+  record.checkpoint_wanted = control.checkpoint;
   const bool last = state_.step >= plan_.total_steps;
-  record.stopping = !last && control.requeue + control.interrupt > 0;
+  record.stopping = !last && (control.requeue || control.interrupt);
 
   phase_.enter("hooks");
   const double hooks_start_s = now_s();
@@ -74,7 +76,7 @@ Ending Loop::one_step() {
   mark_s_ = end_s;
   for (Hook* hook : hooks_) hook->step_recorded(record);
   if (!record.stopping) return Ending::finished;
-  return control.interrupt > 0 ? Ending::interrupted : Ending::requeue;
+  return control.interrupt ? Ending::interrupted : Ending::requeue;
 }
 
 void Loop::end_epoch(EpochRecord record) {
@@ -98,25 +100,46 @@ StepInfo Loop::info_of_next() const {
   return info;
 }
 
-Loop::Control Loop::agree(StepResult& result) {
-  const double start_s = now_s();
+PendingGather Loop::tell(const LossSums& losses) {
   const SignalWishes wishes = take_signal_wishes();
-  const bool requeue = wishes.requeue || job_end_is_near(config_.run.stop_before_end_s);
-  const bool clock = group_.rank() == 0 && clock_wants_checkpoint();
-  const bool finite = std::isfinite(result.losses.loss);
-  std::array<double, 6> sums = {finite ? result.losses.loss : 0.0,
-                                result.losses.weight,
-                                finite ? 0.0 : 1.0,
-                                requeue ? 1.0 : 0.0,
-                                wishes.interrupt ? 1.0 : 0.0,
-                                wishes.checkpoint || clock ? 1.0 : 0.0};
-  group_.sum(sums);
-  result.times.exchange_s += now_s() - start_s;
-  return {sums[0], sums[1], sums[2], sums[3], sums[4], sums[5]};
+  const auto word = [](bool yes) { return yes ? 1.0 : 0.0; };
+  const Words words = {.loss = losses.loss,
+                       .weight = losses.weight,
+                       .requeue = word(wishes.requeue || job_end_is_near(config_.run.stop_before_end_s)),
+                       .interrupt = word(wishes.interrupt),
+                       .checkpoint = word(wishes.checkpoint || (group_.rank() == 0 && clock_wants_checkpoint())),
+                       .last = last_};
+  return group_.start_gather(std::bit_cast<std::array<double, kWords>>(words));
 }
 
-void Loop::not_finite(const StepResult& result) {
-  const std::vector<double> losses = group_.gather(result.losses.loss);
+Loop::Control Loop::agree(const PendingGather& words, StepResult& result) {
+  Control control;
+  const std::vector<double>* all = nullptr;
+  {
+    const ScopedTimer timer(result.times.exchange_s);
+    all = &words.wait();
+  }
+  for (std::size_t i = 0; i < all->size(); i += kWords) {
+    std::array<double, kWords> block{};
+    std::copy_n(all->begin() + static_cast<std::ptrdiff_t>(i), kWords, block.begin());
+    const auto of_rank = std::bit_cast<Words>(block);
+    control.loss += of_rank.loss;
+    control.weight += of_rank.weight;
+    control.requeue |= of_rank.requeue > 0;
+    control.interrupt |= of_rank.interrupt > 0;
+    control.checkpoint |= of_rank.checkpoint > 0;
+    control.losses.push_back(of_rank.loss);
+    control.ranks.push_back(of_rank.last);
+  }
+  const StepTimes& t = result.times;
+  last_ = {.compute_s = t.data_wait_s + t.forward_s + t.backward_s,
+           .exposed_s = result.outcome.exchange_wait_s,
+           .exchange_s = result.outcome.exchange_busy_s,
+           .wire_bytes = static_cast<double>(result.outcome.wire.bytes_sent)};
+  return control;
+}
+
+void Loop::require_finite(const std::vector<double>& losses) {
   for (std::size_t rank = 0; rank < losses.size(); ++rank)
     if (!std::isfinite(losses[rank]))
       throw CommonError(kExitNumeric,
@@ -124,7 +147,6 @@ void Loop::not_finite(const StepResult& result) {
                                     "optimizer.warmup_epochs may help",
                                     std::isnan(losses[rank]) ? "not a number" : "infinite", state_.step + 1, rank,
                                     config_.optimiser.learning_rate));
-  throw CommonError(kExitNumeric, fmt::format("the loss is not finite at step {}", state_.step + 1));
 }
 
 // Every replica has seen the same gradients.

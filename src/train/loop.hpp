@@ -29,15 +29,25 @@ class Loop {
   Ending run();
 
  private:
-  // The sums over all ranks after a step.
+  // What each rank tells all others once a step. It travels while the last backward runs, so that nobody waits for it.
+  struct Words {
+    double loss = 0, weight = 0, requeue = 0, interrupt = 0, checkpoint = 0;
+    RankStep last;  // of the step before
+  };
+  static constexpr std::size_t kWords = sizeof(Words) / sizeof(double);
+  // Summed over the ranks.
   struct Control {
-    double loss = 0, weight = 0, not_finite = 0, requeue = 0, interrupt = 0, checkpoint = 0;
+    double loss = 0, weight = 0;
+    bool requeue = false, interrupt = false, checkpoint = false;
+    std::vector<double> losses;  // by rank
+    std::vector<RankStep> ranks;
   };
 
   Ending one_step();
   StepInfo info_of_next() const;
-  Control agree(StepResult& result);
-  [[noreturn]] void not_finite(const StepResult& result);
+  PendingGather tell(const LossSums& losses);
+  Control agree(const PendingGather& words, StepResult& result);
+  void require_finite(const std::vector<double>& losses);
   [[noreturn]] void overflow(const StepOutcome& outcome);
   void advance(const Control& control);
   void end_epoch(EpochRecord record);
@@ -50,7 +60,9 @@ class Loop {
   RunState& state_;
   PhaseBoard& phase_;
   std::vector<Hook*> hooks_;
-  double mark_s_ = 0;  // end of the step before
+  std::int64_t first_step_ = 0;  // of this attempt
+  RankStep last_;                // what this rank tells of the step before
+  double mark_s_ = 0;            // end of the step before
   double epoch_start_s_ = 0;
   double last_clock_checkpoint_s_ = 0;
 };

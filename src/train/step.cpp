@@ -81,23 +81,24 @@ void StepRunner::visit_state(StateVisitor& visitor) {
   visit_carried(carried_, first_row_, own_rows_, plan_.shards.global_batch(), visitor);
 }
 
-void StepRunner::pass(Program& program, const PassScalars& scalars, bool last, StepTimes& times) {
-  {
-    phase_.enter("forward");
-    const ScopedTimer timer(times.forward_s);
-    program.forward(scalars);
+LossSums StepRunner::losses() {
+  LossSums all;
+  for (auto& [key, program] : programs_) {
+    const LossSums sums = program->losses();
+    all.loss += sums.loss;
+    all.correct += sums.correct;
+    all.weight += sums.weight;
   }
-  phase_.enter("backward");
-  const ScopedTimer timer(times.backward_s);
-  if (last)
-    program.backward(scalars, [this](ArenaRange range) { strategy_.gradient_ready(range); });
-  else
-    program.backward(scalars);
+  return all;
 }
 
-StepResult StepRunner::run(const StepInfo& info) {
+StepResult StepRunner::run(const StepInfo& info, const std::function<void(const LossSums&)>& on_losses) {
   StepResult result;
-  const WireCounters before = engine_.counters();
+  const bool losses_at_once = arenas_.device().on_host();  // elsewhere the device would be waited for
+  const auto tell_losses = [&] {
+    result.losses = losses();
+    on_losses(result.losses);
+  };
   strategy_.begin_step(info);
   for (auto& [key, program] : programs_) program->reset_losses();
   bool first_pass = true;
@@ -130,25 +131,28 @@ StepResult StepRunner::run(const StepInfo& info) {
       scalars.slot = source.first_slot + static_cast<int>(first / micro);
       first_pass = false;
       const bool last = s + 1 == sources_.size() && first + micro == batch->n;
-      pass(program, scalars, last, result.times);
+      {
+        phase_.enter("forward");
+        const ScopedTimer timer(result.times.forward_s);
+        program.forward(scalars);
+      }
+      if (last && losses_at_once) tell_losses();
+      phase_.enter("backward");
+      const ScopedTimer timer(result.times.backward_s);
+      if (last)
+        program.backward(scalars, [this](ArenaRange range) { strategy_.gradient_ready(range); });
+      else
+        program.backward(scalars);
     }
   }
   phase_.enter("exchange");
   result.outcome = strategy_.end_step();
+  result.times.forward_s -= result.outcome.in_forward_s;
   result.times.exchange_s += result.outcome.exchange_wait_s;
   result.times.optimiser_s += result.outcome.optimiser_s;
-  const WireCounters after = engine_.counters();
-  result.wire_bytes = after.bytes_sent - before.bytes_sent;
-  result.wire_messages = after.messages_sent - before.messages_sent;
-  result.library_bytes = after.library_bytes - before.library_bytes;
-  {
+  if (!losses_at_once) {
     const ScopedTimer timer(result.times.backward_s);  // where a device runs ahead, this waits for it
-    for (auto& [key, program] : programs_) {
-      const LossSums sums = program->losses();
-      result.losses.loss += sums.loss;
-      result.losses.correct += sums.correct;
-      result.losses.weight += sums.weight;
-    }
+    tell_losses();
   }
   return result;
 }

@@ -3,6 +3,7 @@
 
 #include <compare>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <vector>
@@ -26,9 +27,6 @@ struct StepResult {
   LossSums losses;  // of this rank
   StepTimes times;  // hooks and total are the loop's to fill
   StepOutcome outcome;
-  std::uint64_t wire_bytes = 0;     // sent by this rank for the step's gradients
-  std::uint64_t wire_messages = 0;  // likewise
-  std::uint64_t library_bytes = 0;  // handed to the library's own collectives
 };
 
 class StepRunner {
@@ -39,7 +37,8 @@ class StepRunner {
              const Optimiser& optimiser, ReplicaSum& replica_sum, const Engine& engine, PhaseBoard& phase,
              const RunState& start);
 
-  StepResult run(const StepInfo& info);
+  // Calls `on_losses` once, as soon as this rank's losses are known: before the last backward on a host device.
+  StepResult run(const StepInfo& info, const std::function<void(const LossSums&)>& on_losses);
 
   // What recurrent layers carry from step to step, whole by rows of the global batch.
   void visit_state(StateVisitor& visitor);
@@ -62,7 +61,7 @@ class StepRunner {
 
   void make_programs(const std::vector<int>& replicas);
   Program& program_of(const ProgramKey& key) { return *programs_.at(key); }
-  void pass(Program& program, const PassScalars& scalars, bool last, StepTimes& times);
+  LossSums losses();
 
   const RunPlan& plan_;
   DType dtype_;     // of activations

@@ -44,6 +44,9 @@ struct Summary {
   std::int64_t measured_steps = 0;
   StepTimes times;  // sums over the attempt's steps, mean over ranks
   double wire_bytes_per_step = 0, formula_bytes_per_step = 0, messages_per_step = 0, library_bytes_per_step = 0;
+  double exposed_s = 0, hidden_s = 0;   // of the exchange, over the attempt, mean over ranks
+  double skew_s = 0;                    // how far apart the ranks came to it, mean over steps
+  std::vector<std::string> slow_ranks;  // told in words
   double bytes_read = 0, bytes_used = 0;
   EpochRecord epoch;
   double loss = 0;                                  // of the last step

@@ -51,6 +51,7 @@ ExchangeConfig exchange_of(const ReplicaRun& run) {
   config.algorithm = run.algorithm;
   config.bucket_mb = run.bucket_kb / 1024;
   config.segment_kb = 0.25;
+  config.overlap = run.overlap;
   return config;
 }
 
@@ -91,6 +92,7 @@ ReplicaResult train_replica(std::unique_ptr<Transport> transport, const ReplicaR
   if (engine.size() > 1) trainee.program().set_sum_over_replicas([&](const Tensor& sums) { sum(sums); });
   Optimiser optimiser(optimiser_of(run), trainee.arenas(), run.scaling);
   const auto strategy = make_strategy(exchange_of(run), {trainee.arenas(), optimiser, engine, kFirstChannel});
+  trainee.program().set_wait_parameters([&](ArenaRange range) { strategy->wait_parameters(range); });
 
   ReplicaResult result;
   const std::uint64_t sent_before = engine.counters().bytes_sent;
@@ -111,7 +113,9 @@ ReplicaResult train_replica(std::unique_ptr<Transport> transport, const ReplicaR
     const StepOutcome outcome = strategy->end_step();
     ECHELON_CHECK_EQ(outcome.next_step, step + 1);
     result.skipped += outcome.skipped ? 1 : 0;
-    if (step == 0) result.gradients = trainee.read_gradients();
+    if (step > 0) continue;
+    strategy->drain();
+    result.gradients = trainee.read_gradients();
   }
   strategy->drain();
   result.sent_bytes = static_cast<double>(engine.counters().bytes_sent - sent_before);

@@ -17,6 +17,7 @@ struct ReplicaRun {
   Graph graph;
   std::vector<std::int64_t> shares = {8};  // samples a step, by replica
   std::int64_t accumulation = 1;           // micro-batches a replica splits its share into
+  Overlap overlap = Overlap::layers;
   std::string algorithm = "ring";
   std::string device = "reference";  // as in the config, "far" or "picky" (tests/support)
   DType dtype = DType::f64;

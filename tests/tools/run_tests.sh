@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Runs rings of tests and closes with one plain line over all of them.
-#   run_tests.sh OUT [--quick] RING...      OUT: the build folder (build/release); RING: lint unit contract mpi run
+#   run_tests.sh OUT [--quick] RING...      OUT: the build folder (build/release); RING: lint unit contract mpi run cluster cuda
 set -u
 out=$1; shift
 without=''
@@ -39,6 +39,7 @@ for name in "$@"; do
     lint) ring lint 300 tests/lint/lint.sh ;;
     mpi) for ranks in 1 2 3 4; do ring "mpi on $ranks ranks" 600 env OMP_NUM_THREADS=1 "$whole_stacks" mpirun -n $ranks --oversubscribe --bind-to none "$out/tests/mpi" "${quick[@]}"; done ;;
     cuda) [ -x "$out/tests/cuda" ] && ring cuda 1200 "$out/tests/cuda" ;;
+    cluster) ring cluster 900 tests/cluster/run.sh "$out" ;;
     run) ring run 2400 env "$whole_stacks" "$out/tests/run" --durations yes "${quick[@]}" ;;
     *) ring "$name" 1200 "$out/tests/$name" "${quick[@]}" ;;
   esac

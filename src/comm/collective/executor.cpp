@@ -21,6 +21,7 @@ void Executor::start(std::shared_ptr<const Plan> plan, void* data, DType dtype, 
   tag_ = tag;
   steps_ = plan_->steps();
   base_ = loaded_ = 0;
+  wire_ = {};
   send_held_.resize(static_cast<std::size_t>(ranks));
   recv_held_.resize(static_cast<std::size_t>(ranks));
   const std::size_t needed =
@@ -71,12 +72,16 @@ void Executor::begin(Entry& entry, Transport& transport, SendBudget& budget) {
     case StepKind::send:
       if (budget.under_way >= budget.limit) --budget.extra;
       ++budget.under_way;
+      ++wire_.messages_sent;
+      wire_.bytes_sent += bytes(step);
       entry.request = transport.isend(step.peer, tag_, step.slot < 0 ? buffer(step) : slot(step), bytes(step));
       break;
     case StepKind::recv:
       entry.request = transport.irecv(step.peer, tag_, step.slot < 0 ? buffer(step) : slot(step), bytes(step));
       break;
     case StepKind::library:
+      ++wire_.library_calls;
+      wire_.library_bytes += bytes(step);
       entry.request = transport.iallreduce(buffer(step), static_cast<std::size_t>(step.range.elems()), dtype_);
       break;
     case StepKind::reduce:

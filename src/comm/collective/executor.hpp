@@ -49,6 +49,7 @@ class Executor {
 
   std::optional<StepWait> wait() const;
   std::size_t scratch_bytes() const { return scratch_bytes_; }
+  const WireCounters& wire() const { return wire_; }  // what this rank has sent for the plan
 
  private:
   enum class State : std::uint8_t { waiting, under_way, done };
@@ -86,6 +87,7 @@ class Executor {
   std::vector<std::uint64_t> send_held_, recv_held_;  // by peer: the last pass in which an earlier one did not start
   std::unique_ptr<std::byte, Free> scratch_;
   std::size_t scratch_bytes_ = 0;
+  WireCounters wire_;
 };
 
 }  // namespace echelon

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <limits>
 #include <string>
+#include <vector>
 
 #include "exchange/strategy.hpp"
 #include "model/program.hpp"
@@ -28,6 +29,16 @@ struct StepTimes {
   double other_s() const { return total_s - data_wait_s - forward_s - backward_s - exchange_s - optimiser_s - hooks_s; }
 };
 
+// What every rank tells every other of its last step, with the step's control words.
+struct RankStep {
+  double compute_s = 0;   // forward, backward and waiting for data: what it took to be ready for the exchange
+  double exposed_s = 0;   // the compute thread blocked on the exchange
+  double exchange_s = 0;  // the exchange from start to finish, hidden and exposed
+  double wire_bytes = 0;  // sent for it
+};
+// Largest compute_s less the smallest: how far apart the ranks came to the exchange.
+double arrival_skew_s(const std::vector<RankStep>& ranks);
+
 struct StepRecord {
   std::int64_t step = 0;   // updates done, this one included
   std::int64_t epoch = 0;  // epochs done before this step
@@ -37,11 +48,9 @@ struct StepRecord {
   double tokens = 0;   // likewise, where there is a label a token; else 0
   StepTimes times;
   StepOutcome outcome;
-  std::uint64_t wire_bytes = 0;  // sent by this rank for the step's gradients
-  std::uint64_t wire_messages = 0;
-  std::uint64_t library_bytes = 0;  // handed to the library's own collectives
-  bool checkpoint_wanted = false;   // asked for by a signal or the clock; all ranks agree
-  bool stopping = false;            // the attempt ends here, before its time; all ranks agree
+  std::vector<RankStep> ranks;     // of the step before, by rank; empty with one rank and at the first step
+  bool checkpoint_wanted = false;  // asked for by a signal or the clock; all ranks agree
+  bool stopping = false;           // the attempt ends here, before its time; all ranks agree
 };
 
 struct EpochRecord {

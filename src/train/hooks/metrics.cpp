@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cmath>
 #include <cstring>
@@ -20,6 +21,18 @@ constexpr double kFlushEvery_s = 1;
 
 ordered_json number_or_null(double value, bool known) {
   return known && std::isfinite(value) ? ordered_json(value) : ordered_json(nullptr);
+}
+
+// Of the step before, by rank.
+ordered_json ranks_json(const std::vector<RankStep>& ranks) {
+  ordered_json json = {{"skew", arrival_skew_s(ranks)}};
+  for (const RankStep& rank : ranks) {
+    json["compute"].push_back(rank.compute_s);
+    json["exposed"].push_back(rank.exposed_s);
+    json["exchange"].push_back(rank.exchange_s);
+    json["wire_bytes"].push_back(rank.wire_bytes);
+  }
+  return json;
 }
 
 }  // namespace
@@ -70,6 +83,12 @@ void MetricsHook::step_recorded(const StepRecord& record) {
                           {"optimizer", t.optimiser_s},
                           {"hooks", t.hooks_s},
                           {"other", t.other_s()}}}};
+    if (record.outcome.exchange_busy_s > 0) {
+      row["exchange"] = {{"exposed", record.outcome.exchange_wait_s},
+                         {"hidden", std::max(0.0, record.outcome.exchange_busy_s - record.outcome.exchange_wait_s)},
+                         {"wire_bytes", record.outcome.wire.bytes_sent}};
+    }
+    if (!record.ranks.empty()) row["ranks_before"] = ranks_json(record.ranks);
     if (record.tokens > 0) {
       row["tokens"] = record.tokens;
       row["tokens_per_s"] = busy_s > 0 ? record.tokens / busy_s : 0.0;

@@ -41,9 +41,9 @@ void StatisticsHook::step_recorded(const StepRecord& record) {
   times_.exchange_s += t.exchange_s;
   times_.optimiser_s += t.optimiser_s;
   times_.hooks_s += t.hooks_s;
-  wire_bytes_ += static_cast<double>(record.wire_bytes);
-  wire_messages_ += static_cast<double>(record.wire_messages);
-  library_bytes_ += static_cast<double>(record.library_bytes);
+  exposed_s_ += record.outcome.exchange_wait_s;
+  busy_s_ += record.outcome.exchange_busy_s;
+  skew_s_ += arrival_skew_s(record.ranks);
   loss_ = record.loss;
   const double busy_s = std::max(1e-12, t.total_s - t.hooks_s);
   seconds_.push_back(busy_s);

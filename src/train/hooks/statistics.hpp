@@ -21,10 +21,10 @@ class StatisticsHook final : public Hook {
   void step_recorded(const StepRecord& record) override;
 
   std::int64_t steps() const { return steps_; }
-  const StepTimes& times() const { return times_; }  // sums
-  double wire_bytes() const { return wire_bytes_; }
-  double wire_messages() const { return wire_messages_; }
-  double library_bytes() const { return library_bytes_; }
+  const StepTimes& times() const { return times_; }           // sums
+  double exposed_s() const { return exposed_s_; }             // the compute thread blocked on the exchange, in all
+  double busy_s() const { return busy_s_; }                   // the exchange under way, hidden and exposed, in all
+  double skew_s() const { return skew_s_; }                   // arrival_skew_s, in all
   double first_step_s() const { return first_step_s_; }       // from the process's start to the end of the first step
   const EpochRecord& newest_epoch() const { return epoch_; }  // with the newest test figures
   double newest_loss() const { return loss_; }
@@ -40,7 +40,7 @@ class StatisticsHook final : public Hook {
 
   std::int64_t steps_ = 0;
   StepTimes times_;
-  double wire_bytes_ = 0, wire_messages_ = 0, library_bytes_ = 0;
+  double exposed_s_ = 0, busy_s_ = 0, skew_s_ = 0;
   double first_step_s_ = 0;
   double loss_ = 0;
   EpochRecord epoch_;

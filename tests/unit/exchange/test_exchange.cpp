@@ -1,6 +1,8 @@
 #include <catch2/catch.hpp>
 
+#include "base/check.hpp"
 #include "base/error.hpp"
+#include "comm/group.hpp"
 #include "comm/local/local.hpp"
 #include "exchange/buckets.hpp"
 #include "exchange/strategy.hpp"
@@ -90,4 +92,61 @@ TEST_CASE("rank 0's weights reach every rank, statistics too", "[exchange]") {
   CHECK(weights[1] == weights[0]);
   CHECK(weights[2] == weights[0]);
   CHECK(weights[0].back() == 0);
+}
+
+TEST_CASE("however the exchange overlaps, the weights have the same bits", "[exchange]") {
+  for (const char* rule : {"sgd", "adam"}) {
+    test::ReplicaRun run{.graph = test::small_batch_norm_net(), .shares = {4, 3, 1}, .steps = 6, .bucket_kb = 0.5};
+    run.rule = rule;
+    run.overlap = Overlap::none;
+    const test::ReplicaResult after = test::train_replicas(run);
+    run.overlap = Overlap::buckets;
+    CHECK(test::train_replicas(run).weights == after.weights);
+    run.overlap = Overlap::layers;
+    const test::ReplicaResult layers = test::train_replicas(run);
+    CHECK(layers.weights == after.weights);
+    CHECK(layers.sent_bytes == after.sent_bytes);
+  }
+}
+
+TEST_CASE("a step that does not wait for its weights is a defect", "[exchange]") {
+  const auto body = [](std::unique_ptr<Transport> transport) {
+    Engine engine(std::move(transport));
+    test::Trainee trainee(test::small_lenet(), 2);
+    Optimiser optimiser({}, trainee.arenas());
+    const auto strategy = make_strategy({}, {trainee.arenas(), optimiser, engine, 0});
+    for (std::int64_t step = 0; step < 2; ++step) {
+      strategy->begin_step({.step = step, .learning_rate = 0.1});
+      strategy->gradient_ready({0, trainee.arenas().elems()});
+      strategy->end_step();
+    }
+  };
+  CHECK_THROWS_WITH(test::run_ranks(2, body), Contains("were not waited for in step 1"));
+}
+
+TEST_CASE("with overlap by layers, weights change when they are waited for", "[exchange]") {
+  CHECK_NOTHROW(test::run_ranks(2, [](std::unique_ptr<Transport> transport) {
+    Engine engine(std::move(transport));
+    test::Trainee trainee(test::small_lenet(), 2);
+    Optimiser optimiser({}, trainee.arenas());
+    ExchangeConfig config;
+    config.bucket_mb = 1e-4;
+    const auto strategy = make_strategy(config, {trainee.arenas(), optimiser, engine, 0});
+    trainee.gradients(test::hashed_batch(labelled({1, 8, 8}, 5), 0, 2, 1), 2, true);
+    const std::vector<double> before = trainee.read_weights();
+    strategy->begin_step({.step = 0, .learning_rate = 0.1});
+    strategy->gradient_ready({0, trainee.arenas().elems()});
+    const StepOutcome first = strategy->end_step();
+    ECHELON_CHECK(trainee.read_weights() == before, "end_step waits for nobody");
+    ECHELON_CHECK_EQ(first.exchange_wait_s, 0.0);
+    const Parameter& p = trainee.graph().parameters().all().front();
+    strategy->begin_step({.step = 1, .learning_rate = 0.0});  // of the next step: not what the waiting ones take
+    strategy->wait_parameters({p.begin, p.end()});
+    const std::vector<double> between = trainee.read_weights();
+    ECHELON_CHECK(between.front() != before.front() && between.back() == before.back(), "one layer alone");
+    strategy->drain();
+    ECHELON_CHECK(trainee.read_weights().back() != before.back(), "all of them");
+    ECHELON_CHECK(strategy->wire().bytes_sent > 0, "sent");
+    Group(engine, 1000).barrier();
+  }));
 }
