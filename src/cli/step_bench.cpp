@@ -154,7 +154,8 @@ std::vector<OpReport> StepBench::profile(int rounds) {
 
 double StepBench::peak_flops() {
   double best = 0;
-  for (std::int64_t side = 128; side <= 1024; side *= 2) {
+  const std::int64_t largest = device_->on_host() ? 1024 : 8192;  // a GPU is busy only beyond
+  for (std::int64_t side = 128; side <= largest; side *= 2) {
     const OpSpec spec{OpKind::dense_forward, dtype_, DenseDims{side, side, side, false}};
     const std::unique_ptr<Op> op = device_->make(spec);
     const std::size_t bytes = static_cast<std::size_t>(side * side) * size_of(arenas_.dtype());

@@ -19,7 +19,10 @@ root=$work/$name
 tests/tools/install.sh "$out" "$root" > /dev/null
 mv "$root/bin" "$root/libexec"
 mkdir "$root/bin"
-[ -x "$out/tests/cuda" ] && [ -f "$root/lib/libechelon_cuda.so" ] && cp "$out/tests/cuda" "$root/libexec/echelon-cuda-tests"
+if [ -x "$out/tests/cuda" ] && [ -f "$root/lib/libechelon_cuda.so" ]; then
+  cp "$out/tests/cuda" "$root/libexec/echelon-cuda-tests"
+  install -m 755 tests/tools/gpu.sh "$root/bin/gpu.sh"
+fi
 for tool in mpirun orted; do cp "$(readlink -f "$(command -v $tool)")" "$root/libexec/$tool"; done
 install -m 755 tests/tools/launch.sh "$root/bin/echelon"
 ln -s echelon "$root/bin/ssh-clean"
