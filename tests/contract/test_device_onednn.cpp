@@ -129,7 +129,8 @@ TEST_CASE("onednn gives the same bits again at the same number of threads", "[de
   const OpSpec weights{OpKind::conv_backward_weights, DType::f32, ConvDims{16, 16, 14, 14, 32, 3, 3, 1, 1, 1, 1}};
   const OpSpec dense{OpKind::dense_backward_weights, DType::f32, DenseDims{64, 300, 50}};
   const OpSpec norm{OpKind::norm_moments, DType::f32, NormDims{16, 16, 14, 14}};
-  for (const OpSpec& spec : {weights, dense, norm}) {
+  const OpSpec rnn{OpKind::rnn_forward, DType::f32, RnnDims{.N = 17, .T = 4, .F = 5, .H = 200}};
+  for (const OpSpec& spec : {weights, dense, norm, rnn}) {
     CAPTURE(spec.text());
     for (int threads : {1, 2}) {
       const auto device = make_onednn_device(with_threads(threads));

@@ -9,8 +9,8 @@
 #include <algorithm>
 
 #include "device/onednn/planes.hpp"
-#include "device/onednn/product.hpp"
 #include "device/onednn/rnn_cells.hpp"
+#include "device/onednn/step_product.hpp"
 #include "device/rnn_args.hpp"
 
 namespace echelon::onednn {
@@ -89,7 +89,7 @@ class Rnn : public Op {
   int threads_;
   std::int64_t parts_, gates_;  // floats of a row
   std::int64_t row_;            // floats from a row of parts to the next
-  PackedProduct product_;
+  StepProduct product_;
   ScratchPlan saved_, scratch_;
   std::size_t parts_at_ = 0, h_at_ = 0, c_at_ = 0, x_at_ = 0;
 };
