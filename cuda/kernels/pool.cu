@@ -41,8 +41,8 @@ __device__ T max_of(const PoolDims& d, const Plane<const T>& plane, Range rows, 
         most = value;
         best = h * d.W + w;
       }
-  if (position) *position = static_cast<std::int32_t>(best);
-  return plane[best];
+  if (position) *position = d.relu && !(most > 0) ? -1 : static_cast<std::int32_t>(best);
+  return d.relu && most < 0 ? T(0) : plane[best];
 }
 
 template <class T>

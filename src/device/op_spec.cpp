@@ -112,6 +112,7 @@ void add_args(Signature& sig, const OpSpec& spec, const PoolDims& d) {
   check_window(d);
   ECHELON_CHECK(d.pad_h < d.R && d.pad_w < d.S, "padding of {}x{} leaves windows of {}x{} without a cell", d.pad_h,
                 d.pad_w, d.R, d.S);
+  ECHELON_CHECK(!d.relu || d.mode == PoolMode::max, "only a max pool holds a ReLU");
   const Shape x{d.N, d.C, d.H, d.W}, y{d.N, d.C, d.P(), d.Q()};
   switch (spec.kind) {
     case OpKind::pool_forward: sig.in("x", x).movable().out("y", y).movable(); return;

@@ -10,7 +10,8 @@
 //   * Gradients are sums over samples (never means); the factor 1/W enters once, in the loss's backward (`scale`).
 //   * An output marked `adds` is overwritten, or added to when its bit in OpArgs::accumulate is set. Every body honours
 //     both.
-//   * The output of an activation or an add may be the very memory of one of its inputs, where it does not add.
+//   * The output of an activation, an add or loss_softmax_backward may be the very memory of one of its inputs of the
+//     same shape, where it does not add.
 //   * `saved` is memory of the body's own format that a forward op leaves for its backward twin on the same device (the
 //     positions of a max pool, a library's workspace); `scratch` lives for one call and is shared by all ops of a
 //     program.
@@ -69,7 +70,8 @@
 //   conv      cross-correlation, zero padding;
 //             y[n,k,p,q] = b[k] + sum_{c,r,s} x[n, c, p*stride - pad + r*dil, ..] w[k,c,r,s]
 //   pool      max ignores padding; average divides by the window's cells inside the image (PoolMode::average_inside)
-//             or by R*S (average_all). Of equal maxima the first in row-major order takes the gradient.
+//             or by R*S (average_all). Of equal maxima the first in row-major order takes the gradient. With `relu`,
+//             y = max(0, that), which is the max pool of ReLUs, and where y = 0 nothing takes the gradient.
 //   norm      xhat = (x - mean) * istd, istd = 1/sqrt(var + epsilon), var biased (1/count), count = N*H*W of the group
 //             (all members); y = gamma*xhat + beta.
 //             backward: dx = gamma*istd*(dy - sums[0]/count - xhat*sums[1]/count).
@@ -178,6 +180,7 @@ struct PoolDims {
   std::int64_t N, C, H, W, R, S;
   std::int64_t stride_h = 1, stride_w = 1, pad_h = 0, pad_w = 0;
   PoolMode mode = PoolMode::max;
+  bool relu = false;  // of a max pool
   std::int64_t P() const;
   std::int64_t Q() const;
   friend bool operator==(const PoolDims&, const PoolDims&) = default;

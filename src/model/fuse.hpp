@@ -6,9 +6,9 @@
 namespace echelon {
 
 // The same mathematics with fewer passes over memory: where a value has one reader and Layer::fused_with gives one
-// layer for the two, that layer stands in the place of the first, with its name and parameters, and bears the second's
-// output under the first's name. What the loss reads keeps its name. The parameters are those of `graph`, in the same
-// order.
+// layer for the two, that layer stands in the place of the first, with its parameters and, where it has some, its name,
+// else with the second's; it bears the second's output. What the loss reads keeps its name. The parameters are those of
+// `graph`, in the same order.
 Graph fused(const Graph& graph);
 
 }  // namespace echelon

@@ -5,8 +5,8 @@
 
 namespace echelon {
 
-// Gives the output of an activation or an add, where it is written first by that op, the memory of an input of the same
-// layout whose last use that op is. Returns how many outputs moved.
+// Gives the output of an activation, an add or a softmax's backward, where it is written first by that op, the memory
+// of an input of the same layout whose last use that op is. Returns how many outputs moved.
 int overlay_in_place(Lowered& lowered);
 
 }  // namespace echelon

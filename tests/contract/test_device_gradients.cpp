@@ -84,6 +84,27 @@ TEST_CASE("pools: the backward is the derivative", "[device][gradient]") {
   }
 }
 
+TEST_CASE("a max pool with relu is the max pool of relus", "[device]") {
+  PoolDims d{.N = 2, .C = 3, .H = 6, .W = 7, .R = 3, .S = 2, .stride_h = 2, .pad_h = 1, .pad_w = 1};
+  std::vector<double> x = apart(static_cast<std::size_t>(d.N * d.C * d.H * d.W));
+  for (std::size_t i = 0; i < x.size() / 2; ++i) x[i] = -std::abs(x[i]);  // whole windows that give 0
+  const auto run = [&](const std::vector<double>& from) {
+    std::vector<std::byte> saved;
+    const OpSpec forward = f64_spec(OpKind::pool_forward, d);
+    const auto y = oracle_outputs(forward, {from}, {}, &saved)[0];
+    return Values{y, oracle_outputs(f64_spec(OpKind::pool_backward, d), {random_gradient(forward)}, {}, &saved)[0]};
+  };
+  std::vector<double> cut = x;
+  for (double& value : cut) value = std::max(0.0, value);
+  Values apart_ones = run(cut);
+  for (std::size_t i = 0; i < x.size(); ++i)
+    if (!(x[i] > 0)) apart_ones[1][i] = 0;
+  d.relu = true;
+  const Values fused = run(x);
+  CHECK(fused == apart_ones);
+  CHECK(fused[1] != std::vector<double>(x.size(), 0.0));
+}
+
 TEST_CASE("of equal maxima the first takes the gradient", "[device]") {
   const PoolDims d{.N = 1, .C = 1, .H = 2, .W = 2, .R = 2, .S = 2};
   std::vector<std::byte> saved;

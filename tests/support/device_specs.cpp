@@ -51,6 +51,9 @@ void add_pools(Specs& specs, DType dtype) {
       for (OpKind kind : {OpKind::pool_forward, OpKind::pool_backward}) {
         d.mode = mode;
         specs.push_back({kind, dtype, d, {}});
+        d.relu = mode == PoolMode::max;
+        if (d.relu) specs.push_back({kind, dtype, d, {}});
+        d.relu = false;
       }
 }
 
@@ -183,6 +186,7 @@ void add_rnns(Specs& specs, DType dtype) {
       {.N = 5, .T = 4, .F = 3, .H = 33, .initial = true, .lengths = true, .dhn = true, .dcn = true},
       {.N = 4, .T = 7, .F = 8, .H = 11, .reverse = true, .initial = true, .lengths = true, .dcn = true},
       {.N = 9, .T = 3, .F = 65, .H = 40, .lengths = true},
+      {.N = 31, .T = 3, .F = 5, .H = 70, .initial = true},
   };
   for (RnnDims d : rows)
     for (Cell cell : {Cell::tanh, Cell::relu, Cell::lstm, Cell::gru}) {

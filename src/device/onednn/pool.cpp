@@ -1,7 +1,7 @@
 // Pooling by own loops: the library's plain bodies are scalar, and ours need a byte of memory a window, not four.
 //
-// A max pool saves the cell of its window that won (row-major, the first of equals) as a byte; windows of 256 cells and
-// more take two bytes.
+// A max pool saves the cell of its window that won (row-major, the first of equals) as a byte, or the number of cells
+// where a ReLU cuts it off; windows of 256 cells and more take two bytes.
 #include <limits>
 
 #include "base/check.hpp"
@@ -55,14 +55,18 @@ void max_forward(const PoolDims& d, std::int64_t pixel, const float* x, float* y
   for_each_window<kPairs>(d, [&](std::int64_t out, const auto& rows, const auto& columns) {
     for (int v = 0; v < kLanes; v += L::kWidth) {
       typename L::Floats best = typename L::Floats{} + kLowest;
-      typename L::Ints won = typename L::Ints{} - 1;  // none yet: whatever comes first wins, -inf and NaN too
+      typename L::Ints won = typename L::Ints{} - 1;  // none yet: whatever comes first wins, -inf too
       for (std::int64_t r = rows.begin; r < rows.end; ++r) {
         for (std::int64_t s = columns.begin; s < columns.end; ++s) {
           const auto value = L::load(x + ((rows.first + r) * d.W + columns.first + s) * pixel + v);
-          const typename L::Ints wins = (value > best) | (won < 0);
+          const typename L::Ints wins = (value > best) | (value != value) | (won < 0);  // NaN stays
           best = wins ? value : best;
           won = wins ? typename L::Ints{} + static_cast<std::int32_t>(r * width + s) : won;
         }
+      }
+      if (d.relu) {
+        won = best > 0.0f ? won : typename L::Ints{} + static_cast<std::int32_t>(d.R * d.S);
+        best = best < 0.0f ? typename L::Floats{} : best;
       }
       L::store(y + out * pixel + v, best);
       if (cell) L::store_as(cell + out * pixel + v, won);
@@ -203,8 +207,9 @@ class Pool final : public Op {
 std::unique_ptr<Op> make_pool(Context& context, const OpSpec& spec) {
   const auto& d = std::get<PoolDims>(spec.dims);
   ECHELON_CHECK(spec.layouts[0] == spec.layouts[1], "a pool's input and output have one layout");
-  ECHELON_CHECK_LE(d.R * d.S, 65536);
-  if (d.R * d.S <= 256) return std::make_unique<Pool<std::uint8_t>>(context, spec);
+  const std::int64_t outcomes = d.R * d.S + (d.relu ? 1 : 0);
+  ECHELON_CHECK_LE(outcomes, 65536);
+  if (outcomes <= 256) return std::make_unique<Pool<std::uint8_t>>(context, spec);
   return std::make_unique<Pool<std::uint16_t>>(context, spec);
 }
 

@@ -1,4 +1,4 @@
-// Pooling. A max pool saves the position of each maximum, as i32 inside its plane of x.
+// Pooling. A max pool saves the position of each maximum, as i32 inside its plane of x; -1 where a ReLU cuts it off.
 #include <algorithm>
 #include <cmath>
 #include <vector>
@@ -49,8 +49,9 @@ void forward(const PoolDims& d, const OpArgs& args) {
       const T value = x[x_at + at];
       if (most < 0 || value > x[x_at + most] || std::isnan(value)) most = at;
     });
-    y.put(y_at, static_cast<double>(x[x_at + most]));
-    if (positions) positions[y_at] = static_cast<std::int32_t>(most);
+    const T value = x[x_at + most];
+    y.put(y_at, d.relu && value < T(0) ? 0.0 : static_cast<double>(value));
+    if (positions) positions[y_at] = d.relu && !(value > T(0)) ? -1 : static_cast<std::int32_t>(most);
   });
 }
 
@@ -63,9 +64,8 @@ void backward(const PoolDims& d, const OpArgs& args, std::vector<double>& dx_sum
   for_each_window(d, [&](std::int64_t p, std::int64_t q, std::int64_t x_at, std::int64_t y_at) {
     const auto gradient = static_cast<double>(dy[y_at]);
     double* plane = dx_sums.data() + x_at;
-    if (d.mode == PoolMode::max)
-      plane[positions[y_at]] += gradient;
-    else
+    if (d.mode == PoolMode::max && positions[y_at] >= 0) plane[positions[y_at]] += gradient;
+    if (d.mode != PoolMode::max)
       for_each_cell(d, p, q, [&, share = gradient / divisor(d, p, q)](std::int64_t at) { plane[at] += share; });
   });
   for (std::size_t i = 0; i < dx_sums.size(); ++i) dx.put(static_cast<std::int64_t>(i), dx_sums[i]);

@@ -1,6 +1,7 @@
 // Elementwise activations of any shape. Each one's derivative but gelu's is known from its output, so the input
 // need not be kept.
 #include "model/layers/list.hpp"
+#include "model/layers/pool.hpp"
 #include "model/lowering.hpp"
 
 namespace echelon {
@@ -11,6 +12,10 @@ class ActivationLayer final : public Layer {
   ActivationLayer(std::string_view kind, Activation function) : kind_(kind), function_(function) {}
 
   std::string_view kind() const override { return kind_; }
+  LayerPtr fused_with(const Layer& next) const override {
+    return function_ == Activation::relu ? behind_relu(next) : nullptr;
+  }
+
   std::vector<Shape> infer(std::span<const Shape> inputs) const override { return {inputs[0]}; }
 
   void forward(Lowering& lowering) const override {

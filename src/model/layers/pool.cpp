@@ -3,6 +3,8 @@
 //
 // A maximum ignores padding; an average divides by the cells inside the image, or by all of the window where
 // `count_padding` is set.
+#include "model/layers/pool.hpp"
+
 #include <fmt/format.h>
 
 #include "base/error.hpp"
@@ -54,17 +56,26 @@ class Pool final : public PoolLayer {
     return {slide(window_, inputs[0], inputs[0][0])};
   }
 
+  LayerPtr behind_relu() const {
+    if (mode_ != PoolMode::max || relu_) return nullptr;
+    auto both = std::make_shared<Pool>(*this);
+    both->relu_ = true;
+    return both;
+  }
+
  private:
   PoolDims dims(const Shape& x) const override {
     PoolDims dims{.N = x[0], .C = x[1], .H = x[2], .W = x[3], .R = window_.kernel.rows, .S = window_.kernel.columns};
     dims.stride_h = window_.stride.rows, dims.stride_w = window_.stride.columns;
     dims.pad_h = window_.padding.rows, dims.pad_w = window_.padding.columns;
     dims.mode = mode_;
+    dims.relu = relu_;
     return dims;
   }
 
   PoolMode mode_;
   Window window_;
+  bool relu_ = false;
 };
 
 // Lin, Chen, Yan 2013.
@@ -86,6 +97,11 @@ class GlobalAveragePool final : public PoolLayer {
 };
 
 }  // namespace
+
+LayerPtr behind_relu(const Layer& layer) {
+  const auto* pool = dynamic_cast<const Pool*>(&layer);
+  return pool ? pool->behind_relu() : nullptr;
+}
 
 LayerPtr make_global_avg_pool(const LayerConfig&) { return std::make_shared<GlobalAveragePool>(); }
 

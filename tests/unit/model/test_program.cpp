@@ -72,6 +72,22 @@ TEST_CASE("a relu behind batch norm runs inside it and changes nothing", "[model
   CHECK_THROWS_WITH(fused.program().value("relu1"), Contains("keep_values"));
 }
 
+TEST_CASE("a relu before a max pool runs inside it and changes nothing", "[model]") {
+  const Graph graph = small_lenet();
+  Trainee fused(graph, 6), apart(graph, 6, {.keep_values = true});
+  int pools = 0, relus = 0;
+  for (const OpReport& op : fused.program().ops()) {
+    if (const auto* pool = std::get_if<PoolDims>(&op.spec.dims)) pools += pool->relu ? 1 : 0;
+    relus += op.spec.kind == OpKind::activation_forward ? 1 : 0;
+  }
+  CHECK(pools == 4);
+  CHECK(relus == 1);
+  const PlainBatch batch = batch_of(graph, 6);
+  CHECK(fused.loss(batch) == apart.loss(batch));
+  fused.gradients(batch, 6, true), apart.gradients(batch, 6, true);
+  CHECK(fused.read_gradients() == apart.read_gradients());
+}
+
 TEST_CASE("activations write over what nobody reads again", "[model]") {
   Trainee trainee(small_lenet(), 64);
   // Values and gradients of a sample: after conv1 (8 x 8x8), pool1 (8 x 4x4), conv2 (16 x 4x4), pool2 (16 x 2x2), the
