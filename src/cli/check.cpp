@@ -19,6 +19,7 @@
 #include "data/shard_plan.hpp"
 #include "device/arenas.hpp"
 #include "exchange/buckets.hpp"
+#include "exchange/request.hpp"
 #include "model/build.hpp"
 #include "model/program.hpp"
 #include "optim/rules.hpp"
@@ -206,10 +207,9 @@ void print_exchange(const Check& check, const ParameterSet& parameters) {
     line("exchange", "none: one replica");
     return;
   }
-  AllreduceRequest request;
-  request.ranks = check.replicas;
-  request.segment_elems =
-      std::max<std::int64_t>(1, static_cast<std::int64_t>(config.exchange.segment_kb * 1024) / elem);
+  std::vector<int> hosts;  // as launchers do: ranks fill one host after another
+  for (int r = 0; r < check.replicas; ++r) hosts.push_back(r / ((check.replicas + check.hosts - 1) / check.hosts));
+  AllreduceRequest request = allreduce_request(config.exchange, hosts, wide_of(config.device.dtype));
   Price sum;
   for (const ArenaRange& bucket : buckets) {
     request.elems = bucket.elems();
@@ -221,7 +221,7 @@ void print_exchange(const Check& check, const ParameterSet& parameters) {
   const bool library = config.exchange.algorithm == "mpi";
   line("exchange",
        fmt::format("{}, {} all-reduce in {} bucket{}: {} a step over all ranks{}", config.exchange.strategy,
-                   config.exchange.algorithm, buckets.size(), buckets.size() == 1 ? "" : "s",
+                   algorithm_text(config.exchange, check.replicas), buckets.size(), buckets.size() == 1 ? "" : "s",
                    bytes_text(static_cast<double>(sum.payload_elems * elem)),
                    library ? " (the library's own way may differ)"
                            : fmt::format(", {} messages, {} in a row", count_text(sum.messages), sum.steps)));

@@ -215,6 +215,15 @@ void check_layer_wait(const Config& config) {
            "\"buckets\" fits");
 }
 
+void check_exchange(const Config& config) {
+  const std::string& algorithm = config.exchange.algorithm;
+  check_used(config, "exchange.segment_kb", algorithm != "naive" && algorithm != "mpi",
+             "every algorithm but \"naive\" and \"mpi\"");
+  check_used(config, "exchange.servers", algorithm == "server", "algorithm = \"server\"");
+  for (const char* path : {"exchange.inner", "exchange.outer"})
+    check_used(config, path, algorithm == "hierarchical", "algorithm = \"hierarchical\"");
+}
+
 }  // namespace
 
 void check_combinations(const Config& config) {
@@ -232,8 +241,7 @@ void check_combinations(const Config& config) {
     check_layer_wait(config);
   if (config.exchange.priority && config.origins.contains("exchange.priority") && config.exchange.algorithm == "mpi")
     refuse(config, "exchange.priority", "algorithm \"mpi\" goes out in one static order and takes no priority");
-  const bool segments = config.exchange.algorithm == "ring";
-  check_used(config, "exchange.segment_kb", segments, "algorithm = \"ring\"");
+  check_exchange(config);
   check_device(config);
 }
 

@@ -181,12 +181,23 @@ std::vector<Key<Config>> make_config_keys() {
 
   auto exchange = part(all, "exchange", &Config::exchange);
   exchange.key("strategy", &ExchangeConfig::strategy, words({"synchronous"}), "how replicas combine what they learned");
-  exchange.key("algorithm", &ExchangeConfig::algorithm, words({"naive", "ring", "mpi"}), "of the all-reduce");
+  exchange.key(
+      "algorithm", &ExchangeConfig::algorithm,
+      words({"naive", "ring", "halving_doubling", "butterfly", "binomial", "tree", "server", "hierarchical", "mpi"}),
+      "of the all-reduce");
   exchange.key("overlap", &ExchangeConfig::overlap, words({"none", "buckets", "layers"}),
                "none: after back-propagation; buckets: beside it; layers: and the next forward waits layer by layer");
   exchange.key("priority", &ExchangeConfig::priority, {}, "what the next forward needs first goes first");
   exchange.key("bucket_mb", &ExchangeConfig::bucket_mb, range(0.001, 4096), "gradients sent together");
-  exchange.key("segment_kb", &ExchangeConfig::segment_kb, range(1, 1048576), "algorithm ring: pipelining grain");
+  exchange.key("segment_kb", &ExchangeConfig::segment_kb, range(1, 1048576),
+               "longest message of an all-reduce, except of naive and mpi: pipelining grain");
+  exchange.key("servers", &ExchangeConfig::servers, range(0, 65536),
+               "algorithm server: ranks that sum a part each, spread over the hosts; 0: all");
+  exchange.key("inner", &ExchangeConfig::inner, words({"ring", "halving_doubling", "server", "binomial", "tree"}),
+               "algorithm hierarchical: inside a host");
+  exchange.key("outer", &ExchangeConfig::outer,
+               words({"naive", "ring", "halving_doubling", "butterfly", "binomial", "tree", "server"}),
+               "algorithm hierarchical: between hosts");
   exchange.key("verify_every_steps", &ExchangeConfig::verify_every_steps, at_least(0),
                "checksums of every replica's weights; 0: at step 0 and the end");
 

@@ -22,6 +22,7 @@
 #include "comm/collective/algorithms.hpp"
 #include "exchange/buckets.hpp"
 #include "exchange/list.hpp"
+#include "exchange/request.hpp"
 #include "exchange/staging.hpp"
 
 namespace echelon {
@@ -31,6 +32,7 @@ class Synchronous final : public Strategy {
  public:
   Synchronous(const ExchangeConfig& config, const StrategyContext& context)
       : algorithm_(config.algorithm),
+        algorithm_text_(algorithm_text(config, context.engine.size())),
         overlap_(config.overlap),
         priority_(config.priority && config.algorithm != "mpi"),  // library collectives go out in one static order
         context_(context),
@@ -42,12 +44,8 @@ class Synchronous final : public Strategy {
     if (algorithm_ == "mpi" && transport.size() > 1 && !transport.has_library_allreduce())
       throw ConfigError(fmt::format(
           "exchange.algorithm 'mpi' needs a message library; transport {} has none; ring fits", transport.name()));
-    AllreduceRequest request;
+    AllreduceRequest request = allreduce_request(config, transport.hosts(), dtype);
     request.rank = transport.rank();
-    request.ranks = transport.size();
-    request.segment_elems = std::max<std::int64_t>(
-        1, static_cast<std::int64_t>(config.segment_kb * 1024) / static_cast<std::int64_t>(size_of(dtype)));
-    request.hosts = transport.hosts();
     for (ArenaRange range : make_buckets(context.arenas.parameters(), size_of(dtype), config.bucket_mb * 1024 * 1024)) {
       request.elems = range.elems();
       Bucket bucket;
@@ -119,8 +117,8 @@ class Synchronous final : public Strategy {
     const char* waits = overlap_ == Overlap::none      ? "after back-propagation"
                         : overlap_ == Overlap::buckets ? "beside back-propagation"
                                                        : "beside back-propagation and the next forward";
-    return fmt::format("synchronous, {} all-reduce over {} replicas, {} in {} bucket{}, {}", algorithm_, replicas(),
-                       bytes_text(bytes), buckets_.size(), buckets_.size() == 1 ? "" : "s", waits);
+    return fmt::format("synchronous, {} all-reduce over {} replicas, {} in {} bucket{}, {}", algorithm_text_,
+                       replicas(), bytes_text(bytes), buckets_.size(), buckets_.size() == 1 ? "" : "s", waits);
   }
 
  private:
@@ -203,7 +201,7 @@ class Synchronous final : public Strategy {
     bucket.ticket = context_.engine.submit(std::move(job));
   }
 
-  std::string algorithm_;
+  std::string algorithm_, algorithm_text_;
   Overlap overlap_;
   bool priority_;
   StrategyContext context_;

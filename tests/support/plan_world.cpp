@@ -38,9 +38,10 @@ Step step_at(const RankPlans& plans, At at) { return plans[at.rank]->step(at.ind
 
 void check_step(const Plan& plan, std::int64_t index, std::int64_t elems, int ranks) {
   const Step step = plan.step(index);
+  for (const std::int64_t earlier : step.after) ECHELON_CHECK(earlier >= -1 && earlier < index, "step {}", index);
+  ECHELON_CHECK(step.after_all >= 0 && step.after_all <= index, "step {}", index);
   ECHELON_CHECK(!step.range.empty() && step.range.begin >= 0 && step.range.end <= elems, "step {} of {}: [{}, {})",
                 index, plan.name(), step.range.begin, step.range.end);
-  for (const std::int64_t earlier : step.after) ECHELON_CHECK(earlier >= -1 && earlier < index, "step {}", index);
   if (step.kind == StepKind::send || step.kind == StepKind::recv)
     ECHELON_CHECK(step.peer >= 0 && step.peer < ranks, "step {}: peer {}", index, step.peer);
   ECHELON_CHECK_LT(step.slot, plan.slots());
@@ -91,30 +92,45 @@ void check_rules(const RankPlans& plans, std::int64_t elems) {
 }
 
 int longest_chain(const RankPlans& plans) {
-  std::vector<std::vector<int>> depth;
-  for (const auto& plan : plans) depth.emplace_back(static_cast<std::size_t>(plan->steps()), 0);
-  const auto at = [&](At place) -> int& { return depth[place.rank][static_cast<std::size_t>(place.index)]; };
-  std::map<std::pair<std::size_t, std::int64_t>, At> sender;
+  std::vector<std::vector<int>> finish;
+  for (const auto& plan : plans) finish.emplace_back(static_cast<std::size_t>(plan->steps()), 0);
+  const auto at = [&](At place) -> int& { return finish[place.rank][static_cast<std::size_t>(place.index)]; };
+  // Links before this step can start. Where a receive waits for its slot, it waits for memory, not for a message.
+  const auto start = [&](At place) {
+    const Step step = step_at(plans, place);
+    int links = 0;
+    for (const std::int64_t earlier : step.after) {
+      if (earlier < 0) continue;
+      const Step before = plans[place.rank]->step(earlier);
+      const bool slot =
+          step.kind == StepKind::recv && step.slot >= 0 && before.kind == StepKind::reduce && before.slot == step.slot;
+      if (!slot) links = std::max(links, at({place.rank, earlier}));
+    }
+    for (std::int64_t earlier = 0; earlier < step.after_all; ++earlier)
+      links = std::max(links, at({place.rank, earlier}));
+    return links;
+  };
+  std::map<std::pair<std::size_t, std::int64_t>, At> other_end;
   for (const auto& [pair, flow] : flows(plans))
-    for (std::size_t i = 0; i < flow.sends.size(); ++i)
-      sender[{flow.receives[i].rank, flow.receives[i].index}] = flow.sends[i];
-  // Relaxed until nothing changes: a receive is one link deeper than its send.
+    for (std::size_t i = 0; i < flow.sends.size(); ++i) {
+      other_end[{flow.receives[i].rank, flow.receives[i].index}] = flow.sends[i];
+      other_end[{flow.sends[i].rank, flow.sends[i].index}] = flow.receives[i];
+    }
+  // Relaxed until nothing changes: a message is a link deeper than what either of its ends waits for.
   for (bool changed = true; changed;) {
     changed = false;
     for (std::size_t r = 0; r < plans.size(); ++r)
       for (std::int64_t i = 0; i < plans[r]->steps(); ++i) {
-        const Step step = plans[r]->step(i);
-        int deep = 0;
-        for (const std::int64_t earlier : step.after)
-          if (earlier >= 0) deep = std::max(deep, at({r, earlier}));
-        if (step.kind == StepKind::recv) deep = std::max(deep, at(sender.at({r, i})) + 1);
-        changed |= deep > at({r, i});
-        at({r, i}) = std::max(at({r, i}), deep);
+        int links = start({r, i});
+        const auto other = other_end.find({r, i});
+        if (other != other_end.end()) links = std::max(links, start(other->second)) + 1;
+        changed |= links > at({r, i});
+        at({r, i}) = std::max(at({r, i}), links);
       }
   }
   int longest = 0;
-  for (const auto& of_rank : depth)
-    for (const int deep : of_rank) longest = std::max(longest, deep);
+  for (const auto& of_rank : finish)
+    for (const int links : of_rank) longest = std::max(longest, links);
   return longest;
 }
 

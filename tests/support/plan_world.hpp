@@ -20,7 +20,8 @@ std::vector<WireCounters> run_plans(const RankPlans& plans, const std::vector<vo
 // The rules of comm/collective/plan.hpp that can be seen without running: throws at the first broken one.
 void check_rules(const RankPlans& plans, std::int64_t elems);
 
-// Links in the longest chain of messages that wait for each other, over all ranks.
+// Links in the longest chain of messages that wait for each other, over all ranks: a message waits for those that
+// either of its ends waits for, except for room in a slot.
 int longest_chain(const RankPlans& plans);
 
 }  // namespace echelon::test

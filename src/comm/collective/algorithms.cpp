@@ -12,6 +12,10 @@ std::vector<std::string> allreduce_names() {
 #undef ECHELON_NAME
 }
 
+bool sums_in_one_tree(std::string_view algorithm) {
+  return algorithm == "halving_doubling" || algorithm == "butterfly" || algorithm == "binomial";
+}
+
 std::shared_ptr<const Plan> make_allreduce(std::string_view algorithm, const AllreduceRequest& request) {
   ECHELON_CHECK(request.ranks >= 1 && request.rank >= 0 && request.rank < request.ranks, "rank {} of {}", request.rank,
                 request.ranks);

@@ -17,19 +17,31 @@ struct AllreduceRequest {
   int ranks = 1;
   std::int64_t elems = 0;
   std::int64_t segment_elems = 0;  // pipelining grain where the algorithm has one; 0: its default
-  std::vector<int> hosts;          // host index by rank; empty: every rank on a host of its own
+  std::vector<int> hosts = {};     // host index by rank; empty: every rank on a host of its own
+
+  int servers = 0;                 // server: how many; 0: every rank
+  bool dedicated_servers = false;  // server: they are the last ranks and contribute nothing (server.hpp)
+  std::string inner = "ring";      // hierarchical: inside a host, one of halves_names() (halves.hpp)
+  std::string outer = "ring";      // hierarchical: between hosts
 };
 
 // What the price list says of one all-reduce, over all ranks.
 struct Price {
   std::int64_t messages = 0;
   std::int64_t payload_elems = 0;
-  int steps = 0;  // links in the longest chain of dependent messages, where the buffer is one segment
+  int steps = 0;  // links in the longest chain of dependent messages, where each rank's part is one segment
 };
 
-#define ECHELON_ALLREDUCE(X) X(naive) X(ring) X(mpi)
+// clang-format off
+#define ECHELON_ALLREDUCE(X) X(naive) X(ring) X(halving_doubling) X(butterfly) X(binomial) X(tree) X(server) X(hierarchical) X(mpi)
+// clang-format on
 
 std::vector<std::string> allreduce_names();
+
+// Whether a power of two of ranks sums in one binary tree over ranks, ((0+1)+(2+3))+.., whatever the element: then k
+// ranks that have each summed their own share of 2^m contiguous leaves in that very tree end with the same bits for
+// every power of two k up to 2^m.
+bool sums_in_one_tree(std::string_view algorithm);
 // Throws ConfigError with the nearest name for an unknown algorithm. One rank: a plan without steps.
 std::shared_ptr<const Plan> make_allreduce(std::string_view algorithm, const AllreduceRequest& request);
 // The formula of the price list; for `mpi` the messages are the library's own and the payload is the bound

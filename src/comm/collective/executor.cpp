@@ -44,6 +44,7 @@ bool Executor::may_start(const Entry& entry, const SendBudget& budget) const {
   const Step& step = entry.step;
   for (const std::int64_t index : step.after)
     if (index >= 0 && !step_done(index)) return false;
+  if (base_ < step.after_all) return false;
   if (step.kind == StepKind::send)
     return send_held_[static_cast<std::size_t>(step.peer)] != pass_ &&
            (budget.under_way < budget.limit || budget.extra > 0);

@@ -6,7 +6,8 @@
 // Rules that every plan keeps
 //   * Ranges are in elements of the buffer that the caller gives. `slot` numbers scratch memory of slot_elems()
 //   elements.
-//   * A step names at most two earlier steps that must be done before it starts (`after`); indices below its own.
+//   * A step names at most two earlier steps that must be done before it starts (`after`); indices below its own. Where
+//   two do not do, `after_all` says that every step below this index must be done.
 //   * Messages from a to b match in order: the i-th send to b in a's plan is the i-th receive from a in b's, of equal
 //   size.
 //   * An empty range makes no step at all.
@@ -51,6 +52,7 @@ struct Step {
   int slot = -1;
   bool to_slot = false;
   std::array<std::int64_t, 2> after = {-1, -1};
+  std::int64_t after_all = 0;
 };
 
 class Plan {

@@ -1,10 +1,13 @@
 // The formulas of the price list (comm/README.md), worked out without a plan.
 #include <algorithm>
 
-#include "base/check.hpp"
 #include "base/error.hpp"
 #include "base/nearest.hpp"
 #include "comm/collective/algorithms.hpp"
+#include "comm/collective/folded.hpp"
+#include "comm/collective/halves.hpp"
+#include "comm/collective/hierarchical.hpp"
+#include "comm/collective/server.hpp"
 
 namespace echelon {
 namespace {
@@ -23,6 +26,20 @@ Price price_ring(const AllreduceRequest& request) {
           .payload_elems = 2 * (k - 1) * n,
           .steps = static_cast<int>(2 * (k - 1))};
 }
+
+Price price_butterfly(const AllreduceRequest& request) {
+  const Folded folded(request.ranks);
+  const std::int64_t times = folded.p * folded.rounds() + 2 * folded.r;
+  return {.messages = times * segments_of(request.elems, request.segment_elems),
+          .payload_elems = times * request.elems,
+          .steps = folded.rounds() + (folded.r > 0 ? 2 : 0)};
+}
+
+Price price_halving_doubling(const AllreduceRequest& request) {
+  return price_by_halves("halving_doubling", request, Folded(request.ranks).p);
+}
+Price price_binomial(const AllreduceRequest& request) { return price_by_halves("binomial", request, 1); }
+Price price_tree(const AllreduceRequest& request) { return price_by_halves("tree", request, 1); }
 
 Price price_mpi(const AllreduceRequest& request) {
   return {.messages = 0, .payload_elems = 2 * (request.ranks - 1) * request.elems, .steps = 0};

@@ -13,12 +13,11 @@
 // Every part is summed along one path and then copied, so all ranks end with the same bits.
 #include <algorithm>
 
-#include "comm/collective/algorithms.hpp"
+#include "comm/collective/halves.hpp"
 
 namespace echelon {
 namespace {
 
-constexpr std::int64_t kDefaultSegment = 64 * 1024;  // elements: 256 KiB of f32
 constexpr int kSlots = 4;
 
 class RingPlan final : public Plan {
@@ -82,45 +81,33 @@ class RingPlan final : public Plan {
   std::int64_t elems_, segments_;
 };
 
-// Fewer elements than ranks: parts of one element or none. The few steps are listed, as above with the empty ones left
-// out.
-std::shared_ptr<const Plan> make_sparse_ring(const AllreduceRequest& request) {
-  const int k = request.ranks, me = request.rank;
-  std::vector<Step> steps;
-  std::vector<std::int64_t> out(static_cast<std::size_t>(k), -1), in(static_cast<std::size_t>(k), -1);
-  const auto part = [&](int p) { return even_part(request.elems, k, ((p % k) + k) % k); };
-  const auto add = [&](const Step& step) {
-    steps.push_back(step);
-    return static_cast<std::int64_t>(steps.size()) - 1;
-  };
-  for (int round = 0; round < 2 * (k - 1); ++round) {
-    const bool scatter = round < k - 1;
-    const int s = scatter ? round : round - (k - 1);
-    const ElemRange coming = part(scatter ? me - s - 1 : me - s), going = part(scatter ? me - s : me + 1 - s);
-    const auto key = [](ElemRange range) { return static_cast<std::size_t>(range.begin); };
-    std::int64_t received = -1;
-    if (!coming.empty())
-      received = add({.kind = StepKind::recv,
-                      .peer = (me - 1 + k) % k,
-                      .range = coming,
-                      .slot = scatter ? static_cast<int>(coming.begin) : -1,
-                      .after = {scatter ? -1 : out[key(coming)], -1}});
-    if (!going.empty())
-      out[key(going)] =
-          add({.kind = StepKind::send, .peer = (me + 1) % k, .range = going, .after = {in[key(going)], -1}});
-    if (received >= 0 && scatter)
-      received = add(
-          {.kind = StepKind::reduce, .range = coming, .slot = static_cast<int>(coming.begin), .after = {received, -1}});
-    if (received >= 0) in[key(coming)] = received;
-  }
-  return std::make_shared<ListedPlan>("ring", std::move(steps), static_cast<int>(request.elems), 1);
+// The same, listed, for any parts: where some are empty, and as the halves of another plan.
+void reduce(PlanBuilder& plan, const Team& team, const Parts& parts) {
+  const int k = team.size(), left = team[(team.me + k - 1) % k], right = team[(team.me + 1) % k];
+  const auto part = [&](int place) { return parts[static_cast<std::size_t>((place + 2 * k) % k)]; };
+  for (int s = 0; s < k - 1; ++s)
+    plan.exchange(right, part(team.me - s - 1), left, part(team.me - s - 2), PlanBuilder::Arrival::adds);
+}
+
+void gather(PlanBuilder& plan, const Team& team, const Parts& parts) {
+  const int k = team.size(), left = team[(team.me + k - 1) % k], right = team[(team.me + 1) % k];
+  const auto part = [&](int place) { return parts[static_cast<std::size_t>((place + 2 * k) % k)]; };
+  for (int s = 0; s < k - 1; ++s)
+    plan.exchange(right, part(team.me - s), left, part(team.me - s - 1), PlanBuilder::Arrival::replaces);
 }
 
 }  // namespace
 
+const Halves ring_halves = {.most_owners = every_rank,
+                            .parts = even_parts,
+                            .reduce = reduce,
+                            .gather = gather,
+                            .steps = [](int ranks) { return ranks - 1; },
+                            .messages = messages_to_all};
+
 std::shared_ptr<const Plan> make_ring_allreduce(const AllreduceRequest& request) {
   if (request.ranks == 1 || request.elems == 0) return std::make_shared<ListedPlan>("ring", std::vector<Step>{});
-  if (request.elems < request.ranks) return make_sparse_ring(request);
+  if (request.elems < request.ranks) return make_by_halves("ring", request, request.ranks);
   return std::make_shared<RingPlan>(request);
 }
 

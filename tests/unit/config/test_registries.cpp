@@ -3,6 +3,8 @@
 #include <catch2/catch.hpp>
 
 #include "comm/collective/algorithms.hpp"
+#include "comm/collective/halves.hpp"
+#include "comm/collective/hierarchical.hpp"
 #include "config/keys.hpp"
 #include "device/device.hpp"
 #include "exchange/strategy.hpp"
@@ -31,6 +33,8 @@ Names sorted(Names names) {
 
 TEST_CASE("config words and registries agree", "[config]") {
   CHECK(sorted(words_of("exchange.algorithm")) == sorted(allreduce_names()));
+  CHECK(sorted(words_of("exchange.inner")) == sorted(halves_names()));
+  CHECK(sorted(words_of("exchange.outer")) == sorted(outer_names()));
   CHECK(sorted(words_of("exchange.strategy")) == sorted(strategy_names()));
   CHECK(sorted(words_of("model.zoo")) == sorted(zoo_names()));
   CHECK(sorted(words_of("device.kind")) == sorted(device_kinds()));

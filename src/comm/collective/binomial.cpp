@@ -1,0 +1,43 @@
+// A binomial tree: rank v adds the sums of v+1, v+2, v+4 .. (as far as its lowest set bit and the number of ranks
+// allow), one message at a time, and hands them to v without its lowest set bit; the sum comes down the same tree, to
+// the largest subtree first.
+//
+// Distance doubles over contiguous ranks: a power of two of ranks sums ((0+1)+(2+3))+((4+5)+(6+7)).
+// Thakur, Rabenseifner, Gropp: Optimization of collective communication operations in MPICH, IJHPCA 19 (2005).
+#include <bit>
+
+#include "comm/collective/rooted.hpp"
+
+namespace echelon {
+namespace {
+
+TreePlace place_in(int me, int ranks) {
+  TreePlace place{.parent = me == 0 ? -1 : me & (me - 1), .children = {}, .one_at_a_time = true};
+  for (int bit = 1; me + bit < ranks && (me & bit) == 0; bit <<= 1) place.children.push_back(me + bit);
+  return place;
+}
+
+int height(int ranks) { return static_cast<int>(std::bit_width(static_cast<unsigned>(ranks - 1))); }
+
+void reduce(PlanBuilder& plan, const Team& team, const Parts& parts) {
+  for (const ElemRange segment : plan.segments(parts[0])) add_up(plan, team, place_in(team.me, team.size()), segment);
+}
+
+void gather(PlanBuilder& plan, const Team& team, const Parts& parts) {
+  for (const ElemRange segment : plan.segments(parts[0])) add_down(plan, team, place_in(team.me, team.size()), segment);
+}
+
+}  // namespace
+
+const Halves binomial_halves = {.most_owners = one_rank,
+                                .parts = even_parts,
+                                .reduce = reduce,
+                                .gather = gather,
+                                .steps = height,
+                                .messages = messages_to_all};
+
+std::shared_ptr<const Plan> make_binomial_allreduce(const AllreduceRequest& request) {
+  return make_rooted("binomial", request, place_in(request.rank, request.ranks), height(request.ranks));
+}
+
+}  // namespace echelon

@@ -1,0 +1,73 @@
+// Builds a listed plan message by message. Each step waits for what its ranges and slots demand (a read for the last
+// write; a write for the last write and the reads since), so that segments which do not touch overlap.
+//
+// Calls must come on all ranks in one order that could be run message by message; then no window is too small.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "comm/collective/plan.hpp"
+#include "comm/collective/range_uses.hpp"
+
+namespace echelon {
+
+inline constexpr std::int64_t kDefaultSegment = 64 * 1024;  // elements: 256 KiB of f32
+
+// Ranks that act together in a part of a plan, and where in their order this rank stands.
+struct Team {
+  std::vector<int> ranks;
+  int me = 0;
+
+  int size() const { return static_cast<int>(ranks.size()); }
+  int operator[](int place) const { return ranks[static_cast<std::size_t>(place)]; }
+};
+
+class PlanBuilder {
+ public:
+  enum class Arrival : std::uint8_t { replaces, adds };
+  // What came from a peer and waits in a slot.
+  struct Aside {
+    int slot = -1;
+    ElemRange range;
+    std::int64_t received = -1;
+  };
+
+  // Messages of `exchange` are of at most segment_elems (0: kDefaultSegment). Those to be added wait in kSlots slots,
+  // taken in turns.
+  explicit PlanBuilder(std::int64_t segment_elems);
+  static constexpr int kSlots = 4;
+
+  // A range cut into segments, as even as whole elements allow; none of an empty one.
+  std::vector<ElemRange> segments(ElemRange range) const;
+
+  // `out` to one peer while `in` comes from another, segment by segment; either may be empty.
+  void exchange(int to, ElemRange out, int from, ElemRange in, Arrival arrival);
+
+  // One message. They return the step's index; it waits for step `after` too.
+  std::int64_t send(int peer, ElemRange range, std::int64_t after = -1);
+  std::int64_t receive(int peer, ElemRange range, std::int64_t after = -1);
+  Aside receive_aside(int peer, ElemRange range, std::int64_t after = -1);
+  std::int64_t add(const Aside& aside);
+
+  // The steps of another plan over this team, whose buffer begins at element `first` of this one; slots are shared.
+  void embed(const Plan& plan, const Team& team, std::int64_t first);
+
+  std::shared_ptr<const Plan> finish(std::string name);
+
+ private:
+  std::int64_t append(Step step, std::vector<std::int64_t> waits);
+  bool comes_after(std::int64_t step, std::int64_t earlier, int links) const;
+  void name_waits(Step& step, std::vector<std::int64_t> waits) const;
+
+  std::int64_t segment_;
+  std::vector<Step> steps_;
+  RangeUses buffer_, slots_;  // slot i is element i
+  std::int64_t asides_ = 0;
+  int slots_used_ = 0;
+  std::int64_t slot_elems_ = 0;
+};
+
+}  // namespace echelon

@@ -1,0 +1,26 @@
+// Recursive doubling: in round i every rank exchanges its whole sum with the one whose number differs in bit i, so that
+// after log2 p rounds all have everything. Few steps, many bytes: for small buffers.
+//
+// Distance doubles over contiguous ranks, and a+b = b+a: a power of two of ranks sums ((0+1)+(2+3))+((4+5)+(6+7)) on
+// all of them. Thakur, Rabenseifner, Gropp, IJHPCA 19 (2005).
+#include "comm/collective/folded.hpp"
+#include "comm/collective/halves.hpp"
+
+namespace echelon {
+
+std::shared_ptr<const Plan> make_butterfly_allreduce(const AllreduceRequest& request) {
+  PlanBuilder plan(request.segment_elems);
+  const Team team = everyone(request);
+  const Folded folded(request.ranks);
+  const ElemRange all{0, request.elems};
+  folded.fold(plan, team, all);
+  if (!folded.steps_aside(team.me))
+    for (int bit = 1; bit < folded.p; bit <<= 1) {
+      const int peer = folded.place(folded.number(team.me) ^ bit);
+      plan.exchange(peer, all, peer, all, PlanBuilder::Arrival::adds);
+    }
+  folded.unfold(plan, team, all);
+  return plan.finish("butterfly");
+}
+
+}  // namespace echelon

@@ -1,0 +1,56 @@
+// All-reduce algorithms that come apart in two: a reduce, which leaves each part of the buffer summed on its owner, and
+// a gather, which brings every part from its owner to all. `hierarchical` puts the exchange between hosts in between; a
+// server that applies the optimiser stands there too.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "comm/collective/algorithms.hpp"
+#include "comm/collective/builder.hpp"
+
+namespace echelon {
+
+// Of a buffer, by the place in a team that owns them; empty where a place owns nothing. Together they are the buffer.
+using Parts = std::vector<ElemRange>;
+
+struct Halves {
+  // A team of so many ranks can own the parts of as many; any number that is the most of a smaller team does too.
+  int (*most_owners)(int ranks);
+  // The buffer cut for so many owners; who they are is the algorithm's choice, how it is cut depends on `owners` alone.
+  Parts (*parts)(std::int64_t elems, int ranks, int owners);
+  void (*reduce)(PlanBuilder& plan, const Team& team, const Parts& parts);
+  void (*gather)(PlanBuilder& plan, const Team& team, const Parts& parts);
+  // Of one half: links in the longest chain, and messages over all ranks; no segment is longer than `segment`.
+  int (*steps)(int ranks);
+  std::int64_t (*messages)(const Parts& parts, std::int64_t segment);
+};
+
+#define ECHELON_HALVES(X) X(ring) X(halving_doubling) X(server) X(binomial) X(tree)
+
+std::vector<std::string> halves_names();
+// Throws ConfigError with the nearest name.
+const Halves& halves_of(std::string_view name);
+
+// Reduce and gather one after the other, over all ranks of the request.
+std::shared_ptr<const Plan> make_by_halves(std::string_view name, const AllreduceRequest& request, int owners);
+Price price_by_halves(std::string_view name, const AllreduceRequest& request, int owners);
+
+Team everyone(const AllreduceRequest& request);
+// Messages that a range is cut into.
+std::int64_t segments_of(std::int64_t elems, std::int64_t segment);
+
+// What several algorithms share: even parts on the first `owners` places; and the messages of a half where each part
+// travels ranks-1 times.
+Parts even_parts(std::int64_t elems, int ranks, int owners);
+std::int64_t messages_to_all(const Parts& parts, std::int64_t segment);
+inline int every_rank(int ranks) { return ranks; }
+inline int one_rank(int) { return 1; }
+
+#define ECHELON_HALF(name) extern const Halves name##_halves;
+ECHELON_HALVES(ECHELON_HALF)
+#undef ECHELON_HALF
+
+}  // namespace echelon

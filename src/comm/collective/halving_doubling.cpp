@@ -1,0 +1,97 @@
+// Rabenseifner's: in round i of the reduce each rank gives half of what it still sums to the one whose number differs
+// in bit i and takes that one's share of its own half; the gather goes the same way back. The bytes of a ring in
+// 2 log2 p steps.
+//
+// Distance doubles over contiguous ranks: a power of two of ranks sums ((0+1)+(2+3))+((4+5)+(6+7)), whatever the
+// element. Rabenseifner: Optimization of collective reduction operations, ICCS 2004.
+#include <algorithm>
+
+#include "comm/collective/folded.hpp"
+#include "comm/collective/halves.hpp"
+
+namespace echelon {
+namespace {
+
+// What is left of a buffer after its halvings by the lower bits of `number`: bit 0 of `owners` cuts first.
+ElemRange part_of(std::int64_t elems, int number, int owners) {
+  ElemRange range{0, elems};
+  for (int bit = 1; bit < owners; bit <<= 1) {
+    const std::int64_t middle = range.begin + (range.elems() + 1) / 2;
+    range = (number & bit) == 0 ? ElemRange{range.begin, middle} : ElemRange{middle, range.end};
+  }
+  return number < owners ? range : ElemRange{};
+}
+
+Parts parts(std::int64_t elems, int ranks, int owners) {
+  const Folded folded(ranks);
+  Parts all(static_cast<std::size_t>(ranks));
+  for (int number = 0; number < owners; ++number)
+    all[static_cast<std::size_t>(folded.place(number))] = part_of(elems, number, owners);
+  return all;
+}
+
+// What all numbers with the lower bits of `number` (those below `bit`) own together, which is one range.
+ElemRange block(const Parts& parts, const Folded& folded, int number, int bit) {
+  ElemRange whole;
+  for (int other = number & (bit - 1); other < folded.p; other += bit) {
+    const ElemRange part = parts[static_cast<std::size_t>(folded.place(other))];
+    if (part.empty()) continue;
+    whole = whole.empty() ? part : ElemRange{std::min(whole.begin, part.begin), std::max(whole.end, part.end)};
+  }
+  return whole;
+}
+
+void reduce(PlanBuilder& plan, const Team& team, const Parts& parts) {
+  const Folded folded(team.size());
+  folded.fold(plan, team, block(parts, folded, 0, 1));
+  if (folded.steps_aside(team.me)) return;
+  const int me = folded.number(team.me);
+  for (int bit = 1; bit < folded.p; bit <<= 1) {
+    const int peer = team[folded.place(me ^ bit)];
+    plan.exchange(peer, block(parts, folded, me ^ bit, 2 * bit), peer, block(parts, folded, me, 2 * bit),
+                  PlanBuilder::Arrival::adds);
+  }
+}
+
+void gather(PlanBuilder& plan, const Team& team, const Parts& parts) {
+  const Folded folded(team.size());
+  const int me = folded.number(team.me);
+  if (!folded.steps_aside(team.me))
+    for (int bit = folded.p / 2; bit > 0; bit >>= 1) {
+      const int peer = team[folded.place(me ^ bit)];
+      plan.exchange(peer, block(parts, folded, me, 2 * bit), peer, block(parts, folded, me ^ bit, 2 * bit),
+                    PlanBuilder::Arrival::replaces);
+    }
+  folded.unfold(plan, team, block(parts, folded, 0, 1));
+}
+
+int steps(int ranks) {
+  const Folded folded(ranks);
+  return folded.rounds() + (folded.r > 0 ? 1 : 0);
+}
+
+std::int64_t messages(const Parts& parts, std::int64_t segment) {
+  const Folded folded(static_cast<int>(parts.size()));
+  std::int64_t count = folded.r * segments_of(block(parts, folded, 0, 1).elems(), segment);
+  for (int bit = 1; bit < folded.p; bit <<= 1)
+    for (int number = 0; number < 2 * bit; ++number)
+      count += folded.p / (2 * bit) * segments_of(block(parts, folded, number, 2 * bit).elems(), segment);
+  return count;
+}
+
+int most_owners(int ranks) { return Folded(ranks).p; }
+
+}  // namespace
+
+const Halves halving_doubling_halves = {.most_owners = most_owners,
+                                        .parts = parts,
+                                        .reduce = reduce,
+                                        .gather = gather,
+                                        .steps = steps,
+                                        .messages = messages};
+
+std::shared_ptr<const Plan> make_halving_doubling_allreduce(const AllreduceRequest& request) {
+  return make_by_halves("halving_doubling", request, most_owners(request.ranks));
+}
+
+}  // namespace echelon

@@ -1,0 +1,108 @@
+#include "comm/collective/server.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/error.hpp"
+
+namespace echelon {
+namespace {
+
+// In round d every rank speaks to the one d places on and listens to the one d places back, so that all servers are
+// busy at once and no rank waits for a peer that is not there yet. A server adds in the order d = 1, 2 .. to its own.
+// Places from `workers` on contribute nothing: the first message replaces what they hold.
+void push(PlanBuilder& plan, const Team& team, const Parts& parts, int workers) {
+  const int k = team.size();
+  const ElemRange mine = parts[static_cast<std::size_t>(team.me)];
+  bool holds = team.me < workers;
+  for (int d = 1; d < k; ++d) {
+    const int to = (team.me + d) % k, from = (team.me - d + k) % k;
+    const ElemRange out = team.me < workers ? parts[static_cast<std::size_t>(to)] : ElemRange{};
+    const ElemRange in = from < workers ? mine : ElemRange{};
+    plan.exchange(team[to], out, team[from], in, holds ? PlanBuilder::Arrival::adds : PlanBuilder::Arrival::replaces);
+    holds = holds || !in.empty();
+  }
+}
+
+void pull(PlanBuilder& plan, const Team& team, const Parts& parts, int workers) {
+  const int k = team.size();
+  for (int d = 1; d < k; ++d) {
+    const int to = (team.me + d) % k, from = (team.me - d + k) % k;
+    const ElemRange out = to < workers ? parts[static_cast<std::size_t>(team.me)] : ElemRange{};
+    const ElemRange in = team.me < workers ? parts[static_cast<std::size_t>(from)] : ElemRange{};
+    plan.exchange(team[to], out, team[from], in, PlanBuilder::Arrival::replaces);
+  }
+}
+
+void reduce(PlanBuilder& plan, const Team& team, const Parts& parts) { push(plan, team, parts, team.size()); }
+void gather(PlanBuilder& plan, const Team& team, const Parts& parts) { pull(plan, team, parts, team.size()); }
+
+int servers_of(const AllreduceRequest& request) { return request.servers > 0 ? request.servers : request.ranks; }
+int workers_of(const AllreduceRequest& request) {
+  return request.ranks - (request.dedicated_servers ? servers_of(request) : 0);
+}
+
+// One of every host, then a second of every host, and so on.
+std::vector<int> spread_over_hosts(const AllreduceRequest& request) {
+  std::vector<std::pair<int, int>> turns;  // (how many of its host come before it, rank)
+  std::vector<int> seen(static_cast<std::size_t>(request.ranks));
+  for (int r = 0; r < request.ranks; ++r) {
+    const int host = request.hosts.empty() ? r : request.hosts[static_cast<std::size_t>(r)];
+    turns.emplace_back(seen[static_cast<std::size_t>(host)]++, r);
+  }
+  std::sort(turns.begin(), turns.end());
+  std::vector<int> ranks;
+  for (const auto& [turn, rank] : turns) ranks.push_back(rank);
+  return ranks;
+}
+
+using Half = void (*)(PlanBuilder&, const Team&, const Parts&, int workers);
+
+std::shared_ptr<const Plan> make(const char* name, const AllreduceRequest& request,
+                                 std::initializer_list<Half> halves) {
+  const Parts parts = server_parts(request);
+  PlanBuilder plan(request.segment_elems);
+  for (const Half half : halves) half(plan, everyone(request), parts, workers_of(request));
+  return plan.finish(name);
+}
+
+}  // namespace
+
+const Halves server_halves = {.most_owners = every_rank,
+                              .parts = even_parts,
+                              .reduce = reduce,
+                              .gather = gather,
+                              .steps = [](int ranks) { return ranks > 1 ? 1 : 0; },
+                              .messages = messages_to_all};
+
+Parts server_parts(const AllreduceRequest& request) {
+  const int servers = servers_of(request);
+  const int most = request.dedicated_servers ? request.ranks - 1 : request.ranks;
+  if (servers > most)
+    throw ConfigError(fmt::format("{} {}servers of {} ranks; at most {}", servers,
+                                  request.dedicated_servers ? "dedicated " : "", request.ranks, most));
+  const std::vector<int> order = spread_over_hosts(request);
+  Parts parts(static_cast<std::size_t>(request.ranks));
+  for (int i = 0; i < servers; ++i) {
+    const int place = request.dedicated_servers ? request.ranks - servers + i : order[static_cast<std::size_t>(i)];
+    parts[static_cast<std::size_t>(place)] = even_part(request.elems, servers, i);
+  }
+  return parts;
+}
+
+std::shared_ptr<const Plan> make_push(const AllreduceRequest& request) { return make("push", request, {push}); }
+std::shared_ptr<const Plan> make_pull(const AllreduceRequest& request) { return make("pull", request, {pull}); }
+std::shared_ptr<const Plan> make_server_allreduce(const AllreduceRequest& request) {
+  return make("server", request, {push, pull});
+}
+
+Price price_server(const AllreduceRequest& request) {
+  const std::int64_t givers = request.dedicated_servers ? workers_of(request) : request.ranks - 1;
+  std::int64_t segments = 0;
+  for (int i = 0; i < servers_of(request); ++i)
+    segments += segments_of(even_part(request.elems, servers_of(request), i).elems(), request.segment_elems);
+  return {.messages = 2 * givers * segments, .payload_elems = 2 * givers * request.elems, .steps = 2};
+}
+
+}  // namespace echelon

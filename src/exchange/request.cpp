@@ -1,0 +1,35 @@
+#include "exchange/request.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/error.hpp"
+
+namespace echelon {
+
+AllreduceRequest allreduce_request(const ExchangeConfig& config, const std::vector<int>& hosts, DType dtype) {
+  const auto ranks = static_cast<std::int64_t>(hosts.size());
+  if (config.servers > ranks)
+    throw ConfigError(fmt::format("exchange.servers = {}, but there are {} ranks; at most {}, or 0 for all",
+                                  config.servers, ranks, ranks));
+  AllreduceRequest request;
+  request.ranks = static_cast<int>(ranks);
+  request.segment_elems = std::max<std::int64_t>(
+      1, static_cast<std::int64_t>(config.segment_kb * 1024) / static_cast<std::int64_t>(size_of(dtype)));
+  request.hosts = hosts;
+  request.servers = static_cast<int>(config.servers);
+  request.inner = config.inner;
+  request.outer = config.outer;
+  return request;
+}
+
+std::string algorithm_text(const ExchangeConfig& config, int ranks) {
+  if (config.algorithm == "server" && config.servers > 0)
+    return fmt::format("server (on {} of {} ranks)", config.servers, ranks);
+  if (config.algorithm == "hierarchical")
+    return fmt::format("hierarchical ({} inside hosts, {} between)", config.inner, config.outer);
+  return config.algorithm;
+}
+
+}  // namespace echelon

@@ -1,0 +1,19 @@
+// What [exchange] asks of an all-reduce.
+#pragma once
+
+#include <vector>
+
+#include "base/dtype.hpp"
+#include "comm/collective/algorithms.hpp"
+#include "config/schema.hpp"
+
+namespace echelon {
+
+// Of no elements yet, for rank 0; `hosts` as in Transport::hosts. Throws ConfigError where there are fewer ranks than
+// exchange.servers.
+AllreduceRequest allreduce_request(const ExchangeConfig& config, const std::vector<int>& hosts, DType dtype);
+
+// "ring", "server on 2 of 4 ranks", "hierarchical (tree inside hosts, ring between)"
+std::string algorithm_text(const ExchangeConfig& config, int ranks);
+
+}  // namespace echelon
