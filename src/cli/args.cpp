@@ -135,6 +135,26 @@ Run declare_bench_update(CLI::App& app) {
   return [o] { return run_bench_update(*o); };
 }
 
+Run declare_bench_allreduce(CLI::App& app) {
+  auto o = held<BenchAllreduceOptions>();
+  app.add_option("--algorithms", o->algorithms, "names, or all")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->capture_default_str();
+  app.add_option("--sizes", o->sizes, "of the buffer: a range that doubles, or a list: 1KiB,1MiB")
+      ->capture_default_str();
+  app.add_option("--segment-kb", o->segment_kb, "longest message, as exchange.segment_kb")->capture_default_str();
+  app.add_option("--servers", o->servers, "server: as exchange.servers")->capture_default_str();
+  app.add_option("--inner", o->inner, "hierarchical: as exchange.inner")->capture_default_str();
+  app.add_option("--outer", o->outer, "hierarchical: as exchange.outer")->capture_default_str();
+  app.add_option("--iterations", o->iterations, "timed, for each size and algorithm")->capture_default_str();
+  app.add_option("--warmup", o->warmup, "before them")->capture_default_str();
+  app.add_option("--dtype", o->dtype, "f32 or f64")->capture_default_str();
+  app.add_option("--rate", o->rate, "of a rank's link, e.g. 1gbit: sets 2(k-1)/k G / rate beside every time");
+  app.add_flag("--json", o->json, "one line of JSON a row instead of the table");
+  return [o] { return run_bench_allreduce(*o); };
+}
+
 // What import and synth have in common.
 template <class Options>
 void add_shards(CLI::App& app, Options& o) {
@@ -228,6 +248,10 @@ const Verb kVerbs[] = {
      "  echelon bench step configs/bench/lenet.toml --ops", declare_bench_step},
     {"bench update", "time of an optimiser's pass over a model's parameters, rule by rule",
      "  echelon bench update configs/bench/resnet20.toml --set model.zoo=resnet50", declare_bench_update},
+    {"bench allreduce", "check and time the exchange's algorithms between the ranks of this launch",
+     "  mpirun -n 4 --bind-to none echelon bench allreduce --algorithms ring,halving_doubling,mpi --rate 1gbit\n"
+     "  srun --mpi=pmix -n 8 echelon bench allreduce --sizes 1KiB..64MiB --json",
+     declare_bench_allreduce},
 };
 
 // The sub-command of this name, or null.

@@ -126,6 +126,20 @@ struct BenchUpdateOptions {  // echelon bench update CONFIG [--rounds N] [--thre
 };
 int run_bench_update(const BenchUpdateOptions& options);
 
+struct BenchAllreduceOptions {  // mpirun -n K echelon bench allreduce [--algorithms A,B] [--sizes 4KiB..32MiB] ..
+  std::vector<std::string> algorithms = {"all"};
+  std::string sizes = "4KiB..32MiB";  // of the buffer: a range that doubles, or a list
+  double segment_kb = 256;
+  std::int64_t servers = 0;
+  std::string inner = "ring", outer = "ring";  // hierarchical
+  int iterations = 20;
+  int warmup = 3;
+  std::string dtype = "f32";
+  std::string rate;   // of one rank's link, "1gbit": a bound stands beside; "": none
+  bool json = false;  // a line of JSON for each row instead of the table
+};
+int run_bench_allreduce(const BenchAllreduceOptions& options);
+
 struct InfoOptions {};  // echelon info: version, devices, libraries, threads, MPI
 int run_info(const InfoOptions& options);
 

@@ -1,5 +1,6 @@
 #include "comm/mpi/world.hpp"
 
+#include <climits>
 #include <cstdlib>
 #include <exception>
 
@@ -75,6 +76,14 @@ std::unique_ptr<Transport> MpiWorld::transport() {
   MPI_Comm copy = MPI_COMM_NULL;
   mpi::check(MPI_Comm_dup(MPI_COMM_WORLD, &copy), "MPI_Comm_dup");
   return make_mpi_transport(copy);
+}
+
+void MpiWorld::allreduce(void* data, std::size_t elems, DType dtype) {
+  ECHELON_CHECK(dtype == DType::f32 || dtype == DType::f64, "sums are of f32 or f64");
+  ECHELON_CHECK_LE(elems, static_cast<std::size_t>(INT_MAX), "one library call");
+  mpi::check(MPI_Allreduce(MPI_IN_PLACE, data, static_cast<int>(elems), dtype == DType::f64 ? MPI_DOUBLE : MPI_FLOAT,
+                           MPI_SUM, MPI_COMM_WORLD),
+             "MPI_Allreduce");
 }
 
 void MpiWorld::abort(int exit_code) {

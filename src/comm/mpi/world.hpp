@@ -26,6 +26,9 @@ class MpiWorld {
   int size() const { return size_; }
   // All ranks, with a message space of its own. Collective; the transport must go before the world does.
   std::unique_ptr<Transport> transport();
+  // The library's blocking all-reduce (sum, in place), outside any engine: what a program that calls MPI_Allreduce
+  // would take. No transport may have anything under way.
+  void allreduce(void* data, std::size_t elems, DType dtype);
   // Ends every rank with this code, now; any thread.
   [[noreturn]] static void abort(int exit_code);
 

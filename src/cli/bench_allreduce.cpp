@@ -1,0 +1,275 @@
+// echelon bench allreduce: every algorithm checked, then timed, between the ranks of this launch.
+//
+// As in training a plan is submitted to the engine and its ticket waited for. A time is the longest of any rank, after
+// a barrier; algorithms take turns in every iteration, so that what else goes on hits all of them. Bus bandwidth is
+// 2(k-1)/k G / t: what a link would have to carry at least (nccl-tests' definition), so that it can be set beside the
+// link's rate for every k.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <limits>
+
+#include "base/clock.hpp"
+#include "base/error.hpp"
+#include "base/nearest.hpp"
+#include "base/text.hpp"
+#include "cli/options.hpp"
+#include "cli/quantities.hpp"
+#include "comm/collective/algorithms.hpp"
+#include "comm/group.hpp"
+#include "comm/mpi/world.hpp"
+#include "exchange/request.hpp"
+#include "train/launch.hpp"
+
+namespace echelon::cli {
+namespace {
+
+constexpr int kControl = 0, kData = 1;                      // channels
+constexpr std::int64_t kMostNaive = std::int64_t{1} << 30;  // bytes of memory a rank
+
+struct Settings {
+  std::vector<std::string> algorithms;
+  std::vector<std::int64_t> sizes;  // bytes
+  DType dtype = DType::f32;
+  ExchangeConfig exchange;
+  double rate = 0;  // bytes a second; 0: not given
+};
+
+Settings settings_of(const BenchAllreduceOptions& options) {
+  Settings settings;
+  const std::vector<std::string> known = allreduce_names();
+  for (const std::string& name : options.algorithms) {
+    if (name == "all")
+      settings.algorithms.insert(settings.algorithms.end(), known.begin(), known.end());
+    else if (std::find(known.begin(), known.end(), name) != known.end())
+      settings.algorithms.push_back(name);
+    else
+      throw ConfigError(unknown_name("--algorithms", name, known));
+  }
+  if (options.dtype != "f32" && options.dtype != "f64")
+    throw ConfigError(fmt::format("--dtype \"{}\": f32 or f64", options.dtype));
+  settings.dtype = options.dtype == "f64" ? DType::f64 : DType::f32;
+  if (options.iterations < 1) throw ConfigError("--iterations takes a number of at least 1");
+  if (options.warmup < 0) throw ConfigError("--warmup takes a number of at least 0");
+  if (!(options.segment_kb >= 1)) throw ConfigError("--segment-kb takes a number of at least 1");
+  if (options.servers < 0) throw ConfigError("--servers takes a number of at least 0");
+  const auto elem = static_cast<std::int64_t>(size_of(settings.dtype));
+  settings.sizes = parse_sizes(options.sizes, "--sizes");
+  for (const std::int64_t size : settings.sizes)
+    if (size < elem || size % elem != 0)
+      throw ConfigError(
+          fmt::format("--sizes: {} bytes are no whole number of {} of {} bytes", size, options.dtype, elem));
+  if (!options.rate.empty()) settings.rate = parse_rate(options.rate, "--rate");
+  settings.exchange.segment_kb = options.segment_kb;
+  settings.exchange.servers = options.servers;
+  settings.exchange.inner = options.inner;
+  settings.exchange.outer = options.outer;
+  return settings;
+}
+
+struct Row {
+  std::int64_t bytes = 0;
+  std::string algorithm;  // "" : the library's blocking call
+  double p50_s = 0, p99_s = 0;
+};
+
+class AllreduceBench {
+ public:
+  AllreduceBench(MpiWorld& world, Engine& engine, const Settings& settings)
+      : world_(world), engine_(engine), control_(engine, kControl), settings_(settings) {}
+
+  // One row for each algorithm that runs at this size, the library's blocking call last.
+  std::vector<Row> run(std::int64_t bytes, int warmup, int iterations) {
+    begin_size(bytes);
+    std::vector<std::vector<double>> times(names_.size());
+    for (std::size_t a = 0; a < names_.size(); ++a) verify(a);
+    std::fill(data_.begin(), data_.end(), std::byte{0});
+    for (int i = -warmup; i < iterations; ++i)
+      for (std::size_t a = 0; a < names_.size(); ++a) {
+        control_.barrier();
+        const double start = now_s();
+        reduce(a);
+        if (i >= 0) times[a].push_back(now_s() - start);
+      }
+    std::vector<Row> rows;
+    for (std::size_t a = 0; a < names_.size(); ++a) {
+      const std::vector<double> slowest = over_ranks(times[a]);
+      rows.push_back({bytes, names_[a], quantile(slowest, 0.5), quantile(slowest, 0.99)});
+    }
+    return rows;
+  }
+
+  const std::vector<std::string>& left_out() const { return left_out_; }
+
+ private:
+  void begin_size(std::int64_t bytes) {
+    AllreduceRequest request = allreduce_request(settings_.exchange, engine_.transport().hosts(), settings_.dtype);
+    request.rank = engine_.rank();
+    request.elems = elems_ = bytes / static_cast<std::int64_t>(size_of(settings_.dtype));
+    names_.clear(), plans_.clear();
+    for (const std::string& name : settings_.algorithms) {
+      if (name == "naive" && bytes * engine_.size() > kMostNaive) {
+        left_out_.push_back(fmt::format("naive at {}: {} a rank", bytes_text(static_cast<double>(bytes)),
+                                        bytes_text(static_cast<double>(bytes * engine_.size()))));
+        continue;
+      }
+      names_.push_back(name);
+      plans_.push_back(make_allreduce(name, request));
+    }
+    names_.emplace_back();
+    data_.resize(static_cast<std::size_t>(bytes));
+  }
+
+  void reduce(std::size_t a) {
+    if (names_[a].empty())
+      world_.allreduce(data_.data(), static_cast<std::size_t>(elems_), settings_.dtype);
+    else
+      engine_
+          .submit({.plan = plans_[a],
+                   .data = data_.data(),
+                   .dtype = settings_.dtype,
+                   .channel = kData,
+                   .priority = 0,
+                   .after = nullptr})
+          .wait();
+  }
+
+  // Whole numbers whose sum every order gives exactly.
+  template <class T>
+  std::size_t wrong_sums(std::size_t a) {
+    const auto factor = [](int rank) { return rank % 7 + 1; };
+    std::int64_t total = 0;
+    for (int r = 0; r < engine_.size(); ++r) total += factor(r);
+    T* values = reinterpret_cast<T*>(data_.data());
+    for (std::int64_t i = 0; i < elems_; ++i) values[i] = static_cast<T>(i % 61 * factor(engine_.rank()));
+    reduce(a);
+    std::size_t wrong = 0;
+    for (std::int64_t i = 0; i < elems_; ++i) wrong += values[i] != static_cast<T>(i % 61 * total);
+    return wrong;
+  }
+
+  void verify(std::size_t a) {
+    double wrong = static_cast<double>(settings_.dtype == DType::f64 ? wrong_sums<double>(a) : wrong_sums<float>(a));
+    control_.sum({&wrong, 1});
+    if (wrong > 0)
+      throw NumericError(fmt::format("{} over {} ranks gives {} wrong sums of {} elements on all ranks together",
+                                     names_[a].empty() ? "MPI_Allreduce" : names_[a], engine_.size(), wrong, elems_));
+  }
+
+  std::vector<double> over_ranks(const std::vector<double>& mine) {
+    const std::size_t n = mine.size();
+    std::vector<double> all(n * static_cast<std::size_t>(engine_.size()));
+    std::copy(mine.begin(), mine.end(), all.begin() + static_cast<std::ptrdiff_t>(n) * engine_.rank());
+    Job job;
+    job.plan = make_allgather(engine_.rank(), engine_.size(), static_cast<std::int64_t>(n));
+    job.data = all.data();
+    job.dtype = DType::f64;
+    job.channel = kControl;
+    engine_.submit(std::move(job)).wait();
+    std::vector<double> slowest(mine);
+    for (std::size_t i = 0; i < all.size(); ++i) slowest[i % n] = std::max(slowest[i % n], all[i]);
+    return slowest;
+  }
+
+  static double quantile(std::vector<double> times, double part) {
+    std::sort(times.begin(), times.end());
+    const auto at = static_cast<std::size_t>(std::ceil(part * static_cast<double>(times.size())));
+    return times[std::max<std::size_t>(at, 1) - 1];
+  }
+
+  MpiWorld& world_;
+  Engine& engine_;
+  Group control_;
+  const Settings& settings_;
+  std::vector<std::string> names_, left_out_;
+  std::vector<std::shared_ptr<const Plan>> plans_;
+  std::vector<std::byte> data_;
+  std::int64_t elems_ = 0;
+};
+
+double bus_bytes(std::int64_t bytes, int ranks) { return 2.0 * (ranks - 1) / ranks * static_cast<double>(bytes); }
+
+std::string micros(double seconds) { return fmt::format("{:.1f}", seconds * 1e6); }
+std::string giga(double rate) { return fmt::format("{:.3f}", rate / 1e9); }
+
+std::string json_line(const Row& row, const Settings& settings, int ranks) {
+  const double bus = bus_bytes(row.bytes, ranks);
+  return fmt::format(
+      R"({{"algorithm": "{}", "ranks": {}, "dtype": "{}", "bytes": {}, "p50_s": {:.9g}, "p99_s": {:.9g}, )"
+      R"("algorithm_bytes_per_s": {:.6g}, "bus_bytes_per_s": {:.6g}, "bound_s": {}}})",
+      row.algorithm.empty() ? "library (blocking)" : row.algorithm, ranks, name_of(settings.dtype), row.bytes,
+      row.p50_s, row.p99_s, static_cast<double>(row.bytes) / row.p50_s, bus / row.p50_s,
+      settings.rate > 0 ? fmt::format("{:.9g}", bus / settings.rate) : "null");
+}
+
+std::vector<std::string> cells(const Row& row, double library_s, const Settings& settings, int ranks) {
+  const double bus = bus_bytes(row.bytes, ranks), bound_s = bus / settings.rate;
+  std::vector<std::string> texts = {
+      bytes_text(static_cast<double>(row.bytes)),       row.algorithm,         micros(row.p50_s), micros(row.p99_s),
+      giga(static_cast<double>(row.bytes) / row.p50_s), giga(bus / row.p50_s), micros(library_s)};
+  if (settings.rate > 0)
+    texts.insert(texts.end(), {micros(bound_s), fmt::format("{:.0f} %", 100 * bound_s / row.p50_s)});
+  return texts;
+}
+
+void print(const std::vector<Row>& rows, const AllreduceBench& bench, const Settings& settings, int ranks) {
+  std::vector<std::string> header = {
+      "size", "algorithm", "p50 us", "p99 us", "alg GB/s", "bus GB/s", "library (blocking) us"};
+  if (settings.rate > 0) header.insert(header.end(), {"bound us", "of bound"});
+  Table table(header);
+  std::vector<const Row*> of_size;
+  for (const Row& row : rows) {
+    if (!row.algorithm.empty()) {
+      of_size.push_back(&row);
+      continue;
+    }
+    for (const Row* one : of_size) table.row(cells(*one, row.p50_s, settings, ranks));
+    of_size.clear();
+  }
+  std::fputs(table.text().c_str(), stdout);
+  for (const std::string& what : bench.left_out()) fmt::print("left out: {}\n", what);
+}
+
+void run_in(MpiWorld& world, const BenchAllreduceOptions& options) {
+  const Settings settings = settings_of(options);
+  Engine engine(world.transport());
+  const int ranks = engine.size();
+  const bool speaks = engine.rank() == 0;
+  (void)allreduce_request(settings.exchange, engine.transport().hosts(), settings.dtype);
+  if (speaks && !options.json)
+    fmt::print(
+        "{} on {}, {}; {}, segments of {} KiB; {} iterations after {} of warm-up; every sum checked\n\n",
+        counted(ranks, "rank"), counted(static_cast<std::int64_t>(engine.transport().host_names().size()), "host"),
+        engine.transport().name(), name_of(settings.dtype), options.segment_kb, options.iterations, options.warmup);
+  std::fflush(stdout);
+  AllreduceBench bench(world, engine, settings);
+  std::vector<Row> rows;
+  for (const std::int64_t size : settings.sizes)
+    for (const Row& row : bench.run(size, options.warmup, options.iterations)) {
+      rows.push_back(row);
+      if (speaks && options.json) fmt::print("{}\n", json_line(row, settings, ranks));
+    }
+  if (speaks && !options.json) print(rows, bench, settings, ranks);
+  std::fflush(stdout);
+}
+
+}  // namespace
+
+int run_bench_allreduce(const BenchAllreduceOptions& options) {
+  prepare_process();
+  MpiWorld world;
+  try {
+    run_in(world, options);
+  } catch (const ConfigError& error) {  // every rank finds the same
+    if (world.rank() == 0) std::fprintf(stderr, "echelon: error: %s\n", error.what());
+    return error.code();
+  } catch (const Error& error) {
+    std::fprintf(stderr, "echelon: error: %s\n", error.what());
+    MpiWorld::abort(error.code());
+  }
+  return kExitOk;
+}
+
+}  // namespace echelon::cli
