@@ -207,6 +207,11 @@ void print_exchange(const Check& check, const ParameterSet& parameters) {
     line("exchange", "none: one replica");
     return;
   }
+  if (config.exchange.algorithm == "auto") {
+    line("exchange", fmt::format("{}; algorithm, segments and buckets are measured and chosen when the run starts",
+                                 config.exchange.strategy));
+    return;
+  }
   std::vector<int> hosts;  // as launchers do: ranks fill one host after another
   for (int r = 0; r < check.replicas; ++r) hosts.push_back(r / ((check.replicas + check.hosts - 1) / check.hosts));
   AllreduceRequest request = allreduce_request(config.exchange, hosts, wide_of(config.device.dtype));

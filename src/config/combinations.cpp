@@ -217,8 +217,9 @@ void check_layer_wait(const Config& config) {
 
 void check_exchange(const Config& config) {
   const std::string& algorithm = config.exchange.algorithm;
-  check_used(config, "exchange.segment_kb", algorithm != "naive" && algorithm != "mpi",
-             "every algorithm but \"naive\" and \"mpi\"");
+  check_used(config, "exchange.segment_kb", algorithm != "naive" && algorithm != "mpi" && algorithm != "auto",
+             "every algorithm but \"naive\", \"mpi\" and \"auto\", which chooses it");
+  check_used(config, "exchange.bucket_mb", algorithm != "auto", "every algorithm but \"auto\", which chooses it");
   check_used(config, "exchange.servers", algorithm == "server", "algorithm = \"server\"");
   for (const char* path : {"exchange.inner", "exchange.outer"})
     check_used(config, path, algorithm == "hierarchical", "algorithm = \"hierarchical\"");

@@ -181,10 +181,10 @@ std::vector<Key<Config>> make_config_keys() {
 
   auto exchange = part(all, "exchange", &Config::exchange);
   exchange.key("strategy", &ExchangeConfig::strategy, words({"synchronous"}), "how replicas combine what they learned");
-  exchange.key(
-      "algorithm", &ExchangeConfig::algorithm,
-      words({"naive", "ring", "halving_doubling", "butterfly", "binomial", "tree", "server", "hierarchical", "mpi"}),
-      "of the all-reduce");
+  exchange.key("algorithm", &ExchangeConfig::algorithm,
+               words({"naive", "ring", "halving_doubling", "butterfly", "binomial", "tree", "server", "hierarchical",
+                      "mpi", "auto"}),
+               "of the all-reduce; auto: this, segments and buckets are measured and chosen when the run starts");
   exchange.key("overlap", &ExchangeConfig::overlap, words({"none", "buckets", "layers"}),
                "none: after back-propagation; buckets: beside it; layers: and the next forward waits layer by layer");
   exchange.key("priority", &ExchangeConfig::priority, {}, "what the next forward needs first goes first");

@@ -106,6 +106,8 @@ void Attempt::open_device() {
 }
 
 void Attempt::build() {
+  config_.exchange = tuning_.settle(config_.exchange, start_, engine_, kStrategyChannel, plan_->graph.parameters(),
+                                    wide_of(config_.device.dtype));
   all_or_none(group_, [&] {
     arenas_ = std::make_unique<Arenas>(*device_, plan_->graph.parameters(), wide_of(config_.device.dtype));
     optimiser_ = std::make_unique<Optimiser>(config_.optimiser, *arenas_, loss_scaling_of(config_.device));
@@ -133,6 +135,7 @@ void Attempt::restore() {
 
 void Attempt::visit_state(StateVisitor& visitor) {
   state_.visit_state(visitor);
+  tuning_.visit_state(visitor);
   arenas_->visit_state(visitor);
   optimiser_->visit_state(visitor);
   strategy_->visit_state(visitor);

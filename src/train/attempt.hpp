@@ -30,6 +30,7 @@
 #include "train/run_state.hpp"
 #include "train/status_board.hpp"
 #include "train/step.hpp"
+#include "train/tuning.hpp"
 #include "train/watchdog.hpp"
 
 namespace echelon {
@@ -73,6 +74,7 @@ class Attempt {
   int threads_ = 1;
   Provenance provenance_;
   RunState state_;
+  Tuning tuning_;
   std::unique_ptr<Device> device_;
   std::unique_ptr<Arenas> arenas_;
   std::unique_ptr<Optimiser> optimiser_;

@@ -1,0 +1,33 @@
+// What a network makes of a plan: the plans of all ranks run on a virtual clock, nothing is sent.
+//
+// A message starts once both its ends want it and both their cards are free, and is there latency_s + bytes /
+// bytes_per_s later. A card sends one message at a time and takes one at a time; it is busy for bytes / bytes_per_s and
+// half the latency. Ranks of one host share its card towards other hosts; among themselves each has its own. Adding
+// takes the rank bytes / add_bytes_per_s. (Hockney's alpha-beta model, with contention where ports are shared.)
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <vector>
+
+#include "comm/collective/plan.hpp"
+
+namespace echelon {
+
+struct Link {
+  double latency_s = 0;
+  double bytes_per_s = 1e9;
+};
+
+struct Network {
+  Link inside;   // between ranks of one host
+  Link between;  // between hosts
+  double add_bytes_per_s = 1e10;
+};
+
+// Seconds until the last rank is done. plans[r] is rank r's; `hosts` as in Transport::hosts. The library's plans
+// cannot be priced: that is an error.
+double plan_time_s(const std::vector<std::shared_ptr<const Plan>>& plans, const std::vector<int>& hosts,
+                   const Network& network, std::size_t elem_bytes);
+
+}  // namespace echelon

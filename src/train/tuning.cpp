@@ -1,0 +1,65 @@
+#include "train/tuning.hpp"
+
+#include <algorithm>
+#include <sstream>
+
+#include "base/atomic_file.hpp"
+#include "base/check.hpp"
+#include "base/checksum.hpp"
+#include "base/log.hpp"
+#include "exchange/autotune.hpp"
+#include "train/checkpoint.hpp"
+
+namespace echelon {
+namespace {
+
+// Tells one placing of ranks on hosts from another.
+std::int64_t hosts_mark(const Transport& transport) {
+  std::string text;
+  for (const int host : transport.hosts()) text += transport.host_names()[static_cast<std::size_t>(host)] + "\n";
+  return static_cast<std::int64_t>(checksum64(text) >> 1);
+}
+
+}  // namespace
+
+ExchangeConfig Tuning::settle(const ExchangeConfig& config, const Decision& start, Engine& engine, int first_channel,
+                              const ParameterSet& parameters, DType dtype) {
+  if (config.algorithm != "auto") return config;
+  chose_ = true;
+  const bool speaks = engine.rank() == 0;
+  const std::int64_t replicas = engine.size(), hosts = hosts_mark(engine.transport());
+  if (!start.checkpoint.empty()) {
+    load_checkpoint(start.checkpoint, [this](StateVisitor& visitor) { visit_state(visitor); });
+    if (replicas_ == replicas && hosts_ == hosts) {
+      if (speaks) log_info("exchange  as autotune chose before: {}", choice_.data());
+      return with_choice(config, choice_.data());
+    }
+    if (speaks) log_info("exchange  tuned anew: other replicas or hosts than those of the checkpoint");
+  }
+  const Tuned tuned = tune_exchange(config, engine, first_channel, parameters, dtype);
+  const std::string choice = choice_text(tuned.exchange);
+  ECHELON_CHECK_LT(choice.size(), choice_.size());
+  choice_.fill(0);
+  std::copy(choice.begin(), choice.end(), choice_.begin());
+  replicas_ = replicas, hosts_ = hosts;
+  if (speaks) {
+    write_file_whole(start.folder.attempt + "/autotune.txt", tuned.report);
+    std::istringstream lines(tuned.report);
+    for (std::string line; std::getline(lines, line);) log_info("{}", line);
+  }
+  return tuned.exchange;
+}
+
+void Tuning::visit_state(StateVisitor& visitor) {
+  if (!chose_) return;
+  StateTensor choice;
+  choice.name = "exchange/choice";
+  choice.data = choice_.data();
+  choice.dtype = DType::u8;
+  choice.shape = Shape{static_cast<std::int64_t>(choice_.size())};
+  visitor.tensor(choice);
+  visitor.scalar("exchange_choice_replicas", replicas_);
+  visitor.scalar("exchange_choice_hosts", hosts_);
+}
+
+}  // namespace echelon

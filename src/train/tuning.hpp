@@ -1,0 +1,34 @@
+// The exchange that a run uses: as its config says, or, where that says exchange.algorithm = "auto", what autotune
+// chose.
+//
+// The choice is in every checkpoint and binds a run that goes on from it while the number of replicas and the hosts are
+// the same; else it is made anew, which is said aloud. The reasons are in the attempt's autotune.txt.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+
+#include "base/state.hpp"
+#include "comm/engine.hpp"
+#include "config/schema.hpp"
+#include "device/parameter.hpp"
+#include "train/resume.hpp"
+
+namespace echelon {
+
+class Tuning {
+ public:
+  // Collective. `start`: where the run goes on from. Rank 0 logs and writes.
+  ExchangeConfig settle(const ExchangeConfig& config, const Decision& start, Engine& engine, int first_channel,
+                        const ParameterSet& parameters, DType dtype);
+  // Nothing where nothing was chosen.
+  void visit_state(StateVisitor& visitor);
+
+ private:
+  bool chose_ = false;
+  std::array<char, 256> choice_{};  // choice_text, and zeros
+  std::int64_t replicas_ = 0, hosts_ = 0;
+};
+
+}  // namespace echelon
