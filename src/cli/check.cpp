@@ -215,21 +215,24 @@ void print_exchange(const Check& check, const ParameterSet& parameters) {
   std::vector<int> hosts;  // as launchers do: ranks fill one host after another
   for (int r = 0; r < check.replicas; ++r) hosts.push_back(r / ((check.replicas + check.hosts - 1) / check.hosts));
   AllreduceRequest request = allreduce_request(config.exchange, hosts, wide_of(config.device.dtype));
+  const bool serves = config.exchange.strategy == "server";
   Price sum;
   for (const ArenaRange& bucket : buckets) {
     request.elems = bucket.elems();
-    const Price price = price_allreduce(config.exchange.algorithm, request);
+    const Price price = price_allreduce(serves ? "server" : config.exchange.algorithm, request);
     sum.messages += price.messages;
     sum.payload_elems += price.payload_elems;
     sum.steps = std::max(sum.steps, price.steps);
   }
   const bool library = config.exchange.algorithm == "mpi";
-  line("exchange",
-       fmt::format("{}, {} all-reduce in {} bucket{}: {} a step over all ranks{}", config.exchange.strategy,
-                   algorithm_text(config.exchange, check.replicas), buckets.size(), buckets.size() == 1 ? "" : "s",
-                   bytes_text(static_cast<double>(sum.payload_elems * elem)),
-                   library ? " (the library's own way may differ)"
-                           : fmt::format(", {} messages, {} in a row", count_text(sum.messages), sum.steps)));
+  line(
+      "exchange",
+      fmt::format(
+          "{}, {} in {} bucket{}: {} a step over all ranks{}", config.exchange.strategy,
+          serves ? "gradients pushed, weights pulled" : algorithm_text(config.exchange, check.replicas) + " all-reduce",
+          buckets.size(), buckets.size() == 1 ? "" : "s", bytes_text(static_cast<double>(sum.payload_elems * elem)),
+          library ? " (the library's own way may differ)"
+                  : fmt::format(", {} messages, {} in a row", count_text(sum.messages), sum.steps)));
 }
 
 void print_model(Check& check) {

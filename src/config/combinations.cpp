@@ -215,12 +215,35 @@ void check_layer_wait(const Config& config) {
            "\"buckets\" fits");
 }
 
+// Servers see parts of parameters.
+void check_server(const Config& config) {
+  const std::string one_way = "every strategy but \"server\", which has one way of its own";
+  check_used(config, "exchange.algorithm", false, one_way);
+  check_used(config, "exchange.overlap", false, one_way);
+  const auto whole = [&](bool asked, const char* key, const char* what) {
+    if (asked)
+      refuse(config, key,
+             fmt::format("exchange.strategy = \"server\" updates parts of parameters on their servers, and {} "
+                         "looks at whole ones; strategy \"synchronous\" fits",
+                         what));
+  };
+  whole(config.optimiser.rule == "lars" || config.optimiser.rule == "lamb", "optimizer.rule",
+        config.optimiser.rule.c_str());
+  whole(config.optimiser.clip_norm > 0, "optimizer.clip_norm", "clip_norm");
+  whole(config.optimiser.lazy, "optimizer.lazy", "lazy");
+  whole(config.device.loss_scale > 0, "device.loss_scale", "a scaled loss");
+  whole(config.device.dtype == DType::f16, "device.dtype", "the scaled loss of f16");
+}
+
 void check_exchange(const Config& config) {
   const std::string& algorithm = config.exchange.algorithm;
+  const bool serves = config.exchange.strategy == "server";
+  if (serves) check_server(config);
   check_used(config, "exchange.segment_kb", algorithm != "naive" && algorithm != "mpi" && algorithm != "auto",
              "every algorithm but \"naive\", \"mpi\" and \"auto\", which chooses it");
   check_used(config, "exchange.bucket_mb", algorithm != "auto", "every algorithm but \"auto\", which chooses it");
-  check_used(config, "exchange.servers", algorithm == "server", "algorithm = \"server\"");
+  check_used(config, "exchange.servers", algorithm == "server" || serves,
+             "algorithm = \"server\" or strategy = \"server\"");
   for (const char* path : {"exchange.inner", "exchange.outer"})
     check_used(config, path, algorithm == "hierarchical", "algorithm = \"hierarchical\"");
 }

@@ -180,7 +180,8 @@ std::vector<Key<Config>> make_config_keys() {
   optimizer.key("power", &OptimiserConfig::power, range(0.01, 100), "schedule polynomial; 1: a straight line");
 
   auto exchange = part(all, "exchange", &Config::exchange);
-  exchange.key("strategy", &ExchangeConfig::strategy, words({"synchronous"}), "how replicas combine what they learned");
+  exchange.key("strategy", &ExchangeConfig::strategy, words({"synchronous", "server"}),
+               "synchronous: all-reduce; server: parameter servers inside the workers take the steps");
   exchange.key("algorithm", &ExchangeConfig::algorithm,
                words({"naive", "ring", "halving_doubling", "butterfly", "binomial", "tree", "server", "hierarchical",
                       "mpi", "auto"}),
@@ -192,7 +193,7 @@ std::vector<Key<Config>> make_config_keys() {
   exchange.key("segment_kb", &ExchangeConfig::segment_kb, range(1, 1048576),
                "longest message of an all-reduce, except of naive and mpi: pipelining grain");
   exchange.key("servers", &ExchangeConfig::servers, range(0, 65536),
-               "algorithm server: ranks that sum a part each, spread over the hosts; 0: all");
+               "algorithm or strategy server: ranks that serve a part each, spread over the hosts; 0: all");
   exchange.key("inner", &ExchangeConfig::inner, words({"ring", "halving_doubling", "server", "binomial", "tree"}),
                "algorithm hierarchical: inside a host");
   exchange.key("outer", &ExchangeConfig::outer,

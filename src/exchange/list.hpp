@@ -6,7 +6,7 @@
 
 namespace echelon {
 
-#define ECHELON_STRATEGIES(X) X(synchronous)
+#define ECHELON_STRATEGIES(X) X(synchronous) X(server)
 
 #define X(name) std::unique_ptr<Strategy> make_##name(const ExchangeConfig& config, const StrategyContext& context);
 ECHELON_STRATEGIES(X)

@@ -36,7 +36,8 @@ class Synchronous final : public Strategy {
         overlap_(config.overlap),
         priority_(config.priority && config.algorithm != "mpi"),  // library collectives go out in one static order
         context_(context),
-        staging_(context.arenas) {
+        staging_(context.arenas.device(), context.arenas.gradients_at(0), context.arenas.elems(),
+                 context.arenas.dtype()) {
     if (overlap_ == Overlap::layers && (context.optimiser.waits() || replicas() == 1)) overlap_ = Overlap::buckets;
     context.arenas.track_rows(context.engine.size() == 1);
     const DType dtype = context.arenas.dtype();
@@ -193,7 +194,7 @@ class Synchronous final : public Strategy {
     Job job;
     job.plan = bucket.plan;
     job.after = staging_.fetch(bucket.range);
-    job.data = staging_.gradients(bucket.range);
+    job.data = staging_.at(bucket.range.begin);
     job.dtype = context_.arenas.dtype();
     job.channel = context_.first_channel + static_cast<int>(b);
     // Buckets nearer the model's input are wanted first.

@@ -54,6 +54,10 @@ class Optimiser {
   // w -= f(g) on this range of the arenas; bumps the arenas' version.
   void apply(ArenaRange range);
 
+  // The rule looks at whole parameters: `apply` takes no parts of them.
+  bool whole_parameters() const { return info_.trust != TrustRatio::none; }
+  // Arena of a state, on the device; the rule's own come first.
+  void* state(int index) const { return states_[static_cast<std::size_t>(index)].data(); }
   int states() const { return static_cast<int>(info_.states.size()); }
   std::size_t state_bytes() const;  // of all arenas here
   // "optimiser/<state>/<parameter>", slices.

@@ -46,6 +46,36 @@ TEST_CASE("k replicas have the weights of one with the k-fold batch, in double",
         }
 }
 
+TEST_CASE("k workers around servers that take the steps have the weights of one, in double", "[equality]") {
+  for (const char* rule : {"sgd", "adam", "rmsprop"})
+    for (int k = 1; k <= 4; ++k)
+      for (int servers = 0; servers <= k; ++servers) DYNAMIC_SECTION(rule << " k=" << k << " servers=" << servers) {
+          ReplicaRun run{.graph = small_lenet(), .shares = std::vector<std::int64_t>(static_cast<std::size_t>(k), 2)};
+          run.strategy = "server";
+          run.servers = servers;
+          run.rule = rule;
+          const ReplicaResult split = train_replicas(run), whole = train_replicas(on_one_replica(run, false));
+          check_identical(split);
+          CHECK(tensor_distance(run.graph.parameters(), split.weights, whole.weights) <= kDouble);
+          CHECK(split.sent_bytes == split.formula_bytes * run.steps);
+        }
+  DYNAMIC_SECTION("batch norm, unequal shares, accumulation") {
+    ReplicaRun run{.graph = small_batch_norm_net(), .shares = {4, 2}, .accumulation = 2};
+    run.strategy = "server";
+    const ReplicaResult split = train_replicas(run), whole = train_replicas(on_one_replica(run, true));
+    check_identical(split);
+    CHECK(tensor_distance(run.graph.parameters(), split.weights, whole.weights) <= kDouble);
+  }
+  DYNAMIC_SECTION("a device of its own memory") {
+    ReplicaRun run{.graph = small_lenet(), .shares = {2, 2, 2}};
+    run.strategy = "server";
+    run.device = "far";
+    const ReplicaResult split = train_replicas(run), whole = train_replicas(on_one_replica(run, false));
+    check_identical(split);
+    CHECK(tensor_distance(run.graph.parameters(), split.weights, whole.weights) <= kDouble);
+  }
+}
+
 TEST_CASE("recurrent models, k replicas: in double, with unequal shares, accumulation and tokens left out",
           "[equality]") {
   for (const Model& model : small_sequence_models()) {

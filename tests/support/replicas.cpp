@@ -48,7 +48,9 @@ PlainBatch reverse_of(const PlainBatch& batch) {
 
 ExchangeConfig exchange_of(const ReplicaRun& run) {
   ExchangeConfig config;
+  config.strategy = run.strategy;
   config.algorithm = run.algorithm;
+  config.servers = run.servers;
   config.bucket_mb = run.bucket_kb / 1024;
   config.segment_kb = 0.25;
   config.overlap = run.overlap;
@@ -95,7 +97,6 @@ ReplicaResult train_replica(std::unique_ptr<Transport> transport, const ReplicaR
   trainee.program().set_wait_parameters([&](ArenaRange range) { strategy->wait_parameters(range); });
 
   ReplicaResult result;
-  const std::uint64_t sent_before = engine.counters().bytes_sent;
   for (std::int64_t step = 0; step < run.steps; ++step) {
     const PlainBatch global = step_batch(run, step);
     PlainBatch local = part_of(global, first, share);
@@ -118,7 +119,7 @@ ReplicaResult train_replica(std::unique_ptr<Transport> transport, const ReplicaR
     result.gradients = trainee.read_gradients();
   }
   strategy->drain();
-  result.sent_bytes = static_cast<double>(engine.counters().bytes_sent - sent_before);
+  result.sent_bytes = static_cast<double>(strategy->wire().bytes_sent);
   result.formula_bytes = strategy->formula_bytes_per_step();
   result.weights = trainee.read_weights();
   result.loss = trainee.program().losses().loss;

@@ -18,7 +18,8 @@ struct ReplicaRun {
   std::vector<std::int64_t> shares = {8};  // samples a step, by replica
   std::int64_t accumulation = 1;           // micro-batches a replica splits its share into
   Overlap overlap = Overlap::layers;
-  std::string algorithm = "ring";
+  std::string strategy = "synchronous", algorithm = "ring";
+  int servers = 0;
   std::string device = "reference";  // as in the config, "far" or "picky" (tests/support)
   DType dtype = DType::f64;
   DType activations = DType::f64;  // a half beside dtype f32: mixed precision
@@ -40,7 +41,7 @@ struct ReplicaResult {
   int skipped = 0;                       // steps
   double loss = 0;                       // sum over this replica's samples of the last step
   double formula_bytes = 0;              // a step, all ranks
-  double sent_bytes = 0;                 // by this rank, over all steps, broadcast left out
+  double sent_bytes = 0;                 // by this rank for gradients and weights, over all steps
   std::vector<std::uint64_t> checksums;  // of the weights, by replica; train_replicas fills it
 };
 

@@ -1,4 +1,6 @@
+#include <algorithm>
 #include <catch2/catch.hpp>
+#include <cmath>
 
 #include "base/check.hpp"
 #include "base/error.hpp"
@@ -107,6 +109,54 @@ TEST_CASE("however the exchange overlaps, the weights have the same bits", "[exc
     CHECK(layers.weights == after.weights);
     CHECK(layers.sent_bytes == after.sent_bytes);
   }
+}
+
+TEST_CASE("drained, every worker has the optimiser's states of all servers", "[exchange]") {
+  const auto states_of = [](const char* name) {
+    std::vector<std::vector<double>> states(3);
+    test::run_ranks(3, [&](std::unique_ptr<Transport> transport) {
+      Engine engine(std::move(transport));
+      const auto rank = static_cast<std::size_t>(engine.rank());
+      test::Trainee trainee(test::small_lenet(), 2);
+      Optimiser optimiser({}, trainee.arenas());  // sgd with momentum
+      ExchangeConfig config;
+      config.strategy = name;
+      config.bucket_mb = 1e-3;
+      const auto strategy = make_strategy(config, {trainee.arenas(), optimiser, engine, 1});
+      trainee.program().set_wait_parameters([&](ArenaRange range) { strategy->wait_parameters(range); });
+      for (std::int64_t step = 0; step < 3; ++step) {
+        strategy->begin_step({.step = step, .learning_rate = 0.1});
+        trainee.gradients(test::hashed_batch(labelled({1, 8, 8}, 5), static_cast<std::int64_t>(rank), 2, 1), 6, true,
+                          [&](ArenaRange range) { strategy->gradient_ready(range); });
+        strategy->end_step();
+      }
+      strategy->drain();
+      const auto* begin = static_cast<const double*>(optimiser.state(0));
+      states[rank].assign(begin, begin + trainee.arenas().elems());
+      Group(engine, 0).barrier();
+    });
+    return states;
+  };
+  const auto served = states_of("server"), summed = states_of("synchronous");
+  double worst = 0;
+  for (std::size_t i = 0; i < summed[0].size(); ++i) worst = std::max(worst, std::fabs(served[0][i] - summed[0][i]));
+  CHECK(worst < 1e-12);
+  CHECK(served[1] == served[0]);
+  CHECK(served[2] == served[0]);
+}
+
+TEST_CASE("what looks at whole parameters is not for servers", "[exchange]") {
+  const auto body = [](std::unique_ptr<Transport> transport) {
+    Engine engine(std::move(transport));
+    test::Trainee trainee(test::small_lenet(), 2);
+    OptimiserConfig lars;
+    lars.rule = "lars";
+    Optimiser optimiser(lars, trainee.arenas());
+    ExchangeConfig config;
+    config.strategy = "server";
+    make_strategy(config, {trainee.arenas(), optimiser, engine, 0});
+  };
+  CHECK_THROWS_WITH(test::run_ranks(2, body), Contains("strategy \"synchronous\" fits"));
 }
 
 TEST_CASE("a step that does not wait for its weights is a defect", "[exchange]") {

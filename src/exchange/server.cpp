@@ -1,0 +1,251 @@
+// Synchronous parameter server (Dean et al., NIPS 2012; Li et al., OSDI 2014), its servers inside the workers: each
+// bucket is cut into one part a server. Gradients are pushed to the part's server as back-propagation finishes them;
+// once all replicas' are in, the server takes the optimiser's step on its part, and everybody pulls the new weights.
+// The next forward waits, layer by layer, for the weights that it is about to read.
+//
+// Against an all-reduce: as many bytes, a k-th of the update's work on each rank where every rank is a server, and
+// states of the optimiser live where their part is served; `drain` brings them together, so that checkpoints hold
+// whole states and resume with any strategy. Rules that look at whole parameters or gradients (lars, lamb, clipping, a
+// scaled loss) are refused: a server sees parts.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/check.hpp"
+#include "base/clock.hpp"
+#include "base/error.hpp"
+#include "base/text.hpp"
+#include "comm/collective/algorithms.hpp"
+#include "comm/collective/server.hpp"
+#include "exchange/buckets.hpp"
+#include "exchange/list.hpp"
+#include "exchange/request.hpp"
+#include "exchange/staging.hpp"
+
+namespace echelon {
+namespace {
+
+class Server final : public Strategy {
+ public:
+  Server(const ExchangeConfig& config, const StrategyContext& context)
+      : servers_(config.servers > 0 ? static_cast<int>(config.servers) : context.engine.size()),
+        priority_(config.priority),
+        context_(context),
+        gradients_(context.arenas.device(), context.arenas.gradients_at(0), context.arenas.elems(),
+                   context.arenas.dtype()),
+        weights_(context.arenas.device(), context.arenas.weights_at(0), context.arenas.elems(),
+                 context.arenas.dtype()) {
+    if (context.optimiser.waits() || context.optimiser.whole_parameters())
+      throw ConfigError(
+          "exchange.strategy \"server\" updates parts of parameters on their servers: clipping, a scaled loss, lars "
+          "and "
+          "lamb look at whole ones; strategy \"synchronous\" fits");
+    context.arenas.track_rows(replicas() == 1);
+    AllreduceRequest request = allreduce_request(config, context.engine.transport().hosts(), context.arenas.dtype());
+    request.rank = context.engine.rank();
+    const double elem_bytes = static_cast<double>(size_of(context.arenas.dtype()));
+    for (ArenaRange range :
+         make_buckets(context.arenas.parameters(), size_of(context.arenas.dtype()), config.bucket_mb * 1024 * 1024)) {
+      request.elems = range.elems();
+      const ElemRange own = server_parts(request)[static_cast<std::size_t>(request.rank)];
+      Bucket bucket;
+      bucket.range = range;
+      bucket.own = {range.begin + own.begin, range.begin + own.end};
+      bucket.push = make_push(request);
+      bucket.pull = make_pull(request);
+      formula_bytes_ += static_cast<double>(price_allreduce("server", request).payload_elems) * elem_bytes;
+      buckets_.push_back(std::move(bucket));
+    }
+  }
+
+  std::string_view name() const override { return "server"; }
+
+  void begin_step(const StepInfo& info) override {
+    info_ = info;
+    for (Bucket& bucket : buckets_) bucket.ready_elems = 0;
+    updates_begun_ = false;
+    begin_updates();
+  }
+
+  void wait_parameters(ArenaRange range) override {
+    if (on_their_way_ == 0) return;
+    ScopedTimer timer(outcome_.in_forward_s);
+    serve_what_is_in();
+    for (Bucket& bucket : buckets_)
+      if (bucket.range.begin < range.end && range.begin < bucket.range.end) finish(bucket);
+  }
+
+  void gradient_ready(ArenaRange range) override {
+    for (std::size_t b = 0; b < buckets_.size(); ++b) {
+      Bucket& bucket = buckets_[b];
+      const std::int64_t part = std::min(range.end, bucket.range.end) - std::max(range.begin, bucket.range.begin);
+      if (part <= 0) continue;
+      bucket.ready_elems += part;
+      ECHELON_CHECK_LE(bucket.ready_elems, bucket.range.elems(), "a gradient was announced twice in step {}",
+                       info_.step);
+      if (bucket.ready_elems == bucket.range.elems()) push(b);
+    }
+    serve_what_is_in();
+  }
+
+  StepOutcome end_step() override {
+    for (const Bucket& bucket : buckets_)
+      ECHELON_CHECK_EQ(bucket.ready_elems, bucket.range.elems(), "gradients missing at the end of step {}", info_.step);
+    serve_what_is_in();
+    if (replicas() == 1) finish_all();
+    StepOutcome outcome = std::exchange(outcome_, {});
+    outcome.exchange_busy_s = last_finish_s_ - first_start_s_;
+    first_start_s_ = last_finish_s_ = 0;
+    outcome.next_step = info_.step + 1;
+    return outcome;
+  }
+
+  void drain() override {
+    finish_all();
+    if (replicas() > 1) gather_states();
+    context_.arenas.device().synchronize();
+  }
+
+  void visit_state(StateVisitor&) override {}  // nothing outlives a step once it is drained
+  WireCounters wire() const override { return wire_; }
+  double formula_bytes_per_step() const override { return formula_bytes_; }
+
+  std::string describe() const override {
+    if (replicas() == 1) return "server, one replica: nothing to exchange";
+    const double bytes =
+        static_cast<double>(context_.arenas.elems()) * static_cast<double>(size_of(context_.arenas.dtype()));
+    return fmt::format("synchronous parameter server, {} in {} workers, {} in {}, updates on the servers",
+                       counted(servers_, "server"), replicas(), bytes_text(bytes),
+                       counted(static_cast<std::int64_t>(buckets_.size()), "bucket"));
+  }
+
+ private:
+  enum class Stage : std::uint8_t { idle, pushed, pulled };
+  struct Bucket {
+    ArenaRange range;
+    ArenaRange own;  // what this rank serves of it
+    std::shared_ptr<const Plan> push, pull;
+    std::int64_t ready_elems = 0;
+    Stage stage = Stage::idle;
+    Ticket ticket;
+  };
+
+  int replicas() const { return context_.engine.size(); }
+
+  // The optimiser's scalars are those of the step before until its last part is updated.
+  void begin_updates() {
+    if (updates_begun_ || on_their_way_ > 0) return;
+    updates_begun_ = true;
+    context_.optimiser.begin_step(info_.step, info_.learning_rate);
+  }
+
+  void push(std::size_t b) {
+    Bucket& bucket = buckets_[b];
+    ECHELON_CHECK(bucket.stage == Stage::idle, "the weights of [{}, {}) were not waited for in step {}",
+                  bucket.range.begin, bucket.range.end, info_.step);
+    bucket.stage = Stage::pushed;
+    ++on_their_way_;
+    if (replicas() > 1) submit(b, bucket.push, gradients_, bucket.range);
+  }
+
+  // Servers update what has come in and send the weights out.
+  void serve_what_is_in() {
+    for (std::size_t b = 0; b < buckets_.size(); ++b)
+      if (buckets_[b].stage == Stage::pushed && buckets_[b].ticket.done()) serve(b);
+  }
+
+  void serve(std::size_t b) {
+    Bucket& bucket = buckets_[b];
+    {
+      ScopedTimer timer(outcome_.exchange_wait_s);
+      bucket.ticket.wait();
+    }
+    bucket.stage = Stage::pulled;
+    {
+      ScopedTimer timer(outcome_.optimiser_s);
+      if (replicas() > 1) note(bucket.ticket);
+      if (replicas() > 1) gradients_.store(bucket.own);
+      const ArenaRange served = replicas() > 1 ? bucket.own : bucket.range;
+      if (served.elems() > 0) context_.optimiser.apply(served);
+    }
+    if (replicas() > 1) submit(b, bucket.pull, weights_, bucket.own);
+  }
+
+  // Until the bucket's new weights are in the arena.
+  void finish(Bucket& bucket) {
+    if (bucket.stage == Stage::idle) return;
+    if (bucket.stage == Stage::pushed) serve(static_cast<std::size_t>(&bucket - buckets_.data()));
+    if (replicas() > 1) {
+      {
+        ScopedTimer timer(outcome_.exchange_wait_s);
+        bucket.ticket.wait();
+      }
+      note(bucket.ticket);
+      weights_.store({bucket.range.begin, bucket.own.begin});
+      weights_.store({bucket.own.end, bucket.range.end});
+      context_.arenas.touch();
+    }
+    bucket.stage = Stage::idle;
+    --on_their_way_;
+    begin_updates();
+  }
+
+  void finish_all() {
+    for (Bucket& bucket : buckets_) finish(bucket);
+  }
+
+  // Each server's part of the optimiser's states, to everybody.
+  void gather_states() {
+    for (int s = 0; s < context_.optimiser.states(); ++s) {
+      Staging states(context_.arenas.device(), context_.optimiser.state(s), context_.arenas.elems(),
+                     context_.arenas.dtype());
+      for (std::size_t b = 0; b < buckets_.size(); ++b) {
+        Bucket& bucket = buckets_[b];
+        submit(b, bucket.pull, states, bucket.own);
+        bucket.ticket.wait();
+        states.store(bucket.range);
+      }
+    }
+  }
+
+  // `fetched` is what the plan takes from this rank's arena.
+  void submit(std::size_t b, const std::shared_ptr<const Plan>& plan, Staging& staging, ArenaRange fetched) {
+    Job job;
+    job.plan = plan;
+    job.after = fetched.elems() > 0 ? staging.fetch(fetched) : nullptr;
+    job.data = staging.at(buckets_[b].range.begin);
+    job.dtype = context_.arenas.dtype();
+    job.channel = context_.first_channel + static_cast<int>(b);
+    job.priority = priority_ ? static_cast<int>(buckets_.size() - 1 - b) : 0;
+    buckets_[b].ticket = context_.engine.submit(std::move(job));
+  }
+
+  void note(const Ticket& ticket) {
+    outcome_.wire += ticket.wire();
+    wire_ += ticket.wire();
+    first_start_s_ = first_start_s_ == 0 ? ticket.started_s() : std::min(first_start_s_, ticket.started_s());
+    last_finish_s_ = std::max(last_finish_s_, ticket.finished_s());
+  }
+
+  int servers_;
+  bool priority_;
+  StrategyContext context_;
+  Staging gradients_, weights_;
+  std::vector<Bucket> buckets_;  // from the arena's end
+  int on_their_way_ = 0;
+  bool updates_begun_ = false;
+  StepInfo info_;
+  StepOutcome outcome_;  // of what has happened since the last one
+  double first_start_s_ = 0, last_finish_s_ = 0;
+  WireCounters wire_;
+  double formula_bytes_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<Strategy> make_server(const ExchangeConfig& config, const StrategyContext& context) {
+  return std::make_unique<Server>(config, context);
+}
+
+}  // namespace echelon
