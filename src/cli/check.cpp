@@ -11,6 +11,7 @@
 #include "base/error.hpp"
 #include "base/text.hpp"
 #include "cli/options.hpp"
+#include "cli/sparse_text.hpp"
 #include "comm/collective/algorithms.hpp"
 #include "config/derive.hpp"
 #include "config/parse.hpp"
@@ -202,7 +203,7 @@ void print_exchange(const Check& check, const ParameterSet& parameters) {
   const Config& config = check.config;
   const auto elem = static_cast<std::int64_t>(size_of(wide_of(config.device.dtype)));
   const auto buckets =
-      make_buckets(parameters, static_cast<std::size_t>(elem), config.exchange.bucket_mb * 1024 * 1024);
+      make_buckets(parameters, static_cast<std::size_t>(elem), config.exchange.bucket_mb * 1024 * 1024, true);
   if (check.replicas == 1) {
     line("exchange", "none: one replica");
     return;
@@ -241,6 +242,9 @@ void print_model(Check& check) {
   check_lazy(check.config, graph.parameters());
   print_memory(check, graph);
   print_exchange(check, graph.parameters());
+  const std::vector<std::string> tables =
+      sparse_lines(check.config, graph, check.replicas, check.largest_micro() * check.batch.accumulation);
+  for (const std::string& table : tables) line(&table == &tables.front() ? "sparse" : "", table);
   const ModelCosts costs = model_costs(graph, check.config.device.dtype);
   const bool normalises = std::any_of(graph.nodes().begin(), graph.nodes().end(),
                                       [](const Node& node) { return node.layer->kind() == "batch_norm"; });

@@ -190,6 +190,9 @@ std::vector<Key<Config>> make_config_keys() {
                "none: after back-propagation; buckets: beside it; layers: and the next forward waits layer by layer");
   exchange.key("priority", &ExchangeConfig::priority, {}, "what the next forward needs first goes first");
   exchange.key("bucket_mb", &ExchangeConfig::bucket_mb, range(0.001, 4096), "gradients sent together");
+  exchange.key("sparse_density", &ExchangeConfig::sparse_density, range(0, 1),
+               "a step sends a sparse embedding's table whole where replicas touch more than this share of its rows on "
+               "average; 0: where that takes fewer bytes, 1: never");
   exchange.key("segment_kb", &ExchangeConfig::segment_kb, range(1, 1048576),
                "longest message of an all-reduce, except of naive and mpi: pipelining grain");
   exchange.key("servers", &ExchangeConfig::servers, range(0, 65536),

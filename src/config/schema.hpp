@@ -134,6 +134,8 @@ struct ExchangeConfig {
                                         // next forward waits layer by layer
   bool priority = true;                 // buckets that the next forward needs first go first; not algorithm mpi
   double bucket_mb = 4;                 // gradients sent together, 0.001 to 4096
+  double sparse_density = 0;            // a step sends a sparse table whole where replicas touch more than this share of
+                                        // its rows on average, 0 to 1; 0: where that takes fewer bytes; 1: never
   double segment_kb = 256;              // pipelining grain of the algorithm, 1 to 1048576
   std::int64_t servers = 0;             // algorithm server: ranks that sum a part each; 0: all
   std::string inner = "ring";           // algorithm hierarchical: inside a host

@@ -9,7 +9,8 @@
 namespace echelon {
 
 // In the order back-propagation finishes them (from the arena's end), each of at least `bucket_bytes` except the last.
-// Together they cover the arena.
-std::vector<ArenaRange> make_buckets(const ParameterSet& parameters, std::size_t elem_bytes, double bucket_bytes);
+// Together they cover the arena, without its sparse parameters where these travel apart (exchange/row_exchange.hpp).
+std::vector<ArenaRange> make_buckets(const ParameterSet& parameters, std::size_t elem_bytes, double bucket_bytes,
+                                     bool sparse_apart = false);
 
 }  // namespace echelon

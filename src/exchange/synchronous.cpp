@@ -9,10 +9,12 @@
 //             it is about to read, and that bucket is applied then. Buckets nearer the model's input go first
 //             (exchange.priority).
 // Where the gradient is clipped by its global norm or the loss is scaled, all buckets are waited for before the first
-// one is applied. With one replica nothing is sent.
+// one is applied. With one replica nothing is sent. Sparse parameters travel apart, by the rows that were touched, once
+// back-propagation is over.
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "base/check.hpp"
@@ -23,6 +25,7 @@
 #include "exchange/buckets.hpp"
 #include "exchange/list.hpp"
 #include "exchange/request.hpp"
+#include "exchange/row_exchange.hpp"
 #include "exchange/staging.hpp"
 
 namespace echelon {
@@ -39,7 +42,7 @@ class Synchronous final : public Strategy {
         staging_(context.arenas.device(), context.arenas.gradients_at(0), context.arenas.elems(),
                  context.arenas.dtype()) {
     if (overlap_ == Overlap::layers && (context.optimiser.waits() || replicas() == 1)) overlap_ = Overlap::buckets;
-    context.arenas.track_rows(context.engine.size() == 1);
+    context.arenas.track_rows(true);
     const DType dtype = context.arenas.dtype();
     const Transport& transport = context.engine.transport();
     if (algorithm_ == "mpi" && transport.size() > 1 && !transport.has_library_allreduce())
@@ -47,7 +50,8 @@ class Synchronous final : public Strategy {
           "exchange.algorithm 'mpi' needs a message library; transport {} has none; ring fits", transport.name()));
     AllreduceRequest request = allreduce_request(config, transport.hosts(), dtype);
     request.rank = transport.rank();
-    for (ArenaRange range : make_buckets(context.arenas.parameters(), size_of(dtype), config.bucket_mb * 1024 * 1024)) {
+    for (ArenaRange range : make_buckets(context.arenas.parameters(), size_of(dtype), config.bucket_mb * 1024 * 1024,
+                                         context.arenas.tracks_rows())) {
       request.elems = range.elems();
       Bucket bucket;
       bucket.range = range;
@@ -57,6 +61,8 @@ class Synchronous final : public Strategy {
       buckets_.push_back(std::move(bucket));
     }
     order_.reserve(buckets_.size());
+    rows_.emplace(RowRequest{algorithm_, request, dtype, context.optimiser.lazy(), config.sparse_density}, context,
+                  staging_, context.first_channel + static_cast<int>(buckets_.size()));
   }
 
   std::string_view name() const override { return "synchronous"; }
@@ -64,6 +70,7 @@ class Synchronous final : public Strategy {
   void begin_step(const StepInfo& info) override {
     info_ = info;
     order_.clear();
+    rows_->begin_step();
     for (Bucket& bucket : buckets_) bucket.ready_elems = 0;
     updates_begun_ = false;
     begin_updates();
@@ -74,9 +81,11 @@ class Synchronous final : public Strategy {
     ScopedTimer timer(outcome_.in_forward_s);
     for (Bucket& bucket : buckets_)
       if (bucket.on_its_way && bucket.range.begin < range.end && range.begin < bucket.range.end) settle(bucket);
+    if (rows_on_their_way_ && rows_->holds(range)) settle_rows();
   }
 
   void gradient_ready(ArenaRange range) override {
+    rows_->ready(range);
     for (std::size_t b = 0; b < buckets_.size(); ++b) {
       Bucket& bucket = buckets_[b];
       const std::int64_t part = std::min(range.end, bucket.range.end) - std::max(range.begin, bucket.range.begin);
@@ -89,11 +98,12 @@ class Synchronous final : public Strategy {
   }
 
   StepOutcome end_step() override {
-    ECHELON_CHECK_EQ(order_.size(), buckets_.size(), "gradients missing at the end of step {}", info_.step);
+    ECHELON_CHECK(order_.size() == buckets_.size() && rows_->all_ready(), "gradients missing at the end of step {}",
+                  info_.step);
     if (overlap_ == Overlap::none)
       for (std::size_t b : order_) submit(b);
-    if (overlap_ != Overlap::layers)
-      for (std::size_t b : order_) settle(buckets_[b]);
+    launch_rows();
+    if (overlap_ != Overlap::layers) settle_all();
     if (context_.optimiser.waits()) apply_whole(outcome_);
     StepOutcome outcome = std::exchange(outcome_, {});
     outcome.exchange_busy_s = last_finish_s_ - first_start_s_;
@@ -103,23 +113,24 @@ class Synchronous final : public Strategy {
   }
 
   void drain() override {
-    for (Bucket& bucket : buckets_)
-      if (bucket.on_its_way) settle(bucket);
+    settle_all();
     context_.arenas.device().synchronize();
   }
   WireCounters wire() const override { return wire_; }
   void visit_state(StateVisitor&) override {}  // nothing outlives a step once it is drained
-  double formula_bytes_per_step() const override { return formula_bytes_; }
+  double formula_bytes_per_step() const override { return formula_bytes_ + rows_->formula_bytes_per_step(); }
 
   std::string describe() const override {
     if (replicas() == 1) return "synchronous, one replica: nothing to exchange";
-    const double bytes =
-        static_cast<double>(context_.arenas.elems()) * static_cast<double>(size_of(context_.arenas.dtype()));
+    std::int64_t elems = 0;
+    for (const Bucket& bucket : buckets_) elems += bucket.range.elems();
+    const double bytes = static_cast<double>(elems) * static_cast<double>(size_of(context_.arenas.dtype()));
     const char* waits = overlap_ == Overlap::none      ? "after back-propagation"
                         : overlap_ == Overlap::buckets ? "beside back-propagation"
                                                        : "beside back-propagation and the next forward";
-    return fmt::format("synchronous, {} all-reduce over {} replicas, {} in {} bucket{}, {}", algorithm_text_,
-                       replicas(), bytes_text(bytes), buckets_.size(), buckets_.size() == 1 ? "" : "s", waits);
+    return fmt::format("synchronous, {} all-reduce over {} replicas, {} in {} bucket{}, {}{}", algorithm_text_, replicas(),
+                       bytes_text(bytes), buckets_.size(), buckets_.size() == 1 ? "" : "s", waits,
+                       rows_->empty() ? "" : "; " + rows_->describe());
   }
 
  private:
@@ -153,6 +164,33 @@ class Synchronous final : public Strategy {
     }
     if (!context_.optimiser.waits()) context_.optimiser.apply(bucket.range);
     bucket.on_its_way = false;
+    --on_their_way_;
+    begin_updates();
+  }
+
+  void settle_all() {
+    for (Bucket& bucket : buckets_)
+      if (bucket.on_its_way) settle(bucket);
+    if (rows_on_their_way_) settle_rows();
+  }
+
+  void launch_rows() {
+    if (rows_->empty()) return;
+    ScopedTimer timer(outcome_.exchange_wait_s);
+    rows_->launch();
+    rows_on_their_way_ = true;
+    ++on_their_way_;
+  }
+
+  void settle_rows() {
+    {
+      ScopedTimer timer(outcome_.exchange_wait_s);
+      rows_->settle([this](const Ticket& ticket) { note_times(ticket); });
+    }
+    ScopedTimer timer(outcome_.optimiser_s);
+    for (const ArenaRange& table : rows_->ranges())
+      if (!context_.optimiser.waits()) context_.optimiser.apply(table);
+    rows_on_their_way_ = false;
     --on_their_way_;
     begin_updates();
   }
@@ -207,9 +245,11 @@ class Synchronous final : public Strategy {
   bool priority_;
   StrategyContext context_;
   Staging staging_;
+  std::optional<RowExchange> rows_;
+  bool rows_on_their_way_ = false;
   std::vector<Bucket> buckets_;     // from the arena's end
   std::vector<std::size_t> order_;  // of this step: buckets as they were submitted
-  int on_their_way_ = 0;            // buckets
+  int on_their_way_ = 0;            // buckets, and rows
   bool updates_begun_ = false;
   StepInfo info_;
   StepOutcome outcome_;  // of what has happened since the last one

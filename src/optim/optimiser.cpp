@@ -19,6 +19,12 @@ double ratio_or_one(double above, double below) { return above > 0 && below > 0 
 
 }  // namespace
 
+bool rows_suffice(const OptimiserConfig& config, const Parameter& parameter) {
+  if (!parameter.sparse) return false;
+  const bool decays = parameter.decays && config.weight_decay > 0;
+  return config.lazy || (config.rule == SgdRule::kName && config.momentum == 0 && !decays);
+}
+
 Optimiser::Optimiser(const OptimiserConfig& config, Arenas& arenas, const LossScaling& scaling)
     : config_(config), arenas_(arenas), info_(find_rule(config.rule)), loss_scale_(scaling) {
   make_segments();
@@ -38,7 +44,7 @@ Optimiser::Optimiser(const OptimiserConfig& config, Arenas& arenas, const LossSc
 void Optimiser::make_segments() {
   for (int i = 0; i < arenas_.parameters().size(); ++i) {
     const Parameter& p = arenas_.parameters()[i];
-    const int table = rows_suffice(p) ? i : -1;
+    const int table = rows_suffice(config_, p) ? i : -1;
     const bool weight = p.kind == ParameterKind::weight;
     const bool adapts = info_.trust != TrustRatio::none && weight && p.decays;
     ECHELON_CHECK(p.shape == p.global_shape || !weight || !(adapts || clips()),
@@ -53,12 +59,6 @@ void Optimiser::make_segments() {
     }
     segments_.push_back({{p.begin, p.end()}, p.kind, p.decays, p.momentum, adapts, table});
   }
-}
-
-bool Optimiser::rows_suffice(const Parameter& parameter) const {
-  if (!parameter.sparse) return false;
-  const bool decays = parameter.decays && config_.weight_decay > 0;
-  return config_.lazy || (info_.name == SgdRule::kName && config_.momentum == 0 && !decays);
 }
 
 void Optimiser::begin_step(std::int64_t step, double learning_rate) {

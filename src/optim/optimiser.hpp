@@ -31,6 +31,9 @@
 
 namespace echelon {
 
+// Whether this sparse parameter's touched rows are all that a step updates.
+bool rows_suffice(const OptimiserConfig& config, const Parameter& parameter);
+
 class Optimiser {
  public:
   Optimiser(const OptimiserConfig& config, Arenas& arenas, const LossScaling& scaling = {});
@@ -39,6 +42,8 @@ class Optimiser {
   void begin_step(std::int64_t step, double learning_rate);
   // Whether every gradient must be there before the first `apply` of a step: `accept` and `clip` come in between.
   bool waits() const { return clips() || loss_scale_.active(); }
+  // Whether rows that no replica touched are left out though the rule would move them.
+  bool lazy() const { return config_.lazy; }
   // The factor on the loss in this step's backward; `apply` takes it out again.
   double loss_scale() const { return step_scale_; }
   // With loss scaling: looks at all gradients, adapts the scale, and says what to do with this step.
@@ -75,7 +80,6 @@ class Optimiser {
   static constexpr int kMaxStates = 4;
 
   void make_segments();
-  bool rows_suffice(const Parameter& parameter) const;
   void apply_rule(const Segment& segment, ArenaRange part);
   double norm(const void* values, std::int64_t n);
 

@@ -54,6 +54,7 @@ ExchangeConfig exchange_of(const ReplicaRun& run) {
   config.bucket_mb = run.bucket_kb / 1024;
   config.segment_kb = 0.25;
   config.overlap = run.overlap;
+  config.sparse_density = run.sparse_density;
   return config;
 }
 
@@ -64,6 +65,7 @@ OptimiserConfig optimiser_of(const ReplicaRun& run) {
   config.learning_rate = run.learning_rate;
   config.momentum = run.momentum;
   config.weight_decay = run.weight_decay;
+  config.lazy = run.lazy;
   return config;
 }
 

@@ -31,6 +31,8 @@ struct ReplicaRun {
   std::string rule = "sgd";
   double clip_norm = 0;
   LossScaling scaling = {};
+  double sparse_density = 0;
+  bool lazy = false;
 
   int replicas() const { return static_cast<int>(shares.size()); }
 };

@@ -43,6 +43,14 @@ TEST_CASE("buckets run from the arena's end over whole parameters", "[exchange]"
   CHECK(make_buckets(set, 4, 1e9) == std::vector<ArenaRange>{{0, 78}});
   CHECK(make_buckets(set, 4, 0) == std::vector<ArenaRange>{{75, 78}, {35, 75}, {30, 35}, {10, 30}, {0, 10}});
   CHECK(make_buckets(sizes({}), 4, 4).empty());
+  ParameterSet tables;
+  for (Parameter parameter : set.all()) {
+    parameter.sparse = parameter.elems() == 10 || parameter.elems() == 5;
+    tables.add(parameter);
+  }
+  CHECK(make_buckets(tables, 4, 1e9) == std::vector<ArenaRange>{{0, 78}});
+  CHECK(make_buckets(tables, 4, 1e9, true) == std::vector<ArenaRange>{{35, 78}, {10, 30}});
+  CHECK(make_buckets(tables, 4, 4 * 8, true) == std::vector<ArenaRange>{{35, 78}, {10, 30}});
 }
 
 TEST_CASE("gradients missing, or announced twice, are defects", "[exchange]") {

@@ -1,0 +1,107 @@
+// A ranking model with sparse embeddings from import to training, as a user has it.
+#include <fmt/format.h>
+
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <fstream>
+
+#include "base/hash_rng.hpp"
+#include "tests/run/trial.hpp"
+
+namespace echelon {
+namespace {
+
+using Catch::Matchers::Contains;
+
+constexpr const char* kClicks = R"(name = "trial"
+[model]
+zoo = "ranking"
+[data]
+train = "train"
+sharding = "record"
+[batch]
+global = 12
+[train]
+epochs = 2
+[optimizer]
+learning_rate = 0.5
+momentum = 0
+[device]
+kind = "reference"
+dtype = "f64"
+)";
+
+// Lines of 5 words out of 400; those of class 1 have more of the latter half.
+void write_clicks(const test::Trial& trial) {
+  for (std::uint64_t label : {0, 1}) {
+    std::ofstream file(trial / fmt::format("{}.txt", label));
+    for (std::uint64_t line = 0; line < 60; ++line) {
+      const HashRng draws = HashRng(label, "clicks").at(line);
+      for (std::uint64_t i = 0; i < 5; ++i)
+        file << "w" << (draws.below(2 * i, 4) == 0 ? 1 - label : label) * 200 + draws.below(2 * i + 1, 200) << " ";
+      file << "\n";
+    }
+  }
+  const test::Outcome made = test::run_process(
+      {.argv = {test::echelon_binary(), "data", "import", "sequences", ".", "--tokens", "words", "--out", "train"},
+       .cwd = trial / "",
+       .env = {},
+       .limit_s = 30});
+  INFO(made.out << made.err);
+  REQUIRE(made.code == 0);
+}
+
+std::vector<double> weights_of(const test::Trial& trial, const std::string& name) {
+  return test::checkpoint_values(fmt::format("{}/checkpoints/step-00000020.h5", trial.run(name)), "weights/");
+}
+
+TEST_CASE("sparse embeddings: 2 ranks are 1, dense or not; few bytes travel, and those that the formula says",
+          "[run]") {
+  const test::Trial trial(kClicks);
+  write_clicks(trial);
+  const auto train = [&](const std::string& name, int ranks, test::Sets sets) {
+    sets.push_back("name=" + name);
+    const test::Outcome outcome = trial.train(ranks, sets);
+    INFO(outcome.out << outcome.err);
+    REQUIRE(outcome.code == 0);
+    return outcome.out;
+  };
+  train("one", 1, {});
+  CHECK_THAT(train("rows", 2, {"exchange.sparse_density=1"}), Contains("touched rows of 2 tables"));
+  train("whole", 2, {"exchange.sparse_density=1e-6"});
+  train("dense", 2, {"model.dense_embeddings=true"});
+  const std::vector<double> one = weights_of(trial, "one");
+  for (const char* name : {"rows", "whole", "dense"}) {
+    const std::vector<double> two = weights_of(trial, name);
+    REQUIRE(two.size() == one.size());
+    double apart = 0;
+    for (std::size_t i = 0; i < one.size(); ++i) apart = std::max(apart, std::fabs(one[i] - two[i]));
+    CHECK(apart < 1e-8);
+    const nlohmann::json summary = trial.summary(name);
+    CHECK(summary["wire_bytes_per_step"].get<double>() ==
+          Approx(summary["formula_bytes_per_step"].get<double>()).epsilon(1e-12));
+  }
+  CHECK(trial.summary("rows")["wire_bytes_per_step"] < trial.summary("dense")["wire_bytes_per_step"]);
+}
+
+TEST_CASE("check says what is sparse, and what has nothing to be lazy about is refused", "[run]") {
+  const test::Trial trial(kClicks);
+  write_clicks(trial);
+  const auto check = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), {test::echelon_binary(), "check", "trial.toml"});
+    return test::run_process({.argv = more, .cwd = trial / "", .env = {}, .limit_s = 30});
+  };
+  const test::Outcome plain = check({"--replicas", "2"});
+  INFO(plain.out << plain.err);
+  CHECK_THAT(plain.out, Contains("embedding1.weight: at most 30 of "));
+  CHECK_THAT(plain.out,
+             Contains("these alone updated; 1.17 KiB on the wire, whole "));  // 2 x 30 rows of 4 + 2 x 8 bytes
+  CHECK_THAT(check({"--set", "optimizer.momentum=0.9"}).out, Contains("the whole table updated"));
+  CHECK_THAT(check({"--set", "optimizer.momentum=0.9", "--set", "optimizer.lazy=true"}).out, Contains("(lazy)"));
+  const test::Outcome refused = check({"--set", "optimizer.lazy=true", "--set", "model.dense_embeddings=true"});
+  CHECK(refused.code == 2);
+  CHECK_THAT(refused.err, Contains("this model has none"));
+}
+
+}  // namespace
+}  // namespace echelon
