@@ -147,7 +147,7 @@ TEST_CASE("all-gathers cost what their prices say; blocks may be of unlike size,
         from += blocks[r];
       }
       std::uint64_t messages = 0, bytes = 0;
-      for (const WireCounters& of_rank : run(plans, data, kLeastWindow))
+      for (const WireCounters& of_rank : test::run_on(plans, data, kLeastWindow))
         messages += of_rank.messages_sent, bytes += of_rank.bytes_sent;
       for (const auto& of_rank : data) CHECK(of_rank == all);
       CHECK(messages == static_cast<std::uint64_t>(price.messages));
