@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <filesystem>
 #include <map>
@@ -93,6 +94,11 @@ void print_batch(Check& check) {
   line("ranks", fmt::format("{} on {} host{} (at most {} a host); mesh: {} data-parallel replica{}", check.replicas,
                             check.hosts, check.hosts == 1 ? "" : "s", (check.replicas + check.hosts - 1) / check.hosts,
                             check.replicas, check.replicas == 1 ? "" : "s"));
+  if (config.train.reproducible)
+    return line("batch",
+                fmt::format("{} = {} micro-shards of {}, {} on each of {}; the same bits on 1, 2, 4, .. {}",
+                            check.batch.global, config.train.micro_shards, check.largest_micro(),
+                            check.batch.accumulation, counted(check.replicas, "replica"), config.train.micro_shards));
   line("batch", fmt::format("{} = micro-batch {} x accumulation {} x {} replica{}, {} scaling", check.batch.global,
                             list_text(check.batch.micro), check.batch.accumulation, check.replicas,
                             check.replicas == 1 ? "" : "s", config.batch.scale_with_replicas ? "weak" : "strong"));
@@ -174,10 +180,16 @@ std::string activations_text(Check& check, const std::vector<const Graph*>& grap
   }
 }
 
+// Arenas of gradients beside the one: those of finished subtrees of micro-shards.
+double tree_levels(const Config& config, const BatchPlan& batch) {
+  return config.train.reproducible ? std::log2(static_cast<double>(batch.accumulation)) : 0;
+}
+
 void print_memory(Check& check, const Graph& graph) {
   const Config& config = check.config;
   const double weights =
       static_cast<double>(graph.parameters().elems()) * static_cast<double>(size_of(wide_of(config.device.dtype)));
+  const double gradients = weights * (1 + tree_levels(config, check.batch));
   const double states = weights * static_cast<double>(find_rule(config.optimiser.rule).arenas());
   double activations = 0;
   const std::map<std::int64_t, Graph> bucket_graphs =
@@ -187,10 +199,10 @@ void print_memory(Check& check, const Graph& graph) {
   if (graphs.empty()) graphs.push_back(&graph);
   const std::string text = activations_text(check, graphs, activations);
   const double buffers = config.data.buffer_mb * 1024 * 1024;
-  const double device = 2 * weights + states + activations;
+  const double device = weights + gradients + states + activations;
   line("memory",
        fmt::format("{} a rank: weights {}, gradients {}, optimiser {}, {}; and up to {} of records", bytes_text(device),
-                   bytes_text(weights), bytes_text(weights), bytes_text(states), text, bytes_text(buffers)));
+                   bytes_text(weights), bytes_text(gradients), bytes_text(states), text, bytes_text(buffers)));
   const double limit = config.device.memory_limit_mb * 1024 * 1024;
   if (limit > 0 && device > limit)
     check.warn(

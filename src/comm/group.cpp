@@ -18,6 +18,12 @@ void run(Engine& engine, int channel, std::shared_ptr<const Plan> plan, void* da
 
 }  // namespace
 
+double sum_in_tree(std::vector<double> values) {
+  for (std::size_t half = 1; half < values.size(); half *= 2)
+    for (std::size_t i = 0; i + half < values.size(); i += 2 * half) values[i] += values[i + half];
+  return values.empty() ? 0 : values[0];
+}
+
 // `blocks` holds one block of block_bytes a rank; the own one is filled in.
 void Group::gather_blocks(void* blocks, std::size_t block_bytes) {
   run(engine_, channel_, make_allgather(rank(), size(), static_cast<std::int64_t>(block_bytes)), blocks, DType::u8);
@@ -33,10 +39,11 @@ void Group::sum(std::span<double> values) {
   std::vector<double> all(n * k);
   std::copy(values.begin(), values.end(), all.begin() + static_cast<std::ptrdiff_t>(n) * rank());
   gather_blocks(all.data(), n * sizeof(double));
-  for (std::size_t half = 1; half < k; half *= 2)
-    for (std::size_t r = 0; r + half < k; r += 2 * half)
-      for (std::size_t i = 0; i < n; ++i) all[r * n + i] += all[(r + half) * n + i];
-  std::copy_n(all.begin(), n, values.begin());
+  std::vector<double> of_ranks(k);
+  for (std::size_t i = 0; i < n; ++i) {
+    for (std::size_t r = 0; r < k; ++r) of_ranks[r] = all[r * n + i];
+    values[i] = sum_in_tree(of_ranks);
+  }
 }
 
 double Group::max(double value) {

@@ -27,6 +27,9 @@ class PendingGather {
   Ticket ticket_;
 };
 
+// ((0+1)+(2+3))+..: what contiguous powers of two of ranks, each summed so, come to in turn.
+double sum_in_tree(std::vector<double> values);
+
 class Group {
  public:
   // All ranks of the engine's transport; `channel` is its own and the same on all ranks.

@@ -7,20 +7,10 @@
 #include "base/error.hpp"
 #include "config/derive.hpp"
 #include "config/keys.hpp"
+#include "config/refuse.hpp"
 
 namespace echelon {
 namespace {
-
-// Where `path` was given; else the heading of its section; else the file.
-std::string place(const Config& config, const std::string& path) {
-  for (const std::string& name : {path, path.substr(0, path.find('.'))})
-    if (const auto found = config.origins.find(name); found != config.origins.end()) return found->second;
-  return config.file.empty() ? std::string("config") : config.file + ":1:1";
-}
-
-[[noreturn]] void refuse(const Config& config, const std::string& path, const std::string& why) {
-  throw ConfigError(fmt::format("{}: {}", place(config, path), why));
-}
 
 bool is_default(const Config& config, const std::string& path) {
   for (const auto& key : config_keys())
@@ -267,6 +257,8 @@ void check_combinations(const Config& config) {
     refuse(config, "exchange.priority", "algorithm \"mpi\" goes out in one static order and takes no priority");
   check_exchange(config);
   check_device(config);
+  check_used(config, "train.micro_shards", config.train.reproducible, "train.reproducible = true");
+  if (config.train.reproducible) check_reproducible(config);
 }
 
 }  // namespace echelon

@@ -4,15 +4,10 @@
 
 #include <numeric>
 
-#include "base/error.hpp"
+#include "config/refuse.hpp"
 
 namespace echelon {
 namespace {
-
-[[noreturn]] void refuse(const Config& config, const std::string& key, const std::string& why) {
-  const auto found = config.origins.find(key);
-  throw ConfigError(fmt::format("{}: {}", found != config.origins.end() ? found->second : config.file, why));
-}
 
 // The smallest batch that cuts into whole micro-batches for every share; every multiple of it does too.
 std::int64_t batch_unit(const std::vector<std::int64_t>& shares, std::int64_t accumulation) {
@@ -50,6 +45,11 @@ std::int64_t everything(const Config& config, std::int64_t samples, std::int64_t
   return global;
 }
 
+// Micro-batches of a replica: as the config says, or the micro-shards that fall to it.
+std::int64_t accumulation_of(const Config& config, std::int64_t replicas) {
+  return config.train.reproducible ? micro_shards_of_each(config, replicas) : config.batch.accumulation;
+}
+
 }  // namespace
 
 BatchPlan derive_batch(const Config& config, int replicas, std::int64_t samples) {
@@ -69,20 +69,21 @@ BatchPlan derive_batch(const Config& config, int replicas, std::int64_t samples)
                        batch.shares.size(), parts));
 
   BatchPlan plan;
-  plan.accumulation = batch.accumulation;
+  plan.accumulation = accumulation_of(config, parts);
   const std::vector<std::int64_t> shares =
       batch.shares.empty() ? std::vector<std::int64_t>(static_cast<std::size_t>(parts), 1) : batch.shares;
   const std::int64_t sum = std::accumulate(shares.begin(), shares.end(), std::int64_t{0});
-  const std::int64_t unit = batch_unit(shares, batch.accumulation);
+  const std::int64_t unit = batch_unit(shares, plan.accumulation);
+  const char* passes = config.train.reproducible ? "micro-shards" : "accumulation";
   const std::string divisor = batch.shares.empty()
-                                  ? fmt::format("{} replicas x accumulation {}", parts, batch.accumulation)
-                                  : fmt::format("the shares (sum {}) x accumulation {}", sum, batch.accumulation);
+                                  ? fmt::format("{} replicas x {} {}", parts, passes, plan.accumulation)
+                                  : fmt::format("the shares (sum {}) x accumulation {}", sum, plan.accumulation);
   if (batch.global == 0) {
     plan.global = everything(config, samples, unit, divisor);
   } else {
     plan.global = batch.global * (batch.scale_with_replicas ? parts : 1);
     check_divides(config, batch.scale_with_replicas ? batch.global : plan.global,
-                  batch.scale_with_replicas ? batch.accumulation : unit, divisor);
+                  batch.scale_with_replicas ? plan.accumulation : unit, divisor);
   }
   if (config.data.ragged == Ragged::drop && plan.global > samples)
     refuse(config, "batch.global",
@@ -92,7 +93,7 @@ BatchPlan derive_batch(const Config& config, int replicas, std::int64_t samples)
   share_out(plan, shares);
   if (as_replicas > 0) {  // one replica takes them all
     plan.per_replica = {plan.global};
-    plan.micro = {plan.global / batch.accumulation};
+    plan.micro = {plan.global / plan.accumulation};
   }
   return plan;
 }

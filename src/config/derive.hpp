@@ -19,6 +19,11 @@ struct BatchPlan {
 // shares), or where there are more replicas than samples.
 BatchPlan derive_batch(const Config& config, int replicas, std::int64_t samples);
 
+// train.reproducible: ConfigErrors for what would let the bits depend on the number of replicas.
+void check_reproducible(const Config& config);
+// Micro-shards of each of `replicas`: ConfigError unless that is a power of two of at most train.micro_shards.
+std::int64_t micro_shards_of_each(const Config& config, std::int64_t replicas);
+
 // Combinations that are refused (device x dtype, exchange x priority, ..): ConfigErrors with the reason.
 void check_combinations(const Config& config);
 

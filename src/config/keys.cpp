@@ -140,9 +140,13 @@ std::vector<Key<Config>> make_config_keys() {
   batch.key("scale_with_replicas", &BatchConfig::scale_with_replicas, {},
             "weak scaling: global is meant for one replica and grows with their number");
 
-  auto train = part(all, "train", &Config::train, kNeutral);
-  train.key("epochs", &TrainConfig::epochs, range(0, 1e6), "0: by steps alone");
-  train.key("steps", &TrainConfig::steps, range(0, 1e12), "stop after this many updates; 0: by epochs alone");
+  auto train = part(all, "train", &Config::train);
+  train.key("epochs", &TrainConfig::epochs, range(0, 1e6), "0: by steps alone", kNeutral);
+  train.key("steps", &TrainConfig::steps, range(0, 1e12), "stop after this many updates; 0: by epochs alone", kNeutral);
+  train.key("reproducible", &TrainConfig::reproducible, {},
+            "the same bits on 1, 2, 4, .. replicas: gradients of fixed parts of the batch, added in one fixed tree");
+  train.key("micro_shards", &TrainConfig::micro_shards, range(1, 65536),
+            "reproducible: parts of the batch, a power of two; as many replicas at most");
 
   auto optimizer = part(all, "optimizer", &Config::optimiser);
   optimizer.key("rule", &OptimiserConfig::rule, words({"sgd", "adam", "adamw", "rmsprop", "lars", "lamb"}),

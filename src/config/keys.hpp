@@ -41,6 +41,8 @@ struct Key {
 
 const std::vector<Key<Config>>& config_keys();
 const std::vector<Key<LayerConfig>>& layer_keys();
+// Algorithms that add replicas 0 .. k-1, k a power of two, in one balanced binary tree: train.reproducible needs one.
+const std::vector<std::string>& tree_algorithms();
 std::vector<std::string> section_names();  // "model", "data", ..
 
 // Layers: which keys a type takes beside type, name and inputs, and which of them it cannot do without.

@@ -100,8 +100,10 @@ struct BatchConfig {
 };
 
 struct TrainConfig {
-  std::int64_t epochs = 1;  // 0: by steps alone
-  std::int64_t steps = 0;   // stop after this many updates; 0: by epochs alone
+  std::int64_t epochs = 1;        // 0: by steps alone
+  std::int64_t steps = 0;         // stop after this many updates; 0: by epochs alone
+  bool reproducible = false;      // 1, 2, 4, .. up to micro_shards replicas end with the same bits
+  std::int64_t micro_shards = 8;  // reproducible: equal parts of a step's batch, each one pass; a power of two
 };
 
 struct OptimiserConfig {     // [optimizer]

@@ -102,6 +102,9 @@ void Attempt::open_device() {
                                     device_->name()));
   });
   require_same(group_, "kind of device", std::string(device_->name()));
+  if (config_.train.reproducible)
+    require_same(group_, "device, which train.reproducible = true needs to be one processor and number of threads",
+                 device_->describe());
   if (!warning.empty() && device_->name() == "cuda") log_warning("{}", warning);
 }
 
@@ -144,7 +147,7 @@ void Attempt::visit_state(StateVisitor& visitor) {
 
 void Attempt::make_hooks() {
   const bool speaks = seat_.rank == 0;
-  if (auto fault = make_fault_hook(seat_.rank, *arenas_)) hooks_.push_back(std::move(fault));
+  if (auto fault = make_fault_hook(seat_.rank, *arenas_, *strategy_)) hooks_.push_back(std::move(fault));
   hooks_.push_back(std::make_unique<AgreementHook>(config_.exchange.verify_every_steps, *arenas_, *strategy_, group_));
   hooks_.push_back(std::make_unique<EvaluateHook>(config_, *plan_, *arenas_, *strategy_, group_, phase_));
   hooks_.push_back(std::make_unique<CheckpointHook>(

@@ -15,6 +15,10 @@ namespace echelon {
 namespace {
 
 std::string batch_line(const Config& config, const BatchPlan& batch, int replicas) {
+  if (config.train.reproducible)
+    return fmt::format("batch     {} a step = {} micro-shards of {}, {} on each of {}; reproducible", batch.global,
+                       config.train.micro_shards, batch.micro.front(), batch.accumulation,
+                       counted(replicas, "replica"));
   const bool even =
       std::adjacent_find(batch.micro.begin(), batch.micro.end(), std::not_equal_to<>()) == batch.micro.end();
   const std::string micro =

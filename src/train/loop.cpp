@@ -123,7 +123,6 @@ Loop::Control Loop::agree(const PendingGather& words, StepResult& result) {
     std::array<double, kWords> block{};
     std::copy_n(all->begin() + static_cast<std::ptrdiff_t>(i), kWords, block.begin());
     const auto of_rank = std::bit_cast<Words>(block);
-    control.loss += of_rank.loss;
     control.weight += of_rank.weight;
     control.requeue |= of_rank.requeue > 0;
     control.interrupt |= of_rank.interrupt > 0;
@@ -131,6 +130,7 @@ Loop::Control Loop::agree(const PendingGather& words, StepResult& result) {
     control.losses.push_back(of_rank.loss);
     control.ranks.push_back(of_rank.last);
   }
+  control.loss = sum_in_tree(control.losses);
   const StepTimes& t = result.times;
   last_ = {.compute_s = t.data_wait_s + t.forward_s + t.backward_s,
            .exposed_s = result.outcome.exchange_wait_s,

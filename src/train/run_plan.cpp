@@ -102,8 +102,11 @@ ShardPlan evaluation_plan(const Dataset& dataset, const Config& config, int rank
     const std::int64_t rows = std::min(most, samples), parts = std::min<std::int64_t>(ranks, rows);
     for (std::int64_t r = 0; r < parts; ++r) batches.push_back(rows / parts + (r < rows % parts ? 1 : 0));
   } else {
-    const std::int64_t parts = std::min<std::int64_t>(ranks, samples);
-    batches.assign(static_cast<std::size_t>(parts), std::min(most, (samples + parts - 1) / parts));
+    // Reproducible: batches of one size for every number of ranks.
+    const std::int64_t cuts =
+        std::min<std::int64_t>(config.train.reproducible ? config.train.micro_shards : ranks, samples);
+    const std::int64_t batch = std::min(most, (samples + cuts - 1) / cuts);
+    batches.assign(static_cast<std::size_t>(std::min<std::int64_t>(ranks, (samples + batch - 1) / batch)), batch);
   }
   return ShardPlan(plan_request(dataset, whole, batches, 0));
 }

@@ -35,6 +35,7 @@ StepRunner::StepRunner(const Config& config, const RunPlan& plan, int rank, Aren
       phase_(phase) {
   const std::vector<int> replicas = plan.sources(rank);
   make_programs(replicas);
+  if (config.train.reproducible) shards_ = std::make_unique<MicroShards>(arenas, plan.batch.accumulation);
   for (const int replica : replicas) {
     LoaderOptions options;
     options.replica = replica;
@@ -82,6 +83,7 @@ void StepRunner::visit_state(StateVisitor& visitor) {
 }
 
 LossSums StepRunner::losses() {
+  if (shards_) return shards_->losses();
   LossSums all;
   for (auto& [key, program] : programs_) {
     const LossSums sums = program->losses();
@@ -101,6 +103,7 @@ StepResult StepRunner::run(const StepInfo& info, const std::function<void(const 
   };
   strategy_.begin_step(info);
   for (auto& [key, program] : programs_) program->reset_losses();
+  if (shards_) shards_->begin_step();
   bool first_pass = true;
   for (std::size_t s = 0; s < sources_.size(); ++s) {
     Source& source = sources_[s];
@@ -127,7 +130,7 @@ StepResult StepRunner::run(const StepInfo& info, const std::function<void(const 
       scalars.group_weight = weight_of(*batch, arenas_.dtype(), first * labels, micro * labels) / info.weight;
       scalars.samples = static_cast<double>(plan_.batch.global);
       scalars.key = random_.at(static_cast<std::uint64_t>(info.step)).key();
-      scalars.first = first_pass;
+      scalars.first = first_pass || shards_;
       scalars.slot = source.first_slot + static_cast<int>(first / micro);
       first_pass = false;
       const bool last = s + 1 == sources_.size() && first + micro == batch->n;
@@ -136,13 +139,22 @@ StepResult StepRunner::run(const StepInfo& info, const std::function<void(const 
         const ScopedTimer timer(result.times.forward_s);
         program.forward(scalars);
       }
+      if (shards_) {
+        shards_->add_losses(program.losses());
+        program.reset_losses();
+      }
       if (last && losses_at_once) tell_losses();
       phase_.enter("backward");
       const ScopedTimer timer(result.times.backward_s);
-      if (last)
-        program.backward(scalars, [this](ArenaRange range) { strategy_.gradient_ready(range); });
-      else
+      if (last) {
+        program.backward(scalars, [this](ArenaRange range) {
+          if (shards_) shards_->complete_gradients(range);
+          strategy_.gradient_ready(range);
+        });
+      } else {
         program.backward(scalars);
+        if (shards_) shards_->keep_gradients();
+      }
     }
   }
   phase_.enter("exchange");

@@ -17,6 +17,7 @@
 #include "model/program.hpp"
 #include "train/carried.hpp"
 #include "train/hooks/hook.hpp"
+#include "train/micro_shards.hpp"
 #include "train/phase.hpp"
 #include "train/run_plan.hpp"
 #include "train/run_state.hpp"
@@ -73,6 +74,7 @@ class StepRunner {
   const Engine& engine_;
   PhaseBoard& phase_;
   std::map<ProgramKey, std::unique_ptr<Program>> programs_;
+  std::unique_ptr<MicroShards> shards_;  // where the run is reproducible
   std::vector<Source> sources_;
   std::vector<CarriedRows> carried_;           // empty where the model carries no state
   std::int64_t first_row_ = 0, own_rows_ = 0;  // of the global batch

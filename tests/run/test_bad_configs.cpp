@@ -11,7 +11,9 @@ namespace echelon::test {
 TEST_CASE("echelon check refuses every bad config with code 2 and says where, why and what instead", "[config]") {
   const TempFolder folder;
   const std::string path = folder / "bad.toml";
-  for (const BadConfig& bad : bad_configs()) {
+  std::vector<BadConfig> all = bad_configs();
+  all.insert(all.end(), bad_reproducible_configs().begin(), bad_reproducible_configs().end());
+  for (const BadConfig& bad : all) {
     INFO(bad.what);
     write_file_whole(path, bad.text);
     Command command{.argv = {echelon_binary(), "check", path, "--replicas", std::to_string(bad.replicas)},
@@ -67,9 +69,10 @@ TEST_CASE("every key is explained without a config", "[config]") {
 }
 
 TEST_CASE("the experiments in the repository are accepted", "[config]") {
-  for (const char* path : {"configs/smoke/digits.toml", "configs/smoke/lenet_fashion.toml", "configs/bench/lenet.toml",
-                           "configs/scaling/digits_strong.toml", "configs/scaling/digits_weak.toml",
-                           "configs/scaling/paced_strong.toml"}) {
+  for (const char* path :
+       {"configs/smoke/digits.toml", "configs/smoke/digits_reproducible.toml", "configs/smoke/lenet_fashion.toml",
+        "configs/bench/lenet.toml", "configs/scaling/digits_strong.toml", "configs/scaling/digits_weak.toml",
+        "configs/scaling/paced_strong.toml"}) {
     const Outcome plan = run_process(
         {.argv = {echelon_binary(), "check", path, "--replicas", "2"}, .cwd = "", .env = {}, .limit_s = 60});
     INFO(path << "\n" << plan.err);

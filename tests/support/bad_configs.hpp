@@ -20,4 +20,8 @@ struct BadConfig {
 const std::string& good_config();
 const std::vector<BadConfig>& bad_configs();
 
+// The same with train.reproducible = true.
+const std::string& good_reproducible_config();
+const std::vector<BadConfig>& bad_reproducible_configs();
+
 }  // namespace echelon::test

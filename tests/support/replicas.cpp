@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <optional>
+#include <span>
 
 #include "base/check.hpp"
-#include "comm/engine.hpp"
+#include "comm/group.hpp"
 #include "exchange/replica_sum.hpp"
 #include "exchange/strategy.hpp"
 #include "model/build.hpp"
@@ -14,12 +16,13 @@
 #include "tests/support/picky_device.hpp"
 #include "tests/support/ranks.hpp"
 #include "tests/support/trainee.hpp"
+#include "train/micro_shards.hpp"
 
 namespace echelon::test {
 namespace {
 
 constexpr std::uint64_t kSamples = 20;  // names the stream of samples
-constexpr int kBroadcastChannel = 1, kSumsChannel = 2, kFirstChannel = 3;
+constexpr int kControlChannel = 0, kBroadcastChannel = 1, kSumsChannel = 2, kFirstChannel = 3;
 
 PlainBatch step_batch(const ReplicaRun& run, std::int64_t step) {
   const std::int64_t global = std::accumulate(run.shares.begin(), run.shares.end(), std::int64_t{0});
@@ -82,8 +85,9 @@ ReplicaResult train_replica(std::unique_ptr<Transport> transport, const ReplicaR
   Engine engine(std::move(transport));
   ECHELON_CHECK_EQ(engine.size(), run.replicas());
   const auto rank = static_cast<std::size_t>(engine.rank());
-  const std::int64_t share = run.shares[rank], micro = share / run.accumulation;
-  ECHELON_CHECK_EQ(micro * run.accumulation, share, "accumulation divides the share");
+  const std::int64_t passes = run.micro_shards > 0 ? run.micro_shards / run.replicas() : run.accumulation;
+  const std::int64_t share = run.shares[rank], micro = share / passes;
+  ECHELON_CHECK_EQ(micro * passes, share, "accumulation divides the share");
   const std::int64_t first = std::accumulate(run.shares.begin(), run.shares.begin() + engine.rank(), std::int64_t{0});
 
   // Every rank begins with weights of its own; the broadcast makes them rank 0's.
@@ -98,6 +102,10 @@ ReplicaResult train_replica(std::unique_ptr<Transport> transport, const ReplicaR
   const auto strategy = make_strategy(exchange_of(run), {trainee.arenas(), optimiser, engine, kFirstChannel});
   trainee.program().set_wait_parameters([&](ArenaRange range) { strategy->wait_parameters(range); });
 
+  Group group(engine, kControlChannel);
+  std::optional<MicroShards> shards;
+  if (run.micro_shards > 0) shards.emplace(trainee.arenas(), passes);
+
   ReplicaResult result;
   for (std::int64_t step = 0; step < run.steps; ++step) {
     const PlainBatch global = step_batch(run, step);
@@ -107,15 +115,27 @@ ReplicaResult train_replica(std::unique_ptr<Transport> transport, const ReplicaR
     trainee.set_step(step, static_cast<double>(global.n()));
     trainee.set_loss_scale(optimiser.loss_scale());
     trainee.program().reset_losses();
-    for (std::int64_t a = 0; a < run.accumulation; ++a) {
-      const bool last = a + 1 == run.accumulation;
-      trainee.gradients(
-          part_of(local, a * micro, micro), global.weight(), a == 0,
-          last ? [&](ArenaRange range) { strategy->gradient_ready(range); } : std::function<void(ArenaRange)>{});
+    if (shards) shards->begin_step();
+    const auto ready = [&](ArenaRange range) {
+      if (shards) shards->complete_gradients(range);
+      strategy->gradient_ready(range);
+    };
+    for (std::int64_t a = 0; a < passes; ++a) {
+      const bool last = a + 1 == passes;
+      trainee.gradients(part_of(local, a * micro, micro), global.weight(), a == 0 || shards,
+                        last ? ready : std::function<void(ArenaRange)>{});
+      if (!shards) continue;
+      if (!last) shards->keep_gradients();
+      shards->add_losses(trainee.program().losses());
+      trainee.program().reset_losses();
     }
     const StepOutcome outcome = strategy->end_step();
     ECHELON_CHECK_EQ(outcome.next_step, step + 1);
     result.skipped += outcome.skipped ? 1 : 0;
+    if (shards) {
+      result.step_losses.push_back(shards->losses().loss);
+      group.sum(std::span(&result.step_losses.back(), 1));
+    }
     if (step > 0) continue;
     strategy->drain();
     result.gradients = trainee.read_gradients();
@@ -193,6 +213,7 @@ Graph shrunken(const std::string& zoo, const SampleForm& form, std::int64_t fact
 
 Graph small_digits_cnn() { return shrunken("digits_cnn", labelled({1, 6, 6}, 5)); }
 Graph small_lenet() { return shrunken("lenet", labelled({1, 8, 8}, 5)); }
+Graph small_resnet20() { return shrunken("resnet20", labelled({3, 8, 8}, 5)); }
 
 std::vector<NamedGraph> small_sequence_models() {
   const SampleForm text{.shape = {5}, .vocabulary = 7, .label = {5}, .classes = 7};

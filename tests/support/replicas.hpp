@@ -33,6 +33,7 @@ struct ReplicaRun {
   LossScaling scaling = {};
   double sparse_density = 0;
   bool lazy = false;
+  std::int64_t micro_shards = 0;  // train.reproducible: parts of the step's batch, over all replicas; 0: off
 
   int replicas() const { return static_cast<int>(shares.size()); }
 };
@@ -42,6 +43,7 @@ struct ReplicaResult {
   std::vector<double> weights;           // after the last step
   int skipped = 0;                       // steps
   double loss = 0;                       // sum over this replica's samples of the last step
+  std::vector<double> step_losses;       // reproducible: sums over all samples of each step
   double formula_bytes = 0;              // a step, all ranks
   double sent_bytes = 0;                 // by this rank for gradients and weights, over all steps
   std::vector<std::uint64_t> checksums;  // of the weights, by replica; train_replicas fills it
@@ -68,6 +70,7 @@ struct NamedGraph {
 std::vector<NamedGraph> small_sequence_models();  // every model of sequences in the zoo
 Graph small_digits_cnn();
 Graph small_lenet();
+Graph small_resnet20();
 Graph small_dropout_net();                                  // dropout of an image and of features
 Graph small_batch_norm_net(const ModelConfig& norms = {});  // convolutions without bias, batch norm, a residual add
 

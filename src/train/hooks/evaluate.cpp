@@ -22,15 +22,18 @@ EvaluateHook::EvaluateHook(const Config& config, const RunPlan& plan, Arenas& ar
                                        ProgramOptions{.batch = batch, .training = false, .dtype = config.device.dtype});
 }
 
-LossSums EvaluateHook::pass() {
+// Every batch's sums have places of their own, so that all are added in the order of batches on any number of ranks.
+void EvaluateHook::pass(std::vector<double>& sums) {
   Loader loader(*plan_.test, *shards_, evaluation_loading(config_, arenas_.dtype(), group_.rank()));
-  program_->reset_losses();
   program_->reset_states();
   for (std::int64_t step = 0; step < shards_->steps_per_epoch(); ++step) {
     feed(arenas_.device(), *program_, loader.next());
+    program_->reset_losses();
     program_->forward({});
+    const LossSums batch = program_->losses();
+    const auto at = static_cast<std::size_t>(step * shards_->replicas() + group_.rank()) * 3;
+    sums[at] = batch.loss, sums[at + 1] = batch.correct, sums[at + 2] = batch.weight;
   }
-  return program_->losses();
 }
 
 void EvaluateHook::epoch_end(EpochRecord& record) {
@@ -39,10 +42,11 @@ void EvaluateHook::epoch_end(EpochRecord& record) {
   if (!record.last && (every == 0 || record.epoch % every != 0)) return;
   phase_.enter("evaluation");
   strategy_.drain();
-  LossSums sums;
-  if (takes_part()) sums = pass();
-  std::array<double, 3> all = {sums.loss, sums.correct, sums.weight};
-  group_.sum(all);
+  std::vector<double> sums(static_cast<std::size_t>(shards_->steps_per_epoch() * shards_->replicas()) * 3);
+  if (takes_part()) pass(sums);
+  group_.sum(sums);
+  std::array<double, 3> all{};
+  for (std::size_t i = 0; i < sums.size(); ++i) all[i % 3] += sums[i];
   phase_.enter("hooks");
   if (!arenas_.device().computes()) return;  // the time was real, the figures mean nothing
   if (!std::isfinite(all[0]))

@@ -13,6 +13,7 @@ namespace echelon {
 
 void FaultHook::step_end(const StepRecord& record) {
   if (record.step != flip_.step) return;
+  strategy_.drain();  // the step's weights, not those before it
   Device& device = arenas_.device();
   auto* byte = static_cast<std::byte*>(arenas_.weights_at(flip_.element)) + flip_.bit / 8;
   std::byte value{};
@@ -22,7 +23,7 @@ void FaultHook::step_end(const StepRecord& record) {
   arenas_.touch();
 }
 
-std::unique_ptr<Hook> make_fault_hook(int rank, Arenas& arenas) {
+std::unique_ptr<Hook> make_fault_hook(int rank, Arenas& arenas, Strategy& strategy) {
   const char* wanted = std::getenv("ECHELON_FAULT");
   if (!wanted) return nullptr;
   FaultHook::Flip flip;
@@ -39,7 +40,7 @@ std::unique_ptr<Hook> make_fault_hook(int rank, Arenas& arenas) {
     log_warning("ECHELON_FAULT: bit {} of weight {} will be flipped on rank {} after step {}", flip.bit, element,
                 flip.rank, step);
   if (rank != flip.rank) return nullptr;
-  return std::make_unique<FaultHook>(flip, arenas);
+  return std::make_unique<FaultHook>(flip, arenas, strategy);
 }
 
 }  // namespace echelon

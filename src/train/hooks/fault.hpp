@@ -8,6 +8,7 @@
 #include <memory>
 
 #include "device/arenas.hpp"
+#include "exchange/strategy.hpp"
 #include "train/hooks/hook.hpp"
 
 namespace echelon {
@@ -19,15 +20,16 @@ class FaultHook final : public Hook {
     std::int64_t step = 0, element = 0;
     int bit = 0;
   };
-  FaultHook(const Flip& flip, Arenas& arenas) : flip_(flip), arenas_(arenas) {}
+  FaultHook(const Flip& flip, Arenas& arenas, Strategy& strategy) : flip_(flip), arenas_(arenas), strategy_(strategy) {}
   void step_end(const StepRecord& record) override;
 
  private:
   Flip flip_;
   Arenas& arenas_;
+  Strategy& strategy_;
 };
 
 // Null where no fault is asked for on this rank; ConfigError where it cannot be read or has no such element.
-std::unique_ptr<Hook> make_fault_hook(int rank, Arenas& arenas);
+std::unique_ptr<Hook> make_fault_hook(int rank, Arenas& arenas, Strategy& strategy);
 
 }  // namespace echelon

@@ -20,20 +20,32 @@ std::string refusal(const test::BadConfig& bad) {
   }
 }
 
+void check_refused(const test::BadConfig& bad) {
+  INFO(bad.what);
+  const std::string text = refusal(bad);
+  CHECK(!text.empty());
+  for (std::string fragment : bad.fragments) {
+    const bool place = fragment[0] == '@';
+    if (place) fragment = "bad.toml:" + fragment.substr(1);
+    INFO("wanted: " << fragment << "\n   got: " << text);
+    CHECK((place ? text.find(fragment) == 0 : text.find(fragment) != std::string::npos));
+  }
+}
+
 }  // namespace
 
 TEST_CASE("every bad config is refused with its place, the reason and the nearest valid thing", "[config]") {
   REQUIRE(test::bad_configs().size() >= 40);
-  for (const test::BadConfig& bad : test::bad_configs()) {
-    INFO(bad.what);
-    const std::string text = refusal(bad);
-    CHECK(!text.empty());
-    for (std::string fragment : bad.fragments) {
-      const bool place = fragment[0] == '@';
-      if (place) fragment = "bad.toml:" + fragment.substr(1);
-      INFO("wanted: " << fragment << "\n   got: " << text);
-      CHECK((place ? text.find(fragment) == 0 : text.find(fragment) != std::string::npos));
-    }
+  for (const test::BadConfig& bad : test::bad_configs()) check_refused(bad);
+}
+
+TEST_CASE("whatever lets bits depend on the number of replicas is refused beside train.reproducible", "[config]") {
+  for (const test::BadConfig& bad : test::bad_reproducible_configs()) check_refused(bad);
+  const Config config = parse_config(test::good_reproducible_config(), "good.toml");
+  CHECK_NOTHROW(check_combinations(config));
+  for (const int k : {1, 2, 4, 8}) {
+    CHECK(derive_batch(config, k, 1000).accumulation == 8 / k);
+    CHECK(derive_batch(config, k, 1000).micro == std::vector<std::int64_t>(static_cast<std::size_t>(k), 8));
   }
 }
 

@@ -45,6 +45,13 @@ TEST_CASE("config words and registries agree", "[config]") {
   CHECK(sorted(words_of("optimizer.scaling")) == sorted(scaling_names()));
 }
 
+TEST_CASE("algorithms that train.reproducible takes are those that sum in one tree", "[config]") {
+  Names fitting;
+  for (const std::string& name : allreduce_names())
+    if (sums_in_one_tree(name)) fitting.push_back(name);
+  CHECK(sorted(tree_algorithms()) == sorted(fitting));
+}
+
 TEST_CASE("the config's table of layers and the model's name the same types", "[config]") {
   Names types;
   for (const LayerKeys& layer : layer_key_table()) types.push_back(layer.type);

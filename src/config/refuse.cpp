@@ -1,0 +1,19 @@
+#include "config/refuse.hpp"
+
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+
+namespace echelon {
+
+std::string place_of(const Config& config, const std::string& path) {
+  for (const std::string& name : {path, path.substr(0, path.find('.'))})
+    if (const auto found = config.origins.find(name); found != config.origins.end()) return found->second;
+  return config.file.empty() ? std::string("config") : config.file + ":1:1";
+}
+
+void refuse(const Config& config, const std::string& path, const std::string& why) {
+  throw ConfigError(fmt::format("{}: {}", place_of(config, path), why));
+}
+
+}  // namespace echelon

@@ -1,0 +1,16 @@
+// Refusals of keys whose values are each fine but do not go together.
+#pragma once
+
+#include <string>
+
+#include "config/schema.hpp"
+
+namespace echelon {
+
+// "lenet.toml:7:10": where `path` was given; else the heading of its section; else the file.
+std::string place_of(const Config& config, const std::string& path);
+
+// ConfigError with the place in front.
+[[noreturn]] void refuse(const Config& config, const std::string& path, const std::string& why);
+
+}  // namespace echelon
