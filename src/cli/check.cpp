@@ -251,7 +251,7 @@ void print_exchange(const Check& check, const ParameterSet& parameters) {
 void print_model(Check& check) {
   if (!check.data) return;
   const Graph graph = build_model(check.config.model, check.data->form());
-  check_lazy(check.config, graph.parameters());
+  check_sparse(check.config, graph.parameters());
   print_memory(check, graph);
   print_exchange(check, graph.parameters());
   const std::vector<std::string> tables =

@@ -50,10 +50,15 @@ void check_augmentation(const Config& config, const Dataset& train) {
                                   data.train, name_of(train.kind)));
 }
 
-void check_lazy(const Config& config, const ParameterSet& parameters) {
+void check_sparse(const Config& config, const ParameterSet& parameters) {
   const std::vector<Parameter>& all = parameters.all();
-  if (config.optimiser.lazy && std::none_of(all.begin(), all.end(), [](const Parameter& p) { return p.sparse; }))
+  const bool any = std::any_of(all.begin(), all.end(), [](const Parameter& p) { return p.sparse; });
+  if (config.optimiser.lazy && !any)
     throw ConfigError("optimizer.lazy is for sparse embeddings; this model has none: leave it out");
+  if (config.train.reproducible && any)
+    throw ConfigError(
+        "train.reproducible = true sums whole tables of embeddings, and this model's are sparse; write "
+        "model.dense_embeddings = true");
 }
 
 std::vector<int> RunPlan::sources(int rank) const {
@@ -74,7 +79,7 @@ RunPlan plan_run(const Config& config, int ranks) {
   BatchPlan batch = batch_of(config, ranks, train.samples());
   ShardPlan shards(plan_request(train, config.data, batch.per_replica, config.seed));
   Graph graph = build_model(config.model, train.form());
-  check_lazy(config, graph.parameters());
+  check_sparse(config, graph.parameters());
   std::map<std::int64_t, Graph> bucket_graphs = graphs_of(config, train, shards, graph);
   const std::int64_t steps_per_epoch = shards.steps_per_epoch();
   const std::int64_t total = total_steps_of(config.train, steps_per_epoch);

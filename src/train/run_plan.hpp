@@ -46,7 +46,7 @@ std::map<std::int64_t, Graph> graphs_of(const Config& config, const Dataset& tra
 // ConfigError where data that are no images are to be moved and mirrored.
 void check_augmentation(const Config& config, const Dataset& train);
 // ConfigError where optimizer.lazy has no sparse embedding to be lazy about.
-void check_lazy(const Config& config, const ParameterSet& parameters);
+void check_sparse(const Config& config, const ParameterSet& parameters);
 
 // The plan of a whole pass over the test data by up to `ranks` ranks; its replicas() are those that take part. In
 // order, `batch` samples on each a step, the last ones filled up with weight 0; or in streams, `batch` of them over all
