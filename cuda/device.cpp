@@ -14,6 +14,7 @@
 #include "cuda/context.hpp"
 #include "cuda/cudnn/algorithms.hpp"
 #include "cuda/make.hpp"
+#include "cuda/recording.hpp"
 
 namespace echelon::cuda {
 namespace {
@@ -105,6 +106,10 @@ class CudaDevice final : public Device {
     return cuda::make_update(context_, rule, dtype);
   }
   VectorOps& vector_ops() override { return *vector_ops_; }
+  bool records() const override { return true; }
+  std::unique_ptr<Recording> record_ops(const std::function<void()>& enqueue) override {
+    return cuda::record_ops(context_, enqueue);
+  }
 
  private:
   void check(const OpSpec& spec) const;

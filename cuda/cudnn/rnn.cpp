@@ -59,6 +59,8 @@ class Rnn : public Op {
   std::size_t saved_bytes() const override { return library_.reserve_bytes(); }
   std::size_t scratch_bytes() const override { return scratch_.bytes(); }
   std::string implementation() const override { return "cudnn rnn, standard algorithm"; }
+  // Packs weights when it must, waits for lengths, and the library may spread over streams of its own.
+  bool replays() const override { return false; }
 
  protected:
   std::size_t elems(std::int64_t steps, std::int64_t values) const {

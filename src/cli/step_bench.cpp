@@ -71,7 +71,7 @@ StepBench::StepBench(const Config& config, std::int64_t batch, int threads)
       device_(open_device(config.device.kind, device_options(config.device, threads))),
       graph_(build_model(config.model, samples_.form)),
       arenas_(*device_, graph_.parameters(), wide_of(config.device.dtype)),
-      program_(graph_, arenas_, {.batch = batch, .dtype = config.device.dtype}),
+      program_(graph_, arenas_, {.batch = batch, .dtype = config.device.dtype, .replay = config.device.cuda_graphs}),
       optimiser_(config.optimiser, arenas_, loss_scaling_of(config.device)),
       dtype_(config.device.dtype),
       learning_rate_(config.optimiser.learning_rate) {

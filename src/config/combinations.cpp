@@ -186,6 +186,7 @@ void check_device(const Config& config) {
                        device.kind, device.kind == "reference" ? "\"f32\" or \"f64\"" : "\"f32\""));
   check_used(config, "device.tf32", device.kind == "cuda" && device.dtype == DType::f32,
              "device.kind = \"cuda\" with dtype = \"f32\"");
+  check_used(config, "device.cuda_graphs", device.kind == "cuda", "device.kind = \"cuda\"");
   check_loss_scale(config);
   const bool paced = device.kind == "paced";
   for (const char* path : {"device.paced_gflops", "device.paced_gb_per_s", "device.paced_table"})

@@ -216,6 +216,8 @@ std::vector<Key<Config>> make_config_keys() {
              "f64: kinds reference and cuda; f16 and bf16: kind cuda, activations alone, weights stay f32");
   device.key("tf32", &DeviceConfig::tf32, {},
              "kind cuda, f32: convolutions and products round their operands to TF32, faster and of 3 digits");
+  device.key("cuda_graphs", &DeviceConfig::cuda_graphs, {},
+             "kind cuda: ops are recorded and launched as CUDA graphs; pays where ops are many and small");
   device.key("loss_scale", &DeviceConfig::loss_scale, range(0, 16777216),
              "the loss is scaled by this power of two in backward; 0: dynamic for f16, else off");
   device.key("threads", &DeviceConfig::threads, range(0, 4096), "of one rank; 0: cores of the host / ranks on it");

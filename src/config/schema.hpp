@@ -131,17 +131,17 @@ struct OptimiserConfig {     // [optimizer]
 
 struct ExchangeConfig {
   std::string strategy = "synchronous";
-  std::string algorithm = "ring";       // of the all-reduce: a name of ECHELON_ALLREDUCE (src/comm/README.md)
-  Overlap overlap = Overlap::layers;    // "none": after back-propagation | "buckets": beside it | "layers": and the
-                                        // next forward waits layer by layer
-  bool priority = true;                 // buckets that the next forward needs first go first; not algorithm mpi
-  double bucket_mb = 4;                 // gradients sent together, 0.001 to 4096
-  double sparse_density = 0;            // a step sends a sparse table whole where replicas touch more than this share of
-                                        // its rows on average, 0 to 1; 0: where that takes fewer bytes; 1: never
-  double segment_kb = 256;              // pipelining grain of the algorithm, 1 to 1048576
-  std::int64_t servers = 0;             // algorithm server: ranks that sum a part each; 0: all
-  std::string inner = "ring";           // algorithm hierarchical: inside a host
-  std::string outer = "ring";           // algorithm hierarchical: between hosts
+  std::string algorithm = "ring";     // of the all-reduce: a name of ECHELON_ALLREDUCE (src/comm/README.md)
+  Overlap overlap = Overlap::layers;  // "none": after back-propagation | "buckets": beside it | "layers": and the
+                                      // next forward waits layer by layer
+  bool priority = true;               // buckets that the next forward needs first go first; not algorithm mpi
+  double bucket_mb = 4;               // gradients sent together, 0.001 to 4096
+  double sparse_density = 0;          // a step sends a sparse table whole where replicas touch more than this share of
+                                      // its rows on average, 0 to 1; 0: where that takes fewer bytes; 1: never
+  double segment_kb = 256;            // pipelining grain of the algorithm, 1 to 1048576
+  std::int64_t servers = 0;           // algorithm server: ranks that sum a part each; 0: all
+  std::string inner = "ring";         // algorithm hierarchical: inside a host
+  std::string outer = "ring";         // algorithm hierarchical: between hosts
   std::int64_t verify_every_steps = 0;  // checksums of every replica's weights; 0: at step 0 and the end
 };
 
@@ -149,6 +149,7 @@ struct DeviceConfig {
   std::string kind = "auto";   // auto | reference | onednn | cuda | paced
   DType dtype = DType::f32;    // "f32" | "f64" (reference, cuda) | "f16" | "bf16" (cuda: activations; weights stay f32)
   bool tf32 = false;           // cuda, f32: convolutions and products round their operands to 10 bits for tensor cores
+  bool cuda_graphs = false;    // cuda: sequences of ops are recorded and launched as CUDA graphs
   double loss_scale = 0;       // the loss is scaled by this in backward; 0: dynamic for f16, else off. A power of two
   std::int64_t threads = 0;    // of one rank; 0: cores of the host / ranks on it
   double memory_limit_mb = 0;  // 0: none

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/check.hpp"
 #include "base/error.hpp"
 #include "base/nearest.hpp"
 #include "device/cuda_entry.hpp"
@@ -51,6 +52,10 @@ LayoutWish Device::layouts(const OpSpec& spec) const {
   for (std::size_t a = 0; a < args.size(); ++a)
     if (args[a].movable && args[a].role == ArgRole::output) wish.layouts[a] = like;
   return wish;
+}
+
+std::unique_ptr<Recording> Device::record_ops(const std::function<void()>&) {
+  ECHELON_CHECK(false, "device {} records nothing", name());
 }
 
 }  // namespace echelon

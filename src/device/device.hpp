@@ -10,7 +10,6 @@
 //
 // What later issues will ask of it, and where it goes:
 //   codecs on device    encode / decode_add / compact join VectorOps
-//   CUDA graphs         Program asks `capture` around a sequence of Op::run
 //   peer copies, IPC    Memory gets an export handle; the transport asks for it
 #pragma once
 
@@ -67,6 +66,13 @@ class Event {
   virtual ~Event() = default;
   virtual bool ready() const = 0;  // any thread
   virtual void wait() const = 0;   // any thread
+};
+
+// Ops that were enqueued once, to be enqueued again at one stroke with what they were told then: addresses, scalars.
+class Recording {
+ public:
+  virtual ~Recording() = default;
+  virtual void replay() = 0;
 };
 
 // One optimiser rule over ranges of the arena.
@@ -133,6 +139,12 @@ class Device {
   virtual std::unique_ptr<Op> make(const OpSpec& spec) = 0;
   virtual std::unique_ptr<Update> make_update(std::string_view rule, DType dtype) = 0;
   virtual VectorOps& vector_ops() = 0;
+
+  // Whether sequences of ops can be recorded.
+  virtual bool records() const { return false; }
+  // Records what `enqueue` enqueues by Op::run, of ops that say `replays`, without running it. The ops, and whatever
+  // memory they name, outlive the recording.
+  virtual std::unique_ptr<Recording> record_ops(const std::function<void()>& enqueue);
 };
 
 // kind: auto | reference | onednn | cuda | paced. `auto` is cuda where a GPU is usable, else onednn. An unknown kind is

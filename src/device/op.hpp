@@ -34,6 +34,10 @@ class Op {
   // library falls back to its unoptimised one.
   virtual std::string implementation() const = 0;
 
+  // Whether `run` does the same again when what it enqueued is enqueued again (Device::record_ops): it waits for
+  // nothing and remembers nothing from run to run.
+  virtual bool replays() const { return true; }
+
   // Enqueues the op; on devices that are ahead of the host, returns before it is done. Not thread-safe.
   virtual void run(const OpArgs& args) = 0;
 };

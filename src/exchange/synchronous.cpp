@@ -128,8 +128,8 @@ class Synchronous final : public Strategy {
     const char* waits = overlap_ == Overlap::none      ? "after back-propagation"
                         : overlap_ == Overlap::buckets ? "beside back-propagation"
                                                        : "beside back-propagation and the next forward";
-    return fmt::format("synchronous, {} all-reduce over {} replicas, {} in {} bucket{}, {}{}", algorithm_text_, replicas(),
-                       bytes_text(bytes), buckets_.size(), buckets_.size() == 1 ? "" : "s", waits,
+    return fmt::format("synchronous, {} all-reduce over {} replicas, {} in {} bucket{}, {}{}", algorithm_text_,
+                       replicas(), bytes_text(bytes), buckets_.size(), buckets_.size() == 1 ? "" : "s", waits,
                        rows_->empty() ? "" : "; " + rows_->describe());
   }
 

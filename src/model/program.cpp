@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "base/check.hpp"
 #include "base/clock.hpp"
@@ -14,6 +15,7 @@
 #include "model/in_place.hpp"
 #include "model/lowered.hpp"
 #include "model/memory.hpp"
+#include "model/replay.hpp"
 
 namespace echelon {
 
@@ -26,7 +28,8 @@ struct Program::Body {
   void* address(int tensor) const;
   Tensor tensor(int id) const;
   void choose_slot(int wanted);
-  void run(const LoweredOp& op, std::size_t index, const PassScalars& scalars);
+  void run(int op, const PassScalars& scalars);
+  void run_range(int begin, int end, const PassScalars& scalars);
   ArenaRange range_of(int node) const;
 
   std::vector<std::string> names;  // of the values of the graph as given
@@ -44,6 +47,7 @@ struct Program::Body {
   std::vector<int> ready_node;                        // by op: node whose gradients are written after it; -1
   std::function<void(ArenaRange)> wait_parameters;
   std::function<void(const Tensor&)> sum_over_replicas;
+  std::optional<Replay> replay;
 };
 
 Program::Body::Body(const Graph& graph_, Arenas& arenas_, const ProgramOptions& options_)
@@ -66,6 +70,8 @@ Program::Body::Body(const Graph& graph_, Arenas& arenas_, const ProgramOptions& 
   bind_ops();
   for (int node = 0; node < static_cast<int>(graph.nodes().size()); ++node) ranges.push_back(range_of(node));
   for (const Node& node : graph.nodes()) node_keys.push_back(hash_name(node.name));
+  if (options.replay)
+    replay.emplace(device, lowered.ops, [this](int op, const PassScalars& scalars) { run(op, scalars); });
 }
 
 void Program::Body::place_tensors() {
@@ -144,9 +150,10 @@ ArenaRange Program::Body::range_of(int node) const {
   return {graph.parameters()[own.front()].begin, graph.parameters()[own.back()].end()};
 }
 
-void Program::Body::run(const LoweredOp& op, std::size_t index, const PassScalars& scalars) {
+void Program::Body::run(int index, const PassScalars& scalars) {
+  const LoweredOp& op = lowered.ops[static_cast<std::size_t>(index)];
   OpArgs args;
-  args.tensors = pointers[index].data();
+  args.tensors = pointers[static_cast<std::size_t>(index)].data();
   args.accumulate = op.accumulate | (scalars.first ? 0U : op.first_writes);
   args.saved = op.saved >= 0 ? address(op.saved) : nullptr;
   args.scratch = scratch.data();
@@ -158,6 +165,12 @@ void Program::Body::run(const LoweredOp& op, std::size_t index, const PassScalar
   args.count = op.count_per_sample * scalars.samples;
   op.op->run(args);
   if (op.summed >= 0 && sum_over_replicas) sum_over_replicas(tensor(op.summed));
+}
+
+// Ops [begin, end), with no callback of the caller's between them but sums over replicas.
+void Program::Body::run_range(int begin, int end, const PassScalars& scalars) {
+  if (replay) return replay->run(begin, end, scalars);
+  for (int i = begin; i < end; ++i) run(i, scalars);
 }
 
 Program::Program(const Graph& graph, Arenas& arenas, const ProgramOptions& options)
@@ -198,21 +211,29 @@ Tensor Program::value(std::string_view name) const {
 void Program::forward(const PassScalars& scalars) {
   Body& b = *body_;
   b.choose_slot(scalars.slot);
+  int begin = 0;
+  const auto run_until = [&](int end) { b.run_range(std::exchange(begin, end), end, scalars); };
   for (std::size_t node = 0; node < b.graph.nodes().size(); ++node) {
-    if (b.wait_parameters && b.ranges[node].elems() > 0) b.wait_parameters(b.ranges[node]);
-    for (int i = b.lowered.forward_begin[node]; i < b.lowered.forward_begin[node + 1]; ++i)
-      b.run(b.lowered.ops[static_cast<std::size_t>(i)], static_cast<std::size_t>(i), scalars);
+    if (!b.wait_parameters || b.ranges[node].elems() == 0) continue;
+    run_until(b.lowered.forward_begin[node]);
+    b.wait_parameters(b.ranges[node]);
   }
+  run_until(b.lowered.forward_ops);
 }
 
 void Program::backward(const PassScalars& scalars, const std::function<void(ArenaRange)>& ready) {
   Body& b = *body_;
   ECHELON_CHECK(b.options.training, "an evaluation program has no backward pass");
   if (scalars.first && !b.arenas.tracks_rows()) b.arenas.clear_tables();
-  for (std::size_t i = static_cast<std::size_t>(b.lowered.forward_ops); i < b.lowered.ops.size(); ++i) {
-    b.run(b.lowered.ops[i], i, scalars);
-    if (ready && b.ready_node[i] >= 0) ready(b.ranges[static_cast<std::size_t>(b.ready_node[i])]);
-  }
+  int begin = b.lowered.forward_ops;
+  const auto run_until = [&](int end) { b.run_range(std::exchange(begin, end), end, scalars); };
+  const int end = static_cast<int>(b.lowered.ops.size());
+  for (int i = begin; i < end && ready; ++i)
+    if (const int node = b.ready_node[static_cast<std::size_t>(i)]; node >= 0) {
+      run_until(i + 1);
+      ready(b.ranges[static_cast<std::size_t>(node)]);
+    }
+  run_until(end);
 }
 
 void Program::set_sum_over_replicas(std::function<void(const Tensor&)> sum) {
@@ -273,7 +294,7 @@ std::vector<OpReport> Program::profile() {
   for (std::size_t i = 0; i < reports.size(); ++i) {
     body_->device.synchronize();
     const double start = now_s();
-    body_->run(body_->lowered.ops[i], i, scalars);
+    body_->run(static_cast<int>(i), scalars);
     body_->device.synchronize();
     reports[i].seconds = now_s() - start;
   }

@@ -28,6 +28,7 @@ struct ProgramOptions {
       {};                    // of activations; default: the arenas'. Halves beside arenas of f32: mixed precision
   bool keep_values = false;  // every value stays readable after a forward pass (tests, studies): no memory is shared
   int state_slots = 1;       // micro-batches of a step whose carried states are kept apart
+  bool replay = false;       // ops run from recordings (model/replay.hpp), as long as they are between two callbacks
 };
 
 // Of one micro-batch.

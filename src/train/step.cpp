@@ -26,6 +26,8 @@ StepRunner::StepRunner(const Config& config, const RunPlan& plan, int rank, Aren
                        const RunState& start)
     : plan_(plan),
       dtype_(config.device.dtype),
+      replay_(config.device.cuda_graphs),
+      whole_passes_(replay_ && engine.size() == 1),
       random_(config.seed, "step"),
       arenas_(arenas),
       strategy_(strategy),
@@ -66,10 +68,11 @@ void StepRunner::make_programs(const std::vector<int>& replicas) {
   for (const auto& [micro, count] : slots)
     for (const std::int64_t bucket : buckets) {
       auto& program = programs_[{micro, bucket}];
-      program = std::make_unique<Program>(plan_.graph_for(bucket), arenas_,
-                                          ProgramOptions{.batch = micro, .dtype = dtype_, .state_slots = count});
+      program = std::make_unique<Program>(
+          plan_.graph_for(bucket), arenas_,
+          ProgramOptions{.batch = micro, .dtype = dtype_, .state_slots = count, .replay = replay_});
       if (engine_.size() > 1) program->set_sum_over_replicas([this](const Tensor& sums) { replica_sum_(sums); });
-      program->set_wait_parameters([this](ArenaRange range) { strategy_.wait_parameters(range); });
+      if (!whole_passes_) program->set_wait_parameters([this](ArenaRange range) { strategy_.wait_parameters(range); });
     }
   first_row_ = plan_.shards.row_of(replicas.front());
   for (const Source& source : sources_)
@@ -104,6 +107,7 @@ StepResult StepRunner::run(const StepInfo& info, const std::function<void(const 
   strategy_.begin_step(info);
   for (auto& [key, program] : programs_) program->reset_losses();
   if (shards_) shards_->begin_step();
+  const ArenaRange all{0, arenas_.elems()};
   bool first_pass = true;
   for (std::size_t s = 0; s < sources_.size(); ++s) {
     Source& source = sources_[s];
@@ -137,6 +141,7 @@ StepResult StepRunner::run(const StepInfo& info, const std::function<void(const 
       {
         phase_.enter("forward");
         const ScopedTimer timer(result.times.forward_s);
+        if (whole_passes_) strategy_.wait_parameters(all);
         program.forward(scalars);
       }
       if (shards_) {
@@ -146,15 +151,16 @@ StepResult StepRunner::run(const StepInfo& info, const std::function<void(const 
       if (last && losses_at_once) tell_losses();
       phase_.enter("backward");
       const ScopedTimer timer(result.times.backward_s);
-      if (last) {
-        program.backward(scalars, [this](ArenaRange range) {
-          if (shards_) shards_->complete_gradients(range);
-          strategy_.gradient_ready(range);
-        });
-      } else {
+      const auto ready = [this](ArenaRange range) {
+        if (shards_) shards_->complete_gradients(range);
+        strategy_.gradient_ready(range);
+      };
+      if (last && !whole_passes_)
+        program.backward(scalars, ready);
+      else
         program.backward(scalars);
-        if (shards_) shards_->keep_gradients();
-      }
+      if (last && whole_passes_) ready(all);
+      if (!last && shards_) shards_->keep_gradients();
     }
   }
   phase_.enter("exchange");

@@ -65,8 +65,10 @@ class StepRunner {
   LossSums losses();
 
   const RunPlan& plan_;
-  DType dtype_;     // of activations
-  HashRng random_;  // of the run: every replica has the same
+  DType dtype_;        // of activations
+  bool replay_;        // ops run from recordings
+  bool whole_passes_;  // .. that no callback cuts, on one rank: all is waited for before a pass, announced after it
+  HashRng random_;     // of the run: every replica has the same
   Arenas& arenas_;
   Strategy& strategy_;
   const Optimiser& optimiser_;

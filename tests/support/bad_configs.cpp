@@ -192,6 +192,7 @@ const std::vector<BadConfig>& bad_configs() {
        plus("[device]\nkind = \"reference\"\ndtype = \"bf16\"\n"),
        {"@22:1", "needs device.kind = \"cuda\"", "\"f32\" or \"f64\""}},
       {"halves on whatever is there", plus("[device]\ndtype = \"f16\"\n"), {"@21:1", "\"auto\" takes \"f32\""}},
+      {"CUDA graphs without CUDA", plus("[device]\ncuda_graphs = true\n"), {"@21:1", "device.kind = \"cuda\""}},
       {"TF32 without CUDA", plus("[device]\ntf32 = true\n"), {"@21:1", "device.kind = \"cuda\""}},
       {"loss scale between powers", plus("[device]\nloss_scale = 1000\n"), {"@21:1", "nearest valid: 512 or 1024"}},
       {"pace of another device", plus("[device]\npaced_gflops = 3\n"), {"@21:1", "device.kind = \"paced\""}},

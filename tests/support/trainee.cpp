@@ -115,7 +115,8 @@ Trainee::Trainee(const Graph& graph, std::int64_t batch, const TraineeOptions& o
       ProgramOptions{.batch = batch,
                      .training = options.training,
                      .dtype = is_half(options.activations) ? options.activations : options.dtype,
-                     .keep_values = options.keep_values});
+                     .keep_values = options.keep_values,
+                     .replay = options.replay});
 }
 
 PassScalars Trainee::scalars() const {

@@ -38,6 +38,7 @@ struct TraineeOptions {
   bool training = true;
   bool keep_values = false;
   DType activations = DType::f64;  // a half beside dtype f32: mixed precision; else as dtype
+  bool replay = false;
 };
 
 class Trainee {

@@ -8,7 +8,7 @@
 #              samples (tokens, of texts) a second
 #
 # tf32 is f32 whose products may be rounded; to the peer both are float32 (PyTorch rounds its convolutions by default).
-# STEPS (50) of each model and ROUNDS (3) by turns; the best round counts.
+# STEPS (50) of each model and ROUNDS (3) by turns; the best round counts. With GRAPHS=1 also ours with device.cuda_graphs.
 set -eu
 [ $# -ge 2 ] || { sed -n '2,11s/^# \{0,1\}//p' "$0"; exit 2; }
 echelon=$1 tests=$2
@@ -20,11 +20,11 @@ field() { sed -n "s/.*\"$2\": \"\{0,1\}\([^,\"}]*\).*/\1/p" <<< "$1"; }
 best() { awk -v a="$1" -v b="$2" 'BEGIN { print (a + 0 > b + 0 ? a : b) }'; }
 
 # Samples a second, or tokens where a sample has several labels.
-ours() { # model batch dtype
+ours() { # model batch dtype [more]
   local json dtype=$3 tf32=false
   [ "$3" = tf32 ] && { dtype=f32; tf32=true; }
   json=$("$echelon" bench step "$configs/$1.toml" --batch "$2" --steps "${STEPS:-50}" --json \
-    --set device.kind=cuda --set device.dtype=$dtype $([ $tf32 = false ] || echo --set device.tf32=true))
+    --set device.kind=cuda --set device.dtype=$dtype $([ $tf32 = false ] || echo --set device.tf32=true) "${@:4}")
   awk -v rate="$(field "$json" rate)" -v labels="$(field "$json" labels_a_sample)" \
     'BEGIN { printf "%.1f\n", rate * (labels > 1 ? labels : 1) }'
 }
@@ -35,22 +35,23 @@ theirs() { # model batch dtype command...
 }
 
 row() { # model batch dtype, then the peer
-  local model=$1 batch=$2 dtype=$3 mine=0 peer=0
+  local model=$1 batch=$2 dtype=$3 mine=0 graphs=0 peer=0
   shift 3
   for _ in $(seq "${ROUNDS:-3}"); do
     mine=$(best $mine "$(ours "$model" "$batch" "$dtype")")
+    [ "${GRAPHS:-0}" = 0 ] || graphs=$(best $graphs "$(ours "$model" "$batch" "$dtype" --set device.cuda_graphs=true)")
     [ $# -eq 0 ] || peer=$(best $peer "$(theirs "$model" "$batch" "$dtype" "$@")")
   done
-  awk -v model="$model" -v batch="$batch" -v dtype="$dtype" -v mine="$mine" -v peer="$peer" 'BEGIN {
-    printf "| %s | %d | %s | %.0f | %s | %s |\n", model, batch, dtype, mine,
+  awk -v model="$model" -v batch="$batch" -v dtype="$dtype" -v mine="$mine" -v graphs="$graphs" -v peer="$peer" 'BEGIN {
+    printf "| %s | %d | %s | %.0f | %s | %s | %s |\n", model, batch, dtype, mine, graphs ? sprintf("%.0f", graphs) : "",
       peer ? sprintf("%.0f", peer) : "", peer ? sprintf("%.2f", mine / peer) : "" }'
 }
 
 "$tests"
 echo
 "$echelon" info 2> /dev/null | grep -i gpu || true
-echo "| model | batch | dtype | samples/s (tokens/s) | peer | ours / peer |"
-echo "|-------|------:|-------|---------------------:|-----:|------------:|"
+echo "| model | batch | dtype | samples/s (tokens/s) | with graphs | peer | ours / peer |"
+echo "|-------|------:|-------|---------------------:|------------:|-----:|------------:|"
 for dtype in f32 tf32 bf16; do
   row resnet50 128 $dtype "$@"
   row resnet20 128 $dtype "$@"

@@ -1,0 +1,96 @@
+// Programs that run from recordings give the bits of those that run op by op.
+#include <catch2/catch.hpp>
+
+#include "base/error.hpp"
+#include "tests/support/recording_device.hpp"
+#include "tests/support/replicas.hpp"
+#include "tests/support/trainee.hpp"
+
+using namespace echelon;
+using namespace echelon::test;
+
+namespace {
+
+constexpr std::int64_t kBatch = 4;
+const TraineeOptions kReplay{.dtype = DType::f32, .replay = true};
+const TraineeOptions kPlain{.dtype = DType::f32};
+
+std::vector<NamedGraph> graphs() {
+  std::vector<NamedGraph> all = small_sequence_models();
+  all.push_back({"lenet", small_lenet()});
+  all.push_back({"dropout", small_dropout_net()});
+  all.push_back({"batch norm", small_batch_norm_net()});
+  return all;
+}
+
+// A step of two micro-batches, the second adding; weights move a little after it.
+std::vector<double> step(Trainee& trainee, std::int64_t number) {
+  const PlainBatch batch = hashed_batch(form_of(trainee.graph()), number * 2 * kBatch, 2 * kBatch, 1);
+  trainee.set_step(number);
+  trainee.gradients(part_of(batch, 0, kBatch), 2 * kBatch, true);
+  trainee.gradients(part_of(batch, kBatch, kBatch), 2 * kBatch, false);
+  trainee.write_weight(number, 0.01 * static_cast<double>(number));
+  return trainee.read_gradients();
+}
+
+}  // namespace
+
+TEST_CASE("a program from recordings gives the same bits as one op by op", "[model]") {
+  for (const NamedGraph& model : graphs()) {
+    INFO(model.name);
+    RecordingCounts counts;
+    Trainee replayed(model.graph, kBatch, kReplay, make_recording_device(counts));
+    Trainee plain(model.graph, kBatch, kPlain);
+    for (std::int64_t number = 0; number < 6; ++number) CHECK(step(replayed, number) == step(plain, number));
+    CHECK(counts.recorded > 0);
+    CHECK(counts.replayed > counts.recorded);
+  }
+}
+
+TEST_CASE("a scalar that changes is a recording of its own, one that always changes is none", "[model]") {
+  const Graph graph = small_lenet();
+  RecordingCounts counts;
+  Trainee replayed(graph, kBatch, kReplay, make_recording_device(counts)), plain(graph, kBatch, kPlain);
+  const auto same_with_scale = [&](std::int64_t number, double scale) {
+    replayed.set_loss_scale(scale);
+    plain.set_loss_scale(scale);
+    CHECK(step(replayed, number) == step(plain, number));
+  };
+  for (std::int64_t number = 0; number < 12; ++number) same_with_scale(number, number < 6 ? 512 : 256);
+  // Forward and backward, first and adding; the backward ones for two scales.
+  CHECK(counts.recorded == 6);
+  for (std::int64_t number = 12; number < 40; ++number)
+    same_with_scale(number, 1 + 0.125 * static_cast<double>(number));
+  CHECK(counts.recorded == 6);
+  for (std::int64_t number = 40; number < 44; ++number) same_with_scale(number, 512);
+  CHECK(counts.recorded == 8);  // what was not used for long is recorded anew
+}
+
+TEST_CASE("recordings are cut where gradients are announced, and hold for any order of announcing or not", "[model]") {
+  const Graph graph = small_batch_norm_net();
+  RecordingCounts counts;
+  Trainee replayed(graph, kBatch, kReplay, make_recording_device(counts)), plain(graph, kBatch, kPlain);
+  const PlainBatch batch = hashed_batch(form_of(graph), 0, kBatch, 1);
+  plain.gradients(batch, kBatch, true);
+  const std::vector<double> wanted = plain.read_gradients();
+  for (int pass = 0; pass < 12; ++pass) {
+    std::vector<std::int64_t> announced;
+    const auto ready = [&](ArenaRange range) {
+      announced.push_back(range.begin);
+      const std::vector<double> now = replayed.read_gradients();
+      for (auto i = static_cast<std::size_t>(range.begin); i < static_cast<std::size_t>(range.end); ++i)
+        REQUIRE(now[i] == wanted[i]);
+    };
+    if (pass % 3 == 0)
+      replayed.gradients(batch, kBatch, true);
+    else
+      replayed.gradients(batch, kBatch, true, ready);
+    CHECK(announced.empty() == (pass % 3 == 0));
+    CHECK(replayed.read_gradients() == wanted);
+  }
+  CHECK(counts.replayed > 0);
+}
+
+TEST_CASE("a device that records nothing refuses", "[model]") {
+  CHECK_THROWS_AS(Trainee(small_lenet(), kBatch, kReplay), Error);
+}
