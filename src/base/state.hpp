@@ -7,9 +7,11 @@
 // Placement says what the ranks hold:
 //   replicated   equal on every rank; rank 0 of the replicas writes it, all read it
 //   slice        this rank's part of a tensor of `global_shape`; stored whole under `name`, so that any mesh reads it
-//   back per_replica  different on every replica (residuals, asynchronous clocks); stored once a replica. `other_k`
-//   states what
-//                becomes of it when the number of replicas changes.
+//                back
+//   per_replica  different on every replica (residuals, asynchronous clocks): `global_shape` has a row for each,
+//   `offset`
+//                begins with this replica's. `other_k` states what becomes of it when the number of replicas changes:
+//                summed over the old ones and divided by the new, say
 //
 // The memory that a visitor gets is host memory. An object whose state lives on a device wraps the call: copies to the
 // host before, and back after when `visitor.loading()`.
@@ -33,8 +35,8 @@ struct StateTensor {
   DType dtype = DType::f32;
   Shape shape;  // what this rank holds
   Placement placement = Placement::replicated;
-  Shape global_shape;  // slice: the whole tensor's shape
-  Shape offset;        // slice: where this rank's part begins, one entry an axis
+  Shape global_shape;  // else than replicated: the whole tensor's shape
+  Shape offset;        // likewise: where this rank's part begins, one entry an axis
   OtherK other_k = OtherK::refuse;
 };
 

@@ -155,6 +155,15 @@ Run declare_bench_allreduce(CLI::App& app) {
   return [o] { return run_bench_allreduce(*o); };
 }
 
+Run declare_bench_codec(CLI::App& app) {
+  auto o = held<BenchCodecOptions>();
+  app.add_option("--mb", o->mb, "MiB of values")->capture_default_str();
+  app.add_option("--rounds", o->rounds, "timed rounds of each codec")->capture_default_str();
+  app.add_option("--density", o->density, "topk and threshold: part of the values that is sent")->capture_default_str();
+  app.add_option("--tau", o->tau, "threshold; 0: adapts to density")->capture_default_str();
+  return [o] { return run_bench_codec(*o); };
+}
+
 // What import and synth have in common.
 template <class Options>
 void add_shards(CLI::App& app, Options& o) {
@@ -252,6 +261,8 @@ const Verb kVerbs[] = {
      "  mpirun -n 4 --bind-to none echelon bench allreduce --algorithms ring,halving_doubling,mpi --rate 1gbit\n"
      "  srun --mpi=pmix -n 8 echelon bench allreduce --sizes 1KiB..64MiB --json",
      declare_bench_allreduce},
+    {"bench codec", "how fast each gradient codec encodes and decodes, and what it leaves of the bytes",
+     "  echelon bench codec --mb 64 --density 0.003", declare_bench_codec},
 };
 
 // The sub-command of this name, or null.

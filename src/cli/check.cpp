@@ -13,6 +13,7 @@
 #include "base/text.hpp"
 #include "cli/options.hpp"
 #include "cli/sparse_text.hpp"
+#include "comm/codec/coded_bucket.hpp"
 #include "comm/collective/algorithms.hpp"
 #include "config/derive.hpp"
 #include "config/parse.hpp"
@@ -211,6 +212,27 @@ void print_memory(Check& check, const Graph& graph) {
                     config.device.memory_limit_mb, bytes_text(device)));
 }
 
+// What travels where gradients are coded.
+void print_codec(const Check& check, const std::vector<ArenaRange>& buckets, AllreduceRequest request) {
+  const ExchangeConfig& exchange = check.config.exchange;
+  const auto codec = make_codec(exchange.codec, {.dtype = wide_of(check.config.device.dtype),
+                                                 .ranks = check.replicas,
+                                                 .density = exchange.density,
+                                                 .tau = exchange.tau,
+                                                 .index_coding = exchange.index_coding});
+  double bytes = 0;
+  for (const ArenaRange& bucket : buckets) {
+    request.elems = bucket.elems();
+    bytes += coded_bytes(*codec, exchange.algorithm, request);
+  }
+  const char* route = codec->info().route == CodecRoute::any      ? "all-reduce"
+                      : codec->info().route == CodecRoute::direct ? "reduce-scatter and all-gather"
+                                                                  : "all-gather";
+  line("exchange", fmt::format("{}, {} coded as {} in {} bucket{}: {} a step over all ranks", exchange.strategy, route,
+                               exchange.codec, buckets.size(), buckets.size() == 1 ? "" : "s",
+                               std::isfinite(bytes) ? bytes_text(bytes) : "bytes that depend on the values"));
+}
+
 void print_exchange(const Check& check, const ParameterSet& parameters) {
   const Config& config = check.config;
   const auto elem = static_cast<std::int64_t>(size_of(wide_of(config.device.dtype)));
@@ -237,6 +259,7 @@ void print_exchange(const Check& check, const ParameterSet& parameters) {
     sum.payload_elems += price.payload_elems;
     sum.steps = std::max(sum.steps, price.steps);
   }
+  if (config.exchange.codec != "none") return print_codec(check, buckets, request);
   const bool library = config.exchange.algorithm == "mpi";
   line(
       "exchange",

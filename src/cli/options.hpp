@@ -140,6 +140,14 @@ struct BenchAllreduceOptions {  // mpirun -n K echelon bench allreduce [--algori
 };
 int run_bench_allreduce(const BenchAllreduceOptions& options);
 
+struct BenchCodecOptions {  // echelon bench codec [--mb M] [--rounds N] [--density D] [--tau T]
+  double mb = 16;           // of values
+  int rounds = 20;
+  double density = 0.01;
+  double tau = 0;
+};
+int run_bench_codec(const BenchCodecOptions& options);
+
 struct InfoOptions {};  // echelon info: version, devices, libraries, threads, MPI
 int run_info(const InfoOptions& options);
 

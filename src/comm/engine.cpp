@@ -15,6 +15,7 @@
 #include "base/clock.hpp"
 #include "base/error.hpp"
 #include "comm/collective/executor.hpp"
+#include "comm/collective/wire_form.hpp"
 #include "comm/ticket.hpp"
 
 namespace echelon {
@@ -206,8 +207,7 @@ bool Engine::Body::admit() {
 
 void Engine::Body::start(Queued queued) {
   const Plan& plan = *queued.job.plan;
-  const std::size_t scratch =
-      static_cast<std::size_t>(plan.slots()) * static_cast<std::size_t>(plan.slot_elems()) * size_of(queued.job.dtype);
+  const std::size_t scratch = PlanMemory::bytes_for(plan, queued.job.dtype, queued.job.form.get());
   const auto better = [&](const auto& a, const auto& b) {  // the smallest that is large enough, else the largest
     const bool a_fits = a->scratch_bytes() >= scratch, b_fits = b->scratch_bytes() >= scratch;
     if (a_fits != b_fits) return a_fits;
@@ -224,7 +224,7 @@ void Engine::Body::start(Queued queued) {
   const Job& job = queued.job;
   queued.ticket->started_s.store(now_s(), std::memory_order_relaxed);
   try {
-    executor->start(job.plan, job.data, job.dtype, job.channel, transport->size());
+    executor->start(job.plan, job.data, job.dtype, job.channel, transport->size(), job.form.get());
   } catch (...) {
     queued.ticket->finish(std::current_exception());
     throw;
@@ -349,6 +349,9 @@ Ticket Engine::enqueue(Job job) {
   if (job.plan->uses_library() && job.priority != 0)
     throw ConfigError(
         fmt::format("all-reduce '{}' goes out in the order of submission and takes no priority", job.plan->name()));
+  if (job.plan->uses_library() && job.form)
+    throw ConfigError(fmt::format("all-reduce '{}' is the library's own and cannot carry values coded as '{}'",
+                                  job.plan->name(), job.form->name()));
   auto state = std::make_shared<Ticket::State>();
   state->driver = body_;
   const std::lock_guard lock(body_->mutex);

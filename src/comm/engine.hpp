@@ -42,13 +42,16 @@
 
 namespace echelon {
 
+class WireForm;
+
 struct Job {
   std::shared_ptr<const Plan> plan;
   void* data = nullptr;  // host memory, valid until the ticket is done
   DType dtype = DType::f32;
   int channel = 0;
   int priority = 0;
-  std::shared_ptr<const Event> after;  // none: starts at once
+  std::shared_ptr<const Event> after;        // none: starts at once
+  std::shared_ptr<WireForm> form = nullptr;  // none: values travel as they are
 };
 
 class Ticket {

@@ -239,6 +239,51 @@ void check_exchange(const Config& config) {
     check_used(config, path, algorithm == "hierarchical", "algorithm = \"hierarchical\"");
 }
 
+// What a codec's messages need decides how they travel.
+void check_codec(const Config& config) {
+  const ExchangeConfig& exchange = config.exchange;
+  const std::string& codec = exchange.codec;
+  const bool picks = codec == "topk" || codec == "threshold";
+  const bool rides = codec == "none" || codec == "fp16" || codec == "bf16" || codec == "lossless";
+  check_used(config, "exchange.density", picks, "codec = \"topk\" or \"threshold\"");
+  check_used(config, "exchange.tau", codec == "threshold", "codec = \"threshold\"");
+  check_used(config, "exchange.index_coding", picks, "codec = \"topk\" or \"threshold\"");
+  if (codec == "threshold" && exchange.tau > 0)
+    check_used(config, "exchange.density", false, "tau = 0, which adapts to it");
+  if (!rides)
+    check_used(
+        config, "exchange.algorithm", false,
+        fmt::format("gradients that can be added on their way; codec = \"{}\" brings an exchange of its own", codec));
+  if (codec != "none" && exchange.strategy != "synchronous")
+    refuse(config, "exchange.codec",
+           fmt::format("exchange.codec = \"{}\" is for gradients that replicas sum; exchange.strategy = \"{}\" sends "
+                       "them as they are; write exchange.strategy = \"synchronous\"",
+                       codec, exchange.strategy));
+  if (codec != "none" && exchange.algorithm == "mpi")
+    refuse(config, "exchange.algorithm",
+           fmt::format("exchange.algorithm = \"mpi\" adds what it is given and cannot read codec = \"{}\"; nearest "
+                       "valid: \"ring\"",
+                       codec));
+  if (codec != "none" && exchange.algorithm == "auto")
+    refuse(
+        config, "exchange.algorithm",
+        fmt::format("exchange.algorithm = \"auto\" times values as they are, not as codec = \"{}\" writes them; name "
+                    "one, \"ring\" for example",
+                    codec));
+  const bool lossy = codec != "none" && codec != "lossless";
+  if (lossy && config.device.dtype == DType::f64)
+    refuse(
+        config, "exchange.codec",
+        fmt::format("exchange.codec = \"{}\" takes gradients of f32, not of device.dtype = \"f64\"; \"lossless\" takes "
+                    "both",
+                    codec));
+  if (lossy && (config.device.dtype == DType::f16 || config.device.loss_scale > 0))
+    refuse(config, "exchange.codec",
+           fmt::format("exchange.codec = \"{}\" keeps what it has not sent, in units of a loss scale that may change; "
+                       "device.dtype = \"bf16\" needs no scale, and codec = \"lossless\" keeps nothing",
+                       codec));
+}
+
 }  // namespace
 
 void check_combinations(const Config& config) {
@@ -257,6 +302,7 @@ void check_combinations(const Config& config) {
   if (config.exchange.priority && config.origins.contains("exchange.priority") && config.exchange.algorithm == "mpi")
     refuse(config, "exchange.priority", "algorithm \"mpi\" goes out in one static order and takes no priority");
   check_exchange(config);
+  check_codec(config);
   check_device(config);
   check_used(config, "train.micro_shards", config.train.reproducible, "train.reproducible = true");
   if (config.train.reproducible) check_reproducible(config);

@@ -193,6 +193,15 @@ std::vector<Key<Config>> make_config_keys() {
   exchange.key("overlap", &ExchangeConfig::overlap, words({"none", "buckets", "layers"}),
                "none: after back-propagation; buckets: beside it; layers: and the next forward waits layer by layer");
   exchange.key("priority", &ExchangeConfig::priority, {}, "what the next forward needs first goes first");
+  exchange.key("codec", &ExchangeConfig::codec,
+               words({"none", "fp16", "bf16", "int8", "onebit", "topk", "threshold", "lossless"}),
+               "how gradients are written on the wire; what a lossy one leaves out is sent later");
+  exchange.key("density", &ExchangeConfig::density, range(1e-6, 1),
+               "codec topk: part of the values that is sent; codec threshold: what tau = 0 aims at");
+  exchange.key("tau", &ExchangeConfig::tau, range(0, 1e9),
+               "codec threshold: values of this size and more are sent as +tau or -tau; 0: adapts to density");
+  exchange.key("index_coding", &ExchangeConfig::index_coding, words({"raw", "golomb", "gamma"}),
+               "codecs topk and threshold: how the places of values are written");
   exchange.key("bucket_mb", &ExchangeConfig::bucket_mb, range(0.001, 4096), "gradients sent together");
   exchange.key("sparse_density", &ExchangeConfig::sparse_density, range(0, 1),
                "a step sends a sparse embedding's table whole where replicas touch more than this share of its rows on "

@@ -76,6 +76,11 @@ void check_exchange(const Config& config) {
                   fmt::format("exchange.strategy = \"{}\" does not sum every replica's gradients in every step; write "
                               "exchange.strategy = \"synchronous\"",
                               exchange.strategy));
+  if (exchange.codec != "none" && exchange.codec != "lossless")
+    refuse_beside(config, "exchange.codec",
+                  fmt::format("exchange.codec = \"{}\" rounds sums that depend on the number of replicas; write "
+                              "exchange.codec = \"none\" or \"lossless\"",
+                              exchange.codec));
   const std::vector<std::string>& fitting = tree_algorithms();
   if (std::find(fitting.begin(), fitting.end(), exchange.algorithm) == fitting.end())
     refuse_beside(config, "exchange.algorithm",

@@ -131,17 +131,21 @@ struct OptimiserConfig {     // [optimizer]
 
 struct ExchangeConfig {
   std::string strategy = "synchronous";
-  std::string algorithm = "ring";     // of the all-reduce: a name of ECHELON_ALLREDUCE (src/comm/README.md)
-  Overlap overlap = Overlap::layers;  // "none": after back-propagation | "buckets": beside it | "layers": and the
-                                      // next forward waits layer by layer
-  bool priority = true;               // buckets that the next forward needs first go first; not algorithm mpi
-  double bucket_mb = 4;               // gradients sent together, 0.001 to 4096
-  double sparse_density = 0;          // a step sends a sparse table whole where replicas touch more than this share of
-                                      // its rows on average, 0 to 1; 0: where that takes fewer bytes; 1: never
-  double segment_kb = 256;            // pipelining grain of the algorithm, 1 to 1048576
-  std::int64_t servers = 0;           // algorithm server: ranks that sum a part each; 0: all
-  std::string inner = "ring";         // algorithm hierarchical: inside a host
-  std::string outer = "ring";         // algorithm hierarchical: between hosts
+  std::string algorithm = "ring";       // of the all-reduce: a name of ECHELON_ALLREDUCE (src/comm/README.md)
+  Overlap overlap = Overlap::layers;    // "none": after back-propagation | "buckets": beside it | "layers": and the
+                                        // next forward waits layer by layer
+  bool priority = true;                 // buckets that the next forward needs first go first; not algorithm mpi
+  std::string codec = "none";           // how gradients are written on the wire: none | a name of comm/codec/codec.hpp
+  double density = 0.01;                // topk: part of the values that is sent; threshold: what tau = 0 aims at
+  double tau = 0;                       // threshold: values of this size and more are sent as +-tau; 0: adapts
+  std::string index_coding = "golomb";  // topk, threshold: raw | golomb | gamma
+  double bucket_mb = 4;                 // gradients sent together, 0.001 to 4096
+  double sparse_density = 0;   // a step sends a sparse table whole where replicas touch more than this share of
+                               // its rows on average, 0 to 1; 0: where that takes fewer bytes; 1: never
+  double segment_kb = 256;     // pipelining grain of the algorithm, 1 to 1048576
+  std::int64_t servers = 0;    // algorithm server: ranks that sum a part each; 0: all
+  std::string inner = "ring";  // algorithm hierarchical: inside a host
+  std::string outer = "ring";  // algorithm hierarchical: between hosts
   std::int64_t verify_every_steps = 0;  // checksums of every replica's weights; 0: at step 0 and the end
 };
 

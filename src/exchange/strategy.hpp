@@ -45,6 +45,16 @@ struct StepInfo {
   double local_weight = 0;  // of this replica
 };
 
+// What a codec made of a replica's gradients in a step.
+struct CodecRecord {
+  double bytes_before = 0;   // of all values that this replica encoded; 0: nothing was
+  double bytes_after = 0;    // of their messages
+  bool lossy = false;        // what follows means something
+  double density = 1;        // part of the values that was said
+  double tau = 0;            // the threshold that chose them, mean over buckets; 0: none did
+  double residual_norm = 0;  // of what this replica has not said yet
+};
+
 struct StepOutcome {
   std::int64_t next_step = 0;
   bool contributed = true;     // this replica's gradient entered the update
@@ -57,6 +67,7 @@ struct StepOutcome {
   double loss_scale = 1;       // of this step's backward
   bool skipped = false;        // the gradients were not finite: no weight changed, the scale is smaller from now on
   bool give_up = false;        // likewise, and no smaller scale would help
+  CodecRecord codec;           // of what arrived since the last outcome
 };
 
 class Strategy {
@@ -72,7 +83,7 @@ class Strategy {
   virtual void visit_state(StateVisitor& visitor) = 0;
   // Sent by this rank for all that has arrived so far.
   virtual WireCounters wire() const = 0;
-  // Bytes that the price list says all ranks together put on the wire in one step.
+  // Bytes that the price list says all ranks together put on the wire in one step; NaN where they depend on the values.
   virtual double formula_bytes_per_step() const = 0;
   // "ring all-reduce, 3 buckets of 4.00 MiB", for the head of the run.
   virtual std::string describe() const = 0;
@@ -82,7 +93,8 @@ struct StrategyContext {
   Arenas& arenas;
   Optimiser& optimiser;
   Engine& engine;
-  int first_channel = 0;  // channels from here on belong to the strategy
+  int first_channel = 0;   // channels from here on belong to the strategy
+  std::uint64_t seed = 0;  // of the run
 };
 
 std::vector<std::string> strategy_names();

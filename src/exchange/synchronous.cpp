@@ -23,6 +23,7 @@
 #include "base/text.hpp"
 #include "comm/collective/algorithms.hpp"
 #include "exchange/buckets.hpp"
+#include "exchange/gradient_codec.hpp"
 #include "exchange/list.hpp"
 #include "exchange/request.hpp"
 #include "exchange/row_exchange.hpp"
@@ -42,7 +43,7 @@ class Synchronous final : public Strategy {
         staging_(context.arenas.device(), context.arenas.gradients_at(0), context.arenas.elems(),
                  context.arenas.dtype()) {
     if (overlap_ == Overlap::layers && (context.optimiser.waits() || replicas() == 1)) overlap_ = Overlap::buckets;
-    context.arenas.track_rows(true);
+    context.arenas.track_rows(config.codec == "none");  // what is owed lies in any row
     const DType dtype = context.arenas.dtype();
     const Transport& transport = context.engine.transport();
     if (algorithm_ == "mpi" && transport.size() > 1 && !transport.has_library_allreduce())
@@ -50,19 +51,14 @@ class Synchronous final : public Strategy {
           "exchange.algorithm 'mpi' needs a message library; transport {} has none; ring fits", transport.name()));
     AllreduceRequest request = allreduce_request(config, transport.hosts(), dtype);
     request.rank = transport.rank();
-    for (ArenaRange range : make_buckets(context.arenas.parameters(), size_of(dtype), config.bucket_mb * 1024 * 1024,
-                                         context.arenas.tracks_rows())) {
-      request.elems = range.elems();
-      Bucket bucket;
-      bucket.range = range;
-      bucket.plan = make_allreduce(algorithm_, request);
-      formula_bytes_ +=
-          static_cast<double>(price_allreduce(algorithm_, request).payload_elems) * static_cast<double>(size_of(dtype));
-      buckets_.push_back(std::move(bucket));
-    }
+    const std::vector<ArenaRange> ranges = make_buckets(context.arenas.parameters(), size_of(dtype),
+                                                        config.bucket_mb * 1024 * 1024, context.arenas.tracks_rows());
+    for (const ArenaRange& range : ranges) buckets_.push_back({.range = range, .ticket = {}});
+    codec_ = std::make_unique<GradientCodec>(config, context, request, ranges,
+                                             context.first_channel + static_cast<int>(ranges.size()));
     order_.reserve(buckets_.size());
     rows_.emplace(RowRequest{algorithm_, request, dtype, context.optimiser.lazy(), config.sparse_density}, context,
-                  staging_, context.first_channel + static_cast<int>(buckets_.size()));
+                  staging_, context.first_channel + static_cast<int>(buckets_.size()) + 1);
   }
 
   std::string_view name() const override { return "synchronous"; }
@@ -109,6 +105,7 @@ class Synchronous final : public Strategy {
     outcome.exchange_busy_s = last_finish_s_ - first_start_s_;
     first_start_s_ = last_finish_s_ = 0;
     outcome.next_step = info_.step + 1;
+    outcome.codec = codec_->record();
     return outcome;
   }
 
@@ -117,8 +114,9 @@ class Synchronous final : public Strategy {
     context_.arenas.device().synchronize();
   }
   WireCounters wire() const override { return wire_; }
-  void visit_state(StateVisitor&) override {}  // nothing outlives a step once it is drained
-  double formula_bytes_per_step() const override { return formula_bytes_ + rows_->formula_bytes_per_step(); }
+  // What is not drained yet is no state.
+  void visit_state(StateVisitor& visitor) override { codec_->visit_state(visitor); }
+  double formula_bytes_per_step() const override { return codec_->formula_bytes() + rows_->formula_bytes_per_step(); }
 
   std::string describe() const override {
     if (replicas() == 1) return "synchronous, one replica: nothing to exchange";
@@ -128,7 +126,7 @@ class Synchronous final : public Strategy {
     const char* waits = overlap_ == Overlap::none      ? "after back-propagation"
                         : overlap_ == Overlap::buckets ? "beside back-propagation"
                                                        : "beside back-propagation and the next forward";
-    return fmt::format("synchronous, {} all-reduce over {} replicas, {} in {} bucket{}, {}{}", algorithm_text_,
+    return fmt::format("synchronous, {} over {} replicas, {} in {} bucket{}, {}{}", codec_->describe(algorithm_text_),
                        replicas(), bytes_text(bytes), buckets_.size(), buckets_.size() == 1 ? "" : "s", waits,
                        rows_->empty() ? "" : "; " + rows_->describe());
   }
@@ -136,7 +134,6 @@ class Synchronous final : public Strategy {
  private:
   struct Bucket {
     ArenaRange range;
-    std::shared_ptr<const Plan> plan;
     std::int64_t ready_elems = 0;
     bool on_its_way = false;  // its gradient is ready, its weights are not
     Ticket ticket;
@@ -156,6 +153,8 @@ class Synchronous final : public Strategy {
     if (replicas() > 1) {
       ScopedTimer timer(outcome_.exchange_wait_s);
       bucket.ticket.wait();
+      note_wire(bucket.ticket.wire());
+      note_wire(codec_->after(static_cast<std::size_t>(&bucket - buckets_.data()), staging_.at(bucket.range.begin)));
     }
     ScopedTimer timer(outcome_.optimiser_s);
     if (replicas() > 1) {
@@ -185,7 +184,10 @@ class Synchronous final : public Strategy {
   void settle_rows() {
     {
       ScopedTimer timer(outcome_.exchange_wait_s);
-      rows_->settle([this](const Ticket& ticket) { note_times(ticket); });
+      rows_->settle([this](const Ticket& ticket) {
+        note_wire(ticket.wire());
+        note_times(ticket);
+      });
     }
     ScopedTimer timer(outcome_.optimiser_s);
     for (const ArenaRange& table : rows_->ranges())
@@ -195,9 +197,12 @@ class Synchronous final : public Strategy {
     begin_updates();
   }
 
+  void note_wire(const WireCounters& sent) {
+    outcome_.wire += sent;
+    wire_ += sent;
+  }
+
   void note_times(const Ticket& ticket) {
-    outcome_.wire += ticket.wire();
-    wire_ += ticket.wire();
     first_start_s_ = first_start_s_ == 0 ? ticket.started_s() : std::min(first_start_s_, ticket.started_s());
     last_finish_s_ = std::max(last_finish_s_, ticket.finished_s());
   }
@@ -227,10 +232,12 @@ class Synchronous final : public Strategy {
   }
 
   void submit(std::size_t b) {
+    codec_->before(b, info_.step);
     if (replicas() == 1) return;
     Bucket& bucket = buckets_[b];
     Job job;
-    job.plan = bucket.plan;
+    job.plan = codec_->plan(b);
+    job.form = codec_->form(b);
     job.after = staging_.fetch(bucket.range);
     job.data = staging_.at(bucket.range.begin);
     job.dtype = context_.arenas.dtype();
@@ -247,6 +254,7 @@ class Synchronous final : public Strategy {
   Staging staging_;
   std::optional<RowExchange> rows_;
   bool rows_on_their_way_ = false;
+  std::unique_ptr<GradientCodec> codec_;
   std::vector<Bucket> buckets_;     // from the arena's end
   std::vector<std::size_t> order_;  // of this step: buckets as they were submitted
   int on_their_way_ = 0;            // buckets, and rows
@@ -255,7 +263,6 @@ class Synchronous final : public Strategy {
   StepOutcome outcome_;  // of what has happened since the last one
   double first_start_s_ = 0, last_finish_s_ = 0;
   WireCounters wire_;
-  double formula_bytes_ = 0;
 };
 
 }  // namespace

@@ -114,7 +114,7 @@ void Attempt::build() {
   all_or_none(group_, [&] {
     arenas_ = std::make_unique<Arenas>(*device_, plan_->graph.parameters(), wide_of(config_.device.dtype));
     optimiser_ = std::make_unique<Optimiser>(config_.optimiser, *arenas_, loss_scaling_of(config_.device));
-    strategy_ = make_strategy(config_.exchange, {*arenas_, *optimiser_, engine_, kStrategyChannel});
+    strategy_ = make_strategy(config_.exchange, {*arenas_, *optimiser_, engine_, kStrategyChannel, config_.seed});
     replica_sum_ = std::make_unique<ReplicaSum>(*device_, engine_, kSumsChannel);
     arenas_->initialise(config_.seed);
   });
@@ -145,6 +145,12 @@ void Attempt::visit_state(StateVisitor& visitor) {
   if (runner_) runner_->visit_state(visitor);  // what it carries is restored once it stands where the run does
 }
 
+// What each rank holds some of.
+void Attempt::visit_parts(StateVisitor& visitor) {
+  strategy_->visit_state(visitor);
+  runner_->visit_state(visitor);
+}
+
 void Attempt::make_hooks() {
   const bool speaks = seat_.rank == 0;
   if (auto fault = make_fault_hook(seat_.rank, *arenas_, *strategy_)) hooks_.push_back(std::move(fault));
@@ -152,8 +158,8 @@ void Attempt::make_hooks() {
   hooks_.push_back(std::make_unique<EvaluateHook>(config_, *plan_, *arenas_, *strategy_, group_, phase_));
   hooks_.push_back(std::make_unique<CheckpointHook>(
       config_.checkpoint, start_.folder, speaks, [this](StateVisitor& visitor) { visit_state(visitor); },
-      [this] { return gather_slices(group_, [this](StateVisitor& visitor) { runner_->visit_state(visitor); }); },
-      *arenas_, *strategy_, phase_, board_));
+      [this] { return gather_slices(group_, [this](StateVisitor& visitor) { visit_parts(visitor); }); }, *arenas_,
+      *strategy_, phase_, board_));
   auto statistics = std::make_unique<StatisticsHook>();
   statistics_ = statistics.get();
   hooks_.push_back(std::move(statistics));

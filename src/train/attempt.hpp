@@ -61,6 +61,7 @@ class Attempt {
   void tell_head();
   int finish(Ending ending);
   void visit_state(StateVisitor& visitor);
+  void visit_parts(StateVisitor& visitor);
 
   Engine& engine_;
   AttemptOptions options_;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cinttypes>
 #include <cstdio>
+#include <cstring>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <vector>
@@ -30,8 +31,7 @@ std::string stem_of(std::int64_t step) { return fmt::format("step-{:08}", step);
 
 // As it stands in the file.
 Shape whole_shape(const StateTensor& tensor) {
-  ECHELON_CHECK(tensor.placement != Placement::per_replica, "'{}' differs by replica", tensor.name);
-  return tensor.placement == Placement::slice ? tensor.global_shape : tensor.shape;
+  return tensor.placement == Placement::replicated ? tensor.shape : tensor.global_shape;
 }
 
 std::size_t bytes_of(const StateTensor& tensor) {
@@ -74,6 +74,9 @@ class Restorer final : public StateVisitor {
   void tensor(const StateTensor& t) override {
     const Shape shape = whole_shape(t);
     const h5::DatasetInfo info = reader_.info(t.name);
+    if (t.placement == Placement::per_replica && info.shape.rank() == shape.rank() && info.shape[0] != shape[0] &&
+        info.shape.without_front() == shape.without_front() && info.dtype == t.dtype)
+      return of_other_replicas(t, info.shape[0]);
     if (info.shape != shape || info.dtype != t.dtype)
       throw DataError(fmt::format("{}: '{}' is {} of {}, this run needs {} of {}", reader_.path(), t.name,
                                   info.shape.text(), name_of(info.dtype), shape.text(), name_of(t.dtype)));
@@ -86,6 +89,26 @@ class Restorer final : public StateVisitor {
   void scalar(std::string_view name, double& value) override { value = reader_.attribute_double(name); }
 
  private:
+  // What `was` replicas had, for another number of them.
+  void of_other_replicas(const StateTensor& t, std::int64_t was) {
+    if (t.other_k == OtherK::refuse)
+      throw DataError(fmt::format("{}: '{}' is that of {} replicas, this run has {}", reader_.path(), t.name, was,
+                                  t.global_shape[0]));
+    std::memset(t.data, 0, bytes_of(t));
+    if (t.other_k == OtherK::reset) return;
+    const auto now = static_cast<double>(t.global_shape[0]);
+    with_float(t.dtype, [&](auto zero) {
+      using T = decltype(zero);
+      std::vector<T> row(static_cast<std::size_t>(t.shape.elems()));
+      std::vector<double> sum(row.size());
+      for (std::int64_t r = 0; r < was; ++r) {
+        reader_.read_rows(t.name, r, 1, row.data(), t.dtype);
+        for (std::size_t i = 0; i < row.size(); ++i) sum[i] += static_cast<double>(row[i]);
+      }
+      for (std::size_t i = 0; i < row.size(); ++i) static_cast<T*>(t.data)[i] = static_cast<T>(sum[i] / now);
+    });
+  }
+
   const h5::Reader& reader_;
 };
 

@@ -18,9 +18,9 @@ class Gatherer final : public StateVisitor {
 
   // Sent: the first row, then the rows.
   void tensor(const StateTensor& t) override {
-    if (t.placement != Placement::slice) return;
+    if (t.placement == Placement::replicated) return;
     ECHELON_CHECK(t.shape.with_front(0) == t.global_shape.with_front(0), "'{}' is cut elsewhere than by rows", t.name);
-    const std::size_t own = bytes_of(t.shape, t.dtype), row = own / static_cast<std::size_t>(t.shape[0]);
+    const std::size_t own = bytes_of(t.shape, t.dtype), row = bytes_of(t.shape.with_front(1), t.dtype);
     std::int64_t first = t.offset[0];
     std::string sent(sizeof first + own, '\0');
     std::memcpy(sent.data(), &first, sizeof first);

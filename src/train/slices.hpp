@@ -1,4 +1,4 @@
-// State that each rank holds some rows of, gathered whole for a checkpoint.
+// State that each rank holds some rows of, or a row of its own, gathered whole for a checkpoint.
 #pragma once
 
 #include <cstddef>
@@ -17,8 +17,8 @@ using VisitAll = std::function<void(StateVisitor&)>;
 // Bytes of whole tensors, by name.
 using WholeTensors = std::map<std::string, std::vector<std::byte>, std::less<>>;
 
-// Of every slice that is shown; slices cut the outermost axis alone. All ranks call it with the same tensors, all get
-// the whole.
+// Of every slice and every per_replica tensor that is shown; slices cut the outermost axis alone. All ranks call it
+// with the same tensors, all get the whole.
 WholeTensors gather_slices(Group& group, const VisitAll& visit);
 
 }  // namespace echelon

@@ -13,6 +13,7 @@
 #include "base/checksum.hpp"
 #include "base/text.hpp"
 #include "config/parse.hpp"
+#include "train/codec_record.hpp"
 #include "train/hooks/progress.hpp"
 
 namespace echelon {
@@ -117,6 +118,7 @@ Summary collect_summary(const SummaryParts& parts, Group& group, const std::stri
   s.messages_per_step = sums[8] / steps;
   s.library_bytes_per_step = sums[9] / steps;
   s.formula_bytes_per_step = parts.strategy.formula_bytes_per_step();
+  s.codec = stats.codec();
   s.bytes_read = sums[10];
   s.bytes_used = sums[11];
   s.exposed_s = sums[12] / ranks;
@@ -156,6 +158,7 @@ void write_summary(const Summary& s, const SummaryParts& parts) {
                        {"parameters", s.parameters},
                        {"strategy", config.exchange.strategy},
                        {"algorithm", config.exchange.algorithm},
+                       {"codec", config.exchange.codec},
                        {"global_batch", parts.plan.batch.global},
                        {"batch_per_replica", batch_by_rank(parts.plan)},
                        {"accumulation", parts.plan.batch.accumulation},
@@ -166,7 +169,7 @@ void write_summary(const Summary& s, const SummaryParts& parts) {
                        {"step_s", json_of(s.step_s)},
                        {"time_split_s", split},
                        {"wire_bytes_per_step", s.wire_bytes_per_step},
-                       {"formula_bytes_per_step", s.formula_bytes_per_step},
+                       {"formula_bytes_per_step", number_or_null(s.formula_bytes_per_step)},
                        {"messages_per_step", s.messages_per_step},
                        {"library_bytes_per_step", s.library_bytes_per_step},
                        {"exchange_exposed_s", s.exposed_s},
@@ -188,6 +191,7 @@ void write_summary(const Summary& s, const SummaryParts& parts) {
     json["loss_unit"] = "nats per token";
     json["test_perplexity"] = number_or_null(s.epoch.test_loss >= 0 ? std::exp(s.epoch.test_loss) : -1);
   }
+  if (s.codec.bytes_before > 0) json["coded"] = json_of(s.codec);
   write_file_whole(parts.folder.attempt + "/summary.json",
                    json.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n");
 }
@@ -241,6 +245,7 @@ std::string summary_text(const Summary& s, const SummaryParts& parts, const std:
     text += fmt::format("exchange: {:.0f} % hidden; ranks come to it {} apart\n",
                         100 * s.hidden_s / (s.exposed_s + s.hidden_s), seconds_text(s.skew_s));
   for (const std::string& rank : s.slow_ranks) text += rank + "\n";
+  if (s.codec.bytes_before > 0) text += codec_text(parts.config.exchange.codec, s.codec) + "\n";
   text += fmt::format("results: {}\nsummary: {}/summary.json\n", parts.folder.run, parts.folder.attempt);
   text += fmt::format("weights: {} (checksum {})", checkpoint.empty() ? "none" : parts.folder.run + "/" + checkpoint,
                       s.weights_checksum);

@@ -47,6 +47,7 @@ struct Summary {
   double exposed_s = 0, hidden_s = 0;   // of the exchange, over the attempt, mean over ranks
   double skew_s = 0;                    // how far apart the ranks came to it, mean over steps
   std::vector<std::string> slow_ranks;  // told in words
+  CodecRecord codec;  // of rank 0; bytes are sums over the attempt's steps, the residual is the newest
   double bytes_read = 0, bytes_used = 0;
   EpochRecord epoch;
   double loss = 0;                                  // of the last step

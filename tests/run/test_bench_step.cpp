@@ -57,6 +57,18 @@ TEST_CASE("bench step prints a line of JSON that peers can be set beside", "[ben
   CHECK(number_of(run.out, "process_peak_bytes") > number_of(run.out, "device_bytes"));
 }
 
+TEST_CASE("bench codec sets every codec beside memcpy", "[bench]") {
+  const Outcome run = run_process({.argv = {echelon_binary(), "bench", "codec", "--mb", "0.1", "--rounds", "2"},
+                                   .cwd = "/",
+                                   .env = {},
+                                   .limit_s = 60});
+  INFO(run.err);
+  REQUIRE(run.code == 0);
+  for (const char* codec : {"memcpy", "fp16", "bf16", "int8", "onebit", "topk", "threshold", "lossless"})
+    CHECK_THAT(run.out, Catch::Contains(std::string("\n") + codec + " "));
+  CHECK_THAT(run.out, Catch::Contains("0.5000"));
+}
+
 TEST_CASE("bench update sets every rule beside SGD", "[bench]") {
   const TempFolder folder;
   const Outcome run = run_process({.argv = {echelon_binary(), "bench", "update", write_config(folder), "--rounds", "5"},

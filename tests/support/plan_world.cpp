@@ -51,14 +51,14 @@ void check_step(const Plan& plan, std::int64_t index, std::int64_t elems, int ra
 
 }  // namespace
 
-std::vector<WireCounters> run_plans(const RankPlans& plans, const std::vector<void*>& buffers, DType dtype,
-                                    int window) {
+std::vector<WireCounters> run_plans(const RankPlans& plans, const std::vector<void*>& buffers, DType dtype, int window,
+                                    const std::vector<WireForm*>& forms) {
   const int ranks = static_cast<int>(plans.size());
   const std::vector<std::unique_ptr<Transport>> world = make_local_world(ranks);
   std::vector<Executor> executors;
   for (std::size_t r = 0; r < plans.size(); ++r) {
     executors.emplace_back(window);
-    executors.back().start(plans[r], buffers[r], dtype, 1, ranks);
+    executors.back().start(plans[r], buffers[r], dtype, 1, ranks, forms.empty() ? nullptr : forms[r]);
   }
   // Each round begins at another rank, and one rank in four loses its turn.
   const HashRng turns(test_seed(), "turns");

@@ -8,14 +8,17 @@
 
 #include "base/dtype.hpp"
 #include "comm/collective/plan.hpp"
+#include "comm/collective/wire_form.hpp"
 #include "comm/transport.hpp"
 
 namespace echelon::test {
 
 using RankPlans = std::vector<std::shared_ptr<const Plan>>;
 
-// buffers[r] is rank r's data. Returns each rank's counters. Throws where no rank can move before all are done.
-std::vector<WireCounters> run_plans(const RankPlans& plans, const std::vector<void*>& buffers, DType dtype, int window);
+// buffers[r] is rank r's data, forms[r] what its messages look like (none: values as they are). Returns each rank's
+// counters. Throws where no rank can move before all are done.
+std::vector<WireCounters> run_plans(const RankPlans& plans, const std::vector<void*>& buffers, DType dtype, int window,
+                                    const std::vector<WireForm*>& forms = {});
 
 // The rules of comm/collective/plan.hpp that can be seen without running: throws at the first broken one.
 void check_rules(const RankPlans& plans, std::int64_t elems);

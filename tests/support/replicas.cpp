@@ -26,7 +26,7 @@ constexpr int kControlChannel = 0, kBroadcastChannel = 1, kSumsChannel = 2, kFir
 
 PlainBatch step_batch(const ReplicaRun& run, std::int64_t step) {
   const std::int64_t global = std::accumulate(run.shares.begin(), run.shares.end(), std::int64_t{0});
-  PlainBatch batch = hashed_batch(form_of(run.graph), step * global, global, kSamples);
+  PlainBatch batch = hashed_batch(form_of(run.graph), run.one_batch ? 0 : step * global, global, kSamples);
   if (run.holes)
     for (std::size_t i = 3; i < batch.weights.size(); i += 7) batch.weights[i] = 0;
   return batch;
@@ -54,6 +54,8 @@ ExchangeConfig exchange_of(const ReplicaRun& run) {
   config.strategy = run.strategy;
   config.algorithm = run.algorithm;
   config.servers = run.servers;
+  config.codec = run.codec;
+  config.density = run.density;
   config.bucket_mb = run.bucket_kb / 1024;
   config.segment_kb = 0.25;
   config.overlap = run.overlap;

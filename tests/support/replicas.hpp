@@ -20,13 +20,16 @@ struct ReplicaRun {
   Overlap overlap = Overlap::layers;
   std::string strategy = "synchronous", algorithm = "ring";
   int servers = 0;
+  std::string codec = "none";
+  double density = 0.05;
   std::string device = "reference";  // as in the config, "far" or "picky" (tests/support)
   DType dtype = DType::f64;
   DType activations = DType::f64;  // a half beside dtype f32: mixed precision
   int steps = 20;
-  double bucket_kb = 1;   // small, so that there are several
-  bool reversed = false;  // each replica takes its samples in reverse order
-  bool holes = false;     // every seventh sample has weight 0
+  double bucket_kb = 1;    // small, so that there are several
+  bool reversed = false;   // each replica takes its samples in reverse order
+  bool one_batch = false;  // every step takes the samples of the first
+  bool holes = false;      // every seventh sample has weight 0
   double learning_rate = 0.05, momentum = 0.9, weight_decay = 1e-3;
   std::string rule = "sgd";
   double clip_norm = 0;

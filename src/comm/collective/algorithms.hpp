@@ -58,6 +58,10 @@ Price price_allgather(int ranks, std::int64_t block_elems);
 std::shared_ptr<const Plan> make_allgather_blocks(int rank, const std::vector<std::int64_t>& block_elems);
 Price price_allgather_blocks(const std::vector<std::int64_t>& block_elems);
 
+// The plan of codecs that encode twice: reduce-scatter and all-gather straight to and from the owners of even_part's
+// parts.
+std::shared_ptr<const Plan> make_direct_allreduce(const AllreduceRequest& request);
+
 // The makers behind the names, one file each.
 #define ECHELON_MAKE(name) std::shared_ptr<const Plan> make_##name##_allreduce(const AllreduceRequest& request);
 ECHELON_ALLREDUCE(ECHELON_MAKE)

@@ -7,37 +7,28 @@
 #include "base/check.hpp"
 #include "base/clock.hpp"
 #include "base/error.hpp"
-#include "device/vector.hpp"
 
 namespace echelon {
 
 Executor::Executor(int window) : window_(static_cast<std::size_t>(std::max(window, kLeastWindow))) {}
 
-void Executor::start(std::shared_ptr<const Plan> plan, void* data, DType dtype, int tag, int ranks) {
+void Executor::start(std::shared_ptr<const Plan> plan, void* data, DType dtype, int tag, int ranks, WireForm* form) {
   ECHELON_CHECK(done(), "one plan at a time");
   plan_ = std::move(plan);
-  data_ = static_cast<std::byte*>(data);
   dtype_ = dtype;
   tag_ = tag;
+  memory_.start(*plan_, data, dtype, form);
   steps_ = plan_->steps();
   base_ = loaded_ = 0;
   wire_ = {};
   send_held_.resize(static_cast<std::size_t>(ranks));
   recv_held_.resize(static_cast<std::size_t>(ranks));
-  const std::size_t needed =
-      static_cast<std::size_t>(plan_->slots()) * static_cast<std::size_t>(plan_->slot_elems()) * size_of(dtype);
-  if (needed > scratch_bytes_) {
-    scratch_.reset();
-    scratch_bytes_ = (needed + 63) / 64 * 64;
-    scratch_.reset(static_cast<std::byte*>(std::aligned_alloc(64, scratch_bytes_)));
-    if (!scratch_) throw MemoryError(fmt::format("all-reduce '{}': no {} bytes of scratch", plan_->name(), needed));
-  }
   fill_window();
 }
 
 void Executor::fill_window() {
   for (; loaded_ < steps_ && loaded_ < base_ + window_size(); ++loaded_)
-    entry(loaded_) = {.step = plan_->step(loaded_), .state = State::waiting, .request = {}, .since_s = 0};
+    entry(loaded_) = {.step = plan_->step(loaded_), .state = State::waiting, .request = {}, .bytes = 0, .since_s = 0};
 }
 
 bool Executor::may_start(const Entry& entry, const SendBudget& budget) const {
@@ -45,9 +36,12 @@ bool Executor::may_start(const Entry& entry, const SendBudget& budget) const {
   for (const std::int64_t index : step.after)
     if (index >= 0 && !step_done(index)) return false;
   if (base_ < step.after_all) return false;
-  if (step.kind == StepKind::send)
+  if (step.kind == StepKind::send) {
+    const Entry* other = overlapping_send(step);
+    if (other && other->step.range != step.range) return false;
     return send_held_[static_cast<std::size_t>(step.peer)] != pass_ &&
            (budget.under_way < budget.limit || budget.extra > 0);
+  }
   if (step.kind == StepKind::recv) return recv_held_[static_cast<std::size_t>(step.peer)] != pass_;
   return true;
 }
@@ -57,44 +51,46 @@ void Executor::note_held_back(const Entry& entry) {
   if (entry.step.kind == StepKind::recv) recv_held_[static_cast<std::size_t>(entry.step.peer)] = pass_;
 }
 
-void* Executor::buffer(const Step& step) const {
-  return data_ + static_cast<std::size_t>(step.range.begin) * size_of(dtype_);
-}
-
-void* Executor::slot(const Step& step) const {
-  return scratch_.get() +
-         static_cast<std::size_t>(step.slot) * static_cast<std::size_t>(plan_->slot_elems()) * size_of(dtype_);
+// A send of a range of the buffer whose message lies where this step's would.
+const Executor::Entry* Executor::overlapping_send(const Step& step) const {
+  if (!memory_.shares_messages(step)) return nullptr;
+  for (std::int64_t i = base_; i < loaded_; ++i) {
+    const Entry& other = entry(i);
+    if (other.state == State::under_way && other.step.kind == StepKind::send && other.step.slot < 0 &&
+        other.step.range.begin < step.range.end && step.range.begin < other.step.range.end)
+      return &other;
+  }
+  return nullptr;
 }
 
 void Executor::begin(Entry& entry, Transport& transport, SendBudget& budget) {
   const Step& step = entry.step;
-  entry.state = State::under_way;
   switch (step.kind) {
-    case StepKind::send:
+    case StepKind::send: {
+      const Entry* same = overlapping_send(step);
+      const PlanMemory::Block message = memory_.outgoing(step, same ? same->bytes : 0);
+      entry.bytes = message.bytes;
+      entry.request = transport.isend(step.peer, tag_, message.data, message.bytes);
       if (budget.under_way >= budget.limit) --budget.extra;
       ++budget.under_way;
       ++wire_.messages_sent;
-      wire_.bytes_sent += bytes(step);
-      entry.request = transport.isend(step.peer, tag_, step.slot < 0 ? buffer(step) : slot(step), bytes(step));
+      wire_.bytes_sent += message.bytes;
       break;
-    case StepKind::recv:
-      entry.request = transport.irecv(step.peer, tag_, step.slot < 0 ? buffer(step) : slot(step), bytes(step));
+    }
+    case StepKind::recv: {
+      const PlanMemory::Block room = memory_.incoming(step);
+      entry.request = transport.irecv(step.peer, tag_, room.data, room.bytes);
       break;
+    }
     case StepKind::library:
       ++wire_.library_calls;
-      wire_.library_bytes += bytes(step);
-      entry.request = transport.iallreduce(buffer(step), static_cast<std::size_t>(step.range.elems()), dtype_);
+      wire_.library_bytes += static_cast<std::size_t>(step.range.elems()) * size_of(dtype_);
+      entry.request = transport.iallreduce(memory_.buffer(step), static_cast<std::size_t>(step.range.elems()), dtype_);
       break;
-    case StepKind::reduce:
-      host_vector_ops().add(dtype_, buffer(step), slot(step), static_cast<std::size_t>(step.range.elems()));
-      entry.state = State::done;
-      break;
-    case StepKind::copy:
-      host_vector_ops().copy(dtype_, step.to_slot ? slot(step) : buffer(step), step.to_slot ? buffer(step) : slot(step),
-                             static_cast<std::size_t>(step.range.elems()));
-      entry.state = State::done;
-      break;
+    case StepKind::reduce: memory_.reduce(step); break;
+    case StepKind::copy: memory_.copy(step); break;
   }
+  entry.state = step.kind == StepKind::reduce || step.kind == StepKind::copy ? State::done : State::under_way;
   entry.since_s = now_s();
 }
 
@@ -103,11 +99,11 @@ bool Executor::finish_if_done(Entry& entry, Transport& transport, SendBudget& bu
   if (!completion) return false;
   entry.state = State::done;
   if (entry.step.kind == StepKind::send) --budget.under_way;
-  if (entry.step.kind == StepKind::recv && completion->bytes != bytes(entry.step))
+  if (entry.step.kind == StepKind::recv && !memory_.arrived(entry.step, completion->bytes))
     throw EnvironmentError(
         fmt::format("plan '{}': {} bytes came from rank {} where {} were expected; do all ranks run the "
                     "same configuration?",
-                    plan_->name(), completion->bytes, completion->peer, bytes(entry.step)));
+                    plan_->name(), completion->bytes, completion->peer, memory_.incoming(entry.step).bytes));
   return true;
 }
 
@@ -128,6 +124,7 @@ bool Executor::advance(Transport& transport, SendBudget& budget) {
   }
   while (base_ < loaded_ && entry(base_).state == State::done) ++base_;
   fill_window();
+  if (done()) memory_.finish();
   return moved;
 }
 

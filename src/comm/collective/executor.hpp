@@ -6,13 +6,13 @@
 #pragma once
 
 #include <cstdint>
-#include <cstdlib>
 #include <memory>
 #include <optional>
 #include <vector>
 
 #include "base/dtype.hpp"
 #include "comm/collective/plan.hpp"
+#include "comm/collective/plan_memory.hpp"
 #include "comm/transport.hpp"
 
 namespace echelon {
@@ -38,8 +38,9 @@ class Executor {
  public:
   explicit Executor(int window);
 
-  // `data` and the plan must stay until done() or cancel(). The tag keeps this plan's messages from all others'.
-  void start(std::shared_ptr<const Plan> plan, void* data, DType dtype, int tag, int ranks);
+  // `data`, plan and form (null: values travel as they are) must stay until done() or cancel(). The tag keeps this
+  // plan's messages from all others'.
+  void start(std::shared_ptr<const Plan> plan, void* data, DType dtype, int tag, int ranks, WireForm* form = nullptr);
   // One pass over the window; true when anything moved. Throws what the transport throws.
   bool advance(Transport& transport, SendBudget& budget);
   bool advance(Transport& transport);
@@ -48,7 +49,7 @@ class Executor {
   void cancel(Transport& transport, SendBudget& budget);
 
   std::optional<StepWait> wait() const;
-  std::size_t scratch_bytes() const { return scratch_bytes_; }
+  std::size_t scratch_bytes() const { return memory_.scratch_bytes(); }
   const WireCounters& wire() const { return wire_; }  // what this rank has sent for the plan
 
  private:
@@ -57,6 +58,7 @@ class Executor {
     Step step;
     State state = State::waiting;
     Request request;
+    std::size_t bytes = 0;  // of a send
     double since_s = 0;
   };
 
@@ -69,24 +71,16 @@ class Executor {
   void note_held_back(const Entry& entry);
   void begin(Entry& entry, Transport& transport, SendBudget& budget);
   bool finish_if_done(Entry& entry, Transport& transport, SendBudget& budget);
-  void* buffer(const Step& step) const;
-  void* slot(const Step& step) const;
-  std::size_t bytes(const Step& step) const { return static_cast<std::size_t>(step.range.elems()) * size_of(dtype_); }
-
-  struct Free {
-    void operator()(void* memory) const { std::free(memory); }
-  };
+  const Entry* overlapping_send(const Step& step) const;
 
   std::vector<Entry> window_;
   std::shared_ptr<const Plan> plan_;
-  std::byte* data_ = nullptr;
+  PlanMemory memory_;
   DType dtype_ = DType::f32;
   int tag_ = 0;
   std::int64_t steps_ = 0, base_ = 0, loaded_ = 0;  // all; first that is not done; first that is not in the window
   std::uint64_t pass_ = 0;
   std::vector<std::uint64_t> send_held_, recv_held_;  // by peer: the last pass in which an earlier one did not start
-  std::unique_ptr<std::byte, Free> scratch_;
-  std::size_t scratch_bytes_ = 0;
   WireCounters wire_;
 };
 

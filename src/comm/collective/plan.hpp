@@ -21,7 +21,7 @@
 //   reduce   buffer range += slot
 //   copy     buffer range = slot, or slot = buffer range where `to_slot`
 //   library  the transport's own all-reduce of the range
-//   encode, decode   come with the codecs: buffer range -> slot of bytes, and back
+// What `copy`, `reduce` and messages mean where values are coded on the wire is in wire_form.hpp.
 #pragma once
 
 #include <array>
@@ -51,6 +51,7 @@ struct Step {
   ElemRange range;
   int slot = -1;
   bool to_slot = false;
+  bool sum = false;  // copy into a slot: the range is summed over all ranks already
   std::array<std::int64_t, 2> after = {-1, -1};
   std::int64_t after_all = 0;
 };

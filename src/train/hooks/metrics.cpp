@@ -10,6 +10,7 @@
 
 #include "base/clock.hpp"
 #include "base/error.hpp"
+#include "train/codec_record.hpp"
 
 namespace echelon {
 
@@ -99,6 +100,7 @@ void MetricsHook::step_recorded(const StepRecord& record) {
       row["loss_scale"] = record.outcome.loss_scale;
       row["skipped"] = record.outcome.skipped;
     }
+    if (const CodecRecord& codec = record.outcome.codec; codec.bytes_before > 0) row["codec"] = json_of(codec);
     write(row.dump(), false);
   }
   if (!epoch_row_.empty()) write(epoch_row_, true);

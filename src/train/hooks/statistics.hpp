@@ -21,10 +21,12 @@ class StatisticsHook final : public Hook {
   void step_recorded(const StepRecord& record) override;
 
   std::int64_t steps() const { return steps_; }
-  const StepTimes& times() const { return times_; }           // sums
-  double exposed_s() const { return exposed_s_; }             // the compute thread blocked on the exchange, in all
-  double busy_s() const { return busy_s_; }                   // the exchange under way, hidden and exposed, in all
-  double skew_s() const { return skew_s_; }                   // arrival_skew_s, in all
+  const StepTimes& times() const { return times_; }  // sums
+  double exposed_s() const { return exposed_s_; }    // the compute thread blocked on the exchange, in all
+  double busy_s() const { return busy_s_; }          // the exchange under way, hidden and exposed, in all
+  double skew_s() const { return skew_s_; }          // arrival_skew_s, in all
+  // Of the codec: sums of bytes over all steps, the rest means; `residual_norm` of the newest.
+  CodecRecord codec() const;
   double first_step_s() const { return first_step_s_; }       // from the process's start to the end of the first step
   const EpochRecord& newest_epoch() const { return epoch_; }  // with the newest test figures
   double newest_loss() const { return loss_; }
@@ -41,6 +43,7 @@ class StatisticsHook final : public Hook {
   std::int64_t steps_ = 0;
   StepTimes times_;
   double exposed_s_ = 0, busy_s_ = 0, skew_s_ = 0;
+  CodecRecord codec_{.density = 0};  // sums
   double first_step_s_ = 0;
   double loss_ = 0;
   EpochRecord epoch_;

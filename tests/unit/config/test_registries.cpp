@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 
+#include "comm/codec/codec.hpp"
 #include "comm/collective/algorithms.hpp"
 #include "comm/collective/halves.hpp"
 #include "comm/collective/hierarchical.hpp"
@@ -37,6 +38,9 @@ TEST_CASE("config words and registries agree", "[config]") {
   CHECK(sorted(words_of("exchange.algorithm")) == sorted(algorithms));
   CHECK(sorted(words_of("exchange.inner")) == sorted(halves_names()));
   CHECK(sorted(words_of("exchange.outer")) == sorted(outer_names()));
+  Names codecs = codec_names();
+  codecs.push_back("none");
+  CHECK(sorted(words_of("exchange.codec")) == sorted(codecs));
   CHECK(sorted(words_of("exchange.strategy")) == sorted(strategy_names()));
   CHECK(sorted(words_of("model.zoo")) == sorted(zoo_names()));
   CHECK(sorted(words_of("device.kind")) == sorted(device_kinds()));

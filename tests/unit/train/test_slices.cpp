@@ -70,6 +70,51 @@ TEST_CASE("rows of any ranks are stored whole and read back by any others", "[tr
   });
 }
 
+TEST_CASE("what differs by replica: its own row for as many, the sum divided for other numbers",
+          "[train][checkpoint]") {
+  const int saved = GENERATE(1, 2, 3), loaded = GENERATE(1, 2, 3, 4);
+  const test::TempFolder folder;
+  // Replica r has 10 r + 1, 10 r + 2, ..
+  const auto residual = [](int rank, int ranks, std::vector<float>& values) {
+    return VisitAll([rank, ranks, &values](StateVisitor& visitor) {
+      visitor.tensor({.name = "residual/a",
+                      .data = values.data(),
+                      .dtype = DType::f32,
+                      .shape = {1, 3},
+                      .placement = Placement::per_replica,
+                      .global_shape = {ranks, 3},
+                      .offset = {rank, 0},
+                      .other_k = OtherK::sum_and_divide});
+    });
+  };
+  const auto value = [](int rank, std::size_t i) { return static_cast<float>(10 * rank) + static_cast<float>(i + 1); };
+  const auto on_ranks = [&](int ranks, const auto& body) {
+    test::run_ranks(ranks, [&](std::unique_ptr<Transport> transport) {
+      Engine engine(std::move(transport));
+      Group group(engine, 0);
+      std::vector<float> values(3, -1);
+      body(group, values);
+    });
+  };
+  on_ranks(saved, [&](Group& group, std::vector<float>& values) {
+    for (std::size_t i = 0; i < values.size(); ++i) values[i] = value(group.rank(), i);
+    const VisitAll all = residual(group.rank(), saved, values);
+    const WholeTensors wholes = gather_slices(group, all);
+    if (group.rank() == 0) save_checkpoint(folder.path(), 1, all, wholes);
+    group.barrier();
+  });
+  REQUIRE(find_checkpoint(folder.path()));
+  on_ranks(loaded, [&](Group& group, std::vector<float>& values) {
+    load_checkpoint(folder / "step-00000001.h5", residual(group.rank(), loaded, values));
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      float sum = 0;
+      for (int r = 0; r < saved; ++r) sum += value(r, i);
+      const float wanted = saved == loaded ? value(group.rank(), i) : sum / static_cast<float>(loaded);
+      ECHELON_CHECK(std::abs(values[i] - wanted) < 1e-5f, "{} of rank {}", i, group.rank());
+    }
+  });
+}
+
 TEST_CASE("a checkpoint of other rows is refused with both", "[train][checkpoint]") {
   const test::TempFolder folder;
   const std::vector<float> values(15);

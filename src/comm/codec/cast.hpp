@@ -1,0 +1,68 @@
+// Codecs that round every value to a half: what fp16 and bf16 share. Eight values at a time, at memory speed.
+//
+// A Half says
+//   static const CodecInfo& info();
+//   __m128i pack(__m256 values) const;      to nearest, ties to even; NaN stays NaN
+//   __m256 unpack(__m128i halves) const;
+#pragma once
+
+#include <immintrin.h>
+
+#include <cstring>
+
+#include "comm/codec/codec.hpp"
+#include "comm/codec/lanes.hpp"
+
+namespace echelon {
+
+template <class Half>
+class CastCodec final : public Codec {
+ public:
+  explicit CastCodec(const Half& half) : half_(half) {}
+  const CodecInfo& info() const override { return Half::info(); }
+  std::size_t most_bytes(std::int64_t elems) const override { return 2 * static_cast<std::size_t>(elems); }
+
+  std::size_t encode(const Encoding& range, std::byte* wire) override {
+    auto* values = static_cast<float*>(range.values);
+    each_lanes(range.elems, [&](std::int64_t i, std::int64_t n) {
+      const __m128i halves = speak(values + i, range.residual ? range.residual + i : nullptr, n);
+      store_halves(wire + 2 * i, halves, n);
+    });
+    return most_bytes(range.elems);
+  }
+
+  void round(void* values, std::int64_t elems, float* residual) override {
+    auto* at = static_cast<float*>(values);
+    each_lanes(elems, [&](std::int64_t i, std::int64_t n) { speak(at + i, residual ? residual + i : nullptr, n); });
+  }
+
+  void decode(const std::byte* wire, std::size_t, void* values, std::int64_t elems) override {
+    auto* at = static_cast<float*>(values);
+    each_lanes(elems, [&](std::int64_t i, std::int64_t n) {
+      store_lanes(at + i, half_.unpack(load_halves(wire + 2 * i, n)), n);
+    });
+  }
+
+  void decode_add(const std::byte* wire, std::size_t, void* values, std::int64_t elems) override {
+    auto* at = static_cast<float*>(values);
+    each_lanes(elems, [&](std::int64_t i, std::int64_t n) {
+      const __m256 said = half_.unpack(load_halves(wire + 2 * i, n));
+      store_lanes(at + i, _mm256_add_ps(load_lanes(at + i, n), said), n);
+    });
+  }
+
+ private:
+  __m128i speak(float* values, float* residual, std::int64_t n) {
+    __m256 wanted = load_lanes(values, n);
+    if (residual) wanted = _mm256_add_ps(wanted, load_lanes(residual, n));
+    const __m128i halves = half_.pack(wanted);
+    const __m256 said = half_.unpack(halves);
+    store_lanes(values, said, n);
+    if (residual) store_lanes(residual, finite_or_zero(_mm256_sub_ps(wanted, said)), n);
+    return halves;
+  }
+
+  Half half_;
+};
+
+}  // namespace echelon

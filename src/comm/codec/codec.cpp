@@ -1,0 +1,33 @@
+#include "comm/codec/codec.hpp"
+
+#include "base/check.hpp"
+#include "base/error.hpp"
+#include "base/nearest.hpp"
+
+namespace echelon {
+
+std::vector<std::string> codec_names() {
+#define ECHELON_NAME(name) #name,
+  return {ECHELON_CODECS(ECHELON_NAME)};
+#undef ECHELON_NAME
+}
+
+const CodecInfo& codec_info(std::string_view name) {
+#define ECHELON_INFO(known) \
+  if (name == #known) return known##_codec_info();
+  ECHELON_CODECS(ECHELON_INFO)
+#undef ECHELON_INFO
+  throw ConfigError(unknown_name("codec", name, codec_names()));
+}
+
+std::unique_ptr<Codec> make_codec(std::string_view name, const CodecOptions& options) {
+  const CodecInfo& info = codec_info(name);
+  ECHELON_CHECK(!info.lossy || options.dtype == DType::f32, "{} takes f32", name);
+#define ECHELON_MAKE(known) \
+  if (name == #known) return make_##known##_codec(options);
+  ECHELON_CODECS(ECHELON_MAKE)
+#undef ECHELON_MAKE
+  return nullptr;
+}
+
+}  // namespace echelon

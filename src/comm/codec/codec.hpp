@@ -1,0 +1,84 @@
+// Codecs: how a range of gradients is written in fewer bytes. One file each; what is lost is handed back as a residual.
+//
+// Adding one: a file `<name>.cpp` here with make_<name>_codec, its name in ECHELON_CODECS, a row in codec/README.md, a
+// plain oracle in tests/support/codec_oracle.cpp. The contract test runs every one.
+//
+// All but `lossless` take f32. Nothing that is not finite may vanish: where a value is inf or NaN, some value of what
+// is decoded is inf or NaN, on every rank; each codec says which.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/dtype.hpp"
+
+namespace echelon {
+
+// The plan that a codec's messages need.
+enum class CodecRoute : std::uint8_t {
+  any,     // every plan of point-to-point messages: sums are made of decoded values and encoded again
+  direct,  // reduce-scatter and all-gather straight to the owners of parts: exactly two encodings
+  gather   // everybody's message to everybody, added in the order of ranks: one encoding
+};
+
+struct CodecInfo {
+  std::string_view name;
+  CodecRoute route = CodecRoute::any;
+  bool lossy = true;
+};
+
+struct CodecOptions {
+  DType dtype = DType::f32;
+  int ranks = 1;                        // sums have this many terms
+  double density = 0.01;                // topk, and threshold where it adapts: part of the values that is sent
+  double tau = 0;                       // threshold; 0: adapts
+  std::string index_coding = "golomb";  // topk, threshold: raw | golomb | gamma
+};
+
+// A range to encode.
+struct Encoding {
+  void* values = nullptr;  // in: a replica's values; out: what decoding will give
+  std::int64_t elems = 0;
+  float* residual = nullptr;  // in: added to the values first; out: what was not sent. Null: lost
+  std::uint64_t key = 0;      // of random draws, by element from `first`
+  std::int64_t first = 0;
+};
+
+// One object for each bucket: some remember (tau), all may keep work space. Not for several threads at once.
+class Codec {
+ public:
+  virtual ~Codec() = default;
+  virtual const CodecInfo& info() const = 0;
+  virtual std::size_t value_bytes() const { return sizeof(float); }
+  virtual std::size_t most_bytes(std::int64_t elems) const = 0;
+  virtual bool exact_size() const { return true; }  // a message's length is most_bytes of its values, whatever they are
+  virtual std::size_t encode(const Encoding& range, std::byte* wire) = 0;
+  virtual void decode(const std::byte* wire, std::size_t bytes, void* values, std::int64_t elems) = 0;
+  virtual void decode_add(const std::byte* wire, std::size_t bytes, void* values, std::int64_t elems) = 0;
+
+  // Route any: rounds to what the wire can say, adding the residual first (null: none) and leaving what is lost there.
+  virtual void round(void* values, std::int64_t elems, float* residual) { (void)values, (void)elems, (void)residual; }
+  // What was sent of the last range, as a part of all; the threshold that chose it (0: none).
+  virtual double density() const { return 1; }
+  virtual double tau() const { return 0; }
+  virtual void set_tau(double) {}
+};
+
+#define ECHELON_CODECS(X) X(fp16) X(bf16) X(int8) X(onebit) X(topk) X(threshold) X(lossless)
+
+std::vector<std::string> codec_names();
+// Throws ConfigError with the nearest name for an unknown codec.
+const CodecInfo& codec_info(std::string_view name);
+std::unique_ptr<Codec> make_codec(std::string_view name, const CodecOptions& options);
+
+#define ECHELON_MAKE(name)              \
+  const CodecInfo& name##_codec_info(); \
+  std::unique_ptr<Codec> make_##name##_codec(const CodecOptions& options);
+ECHELON_CODECS(ECHELON_MAKE)
+#undef ECHELON_MAKE
+
+}  // namespace echelon

@@ -1,0 +1,51 @@
+#include "comm/codec/coded_bucket.hpp"
+
+#include <limits>
+
+#include "base/hash_rng.hpp"
+
+namespace echelon {
+
+void CodedBucket::begin_step(std::uint64_t key) {
+  key_ = key;
+  bytes_before_ = bytes_after_ = 0;
+}
+
+void CodedBucket::begin(void* buffer) {
+  if (in_place() && codec_->info().lossy) codec_->round(buffer, elems_, residual_.empty() ? nullptr : residual_.data());
+}
+
+void CodedBucket::finish(void* buffer) {
+  if (in_place() && codec_->info().lossy) codec_->round(buffer, elems_, nullptr);
+}
+
+std::size_t CodedBucket::encode(void* values, ElemRange range, bool sum, std::byte* wire) {
+  float* owed = nullptr;
+  if (!in_place() && sum && !owed_sums_.empty()) owed = owed_sums_.data() + (range.begin - owned_);
+  if (!in_place() && !sum && !residual_.empty()) owed = residual_.data() + range.begin;
+  const std::size_t bytes = codec_->encode({.values = values,
+                                            .elems = range.elems(),
+                                            .residual = owed,
+                                            .key = hash_combine(key_, sum ? 1 : 0),
+                                            .first = range.begin},
+                                           wire);
+  bytes_before_ += static_cast<double>(range.elems()) * static_cast<double>(codec_->value_bytes());
+  bytes_after_ += static_cast<double>(bytes);
+  return bytes;
+}
+
+double coded_bytes(const Codec& codec, std::string_view algorithm, const AllreduceRequest& request) {
+  const std::int64_t k = request.ranks;
+  if (k == 1 || request.elems == 0) return 0;
+  if (!codec.exact_size()) return std::numeric_limits<double>::quiet_NaN();
+  if (codec.info().route == CodecRoute::any)
+    return static_cast<double>(codec.most_bytes(price_allreduce(algorithm, request).payload_elems));
+  if (codec.info().route == CodecRoute::gather)
+    return static_cast<double>(k * (k - 1)) * static_cast<double>(codec.most_bytes(request.elems));
+  double parts = 0;
+  for (int r = 0; r < request.ranks; ++r)
+    parts += static_cast<double>(codec.most_bytes(even_part(request.elems, request.ranks, r).elems()));
+  return 2 * static_cast<double>(k - 1) * parts;
+}
+
+}  // namespace echelon

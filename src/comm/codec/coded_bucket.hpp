@@ -1,0 +1,64 @@
+// One bucket of gradients as a plan's messages: a codec with error feedback.
+//
+// What a replica wants to say is its gradient and what it still owes (the residual); what the codec does not say of it
+// is owed from then on. Routes `direct` and `gather` do so as they encode; the owner of a part keeps a second residual
+// for the sum that it says to all. On route `any` each replica rounds its own gradient once, before the plan begins;
+// sums on their way are rounded to nearest without a residual, and at the end all are, so that every rank holds what
+// the wire could say.
+#pragma once
+
+#include <memory>
+#include <span>
+
+#include "comm/codec/codec.hpp"
+#include "comm/collective/algorithms.hpp"
+#include "comm/collective/wire_form.hpp"
+
+namespace echelon {
+
+class CodedBucket final : public WireForm {
+ public:
+  // residual: of the bucket, or empty. owed_sums: of the part of the bucket that this rank owns, which begins at
+  // `owned`; empty where sums are not encoded.
+  CodedBucket(std::unique_ptr<Codec> codec, std::int64_t elems, std::span<float> residual, std::span<float> owed_sums,
+              std::int64_t owned)
+      : codec_(std::move(codec)), elems_(elems), residual_(residual), owed_sums_(owed_sums), owned_(owned) {}
+
+  Codec& codec() { return *codec_; }
+  const Codec& codec() const { return *codec_; }
+  // `key`: of the random draws of this rank, bucket and step. Counts from zero.
+  void begin_step(std::uint64_t key);
+  // What this rank encoded since: bytes of the values, and of their messages. Valid once the plan is done.
+  double bytes_before() const { return bytes_before_; }
+  double bytes_after() const { return bytes_after_; }
+
+  std::string_view name() const override { return codec_->info().name; }
+  std::int64_t elems() const override { return elems_; }
+  std::size_t most_bytes(std::int64_t n) const override { return codec_->most_bytes(n); }
+  bool exact_size() const override { return codec_->exact_size(); }
+  bool in_place() const override { return codec_->info().route == CodecRoute::any; }
+
+  void begin(void* buffer) override;
+  void finish(void* buffer) override;
+  std::size_t encode(void* values, ElemRange range, bool sum, std::byte* wire) override;
+  void decode(const std::byte* wire, std::size_t bytes, void* values, std::int64_t n) override {
+    codec_->decode(wire, bytes, values, n);
+  }
+  void decode_add(const std::byte* wire, std::size_t bytes, void* values, std::int64_t n) override {
+    codec_->decode_add(wire, bytes, values, n);
+  }
+
+ private:
+  std::unique_ptr<Codec> codec_;
+  std::int64_t elems_;
+  std::span<float> residual_, owed_sums_;
+  std::int64_t owned_;
+  std::uint64_t key_ = 0;
+  double bytes_before_ = 0, bytes_after_ = 0;
+};
+
+// Bytes that all ranks together send for one bucket; NaN where they depend on the values. `algorithm`, segments and
+// hosts of the request count on route `any` alone.
+double coded_bytes(const Codec& codec, std::string_view algorithm, const AllreduceRequest& request);
+
+}  // namespace echelon

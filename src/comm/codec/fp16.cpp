@@ -1,0 +1,34 @@
+// IEEE halves: 11 bits of mantissa, 6e-5 to 65504 (6e-8 without full precision). Values are divided by the power of two
+// that k terms need, so that a sum overflows only where a term of it would. Beyond: inf, as what was inf or NaN stays.
+#include <bit>
+
+#include "comm/codec/cast.hpp"
+
+namespace echelon {
+namespace {
+
+class Fp16 {
+ public:
+  explicit Fp16(int ranks) : up_(static_cast<float>(std::bit_ceil(static_cast<unsigned>(ranks)))), down_(1 / up_) {}
+  static const CodecInfo& info() { return fp16_codec_info(); }
+  __m128i pack(__m256 values) const {
+    return _mm256_cvtps_ph(_mm256_mul_ps(values, _mm256_set1_ps(down_)), _MM_FROUND_TO_NEAREST_INT);
+  }
+  __m256 unpack(__m128i halves) const { return _mm256_mul_ps(_mm256_cvtph_ps(halves), _mm256_set1_ps(up_)); }
+
+ private:
+  float up_, down_;
+};
+
+}  // namespace
+
+const CodecInfo& fp16_codec_info() {
+  static constexpr CodecInfo info{.name = "fp16", .route = CodecRoute::any, .lossy = true};
+  return info;
+}
+
+std::unique_ptr<Codec> make_fp16_codec(const CodecOptions& options) {
+  return std::make_unique<CastCodec<Fp16>>(Fp16(options.ranks));
+}
+
+}  // namespace echelon

@@ -1,0 +1,160 @@
+#include "exchange/gradient_codec.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <numeric>
+#include <utility>
+
+#include "base/check.hpp"
+#include "base/error.hpp"
+#include "base/hash_rng.hpp"
+#include "device/vector.hpp"
+#include "exchange/residual_state.hpp"
+
+namespace echelon {
+namespace {
+
+std::size_t index(std::int64_t i) { return static_cast<std::size_t>(i); }
+
+void check_together(const ExchangeConfig& config, const StrategyContext& context) {
+  const CodecInfo& info = codec_info(config.codec);
+  if (config.algorithm == "mpi" && context.engine.size() > 1)
+    throw ConfigError(
+        fmt::format("exchange.codec '{}' cannot ride exchange.algorithm 'mpi': the library adds what it is "
+                    "given; nearest valid: 'ring'",
+                    config.codec));
+  if (info.lossy && context.arenas.dtype() != DType::f32)
+    throw ConfigError(fmt::format("exchange.codec '{}' takes gradients of f32, these are {}; 'lossless' takes both",
+                                  config.codec, name_of(context.arenas.dtype())));
+}
+
+}  // namespace
+
+GradientCodec::GradientCodec(const ExchangeConfig& config, const StrategyContext& context, AllreduceRequest request,
+                             std::vector<ArenaRange> buckets, int channel)
+    : name_(config.codec),
+      algorithm_(config.algorithm),
+      context_(context),
+      buckets_(std::move(buckets)),
+      exact_(context, config.algorithm, request, channel, context.engine.size() > 1 && lossy()),
+      formula_bytes_(exact_.formula_bytes()) {
+  if (on()) check_together(config, context);
+  if (lossy()) residual_.resize(index(context.arenas.elems()));
+  if (lossy() && codec_info(name_).route == CodecRoute::direct) owed_sums_.resize(residual_.size());
+  tau_.resize(buckets_.size());
+  squares_.resize(buckets_.size());
+  for (const ArenaRange& range : buckets_) {
+    request.elems = range.elems();
+    plans_.push_back(make_plan(request));
+    if (on())
+      add_form(config, range, request);
+    else
+      formula_bytes_ += static_cast<double>(price_allreduce(algorithm_, request).payload_elems) *
+                        static_cast<double>(size_of(context.arenas.dtype()));
+  }
+}
+
+std::shared_ptr<const Plan> GradientCodec::make_plan(const AllreduceRequest& request) const {
+  const CodecRoute route = on() ? codec_info(name_).route : CodecRoute::any;
+  if (route == CodecRoute::direct) return make_direct_allreduce(request);
+  return make_allreduce(route == CodecRoute::gather ? "naive" : algorithm_, request);
+}
+
+void GradientCodec::add_form(const ExchangeConfig& config, ArenaRange range, const AllreduceRequest& request) {
+  auto codec = make_codec(name_, {.dtype = context_.arenas.dtype(),
+                                  .ranks = ranks(),
+                                  .density = config.density,
+                                  .tau = config.tau,
+                                  .index_coding = config.index_coding});
+  formula_bytes_ += coded_bytes(*codec, algorithm_, request);
+  const ElemRange own = even_part(range.elems(), request.ranks, request.rank);
+  std::span<float> residual, owed_sums;
+  if (!residual_.empty()) residual = std::span(residual_).subspan(index(range.begin), index(range.elems()));
+  if (!owed_sums_.empty())
+    owed_sums = std::span(owed_sums_).subspan(index(range.begin + own.begin), index(own.elems()));
+  forms_.push_back(std::make_shared<CodedBucket>(std::move(codec), range.elems(), residual, owed_sums, own.begin));
+}
+
+std::shared_ptr<WireForm> GradientCodec::form(std::size_t b) const {
+  return forms_.empty() ? nullptr : std::shared_ptr<WireForm>(forms_[b]);
+}
+
+void GradientCodec::before(std::size_t b, std::int64_t step) {
+  if (!on()) return;
+  if (ranks() == 1) return pay_debts(b);
+  const auto word = [](auto value) { return static_cast<std::uint64_t>(value); };
+  const HashRng random = HashRng(context_.seed, "codec").at(word(step)).at(word(context_.engine.rank()));
+  forms_[b]->begin_step(random.at(b).key());
+  exact_.take(buckets_[b]);
+}
+
+WireCounters GradientCodec::after(std::size_t b, void* summed) {
+  if (!on()) return {};
+  const CodedBucket& form = *forms_[b];
+  const auto n = static_cast<double>(buckets_[b].elems());
+  record_.bytes_before += form.bytes_before();
+  record_.bytes_after += form.bytes_after();
+  record_.density += n * form.codec().density();
+  record_.tau += n * form.codec().tau();
+  recorded_elems_ += n;
+  squares_[b] = 0;
+  for (const std::vector<float>* owed : {&residual_, &owed_sums_})
+    if (!owed->empty())
+      squares_[b] +=
+          host_vector_ops().sum_squares(DType::f32, owed->data() + buckets_[b].begin, index(buckets_[b].elems()));
+  return exact_.put(buckets_[b], summed);
+}
+
+// One replica says all that it has to say: what it, or others before it, still owe.
+void GradientCodec::pay_debts(std::size_t b) {
+  if (to_pay_ == 0) return;
+  --to_pay_;
+  Device& device = context_.arenas.device();
+  const ArenaRange range = buckets_[b];
+  const auto n = index(range.elems());
+  for (std::vector<float>* owed : {&residual_, &owed_sums_}) {
+    if (owed->empty()) continue;
+    float* debts = owed->data() + range.begin;
+    std::vector<float> sum(n);
+    device.to_host(sum.data(), context_.arenas.gradients_at(range.begin), n * sizeof(float));
+    host_vector_ops().add(DType::f32, sum.data(), debts, n);
+    device.to_device(context_.arenas.gradients_at(range.begin), sum.data(), n * sizeof(float));
+    host_vector_ops().fill(DType::f32, debts, 0, n);
+  }
+}
+
+CodecRecord GradientCodec::record() {
+  CodecRecord record = std::exchange(record_, {.density = 0});
+  const double elems = std::exchange(recorded_elems_, 0);
+  if (elems == 0) return {};
+  record.lossy = lossy();
+  record.density /= elems;
+  record.tau /= elems;
+  record.residual_norm = std::sqrt(std::accumulate(squares_.begin(), squares_.end(), 0.0));
+  return record;
+}
+
+void GradientCodec::visit_state(StateVisitor& visitor) {
+  if (!lossy()) return;
+  const ReplicaPlace place{context_.engine.rank(), ranks()};
+  visit_residual(visitor, "residual", context_.arenas.parameters(), residual_.data(), place);
+  if (!owed_sums_.empty()) visit_owned(visitor, "owed_sums", buckets_, owed_sums_.data(), place);
+  for (std::size_t b = 0; b < forms_.size(); ++b) tau_[b] = forms_[b]->codec().tau();
+  visit_by_replica(visitor, "codec_tau", tau_, place);
+  if (visitor.loading())
+    for (std::size_t b = 0; b < forms_.size(); ++b) forms_[b]->codec().set_tau(tau_[b]);
+  if (visitor.loading() && ranks() == 1) to_pay_ = buckets_.size();
+}
+
+std::string GradientCodec::describe(std::string_view algorithm) const {
+  if (!on()) return fmt::format("{} all-reduce", algorithm);
+  switch (codec_info(name_).route) {
+    case CodecRoute::any: return fmt::format("{} all-reduce coded as {}", algorithm, name_);
+    case CodecRoute::direct: return "reduce-scatter and all-gather to and from the owners of parts, coded as " + name_;
+    case CodecRoute::gather: return "all-gather of messages coded as " + name_;
+  }
+  return {};
+}
+
+}  // namespace echelon

@@ -1,0 +1,69 @@
+// What exchange.codec asks of a strategy that sums gradients bucket by bucket: for each bucket a codec, the plan that
+// it needs, and the residuals, which are state.
+//
+// Running statistics of batch norm ride the gradients' arena but are no gradients: where the codec loses anything they
+// travel apart, as they are.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "comm/codec/coded_bucket.hpp"
+#include "comm/collective/algorithms.hpp"
+#include "exchange/exact_part.hpp"
+#include "exchange/strategy.hpp"
+
+namespace echelon {
+
+class GradientCodec {
+ public:
+  // `request` is the all-reduce of any bucket; its elems are set here. `channel`: one of its own. ConfigError where
+  // codec and algorithm, or codec and dtype, do not go together.
+  GradientCodec(const ExchangeConfig& config, const StrategyContext& context, AllreduceRequest request,
+                std::vector<ArenaRange> buckets, int channel);
+
+  bool on() const { return name_ != "none"; }
+
+  // Of bucket b: its plan, what its messages look like (null: as they are), and the bytes that all ranks together send
+  // by formula, NaN where that depends on the values.
+  std::shared_ptr<const Plan> plan(std::size_t b) const { return plans_[b]; }
+  std::shared_ptr<WireForm> form(std::size_t b) const;
+  double formula_bytes() const { return formula_bytes_; }
+
+  // Before bucket b is fetched for its plan (one replica: before it is applied), and after its plan is done, on host
+  // memory of the bucket; says what was sent beside the plan.
+  void before(std::size_t b, std::int64_t step);
+  WireCounters after(std::size_t b, void* summed);
+  // Of this replica and the buckets that are done since the last call.
+  CodecRecord record();
+
+  void visit_state(StateVisitor& visitor);
+  // "ring all-reduce coded as fp16"
+  std::string describe(std::string_view algorithm) const;
+
+ private:
+  std::shared_ptr<const Plan> make_plan(const AllreduceRequest& request) const;
+  void add_form(const ExchangeConfig& config, ArenaRange range, const AllreduceRequest& request);
+  bool lossy() const { return on() && codec_info(name_).lossy; }
+  int ranks() const { return context_.engine.size(); }
+  void pay_debts(std::size_t b);
+
+  std::string name_, algorithm_;
+  StrategyContext context_;
+  std::vector<ArenaRange> buckets_;
+  std::vector<std::shared_ptr<const Plan>> plans_;
+  std::vector<std::shared_ptr<CodedBucket>> forms_;  // empty where off, or with one replica
+  ExactPart exact_;
+  std::vector<float> residual_;       // of the arena: what this replica has not said yet. Empty where nothing is lost
+  std::vector<float> owed_sums_;      // of the arena, in the parts that this rank owns: what it has not said of sums
+  std::vector<double> tau_;           // by bucket
+  std::vector<double> squares_;       // by bucket: of what is owed
+  CodecRecord record_{.density = 0};  // sums of what is done since the last one; density and tau weighted by values
+  double recorded_elems_ = 0;
+  std::size_t to_pay_ = 0;  // one replica: buckets whose debts came from a checkpoint
+  double formula_bytes_ = 0;
+};
+
+}  // namespace echelon

@@ -1,0 +1,27 @@
+// How what replicas owe is shown to checkpoints, so that any number of replicas takes it up again.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "base/state.hpp"
+#include "device/parameter.hpp"
+
+namespace echelon {
+
+struct ReplicaPlace {
+  int rank = 0;
+  int ranks = 1;
+};
+
+// An arena that differs by replica, parameter by parameter as "<prefix>/<name>", statistics left out; for another
+// number of replicas summed and divided.
+void visit_residual(StateVisitor& visitor, std::string_view prefix, const ParameterSet& parameters, float* arena,
+                    ReplicaPlace place);
+// An arena of which each rank holds its part of every bucket (even_part), as "<prefix>/<bucket>"; slices.
+void visit_owned(StateVisitor& visitor, std::string_view prefix, const std::vector<ArenaRange>& buckets, float* arena,
+                 ReplicaPlace place);
+// A few numbers that differ by replica; for another number of replicas their means.
+void visit_by_replica(StateVisitor& visitor, std::string_view name, std::vector<double>& values, ReplicaPlace place);
+
+}  // namespace echelon

@@ -1,0 +1,91 @@
+// Every codec against its plain loops, and the coding of places against itself.
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <cstring>
+
+#include "comm/codec/places.hpp"
+#include "tests/support/codec_oracle.hpp"
+#include "tests/support/random.hpp"
+
+using namespace echelon;
+
+namespace {
+
+// Of many sizes, with zeros and equals among them.
+std::vector<float> gradients(std::size_t n, const std::string& name) {
+  const std::vector<double> values = test::random_values(n, name), powers = test::random_values(n, name + " powers");
+  std::vector<float> all;
+  for (std::size_t i = 0; i < n; ++i)
+    all.push_back(i % 11 == 0 ? 0 : i % 7 == 0 ? 0.5f : static_cast<float>(values[i] * std::exp2(6 * powers[i])));
+  return all;
+}
+
+void check_codec(const std::string& name, std::size_t n, std::int64_t first, double scale) {
+  CAPTURE(name, n, first, scale);
+  const CodecOptions options{.ranks = 3, .density = 0.07, .tau = 0.3 * scale};
+  std::vector<float> values = gradients(n, "values"), owed = gradients(n, "owed");
+  for (float& value : values) value = static_cast<float>(value * scale);
+  for (float& value : owed) value = static_cast<float>(value * scale);
+  if (scale == 3) values[n / 2] = std::nanf(""), values[n / 3] = INFINITY;
+  const test::Spoken right = test::oracle_of(name, values, owed, 0x123456789abcdefULL, first, options);
+  const auto codec = make_codec(name, options);
+  std::vector<std::byte> wire(codec->most_bytes(static_cast<std::int64_t>(n)));
+  const std::size_t bytes = codec->encode({.values = values.data(),
+                                           .elems = static_cast<std::int64_t>(n),
+                                           .residual = codec->info().lossy ? owed.data() : nullptr,
+                                           .key = 0x123456789abcdefULL,
+                                           .first = first},
+                                          wire.data());
+  REQUIRE(bytes <= wire.size());
+  if (codec->exact_size()) CHECK(bytes == wire.size());
+  std::vector<float> decoded(n, 7);
+  codec->decode(wire.data(), bytes, decoded.data(), static_cast<std::int64_t>(n));
+  CHECK(std::memcmp(decoded.data(), values.data(), n * sizeof(float)) == 0);
+  std::size_t wrong = 0;
+  const auto same = [](float a, float b) { return a == b || (std::isnan(a) && std::isnan(b)); };
+  const bool marks = name == "threshold" && scale == 3;  // says its first inf or NaN itself
+  for (std::size_t i = 0; i < n; ++i)
+    wrong +=
+        (!same(values[i], right.said[i]) && !(marks && !std::isfinite(values[i]))) || !same(owed[i], right.owed[i]);
+  CHECK(wrong == 0);
+}
+
+}  // namespace
+
+TEST_CASE("every codec says and owes what its plain loops do", "[contract][codec]") {
+  for (const std::string& name : codec_names())
+    for (const std::size_t n : {1, 2, 7, 8, 9, 63, 511, 513, 2047, 2050, 6007})
+      for (const double scale : {1.0, 1e-3, 1e-39, 3.0}) check_codec(name, n, static_cast<std::int64_t>(5 * n), scale);
+}
+
+TEST_CASE("places come back from every coding, in the bytes foretold", "[contract][codec]") {
+  for (const PlaceCoding coding : {PlaceCoding::raw, PlaceCoding::golomb, PlaceCoding::gamma})
+    for (const bool extra : {false, true})
+      for (const std::int64_t spread : {1, 2, 10, 300, 5000000}) {
+        CAPTURE(static_cast<int>(coding), extra, spread);
+        std::vector<std::uint32_t> entries;
+        std::int64_t place = -1;
+        for (const std::int64_t gap : test::random_integers(300, 1, spread, "gaps")) {
+          place += gap;
+          entries.push_back(static_cast<std::uint32_t>(place) << 1 | (extra && gap % 3 == 0 ? 1u : 0u));
+        }
+        const PlaceFormat format = format_for(coding, extra, entries.size(), place + 1);
+        std::vector<std::byte> wire(bytes_of_places(format, entries));
+        CHECK(write_places(format, entries, wire.data()) == wire.size());
+        PlaceReader reader(format, wire.data(), wire.size());
+        for (const std::uint32_t entry : entries) REQUIRE(reader.next() == entry);
+        CHECK_THROWS(PlaceReader(format, wire.data(), 0).next());
+      }
+}
+
+TEST_CASE("golomb takes about log2 of the mean gap and two bits a place", "[contract][codec]") {
+  std::vector<std::uint32_t> entries;
+  constexpr std::int64_t n = 1000000;
+  const std::vector<std::int64_t> draws = test::random_integers(n, 0, 356, "chosen");  // a density of 0.28 %
+  for (std::size_t i = 0; i < draws.size(); ++i)
+    if (draws[i] == 0) entries.push_back(static_cast<std::uint32_t>(i) << 1);
+  const PlaceFormat format = format_for(PlaceCoding::golomb, true, entries.size(), n);
+  const double bits = 8.0 * static_cast<double>(bytes_of_places(format, entries)) / static_cast<double>(entries.size());
+  CHECK(bits < 1 + std::log2(357) + 1.6);
+  CHECK(static_cast<double>(4 * n) / static_cast<double>(bytes_of_places(format, entries)) > 1000);
+}

@@ -1,0 +1,90 @@
+// Small nets trained by replicas whose gradients are coded: the same weights on all, still learning, statistics exact.
+#include <catch2/catch.hpp>
+#include <cmath>
+
+#include "comm/codec/codec.hpp"
+#include "comm/collective/algorithms.hpp"
+#include "tests/support/replicas.hpp"
+
+namespace echelon {
+namespace {
+
+using namespace test;
+
+ReplicaRun small_run(const std::string& codec) {
+  return {.graph = small_lenet(),
+          .shares = {8, 8, 8},
+          .codec = codec,
+          .dtype = DType::f32,
+          .activations = DType::f32,
+          .steps = 60,
+          .bucket_kb = 4,
+          .one_batch = true};
+}
+
+void check_identical(const ReplicaResult& result) {
+  for (std::uint64_t checksum : result.checksums) CHECK(checksum == result.checksums.front());
+}
+
+TEST_CASE("a small net learns with every codec, and replicas stay equal", "[codec]") {
+  const ReplicaResult plain = train_replicas(small_run("none"));
+  ReplicaRun short_run = small_run("none");
+  short_run.steps = 1;
+  const double before = train_replicas(short_run).loss;
+  for (const std::string& codec : codec_names()) DYNAMIC_SECTION(codec) {
+      const ReplicaResult coded = train_replicas(small_run(codec));
+      check_identical(coded);
+      CHECK(plain.loss < 0.7 * before);
+      CHECK(coded.loss < before - 0.6 * (before - plain.loss));
+      if (codec_info(codec).lossy) CHECK(coded.weights != plain.weights);
+    }
+}
+
+TEST_CASE("lossless: the weights of no codec, bit for bit, in double too", "[codec][equality]") {
+  for (const std::string& algorithm : allreduce_names()) {
+    if (algorithm == "mpi") continue;  // cannot be coded
+    for (const DType dtype : {DType::f32, DType::f64}) DYNAMIC_SECTION(algorithm << " " << name_of(dtype)) {
+        ReplicaRun run = small_run("none");
+        run.algorithm = algorithm, run.dtype = run.activations = dtype, run.steps = 5;
+        const ReplicaResult plain = train_replicas(run);
+        run.codec = "lossless";
+        const ReplicaResult coded = train_replicas(run);
+        check_identical(coded);
+        CHECK(coded.weights == plain.weights);
+        CHECK(coded.sent_bytes <= plain.sent_bytes);
+      }
+  }
+}
+
+TEST_CASE("running statistics are exchanged as they are, whatever the codec", "[codec]") {
+  ReplicaRun run = small_run("none");
+  run.graph = small_batch_norm_net();
+  run.steps = 1;  // the second step's statistics depend on the first one's weights
+  const std::vector<double> plain = train_replicas(run).weights;
+  for (const std::string& codec : codec_names()) DYNAMIC_SECTION(codec) {
+      run.codec = codec;
+      for (const char* device : {"reference", "far"}) {
+        run.device = device;
+        const ReplicaResult coded = train_replicas(run);
+        check_identical(coded);
+        for (const Parameter& parameter : run.graph.parameters().all())
+          for (std::int64_t i = parameter.begin; i < parameter.end(); ++i)
+            if (parameter.kind == ParameterKind::statistic)
+              CHECK(coded.weights[static_cast<std::size_t>(i)] ==
+                    Approx(plain[static_cast<std::size_t>(i)]).epsilon(1e-6));
+      }
+    }
+}
+
+TEST_CASE("coded bytes on the wire are those of the formula", "[codec]") {
+  for (const std::string& codec : codec_names()) DYNAMIC_SECTION(codec) {
+      ReplicaRun run = small_run(codec);
+      run.graph = small_batch_norm_net();
+      run.steps = 3;
+      const ReplicaResult result = train_replicas(run);
+      if (std::isfinite(result.formula_bytes)) CHECK(result.sent_bytes == 3 * result.formula_bytes);
+    }
+}
+
+}  // namespace
+}  // namespace echelon

@@ -1,0 +1,68 @@
+// Runs whose gradients are coded: resumed to the same bits, taken up by other numbers of ranks, and what they record.
+#include <catch2/catch.hpp>
+
+#include "tests/run/trial.hpp"
+
+namespace echelon {
+namespace {
+
+std::vector<double> values(const test::Trial& trial) {
+  return test::checkpoint_values(trial.run() + "/checkpoints/step-00000051.h5", "");
+}
+
+TEST_CASE("a run with a codec resumes to the same bits, residuals and thresholds included", "[run][slow]") {
+  const std::string codec = GENERATE(as<std::string>(), "bf16", "int8", "threshold");
+  const test::Trial whole, cut;
+  const std::string coded = "exchange.codec=" + codec, buckets = "exchange.bucket_mb=0.01";
+  REQUIRE(whole.train(2, {coded, buckets}).code == 0);
+  REQUIRE(cut.train(2, {coded, buckets, "train.steps=23"}).code == 0);
+  const test::Outcome resumed = cut.train(2, {coded, buckets});
+  INFO(resumed.out << resumed.err);
+  REQUIRE(resumed.code == 0);
+  CHECK_THAT(resumed.out, Catch::Contains("from step 23:"));
+  CHECK(values(cut) == values(whole));
+}
+
+TEST_CASE("a run with a codec goes on with another number of ranks and still learns", "[run][slow]") {
+  const std::string codec = GENERATE(as<std::string>(), "onebit", "topk");
+  const test::Trial trial;
+  const std::string coded = "exchange.codec=" + codec;
+  REQUIRE(trial.train(2, {coded, "train.steps=10"}).code == 0);
+  const test::Outcome more = trial.train(3, {coded, "train.steps=20"});
+  INFO(more.out << more.err);
+  REQUIRE(more.code == 0);
+  CHECK_THAT(more.out, Catch::Contains("resuming on 3 replicas what 2 replicas began"));
+  const test::Outcome alone = trial.train(1, {coded});
+  INFO(alone.out << alone.err);
+  REQUIRE(alone.code == 0);
+  CHECK(trial.summary()["test_accuracy"].get<double>() > 0.85);
+}
+
+TEST_CASE("records say what a codec did", "[run]") {
+  const test::Trial trial;
+  const test::Outcome run = trial.train(
+      2, {"exchange.codec=threshold", "exchange.density=0.02", "train.steps=12", "evaluate.every_epochs=0"});
+  INFO(run.out << run.err);
+  REQUIRE(run.code == 0);
+  CHECK_THAT(run.out, Catch::Contains("all-gather of messages coded as threshold") && Catch::Contains("threshold: ") &&
+                          Catch::Contains("times fewer bytes"));
+  int rows = 0;
+  for (const auto& row : trial.metrics()) {
+    if (row["type"] != "step" || !row.contains("codec")) continue;  // of the first, nothing has arrived when it ends
+    const auto& codec = row["codec"];
+    ++rows;
+    CHECK(codec["bytes_after"].get<double>() < codec["bytes_before"].get<double>() / 20);
+    CHECK(codec["tau"].get<double>() > 0);
+    CHECK(codec["density"].get<double>() > 0);
+    CHECK(codec["residual_norm"].get<double>() > 0);
+  }
+  CHECK(rows >= 10);
+  const auto summary = trial.summary();
+  CHECK(summary["codec"] == "threshold");
+  CHECK(summary["formula_bytes_per_step"].is_null());
+  CHECK(summary["wire_bytes_per_step"].get<double>() * 12 ==
+        Approx(2 * summary["coded"]["bytes_after"].get<double>()).epsilon(0.25));
+}
+
+}  // namespace
+}  // namespace echelon

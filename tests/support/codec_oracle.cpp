@@ -1,0 +1,144 @@
+#include "tests/support/codec_oracle.hpp"
+
+#include <algorithm>
+#include <cfloat>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <numeric>
+#include <stdexcept>
+
+namespace echelon::test {
+namespace {
+
+using Values = std::vector<float>;
+
+// To `bits` of mantissa, ties to even; below the exponent `least` with fewer; from `limit` on to inf.
+float rounded(double value, int bits, int least, double limit) {
+  if (value == 0 || !std::isfinite(value)) return static_cast<float>(value);
+  const double quantum = std::ldexp(1, std::max(std::ilogb(value), least) - bits + 1);
+  const double near = std::nearbyint(value / quantum) * quantum;
+  if (std::fabs(near) > limit) return std::copysign(std::numeric_limits<float>::infinity(), static_cast<float>(value));
+  return static_cast<float>(near);
+}
+
+Values fp16(const Values& wanted, int ranks) {
+  double up = 1;
+  while (up < ranks) up *= 2;
+  Values said;
+  for (const float value : wanted)
+    said.push_back(static_cast<float>(rounded(static_cast<float>(value / up), 11, -14, 65504) * up));
+  return said;
+}
+
+Values bf16(const Values& wanted) {
+  Values said;
+  for (const float value : wanted) said.push_back(rounded(value, 8, -126, FLT_MAX));
+  return said;
+}
+
+std::uint32_t mixed(std::uint32_t x) {
+  x ^= x >> 16;
+  x *= 0x7feb352dU;
+  x ^= x >> 15;
+  x *= 0x846ca68bU;
+  return x ^ (x >> 16);
+}
+
+float draw(std::uint64_t key, std::int64_t place) {
+  const std::uint32_t once = mixed(static_cast<std::uint32_t>(place) ^ static_cast<std::uint32_t>(key));
+  return static_cast<float>(mixed(once ^ static_cast<std::uint32_t>(key >> 32)) >> 8) / 16777216.0f;
+}
+
+Values int8(const Values& wanted, std::uint64_t key, std::int64_t first) {
+  Values said;
+  for (std::size_t begin = 0; begin < wanted.size(); begin += 512) {
+    const std::size_t end = std::min(begin + 512, wanted.size());
+    float most = 0;
+    bool finite = true;
+    for (std::size_t i = begin; i < end; ++i) {
+      finite = finite && std::isfinite(wanted[i]);
+      most = std::max(most, std::fabs(wanted[i]));
+    }
+    float scale = finite ? most / 127 : std::numeric_limits<float>::quiet_NaN();
+    if (scale < FLT_MIN) scale = 0;
+    for (std::size_t i = begin; i < end; ++i) {
+      const float inverse = scale > 0 ? 1 / scale : 0;
+      const float steps = std::floor(wanted[i] * inverse + draw(key, first + static_cast<std::int64_t>(i)));
+      said.push_back(std::isnan(scale) ? scale : std::min(steps, 127.0f) * scale);
+    }
+  }
+  return said;
+}
+
+Values onebit(const Values& wanted) {
+  Values said;
+  for (std::size_t begin = 0; begin < wanted.size(); begin += 2048) {
+    const std::size_t end = std::min(begin + 2048, wanted.size());
+    float lanes[2][8] = {}, counts[2] = {};
+    for (std::size_t i = begin; i < end; ++i) {
+      const int side = wanted[i] >= 0 ? 1 : 0;
+      lanes[side][(i - begin) % 8] += wanted[i];
+      ++counts[side];
+    }
+    float means[2];
+    for (int side : {0, 1}) {
+      const float* l = lanes[side];
+      const float sum = ((l[0] + l[4]) + (l[2] + l[6])) + ((l[1] + l[5]) + (l[3] + l[7]));
+      means[side] = counts[side] > 0 ? sum / counts[side] : 0;
+    }
+    for (std::size_t i = begin; i < end; ++i) said.push_back(means[wanted[i] >= 0 ? 1 : 0]);
+  }
+  return said;
+}
+
+Values topk(const Values& wanted, double density) {
+  std::vector<std::size_t> order(wanted.size());
+  std::iota(order.begin(), order.end(), 0);
+  const auto size = [&](std::size_t i) {
+    return std::isnan(wanted[i]) ? INFINITY : std::min(std::fabs(double{wanted[i]}), 1e300);  // NaN above inf
+  };
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return size(a) > size(b); });
+  const auto m = static_cast<std::size_t>(std::ceil(density * static_cast<double>(wanted.size())));
+  Values said(wanted.size());
+  for (std::size_t i = 0; i < std::max<std::size_t>(m, 1) && i < order.size(); ++i) said[order[i]] = wanted[order[i]];
+  return said;
+}
+
+Values threshold(const Values& wanted, float tau) {
+  Values said;
+  for (const float value : wanted) said.push_back(!(std::fabs(value) < tau) ? std::copysign(tau, value) : 0);
+  return said;
+}
+
+}  // namespace
+
+Spoken oracle_of(const std::string& codec, const Values& values, const Values& owed, std::uint64_t key,
+                 std::int64_t first, const CodecOptions& options) {
+  Values wanted;
+  for (std::size_t i = 0; i < values.size(); ++i) wanted.push_back(values[i] + owed[i]);
+  Spoken out;
+  if (codec == "fp16")
+    out.said = fp16(wanted, options.ranks);
+  else if (codec == "bf16")
+    out.said = bf16(wanted);
+  else if (codec == "int8")
+    out.said = int8(wanted, key, first);
+  else if (codec == "onebit")
+    out.said = onebit(wanted);
+  else if (codec == "topk")
+    out.said = topk(wanted, options.density);
+  else if (codec == "threshold")
+    out.said = threshold(wanted, static_cast<float>(options.tau));
+  else if (codec == "lossless")
+    return {values, owed};
+  else
+    throw std::runtime_error("no oracle for codec '" + codec + "'");
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    const float left = wanted[i] - out.said[i];
+    out.owed.push_back(std::isfinite(left) ? left : 0);
+  }
+  return out;
+}
+
+}  // namespace echelon::test
