@@ -77,6 +77,7 @@ class Server final : public Strategy {
   }
 
   void gradient_ready(ArenaRange range) override {
+    serve_what_is_in();  // of layers that are through: this range's may still read its weights
     for (std::size_t b = 0; b < buckets_.size(); ++b) {
       Bucket& bucket = buckets_[b];
       const std::int64_t part = std::min(range.end, bucket.range.end) - std::max(range.begin, bucket.range.begin);
@@ -86,7 +87,6 @@ class Server final : public Strategy {
                        info_.step);
       if (bucket.ready_elems == bucket.range.elems()) push(b);
     }
-    serve_what_is_in();
   }
 
   StepOutcome end_step() override {

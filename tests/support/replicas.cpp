@@ -80,6 +80,7 @@ ReplicaRun on_one_replica(ReplicaRun run, bool groups) {
   const std::int64_t all = std::accumulate(run.shares.begin(), run.shares.end(), std::int64_t{0});
   run.accumulation = groups ? run.accumulation * run.replicas() : 1;
   run.shares = {all};
+  run.servers = 0;
   return run;
 }
 
