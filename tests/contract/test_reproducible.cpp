@@ -36,8 +36,7 @@ std::vector<NamedGraph> models_for(const std::string& device) {
           {"resnet20", small ? small_resnet20() : whole("resnet20", image)},
           {"dropout", small_dropout_net()},
           {"charlstm", small_sequence_models().front().graph},
-          {"sequence_classifier", small_sequence_models()[3].graph},
-          {"ranking", small_sequence_models()[6].graph}};  // sparse embeddings
+          {"sequence_classifier", small_sequence_models()[3].graph}};
 }
 
 void check_same_bits(const ReplicaResult& result, const ReplicaResult& one) {
