@@ -1,5 +1,5 @@
 // The very bits in fewer bytes: byte planes (all first bytes, all second bytes, ..), each through LZ4. Signs and
-// exponents of gradients repeat themselves, mantissas do not: 10 to 20 % at most, for a good part of a core.
+// exponents of gradients repeat themselves, and zeros do; mantissas do not: a fifth less on LeNet.
 //
 //   message   as many bytes as the values have: the values. Fewer: for each plane u32 its length, then the planes; one
 //   of
