@@ -198,6 +198,20 @@ TEST_CASE("bytes on the wire are those of the formula where it has one", "[contr
     }
 }
 
+TEST_CASE("a threshold that adapts keeps to its density, also where gradients shrink", "[contract][codec]") {
+  constexpr int k = 2, kSteps = 400;
+  constexpr std::int64_t n = 20000;
+  test::CodecWorld world("threshold", "", k, n, {.density = 0.01});
+  double late = 0;
+  for (int step = 0; step < kSteps; ++step) {
+    Data data = drawn_data(k, n, "noise " + std::to_string(step), step < 100 ? 0.01 : 0.004);
+    world.exchange(data, static_cast<std::uint64_t>(step));
+    if (step >= kSteps / 2) late += world.bucket(0).codec().density() / (kSteps / 2);
+  }
+  CHECK(late > 0.005);
+  CHECK(late < 0.02);
+}
+
 TEST_CASE("an unknown codec is refused with the nearest name", "[contract][codec]") {
   CHECK_THROWS_WITH(codec_info("fp61"), Catch::Contains("did you mean 'fp16'"));
 }

@@ -7,7 +7,8 @@
 //   map       two bits a value instead of places, 1 plus, 2 minus: where that is shorter
 //
 // tau = 0 adapts: the first tau is the size that `density` of the values pass, and is moved by the ratio of densities
-// to the power 1/4 after each step, at most by 2. inf and NaN say themselves, the first of them; the others say tau.
+// to the power 1/50 after each step, at most by a twentieth: what is owed gathers just below tau, so that larger moves
+// swing between silence and bursts. inf and NaN say themselves, the first of them; the others say tau.
 #include <algorithm>
 #include <cfloat>
 #include <cmath>
@@ -184,8 +185,8 @@ class Threshold final : public Codec {
       const double most = host_vector_ops().max_abs(DType::f32, range.residual, static_cast<std::size_t>(range.elems));
       if (most < tau_ / 2) return;  // nothing that a smaller tau would find soon
     }
-    const double factor = density_ > 0 ? std::pow(density_ / aim_, 0.25) : 0.5;
-    tau_ = std::clamp(static_cast<float>(tau_ * std::clamp(factor, 0.5, 2.0)), FLT_MIN, FLT_MAX);
+    const double factor = std::clamp(std::pow(density_ / aim_, 0.02), 0.95, 1.05);
+    tau_ = std::clamp(static_cast<float>(tau_ * factor), FLT_MIN, FLT_MAX);
   }
 
   double aim_;
