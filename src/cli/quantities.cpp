@@ -20,7 +20,8 @@ struct Unit {
 constexpr Unit kByteUnits[] = {
     {"", 1},     {"b", 1},    {"kib", 1024}, {"mib", 1024.0 * 1024}, {"gib", 1024.0 * 1024 * 1024},
     {"kb", 1e3}, {"mb", 1e6}, {"gb", 1e9}};
-constexpr Unit kBitUnits[] = {{"bit", 1.0 / 8}, {"kbit", 1e3 / 8}, {"mbit", 1e6 / 8}, {"gbit", 1e9 / 8}};
+constexpr Unit kBitUnits[] = {{"bit", 1.0 / 8},  {"kbit", 1e3 / 8}, {"mbit", 1e6 / 8}, {"gbit", 1e9 / 8},
+                              {"kbps", 1e3 / 8}, {"mbps", 1e6 / 8}, {"gbps", 1e9 / 8}};
 
 struct Quantity {
   double number = -1;
@@ -76,8 +77,7 @@ std::vector<std::int64_t> parse_sizes(const std::string& text, const std::string
 
 double parse_rate(const std::string& text, const std::string& option) {
   Quantity quantity = split(text);
-  for (const std::string per_second : {"/s", "ps"})
-    if (quantity.unit.ends_with(per_second)) quantity.unit.resize(quantity.unit.size() - per_second.size());
+  if (quantity.unit.ends_with("/s")) quantity.unit.resize(quantity.unit.size() - 2);
   const double bits = factor_of(kBitUnits, quantity.unit);
   const double factor = bits > 0 ? bits : quantity.unit.empty() ? 0 : factor_of(kByteUnits, quantity.unit);
   if (!(quantity.number > 0) || factor == 0)

@@ -13,8 +13,8 @@ std::int64_t parse_bytes(const std::string& text, const std::string& option);
 // "4KiB..32MiB": from the first, doubling, up to the last; or a list, "1KiB,64KiB".
 std::vector<std::int64_t> parse_sizes(const std::string& text, const std::string& option);
 
-// "1gbit", "25Gbit", "800mbit" (bits a second, thousands), "120MB", "1GiB" (bytes a second), each also with "/s": bytes
-// a second.
+// "1gbit", "25Gbit", "800mbit", "1gbps" (bits a second, thousands), "120MB", "1GiB" (bytes a second), each also with
+// "/s": bytes a second.
 double parse_rate(const std::string& text, const std::string& option);
 
 }  // namespace echelon::cli

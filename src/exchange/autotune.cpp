@@ -112,7 +112,7 @@ class Tuner {
     return plan_time_s(plans, hosts, network, size_of(dtype_));
   }
 
-  // Rank 0 prices; of one algorithm two segments at most are tried.
+  // Rank 0 prices; of one algorithm two segments at most are tried, and one where they make no difference.
   std::vector<Candidate> cheapest(const Network& network) {
     std::string list;
     if (engine_.rank() == 0) {
@@ -121,10 +121,14 @@ class Tuner {
       std::stable_sort(all.begin(), all.end(),
                        [](const Candidate& a, const Candidate& b) { return a.priced_s < b.priced_s; });
       std::vector<std::string> taken;
+      double last_s = -1;
       for (const Candidate& candidate : all) {
+        const std::string& name = candidate.exchange.algorithm;
+        const bool same = !taken.empty() && taken.back() == name && candidate.priced_s == last_s;
         if (taken.size() == kTried) break;
-        if (std::count(taken.begin(), taken.end(), candidate.exchange.algorithm) == 2) continue;
-        taken.push_back(candidate.exchange.algorithm);
+        if (same || std::count(taken.begin(), taken.end(), name) == 2) continue;
+        taken.push_back(name);
+        last_s = candidate.priced_s;
         list += fmt::format("{} {}\n", candidate.priced_s, choice_text(candidate.exchange));
       }
     }
@@ -211,8 +215,12 @@ class Tuner {
     const auto link = [](const Link& l) {
       return fmt::format("{} and {}/s", seconds_text(l.latency_s), bytes_text(l.bytes_per_s));
     };
-    std::string text = fmt::format("measured  inside a host {}, between hosts {}; adding {}/s\n", link(network.inside),
-                                   link(network.between), bytes_text(network.add_bytes_per_s));
+    const auto hosts = engine_.transport().host_names().size();
+    std::string text = "measured ";
+    if (hosts < static_cast<std::size_t>(engine_.size()))
+      text += fmt::format(" inside a host {};", link(network.inside));
+    if (hosts > 1) text += fmt::format(" between hosts {};", link(network.between));
+    text += fmt::format(" adding {}/s\n", bytes_text(network.add_bytes_per_s));
     Table plans(
         {fmt::format("one bucket of {}", bytes_text(bytes_of(largest_bucket()))), "segment", "priced", "measured"});
     for (const Candidate& c : tried)

@@ -236,6 +236,7 @@ void Attempt::tell_head() {
   const HeadParts parts{config_, *plan_, provenance_, start_, seat_, *device_, *strategy_, threads_};
   if (seat_.rank != 0) return;
   for (const std::string& line : head_lines(parts)) log_info("{}", line);
+  tuning_.tell();
 }
 
 int Attempt::finish(Ending ending) {

@@ -1,5 +1,7 @@
 #include "train/tuning.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <sstream>
 
@@ -26,15 +28,15 @@ ExchangeConfig Tuning::settle(const ExchangeConfig& config, const Decision& star
                               const ParameterSet& parameters, DType dtype) {
   if (config.algorithm != "auto") return config;
   chose_ = true;
-  const bool speaks = engine.rank() == 0;
+  speaks_ = engine.rank() == 0;
   const std::int64_t replicas = engine.size(), hosts = hosts_mark(engine.transport());
   if (!start.checkpoint.empty()) {
     load_checkpoint(start.checkpoint, [this](StateVisitor& visitor) { visit_state(visitor); });
     if (replicas_ == replicas && hosts_ == hosts) {
-      if (speaks) log_info("exchange  as autotune chose before: {}", choice_.data());
+      said_ = fmt::format("autotune  as chosen before: {}", choice_.data());
       return with_choice(config, choice_.data());
     }
-    if (speaks) log_info("exchange  tuned anew: other replicas or hosts than those of the checkpoint");
+    said_ = "autotune  anew: other replicas or hosts than those of the checkpoint\n";
   }
   const Tuned tuned = tune_exchange(config, engine, first_channel, parameters, dtype);
   const std::string choice = choice_text(tuned.exchange);
@@ -42,12 +44,15 @@ ExchangeConfig Tuning::settle(const ExchangeConfig& config, const Decision& star
   choice_.fill(0);
   std::copy(choice.begin(), choice.end(), choice_.begin());
   replicas_ = replicas, hosts_ = hosts;
-  if (speaks) {
-    write_file_whole(start.folder.attempt + "/autotune.txt", tuned.report);
-    std::istringstream lines(tuned.report);
-    for (std::string line; std::getline(lines, line);) log_info("{}", line);
-  }
+  said_ += tuned.report;
+  if (speaks_) write_file_whole(start.folder.attempt + "/autotune.txt", tuned.report);
   return tuned.exchange;
+}
+
+void Tuning::tell() const {
+  if (!speaks_) return;
+  std::istringstream lines(said_);
+  for (std::string line; std::getline(lines, line);) log_info("{}", line);
 }
 
 void Tuning::visit_state(StateVisitor& visitor) {

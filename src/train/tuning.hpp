@@ -19,14 +19,17 @@ namespace echelon {
 
 class Tuning {
  public:
-  // Collective. `start`: where the run goes on from. Rank 0 logs and writes.
+  // Collective. `start`: where the run goes on from. Rank 0 writes autotune.txt.
   ExchangeConfig settle(const ExchangeConfig& config, const Decision& start, Engine& engine, int first_channel,
                         const ParameterSet& parameters, DType dtype);
-  // Nothing where nothing was chosen.
+  // Logs what was chosen and why, on rank 0; nothing where nothing was.
+  void tell() const;
+  // Likewise.
   void visit_state(StateVisitor& visitor);
 
  private:
-  bool chose_ = false;
+  bool chose_ = false, speaks_ = false;
+  std::string said_;
   std::array<char, 256> choice_{};  // choice_text, and zeros
   std::int64_t replicas_ = 0, hosts_ = 0;
 };

@@ -43,14 +43,14 @@ TEST_CASE("an exchange that tunes itself says why, and a resumed run keeps to it
       trial.train(3, {"exchange.algorithm=auto", "train.epochs=2", "checkpoint.every_epochs=1"});
   INFO(second.out << second.err);
   REQUIRE(second.code == 0);
-  CHECK_THAT(second.out, Contains("as autotune chose before: " + choice));
+  CHECK_THAT(second.out, Contains("autotune  as chosen before: " + choice));
   CHECK(chosen(trial.attempt()).empty());
 
   const test::Outcome fewer =
       trial.train(2, {"exchange.algorithm=auto", "train.epochs=3", "checkpoint.every_epochs=1"});
   INFO(fewer.out << fewer.err);
   REQUIRE(fewer.code == 0);
-  CHECK_THAT(fewer.out, Contains("tuned anew"));
+  CHECK_THAT(fewer.out, Contains("autotune  anew"));
   CHECK(!chosen(trial.attempt()).empty());
 }
 

@@ -29,6 +29,7 @@ TEST_CASE("rates are bits or bytes a second", "[cli]") {
   CHECK(parse_rate("1gbit", "--rate") == 125e6);
   CHECK(parse_rate("25 Gbit/s", "--rate") == 3125e6);
   CHECK(parse_rate("800mbit", "--rate") == 100e6);
+  CHECK(parse_rate("1gbps", "--rate") == 125e6);
   CHECK(parse_rate("120MB/s", "--rate") == 120e6);
   CHECK(parse_rate("1GiB/s", "--rate") == 1024.0 * 1024 * 1024);
   for (const char* wrong : {"1", "0gbit", "fast", "-1gbit", "1gbyte"})
