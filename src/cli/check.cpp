@@ -42,6 +42,12 @@ struct Check {
   std::vector<std::string> warnings;
 
   void warn(std::string text) { warnings.push_back(std::move(text)); }
+  // As launchers do: ranks fill one host after another.
+  std::vector<int> hosts_of_ranks() const {
+    std::vector<int> of_rank;
+    for (int r = 0; r < replicas; ++r) of_rank.push_back(r / ((replicas + hosts - 1) / hosts));
+    return of_rank;
+  }
   std::int64_t largest_micro() const { return *std::max_element(batch.micro.begin(), batch.micro.end()); }
 };
 
@@ -236,8 +242,8 @@ void print_codec(const Check& check, const std::vector<ArenaRange>& buckets, All
 void print_exchange(const Check& check, const ParameterSet& parameters) {
   const Config& config = check.config;
   const auto elem = static_cast<std::int64_t>(size_of(wide_of(config.device.dtype)));
-  const auto buckets =
-      make_buckets(parameters, static_cast<std::size_t>(elem), config.exchange.bucket_mb * 1024 * 1024, true);
+  const auto buckets = make_buckets(parameters, static_cast<std::size_t>(elem), config.exchange.bucket_mb * 1024 * 1024,
+                                    rows_apart(config, check.replicas));
   if (check.replicas == 1) {
     line("exchange", "none: one replica");
     return;
@@ -247,9 +253,7 @@ void print_exchange(const Check& check, const ParameterSet& parameters) {
                                  config.exchange.strategy));
     return;
   }
-  std::vector<int> hosts;  // as launchers do: ranks fill one host after another
-  for (int r = 0; r < check.replicas; ++r) hosts.push_back(r / ((check.replicas + check.hosts - 1) / check.hosts));
-  AllreduceRequest request = allreduce_request(config.exchange, hosts, wide_of(config.device.dtype));
+  AllreduceRequest request = allreduce_request(config.exchange, check.hosts_of_ranks(), wide_of(config.device.dtype));
   const bool serves = config.exchange.strategy == "server";
   Price sum;
   for (const ArenaRange& bucket : buckets) {
@@ -278,7 +282,7 @@ void print_model(Check& check) {
   print_memory(check, graph);
   print_exchange(check, graph.parameters());
   const std::vector<std::string> tables =
-      sparse_lines(check.config, graph, check.replicas, check.largest_micro() * check.batch.accumulation);
+      sparse_lines(check.config, graph, check.hosts_of_ranks(), check.largest_micro() * check.batch.accumulation);
   for (const std::string& table : tables) line(&table == &tables.front() ? "sparse" : "", table);
   const ModelCosts costs = model_costs(graph, check.config.device.dtype);
   const bool normalises = std::any_of(graph.nodes().begin(), graph.nodes().end(),

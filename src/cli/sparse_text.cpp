@@ -5,26 +5,36 @@
 #include <algorithm>
 
 #include "base/text.hpp"
+#include "exchange/request.hpp"
 #include "exchange/row_price.hpp"
 #include "optim/optimiser.hpp"
 
 namespace echelon::cli {
 namespace {
 
-RowRequest row_request(const Config& config, int replicas) {
-  RowRequest request;
-  request.algorithm = config.exchange.algorithm;
-  request.allreduce.ranks = replicas;
-  request.dtype = wide_of(config.device.dtype);
-  request.lazy = config.optimiser.lazy;
-  request.sparse_density = config.exchange.sparse_density;
-  return request;
+// "; 1.17 KiB on the wire, whole 2.00 KiB (above 80 % of the rows)", where `rows` of the table are touched.
+std::string wire_text(const Config& config, const Parameter& table, const std::vector<int>& hosts, std::int64_t rows) {
+  if (hosts.size() == 1) return {};
+  if (!rows_apart(config, static_cast<int>(hosts.size()))) return "; whole tables travel";
+  if (config.exchange.algorithm == "auto") return "; touched rows travel";
+  const DType dtype = wide_of(config.device.dtype);
+  const RowRequest request{config.exchange.algorithm, allreduce_request(config.exchange, hosts, dtype), dtype,
+                           config.optimiser.lazy, config.exchange.sparse_density};
+  const auto most = static_cast<double>(rows) * static_cast<double>(hosts.size());
+  return fmt::format("; {} on the wire, whole {} (above {:.0f} % of the rows)",
+                     bytes_text(rows_bytes(request, table, most)), bytes_text(whole_bytes(request, table)),
+                     100 * densest_rows(request, table));
 }
 
 }  // namespace
 
-std::vector<std::string> sparse_lines(const Config& config, const Graph& graph, int replicas, std::int64_t samples) {
-  const RowRequest request = row_request(config, replicas);
+bool rows_apart(const Config& config, int replicas) {
+  const bool tracked = replicas == 1 || config.exchange.strategy == "synchronous";
+  return tracked && config.exchange.codec == "none" && config.device.kind != "paced";
+}
+
+std::vector<std::string> sparse_lines(const Config& config, const Graph& graph, const std::vector<int>& hosts,
+                                      std::int64_t samples) {
   std::vector<std::string> lines;
   for (const Node& node : graph.nodes())
     for (const int index : node.parameters) {
@@ -32,18 +42,13 @@ std::vector<std::string> sparse_lines(const Config& config, const Graph& graph, 
       if (!table.sparse) continue;
       const std::int64_t tokens = graph.values()[static_cast<std::size_t>(node.inputs[0])].shape.elems();
       const std::int64_t rows = std::min(table.shape[0], samples * tokens);
-      std::string line = fmt::format("{}: at most {} of {} rows touched by a replica and step, {}", table.name,
-                                     count_text(rows), count_text(table.shape[0]),
-                                     !rows_suffice(config.optimiser, table) ? "the whole table updated"
-                                     : config.optimiser.lazy                ? "these alone updated (lazy)"
-                                                                            : "these alone updated");
-      if (replicas > 1) {
-        const double whole = whole_bytes(request, table);
-        const double most = rows_bytes(request, table, static_cast<double>(rows * replicas));
-        line += fmt::format("; {} on the wire, whole {} (above {:.0f} % of the rows)", bytes_text(most),
-                            bytes_text(whole), 100 * densest_rows(request, table));
-      }
-      lines.push_back(std::move(line));
+      const bool alone = rows_suffice(config.optimiser, table) && rows_apart(config, static_cast<int>(hosts.size()));
+      const char* update = !alone                  ? "the whole table updated"
+                           : config.optimiser.lazy ? "these alone updated (lazy)"
+                                                   : "these alone updated";
+      lines.push_back(fmt::format("{}: at most {} of {} rows touched by a replica and step, {}{}", table.name,
+                                  count_text(rows), count_text(table.shape[0]), update,
+                                  wire_text(config, table, hosts, rows)));
     }
   return lines;
 }

@@ -108,6 +108,12 @@ void check_optimiser(const Config& config) {
         fmt::format("optimizer.lazy does not go with rule = \"{}\", whose steps depend on the norm of a whole table; "
                     "use sgd, adam, adamw or rmsprop, or leave lazy out",
                     optimiser.rule));
+  if (optimiser.lazy && config.exchange.codec != "none")
+    refuse(
+        config, "optimizer.lazy",
+        fmt::format("optimizer.lazy needs to know which rows were touched; with exchange.codec = \"{}\" whole tables "
+                    "travel: leave one of them out",
+                    config.exchange.codec));
   if (optimiser.schedule == "step" && optimiser.decay_at_epochs.empty())
     refuse(config, "optimizer.schedule",
            "schedule = \"step\" needs the epochs at which to decay, e.g. decay_at_epochs = [30, 60]");

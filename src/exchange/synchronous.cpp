@@ -175,6 +175,7 @@ class Synchronous final : public Strategy {
 
   void launch_rows() {
     if (rows_->empty()) return;
+    ECHELON_CHECK(!rows_on_their_way_, "the rows of step {} were not waited for", info_.step - 1);
     ScopedTimer timer(outcome_.exchange_wait_s);
     rows_->launch();
     rows_on_their_way_ = true;
