@@ -136,7 +136,8 @@ TEST_CASE("rows on the wire: bytes as the price list has them, far below dense o
           CHECK(dense.sent_bytes == 3 * dense.formula_bytes);
           if (density != kWhole) CHECK(sparse.sent_bytes <= dense.sent_bytes / 50);
           if (density == kWhole && !lazy)  // and the number of rows
-            CHECK(sparse.sent_bytes == Approx(dense.sent_bytes + 3 * price_allgather(k, 16).payload_elems));
+            CHECK(sparse.sent_bytes ==
+                  Approx(dense.sent_bytes + 3.0 * static_cast<double>(price_allgather(k, 16).payload_elems)));
         }
 }
 
