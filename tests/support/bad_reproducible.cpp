@@ -70,7 +70,7 @@ const std::vector<BadConfig>& bad_reproducible_configs() {
        {"@3:1", "over each micro-shard"}},
       {"reproducible and one synchronised layer",
        with("zoo = \"resnet20\"", "[[model.layers]]\ntype = \"batch_norm\"\nsynchronised = true"),
-       {"@2:", "leave 'synchronised' out of the layer", "bad.toml:2"}},
+       {"@2:", "leave 'synchronised' out of the layer"}},
       {"reproducible by the links that are there", with("butterfly", "auto"), {"@11:1", "\"auto\"", fitting}},
       {"reproducible and lazy",
        good_reproducible_config() + "[optimizer]\nlazy = true\n",

@@ -62,10 +62,10 @@ for model in lenet resnet20; do
   for k in 1 2; do
     : > everyday; : > reproducible
     for round in $(seq "$rounds"); do
-      train a $k $model train.steps=25 batch.global=64 exchange.algorithm=halving_doubling
-      steps_s a >> everyday
-      train b $k $model train.steps=25 batch.global=64 exchange.algorithm=halving_doubling train.reproducible=true
-      steps_s b >> reproducible
+      train $model-$k-everyday $k $model train.steps=25 batch.global=64 exchange.algorithm=halving_doubling
+      steps_s $model-$k-everyday >> everyday
+      train $model-$k-reproducible $k $model train.steps=25 batch.global=64 exchange.algorithm=halving_doubling train.reproducible=true
+      steps_s $model-$k-reproducible >> reproducible
     done
     sort -g everyday | awk '{ v[NR] = $1 } END { print v[int((NR + 1) / 2)], v[1] }' > a
     sort -g reproducible | awk '{ v[NR] = $1 } END { print v[int((NR + 1) / 2)], v[1] }' > b
