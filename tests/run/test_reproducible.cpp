@@ -108,6 +108,7 @@ augment_flip = true
 [batch]
 global = 48
 [train]
+epochs = 0
 steps = 20
 reproducible = true
 micro_shards = 4
