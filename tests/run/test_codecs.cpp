@@ -60,8 +60,11 @@ TEST_CASE("records say what a codec did", "[run]") {
   const auto summary = trial.summary();
   CHECK(summary["codec"] == "threshold");
   CHECK(summary["formula_bytes_per_step"].is_null());
-  CHECK(summary["wire_bytes_per_step"].get<double>() * 12 ==
-        Approx(2 * summary["coded"]["bytes_after"].get<double>()).epsilon(0.25));
+  // What all ranks sent; statistics travel beside the codec, exactly.
+  const double wire = summary["wire_bytes_per_step"].get<double>() * 12;
+  const double coded = 2 * summary["coded"]["bytes_after"].get<double>();
+  CHECK(wire >= coded);
+  CHECK(wire < 2 * coded);
 }
 
 }  // namespace
