@@ -51,7 +51,7 @@ TEST_CASE("records say what a codec did", "[run]") {
     if (row["type"] != "step" || !row.contains("codec")) continue;  // of the first, nothing has arrived when it ends
     const auto& codec = row["codec"];
     ++rows;
-    CHECK(codec["bytes_after"].get<double>() < codec["bytes_before"].get<double>() / 20);
+    CHECK(codec["bytes_after"].get<double>() < codec["bytes_before"].get<double>() / 12);
     CHECK(codec["tau"].get<double>() > 0);
     CHECK(codec["density"].get<double>() > 0);
     CHECK(codec["residual_norm"].get<double>() > 0);

@@ -6,9 +6,10 @@
 //             NaN follows, u16 0; [u32 place, f32 value of the first such]; the places, each with a bit for minus
 //   map       two bits a value instead of places, 1 plus, 2 minus: where that is shorter
 //
-// tau = 0 adapts: the first tau is the size that `density` of the values pass, and is moved by the ratio of densities
-// to the power 1/50 after each step, at most by a twentieth: what is owed gathers just below tau, so that larger moves
-// swing between silence and bursts. inf and NaN say themselves, the first of them; the others say tau.
+// tau = 0 adapts: the first tau is the size that `density` of the values pass; after each step it is moved by the ratio
+// of densities to the power 1/50, down by a twentieth at most: what is owed gathers just below tau, and larger moves
+// swing between silence and bursts. Where more than twice as much is said as is aimed at, it rises by the root of half
+// the ratio, at most to the double. inf and NaN say themselves, the first of them; the others say tau.
 #include <algorithm>
 #include <cfloat>
 #include <cmath>
@@ -185,7 +186,8 @@ class Threshold final : public Codec {
       const double most = host_vector_ops().max_abs(DType::f32, range.residual, static_cast<std::size_t>(range.elems));
       if (most < tau_ / 2) return;  // nothing that a smaller tau would find soon
     }
-    const double factor = std::clamp(std::pow(density_ / aim_, 0.02), 0.95, 1.05);
+    const double ratio = density_ / aim_;
+    const double factor = ratio > 2 ? std::min(std::sqrt(ratio / 2), 2.0) : std::max(std::pow(ratio, 0.02), 0.95);
     tau_ = std::clamp(static_cast<float>(tau_ * factor), FLT_MIN, FLT_MAX);
   }
 
