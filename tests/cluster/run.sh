@@ -4,14 +4,18 @@
 # Needs root and network namespaces, and for the second half Slurm; what is missing is skipped aloud.
 set -u
 cd "$(dirname "$0")/../.."
-out=$(realpath "$1")
 hosts=$PWD/tests/cluster/hosts.sh
 work=$(mktemp -d /var/tmp/echelon-cluster.XXXXXX)
+# What the hosts need, in a place that all of them see: each has a /tmp of its own.
+mkdir "$work/data"
+cp "$1/bin/echelon" configs/smoke/digits.toml slurm/train.sbatch "$work"
+cp -r data/digits "$work/data"
+cd "$work" || exit 1
 passed=0 failed=0 skipped=0
 
 finish() {
   "$hosts" down
-  rm -rf "$work"
+  cd / && rm -rf "$work"
   local line="$passed passed, $failed failed, $skipped skipped"
   echo "cluster: $line"
   [ -z "${ECHELON_TEST_SUMMARY:-}" ] || echo "cluster: $line" >> "$ECHELON_TEST_SUMMARY"
@@ -40,12 +44,12 @@ if [ -e /var/tmp/echelon-hosts ]; then  # somebody's: left alone
 fi
 
 export OMP_NUM_THREADS=1
-train=(train "$PWD/configs/smoke/digits.toml" --set train.epochs=0 --set train.steps=20 --set run.progress=none --set data.test= --set device.threads=1)
+train=(train digits.toml --set train.epochs=0 --set train.steps=20 --set run.progress=none --set data.test= --set device.threads=1)
 checksum() { sed -n 's/.*"weights_checksum": "\(.*\)",/\1/p' "$1"/*/run-*/01/summary.json 2> /dev/null; }
 
 "$hosts" up 4 1gbit > "$work/up.log" 2>&1 || { cat "$work/up.log"; failed=1; finish; exit 1; }
-timeout 120 mpirun -n 4 --oversubscribe --bind-to none "$out/bin/echelon" "${train[@]}" --set "run.results=$work/one" > "$work/one.log" 2>&1
-timeout 120 "$hosts" mpirun -n 4 "$out/bin/echelon" "${train[@]}" --set "run.results=$work/four" > "$work/four.log" 2>&1
+timeout 120 mpirun -n 4 --oversubscribe --bind-to none "$work/echelon" "${train[@]}" --set "run.results=$work/one" > "$work/one.log" 2>&1
+timeout 120 "$hosts" mpirun -n 4 "$work/echelon" "${train[@]}" --set "run.results=$work/four" > "$work/four.log" 2>&1
 verdict "${names[0]}" "$(checksum "$work/one")" "$(checksum "$work/four")" "$work/four.log"
 
 if ! command -v slurmctld slurmd munge > /dev/null; then
@@ -54,8 +58,8 @@ elif ! "$hosts" slurm > "$work/slurm.log" 2>&1; then
   skip "${names[1]}" "Slurm did not start here: $(tail -1 "$work/slurm.log")"
 else
   eval "$("$hosts" env)"
-  ECHELON=$out/bin/echelon timeout 180 sbatch --wait --nodes 4 --ntasks 4 --ntasks-per-node 1 --output "$work/job.log" \
-    slurm/train.sbatch "${train[@]:1}" --set "run.results=$work/job" > "$work/sbatch.log" 2>&1
+  ECHELON=$work/echelon timeout 180 sbatch --wait --nodes 4 --ntasks 4 --ntasks-per-node 1 --output "$work/job.log" \
+    train.sbatch "${train[@]:1}" --set "run.results=$work/job" > "$work/sbatch.log" 2>&1
   cat "$work/sbatch.log" >> "$work/job.log"
   verdict "${names[1]}" "$(checksum "$work/one")" "$(checksum "$work/job")" "$work/job.log"
 fi
