@@ -1,9 +1,9 @@
 // echelon bench allreduce: every algorithm checked, then timed, between the ranks of this launch.
 //
-// As in training a plan is submitted to the engine and its ticket waited for. A time is the longest of any rank, after
-// a barrier; algorithms take turns in every iteration, so that what else goes on hits all of them. Bus bandwidth is
-// 2(k-1)/k G / t: what a link would have to carry at least (nccl-tests' definition), so that it can be set beside the
-// link's rate for every k.
+// A plan runs on the engine as in training, driven by the thread that waits for it. A time is the longest of any rank,
+// after a barrier; algorithms take turns in every iteration, so that what else goes on hits all of them. Bus bandwidth
+// is 2(k-1)/k G / t: what a link would have to carry at least (nccl-tests' definition), so that it can be set beside
+// the link's rate for every k.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -126,14 +126,12 @@ class AllreduceBench {
     if (names_[a].empty())
       world_.allreduce(data_.data(), static_cast<std::size_t>(elems_), settings_.dtype);
     else
-      engine_
-          .submit({.plan = plans_[a],
+      engine_.run({.plan = plans_[a],
                    .data = data_.data(),
                    .dtype = settings_.dtype,
                    .channel = kData,
                    .priority = 0,
-                   .after = nullptr})
-          .wait();
+                   .after = nullptr});
   }
 
   // Whole numbers whose sum every order gives exactly.
@@ -167,7 +165,7 @@ class AllreduceBench {
     job.data = all.data();
     job.dtype = DType::f64;
     job.channel = kControl;
-    engine_.submit(std::move(job)).wait();
+    engine_.run(std::move(job));
     std::vector<double> slowest(mine);
     for (std::size_t i = 0; i < all.size(); ++i) slowest[i % n] = std::max(slowest[i % n], all[i]);
     return slowest;
