@@ -8,10 +8,9 @@
 //   replicated   equal on every rank; rank 0 of the replicas writes it, all read it
 //   slice        this rank's part of a tensor of `global_shape`; stored whole under `name`, so that any mesh reads it
 //                back
-//   per_replica  different on every replica (residuals, asynchronous clocks): `global_shape` has a row for each,
-//   `offset`
-//                begins with this replica's. `other_k` states what becomes of it when the number of replicas changes:
-//                summed over the old ones and divided by the new, say
+//   per_replica  different on every replica (residuals, asynchronous clocks): `global_shape` has a row for each, and
+//                `offset` begins with this replica's. `other_k` states what becomes of it when the number of replicas
+//                changes: summed over the old ones and divided by the new, say
 //
 // The memory that a visitor gets is host memory. An object whose state lives on a device wraps the call: copies to the
 // host before, and back after when `visitor.loading()`.

@@ -12,14 +12,4 @@ WireCounters& WireCounters::operator+=(const WireCounters& other) {
   return *this;
 }
 
-WireCounters operator-(WireCounters a, const WireCounters& b) {
-  a.messages_sent -= b.messages_sent;
-  a.bytes_sent -= b.bytes_sent;
-  a.messages_received -= b.messages_received;
-  a.bytes_received -= b.bytes_received;
-  a.library_calls -= b.library_calls;
-  a.library_bytes -= b.library_bytes;
-  return a;
-}
-
 }  // namespace echelon

@@ -44,7 +44,6 @@ struct WireCounters {
   std::uint64_t library_bytes = 0;  // payload handed to the library
 
   WireCounters& operator+=(const WireCounters& other);
-  friend WireCounters operator-(WireCounters a, const WireCounters& b);
 };
 
 class Transport {

@@ -58,7 +58,9 @@ WireCounters ExactPart::put(ArenaRange bucket, void* summed) {
     std::memcpy(static_cast<std::byte*>(summed) + static_cast<std::size_t>(piece.range.begin - bucket.begin) * elem,
                 values_at(piece), static_cast<std::size_t>(piece.range.elems()) * elem);
   }
-  return counted_ || !ticket_.done() ? WireCounters{} : (counted_ = true, ticket_.wire());
+  if (counted_ || !ticket_.done()) return {};
+  counted_ = true;
+  return ticket_.wire();
 }
 
 }  // namespace echelon

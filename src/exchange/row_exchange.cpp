@@ -34,6 +34,7 @@ RowExchange::RowExchange(RowRequest request, const StrategyContext& context, Sta
     if (!p.sparse) continue;
     Table table;
     table.parameter = i;
+    table.gradient = ReadyCount({p.begin, p.end()});
     table.marks = arenas.row_marks(i);
     if (!arenas.device().on_host())
       table.host_words = arenas.device().allocate_host(static_cast<std::size_t>(row_words(p.shape[0])) * 4);
@@ -57,18 +58,14 @@ RowExchange::RowExchange(RowRequest request, const StrategyContext& context, Sta
 }
 
 void RowExchange::begin_step() {
-  for (Table& table : tables_) table.ready_elems = 0;
+  for (Table& table : tables_) table.gradient.reset();
   fetched_.clear();
 }
 
-void RowExchange::ready(ArenaRange done) {
+void RowExchange::ready(ArenaRange done, std::int64_t step) {
   for (std::size_t t = 0; t < tables_.size(); ++t) {
     Table& table = tables_[t];
-    const std::int64_t part = std::min(done.end, ranges_[t].end) - std::max(done.begin, ranges_[t].begin);
-    if (part <= 0) continue;
-    table.ready_elems += part;
-    ECHELON_CHECK_LE(table.ready_elems, ranges_[t].elems(), "a sparse gradient was announced twice");
-    if (ranks() == 1 || table.ready_elems < ranges_[t].elems() || !table.host_words.data()) continue;
+    if (!table.gradient.add(done, step) || ranks() == 1 || !table.host_words.data()) continue;
     context_.arenas.device().to_host_async(table.words, table.marks.words, table.host_words.bytes());
     fetched_.push_back(staging_.fetch(ranges_[t]));
   }
@@ -80,9 +77,7 @@ bool RowExchange::holds(ArenaRange range) const {
 }
 
 bool RowExchange::all_ready() const {
-  for (std::size_t t = 0; t < tables_.size(); ++t)
-    if (tables_[t].ready_elems != ranges_[t].elems()) return false;
-  return true;
+  return std::all_of(tables_.begin(), tables_.end(), [](const Table& table) { return table.gradient.complete(); });
 }
 
 void RowExchange::launch() {

@@ -19,6 +19,7 @@
 
 #include "exchange/row_price.hpp"
 #include "exchange/staging.hpp"
+#include "exchange/step_account.hpp"
 #include "exchange/strategy.hpp"
 
 namespace echelon {
@@ -32,7 +33,7 @@ class RowExchange {
   bool empty() const { return tables_.empty(); }
   void begin_step();
   // The part of a range of finished gradients that belongs to sparse parameters is noted, and fetched from the device.
-  void ready(ArenaRange range);
+  void ready(ArenaRange done, std::int64_t step);
   bool all_ready() const;
   // Whether a sparse parameter lies in the range.
   bool holds(ArenaRange range) const;
@@ -54,7 +55,7 @@ class RowExchange {
     RowMarks marks;                  // on the device
     std::uint32_t* words = nullptr;  // the same on the host
     Memory host_words;               // empty where the device's are within reach
-    std::int64_t ready_elems = 0;
+    ReadyCount gradient;
     std::vector<std::uint32_t> rows;                     // of this rank in this step
     bool whole = false;                                  // in this step it travels whole
     double most_rows = 0;                                // of all ranks together; beyond, whole

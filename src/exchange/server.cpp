@@ -9,7 +9,6 @@
 // scaled loss) are refused: a server sees parts.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <utility>
 
 #include "base/check.hpp"
@@ -22,6 +21,7 @@
 #include "exchange/list.hpp"
 #include "exchange/request.hpp"
 #include "exchange/staging.hpp"
+#include "exchange/step_account.hpp"
 
 namespace echelon {
 namespace {
@@ -34,13 +34,12 @@ class Server final : public Strategy {
         context_(context),
         gradients_(context.arenas.device(), context.arenas.gradients_at(0), context.arenas.elems(),
                    context.arenas.dtype()),
-        weights_(context.arenas.device(), context.arenas.weights_at(0), context.arenas.elems(),
-                 context.arenas.dtype()) {
+        weights_(context.arenas.device(), context.arenas.weights_at(0), context.arenas.elems(), context.arenas.dtype()),
+        account_(context.optimiser) {
     if (context.optimiser.waits() || context.optimiser.whole_parameters())
       throw ConfigError(
-          "exchange.strategy \"server\" updates parts of parameters on their servers: clipping, a scaled loss, lars "
-          "and "
-          "lamb look at whole ones; strategy \"synchronous\" fits");
+          "exchange.strategy \"server\" updates parts of parameters on their servers: clipping, a scaled loss, "
+          "lars and lamb look at whole ones; strategy \"synchronous\" fits");
     context.arenas.track_rows(replicas() == 1);
     AllreduceRequest request = allreduce_request(config, context.engine.transport().hosts(), context.arenas.dtype());
     request.rank = context.engine.rank();
@@ -49,28 +48,26 @@ class Server final : public Strategy {
          make_buckets(context.arenas.parameters(), size_of(context.arenas.dtype()), config.bucket_mb * 1024 * 1024)) {
       request.elems = range.elems();
       const ElemRange own = server_parts(request)[static_cast<std::size_t>(request.rank)];
-      Bucket bucket;
-      bucket.range = range;
-      bucket.own = {range.begin + own.begin, range.begin + own.end};
-      bucket.push = make_push(request);
-      bucket.pull = make_pull(request);
       formula_bytes_ += static_cast<double>(price_allreduce("server", request).payload_elems) * elem_bytes;
-      buckets_.push_back(std::move(bucket));
+      buckets_.push_back({.range = range,
+                          .own = {range.begin + own.begin, range.begin + own.end},
+                          .push = make_push(request),
+                          .pull = make_pull(request),
+                          .gradient = ReadyCount(range),
+                          .ticket = {}});
     }
   }
 
   std::string_view name() const override { return "server"; }
 
   void begin_step(const StepInfo& info) override {
-    info_ = info;
-    for (Bucket& bucket : buckets_) bucket.ready_elems = 0;
-    updates_begun_ = false;
-    begin_updates();
+    for (Bucket& bucket : buckets_) bucket.gradient.reset();
+    account_.begin_step(info);
   }
 
   void wait_parameters(ArenaRange range) override {
-    if (on_their_way_ == 0) return;
-    ScopedTimer timer(outcome_.in_forward_s);
+    if (account_.all_home()) return;
+    ScopedTimer timer(account_.outcome().in_forward_s);
     serve_what_is_in();
     for (Bucket& bucket : buckets_)
       if (bucket.range.begin < range.end && range.begin < bucket.range.end) finish(bucket);
@@ -78,37 +75,26 @@ class Server final : public Strategy {
 
   void gradient_ready(ArenaRange range) override {
     serve_what_is_in();  // of layers that are through: this range's may still read its weights
-    for (std::size_t b = 0; b < buckets_.size(); ++b) {
-      Bucket& bucket = buckets_[b];
-      const std::int64_t part = std::min(range.end, bucket.range.end) - std::max(range.begin, bucket.range.begin);
-      if (part <= 0) continue;
-      bucket.ready_elems += part;
-      ECHELON_CHECK_LE(bucket.ready_elems, bucket.range.elems(), "a gradient was announced twice in step {}",
-                       info_.step);
-      if (bucket.ready_elems == bucket.range.elems()) push(b);
-    }
+    for (std::size_t b = 0; b < buckets_.size(); ++b)
+      if (buckets_[b].gradient.add(range, account_.info().step)) push(b);
   }
 
   StepOutcome end_step() override {
     for (const Bucket& bucket : buckets_)
-      ECHELON_CHECK_EQ(bucket.ready_elems, bucket.range.elems(), "gradients missing at the end of step {}", info_.step);
+      ECHELON_CHECK(bucket.gradient.complete(), "gradients missing at the end of step {}", account_.info().step);
     serve_what_is_in();
     if (replicas() == 1) finish_all();
-    StepOutcome outcome = std::exchange(outcome_, {});
-    outcome.exchange_busy_s = last_finish_s_ - first_start_s_;
-    first_start_s_ = last_finish_s_ = 0;
-    outcome.next_step = info_.step + 1;
-    return outcome;
+    return account_.take();
   }
 
   void drain() override {
     finish_all();
-    if (replicas() > 1) gather_states();
+    if (states_apart_) gather_states();
     context_.arenas.device().synchronize();
   }
 
   void visit_state(StateVisitor&) override {}  // nothing outlives a step once it is drained
-  WireCounters wire() const override { return wire_; }
+  WireCounters wire() const override { return account_.wire(); }
   double formula_bytes_per_step() const override { return formula_bytes_; }
 
   std::string describe() const override {
@@ -126,26 +112,19 @@ class Server final : public Strategy {
     ArenaRange range;
     ArenaRange own;  // what this rank serves of it
     std::shared_ptr<const Plan> push, pull;
-    std::int64_t ready_elems = 0;
+    ReadyCount gradient;
     Stage stage = Stage::idle;
     Ticket ticket;
   };
 
   int replicas() const { return context_.engine.size(); }
 
-  // The optimiser's scalars are those of the step before until its last part is updated.
-  void begin_updates() {
-    if (updates_begun_ || on_their_way_ > 0) return;
-    updates_begun_ = true;
-    context_.optimiser.begin_step(info_.step, info_.learning_rate);
-  }
-
   void push(std::size_t b) {
     Bucket& bucket = buckets_[b];
     ECHELON_CHECK(bucket.stage == Stage::idle, "the weights of [{}, {}) were not waited for in step {}",
-                  bucket.range.begin, bucket.range.end, info_.step);
+                  bucket.range.begin, bucket.range.end, account_.info().step);
     bucket.stage = Stage::pushed;
-    ++on_their_way_;
+    account_.leaves();
     if (replicas() > 1) submit(b, bucket.push, gradients_, bucket.range);
   }
 
@@ -158,18 +137,22 @@ class Server final : public Strategy {
   void serve(std::size_t b) {
     Bucket& bucket = buckets_[b];
     {
-      ScopedTimer timer(outcome_.exchange_wait_s);
+      ScopedTimer timer(account_.outcome().exchange_wait_s);
       bucket.ticket.wait();
     }
     bucket.stage = Stage::pulled;
     {
-      ScopedTimer timer(outcome_.optimiser_s);
-      if (replicas() > 1) note(bucket.ticket);
-      if (replicas() > 1) gradients_.store(bucket.own);
+      ScopedTimer timer(account_.outcome().optimiser_s);
+      if (replicas() > 1) {
+        note(bucket.ticket);
+        gradients_.store(bucket.own);
+      }
       const ArenaRange served = replicas() > 1 ? bucket.own : bucket.range;
       if (served.elems() > 0) context_.optimiser.apply(served);
     }
-    if (replicas() > 1) submit(b, bucket.pull, weights_, bucket.own);
+    if (replicas() == 1) return;
+    states_apart_ = true;
+    submit(b, bucket.pull, weights_, bucket.own);
   }
 
   // Until the bucket's new weights are in the arena.
@@ -178,7 +161,7 @@ class Server final : public Strategy {
     if (bucket.stage == Stage::pushed) serve(static_cast<std::size_t>(&bucket - buckets_.data()));
     if (replicas() > 1) {
       {
-        ScopedTimer timer(outcome_.exchange_wait_s);
+        ScopedTimer timer(account_.outcome().exchange_wait_s);
         bucket.ticket.wait();
       }
       note(bucket.ticket);
@@ -187,8 +170,7 @@ class Server final : public Strategy {
       context_.arenas.touch();
     }
     bucket.stage = Stage::idle;
-    --on_their_way_;
-    begin_updates();
+    account_.is_home();
   }
 
   void finish_all() {
@@ -197,6 +179,7 @@ class Server final : public Strategy {
 
   // Each server's part of the optimiser's states, to everybody.
   void gather_states() {
+    states_apart_ = false;
     for (int s = 0; s < context_.optimiser.states(); ++s) {
       Staging states(context_.arenas.device(), context_.optimiser.state(s), context_.arenas.elems(),
                      context_.arenas.dtype());
@@ -222,10 +205,8 @@ class Server final : public Strategy {
   }
 
   void note(const Ticket& ticket) {
-    outcome_.wire += ticket.wire();
-    wire_ += ticket.wire();
-    first_start_s_ = first_start_s_ == 0 ? ticket.started_s() : std::min(first_start_s_, ticket.started_s());
-    last_finish_s_ = std::max(last_finish_s_, ticket.finished_s());
+    account_.note_sent(ticket.wire());
+    account_.note_times(ticket);
   }
 
   int servers_;
@@ -233,12 +214,8 @@ class Server final : public Strategy {
   StrategyContext context_;
   Staging gradients_, weights_;
   std::vector<Bucket> buckets_;  // from the arena's end
-  int on_their_way_ = 0;
-  bool updates_begun_ = false;
-  StepInfo info_;
-  StepOutcome outcome_;  // of what has happened since the last one
-  double first_start_s_ = 0, last_finish_s_ = 0;
-  WireCounters wire_;
+  StepAccount account_;
+  bool states_apart_ = false;  // servers have moved their states since they were brought together
   double formula_bytes_ = 0;
 };
 

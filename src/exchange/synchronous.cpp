@@ -28,6 +28,7 @@
 #include "exchange/request.hpp"
 #include "exchange/row_exchange.hpp"
 #include "exchange/staging.hpp"
+#include "exchange/step_account.hpp"
 
 namespace echelon {
 namespace {
@@ -41,7 +42,8 @@ class Synchronous final : public Strategy {
         priority_(config.priority && config.algorithm != "mpi"),  // library collectives go out in one static order
         context_(context),
         staging_(context.arenas.device(), context.arenas.gradients_at(0), context.arenas.elems(),
-                 context.arenas.dtype()) {
+                 context.arenas.dtype()),
+        account_(context.optimiser) {
     if (overlap_ == Overlap::layers && (context.optimiser.waits() || replicas() == 1)) overlap_ = Overlap::buckets;
     context.arenas.track_rows(config.codec == "none");  // what is owed lies in any row
     const DType dtype = context.arenas.dtype();
@@ -53,7 +55,8 @@ class Synchronous final : public Strategy {
     request.rank = transport.rank();
     const std::vector<ArenaRange> ranges = make_buckets(context.arenas.parameters(), size_of(dtype),
                                                         config.bucket_mb * 1024 * 1024, context.arenas.tracks_rows());
-    for (const ArenaRange& range : ranges) buckets_.push_back({.range = range, .ticket = {}});
+    for (const ArenaRange& range : ranges)
+      buckets_.push_back({.range = range, .gradient = ReadyCount(range), .ticket = {}});
     codec_ = std::make_unique<GradientCodec>(config, context, request, ranges,
                                              context.first_channel + static_cast<int>(ranges.size()));
     order_.reserve(buckets_.size());
@@ -64,47 +67,35 @@ class Synchronous final : public Strategy {
   std::string_view name() const override { return "synchronous"; }
 
   void begin_step(const StepInfo& info) override {
-    info_ = info;
     order_.clear();
     rows_->begin_step();
-    for (Bucket& bucket : buckets_) bucket.ready_elems = 0;
-    updates_begun_ = false;
-    begin_updates();
+    for (Bucket& bucket : buckets_) bucket.gradient.reset();
+    account_.begin_step(info);
   }
 
   void wait_parameters(ArenaRange range) override {
-    if (on_their_way_ == 0) return;
-    ScopedTimer timer(outcome_.in_forward_s);
+    if (account_.all_home()) return;
+    ScopedTimer timer(account_.outcome().in_forward_s);
     for (Bucket& bucket : buckets_)
       if (bucket.on_its_way && bucket.range.begin < range.end && range.begin < bucket.range.end) settle(bucket);
     if (rows_on_their_way_ && rows_->holds(range)) settle_rows();
   }
 
   void gradient_ready(ArenaRange range) override {
-    rows_->ready(range);
-    for (std::size_t b = 0; b < buckets_.size(); ++b) {
-      Bucket& bucket = buckets_[b];
-      const std::int64_t part = std::min(range.end, bucket.range.end) - std::max(range.begin, bucket.range.begin);
-      if (part <= 0) continue;
-      bucket.ready_elems += part;
-      ECHELON_CHECK_LE(bucket.ready_elems, bucket.range.elems(), "a gradient was announced twice in step {}",
-                       info_.step);
-      if (bucket.ready_elems == bucket.range.elems()) ready(b);
-    }
+    rows_->ready(range, account_.info().step);
+    for (std::size_t b = 0; b < buckets_.size(); ++b)
+      if (buckets_[b].gradient.add(range, account_.info().step)) ready(b);
   }
 
   StepOutcome end_step() override {
     ECHELON_CHECK(order_.size() == buckets_.size() && rows_->all_ready(), "gradients missing at the end of step {}",
-                  info_.step);
+                  account_.info().step);
     if (overlap_ == Overlap::none)
       for (std::size_t b : order_) submit(b);
     launch_rows();
     if (overlap_ != Overlap::layers) settle_all();
-    if (context_.optimiser.waits()) apply_whole(outcome_);
-    StepOutcome outcome = std::exchange(outcome_, {});
-    outcome.exchange_busy_s = last_finish_s_ - first_start_s_;
-    first_start_s_ = last_finish_s_ = 0;
-    outcome.next_step = info_.step + 1;
+    if (context_.optimiser.waits()) apply_whole(account_.outcome());
+    StepOutcome outcome = account_.take();
     outcome.codec = codec_->record();
     return outcome;
   }
@@ -113,7 +104,7 @@ class Synchronous final : public Strategy {
     settle_all();
     context_.arenas.device().synchronize();
   }
-  WireCounters wire() const override { return wire_; }
+  WireCounters wire() const override { return account_.wire(); }
   // What is not drained yet is no state.
   void visit_state(StateVisitor& visitor) override { codec_->visit_state(visitor); }
   double formula_bytes_per_step() const override { return codec_->formula_bytes() + rows_->formula_bytes_per_step(); }
@@ -134,37 +125,30 @@ class Synchronous final : public Strategy {
  private:
   struct Bucket {
     ArenaRange range;
-    std::int64_t ready_elems = 0;
+    ReadyCount gradient;
     bool on_its_way = false;  // its gradient is ready, its weights are not
     Ticket ticket;
   };
 
   int replicas() const { return context_.engine.size(); }
 
-  // The optimiser's scalars are those of the step before until its last bucket is applied.
-  void begin_updates() {
-    if (updates_begun_ || on_their_way_ > 0) return;
-    updates_begun_ = true;
-    context_.optimiser.begin_step(info_.step, info_.learning_rate);
-  }
-
   // Waits for a bucket's sum and applies it, where that need not wait for the others.
   void settle(Bucket& bucket) {
     if (replicas() > 1) {
-      ScopedTimer timer(outcome_.exchange_wait_s);
+      ScopedTimer timer(account_.outcome().exchange_wait_s);
       bucket.ticket.wait();
-      note_wire(bucket.ticket.wire());
-      note_wire(codec_->after(static_cast<std::size_t>(&bucket - buckets_.data()), staging_.at(bucket.range.begin)));
+      account_.note_sent(bucket.ticket.wire());
+      account_.note_sent(
+          codec_->after(static_cast<std::size_t>(&bucket - buckets_.data()), staging_.at(bucket.range.begin)));
     }
-    ScopedTimer timer(outcome_.optimiser_s);
+    ScopedTimer timer(account_.outcome().optimiser_s);
     if (replicas() > 1) {
-      note_times(bucket.ticket);
+      account_.note_times(bucket.ticket);
       staging_.store(bucket.range);
     }
     if (!context_.optimiser.waits()) context_.optimiser.apply(bucket.range);
     bucket.on_its_way = false;
-    --on_their_way_;
-    begin_updates();
+    account_.is_home();
   }
 
   void settle_all() {
@@ -175,37 +159,26 @@ class Synchronous final : public Strategy {
 
   void launch_rows() {
     if (rows_->empty()) return;
-    ECHELON_CHECK(!rows_on_their_way_, "the rows of step {} were not waited for", info_.step - 1);
-    ScopedTimer timer(outcome_.exchange_wait_s);
+    ECHELON_CHECK(!rows_on_their_way_, "the rows of step {} were not waited for", account_.info().step - 1);
+    ScopedTimer timer(account_.outcome().exchange_wait_s);
     rows_->launch();
     rows_on_their_way_ = true;
-    ++on_their_way_;
+    account_.leaves();
   }
 
   void settle_rows() {
     {
-      ScopedTimer timer(outcome_.exchange_wait_s);
+      ScopedTimer timer(account_.outcome().exchange_wait_s);
       rows_->settle([this](const Ticket& ticket) {
-        note_wire(ticket.wire());
-        note_times(ticket);
+        account_.note_sent(ticket.wire());
+        account_.note_times(ticket);
       });
     }
-    ScopedTimer timer(outcome_.optimiser_s);
+    ScopedTimer timer(account_.outcome().optimiser_s);
     for (const ArenaRange& table : rows_->ranges())
       if (!context_.optimiser.waits()) context_.optimiser.apply(table);
     rows_on_their_way_ = false;
-    --on_their_way_;
-    begin_updates();
-  }
-
-  void note_wire(const WireCounters& sent) {
-    outcome_.wire += sent;
-    wire_ += sent;
-  }
-
-  void note_times(const Ticket& ticket) {
-    first_start_s_ = first_start_s_ == 0 ? ticket.started_s() : std::min(first_start_s_, ticket.started_s());
-    last_finish_s_ = std::max(last_finish_s_, ticket.finished_s());
+    account_.is_home();
   }
 
   // Every replica looks at the same summed gradients, so all find the same norm and verdict without a message.
@@ -225,15 +198,15 @@ class Synchronous final : public Strategy {
   void ready(std::size_t b) {
     Bucket& bucket = buckets_[b];
     ECHELON_CHECK(!bucket.on_its_way, "the weights of [{}, {}) were not waited for in step {}", bucket.range.begin,
-                  bucket.range.end, info_.step);
+                  bucket.range.end, account_.info().step);
     order_.push_back(b);
     bucket.on_its_way = true;
-    ++on_their_way_;
+    account_.leaves();
     if (overlap_ != Overlap::none) submit(b);
   }
 
   void submit(std::size_t b) {
-    codec_->before(b, info_.step);
+    codec_->before(b, account_.info().step);
     if (replicas() == 1) return;
     Bucket& bucket = buckets_[b];
     Job job;
@@ -258,12 +231,7 @@ class Synchronous final : public Strategy {
   std::unique_ptr<GradientCodec> codec_;
   std::vector<Bucket> buckets_;     // from the arena's end
   std::vector<std::size_t> order_;  // of this step: buckets as they were submitted
-  int on_their_way_ = 0;            // buckets, and rows
-  bool updates_begun_ = false;
-  StepInfo info_;
-  StepOutcome outcome_;  // of what has happened since the last one
-  double first_start_s_ = 0, last_finish_s_ = 0;
-  WireCounters wire_;
+  StepAccount account_;
 };
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <mutex>
 #include <string>
+#include <vector>
 
 #include "h5/file.hpp"
 #include "tests/support/random.hpp"
@@ -14,13 +15,31 @@
 namespace echelon::test {
 namespace {
 
+constexpr std::size_t kLongestFailure = 2000;
+
 bool skipped_this = false;
+std::string first_failure;          // of this test
+std::vector<std::string> failures;  // repeated at the end, where they are not lost among what the tests print
 int passed = 0, failed = 0, skipped = 0;
 std::function<bool(const std::string&, bool)> agreement;
 
 struct Counter : Catch::TestEventListenerBase {
   using TestEventListenerBase::TestEventListenerBase;
-  void testCaseStarting(const Catch::TestCaseInfo&) override { skipped_this = false; }
+  void testCaseStarting(const Catch::TestCaseInfo&) override {
+    skipped_this = false;
+    first_failure.clear();
+  }
+  bool assertionEnded(const Catch::AssertionStats& stats) override {
+    const Catch::AssertionResult& result = stats.assertionResult;
+    if (result.isOk() || !first_failure.empty()) return false;
+    const Catch::SourceLineInfo& at = result.getSourceInfo();
+    first_failure = std::string(at.file) + ":" + std::to_string(at.line) + ": " + result.getExpressionInMacro();
+    if (result.hasExpandedExpression()) first_failure += "\n  " + result.getExpandedExpression();
+    if (result.hasMessage()) first_failure += "\n  " + result.getMessage();
+    for (const Catch::MessageInfo& info : stats.infoMessages) first_failure += "\n  " + info.message;
+    if (first_failure.size() > kLongestFailure) first_failure.resize(kLongestFailure);
+    return false;
+  }
   void testCaseEnded(const Catch::TestCaseStats& stats) override {
     const std::string& name = stats.testInfo.name;
     const bool empty = stats.totals.assertions.total() == 0 && !skipped_this;
@@ -28,6 +47,9 @@ struct Counter : Catch::TestEventListenerBase {
     const bool here = stats.totals.assertions.allOk() && !empty;
     const bool ok = agreement ? agreement(name, here) : here;
     ++(!ok ? failed : skipped_this ? skipped : passed);
+    if (ok) return;
+    if (first_failure.empty()) first_failure = empty ? "no assertion ran" : "on another rank";
+    failures.push_back("\"" + name + "\" " + first_failure);
   }
 };
 CATCH_REGISTER_LISTENER(Counter)
@@ -55,9 +77,11 @@ int run_session(int argc, char** argv, const char* ring, bool speaks) {
                            std::to_string(skipped) + " skipped";
   if (speaks) {
     std::printf("%s: %s\n", ring, line.c_str());
+    for (const std::string& failure : failures) std::printf("failed: %s\n", failure.c_str());
     if (const char* path = std::getenv("ECHELON_TEST_SUMMARY"))
       if (std::FILE* file = std::fopen(path, "a")) {
         std::fprintf(file, "%s: %s\n", ring, line.c_str());
+        for (const std::string& failure : failures) std::fprintf(file, "failed in %s: %s\n", ring, failure.c_str());
         std::fclose(file);
       }
   }

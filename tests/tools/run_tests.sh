@@ -46,6 +46,6 @@ for name in "$@"; do
 done
 echo
 cat "$summary"
-awk -F'[:,]' '{ for (i = 1; i <= NF; i++) { if ($i ~ /passed/) p += $i; if ($i ~ /failed/) f += $i; if ($i ~ /skipped/) s += $i } }
+awk -F'[:,]' '/: [0-9]+ passed, [0-9]+ failed, [0-9]+ skipped$/ { for (i = 1; i <= NF; i++) { if ($i ~ /passed/) p += $i; if ($i ~ /failed/) f += $i; if ($i ~ /skipped/) s += $i } }
   END { printf "%d passed, %d failed, %d skipped\n", p, f, s }' "$summary"
 exit $failed

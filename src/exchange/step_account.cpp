@@ -1,0 +1,53 @@
+#include "exchange/step_account.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/check.hpp"
+
+namespace echelon {
+
+bool ReadyCount::add(ArenaRange done, std::int64_t step) {
+  const std::int64_t part = std::min(done.end, range_.end) - std::max(done.begin, range_.begin);
+  if (part <= 0) return false;
+  elems_ += part;
+  ECHELON_CHECK_LE(elems_, range_.elems(), "a gradient was announced twice in step {}", step);
+  return complete();
+}
+
+void StepAccount::begin_step(const StepInfo& info) {
+  info_ = info;
+  updates_begun_ = false;
+  begin_updates();
+}
+
+void StepAccount::is_home() {
+  --on_their_way_;
+  begin_updates();
+}
+
+void StepAccount::begin_updates() {
+  if (updates_begun_ || on_their_way_ > 0) return;
+  updates_begun_ = true;
+  optimiser_.begin_step(info_.step, info_.learning_rate);
+}
+
+void StepAccount::note_sent(const WireCounters& sent) {
+  outcome_.wire += sent;
+  wire_ += sent;
+}
+
+void StepAccount::note_times(const Ticket& ticket) {
+  first_start_s_ = first_start_s_ == 0 ? ticket.started_s() : std::min(first_start_s_, ticket.started_s());
+  last_finish_s_ = std::max(last_finish_s_, ticket.finished_s());
+}
+
+StepOutcome StepAccount::take() {
+  StepOutcome outcome = std::exchange(outcome_, {});
+  outcome.exchange_busy_s = last_finish_s_ - first_start_s_;
+  first_start_s_ = last_finish_s_ = 0;
+  outcome.next_step = info_.step + 1;
+  return outcome;
+}
+
+}  // namespace echelon

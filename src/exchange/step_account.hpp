@@ -1,0 +1,58 @@
+// What strategies keep count of that exchange bucket by bucket: which gradients are there, how many buckets still owe
+// their weights, and what the exchange took.
+#pragma once
+
+#include "exchange/strategy.hpp"
+
+namespace echelon {
+
+// How much of a range's gradient is there.
+class ReadyCount {
+ public:
+  ReadyCount() = default;
+  explicit ReadyCount(ArenaRange range) : range_(range) {}
+
+  void reset() { elems_ = 0; }
+  // True where `done` completes the range. A gradient announced twice is a defect.
+  bool add(ArenaRange done, std::int64_t step);
+  bool complete() const { return elems_ == range_.elems(); }
+
+ private:
+  ArenaRange range_;
+  std::int64_t elems_ = 0;
+};
+
+class StepAccount {
+ public:
+  explicit StepAccount(Optimiser& optimiser) : optimiser_(optimiser) {}
+
+  // The optimiser's scalars stay those of the step before until the last of its buckets has its weights.
+  void begin_step(const StepInfo& info);
+  const StepInfo& info() const { return info_; }
+
+  // A bucket's gradient is ready; and its weights are.
+  void leaves() { ++on_their_way_; }
+  void is_home();
+  bool all_home() const { return on_their_way_ == 0; }
+
+  // Of what has happened since the last `take`; strategies add what they waited and computed.
+  StepOutcome& outcome() { return outcome_; }
+  void note_sent(const WireCounters& sent);
+  void note_times(const Ticket& ticket);
+  StepOutcome take();
+
+  const WireCounters& wire() const { return wire_; }  // over all steps
+
+ private:
+  void begin_updates();
+
+  Optimiser& optimiser_;
+  StepInfo info_;
+  int on_their_way_ = 0;
+  bool updates_begun_ = false;
+  StepOutcome outcome_;
+  double first_start_s_ = 0, last_finish_s_ = 0;
+  WireCounters wire_;
+};
+
+}  // namespace echelon
