@@ -1,333 +1,25 @@
 #include "comm/engine.hpp"
 
 #include <fmt/format.h>
-#include <pthread.h>
-#include <sched.h>
-#include <sys/prctl.h>
-
-#include <algorithm>
-#include <atomic>
-#include <condition_variable>
-#include <mutex>
-#include <thread>
 
 #include "base/check.hpp"
-#include "base/clock.hpp"
 #include "base/error.hpp"
-#include "comm/collective/executor.hpp"
+#include "comm/collective/algorithms.hpp"
 #include "comm/collective/wire_form.hpp"
-#include "comm/ticket.hpp"
+#include "comm/engine_body.hpp"
 
 namespace echelon {
-namespace {
-
-constexpr double kPublish_s = 5e-3;      // how old the watchdog's view may be
-constexpr double kLetThrough_s = 20e-6;  // without a move, before sends beyond the budget may go
-
-struct Queued {
-  Job job;
-  std::shared_ptr<Ticket::State> ticket;
-};
-
-struct Live {
-  Queued queued;
-  std::unique_ptr<Executor> executor;
-};
-
-struct Attached {
-  std::shared_ptr<Machine> machine;
-  std::shared_ptr<Ticket::State> ticket;
-};
-
-}  // namespace
-
-struct Engine::Body final : Driver {
-  Body(std::unique_ptr<Transport> wire, const EngineOptions& with) : transport(std::move(wire)), options(with) {
-    budget.limit = std::max(1, options.sends);
-  }
-
-  // Any thread.
-  std::unique_ptr<Transport> transport;
-  const EngineOptions options;
-  mutable std::mutex mutex;  // of what follows, up to the line
-  std::condition_variable wake;
-  std::vector<Queued> inbox;
-  std::vector<Attached> new_machines;
-  std::vector<WaitView> published;
-  bool stop = false;
-  std::atomic<bool> news = false;     // the inbox, new_machines or stop have changed
-  std::atomic<bool> helped = false;   // a waiting thread drives, or is about to
-  std::atomic<bool> working = false;  // something is live, pending or attached
-  std::atomic<bool> stopped = false;  // everything has ended
-  std::thread thread;
-  std::mutex wheel;  // held by the thread that drives
-  // ----- the thread that drives only
-  std::vector<Queued> pending;  // in submission order
-  std::vector<Live> live;       // by priority, then submission
-  std::vector<Attached> machines;
-  std::vector<std::unique_ptr<Executor>> idle_executors;
-  std::vector<char> channel_taken;  // by a live plan
-  std::vector<char> channel_seen;   // while `pending` is walked
-  SendBudget budget;
-  std::exception_ptr broken;
-  bool shows_waits = false;
-  double published_s = 0, moved_s = 0;
-
-  void run();
-  void drive_until(const Ticket::State& done) override;
-  bool pass();
-  bool take_news();
-  bool admit();
-  bool may_start(const Queued& queued, bool library_ahead);
-  void start(Queued queued);
-  bool drive();
-  bool drive_machines();
-  void publish(double now);
-  void relax(double idle_s, double yield_s);
-  void stand_by();
-  void fail_all(const std::exception_ptr& error, bool with_machines = false);
-  void retire(Live& done);
-};
-
-void Engine::Body::run() {
-  prctl(PR_SET_TIMERSLACK, 1UL);
-  pthread_setname_np(pthread_self(), "echelon-comm");
-  set_thread_rank(transport->rank());
-  for (;;) {
-    bool moved = false;
-    double idle_s = 0;
-    {
-      const std::lock_guard drives(wheel);
-      moved = pass();
-      if (stopped) break;
-      idle_s = now_s() - moved_s;
-    }
-    if (helped || !working)
-      stand_by();
-    else if (!moved)
-      relax(idle_s, options.yield_s);
-  }
-}
-
-// The ticket's thread takes the wheel; the engine's own stands by until it is given back.
-void Engine::Body::drive_until(const Ticket::State& done) {
-  if (helped.exchange(true)) return;  // another thread waits, too: it, then the engine's own, brings this one home
-  {
-    static thread_local const int slack = prctl(PR_SET_TIMERSLACK, 1UL);
-    (void)slack;
-    const std::lock_guard drives(wheel);
-    while (!stopped && !done.is_done())
-      if (!pass() && !done.is_done()) relax(now_s() - moved_s, options.patience_s);
-  }
-  bool work_left = false;
-  {
-    const std::lock_guard lock(mutex);
-    helped = false;
-    work_left = working || news || stopped;
-  }
-  if (work_left) wake.notify_all();
-}
-
-// One look at everything there is; true when anything moved.
-bool Engine::Body::pass() {
-  bool moved = take_news();
-  if (stopped) return moved;
-  try {
-    moved |= admit();
-    moved |= drive();
-  } catch (...) {
-    broken = std::current_exception();
-    fail_all(broken);
-  }
-  moved |= drive_machines();
-  working = !live.empty() || !pending.empty() || !machines.empty();
-  const double now = now_s();
-  if (!working)
-    publish(0);
-  else if (now - published_s > kPublish_s)
-    publish(now);
-  if (moved || !working) {
-    moved_s = now;
-    budget.extra = 0;
-  }
-  return moved;
-}
-
-// Once the engine is to stop, ends everything with an error.
-bool Engine::Body::take_news() {
-  if (!news.load(std::memory_order_acquire)) return false;
-  std::unique_lock lock(mutex);
-  news.store(false, std::memory_order_relaxed);
-  for (Queued& queued : inbox) pending.push_back(std::move(queued));
-  for (Attached& attached : new_machines) machines.push_back(std::move(attached));
-  inbox.clear();
-  new_machines.clear();
-  if (!stop) return true;
-  lock.unlock();
-  stopped = true;
-  fail_all(std::make_exception_ptr(EnvironmentError("the communication engine was stopped before this was done")),
-           true);
-  publish(0);
-  return true;
-}
-
-bool Engine::Body::may_start(const Queued& queued, bool library_ahead) {
-  const auto channel = static_cast<std::size_t>(queued.job.channel);
-  if (channel_taken.size() <= channel) channel_taken.resize(channel + 1);
-  if (channel_seen.size() < channel_taken.size()) channel_seen.resize(channel_taken.size());
-  if (channel_taken[channel] || channel_seen[channel]) return false;
-  if (library_ahead && queued.job.plan->uses_library()) return false;
-  return !queued.job.after || queued.job.after->ready();
-}
-
-// Starts what may start: its channel is free, its data are there, and no earlier library collective still waits.
-bool Engine::Body::admit() {
-  if (pending.empty()) return false;
-  if (broken) {
-    fail_all(broken);
-    return true;
-  }
-  bool moved = false, library_ahead = false;
-  std::fill(channel_seen.begin(), channel_seen.end(), char{0});
-  for (Queued& queued : pending) {
-    const auto channel = static_cast<std::size_t>(queued.job.channel);
-    if (may_start(queued, library_ahead)) {
-      channel_taken[channel] = 1;
-      start(std::move(queued));
-      queued.ticket = nullptr;
-      moved = true;
-    } else {
-      channel_seen[channel] = 1;
-      library_ahead |= queued.job.plan->uses_library();
-    }
-  }
-  if (moved) std::erase_if(pending, [](const Queued& queued) { return !queued.ticket; });
-  return moved;
-}
-
-void Engine::Body::start(Queued queued) {
-  const Plan& plan = *queued.job.plan;
-  const std::size_t scratch = PlanMemory::bytes_for(plan, queued.job.dtype, queued.job.form.get());
-  const auto better = [&](const auto& a, const auto& b) {  // the smallest that is large enough, else the largest
-    const bool a_fits = a->scratch_bytes() >= scratch, b_fits = b->scratch_bytes() >= scratch;
-    if (a_fits != b_fits) return a_fits;
-    return a_fits ? a->scratch_bytes() < b->scratch_bytes() : a->scratch_bytes() > b->scratch_bytes();
-  };
-  std::unique_ptr<Executor> executor;
-  const auto best = std::min_element(idle_executors.begin(), idle_executors.end(), better);
-  if (best == idle_executors.end()) {
-    executor = std::make_unique<Executor>(options.window);
-  } else {
-    executor = std::move(*best);
-    idle_executors.erase(best);
-  }
-  const Job& job = queued.job;
-  queued.ticket->started_s.store(now_s(), std::memory_order_relaxed);
-  try {
-    executor->start(job.plan, job.data, job.dtype, job.channel, transport->size(), job.form.get());
-  } catch (...) {
-    queued.ticket->finish(std::current_exception());
-    throw;
-  }
-  const auto at = std::upper_bound(live.begin(), live.end(), job.priority, [](int priority, const Live& other) {
-    return priority < other.queued.job.priority;
-  });
-  live.insert(at, Live{std::move(queued), std::move(executor)});
-}
-
-void Engine::Body::retire(Live& done) {
-  channel_taken[static_cast<std::size_t>(done.queued.job.channel)] = 0;
-  done.queued.ticket->wire = done.executor->wire();
-  idle_executors.push_back(std::move(done.executor));
-  done.queued.ticket->finish(nullptr);
-  done.queued = {};
-}
-
-bool Engine::Body::drive() {
-  bool moved = false, finished = false;
-  for (Live& plan : live) {
-    if (!plan.executor->done()) moved |= plan.executor->advance(*transport, budget);
-    if (plan.executor->done()) {
-      retire(plan);
-      finished = true;
-    }
-  }
-  if (finished) std::erase_if(live, [](const Live& plan) { return !plan.executor; });
-  return moved || finished;
-}
-
-bool Engine::Body::drive_machines() {
-  bool moved = false;
-  for (Attached& attached : machines) {
-    std::exception_ptr error;
-    try {
-      moved |= attached.machine->on_ready(*transport);
-    } catch (...) {
-      error = std::current_exception();
-    }
-    if (!error && !attached.machine->finished()) continue;
-    attached.machine = nullptr;
-    attached.ticket->finish(error);
-    moved = true;
-  }
-  if (moved) std::erase_if(machines, [](const Attached& attached) { return !attached.machine; });
-  return moved;
-}
-
-void Engine::Body::publish(double now) {
-  published_s = now;
-  if (live.empty() && !shows_waits) return;
-  const std::lock_guard lock(mutex);
-  published.clear();
-  for (const Live& plan : live)
-    if (const std::optional<StepWait> wait = plan.executor->wait())
-      published.push_back({.channel = plan.queued.job.channel,
-                           .step = wait->step,
-                           .peer = wait->peer,
-                           .sending = wait->sending,
-                           .since_s = wait->since_s});
-  shows_waits = !published.empty();
-}
-
-// Nothing moved for idle_s: yield, then sleep; submit() ends a sleep early.
-void Engine::Body::relax(double idle_s, double yield_s) {
-  if (idle_s > kLetThrough_s) budget.extra = 1;
-  if (idle_s < yield_s) {
-    sched_yield();
-    return;
-  }
-  std::unique_lock lock(mutex);
-  const double sleep_s = std::clamp(idle_s / 50, options.sleep_s, options.long_sleep_s);
-  if (!news.load(std::memory_order_relaxed)) wake.wait_for(lock, std::chrono::duration<double>(sleep_s));
-}
-
-void Engine::Body::stand_by() {
-  std::unique_lock lock(mutex);
-  wake.wait(lock, [&] { return !helped && (news || working || stopped); });
-}
-
-void Engine::Body::fail_all(const std::exception_ptr& error, bool with_machines) {
-  for (Live& plan : live) {
-    plan.executor->cancel(*transport, budget);
-    channel_taken[static_cast<std::size_t>(plan.queued.job.channel)] = 0;
-    plan.queued.ticket->finish(error);
-  }
-  live.clear();
-  for (Queued& queued : pending)
-    if (queued.ticket) queued.ticket->finish(error);
-  pending.clear();
-  if (!with_machines) return;  // they have errors of their own
-  for (Attached& attached : machines) attached.ticket->finish(error);
-  machines.clear();
-}
 
 Engine::Engine(std::unique_ptr<Transport> transport, const EngineOptions& options) {
   ECHELON_CHECK(transport != nullptr);
   body_ = std::make_shared<Body>(std::move(transport), options);
+  wire_ = &body_->wires.front();
+  owner_ = true;
   body_->thread = std::thread([body = body_.get()] { body->run(); });
 }
 
 Engine::~Engine() {
+  if (!owner_) return;
   {
     const std::lock_guard lock(body_->mutex);
     body_->stop = true;
@@ -337,10 +29,30 @@ Engine::~Engine() {
   body_->thread.join();
 }
 
-int Engine::rank() const { return body_->transport->rank(); }
-int Engine::size() const { return body_->transport->size(); }
-const Transport& Engine::transport() const { return *body_->transport; }
-WireCounters Engine::counters() const { return body_->transport->counters(); }
+std::unique_ptr<Engine> Engine::split(int color, int key) {
+  Wire* wire = nullptr;
+  {
+    const std::lock_guard drives(body_->wheel);
+    ECHELON_CHECK(body_->live.empty() && body_->pending.empty(), "a plan is under way while the engine is split");
+    wire = &body_->wires.emplace_back();
+    wire->transport = wire_->transport->split(color, key);
+  }
+  std::unique_ptr<Engine> part(new Engine(body_, *wire));
+  wire->world.assign(static_cast<std::size_t>(part->size()), -1);
+  std::vector<int> world = wire->world;
+  world[static_cast<std::size_t>(part->rank())] = wire_->rank_in_world(rank());
+  part->run({.plan = make_allgather(part->rank(), part->size(), sizeof(int)),
+             .data = world.data(),
+             .dtype = DType::u8,
+             .after = nullptr});
+  wire->world = std::move(world);
+  return part;
+}
+
+int Engine::rank() const { return wire_->transport->rank(); }
+int Engine::size() const { return wire_->transport->size(); }
+const Transport& Engine::transport() const { return *wire_->transport; }
+WireCounters Engine::counters() const { return wire_->transport->counters(); }
 
 Ticket Engine::enqueue(Job job) {
   ECHELON_CHECK(job.plan != nullptr);
@@ -355,7 +67,7 @@ Ticket Engine::enqueue(Job job) {
   auto state = std::make_shared<Ticket::State>();
   state->driver = body_;
   const std::lock_guard lock(body_->mutex);
-  body_->inbox.push_back({std::move(job), state});
+  body_->inbox.push_back({std::move(job), wire_, state});
   body_->news.store(true, std::memory_order_release);
   return Ticket(std::move(state));
 }
@@ -374,7 +86,7 @@ Ticket Engine::attach(std::shared_ptr<Machine> machine) {
   state->driver = body_;
   {
     const std::lock_guard lock(body_->mutex);
-    body_->new_machines.push_back({std::move(machine), state});
+    body_->new_machines.push_back({std::move(machine), wire_, state});
     body_->news.store(true, std::memory_order_release);
   }
   body_->wake.notify_all();

@@ -25,6 +25,9 @@
 // Watchdog. `waits()` may be called from any thread and makes no transport call: which channel waits for which peer
 // since when.
 //
+// Groups. `split` gives the engine of a part of the ranks: one thread still makes all calls, channels of different
+// groups never meet, and plans of all groups share priorities and the budget of sends.
+//
 // Servers and other protocols without a plan (asynchronous, decentralised, backup workers) attach a `Machine`: a state
 // machine called by whoever drives, which may send and receive on its own channels but never block.
 #pragma once
@@ -76,7 +79,7 @@ class Ticket {
 struct WaitView {
   int channel = 0;
   std::int64_t step = 0;  // of the plan
-  int peer = -1;          // -1: the library
+  int peer = -1;          // in the world of ranks, whatever the group; -1: the library
   bool sending = false;
   double since_s = 0;
 };
@@ -111,6 +114,10 @@ class Engine {
   int size() const;
   const Transport& transport() const;  // rank, size, hosts, counters only
 
+  // Over the ranks that give the same colour, by key, then rank: collective, blocking, and nothing may be under way on
+  // any of them. Parts end before the engine that they were split from does.
+  std::unique_ptr<Engine> split(int color, int key);
+
   // Throws ConfigError for a library collective with a priority.
   Ticket submit(Job job);
   // Submits and waits, driven by the calling thread.
@@ -123,8 +130,13 @@ class Engine {
 
  private:
   struct Body;
+  struct Wire;
+  Engine(std::shared_ptr<Body> body, Wire& wire) : body_(std::move(body)), wire_(&wire) {}
   Ticket enqueue(Job job);
+
   std::shared_ptr<Body> body_;
+  Wire* wire_ = nullptr;
+  bool owner_ = false;  // its end is the thread's
 };
 
 }  // namespace echelon

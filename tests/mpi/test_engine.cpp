@@ -19,3 +19,8 @@ TEST_CASE("many channels in different orders give the right sums under MPI", "[c
   Engine engine(test::ring_transport());
   CHECK_NOTHROW(test::check_many_channels(engine, 60));
 }
+
+TEST_CASE("parts of an engine are groups of their own under MPI", "[comm]") {
+  Engine engine(test::ring_transport());
+  CHECK_NOTHROW(test::check_engine_split(engine));
+}

@@ -261,4 +261,38 @@ void check_many_channels(Engine& engine, int channels) {
       ECHELON_CHECK_EQ(value, static_cast<float>(k * channel + k * (k - 1) / 2), "channel {}", channel);
 }
 
+void check_engine_split(Engine& engine) {
+  const int me = engine.rank(), k = engine.size();
+  const std::unique_ptr<Engine> part = engine.split(me % 2, -me);
+  const int members = (k - me % 2 + 1) / 2;
+  ECHELON_CHECK_EQ(part->size(), members);
+  ECHELON_CHECK_EQ(part->rank(), members - 1 - me / 2);
+  check_group(*part);
+  // One channel, in all ranks and in a part at once, and submitted in either order.
+  std::vector<double> all(3001, me), few(3001, me);
+  const auto start = [&](Engine& group, std::vector<double>& data) {
+    const AllreduceRequest request{.rank = group.rank(),
+                                   .ranks = group.size(),
+                                   .elems = static_cast<std::int64_t>(data.size()),
+                                   .segment_elems = 100,
+                                   .hosts = {}};
+    return group.submit({.plan = make_allreduce("ring", request),
+                         .data = data.data(),
+                         .dtype = DType::f64,
+                         .channel = 6,
+                         .after = nullptr});
+  };
+  const Ticket first = me % 3 == 0 ? start(engine, all) : start(*part, few);
+  const Ticket second = me % 3 == 0 ? start(*part, few) : start(engine, all);
+  first.wait();
+  second.wait();
+  int of_part = 0;
+  for (int r = me % 2; r < k; r += 2) of_part += r;
+  for (const double value : all) ECHELON_CHECK_EQ(value, k * (k - 1) / 2);
+  for (const double value : few) ECHELON_CHECK_EQ(value, of_part);
+  const std::unique_ptr<Engine> pair = part->split(part->rank() / 2, part->rank());
+  Group(*pair, 1).barrier();
+  Group(engine, 1).barrier();
+}
+
 }  // namespace echelon::test

@@ -18,5 +18,7 @@ void check_allreduce(Engine& engine, std::int64_t elems);
 void check_group(Engine& engine);
 // Many plans on many channels, submitted in a different order on every rank.
 void check_many_channels(Engine& engine, int channels);
+// Parts of an engine, and parts of parts: groups of their own, beside plans of all ranks on the same channels.
+void check_engine_split(Engine& engine);
 
 }  // namespace echelon::test

@@ -100,6 +100,29 @@ TEST_CASE("a group sums, gathers and broadcasts", "[comm][group]") {
   for (const int ranks : {1, 2, 3, 4, 5, 8, 17}) CHECK_NOTHROW(with_engines(ranks, test::check_group));
 }
 
+TEST_CASE("parts of an engine are groups of their own", "[comm][engine]") {
+  for (const int ranks : {1, 2, 3, 4, 7}) CHECK_NOTHROW(with_engines(ranks, test::check_engine_split));
+}
+
+TEST_CASE("a wait inside a part names the peer by its rank among all", "[comm][engine]") {
+  std::atomic<int> seen = -2;
+  CHECK_NOTHROW(with_engines(4, [&](Engine& engine) {
+    const std::unique_ptr<Engine> part = engine.split(engine.rank() % 2, engine.rank());
+    std::vector<float> data(1000);
+    const double begun_s = now_s();
+    if (engine.rank() == 1) {
+      const Ticket ticket = part->submit(sum_job(*part, "ring", data, 1));
+      while (engine.waits().empty() && now_s() < begun_s + 10) std::this_thread::yield();
+      seen = engine.waits().empty() ? -1 : engine.waits()[0].peer;
+      ticket.wait();
+    } else if (engine.rank() == 3) {
+      while (seen == -2 && now_s() < begun_s + 10) std::this_thread::yield();
+      part->submit(sum_job(*part, "ring", data, 1)).wait();
+    }
+  }));
+  CHECK(seen == 3);
+}
+
 TEST_CASE("plans on one channel follow each other", "[comm][engine]") {
   CHECK_NOTHROW(with_engines(3, [](Engine& engine) {
     std::vector<float> data(1000, 1.0f);

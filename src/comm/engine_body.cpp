@@ -1,0 +1,267 @@
+#include "comm/engine_body.hpp"
+
+#include <pthread.h>
+#include <sched.h>
+#include <sys/prctl.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "base/check.hpp"
+#include "base/clock.hpp"
+#include "base/error.hpp"
+#include "comm/collective/wire_form.hpp"
+
+namespace echelon {
+namespace {
+
+constexpr double kPublish_s = 5e-3;      // how old the watchdog's view may be
+constexpr double kLetThrough_s = 20e-6;  // without a move, before sends beyond the budget may go
+
+}  // namespace
+
+Engine::Body::Body(std::unique_ptr<Transport> transport, const EngineOptions& with) : options(with) {
+  budget.limit = std::max(1, options.sends);
+  std::vector<int> world(static_cast<std::size_t>(transport->size()));
+  std::iota(world.begin(), world.end(), 0);
+  wires.push_back(
+      {.transport = std::move(transport), .world = std::move(world), .channel_taken = {}, .channel_seen = {}});
+}
+
+void Engine::Body::run() {
+  prctl(PR_SET_TIMERSLACK, 1UL);
+  pthread_setname_np(pthread_self(), "echelon-comm");
+  set_thread_rank(wires.front().transport->rank());
+  for (;;) {
+    bool moved = false;
+    double idle_s = 0;
+    {
+      const std::lock_guard drives(wheel);
+      moved = pass();
+      if (stopped) break;
+      idle_s = now_s() - moved_s;
+    }
+    if (helped || !working)
+      stand_by();
+    else if (!moved)
+      relax(idle_s, options.yield_s);
+  }
+}
+
+// The ticket's thread takes the wheel; the engine's own stands by until it is given back.
+void Engine::Body::drive_until(const Ticket::State& done) {
+  if (helped.exchange(true)) return;  // another thread waits, too: it, then the engine's own, brings this one home
+  {
+    static thread_local const int slack = prctl(PR_SET_TIMERSLACK, 1UL);
+    (void)slack;
+    const std::lock_guard drives(wheel);
+    while (!stopped && !done.is_done())
+      if (!pass() && !done.is_done()) relax(now_s() - moved_s, options.patience_s);
+  }
+  bool work_left = false;
+  {
+    const std::lock_guard lock(mutex);
+    helped = false;
+    work_left = working || news || stopped;
+  }
+  if (work_left) wake.notify_all();
+}
+
+// One look at everything there is; true when anything moved.
+bool Engine::Body::pass() {
+  bool moved = take_news();
+  if (stopped) return moved;
+  try {
+    moved |= admit();
+    moved |= drive();
+  } catch (...) {
+    broken = std::current_exception();
+    fail_all(broken);
+  }
+  moved |= drive_machines();
+  working = !live.empty() || !pending.empty() || !machines.empty();
+  const double now = now_s();
+  if (!working)
+    publish(0);
+  else if (now - published_s > kPublish_s)
+    publish(now);
+  if (moved || !working) {
+    moved_s = now;
+    budget.extra = 0;
+  }
+  return moved;
+}
+
+// Once the engine is to stop, ends everything with an error.
+bool Engine::Body::take_news() {
+  if (!news.load(std::memory_order_acquire)) return false;
+  std::unique_lock lock(mutex);
+  news.store(false, std::memory_order_relaxed);
+  for (Queued& queued : inbox) pending.push_back(std::move(queued));
+  for (Attached& attached : new_machines) machines.push_back(std::move(attached));
+  inbox.clear();
+  new_machines.clear();
+  if (!stop) return true;
+  lock.unlock();
+  stopped = true;
+  fail_all(std::make_exception_ptr(EnvironmentError("the communication engine was stopped before this was done")),
+           true);
+  publish(0);
+  return true;
+}
+
+bool Engine::Body::may_start(const Queued& queued, bool library_ahead) {
+  const auto channel = static_cast<std::size_t>(queued.job.channel);
+  Wire& wire = *queued.wire;
+  if (wire.channel_taken.size() <= channel) {
+    wire.channel_taken.resize(channel + 1);
+    wire.channel_seen.resize(channel + 1);
+  }
+  if (wire.channel_taken[channel] || wire.channel_seen[channel]) return false;
+  if (library_ahead && queued.job.plan->uses_library()) return false;
+  return !queued.job.after || queued.job.after->ready();
+}
+
+// Starts what may start: its channel is free, its data are there, and no earlier library collective still waits.
+bool Engine::Body::admit() {
+  if (pending.empty()) return false;
+  if (broken) {
+    fail_all(broken);
+    return true;
+  }
+  bool moved = false, library_ahead = false;
+  for (Wire& wire : wires) std::fill(wire.channel_seen.begin(), wire.channel_seen.end(), char{0});
+  for (Queued& queued : pending) {
+    const auto channel = static_cast<std::size_t>(queued.job.channel);
+    if (may_start(queued, library_ahead)) {
+      queued.wire->channel_taken[channel] = 1;
+      start(std::move(queued));
+      queued.ticket = nullptr;
+      moved = true;
+    } else {
+      queued.wire->channel_seen[channel] = 1;
+      library_ahead |= queued.job.plan->uses_library();
+    }
+  }
+  if (moved) std::erase_if(pending, [](const Queued& queued) { return !queued.ticket; });
+  return moved;
+}
+
+void Engine::Body::start(Queued queued) {
+  const Plan& plan = *queued.job.plan;
+  const std::size_t scratch = PlanMemory::bytes_for(plan, queued.job.dtype, queued.job.form.get());
+  const auto better = [&](const auto& a, const auto& b) {  // the smallest that is large enough, else the largest
+    const bool a_fits = a->scratch_bytes() >= scratch, b_fits = b->scratch_bytes() >= scratch;
+    if (a_fits != b_fits) return a_fits;
+    return a_fits ? a->scratch_bytes() < b->scratch_bytes() : a->scratch_bytes() > b->scratch_bytes();
+  };
+  std::unique_ptr<Executor> executor;
+  const auto best = std::min_element(idle_executors.begin(), idle_executors.end(), better);
+  if (best == idle_executors.end()) {
+    executor = std::make_unique<Executor>(options.window);
+  } else {
+    executor = std::move(*best);
+    idle_executors.erase(best);
+  }
+  const Job& job = queued.job;
+  queued.ticket->started_s.store(now_s(), std::memory_order_relaxed);
+  try {
+    executor->start(job.plan, job.data, job.dtype, job.channel, queued.wire->transport->size(), job.form.get());
+  } catch (...) {
+    queued.ticket->finish(std::current_exception());
+    throw;
+  }
+  const auto at = std::upper_bound(live.begin(), live.end(), job.priority, [](int priority, const Live& other) {
+    return priority < other.queued.job.priority;
+  });
+  live.insert(at, Live{std::move(queued), std::move(executor)});
+}
+
+void Engine::Body::retire(Live& done) {
+  done.queued.wire->channel_taken[static_cast<std::size_t>(done.queued.job.channel)] = 0;
+  done.queued.ticket->wire = done.executor->wire();
+  idle_executors.push_back(std::move(done.executor));
+  done.queued.ticket->finish(nullptr);
+  done.queued = {};
+}
+
+bool Engine::Body::drive() {
+  bool moved = false, finished = false;
+  for (Live& plan : live) {
+    if (!plan.executor->done()) moved |= plan.executor->advance(*plan.queued.wire->transport, budget);
+    if (plan.executor->done()) {
+      retire(plan);
+      finished = true;
+    }
+  }
+  if (finished) std::erase_if(live, [](const Live& plan) { return !plan.executor; });
+  return moved || finished;
+}
+
+bool Engine::Body::drive_machines() {
+  bool moved = false;
+  for (Attached& attached : machines) {
+    std::exception_ptr error;
+    try {
+      moved |= attached.machine->on_ready(*attached.wire->transport);
+    } catch (...) {
+      error = std::current_exception();
+    }
+    if (!error && !attached.machine->finished()) continue;
+    attached.machine = nullptr;
+    attached.ticket->finish(error);
+    moved = true;
+  }
+  if (moved) std::erase_if(machines, [](const Attached& attached) { return !attached.machine; });
+  return moved;
+}
+
+void Engine::Body::publish(double now) {
+  published_s = now;
+  if (live.empty() && !shows_waits) return;
+  const std::lock_guard lock(mutex);
+  published.clear();
+  for (const Live& plan : live)
+    if (const std::optional<StepWait> wait = plan.executor->wait())
+      published.push_back({.channel = plan.queued.job.channel,
+                           .step = wait->step,
+                           .peer = plan.queued.wire->rank_in_world(wait->peer),
+                           .sending = wait->sending,
+                           .since_s = wait->since_s});
+  shows_waits = !published.empty();
+}
+
+// Nothing moved for idle_s: yield, then sleep; submit() ends a sleep early.
+void Engine::Body::relax(double idle_s, double yield_s) {
+  if (idle_s > kLetThrough_s) budget.extra = 1;
+  if (idle_s < yield_s) {
+    sched_yield();
+    return;
+  }
+  std::unique_lock lock(mutex);
+  const double sleep_s = std::clamp(idle_s / 50, options.sleep_s, options.long_sleep_s);
+  if (!news.load(std::memory_order_relaxed)) wake.wait_for(lock, std::chrono::duration<double>(sleep_s));
+}
+
+void Engine::Body::stand_by() {
+  std::unique_lock lock(mutex);
+  wake.wait(lock, [&] { return !helped && (news || working || stopped); });
+}
+
+void Engine::Body::fail_all(const std::exception_ptr& error, bool with_machines) {
+  for (Live& plan : live) {
+    Wire& wire = *plan.queued.wire;
+    plan.executor->cancel(*wire.transport, budget);
+    wire.channel_taken[static_cast<std::size_t>(plan.queued.job.channel)] = 0;
+    plan.queued.ticket->finish(error);
+  }
+  live.clear();
+  for (Queued& queued : pending)
+    if (queued.ticket) queued.ticket->finish(error);
+  pending.clear();
+  if (!with_machines) return;  // they have errors of their own
+  for (Attached& attached : machines) attached.ticket->finish(error);
+  machines.clear();
+}
+
+}  // namespace echelon

@@ -1,0 +1,88 @@
+// The inside of an engine: what is under way, and the thread that drives it.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "comm/collective/executor.hpp"
+#include "comm/engine.hpp"
+#include "comm/ticket.hpp"
+
+namespace echelon {
+
+// What a group of ranks talks through.
+struct Engine::Wire {
+  std::unique_ptr<Transport> transport;
+  std::vector<int> world;           // by rank here: its rank among all
+  std::vector<char> channel_taken;  // by a live plan
+  std::vector<char> channel_seen;   // while `pending` is walked
+
+  int rank_in_world(int rank) const { return rank < 0 ? rank : world[static_cast<std::size_t>(rank)]; }
+};
+
+struct Engine::Body final : Driver {
+  struct Queued {
+    Job job;
+    Wire* wire;
+    std::shared_ptr<Ticket::State> ticket;
+  };
+  struct Live {
+    Queued queued;
+    std::unique_ptr<Executor> executor;
+  };
+  struct Attached {
+    std::shared_ptr<Machine> machine;
+    Wire* wire;
+    std::shared_ptr<Ticket::State> ticket;
+  };
+
+  Body(std::unique_ptr<Transport> transport, const EngineOptions& options);
+
+  // Any thread.
+  const EngineOptions options;
+  mutable std::mutex mutex;  // of what follows, up to the line
+  std::condition_variable wake;
+  std::vector<Queued> inbox;
+  std::vector<Attached> new_machines;
+  std::vector<WaitView> published;
+  bool stop = false;
+  std::atomic<bool> news = false;     // the inbox, new_machines or stop have changed
+  std::atomic<bool> helped = false;   // a waiting thread drives, or is about to
+  std::atomic<bool> working = false;  // something is live, pending or attached
+  std::atomic<bool> stopped = false;  // everything has ended
+  std::thread thread;
+  std::mutex wheel;  // held by the thread that drives
+  // ----- the thread that drives only
+  std::deque<Wire> wires;       // the first is of all ranks; none ever moves
+  std::vector<Queued> pending;  // in submission order
+  std::vector<Live> live;       // by priority, then submission
+  std::vector<Attached> machines;
+  std::vector<std::unique_ptr<Executor>> idle_executors;
+  SendBudget budget;
+  std::exception_ptr broken;
+  bool shows_waits = false;
+  double published_s = 0, moved_s = 0;
+
+  void run();
+  void drive_until(const Ticket::State& done) override;
+  bool pass();
+  bool take_news();
+  bool admit();
+  bool may_start(const Queued& queued, bool library_ahead);
+  void start(Queued queued);
+  bool drive();
+  bool drive_machines();
+  void publish(double now);
+  void relax(double idle_s, double yield_s);
+  void stand_by();
+  void fail_all(const std::exception_ptr& error, bool with_machines = false);
+  void retire(Live& done);
+};
+
+}  // namespace echelon
