@@ -234,9 +234,12 @@ void print_codec(const Check& check, const std::vector<ArenaRange>& buckets, All
   const char* route = codec->info().route == CodecRoute::any      ? "all-reduce"
                       : codec->info().route == CodecRoute::direct ? "reduce-scatter and all-gather"
                                                                   : "all-gather";
-  line("exchange", fmt::format("{}, {} coded as {} in {} bucket{}: {} a step over all ranks", exchange.strategy, route,
-                               exchange.codec, buckets.size(), buckets.size() == 1 ? "" : "s",
-                               std::isfinite(bytes) ? bytes_text(bytes) : "bytes that depend on the values"));
+  std::string text = fmt::format("{}, {} coded as {} in {} bucket{}: {} a step over all ranks", exchange.strategy,
+                                 route, exchange.codec, buckets.size(), buckets.size() == 1 ? "" : "s",
+                                 std::isfinite(bytes) ? bytes_text(bytes) : "bytes that depend on the values");
+  if (exchange.codec_warmup_steps > 0)
+    text += fmt::format("; as they are before step {}", count_text(exchange.codec_warmup_steps));
+  line("exchange", text);
 }
 
 void print_exchange(const Check& check, const ParameterSet& parameters) {

@@ -202,6 +202,8 @@ std::vector<Key<Config>> make_config_keys() {
                "codec threshold: values of this size and more are sent as +tau or -tau; 0: adapts to density");
   exchange.key("index_coding", &ExchangeConfig::index_coding, words({"raw", "golomb", "gamma"}),
                "codecs topk and threshold: how the places of values are written");
+  exchange.key("codec_warmup_steps", &ExchangeConfig::codec_warmup_steps, range(0, 1e12),
+               "the first steps of the run send gradients as they are, then the codec starts");
   exchange.key("bucket_mb", &ExchangeConfig::bucket_mb, range(0.001, 4096), "gradients sent together");
   exchange.key("sparse_density", &ExchangeConfig::sparse_density, range(0, 1),
                "a step sends a sparse embedding's table whole where replicas touch more than this share of its rows on "

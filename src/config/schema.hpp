@@ -139,6 +139,7 @@ struct ExchangeConfig {
   double density = 0.01;                // topk: part of the values that is sent; threshold: what tau = 0 aims at
   double tau = 0;                       // threshold: values of this size and more are sent as +-tau; 0: adapts
   std::string index_coding = "golomb";  // topk, threshold: raw | golomb | gamma
+  std::int64_t codec_warmup_steps = 0;  // the first steps of the run send gradients as they are, then the codec starts
   double bucket_mb = 4;                 // gradients sent together, 0.001 to 4096
   double sparse_density = 0;   // a step sends a sparse table whole where replicas touch more than this share of
                                // its rows on average, 0 to 1; 0: where that takes fewer bytes; 1: never

@@ -3,12 +3,14 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <limits>
 #include <numeric>
 #include <utility>
 
 #include "base/check.hpp"
 #include "base/error.hpp"
 #include "base/hash_rng.hpp"
+#include "base/text.hpp"
 #include "device/vector.hpp"
 #include "exchange/residual_state.hpp"
 
@@ -37,6 +39,8 @@ GradientCodec::GradientCodec(const ExchangeConfig& config, const StrategyContext
       algorithm_(config.algorithm),
       context_(context),
       buckets_(std::move(buckets)),
+      warmup_steps_(config.codec_warmup_steps),
+      step_(buckets_.size()),
       exact_(context, config.algorithm, request, channel, context.engine.size() > 1 && lossy()),
       formula_bytes_(exact_.formula_bytes()) {
   if (on()) check_together(config, context);
@@ -47,12 +51,14 @@ GradientCodec::GradientCodec(const ExchangeConfig& config, const StrategyContext
   for (const ArenaRange& range : buckets_) {
     request.elems = range.elems();
     plans_.push_back(make_plan(request));
+    if (warmup_steps_ > 0) warmup_plans_.push_back(make_allreduce(algorithm_, request));
     if (on())
       add_form(config, range, request);
     else
       formula_bytes_ += static_cast<double>(price_allreduce(algorithm_, request).payload_elems) *
                         static_cast<double>(size_of(context.arenas.dtype()));
   }
+  if (warmup_steps_ > 0) formula_bytes_ = std::numeric_limits<double>::quiet_NaN();
 }
 
 std::shared_ptr<const Plan> GradientCodec::make_plan(const AllreduceRequest& request) const {
@@ -77,12 +83,14 @@ void GradientCodec::add_form(const ExchangeConfig& config, ArenaRange range, con
 }
 
 std::shared_ptr<WireForm> GradientCodec::form(std::size_t b) const {
-  return forms_.empty() ? nullptr : std::shared_ptr<WireForm>(forms_[b]);
+  return forms_.empty() || warms_up(b) ? nullptr : std::shared_ptr<WireForm>(forms_[b]);
 }
 
 void GradientCodec::before(std::size_t b, std::int64_t step) {
   if (!on()) return;
+  step_[b] = step;
   if (ranks() == 1) return pay_debts(b);
+  if (warms_up(b)) return;
   const auto word = [](auto value) { return static_cast<std::uint64_t>(value); };
   const HashRng random = HashRng(context_.seed, "codec").at(word(step)).at(word(context_.engine.rank()));
   forms_[b]->begin_step(random.at(b).key());
@@ -90,7 +98,7 @@ void GradientCodec::before(std::size_t b, std::int64_t step) {
 }
 
 WireCounters GradientCodec::after(std::size_t b, void* summed) {
-  if (!on()) return {};
+  if (!on() || warms_up(b)) return {};
   const CodedBucket& form = *forms_[b];
   const auto n = static_cast<double>(buckets_[b].elems());
   record_.bytes_before += form.bytes_before();
@@ -148,13 +156,18 @@ void GradientCodec::visit_state(StateVisitor& visitor) {
 }
 
 std::string GradientCodec::describe(std::string_view algorithm) const {
-  if (!on()) return fmt::format("{} all-reduce", algorithm);
+  const std::string plain = fmt::format("{} all-reduce", algorithm);
+  if (!on()) return plain;
+  std::string coded;
   switch (codec_info(name_).route) {
-    case CodecRoute::any: return fmt::format("{} all-reduce coded as {}", algorithm, name_);
-    case CodecRoute::direct: return "reduce-scatter and all-gather to and from the owners of parts, coded as " + name_;
-    case CodecRoute::gather: return "all-gather of messages coded as " + name_;
+    case CodecRoute::any: coded = fmt::format("{} coded as {}", plain, name_); break;
+    case CodecRoute::direct:
+      coded = "reduce-scatter and all-gather to and from the owners of parts, coded as " + name_;
+      break;
+    case CodecRoute::gather: coded = "all-gather of messages coded as " + name_; break;
   }
-  return {};
+  if (warmup_steps_ == 0) return coded;
+  return fmt::format("{} before step {}, then {}", plain, count_text(warmup_steps_), coded);
 }
 
 }  // namespace echelon

@@ -1,5 +1,6 @@
 // What exchange.codec asks of a strategy that sums gradients bucket by bucket: for each bucket a codec, the plan that
-// it needs, and the residuals, which are state.
+// it needs, and the residuals, which are state. In the first exchange.codec_warmup_steps of a run gradients travel as
+// they are, by exchange.algorithm.
 //
 // Running statistics of batch norm ride the gradients' arena but are no gradients: where the codec loses anything they
 // travel apart, as they are.
@@ -26,9 +27,9 @@ class GradientCodec {
 
   bool on() const { return name_ != "none"; }
 
-  // Of bucket b: its plan, what its messages look like (null: as they are), and the bytes that all ranks together send
-  // by formula, NaN where that depends on the values.
-  std::shared_ptr<const Plan> plan(std::size_t b) const { return plans_[b]; }
+  // Of bucket b, once `before` was told its step: its plan, what its messages look like (null: as they are), and the
+  // bytes that all ranks together send by formula, NaN where that depends on the values or on the step.
+  std::shared_ptr<const Plan> plan(std::size_t b) const { return warms_up(b) ? warmup_plans_[b] : plans_[b]; }
   std::shared_ptr<WireForm> form(std::size_t b) const;
   double formula_bytes() const { return formula_bytes_; }
 
@@ -46,6 +47,7 @@ class GradientCodec {
  private:
   std::shared_ptr<const Plan> make_plan(const AllreduceRequest& request) const;
   void add_form(const ExchangeConfig& config, ArenaRange range, const AllreduceRequest& request);
+  bool warms_up(std::size_t b) const { return on() && step_[b] < warmup_steps_; }
   bool lossy() const { return on() && codec_info(name_).lossy; }
   int ranks() const { return context_.engine.size(); }
   void pay_debts(std::size_t b);
@@ -53,8 +55,10 @@ class GradientCodec {
   std::string name_, algorithm_;
   StrategyContext context_;
   std::vector<ArenaRange> buckets_;
-  std::vector<std::shared_ptr<const Plan>> plans_;
+  std::vector<std::shared_ptr<const Plan>> plans_, warmup_plans_;
   std::vector<std::shared_ptr<CodedBucket>> forms_;  // empty where off, or with one replica
+  std::int64_t warmup_steps_;
+  std::vector<std::int64_t> step_;  // by bucket: that it was submitted in
   ExactPart exact_;
   std::vector<float> residual_;       // of the arena: what this replica has not said yet. Empty where nothing is lost
   std::vector<float> owed_sums_;      // of the arena, in the parts that this rank owns: what it has not said of sums

@@ -56,6 +56,27 @@ TEST_CASE("lossless: the weights of no codec, bit for bit, in double too", "[cod
   }
 }
 
+TEST_CASE("before its first step a codec leaves gradients as they are", "[codec]") {
+  ReplicaRun run = small_run("none");
+  run.graph = small_batch_norm_net();
+  run.steps = 6;
+  const ReplicaResult plain = train_replicas(run);
+  for (const std::string& codec : codec_names()) DYNAMIC_SECTION(codec) {
+      run.codec = codec;
+      run.codec_warmup = 6;
+      const ReplicaResult warm = train_replicas(run);
+      check_identical(warm);
+      CHECK(warm.weights == plain.weights);
+      CHECK(warm.sent_bytes == plain.sent_bytes);
+      CHECK(std::isnan(warm.formula_bytes));
+      run.codec_warmup = 4;
+      const ReplicaResult coded = train_replicas(run);
+      check_identical(coded);
+      CHECK((coded.weights != plain.weights) == codec_info(codec).lossy);
+      CHECK((coded.sent_bytes < plain.sent_bytes) == codec_info(codec).lossy);
+    }
+}
+
 TEST_CASE("running statistics are exchanged as they are, whatever the codec", "[codec]") {
   ReplicaRun run = small_run("none");
   run.graph = small_batch_norm_net();

@@ -56,6 +56,7 @@ ExchangeConfig exchange_of(const ReplicaRun& run) {
   config.servers = run.servers;
   config.codec = run.codec;
   config.density = run.density;
+  config.codec_warmup_steps = run.codec_warmup;
   config.bucket_mb = run.bucket_kb / 1024;
   config.segment_kb = 0.25;
   config.overlap = run.overlap;

@@ -22,6 +22,7 @@ struct ReplicaRun {
   int servers = 0;
   std::string codec = "none";
   double density = 0.05;
+  std::int64_t codec_warmup = 0;     // steps before the codec starts
   std::string device = "reference";  // as in the config, "far" or "picky" (tests/support)
   DType dtype = DType::f64;
   DType activations = DType::f64;  // a half beside dtype f32: mixed precision

@@ -44,13 +44,7 @@ void StatisticsHook::step_recorded(const StepRecord& record) {
   exposed_s_ += record.outcome.exchange_wait_s;
   busy_s_ += record.outcome.exchange_busy_s;
   skew_s_ += arrival_skew_s(record.ranks);
-  const CodecRecord& codec = record.outcome.codec;
-  codec_.bytes_before += codec.bytes_before;
-  codec_.bytes_after += codec.bytes_after;
-  codec_.lossy = codec.lossy;
-  codec_.density += codec.density;
-  codec_.tau += codec.tau;
-  codec_.residual_norm = codec.residual_norm;
+  add(record.outcome.codec);
   loss_ = record.loss;
   const double busy_s = std::max(1e-12, t.total_s - t.hooks_s);
   seconds_.push_back(busy_s);
@@ -58,9 +52,20 @@ void StatisticsHook::step_recorded(const StepRecord& record) {
   token_rates_.push_back(record.tokens / busy_s);
 }
 
+void StatisticsHook::add(const CodecRecord& codec) {
+  if (codec.bytes_before == 0) return;  // nothing was coded in this step
+  ++coded_steps_;
+  codec_.bytes_before += codec.bytes_before;
+  codec_.bytes_after += codec.bytes_after;
+  codec_.lossy = codec.lossy;
+  codec_.density += codec.density;
+  codec_.tau += codec.tau;
+  codec_.residual_norm = codec.residual_norm;
+}
+
 CodecRecord StatisticsHook::codec() const {
   CodecRecord mean = codec_;
-  const auto steps = static_cast<double>(std::max<std::int64_t>(1, steps_));
+  const auto steps = static_cast<double>(std::max<std::int64_t>(1, coded_steps_));
   mean.density = codec_.density / steps;
   mean.tau /= steps;
   return mean;

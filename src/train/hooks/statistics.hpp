@@ -25,7 +25,7 @@ class StatisticsHook final : public Hook {
   double exposed_s() const { return exposed_s_; }    // the compute thread blocked on the exchange, in all
   double busy_s() const { return busy_s_; }          // the exchange under way, hidden and exposed, in all
   double skew_s() const { return skew_s_; }          // arrival_skew_s, in all
-  // Of the codec: sums of bytes over all steps, the rest means; `residual_norm` of the newest.
+  // Of the codec, over the steps that it coded in: sums of bytes, the rest means; `residual_norm` of the newest.
   CodecRecord codec() const;
   double first_step_s() const { return first_step_s_; }       // from the process's start to the end of the first step
   const EpochRecord& newest_epoch() const { return epoch_; }  // with the newest test figures
@@ -40,7 +40,9 @@ class StatisticsHook final : public Hook {
  private:
   std::vector<double> measured(const std::vector<double>& all) const;
 
-  std::int64_t steps_ = 0;
+  void add(const CodecRecord& codec);
+
+  std::int64_t steps_ = 0, coded_steps_ = 0;
   StepTimes times_;
   double exposed_s_ = 0, busy_s_ = 0, skew_s_ = 0;
   CodecRecord codec_{.density = 0};  // sums
