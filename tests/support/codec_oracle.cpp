@@ -37,17 +37,20 @@ Values bf16(const Values& wanted) {
   return said;
 }
 
-std::uint32_t mixed(std::uint32_t x) {
+std::uint32_t hashed(std::uint32_t x, std::uint64_t key) {
+  x ^= static_cast<std::uint32_t>(key);
   x ^= x >> 16;
   x *= 0x7feb352dU;
+  x ^= static_cast<std::uint32_t>(key >> 32);
   x ^= x >> 15;
   x *= 0x846ca68bU;
   return x ^ (x >> 16);
 }
 
-float draw(std::uint64_t key, std::int64_t place) {
-  const std::uint32_t once = mixed(static_cast<std::uint32_t>(place) ^ static_cast<std::uint32_t>(key));
-  return static_cast<float>(mixed(once ^ static_cast<std::uint32_t>(key >> 32)) >> 8) / 16777216.0f;
+int draw(std::uint64_t key, std::int64_t first, std::int64_t i) {
+  const std::int64_t place = first + 8 * (i / 16) + i % 8;
+  const std::uint32_t bits = hashed(static_cast<std::uint32_t>(place), key);
+  return static_cast<int>(i % 16 < 8 ? bits & 0xffff : bits >> 16);
 }
 
 Values int8(const Values& wanted, std::uint64_t key, std::int64_t first) {
@@ -61,11 +64,12 @@ Values int8(const Values& wanted, std::uint64_t key, std::int64_t first) {
       most = std::max(most, std::fabs(wanted[i]));
     }
     float scale = finite ? most / 127 : std::numeric_limits<float>::quiet_NaN();
-    if (scale < FLT_MIN) scale = 0;
+    if (scale < std::ldexp(1.0f, -110)) scale = 0;
     for (std::size_t i = begin; i < end; ++i) {
-      const float inverse = scale > 0 ? 1 / scale : 0;
-      const float steps = std::floor(wanted[i] * inverse + draw(key, first + static_cast<std::int64_t>(i)));
-      said.push_back(std::isnan(scale) ? scale : std::min(steps, 127.0f) * scale);
+      const float inverse = scale > 0 ? 65536 / scale : 0;
+      const double fine = std::nearbyint(wanted[i] * inverse) + draw(key, first, static_cast<std::int64_t>(i));
+      const auto steps = static_cast<float>(std::min(std::floor(fine / 65536), 127.0));
+      said.push_back(std::isnan(scale) ? scale : steps * scale);
     }
   }
   return said;

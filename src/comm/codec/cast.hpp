@@ -52,7 +52,11 @@ class CastCodec final : public Codec {
   }
 
  private:
+  static constexpr std::int64_t kAhead = 512;
+
   __m128i speak(float* values, float* residual, std::int64_t n) {
+    fetch_ahead(values, kAhead);
+    if (residual) fetch_ahead(residual, kAhead);
     __m256 wanted = load_lanes(values, n);
     if (residual) wanted = _mm256_add_ps(wanted, load_lanes(residual, n));
     const __m128i halves = half_.pack(wanted);

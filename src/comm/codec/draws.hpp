@@ -1,6 +1,8 @@
-// Draws in [0, 1) as hashes of (key, place), eight at a time: stochastic rounding needs one a value.
+// Draws of 16 bits as hashes of (key, place), for stochastic rounding: one a value, two of each hash.
 //
-// 32 bits: vector units multiply no 64-bit integers. The mixer is Wellons' lowbias32, once with each half of the key.
+// Values 16 g .. 16 g + 15 of a range that begins at place `first` draw from the hashes of first + 8 g .. first + 8 g +
+// 7: the first eight the low halves, the others the high ones. The hash is Wellons' lowbias32 of 32 bits (vector units
+// multiply no 64-bit integers), with one half of the key before it and the other in its middle.
 #pragma once
 
 #include <immintrin.h>
@@ -11,28 +13,36 @@ namespace echelon {
 
 class Draws {
  public:
-  explicit Draws(std::uint64_t key)
-      : low_(static_cast<std::uint32_t>(key)), high_(static_cast<std::uint32_t>(key >> 32)) {}
+  Draws(std::uint64_t key, std::int64_t first)
+      : first_(static_cast<std::uint32_t>(first)),
+        low_(_mm256_set1_epi32(static_cast<int>(key))),
+        high_(_mm256_set1_epi32(static_cast<int>(key >> 32))) {}
 
-  // Of places first .. first + 7.
-  __m256 lanes(std::int64_t first) const {
+  struct Sixteen {
+    __m256i low, high;  // of the first eight values, and of the others; 0 to 65535
+  };
+  // Of values i .. i + 15 of the range; i is a multiple of 16.
+  Sixteen sixteen(std::int64_t i) const {
+    const __m256i lanes = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
     const __m256i place =
-        _mm256_add_epi32(_mm256_set1_epi32(static_cast<int>(first)), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
-    const __m256i once = mix(_mm256_xor_si256(place, _mm256_set1_epi32(static_cast<int>(low_))));
-    const __m256i bits = mix(_mm256_xor_si256(once, _mm256_set1_epi32(static_cast<int>(high_))));
-    return _mm256_mul_ps(_mm256_cvtepi32_ps(_mm256_srli_epi32(bits, 8)), _mm256_set1_ps(0x1.0p-24f));
+        _mm256_add_epi32(_mm256_set1_epi32(static_cast<int>(first_ + static_cast<std::uint32_t>(i / 2))), lanes);
+    const __m256i bits = hash(place);
+    return {_mm256_and_si256(bits, _mm256_set1_epi32(0xffff)), _mm256_srli_epi32(bits, 16)};
   }
 
  private:
-  static __m256i mix(__m256i x) {
+  __m256i hash(__m256i x) const {
+    x = _mm256_xor_si256(x, low_);
     x = _mm256_xor_si256(x, _mm256_srli_epi32(x, 16));
     x = _mm256_mullo_epi32(x, _mm256_set1_epi32(0x7feb352d));
+    x = _mm256_xor_si256(x, high_);
     x = _mm256_xor_si256(x, _mm256_srli_epi32(x, 15));
     x = _mm256_mullo_epi32(x, _mm256_set1_epi32(static_cast<int>(0x846ca68bU)));
     return _mm256_xor_si256(x, _mm256_srli_epi32(x, 16));
   }
 
-  std::uint32_t low_, high_;
+  std::uint32_t first_;
+  __m256i low_, high_;
 };
 
 }  // namespace echelon

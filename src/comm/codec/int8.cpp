@@ -2,12 +2,11 @@
 // that a value's mean over many draws is the value.
 //
 //   block   f32 scale = max|c| / 127, then one signed byte q a value: c is said to be q * scale
-//   q = floor(c / scale + u), u in [0, 1) a hash of (key, place)
+//   q = floor((round(2^16 c / scale) + u) / 2^16), at most 127; u of 0 .. 2^16 - 1 is drawn by (key, place)
 //
-// A value that is inf or NaN makes its whole block NaN. A block whose scale would be no normal number says 0 and keeps
+// A value that is inf or NaN makes its whole block NaN. A block whose scale is below 2^-110 says 0 and keeps
 // everything.
 #include <bit>
-#include <cfloat>
 #include <limits>
 
 #include "comm/codec/codec.hpp"
@@ -19,22 +18,24 @@ namespace {
 
 constexpr std::int64_t kBlock = 512;
 
-// Of the values and their residuals; the sums stay in `values`.
-float largest(float* values, const float* residual, std::int64_t elems) {
+constexpr float kLeastScale = 0x1p-110f;  // 2^16 / scale is a number
+
+// Of a block of the values and their residuals; the sums stay in `values`.
+float largest(float* values, const float* residual) {
   __m256i most = _mm256_setzero_si256();
-  each_lanes(elems, [&](std::int64_t i, std::int64_t n) {
-    __m256 wanted = load_lanes(values + i, n);
-    if (residual) wanted = _mm256_add_ps(wanted, load_lanes(residual + i, n));
-    store_lanes(values + i, wanted, n);
+  for (std::int64_t i = 0; i < kBlock; i += kLanes) {
+    __m256 wanted = _mm256_loadu_ps(values + i);
+    if (residual) wanted = _mm256_add_ps(wanted, _mm256_loadu_ps(residual + i));
+    _mm256_storeu_ps(values + i, wanted);
     most = _mm256_max_epi32(most, _mm256_castps_si256(magnitude(wanted)));  // as integers: NaN above inf above all
-  });
+  }
   return std::bit_cast<float>(largest_lane(most));
 }
 
 float scale_of(float largest) {
   if (!(largest < std::numeric_limits<float>::infinity())) return std::numeric_limits<float>::quiet_NaN();
   const float scale = largest / 127;
-  return scale < FLT_MIN ? 0 : scale;
+  return scale < kLeastScale ? 0 : scale;
 }
 
 __m256 read_bytes(const std::byte* at, std::int64_t n) {
@@ -43,10 +44,12 @@ __m256 read_bytes(const std::byte* at, std::int64_t n) {
   return _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_cvtsi64_si128(bytes)));
 }
 
-void write_bytes(std::byte* at, __m256i integers, std::int64_t n) {
-  const __m128i words = _mm_packs_epi32(_mm256_castsi256_si128(integers), _mm256_extracti128_si256(integers, 1));
-  const std::int64_t bytes = _mm_cvtsi128_si64(_mm_packs_epi16(words, words));
-  std::memcpy(at, &bytes, static_cast<std::size_t>(n));
+// Of 32 integers, those beyond a byte's range as its ends.
+void write_bytes(std::byte* at, const __m256i (&q)[4]) {
+  const __m256i low = _mm256_packs_epi32(q[0], q[1]), high = _mm256_packs_epi32(q[2], q[3]);
+  const __m256i bytes =
+      _mm256_permutevar8x32_epi32(_mm256_packs_epi16(low, high), _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(at), bytes);
 }
 
 class Int8 final : public Codec {
@@ -58,16 +61,11 @@ class Int8 final : public Codec {
 
   std::size_t encode(const Encoding& range, std::byte* wire) override {
     auto* values = static_cast<float*>(range.values);
-    const Draws draws(range.key);
-    for (std::int64_t at = 0; at < range.elems; at += kBlock) {
-      const std::int64_t size = std::min(kBlock, range.elems - at);
-      float* residual = range.residual ? range.residual + at : nullptr;
-      const float scale = scale_of(largest(values + at, residual, size));
-      std::memcpy(wire, &scale, sizeof scale);
-      wire += sizeof scale;
-      say(values + at, residual, size, scale, draws, range.first + at, wire);
-      wire += size;
-    }
+    const Draws draws(range.key, range.first);
+    std::int64_t at = 0;
+    for (; at + kBlock <= range.elems; at += kBlock, wire += sizeof(float) + kBlock)
+      say(values + at, range.residual ? range.residual + at : nullptr, draws, at, wire);
+    if (at < range.elems) say_part(range, draws, at, wire);
     return most_bytes(range.elems);
   }
 
@@ -79,19 +77,44 @@ class Int8 final : public Codec {
   }
 
  private:
-  static void say(float* values, float* residual, std::int64_t elems, float scale, const Draws& draws,
-                  std::int64_t first, std::byte* wire) {
-    const __m256 up = _mm256_set1_ps(scale), down = _mm256_set1_ps(scale > 0 ? 1 / scale : 0);
-    const __m256 most = _mm256_set1_ps(127);
-    each_lanes(elems, [&](std::int64_t i, std::int64_t n) {
-      const __m256 wanted = load_lanes(values + i, n);
-      const __m256 drawn = _mm256_add_ps(_mm256_mul_ps(wanted, down), draws.lanes(first + i));
-      const __m256 whole = _mm256_min_ps(_mm256_floor_ps(drawn), most);
-      write_bytes(wire + i, _mm256_cvttps_epi32(whole), n);
-      const __m256 said = _mm256_mul_ps(read_bytes(wire + i, n), up);
-      store_lanes(values + i, said, n);
-      if (residual) store_lanes(residual + i, finite_or_zero(_mm256_sub_ps(wanted, said)), n);
-    });
+  // One whole block: once for its scale, and from the cache for its bytes.
+  static void say(float* values, float* residual, const Draws& draws, std::int64_t at, std::byte* wire) {
+    const float scale = scale_of(largest(values, residual));
+    std::memcpy(wire, &scale, sizeof scale);
+    wire += sizeof scale;
+    const __m256 up = _mm256_set1_ps(scale), down = _mm256_set1_ps(scale > 0 ? 0x1p16f / scale : 0);
+    const __m256i most = _mm256_set1_epi32(127);
+    for (std::int64_t i = 0; i < kBlock; i += 4 * kLanes) {
+      const Draws::Sixteen first = draws.sixteen(at + i), second = draws.sixteen(at + i + 2 * kLanes);
+      const __m256i drawn[4] = {first.low, first.high, second.low, second.high};
+      __m256i q[4];
+      for (std::int64_t v = 0; v < 4; ++v) {
+        const std::int64_t place = i + v * kLanes;
+        fetch_ahead(values + place, kBlock);
+        if (residual) fetch_ahead(residual + place, kBlock);
+        const __m256 wanted = _mm256_loadu_ps(values + place);
+        const __m256i fine = _mm256_cvtps_epi32(_mm256_mul_ps(wanted, down));
+        q[v] = _mm256_min_epi32(_mm256_srai_epi32(_mm256_add_epi32(fine, drawn[v]), 16), most);
+        const __m256 said = _mm256_mul_ps(_mm256_cvtepi32_ps(q[v]), up);
+        _mm256_storeu_ps(values + place, said);
+        if (residual) _mm256_storeu_ps(residual + place, finite_or_zero(_mm256_sub_ps(wanted, said)));
+      }
+      write_bytes(wire + i, q);
+    }
+  }
+
+  // The last block, where it is not whole: zeros behind it change nothing.
+  static void say_part(const Encoding& range, const Draws& draws, std::int64_t at, std::byte* wire) {
+    float values[kBlock] = {}, residual[kBlock] = {};
+    std::byte bytes[sizeof(float) + kBlock];
+    const auto n = static_cast<std::size_t>(range.elems - at);
+    float* to = static_cast<float*>(range.values) + at;
+    std::memcpy(values, to, n * sizeof(float));
+    if (range.residual) std::memcpy(residual, range.residual + at, n * sizeof(float));
+    say(values, residual, draws, at, bytes);
+    std::memcpy(to, values, n * sizeof(float));
+    if (range.residual) std::memcpy(range.residual + at, residual, n * sizeof(float));
+    std::memcpy(wire, bytes, sizeof(float) + n);
   }
 
   template <class Combine>
