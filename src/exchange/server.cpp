@@ -88,6 +88,7 @@ class Server final : public Strategy {
   }
 
   void drain() override {
+    const StepAccount::Apart apart(account_);
     finish_all();
     if (states_apart_) gather_states();
     context_.arenas.device().synchronize();

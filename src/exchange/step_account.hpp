@@ -41,6 +41,21 @@ class StepAccount {
   void note_times(const Ticket& ticket);
   StepOutcome take();
 
+  // While one stands, what is waited and computed is not the next outcome's: who drains counts that time as its own.
+  class Apart {
+   public:
+    explicit Apart(StepAccount& account) : account_(account), before_(account.outcome_) {}
+    ~Apart() {
+      account_.outcome_.exchange_wait_s = before_.exchange_wait_s;
+      account_.outcome_.optimiser_s = before_.optimiser_s;
+    }
+    Apart(const Apart&) = delete;
+
+   private:
+    StepAccount& account_;
+    const StepOutcome before_;
+  };
+
   const WireCounters& wire() const { return wire_; }  // over all steps
 
  private:

@@ -6,7 +6,7 @@
 //   gradient_ready(range)        from inside the last micro-batch's backward, in the order gradients are finished
 //   end_step() -> outcome        returns when the loop may start the next step
 // and at the end of an epoch, before evaluation or a checkpoint: drain(), after which the weights in the arenas are
-// this replica's settled view and nothing is in flight.
+// this replica's settled view and nothing is in flight; the time that it takes is its caller's, in no outcome.
 //
 // Gradients arrive divided by the step's weight already (PassScalars::loss_scale), so every strategy sums. The
 // strategy, not the loop, calls the optimiser; where that waits (a clipped norm, a scaled loss), after all gradients

@@ -101,6 +101,7 @@ class Synchronous final : public Strategy {
   }
 
   void drain() override {
+    const StepAccount::Apart apart(account_);
     settle_all();
     context_.arenas.device().synchronize();
   }

@@ -25,7 +25,7 @@ struct StepTimes {
   double backward_s = 0;
   double exchange_s = 0;  // compute thread blocked, the step's control sum included
   double optimiser_s = 0;
-  double hooks_s = 0;  // checkpoints, evaluation, records
+  double hooks_s = 0;  // checkpoints, evaluation, records; before these, the wait for the exchange's end
   double other_s() const { return total_s - data_wait_s - forward_s - backward_s - exchange_s - optimiser_s - hooks_s; }
 };
 

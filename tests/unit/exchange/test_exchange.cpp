@@ -7,6 +7,7 @@
 #include "comm/group.hpp"
 #include "comm/local/local.hpp"
 #include "exchange/buckets.hpp"
+#include "exchange/step_account.hpp"
 #include "exchange/strategy.hpp"
 #include "tests/support/ranks.hpp"
 #include "tests/support/replicas.hpp"
@@ -78,6 +79,26 @@ TEST_CASE("one replica exchanges nothing and says so", "[exchange]") {
   CHECK(outcome.optimiser_s > 0);
   CHECK(rank.trainee.read_weights()[0] == Approx(before - 0.1 * rank.trainee.read_gradients()[0]));
   CHECK(rank.engine.counters().messages_sent == 0);
+}
+
+TEST_CASE("what a drain takes is in no outcome, what it sends is", "[exchange]") {
+  OneRank rank({});
+  StepAccount account(rank.optimiser);
+  account.begin_step({.step = 2});
+  account.outcome().exchange_wait_s += 1;
+  account.outcome().optimiser_s += 2;
+  {
+    const StepAccount::Apart apart(account);
+    account.outcome().exchange_wait_s += 10;
+    account.outcome().optimiser_s += 20;
+    account.note_sent({.messages_sent = 1, .bytes_sent = 7});
+  }
+  const StepOutcome outcome = account.take();
+  CHECK(outcome.exchange_wait_s == 1);
+  CHECK(outcome.optimiser_s == 2);
+  CHECK(outcome.wire.bytes_sent == 7);
+  CHECK(account.take().wire.bytes_sent == 0);
+  CHECK(account.wire().bytes_sent == 7);
 }
 
 TEST_CASE("names that are not known are refused with the nearest", "[exchange]") {
