@@ -291,6 +291,14 @@ void check_codec(const Config& config) {
                        codec));
 }
 
+void check_parallel(const Config& config) {
+  const ParallelConfig& parallel = config.parallel;
+  for (const auto& [path, ranks] :
+       {std::pair{"parallel.pipeline", parallel.pipeline}, {"parallel.tensor", parallel.tensor}})
+    if (ranks > 1)
+      refuse(config, path, fmt::format("{} = {}: training with split models is not built yet", path, ranks));
+}
+
 }  // namespace
 
 void check_combinations(const Config& config) {
@@ -308,6 +316,7 @@ void check_combinations(const Config& config) {
     check_layer_wait(config);
   if (config.exchange.priority && config.origins.contains("exchange.priority") && config.exchange.algorithm == "mpi")
     refuse(config, "exchange.priority", "algorithm \"mpi\" goes out in one static order and takes no priority");
+  check_parallel(config);
   check_exchange(config);
   check_codec(config);
   check_device(config);

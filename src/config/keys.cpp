@@ -183,6 +183,15 @@ std::vector<Key<Config>> make_config_keys() {
                 "schedules cosine and polynomial: learning rate at the end, as a part of learning_rate");
   optimizer.key("power", &OptimiserConfig::power, range(0.01, 100), "schedule polynomial; 1: a straight line");
 
+  auto parallel = part(all, "parallel", &Config::parallel);
+  parallel.key("pipeline", &ParallelConfig::pipeline, range(1, 4096),
+               "stages that a model's layers are cut into, each on a rank; batch.accumulation is their micro-batches");
+  parallel.key("tensor", &ParallelConfig::tensor, range(1, 4096), "ranks that share the units of each layer");
+  parallel.key("schedule", &ParallelConfig::schedule, words({"gpipe", "1f1b"}),
+               "pipeline: all forwards first, or in turns with backwards, which holds fewer activations");
+  parallel.key("allow_across_nodes", &ParallelConfig::allow_across_nodes, {},
+               "the ranks of one model may lie on several hosts");
+
   auto exchange = part(all, "exchange", &Config::exchange);
   exchange.key("strategy", &ExchangeConfig::strategy, words({"synchronous", "server"}),
                "synchronous: all-reduce; server: parameter servers inside the workers take the steps");
@@ -273,6 +282,8 @@ std::vector<Key<LayerConfig>> make_layer_keys() {
   layer.key("type", &LayerConfig::type, words(types), "");
   layer.key("name", &LayerConfig::name, plain_name(), "default: type and a number, conv1");
   layer.key("inputs", &LayerConfig::inputs, plain_name(), "names of layers; default: the layer before");
+  layer.key("stage", &LayerConfig::stage, range(-1, 4095),
+            "parallel.pipeline: the stage that runs it; -1: chosen by cost");
   layer.key("channels", &LayerConfig::channels, range(1, 1e6), "conv: of the output");
   layer.key("units", &LayerConfig::units, range(1, 1e8),
             "dense: of the output; embedding: features; rnn, lstm, gru: size of the state");

@@ -26,7 +26,7 @@ const Key<LayerConfig>* find_key(const std::string& name) {
 }
 
 std::vector<std::string> keys_of(const LayerKeys& type) {
-  std::vector<std::string> keys = {"type", "name", "inputs"};
+  std::vector<std::string> keys = {"type", "name", "inputs", "stage"};
   keys.insert(keys.end(), type.takes.begin(), type.takes.end());
   return keys;
 }

@@ -34,6 +34,7 @@ struct LayerConfig {
   std::string type;
   std::string name;                    // default: type and a number, "conv1"
   std::vector<std::string> inputs;     // default: the layer before
+  std::int64_t stage = -1;             // parallel.pipeline: the stage that runs it; -1: chosen by cost
   std::int64_t channels = 0;           // conv: output channels, > 0
   std::int64_t units = 0;              // dense: output units; embedding: features; rnn, lstm, gru: size of the state
   std::vector<std::int64_t> kernel;    // conv, pools: [rows, columns] or one number
@@ -129,6 +130,14 @@ struct OptimiserConfig {     // [optimizer]
   double power = 1.0;                   // polynomial
 };
 
+struct ParallelConfig {             // [parallel]: one model on several ranks; groups of these ranks are the replicas
+  std::int64_t pipeline = 1;        // stages: consecutive layers on ranks of their own; micro-batches are
+                                    // batch.accumulation
+  std::int64_t tensor = 1;          // ranks that share the units of each layer
+  std::string schedule = "1f1b";    // pipeline: gpipe (all forwards first) | 1f1b (the same bubble, less memory)
+  bool allow_across_nodes = false;  // ranks of one model may lie on several hosts
+};
+
 struct ExchangeConfig {
   std::string strategy = "synchronous";
   std::string algorithm = "ring";       // of the all-reduce: a name of ECHELON_ALLREDUCE (src/comm/README.md)
@@ -193,6 +202,7 @@ struct Config {
   BatchConfig batch;
   TrainConfig train;
   OptimiserConfig optimiser;  // [optimizer]
+  ParallelConfig parallel;
   ExchangeConfig exchange;
   DeviceConfig device;
   EvaluateConfig evaluate;
