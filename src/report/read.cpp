@@ -115,18 +115,33 @@ void take_summary(const json& summary, const std::string& path, RunRecord& run) 
   if (run.ranks < 1) throw DataError(fmt::format("{}: ranks = {}, but a run has at least 1", path, run.ranks));
 }
 
-// What is left of the config once all that a scaling study varies is put aside.
-std::string group_of(const std::string& config_path, const RunRecord& run) {
-  std::string same = run.config_hash;
-  if (fs::exists(config_path)) {
-    Config config = parse_config(read_file_whole(config_path), config_path);
-    config.seed = 0;
-    config.batch.global = 1;
-    config.batch.scale_with_replicas = false;
-    config.batch.shares.clear();
-    same = hex64(config_hash(config));
-  }
-  return fmt::format("{} {} {}", same, run.device, run.paced ? "paced" : "real");
+std::string codec_text(const ExchangeConfig& exchange) {
+  std::string more;
+  const auto add = [&](const std::string& words) { more += (more.empty() ? " (" : ", ") + words; };
+  const bool adapts = exchange.codec == "threshold" && exchange.tau == 0;
+  if (exchange.codec == "topk" || adapts) add(fmt::format("density {}", exchange.density));
+  if (exchange.codec == "threshold" && !adapts) add(fmt::format("tau {}", exchange.tau));
+  if (exchange.codec_warmup_steps > 0) add(fmt::format("after {} steps", exchange.codec_warmup_steps));
+  return exchange.codec + (more.empty() ? "" : more + ")");
+}
+
+// What is left of the config once all that a scaling study varies is put aside; and once how gradients travel is, too.
+void take_config(const std::string& path, RunRecord& run) {
+  const std::string place = fmt::format("{} {}", run.device, run.paced ? "paced" : "real");
+  run.group = run.experiment = run.config_hash + " " + place;
+  if (!fs::exists(path)) return;
+  Config config = parse_config(read_file_whole(path), path);
+  run.codec = config.exchange.codec;
+  run.codec_text = codec_text(config.exchange);
+  config.seed = 0;
+  config.batch.global = 1;
+  config.batch.scale_with_replicas = false;
+  config.batch.shares.clear();
+  run.group = hex64(config_hash(config)) + " " + place;
+  ExchangeConfig plain;
+  plain.strategy = config.exchange.strategy;
+  config.exchange = plain;
+  run.experiment = fmt::format("{} {} batch {}", hex64(config_hash(config)), place, run.global_batch);
 }
 
 bool is_attempt(const fs::path& folder) {
@@ -167,7 +182,7 @@ RunRecord read_run(const std::string& folder) {
     throw DataError(
         fmt::format("{}: a field has the wrong type: {}", run.has_summary ? summary : folder, error.what()));
   }
-  run.group = group_of(folder + "/config.toml", run);
+  take_config(folder + "/config.toml", run);
   return run;
 }
 

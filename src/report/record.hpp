@@ -30,11 +30,13 @@ struct TimeSplit {
 struct RunRecord {
   std::string folder;
   std::string group;         // equal for runs that differ in ranks, batch, seed, name and restart-neutral keys alone
+  std::string experiment;    // equal for runs that should learn the same: in ranks, seed and exchange they may differ
   std::string state;         // running | finished | stopped | failed
   std::string reason;        // of status.json
   bool has_summary = false;  // else nothing below is known
 
   std::string name, config_hash, device, device_text, dtype, model, strategy, algorithm, scaling;
+  std::string codec = "none", codec_text = "none";  // "threshold (density 0.001, after 188 steps)"
   bool paced = false;
   int ranks = 0, hosts = 0, threads = 0;
   std::int64_t parameters = 0;

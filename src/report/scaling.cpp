@@ -9,6 +9,7 @@
 #include <set>
 
 #include "base/text.hpp"
+#include "report/codec_accuracy.hpp"
 
 namespace echelon {
 namespace {
@@ -119,9 +120,10 @@ ScalingRow make_row(const Runs& runs) {
 }
 
 std::string facts_of(const RunRecord& run) {
-  return fmt::format("{} with {} parameters, {} on {}, {}, {} exchange by {}", run.model.empty() ? "model" : run.model,
-                     count_text(run.parameters), run.dtype, run.device,
-                     run.device_text.empty() ? "device unknown" : run.device_text, run.strategy, run.algorithm);
+  return fmt::format("{} with {} parameters, {} on {}, {}, {} exchange by {}{}",
+                     run.model.empty() ? "model" : run.model, count_text(run.parameters), run.dtype, run.device,
+                     run.device_text.empty() ? "device unknown" : run.device_text, run.strategy, run.algorithm,
+                     run.codec == "none" ? "" : " coded as " + run.codec_text);
 }
 
 std::string list_text(const std::set<std::string>& words, const char* between = ", ") {
@@ -298,6 +300,7 @@ ScalingReport make_scaling(const std::vector<RunRecord>& runs) {
   std::stable_sort(report.studies.begin(), report.studies.end(),
                    [](const Study& a, const Study& b) { return a.kind < b.kind; });
   add_single_runs(report, alone);
+  report.warnings = codec_warnings(report.counted);
   return report;
 }
 

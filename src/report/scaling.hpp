@@ -64,6 +64,7 @@ struct ScalingReport {
   std::vector<Study> studies;
   std::vector<LeftOut> left_out;  // attempts that were found but not counted
   std::vector<RunRecord> counted;
+  std::vector<std::string> warnings;  // of codecs that cost accuracy
 };
 
 ScalingReport make_scaling(const std::vector<RunRecord>& runs);

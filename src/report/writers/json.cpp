@@ -66,6 +66,7 @@ std::string write_json(const ScalingReport& report, const ReportSource& source) 
                       {"date", source.date},
                       {"command", source.command},
                       {"echelon", {{"version", source.version}, {"commit", source.commit}}},
+                      {"warnings", report.warnings},
                       {"studies", ordered_json::array()},
                       {"not_counted", ordered_json::array()},
                       {"runs", ordered_json::array()}};

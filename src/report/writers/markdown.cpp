@@ -24,6 +24,7 @@ std::string write_text(const ScalingReport& report) {
     for (const std::string& note : study.notes) out += fmt::format("note: {}\n", note);
     out += "\n";
   }
+  for (const std::string& warning : report.warnings) out += fmt::format("warning: {}\n", warning);
   for (const LeftOut& run : report.left_out)
     out += fmt::format("not counted: {} ({}): {}\n", run.folder, run.state, run.reason);
   return out;
@@ -31,6 +32,7 @@ std::string write_text(const ScalingReport& report) {
 
 std::string write_markdown(const ScalingReport& report, const ReportSource& source) {
   std::string out = fmt::format("# {}\n", source.name);
+  for (const std::string& warning : report.warnings) out += fmt::format("\n> Warning: {}\n", warning);
   for (const Study& study : report.studies) {
     out += fmt::format("\n## {}\n\n{}\n\n{}\nWhere a step's time goes:\n\n{}\nWhat it costs:\n\n{}", study.title,
                        study.facts, rate_table(study).markdown(), time_table(study).markdown(),
