@@ -2,6 +2,10 @@
 // NaN is above inf and inf above every number.
 #pragma once
 
+#include <immintrin.h>
+
+#include <algorithm>
+#include <array>
 #include <bit>
 #include <cstdint>
 #include <vector>
@@ -20,5 +24,42 @@ void places_from(const float* values, std::int64_t n, std::uint32_t least, std::
 
 // Number of values above this size.
 std::int64_t count_above(const float* values, std::int64_t n, std::uint32_t size);
+
+// All bits set in lanes whose size is at least `least`, which is above 0.
+inline __m256i lanes_from(__m256 values, std::uint32_t least) {
+  const __m256i sizes = _mm256_and_si256(_mm256_castps_si256(values), _mm256_set1_epi32(0x7fffffff));
+  return _mm256_cmpgt_epi32(sizes, _mm256_set1_epi32(static_cast<int>(least - 1)));
+}
+inline unsigned mask_of(__m256i lanes) { return static_cast<unsigned>(_mm256_movemask_ps(_mm256_castsi256_ps(lanes))); }
+
+// For each mask of eight lanes: the numbers of those that are set, one a byte, in front.
+inline constexpr std::array<std::uint64_t, 256> kFrontOrder = [] {
+  std::array<std::uint64_t, 256> order{};
+  for (unsigned mask = 0; mask < 256; ++mask)
+    for (unsigned lane = 0, to = 0; lane < 8; ++lane)
+      if ((mask >> lane & 1) != 0) order[mask] |= std::uint64_t{lane} << (8 * to++);
+  return order;
+}();
+
+// And the way back: for each lane that is set, how many are set before it.
+inline constexpr std::array<std::uint64_t, 256> kBackOrder = [] {
+  std::array<std::uint64_t, 256> order{};
+  for (unsigned mask = 0; mask < 256; ++mask)
+    for (unsigned lane = 0, from = 0; lane < 8; ++lane)
+      if ((mask >> lane & 1) != 0) order[mask] |= std::uint64_t{from++} << (8 * lane);
+  return order;
+}();
+
+// Lanes of the mask to the front.
+inline __m256i to_front(__m256i lanes, unsigned mask) {
+  const __m128i order = _mm_cvtsi64_si128(static_cast<long long>(kFrontOrder[mask]));
+  return _mm256_permutevar8x32_epi32(lanes, _mm256_cvtepu8_epi32(order));
+}
+
+// Work space that never shrinks: at least n entries, the first ones kept.
+template <class T>
+void make_room(std::vector<T>& space, std::size_t n) {
+  if (space.size() < n) space.resize(std::max(n, 2 * space.size()));
+}
 
 }  // namespace echelon

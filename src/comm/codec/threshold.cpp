@@ -16,6 +16,7 @@
 #include <cstring>
 
 #include "base/check.hpp"
+#include "comm/codec/clearing.hpp"
 #include "comm/codec/codec.hpp"
 #include "comm/codec/lanes.hpp"
 #include "comm/codec/places.hpp"
@@ -26,6 +27,7 @@ namespace echelon {
 namespace {
 
 constexpr std::uint8_t kMap = 254, kRaw = 255;
+constexpr std::int64_t kBlock = 4096, kAhead = 512;
 
 struct Head {
   std::uint32_t count = 0;
@@ -60,46 +62,25 @@ class Threshold final : public Codec {
   }
 
   std::size_t encode(const Encoding& range, std::byte* wire) override {
-    auto* values = static_cast<float*>(range.values);
-    const auto n = static_cast<std::size_t>(range.elems);
-    if (range.residual) host_vector_ops().add(DType::f32, values, range.residual, n);
-    if (adapts_ && tau_ == 0) tau_ = first_tau(values, range.elems);
+    if (adapts_ && tau_ == 0) begin(range);
     head_ = {.count = 0, .tau = tau_, .format = kRaw, .exception = 0, .none = 0};
+    count_ = 0;
     if (tau_ > 0)
-      places_from(values, range.elems, magnitude_bits(tau_), range.elems, entries_);
+      say(range);
     else
-      entries_.clear();
-    say(range, values);
-    density_ = static_cast<double>(entries_.size()) / static_cast<double>(n);
+      say_nothing(range);
+    density_ = static_cast<double>(count_) / static_cast<double>(range.elems);
     const std::size_t bytes = write(range.elems, wire);
     if (adapts_) adapt(range);
     return bytes;
   }
 
   void decode(const std::byte* wire, std::size_t bytes, void* values, std::int64_t elems) override {
-    std::memset(values, 0, static_cast<std::size_t>(elems) * sizeof(float));
-    decode_add(wire, bytes, values, elems);
+    auto* to = static_cast<float*>(values);
+    read(wire, bytes, to, elems, Clearing(to, elems));
   }
-
-  void decode_add(const std::byte* wire, std::size_t bytes, void* into, std::int64_t elems) override {
-    auto* values = static_cast<float*>(into);
-    Head head;
-    std::memcpy(&head, wire, sizeof head);
-    std::size_t at = sizeof head;
-    if (head.exception) {
-      Exception exception;
-      std::memcpy(&exception, wire + at, sizeof exception);
-      at += sizeof exception;
-      ECHELON_CHECK_LT(exception.place, static_cast<std::uint64_t>(elems), "a message of places is damaged");
-      values[exception.place] += exception.value;
-    }
-    if (head.format == kMap) return read_map(wire + at, head.tau, values, elems);
-    PlaceReader places(format(head.format), wire + at, bytes - at);
-    for (std::uint32_t i = 0; i < head.count; ++i) {
-      const std::uint32_t entry = places.next();
-      ECHELON_CHECK_LT(entry >> 1, static_cast<std::uint64_t>(elems), "a message of places is damaged");
-      values[entry >> 1] += (entry & 1) != 0 ? -head.tau : head.tau;
-    }
+  void decode_add(const std::byte* wire, std::size_t bytes, void* values, std::int64_t elems) override {
+    read(wire, bytes, static_cast<float*>(values), elems, NoClearing());
   }
 
  private:
@@ -108,57 +89,88 @@ class Threshold final : public Codec {
     return {.coding = coding_, .rice_bits = byte, .extra = true};
   }
 
-  float first_tau(const float* values, std::int64_t elems) const {
-    const auto m =
-        std::clamp<std::int64_t>(static_cast<std::int64_t>(std::ceil(aim_ * static_cast<double>(elems))), 1, elems);
-    const std::uint32_t size = nth_magnitude(values, elems, m);
-    return size < kInfinityBits ? std::bit_cast<float>(size) : 0;
+  // The first tau, of all that is wanted, which is in `values` then.
+  void begin(const Encoding& range) {
+    auto* values = static_cast<float*>(range.values);
+    const auto n = static_cast<std::size_t>(range.elems);
+    if (range.residual) {
+      host_vector_ops().add(DType::f32, values, range.residual, n);
+      std::memset(range.residual, 0, n * sizeof(float));
+    }
+    const auto m = static_cast<std::int64_t>(std::ceil(aim_ * static_cast<double>(range.elems)));
+    const std::uint32_t size = nth_magnitude(values, range.elems, std::clamp<std::int64_t>(m, 1, range.elems));
+    tau_ = size < kInfinityBits ? std::bit_cast<float>(size) : 0;
   }
 
-  // Places become entries (with signs), values what is said, the residual what is not.
-  void say(const Encoding& range, float* values) {
+  // One pass: values become what is said, the residual what is not, entries the places with signs.
+  void say(const Encoding& range) {
+    for (std::int64_t at = 0; at < range.elems; at += kBlock) {
+      make_room(entries_, count_ + kBlock);
+      const std::int64_t n = std::min(kBlock, range.elems - at);
+      each_lanes(n, [&](std::int64_t i, std::int64_t lanes) { say_lanes(range, at + i, lanes); });
+    }
+  }
+
+  void say_lanes(const Encoding& range, std::int64_t i, std::int64_t n) {
+    float* values = static_cast<float*>(range.values) + i;
+    float* residual = range.residual ? range.residual + i : nullptr;
+    fetch_ahead(values, kAhead);
+    __m256 wanted = load_lanes(values, n);
+    if (residual) {
+      fetch_ahead(residual, kAhead);
+      wanted = _mm256_add_ps(wanted, load_lanes(residual, n));
+    }
+    const __m256i chosen = lanes_from(wanted, magnitude_bits(tau_));  // lanes past the end hold 0
+    const __m256 sign = _mm256_and_ps(wanted, _mm256_set1_ps(-0.0f));
+    const __m256 said = _mm256_and_ps(_mm256_castsi256_ps(chosen), _mm256_or_ps(sign, _mm256_set1_ps(tau_)));
+    store_lanes(values, said, n);
+    if (residual) store_lanes(residual, finite_or_zero(_mm256_sub_ps(wanted, said)), n);
+    if (const unsigned mask = mask_of(chosen); mask != 0) {
+      const __m256i place =
+          _mm256_add_epi32(_mm256_set1_epi32(static_cast<int>(i)), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+      const __m256i minus = _mm256_srli_epi32(_mm256_castps_si256(wanted), 31);
+      const __m256i entry = _mm256_or_si256(_mm256_slli_epi32(place, 1), minus);
+      _mm256_storeu_si256(reinterpret_cast<__m256i*>(entries_.data() + count_), to_front(entry, mask));
+      count_ += static_cast<std::size_t>(std::popcount(mask));
+      if (head_.exception == 0) note_exception(wanted, i, values);
+    }
+  }
+
+  // The first value that is inf or NaN says itself, before tau.
+  void note_exception(__m256 wanted, std::int64_t i, float* values) {
+    const unsigned mask = mask_of(lanes_from(wanted, kInfinityBits));
+    if (mask == 0) return;
+    const int lane = std::countr_zero(mask);
+    alignas(32) float all[kLanes];
+    _mm256_store_ps(all, wanted);
+    head_.exception = 1;
+    exception_ = {.place = static_cast<std::uint32_t>(i + lane), .value = all[lane]};
+    values[lane] += all[lane];
+  }
+
+  // There is no tau yet: all were zeros, or most were inf or NaN. `begin` has added the residual.
+  void say_nothing(const Encoding& range) {
+    auto* values = static_cast<float*>(range.values);
+    for (std::int64_t i = 0; i < range.elems && head_.exception == 0; ++i) {
+      if (magnitude_bits(values[i]) < kInfinityBits) continue;
+      head_.exception = 1;
+      exception_ = {.place = static_cast<std::uint32_t>(i), .value = values[i]};
+    }
     if (range.residual)
       each_lanes(range.elems, [&](std::int64_t i, std::int64_t n) {
         store_lanes(range.residual + i, finite_or_zero(load_lanes(values + i, n)), n);
       });
-    find_exception(range.elems, values);
-    said_.clear();
-    for (std::uint32_t& entry : entries_) {
-      const std::uint32_t place = entry;
-      const bool minus = std::signbit(values[place]);
-      const float said = minus ? -tau_ : tau_;
-      if (range.residual && std::isfinite(values[place])) range.residual[place] = values[place] - said;
-      entry = place << 1 | (minus ? 1u : 0u);
-      said_.push_back(said);
-    }
     std::memset(values, 0, static_cast<std::size_t>(range.elems) * sizeof(float));
     if (head_.exception) values[exception_.place] = exception_.value;
-    for (std::size_t i = 0; i < entries_.size(); ++i) values[entries_[i] >> 1] += said_[i];
-  }
-
-  // Among the places: tau is finite. Without a tau yet, anywhere.
-  void find_exception(std::int64_t elems, const float* values) {
-    const auto note = [&](std::uint32_t place) {
-      if (magnitude_bits(values[place]) < kInfinityBits) return false;
-      head_.exception = 1;
-      exception_ = {.place = place, .value = values[place]};
-      return true;
-    };
-    if (tau_ > 0) {
-      for (const std::uint32_t place : entries_)
-        if (note(place)) return;
-    } else {
-      for (std::int64_t i = 0; i < elems; ++i)
-        if (note(static_cast<std::uint32_t>(i))) return;
-    }
   }
 
   std::size_t write(std::int64_t elems, std::byte* wire) {
-    PlaceFormat as = format_for(coding_, true, entries_.size(), elems);
-    std::size_t bytes = bytes_of_places(as, entries_);
-    if (bytes > 4 * entries_.size()) as = format(kRaw), bytes = 4 * entries_.size();
+    const std::span<const std::uint32_t> entries(entries_.data(), count_);
+    PlaceFormat as = format_for(coding_, true, count_, elems);
+    std::size_t bytes = bytes_of_places(as, entries);
+    if (bytes > 4 * count_) as = format(kRaw), bytes = 4 * count_;
     const bool map = bytes > map_bytes(elems);
-    head_.count = static_cast<std::uint32_t>(entries_.size());
+    head_.count = static_cast<std::uint32_t>(count_);
     head_.format = map ? kMap : as.coding == PlaceCoding::raw ? kRaw : as.rice_bits;
     std::memcpy(wire, &head_, sizeof head_);
     std::size_t at = sizeof head_;
@@ -166,11 +178,38 @@ class Threshold final : public Codec {
       std::memcpy(wire + at, &exception_, sizeof exception_);
       at += sizeof exception_;
     }
-    if (!map) return at + write_places(as, entries_, wire + at);
+    if (!map) return at + write_places(as, entries, wire + at);
     std::memset(wire + at, 0, map_bytes(elems));
-    for (const std::uint32_t entry : entries_)
+    for (const std::uint32_t entry : entries)
       wire[at + (entry >> 3)] |= static_cast<std::byte>(((entry & 1) + 1) << (2 * ((entry >> 1) & 3)));
     return at + map_bytes(elems);
+  }
+
+  template <class Clear>
+  void read(const std::byte* wire, std::size_t bytes, float* values, std::int64_t elems, Clear clearing) const {
+    Head head;
+    Exception exception;
+    std::memcpy(&head, wire, sizeof head);
+    std::size_t at = sizeof head;
+    if (head.exception) {
+      std::memcpy(&exception, wire + at, sizeof exception);
+      at += sizeof exception;
+      ECHELON_CHECK_LT(exception.place, static_cast<std::uint64_t>(elems), "a message of places is damaged");
+    }
+    if (head.format == kMap) {
+      clearing.finish();
+      read_map(wire + at, head.tau, values, elems);
+    } else {
+      PlaceReader places(format(head.format), wire + at, bytes - at);
+      for (std::uint32_t i = 0; i < head.count; ++i) {
+        const std::uint32_t entry = places.next();
+        ECHELON_CHECK_LT(entry >> 1, static_cast<std::uint64_t>(elems), "a message of places is damaged");
+        clearing.reach(entry >> 1);
+        values[entry >> 1] += (entry & 1) != 0 ? -head.tau : head.tau;
+      }
+      clearing.finish();
+    }
+    if (head.exception) values[exception.place] += exception.value;
   }
 
   static void read_map(const std::byte* map, float tau, float* values, std::int64_t elems) {
@@ -198,8 +237,8 @@ class Threshold final : public Codec {
   double density_ = 1;
   Head head_;
   Exception exception_;
-  std::vector<std::uint32_t> entries_;
-  std::vector<float> said_;
+  std::vector<std::uint32_t> entries_;  // of which the first `count_` are said
+  std::size_t count_ = 0;
 };
 
 }  // namespace
