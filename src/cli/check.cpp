@@ -23,6 +23,7 @@
 #include "device/arenas.hpp"
 #include "exchange/buckets.hpp"
 #include "exchange/request.hpp"
+#include "exchange/server_form.hpp"
 #include "model/build.hpp"
 #include "model/program.hpp"
 #include "optim/rules.hpp"
@@ -219,19 +220,23 @@ void print_memory(Check& check, const Graph& graph) {
 }
 
 // What travels where gradients are coded.
-void print_codec(const Check& check, const std::vector<ArenaRange>& buckets, AllreduceRequest request) {
+void print_codec(const Check& check, const ParameterSet& parameters, const std::vector<ArenaRange>& buckets,
+                 AllreduceRequest request) {
   const ExchangeConfig& exchange = check.config.exchange;
   const auto codec = make_codec(exchange.codec, {.dtype = wide_of(check.config.device.dtype),
                                                  .ranks = check.replicas,
                                                  .density = exchange.density,
                                                  .tau = exchange.tau,
                                                  .index_coding = exchange.index_coding});
+  const bool serves = exchange.strategy == "server";
   double bytes = 0;
   for (const ArenaRange& bucket : buckets) {
     request.elems = bucket.elems();
-    bytes += coded_bytes(*codec, exchange.algorithm, request);
+    bytes += serves ? coded_server_bytes(*codec, statistics_in(parameters, bucket), request)
+                    : coded_bytes(*codec, exchange.algorithm, request);
   }
-  const char* route = codec->info().route == CodecRoute::any      ? "all-reduce"
+  const char* route = serves                                      ? "gradients pushed, weights pulled,"
+                      : codec->info().route == CodecRoute::any    ? "all-reduce"
                       : codec->info().route == CodecRoute::direct ? "reduce-scatter and all-gather"
                                                                   : "all-gather";
   std::string text = fmt::format("{}, {} coded as {} in {} bucket{}: {} a step over all ranks", exchange.strategy,
@@ -266,7 +271,7 @@ void print_exchange(const Check& check, const ParameterSet& parameters) {
     sum.payload_elems += price.payload_elems;
     sum.steps = std::max(sum.steps, price.steps);
   }
-  if (config.exchange.codec != "none") return print_codec(check, buckets, request);
+  if (config.exchange.codec != "none") return print_codec(check, parameters, buckets, request);
   const bool library = config.exchange.algorithm == "mpi";
   line(
       "exchange",

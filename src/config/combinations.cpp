@@ -236,8 +236,11 @@ void check_exchange(const Config& config) {
   const std::string& algorithm = config.exchange.algorithm;
   const bool serves = config.exchange.strategy == "server";
   if (serves) check_server(config);
+  check_used(config, "exchange.server_ranks", false, "nothing yet");
   check_used(config, "exchange.segment_kb", algorithm != "naive" && algorithm != "mpi" && algorithm != "auto",
              "every algorithm but \"naive\", \"mpi\" and \"auto\", which chooses it");
+  check_used(config, "exchange.segment_kb", !serves || config.exchange.codec == "none",
+             "messages that are not coded; servers' coded messages are whole parts");
   check_used(config, "exchange.bucket_mb", algorithm != "auto", "every algorithm but \"auto\", which chooses it");
   check_used(config, "exchange.servers", algorithm == "server" || serves,
              "algorithm = \"server\" or strategy = \"server\"");
@@ -261,10 +264,10 @@ void check_codec(const Config& config) {
     check_used(
         config, "exchange.algorithm", false,
         fmt::format("gradients that can be added on their way; codec = \"{}\" brings an exchange of its own", codec));
-  if (codec != "none" && exchange.strategy != "synchronous")
+  if (codec != "none" && exchange.strategy != "synchronous" && exchange.strategy != "server")
     refuse(config, "exchange.codec",
-           fmt::format("exchange.codec = \"{}\" is for gradients that replicas sum; exchange.strategy = \"{}\" sends "
-                       "them as they are; write exchange.strategy = \"synchronous\"",
+           fmt::format("exchange.codec = \"{}\" is not used by exchange.strategy = \"{}\"; write exchange.strategy = "
+                       "\"synchronous\" or \"server\"",
                        codec, exchange.strategy));
   if (codec != "none" && exchange.algorithm == "mpi")
     refuse(config, "exchange.algorithm",

@@ -204,7 +204,8 @@ std::vector<Key<Config>> make_config_keys() {
   exchange.key("priority", &ExchangeConfig::priority, {}, "what the next forward needs first goes first");
   exchange.key("codec", &ExchangeConfig::codec,
                words({"none", "fp16", "bf16", "int8", "onebit", "topk", "threshold", "lossless"}),
-               "how gradients are written on the wire; what a lossy one leaves out is sent later");
+               "how gradients, with strategy server weights too, are written on the wire; what a lossy one leaves out "
+               "is sent later");
   exchange.key("density", &ExchangeConfig::density, range(1e-6, 1),
                "codec topk: part of the values that is sent; codec threshold: what tau = 0 aims at");
   exchange.key("tau", &ExchangeConfig::tau, range(0, 1e9),
@@ -221,6 +222,10 @@ std::vector<Key<Config>> make_config_keys() {
                "longest message of an all-reduce, except of naive and mpi: pipelining grain");
   exchange.key("servers", &ExchangeConfig::servers, range(0, 65536),
                "algorithm or strategy server: ranks that serve a part each, spread over the hosts; 0: all");
+  exchange.key("server_ranks", &ExchangeConfig::server_ranks, range(0, 65536),
+               "strategy server: so many of the last ranks are servers alone and train nothing; 0: servers inside the "
+               "workers",
+               kNeutral);
   exchange.key("inner", &ExchangeConfig::inner, words({"ring", "halving_doubling", "server", "binomial", "tree"}),
                "algorithm hierarchical: inside a host");
   exchange.key("outer", &ExchangeConfig::outer,

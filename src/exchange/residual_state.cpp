@@ -8,8 +8,8 @@ namespace echelon {
 namespace {
 
 // `shape` of this replica as its row of all replicas' tensor.
-void show(StateVisitor& visitor, std::string_view name, void* data, DType dtype, std::int64_t elems,
-          ReplicaPlace place) {
+void show(StateVisitor& visitor, std::string_view name, void* data, DType dtype, std::int64_t elems, ReplicaPlace place,
+          OtherK other_k = OtherK::sum_and_divide) {
   visitor.tensor({.name = name,
                   .data = data,
                   .dtype = dtype,
@@ -17,7 +17,7 @@ void show(StateVisitor& visitor, std::string_view name, void* data, DType dtype,
                   .placement = Placement::per_replica,
                   .global_shape = {place.ranks, elems},
                   .offset = {place.rank, 0},
-                  .other_k = OtherK::sum_and_divide});
+                  .other_k = other_k});
 }
 
 }  // namespace
@@ -45,8 +45,22 @@ void visit_owned(StateVisitor& visitor, std::string_view prefix, const std::vect
   }
 }
 
-void visit_by_replica(StateVisitor& visitor, std::string_view name, std::vector<double>& values, ReplicaPlace place) {
-  if (!values.empty()) show(visitor, name, values.data(), DType::f64, static_cast<std::int64_t>(values.size()), place);
+void visit_whole(StateVisitor& visitor, std::string_view prefix, const ParameterSet& parameters, float* arena) {
+  for (const Parameter& parameter : parameters.all()) {
+    const std::string name = fmt::format("{}/{}", prefix, parameter.name);
+    visitor.tensor({.name = name,
+                    .data = arena + parameter.begin,
+                    .dtype = DType::f32,
+                    .shape = parameter.shape,
+                    .global_shape = {},
+                    .offset = {}});
+  }
+}
+
+void visit_by_replica(StateVisitor& visitor, std::string_view name, std::vector<double>& values, ReplicaPlace place,
+                      OtherK other_k) {
+  if (values.empty()) return;
+  show(visitor, name, values.data(), DType::f64, static_cast<std::int64_t>(values.size()), place, other_k);
 }
 
 }  // namespace echelon

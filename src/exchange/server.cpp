@@ -6,7 +6,7 @@
 // Against an all-reduce: as many bytes, a k-th of the update's work on each rank where every rank is a server, and
 // states of the optimiser live where their part is served; `drain` brings them together, so that checkpoints hold
 // whole states and resume with any strategy. Rules that look at whole parameters or gradients (lars, lamb, clipping, a
-// scaled loss) are refused: a server sees parts.
+// scaled loss) are refused: a server sees parts. What exchange.codec does to both ways is in server_codec.hpp.
 #include <fmt/format.h>
 
 #include <utility>
@@ -20,6 +20,7 @@
 #include "exchange/buckets.hpp"
 #include "exchange/list.hpp"
 #include "exchange/request.hpp"
+#include "exchange/server_codec.hpp"
 #include "exchange/staging.hpp"
 #include "exchange/step_account.hpp"
 
@@ -40,12 +41,14 @@ class Server final : public Strategy {
       throw ConfigError(
           "exchange.strategy \"server\" updates parts of parameters on their servers: clipping, a scaled loss, "
           "lars and lamb look at whole ones; strategy \"synchronous\" fits");
-    context.arenas.track_rows(replicas() == 1);
+    context.arenas.track_rows(replicas() == 1 && config.codec == "none");
     AllreduceRequest request = allreduce_request(config, context.engine.transport().hosts(), context.arenas.dtype());
     request.rank = context.engine.rank();
     const double elem_bytes = static_cast<double>(size_of(context.arenas.dtype()));
-    for (ArenaRange range :
-         make_buckets(context.arenas.parameters(), size_of(context.arenas.dtype()), config.bucket_mb * 1024 * 1024)) {
+    const std::vector<ArenaRange> ranges =
+        make_buckets(context.arenas.parameters(), size_of(context.arenas.dtype()), config.bucket_mb * 1024 * 1024);
+    codec_ = std::make_unique<ServerCodec>(config, context, request, ranges);
+    for (const ArenaRange& range : ranges) {
       request.elems = range.elems();
       const ElemRange own = server_parts(request)[static_cast<std::size_t>(request.rank)];
       formula_bytes_ += static_cast<double>(price_allreduce("server", request).payload_elems) * elem_bytes;
@@ -56,6 +59,7 @@ class Server final : public Strategy {
                           .gradient = ReadyCount(range),
                           .ticket = {}});
     }
+    if (codec_->on()) formula_bytes_ = codec_->formula_bytes();
   }
 
   std::string_view name() const override { return "server"; }
@@ -84,7 +88,9 @@ class Server final : public Strategy {
       ECHELON_CHECK(bucket.gradient.complete(), "gradients missing at the end of step {}", account_.info().step);
     serve_what_is_in();
     if (replicas() == 1) finish_all();
-    return account_.take();
+    StepOutcome outcome = account_.take();
+    outcome.codec = codec_->record();
+    return outcome;
   }
 
   void drain() override {
@@ -94,7 +100,8 @@ class Server final : public Strategy {
     context_.arenas.device().synchronize();
   }
 
-  void visit_state(StateVisitor&) override {}  // nothing outlives a step once it is drained
+  // What is not drained yet is no state.
+  void visit_state(StateVisitor& visitor) override { codec_->visit_state(visitor); }
   WireCounters wire() const override { return account_.wire(); }
   double formula_bytes_per_step() const override { return formula_bytes_; }
 
@@ -102,9 +109,9 @@ class Server final : public Strategy {
     if (replicas() == 1) return "server, one replica: nothing to exchange";
     const double bytes =
         static_cast<double>(context_.arenas.elems()) * static_cast<double>(size_of(context_.arenas.dtype()));
-    return fmt::format("synchronous parameter server, {} in {} workers, {} in {}, updates on the servers",
+    return fmt::format("synchronous parameter server, {} in {} workers, {} in {}, updates on the servers{}",
                        counted(servers_, "server"), replicas(), bytes_text(bytes),
-                       counted(static_cast<std::int64_t>(buckets_.size()), "bucket"));
+                       counted(static_cast<std::int64_t>(buckets_.size()), "bucket"), codec_->describe());
   }
 
  private:
@@ -126,7 +133,13 @@ class Server final : public Strategy {
                   bucket.range.begin, bucket.range.end, account_.info().step);
     bucket.stage = Stage::pushed;
     account_.leaves();
-    if (replicas() > 1) submit(b, bucket.push, gradients_, bucket.range);
+    codec_->before_push(b, account_.info().step);
+    if (replicas() == 1) return;
+    Job job{.plan = codec_->codes(b) ? codec_->push(b) : bucket.push,
+            .data = gradients_.at(bucket.range.begin),
+            .after = gradients_.fetch(bucket.range)};
+    if (codec_->codes(b)) job.form = codec_->push_form(b);
+    submit(b, std::move(job));
   }
 
   // Servers update what has come in and send the weights out.
@@ -149,11 +162,26 @@ class Server final : public Strategy {
         gradients_.store(bucket.own);
       }
       const ArenaRange served = replicas() > 1 ? bucket.own : bucket.range;
+      codec_->before_update(b);
       if (served.elems() > 0) context_.optimiser.apply(served);
+      codec_->after_update(b);
     }
-    if (replicas() == 1) return;
+    if (replicas() > 1) pull(b);
+  }
+
+  void pull(std::size_t b) {
+    const Bucket& bucket = buckets_[b];
     states_apart_ = true;
-    submit(b, bucket.pull, weights_, bucket.own);
+    Job job;
+    job.plan = codec_->codes(b) ? codec_->pull(b) : bucket.pull;
+    if (codec_->codes(b)) job.form = codec_->pull_form(b);
+    if (codec_->sends_changes(b)) {
+      job.data = codec_->changes_at(bucket.range.begin);
+    } else {
+      job.data = weights_.at(bucket.range.begin);
+      job.after = weights_.fetch(bucket.own);
+    }
+    submit(b, std::move(job));
   }
 
   // Until the bucket's new weights are in the arena.
@@ -166,8 +194,12 @@ class Server final : public Strategy {
         bucket.ticket.wait();
       }
       note(bucket.ticket);
-      weights_.store({bucket.range.begin, bucket.own.begin});
-      weights_.store({bucket.own.end, bucket.range.end});
+      const auto b = static_cast<std::size_t>(&bucket - buckets_.data());
+      if (!codec_->sends_changes(b)) {
+        weights_.store({bucket.range.begin, bucket.own.begin});
+        weights_.store({bucket.own.end, bucket.range.end});
+      }
+      codec_->finish(b);
       context_.arenas.touch();
     }
     bucket.stage = Stage::idle;
@@ -178,27 +210,27 @@ class Server final : public Strategy {
     for (Bucket& bucket : buckets_) finish(bucket);
   }
 
-  // Each server's part of the optimiser's states, to everybody.
+  // Each server's part of the optimiser's states and of the weights that it keeps to itself, to everybody.
   void gather_states() {
     states_apart_ = false;
     for (int s = 0; s < context_.optimiser.states(); ++s) {
       Staging states(context_.arenas.device(), context_.optimiser.state(s), context_.arenas.elems(),
                      context_.arenas.dtype());
       for (std::size_t b = 0; b < buckets_.size(); ++b) {
-        Bucket& bucket = buckets_[b];
-        submit(b, bucket.pull, states, bucket.own);
-        bucket.ticket.wait();
-        states.store(bucket.range);
+        gather(b, states.at(buckets_[b].range.begin), states.fetch(buckets_[b].own));
+        states.store(buckets_[b].range);
       }
     }
+    if (float* master = codec_->master())
+      for (std::size_t b = 0; b < buckets_.size(); ++b) gather(b, master + buckets_[b].range.begin, nullptr);
   }
 
-  // `fetched` is what the plan takes from this rank's arena.
-  void submit(std::size_t b, const std::shared_ptr<const Plan>& plan, Staging& staging, ArenaRange fetched) {
-    Job job;
-    job.plan = plan;
-    job.after = fetched.elems() > 0 ? staging.fetch(fetched) : nullptr;
-    job.data = staging.at(buckets_[b].range.begin);
+  void gather(std::size_t b, void* data, std::shared_ptr<const Event> after) {
+    submit(b, {.plan = buckets_[b].pull, .data = data, .after = std::move(after)});
+    buckets_[b].ticket.wait();
+  }
+
+  void submit(std::size_t b, Job job) {
     job.dtype = context_.arenas.dtype();
     job.channel = context_.first_channel + static_cast<int>(b);
     job.priority = priority_ ? static_cast<int>(buckets_.size() - 1 - b) : 0;
@@ -214,6 +246,7 @@ class Server final : public Strategy {
   bool priority_;
   StrategyContext context_;
   Staging gradients_, weights_;
+  std::unique_ptr<ServerCodec> codec_;
   std::vector<Bucket> buckets_;  // from the arena's end
   StepAccount account_;
   bool states_apart_ = false;  // servers have moved their states since they were brought together

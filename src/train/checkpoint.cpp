@@ -77,6 +77,10 @@ class Restorer final : public StateVisitor {
     if (t.placement == Placement::per_replica && info.shape.rank() == shape.rank() && info.shape[0] != shape[0] &&
         info.shape.without_front() == shape.without_front() && info.dtype == t.dtype)
       return of_other_replicas(t, info.shape[0]);
+    if (t.other_k == OtherK::reset && info.shape != shape) {
+      std::memset(t.data, 0, bytes_of(t));
+      return;
+    }
     if (info.shape != shape || info.dtype != t.dtype)
       throw DataError(fmt::format("{}: '{}' is {} of {}, this run needs {} of {}", reader_.path(), t.name,
                                   info.shape.text(), name_of(info.dtype), shape.text(), name_of(t.dtype)));

@@ -23,6 +23,37 @@ TEST_CASE("a run with a codec resumes to the same bits, residuals and thresholds
   CHECK(values(cut) == values(whole));
 }
 
+TEST_CASE("servers: a coded run resumes to the same bits", "[run][slow]") {
+  const std::string codec = GENERATE(as<std::string>(), "fp16", "onebit", "topk", "threshold");
+  const test::Trial whole, cut;
+  const test::Sets sets = {"exchange.strategy=server", "exchange.codec=" + codec, "exchange.bucket_mb=0.01"};
+  test::Sets first = sets;
+  first.push_back("train.steps=23");
+  REQUIRE(whole.train(2, sets).code == 0);
+  REQUIRE(cut.train(2, first).code == 0);
+  const test::Outcome resumed = cut.train(2, sets);
+  INFO(resumed.out << resumed.err);
+  REQUIRE(resumed.code == 0);
+  CHECK_THAT(resumed.out, Catch::Contains("from step 23:"));
+  CHECK(values(cut) == values(whole));
+}
+
+TEST_CASE("servers: a coded run goes on with another number of ranks and still learns", "[run]") {
+  const std::string codec = GENERATE(as<std::string>(), "int8", "threshold");
+  const test::Trial trial;
+  const test::Sets sets = {"exchange.strategy=server", "exchange.codec=" + codec, "evaluate.every_epochs=0"};
+  for (const auto& [ranks, steps] : {std::pair{2, 10}, {3, 20}, {1, 51}}) {
+    test::Sets more = sets;
+    more.push_back("train.steps=" + std::to_string(steps));
+    const test::Outcome run = trial.train(ranks, more);
+    INFO(run.out << run.err);
+    REQUIRE(run.code == 0);
+    if (ranks == 3) CHECK_THAT(run.out, Catch::Contains("resuming on 3 replicas what 2 replicas began"));
+    if (ranks == 3) CHECK_THAT(run.out, Catch::Contains("coded as " + codec));
+  }
+  CHECK(trial.summary()["test_accuracy"].get<double>() > 0.85);
+}
+
 TEST_CASE("a run with a codec goes on with another number of ranks and still learns", "[run][slow]") {
   const std::string codec = GENERATE(as<std::string>(), "onebit", "topk");
   const test::Trial trial;

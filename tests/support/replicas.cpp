@@ -15,6 +15,7 @@
 #include "tests/support/far_device.hpp"
 #include "tests/support/picky_device.hpp"
 #include "tests/support/ranks.hpp"
+#include "tests/support/state_image.hpp"
 #include "tests/support/trainee.hpp"
 #include "train/micro_shards.hpp"
 
@@ -75,6 +76,50 @@ OptimiserConfig optimiser_of(const ReplicaRun& run) {
   return config;
 }
 
+// What a rank trains with.
+struct Replica {
+  Trainee trainee;
+  ReplicaSum sum;
+  Optimiser optimiser;
+  std::unique_ptr<Strategy> strategy;
+
+  // Every rank begins with weights of its own.
+  Replica(const ReplicaRun& run, Engine& engine, std::int64_t micro)
+      : trainee(
+            run.graph, micro,
+            {.dtype = run.dtype, .seed = 1 + static_cast<std::uint64_t>(engine.rank()), .activations = run.activations},
+            device_of(run, engine.rank())),
+        sum(trainee.arenas().device(), engine, kSumsChannel),
+        optimiser(optimiser_of(run), trainee.arenas(), run.scaling),
+        strategy(make_strategy(exchange_of(run), {trainee.arenas(), optimiser, engine, kFirstChannel})) {
+    if (engine.size() > 1) trainee.program().set_sum_over_replicas([this](const Tensor& sums) { sum(sums); });
+    trainee.program().set_wait_parameters([this](ArenaRange range) { strategy->wait_parameters(range); });
+  }
+
+  static std::unique_ptr<Device> device_of(const ReplicaRun& run, int rank) {
+    if (run.device == "far") return make_far_device();
+    if (run.device == "picky") return make_picky_device(1 + static_cast<std::uint64_t>(rank));
+    return open_device(run.device, {});
+  }
+
+  void visit_state(StateVisitor& visitor) {
+    trainee.arenas().visit_state(visitor);
+    optimiser.visit_state(visitor);
+    strategy->visit_state(visitor);
+  }
+};
+
+std::unique_ptr<Replica> resumed(std::unique_ptr<Replica> replica, const ReplicaRun& run, Engine& engine,
+                                 std::int64_t micro) {
+  StateImage image;
+  replica->strategy->drain();
+  replica->visit_state(image);
+  replica = std::make_unique<Replica>(run, engine, micro);
+  image.load();
+  replica->visit_state(image);
+  return replica;
+}
+
 }  // namespace
 
 ReplicaRun on_one_replica(ReplicaRun run, bool groups) {
@@ -94,24 +139,19 @@ ReplicaResult train_replica(std::unique_ptr<Transport> transport, const ReplicaR
   ECHELON_CHECK_EQ(micro * passes, share, "accumulation divides the share");
   const std::int64_t first = std::accumulate(run.shares.begin(), run.shares.begin() + engine.rank(), std::int64_t{0});
 
-  // Every rank begins with weights of its own; the broadcast makes them rank 0's.
-  Trainee trainee(run.graph, micro, {.dtype = run.dtype, .seed = 1 + rank, .activations = run.activations},
-                  run.device == "far"     ? make_far_device()
-                  : run.device == "picky" ? make_picky_device(1 + rank)
-                                          : open_device(run.device, {}));
-  broadcast_weights(trainee.arenas(), engine, kBroadcastChannel);
-  ReplicaSum sum(trainee.arenas().device(), engine, kSumsChannel);
-  if (engine.size() > 1) trainee.program().set_sum_over_replicas([&](const Tensor& sums) { sum(sums); });
-  Optimiser optimiser(optimiser_of(run), trainee.arenas(), run.scaling);
-  const auto strategy = make_strategy(exchange_of(run), {trainee.arenas(), optimiser, engine, kFirstChannel});
-  trainee.program().set_wait_parameters([&](ArenaRange range) { strategy->wait_parameters(range); });
+  auto replica = std::make_unique<Replica>(run, engine, micro);
+  broadcast_weights(replica->trainee.arenas(), engine, kBroadcastChannel);
 
   Group group(engine, kControlChannel);
   std::optional<MicroShards> shards;
-  if (run.micro_shards > 0) shards.emplace(trainee.arenas(), passes);
+  if (run.micro_shards > 0) shards.emplace(replica->trainee.arenas(), passes);
 
   ReplicaResult result;
   for (std::int64_t step = 0; step < run.steps; ++step) {
+    if (step == run.resume_at) replica = resumed(std::move(replica), run, engine, micro);
+    Trainee& trainee = replica->trainee;
+    Optimiser& optimiser = replica->optimiser;
+    Strategy* strategy = replica->strategy.get();
     const PlainBatch global = step_batch(run, step);
     PlainBatch local = part_of(global, first, share);
     if (run.reversed) local = reverse_of(local);
@@ -144,12 +184,12 @@ ReplicaResult train_replica(std::unique_ptr<Transport> transport, const ReplicaR
     strategy->drain();
     result.gradients = trainee.read_gradients();
   }
-  strategy->drain();
-  result.sent_bytes = static_cast<double>(strategy->wire().bytes_sent);
-  result.formula_bytes = strategy->formula_bytes_per_step();
-  result.weights = trainee.read_weights();
-  result.loss = trainee.program().losses().loss;
-  result.checksums = {trainee.arenas().checksum()};
+  replica->strategy->drain();
+  result.sent_bytes = static_cast<double>(replica->strategy->wire().bytes_sent);
+  result.formula_bytes = replica->strategy->formula_bytes_per_step();
+  result.weights = replica->trainee.read_weights();
+  result.loss = replica->trainee.program().losses().loss;
+  result.checksums = {replica->trainee.arenas().checksum()};
   return result;
 }
 

@@ -38,6 +38,7 @@ struct ReplicaRun {
   double sparse_density = 0;
   bool lazy = false;
   std::int64_t micro_shards = 0;  // train.reproducible: parts of the step's batch, over all replicas; 0: off
+  int resume_at = -1;             // before this step all is made anew, from what checkpoints hold
 
   int replicas() const { return static_cast<int>(shares.size()); }
 };

@@ -39,9 +39,6 @@ void reduce(PlanBuilder& plan, const Team& team, const Parts& parts) { push(plan
 void gather(PlanBuilder& plan, const Team& team, const Parts& parts) { pull(plan, team, parts, team.size()); }
 
 int servers_of(const AllreduceRequest& request) { return request.servers > 0 ? request.servers : request.ranks; }
-int workers_of(const AllreduceRequest& request) {
-  return request.ranks - (request.dedicated_servers ? servers_of(request) : 0);
-}
 
 // One of every host, then a second of every host, and so on.
 std::vector<int> spread_over_hosts(const AllreduceRequest& request) {
@@ -63,7 +60,7 @@ std::shared_ptr<const Plan> make(const char* name, const AllreduceRequest& reque
                                  std::initializer_list<Half> halves) {
   const Parts parts = server_parts(request);
   PlanBuilder plan(request.segment_elems);
-  for (const Half half : halves) half(plan, everyone(request), parts, workers_of(request));
+  for (const Half half : halves) half(plan, everyone(request), parts, server_workers(request));
   return plan.finish(name);
 }
 
@@ -91,6 +88,10 @@ Parts server_parts(const AllreduceRequest& request) {
   return parts;
 }
 
+int server_workers(const AllreduceRequest& request) {
+  return request.ranks - (request.dedicated_servers ? servers_of(request) : 0);
+}
+
 std::shared_ptr<const Plan> make_push(const AllreduceRequest& request) { return make("push", request, {push}); }
 std::shared_ptr<const Plan> make_pull(const AllreduceRequest& request) { return make("pull", request, {pull}); }
 std::shared_ptr<const Plan> make_server_allreduce(const AllreduceRequest& request) {
@@ -98,7 +99,7 @@ std::shared_ptr<const Plan> make_server_allreduce(const AllreduceRequest& reques
 }
 
 Price price_server(const AllreduceRequest& request) {
-  const std::int64_t givers = request.dedicated_servers ? workers_of(request) : request.ranks - 1;
+  const std::int64_t givers = request.dedicated_servers ? server_workers(request) : request.ranks - 1;
   std::int64_t segments = 0;
   for (int i = 0; i < servers_of(request); ++i)
     segments += segments_of(even_part(request.elems, servers_of(request), i).elems(), request.segment_elems);

@@ -1,0 +1,221 @@
+#include "exchange/server_codec.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <utility>
+
+#include "base/error.hpp"
+#include "base/hash_rng.hpp"
+#include "base/text.hpp"
+#include "comm/collective/server.hpp"
+#include "device/vector.hpp"
+#include "exchange/residual_state.hpp"
+
+namespace echelon {
+namespace {
+
+std::size_t index(std::int64_t i) { return static_cast<std::size_t>(i); }
+std::size_t bytes_of(ArenaRange range) { return index(range.elems()) * sizeof(float); }
+
+double squares(const float* values, std::int64_t n) {
+  return host_vector_ops().sum_squares(DType::f32, values, index(n));
+}
+
+}  // namespace
+
+ServerCodec::ServerCodec(const ExchangeConfig& config, const StrategyContext& context, AllreduceRequest request,
+                         std::vector<ArenaRange> buckets)
+    : name_(config.codec),
+      context_(context),
+      buckets_(std::move(buckets)),
+      warmup_steps_(config.codec_warmup_steps),
+      step_(buckets_.size()) {
+  if (!on()) return;
+  if (lossy() && context.arenas.dtype() != DType::f32)
+    throw ConfigError(fmt::format("exchange.codec '{}' takes gradients of f32, these are {}; 'lossless' takes both",
+                                  config.codec, name_of(context.arenas.dtype())));
+  if (lossy())
+    for (std::vector<float>* arena : {&residual_, &master_, &changes_}) arena->resize(index(context.arenas.elems()));
+  squares_.resize(buckets_.size());
+  for (const ArenaRange& bucket : buckets_) {
+    request.elems = bucket.elems();
+    const Parts parts = server_parts(request);
+    const ElemRange own = parts[index(request.rank)];
+    own_.push_back({bucket.begin + own.begin, bucket.begin + own.end});
+    plans_.push_back({make_coded_push(request), make_coded_pull(request)});
+    forms_.push_back({make_form(config, bucket, parts, true), make_form(config, bucket, parts, false)});
+    formula_bytes_ += coded_server_bytes(*forms_.back().push->parts().front().codec, statistics_of(bucket), request);
+  }
+  if (warmup_steps_ > 0) formula_bytes_ = std::numeric_limits<double>::quiet_NaN();
+}
+
+std::unique_ptr<ServerForm> ServerCodec::make_form(const ExchangeConfig& config, ArenaRange bucket, const Parts& parts,
+                                                   bool push) {
+  std::vector<ServerForm::Part> coded;
+  for (const ElemRange& part : parts)
+    if (!part.empty())
+      coded.push_back({part, make_codec(name_, {.dtype = context_.arenas.dtype(),
+                                                .density = config.density,
+                                                .tau = config.tau,
+                                                .index_coding = config.index_coding})});
+  std::span<float> residual;
+  if (push && lossy()) residual = std::span(residual_).subspan(index(bucket.begin), index(bucket.elems()));
+  return std::make_unique<ServerForm>(bucket.elems(), std::move(coded), statistics_of(bucket), residual);
+}
+
+std::vector<ElemRange> ServerCodec::statistics_of(ArenaRange bucket) const {
+  return lossy() ? statistics_in(context_.arenas.parameters(), bucket) : std::vector<ElemRange>();
+}
+
+void ServerCodec::read(float* to, ArenaRange range) const {
+  if (range.elems() > 0) context_.arenas.device().to_host(to, context_.arenas.weights_at(range.begin), bytes_of(range));
+}
+
+void ServerCodec::write(const float* from, ArenaRange range) const {
+  if (range.elems() > 0)
+    context_.arenas.device().to_device(context_.arenas.weights_at(range.begin), from, bytes_of(range));
+}
+
+void ServerCodec::begin_master() {
+  if (std::exchange(master_begun_, true)) return;
+  read(master_.data(), {0, context_.arenas.elems()});
+}
+
+void ServerCodec::before_push(std::size_t b, std::int64_t step) {
+  if (!on()) return;
+  step_[b] = step;
+  if (to_pay_ > 0) {
+    --to_pay_;
+    pay(ranks() == 1 ? buckets_[b] : own_[b]);
+  }
+  if (ranks() == 1) return;
+  if (!codes(b)) {
+    master_begun_ = false;  // the weights are exact
+    return;
+  }
+  const auto word = [](auto value) { return static_cast<std::uint64_t>(value); };
+  const HashRng random = HashRng(context_.seed, "codec").at(word(step)).at(word(context_.engine.rank()));
+  forms_[b].push->begin_step(random.at(b).key());
+  forms_[b].pull->begin_step(random.at(b).key());
+}
+
+// What is owed of a range that is not sent from here enters the gradient at once.
+void ServerCodec::pay(ArenaRange range) {
+  if (!lossy() || range.elems() == 0) return;
+  Device& device = context_.arenas.device();
+  float* debts = residual_.data() + range.begin;
+  std::vector<float> sum(index(range.elems()));
+  device.to_host(sum.data(), context_.arenas.gradients_at(range.begin), bytes_of(range));
+  host_vector_ops().add(DType::f32, sum.data(), debts, sum.size());
+  device.to_device(context_.arenas.gradients_at(range.begin), sum.data(), bytes_of(range));
+  host_vector_ops().fill(DType::f32, debts, 0, sum.size());
+}
+
+void ServerCodec::before_update(std::size_t b) {
+  if (!lossy()) return;
+  if (ranks() == 1) {
+    if (to_adopt_ > 0) --to_adopt_, write(master_.data() + buckets_[b].begin, buckets_[b]);
+    return;
+  }
+  if (!sends_changes(b)) return;
+  begin_master();
+  const ArenaRange own = own_[b];
+  working_.resize(std::max(working_.size(), index(own.elems())));
+  read(working_.data(), own);
+  write(master_.data() + own.begin, own);
+}
+
+void ServerCodec::after_update(std::size_t b) {
+  if (!sends_changes(b)) return;
+  const ArenaRange own = own_[b];
+  read(master_.data() + own.begin, own);
+  write(working_.data(), own);
+  for (std::int64_t i = 0; i < own.elems(); ++i)
+    changes_[index(own.begin + i)] = master_[index(own.begin + i)] - working_[index(i)];
+  for (const ElemRange& all : statistics_of(buckets_[b]))
+    for (std::int64_t i = std::max(own.begin, buckets_[b].begin + all.begin);
+         i < std::min(own.end, buckets_[b].begin + all.end); ++i)
+      changes_[index(i)] = master_[index(i)];
+}
+
+void ServerCodec::finish(std::size_t b) {
+  if (!codes(b) || ranks() == 1) return;
+  note(*forms_[b].push);
+  note(*forms_[b].pull);
+  if (!lossy()) return;
+  const ArenaRange bucket = buckets_[b], own = own_[b];
+  working_.resize(std::max(working_.size(), index(bucket.elems())));
+  float* working = working_.data();
+  const float* changes = changes_.data() + bucket.begin;
+  read(working, bucket);
+  host_vector_ops().add(DType::f32, working, changes, index(bucket.elems()));
+  for (const ElemRange& all : statistics_of(bucket))
+    std::copy(changes + all.begin, changes + all.end, working + all.begin);
+  write(working, bucket);
+  squares_[b] = squares(residual_.data() + bucket.begin, bucket.elems());
+  for (std::int64_t i = own.begin; i < own.end; ++i) {
+    const double owed = static_cast<double>(master_[index(i)]) - static_cast<double>(working[i - bucket.begin]);
+    squares_[b] += owed * owed;
+  }
+}
+
+void ServerCodec::note(const ServerForm& form) {
+  const ServerForm::Said& said = form.said();
+  record_.bytes_before += said.bytes_before;
+  record_.bytes_after += said.bytes_after;
+  record_.density += said.density;
+  record_.tau += said.tau;
+  recorded_values_ += said.values;
+}
+
+CodecRecord ServerCodec::record() {
+  CodecRecord record = std::exchange(record_, {.density = 0});
+  const double values = std::exchange(recorded_values_, 0);
+  if (values == 0) return {};
+  record.lossy = lossy();
+  record.density /= values;
+  record.tau /= values;
+  record.residual_norm = std::sqrt(std::accumulate(squares_.begin(), squares_.end(), 0.0));
+  return record;
+}
+
+std::string ServerCodec::describe() const {
+  if (!on()) return "";
+  const std::string start = warmup_steps_ > 0 ? fmt::format(" from step {} on", count_text(warmup_steps_)) : "";
+  return fmt::format(", coded as {}{}", name_, start);
+}
+
+std::vector<Codec*> ServerCodec::codecs_of(const Forms& forms) const {
+  std::vector<Codec*> codecs;
+  for (ServerForm* form : {forms.push.get(), forms.pull.get()})
+    for (ServerForm::Part& part : form->parts()) codecs.push_back(part.codec.get());
+  return codecs;
+}
+
+void ServerCodec::visit_state(StateVisitor& visitor) {
+  if (!lossy()) return;
+  const ReplicaPlace place{context_.engine.rank(), ranks()};
+  visit_residual(visitor, "residual", context_.arenas.parameters(), residual_.data(), place);
+  if (!visitor.loading()) {
+    begin_master();
+    if (ranks() == 1 && to_adopt_ == 0) read(master_.data(), {0, context_.arenas.elems()});
+  }
+  visit_whole(visitor, "master", context_.arenas.parameters(), master_.data());
+  tau_.clear();
+  for (const Forms& forms : forms_)
+    for (const Codec* codec : codecs_of(forms)) tau_.push_back(codec->tau());
+  visit_by_replica(visitor, "codec_tau", tau_, place, OtherK::reset);
+  if (!visitor.loading()) return;
+  std::size_t at = 0;
+  for (const Forms& forms : forms_)
+    for (Codec* codec : codecs_of(forms)) codec->set_tau(tau_[at++]);
+  master_begun_ = true;
+  to_pay_ = buckets_.size();
+  if (ranks() == 1) to_adopt_ = buckets_.size();
+}
+
+}  // namespace echelon

@@ -1,0 +1,103 @@
+// What exchange.codec asks of a parameter server: coded messages both ways, with error feedback both ways.
+//
+// Push. A worker says its gradient and what it owes (the residual, kept on each worker); what the codec leaves out is
+// owed from then on. A server adds what it decodes to its own gradient of the part, which enters the sum exactly.
+//
+// Pull. Servers keep the exact weights of their parts, the master weights, and take their steps on them. All ranks
+// train on a working copy with the same bits everywhere: a server sends the coded difference of its master from the
+// working copy, and everybody, the server too, adds what the message says. What a message leaves out is still in the
+// next difference, so nothing is lost for good: the working copy follows the master. Coded weights themselves would be
+// off by a part of their size for ever, a coded change only by a part of itself.
+// `lossless` loses nothing and codes the weights themselves: the bits of the run without a codec.
+//
+// In the first exchange.codec_warmup_steps of a run all travels as it is. Running statistics travel beside what is
+// coded, as they are (server_form.hpp). One replica sends nothing: it says all that it and others before it owe, and
+// takes up the master weights.
+//
+// State: "residual/<parameter>" by replica (summed for another number of them), "master/<parameter>" whole, thresholds
+// by rank (new ones for another number of ranks). Host memory of three arenas a rank.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "exchange/server_form.hpp"
+#include "exchange/strategy.hpp"
+
+namespace echelon {
+
+class ServerCodec {
+ public:
+  // `request` is the server's all-reduce of any bucket; its elems are set here. ConfigError where codec and dtype do
+  // not go together.
+  ServerCodec(const ExchangeConfig& config, const StrategyContext& context, AllreduceRequest request,
+              std::vector<ArenaRange> buckets);
+
+  bool on() const { return name_ != "none"; }
+  // Of bucket b, once `before_push` was told its step: messages are coded, by the plans and forms below; and what is
+  // pulled is a change, found at `changes_at`, else the weights themselves.
+  bool codes(std::size_t b) const { return on() && step_[b] >= warmup_steps_; }
+  bool sends_changes(std::size_t b) const { return lossy() && ranks() > 1 && codes(b); }
+  void* changes_at(std::int64_t elem) { return changes_.data() + elem; }
+
+  std::shared_ptr<const Plan> push(std::size_t b) const { return plans_[b].push; }
+  std::shared_ptr<const Plan> pull(std::size_t b) const { return plans_[b].pull; }
+  std::shared_ptr<WireForm> push_form(std::size_t b) const { return forms_[b].push; }
+  std::shared_ptr<WireForm> pull_form(std::size_t b) const { return forms_[b].pull; }
+  // Bytes that all ranks together send in a step; NaN where that depends on the values or on the step.
+  double formula_bytes() const { return formula_bytes_; }
+
+  // Of bucket b, in this order: before it is fetched for the push; around the server's step on its own part, which the
+  // arena's weights are lent for; once the pull is done.
+  void before_push(std::size_t b, std::int64_t step);
+  void before_update(std::size_t b);
+  void after_update(std::size_t b);
+  void finish(std::size_t b);
+
+  // Of the arena, each server's part up to date; null where there are none.
+  float* master() { return ranks() > 1 && master_begun_ ? master_.data() : nullptr; }
+  // Of this rank and the buckets that are finished since the last call.
+  CodecRecord record();
+  void visit_state(StateVisitor& visitor);
+  // ", coded as fp16"; "" where nothing is
+  std::string describe() const;
+
+ private:
+  struct Plans {
+    std::shared_ptr<const Plan> push, pull;
+  };
+  struct Forms {
+    std::shared_ptr<ServerForm> push, pull;
+  };
+
+  bool lossy() const { return on() && codec_info(name_).lossy; }
+  int ranks() const { return context_.engine.size(); }
+  std::unique_ptr<ServerForm> make_form(const ExchangeConfig& config, ArenaRange bucket, const Parts& parts, bool push);
+  std::vector<ElemRange> statistics_of(ArenaRange bucket) const;
+  void begin_master();
+  void read(float* to, ArenaRange range) const;  // weights of the device
+  void write(const float* from, ArenaRange range) const;
+  void pay(ArenaRange range);
+  void note(const ServerForm& form);
+  std::vector<Codec*> codecs_of(const Forms& forms) const;
+
+  std::string name_;
+  StrategyContext context_;
+  std::vector<ArenaRange> buckets_, own_;
+  std::int64_t warmup_steps_;
+  std::vector<std::int64_t> step_;  // by bucket: that it was pushed in
+  std::vector<Plans> plans_;
+  std::vector<Forms> forms_;
+  std::vector<float> residual_, master_, changes_;  // of the arena; empty where nothing is lost
+  std::vector<float> working_;                      // of one bucket
+  bool master_begun_ = false;
+  std::size_t to_pay_ = 0, to_adopt_ = 0;  // buckets whose debts, and (one replica) whose master a checkpoint brought
+  std::vector<double> tau_;
+  std::vector<double> squares_;       // by bucket: of what is owed
+  CodecRecord record_{.density = 0};  // sums of what is done since the last one; density and tau weighted by values
+  double recorded_values_ = 0;
+  double formula_bytes_ = 0;
+};
+
+}  // namespace echelon

@@ -1,0 +1,149 @@
+#include "exchange/server_form.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+#include <utility>
+
+#include "base/check.hpp"
+#include "base/hash_rng.hpp"
+#include "comm/collective/server.hpp"
+
+namespace echelon {
+namespace {
+
+ElemRange both(ElemRange a, ElemRange b) { return {std::max(a.begin, b.begin), std::min(a.end, b.end)}; }
+
+std::int64_t count_in(const std::vector<ElemRange>& statistics, ElemRange range) {
+  std::int64_t n = 0;
+  for (const ElemRange& all : statistics) n += std::max<std::int64_t>(0, both(all, range).elems());
+  return n;
+}
+
+}  // namespace
+
+std::vector<ElemRange> statistics_in(const ParameterSet& parameters, ArenaRange bucket) {
+  std::vector<ElemRange> ranges;
+  for (const Parameter& parameter : parameters.all())
+    if (parameter.kind == ParameterKind::statistic && parameter.begin >= bucket.begin && parameter.end() <= bucket.end)
+      ranges.push_back({parameter.begin - bucket.begin, parameter.end() - bucket.begin});
+  return ranges;
+}
+
+double coded_server_bytes(const Codec& codec, const std::vector<ElemRange>& statistics,
+                          const AllreduceRequest& request) {
+  if (request.ranks == 1) return 0;
+  if (!codec.exact_size()) return std::numeric_limits<double>::quiet_NaN();
+  const Parts parts = server_parts(request);
+  const int workers = server_workers(request);
+  double bytes = 0;
+  for (int r = 0; r < request.ranks; ++r) {
+    const ElemRange part = parts[static_cast<std::size_t>(r)];
+    if (part.empty()) continue;
+    const std::size_t message =
+        codec.most_bytes(part.elems()) + static_cast<std::size_t>(count_in(statistics, part)) * sizeof(float);
+    bytes += 2.0 * (workers - (r < workers ? 1 : 0)) * static_cast<double>(message);
+  }
+  return bytes;
+}
+
+ServerForm::ServerForm(std::int64_t elems, std::vector<Part> parts, std::vector<ElemRange> statistics,
+                       std::span<float> residual)
+    : elems_(elems), parts_(std::move(parts)), statistics_(std::move(statistics)), residual_(residual) {
+  ECHELON_CHECK(!parts_.empty(), "a bucket that nobody serves");
+}
+
+void ServerForm::begin_step(std::uint64_t key) {
+  key_ = key;
+  said_ = {};
+}
+
+std::size_t ServerForm::most_bytes(std::int64_t n) const {
+  return parts_.front().codec->most_bytes(n) + static_cast<std::size_t>(count({0, elems_})) * sizeof(float);
+}
+
+std::size_t ServerForm::encode(void* values, ElemRange range, bool sum, std::byte* wire) {
+  Codec& codec = codec_of(range);
+  auto* singles = static_cast<float*>(values);  // lossless takes f64 too, and has no statistics here
+  float* residual = residual_.empty() ? nullptr : residual_.data() + range.begin;
+  keep(singles, range);
+  const std::vector<float> statistics = kept_;
+  std::fill(kept_.begin(), kept_.end(), 0.0f);
+  put(singles, range);
+  std::size_t bytes = codec.encode({.values = values,
+                                    .elems = range.elems(),
+                                    .residual = residual,
+                                    .key = hash_combine(key_, sum ? 1 : 0),
+                                    .first = range.begin},
+                                   wire);
+  if (residual) put(residual, range);
+  kept_ = statistics;
+  put(singles, range);
+  if (!kept_.empty()) std::memcpy(wire + bytes, kept_.data(), kept_.size() * sizeof(float));
+  bytes += kept_.size() * sizeof(float);
+  const auto n = static_cast<double>(range.elems());
+  said_.bytes_before += n * static_cast<double>(codec.value_bytes());
+  said_.bytes_after += static_cast<double>(bytes);
+  said_.values += n;
+  said_.density += n * codec.density();
+  said_.tau += n * codec.tau();
+  return bytes;
+}
+
+void ServerForm::decode(const std::byte* wire, std::size_t bytes, void* values, std::int64_t n) {
+  const ElemRange range = range_of(values, n);
+  const std::size_t coded = bytes - static_cast<std::size_t>(count(range)) * sizeof(float);
+  parts_.front().codec->decode(wire, coded, values, n);
+  kept_.resize((bytes - coded) / sizeof(float));
+  if (kept_.empty()) return;
+  std::memcpy(kept_.data(), wire + coded, bytes - coded);
+  put(static_cast<float*>(values), range);
+}
+
+void ServerForm::decode_add(const std::byte* wire, std::size_t bytes, void* values, std::int64_t n) {
+  const ElemRange range = range_of(values, n);
+  const std::size_t coded = bytes - static_cast<std::size_t>(count(range)) * sizeof(float);
+  keep(static_cast<float*>(values), range);
+  parts_.front().codec->decode_add(wire, coded, values, n);
+  if (kept_.empty()) return;
+  for (std::size_t i = 0; i < kept_.size(); ++i) {
+    float value = 0;
+    std::memcpy(&value, wire + coded + i * sizeof value, sizeof value);
+    kept_[i] += value;
+  }
+  put(static_cast<float*>(values), range);
+}
+
+Codec& ServerForm::codec_of(ElemRange range) {
+  for (Part& part : parts_)
+    if (part.range == range) return *part.codec;
+  ECHELON_CHECK(false, "[{}, {}) is no server's part", range.begin, range.end);
+  return *parts_.front().codec;
+}
+
+void ServerForm::keep(float* values, ElemRange range) {
+  kept_.clear();
+  for (const ElemRange& all : statistics_)
+    if (const ElemRange here = both(all, range); !here.empty())
+      kept_.insert(kept_.end(), values + (here.begin - range.begin), values + (here.end - range.begin));
+}
+
+void ServerForm::put(float* values, ElemRange range) const {
+  const float* from = kept_.data();
+  for (const ElemRange& all : statistics_)
+    if (const ElemRange here = both(all, range); !here.empty()) {
+      std::copy_n(from, here.elems(), values + (here.begin - range.begin));
+      from += here.elems();
+    }
+}
+
+std::int64_t ServerForm::count(ElemRange range) const { return count_in(statistics_, range); }
+
+// Plans decode in the bucket's own memory.
+ElemRange ServerForm::range_of(const void* values, std::int64_t n) const {
+  if (statistics_.empty()) return {0, n};
+  const std::int64_t begin = static_cast<const float*>(values) - static_cast<const float*>(buffer_);
+  return {begin, begin + n};
+}
+
+}  // namespace echelon

@@ -1,0 +1,76 @@
+// What a parameter server's messages look like where exchange.codec writes them: each part of a bucket in one message.
+//
+//   [a part, coded] [its running statistics as they are: f32 each]
+//
+// Running statistics of batch norm ride the arenas but are no gradients: a lossy codec sees zeros in their places. What
+// the codec leaves out stays in the residual, which is added to the next message's values.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "comm/codec/codec.hpp"
+#include "comm/collective/halves.hpp"
+#include "comm/collective/wire_form.hpp"
+#include "device/parameter.hpp"
+
+namespace echelon {
+
+// Places of running statistics in a bucket, as its elements.
+std::vector<ElemRange> statistics_in(const ParameterSet& parameters, ArenaRange bucket);
+
+// Bytes that all ranks together send for a bucket of `request`, pushed and pulled; NaN where they depend on the values.
+double coded_server_bytes(const Codec& codec, const std::vector<ElemRange>& statistics,
+                          const AllreduceRequest& request);
+
+class ServerForm final : public WireForm {
+ public:
+  // A codec for each server's part of the bucket, since some remember; places and parts are elements of the bucket.
+  struct Part {
+    ElemRange range;
+    std::unique_ptr<Codec> codec;
+  };
+  // `statistics` are empty where nothing is lost; `residual` is of the bucket, or empty.
+  ServerForm(std::int64_t elems, std::vector<Part> parts, std::vector<ElemRange> statistics, std::span<float> residual);
+
+  // `key`: of the random draws of this rank, bucket and step. Counts from zero.
+  void begin_step(std::uint64_t key);
+  // What this rank encoded since; density and tau are sums, each value counted once. Valid once the plan is done.
+  struct Said {
+    double bytes_before = 0, bytes_after = 0, values = 0, density = 0, tau = 0;
+  };
+  const Said& said() const { return said_; }
+  std::vector<Part>& parts() { return parts_; }
+
+  std::string_view name() const override { return parts_.front().codec->info().name; }
+  std::int64_t elems() const override { return elems_; }
+  std::size_t most_bytes(std::int64_t n) const override;
+  bool exact_size() const override { return statistics_.empty() && parts_.front().codec->exact_size(); }
+  bool in_place() const override { return false; }
+
+  void begin(void* buffer) override { buffer_ = buffer; }
+  void finish(void*) override {}
+  std::size_t encode(void* values, ElemRange range, bool sum, std::byte* wire) override;
+  void decode(const std::byte* wire, std::size_t bytes, void* values, std::int64_t n) override;
+  void decode_add(const std::byte* wire, std::size_t bytes, void* values, std::int64_t n) override;
+
+ private:
+  Codec& codec_of(ElemRange range);
+  // The statistics of n values of the bucket: into `kept_`, and back; how many there are.
+  void keep(float* values, ElemRange range);
+  void put(float* values, ElemRange range) const;
+  std::int64_t count(ElemRange range) const;
+  ElemRange range_of(const void* values, std::int64_t n) const;
+
+  std::int64_t elems_;
+  std::vector<Part> parts_;
+  std::vector<ElemRange> statistics_;
+  std::span<float> residual_;
+  void* buffer_ = nullptr;  // of the plan under way
+  std::uint64_t key_ = 0;
+  std::vector<float> kept_;
+  Said said_;
+};
+
+}  // namespace echelon

@@ -1,0 +1,148 @@
+// Replicas around parameter servers whose messages are coded, gradients and weights: the same bits on all, still
+// learning, resumed to the same bits, statistics exact.
+#include <catch2/catch.hpp>
+#include <cmath>
+
+#include "comm/codec/codec.hpp"
+#include "tests/support/replicas.hpp"
+
+namespace echelon {
+namespace {
+
+using namespace test;
+
+ReplicaRun coded_run(const std::string& codec, int k, int servers, int steps) {
+  ReplicaRun run{.graph = small_lenet(),
+                 .shares = std::vector<std::int64_t>(static_cast<std::size_t>(k), 24 / k),
+                 .strategy = "server",
+                 .servers = servers,
+                 .codec = codec,
+                 .dtype = DType::f32,
+                 .activations = DType::f32,
+                 .steps = steps,
+                 .bucket_kb = 4,
+                 .one_batch = true};
+  return run;
+}
+
+void check_identical(const ReplicaResult& result) {
+  for (std::uint64_t checksum : result.checksums) CHECK(checksum == result.checksums.front());
+}
+
+std::vector<std::string> lossy_codecs() {
+  std::vector<std::string> names = codec_names();
+  std::erase(names, "lossless");
+  return names;
+}
+
+TEST_CASE("servers, lossless: the weights of no codec, bit for bit, in double too", "[codec][equality]") {
+  for (int k = 1; k <= 4; ++k)
+    for (const int servers : {0, 1, k})
+      for (const DType dtype : {DType::f32, DType::f64})
+        DYNAMIC_SECTION("k=" << k << " servers=" << servers << " " << name_of(dtype)) {
+          ReplicaRun run = coded_run("none", k, servers, 5);
+          run.dtype = run.activations = dtype;
+          const ReplicaResult plain = train_replicas(run);
+          run.codec = "lossless";
+          const ReplicaResult coded = train_replicas(run);
+          check_identical(coded);
+          CHECK(coded.weights == plain.weights);
+        }
+}
+
+// What is pulled comes late too: a rate at which momentum does not outrun it.
+TEST_CASE("servers: a small net learns with every codec both ways, and replicas stay equal", "[codec]") {
+  for (int k = 2; k <= 4; ++k) DYNAMIC_SECTION("k=" << k) {
+      const auto learn = [&](const std::string& codec, int steps) {
+        ReplicaRun run = coded_run(codec, k, 0, steps);
+        run.learning_rate = 0.02;
+        return train_replicas(run);
+      };
+      const double before = learn("none", 1).loss;
+      for (const std::string& codec : lossy_codecs()) {
+        CAPTURE(codec, before);
+        const ReplicaResult coded = learn(codec, 160);
+        check_identical(coded);
+        CHECK(coded.loss < 0.3 * before);
+      }
+    }
+}
+
+TEST_CASE("servers: a coded run goes on from what a checkpoint holds with the same bits", "[codec]") {
+  for (const std::string& codec : lossy_codecs())
+    for (int k = 1; k <= 4; ++k)
+      for (const int servers : {0, 1}) DYNAMIC_SECTION(codec << " k=" << k << " servers=" << servers) {
+          ReplicaRun run = coded_run(codec, k, servers, 9);
+          run.graph = small_batch_norm_net();
+          const ReplicaResult whole = train_replicas(run);
+          run.resume_at = 5;
+          const ReplicaResult resumed = train_replicas(run);
+          check_identical(resumed);
+          CHECK(resumed.weights == whole.weights);
+        }
+}
+
+TEST_CASE("servers: a codec that starts late: exact until then, resumed from before and behind", "[codec]") {
+  for (const std::string& codec : lossy_codecs())
+    for (int k = 1; k <= 3; ++k) DYNAMIC_SECTION(codec << " k=" << k) {
+        ReplicaRun run = coded_run("none", k, 0, 6);
+        const ReplicaResult plain = train_replicas(run);
+        run.codec = codec, run.codec_warmup = 6;
+        CHECK(train_replicas(run).weights == plain.weights);
+        run.codec_warmup = 4, run.steps = 9;
+        const ReplicaResult whole = train_replicas(run);
+        check_identical(whole);
+        for (const int at : {2, 4, 6}) {
+          run.resume_at = at;
+          CHECK(train_replicas(run).weights == whole.weights);
+        }
+      }
+}
+
+TEST_CASE("servers: running statistics are as without a codec, also on a device of its own memory", "[codec]") {
+  ReplicaRun run = coded_run("none", 3, 2, 1);  // the second step's statistics depend on the first one's weights
+  run.graph = small_batch_norm_net();
+  const std::vector<double> plain = train_replicas(run).weights;
+  for (const std::string& codec : codec_names()) DYNAMIC_SECTION(codec) {
+      run.codec = codec;
+      run.device = "reference";
+      const ReplicaResult near = train_replicas(run);
+      run.device = "far";
+      const ReplicaResult far = train_replicas(run);
+      check_identical(near);
+      CHECK(far.weights == near.weights);
+      for (const Parameter& parameter : run.graph.parameters().all())
+        for (std::int64_t i = parameter.begin; i < parameter.end(); ++i)
+          if (parameter.kind == ParameterKind::statistic)
+            CHECK(near.weights[static_cast<std::size_t>(i)] == plain[static_cast<std::size_t>(i)]);
+    }
+}
+
+TEST_CASE("servers: coded bytes on the wire are those of the formula", "[codec]") {
+  for (const std::string& codec : codec_names())
+    for (int k = 1; k <= 4; ++k) DYNAMIC_SECTION(codec << " k=" << k) {
+        ReplicaRun run = coded_run(codec, k, k > 2 ? 2 : 0, 3);
+        run.graph = small_batch_norm_net();
+        const ReplicaResult result = train_replicas(run);
+        const bool exact = std::isfinite(result.formula_bytes);
+        CHECK(exact == (k == 1 || (codec != "topk" && codec != "threshold" && codec != "lossless")));
+        if (exact) CHECK(result.sent_bytes == 3 * result.formula_bytes);
+        if (k > 1 && codec_info(codec).lossy) {
+          run.codec = "none";
+          CHECK(result.sent_bytes < 0.8 * train_replicas(run).sent_bytes);
+        }
+      }
+}
+
+TEST_CASE("servers: what the codec holds back of the weights is made good", "[codec]") {
+  // Without gradients' codec in the way: one server that all weights come from, and steps that end.
+  ReplicaRun run = coded_run("int8", 2, 1, 40);
+  run.learning_rate = 0.02;
+  ReplicaRun plain = run;
+  plain.codec = "none";
+  const ReplicaResult coded = train_replicas(run), exact = train_replicas(plain);
+  CHECK(tensor_distance(run.graph.parameters(), coded.weights, exact.weights) < 0.05);
+}
+
+}  // namespace
+}  // namespace echelon
