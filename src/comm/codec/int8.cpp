@@ -44,14 +44,6 @@ __m256 read_bytes(const std::byte* at, std::int64_t n) {
   return _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_cvtsi64_si128(bytes)));
 }
 
-// Of 32 integers, those beyond a byte's range as its ends.
-void write_bytes(std::byte* at, const __m256i (&q)[4]) {
-  const __m256i low = _mm256_packs_epi32(q[0], q[1]), high = _mm256_packs_epi32(q[2], q[3]);
-  const __m256i bytes =
-      _mm256_permutevar8x32_epi32(_mm256_packs_epi16(low, high), _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
-  _mm256_storeu_si256(reinterpret_cast<__m256i*>(at), bytes);
-}
-
 class Int8 final : public Codec {
  public:
   const CodecInfo& info() const override { return int8_codec_info(); }
@@ -99,7 +91,7 @@ class Int8 final : public Codec {
         _mm256_storeu_ps(values + place, said);
         if (residual) _mm256_storeu_ps(residual + place, finite_or_zero(_mm256_sub_ps(wanted, said)));
       }
-      write_bytes(wire + i, q);
+      _mm256_storeu_si256(reinterpret_cast<__m256i*>(wire + i), bytes_of(q));
     }
   }
 

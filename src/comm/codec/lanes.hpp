@@ -59,6 +59,12 @@ inline void store_halves(std::byte* at, __m128i halves, std::int64_t n) {
   std::memcpy(at, part, 2 * static_cast<std::size_t>(n));
 }
 
+// 32 integers as bytes, in order, those beyond a signed byte's range as its ends.
+inline __m256i bytes_of(const __m256i (&integers)[4]) {
+  const __m256i low = _mm256_packs_epi32(integers[0], integers[1]), high = _mm256_packs_epi32(integers[2], integers[3]);
+  return _mm256_permutevar8x32_epi32(_mm256_packs_epi16(low, high), _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
+}
+
 inline std::int32_t largest_lane(__m256i integers) {
   alignas(32) std::int32_t part[kLanes];
   _mm256_store_si256(reinterpret_cast<__m256i*>(part), integers);
