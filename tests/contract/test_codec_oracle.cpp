@@ -20,13 +20,10 @@ std::vector<float> gradients(std::size_t n, const std::string& name) {
   return all;
 }
 
-void check_codec(const std::string& name, std::size_t n, std::int64_t first, double scale) {
-  CAPTURE(name, n, first, scale);
-  const CodecOptions options{.ranks = 3, .density = 0.07, .tau = 0.3 * scale};
-  std::vector<float> values = gradients(n, "values"), owed = gradients(n, "owed");
-  for (float& value : values) value = static_cast<float>(value * scale);
-  for (float& value : owed) value = static_cast<float>(value * scale);
-  if (scale == 3) values[n / 2] = std::nanf(""), values[n / 3] = INFINITY;
+// What the codec says, decodes and owes of these values, beside its plain loops.
+void check_against_oracle(const std::string& name, std::vector<float> values, std::vector<float> owed,
+                          std::int64_t first, const CodecOptions& options) {
+  const std::size_t n = values.size();
   const test::Spoken right = test::oracle_of(name, values, owed, 0x123456789abcdefULL, first, options);
   const auto codec = make_codec(name, options);
   std::vector<std::byte> wire(codec->most_bytes(static_cast<std::int64_t>(n)));
@@ -41,21 +38,45 @@ void check_codec(const std::string& name, std::size_t n, std::int64_t first, dou
   std::vector<float> decoded(n, 7);
   codec->decode(wire.data(), bytes, decoded.data(), static_cast<std::int64_t>(n));
   CHECK(std::memcmp(decoded.data(), values.data(), n * sizeof(float)) == 0);
+  std::vector<float> added(n, 0);
+  codec->decode_add(wire.data(), bytes, added.data(), static_cast<std::int64_t>(n));
   std::size_t wrong = 0;
   const auto same = [](float a, float b) { return a == b || (std::isnan(a) && std::isnan(b)); };
-  const bool marks = name == "threshold" && scale == 3;  // says its first inf or NaN itself
+  const bool marks = name == "threshold";  // says its first inf or NaN itself
   for (std::size_t i = 0; i < n; ++i)
-    wrong +=
-        (!same(values[i], right.said[i]) && !(marks && !std::isfinite(values[i]))) || !same(owed[i], right.owed[i]);
+    wrong += (!same(values[i], right.said[i]) && !(marks && !std::isfinite(values[i]))) ||
+             !same(owed[i], right.owed[i]) || !same(added[i], values[i]);
   CHECK(wrong == 0);
+}
+
+void check_codec(const std::string& name, std::size_t n, std::int64_t first, double scale) {
+  CAPTURE(name, n, first, scale);
+  std::vector<float> values = gradients(n, "values"), owed = gradients(n, "owed");
+  for (float& value : values) value = static_cast<float>(value * scale);
+  for (float& value : owed) value = static_cast<float>(value * scale);
+  if (scale == 3) values[n / 2] = std::nanf(""), values[n / 3] = INFINITY;
+  check_against_oracle(name, std::move(values), std::move(owed), first,
+                       {.ranks = 3, .density = 0.07, .tau = 0.3 * scale});
 }
 
 }  // namespace
 
 TEST_CASE("every codec says and owes what its plain loops do", "[contract][codec]") {
   for (const std::string& name : codec_names())
-    for (const std::size_t n : {1, 2, 7, 8, 9, 63, 511, 513, 2047, 2050, 6007})
+    for (const std::size_t n : {1, 2, 7, 8, 9, 63, 511, 513, 2047, 2050, 6007, 20011})
       for (const double scale : {1.0, 1e-3, 1e-39, 3.0}) check_codec(name, n, static_cast<std::int64_t>(5 * n), scale);
+}
+
+TEST_CASE("topk: a look at a few values that misleads costs time alone", "[contract][codec]") {
+  constexpr std::size_t n = 20000;
+  const std::vector<float> drawn = gradients(n, "mislead");
+  for (const bool large : {true, false}) {  // where the look falls: 16 of every 78
+    CAPTURE(large);
+    std::vector<float> values(n);
+    for (std::size_t i = 0; i < n; ++i) values[i] = drawn[i] * ((i % 78 < 16) == large ? 1.0f : 1e-3f);
+    values[n - 1] = -INFINITY;
+    check_against_oracle("topk", values, std::vector<float>(n), 0, {.density = 0.07});
+  }
 }
 
 TEST_CASE("places come back from every coding, in the bytes foretold", "[contract][codec]") {

@@ -34,6 +34,8 @@ class OneBit final : public Codec {
       const Means means = split(values + at, residual, size, wire + kMeans);
       std::memcpy(wire, &means, sizeof means);
       each_lanes(size, [&](std::int64_t i, std::int64_t n) {
+        fetch_ahead(values + at + i, kBlock);
+        if (residual) fetch_ahead(residual + i, kBlock);
         const __m256 wanted = load_lanes(values + at + i, n), said = side(wire[kMeans + i / 8], means);
         store_lanes(values + at + i, said, n);
         if (residual) store_lanes(residual + i, finite_or_zero(_mm256_sub_ps(wanted, said)), n);
