@@ -161,6 +161,7 @@ Graph build_layers(const std::vector<LayerConfig>& layers, const SampleForm& for
     if (lengths >= 0 && counts_lengths(graph, *named[i].layer, inputs)) inputs.push_back(lengths);
     if (named[i].layer->wants_ids()) inputs.push_back(ids);
     last = graph.add(named[i].name, named[i].layer, std::move(inputs), layers[i].where).front();
+    graph.set_stage(static_cast<int>(layers[i].stage));
   }
   std::string loss = "loss";
   while (graph.find(loss) >= 0) loss += "_";

@@ -35,5 +35,7 @@ struct ModelCosts {
   double activation_bytes = 0;  // of one sample: every value once
 };
 ModelCosts model_costs(const Graph& graph, DType dtype);
+// By node: FLOPs of one sample, forward and backward.
+std::vector<double> node_flops(const Graph& graph, DType dtype);
 
 }  // namespace echelon

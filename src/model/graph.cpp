@@ -39,7 +39,7 @@ std::vector<ValueId> Graph::add_node(const std::string& name, LayerPtr layer, st
   const auto given = std::count_if(inputs.begin(), inputs.end(), [&](ValueId id) { return !comes_by_itself(id); });
   if (layer->arity() >= 0 && given != layer->arity())
     throw ConfigError(fmt::format("takes {} input{}, {} given", layer->arity(), layer->arity() == 1 ? "" : "s", given));
-  if (inputs.empty()) throw ConfigError("takes at least one input, none given");
+  if (inputs.empty() && layer->arity() != 0) throw ConfigError("takes at least one input, none given");
 
   std::vector<Shape> shapes;
   for (ValueId id : inputs) {
@@ -49,7 +49,7 @@ std::vector<ValueId> Graph::add_node(const std::string& name, LayerPtr layer, st
   check_types(*layer, inputs);
   const std::vector<Shape> out_shapes = layer->infer(shapes);
 
-  Node node{name, layer, std::move(inputs), {}, {}, where};
+  Node node{.name = name, .layer = layer, .inputs = std::move(inputs), .outputs = {}, .parameters = {}, .where = where};
   for (const ParameterDecl& decl : layer->parameters(shapes)) {
     Parameter parameter;
     parameter.name = name + "." + decl.suffix;
@@ -62,10 +62,10 @@ std::vector<ValueId> Graph::add_node(const std::string& name, LayerPtr layer, st
     parameter.sparse = decl.sparse;
     node.parameters.push_back(parameters_.add(std::move(parameter)));
   }
-  bool learns = !node.parameters.empty();
+  bool learns = !node.parameters.empty() || layer->learns_elsewhere();
   for (ValueId id : node.inputs) learns = learns || values_[static_cast<std::size_t>(id)].wants_gradient;
   // First outputs are sequences of the places of first inputs.
-  const Value first = values_[static_cast<std::size_t>(node.inputs.front())];
+  const Value first = node.inputs.empty() ? Value{} : values_[static_cast<std::size_t>(node.inputs.front())];
   for (std::size_t i = 0; i < out_shapes.size(); ++i) {
     const bool along = i == 0 && first.along_samples && out_shapes[i].rank() == 2 && out_shapes[i][0] == first.shape[0];
     values_.push_back({i == 0 ? name : fmt::format("{}.{}", name, i), out_shapes[i], ValueType::real,

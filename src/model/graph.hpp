@@ -39,6 +39,7 @@ struct Node {
   std::vector<ValueId> outputs;
   std::vector<int> parameters;  // indices into Graph::parameters(), in the order of Layer::parameters
   std::string where;            // "lenet.toml:12", or "zoo lenet"
+  int stage = -1;               // of a pipeline, where the config says; -1: chosen by cost
 };
 
 class Graph {
@@ -49,6 +50,9 @@ class Graph {
   ValueId input(std::string name, const Shape& shape, ValueType type = ValueType::real);
   // Adds a node whose inputs exist; infers shapes, declares parameters. Errors carry `where` and the node's name.
   std::vector<ValueId> add(std::string name, LayerPtr layer, std::vector<ValueId> inputs, std::string where = {});
+
+  // Of the node added last.
+  void set_stage(int stage) { nodes_.back().stage = stage; }
 
   // The value whose gradient starts the backward pass: the loss node's. Evaluation reads its sums.
   void set_loss(int node) { loss_ = node; }

@@ -38,6 +38,7 @@ class GraphLowering final : public Lowering {
   void pass_gradient(int output, int input) override;
   void op(const OpSpec& spec, const std::vector<TensorRef>& args, ScaleSource scale, int pair) override;
   void sum_over_replicas(TensorRef tensor) override;
+  void transfer(int cut, TensorRef from, TensorRef to) override;
 
  private:
   const Node& node() const { return graph_.nodes()[static_cast<std::size_t>(node_)]; }
@@ -65,6 +66,7 @@ class GraphLowering final : public Lowering {
   // Appends an op whose tensors have the spec's layouts already.
   void emit(const OpSpec& spec, const std::vector<ArgInfo>& infos, std::vector<int> args, ScaleSource scale, int pair);
   int saved_memory(const Op& op, int pair);
+  int written_whole(int tensor);
   // a + b as a new tensor in a's layout.
   int sum(int a, int b);
   void add_to_gradient(ValueId value, int partial);

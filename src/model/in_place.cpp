@@ -24,6 +24,7 @@ int overlay_in_place(Lowered& lowered) {
   int moved = 0;
   for (int i = 0; i < static_cast<int>(lowered.ops.size()); ++i) {
     const LoweredOp& op = lowered.ops[static_cast<std::size_t>(i)];
+    if (op.cut >= 0) continue;
     const int out = storage_of(op.tensors.back());
     if (at(out).home != Home::activation || at(out).persistent || at(out).first != i) continue;
     for (std::size_t a : candidates(op.spec.kind)) {

@@ -59,6 +59,8 @@ class Layer {
     (void)input;
     return false;
   }
+  // Whether its outputs' gradients are wanted though nothing before it learns here.
+  virtual bool learns_elsewhere() const { return false; }
   virtual std::vector<Shape> infer(std::span<const Shape> inputs) const = 0;
   virtual std::vector<ParameterDecl> parameters(std::span<const Shape> inputs) const {
     (void)inputs;

@@ -40,6 +40,7 @@ struct LoweredOp {
   int saved = -1;             // tensor
   ScaleSource scale = ScaleSource::one;
   int summed = -1;              // tensor that is summed over replicas once the op has run
+  int cut = -1;                 // no device op: what `tensors` = {from, to} hold travels; -1 for one that is not there
   double count_per_sample = 0;  // the scalar `count` is this times the samples of the whole step; 0: the op's own
 };
 

@@ -48,10 +48,12 @@ void GraphLowering::lower_backward() {
 
 // Graph inputs and what the loss reads hold their content throughout; with keep_values every value does.
 void GraphLowering::keep_readable() {
-  const Node& loss = graph_.nodes()[static_cast<std::size_t>(graph_.loss())];
+  const std::vector<ValueId> none;
+  const std::vector<ValueId>& read =
+      graph_.loss() < 0 ? none : graph_.nodes()[static_cast<std::size_t>(graph_.loss())].inputs;
   for (std::size_t id = 0; id < graph_.values().size(); ++id) {
     const ValueId value = static_cast<ValueId>(id);
-    const bool read_by_loss = std::find(loss.inputs.begin(), loss.inputs.end(), value) != loss.inputs.end();
+    const bool read_by_loss = std::find(read.begin(), read.end(), value) != read.end();
     if (options_.keep_values || read_by_loss || graph_.values()[id].producer < 0)
       table_.storage(readable(value)).persistent = true;
   }
@@ -219,6 +221,29 @@ void GraphLowering::emit(const OpSpec& spec, const std::vector<ArgInfo>& infos, 
 void GraphLowering::sum_over_replicas(TensorRef tensor) {
   synchronised_.insert(node_);
   lowered_.ops.back().summed = tensor.id;
+}
+
+void GraphLowering::transfer(int cut, TensorRef from, TensorRef to) {
+  if (from.id >= 0) from.id = in_layout(from.id, Layout::plain);
+  if (to.id >= 0) to.id = written_whole(to.id);
+  const int index = static_cast<int>(lowered_.ops.size());
+  if (to.id >= 0) table_.storage(to.id).first = table_.storage(to.id).last = index;
+  if (from.id >= 0) table_.storage(from.id).last = index;
+  LoweredOp op{.node = node_, .backward = backward_, .spec = {}, .op = nullptr, .tensors = {from.id, to.id}};
+  op.cut = cut;
+  lowered_.ops.push_back(std::move(op));
+}
+
+// What comes from elsewhere is plain and does not add: where the gradient has been written already, or lies otherwise,
+// a tensor that is added to it once the node is done.
+int GraphLowering::written_whole(int tensor) {
+  if (table_.storage(tensor).first < 0 && table_.at(tensor).layout == Layout::plain) return tensor;
+  const auto value = gradient_of_.find(tensor);
+  ECHELON_CHECK(value != gradient_of_.end(), "{} is written twice, and once from elsewhere", table_.at(tensor).name);
+  const LoweredTensor like = table_.at(tensor);
+  const int partial = table_.fresh(like.name, like.shape, like.dtype, Layout::plain);
+  partials_.emplace_back(value->second, partial);
+  return partial;
 }
 
 int GraphLowering::saved_memory(const Op& op, int pair) {

@@ -63,6 +63,9 @@ class Lowering {
   // What the op before wrote into `tensor` (f64) becomes the sum over all replicas before the next op runs; from here
   // on the node's ops that take a `count` count the samples of all replicas.
   virtual void sum_over_replicas(TensorRef tensor) = 0;
+  // Before the next op runs, the program's caller is shown `from`, to send it on, and `to`, to fill it, both plain; one
+  // of them may be nothing (an id of -1). `cut` is the caller's name for what travels (model/cut.hpp).
+  virtual void transfer(int cut, TensorRef from, TensorRef to) = 0;
 };
 
 }  // namespace echelon

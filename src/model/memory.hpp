@@ -7,6 +7,8 @@
 
 namespace echelon {
 
+inline constexpr std::size_t kTensorAlignment = 64;
+
 struct Lifetime {
   std::size_t bytes = 0;
   int first = 0;  // op that writes it first
@@ -14,7 +16,7 @@ struct Lifetime {
 };
 
 struct MemoryPlan {
-  std::vector<std::size_t> offsets;  // multiples of 64, by tensor
+  std::vector<std::size_t> offsets;  // multiples of kTensorAlignment, by tensor
   std::size_t bytes = 0;             // of the one allocation
 };
 

@@ -25,9 +25,10 @@ struct Program::Body {
   void place_tensors();
   void place_states();
   void bind_ops();
-  void* address(int tensor) const;
-  Tensor tensor(int id) const;
+  void* address(int tensor, int in_flight) const;
+  Tensor tensor(int id, int in_flight) const;
   void choose_slot(int wanted);
+  void transfer(const LoweredOp& op, int in_flight);
   void run(int op, const PassScalars& scalars);
   void run_range(int begin, int end, const PassScalars& scalars);
   ArenaRange range_of(int node) const;
@@ -39,14 +40,16 @@ struct Program::Body {
   ProgramOptions options;
   Lowered lowered;
   Memory activations, scratch, states;
-  int slot = 0;                                       // that `pointers` hold
-  std::vector<std::size_t> offset;                    // by tensor, of its storage
-  std::vector<std::array<void*, kMaxArgs>> pointers;  // by op
-  std::vector<ArenaRange> ranges;                     // by node
-  std::vector<std::uint64_t> node_keys;               // by node: hash of its name
-  std::vector<int> ready_node;                        // by op: node whose gradients are written after it; -1
+  int slot = 0;                                                    // that `pointers` hold
+  std::vector<std::size_t> offset;                                 // by tensor, of its storage
+  std::size_t activations_each = 0;                                // bytes of one micro-batch in flight
+  std::vector<std::vector<std::array<void*, kMaxArgs>>> pointers;  // by micro-batch in flight, then op
+  std::vector<ArenaRange> ranges;                                  // by node
+  std::vector<std::uint64_t> node_keys;                            // by node: hash of its name
+  std::vector<int> ready_node;  // by op: node whose gradients are written after it; -1
   std::function<void(ArenaRange)> wait_parameters;
   std::function<void(const Tensor&)> sum_over_replicas;
+  std::function<void(const Transfer&)> on_transfer;
   std::optional<Replay> replay;
 };
 
@@ -57,7 +60,7 @@ Program::Body::Body(const Graph& graph_, Arenas& arenas_, const ProgramOptions& 
       device(arenas_.device()),
       options(options_) {
   ECHELON_CHECK_GE(options.batch, 1);
-  ECHELON_CHECK_GE(graph.loss(), 0, "a program needs a loss");
+  ECHELON_CHECK_GE(options.in_flight, 1);
   ECHELON_CHECK_EQ(graph.parameters().elems(), arenas.elems(), "graph and arenas are of different models");
   const DType dtype = options.dtype.value_or(arenas.dtype());
   ECHELON_CHECK_EQ(name_of(wide_of(dtype)), name_of(arenas.dtype()), "of arenas beside activations in {}",
@@ -90,7 +93,8 @@ void Program::Body::place_tensors() {
   check_memory_plan(lifetimes, plan);
   offset.assign(lowered.tensors.size(), 0);
   for (std::size_t i = 0; i < owner.size(); ++i) offset[owner[i]] = plan.offsets[i];
-  activations = device.allocate(plan.bytes, "activations");
+  activations_each = (plan.bytes + kTensorAlignment - 1) / kTensorAlignment * kTensorAlignment;
+  activations = device.allocate(activations_each * static_cast<std::size_t>(options.in_flight), "activations");
   if (lowered.scratch_bytes > 0) scratch = device.allocate(lowered.scratch_bytes, "scratch");
 }
 
@@ -113,7 +117,7 @@ void Program::Body::choose_slot(int wanted) {
   bind_ops();
 }
 
-void* Program::Body::address(int id) const {
+void* Program::Body::address(int id, int in_flight) const {
   const LoweredTensor& tensor = lowered.tensors[static_cast<std::size_t>(id)];
   switch (tensor.home) {
     case Home::weight: return arenas.weight(tensor.parameter).data;
@@ -123,12 +127,15 @@ void* Program::Body::address(int id) const {
       return states.bytes_at(offset[static_cast<std::size_t>(id)] + static_cast<std::size_t>(slot) * tensor.bytes);
     case Home::activation: break;
   }
-  return activations.bytes_at(offset[static_cast<std::size_t>(tensor.storage)]);
+  return activations.bytes_at(static_cast<std::size_t>(in_flight) * activations_each +
+                              offset[static_cast<std::size_t>(tensor.storage)]);
 }
 
-Tensor Program::Body::tensor(int id) const {
+// Nothing: a tensor of no data.
+Tensor Program::Body::tensor(int id, int in_flight) const {
+  if (id < 0) return {};
   const LoweredTensor& tensor = lowered.tensors[static_cast<std::size_t>(id)];
-  return {.data = address(id), .shape = tensor.shape, .dtype = tensor.dtype, .layout = tensor.layout};
+  return {.data = address(id, in_flight), .shape = tensor.shape, .dtype = tensor.dtype, .layout = tensor.layout};
 }
 
 void Program::Body::bind_ops() {
@@ -136,9 +143,14 @@ void Program::Body::bind_ops() {
   for (std::size_t node = 0; node < lowered.gradients_done.size(); ++node)
     if (lowered.gradients_done[node] >= 0)
       ready_node[static_cast<std::size_t>(lowered.gradients_done[node])] = static_cast<int>(node);
-  pointers.resize(lowered.ops.size());
-  for (std::size_t i = 0; i < lowered.ops.size(); ++i)
-    for (std::size_t a = 0; a < lowered.ops[i].tensors.size(); ++a) pointers[i][a] = address(lowered.ops[i].tensors[a]);
+  pointers.resize(static_cast<std::size_t>(options.in_flight));
+  for (int which = 0; which < options.in_flight; ++which) {
+    auto& bound = pointers[static_cast<std::size_t>(which)];
+    bound.resize(lowered.ops.size());
+    for (std::size_t i = 0; i < lowered.ops.size(); ++i)
+      for (std::size_t a = 0; lowered.ops[i].cut < 0 && a < lowered.ops[i].tensors.size(); ++a)
+        bound[i][a] = address(lowered.ops[i].tensors[a], which);
+  }
 }
 
 ArenaRange Program::Body::range_of(int node) const {
@@ -150,12 +162,21 @@ ArenaRange Program::Body::range_of(int node) const {
   return {graph.parameters()[own.front()].begin, graph.parameters()[own.back()].end()};
 }
 
+void Program::Body::transfer(const LoweredOp& op, int in_flight) {
+  ECHELON_CHECK(on_transfer, "nobody takes what travels at cut {}", op.cut);
+  on_transfer({.cut = op.cut,
+               .backward = op.backward,
+               .from = tensor(op.tensors[0], in_flight),
+               .to = tensor(op.tensors[1], in_flight)});
+}
+
 void Program::Body::run(int index, const PassScalars& scalars) {
   const LoweredOp& op = lowered.ops[static_cast<std::size_t>(index)];
+  if (op.cut >= 0) return transfer(op, scalars.in_flight);
   OpArgs args;
-  args.tensors = pointers[static_cast<std::size_t>(index)].data();
+  args.tensors = pointers[static_cast<std::size_t>(scalars.in_flight)][static_cast<std::size_t>(index)].data();
   args.accumulate = op.accumulate | (scalars.first ? 0U : op.first_writes);
-  args.saved = op.saved >= 0 ? address(op.saved) : nullptr;
+  args.saved = op.saved >= 0 ? address(op.saved, scalars.in_flight) : nullptr;
   args.scratch = scratch.data();
   args.scale = op.scale == ScaleSource::loss_scale     ? scalars.loss_scale
                : op.scale == ScaleSource::group_weight ? scalars.group_weight
@@ -164,7 +185,7 @@ void Program::Body::run(int index, const PassScalars& scalars) {
   args.parameter_version = arenas.version();
   args.count = op.count_per_sample * scalars.samples;
   op.op->run(args);
-  if (op.summed >= 0 && sum_over_replicas) sum_over_replicas(tensor(op.summed));
+  if (op.summed >= 0 && sum_over_replicas) sum_over_replicas(tensor(op.summed, scalars.in_flight));
 }
 
 // Ops [begin, end), with no callback of the caller's between them but sums over replicas.
@@ -184,10 +205,10 @@ bool Program::has_input(std::string_view name) const {
   return id >= 0 && body_->graph.values()[static_cast<std::size_t>(id)].producer < 0;
 }
 
-Tensor Program::input(std::string_view name) const {
+Tensor Program::input(std::string_view name, int in_flight) const {
   ECHELON_CHECK(has_input(name), "the graph has no input '{}'", name);
   const ValueId id = body_->graph.find(name);
-  return body_->tensor(body_->lowered.values[static_cast<std::size_t>(id)]);
+  return body_->tensor(body_->lowered.values[static_cast<std::size_t>(id)], in_flight);
 }
 
 Tensor Program::value(std::string_view name) const {
@@ -205,11 +226,13 @@ Tensor Program::value(std::string_view name) const {
   if (info.layout != Layout::plain)
     throw ConfigError(
         fmt::format("value '{}' lies {} on {}, not plain", name, name_of(info.layout), body_->device.name()));
-  return body_->tensor(tensor);
+  return body_->tensor(tensor, 0);
 }
 
 void Program::forward(const PassScalars& scalars) {
   Body& b = *body_;
+  ECHELON_CHECK(scalars.in_flight >= 0 && scalars.in_flight < b.options.in_flight, "micro-batch {} of {} in flight",
+                scalars.in_flight, b.options.in_flight);
   b.choose_slot(scalars.slot);
   int begin = 0;
   const auto run_until = [&](int end) { b.run_range(std::exchange(begin, end), end, scalars); };
@@ -224,6 +247,7 @@ void Program::forward(const PassScalars& scalars) {
 void Program::backward(const PassScalars& scalars, const std::function<void(ArenaRange)>& ready) {
   Body& b = *body_;
   ECHELON_CHECK(b.options.training, "an evaluation program has no backward pass");
+  b.choose_slot(scalars.slot);
   if (scalars.first && !b.arenas.tracks_rows()) b.arenas.clear_tables();
   int begin = b.lowered.forward_ops;
   const auto run_until = [&](int end) { b.run_range(std::exchange(begin, end), end, scalars); };
@@ -242,13 +266,24 @@ void Program::set_sum_over_replicas(std::function<void(const Tensor&)> sum) {
 
 void Program::set_wait_parameters(std::function<void(ArenaRange)> wait) { body_->wait_parameters = std::move(wait); }
 
+void Program::set_transfer(std::function<void(const Transfer&)> transfer) { body_->on_transfer = std::move(transfer); }
+
 LossSums Program::losses() {
-  std::array<double, 3> sums{};
-  body_->device.to_host(sums.data(), body_->address(body_->lowered.loss_sums), sizeof(sums));
-  return {.loss = sums[0], .correct = sums[1], .weight = sums[2]};
+  LossSums all;
+  for (int which = 0; which < body_->options.in_flight && body_->lowered.loss_sums >= 0; ++which) {
+    std::array<double, 3> sums{};
+    body_->device.to_host(sums.data(), body_->address(body_->lowered.loss_sums, which), sizeof(sums));
+    all.loss += sums[0];
+    all.correct += sums[1];
+    all.weight += sums[2];
+  }
+  return all;
 }
 
-void Program::reset_losses() { body_->device.zero(body_->address(body_->lowered.loss_sums), 3 * sizeof(double)); }
+void Program::reset_losses() {
+  for (int which = 0; which < body_->options.in_flight && body_->lowered.loss_sums >= 0; ++which)
+    body_->device.zero(body_->address(body_->lowered.loss_sums, which), 3 * sizeof(double));
+}
 
 bool Program::has_states() const { return !body_->lowered.states.empty(); }
 

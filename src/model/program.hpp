@@ -1,8 +1,10 @@
 // A program: a graph made ready for one rank, one batch size and one device. Ops, layouts, and memory for every tensor.
 //
 // Several programs (training, evaluation, another batch size) share the arenas. `forward` and `backward` allocate
-// nothing. Pipelines run several forwards before the backwards; for that a later `slots` option gives each micro-batch
-// its own activations, the ops being the same.
+// nothing. Pipelines run several forwards before the backwards: each micro-batch in flight has activations of its own,
+// the ops being the same.
+//
+// The graph of a model's part (src/parallel) may have no loss: its backward pass begins with the gradients that come.
 #pragma once
 
 #include <cstdint>
@@ -28,6 +30,7 @@ struct ProgramOptions {
       {};                    // of activations; default: the arenas'. Halves beside arenas of f32: mixed precision
   bool keep_values = false;  // every value stays readable after a forward pass (tests, studies): no memory is shared
   int state_slots = 1;       // micro-batches of a step whose carried states are kept apart
+  int in_flight = 1;         // micro-batches whose activations are kept apart
   bool replay = false;       // ops run from recordings (model/replay.hpp), as long as they are between two callbacks
 };
 
@@ -39,6 +42,15 @@ struct PassScalars {
   std::uint64_t key = 0;      // hash of (seed, step): what random layers draw from, on every replica alike
   bool first = true;          // parameter gradients are overwritten; else added to
   int slot = 0;               // which carried states: the micro-batch's number in the step, below state_slots
+  int in_flight = 0;          // which activations, below ProgramOptions::in_flight
+};
+
+// What travels between two ops of a split model: `from` is to be sent on, `to` to be filled; null data where there is
+// none.
+struct Transfer {
+  int cut = -1;
+  bool backward = false;
+  Tensor from, to;
 };
 
 struct LossSums {
@@ -65,7 +77,7 @@ class Program {
   std::int64_t batch() const;
   // Device memory of a graph input, shape with N in front, plain, in the arenas' dtype or i32; the caller fills it
   // (Device::to_device).
-  Tensor input(std::string_view name) const;
+  Tensor input(std::string_view name, int in_flight = 0) const;
   // "ids" is there only where a layer wants them.
   bool has_input(std::string_view name) const;
   // Device memory of a value after a forward pass, shape with N in front, plain. Logits (what the loss reads) always;
@@ -83,6 +95,10 @@ class Program {
   // Called between two ops with a small f64 tensor, plain, that is to become the sum over all replicas (synchronised
   // batch norm); never where one replica trains alone.
   void set_sum_over_replicas(std::function<void(const Tensor&)> sum);
+
+  // Called in the order of ops with what a split model's cuts send and receive; returns once `from` may be written
+  // again and `to` is there for the device's next op.
+  void set_transfer(std::function<void(const Transfer&)> transfer);
 
   // Sums since the last reset, over all forward passes; synchronises.
   LossSums losses();

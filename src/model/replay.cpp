@@ -8,7 +8,7 @@ namespace echelon {
 namespace {
 
 bool can_be_recorded(const LoweredOp& op) {
-  return op.spec.kind != OpKind::dropout && op.summed < 0 && op.op->replays();
+  return op.cut < 0 && op.spec.kind != OpKind::dropout && op.summed < 0 && op.op->replays();
 }
 
 }  // namespace
@@ -45,6 +45,7 @@ void Replay::run_piece(Piece& piece, const PassScalars& scalars) {
   if (!piece.recorded) return run_ops(piece, scalars);
   Take& take = take_for(piece, {.first = scalars.first,
                                 .slot = scalars.slot,
+                                .in_flight = scalars.in_flight,
                                 .loss_scale = piece.reads_loss_scale ? scalars.loss_scale : 0,
                                 .group_weight = piece.reads_group_weight ? scalars.group_weight : 0,
                                 .samples = piece.reads_samples ? scalars.samples : 0});

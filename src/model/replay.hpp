@@ -4,7 +4,8 @@
 // A recording repeats its ops with what they were told when it was taken: addresses, accumulate bits, scalars. So it
 // holds for passes alone that agree in the scalars its ops read, and is taken after kWarm such passes have run op by
 // op, in which libraries choose and load their kernels. Scalars that are new in every step never get that far. Ops that
-// draw from the step's key, that sum over replicas, or whose device says so (Op::replays) are never recorded.
+// draw from the step's key, that sum over replicas or stand for what travels, or whose device says so (Op::replays) are
+// never recorded.
 #pragma once
 
 #include <functional>
@@ -33,7 +34,7 @@ class Replay {
   // What a recording was told; scalars that its ops do not read are 0.
   struct Told {
     bool first = true;
-    int slot = 0;
+    int slot = 0, in_flight = 0;
     double loss_scale = 0, group_weight = 0, samples = 0;
     friend bool operator==(const Told&, const Told&) = default;
   };

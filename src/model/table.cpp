@@ -35,6 +35,7 @@ class CountingLowering final : public Lowering {
   void alias(int, int) override {}
   void pass_gradient(int, int) override {}
   void sum_over_replicas(TensorRef) override {}
+  void transfer(int, TensorRef, TensorRef) override {}
   void op(const OpSpec& spec, const std::vector<TensorRef>&, ScaleSource, int) override { flops_ += flops(spec); }
 
   double take_flops() {
@@ -87,6 +88,15 @@ ModelCosts model_costs(const Graph& graph, DType dtype) {
     total.activation_bytes += costs.bytes;
   }
   return total;
+}
+
+std::vector<double> node_flops(const Graph& graph, DType dtype) {
+  std::vector<double> flops;
+  for (const Node& node : graph.nodes()) {
+    const NodeCosts costs = node_costs(graph, node, dtype);
+    flops.push_back(costs.forward_flops + costs.backward_flops);
+  }
+  return flops;
 }
 
 std::string model_table(const Graph& graph, DType dtype) {

@@ -25,14 +25,6 @@ namespace {
 constexpr std::uint64_t kSamples = 20;  // names the stream of samples
 constexpr int kControlChannel = 0, kBroadcastChannel = 1, kSumsChannel = 2, kFirstChannel = 3;
 
-PlainBatch step_batch(const ReplicaRun& run, std::int64_t step) {
-  const std::int64_t global = std::accumulate(run.shares.begin(), run.shares.end(), std::int64_t{0});
-  PlainBatch batch = hashed_batch(form_of(run.graph), run.one_batch ? 0 : step * global, global, kSamples);
-  if (run.holes)
-    for (std::size_t i = 3; i < batch.weights.size(); i += 7) batch.weights[i] = 0;
-  return batch;
-}
-
 PlainBatch reverse_of(const PlainBatch& batch) {
   PlainBatch reversed;
   const auto append = [](std::vector<double>& to, const std::vector<double>& from) {
@@ -48,6 +40,16 @@ PlainBatch reverse_of(const PlainBatch& batch) {
     append(reversed.ids, one.ids);
   }
   return reversed;
+}
+
+}  // namespace
+
+PlainBatch step_batch(const ReplicaRun& run, std::int64_t step) {
+  const std::int64_t global = std::accumulate(run.shares.begin(), run.shares.end(), std::int64_t{0});
+  PlainBatch batch = hashed_batch(form_of(run.graph), run.one_batch ? 0 : step * global, global, kSamples);
+  if (run.holes)
+    for (std::size_t i = 3; i < batch.weights.size(); i += 7) batch.weights[i] = 0;
+  return batch;
 }
 
 ExchangeConfig exchange_of(const ReplicaRun& run) {
@@ -75,6 +77,8 @@ OptimiserConfig optimiser_of(const ReplicaRun& run) {
   config.lazy = run.lazy;
   return config;
 }
+
+namespace {
 
 // What a rank trains with.
 struct Replica {

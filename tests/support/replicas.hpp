@@ -10,6 +10,7 @@
 #include "config/schema.hpp"
 #include "model/graph.hpp"
 #include "optim/loss_scale.hpp"
+#include "tests/support/trainee.hpp"
 
 namespace echelon::test {
 
@@ -56,6 +57,11 @@ struct ReplicaResult {
 
 // The same run on one replica: its batch is everybody's; cut into the very micro-batches of all where `groups`.
 ReplicaRun on_one_replica(ReplicaRun run, bool groups);
+
+// Samples of a step, over all replicas.
+PlainBatch step_batch(const ReplicaRun& run, std::int64_t step);
+ExchangeConfig exchange_of(const ReplicaRun& run);
+OptimiserConfig optimiser_of(const ReplicaRun& run);
 
 // One rank's part; the transport has as many ranks as the run has replicas. Step t takes samples [t*B, (t+1)*B), dealt
 // out to replicas and micro-batches in order.

@@ -28,14 +28,6 @@ std::int64_t vocabulary_of(const Graph& graph) {
   ECHELON_CHECK(false, "no layer learns of the samples");
 }
 
-std::vector<double> fetch(Device& device, const void* data, std::int64_t elems, DType dtype) {
-  return with_float(dtype, [&]<class T>(T) {
-    std::vector<T> values(static_cast<std::size_t>(elems));
-    device.to_host(values.data(), data, values.size() * sizeof(T));
-    return std::vector<double>(values.begin(), values.end());
-  });
-}
-
 }  // namespace
 
 double PlainBatch::weight() const { return std::accumulate(weights.begin(), weights.end(), 0.0); }
@@ -90,9 +82,19 @@ PlainBatch part_of(const PlainBatch& batch, std::int64_t first, std::int64_t n) 
           .ids = slice(batch.ids)};
 }
 
-void load_batch(Device& device, const Program& program, const PlainBatch& batch) {
+std::vector<double> fetch(Device& device, const void* data, std::int64_t elems, DType dtype) {
+  return with_float(dtype, [&]<class T>(T) {
+    std::vector<T> values(static_cast<std::size_t>(elems));
+    device.to_host(values.data(), data, values.size() * sizeof(T));
+    return std::vector<double>(values.begin(), values.end());
+  });
+}
+
+std::uint64_t step_key(std::int64_t step) { return HashRng(1, "trainee").at(static_cast<std::uint64_t>(step)).key(); }
+
+void load_batch(Device& device, const Program& program, const PlainBatch& batch, int in_flight) {
   const auto give = [&](const char* name, const std::vector<double>& values) {
-    if (program.has_input(name)) fill(device, program.input(name), values);
+    if (program.has_input(name)) fill(device, program.input(name, in_flight), values);
   };
   give("samples", batch.samples);
   give("labels", batch.labels);
@@ -122,7 +124,7 @@ Trainee::Trainee(const Graph& graph, std::int64_t batch, const TraineeOptions& o
 PassScalars Trainee::scalars() const {
   PassScalars scalars;
   scalars.samples = samples_;
-  scalars.key = HashRng(1, "trainee").at(static_cast<std::uint64_t>(step_)).key();
+  scalars.key = step_key(step_);
   return scalars;
 }
 

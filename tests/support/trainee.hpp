@@ -29,7 +29,11 @@ PlainBatch hashed_batch(const SampleForm& form, std::int64_t first_id, std::int6
 PlainBatch part_of(const PlainBatch& batch, std::int64_t first, std::int64_t n);
 
 // Fills a program's inputs, as far as it has them.
-void load_batch(Device& device, const Program& program, const PlainBatch& batch);
+void load_batch(Device& device, const Program& program, const PlainBatch& batch, int in_flight = 0);
+// What random layers draw from in a step.
+std::uint64_t step_key(std::int64_t step);
+// Device memory as numbers.
+std::vector<double> fetch(Device& device, const void* data, std::int64_t elems, DType dtype);
 
 struct TraineeOptions {
   std::string device = "reference";

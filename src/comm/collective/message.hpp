@@ -1,0 +1,14 @@
+// One message from one rank to one other: the plans of the two ends.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "comm/collective/plan.hpp"
+
+namespace echelon {
+
+std::shared_ptr<const Plan> make_send_to(int peer, std::int64_t elems);
+std::shared_ptr<const Plan> make_receive_from(int peer, std::int64_t elems);
+
+}  // namespace echelon

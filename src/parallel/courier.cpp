@@ -1,0 +1,142 @@
+#include "parallel/courier.hpp"
+
+#include <array>
+#include <utility>
+
+#include "base/check.hpp"
+#include "base/clock.hpp"
+#include "comm/collective/message.hpp"
+
+namespace echelon {
+namespace {
+
+constexpr std::size_t kBoxes = 2;  // one is filled or emptied while the other travels
+
+}  // namespace
+
+// One direction of one cut, seen from this rank: an outbox or an inbox.
+struct Courier::Way {
+  bool sends = false;
+  int peer = 0;  // in the model group
+  int channel = 0;
+  std::int64_t batch = 0;  // that the plan is for
+  std::shared_ptr<const Plan> plan;
+  struct Box {
+    Memory memory;
+    Ticket ticket;
+  };
+  std::array<Box, kBoxes> boxes;
+  std::size_t next = 0;  // box to use
+  int to_post = 0;       // receives that are not posted yet
+};
+
+Courier::Courier(Device& device, Engine& group, const Mesh& mesh, const MeshSeat& seat, std::vector<Cut> cuts,
+                 DType dtype, int first_channel)
+    : device_(device), group_(group), cuts_(std::move(cuts)), dtype_(dtype) {
+  ways_.resize(2 * cuts_.size());
+  for (std::size_t c = 0; c < cuts_.size(); ++c)
+    for (const bool backward : {false, true}) {
+      const Cut& cut = cuts_[c];
+      const int from = backward ? cut.to : cut.from, to = backward ? cut.from : cut.to;
+      if ((backward && !cut.learns) || (seat.stage != from && seat.stage != to)) continue;
+      auto way = std::make_unique<Way>();
+      way->sends = seat.stage == from;
+      MeshSeat other = seat;
+      other.stage = way->sends ? to : from;
+      way->peer = mesh.index_in_group(other);
+      way->channel = first_channel + static_cast<int>(2 * c) + (backward ? 1 : 0);
+      ways_[2 * c + (backward ? 1 : 0)] = std::move(way);
+    }
+}
+
+// What still travels ends with the engine.
+Courier::~Courier() = default;
+
+void Courier::begin(int micro_batches, std::int64_t batch, bool training) {
+  for (std::size_t i = 0; i < ways_.size(); ++i) {
+    if (!ways_[i] || (i % 2 == 1 && !training)) continue;
+    Way& way = *ways_[i];
+    ECHELON_CHECK_EQ(way.to_post, 0, "passes of the step before are missing");
+    if (way.batch != batch) {
+      const std::int64_t elems = cuts_[i / 2].shape.elems() * batch;
+      way.plan = way.sends ? make_send_to(way.peer, elems) : make_receive_from(way.peer, elems);
+      for (Way::Box& box : way.boxes) {
+        box.ticket.wait();
+        box.memory = device_.allocate_host(static_cast<std::size_t>(elems) * size_of(dtype_));
+      }
+      way.batch = batch;
+    }
+    if (way.sends) continue;
+    way.to_post = micro_batches;
+    for (std::size_t b = 0; b < kBoxes && way.to_post > 0; ++b) post(way);
+  }
+}
+
+// Into the box that is used next after those posted already.
+void Courier::post(Way& way) {
+  Way::Box& box = way.boxes[way.next];
+  way.next = (way.next + 1) % kBoxes;
+  --way.to_post;
+  box.ticket = group_.submit(
+      {.plan = way.plan, .data = box.memory.data(), .dtype = dtype_, .channel = way.channel, .after = nullptr});
+}
+
+void Courier::carry(const Transfer& transfer) {
+  const bool sends = transfer.from.data != nullptr;
+  Way& on = way(transfer.cut, transfer.backward);
+  ECHELON_CHECK(on.sends == sends, "cut {} sends where it should receive", transfer.cut);
+  if (sends)
+    send(on, transfer.from);
+  else
+    receive(on, transfer.to);
+}
+
+void Courier::send(Way& way, const Tensor& tensor) {
+  Way::Box& box = way.boxes[way.next];
+  way.next = (way.next + 1) % kBoxes;
+  {
+    const ScopedTimer timer(waited_s_);
+    box.ticket.wait();
+  }
+  ++sent_.messages_sent;
+  sent_.bytes_sent += tensor.bytes();
+  device_.to_host(box.memory.data(), tensor.data, tensor.bytes());
+  box.ticket = group_.submit(
+      {.plan = way.plan, .data = box.memory.data(), .dtype = dtype_, .channel = way.channel, .after = nullptr});
+}
+
+// Boxes are taken in the order in which they were posted.
+void Courier::receive(Way& way, const Tensor& tensor) {
+  // With fewer posts left than boxes, `next` has run ahead by as many as are out.
+  Way::Box* oldest = nullptr;
+  for (std::size_t b = 0; b < kBoxes && !oldest; ++b) {
+    Way::Box& box = way.boxes[(way.next + b) % kBoxes];
+    if (box.ticket.valid()) oldest = &box;
+  }
+  ECHELON_CHECK(oldest, "nothing was to come");
+  {
+    const ScopedTimer timer(waited_s_);
+    oldest->ticket.wait();
+  }
+  device_.to_device(tensor.data, oldest->memory.data(), tensor.bytes());
+  oldest->ticket = {};
+  if (way.to_post > 0) post(way);
+}
+
+void Courier::finish() {
+  const ScopedTimer timer(waited_s_);
+  for (const auto& way : ways_)
+    for (std::size_t b = 0; way && way->sends && b < kBoxes; ++b) way->boxes[b].ticket.wait();
+}
+
+double Courier::take_waited_s() { return std::exchange(waited_s_, 0); }
+WireCounters Courier::take_sent() { return std::exchange(sent_, {}); }
+
+std::size_t Courier::host_bytes() const {
+  std::size_t bytes = 0;
+  for (const auto& way : ways_)
+    for (std::size_t b = 0; way && b < kBoxes; ++b) bytes += way->boxes[b].memory.bytes();
+  return bytes;
+}
+
+}  // namespace echelon

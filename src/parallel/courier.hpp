@@ -1,0 +1,57 @@
+// Carries what travels between the stages of a model group: the body behind Program::set_transfer.
+//
+// Each cut has two ways, values forward and gradients back, each a channel of messages in the order of the
+// micro-batches. Who sends copies the tensor into an outbox and goes on; who receives has posted its receives ahead,
+// and waits only where the message is not there yet. Boxes are host memory that the device copies to and from.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "comm/engine.hpp"
+#include "device/device.hpp"
+#include "model/program.hpp"
+#include "parallel/mesh.hpp"
+#include "parallel/pipeline.hpp"
+
+namespace echelon {
+
+class Courier {
+ public:
+  // `group`: the engine of the model group, of which the channels from `first_channel` on are the courier's. `dtype`:
+  // of the tensors that travel.
+  Courier(Device& device, Engine& group, const Mesh& mesh, const MeshSeat& seat, std::vector<Cut> cuts, DType dtype,
+          int first_channel);
+  ~Courier();
+  Courier(const Courier&) = delete;
+
+  // Of the passes to come: their number, samples in each, and whether gradients travel. All stages call it alike.
+  void begin(int micro_batches, std::int64_t batch, bool training);
+  void carry(const Transfer& transfer);
+  // Until all that was sent has been taken; what has not when the engine ends is lost.
+  void finish();
+
+  // The compute thread was blocked here, since the last call.
+  double take_waited_s();
+  // Sent by this rank since the last call.
+  WireCounters take_sent();
+  std::size_t host_bytes() const;
+
+ private:
+  struct Way;
+  Way& way(int cut, bool backward) { return *ways_[static_cast<std::size_t>(2 * cut + (backward ? 1 : 0))]; }
+  void send(Way& way, const Tensor& tensor);
+  void receive(Way& way, const Tensor& tensor);
+  void post(Way& way);
+
+  Device& device_;
+  Engine& group_;
+  const std::vector<Cut> cuts_;
+  const DType dtype_;
+  std::vector<std::unique_ptr<Way>> ways_;  // by cut and direction; null where this rank is at neither end
+  double waited_s_ = 0;
+  WireCounters sent_;
+};
+
+}  // namespace echelon

@@ -1,0 +1,71 @@
+#include "parallel/mesh.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "base/check.hpp"
+#include "base/error.hpp"
+#include "base/text.hpp"
+
+namespace echelon {
+namespace {
+
+std::string size_text(const ParallelConfig& parallel) {
+  std::string factors;
+  const auto factor = [&](const char* name, std::int64_t n) {
+    if (n > 1) factors += fmt::format("{}{} {}", factors.empty() ? "" : " x ", name, n);
+  };
+  factor("pipeline", parallel.pipeline);
+  factor("tensor", parallel.tensor);
+  return factors;
+}
+
+}  // namespace
+
+Mesh::Mesh(int ranks) : rank_(static_cast<std::size_t>(ranks)), place_(rank_.size()) {
+  std::iota(rank_.begin(), rank_.end(), 0);
+  std::iota(place_.begin(), place_.end(), 0);
+}
+
+Mesh::Mesh(const ParallelConfig& parallel, const std::vector<int>& hosts, const std::vector<std::string>& host_names)
+    : Mesh(static_cast<int>(hosts.size())) {
+  pipeline_ = static_cast<int>(parallel.pipeline);
+  tensor_ = static_cast<int>(parallel.tensor);
+  if (ranks() % group_size() != 0)
+    throw ConfigError(
+        fmt::format("one replica takes {} ({}), {} do not divide into such groups; nearest: {}{}",
+                    counted(group_size(), "rank"), size_text(parallel), counted(ranks(), "rank"),
+                    ranks() > group_size() ? fmt::format("{} or ", ranks() / group_size() * group_size()) : "",
+                    (ranks() / group_size() + 1) * group_size()));
+  std::stable_sort(rank_.begin(), rank_.end(), [&](int a, int b) {
+    return hosts[static_cast<std::size_t>(a)] < hosts[static_cast<std::size_t>(b)];
+  });
+  for (std::size_t place = 0; place < rank_.size(); ++place)
+    place_[static_cast<std::size_t>(rank_[place])] = static_cast<int>(place);
+  if (parallel.allow_across_nodes) return;
+  for (std::size_t host = 0; host < host_names.size(); ++host)
+    if (const auto here = std::count(hosts.begin(), hosts.end(), static_cast<int>(host)); here % group_size() != 0)
+      throw ConfigError(fmt::format(
+          "host {} has {}, one replica takes {} ({}) and must not lie on two hosts: start a multiple of {} on each, or "
+          "write parallel.allow_across_nodes = true",
+          host_names[host], counted(here, "rank"), group_size(), size_text(parallel), group_size()));
+}
+
+MeshSeat Mesh::seat(int rank) const {
+  ECHELON_CHECK(rank >= 0 && rank < ranks(), "rank {} of {}", rank, ranks());
+  const int place = place_[static_cast<std::size_t>(rank)], index = place % group_size();
+  return {.replica = place / group_size(), .stage = index / tensor_, .shard = index % tensor_};
+}
+
+int Mesh::rank(const MeshSeat& seat) const {
+  return rank_[static_cast<std::size_t>(seat.replica * group_size() + index_in_group(seat))];
+}
+
+std::string Mesh::text() const {
+  if (!splits()) return fmt::format("data {}", replicas());
+  return fmt::format("data {} x pipeline {} x tensor {}", replicas(), pipeline_, tensor_);
+}
+
+}  // namespace echelon

@@ -1,0 +1,94 @@
+#include "parallel/stages.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "base/check.hpp"
+#include "base/error.hpp"
+#include "base/text.hpp"
+
+namespace echelon {
+namespace {
+
+bool by_hand(const Graph& graph) {
+  return std::any_of(graph.nodes().begin(), graph.nodes().end(), [](const Node& node) { return node.stage >= 0; });
+}
+
+std::vector<int> given_stages(const Graph& graph, int stages) {
+  std::vector<int> of(graph.nodes().size());
+  int now = 0;
+  for (std::size_t i = 0; i < of.size(); ++i) {
+    const Node& node = graph.nodes()[i];
+    if (node.stage >= 0) {
+      if (node.stage < now || node.stage > now + 1 || node.stage >= stages)
+        throw ConfigError(
+            fmt::format("{}{}layer '{}' has stage = {} behind stage {}: stages run from 0 to {} without a "
+                        "gap, in the order of the layers",
+                        node.where, node.where.empty() ? "" : ": ", node.name, node.stage, now, stages - 1));
+      now = node.stage;
+    }
+    of[i] = now;
+  }
+  if (now != stages - 1)
+    throw ConfigError(fmt::format("the layers' stages end with {}, parallel.pipeline = {} has stages 0 to {}", now,
+                                  stages, stages - 1));
+  return of;
+}
+
+// Elements of one sample that cross from nodes before `node` to it and those behind.
+std::vector<double> crossing_elems(const Graph& graph) {
+  const auto nodes = graph.nodes().size();
+  std::vector<int> last_reader(graph.values().size(), -1);
+  for (std::size_t i = 0; i < nodes; ++i)
+    for (ValueId id : graph.nodes()[i].inputs) last_reader[static_cast<std::size_t>(id)] = static_cast<int>(i);
+  std::vector<double> crossing(nodes + 1);
+  for (std::size_t id = 0; id < graph.values().size(); ++id) {
+    const Value& value = graph.values()[id];
+    for (int node = value.producer + 1; value.producer >= 0 && node <= last_reader[id]; ++node)
+      crossing[static_cast<std::size_t>(node)] += static_cast<double>(value.shape.elems());
+  }
+  return crossing;
+}
+
+// (cost of the dearest stage, values that cross): less is better, in this order.
+using Rating = std::pair<double, double>;
+
+}  // namespace
+
+std::vector<int> assign_stages(const Graph& graph, const std::vector<double>& costs, int stages) {
+  const int nodes = static_cast<int>(graph.nodes().size());
+  ECHELON_CHECK_EQ(costs.size(), graph.nodes().size());
+  if (stages > nodes)
+    throw ConfigError(fmt::format("parallel.pipeline = {} has more stages than the model has layers ({}); at most {}",
+                                  stages, nodes, nodes));
+  if (by_hand(graph)) return given_stages(graph, stages);
+  std::vector<double> before(costs.size() + 1);
+  for (std::size_t i = 0; i < costs.size(); ++i) before[i + 1] = before[i] + costs[i];
+  const std::vector<double> crossing = crossing_elems(graph);
+  // best[s][n]: the first n nodes on s + 1 stages; from[s][n]: where its last stage begins.
+  const auto width = costs.size() + 1;
+  const Rating never{std::numeric_limits<double>::infinity(), 0};
+  std::vector<std::vector<Rating>> best(static_cast<std::size_t>(stages), std::vector<Rating>(width, never));
+  std::vector<std::vector<int>> from(best.size(), std::vector<int>(width, 0));
+  for (std::size_t n = 1; n < width; ++n) best[0][n] = {before[n], 0};
+  for (std::size_t s = 1; s < best.size(); ++s)
+    for (std::size_t n = s + 1; n < width; ++n)
+      for (std::size_t begin = s; begin < n; ++begin) {
+        const Rating& head = best[s - 1][begin];
+        const Rating rating{std::max(head.first, before[n] - before[begin]), head.second + crossing[begin]};
+        if (rating < best[s][n]) best[s][n] = rating, from[s][n] = static_cast<int>(begin);
+      }
+  std::vector<int> of(costs.size());
+  int end = nodes;
+  for (int s = stages - 1; s >= 0; --s) {
+    const int begin = s == 0 ? 0 : from[static_cast<std::size_t>(s)][static_cast<std::size_t>(end)];
+    std::fill(of.begin() + begin, of.begin() + end, s);
+    end = begin;
+  }
+  return of;
+}
+
+}  // namespace echelon

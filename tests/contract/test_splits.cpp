@@ -1,0 +1,79 @@
+// Split models end with the weights of the unsplit one, in double.
+#include <catch2/catch.hpp>
+
+#include "tests/support/split_models.hpp"
+
+namespace echelon {
+namespace {
+
+using namespace test;
+
+constexpr double kDouble = 1e-8;
+
+std::vector<NamedGraph> pipeline_models() {
+  std::vector<NamedGraph> all = {{"lenet", small_lenet()},
+                                 {"resnet20", small_resnet20()},
+                                 {"dropout", small_dropout_net()},
+                                 {"batch_norm", small_batch_norm_net()}};
+  for (NamedGraph& model : small_sequence_models()) all.push_back(std::move(model));
+  return all;
+}
+
+// `groups`: one replica takes the very micro-batches of all, as batch norm needs.
+void check_split(const SplitRun& run, bool groups = true) {
+  const SplitResult split = train_split(run);
+  const ReplicaResult whole = train_replicas(on_one_replica(run.replicas, groups));
+  CHECK(tensor_distance(run.replicas.graph.parameters(), split.gradients, whole.gradients) <= kDouble);
+  CHECK(tensor_distance(run.replicas.graph.parameters(), split.weights, whole.weights) <= kDouble);
+  CHECK(split.loss == Approx(whole.loss).epsilon(1e-9));
+}
+
+SplitRun pipeline_of(const Graph& graph, int stages, std::vector<std::int64_t> shares, std::int64_t accumulation) {
+  SplitRun run{.replicas = {.graph = graph, .shares = std::move(shares), .accumulation = accumulation}, .parallel = {}};
+  run.parallel.pipeline = stages;
+  return run;
+}
+
+TEST_CASE("pipelines have the weights of the unsplit model, in double", "[split]") {
+  for (const NamedGraph& model : pipeline_models())
+    for (const char* schedule : {"gpipe", "1f1b"})
+      for (const int stages : {2, 3, 4})
+        for (const int replicas : {1, 2})
+          DYNAMIC_SECTION(model.name << " " << schedule << " p=" << stages << " k=" << replicas) {
+            SplitRun run =
+                pipeline_of(model.graph, stages, std::vector<std::int64_t>(static_cast<std::size_t>(replicas), 6), 3);
+            run.parallel.schedule = schedule;
+            check_split(run);
+          }
+}
+
+TEST_CASE("pipelines: samples of weight 0, unequal shares, one micro-batch, memory out of the host's reach",
+          "[split]") {
+  SplitRun run = pipeline_of(small_lenet(), 3, {4, 2}, 2);
+  run.replicas.holes = true;
+  check_split(run, false);
+  check_split(pipeline_of(small_lenet(), 2, {4}, 1));
+  run = pipeline_of(small_batch_norm_net(), 2, {6, 6}, 3);
+  run.replicas.device = "far";
+  check_split(run);
+}
+
+TEST_CASE("pipelines: rules that keep states, and whole parameters' norms", "[split]") {
+  for (const char* rule : {"adam", "lars", "lamb"}) DYNAMIC_SECTION(rule) {
+      SplitRun run = pipeline_of(small_lenet(), 2, {4, 4}, 2);
+      run.replicas.rule = rule;
+      check_split(run);
+    }
+}
+
+TEST_CASE("1f1b holds fewer activations than gpipe, the first stage most", "[split]") {
+  SplitRun run = pipeline_of(small_resnet20(), 4, {8}, 8);
+  run.replicas.steps = 1;
+  const std::vector<std::size_t> turns = train_split(run).activation_bytes;
+  run.parallel.schedule = "gpipe";
+  const std::vector<std::size_t> together = train_split(run).activation_bytes;
+  for (std::size_t stage = 0; stage < 4; ++stage) CHECK(turns[stage] * 8 == together[stage] * (4 - stage));
+}
+
+}  // namespace
+}  // namespace echelon

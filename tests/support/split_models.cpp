@@ -1,0 +1,127 @@
+#include "tests/support/split_models.hpp"
+
+#include <numeric>
+
+#include "base/check.hpp"
+#include "comm/group.hpp"
+#include "exchange/strategy.hpp"
+#include "model/build.hpp"
+#include "parallel/courier.hpp"
+#include "parallel/mesh.hpp"
+#include "parallel/pipeline.hpp"
+#include "parallel/stages.hpp"
+#include "tests/support/far_device.hpp"
+#include "tests/support/ranks.hpp"
+#include "tests/support/trainee.hpp"
+
+namespace echelon::test {
+namespace {
+
+constexpr int kGroupChannel = 0, kCourierChannel = 1, kStrategyChannel = 1;
+
+// Adds this part's values into the whole model's, which are zero elsewhere.
+void put(const ParameterSet& whole, const ParameterSet& part, const std::vector<double>& values,
+         std::vector<double>& all) {
+  all.resize(static_cast<std::size_t>(whole.elems()));
+  for (const Parameter& p : part.all()) {
+    const Parameter& w = whole[whole.find(p.name)];
+    ECHELON_CHECK(p.shape == w.shape, "slices come later");
+    std::copy_n(values.begin() + p.begin, p.elems(), all.begin() + w.begin);
+  }
+}
+
+}  // namespace
+
+SplitResult train_split_rank(std::unique_ptr<Transport> transport, const SplitRun& split) {
+  const ReplicaRun& run = split.replicas;
+  Engine engine(std::move(transport));
+  const Mesh mesh(split.parallel, engine.transport().hosts(), engine.transport().host_names());
+  ECHELON_CHECK_EQ(mesh.replicas(), run.replicas());
+  const MeshSeat seat = mesh.seat(engine.rank());
+  const std::unique_ptr<Engine> group = engine.split(seat.replica, mesh.index_in_group(seat));
+  const std::unique_ptr<Engine> replicas = engine.split(mesh.index_in_group(seat), seat.replica);
+
+  const std::vector<int> stages = assign_stages(run.graph, node_flops(run.graph, run.dtype), mesh.pipeline());
+  const std::vector<Cut> cuts = cuts_between(run.graph, stages);
+  const Graph graph = stage_graph(run.graph, stages, cuts, seat.stage);
+  const auto micro_batches = static_cast<int>(run.accumulation);
+  const std::vector<Pass> passes = pipeline_passes(split.parallel.schedule, mesh.pipeline(), seat.stage, micro_batches);
+  const int in_flight = most_in_flight(passes);
+  const std::int64_t share = run.shares[static_cast<std::size_t>(seat.replica)], micro = share / run.accumulation;
+  const std::int64_t first = std::accumulate(run.shares.begin(), run.shares.begin() + seat.replica, std::int64_t{0});
+
+  const std::unique_ptr<Device> device = run.device == "far" ? make_far_device() : open_device(run.device, {});
+  Arenas arenas(*device, graph.parameters(), run.dtype);
+  arenas.initialise(1);
+  Program program(graph, arenas, {.batch = micro, .in_flight = in_flight});
+  Courier courier(*device, *group, mesh, seat, cuts, run.dtype, kCourierChannel);
+  program.set_transfer([&](const Transfer& transfer) { courier.carry(transfer); });
+  Optimiser optimiser(optimiser_of(run), arenas, run.scaling);
+  const auto strategy = make_strategy(exchange_of(run), {arenas, optimiser, *replicas, kStrategyChannel});
+  program.set_wait_parameters([&](ArenaRange range) { strategy->wait_parameters(range); });
+
+  SplitResult result;
+  for (std::int64_t step = 0; step < run.steps; ++step) {
+    const PlainBatch global = step_batch(run, step);
+    const PlainBatch local = part_of(global, first, share);
+    strategy->begin_step({step, 0, run.learning_rate, global.weight(), local.weight()});
+    program.reset_losses();
+    courier.begin(micro_batches, micro, true);
+    const auto ready = [&](ArenaRange range) { strategy->gradient_ready(range); };
+    for (const Pass& pass : passes) {
+      const PlainBatch batch = part_of(local, pass.micro * micro, micro);
+      PassScalars scalars;
+      scalars.loss_scale = optimiser.loss_scale() / global.weight();
+      scalars.samples = static_cast<double>(global.n());
+      scalars.group_weight = batch.weight() / global.weight();
+      scalars.key = step_key(step);
+      scalars.first = pass.micro == 0;
+      scalars.in_flight = pass.micro % in_flight;
+      if (pass.backward) {
+        program.backward(scalars, pass.micro + 1 == micro_batches ? ready : std::function<void(ArenaRange)>{});
+      } else {
+        load_batch(*device, program, batch, scalars.in_flight);
+        program.forward(scalars);
+      }
+    }
+    strategy->end_step();
+    if (step > 0) continue;
+    strategy->drain();
+    put(run.graph.parameters(), graph.parameters(), fetch(*device, arenas.gradients_at(0), arenas.elems(), run.dtype),
+        result.gradients);
+  }
+  courier.finish();
+  strategy->drain();
+  put(run.graph.parameters(), graph.parameters(), fetch(*device, arenas.weights_at(0), arenas.elems(), run.dtype),
+      result.weights);
+  result.loss = program.losses().loss;
+  result.activation_bytes = {program.activation_bytes()};
+  Group(*replicas, kGroupChannel).barrier();
+  const std::vector<std::string> sums = Group(*replicas, kGroupChannel).gather(std::to_string(arenas.checksum()));
+  for (const std::string& sum : sums) ECHELON_CHECK_EQ(sum, sums.front(), "replicas of stage {}", seat.stage);
+  return result;
+}
+
+SplitResult train_split(const SplitRun& run) {
+  const int ranks = run.replicas.replicas() * run.group_size();
+  std::vector<SplitResult> results(static_cast<std::size_t>(ranks));
+  run_ranks(ranks, [&](std::unique_ptr<Transport> transport) {
+    const auto rank = static_cast<std::size_t>(transport->rank());
+    results[rank] = train_split_rank(std::move(transport), run);
+  });
+  SplitResult all;
+  all.gradients.resize(static_cast<std::size_t>(run.replicas.graph.parameters().elems()));
+  all.weights.resize(all.gradients.size());
+  for (std::size_t rank = 0; rank < results.size(); ++rank) {
+    all.loss += results[rank].loss;
+    all.activation_bytes.push_back(results[rank].activation_bytes.front());
+    if (rank >= static_cast<std::size_t>(run.group_size())) continue;  // of the first replica
+    for (std::size_t i = 0; i < all.weights.size(); ++i) {
+      all.weights[i] += results[rank].weights[i];
+      all.gradients[i] += results[rank].gradients[i];
+    }
+  }
+  return all;
+}
+
+}  // namespace echelon::test

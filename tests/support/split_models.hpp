@@ -1,0 +1,29 @@
+// Replicas whose model is split over ranks, trained without files: beside the same run unsplit.
+#pragma once
+
+#include <string>
+
+#include "config/schema.hpp"
+#include "tests/support/replicas.hpp"
+
+namespace echelon::test {
+
+struct SplitRun {
+  ReplicaRun replicas;
+  ParallelConfig parallel;
+
+  int group_size() const { return static_cast<int>(parallel.pipeline * parallel.tensor); }
+};
+
+struct SplitResult {
+  std::vector<double> gradients, weights;     // whole, in the order of the unsplit model's parameters
+  double loss = 0;                            // of the last step, over all replicas
+  std::vector<std::size_t> activation_bytes;  // by rank
+};
+
+// One rank's part. Ranks are dealt out to the mesh in order.
+SplitResult train_split_rank(std::unique_ptr<Transport> transport, const SplitRun& run);
+// All ranks as threads. Throws where replicas of one part end with different bits.
+SplitResult train_split(const SplitRun& run);
+
+}  // namespace echelon::test

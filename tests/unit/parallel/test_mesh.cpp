@@ -1,0 +1,64 @@
+#include <catch2/catch.hpp>
+#include <set>
+
+#include "base/error.hpp"
+#include "parallel/mesh.hpp"
+
+namespace echelon {
+namespace {
+
+using Catch::Matchers::Contains;
+
+ParallelConfig split(std::int64_t pipeline, std::int64_t tensor, bool across = false) {
+  ParallelConfig config;
+  config.pipeline = pipeline;
+  config.tensor = tensor;
+  config.allow_across_nodes = across;
+  return config;
+}
+
+const std::vector<std::string> kTwoHosts = {"n1", "n2"};
+
+TEST_CASE("ranks are seats of a mesh, each once, groups on one host", "[parallel][mesh]") {
+  // However the launcher dealt the ranks out.
+  for (const std::vector<int>& hosts :
+       {std::vector<int>{0, 0, 0, 0, 1, 1, 1, 1}, {0, 1, 0, 1, 0, 1, 0, 1}, {0, 1, 1, 0, 1, 0, 0, 1}})
+    for (const auto& [pipeline, tensor] : {std::pair{2, 1}, {1, 2}, {2, 2}, {4, 1}, {1, 4}, {1, 1}}) {
+      const Mesh mesh(split(pipeline, tensor), hosts, kTwoHosts);
+      CHECK(mesh.replicas() * pipeline * tensor == 8);
+      std::set<int> taken;
+      for (int replica = 0; replica < mesh.replicas(); ++replica) {
+        std::set<int> on;
+        for (int stage = 0; stage < pipeline; ++stage)
+          for (int shard = 0; shard < tensor; ++shard) {
+            const MeshSeat seat{replica, stage, shard};
+            const int rank = mesh.rank(seat);
+            CHECK(mesh.seat(rank) == seat);
+            taken.insert(rank);
+            on.insert(hosts[static_cast<std::size_t>(rank)]);
+          }
+        CHECK(on.size() == 1);
+      }
+      CHECK(taken.size() == 8);
+    }
+}
+
+TEST_CASE("a mesh that does not fit is refused with the host and the numbers", "[parallel][mesh]") {
+  CHECK_THROWS_WITH(Mesh(split(2, 1), {0, 0, 0}, {"n1"}),
+                    Contains("one replica takes 2 ranks (pipeline 2)") && Contains("nearest: 2 or 4"));
+  CHECK_THROWS_WITH(Mesh(split(4, 1), {0, 0, 0}, {"n1"}), Contains("nearest: 4"));
+  CHECK_THROWS_WITH(Mesh(split(2, 2), {0, 0, 0, 1, 1, 1, 1, 1}, kTwoHosts), Contains("host n1 has 3 ranks") &&
+                                                                                Contains("pipeline 2 x tensor 2") &&
+                                                                                Contains("allow_across_nodes = true"));
+  CHECK_NOTHROW(Mesh(split(2, 2, true), {0, 0, 0, 1, 1, 1, 1, 1}, kTwoHosts));
+  CHECK_THROWS_AS(Mesh(split(2, 2, true), {0, 0, 0}, {"n1"}), ConfigError);
+}
+
+TEST_CASE("a mesh says what it is", "[parallel][mesh]") {
+  CHECK(Mesh(3).text() == "data 3");
+  CHECK(!Mesh(3).splits());
+  CHECK(Mesh(split(2, 1), {0, 0, 0, 0}, {"n1"}).text() == "data 2 x pipeline 2 x tensor 1");
+}
+
+}  // namespace
+}  // namespace echelon
