@@ -257,8 +257,7 @@ void check_codec(const Config& config) {
   check_used(config, "exchange.density", picks, "codec = \"topk\" or \"threshold\"");
   check_used(config, "exchange.tau", codec == "threshold", "codec = \"threshold\"");
   check_used(config, "exchange.index_coding", picks, "codec = \"topk\" or \"threshold\"");
-  check_used(config, "exchange.codec_warmup_steps", codec != "none" && exchange.strategy == "synchronous",
-             "a codec under strategy = \"synchronous\"");
+  check_used(config, "exchange.codec_warmup_steps", codec != "none", "a codec");
   if (codec == "threshold" && exchange.tau > 0)
     check_used(config, "exchange.density", false, "tau = 0, which adapts to it");
   if (!rides)
