@@ -79,6 +79,24 @@ TEST_CASE("topk: a look at a few values that misleads costs time alone", "[contr
   }
 }
 
+TEST_CASE("threshold: where most values are inf there is no tau yet, and the finite ones are owed",
+          "[contract][codec]") {
+  constexpr std::size_t n = 100;
+  const auto codec = make_codec("threshold", {.density = 0.5});
+  std::vector<float> values(n), owed(n, 0.25f), decoded(n, 7);
+  for (std::size_t i = 0; i < n; ++i) values[i] = i % 5 < 2 ? static_cast<float>(i) : -INFINITY;
+  std::vector<std::byte> wire(codec->most_bytes(n));
+  const std::size_t bytes = codec->encode({.values = values.data(), .elems = n, .residual = owed.data()}, wire.data());
+  CHECK(codec->tau() == 0);
+  codec->decode(wire.data(), bytes, decoded.data(), n);
+  for (std::size_t i = 0; i < n; ++i) {
+    CAPTURE(i);
+    CHECK(owed[i] == (i % 5 < 2 ? static_cast<float>(i) + 0.25f : 0));
+    CHECK(values[i] == (i == 2 ? -INFINITY : 0));  // the first of them is said
+    CHECK(decoded[i] == values[i]);
+  }
+}
+
 TEST_CASE("places come back from every coding, in the bytes foretold", "[contract][codec]") {
   for (const PlaceCoding coding : {PlaceCoding::raw, PlaceCoding::golomb, PlaceCoding::gamma})
     for (const bool extra : {false, true})

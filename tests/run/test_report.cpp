@@ -76,6 +76,20 @@ TEST_CASE("real runs become strong, weak and paced tables; a diverged run is lis
     CHECK(outcome.out.find(words) != std::string::npos);
 }
 
+TEST_CASE("a codec that costs accuracy is warned of beside the run without one", "[report]") {
+  const Trial trial;
+  REQUIRE(trial.train(2).code == kExitOk);
+  REQUIRE(trial.train(2, {"exchange.codec=threshold", "exchange.tau=1000"}).code == kExitOk);  // nothing is ever sent
+  REQUIRE(trial.train(2, {"exchange.codec=lossless"}).code == kExitOk);
+  const Outcome outcome = report(trial, {"results", "--out", "tables", "--name", "trial"});
+  INFO(outcome.out << outcome.err);
+  REQUIRE(outcome.code == kExitOk);
+  CHECK(outcome.out.find("warning: codec threshold (tau 1000) on 2 ranks costs ") != std::string::npos);
+  const json tables = json::parse(read_file_whole(trial / "tables/trial.json"));
+  REQUIRE(tables["warnings"].size() == 1);
+  CHECK(tables["warnings"][0].get<std::string>().find("(2 runs) without a codec") != std::string::npos);
+}
+
 TEST_CASE("a report of nothing says what is missing and writes nothing", "[report]") {
   const Trial trial;
   CHECK(report(trial, {"nowhere"}).code == kExitConfig);

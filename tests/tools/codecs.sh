@@ -38,7 +38,8 @@ echo "# Gradient codecs: accuracy after equal epochs"
 echo
 echo "LeNet (421,642 parameters) on Fashion-MNIST, batch 64, $epochs epochs, 2 ranks of one thread, seeds ${seeds[*]}: test accuracy in %."
 echo "$(date -u +%F), $("$echelon" --version), $(sed -n 's/^model name.*: //p' /proc/cpuinfo | head -1). Made by \`tests/tools/codecs.sh\` with \`$config\`."
-echo "Ratio: bytes of the values that a rank encoded over those of their messages. On the wire: of both ranks together, a step."
+echo "Ratio: bytes of the values that a rank encoded over those of their messages; steps before a codec starts do not count. On the wire: of both ranks"
+echo "together, a step, over all steps."
 echo
 echo "| codec | accuracy, mean | least to greatest | ratio | KiB a step |"
 echo "|-------|---------------:|------------------:|------:|-----------:|"
@@ -46,4 +47,9 @@ for codec in none lossless fp16 bf16 int8 onebit; do row $codec exchange.codec=$
 row "topk 1 %" exchange.codec=topk exchange.density=0.01
 row "topk 0.1 %" exchange.codec=topk exchange.density=0.001
 row "threshold 1 %" exchange.codec=threshold exchange.density=0.01
+row "threshold 0.25 %" exchange.codec=threshold exchange.density=0.0025
 row "threshold 0.1 %" exchange.codec=threshold exchange.density=0.001
+for warmup in 188 938; do  # a fifth of an epoch, and one
+  row "threshold 0.25 % after $warmup steps" exchange.codec=threshold exchange.density=0.0025 exchange.codec_warmup_steps=$warmup
+  row "threshold 0.1 % after $warmup steps" exchange.codec=threshold exchange.density=0.001 exchange.codec_warmup_steps=$warmup
+done
