@@ -106,6 +106,9 @@ class CudaDevice final : public Device {
     return cuda::make_update(context_, rule, dtype);
   }
   VectorOps& vector_ops() override { return *vector_ops_; }
+  std::unique_ptr<DeviceCodec> make_codec(const DeviceCodecSpec& spec) override {
+    return cuda::make_codec(context_, spec);
+  }
   bool records() const override { return true; }
   std::unique_ptr<Recording> record_ops(const std::function<void()>& enqueue) override {
     return cuda::record_ops(context_, enqueue);

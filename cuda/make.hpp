@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "cuda/context.hpp"
+#include "device/device_codec.hpp"
 #include "device/op.hpp"
 #include "device/update_rules/rule.hpp"
 #include "device/vector.hpp"
@@ -36,5 +37,6 @@ std::unique_ptr<Op> make_reorder(const Context& context, const OpSpec& spec);
 
 std::unique_ptr<Update> make_update(const Context& context, std::string_view rule, DType dtype);
 std::unique_ptr<VectorOps> make_vector_ops(const Context& context);
+std::unique_ptr<DeviceCodec> make_codec(const Context& context, const DeviceCodecSpec& spec);
 
 }  // namespace echelon::cuda

@@ -1,5 +1,7 @@
 #include "device/device.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 
@@ -52,6 +54,14 @@ LayoutWish Device::layouts(const OpSpec& spec) const {
   for (std::size_t a = 0; a < args.size(); ++a)
     if (args[a].movable && args[a].role == ArgRole::output) wish.layouts[a] = like;
   return wish;
+}
+
+std::string Device::allreduce_problem() const {
+  return fmt::format("device {} has no library that sums between ranks", name());
+}
+
+std::unique_ptr<DeviceAllreduce> Device::make_allreduce(const DeviceMeeting&) {
+  throw ConfigError(allreduce_problem());
 }
 
 std::unique_ptr<Recording> Device::record_ops(const std::function<void()>&) {

@@ -9,7 +9,6 @@
 // EnvironmentError where the device itself fails.
 //
 // What later issues will ask of it, and where it goes:
-//   codecs on device    encode / decode_add / compact join VectorOps
 //   peer copies, IPC    Memory gets an export handle; the transport asks for it
 #pragma once
 
@@ -22,6 +21,8 @@
 #include <string_view>
 #include <vector>
 
+#include "device/device_allreduce.hpp"
+#include "device/device_codec.hpp"
 #include "device/op.hpp"
 #include "device/op_spec.hpp"
 #include "device/row_bits.hpp"
@@ -139,6 +140,16 @@ class Device {
   virtual std::unique_ptr<Op> make(const OpSpec& spec) = 0;
   virtual std::unique_ptr<Update> make_update(std::string_view rule, DType dtype) = 0;
   virtual VectorOps& vector_ops() = 0;
+
+  // Null where the codec runs on the host: every one on host devices, on others those that lose nothing.
+  virtual std::unique_ptr<DeviceCodec> make_codec(const DeviceCodecSpec& spec) { return (void)spec, nullptr; }
+
+  // A name that no two cards of all hosts have in common; empty on devices that are none.
+  virtual std::string card() const { return {}; }
+  // What keeps this device from summing with those of other ranks by a library of its own; empty where nothing does.
+  virtual std::string allreduce_problem() const;
+  // Returns once all ranks have called it. EnvironmentError where the library fails.
+  virtual std::unique_ptr<DeviceAllreduce> make_allreduce(const DeviceMeeting& meeting);
 
   // Whether sequences of ops can be recorded.
   virtual bool records() const { return false; }

@@ -54,9 +54,12 @@ WireCounters ExactPart::put(ArenaRange bucket, void* summed) {
   for (const Piece& piece : pieces_) {
     if (piece.range.begin < bucket.begin || piece.range.end > bucket.end) continue;
     ticket_.wait();
-    const std::size_t elem = size_of(arenas_.dtype());
-    std::memcpy(static_cast<std::byte*>(summed) + static_cast<std::size_t>(piece.range.begin - bucket.begin) * elem,
-                values_at(piece), static_cast<std::size_t>(piece.range.elems()) * elem);
+    const std::size_t elem = size_of(arenas_.dtype()), bytes = static_cast<std::size_t>(piece.range.elems()) * elem;
+    if (!summed)
+      arenas_.device().to_device_async(arenas_.gradients_at(piece.range.begin), values_at(piece), bytes);
+    else
+      std::memcpy(static_cast<std::byte*>(summed) + static_cast<std::size_t>(piece.range.begin - bucket.begin) * elem,
+                  values_at(piece), bytes);
   }
   if (counted_ || !ticket_.done()) return {};
   counted_ = true;

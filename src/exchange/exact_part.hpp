@@ -20,7 +20,8 @@ class ExactPart {
             bool wanted);
 
   void take(ArenaRange bucket);
-  // Says what this rank has sent for the sum, once a sum.
+  // Into the host's memory of the bucket, or where that is null into the arena. Says what this rank has sent for the
+  // sum, once a sum.
   WireCounters put(ArenaRange bucket, void* summed);
   double formula_bytes() const { return formula_bytes_; }
 

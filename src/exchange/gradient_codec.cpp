@@ -44,8 +44,13 @@ GradientCodec::GradientCodec(const ExchangeConfig& config, const StrategyContext
       exact_(context, config.algorithm, request, channel, context.engine.size() > 1 && lossy()),
       formula_bytes_(exact_.formula_bytes()) {
   if (on()) check_together(config, context);
-  if (lossy()) residual_.resize(index(context.arenas.elems()));
-  if (lossy() && codec_info(name_).route == CodecRoute::direct) owed_sums_.resize(residual_.size());
+  Device& device = context.arenas.device();
+  const std::size_t elems = index(context.arenas.elems());
+  if (lossy() && ranks() > 1 && !device.on_host())
+    device_residual_ = device.allocate(elems * sizeof(float), "codec residual");
+  else if (lossy())
+    residual_.resize(elems);
+  if (lossy() && codec_info(name_).route == CodecRoute::direct) owed_sums_.resize(elems);
   tau_.resize(buckets_.size());
   squares_.resize(buckets_.size());
   for (const ArenaRange& range : buckets_) {
@@ -79,6 +84,14 @@ void GradientCodec::add_form(const ExchangeConfig& config, ArenaRange range, con
   if (!residual_.empty()) residual = std::span(residual_).subspan(index(range.begin), index(range.elems()));
   if (!owed_sums_.empty())
     owed_sums = std::span(owed_sums_).subspan(index(range.begin + own.begin), index(own.elems()));
+  if (device_residual_.data()) {
+    auto* of_bucket = static_cast<float*>(device_residual_.data()) + range.begin;
+    device_forms_.push_back(
+        DeviceBucket::make(context_.arenas.device(), std::move(codec), request, of_bucket, owed_sums));
+    ECHELON_CHECK(device_forms_.back(), "device {} does not encode as {}", context_.arenas.device().name(), name_);
+    forms_.push_back(device_forms_.back());
+    return;
+  }
   forms_.push_back(std::make_shared<CodedBucket>(std::move(codec), range.elems(), residual, owed_sums, own.begin));
 }
 
@@ -97,7 +110,17 @@ void GradientCodec::before(std::size_t b, std::int64_t step) {
   exact_.take(buckets_[b]);
 }
 
-WireCounters GradientCodec::after(std::size_t b, void* summed) {
+std::shared_ptr<const Event> GradientCodec::fetch(std::size_t b, Staging& staging) {
+  if (DeviceBucket* bucket = on_device(b))
+    return bucket->say(static_cast<const float*>(context_.arenas.gradients_at(buckets_[b].begin)));
+  return staging.fetch(buckets_[b]);
+}
+
+void GradientCodec::store(std::size_t b, Staging& staging) {
+  if (!on_device(b)) staging.store(buckets_[b]);
+}
+
+WireCounters GradientCodec::after(std::size_t b, Staging& staging) {
   if (!on() || warms_up(b)) return {};
   const CodedBucket& form = *forms_[b];
   const auto n = static_cast<double>(buckets_[b].elems());
@@ -106,12 +129,19 @@ WireCounters GradientCodec::after(std::size_t b, void* summed) {
   record_.density += n * form.codec().density();
   record_.tau += n * form.codec().tau();
   recorded_elems_ += n;
-  squares_[b] = 0;
+  squares_[b] = squares_owed(b);
+  if (!on_device(b)) return exact_.put(buckets_[b], staging.at(buckets_[b].begin));
+  on_device(b)->hear(static_cast<float*>(context_.arenas.gradients_at(buckets_[b].begin)));
+  return exact_.put(buckets_[b], nullptr);
+}
+
+double GradientCodec::squares_owed(std::size_t b) const {
+  double squares = on_device(b) ? on_device(b)->owed().squares : 0;
   for (const std::vector<float>* owed : {&residual_, &owed_sums_})
     if (!owed->empty())
-      squares_[b] +=
+      squares +=
           host_vector_ops().sum_squares(DType::f32, owed->data() + buckets_[b].begin, index(buckets_[b].elems()));
-  return exact_.put(buckets_[b], summed);
+  return squares;
 }
 
 // One replica says all that it has to say: what it, or others before it, still owe.
@@ -146,7 +176,13 @@ CodecRecord GradientCodec::record() {
 void GradientCodec::visit_state(StateVisitor& visitor) {
   if (!lossy()) return;
   const ReplicaPlace place{context_.engine.rank(), ranks()};
-  visit_residual(visitor, "residual", context_.arenas.parameters(), residual_.data(), place);
+  Device& device = context_.arenas.device();
+  std::vector<float> fetched(device_residual_.bytes() / sizeof(float));
+  if (!fetched.empty()) device.to_host(fetched.data(), device_residual_.data(), device_residual_.bytes());
+  visit_residual(visitor, "residual", context_.arenas.parameters(), fetched.empty() ? residual_.data() : fetched.data(),
+                 place);
+  if (!fetched.empty() && visitor.loading())
+    device.to_device(device_residual_.data(), fetched.data(), device_residual_.bytes());
   if (!owed_sums_.empty()) visit_owned(visitor, "owed_sums", buckets_, owed_sums_.data(), place);
   for (std::size_t b = 0; b < forms_.size(); ++b) tau_[b] = forms_[b]->codec().tau();
   visit_by_replica(visitor, "codec_tau", tau_, place);

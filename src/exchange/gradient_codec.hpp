@@ -2,6 +2,9 @@
 // it needs, and the residuals, which are state. In the first exchange.codec_warmup_steps of a run gradients travel as
 // they are, by exchange.algorithm.
 //
+// Where gradients lie on a device that encodes and decodes by itself, so does the residual of what it says, and
+// messages are what is staged (comm/codec/device_bucket.hpp); sums that are encoded again have theirs on the host.
+//
 // Running statistics of batch norm ride the gradients' arena but are no gradients: where the codec loses anything they
 // travel apart, as they are.
 #pragma once
@@ -11,9 +14,10 @@
 #include <string_view>
 #include <vector>
 
-#include "comm/codec/coded_bucket.hpp"
+#include "comm/codec/device_bucket.hpp"
 #include "comm/collective/algorithms.hpp"
 #include "exchange/exact_part.hpp"
+#include "exchange/staging.hpp"
 #include "exchange/strategy.hpp"
 
 namespace echelon {
@@ -33,10 +37,13 @@ class GradientCodec {
   std::shared_ptr<WireForm> form(std::size_t b) const;
   double formula_bytes() const { return formula_bytes_; }
 
-  // Before bucket b is fetched for its plan (one replica: before it is applied), and after its plan is done, on host
-  // memory of the bucket; says what was sent beside the plan.
+  // Before bucket b is fetched for its plan (one replica: before it is applied).
   void before(std::size_t b, std::int64_t step);
-  WireCounters after(std::size_t b, void* summed);
+  // Enqueues what brings it to the host, where its plan reads and writes `staging`; null: it is there.
+  std::shared_ptr<const Event> fetch(std::size_t b, Staging& staging);
+  // After its plan is done: says what was sent beside the plan; then what enqueues its way back into the arena.
+  WireCounters after(std::size_t b, Staging& staging);
+  void store(std::size_t b, Staging& staging);
   // Of this replica and the buckets that are done since the last call.
   CodecRecord record();
 
@@ -51,16 +58,23 @@ class GradientCodec {
   bool lossy() const { return on() && codec_info(name_).lossy; }
   int ranks() const { return context_.engine.size(); }
   void pay_debts(std::size_t b);
+  // Null where bucket b travels by the host's memory.
+  DeviceBucket* on_device(std::size_t b) const {
+    return device_forms_.empty() || warms_up(b) ? nullptr : device_forms_[b].get();
+  }
+  double squares_owed(std::size_t b) const;
 
   std::string name_, algorithm_;
   StrategyContext context_;
   std::vector<ArenaRange> buckets_;
   std::vector<std::shared_ptr<const Plan>> plans_, warmup_plans_;
-  std::vector<std::shared_ptr<CodedBucket>> forms_;  // empty where off, or with one replica
+  std::vector<std::shared_ptr<CodedBucket>> forms_;          // empty where off
+  std::vector<std::shared_ptr<DeviceBucket>> device_forms_;  // the same, where the device encodes; else empty
   std::int64_t warmup_steps_;
   std::vector<std::int64_t> step_;  // by bucket: that it was submitted in
   ExactPart exact_;
-  std::vector<float> residual_;       // of the arena: what this replica has not said yet. Empty where nothing is lost
+  Memory device_residual_;            // of the arena: what this replica has not said yet. Empty where nothing is lost,
+  std::vector<float> residual_;       // and one of the two
   std::vector<float> owed_sums_;      // of the arena, in the parts that this rank owns: what it has not said of sums
   std::vector<double> tau_;           // by bucket
   std::vector<double> squares_;       // by bucket: of what is owed

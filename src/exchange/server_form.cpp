@@ -90,21 +90,19 @@ std::size_t ServerForm::encode(void* values, ElemRange range, bool sum, std::byt
   return bytes;
 }
 
-void ServerForm::decode(const std::byte* wire, std::size_t bytes, void* values, std::int64_t n) {
-  const ElemRange range = range_of(values, n);
+void ServerForm::decode(const std::byte* wire, std::size_t bytes, void* values, ElemRange range) {
   const std::size_t coded = bytes - static_cast<std::size_t>(count(range)) * sizeof(float);
-  parts_.front().codec->decode(wire, coded, values, n);
+  parts_.front().codec->decode(wire, coded, values, range.elems());
   kept_.resize((bytes - coded) / sizeof(float));
   if (kept_.empty()) return;
   std::memcpy(kept_.data(), wire + coded, bytes - coded);
   put(static_cast<float*>(values), range);
 }
 
-void ServerForm::decode_add(const std::byte* wire, std::size_t bytes, void* values, std::int64_t n) {
-  const ElemRange range = range_of(values, n);
+void ServerForm::decode_add(const std::byte* wire, std::size_t bytes, void* values, ElemRange range) {
   const std::size_t coded = bytes - static_cast<std::size_t>(count(range)) * sizeof(float);
   keep(static_cast<float*>(values), range);
-  parts_.front().codec->decode_add(wire, coded, values, n);
+  parts_.front().codec->decode_add(wire, coded, values, range.elems());
   if (kept_.empty()) return;
   for (std::size_t i = 0; i < kept_.size(); ++i) {
     float value = 0;
@@ -138,12 +136,5 @@ void ServerForm::put(float* values, ElemRange range) const {
 }
 
 std::int64_t ServerForm::count(ElemRange range) const { return count_in(statistics_, range); }
-
-// Plans decode in the bucket's own memory.
-ElemRange ServerForm::range_of(const void* values, std::int64_t n) const {
-  if (statistics_.empty()) return {0, n};
-  const std::int64_t begin = static_cast<const float*>(values) - static_cast<const float*>(buffer_);
-  return {begin, begin + n};
-}
 
 }  // namespace echelon

@@ -49,11 +49,11 @@ class ServerForm final : public WireForm {
   bool exact_size() const override { return statistics_.empty() && parts_.front().codec->exact_size(); }
   bool in_place() const override { return false; }
 
-  void begin(void* buffer) override { buffer_ = buffer; }
+  void begin(void*) override {}
   void finish(void*) override {}
   std::size_t encode(void* values, ElemRange range, bool sum, std::byte* wire) override;
-  void decode(const std::byte* wire, std::size_t bytes, void* values, std::int64_t n) override;
-  void decode_add(const std::byte* wire, std::size_t bytes, void* values, std::int64_t n) override;
+  void decode(const std::byte* wire, std::size_t bytes, void* values, ElemRange range) override;
+  void decode_add(const std::byte* wire, std::size_t bytes, void* values, ElemRange range) override;
 
  private:
   Codec& codec_of(ElemRange range);
@@ -61,13 +61,11 @@ class ServerForm final : public WireForm {
   void keep(float* values, ElemRange range);
   void put(float* values, ElemRange range) const;
   std::int64_t count(ElemRange range) const;
-  ElemRange range_of(const void* values, std::int64_t n) const;
 
   std::int64_t elems_;
   std::vector<Part> parts_;
   std::vector<ElemRange> statistics_;
   std::span<float> residual_;
-  void* buffer_ = nullptr;  // of the plan under way
   std::uint64_t key_ = 0;
   std::vector<float> kept_;
   Said said_;

@@ -132,6 +132,7 @@ class Synchronous final : public Strategy {
   };
 
   int replicas() const { return context_.engine.size(); }
+  std::size_t index_of(const Bucket& bucket) const { return static_cast<std::size_t>(&bucket - buckets_.data()); }
 
   // Waits for a bucket's sum and applies it, where that need not wait for the others.
   void settle(Bucket& bucket) {
@@ -139,13 +140,12 @@ class Synchronous final : public Strategy {
       ScopedTimer timer(account_.outcome().exchange_wait_s);
       bucket.ticket.wait();
       account_.note_sent(bucket.ticket.wire());
-      account_.note_sent(
-          codec_->after(static_cast<std::size_t>(&bucket - buckets_.data()), staging_.at(bucket.range.begin)));
+      account_.note_sent(codec_->after(index_of(bucket), staging_));
     }
     ScopedTimer timer(account_.outcome().optimiser_s);
     if (replicas() > 1) {
       account_.note_times(bucket.ticket);
-      staging_.store(bucket.range);
+      codec_->store(index_of(bucket), staging_);
     }
     if (!context_.optimiser.waits()) context_.optimiser.apply(bucket.range);
     bucket.on_its_way = false;
@@ -213,7 +213,7 @@ class Synchronous final : public Strategy {
     Job job;
     job.plan = codec_->plan(b);
     job.form = codec_->form(b);
-    job.after = staging_.fetch(bucket.range);
+    job.after = codec_->fetch(b, staging_);
     job.data = staging_.at(bucket.range.begin);
     job.dtype = context_.arenas.dtype();
     job.channel = context_.first_channel + static_cast<int>(b);

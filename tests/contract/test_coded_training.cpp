@@ -97,6 +97,26 @@ TEST_CASE("running statistics are exchanged as they are, whatever the codec", "[
     }
 }
 
+TEST_CASE("a device that encodes by itself: the bits of the host's codecs", "[codec]") {
+  for (const std::string& codec : codec_names())
+    for (const Overlap overlap : {Overlap::none, Overlap::layers})
+      for (const std::size_t ranks : {2, 3, 5})
+        DYNAMIC_SECTION(codec << " " << ranks << " " << static_cast<int>(overlap)) {
+          ReplicaRun run = small_run(codec);
+          run.graph = small_batch_norm_net();
+          run.shares.assign(ranks, 4);
+          run.steps = 12;
+          run.bucket_kb = 0.5;
+          run.overlap = overlap;
+          const ReplicaResult host = train_replicas(run);
+          run.device = "far";
+          const ReplicaResult device = train_replicas(run);
+          check_identical(device);
+          CHECK(device.weights == host.weights);
+          CHECK(device.sent_bytes == host.sent_bytes);
+        }
+}
+
 TEST_CASE("coded bytes on the wire are those of the formula", "[codec]") {
   for (const std::string& codec : codec_names()) DYNAMIC_SECTION(codec) {
       ReplicaRun run = small_run(codec);

@@ -7,6 +7,7 @@
 
 #include "device/host_device.hpp"
 #include "device/reference/reference.hpp"
+#include "tests/support/far_codec.hpp"
 
 namespace echelon::test {
 namespace {
@@ -52,6 +53,10 @@ class FarDevice final : public HostDevice {
     for (const Copy& copy : copies_) std::memcpy(copy.dst, copy.src, copy.bytes);
     copies_.clear();
     HostDevice::zero(dst, bytes);
+  }
+  std::unique_ptr<DeviceCodec> make_codec(const DeviceCodecSpec& spec) override {
+    return make_far_codec(spec,
+                          [this](void* dst, const void* src, std::size_t bytes) { to_host_async(dst, src, bytes); });
   }
   std::unique_ptr<Event> record() override { return std::make_unique<LateEvent>(std::exchange(copies_, {})); }
 

@@ -1,5 +1,7 @@
 #include "comm/codec/codec.hpp"
 
+#include <cstring>
+
 #include "base/check.hpp"
 #include "base/error.hpp"
 #include "base/nearest.hpp"
@@ -28,6 +30,16 @@ std::unique_ptr<Codec> make_codec(std::string_view name, const CodecOptions& opt
   ECHELON_CODECS(ECHELON_MAKE)
 #undef ECHELON_MAKE
   return nullptr;
+}
+
+std::size_t Codec::to_wire(const std::byte* raw, std::int64_t elems, double, std::byte* wire) {
+  std::memcpy(wire, raw, most_bytes(elems));
+  return most_bytes(elems);
+}
+
+std::size_t Codec::from_wire(const std::byte* wire, std::size_t bytes, std::int64_t, std::byte* raw) {
+  std::memcpy(raw, wire, bytes);
+  return bytes;
 }
 
 }  // namespace echelon

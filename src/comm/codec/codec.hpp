@@ -62,6 +62,13 @@ class Codec {
 
   // Route any: rounds to what the wire can say, adding the residual first (null: none) and leaving what is lost there.
   virtual void round(void* values, std::int64_t elems, float* residual) { (void)values, (void)elems, (void)residual; }
+  // A device that encodes and decodes by itself (device/device_codec.hpp) writes and reads what this codec does, with
+  // raw places. How many of `elems` values its spec names; its message as it goes over the wire, `most_owed` of its
+  // residual; a wire's message as it reads it. Both are of most_bytes at most and say their length.
+  virtual std::int64_t chosen(std::int64_t elems) const { return (void)elems, 0; }
+  virtual std::size_t to_wire(const std::byte* raw, std::int64_t elems, double most_owed, std::byte* wire);
+  virtual std::size_t from_wire(const std::byte* wire, std::size_t bytes, std::int64_t elems, std::byte* raw);
+
   // What was sent of the last range, as a part of all; the threshold that chose it (0: none).
   virtual double density() const { return 1; }
   virtual double tau() const { return 0; }

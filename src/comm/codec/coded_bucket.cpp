@@ -2,8 +2,6 @@
 
 #include <limits>
 
-#include "base/hash_rng.hpp"
-
 namespace echelon {
 
 void CodedBucket::begin_step(std::uint64_t key) {
@@ -23,13 +21,13 @@ std::size_t CodedBucket::encode(void* values, ElemRange range, bool sum, std::by
   float* owed = nullptr;
   if (!in_place() && sum && !owed_sums_.empty()) owed = owed_sums_.data() + (range.begin - owned_);
   if (!in_place() && !sum && !residual_.empty()) owed = residual_.data() + range.begin;
-  const std::size_t bytes = codec_->encode({.values = values,
-                                            .elems = range.elems(),
-                                            .residual = owed,
-                                            .key = hash_combine(key_, sum ? 1 : 0),
-                                            .first = range.begin},
-                                           wire);
-  bytes_before_ += static_cast<double>(range.elems()) * static_cast<double>(codec_->value_bytes());
+  const std::size_t bytes = codec_->encode(
+      {.values = values, .elems = range.elems(), .residual = owed, .key = key_of(sum), .first = range.begin}, wire);
+  return count(range.elems(), bytes);
+}
+
+std::size_t CodedBucket::count(std::int64_t elems, std::size_t bytes) {
+  bytes_before_ += static_cast<double>(elems) * static_cast<double>(codec_->value_bytes());
   bytes_after_ += static_cast<double>(bytes);
   return bytes;
 }

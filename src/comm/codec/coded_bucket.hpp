@@ -10,13 +10,14 @@
 #include <memory>
 #include <span>
 
+#include "base/hash_rng.hpp"
 #include "comm/codec/codec.hpp"
 #include "comm/collective/algorithms.hpp"
 #include "comm/collective/wire_form.hpp"
 
 namespace echelon {
 
-class CodedBucket final : public WireForm {
+class CodedBucket : public WireForm {
  public:
   // residual: of the bucket, or empty. owed_sums: of the part of the bucket that this rank owns, which begins at
   // `owned`; empty where sums are not encoded.
@@ -41,12 +42,17 @@ class CodedBucket final : public WireForm {
   void begin(void* buffer) override;
   void finish(void* buffer) override;
   std::size_t encode(void* values, ElemRange range, bool sum, std::byte* wire) override;
-  void decode(const std::byte* wire, std::size_t bytes, void* values, std::int64_t n) override {
-    codec_->decode(wire, bytes, values, n);
+  void decode(const std::byte* wire, std::size_t bytes, void* values, ElemRange range) override {
+    codec_->decode(wire, bytes, values, range.elems());
   }
-  void decode_add(const std::byte* wire, std::size_t bytes, void* values, std::int64_t n) override {
-    codec_->decode_add(wire, bytes, values, n);
+  void decode_add(const std::byte* wire, std::size_t bytes, void* values, ElemRange range) override {
+    codec_->decode_add(wire, bytes, values, range.elems());
   }
+
+ protected:
+  // Of the draws of a message.
+  std::uint64_t key_of(bool sum) const { return hash_combine(key_, sum ? 1 : 0); }
+  std::size_t count(std::int64_t elems, std::size_t bytes);
 
  private:
   std::unique_ptr<Codec> codec_;

@@ -70,9 +70,28 @@ class Threshold final : public Codec {
     else
       say_nothing(range);
     density_ = static_cast<double>(count_) / static_cast<double>(range.elems);
-    const std::size_t bytes = write(range.elems, wire);
-    if (adapts_) adapt(range);
+    const std::size_t bytes = write(coding_, range.elems, wire);
+    if (adapts_) adapt(most_owed(range));
     return bytes;
+  }
+
+  std::int64_t chosen(std::int64_t elems) const override {
+    if (elems == 0) return 0;
+    return std::clamp<std::int64_t>(static_cast<std::int64_t>(std::ceil(aim_ * static_cast<double>(elems))), 1, elems);
+  }
+
+  std::size_t to_wire(const std::byte* raw, std::int64_t elems, double most_owed, std::byte* wire) override {
+    parse(raw, most_bytes(elems), elems);
+    tau_ = head_.tau;
+    density_ = static_cast<double>(count_) / static_cast<double>(elems);
+    const std::size_t bytes = write(coding_, elems, wire);
+    if (adapts_) adapt(most_owed);
+    return bytes;
+  }
+
+  std::size_t from_wire(const std::byte* wire, std::size_t bytes, std::int64_t elems, std::byte* raw) override {
+    parse(wire, bytes, elems);
+    return write(PlaceCoding::raw, elems, raw);
   }
 
   void decode(const std::byte* wire, std::size_t bytes, void* values, std::int64_t elems) override {
@@ -97,8 +116,7 @@ class Threshold final : public Codec {
       host_vector_ops().add(DType::f32, values, range.residual, n);
       std::memset(range.residual, 0, n * sizeof(float));
     }
-    const auto m = static_cast<std::int64_t>(std::ceil(aim_ * static_cast<double>(range.elems)));
-    const std::uint32_t size = nth_magnitude(values, range.elems, std::clamp<std::int64_t>(m, 1, range.elems));
+    const std::uint32_t size = nth_magnitude(values, range.elems, chosen(range.elems));
     tau_ = size < kInfinityBits ? std::bit_cast<float>(size) : 0;
   }
 
@@ -164,9 +182,9 @@ class Threshold final : public Codec {
     if (head_.exception) values[exception_.place] = exception_.value;
   }
 
-  std::size_t write(std::int64_t elems, std::byte* wire) {
+  std::size_t write(PlaceCoding coding, std::int64_t elems, std::byte* wire) {
     const std::span<const std::uint32_t> entries(entries_.data(), count_);
-    PlaceFormat as = format_for(coding_, true, count_, elems);
+    PlaceFormat as = format_for(coding, true, count_, elems);
     std::size_t bytes = bytes_of_places(as, entries);
     if (bytes > 4 * count_) as = format(kRaw), bytes = 4 * count_;
     const bool map = bytes > map_bytes(elems);
@@ -213,18 +231,47 @@ class Threshold final : public Codec {
   }
 
   static void read_map(const std::byte* map, float tau, float* values, std::int64_t elems) {
-    for (std::int64_t i = 0; i < elems; ++i) {
-      const int code = (static_cast<int>(map[i / 4]) >> (2 * (i & 3))) & 3;
-      if (code != 0) values[i] += code == 1 ? tau : -tau;
+    for (std::int64_t i = 0; i < elems; ++i)
+      if (const int code = map_code(map, i); code != 0) values[i] += code == 1 ? tau : -tau;
+  }
+  static int map_code(const std::byte* map, std::int64_t i) {
+    return (static_cast<int>(map[i / 4]) >> (2 * (i & 3))) & 3;
+  }
+
+  // A message as head_, exception_ and entries_.
+  void parse(const std::byte* wire, std::size_t bytes, std::int64_t elems) {
+    std::memcpy(&head_, wire, sizeof head_);
+    std::size_t at = sizeof head_;
+    if (head_.exception) {
+      std::memcpy(&exception_, wire + at, sizeof exception_);
+      at += sizeof exception_;
+      ECHELON_CHECK_LT(exception_.place, static_cast<std::uint64_t>(elems), "a message of places is damaged");
+    }
+    ECHELON_CHECK_LE(head_.count, static_cast<std::uint64_t>(elems), "a message of places is damaged");
+    make_room(entries_, static_cast<std::size_t>(elems));
+    count_ = 0;
+    if (head_.format == kMap) {
+      for (std::int64_t i = 0; i < elems; ++i)
+        if (const int code = map_code(wire + at, i); code != 0)
+          entries_[count_++] = static_cast<std::uint32_t>(i) << 1 | (code == 2 ? 1u : 0u);
+      return;
+    }
+    PlaceReader places(format(head_.format), wire + at, bytes - at);
+    while (count_ < head_.count) {
+      const std::uint32_t entry = entries_[count_++] = places.next();
+      ECHELON_CHECK_LT(entry >> 1, static_cast<std::uint64_t>(elems), "a message of places is damaged");
     }
   }
 
-  void adapt(const Encoding& range) {
-    if (tau_ == 0) return;  // all zeros so far
-    if (density_ == 0 && range.residual) {
-      const double most = host_vector_ops().max_abs(DType::f32, range.residual, static_cast<std::size_t>(range.elems));
-      if (most < tau_ / 2) return;  // nothing that a smaller tau would find soon
-    }
+  // The largest size in the residual: asked for where nothing was said.
+  double most_owed(const Encoding& range) const {
+    if (density_ > 0 || !range.residual) return INFINITY;
+    return host_vector_ops().max_abs(DType::f32, range.residual, static_cast<std::size_t>(range.elems));
+  }
+
+  void adapt(double most_owed) {
+    if (tau_ == 0) return;                              // all zeros so far
+    if (density_ == 0 && most_owed < tau_ / 2) return;  // nothing that a smaller tau would find soon
     const double ratio = density_ / aim_;
     const double factor = ratio > 2 ? std::min(std::sqrt(ratio / 2), 2.0) : std::max(std::pow(ratio, 0.02), 0.95);
     tau_ = std::clamp(static_cast<float>(tau_ * factor), FLT_MIN, FLT_MAX);

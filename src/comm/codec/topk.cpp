@@ -42,7 +42,27 @@ class TopK final : public Codec {
     keep(range, least, m - count_above(said_.data(), count_, least));
     density_ = static_cast<double>(m) / static_cast<double>(range.elems);
     tau_ = std::bit_cast<float>(least);
-    return write(range, wire);
+    return write(coding_, range.elems, wire);
+  }
+
+  std::int64_t chosen(std::int64_t elems) const override {
+    if (elems == 0) return 0;
+    return std::clamp<std::int64_t>(static_cast<std::int64_t>(std::ceil(part_ * static_cast<double>(elems))), 1, elems);
+  }
+
+  std::size_t to_wire(const std::byte* raw, std::int64_t elems, double, std::byte* wire) override {
+    parse(raw, most_bytes(elems), elems);
+    density_ = static_cast<double>(count_) / static_cast<double>(elems);
+    std::uint32_t least = ~0u;
+    for (std::int64_t i = 0; i < count_; ++i)
+      least = std::min(least, magnitude_bits(said_[static_cast<std::size_t>(i)]));
+    tau_ = std::bit_cast<float>(least);
+    return write(coding_, elems, wire);
+  }
+
+  std::size_t from_wire(const std::byte* wire, std::size_t bytes, std::int64_t elems, std::byte* raw) override {
+    parse(wire, bytes, elems);
+    return write(PlaceCoding::raw, elems, raw);
   }
 
   void decode(const std::byte* wire, std::size_t bytes, void* values, std::int64_t elems) override {
@@ -54,10 +74,6 @@ class TopK final : public Codec {
   }
 
  private:
-  std::int64_t chosen(std::int64_t elems) const {
-    if (elems == 0) return 0;
-    return std::clamp<std::int64_t>(static_cast<std::int64_t>(std::ceil(part_ * static_cast<double>(elems))), 1, elems);
-  }
   PlaceFormat format(std::uint32_t head) const {
     if (head == kRaw) return {};
     return {.coding = coding_, .rice_bits = static_cast<std::uint8_t>(head), .extra = false};
@@ -140,9 +156,9 @@ class TopK final : public Codec {
     count_ = static_cast<std::int64_t>(kept);
   }
 
-  std::size_t write(const Encoding& range, std::byte* wire) const {
+  std::size_t write(PlaceCoding coding, std::int64_t elems, std::byte* wire) const {
     const std::span<const std::uint32_t> places(places_.data(), static_cast<std::size_t>(count_));
-    PlaceFormat as = format_for(coding_, false, places.size(), range.elems);
+    PlaceFormat as = format_for(coding, false, places.size(), elems);
     if (bytes_of_places(as, places) > 4 * places.size()) as = {};
     const std::uint32_t head = as.coding == PlaceCoding::raw ? kRaw : as.rice_bits;
     std::memcpy(wire, &head, kHead);
@@ -153,6 +169,28 @@ class TopK final : public Codec {
 
   template <class Clear>
   void read(const std::byte* wire, std::size_t bytes, float* values, std::int64_t elems, Clear clearing) const {
+    each_said(wire, bytes, elems, [&](std::uint32_t place, float value) {
+      clearing.reach(place);
+      values[place] += value;
+    });
+    clearing.finish();
+  }
+
+  // A message as places_ and said_.
+  void parse(const std::byte* wire, std::size_t bytes, std::int64_t elems) {
+    count_ = 0;
+    make_room(places_, static_cast<std::size_t>(chosen(elems)));
+    make_room(said_, static_cast<std::size_t>(chosen(elems)));
+    each_said(wire, bytes, elems, [&](std::uint32_t place, float value) {
+      const auto at = static_cast<std::size_t>(count_++);
+      places_[at] = place << 1;
+      said_[at] = value;
+    });
+  }
+
+  // Calls body(place, value) for all that a message says.
+  template <class Body>
+  void each_said(const std::byte* wire, std::size_t bytes, std::int64_t elems, Body&& body) const {
     std::uint32_t head = 0;
     std::memcpy(&head, wire, kHead);
     const auto m = static_cast<std::size_t>(chosen(elems));
@@ -162,12 +200,10 @@ class TopK final : public Codec {
     for (std::size_t i = 0; i < m; ++i) {
       const std::uint32_t place = places.next() >> 1;
       ECHELON_CHECK_LT(place, static_cast<std::uint64_t>(elems), "a message of places is damaged");
-      clearing.reach(place);
       float value = 0;
       std::memcpy(&value, said + 4 * i, sizeof value);
-      values[place] += value;
+      body(place, value);
     }
-    clearing.finish();
   }
 
   double part_;

@@ -70,7 +70,7 @@ bool PlanMemory::arrived(const Step& step, std::size_t bytes) {
   const std::size_t most = form_->most_bytes(step.range.elems());
   if (bytes > most || (form_->exact_size() && bytes != most)) return false;
   if (step.slot < 0)
-    form_->decode(image(step), bytes, buffer(step), step.range.elems());
+    form_->decode(image(step), bytes, buffer(step), step.range);
   else
     filled(step) = bytes;
   return true;
@@ -78,7 +78,7 @@ bool PlanMemory::arrived(const Step& step, std::size_t bytes) {
 
 void PlanMemory::reduce(const Step& step) {
   if (form_)
-    form_->decode_add(slot(step), filled(step), buffer(step), step.range.elems());
+    form_->decode_add(slot(step), filled(step), buffer(step), step.range);
   else
     host_vector_ops().add(dtype_, buffer(step), slot(step), static_cast<std::size_t>(step.range.elems()));
 }
@@ -90,7 +90,7 @@ void PlanMemory::copy(const Step& step) {
   else if (step.to_slot)
     filled(step) = form_->encode(buffer(step), step.range, step.sum, slot(step));
   else
-    form_->decode(slot(step), filled(step), buffer(step), step.range.elems());
+    form_->decode(slot(step), filled(step), buffer(step), step.range);
 }
 
 }  // namespace echelon

@@ -35,8 +35,8 @@ class WireForm {
 
   // `values` are those of `range`; `sum`: summed over all ranks already. Returns the message's length.
   virtual std::size_t encode(void* values, ElemRange range, bool sum, std::byte* wire) = 0;
-  virtual void decode(const std::byte* wire, std::size_t bytes, void* values, std::int64_t n) = 0;
-  virtual void decode_add(const std::byte* wire, std::size_t bytes, void* values, std::int64_t n) = 0;
+  virtual void decode(const std::byte* wire, std::size_t bytes, void* values, ElemRange range) = 0;
+  virtual void decode_add(const std::byte* wire, std::size_t bytes, void* values, ElemRange range) = 0;
 };
 
 }  // namespace echelon

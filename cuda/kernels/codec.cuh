@@ -1,0 +1,26 @@
+// Pieces of arithmetic that the codecs share. Each is one rounding: nothing may be contracted, or bits differ from the
+// host's.
+#pragma once
+
+#include <cstdint>
+
+#include "cuda/kernels/each.cuh"
+
+namespace echelon::cuda {
+
+inline constexpr std::uint32_t kInfinity = 0x7f800000u;
+
+__device__ inline std::uint32_t size_bits(float value) { return __float_as_uint(value) & 0x7fffffffu; }
+__device__ inline float finite_or_zero(float value) { return size_bits(value) < kInfinity ? value : 0.0f; }
+__device__ inline float unsaid(float wanted, float said) { return finite_or_zero(__fsub_rn(wanted, said)); }
+// The values that are told, or their sum with what is there.
+__device__ inline void tell(float* at, float said, bool add) { *at = add ? __fadd_rn(*at, said) : said; }
+
+struct Most {
+  template <class V>
+  __device__ V operator()(V a, V b) const {
+    return a > b ? a : b;
+  }
+};
+
+}  // namespace echelon::cuda

@@ -1,0 +1,70 @@
+// Launches of the codecs of src/comm/codec on the device: the host's messages and residuals, bit by bit (of a NaN, that
+// it is one). `residual` is added to the values first and left with what was not said.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <cstddef>
+#include <cstdint>
+
+#include "device/device_codec.hpp"
+
+namespace echelon::cuda {
+
+// fp16 divides by `up`, a power of two; bf16 takes no notice of it.
+void cast_encode(bool bf16, float up, const float* values, float* residual, std::byte* wire, std::int64_t n,
+                 cudaStream_t stream);
+void cast_decode(bool bf16, float up, const std::byte* wire, float* values, std::int64_t n, bool add,
+                 cudaStream_t stream);
+
+// Draws are of the key and the place, counted from `first`.
+void int8_encode(std::uint64_t key, std::int64_t first, const float* values, float* residual, std::byte* wire,
+                 std::int64_t n, cudaStream_t stream);
+void int8_decode(const std::byte* wire, float* values, std::int64_t n, bool add, cudaStream_t stream);
+
+void onebit_encode(const float* values, float* residual, std::byte* wire, std::int64_t n, cudaStream_t stream);
+void onebit_decode(const std::byte* wire, float* values, std::int64_t n, bool add, cudaStream_t stream);
+
+// From the partial results of vector.hpp.
+void finish_owed(const double* squares, const std::uint64_t* most, OwedOnDevice* owed, cudaStream_t stream);
+
+// What chooses the values of a sparse message.
+struct Selection {
+  std::uint32_t least = 0;      // sizes (bits without the sign) above it are chosen,
+  std::uint32_t ties = 0;       // and so many of this very size, in the order of places
+  std::uint32_t exception = 0;  // the first place of an inf or NaN; ~0: none
+  float tau = 0;                // threshold
+  std::uint32_t count = 0;      // chosen
+  std::uint32_t bytes = 0;      // threshold: of the message
+};
+
+struct SelectionMemory {
+  Selection* selection = nullptr;
+  std::uint32_t* bins = nullptr;   // kSelectionBins
+  std::uint64_t* tiles = nullptr;  // selection_tiles(n): values above (upper half) and ties before each tile
+};
+inline constexpr int kSelectionBins = 256;
+std::int64_t selection_tiles(std::int64_t n);
+
+// residual += values, and the first inf or NaN among the sums, which stay in `wanted`.
+void begin_selection(const float* values, float* wanted, std::int64_t n, SelectionMemory memory, cudaStream_t stream);
+// `least` and `ties` of the m largest.
+void select_largest(const float* wanted, std::int64_t n, std::int64_t m, SelectionMemory memory, cudaStream_t stream);
+// Of all that pass tau; 0: the size that select_largest has found, and where that is 0, inf or NaN, nothing.
+void select_above(float tau, SelectionMemory memory, cudaStream_t stream);
+
+// Writes the message and leaves in `wanted` what it does not say.
+void topk_encode(float* wanted, std::byte* wire, std::int64_t n, std::int64_t m, SelectionMemory memory,
+                 cudaStream_t stream);
+void threshold_encode(float* wanted, std::byte* wire, std::int64_t n, SelectionMemory memory, cudaStream_t stream);
+// Brings `owed` and a message of a length that the device knows to host memory that it can write.
+void copy_message(const Selection* selection, const OwedOnDevice* owed, const std::byte* wire, OwedOnDevice* owed_host,
+                  std::byte* wire_host, cudaStream_t stream);
+
+// Add what a message says. Entries are place << 1 | sign; no place comes twice.
+void topk_add(const std::byte* wire, float* values, std::int64_t m, cudaStream_t stream);
+void exception_add(const std::byte* exception, float* values, cudaStream_t stream);
+void entries_add(const std::byte* entries, std::int64_t count, float tau, float* values, cudaStream_t stream);
+void map_add(const std::byte* map, float tau, float* values, std::int64_t n, cudaStream_t stream);
+
+}  // namespace echelon::cuda

@@ -1,0 +1,124 @@
+#include "comm/codec/device_bucket.hpp"
+
+#include <cstring>
+
+#include "base/check.hpp"
+
+namespace echelon {
+namespace {
+
+std::size_t whole_lines(std::size_t bytes) { return (bytes + 63) / 64 * 64; }
+
+// The bucket, or on route direct what each rank owns of it.
+std::vector<DeviceCodecPart> parts_of(const Codec& codec, const AllreduceRequest& request) {
+  std::vector<DeviceCodecPart> parts;
+  const int count = codec.info().route == CodecRoute::direct ? request.ranks : 1;
+  std::size_t at = whole_lines(sizeof(OwedOnDevice));
+  for (int r = 0; r < count; ++r) {
+    const ElemRange range = even_part(request.elems, count, r);
+    if (range.empty()) continue;
+    parts.push_back({.begin = range.begin, .elems = range.elems(), .at = at, .bytes = codec.most_bytes(range.elems())});
+    at += whole_lines(parts.back().bytes);
+  }
+  return parts;
+}
+
+std::size_t bytes_of(const std::vector<DeviceCodecPart>& parts) {
+  return parts.empty() ? whole_lines(sizeof(OwedOnDevice)) : parts.back().at + whole_lines(parts.back().bytes);
+}
+
+}  // namespace
+
+std::shared_ptr<DeviceBucket> DeviceBucket::make(Device& device, std::unique_ptr<Codec> codec,
+                                                 const AllreduceRequest& request, float* residual,
+                                                 std::span<float> owed_sums) {
+  const std::vector<DeviceCodecPart> parts = parts_of(*codec, request);
+  auto on_device = device.make_codec({.name = std::string(codec->info().name),
+                                      .ranks = request.ranks,
+                                      .chosen = codec->chosen(request.elems),
+                                      .parts = parts});
+  if (!on_device) return nullptr;
+  return std::make_shared<DeviceBucket>(device, std::move(on_device), parts, std::move(codec), request, residual,
+                                        owed_sums);
+}
+
+DeviceBucket::DeviceBucket(Device& device, std::unique_ptr<DeviceCodec> on_device, std::vector<DeviceCodecPart> parts,
+                           std::unique_ptr<Codec> of_bucket, const AllreduceRequest& request, float* residual,
+                           std::span<float> owed_sums)
+    : CodedBucket(std::move(of_bucket), request.elems, {}, owed_sums,
+                  even_part(request.elems, request.ranks, request.rank).begin),
+      device_(device),
+      on_device_(std::move(on_device)),
+      parts_(std::move(parts)),
+      own_(even_part(request.elems, request.ranks, request.rank)),
+      residual_(residual),
+      said_(device.allocate_host(bytes_of(parts_))) {
+  const std::size_t one = whole_lines(codec().most_bytes(request.elems));
+  const auto ranks = static_cast<std::size_t>(request.ranks);
+  heard_ = device.allocate_host(route() == CodecRoute::gather ? ranks * one : bytes_of(parts_));
+  heard_bytes_.reserve(ranks);
+}
+
+std::unique_ptr<Event> DeviceBucket::say(const float* gradients) {
+  on_device_->encode(
+      {.values = gradients, .residual = residual_, .key = key_of(false), .tau = static_cast<float>(codec().tau())},
+      said_.bytes_at(0));
+  return device_.record();
+}
+
+void DeviceBucket::hear(float* gradients) {
+  if (route() != CodecRoute::gather) {
+    for (const DeviceCodecPart& part : parts_)
+      on_device_->decode(heard_.bytes_at(part.at), part.bytes, gradients + part.begin, part.elems);
+    return;
+  }
+  const std::size_t one = whole_lines(codec().most_bytes(elems()));
+  for (std::size_t i = 0; i < heard_bytes_.size(); ++i)
+    if (i == 0)
+      on_device_->decode(heard_.bytes_at(0), heard_bytes_[0], gradients, elems());
+    else
+      on_device_->decode_add(heard_.bytes_at(i * one), heard_bytes_[i], gradients, elems());
+}
+
+void DeviceBucket::begin(void* buffer) {
+  heard_bytes_.clear();
+  if (in_place()) codec().decode(said_.bytes_at(parts_[0].at), parts_[0].bytes, buffer, elems());
+}
+
+void DeviceBucket::finish(void* buffer) {
+  if (in_place()) codec().encode({.values = buffer, .elems = elems()}, heard_.bytes_at(parts_[0].at));
+}
+
+const DeviceCodecPart& DeviceBucket::part_of(ElemRange range) const {
+  for (const DeviceCodecPart& part : parts_)
+    if (part.begin == range.begin && part.elems == range.elems()) return part;
+  ECHELON_CHECK(false, "[{}, {}) is no part of the bucket", range.begin, range.end);
+}
+
+std::size_t DeviceBucket::encode(void* values, ElemRange range, bool sum, std::byte* wire) {
+  if (in_place()) return CodedBucket::encode(values, range, sum, wire);
+  const DeviceCodecPart& part = part_of(range);
+  if (!sum) return count(range.elems(), codec().to_wire(said_.bytes_at(part.at), part.elems, owed().most, wire));
+  const std::size_t bytes = CodedBucket::encode(values, range, sum, wire);
+  std::memcpy(heard_.bytes_at(part.at), wire, bytes);
+  return bytes;
+}
+
+void DeviceBucket::decode(const std::byte* wire, std::size_t bytes, void* values, ElemRange range) {
+  if (route() == CodecRoute::gather) return keep(wire, bytes);
+  if (in_place() || range == own_) return CodedBucket::decode(wire, bytes, values, range);
+  std::memcpy(heard_.bytes_at(part_of(range).at), wire, bytes);
+}
+
+void DeviceBucket::decode_add(const std::byte* wire, std::size_t bytes, void* values, ElemRange range) {
+  if (route() == CodecRoute::gather) return keep(wire, bytes);
+  CodedBucket::decode_add(wire, bytes, values, range);
+}
+
+// The next of the messages that are added up.
+void DeviceBucket::keep(const std::byte* wire, std::size_t bytes) {
+  const std::size_t one = whole_lines(codec().most_bytes(elems()));
+  heard_bytes_.push_back(codec().from_wire(wire, bytes, elems(), heard_.bytes_at(heard_bytes_.size() * one)));
+}
+
+}  // namespace echelon

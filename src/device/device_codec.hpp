@@ -1,0 +1,52 @@
+// Codecs on a device whose memory the host cannot reach: gradients and residuals stay there, messages come and go.
+//
+// The messages are those of comm/codec, places of sparse ones as index coding "raw" writes them. A bucket has one
+// object, and is cut into parts with a message each: the whole bucket, or what each rank owns of it. All calls are
+// enqueued on the device's stream; nobody waits.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace echelon {
+
+struct DeviceCodecPart {
+  std::int64_t begin = 0;  // in the bucket
+  std::int64_t elems = 0;
+  std::size_t at = 0;     // of the message in the host's memory: a multiple of 64, behind OwedOnDevice
+  std::size_t bytes = 0;  // of the message, at most
+};
+
+struct DeviceCodecSpec {
+  std::string name;
+  int ranks = 1;
+  std::int64_t chosen = 0;  // topk: values that are said; threshold: values that pass the first tau
+  std::vector<DeviceCodecPart> parts;
+};
+
+// What a bucket's residual holds after an encoding, in front of the messages.
+struct OwedOnDevice {
+  double squares = 0;  // their sum
+  double most = 0;     // the largest magnitude
+};
+
+struct DeviceEncoding {
+  const float* values = nullptr;
+  float* residual = nullptr;  // in: added to the values first; out: what was not said
+  std::uint64_t key = 0;      // of random draws, by place in the bucket
+  float tau = 0;              // threshold; 0: the size that `chosen` values pass
+};
+
+class DeviceCodec {
+ public:
+  virtual ~DeviceCodec() = default;
+  // Host memory is from Device::allocate_host throughout, and stays as it is until the stream is past the call.
+  virtual void encode(const DeviceEncoding& bucket, std::byte* host) = 0;
+  // What a message says of `elems` values: written to `values`, or added.
+  virtual void decode(const std::byte* message, std::size_t bytes, float* values, std::int64_t elems) = 0;
+  virtual void decode_add(const std::byte* message, std::size_t bytes, float* values, std::int64_t elems) = 0;
+};
+
+}  // namespace echelon
