@@ -118,7 +118,9 @@ $(OUT)/obj/%.cpp.o: %.cpp $(OUT)/flags
 	@$(CXX) $(CXXFLAGS) $(CPPFLAGS) $(PKG) -c -o $@ $<
 
 # CUDA: a second file, opened at run time. It takes what it needs of src/base and src/device from the executable.
-CUDA_SRC := $(call find,cuda,cpp) $(call find,cuda,cu)
+# NCCL is opened at run time by that; only its header is needed here.
+NCCL_FOUND := $(firstword $(wildcard $(CUDA_HOME)/include/nccl.h /usr/include/nccl.h /usr/local/include/nccl.h))
+CUDA_SRC := $(filter-out $(if $(NCCL_FOUND),cuda/without_nccl.cpp,cuda/nccl.cpp),$(call find,cuda,cpp)) $(call find,cuda,cu)
 NVCCFLAGS ?= -std=c++20 --extended-lambda -O3 -lineinfo -Xcompiler=-fPIC,-Wall,-ffp-contract=off -gencode arch=compute_80,code=sm_80 -gencode arch=compute_90,code=[sm_90,compute_90]
 $(CUDA_LIB): $(call objects,$(CUDA_SRC))
 	@mkdir -p $(@D)

@@ -14,6 +14,7 @@
 #include "cuda/context.hpp"
 #include "cuda/cudnn/algorithms.hpp"
 #include "cuda/make.hpp"
+#include "cuda/nccl.hpp"
 #include "cuda/recording.hpp"
 
 namespace echelon::cuda {
@@ -109,6 +110,11 @@ class CudaDevice final : public Device {
   std::unique_ptr<DeviceCodec> make_codec(const DeviceCodecSpec& spec) override {
     return cuda::make_codec(context_, spec);
   }
+  std::string card() const override;
+  std::string allreduce_problem() const override { return nccl_problem(); }
+  std::unique_ptr<DeviceAllreduce> make_allreduce(const DeviceMeeting& meeting) override {
+    return make_nccl(context_, meeting);
+  }
   bool records() const override { return true; }
   std::unique_ptr<Recording> record_ops(const std::function<void()>& enqueue) override {
     return cuda::record_ops(context_, enqueue);
@@ -128,6 +134,14 @@ std::string CudaDevice::describe() const {
   return fmt::format("{}, {:.0f} GiB, sm_{}{}{}", properties.name,
                      static_cast<double>(properties.totalGlobalMem) / (1 << 30), properties.major, properties.minor,
                      context_.tf32() ? ", TF32" : "");
+}
+
+std::string CudaDevice::card() const {
+  cudaDeviceProp properties{};
+  ECHELON_CUDA(cudaGetDeviceProperties(&properties, context_.index()));
+  std::string digits = "GPU-";
+  for (const char byte : properties.uuid.bytes) digits += fmt::format("{:02x}", static_cast<unsigned char>(byte));
+  return digits;
 }
 
 Memory CudaDevice::allocate_host(std::size_t bytes) {

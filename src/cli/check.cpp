@@ -272,7 +272,7 @@ void print_exchange(const Check& check, const ParameterSet& parameters) {
     sum.steps = std::max(sum.steps, price.steps);
   }
   if (config.exchange.codec != "none") return print_codec(check, parameters, buckets, request);
-  const bool library = config.exchange.algorithm == "mpi";
+  const bool library = config.exchange.algorithm == "mpi" || sums_on_devices(config.exchange.algorithm);
   line(
       "exchange",
       fmt::format(

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/text.hpp"
+#include "comm/collective/algorithms.hpp"
 #include "exchange/request.hpp"
 #include "exchange/row_price.hpp"
 #include "optim/optimiser.hpp"
@@ -30,7 +31,8 @@ std::string wire_text(const Config& config, const Parameter& table, const std::v
 
 bool rows_apart(const Config& config, int replicas) {
   const bool tracked = replicas == 1 || config.exchange.strategy == "synchronous";
-  return tracked && config.exchange.codec == "none" && config.device.kind != "paced";
+  return tracked && config.exchange.codec == "none" && config.device.kind != "paced" &&
+         (replicas == 1 || !sums_on_devices(config.exchange.algorithm));
 }
 
 std::vector<std::string> sparse_lines(const Config& config, const Graph& graph, const std::vector<int>& hosts,

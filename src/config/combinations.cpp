@@ -212,6 +212,8 @@ void check_layer_wait(const Config& config) {
            "\"buckets\" fits");
 }
 
+bool sums_by_library(const std::string& algorithm) { return algorithm == "mpi" || algorithm == "nccl"; }
+
 // Servers see parts of parameters.
 void check_server(const Config& config) {
   const std::string one_way = "every strategy but \"server\", which has one way of its own";
@@ -237,10 +239,16 @@ void check_exchange(const Config& config) {
   const bool serves = config.exchange.strategy == "server";
   if (serves) check_server(config);
   check_used(config, "exchange.server_ranks", false, "nothing yet");
-  check_used(config, "exchange.segment_kb", algorithm != "naive" && algorithm != "mpi" && algorithm != "auto",
-             "every algorithm but \"naive\", \"mpi\" and \"auto\", which chooses it");
+  const bool library = sums_by_library(algorithm);
+  check_used(config, "exchange.segment_kb", algorithm != "naive" && !library && algorithm != "auto",
+             "every algorithm but \"naive\", \"mpi\", \"nccl\" and \"auto\", which chooses it");
   check_used(config, "exchange.segment_kb", !serves || config.exchange.codec == "none",
              "messages that are not coded; servers' coded messages are whole parts");
+  if (algorithm == "nccl" && config.device.kind != "cuda" && config.device.kind != "auto")
+    refuse(config, "exchange.algorithm",
+           fmt::format("exchange.algorithm = \"nccl\" sums between GPUs, and device.kind = \"{}\" is none; nearest "
+                       "valid: \"mpi\", or \"ring\"",
+                       config.device.kind));
   check_used(config, "exchange.bucket_mb", algorithm != "auto", "every algorithm but \"auto\", which chooses it");
   check_used(config, "exchange.servers", algorithm == "server" || serves,
              "algorithm = \"server\" or strategy = \"server\"");
@@ -269,11 +277,11 @@ void check_codec(const Config& config) {
            fmt::format("exchange.codec = \"{}\" is not used by exchange.strategy = \"{}\"; write exchange.strategy = "
                        "\"synchronous\" or \"server\"",
                        codec, exchange.strategy));
-  if (codec != "none" && exchange.algorithm == "mpi")
+  if (codec != "none" && sums_by_library(exchange.algorithm))
     refuse(config, "exchange.algorithm",
-           fmt::format("exchange.algorithm = \"mpi\" adds what it is given and cannot read codec = \"{}\"; nearest "
+           fmt::format("exchange.algorithm = \"{}\" adds what it is given and cannot read codec = \"{}\"; nearest "
                        "valid: \"ring\"",
-                       codec));
+                       exchange.algorithm, codec));
   if (codec != "none" && exchange.algorithm == "auto")
     refuse(
         config, "exchange.algorithm",
@@ -317,8 +325,11 @@ void check_combinations(const Config& config) {
   check_optimiser(config);
   if (config.exchange.overlap == Overlap::layers && config.origins.contains("exchange.overlap"))
     check_layer_wait(config);
-  if (config.exchange.priority && config.origins.contains("exchange.priority") && config.exchange.algorithm == "mpi")
-    refuse(config, "exchange.priority", "algorithm \"mpi\" goes out in one static order and takes no priority");
+  if (config.exchange.priority && config.origins.contains("exchange.priority") &&
+      sums_by_library(config.exchange.algorithm))
+    refuse(
+        config, "exchange.priority",
+        fmt::format("algorithm \"{}\" goes out in one static order and takes no priority", config.exchange.algorithm));
   check_parallel(config);
   check_exchange(config);
   check_codec(config);

@@ -197,8 +197,9 @@ std::vector<Key<Config>> make_config_keys() {
                "synchronous: all-reduce; server: parameter servers inside the workers take the steps");
   exchange.key("algorithm", &ExchangeConfig::algorithm,
                words({"naive", "ring", "halving_doubling", "butterfly", "binomial", "tree", "server", "hierarchical",
-                      "mpi", "auto"}),
-               "of the all-reduce; auto: this, segments and buckets are measured and chosen when the run starts");
+                      "mpi", "nccl", "auto"}),
+               "of the all-reduce; nccl: between GPUs; auto: this, segments and buckets are measured and chosen when "
+               "the run starts");
   exchange.key("overlap", &ExchangeConfig::overlap, words({"none", "buckets", "layers"}),
                "none: after back-propagation; buckets: beside it; layers: and the next forward waits layer by layer");
   exchange.key("priority", &ExchangeConfig::priority, {}, "what the next forward needs first goes first");
@@ -219,7 +220,7 @@ std::vector<Key<Config>> make_config_keys() {
                "a step sends a sparse embedding's table whole where replicas touch more than this share of its rows on "
                "average; 0: where that takes fewer bytes, 1: never");
   exchange.key("segment_kb", &ExchangeConfig::segment_kb, range(1, 1048576),
-               "longest message of an all-reduce, except of naive and mpi: pipelining grain");
+               "longest message of an all-reduce, except of naive, mpi and nccl: pipelining grain");
   exchange.key("servers", &ExchangeConfig::servers, range(0, 65536),
                "algorithm or strategy server: ranks that serve a part each, spread over the hosts; 0: all");
   exchange.key("server_ranks", &ExchangeConfig::server_ranks, range(0, 65536),

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/check.hpp"
+#include "base/clock.hpp"
 
 namespace echelon {
 
@@ -48,6 +49,18 @@ StepOutcome StepAccount::take() {
   first_start_s_ = last_finish_s_ = 0;
   outcome.next_step = info_.step + 1;
   return outcome;
+}
+
+void apply_whole(Optimiser& optimiser, const Arenas& arenas, StepOutcome& outcome) {
+  ScopedTimer timer(outcome.optimiser_s);
+  const ArenaRange all{0, arenas.elems()};
+  outcome.loss_scale = optimiser.loss_scale();
+  const Optimiser::Verdict verdict = optimiser.accept();
+  outcome.skipped = verdict != Optimiser::Verdict::apply;
+  outcome.give_up = verdict == Optimiser::Verdict::give_up;
+  if (outcome.skipped) return;
+  if (optimiser.clips()) outcome.gradient_norm = optimiser.clip(optimiser.measure(all));
+  optimiser.apply(all);
 }
 
 }  // namespace echelon

@@ -70,4 +70,8 @@ class StepAccount {
   WireCounters wire_;
 };
 
+// The step of an optimiser that waits for all gradients. Every replica looks at the same sums, so all find the same
+// norm and verdict without a message.
+void apply_whole(Optimiser& optimiser, const Arenas& arenas, StepOutcome& outcome);
+
 }  // namespace echelon

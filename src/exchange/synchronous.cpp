@@ -25,6 +25,7 @@
 #include "exchange/buckets.hpp"
 #include "exchange/gradient_codec.hpp"
 #include "exchange/list.hpp"
+#include "exchange/on_devices.hpp"
 #include "exchange/request.hpp"
 #include "exchange/row_exchange.hpp"
 #include "exchange/staging.hpp"
@@ -94,7 +95,7 @@ class Synchronous final : public Strategy {
       for (std::size_t b : order_) submit(b);
     launch_rows();
     if (overlap_ != Overlap::layers) settle_all();
-    if (context_.optimiser.waits()) apply_whole(account_.outcome());
+    if (context_.optimiser.waits()) apply_whole(context_.optimiser, context_.arenas, account_.outcome());
     StepOutcome outcome = account_.take();
     outcome.codec = codec_->record();
     return outcome;
@@ -182,20 +183,6 @@ class Synchronous final : public Strategy {
     account_.is_home();
   }
 
-  // Every replica looks at the same summed gradients, so all find the same norm and verdict without a message.
-  void apply_whole(StepOutcome& outcome) {
-    ScopedTimer timer(outcome.optimiser_s);
-    Optimiser& optimiser = context_.optimiser;
-    const ArenaRange all{0, context_.arenas.elems()};
-    outcome.loss_scale = optimiser.loss_scale();
-    const Optimiser::Verdict verdict = optimiser.accept();
-    outcome.skipped = verdict != Optimiser::Verdict::apply;
-    outcome.give_up = verdict == Optimiser::Verdict::give_up;
-    if (outcome.skipped) return;
-    if (optimiser.clips()) outcome.gradient_norm = optimiser.clip(optimiser.measure(all));
-    optimiser.apply(all);
-  }
-
   void ready(std::size_t b) {
     Bucket& bucket = buckets_[b];
     ECHELON_CHECK(!bucket.on_its_way, "the weights of [{}, {}) were not waited for in step {}", bucket.range.begin,
@@ -238,6 +225,7 @@ class Synchronous final : public Strategy {
 }  // namespace
 
 std::unique_ptr<Strategy> make_synchronous(const ExchangeConfig& config, const StrategyContext& context) {
+  if (sums_on_devices(config.algorithm)) return make_on_devices(config, context);
   return std::make_unique<Synchronous>(config, context);
 }
 

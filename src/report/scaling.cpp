@@ -16,6 +16,9 @@ namespace {
 
 using Runs = std::vector<const RunRecord*>;
 
+// Whose messages a library sends that counts none.
+bool by_library(const RunRecord& run) { return (run.algorithm == "mpi" || run.algorithm == "nccl") && run.ranks > 1; }
+
 double median(std::vector<double> values) {
   std::erase_if(values, [](double v) { return std::isnan(v); });
   if (values.empty()) return kUnknown;
@@ -108,7 +111,7 @@ ScalingRow make_row(const Runs& runs) {
   row.wire_bytes_per_step = median_of(runs, [](auto& run) { return run.wire_bytes_per_step; });
   row.formula_bytes_per_step = median_of(runs, [](auto& run) { return run.formula_bytes_per_step; });
   row.messages_per_step = median_of(runs, [](auto& run) { return run.messages_per_step; });
-  if (first.algorithm == "mpi" && first.ranks > 1) row.wire_bytes_per_step = row.messages_per_step = kUnknown;
+  if (by_library(first)) row.wire_bytes_per_step = row.messages_per_step = kUnknown;
   row.peak_rss_mb = largest_of(runs, [](auto& run) { return run.peak_rss_mb; });
   row.device_peak_mb = largest_of(runs, [](auto& run) { return run.device_peak_mb; });
   row.start_to_first_step_s = median_of(runs, [](auto& run) { return run.start_to_first_step_s; });
@@ -139,11 +142,11 @@ void add_notes(Study& study, const Runs& runs) {
         "paced: ops slept for the time their table gives them, the exchange was real. The rates show the exchange and "
         "the schedule, not this machine's arithmetic; losses and accuracies mean nothing and are left out.");
   for (const RunRecord* run : runs)
-    if (run->algorithm == "mpi" && run->ranks > 1) {
+    if (by_library(*run)) {
       study.notes.push_back(
-          "exchange.algorithm = \"mpi\" leaves the exchange to the MPI library, whose bytes and messages are not "
-          "counted; "
-          "the formula is that of a ring.");
+          fmt::format("exchange.algorithm = \"{}\" leaves the exchange to the {} library, whose bytes and messages are "
+                      "not counted; the formula is that of a ring.",
+                      run->algorithm, run->algorithm == "mpi" ? "MPI" : "NCCL"));
       break;
     }
   if (study.kind == StudyKind::single) return;
@@ -159,7 +162,7 @@ void add_notes(Study& study, const Runs& runs) {
                       row.speed_up < 1 ? "worse than not distributing" : "too many for this step or this machine"));
     if (row.samples_per_s.median > best->samples_per_s.median) best = &row;
     const double ratio = row.wire_bytes_per_step / row.formula_bytes_per_step;
-    if (runs.front()->algorithm != "mpi" && std::fabs(ratio - 1) > 0.005)
+    if (!by_library(*runs.front()) && std::fabs(ratio - 1) > 0.005)
       study.notes.push_back(
           fmt::format("On {} ranks {:.1f} % of the formula's bytes were sent.", row.ranks, 100 * ratio));
   }

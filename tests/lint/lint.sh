@@ -51,7 +51,7 @@ conditionals() {
 
 # Registered by name, documented by name.
 price_list() {
-  sed -n 's/.*#define ECHELON_ALLREDUCE(X)//p' src/comm/collective/algorithms.hpp | grep -oE 'X\([a-z_]+\)' | tr -d 'X()' |
+  sed -nE 's/.*#define ECHELON_(DEVICE_)?ALLREDUCE\(X\)//p' src/comm/collective/algorithms.hpp | grep -oE 'X\([a-z_]+\)' | tr -d 'X()' |
     while read -r name; do grep -qE "^\| *\`$name\`" src/comm/README.md 2>/dev/null || echo "src/comm/README.md: no row for the all-reduce \`$name\`"; done
 }
 

@@ -1,5 +1,7 @@
 #include "tests/support/far_device.hpp"
 
+#include <fmt/format.h>
+
 #include <cstring>
 #include <mutex>
 #include <utility>
@@ -8,6 +10,7 @@
 #include "device/host_device.hpp"
 #include "device/reference/reference.hpp"
 #include "tests/support/far_codec.hpp"
+#include "tests/support/far_sums.hpp"
 
 namespace echelon::test {
 namespace {
@@ -40,7 +43,9 @@ class LateEvent final : public Event {
 
 class FarDevice final : public HostDevice {
  public:
-  FarDevice() : HostDevice({}), reference_(make_reference_device({})) {}
+  explicit FarDevice(std::string card) : HostDevice({}), reference_(make_reference_device({})), card_(std::move(card)) {
+    if (card_.empty()) card_ = fmt::format("far {}", static_cast<const void*>(this));
+  }
   std::string_view name() const override { return "far"; }
   std::string describe() const override { return "reference out of reach"; }
   bool on_host() const override { return false; }
@@ -58,15 +63,21 @@ class FarDevice final : public HostDevice {
     return make_far_codec(spec,
                           [this](void* dst, const void* src, std::size_t bytes) { to_host_async(dst, src, bytes); });
   }
+  std::string card() const override { return card_; }
+  std::string allreduce_problem() const override { return card_ == "bare" ? "no library is here" : ""; }
+  std::unique_ptr<DeviceAllreduce> make_allreduce(const DeviceMeeting& meeting) override {
+    return make_far_sums(meeting);
+  }
   std::unique_ptr<Event> record() override { return std::make_unique<LateEvent>(std::exchange(copies_, {})); }
 
  private:
   std::unique_ptr<Device> reference_;
+  std::string card_;
   std::vector<Copy> copies_;
 };
 
 }  // namespace
 
-std::unique_ptr<Device> make_far_device() { return std::make_unique<FarDevice>(); }
+std::unique_ptr<Device> make_far_device(const std::string& card) { return std::make_unique<FarDevice>(card); }
 
 }  // namespace echelon::test

@@ -5,11 +5,13 @@
 #pragma once
 
 #include <memory>
+#include <string>
 
 #include "device/device.hpp"
 
 namespace echelon::test {
 
-std::unique_ptr<Device> make_far_device();
+// `card`: its name (empty: one of its own); the card "bare" has no library that sums.
+std::unique_ptr<Device> make_far_device(const std::string& card = {});
 
 }  // namespace echelon::test

@@ -101,9 +101,9 @@ struct Replica {
   }
 
   static std::unique_ptr<Device> device_of(const ReplicaRun& run, int rank) {
-    if (run.device == "far") return make_far_device();
+    if (run.device == "far") return make_far_device(run.card);
     if (run.device == "picky") return make_picky_device(1 + static_cast<std::uint64_t>(rank));
-    return open_device(run.device, {});
+    return open_device(run.device, {.index = rank});
   }
 
   void visit_state(StateVisitor& visitor) {

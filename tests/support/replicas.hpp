@@ -25,6 +25,7 @@ struct ReplicaRun {
   double density = 0.05;
   std::int64_t codec_warmup = 0;     // steps before the codec starts
   std::string device = "reference";  // as in the config, "far" or "picky" (tests/support)
+  std::string card = {};             // far: of every replica; empty: each its own
   DType dtype = DType::f64;
   DType activations = DType::f64;  // a half beside dtype f32: mixed precision
   int steps = 20;

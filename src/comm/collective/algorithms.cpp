@@ -1,5 +1,9 @@
 #include "comm/collective/algorithms.hpp"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+
 #include "base/check.hpp"
 #include "base/error.hpp"
 #include "base/nearest.hpp"
@@ -10,6 +14,17 @@ std::vector<std::string> allreduce_names() {
 #define ECHELON_NAME(name) #name,
   return {ECHELON_ALLREDUCE(ECHELON_NAME)};
 #undef ECHELON_NAME
+}
+
+std::vector<std::string> device_allreduce_names() {
+#define ECHELON_NAME(name) #name,
+  return {ECHELON_DEVICE_ALLREDUCE(ECHELON_NAME)};
+#undef ECHELON_NAME
+}
+
+bool sums_on_devices(std::string_view algorithm) {
+  const std::vector<std::string> names = device_allreduce_names();
+  return std::find(names.begin(), names.end(), algorithm) != names.end();
 }
 
 bool sums_in_one_tree(std::string_view algorithm) {
@@ -24,6 +39,10 @@ std::shared_ptr<const Plan> make_allreduce(std::string_view algorithm, const All
   if (algorithm == #name) return make_##name##_allreduce(request);
   ECHELON_ALLREDUCE(ECHELON_MAKE)
 #undef ECHELON_MAKE
+  if (sums_on_devices(algorithm))
+    throw ConfigError(fmt::format(
+        "all-reduce '{}' has no plan: it sums gradients of strategy 'synchronous' between GPUs; nearest valid: 'mpi'",
+        algorithm));
   const std::vector<std::string> names = allreduce_names();
   throw ConfigError(unknown_name("all-reduce", algorithm, names));
 }

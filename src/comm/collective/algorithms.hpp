@@ -36,7 +36,12 @@ struct Price {
 #define ECHELON_ALLREDUCE(X) X(naive) X(ring) X(halving_doubling) X(butterfly) X(binomial) X(tree) X(server) X(hierarchical) X(mpi)
 // clang-format on
 
+// Sums that the devices' own library makes, without a plan (device/device_allreduce.hpp, exchange/on_devices.cpp).
+#define ECHELON_DEVICE_ALLREDUCE(X) X(nccl)
+
 std::vector<std::string> allreduce_names();
+std::vector<std::string> device_allreduce_names();
+bool sums_on_devices(std::string_view algorithm);
 
 // Whether a power of two of ranks sums in one binary tree over ranks, ((0+1)+(2+3))+.., whatever the element: then k
 // ranks that have each summed their own share of 2^m contiguous leaves in that very tree end with the same bits for
@@ -44,8 +49,8 @@ std::vector<std::string> allreduce_names();
 bool sums_in_one_tree(std::string_view algorithm);
 // Throws ConfigError with the nearest name for an unknown algorithm. One rank: a plan without steps.
 std::shared_ptr<const Plan> make_allreduce(std::string_view algorithm, const AllreduceRequest& request);
-// The formula of the price list; for `mpi` the messages are the library's own and the payload is the bound
-// 2(k-1)*elems.
+// The formula of the price list; for `mpi` and sums on devices the messages are the library's own and the payload is
+// the bound 2(k-1)*elems.
 Price price_allreduce(std::string_view algorithm, const AllreduceRequest& request);
 
 // From `root` to all by a binomial tree: ceil(log2 k) steps.

@@ -41,6 +41,7 @@ Price price_halving_doubling(const AllreduceRequest& request) {
 Price price_binomial(const AllreduceRequest& request) { return price_by_halves("binomial", request, 1); }
 Price price_tree(const AllreduceRequest& request) { return price_by_halves("tree", request, 1); }
 
+// Of libraries, whose own way is not known: what a ring moves.
 Price price_mpi(const AllreduceRequest& request) {
   return {.messages = 0, .payload_elems = 2 * (request.ranks - 1) * request.elems, .steps = 0};
 }
@@ -48,7 +49,7 @@ Price price_mpi(const AllreduceRequest& request) {
 }  // namespace
 
 Price price_allreduce(std::string_view algorithm, const AllreduceRequest& request) {
-  const bool known = false
+  const bool known = sums_on_devices(algorithm)
 #define ECHELON_KNOWN(name) || algorithm == #name
       ECHELON_ALLREDUCE(ECHELON_KNOWN);
 #undef ECHELON_KNOWN
@@ -58,7 +59,7 @@ Price price_allreduce(std::string_view algorithm, const AllreduceRequest& reques
   if (algorithm == #name) return price_##name(request);
   ECHELON_ALLREDUCE(ECHELON_PRICE)
 #undef ECHELON_PRICE
-  return {};
+  return price_mpi(request);
 }
 
 // Up the tree rank r sends its own block and those of the ranks below it, as many as r's lowest set bit; down it goes

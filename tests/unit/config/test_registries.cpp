@@ -35,6 +35,7 @@ Names sorted(Names names) {
 TEST_CASE("config words and registries agree", "[config]") {
   Names algorithms = allreduce_names();
   algorithms.push_back("auto");  // exchange/autotune.hpp
+  for (const std::string& name : device_allreduce_names()) algorithms.push_back(name);
   CHECK(sorted(words_of("exchange.algorithm")) == sorted(algorithms));
   CHECK(sorted(words_of("exchange.inner")) == sorted(halves_names()));
   CHECK(sorted(words_of("exchange.outer")) == sorted(outer_names()));

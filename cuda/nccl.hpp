@@ -1,0 +1,18 @@
+// Sums over the GPUs of all ranks by NCCL (device/device_allreduce.hpp), from libnccl.so.2, which is opened when it is
+// first asked for: without it everything else works.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "cuda/context.hpp"
+#include "device/device_allreduce.hpp"
+
+namespace echelon::cuda {
+
+// Empty where NCCL can be used; else what is missing.
+std::string nccl_problem();
+// EnvironmentError with NCCL's own words where it fails.
+std::unique_ptr<DeviceAllreduce> make_nccl(const Context& context, const DeviceMeeting& meeting);
+
+}  // namespace echelon::cuda

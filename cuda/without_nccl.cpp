@@ -1,0 +1,13 @@
+// In the place of nccl.cpp where nccl.h is missing when the library is built.
+#include "base/error.hpp"
+#include "cuda/nccl.hpp"
+
+namespace echelon::cuda {
+
+std::string nccl_problem() { return "libechelon_cuda.so was built without NCCL: nccl.h was not found"; }
+
+std::unique_ptr<DeviceAllreduce> make_nccl(const Context&, const DeviceMeeting&) {
+  throw EnvironmentError(nccl_problem());
+}
+
+}  // namespace echelon::cuda

@@ -1,0 +1,49 @@
+// exchange.algorithm "nccl" on real GPUs: two ranks as threads, a GPU each; on one GPU, how sharing it is refused.
+#include <catch2/catch.hpp>
+
+#include "device/device.hpp"
+#include "tests/support/replicas.hpp"
+#include "tests/support/skip.hpp"
+
+namespace echelon {
+namespace {
+
+using namespace test;
+
+ReplicaRun two_replicas(const std::string& algorithm, DType dtype) {
+  return {.graph = small_batch_norm_net(),
+          .shares = {4, 4},
+          .algorithm = algorithm,
+          .device = "cuda",
+          .dtype = dtype,
+          .activations = dtype,
+          .steps = 8,
+          .bucket_kb = 0.5};
+}
+
+bool without_gpus(int wanted) {
+  std::string why;
+  const int gpus = visible_gpus(&why);
+  return skip_without(gpus >= wanted, gpus == 0 ? why : "one GPU");
+}
+
+}  // namespace
+
+TEST_CASE("nccl: of two terms the sum that the host makes", "[cuda][nccl]") {
+  if (without_gpus(2)) return;
+  for (const DType dtype : {DType::f32, DType::f64}) {
+    const ReplicaResult on_gpus = train_replicas(two_replicas("nccl", dtype));
+    const ReplicaResult on_hosts = train_replicas(two_replicas("naive", dtype));
+    CHECK(on_gpus.weights == on_hosts.weights);
+    CHECK(on_gpus.checksums[0] == on_gpus.checksums[1]);
+  }
+}
+
+TEST_CASE("nccl: ranks that share a GPU are told so", "[cuda][nccl]") {
+  if (without_gpus(1)) return;
+  if (visible_gpus() > 1) return;
+  CHECK_THROWS_WITH(train_replicas(two_replicas("nccl", DType::f32)),
+                    Catch::Contains("ranks 0 and 1 share GPU-") || Catch::Contains("NCCL cannot be loaded"));
+}
+
+}  // namespace echelon
