@@ -145,6 +145,7 @@ void unpack_words(const Head& head, const std::byte* from, std::int64_t m, Words
     alignas(32) std::uint8_t each[kGroup];
     store(each, d);
     for (std::int64_t v = 0; v < kGroup; v += kLanes) {
+      fetch_ahead(low + 3 * (i + v), 6 * kFloatBlock);
       const __m256i steps = _mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(each + v)));
       const __m256i below = _mm256_sub_epi32(_mm256_set1_epi32(head.largest), steps);
       const __m256i exponent = _mm256_slli_epi32(_mm256_and_si256(below, _mm256_set1_epi32(0xff)), 23);

@@ -22,8 +22,9 @@ void each_lanes(std::int64_t elems, Body&& body) {
 
 // Brings what lies `elems` after `at` near, which may be beyond the span: the hardware's own look ahead ends with each
 // page, and in loops that stay in a block.
-inline void fetch_ahead(const float* at, std::int64_t elems) {
-  const auto where = reinterpret_cast<std::uintptr_t>(at) + static_cast<std::uintptr_t>(elems) * sizeof(float);
+template <class T>
+void fetch_ahead(const T* at, std::int64_t elems) {
+  const auto where = reinterpret_cast<std::uintptr_t>(at) + static_cast<std::uintptr_t>(elems) * sizeof(T);
   _mm_prefetch(reinterpret_cast<const char*>(where), _MM_HINT_T0);
 }
 

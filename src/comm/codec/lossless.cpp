@@ -10,6 +10,7 @@
 #include "base/check.hpp"
 #include "comm/codec/codec.hpp"
 #include "comm/codec/float_block.hpp"
+#include "comm/codec/lanes.hpp"
 #include "device/vector.hpp"
 
 namespace echelon {
@@ -78,9 +79,11 @@ template <class Blocks, bool kAdd, class Value = typename Blocks::Value>
 void unpack_all(const std::byte* wire, std::size_t bytes, Value* values, std::int64_t elems) {
   std::array<std::byte, Blocks::most_bytes + Blocks::slack> last;
   std::array<Value, kBlock> block;
+  constexpr auto kCacheLine = static_cast<std::int64_t>(64 / sizeof(Value));
   std::size_t at = 0;
   for (std::int64_t i = 0; i < elems; i += kBlock) {
     const std::int64_t n = std::min(kBlock, elems - i);
+    for (std::int64_t j = 0; j < kBlock; j += kCacheLine) fetch_ahead(values + i + j, 2 * kBlock);
     const std::size_t left = bytes - at;
     const std::byte* from = wire + at;
     if (left < last.size()) std::memcpy(last.data(), from, left), from = last.data();
