@@ -11,6 +11,7 @@
 #include "base/checksum.hpp"
 #include "base/error.hpp"
 #include "base/text.hpp"
+#include "cli/mesh_text.hpp"
 #include "cli/options.hpp"
 #include "cli/sparse_text.hpp"
 #include "comm/codec/coded_bucket.hpp"
@@ -43,11 +44,27 @@ struct Check {
   std::vector<std::string> warnings;
 
   void warn(std::string text) { warnings.push_back(std::move(text)); }
+  int ranks() const { return replicas * static_cast<int>(config.parallel.pipeline); }
+  int ranks_a_host() const { return (ranks() + hosts - 1) / hosts; }
   // As launchers do: ranks fill one host after another.
   std::vector<int> hosts_of_ranks() const {
     std::vector<int> of_rank;
-    for (int r = 0; r < replicas; ++r) of_rank.push_back(r / ((replicas + hosts - 1) / hosts));
+    for (int r = 0; r < ranks(); ++r) of_rank.push_back(r / ranks_a_host());
     return of_rank;
+  }
+  // Throws where model groups do not fit the hosts.
+  Mesh mesh() const {
+    std::vector<std::string> names;
+    for (int h = 0; h < hosts; ++h) names.push_back(std::to_string(h));
+    return Mesh(config.parallel, hosts_of_ranks(), names);
+  }
+  // Of the ranks that hold one part of the model, by replica.
+  std::vector<int> hosts_of_replicas() const {
+    const Mesh all = mesh();
+    const std::vector<int> of_rank = hosts_of_ranks();
+    std::vector<int> of_replica;
+    for (int r = 0; r < replicas; ++r) of_replica.push_back(of_rank[static_cast<std::size_t>(all.rank_of(r, 0))]);
+    return of_replica;
   }
   std::int64_t largest_micro() const { return *std::max_element(batch.micro.begin(), batch.micro.end()); }
 };
@@ -99,9 +116,10 @@ void print_batch(Check& check) {
   const Config& config = check.config;
   constexpr std::int64_t kUnknownSamples = std::int64_t{1} << 50;
   check.batch = derive_batch(config, check.replicas, check.data ? check.data->samples() : kUnknownSamples);
-  line("ranks", fmt::format("{} on {} host{} (at most {} a host); mesh: {} data-parallel replica{}", check.replicas,
-                            check.hosts, check.hosts == 1 ? "" : "s", (check.replicas + check.hosts - 1) / check.hosts,
-                            check.replicas, check.replicas == 1 ? "" : "s"));
+  const Mesh mesh = check.mesh();
+  line("ranks", fmt::format("{} on {} host{} (at most {} a host); mesh: {}", check.ranks(), check.hosts,
+                            check.hosts == 1 ? "" : "s", check.ranks_a_host(),
+                            mesh.splits() ? mesh.text() : counted(check.replicas, "data-parallel replica")));
   if (config.train.reproducible)
     return line("batch",
                 fmt::format("{} = {} micro-shards of {}, {} on each of {}; the same bits on 1, 2, 4, .. {}",
@@ -261,7 +279,8 @@ void print_exchange(const Check& check, const ParameterSet& parameters) {
                                  config.exchange.strategy));
     return;
   }
-  AllreduceRequest request = allreduce_request(config.exchange, check.hosts_of_ranks(), wide_of(config.device.dtype));
+  AllreduceRequest request =
+      allreduce_request(config.exchange, check.hosts_of_replicas(), wide_of(config.device.dtype));
   const bool serves = config.exchange.strategy == "server";
   Price sum;
   for (const ArenaRange& bucket : buckets) {
@@ -287,10 +306,11 @@ void print_model(Check& check) {
   if (!check.data) return;
   const Graph graph = build_model(check.config.model, check.data->form());
   check_sparse(check.config, graph.parameters());
-  print_memory(check, graph);
+  const Mesh mesh = check.mesh();
+  if (!mesh.splits()) print_memory(check, graph);
   print_exchange(check, graph.parameters());
   const std::vector<std::string> tables =
-      sparse_lines(check.config, graph, check.hosts_of_ranks(), check.largest_micro() * check.batch.accumulation);
+      sparse_lines(check.config, graph, check.hosts_of_replicas(), check.largest_micro() * check.batch.accumulation);
   for (const std::string& table : tables) line(&table == &tables.front() ? "sparse" : "", table);
   const ModelCosts costs = model_costs(graph, check.config.device.dtype);
   const bool normalises = std::any_of(graph.nodes().begin(), graph.nodes().end(),
@@ -300,6 +320,8 @@ void print_model(Check& check) {
        fmt::format("{}: {} parameters, {} FLOPs forward and {} backward a sample",
                    check.config.model.zoo.empty() ? "layers of the file" : check.config.model.zoo,
                    count_text(costs.parameters), short_count(costs.forward_flops), short_count(costs.backward_flops)));
+  if (mesh.splits())
+    fmt::print("\n{}", mesh_table(check.config, graph, mesh, check.hosts_of_ranks(), check.largest_micro()));
   fmt::print("\n{}", model_table(graph, check.config.device.dtype));
 }
 
@@ -310,8 +332,8 @@ void warn_of_config(Check& check) {
     check.warn("no checkpoints: a run that is stopped starts over");
   if (config.device.kind == "paced")
     check.warn("device.kind = \"paced\" sleeps instead of computing: nothing is learned");
-  if (check.replicas % check.hosts != 0)
-    check.warn(fmt::format("{} ranks do not divide evenly over {} hosts", check.replicas, check.hosts));
+  if (check.ranks() % check.hosts != 0)
+    check.warn(fmt::format("{} ranks do not divide evenly over {} hosts", check.ranks(), check.hosts));
 }
 
 void print_plan(Check& check) {
@@ -335,12 +357,12 @@ int run_check(const CheckOptions& options) {
   }
   if (options.config.empty()) throw ConfigError("check: name a config file, or ask for --keys");
   if (options.replicas < 1) throw ConfigError(fmt::format("--replicas {}: at least 1", options.replicas));
-  if (options.hosts < 1 || options.hosts > options.replicas)
-    throw ConfigError(fmt::format("--hosts {}: 1 to {} (the number of replicas)", options.hosts, options.replicas));
   Check check;
   check.config = load_config(options.config, options.sets);
   check.replicas = options.replicas;
   check.hosts = options.hosts;
+  if (check.hosts < 1 || check.hosts > check.ranks())
+    throw ConfigError(fmt::format("--hosts {}: 1 to {} (the number of ranks)", check.hosts, check.ranks()));
   if (options.effective)
     std::fputs(echo_config(check.config).c_str(), stdout);
   else

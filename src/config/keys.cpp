@@ -183,7 +183,7 @@ std::vector<Key<Config>> make_config_keys() {
                 "schedules cosine and polynomial: learning rate at the end, as a part of learning_rate");
   optimizer.key("power", &OptimiserConfig::power, range(0.01, 100), "schedule polynomial; 1: a straight line");
 
-  auto parallel = part(all, "parallel", &Config::parallel);
+  auto parallel = part(all, "parallel", &Config::parallel, kNeutral);
   parallel.key("pipeline", &ParallelConfig::pipeline, range(1, 4096),
                "stages that a model's layers are cut into, each on a rank; batch.accumulation is their micro-batches");
   parallel.key("tensor", &ParallelConfig::tensor, range(1, 4096), "ranks that share the units of each layer");

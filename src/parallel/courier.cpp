@@ -130,7 +130,6 @@ void Courier::finish() {
 }
 
 double Courier::take_waited_s() { return std::exchange(waited_s_, 0); }
-WireCounters Courier::take_sent() { return std::exchange(sent_, {}); }
 
 std::size_t Courier::host_bytes() const {
   std::size_t bytes = 0;

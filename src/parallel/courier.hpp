@@ -34,8 +34,8 @@ class Courier {
 
   // The compute thread was blocked here, since the last call.
   double take_waited_s();
-  // Sent by this rank since the last call.
-  WireCounters take_sent();
+  // Sent by this rank so far.
+  const WireCounters& sent() const { return sent_; }
   std::size_t host_bytes() const;
 
  private:

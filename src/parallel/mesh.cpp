@@ -59,8 +59,8 @@ MeshSeat Mesh::seat(int rank) const {
   return {.replica = place / group_size(), .stage = index / tensor_, .shard = index % tensor_};
 }
 
-int Mesh::rank(const MeshSeat& seat) const {
-  return rank_[static_cast<std::size_t>(seat.replica * group_size() + index_in_group(seat))];
+int Mesh::rank_of(int replica, int index_in_group) const {
+  return rank_[static_cast<std::size_t>(replica * group_size() + index_in_group)];
 }
 
 std::string Mesh::text() const {

@@ -34,7 +34,8 @@ class Mesh {
   bool splits() const { return group_size() > 1; }
 
   MeshSeat seat(int rank) const;
-  int rank(const MeshSeat& seat) const;
+  int rank(const MeshSeat& seat) const { return rank_of(seat.replica, index_in_group(seat)); }
+  int rank_of(int replica, int index_in_group) const;
   int index_in_group(const MeshSeat& seat) const { return seat.stage * tensor_ + seat.shard; }
 
   // "data 2 x pipeline 2 x tensor 1"; "data 4" where nothing is split.

@@ -52,6 +52,7 @@ void take_split(const json& from, TimeSplit& to) {
   take(split, "data", to.data);
   take(split, "forward", to.forward);
   take(split, "backward", to.backward);
+  take(split, "split", to.split);
   take(split, "exchange", to.exchange);
   take(split, "optimizer", to.optimizer);
   take(split, "hooks", to.hooks);

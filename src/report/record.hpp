@@ -21,9 +21,10 @@ struct Quartiles {
   double p75 = kUnknown;
 };
 
-// Seconds over all timed steps, mean over ranks. `exchange` is what the compute thread waited: the exposed part.
+// Seconds over all timed steps, mean over ranks. `exchange` is what the compute thread waited: the exposed part;
+// `split`, what it waited for other ranks of the same replica.
 struct TimeSplit {
-  double data = 0, forward = 0, backward = 0, exchange = 0, optimizer = 0, hooks = 0, other = 0;
+  double data = 0, forward = 0, backward = 0, split = 0, exchange = 0, optimizer = 0, hooks = 0, other = 0;
   double total = 0;
 };
 

@@ -77,6 +77,7 @@ TimeSplit sum_of_splits(const Runs& runs) {
     sum.data += split.data;
     sum.forward += split.forward;
     sum.backward += split.backward;
+    sum.split += split.split;
     sum.exchange += split.exchange;
     sum.optimizer += split.optimizer;
     sum.hooks += split.hooks;
@@ -262,14 +263,14 @@ void add_single_runs(ScalingReport& report, const Runs& alone) {
 }  // namespace
 
 TimePercent time_percent(const TimeSplit& split) {
-  TimePercent parts = {split.data,      split.forward, split.backward, split.exchange,
-                       split.optimizer, split.hooks,   split.other};
+  TimePercent parts = {split.data,     split.forward,   split.backward, split.split,
+                       split.exchange, split.optimizer, split.hooks,    split.other};
   const double sum = std::accumulate(parts.begin(), parts.end(), 0.0);
   const double whole = std::max(sum, split.total);
   if (!(whole > 0)) return {};
   parts.back() += whole - sum;
   // Tenths of a percent, the largest remainders rounded up.
-  std::array<double, 7> remainder{};
+  TimePercent remainder{};
   int left = 1000;
   for (std::size_t i = 0; i < parts.size(); ++i) {
     const double exact = parts[i] / whole * 1000;

@@ -19,9 +19,9 @@ namespace echelon {
 enum class StudyKind : std::uint8_t { strong, weak, single };
 
 // Parts of a step's time, in percent, tenths; they sum to exactly 100.
-inline constexpr std::array<const char*, 7> kTimeParts = {"data",      "forward", "backward", "exchange",
-                                                          "optimizer", "hooks",   "other"};
-using TimePercent = std::array<double, 7>;
+inline constexpr std::array<const char*, 8> kTimeParts = {"data",     "forward",   "backward", "split",
+                                                          "exchange", "optimizer", "hooks",    "other"};
+using TimePercent = std::array<double, 8>;
 
 struct Spread {
   double median = kUnknown, low = kUnknown, high = kUnknown;

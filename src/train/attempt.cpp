@@ -31,6 +31,8 @@ constexpr int kControlChannel = 0;   // agreement, evaluation, metrics
 constexpr int kWeightsChannel = 1;   // the first broadcast
 constexpr int kSumsChannel = 2;      // synchronised batch norm
 constexpr int kStrategyChannel = 3;  // from here on: the strategy's
+constexpr int kPartsChannel = 0;     // of a model group: checkpoints
+constexpr int kCutsChannel = 1;      // likewise, from here on: what travels between its ranks
 
 }  // namespace
 
@@ -83,6 +85,15 @@ void Attempt::read_config() {
   require_same(group_, "config", hex64(checksum64(echo_config(config_))));
 }
 
+void Attempt::take_place() {
+  std::optional<Mesh> mesh;
+  all_or_none(group_, [&] {
+    const Transport& transport = engine_.transport();
+    mesh.emplace(config_.parallel, transport.hosts(), transport.host_names());
+  });
+  place_.emplace(std::move(*mesh), engine_);
+}
+
 void Attempt::open_device() {
   threads_ = threads_of(config_.device, seat_);
   std::string warning;
@@ -109,13 +120,16 @@ void Attempt::open_device() {
 }
 
 void Attempt::build() {
-  config_.exchange = tuning_.settle(config_.exchange, start_, engine_, kStrategyChannel, plan_->graph.parameters(),
-                                    wide_of(config_.device.dtype));
+  config_.exchange = tuning_.settle(config_.exchange, start_, place_->replicas(), kStrategyChannel,
+                                    plan_->part.parameters(), wide_of(config_.device.dtype));
   all_or_none(group_, [&] {
-    arenas_ = std::make_unique<Arenas>(*device_, plan_->graph.parameters(), wide_of(config_.device.dtype));
+    arenas_ = std::make_unique<Arenas>(*device_, plan_->part.parameters(), wide_of(config_.device.dtype));
     optimiser_ = std::make_unique<Optimiser>(config_.optimiser, *arenas_, loss_scaling_of(config_.device));
-    strategy_ = make_strategy(config_.exchange, {*arenas_, *optimiser_, engine_, kStrategyChannel, config_.seed});
-    replica_sum_ = std::make_unique<ReplicaSum>(*device_, engine_, kSumsChannel);
+    strategy_ =
+        make_strategy(config_.exchange, {*arenas_, *optimiser_, place_->replicas(), kStrategyChannel, config_.seed});
+    replica_sum_ = std::make_unique<ReplicaSum>(*device_, place_->replicas(), kSumsChannel);
+    courier_ = std::make_unique<Courier>(*device_, place_->group(), place_->mesh(), place_->seat(), plan_->cuts,
+                                         config_.device.dtype, kCutsChannel);
     arenas_->initialise(config_.seed);
   });
   state_.global_batch = plan_->batch.global;
@@ -126,7 +140,7 @@ void Attempt::build() {
 void Attempt::restore() {
   phase_.enter("start");
   if (start_.checkpoint.empty()) {
-    broadcast_weights(*arenas_, engine_, kWeightsChannel);
+    broadcast_weights(*arenas_, place_->replicas(), kWeightsChannel);
     return;
   }
   all_or_none(group_, [&] {
@@ -151,15 +165,28 @@ void Attempt::visit_parts(StateVisitor& visitor) {
   runner_->visit_state(visitor);
 }
 
+// The chief writes what its whole replica holds.
+WholeTensors Attempt::gather_for_checkpoint() {
+  Group replicas(place_->replicas(), kControlChannel);
+  WholeTensors wholes = gather_slices(replicas, [this](StateVisitor& visitor) { visit_parts(visitor); });
+  if (place_->mesh().splits() && place_->replica() == 0) {
+    Group parts(place_->group(), kPartsChannel);
+    gather_parts(
+        parts, [this](StateVisitor& visitor) { visit_state(visitor); }, wholes);
+  }
+  return wholes;
+}
+
 void Attempt::make_hooks() {
   const bool speaks = seat_.rank == 0;
   if (auto fault = make_fault_hook(seat_.rank, *arenas_, *strategy_)) hooks_.push_back(std::move(fault));
-  hooks_.push_back(std::make_unique<AgreementHook>(config_.exchange.verify_every_steps, *arenas_, *strategy_, group_));
-  hooks_.push_back(std::make_unique<EvaluateHook>(config_, *plan_, *arenas_, *strategy_, group_, phase_));
+  hooks_.push_back(std::make_unique<AgreementHook>(config_.exchange.verify_every_steps, place_->mesh(), *arenas_,
+                                                   *strategy_, group_));
+  hooks_.push_back(
+      std::make_unique<EvaluateHook>(config_, *plan_, *place_, *arenas_, *strategy_, *courier_, group_, phase_));
   hooks_.push_back(std::make_unique<CheckpointHook>(
       config_.checkpoint, start_.folder, speaks, [this](StateVisitor& visitor) { visit_state(visitor); },
-      [this] { return gather_slices(group_, [this](StateVisitor& visitor) { visit_parts(visitor); }); }, *arenas_,
-      *strategy_, phase_, board_));
+      [this] { return gather_for_checkpoint(); }, *arenas_, *strategy_, phase_, board_));
   auto statistics = std::make_unique<StatisticsHook>();
   statistics_ = statistics.get();
   hooks_.push_back(std::move(statistics));
@@ -195,7 +222,8 @@ int Attempt::run_or_throw() {
     board_.write("failed", code, reason, phase_.step());
   };
   watchdog_ = std::make_unique<Watchdog>(engine_, phase_, std::move(dog));
-  all_or_none(group_, [&] { plan_.emplace(plan_run(config_, seat_.ranks)); });
+  take_place();
+  all_or_none(group_, [&] { plan_.emplace(plan_run(config_, place_->mesh(), place_->seat())); });
   start_ = decide_start(config_, plan_->total_steps, group_);
   if (start_.finished) {
     const std::string where = start_.ranks > 0 ? " on " + counted(start_.ranks, "rank") : "";
@@ -220,30 +248,31 @@ int Attempt::run_or_throw() {
   tell_head();
   restore();
   all_or_none(group_, [&] {
-    runner_ = std::make_unique<StepRunner>(config_, *plan_, seat_.rank, *arenas_, *strategy_, *optimiser_,
-                                           *replica_sum_, engine_, phase_, state_);
+    runner_ = std::make_unique<StepRunner>(config_, *plan_, *place_, *arenas_, *strategy_, *optimiser_, *replica_sum_,
+                                           *courier_, phase_, state_);
     if (!start_.checkpoint.empty())
       load_checkpoint(start_.checkpoint, [this](StateVisitor& visitor) { runner_->visit_state(visitor); });
     make_hooks();
   });
   std::vector<Hook*> hooks;
   for (const auto& hook : hooks_) hooks.push_back(hook.get());
-  Loop loop(config_, *plan_, *runner_, group_, state_, phase_, std::move(hooks));
+  Loop loop(config_, *plan_, place_->replica(), *runner_, group_, state_, phase_, std::move(hooks));
   return finish(loop.run());
 }
 
 void Attempt::tell_head() {
-  const HeadParts parts{config_, *plan_, provenance_, start_, seat_, *device_, *strategy_, threads_};
+  const HeadParts parts{config_, *plan_, place_->mesh(), provenance_, start_, seat_, *device_, *strategy_, threads_};
   if (seat_.rank != 0) return;
   for (const std::string& line : head_lines(parts)) log_info("{}", line);
   tuning_.tell();
 }
 
 int Attempt::finish(Ending ending) {
+  courier_->finish();
   const bool finished = ending == Ending::finished;
   const int code = finished ? kExitOk : ending == Ending::requeue ? kExitRequeue : kExitInterrupted;
-  const SummaryParts parts{config_,  *plan_,     provenance_,  start_.folder, seat_,   *device_,
-                           *arenas_, *strategy_, *statistics_, *runner_,      threads_};
+  const SummaryParts parts{config_,  *plan_,     *place_,      provenance_, start_.folder, seat_,   *device_,
+                           *arenas_, *strategy_, *statistics_, *runner_,    *courier_,     threads_};
   const Summary summary = collect_summary(parts, group_, finished ? "finished" : "stopped", state_.step);
   all_or_none(group_, [&] {
     if (seat_.rank != 0) return;

@@ -19,12 +19,14 @@
 #include "device/device.hpp"
 #include "exchange/strategy.hpp"
 #include "optim/optimiser.hpp"
+#include "parallel/courier.hpp"
 #include "train/checkpoint.hpp"
 #include "train/hooks/hook.hpp"
 #include "train/hooks/statistics.hpp"
 #include "train/launch.hpp"
 #include "train/loop.hpp"
 #include "train/phase.hpp"
+#include "train/place.hpp"
 #include "train/resume.hpp"
 #include "train/run_plan.hpp"
 #include "train/run_state.hpp"
@@ -53,6 +55,7 @@ class Attempt {
   int fail(int exit_code, const std::string& text, bool common);
 
   void read_config();
+  void take_place();
   void open_device();
   void build();
   void restore();
@@ -62,11 +65,13 @@ class Attempt {
   int finish(Ending ending);
   void visit_state(StateVisitor& visitor);
   void visit_parts(StateVisitor& visitor);
+  WholeTensors gather_for_checkpoint();
 
   Engine& engine_;
   AttemptOptions options_;
   Group group_;
   Seat seat_;
+  std::optional<Place> place_;
   PhaseBoard phase_;
   StatusBoard board_;
   Config config_;
@@ -81,6 +86,7 @@ class Attempt {
   std::unique_ptr<Optimiser> optimiser_;
   std::unique_ptr<Strategy> strategy_;
   std::unique_ptr<ReplicaSum> replica_sum_;
+  std::unique_ptr<Courier> courier_;
   std::unique_ptr<StepRunner> runner_;
   std::vector<std::unique_ptr<Hook>> hooks_;
   StatisticsHook* statistics_ = nullptr;

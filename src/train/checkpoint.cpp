@@ -8,6 +8,7 @@
 #include <cstring>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <vector>
 
 #include "base/atomic_file.hpp"
@@ -48,22 +49,33 @@ class Saver final : public StateVisitor {
     if (shape != t.shape) {
       const auto whole = wholes_.find(t.name);
       ECHELON_CHECK(whole != wholes_.end(), "'{}' is {} of {}", t.name, t.shape.text(), shape.text());
-      data = whole->second.data();
+      data = whole->second.bytes.data();
     }
-    const std::size_t bytes = static_cast<std::size_t>(shape.elems()) * size_of(t.dtype);
-    writer_.write_all(t.name, t.dtype, shape, data);
-    manifest_.push_back({{"name", std::string(t.name)},
-                         {"dtype", std::string(name_of(t.dtype))},
-                         {"bytes", bytes},
-                         {"checksum64", hex64(checksum64(data, bytes))}});
+    write(std::string(t.name), t.dtype, shape, data);
+  }
+  // What other ranks hold of the model.
+  void write_rest() {
+    for (const auto& [name, whole] : wholes_)
+      if (!written_.contains(name)) write(name, whole.dtype, whole.shape, whole.bytes.data());
   }
   void scalar(std::string_view name, std::int64_t& value) override { writer_.attribute(name, value); }
   void scalar(std::string_view name, double& value) override { writer_.attribute(name, value); }
   ordered_json manifest() const { return manifest_; }
 
  private:
+  void write(const std::string& name, DType dtype, const Shape& shape, const void* data) {
+    const std::size_t bytes = static_cast<std::size_t>(shape.elems()) * size_of(dtype);
+    writer_.write_all(name, dtype, shape, data);
+    written_.insert(name);
+    manifest_.push_back({{"name", name},
+                         {"dtype", std::string(name_of(dtype))},
+                         {"bytes", bytes},
+                         {"checksum64", hex64(checksum64(data, bytes))}});
+  }
+
   h5::Writer& writer_;
   const WholeTensors& wholes_;
+  std::set<std::string> written_;
   ordered_json manifest_ = ordered_json::array();
 };
 
@@ -186,6 +198,7 @@ CheckpointInfo save_checkpoint(const std::string& folder, std::int64_t step, con
   writer.attribute("format_version", kVersionOfFormat);
   Saver saver(writer, wholes);
   visit(saver);
+  saver.write_rest();
   writer.publish();
   const ordered_json manifest = {
       {"format", kFormat}, {"version", kVersionOfFormat}, {"step", step}, {"datasets", saver.manifest()}};

@@ -9,7 +9,8 @@
 
 namespace echelon {
 
-// Samples [first, first + program.batch()) of the batch, in the program's dtype; returns when the batch may be reused.
-void feed(Device& device, const Program& program, const Batch& batch, std::int64_t first = 0);
+// Samples [first, first + program.batch()) of the batch, as far as the program takes them; returns when the batch may
+// be reused.
+void feed(Device& device, const Program& program, const Batch& batch, std::int64_t first = 0, int in_flight = 0);
 
 }  // namespace echelon

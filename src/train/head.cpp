@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <numeric>
 
 #include "base/atomic_file.hpp"
 #include "base/text.hpp"
@@ -52,6 +53,25 @@ std::string model_line(const Config& config, const RunPlan& plan) {
                      echelon::name_of(config.device.dtype));
 }
 
+// "stages    conv1 to pool1 (62 % of FLOPs), conv2 to loss (38 %); 1f1b over 4 micro-batches, bubble 20.0 % at best"
+std::string stages_line(const Config& config, const RunPlan& plan, const Mesh& mesh) {
+  const std::vector<double> flops = node_flops(plan.graph, config.device.dtype);
+  const double all = std::accumulate(flops.begin(), flops.end(), 0.0);
+  std::string text;
+  for (int stage = 0; stage < mesh.pipeline(); ++stage) {
+    const auto begin = std::lower_bound(plan.stages.begin(), plan.stages.end(), stage) - plan.stages.begin();
+    const auto end = std::upper_bound(plan.stages.begin(), plan.stages.end(), stage) - plan.stages.begin();
+    const double own = std::accumulate(flops.begin() + begin, flops.begin() + end, 0.0);
+    const auto name = [&](std::ptrdiff_t node) { return plan.graph.nodes()[static_cast<std::size_t>(node)].name; };
+    text += fmt::format("{}{}{} ({:.0f} %{})", stage > 0 ? ", " : "", name(begin),
+                        end - begin > 1 ? " to " + name(end - 1) : "", all > 0 ? 100 * own / all : 0,
+                        stage == 0 ? " of FLOPs" : "");
+  }
+  const int micro_batches = static_cast<int>(plan.batch.accumulation);
+  return fmt::format("stages    {}; {} over {}, bubble at least {:.1f} %", text, config.parallel.schedule,
+                     counted(micro_batches, "micro-batch"), 100 * bubble_share(mesh.pipeline(), micro_batches));
+}
+
 }  // namespace
 
 std::string by_rank_text(const std::vector<std::string>& entries) {
@@ -73,7 +93,7 @@ std::vector<std::string> head_lines(const HeadParts& p) {
       fmt::format("echelon {} ({}), {}", made.version, made.git_hash, made.mpi),
       fmt::format("run       {} (config {}), seed {}", p.config.name, made.config_hash, made.seed),
       fmt::format("ranks     {} on {}; {}", p.seat.ranks, counted(p.seat.hosts, "host"), by_rank_text(made.hosts)),
-      fmt::format("mesh      data {}", p.seat.ranks),
+      fmt::format("mesh      {}", p.mesh.text()),
       model_line(p.config, p.plan),
       batch_line(p.config, p.plan.batch, p.plan.shards.replicas()),
       data_line(p.plan),
@@ -82,10 +102,11 @@ std::vector<std::string> head_lines(const HeadParts& p) {
                   by_rank_text(made.devices)),
       fmt::format("results   {}", p.start.folder.attempt),
   };
+  if (!p.plan.stages.empty()) lines.push_back(stages_line(p.config, p.plan, p.mesh));
   if (const std::int64_t cut = p.plan.train.cut(); cut > 0)
     lines.push_back(fmt::format("cut       {} of {} training sequences are longer than {} steps (data.sequence_length)",
                                 count_text(cut), count_text(p.plan.train.samples()), p.plan.train.length()));
-  if (p.plan.ranks != p.plan.shards.replicas())
+  if (p.plan.replicas != p.plan.shards.replicas())
     lines.push_back(fmt::format("as        {} replicas' samples on one rank", p.plan.shards.replicas()));
   if (!p.device.computes()) lines.push_back("PACED     ops take tabled times: a study of time, values mean nothing");
   if (!p.start.checkpoint.empty())

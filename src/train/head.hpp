@@ -17,6 +17,7 @@ namespace echelon {
 struct HeadParts {
   const Config& config;
   const RunPlan& plan;
+  const Mesh& mesh;
   const Provenance& provenance;
   const Decision& start;
   const Seat& seat;

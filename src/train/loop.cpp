@@ -14,10 +14,11 @@
 
 namespace echelon {
 
-Loop::Loop(const Config& config, const RunPlan& plan, StepRunner& runner, Group& group, RunState& state,
+Loop::Loop(const Config& config, const RunPlan& plan, int replica, StepRunner& runner, Group& group, RunState& state,
            PhaseBoard& phase, std::vector<Hook*> hooks)
     : config_(config),
       plan_(plan),
+      replica_(replica),
       runner_(runner),
       group_(group),
       state_(state),
@@ -95,7 +96,7 @@ StepInfo Loop::info_of_next() const {
   info.learning_rate = scaling_factor(config_.optimiser, plan_.batch.global) *
                        learning_rate_at(config_.optimiser, state_.step, plan_.steps_per_epoch, plan_.total_steps);
   info.weight = plan_.shards.weight(state_.epoch, state_.step_in_epoch);
-  for (const int replica : plan_.sources(group_.rank()))
+  for (const int replica : plan_.sources(replica_))
     info.local_weight += plan_.shards.weight(state_.epoch, state_.step_in_epoch, replica);
   return info;
 }

@@ -22,8 +22,8 @@ enum class Ending : std::uint8_t { finished, requeue, interrupted };
 class Loop {
  public:
   // Hooks in the order in which they are called. Everything outlives the loop.
-  Loop(const Config& config, const RunPlan& plan, StepRunner& runner, Group& group, RunState& state, PhaseBoard& phase,
-       std::vector<Hook*> hooks);
+  Loop(const Config& config, const RunPlan& plan, int replica, StepRunner& runner, Group& group, RunState& state,
+       PhaseBoard& phase, std::vector<Hook*> hooks);
 
   // From state.step on. A loss that is not finite is a CommonError (NumericError's code) on all ranks.
   Ending run();
@@ -55,6 +55,7 @@ class Loop {
 
   const Config& config_;
   const RunPlan& plan_;
+  int replica_;
   StepRunner& runner_;
   Group& group_;
   RunState& state_;

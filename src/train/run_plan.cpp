@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 
 #include "base/error.hpp"
 #include "model/build.hpp"
+#include "parallel/stages.hpp"
 
 namespace echelon {
 namespace {
@@ -61,14 +63,14 @@ void check_sparse(const Config& config, const ParameterSet& parameters) {
         "model.dense_embeddings = true");
 }
 
-std::vector<int> RunPlan::sources(int rank) const {
-  std::vector<int> replicas;
-  if (ranks == shards.replicas()) return {rank};
-  for (int replica = 0; replica < shards.replicas(); ++replica) replicas.push_back(replica);
-  return replicas;
+std::vector<int> RunPlan::sources(int replica) const {
+  if (replicas == shards.replicas()) return {replica};
+  std::vector<int> all(static_cast<std::size_t>(shards.replicas()));
+  std::iota(all.begin(), all.end(), 0);
+  return all;
 }
 
-RunPlan plan_run(const Config& config, int ranks) {
+RunPlan plan_run(const Config& config, const Mesh& mesh, const MeshSeat& seat) {
   Dataset train = open_dataset(config.data.train, config.data);
   check_augmentation(config, train);
   std::optional<Dataset> test;
@@ -76,7 +78,7 @@ RunPlan plan_run(const Config& config, int ranks) {
     test = open_dataset(config.data.test, config.data);
     see_alike(*test, train);
   }
-  BatchPlan batch = batch_of(config, ranks, train.samples());
+  BatchPlan batch = batch_of(config, mesh.replicas(), train.samples());
   ShardPlan shards(plan_request(train, config.data, batch.per_replica, config.seed));
   Graph graph = build_model(config.model, train.form());
   check_sparse(config, graph.parameters());
@@ -84,15 +86,26 @@ RunPlan plan_run(const Config& config, int ranks) {
   const std::int64_t steps_per_epoch = shards.steps_per_epoch();
   const std::int64_t total = total_steps_of(config.train, steps_per_epoch);
   if (total == 0) throw ConfigError("train.epochs and train.steps are both 0: there is nothing to train");
-  return {ranks,
-          std::move(batch),
-          std::move(train),
-          std::move(test),
-          std::move(shards),
-          std::move(graph),
-          std::move(bucket_graphs),
-          steps_per_epoch,
-          total};
+  std::vector<int> stages;
+  std::vector<Cut> cuts;
+  Graph part = graph;
+  if (mesh.pipeline() > 1) {
+    stages = assign_stages(graph, node_flops(graph, config.device.dtype), mesh.pipeline());
+    cuts = cuts_between(graph, stages);
+    part = stage_graph(graph, stages, cuts, seat.stage);
+  }
+  return {.replicas = mesh.replicas(),
+          .batch = std::move(batch),
+          .train = std::move(train),
+          .test = std::move(test),
+          .shards = std::move(shards),
+          .graph = std::move(graph),
+          .bucket_graphs = std::move(bucket_graphs),
+          .stages = std::move(stages),
+          .cuts = std::move(cuts),
+          .part = std::move(part),
+          .steps_per_epoch = steps_per_epoch,
+          .total_steps = total};
 }
 
 ShardPlan evaluation_plan(const Dataset& dataset, const Config& config, int ranks) {

@@ -14,30 +14,35 @@
 #include "data/loader.hpp"
 #include "data/shard_plan.hpp"
 #include "model/graph.hpp"
+#include "parallel/mesh.hpp"
+#include "parallel/pipeline.hpp"
 
 namespace echelon {
 
 struct RunPlan {
-  int ranks = 1;
-  BatchPlan batch;  // by replica of the plan: the ranks, or data.as_replicas on one rank
+  int replicas = 1;  // that there are
+  BatchPlan batch;   // by replica of the plan: those, or data.as_replicas where one stands for several
   Dataset train;
   std::optional<Dataset> test;
   ShardPlan shards;
   Graph graph;                                  // for the longest sequences
   std::map<std::int64_t, Graph> bucket_graphs;  // by the length that a step's sequences are padded to (data.buckets)
+  std::vector<int> stages;                      // by node of `graph`; empty where nothing is split
+  std::vector<Cut> cuts;                        // what travels between them
+  Graph part;                                   // what this rank runs of `graph`
   std::int64_t steps_per_epoch = 0;
   std::int64_t total_steps = 0;  // of the whole run, earlier attempts included
 
-  // The graph of steps whose sequences are padded to `bucket` (ShardPlan::length).
-  const Graph& graph_for(std::int64_t bucket) const { return bucket > 0 ? bucket_graphs.at(bucket) : graph; }
+  // What this rank runs in steps whose sequences are padded to `bucket` (ShardPlan::length).
+  const Graph& graph_for(std::int64_t bucket) const { return bucket > 0 ? bucket_graphs.at(bucket) : part; }
   // Labels come one a token, and so do loss, accuracy and weight.
   bool per_token() const { return train.form().label.rank() > 0 && train.classes > 0; }
-  // Replicas whose samples this rank takes: its own, or all of the plan's where it stands for them.
-  std::vector<int> sources(int rank) const;
+  // Replicas whose samples this one takes: its own, or all of the plan's where it stands for them.
+  std::vector<int> sources(int replica) const;
 };
 
-// Throws ConfigError (more ranks than samples, batch arithmetic, model) and DataError.
-RunPlan plan_run(const Config& config, int ranks);
+// Throws ConfigError (more replicas than samples, batch arithmetic, model, stages) and DataError.
+RunPlan plan_run(const Config& config, const Mesh& mesh, const MeshSeat& seat);
 
 // A graph for each length that steps are padded to (data.buckets). All share the arenas with `graph`: ConfigError where
 // their parameters would differ.

@@ -25,7 +25,9 @@ class Gatherer final : public StateVisitor {
     std::string sent(sizeof first + own, '\0');
     std::memcpy(sent.data(), &first, sizeof first);
     std::memcpy(sent.data() + sizeof first, t.data, own);
-    std::vector<std::byte>& whole = wholes_[std::string(t.name)];
+    WholeTensor& made = wholes_[std::string(t.name)];
+    made = {.dtype = t.dtype, .shape = t.global_shape, .bytes = {}};
+    std::vector<std::byte>& whole = made.bytes;
     whole.resize(bytes_of(t.global_shape, t.dtype));
     std::size_t filled = 0;
     for (const std::string& part : group_.gather(sent)) {
@@ -46,7 +48,61 @@ class Gatherer final : public StateVisitor {
   WholeTensors wholes_;
 };
 
+// Writes what a rank is shown into one text.
+class Packer final : public StateVisitor {
+ public:
+  bool loading() const override { return false; }
+  void tensor(const StateTensor& t) override {
+    if (t.placement != Placement::replicated) return;
+    put(static_cast<std::int64_t>(t.name.size()));
+    packed_.append(t.name);
+    put(static_cast<std::int64_t>(t.dtype));
+    put(t.shape.rank());
+    for (int axis = 0; axis < t.shape.rank(); ++axis) put(t.shape[axis]);
+    packed_.append(static_cast<const char*>(t.data), bytes_of(t.shape, t.dtype));
+  }
+  void scalar(std::string_view, std::int64_t&) override {}
+  void scalar(std::string_view, double&) override {}
+  std::string take() { return std::move(packed_); }
+
+ private:
+  void put(std::int64_t number) { packed_.append(reinterpret_cast<const char*>(&number), sizeof number); }
+  std::string packed_;
+};
+
+void unpack(const std::string& packed, WholeTensors& wholes) {
+  std::size_t at = 0;
+  const auto take = [&](std::size_t bytes) {
+    ECHELON_CHECK_LE(at + bytes, packed.size());
+    at += bytes;
+    return packed.data() + at - bytes;
+  };
+  const auto number = [&] {
+    std::int64_t value = 0;
+    std::memcpy(&value, take(sizeof value), sizeof value);
+    return value;
+  };
+  while (at < packed.size()) {
+    const auto length = static_cast<std::size_t>(number());
+    const std::string name(take(length), length);
+    WholeTensor tensor;
+    tensor.dtype = static_cast<DType>(number());
+    std::vector<std::int64_t> extents(static_cast<std::size_t>(number()));
+    for (std::int64_t& extent : extents) extent = number();
+    tensor.shape = Shape(extents);
+    tensor.bytes.resize(bytes_of(tensor.shape, tensor.dtype));
+    std::memcpy(tensor.bytes.data(), take(tensor.bytes.size()), tensor.bytes.size());
+    wholes[name] = std::move(tensor);
+  }
+}
+
 }  // namespace
+
+void gather_parts(Group& group, const VisitAll& visit, WholeTensors& wholes) {
+  Packer packer;
+  visit(packer);
+  for (const std::string& packed : group.gather(packer.take())) unpack(packed, wholes);
+}
 
 WholeTensors gather_slices(Group& group, const VisitAll& visit) {
   Gatherer gatherer(group);

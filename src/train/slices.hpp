@@ -1,4 +1,5 @@
-// State that each rank holds some rows of, or a row of its own, gathered whole for a checkpoint.
+// State that each rank holds some rows of, or a row of its own, or that only some ranks hold, gathered whole for a
+// checkpoint.
 #pragma once
 
 #include <cstddef>
@@ -14,11 +15,20 @@ namespace echelon {
 
 // Shows every stateful object of the run to the visitor.
 using VisitAll = std::function<void(StateVisitor&)>;
-// Bytes of whole tensors, by name.
-using WholeTensors = std::map<std::string, std::vector<std::byte>, std::less<>>;
+struct WholeTensor {
+  DType dtype = DType::f32;
+  Shape shape;
+  std::vector<std::byte> bytes;
+};
+// By name.
+using WholeTensors = std::map<std::string, WholeTensor, std::less<>>;
 
 // Of every slice and every per_replica tensor that is shown; slices cut the outermost axis alone. All ranks call it
 // with the same tensors, all get the whole.
 WholeTensors gather_slices(Group& group, const VisitAll& visit);
+
+// Adds the replicated tensors that other ranks of the group are shown: parts of one model. All ranks call it, all get
+// all.
+void gather_parts(Group& group, const VisitAll& visit, WholeTensors& wholes);
 
 }  // namespace echelon

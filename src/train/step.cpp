@@ -21,22 +21,34 @@ double weight_of(const Batch& batch, DType dtype, std::int64_t first, std::int64
 
 }  // namespace
 
-StepRunner::StepRunner(const Config& config, const RunPlan& plan, int rank, Arenas& arenas, Strategy& strategy,
-                       const Optimiser& optimiser, ReplicaSum& replica_sum, const Engine& engine, PhaseBoard& phase,
-                       const RunState& start)
+// What the passes of one step share.
+struct StepRunner::Step {
+  const StepInfo& info;
+  StepResult& result;
+  const std::function<void(const LossSums&)>& on_losses;
+};
+
+StepRunner::StepRunner(const Config& config, const RunPlan& plan, const Place& place, Arenas& arenas,
+                       Strategy& strategy, const Optimiser& optimiser, ReplicaSum& replica_sum, Courier& courier,
+                       PhaseBoard& phase, const RunState& start)
     : plan_(plan),
       dtype_(config.device.dtype),
       replay_(config.device.cuda_graphs),
-      whole_passes_(replay_ && engine.size() == 1),
+      whole_passes_(replay_ && place.mesh().ranks() == 1),
       random_(config.seed, "step"),
       arenas_(arenas),
       strategy_(strategy),
       optimiser_(optimiser),
       replica_sum_(replica_sum),
-      engine_(engine),
+      courier_(courier),
+      alone_(place.mesh().replicas() == 1),
       phase_(phase) {
-  const std::vector<int> replicas = plan.sources(rank);
+  const std::vector<int> replicas = plan.sources(place.replica());
+  passes_ = pipeline_passes(config.parallel.schedule, place.mesh().pipeline(), place.seat().stage,
+                            static_cast<int>(plan.batch.accumulation) * static_cast<int>(replicas.size()));
+  in_flight_ = most_in_flight(passes_);
   make_programs(replicas);
+  list_micros();
   if (config.train.reproducible) shards_ = std::make_unique<MicroShards>(arenas, plan.batch.accumulation);
   for (const int replica : replicas) {
     LoaderOptions options;
@@ -70,8 +82,10 @@ void StepRunner::make_programs(const std::vector<int>& replicas) {
       auto& program = programs_[{micro, bucket}];
       program = std::make_unique<Program>(
           plan_.graph_for(bucket), arenas_,
-          ProgramOptions{.batch = micro, .dtype = dtype_, .state_slots = count, .replay = replay_});
-      if (engine_.size() > 1) program->set_sum_over_replicas([this](const Tensor& sums) { replica_sum_(sums); });
+          ProgramOptions{
+              .batch = micro, .dtype = dtype_, .state_slots = count, .in_flight = in_flight_, .replay = replay_});
+      program->set_transfer([this](const Transfer& transfer) { courier_.carry(transfer); });
+      if (!alone_) program->set_sum_over_replicas([this](const Tensor& sums) { replica_sum_(sums); });
       if (!whole_passes_) program->set_wait_parameters([this](ArenaRange range) { strategy_.wait_parameters(range); });
     }
   first_row_ = plan_.shards.row_of(replicas.front());
@@ -83,6 +97,10 @@ void StepRunner::make_programs(const std::vector<int>& replicas) {
 
 void StepRunner::visit_state(StateVisitor& visitor) {
   visit_carried(carried_, first_row_, own_rows_, plan_.shards.global_batch(), visitor);
+}
+
+Program& StepRunner::program_of(const Source& source) {
+  return program_of({source.micro_batch, plan_.shards.length(source.batch->epoch, source.batch->step)});
 }
 
 LossSums StepRunner::losses() {
@@ -97,80 +115,105 @@ LossSums StepRunner::losses() {
   return all;
 }
 
+// The micro-batches of every step, in order.
+void StepRunner::list_micros() {
+  for (Source& source : sources_)
+    for (std::int64_t m = 0; m < plan_.batch.accumulation; ++m)
+      micros_.push_back({.source = &source, .first = m * source.micro_batch});
+}
+
+PassScalars StepRunner::scalars_of(const Step& step, int micro) const {
+  const auto& [source, first] = micros_[static_cast<std::size_t>(micro)];
+  const Graph& graph = plan_.graph;
+  const std::int64_t labels = graph.values()[static_cast<std::size_t>(graph.find("weights"))].shape.elems();
+  PassScalars scalars;
+  scalars.loss_scale = optimiser_.loss_scale() / step.info.weight;
+  scalars.group_weight =
+      weight_of(*source->batch, arenas_.dtype(), first * labels, source->micro_batch * labels) / step.info.weight;
+  scalars.samples = static_cast<double>(plan_.batch.global);
+  scalars.key = random_.at(static_cast<std::uint64_t>(step.info.step)).key();
+  scalars.first = micro == 0 || shards_;
+  scalars.slot = source->first_slot + static_cast<int>(first / source->micro_batch);
+  scalars.in_flight = micro % in_flight_;
+  return scalars;
+}
+
+void StepRunner::tell_losses(Step& step) {
+  step.result.losses = losses();
+  step.on_losses(step.result.losses);
+}
+
+void StepRunner::forward(Step& step, int micro) {
+  const auto& [source, first] = micros_[static_cast<std::size_t>(micro)];
+  phase_.enter("data");
+  if (first == 0) {
+    const ScopedTimer timer(step.result.times.data_wait_s);
+    source->batch = &source->loader->next();
+    ECHELON_CHECK_EQ(source->batch->n, plan_.batch.accumulation * source->micro_batch, "samples of a batch");
+    if (micro == 0 && source->batch->step == 0)  // streams begin anew
+      for (auto& [key, of_any] : programs_) of_any->reset_states();
+  }
+  Program& program = program_of(*source);
+  const PassScalars scalars = scalars_of(step, micro);
+  {
+    const ScopedTimer timer(step.result.times.data_wait_s);
+    feed(arenas_.device(), program, *source->batch, first, scalars.in_flight);
+  }
+  phase_.enter("forward");
+  {
+    const ScopedTimer timer(step.result.times.forward_s);
+    if (whole_passes_) strategy_.wait_parameters({0, arenas_.elems()});
+    program.forward(scalars);
+  }
+  const double waited_s = courier_.take_waited_s();
+  step.result.times.forward_s -= waited_s;
+  step.result.times.split_s += waited_s;
+  if (shards_) {
+    shards_->add_losses(program.losses());
+    program.reset_losses();
+  }
+  if (micro + 1 == static_cast<int>(micros_.size()) && arenas_.device().on_host()) tell_losses(step);
+}
+
+void StepRunner::backward(Step& step, int micro) {
+  Program& program = program_of(*micros_[static_cast<std::size_t>(micro)].source);
+  const PassScalars scalars = scalars_of(step, micro);
+  const bool last = micro + 1 == static_cast<int>(micros_.size());
+  phase_.enter("backward");
+  {
+    const ScopedTimer timer(step.result.times.backward_s);
+    const auto ready = [this](ArenaRange range) {
+      if (shards_) shards_->complete_gradients(range);
+      strategy_.gradient_ready(range);
+    };
+    if (last && !whole_passes_)
+      program.backward(scalars, ready);
+    else
+      program.backward(scalars);
+    if (last && whole_passes_) ready({0, arenas_.elems()});
+    if (!last && shards_) shards_->keep_gradients();
+  }
+  const double waited_s = courier_.take_waited_s();
+  step.result.times.backward_s -= waited_s;
+  step.result.times.split_s += waited_s;
+}
+
 StepResult StepRunner::run(const StepInfo& info, const std::function<void(const LossSums&)>& on_losses) {
   StepResult result;
-  const bool losses_at_once = arenas_.device().on_host();  // elsewhere the device would be waited for
-  const auto tell_losses = [&] {
-    result.losses = losses();
-    on_losses(result.losses);
-  };
+  Step step{info, result, on_losses};
   strategy_.begin_step(info);
   for (auto& [key, program] : programs_) program->reset_losses();
   if (shards_) shards_->begin_step();
-  const ArenaRange all{0, arenas_.elems()};
-  bool first_pass = true;
-  for (std::size_t s = 0; s < sources_.size(); ++s) {
-    Source& source = sources_[s];
-    const std::int64_t micro = source.micro_batch;
-    const Batch* batch = nullptr;
-    {
-      phase_.enter("data");
-      const ScopedTimer timer(result.times.data_wait_s);
-      batch = &source.loader->next();
-    }
-    if (s == 0 && batch->step == 0)  // streams begin anew
-      for (auto& [key, of_any] : programs_) of_any->reset_states();
-    ECHELON_CHECK_EQ(batch->n % micro, 0, "a batch is a whole number of micro-batches");
-    Program& program = program_of({micro, plan_.shards.length(batch->epoch, batch->step)});
-    const std::int64_t labels = program.input("weights").shape.row_elems();
-    for (std::int64_t first = 0; first < batch->n; first += micro) {
-      {
-        phase_.enter("data");
-        const ScopedTimer timer(result.times.data_wait_s);
-        feed(arenas_.device(), program, *batch, first);
-      }
-      PassScalars scalars;
-      scalars.loss_scale = optimiser_.loss_scale() / info.weight;
-      scalars.group_weight = weight_of(*batch, arenas_.dtype(), first * labels, micro * labels) / info.weight;
-      scalars.samples = static_cast<double>(plan_.batch.global);
-      scalars.key = random_.at(static_cast<std::uint64_t>(info.step)).key();
-      scalars.first = first_pass || shards_;
-      scalars.slot = source.first_slot + static_cast<int>(first / micro);
-      first_pass = false;
-      const bool last = s + 1 == sources_.size() && first + micro == batch->n;
-      {
-        phase_.enter("forward");
-        const ScopedTimer timer(result.times.forward_s);
-        if (whole_passes_) strategy_.wait_parameters(all);
-        program.forward(scalars);
-      }
-      if (shards_) {
-        shards_->add_losses(program.losses());
-        program.reset_losses();
-      }
-      if (last && losses_at_once) tell_losses();
-      phase_.enter("backward");
-      const ScopedTimer timer(result.times.backward_s);
-      const auto ready = [this](ArenaRange range) {
-        if (shards_) shards_->complete_gradients(range);
-        strategy_.gradient_ready(range);
-      };
-      if (last && !whole_passes_)
-        program.backward(scalars, ready);
-      else
-        program.backward(scalars);
-      if (last && whole_passes_) ready(all);
-      if (!last && shards_) shards_->keep_gradients();
-    }
-  }
+  courier_.begin(static_cast<int>(micros_.size()), sources_.front().micro_batch, true);
+  for (const Pass& pass : passes_) pass.backward ? backward(step, pass.micro) : forward(step, pass.micro);
   phase_.enter("exchange");
   result.outcome = strategy_.end_step();
   result.times.forward_s -= result.outcome.in_forward_s;
   result.times.exchange_s += result.outcome.exchange_wait_s;
   result.times.optimiser_s += result.outcome.optimiser_s;
-  if (!losses_at_once) {
-    const ScopedTimer timer(result.times.backward_s);  // where a device runs ahead, this waits for it
-    tell_losses();
+  if (!arenas_.device().on_host()) {  // where a device runs ahead, this waits for it
+    const ScopedTimer timer(result.times.backward_s);
+    tell_losses(step);
   }
   return result;
 }

@@ -15,10 +15,13 @@
 #include "exchange/replica_sum.hpp"
 #include "exchange/strategy.hpp"
 #include "model/program.hpp"
+#include "parallel/courier.hpp"
+#include "parallel/pipeline.hpp"
 #include "train/carried.hpp"
 #include "train/hooks/hook.hpp"
 #include "train/micro_shards.hpp"
 #include "train/phase.hpp"
+#include "train/place.hpp"
 #include "train/run_plan.hpp"
 #include "train/run_state.hpp"
 
@@ -34,8 +37,8 @@ class StepRunner {
  public:
   // Builds the programs (one a micro-batch size and bucket) and starts reading at `start`. What it is given outlives
   // it.
-  StepRunner(const Config& config, const RunPlan& plan, int rank, Arenas& arenas, Strategy& strategy,
-             const Optimiser& optimiser, ReplicaSum& replica_sum, const Engine& engine, PhaseBoard& phase,
+  StepRunner(const Config& config, const RunPlan& plan, const Place& place, Arenas& arenas, Strategy& strategy,
+             const Optimiser& optimiser, ReplicaSum& replica_sum, Courier& courier, PhaseBoard& phase,
              const RunState& start);
 
   // Calls `on_losses` once, as soon as this rank's losses are known: before the last backward on a host device.
@@ -52,7 +55,8 @@ class StepRunner {
   struct Source {  // the samples of one replica
     std::unique_ptr<Loader> loader;
     std::int64_t micro_batch = 0;
-    int first_slot = 0;  // of the program's carried states
+    int first_slot = 0;            // of the program's carried states
+    const Batch* batch = nullptr;  // of the step under way
   };
   struct ProgramKey {
     std::int64_t micro_batch;
@@ -60,8 +64,21 @@ class StepRunner {
     auto operator<=>(const ProgramKey&) const = default;
   };
 
+  // A micro-batch of the step, as far as it is known yet.
+  struct Micro {
+    Source* source = nullptr;
+    std::int64_t first = 0;  // sample of the source's batch
+  };
+  struct Step;  // under way
+
   void make_programs(const std::vector<int>& replicas);
+  void list_micros();
+  void tell_losses(Step& step);
+  void forward(Step& step, int micro);
+  void backward(Step& step, int micro);
+  PassScalars scalars_of(const Step& step, int micro) const;
   Program& program_of(const ProgramKey& key) { return *programs_.at(key); }
+  Program& program_of(const Source& source);  // of its batch
   LossSums losses();
 
   const RunPlan& plan_;
@@ -73,11 +90,15 @@ class StepRunner {
   Strategy& strategy_;
   const Optimiser& optimiser_;
   ReplicaSum& replica_sum_;
-  const Engine& engine_;
+  Courier& courier_;
+  const bool alone_;  // the one replica
   PhaseBoard& phase_;
   std::map<ProgramKey, std::unique_ptr<Program>> programs_;
   std::unique_ptr<MicroShards> shards_;  // where the run is reproducible
   std::vector<Source> sources_;
+  std::vector<Micro> micros_;                  // of a step
+  std::vector<Pass> passes_;                   // likewise, in the order in which this rank runs them
+  int in_flight_ = 1;                          // micro-batches whose activations are held at once
   std::vector<CarriedRows> carried_;           // empty where the model carries no state
   std::int64_t first_row_ = 0, own_rows_ = 0;  // of the global batch
 };

@@ -31,7 +31,7 @@ double peak_rss_mb() {
 std::string model_name(const ModelConfig& model) { return model.zoo.empty() ? "custom" : model.zoo; }
 
 std::vector<std::int64_t> batch_by_rank(const RunPlan& plan) {
-  if (plan.ranks == plan.shards.replicas()) return plan.batch.per_replica;
+  if (plan.replicas == plan.shards.replicas()) return plan.batch.per_replica;
   return {plan.batch.global};
 }
 
@@ -42,13 +42,14 @@ ordered_json number_or_null(double value) {
 }
 
 std::vector<double> split_of(const StepTimes& t) {
-  return {t.data_wait_s, t.forward_s, t.backward_s, t.exchange_s, t.optimiser_s, t.hooks_s, std::max(0.0, t.other_s())};
+  return {t.data_wait_s, t.forward_s,   t.backward_s, t.split_s,
+          t.exchange_s,  t.optimiser_s, t.hooks_s,    std::max(0.0, t.other_s())};
 }
-constexpr std::array<const char*, 7> kSplitNames = {"data",      "forward", "backward", "exchange",
-                                                    "optimizer", "hooks",   "other"};
+constexpr std::array<const char*, 8> kSplitNames = {"data",     "forward",   "backward", "split",
+                                                    "exchange", "optimizer", "hooks",    "other"};
 
 // Ranks that took clearly longer than the median rank at something they do alone: "rank 3 on n2 is 1.8x slower in
-// backward". Waits are no guide: a slow rank makes the others wait.
+// backward". Waits are no guide: a slow rank makes the others wait. Under a split ranks of one part are compared.
 std::vector<std::string> slow_ranks(const SummaryParts& parts, Group& group) {
   constexpr double kSlower = 1.25, kLeastShare = 0.02;  // of the median rank's time; of the step
   const StepTimes& t = parts.statistics.times();
@@ -60,13 +61,34 @@ std::vector<std::string> slow_ranks(const SummaryParts& parts, Group& group) {
   std::vector<std::string> told;
   for (const auto& [name, seconds] : own) {
     const std::vector<double> all = group.gather(seconds);
-    const double median_s = spread_of(all).median;
-    for (std::size_t r = 0; r < all.size(); ++r)
-      if (all.size() > 1 && all[r] > kSlower * median_s && all[r] - median_s > kLeastShare * total_s)
+    const Mesh& mesh = parts.place.mesh();
+    for (std::size_t r = 0; r < all.size(); ++r) {
+      const int part = mesh.index_in_group(mesh.seat(static_cast<int>(r)));
+      std::vector<double> of_part;
+      for (int replica = 0; replica < mesh.replicas(); ++replica)
+        of_part.push_back(all[static_cast<std::size_t>(mesh.rank_of(replica, part))]);
+      const double median_s = spread_of(of_part).median;
+      if (of_part.size() > 1 && all[r] > kSlower * median_s && all[r] - median_s > kLeastShare * total_s)
         told.push_back(fmt::format("rank {} on {} is {:.1f}x slower in {}", r, parts.provenance.hosts[r],
                                    all[r] / median_s, name));
+    }
   }
   return told;
+}
+
+ordered_json mesh_json(const Mesh& mesh) {
+  return {{"data", mesh.replicas()}, {"pipeline", mesh.pipeline()}, {"tensor", mesh.tensor()}};
+}
+
+// Of all parts of the first replica, in the order of parts.
+std::string checksum_of_replica(const SummaryParts& parts, Group& group) {
+  const Mesh& mesh = parts.place.mesh();
+  const std::string own = hex64(parts.arenas.checksum());
+  if (!mesh.splits()) return own;
+  const std::vector<std::string> all = group.gather(own);
+  std::string together;
+  for (int part = 0; part < mesh.group_size(); ++part) together += all[static_cast<std::size_t>(mesh.rank_of(0, part))];
+  return hex64(checksum64(together.data(), together.size()));
 }
 
 }  // namespace
@@ -75,7 +97,7 @@ Summary collect_summary(const SummaryParts& parts, Group& group, const std::stri
   const StatisticsHook& stats = parts.statistics;
   const StepTimes& t = stats.times();
   const WireCounters wire = parts.strategy.wire();
-  std::array<double, 14> sums = {t.total_s,
+  std::array<double, 16> sums = {t.total_s,
                                  t.data_wait_s,
                                  t.forward_s,
                                  t.backward_s,
@@ -88,7 +110,9 @@ Summary collect_summary(const SummaryParts& parts, Group& group, const std::stri
                                  static_cast<double>(parts.runner.bytes_read()),
                                  static_cast<double>(parts.runner.bytes_used()),
                                  stats.exposed_s(),
-                                 stats.busy_s()};
+                                 stats.busy_s(),
+                                 t.split_s,
+                                 static_cast<double>(parts.courier.sent().bytes_sent)};
   group.sum(sums);
   const double ranks = group.size();
   const double steps = static_cast<double>(std::max<std::int64_t>(1, stats.steps()));
@@ -111,6 +135,7 @@ Summary collect_summary(const SummaryParts& parts, Group& group, const std::stri
              .data_wait_s = sums[1] / ranks,
              .forward_s = sums[2] / ranks,
              .backward_s = sums[3] / ranks,
+             .split_s = sums[14] / ranks,
              .exchange_s = sums[4] / ranks,
              .optimiser_s = sums[5] / ranks,
              .hooks_s = sums[6] / ranks};
@@ -121,6 +146,7 @@ Summary collect_summary(const SummaryParts& parts, Group& group, const std::stri
   s.codec = stats.codec();
   s.bytes_read = sums[10];
   s.bytes_used = sums[11];
+  s.split_bytes_per_step = sums[15] / steps;
   s.exposed_s = sums[12] / ranks;
   s.hidden_s = std::max(0.0, sums[13] - sums[12]) / ranks;
   s.skew_s = stats.skew_s() / steps;
@@ -130,7 +156,7 @@ Summary collect_summary(const SummaryParts& parts, Group& group, const std::stri
   s.peak_rss_mb = group.gather(peak_rss_mb());
   s.device_peak_mb = group.gather(static_cast<double>(parts.device.peak_bytes()) / (1 << 20));
   s.start_to_first_step_s = group.max(stats.first_step_s());
-  s.weights_checksum = hex64(parts.arenas.checksum());
+  s.weights_checksum = checksum_of_replica(parts, group);
   return s;
 }
 
@@ -148,6 +174,7 @@ void write_summary(const Summary& s, const SummaryParts& parts) {
                        {"config_hash", parts.provenance.config_hash},
                        {"state", s.state},
                        {"ranks", s.ranks},
+                       {"mesh", mesh_json(parts.place.mesh())},
                        {"hosts", s.hosts},
                        {"device", s.device},
                        {"device_text", s.device_text},
@@ -172,6 +199,7 @@ void write_summary(const Summary& s, const SummaryParts& parts) {
                        {"formula_bytes_per_step", number_or_null(s.formula_bytes_per_step)},
                        {"messages_per_step", s.messages_per_step},
                        {"library_bytes_per_step", s.library_bytes_per_step},
+                       {"split_bytes_per_step", s.split_bytes_per_step},
                        {"exchange_exposed_s", s.exposed_s},
                        {"exchange_hidden_s", s.hidden_s},
                        {"arrival_skew_s", s.skew_s},
@@ -232,7 +260,8 @@ std::string summary_text(const Summary& s, const SummaryParts& parts, const std:
                       s.paced ? ", PACED: ops take tabled times, values mean nothing" : "");
   const std::vector<double> percent = percent_parts(split_of(s.times));
   for (std::size_t i = 0; i < percent.size(); ++i)
-    text += fmt::format("{} {} {:.1f} %", i == 0 ? "" : ",", kSplitNames[i], percent[i]);
+    if (parts.place.mesh().splits() || std::string_view(kSplitNames[i]) != "split")
+      text += fmt::format("{} {} {:.1f} %", i == 0 ? "" : ",", kSplitNames[i], percent[i]);
   text += fmt::format("; first step {:.2f} s after the start\n", s.start_to_first_step_s);
   const bool library = s.library_bytes_per_step > 0;
   const std::string wire =
@@ -244,6 +273,12 @@ std::string summary_text(const Summary& s, const SummaryParts& parts, const std:
   if (s.exposed_s + s.hidden_s > 0)
     text += fmt::format("exchange: {:.0f} % hidden; ranks come to it {} apart\n",
                         100 * s.hidden_s / (s.exposed_s + s.hidden_s), seconds_text(s.skew_s));
+  if (const int stages = parts.place.mesh().pipeline(); stages > 1)
+    text += fmt::format(
+        "pipeline: {} a step between stages, which wait in {:.1f} % of their passes; (p-1)/(m+p-1) is {:.1f} %\n",
+        bytes_text(s.split_bytes_per_step),
+        100 * s.times.split_s / (s.times.split_s + s.times.forward_s + s.times.backward_s),
+        100 * bubble_share(stages, static_cast<int>(parts.plan.batch.accumulation)));
   for (const std::string& rank : s.slow_ranks) text += rank + "\n";
   if (s.codec.bytes_before > 0) text += codec_text(parts.config.exchange.codec, s.codec) + "\n";
   text += fmt::format("results: {}\nsummary: {}/summary.json\n", parts.folder.run, parts.folder.attempt);

@@ -12,6 +12,7 @@
 #include "exchange/strategy.hpp"
 #include "train/hooks/statistics.hpp"
 #include "train/launch.hpp"
+#include "train/place.hpp"
 #include "train/run_folder.hpp"
 #include "train/run_plan.hpp"
 #include "train/step.hpp"
@@ -21,6 +22,7 @@ namespace echelon {
 struct SummaryParts {
   const Config& config;
   const RunPlan& plan;
+  Place& place;
   const Provenance& provenance;
   const RunFolder& folder;
   const Seat& seat;
@@ -29,6 +31,7 @@ struct SummaryParts {
   const Strategy& strategy;
   const StatisticsHook& statistics;
   const StepRunner& runner;
+  const Courier& courier;
   int threads = 1;
 };
 
@@ -44,6 +47,7 @@ struct Summary {
   std::int64_t measured_steps = 0;
   StepTimes times;  // sums over the attempt's steps, mean over ranks
   double wire_bytes_per_step = 0, formula_bytes_per_step = 0, messages_per_step = 0, library_bytes_per_step = 0;
+  double split_bytes_per_step = 0;      // between ranks of one replica, evaluation included
   double exposed_s = 0, hidden_s = 0;   // of the exchange, over the attempt, mean over ranks
   double skew_s = 0;                    // how far apart the ranks came to it, mean over steps
   std::vector<std::string> slow_ranks;  // told in words

@@ -67,7 +67,8 @@ Values int8(const Values& wanted, std::uint64_t key, std::int64_t first) {
     if (scale < std::ldexp(1.0f, -110)) scale = 0;
     for (std::size_t i = begin; i < end; ++i) {
       const float inverse = scale > 0 ? 65536 / scale : 0;
-      const double fine = std::nearbyint(wanted[i] * inverse) + draw(key, first, static_cast<std::int64_t>(i));
+      const double fine =
+          std::nearbyint(wanted[i] * inverse) + static_cast<double>(draw(key, first, static_cast<std::int64_t>(i)));
       const auto steps = static_cast<float>(std::min(std::floor(fine / 65536), 127.0));
       said.push_back(std::isnan(scale) ? scale : steps * scale);
     }

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <set>
 
@@ -75,18 +76,26 @@ Table rate_table(const Study& study) {
   return table;
 }
 
+// `split` is for studies with split models alone.
+bool is_shown(const Study& study, std::size_t part) {
+  return std::string_view(kTimeParts[part]) != "split" ||
+         std::any_of(study.rows.begin(), study.rows.end(),
+                     [&](const ScalingRow& row) { return row.percent[part] > 0; });
+}
+
 Table time_table(const Study& study) {
   std::vector<std::string> more = {"step"};
-  for (const char* part : kTimeParts) more.push_back(std::string(part) + " %");
+  for (std::size_t part = 0; part < kTimeParts.size(); ++part)
+    if (is_shown(study, part)) more.push_back(std::string(kTimeParts[part]) + " %");
   more.push_back("sum %");
   Table table(header_of(study, more));
   for (const ScalingRow& row : study.rows) {
     std::vector<std::string> cells = cells_of(study, row);
     cells.push_back(or_dash(row.step_s, seconds_text(row.step_s)));
     double sum = 0;
-    for (const double percent : row.percent) {
-      cells.push_back(row.has_split ? fmt::format("{:.1f}", percent) : "-");
-      sum += percent;
+    for (std::size_t part = 0; part < row.percent.size(); ++part) {
+      if (is_shown(study, part)) cells.push_back(row.has_split ? fmt::format("{:.1f}", row.percent[part]) : "-");
+      sum += row.percent[part];
     }
     cells.push_back(row.has_split ? fmt::format("{:.1f}", sum) : "-");
     table.row(std::move(cells));

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <map>
+#include <sstream>
 
 #include "base/checksum.hpp"
 #include "train/agree.hpp"
@@ -12,10 +13,9 @@
 namespace echelon {
 namespace {
 
-constexpr std::size_t kDigits = 16;  // of hex64
-constexpr std::size_t kNamed = 3;    // parameters
+constexpr std::size_t kNamed = 3;  // parameters
 
-// hex64 of every parameter, one after another.
+// "<name> <hex64>" of every parameter, a line each.
 std::string checksums_by_parameter(const Arenas& arenas) {
   std::string all;
   std::vector<std::byte> host;
@@ -23,18 +23,17 @@ std::string checksums_by_parameter(const Arenas& arenas) {
     const Tensor weight = arenas.weight(i);
     host.resize(weight.bytes());
     arenas.device().to_host(host.data(), weight.data, host.size());
-    all += hex64(checksum64(host.data(), host.size()));
+    all += fmt::format("{} {}\n", arenas.parameters()[i].name, hex64(checksum64(host.data(), host.size())));
   }
   return all;
 }
 
 // "conv1.weight", "conv1.weight, fc.bias and 4 more"
-std::string differing(const ParameterSet& parameters, const std::string& a, const std::string& b) {
+std::string differing(const std::string& a, const std::string& b) {
   std::vector<std::string> names;
-  for (const Parameter& parameter : parameters.all()) {
-    const std::size_t at = kDigits * static_cast<std::size_t>(&parameter - parameters.all().data());
-    if (a.compare(at, kDigits, b, at, kDigits) != 0) names.push_back(parameter.name);
-  }
+  std::istringstream lines_of_a(a), lines_of_b(b);
+  for (std::string one, other; std::getline(lines_of_a, one) && std::getline(lines_of_b, other);)
+    if (one != other) names.push_back(one.substr(0, one.find(' ')));
   const std::size_t more = names.size() > kNamed ? names.size() - kNamed : 0;
   names.resize(names.size() - more);
   return fmt::format("{}{}", fmt::join(names, ", "), more > 0 ? fmt::format(" and {} more", more) : "");
@@ -57,22 +56,34 @@ Split split_of(const std::vector<std::string>& checksums) {
 }
 
 void AgreementHook::compare() {
-  if (group_.size() == 1) return;
+  if (mesh_.replicas() == 1) return;
   strategy_.drain();
-  const std::vector<std::string> checksums = group_.gather(hex64(arenas_.checksum()));
-  if (!split_of(checksums).odd.empty()) refuse(checksums);
+  const std::vector<std::string> all = group_.gather(hex64(arenas_.checksum()));
+  for (int part = 0; part < mesh_.group_size(); ++part) {
+    std::vector<int> ranks;
+    std::vector<std::string> checksums;
+    for (int replica = 0; replica < mesh_.replicas(); ++replica) {
+      ranks.push_back(mesh_.rank_of(replica, part));
+      checksums.push_back(all[static_cast<std::size_t>(ranks.back())]);
+    }
+    if (!split_of(checksums).odd.empty()) refuse(ranks, checksums);
+  }
   agreed_ = step_;
 }
 
-void AgreementHook::refuse(const std::vector<std::string>& checksums) {
+void AgreementHook::refuse(const std::vector<int>& ranks, const std::vector<std::string>& checksums) {
   const Split split = split_of(checksums);
   const std::vector<std::string> parts = group_.gather(checksums_by_parameter(arenas_));
-  const auto odd = static_cast<std::size_t>(split.odd.front()), common = static_cast<std::size_t>(split.common);
-  const std::string where = differing(arenas_.parameters(), parts[odd], parts[common]);
+  const auto rank_at = [&](int place) { return ranks[static_cast<std::size_t>(place)]; };
+  std::vector<int> odd_ranks;
+  for (int place : split.odd) odd_ranks.push_back(rank_at(place));
+  const int odd = odd_ranks.front(), common = rank_at(split.common);
+  const std::string where = differing(parts[static_cast<std::size_t>(odd)], parts[static_cast<std::size_t>(common)]);
   const std::string when = agreed_ < 0 ? "" : fmt::format("; they were equal after step {}", agreed_);
-  const std::string who = fmt::format("rank{} {}", split.odd.size() == 1 ? "" : "s", fmt::join(split.odd, ", "));
+  const std::string who = fmt::format("rank{} {}", odd_ranks.size() == 1 ? "" : "s", fmt::join(odd_ranks, ", "));
   const std::string sums =
-      fmt::format("checksum {} on rank {}, {} on rank {}", checksums[odd], odd, checksums[common], common);
+      fmt::format("checksum {} on rank {}, {} on rank {}", checksums[static_cast<std::size_t>(split.odd.front())], odd,
+                  checksums[static_cast<std::size_t>(split.common)], common);
   throw CommonError(
       kExitNumeric,
       split.majority

@@ -1,4 +1,5 @@
-// Replicas hold the same weights, bit for bit: compared by checksum at the start, every so many steps, and at the end.
+// Replicas hold the same weights, bit for bit: compared by checksum at the start, every so many steps, and at the end;
+// under a split, part by part.
 #pragma once
 
 #include <cstdint>
@@ -8,6 +9,7 @@
 #include "comm/group.hpp"
 #include "device/arenas.hpp"
 #include "exchange/strategy.hpp"
+#include "parallel/mesh.hpp"
 #include "train/hooks/hook.hpp"
 
 namespace echelon {
@@ -15,8 +17,8 @@ namespace echelon {
 class AgreementHook final : public Hook {
  public:
   // every_steps 0: at the start and the end alone.
-  AgreementHook(std::int64_t every_steps, const Arenas& arenas, Strategy& strategy, Group& group)
-      : every_steps_(every_steps), arenas_(arenas), strategy_(strategy), group_(group) {}
+  AgreementHook(std::int64_t every_steps, const Mesh& mesh, const Arenas& arenas, Strategy& strategy, Group& group)
+      : every_steps_(every_steps), mesh_(mesh), arenas_(arenas), strategy_(strategy), group_(group) {}
 
   void run_begin(std::int64_t first_step) override {
     step_ = first_step;
@@ -31,9 +33,11 @@ class AgreementHook final : public Hook {
  private:
   // Where replicas differ: a CommonError (numeric, exit 5) that names ranks, step, parameters and checksums.
   void compare();
-  [[noreturn]] void refuse(const std::vector<std::string>& checksums);
+  // `ranks` hold one part of the model, `checksums` are theirs.
+  [[noreturn]] void refuse(const std::vector<int>& ranks, const std::vector<std::string>& checksums);
 
   std::int64_t every_steps_;
+  const Mesh& mesh_;
   const Arenas& arenas_;
   Strategy& strategy_;
   Group& group_;
@@ -43,9 +47,9 @@ class AgreementHook final : public Hook {
 
 // Who differs from whom. `odd` is empty where all entries are equal.
 struct Split {
-  std::vector<int> odd;   // ranks that differ from `common`
-  int common = 0;         // the first rank of the most common entry; of equally common ones, rank 0's
-  bool majority = false;  // more than half of all ranks have it: the odd ones are wrong
+  std::vector<int> odd;   // places in the list that differ from `common`
+  int common = 0;         // the first place of the most common entry; of equally common ones, that of place 0
+  bool majority = false;  // more than half of all have it: the odd ones are wrong
 };
 Split split_of(const std::vector<std::string>& checksums);
 

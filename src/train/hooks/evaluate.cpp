@@ -11,29 +11,41 @@
 
 namespace echelon {
 
-EvaluateHook::EvaluateHook(const Config& config, const RunPlan& plan, Arenas& arenas, Strategy& strategy, Group& group,
-                           PhaseBoard& phase)
-    : config_(config), plan_(plan), arenas_(arenas), strategy_(strategy), group_(group), phase_(phase) {
+EvaluateHook::EvaluateHook(const Config& config, const RunPlan& plan, const Place& place, Arenas& arenas,
+                           Strategy& strategy, Courier& courier, Group& group, PhaseBoard& phase)
+    : config_(config),
+      plan_(plan),
+      replica_(place.replica()),
+      has_loss_(place.has_loss()),
+      arenas_(arenas),
+      strategy_(strategy),
+      courier_(courier),
+      group_(group),
+      phase_(phase) {
   if (!plan_.test) return;
-  shards_ = std::make_unique<ShardPlan>(evaluation_plan(*plan_.test, config, group.size()));
+  shards_ = std::make_unique<ShardPlan>(evaluation_plan(*plan_.test, config, plan.replicas));
   if (!takes_part()) return;
-  const std::int64_t batch = shards_->batch(group.rank());
-  program_ = std::make_unique<Program>(plan_.graph, arenas_,
+  const std::int64_t batch = shards_->batch(replica_);
+  program_ = std::make_unique<Program>(plan_.part, arenas_,
                                        ProgramOptions{.batch = batch, .training = false, .dtype = config.device.dtype});
+  program_->set_transfer([this](const Transfer& transfer) { courier_.carry(transfer); });
 }
 
 // Every batch's sums have places of their own, so that all are added in the order of batches on any number of ranks.
 void EvaluateHook::pass(std::vector<double>& sums) {
-  Loader loader(*plan_.test, *shards_, evaluation_loading(config_, arenas_.dtype(), group_.rank()));
+  Loader loader(*plan_.test, *shards_, evaluation_loading(config_, arenas_.dtype(), replica_));
   program_->reset_states();
+  courier_.begin(static_cast<int>(shards_->steps_per_epoch()), program_->batch(), false);
   for (std::int64_t step = 0; step < shards_->steps_per_epoch(); ++step) {
     feed(arenas_.device(), *program_, loader.next());
     program_->reset_losses();
     program_->forward({});
+    if (!has_loss_) continue;
     const LossSums batch = program_->losses();
-    const auto at = static_cast<std::size_t>(step * shards_->replicas() + group_.rank()) * 3;
+    const auto at = static_cast<std::size_t>(step * shards_->replicas() + replica_) * 3;
     sums[at] = batch.loss, sums[at + 1] = batch.correct, sums[at + 2] = batch.weight;
   }
+  (void)courier_.take_waited_s();  // evaluation's time, not the next step's
 }
 
 void EvaluateHook::epoch_end(EpochRecord& record) {

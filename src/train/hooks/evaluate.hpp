@@ -1,5 +1,5 @@
-// Loss and accuracy on the test data, every rank taking its part: sums over ranks, so that the figures are those of one
-// rank.
+// Loss and accuracy on the test data, every replica taking its part: sums over ranks, so that the figures are those of
+// one rank.
 #pragma once
 
 #include <memory>
@@ -9,28 +9,34 @@
 #include "device/arenas.hpp"
 #include "exchange/strategy.hpp"
 #include "model/program.hpp"
+#include "parallel/courier.hpp"
 #include "train/hooks/hook.hpp"
 #include "train/phase.hpp"
+#include "train/place.hpp"
 #include "train/run_plan.hpp"
 
 namespace echelon {
 
 class EvaluateHook final : public Hook {
  public:
-  EvaluateHook(const Config& config, const RunPlan& plan, Arenas& arenas, Strategy& strategy, Group& group,
-               PhaseBoard& phase);
+  // `group`: all ranks.
+  EvaluateHook(const Config& config, const RunPlan& plan, const Place& place, Arenas& arenas, Strategy& strategy,
+               Courier& courier, Group& group, PhaseBoard& phase);
 
   void epoch_end(EpochRecord& record) override;
   std::size_t activation_bytes() const { return program_ ? program_->activation_bytes() : 0; }
 
  private:
   void pass(std::vector<double>& sums);
-  bool takes_part() const { return group_.rank() < shards_->replicas(); }  // no more ranks do than there are samples
+  bool takes_part() const { return replica_ < shards_->replicas(); }  // no more replicas do than there are samples
 
   const Config& config_;
   const RunPlan& plan_;
+  const int replica_;
+  const bool has_loss_;
   Arenas& arenas_;
   Strategy& strategy_;
+  Courier& courier_;
   Group& group_;
   PhaseBoard& phase_;
   std::unique_ptr<ShardPlan> shards_;

@@ -23,10 +23,13 @@ struct StepTimes {
   double data_wait_s = 0;  // waiting for the loader and copying to the device
   double forward_s = 0;
   double backward_s = 0;
+  double split_s = 0;     // waiting for the other ranks of the same replica
   double exchange_s = 0;  // compute thread blocked, the step's control sum included
   double optimiser_s = 0;
   double hooks_s = 0;  // checkpoints, evaluation, records; before these, the wait for the exchange's end
-  double other_s() const { return total_s - data_wait_s - forward_s - backward_s - exchange_s - optimiser_s - hooks_s; }
+  double other_s() const {
+    return total_s - data_wait_s - forward_s - backward_s - split_s - exchange_s - optimiser_s - hooks_s;
+  }
 };
 
 // What every rank tells every other of its last step, with the step's control words.

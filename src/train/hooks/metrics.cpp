@@ -80,6 +80,7 @@ void MetricsHook::step_recorded(const StepRecord& record) {
                           {"data", t.data_wait_s},
                           {"forward", t.forward_s},
                           {"backward", t.backward_s},
+                          {"split", t.split_s},
                           {"exchange", t.exchange_s},
                           {"optimizer", t.optimiser_s},
                           {"hooks", t.hooks_s},

@@ -38,6 +38,7 @@ void StatisticsHook::step_recorded(const StepRecord& record) {
   times_.data_wait_s += t.data_wait_s;
   times_.forward_s += t.forward_s;
   times_.backward_s += t.backward_s;
+  times_.split_s += t.split_s;
   times_.exchange_s += t.exchange_s;
   times_.optimiser_s += t.optimiser_s;
   times_.hooks_s += t.hooks_s;

@@ -262,9 +262,10 @@ TEST_CASE("a codec is compared with runs on as many ranks where there are any", 
 
 TEST_CASE("the parts of a step's time sum to 100 percent", "[report]") {
   for (int round = 0; round < 200; ++round) {
-    const auto draw = test::random_values(8, "split" + std::to_string(round));
-    TimeSplit split{1 + draw[0], 1 + draw[1], 1 + draw[2], 1 + draw[3], 1 + draw[4], 1 + draw[5], 1 + draw[6], 0};
-    split.total = (7 + std::accumulate(draw.begin(), draw.begin() + 7, 0.0)) * (1 + std::max(0.0, draw[7]));
+    const auto draw = test::random_values(9, "split" + std::to_string(round));
+    TimeSplit split{
+        1 + draw[0], 1 + draw[1], 1 + draw[2], 1 + draw[3], 1 + draw[4], 1 + draw[5], 1 + draw[6], 1 + draw[7], 0};
+    split.total = (8 + std::accumulate(draw.begin(), draw.begin() + 8, 0.0)) * (1 + std::max(0.0, draw[8]));
     const TimePercent percent = time_percent(split);
     int tenths = 0;
     for (const double part : percent) {
@@ -276,7 +277,7 @@ TEST_CASE("the parts of a step's time sum to 100 percent", "[report]") {
   }
   CHECK(time_percent({}) == TimePercent{});
   // What no part claims is `other`.
-  CHECK(time_percent({.data = 1, .total = 4})[6] == 75);
+  CHECK(time_percent({.data = 1, .total = 4})[7] == 75);
 }
 
 TEST_CASE("the report's files appear together, with where they come from", "[report]") {

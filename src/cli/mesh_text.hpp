@@ -1,0 +1,18 @@
+// How a run's ranks share its models, drawn before it starts.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "config/schema.hpp"
+#include "model/graph.hpp"
+#include "parallel/mesh.hpp"
+
+namespace echelon::cli {
+
+// A table: rank, host, replica, stage, its layers, its parameters and the device memory that it needs; a line below
+// says what travels. `micro`: samples of a micro-batch; `hosts`: by rank.
+std::string mesh_table(const Config& config, const Graph& graph, const Mesh& mesh, const std::vector<int>& hosts,
+                       std::int64_t micro);
+
+}  // namespace echelon::cli

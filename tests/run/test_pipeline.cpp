@@ -1,0 +1,112 @@
+// Split models as a user runs them: the weights of the unsplit run, checkpoints that any mesh takes up, refusals.
+#include <fmt/format.h>
+
+#include <catch2/catch.hpp>
+#include <nlohmann/json.hpp>
+
+#include "tests/run/trial.hpp"
+#include "tests/support/random.hpp"
+
+namespace echelon {
+namespace {
+
+using Catch::Matchers::Contains;
+
+const test::Sets kDouble = {"device.kind=reference", "device.dtype=f64",         "batch.global=24",
+                            "batch.accumulation=2",  "checkpoint.every_steps=3", "exchange.verify_every_steps=2"};
+
+test::Sets with(test::Sets sets, const test::Sets& more) {
+  sets.insert(sets.end(), more.begin(), more.end());
+  return sets;
+}
+
+std::vector<double> state(const test::Trial& trial, const std::string& name, int step) {
+  return test::checkpoint_values(fmt::format("{}/checkpoints/step-{:08}.h5", trial.run(name), step), "");
+}
+
+TEST_CASE("pipelines, alone and replicated, end with the weights of one rank, and any mesh goes on", "[run][slow]") {
+  const test::Trial trial;
+  REQUIRE(trial.train(0, with(kDouble, {"name=one", "train.steps=9"})).code == 0);
+  const std::vector<double> one = state(trial, "one", 9);
+  REQUIRE(one.size() > 20000);  // weights, momentum
+
+  struct Leg {
+    int ranks, pipeline;
+    const char* schedule;
+  };
+  const std::vector<Leg> legs = {{2, 2, "1f1b"}, {4, 2, "gpipe"}, {1, 1, ""}, {3, 3, "1f1b"}};
+  int step = 0;
+  for (const Leg& leg : legs) {
+    INFO(leg.ranks << " ranks, pipeline " << leg.pipeline);
+    test::Sets sets = with(kDouble, {"name=split", fmt::format("train.steps={}", step + 3)});
+    if (leg.pipeline > 1)
+      sets = with(
+          sets, {fmt::format("parallel.pipeline={}", leg.pipeline), fmt::format("parallel.schedule={}", leg.schedule)});
+    const test::Outcome outcome = trial.train(leg.ranks, sets);
+    INFO(outcome.out << outcome.err);
+    REQUIRE(outcome.code == 0);
+    step += 3;
+    const nlohmann::json summary = trial.summary("split");
+    CHECK(summary["mesh"]["pipeline"] == leg.pipeline);
+    CHECK(summary["mesh"]["data"] == leg.ranks / leg.pipeline);
+    CHECK((summary["split_bytes_per_step"] > 0) == (leg.pipeline > 1));
+    CHECK((outcome.out.find("bubble") != std::string::npos) == (leg.pipeline > 1));
+    if (step == 9) {
+      CHECK(test::relative_distance(state(trial, "split", 9), one) < 1e-8);
+      CHECK(summary["test_accuracy"] == trial.summary("one")["test_accuracy"]);
+      CHECK(summary["test_loss"].get<double>() ==
+            Approx(trial.summary("one")["test_loss"].get<double>()).epsilon(1e-9));
+    }
+  }
+  CHECK(trial.attempts("split") == 4);
+  CHECK(trial.leftovers().empty());
+}
+
+TEST_CASE("a flipped bit in one replica's part of a model is named", "[run][slow]") {
+  const test::Trial trial;
+  const auto words = trial.words(4, {"parallel.pipeline=2", "train.steps=8", "exchange.verify_every_steps=4"});
+  const test::Outcome outcome =
+      test::run_process({.argv = words, .cwd = trial / "", .env = {{"ECHELON_FAULT", "flip:3:5:0:20"}}, .limit_s = 60});
+  INFO(outcome.err);
+  CHECK(outcome.code == 5);
+  CHECK_THAT(outcome.err, Contains("no longer agree") && Contains("rank 3") && Contains("after step 8"));
+}
+
+TEST_CASE("meshes and stages that cannot be are refused with the numbers", "[run][slow]") {
+  const test::Trial trial;
+  const auto refused = [&](int ranks, const test::Sets& sets) {
+    const test::Outcome outcome = trial.train(ranks, sets);
+    INFO(outcome.out << outcome.err);
+    CHECK(outcome.code == 2);
+    return outcome.err;
+  };
+  CHECK_THAT(refused(3, {"parallel.pipeline=2"}), Contains("one replica takes 2 ranks") && Contains("nearest: 2 or 4"));
+  CHECK_THAT(refused(2, {"parallel.pipeline=64"}), Contains("one replica takes 64 ranks"));
+  CHECK_THAT(refused(2, {"parallel.pipeline=2", "optimizer.clip_norm=1"}),
+             Contains("no stage knows the norm over all"));
+}
+
+TEST_CASE("check draws the mesh", "[run]") {
+  const test::Trial trial;
+  const auto check = [&](const test::Sets& sets, const std::vector<std::string>& more) {
+    std::vector<std::string> argv = {test::echelon_binary(), "check", "trial.toml"};
+    for (const std::string& set : sets) argv.insert(argv.end(), {"--set", set});
+    argv.insert(argv.end(), more.begin(), more.end());
+    return test::run_process({.argv = argv, .cwd = trial / "", .env = {}, .limit_s = 60});
+  };
+  const test::Outcome good =
+      check({"parallel.pipeline=2", "batch.accumulation=4"}, {"--replicas", "2", "--hosts", "2"});
+  INFO(good.out << good.err);
+  CHECK(good.code == 0);
+  CHECK_THAT(good.out,
+             Contains("data 2 x pipeline 2 x tensor 1") && Contains("replica") && Contains("bubble at least 20.0 %"));
+  const test::Outcome torn = check({"parallel.pipeline=4"}, {"--replicas", "1", "--hosts", "2"});
+  CHECK(torn.code == 2);
+  CHECK_THAT(torn.err, Contains("host 0 has 2 ranks") && Contains("parallel.allow_across_nodes = true"));
+  const test::Outcome many = check({"parallel.pipeline=40"}, {});
+  CHECK(many.code == 2);
+  CHECK_THAT(many.err, Contains("more stages than the model has layers"));
+}
+
+}  // namespace
+}  // namespace echelon
