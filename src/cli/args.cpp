@@ -106,7 +106,8 @@ Run declare_check(CLI::App& app) {
   auto o = held<CheckOptions>();
   app.add_option("config", o->config, "the experiment, a TOML file")->type_name("CONFIG");
   add_sets(app, o->sets);
-  app.add_option("--replicas", o->replicas, "plan for this many: ranks, or groups of ranks that share a model")
+  app.add_option("--replicas", o->replicas,
+                 "plan for this many: ranks, or groups of ranks that share a model; exchange.server_ranks come on top")
       ->capture_default_str();
   app.add_option("--hosts", o->hosts, "on this many hosts")->capture_default_str();
   app.add_flag("--effective", o->effective, "print the effective config instead, every default included");

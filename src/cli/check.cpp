@@ -44,7 +44,9 @@ struct Check {
   std::vector<std::string> warnings;
 
   void warn(std::string text) { warnings.push_back(std::move(text)); }
-  int ranks() const { return replicas * static_cast<int>(config.parallel.pipeline); }
+  int workers() const { return replicas * static_cast<int>(config.parallel.pipeline); }
+  int servers() const { return static_cast<int>(config.exchange.server_ranks); }
+  int ranks() const { return workers() + servers(); }
   int ranks_a_host() const { return (ranks() + hosts - 1) / hosts; }
   // As launchers do: ranks fill one host after another.
   std::vector<int> hosts_of_ranks() const {
@@ -56,14 +58,17 @@ struct Check {
   Mesh mesh() const {
     std::vector<std::string> names;
     for (int h = 0; h < hosts; ++h) names.push_back(std::to_string(h));
-    return Mesh(config.parallel, hosts_of_ranks(), names);
+    std::vector<int> of_workers = hosts_of_ranks();
+    of_workers.resize(static_cast<std::size_t>(workers()));
+    return Mesh(config.parallel, of_workers, names);
   }
-  // Of the ranks that hold one part of the model, by replica.
+  // Of the ranks that hold one part of the model, by replica, and of servers on ranks of their own.
   std::vector<int> hosts_of_replicas() const {
     const Mesh all = mesh();
     const std::vector<int> of_rank = hosts_of_ranks();
     std::vector<int> of_replica;
     for (int r = 0; r < replicas; ++r) of_replica.push_back(of_rank[static_cast<std::size_t>(all.rank_of(r, 0))]);
+    of_replica.insert(of_replica.end(), of_rank.end() - servers(), of_rank.end());
     return of_replica;
   }
   std::int64_t largest_micro() const { return *std::max_element(batch.micro.begin(), batch.micro.end()); }
@@ -117,7 +122,10 @@ void print_batch(Check& check) {
   constexpr std::int64_t kUnknownSamples = std::int64_t{1} << 50;
   check.batch = derive_batch(config, check.replicas, check.data ? check.data->samples() : kUnknownSamples);
   const Mesh mesh = check.mesh();
-  line("ranks", fmt::format("{} on {} host{} (at most {} a host); mesh: {}", check.ranks(), check.hosts,
+  const std::string roles = check.servers() == 0 ? ""
+                                                 : fmt::format(" = {} + {}", counted(check.workers(), "worker"),
+                                                               counted(check.servers(), "server"));
+  line("ranks", fmt::format("{}{} on {} host{} (at most {} a host); mesh: {}", check.ranks(), roles, check.hosts,
                             check.hosts == 1 ? "" : "s", check.ranks_a_host(),
                             mesh.splits() ? mesh.text() : counted(check.replicas, "data-parallel replica")));
   if (config.train.reproducible)
@@ -270,7 +278,7 @@ void print_exchange(const Check& check, const ParameterSet& parameters) {
   const auto elem = static_cast<std::int64_t>(size_of(wide_of(config.device.dtype)));
   const auto buckets = make_buckets(parameters, static_cast<std::size_t>(elem), config.exchange.bucket_mb * 1024 * 1024,
                                     rows_apart(config, check.replicas));
-  if (check.replicas == 1) {
+  if (check.replicas + check.servers() == 1) {
     line("exchange", "none: one replica");
     return;
   }

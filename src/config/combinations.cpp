@@ -238,7 +238,9 @@ void check_exchange(const Config& config) {
   const std::string& algorithm = config.exchange.algorithm;
   const bool serves = config.exchange.strategy == "server";
   if (serves) check_server(config);
-  check_used(config, "exchange.server_ranks", false, "nothing yet");
+  check_used(config, "exchange.server_ranks", serves, "strategy = \"server\"");
+  if (config.exchange.server_ranks > 0)
+    check_used(config, "exchange.servers", false, "servers inside the workers, exchange.server_ranks = 0");
   const bool library = sums_by_library(algorithm);
   check_used(config, "exchange.segment_kb", algorithm != "naive" && !library && algorithm != "auto",
              "every algorithm but \"naive\", \"mpi\", \"nccl\" and \"auto\", which chooses it");
@@ -318,6 +320,7 @@ void check_parallel(const Config& config) {
   const auto whole = [&](bool asked, const char* path, const char* why) {
     if (asked) refuse(config, path, fmt::format("{} and parallel.pipeline = {}: {}", path, parallel.pipeline, why));
   };
+  whole(config.exchange.server_ranks > 0, "exchange.server_ranks", "servers on ranks of their own hold whole models");
   whole(config.train.reproducible, "train.reproducible", "micro-shards are for models on one rank");
   whole(config.data.as_replicas > 0, "data.as_replicas",
         "one rank cannot stand for several replicas and be a part of one");

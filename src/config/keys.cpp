@@ -194,7 +194,7 @@ std::vector<Key<Config>> make_config_keys() {
 
   auto exchange = part(all, "exchange", &Config::exchange);
   exchange.key("strategy", &ExchangeConfig::strategy, words({"synchronous", "server"}),
-               "synchronous: all-reduce; server: parameter servers inside the workers take the steps");
+               "synchronous: all-reduce; server: parameter servers take the steps");
   exchange.key("algorithm", &ExchangeConfig::algorithm,
                words({"naive", "ring", "halving_doubling", "butterfly", "binomial", "tree", "server", "hierarchical",
                       "mpi", "nccl", "auto"}),

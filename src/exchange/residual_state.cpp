@@ -2,21 +2,23 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "comm/collective/plan.hpp"
 
 namespace echelon {
 namespace {
 
-// `shape` of this replica as its row of all replicas' tensor.
+// This replica's row of all replicas' tensor; none where the rank is beyond them.
 void show(StateVisitor& visitor, std::string_view name, void* data, DType dtype, std::int64_t elems, ReplicaPlace place,
           OtherK other_k = OtherK::sum_and_divide) {
   visitor.tensor({.name = name,
                   .data = data,
                   .dtype = dtype,
-                  .shape = {1, elems},
+                  .shape = {place.rank < place.ranks ? 1 : 0, elems},
                   .placement = Placement::per_replica,
                   .global_shape = {place.ranks, elems},
-                  .offset = {place.rank, 0},
+                  .offset = {std::min(place.rank, place.ranks), 0},
                   .other_k = other_k});
 }
 

@@ -11,7 +11,7 @@ namespace echelon {
 
 struct ReplicaPlace {
   int rank = 0;
-  int ranks = 1;
+  int ranks = 1;  // that have something; others have an empty part
 };
 
 // An arena that differs by replica, parameter by parameter as "<prefix>/<name>", statistics left out; for another

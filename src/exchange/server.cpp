@@ -1,12 +1,15 @@
-// Synchronous parameter server (Dean et al., NIPS 2012; Li et al., OSDI 2014), its servers inside the workers: each
-// bucket is cut into one part a server. Gradients are pushed to the part's server as back-propagation finishes them;
-// once all replicas' are in, the server takes the optimiser's step on its part, and everybody pulls the new weights.
-// The next forward waits, layer by layer, for the weights that it is about to read.
+// Synchronous parameter server (Dean et al., NIPS 2012; Li et al., OSDI 2014), its servers inside the workers, or on
+// the last ranks of the world alone (exchange.server_ranks): each bucket is cut into one part a server. Gradients are
+// pushed to the part's server as back-propagation finishes them; once all replicas' are in, the server takes the
+// optimiser's step on its part, and everybody pulls the new weights. The next forward waits, layer by layer, for the
+// weights that it is about to read.
 //
 // Against an all-reduce: as many bytes, a k-th of the update's work on each rank where every rank is a server, and
-// states of the optimiser live where their part is served; `drain` brings them together, so that checkpoints hold
-// whole states and resume with any strategy. Rules that look at whole parameters or gradients (lars, lamb, clipping, a
-// scaled loss) are refused: a server sees parts. What exchange.codec does to both ways is in server_codec.hpp.
+// states of the optimiser live where their part is served; `gather_state` brings them together, so that checkpoints
+// hold whole states and resume on any number of servers. A server on a rank of its own keeps whole arenas, of which it
+// uses its parts; its step is to take in all pushes, update, and send the pulls, which end beside the next forward.
+// Rules that look at whole parameters or gradients (lars, lamb, clipping, a scaled loss) are refused: a server sees
+// parts. What exchange.codec does to both ways is in server_codec.hpp.
 #include <fmt/format.h>
 
 #include <utility>
@@ -30,7 +33,8 @@ namespace {
 class Server final : public Strategy {
  public:
   Server(const ExchangeConfig& config, const StrategyContext& context)
-      : servers_(config.servers > 0 ? static_cast<int>(config.servers) : context.engine.size()),
+      : request_(allreduce_request(config, context.engine.transport().hosts(), context.arenas.dtype())),
+        workers_(server_workers(request_)),
         priority_(config.priority),
         context_(context),
         gradients_(context.arenas.device(), context.arenas.gradients_at(0), context.arenas.elems(),
@@ -41,8 +45,8 @@ class Server final : public Strategy {
       throw ConfigError(
           "exchange.strategy \"server\" updates parts of parameters on their servers: clipping, a scaled loss, "
           "lars and lamb look at whole ones; strategy \"synchronous\" fits");
-    context.arenas.track_rows(replicas() == 1 && config.codec == "none");
-    AllreduceRequest request = allreduce_request(config, context.engine.transport().hosts(), context.arenas.dtype());
+    context.arenas.track_rows(alone() && config.codec == "none");
+    AllreduceRequest& request = request_;
     request.rank = context.engine.rank();
     const double elem_bytes = static_cast<double>(size_of(context.arenas.dtype()));
     const std::vector<ArenaRange> ranges =
@@ -63,10 +67,14 @@ class Server final : public Strategy {
   }
 
   std::string_view name() const override { return "server"; }
+  Role role() const override { return context_.engine.rank() < workers_ ? Role::worker : Role::server; }
 
   void begin_step(const StepInfo& info) override {
+    if (role() == Role::server) finish_all();
     for (Bucket& bucket : buckets_) bucket.gradient.reset();
     account_.begin_step(info);
+    if (role() == Role::server)
+      for (std::size_t b = 0; b < buckets_.size(); ++b) push(b);
   }
 
   void wait_parameters(ArenaRange range) override {
@@ -84,10 +92,13 @@ class Server final : public Strategy {
   }
 
   StepOutcome end_step() override {
-    for (const Bucket& bucket : buckets_)
-      ECHELON_CHECK(bucket.gradient.complete(), "gradients missing at the end of step {}", account_.info().step);
-    serve_what_is_in();
-    if (replicas() == 1) finish_all();
+    for (std::size_t b = 0; b < buckets_.size(); ++b) {
+      serve_what_is_in();
+      if (role() == Role::server && buckets_[b].stage == Stage::pushed) serve(b);
+      ECHELON_CHECK(role() == Role::server || buckets_[b].gradient.complete(),
+                    "gradients missing at the end of step {}", account_.info().step);
+    }
+    if (alone()) finish_all();
     StepOutcome outcome = account_.take();
     outcome.codec = codec_->record();
     return outcome;
@@ -96,6 +107,10 @@ class Server final : public Strategy {
   void drain() override {
     const StepAccount::Apart apart(account_);
     finish_all();
+    context_.arenas.device().synchronize();
+  }
+
+  void gather_state() override {
     if (states_apart_) gather_states();
     context_.arenas.device().synchronize();
   }
@@ -106,11 +121,13 @@ class Server final : public Strategy {
   double formula_bytes_per_step() const override { return formula_bytes_; }
 
   std::string describe() const override {
-    if (replicas() == 1) return "server, one replica: nothing to exchange";
+    if (alone()) return "server, one replica: nothing to exchange";
     const double bytes =
         static_cast<double>(context_.arenas.elems()) * static_cast<double>(size_of(context_.arenas.dtype()));
-    return fmt::format("synchronous parameter server, {} in {} workers, {} in {}, updates on the servers{}",
-                       counted(servers_, "server"), replicas(), bytes_text(bytes),
+    const int servers = request_.servers > 0 ? request_.servers : workers_;
+    return fmt::format("synchronous parameter server, {} {} {}, {} in {}, updates on the servers{}",
+                       counted(servers, "server"), request_.dedicated_servers ? "beside" : "in",
+                       counted(workers_, "worker"), bytes_text(bytes),
                        counted(static_cast<std::int64_t>(buckets_.size()), "bucket"), codec_->describe());
   }
 
@@ -125,7 +142,7 @@ class Server final : public Strategy {
     Ticket ticket;
   };
 
-  int replicas() const { return context_.engine.size(); }
+  bool alone() const { return context_.engine.size() == 1; }
 
   void push(std::size_t b) {
     Bucket& bucket = buckets_[b];
@@ -134,10 +151,10 @@ class Server final : public Strategy {
     bucket.stage = Stage::pushed;
     account_.leaves();
     codec_->before_push(b, account_.info().step);
-    if (replicas() == 1) return;
+    if (alone()) return;
     Job job{.plan = codec_->codes(b) ? codec_->push(b) : bucket.push,
             .data = gradients_.at(bucket.range.begin),
-            .after = gradients_.fetch(bucket.range)};
+            .after = role() == Role::worker ? gradients_.fetch(bucket.range) : nullptr};
     if (codec_->codes(b)) job.form = codec_->push_form(b);
     submit(b, std::move(job));
   }
@@ -157,16 +174,16 @@ class Server final : public Strategy {
     bucket.stage = Stage::pulled;
     {
       ScopedTimer timer(account_.outcome().optimiser_s);
-      if (replicas() > 1) {
+      if (!alone()) {
         note(bucket.ticket);
         gradients_.store(bucket.own);
       }
-      const ArenaRange served = replicas() > 1 ? bucket.own : bucket.range;
+      const ArenaRange served = alone() ? bucket.range : bucket.own;
       codec_->before_update(b);
       if (served.elems() > 0) context_.optimiser.apply(served);
       codec_->after_update(b);
     }
-    if (replicas() > 1) pull(b);
+    if (!alone()) pull(b);
   }
 
   void pull(std::size_t b) {
@@ -188,14 +205,14 @@ class Server final : public Strategy {
   void finish(Bucket& bucket) {
     if (bucket.stage == Stage::idle) return;
     if (bucket.stage == Stage::pushed) serve(static_cast<std::size_t>(&bucket - buckets_.data()));
-    if (replicas() > 1) {
+    if (!alone()) {
       {
         ScopedTimer timer(account_.outcome().exchange_wait_s);
         bucket.ticket.wait();
       }
       note(bucket.ticket);
       const auto b = static_cast<std::size_t>(&bucket - buckets_.data());
-      if (!codec_->sends_changes(b)) {
+      if (!codec_->sends_changes(b) && role() == Role::worker) {
         weights_.store({bucket.range.begin, bucket.own.begin});
         weights_.store({bucket.own.end, bucket.range.end});
       }
@@ -242,7 +259,8 @@ class Server final : public Strategy {
     account_.note_times(ticket);
   }
 
-  int servers_;
+  AllreduceRequest request_;
+  int workers_;
   bool priority_;
   StrategyContext context_;
   Staging gradients_, weights_;

@@ -31,6 +31,7 @@ ServerCodec::ServerCodec(const ExchangeConfig& config, const StrategyContext& co
                          std::vector<ArenaRange> buckets)
     : name_(config.codec),
       context_(context),
+      workers_(server_workers(request)),
       buckets_(std::move(buckets)),
       warmup_steps_(config.codec_warmup_steps),
       step_(buckets_.size()) {
@@ -85,6 +86,14 @@ void ServerCodec::begin_master() {
   read(master_.data(), {0, context_.arenas.elems()});
 }
 
+template <class Do>
+void ServerCodec::each_statistic(std::size_t b, ArenaRange range, const Do& act) const {
+  const std::int64_t begin = buckets_[b].begin;
+  for (const ElemRange& all : statistics_of(buckets_[b]))
+    for (std::int64_t i = std::max(range.begin, begin + all.begin); i < std::min(range.end, begin + all.end); ++i)
+      act(i);
+}
+
 void ServerCodec::before_push(std::size_t b, std::int64_t step) {
   if (!on()) return;
   step_[b] = step;
@@ -136,29 +145,28 @@ void ServerCodec::after_update(std::size_t b) {
   write(working_.data(), own);
   for (std::int64_t i = 0; i < own.elems(); ++i)
     changes_[index(own.begin + i)] = master_[index(own.begin + i)] - working_[index(i)];
-  for (const ElemRange& all : statistics_of(buckets_[b]))
-    for (std::int64_t i = std::max(own.begin, buckets_[b].begin + all.begin);
-         i < std::min(own.end, buckets_[b].begin + all.end); ++i)
-      changes_[index(i)] = master_[index(i)];
+  each_statistic(b, own, [&](std::int64_t i) { changes_[index(i)] = master_[index(i)]; });
 }
 
 void ServerCodec::finish(std::size_t b) {
   if (!codes(b) || ranks() == 1) return;
   note(*forms_[b].push);
   note(*forms_[b].pull);
-  if (!lossy()) return;
-  const ArenaRange bucket = buckets_[b], own = own_[b];
-  working_.resize(std::max(working_.size(), index(bucket.elems())));
+  if (lossy()) follow(b);
+}
+
+// The working copy takes the change: of the whole bucket, on a server alone of its part.
+void ServerCodec::follow(std::size_t b) {
+  const ArenaRange own = own_[b], range = works() ? buckets_[b] : own;
+  working_.resize(std::max(working_.size(), index(range.elems())));
   float* working = working_.data();
-  const float* changes = changes_.data() + bucket.begin;
-  read(working, bucket);
-  host_vector_ops().add(DType::f32, working, changes, index(bucket.elems()));
-  for (const ElemRange& all : statistics_of(bucket))
-    std::copy(changes + all.begin, changes + all.end, working + all.begin);
-  write(working, bucket);
-  squares_[b] = squares(residual_.data() + bucket.begin, bucket.elems());
+  read(working, range);
+  host_vector_ops().add(DType::f32, working, changes_.data() + range.begin, index(range.elems()));
+  each_statistic(b, range, [&](std::int64_t i) { working[i - range.begin] = changes_[index(i)]; });
+  write(working, range);
+  squares_[b] = squares(residual_.data() + range.begin, range.elems());
   for (std::int64_t i = own.begin; i < own.end; ++i) {
-    const double owed = static_cast<double>(master_[index(i)]) - static_cast<double>(working[i - bucket.begin]);
+    const double owed = static_cast<double>(master_[index(i)]) - static_cast<double>(working[i - range.begin]);
     squares_[b] += owed * owed;
   }
 }
@@ -198,8 +206,8 @@ std::vector<Codec*> ServerCodec::codecs_of(const Forms& forms) const {
 
 void ServerCodec::visit_state(StateVisitor& visitor) {
   if (!lossy()) return;
-  const ReplicaPlace place{context_.engine.rank(), ranks()};
-  visit_residual(visitor, "residual", context_.arenas.parameters(), residual_.data(), place);
+  visit_residual(visitor, "residual", context_.arenas.parameters(), residual_.data(),
+                 {context_.engine.rank(), workers_});
   if (!visitor.loading()) {
     begin_master();
     if (ranks() == 1 && to_adopt_ == 0) read(master_.data(), {0, context_.arenas.elems()});
@@ -208,7 +216,7 @@ void ServerCodec::visit_state(StateVisitor& visitor) {
   tau_.clear();
   for (const Forms& forms : forms_)
     for (const Codec* codec : codecs_of(forms)) tau_.push_back(codec->tau());
-  visit_by_replica(visitor, "codec_tau", tau_, place, OtherK::reset);
+  visit_by_replica(visitor, "codec_tau", tau_, {context_.engine.rank(), ranks()}, OtherK::reset);
   if (!visitor.loading()) return;
   std::size_t at = 0;
   for (const Forms& forms : forms_)

@@ -8,6 +8,7 @@
 // working copy, and everybody, the server too, adds what the message says. What a message leaves out is still in the
 // next difference, so nothing is lost for good: the working copy follows the master. Coded weights themselves would be
 // off by a part of their size for ever, a coded change only by a part of itself.
+// It follows late where a message says little (1 bit, top-k, threshold), so that such runs bear lower learning rates.
 // `lossless` loses nothing and codes the weights themselves: the bits of the run without a codec.
 //
 // In the first exchange.codec_warmup_steps of a run all travels as it is. Running statistics travel beside what is
@@ -73,9 +74,13 @@ class ServerCodec {
 
   bool lossy() const { return on() && codec_info(name_).lossy; }
   int ranks() const { return context_.engine.size(); }
+  bool works() const { return context_.engine.rank() < workers_; }
   std::unique_ptr<ServerForm> make_form(const ExchangeConfig& config, ArenaRange bucket, const Parts& parts, bool push);
   std::vector<ElemRange> statistics_of(ArenaRange bucket) const;
   void begin_master();
+  void follow(std::size_t b);
+  template <class Do>
+  void each_statistic(std::size_t b, ArenaRange range, const Do& act) const;
   void read(float* to, ArenaRange range) const;  // weights of the device
   void write(const float* from, ArenaRange range) const;
   void pay(ArenaRange range);
@@ -84,6 +89,7 @@ class ServerCodec {
 
   std::string name_;
   StrategyContext context_;
+  int workers_;  // the first ranks; the others are servers alone
   std::vector<ArenaRange> buckets_, own_;
   std::int64_t warmup_steps_;
   std::vector<std::int64_t> step_;  // by bucket: that it was pushed in

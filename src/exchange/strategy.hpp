@@ -8,6 +8,8 @@
 // and at the end of an epoch, before evaluation or a checkpoint: drain(), after which the weights in the arenas are
 // this replica's settled view and nothing is in flight; the time that it takes is its caller's, in no outcome.
 //
+// A rank whose role() is server calls begin_step and end_step alone, beside the workers' steps, and drains like them.
+//
 // Gradients arrive divided by the step's weight already (PassScalars::loss_scale), so every strategy sums. The
 // strategy, not the loop, calls the optimiser; where that waits (a clipped norm, a scaled loss), after all gradients
 // are there.
@@ -80,6 +82,9 @@ class Strategy {
   virtual void gradient_ready(ArenaRange range) = 0;
   virtual StepOutcome end_step() = 0;
   virtual void drain() = 0;
+  // Collective, drained: brings to every worker what lies on other ranks of the optimiser's states and of what
+  // visit_state shows. Before a checkpoint.
+  virtual void gather_state() {}
   virtual void visit_state(StateVisitor& visitor) = 0;
   // Sent by this rank for all that has arrived so far.
   virtual WireCounters wire() const = 0;

@@ -81,6 +81,7 @@ void take_summary(const json& summary, const std::string& path, RunRecord& run) 
   take(summary, "config_hash", run.config_hash);
   take(summary, "state", run.state);
   take(summary, "ranks", run.ranks);
+  take(summary, "servers", run.servers);
   take(summary, "hosts", run.hosts);
   take(summary, "device", run.device);
   take(summary, "device_text", run.device_text);

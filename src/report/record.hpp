@@ -39,7 +39,8 @@ struct RunRecord {
   std::string name, config_hash, device, device_text, dtype, model, strategy, algorithm, scaling;
   std::string codec = "none", codec_text = "none";  // "threshold (density 0.001, after 188 steps)"
   bool paced = false;
-  int ranks = 0, hosts = 0, threads = 0;
+  int ranks = 0, hosts = 0, threads = 0;  // ranks that train
+  int servers = 0;                        // on ranks of their own
   std::int64_t parameters = 0;
   std::int64_t global_batch = 0, accumulation = 1;
   std::vector<std::int64_t> batch_per_replica;

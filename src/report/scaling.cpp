@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <map>
 #include <numeric>
@@ -92,6 +93,7 @@ ScalingRow make_row(const Runs& runs) {
   const RunRecord& first = *runs.front();
   ScalingRow row;
   row.ranks = first.ranks;
+  row.servers = first.servers;
   row.hosts = first.hosts;
   row.threads = first.threads;
   row.attempts = static_cast<int>(runs.size());
@@ -189,8 +191,8 @@ std::string title_of(StudyKind kind, const RunRecord& run) {
 }
 
 Study make_study(StudyKind kind, const Runs& runs) {
-  std::map<std::pair<int, int>, Runs> cells;  // (ranks, hosts)
-  for (const RunRecord* run : runs) cells[{run->ranks, run->hosts}].push_back(run);
+  std::map<std::array<int, 3>, Runs> cells;  // (ranks, servers, hosts)
+  for (const RunRecord* run : runs) cells[{run->ranks, run->servers, run->hosts}].push_back(run);
   Study study;
   study.kind = kind;
   study.title = title_of(kind, *runs.front());
@@ -242,9 +244,10 @@ std::string uncounted(const RunRecord& run) {
 
 void add_single_runs(ScalingReport& report, const Runs& alone) {
   for (const bool paced : {false, true}) {
-    std::map<std::tuple<std::string, int, int, std::int64_t>, Runs> cells;
+    std::map<std::tuple<std::string, int, int, int, std::int64_t>, Runs> cells;
     for (const RunRecord* run : alone)
-      if (run->paced == paced) cells[{run->group, run->ranks, run->hosts, run->global_batch}].push_back(run);
+      if (run->paced == paced)
+        cells[{run->group, run->ranks, run->servers, run->hosts, run->global_batch}].push_back(run);
     if (cells.empty()) continue;
     Study study;
     study.title = paced ? "Single runs (paced)" : "Single runs";

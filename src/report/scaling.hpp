@@ -29,6 +29,7 @@ struct Spread {
 
 struct ScalingRow {
   int ranks = 0, hosts = 0, threads = 0;
+  int servers = 0;   // on ranks of their own, beside `ranks`
   int attempts = 0;  // repetitions that the row is made of
   std::string device;
   bool paced = false;

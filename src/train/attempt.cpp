@@ -21,6 +21,7 @@
 #include "train/hooks/fault.hpp"
 #include "train/hooks/metrics.hpp"
 #include "train/hooks/progress.hpp"
+#include "train/server_step.hpp"
 #include "train/signals.hpp"
 #include "train/summary.hpp"
 
@@ -85,13 +86,16 @@ void Attempt::read_config() {
   require_same(group_, "config", hex64(checksum64(echo_config(config_))));
 }
 
+// Servers on ranks of their own are the last of the world; meshes and plans are the workers'.
 void Attempt::take_place() {
-  std::optional<Mesh> mesh;
   all_or_none(group_, [&] {
     const Transport& transport = engine_.transport();
-    mesh.emplace(config_.parallel, transport.hosts(), transport.host_names());
+    std::vector<int> hosts = transport.hosts();
+    hosts.resize(static_cast<std::size_t>(workers_of(config_, seat_.ranks)));
+    mesh_.emplace(config_.parallel, hosts, transport.host_names());
   });
-  place_.emplace(std::move(*mesh), engine_);
+  if (mesh_->ranks() < seat_.ranks) peers_ = engine_.split(serves() ? 1 : 0, seat_.rank);
+  place_.emplace(serves() ? Mesh(peers_->size()) : *mesh_, peers_ ? *peers_ : engine_);
 }
 
 void Attempt::open_device() {
@@ -125,8 +129,7 @@ void Attempt::build() {
   all_or_none(group_, [&] {
     arenas_ = std::make_unique<Arenas>(*device_, plan_->part.parameters(), wide_of(config_.device.dtype));
     optimiser_ = std::make_unique<Optimiser>(config_.optimiser, *arenas_, loss_scaling_of(config_.device));
-    strategy_ =
-        make_strategy(config_.exchange, {*arenas_, *optimiser_, place_->replicas(), kStrategyChannel, config_.seed});
+    strategy_ = make_strategy(config_.exchange, {*arenas_, *optimiser_, exchange(), kStrategyChannel, config_.seed});
     replica_sum_ = std::make_unique<ReplicaSum>(*device_, place_->replicas(), kSumsChannel);
     courier_ = std::make_unique<Courier>(*device_, place_->group(), place_->mesh(), place_->seat(), plan_->cuts,
                                          config_.device.dtype, kCutsChannel);
@@ -140,7 +143,7 @@ void Attempt::build() {
 void Attempt::restore() {
   phase_.enter("start");
   if (start_.checkpoint.empty()) {
-    broadcast_weights(*arenas_, place_->replicas(), kWeightsChannel);
+    broadcast_weights(*arenas_, exchange(), kWeightsChannel);
     return;
   }
   all_or_none(group_, [&] {
@@ -159,16 +162,11 @@ void Attempt::visit_state(StateVisitor& visitor) {
   if (runner_) runner_->visit_state(visitor);  // what it carries is restored once it stands where the run does
 }
 
-// What each rank holds some of.
-void Attempt::visit_parts(StateVisitor& visitor) {
-  strategy_->visit_state(visitor);
-  runner_->visit_state(visitor);
-}
-
-// The chief writes what its whole replica holds.
+// What each rank holds some of; the chief writes what its whole replica holds.
 WholeTensors Attempt::gather_for_checkpoint() {
-  Group replicas(place_->replicas(), kControlChannel);
-  WholeTensors wholes = gather_slices(replicas, [this](StateVisitor& visitor) { visit_parts(visitor); });
+  Group all(exchange(), kControlChannel), replicas(place_->replicas(), kControlChannel);
+  WholeTensors wholes = gather_slices(all, [this](StateVisitor& visitor) { strategy_->visit_state(visitor); });
+  wholes.merge(gather_slices(replicas, [this](StateVisitor& visitor) { runner_->visit_state(visitor); }));
   if (place_->mesh().splits() && place_->replica() == 0) {
     Group parts(place_->group(), kPartsChannel);
     gather_parts(
@@ -180,8 +178,8 @@ WholeTensors Attempt::gather_for_checkpoint() {
 void Attempt::make_hooks() {
   const bool speaks = seat_.rank == 0;
   if (auto fault = make_fault_hook(seat_.rank, *arenas_, *strategy_)) hooks_.push_back(std::move(fault));
-  hooks_.push_back(std::make_unique<AgreementHook>(config_.exchange.verify_every_steps, place_->mesh(), *arenas_,
-                                                   *strategy_, group_));
+  hooks_.push_back(
+      std::make_unique<AgreementHook>(config_.exchange.verify_every_steps, *mesh_, *arenas_, *strategy_, group_));
   hooks_.push_back(
       std::make_unique<EvaluateHook>(config_, *plan_, *place_, *arenas_, *strategy_, *courier_, group_, phase_));
   hooks_.push_back(std::make_unique<CheckpointHook>(
@@ -223,7 +221,7 @@ int Attempt::run_or_throw() {
   };
   watchdog_ = std::make_unique<Watchdog>(engine_, phase_, std::move(dog));
   take_place();
-  all_or_none(group_, [&] { plan_.emplace(plan_run(config_, place_->mesh(), place_->seat())); });
+  all_or_none(group_, [&] { plan_.emplace(plan_run(config_, *mesh_, serves() ? MeshSeat() : place_->seat())); });
   start_ = decide_start(config_, plan_->total_steps, group_);
   if (start_.finished) {
     const std::string where = start_.ranks > 0 ? " on " + counted(start_.ranks, "rank") : "";
@@ -248,15 +246,19 @@ int Attempt::run_or_throw() {
   tell_head();
   restore();
   all_or_none(group_, [&] {
-    runner_ = std::make_unique<StepRunner>(config_, *plan_, *place_, *arenas_, *strategy_, *optimiser_, *replica_sum_,
-                                           *courier_, phase_, state_);
+    if (serves())
+      runner_ = std::make_unique<ServerStep>(*strategy_, phase_);
+    else
+      runner_ = std::make_unique<StepRunner>(config_, *plan_, *place_, *arenas_, *strategy_, *optimiser_, *replica_sum_,
+                                             *courier_, phase_, state_);
     if (!start_.checkpoint.empty())
       load_checkpoint(start_.checkpoint, [this](StateVisitor& visitor) { runner_->visit_state(visitor); });
     make_hooks();
   });
   std::vector<Hook*> hooks;
   for (const auto& hook : hooks_) hooks.push_back(hook.get());
-  Loop loop(config_, *plan_, place_->replica(), *runner_, group_, state_, phase_, std::move(hooks));
+  Loop loop(config_, *plan_, serves() ? plan_->replicas : place_->replica(), *runner_, group_, state_, phase_,
+            std::move(hooks));
   return finish(loop.run());
 }
 
@@ -273,7 +275,8 @@ int Attempt::finish(Ending ending) {
   const int code = finished ? kExitOk : ending == Ending::requeue ? kExitRequeue : kExitInterrupted;
   const SummaryParts parts{config_,  *plan_,     *place_,      provenance_, start_.folder, seat_,   *device_,
                            *arenas_, *strategy_, *statistics_, *runner_,    *courier_,     threads_};
-  const Summary summary = collect_summary(parts, group_, finished ? "finished" : "stopped", state_.step);
+  Group peers(peers_ ? *peers_ : engine_, kControlChannel);
+  const Summary summary = collect_summary(parts, group_, peers, finished ? "finished" : "stopped", state_.step);
   all_or_none(group_, [&] {
     if (seat_.rank != 0) return;
     write_summary(summary, parts);

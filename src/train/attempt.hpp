@@ -56,6 +56,9 @@ class Attempt {
 
   void read_config();
   void take_place();
+  bool serves() const { return seat_.rank >= mesh_->ranks(); }
+  // Over which strategies exchange: the ranks that hold this part of the model, and servers on ranks of their own.
+  Engine& exchange() { return peers_ ? engine_ : place_->replicas(); }
   void open_device();
   void build();
   void restore();
@@ -64,14 +67,15 @@ class Attempt {
   void tell_head();
   int finish(Ending ending);
   void visit_state(StateVisitor& visitor);
-  void visit_parts(StateVisitor& visitor);
   WholeTensors gather_for_checkpoint();
 
   Engine& engine_;
   AttemptOptions options_;
-  Group group_;
+  Group group_;  // the world
   Seat seat_;
-  std::optional<Place> place_;
+  std::unique_ptr<Engine> peers_;  // with servers on ranks of their own: the workers, or the servers; else null
+  std::optional<Mesh> mesh_;       // of the workers
+  std::optional<Place> place_;     // among the peers
   PhaseBoard phase_;
   StatusBoard board_;
   Config config_;
@@ -87,7 +91,7 @@ class Attempt {
   std::unique_ptr<Strategy> strategy_;
   std::unique_ptr<ReplicaSum> replica_sum_;
   std::unique_ptr<Courier> courier_;
-  std::unique_ptr<StepRunner> runner_;
+  std::unique_ptr<Stepper> runner_;
   std::vector<std::unique_ptr<Hook>> hooks_;
   StatisticsHook* statistics_ = nullptr;
   std::unique_ptr<Watchdog> watchdog_;  // ends first

@@ -84,6 +84,7 @@ class Restorer final : public StateVisitor {
   explicit Restorer(const h5::Reader& reader) : reader_(reader) {}
   bool loading() const override { return true; }
   void tensor(const StateTensor& t) override {
+    if (t.shape.elems() == 0) return;
     const Shape shape = whole_shape(t);
     const h5::DatasetInfo info = reader_.info(t.name);
     if (t.placement == Placement::per_replica && info.shape.rank() == shape.rank() && info.shape[0] != shape[0] &&

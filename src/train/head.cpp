@@ -29,6 +29,13 @@ std::string batch_line(const Config& config, const BatchPlan& batch, int replica
                      config.batch.scale_with_replicas ? "weak" : "strong");
 }
 
+// "3", "2 workers + 1 server"
+std::string ranks_text(const HeadParts& p) {
+  const int servers = p.seat.ranks - p.mesh.ranks();
+  if (servers == 0) return std::to_string(p.seat.ranks);
+  return fmt::format("{} + {}", counted(p.mesh.ranks(), "worker"), counted(servers, "server"));
+}
+
 // How samples are put into steps.
 std::string order_text(const RunPlan& plan) {
   if (plan.shards.stream()) return "streams";
@@ -92,7 +99,7 @@ std::vector<std::string> head_lines(const HeadParts& p) {
   std::vector<std::string> lines = {
       fmt::format("echelon {} ({}), {}", made.version, made.git_hash, made.mpi),
       fmt::format("run       {} (config {}), seed {}", p.config.name, made.config_hash, made.seed),
-      fmt::format("ranks     {} on {}; {}", p.seat.ranks, counted(p.seat.hosts, "host"), by_rank_text(made.hosts)),
+      fmt::format("ranks     {} on {}; {}", ranks_text(p), counted(p.seat.hosts, "host"), by_rank_text(made.hosts)),
       fmt::format("mesh      {}", p.mesh.text()),
       model_line(p.config, p.plan),
       batch_line(p.config, p.plan.batch, p.plan.shards.replicas()),

@@ -14,7 +14,7 @@
 
 namespace echelon {
 
-Loop::Loop(const Config& config, const RunPlan& plan, int replica, StepRunner& runner, Group& group, RunState& state,
+Loop::Loop(const Config& config, const RunPlan& plan, int replica, Stepper& runner, Group& group, RunState& state,
            PhaseBoard& phase, std::vector<Hook*> hooks)
     : config_(config),
       plan_(plan),
@@ -59,7 +59,10 @@ Ending Loop::one_step() {
   record.tokens = plan_.per_token() ? info.weight : 0;
   record.times = result.times;
   record.outcome = result.outcome;
-  if (group_.size() > 1 && info.step > first_step_) record.ranks = control.ranks;
+  if (group_.size() > 1 && info.step > first_step_) {
+    record.ranks = control.ranks;
+    record.ranks.resize(control.ranks.size() - static_cast<std::size_t>(config_.exchange.server_ranks));
+  }
   record.checkpoint_wanted = control.checkpoint;
   const bool last = state_.step >= plan_.total_steps;
   record.stopping = !last && (control.requeue || control.interrupt);

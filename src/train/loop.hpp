@@ -21,8 +21,9 @@ enum class Ending : std::uint8_t { finished, requeue, interrupted };
 
 class Loop {
  public:
-  // Hooks in the order in which they are called. Everything outlives the loop.
-  Loop(const Config& config, const RunPlan& plan, int replica, StepRunner& runner, Group& group, RunState& state,
+  // `replica`: that this rank trains, or plan.replicas on a server. Hooks in the order in which they are called.
+  // Everything outlives the loop.
+  Loop(const Config& config, const RunPlan& plan, int replica, Stepper& runner, Group& group, RunState& state,
        PhaseBoard& phase, std::vector<Hook*> hooks);
 
   // From state.step on. A loss that is not finite is a CommonError (NumericError's code) on all ranks.
@@ -56,7 +57,7 @@ class Loop {
   const Config& config_;
   const RunPlan& plan_;
   int replica_;
-  StepRunner& runner_;
+  Stepper& runner_;
   Group& group_;
   RunState& state_;
   PhaseBoard& phase_;

@@ -8,6 +8,9 @@
 
 namespace echelon {
 
+// A server waits for workers that do something without it, and how long is theirs to watch.
+inline constexpr const char* kStandBy = "standing by";
+
 class PhaseBoard {
  public:
   // `name` must be a literal.

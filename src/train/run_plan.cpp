@@ -64,6 +64,7 @@ void check_sparse(const Config& config, const ParameterSet& parameters) {
 }
 
 std::vector<int> RunPlan::sources(int replica) const {
+  if (replica >= replicas) return {};
   if (replicas == shards.replicas()) return {replica};
   std::vector<int> all(static_cast<std::size_t>(shards.replicas()));
   std::iota(all.begin(), all.end(), 0);

@@ -20,7 +20,7 @@
 namespace echelon {
 
 struct RunPlan {
-  int replicas = 1;  // that there are
+  int replicas = 1;  // that there are; servers on ranks of their own are none
   BatchPlan batch;   // by replica of the plan: those, or data.as_replicas where one stands for several
   Dataset train;
   std::optional<Dataset> test;
@@ -37,7 +37,7 @@ struct RunPlan {
   const Graph& graph_for(std::int64_t bucket) const { return bucket > 0 ? bucket_graphs.at(bucket) : part; }
   // Labels come one a token, and so do loss, accuracy and weight.
   bool per_token() const { return train.form().label.rank() > 0 && train.classes > 0; }
-  // Replicas whose samples this one takes: its own, or all of the plan's where it stands for them.
+  // Replicas whose samples this one takes: its own, or all of the plan's where it stands for them; a server's: none.
   std::vector<int> sources(int replica) const;
 };
 

@@ -33,7 +33,20 @@ struct StepResult {
   StepOutcome outcome;
 };
 
-class StepRunner {
+// What a rank does in a step of the loop.
+class Stepper {
+ public:
+  virtual ~Stepper() = default;
+  // Calls `on_losses` once, as soon as this rank's losses are known: every rank waits for everybody's.
+  virtual StepResult run(const StepInfo& info, const std::function<void(const LossSums&)>& on_losses) = 0;
+  // What it carries from step to step.
+  virtual void visit_state(StateVisitor&) {}
+  // Of training data.
+  virtual std::uint64_t bytes_read() const { return 0; }
+  virtual std::uint64_t bytes_used() const { return 0; }
+};
+
+class StepRunner final : public Stepper {
  public:
   // Builds the programs (one a micro-batch size and bucket) and starts reading at `start`. What it is given outlives
   // it.
@@ -41,14 +54,14 @@ class StepRunner {
              const Optimiser& optimiser, ReplicaSum& replica_sum, Courier& courier, PhaseBoard& phase,
              const RunState& start);
 
-  // Calls `on_losses` once, as soon as this rank's losses are known: before the last backward on a host device.
-  StepResult run(const StepInfo& info, const std::function<void(const LossSums&)>& on_losses);
+  // Tells the losses before the last backward on a host device.
+  StepResult run(const StepInfo& info, const std::function<void(const LossSums&)>& on_losses) override;
 
   // What recurrent layers carry from step to step, whole by rows of the global batch.
-  void visit_state(StateVisitor& visitor);
+  void visit_state(StateVisitor& visitor) override;
 
-  std::uint64_t bytes_read() const;
-  std::uint64_t bytes_used() const;
+  std::uint64_t bytes_read() const override;
+  std::uint64_t bytes_used() const override;
   std::size_t activation_bytes() const;
 
  private:

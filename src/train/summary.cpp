@@ -93,28 +93,29 @@ std::string checksum_of_replica(const SummaryParts& parts, Group& group) {
 
 }  // namespace
 
-Summary collect_summary(const SummaryParts& parts, Group& group, const std::string& state, std::int64_t step) {
+Summary collect_summary(const SummaryParts& parts, Group& world, Group& peers, const std::string& state,
+                        std::int64_t step) {
   const StatisticsHook& stats = parts.statistics;
   const StepTimes& t = stats.times();
   const WireCounters wire = parts.strategy.wire();
-  std::array<double, 16> sums = {t.total_s,
+  std::array<double, 3> sent = {static_cast<double>(wire.bytes_sent), static_cast<double>(wire.messages_sent),
+                                static_cast<double>(wire.library_bytes)};
+  world.sum(sent);
+  std::array<double, 13> sums = {t.total_s,
                                  t.data_wait_s,
                                  t.forward_s,
                                  t.backward_s,
                                  t.exchange_s,
                                  t.optimiser_s,
                                  t.hooks_s,
-                                 static_cast<double>(wire.bytes_sent),
-                                 static_cast<double>(wire.messages_sent),
-                                 static_cast<double>(wire.library_bytes),
                                  static_cast<double>(parts.runner.bytes_read()),
                                  static_cast<double>(parts.runner.bytes_used()),
                                  stats.exposed_s(),
                                  stats.busy_s(),
                                  t.split_s,
                                  static_cast<double>(parts.courier.sent().bytes_sent)};
-  group.sum(sums);
-  const double ranks = group.size();
+  peers.sum(sums);
+  const double ranks = peers.size();
   const double steps = static_cast<double>(std::max<std::int64_t>(1, stats.steps()));
   Summary s;
   s.state = state;
@@ -123,7 +124,8 @@ Summary collect_summary(const SummaryParts& parts, Group& group, const std::stri
   s.model = model_name(parts.config.model);
   s.parameters = parts.plan.graph.parameters().weight_elems();
   s.step = step;
-  s.ranks = group.size();
+  s.servers = static_cast<int>(parts.config.exchange.server_ranks);
+  s.ranks = world.size() - s.servers;
   s.hosts = parts.seat.hosts;
   s.threads = parts.threads;
   s.paced = !parts.device.computes();
@@ -135,28 +137,28 @@ Summary collect_summary(const SummaryParts& parts, Group& group, const std::stri
              .data_wait_s = sums[1] / ranks,
              .forward_s = sums[2] / ranks,
              .backward_s = sums[3] / ranks,
-             .split_s = sums[14] / ranks,
+             .split_s = sums[11] / ranks,
              .exchange_s = sums[4] / ranks,
              .optimiser_s = sums[5] / ranks,
              .hooks_s = sums[6] / ranks};
-  s.wire_bytes_per_step = sums[7] / steps;
-  s.messages_per_step = sums[8] / steps;
-  s.library_bytes_per_step = sums[9] / steps;
+  s.wire_bytes_per_step = sent[0] / steps;
+  s.messages_per_step = sent[1] / steps;
+  s.library_bytes_per_step = sent[2] / steps;
   s.formula_bytes_per_step = parts.strategy.formula_bytes_per_step();
   s.codec = stats.codec();
-  s.bytes_read = sums[10];
-  s.bytes_used = sums[11];
-  s.split_bytes_per_step = sums[15] / steps;
-  s.exposed_s = sums[12] / ranks;
-  s.hidden_s = std::max(0.0, sums[13] - sums[12]) / ranks;
+  s.bytes_read = sums[7];
+  s.bytes_used = sums[8];
+  s.split_bytes_per_step = sums[12] / steps;
+  s.exposed_s = sums[9] / ranks;
+  s.hidden_s = std::max(0.0, sums[10] - sums[9]) / ranks;
   s.skew_s = stats.skew_s() / steps;
-  s.slow_ranks = slow_ranks(parts, group);
+  s.slow_ranks = slow_ranks(parts, peers);
   s.epoch = stats.newest_epoch();
   s.loss = stats.newest_loss();
-  s.peak_rss_mb = group.gather(peak_rss_mb());
-  s.device_peak_mb = group.gather(static_cast<double>(parts.device.peak_bytes()) / (1 << 20));
-  s.start_to_first_step_s = group.max(stats.first_step_s());
-  s.weights_checksum = checksum_of_replica(parts, group);
+  s.peak_rss_mb = world.gather(peak_rss_mb());
+  s.device_peak_mb = world.gather(static_cast<double>(parts.device.peak_bytes()) / (1 << 20));
+  s.start_to_first_step_s = peers.max(stats.first_step_s());
+  s.weights_checksum = checksum_of_replica(parts, peers);
   return s;
 }
 
@@ -175,6 +177,7 @@ void write_summary(const Summary& s, const SummaryParts& parts) {
                        {"state", s.state},
                        {"ranks", s.ranks},
                        {"mesh", mesh_json(parts.place.mesh())},
+                       {"servers", s.servers},
                        {"hosts", s.hosts},
                        {"device", s.device},
                        {"device_text", s.device_text},
@@ -281,6 +284,7 @@ std::string summary_text(const Summary& s, const SummaryParts& parts, const std:
         100 * bubble_share(stages, static_cast<int>(parts.plan.batch.accumulation)));
   for (const std::string& rank : s.slow_ranks) text += rank + "\n";
   if (s.codec.bytes_before > 0) text += codec_text(parts.config.exchange.codec, s.codec) + "\n";
+  if (s.servers > 0) text += fmt::format("ranks: {} + {}\n", counted(s.ranks, "worker"), counted(s.servers, "server"));
   text += fmt::format("results: {}\nsummary: {}/summary.json\n", parts.folder.run, parts.folder.attempt);
   text += fmt::format("weights: {} (checksum {})", checkpoint.empty() ? "none" : parts.folder.run + "/" + checkpoint,
                       s.weights_checksum);

@@ -30,7 +30,7 @@ struct SummaryParts {
   const Arenas& arenas;
   const Strategy& strategy;
   const StatisticsHook& statistics;
-  const StepRunner& runner;
+  const Stepper& runner;
   const Courier& courier;
   int threads = 1;
 };
@@ -39,8 +39,9 @@ struct Summary {
   std::string state;  // finished | stopped
   std::string device, device_text, model;
   std::int64_t parameters = 0;
-  std::int64_t step = 0;  // updates of the whole run
-  int ranks = 1, hosts = 1, threads = 1;
+  std::int64_t step = 0;                  // updates of the whole run
+  int ranks = 1, hosts = 1, threads = 1;  // ranks that train
+  int servers = 0;                        // on ranks of their own
   bool paced = false;
   Spread samples_per_s, step_s;
   Spread tokens_per_s;  // zeros where labels are one a sample
@@ -60,8 +61,9 @@ struct Summary {
   std::string weights_checksum;
 };
 
-// All ranks call it.
-Summary collect_summary(const SummaryParts& parts, Group& group, const std::string& state, std::int64_t step);
+// All ranks call it. `peers`: workers, or servers on ranks of their own; times are theirs, bytes those of all.
+Summary collect_summary(const SummaryParts& parts, Group& world, Group& peers, const std::string& state,
+                        std::int64_t step);
 void write_summary(const Summary& summary, const SummaryParts& parts);
 // A few lines for people.
 std::string summary_text(const Summary& summary, const SummaryParts& parts, const std::string& checkpoint);

@@ -134,6 +134,28 @@ TEST_CASE("servers: coded bytes on the wire are those of the formula", "[codec]"
       }
 }
 
+TEST_CASE("servers on ranks of their own: coded, equal, learning, resumed to the same bits", "[codec]") {
+  for (int k = 1; k <= 3; ++k) DYNAMIC_SECTION("workers=" << k) {
+      ReplicaRun run = coded_run("none", k, 0, 1);
+      run.server_ranks = k == 2 ? 2 : 1;
+      run.learning_rate = 0.02;
+      const double before = train_replicas(run).loss;
+      for (const std::string& codec : lossy_codecs()) {
+        CAPTURE(codec, before);
+        run.codec = codec;
+        run.graph = small_lenet(), run.steps = 160, run.resume_at = -1;
+        const ReplicaResult coded = train_replicas(run);
+        check_identical(coded);
+        CHECK(coded.loss < 0.3 * before);
+        if (std::isfinite(coded.formula_bytes)) CHECK(coded.sent_bytes == 160 * coded.formula_bytes);
+        run.graph = small_batch_norm_net(), run.steps = 9;
+        const ReplicaResult whole = train_replicas(run);
+        run.resume_at = 5;
+        CHECK(train_replicas(run).weights == whole.weights);
+      }
+    }
+}
+
 TEST_CASE("servers: what the codec holds back of the weights is made good", "[codec]") {
   // Without gradients' codec in the way: one server that all weights come from, and steps that end.
   ReplicaRun run = coded_run("int8", 2, 1, 40);

@@ -62,6 +62,7 @@ TEST_CASE("k workers around servers that take the steps have the weights of one,
   DYNAMIC_SECTION("batch norm, accumulation") {
     ReplicaRun run{.graph = small_batch_norm_net(), .shares = {4, 4}, .accumulation = 2};
     run.strategy = "server";
+    run.server_ranks = GENERATE(0, 1, 2);
     const ReplicaResult split = train_replicas(run), whole = train_replicas(on_one_replica(run, true));
     check_identical(split);
     CHECK(tensor_distance(run.graph.parameters(), split.weights, whole.weights) <= kDouble);
@@ -73,6 +74,35 @@ TEST_CASE("k workers around servers that take the steps have the weights of one,
     const ReplicaResult split = train_replicas(run), whole = train_replicas(on_one_replica(run, false));
     check_identical(split);
     CHECK(tensor_distance(run.graph.parameters(), split.weights, whole.weights) <= kDouble);
+  }
+}
+
+TEST_CASE("servers on ranks of their own: workers have the weights of one replica, in double", "[equality]") {
+  for (const char* rule : {"sgd", "adam"})
+    for (int k = 1; k <= 4; ++k)
+      for (int servers = 1; servers <= 3; ++servers)
+        DYNAMIC_SECTION(rule << " workers=" << k << " servers=" << servers) {
+          ReplicaRun run{.graph = small_lenet(), .shares = std::vector<std::int64_t>(static_cast<std::size_t>(k), 2)};
+          run.strategy = "server";
+          run.server_ranks = servers;
+          run.rule = rule;
+          const ReplicaResult split = train_replicas(run), whole = train_replicas(on_one_replica(run, false));
+          check_identical(split);
+          CHECK(split.checksums.size() == static_cast<std::size_t>(k));
+          CHECK(tensor_distance(run.graph.parameters(), split.weights, whole.weights) <= kDouble);
+          const double values = static_cast<double>(run.graph.parameters().elems());
+          CHECK(split.formula_bytes == 2.0 * k * values * sizeof(double));
+          CHECK(split.sent_bytes == split.formula_bytes * run.steps);
+          run.resume_at = 7;
+          CHECK(train_replicas(run).weights == split.weights);
+        }
+  DYNAMIC_SECTION("a device of its own memory") {
+    ReplicaRun run{.graph = small_lenet(), .shares = {2, 2}};
+    run.strategy = "server";
+    run.server_ranks = 2;
+    const ReplicaResult near = train_replicas(run);
+    run.device = "far";
+    CHECK(train_replicas(run).weights == near.weights);
   }
 }
 

@@ -57,6 +57,7 @@ ExchangeConfig exchange_of(const ReplicaRun& run) {
   config.strategy = run.strategy;
   config.algorithm = run.algorithm;
   config.servers = run.servers;
+  config.server_ranks = run.server_ranks;
   config.codec = run.codec;
   config.density = run.density;
   config.codec_warmup_steps = run.codec_warmup;
@@ -88,15 +89,15 @@ struct Replica {
   std::unique_ptr<Strategy> strategy;
 
   // Every rank begins with weights of its own.
-  Replica(const ReplicaRun& run, Engine& engine, std::int64_t micro)
+  Replica(const ReplicaRun& run, Engine& engine, Engine& workers, std::int64_t micro)
       : trainee(
             run.graph, micro,
             {.dtype = run.dtype, .seed = 1 + static_cast<std::uint64_t>(engine.rank()), .activations = run.activations},
             device_of(run, engine.rank())),
-        sum(trainee.arenas().device(), engine, kSumsChannel),
+        sum(trainee.arenas().device(), workers, kSumsChannel),
         optimiser(optimiser_of(run), trainee.arenas(), run.scaling),
         strategy(make_strategy(exchange_of(run), {trainee.arenas(), optimiser, engine, kFirstChannel})) {
-    if (engine.size() > 1) trainee.program().set_sum_over_replicas([this](const Tensor& sums) { sum(sums); });
+    if (workers.size() > 1) trainee.program().set_sum_over_replicas([this](const Tensor& sums) { sum(sums); });
     trainee.program().set_wait_parameters([this](ArenaRange range) { strategy->wait_parameters(range); });
   }
 
@@ -114,11 +115,12 @@ struct Replica {
 };
 
 std::unique_ptr<Replica> resumed(std::unique_ptr<Replica> replica, const ReplicaRun& run, Engine& engine,
-                                 std::int64_t micro) {
+                                 Engine& workers, std::int64_t micro) {
   StateImage image;
   replica->strategy->drain();
+  replica->strategy->gather_state();
   replica->visit_state(image);
-  replica = std::make_unique<Replica>(run, engine, micro);
+  replica = std::make_unique<Replica>(run, engine, workers, micro);
   image.load();
   replica->visit_state(image);
   return replica;
@@ -130,29 +132,49 @@ ReplicaRun on_one_replica(ReplicaRun run, bool groups) {
   const std::int64_t all = std::accumulate(run.shares.begin(), run.shares.end(), std::int64_t{0});
   run.accumulation = groups ? run.accumulation * run.replicas() : 1;
   run.shares = {all};
-  run.servers = 0;
+  run.servers = run.server_ranks = 0;
   return run;
+}
+
+// A rank that is a server alone, beside the steps of the replicas.
+ReplicaResult serve_replicas(Engine& engine, const ReplicaRun& run) {
+  const auto servers = engine.split(1, engine.rank());
+  auto replica = std::make_unique<Replica>(run, engine, *servers, 1);
+  broadcast_weights(replica->trainee.arenas(), engine, kBroadcastChannel);
+  ECHELON_CHECK(replica->strategy->role() == Role::server);
+  for (std::int64_t step = 0; step < run.steps; ++step) {
+    if (step == run.resume_at) replica = resumed(std::move(replica), run, engine, *servers, 1);
+    replica->strategy->begin_step({.step = step, .learning_rate = run.learning_rate});
+    (void)replica->strategy->end_step();
+    if (step == 0) replica->strategy->drain();
+  }
+  replica->strategy->drain();
+  return {.formula_bytes = replica->strategy->formula_bytes_per_step(),
+          .sent_bytes = static_cast<double>(replica->strategy->wire().bytes_sent)};
 }
 
 ReplicaResult train_replica(std::unique_ptr<Transport> transport, const ReplicaRun& run) {
   Engine engine(std::move(transport));
-  ECHELON_CHECK_EQ(engine.size(), run.replicas());
+  ECHELON_CHECK_EQ(engine.size(), run.ranks());
+  if (engine.rank() >= run.replicas()) return serve_replicas(engine, run);
+  const auto part = run.server_ranks > 0 ? engine.split(0, engine.rank()) : nullptr;
+  Engine& workers = part ? *part : engine;
   const auto rank = static_cast<std::size_t>(engine.rank());
   const std::int64_t passes = run.micro_shards > 0 ? run.micro_shards / run.replicas() : run.accumulation;
   const std::int64_t share = run.shares[rank], micro = share / passes;
   ECHELON_CHECK_EQ(micro * passes, share, "accumulation divides the share");
   const std::int64_t first = std::accumulate(run.shares.begin(), run.shares.begin() + engine.rank(), std::int64_t{0});
 
-  auto replica = std::make_unique<Replica>(run, engine, micro);
+  auto replica = std::make_unique<Replica>(run, engine, workers, micro);
   broadcast_weights(replica->trainee.arenas(), engine, kBroadcastChannel);
 
-  Group group(engine, kControlChannel);
+  Group group(workers, kControlChannel);
   std::optional<MicroShards> shards;
   if (run.micro_shards > 0) shards.emplace(replica->trainee.arenas(), passes);
 
   ReplicaResult result;
   for (std::int64_t step = 0; step < run.steps; ++step) {
-    if (step == run.resume_at) replica = resumed(std::move(replica), run, engine, micro);
+    if (step == run.resume_at) replica = resumed(std::move(replica), run, engine, workers, micro);
     Trainee& trainee = replica->trainee;
     Optimiser& optimiser = replica->optimiser;
     Strategy* strategy = replica->strategy.get();
@@ -198,8 +220,8 @@ ReplicaResult train_replica(std::unique_ptr<Transport> transport, const ReplicaR
 }
 
 ReplicaResult train_replicas(const ReplicaRun& run) {
-  std::vector<ReplicaResult> results(run.shares.size());
-  run_ranks(run.replicas(), [&](std::unique_ptr<Transport> transport) {
+  std::vector<ReplicaResult> results(static_cast<std::size_t>(run.ranks()));
+  run_ranks(run.ranks(), [&](std::unique_ptr<Transport> transport) {
     const auto rank = static_cast<std::size_t>(transport->rank());
     results[rank] = train_replica(std::move(transport), run);
   });
@@ -208,7 +230,7 @@ ReplicaResult train_replicas(const ReplicaRun& run) {
   first.checksums.clear();
   for (const ReplicaResult& result : results) {
     first.sent_bytes += result.sent_bytes;
-    first.checksums.push_back(result.checksums.front());
+    if (!result.checksums.empty()) first.checksums.push_back(result.checksums.front());
   }
   return first;
 }

@@ -20,7 +20,7 @@ struct ReplicaRun {
   std::int64_t accumulation = 1;           // micro-batches a replica splits its share into
   Overlap overlap = Overlap::layers;
   std::string strategy = "synchronous", algorithm = "ring";
-  int servers = 0;
+  int servers = 0, server_ranks = 0;  // strategy server: inside the replicas, or on ranks of their own
   std::string codec = "none";
   double density = 0.05;
   std::int64_t codec_warmup = 0;     // steps before the codec starts
@@ -43,6 +43,7 @@ struct ReplicaRun {
   int resume_at = -1;             // before this step all is made anew, from what checkpoints hold
 
   int replicas() const { return static_cast<int>(shares.size()); }
+  int ranks() const { return replicas() + server_ranks; }
 };
 
 struct ReplicaResult {
@@ -64,8 +65,8 @@ PlainBatch step_batch(const ReplicaRun& run, std::int64_t step);
 ExchangeConfig exchange_of(const ReplicaRun& run);
 OptimiserConfig optimiser_of(const ReplicaRun& run);
 
-// One rank's part; the transport has as many ranks as the run has replicas. Step t takes samples [t*B, (t+1)*B), dealt
-// out to replicas and micro-batches in order.
+// One rank's part; the transport has as many ranks as the run has replicas and servers. Step t takes samples [t*B,
+// (t+1)*B), dealt out to replicas and micro-batches in order.
 ReplicaResult train_replica(std::unique_ptr<Transport> transport, const ReplicaRun& run);
 // All ranks as threads; rank 0's result. Throws where replicas end with different bits.
 ReplicaResult train_replicas(const ReplicaRun& run);

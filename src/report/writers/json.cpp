@@ -22,6 +22,7 @@ ordered_json row_json(const ScalingRow& row) {
   }
   return {{"name", row.name},
           {"ranks", row.ranks},
+          {"servers", row.servers},
           {"hosts", row.hosts},
           {"threads", row.threads},
           {"device", row.device},

@@ -41,7 +41,9 @@ std::vector<std::string> header_of(const Study& study, const std::vector<std::st
 }
 
 std::vector<std::string> cells_of(const Study& study, const ScalingRow& row) {
-  std::vector<std::string> cells = {fmt::format("{}", row.ranks), row.paced ? "paced" : row.device};
+  const std::string ranks = row.servers == 0 ? fmt::format("{}", row.ranks)
+                                             : counted(row.ranks, "worker") + " + " + counted(row.servers, "server");
+  std::vector<std::string> cells = {ranks, row.paced ? "paced" : row.device};
   if (study.kind == StudyKind::single) cells.insert(cells.begin(), row.name);
   return cells;
 }

@@ -39,6 +39,7 @@ void CheckpointHook::save(std::int64_t step) {
   saved_step_ = step;
   phase_.enter("checkpoint");
   strategy_.drain();
+  strategy_.gather_state();
   const WholeTensors wholes = gather_();
   if (writes_) {
     const double start_s = now_s();

@@ -52,7 +52,7 @@ void EvaluateHook::epoch_end(EpochRecord& record) {
   if (!plan_.test) return;
   const std::int64_t every = config_.evaluate.every_epochs;
   if (!record.last && (every == 0 || record.epoch % every != 0)) return;
-  phase_.enter("evaluation");
+  phase_.enter(strategy_.role() == Role::server ? kStandBy : "evaluation");
   strategy_.drain();
   std::vector<double> sums(static_cast<std::size_t>(shards_->steps_per_epoch() * shards_->replicas()) * 3);
   if (takes_part()) pass(sums);

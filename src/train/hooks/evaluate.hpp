@@ -1,5 +1,5 @@
 // Loss and accuracy on the test data, every replica taking its part: sums over ranks, so that the figures are those of
-// one rank.
+// one rank. Servers on ranks of their own stand by, however long it takes.
 #pragma once
 
 #include <memory>
@@ -28,7 +28,8 @@ class EvaluateHook final : public Hook {
 
  private:
   void pass(std::vector<double>& sums);
-  bool takes_part() const { return replica_ < shards_->replicas(); }  // no more replicas do than there are samples
+  // No more replicas do than there are samples.
+  bool takes_part() const { return strategy_.role() == Role::worker && replica_ < shards_->replicas(); }
 
   const Config& config_;
   const RunPlan& plan_;

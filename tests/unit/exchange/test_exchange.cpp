@@ -140,7 +140,7 @@ TEST_CASE("however the exchange overlaps, the weights have the same bits", "[exc
   }
 }
 
-TEST_CASE("drained, every worker has the optimiser's states of all servers", "[exchange]") {
+TEST_CASE("gathered for a checkpoint, every worker has the optimiser's states of all servers", "[exchange]") {
   const auto states_of = [](const char* name) {
     std::vector<std::vector<double>> states(3);
     test::run_ranks(3, [&](std::unique_ptr<Transport> transport) {
@@ -160,6 +160,7 @@ TEST_CASE("drained, every worker has the optimiser's states of all servers", "[e
         strategy->end_step();
       }
       strategy->drain();
+      strategy->gather_state();
       const auto* begin = static_cast<const double*>(optimiser.state(0));
       states[rank].assign(begin, begin + trainee.arenas().elems());
       Group(engine, 0).barrier();

@@ -29,6 +29,7 @@ struct Written {
   std::int64_t seed = 1;
   bool weak = false;
   ExchangeConfig exchange = {};
+  int servers = 0;
 };
 
 std::string summary_text(const Written& run) {
@@ -36,7 +37,7 @@ std::string summary_text(const Written& run) {
   for (int r = 0; r < run.ranks; ++r) batches += fmt::format("{}{}", r ? "," : "", run.global / run.ranks);
   return fmt::format(
       R"({{"format":"echelon-summary","version":1,"name":"digits","config_hash":"00aa",
-"state":"{}","ranks":{},"hosts":1,
+"state":"{}","ranks":{},"servers":{},"hosts":1,
 "device":"{}","device_text":"a CPU, 1 thread","paced":{},"dtype":"f32","threads":1,"model":"lenet","parameters":421642,
 "strategy":"synchronous","algorithm":"ring","global_batch":{},"batch_per_replica":[{}],"accumulation":1,"scaling":"{}",
 "epochs":3,"steps":345,
@@ -48,7 +49,7 @@ std::string summary_text(const Written& run) {
 "train_loss":0.11,"test_loss":null,"test_accuracy":{},"peak_rss_mb":[100,120.5],"device_peak_mb":[10,11],
 "start_to_first_step_s":0.4,"provenance":{{"version":"0.1.0","commit":"abc","hosts":["n1"],"devices":["a CPU"],
 "mpi":"Open MPI 4.1","seed":{},"job_id":"","command":"echelon train a.toml","started":"2026-01-01 10:00"}}}})",
-      run.state, run.ranks, run.paced ? "paced" : "onednn", run.paced, run.global, batches,
+      run.state, run.ranks, run.servers, run.paced ? "paced" : "onednn", run.paced, run.global, batches,
       run.weak ? "weak" : "strong", run.rate, run.rate * 0.9, run.rate * 1.1, 2.0 * (run.ranks - 1) * 1686568,
       2.0 * (run.ranks - 1) * 1686568, run.accuracy, run.seed);
 }
@@ -114,6 +115,19 @@ TEST_CASE("the same global batch on more ranks is a strong study", "[report]") {
   CHECK(text.find("1.80x") != std::string::npos);
   CHECK(text.find("90.0 %") != std::string::npos);
   CHECK(text.find("97.50 %") != std::string::npos);
+}
+
+TEST_CASE("servers on ranks of their own are rows of their own, beside the workers that they serve", "[report]") {
+  TempFolder folder;
+  write_attempt(folder / "run-a/01", {.ranks = 1, .rate = 1000});
+  write_attempt(folder / "run-a/02", {.ranks = 2, .rate = 1800});
+  write_attempt(folder / "run-a/03", {.ranks = 2, .rate = 1500, .exchange = {.server_ranks = 1}, .servers = 1});
+  const ScalingReport report = make_scaling(read_runs({folder.path()}));
+  REQUIRE(report.studies.size() == 1);
+  REQUIRE(report.studies[0].rows.size() == 3);
+  CHECK(report.studies[0].rows[2].servers == 1);
+  CHECK(report.studies[0].rows[2].speed_up == Approx(1.5));
+  CHECK(markdown_of(report).find("2 workers + 1 server") != std::string::npos);
 }
 
 TEST_CASE("the same batch a rank is a weak study, also by two configs", "[report]") {

@@ -57,6 +57,17 @@ TEST_CASE("a wait that goes on for too long ends the process and names the peer"
                            Catch::Contains("channel 9") && Catch::Contains("at step 17") &&
                            Catch::Contains("in exchange"));
   }
+  SECTION("a server that stands by while workers evaluate waits as long as it takes") {
+    phase.enter(kStandBy);
+    std::int64_t value = 0;
+    const Ticket ticket =
+        engine.submit({.plan = make_broadcast(0, 2, 1, 1), .data = &value, .dtype = DType::f64, .after = nullptr});
+    std::this_thread::sleep_for(std::chrono::milliseconds(400));
+    CHECK(ended == 0);
+    phase.enter("serving");
+    REQUIRE(in_time([&] { return ended != 0; }));
+    CHECK(ended == 7);
+  }
   SECTION("data that does not come") {
     phase.enter("data");
     REQUIRE(in_time([&] { return ended != 0; }));

@@ -1,0 +1,22 @@
+// A step on a rank that is a server alone (exchange.server_ranks): no data and no model, the strategy's server is all.
+#pragma once
+
+#include "exchange/strategy.hpp"
+#include "train/phase.hpp"
+#include "train/step.hpp"
+
+namespace echelon {
+
+class ServerStep final : public Stepper {
+ public:
+  ServerStep(Strategy& strategy, PhaseBoard& phase) : strategy_(strategy), phase_(phase) {}
+
+  // Returns once the step's updates are done; no loss and no weight enter the step's sums from here.
+  StepResult run(const StepInfo& info, const std::function<void(const LossSums&)>& on_losses) override;
+
+ private:
+  Strategy& strategy_;
+  PhaseBoard& phase_;
+};
+
+}  // namespace echelon

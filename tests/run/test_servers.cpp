@@ -1,0 +1,155 @@
+// Parameter servers on ranks of their own, as a user runs them: trained, saved, resumed on any number of servers, told
+// apart in the reports, and named when they are gone.
+#include <catch2/catch.hpp>
+#include <fstream>
+
+#include "base/atomic_file.hpp"
+#include "tests/run/trial.hpp"
+
+namespace echelon {
+namespace {
+
+using Catch::Contains;
+
+// `train` with this many ranks in all, the last ones servers.
+test::Sets serving(int servers, test::Sets more = {}) {
+  more.insert(more.begin(), {"exchange.strategy=server", "exchange.server_ranks=" + std::to_string(servers)});
+  return more;
+}
+
+std::vector<double> values(const test::Trial& trial) {
+  return test::checkpoint_values(trial.run() + "/checkpoints/step-00000051.h5", "");
+}
+
+void train(const test::Trial& trial, int ranks, const test::Sets& sets, const std::string& says = "") {
+  const test::Outcome run = trial.train(ranks, sets);
+  INFO(run.out << run.err);
+  REQUIRE(run.code == 0);
+  CHECK_THAT(run.out, Contains(says));
+}
+
+TEST_CASE("2 workers and a server train, save, resume to the same bits and are told apart", "[run]") {
+  const std::string codec = GENERATE(as<std::string>(), "none", "int8");
+  const test::Trial whole, cut;
+  const test::Sets sets = serving(1, {"exchange.codec=" + codec, "optimizer.rule=adam", "optimizer.learning_rate=0.003",
+                                      "exchange.bucket_mb=0.01"});
+  train(whole, 3, sets, "ranks     2 workers + 1 server on 1 host");
+  const auto summary = whole.summary();
+  CHECK(summary["ranks"] == 2);
+  CHECK(summary["servers"] == 1);
+  CHECK(summary["batch_per_replica"].size() == 2);
+  CHECK(summary["test_accuracy"].get<double>() > 0.85);
+  CHECK(summary["wire_bytes_per_step"] == summary["formula_bytes_per_step"]);
+  if (codec == "none")
+    CHECK(summary["formula_bytes_per_step"].get<double>() == 2 * 2 * 4 * summary["parameters"].get<double>());
+  for (const auto& row : whole.metrics())
+    if (row.contains("ranks_before")) CHECK(row["ranks_before"]["compute"].size() == 2);
+
+  test::Sets first = sets;
+  first.push_back("train.steps=23");
+  train(cut, 3, first);
+  train(cut, 3, sets, "from step 23:");
+  CHECK(values(cut) == values(whole));
+}
+
+TEST_CASE("a run goes on with another number of servers, and without any of their own", "[run]") {
+  const test::Trial trial, plain;
+  train(trial, 3, serving(1, {"train.steps=10"}));
+  train(trial, 4, serving(2, {"train.steps=20"}), "2 workers + 2 servers");
+  train(trial, 4, serving(1, {"train.steps=30"}), "resuming on 3 replicas what 2 replicas began");
+  train(trial, 2, serving(0));
+  train(plain, 2, serving(0));
+  CHECK(trial.summary()["servers"] == 0);
+  CHECK(trial.summary()["test_accuracy"].get<double>() > 0.85);
+  CHECK(trial.summary()["test_loss"].get<double>() == Approx(plain.summary()["test_loss"].get<double>()).epsilon(0.01));
+}
+
+TEST_CASE("workers that no longer agree are named, and servers end with them", "[run]") {
+  const test::Trial trial;
+  const test::Outcome outcome =
+      test::run_process({.argv = trial.words(4, serving(1, {"exchange.verify_every_steps=5", "exchange.codec=bf16"})),
+                         .cwd = trial / "",
+                         .env = {{"ECHELON_FAULT", "flip:1:7:20:0"}},
+                         .limit_s = 60});
+  INFO(outcome.out << outcome.err);
+  CHECK(!outcome.timed_out);
+  CHECK(outcome.code == 5);
+  CHECK_THAT(outcome.err, Contains("weights of rank 1 differ from those of most after step 10"));
+}
+
+TEST_CASE("a loss that runs away ends workers and servers with 5", "[run]") {
+  const test::Trial trial;
+  const test::Outcome outcome =
+      trial.train(3, serving(1, {"optimizer.learning_rate=1000", "optimizer.weight_decay=1"}));
+  INFO(outcome.out << outcome.err);
+  CHECK(!outcome.timed_out);
+  CHECK(outcome.code == 5);
+}
+
+TEST_CASE("servers that cannot be are refused with the nearest that can", "[run]") {
+  const test::Trial trial;
+  const auto refused = [&](int ranks, const test::Sets& sets, const std::string& says) {
+    const test::Outcome outcome = trial.train(ranks, sets);
+    INFO(outcome.out << outcome.err);
+    CHECK(outcome.code == 2);
+    CHECK_THAT(outcome.err, Contains(says));
+  };
+  refused(2, serving(2), "exchange.server_ranks = 2 leaves no worker among 2 ranks; nearest valid: 1");
+  refused(0, serving(1), "leaves no worker among 1 rank; start more ranks");
+  refused(2, {"exchange.server_ranks=1"}, "exchange.server_ranks is not used here: it is for strategy = \"server\"");
+  refused(3, serving(1, {"exchange.servers=1"}), "servers inside the workers");
+  refused(3, serving(1, {"train.reproducible=true", "batch.global=64"}), "write exchange.strategy = \"synchronous\"");
+}
+
+TEST_CASE("a server that stops answering ends the job with 7, by name", "[run][slow]") {
+  const test::Trial trial;
+  const test::Outcome outcome = trial.train_and(3,
+                                                serving(1, {"train.epochs=2000", "run.hang_timeout_s=1.5",
+                                                            "checkpoint.every_epochs=0", "evaluate.every_epochs=0"}),
+                                                "running; kill -STOP $(pgrep -P $pid | tail -1); wait $pid", 120);
+  INFO(outcome.out << outcome.err);
+  CHECK(!outcome.timed_out);
+  CHECK(outcome.code == 7);
+  CHECK_THAT(outcome.err, Contains("has been waiting") && Contains("for rank 2"));
+}
+
+TEST_CASE("a worker or a server that dies ends the job", "[run][slow]") {
+  const std::string who = GENERATE(as<std::string>(), "head", "tail");
+  const test::Trial trial;
+  const test::Outcome outcome =
+      trial.train_and(3, serving(1, {"train.epochs=2000", "checkpoint.every_epochs=0", "evaluate.every_epochs=0"}),
+                      "running; kill -KILL $(pgrep -P $pid | " + who + " -1); wait $pid", 60);
+  INFO(outcome.out << outcome.err);
+  CHECK(!outcome.timed_out);
+  CHECK(outcome.code != 0);
+  CHECK_THAT(outcome.err + outcome.out, Contains("rank"));
+}
+
+TEST_CASE("a signal stops workers and servers with a checkpoint that the next attempt takes up", "[run][slow]") {
+  const test::Trial trial, whole;
+  const test::Sets sets = serving(1, {"train.epochs=30", "checkpoint.every_steps=20"});
+  const test::Outcome stopped = trial.train_and(3, sets, "reached 20; kill -USR1 $pid; wait $pid", 60);
+  INFO(stopped.out << stopped.err);
+  CHECK(!stopped.timed_out);
+  CHECK(stopped.code == 75);
+  train(trial, 3, sets, "resuming  from step");
+  train(whole, 3, sets);
+  CHECK(trial.summary()["weights_checksum"] == whole.summary()["weights_checksum"]);
+}
+
+TEST_CASE("check draws roles and counts their bytes", "[run]") {
+  const test::Trial trial;
+  const test::Outcome outcome =
+      test::run_process({.argv = {test::echelon_binary(), "check", "trial.toml", "--replicas", "3", "--set",
+                                  "exchange.strategy=server", "--set", "exchange.server_ranks=1"},
+                         .cwd = trial / "",
+                         .env = {},
+                         .limit_s = 20});
+  INFO(outcome.out << outcome.err);
+  CHECK(outcome.code == 0);
+  CHECK_THAT(outcome.out, Contains("4 = 3 workers + 1 server on 1 host") && Contains("3 data-parallel replicas") &&
+                              Contains("gradients pushed, weights pulled"));
+}
+
+}  // namespace
+}  // namespace echelon
