@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <numeric>
@@ -108,6 +109,21 @@ void GradientCodec::before(std::size_t b, std::int64_t step) {
   const HashRng random = HashRng(context_.seed, "codec").at(word(step)).at(word(context_.engine.rank()));
   forms_[b]->begin_step(random.at(b).key());
   exact_.take(buckets_[b]);
+  owe_no_statistics(buckets_[b]);
+}
+
+// What a codec said in their places (1 bit says no zero) is nobody's, and no checkpoint holds it.
+void GradientCodec::owe_no_statistics(ArenaRange bucket) {
+  if (!lossy()) return;
+  for (const Parameter& parameter : context_.arenas.parameters().all()) {
+    if (parameter.kind != ParameterKind::statistic || parameter.begin < bucket.begin || parameter.end() > bucket.end)
+      continue;
+    if (device_residual_.data())
+      context_.arenas.device().zero(static_cast<float*>(device_residual_.data()) + parameter.begin,
+                                    index(parameter.elems()) * sizeof(float));
+    else
+      std::fill_n(residual_.begin() + parameter.begin, parameter.elems(), 0.0f);
+  }
 }
 
 std::shared_ptr<const Event> GradientCodec::fetch(std::size_t b, Staging& staging) {

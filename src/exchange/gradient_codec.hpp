@@ -58,6 +58,7 @@ class GradientCodec {
   bool lossy() const { return on() && codec_info(name_).lossy; }
   int ranks() const { return context_.engine.size(); }
   void pay_debts(std::size_t b);
+  void owe_no_statistics(ArenaRange bucket);
   // Null where bucket b travels by the host's memory.
   DeviceBucket* on_device(std::size_t b) const {
     return device_forms_.empty() || warms_up(b) ? nullptr : device_forms_[b].get();

@@ -118,6 +118,22 @@ TEST_CASE("a device that encodes by itself: the bits of the host's codecs", "[co
         }
 }
 
+TEST_CASE("a coded run goes on from what a checkpoint holds with the same bits", "[codec]") {
+  for (const std::string& codec : codec_names()) DYNAMIC_SECTION(codec) {
+      ReplicaRun run = small_run(codec);
+      run.graph = small_batch_norm_net();
+      run.steps = 9;
+      for (const char* device : {"reference", "far"}) {
+        run.device = device, run.resume_at = -1;
+        const ReplicaResult whole = train_replicas(run);
+        run.resume_at = 5;
+        const ReplicaResult resumed = train_replicas(run);
+        check_identical(resumed);
+        CHECK((resumed.weights == whole.weights));
+      }
+    }
+}
+
 TEST_CASE("coded bytes on the wire are those of the formula", "[codec]") {
   for (const std::string& codec : codec_names()) DYNAMIC_SECTION(codec) {
       ReplicaRun run = small_run(codec);
