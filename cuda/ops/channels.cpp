@@ -21,7 +21,7 @@ std::unique_ptr<Op> make_dropout(const Context& context, const OpSpec& spec) {
         last ? Place{d.shape[1], row / d.shape[1], Layout::channels_last} : Place{1, row, Layout::plain};
     return std::make_unique<KernelOp>(context, spec, [d, N, place](const OpArgs& a, cudaStream_t stream) {
       dropout(a.key, d.rate, tensor<const T>(a, 0), tensor<const std::int32_t>(a, 1), tensor<T>(a, 2), N, place,
-              adds(a, 2), stream);
+              d.first, adds(a, 2), stream);
     });
   });
 }

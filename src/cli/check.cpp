@@ -44,7 +44,7 @@ struct Check {
   std::vector<std::string> warnings;
 
   void warn(std::string text) { warnings.push_back(std::move(text)); }
-  int workers() const { return replicas * static_cast<int>(config.parallel.pipeline); }
+  int workers() const { return replicas * static_cast<int>(config.parallel.pipeline * config.parallel.tensor); }
   int servers() const { return static_cast<int>(config.exchange.server_ranks); }
   int ranks() const { return workers() + servers(); }
   int ranks_a_host() const { return (ranks() + hosts - 1) / hosts; }

@@ -308,28 +308,28 @@ void check_codec(const Config& config) {
 void check_parallel(const Config& config) {
   const ParallelConfig& parallel = config.parallel;
   check_used(config, "parallel.schedule", parallel.pipeline > 1, "parallel.pipeline > 1");
-  check_used(config, "parallel.allow_across_nodes", parallel.pipeline > 1, "split models");
+  const bool split = parallel.pipeline > 1 || parallel.tensor > 1;
+  check_used(config, "parallel.allow_across_nodes", split, "split models");
   for (const LayerConfig& layer : config.model.layers)
     if (layer.stage >= 0 && parallel.pipeline == 1)
       refuse(config, "model.layers",
              fmt::format("the layer at {} has a stage, and parallel.pipeline is 1; leave one out", layer.where));
-  if (parallel.tensor > 1)
-    refuse(config, "parallel.tensor",
-           "parallel.tensor: layers cannot be split by their units yet; parallel.pipeline can");
-  if (parallel.pipeline == 1) return;
+  if (!split) return;
   const auto whole = [&](bool asked, const char* path, const char* why) {
-    if (asked) refuse(config, path, fmt::format("{} and parallel.pipeline = {}: {}", path, parallel.pipeline, why));
+    if (asked) refuse(config, path, fmt::format("{} does not go with split models ([parallel]): {}", path, why));
   };
   whole(config.exchange.server_ranks > 0, "exchange.server_ranks", "servers on ranks of their own hold whole models");
   whole(config.train.reproducible, "train.reproducible", "micro-shards are for models on one rank");
   whole(config.data.as_replicas > 0, "data.as_replicas",
         "one rank cannot stand for several replicas and be a part of one");
-  whole(!config.data.buckets.empty(), "data.buckets", "what travels between stages has one length");
+  whole(!config.data.buckets.empty(), "data.buckets", "what travels between their ranks has one length");
   whole(config.data.order == Order::stream && config.batch.accumulation > 1, "data.order",
         "carried states follow micro-batches one by one; batch.accumulation = 1");
-  whole(config.optimiser.clip_norm > 0, "optimizer.clip_norm", "no stage knows the norm over all; lars and lamb fit");
+  whole(config.optimiser.clip_norm > 0, "optimizer.clip_norm", "no rank knows the norm over all; leave it out");
+  whole(parallel.tensor > 1 && (config.optimiser.rule == "lars" || config.optimiser.rule == "lamb"), "optimizer.rule",
+        "no shard knows the norms of whole layers; parallel.pipeline keeps layers whole");
   whole(config.device.dtype == DType::f16 || config.device.loss_scale > 0, "device.dtype",
-        "no stage knows whether all gradients are finite; bf16 needs no loss scale");
+        "no rank knows whether all gradients are finite; bf16 needs no loss scale");
   whole(config.exchange.algorithm == "auto", "exchange.algorithm", "name one, for instance \"ring\"");
   whole(config.exchange.codec != "none" && config.exchange.codec != "lossless", "exchange.codec",
         "what is owed is kept for whole models; \"lossless\" owes nothing");

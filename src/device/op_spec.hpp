@@ -214,8 +214,9 @@ struct SoftmaxDims {
 };
 
 struct DropoutDims {
-  Shape shape;  // N in front
-  double rate;  // of zeros, in [0, 1)
+  Shape shape;             // N in front
+  double rate;             // of zeros, in [0, 1)
+  std::int64_t first = 0;  // of the whole sample's elements: the first of these, which follow it
   friend bool operator==(const DropoutDims&, const DropoutDims&) = default;
 };
 

@@ -56,7 +56,9 @@ std::string dims_text(const OpSpec&, const SoftmaxDims& d) {
   return fmt::format("N{} K{}{}", d.N, d.K, d.smoothing > 0 ? fmt::format(" smoothing {}", d.smoothing) : "");
 }
 
-std::string dims_text(const OpSpec&, const DropoutDims& d) { return fmt::format("{} rate {}", d.shape.text(), d.rate); }
+std::string dims_text(const OpSpec&, const DropoutDims& d) {
+  return fmt::format("{} rate {}{}", d.shape.text(), d.rate, d.first > 0 ? fmt::format(" from {}", d.first) : "");
+}
 
 std::string dims_text(const OpSpec&, const ConcatDims& d) {
   std::string channels;

@@ -53,8 +53,11 @@ std::vector<ValueId> Graph::add_node(const std::string& name, LayerPtr layer, st
   for (const ParameterDecl& decl : layer->parameters(shapes)) {
     Parameter parameter;
     parameter.name = name + "." + decl.suffix;
-    parameter.global_shape = parameter.shape = decl.shape;
-    parameter.offset = Shape(std::vector<std::int64_t>(static_cast<std::size_t>(decl.shape.rank()), 0));
+    const bool slice = decl.whole.rank() > 0;
+    parameter.shape = decl.shape;
+    parameter.global_shape = slice ? decl.whole : decl.shape;
+    parameter.offset =
+        slice ? decl.offset : Shape(std::vector<std::int64_t>(static_cast<std::size_t>(decl.shape.rank()), 0));
     parameter.kind = decl.kind;
     parameter.decays = decl.decays;
     parameter.momentum = decl.momentum;

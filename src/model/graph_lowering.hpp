@@ -35,6 +35,7 @@ class GraphLowering final : public Lowering {
   TensorRef kept(std::string_view tag, const Shape& shape, DType dtype) override;
   TensorRef state(std::string_view tag, const Shape& shape) override;
   void alias(int output, int input) override;
+  void share(int output, int input) override { table_.share_value(output_value(output), input_value(input)); }
   void pass_gradient(int output, int input) override;
   void op(const OpSpec& spec, const std::vector<TensorRef>& args, ScaleSource scale, int pair) override;
   void sum_over_replicas(TensorRef tensor) override;

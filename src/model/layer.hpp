@@ -29,12 +29,21 @@ class Lowering;
 
 struct ParameterDecl {
   std::string suffix;  // "weight": the parameter is called "<node>.weight"
-  Shape shape;
+  Shape shape;         // here
   Init init;
   bool decays = true;
   ParameterKind kind = ParameterKind::weight;
   double momentum = 0.1;  // statistics
   bool sparse = false;    // (rows, ..) of whose gradient `backward` marks the rows that it writes (Lowering::row_marks)
+  Shape whole = {};       // of the whole tensor, where this is a slice of it
+  Shape offset = {};      // likewise: where the slice begins
+};
+
+// Some of a layer's units: features, or channels of an image.
+struct Units {
+  std::int64_t begin = 0, end = 0, all = 0;
+  std::int64_t count() const { return end - begin; }
+  Units times(std::int64_t each) const { return {begin * each, end * each, all * each}; }
 };
 
 class Layer;
@@ -69,6 +78,13 @@ class Layer {
   // This layer and `next`, which alone takes its output, as one layer with the same parameters; null where there is
   // none.
   virtual LayerPtr fused_with(const Layer& next) const;
+  // Parts of this layer, for a split over ranks (parallel/tensor.hpp); null where it cannot be cut so.
+  //   with_outputs  these of its outputs, from whole inputs
+  //   with_inputs   from these of its inputs, what they add to every output: the parts' outputs are to be summed
+  //   on_channels   where channels do not meet: the same layer on these of the channels
+  virtual LayerPtr with_outputs(const Units&) const { return nullptr; }
+  virtual LayerPtr with_inputs(const Units&) const { return nullptr; }
+  virtual LayerPtr on_channels(const Units&) const { return nullptr; }
   virtual void forward(Lowering& lowering) const = 0;
   virtual void backward(Lowering& lowering) const = 0;
 };

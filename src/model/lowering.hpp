@@ -53,6 +53,8 @@ class Lowering {
   // Makes output(i) the same memory as input(j) seen with another shape (flatten); gradients likewise. A reorder is
   // inserted where the input is not plain.
   virtual void alias(int output, int input) = 0;
+  // Makes output(i) the very tensor of input(j); gradients stay apart.
+  virtual void share(int output, int input) = 0;
   // grad_input(input) receives grad_output(output) as it is (add); a copy is made only where one is needed.
   virtual void pass_gradient(int output, int input) = 0;
 

@@ -33,6 +33,7 @@ class CountingLowering final : public Lowering {
   TensorRef kept(std::string_view, const Shape&, DType) override { return {}; }
   TensorRef state(std::string_view, const Shape&) override { return {}; }
   void alias(int, int) override {}
+  void share(int, int) override {}
   void pass_gradient(int, int) override {}
   void sum_over_replicas(TensorRef) override {}
   void transfer(int, TensorRef, TensorRef) override {}

@@ -24,6 +24,9 @@ class TensorTable {
   // Makes `alias` the same memory as the plain tensor `plain` of `origin`; gradients of both become one.
   void alias_value(ValueId alias, ValueId origin, int plain);
 
+  // Makes `other` the very tensor of `origin`; their gradients stay apart.
+  void share_value(ValueId other, ValueId origin) { value_tensor_[static_cast<std::size_t>(other)] = value(origin); }
+
   // The gradient of a value; -1 before its first writer.
   int gradient(ValueId value) const;
   void set_gradient(ValueId value, int tensor, bool shared);

@@ -1,10 +1,13 @@
 #include "parallel/courier.hpp"
 
 #include <array>
+#include <cstring>
+#include <numeric>
 #include <utility>
 
 #include "base/check.hpp"
 #include "base/clock.hpp"
+#include "comm/collective/algorithms.hpp"
 #include "comm/collective/message.hpp"
 
 namespace echelon {
@@ -30,11 +33,28 @@ struct Courier::Way {
   int to_post = 0;       // receives that are not posted yet
 };
 
-Courier::Courier(Device& device, Engine& group, const Mesh& mesh, const MeshSeat& seat, std::vector<Cut> cuts,
-                 DType dtype, int first_channel)
-    : device_(device), group_(group), cuts_(std::move(cuts)), dtype_(dtype) {
+// What the shards of a stage do together at one cut.
+struct Courier::Meeting {
+  int channel = 0;
+  std::int64_t batch = 0;  // that what follows is for
+  std::shared_ptr<const Plan> plan;
+  Memory box;                        // sums where the device's memory is out of reach; gathers: blocks of all shards
+  Memory whole;                      // gathers where it is out of reach
+  std::vector<std::int64_t> begins;  // gathers: first element of each shard's block in the box; and their end
+};
+
+Courier::Courier(Device& device, Engine& group, Engine& shards, const Mesh& mesh, const MeshSeat& seat,
+                 std::vector<Cut> cuts, DType dtype, int first_channel)
+    : device_(device), group_(group), shards_(shards), cuts_(std::move(cuts)), dtype_(dtype) {
   ways_.resize(2 * cuts_.size());
-  for (std::size_t c = 0; c < cuts_.size(); ++c)
+  meetings_.resize(cuts_.size());
+  for (std::size_t c = 0; c < cuts_.size(); ++c) {
+    if (cuts_[c].kind != CutKind::message) {
+      if (cuts_[c].from != seat.stage) continue;
+      meetings_[c] = std::make_unique<Meeting>();
+      meetings_[c]->channel = first_channel + static_cast<int>(c);
+      continue;
+    }
     for (const bool backward : {false, true}) {
       const Cut& cut = cuts_[c];
       const int from = backward ? cut.to : cut.from, to = backward ? cut.from : cut.to;
@@ -47,12 +67,15 @@ Courier::Courier(Device& device, Engine& group, const Mesh& mesh, const MeshSeat
       way->channel = first_channel + static_cast<int>(2 * c) + (backward ? 1 : 0);
       ways_[2 * c + (backward ? 1 : 0)] = std::move(way);
     }
+  }
 }
 
 // What still travels ends with the engine.
 Courier::~Courier() = default;
 
 void Courier::begin(int micro_batches, std::int64_t batch, bool training) {
+  for (std::size_t c = 0; c < cuts_.size(); ++c)
+    if (meetings_[c] && meetings_[c]->batch != batch) prepare(*meetings_[c], cuts_[c], batch);
   for (std::size_t i = 0; i < ways_.size(); ++i) {
     if (!ways_[i] || (i % 2 == 1 && !training)) continue;
     Way& way = *ways_[i];
@@ -81,7 +104,76 @@ void Courier::post(Way& way) {
       {.plan = way.plan, .data = box.memory.data(), .dtype = dtype_, .channel = way.channel, .after = nullptr});
 }
 
+void Courier::prepare(Meeting& meeting, const Cut& cut, std::int64_t batch) {
+  const std::int64_t elems = cut.shape.elems() * batch;
+  const auto bytes = static_cast<std::size_t>(elems) * size_of(dtype_);
+  meeting.batch = batch;
+  if (cut.kind == CutKind::sum) {
+    meeting.plan =
+        make_allreduce("halving_doubling", {.rank = shards_.rank(), .ranks = shards_.size(), .elems = elems});
+    if (!device_.on_host()) meeting.box = device_.allocate_host(bytes);
+    return;
+  }
+  const std::int64_t units = std::accumulate(cut.counts.begin(), cut.counts.end(), std::int64_t{0});
+  std::vector<std::int64_t> blocks;
+  meeting.begins = {0};
+  for (const std::int64_t count : cut.counts) {
+    blocks.push_back(elems / units * count);
+    meeting.begins.push_back(meeting.begins.back() + blocks.back());
+  }
+  meeting.plan = make_allgather_blocks(shards_.rank(), blocks);
+  meeting.box = device_.allocate_host(bytes);
+  if (!device_.on_host()) meeting.whole = device_.allocate_host(bytes);
+}
+
+void Courier::meet(Meeting& meeting, void* data) {
+  const ScopedTimer timer(waited_s_);
+  const Ticket ticket = shards_.submit(
+      {.plan = meeting.plan, .data = data, .dtype = dtype_, .channel = meeting.channel, .after = nullptr});
+  ticket.wait();
+  sent_ += ticket.wire();
+}
+
+void Courier::sum(Meeting& meeting, const Transfer& transfer) {
+  if (device_.on_host()) {
+    std::memcpy(transfer.to.data, transfer.from.data, transfer.to.bytes());
+    return meet(meeting, transfer.to.data);
+  }
+  device_.to_host(meeting.box.data(), transfer.from.data, transfer.from.bytes());
+  meet(meeting, meeting.box.data());
+  device_.to_device(transfer.to.data, meeting.box.data(), transfer.to.bytes());
+}
+
+// Blocks of shards, (rows, units of the shard, inner), become (rows, units, inner): rows are samples, or places of
+// sequences; inner are the cells of an image.
+void Courier::gather(Meeting& meeting, const Cut& cut, const Transfer& transfer) {
+  const std::size_t elem = size_of(dtype_);
+  const auto at = [&](std::int64_t elems) {
+    return static_cast<std::byte*>(meeting.box.data()) + static_cast<std::size_t>(elems) * elem;
+  };
+  device_.to_host(at(meeting.begins[static_cast<std::size_t>(shards_.rank())]), transfer.from.data,
+                  transfer.from.bytes());
+  meet(meeting, meeting.box.data());
+  auto* whole = static_cast<std::byte*>(device_.on_host() ? transfer.to.data : meeting.whole.data());
+  const bool sequence = cut.shape.rank() == 2;
+  const std::int64_t rows = meeting.batch * (sequence ? cut.shape[0] : 1);
+  const std::int64_t inner = cut.shape.rank() == 3 ? cut.shape[1] * cut.shape[2] : 1;
+  for (std::int64_t row = 0; row < rows; ++row)
+    for (std::size_t shard = 0; shard < cut.counts.size(); ++shard) {
+      const std::int64_t block = cut.counts[shard] * inner;
+      const auto bytes = static_cast<std::size_t>(block) * elem;
+      std::memcpy(whole, at(meeting.begins[shard] + row * block), bytes);
+      whole += bytes;
+    }
+  if (!device_.on_host()) device_.to_device(transfer.to.data, meeting.whole.data(), transfer.to.bytes());
+}
+
 void Courier::carry(const Transfer& transfer) {
+  const Cut& cut = cuts_[static_cast<std::size_t>(transfer.cut)];
+  if (cut.kind != CutKind::message) {
+    Meeting& meeting = *meetings_[static_cast<std::size_t>(transfer.cut)];
+    return cut.kind == CutKind::sum ? sum(meeting, transfer) : gather(meeting, cut, transfer);
+  }
   const bool sends = transfer.from.data != nullptr;
   Way& on = way(transfer.cut, transfer.backward);
   ECHELON_CHECK(on.sends == sends, "cut {} sends where it should receive", transfer.cut);
@@ -135,6 +227,8 @@ std::size_t Courier::host_bytes() const {
   std::size_t bytes = 0;
   for (const auto& way : ways_)
     for (std::size_t b = 0; way && b < kBoxes; ++b) bytes += way->boxes[b].memory.bytes();
+  for (const auto& meeting : meetings_)
+    if (meeting) bytes += meeting->box.bytes() + meeting->whole.bytes();
   return bytes;
 }
 

@@ -1,8 +1,11 @@
-// Carries what travels between the stages of a model group: the body behind Program::set_transfer.
+// Carries what travels between the ranks of a model group: the body behind Program::set_transfer.
 //
-// Each cut has two ways, values forward and gradients back, each a channel of messages in the order of the
-// micro-batches. Who sends copies the tensor into an outbox and goes on; who receives has posted its receives ahead,
-// and waits only where the message is not there yet. Boxes are host memory that the device copies to and from.
+// Messages between stages. Each cut has two ways, values forward and gradients back, each a channel of messages in the
+// order of the micro-batches. Who sends copies the tensor into an outbox and goes on; who receives has posted its
+// receives ahead, and waits only where the message is not there yet. Boxes are host memory that the device copies to
+// and from.
+//
+// Sums and gathers over the shards of a stage are all-reduces and all-gathers that the compute thread waits for.
 #pragma once
 
 #include <cstdint>
@@ -19,10 +22,10 @@ namespace echelon {
 
 class Courier {
  public:
-  // `group`: the engine of the model group, of which the channels from `first_channel` on are the courier's. `dtype`:
-  // of the tensors that travel.
-  Courier(Device& device, Engine& group, const Mesh& mesh, const MeshSeat& seat, std::vector<Cut> cuts, DType dtype,
-          int first_channel);
+  // `group`: the engine of the model group, `shards`: that of this stage's shards, of which the channels from
+  // `first_channel` on are the courier's. `dtype`: of the tensors that travel.
+  Courier(Device& device, Engine& group, Engine& shards, const Mesh& mesh, const MeshSeat& seat, std::vector<Cut> cuts,
+          DType dtype, int first_channel);
   ~Courier();
   Courier(const Courier&) = delete;
 
@@ -40,16 +43,23 @@ class Courier {
 
  private:
   struct Way;
+  struct Meeting;  // of shards
   Way& way(int cut, bool backward) { return *ways_[static_cast<std::size_t>(2 * cut + (backward ? 1 : 0))]; }
   void send(Way& way, const Tensor& tensor);
   void receive(Way& way, const Tensor& tensor);
   void post(Way& way);
+  void prepare(Meeting& meeting, const Cut& cut, std::int64_t batch);
+  void sum(Meeting& meeting, const Transfer& transfer);
+  void gather(Meeting& meeting, const Cut& cut, const Transfer& transfer);
+  void meet(Meeting& meeting, void* data);
 
   Device& device_;
   Engine& group_;
+  Engine& shards_;
   const std::vector<Cut> cuts_;
   const DType dtype_;
-  std::vector<std::unique_ptr<Way>> ways_;  // by cut and direction; null where this rank is at neither end
+  std::vector<std::unique_ptr<Way>> ways_;          // by cut and direction; null where this rank is at neither end
+  std::vector<std::unique_ptr<Meeting>> meetings_;  // by cut; null where it is a message, or another stage's
   double waited_s_ = 0;
   WireCounters sent_;
 };

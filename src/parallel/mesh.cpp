@@ -64,8 +64,8 @@ int Mesh::rank_of(int replica, int index_in_group) const {
 }
 
 std::string Mesh::text() const {
-  if (!splits()) return fmt::format("data {}", replicas());
-  return fmt::format("data {} x pipeline {} x tensor {}", replicas(), pipeline_, tensor_);
+  return fmt::format("data {}{}{}", replicas(), pipeline_ > 1 ? fmt::format(" x pipeline {}", pipeline_) : "",
+                     tensor_ > 1 ? fmt::format(" x tensor {}", tensor_) : "");
 }
 
 }  // namespace echelon

@@ -38,7 +38,7 @@ class Mesh {
   int rank_of(int replica, int index_in_group) const;
   int index_in_group(const MeshSeat& seat) const { return seat.stage * tensor_ + seat.shard; }
 
-  // "data 2 x pipeline 2 x tensor 1"; "data 4" where nothing is split.
+  // "data 2 x pipeline 2", "data 4"
   std::string text() const;
 
  private:

@@ -75,7 +75,9 @@ std::vector<Cut> cuts_between(const Graph& graph, const std::vector<int>& stages
     if (value.producer < 0) continue;
     const int from = stage_of(stages, value.producer);
     for (int to : readers[id])
-      if (to != from) cuts.push_back({value.name, value.shape, from, to, value.wants_gradient});
+      if (to != from)
+        cuts.push_back(
+            {.value = value.name, .shape = value.shape, .from = from, .to = to, .learns = value.wants_gradient});
   }
   return cuts;
 }

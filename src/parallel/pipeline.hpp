@@ -9,16 +9,9 @@
 #include <vector>
 
 #include "model/graph.hpp"
+#include "parallel/cut.hpp"
 
 namespace echelon {
-
-// One value on its way from one stage to another.
-struct Cut {
-  std::string value;
-  Shape shape;           // of one sample
-  int from = 0, to = 0;  // stages
-  bool learns = false;   // its gradient comes back
-};
 
 // Every cut, in the order in which values are computed; its place here is its number in the stages' graphs.
 std::vector<Cut> cuts_between(const Graph& graph, const std::vector<int>& stages);

@@ -131,8 +131,8 @@ void Attempt::build() {
     optimiser_ = std::make_unique<Optimiser>(config_.optimiser, *arenas_, loss_scaling_of(config_.device));
     strategy_ = make_strategy(config_.exchange, {*arenas_, *optimiser_, exchange(), kStrategyChannel, config_.seed});
     replica_sum_ = std::make_unique<ReplicaSum>(*device_, place_->replicas(), kSumsChannel);
-    courier_ = std::make_unique<Courier>(*device_, place_->group(), place_->mesh(), place_->seat(), plan_->cuts,
-                                         config_.device.dtype, kCutsChannel);
+    courier_ = std::make_unique<Courier>(*device_, place_->group(), place_->shards(), place_->mesh(), place_->seat(),
+                                         plan_->cuts, config_.device.dtype, kCutsChannel);
     arenas_->initialise(config_.seed);
   });
   state_.global_batch = plan_->batch.global;

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/atomic_file.hpp"
+#include "base/box.hpp"
 #include "base/check.hpp"
 #include "base/checksum.hpp"
 #include "base/error.hpp"
@@ -99,13 +100,21 @@ class Restorer final : public StateVisitor {
                                   info.shape.text(), name_of(info.dtype), shape.text(), name_of(t.dtype)));
     if (shape == t.shape)
       reader_.read_all(t.name, t.data, t.dtype);
-    else
+    else if (t.shape.without_front() == shape.without_front())
       reader_.read_rows(t.name, t.offset[0], t.shape[0], t.data, t.dtype);
+    else
+      read_box(t, shape);
   }
   void scalar(std::string_view name, std::int64_t& value) override { value = reader_.attribute_int(name); }
   void scalar(std::string_view name, double& value) override { value = reader_.attribute_double(name); }
 
  private:
+  void read_box(const StateTensor& t, const Shape& whole) {
+    std::vector<std::byte> all(static_cast<std::size_t>(whole.elems()) * size_of(t.dtype));
+    reader_.read_all(t.name, all.data(), t.dtype);
+    copy_from_whole({t.shape, whole, t.offset}, size_of(t.dtype), all.data(), t.data);
+  }
+
   // What `was` replicas had, for another number of them.
   void of_other_replicas(const StateTensor& t, std::int64_t was) {
     if (t.other_k == OtherK::refuse)

@@ -25,12 +25,14 @@ class Place {
   Engine& replicas() { return replicas_ ? *replicas_ : world_; }
   // The ranks of this replica, by part; where nothing is split, all of the world, and nobody uses it.
   Engine& group() { return group_ ? *group_ : world_; }
+  // The ranks that share this stage of this replica, by shard; likewise.
+  Engine& shards() { return shards_ ? *shards_ : world_; }
 
  private:
   Mesh mesh_;
   MeshSeat seat_;
   Engine& world_;
-  std::unique_ptr<Engine> replicas_, group_;  // null where nothing is split
+  std::unique_ptr<Engine> replicas_, group_, shards_;  // null where nothing is split
 };
 
 }  // namespace echelon

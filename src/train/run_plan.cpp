@@ -8,6 +8,7 @@
 #include "base/error.hpp"
 #include "model/build.hpp"
 #include "parallel/stages.hpp"
+#include "parallel/tensor.hpp"
 
 namespace echelon {
 namespace {
@@ -95,6 +96,7 @@ RunPlan plan_run(const Config& config, const Mesh& mesh, const MeshSeat& seat) {
     cuts = cuts_between(graph, stages);
     part = stage_graph(graph, stages, cuts, seat.stage);
   }
+  if (mesh.tensor() > 1) part = shard_graph(part, seat.stage, mesh.tensor(), seat.shard, cuts);
   return {.replicas = mesh.replicas(),
           .batch = std::move(batch),
           .train = std::move(train),

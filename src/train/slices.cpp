@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "base/box.hpp"
 #include "base/check.hpp"
 
 namespace echelon {
@@ -53,12 +54,17 @@ class Packer final : public StateVisitor {
  public:
   bool loading() const override { return false; }
   void tensor(const StateTensor& t) override {
-    if (t.placement != Placement::replicated) return;
+    if (t.placement == Placement::per_replica) return;
+    const bool slice = t.placement == Placement::slice;
     put(static_cast<std::int64_t>(t.name.size()));
     packed_.append(t.name);
     put(static_cast<std::int64_t>(t.dtype));
     put(t.shape.rank());
-    for (int axis = 0; axis < t.shape.rank(); ++axis) put(t.shape[axis]);
+    for (int axis = 0; axis < t.shape.rank(); ++axis) {
+      put(t.shape[axis]);
+      put(slice ? t.global_shape[axis] : t.shape[axis]);
+      put(slice ? t.offset[axis] : 0);
+    }
     packed_.append(static_cast<const char*>(t.data), bytes_of(t.shape, t.dtype));
   }
   void scalar(std::string_view, std::int64_t&) override {}
@@ -85,14 +91,20 @@ void unpack(const std::string& packed, WholeTensors& wholes) {
   while (at < packed.size()) {
     const auto length = static_cast<std::size_t>(number());
     const std::string name(take(length), length);
-    WholeTensor tensor;
-    tensor.dtype = static_cast<DType>(number());
-    std::vector<std::int64_t> extents(static_cast<std::size_t>(number()));
-    for (std::int64_t& extent : extents) extent = number();
-    tensor.shape = Shape(extents);
-    tensor.bytes.resize(bytes_of(tensor.shape, tensor.dtype));
-    std::memcpy(tensor.bytes.data(), take(tensor.bytes.size()), tensor.bytes.size());
-    wholes[name] = std::move(tensor);
+    const auto dtype = static_cast<DType>(number());
+    std::vector<std::int64_t> extents(static_cast<std::size_t>(number())), whole(extents.size()),
+        offset(extents.size());
+    for (std::size_t axis = 0; axis < extents.size(); ++axis) {
+      extents[axis] = number();
+      whole[axis] = number();
+      offset[axis] = number();
+    }
+    const Box box{Shape(extents), Shape(whole), Shape(offset)};
+    WholeTensor& tensor = wholes[name];
+    tensor.dtype = dtype;
+    tensor.shape = box.whole;
+    tensor.bytes.resize(bytes_of(box.whole, dtype));
+    copy_into_whole(box, size_of(dtype), take(bytes_of(box.shape, dtype)), tensor.bytes.data());
   }
 }
 

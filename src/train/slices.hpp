@@ -27,8 +27,8 @@ using WholeTensors = std::map<std::string, WholeTensor, std::less<>>;
 // with the same tensors, all get the whole.
 WholeTensors gather_slices(Group& group, const VisitAll& visit);
 
-// Adds the replicated tensors that other ranks of the group are shown: parts of one model. All ranks call it, all get
-// all.
+// Adds the tensors that the ranks of the group are shown, but for per_replica ones: parts of one model, slices put
+// together. All ranks call it, all get all.
 void gather_parts(Group& group, const VisitAll& visit, WholeTensors& wholes);
 
 }  // namespace echelon

@@ -276,6 +276,8 @@ std::string summary_text(const Summary& s, const SummaryParts& parts, const std:
   if (s.exposed_s + s.hidden_s > 0)
     text += fmt::format("exchange: {:.0f} % hidden; ranks come to it {} apart\n",
                         100 * s.hidden_s / (s.exposed_s + s.hidden_s), seconds_text(s.skew_s));
+  if (parts.place.mesh().tensor() > 1)
+    text += fmt::format("shards: {} a step inside replicas\n", bytes_text(s.split_bytes_per_step));
   if (const int stages = parts.place.mesh().pipeline(); stages > 1)
     text += fmt::format(
         "pipeline: {} a step between stages, which wait in {:.1f} % of their passes; (p-1)/(m+p-1) is {:.1f} %\n",

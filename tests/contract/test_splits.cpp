@@ -75,5 +75,37 @@ TEST_CASE("1f1b holds fewer activations than gpipe, the first stage most", "[spl
   for (std::size_t stage = 0; stage < 4; ++stage) CHECK(turns[stage] * 8 == together[stage] * (4 - stage));
 }
 
+std::vector<NamedGraph> tensor_models() {
+  return {{"digits_cnn", small_digits_cnn()},
+          {"lenet", small_lenet()},
+          {"resnet20", small_resnet20()},
+          {"dropout", small_dropout_net()},
+          {"batch_norm", small_batch_norm_net()}};
+}
+
+TEST_CASE("layers split by their units have the weights of whole ones, in double", "[split]") {
+  for (const NamedGraph& model : tensor_models())
+    for (const int shards : {2, 3, 4})
+      for (const int replicas : {1, 2}) DYNAMIC_SECTION(model.name << " t=" << shards << " k=" << replicas) {
+          SplitRun run =
+              pipeline_of(model.graph, 1, std::vector<std::int64_t>(static_cast<std::size_t>(replicas), 4), 2);
+          run.parallel.tensor = shards;
+          check_split(run);
+        }
+}
+
+TEST_CASE("stages of layers split by their units", "[split]") {
+  for (const NamedGraph& model : tensor_models()) DYNAMIC_SECTION(model.name) {
+      SplitRun run = pipeline_of(model.graph, 2, {6}, 3);
+      run.parallel.tensor = 2;
+      check_split(run);
+      run = pipeline_of(model.graph, 2, {4, 4}, 2);
+      run.parallel.tensor = 2;
+      run.replicas.device = "far";
+      run.replicas.steps = 3;
+      check_split(run);
+    }
+}
+
 }  // namespace
 }  // namespace echelon

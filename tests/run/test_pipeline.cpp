@@ -24,41 +24,44 @@ std::vector<double> state(const test::Trial& trial, const std::string& name, int
   return test::checkpoint_values(fmt::format("{}/checkpoints/step-{:08}.h5", trial.run(name), step), "");
 }
 
-TEST_CASE("pipelines, alone and replicated, end with the weights of one rank, and any mesh goes on", "[run][slow]") {
+TEST_CASE("split models, alone and replicated, end with the weights of one rank, and any mesh goes on", "[run][slow]") {
   const test::Trial trial;
-  REQUIRE(trial.train(0, with(kDouble, {"name=one", "train.steps=9"})).code == 0);
-  const std::vector<double> one = state(trial, "one", 9);
+  REQUIRE(trial.train(0, with(kDouble, {"name=one", "train.steps=15"})).code == 0);
+  const std::vector<double> one = state(trial, "one", 15);
   REQUIRE(one.size() > 20000);  // weights, momentum
 
   struct Leg {
-    int ranks, pipeline;
+    int ranks, pipeline, tensor;
     const char* schedule;
   };
-  const std::vector<Leg> legs = {{2, 2, "1f1b"}, {4, 2, "gpipe"}, {1, 1, ""}, {3, 3, "1f1b"}};
+  const std::vector<Leg> legs = {
+      {2, 2, 1, "1f1b"}, {4, 1, 2, ""}, {4, 2, 2, "gpipe"}, {1, 1, 1, ""}, {3, 3, 1, "1f1b"}};
   int step = 0;
   for (const Leg& leg : legs) {
-    INFO(leg.ranks << " ranks, pipeline " << leg.pipeline);
+    INFO(leg.ranks << " ranks, pipeline " << leg.pipeline << ", tensor " << leg.tensor);
     test::Sets sets = with(kDouble, {"name=split", fmt::format("train.steps={}", step + 3)});
     if (leg.pipeline > 1)
       sets = with(
           sets, {fmt::format("parallel.pipeline={}", leg.pipeline), fmt::format("parallel.schedule={}", leg.schedule)});
+    if (leg.tensor > 1) sets = with(sets, {fmt::format("parallel.tensor={}", leg.tensor)});
     const test::Outcome outcome = trial.train(leg.ranks, sets);
     INFO(outcome.out << outcome.err);
     REQUIRE(outcome.code == 0);
     step += 3;
     const nlohmann::json summary = trial.summary("split");
     CHECK(summary["mesh"]["pipeline"] == leg.pipeline);
-    CHECK(summary["mesh"]["data"] == leg.ranks / leg.pipeline);
-    CHECK((summary["split_bytes_per_step"] > 0) == (leg.pipeline > 1));
+    CHECK(summary["mesh"]["tensor"] == leg.tensor);
+    CHECK(summary["mesh"]["data"] == leg.ranks / leg.pipeline / leg.tensor);
+    CHECK((summary["split_bytes_per_step"] > 0) == (leg.pipeline * leg.tensor > 1));
     CHECK((outcome.out.find("bubble") != std::string::npos) == (leg.pipeline > 1));
-    if (step == 9) {
-      CHECK(test::relative_distance(state(trial, "split", 9), one) < 1e-8);
+    if (step == 15) {
+      CHECK(test::relative_distance(state(trial, "split", 15), one) < 1e-8);
       CHECK(summary["test_accuracy"] == trial.summary("one")["test_accuracy"]);
       CHECK(summary["test_loss"].get<double>() ==
             Approx(trial.summary("one")["test_loss"].get<double>()).epsilon(1e-9));
     }
   }
-  CHECK(trial.attempts("split") == 4);
+  CHECK(trial.attempts("split") == 5);
   CHECK(trial.leftovers().empty());
 }
 
@@ -82,8 +85,7 @@ TEST_CASE("meshes and stages that cannot be are refused with the numbers", "[run
   };
   CHECK_THAT(refused(3, {"parallel.pipeline=2"}), Contains("one replica takes 2 ranks") && Contains("nearest: 2 or 4"));
   CHECK_THAT(refused(2, {"parallel.pipeline=64"}), Contains("one replica takes 64 ranks"));
-  CHECK_THAT(refused(2, {"parallel.pipeline=2", "optimizer.clip_norm=1"}),
-             Contains("no stage knows the norm over all"));
+  CHECK_THAT(refused(2, {"parallel.pipeline=2", "optimizer.clip_norm=1"}), Contains("no rank knows the norm over all"));
 }
 
 TEST_CASE("check draws the mesh", "[run]") {
@@ -98,8 +100,7 @@ TEST_CASE("check draws the mesh", "[run]") {
       check({"parallel.pipeline=2", "batch.accumulation=4"}, {"--replicas", "2", "--hosts", "2"});
   INFO(good.out << good.err);
   CHECK(good.code == 0);
-  CHECK_THAT(good.out,
-             Contains("data 2 x pipeline 2 x tensor 1") && Contains("replica") && Contains("bubble at least 20.0 %"));
+  CHECK_THAT(good.out, Contains("data 2 x pipeline 2") && Contains("replica") && Contains("bubble at least 20.0 %"));
   const test::Outcome torn = check({"parallel.pipeline=4"}, {"--replicas", "1", "--hosts", "2"});
   CHECK(torn.code == 2);
   CHECK_THAT(torn.err, Contains("host 0 has 2 ranks") && Contains("parallel.allow_across_nodes = true"));

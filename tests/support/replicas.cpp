@@ -149,8 +149,10 @@ ReplicaResult serve_replicas(Engine& engine, const ReplicaRun& run) {
     if (step == 0) replica->strategy->drain();
   }
   replica->strategy->drain();
-  return {.formula_bytes = replica->strategy->formula_bytes_per_step(),
-          .sent_bytes = static_cast<double>(replica->strategy->wire().bytes_sent)};
+  ReplicaResult result;
+  result.formula_bytes = replica->strategy->formula_bytes_per_step();
+  result.sent_bytes = static_cast<double>(replica->strategy->wire().bytes_sent);
+  return result;
 }
 
 ReplicaResult train_replica(std::unique_ptr<Transport> transport, const ReplicaRun& run) {

@@ -1,7 +1,9 @@
 #include "tests/support/split_models.hpp"
 
+#include <cmath>
 #include <numeric>
 
+#include "base/box.hpp"
 #include "base/check.hpp"
 #include "comm/group.hpp"
 #include "exchange/strategy.hpp"
@@ -10,6 +12,7 @@
 #include "parallel/mesh.hpp"
 #include "parallel/pipeline.hpp"
 #include "parallel/stages.hpp"
+#include "parallel/tensor.hpp"
 #include "tests/support/far_device.hpp"
 #include "tests/support/ranks.hpp"
 #include "tests/support/trainee.hpp"
@@ -19,14 +22,14 @@ namespace {
 
 constexpr int kGroupChannel = 0, kCourierChannel = 1, kStrategyChannel = 1;
 
-// Adds this part's values into the whole model's, which are zero elsewhere.
+// Puts this part's values into the whole model's, which are zero elsewhere.
 void put(const ParameterSet& whole, const ParameterSet& part, const std::vector<double>& values,
          std::vector<double>& all) {
   all.resize(static_cast<std::size_t>(whole.elems()));
   for (const Parameter& p : part.all()) {
     const Parameter& w = whole[whole.find(p.name)];
-    ECHELON_CHECK(p.shape == w.shape, "slices come later");
-    std::copy_n(values.begin() + p.begin, p.elems(), all.begin() + w.begin);
+    ECHELON_CHECK(p.global_shape == w.shape, "'{}' is of {}, not {}", p.name, p.global_shape.text(), w.shape.text());
+    copy_into_whole({p.shape, p.global_shape, p.offset}, sizeof(double), values.data() + p.begin, all.data() + w.begin);
   }
 }
 
@@ -39,11 +42,13 @@ SplitResult train_split_rank(std::unique_ptr<Transport> transport, const SplitRu
   ECHELON_CHECK_EQ(mesh.replicas(), run.replicas());
   const MeshSeat seat = mesh.seat(engine.rank());
   const std::unique_ptr<Engine> group = engine.split(seat.replica, mesh.index_in_group(seat));
+  const std::unique_ptr<Engine> shards = engine.split(seat.replica * mesh.pipeline() + seat.stage, seat.shard);
   const std::unique_ptr<Engine> replicas = engine.split(mesh.index_in_group(seat), seat.replica);
 
   const std::vector<int> stages = assign_stages(run.graph, node_flops(run.graph, run.dtype), mesh.pipeline());
-  const std::vector<Cut> cuts = cuts_between(run.graph, stages);
-  const Graph graph = stage_graph(run.graph, stages, cuts, seat.stage);
+  std::vector<Cut> cuts = cuts_between(run.graph, stages);
+  Graph graph = stage_graph(run.graph, stages, cuts, seat.stage);
+  if (mesh.tensor() > 1) graph = shard_graph(graph, seat.stage, mesh.tensor(), seat.shard, cuts);
   const auto micro_batches = static_cast<int>(run.accumulation);
   const std::vector<Pass> passes = pipeline_passes(split.parallel.schedule, mesh.pipeline(), seat.stage, micro_batches);
   const int in_flight = most_in_flight(passes);
@@ -54,7 +59,7 @@ SplitResult train_split_rank(std::unique_ptr<Transport> transport, const SplitRu
   Arenas arenas(*device, graph.parameters(), run.dtype);
   arenas.initialise(1);
   Program program(graph, arenas, {.batch = micro, .in_flight = in_flight});
-  Courier courier(*device, *group, mesh, seat, cuts, run.dtype, kCourierChannel);
+  Courier courier(*device, *group, *shards, mesh, seat, cuts, run.dtype, kCourierChannel);
   program.set_transfer([&](const Transfer& transfer) { courier.carry(transfer); });
   Optimiser optimiser(optimiser_of(run), arenas, run.scaling);
   const auto strategy = make_strategy(exchange_of(run), {arenas, optimiser, *replicas, kStrategyChannel});
@@ -94,13 +99,27 @@ SplitResult train_split_rank(std::unique_ptr<Transport> transport, const SplitRu
   strategy->drain();
   put(run.graph.parameters(), graph.parameters(), fetch(*device, arenas.weights_at(0), arenas.elems(), run.dtype),
       result.weights);
-  result.loss = program.losses().loss;
+  result.loss = seat.shard == 0 ? program.losses().loss : 0;
   result.activation_bytes = {program.activation_bytes()};
   Group(*replicas, kGroupChannel).barrier();
   const std::vector<std::string> sums = Group(*replicas, kGroupChannel).gather(std::to_string(arenas.checksum()));
   for (const std::string& sum : sums) ECHELON_CHECK_EQ(sum, sums.front(), "replicas of stage {}", seat.stage);
   return result;
 }
+
+namespace {
+
+// What several ranks hold, they hold alike.
+void merge(const std::vector<double>& part, std::vector<double>& all) {
+  for (std::size_t i = 0; i < part.size(); ++i) {
+    if (part[i] == 0) continue;
+    ECHELON_CHECK(all[i] == 0 || std::fabs(all[i] - part[i]) <= 1e-9 * std::fabs(part[i]) + 1e-12,
+                  "value {}: {} and {}", i, all[i], part[i]);
+    all[i] = part[i];
+  }
+}
+
+}  // namespace
 
 SplitResult train_split(const SplitRun& run) {
   const int ranks = run.replicas.replicas() * run.group_size();
@@ -116,10 +135,8 @@ SplitResult train_split(const SplitRun& run) {
     all.loss += results[rank].loss;
     all.activation_bytes.push_back(results[rank].activation_bytes.front());
     if (rank >= static_cast<std::size_t>(run.group_size())) continue;  // of the first replica
-    for (std::size_t i = 0; i < all.weights.size(); ++i) {
-      all.weights[i] += results[rank].weights[i];
-      all.gradients[i] += results[rank].gradients[i];
-    }
+    merge(results[rank].weights, all.weights);
+    merge(results[rank].gradients, all.gradients);
   }
   return all;
 }

@@ -17,6 +17,7 @@ class Dropout final : public Op {
         pixels_(shape_.row_elems() / channels_),
         planes_(channels_, spec.layouts[0]),
         threshold_(static_cast<std::uint64_t>(std::ceil(std::get<DropoutDims>(spec.dims).rate * 0x1.0p53))),
+        first_(std::get<DropoutDims>(spec.dims).first),
         factor_(static_cast<float>(1 / (1 - std::get<DropoutDims>(spec.dims).rate))),
         threads_(context.threads) {}
   std::string implementation() const override { return "own loop"; }
@@ -39,7 +40,7 @@ class Dropout final : public Op {
   void pass(std::uint64_t key, std::int64_t c, const float* x, float* y) const {
     const std::int64_t pixel = planes_.pixel();
     for (int lane = 0; lane < kLanes; ++lane) {
-      const auto index = static_cast<std::uint64_t>((c + lane) * pixels_);
+      const auto index = static_cast<std::uint64_t>(first_ + (c + lane) * pixels_);
 #pragma omp simd
       for (std::int64_t i = 0; i < pixels_; ++i) {
         const std::uint64_t bits = hash_combine(key, index + static_cast<std::uint64_t>(i)) >> 11;
@@ -53,6 +54,7 @@ class Dropout final : public Op {
   std::int64_t channels_, pixels_;
   Planes planes_;
   std::uint64_t threshold_;  // of 53 bits: below it, zero
+  std::int64_t first_;
   float factor_;
   int threads_;
 };

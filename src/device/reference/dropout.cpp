@@ -14,7 +14,7 @@ void run(const DropoutDims& d, const OpArgs& args) {
   for (std::int64_t n = 0; n < d.shape[0]; ++n) {
     const HashRng rng = HashRng(args.key).at(static_cast<std::uint32_t>(ids[n]));
     for (std::int64_t i = 0; i < elems; ++i) {
-      const bool stays = rng.uniform(static_cast<std::uint64_t>(i)) >= d.rate;
+      const bool stays = rng.uniform(static_cast<std::uint64_t>(d.first + i)) >= d.rate;
       y.put(n * elems + i, stays ? static_cast<double>(x[n * elems + i]) / (1 - d.rate) : 0.0);
     }
   }

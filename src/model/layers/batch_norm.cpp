@@ -8,6 +8,8 @@
 // them.
 #include <fmt/format.h>
 
+#include <optional>
+
 #include "base/error.hpp"
 #include "model/layers/list.hpp"
 #include "model/lowering.hpp"
@@ -56,10 +58,19 @@ class BatchNorm final : public Layer {
   std::vector<ParameterDecl> parameters(std::span<const Shape> inputs) const override {
     const Shape channels{inputs[0][0]};
     const Init zero{Init::Kind::constant, 0.0}, one{Init::Kind::constant, 1.0};
-    return {{"weight", channels, one, false},
-            {"bias", channels, zero, false},
-            {"running_mean", channels, zero, false, ParameterKind::statistic, momentum_},
-            {"running_var", channels, one, false, ParameterKind::statistic, momentum_}};
+    std::vector<ParameterDecl> decls = {{"weight", channels, one, false},
+                                        {"bias", channels, zero, false},
+                                        {"running_mean", channels, zero, false, ParameterKind::statistic, momentum_},
+                                        {"running_var", channels, one, false, ParameterKind::statistic, momentum_}};
+    if (part_)
+      for (ParameterDecl& decl : decls) decl.whole = Shape{part_->all}, decl.offset = Shape{part_->begin};
+    return decls;
+  }
+
+  LayerPtr on_channels(const Units& channels) const override {
+    auto part = std::make_shared<BatchNorm>(*this);
+    part->part_ = channels;
+    return part;
   }
 
   void forward(Lowering& lowering) const override {
@@ -158,6 +169,7 @@ class BatchNorm final : public Layer {
   bool synchronised_, renorm_;
   double r_max_, d_max_;
   bool relu_ = false;
+  std::optional<Units> part_;  // of the channels
 };
 
 }  // namespace

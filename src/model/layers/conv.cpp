@@ -37,8 +37,24 @@ class Conv final : public Layer {
   }
 
   std::vector<ParameterDecl> parameters(std::span<const Shape> inputs) const override {
-    return weight_and_bias(Shape{channels_, inputs[0][0] / groups_, window_.kernel.rows, window_.kernel.columns},
-                           bias_);
+    return weight_and_bias(Shape{channels_, inputs[0][0] / groups_, window_.kernel.rows, window_.kernel.columns}, bias_,
+                           part_);
+  }
+
+  LayerPtr with_outputs(const Units& channels) const override {
+    if (groups_ > 1) return nullptr;
+    auto part = std::make_shared<Conv>(*this);
+    part->channels_ = channels.count();
+    part->part_.outputs = channels;
+    return part;
+  }
+  // One part alone adds the bias.
+  LayerPtr with_inputs(const Units& channels) const override {
+    if (groups_ > 1) return nullptr;
+    auto part = std::make_shared<Conv>(*this);
+    part->part_.inputs = channels;
+    part->bias_ = bias_ && channels.begin == 0;
+    return part;
   }
 
   void forward(Lowering& lowering) const override {
@@ -71,6 +87,7 @@ class Conv final : public Layer {
   std::int64_t channels_, groups_;
   bool bias_;
   Window window_;
+  WeightPart part_;
 };
 
 }  // namespace

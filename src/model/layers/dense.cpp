@@ -29,7 +29,21 @@ class Dense final : public Layer {
   }
 
   std::vector<ParameterDecl> parameters(std::span<const Shape> inputs) const override {
-    return weight_and_bias(Shape{units_, inputs[0][inputs[0].rank() - 1]}, bias_);
+    return weight_and_bias(Shape{units_, inputs[0][inputs[0].rank() - 1]}, bias_, part_);
+  }
+
+  LayerPtr with_outputs(const Units& units) const override {
+    auto part = std::make_shared<Dense>(*this);
+    part->units_ = units.count();
+    part->part_.outputs = units;
+    return part;
+  }
+  // One part alone adds the bias.
+  LayerPtr with_inputs(const Units& units) const override {
+    auto part = std::make_shared<Dense>(*this);
+    part->part_.inputs = units;
+    part->bias_ = bias_ && units.begin == 0;
+    return part;
   }
 
   void forward(Lowering& lowering) const override {
@@ -52,6 +66,7 @@ class Dense final : public Layer {
 
   std::int64_t units_;
   bool bias_;
+  WeightPart part_;
 };
 
 }  // namespace

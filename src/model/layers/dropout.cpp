@@ -24,6 +24,11 @@ class Dropout final : public Layer {
   std::string attributes() const override { return fmt::format("rate {:g}", rate_); }
   bool wants_ids() const override { return true; }
   std::vector<Shape> infer(std::span<const Shape> inputs) const override { return {inputs[kValue]}; }
+  LayerPtr on_channels(const Units& channels) const override {
+    auto part = std::make_shared<Dropout>(*this);
+    part->part_ = channels;
+    return part;
+  }
 
   void forward(Lowering& lowering) const override {
     if (!lowering.training()) return lowering.alias(0, kValue);
@@ -37,12 +42,15 @@ class Dropout final : public Layer {
 
  private:
   OpSpec spec(const Lowering& lowering) const {
+    const Shape shape = lowering.input_shape(kValue);
+    const std::int64_t first = part_.count() > 0 ? part_.begin * (shape.row_elems() / part_.count()) : 0;
     return {.kind = OpKind::dropout,
             .dtype = lowering.dtype(),
-            .dims = DropoutDims{.shape = lowering.input_shape(kValue), .rate = rate_}};
+            .dims = DropoutDims{.shape = shape, .rate = rate_, .first = first}};
   }
 
   double rate_;
+  Units part_;  // of the channels; none: all
 };
 
 }  // namespace

@@ -9,6 +9,7 @@ class Flatten final : public Layer {
  public:
   std::string_view kind() const override { return "flatten"; }
   std::vector<Shape> infer(std::span<const Shape> inputs) const override { return {Shape{inputs[0].elems()}}; }
+  LayerPtr on_channels(const Units&) const override { return std::make_shared<Flatten>(); }
   void forward(Lowering& lowering) const override { lowering.alias(0, 0); }
   void backward(Lowering&) const override {}  // the gradients are one memory too
 };

@@ -56,6 +56,8 @@ class Pool final : public PoolLayer {
     return {slide(window_, inputs[0], inputs[0][0])};
   }
 
+  LayerPtr on_channels(const Units&) const override { return std::make_shared<Pool>(*this); }
+
   LayerPtr behind_relu() const {
     if (mode_ != PoolMode::max || relu_) return nullptr;
     auto both = std::make_shared<Pool>(*this);
@@ -87,6 +89,8 @@ class GlobalAveragePool final : public PoolLayer {
     require_image(inputs[0], "global pooling");
     return {Shape{inputs[0][0], 1, 1}};
   }
+
+  LayerPtr on_channels(const Units&) const override { return std::make_shared<GlobalAveragePool>(); }
 
  private:
   PoolDims dims(const Shape& x) const override {

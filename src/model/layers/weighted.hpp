@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "model/layer.hpp"
@@ -16,6 +17,28 @@ inline std::vector<ParameterDecl> weight_and_bias(const Shape& weight, bool bias
   const Init init{Init::Kind::uniform, 1.0 / std::sqrt(static_cast<double>(weight.row_elems()))};
   std::vector<ParameterDecl> decls{{"weight", weight, init}};
   if (bias) decls.push_back({"bias", Shape{weight[0]}, init, false});
+  return decls;
+}
+
+// Which of the outputs and inputs of a whole layer a part has.
+struct WeightPart {
+  std::optional<Units> outputs, inputs;
+};
+
+// The same for a part: slices of the tensors of the whole, (outputs, inputs, ..).
+inline std::vector<ParameterDecl> weight_and_bias(const Shape& weight, bool bias, const WeightPart& part) {
+  std::vector<std::int64_t> whole(weight.extents().begin(), weight.extents().end()), offset(whole.size(), 0);
+  if (part.outputs) whole[0] = part.outputs->all, offset[0] = part.outputs->begin;
+  if (part.inputs) whole[1] = part.inputs->all, offset[1] = part.inputs->begin;
+  std::vector<ParameterDecl> decls = weight_and_bias(Shape(whole), bias);
+  decls[0].whole = decls[0].shape;
+  decls[0].shape = weight;
+  decls[0].offset = Shape(offset);
+  if (bias && part.outputs) {
+    decls[1].whole = decls[1].shape;
+    decls[1].shape = Shape{weight[0]};
+    decls[1].offset = Shape{part.outputs->begin};
+  }
   return decls;
 }
 

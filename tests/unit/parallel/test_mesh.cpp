@@ -57,7 +57,7 @@ TEST_CASE("a mesh that does not fit is refused with the host and the numbers", "
 TEST_CASE("a mesh says what it is", "[parallel][mesh]") {
   CHECK(Mesh(3).text() == "data 3");
   CHECK(!Mesh(3).splits());
-  CHECK(Mesh(split(2, 1), {0, 0, 0, 0}, {"n1"}).text() == "data 2 x pipeline 2 x tensor 1");
+  CHECK(Mesh(split(2, 1), {0, 0, 0, 0}, {"n1"}).text() == "data 2 x pipeline 2");
 }
 
 }  // namespace

@@ -1,0 +1,179 @@
+#include "parallel/tensor.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+
+#include "base/check.hpp"
+#include "base/error.hpp"
+#include "model/cut.hpp"
+
+namespace echelon {
+namespace {
+
+enum class Role {
+  whole,    // on every shard
+  outputs,  // some outputs each, which the next layers take as they are
+  between,  // on these channels
+  inputs,   // from these inputs; summed behind
+  alone     // some outputs each; gathered behind
+};
+
+std::int64_t units_in(const Shape& sample) { return sample.rank() == 2 ? sample[1] : sample[0]; }
+
+// What each node does under the split.
+class Roles {
+ public:
+  Roles(const Graph& graph, int shards) : graph_(graph), shards_(shards), roles_(graph.nodes().size(), Role::whole) {
+    readers_.resize(graph.values().size());
+    for (int i = 0; i < nodes(); ++i)
+      for (ValueId id : node(i).inputs) readers_[static_cast<std::size_t>(id)].push_back(i);
+    for (int i = 0; i < nodes(); ++i)
+      if (roles_[static_cast<std::size_t>(i)] == Role::whole && has_outputs(i)) choose(i);
+  }
+  Role operator[](int node) const { return roles_[static_cast<std::size_t>(node)]; }
+  bool any() const {
+    return std::any_of(roles_.begin(), roles_.end(), [](Role role) { return role != Role::whole; });
+  }
+
+ private:
+  int nodes() const { return static_cast<int>(graph_.nodes().size()); }
+  const Node& node(int i) const { return graph_.nodes()[static_cast<std::size_t>(i)]; }
+  const Shape& output(int i) const { return graph_.values()[static_cast<std::size_t>(node(i).outputs[0])].shape; }
+  const Shape& input(int i) const { return graph_.values()[static_cast<std::size_t>(node(i).inputs[0])].shape; }
+  Units probe(const Shape& sample) const { return units_of(units_in(sample), shards_, 0); }
+
+  bool has_outputs(int i) const {
+    return units_in(output(i)) >= shards_ && node(i).layer->with_outputs(probe(output(i))) != nullptr;
+  }
+  bool has_inputs(int i) const {
+    return units_in(input(i)) >= shards_ && node(i).layer->with_inputs(probe(input(i))) != nullptr;
+  }
+  // Elements of a sample's channel must lie together.
+  bool keeps_channels_apart(int i) const {
+    return input(i).rank() != 2 && node(i).layer->on_channels(probe(input(i))) != nullptr;
+  }
+
+  // Follows the only reader of each output.
+  void choose(int first) {
+    std::vector<int> between;
+    for (int at = first;;) {
+      const std::vector<int>& readers = readers_[static_cast<std::size_t>(node(at).outputs[0])];
+      const int next = readers.size() == 1 && node(at).outputs.size() == 1 ? readers[0] : -1;
+      if (next >= 0 && node(next).inputs[0] == node(at).outputs[0]) {
+        if (has_inputs(next)) {
+          set(first, Role::outputs);
+          for (int i : between) set(i, Role::between);
+          return set(next, Role::inputs);
+        }
+        if (keeps_channels_apart(next)) {
+          between.push_back(at = next);
+          continue;
+        }
+      }
+      return set(first, Role::alone);
+    }
+  }
+  void set(int i, Role role) { roles_[static_cast<std::size_t>(i)] = role; }
+
+  const Graph& graph_;
+  int shards_;
+  std::vector<Role> roles_;
+  std::vector<std::vector<int>> readers_;  // by value: nodes
+};
+
+class Sharder {
+ public:
+  Sharder(const Graph& whole, int stage, int shards, int shard, std::vector<Cut>& cuts)
+      : whole_(whole), stage_(stage), shards_(shards), shard_(shard), roles_(whole, shards), cuts_(cuts) {
+    if (!roles_.any())
+      throw ConfigError(fmt::format("parallel.tensor = {}: no layer {}has as many units", shards,
+                                    stage > 0 ? fmt::format("of stage {} ", stage) : ""));
+  }
+
+  Graph build() {
+    for (std::size_t id = 0; id < whole_.values().size(); ++id)
+      if (const Value& value = whole_.values()[id]; value.producer < 0)
+        here_[static_cast<ValueId>(id)] = part_.input(value.name, value.shape, value.type);
+    for (int i = 0; i < static_cast<int>(whole_.nodes().size()); ++i) add(i);
+    return std::move(part_);
+  }
+
+ private:
+  const Shape& shape_of(ValueId id) const { return whole_.values()[static_cast<std::size_t>(id)].shape; }
+  Units units(const Shape& sample) const { return units_of(units_in(sample), shards_, shard_); }
+
+  int new_cut(ValueId value, CutKind kind) {
+    Cut cut{.value = whole_.values()[static_cast<std::size_t>(value)].name,
+            .shape = shape_of(value),
+            .kind = kind,
+            .from = stage_,
+            .to = stage_};
+    if (kind == CutKind::gather)
+      for (int s = 0; s < shards_; ++s) cut.counts.push_back(units_of(units_in(cut.shape), shards_, s).count());
+    cuts_.push_back(std::move(cut));
+    return static_cast<int>(cuts_.size()) - 1;
+  }
+
+  void add(int index) {
+    const Node& node = whole_.nodes()[static_cast<std::size_t>(index)];
+    const Role role = roles_[index];
+    std::vector<ValueId> inputs;
+    for (ValueId id : node.inputs) inputs.push_back(here_.at(id));
+    const Shape& x = shape_of(node.inputs.empty() ? node.outputs[0] : node.inputs[0]);
+    const Shape& y = shape_of(node.outputs[0]);
+    LayerPtr layer = node.layer;
+    if (role == Role::outputs || role == Role::alone) {
+      layer = node.layer->with_outputs(units(y));
+      inputs[0] = spread(node.inputs[0]);
+    }
+    // A flattened image has several units for each of its channels: cut between channels.
+    if (role == Role::between) layer = node.layer->on_channels(part_units_.at(node.inputs[0]));
+    if (role == Role::inputs) layer = node.layer->with_inputs(part_units_.at(node.inputs[0]));
+    std::vector<ValueId> outputs = part_.add(node.name, layer, std::move(inputs), node.where);
+    if (role == Role::outputs) part_units_[node.outputs[0]] = units(y);
+    if (role == Role::between)
+      part_units_[node.outputs[0]] = part_units_.at(node.inputs[0]).times(units_in(y) / units_in(x));
+    if (role == Role::inputs) outputs[0] = behind("sum", CutKind::sum, node.outputs[0], outputs[0]);
+    if (role == Role::alone) outputs[0] = behind("gather", CutKind::gather, node.outputs[0], outputs[0]);
+    for (std::size_t i = 0; i < outputs.size(); ++i) here_[node.outputs[i]] = outputs[i];
+    if (index == whole_.loss()) part_.set_loss(static_cast<int>(part_.nodes().size()) - 1);
+  }
+
+  ValueId behind(const char* what, CutKind kind, ValueId value, ValueId id) {
+    const int cut = new_cut(value, kind);
+    const LayerPtr layer = kind == CutKind::sum ? make_sum(cut) : make_gather(cut, units(shape_of(value)));
+    return part_.add(fmt::format("{} {}", what, cut), layer, {id}).front();
+  }
+
+  // The value in front of layers that compute some of their outputs: one for all of them.
+  ValueId spread(ValueId value) {
+    if (!whole_.values()[static_cast<std::size_t>(value)].wants_gradient) return here_.at(value);
+    if (const auto found = spread_.find(value); found != spread_.end()) return found->second;
+    const int cut = new_cut(value, CutKind::sum);
+    return spread_[value] = part_.add(fmt::format("spread {}", cut), make_spread(cut), {here_.at(value)}).front();
+  }
+
+  const Graph& whole_;
+  const int stage_, shards_, shard_;
+  const Roles roles_;
+  std::vector<Cut>& cuts_;
+  Graph part_;
+  std::map<ValueId, ValueId> here_;      // by value of the whole graph
+  std::map<ValueId, ValueId> spread_;    // likewise
+  std::map<ValueId, Units> part_units_;  // of values that are here in part
+};
+
+}  // namespace
+
+Units units_of(std::int64_t all, int shards, int shard) {
+  return {all * shard / shards, all * (shard + 1) / shards, all};
+}
+
+Graph shard_graph(const Graph& graph, int stage, int shards, int shard, std::vector<Cut>& cuts) {
+  return Sharder(graph, stage, shards, shard, cuts).build();
+}
+
+}  // namespace echelon

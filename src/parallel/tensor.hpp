@@ -1,0 +1,23 @@
+// Layers split by their units over the shards of a stage (Megatron, Shoeybi 2019).
+//
+// A dense layer or convolution computes some of its outputs on each shard. Where layers in which channels do not meet
+// lead from it to another one (activations, batch norm, dropout, pooling, flatten), that one takes the very units that
+// its shard has, and what the shards add to its outputs is summed: one exchange forward, behind the second, and one
+// backward, in front of the first. Where none follows, the units are gathered. All else runs whole on every shard.
+#pragma once
+
+#include <vector>
+
+#include "model/graph.hpp"
+#include "parallel/cut.hpp"
+
+namespace echelon {
+
+// [all * shard / shards, all * (shard + 1) / shards)
+Units units_of(std::int64_t all, int shards, int shard);
+
+// The graph that one shard runs of a stage's (or of a whole model's); its cuts are added behind those that are there,
+// the same on every shard. Layers of fewer units than shards stay whole. ConfigError where no layer can be split.
+Graph shard_graph(const Graph& graph, int stage, int shards, int shard, std::vector<Cut>& cuts);
+
+}  // namespace echelon
