@@ -26,7 +26,7 @@ std::string count_text(std::int64_t count) {
 }
 
 std::string counted(std::int64_t count, std::string_view noun) {
-  return fmt::format("{} {}{}", count_text(count), noun, count == 1 ? "" : "s");
+  return fmt::format("{} {}{}", count_text(count), noun, count == 1 ? "" : noun.ends_with("ch") ? "es" : "s");
 }
 
 std::string numbers_text(const std::vector<double>& values) {

@@ -10,7 +10,7 @@ namespace echelon {
 
 std::string bytes_text(double bytes);        // "1.50 MiB"
 std::string count_text(std::int64_t count);  // "1,797"
-// "1 rank", "1,500 samples": the noun takes an s where there is not exactly one.
+// "1 rank", "1,500 samples", "2 batches": the noun takes an s, or es, where there is not exactly one.
 std::string counted(std::int64_t count, std::string_view noun);
 std::string numbers_text(const std::vector<double>& values);  // "0.286, 0.353"
 std::string short_count(double count);                        // "1.66 M"

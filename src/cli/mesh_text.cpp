@@ -12,6 +12,7 @@
 #include "model/build.hpp"
 #include "model/program.hpp"
 #include "optim/rules.hpp"
+#include "parallel/courier.hpp"
 #include "parallel/pipeline.hpp"
 #include "parallel/stages.hpp"
 #include "parallel/tensor.hpp"
@@ -31,7 +32,7 @@ bool is_cut(const Layer& layer) {
   return std::find(kCuts.begin(), kCuts.end(), layer.kind()) != kCuts.end();
 }
 
-PartRow row_of(const Config& config, const Graph& graph, int in_flight, std::int64_t micro) {
+PartRow row_of(const Config& config, const Graph& graph, std::size_t boxes, int in_flight, std::int64_t micro) {
   PartRow row;
   const DType dtype = config.device.dtype;
   std::vector<std::string> names;
@@ -40,7 +41,8 @@ PartRow row_of(const Config& config, const Graph& graph, int in_flight, std::int
   row.layers = names.size() == 1 ? names.front() : names.front() + " to " + names.back();
   row.parameters = graph.parameters().weight_elems();
   const double weights = static_cast<double>(graph.parameters().elems()) * static_cast<double>(size_of(wide_of(dtype)));
-  row.bytes = weights * (2 + static_cast<double>(find_rule(config.optimiser.rule).arenas()));
+  row.bytes =
+      weights * (2 + static_cast<double>(find_rule(config.optimiser.rule).arenas())) + static_cast<double>(boxes);
   try {
     DeviceOptions options;
     options.paced_table = config.device.paced_table;
@@ -72,7 +74,7 @@ std::string mesh_table(const Config& config, const Graph& graph, const Mesh& mes
       std::vector<Cut> cuts = between;
       Graph part = stage_graph(graph, stages, between, stage);
       if (mesh.tensor() > 1) part = shard_graph(part, stage, mesh.tensor(), shard, cuts);
-      rows.push_back(row_of(config, part, in_flight, micro));
+      rows.push_back(row_of(config, part, courier_bytes(cuts, stage, micro, config.device.dtype), in_flight, micro));
       for (std::size_t c = between.size(); c < cuts.size() && shard == 0; ++c)
         summed += static_cast<double>(cuts[c].shape.elems()) * elem;
     }

@@ -223,12 +223,14 @@ void Courier::finish() {
 
 double Courier::take_waited_s() { return std::exchange(waited_s_, 0); }
 
-std::size_t Courier::host_bytes() const {
+std::size_t courier_bytes(const std::vector<Cut>& cuts, int stage, std::int64_t batch, DType dtype) {
   std::size_t bytes = 0;
-  for (const auto& way : ways_)
-    for (std::size_t b = 0; way && b < kBoxes; ++b) bytes += way->boxes[b].memory.bytes();
-  for (const auto& meeting : meetings_)
-    if (meeting) bytes += meeting->box.bytes() + meeting->whole.bytes();
+  for (const Cut& cut : cuts) {
+    if (cut.from != stage && cut.to != stage) continue;
+    const std::size_t one = static_cast<std::size_t>(cut.shape.elems() * batch) * size_of(dtype);
+    if (cut.kind == CutKind::message) bytes += one * kBoxes * (cut.learns ? 2 : 1);
+    if (cut.kind == CutKind::gather) bytes += one;
+  }
   return bytes;
 }
 

@@ -20,6 +20,9 @@
 
 namespace echelon {
 
+// Host memory that a courier takes on a rank of this stage, whose device's memory is the host's (else more): boxes.
+std::size_t courier_bytes(const std::vector<Cut>& cuts, int stage, std::int64_t batch, DType dtype);
+
 class Courier {
  public:
   // `group`: the engine of the model group, `shards`: that of this stage's shards, of which the channels from
@@ -39,7 +42,6 @@ class Courier {
   double take_waited_s();
   // Sent by this rank so far.
   const WireCounters& sent() const { return sent_; }
-  std::size_t host_bytes() const;
 
  private:
   struct Way;

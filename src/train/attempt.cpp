@@ -168,9 +168,8 @@ WholeTensors Attempt::gather_for_checkpoint() {
   WholeTensors wholes = gather_slices(all, [this](StateVisitor& visitor) { strategy_->visit_state(visitor); });
   wholes.merge(gather_slices(replicas, [this](StateVisitor& visitor) { runner_->visit_state(visitor); }));
   if (place_->mesh().splits() && place_->replica() == 0) {
-    Group parts(place_->group(), kPartsChannel);
     gather_parts(
-        parts, [this](StateVisitor& visitor) { visit_state(visitor); }, wholes);
+        place_->group(), kPartsChannel, [this](StateVisitor& visitor) { visit_state(visitor); }, wholes);
   }
   return wholes;
 }

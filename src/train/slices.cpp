@@ -1,9 +1,15 @@
 #include "train/slices.hpp"
 
+#include <algorithm>
+#include <array>
 #include <cstring>
+#include <memory>
+#include <span>
+#include <utility>
 
 #include "base/box.hpp"
 #include "base/check.hpp"
+#include "comm/collective/message.hpp"
 
 namespace echelon {
 namespace {
@@ -49,71 +55,102 @@ class Gatherer final : public StateVisitor {
   WholeTensors wholes_;
 };
 
-// Writes what a rank is shown into one text.
-class Packer final : public StateVisitor {
+// Messages of bytes between two ranks, one after another.
+class Line {
  public:
+  Line(Engine& group, int channel, int peer) : group_(group), channel_(channel), peer_(peer) {}
+  void send(const void* data, std::size_t bytes) {
+    run(make_send_to(peer_, static_cast<std::int64_t>(bytes)), const_cast<void*>(data));
+  }
+  void receive(void* data, std::size_t bytes) { run(make_receive_from(peer_, static_cast<std::int64_t>(bytes)), data); }
+
+ private:
+  void run(std::shared_ptr<const Plan> plan, void* data) {
+    group_.run({.plan = std::move(plan), .data = data, .dtype = DType::u8, .channel = channel_, .after = nullptr});
+  }
+  Engine& group_;
+  int channel_, peer_;
+};
+
+// What is told of a tensor before its values; no more follow one without a name.
+struct Label {
+  static constexpr std::size_t kAxes = Shape::kMaxRank;
+  std::array<char, 256> name{};
+  std::int64_t dtype = 0, rank = 0;
+  std::array<std::int64_t, kAxes> shape{}, whole{}, offset{};
+
+  Label() = default;
+  explicit Label(const StateTensor& t) : dtype(static_cast<std::int64_t>(t.dtype)), rank(t.shape.rank()) {
+    ECHELON_CHECK_LT(t.name.size(), name.size(), "the name '{}'", t.name);
+    std::copy(t.name.begin(), t.name.end(), name.begin());
+    const bool slice = t.placement == Placement::slice;
+    for (int axis = 0; axis < t.shape.rank(); ++axis) {
+      const auto i = static_cast<std::size_t>(axis);
+      shape[i] = t.shape[axis];
+      whole[i] = slice ? t.global_shape[axis] : t.shape[axis];
+      offset[i] = slice ? t.offset[axis] : 0;
+    }
+  }
+  Box box() const {
+    const auto of = [&](const std::array<std::int64_t, kAxes>& all) {
+      return Shape(std::span(all.data(), static_cast<std::size_t>(rank)));
+    };
+    return {of(shape), of(whole), of(offset)};
+  }
+};
+
+void add(const Label& label, const void* data, WholeTensors& wholes) {
+  const Box box = label.box();
+  WholeTensor& tensor = wholes[label.name.data()];
+  tensor.dtype = static_cast<DType>(label.dtype);
+  tensor.shape = box.whole;
+  tensor.bytes.resize(bytes_of(box.whole, tensor.dtype));
+  copy_into_whole(box, size_of(tensor.dtype), data, tensor.bytes.data());
+}
+
+// Rank 0's own slices are added, the other ranks' tensors sent.
+class PartVisitor final : public StateVisitor {
+ public:
+  PartVisitor(Line* line, WholeTensors& wholes) : line_(line), wholes_(wholes) {}
   bool loading() const override { return false; }
   void tensor(const StateTensor& t) override {
     if (t.placement == Placement::per_replica) return;
-    const bool slice = t.placement == Placement::slice;
-    put(static_cast<std::int64_t>(t.name.size()));
-    packed_.append(t.name);
-    put(static_cast<std::int64_t>(t.dtype));
-    put(t.shape.rank());
-    for (int axis = 0; axis < t.shape.rank(); ++axis) {
-      put(t.shape[axis]);
-      put(slice ? t.global_shape[axis] : t.shape[axis]);
-      put(slice ? t.offset[axis] : 0);
+    const Label label(t);
+    if (line_) {
+      line_->send(&label, sizeof label);
+      line_->send(t.data, bytes_of(t.shape, t.dtype));
+    } else if (t.placement == Placement::slice) {
+      add(label, t.data, wholes_);
     }
-    packed_.append(static_cast<const char*>(t.data), bytes_of(t.shape, t.dtype));
   }
   void scalar(std::string_view, std::int64_t&) override {}
   void scalar(std::string_view, double&) override {}
-  std::string take() { return std::move(packed_); }
 
  private:
-  void put(std::int64_t number) { packed_.append(reinterpret_cast<const char*>(&number), sizeof number); }
-  std::string packed_;
+  Line* line_;  // null on rank 0
+  WholeTensors& wholes_;
 };
 
-void unpack(const std::string& packed, WholeTensors& wholes) {
-  std::size_t at = 0;
-  const auto take = [&](std::size_t bytes) {
-    ECHELON_CHECK_LE(at + bytes, packed.size());
-    at += bytes;
-    return packed.data() + at - bytes;
-  };
-  const auto number = [&] {
-    std::int64_t value = 0;
-    std::memcpy(&value, take(sizeof value), sizeof value);
-    return value;
-  };
-  while (at < packed.size()) {
-    const auto length = static_cast<std::size_t>(number());
-    const std::string name(take(length), length);
-    const auto dtype = static_cast<DType>(number());
-    std::vector<std::int64_t> extents(static_cast<std::size_t>(number())), whole(extents.size()),
-        offset(extents.size());
-    for (std::size_t axis = 0; axis < extents.size(); ++axis) {
-      extents[axis] = number();
-      whole[axis] = number();
-      offset[axis] = number();
-    }
-    const Box box{Shape(extents), Shape(whole), Shape(offset)};
-    WholeTensor& tensor = wholes[name];
-    tensor.dtype = dtype;
-    tensor.shape = box.whole;
-    tensor.bytes.resize(bytes_of(box.whole, dtype));
-    copy_into_whole(box, size_of(dtype), take(bytes_of(box.shape, dtype)), tensor.bytes.data());
+void receive_parts(Line line, WholeTensors& wholes) {
+  std::vector<std::byte> data;
+  for (Label label;;) {
+    line.receive(&label, sizeof label);
+    if (label.name[0] == '\0') return;
+    data.resize(bytes_of(label.box().shape, static_cast<DType>(label.dtype)));
+    line.receive(data.data(), data.size());
+    add(label, data.data(), wholes);
   }
 }
 
 }  // namespace
 
-void gather_parts(Group& group, const VisitAll& visit, WholeTensors& wholes) {
-  Packer packer;
-  visit(packer);
-  for (const std::string& packed : group.gather(packer.take())) unpack(packed, wholes);
+void gather_parts(Engine& group, int channel, const VisitAll& visit, WholeTensors& wholes) {
+  Line to_first(group, channel, 0);
+  PartVisitor visitor(group.rank() == 0 ? nullptr : &to_first, wholes);
+  visit(visitor);
+  const Label end;
+  if (group.rank() > 0) return to_first.send(&end, sizeof end);
+  for (int rank = 1; rank < group.size(); ++rank) receive_parts(Line(group, channel, rank), wholes);
 }
 
 WholeTensors gather_slices(Group& group, const VisitAll& visit) {

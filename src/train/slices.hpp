@@ -27,8 +27,9 @@ using WholeTensors = std::map<std::string, WholeTensor, std::less<>>;
 // with the same tensors, all get the whole.
 WholeTensors gather_slices(Group& group, const VisitAll& visit);
 
-// Adds the tensors that the ranks of the group are shown, but for per_replica ones: parts of one model, slices put
-// together. All ranks call it, all get all.
-void gather_parts(Group& group, const VisitAll& visit, WholeTensors& wholes);
+// Parts of one model, brought to rank 0 of the group, tensor by tensor so that no rank ever holds more than rank 0
+// must: adds there what the other ranks are shown, but for per_replica tensors, slices put together, and its own
+// slices. All ranks call it; the channel is of no other use meanwhile.
+void gather_parts(Engine& group, int channel, const VisitAll& visit, WholeTensors& wholes);
 
 }  // namespace echelon
