@@ -10,28 +10,49 @@ namespace {
 
 using namespace test;
 
+// Each rank holds its part; together, every replica's.
+void check_split(const SplitRun& run) {
+  std::vector<double> weights = train_split_rank(ring_transport(), run).weights, holders;
+  for (const double weight : weights) holders.push_back(weight == 0 ? 0 : 1);
+  Engine engine(ring_transport());
+  Group(engine, 1).sum(weights);
+  Group(engine, 1).sum(holders);
+  for (std::size_t i = 0; i < weights.size(); ++i)
+    if (holders[i] > 0) weights[i] /= holders[i];
+  const ReplicaResult whole = train_replicas(on_one_replica(run.replicas, true));
+  CHECK(tensor_distance(run.replicas.graph.parameters(), weights, whole.weights) <= 1e-8);
+}
+
+SplitRun run_of(int group_size) {
+  const auto replicas = static_cast<std::size_t>(ring_size() / group_size);
+  return {.replicas = {.graph = small_batch_norm_net(),
+                       .shares = std::vector<std::int64_t>(replicas, 6),
+                       .accumulation = 3},
+          .parallel = {}};
+}
+
 TEST_CASE("pipelines under MPI have the weights of the unsplit model, in double", "[split]") {
-  for (const int stages : {2, 3, 4}) {
+  for (const int stages : {1, 2, 3, 4}) {
     if (ring_size() % stages != 0) continue;
     for (const char* schedule : {"gpipe", "1f1b"}) {
       INFO(stages << " stages, " << schedule);
-      const auto replicas = static_cast<std::size_t>(ring_size() / stages);
-      SplitRun run{.replicas = {.graph = small_batch_norm_net(),
-                                .shares = std::vector<std::int64_t>(replicas, 6),
-                                .accumulation = 3},
-                   .parallel = {}};
+      SplitRun run = run_of(stages);
       run.parallel.pipeline = stages;
       run.parallel.schedule = schedule;
-      // Each rank holds its part; together, every replica's.
-      std::vector<double> all = train_split_rank(ring_transport(), run).weights;
-      Engine engine(ring_transport());
-      Group(engine, 1).sum(all);
-      for (double& value : all) value /= static_cast<double>(replicas);
-      const ReplicaResult whole = train_replicas(on_one_replica(run.replicas, true));
-      CHECK(tensor_distance(run.replicas.graph.parameters(), all, whole.weights) <= 1e-8);
+      check_split(run);
     }
   }
-  CHECK(ring_size() >= 1);
+}
+
+TEST_CASE("layers split by their units under MPI, and stages of them, in double", "[split]") {
+  for (const auto& [stages, shards] : {std::pair{1, 1}, {1, 2}, {1, 3}, {1, 4}, {2, 2}}) {
+    if (ring_size() % (stages * shards) != 0) continue;
+    INFO(stages << " stages, " << shards << " shards");
+    SplitRun run = run_of(stages * shards);
+    run.parallel.pipeline = stages;
+    run.parallel.tensor = shards;
+    check_split(run);
+  }
 }
 
 }  // namespace
