@@ -33,7 +33,9 @@ struct RunPlan {
   std::int64_t steps_per_epoch = 0;
   std::int64_t total_steps = 0;  // of the whole run, earlier attempts included
 
-  // What this rank runs in steps whose sequences are padded to `bucket` (ShardPlan::length).
+  // The whole model in steps whose sequences are padded to `bucket` (ShardPlan::length).
+  const Graph& whole_for(std::int64_t bucket) const { return bucket > 0 ? bucket_graphs.at(bucket) : graph; }
+  // What this rank runs in steps whose sequences are padded to `bucket`.
   const Graph& graph_for(std::int64_t bucket) const { return bucket > 0 ? bucket_graphs.at(bucket) : part; }
   // Labels come one a token, and so do loss, accuracy and weight.
   bool per_token() const { return train.form().label.rank() > 0 && train.classes > 0; }

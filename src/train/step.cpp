@@ -124,7 +124,7 @@ void StepRunner::list_micros() {
 
 PassScalars StepRunner::scalars_of(const Step& step, int micro) const {
   const auto& [source, first] = micros_[static_cast<std::size_t>(micro)];
-  const Graph& graph = plan_.graph;
+  const Graph& graph = plan_.whole_for(plan_.shards.length(source->batch->epoch, source->batch->step));
   const std::int64_t labels = graph.values()[static_cast<std::size_t>(graph.find("weights"))].shape.elems();
   PassScalars scalars;
   scalars.loss_scale = optimiser_.loss_scale() / step.info.weight;
