@@ -108,13 +108,29 @@ void add(const Label& label, const void* data, WholeTensors& wholes) {
   copy_into_whole(box, size_of(tensor.dtype), data, tensor.bytes.data());
 }
 
-// Rank 0's own slices are added, the other ranks' tensors sent.
+// Rank 0's own slices are added, the other ranks' tensors sent; what is in `wholes` already, of all replicas, as it is
+// there.
 class PartVisitor final : public StateVisitor {
  public:
   PartVisitor(Line* line, WholeTensors& wholes) : line_(line), wholes_(wholes) {}
   bool loading() const override { return false; }
   void tensor(const StateTensor& t) override {
     if (t.placement == Placement::per_replica) return;
+    const auto gathered = wholes_.find(t.name);
+    if (gathered == wholes_.end()) return bring(t);
+    if (!line_) return;
+    StateTensor whole;
+    whole.name = t.name;
+    whole.data = gathered->second.bytes.data();
+    whole.dtype = t.dtype;
+    whole.shape = gathered->second.shape;
+    bring(whole);
+  }
+  void scalar(std::string_view, std::int64_t&) override {}
+  void scalar(std::string_view, double&) override {}
+
+ private:
+  void bring(const StateTensor& t) {
     const Label label(t);
     if (line_) {
       line_->send(&label, sizeof label);
@@ -123,10 +139,7 @@ class PartVisitor final : public StateVisitor {
       add(label, t.data, wholes_);
     }
   }
-  void scalar(std::string_view, std::int64_t&) override {}
-  void scalar(std::string_view, double&) override {}
 
- private:
   Line* line_;  // null on rank 0
   WholeTensors& wholes_;
 };

@@ -29,7 +29,8 @@ WholeTensors gather_slices(Group& group, const VisitAll& visit);
 
 // Parts of one model, brought to rank 0 of the group, tensor by tensor so that no rank ever holds more than rank 0
 // must: adds there what the other ranks are shown, but for per_replica tensors, slices put together, and its own
-// slices. All ranks call it; the channel is of no other use meanwhile.
+// slices. `wholes` holds, on each rank, what gather_slices gave of its part. All ranks call it; the channel is of no
+// other use meanwhile.
 void gather_parts(Engine& group, int channel, const VisitAll& visit, WholeTensors& wholes);
 
 }  // namespace echelon

@@ -1,6 +1,7 @@
 // Texts and sequences from import to training, as a user has them.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <filesystem>
@@ -312,6 +313,21 @@ TEST_CASE("carried states follow their rows to another number of ranks", "[run]"
   REQUIRE(trial.train(3, {"train.steps=11"}).code == 0);
   REQUIRE(trial.train(1, {"train.steps=40"}).code == 0);
   REQUIRE(trial.train(2).code == 0);
+  CHECK(distance(last_weights(trial), last_weights(whole)) < 1e-8);
+}
+
+TEST_CASE("carried states of every stage of every replica follow their rows to one rank", "[run]") {
+  const test::Trial trial(kLetters), whole(kLetters);
+  for (const test::Trial* each : {&trial, &whole}) make_letters(*each);
+  REQUIRE(whole.train(1, {"train.steps=40"}).code == 0);
+  // Two replicas of an embedding, a recurrent and an output stage: the states are the middle one's.
+  const test::Outcome split = trial.train(6, {"train.steps=11", "parallel.pipeline=3"});
+  INFO(split.out << split.err);
+  REQUIRE(split.code == 0);
+  const auto carried = test::checkpoint_values(trial.run() + "/checkpoints/step-00000011.h5", "carried/");
+  REQUIRE(carried.size() == 2 * 12 * 10);
+  CHECK(std::count(carried.begin(), carried.end(), 0.0) == 0);
+  REQUIRE(trial.train(1, {"train.steps=40"}).code == 0);
   CHECK(distance(last_weights(trial), last_weights(whole)) < 1e-8);
 }
 
