@@ -6,9 +6,9 @@
 #include "comm/codec/codec.hpp"
 #include "comm/collective/plan.hpp"
 #include "device/device.hpp"
+#include "tests/cuda/gpu.hpp"
 #include "tests/support/far_codec.hpp"
 #include "tests/support/random.hpp"
-#include "tests/support/skip.hpp"
 
 using namespace echelon;
 using namespace echelon::test;
@@ -16,12 +16,6 @@ using namespace echelon::test;
 namespace {
 
 using Floats = std::vector<float>;
-
-bool without_gpu() {
-  std::string why;
-  const bool gpu = visible_gpus(&why) > 0;
-  return skip_without(gpu, why);
-}
 
 // Equal bits, or NaN both.
 std::size_t differing(const Floats& a, const Floats& b) {

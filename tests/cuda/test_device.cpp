@@ -7,20 +7,14 @@
 
 #include "base/error.hpp"
 #include "device/device.hpp"
+#include "tests/cuda/gpu.hpp"
 #include "tests/support/device_contract.hpp"
 #include "tests/support/random.hpp"
-#include "tests/support/skip.hpp"
 
 using namespace echelon;
 using namespace echelon::test;
 
 namespace {
-
-bool without_gpu() {
-  std::string why;
-  const bool gpu = visible_gpus(&why) > 0;
-  return skip_without(gpu, why);
-}
 
 void check_contract(DType dtype, double tolerance) {
   const auto device = open_device("cuda", {});

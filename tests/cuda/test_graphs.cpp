@@ -5,20 +5,14 @@
 #include "base/clock.hpp"
 #include "device/device.hpp"
 #include "model/zoo/zoo.hpp"
+#include "tests/cuda/gpu.hpp"
 #include "tests/support/replicas.hpp"
-#include "tests/support/skip.hpp"
 #include "tests/support/trainee.hpp"
 
 using namespace echelon;
 using namespace echelon::test;
 
 namespace {
-
-bool without_gpu() {
-  std::string why;
-  const bool gpu = visible_gpus(&why) > 0;
-  return skip_without(gpu, why);
-}
 
 TraineeOptions on_gpu(DType activations, bool replay) {
   return {.device = "cuda", .dtype = DType::f32, .activations = activations, .replay = replay};

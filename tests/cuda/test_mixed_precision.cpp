@@ -8,21 +8,15 @@
 #include "device/device.hpp"
 #include "model/zoo/zoo.hpp"
 #include "optim/optimiser.hpp"
+#include "tests/cuda/gpu.hpp"
 #include "tests/support/device_contract.hpp"
 #include "tests/support/replicas.hpp"
-#include "tests/support/skip.hpp"
 #include "tests/support/trainee.hpp"
 
 using namespace echelon;
 using namespace echelon::test;
 
 namespace {
-
-bool without_gpu() {
-  std::string why;
-  const bool gpu = visible_gpus(&why) > 0;
-  return skip_without(gpu, why);
-}
 
 constexpr std::int64_t kBatch = 12;
 

@@ -2,8 +2,8 @@
 #include <catch2/catch.hpp>
 
 #include "device/device.hpp"
+#include "tests/cuda/gpu.hpp"
 #include "tests/support/replicas.hpp"
-#include "tests/support/skip.hpp"
 
 namespace echelon {
 namespace {
@@ -19,12 +19,6 @@ ReplicaRun two_replicas(const std::string& algorithm, DType dtype) {
           .activations = dtype,
           .steps = 8,
           .bucket_kb = 0.5};
-}
-
-bool without_gpus(int wanted) {
-  std::string why;
-  const int gpus = visible_gpus(&why);
-  return skip_without(gpus >= wanted, gpus == 0 ? why : "one GPU");
 }
 
 }  // namespace

@@ -1,0 +1,19 @@
+// What every test on a real GPU asks first.
+#pragma once
+
+#include <string>
+
+#include "device/device.hpp"
+#include "tests/support/skip.hpp"
+
+namespace echelon::test {
+
+// True, and the test counts as skipped, where there are fewer GPUs that can be used.
+inline bool without_gpus(int wanted) {
+  std::string why;
+  const int gpus = visible_gpus(&why);
+  return skip_without(gpus >= wanted, gpus == 0 ? why : "one GPU");
+}
+inline bool without_gpu() { return without_gpus(1); }
+
+}  // namespace echelon::test
