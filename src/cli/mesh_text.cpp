@@ -14,8 +14,8 @@
 #include "optim/rules.hpp"
 #include "parallel/courier.hpp"
 #include "parallel/pipeline.hpp"
+#include "parallel/split.hpp"
 #include "parallel/stages.hpp"
-#include "parallel/tensor.hpp"
 
 namespace echelon::cli {
 namespace {
@@ -61,8 +61,8 @@ PartRow row_of(const Config& config, const Graph& graph, std::size_t boxes, int 
 
 std::string mesh_table(const Config& config, const Graph& graph, const Mesh& mesh, const std::vector<int>& hosts,
                        std::int64_t micro) {
-  const std::vector<int> stages = assign_stages(graph, node_flops(graph, config.device.dtype), mesh.pipeline());
-  const std::vector<Cut> between = cuts_between(graph, stages);
+  const std::vector<double> costs = node_flops(graph, config.device.dtype);
+  const std::vector<Cut> between = cuts_between(graph, assign_stages(graph, costs, mesh.pipeline()));
   const double elem = static_cast<double>(size_of(config.device.dtype));
   double sent = 0, summed = 0;  // bytes a sample
   for (const Cut& cut : between) sent += static_cast<double>(cut.shape.elems()) * elem * (cut.learns ? 2 : 1);
@@ -71,12 +71,11 @@ std::string mesh_table(const Config& config, const Graph& graph, const Mesh& mes
     const int in_flight = most_in_flight(
         pipeline_passes(config.parallel.schedule, mesh.pipeline(), stage, static_cast<int>(config.batch.accumulation)));
     for (int shard = 0; shard < mesh.tensor(); ++shard) {
-      std::vector<Cut> cuts = between;
-      Graph part = stage_graph(graph, stages, between, stage);
-      if (mesh.tensor() > 1) part = shard_graph(part, stage, mesh.tensor(), shard, cuts);
-      rows.push_back(row_of(config, part, courier_bytes(cuts, stage, micro, config.device.dtype), in_flight, micro));
-      for (std::size_t c = between.size(); c < cuts.size() && shard == 0; ++c)
-        summed += static_cast<double>(cuts[c].shape.elems()) * elem;
+      const Part part = part_of(graph, config.parallel, {.replica = 0, .stage = stage, .shard = shard}, costs);
+      rows.push_back(
+          row_of(config, part.graph, courier_bytes(part.cuts, stage, micro, config.device.dtype), in_flight, micro));
+      for (std::size_t c = between.size(); c < part.cuts.size() && shard == 0; ++c)
+        summed += static_cast<double>(part.cuts[c].shape.elems()) * elem;
     }
   }
   Table table({"rank", "host", "replica", "stage", "shard", "layers", "parameters", "memory"});

@@ -308,6 +308,8 @@ void check_codec(const Config& config) {
 void check_parallel(const Config& config) {
   const ParallelConfig& parallel = config.parallel;
   check_used(config, "parallel.schedule", parallel.pipeline > 1, "parallel.pipeline > 1");
+  for (const char* path : {"parallel.space", "parallel.time_chunks", "parallel.split", "parallel.costs"})
+    check_used(config, path, false, "versions to come");
   const bool split = parallel.pipeline > 1 || parallel.tensor > 1;
   check_used(config, "parallel.allow_across_nodes", split, "split models");
   for (const LayerConfig& layer : config.model.layers)

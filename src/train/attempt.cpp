@@ -125,14 +125,14 @@ void Attempt::open_device() {
 
 void Attempt::build() {
   config_.exchange = tuning_.settle(config_.exchange, start_, place_->replicas(), kStrategyChannel,
-                                    plan_->part.parameters(), wide_of(config_.device.dtype));
+                                    plan_->part.graph.parameters(), wide_of(config_.device.dtype));
   all_or_none(group_, [&] {
-    arenas_ = std::make_unique<Arenas>(*device_, plan_->part.parameters(), wide_of(config_.device.dtype));
+    arenas_ = std::make_unique<Arenas>(*device_, plan_->part.graph.parameters(), wide_of(config_.device.dtype));
     optimiser_ = std::make_unique<Optimiser>(config_.optimiser, *arenas_, loss_scaling_of(config_.device));
     strategy_ = make_strategy(config_.exchange, {*arenas_, *optimiser_, exchange(), kStrategyChannel, config_.seed});
     replica_sum_ = std::make_unique<ReplicaSum>(*device_, place_->replicas(), kSumsChannel);
     courier_ = std::make_unique<Courier>(*device_, place_->group(), place_->shards(), place_->mesh(), place_->seat(),
-                                         plan_->cuts, config_.device.dtype, kCutsChannel);
+                                         plan_->part.cuts, config_.device.dtype, kCutsChannel);
     arenas_->initialise(config_.seed);
   });
   state_.global_batch = plan_->batch.global;

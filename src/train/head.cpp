@@ -11,6 +11,7 @@
 #include "config/parse.hpp"
 #include "data/describe.hpp"
 #include "model/build.hpp"
+#include "parallel/pipeline.hpp"
 
 namespace echelon {
 namespace {
@@ -66,8 +67,10 @@ std::string stages_line(const Config& config, const RunPlan& plan, const Mesh& m
   const double all = std::accumulate(flops.begin(), flops.end(), 0.0);
   std::string text;
   for (int stage = 0; stage < mesh.pipeline(); ++stage) {
-    const auto begin = std::lower_bound(plan.stages.begin(), plan.stages.end(), stage) - plan.stages.begin();
-    const auto end = std::upper_bound(plan.stages.begin(), plan.stages.end(), stage) - plan.stages.begin();
+    const auto begin =
+        std::lower_bound(plan.part.stages.begin(), plan.part.stages.end(), stage) - plan.part.stages.begin();
+    const auto end =
+        std::upper_bound(plan.part.stages.begin(), plan.part.stages.end(), stage) - plan.part.stages.begin();
     const double own = std::accumulate(flops.begin() + begin, flops.begin() + end, 0.0);
     const auto name = [&](std::ptrdiff_t node) { return plan.graph.nodes()[static_cast<std::size_t>(node)].name; };
     text += fmt::format("{}{}{} ({:.0f} %{})", stage > 0 ? ", " : "", name(begin),
@@ -109,7 +112,7 @@ std::vector<std::string> head_lines(const HeadParts& p) {
                   by_rank_text(made.devices)),
       fmt::format("results   {}", p.start.folder.attempt),
   };
-  if (!p.plan.stages.empty()) lines.push_back(stages_line(p.config, p.plan, p.mesh));
+  if (p.mesh.pipeline() > 1) lines.push_back(stages_line(p.config, p.plan, p.mesh));
   if (const std::int64_t cut = p.plan.train.cut(); cut > 0)
     lines.push_back(fmt::format("cut       {} of {} training sequences are longer than {} steps (data.sequence_length)",
                                 count_text(cut), count_text(p.plan.train.samples()), p.plan.train.length()));

@@ -7,8 +7,6 @@
 
 #include "base/error.hpp"
 #include "model/build.hpp"
-#include "parallel/stages.hpp"
-#include "parallel/tensor.hpp"
 
 namespace echelon {
 namespace {
@@ -88,15 +86,7 @@ RunPlan plan_run(const Config& config, const Mesh& mesh, const MeshSeat& seat) {
   const std::int64_t steps_per_epoch = shards.steps_per_epoch();
   const std::int64_t total = total_steps_of(config.train, steps_per_epoch);
   if (total == 0) throw ConfigError("train.epochs and train.steps are both 0: there is nothing to train");
-  std::vector<int> stages;
-  std::vector<Cut> cuts;
-  Graph part = graph;
-  if (mesh.pipeline() > 1) {
-    stages = assign_stages(graph, node_flops(graph, config.device.dtype), mesh.pipeline());
-    cuts = cuts_between(graph, stages);
-    part = stage_graph(graph, stages, cuts, seat.stage);
-  }
-  if (mesh.tensor() > 1) part = shard_graph(part, seat.stage, mesh.tensor(), seat.shard, cuts);
+  Part part = part_of(graph, config.parallel, seat, node_flops(graph, config.device.dtype));
   return {.replicas = mesh.replicas(),
           .batch = std::move(batch),
           .train = std::move(train),
@@ -104,8 +94,6 @@ RunPlan plan_run(const Config& config, const Mesh& mesh, const MeshSeat& seat) {
           .shards = std::move(shards),
           .graph = std::move(graph),
           .bucket_graphs = std::move(bucket_graphs),
-          .stages = std::move(stages),
-          .cuts = std::move(cuts),
           .part = std::move(part),
           .steps_per_epoch = steps_per_epoch,
           .total_steps = total};

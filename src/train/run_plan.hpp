@@ -15,7 +15,7 @@
 #include "data/shard_plan.hpp"
 #include "model/graph.hpp"
 #include "parallel/mesh.hpp"
-#include "parallel/pipeline.hpp"
+#include "parallel/split.hpp"
 
 namespace echelon {
 
@@ -27,16 +27,14 @@ struct RunPlan {
   ShardPlan shards;
   Graph graph;                                  // for the longest sequences
   std::map<std::int64_t, Graph> bucket_graphs;  // by the length that a step's sequences are padded to (data.buckets)
-  std::vector<int> stages;                      // by node of `graph`; empty where nothing is split
-  std::vector<Cut> cuts;                        // what travels between them
-  Graph part;                                   // what this rank runs of `graph`
+  Part part;                                    // what this rank runs of `graph`
   std::int64_t steps_per_epoch = 0;
   std::int64_t total_steps = 0;  // of the whole run, earlier attempts included
 
   // The whole model in steps whose sequences are padded to `bucket` (ShardPlan::length).
   const Graph& whole_for(std::int64_t bucket) const { return bucket > 0 ? bucket_graphs.at(bucket) : graph; }
   // What this rank runs in steps whose sequences are padded to `bucket`.
-  const Graph& graph_for(std::int64_t bucket) const { return bucket > 0 ? bucket_graphs.at(bucket) : part; }
+  const Graph& graph_for(std::int64_t bucket) const { return bucket > 0 ? bucket_graphs.at(bucket) : part.graph; }
   // Labels come one a token, and so do loss, accuracy and weight.
   bool per_token() const { return train.form().label.rank() > 0 && train.classes > 0; }
   // Replicas whose samples this one takes: its own, or all of the plan's where it stands for them; a server's: none.

@@ -11,8 +11,7 @@
 #include "parallel/courier.hpp"
 #include "parallel/mesh.hpp"
 #include "parallel/pipeline.hpp"
-#include "parallel/stages.hpp"
-#include "parallel/tensor.hpp"
+#include "parallel/split.hpp"
 #include "tests/support/far_device.hpp"
 #include "tests/support/ranks.hpp"
 #include "tests/support/trainee.hpp"
@@ -45,10 +44,7 @@ SplitResult train_split_rank(std::unique_ptr<Transport> transport, const SplitRu
   const std::unique_ptr<Engine> shards = engine.split(seat.replica * mesh.pipeline() + seat.stage, seat.shard);
   const std::unique_ptr<Engine> replicas = engine.split(mesh.index_in_group(seat), seat.replica);
 
-  const std::vector<int> stages = assign_stages(run.graph, node_flops(run.graph, run.dtype), mesh.pipeline());
-  std::vector<Cut> cuts = cuts_between(run.graph, stages);
-  Graph graph = stage_graph(run.graph, stages, cuts, seat.stage);
-  if (mesh.tensor() > 1) graph = shard_graph(graph, seat.stage, mesh.tensor(), seat.shard, cuts);
+  const auto [stages, cuts, graph] = part_of(run.graph, split.parallel, seat, node_flops(run.graph, run.dtype));
   const auto micro_batches = static_cast<int>(run.accumulation);
   const std::vector<Pass> passes = pipeline_passes(split.parallel.schedule, mesh.pipeline(), seat.stage, micro_batches);
   const int in_flight = most_in_flight(passes);

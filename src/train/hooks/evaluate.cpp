@@ -26,7 +26,7 @@ EvaluateHook::EvaluateHook(const Config& config, const RunPlan& plan, const Plac
   shards_ = std::make_unique<ShardPlan>(evaluation_plan(*plan_.test, config, plan.replicas));
   if (!takes_part()) return;
   const std::int64_t batch = shards_->batch(replica_);
-  program_ = std::make_unique<Program>(plan_.part, arenas_,
+  program_ = std::make_unique<Program>(plan_.part.graph, arenas_,
                                        ProgramOptions{.batch = batch, .training = false, .dtype = config.device.dtype});
   program_->set_transfer([this](const Transfer& transfer) { courier_.carry(transfer); });
 }
