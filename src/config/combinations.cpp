@@ -206,6 +206,11 @@ void check_layer_wait(const Config& config) {
     refuse(config, "exchange.overlap",
            "optimizer.clip_norm needs every gradient before the first update, overlap = \"layers\" updates layer by "
            "layer; \"buckets\" fits");
+  if (config.parallel.tensor > 1 && (config.optimiser.rule == "lars" || config.optimiser.rule == "lamb"))
+    refuse(config, "exchange.overlap",
+           fmt::format("rule = \"{}\" adds the norms of what parallel.tensor cuts once every gradient is there, "
+                       "overlap = \"layers\" updates layer by layer; \"buckets\" fits",
+                       config.optimiser.rule));
   if (scaled)
     refuse(config, "exchange.overlap",
            "a scaled loss needs every gradient before the first update, overlap = \"layers\" updates layer by layer; "
@@ -327,11 +332,6 @@ void check_parallel(const Config& config) {
   whole(!config.data.buckets.empty(), "data.buckets", "what travels between their ranks has one length");
   whole(config.data.order == Order::stream && config.batch.accumulation > 1, "data.order",
         "carried states follow micro-batches one by one; batch.accumulation = 1");
-  whole(config.optimiser.clip_norm > 0, "optimizer.clip_norm", "no rank knows the norm over all; leave it out");
-  whole(parallel.tensor > 1 && (config.optimiser.rule == "lars" || config.optimiser.rule == "lamb"), "optimizer.rule",
-        "no shard knows the norms of whole layers; parallel.pipeline keeps layers whole");
-  whole(config.device.dtype == DType::f16 || config.device.loss_scale > 0, "device.dtype",
-        "no rank knows whether all gradients are finite; bf16 needs no loss scale");
   whole(config.exchange.algorithm == "auto", "exchange.algorithm", "name one, for instance \"ring\"");
   whole(config.exchange.codec != "none" && config.exchange.codec != "lossless", "exchange.codec",
         "what is owed is kept for whole models; \"lossless\" owes nothing");

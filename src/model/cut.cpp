@@ -50,7 +50,7 @@ class Spread final : public Layer {
   std::vector<Shape> infer(std::span<const Shape> inputs) const override { return {inputs[0]}; }
   void forward(Lowering& lowering) const override { lowering.share(0, 0); }
   void backward(Lowering& lowering) const override {
-    if (lowering.wants_grad_input(0)) lowering.transfer(cut_, lowering.grad_output(0), lowering.grad_input(0));
+    if (lowering.wants_grad_input(0)) lowering.transfer(cut_, lowering.grad_output(0), lowering.grad_input(0), true);
   }
 
  private:
@@ -63,7 +63,9 @@ class Sum final : public Layer {
   std::string_view kind() const override { return "sum"; }
   std::string attributes() const override { return fmt::format("cut {}", cut_); }
   std::vector<Shape> infer(std::span<const Shape> inputs) const override { return {inputs[0]}; }
-  void forward(Lowering& lowering) const override { lowering.transfer(cut_, lowering.input(0), lowering.output(0)); }
+  void forward(Lowering& lowering) const override {
+    lowering.transfer(cut_, lowering.input(0), lowering.output(0), true);
+  }
   void backward(Lowering& lowering) const override { lowering.pass_gradient(0, 0); }
 
  private:

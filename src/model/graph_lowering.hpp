@@ -39,7 +39,7 @@ class GraphLowering final : public Lowering {
   void pass_gradient(int output, int input) override;
   void op(const OpSpec& spec, const std::vector<TensorRef>& args, ScaleSource scale, int pair) override;
   void sum_over_replicas(TensorRef tensor) override;
-  void transfer(int cut, TensorRef from, TensorRef to) override;
+  void transfer(int cut, TensorRef from, TensorRef to, bool wide) override;
 
  private:
   const Node& node() const { return graph_.nodes()[static_cast<std::size_t>(node_)]; }

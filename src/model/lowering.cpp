@@ -223,8 +223,10 @@ void GraphLowering::sum_over_replicas(TensorRef tensor) {
   lowered_.ops.back().summed = tensor.id;
 }
 
-void GraphLowering::transfer(int cut, TensorRef from, TensorRef to) {
-  if (from.id >= 0) from.id = in_layout(from.id, Layout::plain);
+void GraphLowering::transfer(int cut, TensorRef from, TensorRef to, bool wide) {
+  const auto travels = [&](int tensor) { return wide ? wide_of(table_.at(tensor).dtype) : table_.at(tensor).dtype; };
+  if (from.id >= 0) from.id = in_form(from.id, Layout::plain, travels(from.id));
+  if (to.id >= 0 && travels(to.id) != table_.at(to.id).dtype) to.id = detour(to.id, Layout::plain, travels(to.id));
   if (to.id >= 0) to.id = written_whole(to.id);
   const int index = static_cast<int>(lowered_.ops.size());
   if (to.id >= 0) table_.storage(to.id).first = table_.storage(to.id).last = index;
@@ -232,6 +234,7 @@ void GraphLowering::transfer(int cut, TensorRef from, TensorRef to) {
   LoweredOp op{.node = node_, .backward = backward_, .spec = {}, .op = nullptr, .tensors = {from.id, to.id}};
   op.cut = cut;
   lowered_.ops.push_back(std::move(op));
+  finish_detours();
 }
 
 // What comes from elsewhere is plain and does not add: where the gradient has been written already, or lies otherwise,

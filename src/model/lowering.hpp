@@ -66,8 +66,9 @@ class Lowering {
   // on the node's ops that take a `count` count the samples of all replicas.
   virtual void sum_over_replicas(TensorRef tensor) = 0;
   // Before the next op runs, the program's caller is shown `from`, to send it on, and `to`, to fill it, both plain; one
-  // of them may be nothing (an id of -1). `cut` is the caller's name for what travels (model/cut.hpp).
-  virtual void transfer(int cut, TensorRef from, TensorRef to) = 0;
+  // of them may be nothing (an id of -1). `cut` is the caller's name for what travels (model/cut.hpp). `wide`: what is
+  // to be added is shown in f32 where it is in halves.
+  virtual void transfer(int cut, TensorRef from, TensorRef to, bool wide = false) = 0;
 };
 
 }  // namespace echelon

@@ -36,7 +36,7 @@ class CountingLowering final : public Lowering {
   void share(int, int) override {}
   void pass_gradient(int, int) override {}
   void sum_over_replicas(TensorRef) override {}
-  void transfer(int, TensorRef, TensorRef) override {}
+  void transfer(int, TensorRef, TensorRef, bool) override {}
   void op(const OpSpec& spec, const std::vector<TensorRef>&, ScaleSource, int) override { flops_ += flops(spec); }
 
   double take_flops() {

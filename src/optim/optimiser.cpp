@@ -25,8 +25,8 @@ bool rows_suffice(const OptimiserConfig& config, const Parameter& parameter) {
   return config.lazy || (config.rule == SgdRule::kName && config.momentum == 0 && !decays);
 }
 
-Optimiser::Optimiser(const OptimiserConfig& config, Arenas& arenas, const LossScaling& scaling)
-    : config_(config), arenas_(arenas), info_(find_rule(config.rule)), loss_scale_(scaling) {
+Optimiser::Optimiser(const OptimiserConfig& config, Arenas& arenas, const LossScaling& scaling, PartSums* parts)
+    : config_(config), arenas_(arenas), info_(find_rule(config.rule)), parts_(parts), loss_scale_(scaling) {
   make_segments();
   Device& device = arenas.device();
   const std::size_t bytes = static_cast<std::size_t>(arenas.elems()) * size_of(arenas.dtype());
@@ -47,17 +47,21 @@ void Optimiser::make_segments() {
     const int table = rows_suffice(config_, p) ? i : -1;
     const bool weight = p.kind == ParameterKind::weight;
     const bool adapts = info_.trust != TrustRatio::none && weight && p.decays;
-    ECHELON_CHECK(p.shape == p.global_shape || !weight || !(adapts || clips()),
+    const bool slice = p.shape != p.global_shape;
+    const bool counts = !parts_ || slice || parts_->speaks();
+    ECHELON_CHECK(!slice || parts_ || !weight || !(adapts || clips()),
                   "parameter {} is split over ranks: its norm is not known here", p.name);
     if (!segments_.empty()) {
       Segment& last = segments_.back();
-      const bool same = last.kind == p.kind && last.decays == p.decays && (weight || last.momentum == p.momentum);
+      const bool same = last.kind == p.kind && last.decays == p.decays && last.counts == counts &&
+                        (weight || last.momentum == p.momentum);
       if (same && !adapts && table < 0 && last.table < 0 && last.range.end == p.begin) {
         last.range.end = p.end();
         continue;
       }
     }
-    segments_.push_back({{p.begin, p.end()}, p.kind, p.decays, p.momentum, adapts, table});
+    if (adapts && slice) sliced_.push_back(segments_.size());
+    segments_.push_back({{p.begin, p.end()}, p.kind, p.decays, p.momentum, adapts, counts, table});
   }
 }
 
@@ -84,7 +88,9 @@ Optimiser::Verdict Optimiser::accept() {
   if (!loss_scale_.active()) return Verdict::apply;
   VectorOps& ops = arenas_.device().vector_ops();
   const auto n = static_cast<std::size_t>(arenas_.elems());
-  const bool finite = ops.count_not_finite(arenas_.dtype(), arenas_.gradients_at(0), n) == 0;
+  auto bad = static_cast<double>(ops.count_not_finite(arenas_.dtype(), arenas_.gradients_at(0), n));
+  if (parts_) parts_->over_model({&bad, 1});
+  const bool finite = bad == 0;
   const bool hope = loss_scale_.update(finite);
   return finite ? Verdict::apply : hope ? Verdict::skip : Verdict::give_up;
 }
@@ -93,7 +99,7 @@ double Optimiser::measure(ArenaRange range) {
   double squares = 0;
   for (const Segment& segment : segments_) {
     const ArenaRange part = overlap(range, segment.range);
-    if (segment.kind == ParameterKind::statistic || part.elems() <= 0) continue;
+    if (segment.kind == ParameterKind::statistic || !segment.counts || part.elems() <= 0) continue;
     squares += arenas_.device().vector_ops().sum_squares(arenas_.dtype(), arenas_.gradients_at(part.begin),
                                                          static_cast<std::size_t>(part.elems()));
   }
@@ -101,6 +107,7 @@ double Optimiser::measure(ArenaRange range) {
 }
 
 double Optimiser::clip(double squares) {
+  if (parts_) parts_->over_model({&squares, 1});
   const double length = std::sqrt(squares) / step_scale_;
   const double factor = config_.clip_norm / (length + 1e-6);
   scalars_.clip = (factor < 1 || std::isnan(factor) ? factor : 1.0) / step_scale_;
@@ -108,56 +115,92 @@ double Optimiser::clip(double squares) {
   return length;
 }
 
-double Optimiser::norm(const void* values, std::int64_t n) {
-  return std::sqrt(arenas_.device().vector_ops().sum_squares(arenas_.dtype(), values, static_cast<std::size_t>(n)));
-}
-
 void Optimiser::apply(ArenaRange range) {
   ECHELON_CHECK(clipped_ || !clips(), "the gradient's norm is missing in step {}", scalars_.step);
   ECHELON_CHECK(accepted_ || !loss_scale_.active(), "nobody looked at the gradients of step {}", scalars_.step);
-  for (const Segment& segment : segments_) {
+  ECHELON_CHECK(sliced_.empty() || range.elems() == arenas_.elems(), "slices are measured together, not in [{}, {})",
+                range.begin, range.end);
+  for (Segment& segment : segments_) {
     const ArenaRange part = overlap(range, segment.range);
     if (part.elems() <= 0) continue;
-    if (segment.kind == ParameterKind::weight) {
-      apply_rule(segment, part);
-      continue;
-    }
-    RuleScalars scalars = scalars_;
-    scalars.momentum = segment.momentum;
-    running_->apply(arenas_.weights_at(part.begin), arenas_.gradients_at(part.begin), {},
-                    static_cast<std::size_t>(part.elems()), scalars);
+    prepare(segment, part);
+    if (sliced_.empty()) finish(segment, part);
+  }
+  if (!sliced_.empty()) {
+    add_over_slices();
+    for (const Segment& segment : segments_) finish(segment, segment.range);
   }
   arenas_.touch();
 }
 
-void Optimiser::apply_rule(const Segment& segment, ArenaRange part) {
+// LAMB's rule writes a direction alone: that it may do before norms are known.
+void Optimiser::prepare(Segment& segment, ArenaRange part) {
   ECHELON_CHECK(!segment.adapts || part == segment.range, "rule {} takes whole parameters, not [{}, {})", info_.name,
                 part.begin, part.end);
+  if (segment.adapts) segment.weights = squares(arenas_.weights_at(part.begin), part);
+  if (segment.adapts && info_.trust == TrustRatio::gradient)
+    segment.step = squares(arenas_.gradients_at(part.begin), part);
+  if (info_.trust != TrustRatio::update || segment.kind == ParameterKind::statistic) return;
+  run_rule(segment, part, scalars_);
+  if (segment.adapts) segment.step = squares(direction_at(part.begin), part);
+}
+
+void Optimiser::add_over_slices() {
+  slice_sums_.clear();
+  for (const std::size_t s : sliced_) {
+    slice_sums_.push_back(segments_[s].weights);
+    slice_sums_.push_back(segments_[s].step);
+  }
+  parts_->over_slices(slice_sums_);
+  for (std::size_t i = 0; i < sliced_.size(); ++i) {
+    segments_[sliced_[i]].weights = slice_sums_[2 * i];
+    segments_[sliced_[i]].step = slice_sums_[2 * i + 1];
+  }
+}
+
+void Optimiser::finish(const Segment& segment, ArenaRange part) {
+  RuleScalars scalars = scalars_;
   const auto n = static_cast<std::size_t>(part.elems());
+  void* const w = arenas_.weights_at(part.begin);
+  if (segment.kind == ParameterKind::statistic) {
+    scalars.momentum = segment.momentum;
+    return running_->apply(w, arenas_.gradients_at(part.begin), {}, n, scalars);
+  }
+  const double length = std::sqrt(segment.weights), step = std::sqrt(segment.step);
+  if (info_.trust == TrustRatio::update) {
+    scalars.weight_decay = segment.decays ? config_.weight_decay : 0.0;
+    if (segment.adapts) scalars.trust = ratio_or_one(length, step);
+    return descend_->apply(w, direction_at(part.begin), {}, n, scalars);
+  }
+  const double slope = scalars.clip * step;
+  if (segment.adapts && slope > 0)
+    scalars.trust = ratio_or_one(config_.trust_coefficient * length, slope + config_.weight_decay * length);
+  run_rule(segment, part, scalars);
+}
+
+void Optimiser::run_rule(const Segment& segment, ArenaRange part, const RuleScalars& with) {
   void* const w = arenas_.weights_at(part.begin);
   const void* const g = arenas_.gradients_at(part.begin);
   std::array<void*, kMaxStates> states{};
   for (std::size_t s = 0; s < states_.size(); ++s)
     states[s] = states_[s].bytes_at(static_cast<std::size_t>(part.begin) * size_of(arenas_.dtype()));
-  RuleScalars scalars = scalars_;
+  RuleScalars scalars = with;
   scalars.weight_decay = segment.decays ? config_.weight_decay : 0.0;
-  const double length = segment.adapts ? norm(w, part.elems()) : 0;
-  if (segment.adapts && info_.trust == TrustRatio::gradient) {
-    const double slope = scalars.clip * norm(g, part.elems());
-    if (slope > 0)
-      scalars.trust = ratio_or_one(config_.trust_coefficient * length, slope + config_.weight_decay * length);
-  }
   if (segment.table >= 0 && part == segment.range && arenas_.tracks_rows()) {
     rule_->apply_rows(w, g, {states.data(), states_.size()}, arenas_.row_marks(segment.table), scalars);
     return;
   }
   ECHELON_CHECK(segment.table < 0 || !config_.lazy || !arenas_.device().computes(),
                 "lazy updates need marks of whole tables, not [{}, {})", part.begin, part.end);
-  rule_->apply(w, g, {states.data(), states_.size()}, n, scalars);
-  if (info_.trust != TrustRatio::update) return;
-  const void* const direction = states[states_.size() - 1];
-  if (segment.adapts) scalars.trust = ratio_or_one(length, norm(direction, part.elems()));
-  descend_->apply(w, direction, {}, n, scalars);
+  rule_->apply(w, g, {states.data(), states_.size()}, static_cast<std::size_t>(part.elems()), scalars);
+}
+
+double Optimiser::squares(const void* values, ArenaRange part) {
+  return arenas_.device().vector_ops().sum_squares(arenas_.dtype(), values, static_cast<std::size_t>(part.elems()));
+}
+
+void* Optimiser::direction_at(std::int64_t elem) const {
+  return states_.back().bytes_at(static_cast<std::size_t>(elem) * size_of(arenas_.dtype()));
 }
 
 std::size_t Optimiser::state_bytes() const {

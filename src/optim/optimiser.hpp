@@ -10,7 +10,11 @@
 // of 1. All norms are sums in double in an order of their own, so replicas with the same gradients take the same step.
 // A scaled loss (optim/loss_scale.hpp) is taken out of the gradient in the rule's own pass, beside clipping;
 // statistics, which are no gradients, are not scaled. A skipped step counts neither as an update of Adam's moments nor
-// in LAMB's. Parameters that are split over ranks would need their sums added over the ranks: these rules refuse them.
+// in LAMB's.
+//
+// Split models. `measure` leaves to the rank that speaks (optim/part_sums.hpp) what several ranks hold whole, `clip`
+// and `accept` add over the model's ranks. LARS and LAMB add the sums of slices over the ranks that hold them, all at
+// once: with slices to measure the optimiser waits for every gradient and `apply` takes the whole arena.
 //
 // Sparse parameters. Plain SGD (no momentum, no decay) leaves a row as it is where the gradient is zero, so it applies
 // marked rows alone (Arenas::row_marks) and the weights are those of a dense update; its velocity, which it never
@@ -27,6 +31,7 @@
 #include "config/schema.hpp"
 #include "device/arenas.hpp"
 #include "optim/loss_scale.hpp"
+#include "optim/part_sums.hpp"
 #include "optim/rules.hpp"
 
 namespace echelon {
@@ -36,12 +41,13 @@ bool rows_suffice(const OptimiserConfig& config, const Parameter& parameter);
 
 class Optimiser {
  public:
-  Optimiser(const OptimiserConfig& config, Arenas& arenas, const LossScaling& scaling = {});
+  // `parts`: of a split model, else null.
+  Optimiser(const OptimiserConfig& config, Arenas& arenas, const LossScaling& scaling = {}, PartSums* parts = nullptr);
 
   // The scalars that hold until the next call. `step` counts updates done before.
   void begin_step(std::int64_t step, double learning_rate);
   // Whether every gradient must be there before the first `apply` of a step: `accept` and `clip` come in between.
-  bool waits() const { return clips() || loss_scale_.active(); }
+  bool waits() const { return clips() || loss_scale_.active() || !sliced_.empty(); }
   // Whether rows that no replica touched are left out though the rule would move them.
   bool lazy() const { return config_.lazy; }
   // The factor on the loss in this step's backward; `apply` takes it out again.
@@ -51,7 +57,8 @@ class Optimiser {
   Verdict accept();
   // With clip_norm: `clip` comes between begin_step and apply.
   bool clips() const { return config_.clip_norm > 0; }
-  // Sum of the squares of the weights' gradients in this range, as they lie; statistics are left out.
+  // Sum of the squares of the weights' gradients in this range, as they lie; statistics are left out, and what another
+  // rank of a split model answers for.
   double measure(ArenaRange range);
   // Scales the step's gradients by min(1, clip_norm / (norm + 1e-6)), PyTorch's form; `squares` is the sum of `measure`
   // over everything. Gives the norm, without the loss's scale.
@@ -75,19 +82,30 @@ class Optimiser {
     bool decays;
     double momentum;
     bool adapts;     // one parameter with a trust ratio of its own
+    bool counts;     // in `measure`
     int table = -1;  // the sparse parameter that it is, where its touched rows are all that need be updated
+    // Of one that adapts: sums of squares of its weights, and of what its ratio divides by.
+    double weights = 0, step = 0;
   };
   static constexpr int kMaxStates = 4;
 
   void make_segments();
-  void apply_rule(const Segment& segment, ArenaRange part);
-  double norm(const void* values, std::int64_t n);
+  // What a step does with a segment before its norms are known, and once they are.
+  void prepare(Segment& segment, ArenaRange part);
+  void finish(const Segment& segment, ArenaRange part);
+  void add_over_slices();
+  void run_rule(const Segment& segment, ArenaRange part, const RuleScalars& scalars);
+  double squares(const void* values, ArenaRange part);
+  void* direction_at(std::int64_t elem) const;
 
   OptimiserConfig config_;
   Arenas& arenas_;
   const RuleInfo& info_;
+  PartSums* parts_;
   std::vector<Segment> segments_;
-  std::vector<Memory> states_;  // the rule's, then LAMB's direction
+  std::vector<std::size_t> sliced_;  // segments that adapt and are slices of tensors
+  std::vector<double> slice_sums_;   // two of each
+  std::vector<Memory> states_;       // the rule's, then LAMB's direction
   std::unique_ptr<Update> rule_;
   std::unique_ptr<Update> running_;
   std::unique_ptr<Update> descend_;  // TrustRatio::update

@@ -106,7 +106,8 @@ void Courier::post(Way& way) {
 
 void Courier::prepare(Meeting& meeting, const Cut& cut, std::int64_t batch) {
   const std::int64_t elems = cut.shape.elems() * batch;
-  const auto bytes = static_cast<std::size_t>(elems) * size_of(dtype_);
+  const DType dtype = cut.kind == CutKind::sum ? wide_of(dtype_) : dtype_;
+  const auto bytes = static_cast<std::size_t>(elems) * size_of(dtype);
   meeting.batch = batch;
   if (cut.kind == CutKind::sum) {
     meeting.plan =
@@ -126,10 +127,10 @@ void Courier::prepare(Meeting& meeting, const Cut& cut, std::int64_t batch) {
   if (!device_.on_host()) meeting.whole = device_.allocate_host(bytes);
 }
 
-void Courier::meet(Meeting& meeting, void* data) {
+void Courier::meet(Meeting& meeting, void* data, DType dtype) {
   const ScopedTimer timer(waited_s_);
   const Ticket ticket = shards_.submit(
-      {.plan = meeting.plan, .data = data, .dtype = dtype_, .channel = meeting.channel, .after = nullptr});
+      {.plan = meeting.plan, .data = data, .dtype = dtype, .channel = meeting.channel, .after = nullptr});
   ticket.wait();
   sent_ += ticket.wire();
 }
@@ -137,10 +138,10 @@ void Courier::meet(Meeting& meeting, void* data) {
 void Courier::sum(Meeting& meeting, const Transfer& transfer) {
   if (device_.on_host()) {
     std::memcpy(transfer.to.data, transfer.from.data, transfer.to.bytes());
-    return meet(meeting, transfer.to.data);
+    return meet(meeting, transfer.to.data, transfer.to.dtype);
   }
   device_.to_host(meeting.box.data(), transfer.from.data, transfer.from.bytes());
-  meet(meeting, meeting.box.data());
+  meet(meeting, meeting.box.data(), transfer.to.dtype);
   device_.to_device(transfer.to.data, meeting.box.data(), transfer.to.bytes());
 }
 
@@ -153,7 +154,7 @@ void Courier::gather(Meeting& meeting, const Cut& cut, const Transfer& transfer)
   };
   device_.to_host(at(meeting.begins[static_cast<std::size_t>(shards_.rank())]), transfer.from.data,
                   transfer.from.bytes());
-  meet(meeting, meeting.box.data());
+  meet(meeting, meeting.box.data(), dtype_);
   auto* whole = static_cast<std::byte*>(device_.on_host() ? transfer.to.data : meeting.whole.data());
   const bool sequence = cut.shape.rank() == 2;
   const std::int64_t rows = meeting.batch * (sequence ? cut.shape[0] : 1);

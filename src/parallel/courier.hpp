@@ -26,7 +26,8 @@ std::size_t courier_bytes(const std::vector<Cut>& cuts, int stage, std::int64_t 
 class Courier {
  public:
   // `group`: the engine of the model group, `shards`: that of this stage's shards, of which the channels from
-  // `first_channel` on are the courier's. `dtype`: of the tensors that travel.
+  // `first_channel` on are the courier's. `dtype`: of the tensors that travel; halves
+  // are added in f32.
   Courier(Device& device, Engine& group, Engine& shards, const Mesh& mesh, const MeshSeat& seat, std::vector<Cut> cuts,
           DType dtype, int first_channel);
   ~Courier();
@@ -53,7 +54,7 @@ class Courier {
   void prepare(Meeting& meeting, const Cut& cut, std::int64_t batch);
   void sum(Meeting& meeting, const Transfer& transfer);
   void gather(Meeting& meeting, const Cut& cut, const Transfer& transfer);
-  void meet(Meeting& meeting, void* data);
+  void meet(Meeting& meeting, void* data, DType dtype);
 
   Device& device_;
   Engine& group_;

@@ -33,7 +33,8 @@ constexpr int kWeightsChannel = 1;   // the first broadcast
 constexpr int kSumsChannel = 2;      // synchronised batch norm
 constexpr int kStrategyChannel = 3;  // from here on: the strategy's
 constexpr int kPartsChannel = 0;     // of a model group: checkpoints
-constexpr int kCutsChannel = 1;      // likewise, from here on: what travels between its ranks
+constexpr int kNormsChannel = 1;     // likewise, and of the shards of a stage: norms of split models
+constexpr int kCutsChannel = 2;      // likewise, from here on: what travels between its ranks
 
 }  // namespace
 
@@ -128,7 +129,11 @@ void Attempt::build() {
                                     plan_->part.graph.parameters(), wide_of(config_.device.dtype));
   all_or_none(group_, [&] {
     arenas_ = std::make_unique<Arenas>(*device_, plan_->part.graph.parameters(), wide_of(config_.device.dtype));
-    optimiser_ = std::make_unique<Optimiser>(config_.optimiser, *arenas_, loss_scaling_of(config_.device));
+    if (place_->mesh().splits())
+      part_norms_ =
+          std::make_unique<PartNorms>(place_->group(), place_->shards(), kNormsChannel, place_->seat().shard == 0);
+    optimiser_ =
+        std::make_unique<Optimiser>(config_.optimiser, *arenas_, loss_scaling_of(config_.device), part_norms_.get());
     strategy_ = make_strategy(config_.exchange, {*arenas_, *optimiser_, exchange(), kStrategyChannel, config_.seed});
     replica_sum_ = std::make_unique<ReplicaSum>(*device_, place_->replicas(), kSumsChannel);
     courier_ = std::make_unique<Courier>(*device_, place_->group(), place_->shards(), place_->mesh(), place_->seat(),

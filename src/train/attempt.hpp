@@ -17,6 +17,7 @@
 #include "config/schema.hpp"
 #include "device/arenas.hpp"
 #include "device/device.hpp"
+#include "exchange/part_norms.hpp"
 #include "exchange/strategy.hpp"
 #include "optim/optimiser.hpp"
 #include "parallel/courier.hpp"
@@ -87,6 +88,7 @@ class Attempt {
   Tuning tuning_;
   std::unique_ptr<Device> device_;
   std::unique_ptr<Arenas> arenas_;
+  std::unique_ptr<PartNorms> part_norms_;  // null where nothing is split
   std::unique_ptr<Optimiser> optimiser_;
   std::unique_ptr<Strategy> strategy_;
   std::unique_ptr<ReplicaSum> replica_sum_;

@@ -12,8 +12,9 @@ namespace {
 
 using Catch::Matchers::Contains;
 
-const test::Sets kDouble = {"device.kind=reference", "device.dtype=f64",         "batch.global=24",
-                            "batch.accumulation=2",  "checkpoint.every_steps=3", "exchange.verify_every_steps=2"};
+const test::Sets kDouble = {"device.kind=reference",  "device.dtype=f64",         "batch.global=24",
+                            "batch.accumulation=2",   "checkpoint.every_steps=3", "exchange.verify_every_steps=2",
+                            "optimizer.clip_norm=0.5"};
 
 test::Sets with(test::Sets sets, const test::Sets& more) {
   sets.insert(sets.end(), more.begin(), more.end());
@@ -61,6 +62,10 @@ TEST_CASE("split models, alone and replicated, end with the weights of one rank,
             Approx(trial.summary("one")["test_loss"].get<double>()).epsilon(1e-9));
     }
   }
+  const std::vector<nlohmann::json> steps = trial.metrics("split"), whole = trial.metrics("one");
+  REQUIRE(steps.size() == whole.size());
+  for (std::size_t i = 0; i < steps.size(); ++i)
+    CHECK(steps[i]["gradient_norm"].get<double>() == Approx(whole[i]["gradient_norm"].get<double>()).epsilon(1e-9));
   CHECK(trial.attempts("split") == 5);
   CHECK(trial.leftovers().empty());
 }
@@ -85,7 +90,8 @@ TEST_CASE("meshes and stages that cannot be are refused with the numbers", "[run
   };
   CHECK_THAT(refused(3, {"parallel.pipeline=2"}), Contains("one replica takes 2 ranks") && Contains("nearest: 2 or 4"));
   CHECK_THAT(refused(2, {"parallel.pipeline=64"}), Contains("one replica takes 64 ranks"));
-  CHECK_THAT(refused(2, {"parallel.pipeline=2", "optimizer.clip_norm=1"}), Contains("no rank knows the norm over all"));
+  CHECK_THAT(refused(2, {"parallel.tensor=2", "optimizer.rule=lars", "exchange.overlap=layers"}),
+             Contains("adds the norms of what parallel.tensor cuts"));
 }
 
 TEST_CASE("check draws the mesh", "[run]") {

@@ -204,6 +204,7 @@ ReplicaResult train_replica(std::unique_ptr<Transport> transport, const ReplicaR
     const StepOutcome outcome = strategy->end_step();
     ECHELON_CHECK_EQ(outcome.next_step, step + 1);
     result.skipped += outcome.skipped ? 1 : 0;
+    result.gradient_norm = outcome.gradient_norm;
     if (shards) {
       result.step_losses.push_back(shards->losses().loss);
       group.sum(std::span(&result.step_losses.back(), 1));

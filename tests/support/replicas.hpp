@@ -50,6 +50,7 @@ struct ReplicaResult {
   std::vector<double> gradients;         // of step 1, summed over replicas
   std::vector<double> weights;           // after the last step
   int skipped = 0;                       // steps
+  double gradient_norm = -1;             // of the last step, where it was measured
   double loss = 0;                       // sum over this replica's samples of the last step
   std::vector<double> step_losses;       // reproducible: sums over all samples of each step
   double formula_bytes = 0;              // a step, all ranks

@@ -6,6 +6,7 @@
 #include "base/box.hpp"
 #include "base/check.hpp"
 #include "comm/group.hpp"
+#include "exchange/part_norms.hpp"
 #include "exchange/strategy.hpp"
 #include "model/build.hpp"
 #include "parallel/courier.hpp"
@@ -13,13 +14,20 @@
 #include "parallel/pipeline.hpp"
 #include "parallel/split.hpp"
 #include "tests/support/far_device.hpp"
+#include "tests/support/picky_device.hpp"
 #include "tests/support/ranks.hpp"
 #include "tests/support/trainee.hpp"
 
 namespace echelon::test {
 namespace {
 
-constexpr int kGroupChannel = 0, kCourierChannel = 1, kStrategyChannel = 1;
+std::unique_ptr<Device> device_of(const ReplicaRun& run, int shard) {
+  if (run.device == "far") return make_far_device();
+  if (run.device == "picky") return make_picky_device(1 + static_cast<std::uint64_t>(shard));
+  return open_device(run.device, {});
+}
+
+constexpr int kGroupChannel = 0, kNormsChannel = 1, kCourierChannel = 2, kStrategyChannel = 1;
 
 // Puts this part's values into the whole model's, which are zero elsewhere.
 void put(const ParameterSet& whole, const ParameterSet& part, const std::vector<double>& values,
@@ -51,13 +59,15 @@ SplitResult train_split_rank(std::unique_ptr<Transport> transport, const SplitRu
   const std::int64_t share = run.shares[static_cast<std::size_t>(seat.replica)], micro = share / run.accumulation;
   const std::int64_t first = std::accumulate(run.shares.begin(), run.shares.begin() + seat.replica, std::int64_t{0});
 
-  const std::unique_ptr<Device> device = run.device == "far" ? make_far_device() : open_device(run.device, {});
+  const std::unique_ptr<Device> device = device_of(run, seat.shard);
   Arenas arenas(*device, graph.parameters(), run.dtype);
   arenas.initialise(1);
-  Program program(graph, arenas, {.batch = micro, .in_flight = in_flight});
-  Courier courier(*device, *group, *shards, mesh, seat, cuts, run.dtype, kCourierChannel);
+  const DType dtype = is_half(run.activations) ? run.activations : run.dtype;
+  Program program(graph, arenas, {.batch = micro, .dtype = dtype, .in_flight = in_flight});
+  Courier courier(*device, *group, *shards, mesh, seat, cuts, dtype, kCourierChannel);
   program.set_transfer([&](const Transfer& transfer) { courier.carry(transfer); });
-  Optimiser optimiser(optimiser_of(run), arenas, run.scaling);
+  PartNorms part_norms(*group, *shards, kNormsChannel, seat.shard == 0);
+  Optimiser optimiser(optimiser_of(run), arenas, run.scaling, &part_norms);
   const auto strategy = make_strategy(exchange_of(run), {arenas, optimiser, *replicas, kStrategyChannel});
   program.set_wait_parameters([&](ArenaRange range) { strategy->wait_parameters(range); });
 
@@ -85,7 +95,9 @@ SplitResult train_split_rank(std::unique_ptr<Transport> transport, const SplitRu
         program.forward(scalars);
       }
     }
-    strategy->end_step();
+    const StepOutcome outcome = strategy->end_step();
+    result.gradient_norm = outcome.gradient_norm;
+    result.skipped += outcome.skipped ? 1 : 0;
     if (step > 0) continue;
     strategy->drain();
     put(run.graph.parameters(), graph.parameters(), fetch(*device, arenas.gradients_at(0), arenas.elems(), run.dtype),
@@ -108,7 +120,7 @@ namespace {
 // What several ranks hold, they hold alike.
 void merge(const std::vector<double>& part, std::vector<double>& all) {
   for (std::size_t i = 0; i < part.size(); ++i) {
-    if (part[i] == 0) continue;
+    if (part[i] == 0 || !std::isfinite(part[i])) continue;
     ECHELON_CHECK(all[i] == 0 || std::fabs(all[i] - part[i]) <= 1e-9 * std::fabs(part[i]) + 1e-12,
                   "value {}: {} and {}", i, all[i], part[i]);
     all[i] = part[i];
@@ -130,6 +142,9 @@ SplitResult train_split(const SplitRun& run) {
   for (std::size_t rank = 0; rank < results.size(); ++rank) {
     all.loss += results[rank].loss;
     all.activation_bytes.push_back(results[rank].activation_bytes.front());
+    all.gradient_norm = results[rank].gradient_norm, all.skipped = results[rank].skipped;
+    ECHELON_CHECK_EQ(all.gradient_norm, results[0].gradient_norm, "the norm on rank {}", rank);
+    ECHELON_CHECK_EQ(all.skipped, results[0].skipped, "steps skipped by rank {}", rank);
     if (rank >= static_cast<std::size_t>(run.group_size())) continue;  // of the first replica
     merge(results[rank].weights, all.weights);
     merge(results[rank].gradients, all.gradients);
