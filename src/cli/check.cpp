@@ -21,13 +21,12 @@
 #include "data/dataset.hpp"
 #include "data/describe.hpp"
 #include "data/shard_plan.hpp"
-#include "device/arenas.hpp"
+#include "device/device.hpp"
 #include "exchange/buckets.hpp"
 #include "exchange/request.hpp"
 #include "exchange/server_form.hpp"
 #include "model/build.hpp"
-#include "model/program.hpp"
-#include "optim/rules.hpp"
+#include "parallel/footprint.hpp"
 #include "train/run_plan.hpp"
 
 namespace echelon::cli {
@@ -184,65 +183,49 @@ void print_shards(Check& check) {
         fmt::format("{} samples are seen more than once in an epoch (data.ragged = \"wrap\")", count_text(seen.more)));
 }
 
-// Activations of the program itself where a device of the wanted kind can be had, else the graph's own count.
-// Each bucket's steps have a program of their own.
-std::string activations_text(Check& check, const std::vector<const Graph*>& graphs, double& bytes) {
-  const Config& config = check.config;
-  bytes = 0;
-  for (const Graph* graph : graphs)
-    bytes += 2 * model_costs(*graph, config.device.dtype).activation_bytes * static_cast<double>(check.largest_micro());
-  constexpr double kTooLarge = 2.0 * 1024 * 1024 * 1024;
-  if (bytes > kTooLarge) return fmt::format("activations about {} (twice the values)", bytes_text(bytes));
-  try {
-    DeviceOptions options;
-    options.paced_table = config.device.paced_table;
-    const auto device = open_device(config.device.kind, options);
-    Arenas arenas(*device, graphs.front()->parameters(), wide_of(config.device.dtype));
-    double activations = 0, scratch = 0;
-    for (const Graph* graph : graphs) {
-      const Program program(*graph, arenas, {.batch = check.largest_micro(), .dtype = config.device.dtype});
-      activations += static_cast<double>(program.activation_bytes());
-      scratch += static_cast<double>(program.scratch_bytes());
-    }
-    bytes = activations + scratch;
-    line("device", fmt::format("{}: {}", device->name(), device->describe()));
-    return fmt::format("activations {}, scratch {}", bytes_text(activations), bytes_text(scratch));
-  } catch (const EnvironmentError& error) {
-    check.warn(
-        fmt::format("no {} device on this machine ({}): activations are estimated", config.device.kind, error.what()));
-    return fmt::format("activations about {} (twice the values)", bytes_text(bytes));
-  }
-}
-
 // Arenas of gradients beside the one: those of finished subtrees of micro-shards.
 double tree_levels(const Config& config, const BatchPlan& batch) {
   return config.train.reproducible ? std::log2(static_cast<double>(batch.accumulation)) : 0;
 }
 
+void print_device(Check& check) {
+  const DeviceConfig& config = check.config.device;
+  try {
+    DeviceOptions options;
+    options.paced_table = config.paced_table;
+    options.only_counts = true;
+    const auto device = open_device(config.kind, options);
+    line("device", fmt::format("{}: {}", device->name(), device->describe()));
+  } catch (const EnvironmentError& error) {
+    check.warn(fmt::format("no {} device on this machine ({}): activations are estimated", config.kind, error.what()));
+  }
+}
+
+std::string activations_text(const Footprint& memory) {
+  if (memory.estimated) return fmt::format("activations about {} (twice the values)", bytes_text(memory.activations));
+  return fmt::format("activations {}, scratch {}, packed weights {}", bytes_text(memory.activations),
+                     bytes_text(memory.scratch), bytes_text(memory.packed));
+}
+
 void print_memory(Check& check, const Graph& graph) {
   const Config& config = check.config;
-  const double weights =
-      static_cast<double>(graph.parameters().elems()) * static_cast<double>(size_of(wide_of(config.device.dtype)));
-  const double gradients = weights * (1 + tree_levels(config, check.batch));
-  const double states = weights * static_cast<double>(find_rule(config.optimiser.rule).arenas());
-  double activations = 0;
   const std::map<std::int64_t, Graph> bucket_graphs =
       graphs_of(config, *check.data, *check.shards, graph);  // refused here where train would refuse them
   std::vector<const Graph*> graphs;
   for (const auto& [bucket, of_bucket] : bucket_graphs) graphs.push_back(&of_bucket);
   if (graphs.empty()) graphs.push_back(&graph);
-  const std::string text = activations_text(check, graphs, activations);
-  const double buffers = config.data.buffer_mb * 1024 * 1024;
-  const double device = weights + gradients + states + activations;
-  line("memory",
-       fmt::format("{} a rank: weights {}, gradients {}, optimiser {}, {}; and up to {} of records", bytes_text(device),
-                   bytes_text(weights), bytes_text(gradients), bytes_text(states), text, bytes_text(buffers)));
+  Footprint memory = footprint_of(config, graphs, check.largest_micro());
+  memory.gradients *= 1 + tree_levels(config, check.batch);
+  line("memory", fmt::format("{} a rank: weights {}, gradients {}, optimiser {}, {}; and up to {} of records",
+                             bytes_text(memory.total()), bytes_text(memory.weights), bytes_text(memory.gradients),
+                             bytes_text(memory.optimiser), activations_text(memory),
+                             bytes_text(config.data.buffer_mb * 1024 * 1024)));
   const double limit = config.device.memory_limit_mb * 1024 * 1024;
-  if (limit > 0 && device > limit)
+  if (limit > 0 && memory.total() > limit)
     check.warn(
-        fmt::format("device.memory_limit_mb = {} is less than the {} needed; a smaller batch or a larger "
-                    "batch.accumulation needs less",
-                    config.device.memory_limit_mb, bytes_text(device)));
+        fmt::format("device.memory_limit_mb = {} is less than the {} needed; a smaller batch, a larger "
+                    "batch.accumulation or a split model ([parallel]) needs less",
+                    config.device.memory_limit_mb, bytes_text(memory.total())));
 }
 
 // What travels where gradients are coded.
@@ -315,6 +298,7 @@ void print_model(Check& check) {
   const Graph graph = build_model(check.config.model, check.data->form());
   check_sparse(check.config, graph.parameters());
   const Mesh mesh = check.mesh();
+  print_device(check);
   if (!mesh.splits()) print_memory(check, graph);
   print_exchange(check, graph.parameters());
   const std::vector<std::string> tables =

@@ -97,6 +97,7 @@ struct DeviceOptions {
   int index = 0;                        // cuda: which of the visible ones
   int threads = 1;                      // host devices: threads of one op
   std::int64_t memory_limit_bytes = 0;  // 0: none of ours
+  bool only_counts = false;             // host devices: what is allocated is counted and takes no memory until touched
   bool tf32 = false;                    // cuda: f32 convolutions and products may round their operands to TF32
   double paced_gflops = 50.0;           // paced: rate for flops(spec) where the table has no row
   double paced_gb_per_s = 10.0;         // paced: rate for traffic_bytes(spec), added

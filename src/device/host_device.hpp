@@ -9,7 +9,8 @@ namespace echelon {
 
 class HostDevice : public Device {
  public:
-  explicit HostDevice(const DeviceOptions& options) : options_(options), memory_(options.memory_limit_bytes) {}
+  explicit HostDevice(const DeviceOptions& options)
+      : options_(options), memory_(options.memory_limit_bytes, options.only_counts) {}
 
   bool on_host() const override { return true; }
 

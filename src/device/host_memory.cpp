@@ -31,6 +31,12 @@ void* aligned_block(std::size_t bytes) {
   return data;
 }
 
+// Zero-filled by the system, page by page, once touched.
+void* untouched_block(std::size_t bytes) {
+  void* data = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  return data == MAP_FAILED ? nullptr : data;
+}
+
 }  // namespace
 
 Memory HostMemory::allocate(std::size_t bytes, std::string_view tag) {
@@ -42,16 +48,19 @@ Memory HostMemory::allocate(std::size_t bytes, std::string_view tag) {
                                   bytes_text(static_cast<double>(limit))));
   // Never an empty block, so that its address is not null.
   const std::size_t taken = std::max<std::size_t>(bytes, 1);
-  void* data = aligned_block(taken);
+  void* data = only_counts_ ? untouched_block(taken) : aligned_block(taken);
   if (!data)
     throw MemoryError(fmt::format("out of memory: {} for '{}' on top of {} held cannot be had from this machine",
                                   bytes_text(static_cast<double>(bytes)), tag, bytes_text(static_cast<double>(held))));
-  std::memset(data, 0, taken);
+  if (!only_counts_) std::memset(data, 0, taken);
   const std::size_t now = counts_->now += bytes;
   for (std::size_t peak = counts_->peak; now > peak && !counts_->peak.compare_exchange_weak(peak, now);) {
   }
-  return Memory(data, bytes, [counts = counts_, bytes](void* block) {
-    std::free(block);
+  return Memory(data, bytes, [counts = counts_, bytes, taken, mapped = only_counts_](void* block) {
+    if (mapped)
+      munmap(block, taken);
+    else
+      std::free(block);
     counts->now -= bytes;
   });
 }

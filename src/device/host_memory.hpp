@@ -15,8 +15,9 @@ class HostMemory {
  public:
   static constexpr std::size_t kAlignment = 64;  // a cache line, and an AVX-512 register
 
-  // limit_bytes 0: only the machine's own.
-  explicit HostMemory(std::int64_t limit_bytes) : limit_bytes_(limit_bytes) {}
+  // limit_bytes 0: only the machine's own. `only_counts`: blocks take no memory until they are touched.
+  explicit HostMemory(std::int64_t limit_bytes, bool only_counts = false)
+      : limit_bytes_(limit_bytes), only_counts_(only_counts) {}
 
   // Throws MemoryError with the tag, what was asked for, what is held and the limit. The block may outlive this object.
   Memory allocate(std::size_t bytes, std::string_view tag);
@@ -30,6 +31,7 @@ class HostMemory {
     std::atomic<std::size_t> peak = 0;
   };
   std::int64_t limit_bytes_;
+  bool only_counts_;
   std::shared_ptr<Counts> counts_ = std::make_shared<Counts>();
 };
 
