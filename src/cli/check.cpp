@@ -26,6 +26,7 @@
 #include "exchange/request.hpp"
 #include "exchange/server_form.hpp"
 #include "model/build.hpp"
+#include "parallel/choose.hpp"
 #include "parallel/footprint.hpp"
 #include "train/run_plan.hpp"
 
@@ -88,6 +89,26 @@ bool is_pattern(const std::string& location) { return location.find_first_of("*?
 std::string data_text(const std::string& location, const Dataset& data) {
   return fmt::format("{}: {} in {}", location, content_text(data),
                      counted(static_cast<std::int64_t>(data.shards.size()), "file"));
+}
+
+// parallel.split = "auto" by counted FLOPs and links that are taken for granted; the run measures both.
+void choose_split_here(Check& check) {
+  Config& config = check.config;
+  if (config.parallel.split != "auto") return;
+  check_combinations(config);
+  constexpr Link kInside{.latency_s = 5e-6, .bytes_per_s = 5e9}, kBetween{.latency_s = 30e-6, .bytes_per_s = 1.25e9};
+  const Graph graph = build_model(config.model, check.data->form());
+  SplitCosts costs{.node_s = node_flops(graph, config.device.dtype), .network = {kInside, kBetween}};
+  for (double& cost : costs.node_s) cost /= 1e9 * config.device.paced_gflops;
+  std::vector<std::string> names;
+  for (int h = 0; h < check.hosts; ++h) names.push_back(std::to_string(h));
+  const SplitChoice choice = choose_split(config, graph, {check.hosts_of_ranks(), names}, check.data->samples(), costs);
+  check.replicas /= static_cast<int>(choice.parallel.pipeline * choice.parallel.tensor * choice.parallel.space);
+  config.parallel = choice.parallel;
+  fmt::print(
+      "{}by {} GFLOP/s a rank, 40 Gbit/s inside hosts and 10 between them; the run measures, and may choose "
+      "otherwise\n\n",
+      choice.report, config.device.paced_gflops);
 }
 
 // Data that is not on this machine is no error of the experiment; data that is here and damaged is.
@@ -332,6 +353,7 @@ void print_plan(Check& check) {
   const Config& config = check.config;
   line("experiment", fmt::format("{} ({}), config hash {}", config.name, config.file, hex64(config_hash(config))));
   print_data(check);
+  if (check.data) choose_split_here(check);
   print_batch(check);
   print_shards(check);
   warn_of_config(check);

@@ -312,13 +312,20 @@ void check_codec(const Config& config) {
 // What split models cannot do: keys that look at a whole model, or keep something of each rank's own.
 void check_parallel(const Config& config) {
   const ParallelConfig& parallel = config.parallel;
-  check_used(config, "parallel.schedule", parallel.pipeline > 1, "parallel.pipeline > 1");
-  for (const char* path : {"parallel.space", "parallel.time_chunks", "parallel.split", "parallel.costs"})
+  const bool chosen = parallel.split == "auto";
+  for (const char* path : {"parallel.pipeline", "parallel.tensor", "parallel.space"})
+    check_used(config, path, !chosen, "parallel.split = \"given\"; \"auto\" chooses it");
+  for (const char* path : {"parallel.schedule", "parallel.costs"})
+    check_used(config, path, parallel.pipeline > 1 || chosen, "parallel.pipeline > 1");
+  for (const char* path : {"parallel.space", "parallel.time_chunks"})
     check_used(config, path, false, "versions to come");
   const bool split = parallel.pipeline > 1 || parallel.tensor > 1;
-  check_used(config, "parallel.allow_across_nodes", split, "split models");
+  check_used(config, "parallel.allow_across_nodes", split || chosen, "split models");
+  if (chosen && config.exchange.server_ranks > 0)
+    refuse(config, "parallel.split",
+           "parallel.split = \"auto\" chooses among all ranks; with exchange.server_ranks write the split yourself");
   for (const LayerConfig& layer : config.model.layers)
-    if (layer.stage >= 0 && parallel.pipeline == 1)
+    if (layer.stage >= 0 && parallel.pipeline == 1 && !chosen)
       refuse(config, "model.layers",
              fmt::format("the layer at {} has a stage, and parallel.pipeline is 1; leave one out", layer.where));
   if (!split) return;

@@ -316,22 +316,25 @@ std::size_t Program::scratch_bytes() const { return body_->scratch.bytes(); }
 std::vector<OpReport> Program::ops() const {
   std::vector<OpReport> reports;
   for (const LoweredOp& op : body_->lowered.ops)
-    reports.push_back({.node = body_->graph.nodes()[static_cast<std::size_t>(op.node)].name,
-                       .backward = op.backward,
-                       .spec = op.spec,
-                       .implementation = op.op->implementation()});
+    if (op.op)
+      reports.push_back({.node = body_->graph.nodes()[static_cast<std::size_t>(op.node)].name,
+                         .backward = op.backward,
+                         .spec = op.spec,
+                         .implementation = op.op->implementation()});
   return reports;
 }
 
 std::vector<OpReport> Program::profile() {
   std::vector<OpReport> reports = ops();
   const PassScalars scalars{.loss_scale = 1.0 / static_cast<double>(body_->options.batch)};
-  for (std::size_t i = 0; i < reports.size(); ++i) {
+  std::size_t report = 0;
+  for (std::size_t i = 0; i < body_->lowered.ops.size(); ++i) {
+    if (!body_->lowered.ops[i].op) continue;
     body_->device.synchronize();
     const double start = now_s();
     body_->run(static_cast<int>(i), scalars);
     body_->device.synchronize();
-    reports[i].seconds = now_s() - start;
+    reports[report++].seconds = now_s() - start;
   }
   return reports;
 }

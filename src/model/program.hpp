@@ -114,8 +114,9 @@ class Program {
   std::size_t activation_bytes() const;
   std::size_t scratch_bytes() const;
 
+  // Without what travels between the ranks of a split model.
   std::vector<OpReport> ops() const;
-  // Runs one forward and backward with a synchronisation around each op.
+  // Runs one forward and backward with a synchronisation around each op; nothing travels.
   std::vector<OpReport> profile();
 
  private:

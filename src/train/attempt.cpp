@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <new>
+#include <sstream>
 
 #include "base/checksum.hpp"
 #include "base/error.hpp"
@@ -87,6 +88,12 @@ void Attempt::read_config() {
   require_same(group_, "config", hex64(checksum64(echo_config(config_))));
 }
 
+void Attempt::settle_split() {
+  if (!leaves_open(config_.parallel)) return;
+  settled_ = echelon::settle_split(config_, device_options(nullptr), engine_, kControlChannel);
+  config_.parallel = settled_.parallel;
+}
+
 // Servers on ranks of their own are the last of the world; meshes and plans are the workers'.
 void Attempt::take_place() {
   all_or_none(group_, [&] {
@@ -99,20 +106,24 @@ void Attempt::take_place() {
   place_.emplace(serves() ? Mesh(peers_->size()) : *mesh_, peers_ ? *peers_ : engine_);
 }
 
+DeviceOptions Attempt::device_options(std::string* warning) const {
+  DeviceOptions options;
+  const bool wants_gpu = config_.device.kind == "cuda" || config_.device.kind == "auto";
+  options.index = wants_gpu ? gpu_index(seat_, visible_gpus(), warning) : 0;
+  options.threads = threads_of(config_.device, seat_);
+  options.tf32 = config_.device.tf32;
+  options.memory_limit_bytes = static_cast<std::int64_t>(config_.device.memory_limit_mb * (1 << 20));
+  options.paced_gflops = config_.device.paced_gflops;
+  options.paced_gb_per_s = config_.device.paced_gb_per_s;
+  options.paced_table = config_.device.paced_table;
+  return options;
+}
+
 void Attempt::open_device() {
   threads_ = threads_of(config_.device, seat_);
   std::string warning;
   all_or_none(group_, [&] {
-    DeviceOptions options;
-    const bool wants_gpu = config_.device.kind == "cuda" || config_.device.kind == "auto";
-    options.index = wants_gpu ? gpu_index(seat_, visible_gpus(), &warning) : 0;
-    options.threads = threads_;
-    options.tf32 = config_.device.tf32;
-    options.memory_limit_bytes = static_cast<std::int64_t>(config_.device.memory_limit_mb * (1 << 20));
-    options.paced_gflops = config_.device.paced_gflops;
-    options.paced_gb_per_s = config_.device.paced_gb_per_s;
-    options.paced_table = config_.device.paced_table;
-    device_ = echelon::open_device(config_.device.kind, options);
+    device_ = echelon::open_device(config_.device.kind, device_options(&warning));
     if (!device_->supports(config_.device.dtype))
       throw ConfigError(fmt::format("device.dtype = \"{}\" is not for the device '{}'", name_of(config_.device.dtype),
                                     device_->name()));
@@ -224,8 +235,11 @@ int Attempt::run_or_throw() {
     board_.write("failed", code, reason, phase_.step());
   };
   watchdog_ = std::make_unique<Watchdog>(engine_, phase_, std::move(dog));
+  settle_split();
   take_place();
-  all_or_none(group_, [&] { plan_.emplace(plan_run(config_, *mesh_, serves() ? MeshSeat() : place_->seat())); });
+  all_or_none(group_, [&] {
+    plan_.emplace(plan_run(config_, *mesh_, serves() ? MeshSeat() : place_->seat(), settled_.node_s));
+  });
   start_ = decide_start(config_, plan_->total_steps, group_);
   if (start_.finished) {
     const std::string where = start_.ranks > 0 ? " on " + counted(start_.ranks, "rank") : "";
@@ -270,6 +284,8 @@ void Attempt::tell_head() {
   const HeadParts parts{config_, *plan_, place_->mesh(), provenance_, start_, seat_, *device_, *strategy_, threads_};
   if (seat_.rank != 0) return;
   for (const std::string& line : head_lines(parts)) log_info("{}", line);
+  std::istringstream lines(settled_.report);
+  for (std::string line; std::getline(lines, line);) log_info("{}", line);
   tuning_.tell();
 }
 

@@ -31,6 +31,7 @@
 #include "train/resume.hpp"
 #include "train/run_plan.hpp"
 #include "train/run_state.hpp"
+#include "train/settle_split.hpp"
 #include "train/status_board.hpp"
 #include "train/step.hpp"
 #include "train/tuning.hpp"
@@ -56,7 +57,9 @@ class Attempt {
   int fail(int exit_code, const std::string& text, bool common);
 
   void read_config();
+  void settle_split();
   void take_place();
+  DeviceOptions device_options(std::string* warning) const;
   bool serves() const { return seat_.rank >= mesh_->ranks(); }
   // Over which strategies exchange: the ranks that hold this part of the model, and servers on ranks of their own.
   Engine& exchange() { return peers_ ? engine_ : place_->replicas(); }
@@ -80,6 +83,7 @@ class Attempt {
   PhaseBoard phase_;
   StatusBoard board_;
   Config config_;
+  SettledSplit settled_;
   std::optional<RunPlan> plan_;
   Decision start_;
   int threads_ = 1;

@@ -70,7 +70,7 @@ std::vector<int> RunPlan::sources(int replica) const {
   return all;
 }
 
-RunPlan plan_run(const Config& config, const Mesh& mesh, const MeshSeat& seat) {
+RunPlan plan_run(const Config& config, const Mesh& mesh, const MeshSeat& seat, const std::vector<double>& costs) {
   Dataset train = open_dataset(config.data.train, config.data);
   check_augmentation(config, train);
   std::optional<Dataset> test;
@@ -86,7 +86,7 @@ RunPlan plan_run(const Config& config, const Mesh& mesh, const MeshSeat& seat) {
   const std::int64_t steps_per_epoch = shards.steps_per_epoch();
   const std::int64_t total = total_steps_of(config.train, steps_per_epoch);
   if (total == 0) throw ConfigError("train.epochs and train.steps are both 0: there is nothing to train");
-  Part part = part_of(graph, config.parallel, seat, node_flops(graph, config.device.dtype));
+  Part part = part_of(graph, config.parallel, seat, costs.empty() ? node_flops(graph, config.device.dtype) : costs);
   return {.replicas = mesh.replicas(),
           .batch = std::move(batch),
           .train = std::move(train),

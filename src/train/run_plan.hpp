@@ -41,8 +41,9 @@ struct RunPlan {
   std::vector<int> sources(int replica) const;
 };
 
-// Throws ConfigError (more replicas than samples, batch arithmetic, model, stages) and DataError.
-RunPlan plan_run(const Config& config, const Mesh& mesh, const MeshSeat& seat);
+// `costs` of layers, by which stages are chosen; none: counted FLOPs. Throws ConfigError (more replicas than samples,
+// batch arithmetic, model, stages) and DataError.
+RunPlan plan_run(const Config& config, const Mesh& mesh, const MeshSeat& seat, const std::vector<double>& costs = {});
 
 // A graph for each length that steps are padded to (data.buckets). All share the arenas with `graph`: ConfigError where
 // their parameters would differ.

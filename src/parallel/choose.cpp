@@ -1,0 +1,208 @@
+#include "parallel/choose.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "base/error.hpp"
+#include "base/text.hpp"
+#include "config/derive.hpp"
+
+namespace echelon {
+namespace {
+
+constexpr double kNear = 0.98;  // of the fastest: as good
+constexpr std::size_t kShown = 8;
+
+std::int64_t ranks_of(const ParallelConfig& parallel) { return parallel.pipeline * parallel.tensor * parallel.space; }
+
+std::string name_of(const ParallelConfig& parallel, std::size_t ranks) {
+  std::string text = fmt::format("data {}", static_cast<std::int64_t>(ranks) / ranks_of(parallel));
+  const auto factor = [&](const char* name, std::int64_t n) {
+    if (n > 1) text += fmt::format(" x {} {}", name, n);
+  };
+  factor("pipeline", parallel.pipeline);
+  factor("tensor", parallel.tensor);
+  factor("space", parallel.space);
+  return text;
+}
+
+class Chooser {
+ public:
+  Chooser(const Config& config, const Graph& whole, const RankHosts& hosts, std::int64_t samples,
+          const SplitCosts& costs)
+      : config_(config), whole_(whole), hosts_(hosts), samples_(samples), costs_(costs) {}
+
+  SplitChoice run() {
+    list();
+    for (SplitCandidate& candidate : all_) price(candidate);
+    std::stable_sort(all_.begin(), all_.end(), [](const SplitCandidate& a, const SplitCandidate& b) {
+      return a.samples_per_s > b.samples_per_s;
+    });
+    const SplitCandidate* chosen = choose();
+    SplitChoice choice{.parallel = chosen->parallel, .candidates = {}, .report = report(*chosen)};
+    choice.candidates = std::move(all_);
+    return choice;
+  }
+
+ private:
+  struct Built {
+    Config config;
+    std::vector<Part> parts;  // by stage
+    std::int64_t micro_batch = 0;
+    std::int64_t global_batch = 0;
+  };
+
+  // Fewer ranks a model first.
+  void list() {
+    const auto ranks = static_cast<std::int64_t>(hosts_.of_rank.size());
+    for (std::int64_t group = 1; group <= ranks; ++group)
+      for (std::int64_t pipeline = 1; ranks % group == 0 && pipeline <= group; ++pipeline)
+        for (std::int64_t tensor = 1; group % pipeline == 0 && tensor <= group / pipeline; ++tensor) {
+          if (group / pipeline != tensor) continue;
+          SplitCandidate& candidate = all_.emplace_back();
+          candidate.parallel = config_.parallel;
+          candidate.parallel.split = "given";
+          candidate.parallel.pipeline = pipeline;
+          candidate.parallel.tensor = tensor;
+          candidate.parallel.space = group / pipeline / tensor;
+          leave_out_unused(candidate.parallel);
+          if (!lies_on_hosts(candidate.parallel)) all_.pop_back();
+        }
+  }
+
+  // Keys that would be refused because nothing reads them.
+  static void leave_out_unused(ParallelConfig& parallel) {
+    const ParallelConfig plain;
+    if (ranks_of(parallel) == 1) parallel.allow_across_nodes = plain.allow_across_nodes;
+    if (parallel.pipeline > 1) return;
+    parallel.schedule = plain.schedule;
+    parallel.costs = plain.costs;
+    parallel.time_chunks = plain.time_chunks;
+  }
+
+  bool lies_on_hosts(const ParallelConfig& parallel) const {
+    try {
+      const Mesh mesh(parallel, hosts_.of_rank, hosts_.names);
+      return true;
+    } catch (const ConfigError&) {
+      return false;
+    }
+  }
+
+  static MeshSeat seat_of(int stage) { return {.replica = 0, .stage = stage, .shard = 0}; }
+
+  Built build(const ParallelConfig& parallel, const Mesh& mesh) const {
+    Built built{.config = config_, .parts = {}};
+    built.config.parallel = parallel;
+    check_combinations(built.config);
+    const BatchPlan batch = derive_batch(built.config, mesh.replicas(), samples_);
+    built.micro_batch = *std::max_element(batch.micro.begin(), batch.micro.end());
+    built.global_batch = batch.global;
+    for (int stage = 0; stage < mesh.pipeline(); ++stage)
+      built.parts.push_back(part_of(whole_, parallel, seat_of(stage), costs_.node_s));
+    return built;
+  }
+
+  void price(SplitCandidate& candidate) const {
+    try {
+      const Mesh mesh(candidate.parallel, hosts_.of_rank, hosts_.names);
+      const Built built = build(candidate.parallel, mesh);
+      candidate.price = price_split(built.config, whole_, built.parts, mesh, hosts_.of_rank, built.micro_batch, costs_);
+      candidate.samples_per_s = static_cast<double>(built.global_batch) / candidate.price.step_s();
+    } catch (const ConfigError& error) {
+      const std::string text = error.what();  // "file:1:1: why"
+      candidate.refused =
+          text.starts_with(config_.file) ? text.substr(std::min(text.size(), text.find(": ") + 2)) : text;
+    }
+  }
+
+  double limit() const { return config_.device.memory_limit_mb * 1024 * 1024; }
+  bool fits(const SplitCandidate& candidate) const { return limit() == 0 || candidate.memory <= limit(); }
+
+  void weigh(SplitCandidate& candidate) const {
+    const Mesh mesh(candidate.parallel, hosts_.of_rank, hosts_.names);
+    const Built built = build(candidate.parallel, mesh);
+    for (int stage = 0; stage < mesh.pipeline(); ++stage)
+      candidate.memory = std::max(
+          candidate.memory,
+          footprint_of(built.config, built.parts[static_cast<std::size_t>(stage)], seat_of(stage), built.micro_batch)
+              .total());
+  }
+
+  const SplitCandidate* choose() {
+    SplitCandidate* chosen = nullptr;
+    double fastest = 0;
+    for (SplitCandidate& candidate : all_) {
+      if (!candidate.refused.empty() || candidate.samples_per_s < kNear * fastest) break;
+      weigh(candidate);
+      if (!fits(candidate)) continue;
+      fastest = std::max(fastest, candidate.samples_per_s);
+      if (!chosen || ranks_of(candidate.parallel) < ranks_of(chosen->parallel)) chosen = &candidate;
+    }
+    if (!chosen) throw_nothing();
+    return chosen;
+  }
+
+  [[noreturn]] void throw_nothing() const {
+    const SplitCandidate* least = nullptr;
+    for (const SplitCandidate& candidate : all_)
+      if (candidate.memory >= 0 && (!least || candidate.memory < least->memory)) least = &candidate;
+    if (!least)
+      throw ConfigError(
+          fmt::format("parallel.split = \"auto\": nothing is possible on {}; with every rank a replica: {}",
+                      counted(static_cast<std::int64_t>(hosts_.of_rank.size()), "rank"), all_.front().refused));
+    throw MemoryError(fmt::format(
+        "parallel.split = \"auto\": no split stays below device.memory_limit_mb = {}; {} comes nearest with {} on a "
+        "rank: more ranks a host, a smaller batch or a larger batch.accumulation need less",
+        config_.device.memory_limit_mb, name_of(least->parallel, hosts_.of_rank.size()), bytes_text(least->memory)));
+  }
+
+  std::string verdict(const SplitCandidate& candidate, const SplitCandidate& chosen) const {
+    if (&candidate == &chosen) return "chosen";
+    if (!fits(candidate)) return "too large";
+    return candidate.samples_per_s > chosen.samples_per_s ? "hardly faster" : "slower";
+  }
+
+  // Splits that cannot be come last.
+  std::string report(const SplitCandidate& chosen) {
+    const std::size_t ranks = hosts_.of_rank.size();
+    Table table({"split", "samples/s", "step", "compute", "between", "exchange", "memory", ""});
+    std::string refused;
+    std::size_t shown = 0;
+    for (SplitCandidate& candidate : all_) {
+      if (++shown > kShown && &candidate != &chosen) continue;
+      if (!candidate.refused.empty()) {
+        refused += fmt::format("not {}: {}\n", name_of(candidate.parallel, ranks), candidate.refused);
+        continue;
+      }
+      if (candidate.memory < 0) weigh(candidate);
+      const auto time = [](double seconds) { return seconds > 0 ? seconds_text(seconds) : "0"; };
+      const SplitPrice& price = candidate.price;
+      table.row({name_of(candidate.parallel, ranks), fmt::format("{:.0f}", candidate.samples_per_s),
+                 time(price.step_s()), time(price.compute_s), time(price.between_s), time(price.exchange_s),
+                 bytes_text(candidate.memory), verdict(candidate, chosen)});
+    }
+    const std::string among =
+        limit() > 0 ? fmt::format("of what stays below {} on a rank", bytes_text(limit())) : "with no memory limit";
+    return fmt::format("split     auto: {}, the fastest {}; foretold:\n{}{}", name_of(chosen.parallel, ranks), among,
+                       table.text(), refused);
+  }
+
+  const Config& config_;
+  const Graph& whole_;
+  const RankHosts& hosts_;
+  const std::int64_t samples_;
+  const SplitCosts& costs_;
+  std::vector<SplitCandidate> all_;
+};
+
+}  // namespace
+
+SplitChoice choose_split(const Config& config, const Graph& whole, const RankHosts& hosts, std::int64_t samples,
+                         const SplitCosts& costs) {
+  return Chooser(config, whole, hosts, samples, costs).run();
+}
+
+}  // namespace echelon

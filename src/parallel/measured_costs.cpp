@@ -1,0 +1,61 @@
+#include "parallel/measured_costs.hpp"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <string>
+
+#include "device/arenas.hpp"
+#include "model/build.hpp"
+#include "model/program.hpp"
+#include "parallel/pipeline.hpp"
+
+namespace echelon {
+namespace {
+
+constexpr int kLeastPieces = 4;
+constexpr int kRuns = 3;  // and one before them, in which weights are packed
+
+// By node: its piece, equal in FLOPs as far as nodes allow.
+std::vector<int> pieces_of(const std::vector<double>& flops, int pieces) {
+  const double all = std::accumulate(flops.begin(), flops.end(), 0.0);
+  std::vector<int> of;
+  double before = 0;
+  for (const double cost : flops) {
+    of.push_back(all > 0 ? std::min(pieces - 1, static_cast<int>(before / all * pieces)) : 0);
+    before += cost;
+  }
+  return of;
+}
+
+// By node's name: seconds of a micro-batch; the least of several runs.
+std::map<std::string, double> measure(const Graph& part, Device& device, DType dtype, std::int64_t micro_batch) {
+  Arenas arenas(device, part.parameters(), wide_of(dtype));
+  Program program(part, arenas, {.batch = micro_batch, .dtype = dtype});
+  std::vector<OpReport> least = (program.profile(), program.profile());
+  for (int run = 1; run < kRuns; ++run) {
+    const std::vector<OpReport> again = program.profile();
+    for (std::size_t i = 0; i < least.size(); ++i) least[i].seconds = std::min(least[i].seconds, again[i].seconds);
+  }
+  std::map<std::string, double> seconds;
+  for (const OpReport& op : least) seconds[op.node] += op.seconds;
+  return seconds;
+}
+
+}  // namespace
+
+std::vector<double> measure_costs(const Graph& graph, Device& device, DType dtype, std::int64_t micro_batch, int rank,
+                                  int ranks) {
+  const int pieces = std::max(kLeastPieces, ranks);
+  const std::vector<int> of = pieces_of(node_flops(graph, dtype), pieces);
+  const std::vector<Cut> cuts = cuts_between(graph, of);
+  std::map<std::string, double> seconds;
+  for (int piece = rank; piece < pieces; piece += ranks)
+    if (std::find(of.begin(), of.end(), piece) != of.end())
+      seconds.merge(measure(stage_graph(graph, of, cuts, piece), device, dtype, micro_batch));
+  std::vector<double> costs;
+  for (const Node& node : graph.nodes()) costs.push_back(seconds[node.name] / static_cast<double>(micro_batch));
+  return costs;
+}
+
+}  // namespace echelon

@@ -1,0 +1,37 @@
+// What a step of a split model takes, by a model of time: layers' costs, links, bytes. For choosing between splits.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "comm/collective/plan_time.hpp"
+#include "config/schema.hpp"
+#include "model/graph.hpp"
+#include "parallel/mesh.hpp"
+#include "parallel/split.hpp"
+
+namespace echelon {
+
+// Seconds of one step.
+struct SplitPrice {
+  double compute_s = 0;   // layers, and the optimiser's pass
+  double between_s = 0;   // what travels between the ranks of a replica, and the wait of stages for each other
+  double exchange_s = 0;  // between replicas, as far as back-propagation does not hide it
+  double step_s() const { return compute_s + between_s + exchange_s; }
+};
+
+// What the ranks of a split are made of.
+struct SplitCosts {
+  std::vector<double> node_s;  // by node of the whole graph: of one sample, forward and back
+  Network network;
+  double memory_bytes_per_s = 1e10;  // of the optimiser's pass
+};
+
+// `parts` by stage, of the shard and band that do most; `micro_batch` samples each of batch.accumulation times. `hosts`
+// by rank. A layer's part costs the share of its FLOPs. Stages take turns as in parallel/pipeline.hpp, so a step is the
+// first micro-batch's way through all stages and then one at a time through the dearest. Sums are priced as
+// halving-doubling, gathers and gradients as rings; parts whose rings cross to other hosts share the card.
+SplitPrice price_split(const Config& config, const Graph& whole, const std::vector<Part>& parts, const Mesh& mesh,
+                       const std::vector<int>& hosts, std::int64_t micro_batch, const SplitCosts& costs);
+
+}  // namespace echelon

@@ -1,0 +1,139 @@
+#include <catch2/catch.hpp>
+
+#include "base/error.hpp"
+#include "model/build.hpp"
+#include "parallel/choose.hpp"
+#include "parallel/measured_costs.hpp"
+#include "parallel/pipeline.hpp"
+#include "tests/support/replicas.hpp"
+
+namespace echelon {
+namespace {
+
+using namespace test;
+using Catch::Matchers::Contains;
+
+Config config_of(std::int64_t batch, std::int64_t accumulation = 1) {
+  Config config;
+  config.model.zoo = "lenet";
+  config.data.train = "data";
+  config.batch.global = batch;
+  config.batch.accumulation = accumulation;
+  config.train.epochs = 1;
+  config.device.kind = "onednn";
+  config.parallel.split = "auto";
+  return config;
+}
+
+// Two wide dense layers: nearly all of it is weights.
+Graph wide_graph() {
+  std::vector<LayerConfig> layers(3);
+  layers[0].type = "flatten";
+  layers[1].type = "dense", layers[1].units = 1024;
+  layers[2].type = "dense", layers[2].units = 10;
+  return build_layers(layers, labelled(Shape{1, 16, 16}, 10));
+}
+
+SplitCosts costs_of(const Graph& graph, double flops_per_s, const Link& link) {
+  SplitCosts costs{.node_s = node_flops(graph, DType::f32), .network = {link, link}};
+  for (double& cost : costs.node_s) cost /= flops_per_s;
+  return costs;
+}
+
+RankHosts one_host(int ranks) { return {std::vector<int>(static_cast<std::size_t>(ranks), 0), {"here"}}; }
+
+constexpr Link kFast{.latency_s = 1e-7, .bytes_per_s = 1e12}, kSlow{.latency_s = 1e-5, .bytes_per_s = 1e8};
+
+TEST_CASE("auto: replicas where links cost nothing, the split of least bytes where they are slow", "[parallel]") {
+  const Graph graph = wide_graph();
+  const SplitChoice fast = choose_split(config_of(64), graph, one_host(4), 1000, costs_of(graph, 1e8, kFast));
+  CHECK(fast.parallel.split == "given");
+  CHECK(fast.parallel.pipeline * fast.parallel.tensor * fast.parallel.space == 1);
+  CHECK_THAT(fast.report, Contains("auto: data 4, the fastest with no memory limit"));
+  // 1 MiB of weights, 64 samples of 1,034 units.
+  const SplitChoice slow = choose_split(config_of(64), graph, one_host(4), 1000, costs_of(graph, 1e12, kSlow));
+  CHECK(slow.parallel.tensor == 4);
+  for (const SplitCandidate& candidate : slow.candidates)
+    if (candidate.refused.empty()) CHECK(candidate.samples_per_s <= 1.03 * slow.candidates.front().samples_per_s);
+}
+
+TEST_CASE("auto: what does not fit a rank is split though that is slower, and nothing fits is said", "[parallel]") {
+  const Graph graph = wide_graph();
+  const SplitCosts costs = costs_of(graph, 1e8, kFast);
+  Config config = config_of(64);
+  const double whole = footprint_of(config_of(32), {&graph}, 32).total();  // of one of two replicas
+  config.device.memory_limit_mb = 0.75 * whole / (1 << 20);
+  const SplitChoice choice = choose_split(config, graph, one_host(2), 1000, costs);
+  CHECK(choice.parallel.tensor == 2);
+  CHECK_THAT(choice.report, Contains("too large") && Contains("of what stays below"));
+  for (const SplitCandidate& candidate : choice.candidates)
+    if (candidate.parallel.tensor == 2) CHECK(candidate.memory <= 0.75 * whole);
+
+  config.device.memory_limit_mb = 0.25 * whole / (1 << 20);
+  CHECK_THROWS_AS(choose_split(config, graph, one_host(2), 1000, costs), MemoryError);
+  CHECK_THROWS_WITH(choose_split(config, graph, one_host(2), 1000, costs), Contains("data 1 x tensor 2 comes nearest"));
+}
+
+TEST_CASE("auto: groups lie on one host, and what config or batch forbid is left out with the reason", "[parallel]") {
+  const Graph graph = wide_graph();
+  const SplitCosts costs = costs_of(graph, 1e12, kSlow);
+  const RankHosts two{{0, 0, 1, 1}, {"a", "b"}};
+  for (const SplitCandidate& candidate : choose_split(config_of(64), graph, two, 1000, costs).candidates)
+    CHECK(candidate.parallel.pipeline * candidate.parallel.tensor * candidate.parallel.space <= 2);
+  Config across = config_of(64);
+  across.parallel.allow_across_nodes = true;
+  const SplitChoice over = choose_split(across, graph, two, 1000, costs);
+  CHECK(over.parallel.tensor == 4);
+  CHECK(over.parallel.allow_across_nodes);
+  // 6 samples are for 1, 2, 3 or 6 replicas.
+  const SplitChoice odd = choose_split(config_of(6), graph, one_host(4), 1000, costs);
+  CHECK_THAT(odd.report, Contains("not data 4: batch.global = 6"));
+}
+
+TEST_CASE("auto: time of a pipeline is the first micro-batch's way and then the dearest stage's turns", "[parallel]") {
+  const Graph graph = small_lenet();
+  Config config = config_of(32, 4);
+  config.parallel.split = "given";
+  config.parallel.pipeline = 2;
+  const SplitCosts costs = costs_of(graph, 1e9, {.latency_s = 0, .bytes_per_s = 1e18});
+  std::vector<Part> parts;
+  double all = 0, dearest = 0;
+  for (int stage = 0; stage < 2; ++stage) {
+    const Part& part =
+        parts.emplace_back(part_of(graph, config.parallel, {.replica = 0, .stage = stage, .shard = 0}, costs.node_s));
+    double stage_s = 0;
+    for (std::size_t i = 0; i < part.stages.size(); ++i)
+      if (part.stages[i] == stage) stage_s += 8 * costs.node_s[i];
+    all += stage_s;
+    dearest = std::max(dearest, stage_s);
+  }
+  const Mesh mesh(config.parallel, {0, 0}, {"here"});
+  const SplitPrice price = price_split(config, graph, parts, mesh, {0, 0}, 8, costs);
+  const double update = price.compute_s - 4 * dearest;
+  CHECK(update > 0);
+  CHECK(update < 1e-3);
+  CHECK(price.step_s() - update == Approx(3 * dearest + all));
+  CHECK(price.exchange_s == 0);
+}
+
+TEST_CASE("layers are measured piece by piece, by as many ranks as there are", "[parallel]") {
+  const Graph graph = small_lenet();
+  DeviceOptions options;
+  options.paced_gflops = 0.5;  // ops sleep in proportion to their FLOPs
+  options.paced_gb_per_s = 1e6;
+  const auto device = open_device("paced", options);
+  const std::vector<double> flops = node_flops(graph, DType::f32);
+  std::vector<double> together(flops.size());
+  for (int rank = 0; rank < 3; ++rank) {
+    const std::vector<double> mine = measure_costs(graph, *device, DType::f32, 4, rank, 3);
+    for (std::size_t i = 0; i < mine.size(); ++i) {
+      if (mine[i] > 0) CHECK(together[i] == 0);  // by one rank alone
+      together[i] += mine[i];
+    }
+  }
+  for (std::size_t i = 0; i < flops.size(); ++i)
+    if (flops[i] > 2e5) CHECK(together[i] == Approx(flops[i] / 0.5e9).epsilon(0.5));
+}
+
+}  // namespace
+}  // namespace echelon
