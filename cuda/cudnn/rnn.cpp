@@ -4,6 +4,9 @@
 // space of its own format, packed from ours once a parameter version, halves rounded on the way. Lengths are host
 // values to the library, so that a batch of unlike lengths waits once for the device.
 //
+// Chunks of longer sequences with lengths are refused: a sample that has ended has none left, and the library takes no
+// empty sequence.
+//
 // Halves: products are summed in f32 on tensor cores, gates, states and the weights' gradients are halves between them.
 #include <algorithm>
 #include <memory>
@@ -49,6 +52,10 @@ class Rnn : public Op {
     y_at_ = scratch_.take(elems(d_.T, d_.H) * sizeof(T));
     h0_at_ = scratch_.take(state_bytes());
     c0_at_ = scratch_.take(state_bytes());
+    if (d_.lengths && d_.first > 0)
+      throw ConfigError(fmt::format("device cuda runs no chunks of sequences of unlike lengths ({}); leave out "
+                                    "parallel.time_chunks",
+                                    text_));
     if (d_.lengths) {
       void* pinned = nullptr;
       ECHELON_CUDA(cudaHostAlloc(&pinned, static_cast<std::size_t>(d_.N) * sizeof(int), cudaHostAllocDefault));

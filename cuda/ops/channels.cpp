@@ -44,7 +44,8 @@ std::unique_ptr<Op> make_concat(const Context& context, const OpSpec& spec) {
 }
 
 std::unique_ptr<Op> make_slice(const Context& context, const OpSpec& spec) {
-  return with_type(spec.dtype, [&]<class T>(T) -> std::unique_ptr<Op> {
+  const bool indices = std::get<SliceDims>(spec.dims).indices;  // four bytes that are copied as they are
+  return with_type(indices ? DType::f32 : spec.dtype, [&]<class T>(T) -> std::unique_ptr<Op> {
     const auto d = std::get<SliceDims>(spec.dims);
     const ChannelExtents e = channel_extents(d.N, d.C, d.H * d.W, spec.layouts[0]);
     return std::make_unique<KernelOp>(context, spec, [d, e](const OpArgs& a, cudaStream_t stream) {

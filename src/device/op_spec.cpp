@@ -237,7 +237,11 @@ void add_args(Signature& sig, const OpSpec& spec, const SliceDims& d) {
   if (spec.kind != OpKind::slice) wrong_dims(spec);
   ECHELON_CHECK(d.first >= 0 && d.count >= 1 && d.first + d.count <= d.C, "channels [{}, {}) of {}", d.first,
                 d.first + d.count, d.C);
-  sig.in("x", Shape{d.N, d.C, d.H, d.W}).movable().out("y", Shape{d.N, d.count, d.H, d.W}).adds().movable();
+  const Shape x{d.N, d.C, d.H, d.W}, y{d.N, d.count, d.H, d.W};
+  if (d.indices)
+    sig.in("x", x, DType::i32).out("y", y, DType::i32);
+  else
+    sig.in("x", x).movable().out("y", y).adds().movable();
 }
 
 void add_args(Signature& sig, const OpSpec& spec, const LrnDims& d) {
@@ -319,6 +323,8 @@ void add_args(Signature& sig, const OpSpec& spec, const RnnDims& d) {
   const Shape x{d.N, d.T, d.F}, y{d.N, d.T, d.H}, state{d.N, d.H}, b{d.G() * d.H};
   const Shape w_x{d.G() * d.H, d.F}, w_h{d.G() * d.H, d.H};
   if (spec.kind != OpKind::rnn_forward && spec.kind != OpKind::rnn_backward) wrong_dims(spec);
+  ECHELON_CHECK(d.first >= 0 && (d.first == 0 || !d.reverse), "a chunk from step {} on of a sequence run {}", d.first,
+                d.reverse ? "backwards" : "onwards");
   sig.in("x", x).in("weight_x", w_x).parameter().in("weight_h", w_h).parameter();
   sig.in("bias_x", b).parameter().in("bias_h", b).parameter();
   if (d.initial) sig.in("h0", state);

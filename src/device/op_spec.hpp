@@ -43,7 +43,8 @@
 //   loss_softmax_backward      probs labels weights         dlogits (adds)                                 scale
 //   dropout                    x ids(N) i32                 y (adds)                                       key
 //   concat                     x0 .. xn (channels)          y
-//   slice                      x                            y (adds): channels [first, first + count) of x
+//   slice                      x                            y (adds): channels [first, first + count) of x; with
+//                                                           `indices` both i32, and y does not add
 //   lrn_forward                x                            y
 //   lrn_backward               x dy                         dx (adds)
 //   layer_norm_forward         x gamma(F) beta(F)           y stats(2, rows) f64: mean, 1/std
@@ -98,7 +99,8 @@
 //               gru         G = 3: r z n     r, z = sigmoid(a + b), n = tanh(a_n + r b_n), h' = (1 - z) n + z h
 //             as PyTorch and cuDNN define them. At t >= length the state stays and y_t = 0; `reverse` runs from the
 //             last step to the first. y_t = h'; hn, cn are the last states. Where h0, c0 are not given they are 0, as are
-//             dy, dhn, dcn. Hochreiter, Schmidhuber 1997 (with Gers' forget gate); Cho et al. 2014.
+//             dy, dhn, dcn. x may begin with step `first` of a longer sequence: lengths are those of the whole, and the
+//             state stays at first + t >= length. Hochreiter, Schmidhuber 1997 (with Gers' forget gate); Cho et al. 2014.
 //   embedding y[r] = w[ids[r]]; an id outside [0, V) is the loader's to refuse. With `sparse`, `touched` has a bit for each
 //             row of the table (device/row_bits.hpp), set where dw may hold anything but zero. Overwriting clears the
 //             rows that are marked, no others, and marks those of ids; adding marks these too. dw and touched are both
@@ -235,6 +237,7 @@ struct ConcatDims {
 
 struct SliceDims {
   std::int64_t N, C, H, W, first, count;
+  bool indices = false;
   friend bool operator==(const SliceDims&, const SliceDims&) = default;
 };
 
@@ -288,6 +291,7 @@ struct RnnDims {
   bool reverse = false;                      // from the last step to the first
   bool initial = false;                      // h0 [c0] are given
   bool lengths = false;                      // lengths are given; else all are T
+  std::int64_t first = 0;                    // step of the whole sequence with which x begins; not with reverse
   bool dy = true, dhn = false, dcn = false;  // backward: which gradients arrive
   std::int64_t G() const { return cell == Cell::lstm ? 4 : cell == Cell::gru ? 3 : 1; }
   bool has_c() const { return cell == Cell::lstm; }

@@ -68,7 +68,8 @@ std::string dims_text(const OpSpec&, const ConcatDims& d) {
 }
 
 std::string dims_text(const OpSpec&, const SliceDims& d) {
-  return fmt::format("N{} C{} H{} W{} from {} to {}", d.N, d.C, d.H, d.W, d.first, d.first + d.count);
+  return fmt::format("N{} C{} H{} W{} from {} to {}{}", d.N, d.C, d.H, d.W, d.first, d.first + d.count,
+                     d.indices ? " of indices" : "");
 }
 
 std::string dims_text(const OpSpec&, const LrnDims& d) {
@@ -111,8 +112,9 @@ std::string dims_text(const OpSpec& spec, const RnnDims& d) {
   const std::string arriving = spec.kind == OpKind::rnn_forward ? ""
                                                                 : fmt::format("{}{}{}", d.dy ? "" : " no dy",
                                                                               d.dhn ? " dhn" : "", d.dcn ? " dcn" : "");
+  const std::string lengths = !d.lengths ? "" : d.first == 0 ? " lengths" : fmt::format(" lengths from {}", d.first);
   return fmt::format("{} N{} T{} F{} H{}{}{}{}{}", cell_name(d.cell), d.N, d.T, d.F, d.H, d.reverse ? " reverse" : "",
-                     d.initial ? " initial" : "", d.lengths ? " lengths" : "", arriving);
+                     d.initial ? " initial" : "", lengths, arriving);
 }
 
 std::string dims_text(const OpSpec&, const EmbeddingDims& d) {

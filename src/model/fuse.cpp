@@ -49,7 +49,8 @@ Graph fused(const Graph& graph) {
         next < 0 ? nullptr : node.layer->fused_with(*graph.nodes()[static_cast<std::size_t>(next)].layer);
     const Node& ends = both ? graph.nodes()[static_cast<std::size_t>(next)] : node;
     const std::string& name = node.parameters.empty() ? ends.name : node.name;
-    const std::vector<ValueId> outputs = out.add(name, both ? both : node.layer, std::move(inputs), node.where);
+    const std::string& of = node.parameters.empty() ? ends.of : node.of;
+    const std::vector<ValueId> outputs = out.add(name, both ? both : node.layer, std::move(inputs), node.where, of);
     if (both) gone[static_cast<std::size_t>(next)] = true;
     for (std::size_t o = 0; o < outputs.size(); ++o) moved[ends.outputs[o]] = outputs[o];
     if (static_cast<int>(i) == graph.loss()) out.set_loss(static_cast<int>(out.nodes().size()) - 1);

@@ -24,17 +24,25 @@ ValueId Graph::input(std::string name, const Shape& shape, ValueType type) {
   return static_cast<ValueId>(values_.size()) - 1;
 }
 
-std::vector<ValueId> Graph::add(std::string name, LayerPtr layer, std::vector<ValueId> inputs, std::string where) {
+std::vector<ValueId> Graph::add(std::string name, LayerPtr layer, std::vector<ValueId> inputs, std::string where,
+                                std::string of) {
   try {
-    return add_node(name, std::move(layer), std::move(inputs), where);
+    return add_node({.name = name,
+                     .layer = layer,
+                     .inputs = std::move(inputs),
+                     .outputs = {},
+                     .parameters = {},
+                     .where = where,
+                     .of = of.empty() ? name : std::move(of)});
   } catch (const ConfigError& error) {
-    throw ConfigError(in_place(where, name, last_kind_, error.what()));
+    throw ConfigError(in_place(where, name, layer->kind(), error.what()));
   }
 }
 
-std::vector<ValueId> Graph::add_node(const std::string& name, LayerPtr layer, std::vector<ValueId> inputs,
-                                     const std::string& where) {
-  last_kind_ = std::string(layer->kind());
+std::vector<ValueId> Graph::add_node(Node node) {
+  const std::string& name = node.name;
+  const LayerPtr& layer = node.layer;
+  const std::vector<ValueId>& inputs = node.inputs;
   if (find(name) >= 0) throw ConfigError("the name is taken already; give this one another");
   const auto given = std::count_if(inputs.begin(), inputs.end(), [&](ValueId id) { return !comes_by_itself(id); });
   if (layer->arity() >= 0 && given != layer->arity())
@@ -49,34 +57,43 @@ std::vector<ValueId> Graph::add_node(const std::string& name, LayerPtr layer, st
   check_types(*layer, inputs);
   const std::vector<Shape> out_shapes = layer->infer(shapes);
 
-  Node node{.name = name, .layer = layer, .inputs = std::move(inputs), .outputs = {}, .parameters = {}, .where = where};
-  for (const ParameterDecl& decl : layer->parameters(shapes)) {
-    Parameter parameter;
-    parameter.name = name + "." + decl.suffix;
-    const bool slice = decl.whole.rank() > 0;
-    parameter.shape = decl.shape;
-    parameter.global_shape = slice ? decl.whole : decl.shape;
-    parameter.offset =
-        slice ? decl.offset : Shape(std::vector<std::int64_t>(static_cast<std::size_t>(decl.shape.rank()), 0));
-    parameter.kind = decl.kind;
-    parameter.decays = decl.decays;
-    parameter.momentum = decl.momentum;
-    parameter.init = decl.init;
-    parameter.sparse = decl.sparse;
-    node.parameters.push_back(parameters_.add(std::move(parameter)));
-  }
+  const auto first = std::find_if(nodes_.begin(), nodes_.end(), [&](const Node& other) { return other.of == node.of; });
+  node.owner = static_cast<int>(first - nodes_.begin());
+  for (const ParameterDecl& decl : layer->parameters(shapes)) node.parameters.push_back(declare(node, decl));
   bool learns = !node.parameters.empty() || layer->learns_elsewhere();
   for (ValueId id : node.inputs) learns = learns || values_[static_cast<std::size_t>(id)].wants_gradient;
   // First outputs are sequences of the places of first inputs.
-  const Value first = node.inputs.empty() ? Value{} : values_[static_cast<std::size_t>(node.inputs.front())];
+  const Value x = node.inputs.empty() ? Value{} : values_[static_cast<std::size_t>(node.inputs.front())];
   for (std::size_t i = 0; i < out_shapes.size(); ++i) {
-    const bool along = i == 0 && first.along_samples && out_shapes[i].rank() == 2 && out_shapes[i][0] == first.shape[0];
-    values_.push_back({i == 0 ? name : fmt::format("{}.{}", name, i), out_shapes[i], ValueType::real,
-                       static_cast<int>(nodes_.size()), learns, along});
+    const bool along = i == 0 && x.along_samples && out_shapes[i].rank() == 2 && out_shapes[i][0] == x.shape[0];
+    values_.push_back({i == 0 ? name : fmt::format("{}.{}", name, i), out_shapes[i],
+                       layer->gives_indices() ? ValueType::index : ValueType::real, static_cast<int>(nodes_.size()),
+                       learns, along});
     node.outputs.push_back(static_cast<ValueId>(values_.size()) - 1);
   }
   nodes_.push_back(std::move(node));
   return nodes_.back().outputs;
+}
+
+// The index of the parameter: a new one, or that of the chunk which owns it.
+int Graph::declare(const Node& node, const ParameterDecl& decl) {
+  Parameter parameter;
+  parameter.name = node.of + "." + decl.suffix;
+  const bool slice = decl.whole.rank() > 0;
+  parameter.shape = decl.shape;
+  parameter.global_shape = slice ? decl.whole : decl.shape;
+  parameter.offset =
+      slice ? decl.offset : Shape(std::vector<std::int64_t>(static_cast<std::size_t>(decl.shape.rank()), 0));
+  parameter.kind = decl.kind;
+  parameter.decays = decl.decays;
+  parameter.momentum = decl.momentum;
+  parameter.init = decl.init;
+  parameter.sparse = decl.sparse;
+  if (node.owner == static_cast<int>(nodes_.size())) return parameters_.add(std::move(parameter));
+  const int owned = parameters_.find(parameter.name);
+  ECHELON_CHECK(owned >= 0 && parameters_[owned].shape == parameter.shape, "'{}' of a chunk of '{}'", parameter.name,
+                node.of);
+  return owned;
 }
 
 // Values that `wants_ids` and `wants_lengths` bring.

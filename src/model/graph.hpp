@@ -39,6 +39,8 @@ struct Node {
   std::vector<ValueId> outputs;
   std::vector<int> parameters;  // indices into Graph::parameters(), in the order of Layer::parameters
   std::string where;            // "lenet.toml:12", or "zoo lenet"
+  std::string of;               // the layer of which this is a chunk of time (parallel/staircase.hpp); else the name
+  int owner = -1;               // the first of its chunks, which declares their parameters; else the node itself
   int stage = -1;               // of a pipeline, where the config says; -1: chosen by cost
 };
 
@@ -49,7 +51,9 @@ class Graph {
   // sample: the low 32 bits of its number in the data set).
   ValueId input(std::string name, const Shape& shape, ValueType type = ValueType::real);
   // Adds a node whose inputs exist; infers shapes, declares parameters. Errors carry `where` and the node's name.
-  std::vector<ValueId> add(std::string name, LayerPtr layer, std::vector<ValueId> inputs, std::string where = {});
+  // Nodes `of` one layer have one set of parameters, states and random draws, which bear the layer's name.
+  std::vector<ValueId> add(std::string name, LayerPtr layer, std::vector<ValueId> inputs, std::string where = {},
+                           std::string of = {});
 
   // Of the node added last.
   void set_stage(int stage) { nodes_.back().stage = stage; }
@@ -68,12 +72,11 @@ class Graph {
   std::vector<std::string> value_names() const;
 
  private:
-  std::vector<ValueId> add_node(const std::string& name, LayerPtr layer, std::vector<ValueId> inputs,
-                                const std::string& where);
+  std::vector<ValueId> add_node(Node node);
+  int declare(const Node& node, const ParameterDecl& decl);
   bool comes_by_itself(ValueId id) const;
   void check_types(const Layer& layer, const std::vector<ValueId>& inputs) const;
 
-  std::string last_kind_;  // of the node being added, for messages
   std::vector<Value> values_;
   std::vector<Node> nodes_;
   ParameterSet parameters_;

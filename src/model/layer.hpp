@@ -68,6 +68,8 @@ class Layer {
     (void)input;
     return false;
   }
+  // Whether its outputs are indices.
+  virtual bool gives_indices() const { return false; }
   // Whether its outputs' gradients are wanted though nothing before it learns here.
   virtual bool learns_elsewhere() const { return false; }
   virtual std::vector<Shape> infer(std::span<const Shape> inputs) const = 0;
@@ -85,6 +87,11 @@ class Layer {
   virtual LayerPtr with_outputs(const Units&) const { return nullptr; }
   virtual LayerPtr with_inputs(const Units&) const { return nullptr; }
   virtual LayerPtr on_channels(const Units&) const { return nullptr; }
+  // The layer on some steps of its sequences (parallel/staircase.hpp), where steps meet through states alone; null
+  // where it sees all of them at once.
+  virtual LayerPtr on_steps(const Units&) const { return nullptr; }
+  // How many outputs behind the first are last states, which the next steps take as inputs behind the first.
+  virtual int states_of_steps() const { return 0; }
   virtual void forward(Lowering& lowering) const = 0;
   virtual void backward(Lowering& lowering) const = 0;
 };

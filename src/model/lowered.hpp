@@ -50,7 +50,8 @@ struct Lowered {
   int forward_ops = 0;
   std::vector<int> values;          // by ValueId: the tensor that holds it
   std::vector<int> forward_begin;   // by node: its first forward op; one entry more at the end
-  std::vector<int> gradients_done;  // by node: op after which its parameters' gradients are written; -1: none
+  std::vector<int> gradients_done;  // by node: op after which the parameters' gradients that it owns are written; -1:
+                                    // none
   int loss_sums = -1;               // tensor (3) f64
   std::vector<int> states;          // tensors whose home is `state`
   std::size_t scratch_bytes = 0;

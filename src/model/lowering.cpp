@@ -125,10 +125,10 @@ TensorRef GraphLowering::kept(std::string_view tag, const Shape& shape, DType dt
 }
 
 TensorRef GraphLowering::state(std::string_view tag, const Shape& shape) {
-  const int tensor = table_.kept(node_, tag, shape, wide_of(dtype_));
+  const int tensor = table_.kept(node().owner, tag, shape, wide_of(dtype_));
   LoweredTensor& made = table_.at(tensor);
   if (made.home == Home::activation) {
-    made.name = fmt::format("states/{}.{}", node().name, tag);
+    made.name = fmt::format("states/{}.{}", node().of, tag);
     made.home = Home::state;
     lowered_.states.push_back(tensor);
   }
@@ -199,7 +199,7 @@ void GraphLowering::emit(const OpSpec& spec, const std::vector<ArgInfo>& infos, 
       if (written || args[a] == lowered_.loss_sums) op.accumulate |= bit;
       if (memory.home == Home::gradient || memory.home == Home::row_marks) {
         if (!written) op.first_writes |= bit;
-        lowered_.gradients_done[static_cast<std::size_t>(node_)] = index;
+        lowered_.gradients_done[static_cast<std::size_t>(node().owner)] = index;
       }
       ECHELON_CHECK(infos[a].adds || (op.accumulate & bit) == 0, "{} of {} is written twice and cannot add",
                     infos[a].name, spec.text());

@@ -44,8 +44,8 @@ struct Program::Body {
   std::vector<std::size_t> offset;                                 // by tensor, of its storage
   std::size_t activations_each = 0;                                // bytes of one micro-batch in flight
   std::vector<std::vector<std::array<void*, kMaxArgs>>> pointers;  // by micro-batch in flight, then op
-  std::vector<ArenaRange> ranges;                                  // by node
-  std::vector<std::uint64_t> node_keys;                            // by node: hash of its name
+  std::vector<ArenaRange> ranges;                                  // by node: of the parameters that it owns
+  std::vector<std::uint64_t> node_keys;                            // by node: hash of its layer's name
   std::vector<int> ready_node;  // by op: node whose gradients are written after it; -1
   std::function<void(ArenaRange)> wait_parameters;
   std::function<void(const Tensor&)> sum_over_replicas;
@@ -72,7 +72,7 @@ Program::Body::Body(const Graph& graph_, Arenas& arenas_, const ProgramOptions& 
   place_states();
   bind_ops();
   for (int node = 0; node < static_cast<int>(graph.nodes().size()); ++node) ranges.push_back(range_of(node));
-  for (const Node& node : graph.nodes()) node_keys.push_back(hash_name(node.name));
+  for (const Node& node : graph.nodes()) node_keys.push_back(hash_name(node.of));
   if (options.replay)
     replay.emplace(device, lowered.ops, [this](int op, const PassScalars& scalars) { run(op, scalars); });
 }
@@ -155,7 +155,7 @@ void Program::Body::bind_ops() {
 
 ArenaRange Program::Body::range_of(int node) const {
   const std::vector<int>& own = graph.nodes()[static_cast<std::size_t>(node)].parameters;
-  if (own.empty()) return {};
+  if (own.empty() || graph.nodes()[static_cast<std::size_t>(node)].owner != node) return {};
   for (std::size_t j = 1; j < own.size(); ++j)
     ECHELON_CHECK_EQ(graph.parameters()[own[j]].begin, graph.parameters()[own[j - 1]].end(),
                      "parameters of a node lie side by side");

@@ -31,7 +31,7 @@ class StageBuilder {
     const Node& node = whole_.nodes()[static_cast<std::size_t>(index)];
     std::vector<ValueId> inputs;
     for (ValueId id : node.inputs) inputs.push_back(here(id));
-    const std::vector<ValueId> outputs = part_.add(node.name, node.layer, std::move(inputs), node.where);
+    const std::vector<ValueId> outputs = part_.add(node.name, node.layer, std::move(inputs), node.where, node.of);
     for (std::size_t i = 0; i < outputs.size(); ++i) here_[node.outputs[i]] = outputs[i];
     if (index == whole_.loss()) part_.set_loss(static_cast<int>(part_.nodes().size()) - 1);
     for (ValueId id : node.outputs)
@@ -103,8 +103,8 @@ int most_in_flight(const std::vector<Pass>& passes) {
   return most;
 }
 
-double bubble_share(int stages, int micro_batches) {
-  return static_cast<double>(stages - 1) / static_cast<double>(micro_batches + stages - 1);
+double bubble_share(int stages, int micro_batches, int chunks) {
+  return static_cast<double>(stages - 1) / static_cast<double>(micro_batches * chunks + stages - 1);
 }
 
 }  // namespace echelon

@@ -34,7 +34,8 @@ std::vector<Pass> pipeline_passes(const std::string& schedule, int stages, int s
 // Micro-batches whose activations a stage holds at once.
 int most_in_flight(const std::vector<Pass>& passes);
 // The part of the time in which a stage waits, where all stages take equally long and nothing else costs time:
-// (p - 1) / (m + p - 1).
-double bubble_share(int stages, int micro_batches);
+// (p - 1) / (m c + p - 1), for time cut into c chunks (parallel/staircase.hpp): a stage waits for the first chunk of
+// the first micro-batch to come, and for the last chunk's gradients of the last one.
+double bubble_share(int stages, int micro_batches, int chunks = 1);
 
 }  // namespace echelon

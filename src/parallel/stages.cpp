@@ -17,20 +17,30 @@ bool by_hand(const Graph& graph) {
   return std::any_of(graph.nodes().begin(), graph.nodes().end(), [](const Node& node) { return node.stage >= 0; });
 }
 
+std::string place_of(const Node& node) { return node.where.empty() ? "" : node.where + ": "; }
+
 std::vector<int> given_stages(const Graph& graph, int stages) {
   std::vector<int> of(graph.nodes().size());
-  int now = 0;
+  int now = 0, last = -1;  // the stage of the node before, the last stage so far
   for (std::size_t i = 0; i < of.size(); ++i) {
     const Node& node = graph.nodes()[i];
     if (node.stage >= 0) {
-      if (node.stage < now || node.stage > now + 1 || node.stage >= stages)
+      if (node.stage > last + 1 || node.stage >= stages)
         throw ConfigError(
-            fmt::format("{}{}layer '{}' has stage = {} behind stage {}: stages run from 0 to {} without a "
-                        "gap, in the order of the layers",
-                        node.where, node.where.empty() ? "" : ": ", node.name, node.stage, now, stages - 1));
+            fmt::format("{}layer '{}' has stage = {} behind stage {}: stages run from 0 to {} without a gap",
+                        place_of(node), node.name, node.stage, now, stages - 1));
       now = node.stage;
     }
     of[i] = now;
+    last = std::max(last, now);
+    for (ValueId id : node.inputs)
+      if (const int from = graph.values()[static_cast<std::size_t>(id)].producer;
+          from >= 0 && of[static_cast<std::size_t>(from)] > now)
+        throw ConfigError(
+            fmt::format("{}layer '{}' is on stage {} but takes '{}' of stage {}: values go from earlier "
+                        "stages to later ones",
+                        place_of(node), node.name, now, graph.values()[static_cast<std::size_t>(id)].name,
+                        of[static_cast<std::size_t>(from)]));
   }
   if (now != stages - 1)
     throw ConfigError(fmt::format("the layers' stages end with {}, parallel.pipeline = {} has stages 0 to {}", now,
@@ -58,13 +68,19 @@ using Rating = std::pair<double, double>;
 
 }  // namespace
 
-std::vector<int> assign_stages(const Graph& graph, const std::vector<double>& costs, int stages) {
+std::vector<int> assign_stages(const Graph& graph, const std::vector<double>& costs, int stages,
+                               const std::vector<bool>& together) {
   const int nodes = static_cast<int>(graph.nodes().size());
   ECHELON_CHECK_EQ(costs.size(), graph.nodes().size());
   if (stages > nodes)
     throw ConfigError(fmt::format("parallel.pipeline = {} has more stages than the model has layers ({}); at most {}",
                                   stages, nodes, nodes));
   if (by_hand(graph)) return given_stages(graph, stages);
+  if (const auto most = nodes - std::count(together.begin(), together.end(), true); stages > most)
+    throw ConfigError(
+        fmt::format("parallel.pipeline = {} has more stages than the model can be cut into: recurrent "
+                    "layers that are equally deep stay on one; at most {}",
+                    stages, most));
   std::vector<double> before(costs.size() + 1);
   for (std::size_t i = 0; i < costs.size(); ++i) before[i + 1] = before[i] + costs[i];
   const std::vector<double> crossing = crossing_elems(graph);
@@ -77,6 +93,7 @@ std::vector<int> assign_stages(const Graph& graph, const std::vector<double>& co
   for (std::size_t s = 1; s < best.size(); ++s)
     for (std::size_t n = s + 1; n < width; ++n)
       for (std::size_t begin = s; begin < n; ++begin) {
+        if (!together.empty() && together[begin]) continue;
         const Rating& head = best[s - 1][begin];
         const Rating rating{std::max(head.first, before[n] - before[begin]), head.second + crossing[begin]};
         if (rating < best[s][n]) best[s][n] = rating, from[s][n] = static_cast<int>(begin);

@@ -8,9 +8,11 @@
 namespace echelon {
 
 // By node, from 0 to stages - 1, never falling. `costs` by node: any unit. Where some node has a `stage` of its own
-// (Node::stage), the others belong to the stage of the node before, and costs do not matter. Of assignments that are
-// equally good for the dearest stage, the one whose cuts carry the fewest values. ConfigError where there are more
-// stages than layers, or given stages fall or leave one out.
-std::vector<int> assign_stages(const Graph& graph, const std::vector<double>& costs, int stages);
+// (Node::stage), the others belong to the stage of the node before, costs do not matter, and the next layer may be on
+// an earlier stage, as long as it takes nothing of a later one. Of assignments that are equally good for the dearest
+// stage, the one whose cuts carry the fewest values. `together`, by node: not to be cut from the node before.
+// ConfigError where there are more stages than layers, or given stages fall along a value or leave one out.
+std::vector<int> assign_stages(const Graph& graph, const std::vector<double>& costs, int stages,
+                               const std::vector<bool>& together = {});
 
 }  // namespace echelon

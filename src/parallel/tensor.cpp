@@ -132,7 +132,7 @@ class Sharder {
     // A flattened image has several units for each of its channels: cut between channels.
     if (role == Role::between) layer = node.layer->on_channels(part_units_.at(node.inputs[0]));
     if (role == Role::inputs) layer = node.layer->with_inputs(part_units_.at(node.inputs[0]));
-    std::vector<ValueId> outputs = part_.add(node.name, layer, std::move(inputs), node.where);
+    std::vector<ValueId> outputs = part_.add(node.name, layer, std::move(inputs), node.where, node.of);
     if (role == Role::outputs) part_units_[node.outputs[0]] = units(y);
     if (role == Role::between)
       part_units_[node.outputs[0]] = part_units_.at(node.inputs[0]).times(units_in(y) / units_in(x));

@@ -59,7 +59,7 @@ std::vector<double> norm_input(const OpSpec& spec, const ArgInfo& arg, const Tri
 // Places of the sequences whose lengths an op takes.
 std::int64_t longest(const OpSpec& spec) {
   if (const auto* attention = std::get_if<AttentionDims>(&spec.dims)) return attention->S;
-  if (const auto* rnn = std::get_if<RnnDims>(&spec.dims)) return rnn->T;
+  if (const auto* rnn = std::get_if<RnnDims>(&spec.dims)) return rnn->first + rnn->T + (rnn->first > 0 ? 2 : 0);  // behind a chunk more
   return std::get<SequencePoolDims>(spec.dims).T;
 }
 
@@ -113,7 +113,7 @@ std::vector<double> make_input(const OpSpec& spec, const ArgInfo& arg, const Tri
     return {ids.begin(), ids.end()};
   }
   if (std::holds_alternative<RnnDims>(spec.dims)) return rnn_input(spec, arg, before, random);
-  if (arg.name == "ids") {
+  if (arg.name == "ids" || arg.dtype == DType::i32) {
     const auto ids = random_integers(n, -2'000'000'000, 2'000'000'000, name);
     return {ids.begin(), ids.end()};
   }

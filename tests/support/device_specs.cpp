@@ -118,7 +118,7 @@ void add_channels(Specs& specs, DType dtype) {
   for (const ConcatDims& d : concats) specs.push_back({OpKind::concat, dtype, d, {}});
   const SliceDims slices[] = {{2, 5, 3, 3, 1, 3},    {1, 1, 4, 4, 0, 1},    {2, 48, 3, 5, 16, 32},
                               {2, 48, 3, 5, 16, 20}, {2, 33, 2, 2, 5, 17},  {3, 40, 1, 1, 39, 1},
-                              {2, 40, 2, 3, 8, 24},  {2, 64, 14, 14, 0, 48}};
+                              {2, 40, 2, 3, 8, 24},  {2, 64, 14, 14, 0, 48}, {3, 7, 1, 1, 2, 4, true}};
   for (const SliceDims& d : slices) specs.push_back({OpKind::slice, dtype, d, {}});
 }
 

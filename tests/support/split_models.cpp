@@ -127,7 +127,82 @@ void merge(const std::vector<double>& part, std::vector<double>& all) {
   }
 }
 
+LayerConfig layer(const std::string& type, std::int64_t units, std::vector<std::string> inputs = {}) {
+  LayerConfig config;
+  config.type = type;
+  config.units = units;
+  config.inputs = std::move(inputs);
+  return config;
+}
+
+LayerConfig named(const std::string& name, LayerConfig config) {
+  config.name = name;
+  return config;
+}
+
+LayerConfig dropout(double rate) {
+  LayerConfig config = layer("dropout", 0);
+  config.rate = rate;
+  return config;
+}
+
+LayerConfig reversed(LayerConfig config) {
+  config.reverse = true;
+  return config;
+}
+
+// Keys: a bias would shift all scores alike, its gradient would be rounding alone.
+LayerConfig without_bias(LayerConfig config) {
+  config.bias = false;
+  return config;
+}
+
+LayerConfig attention(std::vector<std::string> inputs) {
+  LayerConfig config = layer("attention", 0, std::move(inputs));
+  config.heads = 1;
+  return config;
+}
+
 }  // namespace
+
+std::vector<NamedGraph> small_stacks() {
+  const SampleForm text{.shape = {7}, .vocabulary = 5, .label = {7}, .classes = 5};
+  const SampleForm series{.shape = {7, 3}, .classes = 4, .lengths = true};
+  const SampleForm pairs{.shape = {7}, .vocabulary = 6, .label = {5}, .classes = 5, .lengths = true, .target = 5};
+  LayerConfig sparse = layer("embedding", 3);
+  sparse.sparse = true;
+  return {
+      {"four", build_layers({layer("embedding", 3), layer("lstm", 4), layer("lstm", 4), layer("lstm", 4),
+                             layer("lstm", 4), layer("dense", 5)},
+                            text)},
+      {"dropout", build_layers({sparse, dropout(0.25), layer("gru", 4), dropout(0.5), layer("layer_norm", 0),
+                                layer("rnn", 4), dropout(0.25), layer("dense", 5)},
+                               text)},
+      {"residual", build_layers({layer("embedding", 4), named("a", layer("lstm", 4)), named("b", layer("lstm", 4)),
+                                 layer("add", 0, {"a", "b"}), layer("tanh", 0), layer("lstm", 3), layer("dense", 5)},
+                                text)},
+      {"both_ways",
+       build_layers(
+           {named("on", layer("lstm", 3, {"samples"})), named("back", reversed(layer("lstm", 3, {"samples"}))),
+            layer("concat", 0, {"on", "back"}), named("top", layer("gru", 4)), named("last", layer("sequence_pool", 0)),
+            layer("concat", 0, {"last", "top.1"}), layer("dense", 4)},
+           series)},
+      {"translation",
+       build_layers({layer("embedding", 3, {"samples"}), named("e1", layer("lstm", 4)), named("e2", layer("lstm", 4)),
+                     named("target_embedding", layer("embedding", 3, {"target"})),
+                     named("d1", layer("lstm", 4, {"target_embedding", "e1.1", "e1.2"})),
+                     named("d2", layer("lstm", 4, {"d1", "e2.1", "e2.2"})), without_bias(layer("dense", 4, {"e1"})),
+                     layer("dense", 4, {"e2"}), attention({"d2", "dense1", "dense2"}),
+                     layer("concat", 0, {"d2", "attention1"}), named("top", layer("lstm", 3)), layer("dense", 5)},
+                    pairs)}};
+}
+
+Graph small_carrying_stack() {
+  const SampleForm text{.shape = {6}, .vocabulary = 5, .label = {6}, .classes = 5, .stream = true};
+  LayerConfig lstm = layer("lstm", 4), gru = layer("gru", 3);
+  lstm.carry = gru.carry = true;
+  return build_layers({layer("embedding", 3), lstm, gru, layer("dense", 5)}, text);
+}
 
 SplitResult train_split(const SplitRun& run) {
   const int ranks = run.replicas.replicas() * run.group_size();

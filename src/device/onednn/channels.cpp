@@ -82,6 +82,7 @@ class Slice final : public Op {
       : d_(std::get<SliceDims>(spec.dims)), layout_(spec.layouts[0]), threads_(context.threads) {}
   std::string implementation() const override { return "own loop"; }
   void run(const OpArgs& args) override {
+    if (d_.indices) return copy_indices(args);
     const bool add = (args.accumulate & 2U) != 0;
     const std::int64_t pixels = d_.H * d_.W;
     const auto* x = static_cast<const float*>(args.tensors[0]);
@@ -93,6 +94,14 @@ class Slice final : public Op {
   }
 
  private:
+  void copy_indices(const OpArgs& args) const {
+    const std::int64_t plane = d_.H * d_.W;
+    const auto* x = static_cast<const std::int32_t*>(args.tensors[0]);
+    auto* y = static_cast<std::int32_t*>(args.tensors[1]);
+    for (std::int64_t n = 0; n < d_.N; ++n)
+      std::copy_n(x + (n * d_.C + d_.first) * plane, d_.count * plane, y + n * d_.count * plane);
+  }
+
   SliceDims d_;
   Layout layout_;
   int threads_;

@@ -70,7 +70,13 @@ class Rnn : public Op {
 
   RnnStep step(const OpArgs& args, std::int64_t t) const {
     const auto* lengths = at_.lengths < 0 ? nullptr : static_cast<const std::int32_t*>(args.tensors[at_.lengths]);
-    return {.cell = d_.cell, .N = d_.N, .H = d_.H, .parts_row = row_, .threads = threads_, .t = t, .lengths = lengths};
+    return {.cell = d_.cell,
+            .N = d_.N,
+            .H = d_.H,
+            .parts_row = row_,
+            .threads = threads_,
+            .t = d_.first + t,
+            .lengths = lengths};
   }
 
   // x (N, T, F) as (T, N, F), into scratch.

@@ -18,7 +18,7 @@ struct RnnStep {
   std::int64_t N, H;
   std::int64_t parts_row;  // floats from a row of parts, or of their gradients, to the next
   int threads;
-  std::int64_t t = 0;
+  std::int64_t t = 0;                     // of the whole sequence
   const std::int32_t* lengths = nullptr;  // none: all rows are active
 
   bool active(std::int64_t n) const { return !lengths || t < lengths[n]; }

@@ -21,6 +21,7 @@ void concat(const ConcatDims& d, const OpArgs& args) {
   }
 }
 
+// T: i32 or a floating type; doubles hold each exactly.
 template <class T>
 void slice(const SliceDims& d, const OpArgs& args) {
   const T* x = in<T>(args, 0);
@@ -39,7 +40,9 @@ std::unique_ptr<Op> make_channels(const OpSpec& spec) {
     if (spec.kind == OpKind::concat)
       return loop_op([d = std::get<ConcatDims>(spec.dims)](const OpArgs& a) { concat<T>(d, a); });
     if (spec.kind != OpKind::slice) not_of_family(spec);
-    return loop_op([d = std::get<SliceDims>(spec.dims)](const OpArgs& a) { slice<T>(d, a); });
+    return loop_op([d = std::get<SliceDims>(spec.dims)](const OpArgs& a) {
+      d.indices ? slice<std::int32_t>(d, a) : slice<T>(d, a);
+    });
   });
 }
 

@@ -81,8 +81,10 @@ class Rnn {
   static void put_all(const Output<T>& output, const std::vector<double>& values) {
     for (std::size_t i = 0; i < values.size(); ++i) output.put(static_cast<std::int64_t>(i), values[i]);
   }
+  // Steps of sample n that are in this chunk.
   std::int64_t length(const OpArgs& args, std::int64_t n) const {
-    return at_.lengths < 0 ? d_.T : in<std::int32_t>(args, at_.lengths)[n];
+    if (at_.lengths < 0) return d_.T;
+    return std::clamp<std::int64_t>(in<std::int32_t>(args, at_.lengths)[n] - d_.first, 0, d_.T);
   }
   // The time of the s-th step that is run.
   std::int64_t time(std::int64_t s, std::int64_t steps) const { return d_.reverse ? steps - 1 - s : s; }

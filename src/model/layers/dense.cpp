@@ -46,6 +46,8 @@ class Dense final : public Layer {
     return part;
   }
 
+  LayerPtr on_steps(const Units&) const override { return std::make_shared<Dense>(*this); }
+
   void forward(Lowering& lowering) const override {
     lower_weighted_forward(lowering, spec(OpKind::dense_forward, lowering), bias_);
   }

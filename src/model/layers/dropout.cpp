@@ -29,6 +29,7 @@ class Dropout final : public Layer {
     part->part_ = channels;
     return part;
   }
+  LayerPtr on_steps(const Units& steps) const override { return on_channels(steps); }
 
   void forward(Lowering& lowering) const override {
     if (!lowering.training()) return lowering.alias(0, kValue);
@@ -50,7 +51,7 @@ class Dropout final : public Layer {
   }
 
   double rate_;
-  Units part_;  // of the channels; none: all
+  Units part_;  // of the channels or steps; none: all
 };
 
 }  // namespace

@@ -21,6 +21,7 @@ class Embedding final : public Layer {
     return fmt::format("{} of {} tokens{}", units_, vocabulary_, sparse_ ? ", sparse" : "");
   }
   bool reads_indices(int) const override { return true; }
+  LayerPtr on_steps(const Units&) const override { return std::make_shared<Embedding>(*this); }
 
   std::vector<Shape> infer(std::span<const Shape> inputs) const override {
     if (inputs[0].rank() != 1)

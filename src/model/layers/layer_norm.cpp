@@ -21,6 +21,8 @@ class LayerNorm final : public Layer {
   std::string attributes() const override { return fmt::format("eps {:g}", epsilon_); }
   std::vector<Shape> infer(std::span<const Shape> inputs) const override { return {inputs[0]}; }
 
+  LayerPtr on_steps(const Units&) const override { return std::make_shared<LayerNorm>(*this); }
+
   std::vector<ParameterDecl> parameters(std::span<const Shape> inputs) const override {
     const Shape row = inputs[0].rank() == 2 ? inputs[0].without_front() : inputs[0];
     return {{"weight", row, {Init::Kind::constant, 1.0}, false}, {"bias", row, {Init::Kind::constant, 0.0}, false}};

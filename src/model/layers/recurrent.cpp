@@ -8,6 +8,9 @@
 //                             states that the last batch of this program ended with, and no gradient goes back there
 //
 // Where samples are of unlike length, a layer along the samples' places leaves its state alone behind the last one.
+//
+// A chunk of a longer sequence (on_steps) begins with the states that the chunk before ended with, as if they were
+// given; carried states come into the first and leave the last.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -26,7 +29,13 @@ constexpr int kParameters = 4;
 class Recurrent final : public Layer {
  public:
   Recurrent(const LayerConfig& config, Cell cell)
-      : kind_(config.type), cell_(cell), H_(config.units), reverse_(config.reverse), carry_(config.carry) {
+      : kind_(config.type),
+        cell_(cell),
+        H_(config.units),
+        reverse_(config.reverse),
+        carry_(config.carry),
+        takes_carried_(carry_),
+        leaves_carried_(carry_) {
     if (H_ < 1) throw ConfigError("needs units, the size of the state, at least 1");
     if (carry_ && reverse_)
       throw ConfigError("carry = true goes on where the last batch ended, reverse = true comes from the other end");
@@ -74,12 +83,22 @@ class Recurrent final : public Layer {
             {"bias_h", Shape{rows}, init, false}};
   }
 
+  LayerPtr on_steps(const Units& steps) const override {
+    if (reverse_) return nullptr;
+    auto chunk = std::make_shared<Recurrent>(*this);
+    chunk->first_ = steps.begin;
+    chunk->takes_carried_ = carry_ && steps.begin == 0;
+    chunk->leaves_carried_ = carry_ && steps.end == steps.all;
+    return chunk;
+  }
+  int states_of_steps() const override { return static_cast<int>(states()); }
+
   void forward(Lowering& lowering) const override {
-    if (carry_) move_states(lowering, true);
+    if (takes_carried_) move_states(lowering, true);
     std::vector<TensorRef> args = inputs(lowering);
     for (int i = kPlaces; i <= static_cast<int>(states()); ++i) args.push_back(lowering.output(i));
     lowering.op(spec(OpKind::rnn_forward, lowering), args, ScaleSource::one, 0);
-    if (carry_) move_states(lowering, false);
+    if (leaves_carried_) move_states(lowering, false);
   }
 
   void backward(Lowering& lowering) const override {
@@ -91,7 +110,7 @@ class Recurrent final : public Layer {
     for (int j = 0; j < kParameters; ++j) args.push_back(lowering.grad_parameter(j));
     for (int i = 0; i < static_cast<int>(states()); ++i) {
       if (begins_with_inputs(lowering)) args.push_back(lowering.grad_input(kState + i));
-      if (carry_) args.push_back(lowering.kept(i == 0 ? "dh0" : "dc0", state_shape(lowering), lowering.dtype()));
+      if (takes_carried_) args.push_back(lowering.kept(i == 0 ? "dh0" : "dc0", state_shape(lowering), lowering.dtype()));
     }
     lowering.op(spec(OpKind::rnn_backward, lowering), args, ScaleSource::one, 0);
   }
@@ -126,7 +145,7 @@ class Recurrent final : public Layer {
   std::vector<TensorRef> inputs(Lowering& lowering) const {
     std::vector<TensorRef> args{lowering.input(kSequence)};
     for (int j = 0; j < kParameters; ++j) args.push_back(lowering.parameter(j));
-    if (carry_)
+    if (takes_carried_)
       for (int i = 0; i < static_cast<int>(states()); ++i) args.push_back(begin(lowering, i));
     for (int i = kState; i < lowering.inputs(); ++i) args.push_back(lowering.input(i));
     return args;
@@ -135,8 +154,9 @@ class Recurrent final : public Layer {
   OpSpec spec(OpKind kind, const Lowering& lowering) const {
     const Shape x = lowering.input_shape(kSequence);
     RnnDims d{.N = x[0], .T = x[1], .F = x[2], .H = H_, .cell = cell_, .reverse = reverse_};
-    d.initial = carry_ || begins_with_inputs(lowering);
+    d.initial = takes_carried_ || begins_with_inputs(lowering);
     d.lengths = has_lengths(lowering);
+    d.first = first_;
     if (kind == OpKind::rnn_backward) {
       d.dy = lowering.has_grad_output(kPlaces);
       d.dhn = lowering.has_grad_output(kLastH);
@@ -149,6 +169,8 @@ class Recurrent final : public Layer {
   Cell cell_;
   std::int64_t H_;
   bool reverse_, carry_;
+  std::int64_t first_ = 0;               // step of the whole sequence
+  bool takes_carried_, leaves_carried_;  // this chunk of it
 };
 
 }  // namespace

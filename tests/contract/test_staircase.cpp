@@ -1,0 +1,100 @@
+// Stacks of recurrent layers whose time is cut into chunks end with the weights of whole ones, in double.
+#include <catch2/catch.hpp>
+
+#include "tests/support/split_models.hpp"
+
+namespace echelon {
+namespace {
+
+using namespace test;
+
+constexpr double kDouble = 1e-8;
+
+// `groups`: as on_one_replica.
+void check_split(const SplitRun& run, bool groups = true) {
+  const SplitResult split = train_split(run);
+  const ReplicaResult whole = train_replicas(on_one_replica(run.replicas, groups));
+  CHECK(tensor_distance(run.replicas.graph.parameters(), split.gradients, whole.gradients) <= kDouble);
+  CHECK(tensor_distance(run.replicas.graph.parameters(), split.weights, whole.weights) <= kDouble);
+  CHECK(split.loss == Approx(whole.loss).epsilon(1e-9));
+}
+
+SplitRun staircase(const Graph& graph, int stages, int chunks, int replicas, std::int64_t micro_batches) {
+  SplitRun run{.replicas = {.graph = graph,
+                            .shares = std::vector<std::int64_t>(static_cast<std::size_t>(replicas), 2 * micro_batches),
+                            .accumulation = micro_batches,
+                            .steps = 8},
+               .parallel = {}};
+  run.parallel.pipeline = stages;
+  run.parallel.time_chunks = chunks;
+  return run;
+}
+
+std::vector<NamedGraph> models() {
+  std::vector<NamedGraph> all = small_stacks();
+  for (NamedGraph& model : small_sequence_models())
+    if (const std::string name = model.name; name != "transformer" && name != "ranking")
+      all.push_back(std::move(model));
+  return all;
+}
+
+std::int64_t steps_of(const Graph& graph) {
+  std::int64_t least = graph.values().front().shape[0];
+  if (const ValueId target = graph.find("target"); target >= 0)
+    least = std::min(least, graph.values()[static_cast<std::size_t>(target)].shape[0]);
+  return least;
+}
+
+TEST_CASE("staircases have the weights of the unsplit model, in double", "[split]") {
+  for (const NamedGraph& model : models())
+    for (const int stages : {1, 2, 4})
+      for (const int chunks : {2, 3, static_cast<int>(steps_of(model.graph))})
+        for (const int replicas : {1, 2})
+          DYNAMIC_SECTION(model.name << " p=" << stages << " c=" << chunks << " k=" << replicas) {
+            check_split(staircase(model.graph, stages, chunks, replicas, 1));
+          }
+}
+
+TEST_CASE("staircases over several micro-batches, by either schedule", "[split]") {
+  for (const NamedGraph& model : models())
+    for (const char* schedule : {"gpipe", "1f1b"})
+      for (const int micro_batches : {2, 7}) DYNAMIC_SECTION(model.name << " " << schedule << " m=" << micro_batches) {
+          SplitRun run = staircase(model.graph, 3, 3, 1, micro_batches);
+          run.parallel.schedule = schedule;
+          run.replicas.steps = 3;
+          check_split(run);
+        }
+}
+
+TEST_CASE("staircases: states carried from step to step, samples of weight 0, memory out of the host's reach, shards",
+          "[split]") {
+  for (const int stages : {1, 2, 3})
+    for (const int chunks : {2, 6})
+      for (const int replicas : {1, 2}) DYNAMIC_SECTION("carry p=" << stages << " c=" << chunks << " k=" << replicas) {
+          check_split(staircase(small_carrying_stack(), stages, chunks, replicas, 1), false);
+        }
+  for (const NamedGraph& model : small_stacks()) DYNAMIC_SECTION(model.name << " far") {
+      SplitRun run = staircase(model.graph, 3, 2, 2, 2);
+      run.replicas.device = "far";
+      run.replicas.holes = true;
+      check_split(run);
+    }
+  for (const NamedGraph& model : small_stacks()) DYNAMIC_SECTION(model.name << " shards") {
+      SplitRun run = staircase(model.graph, 1, 3, 1, 2);
+      run.parallel.tensor = 2;
+      check_split(run);
+    }
+}
+
+TEST_CASE("staircases: sparse tables, clearing and marking rows once a step", "[split]") {
+  for (const double density : {0.0, 1.0}) DYNAMIC_SECTION("density " << density) {
+      SplitRun run = staircase(small_stacks()[1].graph, 2, 3, 2, 2);
+      run.replicas.sparse_density = density;
+      run.replicas.momentum = 0;
+      run.replicas.weight_decay = 0;
+      check_split(run);
+    }
+}
+
+}  // namespace
+}  // namespace echelon
