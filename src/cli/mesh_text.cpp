@@ -1,10 +1,7 @@
 #include "cli/mesh_text.hpp"
 
 #include <fmt/format.h>
-
-#include <algorithm>
-#include <array>
-#include <string_view>
+#include <fmt/ranges.h>
 
 #include "base/text.hpp"
 #include "model/build.hpp"
@@ -12,6 +9,7 @@
 #include "parallel/pipeline.hpp"
 #include "parallel/split.hpp"
 #include "parallel/stages.hpp"
+#include "parallel/staircase.hpp"
 
 namespace echelon::cli {
 namespace {
@@ -22,17 +20,9 @@ struct PartRow {
   std::string memory;
 };
 
-bool is_cut(const Layer& layer) {
-  constexpr std::array<std::string_view, 5> kCuts = {"send", "receive", "spread", "sum", "gather"};
-  return std::find(kCuts.begin(), kCuts.end(), layer.kind()) != kCuts.end();
-}
-
-PartRow row_of(const Config& config, const Part& part, const MeshSeat& seat, std::int64_t micro) {
-  std::vector<std::string> names;
-  for (const Node& node : part.graph.nodes())
-    if (!is_cut(*node.layer)) names.push_back(node.name);
+PartRow row_of(const Config& config, const Graph& whole, const Part& part, const MeshSeat& seat, std::int64_t micro) {
   const Footprint memory = footprint_of(config, part, seat, micro);
-  return {.layers = names.size() == 1 ? names.front() : names.front() + " to " + names.back(),
+  return {.layers = stage_text(whole, part.stages, seat.stage),
           .parameters = part.graph.parameters().weight_elems(),
           .memory = (memory.estimated ? "about " : "") + bytes_text(memory.total())};
 }
@@ -42,18 +32,22 @@ PartRow row_of(const Config& config, const Part& part, const MeshSeat& seat, std
 std::string mesh_table(const Config& config, const Graph& graph, const Mesh& mesh, const std::vector<int>& hosts,
                        std::int64_t micro) {
   const std::vector<double> costs = node_flops(graph, config.device.dtype);
-  const std::vector<Cut> between = cuts_between(graph, assign_stages(graph, costs, mesh.pipeline()));
   const double elem = static_cast<double>(size_of(config.device.dtype));
   double sent = 0, summed = 0;  // bytes a sample
-  for (const Cut& cut : between) sent += static_cast<double>(cut.shape.elems()) * elem * (cut.learns ? 2 : 1);
-  std::vector<PartRow> rows;  // by part
+  std::int64_t messages = 0;    // tensors between stages
+  std::vector<PartRow> rows;    // by part
   for (int stage = 0; stage < mesh.pipeline(); ++stage) {
     for (int shard = 0; shard < mesh.tensor(); ++shard) {
       const MeshSeat seat{.replica = 0, .stage = stage, .shard = shard};
       const Part part = part_of(graph, config.parallel, seat, costs);
-      rows.push_back(row_of(config, part, seat, micro));
-      for (std::size_t c = between.size(); c < part.cuts.size() && shard == 0; ++c)
-        summed += static_cast<double>(part.cuts[c].shape.elems()) * elem;
+      rows.push_back(row_of(config, graph, part, seat, micro));
+      for (const Cut& cut : part.cuts) {
+        const double bytes = static_cast<double>(cut.shape.elems()) * elem;
+        if (cut.kind == CutKind::message)  // on every rank the same
+          messages += stage + shard == 0 ? 1 : 0, sent += stage + shard == 0 ? bytes * (cut.learns ? 2 : 1) : 0;
+        else
+          summed += shard == 0 ? bytes : 0;
+      }
     }
   }
   Table table({"rank", "host", "replica", "stage", "shard", "layers", "parameters", "memory"});
@@ -66,12 +60,16 @@ std::string mesh_table(const Config& config, const Graph& graph, const Mesh& mes
   }
   std::string text = table.text();
   const int micro_batches = static_cast<int>(config.batch.accumulation);
+  const int chunks = static_cast<int>(config.parallel.time_chunks);
   if (mesh.pipeline() > 1)
-    text += fmt::format("{} between stages, {} a sample, forward and back; {} over {}: bubble at least {:.1f} %{}\n",
-                        counted(static_cast<std::int64_t>(between.size()), "tensor"), bytes_text(sent),
-                        config.parallel.schedule, counted(micro_batches, "micro-batch"),
-                        100 * bubble_share(mesh.pipeline(), micro_batches),
-                        micro_batches == 1 ? ", and one micro-batch gains nothing" : "");
+    text += fmt::format("{} between stages, {} a sample, forward and back; {} over {}{}: bubble at least {:.1f} %{}\n",
+                        counted(messages, "tensor"), bytes_text(sent), config.parallel.schedule,
+                        counted(micro_batches, "micro-batch"), chunks > 1 ? fmt::format(" of {} chunks", chunks) : "",
+                        100 * bubble_share(mesh.pipeline(), micro_batches, chunks),
+                        micro_batches * chunks == 1 ? ", and one micro-batch gains nothing" : "");
+  if (const std::vector<std::string> uncut = uncut_layers(graph); chunks > 1 && !uncut.empty())
+    text += fmt::format("{} {} all steps at once: nothing overlaps across {}\n", fmt::join(uncut, ", "),
+                        uncut.size() == 1 ? "sees" : "see", uncut.size() == 1 ? "it" : "them");
   if (mesh.tensor() > 1)
     text += fmt::format("shards sum or gather {} a sample, forward and back\n", bytes_text(summed));
   return text;

@@ -328,6 +328,9 @@ void check_parallel(const Config& config) {
     if (layer.stage >= 0 && parallel.pipeline == 1 && !chosen)
       refuse(config, "model.layers",
              fmt::format("the layer at {} has a stage, and parallel.pipeline is 1; leave one out", layer.where));
+  if (parallel.time_chunks > 1 && !config.data.buckets.empty())
+    refuse(config, "data.buckets",
+           "data.buckets does not go with parallel.time_chunks: chunks are cut for sequences of one length");
   if (!split) return;
   const auto whole = [&](bool asked, const char* path, const char* why) {
     if (asked) refuse(config, path, fmt::format("{} does not go with split models ([parallel]): {}", path, why));

@@ -30,7 +30,7 @@ double compute_s(const Graph& part, const std::map<std::string, WholeCost>& whol
   const std::vector<double> flops = node_flops(part, dtype);
   double seconds = 0;
   for (std::size_t i = 0; i < flops.size(); ++i)
-    if (const auto found = whole.find(part.nodes()[i].name); found != whole.end())
+    if (const auto found = whole.find(part.nodes()[i].of); found != whole.end())
       seconds += found->second.seconds * (found->second.flops > 0 ? flops[i] / found->second.flops : 1);
   return seconds;
 }
@@ -93,7 +93,8 @@ SplitPrice price_split(const Config& config, const Graph& whole, const std::vect
   }
   SplitPrice price;
   price.compute_s = dearest_compute * micros + update;
-  price.between_s = (micros - 1) * dearest + once - dearest_compute * micros;
+  price.between_s =
+      micros * dearest + (once - dearest) / static_cast<double>(config.parallel.time_chunks) - dearest_compute * micros;
   price.exchange_s = mesh.replicas() > 1 ? exposed : 0;
   return price;
 }

@@ -28,9 +28,10 @@ struct SplitCosts {
 };
 
 // `parts` by stage, of the shard and band that do most; `micro_batch` samples each of batch.accumulation times. `hosts`
-// by rank. A layer's part costs the share of its FLOPs. Stages take turns as in parallel/pipeline.hpp, so a step is the
-// first micro-batch's way through all stages and then one at a time through the dearest. Sums are priced as
-// halving-doubling, gathers and gradients as rings; parts whose rings cross to other hosts share the card.
+// by rank. A layer's part costs the share of its FLOPs. Stages take turns as in parallel/pipeline.hpp, so a step is all
+// micro-batches' time on the dearest and the first one's (in a staircase its first chunk's) way through the others.
+// Sums are priced as halving-doubling, gathers and gradients as rings; parts whose rings cross to other hosts share the
+// card.
 SplitPrice price_split(const Config& config, const Graph& whole, const std::vector<Part>& parts, const Mesh& mesh,
                        const std::vector<int>& hosts, std::int64_t micro_batch, const SplitCosts& costs);
 

@@ -68,6 +68,18 @@ using Rating = std::pair<double, double>;
 
 }  // namespace
 
+std::string stage_text(const Graph& graph, const std::vector<int>& stages, int stage) {
+  std::string text;
+  for (std::size_t begin = 0, end = 0; begin < stages.size(); begin = end + 1) {
+    for (end = begin; end < stages.size() && stages[end] == stage;) ++end;
+    if (end == begin) continue;
+    const std::vector<Node>& nodes = graph.nodes();
+    text += fmt::format("{}{}{}", text.empty() ? "" : ", ", nodes[begin].name,
+                        end - begin > 1 ? " to " + nodes[end - 1].name : "");
+  }
+  return text;
+}
+
 std::vector<int> assign_stages(const Graph& graph, const std::vector<double>& costs, int stages,
                                const std::vector<bool>& together) {
   const int nodes = static_cast<int>(graph.nodes().size());

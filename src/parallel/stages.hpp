@@ -1,6 +1,7 @@
 // Which stage of a pipeline runs each layer: consecutive nodes, so that the dearest stage is as cheap as it can be.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "model/graph.hpp"
@@ -14,5 +15,8 @@ namespace echelon {
 // ConfigError where there are more stages than layers, or given stages fall along a value or leave one out.
 std::vector<int> assign_stages(const Graph& graph, const std::vector<double>& costs, int stages,
                                const std::vector<bool>& together = {});
+
+// "conv1 to pool1", "encoder1, decoder1": its layers in the order of the graph, for people.
+std::string stage_text(const Graph& graph, const std::vector<int>& stages, int stage);
 
 }  // namespace echelon

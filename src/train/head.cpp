@@ -12,6 +12,8 @@
 #include "data/describe.hpp"
 #include "model/build.hpp"
 #include "parallel/pipeline.hpp"
+#include "parallel/stages.hpp"
+#include "parallel/staircase.hpp"
 
 namespace echelon {
 namespace {
@@ -61,25 +63,32 @@ std::string model_line(const Config& config, const RunPlan& plan) {
                      echelon::name_of(config.device.dtype));
 }
 
-// "stages    conv1 to pool1 (62 % of FLOPs), conv2 to loss (38 %); 1f1b over 4 micro-batches, bubble 20.0 % at best"
+// "stages    conv1 to pool1 (62 % of FLOPs), conv2 to loss (38 %); 1f1b over 4 micro-batches, bubble at least 20.0 %"
 std::string stages_line(const Config& config, const RunPlan& plan, const Mesh& mesh) {
   const std::vector<double> flops = node_flops(plan.graph, config.device.dtype);
   const double all = std::accumulate(flops.begin(), flops.end(), 0.0);
   std::string text;
   for (int stage = 0; stage < mesh.pipeline(); ++stage) {
-    const auto begin =
-        std::lower_bound(plan.part.stages.begin(), plan.part.stages.end(), stage) - plan.part.stages.begin();
-    const auto end =
-        std::upper_bound(plan.part.stages.begin(), plan.part.stages.end(), stage) - plan.part.stages.begin();
-    const double own = std::accumulate(flops.begin() + begin, flops.begin() + end, 0.0);
-    const auto name = [&](std::ptrdiff_t node) { return plan.graph.nodes()[static_cast<std::size_t>(node)].name; };
-    text += fmt::format("{}{}{} ({:.0f} %{})", stage > 0 ? ", " : "", name(begin),
-                        end - begin > 1 ? " to " + name(end - 1) : "", all > 0 ? 100 * own / all : 0,
-                        stage == 0 ? " of FLOPs" : "");
+    double own = 0;
+    for (std::size_t node = 0; node < flops.size(); ++node)
+      if (plan.part.stages[node] == stage) own += flops[node];
+    text += fmt::format("{}{} ({:.0f} %{})", stage > 0 ? "; " : "", stage_text(plan.graph, plan.part.stages, stage),
+                        all > 0 ? 100 * own / all : 0, stage == 0 ? " of FLOPs" : "");
   }
   const int micro_batches = static_cast<int>(plan.batch.accumulation);
-  return fmt::format("stages    {}; {} over {}, bubble at least {:.1f} %", text, config.parallel.schedule,
-                     counted(micro_batches, "micro-batch"), 100 * bubble_share(mesh.pipeline(), micro_batches));
+  const int chunks = static_cast<int>(config.parallel.time_chunks);
+  return fmt::format("stages    {}; {} over {}{}, bubble at least {:.1f} %", text, config.parallel.schedule,
+                     counted(micro_batches, "micro-batch"), chunks > 1 ? fmt::format(" of {} chunks", chunks) : "",
+                     100 * bubble_share(mesh.pipeline(), micro_batches, chunks));
+}
+
+// "staircase 8 chunks of 64 steps; attention1 sees all steps at once"
+std::string staircase_line(const RunPlan& plan, std::int64_t chunks) {
+  const std::vector<std::string> uncut = uncut_layers(plan.graph);
+  const std::string seen =
+      fmt::format("; {} {} all steps at once", fmt::join(uncut, ", "), uncut.size() == 1 ? "sees" : "see");
+  return fmt::format("staircase {} of {} steps{}", counted(chunks, "chunk"), plan.graph.values().front().shape[0],
+                     uncut.empty() ? "" : seen);
 }
 
 }  // namespace
@@ -113,6 +122,7 @@ std::vector<std::string> head_lines(const HeadParts& p) {
       fmt::format("results   {}", p.start.folder.attempt),
   };
   if (p.mesh.pipeline() > 1) lines.push_back(stages_line(p.config, p.plan, p.mesh));
+  if (p.config.parallel.time_chunks > 1) lines.push_back(staircase_line(p.plan, p.config.parallel.time_chunks));
   if (const std::int64_t cut = p.plan.train.cut(); cut > 0)
     lines.push_back(fmt::format("cut       {} of {} training sequences are longer than {} steps (data.sequence_length)",
                                 count_text(cut), count_text(p.plan.train.samples()), p.plan.train.length()));

@@ -278,12 +278,13 @@ std::string summary_text(const Summary& s, const SummaryParts& parts, const std:
                         100 * s.hidden_s / (s.exposed_s + s.hidden_s), seconds_text(s.skew_s));
   if (parts.place.mesh().tensor() > 1)
     text += fmt::format("shards: {} a step inside replicas\n", bytes_text(s.split_bytes_per_step));
+  const auto chunks = static_cast<int>(parts.config.parallel.time_chunks);
   if (const int stages = parts.place.mesh().pipeline(); stages > 1)
     text += fmt::format(
-        "pipeline: {} a step between stages, which wait in {:.1f} % of their passes; (p-1)/(m+p-1) is {:.1f} %\n",
+        "pipeline: {} a step between stages, which wait in {:.1f} % of their passes; (p-1)/(m{}+p-1) is {:.1f} %\n",
         bytes_text(s.split_bytes_per_step),
-        100 * s.times.split_s / (s.times.split_s + s.times.forward_s + s.times.backward_s),
-        100 * bubble_share(stages, static_cast<int>(parts.plan.batch.accumulation)));
+        100 * s.times.split_s / (s.times.split_s + s.times.forward_s + s.times.backward_s), chunks > 1 ? " c" : "",
+        100 * bubble_share(stages, static_cast<int>(parts.plan.batch.accumulation), chunks));
   for (const std::string& rank : s.slow_ranks) text += rank + "\n";
   if (s.codec.bytes_before > 0) text += codec_text(parts.config.exchange.codec, s.codec) + "\n";
   if (s.servers > 0) text += fmt::format("ranks: {} + {}\n", counted(s.ranks, "worker"), counted(s.servers, "server"));
