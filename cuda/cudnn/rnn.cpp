@@ -53,9 +53,10 @@ class Rnn : public Op {
     h0_at_ = scratch_.take(state_bytes());
     c0_at_ = scratch_.take(state_bytes());
     if (d_.lengths && d_.first > 0)
-      throw ConfigError(fmt::format("device cuda runs no chunks of sequences of unlike lengths ({}); leave out "
-                                    "parallel.time_chunks",
-                                    text_));
+      throw ConfigError(
+          fmt::format("device cuda runs no chunks of sequences of unlike lengths ({}); leave out "
+                      "parallel.time_chunks",
+                      text_));
     if (d_.lengths) {
       void* pinned = nullptr;
       ECHELON_CUDA(cudaHostAlloc(&pinned, static_cast<std::size_t>(d_.N) * sizeof(int), cudaHostAllocDefault));

@@ -59,7 +59,8 @@ std::vector<double> norm_input(const OpSpec& spec, const ArgInfo& arg, const Tri
 // Places of the sequences whose lengths an op takes.
 std::int64_t longest(const OpSpec& spec) {
   if (const auto* attention = std::get_if<AttentionDims>(&spec.dims)) return attention->S;
-  if (const auto* rnn = std::get_if<RnnDims>(&spec.dims)) return rnn->first + rnn->T + (rnn->first > 0 ? 2 : 0);  // behind a chunk more
+  if (const auto* rnn = std::get_if<RnnDims>(&spec.dims))
+    return rnn->first + rnn->T + (rnn->first > 0 ? 2 : 0);  // behind a chunk more
   return std::get<SequencePoolDims>(spec.dims).T;
 }
 

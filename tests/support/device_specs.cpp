@@ -116,8 +116,8 @@ void add_channels(Specs& specs, DType dtype) {
                                 {2, 3, 3, {7, 16, 20}}, {3, 1, 1, {5, 8, 17, 2}}, {2, 2, 2, {1, 2, 3, 4, 5, 6, 7}},
                                 {2, 2, 3, {24, 8, 8}},  {2, 14, 14, {32, 16, 20}}};
   for (const ConcatDims& d : concats) specs.push_back({OpKind::concat, dtype, d, {}});
-  const SliceDims slices[] = {{2, 5, 3, 3, 1, 3},    {1, 1, 4, 4, 0, 1},    {2, 48, 3, 5, 16, 32},
-                              {2, 48, 3, 5, 16, 20}, {2, 33, 2, 2, 5, 17},  {3, 40, 1, 1, 39, 1},
+  const SliceDims slices[] = {{2, 5, 3, 3, 1, 3},    {1, 1, 4, 4, 0, 1},     {2, 48, 3, 5, 16, 32},
+                              {2, 48, 3, 5, 16, 20}, {2, 33, 2, 2, 5, 17},   {3, 40, 1, 1, 39, 1},
                               {2, 40, 2, 3, 8, 24},  {2, 64, 14, 14, 0, 48}, {3, 7, 1, 1, 2, 4, true}};
   for (const SliceDims& d : slices) specs.push_back({OpKind::slice, dtype, d, {}});
 }

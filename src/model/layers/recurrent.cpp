@@ -110,7 +110,8 @@ class Recurrent final : public Layer {
     for (int j = 0; j < kParameters; ++j) args.push_back(lowering.grad_parameter(j));
     for (int i = 0; i < static_cast<int>(states()); ++i) {
       if (begins_with_inputs(lowering)) args.push_back(lowering.grad_input(kState + i));
-      if (takes_carried_) args.push_back(lowering.kept(i == 0 ? "dh0" : "dc0", state_shape(lowering), lowering.dtype()));
+      if (takes_carried_)
+        args.push_back(lowering.kept(i == 0 ? "dh0" : "dc0", state_shape(lowering), lowering.dtype()));
     }
     lowering.op(spec(OpKind::rnn_backward, lowering), args, ScaleSource::one, 0);
   }
