@@ -6,11 +6,12 @@
 //
 // Placement says what the ranks hold:
 //   replicated   equal on every rank; rank 0 of the replicas writes it, all read it
-//   slice        this rank's part of a tensor of `global_shape`; stored whole under `name`, so that any mesh reads it
-//                back
+//   slice        this part of the model's box of a tensor of `global_shape`, equal on all replicas of the part; stored
+//                whole under `name`, so that any mesh reads it back
+//   rows         this replica's rows of a tensor of `global_shape`; likewise
 //   per_replica  different on every replica (residuals, asynchronous clocks): `global_shape` has a row for each, and
-//                `offset` begins with this replica's. `other_k` states what becomes of it when the number of replicas
-//                changes: summed over the old ones and divided by the new, say
+//                `offset` begins with this replica's; the rest is a box, as a slice's. `other_k` states what becomes of
+//                it when the number of replicas changes: summed over the old ones and divided by the new, say
 //
 // The memory that a visitor gets is host memory. An object whose state lives on a device wraps the call: copies to the
 // host before, and back after when `visitor.loading()`.
@@ -25,7 +26,7 @@
 
 namespace echelon {
 
-enum class Placement : std::uint8_t { replicated, slice, per_replica };
+enum class Placement : std::uint8_t { replicated, slice, rows, per_replica };
 enum class OtherK : std::uint8_t { refuse, sum_and_divide, reset };
 
 struct StateTensor {
@@ -37,6 +38,7 @@ struct StateTensor {
   Shape global_shape;  // else than replicated: the whole tensor's shape
   Shape offset;        // likewise: where this rank's part begins, one entry an axis
   OtherK other_k = OtherK::refuse;
+  bool absent_is_zero = false;  // a checkpoint may not have it: then zeros, said aloud
 };
 
 class StateVisitor {

@@ -342,8 +342,6 @@ void check_parallel(const Config& config) {
   whole(config.data.order == Order::stream && config.batch.accumulation > 1, "data.order",
         "carried states follow micro-batches one by one; batch.accumulation = 1");
   whole(config.exchange.algorithm == "auto", "exchange.algorithm", "name one, for instance \"ring\"");
-  whole(config.exchange.codec != "none" && config.exchange.codec != "lossless", "exchange.codec",
-        "what is owed is kept for whole models; \"lossless\" owes nothing");
 }
 
 }  // namespace

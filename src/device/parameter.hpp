@@ -39,11 +39,14 @@ struct Parameter {
   bool decays = true;     // weight decay applies
   bool sparse = false;    // (rows, ..): a step's gradient is zero but in few rows; Arenas keeps marks of them
   double momentum = 0.1;  // statistic: weight of the newest value
+  bool alone = false;     // whole here, and nowhere else on the ranks that share a stage of the model
   Init init;
   std::int64_t begin = 0;  // first element in the arenas
 
   std::int64_t elems() const { return shape.elems(); }
   std::int64_t end() const { return begin + elems(); }
+  // Whether every rank that shares a stage of the model holds the whole: these must come to the same bits everywhere.
+  bool shared() const { return shape == global_shape && !alone; }
 };
 
 // A half-open range of arena elements.

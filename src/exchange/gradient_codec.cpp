@@ -13,6 +13,7 @@
 #include "base/hash_rng.hpp"
 #include "base/text.hpp"
 #include "device/vector.hpp"
+#include "exchange/buckets.hpp"
 #include "exchange/residual_state.hpp"
 
 namespace echelon {
@@ -32,6 +33,14 @@ void check_together(const ExchangeConfig& config, const StrategyContext& context
                                   config.codec, name_of(context.arenas.dtype())));
 }
 
+// Shards of a stage hold other statistics beside those that all of them must sum alike: in the order of ranks then,
+// wherever a value lies.
+std::string exact_algorithm(const ExchangeConfig& config, const ParameterSet& parameters) {
+  const auto& all = parameters.all();
+  const bool whole = std::all_of(all.begin(), all.end(), [](const Parameter& p) { return p.shared(); });
+  return whole ? config.algorithm : "naive";
+}
+
 }  // namespace
 
 GradientCodec::GradientCodec(const ExchangeConfig& config, const StrategyContext& context, AllreduceRequest request,
@@ -42,7 +51,8 @@ GradientCodec::GradientCodec(const ExchangeConfig& config, const StrategyContext
       buckets_(std::move(buckets)),
       warmup_steps_(config.codec_warmup_steps),
       step_(buckets_.size()),
-      exact_(context, config.algorithm, request, channel, context.engine.size() > 1 && lossy()),
+      exact_(context, exact_algorithm(config, context.arenas.parameters()), request, channel,
+             context.engine.size() > 1 && lossy()),
       formula_bytes_(exact_.formula_bytes()) {
   if (on()) check_together(config, context);
   Device& device = context.arenas.device();
@@ -107,7 +117,7 @@ void GradientCodec::before(std::size_t b, std::int64_t step) {
   if (warms_up(b)) return;
   const auto word = [](auto value) { return static_cast<std::uint64_t>(value); };
   const HashRng random = HashRng(context_.seed, "codec").at(word(step)).at(word(context_.engine.rank()));
-  forms_[b]->begin_step(random.at(b).key());
+  forms_[b]->begin_step(random.at(bucket_key(context_.arenas.parameters(), buckets_[b])).key());
   exact_.take(buckets_[b]);
   owe_no_statistics(buckets_[b]);
 }
@@ -153,10 +163,12 @@ WireCounters GradientCodec::after(std::size_t b, Staging& staging) {
 
 double GradientCodec::squares_owed(std::size_t b) const {
   double squares = on_device(b) ? on_device(b)->owed().squares : 0;
-  for (const std::vector<float>* owed : {&residual_, &owed_sums_})
-    if (!owed->empty())
-      squares +=
-          host_vector_ops().sum_squares(DType::f32, owed->data() + buckets_[b].begin, index(buckets_[b].elems()));
+  const auto add = [&](const std::vector<float>& owed, std::int64_t begin, std::int64_t elems) {
+    if (!owed.empty()) squares += host_vector_ops().sum_squares(DType::f32, owed.data() + begin, index(elems));
+  };
+  const ElemRange own = even_part(buckets_[b].elems(), ranks(), context_.engine.rank());
+  add(residual_, buckets_[b].begin, buckets_[b].elems());
+  add(owed_sums_, buckets_[b].begin + own.begin, own.elems());
   return squares;
 }
 
@@ -189,6 +201,19 @@ CodecRecord GradientCodec::record() {
   return record;
 }
 
+void GradientCodec::gather_state() {
+  if (owed_sums_.empty() || ranks() == 1) return;
+  for (std::size_t b = 0; b < buckets_.size(); ++b) {
+    std::vector<std::int64_t> parts;
+    for (int rank = 0; rank < ranks(); ++rank) parts.push_back(even_part(buckets_[b].elems(), ranks(), rank).elems());
+    context_.engine.run({.plan = make_allgather_blocks(context_.engine.rank(), parts),
+                         .data = owed_sums_.data() + buckets_[b].begin,
+                         .dtype = DType::f32,
+                         .channel = context_.first_channel + static_cast<int>(b),
+                         .after = nullptr});
+  }
+}
+
 void GradientCodec::visit_state(StateVisitor& visitor) {
   if (!lossy()) return;
   const ReplicaPlace place{context_.engine.rank(), ranks()};
@@ -199,9 +224,9 @@ void GradientCodec::visit_state(StateVisitor& visitor) {
                  place);
   if (!fetched.empty() && visitor.loading())
     device.to_device(device_residual_.data(), fetched.data(), device_residual_.bytes());
-  if (!owed_sums_.empty()) visit_owned(visitor, "owed_sums", buckets_, owed_sums_.data(), place);
+  if (!owed_sums_.empty()) visit_whole(visitor, "owed_sums", context_.arenas.parameters(), owed_sums_.data());
   for (std::size_t b = 0; b < forms_.size(); ++b) tau_[b] = forms_[b]->codec().tau();
-  visit_by_replica(visitor, "codec_tau", tau_, place);
+  visit_by_replica(visitor, "codec_tau" + context_.part, tau_, place);
   if (visitor.loading())
     for (std::size_t b = 0; b < forms_.size(); ++b) forms_[b]->codec().set_tau(tau_[b]);
   if (visitor.loading() && ranks() == 1) to_pay_ = buckets_.size();

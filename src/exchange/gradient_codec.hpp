@@ -47,6 +47,8 @@ class GradientCodec {
   // Of this replica and the buckets that are done since the last call.
   CodecRecord record();
 
+  // What owners of parts owe of sums, brought to all.
+  void gather_state();
   void visit_state(StateVisitor& visitor);
   // "ring all-reduce coded as fp16"
   std::string describe(std::string_view algorithm) const;

@@ -18,12 +18,10 @@ struct ReplicaPlace {
 // number of replicas summed and divided.
 void visit_residual(StateVisitor& visitor, std::string_view prefix, const ParameterSet& parameters, float* arena,
                     ReplicaPlace place);
-// An arena of which each rank holds its part of every bucket (even_part), as "<prefix>/<bucket>"; slices.
-void visit_owned(StateVisitor& visitor, std::string_view prefix, const std::vector<ArenaRange>& buckets, float* arena,
-                 ReplicaPlace place);
-// An arena that is whole on every rank, as "<prefix>/<name>".
+// An arena that is equal on all replicas, as "<prefix>/<name>"; slices where the parameters are.
 void visit_whole(StateVisitor& visitor, std::string_view prefix, const ParameterSet& parameters, float* arena);
-// A few numbers that differ by replica; for another number of replicas their means, or zeros.
+// A few numbers that differ by replica; for another number of replicas their means, or zeros. Where a checkpoint has
+// none of that name, zeros.
 void visit_by_replica(StateVisitor& visitor, std::string_view name, std::vector<double>& values, ReplicaPlace place,
                       OtherK other_k = OtherK::sum_and_divide);
 

@@ -13,6 +13,7 @@
 #include "base/text.hpp"
 #include "comm/collective/server.hpp"
 #include "device/vector.hpp"
+#include "exchange/buckets.hpp"
 #include "exchange/residual_state.hpp"
 
 namespace echelon {
@@ -108,8 +109,9 @@ void ServerCodec::before_push(std::size_t b, std::int64_t step) {
   }
   const auto word = [](auto value) { return static_cast<std::uint64_t>(value); };
   const HashRng random = HashRng(context_.seed, "codec").at(word(step)).at(word(context_.engine.rank()));
-  forms_[b].push->begin_step(random.at(b).key());
-  forms_[b].pull->begin_step(random.at(b).key());
+  const HashRng of_bucket = random.at(bucket_key(context_.arenas.parameters(), buckets_[b]));
+  forms_[b].push->begin_step(of_bucket.key());
+  forms_[b].pull->begin_step(of_bucket.key());
 }
 
 // What is owed of a range that is not sent from here enters the gradient at once.
@@ -216,7 +218,7 @@ void ServerCodec::visit_state(StateVisitor& visitor) {
   tau_.clear();
   for (const Forms& forms : forms_)
     for (const Codec* codec : codecs_of(forms)) tau_.push_back(codec->tau());
-  visit_by_replica(visitor, "codec_tau", tau_, {context_.engine.rank(), ranks()}, OtherK::reset);
+  visit_by_replica(visitor, "codec_tau" + context_.part, tau_, {context_.engine.rank(), ranks()}, OtherK::reset);
   if (!visitor.loading()) return;
   std::size_t at = 0;
   for (const Forms& forms : forms_)

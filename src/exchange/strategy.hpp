@@ -100,6 +100,7 @@ struct StrategyContext {
   Engine& engine;
   int first_channel = 0;   // channels from here on belong to the strategy
   std::uint64_t seed = 0;  // of the run
+  std::string part = {};   // behind the names of what is neither of a tensor nor equal in all parts of a split model
 };
 
 std::vector<std::string> strategy_names();

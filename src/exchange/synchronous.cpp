@@ -107,6 +107,7 @@ class Synchronous final : public Strategy {
     context_.arenas.device().synchronize();
   }
   WireCounters wire() const override { return account_.wire(); }
+  void gather_state() override { codec_->gather_state(); }
   // What is not drained yet is no state.
   void visit_state(StateVisitor& visitor) override { codec_->visit_state(visitor); }
   double formula_bytes_per_step() const override { return codec_->formula_bytes() + rows_->formula_bytes_per_step(); }

@@ -89,6 +89,7 @@ int Graph::declare(const Node& node, const ParameterDecl& decl) {
   parameter.momentum = decl.momentum;
   parameter.init = decl.init;
   parameter.sparse = decl.sparse;
+  parameter.alone = decl.alone;
   if (node.owner == static_cast<int>(nodes_.size())) return parameters_.add(std::move(parameter));
   const int owned = parameters_.find(parameter.name);
   ECHELON_CHECK(owned >= 0 && parameters_[owned].shape == parameter.shape, "'{}' of a chunk of '{}'", parameter.name,

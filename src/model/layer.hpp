@@ -37,6 +37,7 @@ struct ParameterDecl {
   bool sparse = false;    // (rows, ..) of whose gradient `backward` marks the rows that it writes (Lowering::row_marks)
   Shape whole = {};       // of the whole tensor, where this is a slice of it
   Shape offset = {};      // likewise: where the slice begins
+  bool alone = false;     // whole, and in this part of a layer alone
 };
 
 // Some of a layer's units: features, or channels of an image.

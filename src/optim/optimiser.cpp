@@ -48,7 +48,7 @@ void Optimiser::make_segments() {
     const bool weight = p.kind == ParameterKind::weight;
     const bool adapts = info_.trust != TrustRatio::none && weight && p.decays;
     const bool slice = p.shape != p.global_shape;
-    const bool counts = !parts_ || slice || parts_->speaks();
+    const bool counts = !parts_ || !p.shared() || parts_->speaks();
     ECHELON_CHECK(!slice || parts_ || !weight || !(adapts || clips()),
                   "parameter {} is split over ranks: its norm is not known here", p.name);
     if (!segments_.empty()) {

@@ -37,6 +37,11 @@ constexpr int kPartsChannel = 0;     // of a model group: checkpoints
 constexpr int kNormsChannel = 1;     // likewise, and of the shards of a stage: norms of split models
 constexpr int kCutsChannel = 2;      // likewise, from here on: what travels between its ranks
 
+// "_2x1-0" of the first of two stages; nothing where the model is whole.
+std::string part_name(const Mesh& mesh, int part) {
+  return mesh.splits() ? fmt::format("_{}x{}-{}", mesh.pipeline(), mesh.tensor(), part) : "";
+}
+
 }  // namespace
 
 Attempt::Attempt(Engine& engine, AttemptOptions options)
@@ -145,7 +150,8 @@ void Attempt::build() {
           std::make_unique<PartNorms>(place_->group(), place_->shards(), kNormsChannel, place_->seat().shard == 0);
     optimiser_ =
         std::make_unique<Optimiser>(config_.optimiser, *arenas_, loss_scaling_of(config_.device), part_norms_.get());
-    strategy_ = make_strategy(config_.exchange, {*arenas_, *optimiser_, exchange(), kStrategyChannel, config_.seed});
+    strategy_ = make_strategy(config_.exchange, {*arenas_, *optimiser_, exchange(), kStrategyChannel, config_.seed,
+                                                 part_name(place_->mesh(), place_->part())});
     replica_sum_ = std::make_unique<ReplicaSum>(*device_, place_->replicas(), kSumsChannel);
     courier_ = std::make_unique<Courier>(*device_, place_->group(), place_->shards(), place_->mesh(), place_->seat(),
                                          plan_->part.cuts, config_.device.dtype, kCutsChannel);

@@ -77,7 +77,7 @@ void visit_carried(const std::vector<CarriedRows>& rows, std::int64_t first, std
                     .data = whole.bytes.data(),
                     .dtype = whole.dtype,
                     .shape = whole.row.prepended(own),
-                    .placement = Placement::slice,
+                    .placement = Placement::rows,
                     .global_shape = whole.row.prepended(global),
                     .offset = {first, 0}});
   }

@@ -87,6 +87,11 @@ class Restorer final : public StateVisitor {
   void tensor(const StateTensor& t) override {
     if (t.shape.elems() == 0) return;
     const Shape shape = whole_shape(t);
+    if (t.absent_is_zero && !reader_.has(t.name)) {
+      log_info("{} has no '{}': it begins anew", reader_.path(), t.name);
+      std::memset(t.data, 0, bytes_of(t));
+      return;
+    }
     const h5::DatasetInfo info = reader_.info(t.name);
     if (t.placement == Placement::per_replica && info.shape.rank() == shape.rank() && info.shape[0] != shape[0] &&
         info.shape.without_front() == shape.without_front() && info.dtype == t.dtype)
@@ -125,10 +130,13 @@ class Restorer final : public StateVisitor {
     const auto now = static_cast<double>(t.global_shape[0]);
     with_float(t.dtype, [&](auto zero) {
       using T = decltype(zero);
-      std::vector<T> row(static_cast<std::size_t>(t.shape.elems()));
+      const Box box{t.shape.without_front(), t.global_shape.without_front(), t.offset.without_front()};
+      std::vector<T> whole(static_cast<std::size_t>(box.whole.elems())),
+          row(static_cast<std::size_t>(box.shape.elems()));
       std::vector<double> sum(row.size());
       for (std::int64_t r = 0; r < was; ++r) {
-        reader_.read_rows(t.name, r, 1, row.data(), t.dtype);
+        reader_.read_rows(t.name, r, 1, whole.data(), t.dtype);
+        copy_from_whole(box, sizeof(T), whole.data(), row.data());
         for (std::size_t i = 0; i < row.size(); ++i) sum[i] += static_cast<double>(row[i]);
       }
       for (std::size_t i = 0; i < row.size(); ++i) static_cast<T*>(t.data)[i] = static_cast<T>(sum[i] / now);

@@ -25,17 +25,17 @@ class Gatherer final : public StateVisitor {
 
   // Sent: the first row, then the rows.
   void tensor(const StateTensor& t) override {
-    if (t.placement == Placement::replicated) return;
-    ECHELON_CHECK(t.shape.with_front(0) == t.global_shape.with_front(0), "'{}' is cut elsewhere than by rows", t.name);
+    if (t.placement != Placement::rows && t.placement != Placement::per_replica) return;
+    const Shape all = t.shape.with_front(t.global_shape[0]);
     const std::size_t own = bytes_of(t.shape, t.dtype), row = bytes_of(t.shape.with_front(1), t.dtype);
     std::int64_t first = t.offset[0];
     std::string sent(sizeof first + own, '\0');
     std::memcpy(sent.data(), &first, sizeof first);
     std::memcpy(sent.data() + sizeof first, t.data, own);
     WholeTensor& made = wholes_[std::string(t.name)];
-    made = {.dtype = t.dtype, .shape = t.global_shape, .bytes = {}};
+    made = {.dtype = t.dtype, .shape = all, .bytes = {}};
     std::vector<std::byte>& whole = made.bytes;
-    whole.resize(bytes_of(t.global_shape, t.dtype));
+    whole.resize(bytes_of(all, t.dtype));
     std::size_t filled = 0;
     for (const std::string& part : group_.gather(sent)) {
       std::memcpy(&first, part.data(), sizeof first);
@@ -115,16 +115,15 @@ class PartVisitor final : public StateVisitor {
   PartVisitor(Line* line, WholeTensors& wholes) : line_(line), wholes_(wholes) {}
   bool loading() const override { return false; }
   void tensor(const StateTensor& t) override {
-    if (t.placement == Placement::per_replica) return;
     const auto gathered = wholes_.find(t.name);
     if (gathered == wholes_.end()) return bring(t);
-    if (!line_) return;
-    StateTensor whole;
-    whole.name = t.name;
-    whole.data = gathered->second.bytes.data();
-    whole.dtype = t.dtype;
-    whole.shape = gathered->second.shape;
-    bring(whole);
+    const std::vector<std::byte> all = std::move(gathered->second.bytes);
+    StateTensor part = t;  // the rows of all replicas
+    part.data = const_cast<std::byte*>(all.data());
+    part.shape = gathered->second.shape;
+    part.offset = part.offset.with_front(0);
+    part.placement = Placement::slice;
+    bring(part);
   }
   void scalar(std::string_view, std::int64_t&) override {}
   void scalar(std::string_view, double&) override {}

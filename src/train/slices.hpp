@@ -23,14 +23,13 @@ struct WholeTensor {
 // By name.
 using WholeTensors = std::map<std::string, WholeTensor, std::less<>>;
 
-// Of every slice and every per_replica tensor that is shown; slices cut the outermost axis alone. All ranks call it
-// with the same tensors, all get the whole.
+// Of all that is shown as rows or per_replica: the outermost axis whole, the others as they are shown. All ranks call
+// it with the same tensors and get the same.
 WholeTensors gather_slices(Group& group, const VisitAll& visit);
 
 // Parts of one model, brought to rank 0 of the group, tensor by tensor so that no rank ever holds more than rank 0
-// must: adds there what the other ranks are shown, but for per_replica tensors, slices put together, and its own
-// slices. `wholes` holds, on each rank, what gather_slices gave of its part. All ranks call it; the channel is of no
-// other use meanwhile.
+// must: adds there what the other ranks are shown, slices put together, and its own slices. `wholes` holds, on each
+// rank, what gather_slices gave of its part. All ranks call it; the channel is of no other use meanwhile.
 void gather_parts(Engine& group, int channel, const VisitAll& visit, WholeTensors& wholes);
 
 }  // namespace echelon

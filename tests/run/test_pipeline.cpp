@@ -25,6 +25,13 @@ std::vector<double> state(const test::Trial& trial, const std::string& name, int
   return test::checkpoint_values(fmt::format("{}/checkpoints/step-{:08}.h5", trial.run(name), step), "");
 }
 
+std::vector<double> gradient_norms(const test::Trial& trial, const std::string& name) {
+  std::vector<double> norms;
+  for (const nlohmann::json& row : trial.metrics(name))
+    if (row["type"] == "step") norms.push_back(row["gradient_norm"]);
+  return norms;
+}
+
 TEST_CASE("split models, alone and replicated, end with the weights of one rank, and any mesh goes on", "[run][slow]") {
   const test::Trial trial;
   REQUIRE(trial.train(0, with(kDouble, {"name=one", "train.steps=15"})).code == 0);
@@ -62,12 +69,38 @@ TEST_CASE("split models, alone and replicated, end with the weights of one rank,
             Approx(trial.summary("one")["test_loss"].get<double>()).epsilon(1e-9));
     }
   }
-  const std::vector<nlohmann::json> steps = trial.metrics("split"), whole = trial.metrics("one");
-  REQUIRE(steps.size() == whole.size());
-  for (std::size_t i = 0; i < steps.size(); ++i)
-    CHECK(steps[i]["gradient_norm"].get<double>() == Approx(whole[i]["gradient_norm"].get<double>()).epsilon(1e-9));
+  const std::vector<double> norms = gradient_norms(trial, "split"), whole = gradient_norms(trial, "one");
+  REQUIRE(norms.size() == 15);
+  REQUIRE(whole.size() == 15);
+  for (std::size_t i = 0; i < norms.size(); ++i) CHECK(norms[i] == Approx(whole[i]).epsilon(1e-9));
   CHECK(trial.attempts("split") == 5);
   CHECK(trial.leftovers().empty());
+}
+
+TEST_CASE("split models with a codec resume to the same bits, and on other meshes with what is owed", "[run][slow]") {
+  const std::string codec = GENERATE(as<std::string>(), "fp16", "onebit", "topk", "threshold", "int8");
+  const std::string strategy = GENERATE(as<std::string>(), "synchronous", "server");
+  const test::Trial trial;
+  const test::Sets coded = {"exchange.codec=" + codec, "exchange.strategy=" + strategy, "exchange.bucket_mb=0.01",
+                            "batch.accumulation=2", "evaluate.every_epochs=0"};
+  const test::Sets mesh = with(coded, {"parallel.tensor=2", "parallel.pipeline=2"});
+  const auto train = [&](int ranks, const test::Sets& sets, const std::string& name, int steps) {
+    const test::Outcome outcome =
+        trial.train(ranks, with(sets, {"name=" + name, fmt::format("train.steps={}", steps)}));
+    INFO(codec << " " << strategy << "\n" << outcome.out << outcome.err);
+    REQUIRE(outcome.code == 0);
+    return outcome.out;
+  };
+  train(8, mesh, "whole", 12);
+  train(8, mesh, "cut", 7);
+  train(8, mesh, "cut", 12);
+  CHECK(state(trial, "cut", 12) == state(trial, "whole", 12));
+  // What replicas owe goes on with a mesh of other parts and another number of replicas.
+  const std::string anew = train(3, coded, "cut", 16);
+  if (codec == "threshold") CHECK_THAT(anew, Contains("codec_tau") && Contains("begins anew"));
+  train(4, with(coded, {"parallel.tensor=2"}), "cut", 20);
+  train(1, coded, "cut", 51);
+  CHECK(trial.summary("cut")["test_accuracy"].get<double>() > 0.8);
 }
 
 TEST_CASE("a flipped bit in one replica's part of a model is named", "[run][slow]") {

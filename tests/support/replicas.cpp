@@ -233,6 +233,7 @@ ReplicaResult train_replicas(const ReplicaRun& run) {
   first.checksums.clear();
   for (const ReplicaResult& result : results) {
     first.sent_bytes += result.sent_bytes;
+    first.all_losses += result.loss;
     if (!result.checksums.empty()) first.checksums.push_back(result.checksums.front());
   }
   return first;

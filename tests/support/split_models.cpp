@@ -29,6 +29,18 @@ std::unique_ptr<Device> device_of(const ReplicaRun& run, int shard) {
 
 constexpr int kGroupChannel = 0, kNormsChannel = 1, kCourierChannel = 2, kStrategyChannel = 1;
 
+// Bytes of what every shard holds whole.
+std::string shared_weights(const Arenas& arenas) {
+  std::string all;
+  for (const Parameter& p : arenas.parameters().all()) {
+    if (!p.shared()) continue;
+    std::string bytes(static_cast<std::size_t>(p.elems()) * size_of(arenas.dtype()), '\0');
+    arenas.device().to_host(bytes.data(), arenas.weights_at(p.begin), bytes.size());
+    all += bytes;
+  }
+  return all;
+}
+
 // Puts this part's values into the whole model's, which are zero elsewhere.
 void put(const ParameterSet& whole, const ParameterSet& part, const std::vector<double>& values,
          std::vector<double>& all) {
@@ -109,6 +121,8 @@ SplitResult train_split_rank(std::unique_ptr<Transport> transport, const SplitRu
       result.weights);
   result.loss = seat.shard == 0 ? program.losses().loss : 0;
   result.activation_bytes = {program.activation_bytes()};
+  const std::vector<std::string> shared = Group(*shards, kGroupChannel).gather(shared_weights(arenas));
+  for (const std::string& bytes : shared) ECHELON_CHECK(bytes == shared.front(), "what shards hold whole differs");
   Group(*replicas, kGroupChannel).barrier();
   const std::vector<std::string> sums = Group(*replicas, kGroupChannel).gather(std::to_string(arenas.checksum()));
   for (const std::string& sum : sums) ECHELON_CHECK_EQ(sum, sums.front(), "replicas of stage {}", seat.stage);

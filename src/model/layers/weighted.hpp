@@ -34,6 +34,7 @@ inline std::vector<ParameterDecl> weight_and_bias(const Shape& weight, bool bias
   decls[0].whole = decls[0].shape;
   decls[0].shape = weight;
   decls[0].offset = Shape(offset);
+  if (bias && part.inputs) decls[1].alone = true;
   if (bias && part.outputs) {
     decls[1].whole = decls[1].shape;
     decls[1].shape = Shape{weight[0]};

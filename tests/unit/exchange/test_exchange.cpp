@@ -54,6 +54,41 @@ TEST_CASE("buckets run from the arena's end over whole parameters", "[exchange]"
   CHECK(make_buckets(tables, 4, 4 * 8, true) == std::vector<ArenaRange>{{35, 78}, {10, 30}});
 }
 
+// A rank of a split model: slices of `cut` elements each, a bias that this rank alone has, and two tensors that all
+// have.
+ParameterSet shard(std::int64_t cut, bool alone) {
+  ParameterSet set;
+  const auto add = [&](const char* name, std::int64_t elems, std::int64_t all) {
+    Parameter p;
+    p.name = name, p.shape = Shape{elems}, p.global_shape = Shape{all}, p.offset = Shape{0};
+    p.alone = elems == all && std::string(name) == "bias";
+    set.add(p);
+  };
+  for (const char* name : {"w1", "w2", "w3"}) add(name, cut, 100);
+  if (alone) add("bias", 10, 10);
+  add("shared1", 20, 20);
+  add("shared2", 20, 20);
+  add("w4", cut, 100);
+  return set;
+}
+
+TEST_CASE("what several ranks hold whole is in the same buckets on all of them", "[exchange]") {
+  const ParameterSet first = shard(40, true), second = shard(30, false);
+  for (const double bytes : {0.0, 400.0, 1e9}) {
+    const auto of = [&](const ParameterSet& set) {
+      std::vector<std::pair<std::int64_t, std::uint64_t>> shared;
+      for (const ArenaRange& bucket : make_buckets(set, 4, bytes)) {
+        const std::int64_t begin = set[set.find("shared1")].begin;
+        if (bucket.end <= begin || bucket.begin >= begin + 40) continue;
+        CHECK((bucket.begin >= begin && bucket.end <= begin + 40));
+        shared.push_back({bucket.elems(), bucket_key(set, bucket)});
+      }
+      return shared;
+    };
+    CHECK(of(first) == of(second));
+  }
+}
+
 TEST_CASE("gradients missing, or announced twice, are defects", "[exchange]") {
   OneRank rank({});
   rank.strategy->begin_step({});

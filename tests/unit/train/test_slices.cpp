@@ -34,7 +34,7 @@ struct Part {
                       .data = values.data(),
                       .dtype = DType::f32,
                       .shape = {rows, kWidth},
-                      .placement = Placement::slice,
+                      .placement = Placement::rows,
                       .global_shape = {kRows, kWidth},
                       .offset = {first, 0}});
     };
