@@ -8,10 +8,13 @@
 // empty sequence.
 //
 // Halves: products are summed in f32 on tensor cores, gates, states and the weights' gradients are halves between them.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <memory>
 
 #include "base/check.hpp"
+#include "base/error.hpp"
 #include "cuda/cudnn/rnn_descriptors.hpp"
 #include "cuda/kernel_op.hpp"
 #include "cuda/kernels/recurrent.hpp"

@@ -188,8 +188,9 @@ std::vector<Key<Config>> make_config_keys() {
                "stages that a model's layers are cut into, each on a rank; batch.accumulation is their micro-batches");
   parallel.key("tensor", &ParallelConfig::tensor, range(1, 4096), "ranks that share the units of each layer");
   parallel.key("space", &ParallelConfig::space, range(1, 4096), "ranks that share the rows of images");
-  parallel.key("time_chunks", &ParallelConfig::time_chunks, range(1, 65536),
-               "pipeline: sequences travel in so many pieces of their time (staircase)");
+  parallel.key(
+      "time_chunks", &ParallelConfig::time_chunks, range(1, 65536),
+      "pipeline: the steps of sequences are cut into so many chunks, so that stages of recurrent layers overlap");
   parallel.key("split", &ParallelConfig::split, words({"given", "auto"}),
                "auto: pipeline, tensor and space are chosen for the ranks and the memory limit");
   parallel.key("costs", &ParallelConfig::costs, words({"counted", "measured"}),

@@ -82,12 +82,12 @@ std::string stages_line(const Config& config, const RunPlan& plan, const Mesh& m
                      100 * bubble_share(mesh.pipeline(), micro_batches, chunks));
 }
 
-// "staircase 8 chunks of 64 steps; attention1 sees all steps at once"
+// "staircase 64 steps in 8 chunks; attention1 sees all steps at once"
 std::string staircase_line(const RunPlan& plan, std::int64_t chunks) {
   const std::vector<std::string> uncut = uncut_layers(plan.graph);
   const std::string seen =
       fmt::format("; {} {} all steps at once", fmt::join(uncut, ", "), uncut.size() == 1 ? "sees" : "see");
-  return fmt::format("staircase {} of {} steps{}", counted(chunks, "chunk"), plan.graph.values().front().shape[0],
+  return fmt::format("staircase {} steps in {} chunks{}", plan.graph.values().front().shape[0], chunks,
                      uncut.empty() ? "" : seen);
 }
 

@@ -101,6 +101,68 @@ TEST_CASE("recurrent layers: a padded sequence is the short one, in both directi
     }
 }
 
+// Steps [begin, end) of a (N, T, F) tensor.
+std::vector<double> steps_of(const std::vector<double>& x, std::int64_t N, std::int64_t begin, std::int64_t end) {
+  const std::int64_t row = static_cast<std::int64_t>(x.size()) / N, T = 5, F = row / T;
+  std::vector<double> part;
+  for (std::int64_t n = 0; n < N; ++n)
+    part.insert(part.end(), x.begin() + n * row + begin * F, x.begin() + n * row + end * F);
+  return part;
+}
+
+TEST_CASE("recurrent layers: chunks, states handed on and their gradients back, are the whole sequence", "[device]") {
+  for (Cell cell : {Cell::tanh, Cell::lstm, Cell::gru}) {
+    RnnDims whole{.N = 4, .T = 5, .F = 2, .H = 3, .cell = cell, .initial = true, .lengths = true, .dhn = true};
+    whole.dcn = whole.has_c();
+    const OpSpec forward = f64_spec(OpKind::rnn_forward, whole), backward = f64_spec(OpKind::rnn_backward, whole);
+    INFO(forward.text());
+    const std::size_t states = whole.has_c() ? 2 : 1;
+    Values inputs = random_inputs(forward);
+    inputs.back() = {1, 4, 5, 0};
+    const Values all = oracle_outputs(forward, inputs);
+    Values given = inputs;
+    given.push_back(all[0]);
+    for (const std::vector<double>& out : all) given.push_back(random_values(out.size(), std::to_string(given.size())));
+    const Values gradients = oracle_outputs(backward, given);
+
+    const auto chunk_dims = [&](std::int64_t begin, std::int64_t end) {
+      RnnDims d = whole;
+      d.T = end - begin, d.first = begin;
+      return d;
+    };
+    const std::vector<std::pair<std::int64_t, std::int64_t>> chunks = {{0, 2}, {2, 5}};
+    std::vector<Values> ins, outs;
+    for (const auto& [begin, end] : chunks) {
+      Values in = inputs;
+      in[0] = steps_of(inputs[0], 4, begin, end);
+      for (std::size_t s = 0; s < states && begin > 0; ++s) in[5 + s] = outs.back()[1 + s];
+      outs.push_back(oracle_outputs(f64_spec(OpKind::rnn_forward, chunk_dims(begin, end)), in));
+      ins.push_back(in);
+      CHECK(outs.back()[0] == steps_of(all[0], 4, begin, end));
+    }
+    for (std::size_t s = 0; s < states; ++s) CHECK(outs.back()[1 + s] == all[1 + s]);
+
+    Values passed(given.end() - static_cast<std::ptrdiff_t>(states), given.end()), sums;  // d hn, d cn
+    for (std::size_t i = chunks.size(); i-- > 0;) {
+      const auto [begin, end] = chunks[i];
+      Values in = ins[i];
+      in.push_back(outs[i][0]);
+      in.push_back(steps_of(given[inputs.size() + 1], 4, begin, end));
+      in.insert(in.end(), passed.begin(), passed.end());
+      const Values found = oracle_outputs(f64_spec(OpKind::rnn_backward, chunk_dims(begin, end)), in);
+      CHECK(relative_distance(found[0], steps_of(gradients[0], 4, begin, end)) < 1e-12);
+      if (sums.empty()) sums.assign(5, {});
+      for (std::size_t w = 1; w < 5; ++w) {
+        sums[w].resize(found[w].size());
+        for (std::size_t j = 0; j < found[w].size(); ++j) sums[w][j] += found[w][j];
+      }
+      passed.assign(found.begin() + 5, found.end());
+    }
+    for (std::size_t w = 1; w < 5; ++w) CHECK(relative_distance(sums[w], gradients[w]) < 1e-12);
+    for (std::size_t s = 0; s < states; ++s) CHECK(relative_distance(passed[s], gradients[5 + s]) < 1e-12);
+  }
+}
+
 TEST_CASE("an LSTM and a GRU give numbers worked out by hand", "[device]") {
   // One unit, one step; a = w x + b_x in gate order, b = w_h h + b_h.
   const auto sigmoid = [](double a) { return 1 / (1 + std::exp(-a)); };

@@ -172,3 +172,9 @@ TEST_CASE("a device's index is taken modulo the visible ones", "[cuda]") {
   CHECK_THROWS_AS(device->make_update("no rule", DType::f32), ConfigError);
   CHECK_THROWS_AS(device->make_update("sgd", DType::u8), ConfigError);
 }
+
+TEST_CASE("chunks of sequences of unlike lengths are refused", "[cuda]") {
+  if (without_gpu()) return;
+  const auto device = open_device("cuda", {});
+  CHECK_THROWS_AS(device->make(chunk_specs(DType::f32).front()), ConfigError);
+}

@@ -44,6 +44,20 @@ TEST_CASE("pipelines under MPI have the weights of the unsplit model, in double"
   }
 }
 
+TEST_CASE("staircases under MPI have the weights of the unsplit model, in double", "[split]") {
+  for (const NamedGraph& model : small_stacks())
+    for (const int stages : {2, 3, 4}) {
+      if (ring_size() % stages != 0) continue;
+      INFO(model.name << ", " << stages << " stages");
+      SplitRun run = run_of(stages);
+      run.replicas.graph = model.graph;
+      run.replicas.steps = 4;
+      run.parallel.pipeline = stages;
+      run.parallel.time_chunks = 5;
+      check_split(run);
+    }
+}
+
 TEST_CASE("layers split by their units under MPI, and stages of them, in double", "[split]") {
   for (const auto& [stages, shards] : {std::pair{1, 1}, {1, 2}, {1, 3}, {1, 4}, {2, 2}}) {
     if (ring_size() % (stages * shards) != 0) continue;

@@ -19,6 +19,8 @@ namespace echelon::test {
 // A table over every OpKind: odd sizes, strides, padding, dilation, groups, one sample, one channel, channels that are
 // no multiple of 8 or 16, sizes just above a tile, overlapping and padded pools. Layouts are all plain.
 std::vector<OpSpec> contract_specs(DType dtype);
+// Recurrent layers on chunks of sequences of unlike lengths; no part of the table, as CUDA refuses them.
+std::vector<OpSpec> chunk_specs(DType dtype);
 // Kinds that the table forgets; must be empty.
 std::vector<std::string> kinds_without_spec(const std::vector<OpSpec>& specs);
 

@@ -220,6 +220,17 @@ void add_elementwise(Specs& specs, DType dtype) {
 
 }  // namespace
 
+std::vector<OpSpec> chunk_specs(DType dtype) {
+  Specs specs;
+  for (Cell cell : {Cell::tanh, Cell::relu, Cell::lstm, Cell::gru})
+    for (const std::int64_t first : {std::int64_t{1}, std::int64_t{4}}) {
+      RnnDims d{.N = 9, .T = 3, .F = 6, .H = 17, .cell = cell, .initial = true, .lengths = true, .first = first};
+      d.dhn = true, d.dcn = d.has_c();
+      for (OpKind kind : {OpKind::rnn_forward, OpKind::rnn_backward}) specs.push_back({kind, dtype, d, {}});
+    }
+  return specs;
+}
+
 std::vector<OpSpec> contract_specs(DType dtype) {
   Specs specs;
   add_convolutions(specs, dtype);
