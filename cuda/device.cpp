@@ -162,6 +162,9 @@ bool CudaDevice::has(OpKind kind, DType dtype) const {
   switch (kind) {
     case OpKind::loss_softmax_forward:
     case OpKind::loss_softmax_backward:
+    case OpKind::loss_softmax_part:
+    case OpKind::loss_softmax_join:
+    case OpKind::loss_softmax_part_backward:
     case OpKind::loss_values_forward:
     case OpKind::loss_values_backward: return false;
     case OpKind::rnn_forward:
@@ -216,6 +219,7 @@ std::unique_ptr<Op> CudaDevice::make(const OpSpec& spec) {
   if (std::holds_alternative<PoolDims>(spec.dims)) return make_pool(context_, spec);
   if (std::holds_alternative<NormDims>(spec.dims)) return make_norm(context_, spec);
   if (std::holds_alternative<SoftmaxDims>(spec.dims)) return make_softmax(context_, spec);
+  if (std::holds_alternative<SoftmaxPartDims>(spec.dims)) return make_softmax_part(context_, spec);
   if (std::holds_alternative<DropoutDims>(spec.dims)) return make_dropout(context_, spec);
   if (std::holds_alternative<ConcatDims>(spec.dims)) return make_concat(context_, spec);
   if (std::holds_alternative<SliceDims>(spec.dims)) return make_slice(context_, spec);

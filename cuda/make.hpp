@@ -21,6 +21,7 @@ std::unique_ptr<Op> make_dense(const Context& context, const OpSpec& spec);
 std::unique_ptr<Op> make_pool(const Context& context, const OpSpec& spec);
 std::unique_ptr<Op> make_norm(const Context& context, const OpSpec& spec);
 std::unique_ptr<Op> make_softmax(const Context& context, const OpSpec& spec);
+std::unique_ptr<Op> make_softmax_part(const Context& context, const OpSpec& spec);
 std::unique_ptr<Op> make_dropout(const Context& context, const OpSpec& spec);
 std::unique_ptr<Op> make_concat(const Context& context, const OpSpec& spec);
 std::unique_ptr<Op> make_slice(const Context& context, const OpSpec& spec);

@@ -8,12 +8,13 @@ namespace {
 
 constexpr int kIds = 1024;  // looked at together by the threads of a block
 
-// Clears the marked rows and their marks, where these are not added to; then marks the rows of ids.
+// Clears the marked rows and their marks, where these are not added to; then marks the rows of ids, of which
+// `id` has row 0.
 template <class T>
-void mark_rows(const std::int32_t* ids, T* dw, std::int64_t rows, const RowMarks& touched, bool add,
+void mark_rows(const std::int32_t* ids, std::int64_t id, T* dw, std::int64_t rows, const RowMarks& touched, bool add,
                cudaStream_t stream) {
   std::uint32_t* words = touched.words;
-  const std::int64_t F = touched.width;
+  const std::int64_t F = touched.width, V = touched.rows;
   if (!add) {
     each(touched.rows * F, stream, [=] __device__(std::int64_t i) {
       if (row_marked(words, i / F)) dw[i] = T(0);
@@ -21,7 +22,8 @@ void mark_rows(const std::int32_t* ids, T* dw, std::int64_t rows, const RowMarks
     each(row_words(touched.rows), stream, [=] __device__(std::int64_t i) { words[i] = 0; });
   }
   each(rows, stream, [=] __device__(std::int64_t r) {
-    atomicOr(words + ids[r] / kRowsOfWord, std::uint32_t{1} << ids[r] % kRowsOfWord);
+    const std::int64_t v = ids[r] - id;
+    if (v >= 0 && v < V) atomicOr(words + v / kRowsOfWord, std::uint32_t{1} << v % kRowsOfWord);
   });
 }
 
@@ -30,7 +32,7 @@ void mark_rows(const std::int32_t* ids, T* dw, std::int64_t rows, const RowMarks
 template <class T>
 __global__ void __launch_bounds__(kThreads)
     embedding_gradient_kernel(const std::int32_t* ids, const T* dy, Wide<T>* dw, std::int64_t rows, std::int64_t V,
-                              std::int64_t F, const std::uint32_t* touched, bool add) {
+                              std::int64_t F, std::int64_t id, const std::uint32_t* touched, bool add) {
   __shared__ std::int32_t own[kIds];
   for (std::int64_t v = blockIdx.x; v < V; v += gridDim.x) {
     if (touched && !row_marked(touched, v)) continue;
@@ -40,7 +42,7 @@ __global__ void __launch_bounds__(kThreads)
       __syncthreads();  // the last round has read `own`
       bool mine = false;
       for (int i = static_cast<int>(threadIdx.x); i < count; i += static_cast<int>(blockDim.x)) {
-        own[i] = ids[first + i];
+        own[i] = static_cast<std::int32_t>(ids[first + i] - id);
         mine = mine || own[i] == v;
       }
       if (!__syncthreads_or(mine)) continue;
@@ -71,24 +73,27 @@ void place_sequences(const Sequences& s, const T* from, T* to, bool reverse, boo
 }
 
 template <class T>
-void embedding_rows(const std::int32_t* ids, const Wide<T>* w, T* y, std::int64_t rows, std::int64_t F,
-                    cudaStream_t stream) {
-  each(rows * F, stream, [=] __device__(std::int64_t i) { put(y + i, w[ids[i / F] * F + i % F]); });
+void embedding_rows(const std::int32_t* ids, const Wide<T>* w, T* y, const EmbeddingDims& d, cudaStream_t stream) {
+  const std::int64_t F = d.F, V = d.V, first = d.first;
+  each(d.rows * F, stream, [=] __device__(std::int64_t i) {
+    const std::int64_t v = ids[i / F] - first;
+    put(y + i, v >= 0 && v < V ? w[v * F + i % F] : Wide<T>(0));
+  });
 }
 
 template <class T>
-void embedding_gradient(const std::int32_t* ids, const T* dy, Wide<T>* dw, std::int64_t rows, std::int64_t V,
-                        std::int64_t F, std::uint32_t* touched, bool add, cudaStream_t stream) {
-  if (touched) mark_rows(ids, dw, rows, {touched, V, F}, add, stream);
-  embedding_gradient_kernel<<<grid_blocks(V, 1, 1 << 16), kThreads, 0, stream>>>(ids, dy, dw, rows, V, F, touched,
-                                                                                 add || touched != nullptr);
+void embedding_gradient(const std::int32_t* ids, const T* dy, Wide<T>* dw, const EmbeddingDims& d,
+                        std::uint32_t* touched, bool add, cudaStream_t stream) {
+  if (touched) mark_rows(ids, d.first, dw, d.rows, {touched, d.V, d.F}, add, stream);
+  embedding_gradient_kernel<<<grid_blocks(d.V, 1, 1 << 16), kThreads, 0, stream>>>(
+      ids, dy, dw, d.rows, d.V, d.F, d.first, touched, add || touched != nullptr);
 }
 
-#define ECHELON_INSTANTIATE(T)                                                                                        \
-  template void place_sequences<T>(const Sequences&, const T*, T*, bool, bool, cudaStream_t);                         \
-  template void embedding_rows<T>(const std::int32_t*, const Wide<T>*, T*, std::int64_t, std::int64_t, cudaStream_t); \
-  template void embedding_gradient<T>(const std::int32_t*, const T*, Wide<T>*, std::int64_t, std::int64_t,            \
-                                      std::int64_t, std::uint32_t*, bool, cudaStream_t);
+#define ECHELON_INSTANTIATE(T)                                                                                       \
+  template void place_sequences<T>(const Sequences&, const T*, T*, bool, bool, cudaStream_t);                        \
+  template void embedding_rows<T>(const std::int32_t*, const Wide<T>*, T*, const EmbeddingDims&, cudaStream_t);      \
+  template void embedding_gradient<T>(const std::int32_t*, const T*, Wide<T>*, const EmbeddingDims&, std::uint32_t*, \
+                                      bool, cudaStream_t);
 ECHELON_CUDA_TYPES(ECHELON_INSTANTIATE)
 #undef ECHELON_INSTANTIATE
 

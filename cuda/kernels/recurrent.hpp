@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "cuda/types.hpp"
+#include "device/op_spec.hpp"
 
 namespace echelon::cuda {
 
@@ -19,14 +20,13 @@ struct Sequences {
 template <class T>
 void place_sequences(const Sequences& s, const T* from, T* to, bool reverse, bool add, cudaStream_t stream);
 
-// y (rows, F): row r is w[ids[r]].
+// y (rows, F): row r is w[ids[r] - first] of the w (V, F) that is here, else 0.
 template <class T>
-void embedding_rows(const std::int32_t* ids, const Wide<T>* w, T* y, std::int64_t rows, std::int64_t F,
-                    cudaStream_t stream);
+void embedding_rows(const std::int32_t* ids, const Wide<T>* w, T* y, const EmbeddingDims& d, cudaStream_t stream);
 // dw (V, F) (+)= sums of dy's rows by id, each in the order of the rows. With `touched` (device/row_bits.hpp) only the
 // rows marked before are cleared, and those of ids are marked and written.
 template <class T>
-void embedding_gradient(const std::int32_t* ids, const T* dy, Wide<T>* dw, std::int64_t rows, std::int64_t V,
-                        std::int64_t F, std::uint32_t* touched, bool add, cudaStream_t stream);
+void embedding_gradient(const std::int32_t* ids, const T* dy, Wide<T>* dw, const EmbeddingDims& d,
+                        std::uint32_t* touched, bool add, cudaStream_t stream);
 
 }  // namespace echelon::cuda

@@ -1,20 +1,9 @@
 #include "cuda/kernels/each.cuh"
+#include "cuda/kernels/larger.cuh"
 #include "cuda/kernels/softmax.hpp"
 
 namespace echelon::cuda {
 namespace {
-
-// A row's largest value and where it first stands.
-struct Largest {
-  double value;
-  std::int64_t index;
-};
-
-struct Larger {
-  __device__ Largest operator()(const Largest& a, const Largest& b) const {
-    return b.value > a.value || (b.value == a.value && b.index < a.index) ? b : a;
-  }
-};
 
 // One block a row. rows (N, 3): weighted loss, weight where the prediction is right, weight.
 template <class T>

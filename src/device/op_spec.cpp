@@ -216,6 +216,19 @@ void add_args(Signature& sig, const OpSpec& spec, const SoftmaxDims& d) {
   }
 }
 
+void add_args(Signature& sig, const OpSpec& spec, const SoftmaxPartDims& d) {
+  ECHELON_CHECK_LE(d.first + d.K, d.classes, "classes of a part");
+  const Shape x{d.N, d.K}, n{d.N}, said{d.N, d.kSaid}, all{d.N, d.kSaid * d.parts};
+  if (spec.kind == OpKind::loss_softmax_part)
+    sig.in("logits", x).in("labels", n, DType::i32).out("said", said);
+  else if (spec.kind == OpKind::loss_softmax_join)
+    sig.in("said", all).in("weights", n).out("norms", n).out("sums", Shape{3}, DType::f64).adds();
+  else if (spec.kind == OpKind::loss_softmax_part_backward)
+    sig.in("logits", x).in("norms", n).in("labels", n, DType::i32).in("weights", n).out("dlogits", x).adds();
+  else
+    wrong_dims(spec);
+}
+
 void add_args(Signature& sig, const OpSpec& spec, const DropoutDims& d) {
   if (spec.kind != OpKind::dropout) wrong_dims(spec);
   ECHELON_CHECK(d.rate >= 0 && d.rate < 1, "a dropout rate of {}", d.rate);

@@ -41,6 +41,9 @@
 //   norm_renorm_backward       dgamma2 dbeta2 correction    dgamma (adds) dbeta (adds)
 //   loss_softmax_forward       logits labels weights        probs sums(3) f64 (adds): loss, correct, weight
 //   loss_softmax_backward      probs labels weights         dlogits (adds)                                 scale
+//   loss_softmax_part          logits labels                said(N, 4)
+//   loss_softmax_join          said(N, 4*parts) weights     norms(N) sums(3) f64 (adds): loss, correct, weight
+//   loss_softmax_part_backward logits norms labels weights  dlogits (adds)                                 scale
 //   dropout                    x ids(N) i32                 y (adds)                                       key
 //   concat                     x0 .. xn (channels)          y
 //   slice                      x                            y (adds): channels [first, first + count) of x; with
@@ -101,7 +104,8 @@
 //             last step to the first. y_t = h'; hn, cn are the last states. Where h0, c0 are not given they are 0, as are
 //             dy, dhn, dcn. x may begin with step `first` of a longer sequence: lengths are those of the whole, and the
 //             state stays at first + t >= length. Hochreiter, Schmidhuber 1997 (with Gers' forget gate); Cho et al. 2014.
-//   embedding y[r] = w[ids[r]]; an id outside [0, V) is the loader's to refuse. With `sparse`, `touched` has a bit for each
+//   embedding y[r] = w[ids[r] - first], 0 where that is no row here, of a table of which others have the other rows; an
+//             id of no row anywhere is the loader's to refuse. With `sparse`, `touched` has a bit for each
 //             row of the table (device/row_bits.hpp), set where dw may hold anything but zero. Overwriting clears the
 //             rows that are marked, no others, and marks those of ids; adding marks these too. dw and touched are both
 //             overwritten or both added to.
@@ -110,6 +114,10 @@
 //             maximum is the label; dlogits = scale * weight_n * (probs - target). A label outside [0, K) is the
 //             loader's to refuse.
 //
+//   softmax of parts  logits are the classes [first, first + K) of `classes`. Said of a label: the largest logit here;
+//             whether the label is the first such; the sum of exp(logit - that); the sum of target * logit here. Of all
+//             `parts` in order: norm = logsumexp of all logits, so that loss, correct and, from exp(logit - norm), the
+//             gradient are those of the whole softmax (Shoeybi et al. 2019).
 //   values    squared: loss_e = weight_e * (x_e - t_e)^2, correct 0; logistic: x are logits,
 //             loss_e = weight_e * (max(x,0) - x t + log(1 + exp(-|x|))), correct where x > 0 and t > 1/2 agree. targets
 //             are real, or indices (0 and 1) with `index_targets`.
@@ -149,6 +157,7 @@ namespace echelon {
   X(norm_local_forward) X(norm_local_backward) X(norm_statistics) X(norm_inference)  \
   X(norm_renorm) X(norm_renorm_backward)                                             \
   X(loss_softmax_forward) X(loss_softmax_backward)                                   \
+  X(loss_softmax_part) X(loss_softmax_join) X(loss_softmax_part_backward)            \
   X(dropout) X(concat) X(slice) X(lrn_forward) X(lrn_backward)                       \
   X(layer_norm_forward) X(layer_norm_backward)                                       \
   X(loss_values_forward) X(loss_values_backward)                                     \
@@ -213,6 +222,13 @@ struct SoftmaxDims {
   std::int64_t N, K;
   double smoothing = 0;  // of the target, in [0, 1)
   friend bool operator==(const SoftmaxDims&, const SoftmaxDims&) = default;
+};
+
+struct SoftmaxPartDims {
+  static constexpr std::int64_t kSaid = 4;  // numbers a label
+  std::int64_t N, K, first, classes, parts;
+  double smoothing = 0;
+  friend bool operator==(const SoftmaxPartDims&, const SoftmaxPartDims&) = default;
 };
 
 struct DropoutDims {
@@ -301,6 +317,7 @@ struct RnnDims {
 struct EmbeddingDims {
   std::int64_t rows, V, F;  // ids; rows of the table; values of a row
   bool sparse = false;      // backward: dw is cleared and marked row by row
+  std::int64_t first = 0;   // the id of row 0
   friend bool operator==(const EmbeddingDims&, const EmbeddingDims&) = default;
 };
 
@@ -315,9 +332,9 @@ struct ReorderDims {
   friend bool operator==(const ReorderDims&, const ReorderDims&) = default;
 };
 
-using Dims = std::variant<ConvDims, PoolDims, DenseDims, ActivationDims, NormDims, SoftmaxDims, DropoutDims, ConcatDims,
-                          SliceDims, LrnDims, LayerNormDims, ValueLossDims, AttentionDims, SequencePoolDims,
-                          BroadcastDims, RnnDims, EmbeddingDims, ElementwiseDims, ReorderDims>;
+using Dims = std::variant<ConvDims, PoolDims, DenseDims, ActivationDims, NormDims, SoftmaxDims, SoftmaxPartDims,
+                          DropoutDims, ConcatDims, SliceDims, LrnDims, LayerNormDims, ValueLossDims, AttentionDims,
+                          SequencePoolDims, BroadcastDims, RnnDims, EmbeddingDims, ElementwiseDims, ReorderDims>;
 
 struct OpSpec {
   OpKind kind;

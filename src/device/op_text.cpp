@@ -56,6 +56,11 @@ std::string dims_text(const OpSpec&, const SoftmaxDims& d) {
   return fmt::format("N{} K{}{}", d.N, d.K, d.smoothing > 0 ? fmt::format(" smoothing {}", d.smoothing) : "");
 }
 
+std::string dims_text(const OpSpec&, const SoftmaxPartDims& d) {
+  return fmt::format("N{} K{} from {} of {} in {}{}", d.N, d.K, d.first, d.classes, d.parts,
+                     d.smoothing > 0 ? fmt::format(" smoothing {}", d.smoothing) : "");
+}
+
 std::string dims_text(const OpSpec&, const DropoutDims& d) {
   return fmt::format("{} rate {}{}", d.shape.text(), d.rate, d.first > 0 ? fmt::format(" from {}", d.first) : "");
 }
@@ -118,7 +123,8 @@ std::string dims_text(const OpSpec& spec, const RnnDims& d) {
 }
 
 std::string dims_text(const OpSpec&, const EmbeddingDims& d) {
-  return fmt::format("{} of V{} F{}{}", d.rows, d.V, d.F, d.sparse ? " sparse" : "");
+  return fmt::format("{} of V{} F{}{}{}", d.rows, d.V, d.F, d.sparse ? " sparse" : "",
+                     d.first > 0 ? fmt::format(" from {}", d.first) : "");
 }
 
 std::string dims_text(const OpSpec&, const ElementwiseDims& d) { return d.shape.text(); }

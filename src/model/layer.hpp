@@ -88,6 +88,14 @@ class Layer {
   virtual LayerPtr with_outputs(const Units&) const { return nullptr; }
   virtual LayerPtr with_inputs(const Units&) const { return nullptr; }
   virtual LayerPtr on_channels(const Units&) const { return nullptr; }
+  //   on_classes    a loss of these of the logits: what its `parts` say of each label is gathered at `cut`, so many
+  //                 numbers of each
+  virtual LayerPtr on_classes(const Units&, int cut, int parts) const {
+    (void)cut, (void)parts;
+    return nullptr;
+  }
+  // Of a table that with_inputs cuts by rows, each an index that the layer may be given; else 0.
+  virtual std::int64_t table_rows() const { return 0; }
   // The layer on some steps of its sequences (parallel/staircase.hpp), where steps meet through states alone; null
   // where it sees all of them at once.
   virtual LayerPtr on_steps(const Units&) const { return nullptr; }

@@ -13,6 +13,8 @@
 namespace echelon {
 namespace {
 
+DType travels_as(const Cut& cut, DType dtype) { return cut.wide || cut.kind == CutKind::sum ? wide_of(dtype) : dtype; }
+
 constexpr std::size_t kBoxes = 2;  // one is filled or emptied while the other travels
 
 }  // namespace
@@ -106,7 +108,7 @@ void Courier::post(Way& way) {
 
 void Courier::prepare(Meeting& meeting, const Cut& cut, std::int64_t batch) {
   const std::int64_t elems = cut.shape.elems() * batch;
-  const DType dtype = cut.kind == CutKind::sum ? wide_of(dtype_) : dtype_;
+  const DType dtype = travels_as(cut, dtype_);
   const auto bytes = static_cast<std::size_t>(elems) * size_of(dtype);
   meeting.batch = batch;
   if (cut.kind == CutKind::sum) {
@@ -148,13 +150,13 @@ void Courier::sum(Meeting& meeting, const Transfer& transfer) {
 // Blocks of shards, (rows, units of the shard, inner), become (rows, units, inner): rows are samples, or places of
 // sequences; inner are the cells of an image.
 void Courier::gather(Meeting& meeting, const Cut& cut, const Transfer& transfer) {
-  const std::size_t elem = size_of(dtype_);
+  const std::size_t elem = size_of(transfer.to.dtype);
   const auto at = [&](std::int64_t elems) {
     return static_cast<std::byte*>(meeting.box.data()) + static_cast<std::size_t>(elems) * elem;
   };
   device_.to_host(at(meeting.begins[static_cast<std::size_t>(shards_.rank())]), transfer.from.data,
                   transfer.from.bytes());
-  meet(meeting, meeting.box.data(), dtype_);
+  meet(meeting, meeting.box.data(), transfer.to.dtype);
   auto* whole = static_cast<std::byte*>(device_.on_host() ? transfer.to.data : meeting.whole.data());
   const bool sequence = cut.shape.rank() == 2;
   const std::int64_t rows = meeting.batch * (sequence ? cut.shape[0] : 1);
@@ -228,7 +230,7 @@ std::size_t courier_bytes(const std::vector<Cut>& cuts, int stage, std::int64_t 
   std::size_t bytes = 0;
   for (const Cut& cut : cuts) {
     if (cut.from != stage && cut.to != stage) continue;
-    const std::size_t one = static_cast<std::size_t>(cut.shape.elems() * batch) * size_of(dtype);
+    const std::size_t one = static_cast<std::size_t>(cut.shape.elems() * batch) * size_of(travels_as(cut, dtype));
     if (cut.kind == CutKind::message) bytes += one * kBoxes * (cut.learns ? 2 : 1);
     if (cut.kind == CutKind::gather) bytes += one;
   }

@@ -21,6 +21,7 @@ struct Cut {
   int from = 0, to = 0;                   // stages; of sums and gathers both their own
   bool learns = false;                    // message: its gradient comes back
   std::vector<std::int64_t> counts = {};  // gather: units of each shard, in order
+  bool wide = false;                      // f32 where activations are halves
 };
 
 }  // namespace echelon

@@ -18,7 +18,9 @@ enum class Role {
   outputs,  // some outputs each, which the next layers take as they are
   between,  // on these channels
   inputs,   // from these inputs; summed behind
-  alone     // some outputs each; gathered behind
+  alone,    // some outputs each; gathered behind
+  logits,   // likewise, which the loss takes as they are
+  rows      // some rows of a table each; summed behind
 };
 
 std::int64_t units_in(const Shape& sample) { return sample.rank() == 2 ? sample[1] : sample[0]; }
@@ -30,8 +32,12 @@ class Roles {
     readers_.resize(graph.values().size());
     for (int i = 0; i < nodes(); ++i)
       for (ValueId id : node(i).inputs) readers_[static_cast<std::size_t>(id)].push_back(i);
-    for (int i = 0; i < nodes(); ++i)
-      if (roles_[static_cast<std::size_t>(i)] == Role::whole && has_outputs(i)) choose(i);
+    for (int i = 0; i < nodes(); ++i) {
+      if (node(i).layer->table_rows() >= shards)
+        set(i, Role::rows);
+      else if (roles_[static_cast<std::size_t>(i)] == Role::whole && has_outputs(i))
+        choose(i);
+    }
   }
   Role operator[](int node) const { return roles_[static_cast<std::size_t>(node)]; }
   bool any() const {
@@ -63,6 +69,8 @@ class Roles {
       const std::vector<int>& readers = readers_[static_cast<std::size_t>(node(at).outputs[0])];
       const int next = readers.size() == 1 && node(at).outputs.size() == 1 ? readers[0] : -1;
       if (next >= 0 && node(next).inputs[0] == node(at).outputs[0]) {
+        if (at == first && next == graph_.loss() && node(next).layer->on_classes(probe(output(at)), 0, shards_))
+          return set(first, Role::logits);
         if (has_inputs(next)) {
           set(first, Role::outputs);
           for (int i : between) set(i, Role::between);
@@ -125,21 +133,40 @@ class Sharder {
     const Shape& x = shape_of(node.inputs.empty() ? node.outputs[0] : node.inputs[0]);
     const Shape& y = shape_of(node.outputs[0]);
     LayerPtr layer = node.layer;
-    if (role == Role::outputs || role == Role::alone) {
+    if (role == Role::outputs || role == Role::alone || role == Role::logits) {
       layer = node.layer->with_outputs(units(y));
       inputs[0] = spread(node.inputs[0]);
     }
     // A flattened image has several units for each of its channels: cut between channels.
     if (role == Role::between) layer = node.layer->on_channels(part_units_.at(node.inputs[0]));
     if (role == Role::inputs) layer = node.layer->with_inputs(part_units_.at(node.inputs[0]));
+    if (role == Role::rows) layer = node.layer->with_inputs(units_of(node.layer->table_rows(), shards_, shard_));
+    if (index == whole_.loss() && part_units_.contains(node.inputs[0]))
+      layer = node.layer->on_classes(part_units_.at(node.inputs[0]), said_cut(node), shards_);
     std::vector<ValueId> outputs = part_.add(node.name, layer, std::move(inputs), node.where, node.of);
-    if (role == Role::outputs) part_units_[node.outputs[0]] = units(y);
+    if (role == Role::outputs || role == Role::logits) part_units_[node.outputs[0]] = units(y);
     if (role == Role::between)
       part_units_[node.outputs[0]] = part_units_.at(node.inputs[0]).times(units_in(y) / units_in(x));
-    if (role == Role::inputs) outputs[0] = behind("sum", CutKind::sum, node.outputs[0], outputs[0]);
+    if (role == Role::inputs || role == Role::rows)
+      outputs[0] = behind("sum", CutKind::sum, node.outputs[0], outputs[0]);
     if (role == Role::alone) outputs[0] = behind("gather", CutKind::gather, node.outputs[0], outputs[0]);
     for (std::size_t i = 0; i < outputs.size(); ++i) here_[node.outputs[i]] = outputs[i];
     if (index == whole_.loss()) part_.set_loss(static_cast<int>(part_.nodes().size()) - 1);
+  }
+
+  // Where the loss of each part of the classes says what it has of each label.
+  int said_cut(const Node& loss) {
+    const Shape& labels = shape_of(loss.inputs[1]);
+    std::vector<std::int64_t> extents(labels.extents().begin(), labels.extents().end());
+    extents.push_back(SoftmaxPartDims::kSaid * shards_);
+    cuts_.push_back({.value = loss.name,
+                     .shape = Shape(extents),
+                     .kind = CutKind::gather,
+                     .from = stage_,
+                     .to = stage_,
+                     .counts = std::vector<std::int64_t>(static_cast<std::size_t>(shards_), SoftmaxPartDims::kSaid),
+                     .wide = true});
+    return static_cast<int>(cuts_.size()) - 1;
   }
 
   ValueId behind(const char* what, CutKind kind, ValueId value, ValueId id) {

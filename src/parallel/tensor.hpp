@@ -4,6 +4,10 @@
 // lead from it to another one (activations, batch norm, dropout, pooling, flatten), that one takes the very units that
 // its shard has, and what the shards add to its outputs is summed: one exchange forward, behind the second, and one
 // backward, in front of the first. Where none follows, the units are gathered. All else runs whole on every shard.
+//
+// Tables of embeddings are cut by rows: each shard looks up the tokens that it has, and the sum of all is one exchange
+// forward, none backward. A dense layer in front of a softmax cross-entropy keeps its classes: the loss gathers four
+// numbers a label instead of the logits (model/losses/softmax.hpp).
 #pragma once
 
 #include <vector>

@@ -90,8 +90,15 @@ std::vector<double> make_input(const OpSpec& spec, const ArgInfo& arg, const Tri
   const std::size_t n = elems(arg.shape);
   const std::vector<double> random = random_values(n, name);
   if (arg.name == "labels") {
-    const auto labels = random_integers(n, 0, std::get<SoftmaxDims>(spec.dims).K - 1, name);
+    const auto* part = std::get_if<SoftmaxPartDims>(&spec.dims);
+    const auto labels = random_integers(n, 0, (part ? part->classes : std::get<SoftmaxDims>(spec.dims).K) - 1, name);
     return {labels.begin(), labels.end()};
+  }
+  if (arg.name == "said") {  // of each label: any logit, 0 or 1, a sum from 1, any product
+    std::vector<double> said = affine(random, 3, 0);
+    for (std::size_t i = 1; i < n; i += SoftmaxPartDims::kSaid) said[i] = said[i] < 0 ? 0 : 1;
+    for (std::size_t i = 2; i < n; i += SoftmaxPartDims::kSaid) said[i] = 1 + std::fabs(said[i]);
+    return said;
   }
   if (arg.name == "targets") {
     const bool logistic = std::get<ValueLossDims>(spec.dims).loss == ValueLoss::logistic;
@@ -110,7 +117,7 @@ std::vector<double> make_input(const OpSpec& spec, const ArgInfo& arg, const Tri
     return weights;
   }
   if (const auto* d = std::get_if<EmbeddingDims>(&spec.dims); d && arg.name == "ids") {
-    const auto ids = random_integers(n, 0, d->V - 1, name);
+    const auto ids = random_integers(n, 0, 2 * d->first + d->V - 1, name);
     return {ids.begin(), ids.end()};
   }
   if (std::holds_alternative<RnnDims>(spec.dims)) return rnn_input(spec, arg, before, random);

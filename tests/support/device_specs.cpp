@@ -106,6 +106,15 @@ void add_losses(Specs& specs, DType dtype) {
       specs.push_back({kind, dtype, d, {}});
 }
 
+void add_softmax_parts(Specs& specs, DType dtype) {
+  for (const SoftmaxPartDims& d :
+       {SoftmaxPartDims{1, 2, 0, 2, 1}, SoftmaxPartDims{5, 10, 20, 33, 3}, SoftmaxPartDims{65, 10, 0, 40, 4},
+        SoftmaxPartDims{3, 1000, 1000, 2000, 2}, SoftmaxPartDims{33, 17, 3, 20, 2, 0.1},
+        SoftmaxPartDims{4, 1, 2, 3, 3, 0.75}, SoftmaxPartDims{40, 1500, 700, 2200, 2, 0.1}})
+    for (OpKind kind : {OpKind::loss_softmax_part, OpKind::loss_softmax_join, OpKind::loss_softmax_part_backward})
+      specs.push_back({kind, dtype, d, {}});
+}
+
 void add_dropouts(Specs& specs, DType dtype) {
   for (const Shape& shape : {Shape{3, 17, 5, 3}, Shape{1, 1, 4, 4}, Shape{2, 32, 6, 6}, Shape{5, 301}})
     for (double rate : {0.0, 0.5, 0.25}) specs.push_back({OpKind::dropout, dtype, DropoutDims{shape, rate}, {}});
@@ -204,6 +213,10 @@ void add_embeddings(Specs& specs, DType dtype) {
                           EmbeddingDims{70, 64, 3}, EmbeddingDims{3, 31, 2}}) {
     d.sparse = true;
     specs.push_back({OpKind::embedding_backward, dtype, d, {}});
+    d.first = 5;  // some ids are of no row here
+    specs.push_back({OpKind::embedding_backward, dtype, d, {}});
+    d.sparse = false;
+    for (OpKind kind : {OpKind::embedding_forward, OpKind::embedding_backward}) specs.push_back({kind, dtype, d, {}});
   }
 }
 
@@ -239,6 +252,7 @@ std::vector<OpSpec> contract_specs(DType dtype) {
   add_activations(specs, dtype);
   add_norms(specs, dtype);
   add_losses(specs, dtype);
+  add_softmax_parts(specs, dtype);
   add_dropouts(specs, dtype);
   add_channels(specs, dtype);
   add_lrns(specs, dtype);

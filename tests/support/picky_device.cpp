@@ -21,6 +21,9 @@ bool in_halves(OpKind kind) {
   switch (kind) {
     case OpKind::loss_softmax_forward:
     case OpKind::loss_softmax_backward:
+    case OpKind::loss_softmax_part:
+    case OpKind::loss_softmax_join:
+    case OpKind::loss_softmax_part_backward:
     case OpKind::loss_values_forward:
     case OpKind::loss_values_backward:
     case OpKind::sequence_pool_forward:

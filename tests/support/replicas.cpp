@@ -218,6 +218,7 @@ ReplicaResult train_replica(std::unique_ptr<Transport> transport, const ReplicaR
   result.formula_bytes = replica->strategy->formula_bytes_per_step();
   result.weights = replica->trainee.read_weights();
   result.loss = replica->trainee.program().losses().loss;
+  result.correct = replica->trainee.program().losses().correct;
   result.checksums = {replica->trainee.arenas().checksum()};
   return result;
 }

@@ -52,6 +52,7 @@ struct ReplicaResult {
   int skipped = 0;                       // steps
   double gradient_norm = -1;             // of the last step, where it was measured
   double loss = 0;                       // sum over this replica's samples of the last step
+  double correct = 0;                    // likewise: weighted predictions that were right
   double all_losses = 0;                 // likewise, over all replicas; train_replicas fills it
   std::vector<double> step_losses;       // reproducible: sums over all samples of each step
   double formula_bytes = 0;              // a step, all ranks

@@ -119,7 +119,7 @@ SplitResult train_split_rank(std::unique_ptr<Transport> transport, const SplitRu
   strategy->drain();
   put(run.graph.parameters(), graph.parameters(), fetch(*device, arenas.weights_at(0), arenas.elems(), run.dtype),
       result.weights);
-  result.loss = seat.shard == 0 ? program.losses().loss : 0;
+  if (seat.shard == 0) result.loss = program.losses().loss, result.correct = program.losses().correct;
   result.activation_bytes = {program.activation_bytes()};
   const std::vector<std::string> shared = Group(*shards, kGroupChannel).gather(shared_weights(arenas));
   for (const std::string& bytes : shared) ECHELON_CHECK(bytes == shared.front(), "what shards hold whole differs");
@@ -230,6 +230,7 @@ SplitResult train_split(const SplitRun& run) {
   all.weights.resize(all.gradients.size());
   for (std::size_t rank = 0; rank < results.size(); ++rank) {
     all.loss += results[rank].loss;
+    all.correct += results[rank].correct;
     all.activation_bytes.push_back(results[rank].activation_bytes.front());
     all.gradient_norm = results[rank].gradient_norm, all.skipped = results[rank].skipped;
     ECHELON_CHECK_EQ(all.gradient_norm, results[0].gradient_norm, "the norm on rank {}", rank);

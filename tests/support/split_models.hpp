@@ -19,6 +19,7 @@ struct SplitResult {
   std::vector<double> gradients, weights;     // whole, in the order of the unsplit model's parameters
   double loss = 0;                            // of the last step, over all replicas
   std::vector<std::size_t> activation_bytes;  // by rank
+  double correct = 0;                         // likewise: weighted predictions that were right
   double gradient_norm = -1;                  // of the last step, as every rank has it
   int skipped = 0;                            // steps, likewise
 };

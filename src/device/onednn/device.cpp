@@ -121,6 +121,7 @@ std::unique_ptr<Op> OnednnDevice::build(const OpSpec& spec) {
         if constexpr (std::is_same_v<D, ActivationDims>) return make_activation(context_, spec);
         if constexpr (std::is_same_v<D, NormDims>) return make_norm(context_, spec);
         if constexpr (std::is_same_v<D, SoftmaxDims>) return make_softmax(context_, spec);
+        if constexpr (std::is_same_v<D, SoftmaxPartDims>) return make_softmax_part(context_, spec);
         if constexpr (std::is_same_v<D, DropoutDims>) return make_dropout(context_, spec);
         if constexpr (std::is_same_v<D, ConcatDims>) return make_concat(context_, spec);
         if constexpr (std::is_same_v<D, SliceDims>) return make_slice(context_, spec);

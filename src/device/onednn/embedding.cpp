@@ -19,6 +19,7 @@ class Embedding final : public Op {
   void run(const OpArgs& args) override { backward_ ? backward(args) : forward(args); }
 
  private:
+  bool here(std::int64_t id) const { return id >= d_.first && id < d_.first + d_.V; }
   bool worth_a_team() const { return threads_ > 1 && d_.rows * d_.F >= kParallelElems; }
 
   void forward(const OpArgs& args) const {
@@ -26,7 +27,11 @@ class Embedding final : public Op {
     const auto* w = static_cast<const float*>(args.tensors[1]);
     auto* y = static_cast<float*>(args.tensors[2]);
 #pragma omp parallel for num_threads(threads_) if (worth_a_team())
-    for (std::int64_t r = 0; r < d_.rows; ++r) std::copy_n(w + ids[r] * d_.F, d_.F, y + r * d_.F);
+    for (std::int64_t r = 0; r < d_.rows; ++r)
+      if (here(ids[r]))
+        std::copy_n(w + (ids[r] - d_.first) * d_.F, d_.F, y + r * d_.F);
+      else
+        std::fill_n(y + r * d_.F, d_.F, 0.0f);
   }
 
   void backward(const OpArgs& args) const {
@@ -43,8 +48,9 @@ class Embedding final : public Op {
     for (int team = 0; team < teams; ++team) {
       const std::int64_t first = d_.F * team / teams, count = d_.F * (team + 1) / teams - first;
       for (std::int64_t r = 0; r < d_.rows; ++r) {
+        if (!here(ids[r])) continue;
         const float* from = dy + r * d_.F + first;
-        float* to = dw + ids[r] * d_.F + first;
+        float* to = dw + (ids[r] - d_.first) * d_.F + first;
         for (std::int64_t f = 0; f < count; ++f) to[f] += from[f];
       }
     }
@@ -57,7 +63,8 @@ class Embedding final : public Op {
                    [&](std::int64_t first, std::int64_t count) { std::fill_n(dw + first * d_.F, count * d_.F, 0.0f); });
       std::fill_n(touched, row_words(d_.V), 0U);
     }
-    for (std::int64_t r = 0; r < d_.rows; ++r) mark_row(touched, ids[r]);
+    for (std::int64_t r = 0; r < d_.rows; ++r)
+      if (here(ids[r])) mark_row(touched, ids[r] - d_.first);
   }
 
   EmbeddingDims d_;

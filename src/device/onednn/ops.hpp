@@ -31,6 +31,7 @@ std::unique_ptr<Op> make_dense(Context& context, const OpSpec& spec);
 std::unique_ptr<Op> make_activation(Context& context, const OpSpec& spec);
 std::unique_ptr<Op> make_norm(Context& context, const OpSpec& spec);
 std::unique_ptr<Op> make_softmax(Context& context, const OpSpec& spec);
+std::unique_ptr<Op> make_softmax_part(Context& context, const OpSpec& spec);
 std::unique_ptr<Op> make_dropout(Context& context, const OpSpec& spec);
 std::unique_ptr<Op> make_concat(Context& context, const OpSpec& spec);
 std::unique_ptr<Op> make_slice(Context& context, const OpSpec& spec);

@@ -7,13 +7,16 @@
 namespace echelon::reference {
 namespace {
 
+bool here(const EmbeddingDims& d, std::int64_t id) { return id >= d.first && id < d.first + d.V; }
+
 template <class T>
 void forward(const EmbeddingDims& d, const OpArgs& args) {
   const auto* ids = in<std::int32_t>(args, 0);
   const T* w = in<T>(args, 1);
   const Output<T> y(args, 2);
   for (std::int64_t r = 0; r < d.rows; ++r)
-    for (std::int64_t f = 0; f < d.F; ++f) y.put(r * d.F + f, static_cast<double>(w[ids[r] * d.F + f]));
+    for (std::int64_t f = 0; f < d.F; ++f)
+      y.put(r * d.F + f, here(d, ids[r]) ? static_cast<double>(w[(ids[r] - d.first) * d.F + f]) : 0);
 }
 
 template <class T>
@@ -23,8 +26,8 @@ void backward(const EmbeddingDims& d, const OpArgs& args, std::vector<double>& s
   const Output<T> dw(args, 2);
   for (double& sum : sums) sum = 0;
   for (std::int64_t r = 0; r < d.rows; ++r)
-    for (std::int64_t f = 0; f < d.F; ++f)
-      sums[static_cast<std::size_t>(ids[r] * d.F + f)] += static_cast<double>(dy[r * d.F + f]);
+    for (std::int64_t f = 0; f < d.F && here(d, ids[r]); ++f)
+      sums[static_cast<std::size_t>((ids[r] - d.first) * d.F + f)] += static_cast<double>(dy[r * d.F + f]);
   for (std::size_t i = 0; i < sums.size(); ++i) dw.put(static_cast<std::int64_t>(i), sums[i]);
 }
 
@@ -44,9 +47,10 @@ void sparse_backward(const EmbeddingDims& d, const OpArgs& args, std::vector<dou
     for (std::int64_t i = 0; i < row_words(d.V); ++i) touched[i] = 0;
   for (double& sum : sums) sum = 0;
   for (std::int64_t r = 0; r < d.rows; ++r)
-    for (std::int64_t f = 0; f < d.F; ++f)
-      sums[static_cast<std::size_t>(ids[r] * d.F + f)] += static_cast<double>(dy[r * d.F + f]);
-  for (std::int64_t r = 0; r < d.rows; ++r) mark_row(touched, ids[r]);
+    for (std::int64_t f = 0; f < d.F && here(d, ids[r]); ++f)
+      sums[static_cast<std::size_t>((ids[r] - d.first) * d.F + f)] += static_cast<double>(dy[r * d.F + f]);
+  for (std::int64_t r = 0; r < d.rows; ++r)
+    if (here(d, ids[r])) mark_row(touched, ids[r] - d.first);
   for (std::int64_t v = 0; v < d.V; ++v)
     for (std::int64_t f = 0; f < d.F && row_marked(touched, v); ++f) {
       const auto at = static_cast<std::size_t>(v * d.F + f);

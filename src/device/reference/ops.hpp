@@ -19,6 +19,7 @@ std::unique_ptr<Op> make_dense(const OpSpec& spec);
 std::unique_ptr<Op> make_activation(const OpSpec& spec);
 std::unique_ptr<Op> make_norm(const OpSpec& spec);
 std::unique_ptr<Op> make_softmax(const OpSpec& spec);
+std::unique_ptr<Op> make_softmax_part(const OpSpec& spec);
 std::unique_ptr<Op> make_dropout(const OpSpec& spec);
 std::unique_ptr<Op> make_channels(const OpSpec& spec);  // concat, slice
 std::unique_ptr<Op> make_lrn(const OpSpec& spec);

@@ -50,6 +50,9 @@ class ReferenceDevice final : public HostDevice {
       case OpKind::norm_renorm_backward: return reference::make_norm(spec);
       case OpKind::loss_softmax_forward:
       case OpKind::loss_softmax_backward: return reference::make_softmax(spec);
+      case OpKind::loss_softmax_part:
+      case OpKind::loss_softmax_join:
+      case OpKind::loss_softmax_part_backward: return reference::make_softmax_part(spec);
       case OpKind::dropout: return reference::make_dropout(spec);
       case OpKind::concat:
       case OpKind::slice: return reference::make_channels(spec);

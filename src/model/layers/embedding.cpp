@@ -34,7 +34,17 @@ class Embedding final : public Layer {
   std::vector<ParameterDecl> parameters(std::span<const Shape>) const override {
     ParameterDecl table{"weight", Shape{vocabulary_, units_}, Init{Init::Kind::normal, 1.0}};
     table.sparse = sparse_;
+    if (part_.all > 0) table.whole = Shape{part_.all, units_}, table.offset = Shape{part_.begin, 0};
     return {table};
+  }
+
+  std::int64_t table_rows() const override { return vocabulary_; }
+  // Rows of tokens that are not here are zeros.
+  LayerPtr with_inputs(const Units& units) const override {
+    auto part = std::make_shared<Embedding>(*this);
+    part->vocabulary_ = units.count();
+    part->part_ = units;
+    return part;
   }
 
   void forward(Lowering& lowering) const override {
@@ -56,11 +66,13 @@ class Embedding final : public Layer {
   OpSpec spec(OpKind kind, const Lowering& lowering) const {
     return {.kind = kind,
             .dtype = lowering.dtype(),
-            .dims = EmbeddingDims{.rows = lowering.input_shape(0).elems(), .V = vocabulary_, .F = units_}};
+            .dims = EmbeddingDims{
+                .rows = lowering.input_shape(0).elems(), .V = vocabulary_, .F = units_, .first = part_.begin}};
   }
 
   std::int64_t units_, vocabulary_;
   bool sparse_;
+  Units part_;  // rows of the table that are here; of none: all
 };
 
 }  // namespace

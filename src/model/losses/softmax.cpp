@@ -37,6 +37,10 @@ class SoftmaxLoss final : public Layer {
     return {logits};
   }
 
+  LayerPtr on_classes(const Units& classes, int cut, int parts) const override {
+    return make_softmax_loss_part(classes, cut, parts, smoothing_);
+  }
+
   void forward(Lowering& lowering) const override {
     lowering.op(spec(OpKind::loss_softmax_forward, lowering),
                 {lowering.input(kLogits), lowering.input(kLabels), lowering.input(kWeights), lowering.output(0),

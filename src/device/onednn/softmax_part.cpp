@@ -1,0 +1,132 @@
+// Softmax cross-entropy of which each rank has some of the classes, by own loops; sums over labels in double, in order.
+#include <algorithm>
+#include <cmath>
+
+#include "device/onednn/ops.hpp"
+#include "device/onednn/planes.hpp"
+#include "device/onednn/vector_math.hpp"
+
+namespace echelon::onednn {
+namespace {
+
+constexpr std::int64_t kSaid = SoftmaxPartDims::kSaid;
+constexpr std::int64_t kBlock = 512;
+
+class SoftmaxPart final : public Op {
+ public:
+  SoftmaxPart(const Context& context, const SoftmaxPartDims& d) : d_(d), threads_(context.threads) {}
+  std::string implementation() const override { return "own loop"; }
+
+  void run(const OpArgs& args) override {
+    const auto* logits = static_cast<const float*>(args.tensors[0]);
+    const auto* labels = static_cast<const std::int32_t*>(args.tensors[1]);
+    auto* said = static_cast<float*>(args.tensors[2]);
+#pragma omp parallel for num_threads(threads_) if (threads_ > 1 && d_.N * d_.K >= kParallelElems)
+    for (std::int64_t n = 0; n < d_.N; ++n) say(logits + n * d_.K, labels[n] - d_.first, said + n * kSaid);
+  }
+
+ private:
+  void say(const float* row, std::int64_t label, float* said) const {
+    const float top = *std::max_element(row, row + d_.K);
+    double sum = 0, all = 0;
+    for (std::int64_t first = 0; first < d_.K; first += kBlock) {
+      float sums[8] = {}, alls[8] = {};
+      over_lanes(std::min(kBlock, d_.K - first), [&]<int kLanes>(std::int64_t i) {
+        using L = Lanes<kLanes>;
+        const auto x = L::load(row + first + i);
+        L::store(sums, L::load(sums) + VectorMath<kLanes>::exp(x - top));
+        L::store(alls, L::load(alls) + x);
+      });
+      for (int i = 0; i < 8; ++i) sum += static_cast<double>(sums[i]), all += static_cast<double>(alls[i]);
+    }
+    const bool here = label >= 0 && label < d_.K;
+    const double wanted = (here ? (1 - d_.smoothing) * static_cast<double>(row[label]) : 0) +
+                          d_.smoothing / static_cast<double>(d_.classes) * (d_.smoothing > 0 ? all : 0);
+    said[0] = top;
+    said[1] = here && row[label] == top && std::find(row, row + label, top) == row + label ? 1.0f : 0.0f;
+    said[2] = static_cast<float>(sum);
+    said[3] = static_cast<float>(wanted);
+  }
+
+  SoftmaxPartDims d_;
+  int threads_;
+};
+
+class SoftmaxJoin final : public Op {
+ public:
+  explicit SoftmaxJoin(const SoftmaxPartDims& d) : d_(d) {}
+  std::string implementation() const override { return "own loop"; }
+
+  void run(const OpArgs& args) override {
+    const auto* said = static_cast<const float*>(args.tensors[0]);
+    const auto* weights = static_cast<const float*>(args.tensors[1]);
+    auto* norms = static_cast<float*>(args.tensors[2]);
+    auto* sums = static_cast<double*>(args.tensors[3]);
+    if ((args.accumulate & 8U) == 0) std::fill_n(sums, 3, 0.0);
+    for (std::int64_t n = 0; n < d_.N; ++n, said += d_.parts * kSaid) {
+      const float* first = said;  // of the part with the largest logit
+      for (std::int64_t p = 1; p < d_.parts; ++p)
+        if (said[p * kSaid] > *first) first = said + p * kSaid;
+      double sum = 0, wanted = 0;
+      for (const float* part = said; part < said + d_.parts * kSaid; part += kSaid) {
+        sum += static_cast<double>(part[2]) * std::exp(static_cast<double>(part[0]) - static_cast<double>(*first));
+        wanted += static_cast<double>(part[3]);
+      }
+      const double norm = static_cast<double>(*first) + std::log(sum), weight = weights[n];
+      norms[n] = static_cast<float>(norm);
+      sums[0] += weight * (norm - wanted);
+      sums[1] += weight * static_cast<double>(first[1]);
+      sums[2] += weight;
+    }
+  }
+
+ private:
+  SoftmaxPartDims d_;
+};
+
+class SoftmaxPartBackward final : public Op {
+ public:
+  SoftmaxPartBackward(const Context& context, const SoftmaxPartDims& d) : d_(d), threads_(context.threads) {}
+  std::string implementation() const override { return "own loop"; }
+
+  void run(const OpArgs& args) override {
+    const auto* logits = static_cast<const float*>(args.tensors[0]);
+    const auto* norms = static_cast<const float*>(args.tensors[1]);
+    const auto* labels = static_cast<const std::int32_t*>(args.tensors[2]);
+    const auto* weights = static_cast<const float*>(args.tensors[3]);
+    auto* dlogits = static_cast<float*>(args.tensors[4]);
+    const bool add = (args.accumulate & 16U) != 0;
+    const auto rest = static_cast<float>(d_.smoothing / static_cast<double>(d_.classes));
+#pragma omp parallel for num_threads(threads_) if (threads_ > 1 && d_.N * d_.K >= kParallelElems)
+    for (std::int64_t n = 0; n < d_.N; ++n) {
+      const auto factor = static_cast<float>(args.scale * static_cast<double>(weights[n]));
+      const float *row = logits + n * d_.K, norm = norms[n];
+      float* to = dlogits + n * d_.K;
+      const std::int64_t label = labels[n] - d_.first;
+      const bool here = label >= 0 && label < d_.K;
+      const float hit = static_cast<float>(1 - d_.smoothing) * factor, kept = here && add ? to[label] : 0.0f;
+      const float at_label = here ? factor * (std::exp(row[label] - norm) - rest) - hit : 0.0f;
+      over_lanes(d_.K, [&]<int kLanes>(std::int64_t k) {
+        using L = Lanes<kLanes>;
+        const auto value = (VectorMath<kLanes>::exp(L::load(row + k) - norm) - rest) * factor;
+        L::store(to + k, add ? L::load(to + k) + value : value);
+      });
+      if (here) to[label] = kept + at_label;
+    }
+  }
+
+ private:
+  SoftmaxPartDims d_;
+  int threads_;
+};
+
+}  // namespace
+
+std::unique_ptr<Op> make_softmax_part(Context& context, const OpSpec& spec) {
+  const auto& d = std::get<SoftmaxPartDims>(spec.dims);
+  if (spec.kind == OpKind::loss_softmax_part) return std::make_unique<SoftmaxPart>(context, d);
+  if (spec.kind == OpKind::loss_softmax_join) return std::make_unique<SoftmaxJoin>(d);
+  return std::make_unique<SoftmaxPartBackward>(context, d);
+}
+
+}  // namespace echelon::onednn

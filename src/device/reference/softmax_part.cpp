@@ -1,0 +1,89 @@
+// Softmax cross-entropy of which each rank has some of the classes: what its part says of each label, what all parts
+// together make of it, and the gradient of its logits.
+#include <algorithm>
+#include <cmath>
+
+#include "device/reference/ops.hpp"
+
+namespace echelon::reference {
+namespace {
+
+template <class T>
+void say(const SoftmaxPartDims& d, const OpArgs& args) {
+  const T* logits = in<T>(args, 0);
+  const auto* labels = in<std::int32_t>(args, 1);
+  const Output<T> said(args, 2);
+  for (std::int64_t n = 0; n < d.N; ++n) {
+    const T* row = logits + n * d.K;
+    const T* most = std::max_element(row, row + d.K);  // the first of equal ones
+    const std::int64_t label = labels[n] - d.first;
+    const bool here = label >= 0 && label < d.K;
+    double sum = 0, wanted = here ? (1 - d.smoothing) * static_cast<double>(row[label]) : 0;
+    for (std::int64_t k = 0; k < d.K; ++k) sum += std::exp(static_cast<double>(row[k]) - static_cast<double>(*most));
+    if (d.smoothing > 0)
+      for (std::int64_t k = 0; k < d.K; ++k)
+        wanted += d.smoothing / static_cast<double>(d.classes) * static_cast<double>(row[k]);
+    said.put(n * SoftmaxPartDims::kSaid, static_cast<double>(*most));
+    said.put(n * SoftmaxPartDims::kSaid + 1, most - row == label ? 1 : 0);
+    said.put(n * SoftmaxPartDims::kSaid + 2, sum);
+    said.put(n * SoftmaxPartDims::kSaid + 3, wanted);
+  }
+}
+
+template <class T>
+void join(const SoftmaxPartDims& d, const OpArgs& args) {
+  const T *said = in<T>(args, 0), *weights = in<T>(args, 1);
+  const Output<T> norms(args, 2);
+  double loss = 0, correct = 0, weight = 0;
+  for (std::int64_t n = 0; n < d.N; ++n) {
+    const auto at = [&](std::int64_t part, int i) {
+      return static_cast<double>(said[(n * d.parts + part) * SoftmaxPartDims::kSaid + i]);
+    };
+    std::int64_t first = 0;  // part with the largest logit
+    for (std::int64_t p = 1; p < d.parts; ++p)
+      if (at(p, 0) > at(first, 0)) first = p;
+    double sum = 0, wanted = 0;
+    for (std::int64_t p = 0; p < d.parts; ++p) {
+      sum += at(p, 2) * std::exp(at(p, 0) - at(first, 0));
+      wanted += at(p, 3);
+    }
+    const double norm = at(first, 0) + std::log(sum);
+    const auto w = static_cast<double>(weights[n]);
+    norms.put(n, norm);
+    loss += w * (norm - wanted);
+    correct += w * at(first, 1);
+    weight += w;
+  }
+  const Output<double> sums(args, 3);
+  sums.put(0, loss);
+  sums.put(1, correct);
+  sums.put(2, weight);
+}
+
+template <class T>
+void backward(const SoftmaxPartDims& d, const OpArgs& args) {
+  const T *logits = in<T>(args, 0), *norms = in<T>(args, 1), *weights = in<T>(args, 3);
+  const auto* labels = in<std::int32_t>(args, 2);
+  const Output<T> dlogits(args, 4);
+  for (std::int64_t n = 0; n < d.N; ++n)
+    for (std::int64_t k = 0; k < d.K; ++k) {
+      const double target =
+          (k == labels[n] - d.first ? 1 - d.smoothing : 0) + d.smoothing / static_cast<double>(d.classes);
+      const double prob = std::exp(static_cast<double>(logits[n * d.K + k]) - static_cast<double>(norms[n]));
+      dlogits.put(n * d.K + k, args.scale * static_cast<double>(weights[n]) * (prob - target));
+    }
+}
+
+}  // namespace
+
+std::unique_ptr<Op> make_softmax_part(const OpSpec& spec) {
+  const auto d = std::get<SoftmaxPartDims>(spec.dims);
+  return with_float(spec.dtype, [&]<class T>(T) {
+    if (spec.kind == OpKind::loss_softmax_part) return loop_op([d](const OpArgs& a) { say<T>(d, a); });
+    if (spec.kind == OpKind::loss_softmax_join) return loop_op([d](const OpArgs& a) { join<T>(d, a); });
+    if (spec.kind != OpKind::loss_softmax_part_backward) not_of_family(spec);
+    return loop_op([d](const OpArgs& a) { backward<T>(d, a); });
+  });
+}
+
+}  // namespace echelon::reference
