@@ -17,11 +17,12 @@ std::unique_ptr<Op> make_dropout(const Context& context, const OpSpec& spec) {
     const auto d = std::get<DropoutDims>(spec.dims);
     const std::int64_t N = d.shape[0], row = d.shape.row_elems();
     const bool last = spec.layouts[0] == Layout::channels_last;
-    const Place place =
-        last ? Place{d.shape[1], row / d.shape[1], Layout::channels_last} : Place{1, row, Layout::plain};
-    return std::make_unique<KernelOp>(context, spec, [d, N, place](const OpArgs& a, cudaStream_t stream) {
+    const std::int64_t channels = last || d.plane > 0 ? d.shape[1] : 1;
+    const Place place{channels, row / channels, spec.layouts[0]};
+    const std::int64_t plane = d.plane > 0 ? d.plane : place.elems;
+    return std::make_unique<KernelOp>(context, spec, [d, N, place, plane](const OpArgs& a, cudaStream_t stream) {
       dropout(a.key, d.rate, tensor<const T>(a, 0), tensor<const std::int32_t>(a, 1), tensor<T>(a, 2), N, place,
-              d.first, adds(a, 2), stream);
+              d.first, plane, adds(a, 2), stream);
     });
   });
 }

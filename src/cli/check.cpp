@@ -44,7 +44,10 @@ struct Check {
   std::vector<std::string> warnings;
 
   void warn(std::string text) { warnings.push_back(std::move(text)); }
-  int workers() const { return replicas * static_cast<int>(config.parallel.pipeline * config.parallel.tensor); }
+  int workers() const {
+    const ParallelConfig& parallel = config.parallel;
+    return replicas * static_cast<int>(parallel.pipeline * parallel.tensor * parallel.space);
+  }
   int servers() const { return static_cast<int>(config.exchange.server_ranks); }
   int ranks() const { return workers() + servers(); }
   int ranks_a_host() const { return (ranks() + hosts - 1) / hosts; }
@@ -62,12 +65,12 @@ struct Check {
     of_workers.resize(static_cast<std::size_t>(workers()));
     return Mesh(config.parallel, of_workers, names);
   }
-  // Of the ranks that hold one part of the model, by replica, and of servers on ranks of their own.
+  // Of the ranks that hold one part of the model, and of servers on ranks of their own.
   std::vector<int> hosts_of_replicas() const {
     const Mesh all = mesh();
     const std::vector<int> of_rank = hosts_of_ranks();
     std::vector<int> of_replica;
-    for (int r = 0; r < replicas; ++r) of_replica.push_back(of_rank[static_cast<std::size_t>(all.rank_of(r, 0))]);
+    for (const int rank : all.holders(0)) of_replica.push_back(of_rank[static_cast<std::size_t>(rank)]);
     of_replica.insert(of_replica.end(), of_rank.end() - servers(), of_rank.end());
     return of_replica;
   }

@@ -27,43 +27,53 @@ PartRow row_of(const Config& config, const Graph& whole, const Part& part, const
           .memory = (memory.estimated ? "about " : "") + bytes_text(memory.total())};
 }
 
+// Bytes a sample inside a replica, forward and back.
+struct Traffic {
+  std::int64_t tensors = 0;  // between stages
+  double sent = 0, halos = 0, summed = 0, gathered = 0;
+};
+
+// What leaves a seat, and what the first of those that meet there has in the end.
+void add_traffic(const std::vector<Cut>& cuts, const MeshSeat& seat, DType dtype, Traffic& all) {
+  for (const Cut& cut : cuts) {
+    if (cut.from != seat.stage) continue;
+    const double bytes = static_cast<double>(cut.shape.elems()) * static_cast<double>(size_of(dtype));
+    const int ways = cut.learns ? 2 : 1;
+    if (cut.kind == CutKind::message && seat.shard == 0) all.sent += bytes * ways;
+    if (cut.kind == CutKind::message && seat.shard == 0 && seat.band == 0) ++all.tensors;
+    if (cut.kind == CutKind::halo && cut.from_band == seat.band) all.halos += bytes * ways;
+    if ((cut.kind == CutKind::sum || cut.kind == CutKind::gather) && seat.shard == 0) all.summed += bytes;
+    if (cut.kind == CutKind::rows && seat.band == 0 && seat.shard == 0) all.gathered += bytes;
+  }
+}
+
 }  // namespace
 
 std::string mesh_table(const Config& config, const Graph& graph, const Mesh& mesh, const std::vector<int>& hosts,
                        std::int64_t micro) {
   const std::vector<double> costs = node_flops(graph, config.device.dtype);
-  const double elem = static_cast<double>(size_of(config.device.dtype));
-  double sent = 0, summed = 0;  // bytes a sample
-  std::int64_t messages = 0;    // tensors between stages
-  std::vector<PartRow> rows;    // by part
-  for (int stage = 0; stage < mesh.pipeline(); ++stage) {
-    for (int shard = 0; shard < mesh.tensor(); ++shard) {
-      const MeshSeat seat{.replica = 0, .stage = stage, .shard = shard};
-      const Part part = part_of(graph, config.parallel, seat, costs);
-      rows.push_back(row_of(config, graph, part, seat, micro));
-      for (const Cut& cut : part.cuts) {
-        const double bytes = static_cast<double>(cut.shape.elems()) * elem;
-        if (cut.kind == CutKind::message)  // on every rank the same
-          messages += stage + shard == 0 ? 1 : 0, sent += stage + shard == 0 ? bytes * (cut.learns ? 2 : 1) : 0;
-        else
-          summed += shard == 0 ? bytes : 0;
-      }
-    }
+  std::vector<PartRow> rows;  // by place in the group
+  Traffic all;
+  for (int place = 0; place < mesh.group_size(); ++place) {
+    const MeshSeat seat = mesh.seat(mesh.rank_of(0, place));
+    const Part part = part_of(graph, config.parallel, seat, costs);
+    rows.push_back(row_of(config, graph, part, seat, micro));
+    add_traffic(part.cuts, seat, config.device.dtype, all);
   }
-  Table table({"rank", "host", "replica", "stage", "shard", "layers", "parameters", "memory"});
+  Table table({"rank", "host", "replica", "stage", "shard", "band", "layers", "parameters", "memory"});
   for (int rank = 0; rank < mesh.ranks(); ++rank) {
     const MeshSeat seat = mesh.seat(rank);
     const PartRow& row = rows[static_cast<std::size_t>(mesh.index_in_group(seat))];
     table.row({std::to_string(rank), std::to_string(hosts[static_cast<std::size_t>(rank)]),
-               std::to_string(seat.replica), std::to_string(seat.stage), std::to_string(seat.shard), row.layers,
-               count_text(row.parameters), row.memory});
+               std::to_string(seat.replica), std::to_string(seat.stage), std::to_string(seat.shard),
+               std::to_string(seat.band), row.layers, count_text(row.parameters), row.memory});
   }
   std::string text = table.text();
   const int micro_batches = static_cast<int>(config.batch.accumulation);
   const int chunks = static_cast<int>(config.parallel.time_chunks);
   if (mesh.pipeline() > 1)
     text += fmt::format("{} between stages, {} a sample, forward and back; {} over {}{}: bubble at least {:.1f} %{}\n",
-                        counted(messages, "tensor"), bytes_text(sent), config.parallel.schedule,
+                        counted(all.tensors, "tensor"), bytes_text(all.sent), config.parallel.schedule,
                         counted(micro_batches, "micro-batch"), chunks > 1 ? fmt::format(" of {} chunks", chunks) : "",
                         100 * bubble_share(mesh.pipeline(), micro_batches, chunks),
                         micro_batches * chunks == 1 ? ", and one micro-batch gains nothing" : "");
@@ -71,7 +81,10 @@ std::string mesh_table(const Config& config, const Graph& graph, const Mesh& mes
     text += fmt::format("{} {} all steps at once: nothing overlaps across {}\n", fmt::join(uncut, ", "),
                         uncut.size() == 1 ? "sees" : "see", uncut.size() == 1 ? "it" : "them");
   if (mesh.tensor() > 1)
-    text += fmt::format("shards sum or gather {} a sample, forward and back\n", bytes_text(summed));
+    text += fmt::format("shards sum or gather {} a sample, forward and back\n", bytes_text(all.summed));
+  if (mesh.space() > 1)
+    text += fmt::format("bands send {} of halos a sample, forward and back, and gather {}\n", bytes_text(all.halos),
+                        bytes_text(all.gathered));
   return text;
 }
 

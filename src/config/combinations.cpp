@@ -317,8 +317,7 @@ void check_parallel(const Config& config) {
     check_used(config, path, !chosen, "parallel.split = \"given\"; \"auto\" chooses it");
   for (const char* path : {"parallel.schedule", "parallel.costs"})
     check_used(config, path, parallel.pipeline > 1 || chosen, "parallel.pipeline > 1");
-  for (const char* path : {"parallel.space"}) check_used(config, path, false, "versions to come");
-  const bool split = parallel.pipeline > 1 || parallel.tensor > 1;
+  const bool split = parallel.pipeline > 1 || parallel.tensor > 1 || parallel.space > 1;
   check_used(config, "parallel.allow_across_nodes", split || chosen, "split models");
   if (chosen && config.exchange.server_ranks > 0)
     refuse(config, "parallel.split",
@@ -327,6 +326,11 @@ void check_parallel(const Config& config) {
     if (layer.stage >= 0 && parallel.pipeline == 1 && !chosen)
       refuse(config, "model.layers",
              fmt::format("the layer at {} has a stage, and parallel.pipeline is 1; leave one out", layer.where));
+  if (parallel.time_chunks > 1 && parallel.space > 1)
+    refuse(
+        config, "parallel.space",
+        "parallel.space shares the rows of images, parallel.time_chunks cuts the time of recurrent layers; leave one "
+        "out");
   if (parallel.time_chunks > 1 && !config.data.buckets.empty())
     refuse(config, "data.buckets",
            "data.buckets does not go with parallel.time_chunks: chunks are cut for sequences of one length");

@@ -88,8 +88,8 @@
 //             gradient. It is batch norm with gamma2 = gamma*r and beta2 = beta + gamma*d, whose gradients give
 //             dgamma = r*dgamma2 + d*dbeta2, dbeta = dbeta2. Ioffe 2017.
 //   gelu      x Phi(x) with the exact error function; its activation_backward reads x, not y. Hendrycks, Gimpel 2016.
-//   dropout   y = x / (1 - rate) where HashRng(key).at(ids[n]).uniform(i) >= rate, else 0; i counts the sample's elements
-//             as they lie plain, ids are the samples' numbers in the whole data set (their low 32 bits). Linear in x, so
+//   dropout   y = x / (1 - rate) where HashRng(key).at(ids[n]).uniform(i) >= rate, else 0; i counts the whole sample's
+//             elements as they lie plain, ids are the samples' numbers in the whole data set (their low 32 bits). Linear in x, so
 //             its backward is the same op on dy. key is a hash of (seed, node, step): no place in a batch enters.
 //   lrn       y = x s^-beta, s = k + alpha/size * sum of x^2 over the channels [c - size/2, c + (size-1)/2] there are.
 //             Krizhevsky et al. 2012, alpha as PyTorch means it.
@@ -234,7 +234,10 @@ struct SoftmaxPartDims {
 struct DropoutDims {
   Shape shape;             // N in front
   double rate;             // of zeros, in [0, 1)
-  std::int64_t first = 0;  // of the whole sample's elements: the first of these, which follow it
+  std::int64_t first = 0;  // of the whole sample's elements: the first of these
+  std::int64_t plane = 0;  // elements of the whole sample from one of its channels to the next; 0: as many as here
+  // Elements of `shape` that follow one another in the whole sample: all, or a channel's.
+  std::int64_t run() const { return plane == 0 ? shape.row_elems() : shape.row_elems() / shape[1]; }
   friend bool operator==(const DropoutDims&, const DropoutDims&) = default;
 };
 

@@ -62,7 +62,8 @@ std::string dims_text(const OpSpec&, const SoftmaxPartDims& d) {
 }
 
 std::string dims_text(const OpSpec&, const DropoutDims& d) {
-  return fmt::format("{} rate {}{}", d.shape.text(), d.rate, d.first > 0 ? fmt::format(" from {}", d.first) : "");
+  return fmt::format("{} rate {}{}{}", d.shape.text(), d.rate, d.first > 0 ? fmt::format(" from {}", d.first) : "",
+                     d.plane > 0 ? fmt::format(" of {} a channel", d.plane) : "");
 }
 
 std::string dims_text(const OpSpec&, const ConcatDims& d) {

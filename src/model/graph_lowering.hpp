@@ -37,8 +37,11 @@ class GraphLowering final : public Lowering {
   void alias(int output, int input) override;
   void share(int output, int input) override { table_.share_value(output_value(output), input_value(input)); }
   void pass_gradient(int output, int input) override;
+  void give_gradient(int input, TensorRef tensor) override;
+  TensorRef constant(std::string_view tag, const Shape& shape, Constant value) override;
   void op(const OpSpec& spec, const std::vector<TensorRef>& args, ScaleSource scale, int pair) override;
   void sum_over_replicas(TensorRef tensor) override;
+  void count_cells(std::int64_t per_sample) override { cells_[node_] = per_sample; }
   void transfer(int cut, TensorRef from, TensorRef to, bool wide) override;
 
  private:
@@ -87,6 +90,7 @@ class GraphLowering final : public Lowering {
   std::vector<std::pair<int, int>> detours_;       // of this op: (memory, tensor that is written instead)
   std::map<int, ValueId> gradient_of_;             // tensors given out by grad_input
   std::set<int> synchronised_;                     // nodes that sum over replicas
+  std::map<int, std::int64_t> cells_;              // by node, where count_cells says
   std::map<std::pair<int, int>, int> saved_;       // (node, pair) -> tensor
   std::map<std::pair<int, int>, Layout> used_;     // (node, input) -> the layout that its forward op read
 };

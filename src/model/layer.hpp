@@ -14,6 +14,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -45,6 +46,12 @@ struct Units {
   std::int64_t begin = 0, end = 0, all = 0;
   std::int64_t count() const { return end - begin; }
   Units times(std::int64_t each) const { return {begin * each, end * each, all * each}; }
+};
+
+// Which rows of an image a layer looks at: row p of y sees rows [p * stride - padding, .. + reach) of x.
+struct RowWindow {
+  std::int64_t reach = 1, stride = 1, padding = 0;
+  bool lowest = false;  // what padding holds: lower than all values; else 0
 };
 
 class Layer;
@@ -101,10 +108,18 @@ class Layer {
   virtual LayerPtr on_steps(const Units&) const { return nullptr; }
   // How many outputs behind the first are last states, which the next steps take as inputs behind the first.
   virtual int states_of_steps() const { return 0; }
+  // For a split by the rows of images (parallel/space.hpp): none where outputs need all rows, or an Error why this
+  // layer cannot be cut though its kind can.
+  virtual std::optional<RowWindow> row_window() const { return std::nullopt; }
+  // Whether it sums over all rows, and so needs the number of a cut.
+  virtual bool sums_over_rows() const { return false; }
+  // The layer for these rows of its outputs, of inputs that have all rows its windows reach, padding as well.
+  virtual LayerPtr on_rows(const Units& rows, int cut) const;
   virtual void forward(Lowering& lowering) const = 0;
   virtual void backward(Lowering& lowering) const = 0;
 };
 
 inline LayerPtr Layer::fused_with(const Layer&) const { return nullptr; }
+inline LayerPtr Layer::on_rows(const Units&, int) const { return nullptr; }
 
 }  // namespace echelon

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,9 +23,10 @@ struct LoweredTensor {
   DType dtype = DType::f32;
   Layout layout = Layout::plain;
   Home home = Home::activation;
-  int parameter = -1;         // of the arenas
-  int storage = -1;           // index of the tensor whose memory this is; itself unless an alias
-  std::size_t bytes = 0;      // of program memory
+  int parameter = -1;     // of the arenas
+  int storage = -1;       // index of the tensor whose memory this is; itself unless an alias
+  std::size_t bytes = 0;  // of program memory
+  std::optional<Constant> constant = {};
   bool persistent = false;    // keeps its content for the whole life of the program
   int first = -1, last = -1;  // ops that write it first and use it last; -1: none
 };
@@ -41,7 +43,8 @@ struct LoweredOp {
   ScaleSource scale = ScaleSource::one;
   int summed = -1;              // tensor that is summed over replicas once the op has run
   int cut = -1;                 // no device op: what `tensors` = {from, to} hold travels; -1 for one that is not there
-  double count_per_sample = 0;  // the scalar `count` is this times the samples of the whole step; 0: the op's own
+  double count_per_sample = 0;  // the scalar `count` is this times the samples of the whole step
+  double count = 0;             // else this; 0: the op's own
 };
 
 struct Lowered {

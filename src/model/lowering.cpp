@@ -148,6 +148,20 @@ void GraphLowering::pass_gradient(int output, int input) {
   table_.set_gradient(value, passed, true);
 }
 
+void GraphLowering::give_gradient(int input, TensorRef tensor) {
+  const ValueId value = input_value(input);
+  if (table_.gradient(value) >= 0) return add_to_gradient(value, tensor.id);
+  if (table_.gradient_plain(value)) fixed_plain_.insert(tensor.id);
+  table_.set_gradient(value, tensor.id, false);
+}
+
+TensorRef GraphLowering::constant(std::string_view tag, const Shape& shape, Constant value) {
+  const int tensor = table_.kept(node_, tag, shape, dtype());
+  table_.at(tensor).persistent = true;
+  table_.at(tensor).constant = value;
+  return {tensor};
+}
+
 void GraphLowering::add_to_gradient(ValueId value, int partial) {
   table_.set_gradient(value, sum(table_.gradient(value), partial), false);
 }
@@ -164,10 +178,10 @@ int GraphLowering::sum(int a, int b) {
   return total;
 }
 
-// Features (N, F) may be an op's (N, C, 1, 1).
+// Features (N, F) may be an op's (N, C, 1, 1), rows of images its channels.
 int GraphLowering::seen_as(int tensor, const Shape& shape) {
   if (table_.at(tensor).shape == shape) return tensor;
-  const int seen = table_.view(tensor, shape);
+  const int seen = table_.view(in_layout(tensor, Layout::plain), shape);
   if (const auto found = gradient_of_.find(tensor); found != gradient_of_.end()) gradient_of_[seen] = found->second;
   return seen;
 }
@@ -189,8 +203,12 @@ void GraphLowering::emit(const OpSpec& spec, const std::vector<ArgInfo>& infos, 
   const int index = static_cast<int>(lowered_.ops.size());
   LoweredOp op{.node = node_, .backward = backward_, .spec = spec, .op = device_.make(spec), .tensors = {}};
   op.scale = scale;
-  if (const auto* norm = std::get_if<NormDims>(&spec.dims); norm && synchronised_.contains(node_))
-    op.count_per_sample = static_cast<double>(norm->H * norm->W);
+  if (const auto* norm = std::get_if<NormDims>(&spec.dims)) {
+    const auto cells = cells_.find(node_);
+    const double each = static_cast<double>(cells == cells_.end() ? norm->H * norm->W : cells->second);
+    if (synchronised_.contains(node_)) op.count_per_sample = each;
+    if (cells != cells_.end()) op.count = each * static_cast<double>(norm->N);
+  }
   for (std::size_t a = 0; a < args.size(); ++a) {
     LoweredTensor& memory = table_.storage(args[a]);
     const bool written = memory.first >= 0 && memory.home != Home::state;

@@ -24,6 +24,8 @@ struct TensorRef {
 // Which run-time scalars an op takes.
 enum class ScaleSource : std::uint8_t { one, loss_scale, group_weight };
 
+enum class Constant : std::uint8_t { zero, lowest };
+
 class Lowering {
  public:
   virtual ~Lowering() = default;
@@ -57,14 +59,20 @@ class Lowering {
   virtual void share(int output, int input) = 0;
   // grad_input(input) receives grad_output(output) as it is (add); a copy is made only where one is needed.
   virtual void pass_gradient(int output, int input) = 0;
+  // grad_input(input) receives this tensor, of which nobody else makes use.
+  virtual void give_gradient(int input, TensorRef tensor) = 0;
 
   // Appends an op to the pass being lowered. `args` in the order of the spec's signature. A backward op that reads its
   // forward twin's `saved` memory names the same `pair` (0, 1, ..) inside the node.
   virtual void op(const OpSpec& spec, const std::vector<TensorRef>& args, ScaleSource scale = ScaleSource::one,
                   int pair = -1) = 0;
+  // A tensor of this node that holds zeros, or -inf, and that no op writes.
+  virtual TensorRef constant(std::string_view tag, const Shape& shape, Constant value) = 0;
   // What the op before wrote into `tensor` (f64) becomes the sum over all replicas before the next op runs; from here
   // on the node's ops that take a `count` count the samples of all replicas.
   virtual void sum_over_replicas(TensorRef tensor) = 0;
+  // From here on the node's ops that take a `count` count so many cells of each sample, not those that are here.
+  virtual void count_cells(std::int64_t per_sample) = 0;
   // Before the next op runs, the program's caller is shown `from`, to send it on, and `to`, to fill it, both plain; one
   // of them may be nothing (an id of -1). `cut` is the caller's name for what travels (model/cut.hpp). `wide`: what is
   // to be added is shown in f32 where it is in halves.

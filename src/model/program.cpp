@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <utility>
 
 #include "base/check.hpp"
@@ -19,17 +20,34 @@
 
 namespace echelon {
 
+namespace {
+
+std::vector<std::byte> filled(Constant value, DType dtype, std::size_t bytes) {
+  std::vector<std::byte> out(bytes);
+  if (value == Constant::zero) return out;
+  const std::uint64_t pattern = dtype == DType::f64    ? 0xFFF0000000000000
+                                : dtype == DType::f32  ? 0xFF800000
+                                : dtype == DType::bf16 ? 0xFF80
+                                                       : 0xFC00;
+  for (std::size_t at = 0; at < bytes; at += size_of(dtype)) std::memcpy(out.data() + at, &pattern, size_of(dtype));
+  return out;
+}
+
+}  // namespace
+
 struct Program::Body {
   Body(const Graph& graph_, Arenas& arenas_, const ProgramOptions& options_);
 
   void place_tensors();
   void place_states();
+  void fill_constants();
   void bind_ops();
   void* address(int tensor, int in_flight) const;
   Tensor tensor(int id, int in_flight) const;
   void choose_slot(int wanted);
   void transfer(const LoweredOp& op, int in_flight);
   void run(int op, const PassScalars& scalars);
+  void compute(int op, const PassScalars& scalars);
   void run_range(int begin, int end, const PassScalars& scalars);
   ArenaRange range_of(int node) const;
 
@@ -70,6 +88,7 @@ Program::Body::Body(const Graph& graph_, Arenas& arenas_, const ProgramOptions& 
   overlay_in_place(lowered);
   place_tensors();
   place_states();
+  fill_constants();
   bind_ops();
   for (int node = 0; node < static_cast<int>(graph.nodes().size()); ++node) ranges.push_back(range_of(node));
   for (const Node& node : graph.nodes()) node_keys.push_back(hash_name(node.of));
@@ -107,6 +126,17 @@ void Program::Body::place_states() {
     bytes += lowered.tensors[static_cast<std::size_t>(id)].bytes * static_cast<std::size_t>(options.state_slots);
   }
   if (bytes > 0) states = device.allocate(bytes, "carried states");
+}
+
+// -inf: as its type writes it.
+void Program::Body::fill_constants() {
+  for (std::size_t id = 0; id < lowered.tensors.size(); ++id) {
+    const LoweredTensor& tensor = lowered.tensors[id];
+    if (!tensor.constant || tensor.storage != static_cast<int>(id)) continue;
+    const std::vector<std::byte> host = filled(*tensor.constant, tensor.dtype, tensor.bytes);
+    for (int which = 0; which < options.in_flight; ++which)
+      device.to_device(address(static_cast<int>(id), which), host.data(), host.size());
+  }
 }
 
 // Ops read and write the states of this slot from now on.
@@ -172,7 +202,12 @@ void Program::Body::transfer(const LoweredOp& op, int in_flight) {
 
 void Program::Body::run(int index, const PassScalars& scalars) {
   const LoweredOp& op = lowered.ops[static_cast<std::size_t>(index)];
-  if (op.cut >= 0) return transfer(op, scalars.in_flight);
+  op.cut >= 0 ? transfer(op, scalars.in_flight) : compute(index, scalars);
+  if (op.summed >= 0 && sum_over_replicas) sum_over_replicas(tensor(op.summed, scalars.in_flight));
+}
+
+void Program::Body::compute(int index, const PassScalars& scalars) {
+  const LoweredOp& op = lowered.ops[static_cast<std::size_t>(index)];
   OpArgs args;
   args.tensors = pointers[static_cast<std::size_t>(scalars.in_flight)][static_cast<std::size_t>(index)].data();
   args.accumulate = op.accumulate | (scalars.first ? 0U : op.first_writes);
@@ -183,9 +218,8 @@ void Program::Body::run(int index, const PassScalars& scalars) {
                                                        : 1.0;
   args.key = hash_combine(scalars.key, node_keys[static_cast<std::size_t>(op.node)]);
   args.parameter_version = arenas.version();
-  args.count = op.count_per_sample * scalars.samples;
+  args.count = op.count_per_sample > 0 ? op.count_per_sample * scalars.samples : op.count;
   op.op->run(args);
-  if (op.summed >= 0 && sum_over_replicas) sum_over_replicas(tensor(op.summed, scalars.in_flight));
 }
 
 // Ops [begin, end), with no callback of the caller's between them but sums over replicas.

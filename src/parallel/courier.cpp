@@ -13,15 +13,28 @@
 namespace echelon {
 namespace {
 
-DType travels_as(const Cut& cut, DType dtype) { return cut.wide || cut.kind == CutKind::sum ? wide_of(dtype) : dtype; }
+DType travels_as(const Cut& cut, DType dtype) {
+  if (cut.kind == CutKind::statistics) return DType::f64;
+  return cut.wide || cut.kind == CutKind::sum ? wide_of(dtype) : dtype;
+}
 
 constexpr std::size_t kBoxes = 2;  // one is filled or emptied while the other travels
+
+// Where a message of this rank's shard begins, or ends.
+MeshSeat end_of(const Cut& cut, MeshSeat seat, bool end) {
+  seat.stage = end ? cut.to : cut.from;
+  if (cut.kind == CutKind::halo) seat.band = end ? cut.to_band : cut.from_band;
+  return seat;
+}
+
+// Where its units lie among the axes of the value: sequences (T, F) and images (C, H, W).
+int axis_of(const Cut& cut) { return cut.kind == CutKind::rows || cut.shape.rank() == 2 ? 1 : 0; }
 
 }  // namespace
 
 // One direction of one cut, seen from this rank: an outbox or an inbox.
 struct Courier::Way {
-  bool sends = false;
+  bool sends = false, halo = false;
   int peer = 0;  // in the model group
   int channel = 0;
   std::int64_t batch = 0;  // that the plan is for
@@ -35,37 +48,39 @@ struct Courier::Way {
   int to_post = 0;       // receives that are not posted yet
 };
 
-// What the shards of a stage do together at one cut.
+// What the shards or the bands of a stage do together at one cut.
 struct Courier::Meeting {
+  Engine* engine = nullptr;
   int channel = 0;
   std::int64_t batch = 0;  // that what follows is for
   std::shared_ptr<const Plan> plan;
   Memory box;                        // sums where the device's memory is out of reach; gathers: blocks of all shards
   Memory whole;                      // gathers where it is out of reach
-  std::vector<std::int64_t> begins;  // gathers: first element of each shard's block in the box; and their end
+  std::vector<std::int64_t> begins;  // gathers: first element of each rank's block in the box; and their end
 };
 
-Courier::Courier(Device& device, Engine& group, Engine& shards, const Mesh& mesh, const MeshSeat& seat,
+Courier::Courier(Device& device, const GroupEngines& engines, const Mesh& mesh, const MeshSeat& seat,
                  std::vector<Cut> cuts, DType dtype, int first_channel)
-    : device_(device), group_(group), shards_(shards), cuts_(std::move(cuts)), dtype_(dtype) {
+    : device_(device), engines_(engines), cuts_(std::move(cuts)), dtype_(dtype) {
   ways_.resize(2 * cuts_.size());
   meetings_.resize(cuts_.size());
   for (std::size_t c = 0; c < cuts_.size(); ++c) {
-    if (cuts_[c].kind != CutKind::message) {
-      if (cuts_[c].from != seat.stage) continue;
+    const Cut& cut = cuts_[c];
+    if (!is_message(cut.kind)) {
+      if (cut.from != seat.stage) continue;
+      const bool bands = cut.kind == CutKind::rows || cut.kind == CutKind::statistics;
       meetings_[c] = std::make_unique<Meeting>();
+      meetings_[c]->engine = bands ? &engines_.bands : &engines_.shards;
       meetings_[c]->channel = first_channel + static_cast<int>(c);
       continue;
     }
     for (const bool backward : {false, true}) {
-      const Cut& cut = cuts_[c];
-      const int from = backward ? cut.to : cut.from, to = backward ? cut.from : cut.to;
-      if ((backward && !cut.learns) || (seat.stage != from && seat.stage != to)) continue;
+      MeshSeat from = end_of(cut, seat, backward), to = end_of(cut, seat, !backward);
+      if ((backward && !cut.learns) || (seat != from && seat != to)) continue;
       auto way = std::make_unique<Way>();
-      way->sends = seat.stage == from;
-      MeshSeat other = seat;
-      other.stage = way->sends ? to : from;
-      way->peer = mesh.index_in_group(other);
+      way->sends = seat == from;
+      way->halo = cut.kind == CutKind::halo;
+      way->peer = mesh.index_in_group(way->sends ? to : from);
       way->channel = first_channel + static_cast<int>(2 * c) + (backward ? 1 : 0);
       ways_[2 * c + (backward ? 1 : 0)] = std::move(way);
     }
@@ -102,18 +117,19 @@ void Courier::post(Way& way) {
   Way::Box& box = way.boxes[way.next];
   way.next = (way.next + 1) % kBoxes;
   --way.to_post;
-  box.ticket = group_.submit(
+  box.ticket = engines_.group.submit(
       {.plan = way.plan, .data = box.memory.data(), .dtype = dtype_, .channel = way.channel, .after = nullptr});
 }
 
 void Courier::prepare(Meeting& meeting, const Cut& cut, std::int64_t batch) {
-  const std::int64_t elems = cut.shape.elems() * batch;
+  const bool statistics = cut.kind == CutKind::statistics;
+  const std::int64_t elems = cut.shape.elems() * (statistics ? 1 : batch);
   const DType dtype = travels_as(cut, dtype_);
   const auto bytes = static_cast<std::size_t>(elems) * size_of(dtype);
+  const int rank = meeting.engine->rank(), ranks = meeting.engine->size();
   meeting.batch = batch;
-  if (cut.kind == CutKind::sum) {
-    meeting.plan =
-        make_allreduce("halving_doubling", {.rank = shards_.rank(), .ranks = shards_.size(), .elems = elems});
+  if (cut.kind == CutKind::sum || statistics) {
+    meeting.plan = make_allreduce("halving_doubling", {.rank = rank, .ranks = ranks, .elems = elems});
     if (!device_.on_host()) meeting.box = device_.allocate_host(bytes);
     return;
   }
@@ -124,14 +140,14 @@ void Courier::prepare(Meeting& meeting, const Cut& cut, std::int64_t batch) {
     blocks.push_back(elems / units * count);
     meeting.begins.push_back(meeting.begins.back() + blocks.back());
   }
-  meeting.plan = make_allgather_blocks(shards_.rank(), blocks);
+  meeting.plan = make_allgather_blocks(rank, blocks);
   meeting.box = device_.allocate_host(bytes);
   if (!device_.on_host()) meeting.whole = device_.allocate_host(bytes);
 }
 
 void Courier::meet(Meeting& meeting, void* data, DType dtype) {
   const ScopedTimer timer(waited_s_);
-  const Ticket ticket = shards_.submit(
+  const Ticket ticket = meeting.engine->submit(
       {.plan = meeting.plan, .data = data, .dtype = dtype, .channel = meeting.channel, .after = nullptr});
   ticket.wait();
   sent_ += ticket.wire();
@@ -147,25 +163,27 @@ void Courier::sum(Meeting& meeting, const Transfer& transfer) {
   device_.to_device(transfer.to.data, meeting.box.data(), transfer.to.bytes());
 }
 
-// Blocks of shards, (rows, units of the shard, inner), become (rows, units, inner): rows are samples, or places of
-// sequences; inner are the cells of an image.
+// Blocks of ranks, (outer, units of the rank, inner), become (outer, units, inner): outer are samples, with places of
+// sequences or channels of images, inner what lies behind a unit.
 void Courier::gather(Meeting& meeting, const Cut& cut, const Transfer& transfer) {
   const std::size_t elem = size_of(transfer.to.dtype);
   const auto at = [&](std::int64_t elems) {
     return static_cast<std::byte*>(meeting.box.data()) + static_cast<std::size_t>(elems) * elem;
   };
-  device_.to_host(at(meeting.begins[static_cast<std::size_t>(shards_.rank())]), transfer.from.data,
+  device_.to_host(at(meeting.begins[static_cast<std::size_t>(meeting.engine->rank())]), transfer.from.data,
                   transfer.from.bytes());
   meet(meeting, meeting.box.data(), transfer.to.dtype);
   auto* whole = static_cast<std::byte*>(device_.on_host() ? transfer.to.data : meeting.whole.data());
-  const bool sequence = cut.shape.rank() == 2;
-  const std::int64_t rows = meeting.batch * (sequence ? cut.shape[0] : 1);
-  const std::int64_t inner = cut.shape.rank() == 3 ? cut.shape[1] * cut.shape[2] : 1;
-  for (std::int64_t row = 0; row < rows; ++row)
-    for (std::size_t shard = 0; shard < cut.counts.size(); ++shard) {
-      const std::int64_t block = cut.counts[shard] * inner;
+  std::int64_t outer = meeting.batch, inner = 1;
+  for (int axis = 0; axis < cut.shape.rank(); ++axis) {
+    if (axis < axis_of(cut)) outer *= cut.shape[axis];
+    if (axis > axis_of(cut)) inner *= cut.shape[axis];
+  }
+  for (std::int64_t o = 0; o < outer; ++o)
+    for (std::size_t rank = 0; rank < cut.counts.size(); ++rank) {
+      const std::int64_t block = cut.counts[rank] * inner;
       const auto bytes = static_cast<std::size_t>(block) * elem;
-      std::memcpy(whole, at(meeting.begins[shard] + row * block), bytes);
+      std::memcpy(whole, at(meeting.begins[rank] + o * block), bytes);
       whole += bytes;
     }
   if (!device_.on_host()) device_.to_device(transfer.to.data, meeting.whole.data(), transfer.to.bytes());
@@ -173,9 +191,10 @@ void Courier::gather(Meeting& meeting, const Cut& cut, const Transfer& transfer)
 
 void Courier::carry(const Transfer& transfer) {
   const Cut& cut = cuts_[static_cast<std::size_t>(transfer.cut)];
-  if (cut.kind != CutKind::message) {
+  if (!is_message(cut.kind)) {
     Meeting& meeting = *meetings_[static_cast<std::size_t>(transfer.cut)];
-    return cut.kind == CutKind::sum ? sum(meeting, transfer) : gather(meeting, cut, transfer);
+    const bool sums = cut.kind == CutKind::sum || cut.kind == CutKind::statistics;
+    return sums ? sum(meeting, transfer) : gather(meeting, cut, transfer);
   }
   const bool sends = transfer.from.data != nullptr;
   Way& on = way(transfer.cut, transfer.backward);
@@ -195,8 +214,9 @@ void Courier::send(Way& way, const Tensor& tensor) {
   }
   ++sent_.messages_sent;
   sent_.bytes_sent += tensor.bytes();
+  if (way.halo) halo_bytes_ += tensor.bytes();
   device_.to_host(box.memory.data(), tensor.data, tensor.bytes());
-  box.ticket = group_.submit(
+  box.ticket = engines_.group.submit(
       {.plan = way.plan, .data = box.memory.data(), .dtype = dtype_, .channel = way.channel, .after = nullptr});
 }
 
@@ -226,13 +246,13 @@ void Courier::finish() {
 
 double Courier::take_waited_s() { return std::exchange(waited_s_, 0); }
 
-std::size_t courier_bytes(const std::vector<Cut>& cuts, int stage, std::int64_t batch, DType dtype) {
+std::size_t courier_bytes(const std::vector<Cut>& cuts, const MeshSeat& seat, std::int64_t batch, DType dtype) {
   std::size_t bytes = 0;
   for (const Cut& cut : cuts) {
-    if (cut.from != stage && cut.to != stage) continue;
+    if (seat != end_of(cut, seat, false) && seat != end_of(cut, seat, true)) continue;
     const std::size_t one = static_cast<std::size_t>(cut.shape.elems() * batch) * size_of(travels_as(cut, dtype));
-    if (cut.kind == CutKind::message) bytes += one * kBoxes * (cut.learns ? 2 : 1);
-    if (cut.kind == CutKind::gather) bytes += one;
+    if (is_message(cut.kind)) bytes += one * kBoxes * (cut.learns ? 2 : 1);
+    if (cut.kind == CutKind::gather || cut.kind == CutKind::rows) bytes += one;
   }
   return bytes;
 }

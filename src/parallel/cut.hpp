@@ -9,18 +9,25 @@
 namespace echelon {
 
 enum class CutKind {
-  message,  // a value from one stage to another, and its gradient back
-  sum,      // of what all shards of a stage have: a value, or a gradient
-  gather    // every shard has some units of a value, afterwards all have all
+  message,     // a value from one stage to another, and its gradient back
+  halo,        // rows of a value from one band to its neighbour, and their gradient back
+  sum,         // of what all shards of a stage have: a value, or a gradient
+  gather,      // every shard has some units of a value, afterwards all have all
+  rows,        // every band has some rows of a value, afterwards all have all
+  statistics,  // of what all bands have: f64, not one a sample
 };
+
+// Whether it is from one rank to another; else all shards or bands of a stage meet.
+constexpr bool is_message(CutKind kind) { return kind == CutKind::message || kind == CutKind::halo; }
 
 struct Cut {
   std::string value;
-  Shape shape;  // of one sample, whole
+  Shape shape;  // of one sample: whole; of a halo its rows
   CutKind kind = CutKind::message;
-  int from = 0, to = 0;                   // stages; of sums and gathers both their own
-  bool learns = false;                    // message: its gradient comes back
-  std::vector<std::int64_t> counts = {};  // gather: units of each shard, in order
+  int from = 0, to = 0;                   // stages; one and the same but of messages
+  int from_band = -1, to_band = -1;       // halo
+  bool learns = false;                    // message, halo: its gradient comes back
+  std::vector<std::int64_t> counts = {};  // gather, rows: units of each shard or band, in order
   bool wide = false;                      // f32 where activations are halves
 };
 

@@ -19,6 +19,7 @@ std::string size_text(const ParallelConfig& parallel) {
   };
   factor("pipeline", parallel.pipeline);
   factor("tensor", parallel.tensor);
+  factor("space", parallel.space);
   return factors;
 }
 
@@ -33,6 +34,7 @@ Mesh::Mesh(const ParallelConfig& parallel, const std::vector<int>& hosts, const 
     : Mesh(static_cast<int>(hosts.size())) {
   pipeline_ = static_cast<int>(parallel.pipeline);
   tensor_ = static_cast<int>(parallel.tensor);
+  space_ = static_cast<int>(parallel.space);
   if (ranks() % group_size() != 0)
     throw ConfigError(
         fmt::format("one replica takes {} ({}), {} do not divide into such groups; nearest: {}{}",
@@ -56,7 +58,17 @@ Mesh::Mesh(const ParallelConfig& parallel, const std::vector<int>& hosts, const 
 MeshSeat Mesh::seat(int rank) const {
   ECHELON_CHECK(rank >= 0 && rank < ranks(), "rank {} of {}", rank, ranks());
   const int place = place_[static_cast<std::size_t>(rank)], index = place % group_size();
-  return {.replica = place / group_size(), .stage = index / tensor_, .shard = index % tensor_};
+  return {.replica = place / group_size(),
+          .stage = index / space_ / tensor_,
+          .shard = index / space_ % tensor_,
+          .band = index % space_};
+}
+
+std::vector<int> Mesh::holders(int part) const {
+  std::vector<int> ranks;
+  for (int replica = 0; replica < replicas(); ++replica)
+    for (int band = 0; band < space_; ++band) ranks.push_back(rank_of(replica, part * space_ + band));
+  return ranks;
 }
 
 int Mesh::rank_of(int replica, int index_in_group) const {
@@ -64,8 +76,14 @@ int Mesh::rank_of(int replica, int index_in_group) const {
 }
 
 std::string Mesh::text() const {
-  return fmt::format("data {}{}{}", replicas(), pipeline_ > 1 ? fmt::format(" x pipeline {}", pipeline_) : "",
-                     tensor_ > 1 ? fmt::format(" x tensor {}", tensor_) : "");
+  std::string text = fmt::format("data {}", replicas());
+  const auto factor = [&](const char* name, int n) {
+    if (n > 1) text += fmt::format(" x {} {}", name, n);
+  };
+  factor("pipeline", pipeline_);
+  factor("tensor", tensor_);
+  factor("space", space_);
+  return text;
 }
 
 }  // namespace echelon

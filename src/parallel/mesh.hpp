@@ -1,8 +1,12 @@
-// Who holds which part of which replica: ranks as a mesh of (data, pipeline, tensor).
+// Who holds which part of which replica: ranks as a mesh of (data, pipeline, tensor, space).
 //
 // A model group is the ranks that hold one replica together. It lies on one host unless that is allowed otherwise;
 // hosts are filled group by group in the order of their ranks, whatever order the launcher dealt ranks out in. Inside a
-// group the shards of a stage are neighbours: index = stage * tensor + shard.
+// group the bands of a shard are neighbours, then the shards of a stage: index = (stage * tensor + shard) * space +
+// band.
+//
+// Bands share the work on a part's images, and all hold the whole of it: a part is (stage, shard), and who holds it are
+// its bands in all replicas.
 #pragma once
 
 #include <string>
@@ -16,6 +20,7 @@ struct MeshSeat {
   int replica = 0;
   int stage = 0;
   int shard = 0;
+  int band = 0;
   friend bool operator==(const MeshSeat&, const MeshSeat&) = default;
 };
 
@@ -28,7 +33,9 @@ class Mesh {
 
   int pipeline() const { return pipeline_; }
   int tensor() const { return tensor_; }
-  int group_size() const { return pipeline_ * tensor_; }
+  int space() const { return space_; }
+  int parts() const { return pipeline_ * tensor_; }
+  int group_size() const { return parts() * space_; }
   int ranks() const { return static_cast<int>(rank_.size()); }
   int replicas() const { return ranks() / group_size(); }
   bool splits() const { return group_size() > 1; }
@@ -36,13 +43,16 @@ class Mesh {
   MeshSeat seat(int rank) const;
   int rank(const MeshSeat& seat) const { return rank_of(seat.replica, index_in_group(seat)); }
   int rank_of(int replica, int index_in_group) const;
-  int index_in_group(const MeshSeat& seat) const { return seat.stage * tensor_ + seat.shard; }
+  int part(const MeshSeat& seat) const { return seat.stage * tensor_ + seat.shard; }
+  int index_in_group(const MeshSeat& seat) const { return part(seat) * space_ + seat.band; }
+  // Ranks with one and the same part, below parts(): by replica, then band.
+  std::vector<int> holders(int part) const;
 
   // "data 2 x pipeline 2", "data 4"
   std::string text() const;
 
  private:
-  int pipeline_ = 1, tensor_ = 1;
+  int pipeline_ = 1, tensor_ = 1, space_ = 1;
   std::vector<int> rank_;   // by place in the mesh: replica, then index in the group
   std::vector<int> place_;  // by rank
 };

@@ -36,7 +36,7 @@ class StageBuilder {
     if (index == whole_.loss()) part_.set_loss(static_cast<int>(part_.nodes().size()) - 1);
     for (ValueId id : node.outputs)
       for (std::size_t cut = 0; cut < cuts_.size(); ++cut)
-        if (cuts_[cut].value == value(id).name)
+        if (cuts_[cut].kind == CutKind::message && cuts_[cut].value == value(id).name)
           part_.add("send " + std::to_string(cut), make_send(static_cast<int>(cut)), {here_.at(id)});
   }
 
@@ -45,8 +45,9 @@ class StageBuilder {
     if (const auto found = here_.find(id); found != here_.end()) return found->second;
     const Value& wanted = value(id);
     if (wanted.producer < 0) return here_[id] = part_.input(wanted.name, wanted.shape, wanted.type);
-    const auto cut = std::find_if(cuts_.begin(), cuts_.end(),
-                                  [&](const Cut& c) { return c.value == wanted.name && c.to == stage_; });
+    const auto cut = std::find_if(cuts_.begin(), cuts_.end(), [&](const Cut& c) {
+      return c.kind == CutKind::message && c.value == wanted.name && c.to == stage_;
+    });
     ECHELON_CHECK(cut != cuts_.end(), "'{}' reaches stage {} by no cut", wanted.name, stage_);
     return here_[id] =
                part_

@@ -1,8 +1,11 @@
 #include "parallel/split.hpp"
 
+#include <set>
+#include <string>
 #include <utility>
 
 #include "parallel/pipeline.hpp"
+#include "parallel/space.hpp"
 #include "parallel/stages.hpp"
 #include "parallel/staircase.hpp"
 #include "parallel/tensor.hpp"
@@ -16,18 +19,35 @@ Part part_of(const Graph& whole, const ParallelConfig& parallel, const MeshSeat&
             .cuts = {},
             .graph = whole};
   std::vector<int> by_node = part.stages;
+  std::set<std::string> on_rows;
   if (chunks > 1) {
     Staircase staircase = cut_time(whole, part.stages, chunks);
     part.graph = std::move(staircase.graph);
     by_node = std::move(staircase.stages);
   }
+  if (parallel.space > 1) {
+    const SpacePlan plan(whole, static_cast<int>(parallel.space));
+    BandGraph band = band_graph(whole, part.stages, plan, seat.band, part.cuts);
+    part.graph = std::move(band.graph);
+    by_node = std::move(band.stages);
+    on_rows = plan.names();
+  }
   if (stages > 1) {
-    part.cuts = cuts_between(part.graph, by_node);
+    const std::vector<Cut> between = cuts_between(part.graph, by_node);
+    part.cuts.insert(part.cuts.end(), between.begin(), between.end());
     part.graph = stage_graph(part.graph, by_node, part.cuts, seat.stage);
   }
   if (parallel.tensor > 1)
     part.graph = shard_graph(part.graph, seat.stage, static_cast<int>(parallel.tensor), seat.shard, part.cuts);
+  if (seat.band > 0) part.counted_elsewhere = counted_elsewhere(part.graph, on_rows);
   return part;
+}
+
+void Part::leave_to_others(ArenaRange ready, Arenas& arenas) const {
+  for (const ArenaRange& range : counted_elsewhere)
+    if (range.begin >= ready.begin && range.end <= ready.end)
+      arenas.device().zero(arenas.gradients_at(range.begin),
+                           static_cast<std::size_t>(range.elems()) * size_of(arenas.dtype()));
 }
 
 }  // namespace echelon

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "config/schema.hpp"
+#include "device/arenas.hpp"
 #include "model/graph.hpp"
 #include "parallel/cut.hpp"
 #include "parallel/mesh.hpp"
@@ -12,8 +13,12 @@ namespace echelon {
 
 struct Part {
   std::vector<int> stages;  // by node of the whole graph
-  std::vector<Cut> cuts;    // that its nodes name by number; those between stages come first, on every rank the same
+  std::vector<Cut> cuts;    // that its nodes name by number, on every rank of the stage the same but for their shapes
   Graph graph;
+  std::vector<ArenaRange> counted_elsewhere = {};  // gradients that a rank with the same part has too, and counts
+
+  // Before gradients are summed over the ranks with this part: what another one counts becomes zero here.
+  void leave_to_others(ArenaRange ready, Arenas& arenas) const;
 };
 
 // `costs` by node of the whole graph, from which stages are chosen. ConfigError where the model cannot be split so.

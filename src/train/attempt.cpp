@@ -39,7 +39,7 @@ constexpr int kCutsChannel = 2;      // likewise, from here on: what travels bet
 
 // "_2x1-0" of the first of two stages; nothing where the model is whole.
 std::string part_name(const Mesh& mesh, int part) {
-  return mesh.splits() ? fmt::format("_{}x{}-{}", mesh.pipeline(), mesh.tensor(), part) : "";
+  return mesh.parts() > 1 ? fmt::format("_{}x{}-{}", mesh.pipeline(), mesh.tensor(), part) : "";
 }
 
 }  // namespace
@@ -147,14 +147,14 @@ void Attempt::build() {
     arenas_ = std::make_unique<Arenas>(*device_, plan_->part.graph.parameters(), wide_of(config_.device.dtype));
     if (place_->mesh().splits())
       part_norms_ =
-          std::make_unique<PartNorms>(place_->group(), place_->shards(), kNormsChannel, place_->seat().shard == 0);
+          std::make_unique<PartNorms>(place_->model(), place_->shards(), kNormsChannel, place_->seat().shard == 0);
     optimiser_ =
         std::make_unique<Optimiser>(config_.optimiser, *arenas_, loss_scaling_of(config_.device), part_norms_.get());
     strategy_ = make_strategy(config_.exchange, {*arenas_, *optimiser_, exchange(), kStrategyChannel, config_.seed,
-                                                 part_name(place_->mesh(), place_->part())});
-    replica_sum_ = std::make_unique<ReplicaSum>(*device_, place_->replicas(), kSumsChannel);
-    courier_ = std::make_unique<Courier>(*device_, place_->group(), place_->shards(), place_->mesh(), place_->seat(),
-                                         plan_->part.cuts, config_.device.dtype, kCutsChannel);
+                                                 part_name(place_->mesh(), place_->mesh().part(place_->seat()))});
+    replica_sum_ = std::make_unique<ReplicaSum>(*device_, place_->twins(), kSumsChannel);
+    courier_ = std::make_unique<Courier>(*device_, place_->engines(), place_->mesh(), place_->seat(), plan_->part.cuts,
+                                         config_.device.dtype, kCutsChannel);
     arenas_->initialise(config_.seed);
   });
   state_.global_batch = plan_->batch.global;
@@ -186,12 +186,12 @@ void Attempt::visit_state(StateVisitor& visitor) {
 
 // What each rank holds some of; the chief writes what its whole replica holds.
 WholeTensors Attempt::gather_for_checkpoint() {
-  Group all(exchange(), kControlChannel), replicas(place_->replicas(), kControlChannel);
+  Group all(exchange(), kControlChannel), replicas(place_->twins(), kControlChannel);
   WholeTensors wholes = gather_slices(all, [this](StateVisitor& visitor) { strategy_->visit_state(visitor); });
   wholes.merge(gather_slices(replicas, [this](StateVisitor& visitor) { runner_->visit_state(visitor); }));
-  if (place_->mesh().splits() && place_->replica() == 0) {
+  if (place_->mesh().parts() > 1 && place_->replica() == 0 && place_->seat().band == 0) {
     gather_parts(
-        place_->group(), kPartsChannel, [this](StateVisitor& visitor) { visit_state(visitor); }, wholes);
+        place_->model(), kPartsChannel, [this](StateVisitor& visitor) { visit_state(visitor); }, wholes);
   }
   return wholes;
 }

@@ -184,6 +184,7 @@ void StepRunner::backward(Step& step, int micro) {
     const ScopedTimer timer(step.result.times.backward_s);
     const auto ready = [this](ArenaRange range) {
       if (shards_) shards_->complete_gradients(range);
+      plan_.part.leave_to_others(range, arenas_);
       strategy_.gradient_ready(range);
     };
     if (last && !whole_passes_)

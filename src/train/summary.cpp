@@ -77,17 +77,17 @@ std::vector<std::string> slow_ranks(const SummaryParts& parts, Group& group) {
 }
 
 ordered_json mesh_json(const Mesh& mesh) {
-  return {{"data", mesh.replicas()}, {"pipeline", mesh.pipeline()}, {"tensor", mesh.tensor()}};
+  return {{"data", mesh.replicas()}, {"pipeline", mesh.pipeline()}, {"tensor", mesh.tensor()}, {"space", mesh.space()}};
 }
 
 // Of all parts of the first replica, in the order of parts.
 std::string checksum_of_replica(const SummaryParts& parts, Group& group) {
   const Mesh& mesh = parts.place.mesh();
   const std::string own = hex64(parts.arenas.checksum());
-  if (!mesh.splits()) return own;
+  if (mesh.parts() == 1) return own;
   const std::vector<std::string> all = group.gather(own);
   std::string together;
-  for (int part = 0; part < mesh.group_size(); ++part) together += all[static_cast<std::size_t>(mesh.rank_of(0, part))];
+  for (int part = 0; part < mesh.parts(); ++part) together += all[static_cast<std::size_t>(mesh.holders(part).front())];
   return hex64(checksum64(together.data(), together.size()));
 }
 
@@ -101,7 +101,7 @@ Summary collect_summary(const SummaryParts& parts, Group& world, Group& peers, c
   std::array<double, 3> sent = {static_cast<double>(wire.bytes_sent), static_cast<double>(wire.messages_sent),
                                 static_cast<double>(wire.library_bytes)};
   world.sum(sent);
-  std::array<double, 13> sums = {t.total_s,
+  std::array<double, 14> sums = {t.total_s,
                                  t.data_wait_s,
                                  t.forward_s,
                                  t.backward_s,
@@ -113,7 +113,8 @@ Summary collect_summary(const SummaryParts& parts, Group& world, Group& peers, c
                                  stats.exposed_s(),
                                  stats.busy_s(),
                                  t.split_s,
-                                 static_cast<double>(parts.courier.sent().bytes_sent)};
+                                 static_cast<double>(parts.courier.sent().bytes_sent),
+                                 static_cast<double>(parts.courier.halo_bytes())};
   peers.sum(sums);
   const double ranks = peers.size();
   const double steps = static_cast<double>(std::max<std::int64_t>(1, stats.steps()));
@@ -149,6 +150,7 @@ Summary collect_summary(const SummaryParts& parts, Group& world, Group& peers, c
   s.bytes_read = sums[7];
   s.bytes_used = sums[8];
   s.split_bytes_per_step = sums[12] / steps;
+  s.halo_bytes_per_step = sums[13] / steps;
   s.exposed_s = sums[9] / ranks;
   s.hidden_s = std::max(0.0, sums[10] - sums[9]) / ranks;
   s.skew_s = stats.skew_s() / steps;
@@ -203,6 +205,7 @@ void write_summary(const Summary& s, const SummaryParts& parts) {
                        {"messages_per_step", s.messages_per_step},
                        {"library_bytes_per_step", s.library_bytes_per_step},
                        {"split_bytes_per_step", s.split_bytes_per_step},
+                       {"halo_bytes_per_step", s.halo_bytes_per_step},
                        {"exchange_exposed_s", s.exposed_s},
                        {"exchange_hidden_s", s.hidden_s},
                        {"arrival_skew_s", s.skew_s},
@@ -278,6 +281,9 @@ std::string summary_text(const Summary& s, const SummaryParts& parts, const std:
                         100 * s.hidden_s / (s.exposed_s + s.hidden_s), seconds_text(s.skew_s));
   if (parts.place.mesh().tensor() > 1)
     text += fmt::format("shards: {} a step inside replicas\n", bytes_text(s.split_bytes_per_step));
+  if (parts.place.mesh().space() > 1)
+    text += fmt::format("bands: {} of halos a step, {} inside replicas\n", bytes_text(s.halo_bytes_per_step),
+                        bytes_text(s.split_bytes_per_step));
   const auto chunks = static_cast<int>(parts.config.parallel.time_chunks);
   if (const int stages = parts.place.mesh().pipeline(); stages > 1)
     text += fmt::format(

@@ -49,6 +49,7 @@ struct Summary {
   StepTimes times;  // sums over the attempt's steps, mean over ranks
   double wire_bytes_per_step = 0, formula_bytes_per_step = 0, messages_per_step = 0, library_bytes_per_step = 0;
   double split_bytes_per_step = 0;      // between ranks of one replica, evaluation included
+  double halo_bytes_per_step = 0;       // of it, rows for neighbours
   double exposed_s = 0, hidden_s = 0;   // of the exchange, over the attempt, mean over ranks
   double skew_s = 0;                    // how far apart the ranks came to it, mean over steps
   std::vector<std::string> slow_ranks;  // told in words

@@ -3,6 +3,7 @@
 #include <functional>
 
 #include "comm/collective/algorithms.hpp"
+#include "tests/support/image_models.hpp"
 #include "tests/support/split_models.hpp"
 
 namespace echelon {
@@ -16,7 +17,8 @@ std::vector<NamedGraph> pipeline_models() {
   std::vector<NamedGraph> all = {{"lenet", small_lenet()},
                                  {"resnet20", small_resnet20()},
                                  {"dropout", small_dropout_net()},
-                                 {"batch_norm", small_batch_norm_net()}};
+                                 {"batch_norm", small_batch_norm_net()},
+                                 {"inception", small_inception()}};
   for (NamedGraph& model : small_sequence_models()) all.push_back(std::move(model));
   return all;
 }
@@ -97,11 +99,9 @@ TEST_CASE("1f1b holds fewer activations than gpipe, the first stage most", "[spl
 }
 
 std::vector<NamedGraph> tensor_models() {
-  return {{"digits_cnn", small_digits_cnn()},
-          {"lenet", small_lenet()},
-          {"resnet20", small_resnet20()},
-          {"dropout", small_dropout_net()},
-          {"batch_norm", small_batch_norm_net()}};
+  return {{"digits_cnn", small_digits_cnn()},     {"lenet", small_lenet()},
+          {"resnet20", small_resnet20()},         {"dropout", small_dropout_net()},
+          {"batch_norm", small_batch_norm_net()}, {"inception", small_inception()}};
 }
 
 TEST_CASE("layers split by their units have the weights of whole ones, in double", "[split]") {

@@ -3,6 +3,7 @@
 
 #include "comm/group.hpp"
 #include "tests/mpi/ring.hpp"
+#include "tests/support/image_models.hpp"
 #include "tests/support/split_models.hpp"
 
 namespace echelon {
@@ -65,6 +66,18 @@ TEST_CASE("layers split by their units under MPI, and stages of them, in double"
     SplitRun run = run_of(stages * shards);
     run.parallel.pipeline = stages;
     run.parallel.tensor = shards;
+    check_split(run);
+  }
+}
+
+TEST_CASE("images split by rows under MPI, and stages of them, in double", "[split]") {
+  for (const auto& [stages, bands] : {std::pair{1, 2}, {1, 3}, {1, 4}, {2, 2}}) {
+    if (ring_size() % (stages * bands) != 0) continue;
+    INFO(stages << " stages, " << bands << " bands");
+    SplitRun run = run_of(stages * bands);
+    run.replicas.graph = tall_batch_norm_net();
+    run.parallel.pipeline = stages;
+    run.parallel.space = bands;
     check_split(run);
   }
 }

@@ -34,24 +34,25 @@ std::vector<double> gradient_norms(const test::Trial& trial, const std::string& 
 
 TEST_CASE("split models, alone and replicated, end with the weights of one rank, and any mesh goes on", "[run][slow]") {
   const test::Trial trial;
-  REQUIRE(trial.train(0, with(kDouble, {"name=one", "train.steps=15"})).code == 0);
-  const std::vector<double> one = state(trial, "one", 15);
+  REQUIRE(trial.train(0, with(kDouble, {"name=one", "train.steps=24"})).code == 0);
+  const std::vector<double> one = state(trial, "one", 24);
   REQUIRE(one.size() > 20000);  // weights, momentum
 
   struct Leg {
-    int ranks, pipeline, tensor;
+    int ranks, pipeline, tensor, space;
     const char* schedule;
   };
-  const std::vector<Leg> legs = {
-      {2, 2, 1, "1f1b"}, {4, 1, 2, ""}, {4, 2, 2, "gpipe"}, {1, 1, 1, ""}, {3, 3, 1, "1f1b"}};
+  const std::vector<Leg> legs = {{2, 2, 1, 1, "1f1b"}, {2, 1, 1, 2, ""}, {4, 2, 2, 1, "gpipe"}, {1, 1, 1, 1, ""},
+                                 {4, 2, 1, 2, "1f1b"}, {4, 1, 2, 1, ""}, {3, 3, 1, 1, "1f1b"},  {4, 1, 1, 2, ""}};
   int step = 0;
   for (const Leg& leg : legs) {
-    INFO(leg.ranks << " ranks, pipeline " << leg.pipeline << ", tensor " << leg.tensor);
+    INFO(leg.ranks << " ranks, pipeline " << leg.pipeline << ", tensor " << leg.tensor << ", space " << leg.space);
     test::Sets sets = with(kDouble, {"name=split", fmt::format("train.steps={}", step + 3)});
     if (leg.pipeline > 1)
       sets = with(
           sets, {fmt::format("parallel.pipeline={}", leg.pipeline), fmt::format("parallel.schedule={}", leg.schedule)});
     if (leg.tensor > 1) sets = with(sets, {fmt::format("parallel.tensor={}", leg.tensor)});
+    if (leg.space > 1) sets = with(sets, {fmt::format("parallel.space={}", leg.space)});
     const test::Outcome outcome = trial.train(leg.ranks, sets);
     INFO(outcome.out << outcome.err);
     REQUIRE(outcome.code == 0);
@@ -59,21 +60,23 @@ TEST_CASE("split models, alone and replicated, end with the weights of one rank,
     const nlohmann::json summary = trial.summary("split");
     CHECK(summary["mesh"]["pipeline"] == leg.pipeline);
     CHECK(summary["mesh"]["tensor"] == leg.tensor);
-    CHECK(summary["mesh"]["data"] == leg.ranks / leg.pipeline / leg.tensor);
-    CHECK((summary["split_bytes_per_step"] > 0) == (leg.pipeline * leg.tensor > 1));
+    CHECK(summary["mesh"]["space"] == leg.space);
+    CHECK(summary["mesh"]["data"] == leg.ranks / leg.pipeline / leg.tensor / leg.space);
+    CHECK((summary["split_bytes_per_step"] > 0) == (leg.pipeline * leg.tensor * leg.space > 1));
+    CHECK((summary["halo_bytes_per_step"] > 0) == (leg.space > 1));
     CHECK((outcome.out.find("bubble") != std::string::npos) == (leg.pipeline > 1));
-    if (step == 15) {
-      CHECK(test::relative_distance(state(trial, "split", 15), one) < 1e-8);
+    if (step == 24) {
+      CHECK(test::relative_distance(state(trial, "split", 24), one) < 1e-8);
       CHECK(summary["test_accuracy"] == trial.summary("one")["test_accuracy"]);
       CHECK(summary["test_loss"].get<double>() ==
             Approx(trial.summary("one")["test_loss"].get<double>()).epsilon(1e-9));
     }
   }
   const std::vector<double> norms = gradient_norms(trial, "split"), whole = gradient_norms(trial, "one");
-  REQUIRE(norms.size() == 15);
-  REQUIRE(whole.size() == 15);
+  REQUIRE(norms.size() == 24);
+  REQUIRE(whole.size() == 24);
   for (std::size_t i = 0; i < norms.size(); ++i) CHECK(norms[i] == Approx(whole[i]).epsilon(1e-9));
-  CHECK(trial.attempts("split") == 5);
+  CHECK(trial.attempts("split") == 8);
   CHECK(trial.leftovers().empty());
 }
 
@@ -143,6 +146,13 @@ TEST_CASE("check draws the mesh", "[run]") {
   const test::Outcome torn = check({"parallel.pipeline=4"}, {"--replicas", "1", "--hosts", "2"});
   CHECK(torn.code == 2);
   CHECK_THAT(torn.err, Contains("host 0 has 2 ranks") && Contains("parallel.allow_across_nodes = true"));
+  const test::Outcome bands = check({"parallel.space=2"}, {});
+  INFO(bands.out << bands.err);
+  CHECK(bands.code == 0);
+  CHECK_THAT(bands.out, Contains("space 2") && Contains("of halos a sample"));
+  const test::Outcome thin = check({"parallel.space=64"}, {});
+  CHECK(thin.code == 2);
+  CHECK_THAT(thin.err, Contains("parallel.space = 64") && Contains("a rank needs at least one"));
   const test::Outcome many = check({"parallel.pipeline=40"}, {});
   CHECK(many.code == 2);
   CHECK_THAT(many.err, Contains("more stages than the model has layers"));

@@ -118,6 +118,8 @@ void add_softmax_parts(Specs& specs, DType dtype) {
 void add_dropouts(Specs& specs, DType dtype) {
   for (const Shape& shape : {Shape{3, 17, 5, 3}, Shape{1, 1, 4, 4}, Shape{2, 32, 6, 6}, Shape{5, 301}})
     for (double rate : {0.0, 0.5, 0.25}) specs.push_back({OpKind::dropout, dtype, DropoutDims{shape, rate}, {}});
+  for (const Shape& shape : {Shape{3, 17, 5, 3}, Shape{2, 32, 6, 6}})  // some rows of taller images
+    specs.push_back({OpKind::dropout, dtype, DropoutDims{shape, 0.25, 7, 50}, {}});
 }
 
 void add_channels(Specs& specs, DType dtype) {

@@ -7,6 +7,7 @@
 #include "base/check.hpp"
 #include "comm/group.hpp"
 #include "exchange/part_norms.hpp"
+#include "exchange/replica_sum.hpp"
 #include "exchange/strategy.hpp"
 #include "model/build.hpp"
 #include "parallel/courier.hpp"
@@ -17,6 +18,7 @@
 #include "tests/support/picky_device.hpp"
 #include "tests/support/ranks.hpp"
 #include "tests/support/trainee.hpp"
+#include "train/place.hpp"
 
 namespace echelon::test {
 namespace {
@@ -27,7 +29,7 @@ std::unique_ptr<Device> device_of(const ReplicaRun& run, int shard) {
   return open_device(run.device, {});
 }
 
-constexpr int kGroupChannel = 0, kNormsChannel = 1, kCourierChannel = 2, kStrategyChannel = 1;
+constexpr int kGroupChannel = 0, kSumsChannel = 0, kNormsChannel = 1, kCourierChannel = 2, kStrategyChannel = 1;
 
 // Bytes of what every shard holds whole.
 std::string shared_weights(const Arenas& arenas) {
@@ -60,11 +62,11 @@ SplitResult train_split_rank(std::unique_ptr<Transport> transport, const SplitRu
   const Mesh mesh(split.parallel, engine.transport().hosts(), engine.transport().host_names());
   ECHELON_CHECK_EQ(mesh.replicas(), run.replicas());
   const MeshSeat seat = mesh.seat(engine.rank());
-  const std::unique_ptr<Engine> group = engine.split(seat.replica, mesh.index_in_group(seat));
-  const std::unique_ptr<Engine> shards = engine.split(seat.replica * mesh.pipeline() + seat.stage, seat.shard);
-  const std::unique_ptr<Engine> replicas = engine.split(mesh.index_in_group(seat), seat.replica);
+  Place place(mesh, engine);
+  Engine& replicas = place.replicas();
 
-  const auto [stages, cuts, graph] = part_of(run.graph, split.parallel, seat, node_flops(run.graph, run.dtype));
+  const Part part = part_of(run.graph, split.parallel, seat, node_flops(run.graph, run.dtype));
+  const Graph& graph = part.graph;
   const auto micro_batches = static_cast<int>(run.accumulation);
   const std::vector<Pass> passes = pipeline_passes(split.parallel.schedule, mesh.pipeline(), seat.stage, micro_batches);
   const int in_flight = most_in_flight(passes);
@@ -76,11 +78,13 @@ SplitResult train_split_rank(std::unique_ptr<Transport> transport, const SplitRu
   arenas.initialise(1);
   const DType dtype = is_half(run.activations) ? run.activations : run.dtype;
   Program program(graph, arenas, {.batch = micro, .dtype = dtype, .in_flight = in_flight});
-  Courier courier(*device, *group, *shards, mesh, seat, cuts, dtype, kCourierChannel);
+  Courier courier(*device, place.engines(), mesh, seat, part.cuts, dtype, kCourierChannel);
+  ReplicaSum replica_sum(*device, place.twins(), kSumsChannel);
+  if (mesh.replicas() > 1) program.set_sum_over_replicas([&](const Tensor& sums) { replica_sum(sums); });
   program.set_transfer([&](const Transfer& transfer) { courier.carry(transfer); });
-  PartNorms part_norms(*group, *shards, kNormsChannel, seat.shard == 0);
+  PartNorms part_norms(place.model(), place.shards(), kNormsChannel, seat.shard == 0);
   Optimiser optimiser(optimiser_of(run), arenas, run.scaling, &part_norms);
-  const auto strategy = make_strategy(exchange_of(run), {arenas, optimiser, *replicas, kStrategyChannel});
+  const auto strategy = make_strategy(exchange_of(run), {arenas, optimiser, replicas, kStrategyChannel});
   program.set_wait_parameters([&](ArenaRange range) { strategy->wait_parameters(range); });
 
   SplitResult result;
@@ -90,7 +94,10 @@ SplitResult train_split_rank(std::unique_ptr<Transport> transport, const SplitRu
     strategy->begin_step({step, 0, run.learning_rate, global.weight(), local.weight()});
     program.reset_losses();
     courier.begin(micro_batches, micro, true);
-    const auto ready = [&](ArenaRange range) { strategy->gradient_ready(range); };
+    const auto ready = [&](ArenaRange range) {
+      part.leave_to_others(range, arenas);
+      strategy->gradient_ready(range);
+    };
     for (const Pass& pass : passes) {
       const PlainBatch batch = part_of(local, pass.micro * micro, micro);
       PassScalars scalars;
@@ -119,12 +126,13 @@ SplitResult train_split_rank(std::unique_ptr<Transport> transport, const SplitRu
   strategy->drain();
   put(run.graph.parameters(), graph.parameters(), fetch(*device, arenas.weights_at(0), arenas.elems(), run.dtype),
       result.weights);
-  if (seat.shard == 0) result.loss = program.losses().loss, result.correct = program.losses().correct;
+  if (place.has_loss()) result.loss = program.losses().loss, result.correct = program.losses().correct;
   result.activation_bytes = {program.activation_bytes()};
-  const std::vector<std::string> shared = Group(*shards, kGroupChannel).gather(shared_weights(arenas));
+  result.halo_bytes = static_cast<double>(courier.halo_bytes());
+  const std::vector<std::string> shared = Group(place.shards(), kGroupChannel).gather(shared_weights(arenas));
   for (const std::string& bytes : shared) ECHELON_CHECK(bytes == shared.front(), "what shards hold whole differs");
-  Group(*replicas, kGroupChannel).barrier();
-  const std::vector<std::string> sums = Group(*replicas, kGroupChannel).gather(std::to_string(arenas.checksum()));
+  Group(replicas, kGroupChannel).barrier();
+  const std::vector<std::string> sums = Group(replicas, kGroupChannel).gather(std::to_string(arenas.checksum()));
   for (const std::string& sum : sums) ECHELON_CHECK_EQ(sum, sums.front(), "replicas of stage {}", seat.stage);
   return result;
 }
@@ -231,6 +239,7 @@ SplitResult train_split(const SplitRun& run) {
   for (std::size_t rank = 0; rank < results.size(); ++rank) {
     all.loss += results[rank].loss;
     all.correct += results[rank].correct;
+    all.halo_bytes += results[rank].halo_bytes;
     all.activation_bytes.push_back(results[rank].activation_bytes.front());
     all.gradient_norm = results[rank].gradient_norm, all.skipped = results[rank].skipped;
     ECHELON_CHECK_EQ(all.gradient_norm, results[0].gradient_norm, "the norm on rank {}", rank);

@@ -12,7 +12,7 @@ struct SplitRun {
   ReplicaRun replicas;
   ParallelConfig parallel;
 
-  int group_size() const { return static_cast<int>(parallel.pipeline * parallel.tensor); }
+  int group_size() const { return static_cast<int>(parallel.pipeline * parallel.tensor * parallel.space); }
 };
 
 struct SplitResult {
@@ -22,6 +22,7 @@ struct SplitResult {
   double correct = 0;                         // likewise: weighted predictions that were right
   double gradient_norm = -1;                  // of the last step, as every rank has it
   int skipped = 0;                            // steps, likewise
+  double halo_bytes = 0;                      // sent in all steps, by all ranks
 };
 
 // Stacks of recurrent layers, beside small_sequence_models().

@@ -12,9 +12,10 @@ class Dropout final : public Op {
  public:
   Dropout(const Context& context, const OpSpec& spec)
       : shape_(std::get<DropoutDims>(spec.dims).shape),
-        // A sample that lies plain is one plane, whatever its axes.
-        channels_(spec.layouts[0] == Layout::plain ? 1 : shape_[1]),
+        // A whole sample that lies plain is one plane, whatever its axes.
+        channels_(spec.layouts[0] == Layout::plain && std::get<DropoutDims>(spec.dims).plane == 0 ? 1 : shape_[1]),
         pixels_(shape_.row_elems() / channels_),
+        plane_(std::get<DropoutDims>(spec.dims).plane > 0 ? std::get<DropoutDims>(spec.dims).plane : pixels_),
         planes_(channels_, spec.layouts[0]),
         threshold_(static_cast<std::uint64_t>(std::ceil(std::get<DropoutDims>(spec.dims).rate * 0x1.0p53))),
         first_(std::get<DropoutDims>(spec.dims).first),
@@ -40,7 +41,7 @@ class Dropout final : public Op {
   void pass(std::uint64_t key, std::int64_t c, const float* x, float* y) const {
     const std::int64_t pixel = planes_.pixel();
     for (int lane = 0; lane < kLanes; ++lane) {
-      const auto index = static_cast<std::uint64_t>(first_ + (c + lane) * pixels_);
+      const auto index = static_cast<std::uint64_t>(first_ + (c + lane) * plane_);
 #pragma omp simd
       for (std::int64_t i = 0; i < pixels_; ++i) {
         const std::uint64_t bits = hash_combine(key, index + static_cast<std::uint64_t>(i)) >> 11;
@@ -51,7 +52,7 @@ class Dropout final : public Op {
   }
 
   Shape shape_;
-  std::int64_t channels_, pixels_;
+  std::int64_t channels_, pixels_, plane_;
   Planes planes_;
   std::uint64_t threshold_;  // of 53 bits: below it, zero
   std::int64_t first_;

@@ -19,6 +19,8 @@ class ActivationLayer final : public Layer {
   std::vector<Shape> infer(std::span<const Shape> inputs) const override { return {inputs[0]}; }
   LayerPtr on_channels(const Units&) const override { return std::make_shared<ActivationLayer>(*this); }
   LayerPtr on_steps(const Units&) const override { return std::make_shared<ActivationLayer>(*this); }
+  std::optional<RowWindow> row_window() const override { return RowWindow{}; }
+  LayerPtr on_rows(const Units&, int) const override { return std::make_shared<ActivationLayer>(*this); }
 
   void forward(Lowering& lowering) const override {
     lowering.op(spec(OpKind::activation_forward, lowering), {lowering.input(0), lowering.output(0)}, ScaleSource::one,

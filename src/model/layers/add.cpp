@@ -13,6 +13,8 @@ class Add final : public Layer {
   std::string_view kind() const override { return "add"; }
   int arity() const override { return -1; }
   LayerPtr on_steps(const Units&) const override { return std::make_shared<Add>(*this); }
+  std::optional<RowWindow> row_window() const override { return RowWindow{}; }
+  LayerPtr on_rows(const Units&, int) const override { return std::make_shared<Add>(*this); }
 
   std::vector<Shape> infer(std::span<const Shape> inputs) const override {
     if (inputs.size() < 2) throw ConfigError("takes at least 2 inputs, 1 given");

@@ -68,8 +68,18 @@ class BatchNorm final : public Layer {
   }
 
   LayerPtr on_channels(const Units& channels) const override {
+    if (cut_ >= 0) return nullptr;
     auto part = std::make_shared<BatchNorm>(*this);
     part->part_ = channels;
+    return part;
+  }
+
+  std::optional<RowWindow> row_window() const override { return RowWindow{}; }
+  bool sums_over_rows() const override { return true; }
+  LayerPtr on_rows(const Units& rows, int cut) const override {
+    auto part = std::make_shared<BatchNorm>(*this);
+    part->rows_ = rows;
+    part->cut_ = cut;
     return part;
   }
 
@@ -99,12 +109,24 @@ class BatchNorm final : public Layer {
 
  private:
   // Whether something happens between the sums and their use.
-  bool in_parts() const { return synchronised_ || renorm_; }
+  bool in_parts() const { return synchronised_ || renorm_ || cut_ >= 0; }
+
+  // What an op wrote of this rank's rows and samples as that of all that are normalised together.
+  TensorRef of_all(Lowering& lowering, std::string_view tag, TensorRef sums) const {
+    if (cut_ >= 0) {
+      const TensorRef own = sums;
+      sums = of_channels(lowering, tag, 2, DType::f64);
+      lowering.transfer(cut_, own, sums);
+      lowering.count_cells(rows_.all * lowering.input_shape(0)[3]);
+    }
+    if (synchronised_) lowering.sum_over_replicas(sums);
+    return sums;
+  }
 
   void forward_in_parts(Lowering& lowering) const {
-    const TensorRef x = lowering.input(0), sums = of_channels(lowering, "sums", 2, DType::f64);
-    lowering.op(spec(OpKind::norm_moments, lowering), {x, sums});
-    if (synchronised_) lowering.sum_over_replicas(sums);
+    const TensorRef x = lowering.input(0), own = of_channels(lowering, "sums", 2, DType::f64);
+    lowering.op(spec(OpKind::norm_moments, lowering), {x, own});
+    const TensorRef sums = of_all(lowering, "sums of all rows", own);
     if (renorm_)
       lowering.op(spec(OpKind::norm_renorm, lowering),
                   {sums, lowering.parameter(kGamma), lowering.parameter(kBeta), lowering.parameter(kMean),
@@ -115,7 +137,7 @@ class BatchNorm final : public Layer {
 
   void backward_in_parts(Lowering& lowering) const {
     const TensorRef x = lowering.input(0), dy = lowering.grad_output(0);
-    const TensorRef sums = of_channels(lowering, "gradient sums", 2, DType::f64);
+    const TensorRef own = of_channels(lowering, "gradient sums", 2, DType::f64);
     const DType dtype = wide_of(lowering.dtype());
     const TensorRef dgamma = renorm_ ? of_channels(lowering, "dgamma2", 1, dtype) : lowering.grad_parameter(kGamma);
     const TensorRef dbeta = renorm_ ? of_channels(lowering, "dbeta2", 1, dtype) : lowering.grad_parameter(kBeta);
@@ -124,9 +146,9 @@ class BatchNorm final : public Layer {
       sums_of.insert(sums_of.end(), {gamma(lowering), beta(lowering)});
       apply.push_back(beta(lowering));
     }
-    sums_of.insert(sums_of.end(), {sums, dgamma, dbeta});
+    sums_of.insert(sums_of.end(), {own, dgamma, dbeta});
     lowering.op(spec(OpKind::norm_backward_sums, lowering), sums_of);
-    if (synchronised_) lowering.sum_over_replicas(sums);
+    const TensorRef sums = of_all(lowering, "gradient sums of all rows", own);
     if (renorm_)
       lowering.op(
           spec(OpKind::norm_renorm_backward, lowering),
@@ -170,6 +192,8 @@ class BatchNorm final : public Layer {
   double r_max_, d_max_;
   bool relu_ = false;
   std::optional<Units> part_;  // of the channels
+  Units rows_;                 // of the images
+  int cut_ = -1;               // at which ranks sum over all rows; -1: all are here
 };
 
 }  // namespace

@@ -16,6 +16,8 @@ class Concat final : public Layer {
   std::string_view kind() const override { return "concat"; }
   int arity() const override { return -1; }
   LayerPtr on_steps(const Units&) const override { return std::make_shared<Concat>(*this); }
+  std::optional<RowWindow> row_window() const override { return RowWindow{}; }
+  LayerPtr on_rows(const Units&, int) const override { return std::make_shared<Concat>(*this); }
 
   std::vector<Shape> infer(std::span<const Shape> inputs) const override {
     if (inputs.size() < 2) throw ConfigError("takes at least 2 inputs, 1 given");

@@ -57,6 +57,13 @@ class Conv final : public Layer {
     return part;
   }
 
+  std::optional<RowWindow> row_window() const override { return rows_of(window_); }
+  LayerPtr on_rows(const Units&, int) const override {
+    auto part = std::make_shared<Conv>(*this);
+    part->window_.padding.rows = 0;
+    return part;
+  }
+
   void forward(Lowering& lowering) const override {
     lower_weighted_forward(lowering, spec(OpKind::conv_forward, lowering), bias_);
   }

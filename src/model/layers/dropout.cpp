@@ -31,6 +31,13 @@ class Dropout final : public Layer {
   }
   LayerPtr on_steps(const Units& steps) const override { return on_channels(steps); }
 
+  std::optional<RowWindow> row_window() const override { return RowWindow{}; }
+  LayerPtr on_rows(const Units& rows, int) const override {
+    auto part = std::make_shared<Dropout>(*this);
+    part->rows_ = rows;
+    return part;
+  }
+
   void forward(Lowering& lowering) const override {
     if (!lowering.training()) return lowering.alias(0, kValue);
     lowering.op(spec(lowering), {lowering.input(kValue), lowering.input(kIds), lowering.output(0)});
@@ -44,14 +51,18 @@ class Dropout final : public Layer {
  private:
   OpSpec spec(const Lowering& lowering) const {
     const Shape shape = lowering.input_shape(kValue);
-    const std::int64_t first = part_.count() > 0 ? part_.begin * (shape.row_elems() / part_.count()) : 0;
-    return {.kind = OpKind::dropout,
-            .dtype = lowering.dtype(),
-            .dims = DropoutDims{.shape = shape, .rate = rate_, .first = first}};
+    DropoutDims dims{.shape = shape, .rate = rate_};
+    if (rows_.count() > 0) dims.plane = rows_.all * shape[3];
+    const std::int64_t channel = rows_.count() > 0   ? dims.plane
+                                 : part_.count() > 0 ? shape.row_elems() / part_.count()
+                                                     : 0;
+    dims.first = part_.begin * channel + (rows_.count() > 0 ? rows_.begin * shape[3] : 0);
+    return {.kind = OpKind::dropout, .dtype = lowering.dtype(), .dims = dims};
   }
 
   double rate_;
   Units part_;  // of the channels or steps; none: all
+  Units rows_;  // of the images, likewise
 };
 
 }  // namespace

@@ -28,6 +28,9 @@ class Lrn final : public Layer {
     return {inputs[0]};
   }
 
+  std::optional<RowWindow> row_window() const override { return RowWindow{}; }
+  LayerPtr on_rows(const Units&, int) const override { return std::make_shared<Lrn>(*this); }
+
   void forward(Lowering& lowering) const override {
     lowering.op(spec(OpKind::lrn_forward, lowering), {lowering.input(0), lowering.output(0)});
   }

@@ -58,6 +58,21 @@ class Pool final : public PoolLayer {
 
   LayerPtr on_channels(const Units&) const override { return std::make_shared<Pool>(*this); }
 
+  std::optional<RowWindow> row_window() const override {
+    if (mode_ == PoolMode::average_inside && window_.padding.rows > 0)
+      throw ConfigError(
+          "divides by the cells inside the image, which a part of its rows does not know: write count_padding = true, "
+          "or leave the rows' padding out");
+    RowWindow rows = rows_of(window_);
+    rows.lowest = mode_ == PoolMode::max;
+    return rows;
+  }
+  LayerPtr on_rows(const Units&, int) const override {
+    auto part = std::make_shared<Pool>(*this);
+    part->window_.padding.rows = 0;
+    return part;
+  }
+
   LayerPtr behind_relu() const {
     if (mode_ != PoolMode::max || relu_) return nullptr;
     auto both = std::make_shared<Pool>(*this);

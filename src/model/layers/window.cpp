@@ -49,6 +49,10 @@ Shape slide(const Window& w, const Shape& input, std::int64_t channels) {
           extent_of("columns", input[2], w.kernel.columns, w.stride.columns, w.padding.columns, w.dilation.columns)};
 }
 
+RowWindow rows_of(const Window& w) {
+  return {.reach = w.dilation.rows * (w.kernel.rows - 1) + 1, .stride = w.stride.rows, .padding = w.padding.rows};
+}
+
 std::string window_text(const Window& w, RowsColumns usual_stride) {
   const auto both = [](RowsColumns v) { return v.rows == v.columns ? std::to_string(v.rows) : v.text(); };
   std::string text = w.kernel.text();

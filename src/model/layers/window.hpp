@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/shape.hpp"
+#include "model/layer.hpp"
 
 namespace echelon {
 
@@ -32,6 +33,8 @@ struct Window {
 // (channels, P, Q) for an image (C, H, W). ConfigError where the window is larger than the padded image, saying which
 // extent and what would fit.
 Shape slide(const Window& window, const Shape& input, std::int64_t channels);
+// What it sees of rows.
+RowWindow rows_of(const Window& window);
 // "3x3 stride 2 pad 1", leaving out what is usual.
 std::string window_text(const Window& window, RowsColumns usual_stride);
 

@@ -56,16 +56,13 @@ Split split_of(const std::vector<std::string>& checksums) {
 }
 
 void AgreementHook::compare() {
-  if (mesh_.replicas() == 1) return;
+  if (mesh_.replicas() * mesh_.space() == 1) return;
   strategy_.drain();
   const std::vector<std::string> all = group_.gather(hex64(arenas_.checksum()));
-  for (int part = 0; part < mesh_.group_size(); ++part) {
-    std::vector<int> ranks;
+  for (int part = 0; part < mesh_.parts(); ++part) {
+    const std::vector<int> ranks = mesh_.holders(part);
     std::vector<std::string> checksums;
-    for (int replica = 0; replica < mesh_.replicas(); ++replica) {
-      ranks.push_back(mesh_.rank_of(replica, part));
-      checksums.push_back(all[static_cast<std::size_t>(ranks.back())]);
-    }
+    for (const int rank : ranks) checksums.push_back(all[static_cast<std::size_t>(rank)]);
     if (!split_of(checksums).odd.empty()) refuse(ranks, checksums);
   }
   agreed_ = step_;

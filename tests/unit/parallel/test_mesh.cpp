@@ -9,10 +9,11 @@ namespace {
 
 using Catch::Matchers::Contains;
 
-ParallelConfig split(std::int64_t pipeline, std::int64_t tensor, bool across = false) {
+ParallelConfig split(std::int64_t pipeline, std::int64_t tensor, bool across = false, std::int64_t space = 1) {
   ParallelConfig config;
   config.pipeline = pipeline;
   config.tensor = tensor;
+  config.space = space;
   config.allow_across_nodes = across;
   return config;
 }
@@ -52,6 +53,21 @@ TEST_CASE("a mesh that does not fit is refused with the host and the numbers", "
                                                                                 Contains("allow_across_nodes = true"));
   CHECK_NOTHROW(Mesh(split(2, 2, true), {0, 0, 0, 1, 1, 1, 1, 1}, kTwoHosts));
   CHECK_THROWS_AS(Mesh(split(2, 2, true), {0, 0, 0}, {"n1"}), ConfigError);
+}
+
+TEST_CASE("bands are neighbours, and hold one part with those of other replicas", "[parallel][mesh]") {
+  const Mesh mesh(split(2, 1, false, 2), {0, 0, 0, 0, 1, 1, 1, 1}, kTwoHosts);
+  CHECK(mesh.text() == "data 2 x pipeline 2 x space 2");
+  CHECK(mesh.group_size() == 4);
+  CHECK(mesh.parts() == 2);
+  CHECK(mesh.holders(0) == std::vector<int>{0, 1, 4, 5});
+  CHECK(mesh.holders(1) == std::vector<int>{2, 3, 6, 7});
+  for (int rank = 0; rank < 8; ++rank) {
+    const MeshSeat seat = mesh.seat(rank);
+    CHECK(mesh.rank(seat) == rank);
+    CHECK(seat == MeshSeat{.replica = rank / 4, .stage = rank / 2 % 2, .shard = 0, .band = rank % 2});
+  }
+  CHECK_THROWS_WITH(Mesh(split(1, 1, false, 3), {0, 0}, {"n1"}), Contains("(space 3)"));
 }
 
 TEST_CASE("a mesh says what it is", "[parallel][mesh]") {

@@ -1,0 +1,27 @@
+// Rows of images that several ranks share (parallel/space.hpp): what a band of them needs from its neighbours.
+#pragma once
+
+#include "model/layer.hpp"
+
+namespace echelon {
+
+// What passes between a band and the one above or below it. Cuts have a direction: in one of them rows come and their
+// gradients go back, in the other it is the other way round.
+struct RowsSide {
+  int out_cut = -1, in_cut = -1;
+  std::int64_t out = 0, in = 0;  // rows; out: those next to that side
+  std::int64_t padding = 0;      // rows behind those that come
+};
+
+// (C, rows, W) -> (C, padding + rows from above + own rows [first, end) + rows from below + padding, W).
+struct RowsFetch {
+  RowsSide above, below;
+  std::int64_t first = 0, end = 0;
+  bool lowest = false;  // padding is -inf; else 0
+};
+
+LayerPtr make_rows(const RowsFetch& fetch);
+// Whole images, of which the input is these rows; backward, this rank's rows of the gradient.
+LayerPtr make_gather_rows(int cut, const Units& rows);
+
+}  // namespace echelon

@@ -1,0 +1,303 @@
+#include "parallel/space.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+#include "base/check.hpp"
+#include "base/error.hpp"
+#include "base/text.hpp"
+#include "model/rows.hpp"
+
+namespace echelon {
+namespace {
+
+[[noreturn]] void refuse(const Node& node, int bands, const std::string& why) {
+  throw ConfigError(fmt::format("{}{}layer '{}' ({}) with parallel.space = {}: {}", node.where,
+                                node.where.empty() ? "" : ": ", node.name, node.layer->kind(), bands, why));
+}
+
+RowSpan band_of(const RowCuts& cuts, int band) {
+  return {cuts[static_cast<std::size_t>(band)], cuts[static_cast<std::size_t>(band) + 1]};
+}
+
+bool rising(const RowCuts& cuts) {
+  return std::adjacent_find(cuts.begin(), cuts.end(), std::greater_equal<>()) == cuts.end();
+}
+
+bool is_image(const Value& value) { return value.shape.rank() == 3; }
+
+}  // namespace
+
+RowSpan rows_seen(const RowWindow& window, const RowSpan& output) {
+  return {output.begin * window.stride - window.padding,
+          (output.end - 1) * window.stride - window.padding + window.reach};
+}
+
+RowCuts even_cuts(std::int64_t rows, int bands) {
+  RowCuts cuts;
+  for (int band = 0; band <= bands; ++band) cuts.push_back(rows * band / bands);
+  return cuts;
+}
+
+RowCuts cuts_below(const RowWindow& window, const RowCuts& output, std::int64_t rows) {
+  const std::int64_t above = std::max<std::int64_t>(0, (window.reach - window.stride + 1) / 2);
+  RowCuts cuts;
+  for (const std::int64_t row : output)
+    cuts.push_back(std::clamp<std::int64_t>(row * window.stride - window.padding + above, 0, rows));
+  cuts.front() = 0;
+  cuts.back() = rows;
+  return cuts;
+}
+
+SpacePlan::SpacePlan(const Graph& graph, int bands)
+    : graph_(graph), bands_(bands), on_rows_(graph.nodes().size(), false), cuts_(graph.values().size()) {
+  choose_layers();
+  choose_cuts();
+  check();
+}
+
+std::set<std::string> SpacePlan::names() const {
+  std::set<std::string> names;
+  for (std::size_t i = 0; i < on_rows_.size(); ++i)
+    if (on_rows_[i]) names.insert(graph_.nodes()[i].name);
+  return names;
+}
+
+// Its images are the model's samples or have been computed by rows.
+bool SpacePlan::takes_rows(const Node& node) const {
+  bool images = false;
+  for (ValueId id : node.inputs) {
+    const Value& value = graph_.values()[static_cast<std::size_t>(id)];
+    if (is_image(value)) images = true;
+    const bool there = value.producer < 0 || (is_image(value) && on_rows(value.producer));
+    if (!there) return false;
+  }
+  return images && is_image(graph_.values()[static_cast<std::size_t>(node.outputs[0])]);
+}
+
+void SpacePlan::choose_layers() {
+  for (std::size_t i = 0; i < on_rows_.size(); ++i) {
+    const Node& node = graph_.nodes()[i];
+    if (!takes_rows(node)) continue;
+    try {
+      on_rows_[i] = node.layer->row_window().has_value();
+    } catch (const ConfigError& error) {
+      refuse(node, bands_, error.what());
+    }
+    const std::int64_t rows = graph_.values()[static_cast<std::size_t>(node.outputs[0])].shape[1];
+    if (on_rows_[i] && rows < bands_)
+      refuse(node, bands_,
+             fmt::format("its output has {}, a rank needs at least one; at most {} fit", counted(rows, "row"),
+                         counted(rows, "rank")));
+  }
+  if (std::none_of(on_rows_.begin(), on_rows_.end(), [](bool on) { return on; }))
+    throw ConfigError(
+        fmt::format("parallel.space = {} shares the rows of images, and no layer of this model has any", bands_));
+}
+
+// From the last layer to the first: a value's cuts are those that its last reader likes best.
+void SpacePlan::choose_cuts() {
+  for (int i = static_cast<int>(on_rows_.size()) - 1; i >= 0; --i) {
+    if (!on_rows(i)) continue;
+    const Node& node = graph_.nodes()[static_cast<std::size_t>(i)];
+    const auto rows_of = [&](ValueId id) { return graph_.values()[static_cast<std::size_t>(id)].shape[1]; };
+    RowCuts& output = cuts_[static_cast<std::size_t>(node.outputs[0])];
+    if (output.empty()) output = even_cuts(rows_of(node.outputs[0]), bands_);
+    for (ValueId id : node.inputs) {
+      RowCuts& input = cuts_[static_cast<std::size_t>(id)];
+      if (graph_.values()[static_cast<std::size_t>(id)].producer < 0 || !input.empty()) continue;
+      input = cuts_below(*node.layer->row_window(), output, rows_of(id));
+      if (!rising(input)) input = even_cuts(rows_of(id), bands_);
+    }
+  }
+}
+
+void SpacePlan::check() const {
+  for (int i = 0; i < static_cast<int>(on_rows_.size()); ++i) {
+    if (!on_rows(i)) continue;
+    const Node& node = graph_.nodes()[static_cast<std::size_t>(i)];
+    for (ValueId id : node.inputs) {
+      const RowCuts& in = cuts(id);
+      for (int band = 0; band < bands_ && !in.empty(); ++band) {
+        const RowSpan seen = rows_seen(*node.layer->row_window(), band_of(cuts(node.outputs[0]), band));
+        const RowSpan own = band_of(in, band);
+        const std::int64_t from = in[static_cast<std::size_t>(std::max(0, band - 1))];
+        const std::int64_t to = in[static_cast<std::size_t>(std::min(bands_, band + 2))];
+        const bool meets = seen.begin <= own.end && seen.end >= own.begin;
+        if (meets && std::max<std::int64_t>(0, seen.begin) >= from && std::min(seen.end, in.back()) <= to) continue;
+        refuse(node, bands_,
+               fmt::format("rank {} has rows {} to {} of its input's {} and looks at rows {} to {}, beyond what its "
+                           "neighbours have; fewer ranks fit",
+                           band, own.begin, own.end - 1, in.back(), std::max<std::int64_t>(0, seen.begin),
+                           std::min(seen.end, in.back()) - 1));
+      }
+    }
+  }
+}
+
+namespace {
+
+class BandBuilder {
+ public:
+  BandBuilder(const Graph& whole, const std::vector<int>& stages, const SpacePlan& plan, int band,
+              std::vector<Cut>& cuts)
+      : whole_(whole), stages_(stages), plan_(plan), band_(band), cuts_(cuts) {}
+
+  BandGraph build() {
+    for (std::size_t id = 0; id < whole_.values().size(); ++id)
+      if (const Value& value = whole_.values()[id]; value.producer < 0)
+        here_[static_cast<ValueId>(id)] = band_graph_.graph.input(value.name, value.shape, value.type);
+    for (int i = 0; i < static_cast<int>(whole_.nodes().size()); ++i) add(i);
+    return std::move(band_graph_);
+  }
+
+ private:
+  const Value& value(ValueId id) const { return whole_.values()[static_cast<std::size_t>(id)]; }
+
+  std::vector<ValueId> put(int stage, const std::string& name, LayerPtr layer, std::vector<ValueId> inputs,
+                           const std::string& where) {
+    band_graph_.stages.push_back(stage);
+    return band_graph_.graph.add(name, std::move(layer), std::move(inputs), where);
+  }
+
+  void add(int index) {
+    const Node& node = whole_.nodes()[static_cast<std::size_t>(index)];
+    const int stage = stages_[static_cast<std::size_t>(index)];
+    const bool on_rows = plan_.on_rows(index);
+    std::vector<ValueId> inputs;
+    for (ValueId id : node.inputs)
+      inputs.push_back(!on_rows ? whole(id, stage) : is_image(value(id)) ? rows(id, node, stage) : here_.at(id));
+    LayerPtr layer = node.layer;
+    if (on_rows) {
+      const RowCuts& cuts = plan_.cuts(node.outputs[0]);
+      const RowSpan own = band_of(cuts, band_);
+      const int cut = layer->sums_over_rows() ? statistics_cut(node, stage) : -1;
+      layer = layer->on_rows({own.begin, own.end, cuts.back()}, cut);
+    }
+    const std::vector<ValueId> outputs = put(stage, node.name, layer, std::move(inputs), node.where);
+    for (std::size_t i = 0; i < outputs.size(); ++i) here_[node.outputs[i]] = outputs[i];
+    if (on_rows)
+      ECHELON_CHECK_EQ(
+          band_graph_.graph.values()[static_cast<std::size_t>(outputs[0])].shape[1],
+          band_of(plan_.cuts(node.outputs[0]), band_).end - band_of(plan_.cuts(node.outputs[0]), band_).begin,
+          "rows of '{}' on band {}", node.name, band_);
+    if (index == whole_.loss()) band_graph_.graph.set_loss(static_cast<int>(band_graph_.graph.nodes().size()) - 1);
+  }
+
+  int new_cut(Cut cut) {
+    cuts_.push_back(std::move(cut));
+    return static_cast<int>(cuts_.size()) - 1;
+  }
+
+  int statistics_cut(const Node& node, int stage) {
+    const Shape sums{2, value(node.outputs[0]).shape[0]};
+    return new_cut({.value = node.name, .shape = sums, .kind = CutKind::statistics, .from = stage, .to = stage});
+  }
+
+  // The value with all its rows.
+  ValueId whole(ValueId id, int stage) {
+    const RowCuts& cuts = plan_.cuts(id);
+    if (cuts.empty()) return here_.at(id);
+    const auto [found, fresh] = gathered_.try_emplace({id, stage}, -1);
+    if (!fresh) return found->second;
+    Cut cut{.value = value(id).name, .shape = value(id).shape, .kind = CutKind::rows, .from = stage, .to = stage};
+    for (int band = 0; band < plan_.bands(); ++band) {
+      const RowSpan rows = band_of(cuts, band);
+      cut.counts.push_back(rows.end - rows.begin);
+    }
+    const RowSpan own = band_of(cuts, band_);
+    const int number = new_cut(std::move(cut));
+    const LayerPtr layer = make_gather_rows(number, {own.begin, own.end, cuts.back()});
+    return found->second = put(stage, fmt::format("gather rows {}", number), layer, {here_.at(id)}, {}).front();
+  }
+
+  // What a window of one band looks at, as far as it goes past what is there: fewer rows than a stride are no harm.
+  static RowSpan needed(const RowWindow& window, const RowSpan& output, const RowSpan& own) {
+    RowSpan seen = rows_seen(window, output);
+    if (seen.end < own.end && own.end - seen.end < window.stride) seen.end = own.end;
+    return seen;
+  }
+
+  // The value's rows, and those around them, that the node looks at.
+  ValueId rows(ValueId id, const Node& node, int stage) {
+    const RowWindow window = *node.layer->row_window();
+    const RowCuts& cuts = plan_.cuts(id);
+    const std::int64_t all = value(id).shape[1];
+    std::vector<RowSpan> own, seen;  // by band
+    for (int band = 0; band < plan_.bands(); ++band) {
+      own.push_back(cuts.empty() ? RowSpan{0, all} : band_of(cuts, band));
+      const RowSpan output = band_of(plan_.cuts(node.outputs[0]), band);
+      seen.push_back(cuts.empty() ? rows_seen(window, output) : needed(window, output, own.back()));
+    }
+    if (own == seen) return here_.at(id);
+    const auto [found, fresh] = fetched_.try_emplace({id, stage, seen, window.lowest}, -1);
+    if (!fresh) return found->second;
+    const auto at = static_cast<std::size_t>(band_);
+    RowsFetch fetch{.above = {},
+                    .below = {},
+                    .first = std::max(seen[at].begin, own[at].begin) - own[at].begin,
+                    .end = std::min(seen[at].end, own[at].end) - own[at].begin,
+                    .lowest = window.lowest};
+    fetch.above.padding = std::max<std::int64_t>(0, -seen[at].begin);
+    fetch.below.padding = std::max<std::int64_t>(0, seen[at].end - all);
+    for (int upper = 0; upper + 1 < plan_.bands() && !cuts.empty(); ++upper) {
+      const auto u = static_cast<std::size_t>(upper);
+      const std::int64_t border = own[u].end;
+      const std::int64_t down = std::max<std::int64_t>(0, border - std::max<std::int64_t>(0, seen[u + 1].begin));
+      const std::int64_t up = std::max<std::int64_t>(0, std::min(seen[u].end, all) - border);
+      const int down_cut = halo_cut(id, stage, upper, upper + 1, down),
+                up_cut = halo_cut(id, stage, upper + 1, upper, up);
+      if (band_ == upper)
+        fetch.below.out_cut = down_cut, fetch.below.out = down, fetch.below.in_cut = up_cut, fetch.below.in = up;
+      if (band_ == upper + 1)
+        fetch.above.out_cut = up_cut, fetch.above.out = up, fetch.above.in_cut = down_cut, fetch.above.in = down;
+    }
+    const std::string name = fmt::format("rows of {} {}", value(id).name, fetched_.size());
+    return found->second = put(stage, name, make_rows(fetch), {here_.at(id)}, {}).front();
+  }
+
+  int halo_cut(ValueId id, int stage, int from, int to, std::int64_t rows) {
+    if (rows == 0) return -1;
+    const Shape& whole = value(id).shape;
+    return new_cut({.value = value(id).name,
+                    .shape = {whole[0], rows, whole[2]},
+                    .kind = CutKind::halo,
+                    .from = stage,
+                    .to = stage,
+                    .from_band = from,
+                    .to_band = to,
+                    .learns = value(id).wants_gradient});
+  }
+
+  const Graph& whole_;
+  const std::vector<int>& stages_;
+  const SpacePlan& plan_;
+  const int band_;
+  std::vector<Cut>& cuts_;
+  BandGraph band_graph_;
+  std::map<ValueId, ValueId> here_;                      // by value of the whole graph: its rows, where it has some
+  std::map<std::pair<ValueId, int>, ValueId> gathered_;  // by value and stage
+  std::map<std::tuple<ValueId, int, std::vector<RowSpan>, bool>, ValueId> fetched_;  // and rows of each band
+};
+
+}  // namespace
+
+BandGraph band_graph(const Graph& graph, const std::vector<int>& stages, const SpacePlan& plan, int band,
+                     std::vector<Cut>& cuts) {
+  return BandBuilder(graph, stages, plan, band, cuts).build();
+}
+
+std::vector<ArenaRange> counted_elsewhere(const Graph& graph, const std::set<std::string>& on_rows) {
+  std::vector<ArenaRange> ranges;
+  for (const Node& node : graph.nodes())
+    for (int index : node.parameters)
+      if (const Parameter& p = graph.parameters()[index];
+          !on_rows.contains(node.name) || p.kind == ParameterKind::statistic)
+        ranges.push_back({p.begin, p.end()});
+  return ranges;
+}
+
+}  // namespace echelon

@@ -1,0 +1,111 @@
+// Images split by rows end with the weights of the unsplit model, in double.
+#include <catch2/catch.hpp>
+#include <functional>
+
+#include "comm/collective/algorithms.hpp"
+#include "tests/support/image_models.hpp"
+#include "tests/support/split_models.hpp"
+
+namespace echelon {
+namespace {
+
+using namespace test;
+
+constexpr double kDouble = 1e-8;
+
+// `groups`: one replica takes the very micro-batches of all, as batch norm needs.
+SplitResult check_split(const SplitRun& run, bool groups = true) {
+  SplitResult split = train_split(run);
+  const ReplicaResult whole = train_replicas(on_one_replica(run.replicas, groups));
+  CHECK(tensor_distance(run.replicas.graph.parameters(), split.gradients, whole.gradients) <= kDouble);
+  CHECK(tensor_distance(run.replicas.graph.parameters(), split.weights, whole.weights) <= kDouble);
+  CHECK(split.loss == Approx(whole.loss).epsilon(1e-9));
+  return split;
+}
+
+SplitRun space_of(const Graph& graph, int bands, std::vector<std::int64_t> shares, std::int64_t accumulation) {
+  SplitRun run{.replicas = {.graph = graph, .shares = std::move(shares), .accumulation = accumulation}, .parallel = {}};
+  run.parallel.space = bands;
+  return run;
+}
+
+std::vector<NamedGraph> image_models() {
+  return {{"lenet", tall_lenet()},          {"resnet20", tall_resnet20()},
+          {"inception", small_inception()}, {"batch_norm", tall_batch_norm_net()},
+          {"dropout", tall_dropout_net()},  {"windows", small_windows()},
+          {"torn rows", small_torn_rows()}};
+}
+
+TEST_CASE("images split by rows have the weights of whole ones, in double", "[split][space]") {
+  for (const NamedGraph& model : image_models())
+    for (const int bands : {2, 3, 4})
+      for (const int replicas : {1, 2}) DYNAMIC_SECTION(model.name << " s=" << bands << " k=" << replicas) {
+          const SplitResult split = check_split(
+              space_of(model.graph, bands, std::vector<std::int64_t>(static_cast<std::size_t>(replicas), 4), 2));
+          CHECK(split.halo_bytes > 0);
+        }
+}
+
+TEST_CASE("stages of rows, rows of shards", "[split][space]") {
+  for (const NamedGraph& model : image_models()) DYNAMIC_SECTION(model.name) {
+      SplitRun run = space_of(model.graph, 2, {6}, 3);
+      run.parallel.pipeline = 2;
+      check_split(run);
+      run = space_of(model.graph, 2, {4, 4}, 2);
+      run.parallel.tensor = 2;
+      run.replicas.steps = 5;
+      check_split(run);
+    }
+}
+
+TEST_CASE("rows: batch norm over all replicas too, and corrected by running statistics", "[split][space]") {
+  ModelConfig norms;
+  norms.synchronised_batch_norm = true;
+  check_split(space_of(tall_batch_norm_net(norms), 2, {4, 4}, 1), false);
+  norms = {};
+  norms.batch_renorm = true;
+  check_split(space_of(tall_batch_norm_net(norms), 3, {4}, 2));
+}
+
+TEST_CASE("rows: every way of summing gradients", "[split][space]") {
+  const auto check = [](const std::string& what, const std::function<void(ReplicaRun&)>& change) {
+    DYNAMIC_SECTION(what) {
+      SplitRun run = space_of(tall_batch_norm_net(), 2, {4, 4}, 2);
+      run.replicas.steps = 5;
+      change(run.replicas);
+      check_split(run);
+    }
+  };
+  for (const std::string& algorithm : allreduce_names())
+    check(algorithm, [&](ReplicaRun& run) { run.algorithm = algorithm; });
+  check("lossless", [](ReplicaRun& run) { run.codec = "lossless"; });
+  check("no overlap", [](ReplicaRun& run) { run.overlap = Overlap::none; });
+  check("adam", [](ReplicaRun& run) { run.rule = "adam"; });
+}
+
+TEST_CASE("rows: norms over the model, of stages too", "[split][space]") {
+  for (const int stages : {1, 2})
+    for (const char* rule : {"sgd", "lars", "lamb"}) DYNAMIC_SECTION(rule << " p=" << stages) {
+        SplitRun run = space_of(tall_lenet(), 2, {4, 4}, 2);
+        run.parallel.pipeline = stages;
+        run.replicas.rule = rule;
+        if (run.replicas.rule == "sgd") run.replicas.clip_norm = 0.05;
+        check_split(run);
+      }
+}
+
+TEST_CASE("rows: unequal shares, samples of weight 0, memory out of the host's reach", "[split][space]") {
+  SplitRun run = space_of(tall_lenet(), 3, {4, 2}, 2);
+  run.replicas.holes = true;
+  check_split(run, false);
+  run = space_of(tall_batch_norm_net(), 2, {6, 6}, 3);
+  run.replicas.device = "far";
+  check_split(run);
+  run = space_of(small_inception(), 3, {4}, 1);
+  run.replicas.device = "far";
+  run.replicas.steps = 5;
+  check_split(run);
+}
+
+}  // namespace
+}  // namespace echelon

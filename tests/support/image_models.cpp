@@ -1,0 +1,134 @@
+#include "tests/support/image_models.hpp"
+
+#include "model/zoo/zoo.hpp"
+
+namespace echelon::test {
+namespace {
+
+struct Windowed {
+  std::vector<std::int64_t> kernel, stride = {}, padding = {}, dilation = {};
+};
+
+LayerConfig layer(const std::string& type, const std::string& name = "", const std::vector<std::string>& inputs = {}) {
+  LayerConfig config;
+  config.type = type;
+  config.name = name;
+  config.inputs = inputs;
+  return config;
+}
+
+LayerConfig with(LayerConfig config, const Windowed& window) {
+  config.kernel = window.kernel;
+  config.stride = window.stride;
+  config.padding = window.padding;
+  config.dilation = window.dilation;
+  return config;
+}
+
+LayerConfig conv(const std::string& name, std::int64_t channels, const Windowed& window,
+                 const std::vector<std::string>& inputs = {}) {
+  LayerConfig config = with(layer("conv", name, inputs), window);
+  config.channels = channels;
+  return config;
+}
+
+// In front of batch norm a bias has a gradient of 0, and no digits to compare.
+LayerConfig bare(LayerConfig config) {
+  config.bias = false;
+  return config;
+}
+
+LayerConfig pool(const std::string& type, const std::string& name, const Windowed& window,
+                 const std::vector<std::string>& inputs = {}) {
+  return with(layer(type, name, inputs), window);
+}
+
+LayerConfig head() {
+  LayerConfig config = layer("dense", "head");
+  config.units = 5;
+  return config;
+}
+
+Graph of(std::vector<LayerConfig> layers, const Shape& image, ModelConfig model = {}) {
+  model.layers = std::move(layers);
+  return build_model(model, labelled(image, 5));
+}
+
+Graph shrunken(const std::string& zoo, const Shape& image) {
+  std::vector<LayerConfig> layers = zoo_layers(zoo, labelled(image, 5));
+  for (LayerConfig& each : layers) {
+    each.channels /= 4;
+    if (each.units != 5) each.units /= 4;
+  }
+  return build_layers(layers, labelled(image, 5));
+}
+
+}  // namespace
+
+Graph small_inception() {
+  LayerConfig drop = layer("dropout", "drop"), lrn = layer("lrn", "lrn"),
+              mean = pool("avg_pool", "mean", {{3}, {1}, {1}});
+  drop.rate = 0.25, lrn.size = 3, mean.count_padding = true;
+  mean.inputs = {"drop"};
+  return of({bare(conv("stem", 4, {{3}, {2}, {1}})),
+             layer("batch_norm", "norm"),
+             layer("relu", "bent"),
+             lrn,
+             conv("one", 2, {{1}}, {"lrn"}),
+             layer("relu", "one_bent"),
+             conv("three_in", 2, {{1}}, {"lrn"}),
+             bare(conv("three", 3, {{3}, {1}, {1}})),
+             layer("batch_norm", "three_norm"),
+             conv("five_in", 2, {{1}}, {"lrn"}),
+             conv("five", 2, {{5}, {1}, {2}}),
+             layer("relu", "five_bent"),
+             pool("max_pool", "most", {{3}, {1}, {1}}, {"lrn"}),
+             conv("pooled", 2, {{1}}),
+             layer("concat", "joined", {"one_bent", "three_norm", "five_bent", "pooled"}),
+             drop,
+             mean,
+             conv("low", 3, {{3}, {2}, {1}}, {"joined"}),
+             pool("max_pool", "low_most", {{3}, {2}, {1}}, {"mean"}),
+             layer("concat", "ends", {"low", "low_most"}),
+             layer("global_avg_pool", "all"),
+             layer("flatten"),
+             head()},
+            Shape{2, 19, 7});
+}
+
+Graph small_windows() {
+  LayerConfig groups = conv("groups", 4, {{3}, {1}, {1}});
+  groups.groups = 2;
+  return of({conv("wide", 4, {{5, 3}, {1}, {0, 1}}), layer("tanh"), pool("max_pool", "lap", {{3}, {2}, {1}}), groups,
+             layer("sigmoid"), conv("apart", 4, {{3}, {1}, {2}, {2}}), pool("avg_pool", "mean", {{2}, {1}}),
+             conv("skips", 4, {{1}, {2}}), layer("gelu"), layer("flatten"), head()},
+            Shape{2, 23, 6});
+}
+
+Graph small_torn_rows() {
+  return of({conv("first", 3, {{3}, {1}, {1}}), layer("relu", "bent"), conv("odd", 2, {{3}, {2}}, {"bent"}),
+             pool("max_pool", "even", {{2, 3}, {2}}, {"bent"}), layer("concat", "joined", {"odd", "even"}),
+             layer("flatten"), head()},
+            Shape{2, 17, 7});
+}
+
+Graph tall_lenet() { return shrunken("lenet", {1, 17, 8}); }
+Graph tall_resnet20() { return shrunken("resnet20", {3, 16, 8}); }
+
+Graph tall_dropout_net() {
+  LayerConfig light = layer("dropout", "light"), units = layer("dense", "units"), late = layer("dropout", "late");
+  light.rate = 0.25;
+  units.units = 12;
+  return of({conv("conv1", 4, {{3}, {1}, {1}}), layer("relu"), light, conv("conv2", 3, {{3}, {1}, {1}}),
+             layer("flatten"), units, layer("relu"), late, head()},
+            Shape{2, 7, 5});
+}
+
+Graph tall_batch_norm_net(const ModelConfig& norms) {
+  return of({bare(conv("conv1", 4, {{3}, {1}, {1}})), layer("batch_norm", "norm1"), layer("relu", "bent"),
+             bare(conv("conv2", 4, {{3}, {1}, {1}})), layer("batch_norm", "norm2"),
+             layer("add", "sum", {"norm2", "bent"}), layer("relu"), layer("flatten"), head()},
+            Shape{2, 7, 5}, norms);
+}
+
+}  // namespace echelon::test
