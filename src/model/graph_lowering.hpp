@@ -70,6 +70,7 @@ class GraphLowering final : public Lowering {
   // Appends an op whose tensors have the spec's layouts already.
   void emit(const OpSpec& spec, const std::vector<ArgInfo>& infos, std::vector<int> args, ScaleSource scale, int pair);
   int saved_memory(const Op& op, int pair);
+  void share_weights(Op& op, const OpSpec& spec);
   int written_whole(int tensor);
   // a + b as a new tensor in a's layout.
   int sum(int a, int b);
@@ -92,6 +93,7 @@ class GraphLowering final : public Lowering {
   std::set<int> synchronised_;                     // nodes that sum over replicas
   std::map<int, std::int64_t> cells_;              // by node, where count_cells says
   std::map<std::pair<int, int>, int> saved_;       // (node, pair) -> tensor
+  std::map<std::pair<int, OpKind>, Op*> packers_;  // (owner, kind) -> the op of its first chunk that was lowered
   std::map<std::pair<int, int>, Layout> used_;     // (node, input) -> the layout that its forward op read
 };
 

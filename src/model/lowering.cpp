@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/check.hpp"
+#include "device/packs_weights.hpp"
 #include "model/graph_lowering.hpp"
 
 namespace echelon {
@@ -202,6 +203,7 @@ void GraphLowering::emit(const OpSpec& spec, const std::vector<ArgInfo>& infos, 
                          ScaleSource scale, int pair) {
   const int index = static_cast<int>(lowered_.ops.size());
   LoweredOp op{.node = node_, .backward = backward_, .spec = spec, .op = device_.make(spec), .tensors = {}};
+  share_weights(*op.op, spec);
   op.scale = scale;
   if (const auto* norm = std::get_if<NormDims>(&spec.dims)) {
     const auto cells = cells_.find(node_);
@@ -234,6 +236,13 @@ void GraphLowering::emit(const OpSpec& spec, const std::vector<ArgInfo>& infos, 
   }
   lowered_.scratch_bytes = std::max(lowered_.scratch_bytes, op.op->scratch_bytes());
   lowered_.ops.push_back(std::move(op));
+}
+
+// Chunks of a layer read the same weights. A layer has one op of a kind that takes parameters.
+void GraphLowering::share_weights(Op& op, const OpSpec& spec) {
+  if (node().parameters.empty()) return;
+  const auto [first, fresh] = packers_.try_emplace({node().owner, spec.kind}, &op);
+  if (auto* packer = fresh ? nullptr : dynamic_cast<PacksWeights*>(&op)) packer->share_weights(*first->second);
 }
 
 void GraphLowering::sum_over_replicas(TensorRef tensor) {

@@ -1,6 +1,9 @@
 // Stacks of recurrent layers whose time is cut into chunks end with the weights of whole ones, in double.
 #include <catch2/catch.hpp>
 
+#include "device/arenas.hpp"
+#include "model/program.hpp"
+#include "parallel/staircase.hpp"
 #include "tests/support/split_models.hpp"
 
 namespace echelon {
@@ -84,6 +87,30 @@ TEST_CASE("staircases: states carried from step to step, samples of weight 0, me
       run.parallel.tensor = 2;
       check_split(run);
     }
+}
+
+TEST_CASE("staircases on the fast device: the weights to rounding, and chunks share what is packed of them",
+          "[split][onednn]") {
+  for (const NamedGraph& model : models()) DYNAMIC_SECTION(model.name) {
+      SplitRun run = staircase(model.graph, 2, 3, 1, 2);
+      run.replicas.device = "onednn";
+      run.replicas.dtype = DType::f32;
+      run.replicas.steps = 3;
+      const SplitResult split = train_split(run);
+      const ReplicaResult whole = train_replicas(on_one_replica(run.replicas, true));
+      CHECK(tensor_distance(run.replicas.graph.parameters(), split.weights, whole.weights) <= 1e-4);
+    }
+  const auto packed_bytes = [](const Graph& graph) {
+    const auto device = open_device("onednn", {});
+    Arenas arenas(*device, graph.parameters(), DType::f32);
+    const auto before = device->allocated_bytes();
+    const Program program(graph, arenas, {.batch = 4});
+    return device->allocated_bytes() - before - program.activation_bytes() - program.scratch_bytes();
+  };
+  const Graph whole = small_stacks()[0].graph;
+  const std::vector<int> stages(whole.nodes().size());
+  CHECK(packed_bytes(whole) > 0);
+  CHECK(packed_bytes(cut_time(whole, stages, 7).graph) == packed_bytes(whole));
 }
 
 TEST_CASE("staircases: sparse tables, clearing and marking rows once a step", "[split]") {

@@ -54,19 +54,29 @@ std::string reorder_implementation(const Context& context, const dnnl::memory::d
   return reorder_desc(context, src, dst, false).impl_info_str();
 }
 
-PackedWeights::PackedWeights(const Context& context, const dnnl::memory::desc& plain, const dnnl::memory::desc& packed)
-    : reorder_(plain == packed ? Primitive() : make_reorder(context, plain, packed)) {
-  if (reorder_) memory_ = context.device.allocate(packed.get_size(), "packed weights");
+PackedWeights::PackedWeights(const Context& context, const dnnl::memory::desc& plain,
+                             const dnnl::memory::desc& packed) {
+  if (plain == packed) return;
+  packed_ = std::make_shared<Packed>(Packed{.from = plain,
+                                            .to = packed,
+                                            .reorder = make_reorder(context, plain, packed),
+                                            .memory = context.device.allocate(packed.get_size(), "packed weights")});
 }
 
 const void* PackedWeights::get(const void* plain, std::uint64_t version) {
-  if (!reorder_) return plain;
-  if (plain != source_ || version != version_) {
-    reorder_.run({plain, memory_.data()});
-    source_ = plain;
-    version_ = version;
+  if (!packed_) return plain;
+  Packed& packed = *packed_;
+  if (plain != packed.source || version != packed.version) {
+    packed.reorder.run({plain, packed.memory.data()});
+    packed.source = plain;
+    packed.version = version;
   }
-  return memory_.data();
+  return packed.memory.data();
+}
+
+void PackedWeights::share(const PackedWeights& other) {
+  if (packed_ && other.packed_ && packed_->from == other.packed_->from && packed_->to == other.packed_->to)
+    packed_ = other.packed_;
 }
 
 }  // namespace echelon::onednn

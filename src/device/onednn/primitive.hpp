@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <oneapi/dnnl/dnnl.hpp>
 #include <utility>
 #include <vector>
@@ -65,12 +66,18 @@ class PackedWeights {
   PackedWeights() = default;
   PackedWeights(const Context& context, const dnnl::memory::desc& plain, const dnnl::memory::desc& packed);
   const void* get(const void* plain, std::uint64_t version);
+  // Of the same plain weights: where the formats agree, these are the other's from now on.
+  void share(const PackedWeights& other);
 
  private:
-  Primitive reorder_;
-  Memory memory_;  // none where the plain format is wanted
-  const void* source_ = nullptr;
-  std::uint64_t version_ = 0;
+  struct Packed {
+    dnnl::memory::desc from, to;
+    Primitive reorder;
+    Memory memory;
+    const void* source = nullptr;
+    std::uint64_t version = 0;
+  };
+  std::shared_ptr<Packed> packed_;  // none where the plain format is wanted
 };
 
 }  // namespace echelon::onednn

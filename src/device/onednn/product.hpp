@@ -34,6 +34,7 @@ class PackedProduct {
             strided({rows, outputs}, {outputs, 1})) {}
 
   const std::string& implementation() const { return implementation_; }
+  void share_weights(const PackedProduct& other) { weights_.share(other.weights_); }
   void run(const float* x, const float* w, std::uint64_t version, float* y) {
     body_.run({x, weights_.get(w, version), y});
   }

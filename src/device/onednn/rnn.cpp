@@ -11,12 +11,13 @@
 #include "device/onednn/planes.hpp"
 #include "device/onednn/rnn_cells.hpp"
 #include "device/onednn/step_product.hpp"
+#include "device/packs_weights.hpp"
 #include "device/rnn_args.hpp"
 
 namespace echelon::onednn {
 namespace {
 
-class Rnn : public Op {
+class Rnn : public Op, public PacksWeights {
  public:
   Rnn(const Context& context, const OpSpec& spec, bool forward)
       : d_(std::get<RnnDims>(spec.dims)),
@@ -39,6 +40,9 @@ class Rnn : public Op {
   std::size_t saved_bytes() const override { return saved_.bytes(); }
   std::size_t scratch_bytes() const override { return scratch_.bytes(); }
   std::string implementation() const override { return "sgemm, own gates, " + product_.implementation(); }
+  void share_weights(Op& other) override {
+    if (auto* rnn = dynamic_cast<Rnn*>(&other)) product_.share_weights(rnn->product_);
+  }
 
  protected:
   // Rows a power of two apart share few lines of a cache: products that read columns are a third slower on them.

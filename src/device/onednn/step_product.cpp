@@ -40,6 +40,11 @@ StepProduct::StepProduct(const Context& context, std::int64_t rows, std::int64_t
                            {extents, f32, dnnl::memory::format_tag::BA16a32b});
 }
 
+void StepProduct::share_weights(const StepProduct& other) {
+  if (library_ && other.library_) library_->share_weights(*other.library_);
+  weights_.share(other.weights_);
+}
+
 void StepProduct::run(const float* x, const float* w, std::uint64_t version, float* y) {
   if (library_) return library_->run(x, w, version, y);
   const auto* packed = static_cast<const float*>(weights_.get(w, version));

@@ -21,6 +21,7 @@ class StepProduct {
               std::int64_t x_columns);
 
   std::string implementation() const { return library_ ? library_->implementation() : "own panels"; }
+  void share_weights(const StepProduct& other);
   void run(const float* x, const float* w, std::uint64_t version, float* y);
 
  private:
