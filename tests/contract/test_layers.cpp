@@ -4,9 +4,11 @@
 #include <set>
 
 #include "model/layers/list.hpp"
+#include "parallel/staircase.hpp"
 #include "tests/support/layer_rows.hpp"
 #include "tests/support/picky_device.hpp"
 #include "tests/support/random.hpp"
+#include "tests/support/split_models.hpp"
 #include "tests/support/trainee.hpp"
 
 namespace echelon {
@@ -77,6 +79,15 @@ TEST_CASE("accumulated gradients agree with finite differences of the summed los
       Trainee trainee(test::graph_of(row), 2, {.seed = test::test_seed()});
       const PlainBatch all = test::hashed_batch(row.form, 0, 6, test::test_seed());
       check_against_differences(trainee, {part_of(all, 0, 2), part_of(all, 2, 2), part_of(all, 4, 2)});
+    }
+}
+
+TEST_CASE("gradients of parameters that chunks of time share agree with finite differences", "[layers]") {
+  for (const test::NamedGraph& model : test::small_stacks()) DYNAMIC_SECTION(model.name) {
+      const Graph cut = cut_time(model.graph, std::vector<int>(model.graph.nodes().size()), 3).graph;
+      Trainee trainee(cut, 2, {.seed = test::test_seed()});
+      const PlainBatch all = test::hashed_batch(test::form_of(model.graph), 0, 4, test::test_seed());
+      check_against_differences(trainee, {part_of(all, 0, 2), part_of(all, 2, 2)});
     }
 }
 
