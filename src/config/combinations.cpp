@@ -338,14 +338,16 @@ void check_parallel(const Config& config) {
   const auto whole = [&](bool asked, const char* path, const char* why) {
     if (asked) refuse(config, path, fmt::format("{} does not go with split models ([parallel]): {}", path, why));
   };
-  whole(config.exchange.server_ranks > 0, "exchange.server_ranks", "servers on ranks of their own hold whole models");
-  whole(config.train.reproducible, "train.reproducible", "micro-shards are for models on one rank");
-  whole(config.data.as_replicas > 0, "data.as_replicas",
-        "one rank cannot stand for several replicas and be a part of one");
-  whole(!config.data.buckets.empty(), "data.buckets", "what travels between their ranks has one length");
-  whole(config.data.order == Order::stream && config.batch.accumulation > 1, "data.order",
-        "carried states follow micro-batches one by one; batch.accumulation = 1");
-  whole(config.exchange.algorithm == "auto", "exchange.algorithm", "name one, for instance \"ring\"");
+  whole(config.exchange.server_ranks > 0, "exchange.server_ranks",
+        "a server on a rank of its own holds a whole model; servers inside the workers go: exchange.server_ranks = 0");
+  whole(!config.data.buckets.empty(), "data.buckets",
+        "what travels between their ranks has one length; pad all to it: leave data.buckets out");
+  whole(config.train.reproducible && parallel.space > 1, "train.reproducible",
+        "what ranks that share images add has another tree; parallel.pipeline and parallel.tensor go");
+  whole(config.data.as_replicas > 0 && parallel.space > 1, "data.as_replicas",
+        "ranks that share images take one replica's; parallel.pipeline and parallel.tensor go");
+  whole(config.data.as_replicas > 0 && !config.batch.shares.empty(), "batch.shares",
+        "data.as_replicas then takes micro-batches of one size in turns; leave batch.shares out");
 }
 
 }  // namespace

@@ -141,8 +141,9 @@ void Attempt::open_device() {
 }
 
 void Attempt::build() {
-  config_.exchange = tuning_.settle(config_.exchange, start_, place_->replicas(), kStrategyChannel,
-                                    plan_->part.graph.parameters(), wide_of(config_.device.dtype));
+  config_.exchange = tuning_.settle(config_.exchange, start_, place_->replicas(),
+                                    place_->mesh().splits() ? &place_->model() : nullptr, engine_.transport(),
+                                    kStrategyChannel, plan_->part.graph.parameters(), wide_of(config_.device.dtype));
   all_or_none(group_, [&] {
     arenas_ = std::make_unique<Arenas>(*device_, plan_->part.graph.parameters(), wide_of(config_.device.dtype));
     if (place_->mesh().splits())

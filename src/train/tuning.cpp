@@ -9,6 +9,7 @@
 #include "base/check.hpp"
 #include "base/checksum.hpp"
 #include "base/log.hpp"
+#include "comm/group.hpp"
 #include "exchange/autotune.hpp"
 #include "train/checkpoint.hpp"
 
@@ -22,14 +23,22 @@ std::int64_t hosts_mark(const Transport& transport) {
   return static_cast<std::int64_t>(checksum64(text) >> 1);
 }
 
+std::string of_largest_part(Engine& model, std::int64_t elems, const std::string& choice) {
+  constexpr int kChannel = 0;
+  Group group(model, kChannel);
+  const std::vector<double> sizes = group.gather(static_cast<double>(elems));
+  const auto largest = std::max_element(sizes.begin(), sizes.end()) - sizes.begin();
+  return group.gather(choice)[static_cast<std::size_t>(largest)];
+}
+
 }  // namespace
 
-ExchangeConfig Tuning::settle(const ExchangeConfig& config, const Decision& start, Engine& engine, int first_channel,
-                              const ParameterSet& parameters, DType dtype) {
+ExchangeConfig Tuning::settle(const ExchangeConfig& config, const Decision& start, Engine& engine, Engine* model,
+                              const Transport& world, int first_channel, const ParameterSet& parameters, DType dtype) {
   if (config.algorithm != "auto") return config;
   chose_ = true;
-  speaks_ = engine.rank() == 0;
-  const std::int64_t replicas = engine.size(), hosts = hosts_mark(engine.transport());
+  speaks_ = world.rank() == 0;
+  const std::int64_t replicas = engine.size(), hosts = hosts_mark(world);
   if (!start.checkpoint.empty()) {
     load_checkpoint(start.checkpoint, [this](StateVisitor& visitor) { visit_state(visitor); });
     if (replicas_ == replicas && hosts_ == hosts) {
@@ -39,14 +48,16 @@ ExchangeConfig Tuning::settle(const ExchangeConfig& config, const Decision& star
     said_ = "autotune  anew: other replicas or hosts than those of the checkpoint\n";
   }
   const Tuned tuned = tune_exchange(config, engine, first_channel, parameters, dtype);
-  const std::string choice = choice_text(tuned.exchange);
+  std::string choice = choice_text(tuned.exchange);
+  if (model) choice = of_largest_part(*model, parameters.elems(), choice);
   ECHELON_CHECK_LT(choice.size(), choice_.size());
   choice_.fill(0);
   std::copy(choice.begin(), choice.end(), choice_.begin());
   replicas_ = replicas, hosts_ = hosts;
   said_ += tuned.report;
+  if (model) said_ += fmt::format("{} parts, of which the largest chose  {}\n", model->size(), choice);
   if (speaks_) write_file_whole(start.folder.attempt + "/autotune.txt", tuned.report);
-  return tuned.exchange;
+  return with_choice(config, choice);
 }
 
 void Tuning::tell() const {

@@ -19,9 +19,11 @@ namespace echelon {
 
 class Tuning {
  public:
-  // Collective. `start`: where the run goes on from. Rank 0 writes autotune.txt.
-  ExchangeConfig settle(const ExchangeConfig& config, const Decision& start, Engine& engine, int first_channel,
-                        const ParameterSet& parameters, DType dtype);
+  // Collective. `start`: where the run goes on from. Rank 0 writes autotune.txt. Of a split model every part tunes on
+  // its own replicas, all at once as they will train, and the largest part's choice is everybody's: what several ranks
+  // hold alike must be summed alike. `model`: the ranks of one replica; null where it is not split.
+  ExchangeConfig settle(const ExchangeConfig& config, const Decision& start, Engine& replicas, Engine* model,
+                        const Transport& world, int first_channel, const ParameterSet& parameters, DType dtype);
   // Logs what was chosen and why, on rank 0; nothing where nothing was.
   void tell() const;
   // Likewise.

@@ -54,6 +54,23 @@ TEST_CASE("an exchange that tunes itself says why, and a resumed run keeps to it
   CHECK(!chosen(trial.attempt()).empty());
 }
 
+TEST_CASE("the parts of a split model use one choice, and a resumed run keeps to it", "[run]") {
+  const test::Trial trial;
+  const test::Sets sets = {"exchange.algorithm=auto", "parallel.pipeline=2", "checkpoint.every_epochs=1",
+                           "evaluate.every_epochs=0"};
+  const auto train = [&](const char* epochs) {
+    test::Sets more = sets;
+    more.push_back(epochs);
+    const test::Outcome outcome = trial.train(4, more);
+    INFO(outcome.out << outcome.err);
+    REQUIRE(outcome.code == 0);
+    return outcome.out;
+  };
+  CHECK_THAT(train("train.epochs=1"), Contains("2 parts, of which the largest chose"));
+  CHECK(!chosen(trial.attempt()).empty());
+  CHECK_THAT(train("train.epochs=2"), Contains("autotune  as chosen before"));
+}
+
 TEST_CASE("one replica has nothing to tune", "[run]") {
   const test::Trial trial;
   const test::Outcome alone = trial.train(0, {"exchange.algorithm=auto", "train.epochs=1"});

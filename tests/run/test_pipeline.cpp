@@ -130,6 +130,20 @@ TEST_CASE("meshes and stages that cannot be are refused with the numbers", "[run
              Contains("adds the norms of what parallel.tensor cuts"));
 }
 
+TEST_CASE("what split models do not go with is refused with the reason", "[run]") {
+  const test::Trial trial;
+  const auto refused = [&](const test::Sets& sets) {
+    const test::Outcome outcome = trial.train(2, with(sets, {"parallel.pipeline=2"}));
+    INFO(outcome.out << outcome.err);
+    CHECK(outcome.code == 2);
+    return outcome.err;
+  };
+  CHECK_THAT(refused({"exchange.strategy=server", "exchange.server_ranks=1"}),
+             Contains("a server on a rank of its own holds a whole model"));
+  CHECK_THAT(refused({"data.buckets=[8]"}), Contains("what travels between their ranks has one length"));
+  CHECK_THAT(refused({"data.as_replicas=2", "batch.shares=[1, 3]"}), Contains("micro-batches of one size"));
+}
+
 TEST_CASE("check draws the mesh", "[run]") {
   const test::Trial trial;
   const auto check = [&](const test::Sets& sets, const std::vector<std::string>& more) {

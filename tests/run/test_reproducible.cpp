@@ -64,6 +64,18 @@ void train(const test::Trial& trial, int ranks, const test::Sets& sets) {
   REQUIRE(outcome.code == 0);
 }
 
+TEST_CASE("reproducible: split models have the same bits on any number of replicas", "[run]") {
+  const test::Sets split = GENERATE(test::Sets{"parallel.pipeline=2"}, test::Sets{"parallel.tensor=2"});
+  const test::Trial one, two;
+  const test::Sets sets = with(kReproducible, with(split, {"batch.global=48", "train.micro_shards=4"}));
+  for (const auto& [trial, ranks] : {std::pair{&one, 2}, {&two, 4}}) {
+    const test::Outcome outcome = trial->train(ranks, sets);
+    INFO(outcome.out << outcome.err);
+    REQUIRE(outcome.code == 0);
+  }
+  check_same(trace_of(two), trace_of(one));
+}
+
 TEST_CASE("reproducible: 1, 2 and 4 ranks end with the same weights, states, losses and accuracies", "[run]") {
   const test::Trial lone;
   train(lone, 0, kReproducible);

@@ -278,7 +278,12 @@ TEST_CASE("streams with carried states: k replicas are one replica, micro-batche
     test::Sets sets;
   };
   for (const Row& row : {Row{"two", 2, {}}, Row{"three", 3, {}}, Row{"micro", 2, {"batch.accumulation=3"}},
-                         Row{"unequal", 2, {"batch.shares=[1, 3]"}}, Row{"standin", 1, {"data.as_replicas=2"}}}) {
+                         Row{"unequal", 2, {"batch.shares=[1, 3]"}}, Row{"standin", 1, {"data.as_replicas=2"}},
+                         Row{"stages", 3, {"batch.accumulation=3", "parallel.pipeline=3"}},
+                         Row{"together", 3, {"batch.accumulation=3", "parallel.pipeline=3", "parallel.schedule=gpipe"}},
+                         Row{"chunks", 3, {"batch.accumulation=3", "parallel.pipeline=3", "parallel.time_chunks=2"}},
+                         Row{"words", 4, {"batch.accumulation=3", "parallel.tensor=2"}},
+                         Row{"stages_standin", 2, {"data.as_replicas=2", "parallel.pipeline=2"}}}) {
     test::Sets sets = row.sets;
     sets.push_back(std::string("name=") + row.name);
     const test::Outcome many = trial.train(row.ranks, sets);
