@@ -20,6 +20,7 @@ class GraphLowering final : public Lowering {
   std::int64_t batch() const override { return options_.batch; }
   bool training() const override { return options_.training; }
   DType dtype() const override { return node_ == graph_.loss() ? wide_of(dtype_) : dtype_; }
+  bool travels_beside_ops() const override { return !device_.on_host() || !device_.computes(); }
   int inputs() const override { return static_cast<int>(node().inputs.size()); }
   Shape input_shape(int i) const override { return table_.shape_of(input_value(i)); }
   Shape output_shape(int i) const override { return table_.shape_of(output_value(i)); }

@@ -51,7 +51,8 @@ struct Units {
 // Which rows of an image a layer looks at: row p of y sees rows [p * stride - padding, .. + reach) of x.
 struct RowWindow {
   std::int64_t reach = 1, stride = 1, padding = 0;
-  bool lowest = false;  // what padding holds: lower than all values; else 0
+  bool lowest = false;     // what padding holds: lower than all values; else 0
+  bool in_pieces = false;  // some rows may be computed after others
 };
 
 class Layer;

@@ -33,6 +33,8 @@ class Lowering {
   virtual std::int64_t batch() const = 0;  // N
   virtual bool training() const = 0;
   virtual DType dtype() const = 0;
+  // Whether tensors travel while ops run: the device works by itself, not on the host's cores.
+  virtual bool travels_beside_ops() const = 0;
 
   virtual int inputs() const = 0;              // of the node
   virtual Shape input_shape(int i) const = 0;  // with N in front

@@ -11,6 +11,7 @@ struct RowsSide {
   int out_cut = -1, in_cut = -1;
   std::int64_t out = 0, in = 0;  // rows; out: those next to that side
   std::int64_t padding = 0;      // rows behind those that come
+  std::int64_t rows() const { return in + padding; }
 };
 
 // (C, rows, W) -> (C, padding + rows from above + own rows [first, end) + rows from below + padding, W).
@@ -21,6 +22,10 @@ struct RowsFetch {
 };
 
 LayerPtr make_rows(const RowsFetch& fetch);
+// `layer`, whose windows see `reach` rows and go on by one, on what make_rows would give it. Where tensors travel
+// beside ops (Lowering::travels_beside_ops), rows that see nothing of the neighbours' are computed meanwhile, and so
+// are their gradients. Own rows are all taken.
+LayerPtr make_rows_window(LayerPtr layer, const RowsFetch& fetch, std::int64_t reach);
 // Whole images, of which the input is these rows; backward, this rank's rows of the gradient.
 LayerPtr make_gather_rows(int cut, const Units& rows);
 

@@ -16,6 +16,7 @@ class CountingLowering final : public Lowering {
   std::int64_t batch() const override { return 1; }
   bool training() const override { return true; }
   DType dtype() const override { return dtype_; }
+  bool travels_beside_ops() const override { return false; }
   int inputs() const override { return static_cast<int>(node_.inputs.size()); }
   Shape input_shape(int i) const override { return shape_of(node_.inputs[static_cast<std::size_t>(i)]); }
   Shape output_shape(int i) const override { return shape_of(node_.outputs[static_cast<std::size_t>(i)]); }

@@ -168,10 +168,17 @@ class BandBuilder {
     const int stage = stages_[static_cast<std::size_t>(index)];
     const bool on_rows = plan_.on_rows(index);
     std::vector<ValueId> inputs;
-    for (ValueId id : node.inputs)
-      inputs.push_back(!on_rows ? whole(id, stage) : is_image(value(id)) ? rows(id, node, stage) : here_.at(id));
     LayerPtr layer = node.layer;
-    if (on_rows) {
+    if (!on_rows) {
+      for (ValueId id : node.inputs) inputs.push_back(whole(id, stage));
+    } else if (overlaps(node)) {
+      const Sight sight = sight_of(node.inputs[0], node);
+      const RowSpan own = band_of(plan_.cuts(node.outputs[0]), band_);
+      layer = make_rows_window(layer->on_rows({own.begin, own.end, plan_.cuts(node.outputs[0]).back()}, -1),
+                               fetch_of(node.inputs[0], sight, stage), node.layer->row_window()->reach);
+      inputs.push_back(here_.at(node.inputs[0]));
+    } else {
+      for (ValueId id : node.inputs) inputs.push_back(is_image(value(id)) ? rows(id, node, stage) : here_.at(id));
       const RowCuts& cuts = plan_.cuts(node.outputs[0]);
       const RowSpan own = band_of(cuts, band_);
       const int cut = layer->sums_over_rows() ? statistics_cut(node, stage) : -1;
@@ -221,42 +228,72 @@ class BandBuilder {
     return seen;
   }
 
-  // The value's rows, and those around them, that the node looks at.
-  ValueId rows(ValueId id, const Node& node, int stage) {
+  // What each band has of a value, and what a node looks at.
+  struct Sight {
+    std::vector<RowSpan> own, seen;
+    bool lowest = false;
+  };
+  Sight sight_of(ValueId id, const Node& node) const {
     const RowWindow window = *node.layer->row_window();
     const RowCuts& cuts = plan_.cuts(id);
-    const std::int64_t all = value(id).shape[1];
-    std::vector<RowSpan> own, seen;  // by band
+    Sight sight{.own = {}, .seen = {}, .lowest = window.lowest};
     for (int band = 0; band < plan_.bands(); ++band) {
-      own.push_back(cuts.empty() ? RowSpan{0, all} : band_of(cuts, band));
+      sight.own.push_back(cuts.empty() ? RowSpan{0, value(id).shape[1]} : band_of(cuts, band));
       const RowSpan output = band_of(plan_.cuts(node.outputs[0]), band);
-      seen.push_back(cuts.empty() ? rows_seen(window, output) : needed(window, output, own.back()));
+      sight.seen.push_back(cuts.empty() ? rows_seen(window, output) : needed(window, output, sight.own.back()));
     }
-    if (own == seen) return here_.at(id);
-    const auto [found, fresh] = fetched_.try_emplace({id, stage, seen, window.lowest}, -1);
+    return sight;
+  }
+
+  // Whether rows travel to the node that all bands can do without at first.
+  bool overlaps(const Node& node) const {
+    const RowWindow window = *node.layer->row_window();
+    if (!window.in_pieces || window.stride != 1 || plan_.cuts(node.inputs[0]).empty()) return false;
+    const Sight sight = sight_of(node.inputs[0], node);
+    bool more = false;
+    for (std::size_t band = 0; band < sight.own.size(); ++band) {
+      if (sight.seen[band].begin > sight.own[band].begin || sight.seen[band].end < sight.own[band].end) return false;
+      more = more || sight.seen[band] != sight.own[band];
+    }
+    return more;
+  }
+
+  // The value's rows, and those around them, that the node looks at.
+  ValueId rows(ValueId id, const Node& node, int stage) {
+    const Sight sight = sight_of(id, node);
+    if (sight.own == sight.seen) return here_.at(id);
+    const auto [found, fresh] = fetched_.try_emplace({id, stage, sight.seen, sight.lowest}, -1);
     if (!fresh) return found->second;
+    const std::string name = fmt::format("rows of {} {}", value(id).name, fetched_.size());
+    return found->second = put(stage, name, make_rows(fetch_of(id, sight, stage)), {here_.at(id)}, {}).front();
+  }
+
+  // Makes the cuts at which all bands' rows travel, of which this one's use some.
+  RowsFetch fetch_of(ValueId id, const Sight& sight, int stage) {
+    const std::vector<RowSpan>&own = sight.own, &seen = sight.seen;
+    const std::int64_t all = value(id).shape[1];
     const auto at = static_cast<std::size_t>(band_);
     RowsFetch fetch{.above = {},
                     .below = {},
                     .first = std::max(seen[at].begin, own[at].begin) - own[at].begin,
                     .end = std::min(seen[at].end, own[at].end) - own[at].begin,
-                    .lowest = window.lowest};
+                    .lowest = sight.lowest};
     fetch.above.padding = std::max<std::int64_t>(0, -seen[at].begin);
     fetch.below.padding = std::max<std::int64_t>(0, seen[at].end - all);
-    for (int upper = 0; upper + 1 < plan_.bands() && !cuts.empty(); ++upper) {
+    for (int upper = 0; upper + 1 < plan_.bands() && !plan_.cuts(id).empty(); ++upper) {
       const auto u = static_cast<std::size_t>(upper);
       const std::int64_t border = own[u].end;
       const std::int64_t down = std::max<std::int64_t>(0, border - std::max<std::int64_t>(0, seen[u + 1].begin));
       const std::int64_t up = std::max<std::int64_t>(0, std::min(seen[u].end, all) - border);
-      const int down_cut = halo_cut(id, stage, upper, upper + 1, down),
-                up_cut = halo_cut(id, stage, upper + 1, upper, up);
+      const int down_cut = halo_cut(id, stage, upper, upper + 1, down);
+      const int up_cut = halo_cut(id, stage, upper + 1, upper, up);
+      const std::int64_t below = fetch.below.padding, above = fetch.above.padding;
       if (band_ == upper)
-        fetch.below.out_cut = down_cut, fetch.below.out = down, fetch.below.in_cut = up_cut, fetch.below.in = up;
+        fetch.below = {.out_cut = down_cut, .in_cut = up_cut, .out = down, .in = up, .padding = below};
       if (band_ == upper + 1)
-        fetch.above.out_cut = up_cut, fetch.above.out = up, fetch.above.in_cut = down_cut, fetch.above.in = down;
+        fetch.above = {.out_cut = up_cut, .in_cut = down_cut, .out = up, .in = down, .padding = above};
     }
-    const std::string name = fmt::format("rows of {} {}", value(id).name, fetched_.size());
-    return found->second = put(stage, name, make_rows(fetch), {here_.at(id)}, {}).front();
+    return fetch;
   }
 
   int halo_cut(ValueId id, int stage, int from, int to, std::int64_t rows) {

@@ -57,7 +57,11 @@ class Conv final : public Layer {
     return part;
   }
 
-  std::optional<RowWindow> row_window() const override { return rows_of(window_); }
+  std::optional<RowWindow> row_window() const override {
+    RowWindow rows = rows_of(window_);
+    rows.in_pieces = true;
+    return rows;
+  }
   LayerPtr on_rows(const Units&, int) const override {
     auto part = std::make_shared<Conv>(*this);
     part->window_.padding.rows = 0;
