@@ -74,6 +74,8 @@ struct Check {
     of_replica.insert(of_replica.end(), of_rank.end() - servers(), of_rank.end());
     return of_replica;
   }
+  // Over which gradients are summed, servers left out.
+  int holders() const { return replicas * static_cast<int>(config.parallel.space); }
   std::int64_t largest_micro() const { return *std::max_element(batch.micro.begin(), batch.micro.end()); }
 };
 
@@ -257,7 +259,7 @@ void print_codec(const Check& check, const ParameterSet& parameters, const std::
                  AllreduceRequest request) {
   const ExchangeConfig& exchange = check.config.exchange;
   const auto codec = make_codec(exchange.codec, {.dtype = wide_of(check.config.device.dtype),
-                                                 .ranks = check.replicas,
+                                                 .ranks = check.holders(),
                                                  .density = exchange.density,
                                                  .tau = exchange.tau,
                                                  .index_coding = exchange.index_coding});
@@ -285,7 +287,7 @@ void print_exchange(const Check& check, const ParameterSet& parameters) {
   const auto elem = static_cast<std::int64_t>(size_of(wide_of(config.device.dtype)));
   const auto buckets = make_buckets(parameters, static_cast<std::size_t>(elem), config.exchange.bucket_mb * 1024 * 1024,
                                     rows_apart(config, check.replicas));
-  if (check.replicas + check.servers() == 1) {
+  if (check.holders() + check.servers() == 1) {
     line("exchange", "none: one replica");
     return;
   }
@@ -307,14 +309,14 @@ void print_exchange(const Check& check, const ParameterSet& parameters) {
   }
   if (config.exchange.codec != "none") return print_codec(check, parameters, buckets, request);
   const bool library = config.exchange.algorithm == "mpi" || sums_on_devices(config.exchange.algorithm);
-  line(
-      "exchange",
-      fmt::format(
-          "{}, {} in {} bucket{}: {} a step over all ranks{}", config.exchange.strategy,
-          serves ? "gradients pushed, weights pulled" : algorithm_text(config.exchange, check.replicas) + " all-reduce",
-          buckets.size(), buckets.size() == 1 ? "" : "s", bytes_text(static_cast<double>(sum.payload_elems * elem)),
-          library ? " (the library's own way may differ)"
-                  : fmt::format(", {} messages, {} in a row", count_text(sum.messages), sum.steps)));
+  line("exchange",
+       fmt::format("{}, {} in {} bucket{}: {} a step over all ranks{}", config.exchange.strategy,
+                   serves ? "gradients pushed, weights pulled"
+                          : algorithm_text(config.exchange, check.holders()) + " all-reduce",
+                   buckets.size(), buckets.size() == 1 ? "" : "s",
+                   bytes_text(static_cast<double>(sum.payload_elems * elem)),
+                   library ? " (the library's own way may differ)"
+                           : fmt::format(", {} messages, {} in a row", count_text(sum.messages), sum.steps)));
 }
 
 void print_model(Check& check) {
