@@ -49,6 +49,12 @@ std::unique_ptr<Engine> Engine::split(int color, int key) {
   return part;
 }
 
+std::shared_ptr<SharedBlock> Engine::share(std::size_t bytes) {
+  const std::lock_guard drives(body_->wheel);
+  ECHELON_CHECK(body_->live.empty() && body_->pending.empty(), "a plan is under way while memory is shared");
+  return wire_->transport->share(bytes);
+}
+
 int Engine::rank() const { return wire_->transport->rank(); }
 int Engine::size() const { return wire_->transport->size(); }
 const Transport& Engine::transport() const { return *wire_->transport; }
@@ -95,7 +101,21 @@ Ticket Engine::attach(std::shared_ptr<Machine> machine) {
 
 std::vector<WaitView> Engine::waits() const {
   const std::lock_guard lock(body_->mutex);
-  return body_->published;
+  std::vector<WaitView> all = body_->published;
+  for (const auto& [note, wait] : body_->noted) all.push_back(wait);
+  return all;
+}
+
+std::uint64_t Engine::note_wait(WaitView wait) {
+  wait.peer = wire_->rank_in_world(wait.peer);
+  const std::lock_guard lock(body_->mutex);
+  body_->noted[body_->next_note] = wait;
+  return body_->next_note++;
+}
+
+void Engine::end_wait(std::uint64_t noted) {
+  const std::lock_guard lock(body_->mutex);
+  body_->noted.erase(noted);
 }
 
 }  // namespace echelon

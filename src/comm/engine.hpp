@@ -118,6 +118,9 @@ class Engine {
   // any of them. Parts end before the engine that they were split from does.
   std::unique_ptr<Engine> split(int color, int key);
 
+  // Memory that all ranks of this engine see (Transport::share): collective, blocking, and nothing may be under way.
+  std::shared_ptr<SharedBlock> share(std::size_t bytes);
+
   // Throws ConfigError for a library collective with a priority.
   Ticket submit(Job job);
   // Submits and waits, driven by the calling thread.
@@ -126,6 +129,9 @@ class Engine {
   Ticket attach(std::shared_ptr<Machine> machine);
 
   std::vector<WaitView> waits() const;
+  // A wait beside the engine's, for the watchdog to see: `peer` is a rank here. Any thread; until `end_wait`.
+  std::uint64_t note_wait(WaitView wait);
+  void end_wait(std::uint64_t noted);
   WireCounters counters() const;
 
  private:

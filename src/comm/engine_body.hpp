@@ -5,6 +5,7 @@
 #include <condition_variable>
 #include <deque>
 #include <exception>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <thread>
@@ -51,6 +52,8 @@ struct Engine::Body final : Driver {
   std::vector<Queued> inbox;
   std::vector<Attached> new_machines;
   std::vector<WaitView> published;
+  std::map<std::uint64_t, WaitView> noted;  // by those who wait elsewhere
+  std::uint64_t next_note = 0;
   bool stop = false;
   std::atomic<bool> news = false;     // the inbox, new_machines or stop have changed
   std::atomic<bool> helped = false;   // a waiting thread drives, or is about to

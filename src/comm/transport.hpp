@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "base/dtype.hpp"
+#include "comm/shared_block.hpp"
 
 namespace echelon {
 
@@ -72,6 +73,10 @@ class Transport {
   // A transport over the ranks that give the same colour, ordered by key then rank; collective, blocking. Model groups
   // and servers get theirs here.
   virtual std::unique_ptr<Transport> split(int color, int key) = 0;
+
+  // Memory that all ranks see, `bytes` of it this rank's; collective, blocking. Null on every rank where they lie on
+  // several hosts, or where the system gives none.
+  virtual std::shared_ptr<SharedBlock> share(std::size_t bytes) { return (void)bytes, nullptr; }
 
   virtual WireCounters counters() const = 0;  // any thread
 

@@ -56,7 +56,7 @@ class LocalTransport final : public Transport {
     LocalOp& op = ops_[static_cast<std::size_t>(request.id)];
     const OpState state = op.state.load(std::memory_order_acquire);
     if (state == OpState::pending) {
-      world_->throw_if_ended();
+      world_->check();
       return std::nullopt;
     }
     const Completion completion{op.peer, op.bytes};
@@ -92,8 +92,9 @@ class LocalTransport final : public Transport {
     return request;
   }
 
+  std::shared_ptr<SharedBlock> share(std::size_t bytes) override { return world_->share(rank_, next_share_++, bytes); }
   std::unique_ptr<Transport> split(int color, int key) override {
-    world_->throw_if_ended();
+    world_->check();
     return world_->split(rank_, next_split_++, color, key);
   }
 
@@ -109,7 +110,7 @@ class LocalTransport final : public Transport {
   void check_peer(int peer) const { ECHELON_CHECK(peer >= 0 && peer < size(), "peer {} of {} ranks", peer, size()); }
 
   std::pair<Request, LocalOp*> begin() {
-    world_->throw_if_ended();
+    world_->check();
     if (free_.empty()) {
       ops_.emplace_back();
       free_.reserve(ops_.size());
@@ -134,7 +135,7 @@ class LocalTransport final : public Transport {
   int rank_;
   std::deque<LocalOp> ops_;  // addresses stay
   std::vector<std::int64_t> free_;
-  std::int64_t next_reduce_ = 0, next_split_ = 0;
+  std::int64_t next_reduce_ = 0, next_split_ = 0, next_share_ = 0;
   AtomicCounters counters_;
 };
 

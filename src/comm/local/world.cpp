@@ -31,6 +31,25 @@ void sum_in_rank_order(const std::vector<LocalOp*>& ops, std::size_t elems) {
     for (LocalOp* op : ops) std::memcpy(op->dst, sum.data(), elems * sizeof(T));
 }
 
+// What threads share without further ado.
+class HeapBlock final : public SharedBlock {
+ public:
+  HeapBlock(const std::vector<std::size_t>& bytes, std::shared_ptr<WorldEnd> end) : end_(std::move(end)) {
+    for (const std::size_t part : bytes) parts_.emplace_back(part / sizeof(Line) + 1);
+  }
+  std::byte* of(int rank) const override {
+    return reinterpret_cast<std::byte*>(parts_[static_cast<std::size_t>(rank)].data());
+  }
+  void check() const override { end_->check(); }
+
+ private:
+  struct alignas(64) Line {
+    std::byte bytes[64] = {};
+  };
+  mutable std::vector<std::vector<Line>> parts_;
+  std::shared_ptr<WorldEnd> end_;
+};
+
 }  // namespace
 
 LocalWorld::LocalWorld(int ranks, const std::vector<int>& hosts, std::shared_ptr<WorldEnd> end)
@@ -134,11 +153,30 @@ std::unique_ptr<Transport> LocalWorld::split(int rank, std::int64_t call, int co
   }
   while (split.arrived < ranks()) {
     split_done_.wait_for(lock, std::chrono::milliseconds(20));
-    throw_if_ended();
+    end_->check();
   }
   std::unique_ptr<Transport> part = std::move(split.parts[static_cast<std::size_t>(rank)]);
   if (++split.taken == ranks()) splits_.erase(call);
   return part;
+}
+
+std::shared_ptr<SharedBlock> LocalWorld::share(int rank, std::int64_t call, std::size_t bytes) {
+  std::unique_lock lock(mutex_);
+  if (host_names_.size() > 1) return nullptr;
+  Sharing& sharing = sharings_[call];
+  sharing.bytes.resize(static_cast<std::size_t>(ranks()));
+  sharing.bytes[static_cast<std::size_t>(rank)] = bytes;
+  if (++sharing.arrived == ranks()) {
+    sharing.block = std::make_shared<HeapBlock>(sharing.bytes, end_);
+    split_done_.notify_all();
+  }
+  while (!sharing.block) {
+    split_done_.wait_for(lock, std::chrono::milliseconds(20));
+    end_->check();
+  }
+  std::shared_ptr<SharedBlock> block = sharing.block;
+  if (++sharing.taken == ranks()) sharings_.erase(call);
+  return block;
 }
 
 void LocalWorld::divide(Split& split) {
@@ -166,10 +204,10 @@ void LocalWorld::end(const std::string& why) {
   end_->ended = true;
 }
 
-void LocalWorld::throw_if_ended() const {
-  if (!end_->ended.load(std::memory_order_relaxed)) return;
-  const std::lock_guard lock(end_->mutex);
-  throw EnvironmentError(end_->why);
+void WorldEnd::check() const {
+  if (!ended.load(std::memory_order_relaxed)) return;
+  const std::lock_guard lock(mutex);
+  throw EnvironmentError(why);
 }
 
 }  // namespace echelon

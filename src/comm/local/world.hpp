@@ -34,8 +34,10 @@ struct LocalOp {
 // Why a world was ended; shared with the worlds split from it.
 struct WorldEnd {
   std::atomic<bool> ended = false;
-  std::mutex mutex;
+  mutable std::mutex mutex;
   std::string why;
+
+  void check() const;  // throws where it was
 };
 
 class LocalWorld {
@@ -54,8 +56,11 @@ class LocalWorld {
   // Blocks until all ranks have come to their `call`-th split.
   std::unique_ptr<Transport> split(int rank, std::int64_t call, int color, int key);
 
+  // Likewise their `call`-th memory to share; null where they are on several hosts.
+  std::shared_ptr<SharedBlock> share(int rank, std::int64_t call, std::size_t bytes);
+
   void end(const std::string& why);
-  void throw_if_ended() const;
+  void check() const { end_->check(); }
 
  private:
   struct Queue {
@@ -76,6 +81,11 @@ class LocalWorld {
     std::vector<std::unique_ptr<Transport>> parts;
     int arrived = 0, taken = 0;
   };
+  struct Sharing {
+    std::vector<std::size_t> bytes;  // by rank
+    std::shared_ptr<SharedBlock> block;
+    int arrived = 0, taken = 0;
+  };
   static void deliver(LocalOp& from, LocalOp& to);
   void finish(Reduction& reduction);
   void divide(Split& split);
@@ -83,10 +93,11 @@ class LocalWorld {
   std::deque<Mailbox> boxes_;
   std::vector<int> hosts_;
   std::vector<std::string> host_names_;
-  std::mutex mutex_;  // of the maps below
-  std::condition_variable split_done_;
+  std::mutex mutex_;                    // of the maps below
+  std::condition_variable split_done_;  // or memory shared
   std::map<std::int64_t, Reduction> reductions_;
   std::map<std::int64_t, Split> splits_;
+  std::map<std::int64_t, Sharing> sharings_;
   std::shared_ptr<WorldEnd> end_;
 };
 

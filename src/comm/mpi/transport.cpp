@@ -7,6 +7,7 @@
 
 #include "base/check.hpp"
 #include "comm/counters.hpp"
+#include "comm/mpi/share.hpp"
 #include "comm/mpi/world.hpp"
 
 namespace echelon {
@@ -137,6 +138,10 @@ class MpiTransport final : public Transport {
     MPI_Comm part = MPI_COMM_NULL;
     mpi::check(MPI_Comm_split(communicator_, color, key, &part), "MPI_Comm_split");
     return std::make_unique<MpiTransport>(part);
+  }
+
+  std::shared_ptr<SharedBlock> share(std::size_t bytes) override {
+    return host_names_.size() == 1 ? make_shared_window(communicator_, bytes) : nullptr;
   }
 
   WireCounters counters() const override { return counters_.read(); }
