@@ -1,0 +1,104 @@
+// Memory that ranks share, between threads.
+#include <catch2/catch.hpp>
+#include <thread>
+
+#include "base/check.hpp"
+#include "base/clock.hpp"
+#include "base/error.hpp"
+#include "comm/group.hpp"
+#include "comm/local/local.hpp"
+#include "comm/shared_lane.hpp"
+#include "tests/support/ranks.hpp"
+#include "tests/support/shared_check.hpp"
+
+namespace echelon {
+namespace {
+
+using namespace test;
+
+TEST_CASE("what travels through shared memory is what was sent", "[shared]") {
+  for (const int ranks : {1, 2, 3, 5})
+    CHECK_NOTHROW(run_ranks(ranks, [](std::unique_ptr<Transport> transport) {
+      Engine engine(std::move(transport));
+      check_shared_ways(engine);
+      check_shared_meetings(engine);
+    }));
+}
+
+TEST_CASE("ranks of two hosts share no memory", "[shared]") {
+  auto world = make_local_world(2, {0, 1});
+  CHECK(world[0]->share(64) == nullptr);
+  CHECK(world[1]->share(64) == nullptr);
+}
+
+TEST_CASE("a lane has room for its boxes and no more", "[shared]") {
+  std::vector<std::max_align_t> memory(SharedLane::bytes(2, 100) / sizeof(std::max_align_t) + 8);
+  auto* at = reinterpret_cast<std::byte*>((reinterpret_cast<std::uintptr_t>(memory.data()) + 63) / 64 * 64);
+  SharedLane sender(at, 2, 100), receiver(at, 2, 100);
+  CHECK_FALSE(receiver.may_take());
+  for (int i = 0; i < 2; ++i) {
+    REQUIRE(sender.may_fill());
+    sender.to_fill()[99] = static_cast<std::byte>(i);
+    sender.filled();
+  }
+  CHECK_FALSE(sender.may_fill());
+  REQUIRE(receiver.may_take());
+  CHECK(receiver.to_take()[99] == std::byte{0});
+  receiver.taken();
+  CHECK(sender.may_fill());
+  CHECK(receiver.to_take()[99] == std::byte{1});
+}
+
+TEST_CASE("the watchdog sees who waits in shared memory, and for whom", "[shared]") {
+  CHECK_NOTHROW(run_ranks(3, [](std::unique_ptr<Transport> transport) {
+    Engine engine(std::move(transport));
+    const auto block = engine.share(SharedMeeting::bytes(8));
+    SharedMeeting meeting({block->of(0), block->of(1), block->of(2)}, engine.rank(), 8);
+    meeting.begin();
+    std::vector<WaitView> seen;
+    if (engine.rank() == 2) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(300));
+      meeting.show();
+    } else {
+      meeting.show();
+      const double until = now_s() + 20;
+      std::thread watchdog([&] {
+        while (seen.empty() && now_s() < until) {
+          std::this_thread::sleep_for(std::chrono::milliseconds(1));
+          for (const WaitView& wait : engine.waits())
+            if (wait.channel == 77) seen.push_back(wait);
+        }
+      });
+      wait_for_peer(engine, *block, {.channel = 77, .peer = 2}, [&] { return meeting.missing() < 0; });
+      watchdog.join();
+      ECHELON_CHECK_EQ(seen.size(), std::size_t{1});
+      ECHELON_CHECK_EQ(seen[0].peer, 2);
+      ECHELON_CHECK(seen[0].since_s > 0 && seen[0].since_s < now_s());
+      ECHELON_CHECK(engine.waits().empty());
+    }
+    Group(engine, 0).barrier();
+  }));
+}
+
+TEST_CASE("a wait in shared memory ends with its world", "[shared]") {
+  const auto world = new_local_world(2);
+  std::string why;
+  std::thread waits([&] {
+    Engine engine(local_transport(world, 0));
+    try {
+      const auto block = engine.share(64);
+      wait_for_peer(engine, *block, {.peer = 1}, [] { return false; });
+    } catch (const EnvironmentError& error) {
+      why = error.what();
+    }
+  });
+  auto other = local_transport(world, 1);
+  const auto block = other->share(64);
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  end_local_world(*world, "enough");
+  waits.join();
+  CHECK(why == "enough");
+}
+
+}  // namespace
+}  // namespace echelon
