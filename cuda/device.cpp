@@ -90,6 +90,13 @@ class CudaDevice final : public Device {
     ECHELON_CUDA(cudaMemcpyAsync(dst, src, bytes, cudaMemcpyDeviceToHost, context_.stream()));
   }
   Memory allocate_host(std::size_t bytes) override;
+  std::string export_memory(const Memory& memory) override;
+  Memory import_memory(const std::string& exported) override;
+  void copy(void* dst, const void* src, std::size_t bytes) override {
+    if (bytes == 0) return;
+    context_.use();
+    ECHELON_CUDA(cudaMemcpyAsync(dst, src, bytes, cudaMemcpyDefault, context_.stream()));
+  }
   std::unique_ptr<Event> record() override {
     context_.use();
     return std::make_unique<CudaEvent>(context_);
@@ -153,6 +160,33 @@ Memory CudaDevice::allocate_host(std::size_t bytes) {
   return Memory(data, bytes, [index = context_.index()](void* address) {
     cudaSetDevice(index);
     cudaFreeHost(address);
+  });
+}
+
+// Some systems and cards (MIG) hand out no memory: nothing is wrong then, who asked goes by the host.
+std::string CudaDevice::export_memory(const Memory& memory) {
+  context_.use();
+  cudaIpcMemHandle_t handle{};
+  if (cudaIpcGetMemHandle(&handle, memory.data()) != cudaSuccess) {
+    (void)cudaGetLastError();
+    return {};
+  }
+  return std::string(handle.reserved, sizeof handle.reserved);
+}
+
+Memory CudaDevice::import_memory(const std::string& exported) {
+  cudaIpcMemHandle_t handle{};
+  if (exported.size() != sizeof handle.reserved) return {};
+  std::memcpy(handle.reserved, exported.data(), exported.size());
+  context_.use();
+  void* data = nullptr;
+  if (cudaIpcOpenMemHandle(&data, handle, cudaIpcMemLazyEnablePeerAccess) != cudaSuccess) {
+    (void)cudaGetLastError();
+    return {};
+  }
+  return Memory(data, 0, [index = context_.index()](void* address) {
+    cudaSetDevice(index);
+    cudaIpcCloseMemHandle(address);
   });
 }
 

@@ -37,8 +37,10 @@ class SharedLane {
   void filled();
   // The receiver's.
   bool may_take() const;
-  const std::byte* to_take() const { return box(mine_); }
+  std::byte* to_take() const { return box(mine_); }
   void taken();
+  // Of the box that is next, among the boxes.
+  std::size_t place() const { return static_cast<std::size_t>(mine_ % boxes_); }
 
  private:
   std::byte* box(std::uint64_t number) const;

@@ -7,9 +7,6 @@
 // One rank owns one device and drives it from one thread (its compute thread); `VectorOps` of host devices and
 // `Event::ready` may also be called from the engine's thread. Every call throws MemoryError above the limit,
 // EnvironmentError where the device itself fails.
-//
-// What later issues will ask of it, and where it goes:
-//   peer copies, IPC    Memory gets an export handle; the transport asks for it
 #pragma once
 
 #include <cstddef>
@@ -133,6 +130,13 @@ class Device {
   virtual Memory allocate_host(std::size_t bytes) = 0;  // pinned where that matters
   virtual std::unique_ptr<Event> record() = 0;
   virtual void synchronize() = 0;
+
+  // Between ranks of one host whose memory the host cannot reach: what names a block of this device's, to be handed to
+  // another process (empty: it hands out none), and that block as the other's device reaches it (no data: it cannot).
+  virtual std::string export_memory(const Memory& memory) { return (void)memory, std::string(); }
+  virtual Memory import_memory(const std::string& exported) { return (void)exported, Memory(); }
+  // From device memory, imported or not, to device memory, in stream order.
+  virtual void copy(void* dst, const void* src, std::size_t bytes) { to_device(dst, src, bytes); }
 
   // The layouts that an op of this spec would like, `spec.layouts` holding what its inputs have now. Default: as they
   // are, the outputs like the first movable input.

@@ -44,7 +44,8 @@ struct WayEnds {
 // By messages. Who receives has posted its receives ahead.
 std::unique_ptr<Way> make_message_way(Device& device, const WayEnds& ends, DType dtype, Tally& tally);
 // Through `memory` of way_bytes, zero at first, which both ends see as part of `block`; tensors have `box_bytes` at
-// most.
+// most. Where the device's memory is out of the host's reach, the other's device reads it where it can, else what
+// travels is staged there.
 std::unique_ptr<Way> make_shared_way(Device& device, const WayEnds& ends, std::shared_ptr<SharedBlock> block,
                                      std::byte* memory, std::size_t box_bytes, Tally& tally);
 std::size_t shared_way_bytes(std::size_t box_bytes);

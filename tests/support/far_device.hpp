@@ -11,7 +11,8 @@
 
 namespace echelon::test {
 
-// `card`: its name (empty: one of its own); the card "bare" has no library that sums.
+// `card`: its name (empty: one of its own); the card "bare" has no library that sums, "shut" exports no memory, "deaf"
+// imports none.
 std::unique_ptr<Device> make_far_device(const std::string& card = {});
 
 }  // namespace echelon::test

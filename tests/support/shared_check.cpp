@@ -42,17 +42,16 @@ Tensor tensor_of(std::vector<float>& values) {
 
 }  // namespace
 
-void check_shared_ways(Engine& engine) {
+void check_shared_ways(Engine& engine, Device& device) {
   const std::uint64_t seed = common_seed(engine);
   const int rank = engine.rank(), ranks = engine.size(), to = (rank + 1) % ranks, from = (rank + ranks - 1) % ranks;
   const std::size_t bytes = kMost * sizeof(float);
-  const auto device = open_device("reference", {});
   const auto block = engine.share(shared_way_bytes(bytes));
   ECHELON_CHECK(block != nullptr, "the ranks share no memory");
   Tally tally;
   const auto out =
-      make_shared_way(*device, {.group = engine, .peer = to, .sends = true}, block, block->of(rank), bytes, tally);
-  const auto in = make_shared_way(*device, {.group = engine, .peer = from}, block, block->of(from), bytes, tally);
+      make_shared_way(device, {.group = engine, .peer = to, .sends = true}, block, block->of(rank), bytes, tally);
+  const auto in = make_shared_way(device, {.group = engine, .peer = from}, block, block->of(from), bytes, tally);
   std::uint64_t sent = 0;
   const auto take = [&](int round) {
     std::vector<float> got(size_of_round(seed, round));

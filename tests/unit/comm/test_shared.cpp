@@ -8,6 +8,7 @@
 #include "comm/group.hpp"
 #include "comm/local/local.hpp"
 #include "comm/shared_lane.hpp"
+#include "tests/support/far_device.hpp"
 #include "tests/support/ranks.hpp"
 #include "tests/support/shared_check.hpp"
 
@@ -20,8 +21,16 @@ TEST_CASE("what travels through shared memory is what was sent", "[shared]") {
   for (const int ranks : {1, 2, 3, 5})
     CHECK_NOTHROW(run_ranks(ranks, [](std::unique_ptr<Transport> transport) {
       Engine engine(std::move(transport));
-      check_shared_ways(engine);
+      check_shared_ways(engine, *open_device("reference", {}));
       check_shared_meetings(engine);
+    }));
+}
+
+TEST_CASE("devices read each other's boxes, or stage what travels through the host", "[shared]") {
+  for (const char* card : {"", "shut", "deaf"})
+    CHECK_NOTHROW(run_ranks(3, [&](std::unique_ptr<Transport> transport) {
+      Engine engine(std::move(transport));
+      check_shared_ways(engine, *make_far_device(card));
     }));
 }
 
