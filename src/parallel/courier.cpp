@@ -1,24 +1,13 @@
 #include "parallel/courier.hpp"
 
-#include <array>
-#include <cstring>
+#include <algorithm>
 #include <numeric>
 #include <utility>
 
 #include "base/check.hpp"
-#include "base/clock.hpp"
-#include "comm/collective/algorithms.hpp"
-#include "comm/collective/message.hpp"
 
 namespace echelon {
 namespace {
-
-DType travels_as(const Cut& cut, DType dtype) {
-  if (cut.kind == CutKind::statistics) return DType::f64;
-  return cut.wide || cut.kind == CutKind::sum ? wide_of(dtype) : dtype;
-}
-
-constexpr std::size_t kBoxes = 2;  // one is filled or emptied while the other travels
 
 // Where a message of this rank's shard begins, or ends.
 MeshSeat end_of(const Cut& cut, MeshSeat seat, bool end) {
@@ -27,233 +16,157 @@ MeshSeat end_of(const Cut& cut, MeshSeat seat, bool end) {
   return seat;
 }
 
+DType travels_as(const Cut& cut, DType dtype) {
+  if (cut.kind == CutKind::statistics) return DType::f64;
+  return cut.wide || cut.kind == CutKind::sum ? wide_of(dtype) : dtype;
+}
+
+bool of_bands(const Cut& cut) { return cut.kind == CutKind::rows || cut.kind == CutKind::statistics; }
+bool sums(const Cut& cut) { return cut.kind == CutKind::sum || cut.kind == CutKind::statistics; }
+
 // Where its units lie among the axes of the value: sequences (T, F) and images (C, H, W).
 int axis_of(const Cut& cut) { return cut.kind == CutKind::rows || cut.shape.rank() == 2 ? 1 : 0; }
 
+GatherForm form_of(const Cut& cut, std::int64_t batch) {
+  GatherForm form{.outer = batch, .units = cut.counts};
+  for (int axis = 0; axis < cut.shape.rank(); ++axis) {
+    if (axis < axis_of(cut)) form.outer *= cut.shape[axis];
+    if (axis > axis_of(cut)) form.inner *= cut.shape[axis];
+  }
+  return form;
+}
+
+// Of what one rank brings to a meeting.
+std::size_t slot_bytes(const Cut& cut, std::int64_t batch, DType dtype) {
+  const std::size_t elem = size_of(travels_as(cut, dtype));
+  const std::int64_t elems = cut.shape.elems();
+  if (cut.kind == CutKind::statistics) return static_cast<std::size_t>(elems) * elem;
+  if (cut.kind == CutKind::sum) return static_cast<std::size_t>(elems * batch) * elem;
+  const std::int64_t most = *std::max_element(cut.counts.begin(), cut.counts.end());
+  const std::int64_t all = std::accumulate(cut.counts.begin(), cut.counts.end(), std::int64_t{0});
+  return static_cast<std::size_t>(elems / all * most * batch) * elem;
+}
+
+// One direction of a message.
+struct WayPlan {
+  int cut = 0;
+  bool backward = false;
+  MeshSeat from, to;
+  std::size_t box_bytes = 0;
+};
+
+// Of all cuts, as the ranks of this seat's stage know them, in one order; messages between stages, which all stages
+// know, come first.
+std::vector<WayPlan> ways_of(const std::vector<Cut>& cuts, const MeshSeat& seat, std::int64_t batch, DType dtype) {
+  std::vector<WayPlan> ways;
+  for (std::size_t c = 0; c < cuts.size(); ++c)
+    for (const bool backward : {false, true})
+      if (is_message(cuts[c].kind) && (!backward || cuts[c].learns))
+        ways.push_back({.cut = static_cast<int>(c),
+                        .backward = backward,
+                        .from = end_of(cuts[c], seat, backward),
+                        .to = end_of(cuts[c], seat, !backward),
+                        .box_bytes = static_cast<std::size_t>(cuts[c].shape.elems() * batch) * size_of(dtype)});
+  return ways;
+}
+
+std::size_t outgoing_bytes(const std::vector<WayPlan>& ways, const MeshSeat& seat) {
+  std::size_t bytes = 0;
+  for (const WayPlan& way : ways) bytes += way.from == seat ? shared_way_bytes(way.box_bytes) : 0;
+  return bytes;
+}
+
 }  // namespace
 
-// One direction of one cut, seen from this rank: an outbox or an inbox.
-struct Courier::Way {
-  bool sends = false, halo = false;
-  int peer = 0;  // in the model group
-  int channel = 0;
-  std::int64_t batch = 0;  // that the plan is for
-  std::shared_ptr<const Plan> plan;
-  struct Box {
-    Memory memory;
-    Ticket ticket;
-  };
-  std::array<Box, kBoxes> boxes;
-  std::size_t next = 0;  // box to use
-  int to_post = 0;       // receives that are not posted yet
-};
-
-// What the shards or the bands of a stage do together at one cut.
-struct Courier::Meeting {
-  Engine* engine = nullptr;
-  int channel = 0;
-  std::int64_t batch = 0;  // that what follows is for
-  std::shared_ptr<const Plan> plan;
-  Memory box;                        // sums where the device's memory is out of reach; gathers: blocks of all shards
-  Memory whole;                      // gathers where it is out of reach
-  std::vector<std::int64_t> begins;  // gathers: first element of each rank's block in the box; and their end
-};
-
 Courier::Courier(Device& device, const GroupEngines& engines, const Mesh& mesh, const MeshSeat& seat,
-                 std::vector<Cut> cuts, DType dtype, int first_channel)
-    : device_(device), engines_(engines), cuts_(std::move(cuts)), dtype_(dtype) {
-  ways_.resize(2 * cuts_.size());
-  meetings_.resize(cuts_.size());
-  for (std::size_t c = 0; c < cuts_.size(); ++c) {
-    const Cut& cut = cuts_[c];
-    if (!is_message(cut.kind)) {
-      if (cut.from != seat.stage) continue;
-      const bool bands = cut.kind == CutKind::rows || cut.kind == CutKind::statistics;
-      meetings_[c] = std::make_unique<Meeting>();
-      meetings_[c]->engine = bands ? &engines_.bands : &engines_.shards;
-      meetings_[c]->channel = first_channel + static_cast<int>(c);
-      continue;
-    }
-    for (const bool backward : {false, true}) {
-      MeshSeat from = end_of(cut, seat, backward), to = end_of(cut, seat, !backward);
-      if ((backward && !cut.learns) || (seat != from && seat != to)) continue;
-      auto way = std::make_unique<Way>();
-      way->sends = seat == from;
-      way->halo = cut.kind == CutKind::halo;
-      way->peer = mesh.index_in_group(way->sends ? to : from);
-      way->channel = first_channel + static_cast<int>(2 * c) + (backward ? 1 : 0);
-      ways_[2 * c + (backward ? 1 : 0)] = std::move(way);
-    }
-  }
+                 std::vector<Cut> cuts, DType dtype, int first_channel, std::int64_t most_samples)
+    : cuts_(std::move(cuts)), most_samples_(most_samples), ways_(2 * cuts_.size()), meetings_(cuts_.size()) {
+  if (!mesh.splits()) return;
+  make_ways(device, engines.group, mesh, seat, dtype, first_channel);
+  make_meetings(device, engines.shards, seat, false, dtype, first_channel);
+  make_meetings(device, engines.bands, seat, true, dtype, first_channel);
 }
 
 // What still travels ends with the engine.
 Courier::~Courier() = default;
 
-void Courier::begin(int micro_batches, std::int64_t batch, bool training) {
+// A rank's part of the shared memory holds the ways that it sends on, in their order.
+void Courier::make_ways(Device& device, Engine& group, const Mesh& mesh, const MeshSeat& seat, DType dtype,
+                        int first_channel) {
+  const std::vector<WayPlan> plans = ways_of(cuts_, seat, most_samples_, dtype);
+  const std::shared_ptr<SharedBlock> block = group.share(outgoing_bytes(plans, seat));
+  for (const WayPlan& plan : plans) {
+    if (plan.from != seat && plan.to != seat) continue;
+    const std::size_t number = 2 * static_cast<std::size_t>(plan.cut) + (plan.backward ? 1 : 0);
+    const WayEnds ends{.group = group,
+                       .peer = mesh.index_in_group(plan.from == seat ? plan.to : plan.from),
+                       .sends = plan.from == seat,
+                       .channel = first_channel + static_cast<int>(number)};
+    if (!block) {
+      ways_[number] = make_message_way(device, ends, dtype, tally_);
+      continue;
+    }
+    std::size_t begin = 0;
+    for (const WayPlan* before = plans.data(); before != &plan; ++before)
+      begin += before->from == plan.from ? shared_way_bytes(before->box_bytes) : 0;
+    ways_[number] =
+        make_shared_way(device, ends, block, block->of(mesh.index_in_group(plan.from)) + begin, plan.box_bytes, tally_);
+  }
+}
+
+// Of the shards or of the bands of this stage.
+void Courier::make_meetings(Device& device, Engine& ranks, const MeshSeat& seat, bool bands, DType dtype,
+                            int first_channel) {
+  std::vector<std::size_t> own;
+  std::size_t most = 0;
   for (std::size_t c = 0; c < cuts_.size(); ++c)
-    if (meetings_[c] && meetings_[c]->batch != batch) prepare(*meetings_[c], cuts_[c], batch);
-  for (std::size_t i = 0; i < ways_.size(); ++i) {
-    if (!ways_[i] || (i % 2 == 1 && !training)) continue;
-    Way& way = *ways_[i];
-    ECHELON_CHECK_EQ(way.to_post, 0, "passes of the step before are missing");
-    if (way.batch != batch) {
-      const std::int64_t elems = cuts_[i / 2].shape.elems() * batch;
-      way.plan = way.sends ? make_send_to(way.peer, elems) : make_receive_from(way.peer, elems);
-      for (Way::Box& box : way.boxes) {
-        box.ticket.wait();
-        box.memory = device_.allocate_host(static_cast<std::size_t>(elems) * size_of(dtype_));
-      }
-      way.batch = batch;
+    if (!is_message(cuts_[c].kind) && cuts_[c].from == seat.stage && of_bands(cuts_[c]) == bands) {
+      own.push_back(c);
+      most = std::max(most, slot_bytes(cuts_[c], most_samples_, dtype));
     }
-    if (way.sends) continue;
-    way.to_post = micro_batches;
-    for (std::size_t b = 0; b < kBoxes && way.to_post > 0; ++b) post(way);
-  }
+  if (own.empty()) return;
+  const auto channel = [&](std::size_t c) { return first_channel + static_cast<int>(c); };
+  const std::shared_ptr<SharedBlock> block = ranks.share(shared_meeting_bytes(most));
+  const std::shared_ptr<Meeting> together =
+      block ? make_shared_meeting(device, ranks, channel(own.front()), block, most, tally_) : nullptr;
+  for (const std::size_t c : own)
+    meetings_[c] = block ? together : make_message_meeting(device, ranks, channel(c), tally_);
 }
 
-// Into the box that is used next after those posted already.
-void Courier::post(Way& way) {
-  Way::Box& box = way.boxes[way.next];
-  way.next = (way.next + 1) % kBoxes;
-  --way.to_post;
-  box.ticket = engines_.group.submit(
-      {.plan = way.plan, .data = box.memory.data(), .dtype = dtype_, .channel = way.channel, .after = nullptr});
-}
-
-void Courier::prepare(Meeting& meeting, const Cut& cut, std::int64_t batch) {
-  const bool statistics = cut.kind == CutKind::statistics;
-  const std::int64_t elems = cut.shape.elems() * (statistics ? 1 : batch);
-  const DType dtype = travels_as(cut, dtype_);
-  const auto bytes = static_cast<std::size_t>(elems) * size_of(dtype);
-  const int rank = meeting.engine->rank(), ranks = meeting.engine->size();
-  meeting.batch = batch;
-  if (cut.kind == CutKind::sum || statistics) {
-    meeting.plan = make_allreduce("halving_doubling", {.rank = rank, .ranks = ranks, .elems = elems});
-    if (!device_.on_host()) meeting.box = device_.allocate_host(bytes);
-    return;
-  }
-  const std::int64_t units = std::accumulate(cut.counts.begin(), cut.counts.end(), std::int64_t{0});
-  std::vector<std::int64_t> blocks;
-  meeting.begins = {0};
-  for (const std::int64_t count : cut.counts) {
-    blocks.push_back(elems / units * count);
-    meeting.begins.push_back(meeting.begins.back() + blocks.back());
-  }
-  meeting.plan = make_allgather_blocks(rank, blocks);
-  meeting.box = device_.allocate_host(bytes);
-  if (!device_.on_host()) meeting.whole = device_.allocate_host(bytes);
-}
-
-void Courier::meet(Meeting& meeting, void* data, DType dtype) {
-  const ScopedTimer timer(waited_s_);
-  const Ticket ticket = meeting.engine->submit(
-      {.plan = meeting.plan, .data = data, .dtype = dtype, .channel = meeting.channel, .after = nullptr});
-  ticket.wait();
-  sent_ += ticket.wire();
-}
-
-void Courier::sum(Meeting& meeting, const Transfer& transfer) {
-  if (device_.on_host()) {
-    std::memcpy(transfer.to.data, transfer.from.data, transfer.to.bytes());
-    return meet(meeting, transfer.to.data, transfer.to.dtype);
-  }
-  device_.to_host(meeting.box.data(), transfer.from.data, transfer.from.bytes());
-  meet(meeting, meeting.box.data(), transfer.to.dtype);
-  device_.to_device(transfer.to.data, meeting.box.data(), transfer.to.bytes());
-}
-
-// Blocks of ranks, (outer, units of the rank, inner), become (outer, units, inner): outer are samples, with places of
-// sequences or channels of images, inner what lies behind a unit.
-void Courier::gather(Meeting& meeting, const Cut& cut, const Transfer& transfer) {
-  const std::size_t elem = size_of(transfer.to.dtype);
-  const auto at = [&](std::int64_t elems) {
-    return static_cast<std::byte*>(meeting.box.data()) + static_cast<std::size_t>(elems) * elem;
-  };
-  device_.to_host(at(meeting.begins[static_cast<std::size_t>(meeting.engine->rank())]), transfer.from.data,
-                  transfer.from.bytes());
-  meet(meeting, meeting.box.data(), transfer.to.dtype);
-  auto* whole = static_cast<std::byte*>(device_.on_host() ? transfer.to.data : meeting.whole.data());
-  std::int64_t outer = meeting.batch, inner = 1;
-  for (int axis = 0; axis < cut.shape.rank(); ++axis) {
-    if (axis < axis_of(cut)) outer *= cut.shape[axis];
-    if (axis > axis_of(cut)) inner *= cut.shape[axis];
-  }
-  for (std::int64_t o = 0; o < outer; ++o)
-    for (std::size_t rank = 0; rank < cut.counts.size(); ++rank) {
-      const std::int64_t block = cut.counts[rank] * inner;
-      const auto bytes = static_cast<std::size_t>(block) * elem;
-      std::memcpy(whole, at(meeting.begins[rank] + o * block), bytes);
-      whole += bytes;
-    }
-  if (!device_.on_host()) device_.to_device(transfer.to.data, meeting.whole.data(), transfer.to.bytes());
+void Courier::begin(int micro_batches, std::int64_t batch, bool training) {
+  ECHELON_CHECK_LE(batch, most_samples_);
+  batch_ = batch;
+  for (std::size_t i = 0; i < ways_.size(); ++i)
+    if (ways_[i] && (i % 2 == 0 || training)) ways_[i]->begin(micro_batches, cuts_[i / 2].shape.elems() * batch);
 }
 
 void Courier::carry(const Transfer& transfer) {
-  const Cut& cut = cuts_[static_cast<std::size_t>(transfer.cut)];
+  const auto c = static_cast<std::size_t>(transfer.cut);
+  const Cut& cut = cuts_[c];
   if (!is_message(cut.kind)) {
-    Meeting& meeting = *meetings_[static_cast<std::size_t>(transfer.cut)];
-    const bool sums = cut.kind == CutKind::sum || cut.kind == CutKind::statistics;
-    return sums ? sum(meeting, transfer) : gather(meeting, cut, transfer);
+    if (sums(cut)) return meetings_[c]->sum(transfer.from, transfer.to);
+    return meetings_[c]->gather(form_of(cut, batch_), transfer.from, transfer.to);
   }
-  const bool sends = transfer.from.data != nullptr;
-  Way& on = way(transfer.cut, transfer.backward);
-  ECHELON_CHECK(on.sends == sends, "cut {} sends where it should receive", transfer.cut);
-  if (sends)
-    send(on, transfer.from);
-  else
-    receive(on, transfer.to);
-}
-
-void Courier::send(Way& way, const Tensor& tensor) {
-  Way::Box& box = way.boxes[way.next];
-  way.next = (way.next + 1) % kBoxes;
-  {
-    const ScopedTimer timer(waited_s_);
-    box.ticket.wait();
-  }
-  ++sent_.messages_sent;
-  sent_.bytes_sent += tensor.bytes();
-  if (way.halo) halo_bytes_ += tensor.bytes();
-  device_.to_host(box.memory.data(), tensor.data, tensor.bytes());
-  box.ticket = engines_.group.submit(
-      {.plan = way.plan, .data = box.memory.data(), .dtype = dtype_, .channel = way.channel, .after = nullptr});
-}
-
-// Boxes are taken in the order in which they were posted.
-void Courier::receive(Way& way, const Tensor& tensor) {
-  // With fewer posts left than boxes, `next` has run ahead by as many as are out.
-  Way::Box* oldest = nullptr;
-  for (std::size_t b = 0; b < kBoxes && !oldest; ++b) {
-    Way::Box& box = way.boxes[(way.next + b) % kBoxes];
-    if (box.ticket.valid()) oldest = &box;
-  }
-  ECHELON_CHECK(oldest, "nothing was to come");
-  {
-    const ScopedTimer timer(waited_s_);
-    oldest->ticket.wait();
-  }
-  device_.to_device(tensor.data, oldest->memory.data(), tensor.bytes());
-  oldest->ticket = {};
-  if (way.to_post > 0) post(way);
+  Way& way = *ways_[2 * c + (transfer.backward ? 1 : 0)];
+  if (transfer.from.data == nullptr) return way.receive(transfer.to);
+  if (cut.kind == CutKind::halo) halo_bytes_ += transfer.from.bytes();
+  way.send(transfer.from);
 }
 
 void Courier::finish() {
-  const ScopedTimer timer(waited_s_);
   for (const auto& way : ways_)
-    for (std::size_t b = 0; way && way->sends && b < kBoxes; ++b) way->boxes[b].ticket.wait();
+    if (way) way->finish();
 }
 
-double Courier::take_waited_s() { return std::exchange(waited_s_, 0); }
+double Courier::take_waited_s() { return std::exchange(tally_.waited_s, 0); }
 
 std::size_t courier_bytes(const std::vector<Cut>& cuts, const MeshSeat& seat, std::int64_t batch, DType dtype) {
   std::size_t bytes = 0;
-  for (const Cut& cut : cuts) {
-    if (seat != end_of(cut, seat, false) && seat != end_of(cut, seat, true)) continue;
-    const std::size_t one = static_cast<std::size_t>(cut.shape.elems() * batch) * size_of(travels_as(cut, dtype));
-    if (is_message(cut.kind)) bytes += one * kBoxes * (cut.learns ? 2 : 1);
-    if (cut.kind == CutKind::gather || cut.kind == CutKind::rows) bytes += one;
-  }
+  for (const WayPlan& way : ways_of(cuts, seat, batch, dtype))
+    if (way.from == seat || way.to == seat) bytes += kBoxes * way.box_bytes;
+  for (const Cut& cut : cuts)
+    if (cut.from == seat.stage && (cut.kind == CutKind::gather || cut.kind == CutKind::rows))
+      bytes += static_cast<std::size_t>(cut.shape.elems() * batch) * size_of(travels_as(cut, dtype));
   return bytes;
 }
 

@@ -1,12 +1,12 @@
 // Carries what travels between the ranks of a model group: the body behind Program::set_transfer.
 //
-// Messages between stages, and rows between bands. Each cut has two ways, values forward and gradients back, each a
-// channel of messages in the order of the micro-batches. Who sends copies the tensor into an outbox and goes on; who
-// receives has posted its receives ahead, and waits only where the message is not there yet. Boxes are host memory that
-// the device copies to and from.
-//
-// Sums and gathers over the shards or bands of a stage are all-reduces and all-gathers that the compute thread waits
+// Messages between stages, and rows between bands: each cut has two ways (way.hpp), values forward and gradients back,
+// in the order of the micro-batches. Who sends goes on at once; who receives waits only where the tensor is not there
+// yet. Sums and gathers over the shards or bands of a stage are meetings (meeting.hpp) that the compute thread waits
 // for.
+//
+// Where all ranks of a group lie on one host both go through memory that they share, from device to device where the
+// devices reach each other; else by messages of the engine.
 #pragma once
 
 #include <cstdint>
@@ -16,12 +16,15 @@
 #include "comm/engine.hpp"
 #include "device/device.hpp"
 #include "model/program.hpp"
+#include "parallel/meeting.hpp"
 #include "parallel/mesh.hpp"
 #include "parallel/pipeline.hpp"
+#include "parallel/way.hpp"
 
 namespace echelon {
 
-// Host memory that a courier takes on a rank of this seat, whose device's memory is the host's (else more): boxes.
+// Host memory that a courier takes on a rank of this seat where its group lies on several hosts, and whose device's
+// memory is the host's (else more).
 std::size_t courier_bytes(const std::vector<Cut>& cuts, const MeshSeat& seat, std::int64_t batch, DType dtype);
 
 // The engines of the groups inside a replica.
@@ -31,10 +34,10 @@ struct GroupEngines {
 
 class Courier {
  public:
-  // The channels of `engines` from `first_channel` on are the courier's. `dtype`: of the tensors that travel; halves
-  // are added in f32.
+  // Collective over the model group, and nothing may be under way. The channels of `engines` from `first_channel` on
+  // are the courier's. `dtype`: of the tensors that travel; halves are added in f32. `most_samples`: of any batch.
   Courier(Device& device, const GroupEngines& engines, const Mesh& mesh, const MeshSeat& seat, std::vector<Cut> cuts,
-          DType dtype, int first_channel);
+          DType dtype, int first_channel, std::int64_t most_samples);
   ~Courier();
   Courier(const Courier&) = delete;
 
@@ -47,30 +50,20 @@ class Courier {
   // The compute thread was blocked here, since the last call.
   double take_waited_s();
   // Sent by this rank so far.
-  const WireCounters& sent() const { return sent_; }
+  const WireCounters& sent() const { return tally_.sent; }
   // Of it, rows for neighbours.
   std::uint64_t halo_bytes() const { return halo_bytes_; }
 
  private:
-  struct Way;
-  struct Meeting;  // of shards or bands
-  Way& way(int cut, bool backward) { return *ways_[static_cast<std::size_t>(2 * cut + (backward ? 1 : 0))]; }
-  void send(Way& way, const Tensor& tensor);
-  void receive(Way& way, const Tensor& tensor);
-  void post(Way& way);
-  void prepare(Meeting& meeting, const Cut& cut, std::int64_t batch);
-  void sum(Meeting& meeting, const Transfer& transfer);
-  void gather(Meeting& meeting, const Cut& cut, const Transfer& transfer);
-  void meet(Meeting& meeting, void* data, DType dtype);
+  void make_ways(Device& device, Engine& group, const Mesh& mesh, const MeshSeat& seat, DType dtype, int first_channel);
+  void make_meetings(Device& device, Engine& ranks, const MeshSeat& seat, bool bands, DType dtype, int first_channel);
 
-  Device& device_;
-  GroupEngines engines_;
   const std::vector<Cut> cuts_;
-  const DType dtype_;
+  const std::int64_t most_samples_;
+  std::int64_t batch_ = 0;
+  Tally tally_;
   std::vector<std::unique_ptr<Way>> ways_;          // by cut and direction; null where this rank is at neither end
-  std::vector<std::unique_ptr<Meeting>> meetings_;  // by cut; null where it is a message, or another stage's
-  double waited_s_ = 0;
-  WireCounters sent_;
+  std::vector<std::shared_ptr<Meeting>> meetings_;  // by cut; null where it is a message, or another stage's
   std::uint64_t halo_bytes_ = 0;
 };
 

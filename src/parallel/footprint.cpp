@@ -68,7 +68,8 @@ Footprint footprint_of(const Config& config, const Part& part, const MeshSeat& s
       most_in_flight(pipeline_passes(config.parallel.schedule, static_cast<int>(config.parallel.pipeline), seat.stage,
                                      static_cast<int>(config.batch.accumulation)));
   Footprint bytes = footprint(config, {&part.graph}, micro_batch, in_flight);
-  bytes.boxes = static_cast<double>(courier_bytes(part.cuts, seat, micro_batch, config.device.dtype));
+  if (config.parallel.allow_across_nodes)
+    bytes.boxes = static_cast<double>(courier_bytes(part.cuts, seat, micro_batch, config.device.dtype));
   return bytes;
 }
 

@@ -16,7 +16,7 @@ struct Footprint {
   double weights = 0, gradients = 0, optimiser = 0;
   double activations = 0, scratch = 0;
   double packed = 0;       // that ops keep for themselves: weights in a layout of their own
-  double boxes = 0;        // what travels between the ranks of a model
+  double boxes = 0;        // for what travels between the ranks of a model that may lie on several hosts
   bool estimated = false;  // no such device is here: activations are twice the values, scratch and packed are unknown
 
   double total() const { return weights + gradients + optimiser + activations + scratch + packed + boxes; }

@@ -144,6 +144,8 @@ void Attempt::build() {
   config_.exchange = tuning_.settle(config_.exchange, start_, place_->replicas(),
                                     place_->mesh().splits() ? &place_->model() : nullptr, engine_.transport(),
                                     kStrategyChannel, plan_->part.graph.parameters(), wide_of(config_.device.dtype));
+  courier_ = std::make_unique<Courier>(*device_, place_->engines(), place_->mesh(), place_->seat(), plan_->part.cuts,
+                                       config_.device.dtype, kCutsChannel, largest_batch(config_, *plan_));
   all_or_none(group_, [&] {
     arenas_ = std::make_unique<Arenas>(*device_, plan_->part.graph.parameters(), wide_of(config_.device.dtype));
     if (place_->mesh().splits())
@@ -154,8 +156,6 @@ void Attempt::build() {
     strategy_ = make_strategy(config_.exchange, {*arenas_, *optimiser_, exchange(), kStrategyChannel, config_.seed,
                                                  part_name(place_->mesh(), place_->mesh().part(place_->seat()))});
     replica_sum_ = std::make_unique<ReplicaSum>(*device_, place_->twins(), kSumsChannel);
-    courier_ = std::make_unique<Courier>(*device_, place_->engines(), place_->mesh(), place_->seat(), plan_->part.cuts,
-                                         config_.device.dtype, kCutsChannel);
     arenas_->initialise(config_.seed);
   });
   state_.global_batch = plan_->batch.global;

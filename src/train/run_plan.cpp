@@ -120,6 +120,14 @@ ShardPlan evaluation_plan(const Dataset& dataset, const Config& config, int rank
   return ShardPlan(plan_request(dataset, whole, batches, 0));
 }
 
+std::int64_t largest_batch(const Config& config, const RunPlan& plan) {
+  std::int64_t most = *std::max_element(plan.batch.micro.begin(), plan.batch.micro.end());
+  if (!plan.test) return most;
+  const ShardPlan evaluation = evaluation_plan(*plan.test, config, plan.replicas);
+  for (int replica = 0; replica < evaluation.replicas(); ++replica) most = std::max(most, evaluation.batch(replica));
+  return most;
+}
+
 LoaderOptions evaluation_loading(const Config& config, DType dtype, int replica) {
   LoaderOptions options;
   options.replica = replica;

@@ -58,6 +58,8 @@ void check_sparse(const Config& config, const ParameterSet& parameters);
 // order, `batch` samples on each a step, the last ones filled up with weight 0; or in streams, `batch` of them over all
 // ranks, so that every number of ranks reads the same.
 ShardPlan evaluation_plan(const Dataset& dataset, const Config& config, int ranks);
+// Samples in the largest batch, of training or evaluation, that any replica runs at once.
+std::int64_t largest_batch(const Config& config, const RunPlan& plan);
 // How one of its replicas reads: everything once.
 LoaderOptions evaluation_loading(const Config& config, DType dtype, int replica = 0);
 

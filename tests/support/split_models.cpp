@@ -78,7 +78,7 @@ SplitResult train_split_rank(std::unique_ptr<Transport> transport, const SplitRu
   arenas.initialise(1);
   const DType dtype = is_half(run.activations) ? run.activations : run.dtype;
   Program program(graph, arenas, {.batch = micro, .dtype = dtype, .in_flight = in_flight});
-  Courier courier(*device, place.engines(), mesh, seat, part.cuts, dtype, kCourierChannel);
+  Courier courier(*device, place.engines(), mesh, seat, part.cuts, dtype, kCourierChannel, micro);
   ReplicaSum replica_sum(*device, place.twins(), kSumsChannel);
   if (mesh.replicas() > 1) program.set_sum_over_replicas([&](const Tensor& sums) { replica_sum(sums); });
   program.set_transfer([&](const Transfer& transfer) { courier.carry(transfer); });
