@@ -128,5 +128,25 @@ TEST_CASE("stages of layers split by their units", "[split]") {
     }
 }
 
+// The other tests' ranks lie on one host, and share memory.
+TEST_CASE("split models whose ranks lie on several hosts exchange messages", "[split]") {
+  const auto check = [](const std::string& what, const Graph& graph,
+                        const std::function<void(ParallelConfig&)>& split) {
+    for (const char* device : {"reference", "far"}) DYNAMIC_SECTION(what << " " << device) {
+        SplitRun run = pipeline_of(graph, 1, {4, 4}, 2);
+        run.replicas.device = device;
+        run.replicas.steps = 5;
+        run.parallel.allow_across_nodes = true;
+        split(run.parallel);
+        check_split(run);
+      }
+  };
+  check("pipeline", small_resnet20(), [](ParallelConfig& split) { split.pipeline = 3; });
+  check("tensor", small_lenet(), [](ParallelConfig& split) { split.tensor = 2; });
+  check("both", small_batch_norm_net(), [](ParallelConfig& split) { split.pipeline = 2, split.tensor = 2; });
+  check("space", small_batch_norm_net(), [](ParallelConfig& split) { split.space = 2; });
+  check("stages of rows", small_resnet20(), [](ParallelConfig& split) { split.pipeline = 2, split.space = 2; });
+}
+
 }  // namespace
 }  // namespace echelon

@@ -58,8 +58,9 @@ void run_one(int rank, const std::function<void(std::unique_ptr<Transport>)>& bo
 
 }  // namespace
 
-void run_ranks(int ranks, const std::function<void(std::unique_ptr<Transport>)>& body, double deadline_s) {
-  const auto world = new_local_world(ranks);
+void run_ranks(int ranks, const std::function<void(std::unique_ptr<Transport>)>& body, double deadline_s,
+               const std::vector<int>& hosts) {
+  const auto world = new_local_world(ranks, hosts);
   Crew crew;
   crew.running.assign(static_cast<std::size_t>(ranks), true);
   crew.still = ranks;

@@ -13,6 +13,8 @@ namespace echelon::test {
 // rank in front. Ranks that are still running at the deadline are named in the error, and the process ends (they cannot
 // be joined). Catch2's macros must not be used inside `body`: throw (ECHELON_CHECK) or return values through captured
 // storage.
-void run_ranks(int ranks, const std::function<void(std::unique_ptr<Transport>)>& body, double deadline_s = 60);
+// `hosts` as in Transport::hosts; empty: all on one.
+void run_ranks(int ranks, const std::function<void(std::unique_ptr<Transport>)>& body, double deadline_s = 60,
+               const std::vector<int>& hosts = {});
 
 }  // namespace echelon::test

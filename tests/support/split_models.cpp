@@ -229,10 +229,15 @@ Graph small_carrying_stack() {
 SplitResult train_split(const SplitRun& run) {
   const int ranks = run.replicas.replicas() * run.group_size();
   std::vector<SplitResult> results(static_cast<std::size_t>(ranks));
-  run_ranks(ranks, [&](std::unique_ptr<Transport> transport) {
-    const auto rank = static_cast<std::size_t>(transport->rank());
-    results[rank] = train_split_rank(std::move(transport), run);
-  });
+  std::vector<int> hosts;  // one for all, or for each rank its own
+  for (int rank = 0; rank < ranks && run.parallel.allow_across_nodes; ++rank) hosts.push_back(rank);
+  run_ranks(
+      ranks,
+      [&](std::unique_ptr<Transport> transport) {
+        const auto rank = static_cast<std::size_t>(transport->rank());
+        results[rank] = train_split_rank(std::move(transport), run);
+      },
+      60, hosts);
   SplitResult all;
   all.gradients.resize(static_cast<std::size_t>(run.replicas.graph.parameters().elems()));
   all.weights.resize(all.gradients.size());

@@ -10,7 +10,7 @@ namespace echelon::test {
 
 struct SplitRun {
   ReplicaRun replicas;
-  ParallelConfig parallel;
+  ParallelConfig parallel;  // allow_across_nodes: each rank on a host of its own
 
   int group_size() const { return static_cast<int>(parallel.pipeline * parallel.tensor * parallel.space); }
 };
