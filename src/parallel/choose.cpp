@@ -60,7 +60,7 @@ class Chooser {
     for (std::int64_t group = 1; group <= ranks; ++group)
       for (std::int64_t pipeline = 1; ranks % group == 0 && pipeline <= group; ++pipeline)
         for (std::int64_t tensor = 1; group % pipeline == 0 && tensor <= group / pipeline; ++tensor) {
-          if (group / pipeline != tensor) continue;
+          if (group / pipeline % tensor != 0) continue;
           SplitCandidate& candidate = all_.emplace_back();
           candidate.parallel = config_.parallel;
           candidate.parallel.split = "given";
@@ -91,7 +91,9 @@ class Chooser {
     }
   }
 
-  static MeshSeat seat_of(int stage) { return {.replica = 0, .stage = stage, .shard = 0}; }
+  static MeshSeat seat_of(const Mesh& mesh, int stage) {
+    return {.replica = 0, .stage = stage, .shard = 0, .band = busiest_band(mesh)};
+  }
 
   Built build(const ParallelConfig& parallel, const Mesh& mesh) const {
     Built built{.config = config_, .parts = {}};
@@ -101,7 +103,7 @@ class Chooser {
     built.micro_batch = *std::max_element(batch.micro.begin(), batch.micro.end());
     built.global_batch = batch.global;
     for (int stage = 0; stage < mesh.pipeline(); ++stage)
-      built.parts.push_back(part_of(whole_, parallel, seat_of(stage), costs_.node_s));
+      built.parts.push_back(part_of(whole_, parallel, seat_of(mesh, stage), costs_.node_s));
     return built;
   }
 
@@ -125,10 +127,10 @@ class Chooser {
     const Mesh mesh(candidate.parallel, hosts_.of_rank, hosts_.names);
     const Built built = build(candidate.parallel, mesh);
     for (int stage = 0; stage < mesh.pipeline(); ++stage)
-      candidate.memory = std::max(
-          candidate.memory,
-          footprint_of(built.config, built.parts[static_cast<std::size_t>(stage)], seat_of(stage), built.micro_batch)
-              .total());
+      candidate.memory =
+          std::max(candidate.memory, footprint_of(built.config, built.parts[static_cast<std::size_t>(stage)],
+                                                  seat_of(mesh, stage), built.micro_batch)
+                                         .total());
   }
 
   const SplitCandidate* choose() {

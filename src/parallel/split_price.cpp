@@ -35,18 +35,31 @@ double compute_s(const Graph& part, const std::map<std::string, WholeCost>& whol
   return seconds;
 }
 
-// One micro-batch, forward and back.
-double travel_s(const std::vector<Cut>& cuts, int stage, int ranks, double bytes_per_elem, const Link& link) {
+// Seconds that the ranks of a group meet for, each with `bytes`.
+double sum_s(double ranks, double bytes, const Link& link) {
+  return 2 * std::ceil(std::log2(ranks)) * link.latency_s + 2 * (ranks - 1) / ranks * bytes / link.bytes_per_s;
+}
+double gather_s(double ranks, double bytes, const Link& link) {
+  return (ranks - 1) * link.latency_s + (ranks - 1) / ranks * bytes / link.bytes_per_s;
+}
+
+// What a rank of this stage and band takes part in: one micro-batch of `micro` samples, forward and back.
+double travel_s(const std::vector<Cut>& cuts, const MeshSeat& seat, const Mesh& mesh, double micro, DType dtype,
+                const Link& link) {
   double seconds = 0;
   for (const Cut& cut : cuts) {
-    if (cut.from != stage && cut.to != stage) continue;
-    const double bytes = static_cast<double>(cut.shape.elems()) * bytes_per_elem, k = ranks;
-    if (cut.kind == CutKind::sum)
-      seconds += 2 * std::ceil(std::log2(k)) * link.latency_s + 2 * (k - 1) / k * bytes / link.bytes_per_s;
-    else if (cut.kind == CutKind::gather)
-      seconds += (k - 1) * link.latency_s + (k - 1) / k * bytes / link.bytes_per_s;
-    else
-      seconds += (cut.learns ? 2 : 1) * (link.latency_s + bytes / link.bytes_per_s);
+    if (cut.from != seat.stage && cut.to != seat.stage) continue;
+    if (cut.kind == CutKind::halo && cut.from_band != seat.band && cut.to_band != seat.band) continue;
+    const auto elems = static_cast<double>(cut.shape.elems());
+    const double bytes = elems * micro * static_cast<double>(size_of(dtype));
+    switch (cut.kind) {
+      case CutKind::sum: seconds += sum_s(mesh.tensor(), bytes, link); break;
+      case CutKind::gather: seconds += gather_s(mesh.tensor(), bytes, link); break;
+      case CutKind::rows: seconds += gather_s(mesh.space(), bytes, link); break;
+      case CutKind::statistics: seconds += sum_s(mesh.space(), elems * sizeof(double), link); break;
+      case CutKind::message:
+      case CutKind::halo: seconds += (cut.learns ? 2 : 1) * (link.latency_s + bytes / link.bytes_per_s); break;
+    }
   }
   return seconds;
 }
@@ -62,12 +75,14 @@ bool on_one_host(const Mesh& mesh, const std::vector<int>& hosts) {
 
 }  // namespace
 
+int busiest_band(const Mesh& mesh) { return mesh.space() > 2 ? 1 : 0; }
+
 SplitPrice price_split(const Config& config, const Graph& whole, const std::vector<Part>& parts, const Mesh& mesh,
                        const std::vector<int>& hosts, std::int64_t micro_batch, const SplitCosts& costs) {
   const DType dtype = config.device.dtype;
   const auto whole_costs = by_name(whole, costs.node_s, dtype);
   const auto micro = static_cast<double>(micro_batch), micros = static_cast<double>(config.batch.accumulation);
-  const double replicas = mesh.replicas();
+  const double holders = mesh.replicas() * mesh.space();  // of a part, who sum its gradients
   const bool crosses = std::set<int>(hosts.begin(), hosts.end()).size() > 1;
   const Link& inside = on_one_host(mesh, hosts) ? costs.network.inside : costs.network.between;
   const Link& across = crosses ? costs.network.between : costs.network.inside;
@@ -78,8 +93,8 @@ SplitPrice price_split(const Config& config, const Graph& whole, const std::vect
   for (std::size_t stage = 0; stage < parts.size(); ++stage) {
     const Part& part = parts[stage];
     const double compute = micro * compute_s(part.graph, whole_costs, dtype);
-    const double travel = travel_s(part.cuts, static_cast<int>(stage), mesh.group_size() / mesh.pipeline(),
-                                   micro * static_cast<double>(size_of(dtype)), inside);
+    const MeshSeat seat{.replica = 0, .stage = static_cast<int>(stage), .shard = 0, .band = busiest_band(mesh)};
+    const double travel = travel_s(part.cuts, seat, mesh, micro, dtype, inside);
     dearest = std::max(dearest, compute + travel);
     dearest_compute = std::max(dearest_compute, compute);
     once += compute + travel;
@@ -87,7 +102,7 @@ SplitPrice price_split(const Config& config, const Graph& whole, const std::vect
         static_cast<double>(part.graph.parameters().elems()) * static_cast<double>(size_of(wide_of(dtype)));
     update = std::max(update, bytes * (3 + 2 * states) / costs.memory_bytes_per_s);
     const double exchange =
-        2 * (replicas - 1) * across.latency_s + 2 * (replicas - 1) / replicas * bytes * sharing / across.bytes_per_s;
+        2 * (holders - 1) * across.latency_s + 2 * (holders - 1) / holders * bytes * sharing / across.bytes_per_s;
     const double hidden = config.exchange.overlap == Overlap::none ? 0 : kBackward * compute;
     exposed = std::max(exposed, exchange - hidden);
   }
@@ -95,7 +110,7 @@ SplitPrice price_split(const Config& config, const Graph& whole, const std::vect
   price.compute_s = dearest_compute * micros + update;
   price.between_s =
       micros * dearest + (once - dearest) / static_cast<double>(config.parallel.time_chunks) - dearest_compute * micros;
-  price.exchange_s = mesh.replicas() > 1 ? exposed : 0;
+  price.exchange_s = holders > 1 ? exposed : 0;
   return price;
 }
 

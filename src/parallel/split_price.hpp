@@ -27,7 +27,10 @@ struct SplitCosts {
   double memory_bytes_per_s = 1e10;  // of the optimiser's pass
 };
 
-// `parts` by stage, of the shard and band that do most; `micro_batch` samples each of batch.accumulation times. `hosts`
+// A band with neighbours on both sides, where there is one.
+int busiest_band(const Mesh& mesh);
+
+// `parts` by stage, of shard 0 and the busiest band; `micro_batch` samples each of batch.accumulation times. `hosts`
 // by rank. A layer's part costs the share of its FLOPs. Stages take turns as in parallel/pipeline.hpp, so a step is all
 // micro-batches' time on the dearest and the first one's (in a staircase its first chunk's) way through the others.
 // Sums are priced as halving-doubling, gathers and gradients as rings; parts whose rings cross to other hosts share the
