@@ -1,4 +1,5 @@
 // Tables of embeddings and softmax cross-entropy split by vocabulary: the parts together are the whole.
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <limits>
@@ -60,7 +61,8 @@ TEST_CASE("softmax cross-entropy of parts: loss, hits and gradient of the whole,
   std::vector<double> logits = random_values(static_cast<std::size_t>(d.N * d.K), "logits");
   for (double& logit : logits) logit = large * (ties ? std::round(2 * logit) : 3 * logit);
   const auto random = random_integers(static_cast<std::size_t>(d.N), 0, d.K - 1, "labels");
-  const Values labels = {{random.begin(), random.end()}};
+  Values labels = {{random.begin(), random.end()}};
+  labels[0][0] = static_cast<double>(std::max_element(logits.begin(), logits.begin() + d.K) - logits.begin());  // a hit
   std::vector<double> weight(static_cast<std::size_t>(d.N), 1.0);
   weight[3] = 0, weight[5] = 0.5;
   const Values weights = {weight};

@@ -1,0 +1,65 @@
+// Split models in fp32 on the fast device: as near to the unsplit model as that is to itself with its samples reversed.
+#include <catch2/catch.hpp>
+#include <cstdio>
+#include <functional>
+
+#include "tests/support/split_models.hpp"
+
+namespace echelon {
+namespace {
+
+using namespace test;
+
+constexpr double kSingle = 1e-4;  // weights: without batch norm, under momentum
+
+struct Split {
+  const char* name;
+  std::function<void(ParallelConfig&)> set;
+};
+
+void check(const NamedGraph& model, const Split& split, int replicas, bool bound_weights) {
+  SplitRun run{.replicas = {.graph = model.graph,
+                            .shares = std::vector<std::int64_t>(static_cast<std::size_t>(replicas), 4),
+                            .accumulation = 2,
+                            .device = "onednn",
+                            .dtype = DType::f32,
+                            .activations = DType::f32},
+               .parallel = {}};
+  split.set(run.parallel);
+  const SplitResult parts = train_split(run);
+  ReplicaRun one = on_one_replica(run.replicas, true);
+  const ReplicaResult whole = train_replicas(one);
+  one.reversed = true;
+  const ReplicaResult floor = train_replicas(one);
+  const ParameterSet& parameters = model.graph.parameters();
+  const double gradients = tensor_distance(parameters, parts.gradients, whole.gradients);
+  const double weights = tensor_distance(parameters, parts.weights, whole.weights);
+  std::printf("%-10s %-14s k=%d fp32: gradients %.1e (floor %.1e), weights after 20 steps %.1e (floor %.1e)\n",
+              model.name, split.name, replicas, gradients,
+              tensor_distance(parameters, floor.gradients, whole.gradients), weights,
+              tensor_distance(parameters, floor.weights, whole.weights));
+  CHECK(gradients <= kSingle);
+  if (bound_weights) CHECK(weights <= kSingle);
+}
+
+TEST_CASE("split models against the unsplit one in fp32 on onednn, beside the floor", "[split][onednn]") {
+  const std::vector<Split> images = {{"pipeline 2", [](ParallelConfig& p) { p.pipeline = 2; }},
+                                     {"tensor 2", [](ParallelConfig& p) { p.tensor = 2; }},
+                                     {"space 2", [](ParallelConfig& p) { p.space = 2; }}};
+  const std::vector<Split> sequences = {
+      {"pipeline 2", [](ParallelConfig& p) { p.pipeline = 2; }},
+      {"tensor 2", [](ParallelConfig& p) { p.tensor = 2; }},
+      {"staircase 2, 3", [](ParallelConfig& p) { p.pipeline = 2, p.time_chunks = 3; }}};
+  for (const int replicas : {1, 2}) {
+    for (const Split& split : images) DYNAMIC_SECTION(split.name << " k=" << replicas) {
+        check({"lenet", small_lenet()}, split, replicas, true);
+        check({"resnet20", small_resnet20()}, split, replicas, false);
+      }
+    for (const Split& split : sequences) DYNAMIC_SECTION("charlstm " << split.name << " k=" << replicas) {
+        check(small_sequence_models().front(), split, replicas, true);
+      }
+  }
+}
+
+}  // namespace
+}  // namespace echelon
