@@ -35,6 +35,7 @@ class SharedLane {
   bool may_fill() const;
   std::byte* to_fill() const { return box(mine_); }
   void filled();
+  bool all_taken() const { return received_->value.load(std::memory_order_acquire) == mine_; }
   // The receiver's.
   bool may_take() const;
   std::byte* to_take() const { return box(mine_); }

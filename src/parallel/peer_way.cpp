@@ -36,6 +36,11 @@ class PeerWay final : public SharedWay {
     std::copy(name.begin(), name.end(), hello_.name.begin());
   }
 
+  // What was sent lies in this device's memory.
+  void finish() override {
+    if (ends_.sends) wait_for_all();
+  }
+
  private:
   void put(const Tensor& tensor) override {
     const Reach reached = hello_.reached.load(std::memory_order_acquire);

@@ -30,6 +30,10 @@ void SharedWay::wait_to_take() {
   wait([this] { return lane_.may_take(); });
 }
 
+void SharedWay::wait_for_all() {
+  wait([this] { return lane_.all_taken(); });
+}
+
 void SharedWay::send(const Tensor& tensor) {
   ECHELON_CHECK_LE(tensor.bytes(), box_bytes_);
   wait_to_fill();

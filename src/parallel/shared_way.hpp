@@ -28,6 +28,8 @@ class SharedWay : public Way {
 
   void wait_to_fill();
   void wait_to_take();
+  // Until every box that was filled has been taken.
+  void wait_for_all();
 
   Device& device_;
   const WayEnds ends_;

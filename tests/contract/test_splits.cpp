@@ -20,6 +20,7 @@ std::vector<NamedGraph> pipeline_models() {
                                  {"batch_norm", small_batch_norm_net()},
                                  {"inception", small_inception()}};
   for (NamedGraph& model : small_sequence_models()) all.push_back(std::move(model));
+  all.push_back(small_stacks().front());
   return all;
 }
 

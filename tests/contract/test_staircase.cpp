@@ -26,7 +26,7 @@ SplitRun staircase(const Graph& graph, int stages, int chunks, int replicas, std
   SplitRun run{.replicas = {.graph = graph,
                             .shares = std::vector<std::int64_t>(static_cast<std::size_t>(replicas), 2 * micro_batches),
                             .accumulation = micro_batches,
-                            .steps = 8},
+                            .steps = 20},
                .parallel = {}};
   run.parallel.pipeline = stages;
   run.parallel.time_chunks = chunks;

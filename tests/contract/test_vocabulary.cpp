@@ -84,7 +84,7 @@ SplitRun vocabulary_run(const Graph& graph, int pipeline, int tensor, int replic
   SplitRun run{.replicas = {.graph = graph,
                             .shares = std::vector<std::int64_t>(static_cast<std::size_t>(replicas), 4),
                             .accumulation = 2,
-                            .steps = 8},
+                            .steps = 20},
                .parallel = {}};
   run.parallel.pipeline = pipeline;
   run.parallel.tensor = tensor;

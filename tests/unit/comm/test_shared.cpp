@@ -1,4 +1,5 @@
 // Memory that ranks share, between threads.
+#include <atomic>
 #include <catch2/catch.hpp>
 #include <thread>
 
@@ -8,6 +9,7 @@
 #include "comm/group.hpp"
 #include "comm/local/local.hpp"
 #include "comm/shared_lane.hpp"
+#include "parallel/way.hpp"
 #include "tests/support/far_device.hpp"
 #include "tests/support/ranks.hpp"
 #include "tests/support/shared_check.hpp"
@@ -32,6 +34,30 @@ TEST_CASE("devices read each other's boxes, or stage what travels through the ho
       Engine engine(std::move(transport));
       check_shared_ways(engine, *make_far_device(card));
     }));
+}
+
+TEST_CASE("a device's boxes stay until the other device has read them", "[shared]") {
+  std::atomic<bool> taken = false;
+  CHECK_NOTHROW(run_ranks(2, [&](std::unique_ptr<Transport> transport) {
+    Engine engine(std::move(transport));
+    const auto device = make_far_device();
+    const auto block = engine.share(shared_way_bytes(4));
+    const bool sends = engine.rank() == 0;
+    Tally tally;
+    const auto way = make_shared_way(*device, {.group = engine, .peer = sends ? 1 : 0, .sends = sends}, block,
+                                     block->of(0), 4, tally);
+    float value = 1;
+    const Tensor tensor{.data = &value, .shape = Shape{1}, .dtype = DType::f32};
+    const auto pass = [&] { return sends ? way->send(tensor) : way->receive(tensor); };
+    pass();  // through the host: the sender does not know yet
+    way->finish();
+    if (!sends) std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    if (!sends) taken = true;
+    pass();
+    way->finish();
+    ECHELON_CHECK(taken, "the sender went on before its box was read");
+    Group(engine, 0).barrier();
+  }));
 }
 
 TEST_CASE("ranks of two hosts share no memory", "[shared]") {
