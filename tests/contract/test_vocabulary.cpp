@@ -100,8 +100,10 @@ void check_split(const SplitRun& run) {
 }
 
 TEST_CASE("models of sequences split by vocabulary have the weights of whole ones, in double", "[split]") {
-  for (const NamedGraph& model : small_sequence_models())
-    for (const auto& [pipeline, tensor] : {std::pair{1, 2}, {1, 3}, {2, 2}})
+  std::vector<NamedGraph> models = small_sequence_models();
+  models.push_back(small_stacks().front());
+  for (const NamedGraph& model : models)
+    for (const auto& [pipeline, tensor] : {std::pair{1, 2}, {1, 3}, {1, 4}, {2, 2}})
       for (const int replicas : {1, 2})
         DYNAMIC_SECTION(model.name << " p=" << pipeline << " t=" << tensor << " k=" << replicas) {
           if (pipeline > 1 && std::string(model.name) == "sequence_classifier") continue;  // nothing to cut
