@@ -2,7 +2,10 @@
 #include <catch2/catch.hpp>
 #include <functional>
 
+#include "base/error.hpp"
 #include "comm/collective/algorithms.hpp"
+#include "model/build.hpp"
+#include "parallel/split.hpp"
 #include "tests/support/image_models.hpp"
 #include "tests/support/split_models.hpp"
 
@@ -147,6 +150,22 @@ TEST_CASE("split models whose ranks lie on several hosts exchange messages", "[s
   check("both", small_batch_norm_net(), [](ParallelConfig& split) { split.pipeline = 2, split.tensor = 2; });
   check("space", small_batch_norm_net(), [](ParallelConfig& split) { split.space = 2; });
   check("stages of rows", small_resnet20(), [](ParallelConfig& split) { split.pipeline = 2, split.space = 2; });
+}
+
+TEST_CASE("splits that a model has nothing for are refused", "[split]") {
+  const auto refused = [](const NamedGraph& model, const std::function<void(ParallelConfig&)>& split) {
+    INFO(model.name);
+    ParallelConfig parallel;
+    split(parallel);
+    CHECK_THROWS_AS(part_of(model.graph, parallel, {}, node_flops(model.graph, DType::f64)), ConfigError);
+  };
+  for (const NamedGraph& model : tensor_models())
+    refused(model, [](ParallelConfig& parallel) { parallel.pipeline = 2, parallel.time_chunks = 2; });
+  for (const NamedGraph& model : small_sequence_models()) {
+    refused(model, [](ParallelConfig& parallel) { parallel.space = 2; });
+    if (const std::string name = model.name; name == "transformer" || name == "ranking")
+      refused(model, [](ParallelConfig& parallel) { parallel.pipeline = 2, parallel.time_chunks = 2; });
+  }
 }
 
 }  // namespace
