@@ -5,7 +5,7 @@
 
 #include "base/check.hpp"
 #include "base/dims.hpp"
-#include "device/row_bits.hpp"
+#include "device/signature.hpp"
 
 namespace echelon {
 
@@ -38,44 +38,6 @@ int ConcatDims::inputs() const {
 std::int64_t ConcatDims::C() const { return std::accumulate(channels.begin(), channels.end(), std::int64_t{0}); }
 
 namespace {
-
-// Builds the argument list of one spec; the methods read like the table in op_spec.hpp.
-class Signature {
- public:
-  explicit Signature(DType dtype) : dtype_(dtype) {}
-
-  Signature& in(std::string_view name, const Shape& shape) { return put(name, ArgRole::input, shape, dtype_); }
-  Signature& in(std::string_view name, const Shape& shape, DType dtype) {
-    return put(name, ArgRole::input, shape, dtype);
-  }
-  Signature& out(std::string_view name, const Shape& shape) { return put(name, ArgRole::output, shape, dtype_); }
-  Signature& out(std::string_view name, const Shape& shape, DType dtype) {
-    return put(name, ArgRole::output, shape, dtype);
-  }
-  Signature& adds() { return args_.back().adds = true, *this; }
-  Signature& parameter() { return args_.back().parameter = true, wide(); }
-  // f32 where activations are halves: parameters and their gradients.
-  Signature& wide() { return args_.back().dtype = wide_of(args_.back().dtype), *this; }
-  // An activation; only one of four axes has other layouts.
-  Signature& movable() { return args_.back().movable = args_.back().shape.rank() == 4, *this; }
-
-  std::vector<ArgInfo> take() {
-    ECHELON_CHECK_LE(args_.size(), static_cast<std::size_t>(kMaxArgs), "kMaxArgs in op_spec.hpp is too small");
-    return std::move(args_);
-  }
-
- private:
-  Signature& put(std::string_view name, ArgRole role, const Shape& shape, DType dtype) {
-    args_.push_back({name, role, shape, dtype});
-    return *this;
-  }
-  DType dtype_;
-  std::vector<ArgInfo> args_;
-};
-
-[[noreturn]] void wrong_dims(const OpSpec& spec) {
-  check_failed(__FILE__, __LINE__, "the dims belong to the kind", {}, std::string(name_of(spec.kind)));
-}
 
 template <class D>
 void check_window(const D& d) {
@@ -294,79 +256,6 @@ void add_args(Signature& sig, const OpSpec& spec, const ValueLossDims& d) {
   switch (spec.kind) {
     case OpKind::loss_values_forward: sig.out("sums", Shape{3}, DType::f64).adds(); return;
     case OpKind::loss_values_backward: sig.out("dx", x).adds(); return;
-    default: wrong_dims(spec);
-  }
-}
-
-void add_args(Signature& sig, const OpSpec& spec, const AttentionDims& d) {
-  ECHELON_CHECK(d.heads >= 1 && d.D % d.heads == 0, "{} features in {} heads", d.D, d.heads);
-  ECHELON_CHECK(!d.causal || d.T == d.S, "causal attention of {} places over {}", d.T, d.S);
-  const Shape q{d.N, d.T, d.D}, k{d.N, d.S, d.D};
-  sig.in("q", q).in("k", k).in("v", k);
-  if (d.lengths) sig.in("lengths", Shape{d.N}, DType::i32);
-  switch (spec.kind) {
-    case OpKind::attention_forward: sig.out("y", q); return;
-    case OpKind::attention_backward:
-      sig.in("dy", q).out("dq", q).adds().out("dk", k).adds().out("dv", k).adds();
-      return;
-    default: wrong_dims(spec);
-  }
-}
-
-void add_args(Signature& sig, const OpSpec& spec, const SequencePoolDims& d) {
-  const bool forward = spec.kind == OpKind::sequence_pool_forward;
-  if (!forward && spec.kind != OpKind::sequence_pool_backward) wrong_dims(spec);
-  const Shape x{d.N, d.T, d.F}, y{d.N, d.F};
-  sig.in(forward ? "x" : "dy", forward ? x : y);
-  if (d.lengths) sig.in("lengths", Shape{d.N}, DType::i32);
-  sig.out(forward ? "y" : "dx", forward ? y : x);
-  if (!forward) sig.adds();
-}
-
-void add_args(Signature& sig, const OpSpec& spec, const BroadcastDims& d) {
-  const Shape w = d.shape.without_front();
-  switch (spec.kind) {
-    case OpKind::broadcast_add: sig.in("x", d.shape).in("w", w).parameter().out("y", d.shape); return;
-    case OpKind::sum_samples: sig.in("dy", d.shape).out("dw", w).adds().wide(); return;
-    default: wrong_dims(spec);
-  }
-}
-
-void add_args(Signature& sig, const OpSpec& spec, const RnnDims& d) {
-  const Shape x{d.N, d.T, d.F}, y{d.N, d.T, d.H}, state{d.N, d.H}, b{d.G() * d.H};
-  const Shape w_x{d.G() * d.H, d.F}, w_h{d.G() * d.H, d.H};
-  if (spec.kind != OpKind::rnn_forward && spec.kind != OpKind::rnn_backward) wrong_dims(spec);
-  ECHELON_CHECK(d.first >= 0 && (d.first == 0 || !d.reverse), "a chunk from step {} on of a sequence run {}", d.first,
-                d.reverse ? "backwards" : "onwards");
-  sig.in("x", x).in("weight_x", w_x).parameter().in("weight_h", w_h).parameter();
-  sig.in("bias_x", b).parameter().in("bias_h", b).parameter();
-  if (d.initial) sig.in("h0", state);
-  if (d.initial && d.has_c()) sig.in("c0", state);
-  if (d.lengths) sig.in("lengths", Shape{d.N}, DType::i32);
-  if (spec.kind == OpKind::rnn_forward) {
-    sig.out("y", y).out("hn", state);
-    if (d.has_c()) sig.out("cn", state);
-    return;
-  }
-  ECHELON_CHECK(d.has_c() || !d.dcn, "the cell has no c");
-  sig.in("y", y);
-  if (d.dy) sig.in("dy", y);
-  if (d.dhn) sig.in("dhn", state);
-  if (d.dcn) sig.in("dcn", state);
-  sig.out("dx", x).adds().out("dweight_x", w_x).adds().wide().out("dweight_h", w_h).adds().wide();
-  sig.out("dbias_x", b).adds().wide().out("dbias_h", b).adds().wide();
-  if (d.initial) sig.out("dh0", state).adds();
-  if (d.initial && d.has_c()) sig.out("dc0", state).adds();
-}
-
-void add_args(Signature& sig, const OpSpec& spec, const EmbeddingDims& d) {
-  const Shape rows{d.rows}, y{d.rows, d.F}, w{d.V, d.F};
-  switch (spec.kind) {
-    case OpKind::embedding_forward: sig.in("ids", rows, DType::i32).in("w", w).parameter().out("y", y); return;
-    case OpKind::embedding_backward:
-      sig.in("ids", rows, DType::i32).in("dy", y).out("dw", w).adds().wide();
-      if (d.sparse) sig.out("touched", Shape{row_words(d.V)}, DType::i32).adds();
-      return;
     default: wrong_dims(spec);
   }
 }

@@ -12,6 +12,7 @@
 //     both.
 //   * The output of an activation, an add or loss_softmax_backward may be the very memory of one of its inputs of the
 //     same shape, where it does not add.
+//   * An output `in_part` keeps its content but for the step of a sequence that the op writes.
 //   * `saved` is memory of the body's own format that a forward op leaves for its backward twin on the same device (the
 //     positions of a max pool, a library's workspace); `scratch` lives for one call and is shared by all ops of a
 //     program.
@@ -65,6 +66,12 @@
 //   rnn_backward               x weight_x weight_h bias_x bias_h [h0 [c0]] [lengths] y [dy] [dhn] [dcn] (+ saved)
 //                                                           dx dweight_x dweight_h dbias_x dbias_h [dh0 [dc0]]
 //                                                           (all add)
+//   rnn_step_forward           a(N,T,G*U) weight_h(G*U,H) bias_h h(N,H) [c(N,U)] [lengths]
+//                                                           h_next(N,U) [c_next(N,U)] gates(N,T,P*U) (in part)
+//   rnn_step_backward          weight_h gates [hs(N,T,H)] [c c_next dc_next (N,U)] [lengths] [dy(N,T,H)] dh_next(N,H)
+//                                                           da(N,T,G*U) (in part) [db(N,T,G*U) (in part)] dh(N,H)
+//                                                           [dc(N,U)]
+//   place_step                 x(N,F) [lengths]             y(N,T,F) (in part): step t of y, 0 at t >= length
 //   embedding_forward          ids w                        y
 //   embedding_backward         ids dy                       dw (adds) [touched (adds)]
 //   add                        a b                          y
@@ -104,6 +111,11 @@
 //             last step to the first. y_t = h'; hn, cn are the last states. Where h0, c0 are not given they are 0, as are
 //             dy, dhn, dcn. x may begin with step `first` of a longer sequence: lengths are those of the whole, and the
 //             state stays at first + t >= length. Hochreiter, Schmidhuber 1997 (with Gers' forget gate); Cho et al. 2014.
+//   rnn_step  step t of the units [begin, begin + U) of an rnn, from the whole state h before it and a = weight_x x +
+//             bias_x of all steps: h_next, c_next are these units'. `gates`, for backward: i f g o, or r z n b_n, after
+//             their functions, or h'; 0 where the state stays. Backward: dh_next is the gradient of the whole state after the step; da, db those
+//             of a, b (db for gru alone, else it is da; likewise hs, the states before every step); dh is what these
+//             units give back to the state before, to be summed over all units.
 //   embedding y[r] = w[ids[r] - first], 0 where that is no row here, of a table of which others have the other rows; an
 //             id of no row anywhere is the loader's to refuse. With `sparse`, `touched` has a bit for each
 //             row of the table (device/row_bits.hpp), set where dw may hold anything but zero. Overwriting clears the
@@ -143,6 +155,7 @@
 
 #include "base/dtype.hpp"
 #include "base/shape.hpp"
+#include "device/arg_info.hpp"
 #include "device/layout.hpp"
 
 namespace echelon {
@@ -164,7 +177,8 @@ namespace echelon {
   X(attention_forward) X(attention_backward)                                         \
   X(sequence_pool_forward) X(sequence_pool_backward)                                 \
   X(broadcast_add) X(sum_samples)                                                    \
-  X(rnn_forward) X(rnn_backward) X(embedding_forward) X(embedding_backward)          \
+  X(rnn_forward) X(rnn_backward) X(rnn_step_forward) X(rnn_step_backward)            \
+  X(place_step) X(embedding_forward) X(embedding_backward)                           \
   X(add) X(reorder)
 // clang-format on
 
@@ -304,6 +318,9 @@ struct BroadcastDims {  // broadcast_add, sum_samples
 };
 
 enum class Cell : std::uint8_t { tanh, relu, lstm, gru };
+constexpr std::int64_t gates_of(Cell cell) { return cell == Cell::lstm ? 4 : cell == Cell::gru ? 3 : 1; }
+// What a step keeps of each unit for its backward pass.
+constexpr std::int64_t parts_of(Cell cell) { return cell == Cell::lstm || cell == Cell::gru ? 4 : 1; }
 struct RnnDims {
   std::int64_t N, T, F, H;
   Cell cell = Cell::lstm;
@@ -312,9 +329,29 @@ struct RnnDims {
   bool lengths = false;                      // lengths are given; else all are T
   std::int64_t first = 0;                    // step of the whole sequence with which x begins; not with reverse
   bool dy = true, dhn = false, dcn = false;  // backward: which gradients arrive
-  std::int64_t G() const { return cell == Cell::lstm ? 4 : cell == Cell::gru ? 3 : 1; }
+  std::int64_t G() const { return gates_of(cell); }
   bool has_c() const { return cell == Cell::lstm; }
   friend bool operator==(const RnnDims&, const RnnDims&) = default;
+};
+
+struct RnnStepDims {
+  std::int64_t N, T, H, U;
+  std::int64_t begin = 0, t = 0;
+  Cell cell = Cell::lstm;
+  bool lengths = false;
+  std::int64_t first = 0;  // as RnnDims
+  bool dy = true;
+  std::int64_t G() const { return gates_of(cell); }
+  std::int64_t P() const { return parts_of(cell); }
+  bool has_c() const { return cell == Cell::lstm; }
+  friend bool operator==(const RnnStepDims&, const RnnStepDims&) = default;
+};
+
+struct PlaceStepDims {
+  std::int64_t N, T, F, t;
+  bool lengths = false;
+  std::int64_t first = 0;  // as RnnDims
+  friend bool operator==(const PlaceStepDims&, const PlaceStepDims&) = default;
 };
 
 struct EmbeddingDims {
@@ -335,9 +372,10 @@ struct ReorderDims {
   friend bool operator==(const ReorderDims&, const ReorderDims&) = default;
 };
 
-using Dims = std::variant<ConvDims, PoolDims, DenseDims, ActivationDims, NormDims, SoftmaxDims, SoftmaxPartDims,
-                          DropoutDims, ConcatDims, SliceDims, LrnDims, LayerNormDims, ValueLossDims, AttentionDims,
-                          SequencePoolDims, BroadcastDims, RnnDims, EmbeddingDims, ElementwiseDims, ReorderDims>;
+using Dims =
+    std::variant<ConvDims, PoolDims, DenseDims, ActivationDims, NormDims, SoftmaxDims, SoftmaxPartDims, DropoutDims,
+                 ConcatDims, SliceDims, LrnDims, LayerNormDims, ValueLossDims, AttentionDims, SequencePoolDims,
+                 BroadcastDims, RnnDims, RnnStepDims, PlaceStepDims, EmbeddingDims, ElementwiseDims, ReorderDims>;
 
 struct OpSpec {
   OpKind kind;
@@ -350,23 +388,8 @@ struct OpSpec {
   friend bool operator==(const OpSpec&, const OpSpec&) = default;
 };
 
-enum class ArgRole : std::uint8_t { input, output };
-
-struct ArgInfo {
-  std::string_view name;  // as in the table above
-  ArgRole role;
-  Shape shape;
-  DType dtype;
-  bool adds = false;       // output that honours OpArgs::accumulate
-  bool parameter = false;  // a weight (input) that changes only with OpArgs::parameter_version
-  bool movable = false;    // an activation that may have a layout other than plain
-};
-
 // Arguments in order, inputs first. Throws Error (a defect) for dims that no op has (a window larger than its image).
 std::vector<ArgInfo> signature(const OpSpec& spec);
-
-// Where the argument of this name stands; -1 where there is none.
-int place_of(const std::vector<ArgInfo>& args, std::string_view name);
 
 // Floating-point operations of one run, by formula: 2 * multiply-adds; elementwise kinds count one an element.
 double flops(const OpSpec& spec);

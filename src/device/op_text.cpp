@@ -114,13 +114,26 @@ const char* cell_name(Cell cell) {
   return "?";
 }
 
+template <class D>
+std::string lengths_text(const D& d) {
+  return !d.lengths ? "" : d.first == 0 ? " lengths" : fmt::format(" lengths from {}", d.first);
+}
+
 std::string dims_text(const OpSpec& spec, const RnnDims& d) {
   const std::string arriving = spec.kind == OpKind::rnn_forward ? ""
                                                                 : fmt::format("{}{}{}", d.dy ? "" : " no dy",
                                                                               d.dhn ? " dhn" : "", d.dcn ? " dcn" : "");
-  const std::string lengths = !d.lengths ? "" : d.first == 0 ? " lengths" : fmt::format(" lengths from {}", d.first);
   return fmt::format("{} N{} T{} F{} H{}{}{}{}{}", cell_name(d.cell), d.N, d.T, d.F, d.H, d.reverse ? " reverse" : "",
-                     d.initial ? " initial" : "", lengths, arriving);
+                     d.initial ? " initial" : "", lengths_text(d), arriving);
+}
+
+std::string dims_text(const OpSpec&, const RnnStepDims& d) {
+  return fmt::format("{} N{} T{} step {} H{} units {} to {}{}{}", cell_name(d.cell), d.N, d.T, d.t, d.H, d.begin,
+                     d.begin + d.U, lengths_text(d), d.dy ? "" : " no dy");
+}
+
+std::string dims_text(const OpSpec&, const PlaceStepDims& d) {
+  return fmt::format("N{} T{} step {} F{}{}", d.N, d.T, d.t, d.F, lengths_text(d));
 }
 
 std::string dims_text(const OpSpec&, const EmbeddingDims& d) {
@@ -133,6 +146,13 @@ std::string dims_text(const OpSpec&, const ElementwiseDims& d) { return d.shape.
 std::string dims_text(const OpSpec& spec, const ReorderDims& d) {
   return fmt::format("{} {}{} to {}", d.shape.text(), d.from ? fmt::format("{} ", name_of(*d.from)) : "",
                      name_of(spec.layouts[0]), name_of(spec.layouts[1]));
+}
+
+// Of the steps that a tensor (N, T, ..) has an op may see one alone.
+double steps_of(const OpSpec& spec, const Shape& shape) {
+  if (shape.rank() != 3) return 1;
+  const bool one = std::holds_alternative<RnnStepDims>(spec.dims) || std::holds_alternative<PlaceStepDims>(spec.dims);
+  return one ? static_cast<double>(shape[1]) : 1;
 }
 
 }  // namespace
@@ -149,6 +169,8 @@ double flops(const OpSpec& spec) {
   if (const auto* rnn = std::get_if<RnnDims>(&spec.dims))
     return (spec.kind == OpKind::rnn_forward ? 2.0 : 4.0) * static_cast<double>(rnn->N * rnn->T) *
            static_cast<double>(rnn->G() * rnn->H) * static_cast<double>(rnn->F + rnn->H);
+  if (const auto* step = std::get_if<RnnStepDims>(&spec.dims))
+    return 2.0 * static_cast<double>(step->N * step->G() * step->U) * static_cast<double>(step->H);
   if (const auto* pool = std::get_if<PoolDims>(&spec.dims))
     return static_cast<double>(pool->N * pool->C * pool->P() * pool->Q()) * static_cast<double>(pool->R * pool->S);
   if (const auto* attention = std::get_if<AttentionDims>(&spec.dims)) {
@@ -165,7 +187,8 @@ double traffic_bytes(const OpSpec& spec) {
       table && (table->sparse || spec.kind == OpKind::embedding_forward))  // the rows of ids alone
     return static_cast<double>(table->rows * (4 + 2 * table->F * static_cast<std::int64_t>(size_of(spec.dtype))));
   for (const ArgInfo& arg : signature(spec))
-    bytes += static_cast<double>(arg.shape.elems()) * static_cast<double>(size_of(arg.dtype));
+    bytes +=
+        static_cast<double>(arg.shape.elems()) * static_cast<double>(size_of(arg.dtype)) / steps_of(spec, arg.shape);
   return bytes;
 }
 

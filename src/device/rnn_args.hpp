@@ -1,4 +1,4 @@
-// Where the arguments of a recurrent op stand in its signature; -1: not there.
+// Where the arguments of recurrent ops stand in their signatures; -1: not there.
 #pragma once
 
 #include "device/op_spec.hpp"
@@ -32,6 +32,35 @@ struct RnnArgs {
         dbias_h(place_of(args, "dbias_h")),
         dh0(place_of(args, "dh0")),
         dc0(place_of(args, "dc0")) {}
+};
+
+struct RnnStepArgs {
+  explicit RnnStepArgs(const OpSpec& spec) : RnnStepArgs(signature(spec)) {}
+
+  int a, weight_h, bias_h, h, c, lengths;
+  int h_next, c_next, gates;
+  int hs, dc_next, dy, dh_next;
+  int da, db, dh, dc;
+
+ private:
+  explicit RnnStepArgs(const std::vector<ArgInfo>& args)
+      : a(place_of(args, "a")),
+        weight_h(place_of(args, "weight_h")),
+        bias_h(place_of(args, "bias_h")),
+        h(place_of(args, "h")),
+        c(place_of(args, "c")),
+        lengths(place_of(args, "lengths")),
+        h_next(place_of(args, "h_next")),
+        c_next(place_of(args, "c_next")),
+        gates(place_of(args, "gates")),
+        hs(place_of(args, "hs")),
+        dc_next(place_of(args, "dc_next")),
+        dy(place_of(args, "dy")),
+        dh_next(place_of(args, "dh_next")),
+        da(place_of(args, "da")),
+        db(place_of(args, "db")),
+        dh(place_of(args, "dh")),
+        dc(place_of(args, "dc")) {}
 };
 
 }  // namespace echelon

@@ -74,7 +74,7 @@ class Bench {
 
  private:
   bool overwritten(std::size_t a, const Trial& trial) const {
-    return args_[a].role == ArgRole::output && (trial.accumulate >> a & 1U) == 0;
+    return args_[a].role == ArgRole::output && !args_[a].in_part && (trial.accumulate >> a & 1U) == 0;
   }
 
   Values read_back(const std::vector<Bytes>& before, const std::vector<Guarded>& memory) const {
@@ -167,9 +167,10 @@ Values make_values(const OpSpec& spec, const Trial& trial) {
   Values values;
   for (const ArgInfo& arg : signature(spec)) {
     const std::string name = fmt::format("{}/{}/{}", spec.text(), trial.name, arg.name);
-    values.push_back(rounded(arg.role == ArgRole::input                      ? make_input(spec, arg, trial, values)
-                             : (trial.accumulate >> values.size() & 1U) != 0 ? added_to(arg, name)
-                                                                             : std::vector<double>(elems(arg.shape)),
+    values.push_back(rounded(arg.role == ArgRole::input ? make_input(spec, arg, trial, values)
+                             : (trial.accumulate >> values.size() & 1U) != 0 || arg.in_part
+                                 ? added_to(arg, name)
+                                 : std::vector<double>(elems(arg.shape)),
                              arg.dtype));
   }
   return values;

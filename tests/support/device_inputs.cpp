@@ -61,6 +61,8 @@ std::int64_t longest(const OpSpec& spec) {
   if (const auto* attention = std::get_if<AttentionDims>(&spec.dims)) return attention->S;
   if (const auto* rnn = std::get_if<RnnDims>(&spec.dims))
     return rnn->first + rnn->T + (rnn->first > 0 ? 2 : 0);  // behind a chunk more
+  if (const auto* step = std::get_if<RnnStepDims>(&spec.dims)) return step->first + step->T;
+  if (const auto* step = std::get_if<PlaceStepDims>(&spec.dims)) return step->first + step->T;
   return std::get<SequencePoolDims>(spec.dims).T;
 }
 
@@ -120,6 +122,8 @@ std::vector<double> make_input(const OpSpec& spec, const ArgInfo& arg, const Tri
     const auto ids = random_integers(n, 0, 2 * d->first + d->V - 1, name);
     return {ids.begin(), ids.end()};
   }
+  if (std::holds_alternative<RnnStepDims>(spec.dims) && arg.name == "weight_h")
+    return affine(random, 1.5 / std::sqrt(static_cast<double>(arg.shape[1])), 0);
   if (std::holds_alternative<RnnDims>(spec.dims)) return rnn_input(spec, arg, before, random);
   if (arg.name == "ids" || arg.dtype == DType::i32) {
     const auto ids = random_integers(n, -2'000'000'000, 2'000'000'000, name);

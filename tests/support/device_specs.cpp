@@ -207,6 +207,24 @@ void add_rnns(Specs& specs, DType dtype) {
     }
 }
 
+void add_rnn_steps(Specs& specs, DType dtype) {
+  const RnnStepDims rows[] = {
+      {.N = 1, .T = 1, .H = 1, .U = 1},
+      {.N = 3, .T = 4, .H = 9, .U = 4, .begin = 5, .t = 2, .dy = false},
+      {.N = 5, .T = 3, .H = 33, .U = 33, .t = 1, .lengths = true},
+      {.N = 9, .T = 5, .H = 70, .U = 23, .begin = 17, .t = 4, .lengths = true, .first = 3},
+      {.N = 20, .T = 2, .H = 65, .U = 40, .begin = 25},
+  };
+  for (RnnStepDims d : rows)
+    for (Cell cell : {Cell::tanh, Cell::relu, Cell::lstm, Cell::gru}) {
+      d.cell = cell;
+      for (OpKind kind : {OpKind::rnn_step_forward, OpKind::rnn_step_backward}) specs.push_back({kind, dtype, d, {}});
+    }
+  for (const PlaceStepDims& d : {PlaceStepDims{1, 1, 1, 0}, PlaceStepDims{4, 3, 17, 1}, PlaceStepDims{9, 5, 8, 4, true},
+                                 PlaceStepDims{7, 4, 33, 0, true, 2}})
+    specs.push_back({OpKind::place_step, dtype, d, {}});
+}
+
 void add_embeddings(Specs& specs, DType dtype) {
   for (const EmbeddingDims& d : {EmbeddingDims{1, 1, 1}, EmbeddingDims{40, 7, 17}, EmbeddingDims{5, 300, 8},
                                  EmbeddingDims{200, 65, 64}, EmbeddingDims{1500, 3, 9}})
@@ -264,6 +282,7 @@ std::vector<OpSpec> contract_specs(DType dtype) {
   add_sequence_pools(specs, dtype);
   add_broadcasts(specs, dtype);
   add_rnns(specs, dtype);
+  add_rnn_steps(specs, dtype);
   add_embeddings(specs, dtype);
   add_elementwise(specs, dtype);
   return specs;

@@ -132,6 +132,8 @@ std::unique_ptr<Op> OnednnDevice::build(const OpSpec& spec) {
         if constexpr (std::is_same_v<D, SequencePoolDims>) return make_sequence_pool(context_, spec);
         if constexpr (std::is_same_v<D, BroadcastDims>) return make_broadcast(context_, spec);
         if constexpr (std::is_same_v<D, RnnDims>) return make_rnn(context_, spec);
+        if constexpr (std::is_same_v<D, RnnStepDims>) return make_rnn_step(context_, spec);
+        if constexpr (std::is_same_v<D, PlaceStepDims>) return make_place_step(spec);
         if constexpr (std::is_same_v<D, EmbeddingDims>) return make_embedding(context_, spec);
         if constexpr (std::is_same_v<D, ElementwiseDims>) return make_elementwise(context_, spec);
         if constexpr (std::is_same_v<D, ReorderDims>) return make_reorder(context_, spec);

@@ -42,6 +42,8 @@ std::unique_ptr<Op> make_attention(Context& context, const OpSpec& spec);
 std::unique_ptr<Op> make_sequence_pool(Context& context, const OpSpec& spec);
 std::unique_ptr<Op> make_broadcast(Context& context, const OpSpec& spec);
 std::unique_ptr<Op> make_rnn(Context& context, const OpSpec& spec);
+std::unique_ptr<Op> make_rnn_step(Context& context, const OpSpec& spec);
+std::unique_ptr<Op> make_place_step(const OpSpec& spec);
 std::unique_ptr<Op> make_embedding(Context& context, const OpSpec& spec);
 std::unique_ptr<Op> make_elementwise(Context& context, const OpSpec& spec);
 std::unique_ptr<Op> make_reorder(Context& context, const OpSpec& spec);

@@ -23,7 +23,7 @@ class Rnn : public Op, public PacksWeights {
       : d_(std::get<RnnDims>(spec.dims)),
         at_(spec),
         threads_(context.threads),
-        parts_(rnn_parts(d_.cell) * d_.H),
+        parts_(parts_of(d_.cell) * d_.H),
         gates_(d_.G() * d_.H),
         row_(parts_ + (own_parts() && parts_ % kAlias == 0 ? kPad : 0)),
         product_(context, d_.N, forward ? d_.H : gates_, forward ? gates_ : d_.H, forward,
@@ -77,7 +77,9 @@ class Rnn : public Op, public PacksWeights {
     return {.cell = d_.cell,
             .N = d_.N,
             .H = d_.H,
+            .h_row = d_.H,
             .parts_row = row_,
+            .dparts_row = row_,
             .threads = threads_,
             .t = d_.first + t,
             .lengths = lengths};

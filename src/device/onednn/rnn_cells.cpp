@@ -13,8 +13,13 @@ template <Cell kCell>
 void row_forward(const RnnStep& step, const RnnForward& at, std::int64_t n) {
   const std::int64_t H = step.H;
   float* parts = at.parts + n * step.parts_row;
-  const float *b = at.product + n * (kCell == Cell::lstm ? 4 : kCell == Cell::gru ? 3 : 1) * H, *h = at.h + n * H;
-  float *h_next = at.h_next + n * H, *y = at.y + n * at.y_stride;
+  const float *b = at.product + n *
+                                    (kCell == Cell::lstm  ? 4
+                                     : kCell == Cell::gru ? 3
+                                                          : 1) *
+                                    H,
+              *h = at.h + n * step.h_row;
+  float *h_next = at.h_next + n * H, *y = at.y ? at.y + n * at.y_stride : nullptr;
   over_lanes(H, [&]<int kLanes>(std::int64_t j) {
     using L = Lanes<kLanes>;
     using Math = VectorMath<kLanes>;
@@ -51,22 +56,22 @@ void row_forward(const RnnStep& step, const RnnForward& at, std::int64_t n) {
       L::store(parts + 3 * H + j, q);
     }
     L::store(h_next + j, next);
-    L::store(y + j, next);
+    if (y) L::store(y + j, next);
   });
 }
 
 void row_stays(const RnnStep& step, const RnnForward& at, std::int64_t n) {
   const std::int64_t H = step.H;
-  std::copy_n(at.h + n * H, H, at.h_next + n * H);
+  std::copy_n(at.h + n * step.h_row, H, at.h_next + n * H);
   if (step.cell == Cell::lstm) std::copy_n(at.c + n * H, H, at.c_next + n * H);
-  std::fill_n(at.y + n * at.y_stride, H, 0.0f);
+  if (at.y) std::fill_n(at.y + n * at.y_stride, H, 0.0f);
 }
 
 template <Cell kCell>
 void row_backward(const RnnStep& step, const RnnBackward& at, std::int64_t n) {
   const std::int64_t H = step.H;
   const float *parts = at.parts + n * step.parts_row, *dy = at.dy ? at.dy + n * at.dy_stride : nullptr;
-  float* dparts = at.dparts + n * step.parts_row;
+  float* dparts = at.dparts + n * step.dparts_row;
   over_lanes(H, [&]<int kLanes>(std::int64_t j) {
     using L = Lanes<kLanes>;
     using Floats = typename L::Floats;
@@ -93,7 +98,7 @@ void row_backward(const RnnStep& step, const RnnBackward& at, std::int64_t n) {
       const Floats r = L::load(parts + j), z = L::load(parts + H + j), m = L::load(parts + 2 * H + j);
       const Floats dm = dh * (1.0f - z) * (1.0f - m * m);
       const Floats dr = dm * L::load(parts + 3 * H + j) * r * (1.0f - r);
-      const Floats dz = dh * (L::load(at.h + i) - m) * z * (1.0f - z);
+      const Floats dz = dh * (L::load(at.h + n * step.h_row + j) - m) * z * (1.0f - z);
       float* dproduct = at.dproduct + n * 3 * H + j;
       L::store(dparts + j, dr);
       L::store(dparts + H + j, dz);
@@ -109,9 +114,9 @@ void row_backward(const RnnStep& step, const RnnBackward& at, std::int64_t n) {
 }
 
 void row_passes(const RnnStep& step, const RnnBackward& at, std::int64_t n) {
-  const std::int64_t H = step.H, parts = rnn_parts(step.cell);
+  const std::int64_t H = step.H, parts = parts_of(step.cell);
   for (std::int64_t i = n * H; i < (n + 1) * H; ++i) at.passed[i] += at.product[i];
-  std::fill_n(at.dparts + n * step.parts_row, parts * H, 0.0f);
+  std::fill_n(at.dparts + n * step.dparts_row, parts * H, 0.0f);
   if (step.cell == Cell::gru) std::fill_n(at.dproduct + n * 3 * H, 3 * H, 0.0f);
 }
 
@@ -131,9 +136,9 @@ void backward(const RnnStep& step, const RnnBackward& at) {
 
 void rnn_bias(Cell cell, std::int64_t H, const float* bias_x, const float* bias_h, float* bias) {
   const std::int64_t joint = cell == Cell::lstm ? 4 * H : cell == Cell::gru ? 2 * H : H;
-  for (std::int64_t i = 0; i < joint; ++i) bias[i] = bias_x[i] + bias_h[i];
+  for (std::int64_t i = 0; i < joint; ++i) bias[i] = (bias_x ? bias_x[i] : 0.0f) + bias_h[i];
   if (cell != Cell::gru) return;
-  std::copy_n(bias_x + 2 * H, H, bias + 2 * H);
+  for (std::int64_t i = 0; i < H; ++i) bias[2 * H + i] = bias_x ? bias_x[2 * H + i] : 0.0f;
   std::copy_n(bias_h + 2 * H, H, bias + 3 * H);
 }
 

@@ -10,13 +10,12 @@
 
 namespace echelon::onednn {
 
-// Parts of a row that a cell keeps for its backward pass.
-constexpr std::int64_t rnn_parts(Cell cell) { return cell == Cell::lstm || cell == Cell::gru ? 4 : 1; }
-
 struct RnnStep {
   Cell cell;
   std::int64_t N, H;
-  std::int64_t parts_row;  // floats from a row of parts, or of their gradients, to the next
+  std::int64_t h_row;       // floats from a row of the state before to the next
+  std::int64_t parts_row;   // likewise of parts
+  std::int64_t dparts_row;  // likewise of their gradients
   int threads;
   std::int64_t t = 0;                     // of the whole sequence
   const std::int32_t* lengths = nullptr;  // none: all rows are active
@@ -24,23 +23,23 @@ struct RnnStep {
   bool active(std::int64_t n) const { return !lengths || t < lengths[n]; }
 };
 
-// bias: (parts, H), bias_x + bias_h; gru's n has bias_x alone, its q bias_h.
+// bias: (parts, H), bias_x + bias_h; gru's n has bias_x alone, its q bias_h. bias_x may be null: zeros.
 void rnn_bias(Cell cell, std::int64_t H, const float* bias_x, const float* bias_h, float* bias);
 
 struct RnnForward {
   float* parts;            // (N, parts*H): weight_x x in, gates out
   const float* product;    // (N, G*H): weight_h h
   const float* bias;       // as rnn_bias left it
-  const float *h, *c;      // (N, H): the state before; c for lstm
+  const float *h, *c;      // (N, H), h in rows of h_row: the state before; c for lstm
   float *h_next, *c_next;  // (N, H): the state after; for tanh and relu h_next is `parts`
-  float* y;                // row n at n * y_stride
+  float* y;                // row n at n * y_stride; null: not wanted
   std::int64_t y_stride;
 };
 void rnn_step_forward(const RnnStep& step, const RnnForward& at);
 
 struct RnnBackward {
   const float* parts;           // as the forward step left them
-  const float *h, *c, *c_next;  // the state before, and c after
+  const float *h, *c, *c_next;  // the state before, h in rows of h_row, and c after
   const float* dy;              // row n at n * dy_stride; null: none
   std::int64_t dy_stride;
   const float* product;  // (N, H): what weight_h gives back from the step after

@@ -29,6 +29,8 @@ std::unique_ptr<Op> make_attention(const OpSpec& spec);
 std::unique_ptr<Op> make_sequence_pool(const OpSpec& spec);
 std::unique_ptr<Op> make_broadcast(const OpSpec& spec);
 std::unique_ptr<Op> make_rnn(const OpSpec& spec);
+std::unique_ptr<Op> make_rnn_step(const OpSpec& spec);
+std::unique_ptr<Op> make_place_step(const OpSpec& spec);
 std::unique_ptr<Op> make_embedding(const OpSpec& spec);
 std::unique_ptr<Op> make_elementwise(const OpSpec& spec);
 std::unique_ptr<Op> make_reorder(const OpSpec& spec);

@@ -70,6 +70,9 @@ class ReferenceDevice final : public HostDevice {
       case OpKind::sum_samples: return reference::make_broadcast(spec);
       case OpKind::rnn_forward:
       case OpKind::rnn_backward: return reference::make_rnn(spec);
+      case OpKind::rnn_step_forward:
+      case OpKind::rnn_step_backward: return reference::make_rnn_step(spec);
+      case OpKind::place_step: return reference::make_place_step(spec);
       case OpKind::embedding_forward:
       case OpKind::embedding_backward: return reference::make_embedding(spec);
       case OpKind::add: return reference::make_elementwise(spec);
