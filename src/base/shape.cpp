@@ -39,6 +39,18 @@ Shape Shape::prepended(std::int64_t extent) const {
   return other;
 }
 
+Shape Shape::folded(int axis) const {
+  if (axis < 0) return *this;
+  ECHELON_CHECK_LT(axis + 1, rank_, "axes {} and {} of {}", axis, axis + 1, text());
+  Shape other;
+  for (int i = 0; i < rank_; ++i)
+    if (i == axis + 1)
+      other.extents_[static_cast<std::size_t>(axis)] *= (*this)[i];
+    else
+      other.extents_[static_cast<std::size_t>(other.rank_++)] = (*this)[i];
+  return other;
+}
+
 Shape Shape::without_front() const { return rank_ == 0 ? Shape{} : Shape(extents().subspan(1)); }
 
 std::string Shape::text() const {

@@ -31,6 +31,8 @@ class Shape {
   Shape prepended(std::int64_t extent) const;
   // Without the outermost axis.
   Shape without_front() const;
+  // With `axis` and the one behind it as one; an axis below 0: as it is.
+  Shape folded(int axis) const;
 
   // "(32, 3, 28, 28)"
   std::string text() const;

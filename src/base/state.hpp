@@ -37,6 +37,7 @@ struct StateTensor {
   Placement placement = Placement::replicated;
   Shape global_shape;  // else than replicated: the whole tensor's shape
   Shape offset;        // likewise: where this rank's part begins, one entry an axis
+  int folded = -1;     // likewise: in files the axes `folded` and `folded` + 1 of `global_shape` are one
   OtherK other_k = OtherK::refuse;
   bool absent_is_zero = false;  // a checkpoint may not have it: then zeros, said aloud
 };

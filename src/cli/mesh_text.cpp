@@ -42,7 +42,8 @@ void add_traffic(const std::vector<Cut>& cuts, const MeshSeat& seat, DType dtype
     if (cut.kind == CutKind::message && seat.shard == 0) all.sent += bytes * ways;
     if (cut.kind == CutKind::message && seat.shard == 0 && seat.band == 0) ++all.tensors;
     if (cut.kind == CutKind::halo && cut.from_band == seat.band) all.halos += bytes * ways;
-    if ((cut.kind == CutKind::sum || cut.kind == CutKind::gather) && seat.shard == 0) all.summed += bytes;
+    if ((cut.kind == CutKind::sum || cut.kind == CutKind::gather) && seat.shard == 0)
+      all.summed += bytes * static_cast<double>(cut.times);
     if (cut.kind == CutKind::rows && seat.band == 0 && seat.shard == 0) all.gathered += bytes;
   }
 }

@@ -134,6 +134,7 @@ void visit_arena(StateVisitor& visitor, std::string_view prefix, Device& device,
     tensor.placement = p.shape == p.global_shape ? Placement::replicated : Placement::slice;
     tensor.global_shape = p.global_shape;
     tensor.offset = p.offset;
+    tensor.folded = p.folded;
     visitor.tensor(tensor);
     if (visitor.loading() && !device.on_host()) device.to_device(data, host.data(), bytes);
   }

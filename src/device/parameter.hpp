@@ -33,8 +33,9 @@ struct Init {
 struct Parameter {
   std::string name;  // "conv1.weight", unique in the model
   Shape global_shape;
-  Shape shape;   // of this rank's slice; equal to global_shape where nothing is split
-  Shape offset;  // where the slice begins, one entry an axis
+  Shape shape;      // of this rank's slice; equal to global_shape where nothing is split
+  Shape offset;     // where the slice begins, one entry an axis
+  int folded = -1;  // of a slice: in files the axes `folded` and `folded` + 1 are one
   ParameterKind kind = ParameterKind::weight;
   bool decays = true;     // weight decay applies
   bool sparse = false;    // (rows, ..): a step's gradient is zero but in few rows; Arenas keeps marks of them

@@ -32,6 +32,7 @@ void visit_residual(StateVisitor& visitor, std::string_view prefix, const Parame
     StateTensor tensor = row_of(name, arena + parameter.begin, DType::f32, parameter.shape, place);
     tensor.global_shape = parameter.global_shape.prepended(place.ranks);
     tensor.offset = parameter.offset.prepended(tensor.offset[0]);
+    tensor.folded = parameter.folded < 0 ? -1 : parameter.folded + 1;
     visitor.tensor(tensor);
   }
 }
@@ -46,7 +47,8 @@ void visit_whole(StateVisitor& visitor, std::string_view prefix, const Parameter
                     .shape = parameter.shape,
                     .placement = slice ? Placement::slice : Placement::replicated,
                     .global_shape = parameter.global_shape,
-                    .offset = parameter.offset});
+                    .offset = parameter.offset,
+                    .folded = parameter.folded});
   }
 }
 

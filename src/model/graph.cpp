@@ -84,6 +84,7 @@ int Graph::declare(const Node& node, const ParameterDecl& decl) {
   parameter.global_shape = slice ? decl.whole : decl.shape;
   parameter.offset =
       slice ? decl.offset : Shape(std::vector<std::int64_t>(static_cast<std::size_t>(decl.shape.rank()), 0));
+  parameter.folded = decl.folded;
   parameter.kind = decl.kind;
   parameter.decays = decl.decays;
   parameter.momentum = decl.momentum;

@@ -38,6 +38,7 @@ struct ParameterDecl {
   bool sparse = false;    // (rows, ..) of whose gradient `backward` marks the rows that it writes (Lowering::row_marks)
   Shape whole = {};       // of the whole tensor, where this is a slice of it
   Shape offset = {};      // likewise: where the slice begins
+  int folded = -1;        // likewise: in files the axes `folded` and `folded` + 1 are one
   bool alone = false;     // whole, and in this part of a layer alone
 };
 
@@ -104,6 +105,14 @@ class Layer {
   }
   // Of a table that with_inputs cuts by rows, each an index that the layer may be given; else 0.
   virtual std::int64_t table_rows() const { return 0; }
+  //   on_states   of a recurrent layer: these of its `state_units`. Before each step the states of all parts are
+  //   gathered
+  //               at cut `gathered`, and backward the gradients of whole states are summed at `summed`.
+  virtual LayerPtr on_states(const Units&, int gathered, int summed) const {
+    (void)gathered, (void)summed;
+    return nullptr;
+  }
+  virtual std::int64_t state_units() const { return 0; }
   // The layer on some steps of its sequences (parallel/staircase.hpp), where steps meet through states alone; null
   // where it sees all of them at once.
   virtual LayerPtr on_steps(const Units&) const { return nullptr; }

@@ -193,7 +193,12 @@ void GraphLowering::op(const OpSpec& spec, const std::vector<TensorRef>& refs, S
   const std::vector<ArgInfo> infos = signature(placed);
   ECHELON_CHECK_EQ(refs.size(), infos.size(), "arguments of {} in layer '{}'", spec.text(), node().name);
   std::vector<int> args;
-  for (TensorRef ref : refs) args.push_back(seen_as(ref.id, infos[args.size()].shape));
+  for (TensorRef ref : refs) {
+    const ArgInfo& info = infos[args.size()];
+    ECHELON_CHECK(!info.in_part || table_.at(ref.id).dtype == info.dtype, "{} of {} is {}", info.name, placed.text(),
+                  name_of(table_.at(ref.id).dtype));
+    args.push_back(seen_as(ref.id, info.shape));
+  }
   choose_layouts(placed, infos, args);
   emit(placed, infos, std::move(args), scale, pair);
   finish_detours();
@@ -214,7 +219,7 @@ void GraphLowering::emit(const OpSpec& spec, const std::vector<ArgInfo>& infos, 
   for (std::size_t a = 0; a < args.size(); ++a) {
     LoweredTensor& memory = table_.storage(args[a]);
     const bool written = memory.first >= 0 && memory.home != Home::state;
-    if (infos[a].role == ArgRole::output) {
+    if (infos[a].role == ArgRole::output && !infos[a].in_part) {
       const unsigned bit = 1U << a;
       if (written || args[a] == lowered_.loss_sums) op.accumulate |= bit;
       if (memory.home == Home::gradient || memory.home == Home::row_marks) {

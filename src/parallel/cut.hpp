@@ -1,6 +1,7 @@
 // One place of a split model where tensors travel between the ranks of a replica.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -29,6 +30,7 @@ struct Cut {
   bool learns = false;                    // message, halo: its gradient comes back
   std::vector<std::int64_t> counts = {};  // gather, rows: units of each shard or band, in order
   bool wide = false;                      // f32 where activations are halves
+  std::int64_t times = 1;                 // that ranks meet here for a micro-batch, forward and back together
 };
 
 }  // namespace echelon

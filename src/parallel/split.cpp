@@ -38,7 +38,12 @@ Part part_of(const Graph& whole, const ParallelConfig& parallel, const MeshSeat&
     part.graph = stage_graph(part.graph, by_node, part.cuts, seat.stage);
   }
   if (parallel.tensor > 1)
-    part.graph = shard_graph(part.graph, seat.stage, static_cast<int>(parallel.tensor), seat.shard, part.cuts);
+    part.graph = shard_graph(part.graph,
+                             {.stage = seat.stage,
+                              .shards = static_cast<int>(parallel.tensor),
+                              .shard = seat.shard,
+                              .recurrent_from = parallel.recurrent_from},
+                             part.cuts);
   if (seat.band > 0) part.counted_elsewhere = counted_elsewhere(part.graph, on_rows);
   return part;
 }

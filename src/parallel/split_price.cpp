@@ -52,9 +52,10 @@ double travel_s(const std::vector<Cut>& cuts, const MeshSeat& seat, const Mesh& 
     if (cut.kind == CutKind::halo && cut.from_band != seat.band && cut.to_band != seat.band) continue;
     const auto elems = static_cast<double>(cut.shape.elems());
     const double bytes = elems * micro * static_cast<double>(size_of(dtype));
+    const auto times = static_cast<double>(cut.times);
     switch (cut.kind) {
-      case CutKind::sum: seconds += sum_s(mesh.tensor(), bytes, link); break;
-      case CutKind::gather: seconds += gather_s(mesh.tensor(), bytes, link); break;
+      case CutKind::sum: seconds += times * sum_s(mesh.tensor(), bytes, link); break;
+      case CutKind::gather: seconds += times * gather_s(mesh.tensor(), bytes, link); break;
       case CutKind::rows: seconds += gather_s(mesh.space(), bytes, link); break;
       case CutKind::statistics: seconds += sum_s(mesh.space(), elems * sizeof(double), link); break;
       case CutKind::message:

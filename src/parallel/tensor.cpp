@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <utility>
 
 #include "base/check.hpp"
 #include "base/error.hpp"
@@ -20,7 +21,8 @@ enum class Role {
   inputs,   // from these inputs; summed behind
   alone,    // some outputs each; gathered behind
   logits,   // likewise, which the loss takes as they are
-  rows      // some rows of a table each; summed behind
+  rows,     // some rows of a table each; summed behind
+  states    // some units of the state each; gathered at every step
 };
 
 std::int64_t units_in(const Shape& sample) { return sample.rank() == 2 ? sample[1] : sample[0]; }
@@ -28,13 +30,17 @@ std::int64_t units_in(const Shape& sample) { return sample.rank() == 2 ? sample[
 // What each node does under the split.
 class Roles {
  public:
-  Roles(const Graph& graph, int shards) : graph_(graph), shards_(shards), roles_(graph.nodes().size(), Role::whole) {
+  Roles(const Graph& graph, const ShardSeat& seat)
+      : graph_(graph), shards_(seat.shards), roles_(graph.nodes().size(), Role::whole) {
     readers_.resize(graph.values().size());
     for (int i = 0; i < nodes(); ++i)
       for (ValueId id : node(i).inputs) readers_[static_cast<std::size_t>(id)].push_back(i);
     for (int i = 0; i < nodes(); ++i) {
-      if (node(i).layer->table_rows() >= shards)
+      if (node(i).layer->table_rows() >= shards_)
         set(i, Role::rows);
+      else if (seat.recurrent_from > 0 &&
+               node(i).layer->state_units() >= std::max<std::int64_t>(shards_, seat.recurrent_from))
+        set(i, Role::states);
       else if (roles_[static_cast<std::size_t>(i)] == Role::whole && has_outputs(i))
         choose(i);
     }
@@ -94,11 +100,11 @@ class Roles {
 
 class Sharder {
  public:
-  Sharder(const Graph& whole, int stage, int shards, int shard, std::vector<Cut>& cuts)
-      : whole_(whole), stage_(stage), shards_(shards), shard_(shard), roles_(whole, shards), cuts_(cuts) {
+  Sharder(const Graph& whole, const ShardSeat& seat, std::vector<Cut>& cuts)
+      : whole_(whole), stage_(seat.stage), shards_(seat.shards), shard_(seat.shard), roles_(whole, seat), cuts_(cuts) {
     if (!roles_.any())
-      throw ConfigError(fmt::format("parallel.tensor = {}: no layer {}has as many units", shards,
-                                    stage > 0 ? fmt::format("of stage {} ", stage) : ""));
+      throw ConfigError(fmt::format("parallel.tensor = {}: no layer {}has as many units", shards_,
+                                    stage_ > 0 ? fmt::format("of stage {} ", stage_) : ""));
   }
 
   Graph build() {
@@ -140,6 +146,11 @@ class Sharder {
     // A flattened image has several units for each of its channels: cut between channels.
     if (role == Role::between) layer = node.layer->on_channels(part_units_.at(node.inputs[0]));
     if (role == Role::inputs) layer = node.layer->with_inputs(part_units_.at(node.inputs[0]));
+    if (role == Role::states) {
+      const auto [gathered, summed] = state_cuts(node);
+      layer = node.layer->on_states(units_of(node.layer->state_units(), shards_, shard_), gathered, summed);
+      inputs[0] = spread(node.inputs[0]);
+    }
     if (role == Role::rows) layer = node.layer->with_inputs(units_of(node.layer->table_rows(), shards_, shard_));
     if (index == whole_.loss() && part_units_.contains(node.inputs[0]))
       layer = node.layer->on_classes(part_units_.at(node.inputs[0]), said_cut(node), shards_);
@@ -167,6 +178,20 @@ class Sharder {
                      .counts = std::vector<std::int64_t>(static_cast<std::size_t>(shards_), SoftmaxPartDims::kSaid),
                      .wide = true});
     return static_cast<int>(cuts_.size()) - 1;
+  }
+
+  // Where the states of a recurrent layer's parts are gathered, and the gradients that they give back are summed.
+  std::pair<int, int> state_cuts(const Node& node) {
+    const std::int64_t all = node.layer->state_units(), steps = shape_of(node.inputs[0])[0];
+    Cut gathered{.value = node.name, .shape = Shape{all}, .kind = CutKind::gather, .from = stage_, .to = stage_};
+    gathered.wide = true;
+    gathered.times = steps;
+    Cut summed = gathered;
+    summed.kind = CutKind::sum;
+    for (int s = 0; s < shards_; ++s) gathered.counts.push_back(units_of(all, shards_, s).count());
+    const int number = static_cast<int>(cuts_.size());
+    cuts_.insert(cuts_.end(), {std::move(gathered), std::move(summed)});
+    return {number, number + 1};
   }
 
   ValueId behind(const char* what, CutKind kind, ValueId value, ValueId id) {
@@ -199,8 +224,8 @@ Units units_of(std::int64_t all, int shards, int shard) {
   return {all * shard / shards, all * (shard + 1) / shards, all};
 }
 
-Graph shard_graph(const Graph& graph, int stage, int shards, int shard, std::vector<Cut>& cuts) {
-  return Sharder(graph, stage, shards, shard, cuts).build();
+Graph shard_graph(const Graph& graph, const ShardSeat& seat, std::vector<Cut>& cuts) {
+  return Sharder(graph, seat, cuts).build();
 }
 
 }  // namespace echelon

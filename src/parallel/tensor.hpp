@@ -8,6 +8,9 @@
 // Tables of embeddings are cut by rows: each shard looks up the tokens that it has, and the sum of all is one exchange
 // forward, none backward. A dense layer in front of a softmax cross-entropy keeps its classes: the loss gathers four
 // numbers a label instead of the logits (model/losses/softmax.hpp).
+//
+// A recurrent layer computes some of its units on each shard, and states are gathered at every step: that pays where a
+// step's product is long beside the meeting of the shards, so layers of few units stay whole.
 #pragma once
 
 #include <vector>
@@ -20,8 +23,13 @@ namespace echelon {
 // [all * shard / shards, all * (shard + 1) / shards)
 Units units_of(std::int64_t all, int shards, int shard);
 
+struct ShardSeat {
+  int stage = 0, shards = 1, shard = 0;
+  std::int64_t recurrent_from = 0;  // recurrent layers of at least so many units are split; 0: none
+};
+
 // The graph that one shard runs of a stage's (or of a whole model's); its cuts are added behind those that are there,
 // the same on every shard. Layers of fewer units than shards stay whole. ConfigError where no layer can be split.
-Graph shard_graph(const Graph& graph, int stage, int shards, int shard, std::vector<Cut>& cuts);
+Graph shard_graph(const Graph& graph, const ShardSeat& seat, std::vector<Cut>& cuts);
 
 }  // namespace echelon

@@ -33,7 +33,7 @@ std::string stem_of(std::int64_t step) { return fmt::format("step-{:08}", step);
 
 // As it stands in the file.
 Shape whole_shape(const StateTensor& tensor) {
-  return tensor.placement == Placement::replicated ? tensor.shape : tensor.global_shape;
+  return tensor.placement == Placement::replicated ? tensor.shape : tensor.global_shape.folded(tensor.folded);
 }
 
 std::size_t bytes_of(const StateTensor& tensor) {
@@ -108,16 +108,16 @@ class Restorer final : public StateVisitor {
     else if (t.shape.without_front() == shape.without_front())
       reader_.read_rows(t.name, t.offset[0], t.shape[0], t.data, t.dtype);
     else
-      read_box(t, shape);
+      read_box(t);
   }
   void scalar(std::string_view name, std::int64_t& value) override { value = reader_.attribute_int(name); }
   void scalar(std::string_view name, double& value) override { value = reader_.attribute_double(name); }
 
  private:
-  void read_box(const StateTensor& t, const Shape& whole) {
-    std::vector<std::byte> all(static_cast<std::size_t>(whole.elems()) * size_of(t.dtype));
+  void read_box(const StateTensor& t) {
+    std::vector<std::byte> all(static_cast<std::size_t>(t.global_shape.elems()) * size_of(t.dtype));
     reader_.read_all(t.name, all.data(), t.dtype);
-    copy_from_whole({t.shape, whole, t.offset}, size_of(t.dtype), all.data(), t.data);
+    copy_from_whole({t.shape, t.global_shape, t.offset}, size_of(t.dtype), all.data(), t.data);
   }
 
   // What `was` replicas had, for another number of them.

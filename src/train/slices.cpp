@@ -76,7 +76,7 @@ class Line {
 struct Label {
   static constexpr std::size_t kAxes = Shape::kMaxRank;
   std::array<char, 256> name{};
-  std::int64_t dtype = 0, rank = 0;
+  std::int64_t dtype = 0, rank = 0, folded = -1;
   std::array<std::int64_t, kAxes> shape{}, whole{}, offset{};
 
   Label() = default;
@@ -84,6 +84,7 @@ struct Label {
     ECHELON_CHECK_LT(t.name.size(), name.size(), "the name '{}'", t.name);
     std::copy(t.name.begin(), t.name.end(), name.begin());
     const bool slice = t.placement == Placement::slice;
+    if (slice) folded = t.folded;
     for (int axis = 0; axis < t.shape.rank(); ++axis) {
       const auto i = static_cast<std::size_t>(axis);
       shape[i] = t.shape[axis];
@@ -103,7 +104,7 @@ void add(const Label& label, const void* data, WholeTensors& wholes) {
   const Box box = label.box();
   WholeTensor& tensor = wholes[label.name.data()];
   tensor.dtype = static_cast<DType>(label.dtype);
-  tensor.shape = box.whole;
+  tensor.shape = box.whole.folded(static_cast<int>(label.folded));
   tensor.bytes.resize(bytes_of(box.whole, tensor.dtype));
   copy_into_whole(box, size_of(tensor.dtype), data, tensor.bytes.data());
 }

@@ -7,14 +7,12 @@
 #include "model/build.hpp"
 #include "parallel/split.hpp"
 #include "tests/support/image_models.hpp"
-#include "tests/support/split_models.hpp"
+#include "tests/support/split_check.hpp"
 
 namespace echelon {
 namespace {
 
 using namespace test;
-
-constexpr double kDouble = 1e-8;
 
 std::vector<NamedGraph> pipeline_models() {
   std::vector<NamedGraph> all = {{"lenet", small_lenet()},
@@ -25,16 +23,6 @@ std::vector<NamedGraph> pipeline_models() {
   for (NamedGraph& model : small_sequence_models()) all.push_back(std::move(model));
   all.push_back(small_stacks().front());
   return all;
-}
-
-// `groups`: one replica takes the very micro-batches of all, as batch norm needs.
-void check_split(const SplitRun& run, bool groups = true) {
-  const SplitResult split = train_split(run);
-  const ReplicaResult whole = train_replicas(on_one_replica(run.replicas, groups));
-  if (run.replicas.strategy != "server")  // a server has sums of its own part alone
-    CHECK(tensor_distance(run.replicas.graph.parameters(), split.gradients, whole.gradients) <= kDouble);
-  CHECK(tensor_distance(run.replicas.graph.parameters(), split.weights, whole.weights) <= kDouble);
-  CHECK(split.loss == Approx(whole.loss).epsilon(1e-9));
 }
 
 SplitRun pipeline_of(const Graph& graph, int stages, std::vector<std::int64_t> shares, std::int64_t accumulation) {

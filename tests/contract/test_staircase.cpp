@@ -4,23 +4,12 @@
 #include "device/arenas.hpp"
 #include "model/program.hpp"
 #include "parallel/staircase.hpp"
-#include "tests/support/split_models.hpp"
+#include "tests/support/split_check.hpp"
 
 namespace echelon {
 namespace {
 
 using namespace test;
-
-constexpr double kDouble = 1e-8;
-
-// `groups`: as on_one_replica.
-void check_split(const SplitRun& run, bool groups = true) {
-  const SplitResult split = train_split(run);
-  const ReplicaResult whole = train_replicas(on_one_replica(run.replicas, groups));
-  CHECK(tensor_distance(run.replicas.graph.parameters(), split.gradients, whole.gradients) <= kDouble);
-  CHECK(tensor_distance(run.replicas.graph.parameters(), split.weights, whole.weights) <= kDouble);
-  CHECK(split.loss == Approx(whole.loss).epsilon(1e-9));
-}
 
 SplitRun staircase(const Graph& graph, int stages, int chunks, int replicas, std::int64_t micro_batches) {
   SplitRun run{.replicas = {.graph = graph,

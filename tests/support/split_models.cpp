@@ -49,7 +49,8 @@ void put(const ParameterSet& whole, const ParameterSet& part, const std::vector<
   all.resize(static_cast<std::size_t>(whole.elems()));
   for (const Parameter& p : part.all()) {
     const Parameter& w = whole[whole.find(p.name)];
-    ECHELON_CHECK(p.global_shape == w.shape, "'{}' is of {}, not {}", p.name, p.global_shape.text(), w.shape.text());
+    ECHELON_CHECK(p.global_shape.folded(p.folded) == w.shape, "'{}' is of {}, not {}", p.name, p.global_shape.text(),
+                  w.shape.text());
     copy_into_whole({p.shape, p.global_shape, p.offset}, sizeof(double), values.data() + p.begin, all.data() + w.begin);
   }
 }
