@@ -4,8 +4,11 @@
 
 #include <cublas_v2.h>
 
+#include <cstdint>
 #include <type_traits>
 
+#include "cuda/check.hpp"
+#include "cuda/context.hpp"
 #include "cuda/types.hpp"
 
 namespace echelon::cuda {
@@ -24,6 +27,20 @@ template <class T>
 constexpr cublasComputeType_t blas_compute(bool tf32) {
   if (std::is_same_v<T, double>) return CUBLAS_COMPUTE_64F;
   return std::is_same_v<T, float> && tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
+}
+
+struct GemmExtents {
+  std::int64_t m, n, k;
+};
+
+// Column-major c (m, n) = op(a) op(b) + beta * c, k the inner extent; sums in Wide<T>, c of either type.
+template <class T, class Out>
+void gemm(const Context& context, bool tf32, cublasOperation_t op_a, cublasOperation_t op_b, const GemmExtents& e,
+          const T* a, std::int64_t lda, const T* b, std::int64_t ldb, bool add, Out* c, std::int64_t ldc) {
+  const Wide<T> one = 1;
+  const Wide<T> beta = add ? 1 : 0;
+  ECHELON_CUDA(cublasGemmEx_64(context.blas(), op_a, op_b, e.m, e.n, e.k, &one, a, kBlasType<T>, lda, b, kBlasType<T>,
+                               ldb, &beta, c, kBlasType<Out>, ldc, blas_compute<T>(tf32), CUBLAS_GEMM_DEFAULT));
 }
 
 }  // namespace echelon::cuda

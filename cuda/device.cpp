@@ -190,7 +190,8 @@ Memory CudaDevice::import_memory(const std::string& exported) {
   });
 }
 
-// Losses compute in f32 where activations are halves; so does what cuDNN is too old for.
+// Losses and the steps of split recurrent layers compute in f32 where activations are halves; so does what cuDNN is
+// too old for.
 bool CudaDevice::has(OpKind kind, DType dtype) const {
   if (!is_half(dtype)) return supports(dtype);
   switch (kind) {
@@ -200,7 +201,10 @@ bool CudaDevice::has(OpKind kind, DType dtype) const {
     case OpKind::loss_softmax_join:
     case OpKind::loss_softmax_part_backward:
     case OpKind::loss_values_forward:
-    case OpKind::loss_values_backward: return false;
+    case OpKind::loss_values_backward:
+    case OpKind::rnn_step_forward:
+    case OpKind::rnn_step_backward:
+    case OpKind::place_step: return false;
     case OpKind::rnn_forward:
     case OpKind::rnn_backward: return dtype == DType::f16 || cudnnGetVersion() >= kRnnBf16Version;
     default: return true;
@@ -264,6 +268,8 @@ std::unique_ptr<Op> CudaDevice::make(const OpSpec& spec) {
   if (std::holds_alternative<SequencePoolDims>(spec.dims)) return make_sequence_pool(context_, spec);
   if (std::holds_alternative<BroadcastDims>(spec.dims)) return make_broadcast(context_, spec);
   if (std::holds_alternative<RnnDims>(spec.dims)) return make_rnn(context_, spec);
+  if (std::holds_alternative<RnnStepDims>(spec.dims)) return make_rnn_step(context_, spec);
+  if (std::holds_alternative<PlaceStepDims>(spec.dims)) return make_place_step(context_, spec);
   if (std::holds_alternative<EmbeddingDims>(spec.dims)) return make_embedding(context_, spec);
   if (std::holds_alternative<ReorderDims>(spec.dims)) return make_reorder(context_, spec);
   return make_elementwise(context_, spec);

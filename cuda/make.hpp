@@ -32,6 +32,8 @@ std::unique_ptr<Op> make_attention(const Context& context, const OpSpec& spec);
 std::unique_ptr<Op> make_sequence_pool(const Context& context, const OpSpec& spec);
 std::unique_ptr<Op> make_broadcast(const Context& context, const OpSpec& spec);
 std::unique_ptr<Op> make_rnn(const Context& context, const OpSpec& spec);
+std::unique_ptr<Op> make_rnn_step(const Context& context, const OpSpec& spec);
+std::unique_ptr<Op> make_place_step(const Context& context, const OpSpec& spec);
 std::unique_ptr<Op> make_embedding(const Context& context, const OpSpec& spec);
 std::unique_ptr<Op> make_elementwise(const Context& context, const OpSpec& spec);  // activation, add
 std::unique_ptr<Op> make_reorder(const Context& context, const OpSpec& spec);

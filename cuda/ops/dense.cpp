@@ -15,21 +15,6 @@
 namespace echelon::cuda {
 namespace {
 
-struct Extents {
-  std::int64_t m, n, k;
-};
-
-// Column-major c (m, n) = op(a) op(b) + beta * c, k the inner extent; sums in Wide<T>, c of either type.
-template <class T, class Out>
-void gemm(const Context& context, cublasOperation_t op_a, cublasOperation_t op_b, const Extents& e, const T* a,
-          std::int64_t lda, const T* b, std::int64_t ldb, bool add, Out* c, std::int64_t ldc) {
-  const Wide<T> one = 1;
-  const Wide<T> beta = add ? 1 : 0;
-  ECHELON_CUDA(cublasGemmEx_64(context.blas(), op_a, op_b, e.m, e.n, e.k, &one, a, kBlasType<T>, lda, b, kBlasType<T>,
-                               ldb, &beta, c, kBlasType<Out>, ldc, blas_compute<T>(context.tf32()),
-                               CUBLAS_GEMM_DEFAULT));
-}
-
 template <class T>
 class Dense final : public Op {
  public:
@@ -70,19 +55,19 @@ class Dense final : public Op {
   // y (N, K) = x (N, F) w (K, F)^T + b
   void forward(const OpArgs& a) const {
     T* y = tensor<T>(a, d_.bias ? 3 : 2);
-    gemm(context_, CUBLAS_OP_T, CUBLAS_OP_N, {d_.K, d_.N, d_.F}, weights(a), d_.F, tensor<const T>(a, 0), d_.F, false,
-         y, d_.K);
+    gemm(context_, context_.tf32(), CUBLAS_OP_T, CUBLAS_OP_N, {d_.K, d_.N, d_.F}, weights(a), d_.F,
+         tensor<const T>(a, 0), d_.F, false, y, d_.K);
     if (d_.bias) add_bias(y, tensor<const P>(a, 2), output_, context_.stream());
   }
   // dx (N, F) = dy (N, K) w (K, F)
   void backward_data(const OpArgs& a) const {
-    gemm(context_, CUBLAS_OP_N, CUBLAS_OP_N, {d_.F, d_.N, d_.K}, weights(a), d_.F, tensor<const T>(a, 0), d_.K,
-         adds(a, 2), tensor<T>(a, 2), d_.F);
+    gemm(context_, context_.tf32(), CUBLAS_OP_N, CUBLAS_OP_N, {d_.F, d_.N, d_.K}, weights(a), d_.F,
+         tensor<const T>(a, 0), d_.K, adds(a, 2), tensor<T>(a, 2), d_.F);
   }
   // dw (K, F) = dy (N, K)^T x (N, F); db (K) = sum of dy over N
   void backward_weights(const OpArgs& a) const {
-    gemm(context_, CUBLAS_OP_N, CUBLAS_OP_T, {d_.F, d_.K, d_.N}, tensor<const T>(a, 0), d_.F, tensor<const T>(a, 1),
-         d_.K, adds(a, 2), tensor<P>(a, 2), d_.F);
+    gemm(context_, context_.tf32(), CUBLAS_OP_N, CUBLAS_OP_T, {d_.F, d_.K, d_.N}, tensor<const T>(a, 0), d_.F,
+         tensor<const T>(a, 1), d_.K, adds(a, 2), tensor<P>(a, 2), d_.F);
     if (d_.bias)
       bias_gradient(tensor<const T>(a, 1), tensor<P>(a, 3), output_, adds(a, 3), a.scratch, context_.stream());
   }

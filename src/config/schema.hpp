@@ -134,7 +134,7 @@ struct ParallelConfig {               // [parallel]: one model on several ranks;
   std::int64_t pipeline = 1;          // stages: consecutive layers on ranks of their own; micro-batches are
                                       // batch.accumulation
   std::int64_t tensor = 1;            // ranks that share the units of each layer
-  std::int64_t recurrent_from = 512;  // tensor: recurrent layers of fewer units stay whole; 0: all of them
+  std::int64_t recurrent_from = 64;   // tensor: recurrent layers of fewer units stay whole; 0: all of them
   std::int64_t space = 1;             // ranks that share the rows of images
   std::int64_t time_chunks = 1;       // pipeline: sequences travel in so many pieces of their time (staircase)
   std::string split = "given";        // given: as written above | auto: chosen for the ranks and the memory limit
