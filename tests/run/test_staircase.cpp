@@ -3,6 +3,8 @@
 
 #include <catch2/catch.hpp>
 #include <fstream>
+#include <utility>
+#include <vector>
 
 #include "base/hash_rng.hpp"
 #include "tests/run/trial.hpp"
@@ -78,7 +80,8 @@ std::vector<double> state(const test::Trial& trial, const std::string& prefix) {
   return test::checkpoint_values(fmt::format("{}/checkpoints/step-{:08}.h5", trial.run(), step), prefix);
 }
 
-TEST_CASE("a staircase of carried states and dropout goes on unsplit and back, and is the unsplit run", "[run]") {
+TEST_CASE("a staircase of carried states and dropout goes on unsplit, by units and back, and is the unsplit run",
+          "[run]") {
   const test::Trial whole(kStack), trial(kStack);
   for (const test::Trial* each : {&whole, &trial}) make_letters(*each);
   REQUIRE(whole.train(1).code == 0);
@@ -90,13 +93,33 @@ TEST_CASE("a staircase of carried states and dropout goes on unsplit and back, a
   };
   const std::string out = leg(2, {"train.steps=4", "parallel.pipeline=2", "parallel.time_chunks=4"});
   CHECK_THAT(out, Contains("staircase 9 steps in 4 chunks") && Contains("(p-1)/(m c+p-1) is 20.0 %"));
-  leg(1, {"train.steps=7"});
-  leg(4, {"train.steps=11", "parallel.pipeline=2", "parallel.time_chunks=9"});
+  leg(1, {"train.steps=6"});
+  const std::string parts = leg(2, {"train.steps=8", "parallel.tensor=2", "parallel.recurrent_from=1"});
+  CHECK_THAT(parts, Contains("inside replicas"));
+  leg(4, {"train.steps=10", "parallel.pipeline=2", "parallel.time_chunks=9"});
+  leg(3, {"train.steps=12", "parallel.tensor=3", "parallel.recurrent_from=6", "parallel.time_chunks=2"});
   leg(1, {"parallel.time_chunks=2"});
   for (const char* prefix : {"weights/", "carried/"})
     CHECK(test::relative_distance(state(trial, prefix), state(whole, prefix)) < 1e-8);
   CHECK(state(whole, "carried/").size() == 8 * (2 * 6 + 6));
   CHECK(trial.summary()["test_loss"].get<double>() == Approx(whole.summary()["test_loss"].get<double>()).epsilon(1e-9));
+}
+
+TEST_CASE("what parts of recurrent layers owe by their codec goes on unsplit and back", "[run]") {
+  const test::Trial trial(kStack);
+  make_letters(trial);
+  const test::Sets parts = {"parallel.tensor=2", "parallel.recurrent_from=1"};
+  int steps = 0;
+  for (const auto& [ranks, split] : std::vector<std::pair<int, bool>>{{4, true}, {2, false}, {4, true}, {1, false}}) {
+    test::Sets sets = split ? parts : test::Sets{};
+    for (const std::string& set : {std::string("device.kind=onednn"), std::string("device.dtype=f32"),
+                                   std::string("exchange.codec=onebit"), fmt::format("train.steps={}", steps += 3)})
+      sets.push_back(set);
+    const test::Outcome outcome = trial.train(ranks, sets);
+    INFO(ranks << " ranks: " << outcome.out << outcome.err);
+    REQUIRE(outcome.code == 0);
+  }
+  CHECK(trial.attempts() == 4);
 }
 
 TEST_CASE("time that cannot be cut is refused with the layer and its line", "[run]") {
