@@ -87,5 +87,21 @@ TEST_CASE("parts of recurrent layers between replicas: every algorithm, a codec,
       "holes", [](ReplicaRun& run) { run.holes = true; }, false);
 }
 
+// Gates and states of parts are f32, of whole layers too on this device: what differs is where halves are rounded.
+TEST_CASE("parts of recurrent layers in halves, on several hosts", "[split][recurrent]") {
+  for (const NamedGraph& model : small_stacks()) DYNAMIC_SECTION(model.name) {
+      SplitRun run = split_of(model.graph, 2, {4, 4}, 2);
+      run.replicas.device = "picky";
+      run.replicas.dtype = DType::f32;
+      run.replicas.activations = DType::f16;
+      run.replicas.steps = 3;
+      run.parallel.allow_across_nodes = true;
+      const SplitResult split = train_split(run);
+      const ReplicaResult whole = train_replicas(on_one_replica(run.replicas, true));
+      CHECK(tensor_distance(model.graph.parameters(), split.gradients, whole.gradients) <= 2e-2);
+      CHECK(split.loss == Approx(whole.loss).epsilon(1e-2));
+    }
+}
+
 }  // namespace
 }  // namespace echelon

@@ -59,6 +59,21 @@ TEST_CASE("staircases under MPI have the weights of the unsplit model, in double
     }
 }
 
+TEST_CASE("recurrent layers split by their units under MPI, and stages of them, in double", "[split]") {
+  for (const NamedGraph& model : small_stacks())
+    for (const auto& [stages, shards] : {std::pair{1, 1}, {1, 2}, {1, 3}, {2, 2}}) {
+      if (ring_size() % (stages * shards) != 0) continue;
+      INFO(model.name << ", " << stages << " stages, " << shards << " shards");
+      SplitRun run = run_of(stages * shards);
+      run.replicas.graph = model.graph;
+      run.replicas.steps = 4;
+      run.parallel.pipeline = stages;
+      run.parallel.tensor = shards;
+      run.parallel.recurrent_from = 1;
+      check_split(run);
+    }
+}
+
 TEST_CASE("layers split by their units under MPI, and stages of them, in double", "[split]") {
   for (const auto& [stages, shards] : {std::pair{1, 1}, {1, 2}, {1, 3}, {1, 4}, {2, 2}}) {
     if (ring_size() % (stages * shards) != 0) continue;
