@@ -44,10 +44,7 @@ struct Check {
   std::vector<std::string> warnings;
 
   void warn(std::string text) { warnings.push_back(std::move(text)); }
-  int workers() const {
-    const ParallelConfig& parallel = config.parallel;
-    return replicas * static_cast<int>(parallel.pipeline * parallel.tensor * parallel.space);
-  }
+  int workers() const { return replicas * ranks_of_replica(config.parallel); }
   int servers() const { return static_cast<int>(config.exchange.server_ranks); }
   int ranks() const { return workers() + servers(); }
   int ranks_a_host() const { return (ranks() + hosts - 1) / hosts; }
@@ -57,13 +54,16 @@ struct Check {
     for (int r = 0; r < ranks(); ++r) of_rank.push_back(r / ranks_a_host());
     return of_rank;
   }
-  // Throws where model groups do not fit the hosts.
-  Mesh mesh() const {
+  std::vector<std::string> host_names() const {
     std::vector<std::string> names;
     for (int h = 0; h < hosts; ++h) names.push_back(std::to_string(h));
+    return names;
+  }
+  // Throws where model groups do not fit the hosts.
+  Mesh mesh() const {
     std::vector<int> of_workers = hosts_of_ranks();
     of_workers.resize(static_cast<std::size_t>(workers()));
-    return Mesh(config.parallel, of_workers, names);
+    return Mesh(config.parallel, of_workers, host_names());
   }
   // Of the ranks that hold one part of the model, and of servers on ranks of their own.
   std::vector<int> hosts_of_replicas() const {
@@ -105,10 +105,9 @@ void choose_split_here(Check& check) {
   const Graph graph = build_model(config.model, check.data->form());
   SplitCosts costs{.node_s = node_flops(graph, config.device.dtype), .network = {kInside, kBetween}};
   for (double& cost : costs.node_s) cost /= 1e9 * config.device.paced_gflops;
-  std::vector<std::string> names;
-  for (int h = 0; h < check.hosts; ++h) names.push_back(std::to_string(h));
-  const SplitChoice choice = choose_split(config, graph, {check.hosts_of_ranks(), names}, check.data->samples(), costs);
-  check.replicas /= static_cast<int>(choice.parallel.pipeline * choice.parallel.tensor * choice.parallel.space);
+  const SplitChoice choice =
+      choose_split(config, graph, {check.hosts_of_ranks(), check.host_names()}, check.data->samples(), costs);
+  check.replicas /= ranks_of_replica(choice.parallel);
   config.parallel = choice.parallel;
   fmt::print(
       "{}by {} GFLOP/s a rank, 40 Gbit/s inside hosts and 10 between them; the run measures, and may choose "
@@ -217,10 +216,7 @@ double tree_levels(const Config& config, const BatchPlan& batch) {
 void print_device(Check& check) {
   const DeviceConfig& config = check.config.device;
   try {
-    DeviceOptions options;
-    options.paced_table = config.paced_table;
-    options.only_counts = true;
-    const auto device = open_device(config.kind, options);
+    const auto device = counting_device(config);
     line("device", fmt::format("{}: {}", device->name(), device->describe()));
   } catch (const EnvironmentError& error) {
     check.warn(fmt::format("no {} device on this machine ({}): activations are estimated", config.kind, error.what()));

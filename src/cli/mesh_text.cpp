@@ -3,7 +3,11 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <map>
+#include <utility>
+
 #include "base/text.hpp"
+#include "device/device.hpp"
 #include "model/build.hpp"
 #include "parallel/footprint.hpp"
 #include "parallel/pipeline.hpp"
@@ -48,6 +52,19 @@ void add_traffic(const std::vector<Cut>& cuts, const MeshSeat& seat, DType dtype
   }
 }
 
+// What the ranks compute on: GPUs are dealt out by their place on the host.
+class Devices {
+ public:
+  explicit Devices(std::string kind) : kind_(std::move(kind)) {
+    if (kind_ == "auto") kind_ = visible_gpus() > 0 ? "cuda" : "onednn";
+  }
+  std::string of_next(int host) { return kind_ == "cuda" ? fmt::format("cuda {}", ranks_[host]++) : kind_; }
+
+ private:
+  std::string kind_;
+  std::map<int, int> ranks_;  // by host, so far
+};
+
 }  // namespace
 
 std::string mesh_table(const Config& config, const Graph& graph, const Mesh& mesh, const std::vector<int>& hosts,
@@ -61,13 +78,15 @@ std::string mesh_table(const Config& config, const Graph& graph, const Mesh& mes
     rows.push_back(row_of(config, graph, part, seat, micro));
     add_traffic(part.cuts, seat, config.device.dtype, all);
   }
-  Table table({"rank", "host", "replica", "stage", "shard", "band", "layers", "parameters", "memory"});
+  Devices devices(config.device.kind);
+  Table table({"rank", "host", "device", "replica", "stage", "shard", "band", "layers", "parameters", "memory"});
   for (int rank = 0; rank < mesh.ranks(); ++rank) {
     const MeshSeat seat = mesh.seat(rank);
     const PartRow& row = rows[static_cast<std::size_t>(mesh.index_in_group(seat))];
-    table.row({std::to_string(rank), std::to_string(hosts[static_cast<std::size_t>(rank)]),
-               std::to_string(seat.replica), std::to_string(seat.stage), std::to_string(seat.shard),
-               std::to_string(seat.band), row.layers, count_text(row.parameters), row.memory});
+    const int host = hosts[static_cast<std::size_t>(rank)];
+    table.row({std::to_string(rank), std::to_string(host), devices.of_next(host), std::to_string(seat.replica),
+               std::to_string(seat.stage), std::to_string(seat.shard), std::to_string(seat.band), row.layers,
+               count_text(row.parameters), row.memory});
   }
   std::string text = table.text();
   const int micro_batches = static_cast<int>(config.batch.accumulation);

@@ -10,8 +10,8 @@
 
 namespace echelon::cli {
 
-// A table: rank, host, replica, stage, shard, layers, parameters and the device memory that they need; lines below say
-// what travels. `micro`: samples of a micro-batch; `hosts`: by rank.
+// A table: rank, host, device, replica, stage, shard, band, layers, parameters and the memory that they need; lines
+// below say what travels. `micro`: samples of a micro-batch; `hosts`: by rank.
 std::string mesh_table(const Config& config, const Graph& graph, const Mesh& mesh, const std::vector<int>& hosts,
                        std::int64_t micro);
 

@@ -32,6 +32,7 @@
 // machine called by whoever drives, which may send and receive on its own channels but never block.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -100,6 +101,9 @@ struct EngineOptions {
   double long_sleep_s = 500e-6;  // the longest, after 25 ms without a move
   int window = 16;               // steps of one plan in flight
   int sends = 8;                 // messages on their way over all plans before lower priorities hold back
+
+  // Of the next sleep, where nothing moved for idle_s.
+  double nap_s(double idle_s) const { return std::clamp(idle_s / 50, sleep_s, long_sleep_s); }
 };
 
 class Engine {

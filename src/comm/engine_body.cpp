@@ -239,8 +239,7 @@ void Engine::Body::relax(double idle_s, double yield_s) {
     return;
   }
   std::unique_lock lock(mutex);
-  const double sleep_s = std::clamp(idle_s / 50, options.sleep_s, options.long_sleep_s);
-  if (!news.load(std::memory_order_relaxed)) wake.wait_for(lock, std::chrono::duration<double>(sleep_s));
+  if (!news.load(std::memory_order_relaxed)) wake.wait_for(lock, std::chrono::duration<double>(options.nap_s(idle_s)));
 }
 
 void Engine::Body::stand_by() {

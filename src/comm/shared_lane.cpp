@@ -3,7 +3,6 @@
 #include <immintrin.h>
 #include <sched.h>
 
-#include <algorithm>
 #include <chrono>
 #include <optional>
 #include <thread>
@@ -18,7 +17,6 @@ namespace {
 constexpr int kSpins = 200;        // looks before the first system call, a few microseconds
 constexpr double kYield_s = 2e-3;  // then the core is given away after each look
 constexpr double kNote_s = 5e-3;   // then the watchdog is told
-constexpr double kShortSleep_s = 50e-6, kLongSleep_s = 500e-6;
 
 std::size_t in_lines(std::size_t bytes) { return (bytes + 63) / 64 * 64; }
 
@@ -55,7 +53,7 @@ void wait_for_peer(Engine& engine, const SharedBlock& block, const WaitView& wai
       told.since_s = begin;
       note.emplace(engine, told);
     }
-    std::this_thread::sleep_for(std::chrono::duration<double>(std::clamp(idle_s / 50, kShortSleep_s, kLongSleep_s)));
+    std::this_thread::sleep_for(std::chrono::duration<double>(EngineOptions().nap_s(idle_s)));
   }
 }
 

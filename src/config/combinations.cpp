@@ -317,6 +317,7 @@ void check_parallel(const Config& config) {
     check_used(config, path, !chosen, "parallel.split = \"given\"; \"auto\" chooses it");
   for (const char* path : {"parallel.schedule", "parallel.costs"})
     check_used(config, path, parallel.pipeline > 1 || chosen, "parallel.pipeline > 1");
+  check_used(config, "parallel.recurrent_from", parallel.tensor > 1 || chosen, "parallel.tensor > 1");
   const bool split = parallel.pipeline > 1 || parallel.tensor > 1 || parallel.space > 1;
   check_used(config, "parallel.allow_across_nodes", split || chosen, "split models");
   if (chosen && config.exchange.server_ranks > 0)

@@ -8,25 +8,13 @@
 #include "base/error.hpp"
 #include "base/text.hpp"
 #include "config/derive.hpp"
+#include "parallel/footprint.hpp"
 
 namespace echelon {
 namespace {
 
 constexpr double kNear = 0.98;  // of the fastest: as good
 constexpr std::size_t kShown = 8;
-
-std::int64_t ranks_of(const ParallelConfig& parallel) { return parallel.pipeline * parallel.tensor * parallel.space; }
-
-std::string name_of(const ParallelConfig& parallel, std::size_t ranks) {
-  std::string text = fmt::format("data {}", static_cast<std::int64_t>(ranks) / ranks_of(parallel));
-  const auto factor = [&](const char* name, std::int64_t n) {
-    if (n > 1) text += fmt::format(" x {} {}", name, n);
-  };
-  factor("pipeline", parallel.pipeline);
-  factor("tensor", parallel.tensor);
-  factor("space", parallel.space);
-  return text;
-}
 
 class Chooser {
  public:
@@ -61,33 +49,33 @@ class Chooser {
       for (std::int64_t pipeline = 1; ranks % group == 0 && pipeline <= group; ++pipeline)
         for (std::int64_t tensor = 1; group % pipeline == 0 && tensor <= group / pipeline; ++tensor) {
           if (group / pipeline % tensor != 0) continue;
-          SplitCandidate& candidate = all_.emplace_back();
-          candidate.parallel = config_.parallel;
-          candidate.parallel.split = "given";
-          candidate.parallel.pipeline = pipeline;
-          candidate.parallel.tensor = tensor;
-          candidate.parallel.space = group / pipeline / tensor;
-          leave_out_unused(candidate.parallel);
-          if (!lies_on_hosts(candidate.parallel)) all_.pop_back();
+          ParallelConfig parallel = config_.parallel;
+          parallel.split = "given";
+          parallel.pipeline = pipeline;
+          parallel.tensor = tensor;
+          parallel.space = group / pipeline / tensor;
+          leave_out_unused(parallel);
+          add(parallel);
         }
   }
 
   // Keys that would be refused because nothing reads them.
   static void leave_out_unused(ParallelConfig& parallel) {
     const ParallelConfig plain;
-    if (ranks_of(parallel) == 1) parallel.allow_across_nodes = plain.allow_across_nodes;
+    if (ranks_of_replica(parallel) == 1) parallel.allow_across_nodes = plain.allow_across_nodes;
+    if (parallel.tensor == 1) parallel.recurrent_from = plain.recurrent_from;
     if (parallel.pipeline > 1) return;
     parallel.schedule = plain.schedule;
     parallel.costs = plain.costs;
     parallel.time_chunks = plain.time_chunks;
   }
 
-  bool lies_on_hosts(const ParallelConfig& parallel) const {
+  // Where its groups fit the hosts.
+  void add(const ParallelConfig& parallel) {
     try {
-      const Mesh mesh(parallel, hosts_.of_rank, hosts_.names);
-      return true;
+      all_.push_back(
+          {.parallel = parallel, .mesh = Mesh(parallel, hosts_.of_rank, hosts_.names), .refused = {}, .price = {}});
     } catch (const ConfigError&) {
-      return false;
     }
   }
 
@@ -95,23 +83,24 @@ class Chooser {
     return {.replica = 0, .stage = stage, .shard = 0, .band = busiest_band(mesh)};
   }
 
-  Built build(const ParallelConfig& parallel, const Mesh& mesh) const {
+  Built build(const SplitCandidate& candidate) const {
+    const Mesh& mesh = candidate.mesh;
     Built built{.config = config_, .parts = {}};
-    built.config.parallel = parallel;
+    built.config.parallel = candidate.parallel;
     check_combinations(built.config);
     const BatchPlan batch = derive_batch(built.config, mesh.replicas(), samples_);
     built.micro_batch = *std::max_element(batch.micro.begin(), batch.micro.end());
     built.global_batch = batch.global;
     for (int stage = 0; stage < mesh.pipeline(); ++stage)
-      built.parts.push_back(part_of(whole_, parallel, seat_of(mesh, stage), costs_.node_s));
+      built.parts.push_back(part_of(whole_, candidate.parallel, seat_of(mesh, stage), costs_.node_s));
     return built;
   }
 
   void price(SplitCandidate& candidate) const {
     try {
-      const Mesh mesh(candidate.parallel, hosts_.of_rank, hosts_.names);
-      const Built built = build(candidate.parallel, mesh);
-      candidate.price = price_split(built.config, whole_, built.parts, mesh, hosts_.of_rank, built.micro_batch, costs_);
+      const Built built = build(candidate);
+      candidate.price =
+          price_split(built.config, whole_, built.parts, candidate.mesh, hosts_.of_rank, built.micro_batch, costs_);
       candidate.samples_per_s = static_cast<double>(built.global_batch) / candidate.price.step_s();
     } catch (const ConfigError& error) {
       const std::string text = error.what();  // "file:1:1: why"
@@ -124,12 +113,11 @@ class Chooser {
   bool fits(const SplitCandidate& candidate) const { return limit() == 0 || candidate.memory <= limit(); }
 
   void weigh(SplitCandidate& candidate) const {
-    const Mesh mesh(candidate.parallel, hosts_.of_rank, hosts_.names);
-    const Built built = build(candidate.parallel, mesh);
-    for (int stage = 0; stage < mesh.pipeline(); ++stage)
+    const Built built = build(candidate);
+    for (int stage = 0; stage < candidate.mesh.pipeline(); ++stage)
       candidate.memory =
           std::max(candidate.memory, footprint_of(built.config, built.parts[static_cast<std::size_t>(stage)],
-                                                  seat_of(mesh, stage), built.micro_batch)
+                                                  seat_of(candidate.mesh, stage), built.micro_batch)
                                          .total());
   }
 
@@ -141,7 +129,7 @@ class Chooser {
       weigh(candidate);
       if (!fits(candidate)) continue;
       fastest = std::max(fastest, candidate.samples_per_s);
-      if (!chosen || ranks_of(candidate.parallel) < ranks_of(chosen->parallel)) chosen = &candidate;
+      if (!chosen || candidate.mesh.group_size() < chosen->mesh.group_size()) chosen = &candidate;
     }
     if (!chosen) throw_nothing();
     return chosen;
@@ -158,7 +146,7 @@ class Chooser {
     throw MemoryError(fmt::format(
         "parallel.split = \"auto\": no split stays below device.memory_limit_mb = {}; {} comes nearest with {} on a "
         "rank: more ranks a host, a smaller batch or a larger batch.accumulation need less",
-        config_.device.memory_limit_mb, name_of(least->parallel, hosts_.of_rank.size()), bytes_text(least->memory)));
+        config_.device.memory_limit_mb, least->mesh.text(), bytes_text(least->memory)));
   }
 
   std::string verdict(const SplitCandidate& candidate, const SplitCandidate& chosen) const {
@@ -169,27 +157,26 @@ class Chooser {
 
   // Splits that cannot be come last.
   std::string report(const SplitCandidate& chosen) {
-    const std::size_t ranks = hosts_.of_rank.size();
     Table table({"split", "samples/s", "step", "compute", "between", "exchange", "memory", ""});
     std::string refused;
     std::size_t shown = 0;
     for (SplitCandidate& candidate : all_) {
       if (++shown > kShown && &candidate != &chosen) continue;
       if (!candidate.refused.empty()) {
-        refused += fmt::format("not {}: {}\n", name_of(candidate.parallel, ranks), candidate.refused);
+        refused += fmt::format("not {}: {}\n", candidate.mesh.text(), candidate.refused);
         continue;
       }
       if (candidate.memory < 0) weigh(candidate);
       const auto time = [](double seconds) { return seconds > 0 ? seconds_text(seconds) : "0"; };
       const SplitPrice& price = candidate.price;
-      table.row({name_of(candidate.parallel, ranks), fmt::format("{:.0f}", candidate.samples_per_s),
-                 time(price.step_s()), time(price.compute_s), time(price.between_s), time(price.exchange_s),
-                 bytes_text(candidate.memory), verdict(candidate, chosen)});
+      table.row({candidate.mesh.text(), fmt::format("{:.0f}", candidate.samples_per_s), time(price.step_s()),
+                 time(price.compute_s), time(price.between_s), time(price.exchange_s), bytes_text(candidate.memory),
+                 verdict(candidate, chosen)});
     }
     const std::string among =
         limit() > 0 ? fmt::format("of what stays below {} on a rank", bytes_text(limit())) : "with no memory limit";
-    return fmt::format("split     auto: {}, the fastest {}; foretold:\n{}{}", name_of(chosen.parallel, ranks), among,
-                       table.text(), refused);
+    return fmt::format("split     auto: {}, the fastest {}; foretold:\n{}{}", chosen.mesh.text(), among, table.text(),
+                       refused);
   }
 
   const Config& config_;

@@ -11,13 +11,14 @@
 
 #include "config/schema.hpp"
 #include "model/graph.hpp"
-#include "parallel/footprint.hpp"
+#include "parallel/mesh.hpp"
 #include "parallel/split_price.hpp"
 
 namespace echelon {
 
 struct SplitCandidate {
   ParallelConfig parallel;
+  Mesh mesh;
   std::string refused;  // why it cannot be, of the model or the batch; empty where it can
   SplitPrice price;
   double samples_per_s = 0;  // of all replicas

@@ -12,7 +12,6 @@
 #include "parallel/pipeline.hpp"
 
 namespace echelon {
-namespace {
 
 std::unique_ptr<Device> counting_device(const DeviceConfig& config) {
   DeviceOptions options;
@@ -21,6 +20,8 @@ std::unique_ptr<Device> counting_device(const DeviceConfig& config) {
   options.only_counts = true;
   return open_device(config.kind, options);
 }
+
+namespace {
 
 void count(const Config& config, const std::vector<const Graph*>& graphs, std::int64_t micro, int in_flight,
            Footprint& footprint) {

@@ -3,13 +3,19 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "config/schema.hpp"
+#include "device/device.hpp"
 #include "model/graph.hpp"
 #include "parallel/split.hpp"
 
 namespace echelon {
+
+// A device of this kind that counts what is allocated and holds none of it. EnvironmentError where there is no such
+// device here.
+std::unique_ptr<Device> counting_device(const DeviceConfig& config);
 
 // Bytes.
 struct Footprint {

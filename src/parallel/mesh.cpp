@@ -12,18 +12,23 @@
 namespace echelon {
 namespace {
 
-std::string size_text(const ParallelConfig& parallel) {
+// "pipeline 2 x space 4"; factors of 1 are left out.
+std::string factors_text(std::int64_t pipeline, std::int64_t tensor, std::int64_t space) {
   std::string factors;
   const auto factor = [&](const char* name, std::int64_t n) {
     if (n > 1) factors += fmt::format("{}{} {}", factors.empty() ? "" : " x ", name, n);
   };
-  factor("pipeline", parallel.pipeline);
-  factor("tensor", parallel.tensor);
-  factor("space", parallel.space);
+  factor("pipeline", pipeline);
+  factor("tensor", tensor);
+  factor("space", space);
   return factors;
 }
 
 }  // namespace
+
+int ranks_of_replica(const ParallelConfig& parallel) {
+  return static_cast<int>(parallel.pipeline * parallel.tensor * parallel.space);
+}
 
 Mesh::Mesh(int ranks) : rank_(static_cast<std::size_t>(ranks)), place_(rank_.size()) {
   std::iota(rank_.begin(), rank_.end(), 0);
@@ -35,10 +40,11 @@ Mesh::Mesh(const ParallelConfig& parallel, const std::vector<int>& hosts, const 
   pipeline_ = static_cast<int>(parallel.pipeline);
   tensor_ = static_cast<int>(parallel.tensor);
   space_ = static_cast<int>(parallel.space);
+  const std::string size = factors_text(pipeline_, tensor_, space_);
   if (ranks() % group_size() != 0)
     throw ConfigError(
         fmt::format("one replica takes {} ({}), {} do not divide into such groups; nearest: {}{}",
-                    counted(group_size(), "rank"), size_text(parallel), counted(ranks(), "rank"),
+                    counted(group_size(), "rank"), size, counted(ranks(), "rank"),
                     ranks() > group_size() ? fmt::format("{} or ", ranks() / group_size() * group_size()) : "",
                     (ranks() / group_size() + 1) * group_size()));
   std::stable_sort(rank_.begin(), rank_.end(), [&](int a, int b) {
@@ -52,7 +58,7 @@ Mesh::Mesh(const ParallelConfig& parallel, const std::vector<int>& hosts, const 
       throw ConfigError(fmt::format(
           "host {} has {}, one replica takes {} ({}) and must not lie on two hosts: start a multiple of {} on each, or "
           "write parallel.allow_across_nodes = true",
-          host_names[host], counted(here, "rank"), group_size(), size_text(parallel), group_size()));
+          host_names[host], counted(here, "rank"), group_size(), size, group_size()));
 }
 
 MeshSeat Mesh::seat(int rank) const {
@@ -76,14 +82,8 @@ int Mesh::rank_of(int replica, int index_in_group) const {
 }
 
 std::string Mesh::text() const {
-  std::string text = fmt::format("data {}", replicas());
-  const auto factor = [&](const char* name, int n) {
-    if (n > 1) text += fmt::format(" x {} {}", name, n);
-  };
-  factor("pipeline", pipeline_);
-  factor("tensor", tensor_);
-  factor("space", space_);
-  return text;
+  const std::string factors = factors_text(pipeline_, tensor_, space_);
+  return fmt::format("data {}{}{}", replicas(), factors.empty() ? "" : " x ", factors);
 }
 
 }  // namespace echelon

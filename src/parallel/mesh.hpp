@@ -24,6 +24,9 @@ struct MeshSeat {
   friend bool operator==(const MeshSeat&, const MeshSeat&) = default;
 };
 
+// That hold one replica together.
+int ranks_of_replica(const ParallelConfig& parallel);
+
 class Mesh {
  public:
   // Everything data-parallel.

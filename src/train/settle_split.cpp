@@ -26,8 +26,8 @@ SettledSplit settle_split(const Config& config, const DeviceOptions& device_opti
   all_or_none(group, [&] {
     train = open_dataset(config.data.train, config.data);
     graph = build_model(config.model, train->form());
-    const auto ranks_each = static_cast<int>(config.parallel.pipeline * config.parallel.tensor * config.parallel.space);
-    const BatchPlan batch = derive_batch(config, std::max(1, world.size() / ranks_each), train->samples());
+    const BatchPlan batch =
+        derive_batch(config, std::max(1, world.size() / ranks_of_replica(config.parallel)), train->samples());
     DeviceOptions options = device_options;
     options.memory_limit_bytes = 0;
     const auto device = open_device(config.device.kind, options);

@@ -1,6 +1,7 @@
 // Recurrent layers split by their units end with the weights of whole ones, in double.
 #include <catch2/catch.hpp>
 #include <functional>
+#include <string_view>
 
 #include "comm/collective/algorithms.hpp"
 #include "model/build.hpp"
@@ -15,7 +16,8 @@ using namespace test;
 std::vector<NamedGraph> models() {
   std::vector<NamedGraph> all;
   for (NamedGraph& model : small_sequence_models())
-    if (model.name != "transformer" && model.name != "ranking") all.push_back(std::move(model));
+    if (const std::string_view name = model.name; name != "transformer" && name != "ranking")
+      all.push_back(std::move(model));
   for (NamedGraph& model : small_stacks()) all.push_back(std::move(model));
   return all;
 }

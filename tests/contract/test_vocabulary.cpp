@@ -7,7 +7,7 @@
 #include "model/build.hpp"
 #include "tests/support/gradient_check.hpp"
 #include "tests/support/random.hpp"
-#include "tests/support/split_models.hpp"
+#include "tests/support/split_check.hpp"
 
 namespace echelon {
 namespace {
@@ -89,14 +89,6 @@ SplitRun vocabulary_run(const Graph& graph, int pipeline, int tensor, int replic
   run.parallel.pipeline = pipeline;
   run.parallel.tensor = tensor;
   return run;
-}
-
-void check_split(const SplitRun& run) {
-  const SplitResult split = train_split(run);
-  const ReplicaResult whole = train_replicas(on_one_replica(run.replicas, true));
-  CHECK(tensor_distance(run.replicas.graph.parameters(), split.weights, whole.weights) <= 1e-8);
-  CHECK(split.loss == Approx(whole.loss).epsilon(1e-9));
-  CHECK(split.correct == whole.correct);
 }
 
 TEST_CASE("models of sequences split by vocabulary have the weights of whole ones, in double", "[split]") {

@@ -127,6 +127,7 @@ TEST_CASE("meshes and stages that cannot be are refused with the numbers", "[run
     return outcome.err;
   };
   CHECK_THAT(refused(3, {"parallel.pipeline=2"}), Contains("one replica takes 2 ranks") && Contains("nearest: 2 or 4"));
+  CHECK_THAT(refused(2, {"parallel.recurrent_from=65"}), Contains("parallel.tensor > 1"));
   CHECK_THAT(refused(2, {"parallel.pipeline=64"}), Contains("one replica takes 64 ranks"));
   CHECK_THAT(refused(2, {"parallel.tensor=2", "optimizer.rule=lars", "exchange.overlap=layers"}),
              Contains("adds the norms of what parallel.tensor cuts"));
@@ -158,7 +159,8 @@ TEST_CASE("check draws the mesh", "[run]") {
       check({"parallel.pipeline=2", "batch.accumulation=4"}, {"--replicas", "2", "--hosts", "2"});
   INFO(good.out << good.err);
   CHECK(good.code == 0);
-  CHECK_THAT(good.out, Contains("data 2 x pipeline 2") && Contains("replica") && Contains("bubble at least 20.0 %"));
+  CHECK_THAT(good.out, Contains("data 2 x pipeline 2") && Contains("host  device  replica") &&
+                           Contains("bubble at least 20.0 %"));
   const test::Outcome torn = check({"parallel.pipeline=4"}, {"--replicas", "1", "--hosts", "2"});
   CHECK(torn.code == 2);
   CHECK_THAT(torn.err, Contains("host 0 has 2 ranks") && Contains("parallel.allow_across_nodes = true"));

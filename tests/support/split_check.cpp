@@ -13,6 +13,7 @@ SplitResult check_split(const SplitRun& run, bool groups) {
     CHECK(tensor_distance(parameters, split.gradients, whole.gradients) <= kDouble);
   CHECK(tensor_distance(parameters, split.weights, whole.weights) <= kDouble);
   CHECK(split.loss == Approx(whole.loss).epsilon(1e-9));
+  CHECK(split.correct == Approx(whole.correct).epsilon(1e-12));
   return split;
 }
 

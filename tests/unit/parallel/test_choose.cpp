@@ -3,6 +3,7 @@
 #include "base/error.hpp"
 #include "model/build.hpp"
 #include "parallel/choose.hpp"
+#include "parallel/footprint.hpp"
 #include "parallel/measured_costs.hpp"
 #include "parallel/pipeline.hpp"
 #include "tests/support/replicas.hpp"
