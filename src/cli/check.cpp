@@ -378,10 +378,12 @@ int run_check(const CheckOptions& options) {
   check.hosts = options.hosts;
   if (check.hosts < 1 || check.hosts > check.ranks())
     throw ConfigError(fmt::format("--hosts {}: 1 to {} (the number of ranks)", check.hosts, check.ranks()));
-  if (options.effective)
+  if (options.effective) {
     std::fputs(echo_config(check.config).c_str(), stdout);
-  else
+  } else {
+    settle_recurrent(check.config);
     print_plan(check);
+  }
   std::fflush(stdout);
   return kExitOk;
 }

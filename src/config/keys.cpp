@@ -188,9 +188,9 @@ std::vector<Key<Config>> make_config_keys() {
                "stages that a model's layers are cut into, each on a rank; batch.accumulation is their micro-batches");
   parallel.key("tensor", &ParallelConfig::tensor, range(1, 4096), "ranks that share the units of each layer");
   parallel.key(
-      "recurrent_from", &ParallelConfig::recurrent_from, range(0, 1e9),
+      "recurrent_from", &ParallelConfig::recurrent_from, range(-1, 1e9),
       "tensor: recurrent layers of at least so many units share them, at the price of a gather and a sum every "
-      "step; 0: they stay whole");
+      "step; 0: they stay whole; -1: from 64 units on the host's cores, whole on GPUs");
   parallel.key("space", &ParallelConfig::space, range(1, 4096), "ranks that share the rows of images");
   parallel.key(
       "time_chunks", &ParallelConfig::time_chunks, range(1, 65536),

@@ -130,17 +130,18 @@ struct OptimiserConfig {     // [optimizer]
   double power = 1.0;                   // polynomial
 };
 
-struct ParallelConfig {              // [parallel]: one model on several ranks; groups of these ranks are the replicas
-  std::int64_t pipeline = 1;         // stages: consecutive layers on ranks of their own; micro-batches are
-                                     // batch.accumulation
-  std::int64_t tensor = 1;           // ranks that share the units of each layer
-  std::int64_t recurrent_from = 64;  // tensor: recurrent layers of fewer units stay whole; 0: all of them
-  std::int64_t space = 1;            // ranks that share the rows of images
-  std::int64_t time_chunks = 1;      // pipeline: sequences travel in so many pieces of their time (staircase)
-  std::string split = "given";       // given: as written above | auto: chosen for the ranks and the memory limit
-  std::string costs = "counted";     // of layers, from which stages are chosen: counted FLOPs | measured on this device
-  std::string schedule = "1f1b";     // pipeline: gpipe (all forwards first) | 1f1b (the same bubble, less memory)
-  bool allow_across_nodes = false;   // ranks of one model may lie on several hosts
+struct ParallelConfig {       // [parallel]: one model on several ranks; groups of these ranks are the replicas
+  std::int64_t pipeline = 1;  // stages: consecutive layers on ranks of their own; micro-batches are
+                              // batch.accumulation
+  std::int64_t tensor = 1;    // ranks that share the units of each layer
+  std::int64_t recurrent_from =
+      -1;                         // tensor: recurrent layers of fewer units stay whole; 0: all; -1: as the device likes
+  std::int64_t space = 1;         // ranks that share the rows of images
+  std::int64_t time_chunks = 1;   // pipeline: sequences travel in so many pieces of their time (staircase)
+  std::string split = "given";    // given: as written above | auto: chosen for the ranks and the memory limit
+  std::string costs = "counted";  // of layers, from which stages are chosen: counted FLOPs | measured on this device
+  std::string schedule = "1f1b";  // pipeline: gpipe (all forwards first) | 1f1b (the same bubble, less memory)
+  bool allow_across_nodes = false;  // ranks of one model may lie on several hosts
 };
 
 struct ExchangeConfig {

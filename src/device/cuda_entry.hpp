@@ -16,7 +16,7 @@ namespace echelon {
 
 // Both files name this string; they are used together only where it is equal. Change it with every change of
 // device.hpp, device_*.hpp, op.hpp, op_spec.hpp, vector.hpp or update_rules/ that moves a member.
-inline constexpr const char* kCudaAbi = "echelon-cuda 0.1.0-6";
+inline constexpr const char* kCudaAbi = "echelon-cuda 0.1.0-7";
 
 inline constexpr const char* kCudaLibrary = "libechelon_cuda.so";
 

@@ -1,9 +1,11 @@
 #include "parallel/split.hpp"
 
+#include <algorithm>
 #include <set>
 #include <string>
 #include <utility>
 
+#include "device/device.hpp"
 #include "parallel/pipeline.hpp"
 #include "parallel/space.hpp"
 #include "parallel/stages.hpp"
@@ -11,6 +13,15 @@
 #include "parallel/tensor.hpp"
 
 namespace echelon {
+
+void settle_recurrent(Config& config) {
+  constexpr std::int64_t kPays = 64;
+  ParallelConfig& parallel = config.parallel;
+  if (parallel.recurrent_from >= 0 || (parallel.tensor == 1 && parallel.split != "auto")) return;
+  const std::string& kind = config.device.kind;
+  const bool gpu = kind == "cuda" || (kind == "auto" && visible_gpus() > 0);
+  parallel.recurrent_from = gpu ? 0 : kPays;
+}
 
 Part part_of(const Graph& whole, const ParallelConfig& parallel, const MeshSeat& seat,
              const std::vector<double>& costs) {
@@ -42,7 +53,7 @@ Part part_of(const Graph& whole, const ParallelConfig& parallel, const MeshSeat&
                              {.stage = seat.stage,
                               .shards = static_cast<int>(parallel.tensor),
                               .shard = seat.shard,
-                              .recurrent_from = parallel.recurrent_from},
+                              .recurrent_from = std::max<std::int64_t>(0, parallel.recurrent_from)},
                              part.cuts);
   if (seat.band > 0) part.counted_elsewhere = counted_elsewhere(part.graph, on_rows);
   return part;

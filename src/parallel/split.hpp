@@ -11,6 +11,10 @@
 
 namespace echelon {
 
+// What parallel.recurrent_from = -1 means here: on the host's own cores two parts of a layer pay from 64 units on
+// (results/splits.md); on GPUs, whose states would pass through the host at every step, layers stay whole.
+void settle_recurrent(Config& config);
+
 struct Part {
   std::vector<int> stages;  // by node of the whole graph
   std::vector<Cut> cuts;    // that its nodes name by number, on every rank of the stage the same but for their shapes

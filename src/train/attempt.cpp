@@ -91,6 +91,7 @@ void Attempt::read_config() {
   });
   require_same(group_, "version", fmt::format("{} ({})", kVersion, commit()));
   require_same(group_, "config", hex64(checksum64(echo_config(config_))));
+  settle_recurrent(config_);
 }
 
 void Attempt::settle_split() {
