@@ -173,6 +173,7 @@ Values make_values(const OpSpec& spec, const Trial& trial) {
                                  : std::vector<double>(elems(arg.shape)),
                              arg.dtype));
   }
+  clear_kinks(spec, values);
   return values;
 }
 

@@ -147,4 +147,18 @@ std::vector<double> make_input(const OpSpec& spec, const ArgInfo& arg, const Tri
   return random;
 }
 
+void clear_kinks(const OpSpec& spec, Values& inputs) {
+  const auto* d = std::get_if<NormDims>(&spec.dims);
+  const std::vector<ArgInfo> args = signature(spec);
+  const auto of = [&](std::string_view name) { return static_cast<std::size_t>(place_of(args, name)); };
+  if (!d || !d->relu || place_of(args, "dy") < 0) return;
+  const double near = is_half(spec.dtype) ? 2e-2 : 1e-4;
+  const std::vector<double>&x = inputs[of("x")], &stats = inputs[of("stats")];
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const auto c = i / static_cast<std::size_t>(d->H * d->W) % static_cast<std::size_t>(d->C);
+    const double xhat = (x[i] - stats[c]) * stats[static_cast<std::size_t>(d->C) + c];
+    if (std::fabs(inputs[of("gamma")][c] * xhat + inputs[of("beta")][c]) < near) inputs[of("dy")][i] = 0;
+  }
+}
+
 }  // namespace echelon::test

@@ -28,4 +28,7 @@ inline std::size_t elems(const Shape& shape) { return static_cast<std::size_t>(s
 // Input `arg` of `spec`; `before` holds the inputs in front of it.
 std::vector<double> make_input(const OpSpec& spec, const ArgInfo& arg, const Trial& trial, const Values& before);
 
+// Takes the gradient from units of a norm's ReLU that rounding could turn on or off.
+void clear_kinks(const OpSpec& spec, Values& inputs);
+
 }  // namespace echelon::test
