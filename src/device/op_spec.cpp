@@ -29,7 +29,7 @@ std::vector<OpKind> all_op_kinds() {
 
 std::int64_t ConvDims::P() const { return window_extent(H, R, stride_h, pad_h, dil_h); }
 std::int64_t ConvDims::Q() const { return window_extent(W, S, stride_w, pad_w, dil_w); }
-std::int64_t PoolDims::P() const { return window_extent(H, R, stride_h, pad_h); }
+std::int64_t PoolDims::P() const { return window_extent(H + more_below, R, stride_h, pad_h); }
 std::int64_t PoolDims::Q() const { return window_extent(W, S, stride_w, pad_w); }
 
 int ConcatDims::inputs() const {
@@ -72,8 +72,9 @@ void add_args(Signature& sig, const OpSpec& spec, const ConvDims& d) {
 
 void add_args(Signature& sig, const OpSpec& spec, const PoolDims& d) {
   check_window(d);
-  ECHELON_CHECK(d.pad_h < d.R && d.pad_w < d.S, "padding of {}x{} leaves windows of {}x{} without a cell", d.pad_h,
-                d.pad_w, d.R, d.S);
+  const std::int64_t below = d.pad_h + d.more_below;
+  ECHELON_CHECK(below >= 0 && std::max(d.pad_h, below) < d.R && d.pad_w < d.S,
+                "padding of {}, {} rows, {} columns for windows of {}x{}", d.pad_h, below, d.pad_w, d.R, d.S);
   ECHELON_CHECK(!d.relu || d.mode == PoolMode::max, "only a max pool holds a ReLU");
   const Shape x{d.N, d.C, d.H, d.W}, y{d.N, d.C, d.P(), d.Q()};
   switch (spec.kind) {

@@ -205,7 +205,8 @@ struct PoolDims {
   std::int64_t N, C, H, W, R, S;
   std::int64_t stride_h = 1, stride_w = 1, pad_h = 0, pad_w = 0;
   PoolMode mode = PoolMode::max;
-  bool relu = false;  // of a max pool
+  bool relu = false;            // of a max pool
+  std::int64_t more_below = 0;  // rows of padding below the image beyond pad_h; below 0: fewer
   std::int64_t P() const;
   std::int64_t Q() const;
   friend bool operator==(const PoolDims&, const PoolDims&) = default;

@@ -27,9 +27,9 @@ std::string dims_text(const OpSpec&, const PoolDims& d) {
   const char* mode = d.mode == PoolMode::max              ? "max"
                      : d.mode == PoolMode::average_inside ? "average inside"
                                                           : "average all";
-  return fmt::format("N{} C{} H{} W{} {} {}x{}{}{}{}", d.N, d.C, d.H, d.W, mode, d.R, d.S,
+  return fmt::format("N{} C{} H{} W{} {} {}x{}{}{}{}{}", d.N, d.C, d.H, d.W, mode, d.R, d.S,
                      pair_text("stride", d.stride_h, d.stride_w, 1), pair_text("pad", d.pad_h, d.pad_w, 0),
-                     d.relu ? " relu" : "");
+                     d.more_below != 0 ? fmt::format(" below {}", d.pad_h + d.more_below) : "", d.relu ? " relu" : "");
 }
 
 std::string dims_text(const OpSpec& spec, const DenseDims& d) {

@@ -67,21 +67,29 @@ TEST_CASE("convolution and pools give numbers worked out by hand", "[device]") {
   CHECK(oracle_outputs(f64_spec(OpKind::pool_forward, pool), {x})[0] == std::vector<double>{1, 2.5, 5.5, 7});
   pool.mode = PoolMode::average_all;
   CHECK(oracle_outputs(f64_spec(OpKind::pool_forward, pool), {x})[0] == std::vector<double>{0.25, 1.25, 2.75, 7});
+  // Windows of rows 0 and 1, of row 2 and the padding below; then with padding above alone.
+  pool.pad_h = 0, pool.more_below = 1;
+  CHECK(oracle_outputs(f64_spec(OpKind::pool_forward, pool), {x})[0] == std::vector<double>{1.25, 4, 1.75, 4.25});
+  pool.mode = PoolMode::average_inside;
+  CHECK(oracle_outputs(f64_spec(OpKind::pool_forward, pool), {x})[0] == std::vector<double>{2.5, 4, 7, 8.5});
+  pool.pad_h = 1, pool.more_below = -1;
+  CHECK(oracle_outputs(f64_spec(OpKind::pool_forward, pool), {x})[0] == std::vector<double>{1, 2.5, 5.5, 7});
 }
 
 TEST_CASE("pools: the backward is the derivative", "[device][gradient]") {
-  for (PoolMode mode : {PoolMode::max, PoolMode::average_inside, PoolMode::average_all}) {
-    const PoolDims d{
-        .N = 2, .C = 3, .H = 6, .W = 7, .R = 3, .S = 2, .stride_h = 2, .pad_h = 1, .pad_w = 1, .mode = mode};
-    const OpSpec forward = f64_spec(OpKind::pool_forward, d);
-    INFO(forward.text());
-    const Values inputs = {apart(static_cast<std::size_t>(d.N * d.C * d.H * d.W))};
-    const auto dy = random_gradient(forward);
-    std::vector<std::byte> saved;
-    (void)oracle_outputs(forward, inputs, {}, &saved);
-    const Values backward = oracle_outputs(f64_spec(OpKind::pool_backward, d), {dy}, {}, &saved);
-    CHECK(relative_distance(backward[0], numeric(forward, inputs, 0, dy)) < kLimit);
-  }
+  for (const std::int64_t more : {0, -1, 1})
+    for (PoolMode mode : {PoolMode::max, PoolMode::average_inside, PoolMode::average_all}) {
+      PoolDims d{.N = 2, .C = 3, .H = 6, .W = 7, .R = 3, .S = 2, .stride_h = 2, .pad_h = 1, .pad_w = 1, .mode = mode};
+      d.more_below = more;
+      const OpSpec forward = f64_spec(OpKind::pool_forward, d);
+      INFO(forward.text());
+      const Values inputs = {apart(static_cast<std::size_t>(d.N * d.C * d.H * d.W))};
+      const auto dy = random_gradient(forward);
+      std::vector<std::byte> saved;
+      (void)oracle_outputs(forward, inputs, {}, &saved);
+      const Values backward = oracle_outputs(f64_spec(OpKind::pool_backward, d), {dy}, {}, &saved);
+      CHECK(relative_distance(backward[0], numeric(forward, inputs, 0, dy)) < kLimit);
+    }
 }
 
 TEST_CASE("a max pool with relu is the max pool of relus", "[device]") {

@@ -45,6 +45,10 @@ void add_pools(Specs& specs, DType dtype) {
       {.N = 2, .C = 8, .H = 8, .W = 9, .R = 2, .S = 2, .stride_h = 3, .stride_w = 3},
       {.N = 1, .C = 16, .H = 5, .W = 5, .R = 3, .S = 3, .pad_h = 1, .pad_w = 1},
       {.N = 1, .C = 3, .H = 4, .W = 1, .R = 3, .S = 1, .stride_h = 3, .pad_h = 2},
+      {.N = 2, .C = 9, .H = 6, .W = 5, .R = 3, .S = 3, .stride_h = 2, .pad_w = 1, .more_below = 1},
+      {.N = 2, .C = 16, .H = 5, .W = 7, .R = 3, .S = 2, .pad_h = 2, .more_below = -1},
+      {.N = 1, .C = 4, .H = 6, .W = 4, .R = 2, .S = 2, .stride_h = 2, .stride_w = 2, .pad_h = 1, .more_below = -1},
+      {.N = 2, .C = 8, .H = 3, .W = 4, .R = 2, .S = 2, .stride_h = 2, .stride_w = 2, .more_below = 1},
   };
   for (PoolDims d : rows)
     for (PoolMode mode : {PoolMode::max, PoolMode::average_inside, PoolMode::average_all})

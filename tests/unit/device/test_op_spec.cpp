@@ -32,6 +32,7 @@ TEST_CASE("window extents follow stride, padding and dilation", "[op_spec]") {
   CHECK(d.P() == 4);
   CHECK(d.Q() == 5);
   CHECK(PoolDims{.N = 1, .C = 1, .H = 7, .W = 8, .R = 2, .S = 3, .stride_h = 2, .stride_w = 2}.P() == 3);
+  CHECK(PoolDims{.N = 1, .C = 1, .H = 7, .W = 8, .R = 2, .S = 3, .stride_h = 2, .more_below = 1}.P() == 4);
 }
 
 TEST_CASE("signatures list inputs first, with shapes", "[op_spec]") {
@@ -79,6 +80,12 @@ TEST_CASE("dims that no op has are refused as a defect", "[op_spec]") {
                              PoolDims{.N = 1, .C = 1, .H = 4, .W = 4, .R = 2, .S = 2, .pad_h = 2, .pad_w = 0},
                              {}}),
                   Error);
+  for (const std::int64_t more : {-1, 2})
+    CHECK_THROWS_AS(signature({OpKind::pool_forward,
+                               DType::f32,
+                               PoolDims{.N = 1, .C = 1, .H = 4, .W = 4, .R = 2, .S = 2, .more_below = more},
+                               {}}),
+                    Error);
 }
 
 TEST_CASE("flops and traffic by formula", "[op_spec]") {
