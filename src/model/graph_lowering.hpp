@@ -39,7 +39,7 @@ class GraphLowering final : public Lowering {
   void share(int output, int input) override { table_.share_value(output_value(output), input_value(input)); }
   void pass_gradient(int output, int input) override;
   void give_gradient(int input, TensorRef tensor) override;
-  TensorRef constant(std::string_view tag, const Shape& shape, Constant value) override;
+  TensorRef zeros(std::string_view tag, const Shape& shape) override;
   void op(const OpSpec& spec, const std::vector<TensorRef>& args, ScaleSource scale, int pair) override;
   void sum_over_replicas(TensorRef tensor) override;
   void count_cells(std::int64_t per_sample) override { cells_[node_] = per_sample; }

@@ -31,7 +31,7 @@ void Halo::send_rows() const {
 
 std::vector<Piece> Halo::from_above() const {
   std::vector<Piece> pieces;
-  if (f_.above.padding > 0) pieces.push_back(rows_.constant("padding above", f_.above.padding, padding()));
+  if (f_.above.padding > 0) pieces.push_back(rows_.zeros("padding above", f_.above.padding));
   if (f_.above.in > 0) pieces.push_back(received("from above", f_.above.in_cut, f_.above.in));
   return pieces;
 }
@@ -39,7 +39,7 @@ std::vector<Piece> Halo::from_above() const {
 std::vector<Piece> Halo::from_below() const {
   std::vector<Piece> pieces;
   if (f_.below.in > 0) pieces.push_back(received("from below", f_.below.in_cut, f_.below.in));
-  if (f_.below.padding > 0) pieces.push_back(rows_.constant("padding below", f_.below.padding, padding()));
+  if (f_.below.padding > 0) pieces.push_back(rows_.zeros("padding below", f_.below.padding));
   return pieces;
 }
 

@@ -30,7 +30,6 @@ class Halo {
  private:
   void send(const std::string& tag, int cut, const Piece& from, std::int64_t first, std::int64_t count) const;
   Piece received(const std::string& tag, int cut, std::int64_t count) const;
-  Constant padding() const { return f_.lowest ? Constant::lowest : Constant::zero; }
 
   Lowering& lowering_;
   const RowsFetch& f_;

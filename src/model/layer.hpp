@@ -52,7 +52,7 @@ struct Units {
 // Which rows of an image a layer looks at: row p of y sees rows [p * stride - padding, .. + reach) of x.
 struct RowWindow {
   std::int64_t reach = 1, stride = 1, padding = 0;
-  bool lowest = false;     // what padding holds: lower than all values; else 0
+  bool pads = false;       // on_rows pads by itself; else its inputs hold rows of padding, 0
   bool in_pieces = false;  // some rows may be computed after others
 };
 
@@ -90,6 +90,8 @@ class Layer {
   // This layer and `next`, which alone takes its output, as one layer with the same parameters; null where there is
   // none.
   virtual LayerPtr fused_with(const Layer& next) const;
+  // This layer of ReLUs of its input; null where it does not hold them.
+  virtual LayerPtr behind_relu() const { return nullptr; }
   // Parts of this layer, for a split over ranks (parallel/tensor.hpp); null where it cannot be cut so.
   //   with_outputs  these of its outputs, from whole inputs
   //   with_inputs   from these of its inputs, what they add to every output: the parts' outputs are to be summed
@@ -118,12 +120,12 @@ class Layer {
   virtual LayerPtr on_steps(const Units&) const { return nullptr; }
   // How many outputs behind the first are last states, which the next steps take as inputs behind the first.
   virtual int states_of_steps() const { return 0; }
-  // For a split by the rows of images (parallel/space.hpp): none where outputs need all rows, or an Error why this
-  // layer cannot be cut though its kind can.
+  // For a split by the rows of images (parallel/space.hpp): none where outputs need all rows.
   virtual std::optional<RowWindow> row_window() const { return std::nullopt; }
   // Whether it sums over all rows, and so needs the number of a cut.
   virtual bool sums_over_rows() const { return false; }
-  // The layer for these rows of its outputs, of inputs that have all rows its windows reach, padding as well.
+  // The layer for these rows of its outputs, of inputs that have all rows its windows reach: from the first on, and of
+  // those behind the last fewer than a stride.
   virtual LayerPtr on_rows(const Units& rows, int cut) const;
   virtual void forward(Lowering& lowering) const = 0;
   virtual void backward(Lowering& lowering) const = 0;

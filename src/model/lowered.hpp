@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,10 +22,10 @@ struct LoweredTensor {
   DType dtype = DType::f32;
   Layout layout = Layout::plain;
   Home home = Home::activation;
-  int parameter = -1;     // of the arenas
-  int storage = -1;       // index of the tensor whose memory this is; itself unless an alias
-  std::size_t bytes = 0;  // of program memory
-  std::optional<Constant> constant = {};
+  int parameter = -1;         // of the arenas
+  int storage = -1;           // index of the tensor whose memory this is; itself unless an alias
+  std::size_t bytes = 0;      // of program memory
+  bool zeros = false;         // from the start, and nobody writes it
   bool persistent = false;    // keeps its content for the whole life of the program
   int first = -1, last = -1;  // ops that write it first and use it last; -1: none
 };

@@ -156,10 +156,10 @@ void GraphLowering::give_gradient(int input, TensorRef tensor) {
   table_.set_gradient(value, tensor.id, false);
 }
 
-TensorRef GraphLowering::constant(std::string_view tag, const Shape& shape, Constant value) {
+TensorRef GraphLowering::zeros(std::string_view tag, const Shape& shape) {
   const int tensor = table_.kept(node_, tag, shape, dtype());
   table_.at(tensor).persistent = true;
-  table_.at(tensor).constant = value;
+  table_.at(tensor).zeros = true;
   return {tensor};
 }
 

@@ -24,8 +24,6 @@ struct TensorRef {
 // Which run-time scalars an op takes.
 enum class ScaleSource : std::uint8_t { one, loss_scale, group_weight };
 
-enum class Constant : std::uint8_t { zero, lowest };
-
 class Lowering {
  public:
   virtual ~Lowering() = default;
@@ -68,8 +66,8 @@ class Lowering {
   // forward twin's `saved` memory names the same `pair` (0, 1, ..) inside the node.
   virtual void op(const OpSpec& spec, const std::vector<TensorRef>& args, ScaleSource scale = ScaleSource::one,
                   int pair = -1) = 0;
-  // A tensor of this node that holds zeros, or -inf, and that no op writes.
-  virtual TensorRef constant(std::string_view tag, const Shape& shape, Constant value) = 0;
+  // A tensor of this node that holds zeros and that no op writes.
+  virtual TensorRef zeros(std::string_view tag, const Shape& shape) = 0;
   // What the op before wrote into `tensor` (f64) becomes the sum over all replicas before the next op runs; from here
   // on the node's ops that take a `count` count the samples of all replicas.
   virtual void sum_over_replicas(TensorRef tensor) = 0;

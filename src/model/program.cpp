@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
 #include <utility>
 
 #include "base/check.hpp"
@@ -20,27 +19,12 @@
 
 namespace echelon {
 
-namespace {
-
-std::vector<std::byte> filled(Constant value, DType dtype, std::size_t bytes) {
-  std::vector<std::byte> out(bytes);
-  if (value == Constant::zero) return out;
-  const std::uint64_t pattern = dtype == DType::f64    ? 0xFFF0000000000000
-                                : dtype == DType::f32  ? 0xFF800000
-                                : dtype == DType::bf16 ? 0xFF80
-                                                       : 0xFC00;
-  for (std::size_t at = 0; at < bytes; at += size_of(dtype)) std::memcpy(out.data() + at, &pattern, size_of(dtype));
-  return out;
-}
-
-}  // namespace
-
 struct Program::Body {
   Body(const Graph& graph_, Arenas& arenas_, const ProgramOptions& options_);
 
   void place_tensors();
   void place_states();
-  void fill_constants();
+  void clear_zeros();
   void bind_ops();
   void* address(int tensor, int in_flight) const;
   Tensor tensor(int id, int in_flight) const;
@@ -88,7 +72,7 @@ Program::Body::Body(const Graph& graph_, Arenas& arenas_, const ProgramOptions& 
   overlay_in_place(lowered);
   place_tensors();
   place_states();
-  fill_constants();
+  clear_zeros();
   bind_ops();
   for (int node = 0; node < static_cast<int>(graph.nodes().size()); ++node) ranges.push_back(range_of(node));
   for (const Node& node : graph.nodes()) node_keys.push_back(hash_name(node.of));
@@ -128,14 +112,12 @@ void Program::Body::place_states() {
   if (bytes > 0) states = device.allocate(bytes, "carried states");
 }
 
-// -inf: as its type writes it.
-void Program::Body::fill_constants() {
+void Program::Body::clear_zeros() {
   for (std::size_t id = 0; id < lowered.tensors.size(); ++id) {
     const LoweredTensor& tensor = lowered.tensors[id];
-    if (!tensor.constant || tensor.storage != static_cast<int>(id)) continue;
-    const std::vector<std::byte> host = filled(*tensor.constant, tensor.dtype, tensor.bytes);
+    if (!tensor.zeros || tensor.storage != static_cast<int>(id)) continue;
     for (int which = 0; which < options.in_flight; ++which)
-      device.to_device(address(static_cast<int>(id), which), host.data(), host.size());
+      device.zero(address(static_cast<int>(id), which), tensor.bytes);
   }
 }
 

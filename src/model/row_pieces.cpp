@@ -12,8 +12,8 @@ Piece RowPieces::room(const std::string& tag, std::int64_t rows) const {
   return {lowering_.kept(tag, shape(rows), lowering_.dtype()), rows};
 }
 
-Piece RowPieces::constant(const std::string& tag, std::int64_t rows, Constant value) const {
-  return {lowering_.constant(tag, shape(rows), value), rows};
+Piece RowPieces::zeros(const std::string& tag, std::int64_t rows) const {
+  return {lowering_.zeros(tag, shape(rows)), rows};
 }
 
 Piece RowPieces::slice(const std::string& tag, const Piece& from, std::int64_t first, std::int64_t count) const {
@@ -65,7 +65,7 @@ Piece RowPieces::sum_of(const std::string& tag, const std::vector<Source>& sourc
       const Piece part = slice(of("of"), source.piece, source.first + begin - source.begin, count);
       total = total.rows == 0 ? part : sum(of("with"), total, part);
     }
-    pieces.push_back(total.rows > 0 ? total : constant(fmt::format("{} {} none", tag, begin), count, Constant::zero));
+    pieces.push_back(total.rows > 0 ? total : zeros(fmt::format("{} {} none", tag, begin), count));
   }
   return joined(tag, pieces);
 }

@@ -25,7 +25,7 @@ class RowPieces {
 
   Shape shape(std::int64_t rows) const { return {image_[0], image_[1], rows, image_[3]}; }
   Piece room(const std::string& tag, std::int64_t rows) const;
-  Piece constant(const std::string& tag, std::int64_t rows, Constant value) const;
+  Piece zeros(const std::string& tag, std::int64_t rows) const;
   // Rows [first, first + count); the piece itself where these are all.
   Piece slice(const std::string& tag, const Piece& from, std::int64_t first, std::int64_t count) const;
   void join(const std::vector<Piece>& pieces, TensorRef to) const;

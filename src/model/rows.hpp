@@ -10,7 +10,7 @@ namespace echelon {
 struct RowsSide {
   int out_cut = -1, in_cut = -1;
   std::int64_t out = 0, in = 0;  // rows; out: those next to that side
-  std::int64_t padding = 0;      // rows behind those that come
+  std::int64_t padding = 0;      // rows of zeros behind those that come
   std::int64_t rows() const { return in + padding; }
 };
 
@@ -18,14 +18,13 @@ struct RowsSide {
 struct RowsFetch {
   RowsSide above, below;
   std::int64_t first = 0, end = 0;
-  bool lowest = false;  // padding is -inf; else 0
 };
 
 LayerPtr make_rows(const RowsFetch& fetch);
-// `layer`, whose windows see `reach` rows and go on by one, on what make_rows would give it. Where tensors travel
-// beside ops (Lowering::travels_beside_ops), rows that see nothing of the neighbours' are computed meanwhile, and so
-// are their gradients. Own rows are all taken.
-LayerPtr make_rows_window(LayerPtr layer, const RowsFetch& fetch, std::int64_t reach);
+// Rows `rows` of what `layer`, a layer of windows, gives, of what make_rows would give it; the first window begins at
+// own row `first`. Where tensors travel beside ops (Lowering::travels_beside_ops), rows that see nothing of the
+// neighbours' are computed meanwhile, and so are their gradients.
+LayerPtr make_rows_window(LayerPtr layer, const RowsFetch& fetch, const Units& rows, std::int64_t first);
 // Whole images, of which the input is these rows; backward, this rank's rows of the gradient.
 LayerPtr make_gather_rows(int cut, const Units& rows);
 

@@ -31,11 +31,6 @@ bool is_image(const Value& value) { return value.shape.rank() == 3; }
 
 }  // namespace
 
-RowSpan rows_seen(const RowWindow& window, const RowSpan& output) {
-  return {output.begin * window.stride - window.padding,
-          (output.end - 1) * window.stride - window.padding + window.reach};
-}
-
 RowCuts even_cuts(std::int64_t rows, int bands) {
   RowCuts cuts;
   for (int band = 0; band <= bands; ++band) cuts.push_back(rows * band / bands);
@@ -82,11 +77,7 @@ void SpacePlan::choose_layers() {
   for (std::size_t i = 0; i < on_rows_.size(); ++i) {
     const Node& node = graph_.nodes()[i];
     if (!takes_rows(node)) continue;
-    try {
-      on_rows_[i] = node.layer->row_window().has_value();
-    } catch (const ConfigError& error) {
-      refuse(node, bands_, error.what());
-    }
+    on_rows_[i] = node.layer->row_window().has_value();
     const std::int64_t rows = graph_.values()[static_cast<std::size_t>(node.outputs[0])].shape[1];
     if (on_rows_[i] && rows < bands_)
       refuse(node, bands_,
@@ -171,11 +162,12 @@ class BandBuilder {
     LayerPtr layer = node.layer;
     if (!on_rows) {
       for (ValueId id : node.inputs) inputs.push_back(whole(id, stage));
-    } else if (overlaps(node)) {
+    } else if (const RowWindow window = *layer->row_window(); window.in_pieces && reaches_out(node)) {
       const Sight sight = sight_of(node.inputs[0], node);
       const RowSpan own = band_of(plan_.cuts(node.outputs[0]), band_);
-      layer = make_rows_window(layer->on_rows({own.begin, own.end, plan_.cuts(node.outputs[0]).back()}, -1),
-                               fetch_of(node.inputs[0], sight, stage), node.layer->row_window()->reach);
+      layer = make_rows_window(layer, fetch_of(node.inputs[0], sight, stage),
+                               {own.begin, own.end, plan_.cuts(node.outputs[0]).back()},
+                               rows_seen(window, own).begin - sight.own[static_cast<std::size_t>(band_)].begin);
       inputs.push_back(here_.at(node.inputs[0]));
     } else {
       for (ValueId id : node.inputs) inputs.push_back(is_image(value(id)) ? rows(id, node, stage) : here_.at(id));
@@ -231,38 +223,33 @@ class BandBuilder {
   // What each band has of a value, and what a node looks at.
   struct Sight {
     std::vector<RowSpan> own, seen;
-    bool lowest = false;
   };
   Sight sight_of(ValueId id, const Node& node) const {
     const RowWindow window = *node.layer->row_window();
     const RowCuts& cuts = plan_.cuts(id);
-    Sight sight{.own = {}, .seen = {}, .lowest = window.lowest};
+    const RowSpan image = {0, value(id).shape[1]};
+    Sight sight;
     for (int band = 0; band < plan_.bands(); ++band) {
-      sight.own.push_back(cuts.empty() ? RowSpan{0, value(id).shape[1]} : band_of(cuts, band));
+      sight.own.push_back(cuts.empty() ? image : band_of(cuts, band));
       const RowSpan output = band_of(plan_.cuts(node.outputs[0]), band);
-      sight.seen.push_back(cuts.empty() ? rows_seen(window, output) : needed(window, output, sight.own.back()));
+      RowSpan seen = cuts.empty() ? rows_seen(window, output) : needed(window, output, sight.own.back());
+      if (window.pads) seen = {std::max(seen.begin, image.begin), std::min(seen.end, image.end)};
+      sight.seen.push_back(seen);
     }
     return sight;
   }
 
-  // Whether rows travel to the node that all bands can do without at first.
-  bool overlaps(const Node& node) const {
-    const RowWindow window = *node.layer->row_window();
-    if (!window.in_pieces || window.stride != 1 || plan_.cuts(node.inputs[0]).empty()) return false;
+  // Whether some band looks at more or fewer rows than it has.
+  bool reaches_out(const Node& node) const {
     const Sight sight = sight_of(node.inputs[0], node);
-    bool more = false;
-    for (std::size_t band = 0; band < sight.own.size(); ++band) {
-      if (sight.seen[band].begin > sight.own[band].begin || sight.seen[band].end < sight.own[band].end) return false;
-      more = more || sight.seen[band] != sight.own[band];
-    }
-    return more;
+    return sight.own != sight.seen;
   }
 
   // The value's rows, and those around them, that the node looks at.
   ValueId rows(ValueId id, const Node& node, int stage) {
     const Sight sight = sight_of(id, node);
     if (sight.own == sight.seen) return here_.at(id);
-    const auto [found, fresh] = fetched_.try_emplace({id, stage, sight.seen, sight.lowest}, -1);
+    const auto [found, fresh] = fetched_.try_emplace({id, stage, sight.seen}, -1);
     if (!fresh) return found->second;
     const std::string name = fmt::format("rows of {} {}", value(id).name, fetched_.size());
     return found->second = put(stage, name, make_rows(fetch_of(id, sight, stage)), {here_.at(id)}, {}).front();
@@ -276,8 +263,7 @@ class BandBuilder {
     RowsFetch fetch{.above = {},
                     .below = {},
                     .first = std::max(seen[at].begin, own[at].begin) - own[at].begin,
-                    .end = std::min(seen[at].end, own[at].end) - own[at].begin,
-                    .lowest = sight.lowest};
+                    .end = std::min(seen[at].end, own[at].end) - own[at].begin};
     fetch.above.padding = std::max<std::int64_t>(0, -seen[at].begin);
     fetch.below.padding = std::max<std::int64_t>(0, seen[at].end - all);
     for (int upper = 0; upper + 1 < plan_.bands() && !plan_.cuts(id).empty(); ++upper) {
@@ -317,7 +303,7 @@ class BandBuilder {
   BandGraph band_graph_;
   std::map<ValueId, ValueId> here_;                      // by value of the whole graph: its rows, where it has some
   std::map<std::pair<ValueId, int>, ValueId> gathered_;  // by value and stage
-  std::map<std::tuple<ValueId, int, std::vector<RowSpan>, bool>, ValueId> fetched_;  // and rows of each band
+  std::map<std::tuple<ValueId, int, std::vector<RowSpan>>, ValueId> fetched_;  // and rows of each band
 };
 
 }  // namespace

@@ -16,20 +16,13 @@
 
 #include "device/parameter.hpp"
 #include "model/graph.hpp"
+#include "model/window_pieces.hpp"
 #include "parallel/cut.hpp"
 
 namespace echelon {
 
 // Where each band's rows of a value begin, and the end of the last one's; none: every band has all rows.
 using RowCuts = std::vector<std::int64_t>;
-
-// Rows [begin, end) of an input that rows [first, last) of the output look at; outside of the image lies padding.
-struct RowSpan {
-  std::int64_t begin = 0, end = 0;
-  friend bool operator==(const RowSpan&, const RowSpan&) = default;
-  friend auto operator<=>(const RowSpan&, const RowSpan&) = default;
-};
-RowSpan rows_seen(const RowWindow& window, const RowSpan& output);
 
 // As even as it gets.
 RowCuts even_cuts(std::int64_t rows, int bands);

@@ -1,6 +1,9 @@
 #include "tests/support/image_models.hpp"
 
+#include <fmt/format.h>
+
 #include "model/zoo/zoo.hpp"
+#include "tests/support/random.hpp"
 
 namespace echelon::test {
 namespace {
@@ -122,6 +125,49 @@ Graph tall_dropout_net() {
   return of({conv("conv1", 4, {{3}, {1}, {1}}), layer("relu"), light, conv("conv2", 3, {{3}, {1}, {1}}),
              layer("flatten"), units, layer("relu"), late, head()},
             Shape{2, 7, 5});
+}
+
+std::string WindowCase::text() const {
+  return fmt::format("{} {} stride {} pad {} -> {}", type, kernel, stride, padding, outputs);
+}
+
+LayerConfig window_layer(const WindowCase& window) {
+  const auto columns = random_integers(3, 0, 1, window.text());
+  const std::int64_t width = 1 + 2 * columns[0];
+  const Windowed sizes{
+      {window.kernel, width}, {window.stride, 1 + columns[1]}, {window.padding, columns[0] * columns[2]}};
+  if (window.type == "conv") return conv("window", 3, sizes);
+  LayerConfig made = pool(window.type == "max_pool" ? "max_pool" : "avg_pool", "window", sizes);
+  made.count_padding = window.type == "avg_pool counted";
+  return made;
+}
+
+Graph one_window(const WindowCase& window) {
+  const std::int64_t left = random_integers(1, 0, window.stride - 1, window.text() + " left")[0];
+  const std::int64_t rows = (window.outputs - 1) * window.stride + window.kernel - 2 * window.padding + left;
+  return of({conv("before", 3, {{3}, {1}, {1}}), layer("relu"), window_layer(window), layer("tanh"), layer("flatten"),
+             head()},
+            Shape{2, rows, 5});
+}
+
+Graph random_windows(std::string_view name) {
+  const char* const types[] = {"conv", "max_pool", "avg_pool", "avg_pool counted"};
+  const auto numbers = random_integers(8, 0, 1000, name);
+  const std::int64_t stride = 1 + numbers[0] % 3;
+  // With kernels of odd sizes and half of it as padding, both have the same rows.
+  const auto one_of = [&](std::size_t at, std::int64_t stride_of, const std::string& as) {
+    const std::int64_t kernel = 1 + 2 * (numbers[at] % 3);
+    WindowCase window{types[numbers[at + 1] % 4], kernel, stride_of, (kernel - 1) / 2};
+    LayerConfig made = window_layer(window);
+    made.name = as, made.kernel[1] = 1, made.stride[1] = 1, made.padding[1] = 0;
+    return made;
+  };
+  LayerConfig left = one_of(1, stride, "left"), right = one_of(3, stride, "right");
+  left.inputs = right.inputs = {"bent"};
+  return of({conv("before", 2, {{3}, {1}, {1}}), layer("tanh", "bent"), left, right,
+             layer("concat", "both", {"left", "right"}), one_of(5, 1 + numbers[7] % 2, "behind"), layer("tanh"),
+             layer("flatten"), head()},
+            Shape{2, 28 + numbers[7] % 13, 4});
 }
 
 Graph tall_batch_norm_net(const ModelConfig& norms) {

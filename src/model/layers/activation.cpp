@@ -1,7 +1,6 @@
 // Elementwise activations of any shape. Each one's derivative but gelu's is known from its output, so the input
 // need not be kept.
 #include "model/layers/list.hpp"
-#include "model/layers/pool.hpp"
 #include "model/lowering.hpp"
 
 namespace echelon {
@@ -13,7 +12,7 @@ class ActivationLayer final : public Layer {
 
   std::string_view kind() const override { return kind_; }
   LayerPtr fused_with(const Layer& next) const override {
-    return function_ == Activation::relu ? behind_relu(next) : nullptr;
+    return function_ == Activation::relu ? next.behind_relu() : nullptr;
   }
 
   std::vector<Shape> infer(std::span<const Shape> inputs) const override { return {inputs[0]}; }

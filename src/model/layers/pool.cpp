@@ -3,10 +3,11 @@
 //
 // A maximum ignores padding; an average divides by the cells inside the image, or by all of the window where
 // `count_padding` is set.
-#include "model/layers/pool.hpp"
-
 #include <fmt/format.h>
 
+#include <algorithm>
+
+#include "base/check.hpp"
 #include "base/error.hpp"
 #include "model/layers/list.hpp"
 #include "model/layers/window.hpp"
@@ -53,27 +54,28 @@ class Pool final : public PoolLayer {
 
   std::vector<Shape> infer(std::span<const Shape> inputs) const override {
     require_image(inputs[0], "pooling");
-    return {slide(window_, inputs[0], inputs[0][0])};
+    if (!rows_) return {slide(window_, inputs[0], inputs[0][0])};
+    const PoolDims here = dims(inputs[0].prepended(1));
+    ECHELON_CHECK_EQ(here.P(), rows_->count(), "rows of {} of {}", attributes(), inputs[0].text());
+    return {Shape{here.C, here.P(), here.Q()}};
   }
 
   LayerPtr on_channels(const Units&) const override { return std::make_shared<Pool>(*this); }
 
   std::optional<RowWindow> row_window() const override {
-    if (mode_ == PoolMode::average_inside && window_.padding.rows > 0)
-      throw ConfigError(
-          "divides by the cells inside the image, which a part of its rows does not know: write count_padding = true, "
-          "or leave the rows' padding out");
     RowWindow rows = rows_of(window_);
-    rows.lowest = mode_ == PoolMode::max;
+    rows.pads = rows.in_pieces = true;
     return rows;
   }
-  LayerPtr on_rows(const Units&, int) const override {
+  LayerPtr on_rows(const Units& rows, int) const override {
     auto part = std::make_shared<Pool>(*this);
-    part->window_.padding.rows = 0;
+    part->rows_ = rows;
     return part;
   }
 
-  LayerPtr behind_relu() const {
+  // The max pool of a ReLU is the ReLU of the max pool: over fewer elements, and without a pass of its own in either
+  // direction.
+  LayerPtr behind_relu() const override {
     if (mode_ != PoolMode::max || relu_) return nullptr;
     auto both = std::make_shared<Pool>(*this);
     both->relu_ = true;
@@ -87,11 +89,21 @@ class Pool final : public PoolLayer {
     dims.pad_h = window_.padding.rows, dims.pad_w = window_.padding.columns;
     dims.mode = mode_;
     dims.relu = relu_;
+    if (rows_) pad_rows(dims);
     return dims;
+  }
+
+  // Of what the windows of some rows look at, rows that x does not have lie outside of the image.
+  void pad_rows(PoolDims& dims) const {
+    const std::int64_t padding = window_.padding.rows;
+    dims.pad_h = std::max<std::int64_t>(0, padding - rows_->begin * dims.stride_h);
+    const std::int64_t seen = (rows_->count() - 1) * dims.stride_h + dims.R;
+    dims.more_below = std::max<std::int64_t>(0, seen - dims.pad_h - dims.H) - dims.pad_h;
   }
 
   PoolMode mode_;
   Window window_;
+  std::optional<Units> rows_;  // of the output, where these alone are here
   bool relu_ = false;
 };
 
@@ -116,11 +128,6 @@ class GlobalAveragePool final : public PoolLayer {
 };
 
 }  // namespace
-
-LayerPtr behind_relu(const Layer& layer) {
-  const auto* pool = dynamic_cast<const Pool*>(&layer);
-  return pool ? pool->behind_relu() : nullptr;
-}
 
 LayerPtr make_global_avg_pool(const LayerConfig&) { return std::make_shared<GlobalAveragePool>(); }
 

@@ -85,8 +85,7 @@ class RecurrentPart final : public Layer {
                     db = two ? stack(lowering, "db", e, gates()) : da,
                     gates_kept = stack(lowering, "gates", e, parts_of(form_.cell) * units_.count());
     const Shape state = state_shape(lowering, form_);
-    TensorRef dh = lowering.has_grad_output(kLastH) ? lowering.grad_output(kLastH)
-                                                    : lowering.constant("no dh", state, Constant::zero);
+    TensorRef dh = lowering.has_grad_output(kLastH) ? lowering.grad_output(kLastH) : lowering.zeros("no dh", state);
     TensorRef dc = form_.has_c() ? last_dc(lowering, e) : TensorRef{};
     for (std::int64_t s = e.T - 1; s >= 0; --s) {
       std::vector<TensorRef> args{lowering.parameter(kWeightH), gates_kept};
@@ -140,14 +139,14 @@ class RecurrentPart final : public Layer {
   TensorRef first_h(Lowering& lowering) const {
     if (form_.takes_carried) return carried_begin(lowering, form_, 0);
     if (begins_with_inputs(lowering)) return lowering.input(kState);
-    return lowering.constant("no h", state_shape(lowering, form_), Constant::zero);
+    return lowering.zeros("no h", state_shape(lowering, form_));
   }
   bool begins_with_states(const Lowering& lowering) const {
     return form_.takes_carried || begins_with_inputs(lowering);
   }
   TensorRef begin_c(Lowering& lowering, const Extents& e) const {
     if (begins_with_states(lowering)) return own(lowering, "c", 0, e);
-    return lowering.constant("no c", Shape{e.N, units_.count()}, Constant::zero);
+    return lowering.zeros("no c", Shape{e.N, units_.count()});
   }
   TensorRef first_c(Lowering& lowering, const Extents& e) const {
     const TensorRef c = begin_c(lowering, e);
@@ -156,8 +155,7 @@ class RecurrentPart final : public Layer {
     return c;
   }
   TensorRef last_dc(Lowering& lowering, const Extents& e) const {
-    if (!lowering.has_grad_output(kLastC))
-      return lowering.constant("no dc", Shape{e.N, units_.count()}, Constant::zero);
+    if (!lowering.has_grad_output(kLastC)) return lowering.zeros("no dc", Shape{e.N, units_.count()});
     const TensorRef dc = own(lowering, "dc", e.T, e);
     slice(lowering, e, lowering.grad_output(kLastC), dc);
     return dc;

@@ -95,8 +95,6 @@ TEST_CASE("rows that cannot be shared are refused with the layer and the numbers
   CHECK_THROWS_WITH(
       plan({layer("conv", {3}, {1}), layer("conv", {7}, {3}), layer("flatten"), layer("dense")}, {1, 6, 8}, 4),
       Contains("layer 'conv2'") && Contains("beyond what its neighbours have"));
-  CHECK_THROWS_WITH(plan({layer("avg_pool", {3}, {1}), layer("flatten"), layer("dense")}, {1, 9, 9}, 2),
-                    Contains("avg_pool") && Contains("count_padding = true"));
   CHECK_THROWS_WITH(plan({layer("flatten"), layer("dense")}, {1, 9, 9}, 2), Contains("no layer of this model has any"));
 }
 
