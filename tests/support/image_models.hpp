@@ -18,7 +18,7 @@ Graph tall_dropout_net();
 // A window between a convolution with ReLU and the head, random but for what is given: the image has as many rows as
 // give it `outputs`, or up to a stride more.
 struct WindowCase {
-  std::string type;  // conv, max_pool, avg_pool; avg_pool counted: with count_padding
+  std::string_view type;  // conv, max_pool, avg_pool; avg_pool counted: with count_padding
   std::int64_t kernel = 1, stride = 1, padding = 0;
   std::int64_t outputs = 1;
   std::string text() const;
