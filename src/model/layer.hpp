@@ -124,8 +124,8 @@ class Layer {
   virtual std::optional<RowWindow> row_window() const { return std::nullopt; }
   // Whether it sums over all rows, and so needs the number of a cut.
   virtual bool sums_over_rows() const { return false; }
-  // The layer for these rows of its outputs, of inputs that have all rows its windows reach: from the first on, and of
-  // those behind the last fewer than a stride.
+  // The layer for these rows of its outputs, of inputs that begin with the first row its windows reach and have fewer
+  // than a stride behind the last; padding is among them but where it `pads`.
   virtual LayerPtr on_rows(const Units& rows, int cut) const;
   virtual void forward(Lowering& lowering) const = 0;
   virtual void backward(Lowering& lowering) const = 0;
