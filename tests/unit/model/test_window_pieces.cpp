@@ -76,6 +76,7 @@ void check_pieces(const BandWindows& w, std::int64_t& apart) {
     return;
   }
   ++apart;
+  REQUIRE_FALSE(inner.empty());
   CHECK(pieces.inside.y == RowSpan{inner.front(), inner.back() + 1});
   CHECK((pieces.inside.x.begin >= 0 && pieces.inside.x.end <= w.own));
 }
