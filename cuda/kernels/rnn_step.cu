@@ -32,7 +32,11 @@ void rnn_step_forward(const RnnStepDims& d, const StepForward<T>& at, cudaStream
     const auto sum = [&](std::int64_t g) { return a[g * d.U] + back(g); };
     switch (d.cell) {
       case Cell::tanh: at.h_next[i] = gates[0] = ::tanh(sum(0)); return;
-      case Cell::relu: at.h_next[i] = gates[0] = ::fmax(T(0), sum(0)); return;
+      case Cell::relu: {
+        const T a0 = sum(0);
+        at.h_next[i] = gates[0] = a0 < 0 ? T(0) : a0;  // NaN stays
+        return;
+      }
       case Cell::lstm: {
         const T in = gates[0] = sigmoid(sum(0)), f = gates[d.U] = sigmoid(sum(1));
         const T g = gates[2 * d.U] = ::tanh(sum(2)), o = gates[3 * d.U] = sigmoid(sum(3));

@@ -1,5 +1,7 @@
 #include "train/step.hpp"
 
+#include <algorithm>
+
 #include "base/check.hpp"
 #include "base/clock.hpp"
 #include "base/error.hpp"
@@ -231,9 +233,10 @@ std::uint64_t StepRunner::bytes_used() const {
   return sum;
 }
 
-std::size_t StepRunner::activation_bytes() const {
+std::size_t StepRunner::spared_bytes() const {
+  const auto held = static_cast<std::size_t>(in_flight_), all = std::max(held, micros_.size());
   std::size_t sum = 0;
-  for (const auto& [key, program] : programs_) sum += program->activation_bytes() + program->scratch_bytes();
+  for (const auto& [key, program] : programs_) sum += program->activation_bytes() / held * (all - held);
   return sum;
 }
 

@@ -44,6 +44,8 @@ class Stepper {
   // Of training data.
   virtual std::uint64_t bytes_read() const { return 0; }
   virtual std::uint64_t bytes_used() const { return 0; }
+  // Of activations that it need not hold because backwards come between forwards (1f1b).
+  virtual std::size_t spared_bytes() const { return 0; }
 };
 
 class StepRunner final : public Stepper {
@@ -62,7 +64,7 @@ class StepRunner final : public Stepper {
 
   std::uint64_t bytes_read() const override;
   std::uint64_t bytes_used() const override;
-  std::size_t activation_bytes() const;
+  std::size_t spared_bytes() const override;
 
  private:
   struct Source {  // the samples of one replica

@@ -159,6 +159,7 @@ Summary collect_summary(const SummaryParts& parts, Group& world, Group& peers, c
   s.loss = stats.newest_loss();
   s.peak_rss_mb = world.gather(peak_rss_mb());
   s.device_peak_mb = world.gather(static_cast<double>(parts.device.peak_bytes()) / (1 << 20));
+  s.spared_mb = world.gather(static_cast<double>(parts.runner.spared_bytes()) / (1 << 20));
   s.start_to_first_step_s = peers.max(stats.first_step_s());
   s.weights_checksum = checksum_of_replica(parts, peers);
   return s;
@@ -217,6 +218,7 @@ void write_summary(const Summary& s, const SummaryParts& parts) {
                        {"test_accuracy", number_or_null(s.epoch.test_accuracy)},
                        {"peak_rss_mb", s.peak_rss_mb},
                        {"device_peak_mb", s.device_peak_mb},
+                       {"activations_spared_mb", s.spared_mb},
                        {"start_to_first_step_s", s.start_to_first_step_s},
                        {"weights_checksum", s.weights_checksum},
                        {"provenance", to_json(parts.provenance)}};
@@ -291,6 +293,8 @@ std::string summary_text(const Summary& s, const SummaryParts& parts, const std:
         bytes_text(s.split_bytes_per_step),
         100 * s.times.split_s / (s.times.split_s + s.times.forward_s + s.times.backward_s), chunks > 1 ? " c" : "",
         100 * bubble_share(stages, static_cast<int>(parts.plan.batch.accumulation), chunks));
+  if (const double most = *std::max_element(s.spared_mb.begin(), s.spared_mb.end()); most > 0)
+    text += fmt::format("1f1b holds up to {:.1f} MiB of activations a rank less than gpipe would\n", most);
   for (const std::string& rank : s.slow_ranks) text += rank + "\n";
   if (s.codec.bytes_before > 0) text += codec_text(parts.config.exchange.codec, s.codec) + "\n";
   if (s.servers > 0) text += fmt::format("ranks: {} + {}\n", counted(s.ranks, "worker"), counted(s.servers, "server"));

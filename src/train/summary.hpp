@@ -58,6 +58,7 @@ struct Summary {
   EpochRecord epoch;
   double loss = 0;                                  // of the last step
   std::vector<double> peak_rss_mb, device_peak_mb;  // by rank
+  std::vector<double> spared_mb;                    // likewise: activations that gpipe would hold, 1f1b does not
   double start_to_first_step_s = 0;                 // of the slowest rank
   std::string weights_checksum;
 };

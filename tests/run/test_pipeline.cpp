@@ -1,6 +1,7 @@
 // Split models as a user runs them: the weights of the unsplit run, checkpoints that any mesh takes up, refusals.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
 
@@ -65,6 +66,10 @@ TEST_CASE("split models, alone and replicated, end with the weights of one rank,
     CHECK((summary["split_bytes_per_step"] > 0) == (leg.pipeline * leg.tensor * leg.space > 1));
     CHECK((summary["halo_bytes_per_step"] > 0) == (leg.space > 1));
     CHECK((outcome.out.find("bubble") != std::string::npos) == (leg.pipeline > 1));
+    const std::vector<double> spared = summary["activations_spared_mb"];
+    const bool spares = leg.pipeline > 1 && std::string(leg.schedule) == "1f1b";
+    CHECK((*std::max_element(spared.begin(), spared.end()) > 0) == spares);
+    CHECK((outcome.out.find("1f1b holds up to") != std::string::npos) == spares);
     if (step == 24) {
       CHECK(test::relative_distance(state(trial, "split", 24), one) < 1e-8);
       CHECK(summary["test_accuracy"] == trial.summary("one")["test_accuracy"]);
