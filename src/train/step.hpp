@@ -44,7 +44,7 @@ class Stepper {
   // Of training data.
   virtual std::uint64_t bytes_read() const { return 0; }
   virtual std::uint64_t bytes_used() const { return 0; }
-  // Of activations that it need not hold because backwards come between forwards (1f1b).
+  // Of activations that it need not hold because backwards come between forwards, as in 1f1b.
   virtual std::size_t spared_bytes() const { return 0; }
 };
 

@@ -159,7 +159,8 @@ Summary collect_summary(const SummaryParts& parts, Group& world, Group& peers, c
   s.loss = stats.newest_loss();
   s.peak_rss_mb = world.gather(peak_rss_mb());
   s.device_peak_mb = world.gather(static_cast<double>(parts.device.peak_bytes()) / (1 << 20));
-  s.spared_mb = world.gather(static_cast<double>(parts.runner.spared_bytes()) / (1 << 20));
+  const bool stages = parts.place.mesh().pipeline() > 1;
+  s.spared_mb = world.gather(stages ? static_cast<double>(parts.runner.spared_bytes()) / (1 << 20) : 0.0);
   s.start_to_first_step_s = peers.max(stats.first_step_s());
   s.weights_checksum = checksum_of_replica(parts, peers);
   return s;
