@@ -72,11 +72,15 @@ std::string mesh_table(const Config& config, const Graph& graph, const Mesh& mes
   const std::vector<double> costs = node_flops(graph, config.device.dtype);
   std::vector<PartRow> rows;  // by place in the group
   Traffic all;
+  std::string shards;  // by stage
   for (int place = 0; place < mesh.group_size(); ++place) {
     const MeshSeat seat = mesh.seat(mesh.rank_of(0, place));
     const Part part = part_of(graph, config.parallel, seat, costs);
     rows.push_back(row_of(config, graph, part, seat, micro));
     add_traffic(part.cuts, seat, config.device.dtype, all);
+    if (mesh.tensor() > 1 && seat.shard == 0 && seat.band == 0)
+      shards += fmt::format("tensor {}{}: {}\n", mesh.tensor(),
+                            mesh.pipeline() > 1 ? fmt::format(" of stage {}", seat.stage) : "", part.shards);
   }
   Devices devices(config.device.kind);
   Table table({"rank", "host", "device", "replica", "stage", "shard", "band", "layers", "parameters", "memory"});
@@ -101,7 +105,7 @@ std::string mesh_table(const Config& config, const Graph& graph, const Mesh& mes
     text += fmt::format("{} {} all steps at once: nothing overlaps across {}\n", fmt::join(uncut, ", "),
                         uncut.size() == 1 ? "sees" : "see", uncut.size() == 1 ? "it" : "them");
   if (mesh.tensor() > 1)
-    text += fmt::format("shards sum or gather {} a sample, forward and back\n", bytes_text(all.summed));
+    text += shards + fmt::format("shards sum or gather {} a sample, forward and back\n", bytes_text(all.summed));
   if (mesh.space() > 1)
     text += fmt::format("bands send {} of halos a sample, forward and back, and gather {}\n", bytes_text(all.halos),
                         bytes_text(all.gathered));

@@ -48,13 +48,14 @@ Part part_of(const Graph& whole, const ParallelConfig& parallel, const MeshSeat&
     part.cuts.insert(part.cuts.end(), between.begin(), between.end());
     part.graph = stage_graph(part.graph, by_node, part.cuts, seat.stage);
   }
-  if (parallel.tensor > 1)
-    part.graph = shard_graph(part.graph,
-                             {.stage = seat.stage,
-                              .shards = static_cast<int>(parallel.tensor),
-                              .shard = seat.shard,
-                              .recurrent_from = std::max<std::int64_t>(0, parallel.recurrent_from)},
-                             part.cuts);
+  if (parallel.tensor > 1) {
+    const ShardSeat shard{.stage = seat.stage,
+                          .shards = static_cast<int>(parallel.tensor),
+                          .shard = seat.shard,
+                          .recurrent_from = std::max<std::int64_t>(0, parallel.recurrent_from)};
+    part.shards = shards_text(part.graph, shard);
+    part.graph = shard_graph(part.graph, shard, part.cuts);
+  }
   if (seat.band > 0) part.counted_elsewhere = counted_elsewhere(part.graph, on_rows);
   return part;
 }

@@ -1,6 +1,7 @@
 // What each rank of a replica runs: the part of the model that [parallel] gives its seat.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "config/schema.hpp"
@@ -19,6 +20,7 @@ struct Part {
   std::vector<int> stages;  // by node of the whole graph
   std::vector<Cut> cuts;    // that its nodes name by number, on every rank of the stage the same but for their shapes
   Graph graph;
+  std::string shards = {};                         // how parallel.tensor splits its layers, in words
   std::vector<ArenaRange> counted_elsewhere = {};  // gradients that a rank with the same part has too, and counts
 
   // Before gradients are summed over the ranks with this part: what another one counts becomes zero here.

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <string_view>
 #include <utility>
 
 #include "base/check.hpp"
@@ -218,7 +219,49 @@ class Sharder {
   std::map<ValueId, Units> part_units_;  // of values that are here in part
 };
 
+std::string_view by(Role role) {
+  switch (role) {
+    case Role::outputs:
+    case Role::alone: return "outputs";
+    case Role::between: return "channels";
+    case Role::inputs: return "inputs";
+    case Role::logits: return "classes";
+    case Role::rows: return "rows";
+    case Role::states: return "units";
+    case Role::whole: break;
+  }
+  return "";
+}
+
 }  // namespace
+
+std::string shards_text(const Graph& graph, const ShardSeat& seat) {
+  struct Alike {
+    std::string_view by, kind;
+    int layers;
+  };
+  const Roles roles(graph, seat);
+  std::vector<Alike> groups;
+  for (int i = 0; i < static_cast<int>(graph.nodes().size()); ++i) {
+    const Node& node = graph.nodes()[static_cast<std::size_t>(i)];
+    if (node.parameters.empty() || node.owner != i) continue;
+    const auto same = std::find_if(groups.begin(), groups.end(), [&](const Alike& group) {
+      return group.by == by(roles[i]) && group.kind == node.layer->kind();
+    });
+    if (same == groups.end())
+      groups.push_back({by(roles[i]), node.layer->kind(), 1});
+    else
+      ++same->layers;
+  }
+  std::string split, whole;
+  for (const Alike& group : groups) {
+    std::string& text = group.by.empty() ? whole : split;
+    text +=
+        fmt::format("{}{}{}{}{}", text.empty() ? "" : ", ", group.layers > 1 ? fmt::format("{} ", group.layers) : "",
+                    group.kind, group.by.empty() ? "" : " by ", group.by);
+  }
+  return split + (whole.empty() ? "" : "; whole: " + whole);
+}
 
 Units units_of(std::int64_t all, int shards, int shard) {
   return {all * shard / shards, all * (shard + 1) / shards, all};

@@ -13,6 +13,7 @@
 // step's product is long beside the meeting of the shards, so layers of few units stay whole.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "model/graph.hpp"
@@ -27,6 +28,10 @@ struct ShardSeat {
   int stage = 0, shards = 1, shard = 0;
   std::int64_t recurrent_from = 0;  // recurrent layers of at least so many units are split; 0: none
 };
+
+// How its layers with weights are split, for people: "embedding by rows, 2 lstm by units, dense by classes; whole:
+// layer_norm".
+std::string shards_text(const Graph& graph, const ShardSeat& seat);
 
 // The graph that one shard runs of a stage's (or of a whole model's); its cuts are added behind those that are there,
 // the same on every shard. Layers of fewer units than shards stay whole. ConfigError where no layer can be split.

@@ -122,6 +122,9 @@ std::vector<std::string> head_lines(const HeadParts& p) {
       fmt::format("results   {}", p.start.folder.attempt),
   };
   if (p.mesh.pipeline() > 1) lines.push_back(stages_line(p.config, p.plan, p.mesh));
+  if (p.mesh.tensor() > 1)
+    lines.push_back(
+        fmt::format("tensor    {}{}", p.plan.part.shards, p.mesh.pipeline() > 1 ? " (of the first stage)" : ""));
   if (p.config.parallel.time_chunks > 1) lines.push_back(staircase_line(p.plan, p.config.parallel.time_chunks));
   if (const std::int64_t cut = p.plan.train.cut(); cut > 0)
     lines.push_back(fmt::format("cut       {} of {} training sequences are longer than {} steps (data.sequence_length)",

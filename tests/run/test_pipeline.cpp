@@ -166,6 +166,11 @@ TEST_CASE("check draws the mesh", "[run]") {
   CHECK(good.code == 0);
   CHECK_THAT(good.out, Contains("data 2 x pipeline 2") && Contains("host  device  replica") &&
                            Contains("bubble at least 20.0 %"));
+  const test::Outcome shards = check({"parallel.tensor=2", "parallel.pipeline=2"}, {});
+  INFO(shards.out << shards.err);
+  CHECK(shards.code == 0);
+  CHECK_THAT(shards.out, Contains("tensor 2 of stage 0: conv by outputs, conv by inputs\n") &&
+                             Contains("tensor 2 of stage 1: dense by outputs, dense by inputs\n"));
   const test::Outcome torn = check({"parallel.pipeline=4"}, {"--replicas", "1", "--hosts", "2"});
   CHECK(torn.code == 2);
   CHECK_THAT(torn.err, Contains("host 0 has 2 ranks") && Contains("parallel.allow_across_nodes = true"));
