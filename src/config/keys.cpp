@@ -190,7 +190,7 @@ std::vector<Key<Config>> make_config_keys() {
   parallel.key(
       "recurrent_from", &ParallelConfig::recurrent_from, range(-1, 1e9),
       "tensor: recurrent layers of at least so many units share them, at the price of a gather and a sum every "
-      "step; 0: they stay whole; -1: from 64 units on the host's cores, whole on GPUs");
+      "step; 0: they stay whole; -1: from 64 units (512 with allow_across_nodes) on the host's cores, whole on GPUs");
   parallel.key("space", &ParallelConfig::space, range(1, 4096), "ranks that share the rows of images");
   parallel.key(
       "time_chunks", &ParallelConfig::time_chunks, range(1, 65536),

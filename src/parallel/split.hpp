@@ -12,8 +12,9 @@
 
 namespace echelon {
 
-// What parallel.recurrent_from = -1 means here: on the host's own cores two parts of a layer pay from 64 units on
-// (results/splits.md); on GPUs, whose states would pass through the host at every step, layers stay whole.
+// What parallel.recurrent_from = -1 means here: on the host's own cores parts of a layer pay from 64 units on, and from
+// 512 where shards may lie on several hosts (results/splits.md); on GPUs, whose states would pass through the host at
+// every step, layers stay whole.
 void settle_recurrent(Config& config);
 
 struct Part {
