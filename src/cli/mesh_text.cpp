@@ -56,7 +56,7 @@ void add_traffic(const std::vector<Cut>& cuts, const MeshSeat& seat, DType dtype
 class Devices {
  public:
   explicit Devices(std::string kind) : kind_(std::move(kind)) {
-    if (kind_ == "auto") kind_ = visible_gpus() > 0 ? "cuda" : "onednn";
+    if (kind_ == "auto") kind_ = means_gpu(kind_) ? "cuda" : "onednn";
   }
   std::string of_next(int host) { return kind_ == "cuda" ? fmt::format("cuda {}", ranks_[host]++) : kind_; }
 

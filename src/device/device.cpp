@@ -44,6 +44,8 @@ std::unique_ptr<Device> open_device(std::string_view kind, const DeviceOptions& 
   throw ConfigError(unknown_name("device", wanted, device_kinds()));
 }
 
+bool means_gpu(std::string_view kind) { return kind == "cuda" || (kind == "auto" && visible_gpus() > 0); }
+
 LayoutWish Device::layouts(const OpSpec& spec) const {
   LayoutWish wish{spec.layouts};
   if (spec.kind == OpKind::reorder) return wish;

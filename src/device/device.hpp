@@ -171,5 +171,7 @@ std::vector<std::string> device_kinds();
 
 // Usable GPUs that this process sees, 0 where the library, the driver or the card is missing; `why` then says which.
 int visible_gpus(std::string* why = nullptr);
+// Whether a device of this kind would be a GPU here.
+bool means_gpu(std::string_view kind);
 
 }  // namespace echelon

@@ -18,9 +18,7 @@ void settle_recurrent(Config& config) {
   constexpr std::int64_t kPaysOnHost = 64, kPaysAcross = 512;
   ParallelConfig& parallel = config.parallel;
   if (parallel.recurrent_from >= 0 || (parallel.tensor == 1 && parallel.split != "auto")) return;
-  const std::string& kind = config.device.kind;
-  const bool gpu = kind == "cuda" || (kind == "auto" && visible_gpus() > 0);
-  parallel.recurrent_from = gpu ? 0 : parallel.allow_across_nodes ? kPaysAcross : kPaysOnHost;
+  parallel.recurrent_from = means_gpu(config.device.kind) ? 0 : parallel.allow_across_nodes ? kPaysAcross : kPaysOnHost;
 }
 
 Part part_of(const Graph& whole, const ParallelConfig& parallel, const MeshSeat& seat,

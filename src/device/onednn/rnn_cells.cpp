@@ -13,12 +13,7 @@ template <Cell kCell>
 void row_forward(const RnnStep& step, const RnnForward& at, std::int64_t n) {
   const std::int64_t H = step.H;
   float* parts = at.parts + n * step.parts_row;
-  const float *b = at.product + n *
-                                    (kCell == Cell::lstm  ? 4
-                                     : kCell == Cell::gru ? 3
-                                                          : 1) *
-                                    H,
-              *h = at.h + n * step.h_row;
+  const float *b = at.product + n * gates_of(kCell) * H, *h = at.h + n * step.h_row;
   float *h_next = at.h_next + n * H, *y = at.y ? at.y + n * at.y_stride : nullptr;
   over_lanes(H, [&]<int kLanes>(std::int64_t j) {
     using L = Lanes<kLanes>;

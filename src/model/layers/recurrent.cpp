@@ -135,7 +135,7 @@ class Recurrent final : public Layer {
   OpSpec spec(OpKind kind, const Lowering& lowering) const {
     const Shape x = lowering.input_shape(kSequence);
     RnnDims d{.N = x[0], .T = x[1], .F = x[2], .H = form_.H, .cell = form_.cell, .reverse = form_.reverse};
-    d.initial = form_.takes_carried || begins_with_inputs(lowering);
+    d.initial = begins_with_states(lowering, form_);
     d.lengths = has_lengths(lowering);
     d.first = form_.first;
     if (kind == OpKind::rnn_backward) {

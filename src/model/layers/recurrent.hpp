@@ -32,6 +32,10 @@ inline bool has_lengths(const Lowering& lowering) {
 inline bool begins_with_inputs(const Lowering& lowering) {
   return lowering.inputs() - (has_lengths(lowering) ? 1 : 0) > 1;
 }
+// .. or with the last batch's states, not with zeros.
+inline bool begins_with_states(const Lowering& lowering, const RecurrentForm& form) {
+  return form.takes_carried || begins_with_inputs(lowering);
+}
 inline Shape state_shape(const Lowering& lowering, const RecurrentForm& form) {
   return Shape{lowering.batch(), form.H};
 }

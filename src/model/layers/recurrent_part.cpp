@@ -141,16 +141,13 @@ class RecurrentPart final : public Layer {
     if (begins_with_inputs(lowering)) return lowering.input(kState);
     return lowering.zeros("no h", state_shape(lowering, form_));
   }
-  bool begins_with_states(const Lowering& lowering) const {
-    return form_.takes_carried || begins_with_inputs(lowering);
-  }
   TensorRef begin_c(Lowering& lowering, const Extents& e) const {
-    if (begins_with_states(lowering)) return own(lowering, "c", 0, e);
+    if (begins_with_states(lowering, form_)) return own(lowering, "c", 0, e);
     return lowering.zeros("no c", Shape{e.N, units_.count()});
   }
   TensorRef first_c(Lowering& lowering, const Extents& e) const {
     const TensorRef c = begin_c(lowering, e);
-    if (begins_with_states(lowering))
+    if (begins_with_states(lowering, form_))
       slice(lowering, e, form_.takes_carried ? carried_begin(lowering, form_, 1) : lowering.input(kState + 1), c);
     return c;
   }
