@@ -44,7 +44,7 @@ ECHELON := $(OUT)/bin/echelon
 CUDA_LIB := $(OUT)/bin/libechelon_cuda.so
 PRODUCTS := $(ECHELON) $(if $(filter 1,$(CUDA)),$(CUDA_LIB))
 
-.PHONY: all demo test quick-test mpi-test bench lint format bundle install deps build tests clean help
+.PHONY: all demo test quick-test mpi-test soak bench lint format bundle install deps build tests clean help
 .DEFAULT_GOAL := all
 all: deps
 	@+$(SUBMAKE) build
@@ -64,6 +64,9 @@ quick-test: deps ## the unit and contract rings without slow cases, under 30 s
 mpi-test: deps ## the tests that need mpirun
 	@+$(SUBMAKE) build tests
 	@tests/tools/run_tests.sh $(OUT) mpi
+soak: deps ## the long forms of tests that `make test` samples
+	@+$(SUBMAKE) build tests
+	@tests/tools/run_tests.sh $(OUT) --soak contract
 bench: deps ## step time of the zoo's models on this machine
 	@+$(SUBMAKE) build
 	@tests/tools/bench.sh $(ECHELON)
@@ -111,6 +114,24 @@ $(OUT)/obj/src/base/version.cpp.o: CPPFLAGS += -DECHELON_COMMIT='"$(shell cat $(
 $(OUT)/obj/tests/%: CPPFLAGS += -I.
 # A root that may set errno keeps Adam and its kin out of the vector units; the bits are the same without.
 $(OUT)/obj/src/device/host_update.cpp.o: private CXXFLAGS += -fno-math-errno
+
+# Headers that most files include are parsed once. ccache keys on the checksum beside them. Files with flags of their
+# own, and those that configure Catch2, go without.
+PRECOMPILED = $(OUT)/pch/$(if $(filter tests/%,$<),tests,src).hpp
+$(OUT)/pch/src.hpp: src/base/precompiled.hpp
+$(OUT)/pch/tests.hpp: tests/support/precompiled.hpp src/base/precompiled.hpp
+$(OUT)/pch/%.hpp: $(OUT)/flags
+	@mkdir -p $(@D)
+	@echo "  PCH  $@"
+	@echo '#include "$(patsubst src/%,%,$(firstword $(filter %/precompiled.hpp,$^)))"' > $@
+	@CCACHE_DISABLE=1 $(CXX) $(CXXFLAGS) $(CPPFLAGS) -I. $(PKG) -x c++-header -o $@.gch $@
+	@cat $(filter-out FORCE,$^) | cksum > $@.gch.sum
+PLAIN := $(call objects,src/device/host_update.cpp tests/support/session.cpp tests/main.cpp tests/mpi/main.cpp)
+$(filter-out $(PLAIN),$(call objects,$(SRC) $(call find,tests,cpp))): private CPPFLAGS += -include $(PRECOMPILED) -Winvalid-pch
+$(filter-out $(PLAIN),$(call objects,$(SRC))): $(OUT)/pch/src.hpp
+$(filter-out $(PLAIN),$(call objects,$(call find,tests,cpp))): $(OUT)/pch/tests.hpp
+export CCACHE_SLOPPINESS ?= pch_defines,time_macros
+export CCACHE_PCH_EXTSUM ?= 1
 
 $(OUT)/obj/%.cpp.o: %.cpp $(OUT)/flags
 	@mkdir -p $(@D)

@@ -1,7 +1,9 @@
 // Exceptions become exit codes here, and nothing else happens.
 #include <cstdio>
 #include <exception>
+#include <filesystem>
 #include <new>
+#include <system_error>
 
 #include "base/error.hpp"
 #include "base/log.hpp"
@@ -12,7 +14,7 @@ namespace {
 
 int fail(int code, const char* text) {
   echelon::flush_log();
-  std::fprintf(stderr, "echelon: error: %s\n", text);
+  std::fprintf(stderr, "echelon: error: %s\n%s", text, code == echelon::kExitInternal ? echelon::kReportIt : "");
   return code;
 }
 
@@ -26,6 +28,11 @@ int main(int argc, char** argv) {
     return fail(error.code(), error.what());
   } catch (const std::bad_alloc&) {
     return fail(echelon::kExitMemory, "out of memory");
+  } catch (const std::filesystem::filesystem_error& error) {  // a loop of links, a name that is too long, no permission
+    return fail(echelon::kExitEnvironment, (error.path1().string() + ": " + error.code().message()).c_str());
+  } catch (const std::system_error& error) {  // fmt::print throws it where standard output is full
+    if (std::ferror(stdout) == 0) return fail(echelon::kExitInternal, error.what());
+    return fail(echelon::kExitEnvironment, ("standard output cannot be written: " + error.code().message()).c_str());
   } catch (const std::exception& error) {
     return fail(echelon::kExitInternal, error.what());
   }

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -44,7 +45,8 @@ void publish_file(const std::string& temporary, const std::string& path) {
 }
 
 void write_file_whole(const std::string& path, std::string_view content) {
-  const std::string temporary = fmt::format("{}.tmp-{}", path, ::getpid());
+  static std::atomic<int> count{0};  // two threads may write one file
+  const std::string temporary = fmt::format("{}.tmp-{}-{}", path, ::getpid(), count++);
   const int fd = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
   if (fd < 0) fail(path, "cannot be written", errno);
   int error = 0;

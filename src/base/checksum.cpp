@@ -1,10 +1,15 @@
 #include "base/checksum.hpp"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <bit>
+#include <cerrno>
 #include <cstring>
+#include <vector>
 
+#include "base/error.hpp"
 #include "base/hash_rng.hpp"
 
 namespace echelon {
@@ -26,6 +31,31 @@ std::uint64_t checksum64(const void* data, std::size_t bytes, std::uint64_t seed
   for (; left >= 8; left -= 8, at += 8) h = hash_combine(h, word(at));
   for (; left > 0; --left, ++at) h = hash_combine(h, *at);
   return h;
+}
+
+FileSum checksum_of_file(const std::string& path) {
+  constexpr std::size_t kBlock = std::size_t{4} << 20;
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) throw EnvironmentError(fmt::format("{}: cannot be read: {}", path, std::strerror(errno)));
+  std::vector<unsigned char> block(kBlock);
+  FileSum sum;
+  for (std::size_t filled = 0;;) {
+    const ssize_t got = ::read(fd, block.data() + filled, kBlock - filled);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) {
+      const int error = errno;
+      ::close(fd);
+      throw EnvironmentError(fmt::format("{}: cannot be read: {}", path, std::strerror(error)));
+    }
+    filled += static_cast<std::size_t>(got);
+    if (got > 0 && filled < kBlock) continue;
+    sum.checksum = checksum64(block.data(), filled, sum.checksum);
+    sum.bytes += filled;
+    if (got == 0) break;
+    filled = 0;
+  }
+  ::close(fd);
+  return sum;
 }
 
 std::string hex64(std::uint64_t value) { return fmt::format("{:016x}", value); }

@@ -1,24 +1,45 @@
-// Time, in seconds, on the monotonic clock.
+// Time, in seconds. What waits or measures is given a `Clock`; only programs that measure the machine itself (the
+// benchmarks of cli/) read `now_s()`.
 #pragma once
 
 #include <chrono>
 
 namespace echelon {
 
+// The monotonic clock of this host.
 inline double now_s() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+// A source of time: the host's, or a virtual one (comm/virtual/). Any thread may read it.
+class Clock {
+ public:
+  virtual ~Clock() = default;
+  virtual double now_s() const = 0;  // never decreases
+};
+
+class HostClock final : public Clock {
+ public:
+  double now_s() const override { return echelon::now_s(); }
+};
+
+inline const Clock& host_clock() {
+  static const HostClock clock;
+  return clock;
 }
 
 // Adds the seconds of its own lifetime to `total_s`.
 class ScopedTimer {
  public:
-  explicit ScopedTimer(double& total_s) : total_s_(total_s), start_s_(now_s()) {}
-  ~ScopedTimer() { total_s_ += now_s() - start_s_; }
+  explicit ScopedTimer(double& total_s, const Clock& clock = host_clock())
+      : total_s_(total_s), clock_(clock), start_s_(clock.now_s()) {}
+  ~ScopedTimer() { total_s_ += clock_.now_s() - start_s_; }
   ScopedTimer(const ScopedTimer&) = delete;
   ScopedTimer& operator=(const ScopedTimer&) = delete;
 
  private:
   double& total_s_;
+  const Clock& clock_;
   double start_s_;
 };
 

@@ -1,7 +1,4 @@
 // The exceptions that end a run, each with the exit code that the shell sees.
-//
-//   0 finished | 2 usage or config | 3 environment or launch | 4 data | 5 numeric | 6 out of memory
-//   7 hang or lost rank | 75 stopped early with a good checkpoint | 130 interrupted
 #pragma once
 
 #include <stdexcept>
@@ -18,9 +15,28 @@ enum ExitCode : int {
   kExitNumeric = 5,
   kExitMemory = 6,
   kExitLostRank = 7,
+  kExitUnmet = 8,
   kExitRequeue = 75,
   kExitInterrupted = 130,
 };
+
+// The same for people; the README's table has it too.
+inline constexpr const char* kExitCodesText =
+    "    0  finished, or finished already\n"
+    "    1  internal error: a defect of echelon, please report it\n"
+    "    2  usage or config\n"
+    "    3  environment or launch\n"
+    "    4  data\n"
+    "    5  numeric failure: NaN, divergence, replicas that disagree\n"
+    "    6  out of memory\n"
+    "    7  hang or lost rank\n"
+    "    8  ran well, but a goal, a comparison or a verification was not met\n"
+    "   75  stopped early with a good checkpoint: run the same command again\n"
+    "  130  interrupted, with a checkpoint\n";
+
+// Follows the message of an internal error.
+inline constexpr const char* kReportIt =
+    "echelon: this is an internal error, a defect of echelon: please report it with the config and these lines\n";
 
 // An error whose text is meant for the person at the keyboard: what, where, and the nearest valid thing.
 class Error : public std::runtime_error {
@@ -50,6 +66,11 @@ struct DataError : Error {
 // A loss or weight is no longer a finite number, or replicas no longer agree (exit 5).
 struct NumericError : Error {
   explicit NumericError(const std::string& what) : Error(kExitNumeric, what) {}
+};
+
+// Everything ran, but a goal, a comparison or a verification was not met (exit 8).
+struct UnmetError : Error {
+  explicit UnmetError(const std::string& what) : Error(kExitUnmet, what) {}
 };
 
 // The device's memory, or the limit set on it, is used up (exit 6).

@@ -13,6 +13,7 @@
 
 #include "base/error.hpp"
 #include "base/nearest.hpp"
+#include "base/standard_output.hpp"
 #include "base/version.hpp"
 #include "cli/options.hpp"
 
@@ -30,7 +31,8 @@ struct Verb {
 };
 
 void add_sets(CLI::App& app, std::vector<std::string>& sets) {
-  app.add_option("--set", sets, "section.key=value, over environment and file; may be repeated")
+  app.add_option("--set", sets,
+                 "section.key=value, over environment and file; section.key= is the default; may be repeated")
       ->allow_extra_args(false)
       ->type_name("KEY=VALUE");
 }
@@ -91,7 +93,8 @@ Run declare_export(CLI::App& app) {
 
 Run declare_report(CLI::App& app) {
   auto o = held<ReportOptions>();
-  app.add_option("runs", o->runs, "folders of runs or attempts, or folders above them")->type_name("RUN")->required();
+  app.add_option("runs", o->runs, "folders of runs or attempts, or folders above them")->type_name("RUN");
+  app.add_flag("--figures", o->figures, "list the figures that records hold: units, how they are combined, meanings");
   app.add_option("--out", o->out, "folder to write to")->capture_default_str();
   app.add_option("--name", o->name, "of the files written: NAME.md, NAME.csv, NAME.json")->capture_default_str();
   return [o] { return run_report(*o); };
@@ -107,8 +110,9 @@ Run declare_check(CLI::App& app) {
   app.add_option("config", o->config, "the experiment, a TOML file")->type_name("CONFIG");
   add_sets(app, o->sets);
   app.add_option("--replicas", o->replicas,
-                 "plan for this many: ranks, or groups of ranks that share a model; exchange.server_ranks come on top")
-      ->capture_default_str();
+                 "plan for this many: ranks, or groups of ranks that share a model; exchange.server_ranks come on top. "
+                 "Default: 1");
+  app.add_option("--ranks", o->ranks, "plan for this many processes, as mpirun -n or srun -n starts them");
   app.add_option("--hosts", o->hosts, "on this many hosts")->capture_default_str();
   app.add_flag("--effective", o->effective, "print the effective config instead, every default included");
   app.add_flag("--keys", o->keys, "print every key with its default, range and meaning");
@@ -197,8 +201,13 @@ Run declare_data_import(CLI::App& app) {
   app.add_option("--hold-out-part", o->hold_out_part, "the same as a part of all, e.g. 0.1");
   app.add_option("--tokens", o->tokens, "text, sequences, pairs: characters, bytes or words");
   app.add_option("--vocabulary", o->vocabulary, "words: how many at most, the rest is <unk>; 10000 where not given");
-  app.add_option("--like", o->like, "text, sequences, pairs: take the vocabulary of the set in this folder");
-  return [o] { return run_data_import(*o); };
+  app.add_option("--like", o->like, "a set whose vocabulary, classes, mean and std are taken over (not idx, cifar)");
+  app.add_option("--heading", o->heading, "csv: is line 1 one: yes, no, auto (no value in it is a number)");
+  return [o, &app] {
+    for (const CLI::Option* option : app.get_options([](const CLI::Option* any) { return any->count() > 0; }))
+      if (!option->get_lnames().empty()) o->given.push_back("--" + option->get_lnames().front());
+    return run_data_import(*o);
+  };
 }
 
 Run declare_data_synth(CLI::App& app) {
@@ -227,7 +236,9 @@ const Verb kVerbs[] = {
      "  srun --mpi=pmix -n 8 echelon train experiment.toml",
      declare_train},
     {"check", "read an experiment and print its plan: ranks, shards, batch, model, memory, exchange",
-     "  echelon check configs/smoke/digits.toml --replicas 4 --set batch.global=96\n  echelon check --keys",
+     "  echelon check configs/smoke/digits.toml --replicas 4 --set batch.global=96\n"
+     "  echelon check experiment.toml --ranks 8 --hosts 2\n"
+     "  echelon check --keys",
      declare_check},
     {"sweep batch", "train at several batch sizes: samples/s, and samples until a target is reached",
      "  echelon sweep batch configs/smoke/digits.toml --sizes 24,96,384 --target 0.97\n"
@@ -236,7 +247,9 @@ const Verb kVerbs[] = {
     {"predict", "run a trained model over a data set and write what it says",
      "  echelon predict results/digits data/digits/test --out predictions.h5 --outputs", declare_predict},
     {"eval", "loss and accuracy of a trained model on a data set; sharpness of its minimum",
-     "  echelon eval results/digits data/digits/test --sharpness 1e-3", declare_eval},
+     "  echelon eval results/digits data/digits/test --sharpness 1e-3\n"
+     "  mpirun -n 2 --bind-to none echelon eval results/digits data/digits/test",
+     declare_eval},
     {"export", "write a trained model's weights as safetensors",
      "  echelon export results/digits --out digits.safetensors", declare_export},
     {"report", "turn runs into strong and weak scaling tables",
@@ -292,7 +305,7 @@ struct Parser {
   Parser() {
     app.set_version_flag("--version", fmt::format("echelon {} ({})", kVersion, commit()));
     app.require_subcommand(1);
-    app.footer("echelon VERB --help explains a verb.");
+    app.footer(fmt::format("echelon VERB --help explains a verb.\n\nExit codes:\n{}", kExitCodesText));
     for (const Verb& verb : kVerbs) add(verb);
   }
 
@@ -366,13 +379,20 @@ int main_of_cli(int argc, char** argv) {
   try {
     parser.app.parse(argc, argv);
   } catch (const CLI::Success& asked) {  // --help, --version
-    return parser.app.exit(asked);
+    const int code = parser.app.exit(asked);
+    finish_standard_output();
+    return code;
   } catch (const CLI::ParseError& error) {
     if (words.empty()) std::fputs(parser.app.help().c_str(), stderr);
     throw ConfigError(text_of(error, *at, words));
   }
-  for (const auto& [app, run] : parser.verbs)
-    if (app->parsed()) return run();
+  for (const auto& [app, run] : parser.verbs) {
+    if (!app->parsed()) continue;
+    const int code = run();
+    // What a verb prints is its result; train keeps its own in files.
+    if (code == kExitOk && app->get_name() != "train") finish_standard_output();
+    return code;
+  }
   throw ConfigError("no verb was given; see 'echelon --help'");
 }
 

@@ -10,6 +10,7 @@
 #include "cli/step_bench.hpp"
 #include "config/parse.hpp"
 #include "model/build.hpp"
+#include "model/device_options.hpp"
 
 namespace echelon::cli {
 namespace {

@@ -2,56 +2,49 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <cstdio>
 #include <filesystem>
-#include <map>
 #include <optional>
 
 #include "base/checksum.hpp"
 #include "base/error.hpp"
 #include "base/text.hpp"
+#include "cli/exchange_text.hpp"
+#include "cli/memory_text.hpp"
 #include "cli/mesh_text.hpp"
 #include "cli/options.hpp"
 #include "cli/sparse_text.hpp"
-#include "comm/codec/coded_bucket.hpp"
-#include "comm/collective/algorithms.hpp"
 #include "config/derive.hpp"
 #include "config/parse.hpp"
-#include "data/dataset.hpp"
 #include "data/describe.hpp"
-#include "data/shard_plan.hpp"
 #include "device/device.hpp"
-#include "exchange/buckets.hpp"
-#include "exchange/request.hpp"
-#include "exchange/server_form.hpp"
 #include "model/build.hpp"
 #include "parallel/choose.hpp"
-#include "parallel/footprint.hpp"
 #include "train/run_plan.hpp"
+#include "train/settle_split.hpp"
 
 namespace echelon::cli {
 namespace {
 
-// What the plan is worked out from, and the warnings on the way.
+// What is asked, and what `train` makes of it.
 struct Check {
   Config config;
-  int replicas = 1;
+  int ranks = 1;  // of the launch, servers included
   int hosts = 1;
-  std::optional<Dataset> data;
-  BatchPlan batch;
-  std::optional<ShardPlan> shards;
+  std::optional<RunInputs> inputs;  // none where the data is not on this machine
+  std::optional<Mesh> mesh;
+  std::optional<RunPlan> plan;     // of the first rank
+  std::vector<std::string> notes;  // on the config
   std::vector<std::string> warnings;
 
   void warn(std::string text) { warnings.push_back(std::move(text)); }
-  int workers() const { return replicas * ranks_of_replica(config.parallel); }
-  int servers() const { return static_cast<int>(config.exchange.server_ranks); }
-  int ranks() const { return workers() + servers(); }
-  int ranks_a_host() const { return (ranks() + hosts - 1) / hosts; }
+  int workers() const { return workers_of(config, ranks); }
+  int servers() const { return ranks - workers(); }
+  int ranks_a_host() const { return (ranks + hosts - 1) / hosts; }
   // As launchers do: ranks fill one host after another.
   std::vector<int> hosts_of_ranks() const {
     std::vector<int> of_rank;
-    for (int r = 0; r < ranks(); ++r) of_rank.push_back(r / ranks_a_host());
+    for (int r = 0; r < ranks; ++r) of_rank.push_back(r / ranks_a_host());
     return of_rank;
   }
   std::vector<std::string> host_names() const {
@@ -59,24 +52,14 @@ struct Check {
     for (int h = 0; h < hosts; ++h) names.push_back(std::to_string(h));
     return names;
   }
-  // Throws where model groups do not fit the hosts.
-  Mesh mesh() const {
-    std::vector<int> of_workers = hosts_of_ranks();
-    of_workers.resize(static_cast<std::size_t>(workers()));
-    return Mesh(config.parallel, of_workers, host_names());
-  }
   // Of the ranks that hold one part of the model, and of servers on ranks of their own.
   std::vector<int> hosts_of_replicas() const {
-    const Mesh all = mesh();
     const std::vector<int> of_rank = hosts_of_ranks();
     std::vector<int> of_replica;
-    for (const int rank : all.holders(0)) of_replica.push_back(of_rank[static_cast<std::size_t>(rank)]);
+    for (const int rank : mesh->holders(0)) of_replica.push_back(of_rank[static_cast<std::size_t>(rank)]);
     of_replica.insert(of_replica.end(), of_rank.end() - servers(), of_rank.end());
     return of_replica;
   }
-  // Over which gradients are summed, servers left out.
-  int holders() const { return replicas * static_cast<int>(config.parallel.space); }
-  std::int64_t largest_micro() const { return *std::max_element(batch.micro.begin(), batch.micro.end()); }
 };
 
 void line(std::string_view what, const std::string& text) { fmt::print("{:<11} {}\n", what, text); }
@@ -87,6 +70,10 @@ std::string list_text(const std::vector<std::int64_t>& values, std::string_view 
   std::string out;
   for (const std::int64_t value : values) out += fmt::format("{}{}", out.empty() ? "" : between, value);
   return out;
+}
+
+std::int64_t largest(const std::vector<std::int64_t>& values) {
+  return *std::max_element(values.begin(), values.end());
 }
 
 bool is_pattern(const std::string& location) { return location.find_first_of("*?") != std::string::npos; }
@@ -100,14 +87,12 @@ std::string data_text(const std::string& location, const Dataset& data) {
 void choose_split_here(Check& check) {
   Config& config = check.config;
   if (config.parallel.split != "auto") return;
-  check_combinations(config);
   constexpr Link kInside{.latency_s = 5e-6, .bytes_per_s = 5e9}, kBetween{.latency_s = 30e-6, .bytes_per_s = 1.25e9};
-  const Graph graph = build_model(config.model, check.data->form());
-  SplitCosts costs{.node_s = node_flops(graph, config.device.dtype), .network = {kInside, kBetween}};
+  const RunInputs& inputs = *check.inputs;
+  SplitCosts costs{.node_s = node_flops(inputs.graph, config.device.dtype), .network = {kInside, kBetween}};
   for (double& cost : costs.node_s) cost /= 1e9 * config.device.paced_gflops;
   const SplitChoice choice =
-      choose_split(config, graph, {check.hosts_of_ranks(), check.host_names()}, check.data->samples(), costs);
-  check.replicas /= ranks_of_replica(choice.parallel);
+      choose_split(config, inputs.graph, {check.hosts_of_ranks(), check.host_names()}, inputs.samples(), costs);
   config.parallel = choice.parallel;
   fmt::print(
       "{}by {} GFLOP/s a rank, 40 Gbit/s inside hosts and 10 between them; the run measures, and may choose "
@@ -116,50 +101,64 @@ void choose_split_here(Check& check) {
 }
 
 // Data that is not on this machine is no error of the experiment; data that is here and damaged is.
-std::optional<Dataset> open_if_there(Check& check, const std::string& location, std::string_view key) {
-  if (!is_pattern(location) && !std::filesystem::exists(location)) {
-    check.warn(fmt::format("{} = \"{}\" is not on this machine{}", key, location,
-                           key == "data.train" ? ": shards, model and memory are left out" : ""));
-    return std::nullopt;
-  }
-  return open_dataset(location, check.config.data);
+bool is_here(Check& check, const std::string& location, std::string_view key) {
+  std::error_code error;
+  if (is_pattern(location) || std::filesystem::exists(location, error) || error) return true;
+  check.warn(fmt::format("{} = \"{}\" is not on this machine{}", key, location,
+                         key == "data.train" ? ": shards, model and memory are left out" : ""));
+  return false;
 }
 
-void print_data(Check& check) {
-  const DataConfig& config = check.config.data;
-  check.data = open_if_there(check, config.train, "data.train");
-  line("data", check.data ? data_text(config.train, *check.data) : config.train + ": not here");
-  if (config.test.empty()) {
-    check.warn("no data.test: the run will know no accuracy");
-    return;
+void open_data(Check& check) {
+  const DataConfig& data = check.config.data;
+  const bool train = is_here(check, data.train, "data.train");
+  const bool test = !data.test.empty() && is_here(check, data.test, "data.test");
+  if (data.test.empty()) check.warn("no data.test: accuracy will not be reported");
+  if (train) {
+    Config here = check.config;
+    if (!test) here.data.test.clear();
+    check.inputs = open_inputs(here);
   }
-  auto test = open_if_there(check, config.test, "data.test");
-  if (check.data && test) see_alike(*test, *check.data);
-  line("test data", test ? data_text(config.test, *test) : config.test + ": not here");
-  if (check.data && check.data->cut() > 0)
+  line("data", train ? data_text(data.train, check.inputs->train) : data.train + ": not here");
+  if (!data.test.empty())
+    line("test data", !test   ? data.test + ": not here"
+                      : train ? data_text(data.test, *check.inputs->test)
+                              : data_text(data.test, open_dataset(data.test, data)));
+  if (train && check.inputs->train.cut() > 0)
     check.warn(fmt::format("{} of {} training sequences are cut to {} steps (data.sequence_length)",
-                           count_text(check.data->cut()), count_text(check.data->samples()), check.data->length()));
+                           count_text(check.inputs->train.cut()), count_text(check.inputs->train.samples()),
+                           check.inputs->train.length()));
+}
+
+// The plan that each rank of the launch makes; without data the batch alone.
+BatchPlan make_plan(Check& check) {
+  const Config& config = check.config;
+  check.mesh = mesh_of_workers(config, check.hosts_of_ranks(), check.host_names());
+  constexpr std::int64_t kUnknownSamples = std::int64_t{1} << 50;
+  if (!check.inputs) return plan_batch(config, check.mesh->replicas(), kUnknownSamples);
+  check.plan = plan_run(config, *check.mesh, check.mesh->seat(0), std::move(*check.inputs));
+  return check.plan->batch;
 }
 
 void print_batch(Check& check) {
   const Config& config = check.config;
-  constexpr std::int64_t kUnknownSamples = std::int64_t{1} << 50;
-  check.batch = derive_batch(config, check.replicas, check.data ? check.data->samples() : kUnknownSamples);
-  const Mesh mesh = check.mesh();
+  const BatchPlan batch = make_plan(check);
+  const Mesh& mesh = *check.mesh;
   const std::string roles = check.servers() == 0 ? ""
                                                  : fmt::format(" = {} + {}", counted(check.workers(), "worker"),
                                                                counted(check.servers(), "server"));
-  line("ranks", fmt::format("{}{} on {} host{} (at most {} a host); mesh: {}", check.ranks(), roles, check.hosts,
-                            check.hosts == 1 ? "" : "s", check.ranks_a_host(),
-                            mesh.splits() ? mesh.text() : counted(check.replicas, "data-parallel replica")));
+  line("ranks", fmt::format("{}{} on {} (at most {} a host); mesh: {}", check.ranks, roles,
+                            counted(check.hosts, "host"), check.ranks_a_host(),
+                            mesh.splits() ? mesh.text() : counted(mesh.replicas(), "data-parallel replica")));
   if (config.train.reproducible)
-    return line("batch",
-                fmt::format("{} = {} micro-shards of {}, {} on each of {}; the same bits on 1, 2, 4, .. {}",
-                            check.batch.global, config.train.micro_shards, check.largest_micro(),
-                            check.batch.accumulation, counted(check.replicas, "replica"), config.train.micro_shards));
-  line("batch", fmt::format("{} = micro-batch {} x accumulation {} x {} replica{}, {} scaling", check.batch.global,
-                            list_text(check.batch.micro), check.batch.accumulation, check.replicas,
-                            check.replicas == 1 ? "" : "s", config.batch.scale_with_replicas ? "weak" : "strong"));
+    return line("batch", fmt::format("{} = {} micro-shards of {}, {} on each of {}; the same bits on 1, 2, 4, .. {}",
+                                     batch.global, config.train.micro_shards, batch.micro.front(), batch.accumulation,
+                                     counted(mesh.replicas(), "replica"), config.train.micro_shards));
+  const std::string where = config.data.as_replicas > 0 ? " taken in turns (data.as_replicas)" : "";
+  line("batch",
+       fmt::format("{} = micro-batch {} x accumulation {} x {}{}, {} scaling", batch.global, list_text(batch.micro),
+                   batch.accumulation, counted(static_cast<std::int64_t>(batch.micro.size()), "replica"), where,
+                   config.batch.scale_with_replicas ? "weak" : "strong"));
 }
 
 // "480 samples: a0.h5, 180 of a3.h5"
@@ -176,41 +175,25 @@ std::string owned_text(const Dataset& data, const ShardPlan& plan, int replica) 
 }
 
 void print_shards(Check& check) {
-  if (!check.data) return;
   const Config& config = check.config;
-  const std::vector<std::int64_t> batch =
-      config.data.as_replicas > 0 ? std::vector<std::int64_t>(static_cast<std::size_t>(config.data.as_replicas),
-                                                              check.batch.global / config.data.as_replicas)
-                                  : check.batch.per_replica;
-  check_augmentation(config, *check.data);
-  const ShardPlan& plan = check.shards.emplace(plan_request(*check.data, config.data, batch, config.seed));
+  const ShardPlan& plan = check.plan->shards;
+  const Dataset& data = check.plan->train;
   if (plan.stream()) line("streams", fmt::format("{} rows, each reads on from step to step", plan.global_batch()));
   if (!plan.buckets().empty()) line("buckets", fmt::format("of up to {} steps", list_text(plan.buckets(), ", ")));
-  const char* kind = plan.sharding() == Sharding::file     ? "file"
-                     : plan.sharding() == Sharding::record ? "record"
-                                                           : "replicated";
-  line("shards",
-       fmt::format("by {}{}, {} file{} for {} replica{}", kind,
-                   config.data.sharding == Sharding::automatic ? " (auto)" : "", check.data->shards.size(),
-                   check.data->shards.size() == 1 ? "" : "s", plan.replicas(), plan.replicas() == 1 ? "" : "s"));
+  line("shards", fmt::format("by {}{}, {} for {}", name_of(plan.sharding()),
+                             config.data.sharding == Sharding::automatic ? " (auto)" : "",
+                             counted(static_cast<std::int64_t>(data.shards.size()), "file"),
+                             counted(plan.replicas(), "replica")));
   if (plan.sharding() == Sharding::file)
     for (int r = 0; r < std::min(plan.replicas(), 16); ++r)
-      line("", fmt::format("replica {}: {}", r, owned_text(*check.data, plan, r)));
-  const std::int64_t steps = plan.steps_per_epoch();
-  const TrainConfig& train = config.train;
-  std::int64_t total = train.epochs > 0 ? train.epochs * steps : train.steps;
-  if (train.steps > 0) total = std::min(total, train.steps);
-  line("steps", fmt::format("{} an epoch, {} in all", count_text(steps), count_text(total)));
+      line("", fmt::format("replica {}: {}", r, owned_text(data, plan, r)));
+  line("steps", fmt::format("{} an epoch, {} in all", count_text(check.plan->steps_per_epoch),
+                            count_text(check.plan->total_steps)));
   const ShardPlan::Coverage seen = plan.coverage(0);
   if (seen.never > 0) check.warn(fmt::format("{} samples are not seen in an epoch", count_text(seen.never)));
   if (seen.more > 0 && plan.sharding() != Sharding::replicated)
     check.warn(
         fmt::format("{} samples are seen more than once in an epoch (data.ragged = \"wrap\")", count_text(seen.more)));
-}
-
-// Arenas of gradients beside the one: those of finished subtrees of micro-shards.
-double tree_levels(const Config& config, const BatchPlan& batch) {
-  return config.train.reproducible ? std::log2(static_cast<double>(batch.accumulation)) : 0;
 }
 
 void print_device(Check& check) {
@@ -223,144 +206,114 @@ void print_device(Check& check) {
   }
 }
 
-std::string activations_text(const Footprint& memory) {
-  if (memory.estimated) return fmt::format("activations about {} (twice the values)", bytes_text(memory.activations));
-  return fmt::format("activations {}, scratch {}, packed weights {}", bytes_text(memory.activations),
-                     bytes_text(memory.scratch), bytes_text(memory.packed));
+// Of the ranks of the fullest host. `memory`: of the workers, by place in their group.
+std::vector<Footprint> fullest_host(const Check& check, const std::vector<Footprint>& memory) {
+  const Mesh& mesh = *check.mesh;
+  const std::vector<int> hosts = check.hosts_of_ranks();
+  std::vector<std::vector<Footprint>> by_host(static_cast<std::size_t>(check.hosts));
+  for (int rank = 0; rank < check.ranks; ++rank) {
+    const bool serves = rank >= check.workers();
+    Footprint held = memory[static_cast<std::size_t>(serves ? 0 : mesh.index_in_group(mesh.seat(rank)))];
+    if (serves) held.activations = held.scratch = held.evaluation = held.packed = 0;
+    by_host[static_cast<std::size_t>(hosts[static_cast<std::size_t>(rank)])].push_back(held);
+  }
+  const auto total = [](const std::vector<Footprint>& host) {
+    double bytes = 0;
+    for (const Footprint& rank : host) bytes += rank.total();
+    return bytes;
+  };
+  return *std::max_element(by_host.begin(), by_host.end(),
+                           [&](const auto& a, const auto& b) { return total(a) < total(b); });
 }
 
-void print_memory(Check& check, const Graph& graph) {
-  const Config& config = check.config;
-  const std::map<std::int64_t, Graph> bucket_graphs =
-      graphs_of(config, *check.data, *check.shards, graph);  // refused here where train would refuse them
-  std::vector<const Graph*> graphs;
-  for (const auto& [bucket, of_bucket] : bucket_graphs) graphs.push_back(&of_bucket);
-  if (graphs.empty()) graphs.push_back(&graph);
-  Footprint memory = footprint_of(config, graphs, check.largest_micro());
-  memory.gradients *= 1 + tree_levels(config, check.batch);
-  line("memory", fmt::format("{} a rank: weights {}, gradients {}, optimiser {}, {}; and up to {} of records",
-                             bytes_text(memory.total()), bytes_text(memory.weights), bytes_text(memory.gradients),
-                             bytes_text(memory.optimiser), activations_text(memory),
-                             bytes_text(config.data.buffer_mb * 1024 * 1024)));
-  const double limit = config.device.memory_limit_mb * 1024 * 1024;
-  if (limit > 0 && memory.total() > limit)
-    check.warn(
-        fmt::format("device.memory_limit_mb = {} is less than the {} needed; a smaller batch, a larger "
-                    "batch.accumulation or a split model ([parallel]) needs less",
-                    config.device.memory_limit_mb, bytes_text(memory.total())));
-}
-
-// What travels where gradients are coded.
-void print_codec(const Check& check, const ParameterSet& parameters, const std::vector<ArenaRange>& buckets,
-                 AllreduceRequest request) {
-  const ExchangeConfig& exchange = check.config.exchange;
-  const auto codec = make_codec(exchange.codec, {.dtype = wide_of(check.config.device.dtype),
-                                                 .ranks = check.holders(),
-                                                 .density = exchange.density,
-                                                 .tau = exchange.tau,
-                                                 .index_coding = exchange.index_coding});
-  const bool serves = exchange.strategy == "server";
-  double bytes = 0;
-  for (const ArenaRange& bucket : buckets) {
-    request.elems = bucket.elems();
-    bytes += serves ? coded_server_bytes(*codec, statistics_in(parameters, bucket), request)
-                    : coded_bytes(*codec, exchange.algorithm, request);
-  }
-  const char* route = serves                                      ? "gradients pushed, weights pulled,"
-                      : codec->info().route == CodecRoute::any    ? "all-reduce"
-                      : codec->info().route == CodecRoute::direct ? "reduce-scatter and all-gather"
-                                                                  : "all-gather";
-  std::string text = fmt::format("{}, {} coded as {} in {} bucket{}: {} a step over all ranks", exchange.strategy,
-                                 route, exchange.codec, buckets.size(), buckets.size() == 1 ? "" : "s",
-                                 std::isfinite(bytes) ? bytes_text(bytes) : "bytes that depend on the values");
-  if (exchange.codec_warmup_steps > 0)
-    text += fmt::format("; as they are before step {}", count_text(exchange.codec_warmup_steps));
-  line("exchange", text);
-}
-
-void print_exchange(const Check& check, const ParameterSet& parameters) {
-  const Config& config = check.config;
-  const auto elem = static_cast<std::int64_t>(size_of(wide_of(config.device.dtype)));
-  const auto buckets = make_buckets(parameters, static_cast<std::size_t>(elem), config.exchange.bucket_mb * 1024 * 1024,
-                                    rows_apart(config, check.replicas));
-  if (check.holders() + check.servers() == 1) {
-    line("exchange", "none: one replica");
-    return;
-  }
-  if (config.exchange.algorithm == "auto") {
-    line("exchange", fmt::format("{}; algorithm, segments and buckets are measured and chosen when the run starts",
-                                 config.exchange.strategy));
-    return;
-  }
-  AllreduceRequest request =
-      allreduce_request(config.exchange, check.hosts_of_replicas(), wide_of(config.device.dtype));
-  const bool serves = config.exchange.strategy == "server";
-  Price sum;
-  for (const ArenaRange& bucket : buckets) {
-    request.elems = bucket.elems();
-    const Price price = price_allreduce(serves ? "server" : config.exchange.algorithm, request);
-    sum.messages += price.messages;
-    sum.payload_elems += price.payload_elems;
-    sum.steps = std::max(sum.steps, price.steps);
-  }
-  if (config.exchange.codec != "none") return print_codec(check, parameters, buckets, request);
-  const bool library = config.exchange.algorithm == "mpi" || sums_on_devices(config.exchange.algorithm);
-  line("exchange",
-       fmt::format("{}, {} in {} bucket{}: {} a step over all ranks{}", config.exchange.strategy,
-                   serves ? "gradients pushed, weights pulled"
-                          : algorithm_text(config.exchange, check.holders()) + " all-reduce",
-                   buckets.size(), buckets.size() == 1 ? "" : "s",
-                   bytes_text(static_cast<double>(sum.payload_elems * elem)),
-                   library ? " (the library's own way may differ)"
-                           : fmt::format(", {} messages, {} in a row", count_text(sum.messages), sum.steps)));
-}
-
+// Throws where what it printed does not fit the ranks or the hosts.
 void print_model(Check& check) {
-  if (!check.data) return;
-  const Graph graph = build_model(check.config.model, check.data->form());
-  check_sparse(check.config, graph.parameters());
-  const Mesh mesh = check.mesh();
+  const RunPlan& plan = *check.plan;
+  const Graph& graph = plan.graph;
+  const Mesh& mesh = *check.mesh;
   print_device(check);
-  if (!mesh.splits()) print_memory(check, graph);
-  print_exchange(check, graph.parameters());
-  const std::vector<std::string> tables =
-      sparse_lines(check.config, graph, check.hosts_of_replicas(), check.largest_micro() * check.batch.accumulation);
-  for (const std::string& table : tables) line(&table == &tables.front() ? "sparse" : "", table);
+  MeshTable table;
+  if (mesh.splits())
+    table = mesh_table(check.config, plan, mesh, check.hosts_of_ranks());
+  else
+    line("memory",
+         memory_text(check.config, table.memory.emplace_back(plan.memory_of(check.config, plan.part, mesh.seat(0)))));
+  line("exchange",
+       exchange_text(check.config, graph.parameters(), {check.hosts_of_replicas(), check.servers(), plan.replicas}));
+  const std::int64_t of_rank =
+      plan.replicas < plan.shards.replicas() ? plan.batch.global : largest(plan.batch.per_replica);
+  const std::vector<std::string> tables = sparse_lines(check.config, graph, check.hosts_of_replicas(), of_rank);
+  for (const std::string& text : tables) line(&text == &tables.front() ? "sparse" : "", text);
   const ModelCosts costs = model_costs(graph, check.config.device.dtype);
   const bool normalises = std::any_of(graph.nodes().begin(), graph.nodes().end(),
                                       [](const Node& node) { return node.layer->kind() == "batch_norm"; });
-  if (normalises && check.largest_micro() == 1) check.warn("batch_norm with one sample a micro-batch has no variance");
+  if (normalises && largest(plan.batch.micro) == 1)
+    check.warn("batch_norm with one sample a micro-batch has no variance");
   line("model",
        fmt::format("{}: {} parameters, {} FLOPs forward and {} backward a sample",
                    check.config.model.zoo.empty() ? "layers of the file" : check.config.model.zoo,
                    count_text(costs.parameters), short_count(costs.forward_flops), short_count(costs.backward_flops)));
-  if (mesh.splits())
-    fmt::print("\n{}", mesh_table(check.config, graph, mesh, check.hosts_of_ranks(), check.largest_micro()));
+  if (mesh.splits()) fmt::print("\n{}", table.text);
   fmt::print("\n{}", model_table(graph, check.config.device.dtype));
+  require_memory(check.config, fullest_host(check, table.memory));
 }
 
 void warn_of_config(Check& check) {
   const Config& config = check.config;
   const CheckpointConfig& checkpoint = config.checkpoint;
   if (checkpoint.every_steps == 0 && checkpoint.every_minutes == 0 && checkpoint.every_epochs == 0)
-    check.warn("no checkpoints: a run that is stopped starts over");
+    check.warn(
+        "no regular checkpoints (checkpoint.every_*): a run that crashes starts over; one that a signal stops "
+        "saves before it leaves");
   if (config.device.kind == "paced")
     check.warn("device.kind = \"paced\" sleeps instead of computing: nothing is learned");
-  if (check.ranks() % check.hosts != 0)
-    check.warn(fmt::format("{} ranks do not divide evenly over {} hosts", check.ranks(), check.hosts));
+  if (check.ranks % check.hosts != 0)
+    check.warn(fmt::format("{} ranks do not divide evenly over {} hosts", check.ranks, check.hosts));
+}
+
+void print_warnings(const Check& check) {
+  if (!check.warnings.empty()) fmt::print("\n");
+  for (const std::string& warning : check.warnings) fmt::print("warning: {}\n", warning);
 }
 
 void print_plan(Check& check) {
   const Config& config = check.config;
   line("experiment", fmt::format("{} ({}), config hash {}", config.name, config.file, hex64(config_hash(config))));
-  print_data(check);
-  if (check.data) choose_split_here(check);
+  for (const std::string& note : check.notes) line("note", note);
+  open_data(check);
+  if (check.inputs) choose_split_here(check);
   print_batch(check);
-  print_shards(check);
+  if (check.plan) print_shards(check);
   warn_of_config(check);
-  print_model(check);
-  if (!check.warnings.empty()) fmt::print("\n");
-  for (const std::string& warning : check.warnings) fmt::print("warning: {}\n", warning);
+  try {
+    if (check.plan) print_model(check);
+  } catch (const MemoryError&) {  // of a plan that is printed whole
+    print_warnings(check);
+    throw;
+  }
+  print_warnings(check);
+}
+
+// Ranks and hosts as the options ask for them.
+void place_ranks(Check& check, const CheckOptions& options) {
+  constexpr int kMostRanks = 65536;
+  if (options.replicas != 0 && options.ranks != 0)
+    throw ConfigError(
+        "--replicas and --ranks exclude each other: ranks are all processes of a launch, servers and the "
+        "ranks of split models included");
+  const char* option = options.ranks != 0 ? "--ranks" : "--replicas";
+  const int wanted = options.ranks != 0 ? options.ranks : options.replicas;
+  const int group = ranks_of_replica(check.config.parallel);
+  if (wanted < 0 || wanted > kMostRanks || (options.ranks == 0 && wanted > kMostRanks / group))
+    throw ConfigError(
+        fmt::format("{} {}: 1 to {}", option, wanted, options.ranks != 0 ? kMostRanks : kMostRanks / group));
+  check.ranks = options.ranks != 0
+                    ? options.ranks
+                    : std::max(1, options.replicas) * group + static_cast<int>(check.config.exchange.server_ranks);
+  check.hosts = options.hosts;
+  if (check.hosts < 1 || check.hosts > check.ranks)
+    throw ConfigError(fmt::format("--hosts {}: 1 to {} (the number of ranks)", check.hosts, check.ranks));
+  check.config = config_for_ranks(std::move(check.config), check.ranks, check.notes);
 }
 
 }  // namespace
@@ -371,20 +324,15 @@ int run_check(const CheckOptions& options) {
     return kExitOk;
   }
   if (options.config.empty()) throw ConfigError("check: name a config file, or ask for --keys");
-  if (options.replicas < 1) throw ConfigError(fmt::format("--replicas {}: at least 1", options.replicas));
   Check check;
-  check.config = load_config(options.config, options.sets);
-  check.replicas = options.replicas;
-  check.hosts = options.hosts;
-  if (check.hosts < 1 || check.hosts > check.ranks())
-    throw ConfigError(fmt::format("--hosts {}: 1 to {} (the number of ranks)", check.hosts, check.ranks()));
+  check.config = load_config(options.config, options.sets, &check.notes);
+  place_ranks(check, options);
   if (options.effective) {
+    for (const std::string& note : check.notes) fmt::print(stderr, "echelon: note: {}\n", note);
     std::fputs(echo_config(check.config).c_str(), stdout);
   } else {
-    settle_recurrent(check.config);
     print_plan(check);
   }
-  std::fflush(stdout);
   return kExitOk;
 }
 

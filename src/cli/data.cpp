@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <filesystem>
 #include <span>
 
@@ -164,7 +163,6 @@ int run_data_inspect(const InspectOptions& options) {
   if (dataset.vocabulary.size() > 0) print_vocabulary("tokens", dataset.vocabulary);
   if (dataset.target_vocabulary.size() > 0) print_vocabulary("target tokens", dataset.target_vocabulary);
   print_plan(dataset, options, sharding);
-  std::fflush(stdout);
   return kExitOk;
 }
 

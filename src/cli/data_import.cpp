@@ -10,6 +10,7 @@
 #include "base/nearest.hpp"
 #include "base/text.hpp"
 #include "cli/options.hpp"
+#include "data/import/like.hpp"
 #include "data/import/sequence_writer.hpp"
 #include "data/import/shard_writer.hpp"
 #include "data/import/source.hpp"
@@ -36,6 +37,46 @@ DType stored_of(const std::string& name) {
   throw ConfigError(unknown_name("--stored", name, known));
 }
 
+// Options that only some formats take, and why the others do not.
+struct FormatOption {
+  const char* option;
+  std::vector<std::string> formats;
+  const char* reason;
+};
+
+const std::vector<FormatOption>& format_options() {
+  static const std::vector<FormatOption> all = {
+      {"--shape", {"csv"}, "the other formats tell the shape of their samples themselves"},
+      {"--label-column", {"csv"}, "the other formats have no columns"},
+      {"--targets", {"csv"}, "the other formats have classes or tokens"},
+      {"--stored", {"csv"}, "idx and cifar hold bytes, series 32-bit floats, texts tokens"},
+      {"--value-max", {"csv", "idx"}, "the bytes of cifar mean 1.0 at 255, and series and texts are not scaled"},
+      {"--tokens", {"text", "words", "sequences", "pairs"}, "it says how text is cut"},
+      {"--vocabulary", {"text", "words", "sequences", "pairs"}, "it counts words"},
+      {"--like", {"csv", "text", "words", "sequences", "pairs"}, "the classes of idx and cifar are numbers already"},
+      {"--heading", {"csv", "sequences"}, "the other formats have no line with names of columns"},
+  };
+  return all;
+}
+
+void refuse_options_of_other_formats(const ImportOptions& options) {
+  const auto given = [&](const char* name) {
+    return std::find(options.given.begin(), options.given.end(), name) != options.given.end();
+  };
+  for (const FormatOption& of : format_options())
+    if (given(of.option) && std::find(of.formats.begin(), of.formats.end(), options.format) == of.formats.end())
+      throw ConfigError(fmt::format("{} is for {}, not for {}: {}", of.option, fmt::join(of.formats, ", "),
+                                    options.format, of.reason));
+  if (given("--targets") && given("--label-column"))
+    throw ConfigError("--targets takes the place of --label-column: the last columns are targets, none is a class");
+  if (options.format == "csv" && options.stored == "f32" && given("--value-max"))
+    throw ConfigError("--value-max is for --stored u8: 32-bit floats are stored as they are");
+}
+
+void say_heading(const std::string& heading) {
+  if (!heading.empty()) fmt::print("line 1 left out, a heading: {}\n", heading.substr(0, 80));
+}
+
 void say_files(const std::vector<std::string>& files) {
   fmt::print("{}", files.front());
   if (files.size() > 1) fmt::print(" .. {}", files.back());
@@ -52,6 +93,7 @@ int write_and_say(SampleSource& source, const ShardOptions& options) {
              written.files.size(), written.files.size() == 1 ? "" : "s", bytes_text(static_cast<double>(written.bytes)),
              seconds_text(now_s() - start));
   if (written.held_out > 0) fmt::print("{} of them held out for testing\n", count_text(written.held_out));
+  say_heading(source.info().heading);
   fmt::print("mean {}, std {}, values {}\n", numbers_text(written.mean), numbers_text(written.std),
              fmt::format("{:g} to {:g}", written.value_range[0], written.value_range[1]));
   say_files(written.files);
@@ -75,7 +117,8 @@ TextRequest text_request(const ImportOptions& options) {
           .inputs = options.inputs,
           .tokens = options.tokens,
           .vocabulary = options.vocabulary,
-          .like = options.like};
+          .like = options.like,
+          .heading = heading_of(options.heading)};
 }
 
 int import_text(const ImportOptions& options) {
@@ -109,6 +152,7 @@ int import_sequences(const ImportOptions& options) {
              pairs ? "of the target" : "classes", counted(static_cast<std::int64_t>(written.files.size()), "file"),
              bytes_text(static_cast<double>(written.bytes)), seconds_text(now_s() - start));
   if (written.held_out > 0) fmt::print("{} of them held out for testing\n", count_text(written.held_out));
+  say_heading(info.heading);
   if (!written.mean.empty()) fmt::print("mean {}, std {}\n", numbers_text(written.mean), numbers_text(written.std));
   say_files(written.files);
   return kExitOk;
@@ -117,16 +161,22 @@ int import_sequences(const ImportOptions& options) {
 }  // namespace
 
 int run_data_import(const ImportOptions& options) {
+  const std::vector<std::string> known = known_formats();
+  if (std::find(known.begin(), known.end(), options.format) == known.end())
+    throw ConfigError(unknown_name("format", options.format, known));
+  refuse_options_of_other_formats(options);
   if (options.format == "text" || options.format == "words") return import_text(options);
   if (options.format == "sequences" || options.format == "pairs") return import_sequences(options);
   if (!(options.value_max > 0)) throw ConfigError("--value-max must be above 0");
-  const auto source = open_source({.format = options.format,
-                                   .inputs = options.inputs,
-                                   .shape = shape_of(options.shape),
-                                   .label_column = options.label_column,
-                                   .targets = options.targets,
-                                   .stored = stored_of(options.stored),
-                                   .value_max = options.value_max});
+  auto source = open_source({.format = options.format,
+                             .inputs = options.inputs,
+                             .shape = shape_of(options.shape),
+                             .label_column = options.label_column,
+                             .targets = options.targets,
+                             .stored = stored_of(options.stored),
+                             .value_max = options.value_max,
+                             .heading = heading_of(options.heading)});
+  if (!options.like.empty()) source = source_like(std::move(source), options.like);
   return write_and_say(*source, shards_of(options));
 }
 

@@ -9,6 +9,7 @@
 #include "base/error.hpp"
 #include "base/text.hpp"
 #include "base/version.hpp"
+#include "cli/memory_text.hpp"
 #include "cli/options.hpp"
 #include "comm/mpi/world.hpp"
 #include "device/device.hpp"
@@ -35,10 +36,6 @@ std::string host_name() {
   return name.data();
 }
 
-std::string memory_text() {
-  return bytes_text(static_cast<double>(::sysconf(_SC_PHYS_PAGES)) * static_cast<double>(::sysconf(_SC_PAGE_SIZE)));
-}
-
 }  // namespace
 
 int run_info(const InfoOptions&) {
@@ -46,7 +43,7 @@ int run_info(const InfoOptions&) {
   table.row({"version", fmt::format("echelon {} ({})", kVersion, commit())});
   table.row({"host", host_name()});
   table.row({"cores", fmt::format("{} usable by this process", usable_cores())});
-  table.row({"memory", memory_text()});
+  table.row({"memory", bytes_text(machine_memory_bytes())});
   table.row({"MPI", mpi_version()});
   table.row({"HDF5", h5::library_version()});
   const char* tasks = std::getenv("SLURM_NTASKS");

@@ -8,8 +8,6 @@
 
 #include "base/text.hpp"
 #include "device/device.hpp"
-#include "model/build.hpp"
-#include "parallel/footprint.hpp"
 #include "parallel/pipeline.hpp"
 #include "parallel/split.hpp"
 #include "parallel/stages.hpp"
@@ -24,8 +22,7 @@ struct PartRow {
   std::string memory;
 };
 
-PartRow row_of(const Config& config, const Graph& whole, const Part& part, const MeshSeat& seat, std::int64_t micro) {
-  const Footprint memory = footprint_of(config, part, seat, micro);
+PartRow row_of(const Graph& whole, const Part& part, const MeshSeat& seat, const Footprint& memory) {
   return {.layers = stage_text(whole, part.stages, seat.stage),
           .parameters = part.graph.parameters().weight_elems(),
           .memory = (memory.estimated ? "about " : "") + bytes_text(memory.total())};
@@ -67,16 +64,16 @@ class Devices {
 
 }  // namespace
 
-std::string mesh_table(const Config& config, const Graph& graph, const Mesh& mesh, const std::vector<int>& hosts,
-                       std::int64_t micro) {
-  const std::vector<double> costs = node_flops(graph, config.device.dtype);
+MeshTable mesh_table(const Config& config, const RunPlan& plan, const Mesh& mesh, const std::vector<int>& hosts) {
+  MeshTable out;
   std::vector<PartRow> rows;  // by place in the group
   Traffic all;
   std::string shards;  // by stage
   for (int place = 0; place < mesh.group_size(); ++place) {
     const MeshSeat seat = mesh.seat(mesh.rank_of(0, place));
-    const Part part = part_of(graph, config.parallel, seat, costs);
-    rows.push_back(row_of(config, graph, part, seat, micro));
+    const Part part = plan.part_at(config.parallel, seat);
+    const Footprint& memory = out.memory.emplace_back(plan.memory_of(config, part, seat));
+    rows.push_back(row_of(plan.graph, part, seat, memory));
     add_traffic(part.cuts, seat, config.device.dtype, all);
     if (mesh.tensor() > 1 && seat.shard == 0 && seat.band == 0)
       shards += fmt::format("tensor {}{}: {}\n", mesh.tensor(),
@@ -92,7 +89,7 @@ std::string mesh_table(const Config& config, const Graph& graph, const Mesh& mes
                std::to_string(seat.stage), std::to_string(seat.shard), std::to_string(seat.band), row.layers,
                count_text(row.parameters), row.memory});
   }
-  std::string text = table.text();
+  std::string& text = out.text = table.text();
   const int micro_batches = static_cast<int>(config.batch.accumulation);
   const int chunks = static_cast<int>(config.parallel.time_chunks);
   if (mesh.pipeline() > 1)
@@ -101,7 +98,7 @@ std::string mesh_table(const Config& config, const Graph& graph, const Mesh& mes
                         counted(micro_batches, "micro-batch"), chunks > 1 ? fmt::format(" of {} chunks", chunks) : "",
                         100 * bubble_share(mesh.pipeline(), micro_batches, chunks),
                         micro_batches * chunks == 1 ? ", and one micro-batch gains nothing" : "");
-  if (const std::vector<std::string> uncut = uncut_layers(graph); chunks > 1 && !uncut.empty())
+  if (const std::vector<std::string> uncut = uncut_layers(plan.graph); chunks > 1 && !uncut.empty())
     text += fmt::format("{} {} all steps at once: nothing overlaps across {}\n", fmt::join(uncut, ", "),
                         uncut.size() == 1 ? "sees" : "see", uncut.size() == 1 ? "it" : "them");
   if (mesh.tensor() > 1)
@@ -109,7 +106,7 @@ std::string mesh_table(const Config& config, const Graph& graph, const Mesh& mes
   if (mesh.space() > 1)
     text += fmt::format("bands send {} of halos a sample, forward and back, and gather {}\n", bytes_text(all.halos),
                         bytes_text(all.gathered));
-  return text;
+  return out;
 }
 
 }  // namespace echelon::cli

@@ -5,14 +5,19 @@
 #include <vector>
 
 #include "config/schema.hpp"
-#include "model/graph.hpp"
+#include "parallel/footprint.hpp"
 #include "parallel/mesh.hpp"
+#include "train/run_plan.hpp"
 
 namespace echelon::cli {
 
+struct MeshTable {
+  std::string text;
+  std::vector<Footprint> memory;  // by place in the group
+};
+
 // A table: rank, host, device, replica, stage, shard, band, layers, parameters and the memory that they need; lines
-// below say what travels. `micro`: samples of a micro-batch; `hosts`: by rank.
-std::string mesh_table(const Config& config, const Graph& graph, const Mesh& mesh, const std::vector<int>& hosts,
-                       std::int64_t micro);
+// below say what travels. `hosts`: by rank.
+MeshTable mesh_table(const Config& config, const RunPlan& plan, const Mesh& mesh, const std::vector<int>& hosts);
 
 }  // namespace echelon::cli

@@ -14,10 +14,12 @@ struct TrainOptions {  // echelon train CONFIG [--set section.key=value]...
 };
 int run_train(const TrainOptions& options);
 
-struct CheckOptions {  // echelon check CONFIG [--set ..] [--replicas K] [--hosts N] [--effective] | check --keys
+struct CheckOptions {  // echelon check CONFIG [--set ..] [--replicas K | --ranks N] [--hosts N] [--effective]
+                       // | check --keys
   std::string config;
   std::vector<std::string> sets;
-  int replicas = 1;
+  int replicas = 0;  // 0: one, or as many as there are on `ranks`
+  int ranks = 0;     // all processes of a launch; 0: those of the replicas
   int hosts = 1;
   bool effective = false;  // print the effective config instead of the plan
   bool keys = false;       // print every key with default, range and help
@@ -52,8 +54,9 @@ struct ExportOptions {  // echelon export MODEL [--out FILE]
 };
 int run_export(const ExportOptions& options);
 
-struct ReportOptions {  // echelon report RUN... [--out FOLDER] [--name NAME]
+struct ReportOptions {  // echelon report RUN... [--out FOLDER] [--name NAME] | --figures
   std::vector<std::string> runs;
+  bool figures = false;  // list what records hold, and how it is combined
   std::string out = "results";
   std::string name = "scaling";
 };
@@ -78,7 +81,9 @@ struct ImportOptions {              // echelon data import FORMAT INPUT... --out
   double hold_out_part = 0;            // the same as a part of all
   std::string tokens;                  // characters | bytes | words
   std::int64_t vocabulary = 0;         // words: how many; 0: 10,000
-  std::string like;                    // a set whose vocabulary is taken
+  std::string like;                    // a set whose vocabulary, classes and scaling are taken over
+  std::string heading = "auto";        // csv, sequences: auto | yes | no
+  std::vector<std::string> given{};    // options on the command line: "--shape"
 };
 int run_data_import(const ImportOptions& options);
 

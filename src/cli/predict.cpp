@@ -2,33 +2,31 @@
 #include <fmt/format.h>
 
 #include <cstdio>
-#include <filesystem>
+#include <functional>
+#include <optional>
 
 #include "base/clock.hpp"
 #include "base/error.hpp"
 #include "base/text.hpp"
+#include "cli/on_ranks.hpp"
 #include "cli/options.hpp"
+#include "comm/group.hpp"
 #include "data/dataset.hpp"
 #include "device/device.hpp"
 #include "h5/file.hpp"
+#include "train/agree.hpp"
 #include "train/inference.hpp"
 #include "train/launch.hpp"
 #include "train/sharpness.hpp"
+#include "train/trained_data.hpp"
 
 namespace echelon::cli {
 namespace {
 
-// The data as the model saw its training data, where that can still be looked up.
-Dataset open_as_trained(const std::string& location, const Config& config) {
-  Dataset data = open_dataset(location, config.data);
-  try {
-    Dataset train = open_dataset(config.data.train, config.data);
-    see_alike(data, train);
-  } catch (const DataError& error) {
-    if (std::filesystem::exists(config.data.train)) throw;
-    fmt::print(stderr, "echelon: warning: the training data {} is not here: {} is normalised by its own mean and std\n",
-               config.data.train, location);
-  }
+// The data as the model saw its training data.
+Dataset open_as_trained(const std::string& location, const SavedModel& saved) {
+  Dataset data = open_dataset(location, saved.config.data);
+  see_as_trained(data, trained_data_in(saved.checkpoint), saved.checkpoint);
   return data;
 }
 
@@ -38,23 +36,29 @@ struct Opened {
   LoadedModel model;
 };
 
-Opened open(const PredictOptions& options) {
-  prepare_process();
+Opened open(const PredictOptions& options, const Seat& seat) {
   SavedModel saved = find_model(options.model);
   saved.config.evaluate.batch = options.batch;
-  Dataset data = open_as_trained(options.data, saved.config);
-  DeviceOptions device;
-  device.threads = options.threads > 0 ? options.threads : usable_cores();
-  const std::string kind = options.device.empty() ? saved.config.device.kind : options.device;
-  LoadedModel model(saved, data.form(), open_device(kind, device));
+  Dataset data = open_as_trained(options.data, saved);
+  DeviceConfig& config = saved.config.device;
+  config.threads = options.threads;
+  config.memory_limit_mb = 0;  // was for training
+  if (!options.device.empty()) config.kind = options.device;
+  LoadedModel model(saved, data.form(), open_device(config.kind, device_options(config, seat)));
   return {std::move(saved), std::move(data), std::move(model)};
 }
 
 // Labels that a data set holds say how good the predictions are.
-void print_summary(const Opened& opened, const InferenceSummary& summary, double seconds, std::int64_t batch) {
+void print_summary(const Opened& opened, const InferenceSummary& summary, int ranks, double seconds,
+                   std::int64_t batch) {
   const LossSums& sums = summary.sums;
   fmt::print("model    {} at step {}\n", opened.saved.checkpoint, opened.saved.step);
   fmt::print("data     {} samples\n", count_text(summary.samples));
+  if (ranks > 1)
+    fmt::print("ranks    {} of {}{}\n", summary.ranks, ranks,
+               summary.ranks == ranks ? ""
+               : opened.data.stream   ? ": a text read in streams is one rank's"
+                                      : ": there are no batches for more");
   fmt::print("loss     {:.5g}\n", sums.loss / sums.weight);
   if (opened.model.graph().counts_correct()) fmt::print("accuracy {:.2f} %\n", 100 * sums.correct / sums.weight);
   fmt::print("speed    {} samples/s; a batch of {}: p50 {:.3g} ms, p99 {:.3g} ms\n",
@@ -66,7 +70,10 @@ void print_summary(const Opened& opened, const InferenceSummary& summary, double
 class PredictionFile {
  public:
   PredictionFile(const std::string& path, const Opened& opened, bool outputs)
-      : writer_(path), samples_(opened.data.samples()), outputs_(outputs) {
+      : writer_(path),
+        samples_(opened.data.samples()),
+        outputs_(outputs),
+        counts_correct_(opened.model.graph().counts_correct()) {
     writer_.attribute("model", opened.saved.checkpoint);
     writer_.attribute("step", opened.saved.step);
     if (!opened.data.class_names.empty()) writer_.attribute("class_names", opened.data.class_names);
@@ -77,7 +84,11 @@ class PredictionFile {
     if (!batch.chosen.empty()) write_rows("predictions", batch, batch.chosen, DType::i32);
     if (outputs_ || batch.chosen.empty()) write_rows("outputs", batch, batch.outputs, DType::f32);
   }
-  void publish() { writer_.publish(); }
+  void publish(const InferenceSummary& summary) {
+    writer_.attribute("loss", summary.sums.loss / summary.sums.weight);
+    if (counts_correct_) writer_.attribute("accuracy", summary.sums.correct / summary.sums.weight);
+    writer_.publish();
+  }
 
  private:
   // Runs of samples that follow one another are written together.
@@ -100,37 +111,76 @@ class PredictionFile {
 
   h5::Writer writer_;
   std::int64_t samples_;
-  bool outputs_;
+  bool outputs_, counts_correct_;
   bool created_ = false;
+};
+
+void print_sharpness(Opened& opened, double epsilon) {
+  const Sharpness sharpness = measure_sharpness(opened.model, opened.data, opened.saved.config, {.epsilon = epsilon});
+  fmt::print(
+      "sharpness {:.4g} in the box of {:g} (|w| + 1): loss {:.5g} rises to {:.5g} within {} steps on {} samples\n",
+      sharpness.value, epsilon, sharpness.loss, sharpness.highest, sharpness.steps, count_text(sharpness.samples));
+}
+
+// A verb's model and data on the ranks that share the work.
+struct Session {
+  Engine* ranks = nullptr;
+  Seat seat{};
+  std::optional<Opened> opened{};
+
+  explicit Session(Engine* engine) : ranks(engine) {
+    if (ranks != nullptr) seat = seat_of(ranks->transport());
+  }
+  bool speaks() const { return seat.rank == 0; }
+  // What fails on one rank fails on all.
+  void together(const std::function<void()>& body) const {
+    if (ranks == nullptr) return body();
+    Group group(*ranks, kOpenChannel);
+    all_or_none(group, body);
+  }
+
+  static constexpr int kOpenChannel = 0;
 };
 
 }  // namespace
 
 int run_predict(const PredictOptions& options) {
-  Opened opened = open(options);
-  PredictionFile file(options.out, opened, options.outputs);
-  const double start = now_s();
-  const InferenceSummary summary =
-      infer(opened.model, opened.data, opened.saved.config, [&](const InferenceBatch& batch) { file.write(batch); });
-  file.publish();
-  print_summary(opened, summary, now_s() - start, options.batch);
-  fmt::print("written  {}\n", options.out);
-  return kExitOk;
+  return on_ranks([&](Engine* ranks) {
+    Session session(ranks);
+    std::optional<PredictionFile> file;
+    session.together([&] {
+      session.opened.emplace(open(options, session.seat));
+      if (session.speaks()) file.emplace(options.out, *session.opened, options.outputs);
+    });
+    Opened& opened = *session.opened;
+    const double start = now_s();
+    const InferenceSummary summary = infer(
+        opened.model, opened.data, opened.saved.config,
+        {.ranks = ranks, .outputs = options.outputs, .take = [&](const InferenceBatch& batch) { file->write(batch); }});
+    session.together([&] {
+      if (!session.speaks()) return;
+      file->publish(summary);
+      print_summary(opened, summary, session.seat.ranks, now_s() - start, options.batch);
+      fmt::print("written  {}\n", options.out);
+    });
+    return static_cast<int>(kExitOk);
+  });
 }
 
 int run_eval(const PredictOptions& options) {
-  Opened opened = open(options);
-  const double start = now_s();
-  const InferenceSummary summary = infer(opened.model, opened.data, opened.saved.config, [](const InferenceBatch&) {});
-  print_summary(opened, summary, now_s() - start, options.batch);
-  if (options.sharpness <= 0) return kExitOk;
-  const Sharpness sharpness =
-      measure_sharpness(opened.model, opened.data, opened.saved.config, {.epsilon = options.sharpness});
-  fmt::print(
-      "sharpness {:.4g} in the box of {:g} (|w| + 1): loss {:.5g} rises to {:.5g} within {} steps on {} samples\n",
-      sharpness.value, options.sharpness, sharpness.loss, sharpness.highest, sharpness.steps,
-      count_text(sharpness.samples));
-  return kExitOk;
+  return on_ranks([&](Engine* ranks) {
+    Session session(ranks);
+    session.together([&] { session.opened.emplace(open(options, session.seat)); });
+    Opened& opened = *session.opened;
+    const double start = now_s();
+    const InferenceSummary summary = infer(opened.model, opened.data, opened.saved.config, {.ranks = ranks});
+    session.together([&] {
+      if (!session.speaks()) return;
+      print_summary(opened, summary, session.seat.ranks, now_s() - start, options.batch);
+      if (options.sharpness > 0) print_sharpness(opened, options.sharpness);
+    });
+    return static_cast<int>(kExitOk);
+  });
 }
 
 }  // namespace echelon::cli

@@ -7,6 +7,7 @@
 #include "base/error.hpp"
 #include "base/version.hpp"
 #include "cli/options.hpp"
+#include "report/figures.hpp"
 #include "report/record.hpp"
 #include "report/scaling.hpp"
 #include "report/writers/writers.hpp"
@@ -26,6 +27,11 @@ std::string now_utc() {
 }  // namespace
 
 int run_report(const ReportOptions& options) {
+  if (options.figures) {
+    std::fputs(figures_markdown().c_str(), stdout);
+    return kExitOk;
+  }
+  if (options.runs.empty()) throw ConfigError("no runs were given; see 'echelon report --help'");
   if (options.name.empty() || options.name.find('/') != std::string::npos)
     throw ConfigError(fmt::format("--name {}: a file name without folders, such as \"scaling\"; --out takes the folder",
                                   options.name));
@@ -38,7 +44,6 @@ int run_report(const ReportOptions& options) {
     throw DataError("none of the runs finished, so there is nothing to report; their reasons are above");
   std::fputs("written:\n", stdout);
   for (const std::string& path : write_report(report, source, options.out)) fmt::print("  {}\n", path);
-  std::fflush(stdout);
   return kExitOk;
 }
 

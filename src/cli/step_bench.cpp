@@ -10,6 +10,7 @@
 #include "base/hash_rng.hpp"
 #include "data/dataset.hpp"
 #include "model/build.hpp"
+#include "model/device_options.hpp"
 #include "model/zoo/zoo.hpp"
 
 namespace echelon::cli {
@@ -44,17 +45,6 @@ void fill(Device& device, const Tensor& tensor, const Value& value) {
 }
 
 }  // namespace
-
-DeviceOptions device_options(const DeviceConfig& config, int threads) {
-  DeviceOptions options;
-  options.threads = threads;
-  options.tf32 = config.tf32;
-  options.memory_limit_bytes = static_cast<std::int64_t>(config.memory_limit_mb * 1e6);
-  options.paced_gflops = config.paced_gflops;
-  options.paced_gb_per_s = config.paced_gb_per_s;
-  options.paced_table = config.paced_table;
-  return options;
-}
 
 BenchSamples bench_samples(const Config& config) {
   try {

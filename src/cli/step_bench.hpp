@@ -22,8 +22,6 @@ struct BenchSamples {
 };
 BenchSamples bench_samples(const Config& config);
 
-DeviceOptions device_options(const DeviceConfig& config, int threads);
-
 struct StepTimes {
   double median_s = 0;
   double min_s = 0;

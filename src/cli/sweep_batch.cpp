@@ -49,13 +49,13 @@ int run_sweep_batch(const SweepBatchOptions& options) {
   std::vector<std::string> runs;
   for (const std::int64_t size : options.sizes) {
     Engine engine(world.transport());
-    const auto load = [&] { return config_at(options, size); };
+    const auto load = [&](std::vector<std::string>&) { return config_at(options, size); };
     Attempt attempt(engine, {.load_config = load, .end_world = &MpiWorld::abort});
     const int code = attempt.run();
     // A batch with which training diverges is a finding; all else ends the sweep.
     if (code == kExitNumeric) continue;
     if (code != kExitOk) return code;
-    runs.push_back(run_path(load()));
+    runs.push_back(run_path(config_at(options, size)));
   }
   if (world.rank() != 0) return kExitOk;
   const BatchSweep sweep = make_batch_sweep(runs, options.target);

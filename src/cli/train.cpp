@@ -13,8 +13,8 @@ namespace echelon::cli {
 
 int run_train(const TrainOptions& options) {
   prepare_process();
-  const auto load = [&] { return load_config(options.config, options.sets); };
-  if (!under_launcher()) check_combinations(load());  // refused before MPI is touched
+  const auto load = [&](std::vector<std::string>& notes) { return load_config(options.config, options.sets, &notes); };
+  if (!under_launcher()) (void)load_config(options.config, options.sets);  // refused before MPI is touched
   MpiWorld world;
   const SignalWatch signals;
   Engine engine(world.transport());

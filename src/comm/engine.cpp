@@ -86,17 +86,35 @@ Ticket Engine::submit(Job job) {
 
 void Engine::run(Job job) { enqueue(std::move(job)).wait(); }
 
-Ticket Engine::attach(std::shared_ptr<Machine> machine) {
-  ECHELON_CHECK(machine != nullptr);
-  auto state = std::make_shared<Ticket::State>();
-  state->driver = body_;
+class Engine::Attached final : public Attachment {
+ public:
+  Attached(std::shared_ptr<Body> body, std::shared_ptr<ProtocolDriver> driver)
+      : body_(std::move(body)), driver_(std::move(driver)) {}
+  ~Attached() override { body_->detach(*driver_); }
+  void post(Token token, std::shared_ptr<const Event> after) override {
+    driver_->post(token, std::move(after));
+    body_->poke();
+  }
+
+ private:
+  std::shared_ptr<Body> body_;
+  std::shared_ptr<ProtocolDriver> driver_;
+};
+
+std::unique_ptr<Attachment> Engine::attach(Machine& machine, ProtocolHost& host) {
+  auto driver = std::make_shared<ProtocolDriver>(machine, host);
   {
     const std::lock_guard lock(body_->mutex);
-    body_->new_machines.push_back({std::move(machine), wire_, state});
-    body_->news.store(true, std::memory_order_release);
+    body_->new_protocols.push_back({driver, wire_});
   }
-  body_->wake.notify_all();
-  return Ticket(std::move(state));
+  body_->poke();
+  return std::make_unique<Attached>(body_, std::move(driver));
+}
+
+Promise Engine::promise() {
+  auto state = std::make_shared<Ticket::State>();
+  state->driver = body_;
+  return Promise(std::move(state));
 }
 
 std::vector<WaitView> Engine::waits() const {

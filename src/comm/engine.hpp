@@ -28,8 +28,11 @@
 // Groups. `split` gives the engine of a part of the ranks: one thread still makes all calls, channels of different
 // groups never meet, and plans of all groups share priorities and the budget of sends.
 //
-// Servers and other protocols without a plan (asynchronous, decentralised, backup workers) attach a `Machine`: a state
-// machine called by whoever drives, which may send and receive on its own channels but never block.
+// Protocols without a plan (servers, asynchronous, decentralised, backup workers) attach a state machine
+// (protocol/machine.hpp): whoever drives carries its actions out under the same budget of sends, after the plans' own,
+// and its waits are in `waits()`.
+//
+// Time is the transport's clock.
 #pragma once
 
 #include <algorithm>
@@ -41,6 +44,7 @@
 
 #include "base/dtype.hpp"
 #include "comm/collective/plan.hpp"
+#include "comm/protocol/machine.hpp"
 #include "comm/transport.hpp"
 #include "device/device.hpp"
 
@@ -65,7 +69,7 @@ class Ticket {
   bool done() const;
   // Returns once the plan is done; throws what ended it otherwise. A ticket that is not valid is done.
   void wait() const;
-  double started_s() const;  // clock of base/clock.hpp; 0 before
+  double started_s() const;  // of the engine's clock; 0 before
   double finished_s() const;
   WireCounters wire() const;  // what this rank has sent for it; zeros before it is done
 
@@ -85,13 +89,29 @@ struct WaitView {
   double since_s = 0;
 };
 
-// Called by the thread that drives, one at a time. None of these may block.
-class Machine {
+// A ticket that somebody else than a plan completes, on the thread that drives: a protocol's host.
+class Promise {
  public:
-  virtual ~Machine() = default;
-  // Once, when attached; and again whenever the engine finds time. Returns true when it did something.
-  virtual bool on_ready(Transport& transport) = 0;
-  virtual bool finished() const = 0;
+  Promise() = default;
+  Ticket ticket() const { return Ticket(state_); }
+  bool pending() const;
+  // `started_s` and `wire` are what the ticket reports; `now_s` of the transport's clock.
+  void fulfil(double started_s, double now_s, const WireCounters& wire);
+  void fail(std::exception_ptr error, double now_s);
+
+ private:
+  friend class Engine;
+  explicit Promise(std::shared_ptr<Ticket::State> state) : state_(std::move(state)) {}
+  std::shared_ptr<Ticket::State> state_;
+};
+
+// A machine under way on an engine. Its end takes the machine off the engine, whatever is under way: then the machine
+// and its host may go.
+class Attachment {
+ public:
+  virtual ~Attachment() = default;
+  // Any thread: the machine gets the event `posted` once `after` has passed.
+  virtual void post(Token token, std::shared_ptr<const Event> after = nullptr) = 0;
 };
 
 struct EngineOptions {
@@ -129,8 +149,10 @@ class Engine {
   Ticket submit(Job job);
   // Submits and waits, driven by the calling thread.
   void run(Job job);
-  // Attaches a state machine; it is dropped once finished() says so. The ticket is done then.
-  Ticket attach(std::shared_ptr<Machine> machine);
+  // Runs a machine from the next pass on. Machine and host outlive the attachment, the engine outlives both.
+  std::unique_ptr<Attachment> attach(Machine& machine, ProtocolHost& host);
+  Promise promise();
+  const Clock& clock() const { return transport().clock(); }
 
   std::vector<WaitView> waits() const;
   // A wait beside the engine's, for the watchdog to see: `peer` is a rank here. Any thread; until `end_wait`.
@@ -141,6 +163,7 @@ class Engine {
  private:
   struct Body;
   struct Wire;
+  class Attached;
   Engine(std::shared_ptr<Body> body, Wire& wire) : body_(std::move(body)), wire_(&wire) {}
   Ticket enqueue(Job job);
 

@@ -8,7 +8,6 @@
 #include <numeric>
 
 #include "base/check.hpp"
-#include "base/clock.hpp"
 #include "base/error.hpp"
 #include "comm/collective/wire_form.hpp"
 
@@ -20,7 +19,8 @@ constexpr double kLetThrough_s = 20e-6;  // without a move, before sends beyond 
 
 }  // namespace
 
-Engine::Body::Body(std::unique_ptr<Transport> transport, const EngineOptions& with) : options(with) {
+Engine::Body::Body(std::unique_ptr<Transport> transport, const EngineOptions& with)
+    : options(with), clock(transport->clock()) {
   budget.limit = std::max(1, options.sends);
   std::vector<int> world(static_cast<std::size_t>(transport->size()));
   std::iota(world.begin(), world.end(), 0);
@@ -39,7 +39,7 @@ void Engine::Body::run() {
       const std::lock_guard drives(wheel);
       moved = pass();
       if (stopped) break;
-      idle_s = now_s() - moved_s;
+      idle_s = now() - moved_s;
     }
     if (helped || !working)
       stand_by();
@@ -56,7 +56,7 @@ void Engine::Body::drive_until(const Ticket::State& done) {
     (void)slack;
     const std::lock_guard drives(wheel);
     while (!stopped && !done.is_done())
-      if (!pass() && !done.is_done()) relax(now_s() - moved_s, options.patience_s);
+      if (!pass() && !done.is_done()) relax(now() - moved_s, options.patience_s);
   }
   bool work_left = false;
   {
@@ -78,15 +78,15 @@ bool Engine::Body::pass() {
     broken = std::current_exception();
     fail_all(broken);
   }
-  moved |= drive_machines();
-  working = !live.empty() || !pending.empty() || !machines.empty();
-  const double now = now_s();
+  moved |= drive_protocols();
+  working = busy();
+  const double time_s = now();
   if (!working)
     publish(0);
-  else if (now - published_s > kPublish_s)
-    publish(now);
+  else if (time_s - published_s > kPublish_s)
+    publish(time_s);
   if (moved || !working) {
-    moved_s = now;
+    moved_s = time_s;
     budget.extra = 0;
   }
   return moved;
@@ -98,9 +98,9 @@ bool Engine::Body::take_news() {
   std::unique_lock lock(mutex);
   news.store(false, std::memory_order_relaxed);
   for (Queued& queued : inbox) pending.push_back(std::move(queued));
-  for (Attached& attached : new_machines) machines.push_back(std::move(attached));
+  for (Protocol& protocol : new_protocols) protocols.push_back(std::move(protocol));
   inbox.clear();
-  new_machines.clear();
+  new_protocols.clear();
   if (!stop) return true;
   lock.unlock();
   stopped = true;
@@ -164,11 +164,11 @@ void Engine::Body::start(Queued queued) {
     idle_executors.erase(best);
   }
   const Job& job = queued.job;
-  queued.ticket->started_s.store(now_s(), std::memory_order_relaxed);
+  queued.ticket->started_s.store(now(), std::memory_order_relaxed);
   try {
     executor->start(job.plan, job.data, job.dtype, job.channel, queued.wire->transport->size(), job.form.get());
   } catch (...) {
-    queued.ticket->finish(std::current_exception());
+    queued.ticket->finish(std::current_exception(), now());
     throw;
   }
   const auto at = std::upper_bound(live.begin(), live.end(), job.priority, [](int priority, const Live& other) {
@@ -181,7 +181,7 @@ void Engine::Body::retire(Live& done) {
   done.queued.wire->channel_taken[static_cast<std::size_t>(done.queued.job.channel)] = 0;
   done.queued.ticket->wire = done.executor->wire();
   idle_executors.push_back(std::move(done.executor));
-  done.queued.ticket->finish(nullptr);
+  done.queued.ticket->finish(nullptr, now());
   done.queued = {};
 }
 
@@ -198,29 +198,46 @@ bool Engine::Body::drive() {
   return moved || finished;
 }
 
-bool Engine::Body::drive_machines() {
+bool Engine::Body::drive_protocols() {
   bool moved = false;
-  for (Attached& attached : machines) {
-    std::exception_ptr error;
-    try {
-      moved |= attached.machine->on_ready(*attached.wire->transport);
-    } catch (...) {
-      error = std::current_exception();
-    }
-    if (!error && !attached.machine->finished()) continue;
-    attached.machine = nullptr;
-    attached.ticket->finish(error);
-    moved = true;
-  }
-  if (moved) std::erase_if(machines, [](const Attached& attached) { return !attached.machine; });
+  for (Protocol& protocol : protocols) moved |= protocol.driver->pass(*protocol.wire->transport, budget);
   return moved;
 }
 
-void Engine::Body::publish(double now) {
-  published_s = now;
-  if (live.empty() && !shows_waits) return;
+bool Engine::Body::busy() const {
+  const auto under_way = [](const Protocol& protocol) { return protocol.driver->busy(); };
+  return !live.empty() || !pending.empty() || std::any_of(protocols.begin(), protocols.end(), under_way);
+}
+
+// Takes a machine off, on behalf of another thread.
+void Engine::Body::detach(const ProtocolDriver& driver) {
+  const std::lock_guard drives(wheel);
+  if (news) take_news();
+  for (Protocol& protocol : protocols)
+    if (protocol.driver.get() == &driver) protocol.driver->end(*protocol.wire->transport, budget);
+  std::erase_if(protocols, [&](const Protocol& protocol) { return protocol.driver.get() == &driver; });
+}
+
+void Engine::Body::poke() {
+  {
+    const std::lock_guard lock(mutex);
+    news.store(true, std::memory_order_release);
+  }
+  wake.notify_all();
+}
+
+void Engine::Body::publish(double time_s) {
+  published_s = time_s;
+  if (live.empty() && protocols.empty() && !shows_waits) return;
   const std::lock_guard lock(mutex);
   published.clear();
+  for (const Protocol& protocol : protocols)
+    for (const ProtocolWait& wait : protocol.driver->waits())
+      published.push_back({.channel = wait.tag,
+                           .step = wait.step,
+                           .peer = protocol.wire->rank_in_world(wait.peer),
+                           .sending = false,
+                           .since_s = wait.since_s});
   for (const Live& plan : live)
     if (const std::optional<StepWait> wait = plan.executor->wait())
       published.push_back({.channel = plan.queued.job.channel,
@@ -247,20 +264,20 @@ void Engine::Body::stand_by() {
   wake.wait(lock, [&] { return !helped && (news || working || stopped); });
 }
 
-void Engine::Body::fail_all(const std::exception_ptr& error, bool with_machines) {
+void Engine::Body::fail_all(const std::exception_ptr& error, bool with_protocols) {
   for (Live& plan : live) {
     Wire& wire = *plan.queued.wire;
     plan.executor->cancel(*wire.transport, budget);
     wire.channel_taken[static_cast<std::size_t>(plan.queued.job.channel)] = 0;
-    plan.queued.ticket->finish(error);
+    plan.queued.ticket->finish(error, now());
   }
   live.clear();
   for (Queued& queued : pending)
-    if (queued.ticket) queued.ticket->finish(error);
+    if (queued.ticket) queued.ticket->finish(error, now());
   pending.clear();
-  if (!with_machines) return;  // they have errors of their own
-  for (Attached& attached : machines) attached.ticket->finish(error);
-  machines.clear();
+  if (!with_protocols) return;  // they have errors of their own
+  for (Protocol& protocol : protocols) protocol.driver->end(*protocol.wire->transport, budget, error);
+  protocols.clear();
 }
 
 }  // namespace echelon

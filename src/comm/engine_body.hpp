@@ -13,6 +13,7 @@
 
 #include "comm/collective/executor.hpp"
 #include "comm/engine.hpp"
+#include "comm/protocol/driver.hpp"
 #include "comm/ticket.hpp"
 
 namespace echelon {
@@ -37,25 +38,25 @@ struct Engine::Body final : Driver {
     Queued queued;
     std::unique_ptr<Executor> executor;
   };
-  struct Attached {
-    std::shared_ptr<Machine> machine;
+  struct Protocol {
+    std::shared_ptr<ProtocolDriver> driver;
     Wire* wire;
-    std::shared_ptr<Ticket::State> ticket;
   };
 
   Body(std::unique_ptr<Transport> transport, const EngineOptions& options);
 
   // Any thread.
   const EngineOptions options;
+  const Clock& clock;
   mutable std::mutex mutex;  // of what follows, up to the line
   std::condition_variable wake;
   std::vector<Queued> inbox;
-  std::vector<Attached> new_machines;
+  std::vector<Protocol> new_protocols;
   std::vector<WaitView> published;
   std::map<std::uint64_t, WaitView> noted;  // by those who wait elsewhere
   std::uint64_t next_note = 0;
   bool stop = false;
-  std::atomic<bool> news = false;     // the inbox, new_machines or stop have changed
+  std::atomic<bool> news = false;     // the inbox, a protocol's, new_protocols or stop have changed
   std::atomic<bool> helped = false;   // a waiting thread drives, or is about to
   std::atomic<bool> working = false;  // something is live, pending or attached
   std::atomic<bool> stopped = false;  // everything has ended
@@ -65,7 +66,7 @@ struct Engine::Body final : Driver {
   std::deque<Wire> wires;       // the first is of all ranks; none ever moves
   std::vector<Queued> pending;  // in submission order
   std::vector<Live> live;       // by priority, then submission
-  std::vector<Attached> machines;
+  std::vector<Protocol> protocols;
   std::vector<std::unique_ptr<Executor>> idle_executors;
   SendBudget budget;
   std::exception_ptr broken;
@@ -80,11 +81,15 @@ struct Engine::Body final : Driver {
   bool may_start(const Queued& queued, bool library_ahead);
   void start(Queued queued);
   bool drive();
-  bool drive_machines();
-  void publish(double now);
+  bool drive_protocols();
+  bool busy() const;
+  double now() const { return clock.now_s(); }
+  void publish(double time_s);
   void relax(double idle_s, double yield_s);
   void stand_by();
-  void fail_all(const std::exception_ptr& error, bool with_machines = false);
+  void fail_all(const std::exception_ptr& error, bool with_protocols = false);
+  void detach(const ProtocolDriver& driver);
+  void poke();
   void retire(Live& done);
 };
 

@@ -57,26 +57,13 @@ void Group::broadcast(void* data, std::size_t bytes, int root) {
   run(engine_, channel_, make_broadcast(rank(), size(), root, static_cast<std::int64_t>(bytes)), data, DType::u8);
 }
 
-std::vector<double> Group::gather(double value) {
-  std::vector<double> all(static_cast<std::size_t>(size()));
-  all[static_cast<std::size_t>(rank())] = value;
-  gather_blocks(all.data(), sizeof value);
-  return all;
-}
+std::vector<double> Group::gather(double value) { return gather(std::span<const double>(&value, 1)); }
 
-PendingGather Group::start_gather(std::span<const double> mine) {
-  constexpr int kAheadOfAll = -1;
-  PendingGather pending;
-  pending.blocks_ = std::make_shared<std::vector<double>>(mine.size() * static_cast<std::size_t>(size()));
-  std::copy(mine.begin(), mine.end(), pending.blocks_->begin() + static_cast<std::ptrdiff_t>(mine.size()) * rank());
-  pending.ticket_ =
-      engine_.submit({.plan = make_allgather(rank(), size(), static_cast<std::int64_t>(mine.size() * sizeof(double))),
-                      .data = pending.blocks_->data(),
-                      .dtype = DType::u8,
-                      .channel = channel_,
-                      .priority = kAheadOfAll,
-                      .after = nullptr});
-  return pending;
+std::vector<double> Group::gather(std::span<const double> values) {
+  std::vector<double> all(values.size() * static_cast<std::size_t>(size()));
+  std::copy(values.begin(), values.end(), all.begin() + static_cast<std::ptrdiff_t>(values.size()) * rank());
+  gather_blocks(all.data(), values.size_bytes());
+  return all;
 }
 
 std::vector<std::string> Group::gather(const std::string& text) {

@@ -12,21 +12,6 @@
 
 namespace echelon {
 
-// A gather under way.
-class PendingGather {
- public:
-  // Blocks of every rank, by rank.
-  const std::vector<double>& wait() const {
-    ticket_.wait();
-    return *blocks_;
-  }
-
- private:
-  friend class Group;
-  std::shared_ptr<std::vector<double>> blocks_;
-  Ticket ticket_;
-};
-
 // ((0+1)+(2+3))+..: what contiguous powers of two of ranks, each summed so, come to in turn.
 double sum_in_tree(std::vector<double> values);
 
@@ -43,8 +28,8 @@ class Group {
   double max(double value);  // NaN where any rank's is
   void broadcast(void* data, std::size_t bytes, int root);
   std::vector<double> gather(double value);  // of every rank, on every rank
-  // Begins to gather `mine`, of equal length on all ranks, ahead of whatever else the engine sends.
-  PendingGather start_gather(std::span<const double> mine);
+  // Likewise of values, as many on each rank: blocks by rank.
+  std::vector<double> gather(std::span<const double> values);
   std::vector<std::string> gather(const std::string& text);
   void barrier();
 

@@ -35,14 +35,14 @@ class Probe {
       const auto plan = std::make_shared<ListedPlan>(
           "ping-pong", me == a ? std::vector<Step>{send, recv} : std::vector<Step>{recv, send});
       for (int round = -2; round < rounds; ++round) {
-        const double start_s = now_s();
+        const double start_s = engine_.clock().now_s();
         Job job;
         job.plan = plan;
         job.data = data_.data();
         job.dtype = DType::u8;
         job.channel = channel_;
         engine_.run(std::move(job));
-        if (round >= 0) times.push_back((now_s() - start_s) / 2);
+        if (round >= 0) times.push_back((engine_.clock().now_s() - start_s) / 2);
       }
     }
     double time_s = me == a ? median(times) : 0;

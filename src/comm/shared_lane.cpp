@@ -39,10 +39,10 @@ void wait_for_peer(Engine& engine, const SharedBlock& block, const WaitView& wai
     if (ready()) return;
     _mm_pause();
   }
-  const double begin = now_s();
+  const double begin = engine.clock().now_s();
   std::optional<WaitNote> note;
   while (!ready()) {
-    const double idle_s = now_s() - begin;
+    const double idle_s = engine.clock().now_s() - begin;
     if (idle_s < kYield_s) {
       sched_yield();
       continue;

@@ -26,7 +26,7 @@ struct Ticket::State {
   std::weak_ptr<Driver> driver;
 
   bool is_done() const { return done.load(std::memory_order_acquire) != 0; }
-  void finish(std::exception_ptr with);
+  void finish(std::exception_ptr with, double now_s);
 };
 
 }  // namespace echelon

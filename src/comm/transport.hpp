@@ -1,7 +1,7 @@
 // Bytes between ranks. The only two things it knows are ranks and bytes; what they mean is for the layers above.
 //
-// Bodies: mpi/ (the only place with <mpi.h>), local/ (ranks as threads of one process, counts everything), later
-// virtual/ (a clock instead of a wire, for the predictor).
+// Bodies: mpi/ (the only place with <mpi.h>), local/ (ranks as threads of one process, counts everything), virtual/
+// (all ranks on one thread and a virtual clock), and disturbed.hpp (delays, drops and stops around any other).
 //
 // Threads: one thread of a rank, its engine's, makes every call between `start` and `stop` (MPI_THREAD_SERIALIZED).
 // Messages between the same two ranks with the same tag arrive in the order sent; a receive of fewer bytes than the
@@ -11,11 +11,13 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "base/clock.hpp"
 #include "base/dtype.hpp"
 #include "comm/shared_block.hpp"
 
@@ -57,6 +59,10 @@ class Transport {
   // For each rank the index of its host, from 0, in order of first rank; and the name of each host.
   virtual const std::vector<int>& hosts() const = 0;
   virtual const std::vector<std::string>& host_names() const = 0;
+  // The time by which whoever uses this transport waits and measures.
+  virtual const Clock& clock() const { return host_clock(); }
+  // The earliest time at which a request may complete though nobody else moves; infinity where there is none.
+  virtual double wakes_at_s() const { return std::numeric_limits<double>::infinity(); }
 
   virtual Request isend(int peer, int tag, const void* data, std::size_t bytes) = 0;
   virtual Request irecv(int peer, int tag, void* data, std::size_t bytes) = 0;  // peer may be kAnySource

@@ -1,28 +1,15 @@
-// What single values cannot tell: keys that exclude each other or that the chosen method does not use.
+// What single values cannot tell: keys that exclude each other. Keys that nothing reads are in unfit.cpp.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 
-#include "base/error.hpp"
 #include "config/derive.hpp"
-#include "config/keys.hpp"
 #include "config/refuse.hpp"
+#include "config/unfit.hpp"
 
 namespace echelon {
 namespace {
-
-bool is_default(const Config& config, const std::string& path) {
-  for (const auto& key : config_keys())
-    if (key.path() == path) return key.get(config) == key.get(Config());
-  return true;
-}
-
-// `path` differs from its default though `used` says that nothing reads it.
-void check_used(const Config& config, const std::string& path, bool used, const std::string& reader) {
-  if (!used && !is_default(config, path))
-    refuse(config, path, fmt::format("{} is not used here: it is for {}; leave it out", path, reader));
-}
 
 void check_model(const Config& config) {
   const ModelConfig& model = config.model;
@@ -49,44 +36,6 @@ void check_model(const Config& config) {
                          layer.where));
 }
 
-// Keys of [optimizer] that some of its rules, schedules and ways of scaling use, with the words that do.
-struct OptimiserKey {
-  const char* name;
-  const char* selector;  // the key that chooses
-  std::vector<std::string> users;
-};
-
-const std::vector<OptimiserKey>& optimiser_keys() {
-  static const std::vector<OptimiserKey> all = {
-      {"momentum", "rule", {"sgd", "rmsprop", "lars"}},
-      {"nesterov", "rule", {"sgd"}},
-      {"beta1", "rule", {"adam", "adamw", "lamb"}},
-      {"beta2", "rule", {"adam", "adamw", "lamb"}},
-      {"alpha", "rule", {"rmsprop"}},
-      {"epsilon", "rule", {"adam", "adamw", "lamb", "rmsprop"}},
-      {"trust_coefficient", "rule", {"lars"}},
-      {"base_batch", "scaling", {"linear", "sqrt"}},
-      {"decay_at_epochs", "schedule", {"step"}},
-      {"decay_factor", "schedule", {"step"}},
-      {"final_factor", "schedule", {"cosine", "polynomial"}},
-      {"power", "schedule", {"polynomial"}},
-  };
-  return all;
-}
-
-void check_optimiser_keys(const Config& config) {
-  const OptimiserConfig& optimiser = config.optimiser;
-  for (const OptimiserKey& key : optimiser_keys()) {
-    const std::string_view selector = key.selector;
-    const std::string& chosen = selector == "rule"       ? optimiser.rule
-                                : selector == "schedule" ? optimiser.schedule
-                                                         : optimiser.scaling;
-    const bool used = std::find(key.users.begin(), key.users.end(), chosen) != key.users.end();
-    check_used(config, std::string("optimizer.") + key.name, used,
-               fmt::format("{} = \"{}\"", selector, joined(key.users, "\" or \"")));
-  }
-}
-
 void check_scaling(const Config& config) {
   if (config.optimiser.scaling != "none" && config.optimiser.base_batch == 0)
     refuse(config, "optimizer.scaling",
@@ -97,7 +46,6 @@ void check_scaling(const Config& config) {
 
 void check_optimiser(const Config& config) {
   const OptimiserConfig& optimiser = config.optimiser;
-  check_optimiser_keys(config);
   check_scaling(config);
   if (optimiser.nesterov && optimiser.momentum == 0)
     refuse(config, "optimizer.nesterov",
@@ -190,40 +138,11 @@ void check_device(const Config& config) {
     refuse(config, "device.dtype",
            fmt::format("device.dtype = \"{}\" needs device.kind = \"cuda\"; \"{}\" takes {}", name_of(device.dtype),
                        device.kind, device.kind == "reference" ? "\"f32\" or \"f64\"" : "\"f32\""));
-  check_used(config, "device.tf32", device.kind == "cuda" && device.dtype == DType::f32,
-             "device.kind = \"cuda\" with dtype = \"f32\"");
-  check_used(config, "device.cuda_graphs", device.kind == "cuda", "device.kind = \"cuda\"");
   check_loss_scale(config);
-  const bool paced = device.kind == "paced";
-  for (const char* path : {"device.paced_gflops", "device.paced_gb_per_s", "device.paced_table"})
-    check_used(config, path, paced, "device.kind = \"paced\"");
 }
-
-// The default gives way by itself; who asks for it is told why it cannot be.
-void check_layer_wait(const Config& config) {
-  const bool scaled = config.device.loss_scale > 0 || config.device.dtype == DType::f16;
-  if (config.optimiser.clip_norm > 0)
-    refuse(config, "exchange.overlap",
-           "optimizer.clip_norm needs every gradient before the first update, overlap = \"layers\" updates layer by "
-           "layer; \"buckets\" fits");
-  if (config.parallel.tensor > 1 && (config.optimiser.rule == "lars" || config.optimiser.rule == "lamb"))
-    refuse(config, "exchange.overlap",
-           fmt::format("rule = \"{}\" adds the norms of what parallel.tensor cuts once every gradient is there, "
-                       "overlap = \"layers\" updates layer by layer; \"buckets\" fits",
-                       config.optimiser.rule));
-  if (scaled)
-    refuse(config, "exchange.overlap",
-           "a scaled loss needs every gradient before the first update, overlap = \"layers\" updates layer by layer; "
-           "\"buckets\" fits");
-}
-
-bool sums_by_library(const std::string& algorithm) { return algorithm == "mpi" || algorithm == "nccl"; }
 
 // Servers see parts of parameters.
 void check_server(const Config& config) {
-  const std::string one_way = "every strategy but \"server\", which has one way of its own";
-  check_used(config, "exchange.algorithm", false, one_way);
-  check_used(config, "exchange.overlap", false, one_way);
   const auto whole = [&](bool asked, const char* key, const char* what) {
     if (asked)
       refuse(config, key,
@@ -243,42 +162,17 @@ void check_exchange(const Config& config) {
   const std::string& algorithm = config.exchange.algorithm;
   const bool serves = config.exchange.strategy == "server";
   if (serves) check_server(config);
-  check_used(config, "exchange.server_ranks", serves, "strategy = \"server\"");
-  if (config.exchange.server_ranks > 0)
-    check_used(config, "exchange.servers", false, "servers inside the workers, exchange.server_ranks = 0");
-  const bool library = sums_by_library(algorithm);
-  check_used(config, "exchange.segment_kb", algorithm != "naive" && !library && algorithm != "auto",
-             "every algorithm but \"naive\", \"mpi\", \"nccl\" and \"auto\", which chooses it");
-  check_used(config, "exchange.segment_kb", !serves || config.exchange.codec == "none",
-             "messages that are not coded; servers' coded messages are whole parts");
   if (algorithm == "nccl" && config.device.kind != "cuda" && config.device.kind != "auto")
     refuse(config, "exchange.algorithm",
            fmt::format("exchange.algorithm = \"nccl\" sums between GPUs, and device.kind = \"{}\" is none; nearest "
                        "valid: \"mpi\", or \"ring\"",
                        config.device.kind));
-  check_used(config, "exchange.bucket_mb", algorithm != "auto", "every algorithm but \"auto\", which chooses it");
-  check_used(config, "exchange.servers", algorithm == "server" || serves,
-             "algorithm = \"server\" or strategy = \"server\"");
-  for (const char* path : {"exchange.inner", "exchange.outer"})
-    check_used(config, path, algorithm == "hierarchical", "algorithm = \"hierarchical\"");
 }
 
 // What a codec's messages need decides how they travel.
 void check_codec(const Config& config) {
   const ExchangeConfig& exchange = config.exchange;
   const std::string& codec = exchange.codec;
-  const bool picks = codec == "topk" || codec == "threshold";
-  const bool rides = codec == "none" || codec == "fp16" || codec == "bf16" || codec == "lossless";
-  check_used(config, "exchange.density", picks, "codec = \"topk\" or \"threshold\"");
-  check_used(config, "exchange.tau", codec == "threshold", "codec = \"threshold\"");
-  check_used(config, "exchange.index_coding", picks, "codec = \"topk\" or \"threshold\"");
-  check_used(config, "exchange.codec_warmup_steps", codec != "none", "a codec");
-  if (codec == "threshold" && exchange.tau > 0)
-    check_used(config, "exchange.density", false, "tau = 0, which adapts to it");
-  if (!rides)
-    check_used(
-        config, "exchange.algorithm", false,
-        fmt::format("gradients that can be added on their way; codec = \"{}\" brings an exchange of its own", codec));
   if (codec != "none" && exchange.strategy != "synchronous" && exchange.strategy != "server")
     refuse(config, "exchange.codec",
            fmt::format("exchange.codec = \"{}\" is not used by exchange.strategy = \"{}\"; write exchange.strategy = "
@@ -313,13 +207,7 @@ void check_codec(const Config& config) {
 void check_parallel(const Config& config) {
   const ParallelConfig& parallel = config.parallel;
   const bool chosen = parallel.split == "auto";
-  for (const char* path : {"parallel.pipeline", "parallel.tensor", "parallel.space"})
-    check_used(config, path, !chosen, "parallel.split = \"given\"; \"auto\" chooses it");
-  for (const char* path : {"parallel.schedule", "parallel.costs"})
-    check_used(config, path, parallel.pipeline > 1 || chosen, "parallel.pipeline > 1");
-  check_used(config, "parallel.recurrent_from", parallel.tensor > 1 || chosen, "parallel.tensor > 1");
   const bool split = parallel.pipeline > 1 || parallel.tensor > 1 || parallel.space > 1;
-  check_used(config, "parallel.allow_across_nodes", split || chosen, "split models");
   if (chosen && config.exchange.server_ranks > 0)
     refuse(config, "parallel.split",
            "parallel.split = \"auto\" chooses among all ranks; with exchange.server_ranks write the split yourself");
@@ -360,22 +248,17 @@ void check_combinations(const Config& config) {
            "data.train is missing: a folder, file or pattern of HDF5 shards (see `echelon data import`)");
   check_batch(config);
   check_order(config);
+  refuse_unfit_keys(config);
   if (config.train.epochs == 0 && config.train.steps == 0)
     refuse(config, "train.epochs",
            "train.epochs and train.steps are both 0: nothing would be trained; set one of them");
   check_optimiser(config);
-  if (config.exchange.overlap == Overlap::layers && config.origins.contains("exchange.overlap"))
-    check_layer_wait(config);
-  if (config.exchange.priority && config.origins.contains("exchange.priority") &&
-      sums_by_library(config.exchange.algorithm))
-    refuse(
-        config, "exchange.priority",
-        fmt::format("algorithm \"{}\" goes out in one static order and takes no priority", config.exchange.algorithm));
   check_parallel(config);
   check_exchange(config);
   check_codec(config);
   check_device(config);
-  check_used(config, "train.micro_shards", config.train.reproducible, "train.reproducible = true");
+  if (config.run.results.empty())
+    refuse(config, "run.results", "run.results is empty: it must name the folder of all runs, for example \"results\"");
   if (config.train.reproducible) check_reproducible(config);
 }
 

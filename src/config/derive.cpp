@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <numeric>
 
 #include "config/refuse.hpp"
@@ -106,6 +107,30 @@ BatchPlan derive_batch(const Config& config, int replicas, std::int64_t samples)
     plan.micro = {plan.global / plan.accumulation};
   }
   return plan;
+}
+
+BatchPlan plan_batch(const Config& config, int replicas, std::int64_t samples) {
+  BatchPlan batch = derive_batch(config, replicas, samples);
+  if (config.data.as_replicas == 0) return batch;
+  Config each = config;
+  each.data.as_replicas = 0;
+  return derive_batch(each, static_cast<int>(config.data.as_replicas), samples);
+}
+
+std::vector<std::int64_t> evaluation_batches(const Config& config, std::int64_t samples, int ranks) {
+  const std::int64_t most = config.evaluate.batch;
+  std::vector<std::int64_t> batches;
+  if (config.data.order == Order::stream) {
+    const std::int64_t rows = std::min(most, samples), parts = std::min<std::int64_t>(ranks, rows);
+    for (std::int64_t r = 0; r < parts; ++r) batches.push_back(rows / parts + (r < rows % parts ? 1 : 0));
+    return batches;
+  }
+  // Reproducible: batches of one size for every number of ranks.
+  const std::int64_t cuts =
+      std::min<std::int64_t>(config.train.reproducible ? config.train.micro_shards : ranks, samples);
+  const std::int64_t batch = std::min(most, (samples + cuts - 1) / cuts);
+  batches.assign(static_cast<std::size_t>(std::min<std::int64_t>(ranks, (samples + batch - 1) / batch)), batch);
+  return batches;
 }
 
 }  // namespace echelon

@@ -22,6 +22,13 @@ int workers_of(const Config& config, int ranks);
 // shares), or where there are more replicas than samples.
 BatchPlan derive_batch(const Config& config, int replicas, std::int64_t samples);
 
+// The same with an entry for each replica that a rank stands for (data.as_replicas).
+BatchPlan plan_batch(const Config& config, int replicas, std::int64_t samples);
+
+// Samples of test data that each rank takes at a time, by rank; ranks that there are no samples for have no entry.
+// evaluate.batch at most on each; over all ranks together where data.order = "stream".
+std::vector<std::int64_t> evaluation_batches(const Config& config, std::int64_t samples, int ranks);
+
 // train.reproducible: ConfigErrors for what would let the bits depend on the number of replicas.
 void check_reproducible(const Config& config);
 // Micro-shards of each of `replicas`: ConfigError unless that is a power of two of at most train.micro_shards.

@@ -11,14 +11,15 @@
 namespace echelon {
 namespace {
 
-std::string echo_layers(const Config& config) {
+std::string echo_layers(const Config& config, bool neutral_too) {
   std::string out;
   for (const LayerConfig& layer : config.model.layers) {
     out += "\n[[model.layers]]\n";
     for (const LayerKeys& type : layer_key_table()) {
       if (type.type != layer.type) continue;
       for (const auto& key : layer_keys()) {
-        const bool common = key.name == "type" || key.name == "name" || key.name == "inputs";
+        const bool common = key.name == "type" || key.name == "name" || key.name == "inputs" ||
+                            (key.name == "stage" && neutral_too);  // neutral like all of [parallel]
         const bool taken = std::find(type.takes.begin(), type.takes.end(), key.name) != type.takes.end();
         if (!common && !taken) continue;
         const std::string value = value_toml(key.get(layer));
@@ -35,7 +36,7 @@ std::string echo(const Config& config, bool neutral_too) {
   for (const auto& key : config_keys()) {
     if (key.neutral && !neutral_too) continue;
     if (key.section != section) {
-      if (section == "model") out += echo_layers(config);
+      if (section == "model") out += echo_layers(config, neutral_too);
       section = key.section;
       out += fmt::format("\n[{}]\n", section);
     }
@@ -79,15 +80,19 @@ std::string keys_text() {
   }
   out += "\nLayers and the keys they take beside type, name and inputs (* needed):\n";
   for (const LayerKeys& type : layer_key_table()) {
-    out += type.takes.empty() ? "  " + type.type : fmt::format("  {:<11}", type.type);
+    const bool alone = type.takes.empty() && type.inputs.empty();
+    out += alone ? "  " + type.type : fmt::format("  {:<11}", type.type);
     for (const std::string& key : type.takes)
       out += fmt::format(" {}{}", key,
                          std::find(type.needs.begin(), type.needs.end(), key) != type.needs.end() ? "*" : "");
+    if (!type.inputs.empty()) out += fmt::format("{} {}", type.takes.empty() ? "" : ";", type.inputs);
     out += "\n";
   }
   out +=
       "\nAny key can be given by --set section.key=value or by the environment, ECHELON_<SECTION>_<KEY>\n"
-      "(ECHELON_BATCH_GLOBAL=128): --set over environment over file over default.\n";
+      "(ECHELON_BATCH_GLOBAL=128): --set over environment over file over default. An empty value (--set section.key=)\n"
+      "puts a key back to its default; keys of the file that an override leaves without a use are left out, with a "
+      "note.\n";
   return out;
 }
 

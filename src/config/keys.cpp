@@ -21,6 +21,7 @@ KeyLimits words_or_empty(std::vector<std::string> list) {
   return limits;
 }
 KeyLimits text() { return words({}); }
+KeyLimits filled_text() { return {.low = 1, .high = 0, .filled = true}; }
 KeyLimits plain_name() { return {.low = 1, .high = 0, .plain_name = true, .most = 64}; }
 KeyLimits pair(double low, double high) { return {.low = low, .high = high, .most = 2}; }
 
@@ -143,14 +144,14 @@ std::vector<Key<Config>> make_config_keys() {
   auto train = part(all, "train", &Config::train);
   train.key("epochs", &TrainConfig::epochs, range(0, 1e6), "0: by steps alone", kNeutral);
   train.key("steps", &TrainConfig::steps, range(0, 1e12), "stop after this many updates; 0: by epochs alone", kNeutral);
-  train.key("reproducible", &TrainConfig::reproducible, {},
-            "the same bits on 1, 2, 4, .. replicas: gradients of fixed parts of the batch, added in one fixed tree");
+  train.key("divergence_factor", &TrainConfig::divergence_factor, range(0, 1e9),
+            "exit 5 after 20 losses above this x the first step's (at least 1); 0: off", kNeutral);
+  train.key("reproducible", &TrainConfig::reproducible, {}, "the same bits on 1, 2, 4, .. replicas: one tree of sums");
   train.key("micro_shards", &TrainConfig::micro_shards, range(1, 65536),
             "reproducible: parts of the batch, a power of two; as many replicas at most");
 
   auto optimizer = part(all, "optimizer", &Config::optimiser);
-  optimizer.key("rule", &OptimiserConfig::rule, words({"sgd", "adam", "adamw", "rmsprop", "lars", "lamb"}),
-                "update rule");
+  optimizer.key("rule", &OptimiserConfig::rule, words({"sgd", "adam", "adamw", "rmsprop", "lars", "lamb"}), "");
   optimizer.key("learning_rate", &OptimiserConfig::learning_rate, range(0, 1000), "");
   optimizer.key("momentum", &OptimiserConfig::momentum, range(0, 0.9999), "rules sgd, rmsprop and lars");
   optimizer.key("weight_decay", &OptimiserConfig::weight_decay, range(0, 1), "not on biases and batch norm");
@@ -212,9 +213,13 @@ std::vector<Key<Config>> make_config_keys() {
                       "mpi", "nccl", "auto"}),
                "of the all-reduce; nccl: between GPUs; auto: this, segments and buckets are measured and chosen when "
                "the run starts");
-  exchange.key("overlap", &ExchangeConfig::overlap, words({"none", "buckets", "layers"}),
-               "none: after back-propagation; buckets: beside it; layers: and the next forward waits layer by layer");
-  exchange.key("priority", &ExchangeConfig::priority, {}, "what the next forward needs first goes first");
+  exchange.key(
+      "overlap", &ExchangeConfig::overlap, words({"none", "buckets", "layers"}),
+      "none: after back-propagation; buckets: beside it; layers: and the next forward waits layer by layer. The "
+      "default gives way to buckets where the optimiser needs every gradient first (clip_norm, a scaled loss)");
+  exchange.key(
+      "priority", &ExchangeConfig::priority, {},
+      "what the next forward needs first goes first; the default gives way to false for algorithms mpi and nccl");
   exchange.key("codec", &ExchangeConfig::codec,
                words({"none", "fp16", "bf16", "int8", "onebit", "topk", "threshold", "lossless"}),
                "how gradients, with strategy server weights too, are written on the wire; what a lossy one leaves out "
@@ -278,7 +283,7 @@ std::vector<Key<Config>> make_config_keys() {
   checkpoint.key("keep", &CheckpointConfig::keep, range(1, 10000), "newest ones kept");
 
   auto run = part(all, "run", &Config::run, kNeutral);
-  run.key("results", &RunConfig::results, text(), "folder of all runs");
+  run.key("results", &RunConfig::results, filled_text(), "folder of all runs");
   run.key("restart", &RunConfig::restart, words({"auto", "never", "require"}),
           "resume the newest checkpoint of the same config");
   run.key("heartbeat_s", &RunConfig::heartbeat_s, range(0.01, 86400), "a line of progress at least this often");
@@ -350,6 +355,7 @@ const std::vector<Key<LayerConfig>>& layer_keys() {
 }
 
 const std::vector<LayerKeys>& layer_key_table() {
+  constexpr const char* kStates = "1 input, or 2: a sequence, the state of another layer (NAME.1)";
   static const std::vector<LayerKeys> table = {
       {"conv", {"channels", "kernel", "stride", "padding", "dilation", "groups", "bias"}, {"channels", "kernel"}},
       {"max_pool", {"kernel", "stride", "padding"}, {"kernel"}},
@@ -366,14 +372,14 @@ const std::vector<LayerKeys>& layer_key_table() {
       {"dropout", {"rate"}, {}},
       {"flatten", {}, {}},
       {"position", {}, {}},
-      {"attention", {"heads", "causal"}, {}},
+      {"attention", {"heads", "causal"}, {}, "3 inputs: queries, keys, values"},
       {"sequence_pool", {"mode"}, {}},
-      {"add", {}, {"inputs"}},
-      {"concat", {}, {"inputs"}},
+      {"add", {}, {"inputs"}, "2 or more inputs of one shape"},
+      {"concat", {}, {"inputs"}, "2 or more inputs, joined along channels or features"},
       {"embedding", {"units", "vocabulary", "sparse"}, {"units"}},
-      {"rnn", {"units", "activation", "reverse", "carry"}, {"units"}},
-      {"lstm", {"units", "reverse", "carry"}, {"units"}},
-      {"gru", {"units", "reverse", "carry"}, {"units"}},
+      {"rnn", {"units", "activation", "reverse", "carry"}, {"units"}, kStates},
+      {"lstm", {"units", "reverse", "carry"}, {"units"}, "1 input, or 3: a sequence, states h and c (NAME.1, NAME.2)"},
+      {"gru", {"units", "reverse", "carry"}, {"units"}, kStates},
   };
   return table;
 }

@@ -22,6 +22,7 @@ struct KeyLimits {
   double low = 0, high = 0;             // numbers, both included; low > high: none
   std::vector<std::string> words = {};  // text: what is allowed; empty: anything
   bool or_empty = false;                // text: "" beside the words
+  bool filled = false;                  // text: not empty
   bool plain_name = false;              // text: letters, digits and . _ - only, for names of folders and tensors
   std::size_t most = 4096;              // lists: entries
 };
@@ -50,6 +51,7 @@ struct LayerKeys {
   std::string type;
   std::vector<std::string> takes;
   std::vector<std::string> needs;
+  std::string inputs = {};  // what they are, in words, where a layer takes other than one
 };
 const std::vector<LayerKeys>& layer_key_table();
 
@@ -77,7 +79,8 @@ std::vector<LayerConfig> read_layers(const TomlNode& node, const Origin& origin)
 // Sets one key; a known section and key, else ConfigError.
 void apply_entry(Config& config, const std::string& section, const TomlEntry& entry, const Origin& origin);
 
-// The environment's ECHELON_<SECTION>_<KEY> first, then the --set flags.
+// The environment's ECHELON_<SECTION>_<KEY> first, then the --set flags. An empty value puts the key back to its
+// default.
 void apply_environment(Config& config, const std::vector<std::pair<std::string, std::string>>& environment);
 void apply_sets(Config& config, const std::vector<std::string>& sets);
 

@@ -10,6 +10,7 @@
 #include "base/nearest.hpp"
 #include "config/derive.hpp"
 #include "config/keys.hpp"
+#include "config/unfit.hpp"
 
 extern "C" char** environ;
 
@@ -86,7 +87,8 @@ void apply_entry(Config& config, const std::string& section, const TomlEntry& en
 }
 
 Config parse_config(const std::string& text, const std::string& path, const std::vector<std::string>& sets,
-                    const std::vector<std::pair<std::string, std::string>>& environment) {
+                    const std::vector<std::pair<std::string, std::string>>& environment,
+                    std::vector<std::string>* notes) {
   Config config;
   config.file = path;
   const TomlNode document = read_toml(text, path);
@@ -96,12 +98,17 @@ Config parse_config(const std::string& text, const std::string& path, const std:
                     "sections: {}",
                     path, joined(section_names())));
   apply_document(config, document, {path, true});
+  Config file_alone = config;
+  settle_defaults(file_alone);
   apply_environment(config, environment);
   apply_sets(config, sets);
+  settle_defaults(config);
+  const std::vector<std::string> left_out = give_way_to_overrides(config, file_alone);
+  if (notes) notes->insert(notes->end(), left_out.begin(), left_out.end());
   return config;
 }
 
-Config load_config(const std::string& path, const std::vector<std::string>& sets) {
+Config load_config(const std::string& path, const std::vector<std::string>& sets, std::vector<std::string>* notes) {
   std::string text;
   try {
     text = read_file_whole(path);
@@ -114,7 +121,7 @@ Config load_config(const std::string& path, const std::vector<std::string>& sets
     const std::size_t equals = entry.find('=');
     if (equals != std::string::npos) environment.emplace_back(entry.substr(0, equals), entry.substr(equals + 1));
   }
-  Config config = parse_config(text, path, sets, environment);
+  Config config = parse_config(text, path, sets, environment, notes);
   check_combinations(config);
   return config;
 }

@@ -1,7 +1,8 @@
 // TOML in, Config out. Strict: unknown and duplicate keys, wrong types and values out of range are ConfigErrors that
 // say `file:line:column: what, where, the nearest valid thing`.
 //
-// Precedence: --set over environment (ECHELON_<SECTION>_<KEY>, upper case) over file over default.
+// Precedence: --set over environment (ECHELON_<SECTION>_<KEY>, upper case) over file over default. `--set key=` puts a
+// key back to its default. Keys of the file that an override leaves without a use go back to theirs, with a note.
 #pragma once
 
 #include <cstdint>
@@ -14,13 +15,16 @@ namespace echelon {
 
 // Reads a file and applies the environment, then `sets` ("section.key=value", value as TOML; a bare word is text).
 // Values are checked one by one; what needs the data or the number of replicas is for `derive` (config/derive.hpp).
-Config load_config(const std::string& path, const std::vector<std::string>& sets = {});
+// `notes`, where given, gets a sentence for each key of the file that an override left out.
+Config load_config(const std::string& path, const std::vector<std::string>& sets = {},
+                   std::vector<std::string>* notes = nullptr);
 
 // The same from text, for tests; `path` names it in messages.
 Config parse_config(const std::string& text, const std::string& path, const std::vector<std::string>& sets = {},
-                    const std::vector<std::pair<std::string, std::string>>& environment = {});
+                    const std::vector<std::pair<std::string, std::string>>& environment = {},
+                    std::vector<std::string>* notes = nullptr);
 
-// The effective config, every default included, as TOML that parses to an equal Config.
+// The effective config, every default included, as TOML that parses to an equal Config of the same hash.
 std::string echo_config(const Config& config);
 
 // Of the effective config without restart-neutral keys (run.*, checkpoint.*, how long to train): what makes two runs

@@ -104,6 +104,7 @@ struct TrainConfig {
   std::int64_t epochs = 1;        // 0: by steps alone
   std::int64_t steps = 0;         // stop after this many updates; 0: by epochs alone
   bool reproducible = false;      // 1, 2, 4, .. up to micro_shards replicas end with the same bits
+  double divergence_factor = 10;  // ends the run: 20 losses in a row above this x max(1, the first step's); 0: off
   std::int64_t micro_shards = 8;  // reproducible: equal parts of a step's batch, each one pass; a power of two
 };
 

@@ -2,10 +2,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 
 #include "base/error.hpp"
 #include "base/nearest.hpp"
 #include "config/keys.hpp"
+#include "config/unfit.hpp"
 
 namespace echelon {
 namespace {
@@ -29,6 +31,7 @@ TomlNode value_of(const std::string& text, bool wants_text) {
 void apply_one(Config& config, const std::string& section, const std::string& name, const std::string& value,
                const Origin& origin) {
   const std::string path = section.empty() ? name : section + "." + name;
+  if (value.empty() && unset_key(config, path)) return;
   apply_entry(config, section, {name, 1, 1, value_of(value, is_text_key(path))}, origin);
 }
 
@@ -64,8 +67,12 @@ void apply_environment(Config& config, const std::vector<std::pair<std::string, 
     }
     // Other ECHELON_ variables (logging, tests) are not ours; one that names a section is a slip of the pen.
     for (const std::string& section : section_names())
-      if (name.starts_with(environment_name(section, "")))
-        throw ConfigError(fmt::format("{}: {}", origin.name, unknown_name("variable", name, known)));
+      if (const std::string start = environment_name(section, ""); name.starts_with(start)) {
+        std::vector<std::string> of_section;
+        std::copy_if(known.begin(), known.end(), std::back_inserter(of_section),
+                     [&](const std::string& other) { return other.starts_with(start); });
+        throw ConfigError(fmt::format("{}: {}", origin.name, unknown_name("variable", name, of_section)));
+      }
   }
 }
 

@@ -60,6 +60,75 @@ std::string syntax_text(std::string_view description) {
   return fmt::format("not valid TOML: {}", description);
 }
 
+// Walks over TOML as text, before it is parsed, and finds where lists, tables or dotted keys lie deeper in one another
+// than any key needs: toml++ recurses, or takes quadratic time, over each level.
+class DepthCheck {
+ public:
+  explicit DepthCheck(std::string_view text) : text_(text) {}
+
+  // False once it is too deep, at line() and column().
+  bool passes() {
+    for (; at_ < text_.size(); ++at_) {
+      if (!read_one()) return false;
+    }
+    return true;
+  }
+  int line() const { return line_; }
+  int column() const { return static_cast<int>(at_ - line_start_) + 1; }
+
+  static constexpr int kMost = 64;
+
+ private:
+  bool read_one() {
+    switch (text_[at_]) {
+      case '"':
+      case '\'': skip_string(); return true;
+      case '#': skip_comment(); return true;
+      case '[':
+      case '{': dots_ = 0; return ++depth_ <= kMost;
+      case ']':
+      case '}': depth_ = std::max(0, depth_ - 1); break;
+      case '.': return ++dots_ < kMost;
+      case '\n': next_line(at_); break;
+      case '=':
+      case ',': break;
+      default: return true;
+    }
+    dots_ = 0;
+    return true;
+  }
+  void next_line(std::size_t newline) {
+    ++line_;
+    line_start_ = newline + 1;
+    dots_ = 0;
+  }
+  void skip_comment() {
+    while (at_ + 1 < text_.size() && text_[at_ + 1] != '\n') ++at_;
+  }
+  // To its last quote; a string that is not closed ends with its line, or, of several lines, with the text.
+  void skip_string() {
+    const char quote = text_[at_];
+    const std::string three(3, quote);
+    const bool lines = text_.substr(at_, 3) == three;
+    at_ += lines ? 3 : 1;
+    for (; at_ < text_.size(); ++at_) {
+      if (text_[at_] == '\\' && quote == '"') {
+        if (++at_ < text_.size() && text_[at_] == '\n') next_line(at_);
+      } else if (lines ? text_.substr(at_, 3) == three : text_[at_] == quote) {
+        at_ += lines ? 2 : 0;
+        return;
+      } else if (text_[at_] == '\n') {
+        next_line(at_);
+        if (!lines) return;
+      }
+    }
+  }
+
+  std::string_view text_;
+  std::size_t at_ = 0, line_start_ = 0;
+  int line_ = 1, depth_ = 0, dots_ = 0;
+};
+
 }  // namespace
 
 std::string_view toml_kind_text(TomlKind kind) {
@@ -76,6 +145,12 @@ std::string_view toml_kind_text(TomlKind kind) {
 }
 
 TomlNode read_toml(const std::string& text, const std::string& path) {
+  DepthCheck depth(text);
+  if (!depth.passes())
+    throw ConfigError(
+        fmt::format("{}:{}:{}: tables, lists or dotted keys lie more than {} deep here; no key of an "
+                    "experiment needs more than 3",
+                    path, depth.line(), depth.column(), DepthCheck::kMost));
   try {
     return convert(toml::parse(text, path));
   } catch (const toml::parse_error& error) {
@@ -85,6 +160,7 @@ TomlNode read_toml(const std::string& text, const std::string& path) {
 }
 
 bool read_toml_value(const std::string& text, TomlNode& value) {
+  if (!DepthCheck(text).passes()) return false;
   try {
     const TomlNode whole = convert(toml::parse("value = " + text));
     if (whole.entries.size() != 1 || text.find('\n') != std::string::npos) return false;

@@ -34,7 +34,8 @@ struct TomlEntry {
 // "a boolean (true or false)", "text in quotes", ..
 std::string_view toml_kind_text(TomlKind kind);
 
-// Syntax errors and keys that are set twice are ConfigErrors that begin with "<path>:<line>:<column>".
+// Syntax errors, keys that are set twice and nesting of more than 64 levels are ConfigErrors that begin with
+// "<path>:<line>:<column>".
 TomlNode read_toml(const std::string& text, const std::string& path);
 
 // One value as it stands behind "=". False where `text` is no TOML value.

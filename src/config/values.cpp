@@ -5,6 +5,7 @@
 #include <cctype>
 #include <charconv>
 #include <cmath>
+#include <cstdint>
 
 #include "base/error.hpp"
 #include "base/nearest.hpp"
@@ -95,6 +96,30 @@ double read_real(const TomlNode& node, const Place& place) {
   return node.real;
 }
 
+// Whether the bytes are characters of UTF-8, each in its shortest form.
+bool is_utf8(std::string_view text) {
+  for (std::size_t i = 0; i < text.size();) {
+    const auto lead = static_cast<unsigned char>(text[i]);
+    const std::size_t more = lead < 0x80   ? 0
+                             : lead < 0xc2 ? 4
+                             : lead < 0xe0 ? 1
+                             : lead < 0xf0 ? 2
+                             : lead < 0xf5 ? 3
+                                           : 4;
+    if (more == 4 || i + more >= text.size()) return false;
+    std::uint32_t point = more == 0 ? lead : lead & (0x3fU >> more);
+    for (std::size_t j = 1; j <= more; ++j) {
+      const auto next = static_cast<unsigned char>(text[i + j]);
+      if ((next & 0xc0U) != 0x80) return false;
+      point = point << 6 | (next & 0x3fU);
+    }
+    const bool surrogate = point >= 0xd800 && point < 0xe000;
+    if ((more == 2 && point < 0x800) || (more == 3 && (point < 0x10000 || point > 0x10ffff)) || surrogate) return false;
+    i += more + 1;
+  }
+  return true;
+}
+
 void check_plain_name(const TomlNode& node, const Place& place) {
   const auto allowed = [](char c) {
     return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '-' || c == '.';
@@ -118,7 +143,13 @@ std::string read_text(const TomlNode& node, const Place& place) {
   if (!words.empty() && !may_be_empty && std::find(words.begin(), words.end(), node.text) == words.end())
     place.refuse(node, unknown_name(fmt::format("{}", place.key), node.text, words));
   if (place.limits.plain_name) check_plain_name(node, place);
-  if (node.text.find('\0') != std::string::npos) place.refuse(node, fmt::format("{}: holds a zero byte", place.key));
+  const auto control = [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; };
+  if (std::any_of(node.text.begin(), node.text.end(), control))
+    place.refuse(
+        node, fmt::format("{} = {}: holds a control character, such as the end of a line", place.key, written(node)));
+  if (!is_utf8(node.text)) place.refuse(node, fmt::format("{}: is not UTF-8", place.key));
+  if (place.limits.filled && node.text.empty())
+    place.refuse(node, fmt::format("{} = \"\": must not be empty; \".\" is the working directory", place.key));
   return node.text;
 }
 

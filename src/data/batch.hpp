@@ -1,11 +1,11 @@
-// What a loader hands out: one replica's part of a step.
+// One replica's part of a step, and what hands it out.
 #pragma once
 
 #include <cstdint>
 
 namespace echelon {
 
-// Memory belongs to the loader and stays until the next call of next(). T and U are `length` and `target_length`.
+// Memory belongs to the source and stays until the next is asked for. T and U are `length` and `target_length`.
 struct Batch {
   std::int64_t epoch = 0;
   std::int64_t step = 0;           // inside the epoch
@@ -20,6 +20,17 @@ struct Batch {
   const std::int32_t* target = nullptr;   // (n, U), of pairs: the start token and what was said before
   const std::int32_t* ids = nullptr;      // (n), each sample's number in the data set, its low 32 bits
   double weight = 0;                      // sum of weights
+};
+
+// The batches of one replica, in the order of its steps.
+class BatchSource {
+ public:
+  virtual ~BatchSource() = default;
+  // The batch of this step, which comes after all that were handed out before; those between are left out. Waits for
+  // it.
+  virtual const Batch& at(std::int64_t epoch, std::int64_t step) = 0;
+  virtual std::uint64_t bytes_read() const { return 0; }  // from files
+  virtual std::uint64_t bytes_used() const { return 0; }  // stored bytes of the samples in the batches so far
 };
 
 }  // namespace echelon

@@ -2,7 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <bit>
 #include <cmath>
+#include <new>
 
 #include "base/error.hpp"
 #include "data/format.hpp"
@@ -75,12 +78,34 @@ std::int32_t* token_memory(Chunk& chunk, std::int64_t count) {
   return reinterpret_cast<std::int32_t*>(chunk.rows.data());
 }
 
+// One pass without branches, at memory speed: the greatest magnitude as bits, in which infinity and NaN come last.
+bool all_finite(const float* values, std::size_t count) {
+  std::uint32_t greatest = 0;
+  for (std::size_t i = 0; i < count; ++i)
+    greatest = std::max(greatest, std::bit_cast<std::uint32_t>(values[i]) & 0x7fffffffU);
+  return greatest < 0x7f800000U;
+}
+
+// DataError where a value of the chunk's rows is not finite; `record_of`: the record (in its file) of a value.
+template <class RecordOf>
+void require_finite(const Shard& shard, const char* dataset, const Chunk& chunk, RecordOf&& record_of) {
+  const auto* values = reinterpret_cast<const float*>(chunk.rows.data());
+  const std::size_t count = chunk.rows.size() / sizeof(float);
+  if (all_finite(values, count)) return;
+  const auto* bad = std::find_if(values, values + count, [](float value) { return !std::isfinite(value); });
+  throw DataError(fmt::format("{}: record {} of '{}' holds {}; every feature must be a finite number", shard.path,
+                              record_of(bad - values), dataset, *bad));
+}
+
 void load_samples(const Dataset& dataset, const h5::Reader& reader, const Shard& shard, Chunk& chunk) {
   const Rows rows{format::kSamples, chunk.begin - shard.first, chunk.end - chunk.begin, shard.samples};
   require_unchanged(reader, rows);
   const std::size_t bytes = static_cast<std::size_t>(dataset.sample_shape.elems()) * size_of(dataset.stored);
   chunk.rows.resize(static_cast<std::size_t>(rows.count) * bytes);
   reader.read_rows(rows.name, rows.first, rows.count, chunk.rows.data(), dataset.stored);
+  if (dataset.stored == DType::f32)
+    require_finite(shard, rows.name, chunk,
+                   [&](std::int64_t value) { return rows.first + value / dataset.sample_shape.elems(); });
 }
 
 void load_text(const Dataset& dataset, const h5::Reader& reader, const Shard& shard, Chunk& chunk) {
@@ -97,6 +122,12 @@ void load_sequences(const Dataset& dataset, const h5::Reader& reader, const Shar
   require_unchanged(reader, rows);
   chunk.rows.resize(static_cast<std::size_t>(rows.count * dataset.sample_shape.row_elems()) * sizeof(float));
   reader.read_rows(rows.name, rows.first, rows.count, chunk.rows.data(), DType::f32);
+  require_finite(shard, rows.name, chunk, [&](std::int64_t value) {
+    const std::int64_t row =
+        (*dataset.starts)[static_cast<std::size_t>(chunk.begin)] + value / dataset.sample_shape.row_elems();
+    return std::upper_bound(dataset.starts->begin(), dataset.starts->end(), row) - dataset.starts->begin() - 1 -
+           shard.first;
+  });
 }
 
 void load_targets(const Dataset& dataset, const h5::Reader& reader, const Shard& shard, Chunk& chunk) {
@@ -107,7 +138,7 @@ void load_targets(const Dataset& dataset, const h5::Reader& reader, const Shard&
 
 }  // namespace
 
-void load_chunk(const Dataset& dataset, const h5::Reader& reader, Chunk& chunk) {
+void load_chunk(const Dataset& dataset, const h5::Reader& reader, Chunk& chunk) try {
   const Shard& shard = dataset.shards[chunk.file];
   switch (dataset.kind) {
     case DataKind::samples:
@@ -121,6 +152,9 @@ void load_chunk(const Dataset& dataset, const h5::Reader& reader, Chunk& chunk) 
       load_sequences(dataset, reader, shard, chunk);
       return load_targets(dataset, reader, shard, chunk);
   }
+} catch (const std::bad_alloc&) {
+  throw MemoryError(
+      fmt::format("{}: out of memory for {} records that are read together", reader.path(), chunk.end - chunk.begin));
 }
 
 Record Chunk::record(const Dataset& dataset, std::int64_t id) const {

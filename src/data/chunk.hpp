@@ -34,8 +34,9 @@ struct Chunk {
   Record record(const Dataset& dataset, std::int64_t id) const;
 };
 
-// Fills the chunk from begin, end and file. DataError names file and record: a label outside [0, classes) or no number,
-// a token outside the vocabulary, a file that changed.
+// Fills the chunk from begin, end and file. DataError names file and record: a label outside [0, classes) or not a
+// finite number, a feature that is not a finite number, a token outside the vocabulary, a file that changed.
+// MemoryError names the file.
 void load_chunk(const Dataset& dataset, const h5::Reader& reader, Chunk& chunk);
 
 }  // namespace echelon

@@ -70,9 +70,10 @@ void cut_into_windows(Dataset& dataset, std::int64_t steps) {
   for (Shard& shard : dataset.shards) {
     shard.samples = (shard.tokens - 1) / steps;
     if (shard.samples < 1)
-      fail(shard.path, fmt::format("holds {} tokens, but a window takes {} and the one after it; data.sequence_length "
-                                   "may be at most {}",
-                                   count_text(shard.tokens), steps, std::max<std::int64_t>(shard.tokens - 1, 0)));
+      fail(shard.path,
+           fmt::format("holds {}, but a window takes {} and the one after it{}", counted(shard.tokens, "token"), steps,
+                       shard.tokens > 1 ? fmt::format("; data.sequence_length may be at most {}", shard.tokens - 1)
+                                        : "; no data.sequence_length is short enough"));
     shard.first = first;
     shard.chunk_rows = std::min(shard.samples, std::max<std::int64_t>(64, kTokensTogether / steps));
     first += shard.samples;
@@ -155,6 +156,9 @@ void see_alike(Dataset& test, Dataset& train) {
   if (!same_rows || test.classes != train.classes)
     fail(path, fmt::format("holds samples of {} and {} classes, the training data in {} {} and {}",
                            test.sample_shape.text(), test.classes, like, train.sample_shape.text(), train.classes));
+  if (!test.class_names.empty() && !train.class_names.empty() && test.class_names != train.class_names)
+    fail(path, fmt::format("numbers its classes [{}], the training data in {} [{}]; import it --like the training data",
+                           fmt::join(test.class_names, ", "), like, fmt::join(train.class_names, ", ")));
   if (!(test.vocabulary == train.vocabulary) || !(test.target_vocabulary == train.target_vocabulary))
     fail(path, fmt::format("has another vocabulary than the training data in {}; hold a part out when it is imported, "
                            "or import it --like the training data",

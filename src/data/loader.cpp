@@ -1,6 +1,8 @@
 #include "data/loader.hpp"
 
+#include <algorithm>
 #include <atomic>
+#include <compare>
 #include <condition_variable>
 #include <deque>
 #include <exception>
@@ -16,6 +18,15 @@
 
 namespace echelon {
 
+namespace {
+
+struct Position {
+  std::int64_t epoch = 0, step = 0;
+  auto operator<=>(const Position&) const = default;
+};
+
+}  // namespace
+
 struct Loader::Body {
   Body(const Dataset& dataset, ShardPlan the_plan, const LoaderOptions& the_options);
   ~Body() { stop(); }
@@ -23,6 +34,9 @@ struct Loader::Body {
   void run();
   void fill(BatchMemory& slot, std::int64_t epoch, std::int64_t step);
   BatchMemory* wait_for_free();
+  bool fill_next(Position& next);
+  const Batch& take(std::unique_lock<std::mutex>& lock);
+  void leave_out();
   void stop();
 
   ShardPlan plan;
@@ -37,6 +51,7 @@ struct Loader::Body {
   std::condition_variable changed;
   std::deque<BatchMemory*> free, ready;  // below: guarded by the mutex
   BatchMemory* handed_out = nullptr;
+  Position wanted;  // nothing before it will be asked for
   bool stopping = false, finished = false;
   std::exception_ptr error;
 
@@ -91,17 +106,8 @@ BatchMemory* Loader::Body::wait_for_free() {
 void Loader::Body::run() {
   std::exception_ptr failure;
   try {
-    std::int64_t step = options.start_step;
-    for (std::int64_t epoch = options.start_epoch; options.end_epoch < 0 || epoch < options.end_epoch; ++epoch) {
-      for (; step < plan.steps_per_epoch(); ++step) {
-        BatchMemory* slot = wait_for_free();
-        if (slot == nullptr) return;
-        fill(*slot, epoch, step);
-        const std::lock_guard lock(mutex);
-        ready.push_back(slot);
-        changed.notify_all();
-      }
-      step = 0;
+    Position next{options.start_epoch, options.start_step};
+    while (fill_next(next)) {
     }
   } catch (...) {
     failure = std::current_exception();
@@ -110,6 +116,23 @@ void Loader::Body::run() {
   error = failure;
   finished = true;
   changed.notify_all();
+}
+
+// False where there is nothing more to read.
+bool Loader::Body::fill_next(Position& next) {
+  if (next.step >= plan.steps_per_epoch()) next = {next.epoch + 1, 0};
+  if (options.end_epoch >= 0 && next.epoch >= options.end_epoch) return false;
+  BatchMemory* slot = wait_for_free();
+  if (slot == nullptr) return false;
+  {
+    const std::lock_guard lock(mutex);
+    next = std::max(next, wanted);
+  }
+  fill(*slot, next.epoch, next.step++);
+  const std::lock_guard lock(mutex);
+  ready.push_back(slot);
+  changed.notify_all();
+  return true;
 }
 
 void Loader::Body::fill(BatchMemory& slot, std::int64_t epoch, std::int64_t step) {
@@ -131,22 +154,48 @@ Loader::Loader(const Dataset& dataset, const ShardPlan& plan, const LoaderOption
     : body_(std::make_unique<Body>(dataset, plan, options)) {}
 Loader::~Loader() = default;
 
+// The first batch that is ready.
+const Batch& Loader::Body::take(std::unique_lock<std::mutex>& lock) {
+  if (handed_out != nullptr) {
+    free.push_back(std::exchange(handed_out, nullptr));
+    changed.notify_all();
+  }
+  changed.wait(lock, [&] {
+    leave_out();
+    return !ready.empty() || finished;
+  });
+  if (ready.empty()) {
+    if (error) std::rethrow_exception(error);
+    ECHELON_CHECK(false, "no batch beyond epoch {}", options.end_epoch);
+  }
+  handed_out = ready.front();
+  ready.pop_front();
+  return handed_out->batch;
+}
+
+// Batches that were read ahead and are not wanted any more.
+void Loader::Body::leave_out() {
+  while (!ready.empty() && Position{ready.front()->batch.epoch, ready.front()->batch.step} < wanted) {
+    free.push_back(ready.front());
+    ready.pop_front();
+    changed.notify_all();
+  }
+}
+
 const Batch& Loader::next() {
-  Body& body = *body_;
-  const ScopedTimer timer(body.wait_s);
-  std::unique_lock lock(body.mutex);
-  if (body.handed_out != nullptr) {
-    body.free.push_back(std::exchange(body.handed_out, nullptr));
-    body.changed.notify_all();
-  }
-  body.changed.wait(lock, [&] { return !body.ready.empty() || body.finished; });
-  if (body.ready.empty()) {
-    if (body.error) std::rethrow_exception(body.error);
-    ECHELON_CHECK(false, "no batch beyond epoch {}", body.options.end_epoch);
-  }
-  body.handed_out = body.ready.front();
-  body.ready.pop_front();
-  return body.handed_out->batch;
+  const ScopedTimer timer(body_->wait_s);
+  std::unique_lock lock(body_->mutex);
+  return body_->take(lock);
+}
+
+const Batch& Loader::at(std::int64_t epoch, std::int64_t step) {
+  const ScopedTimer timer(body_->wait_s);
+  std::unique_lock lock(body_->mutex);
+  body_->wanted = {epoch, step};
+  const Batch& batch = body_->take(lock);
+  ECHELON_CHECK(batch.epoch == epoch && batch.step == step, "step {} of epoch {} was asked for, {} of {} comes next",
+                step, epoch, batch.step, batch.epoch);
+  return batch;
 }
 
 double Loader::wait_s() const { return body_->wait_s; }

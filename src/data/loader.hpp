@@ -28,19 +28,20 @@ struct LoaderOptions {
   std::int64_t end_epoch = -1;  // the first epoch that is not read; -1: never ends
 };
 
-class Loader {
+class Loader final : public BatchSource {
  public:
   // The dataset and plan are copied. Labels outside [0, classes) are a DataError naming file and record.
   Loader(const Dataset& dataset, const ShardPlan& plan, const LoaderOptions& options);
-  ~Loader();
+  ~Loader() override;
   Loader(const Loader&) = delete;
 
+  const Batch& at(std::int64_t epoch, std::int64_t step) override;
   // The next batch in order; waits for it. Errors of the reading thread are thrown here, after the batches before them.
   // Asking beyond end_epoch is a defect.
   const Batch& next();
-  double wait_s() const;             // total time spent waiting in next()
-  std::uint64_t bytes_read() const;  // from files
-  std::uint64_t bytes_used() const;  // stored bytes of the samples in the batches so far
+  double wait_s() const;  // total time spent waiting in next()
+  std::uint64_t bytes_read() const override;
+  std::uint64_t bytes_used() const override;
 
  private:
   struct Body;

@@ -23,8 +23,10 @@ std::vector<std::string> files_in(const std::string& folder) {
   std::vector<std::string> files, folders;
   std::error_code error;
   for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
-    if (entry->is_directory()) folders.push_back(entry->path().filename());
-    if (is_shard_name(entry->path()) && !entry->is_directory()) files.push_back(entry->path().string());
+    std::error_code unreadable;  // a loop of links: refused with its reason when it is opened
+    const bool is_folder = entry->is_directory(unreadable);
+    if (is_folder) folders.push_back(entry->path().filename());
+    if (is_shard_name(entry->path()) && !is_folder) files.push_back(entry->path().string());
   }
   if (error) fail(folder, "the folder cannot be read: " + error.message());
   if (!files.empty()) return files;
@@ -45,8 +47,13 @@ std::vector<std::string> files_like(const std::string& pattern) {
 }
 
 std::vector<std::string> files_meant(const std::string& location) {
-  if (fs::is_directory(location)) return files_in(location);
-  if (!fs::exists(location) && location.find_first_of("*?[") != std::string::npos) return files_like(location);
+  std::error_code error;
+  const fs::file_type type = fs::status(location, error).type();
+  if (type == fs::file_type::none || type == fs::file_type::unknown)
+    fail(location, "cannot be read: " + error.message());
+  if (type == fs::file_type::directory) return files_in(location);
+  if (type == fs::file_type::not_found && location.find_first_of("*?[") != std::string::npos)
+    return files_like(location);
   return {location};
 }
 

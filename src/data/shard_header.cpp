@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <new>
 
 #include "base/error.hpp"
 #include "base/nearest.hpp"
@@ -19,6 +20,13 @@ constexpr std::array kKinds = {DataKind::samples, DataKind::text, DataKind::sequ
 
 [[noreturn]] void fail(const std::string& path, const std::string& what) {
   throw DataError(fmt::format("{}: {}", path, what));
+}
+
+// Rows that were declared and never written would be read as zeros.
+void require_written(const h5::Reader& reader, const h5::DatasetInfo& info) {
+  if (info.written_chunks >= info.chunks) return;
+  fail(reader.path(), fmt::format("dataset '{}' declares {}, but {} of its {} chunks were written", info.name,
+                                  info.shape.text(), info.written_chunks, info.chunks));
 }
 
 // Records that are read together: a stored chunk where it must be decoded whole or has a fair size, else 64 to 256.
@@ -98,6 +106,7 @@ h5::DatasetInfo read_labels(const h5::Reader& reader, Dataset& dataset, std::int
     fail(path,
          fmt::format("dataset 'labels' has shape {}, must be (N){}", labels.shape.text(), numbers ? " or (N, K)" : ""));
   if (samples != labels.shape[0]) fail(path, fmt::format("holds {} samples but {} labels", samples, labels.shape[0]));
+  require_written(reader, labels);
   if (numbers && reader.has_attribute(format::kClasses))
     fail(path, "dataset 'labels' is f32, numbers to be met, but there is an attribute 'classes'");
   if (numbers)
@@ -116,6 +125,7 @@ void read_samples(const h5::Reader& reader, Dataset& dataset) {
     fail(path, fmt::format("dataset 'samples' is {}, must be u8 or f32", name_of(samples.dtype)));
   const h5::DatasetInfo labels = read_labels(reader, dataset, samples.shape[0]);
   if (samples.shape.elems() == 0) fail(path, fmt::format("holds no sample: shape {}", samples.shape.text()));
+  require_written(reader, samples);
   dataset.sample_shape = samples.shape.without_front();
   dataset.stored = samples.dtype;
   read_normalisation(reader, dataset, dataset.sample_shape[0]);
@@ -133,6 +143,7 @@ h5::DatasetInfo tokens_of(const h5::Reader& reader, const char* name) {
   if (tokens.shape.rank() != 1 || (tokens.dtype != DType::u8 && tokens.dtype != DType::i32))
     fail(reader.path(), fmt::format("dataset '{}' is {} of {}, must be (tokens) of u8 or i32", name,
                                     tokens.shape.text(), name_of(tokens.dtype)));
+  require_written(reader, tokens);
   return tokens;
 }
 
@@ -143,6 +154,7 @@ Starts read_starts(const h5::Reader& reader, const char* name, std::int64_t rows
     fail(reader.path(),
          fmt::format("dataset '{}' is {} of {}, must be (N) of i32", name, info.shape.text(), name_of(info.dtype)));
   if (info.shape[0] == 0) fail(reader.path(), "holds no sequence");
+  require_written(reader, info);
   std::vector<std::int32_t> lengths(static_cast<std::size_t>(info.shape[0]));
   reader.read_all(name, lengths.data(), DType::i32);
   auto starts = std::make_shared<std::vector<std::int64_t>>(1, 0);
@@ -192,6 +204,7 @@ void read_sequences(const h5::Reader& reader, Dataset& dataset) {
     if (rows.shape.rank() != 2 || rows.dtype != DType::f32 || rows.shape[1] < 1)
       fail(reader.path(), fmt::format("dataset 'values' is {} of {}, must be (steps, features) of f32",
                                       rows.shape.text(), name_of(rows.dtype)));
+    require_written(reader, rows);
     dataset.sample_shape = {0, rows.shape[1]};
   }
   dataset.starts = read_starts(reader, format::kLengths, rows.shape[0], 1);
@@ -231,7 +244,7 @@ std::string_view name_of(DataKind kind) {
   return "?";
 }
 
-Dataset read_shard(const std::string& path) {
+Dataset read_shard(const std::string& path) try {
   const h5::Reader reader(path);
   check_format(reader);
   Dataset dataset;
@@ -243,6 +256,8 @@ Dataset read_shard(const std::string& path) {
     case DataKind::pairs: read_pairs(reader, dataset); break;
   }
   return dataset;
+} catch (const std::bad_alloc&) {
+  throw MemoryError(fmt::format("{}: out of memory while its lengths and vocabulary were read", path));
 }
 
 }  // namespace echelon

@@ -17,8 +17,8 @@
 // How the strategies to come fit
 //   parameter averaging   end_step applies locally; every H steps submits all-reduce plans over weights
 //   synchronous server    gradient_ready pushes a range; wait_parameters waits for that range's new weights
-//   asynchronous, SSP     a Machine on the engine; end_step pushes, pulls, or waits for the slowest; role() server
-//                         elsewhere
+//   asynchronous, SSP     a Machine on the engine (comm/protocol/machine.hpp); end_step pushes, pulls, or waits for the
+//                         slowest; role() server elsewhere
 //   backup workers        end_step returns outcome.next_step > info.step + 1 when this replica came too late
 //   decentralised sparse  a Machine that sends coded entries; the residual is in visit_state (per_replica, summed)
 #pragma once
@@ -45,6 +45,7 @@ struct StepInfo {
   double learning_rate = 0;
   double weight = 0;        // samples of the step over all replicas (W)
   double local_weight = 0;  // of this replica
+  std::int64_t step_in_epoch = 0;
 };
 
 // What a codec made of a replica's gradients in a step.
@@ -58,7 +59,7 @@ struct CodecRecord {
 };
 
 struct StepOutcome {
-  std::int64_t next_step = 0;
+  std::int64_t next_step = 0;  // that this replica joins; more than one on: it came too late for those between
   bool contributed = true;     // this replica's gradient entered the update
   double exchange_wait_s = 0;  // compute thread blocked on tickets since the last outcome: what is exposed
   double exchange_busy_s = 0;  // from start to finish, of the buckets that arrived since: exposed and hidden together

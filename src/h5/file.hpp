@@ -23,6 +23,9 @@ struct DatasetInfo {
   Shape chunk;           // rank 0: contiguous
   bool deflate = false;  // compressed (gzip, alone or behind byte shuffle)
   std::uint64_t stored_bytes = 0;
+  // Chunks that the shape needs, and those that were ever written; contiguous datasets count as one chunk. What was
+  // never written reads as the fill value. Datasets that lie in other files count as written.
+  std::uint64_t chunks = 1, written_chunks = 1;
 };
 
 // Reading. Opened read-only; where the file system refuses locks the file is opened without, said once in the log.

@@ -73,6 +73,18 @@ Handle rows_of(hid_t space, std::int64_t first, const Shape& shape, std::int64_t
   return selection;
 }
 
+// How many chunks the shape needs and how many the file holds. `creation`: the dataset's properties.
+void count_chunks(hid_t dataset, hid_t space, hid_t creation, DatasetInfo& info) {
+  const H5D_layout_t layout = H5Pget_layout(creation);
+  if (info.shape.elems() == 0) return;
+  if (layout == H5D_CONTIGUOUS) info.written_chunks = info.stored_bytes > 0 ? 1 : 0;
+  if (layout != H5D_CHUNKED) return;
+  for (int axis = 0; axis < info.shape.rank(); ++axis)
+    info.chunks *= static_cast<std::uint64_t>((info.shape[axis] - 1) / info.chunk[axis] + 1);
+  hsize_t written = 0;
+  if (H5Dget_num_chunks(dataset, space, &written) >= 0) info.written_chunks = written;
+}
+
 }  // namespace
 
 struct Reader::Body {
@@ -122,11 +134,15 @@ std::unique_ptr<OpenDataset> Reader::Body::open_dataset(const std::string& name)
   chunks.element_bytes = size_of(*dtype);
   chunks.row_bytes = static_cast<std::size_t>(shape->row_elems()) * chunks.element_bytes;
   const Handle creation(H5Dget_create_plist(dataset->handle.id()), H5Pclose);
-  if (H5Pget_layout(creation.id()) != H5D_CHUNKED) return dataset;
+  if (H5Pget_layout(creation.id()) != H5D_CHUNKED) {
+    count_chunks(dataset->handle.id(), space.id(), creation.id(), dataset->info);
+    return dataset;
+  }
   std::array<hsize_t, Shape::kMaxRank> extents{};
   H5Pget_chunk(creation.id(), shape->rank(), extents.data());
   const std::vector<std::int64_t> chunk(extents.begin(), extents.begin() + shape->rank());
   dataset->info.chunk = Shape(std::span<const std::int64_t>(chunk));
+  count_chunks(dataset->handle.id(), space.id(), creation.id(), dataset->info);
   chunks.rows = chunk[0];
   chunks.whole_rows = dataset->info.chunk.without_front() == shape->without_front();
   describe_filters(creation.id(), chunks);

@@ -9,6 +9,7 @@
 #include "base/text.hpp"
 #include "config/derive.hpp"
 #include "parallel/footprint.hpp"
+#include "parallel/split.hpp"
 
 namespace echelon {
 namespace {
@@ -18,7 +19,7 @@ constexpr std::size_t kShown = 8;
 
 class Chooser {
  public:
-  Chooser(const Config& config, const Graph& whole, const RankHosts& hosts, std::int64_t samples,
+  Chooser(const Config& config, const Graph& whole, const RankHosts& hosts, const SampleCounts& samples,
           const SplitCosts& costs)
       : config_(config), whole_(whole), hosts_(hosts), samples_(samples), costs_(costs) {}
 
@@ -38,6 +39,7 @@ class Chooser {
   struct Built {
     Config config;
     std::vector<Part> parts;  // by stage
+    RankBatches batches;
     std::int64_t micro_batch = 0;
     std::int64_t global_batch = 0;
   };
@@ -59,17 +61,6 @@ class Chooser {
         }
   }
 
-  // Keys that would be refused because nothing reads them.
-  static void leave_out_unused(ParallelConfig& parallel) {
-    const ParallelConfig plain;
-    if (ranks_of_replica(parallel) == 1) parallel.allow_across_nodes = plain.allow_across_nodes;
-    if (parallel.tensor == 1) parallel.recurrent_from = plain.recurrent_from;
-    if (parallel.pipeline > 1) return;
-    parallel.schedule = plain.schedule;
-    parallel.costs = plain.costs;
-    parallel.time_chunks = plain.time_chunks;
-  }
-
   // Where its groups fit the hosts.
   void add(const ParallelConfig& parallel) {
     try {
@@ -85,10 +76,12 @@ class Chooser {
 
   Built build(const SplitCandidate& candidate) const {
     const Mesh& mesh = candidate.mesh;
-    Built built{.config = config_, .parts = {}};
+    Built built{.config = config_, .parts = {}, .batches = {}};
     built.config.parallel = candidate.parallel;
     check_combinations(built.config);
-    const BatchPlan batch = derive_batch(built.config, mesh.replicas(), samples_);
+    const BatchPlan batch = derive_batch(built.config, mesh.replicas(), samples_.train);
+    built.batches = busiest_batches(built.config, plan_batch(built.config, mesh.replicas(), samples_.train),
+                                    mesh.replicas(), samples_.test);
     built.micro_batch = *std::max_element(batch.micro.begin(), batch.micro.end());
     built.global_batch = batch.global;
     for (int stage = 0; stage < mesh.pipeline(); ++stage)
@@ -117,7 +110,7 @@ class Chooser {
     for (int stage = 0; stage < candidate.mesh.pipeline(); ++stage)
       candidate.memory =
           std::max(candidate.memory, footprint_of(built.config, built.parts[static_cast<std::size_t>(stage)],
-                                                  seat_of(candidate.mesh, stage), built.micro_batch)
+                                                  seat_of(candidate.mesh, stage), built.batches)
                                          .total());
   }
 
@@ -182,14 +175,14 @@ class Chooser {
   const Config& config_;
   const Graph& whole_;
   const RankHosts& hosts_;
-  const std::int64_t samples_;
+  const SampleCounts samples_;
   const SplitCosts& costs_;
   std::vector<SplitCandidate> all_;
 };
 
 }  // namespace
 
-SplitChoice choose_split(const Config& config, const Graph& whole, const RankHosts& hosts, std::int64_t samples,
+SplitChoice choose_split(const Config& config, const Graph& whole, const RankHosts& hosts, const SampleCounts& samples,
                          const SplitCosts& costs) {
   return Chooser(config, whole, hosts, samples, costs).run();
 }

@@ -1,6 +1,6 @@
 // parallel.split = "auto": how many ranks share a model, and how, chosen for the ranks that there are.
 //
-// Every pipeline x tensor x space that the hosts allow is priced (parallel/split_price.hpp); the fastest whose dearest
+// Every pipeline x tensor x space that the hosts allow is priced (parallel/split_price.hpp); the fastest whose largest
 // rank stays below device.memory_limit_mb (parallel/footprint.hpp) is taken. Of those within 2 % of it the one that
 // splits least is: less can go wrong with it.
 #pragma once
@@ -11,6 +11,7 @@
 
 #include "config/schema.hpp"
 #include "model/graph.hpp"
+#include "parallel/footprint.hpp"
 #include "parallel/mesh.hpp"
 #include "parallel/split_price.hpp"
 
@@ -36,9 +37,8 @@ struct RankHosts {
   std::vector<std::string> names;
 };
 
-// `samples` of the training data. MemoryError where nothing stays below the limit, ConfigError where nothing is
-// possible.
-SplitChoice choose_split(const Config& config, const Graph& whole, const RankHosts& hosts, std::int64_t samples,
+// MemoryError where nothing stays below the limit, ConfigError where nothing is possible.
+SplitChoice choose_split(const Config& config, const Graph& whole, const RankHosts& hosts, const SampleCounts& samples,
                          const SplitCosts& costs);
 
 }  // namespace echelon

@@ -1,11 +1,17 @@
 #include "parallel/footprint.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <cmath>
+#include <map>
 #include <memory>
+#include <new>
 
 #include "base/error.hpp"
 #include "device/arenas.hpp"
 #include "model/build.hpp"
+#include "model/device_options.hpp"
 #include "model/program.hpp"
 #include "optim/optimiser.hpp"
 #include "parallel/courier.hpp"
@@ -14,63 +20,136 @@
 namespace echelon {
 
 std::unique_ptr<Device> counting_device(const DeviceConfig& config) {
-  DeviceOptions options;
-  options.threads = std::max(1, static_cast<int>(config.threads));
-  options.paced_table = config.paced_table;
+  DeviceOptions options = device_options(config, std::max(1, static_cast<int>(config.threads)));
+  options.memory_limit_bytes = 0;  // what does not fit is counted too
   options.only_counts = true;
   return open_device(config.kind, options);
 }
 
 namespace {
 
-void count(const Config& config, const std::vector<const Graph*>& graphs, std::int64_t micro, int in_flight,
-           Footprint& footprint) {
-  const auto device = counting_device(config.device);
-  Arenas arenas(*device, graphs.front()->parameters(), wide_of(config.device.dtype));
-  const double before = static_cast<double>(device->allocated_bytes());
-  const Optimiser optimiser(config.optimiser, arenas);
-  footprint.optimiser = static_cast<double>(device->allocated_bytes()) - before;
-  std::vector<std::unique_ptr<Program>> programs;
-  for (const Graph* graph : graphs) {
-    const auto& program = programs.emplace_back(std::make_unique<Program>(
-        *graph, arenas, ProgramOptions{.batch = micro, .dtype = config.device.dtype, .in_flight = in_flight}));
-    footprint.activations += static_cast<double>(program->activation_bytes());
-    footprint.scratch += static_cast<double>(program->scratch_bytes());
-  }
-  footprint.packed = static_cast<double>(device->allocated_bytes()) - footprint.total();
+// What a program's memory follows from.
+struct Holding {
+  const Graph& evaluated;
+  const std::vector<const Graph*>& trained;
+  const RankBatches& batches;
+  int in_flight = 1;
+};
+
+// Slots of carried states by micro-batch, as in StepRunner.
+std::map<std::int64_t, int> slots_of(const RankBatches& batches) {
+  std::map<std::int64_t, int> slots;
+  for (const std::int64_t micro : batches.micro) slots[micro] += static_cast<int>(batches.accumulation);
+  return slots;
 }
 
-Footprint footprint(const Config& config, const std::vector<const Graph*>& graphs, std::int64_t micro, int in_flight) {
+// Asks nobody: an optimiser that is built and takes no step.
+class NoSums final : public PartSums {
+ public:
+  bool speaks() const override { return true; }
+  void over_model(std::span<double>) override {}
+  void over_slices(std::span<double>) override {}
+};
+
+void count(const Config& config, const Holding& holding, Footprint& bytes) {
+  const auto device = counting_device(config.device);
+  const auto held = [&] { return static_cast<double>(device->allocated_bytes()); };
+  Arenas arenas(*device, holding.evaluated.parameters(), wide_of(config.device.dtype));
+  double before = held();
+  NoSums sums;
+  const Optimiser optimiser(config.optimiser, arenas, {}, &sums);
+  bytes.optimiser = held() - before;
   const DType dtype = config.device.dtype;
-  const double arena =
-      static_cast<double>(graphs.front()->parameters().elems()) * static_cast<double>(size_of(wide_of(dtype)));
+  std::vector<std::unique_ptr<Program>> programs;
+  for (const auto& [micro, slots] : slots_of(holding.batches))
+    for (const Graph* graph : holding.trained) {
+      const ProgramOptions options{
+          .batch = micro, .dtype = dtype, .state_slots = slots, .in_flight = holding.in_flight};
+      const auto& program = programs.emplace_back(std::make_unique<Program>(*graph, arenas, options));
+      bytes.activations += static_cast<double>(program->activation_bytes());
+      bytes.scratch += static_cast<double>(program->scratch_bytes());
+    }
+  before = held();
+  if (holding.batches.evaluation > 0) {
+    const ProgramOptions options{.batch = holding.batches.evaluation, .training = false, .dtype = dtype};
+    programs.push_back(std::make_unique<Program>(holding.evaluated, arenas, options));
+    bytes.evaluation = held() - before;
+  }
+  bytes.packed = held() - bytes.total();
+}
+
+void estimate(const Config& config, const Holding& holding, Footprint& bytes) {
+  const DType dtype = config.device.dtype;
+  bytes.optimiser = bytes.weights * static_cast<double>(find_rule(config.optimiser.rule).arenas());
+  bytes.activations = bytes.scratch = bytes.evaluation = bytes.packed = 0;
+  bytes.estimated = true;
+  for (const auto& [micro, slots] : slots_of(holding.batches))
+    for (const Graph* graph : holding.trained)
+      bytes.activations +=
+          2 * model_costs(*graph, dtype).activation_bytes * static_cast<double>(micro * holding.in_flight);
+  bytes.evaluation =
+      model_costs(holding.evaluated, dtype).activation_bytes * static_cast<double>(holding.batches.evaluation);
+}
+
+Footprint footprint(const Config& config, const Holding& holding) {
+  const double arena = static_cast<double>(holding.evaluated.parameters().elems()) *
+                       static_cast<double>(size_of(wide_of(config.device.dtype)));
   Footprint bytes{.weights = arena, .gradients = arena};
   try {
-    count(config, graphs, micro, in_flight, bytes);
+    count(config, holding, bytes);
   } catch (const EnvironmentError&) {
-    bytes = {.weights = arena,
-             .gradients = arena,
-             .optimiser = arena * static_cast<double>(find_rule(config.optimiser.rule).arenas()),
-             .estimated = true};
-    for (const Graph* graph : graphs)
-      bytes.activations += 2 * model_costs(*graph, dtype).activation_bytes * static_cast<double>(micro * in_flight);
+    estimate(config, holding, bytes);
+  } catch (const std::bad_alloc&) {  // even what the ops keep beside tensors
+    throw MemoryError(
+        fmt::format("batches of {} samples take more memory than this machine has; a smaller batch or a "
+                    "larger batch.accumulation needs less",
+                    holding.batches.largest()));
   }
+  if (config.train.reproducible)  // finished subtrees of micro-shards, train/micro_shards.hpp
+    bytes.gradients += arena * std::log2(static_cast<double>(holding.batches.accumulation));
   return bytes;
+}
+
+int in_flight_of(const Config& config, int stage, const RankBatches& batches) {
+  const std::int64_t passes = batches.accumulation * static_cast<std::int64_t>(batches.micro.size());
+  return most_in_flight(pipeline_passes(config.parallel.schedule, static_cast<int>(config.parallel.pipeline), stage,
+                                        static_cast<int>(passes)));
 }
 
 }  // namespace
 
-Footprint footprint_of(const Config& config, const std::vector<const Graph*>& graphs, std::int64_t micro_batch) {
-  return footprint(config, graphs, micro_batch, 1);
+std::int64_t RankBatches::largest() const {
+  return std::max(*std::max_element(micro.begin(), micro.end()), evaluation);
 }
 
-Footprint footprint_of(const Config& config, const Part& part, const MeshSeat& seat, std::int64_t micro_batch) {
-  const int in_flight =
-      most_in_flight(pipeline_passes(config.parallel.schedule, static_cast<int>(config.parallel.pipeline), seat.stage,
-                                     static_cast<int>(config.batch.accumulation)));
-  Footprint bytes = footprint(config, {&part.graph}, micro_batch, in_flight);
+RankBatches busiest_batches(const Config& config, const BatchPlan& batch, int replicas, std::int64_t test_samples) {
+  RankBatches batches{.micro = batch.micro, .accumulation = batch.accumulation};
+  if (batch.micro.size() <= static_cast<std::size_t>(replicas))
+    batches.micro = {*std::max_element(batch.micro.begin(), batch.micro.end())};
+  if (test_samples > 0) {
+    const std::vector<std::int64_t> tests = evaluation_batches(config, test_samples, replicas);
+    batches.evaluation = *std::max_element(tests.begin(), tests.end());
+  }
+  return batches;
+}
+
+Footprint footprint_of(const Config& config, const Graph& graph, const RankBatches& batches,
+                       const std::vector<const Graph*>& by_length) {
+  const std::vector<const Graph*> alone = {&graph};
+  return footprint(config, {.evaluated = graph,
+                            .trained = by_length.empty() ? alone : by_length,
+                            .batches = batches,
+                            .in_flight = in_flight_of(config, 0, batches)});
+}
+
+Footprint footprint_of(const Config& config, const Part& part, const MeshSeat& seat, const RankBatches& batches) {
+  const std::vector<const Graph*> alone = {&part.graph};
+  Footprint bytes = footprint(config, {.evaluated = part.graph,
+                                       .trained = alone,
+                                       .batches = batches,
+                                       .in_flight = in_flight_of(config, seat.stage, batches)});
   if (config.parallel.allow_across_nodes)
-    bytes.boxes = static_cast<double>(courier_bytes(part.cuts, seat, micro_batch, config.device.dtype));
+    bytes.boxes = static_cast<double>(courier_bytes(part.cuts, seat, batches.largest(), config.device.dtype));
   return bytes;
 }
 

@@ -1,9 +1,11 @@
 #include "parallel/measured_costs.hpp"
 
 #include <algorithm>
+#include <cstdint>
 #include <map>
 #include <numeric>
 #include <string>
+#include <vector>
 
 #include "device/arenas.hpp"
 #include "model/build.hpp"
@@ -28,10 +30,16 @@ std::vector<int> pieces_of(const std::vector<double>& flops, int pieces) {
   return of;
 }
 
-// By node's name: seconds of a micro-batch; the least of several runs.
-std::map<std::string, double> measure(const Graph& part, Device& device, DType dtype, std::int64_t micro_batch) {
+// By node's name: seconds of a micro-batch of sequences of `steps` steps; the least of several runs. Other inputs are
+// zeros, as memory is at first.
+std::map<std::string, double> measure(const Graph& part, Device& device, DType dtype, std::int64_t micro_batch,
+                                      std::int64_t steps) {
   Arenas arenas(device, part.parameters(), wide_of(dtype));
   Program program(part, arenas, {.batch = micro_batch, .dtype = dtype});
+  if (program.has_input("lengths")) {
+    const std::vector<std::int32_t> lengths(static_cast<std::size_t>(micro_batch), static_cast<std::int32_t>(steps));
+    device.to_device(program.input("lengths").data, lengths.data(), lengths.size() * sizeof(std::int32_t));
+  }
   std::vector<OpReport> least = (program.profile(), program.profile());
   for (int run = 1; run < kRuns; ++run) {
     const std::vector<OpReport> again = program.profile();
@@ -49,10 +57,12 @@ std::vector<double> measure_costs(const Graph& graph, Device& device, DType dtyp
   const int pieces = std::max(kLeastPieces, ranks);
   const std::vector<int> of = pieces_of(node_flops(graph, dtype), pieces);
   const std::vector<Cut> cuts = cuts_between(graph, of);
+  const Shape& sample = graph.values()[static_cast<std::size_t>(graph.find("samples"))].shape;
+  const std::int64_t steps = sample.rank() > 0 ? sample[0] : 1;
   std::map<std::string, double> seconds;
   for (int piece = rank; piece < pieces; piece += ranks)
     if (std::find(of.begin(), of.end(), piece) != of.end())
-      seconds.merge(measure(stage_graph(graph, of, cuts, piece), device, dtype, micro_batch));
+      seconds.merge(measure(stage_graph(graph, of, cuts, piece), device, dtype, micro_batch, steps));
   std::vector<double> costs;
   for (const Node& node : graph.nodes()) costs.push_back(seconds[node.name] / static_cast<double>(micro_batch));
   return costs;

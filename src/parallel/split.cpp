@@ -1,5 +1,7 @@
 #include "parallel/split.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <set>
 #include <string>
@@ -19,6 +21,27 @@ void settle_recurrent(Config& config) {
   ParallelConfig& parallel = config.parallel;
   if (parallel.recurrent_from >= 0 || (parallel.tensor == 1 && parallel.split != "auto")) return;
   parallel.recurrent_from = means_gpu(config.device.kind) ? 0 : parallel.allow_across_nodes ? kPaysAcross : kPaysOnHost;
+}
+
+void leave_out_unused(ParallelConfig& parallel) {
+  const ParallelConfig plain;
+  if (ranks_of_replica(parallel) == 1) parallel.allow_across_nodes = plain.allow_across_nodes;
+  if (parallel.tensor == 1) parallel.recurrent_from = plain.recurrent_from;
+  if (parallel.pipeline > 1) return;
+  parallel.schedule = plain.schedule;
+  parallel.costs = plain.costs;
+  parallel.time_chunks = plain.time_chunks;
+}
+
+std::string unsplit_alone(Config& config, int ranks) {
+  if (ranks != 1) return {};
+  for (LayerConfig& layer : config.model.layers) layer.stage = -1;
+  ParallelConfig& parallel = config.parallel;
+  const int group = ranks_of_replica(parallel);
+  if (group == 1) return {};
+  parallel.pipeline = parallel.tensor = parallel.space = 1;
+  leave_out_unused(parallel);
+  return fmt::format("the model is not split: [parallel] wants groups of {} ranks, and there is one rank", group);
 }
 
 Part part_of(const Graph& whole, const ParallelConfig& parallel, const MeshSeat& seat,

@@ -17,6 +17,13 @@ namespace echelon {
 // every step, layers stay whole.
 void settle_recurrent(Config& config);
 
+// Puts the keys of [parallel] that nothing reads at this pipeline, tensor and space back to their defaults.
+void leave_out_unused(ParallelConfig& parallel);
+
+// One rank has nobody to share a model with: a config for a split model then trains it whole, to the same weights, so
+// that one file serves 1 and k ranks. Gives a note for people; does nothing, and gives none, for more ranks.
+std::string unsplit_alone(Config& config, int ranks);
+
 struct Part {
   std::vector<int> stages;  // by node of the whole graph
   std::vector<Cut> cuts;    // that its nodes name by number, on every rank of the stage the same but for their shapes

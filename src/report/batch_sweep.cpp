@@ -9,24 +9,28 @@
 #include "base/atomic_file.hpp"
 #include "base/error.hpp"
 #include "base/text.hpp"
+#include "report/figures_json.hpp"
 
 namespace echelon {
 namespace {
 
 constexpr double kUsefulWithin = 2;
 
-// Tested epochs of one attempt, oldest first.
-struct Tested {
-  double step, accuracy;
-};
-
-std::vector<Tested> tested_epochs(const std::string& attempt) {
-  std::vector<Tested> all;
-  std::istringstream lines(read_file_whole(attempt + "/metrics.jsonl"));
+// Tested epochs of one attempt, oldest first. Lines that a kill cut off are passed over.
+std::vector<EpochFigures> tested_epochs(const std::string& attempt) {
+  const std::string path = attempt + "/metrics.jsonl";
+  std::vector<EpochFigures> all;
+  std::istringstream lines(read_file_whole(path));
   for (std::string line; std::getline(lines, line);) {
     const auto row = nlohmann::json::parse(line, nullptr, false);
-    if (row.is_discarded() || row.value("type", "") != "epoch" || row["test_accuracy"].is_null()) continue;
-    all.push_back({row["step"].get<double>(), row["test_accuracy"].get<double>()});
+    if (!row.is_object() || row.value("type", nlohmann::json()) != "epoch") continue;
+    EpochFigures epoch;
+    try {
+      take_figures(row, epoch);
+    } catch (const nlohmann::json::exception& error) {
+      throw DataError(fmt::format("{}: a field has the wrong type: {}", path, error.what()));
+    }
+    if (epoch.test_accuracy >= 0) all.push_back(epoch);
   }
   return all;
 }
@@ -38,10 +42,10 @@ BatchSweepRow row_of(const std::string& folder, double target) {
   if (last == attempts.rend()) throw DataError(fmt::format("{}: no attempt finished", folder));
   BatchSweepRow row{.batch = last->global_batch, .run = *last};
   for (const RunRecord& attempt : attempts)
-    for (const Tested& epoch : tested_epochs(attempt.folder)) {
-      row.best_accuracy = std::max(epoch.accuracy, row.best_accuracy >= 0 ? row.best_accuracy : 0.0);
-      if (epoch.accuracy < target || row.reached()) continue;
-      row.samples_to_target = epoch.step * static_cast<double>(row.batch);
+    for (const EpochFigures& epoch : tested_epochs(attempt.folder)) {
+      row.best_accuracy = std::max(epoch.test_accuracy, row.best_accuracy >= 0 ? row.best_accuracy : 0.0);
+      if (epoch.test_accuracy < target || row.reached()) continue;
+      row.samples_to_target = static_cast<double>(epoch.step) * static_cast<double>(row.batch);
       row.seconds_to_target = row.samples_to_target / last->samples_per_s.median;
     }
   return row;
@@ -101,7 +105,8 @@ std::string batch_sweep_text(const BatchSweep& sweep) { return table_of(sweep).t
 std::string batch_sweep_markdown(const BatchSweep& sweep) {
   std::string out = "# Batch sweep\n\n" + table_of(sweep).markdown() + "\n" + useful_text(sweep) + "\n\n";
   for (const BatchSweepRow& row : sweep.rows)
-    out += fmt::format("- batch {}: `{}`, commit {}, {}\n", row.batch, row.run.command, row.run.commit, row.run.folder);
+    out += fmt::format("- batch {}: `{}`, commit {}, {}\n", row.batch, row.run.provenance.command_line,
+                       row.run.provenance.git_hash, row.run.folder);
   return out;
 }
 

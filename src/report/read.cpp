@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -9,6 +8,7 @@
 #include "base/checksum.hpp"
 #include "base/error.hpp"
 #include "config/parse.hpp"
+#include "report/figures_json.hpp"
 #include "report/record.hpp"
 
 namespace echelon {
@@ -27,93 +27,12 @@ json read_json(const std::string& path) {
   }
 }
 
-// The value at `key` where it is there and no null.
-template <class T>
-void take(const json& from, const char* key, T& to) {
-  if (const auto at = from.find(key); at != from.end() && !at->is_null()) to = at->get<T>();
-}
-
-// A list by rank: its largest entry.
-void take_largest(const json& from, const char* key, double& to) {
-  std::vector<double> by_rank;
-  take(from, key, by_rank);
-  if (!by_rank.empty()) to = *std::max_element(by_rank.begin(), by_rank.end());
-}
-
-void take_quartiles(const json& from, const char* key, Quartiles& to) {
-  const json values = from.value(key, json::object());
-  take(values, "median", to.median);
-  take(values, "p25", to.p25);
-  take(values, "p75", to.p75);
-}
-
-void take_split(const json& from, TimeSplit& to) {
-  const json split = from.value("time_split_s", json::object());
-  take(split, "data", to.data);
-  take(split, "forward", to.forward);
-  take(split, "backward", to.backward);
-  take(split, "split", to.split);
-  take(split, "exchange", to.exchange);
-  take(split, "optimizer", to.optimizer);
-  take(split, "hooks", to.hooks);
-  take(split, "other", to.other);
-  take(split, "total", to.total);
-}
-
-void take_provenance(const json& from, RunRecord& run) {
-  const json provenance = from.value("provenance", json::object());
-  take(provenance, "version", run.version);
-  take(provenance, "commit", run.commit);
-  take(provenance, "mpi", run.mpi);
-  take(provenance, "job_id", run.job_id);
-  take(provenance, "command", run.command);
-  take(provenance, "started", run.started);
-  take(provenance, "hosts", run.host_names);
-  take(provenance, "devices", run.devices);
-  take(provenance, "seed", run.seed);
-}
-
 void take_summary(const json& summary, const std::string& path, RunRecord& run) {
-  if (summary.value("format", "") != "echelon-summary" || summary.value("version", 0) != 1)
-    throw DataError(fmt::format("{}: is no summary of version 1 (format \"echelon-summary\")", path));
+  if (summary.value("format", "") != "echelon-summary" || summary.value("version", 0) != 2)
+    throw DataError(fmt::format("{}: is no summary of version 2 (format \"echelon-summary\")", path));
   run.has_summary = true;
-  take(summary, "name", run.name);
-  take(summary, "config_hash", run.config_hash);
-  take(summary, "state", run.state);
-  take(summary, "ranks", run.ranks);
-  take(summary, "servers", run.servers);
-  take(summary, "hosts", run.hosts);
-  take(summary, "device", run.device);
-  take(summary, "device_text", run.device_text);
-  take(summary, "paced", run.paced);
-  take(summary, "dtype", run.dtype);
-  take(summary, "threads", run.threads);
-  take(summary, "model", run.model);
-  take(summary, "parameters", run.parameters);
-  take(summary, "strategy", run.strategy);
-  take(summary, "algorithm", run.algorithm);
-  take(summary, "scaling", run.scaling);
-  take(summary, "global_batch", run.global_batch);
-  take(summary, "batch_per_replica", run.batch_per_replica);
-  take(summary, "accumulation", run.accumulation);
-  take(summary, "epochs", run.epochs);
-  take(summary, "steps", run.steps);
-  take_quartiles(summary, "samples_per_s", run.samples_per_s);
-  take(summary.value("samples_per_s", json::object()), "steps", run.timed_steps);
-  take_quartiles(summary, "step_s", run.step_s);
-  take_split(summary, run.time_split);
-  take(summary, "wire_bytes_per_step", run.wire_bytes_per_step);
-  take(summary, "formula_bytes_per_step", run.formula_bytes_per_step);
-  take(summary, "messages_per_step", run.messages_per_step);
-  take(summary, "bytes_read", run.bytes_read);
-  take(summary, "bytes_used", run.bytes_used);
-  take(summary, "train_loss", run.train_loss);
-  take(summary, "test_loss", run.test_loss);
-  take(summary, "test_accuracy", run.test_accuracy);
-  take_largest(summary, "peak_rss_mb", run.peak_rss_mb);
-  take_largest(summary, "device_peak_mb", run.device_peak_mb);
-  take(summary, "start_to_first_step_s", run.start_to_first_step_s);
-  take_provenance(summary, run);
+  take_figures(summary, run);
+  run.provenance = provenance_of(summary.value("provenance", json::object()));
   if (run.ranks < 1) throw DataError(fmt::format("{}: ranks = {}, but a run has at least 1", path, run.ranks));
 }
 
@@ -127,14 +46,26 @@ std::string codec_text(const ExchangeConfig& exchange) {
   return exchange.codec + (more.empty() ? "" : more + ")");
 }
 
+// Only splits by more than 1, and what else changes how they run.
+std::string mesh_text(const MeshShape& mesh, const ParallelConfig& parallel) {
+  std::string text = fmt::format("data {}", mesh.data);
+  if (mesh.pipeline > 1) text += fmt::format(" x pipeline {} ({})", mesh.pipeline, parallel.schedule);
+  if (mesh.tensor > 1) text += fmt::format(" x tensor {}", mesh.tensor);
+  if (mesh.space > 1) text += fmt::format(" x space {}", mesh.space);
+  if (parallel.time_chunks > 1) text += fmt::format(", {} time chunks", parallel.time_chunks);
+  return text;
+}
+
 // What is left of the config once all that a scaling study varies is put aside; and once how gradients travel is, too.
 void take_config(const std::string& path, RunRecord& run) {
   const std::string place = fmt::format("{} {}", run.device, run.paced ? "paced" : "real");
   run.group = run.experiment = run.config_hash + " " + place;
+  run.mesh_text = mesh_text(run.mesh, {});
   if (!fs::exists(path)) return;
   Config config = parse_config(read_file_whole(path), path);
   run.codec = config.exchange.codec;
   run.codec_text = codec_text(config.exchange);
+  run.mesh_text = mesh_text(run.mesh, config.parallel);
   config.seed = 0;
   config.batch.global = 1;
   config.batch.scale_with_replicas = false;
@@ -173,11 +104,12 @@ RunRecord read_run(const std::string& folder) {
   run.folder = folder;
   const std::string summary = folder + "/summary.json", status = folder + "/status.json";
   try {
-    if (fs::exists(status)) {
-      const json value = read_json(status);
-      take(value, "state", run.state);
-      take(value, "reason", run.reason);
-      take_provenance(value, run);
+    if (const auto value = read_status(folder)) {
+      run.state = value->state;
+      run.reason = value->reason;
+      run.provenance = value->provenance;
+    } else if (fs::exists(status)) {
+      throw DataError(fmt::format("{}: is no whole record of how an attempt stands", status));
     }
     if (fs::exists(summary)) take_summary(read_json(summary), summary, run);
   } catch (const json::exception& error) {

@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <map>
 #include <numeric>
 #include <set>
+#include <tuple>
 
 #include "base/text.hpp"
 #include "report/codec_accuracy.hpp"
@@ -18,33 +18,13 @@ namespace {
 using Runs = std::vector<const RunRecord*>;
 
 // Whose messages a library sends that counts none.
-bool by_library(const RunRecord& run) { return (run.algorithm == "mpi" || run.algorithm == "nccl") && run.ranks > 1; }
-
-double median(std::vector<double> values) {
-  std::erase_if(values, [](double v) { return std::isnan(v); });
-  if (values.empty()) return kUnknown;
-  std::sort(values.begin(), values.end());
-  const std::size_t half = values.size() / 2;
-  return values.size() % 2 ? values[half] : (values[half - 1] + values[half]) / 2;
-}
+bool by_library(const RunFigures& run) { return (run.algorithm == "mpi" || run.algorithm == "nccl") && run.ranks > 1; }
 
 template <class Get>
 std::vector<double> values_of(const Runs& runs, const Get& get) {
   std::vector<double> values;
   for (const RunRecord* run : runs) values.push_back(get(*run));
   return values;
-}
-
-template <class Get>
-double median_of(const Runs& runs, const Get& get) {
-  return median(values_of(runs, get));
-}
-
-template <class Get>
-double largest_of(const Runs& runs, const Get& get) {
-  double largest = kUnknown;
-  for (const double value : values_of(runs, get)) largest = std::fmax(largest, value);
-  return largest;
 }
 
 Spread range_of(std::vector<double> values) {
@@ -71,71 +51,64 @@ std::int64_t even_batch(const RunRecord& run) {
   return even ? list.front() : 0;
 }
 
-TimeSplit sum_of_splits(const Runs& runs) {
-  TimeSplit sum;
-  for (const RunRecord* run : runs) {
-    const TimeSplit& split = run->time_split;
-    sum.data += split.data;
-    sum.forward += split.forward;
-    sum.backward += split.backward;
-    sum.split += split.split;
-    sum.exchange += split.exchange;
-    sum.optimizer += split.optimizer;
-    sum.hooks += split.hooks;
-    sum.other += split.other;
-    sum.total += split.total;
-  }
-  return sum;
+std::string hash_text(const Runs& runs) {
+  constexpr std::size_t kDigits = 8;
+  std::set<std::string> hashes;
+  for (const RunRecord* run : runs) hashes.insert(run->config_hash);
+  const std::string first = runs.front()->config_hash.substr(0, kDigits);
+  return hashes.size() == 1 ? first : fmt::format("{} + {}", first, hashes.size() - 1);
 }
 
-// One row from repetitions of the same run.
 ScalingRow make_row(const Runs& runs) {
   const RunRecord& first = *runs.front();
   ScalingRow row;
-  row.ranks = first.ranks;
-  row.servers = first.servers;
-  row.hosts = first.hosts;
-  row.threads = first.threads;
+  static_cast<RunFigures&>(row) = combine_runs({runs.begin(), runs.end()});
   row.attempts = static_cast<int>(runs.size());
-  row.device = first.device;
-  row.paced = first.paced;
-  row.name = first.name;
-  row.global_batch = first.global_batch;
-  row.batch_per_replica = batches_text(first);
-  row.samples_per_s = range_of(values_of(runs, [](auto& run) { return run.samples_per_s.median; }));
-  if (runs.size() == 1) {
-    row.samples_per_s.low = first.samples_per_s.p25;
-    row.samples_per_s.high = first.samples_per_s.p75;
-  }
-  row.step_s = median_of(runs, [](auto& run) { return run.step_s.median; });
-  const TimeSplit split = sum_of_splits(runs);
-  row.percent = time_percent(split);
+  row.mesh_text = first.mesh_text;
+  row.codec_text = first.codec_text;
+  row.hash = hash_text(runs);
+  row.batch_text = batches_text(first);
+  row.rate = range_of(values_of(runs, [](auto& run) { return run.samples_per_s.median; }));
+  if (runs.size() == 1) row.rate = {first.samples_per_s.median, first.samples_per_s.p25, first.samples_per_s.p75};
+  row.percent = time_percent(row.time_split_s);
   row.has_split = std::accumulate(row.percent.begin(), row.percent.end(), 0.0) > 0;
-  row.wire_bytes_per_step = median_of(runs, [](auto& run) { return run.wire_bytes_per_step; });
-  row.formula_bytes_per_step = median_of(runs, [](auto& run) { return run.formula_bytes_per_step; });
-  row.messages_per_step = median_of(runs, [](auto& run) { return run.messages_per_step; });
-  if (by_library(first)) row.wire_bytes_per_step = row.messages_per_step = kUnknown;
-  row.peak_rss_mb = largest_of(runs, [](auto& run) { return run.peak_rss_mb; });
-  row.device_peak_mb = largest_of(runs, [](auto& run) { return run.device_peak_mb; });
-  row.start_to_first_step_s = median_of(runs, [](auto& run) { return run.start_to_first_step_s; });
-  if (!row.paced) {  // a paced run learns nothing
-    row.train_loss = median_of(runs, [](auto& run) { return run.train_loss; });
-    row.test_accuracy = range_of(values_of(runs, [](auto& run) { return run.test_accuracy; }));
-  }
+  if (by_library(row)) row.wire_bytes_per_step = row.messages_per_step = kUnknown;
+  if (row.paced)  // it learns nothing
+    row.train_loss = row.test_loss = row.test_accuracy = kUnknown;
+  else
+    row.accuracy = range_of(values_of(runs, [](auto& run) { return run.test_accuracy; }));
   return row;
 }
 
-std::string facts_of(const RunRecord& run) {
-  return fmt::format("{} with {} parameters, {} on {}, {}, {} exchange by {}{}",
-                     run.model.empty() ? "model" : run.model, count_text(run.parameters), run.dtype, run.device,
-                     run.device_text.empty() ? "device unknown" : run.device_text, run.strategy, run.algorithm,
-                     run.codec == "none" ? "" : " coded as " + run.codec_text);
+// By what rows differ, in their order.
+using Cell = std::tuple<int, int, int, int, std::string, std::string, std::string, std::string, std::string>;
+Cell cell_of(const RunRecord& run) {
+  return {run.ranks,    run.servers,   run.hosts,      run.mesh.parts(), run.mesh_text,
+          run.strategy, run.algorithm, run.codec_text, batches_text(run)};
 }
 
 std::string list_text(const std::set<std::string>& words, const char* between = ", ") {
   std::string out;
   for (const std::string& word : words) out += (out.empty() ? "" : between) + word;
   return out;
+}
+
+std::string exchange_text(const RunFigures& run) { return fmt::format("{}, {}", run.strategy, run.algorithm); }
+
+// What all rows have in common; what they differ in is a column of the tables.
+std::string facts_of(const Runs& runs) {
+  const RunRecord& run = *runs.front();
+  std::set<std::string> exchanges, codecs;
+  for (const RunRecord* one : runs) {
+    exchanges.insert(exchange_text(*one));
+    codecs.insert(one->codec_text);
+  }
+  std::string facts = fmt::format("{} with {} parameters, {} on {}, {}", run.model.empty() ? "model" : run.model,
+                                  count_text(run.parameters), run.dtype, run.device,
+                                  run.device_text.empty() ? "device unknown" : run.device_text);
+  if (exchanges.size() == 1) facts += fmt::format(", exchange: {}", *exchanges.begin());
+  if (codecs.size() == 1 && *codecs.begin() != "none") facts += ", coded as " + *codecs.begin();
+  return facts;
 }
 
 // What a reader must know before believing the rows.
@@ -158,20 +131,24 @@ void add_notes(Study& study, const Runs& runs) {
         "There is no run on 1 rank: speed-up and efficiency are against the run on {0} ranks (1.00x, 100 %).",
         study.baseline_ranks));
   const ScalingRow* best = &study.rows.front();
+  const auto add_once = [&](std::string note) {
+    if (std::find(study.notes.begin(), study.notes.end(), note) == study.notes.end())
+      study.notes.push_back(std::move(note));
+  };
   for (const ScalingRow& row : study.rows) {
-    if (row.samples_per_s.median < best->samples_per_s.median && row.ranks > best->ranks)
-      study.notes.push_back(
+    if (row.rate.median < best->rate.median && row.ranks > best->ranks)
+      add_once(
           fmt::format("{} ranks are slower than {}: {}.", row.ranks, best->ranks,
                       row.speed_up < 1 ? "worse than not distributing" : "too many for this step or this machine"));
-    if (row.samples_per_s.median > best->samples_per_s.median) best = &row;
+    if (row.rate.median > best->rate.median) best = &row;
     const double ratio = row.wire_bytes_per_step / row.formula_bytes_per_step;
-    if (!by_library(*runs.front()) && std::fabs(ratio - 1) > 0.005)
-      study.notes.push_back(
-          fmt::format("On {} ranks {:.1f} % of the formula's bytes were sent.", row.ranks, 100 * ratio));
+    if (!by_library(row) && std::fabs(ratio - 1) > 0.005)
+      study.notes.push_back(fmt::format("On {} ranks ({}) {:.1f} % of the formula's bytes were sent.", row.ranks,
+                                        row.mesh_text, 100 * ratio));
   }
   std::set<std::string> commits, devices, threads;
   for (const RunRecord* run : runs) {
-    commits.insert(run->commit);
+    commits.insert(run->provenance.git_hash);
     devices.insert(run->device_text);
     threads.insert(fmt::format("{}", run->threads));
   }
@@ -191,18 +168,18 @@ std::string title_of(StudyKind kind, const RunRecord& run) {
 }
 
 Study make_study(StudyKind kind, const Runs& runs) {
-  std::map<std::array<int, 3>, Runs> cells;  // (ranks, servers, hosts)
-  for (const RunRecord* run : runs) cells[{run->ranks, run->servers, run->hosts}].push_back(run);
+  std::map<Cell, Runs> cells;
+  for (const RunRecord* run : runs) cells[cell_of(*run)].push_back(run);
   Study study;
   study.kind = kind;
   study.title = title_of(kind, *runs.front());
-  study.facts = facts_of(*runs.front());
+  study.facts = facts_of(runs);
   study.paced = runs.front()->paced;
   for (const auto& [cell, repeats] : cells) study.rows.push_back(make_row(repeats));
   const ScalingRow base = study.rows.front();
   study.baseline_ranks = base.ranks;
   for (ScalingRow& row : study.rows) {
-    row.speed_up = row.samples_per_s.median / base.samples_per_s.median;
+    row.speed_up = row.rate.median / base.rate.median;
     row.efficiency = row.speed_up * base.ranks / row.ranks;
   }
   add_notes(study, runs);
@@ -229,7 +206,9 @@ void split_group(const Runs& runs, std::vector<Study>& studies, Runs& alone) {
     placed.insert(part.begin(), part.end());
   };
   for (const auto& [batch, part] : by_global) add(StudyKind::strong, part);
-  for (const auto& [batch, part] : by_even) add(StudyKind::weak, part);
+  for (const auto& [batch, part] : by_even)  // ranks that only split the model leave the global batch as it is
+    if (std::any_of(part.begin(), part.end(), [&](auto* run) { return run->global_batch != part[0]->global_batch; }))
+      add(StudyKind::weak, part);
   for (const RunRecord* run : runs)
     if (!placed.contains(run)) alone.push_back(run);
 }
@@ -244,10 +223,9 @@ std::string uncounted(const RunRecord& run) {
 
 void add_single_runs(ScalingReport& report, const Runs& alone) {
   for (const bool paced : {false, true}) {
-    std::map<std::tuple<std::string, int, int, int, std::int64_t>, Runs> cells;
+    std::map<std::tuple<std::string, Cell, std::int64_t>, Runs> cells;
     for (const RunRecord* run : alone)
-      if (run->paced == paced)
-        cells[{run->group, run->ranks, run->servers, run->hosts, run->global_batch}].push_back(run);
+      if (run->paced == paced) cells[{run->group, cell_of(*run), run->global_batch}].push_back(run);
     if (cells.empty()) continue;
     Study study;
     study.title = paced ? "Single runs (paced)" : "Single runs";
@@ -265,29 +243,9 @@ void add_single_runs(ScalingReport& report, const Runs& alone) {
 
 }  // namespace
 
-TimePercent time_percent(const TimeSplit& split) {
-  TimePercent parts = {split.data,     split.forward,   split.backward, split.split,
-                       split.exchange, split.optimizer, split.hooks,    split.other};
-  const double sum = std::accumulate(parts.begin(), parts.end(), 0.0);
-  const double whole = std::max(sum, split.total);
-  if (!(whole > 0)) return {};
-  parts.back() += whole - sum;
-  // Tenths of a percent, the largest remainders rounded up.
-  TimePercent remainder{};
-  int left = 1000;
-  for (std::size_t i = 0; i < parts.size(); ++i) {
-    const double exact = parts[i] / whole * 1000;
-    parts[i] = std::floor(exact);
-    remainder[i] = exact - parts[i];
-    left -= static_cast<int>(parts[i]);
-  }
-  for (; left > 0; --left) {
-    const auto largest = std::max_element(remainder.begin(), remainder.end());
-    parts[static_cast<std::size_t>(largest - remainder.begin())] += 1;
-    *largest = -1;
-  }
-  for (double& part : parts) part /= 10;
-  return parts;
+double ScalingRow::hidden_share() const {
+  const double whole = exchange_exposed_s + exchange_hidden_s;
+  return whole > 0 ? exchange_hidden_s / whole : kUnknown;
 }
 
 ScalingReport make_scaling(const std::vector<RunRecord>& runs) {

@@ -5,10 +5,11 @@
 // of the study:
 //   speed-up(k) = S(k) / S(k0)        efficiency(k) = speed-up(k) * k0 / k
 // Only finished attempts count. Attempts of one row are repetitions: its rate is the median of theirs and the spread
-// their range; a single attempt's spread is the quartiles of its steps.
+// their range; a single attempt's spread is the quartiles of its steps. Runs on as many ranks that differ in mesh,
+// strategy, algorithm, codec or batches are rows of their own. The study's first row is what others are compared with:
+// fewest ranks, the whole model on each.
 #pragma once
 
-#include <array>
 #include <string>
 #include <vector>
 
@@ -18,33 +19,22 @@ namespace echelon {
 
 enum class StudyKind : std::uint8_t { strong, weak, single };
 
-// Parts of a step's time, in percent, tenths; they sum to exactly 100.
-inline constexpr std::array<const char*, 8> kTimeParts = {"data",     "forward",   "backward", "split",
-                                                          "exchange", "optimizer", "hooks",    "other"};
-using TimePercent = std::array<double, 8>;
-
 struct Spread {
   double median = kUnknown, low = kUnknown, high = kUnknown;
 };
 
-struct ScalingRow {
-  int ranks = 0, hosts = 0, threads = 0;
-  int servers = 0;   // on ranks of their own, beside `ranks`
-  int attempts = 0;  // repetitions that the row is made of
-  std::string device;
-  bool paced = false;
-  std::string name;  // of single runs, which differ in more than their ranks
-  std::int64_t global_batch = 0;
-  std::string batch_per_replica;  // "32", or "16+48" where shares differ
-  Spread samples_per_s, test_accuracy;
-  double step_s = kUnknown;
+// Repetitions of one run: the same ranks, mesh, batches, exchange and codec, and configs of one group. The figures are
+// theirs put together (combine_runs).
+struct ScalingRow : RunFigures {
+  int attempts = 0;
+  std::string mesh_text, codec_text;
+  std::string hash;        // first digits of the config's hash; "1450d256 + 2" with those of two other seeds
+  std::string batch_text;  // per replica: "32", or "16+48" where shares differ
+  Spread rate, accuracy;
   double speed_up = kUnknown, efficiency = kUnknown;
   bool has_split = false;
   TimePercent percent{};
-  double wire_bytes_per_step = kUnknown, formula_bytes_per_step = kUnknown, messages_per_step = kUnknown;
-  double train_loss = kUnknown;
-  double peak_rss_mb = kUnknown, device_peak_mb = kUnknown;
-  double start_to_first_step_s = kUnknown;
+  double hidden_share() const;  // of the exchange's time; unknown where there was none
 };
 
 struct Study {
@@ -69,9 +59,5 @@ struct ScalingReport {
 };
 
 ScalingReport make_scaling(const std::vector<RunRecord>& runs);
-
-// Shares of the parts, rounded to tenths so that they sum to 100 (largest remainders). Time that no part claims is
-// `other`. All zero where nothing was measured.
-TimePercent time_percent(const TimeSplit& split);
 
 }  // namespace echelon

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <filesystem>
 #include <new>
 
 namespace echelon {
@@ -14,6 +15,8 @@ void all_or_none(Group& group, const std::function<void()>& body) {
     throw;
   } catch (const Error& error) {
     trouble = fmt::format("{} {}", static_cast<int>(error.code()), error.what());
+  } catch (const std::filesystem::filesystem_error& error) {
+    trouble = fmt::format("{} {}", static_cast<int>(kExitEnvironment), error.what());
   } catch (const std::bad_alloc&) {
     trouble = fmt::format("{} out of memory", static_cast<int>(kExitMemory));
   } catch (const std::exception& error) {

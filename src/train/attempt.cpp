@@ -10,6 +10,7 @@
 #include "base/checksum.hpp"
 #include "base/error.hpp"
 #include "base/log.hpp"
+#include "base/process.hpp"
 #include "base/text.hpp"
 #include "base/version.hpp"
 #include "config/derive.hpp"
@@ -18,13 +19,16 @@
 #include "train/head.hpp"
 #include "train/hooks/agreement.hpp"
 #include "train/hooks/checkpoint.hpp"
+#include "train/hooks/divergence.hpp"
 #include "train/hooks/evaluate.hpp"
 #include "train/hooks/fault.hpp"
 #include "train/hooks/metrics.hpp"
 #include "train/hooks/progress.hpp"
+#include "train/hooks/status.hpp"
 #include "train/server_step.hpp"
 #include "train/signals.hpp"
 #include "train/summary.hpp"
+#include "train/trained_data.hpp"
 
 namespace echelon {
 namespace {
@@ -32,7 +36,8 @@ namespace {
 constexpr int kControlChannel = 0;   // agreement, evaluation, metrics
 constexpr int kWeightsChannel = 1;   // the first broadcast
 constexpr int kSumsChannel = 2;      // synchronised batch norm
-constexpr int kStrategyChannel = 3;  // from here on: the strategy's
+constexpr int kStepsChannel = 3;     // and the next: the control words of steps
+constexpr int kStrategyChannel = 5;  // from here on: the strategy's
 constexpr int kPartsChannel = 0;     // of a model group: checkpoints
 constexpr int kNormsChannel = 1;     // likewise, and of the shards of a stage: norms of split models
 constexpr int kCutsChannel = 2;      // likewise, from here on: what travels between its ranks
@@ -59,6 +64,8 @@ int Attempt::run() {
     return fail(error.code(), error.what(), true);
   } catch (const Error& error) {
     return fail(error.code(), error.what(), false);
+  } catch (const std::filesystem::filesystem_error& error) {
+    return fail(kExitEnvironment, error.what(), false);
   } catch (const std::bad_alloc&) {
     return fail(kExitMemory, "out of memory", false);
   } catch (const std::exception& error) {
@@ -71,10 +78,10 @@ int Attempt::fail(int exit_code, const std::string& text, bool common) {
   const std::string told = common || seat_.ranks == 1 ? text : fmt::format("rank {}: {}", seat_.rank, text);
   if (speaks) {
     flush_log();
-    std::fprintf(stderr, "echelon: error: %s\n", told.c_str());
+    std::fprintf(stderr, "echelon: error: %s\n%s", told.c_str(), exit_code == kExitInternal ? kReportIt : "");
     std::fflush(stderr);
     try {
-      board_.write("failed", exit_code, told, phase_.step());
+      board_.conclude("failed", exit_code, told, phase_.step());
       board_.write_rank_error(seat_.rank, told);
     } catch (const std::exception& error) {
       std::fprintf(stderr, "echelon: the status could not be written: %s\n", error.what());
@@ -85,18 +92,25 @@ int Attempt::fail(int exit_code, const std::string& text, bool common) {
 }
 
 void Attempt::read_config() {
+  Config asked;
   all_or_none(group_, [&] {
-    config_ = options_.load_config();
-    check_combinations(config_);
+    asked = options_.load_config(notes_);
+    check_combinations(asked);
   });
   require_same(group_, "version", fmt::format("{} ({})", kVersion, commit()));
-  require_same(group_, "config", hex64(checksum64(echo_config(config_))));
-  settle_recurrent(config_);
+  require_same(group_, "config", hex64(checksum64(echo_config(asked))));
+  config_ = config_for_ranks(std::move(asked), seat_.ranks, notes_);
 }
 
-void Attempt::settle_split() {
+RunInputs Attempt::open_inputs() {
+  std::optional<RunInputs> inputs;
+  all_or_none(group_, [&] { inputs = echelon::open_inputs(config_); });
+  return std::move(*inputs);
+}
+
+void Attempt::settle_split(const RunInputs& inputs) {
   if (!leaves_open(config_.parallel)) return;
-  settled_ = echelon::settle_split(config_, device_options(nullptr), engine_, kControlChannel);
+  settled_ = echelon::settle_split(config_, inputs, device_options(config_.device, seat_), engine_, kControlChannel);
   config_.parallel = settled_.parallel;
 }
 
@@ -104,32 +118,17 @@ void Attempt::settle_split() {
 void Attempt::take_place() {
   all_or_none(group_, [&] {
     const Transport& transport = engine_.transport();
-    std::vector<int> hosts = transport.hosts();
-    hosts.resize(static_cast<std::size_t>(workers_of(config_, seat_.ranks)));
-    mesh_.emplace(config_.parallel, hosts, transport.host_names());
+    mesh_ = mesh_of_workers(config_, transport.hosts(), transport.host_names());
   });
   if (mesh_->ranks() < seat_.ranks) peers_ = engine_.split(serves() ? 1 : 0, seat_.rank);
   place_.emplace(serves() ? Mesh(peers_->size()) : *mesh_, peers_ ? *peers_ : engine_);
-}
-
-DeviceOptions Attempt::device_options(std::string* warning) const {
-  DeviceOptions options;
-  const bool wants_gpu = config_.device.kind == "cuda" || config_.device.kind == "auto";
-  options.index = wants_gpu ? gpu_index(seat_, visible_gpus(), warning) : 0;
-  options.threads = threads_of(config_.device, seat_);
-  options.tf32 = config_.device.tf32;
-  options.memory_limit_bytes = static_cast<std::int64_t>(config_.device.memory_limit_mb * (1 << 20));
-  options.paced_gflops = config_.device.paced_gflops;
-  options.paced_gb_per_s = config_.device.paced_gb_per_s;
-  options.paced_table = config_.device.paced_table;
-  return options;
 }
 
 void Attempt::open_device() {
   threads_ = threads_of(config_.device, seat_);
   std::string warning;
   all_or_none(group_, [&] {
-    device_ = echelon::open_device(config_.device.kind, device_options(&warning));
+    device_ = echelon::open_device(config_.device.kind, device_options(config_.device, seat_, &warning));
     if (!device_->supports(config_.device.dtype))
       throw ConfigError(fmt::format("device.dtype = \"{}\" is not for the device '{}'", name_of(config_.device.dtype),
                                     device_->name()));
@@ -146,7 +145,7 @@ void Attempt::build() {
                                     place_->mesh().splits() ? &place_->model() : nullptr, engine_.transport(),
                                     kStrategyChannel, plan_->part.graph.parameters(), wide_of(config_.device.dtype));
   courier_ = std::make_unique<Courier>(*device_, place_->engines(), place_->mesh(), place_->seat(), plan_->part.cuts,
-                                       config_.device.dtype, kCutsChannel, largest_batch(config_, *plan_));
+                                       config_.device.dtype, kCutsChannel, plan_->rank_batches.largest());
   all_or_none(group_, [&] {
     arenas_ = std::make_unique<Arenas>(*device_, plan_->part.graph.parameters(), wide_of(config_.device.dtype));
     if (place_->mesh().splits())
@@ -172,7 +171,7 @@ void Attempt::restore() {
   }
   all_or_none(group_, [&] {
     load_checkpoint(start_.checkpoint, [this](StateVisitor& visitor) { visit_state(visitor); });
-    fit_state(state_, *plan_, start_.checkpoint);
+    fit_state(state_, *plan_, start_);
   });
   arenas_->touch();
 }
@@ -205,15 +204,28 @@ void Attempt::make_hooks() {
       std::make_unique<AgreementHook>(config_.exchange.verify_every_steps, *mesh_, *arenas_, *strategy_, group_));
   hooks_.push_back(
       std::make_unique<EvaluateHook>(config_, *plan_, *place_, *arenas_, *strategy_, *courier_, group_, phase_));
+  hooks_.push_back(std::make_unique<DivergenceHook>(config_, state_));
+  MetricsHook* metrics = nullptr;
+  if (speaks) {
+    auto hook = std::make_unique<MetricsHook>(start_.folder.attempt + "/metrics.jsonl", config_.run.log_every_steps);
+    metrics = hook.get();
+    hooks_.push_back(std::move(hook));
+  }
   hooks_.push_back(std::make_unique<CheckpointHook>(
       config_.checkpoint, start_.folder, speaks, [this](StateVisitor& visitor) { visit_state(visitor); },
-      [this] { return gather_for_checkpoint(); }, *arenas_, *strategy_, phase_, board_));
+      [this] {
+        lock_.confirm();
+        return gather_for_checkpoint();
+      },
+      *arenas_, *strategy_, phase_, board_, to_text(trained_data_of(plan_->train)),
+      [metrics] {
+        if (metrics) metrics->settle();
+      }));
   auto statistics = std::make_unique<StatisticsHook>();
   statistics_ = statistics.get();
   hooks_.push_back(std::move(statistics));
+  hooks_.push_back(std::make_unique<StatusHook>(board_));
   if (!speaks) return;
-  hooks_.push_back(
-      std::make_unique<MetricsHook>(start_.folder.attempt + "/metrics.jsonl", config_.run.log_every_steps));
   hooks_.push_back(std::make_unique<ProgressHook>(config_.run, plan_->total_steps, config_.train.epochs));
 }
 
@@ -226,6 +238,7 @@ Provenance Attempt::provenance(const Config& config) {
   p.job_id = job_id();
   p.command_line = command_line();
   p.started = now_utc_text();
+  p.process = group_.gather(process_id_text())[0];
   p.hosts = group_.gather(seat_.host);
   p.devices = group_.gather(device_ ? device_->describe() : std::string());
   p.seed = config.seed;
@@ -233,22 +246,33 @@ Provenance Attempt::provenance(const Config& config) {
   return p;
 }
 
-int Attempt::run_or_throw() {
-  read_config();
+void Attempt::start_watchdog() {
   WatchdogOptions dog;
   dog.hang_timeout_s = config_.run.hang_timeout_s;
   dog.term_deadline_s = kTermDeadline_s;
+  const std::vector<std::string> processes = group_.gather(process_id_text());
+  for (int rank = 0; rank < seat_.ranks; ++rank)
+    if (const std::string& process = processes[static_cast<std::size_t>(rank)]; rank != seat_.rank && is_near(process))
+      dog.others.push_back({rank, process});
   dog.last_word = [this](int code, const std::string& reason) {
-    board_.write_rank_error(seat_.rank, reason);
-    board_.write("failed", code, reason, phase_.step());
+    const bool hung = code == kExitLostRank;
+    return board_.conclude(hung ? "failed" : "stopped", code, reason, hung ? phase_.step() : -1);
   };
+  dog.own_word = [this](const std::string& reason) { board_.write_rank_error(seat_.rank, reason); };
   watchdog_ = std::make_unique<Watchdog>(engine_, phase_, std::move(dog));
-  settle_split();
+}
+
+int Attempt::run_or_throw() {
+  read_config();
+  start_watchdog();
+  RunInputs inputs = open_inputs();
+  settle_split(inputs);
   take_place();
   all_or_none(group_, [&] {
-    plan_.emplace(plan_run(config_, *mesh_, serves() ? MeshSeat() : place_->seat(), settled_.node_s));
+    const MeshSeat seat = serves() ? MeshSeat() : place_->seat();
+    plan_.emplace(plan_run(config_, *mesh_, seat, std::move(inputs), settled_.node_s));
   });
-  start_ = decide_start(config_, plan_->total_steps, group_);
+  start_ = decide_start(config_, plan_->total_steps, group_, lock_);
   if (start_.finished) {
     const std::string where = start_.ranks > 0 ? " on " + counted(start_.ranks, "rank") : "";
     log_info("already finished{}: {}, in {}", where, counted(start_.step, "step"), start_.folder.attempt);
@@ -262,11 +286,13 @@ int Attempt::run_or_throw() {
   if (!start_.checkpoint.empty())
     board_.set_checkpoint("checkpoints/" + std::filesystem::path(start_.checkpoint).filename().string());
   phase_.at_step(start_.step);
+  board_.at_step(start_.step);
   all_or_none(group_, [&] {
     if (seat_.rank != 0) return;
     log_to_file(start_.folder.attempt + "/run.log");
+    conclude_died(start_.folder);
     write_attempt_config(start_.folder, config_);
-    board_.write("running", 0, "", start_.step);
+    board_.start_beating();
   });
   build();
   tell_head();
@@ -283,13 +309,15 @@ int Attempt::run_or_throw() {
   });
   std::vector<Hook*> hooks;
   for (const auto& hook : hooks_) hooks.push_back(hook.get());
-  Loop loop(config_, *plan_, serves() ? plan_->replicas : place_->replica(), *runner_, group_, state_, phase_,
+  Control control(engine_, kStepsChannel);
+  Loop loop(config_, *plan_, serves() ? plan_->replicas : place_->replica(), *runner_, group_, control, state_, phase_,
             std::move(hooks));
   return finish(loop.run());
 }
 
 void Attempt::tell_head() {
-  const HeadParts parts{config_, *plan_, place_->mesh(), provenance_, start_, seat_, *device_, *strategy_, threads_};
+  const HeadParts parts{config_, *plan_,   place_->mesh(), provenance_, start_,
+                        seat_,   *device_, *strategy_,     threads_,    notes_};
   if (seat_.rank != 0) return;
   for (const std::string& line : head_lines(parts)) log_info("{}", line);
   std::istringstream lines(settled_.report);
@@ -304,14 +332,14 @@ int Attempt::finish(Ending ending) {
   const SummaryParts parts{config_,  *plan_,     *place_,      provenance_, start_.folder, seat_,   *device_,
                            *arenas_, *strategy_, *statistics_, *runner_,    *courier_,     threads_};
   Group peers(peers_ ? *peers_ : engine_, kControlChannel);
-  const Summary summary = collect_summary(parts, group_, peers, finished ? "finished" : "stopped", state_.step);
+  const RunFigures summary = collect_summary(parts, group_, peers, finished ? "finished" : "stopped", state_.step);
   all_or_none(group_, [&] {
     if (seat_.rank != 0) return;
     write_summary(summary, parts);
     const bool in_time = job_end_is_near(config_.run.stop_before_end_s);
     const std::string why = in_time ? "Slurm ends the job soon (run.stop_before_end_s)" : "asked to stop by a signal";
-    board_.write(summary.state, code, finished ? "" : fmt::format("{}; checkpoint of step {}", why, state_.step),
-                 state_.step);
+    board_.conclude(summary.state, code, finished ? "" : fmt::format("{}; checkpoint of step {}", why, state_.step),
+                    state_.step);
     log_info("{}", summary_text(summary, parts, board_.checkpoint()));
     if (!finished) log_info("stopped early, {}: the same command goes on from step {}", why, state_.step);
     flush_log();

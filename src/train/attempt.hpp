@@ -40,7 +40,8 @@
 namespace echelon {
 
 struct AttemptOptions {
-  std::function<Config()> load_config;           // on every rank; throws ConfigError
+  // On every rank; adds to the notes, for people, what it left out of the file. Throws ConfigError.
+  std::function<Config(std::vector<std::string>& notes)> load_config;
   std::function<void(int exit_code)> end_world;  // ends all ranks, now; not called where there is one
 };
 
@@ -57,9 +58,10 @@ class Attempt {
   int fail(int exit_code, const std::string& text, bool common);
 
   void read_config();
-  void settle_split();
+  void start_watchdog();
+  RunInputs open_inputs();
+  void settle_split(const RunInputs& inputs);
   void take_place();
-  DeviceOptions device_options(std::string* warning) const;
   bool serves() const { return seat_.rank >= mesh_->ranks(); }
   // Over which strategies exchange: the ranks that hold this part of the model, and servers on ranks of their own.
   Engine& exchange() { return peers_ ? engine_ : place_->replicas(); }
@@ -83,7 +85,9 @@ class Attempt {
   PhaseBoard phase_;
   StatusBoard board_;
   Config config_;
+  std::vector<std::string> notes_;  // what was changed in it
   SettledSplit settled_;
+  RunLock lock_;  // rank 0's; ends after all that writes into the run's folder
   std::optional<RunPlan> plan_;
   Decision start_;
   int threads_ = 1;

@@ -2,21 +2,16 @@
 
 #include <fmt/format.h>
 
-#include <cmath>
-#include <nlohmann/json.hpp>
-
 namespace echelon {
 
-using nlohmann::ordered_json;
-
-ordered_json json_of(const CodecRecord& codec) {
-  ordered_json json = {{"bytes_before", codec.bytes_before}, {"bytes_after", codec.bytes_after}};
-  if (!codec.lossy) return json;
-  json["residual_norm"] =
-      std::isfinite(codec.residual_norm) ? ordered_json(codec.residual_norm) : ordered_json(nullptr);
-  json["density"] = codec.density;
-  if (codec.tau > 0) json["tau"] = codec.tau;
-  return json;
+std::optional<CodecFigures> figures_of(const CodecRecord& codec) {
+  if (!(codec.bytes_before > 0)) return {};
+  CodecFigures figures{.bytes_before = codec.bytes_before, .bytes_after = codec.bytes_after};
+  if (!codec.lossy) return figures;
+  figures.residual_norm = codec.residual_norm;
+  figures.density = codec.density;
+  if (codec.tau > 0) figures.tau = codec.tau;
+  return figures;
 }
 
 std::string codec_text(const std::string& name, const CodecRecord& codec) {

@@ -9,6 +9,7 @@
 #include "base/version.hpp"
 #include "config/parse.hpp"
 #include "h5/file.hpp"
+#include "train/trained_data.hpp"
 
 namespace echelon {
 namespace {
@@ -33,7 +34,8 @@ Exported export_safetensors(const SavedModel& saved, const std::string& path) {
   header["__metadata__"] = {{"format", "pt"},
                             {"echelon_version", kVersion},
                             {"step", std::to_string(saved.step)},
-                            {"config", echo_config(saved.config)}};
+                            {"config", echo_config(saved.config)},
+                            {"training_data", to_text(trained_data_in(saved.checkpoint))}};
   std::vector<h5::DatasetInfo> weights;
   std::size_t end = 0;
   for (const h5::DatasetInfo& info : reader.datasets()) {

@@ -14,8 +14,8 @@ struct Exported {
 };
 
 // Tensors bear the names of the checkpoint without "weights/" ("conv1.weight"), laid out as PyTorch lays them out;
-// the header's __metadata__ holds the model's config (TOML), its step and this program's version. The file appears
-// whole or not at all.
+// the header's __metadata__ holds the model's config (TOML), its step, this program's version and, as JSON text,
+// TrainedData (mean and std, class names). The file appears whole or not at all.
 Exported export_safetensors(const SavedModel& saved, const std::string& path);
 
 }  // namespace echelon

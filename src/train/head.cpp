@@ -121,6 +121,7 @@ std::vector<std::string> head_lines(const HeadParts& p) {
                   by_rank_text(made.devices)),
       fmt::format("results   {}", p.start.folder.attempt),
   };
+  for (const std::string& note : p.notes) lines.push_back("note      " + note);
   if (p.mesh.pipeline() > 1) lines.push_back(stages_line(p.config, p.plan, p.mesh));
   if (p.mesh.tensor() > 1)
     lines.push_back(

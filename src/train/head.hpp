@@ -7,6 +7,7 @@
 #include "config/schema.hpp"
 #include "device/device.hpp"
 #include "exchange/strategy.hpp"
+#include "report/status.hpp"
 #include "train/launch.hpp"
 #include "train/resume.hpp"
 #include "train/run_folder.hpp"
@@ -24,6 +25,7 @@ struct HeadParts {
   const Device& device;
   const Strategy& strategy;
   int threads = 1;
+  const std::vector<std::string>& notes;  // on the config
 };
 
 // Under 20 lines.

@@ -2,8 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
+#include <memory>
+#include <optional>
 
 #include "base/clock.hpp"
+#include "comm/collective/message.hpp"
+#include "comm/group.hpp"
 #include "train/feed.hpp"
 #include "train/run_plan.hpp"
 
@@ -50,6 +55,108 @@ void warm_up(Device& device, Program& program, const Batch& batch) {
   program.reset_losses();
 }
 
+constexpr int kSumsChannel = 0;
+constexpr int kResultsChannel = 1;  // from here on: one for each rank
+
+std::vector<std::int64_t> ids_of(const ShardPlan& plan, std::int64_t step, int rank) {
+  std::vector<std::int64_t> ids;
+  for (const SampleSlot& slot : plan.ids(0, step, rank))  // what fills the last step up comes last
+    if (slot.counts) ids.push_back(slot.id);
+  return ids;
+}
+
+// Predictions of other ranks on their way to rank 0, a message for each batch: the chosen classes, then the outputs.
+class Results {
+ public:
+  Results(Engine* ranks, const Value& output, bool classes, bool outputs)
+      : ranks_(ranks), output_(output), classes_(classes), outputs_(outputs || !classes) {}
+
+  // Waits until the batch before this one has left.
+  void send(const InferenceBatch& batch) {
+    sent_.wait();
+    message_.resize(bytes_of(batch.ids.size()));
+    copy(message_.data(), batch.chosen);
+    if (outputs_) copy(message_.data() + batch.chosen.size() * sizeof(std::int32_t), batch.outputs);
+    sent_ = submit(make_send_to(0, static_cast<std::int64_t>(message_.size())), ranks_->rank());
+  }
+  void finish() { sent_.wait(); }
+
+  InferenceBatch receive(int rank, std::vector<std::int64_t> ids) {
+    message_.resize(bytes_of(ids.size()));
+    submit(make_receive_from(rank, static_cast<std::int64_t>(message_.size())), rank).wait();
+    InferenceBatch batch{.ids = std::move(ids), .shape = output_.shape};
+    if (classes_) batch.chosen.resize(batch.ids.size() * rows());
+    if (outputs_) batch.outputs.resize(batch.ids.size() * elems());
+    std::memcpy(batch.chosen.data(), message_.data(), batch.chosen.size() * sizeof(std::int32_t));
+    std::memcpy(batch.outputs.data(), message_.data() + batch.chosen.size() * sizeof(std::int32_t),
+                batch.outputs.size() * sizeof(float));
+    return batch;
+  }
+
+ private:
+  std::size_t elems() const { return static_cast<std::size_t>(output_.shape.elems()); }
+  std::size_t rows() const { return elems() / static_cast<std::size_t>(output_.shape[output_.shape.rank() - 1]); }
+  std::size_t bytes_of(std::size_t samples) const {
+    return samples * ((classes_ ? rows() * sizeof(std::int32_t) : 0) + (outputs_ ? elems() * sizeof(float) : 0));
+  }
+  template <class T>
+  static void copy(std::byte* to, const std::vector<T>& values) {
+    std::memcpy(to, values.data(), values.size() * sizeof(T));
+  }
+  Ticket submit(std::shared_ptr<const Plan> plan, int rank) {
+    return ranks_->submit({.plan = std::move(plan),
+                           .data = message_.data(),
+                           .dtype = DType::u8,
+                           .channel = kResultsChannel + rank,
+                           .priority = 0,
+                           .after = nullptr});
+  }
+
+  Engine* ranks_;
+  const Value& output_;
+  bool classes_, outputs_;
+  std::vector<std::byte> message_;
+  Ticket sent_;
+};
+
+// One rank's share of the pass.
+class Share {
+ public:
+  Share(LoadedModel& model, const Dataset& data, const Config& config, const ShardPlan& plan, int rank)
+      : model_(model),
+        plan_(plan),
+        rank_(rank),
+        loader_(data, plan, evaluation_loading(config, model.arenas().dtype(), rank)),
+        program_(model.graph(), model.arenas(), {.batch = plan.batch(rank), .training = false}) {}
+
+  // The next batch; `figures`: its loss, correct ones, weight and seconds.
+  InferenceBatch next(std::int64_t step, double* figures) {
+    const Value& output = outputs_of(model_.graph());
+    const Batch& given = loader_.next();
+    if (step == 0) warm_up(model_.device(), program_, given);
+    const double start = now_s();
+    feed(model_.device(), program_, given);
+    program_.reset_losses();
+    program_.forward({});
+    InferenceBatch result{.ids = ids_of(plan_, step, rank_), .shape = output.shape};
+    result.outputs = fetch(model_.device(), program_.value(output.name));
+    figures[3] = now_s() - start;
+    result.outputs.resize(result.ids.size() * static_cast<std::size_t>(output.shape.elems()));
+    if (gives_classes(model_.graph()))
+      result.chosen = softmax_rows(result.outputs, output.shape[output.shape.rank() - 1]);
+    const LossSums sums = program_.losses();
+    figures[0] = sums.loss, figures[1] = sums.correct, figures[2] = sums.weight;
+    return result;
+  }
+
+ private:
+  LoadedModel& model_;
+  const ShardPlan& plan_;
+  int rank_;
+  Loader loader_;
+  Program program_;
+};
+
 }  // namespace
 
 double InferenceSummary::latency(double part) const {
@@ -58,33 +165,52 @@ double InferenceSummary::latency(double part) const {
   return latencies[static_cast<std::size_t>(std::lround(part * last))];
 }
 
-InferenceSummary infer(LoadedModel& model, const Dataset& data, const Config& config,
-                       const std::function<void(const InferenceBatch&)>& take) {
-  const ShardPlan plan = evaluation_plan(data, config, 1);
-  Loader loader(data, plan, evaluation_loading(config, model.arenas().dtype()));
-  Program program(model.graph(), model.arenas(), {.batch = plan.batch(0), .training = false});
-  const Value& output = outputs_of(model.graph());
-  const std::int64_t classes = output.shape[output.shape.rank() - 1];
+ShardPlan inference_plan(const Dataset& data, const Config& config, int ranks) {
+  const ShardPlan alone = evaluation_plan(data, config, 1);
+  const auto parts = static_cast<int>(std::min<std::int64_t>(ranks, alone.stream() ? 1 : alone.steps_per_epoch()));
+  if (parts == 1) return alone;
+  DataConfig in_order;
+  in_order.sharding = Sharding::record;
+  in_order.ragged = Ragged::zero_weight;
+  in_order.shuffle = false;
+  const std::vector<std::int64_t> batches(static_cast<std::size_t>(parts), alone.batch(0));
+  return ShardPlan(plan_request(data, in_order, batches, 0));
+}
 
-  InferenceSummary summary;
-  summary.samples = data.samples();
-  for (std::int64_t step = 0; step < plan.steps_per_epoch(); ++step) {
-    const Batch& given = loader.next();
-    if (step == 0) warm_up(model.device(), program, given);
-    const double start = now_s();
-    feed(model.device(), program, given);
-    program.forward({});
-    InferenceBatch result;
-    result.shape = output.shape;
-    result.outputs = fetch(model.device(), program.value(output.name));
-    summary.latencies.push_back(now_s() - start);
-    for (const SampleSlot& slot : plan.ids(0, step, 0))  // what fills the last step up comes last
-      if (slot.counts) result.ids.push_back(slot.id);
-    result.outputs.resize(result.ids.size() * static_cast<std::size_t>(output.shape.elems()));
-    if (gives_classes(model.graph())) result.chosen = softmax_rows(result.outputs, classes);
-    take(result);
+InferenceSummary infer(LoadedModel& model, const Dataset& data, const Config& config, const InferenceOptions& options) {
+  constexpr std::size_t kFigures = 4;
+  const int rank = options.ranks != nullptr ? options.ranks->rank() : 0;
+  const ShardPlan plan = inference_plan(data, config, options.ranks != nullptr ? options.ranks->size() : 1);
+  const auto parts = static_cast<std::size_t>(plan.replicas());
+  std::vector<double> figures(static_cast<std::size_t>(plan.steps_per_epoch()) * parts * kFigures);  // by batch
+  Results results(options.ranks, outputs_of(model.graph()), gives_classes(model.graph()), options.outputs);
+  std::optional<Share> share;
+  if (rank < plan.replicas()) share.emplace(model, data, config, plan, rank);
+
+  for (std::int64_t step = 0; share && step < plan.steps_per_epoch(); ++step) {
+    if (ids_of(plan, step, rank).empty()) break;  // the last step has fewer batches than ranks
+    const std::size_t batch = static_cast<std::size_t>(step) * parts + static_cast<std::size_t>(rank);
+    const InferenceBatch own = share->next(step, figures.data() + batch * kFigures);
+    if (!options.take) continue;
+    if (rank > 0) {
+      results.send(own);
+      continue;
+    }
+    options.take(own);
+    for (int other = 1; other < plan.replicas(); ++other)
+      if (std::vector<std::int64_t> ids = ids_of(plan, step, other); !ids.empty())
+        options.take(results.receive(other, std::move(ids)));
   }
-  summary.sums = program.losses();
+  results.finish();
+  if (options.ranks != nullptr) Group(*options.ranks, kSumsChannel).sum(figures);
+
+  InferenceSummary summary{.samples = data.samples(), .ranks = plan.replicas(), .sums = {}, .latencies = {}};
+  for (std::size_t at = 0; at < figures.size(); at += kFigures) {
+    summary.sums.loss += figures[at];
+    summary.sums.correct += figures[at + 1];
+    summary.sums.weight += figures[at + 2];
+    if (figures[at + 3] > 0) summary.latencies.push_back(figures[at + 3]);
+  }
   std::sort(summary.latencies.begin(), summary.latencies.end());
   return summary;
 }

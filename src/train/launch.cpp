@@ -15,6 +15,7 @@
 #include "base/atomic_file.hpp"
 #include "base/error.hpp"
 #include "base/text.hpp"
+#include "model/device_options.hpp"
 
 namespace echelon {
 namespace {
@@ -102,6 +103,12 @@ int gpu_index(const Seat& seat, int visible, std::string* warning) {
                              seat.local_ranks, seat.host);
   }
   return seat.local_rank % visible;
+}
+
+DeviceOptions device_options(const DeviceConfig& config, const Seat& seat, std::string* warning) {
+  DeviceOptions options = device_options(config, threads_of(config, seat));
+  if (config.kind == "cuda" || config.kind == "auto") options.index = gpu_index(seat, visible_gpus(), warning);
+  return options;
 }
 
 double since_process_start_s() {

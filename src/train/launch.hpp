@@ -5,6 +5,7 @@
 
 #include "comm/transport.hpp"
 #include "config/schema.hpp"
+#include "device/device.hpp"
 
 namespace echelon {
 
@@ -31,6 +32,9 @@ int usable_cores();
 int threads_of(const DeviceConfig& config, const Seat& seat);
 // Which of `visible` GPUs a rank takes; `warning` says where GPUs stay idle or are shared.
 int gpu_index(const Seat& seat, int visible, std::string* warning = nullptr);
+
+// What the config's table [device] asks of this rank's device.
+DeviceOptions device_options(const DeviceConfig& config, const Seat& seat, std::string* warning = nullptr);
 
 double since_process_start_s();
 std::string command_line();  // of this process, words that need it in quotes

@@ -2,25 +2,25 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <array>
-#include <bit>
 #include <cmath>
 
+#include "base/check.hpp"
 #include "base/clock.hpp"
 #include "optim/schedule.hpp"
 #include "train/agree.hpp"
+#include "train/hooks/divergence.hpp"
 #include "train/signals.hpp"
 
 namespace echelon {
 
-Loop::Loop(const Config& config, const RunPlan& plan, int replica, Stepper& runner, Group& group, RunState& state,
-           PhaseBoard& phase, std::vector<Hook*> hooks)
+Loop::Loop(const Config& config, const RunPlan& plan, int replica, Stepper& runner, Group& group, Control& control,
+           RunState& state, PhaseBoard& phase, std::vector<Hook*> hooks)
     : config_(config),
       plan_(plan),
       replica_(replica),
       runner_(runner),
       group_(group),
+      control_(control),
       state_(state),
       phase_(phase),
       hooks_(std::move(hooks)) {}
@@ -43,44 +43,45 @@ Ending Loop::one_step() {
   const StepInfo info = info_of_next();
   const std::int64_t step_in_epoch = state_.step_in_epoch;
   phase_.at_step(info.step + 1);
-  PendingGather words;
-  StepResult result = runner_.run(info, [&](const LossSums& losses) { words = tell(losses); });
-  const Control control = agree(words, result);
-  require_finite(control.losses);
+  StepResult result = runner_.run(info, [&](const LossSums& losses) { control_.begin(words_of(losses)); });
+  const ControlSum sum = agree(result);
+  if (sum.not_finite_rank >= 0) refuse_loss(sum);
   if (result.outcome.give_up) overflow(result.outcome);
-  advance(control);
+  const bool epoch_over = advance(sum, result.outcome);
 
   StepRecord record;
   record.step = state_.step;
   record.epoch = info.epoch;
   record.learning_rate = info.learning_rate;
-  record.loss = control.weight > 0 ? control.loss / control.weight : std::nan("");
+  record.loss = sum.weight > 0 ? sum.loss / sum.weight : std::nan("");
   record.samples = static_cast<double>(plan_.shards.counting(info.epoch, step_in_epoch));  // a paced device counts none
   record.tokens = plan_.per_token() ? info.weight : 0;
   record.times = result.times;
   record.outcome = result.outcome;
-  if (group_.size() > 1 && info.step > first_step_) {
-    record.ranks = control.ranks;
-    record.ranks.resize(control.ranks.size() - static_cast<std::size_t>(config_.exchange.server_ranks));
+  record.arrival_skew_s = sum.arrival_skew_s();
+  if (info.step > first_step_ && control_.times().size() > 1) {
+    for (const RankStep& rank : control_.times())
+      if (rank.compute_s >= 0) record.ranks.push_back(rank);
   }
-  record.checkpoint_wanted = control.checkpoint;
+  record.checkpoint_wanted = sum.checkpoint();
   const bool last = state_.step >= plan_.total_steps;
-  record.stopping = !last && (control.requeue || control.interrupt);
+  record.stopping = !last && (sum.requeue() || sum.interrupt());
 
   phase_.enter("hooks");
   const double hooks_start_s = now_s();
-  const bool epoch_over = state_.step_in_epoch == 0;
   const double train_loss = state_.epoch_weight > 0 ? state_.epoch_loss / state_.epoch_weight : std::nan("");
   if (epoch_over) state_.epoch_loss = state_.epoch_weight = 0;
+  record.ends_epoch = epoch_over || last;
+  record.times.total_s = hooks_start_s - mark_s_;
   for (Hook* hook : hooks_) hook->step_end(record);
-  if (epoch_over || last) end_epoch({.train_loss = train_loss, .last = last});
+  if (record.ends_epoch) end_epoch({.train_loss = train_loss, .last = last});
   const double end_s = now_s();
   record.times.hooks_s = end_s - hooks_start_s;
   record.times.total_s = end_s - mark_s_;
   mark_s_ = end_s;
   for (Hook* hook : hooks_) hook->step_recorded(record);
   if (!record.stopping) return Ending::finished;
-  return control.interrupt ? Ending::interrupted : Ending::requeue;
+  return sum.interrupt() ? Ending::interrupted : Ending::requeue;
 }
 
 void Loop::end_epoch(EpochRecord record) {
@@ -96,6 +97,7 @@ StepInfo Loop::info_of_next() const {
   StepInfo info;
   info.step = state_.step;
   info.epoch = state_.epoch;
+  info.step_in_epoch = state_.step_in_epoch;
   info.learning_rate = scaling_factor(config_.optimiser, plan_.batch.global) *
                        learning_rate_at(config_.optimiser, state_.step, plan_.steps_per_epoch, plan_.total_steps);
   info.weight = plan_.shards.weight(state_.epoch, state_.step_in_epoch);
@@ -104,53 +106,32 @@ StepInfo Loop::info_of_next() const {
   return info;
 }
 
-PendingGather Loop::tell(const LossSums& losses) {
+ControlWords Loop::words_of(const LossSums& losses) {
   const SignalWishes wishes = take_signal_wishes();
-  const auto word = [](bool yes) { return yes ? 1.0 : 0.0; };
-  const Words words = {.loss = losses.loss,
-                       .weight = losses.weight,
-                       .requeue = word(wishes.requeue || job_end_is_near(config_.run.stop_before_end_s)),
-                       .interrupt = word(wishes.interrupt),
-                       .checkpoint = word(wishes.checkpoint || (group_.rank() == 0 && clock_wants_checkpoint())),
-                       .last = last_};
-  return group_.start_gather(std::bit_cast<std::array<double, kWords>>(words));
+  return {.loss = losses.loss,
+          .weight = losses.weight,
+          .last = last_,
+          .requeue = wishes.requeue || job_end_is_near(config_.run.stop_before_end_s),
+          .interrupt = wishes.interrupt,
+          .checkpoint = wishes.checkpoint || (group_.rank() == 0 && clock_wants_checkpoint())};
 }
 
-Loop::Control Loop::agree(const PendingGather& words, StepResult& result) {
-  Control control;
-  const std::vector<double>* all = nullptr;
+ControlSum Loop::agree(StepResult& result) {
+  ControlSum sum;
   {
     const ScopedTimer timer(result.times.exchange_s);
-    all = &words.wait();
+    sum = control_.wait();
   }
-  for (std::size_t i = 0; i < all->size(); i += kWords) {
-    std::array<double, kWords> block{};
-    std::copy_n(all->begin() + static_cast<std::ptrdiff_t>(i), kWords, block.begin());
-    const auto of_rank = std::bit_cast<Words>(block);
-    control.weight += of_rank.weight;
-    control.requeue |= of_rank.requeue > 0;
-    control.interrupt |= of_rank.interrupt > 0;
-    control.checkpoint |= of_rank.checkpoint > 0;
-    control.losses.push_back(of_rank.loss);
-    control.ranks.push_back(of_rank.last);
-  }
-  control.loss = sum_in_tree(control.losses);
   const StepTimes& t = result.times;
-  last_ = {.compute_s = t.data_wait_s + t.forward_s + t.backward_s,
+  last_ = {.compute_s = runner_.trains() ? t.data_wait_s + t.forward_s + t.backward_s : -1,
            .exposed_s = result.outcome.exchange_wait_s,
            .exchange_s = result.outcome.exchange_busy_s,
            .wire_bytes = static_cast<double>(result.outcome.wire.bytes_sent)};
-  return control;
+  return sum;
 }
 
-void Loop::require_finite(const std::vector<double>& losses) {
-  for (std::size_t rank = 0; rank < losses.size(); ++rank)
-    if (!std::isfinite(losses[rank]))
-      throw CommonError(kExitNumeric,
-                        fmt::format("the loss is {} at step {} on rank {}; a lower optimizer.learning_rate than {} or "
-                                    "optimizer.warmup_epochs may help",
-                                    std::isnan(losses[rank]) ? "not a number" : "infinite", state_.step + 1, rank,
-                                    config_.optimiser.learning_rate));
+void Loop::refuse_loss(const ControlSum& sum) {
+  throw CommonError(kExitNumeric, not_finite_text(sum.not_finite_loss, state_.step + 1, sum.not_finite_rank, config_));
 }
 
 // Every replica has seen the same gradients.
@@ -164,14 +145,16 @@ void Loop::overflow(const StepOutcome& outcome) {
                       : "a lower optimizer.learning_rate or device.dtype = \"bf16\" may help"));
 }
 
-void Loop::advance(const Control& control) {
-  ++state_.step;
-  state_.epoch_loss += control.loss;
-  state_.epoch_weight += control.weight;
-  if (++state_.step_in_epoch >= plan_.steps_per_epoch) {
-    state_.step_in_epoch = 0;
-    ++state_.epoch;
-  }
+// To the step that the replica joins next; true where an epoch ends on the way.
+bool Loop::advance(const ControlSum& sum, const StepOutcome& outcome) {
+  const std::int64_t steps = outcome.next_step - state_.step, epoch = state_.epoch;
+  ECHELON_CHECK_GE(steps, 1, "step {} leads back to step {}", state_.step, outcome.next_step);
+  state_.step += steps;
+  state_.epoch_loss += sum.loss;
+  state_.epoch_weight += sum.weight;
+  for (state_.step_in_epoch += steps; state_.step_in_epoch >= plan_.steps_per_epoch; ++state_.epoch)
+    state_.step_in_epoch -= plan_.steps_per_epoch;
+  return state_.epoch > epoch;
 }
 
 bool Loop::clock_wants_checkpoint() {

@@ -9,6 +9,7 @@
 
 #include "comm/group.hpp"
 #include "config/schema.hpp"
+#include "train/control/control.hpp"
 #include "train/hooks/hook.hpp"
 #include "train/phase.hpp"
 #include "train/run_plan.hpp"
@@ -23,34 +24,20 @@ class Loop {
  public:
   // `replica`: that this rank trains, or plan.replicas on a server. Hooks in the order in which they are called.
   // Everything outlives the loop.
-  Loop(const Config& config, const RunPlan& plan, int replica, Stepper& runner, Group& group, RunState& state,
-       PhaseBoard& phase, std::vector<Hook*> hooks);
+  Loop(const Config& config, const RunPlan& plan, int replica, Stepper& runner, Group& group, Control& control,
+       RunState& state, PhaseBoard& phase, std::vector<Hook*> hooks);
 
   // From state.step on. A loss that is not finite is a CommonError (NumericError's code) on all ranks.
   Ending run();
 
  private:
-  // What each rank tells all others once a step. It travels while the last backward runs, so that nobody waits for it.
-  struct Words {
-    double loss = 0, weight = 0, requeue = 0, interrupt = 0, checkpoint = 0;
-    RankStep last;  // of the step before
-  };
-  static constexpr std::size_t kWords = sizeof(Words) / sizeof(double);
-  // Summed over the ranks.
-  struct Control {
-    double loss = 0, weight = 0;
-    bool requeue = false, interrupt = false, checkpoint = false;
-    std::vector<double> losses;  // by rank
-    std::vector<RankStep> ranks;
-  };
-
   Ending one_step();
   StepInfo info_of_next() const;
-  PendingGather tell(const LossSums& losses);
-  Control agree(const PendingGather& words, StepResult& result);
-  void require_finite(const std::vector<double>& losses);
+  ControlWords words_of(const LossSums& losses);
+  ControlSum agree(StepResult& result);
+  [[noreturn]] void refuse_loss(const ControlSum& sum);
   [[noreturn]] void overflow(const StepOutcome& outcome);
-  void advance(const Control& control);
+  bool advance(const ControlSum& sum, const StepOutcome& outcome);
   void end_epoch(EpochRecord record);
   bool clock_wants_checkpoint();
 
@@ -59,11 +46,12 @@ class Loop {
   int replica_;
   Stepper& runner_;
   Group& group_;
+  Control& control_;
   RunState& state_;
   PhaseBoard& phase_;
   std::vector<Hook*> hooks_;
   std::int64_t first_step_ = 0;  // of this attempt
-  RankStep last_;                // what this rank tells of the step before
+  RankStep last_;                // of the step before
   double mark_s_ = 0;            // end of the step before
   double epoch_start_s_ = 0;
   double last_clock_checkpoint_s_ = 0;

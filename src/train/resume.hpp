@@ -7,6 +7,7 @@
 #include "comm/group.hpp"
 #include "config/schema.hpp"
 #include "train/run_folder.hpp"
+#include "train/run_lock.hpp"
 #include "train/run_plan.hpp"
 #include "train/run_state.hpp"
 
@@ -20,12 +21,14 @@ struct Decision {
   int ranks = 0;           // finished: on how many; 0 where it is not known
 };
 
-// Makes the attempt's folder unless the run is finished. Errors are common to all ranks: EnvironmentError where the
-// folder cannot be written, or where run.restart = "require" finds no good checkpoint.
-Decision decide_start(const Config& config, std::int64_t total_steps, Group& group);
+// Takes the run's lock (rank 0) and makes the attempt's folder, unless the run is finished. Damaged checkpoints that
+// are newer than the one to resume are set aside. Errors are common to all ranks: EnvironmentError where another
+// process holds the run, the folder cannot be written, or run.restart = "require" finds no good checkpoint.
+Decision decide_start(const Config& config, std::int64_t total_steps, Group& group, RunLock& lock);
 
-// Fits a restored state to this run: ConfigError where the global batch is another; where the number of replicas has
-// changed the length of an epoch, the position inside it. Says aloud what is unlike.
-void fit_state(RunState& state, const RunPlan& plan, const std::string& checkpoint);
+// Fits a restored state to this run: ConfigError where the global batch is another; DataError where the state is not
+// that of the checkpoint's step; where the number of replicas has changed the length of an epoch, the position inside
+// it. Logs what is unlike.
+void fit_state(RunState& state, const RunPlan& plan, const Decision& start);
 
 }  // namespace echelon

@@ -20,8 +20,22 @@ namespace fs = std::filesystem;
 
 namespace {
 
-bool is_attempt_name(const std::string& name) {
-  return name.size() >= 2 && std::all_of(name.begin(), name.end(), [](char c) { return c >= '0' && c <= '9'; });
+// The number of an attempt's folder ("01", "123"); 0 for what is none.
+int attempt_number(const std::string& name) {
+  constexpr std::size_t kMostDigits = 9;
+  const bool digits = std::all_of(name.begin(), name.end(), [](char c) { return c >= '0' && c <= '9'; });
+  return digits && name.size() >= 2 && name.size() <= kMostDigits ? std::stoi(name) : 0;
+}
+
+// Those of a run, by number.
+std::vector<std::pair<int, std::string>> numbered_attempts(const std::string& run) {
+  std::vector<std::pair<int, std::string>> found;
+  std::error_code error;
+  for (fs::directory_iterator entry(run, error), end; !error && entry != end; entry.increment(error))
+    if (const int number = attempt_number(entry->path().filename().string()); number > 0)
+      found.emplace_back(number, entry->path().string());
+  std::sort(found.begin(), found.end());
+  return found;
 }
 
 }  // namespace
@@ -31,24 +45,16 @@ std::string run_path(const Config& config) {
 }
 
 std::vector<std::string> attempts_of(const std::string& run) {
-  std::vector<std::pair<int, std::string>> found;
-  std::error_code error;
-  for (fs::directory_iterator entry(run, error), end; !error && entry != end; entry.increment(error)) {
-    const std::string name = entry->path().filename().string();
-    if (is_attempt_name(name)) found.emplace_back(std::stoi(name), entry->path().string());
-  }
-  std::sort(found.begin(), found.end());
   std::vector<std::string> paths;
-  for (auto& [number, path] : found) paths.push_back(std::move(path));
+  for (auto& [number, path] : numbered_attempts(run)) paths.push_back(std::move(path));
   return paths;
 }
 
 RunFolder make_attempt(const Config& config) {
   RunFolder folder{.run = run_path(config), .attempt = {}};
   make_folders(folder.checkpoints());
-  const auto earlier = attempts_of(folder.run);
-  int number = earlier.empty() ? 1 : std::stoi(fs::path(earlier.back()).filename().string()) + 1;
-  for (;; ++number) {
+  const auto earlier = numbered_attempts(folder.run);
+  for (int number = earlier.empty() ? 1 : earlier.back().first + 1;; ++number) {
     folder.attempt = fmt::format("{}/{:02}", folder.run, number);
     if (::mkdir(folder.attempt.c_str(), 0777) == 0) return folder;
     if (errno != EEXIST)

@@ -3,8 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <nlohmann/json_fwd.hpp>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,24 +10,17 @@
 
 namespace echelon {
 
-struct Provenance {
-  std::string version, git_hash, config_hash, mpi, job_id, command_line, started;
-  std::vector<std::string> hosts;    // by rank
-  std::vector<std::string> devices;  // by rank
-  std::uint64_t seed = 0;
-  int ranks = 1;
-};
-nlohmann::ordered_json to_json(const Provenance& provenance);
-
 struct RunFolder {
   std::string run;      // results/<name>/run-<hash>
   std::string attempt;  // <run>/03
   std::string checkpoints() const { return run + "/checkpoints"; }
+  // Where this attempt moves checkpoints that are damaged: <run>/damaged-before-03.
+  std::string damaged() const { return run + "/damaged-before-" + attempt.substr(attempt.rfind('/') + 1); }
 };
 
 // results/<name>/run-<hash> of this config; touches nothing.
 std::string run_path(const Config& config);
-// The attempts of a run, oldest first; empty where there is none.
+// The attempts of a run (folders whose names are 2 to 9 digits), oldest first; empty where there is none.
 std::vector<std::string> attempts_of(const std::string& run);
 // Makes the next attempt's folder (rank 0 alone calls it; the others are told). EnvironmentError where it cannot be
 // written.
@@ -38,22 +29,11 @@ RunFolder make_attempt(const Config& config);
 // <run>/checkpoints becomes <run>/checkpoints-before-<attempt>. Nothing where there is none.
 void set_checkpoints_aside(const RunFolder& folder);
 
-// status.json: how the attempt stands or ended. Written whole at start ("running"), at the end, and by the watchdog.
-struct Status {
-  std::string state = "running";  // running | finished | stopped | failed
-  int exit_code = 0;
-  std::string reason;
-  std::int64_t step = 0;
-  std::string checkpoint;  // newest good one, relative to the run folder
-  int ranks = 0;           // filled by read_status from the provenance; 0: not known
-};
-void write_status(const RunFolder& folder, const Status& status, const Provenance& provenance);
-// Of an attempt's folder; none where the file is missing or cannot be understood.
-std::optional<Status> read_status(const std::string& attempt);
-
 // Cuts the rows of metrics.jsonl of every earlier attempt that lie beyond `step` (and a last line that was cut off by a
 // kill), so that the attempts read one after another tell the run once.
 void cut_metrics(const RunFolder& folder, std::int64_t step);
+// Marks earlier attempts that are "running" by their status.json as "died": the caller has the run for itself.
+void conclude_died(const RunFolder& folder);
 // Removes temporary files (name.tmp-..) that a killed attempt left in the run's folder, attempts and checkpoints.
 void remove_leftovers(const RunFolder& folder);
 

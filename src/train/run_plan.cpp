@@ -17,17 +17,8 @@ std::int64_t total_steps_of(const TrainConfig& train, std::int64_t steps_per_epo
   return by_epochs;
 }
 
-// By replica of the plan: where one rank stands for several replicas, as it would be with a rank for each.
-BatchPlan batch_of(const Config& config, int ranks, std::int64_t samples) {
-  BatchPlan batch = derive_batch(config, ranks, samples);
-  if (config.data.as_replicas == 0) return batch;
-  Config each = config;
-  each.data.as_replicas = 0;
-  return derive_batch(each, static_cast<int>(config.data.as_replicas), samples);
-}
-
-}  // namespace
-
+// A graph for each length that steps are padded to (data.buckets). All share the arenas with `graph`: ConfigError where
+// their parameters would differ.
 std::map<std::int64_t, Graph> graphs_of(const Config& config, const Dataset& train, const ShardPlan& shards,
                                         const Graph& graph) {
   std::map<std::int64_t, Graph> graphs;
@@ -44,6 +35,7 @@ std::map<std::int64_t, Graph> graphs_of(const Config& config, const Dataset& tra
   return graphs;
 }
 
+// ConfigError where data that are no images are to be moved and mirrored.
 void check_augmentation(const Config& config, const Dataset& train) {
   const DataConfig& data = config.data;
   if ((data.augment_crop_padding > 0 || data.augment_flip) && train.kind != DataKind::samples)
@@ -51,6 +43,7 @@ void check_augmentation(const Config& config, const Dataset& train) {
                                   data.train, name_of(train.kind)));
 }
 
+// ConfigError where optimizer.lazy has no sparse embedding to be lazy about.
 void check_sparse(const Config& config, const ParameterSet& parameters) {
   const std::vector<Parameter>& all = parameters.all();
   const bool any = std::any_of(all.begin(), all.end(), [](const Parameter& p) { return p.sparse; });
@@ -62,6 +55,37 @@ void check_sparse(const Config& config, const ParameterSet& parameters) {
         "model.dense_embeddings = true");
 }
 
+}  // namespace
+
+RunInputs open_inputs(const Config& config) {
+  Dataset train = open_dataset(config.data.train, config.data);
+  check_augmentation(config, train);
+  std::optional<Dataset> test;
+  if (!config.data.test.empty()) {
+    test = open_dataset(config.data.test, config.data);
+    see_alike(*test, train);
+  }
+  Graph graph = build_model(config.model, train.form());
+  check_sparse(config, graph.parameters());
+  return {.train = std::move(train), .test = std::move(test), .graph = std::move(graph)};
+}
+
+Mesh mesh_of_workers(const Config& config, std::vector<int> hosts, const std::vector<std::string>& host_names) {
+  hosts.resize(static_cast<std::size_t>(workers_of(config, static_cast<int>(hosts.size()))));
+  return {config.parallel, hosts, host_names};
+}
+
+Part RunPlan::part_at(const ParallelConfig& parallel, const MeshSeat& seat) const {
+  return part_of(graph, parallel, seat, node_costs);
+}
+
+Footprint RunPlan::memory_of(const Config& config, const Part& of, const MeshSeat& seat) const {
+  if (ranks_of_replica(config.parallel) > 1) return footprint_of(config, of, seat, rank_batches);
+  std::vector<const Graph*> by_length;
+  for (const auto& [bucket, padded] : bucket_graphs) by_length.push_back(&padded);
+  return footprint_of(config, graph, rank_batches, by_length);
+}
+
 std::vector<int> RunPlan::sources(int replica) const {
   if (replica >= replicas) return {};
   if (replicas == shards.replicas()) return {replica};
@@ -70,31 +94,28 @@ std::vector<int> RunPlan::sources(int replica) const {
   return all;
 }
 
-RunPlan plan_run(const Config& config, const Mesh& mesh, const MeshSeat& seat, const std::vector<double>& costs) {
-  Dataset train = open_dataset(config.data.train, config.data);
-  check_augmentation(config, train);
-  std::optional<Dataset> test;
-  if (!config.data.test.empty()) {
-    test = open_dataset(config.data.test, config.data);
-    see_alike(*test, train);
-  }
-  BatchPlan batch = batch_of(config, mesh.replicas(), train.samples());
-  ShardPlan shards(plan_request(train, config.data, batch.per_replica, config.seed));
-  Graph graph = build_model(config.model, train.form());
-  check_sparse(config, graph.parameters());
-  std::map<std::int64_t, Graph> bucket_graphs = graphs_of(config, train, shards, graph);
+RunPlan plan_run(const Config& config, const Mesh& mesh, const MeshSeat& seat, RunInputs inputs,
+                 std::vector<double> costs) {
+  const SampleCounts samples = inputs.samples();
+  BatchPlan batch = plan_batch(config, mesh.replicas(), samples.train);
+  RankBatches rank_batches = busiest_batches(config, batch, mesh.replicas(), samples.test);
+  ShardPlan shards(plan_request(inputs.train, config.data, batch.per_replica, config.seed));
+  std::map<std::int64_t, Graph> bucket_graphs = graphs_of(config, inputs.train, shards, inputs.graph);
   const std::int64_t steps_per_epoch = shards.steps_per_epoch();
   const std::int64_t total = total_steps_of(config.train, steps_per_epoch);
   if (total == 0) throw ConfigError("train.epochs and train.steps are both 0: there is nothing to train");
-  Part part = part_of(graph, config.parallel, seat, costs.empty() ? node_flops(graph, config.device.dtype) : costs);
+  if (costs.empty()) costs = node_flops(inputs.graph, config.device.dtype);
+  Part part = part_of(inputs.graph, config.parallel, seat, costs);
   return {.replicas = mesh.replicas(),
           .batch = std::move(batch),
-          .train = std::move(train),
-          .test = std::move(test),
+          .train = std::move(inputs.train),
+          .test = std::move(inputs.test),
           .shards = std::move(shards),
-          .graph = std::move(graph),
+          .graph = std::move(inputs.graph),
           .bucket_graphs = std::move(bucket_graphs),
+          .node_costs = std::move(costs),
           .part = std::move(part),
+          .rank_batches = std::move(rank_batches),
           .steps_per_epoch = steps_per_epoch,
           .total_steps = total};
 }
@@ -105,27 +126,7 @@ ShardPlan evaluation_plan(const Dataset& dataset, const Config& config, int rank
   whole.ragged = Ragged::zero_weight;
   whole.shuffle = false;
   whole.order = config.data.order;
-  const std::int64_t most = config.evaluate.batch, samples = dataset.samples();
-  std::vector<std::int64_t> batches;
-  if (whole.order == Order::stream) {
-    const std::int64_t rows = std::min(most, samples), parts = std::min<std::int64_t>(ranks, rows);
-    for (std::int64_t r = 0; r < parts; ++r) batches.push_back(rows / parts + (r < rows % parts ? 1 : 0));
-  } else {
-    // Reproducible: batches of one size for every number of ranks.
-    const std::int64_t cuts =
-        std::min<std::int64_t>(config.train.reproducible ? config.train.micro_shards : ranks, samples);
-    const std::int64_t batch = std::min(most, (samples + cuts - 1) / cuts);
-    batches.assign(static_cast<std::size_t>(std::min<std::int64_t>(ranks, (samples + batch - 1) / batch)), batch);
-  }
-  return ShardPlan(plan_request(dataset, whole, batches, 0));
-}
-
-std::int64_t largest_batch(const Config& config, const RunPlan& plan) {
-  std::int64_t most = *std::max_element(plan.batch.micro.begin(), plan.batch.micro.end());
-  if (!plan.test) return most;
-  const ShardPlan evaluation = evaluation_plan(*plan.test, config, plan.replicas);
-  for (int replica = 0; replica < evaluation.replicas(); ++replica) most = std::max(most, evaluation.batch(replica));
-  return most;
+  return ShardPlan(plan_request(dataset, whole, evaluation_batches(config, dataset.samples(), ranks), 0));
 }
 
 LoaderOptions evaluation_loading(const Config& config, DType dtype, int replica) {

@@ -1,5 +1,5 @@
-// All that follows from the config, the data and the number of ranks before any memory is touched: what every rank
-// works out for itself and agrees on.
+// All that follows from the config, the data and the number of ranks before any memory is touched: what every rank of a
+// run works out for itself and agrees on, and what `echelon check` prints.
 #pragma once
 
 #include <cstdint>
@@ -14,10 +14,27 @@
 #include "data/loader.hpp"
 #include "data/shard_plan.hpp"
 #include "model/graph.hpp"
+#include "parallel/footprint.hpp"
 #include "parallel/mesh.hpp"
 #include "parallel/split.hpp"
 
 namespace echelon {
+
+// What a run reads, opened and built once.
+struct RunInputs {
+  Dataset train;
+  std::optional<Dataset> test;
+  Graph graph;  // the whole model, for the longest sequences
+
+  SampleCounts samples() const { return {train.samples(), test ? test->samples() : 0}; }
+};
+
+// Throws DataError, and ConfigError where data and model do not fit the config or each other.
+RunInputs open_inputs(const Config& config);
+
+// The workers of a launch as a mesh; servers on ranks of their own are its last ranks. `hosts`: host index by rank of
+// the launch. Throws ConfigError where no worker is left or groups do not fit.
+Mesh mesh_of_workers(const Config& config, std::vector<int> hosts, const std::vector<std::string>& host_names);
 
 struct RunPlan {
   int replicas = 1;  // that there are; servers on ranks of their own are none
@@ -27,7 +44,9 @@ struct RunPlan {
   ShardPlan shards;
   Graph graph;                                  // for the longest sequences
   std::map<std::int64_t, Graph> bucket_graphs;  // by the length that a step's sequences are padded to (data.buckets)
+  std::vector<double> node_costs;               // by node of `graph`: by these, stages are chosen
   Part part;                                    // what this rank runs of `graph`
+  RankBatches rank_batches;                     // of the rank with the largest ones
   std::int64_t steps_per_epoch = 0;
   std::int64_t total_steps = 0;  // of the whole run, earlier attempts included
 
@@ -35,31 +54,25 @@ struct RunPlan {
   const Graph& whole_for(std::int64_t bucket) const { return bucket > 0 ? bucket_graphs.at(bucket) : graph; }
   // What this rank runs in steps whose sequences are padded to `bucket`.
   const Graph& graph_for(std::int64_t bucket) const { return bucket > 0 ? bucket_graphs.at(bucket) : part.graph; }
+  // What the rank at another seat runs of `graph`. Throws ConfigError as plan_run does.
+  Part part_at(const ParallelConfig& parallel, const MeshSeat& seat) const;
+  // Memory of a rank that runs `part` at `seat`.
+  Footprint memory_of(const Config& config, const Part& part, const MeshSeat& seat) const;
   // Labels come one a token, and so do loss, accuracy and weight.
   bool per_token() const { return train.form().label.rank() > 0 && train.classes > 0; }
   // Replicas whose samples this one takes: its own, or all of the plan's where it stands for them; a server's: none.
   std::vector<int> sources(int replica) const;
 };
 
-// `costs` of layers, by which stages are chosen; none: counted FLOPs. Throws ConfigError (more replicas than samples,
-// batch arithmetic, model, stages) and DataError.
-RunPlan plan_run(const Config& config, const Mesh& mesh, const MeshSeat& seat, const std::vector<double>& costs = {});
-
-// A graph for each length that steps are padded to (data.buckets). All share the arenas with `graph`: ConfigError where
-// their parameters would differ.
-std::map<std::int64_t, Graph> graphs_of(const Config& config, const Dataset& train, const ShardPlan& shards,
-                                        const Graph& graph);
-// ConfigError where data that are no images are to be moved and mirrored.
-void check_augmentation(const Config& config, const Dataset& train);
-// ConfigError where optimizer.lazy has no sparse embedding to be lazy about.
-void check_sparse(const Config& config, const ParameterSet& parameters);
+// The plan of the rank at `seat`. `costs` by node of the graph, by which stages are chosen; none: counted FLOPs. Throws
+// ConfigError (more replicas than samples, batch arithmetic, buckets, stages).
+RunPlan plan_run(const Config& config, const Mesh& mesh, const MeshSeat& seat, RunInputs inputs,
+                 std::vector<double> costs = {});
 
 // The plan of a whole pass over the test data by up to `ranks` ranks; its replicas() are those that take part. In
 // order, `batch` samples on each a step, the last ones filled up with weight 0; or in streams, `batch` of them over all
 // ranks, so that every number of ranks reads the same.
 ShardPlan evaluation_plan(const Dataset& dataset, const Config& config, int ranks);
-// Samples in the largest batch, of training or evaluation, that any replica runs at once.
-std::int64_t largest_batch(const Config& config, const RunPlan& plan);
 // How one of its replicas reads: everything once.
 LoaderOptions evaluation_loading(const Config& config, DType dtype, int replica = 0);
 

@@ -16,6 +16,7 @@ struct RunState {
   std::int64_t steps_per_epoch = 0;
   double epoch_loss = 0;  // sums over the epoch under way, over all replicas
   double epoch_weight = 0;
+  double first_loss = 0;  // of the run's first step; 0: there was none yet
 
   void visit_state(StateVisitor& visitor) {
     visitor.scalar("step", step);
@@ -26,6 +27,7 @@ struct RunState {
     visitor.scalar("steps_per_epoch", steps_per_epoch);
     visitor.scalar("epoch_loss", epoch_loss);
     visitor.scalar("epoch_weight", epoch_weight);
+    visitor.scalar("first_loss", first_loss);
   }
 };
 

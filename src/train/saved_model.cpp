@@ -17,7 +17,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-bool is_run(const fs::path& folder) { return fs::is_directory(folder / "checkpoints"); }
+bool is_run(const fs::path& folder) {
+  std::error_code error;
+  return fs::is_directory(folder / "checkpoints", error);
+}
 
 // The run that a folder means: itself, the one that holds it, or the only one in it.
 fs::path run_at(const fs::path& folder) {
@@ -38,10 +41,13 @@ fs::path run_at(const fs::path& folder) {
       fmt::format("{}: holds {} runs; give one: {}", folder.string(), runs.size(), fmt::join(runs, ", ")));
 }
 
-Config config_of(const fs::path& run) {
+SavedModel model_of(const fs::path& run, const CheckpointInfo& checkpoint) {
   const std::vector<std::string> attempts = attempts_of(run.string());
-  for (auto attempt = attempts.rbegin(); attempt != attempts.rend(); ++attempt)
-    if (const fs::path file = fs::path(*attempt) / "config.toml"; fs::exists(file)) return load_config(file.string());
+  for (auto attempt = attempts.rbegin(); attempt != attempts.rend(); ++attempt) {
+    const std::string file = *attempt + "/config.toml";
+    std::error_code error;
+    if (fs::exists(file, error)) return {load_config(file), checkpoint.path, checkpoint.step, run.string(), file};
+  }
   throw ConfigError(fmt::format("{}: no attempt of the run has a config.toml", run.string()));
 }
 
@@ -49,19 +55,23 @@ Config config_of(const fs::path& run) {
 
 SavedModel find_model(const std::string& location) {
   const fs::path path(location);
-  if (!fs::exists(path)) throw ConfigError(fmt::format("{}: does not exist", location));
-  if (fs::is_directory(path)) {
+  std::error_code error;
+  const fs::file_status status = fs::status(path, error);
+  if (status.type() == fs::file_type::not_found) throw ConfigError(fmt::format("{}: does not exist", location));
+  if (error) throw EnvironmentError(fmt::format("{}: cannot be read: {}", location, error.message()));
+  if (fs::is_directory(status)) {
     const fs::path run = run_at(path);
     const auto found = find_checkpoint((run / "checkpoints").string());
-    if (!found) throw ConfigError(fmt::format("{}: holds no good checkpoint yet", run.string()));
-    return {config_of(run), found->path, found->step};
+    if (!found) throw ConfigError(fmt::format("{}: holds no good checkpoint", run.string()));
+    return model_of(run, *found);
   }
   const fs::path run = fs::absolute(path).parent_path().parent_path();
   if (!is_run(run))
     throw ConfigError(
         fmt::format("{}: is not in the checkpoints folder of a run, whose config says what model it is", location));
+  require_good(location);
   const h5::Reader reader(location);
-  return {config_of(run), location, reader.has_attribute("step") ? reader.attribute_int("step") : 0};
+  return model_of(run, {location, reader.has_attribute("step") ? reader.attribute_int("step") : 0});
 }
 
 LoadedModel::LoadedModel(const SavedModel& saved, const SampleForm& form, std::unique_ptr<Device> device)

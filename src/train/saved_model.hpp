@@ -15,12 +15,15 @@ namespace echelon {
 
 struct SavedModel {
   Config config;           // of the newest attempt
-  std::string checkpoint;  // path of the .h5 file
+  std::string checkpoint;  // path of the .h5 file; it was verified as a whole
   std::int64_t step = 0;
+  std::string run;          // folder
+  std::string config_file;  // that `config` was read from
 };
 
 // `location`: a run's folder (results/<name>/run-<hash>: its newest good checkpoint), the folder above where it holds
-// one run, or one checkpoint file. Throws ConfigError where nothing is trained there, saying what would fit.
+// one run or that of an attempt, or one checkpoint file. Throws ConfigError where nothing is trained there, saying what
+// would fit; DataError where the checkpoint file that was given is damaged (of a folder damaged ones are passed over).
 SavedModel find_model(const std::string& location);
 
 // The model on a device, for data of this form. DataError where the checkpoint is of another model.

@@ -14,6 +14,8 @@ class ServerStep final : public Stepper {
   // Returns once the step's updates are done; no loss and no weight enter the step's sums from here.
   StepResult run(const StepInfo& info, const std::function<void(const LossSums&)>& on_losses) override;
 
+  bool trains() const override { return false; }
+
  private:
   Strategy& strategy_;
   PhaseBoard& phase_;

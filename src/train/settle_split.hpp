@@ -1,4 +1,4 @@
-// What [parallel] leaves to be found out on these ranks: what layers cost, and how the model is split.
+// What [parallel] leaves open, settled for the ranks of a launch: whether and how the model is split, what layers cost.
 #pragma once
 
 #include <string>
@@ -7,8 +7,13 @@
 #include "comm/engine.hpp"
 #include "config/schema.hpp"
 #include "device/device.hpp"
+#include "train/run_plan.hpp"
 
 namespace echelon {
+
+// `config` for a launch of so many ranks, servers included: one rank alone trains a split model whole, with a note for
+// people, and parallel.recurrent_from = -1 becomes a number.
+Config config_for_ranks(Config config, int ranks, std::vector<std::string>& notes);
 
 struct SettledSplit {
   ParallelConfig parallel;     // given, whatever was asked for
@@ -20,6 +25,7 @@ struct SettledSplit {
 bool leaves_open(const ParallelConfig& parallel);
 // Collective over the world, on `channel`; every rank gets the same. Measures on a device of the run's kind that is
 // opened and closed here. Throws on all ranks what plan_run throws, and MemoryError where nothing fits.
-SettledSplit settle_split(const Config& config, const DeviceOptions& device, Engine& world, int channel);
+SettledSplit settle_split(const Config& config, const RunInputs& inputs, const DeviceOptions& device, Engine& world,
+                          int channel);
 
 }  // namespace echelon

@@ -15,7 +15,7 @@
 namespace echelon {
 namespace {
 
-static_assert(std::atomic<int>::is_always_lock_free, "handlers write these");
+static_assert(std::atomic<int>::is_always_lock_free && std::atomic<bool>::is_always_lock_free, "handlers write these");
 
 constexpr std::array kSignals = {SIGUSR1, SIGUSR2, SIGTERM, SIGINT, SIGHUP};
 
@@ -23,6 +23,8 @@ std::atomic<int> usr{0};
 std::atomic<int> term{0};
 std::atomic<int> interrupted{0};
 std::atomic<int> hang_up{0};
+std::atomic<int> second{0};  // the signal that came twice
+std::atomic<bool> second_is_watched{false};
 std::atomic<int> term_at{0};  // low bits of the clock's seconds, enough for differences
 
 int clock_seconds() {
@@ -31,17 +33,22 @@ int clock_seconds() {
   return static_cast<int>(now.tv_sec & 0x3fffffff);
 }
 
+void end_at_once(int signal) {
+  if (second || !second_is_watched) _exit(128 + signal);
+  second = signal;
+}
+
 void on_signal(int signal) {
   switch (signal) {
     case SIGUSR1:
     case SIGUSR2: usr = 1; break;
     case SIGTERM:
-      if (term) _exit(128 + SIGTERM);
+      if (term) return end_at_once(signal);
       term_at = clock_seconds();
       term = 1;
       break;
     case SIGINT:
-      if (interrupted) _exit(128 + SIGINT);
+      if (interrupted) return end_at_once(signal);
       interrupted = 1;
       break;
     case SIGHUP: hang_up = 1; break;
@@ -111,6 +118,9 @@ SignalWishes take_signal_wishes() {
 bool job_end_is_near(double margin_s) {
   return margin_s > 0 && slurm_end_s() > 0 && static_cast<double>(std::time(nullptr)) >= slurm_end_s() - margin_s;
 }
+
+int second_signal() { return second; }
+void watch_for_second_signals(bool watched) { second_is_watched = watched; }
 
 double since_term_s() { return term ? static_cast<double>(clock_seconds() - term_at) : 0.0; }
 

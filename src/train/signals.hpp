@@ -1,8 +1,10 @@
 // Signals become wishes that the loop asks for once a step. Handlers only set flags.
 //
 //   USR1, USR2  finish the step, checkpoint, exit 75
-//   TERM        the same, within kTermDeadline_s; a second one ends at once
-//   INT         checkpoint, exit 130; a second one ends at once
+//   TERM        the same, within kTermDeadline_s
+//   INT         checkpoint, exit 130
+//   a second TERM, or a second INT: ends at once with 143 or 130. Where a watchdog is at work it does so, once it has
+//               written status.json; else, and at a third signal, the handler itself by _exit.
 //   HUP         checkpoint and go on
 //
 // Compute threads never run a handler: oneDNN's generated matrix kernels use the stack pointer as an ordinary register,
@@ -44,6 +46,11 @@ SignalWishes take_signal_wishes();
 // True in the last `margin_s` seconds of a Slurm job, and after its end. False where `margin_s` is 0 or the end
 // unknown.
 bool job_end_is_near(double margin_s);
+
+// SIGTERM or SIGINT once it came for the second time, else 0. Any thread.
+int second_signal();
+// Whether somebody asks `second_signal` often and ends the process; the watchdog says so.
+void watch_for_second_signals(bool watched);
 
 // Seconds since the first TERM; 0 where none came. Any thread.
 double since_term_s();

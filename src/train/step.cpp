@@ -32,7 +32,7 @@ struct StepRunner::Step {
 
 StepRunner::StepRunner(const Config& config, const RunPlan& plan, const Place& place, Arenas& arenas,
                        Strategy& strategy, const Optimiser& optimiser, ReplicaSum& replica_sum, Courier& courier,
-                       PhaseBoard& phase, const RunState& start)
+                       PhaseBoard& phase, const RunState& start, const OpenSource& open)
     : plan_(plan),
       dtype_(config.device.dtype),
       replay_(config.device.cuda_graphs),
@@ -63,8 +63,8 @@ StepRunner::StepRunner(const Config& config, const RunPlan& plan, const Place& p
         .crop_padding = config.data.augment_crop_padding, .flip = config.data.augment_flip, .seed = config.seed};
     options.start_epoch = start.epoch;
     options.start_step = start.step_in_epoch;
-    sources_[static_cast<std::size_t>(replica - replicas.front())].loader =
-        std::make_unique<Loader>(plan.train, plan.shards, options);
+    sources_[static_cast<std::size_t>(replica - replicas.front())].batches =
+        open ? open(options) : std::make_unique<Loader>(plan.train, plan.shards, options);
   }
 }
 
@@ -74,7 +74,7 @@ void StepRunner::make_programs(const std::vector<int>& replicas) {
   std::map<std::int64_t, int> slots;  // by micro-batch size
   for (const int replica : replicas) {
     const std::int64_t micro = plan_.batch.micro[static_cast<std::size_t>(replica)];
-    sources_.push_back({.loader = nullptr, .micro_batch = micro, .first_slot = slots[micro]});
+    sources_.push_back({.batches = nullptr, .micro_batch = micro, .first_slot = slots[micro]});
     slots[micro] += accumulation;
   }
   std::vector<std::int64_t> buckets = plan_.shards.buckets();
@@ -150,7 +150,7 @@ void StepRunner::forward(Step& step, int micro) {
   phase_.enter("data");
   if (first == 0) {
     const ScopedTimer timer(step.result.times.data_wait_s);
-    source->batch = &source->loader->next();
+    source->batch = &source->batches->at(step.info.epoch, step.info.step_in_epoch);
     ECHELON_CHECK_EQ(source->batch->n, plan_.batch.accumulation * source->micro_batch, "samples of a batch");
     if (micro == 0 && source->batch->step == 0)  // streams begin anew
       for (auto& [key, of_any] : programs_) of_any->reset_states();
@@ -223,20 +223,24 @@ StepResult StepRunner::run(const StepInfo& info, const std::function<void(const 
 
 std::uint64_t StepRunner::bytes_read() const {
   std::uint64_t sum = 0;
-  for (const Source& source : sources_) sum += source.loader->bytes_read();
+  for (const Source& source : sources_) sum += source.batches->bytes_read();
   return sum;
 }
 
 std::uint64_t StepRunner::bytes_used() const {
   std::uint64_t sum = 0;
-  for (const Source& source : sources_) sum += source.loader->bytes_used();
+  for (const Source& source : sources_) sum += source.batches->bytes_used();
   return sum;
 }
 
 std::size_t StepRunner::spared_bytes() const {
   const auto held = static_cast<std::size_t>(in_flight_), all = std::max(held, micros_.size());
+  return activation_bytes() / held * (all - held);
+}
+
+std::size_t StepRunner::activation_bytes() const {
   std::size_t sum = 0;
-  for (const auto& [key, program] : programs_) sum += program->activation_bytes() / held * (all - held);
+  for (const auto& [key, program] : programs_) sum += program->activation_bytes();
   return sum;
 }
 

@@ -39,6 +39,8 @@ class Stepper {
   virtual ~Stepper() = default;
   // Calls `on_losses` once, as soon as this rank's losses are known: every rank waits for everybody's.
   virtual StepResult run(const StepInfo& info, const std::function<void(const LossSums&)>& on_losses) = 0;
+  // Whether it computes gradients; a server does not.
+  virtual bool trains() const { return true; }
   // What it carries from step to step.
   virtual void visit_state(StateVisitor&) {}
   // Of training data.
@@ -50,11 +52,14 @@ class Stepper {
 
 class StepRunner final : public Stepper {
  public:
-  // Builds the programs (one a micro-batch size and bucket) and starts reading at `start`. What it is given outlives
-  // it.
+  // Opens the batches of one replica of the plan, from options.start_epoch and start_step on.
+  using OpenSource = std::function<std::unique_ptr<BatchSource>(const LoaderOptions& options)>;
+
+  // Builds the programs (one a micro-batch size and bucket) and starts reading at `start`: a Loader of plan.train, or
+  // what `open` gives. What it is given outlives it.
   StepRunner(const Config& config, const RunPlan& plan, const Place& place, Arenas& arenas, Strategy& strategy,
              const Optimiser& optimiser, ReplicaSum& replica_sum, Courier& courier, PhaseBoard& phase,
-             const RunState& start);
+             const RunState& start, const OpenSource& open = {});
 
   // Tells the losses before the last backward on a host device.
   StepResult run(const StepInfo& info, const std::function<void(const LossSums&)>& on_losses) override;
@@ -65,10 +70,12 @@ class StepRunner final : public Stepper {
   std::uint64_t bytes_read() const override;
   std::uint64_t bytes_used() const override;
   std::size_t spared_bytes() const override;
+  // Of all programs, for the micro-batches whose activations are held at once.
+  std::size_t activation_bytes() const;
 
  private:
   struct Source {  // the samples of one replica
-    std::unique_ptr<Loader> loader;
+    std::unique_ptr<BatchSource> batches;
     std::int64_t micro_batch = 0;
     int first_slot = 0;            // of the program's carried states
     const Batch* batch = nullptr;  // of the step under way

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <condition_variable>
+#include <csignal>
 #include <mutex>
 #include <string_view>
 #include <thread>
@@ -12,6 +13,7 @@
 #include "base/check.hpp"
 #include "base/error.hpp"
 #include "base/log.hpp"
+#include "base/process.hpp"
 #include "train/signals.hpp"
 
 namespace echelon {
@@ -47,6 +49,7 @@ struct Watchdog::Body {
   Body(const Engine& engine, const PhaseBoard& phase, WatchdogOptions wanted)
       : engine_(engine), phase_(phase), options_(std::move(wanted)) {
     if (!options_.end) options_.end = [](int code) { ::_exit(code); };
+    watch_for_second_signals(true);
     thread_ = std::thread([this, rank = engine.rank()] {
       set_thread_rank(rank);
       watch();
@@ -60,6 +63,7 @@ struct Watchdog::Body {
     }
     wake_.notify_all();
     thread_.join();
+    watch_for_second_signals(false);
   }
 
   void watch() {
@@ -73,28 +77,66 @@ struct Watchdog::Body {
 
   // True once the end has been called for.
   bool look() {
+    if (const int signal = second_signal(); signal != 0) {
+      end(128 + signal, fmt::format("ended at once by a second SIG{}, without another checkpoint",
+                                    signal == SIGINT ? "INT" : "TERM"));
+      return true;
+    }
+    for (const WatchedRank& other : options_.others)
+      if (is_gone(other.process)) {
+        end_for_lost_rank(other);
+        return true;
+      }
     const std::string hang = hang_text(engine_.waits(), engine_.transport(), phase_, options_.hang_timeout_s);
     if (!hang.empty()) {
       end(kExitLostRank, hang);
       return true;
     }
     if (since_term_s() > options_.term_deadline_s) {
-      end(128 + 15, "ended by SIGTERM: the step did not finish in time for another checkpoint");
+      end(128 + SIGTERM, "ended by SIGTERM: the step did not finish in time for another checkpoint");
       return true;
     }
     return false;
   }
 
+  // All ranks of the host see it at once; the first one speaks. A rank that ended by its own error has spoken before.
+  void end_for_lost_rank(const WatchedRank& lost) {
+    const std::string reason =
+        fmt::format("{} was lost: its process (PID {}) was killed or crashed, at step {}, in {}",
+                    rank_text(engine_.transport(), lost.rank), lost.process.substr(0, lost.process.find(' ')),
+                    phase_.step(), phase_.name());
+    if (leave_last_word(kExitLostRank, reason)) {
+      log_error("{}", reason);
+      leave_own_word(reason);
+    }
+    flush_log();
+    options_.end(kExitLostRank);
+  }
+
   void end(int code, const std::string& reason) {
     log_error("{}", reason);
     flush_log();
-    try {
-      if (options_.last_word) options_.last_word(code, reason);
-    } catch (const std::exception& error) {
-      log_error("the last word could not be written: {}", error.what());
-    }
+    leave_own_word(reason);
+    leave_last_word(code, reason);
     flush_log();
     options_.end(code);
+  }
+
+  bool leave_last_word(int code, const std::string& reason) {
+    try {
+      return !options_.last_word || options_.last_word(code, reason);
+    } catch (const std::exception& error) {
+      log_error("status.json could not be written: {}", error.what());
+      return true;
+    }
+  }
+
+  void leave_own_word(const std::string& reason) {
+    try {
+      if (options_.own_word) options_.own_word(reason);
+    } catch (const std::exception& error) {
+      log_error("this rank's own file could not be written: {}", error.what());
+    }
   }
 
   const Engine& engine_;

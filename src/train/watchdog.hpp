@@ -1,25 +1,37 @@
-// A thread that makes no transport call and ends the job when a wait has gone on for too long.
+// A thread that makes no transport call and ends the job when a wait has gone on for too long or a rank is gone.
 //
 // It reads the engine's waits and the phase board. A wait older than `hang_timeout_s` is written to the log and to
 // status.json (rank, host, peer, channel, since, step, phase), then the process ends by _exit(7); the launcher ends the
-// other ranks. It also ends a rank that was sent TERM and could not stop by itself within its deadline.
+// other ranks. It ends likewise when the process of another rank on this host no longer exists: a launcher that notices
+// the same leaves the others about a second before it kills them. A rank that was sent TERM and could not stop by
+// itself within its deadline ends by _exit(143), and one that was sent a second TERM or INT at once (signals.hpp).
 #pragma once
 
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "comm/engine.hpp"
 #include "train/phase.hpp"
 
 namespace echelon {
 
+struct WatchedRank {
+  int rank = 0;
+  std::string process;  // base/process.hpp
+};
+
 struct WatchdogOptions {
   double hang_timeout_s = 300;
   double term_deadline_s = 20;
   double look_every_s = 0.2;
-  // Leaves a last word (status.json) with the exit code and reason; what it throws is dropped.
-  std::function<void(int exit_code, const std::string& reason)> last_word;
+  std::vector<WatchedRank> others;  // of this host
+  // Leaves the exit code and the reason in status.json; what it throws is dropped. False where another rank has
+  // already told how the attempt ended.
+  std::function<bool(int exit_code, const std::string& reason)> last_word;
+  // Leaves what this rank alone has seen (rank-NNNN.err), likewise.
+  std::function<void(const std::string& reason)> own_word;
   // Ends the process; tests put something else here. Default: _exit.
   std::function<void(int exit_code)> end;
 };

@@ -69,12 +69,14 @@ R
   echo "$1 hosts, links of ${2:-0}"
 }
 
+# A job that is requeued waits until its credential has expired (120 s by default).
 slurm_conf() {
   cat << C
 ClusterName=echelon
 SlurmctldHost=$(hostname)($gateway)
 SlurmUser=root
 AuthType=auth/munge
+AuthInfo=cred_expire=10
 MpiDefault=pmix
 ProctrackType=proctrack/linuxproc
 TaskPlugin=task/none

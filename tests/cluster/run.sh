@@ -31,7 +31,9 @@ verdict() {
   fi
 }
 
-names=("weights over four hosts are those of four ranks on one" "a batch job over four hosts ends with the same weights")
+names=("weights over four hosts are those of four ranks on one" "a batch job over four hosts ends with the same weights"
+  "a job that leaves with 75 requeues itself and goes on from its checkpoint"
+  "a job that 'scontrol requeue' ends goes on from its checkpoint")
 if [ "$(id -u)" != 0 ] || ! command -v ip tc nsenter > /dev/null || ! ip netns add echelon-probe 2> /dev/null; then
   for name in "${names[@]}"; do skip "$name" "needs root, iproute2 and network namespaces"; done
   finish; exit
@@ -44,8 +46,28 @@ if [ -e /var/tmp/echelon-hosts ]; then  # somebody's: left alone
 fi
 
 export OMP_NUM_THREADS=1
-train=(train digits.toml --set train.epochs=0 --set train.steps=20 --set run.progress=none --set data.test= --set device.threads=1)
-checksum() { sed -n 's/.*"weights_checksum": "\(.*\)",/\1/p' "$1"/*/run-*/01/summary.json 2> /dev/null; }
+plain=(train digits.toml --set train.epochs=0 --set run.progress=none --set data.test= --set device.threads=1)
+train=("${plain[@]}" --set train.steps=20)
+long=("${plain[@]}" --set train.steps=4000 --set checkpoint.every_steps=100)
+# Of a folder of results, after its last attempt.
+checksum() {
+  local attempts=("$1"/*/run-*/[0-9][0-9])
+  sed -n 's/.*"weights_checksum": "\(.*\)",/\1/p' "${attempts[-1]}/summary.json" 2> /dev/null
+}
+
+# within SECONDS COMMAND..: until it succeeds
+within() {
+  local end=$((SECONDS + $1)); shift
+  until "$@"; do [ $SECONDS -lt $end ] || return 1; sleep 0.2; done
+}
+has_checkpoint() { compgen -G "$work/$1/*/run-*/checkpoints/step-*.h5" > /dev/null; }
+is_over() { [ -z "$(squeue -h -j "$1" -o %T 2> /dev/null)" ]; }
+submit_long() { # FOLDER: the job's number
+  ECHELON=$work/echelon sbatch --parsable --nodes 2 --ntasks 2 --ntasks-per-node 1 --output "$work/$1.log" \
+    train.sbatch "${long[@]:1}" --set "run.results=$work/$1"
+}
+# went_on FOLDER: the weights at the end, and how often a later attempt began where a checkpoint was
+went_on() { echo "$(checksum "$work/$1") resumed $(grep -c 'resuming  from step [1-9]' "$work/$1.log")"; }
 
 "$hosts" up 4 1gbit > "$work/up.log" 2>&1 || { cat "$work/up.log"; failed=1; finish; exit 1; }
 timeout 120 mpirun -n 4 --oversubscribe --bind-to none "$work/echelon" "${train[@]}" --set "run.results=$work/one" > "$work/one.log" 2>&1
@@ -53,14 +75,24 @@ timeout 120 "$hosts" mpirun -n 4 "$work/echelon" "${train[@]}" --set "run.result
 verdict "${names[0]}" "$(checksum "$work/one")" "$(checksum "$work/four")" "$work/four.log"
 
 if ! command -v slurmctld slurmd munge > /dev/null; then
-  skip "${names[1]}" "needs slurm-wlm and munge"
+  for name in "${names[@]:1}"; do skip "$name" "needs slurm-wlm and munge"; done
 elif ! "$hosts" slurm > "$work/slurm.log" 2>&1; then
-  skip "${names[1]}" "Slurm did not start here: $(tail -1 "$work/slurm.log")"
+  for name in "${names[@]:1}"; do skip "$name" "Slurm did not start here: $(tail -1 "$work/slurm.log")"; done
 else
   eval "$("$hosts" env)"
   ECHELON=$work/echelon timeout 180 sbatch --wait --nodes 4 --ntasks 4 --ntasks-per-node 1 --output "$work/job.log" \
     train.sbatch "${train[@]:1}" --set "run.results=$work/job" > "$work/sbatch.log" 2>&1
   cat "$work/sbatch.log" >> "$work/job.log"
   verdict "${names[1]}" "$(checksum "$work/one")" "$(checksum "$work/job")" "$work/job.log"
+
+  # Both jobs share the hosts and wait in the queue at the same time.
+  timeout 120 mpirun -n 2 --oversubscribe --bind-to none "$work/echelon" "${long[@]}" --set "run.results=$work/long" > "$work/long.log" 2>&1
+  stopped=$(submit_long stopped) ended=$(submit_long ended)
+  within 60 has_checkpoint stopped && scancel --batch --signal=USR1 "$stopped"
+  within 60 has_checkpoint ended && scontrol requeue "$ended"
+  within 120 is_over "$stopped"
+  within 120 is_over "$ended"
+  verdict "${names[2]}" "$(checksum "$work/long") resumed 1" "$(went_on stopped)" "$work/stopped.log"
+  verdict "${names[3]}" "$(checksum "$work/long") resumed 1" "$(went_on ended)" "$work/ended.log"
 fi
 finish

@@ -143,38 +143,6 @@ TEST_CASE("push leaves each part summed on its server, pull brings it to all", "
   CHECK(data == std::vector<std::vector<double>>(6, std::vector<double>(1001, 60)));
 }
 
-TEST_CASE("coded push and pull: a part is a message, the sums are those of push and pull", "[contract][allreduce]") {
-  for (int k = 1; k <= 9; ++k)
-    for (const int servers : {1, 2, k - 1, k})
-      for (const bool dedicated : {false, true}) {
-        if (servers < 1 || servers > k - (dedicated ? 1 : 0)) continue;
-        for (const std::int64_t n : std::initializer_list<std::int64_t>{1, k, 1001}) {
-          AllreduceRequest request{.ranks = k, .elems = n};
-          request.servers = servers, request.dedicated_servers = dedicated;
-          CAPTURE(k, servers, dedicated, n);
-          std::vector<std::vector<double>> plain;
-          for (int r = 0; r < k; ++r)
-            plain.push_back(test::random_values(static_cast<std::size_t>(n), "rank " + std::to_string(r)));
-          std::vector<std::vector<double>> coded = plain;
-          test::run_on(plans_of(request, make_push), plain, kLeastWindow);
-          test::run_on(plans_of(request, make_pull), plain, kLeastWindow);
-          const test::RankPlans push = plans_of(request, make_coded_push), pull = plans_of(request, make_coded_pull);
-          test::check_rules(push, n);
-          test::check_rules(pull, n);
-          test::run_on(push, coded, kLeastWindow);
-          test::run_on(pull, coded, kLeastWindow);
-          const auto workers = static_cast<std::size_t>(server_workers(request));
-          for (std::size_t r = 0; r < workers; ++r) CHECK(coded[r] == plain[r]);
-          for (std::size_t r = workers; r < coded.size(); ++r) {
-            const ElemRange part =
-                server_parts({.rank = 0, .ranks = k, .elems = n, .servers = servers, .dedicated_servers = true})[r];
-            for (std::int64_t i = part.begin; i < part.end; ++i)
-              CHECK(coded[r][static_cast<std::size_t>(i)] == plain[r][static_cast<std::size_t>(i)]);
-          }
-        }
-      }
-}
-
 TEST_CASE("hierarchical over hosts of any shape: its price is that of its parts", "[contract][allreduce]") {
   for (const Cluster& cluster : clusters())
     for (const std::string& inner : halves_names())

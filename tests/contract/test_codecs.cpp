@@ -215,3 +215,35 @@ TEST_CASE("a threshold that adapts keeps to its density, also where gradients sh
 TEST_CASE("an unknown codec is refused with the nearest name", "[contract][codec]") {
   CHECK_THROWS_WITH(codec_info("fp61"), Catch::Contains("did you mean 'fp16'"));
 }
+
+TEST_CASE("threshold: the ratios of results/codecs.md, on as many values as LeNet has", "[contract][codec]") {
+  constexpr int k = 2;
+  constexpr std::int64_t n = 421642;
+  const HashRng rng(test::test_seed(), "gradients");
+  std::vector<float> normal(std::size_t{1} << 20);  // each step and rank takes others of them
+  for (std::size_t i = 0; i < normal.size(); ++i) normal[i] = static_cast<float>(hash_normal(rng, i));
+  struct Row {
+    double density, ratio;  // what is aimed at, and what it takes at least
+  };
+  for (const Row& row : {Row{0.01, 300}, Row{0.0025, 1000}, Row{0.001, 2000}}) {
+    CAPTURE(row.density);
+    test::CodecWorld world("threshold", "", k, n, {.ranks = k, .density = row.density});
+    double before = 0, after = 0, density = 0;
+    constexpr std::uint64_t kSteps = 240, kFirst = 200;  // tau has adapted by then
+    for (std::uint64_t step = 0; step < kSteps; ++step) {
+      Data data(k, std::vector<float>(n));
+      for (std::size_t r = 0; r < k; ++r) {
+        const auto first = rng.at(1).below(k * step + r, normal.size() - n);
+        std::copy_n(normal.begin() + static_cast<std::ptrdiff_t>(first), n, data[r].begin());
+      }
+      world.exchange(data, step);
+      if (step < kFirst) continue;
+      before += world.bucket(0).bytes_before();
+      after += world.bucket(0).bytes_after();
+      density += world.bucket(0).codec().density() / (kSteps - kFirst);
+    }
+    INFO("density " << density << ", ratio " << before / after);
+    CHECK(density == Approx(row.density).epsilon(0.15));
+    CHECK(before / after >= row.ratio);
+  }
+}

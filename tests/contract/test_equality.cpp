@@ -147,6 +147,31 @@ TEST_CASE("batch norm over micro-batches: replicas and accumulation are the same
       }
 }
 
+TEST_CASE("batch norm: running statistics are those of the replicas, weighted by their shares", "[equality]") {
+  const Graph graph = small_batch_norm_net();
+  ReplicaRun run{.graph = graph, .shares = {2, 6, 4}, .steps = 1};
+  const std::vector<double> together = train_replicas(run).weights;
+  std::vector<double> wanted(together.size());
+  std::int64_t first = 0;
+  for (const std::int64_t share : run.shares) {
+    ReplicaRun alone = run;
+    alone.shares = {share};
+    alone.first_id = first;
+    const std::vector<double> weights = train_replicas(alone).weights;
+    for (std::size_t i = 0; i < wanted.size(); ++i) wanted[i] += static_cast<double>(share) / 12 * weights[i];
+    first += share;
+  }
+  int statistics = 0;
+  for (const Parameter& p : graph.parameters().all()) {
+    if (p.kind != ParameterKind::statistic) continue;
+    CAPTURE(p.name);
+    ++statistics;
+    for (auto i = static_cast<std::size_t>(p.begin); i < static_cast<std::size_t>(p.end()); ++i)
+      CHECK(together[i] == Approx(wanted[i]).epsilon(1e-12).margin(1e-14));
+  }
+  CHECK(statistics == 4);
+}
+
 TEST_CASE("every rule, and clipping: k replicas are one", "[equality]") {
   for (const std::string& rule : rule_names())
     for (const double clip_norm : {0.0, 0.1}) DYNAMIC_SECTION(rule << " clip " << clip_norm) {

@@ -1,4 +1,5 @@
 // parallel.split = "auto" and parallel.costs = "measured" as a user runs them.
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -38,10 +39,10 @@ TEST_CASE("a model that does not fit a rank is split by itself, and holds what w
   CHECK_THAT(outcome.out, Contains("split     auto: ") && Contains("too large"));
   const nlohmann::json summary = trial.summary();
   CHECK(summary["mesh"]["data"] == 1);
-  for (const nlohmann::json& peak : summary["device_peak_mb"]) {
-    CHECK(peak.get<double>() <= 0.5);
-    CHECK(peak.get<double>() == Approx(foretold_mb(outcome.out)).epsilon(0.1));
-  }
+  const auto peaks = summary["device_peak_mb"].get<std::vector<double>>();
+  const double largest = *std::max_element(peaks.begin(), peaks.end());
+  CHECK(largest <= 0.5);
+  CHECK(largest == Approx(foretold_mb(outcome.out)).epsilon(0.1));
   sets[3] = "device.memory_limit_mb=0.1";
   const test::Outcome none = trial.train(2, sets);
   CHECK(none.code == 6);

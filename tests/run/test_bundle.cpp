@@ -35,14 +35,21 @@ std::string strangers(const std::string& root, const std::string& file) {
   return found;
 }
 
-// `command` where Debian's Open MPI lies hidden behind empty folders; only root may do that.
+// Root may, where its container lets it.
+bool may_mount() {
+  const Outcome tried =
+      run_process({.argv = {"unshare", "-m", "sh", "-c", "mount --bind /tmp /mnt"}, .cwd = "", .env = {}});
+  return tried.code == 0;
+}
+
+// `command` where Debian's Open MPI lies hidden behind empty folders (may_mount).
 Command without_open_mpi(const Command& command) {
   Command hidden = command;
   std::string script = "empty=$(mktemp -d) && for f in";
   for (const char* folder :
        {"/usr/lib/x86_64-linux-gnu/openmpi", "/usr/lib/x86_64-linux-gnu/pmix2", "/etc/openmpi", "/usr/share/openmpi"})
     script += std::string(" ") + folder;
-  script += "; do mount --bind \"$empty\" \"$f\" || exit 99; done; exec \"$@\"";
+  script += "; do [ ! -d \"$f\" ] || mount --bind \"$empty\" \"$f\" || exit 99; done; exec \"$@\"";
   hidden.argv = {"unshare", "-m", "sh", "-c", script, "sh"};
   hidden.argv.insert(hidden.argv.end(), command.argv.begin(), command.argv.end());
   return hidden;
@@ -76,8 +83,8 @@ TEST_CASE("the bundle runs where the packages are not", "[bundle][slow]") {
   ranks.cwd = root + "/share/echelon";
   for (const bool hidden : {false, true}) {
     fs::remove_all(ranks.cwd + "/results");
+    if (hidden && skip_without(may_mount(), "mounting over a folder needs root")) return;
     const Outcome outcome = run_process(hidden ? without_open_mpi(ranks) : ranks);
-    if (hidden && skip_without(outcome.code != 1 && outcome.code != 99, "mounting over a folder needs root")) return;
     INFO(outcome.out << outcome.err);
     CHECK(outcome.code == 0);
     CHECK_THAT(outcome.out, Catch::Contains("ranks     2 on 1 host"));

@@ -64,6 +64,16 @@ TEST_CASE("one replica exchanges nothing; many small buckets cost the same bytes
   says(setup.check({"--replicas", "2", "--set", "exchange.bucket_mb=0.05"}), {"3.22 MiB a step over all ranks"});
 }
 
+TEST_CASE("one rank that stands for several replicas is planned with their shares", "[config]") {
+  const Setup setup;
+  // 4 and 12 of the 16 samples of a step: files of 20 samples, and of 80, which take 7 steps.
+  const Outcome plan =
+      setup.check({"--set", "data.as_replicas=2", "--set", "batch.shares=[1, 3]", "--set", "data.sharding=file"});
+  CHECK(plan.code == kExitOk);
+  says(plan, {"16 = micro-batch 2+6 x accumulation 2 x 2 replicas taken in turns (data.as_replicas)",
+              "replica 0: 20 samples", "replica 1: 80 samples", "7 an epoch"});
+}
+
 TEST_CASE("what the data cannot satisfy is refused with the numbers", "[config]") {
   const Setup setup;
   const Outcome many = setup.check({"--replicas", "101", "--set", "batch.global=202"});
@@ -78,12 +88,80 @@ TEST_CASE("what the data cannot satisfy is refused with the numbers", "[config]"
   says(damaged, {"b.h5"});
 }
 
-TEST_CASE("memory beyond the limit, repeated samples and missing checkpoints are warned of", "[config]") {
+TEST_CASE("repeated samples and missing checkpoints are warned of", "[config]") {
   const Setup setup;
-  const Outcome plan = setup.check({"--set", "device.memory_limit_mb=1", "--set", "checkpoint.every_epochs=0"});
+  const Outcome plan = setup.check({"--set", "checkpoint.every_epochs=0"});
   CHECK(plan.code == kExitOk);
-  says(plan, {"warning: device.memory_limit_mb = 1 is less than", "warning: no checkpoints",
-              "seen more than once in an epoch"});
+  says(plan, {"warning: no regular checkpoints", "seen more than once in an epoch"});
+}
+
+TEST_CASE("memory beyond the limit of a rank, or beyond this machine's, is refused below the plan", "[config]") {
+  const Setup setup;
+  const Outcome limit = setup.check({"--set", "device.memory_limit_mb=1"});
+  CHECK(limit.code == kExitMemory);
+  says(limit, {"421,642 parameters", "device.memory_limit_mb = 1 is less than the"});
+  // Two convolutions' outputs and their gradients are more than 200 KB a sample.
+  const Outcome machine =
+      setup.check({"--replicas", "100", "--set", "batch.global=2000000", "--set", "device.kind=onednn"});
+  CHECK(machine.code == kExitMemory);
+  says(machine, {"421,642 parameters", "100 ranks of one host take", "this machine has"});
+  const Outcome uncountable = setup.check({"--set", "batch.global=8000000"});
+  CHECK(uncountable.code == kExitMemory);
+  says(uncountable, {"batches of 4000000 samples take more memory than this machine has"});
+}
+
+TEST_CASE("check counts the ranks of a launch: servers and the ranks of split models among them", "[config]") {
+  const Setup setup;
+  const auto ranks = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> all = {"--set", "batch.accumulation=1"};
+    all.insert(all.end(), more.begin(), more.end());
+    const Outcome plan = setup.check(all);
+    INFO(plan.out << plan.err);
+    CHECK(plan.code == kExitOk);
+    return plan.out;
+  };
+  CHECK_THAT(ranks({"--ranks", "5", "--set", "exchange.strategy=server", "--set", "exchange.server_ranks=1"}),
+             Catch::Contains("5 = 4 workers + 1 server"));
+  // 66 samples divide over 2 replicas of 2 ranks, not over 4 of one.
+  CHECK_THAT(ranks({"--ranks", "4", "--set", "parallel.pipeline=2", "--set", "batch.global=66"}),
+             Catch::Contains("mesh: data 2 x pipeline 2"));
+  CHECK_THAT(ranks({"--ranks", "1", "--set", "parallel.pipeline=2"}),
+             Catch::Contains("the model is not split: [parallel] wants groups of 2 ranks"));
+  CHECK_THAT(ranks({"--replicas", "1", "--set", "parallel.pipeline=2"}), Catch::Contains("mesh: data 1 x pipeline 2"));
+  const Outcome odd = setup.check({"--ranks", "3", "--set", "parallel.pipeline=2"});
+  CHECK(odd.code == kExitConfig);
+  says(odd, {"3 ranks do not divide into such groups"});
+  const Outcome both = setup.check({"--ranks", "4", "--replicas", "4"});
+  CHECK(both.code == kExitConfig);
+  says(both, {"--replicas and --ranks exclude each other"});
+  const Outcome many = setup.check({"--replicas", "1000000"});
+  CHECK(many.code == kExitConfig);
+  says(many, {"--replicas 1000000: 1 to 65536"});
+}
+
+TEST_CASE("split models with rules that look at whole parameters are planned", "[config]") {
+  const Setup setup;
+  for (const char* set : {"optimizer.rule=lars", "optimizer.rule=lamb", "optimizer.clip_norm=1"})
+    for (const std::vector<std::string>& split :
+         {std::vector<std::string>{"parallel.tensor=2"}, {"parallel.split=auto", "device.memory_limit_mb=100"}}) {
+      std::vector<std::string> words = {"--ranks", "2", "--set", set};
+      for (const std::string& part : split) words.insert(words.end(), {"--set", part});
+      const Outcome plan = setup.check(words);
+      INFO(set << " " << split.front() << "\n" << plan.out << plan.err);
+      CHECK(plan.code == kExitOk);
+    }
+}
+
+TEST_CASE("results that cannot be printed are an error of the environment", "[config]") {
+  const Setup setup;
+  const std::string shards = setup.folder / "data";
+  for (const std::string& words : {"check " + setup.config, std::string("check --keys"), "data inspect " + shards}) {
+    const Outcome full = run_process(
+        {.argv = {"sh", "-c", echelon_binary() + " " + words + " > /dev/full"}, .cwd = "", .env = {}, .limit_s = 60});
+    INFO(words << "\n" << full.err);
+    CHECK(full.code == kExitEnvironment);
+    says(full, {"standard output cannot be written"});
+  }
 }
 
 }  // namespace echelon::test

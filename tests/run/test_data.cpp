@@ -64,4 +64,68 @@ TEST_CASE("made-up data take any shape; what is not there is named", "[run][data
   REQUIRE_THAT(unknown.err, Contains("did you mean 'record'"));
 }
 
+TEST_CASE("options of other formats are refused with the reason, and a heading is reported", "[run][data]") {
+  const test::TempFolder folder;
+  std::ofstream(folder / "t.csv") << "a,b,class\n1,2,x\n3,4,y\n";
+  const auto import = [&](const std::string& format, std::vector<std::string> more) {
+    more.insert(more.begin(), {"import", format, folder / "t.csv", "--out", folder / "out"});
+    return data(std::move(more));
+  };
+  struct Case {
+    const char* format;
+    std::vector<std::string> options;
+    const char* text;
+  };
+  for (const Case& bad :
+       {Case{"idx", {"--shape", "1,2,3"}, "--shape is for csv, not for idx"},
+        Case{"text", {"--stored", "u8"}, "--stored is for csv, not for text"},
+        Case{"pairs", {"--value-max", "9"}, "--value-max is for csv, idx, not for pairs"},
+        Case{"csv", {"--tokens", "words"}, "--tokens is for text, words, sequences, pairs, not for csv"},
+        Case{"cifar10", {"--like", "data"}, "not for cifar10: the classes of idx and cifar"},
+        Case{"csv", {"--targets", "1", "--label-column", "0"}, "--targets takes the place of"},
+        Case{"csv", {"--stored", "f32", "--value-max", "9"}, "--value-max is for --stored u8"}}) {
+    const Outcome outcome = import(bad.format, bad.options);
+    CHECK(outcome.code == 2);
+    CHECK_THAT(outcome.err, Contains(bad.text));
+  }
+  const Outcome made = import("csv", {"--shape", "1,1,2"});
+  CHECK(made.code == 0);
+  CHECK_THAT(made.out, Contains("line 1 left out, a heading: a,b,class"));
+  CHECK_THAT(data({"inspect", folder / "out"}).out, Contains("name") && Contains("y"));
+}
+
+TEST_CASE("output that cannot be written is an error", "[run][data]") {
+  const auto full = [](const std::string& verb) {
+    return test::run_process({.argv = {"sh", "-c", test::echelon_binary() + " " + verb + " > /dev/full"},
+                              .cwd = "",
+                              .env = {},
+                              .limit_s = 30});
+  };
+  // Less than a buffer of text fails at the end of the verb, more than that within it.
+  for (const char* verb :
+       {"data inspect data/digits/train --replicas 4", "check configs/smoke/digits.toml", "check --keys", "info"}) {
+    const Outcome outcome = full(verb);
+    INFO(verb << ": " << outcome.err);
+    CHECK(outcome.code == 3);
+    CHECK_THAT(outcome.err, Contains("error: standard output cannot be written"));
+  }
+}
+
+TEST_CASE("data paths that cannot be followed end with 4 and the reason", "[run][data]") {
+  const test::TempFolder folder;
+  std::filesystem::create_symlink("loop", folder / "loop");
+  std::ofstream(folder / "c.toml") << "[model]\nzoo = \"digits_cnn\"\n[data]\ntrain = \"" << folder / "loop"
+                                   << "\"\n";
+  for (const std::vector<std::string>& verb : {std::vector<std::string>{"data", "inspect", folder / "loop"},
+                                               {"check", folder / "c.toml"},
+                                               {"train", folder / "c.toml"}}) {
+    std::vector<std::string> argv = {test::echelon_binary()};
+    argv.insert(argv.end(), verb.begin(), verb.end());
+    const Outcome outcome = test::run_process({.argv = argv, .cwd = folder / "", .env = {}, .limit_s = 30});
+    INFO(verb[0] << ": " << outcome.err);
+    CHECK(outcome.code == 4);
+    CHECK_THAT(outcome.err, Contains("loop: cannot be read: Too many levels of symbolic links"));
+  }
+}
+
 }  // namespace echelon

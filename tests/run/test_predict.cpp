@@ -12,6 +12,7 @@
 #include "base/error.hpp"
 #include "h5/file.hpp"
 #include "tests/run/trial.hpp"
+#include "tests/support/skip.hpp"
 
 namespace echelon::test {
 namespace {
@@ -101,6 +102,156 @@ TEST_CASE("predictions, evaluation and export agree with the run that trained th
   }
   CHECK(elems == trained.size());
   CHECK(header["conv1.weight"]["shape"] == nlohmann::json({16, 1, 3, 3}));
+}
+
+TEST_CASE("PyTorch reads the exported weights", "[predict][slow]") {
+  const Trial trial;
+  const auto python = [&](const std::string& script) {
+    return run_process({.argv = {"python3", "-c", script}, .cwd = trial / "", .env = {}, .limit_s = 120});
+  };
+  if (skip_without(python("import torch, safetensors.torch").code == 0, "needs python3 with torch and safetensors"))
+    return;
+  REQUIRE(trial.train(0, {"train.steps=2"}).code == kExitOk);
+  REQUIRE(run(trial, {"export", trial.run(), "--out", "m.safetensors"}).code == kExitOk);
+  std::string trained;  // in the order of names
+  for (const double value : checkpoint_values(trial.run() + "/checkpoints/step-00000002.h5", "weights/")) {
+    const auto narrow = static_cast<float>(value);
+    trained.append(reinterpret_cast<const char*>(&narrow), sizeof narrow);
+  }
+  write_file_whole(trial / "trained.f32", trained);
+  const Outcome read = python(R"(
+import torch
+from safetensors.torch import load_file
+tensors = load_file("m.safetensors")
+mine = torch.cat([tensors[name].flatten() for name in sorted(tensors)])
+trained = torch.frombuffer(bytearray(open("trained.f32", "rb").read()), dtype=torch.float32)
+assert torch.equal(mine, trained), "other values than the checkpoint's"
+conv = torch.nn.Conv2d(1, 16, 3)
+conv.load_state_dict({"weight": tensors["conv1.weight"], "bias": tensors["conv1.bias"]})
+assert torch.isfinite(conv(torch.ones(1, 1, 8, 8))).all()
+print("read", len(tensors))
+)");
+  INFO(read.out << read.err);
+  CHECK(read.code == 0);
+  CHECK_THAT(read.out, Catch::StartsWith("read "));
+}
+
+TEST_CASE("several ranks share the data, find the bits of one and print once", "[predict][slow]") {
+  const Trial trial;
+  REQUIRE(trial.train(0, {"train.epochs=1"}).code == kExitOk);
+  const auto predict = [&](int ranks, const std::string& out) {
+    const std::vector<std::string> words = {"predict",   "results/trial", "test", "--out",     out,
+                                            "--outputs", "--batch",       "64",   "--threads", "1"};
+    Command command = mpirun(ranks, words);
+    command.cwd = trial / "";
+    command.limit_s = 60;
+    const Outcome outcome = ranks > 0 ? run_process(command) : run(trial, words);
+    INFO(outcome.out << outcome.err);
+    REQUIRE(outcome.code == kExitOk);
+    const std::size_t first = outcome.out.find("\nloss ");
+    REQUIRE(first != std::string::npos);
+    CHECK(outcome.out.find("\nloss ", first + 1) == std::string::npos);
+    if (ranks > 0)
+      CHECK_THAT(outcome.out, Catch::Contains(fmt::format("ranks    {} of {}", std::min(ranks, 4), ranks)));
+    return h5::Reader(trial / out);
+  };
+  const auto values = [](const h5::Reader& reader, const char* name, std::size_t count) {
+    std::vector<float> all(count);
+    reader.read_all(name, all.data(), DType::f32);
+    return all;
+  };
+  const h5::Reader alone = predict(0, "alone.h5");
+  for (const int ranks : {2, 3, 5}) {  // 4 batches: two each; the last step is not full; one rank without any
+    INFO(ranks << " ranks");
+    const h5::Reader shared = predict(ranks, fmt::format("{}.h5", ranks));
+    CHECK(shared.attribute_double("loss") == alone.attribute_double("loss"));
+    CHECK(shared.attribute_double("accuracy") == alone.attribute_double("accuracy"));
+    std::vector<std::int32_t> chosen[2] = {std::vector<std::int32_t>(201), std::vector<std::int32_t>(201)};
+    alone.read_all("predictions", chosen[0].data(), DType::i32);
+    shared.read_all("predictions", chosen[1].data(), DType::i32);
+    CHECK(chosen[0] == chosen[1]);
+    CHECK(values(shared, "outputs", 2010) == values(alone, "outputs", 2010));
+  }
+
+  Command refused = mpirun(2, {"eval", "results/trial", "nowhere"});
+  refused.cwd = trial / "";
+  const Outcome outcome = run_process(refused);
+  CHECK(outcome.code == kExitData);
+  const std::size_t first = outcome.err.find("echelon: error: nowhere: ");
+  REQUIRE(first != std::string::npos);
+  CHECK(outcome.err.find("echelon: error:", first + 1) == std::string::npos);
+}
+
+TEST_CASE("a model brings its normalisation, and a damaged one is refused by every verb", "[predict][slow]") {
+  const Trial trial;
+  REQUIRE(trial.train(0, {"train.epochs=1"}).code == kExitOk);
+  const Outcome before = run(trial, {"eval", "results/trial", "test"});
+  REQUIRE(before.code == kExitOk);
+  fs::rename(trial / "train", trial / "gone");
+  // Statistics of its own that must not be used.
+  const std::string test = trial / "test/shard-0.h5";
+  {
+    std::vector<std::uint8_t> samples(201 * 64);
+    const std::vector<std::int32_t> labels = labels_of(trial, "test");
+    h5::Reader(test).read_all("samples", samples.data(), DType::u8);
+    h5::Writer writer(test);
+    writer.attribute("format", std::string("echelon-samples"));
+    writer.attribute("version", std::int64_t{1});
+    writer.attribute("classes", std::int64_t{10});
+    writer.attribute("scale", 1.0 / 16);
+    writer.attribute("mean", std::vector<double>{0.4});
+    writer.attribute("std", std::vector<double>{0.2});
+    writer.write_all("samples", DType::u8, {201, 1, 8, 8}, samples.data(), {.chunk_rows = 64});
+    writer.write_all("labels", DType::i32, {201}, labels.data(), {.chunk_rows = 64});
+    writer.publish();
+  }
+  const Outcome after = run(trial, {"eval", "results/trial", "test"});
+  INFO(before.out << after.out << after.err);
+  REQUIRE(after.code == kExitOk);
+  const auto figures = [](const std::string& text) { return text.substr(0, text.find("speed")); };
+  CHECK(figures(after.out) == figures(before.out));
+
+  REQUIRE(run(trial, {"export", "results/trial", "--out", "m.safetensors"}).code == kExitOk);
+  const std::string file = read_file_whole(trial / "m.safetensors");
+  std::uint64_t length = 0;
+  std::memcpy(&length, file.data(), sizeof length);
+  const auto header = nlohmann::json::parse(file.substr(sizeof length, length));
+  const auto trained = nlohmann::json::parse(header["__metadata__"]["training_data"].get<std::string>());
+  CHECK(trained["mean"] == nlohmann::json({0.0}));
+  CHECK(trained["std"] == nlohmann::json({1.0}));
+  CHECK(trained["classes"] == 10);
+
+  const std::string checkpoint = trial.run() + "/checkpoints/step-00000017.h5";
+  std::string bytes = read_file_whole(checkpoint);
+  const float weight = static_cast<float>(checkpoint_values(checkpoint, "weights/conv1.weight").at(3));
+  const auto at = bytes.find(std::string(reinterpret_cast<const char*>(&weight), sizeof weight));
+  REQUIRE(at != std::string::npos);
+  bytes[at] = static_cast<char>(bytes[at] ^ 1);
+  write_file_whole(checkpoint, bytes);
+  for (const std::vector<std::string>& words : std::vector<std::vector<std::string>>{
+           {"eval", checkpoint, "test"}, {"predict", checkpoint, "test", "--out", "p.h5"}, {"export", checkpoint}}) {
+    const Outcome refused = run(trial, words);
+    INFO(words[0] << refused.out << refused.err);
+    CHECK(refused.code == kExitData);
+    CHECK_THAT(refused.err, Catch::Contains("step-00000017.h5 is damaged"));
+  }
+  CHECK(!fs::exists(trial / "p.h5"));
+  const Outcome passed_over = run(trial, {"eval", "results/trial", "test"});
+  CHECK(passed_over.code == kExitOk);
+  CHECK_THAT(passed_over.out, Catch::Contains("at step 15"));
+}
+
+TEST_CASE("paths that no file system resolves are an environment error, not a defect", "[predict]") {
+  const Trial trial;
+  fs::create_symlink("loop", trial / "loop");
+  for (const std::string& path : {std::string(5000, 'x'), std::string("loop"), std::string("loop/run-1")}) {
+    const Outcome outcome = run(trial, {"eval", path, "test"});
+    INFO(outcome.err);
+    CHECK(outcome.code == kExitEnvironment);
+    CHECK_THAT(outcome.err, Catch::Contains("cannot be read: "));
+  }
+  CHECK(trial.train(0, {"run.results=" + std::string(5000, 'x')}).code == kExitEnvironment);
+  CHECK(trial.train(0, {"run.results=loop/results"}).code == kExitEnvironment);
 }
 
 TEST_CASE("what is no trained model is refused with what would be one", "[predict]") {

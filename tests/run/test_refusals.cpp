@@ -135,6 +135,13 @@ TEST_CASE("a loss that is no number ends with 5 and names step and rank", "[run]
   CHECK(trial.status()["state"] == "failed");
 }
 
+TEST_CASE("a loss that explodes and stays a number ends with 5", "[run]") {
+  const test::Trial trial;
+  const test::Outcome outcome = trial.train(0, {"optimizer.learning_rate=100", "evaluate.every_epochs=0"});
+  check_refused(trial, outcome, 5, "training diverges: the loss is");
+  CHECK_THAT(outcome.err, Catch::Contains("lower optimizer.learning_rate than 100"));
+}
+
 TEST_CASE("a full disk ends with 3 and leaves the earlier checkpoint whole", "[run][slow]") {
   const test::Trial trial;
   const std::string mount_point = trial / "results";

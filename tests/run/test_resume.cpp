@@ -5,7 +5,7 @@
 #include <ctime>
 #include <filesystem>
 #include <fstream>
-#include <set>
+#include <numeric>
 
 #include "base/atomic_file.hpp"
 #include "base/hash_rng.hpp"
@@ -21,15 +21,14 @@ constexpr int kSteps = 2720;  // a second or two, so that a quick machine is sti
 const test::Sets kLong = {"train.epochs=160", "evaluate.every_epochs=40", "checkpoint.every_epochs=0",
                           "checkpoint.every_steps=40"};
 
-// Every step once, in order, over all attempts.
+// Every step once, in order, over all attempts: kills included, which lose no row that a checkpoint is beyond.
 void check_history(const test::Trial& trial, int steps) {
   std::vector<int> seen;
   for (const auto& row : trial.metrics())
     if (row["type"] == "step") seen.push_back(row["step"].get<int>());
-  REQUIRE(static_cast<int>(seen.size()) <= steps);
-  CHECK(std::is_sorted(seen.begin(), seen.end()));
-  CHECK(std::set<int>(seen.begin(), seen.end()).size() == seen.size());
-  CHECK(seen.back() <= steps);  // a kill may take rows that were not on disk yet
+  std::vector<int> all(static_cast<std::size_t>(steps));
+  std::iota(all.begin(), all.end(), 1);
+  CHECK(seen == all);
 }
 
 TEST_CASE("a run killed by SIGKILL at any step ends with the bits of one that was not", "[run][slow]") {
@@ -123,6 +122,24 @@ TEST_CASE("TERM, INT and HUP as the conventions have them", "[run][slow]") {
   CHECK(trial.leftovers().empty());
 }
 
+TEST_CASE("a second TERM or INT ends a run at once, and its status says so", "[run]") {
+  const test::Trial trial;
+  const std::string signal = GENERATE(as<std::string>(), "TERM", "INT");
+  const int code = signal == "TERM" ? 143 : 130;
+  // A step takes minutes, so that the first signal cannot be answered.
+  const test::Outcome outcome = trial.train_and(
+      0, {"device.kind=paced", "device.paced_gflops=0.0001", "data.test=\"\""},
+      fmt::format("for i in $(seq 500); do grep -qs running results/*/run-*/01/status.json && break; sleep 0.02; done; "
+                  "sleep 0.3; kill -{0} $pid; sleep 0.3; kill -{0} $pid; wait $pid",
+                  signal),
+      30);
+  INFO(outcome.out << outcome.err);
+  CHECK(outcome.code == code);
+  CHECK(trial.status()["state"] == "stopped");
+  CHECK(trial.status()["exit_code"] == code);
+  CHECK_THAT(trial.status()["reason"].get<std::string>(), Catch::Contains("second SIG" + signal));
+}
+
 TEST_CASE("a job stops itself in time before Slurm ends it, and not earlier", "[run][slow]") {
   const test::Trial trial;
   const std::string end = std::to_string(std::time(nullptr) + 40);
@@ -179,6 +196,71 @@ TEST_CASE("a damaged newest checkpoint is passed over, aloud", "[run][slow]") {
   CHECK_THAT(outcome.err, Catch::Contains("step-00000025 is damaged and passed over"));
   CHECK_THAT(outcome.out, Catch::Contains("from step 20:"));
   CHECK(trial.summary()["weights_checksum"] == whole.summary()["weights_checksum"]);
+}
+
+TEST_CASE("a requeue loop goes on after every checkpoint was damaged", "[run][slow]") {
+  const test::Trial trial;
+  test::Sets sets = kLong;
+  sets.insert(sets.end(), {"checkpoint.every_steps=10", "train.steps=20"});
+  REQUIRE(trial.train(0, sets).code == 0);
+  const std::string checkpoints = trial.run() + "/checkpoints/";
+  for (const char* extension : {".h5", ".json"})  // later than any step that the next attempts reach
+    fs::copy_file(checkpoints + "step-00000020" + extension, checkpoints + "step-00900000" + extension);
+  for (const char* stem : {"step-00000010", "step-00000020", "step-00900000"})
+    fs::resize_file(checkpoints + stem + ".h5", 1000);
+  sets = kLong;
+  sets.push_back("checkpoint.every_steps=0");
+  const test::Outcome anew = trial.train_and(0, sets, "running; kill -USR1 $pid; wait $pid");
+  INFO(anew.out << anew.err);
+  REQUIRE(anew.code == 75);
+  CHECK_THAT(anew.err, Catch::Contains("step-00900000 is damaged and passed over") &&
+                           Catch::Contains("were moved to " + trial.run().substr(trial.run().find("results"))));
+  CHECK(fs::exists(trial.run() + "/damaged-before-02/step-00900000.h5"));
+  const int step = trial.status()["step"];
+  REQUIRE(fs::exists(trial.run() + "/" + trial.status()["checkpoint"].get<std::string>()));
+  sets.push_back(fmt::format("train.steps={}", step + 3));
+  const test::Outcome resumed = trial.train(0, sets);
+  INFO(resumed.out << resumed.err);
+  CHECK(resumed.code == 0);
+  CHECK_THAT(resumed.out, Catch::Contains(fmt::format("from step {}:", step)));
+}
+
+TEST_CASE("of two starts of one run at once one trains; a killed one holds nothing", "[run][slow]") {
+  const test::Trial trial;
+  const test::Sets sets = {"train.epochs=100000", "checkpoint.every_epochs=0", "checkpoint.every_steps=0",
+                           "evaluate.every_epochs=0"};
+  std::string again;
+  for (const std::string& word : trial.words(0, sets)) again += "'" + word + "' ";
+  const test::Outcome both = trial.train_and(0, sets, again + R"(& second=$!
+wait -n -p refused $pid $second
+echo "refused with $?"
+[ $refused = $pid ] && pid=$second
+echo "holder $pid"
+running
+kill -9 $pid
+wait $pid)");
+  INFO(both.out << both.err);
+  REQUIRE(!both.timed_out);
+  CHECK_THAT(both.out, Catch::Contains("refused with 3"));
+  const std::string holder = both.out.substr(
+      both.out.find("holder ") + 7, both.out.find('\n', both.out.find("holder ")) - both.out.find("holder ") - 7);
+  CHECK_THAT(both.err, Catch::Contains("is being trained by process " + holder + " on "));
+  CHECK(trial.attempts() == 1);
+  const test::Outcome next = trial.train_and(0, sets, "running; kill -USR1 $pid; wait $pid");
+  INFO(next.out << next.err);
+  CHECK(next.code == 75);
+  CHECK_THAT(next.out, Catch::Contains("was held by process " + holder));
+  CHECK(read_file_whole(trial.run() + "/lock").empty());
+}
+
+TEST_CASE("a results folder without a name, or with a line break in it, is refused", "[run]") {
+  const test::Trial trial;
+  for (const char* set : {R"(run.results="")", R"(run.results="two\nlines")"}) {
+    const test::Outcome refused = trial.train(0, {set});
+    INFO(refused.err);
+    CHECK(refused.code == 2);
+    CHECK_THAT(refused.err, Catch::Contains("run.results"));
+  }
 }
 
 TEST_CASE("require and another batch are refused where they cannot be had", "[run][slow]") {

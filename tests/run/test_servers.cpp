@@ -1,9 +1,12 @@
 // Parameter servers on ranks of their own, as a user runs them: trained, saved, resumed on any number of servers, told
 // apart in the reports, and named when they are gone.
+#include <fmt/format.h>
+
 #include <catch2/catch.hpp>
 #include <fstream>
 
 #include "base/atomic_file.hpp"
+#include "base/error.hpp"
 #include "tests/run/trial.hpp"
 
 namespace echelon {
@@ -123,6 +126,11 @@ TEST_CASE("a worker or a server that dies ends the job", "[run][slow]") {
   CHECK(!outcome.timed_out);
   CHECK(outcome.code != 0);
   CHECK_THAT(outcome.err + outcome.out, Contains("rank"));
+  CHECK(trial.status()["state"] == "failed");
+  CHECK(trial.status()["exit_code"] == kExitLostRank);
+  const int rank = who == "head" ? 0 : 2;
+  CHECK_THAT(trial.status()["reason"].get<std::string>(),
+             Contains(fmt::format("rank {} on ", rank)) && Contains("lost"));
 }
 
 TEST_CASE("a signal stops workers and servers with a checkpoint that the next attempt takes up", "[run][slow]") {

@@ -15,6 +15,12 @@ std::string with(const std::string& from, const std::string& to) {
 
 std::string plus(const std::string& more) { return good_config() + more; }
 
+std::string repeated(const std::string& text, int times) {
+  std::string out;
+  for (int i = 0; i < times; ++i) out += text;
+  return out;
+}
+
 std::string layers(const std::string& list) { return "[data]\ntrain = \"none\"\n" + list; }
 
 }  // namespace
@@ -53,6 +59,16 @@ const std::vector<BadConfig>& bad_configs() {
       {"word without quotes", with("\"lenet\"", "lenet"), {"@5:", "not valid TOML"}},
       {"open heading", with("[batch]", "[batch"), {"@11:", "not valid TOML"}},
       {"no text at all", std::string("\x01\x02\xff\xfe", 4), {"@1:", "not valid TOML"}},
+      {"tables nested by their heading", plus("[a" + repeated(".a", 30000) + "]\n"), {"@20:129", "more than 64 deep"}},
+      {"dotted keys", plus("a" + repeated(".a", 30000) + " = 1\n"), {"@20:128", "more than 64 deep"}},
+      {"tables in tables", plus("a = " + repeated("{ a = ", 5000)), {"@20:", "more than 64 deep"}},
+      {"lists in lists", plus("a = " + repeated("[", 100000)), {"@20:69", "more than 64 deep"}},
+      {"depth behind strings and comments",
+       plus("a = \"\"\"[\n\"\"[\\\"\"\"\" # [\nb = '[\\' # '\nc = " + repeated("[\n", 65)),
+       {"@87:1", "more than 64 deep"}},
+      {"results in the root", good_config(), {"run.results", "must not be empty"}, {"run.results=\"\""}},
+      {"a line's end in a path", good_config(), {"run.results", "control character"}, {"run.results=a\nb"}},
+      {"text that no file could hold", good_config(), {"data.test", "not UTF-8"}, {"data.test=caf\xe9"}},
       {"key twice", with("global = 64", "global = 64\nglobal = 32"), {"@13:", "set twice", "global"}},
       {"section twice", plus("[batch]\n"), {"@20:", "set twice", "batch"}},
       {"synchronised batch norm over micro-batches",

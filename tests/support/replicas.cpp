@@ -3,13 +3,10 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
-#include <optional>
 #include <span>
 
 #include "base/check.hpp"
 #include "comm/group.hpp"
-#include "exchange/replica_sum.hpp"
-#include "exchange/strategy.hpp"
 #include "model/build.hpp"
 #include "model/zoo/zoo.hpp"
 #include "tests/support/far_device.hpp"
@@ -17,13 +14,13 @@
 #include "tests/support/ranks.hpp"
 #include "tests/support/state_image.hpp"
 #include "tests/support/trainee.hpp"
-#include "train/micro_shards.hpp"
+#include "tests/support/worker.hpp"
 
 namespace echelon::test {
 namespace {
 
 constexpr std::uint64_t kSamples = 20;  // names the stream of samples
-constexpr int kControlChannel = 0, kBroadcastChannel = 1, kSumsChannel = 2, kFirstChannel = 3;
+constexpr int kControlChannel = 0, kBroadcastChannel = 1;
 
 PlainBatch reverse_of(const PlainBatch& batch) {
   PlainBatch reversed;
@@ -46,7 +43,8 @@ PlainBatch reverse_of(const PlainBatch& batch) {
 
 PlainBatch step_batch(const ReplicaRun& run, std::int64_t step) {
   const std::int64_t global = std::accumulate(run.shares.begin(), run.shares.end(), std::int64_t{0});
-  PlainBatch batch = hashed_batch(form_of(run.graph), run.one_batch ? 0 : step * global, global, kSamples);
+  PlainBatch batch =
+      hashed_batch(form_of(run.graph), run.first_id + (run.one_batch ? 0 : step * global), global, kSamples);
   if (run.holes)
     for (std::size_t i = 3; i < batch.weights.size(); i += 7) batch.weights[i] = 0;
   return batch;
@@ -79,51 +77,56 @@ OptimiserConfig optimiser_of(const ReplicaRun& run) {
   return config;
 }
 
+Config config_of(const ReplicaRun& run) {
+  Config config;
+  config.seed = 1;
+  config.device.kind = run.device;
+  config.device.dtype = is_half(run.activations) ? run.activations : run.dtype;
+  config.optimiser = optimiser_of(run);
+  config.exchange = exchange_of(run);
+  config.batch.global = std::accumulate(run.shares.begin(), run.shares.end(), std::int64_t{0});
+  config.batch.accumulation = run.accumulation;
+  config.train.reproducible = run.micro_shards > 0;
+  if (run.micro_shards > 0) config.train.micro_shards = run.micro_shards;
+  return config;
+}
+
+BatchPlan batch_plan_of(const ReplicaRun& run) {
+  BatchPlan plan;
+  plan.global = std::accumulate(run.shares.begin(), run.shares.end(), std::int64_t{0});
+  plan.accumulation = run.micro_shards > 0 ? run.micro_shards / run.replicas() : run.accumulation;
+  plan.per_replica = run.shares;
+  for (const std::int64_t share : run.shares) {
+    ECHELON_CHECK_EQ(share % plan.accumulation, 0, "accumulation divides the share");
+    plan.micro.push_back(share / plan.accumulation);
+  }
+  return plan;
+}
+
+std::unique_ptr<Device> device_of(const ReplicaRun& run, int rank) {
+  if (run.device == "far") return make_far_device(run.card);
+  if (run.device == "picky") return make_picky_device(1 + static_cast<std::uint64_t>(rank));
+  return open_device(run.device, {.index = rank});
+}
+
 namespace {
 
-// What a rank trains with.
-struct Replica {
-  Trainee trainee;
-  ReplicaSum sum;
-  Optimiser optimiser;
-  std::unique_ptr<Strategy> strategy;
+// Every rank begins with weights of its own.
+std::unique_ptr<Worker> worker_of(const ReplicaRun& run, const Config& config, Standing& standing, std::int64_t step) {
+  const int rank = standing.world.rank();
+  return std::make_unique<Worker>(standing, config, device_of(run, rank), 1 + static_cast<std::uint64_t>(rank),
+                                  run.scaling, step);
+}
 
-  // Every rank begins with weights of its own.
-  Replica(const ReplicaRun& run, Engine& engine, Engine& workers, std::int64_t micro)
-      : trainee(
-            run.graph, micro,
-            {.dtype = run.dtype, .seed = 1 + static_cast<std::uint64_t>(engine.rank()), .activations = run.activations},
-            device_of(run, engine.rank())),
-        sum(trainee.arenas().device(), workers, kSumsChannel),
-        optimiser(optimiser_of(run), trainee.arenas(), run.scaling),
-        strategy(make_strategy(exchange_of(run), {trainee.arenas(), optimiser, engine, kFirstChannel})) {
-    if (workers.size() > 1) trainee.program().set_sum_over_replicas([this](const Tensor& sums) { sum(sums); });
-    trainee.program().set_wait_parameters([this](ArenaRange range) { strategy->wait_parameters(range); });
-  }
-
-  static std::unique_ptr<Device> device_of(const ReplicaRun& run, int rank) {
-    if (run.device == "far") return make_far_device(run.card);
-    if (run.device == "picky") return make_picky_device(1 + static_cast<std::uint64_t>(rank));
-    return open_device(run.device, {.index = rank});
-  }
-
-  void visit_state(StateVisitor& visitor) {
-    trainee.arenas().visit_state(visitor);
-    optimiser.visit_state(visitor);
-    strategy->visit_state(visitor);
-  }
-};
-
-std::unique_ptr<Replica> resumed(std::unique_ptr<Replica> replica, const ReplicaRun& run, Engine& engine,
-                                 Engine& workers, std::int64_t micro) {
+void resume(std::unique_ptr<Worker>& worker, const ReplicaRun& run, const Config& config, Standing& standing) {
   StateImage image;
-  replica->strategy->drain();
-  replica->strategy->gather_state();
-  replica->visit_state(image);
-  replica = std::make_unique<Replica>(run, engine, workers, micro);
+  worker->strategy().drain();
+  worker->strategy().gather_state();
+  worker->visit_state(image);
+  worker = nullptr;
+  worker = worker_of(run, config, standing, run.resume_at);
   image.load();
-  replica->visit_state(image);
-  return replica;
+  worker->visit_state(image);
 }
 
 }  // namespace
@@ -136,90 +139,46 @@ ReplicaRun on_one_replica(ReplicaRun run, bool groups) {
   return run;
 }
 
-// A rank that is a server alone, beside the steps of the replicas.
-ReplicaResult serve_replicas(Engine& engine, const ReplicaRun& run) {
-  const auto servers = engine.split(1, engine.rank());
-  auto replica = std::make_unique<Replica>(run, engine, *servers, 1);
-  broadcast_weights(replica->trainee.arenas(), engine, kBroadcastChannel);
-  ECHELON_CHECK(replica->strategy->role() == Role::server);
-  for (std::int64_t step = 0; step < run.steps; ++step) {
-    if (step == run.resume_at) replica = resumed(std::move(replica), run, engine, *servers, 1);
-    replica->strategy->begin_step({.step = step, .learning_rate = run.learning_rate});
-    (void)replica->strategy->end_step();
-    if (step == 0) replica->strategy->drain();
-  }
-  replica->strategy->drain();
-  ReplicaResult result;
-  result.formula_bytes = replica->strategy->formula_bytes_per_step();
-  result.sent_bytes = static_cast<double>(replica->strategy->wire().bytes_sent);
-  return result;
-}
-
 ReplicaResult train_replica(std::unique_ptr<Transport> transport, const ReplicaRun& run) {
   Engine engine(std::move(transport));
   ECHELON_CHECK_EQ(engine.size(), run.ranks());
-  if (engine.rank() >= run.replicas()) return serve_replicas(engine, run);
-  const auto part = run.server_ranks > 0 ? engine.split(0, engine.rank()) : nullptr;
-  Engine& workers = part ? *part : engine;
-  const auto rank = static_cast<std::size_t>(engine.rank());
-  const std::int64_t passes = run.micro_shards > 0 ? run.micro_shards / run.replicas() : run.accumulation;
-  const std::int64_t share = run.shares[rank], micro = share / passes;
-  ECHELON_CHECK_EQ(micro * passes, share, "accumulation divides the share");
-  const std::int64_t first = std::accumulate(run.shares.begin(), run.shares.begin() + engine.rank(), std::int64_t{0});
+  const Config config = config_of(run);
+  Standing standing(engine, config, batch_plan_of(run), run.graph);
+  auto worker = worker_of(run, config, standing, 0);
+  broadcast_weights(worker->arenas(), standing.exchange(), kBroadcastChannel);
+  ECHELON_CHECK((worker->strategy().role() == Role::server) == standing.serves());
+  const auto rank = static_cast<std::ptrdiff_t>(standing.serves() ? 0 : engine.rank());
+  const std::int64_t share = run.shares[static_cast<std::size_t>(rank)];
+  const std::int64_t first = std::accumulate(run.shares.begin(), run.shares.begin() + rank, std::int64_t{0});
 
-  auto replica = std::make_unique<Replica>(run, engine, workers, micro);
-  broadcast_weights(replica->trainee.arenas(), engine, kBroadcastChannel);
-
-  Group group(workers, kControlChannel);
-  std::optional<MicroShards> shards;
-  if (run.micro_shards > 0) shards.emplace(replica->trainee.arenas(), passes);
-
+  Group group(standing.peers ? *standing.peers : engine, kControlChannel);
   ReplicaResult result;
+  StepResult last;
   for (std::int64_t step = 0; step < run.steps; ++step) {
-    if (step == run.resume_at) replica = resumed(std::move(replica), run, engine, workers, micro);
-    Trainee& trainee = replica->trainee;
-    Optimiser& optimiser = replica->optimiser;
-    Strategy* strategy = replica->strategy.get();
+    if (step == run.resume_at) resume(worker, run, config, standing);
     const PlainBatch global = step_batch(run, step);
     PlainBatch local = part_of(global, first, share);
     if (run.reversed) local = reverse_of(local);
-    strategy->begin_step({step, 0, run.learning_rate, global.weight(), local.weight()});
-    trainee.set_step(step, static_cast<double>(global.n()));
-    trainee.set_loss_scale(optimiser.loss_scale());
-    trainee.program().reset_losses();
-    if (shards) shards->begin_step();
-    const auto ready = [&](ArenaRange range) {
-      if (shards) shards->complete_gradients(range);
-      strategy->gradient_ready(range);
-    };
-    for (std::int64_t a = 0; a < passes; ++a) {
-      const bool last = a + 1 == passes;
-      trainee.gradients(part_of(local, a * micro, micro), global.weight(), a == 0 || shards,
-                        last ? ready : std::function<void(ArenaRange)>{});
-      if (!shards) continue;
-      if (!last) shards->keep_gradients();
-      shards->add_losses(trainee.program().losses());
-      trainee.program().reset_losses();
-    }
-    const StepOutcome outcome = strategy->end_step();
-    ECHELON_CHECK_EQ(outcome.next_step, step + 1);
-    result.skipped += outcome.skipped ? 1 : 0;
-    result.gradient_norm = outcome.gradient_norm;
-    if (shards) {
-      result.step_losses.push_back(shards->losses().loss);
+    last = worker->run({step, 0, run.learning_rate, global.weight(), local.weight()}, local);
+    ECHELON_CHECK_EQ(last.outcome.next_step, step + 1);
+    result.skipped += last.outcome.skipped ? 1 : 0;
+    result.gradient_norm = last.outcome.gradient_norm;
+    if (run.micro_shards > 0) {
+      result.step_losses.push_back(last.losses.loss);
       group.sum(std::span(&result.step_losses.back(), 1));
     }
     if (step > 0) continue;
-    strategy->drain();
-    result.gradients = trainee.read_gradients();
+    worker->strategy().drain();
+    result.gradients = worker->gradients();
   }
-  replica->strategy->drain();
-  result.sent_bytes = static_cast<double>(replica->strategy->wire().bytes_sent);
-  result.formula_bytes = replica->strategy->formula_bytes_per_step();
-  result.weights = replica->trainee.read_weights();
-  result.loss = replica->trainee.program().losses().loss;
-  result.correct = replica->trainee.program().losses().correct;
-  result.checksums = {replica->trainee.arenas().checksum()};
+  worker->strategy().drain();
+  result.sent_bytes = static_cast<double>(worker->strategy().wire().bytes_sent);
+  result.formula_bytes = worker->strategy().formula_bytes_per_step();
+  if (standing.serves()) return result;
+  result.weights = worker->weights();
+  result.loss = last.losses.loss;
+  result.correct = last.losses.correct;
+  result.checksums = {worker->arenas().checksum()};
   return result;
 }
 

@@ -7,7 +7,9 @@
 #include <vector>
 
 #include "comm/transport.hpp"
+#include "config/derive.hpp"
 #include "config/schema.hpp"
+#include "device/device.hpp"
 #include "model/graph.hpp"
 #include "optim/loss_scale.hpp"
 #include "tests/support/trainee.hpp"
@@ -29,10 +31,11 @@ struct ReplicaRun {
   DType dtype = DType::f64;
   DType activations = DType::f64;  // a half beside dtype f32: mixed precision
   int steps = 20;
-  double bucket_kb = 1;    // small, so that there are several
-  bool reversed = false;   // each replica takes its samples in reverse order
-  bool one_batch = false;  // every step takes the samples of the first
-  bool holes = false;      // every seventh sample has weight 0
+  double bucket_kb = 1;       // small, so that there are several
+  bool reversed = false;      // each replica takes its samples in reverse order
+  std::int64_t first_id = 0;  // sample that the first step begins with
+  bool one_batch = false;     // every step takes the samples of the first
+  bool holes = false;         // every seventh sample has weight 0
   double learning_rate = 0.05, momentum = 0.9, weight_decay = 1e-3;
   std::string rule = "sgd";
   double clip_norm = 0;
@@ -67,9 +70,14 @@ ReplicaRun on_one_replica(ReplicaRun run, bool groups);
 PlainBatch step_batch(const ReplicaRun& run, std::int64_t step);
 ExchangeConfig exchange_of(const ReplicaRun& run);
 OptimiserConfig optimiser_of(const ReplicaRun& run);
+// What Attempt would be given; data and model, which come from memory, left out.
+Config config_of(const ReplicaRun& run);
+BatchPlan batch_plan_of(const ReplicaRun& run);
+// Of this rank of a group.
+std::unique_ptr<Device> device_of(const ReplicaRun& run, int rank);
 
-// One rank's part; the transport has as many ranks as the run has replicas and servers. Step t takes samples [t*B,
-// (t+1)*B), dealt out to replicas and micro-batches in order.
+// One rank's part, by the production StepRunner; the transport has as many ranks as the run has replicas and servers.
+// Step t takes samples [t*B, (t+1)*B), dealt out to replicas and micro-batches in order.
 ReplicaResult train_replica(std::unique_ptr<Transport> transport, const ReplicaRun& run);
 // All ranks as threads; rank 0's result. Throws where replicas end with different bits.
 ReplicaResult train_replicas(const ReplicaRun& run);

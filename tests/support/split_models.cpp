@@ -6,30 +6,14 @@
 #include "base/box.hpp"
 #include "base/check.hpp"
 #include "comm/group.hpp"
-#include "exchange/part_norms.hpp"
-#include "exchange/replica_sum.hpp"
-#include "exchange/strategy.hpp"
 #include "model/build.hpp"
-#include "parallel/courier.hpp"
-#include "parallel/mesh.hpp"
-#include "parallel/pipeline.hpp"
-#include "parallel/split.hpp"
-#include "tests/support/far_device.hpp"
-#include "tests/support/picky_device.hpp"
 #include "tests/support/ranks.hpp"
-#include "tests/support/trainee.hpp"
-#include "train/place.hpp"
+#include "tests/support/worker.hpp"
 
 namespace echelon::test {
 namespace {
 
-std::unique_ptr<Device> device_of(const ReplicaRun& run, int shard) {
-  if (run.device == "far") return make_far_device();
-  if (run.device == "picky") return make_picky_device(1 + static_cast<std::uint64_t>(shard));
-  return open_device(run.device, {});
-}
-
-constexpr int kGroupChannel = 0, kSumsChannel = 0, kNormsChannel = 1, kCourierChannel = 2, kStrategyChannel = 1;
+constexpr int kGroupChannel = 0;
 
 // Bytes of what every shard holds whole.
 std::string shared_weights(const Arenas& arenas) {
@@ -60,80 +44,39 @@ void put(const ParameterSet& whole, const ParameterSet& part, const std::vector<
 SplitResult train_split_rank(std::unique_ptr<Transport> transport, const SplitRun& split) {
   const ReplicaRun& run = split.replicas;
   Engine engine(std::move(transport));
-  const Mesh mesh(split.parallel, engine.transport().hosts(), engine.transport().host_names());
-  ECHELON_CHECK_EQ(mesh.replicas(), run.replicas());
-  const MeshSeat seat = mesh.seat(engine.rank());
-  Place place(mesh, engine);
-  Engine& replicas = place.replicas();
-
-  const Part part = part_of(run.graph, split.parallel, seat, node_flops(run.graph, run.dtype));
-  const Graph& graph = part.graph;
-  const auto micro_batches = static_cast<int>(run.accumulation);
-  const std::vector<Pass> passes = pipeline_passes(split.parallel.schedule, mesh.pipeline(), seat.stage, micro_batches);
-  const int in_flight = most_in_flight(passes);
-  const std::int64_t share = run.shares[static_cast<std::size_t>(seat.replica)], micro = share / run.accumulation;
+  Config config = config_of(run);
+  config.parallel = split.parallel;
+  Standing standing(engine, config, batch_plan_of(run), run.graph);
+  Place& place = *standing.place;
+  const MeshSeat& seat = place.seat();
+  Worker worker(standing, config, device_of(run, seat.shard), 1, run.scaling);
+  const std::int64_t share = run.shares[static_cast<std::size_t>(seat.replica)];
   const std::int64_t first = std::accumulate(run.shares.begin(), run.shares.begin() + seat.replica, std::int64_t{0});
-
-  const std::unique_ptr<Device> device = device_of(run, seat.shard);
-  Arenas arenas(*device, graph.parameters(), run.dtype);
-  arenas.initialise(1);
-  const DType dtype = is_half(run.activations) ? run.activations : run.dtype;
-  Program program(graph, arenas, {.batch = micro, .dtype = dtype, .in_flight = in_flight});
-  Courier courier(*device, place.engines(), mesh, seat, part.cuts, dtype, kCourierChannel, micro);
-  ReplicaSum replica_sum(*device, place.twins(), kSumsChannel);
-  if (mesh.replicas() > 1) program.set_sum_over_replicas([&](const Tensor& sums) { replica_sum(sums); });
-  program.set_transfer([&](const Transfer& transfer) { courier.carry(transfer); });
-  PartNorms part_norms(place.model(), place.shards(), kNormsChannel, seat.shard == 0);
-  Optimiser optimiser(optimiser_of(run), arenas, run.scaling, &part_norms);
-  const auto strategy = make_strategy(exchange_of(run), {arenas, optimiser, replicas, kStrategyChannel});
-  program.set_wait_parameters([&](ArenaRange range) { strategy->wait_parameters(range); });
+  const ParameterSet &whole = run.graph.parameters(), &own = standing.plan->part.graph.parameters();
 
   SplitResult result;
+  StepResult last;
   for (std::int64_t step = 0; step < run.steps; ++step) {
     const PlainBatch global = step_batch(run, step);
     const PlainBatch local = part_of(global, first, share);
-    strategy->begin_step({step, 0, run.learning_rate, global.weight(), local.weight()});
-    program.reset_losses();
-    courier.begin(micro_batches, micro, true);
-    const auto ready = [&](ArenaRange range) {
-      part.leave_to_others(range, arenas);
-      strategy->gradient_ready(range);
-    };
-    for (const Pass& pass : passes) {
-      const PlainBatch batch = part_of(local, pass.micro * micro, micro);
-      PassScalars scalars;
-      scalars.loss_scale = optimiser.loss_scale() / global.weight();
-      scalars.samples = static_cast<double>(global.n());
-      scalars.group_weight = batch.weight() / global.weight();
-      scalars.key = step_key(step);
-      scalars.first = pass.micro == 0;
-      scalars.in_flight = pass.micro % in_flight;
-      if (pass.backward) {
-        program.backward(scalars, pass.micro + 1 == micro_batches ? ready : std::function<void(ArenaRange)>{});
-      } else {
-        load_batch(*device, program, batch, scalars.in_flight);
-        program.forward(scalars);
-      }
-    }
-    const StepOutcome outcome = strategy->end_step();
-    result.gradient_norm = outcome.gradient_norm;
-    result.skipped += outcome.skipped ? 1 : 0;
+    last = worker.run({step, 0, run.learning_rate, global.weight(), local.weight()}, local);
+    result.gradient_norm = last.outcome.gradient_norm;
+    result.skipped += last.outcome.skipped ? 1 : 0;
     if (step > 0) continue;
-    strategy->drain();
-    put(run.graph.parameters(), graph.parameters(), fetch(*device, arenas.gradients_at(0), arenas.elems(), run.dtype),
-        result.gradients);
+    worker.strategy().drain();
+    put(whole, own, worker.gradients(), result.gradients);
   }
-  courier.finish();
-  strategy->drain();
-  put(run.graph.parameters(), graph.parameters(), fetch(*device, arenas.weights_at(0), arenas.elems(), run.dtype),
-      result.weights);
-  if (place.has_loss()) result.loss = program.losses().loss, result.correct = program.losses().correct;
-  result.activation_bytes = {program.activation_bytes()};
-  result.halo_bytes = static_cast<double>(courier.halo_bytes());
-  const std::vector<std::string> shared = Group(place.shards(), kGroupChannel).gather(shared_weights(arenas));
+  worker.courier().finish();
+  worker.strategy().drain();
+  put(whole, own, worker.weights(), result.weights);
+  if (place.has_loss()) result.loss = last.losses.loss, result.correct = last.losses.correct;
+  result.activation_bytes = {worker.runner().activation_bytes()};
+  result.halo_bytes = static_cast<double>(worker.courier().halo_bytes());
+  const std::vector<std::string> shared = Group(place.shards(), kGroupChannel).gather(shared_weights(worker.arenas()));
   for (const std::string& bytes : shared) ECHELON_CHECK(bytes == shared.front(), "what shards hold whole differs");
-  Group(replicas, kGroupChannel).barrier();
-  const std::vector<std::string> sums = Group(replicas, kGroupChannel).gather(std::to_string(arenas.checksum()));
+  Group replicas(place.replicas(), kGroupChannel);
+  replicas.barrier();
+  const std::vector<std::string> sums = replicas.gather(std::to_string(worker.arenas().checksum()));
   for (const std::string& sum : sums) ECHELON_CHECK_EQ(sum, sums.front(), "replicas of stage {}", seat.stage);
   return result;
 }

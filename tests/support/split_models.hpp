@@ -30,7 +30,7 @@ std::vector<NamedGraph> small_stacks();
 // Two LSTMs that carry their states from step to step.
 Graph small_carrying_stack();
 
-// One rank's part. Ranks are dealt out to the mesh in order.
+// One rank's part, by the production StepRunner. Ranks are dealt out to the mesh in order.
 SplitResult train_split_rank(std::unique_ptr<Transport> transport, const SplitRun& run);
 // All ranks as threads. Throws where replicas of one part end with different bits.
 SplitResult train_split(const SplitRun& run);

@@ -1,10 +1,12 @@
 #!/usr/bin/env bash
 # Runs rings of tests and closes with one plain line over all of them.
-#   run_tests.sh OUT [--quick] RING...      OUT: the build folder (build/release); RING: lint unit contract mpi run cluster cuda
+#   run_tests.sh OUT [--quick | --soak] RING...      OUT: the build folder (build/release); RING: lint unit contract mpi run cluster cuda
 set -u
 out=$1; shift
-without=''
-[ "${1:-}" = --quick ] && { without='~[slow]'; shift; }
+filter=''
+limit=1200
+[ "${1:-}" = --quick ] && { filter='~[slow]'; shift; }
+[ "${1:-}" = --soak ] && { filter='[soak]'; limit=14400; shift; }
 summary=$(mktemp)
 trap 'rm -f "$summary"' EXIT
 export ECHELON_TEST_SUMMARY=$summary ECHELON_BINARY=$PWD/$out/bin/echelon OMP_WAIT_POLICY=passive OMPI_MCA_rmaps_base_oversubscribe=1
@@ -15,10 +17,10 @@ whole_stacks=ASAN_OPTIONS=$ASAN_OPTIONS:fast_unwind_on_malloc=0
 export TSAN_OPTIONS=suppressions=$PWD/tests/tools/tsan.supp:print_suppressions=0
 # A sanitised build is slow, and the thread sanitizer cannot see the barriers of OpenMP, nor into oneDNN's threads.
 case $(basename "$out") in
-  *tsan*) without+='~[speed]~[bundle]~[onednn]'; export OMP_NUM_THREADS=1 ;;
-  *asan* | *ubsan*) without+='~[speed]~[bundle]' ;;
+  *tsan*) filter+='~[speed]~[bundle]~[onednn]'; export OMP_NUM_THREADS=1 ;;
+  *asan* | *ubsan*) filter+='~[speed]~[bundle]' ;;
 esac
-quick=(${without:+"$without"})
+quick=(${filter:+"$filter"})
 [ "$(id -u)" = 0 ] && export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 failed=0
 
@@ -41,7 +43,7 @@ for name in "$@"; do
     cuda) [ -x "$out/tests/cuda" ] && ring cuda 1200 "$out/tests/cuda" ;;
     cluster) ring cluster 900 tests/cluster/run.sh "$out" ;;
     run) ring run 2400 env "$whole_stacks" "$out/tests/run" --durations yes "${quick[@]}" ;;
-    *) ring "$name" 1200 "$out/tests/$name" "${quick[@]}" ;;
+    *) ring "$name" $limit "$out/tests/$name" "${quick[@]}" ;;
   esac
 done
 echo

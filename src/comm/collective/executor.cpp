@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "base/check.hpp"
-#include "base/clock.hpp"
 #include "base/error.hpp"
 
 namespace echelon {
@@ -91,7 +90,7 @@ void Executor::begin(Entry& entry, Transport& transport, SendBudget& budget) {
     case StepKind::copy: memory_.copy(step); break;
   }
   entry.state = step.kind == StepKind::reduce || step.kind == StepKind::copy ? State::done : State::under_way;
-  entry.since_s = now_s();
+  entry.since_s = transport.clock().now_s();
 }
 
 bool Executor::finish_if_done(Entry& entry, Transport& transport, SendBudget& budget) {

@@ -21,11 +21,6 @@ namespace echelon {
 std::shared_ptr<const Plan> make_push(const AllreduceRequest& request);
 std::shared_ptr<const Plan> make_pull(const AllreduceRequest& request);
 
-// Likewise for values in wire form (wire_form.hpp): each part is one message, written down once in a slot, so that any
-// codec does. A server adds in the same order as in make_push.
-std::shared_ptr<const Plan> make_coded_push(const AllreduceRequest& request);
-std::shared_ptr<const Plan> make_coded_pull(const AllreduceRequest& request);
-
 // The part that each rank serves; empty for those that are no servers.
 Parts server_parts(const AllreduceRequest& request);
 // The first so many ranks have something to add; all, unless servers are dedicated.

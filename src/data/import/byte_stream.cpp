@@ -13,7 +13,9 @@
 namespace echelon {
 
 ByteStream::ByteStream(const std::string& path) : path_(path) {
-  if (std::filesystem::is_directory(path)) throw DataError(fmt::format("{}: is a folder, expected a file", path));
+  std::error_code unreadable;  // gzopen gives the reason
+  if (std::filesystem::is_directory(path, unreadable))
+    throw DataError(fmt::format("{}: is a folder, expected a file", path));
   errno = 0;
   file_.reset(gzopen(path.c_str(), "rb"));
   if (!file_) throw DataError(fmt::format("{}: cannot be read: {}", path, std::strerror(errno != 0 ? errno : ENOMEM)));
@@ -67,9 +69,11 @@ std::uint32_t ByteStream::read_be32(const std::string& what) {
   return value;
 }
 
-bool ByteStream::line(std::string& text) {
+bool ByteStream::line(std::string& text, bool* ended) {
+  constexpr std::string_view kMark = "\xef\xbb\xbf";
+  const bool first = offset_ == 0;
   text.clear();
-  bool any = false;
+  bool any = false, closed = false;
   for (;;) {
     if (taken_ == ahead_.size()) {
       ahead_.resize(1 << 16);
@@ -84,8 +88,11 @@ bool ByteStream::line(std::string& text) {
     text.append(begin, length);
     taken_ += length + (end != nullptr ? 1 : 0);
     offset_ += static_cast<std::int64_t>(length + (end != nullptr ? 1 : 0));
-    if (end != nullptr) break;
+    closed = end != nullptr;
+    if (closed) break;
   }
+  if (first && text.starts_with(kMark)) text.erase(0, kMark.size());
+  if (ended != nullptr) *ended = closed;
   if (!text.empty() && text.back() == '\r') text.pop_back();
   return any;
 }

@@ -22,8 +22,9 @@ class ByteStream {
   // All of them: `what` ("label 17") is missing otherwise.
   void read(void* dst, std::size_t bytes, const std::string& what);
   std::uint32_t read_be32(const std::string& what);
-  // The next line without its end ("\n" or "\r\n"); false at the end.
-  bool line(std::string& text);
+  // The next line without its end ("\n" or "\r\n"), the first one also without a byte-order mark (UTF-8); false at the
+  // end. `ended`: whether the line had an end.
+  bool line(std::string& text, bool* ended = nullptr);
 
  private:
   struct Close {

@@ -1,116 +1,158 @@
-// CSV: one sample a line, numbers apart by commas, one of them the label, or the last few of them numbers to be met. A
-// first line without any number is a header.
+// CSV: one sample a line. One column is the class, a whole number from 0 or (in every line) text, or the last few
+// columns are regression targets; all others are the values of the sample.
 #include <fmt/format.h>
 
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <map>
 #include <string_view>
 
 #include "base/error.hpp"
-#include "data/import/byte_stream.hpp"
+#include "base/text.hpp"
+#include "data/import/csv_table.hpp"
 #include "data/import/numbers.hpp"
 #include "data/import/source.hpp"
 
 namespace echelon {
 namespace {
 
+constexpr std::size_t kMostNames = 4000;  // that an attribute of HDF5 (64 KiB) holds
+
 class Csv : public SampleSource {
  public:
-  explicit Csv(const ImportRequest& request) : stream_(request.inputs[0]) {
+  explicit Csv(const ImportRequest& request) : table_(request.inputs[0], request.heading, 0) {
     info_.sample = request.shape;
     info_.stored = request.stored;
     info_.scale = request.stored == DType::u8 ? 1 / request.value_max : 1.0;
     info_.targets = request.targets;
+    info_.heading = table_.heading();
     columns_ = request.shape.elems() + std::max<std::int64_t>(1, request.targets);
     if (request.targets > 0) return;
     label_ = request.label_column < 0 ? columns_ + request.label_column : request.label_column;
     if (label_ < 0 || label_ >= columns_)
       throw ConfigError(fmt::format("label column {} of {} columns (shape {} and a label)", request.label_column,
                                     columns_, request.shape.text()));
+    if (next_row() && !reads_as_number(cells_[static_cast<std::size_t>(label_)])) collect_names();
+    table_.rewind();
   }
 
   const SourceInfo& info() const override { return info_; }
-
-  void rewind() override {
-    stream_.rewind();
-    line_ = 0;
-  }
+  void rewind() override { table_.rewind(); }
 
   std::int64_t read(std::int64_t most, std::uint8_t* samples, void* labels) override {
     const std::size_t bytes = static_cast<std::size_t>(info_.sample.elems()) * size_of(info_.stored);
     const std::int64_t each = std::max<std::int64_t>(1, info_.targets);
     std::int64_t count = 0;
-    while (count < most && stream_.line(text_)) {
-      ++line_;
-      if (trimmed(text_).empty() || (line_ == 1 && is_header(text_))) continue;
+    for (; count < most && next_row(); ++count)
       parse(samples + static_cast<std::size_t>(count) * bytes, static_cast<std::uint8_t*>(labels) + 4 * each * count);
-      ++count;
-    }
     return count;
   }
 
  private:
-  static bool is_header(std::string_view line) {
-    bool any = false;
-    double ignored = 0;
-    for_cells(line, ',', [&](std::int64_t, std::string_view cell) { any = any || parse_number(cell, ignored); });
-    return !any;
+  [[noreturn]] void fail(std::int64_t column, const std::string& what) const {
+    const std::string_view cell = cells_[static_cast<std::size_t>(column)].substr(0, 40);
+    throw DataError(
+        fmt::format("{}: line {}, column {}: '{}' {}", table_.path(), table_.line(), column + 1, cell, what));
   }
 
-  [[noreturn]] void fail(std::int64_t column, std::string_view cell, const std::string& what) const {
-    throw DataError(
-        fmt::format("{}: line {}, column {}: '{}' {}", stream_.path(), line_, column + 1, cell.substr(0, 40), what));
+  bool next_row() {
+    if (!table_.next(cells_)) return false;
+    if (static_cast<std::int64_t>(cells_.size()) != columns_)
+      throw DataError(fmt::format("{}: line {} has {} cells, expected {}: {} and {} values of shape {}", table_.path(),
+                                  table_.line(), cells_.size(), columns_,
+                                  info_.targets > 0 ? counted(info_.targets, "regression target") : "a label",
+                                  info_.sample.elems(), info_.sample.text()));
+    return true;
+  }
+
+  // The first label is text: all must be, and their names in order are the classes.
+  void collect_names() {
+    std::map<std::string, std::int64_t, std::less<>> samples;
+    const std::int64_t first_line = table_.line();
+    const std::string first(cells_[static_cast<std::size_t>(label_)]);
+    std::int64_t all = 0;
+    do {
+      const std::string_view name = cells_[static_cast<std::size_t>(label_)];
+      if (name.empty()) fail(label_, "is no class");
+      if (reads_as_number(name))
+        fail(label_, fmt::format("is a number, but the class in line {} is the text '{}'; classes are all numbers or "
+                                 "all text (if line {} is a heading: --heading yes)",
+                                 first_line, first, first_line));
+      ++samples[std::string(name)];
+      if (samples.size() > kMostNames)
+        fail(label_, fmt::format("is one class too many: at most {} may have names; is column {} the class?",
+                                 count_text(kMostNames), label_ + 1));
+      ++all;
+    } while (next_row());
+    if (table_.guessed_data() && first_line == 1 && samples[first] == 1 &&
+        all > static_cast<std::int64_t>(samples.size()))
+      throw DataError(
+          fmt::format("{}: line 1 alone has the class '{}': if it is a heading, add --heading yes, if it is "
+                      "a sample, --heading no",
+                      table_.path(), first));
+    for (const auto& [name, count] : samples) {
+      numbers_.emplace(name, static_cast<std::int32_t>(info_.class_names.size()));
+      info_.class_names.push_back(name);
+    }
+    info_.classes = static_cast<std::int64_t>(info_.class_names.size());
   }
 
   void parse(std::uint8_t* sample, std::uint8_t* label) {
     const std::int64_t first_target = info_.targets > 0 ? info_.sample.elems() : columns_;
     std::int64_t at = 0;
-    const std::int64_t cells = for_cells(text_, ',', [&](std::int64_t column, std::string_view cell) {
+    for (std::int64_t column = 0; column < columns_; ++column) {
+      if (column == label_) {
+        store_class(label, column);
+        continue;
+      }
       double value = 0;
-      if (column >= columns_) return;
-      if (!parse_number(cell, value)) fail(column, cell, "is not a finite number");
+      if (!parse_number(cells_[static_cast<std::size_t>(column)], value)) fail(column, "is not a finite number");
       if (column >= first_target)
-        store_real(label + 4 * (column - first_target), column, cell, value);
-      else if (column == label_)
-        store_class(label, column, cell, value);
+        store_real(label + 4 * (column - first_target), column, value);
       else
-        store(sample, at++, column, cell, value);
-    });
-    if (cells != columns_)
-      throw DataError(fmt::format("{}: line {} has {} cells, expected {}: {} and {} values of shape {}", stream_.path(),
-                                  line_, cells, columns_,
-                                  info_.targets > 0 ? fmt::format("{} numbers to meet", info_.targets) : "a label",
-                                  info_.sample.elems(), info_.sample.text()));
+        store(sample, at++, column, value);
+    }
   }
 
-  void store_class(std::uint8_t* label, std::int64_t column, std::string_view cell, double value) const {
-    if (value < 0 || value != std::floor(value) || value > std::numeric_limits<std::int32_t>::max() - 1)
-      fail(column, cell, "is no label: labels are whole numbers from 0");
-    const auto number = static_cast<std::int32_t>(value);
+  void store_class(std::uint8_t* label, std::int64_t column) const {
+    const std::string_view cell = cells_[static_cast<std::size_t>(column)];
+    double value = 0;
+    std::int32_t number = 0;
+    if (!numbers_.empty()) {
+      const auto found = numbers_.find(cell);
+      if (found == numbers_.end()) throw DataError(fmt::format("{}: changed while it was read", table_.path()));
+      number = found->second;
+    } else {
+      if (!parse_number(cell, value) || value < 0 || value != std::floor(value) ||
+          value > std::numeric_limits<std::int32_t>::max() - 1)
+        fail(column, "is no label: labels are whole numbers from 0, or text in every line");
+      number = static_cast<std::int32_t>(value);
+    }
     std::memcpy(label, &number, sizeof(number));
   }
 
-  void store_real(std::uint8_t* to, std::int64_t column, std::string_view cell, double value) const {
+  void store_real(std::uint8_t* to, std::int64_t column, double value) const {
     const auto real = static_cast<float>(value);
-    if (!std::isfinite(real)) fail(column, cell, "is too great for a 32-bit float");
+    if (!std::isfinite(real)) fail(column, "is too great for a 32-bit float");
     std::memcpy(to, &real, sizeof(real));
   }
 
-  void store(std::uint8_t* sample, std::int64_t at, std::int64_t column, std::string_view cell, double value) const {
+  void store(std::uint8_t* sample, std::int64_t at, std::int64_t column, double value) const {
     if (info_.stored == DType::f32) {
-      store_real(sample + 4 * at, column, cell, value);
+      store_real(sample + 4 * at, column, value);
     } else {
       if (value < 0 || value > 255 || value != std::floor(value))
-        fail(column, cell, "is no whole number from 0 to 255; store such values as f32");
+        fail(column, "is no whole number from 0 to 255; store such values as f32");
       sample[at] = static_cast<std::uint8_t>(value);
     }
   }
 
-  ByteStream stream_;
+  CsvTable table_;
   SourceInfo info_;
-  std::int64_t columns_ = 0, label_ = -1, line_ = 0;  // label_ -1: the last columns are targets
-  std::string text_;
+  std::int64_t columns_ = 0, label_ = -1;  // label_ -1: the last columns are targets
+  std::vector<std::string_view> cells_;
+  std::map<std::string, std::int32_t, std::less<>> numbers_;  // by class name; empty: labels are numbers
 };
 
 }  // namespace

@@ -14,7 +14,10 @@ namespace fs = std::filesystem;
 
 void require_free(const std::string& folder) {
   std::error_code error;
-  if (fs::exists(folder) && !fs::is_empty(folder, error))
+  const fs::file_type type = fs::status(folder, error).type();
+  if (type == fs::file_type::none || type == fs::file_type::unknown)
+    throw ConfigError(fmt::format("{}: cannot be a folder to write: {}", folder, error.message()));
+  if (type != fs::file_type::not_found && !fs::is_empty(folder, error))
     throw ConfigError(
         fmt::format("{}: is there already and holds files; name a new folder or remove it first", folder));
 }

@@ -18,12 +18,13 @@ namespace fs = std::filesystem;
 
 class LabelledLines final : public SequenceSource {
  public:
-  explicit LabelledLines(const TextRequest& request)
-      : kind_(token_kind_of(request.tokens.empty() ? "characters" : request.tokens)) {
+  explicit LabelledLines(const TextRequest& request) : kind_(token_kind_of(request, "characters")) {
     const std::string& folder = request.inputs[0];
     std::vector<fs::path> files;
-    for (const auto& entry : fs::directory_iterator(folder))
-      if (entry.path().extension() == ".txt") files.push_back(entry.path());
+    std::error_code error;
+    for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error))
+      if (entry->path().extension() == ".txt") files.push_back(entry->path());
+    if (error) throw DataError(fmt::format("{}: the folder cannot be read: {}", folder, error.message()));
     std::sort(files.begin(), files.end());
     if (files.size() < 2)
       throw DataError(fmt::format("{}: holds {} .txt file{}; two or more, one a class, are wanted", folder,

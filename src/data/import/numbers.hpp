@@ -21,6 +21,14 @@ inline bool parse_number(std::string_view cell, double& value) {
   return error == std::errc() && end == cell.data() + cell.size() && std::isfinite(value);
 }
 
+// A number in form, infinite, NaN or out of range though it may be.
+inline bool reads_as_number(std::string_view cell) {
+  if (!cell.empty() && cell.front() == '+') cell.remove_prefix(1);
+  double ignored = 0;
+  const auto [end, error] = std::from_chars(cell.data(), cell.data() + cell.size(), ignored);
+  return error != std::errc::invalid_argument && end == cell.data() + cell.size();
+}
+
 // Calls body(column, cell) for each cell of a line, blanks around it left out; how many there were.
 template <class Body>
 std::int64_t for_cells(std::string_view line, char separator, Body&& body) {

@@ -15,13 +15,12 @@ namespace {
 
 class Pairs final : public SequenceSource {
  public:
-  explicit Pairs(const TextRequest& request)
-      : stream_(request.inputs[0]), kind_(token_kind_of(request.tokens.empty() ? "words" : request.tokens)) {
+  explicit Pairs(const TextRequest& request) : stream_(request.inputs[0]), kind_(token_kind_of(request, "words")) {
     info_.kind = DataKind::pairs;
     TokenCounts source, target;
     while (read_line()) {
-      for_tokens(source_, kind_, place(), [&](std::string_view token) { source.add(token); });
-      for_tokens(target_, kind_, place(), [&](std::string_view token) { target.add(token); });
+      count(source_, source, "source");
+      count(target_, target, "target");
     }
     if (line_ == 0) fail("holds no pair");
     if (request.like.empty()) {
@@ -46,13 +45,21 @@ class Pairs final : public SequenceSource {
     if (!read_line()) return false;
     number(source_, info_.vocabulary, record.tokens);
     number(target_, info_.target_vocabulary, record.target);
-    if (record.tokens.empty()) fail("the source holds no token");
     return true;
   }
 
  private:
   std::string place() const { return fmt::format("{}:{}", stream_.path(), line_); }
   [[noreturn]] void fail(const std::string& what) const { throw DataError(fmt::format("{}: {}", place(), what)); }
+
+  void count(std::string_view text, TokenCounts& counts, const char* side) const {
+    bool any = false;
+    for_tokens(text, kind_, place(), [&](std::string_view token) {
+      counts.add(token);
+      any = true;
+    });
+    if (!any) fail(fmt::format("the {} holds no token", side));
+  }
 
   // The next line that is not empty: source_ and target_.
   bool read_line() {

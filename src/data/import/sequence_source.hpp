@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "data/dataset.hpp"
+#include "data/import/csv_table.hpp"
+#include "data/import/tokens.hpp"
 
 namespace echelon {
 
@@ -16,6 +18,8 @@ struct SequenceInfo {
   Vocabulary vocabulary{};                 // of tokens
   Vocabulary target_vocabulary{};          // of pairs
   std::vector<std::string> class_names{};  // of sequences
+  std::vector<double> mean{}, std{};       // by feature, of a set that --like names; empty: measured
+  std::string heading{};                   // .csv: the line left out as names of columns
 };
 
 struct SequenceRecord {
@@ -43,14 +47,18 @@ struct TextRequest {
   std::vector<std::string> inputs{};  // files; gzip is seen by its content. sequences: or a folder
   std::string tokens{};               // characters | bytes | words; "": words of `words` and `pairs`, else characters
   std::int64_t vocabulary = 0;        // words: how many at most; 0: 10,000
-  std::string like{};                 // a set whose vocabulary is taken; "": counted
+  std::string like{};  // a set whose vocabulary, classes and scaling are taken over; "": counted and measured
+  Heading heading = Heading::automatic;  // sequences: of a .csv file
 };
+// How the request's text is cut; `usual` where it does not say. ConfigError where --vocabulary does not go with that.
+TokenKind token_kind_of(const TextRequest& request, const char* usual);
+
 // ConfigError where the inputs or options do not fit the format.
 std::unique_ptr<SequenceSource> open_sequences(const TextRequest& request);
 
 // One function a form of input; the choice is in sequence_source.cpp.
 std::unique_ptr<SequenceSource> open_ts(const std::string& path);
-std::unique_ptr<SequenceSource> open_steps_csv(const std::string& path);
+std::unique_ptr<SequenceSource> open_steps_csv(const std::string& path, Heading heading);
 std::unique_ptr<SequenceSource> open_labelled_lines(const TextRequest& request);
 std::unique_ptr<SequenceSource> open_pairs(const TextRequest& request);
 

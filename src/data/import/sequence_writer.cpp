@@ -68,8 +68,9 @@ Measured measure(SequenceSource& source, const ShardOptions& options) {
   source.rewind();
   for (std::int64_t index = 0; source.next(record); ++index)
     if (!held_out(index)) moments.add(record.values);
-  measured.mean = moments.mean();
-  measured.std = moments.std();
+  const SequenceInfo& info = source.info();
+  measured.mean = info.mean.empty() ? moments.mean() : info.mean;
+  measured.std = info.std.empty() ? moments.std() : info.std;
   return measured;
 }
 

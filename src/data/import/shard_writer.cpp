@@ -79,8 +79,9 @@ Measured measure(SampleSource& source, const ShardOptions& options) {
                                  });
   if (measured.samples == 0) throw DataError("the input holds no sample");
   if (classes) measured.classes = source.info().classes > 0 ? source.info().classes : std::int64_t{greatest} + 1;
-  measured.mean = statistics.mean();
-  measured.std = statistics.std();
+  const SourceInfo& info = source.info();
+  measured.mean = info.mean.empty() ? statistics.mean() : info.mean;
+  measured.std = info.std.empty() ? statistics.std() : info.std;
   measured.value_range = statistics.value_range();
   return measured;
 }

@@ -9,6 +9,7 @@
 
 #include "base/dtype.hpp"
 #include "base/shape.hpp"
+#include "data/import/csv_table.hpp"
 
 namespace echelon {
 
@@ -19,6 +20,8 @@ struct SourceInfo {
   std::int64_t classes = 0;              // 0: as many as the greatest label says
   std::vector<std::string> class_names;  // may be empty
   std::int64_t targets = 0;              // > 0: labels are so many numbers each, not classes
+  std::vector<double> mean, std;         // of a set that --like names; empty: measured
+  std::string heading;                   // csv: the line left out as names of columns; may be empty
 };
 
 class SampleSource {
@@ -35,11 +38,12 @@ struct ImportRequest {
   std::string format{};  // idx | cifar10 | cifar100 | csv
   // idx: images, labels; cifar: batch files; csv: one file. Gzip is seen by its content.
   std::vector<std::string> inputs{};
-  Shape shape{};             // csv: (C, H, W)
-  int label_column = -1;     // csv: from 0; -1: the last
-  std::int64_t targets = 0;  // csv: the last so many columns are numbers to be met; 0: a class
-  DType stored = DType::u8;  // csv: u8 or f32
-  double value_max = 255;    // the u8 value that means 1.0
+  Shape shape{};                         // csv: (C, H, W)
+  int label_column = -1;                 // csv: from 0; -1: the last
+  std::int64_t targets = 0;              // csv: the last so many columns are numbers to be met; 0: a class
+  DType stored = DType::u8;              // csv: u8 or f32
+  double value_max = 255;                // the u8 value that means 1.0
+  Heading heading = Heading::automatic;  // csv
 };
 
 // Those of sequence_source.hpp included.

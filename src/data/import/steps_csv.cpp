@@ -1,15 +1,16 @@
 // Sequences as a table with one time step a line:
 //
-//   sequence,label,x,y      a header, left out where a line's values are no numbers
+//   sequence,label,x,y      a heading (csv_table.hpp)
 //   walk-1,run,0.3,1.2      lines that follow each other with the same first cell are one sequence
 //   walk-1,run,0.4,1.1
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 
 #include "base/error.hpp"
-#include "data/import/byte_stream.hpp"
+#include "data/import/csv_table.hpp"
 #include "data/import/numbers.hpp"
 #include "data/import/sequence_source.hpp"
 
@@ -18,7 +19,8 @@ namespace {
 
 class StepsCsv final : public SequenceSource {
  public:
-  explicit StepsCsv(const std::string& path) : stream_(path) {
+  StepsCsv(const std::string& path, Heading heading) : table_(path, heading, 2) {
+    info_.heading = table_.heading();
     std::set<std::string> labels, ended;
     std::string name;
     while (read_step()) {
@@ -41,8 +43,7 @@ class StepsCsv final : public SequenceSource {
   const SequenceInfo& info() const override { return info_; }
 
   void rewind() override {
-    stream_.rewind();
-    line_ = 0;
+    table_.rewind();
     ahead_ = read_step();
   }
 
@@ -62,52 +63,42 @@ class StepsCsv final : public SequenceSource {
 
  private:
   [[noreturn]] void fail(const std::string& what) const {
-    throw DataError(fmt::format("{}:{}: {}", stream_.path(), line_, what));
+    throw DataError(fmt::format("{}:{}: {}", table_.path(), table_.line(), what));
   }
 
   // The next line that is a step: name_, label_, step_.
   bool read_step() {
-    while (stream_.line(text_)) {
-      ++line_;
-      if (trimmed(text_).empty() || (line_ == 1 && is_header())) continue;
-      step_.clear();
-      const std::int64_t cells = for_cells(text_, ',', [&](std::int64_t column, std::string_view cell) {
-        if (column == 0) name_ = cell;
-        if (column == 1) label_ = cell;
-        double value = 0;
-        if (column < 2) return;
-        if (!parse_number(cell, value))
-          fail(fmt::format("column {}: '{}' is not a finite number", column + 1, cell.substr(0, 40)));
-        step_.push_back(static_cast<float>(value));
-      });
-      if (cells < 3) fail("a step wants the sequence's name, its label and one number or more");
-      if (info_.features == 0) info_.features = cells - 2;
-      if (cells - 2 != info_.features)
-        fail(fmt::format("{} numbers, but the first step has {}", cells - 2, info_.features));
-      return true;
+    if (!table_.next(cells_)) return false;
+    if (cells_.size() < 3) fail("a step wants the sequence's name, its label and one number or more");
+    name_ = cells_[0];
+    label_ = cells_[1];
+    step_.clear();
+    for (std::size_t column = 2; column < cells_.size(); ++column) {
+      double value = 0;
+      if (!parse_number(cells_[column], value))
+        fail(fmt::format("column {}: '{}' is not a finite number", column + 1, cells_[column].substr(0, 40)));
+      step_.push_back(static_cast<float>(value));
+      if (!std::isfinite(step_.back())) fail(fmt::format("column {}: too great for a 32-bit float", column + 1));
     }
-    return false;
+    const auto features = static_cast<std::int64_t>(step_.size());
+    if (info_.features == 0) info_.features = features;
+    if (features != info_.features)
+      fail(fmt::format("{} numbers, but the first step has {}", features, info_.features));
+    return true;
   }
 
-  bool is_header() const {
-    bool any = false;
-    double ignored = 0;
-    for_cells(text_, ',', [&](std::int64_t column, std::string_view cell) {
-      any = any || (column >= 2 && parse_number(cell, ignored));
-    });
-    return !any;
-  }
-
-  ByteStream stream_;
+  CsvTable table_;
   SequenceInfo info_;
-  std::int64_t line_ = 0;
-  std::string text_, name_, label_;
+  std::vector<std::string_view> cells_;
+  std::string name_, label_;
   std::vector<float> step_;
   bool ahead_ = false;  // a step was read that no record has yet
 };
 
 }  // namespace
 
-std::unique_ptr<SequenceSource> open_steps_csv(const std::string& path) { return std::make_unique<StepsCsv>(path); }
+std::unique_ptr<SequenceSource> open_steps_csv(const std::string& path, Heading heading) {
+  return std::make_unique<StepsCsv>(path, heading);
+}
 
 }  // namespace echelon

@@ -2,10 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <memory>
 
 #include "base/error.hpp"
+#include "base/text.hpp"
 #include "data/format.hpp"
 #include "data/import/byte_stream.hpp"
 #include "data/import/fresh_folder.hpp"
@@ -26,11 +28,10 @@ void for_text(const std::vector<std::string>& files, TokenKind kind, Body&& body
   std::string text;
   for (const std::string& file : files) {
     ByteStream stream(file);
-    std::int64_t line = 0, before = 0;
-    while (stream.line(text)) {
+    std::int64_t line = 0;
+    bool ended = false;
+    while (stream.line(text, &ended)) {
       const std::string where = fmt::format("{}:{}", file, ++line);
-      const bool ended = stream.offset() - before > static_cast<std::int64_t>(text.size());
-      before = stream.offset();
       if (ended) text += '\n';
       for_tokens(text, kind, where, [&](std::string_view token) { body(token, where); });
     }
@@ -91,13 +92,22 @@ class TokenShards {
 };
 
 TokenKind kind_of(const TextRequest& request) {
-  const std::string usual = request.format == "words" ? "words" : "characters";
-  const TokenKind kind = token_kind_of(request.tokens.empty() ? usual : request.tokens);
+  const TokenKind kind = token_kind_of(request, request.format == "words" ? "words" : "characters");
   if (request.format == "words" && kind != TokenKind::words)
     throw ConfigError(fmt::format("words are words; for --tokens {} import it as text", request.tokens));
-  if (kind != TokenKind::words && request.vocabulary > 0)
-    throw ConfigError("--vocabulary is for words; characters and bytes all get a number");
   return kind;
+}
+
+// The shortest window is a token and the one after it.
+void require_windows(const std::string& input, std::int64_t tokens, std::int64_t held, const ShardOptions& options) {
+  const auto require = [&](std::int64_t size, const std::string& what) {
+    if (size < 2)
+      throw ConfigError(fmt::format("{}: {} would hold {}; two are the least, one to read and the one after it", input,
+                                    what, counted(size, "token")));
+  };
+  if (held > 0) require(held, "the part held out for testing");
+  const std::vector<std::int64_t> sizes = shard_sizes(tokens - held, options);
+  require(*std::min_element(sizes.begin(), sizes.end()), sizes.size() > 1 ? "a shard" : "the training part");
 }
 
 // Of words, those of the training part count.
@@ -129,8 +139,11 @@ TextWritten write_text(const TextRequest& request, const ShardOptions& given) {
     counts.add(token);
     ++tokens;
   });
-  if (tokens == 0) throw DataError(fmt::format("{}: holds no word", request.inputs.front()));
+  if (tokens < 2)
+    throw DataError(fmt::format("{}: holds {}; two are the least, one to read and the one after it",
+                                request.inputs.front(), tokens == 0 ? "no token" : "one token"));
   const std::int64_t held = held_out_of(tokens, options);
+  require_windows(request.inputs.front(), tokens, held, options);
   const Vocabulary vocabulary = vocabulary_for(request, kind, counts, tokens, held);
 
   TextWritten written{.files = {}, .tokens = tokens - held, .held_out = held, .vocabulary = vocabulary.size()};

@@ -53,6 +53,7 @@ std::size_t token_bytes(std::string_view text, std::size_t at, TokenKind kind, c
                                 static_cast<unsigned char>(text[at])));
   }
   if (text[at] == '\n') return 1;
+  if (const std::string_view unknown = kUnknownToken; text.substr(at, unknown.size()) == unknown) return unknown.size();
   if (!is_of_word(text[at])) return std::isspace(static_cast<unsigned char>(text[at])) != 0 ? 0 : 1;
   std::size_t end = at;
   while (end < text.size() && is_of_word(text[end])) ++end;
@@ -73,6 +74,7 @@ Vocabulary TokenCounts::vocabulary(TokenKind kind, std::int64_t most, std::vecto
   std::vector<std::string> entries = std::move(special);
   if (kind == TokenKind::words) {
     entries.insert(entries.begin(), kUnknownToken);
+    std::erase_if(tokens, [](const auto& token) { return token.first == kUnknownToken; });
     std::stable_sort(tokens.begin(), tokens.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
     const auto room = static_cast<std::size_t>(
         std::max<std::int64_t>(0, (most > 0 ? most : kUsualWords) - static_cast<std::int64_t>(entries.size())));

@@ -15,7 +15,8 @@ namespace echelon {
 enum class TokenKind : std::uint8_t {
   characters,  // of UTF-8
   bytes,       // any
-  words,       // runs of letters, digits, ' and _; every other sign by itself, blanks left out, "\n" a word of its own
+  words,  // runs of letters, digits, ' and _; every other sign by itself, blanks left out, "\n" a word of its own and
+          // so is "<unk>", the entry for words outside the vocabulary
 };
 // "characters" | "bytes" | "words"; ConfigError with the nearest.
 TokenKind token_kind_of(const std::string& name);

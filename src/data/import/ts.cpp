@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/error.hpp"
 #include "base/nearest.hpp"
@@ -102,6 +103,8 @@ class Ts final : public SequenceSource {
       fail(fmt::format("dimension {}, step {}: '{}' is not a finite number", dimension + 1, step + 1,
                        cell.substr(0, 40)));
     channels_.back().push_back(static_cast<float>(value));
+    if (!std::isfinite(channels_.back().back()))
+      fail(fmt::format("dimension {}, step {}: too great for a 32-bit float", dimension + 1, step + 1));
   }
 
   // Dimension by dimension in the file, step by step in the record.

@@ -1,6 +1,7 @@
 // Sum, mean or last one of a sequence's places.
 #include <algorithm>
 
+#include "base/check.hpp"
 #include "device/onednn/ops.hpp"
 #include "device/onednn/planes.hpp"
 
@@ -18,6 +19,10 @@ class SequencePoolOp final : public Op {
   void run(const OpArgs& args) override {
     const auto* from = static_cast<const float*>(args.tensors[0]);
     auto* to = static_cast<float*>(args.tensors[d_.lengths ? 2 : 1]);
+    for (std::int64_t n = 0; d_.lengths && n < d_.N; ++n) {
+      const std::int32_t length = static_cast<const std::int32_t*>(args.tensors[1])[n];
+      ECHELON_CHECK(length >= 1 && length <= d_.T, "sequence {} has {} of {} steps", n, length, d_.T);
+    }
     const bool add = (args.accumulate >> (d_.lengths ? 2 : 1) & 1U) != 0;
 #pragma omp parallel for num_threads(threads_) if (threads_ > 1 && d_.N * d_.T * d_.F >= kParallelElems)
     for (std::int64_t n = 0; n < d_.N; ++n) {

@@ -3,10 +3,13 @@
 
 #include <cmath>
 
+#include "report/figures_list.hpp"
 #include "report/writers/writers.hpp"
 
 namespace echelon {
 namespace {
+
+using Cells = std::vector<std::string>;
 
 std::string number(double value) { return std::isnan(value) ? "" : fmt::format("{:.10g}", value); }
 
@@ -14,61 +17,55 @@ const char* kind_text(StudyKind kind) {
   return kind == StudyKind::strong ? "strong" : kind == StudyKind::weak ? "weak" : "single";
 }
 
+// Figures of a row in the order of the list: single values but the names that stand in front, and the largest of lists.
+template <class Add>
+void each_cell(const ScalingRow& row, const Add& add) {
+  each(static_cast<const RunFigures&>(row), [&]<class T>(const Figure& figure, T& value) {
+    const std::string name = figure.name;
+    if constexpr (figures::Is<T, double>) add(name, number(value));
+    if constexpr (figures::Is<T, Quartiles>) add(name, number(value.median));
+    if constexpr (figures::Is<T, std::vector<double>>) add(name, number(largest(value)));
+    if constexpr (figures::Is<T, int> || figures::Is<T, std::int64_t>) add(name, fmt::format("{}", value));
+    if constexpr (figures::Is<T, bool>) add(name, value ? "true" : "false");
+    if constexpr (figures::Is<T, std::string>)
+      if (figure.runs == OverRuns::first && figure.steps == OverSteps::none) add(name, value);
+  });
+}
+
+// The row as pairs of heading and cell.
+template <class Add>
+void each_column(const Study& study, const ScalingRow& row, const ReportSource& source, const Add& add) {
+  add("study", kind_text(study.kind));
+  add("title", study.title);
+  add("runs", fmt::format("{}", row.attempts));
+  add("mesh", row.mesh_text);
+  add("coded_as", row.codec_text);
+  add("batch_per_replica", row.batch_text);
+  add("samples_per_s_low", number(row.rate.low));
+  add("samples_per_s_high", number(row.rate.high));
+  add("baseline_ranks", study.baseline_ranks > 0 ? fmt::format("{}", study.baseline_ranks) : "");
+  add("speed_up", number(row.speed_up));
+  add("efficiency", number(row.efficiency));
+  for (std::size_t part = 0; part < kTimeParts; ++part)
+    add(std::string(time_part_name(part)) + "_percent",
+        row.has_split ? fmt::format("{:.1f}", row.percent[part]) : std::string());
+  add("test_accuracy_low", number(row.accuracy.low));
+  add("test_accuracy_high", number(row.accuracy.high));
+  each_cell(row, add);
+  add("report_date", source.date);
+  add("report_commit", source.commit);
+}
+
 }  // namespace
 
 std::string write_csv(const ScalingReport& report, const ReportSource& source) {
-  std::vector<std::string> header = {"study",
-                                     "title",
-                                     "paced",
-                                     "name",
-                                     "device",
-                                     "ranks",
-                                     "servers",
-                                     "hosts",
-                                     "threads",
-                                     "runs",
-                                     "global_batch",
-                                     "batch_per_replica",
-                                     "samples_per_s",
-                                     "samples_per_s_low",
-                                     "samples_per_s_high",
-                                     "baseline_ranks",
-                                     "speed_up",
-                                     "efficiency",
-                                     "step_s"};
-  for (const char* part : kTimeParts) header.push_back(std::string(part) + "_percent");
-  header.insert(header.end(), {"wire_bytes_per_step", "formula_bytes_per_step", "messages_per_step", "train_loss",
-                               "test_accuracy", "test_accuracy_low", "test_accuracy_high", "peak_rss_mb",
-                               "device_peak_mb", "start_to_first_step_s", "report_date", "report_commit"});
+  Cells header;
+  each_column({}, {}, source, [&](const std::string& name, const std::string&) { header.push_back(name); });
   Table table(header);
   for (const Study& study : report.studies)
     for (const ScalingRow& row : study.rows) {
-      std::vector<std::string> cells = {kind_text(study.kind),
-                                        study.title,
-                                        row.paced ? "true" : "false",
-                                        row.name,
-                                        row.device,
-                                        fmt::format("{}", row.ranks),
-                                        fmt::format("{}", row.servers),
-                                        fmt::format("{}", row.hosts),
-                                        fmt::format("{}", row.threads),
-                                        fmt::format("{}", row.attempts),
-                                        fmt::format("{}", row.global_batch),
-                                        row.batch_per_replica,
-                                        number(row.samples_per_s.median),
-                                        number(row.samples_per_s.low),
-                                        number(row.samples_per_s.high),
-                                        study.baseline_ranks > 0 ? fmt::format("{}", study.baseline_ranks) : "",
-                                        number(row.speed_up),
-                                        number(row.efficiency),
-                                        number(row.step_s)};
-      for (const double percent : row.percent) cells.push_back(row.has_split ? fmt::format("{:.1f}", percent) : "");
-      for (const double value :
-           {row.wire_bytes_per_step, row.formula_bytes_per_step, row.messages_per_step, row.train_loss,
-            row.test_accuracy.median, row.test_accuracy.low, row.test_accuracy.high, row.peak_rss_mb,
-            row.device_peak_mb, row.start_to_first_step_s})
-        cells.push_back(number(value));
-      cells.insert(cells.end(), {source.date, source.commit});
+      Cells cells;
+      each_column(study, row, source, [&](const std::string&, const std::string& cell) { cells.push_back(cell); });
       table.row(std::move(cells));
     }
   return table.csv();

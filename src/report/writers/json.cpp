@@ -1,6 +1,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "report/figures_json.hpp"
 #include "report/writers/writers.hpp"
 
 namespace echelon {
@@ -14,35 +15,23 @@ ordered_json spread(const Spread& value) {
   return {{"median", number(value.median)}, {"low", number(value.low)}, {"high", number(value.high)}};
 }
 
+// The figures of the row, and what only a row of a study has.
 ordered_json row_json(const ScalingRow& row) {
-  ordered_json parts = nullptr;
-  if (row.has_split) {
-    parts = ordered_json::object();
-    for (std::size_t i = 0; i < kTimeParts.size(); ++i) parts[kTimeParts[i]] = row.percent[i];
-  }
-  return {{"name", row.name},
-          {"ranks", row.ranks},
-          {"servers", row.servers},
-          {"hosts", row.hosts},
-          {"threads", row.threads},
-          {"device", row.device},
-          {"paced", row.paced},
-          {"runs", row.attempts},
-          {"global_batch", row.global_batch},
-          {"batch_per_replica", row.batch_per_replica},
-          {"samples_per_s", spread(row.samples_per_s)},
-          {"speed_up", number(row.speed_up)},
-          {"efficiency", number(row.efficiency)},
-          {"step_s", number(row.step_s)},
-          {"time_percent", parts},
-          {"wire_bytes_per_step", number(row.wire_bytes_per_step)},
-          {"formula_bytes_per_step", number(row.formula_bytes_per_step)},
-          {"messages_per_step", number(row.messages_per_step)},
-          {"train_loss", number(row.train_loss)},
-          {"test_accuracy", spread(row.test_accuracy)},
-          {"peak_rss_mb", number(row.peak_rss_mb)},
-          {"device_peak_mb", number(row.device_peak_mb)},
-          {"start_to_first_step_s", number(row.start_to_first_step_s)}};
+  ordered_json out = to_json(static_cast<const RunFigures&>(row));
+  out.erase("time_split_s");
+  out.erase("slow_ranks");
+  out.erase("weights_checksum");
+  out["runs"] = row.attempts;
+  out["mesh_text"] = row.mesh_text;
+  out["coded_as"] = row.codec_text;
+  out["samples_per_s"] = spread(row.rate);
+  out["test_accuracy"] = spread(row.accuracy);
+  out["speed_up"] = number(row.speed_up);
+  out["efficiency"] = number(row.efficiency);
+  out["time_percent"] = nullptr;
+  if (row.has_split)
+    for (std::size_t i = 0; i < kTimeParts; ++i) out["time_percent"][time_part_name(i)] = row.percent[i];
+  return out;
 }
 
 ordered_json study_json(const Study& study) {
@@ -62,7 +51,7 @@ ordered_json study_json(const Study& study) {
 
 std::string write_json(const ScalingReport& report, const ReportSource& source) {
   ordered_json out = {{"format", "echelon-scaling"},
-                      {"version", 1},
+                      {"version", 2},
                       {"name", source.name},
                       {"date", source.date},
                       {"command", source.command},
@@ -77,14 +66,14 @@ std::string write_json(const ScalingReport& report, const ReportSource& source) 
   for (const RunRecord& run : report.counted)
     out["runs"].push_back({{"folder", run.folder},
                            {"config_hash", run.config_hash},
-                           {"commit", run.commit},
-                           {"started", run.started},
-                           {"command", run.command},
+                           {"commit", run.provenance.git_hash},
+                           {"started", run.provenance.started},
+                           {"command", run.provenance.command_line},
                            {"device", run.device_text},
-                           {"hosts", run.host_names},
-                           {"mpi", run.mpi},
-                           {"seed", run.seed},
-                           {"job_id", run.job_id}});
+                           {"hosts", run.provenance.hosts},
+                           {"mpi", run.provenance.mpi},
+                           {"seed", run.provenance.seed},
+                           {"job_id", run.provenance.job_id}});
   return out.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
 }
 

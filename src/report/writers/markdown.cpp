@@ -7,12 +7,13 @@ namespace echelon {
 namespace {
 
 constexpr const char* kReading =
-    "Speed-up is samples/s against the run on the fewest ranks; efficiency is that, divided by the growth in ranks. "
-    "Spread: quartiles over the steps of a run, or the range where a row is made of several runs. `exchange` is the "
-    "time "
-    "that a rank waited for the exchange (its exposed part); wire/step is what all ranks sent in a step, beside what "
-    "the "
-    "price list says. Sum of the parts: 100 %.";
+    "Speed-up is samples/s against the study's first row; efficiency is that, divided by the growth in ranks. "
+    "Spread: quartiles over the steps of a run, or the range where a row is made of several runs. Config: the first "
+    "digits of the config's hash, and how many other hashes (of other seeds, say) are in the row. `exchange` is the "
+    "time that a rank waited for the exchange (its exposed part); exchange hidden, the share of the exchange that went "
+    "on beside other work; arrival skew, the time between the first and the last rank that was ready for it. Sent a "
+    "step is what all ranks sent of gradients, beside what the price list says; inside replicas, what the ranks of "
+    "split models sent each other, of which halos are rows of images. Sum of the parts: 100 %.";
 
 }  // namespace
 

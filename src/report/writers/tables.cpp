@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <set>
+#include <string_view>
 
 #include "base/atomic_file.hpp"
 #include "base/text.hpp"
@@ -32,21 +34,56 @@ std::string accuracy_text(const Spread& spread) {
 
 std::string memory_text(double mb) { return or_dash(mb, bytes_text(mb * 1024 * 1024)); }
 
-// Every table begins with what its rows are, paced ones marked.
-std::vector<std::string> header_of(const Study& study, const std::vector<std::string>& more) {
-  std::vector<std::string> header = {"ranks", "device"};
-  if (study.kind == StudyKind::single) header.insert(header.begin(), "run");
-  header.insert(header.end(), more.begin(), more.end());
-  return header;
+// True where the study's rows are not all alike.
+template <class Get>
+bool differ(const Study& study, const Get& get) {
+  return std::any_of(study.rows.begin(), study.rows.end(),
+                     [&](const ScalingRow& row) { return get(row) != get(study.rows.front()); });
+}
+template <class Get>
+bool any_above_0(const Study& study, const Get& get) {
+  return std::any_of(study.rows.begin(), study.rows.end(), [&](const ScalingRow& row) { return get(row) > 0; });
 }
 
-std::vector<std::string> cells_of(const Study& study, const ScalingRow& row) {
-  const std::string ranks = row.servers == 0 ? fmt::format("{}", row.ranks)
-                                             : counted(row.ranks, "worker") + " + " + counted(row.servers, "server");
-  std::vector<std::string> cells = {ranks, row.paced ? "paced" : row.device};
-  if (study.kind == StudyKind::single) cells.insert(cells.begin(), row.name);
-  return cells;
+using Cells = std::vector<std::string>;
+struct Column {
+  std::string heading;
+  std::string (*cell)(const ScalingRow& row);
+};
+
+std::string ranks_text(const ScalingRow& row) {
+  return row.servers == 0 ? fmt::format("{}", row.ranks)
+                          : counted(row.ranks, "worker") + " + " + counted(row.servers, "server");
 }
+
+// Every table begins with what its rows are, paced ones marked.
+std::vector<Column> identity(const Study& study) {
+  std::vector<Column> columns;
+  if (study.kind == StudyKind::single) columns.push_back({"run", [](const ScalingRow& row) { return row.name; }});
+  columns.push_back({"ranks", ranks_text});
+  columns.push_back({"mesh", [](const ScalingRow& row) { return row.mesh_text; }});
+  if (differ(study, [](const ScalingRow& row) { return row.strategy + row.algorithm; }))
+    columns.push_back({"exchange", [](const ScalingRow& row) { return row.strategy + ", " + row.algorithm; }});
+  columns.push_back({"codec", [](const ScalingRow& row) { return row.codec_text; }});
+  columns.push_back({"device", [](const ScalingRow& row) { return row.paced ? std::string("paced") : row.device; }});
+  return columns;
+}
+
+Table table_of(const Study& study, std::vector<Column> columns, const std::vector<Column>& more) {
+  columns.insert(columns.end(), more.begin(), more.end());
+  Cells header;
+  for (const Column& column : columns) header.push_back(column.heading);
+  Table table(header);
+  for (const ScalingRow& row : study.rows) {
+    Cells cells;
+    for (const Column& column : columns) cells.push_back(column.cell(row));
+    table.row(std::move(cells));
+  }
+  return table;
+}
+
+std::string bytes_or_dash(double bytes) { return or_dash(bytes, bytes_text(bytes)); }
+std::string seconds_or_dash(double seconds) { return or_dash(seconds, seconds_text(seconds)); }
 
 void add_distinct(std::vector<std::string>& lines, const std::string& what, const std::set<std::string>& values) {
   std::string out;
@@ -58,77 +95,88 @@ void add_distinct(std::vector<std::string>& lines, const std::string& what, cons
 }  // namespace
 
 Table rate_table(const Study& study) {
-  const bool single = study.kind == StudyKind::single;
-  std::vector<std::string> more = {"hosts", "threads", "batch", "a rank", "samples/s", "spread"};
-  if (!single) more.insert(more.end(), {"speed-up", "efficiency"});
-  more.insert(more.end(), {"train loss", "test accuracy", "runs"});
-  Table table(header_of(study, more));
-  for (const ScalingRow& row : study.rows) {
-    std::vector<std::string> cells = cells_of(study, row);
-    cells.insert(cells.end(),
-                 {fmt::format("{}", row.hosts), fmt::format("{}", row.threads), fmt::format("{}", row.global_batch),
-                  row.batch_per_replica, rate_text(row.samples_per_s.median), spread_text(row.samples_per_s)});
-    if (!single)
-      cells.insert(cells.end(), {or_dash(row.speed_up, fmt::format("{:.2f}x", row.speed_up)),
-                                 or_dash(row.efficiency, fmt::format("{:.1f} %", 100 * row.efficiency))});
-    cells.insert(cells.end(), {or_dash(row.train_loss, fmt::format("{:.4f}", row.train_loss)),
-                               accuracy_text(row.test_accuracy), fmt::format("{}", row.attempts)});
-    table.row(std::move(cells));
+  using Row = ScalingRow;
+  std::vector<Column> more = {{"config", [](const Row& row) { return row.hash; }},
+                              {"hosts", [](const Row& row) { return fmt::format("{}", row.hosts); }},
+                              {"threads", [](const Row& row) { return fmt::format("{}", row.threads); }},
+                              {"batch", [](const Row& row) { return fmt::format("{}", row.global_batch); }},
+                              {"a replica", [](const Row& row) { return row.batch_text; }},
+                              {"samples/s", [](const Row& row) { return rate_text(row.rate.median); }},
+                              {"spread", [](const Row& row) { return spread_text(row.rate); }}};
+  if (study.kind != StudyKind::single) {
+    more.push_back(
+        {"speed-up", [](const Row& row) { return or_dash(row.speed_up, fmt::format("{:.2f}x", row.speed_up)); }});
+    more.push_back({"efficiency", [](const Row& row) {
+                      return or_dash(row.efficiency, fmt::format("{:.1f} %", 100 * row.efficiency));
+                    }});
   }
-  return table;
-}
-
-// `split` is for studies with split models alone.
-bool is_shown(const Study& study, std::size_t part) {
-  return std::string_view(kTimeParts[part]) != "split" ||
-         std::any_of(study.rows.begin(), study.rows.end(),
-                     [&](const ScalingRow& row) { return row.percent[part] > 0; });
+  more.push_back(
+      {"train loss", [](const Row& row) { return or_dash(row.train_loss, fmt::format("{:.4f}", row.train_loss)); }});
+  more.push_back({"test accuracy", [](const Row& row) { return accuracy_text(row.accuracy); }});
+  more.push_back({"runs", [](const Row& row) { return fmt::format("{}", row.attempts); }});
+  return table_of(study, identity(study), more);
 }
 
 Table time_table(const Study& study) {
-  std::vector<std::string> more = {"step"};
-  for (std::size_t part = 0; part < kTimeParts.size(); ++part)
-    if (is_shown(study, part)) more.push_back(std::string(kTimeParts[part]) + " %");
-  more.push_back("sum %");
-  Table table(header_of(study, more));
+  const std::vector<Column> columns = identity(study);
+  const bool exchanged = any_above_0(study, [](const ScalingRow& row) { return row.hidden_share(); }) ||
+                         any_above_0(study, [](const ScalingRow& row) { return row.arrival_skew_s; });
+  std::vector<std::size_t> parts;  // `split` is for studies with split models alone
+  for (std::size_t part = 0; part < kTimeParts; ++part)
+    if (std::string_view(time_part_name(part)) != "split" ||
+        any_above_0(study, [&](const ScalingRow& row) { return row.percent[part]; }))
+      parts.push_back(part);
+  Cells header;
+  for (const Column& column : columns) header.push_back(column.heading);
+  header.push_back("step");
+  for (const std::size_t part : parts) header.push_back(std::string(time_part_name(part)) + " %");
+  header.push_back("sum %");
+  if (exchanged) header.insert(header.end(), {"exchange hidden", "arrival skew"});
+  Table table(header);
   for (const ScalingRow& row : study.rows) {
-    std::vector<std::string> cells = cells_of(study, row);
-    cells.push_back(or_dash(row.step_s, seconds_text(row.step_s)));
-    double sum = 0;
-    for (std::size_t part = 0; part < row.percent.size(); ++part) {
-      if (is_shown(study, part)) cells.push_back(row.has_split ? fmt::format("{:.1f}", row.percent[part]) : "-");
-      sum += row.percent[part];
+    Cells cells;
+    for (const Column& column : columns) cells.push_back(column.cell(row));
+    const auto percent = [&](double value) { return row.has_split ? fmt::format("{:.1f}", value) : "-"; };
+    cells.push_back(seconds_or_dash(row.step_s.median));
+    for (const std::size_t part : parts) cells.push_back(percent(row.percent[part]));
+    cells.push_back(percent(std::accumulate(row.percent.begin(), row.percent.end(), 0.0)));
+    if (exchanged) {
+      const double hidden = row.hidden_share();
+      cells.push_back(or_dash(hidden, fmt::format("{:.0f} %", 100 * hidden)));
+      cells.push_back(row.ranks > 1 ? seconds_or_dash(row.arrival_skew_s) : "-");
     }
-    cells.push_back(row.has_split ? fmt::format("{:.1f}", sum) : "-");
     table.row(std::move(cells));
   }
   return table;
 }
 
 Table cost_table(const Study& study) {
-  Table table(header_of(
-      study, {"sent a step", "by formula", "messages", "memory a rank", "of the device", "first step after"}));
-  for (const ScalingRow& row : study.rows) {
-    std::vector<std::string> cells = cells_of(study, row);
-    cells.insert(cells.end(), {or_dash(row.wire_bytes_per_step, bytes_text(row.wire_bytes_per_step)),
-                               or_dash(row.formula_bytes_per_step, bytes_text(row.formula_bytes_per_step)),
-                               or_dash(row.messages_per_step, fmt::format("{:.0f}", row.messages_per_step)),
-                               memory_text(row.peak_rss_mb), memory_text(row.device_peak_mb),
-                               or_dash(row.start_to_first_step_s, seconds_text(row.start_to_first_step_s))});
-    table.row(std::move(cells));
-  }
-  return table;
+  using Row = ScalingRow;
+  std::vector<Column> more = {{"sent a step", [](const Row& row) { return bytes_or_dash(row.wire_bytes_per_step); }},
+                              {"by formula", [](const Row& row) { return bytes_or_dash(row.formula_bytes_per_step); }},
+                              {"messages", [](const Row& row) {
+                                 return or_dash(row.messages_per_step, fmt::format("{:.0f}", row.messages_per_step));
+                               }}};
+  if (any_above_0(study, [](const Row& row) { return row.split_bytes_per_step; }))
+    more.push_back({"inside replicas", [](const Row& row) { return bytes_or_dash(row.split_bytes_per_step); }});
+  if (any_above_0(study, [](const Row& row) { return row.halo_bytes_per_step; }))
+    more.push_back({"of these halos", [](const Row& row) { return bytes_or_dash(row.halo_bytes_per_step); }});
+  more.push_back({"memory a rank", [](const Row& row) { return memory_text(largest(row.peak_rss_mb)); }});
+  more.push_back({"of the device", [](const Row& row) { return memory_text(largest(row.device_peak_mb)); }});
+  more.push_back({"first step after", [](const Row& row) { return seconds_or_dash(row.start_to_first_step_s); }});
+  return table_of(study, identity(study), more);
 }
 
 std::vector<std::string> origin_lines(const ScalingReport& report, const ReportSource& source) {
   std::set<std::string> builds, devices, hosts, mpi, commands, folders;
   for (const RunRecord& run : report.counted) {
-    builds.insert(run.commit);
+    builds.insert(run.provenance.git_hash);
     devices.insert(run.device_text);
-    hosts.insert(run.host_names.begin(), run.host_names.end());
-    mpi.insert(run.mpi);
-    commands.insert(run.command);
-    folders.insert(fmt::format("{}{}{}", run.folder, run.started.empty() ? "" : " of ", run.started));
+    hosts.insert(run.provenance.hosts.begin(), run.provenance.hosts.end());
+    mpi.insert(run.provenance.mpi);
+    commands.insert(run.provenance.command_line);
+    folders.insert(
+        fmt::format("{}{}{}", run.folder, run.provenance.started.empty() ? "" : " of ", run.provenance.started));
   }
   std::vector<std::string> lines = {
       fmt::format("report: {} UTC by echelon {} ({}): {}", source.date, source.version, source.commit, source.command)};

@@ -20,7 +20,7 @@ struct ReportSource {
 // The tables of a study, as people read them.
 Table rate_table(const Study& study);  // rates, speed-up, what was learned
 Table time_table(const Study& study);  // where a step's time goes
-Table cost_table(const Study& study);  // bytes on the wire beside the formula, memory, start
+Table cost_table(const Study& study);  // bytes on the wire beside the formula, inside replicas, memory, start
 std::vector<std::string> origin_lines(const ScalingReport& report, const ReportSource& source);
 
 std::string write_text(const ScalingReport& report);  // for the terminal

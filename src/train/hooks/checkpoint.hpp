@@ -18,10 +18,11 @@ namespace echelon {
 class CheckpointHook final : public Hook {
  public:
   // `writes`: rank 0 of the replicas. `gather`: state that lies on several ranks, called by all of them. `board` is
-  // told of each new checkpoint.
+  // told of each new checkpoint. `training_data`: as save_checkpoint takes it. `settle_records`: called by the writing
+  // rank before it writes one, may be empty.
   CheckpointHook(const CheckpointConfig& config, const RunFolder& folder, bool writes, VisitAll visit,
                  std::function<WholeTensors()> gather, Arenas& arenas, Strategy& strategy, PhaseBoard& phase,
-                 StatusBoard& board);
+                 StatusBoard& board, std::string training_data, std::function<void()> settle_records);
 
   void run_begin(std::int64_t first_step) override { saved_step_ = first_step; }
   void step_end(const StepRecord& record) override;
@@ -39,6 +40,9 @@ class CheckpointHook final : public Hook {
   Strategy& strategy_;
   PhaseBoard& phase_;
   StatusBoard& board_;
+  std::string training_data_;
+  std::function<void()> settle_records_;
+  bool at_epoch_end_ = false;  // save there: the epoch's figures come first
   std::int64_t saved_step_ = -1;
 };
 

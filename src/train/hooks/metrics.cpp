@@ -1,6 +1,8 @@
 #include "train/hooks/metrics.hpp"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -10,6 +12,7 @@
 
 #include "base/clock.hpp"
 #include "base/error.hpp"
+#include "report/figures_json.hpp"
 #include "train/codec_record.hpp"
 
 namespace echelon {
@@ -20,99 +23,134 @@ namespace {
 
 constexpr double kFlushEvery_s = 1;
 
-ordered_json number_or_null(double value, bool known) {
-  return known && std::isfinite(value) ? ordered_json(value) : ordered_json(nullptr);
+RankTimes times_of(const std::vector<RankStep>& ranks) {
+  RankTimes times;
+  for (const RankStep& rank : ranks) {
+    times.compute.push_back(rank.compute_s);
+    times.exposed.push_back(rank.exposed_s);
+    times.exchange.push_back(rank.exchange_s);
+    times.wire_bytes.push_back(rank.wire_bytes);
+  }
+  return times;
 }
 
-// Of the step before, by rank.
-ordered_json ranks_json(const std::vector<RankStep>& ranks) {
-  ordered_json json = {{"skew", arrival_skew_s(ranks)}};
-  for (const RankStep& rank : ranks) {
-    json["compute"].push_back(rank.compute_s);
-    json["exposed"].push_back(rank.exposed_s);
-    json["exchange"].push_back(rank.exchange_s);
-    json["wire_bytes"].push_back(rank.wire_bytes);
+StepFigures figures_of(const StepRecord& record, const StepTimes& times) {
+  const double busy_s = times.total_s - times.hooks_s;
+  const StepOutcome& outcome = record.outcome;
+  StepFigures f;
+  f.step = record.step;
+  f.epoch = record.epoch;
+  f.lr = record.learning_rate;
+  f.loss = record.loss;
+  f.samples = record.samples;
+  f.samples_per_s = busy_s > 0 ? record.samples / busy_s : 0;
+  f.time = times;
+  if (outcome.exchange_busy_s > 0) {
+    f.exchange_exposed_s = outcome.exchange_wait_s;
+    f.exchange_hidden_s = std::max(0.0, outcome.exchange_busy_s - outcome.exchange_wait_s);
+    f.wire_bytes = static_cast<double>(outcome.wire.bytes_sent);
   }
-  return json;
+  if (record.arrival_skew_s > 0) f.arrival_skew_s = record.arrival_skew_s;
+  if (!record.ranks.empty()) f.ranks_before = times_of(record.ranks);
+  if (record.tokens > 0) {
+    f.tokens = record.tokens;
+    f.tokens_per_s = busy_s > 0 ? record.tokens / busy_s : 0;
+  }
+  if (outcome.gradient_norm >= 0) f.gradient_norm = outcome.gradient_norm;
+  if (outcome.loss_scale != 1 || outcome.skipped) {
+    f.loss_scale = outcome.loss_scale;
+    f.skipped = outcome.skipped;
+  }
+  f.codec = figures_of(outcome.codec);
+  return f;
+}
+
+std::string row_text(const char* type, const ordered_json& figures) {
+  ordered_json row = {{"type", type}};
+  row.update(figures);
+  return row.dump() + "\n";
 }
 
 }  // namespace
 
 MetricsHook::MetricsHook(const std::string& path, std::int64_t every_steps)
-    : path_(path), every_steps_(every_steps), file_(std::fopen(path.c_str(), "ae"), &std::fclose) {
-  if (!file_) throw EnvironmentError(fmt::format("{}: cannot be written: {}", path, std::strerror(errno)));
+    : path_(path),
+      every_steps_(every_steps),
+      file_(::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644)) {
+  if (file_ < 0) fail();
 }
 
-void MetricsHook::write(const std::string& row, bool flush) {
-  std::FILE* file = file_.get();
-  bool good = std::fwrite(row.data(), 1, row.size(), file) == row.size() && std::fputc('\n', file) != EOF;
-  if (flush || now_s() - last_flush_s_ > kFlushEvery_s) {
-    good = std::fflush(file) == 0 && good;
-    last_flush_s_ = now_s();
+MetricsHook::~MetricsHook() { ::close(file_); }
+
+void MetricsHook::fail() const {
+  throw EnvironmentError(fmt::format("{}: cannot be written: {}", path_, std::strerror(errno)));
+}
+
+void MetricsHook::flush() {
+  for (std::size_t at = 0; at < rows_.size();) {
+    const ssize_t wrote = ::write(file_, rows_.data() + at, rows_.size() - at);
+    if (wrote < 0 && errno != EINTR) fail();
+    if (wrote > 0) at += static_cast<std::size_t>(wrote);
   }
-  if (!good) throw EnvironmentError(fmt::format("{}: cannot be written: {}", path_, std::strerror(errno)));
+  rows_.clear();
+  last_flush_s_ = now_s();
+}
+
+void MetricsHook::settle() {
+  if (step_) {
+    write_step(*step_);
+    step_ = nullptr;
+  }
+  write_epoch();
+  flush();
+  if (::fdatasync(file_) != 0 && errno != EINVAL) fail();
+}
+
+void MetricsHook::step_end(const StepRecord& record) {
+  stepped_ = true;
+  step_ = &record;
 }
 
 void MetricsHook::epoch_end(EpochRecord& record) {
-  const ordered_json row = {{"type", "epoch"},
-                            {"epoch", record.epoch},
-                            {"step", record.step},
-                            {"train_loss", number_or_null(record.train_loss, true)},
-                            {"test_loss", number_or_null(record.test_loss, record.tested())},
-                            {"test_accuracy", number_or_null(record.test_accuracy, record.test_accuracy >= 0)},
-                            {"seconds", record.seconds}};
-  epoch_row_ = row.dump();
+  if (!stepped_) return;  // the attempt before wrote it
+  EpochFigures f;
+  f.epoch = record.epoch;
+  f.step = record.step;
+  f.train_loss = record.train_loss;
+  if (record.tested()) f.test_loss = record.test_loss;
+  if (record.test_accuracy >= 0) f.test_accuracy = record.test_accuracy;
+  f.seconds = record.seconds;
+  epoch_row_ = row_text("epoch", to_json(f));
+}
+
+void MetricsHook::write_step(const StepRecord& record) {
+  StepTimes t = record.times;
+  t.hooks_s += late_s_;
+  t.total_s += late_s_;
+  late_s_ = 0;
+  if (!wants(record)) return;
+  rows_ += row_text("step", to_json(figures_of(record, t)));
+}
+
+void MetricsHook::write_epoch() {
+  rows_ += epoch_row_;
+  epoch_row_.clear();
 }
 
 void MetricsHook::step_recorded(const StepRecord& record) {
-  const StepTimes& t = record.times;
-  if (every_steps_ > 0 && record.step % every_steps_ == 0) {
-    const double busy_s = t.total_s - t.hooks_s;
-    ordered_json row = {{"type", "step"},
-                        {"step", record.step},
-                        {"epoch", record.epoch},
-                        {"lr", record.learning_rate},
-                        {"loss", number_or_null(record.loss, true)},
-                        {"samples", record.samples},
-                        {"samples_per_s", busy_s > 0 ? record.samples / busy_s : 0.0},
-                        {"time",
-                         {{"total", t.total_s},
-                          {"data", t.data_wait_s},
-                          {"forward", t.forward_s},
-                          {"backward", t.backward_s},
-                          {"split", t.split_s},
-                          {"exchange", t.exchange_s},
-                          {"optimizer", t.optimiser_s},
-                          {"hooks", t.hooks_s},
-                          {"other", t.other_s()}}}};
-    if (record.outcome.exchange_busy_s > 0) {
-      row["exchange"] = {{"exposed", record.outcome.exchange_wait_s},
-                         {"hidden", std::max(0.0, record.outcome.exchange_busy_s - record.outcome.exchange_wait_s)},
-                         {"wire_bytes", record.outcome.wire.bytes_sent}};
-    }
-    if (!record.ranks.empty()) row["ranks_before"] = ranks_json(record.ranks);
-    if (record.tokens > 0) {
-      row["tokens"] = record.tokens;
-      row["tokens_per_s"] = busy_s > 0 ? record.tokens / busy_s : 0.0;
-    }
-    if (record.outcome.gradient_norm >= 0 || std::isnan(record.outcome.gradient_norm))
-      row["gradient_norm"] = number_or_null(record.outcome.gradient_norm, true);
-    if (record.outcome.loss_scale != 1 || record.outcome.skipped) {
-      row["loss_scale"] = record.outcome.loss_scale;
-      row["skipped"] = record.outcome.skipped;
-    }
-    if (const CodecRecord& codec = record.outcome.codec; codec.bytes_before > 0) row["codec"] = json_of(codec);
-    write(row.dump(), false);
-  }
-  if (!epoch_row_.empty()) write(epoch_row_, true);
-  epoch_row_.clear();
+  if (step_)
+    write_step(record);
+  else
+    late_s_ = record.times.hooks_s;
+  step_ = nullptr;
+  const bool epoch = !epoch_row_.empty();
+  write_epoch();
+  if (epoch || now_s() - last_flush_s_ > kFlushEvery_s) flush();
 }
 
 void MetricsHook::run_end(bool) {
-  if (!epoch_row_.empty()) write(epoch_row_, true);
-  epoch_row_.clear();
-  if (std::fflush(file_.get()) != 0)
-    throw EnvironmentError(fmt::format("{}: cannot be written: {}", path_, std::strerror(errno)));
+  write_epoch();
+  flush();
 }
 
 }  // namespace echelon

@@ -1,8 +1,10 @@
 // metrics.jsonl: one row a step and one an epoch, as they happen (the format is in train/README.md). Rank 0.
+//
+// Rows reach the file whole, at the latest after a second, and the disk before each checkpoint (`settle`), so that a
+// kill at any moment leaves every row up to the newest checkpoint. A step that a checkpoint follows is therefore
+// written before it: what its hooks take is counted in the next row.
 #pragma once
 
-#include <cstdio>
-#include <memory>
 #include <string>
 
 #include "train/hooks/hook.hpp"
@@ -11,20 +13,32 @@ namespace echelon {
 
 class MetricsHook final : public Hook {
  public:
-  // Throws EnvironmentError where the file cannot be opened.
+  // Throws EnvironmentError where the file cannot be opened; the calls below, where it cannot be written.
   MetricsHook(const std::string& path, std::int64_t every_steps);
+  ~MetricsHook() override;
 
+  void step_end(const StepRecord& record) override;
   void epoch_end(EpochRecord& record) override;
   void step_recorded(const StepRecord& record) override;
   void run_end(bool finished) override;
+  // Writes the rows of all steps and epochs that have ended, and waits for the disk.
+  void settle();
 
  private:
-  void write(const std::string& row, bool flush);
+  bool wants(const StepRecord& record) const { return every_steps_ > 0 && record.step % every_steps_ == 0; }
+  void write_step(const StepRecord& record);
+  void write_epoch();
+  void flush();
+  [[noreturn]] void fail() const;
 
   std::string path_;
   std::int64_t every_steps_;
-  std::unique_ptr<std::FILE, int (*)(std::FILE*)> file_;
-  std::string epoch_row_;  // written after the row of its last step
+  int file_ = -1;
+  std::string rows_;                  // whole, not in the file yet
+  const StepRecord* step_ = nullptr;  // ended, not among the rows yet
+  std::string epoch_row_;             // likewise; follows the row of its last step
+  bool stepped_ = false;              // in this attempt
+  double late_s_ = 0;                 // of hooks, after the row of their step was written
   double last_flush_s_ = 0;
 };
 

@@ -60,13 +60,18 @@ void ProgressHook::run_begin(std::int64_t) {
   next_s_ = window_start_s_ + (bar_ ? kDrawEvery_s : heartbeat_s_);
 }
 
+std::string ProgressHook::epoch_text(std::int64_t epoch) const {
+  return total_epochs_ > 0 ? fmt::format("epoch {}/{}", epoch, std::max(total_epochs_, epoch))
+                           : fmt::format("epoch {}", epoch);
+}
+
 std::string ProgressHook::line(const StepRecord& record) const {
   const double seconds = std::max(1e-9, now_s() - window_start_s_);
   const bool of_tokens = record.tokens > 0;
   const double rate = (of_tokens ? window_tokens_ : window_samples_) / seconds;
   const double per_step_s = seconds / static_cast<double>(std::max<std::int64_t>(1, window_steps_));
-  return fmt::format("step {}/{}  epoch {}/{}{}  {} {}/s  {} left", count_text(record.step), count_text(total_steps_),
-                     record.epoch + 1, std::max(total_epochs_, record.epoch + 1), loss_text("loss", record.loss),
+  return fmt::format("step {}/{}  {}{}  {} {}/s  {} left", count_text(record.step), count_text(total_steps_),
+                     epoch_text(record.epoch + 1), loss_text("loss", record.loss),
                      count_text(static_cast<std::int64_t>(rate)), of_tokens ? "tokens" : "samples",
                      left_text(per_step_s * static_cast<double>(total_steps_ - record.step)));
 }
@@ -106,8 +111,8 @@ void ProgressHook::step_recorded(const StepRecord& record) {
 }
 
 void ProgressHook::epoch_end(EpochRecord& record) {
-  epoch_line_ = fmt::format("epoch {}/{}{}", record.epoch, std::max(total_epochs_, record.epoch),
-                            loss_text("train loss", record.train_loss));
+  epoch_line_ =
+      (record.epoch > 0 ? epoch_text(record.epoch) : "within epoch 1") + loss_text("train loss", record.train_loss);
   if (record.tested())
     epoch_line_ += fmt::format("  test loss {:.4f}{}", record.test_loss,
                                record.per_token ? perplexity_text(record.test_loss) : "");

@@ -6,18 +6,6 @@
 
 namespace echelon {
 
-Spread spread_of(std::vector<double> values) {
-  if (values.empty()) return {};
-  std::sort(values.begin(), values.end());
-  const auto quantile = [&](double q) {
-    const double place = q * static_cast<double>(values.size() - 1);
-    const auto below = static_cast<std::size_t>(place);
-    const std::size_t above = std::min(below + 1, values.size() - 1);
-    return values[below] + (place - static_cast<double>(below)) * (values[above] - values[below]);
-  };
-  return {quantile(0.5), quantile(0.25), quantile(0.75)};
-}
-
 void StatisticsHook::step_end(const StepRecord&) {
   if (steps_ == 0) first_step_s_ = since_process_start_s();
 }
@@ -34,17 +22,10 @@ void StatisticsHook::epoch_end(EpochRecord& record) {
 void StatisticsHook::step_recorded(const StepRecord& record) {
   const StepTimes& t = record.times;
   ++steps_;
-  times_.total_s += t.total_s;
-  times_.data_wait_s += t.data_wait_s;
-  times_.forward_s += t.forward_s;
-  times_.backward_s += t.backward_s;
-  times_.split_s += t.split_s;
-  times_.exchange_s += t.exchange_s;
-  times_.optimiser_s += t.optimiser_s;
-  times_.hooks_s += t.hooks_s;
+  times_ += t;
   exposed_s_ += record.outcome.exchange_wait_s;
   busy_s_ += record.outcome.exchange_busy_s;
-  skew_s_ += arrival_skew_s(record.ranks);
+  skew_s_ += record.arrival_skew_s;
   add(record.outcome.codec);
   loss_ = record.loss;
   const double busy_s = std::max(1e-12, t.total_s - t.hooks_s);
@@ -76,9 +57,9 @@ std::vector<double> StatisticsHook::measured(const std::vector<double>& all) con
   return all.size() > 1 ? std::vector<double>(all.begin() + 1, all.end()) : all;
 }
 
-Spread StatisticsHook::samples_per_s() const { return spread_of(measured(rates_)); }
-Spread StatisticsHook::tokens_per_s() const { return spread_of(measured(token_rates_)); }
-Spread StatisticsHook::step_s() const { return spread_of(measured(seconds_)); }
+Quartiles StatisticsHook::samples_per_s() const { return quartiles_of(measured(rates_)); }
+Quartiles StatisticsHook::tokens_per_s() const { return quartiles_of(measured(token_rates_)); }
+Quartiles StatisticsHook::step_s() const { return quartiles_of(measured(seconds_)); }
 std::int64_t StatisticsHook::measured_steps() const { return static_cast<std::int64_t>(measured(seconds_).size()); }
 
 }  // namespace echelon

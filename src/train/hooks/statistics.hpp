@@ -8,12 +8,6 @@
 
 namespace echelon {
 
-struct Spread {
-  double median = 0, p25 = 0, p75 = 0;
-};
-// Of any order; zeros where there are none. Linear between neighbours.
-Spread spread_of(std::vector<double> values);
-
 class StatisticsHook final : public Hook {
  public:
   void step_end(const StepRecord& record) override;
@@ -24,7 +18,7 @@ class StatisticsHook final : public Hook {
   const StepTimes& times() const { return times_; }  // sums
   double exposed_s() const { return exposed_s_; }    // the compute thread blocked on the exchange, in all
   double busy_s() const { return busy_s_; }          // the exchange under way, hidden and exposed, in all
-  double skew_s() const { return skew_s_; }          // arrival_skew_s, in all
+  double skew_s() const { return skew_s_; }          // StepRecord::arrival_skew_s, in all
   // Of the codec, over the steps that it coded in: sums of bytes, the rest means; `residual_norm` of the newest.
   CodecRecord codec() const;
   double first_step_s() const { return first_step_s_; }       // from the process's start to the end of the first step
@@ -32,9 +26,9 @@ class StatisticsHook final : public Hook {
   double newest_loss() const { return loss_; }
 
   // Without the first step, where there are others: it warms caches and builds what is built once. Hooks left out.
-  Spread samples_per_s() const;
-  Spread tokens_per_s() const;  // zeros where labels are one a sample
-  Spread step_s() const;
+  Quartiles samples_per_s() const;
+  Quartiles tokens_per_s() const;  // zeros where labels are one a sample
+  Quartiles step_s() const;
   std::int64_t measured_steps() const;
 
  private:

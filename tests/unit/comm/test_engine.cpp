@@ -54,39 +54,6 @@ double thread_cpu_s() {
   return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
 }
 
-// Rank 0 counts what the others send, in whatever order it comes, and answers each; the others send `kRounds` words,
-// one after each answer.
-class CounterMachine final : public Machine {
- public:
-  static constexpr int kChannel = 40, kRounds = 25;
-  CounterMachine(int rank, int size) : rank_(rank), left_(rank == 0 ? kRounds * (size - 1) : kRounds) {}
-
-  bool on_ready(Transport& transport) override {
-    std::erase_if(sends_, [&](Request& request) { return transport.test(request).has_value(); });
-    if (left_ == 0) return false;
-    if (!receive_.valid()) {
-      if (rank_ > 0) sends_.push_back(transport.isend(0, kChannel, &rank_, sizeof rank_));
-      receive_ = transport.irecv(rank_ == 0 ? kAnySource : 0, kChannel, &word_, sizeof word_);
-    }
-    const auto completion = transport.test(receive_);
-    if (!completion) return false;
-    --left_;
-    if (rank_ == 0) {
-      ECHELON_CHECK_EQ(word_, completion->peer);
-      sum += word_;
-      sends_.push_back(transport.isend(completion->peer, kChannel, &answer_, sizeof answer_));
-    }
-    return true;
-  }
-  bool finished() const override { return left_ == 0 && sends_.empty(); }
-  int sum = 0;
-
- private:
-  int rank_, left_, word_ = 0, answer_ = 1;
-  Request receive_;
-  std::vector<Request> sends_;
-};
-
 }  // namespace
 
 TEST_CASE("plans on many channels in different orders give the right sums", "[comm][engine]") {
@@ -210,78 +177,6 @@ TEST_CASE("an idle engine uses no processor", "[comm][engine]") {
   const double before_s = thread_cpu_s();
   std::this_thread::sleep_for(std::chrono::milliseconds(200));
   CHECK(thread_cpu_s() - before_s < 0.01);
-}
-
-TEST_CASE("a state machine serves any source beside running plans", "[comm][engine]") {
-  CHECK_NOTHROW(with_engines(4, [](Engine& engine) {
-    const auto machine = std::make_shared<CounterMachine>(engine.rank(), engine.size());
-    const Ticket ticket = engine.attach(machine);
-    test::check_many_channels(engine, 10);
-    ticket.wait();
-    if (engine.rank() == 0) ECHELON_CHECK_EQ(machine->sum, CounterMachine::kRounds * (1 + 2 + 3));
-  }));
-}
-
-TEST_CASE("a state machine's error ends it alone", "[comm][engine]") {
-  struct Faulty final : Machine {
-    bool on_ready(Transport&) override { throw DataError("bad message"); }
-    bool finished() const override { return false; }
-  };
-  Engine engine(std::move(make_local_world(1)[0]));
-  CHECK_THROWS_WITH(engine.attach(std::make_shared<Faulty>()).wait(), "bad message");
-  CHECK_NOTHROW(Group(engine, 0).barrier());
-}
-
-// Notes which thread drives, until it is told to end.
-struct Watcher final : Machine {
-  bool on_ready(Transport&) override {
-    const std::lock_guard lock(mutex);
-    drivers.insert(std::this_thread::get_id());
-    return false;
-  }
-  bool finished() const override { return over; }
-  bool driven_by(std::thread::id id) {
-    const std::lock_guard lock(mutex);
-    return drivers.contains(id);
-  }
-  std::mutex mutex;
-  std::set<std::thread::id> drivers;
-  std::atomic<bool> over = false;
-};
-
-TEST_CASE("a thread that waits drives, and gives the wheel back", "[comm][engine]") {
-  Engine engine(std::move(make_local_world(1)[0]));
-  const auto watcher = std::make_shared<Watcher>();
-  const Ticket ticket = engine.attach(watcher);
-  const double limit_s = now_s() + 10;
-  std::thread::id waiter_id;
-  {
-    const auto brief = std::make_shared<Watcher>();
-    const Ticket soon = engine.attach(brief);
-    std::thread waiter([&] {
-      waiter_id = std::this_thread::get_id();
-      soon.wait();
-    });
-    while (!(watcher->driven_by(waiter.get_id())) && now_s() < limit_s) std::this_thread::yield();
-    brief->over = true;
-    waiter.join();
-  }
-  CHECK(watcher->driven_by(waiter_id));
-  {
-    const std::lock_guard lock(watcher->mutex);
-    watcher->drivers.clear();
-  }
-  const auto driven = [&] {
-    const std::lock_guard lock(watcher->mutex);
-    return !watcher->drivers.empty();
-  };
-  while (!driven() && now_s() < limit_s) std::this_thread::yield();
-  CHECK(driven());
-  CHECK(!watcher->driven_by(waiter_id));
-  CHECK(!watcher->driven_by(std::this_thread::get_id()));
-  watcher->over = true;
-  ticket.wait();
-  CHECK(now_s() < limit_s);
 }
 
 TEST_CASE("several threads of a rank wait at once", "[comm][engine]") {

@@ -199,7 +199,7 @@ TEST_CASE("CSV with numbers to be met: the last columns, as f32", "[data][import
   CHECK(labels == std::vector<float>{0.5f, -3, 1e3f, 0.25f, 7, 8});
   put(folder / "t.csv", "1,2,0.5\n");
   CHECK_THAT(refusal<DataError>(request, {.out = folder / "other"}),
-             Contains("has 3 cells, expected 4: 2 numbers to meet"));
+             Contains("has 3 cells, expected 4: 2 regression targets"));
 }
 
 TEST_CASE("CSV becomes shards; a header is left out; part is held out evenly", "[data][import]") {

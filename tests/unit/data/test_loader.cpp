@@ -113,6 +113,23 @@ TEST_CASE("reading starts anywhere and gives what it would have given", "[data][
   }
 }
 
+TEST_CASE("steps that are skipped are left out, read ahead or not", "[data][loader]") {
+  const test::Folder folder;
+  test::write_shards(folder.path(), {100, 60});
+  const Dataset dataset = open_dataset(folder.path());
+  const ShardPlan plan = plan_of(dataset, {16});
+  const std::int64_t steps = plan.steps_per_epoch();
+  for (const int prefetch : {1, 4}) {
+    Loader loader(dataset, plan, {.prefetch = prefetch});
+    for (const std::int64_t at : std::initializer_list<std::int64_t>{0, 1, 2, 7, 8, steps - 1, steps + 3, 5 * steps}) {
+      const Batch& batch = loader.at(at / steps, at % steps);
+      REQUIRE((batch.epoch == at / steps && batch.step == at % steps));
+      REQUIRE(error_of<float>(batch, plan.ids(batch.epoch, batch.step, 0), dataset) < 1e-4);
+    }
+    REQUIRE_THROWS_WITH(loader.at(0, 0), Contains("step 0 of epoch 0 was asked for"));
+  }
+}
+
 TEST_CASE("a label out of range names file and record", "[data][loader]") {
   const test::Folder folder;
   ShardSpec spec;

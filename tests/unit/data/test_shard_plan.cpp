@@ -153,6 +153,24 @@ TEST_CASE("files are dealt within one file of each other and no replica is left 
   REQUIRE(deal_files({5, 5, 5}, {100, 1, 1}) == std::vector<int>{0, 1, 2});
 }
 
+TEST_CASE("files are dealt by their samples and by the replicas' shares of the batch", "[data][plan]") {
+  struct Row {
+    Ids files, batch, owned;
+  };
+  for (const Row& row : {
+           Row{{90, 10, 20, 30, 15, 15}, {4, 4}, {90, 90}},  // one file is as much as all others
+           Row{{10, 10, 20}, {4, 4}, {20, 20}},              // the longest first, wherever it stands
+           Row{{10, 10, 10, 10, 10, 10, 10, 10}, {6, 2}, {60, 20}},
+           Row{{5, 40, 5, 100, 10}, {5, 2, 1}, {100, 40, 20}},
+       }) {
+    const ShardPlan plan(request(row.files, row.batch, Sharding::file));
+    Ids owned;
+    for (int r = 0; r < plan.replicas(); ++r) owned.push_back(plan.owned(r));
+    CHECK(owned == row.owned);
+    CHECK(plan.coverage(0).never == 0);
+  }
+}
+
 TEST_CASE("fewer files than replicas are cut into runs that meet without a gap", "[data][plan]") {
   const ShardPlan plan(request({70, 30}, {4, 4, 4, 4, 4}, Sharding::file));
   REQUIRE(plan.runs(0).size() == 1);

@@ -30,28 +30,33 @@ struct Written {
   bool weak = false;
   ExchangeConfig exchange = {};
   int servers = 0;
+  int pipeline = 1;
+  std::string algorithm = "ring", hash = "00aa00aa00aa";
 };
 
 std::string summary_text(const Written& run) {
   std::string batches;
   for (int r = 0; r < run.ranks; ++r) batches += fmt::format("{}{}", r ? "," : "", run.global / run.ranks);
   return fmt::format(
-      R"({{"format":"echelon-summary","version":1,"name":"digits","config_hash":"00aa",
-"state":"{}","ranks":{},"servers":{},"hosts":1,
+      R"({{"format":"echelon-summary","version":2,"name":"digits","config_hash":"{}",
+"state":"{}","ranks":{},"mesh":{{"data":{},"pipeline":{},"tensor":1,"space":1}},"servers":{},"hosts":1,
 "device":"{}","device_text":"a CPU, 1 thread","paced":{},"dtype":"f32","threads":1,"model":"lenet","parameters":421642,
-"strategy":"synchronous","algorithm":"ring","global_batch":{},"batch_per_replica":[{}],"accumulation":1,"scaling":"{}",
+"strategy":"synchronous","algorithm":"{}","global_batch":{},"batch_per_replica":[{}],"accumulation":1,"scaling":"{}",
 "epochs":3,"steps":345,
-"samples_per_s":{{"median":{},"p25":{},"p75":{},"steps":340}},
+"timed_steps":340,"samples_per_s":{{"median":{},"p25":{},"p75":{}}},
 "step_s":{{"median":0.05,"p25":0.04,"p75":0.06}},
 "time_split_s":{{"data":1,"forward":2,"backward":3.3,"exchange":1.1,"optimizer":0.5,"hooks":0.05,
 "other":0.05,"total":8}},
-"wire_bytes_per_step":{},"formula_bytes_per_step":{},"messages_per_step":12,"bytes_read":1000,"bytes_used":900,
+"wire_bytes_per_step":{},"formula_bytes_per_step":{},"messages_per_step":12,
+"split_bytes_per_step":{},"halo_bytes_per_step":512,
+"exchange_exposed_s":1,"exchange_hidden_s":3,"arrival_skew_s":0.002,"bytes_read":1000,"bytes_used":900,
 "train_loss":0.11,"test_loss":null,"test_accuracy":{},"peak_rss_mb":[100,120.5],"device_peak_mb":[10,11],
 "start_to_first_step_s":0.4,"provenance":{{"version":"0.1.0","commit":"abc","hosts":["n1"],"devices":["a CPU"],
 "mpi":"Open MPI 4.1","seed":{},"job_id":"","command":"echelon train a.toml","started":"2026-01-01 10:00"}}}})",
-      run.state, run.ranks, run.servers, run.paced ? "paced" : "onednn", run.paced, run.global, batches,
-      run.weak ? "weak" : "strong", run.rate, run.rate * 0.9, run.rate * 1.1, 2.0 * (run.ranks - 1) * 1686568,
-      2.0 * (run.ranks - 1) * 1686568, run.accuracy, run.seed);
+      run.hash, run.state, run.ranks, run.ranks / run.pipeline, run.pipeline, run.servers,
+      run.paced ? "paced" : "onednn", run.paced, run.algorithm, run.global, batches, run.weak ? "weak" : "strong",
+      run.rate, run.rate * 0.9, run.rate * 1.1, 2.0 * (run.ranks - 1) * 1686568, 2.0 * (run.ranks - 1) * 1686568,
+      run.pipeline > 1 ? 3072 : 0, run.accuracy, run.seed);
 }
 
 void write_attempt(const std::string& folder, const Written& run) {
@@ -85,13 +90,13 @@ TEST_CASE("a record is read back field by field", "[report]") {
   CHECK(run.batch_per_replica == std::vector<std::int64_t>{32, 32});
   CHECK(run.samples_per_s.median == 1234.5);
   CHECK(run.timed_steps == 340);
-  CHECK(run.time_split.backward == 3.3);
+  CHECK(run.time_split_s.backward_s == 3.3);
   CHECK(run.wire_bytes_per_step == 2 * 1686568);
   CHECK(std::isnan(run.test_loss));
   CHECK(run.test_accuracy == 0.975);
-  CHECK(run.peak_rss_mb == 120.5);
-  CHECK(run.host_names == std::vector<std::string>{"n1"});
-  CHECK(run.command == "echelon train a.toml");
+  CHECK(largest(run.peak_rss_mb) == 120.5);
+  CHECK(run.provenance.hosts == std::vector<std::string>{"n1"});
+  CHECK(run.provenance.command_line == "echelon train a.toml");
 }
 
 TEST_CASE("the same global batch on more ranks is a strong study", "[report]") {
@@ -107,8 +112,8 @@ TEST_CASE("the same global batch on more ranks is a strong study", "[report]") {
   CHECK(study.rows[1].speed_up == Approx(1.8));
   CHECK(study.rows[2].speed_up == Approx(2.8));
   CHECK(study.rows[2].efficiency == Approx(0.7));
-  CHECK(study.rows[0].samples_per_s.low == Approx(900));
-  CHECK(study.rows[0].samples_per_s.high == Approx(1100));
+  CHECK(study.rows[0].rate.low == Approx(900));
+  CHECK(study.rows[0].rate.high == Approx(1100));
   CHECK(study.notes.empty());
   const std::string text = markdown_of(report);
   CHECK(text.find("Strong scaling: lenet, global batch 64") != std::string::npos);
@@ -188,9 +193,9 @@ TEST_CASE("repetitions make one row: median, range, spread of the accuracy over 
   REQUIRE(report.studies.size() == 1);
   const ScalingRow& row = report.studies[0].rows[0];
   CHECK(row.attempts == 3);
-  CHECK(row.samples_per_s.median == Approx(1050));
-  CHECK(row.samples_per_s.low == Approx(1000));
-  CHECK(row.samples_per_s.high == Approx(1200));
+  CHECK(row.rate.median == Approx(1050));
+  CHECK(row.rate.low == Approx(1000));
+  CHECK(row.rate.high == Approx(1200));
   CHECK(markdown_of(report).find("98.00 % (97.00 to 99.00)") != std::string::npos);
 }
 
@@ -228,9 +233,48 @@ TEST_CASE("paced runs are marked in every table and teach nothing", "[report]") 
   CHECK(time_table(study).text().find("paced") != std::string::npos);
   CHECK(cost_table(study).text().find("paced") != std::string::npos);
   CHECK(rate_table(study).text().find("97.50") == std::string::npos);
-  CHECK(write_csv(report, {}).find("\"Strong scaling (paced): lenet, global batch 64\",true,") != std::string::npos);
+  CHECK(write_csv(report, {}).find("\"Strong scaling (paced): lenet, global batch 64\",") != std::string::npos);
   CHECK(report.studies[1].kind == StudyKind::single);
   CHECK_FALSE(report.studies[1].paced);
+}
+
+TEST_CASE("runs of unlike meshes, algorithms and codecs are rows of their own, told apart in every table", "[report]") {
+  ExchangeConfig halves;
+  halves.codec = "bf16";
+  TempFolder folder;
+  write_attempt(folder / "a/01", {.ranks = 1, .rate = 1000});
+  write_attempt(folder / "a/02", {.ranks = 4, .rate = 3000});
+  write_attempt(folder / "a/03", {.ranks = 4, .rate = 2000, .pipeline = 2});
+  write_attempt(folder / "a/04", {.ranks = 4, .rate = 2100, .pipeline = 2, .hash = "11bb11bb11bb"});
+  write_attempt(folder / "a/05", {.ranks = 4, .rate = 1500, .pipeline = 4});
+  write_attempt(folder / "a/06", {.ranks = 4, .rate = 2900, .algorithm = "tree"});
+  write_attempt(folder / "b/01", {.ranks = 4, .rate = 3100, .exchange = halves});
+  const ScalingReport report = make_scaling(read_runs({folder.path()}));
+  REQUIRE(report.studies.size() == 2);
+  const Study& study = report.studies[0];
+  REQUIRE(study.rows.size() == 5);
+  CHECK(report.studies[1].kind == StudyKind::single);  // no weak study of one batch
+  CHECK(study.rows[1].attempts == 1);
+  CHECK(study.rows[1].rate.median == 3000);
+  CHECK(study.rows[3].attempts == 2);  // one mesh by configs of two hashes
+  CHECK(study.rows[3].rate.median == 2050);
+  CHECK(study.rows[4].speed_up == Approx(1.5));
+  for (const Table& table : {rate_table(study), time_table(study), cost_table(study)}) {
+    const std::string text = table.text();
+    for (const char* words :
+         {"data 4 ", "data 2 x pipeline 2 (1f1b)", "data 1 x pipeline 4 (1f1b)", "synchronous, tree"})
+      CHECK(text.find(words) != std::string::npos);
+  }
+  CHECK(rate_table(study).text().find("00aa00aa + 1") != std::string::npos);
+  CHECK(cost_table(study).text().find("3.00 KiB") != std::string::npos);  // inside replicas
+  CHECK(time_table(study).text().find("75 %") != std::string::npos);      // hidden
+  CHECK(time_table(study).text().find("2.00 ms") != std::string::npos);   // arrival skew
+  CHECK(rate_table(report.studies[1]).text().find("bf16") != std::string::npos);
+  const std::string csv = write_csv(report, {}), json = write_json(report, {});
+  for (const char* name : {"exchange_hidden_s", "arrival_skew_s", "halo_bytes_per_step", "split_bytes_per_step"}) {
+    CHECK(csv.find(name) != std::string::npos);
+    CHECK(json.find(name) != std::string::npos);
+  }
 }
 
 TEST_CASE("a codec that costs more than a point of accuracy is warned of", "[report]") {
@@ -277,21 +321,25 @@ TEST_CASE("a codec is compared with runs on as many ranks where there are any", 
 TEST_CASE("the parts of a step's time sum to 100 percent", "[report]") {
   for (int round = 0; round < 200; ++round) {
     const auto draw = test::random_values(9, "split" + std::to_string(round));
-    TimeSplit split{
-        1 + draw[0], 1 + draw[1], 1 + draw[2], 1 + draw[3], 1 + draw[4], 1 + draw[5], 1 + draw[6], 1 + draw[7], 0};
-    split.total = (8 + std::accumulate(draw.begin(), draw.begin() + 8, 0.0)) * (1 + std::max(0.0, draw[8]));
-    const TimePercent percent = time_percent(split);
+    StepTimes times;
+    double claimed = 0;
+    for (std::size_t part = 0; part < kClaimedTimes.size(); ++part) {
+      times.*kClaimedTimes[part].seconds = 1 + draw[part];
+      claimed += 1 + draw[part];
+    }
+    times.total_s = claimed * (1 + std::max(0.0, draw[8]));
+    const TimePercent percent = time_percent(times);
     int tenths = 0;
     for (const double part : percent) {
       CHECK(part >= 0);
       tenths += static_cast<int>(std::lround(part * 10));
     }
     CHECK(tenths == 1000);
-    CHECK(percent[1] == Approx(100 * split.forward / split.total).margin(0.1));
+    CHECK(percent[1] == Approx(100 * times.forward_s / times.total_s).margin(0.1));
   }
   CHECK(time_percent({}) == TimePercent{});
   // What no part claims is `other`.
-  CHECK(time_percent({.data = 1, .total = 4})[7] == 75);
+  CHECK(time_percent({.total_s = 4, .data_wait_s = 1})[7] == 75);
 }
 
 TEST_CASE("the report's files appear together, with where they come from", "[report]") {
@@ -318,10 +366,10 @@ TEST_CASE("folders without records and broken records are refused by name", "[re
   write_attempt(folder / "a/01", {});
   write_file_whole(folder / "a/01/summary.json", "{\"format\": \"echelon-summary\", ");
   CHECK_THROWS_AS(read_runs({folder.path()}), DataError);
-  write_file_whole(folder / "a/01/summary.json", R"({"format":"echelon-summary","version":1,"ranks":"two"})");
+  write_file_whole(folder / "a/01/summary.json", R"({"format":"echelon-summary","version":2,"ranks":"two"})");
   CHECK_THROWS_WITH(read_runs({folder.path()}), Catch::Contains("wrong type"));
   write_file_whole(folder / "a/01/summary.json", R"({"format":"other"})");
-  CHECK_THROWS_WITH(read_runs({folder.path()}), Catch::Contains("no summary of version 1"));
+  CHECK_THROWS_WITH(read_runs({folder.path()}), Catch::Contains("no summary of version 2"));
 }
 
 }  // namespace echelon

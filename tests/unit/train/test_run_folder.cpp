@@ -4,6 +4,7 @@
 
 #include "base/atomic_file.hpp"
 #include "base/error.hpp"
+#include "report/status.hpp"
 #include "tests/support/process.hpp"
 #include "train/run_folder.hpp"
 
@@ -30,6 +31,7 @@ TEST_CASE("attempts are numbered and never reuse a folder", "[train]") {
   CHECK(second.attempt == first.run + "/02");
   fs::create_directory(first.run + "/11");
   fs::create_directory(first.run + "/notes");
+  fs::create_directory(first.run + "/99999999999");  // no attempt makes such a number
   CHECK(make_attempt(config).attempt == first.run + "/12");
   CHECK(attempts_of(first.run).size() == 4);
   CHECK(fs::is_directory(first.checkpoints()));
@@ -42,22 +44,18 @@ TEST_CASE("a file in the way of the results is an environment error that names i
   CHECK_THROWS_WITH(make_attempt(config_in(folder)), Catch::Contains(folder / "results"));
 }
 
-TEST_CASE("status.json comes back as it was written", "[train]") {
+TEST_CASE("an attempt that was killed without a word is marked as dead by the next", "[train]") {
   const test::TempFolder folder;
-  const RunFolder attempt = make_attempt(config_in(folder));
-  CHECK(!read_status(attempt.attempt));
-  Provenance provenance;
-  provenance.hosts = {"a", "b"};
-  write_status(attempt, {"stopped", 75, "asked \"to\" stop", 12, "checkpoints/step-00000012.h5"}, provenance);
-  const auto status = read_status(attempt.attempt);
-  REQUIRE(status);
-  CHECK(status->state == "stopped");
-  CHECK(status->exit_code == 75);
-  CHECK(status->reason == "asked \"to\" stop");
-  CHECK(status->step == 12);
-  CHECK(status->checkpoint == "checkpoints/step-00000012.h5");
-  std::ofstream(attempt.attempt + "/status.json") << "{\"state\": \"fini";
-  CHECK(!read_status(attempt.attempt));
+  const RunFolder first = make_attempt(config_in(folder)), second = make_attempt(config_in(folder));
+  Status status;
+  status.step = 12;
+  write_running(first.attempt, status);
+  write_running(second.attempt, status);
+  conclude_died(second);
+  CHECK(read_status(first.attempt)->state == "died");
+  CHECK(!read_status(first.attempt)->exit_code);
+  CHECK(read_status(first.attempt)->step == 12);
+  CHECK(read_status(second.attempt)->state == "running");
 }
 
 TEST_CASE("rows beyond the checkpoint are cut from earlier attempts", "[train]") {
@@ -68,6 +66,8 @@ TEST_CASE("rows beyond the checkpoint are cut from earlier attempts", "[train]")
 {"type":"step","step":2}
 {"type":"epoch","step":2}
 {"type":"step","step":3}
+{"type":"step","step":"x"}
+[1]
 {"type":"st)";
   const RunFolder second = make_attempt(config);
   std::ofstream(second.attempt + "/metrics.jsonl") << "{\"type\":\"step\",\"step\":9}\n";

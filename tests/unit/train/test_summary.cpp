@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "report/figures.hpp"
 #include "tests/support/random.hpp"
 #include "train/hooks/agreement.hpp"
 #include "train/hooks/progress.hpp"
@@ -26,13 +27,13 @@ TEST_CASE("the parts of the time sum to 100.0", "[train]") {
 }
 
 TEST_CASE("median and quartiles", "[train]") {
-  CHECK(spread_of({}).median == 0);
-  CHECK(spread_of({3}).p75 == 3);
-  const Spread spread = spread_of({5, 1, 4, 2, 3});
+  CHECK(quartiles_of({}).median == 0);
+  CHECK(quartiles_of({3}).p75 == 3);
+  const Quartiles spread = quartiles_of({5, 1, 4, 2, 3});
   CHECK(spread.median == 3);
   CHECK(spread.p25 == 2);
   CHECK(spread.p75 == 4);
-  CHECK(spread_of({1, 2}).median == 1.5);
+  CHECK(quartiles_of({1, 2}).median == 1.5);
 }
 
 TEST_CASE("the odd one out is the rank that differs from most", "[train]") {

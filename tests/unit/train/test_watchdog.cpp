@@ -1,11 +1,15 @@
 #include "train/watchdog.hpp"
 
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <atomic>
 #include <catch2/catch.hpp>
 #include <chrono>
 #include <thread>
 
 #include "base/clock.hpp"
+#include "base/process.hpp"
 #include "comm/collective/algorithms.hpp"
 #include "comm/local/local.hpp"
 
@@ -31,8 +35,12 @@ TEST_CASE("a wait that goes on for too long ends the process and names the peer"
   WatchdogOptions options;
   options.hang_timeout_s = 0.2;
   options.look_every_s = 0.02;
-  options.last_word = [&](int, const std::string& text) { reason = text; };
+  options.last_word = [&](int, const std::string& text) {
+    reason = text;
+    return true;
+  };
   options.end = [&](int code) { ended = code; };
+  options.others = {{1, process_id_text()}};  // alive
   const Watchdog dog(engine, phase, options);
 
   SECTION("nothing is under way") {
@@ -74,6 +82,33 @@ TEST_CASE("a wait that goes on for too long ends the process and names the peer"
     CHECK(ended == 7);
     CHECK_THAT(reason, Catch::Contains("for its data") && Catch::Contains("step 17"));
   }
+}
+
+TEST_CASE("a rank of this host whose process is gone ends the others, by name", "[train]") {
+  auto world = make_local_world(2, {0, 0});
+  Engine engine(std::move(world[0]));
+  PhaseBoard phase;
+  phase.at_step(17);
+  phase.enter("exchange");
+  const std::string own = process_id_text();
+  const pid_t child = ::fork();
+  if (child == 0) ::_exit(0);
+  ::waitpid(child, nullptr, 0);
+  std::atomic<int> ended{0};
+  std::string reason;
+  WatchdogOptions options;
+  options.look_every_s = 0.02;
+  options.others = {{1, std::to_string(child) + own.substr(own.find(' '))}};
+  options.last_word = [&](int, const std::string& text) {
+    reason = text;
+    return true;
+  };
+  options.end = [&](int code) { ended = code; };
+  const Watchdog dog(engine, phase, options);
+  REQUIRE(in_time([&] { return ended != 0; }));
+  CHECK(ended == 7);
+  CHECK_THAT(reason, Catch::Contains("rank 1 on ") && Catch::Contains("was lost") &&
+                         Catch::Contains("PID " + std::to_string(child)) && Catch::Contains("at step 17, in exchange"));
 }
 
 }  // namespace

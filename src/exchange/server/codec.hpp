@@ -12,7 +12,7 @@
 // `lossless` loses nothing and codes the weights themselves: the bits of the run without a codec.
 //
 // In the first exchange.codec_warmup_steps of a run all travels as it is. Running statistics travel beside what is
-// coded, as they are (server_form.hpp). One replica sends nothing: it says all that it and others before it owe, and
+// coded, as they are (form.hpp). One replica sends nothing: it says all that it and others before it owe, and
 // takes up the master weights.
 //
 // State: "residual/<parameter>" by replica (summed for another number of them), "master/<parameter>" whole, thresholds
@@ -23,7 +23,7 @@
 #include <string>
 #include <vector>
 
-#include "exchange/server_form.hpp"
+#include "exchange/server/form.hpp"
 #include "exchange/strategy.hpp"
 
 namespace echelon {
@@ -36,16 +36,14 @@ class ServerCodec {
               std::vector<ArenaRange> buckets);
 
   bool on() const { return name_ != "none"; }
-  // Of bucket b, once `before_push` was told its step: messages are coded, by the plans and forms below; and what is
+  // Of bucket b, once `before_push` was told its step: messages are coded, by the forms below; and what is
   // pulled is a change, found at `changes_at`, else the weights themselves.
   bool codes(std::size_t b) const { return on() && step_[b] >= warmup_steps_; }
   bool sends_changes(std::size_t b) const { return lossy() && ranks() > 1 && codes(b); }
   void* changes_at(std::int64_t elem) { return changes_.data() + elem; }
 
-  std::shared_ptr<const Plan> push(std::size_t b) const { return plans_[b].push; }
-  std::shared_ptr<const Plan> pull(std::size_t b) const { return plans_[b].pull; }
-  std::shared_ptr<WireForm> push_form(std::size_t b) const { return forms_[b].push; }
-  std::shared_ptr<WireForm> pull_form(std::size_t b) const { return forms_[b].pull; }
+  ServerForm* push_form(std::size_t b) const { return forms_[b].push.get(); }
+  ServerForm* pull_form(std::size_t b) const { return forms_[b].pull.get(); }
   // Bytes that all ranks together send in a step; NaN where that depends on the values or on the step.
   double formula_bytes() const { return formula_bytes_; }
 
@@ -65,11 +63,8 @@ class ServerCodec {
   std::string describe() const;
 
  private:
-  struct Plans {
-    std::shared_ptr<const Plan> push, pull;
-  };
   struct Forms {
-    std::shared_ptr<ServerForm> push, pull;
+    std::unique_ptr<ServerForm> push, pull;
   };
 
   bool lossy() const { return on() && codec_info(name_).lossy; }
@@ -93,7 +88,6 @@ class ServerCodec {
   std::vector<ArenaRange> buckets_, own_;
   std::int64_t warmup_steps_;
   std::vector<std::int64_t> step_;  // by bucket: that it was pushed in
-  std::vector<Plans> plans_;
   std::vector<Forms> forms_;
   std::vector<float> residual_, master_, changes_;  // of the arena; empty where nothing is lost
   std::vector<float> working_;                      // of one bucket

@@ -1,4 +1,4 @@
-#include "exchange/server_codec.hpp"
+#include "exchange/server/codec.hpp"
 
 #include <fmt/format.h>
 
@@ -48,7 +48,6 @@ ServerCodec::ServerCodec(const ExchangeConfig& config, const StrategyContext& co
     const Parts parts = server_parts(request);
     const ElemRange own = parts[index(request.rank)];
     own_.push_back({bucket.begin + own.begin, bucket.begin + own.end});
-    plans_.push_back({make_coded_push(request), make_coded_pull(request)});
     forms_.push_back({make_form(config, bucket, parts, true), make_form(config, bucket, parts, false)});
     formula_bytes_ += coded_server_bytes(*forms_.back().push->parts().front().codec, statistics_of(bucket), request);
   }

@@ -1,4 +1,4 @@
-#include "exchange/server_form.hpp"
+#include "exchange/server/form.hpp"
 
 #include <algorithm>
 #include <cstring>

@@ -8,10 +8,13 @@
 // states of the optimiser live where their part is served; `gather_state` brings them together, so that checkpoints
 // hold whole states and resume on any number of servers. A server on a rank of its own keeps whole arenas, of which it
 // uses its parts; its step is to take in all pushes, update, and send the pulls, which end beside the next forward.
-// Rules that look at whole parameters or gradients (lars, lamb, clipping, a scaled loss) are refused: a server sees
-// parts. What exchange.codec does to both ways is in server_codec.hpp.
+// What travels between ranks, and when, is protocol.hpp; memory.hpp makes the messages. Rules that look at whole
+// parameters or gradients (lars, lamb, clipping, a scaled loss) are refused: a server sees parts. What exchange.codec
+// does to both ways is in codec.hpp.
 #include <fmt/format.h>
 
+#include <mutex>
+#include <optional>
 #include <utility>
 
 #include "base/check.hpp"
@@ -23,19 +26,20 @@
 #include "exchange/buckets.hpp"
 #include "exchange/list.hpp"
 #include "exchange/request.hpp"
-#include "exchange/server_codec.hpp"
+#include "exchange/server/codec.hpp"
+#include "exchange/server/memory.hpp"
+#include "exchange/server/protocol.hpp"
 #include "exchange/staging.hpp"
 #include "exchange/step_account.hpp"
 
 namespace echelon {
 namespace {
 
-class Server final : public Strategy {
+class Server final : public Strategy, private ProtocolHost {
  public:
   Server(const ExchangeConfig& config, const StrategyContext& context)
       : request_(allreduce_request(config, context.engine.transport().hosts(), context.arenas.dtype())),
         workers_(server_workers(request_)),
-        priority_(config.priority),
         context_(context),
         gradients_(context.arenas.device(), context.arenas.gradients_at(0), context.arenas.elems(),
                    context.arenas.dtype()),
@@ -52,16 +56,24 @@ class Server final : public Strategy {
     const std::vector<ArenaRange> ranges =
         make_buckets(context.arenas.parameters(), size_of(context.arenas.dtype()), config.bucket_mb * 1024 * 1024);
     codec_ = std::make_unique<ServerCodec>(config, context, request, ranges);
-    for (const ArenaRange& range : ranges) {
-      request.elems = range.elems();
-      const ElemRange own = server_parts(request)[static_cast<std::size_t>(request.rank)];
+    std::vector<ServerBucket> traffic;
+    for (std::size_t b = 0; b < ranges.size(); ++b) {
+      request.elems = ranges[b].elems();
+      const Parts parts = server_parts(request);
+      const ElemRange own = parts[static_cast<std::size_t>(request.rank)];
       formula_bytes_ += static_cast<double>(price_allreduce("server", request).payload_elems) * elem_bytes;
-      buckets_.push_back({.range = range,
-                          .own = {range.begin + own.begin, range.begin + own.end},
-                          .push = make_push(request),
-                          .pull = make_pull(request),
-                          .gradient = ReadyCount(range),
-                          .ticket = {}});
+      const std::size_t behind = ranges.size() - 1 - b;  // buckets that the next forward needs before this one
+      traffic.push_back(
+          {.parts = parts, .tag = channel(b), .priority = config.priority ? static_cast<int>(behind) : 0});
+      buckets_.push_back({.range = ranges[b],
+                          .own = {ranges[b].begin + own.begin, ranges[b].begin + own.end},
+                          .gather = make_pull(request),
+                          .gradient = ReadyCount(ranges[b])});
+    }
+    if (!alone()) {
+      memory_.emplace(ranges, request.segment_elems, context.arenas.dtype(), gradients_, weights_, *codec_);
+      protocol_.emplace(request.rank, request.ranks, workers_, traffic, *memory_);
+      attachment_ = context.engine.attach(*protocol_, *this);
     }
     if (codec_->on()) formula_bytes_ = codec_->formula_bytes();
   }
@@ -135,14 +147,39 @@ class Server final : public Strategy {
   enum class Stage : std::uint8_t { idle, pushed, pulled };
   struct Bucket {
     ArenaRange range;
-    ArenaRange own;  // what this rank serves of it
-    std::shared_ptr<const Plan> push, pull;
+    ArenaRange own;                      // what this rank serves of it
+    std::shared_ptr<const Plan> gather;  // of what each server has of it, to all ranks
     ReadyCount gradient;
     Stage stage = Stage::idle;
-    Ticket ticket;
+    Promise promise = {};
+    Ticket ticket = {};
   };
 
   bool alone() const { return context_.engine.size() == 1; }
+  int channel(std::size_t b) const { return context_.first_channel + 2 * static_cast<int>(b); }
+
+  // On the thread that drives the engine.
+  void told(Token token, double now_s) override {
+    const int b = ServerProtocol::bucket_of(token);
+    const std::lock_guard lock(mutex_);
+    buckets_[static_cast<std::size_t>(b)].promise.fulfil(protocol_->begun_s(b), now_s, protocol_->take_sent(b));
+  }
+  void failed(std::exception_ptr error) override {
+    const std::lock_guard lock(mutex_);
+    error_ = error;
+    for (Bucket& bucket : buckets_) bucket.promise.fail(error, context_.engine.clock().now_s());
+  }
+
+  // Hands bucket b to the protocol; the ticket is done once that tells of it again.
+  void post(std::size_t b, ServerProtocol::Word word, std::shared_ptr<const Event> after) {
+    {
+      const std::lock_guard lock(mutex_);
+      if (error_) std::rethrow_exception(error_);
+      buckets_[b].promise = context_.engine.promise();
+      buckets_[b].ticket = buckets_[b].promise.ticket();
+    }
+    attachment_->post(ServerProtocol::token(word, static_cast<int>(b)), std::move(after));
+  }
 
   void push(std::size_t b) {
     Bucket& bucket = buckets_[b];
@@ -152,11 +189,7 @@ class Server final : public Strategy {
     account_.leaves();
     codec_->before_push(b, account_.info().step);
     if (alone()) return;
-    Job job{.plan = codec_->codes(b) ? codec_->push(b) : bucket.push,
-            .data = gradients_.at(bucket.range.begin),
-            .after = role() == Role::worker ? gradients_.fetch(bucket.range) : nullptr};
-    if (codec_->codes(b)) job.form = codec_->push_form(b);
-    submit(b, std::move(job));
+    post(b, ServerProtocol::Word::gradient, role() == Role::worker ? gradients_.fetch(bucket.range) : nullptr);
   }
 
   // Servers update what has come in and send the weights out.
@@ -187,18 +220,8 @@ class Server final : public Strategy {
   }
 
   void pull(std::size_t b) {
-    const Bucket& bucket = buckets_[b];
     states_apart_ = true;
-    Job job;
-    job.plan = codec_->codes(b) ? codec_->pull(b) : bucket.pull;
-    if (codec_->codes(b)) job.form = codec_->pull_form(b);
-    if (codec_->sends_changes(b)) {
-      job.data = codec_->changes_at(bucket.range.begin);
-    } else {
-      job.data = weights_.at(bucket.range.begin);
-      job.after = weights_.fetch(bucket.own);
-    }
-    submit(b, std::move(job));
+    post(b, ServerProtocol::Word::updated, codec_->sends_changes(b) ? nullptr : weights_.fetch(buckets_[b].own));
   }
 
   // Until the bucket's new weights are in the arena.
@@ -243,15 +266,12 @@ class Server final : public Strategy {
   }
 
   void gather(std::size_t b, void* data, std::shared_ptr<const Event> after) {
-    submit(b, {.plan = buckets_[b].pull, .data = data, .after = std::move(after)});
-    buckets_[b].ticket.wait();
-  }
-
-  void submit(std::size_t b, Job job) {
-    job.dtype = context_.arenas.dtype();
-    job.channel = context_.first_channel + static_cast<int>(b);
-    job.priority = priority_ ? static_cast<int>(buckets_.size() - 1 - b) : 0;
-    buckets_[b].ticket = context_.engine.submit(std::move(job));
+    context_.engine.run({.plan = buckets_[b].gather,
+                         .data = data,
+                         .dtype = context_.arenas.dtype(),
+                         .channel = channel(b),
+                         .priority = 0,
+                         .after = std::move(after)});
   }
 
   void note(const Ticket& ticket) {
@@ -261,7 +281,6 @@ class Server final : public Strategy {
 
   AllreduceRequest request_;
   int workers_;
-  bool priority_;
   StrategyContext context_;
   Staging gradients_, weights_;
   std::unique_ptr<ServerCodec> codec_;
@@ -269,6 +288,11 @@ class Server final : public Strategy {
   StepAccount account_;
   bool states_apart_ = false;  // servers have moved their states since they were brought together
   double formula_bytes_ = 0;
+  std::optional<ServerBuffers> memory_;
+  std::optional<ServerProtocol> protocol_;
+  std::mutex mutex_;                        // of the promises and the error
+  std::exception_ptr error_;                // that ended the protocol
+  std::unique_ptr<Attachment> attachment_;  // ends first; null with one rank
 };
 
 }  // namespace

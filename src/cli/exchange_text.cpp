@@ -1,0 +1,81 @@
+#include "cli/exchange_text.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/text.hpp"
+#include "cli/sparse_text.hpp"
+#include "comm/codec/coded_bucket.hpp"
+#include "comm/collective/algorithms.hpp"
+#include "exchange/buckets.hpp"
+#include "exchange/request.hpp"
+#include "exchange/server/form.hpp"
+
+namespace echelon::cli {
+namespace {
+
+std::string buckets_text(const std::vector<ArenaRange>& buckets) {
+  return counted(static_cast<std::int64_t>(buckets.size()), "bucket");
+}
+
+std::string coded_text(const Config& config, const ParameterSet& parameters, const ExchangeRanks& ranks,
+                       const std::vector<ArenaRange>& buckets, AllreduceRequest request) {
+  const ExchangeConfig& exchange = config.exchange;
+  const auto codec = make_codec(exchange.codec, {.dtype = wide_of(config.device.dtype),
+                                                 .ranks = ranks.workers(),
+                                                 .density = exchange.density,
+                                                 .tau = exchange.tau,
+                                                 .index_coding = exchange.index_coding});
+  const bool serves = exchange.strategy == "server";
+  double bytes = 0;
+  for (const ArenaRange& bucket : buckets) {
+    request.elems = bucket.elems();
+    bytes += serves ? coded_server_bytes(*codec, statistics_in(parameters, bucket), request)
+                    : coded_bytes(*codec, exchange.algorithm, request);
+  }
+  const char* route = serves                                      ? "gradients pushed, weights pulled,"
+                      : codec->info().route == CodecRoute::any    ? "all-reduce"
+                      : codec->info().route == CodecRoute::direct ? "reduce-scatter and all-gather"
+                                                                  : "all-gather";
+  std::string text =
+      fmt::format("{}, {} coded as {} in {}: {} a step over all ranks", exchange.strategy, route, exchange.codec,
+                  buckets_text(buckets), std::isfinite(bytes) ? bytes_text(bytes) : "bytes that depend on the values");
+  if (exchange.codec_warmup_steps > 0)
+    text += fmt::format("; as they are before step {}", count_text(exchange.codec_warmup_steps));
+  return text;
+}
+
+}  // namespace
+
+std::string exchange_text(const Config& config, const ParameterSet& parameters, const ExchangeRanks& ranks) {
+  const ExchangeConfig& exchange = config.exchange;
+  if (ranks.hosts.size() == 1) return "none: one replica";
+  if (exchange.algorithm == "auto")
+    return fmt::format("{}; algorithm, segments and buckets are measured and chosen when the run starts",
+                       exchange.strategy);
+  const auto elem = static_cast<std::int64_t>(size_of(wide_of(config.device.dtype)));
+  const auto buckets = make_buckets(parameters, static_cast<std::size_t>(elem), exchange.bucket_mb * 1024 * 1024,
+                                    rows_apart(config, ranks.replicas));
+  AllreduceRequest request = allreduce_request(exchange, ranks.hosts, wide_of(config.device.dtype));
+  if (exchange.codec != "none") return coded_text(config, parameters, ranks, buckets, request);
+  const bool serves = exchange.strategy == "server";
+  Price sum;
+  for (const ArenaRange& bucket : buckets) {
+    request.elems = bucket.elems();
+    const Price price = price_allreduce(serves ? "server" : exchange.algorithm, request);
+    sum.messages += price.messages;
+    sum.payload_elems += price.payload_elems;
+    sum.steps = std::max(sum.steps, price.steps);
+  }
+  const bool library = exchange.algorithm == "mpi" || sums_on_devices(exchange.algorithm);
+  return fmt::format(
+      "{}, {} in {}: {} a step over all ranks{}", exchange.strategy,
+      serves ? "gradients pushed, weights pulled" : algorithm_text(exchange, ranks.workers()) + " all-reduce",
+      buckets_text(buckets), bytes_text(static_cast<double>(sum.payload_elems * elem)),
+      library ? " (the library's own way may differ)"
+              : fmt::format(", {} messages, {} in a row", count_text(sum.messages), sum.steps));
+}
+
+}  // namespace echelon::cli

@@ -1,0 +1,23 @@
+// What the replicas exchange in a step, for `check`: algorithm, buckets, messages and bytes by the price list.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "config/schema.hpp"
+#include "device/parameter.hpp"
+
+namespace echelon::cli {
+
+// The ranks that gradients are summed over.
+struct ExchangeRanks {
+  std::vector<int> hosts;  // by rank, servers on ranks of their own last
+  int servers = 0;         // of them
+  int replicas = 1;        // of the model
+  int workers() const { return static_cast<int>(hosts.size()) - servers; }
+};
+
+// One line, without a heading.
+std::string exchange_text(const Config& config, const ParameterSet& parameters, const ExchangeRanks& ranks);
+
+}  // namespace echelon::cli

@@ -1,0 +1,55 @@
+#include "cli/on_ranks.hpp"
+
+#include <cstdio>
+#include <cstdlib>
+#include <new>
+
+#include "base/error.hpp"
+#include "base/log.hpp"
+#include "comm/mpi/world.hpp"
+#include "train/agree.hpp"
+#include "train/launch.hpp"
+
+namespace echelon::cli {
+namespace {
+
+// srun started this process as one of several; MpiWorld refuses them where they cannot see each other.
+bool one_of_several_tasks() {
+  const char* tasks = std::getenv("SLURM_STEP_NUM_TASKS");
+  return under_launcher() || (tasks != nullptr && std::atoi(tasks) > 1);
+}
+
+int print(int code, const char* text) {
+  flush_log();
+  std::fprintf(stderr, "echelon: error: %s\n", text);
+  return code;
+}
+
+// Of an error that only this rank may have.
+int end_world(const Engine& engine, int code, const char* text) {
+  if (engine.size() == 1) return print(code, text);
+  print(code, fmt::format("rank {}: {}", engine.rank(), text).c_str());
+  MpiWorld::abort(code);
+}
+
+}  // namespace
+
+int on_ranks(const std::function<int(Engine*)>& verb) {
+  prepare_process();
+  if (!one_of_several_tasks()) return verb(nullptr);
+  MpiWorld world;
+  Engine engine(world.transport());
+  try {
+    return verb(&engine);
+  } catch (const CommonError& error) {
+    return engine.rank() == 0 ? print(error.code(), error.what()) : static_cast<int>(error.code());
+  } catch (const Error& error) {
+    return end_world(engine, error.code(), error.what());
+  } catch (const std::bad_alloc&) {
+    return end_world(engine, kExitMemory, "out of memory");
+  } catch (const std::exception& error) {
+    return end_world(engine, kExitInternal, error.what());
+  }
+}
+
+}  // namespace echelon::cli

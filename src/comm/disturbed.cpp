@@ -1,0 +1,154 @@
+#include "comm/disturbed.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <deque>
+
+namespace echelon {
+namespace {
+
+constexpr double kNever = std::numeric_limits<double>::infinity();
+
+class DisturbedTransport final : public Transport {
+ public:
+  DisturbedTransport(std::unique_ptr<Transport> inner, Disturbance disturbance)
+      : inner_(std::move(inner)),
+        disturbance_(std::move(disturbance)),
+        random_(HashRng(disturbance_.seed, "disturbed").at(static_cast<std::uint64_t>(inner_->rank()))) {}
+
+  int rank() const override { return inner_->rank(); }
+  int size() const override { return inner_->size(); }
+  std::string name() const override { return inner_->name() + ", disturbed"; }
+  const std::vector<int>& hosts() const override { return inner_->hosts(); }
+  const std::vector<std::string>& host_names() const override { return inner_->host_names(); }
+  const Clock& clock() const override { return inner_->clock(); }
+
+  double wakes_at_s() const override {
+    double first = inner_->wakes_at_s();
+    for (const auto& [channel, queue] : held_) first = std::min(first, queue.front().go_s);
+    const double now = clock().now_s();
+    if (now < disturbance_.stop_at_s) return first;
+    const double over_s = disturbance_.stop_at_s + disturbance_.stop_for_s;
+    return now < over_s ? over_s : first;
+  }
+
+  Request isend(int peer, int tag, const void* data, std::size_t bytes) override {
+    const double now = clock().now_s();
+    const std::int64_t id = next_id_++;
+    if (disturbance_.drop > 0 && random_.at(1).uniform(draws_++) < disturbance_.drop) {
+      ops_[id] = {.lost = true, .peer = peer, .bytes = bytes};
+      return {id};
+    }
+    double go_s = now;
+    if (disturbance_.delay_s > 0) go_s -= disturbance_.delay_s * std::log1p(-random_.at(2).uniform(draws_++));
+    ops_[id] = {.held = true, .peer = peer, .bytes = bytes};
+    held_[{peer, tag}].push_back({id, peer, tag, data, bytes, go_s});
+    let_go();
+    return {id};
+  }
+
+  Request irecv(int peer, int tag, void* data, std::size_t bytes) override {
+    const std::int64_t id = next_id_++;
+    ops_[id] = {.inner = inner_->irecv(peer, tag, data, bytes), .peer = peer, .bytes = bytes};
+    return {id};
+  }
+
+  std::optional<Completion> test(Request& request) override {
+    let_go();
+    if (stands()) return std::nullopt;
+    Op& op = ops_.at(request.id);
+    std::optional<Completion> completion;
+    if (op.lost)
+      completion = Completion{op.peer, op.bytes};
+    else if (!op.held && !(cut(op.peer) && op.peer != kAnySource))
+      completion = inner_->test(op.inner);
+    if (!completion) return std::nullopt;
+    ops_.erase(request.id);
+    request.id = -1;
+    return completion;
+  }
+
+  void cancel(Request& request) override {
+    Op& op = ops_.at(request.id);
+    if (op.held)
+      for (auto& [channel, queue] : held_) std::erase_if(queue, [&](const Held& h) { return h.id == request.id; });
+    std::erase_if(held_, [](const auto& entry) { return entry.second.empty(); });
+    if (op.inner.valid()) inner_->cancel(op.inner);
+    ops_.erase(request.id);
+    request.id = -1;
+  }
+
+  bool has_library_allreduce() const override { return inner_->has_library_allreduce(); }
+  Request iallreduce(void* data, std::size_t elems, DType dtype) override {
+    const std::int64_t id = next_id_++;
+    ops_[id] = {.inner = inner_->iallreduce(data, elems, dtype)};
+    return {id};
+  }
+  std::unique_ptr<Transport> split(int color, int key) override {
+    return make_disturbed(inner_->split(color, key), disturbance_);
+  }
+  std::shared_ptr<SharedBlock> share(std::size_t bytes) override { return inner_->share(bytes); }
+  WireCounters counters() const override { return inner_->counters(); }
+  [[noreturn]] void abort(int exit_code) override {
+    inner_->abort(exit_code);
+    std::abort();
+  }
+
+ private:
+  struct Op {
+    Request inner = {};
+    bool held = false, lost = false;
+    int peer = -1;
+    std::size_t bytes = 0;
+  };
+  struct Held {
+    std::int64_t id;
+    int peer, tag;
+    const void* data;
+    std::size_t bytes;
+    double go_s;
+  };
+
+  bool stands() const {
+    const double now = clock().now_s();
+    return now >= disturbance_.stop_at_s && now < disturbance_.stop_at_s + disturbance_.stop_for_s;
+  }
+  bool cut(int peer) const { return clock().now_s() >= disturbance_.cut_at_s && disturbance_.cut_from.contains(peer); }
+
+  // What has been held back for long enough; nothing while the rank stops.
+  void let_go() {
+    if (held_.empty() || stands()) return;
+    const double now = clock().now_s();
+    for (auto it = held_.begin(); it != held_.end();) {
+      std::deque<Held>& queue = it->second;
+      for (; !queue.empty() && queue.front().go_s <= now; queue.pop_front()) {
+        Held& next = queue.front();
+        if (cut(next.peer)) {
+          next.go_s = kNever;
+          break;
+        }
+        Op& op = ops_.at(next.id);
+        op.held = false;
+        op.inner = inner_->isend(next.peer, next.tag, next.data, next.bytes);
+      }
+      it = queue.empty() ? held_.erase(it) : std::next(it);
+    }
+  }
+
+  std::unique_ptr<Transport> inner_;
+  Disturbance disturbance_;
+  HashRng random_;
+  std::uint64_t draws_ = 0;
+  std::int64_t next_id_ = 0;
+  std::map<std::int64_t, Op> ops_;
+  std::map<std::pair<int, int>, std::deque<Held>> held_;  // sends, by (peer, tag)
+};
+
+}  // namespace
+
+std::unique_ptr<Transport> make_disturbed(std::unique_ptr<Transport> inner, Disturbance disturbance) {
+  return std::make_unique<DisturbedTransport>(std::move(inner), std::move(disturbance));
+}
+
+}  // namespace echelon

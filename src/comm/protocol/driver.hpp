@@ -1,0 +1,107 @@
+// Carries out what a machine (machine.hpp) asks for on a transport: pass by pass, without blocking.
+#pragma once
+
+#include <atomic>
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+#include "comm/collective/executor.hpp"
+#include "comm/protocol/machine.hpp"
+#include "comm/transport.hpp"
+#include "device/device.hpp"
+
+namespace echelon {
+
+// A wait that a machine noted for the watchdog; `since_s` is of the transport's clock.
+struct ProtocolWait {
+  int peer = -1;
+  int tag = 0;
+  std::int64_t step = 0;
+  double since_s = 0;
+};
+
+class ProtocolDriver final : private ProtocolActions {
+ public:
+  // Both outlive the driver.
+  ProtocolDriver(Machine& machine, ProtocolHost& host) : machine_(machine), host_(host) {}
+
+  // Any thread: the machine gets the event `posted` once `after` has passed (none: at the next pass). Posts without
+  // `after` arrive in order. Whoever posts wakes the thread that drives.
+  void post(Token token, std::shared_ptr<const Event> after = nullptr);
+
+  // Delivers what has happened and starts what was asked for; true when anything moved. What machine or transport throw
+  // ends the machine, and its host is told.
+  bool pass(Transport& transport, SendBudget& budget);
+  // Something is under way, so that a later pass may move without a new post.
+  bool busy() const;
+  bool finished() const { return finished_; }
+  // The earliest armed timer; infinity where there is none.
+  double wakes_at_s() const;
+  // Gives up everything under way; with an error the host is told.
+  void end(Transport& transport, SendBudget& budget, const std::exception_ptr& error = nullptr);
+
+  std::vector<ProtocolWait> waits() const;
+  const WireCounters& wire() const { return wire_; }  // sent so far
+
+ private:
+  struct Send {
+    Token token;
+    int peer, tag;
+    const void* data;
+    std::size_t bytes;
+    int priority;
+    Request request;
+  };
+  struct Receive {
+    Token token;
+    int peer, tag;
+    void* data;
+    std::size_t room;
+    Request request;
+  };
+  struct Post {
+    Token token;
+    std::shared_ptr<const Event> after;
+  };
+
+  void send(Token token, int peer, int tag, const void* data, std::size_t bytes, int priority) override;
+  void receive(Token token, int peer, int tag, void* data, std::size_t room) override;
+  void arm(Token token, double at_s) override { timers_[token] = at_s; }
+  void disarm(Token token) override { timers_.erase(token); }
+  void wait_for(Token token, int peer, int tag, std::int64_t step) override;
+  void wait_over(Token token) override { waits_.erase(token); }
+  void tell(Token token) override { host_.told(token, now_s_); }
+  void finish() override { finished_ = true; }
+
+  bool step(Transport& transport, SendBudget& budget);
+  void deliver(const ProtocolEvent& event);
+  bool deliver_posts();
+  bool deliver_timers();
+  bool start_sends(Transport& transport, SendBudget& budget);
+  bool start_receives(Transport& transport);
+  bool finish_sends(Transport& transport, SendBudget& budget);
+  bool finish_receives(Transport& transport);
+
+  Machine& machine_;
+  ProtocolHost& host_;
+  bool started_ = false, finished_ = false;
+  double now_s_ = 0;
+  std::deque<Send> queued_;  // by priority, then order
+  std::vector<Send> sends_;  // under way
+  std::deque<Receive> new_receives_;
+  std::vector<Receive> receives_;  // under way, in order
+  std::map<Token, double> timers_;
+  std::vector<Token> due_;
+  std::map<Token, ProtocolWait> waits_;
+  WireCounters wire_;
+  std::vector<Post> posts_;   // taken over, perhaps held by an event
+  mutable std::mutex mutex_;  // of the inbox
+  std::vector<Post> inbox_;
+  std::atomic<bool> has_mail_ = false;
+};
+
+}  // namespace echelon

@@ -1,0 +1,77 @@
+// A protocol that no plan can describe: servers, asynchronous and stale-bounded updates, backup workers, decentralised
+// exchange. Each rank runs a state machine
+//
+//   event (started | posted | sent | received | timer) -> actions (send, receive, arm, wait_for, tell, finish)
+//
+// which never blocks, owns no thread and reads no clock: time is in the event. The same machine therefore runs on MPI,
+// on ranks as threads, and on virtual time (comm/virtual/), where thousands of schedules take seconds and every one
+// can be repeated from its seed.
+//
+// `driver.hpp` carries the actions out on a transport, under the engine's budget of sends; `Engine::attach` runs a
+// driver beside the plans.
+//
+// Memory. Buffers of sends and receives belong to the machine and stay untouched until the event that reports them.
+// Order. Messages of one (peer, tag) arrive in the order in which they were sent, and so their tag must have one
+// priority. Receives of one (peer, tag) are matched in the order of their actions, and may complete in another.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+
+namespace echelon {
+
+// What an event or an action is about; the machine and its host choose the numbers.
+using Token = std::uint64_t;
+
+struct ProtocolEvent {
+  enum class Kind : std::uint8_t {
+    started,   // once, before any other
+    posted,    // the host (this rank's compute thread) reports something
+    sent,      // a send is complete: its buffer may be used again
+    received,  // a receive is complete
+    timer,     // a time that was armed has come
+  };
+  Kind kind = Kind::started;
+  Token token = 0;        // of the post, the send, the receive, the timer
+  int peer = -1;          // received: who sent
+  std::size_t bytes = 0;  // received: length of the message
+  double now_s = 0;       // of the transport's clock
+};
+
+// What a machine may ask for while it handles an event. All are queued: nothing here blocks.
+class ProtocolActions {
+ public:
+  virtual ~ProtocolActions() = default;
+  // Lower priorities leave first while the budget of sends is used up (0: needed first).
+  virtual void send(Token token, int peer, int tag, const void* data, std::size_t bytes, int priority = 0) = 0;
+  // `peer` may be kAnySource. A longer message than `room` is an EnvironmentError.
+  virtual void receive(Token token, int peer, int tag, void* data, std::size_t room) = 0;
+  // Arms the timer `token` for this time, instead of the one it was armed for before.
+  virtual void arm(Token token, double at_s) = 0;
+  virtual void disarm(Token token) = 0;
+  // For the watchdog: from now on this rank cannot go on without that peer, until `wait_over`. One wait a token.
+  virtual void wait_for(Token token, int peer, int tag, std::int64_t step) = 0;
+  virtual void wait_over(Token token) = 0;
+  // Calls the host's `told`.
+  virtual void tell(Token token) = 0;
+  // No event comes after this one; receives under way are given up.
+  virtual void finish() = 0;
+};
+
+class Machine {
+ public:
+  virtual ~Machine() = default;
+  // Called by one thread at a time. What it throws ends the machine: the host's `failed` gets it.
+  virtual void on(const ProtocolEvent& event, ProtocolActions& actions) = 0;
+};
+
+// Whose machine it is. Called by the thread that drives, which must not be blocked; not after the machine has ended.
+class ProtocolHost {
+ public:
+  virtual ~ProtocolHost() = default;
+  virtual void told(Token token, double now_s) = 0;
+  virtual void failed(std::exception_ptr error) = 0;
+};
+
+}  // namespace echelon

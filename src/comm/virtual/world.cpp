@@ -1,0 +1,228 @@
+#include "comm/virtual/world.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <numeric>
+
+#include "base/check.hpp"
+#include "base/error.hpp"
+
+namespace echelon {
+
+double VirtualActor::wakes_at_s() const { return std::numeric_limits<double>::infinity(); }
+
+VirtualWorld::VirtualWorld(int ranks, VirtualNetwork network)
+    : network_(std::move(network)), hosts_(network_.hosts), boxes_(static_cast<std::size_t>(ranks)) {
+  ECHELON_CHECK_GE(ranks, 1);
+  if (hosts_.empty()) {
+    hosts_.resize(boxes_.size());
+    std::iota(hosts_.begin(), hosts_.end(), 0);
+  }
+  ECHELON_CHECK_EQ(static_cast<int>(hosts_.size()), ranks, "one host index for each rank");
+  const auto hosts = static_cast<std::size_t>(*std::max_element(hosts_.begin(), hosts_.end()) + 1);
+  for (std::size_t i = 0; i < hosts; ++i) host_names_.push_back(fmt::format("virtual{}", i));
+  out_free_s_.resize(hosts);
+  in_free_s_.resize(hosts);
+}
+
+VirtualWorld::~VirtualWorld() = default;
+
+Request VirtualWorld::new_op(int rank, bool sending, int peer, int tag, void* dst, std::size_t bytes) {
+  Box& own = box(rank);
+  if (own.free.empty()) {
+    own.free.push_back(static_cast<std::int64_t>(own.ops.size()));
+    own.ops.emplace_back();
+  }
+  const std::int64_t id = own.free.back();
+  own.free.pop_back();
+  Op& op = own.ops[static_cast<std::size_t>(id)];
+  op = {.state = OpState::pending,
+        .sending = sending,
+        .peer = peer,
+        .tag = tag,
+        .dst = dst,
+        .bytes = bytes,
+        .use = op.use + 1};
+  return {id};
+}
+
+void VirtualWorld::release(int rank, Request& request) {
+  box(rank).ops[static_cast<std::size_t>(request.id)].state = OpState::free;
+  box(rank).free.push_back(request.id);
+  request.id = -1;
+}
+
+void VirtualWorld::at(double at_s, What what, int rank, std::int64_t id, std::uint64_t use) {
+  queue_.push({at_s, order_++, what, rank, id, use});
+}
+
+VirtualWorld::Passage VirtualWorld::pass_over(int from, int to, std::size_t bytes) {
+  const bool inside = host(from) == host(to);
+  const VirtualLink& link = inside ? network_.inside_host : network_.between_hosts;
+  const double wire_s = static_cast<double>(bytes) / link.bytes_per_s;
+  double latency_s = link.latency_s;
+  if (link.jitter > 0) latency_s *= 1 - link.jitter * std::log1p(-HashRng(network_.seed, "jitter").uniform(draws_++));
+  double unused = 0;
+  double& out_s = inside ? unused : out_free_s_[static_cast<std::size_t>(host(from))];
+  double& in_s = inside ? unused : in_free_s_[static_cast<std::size_t>(host(to))];
+  const double start_s = std::max(clock_.time_s, inside ? 0 : out_s);
+  out_s = start_s + wire_s;
+  double& last_s = last_arrival_s_[{from, to}];
+  const double first_byte_s = std::max(start_s + latency_s, inside ? 0 : in_s);
+  const double there_s = std::max(first_byte_s + wire_s, last_s);
+  in_s = last_s = there_s;
+  return {start_s + wire_s, there_s};
+}
+
+Request VirtualWorld::send(int rank, int peer, int tag, const void* data, std::size_t bytes) {
+  const Request request = new_op(rank, true, peer, tag, nullptr, bytes);
+  Message message;
+  message.from = rank, message.to = peer, message.tag = tag;
+  message.data.resize(bytes);
+  if (bytes > 0) std::memcpy(message.data.data(), data, bytes);
+  message.send_op = request.id;
+  message.send_use = box(rank).ops[static_cast<std::size_t>(request.id)].use;
+  message.rendezvous = bytes > network_.eager_bytes;
+  const Passage passage = pass_over(rank, peer, message.rendezvous ? 0 : bytes);
+  if (!message.rendezvous) at(passage.left_s, What::sent, rank, request.id, message.send_use);
+  at(passage.there_s, What::arrival, peer, next_message_);
+  messages_.emplace(next_message_++, std::move(message));
+  ++box(rank).counters.messages_sent;
+  box(rank).counters.bytes_sent += bytes;
+  return request;
+}
+
+Request VirtualWorld::receive(int rank, int peer, int tag, void* data, std::size_t room) {
+  const Request request = new_op(rank, false, peer, tag, data, room);
+  Box& own = box(rank);
+  for (auto it = own.unexpected.begin(); it != own.unexpected.end(); ++it) {
+    const Message& message = messages_.at(*it);
+    if (message.tag != tag || (peer != kAnySource && message.from != peer)) continue;
+    const std::int64_t id = *it;
+    own.unexpected.erase(it);
+    match(rank, request.id, id);
+    return request;
+  }
+  own.receives.push_back(request.id);
+  return request;
+}
+
+void VirtualWorld::match(int rank, std::int64_t id, std::int64_t message_id) {
+  Op& op = box(rank).ops[static_cast<std::size_t>(id)];
+  const Message& message = messages_.at(message_id);
+  op.message = message_id;
+  double there_s = clock_.time_s;
+  if (message.rendezvous) {
+    there_s = pass_over(message.from, rank, message.data.size()).there_s;
+    at(there_s, What::sent, message.from, message.send_op, message.send_use);
+  }
+  at(there_s, What::received, rank, id, op.use);
+}
+
+void VirtualWorld::cancel(int rank, Request& request) {
+  std::erase(box(rank).receives, request.id);
+  const Op& op = box(rank).ops[static_cast<std::size_t>(request.id)];
+  if (!op.sending && op.message >= 0) messages_.erase(op.message);
+  release(rank, request);
+}
+
+void VirtualWorld::happen(const Happening& event) {
+  Box& own = box(event.rank);
+  if (event.what == What::arrival) {
+    const Message& message = messages_.at(event.id);
+    const auto waits = [&](std::int64_t id) {
+      const Op& op = own.ops[static_cast<std::size_t>(id)];
+      return op.tag == message.tag && (op.peer == kAnySource || op.peer == message.from);
+    };
+    const auto it = std::find_if(own.receives.begin(), own.receives.end(), waits);
+    if (it == own.receives.end()) {
+      own.unexpected.push_back(event.id);
+      return;
+    }
+    const std::int64_t op = *it;
+    own.receives.erase(it);
+    match(event.rank, op, event.id);
+    return;
+  }
+  make_runnable(event.rank);
+  if (event.what == What::wake) return;
+  Op& op = own.ops[static_cast<std::size_t>(event.id)];
+  if (op.use != event.use || op.state != OpState::pending) return;  // given up meanwhile
+  op.state = OpState::done;
+  if (event.what == What::sent) return;
+  Message& message = messages_.at(op.message);
+  if (message.data.size() > op.bytes)
+    throw EnvironmentError(
+        fmt::format("rank {}: a message of {} bytes from rank {} with tag {} does not fit its receive", event.rank,
+                    message.data.size(), message.from, message.tag));
+  if (!message.data.empty()) std::memcpy(op.dst, message.data.data(), message.data.size());
+  op.bytes = message.data.size();
+  op.peer = message.from;
+  ++own.counters.messages_received;
+  own.counters.bytes_received += op.bytes;
+  messages_.erase(op.message);
+}
+
+void VirtualWorld::make_runnable(int rank) {
+  if (box(rank).runnable) return;
+  box(rank).runnable = true;
+  ready_.push_back(rank);
+}
+
+// In an order drawn from the seed, until nobody moves at this time.
+void VirtualWorld::run_ready(const std::vector<VirtualActor*>& actors) {
+  while (!ready_.empty()) {
+    const auto pick = static_cast<std::size_t>(HashRng(network_.seed, "order").below(draws_++, ready_.size()));
+    const int rank = ready_[pick];
+    ready_[pick] = ready_.back();
+    ready_.pop_back();
+    box(rank).runnable = false;
+    VirtualActor* actor = actors[static_cast<std::size_t>(rank)];
+    if (!actor) continue;
+    if (actor->pass()) make_runnable(rank);
+    const double wake_s = actor->wakes_at_s();
+    if (std::isinf(wake_s) || wake_s == box(rank).armed_s) continue;
+    box(rank).armed_s = wake_s;
+    at(std::max(wake_s, clock_.time_s), What::wake, rank, 0);
+  }
+}
+
+void VirtualWorld::run(const std::vector<VirtualActor*>& actors, double limit_s) {
+  ECHELON_CHECK_EQ(actors.size(), boxes_.size(), "one actor for each rank");
+  const auto over = [](const VirtualActor* actor) { return !actor || actor->done(); };
+  for (int rank = 0; rank < ranks(); ++rank) make_runnable(rank);
+  for (;;) {
+    run_ready(actors);
+    if (std::all_of(actors.begin(), actors.end(), over)) return;
+    if (queue_.empty()) stuck(actors, "nothing is under way");
+    const double next_s = queue_.top().at_s;
+    if (next_s > limit_s) stuck(actors, fmt::format("the limit of {} s of virtual time has passed", limit_s));
+    clock_.time_s = std::max(clock_.time_s, next_s);
+    while (!queue_.empty() && queue_.top().at_s <= clock_.time_s) {
+      const Happening event = queue_.top();
+      queue_.pop();
+      happen(event);
+    }
+  }
+}
+
+void VirtualWorld::stuck(const std::vector<VirtualActor*>& actors, const std::string& why) const {
+  std::string text = fmt::format("virtual time {:.6f} s: {}; not done:", clock_.time_s, why);
+  for (std::size_t rank = 0; rank < actors.size(); ++rank) {
+    if (!actors[rank] || actors[rank]->done()) continue;
+    text += fmt::format(" rank {} (", rank);
+    for (const std::int64_t id : boxes_[rank].receives) {
+      const Op& op = boxes_[rank].ops[static_cast<std::size_t>(id)];
+      text += op.peer == kAnySource ? fmt::format("receives from any rank, tag {};", op.tag)
+                                    : fmt::format("receives from rank {}, tag {};", op.peer, op.tag);
+    }
+    text += ")";
+  }
+  throw EnvironmentError(text);
+}
+
+}  // namespace echelon

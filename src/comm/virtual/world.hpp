@@ -1,0 +1,148 @@
+// Ranks on virtual time: a transport whose messages take modelled times on a clock that jumps from event to event. All
+// ranks run on the calling thread, so that one seed gives one schedule, bit for bit, whatever the machine does.
+//
+// What runs here is what runs on MPI: executors of plans (collective/executor.hpp) and drivers of protocols
+// (protocol/driver.hpp), wrapped as actors. Uses: thousands of schedules of one protocol in seconds, and predicted
+// times for ranks that nobody has.
+//
+// The model of a message of B bytes (LogGP, Alexandrov et al. 1995, with one card a host):
+//   leaves    once the sender's card is free, for B / bandwidth
+//   arrives   latency * (1 + jitter * e) later, e exponential of mean 1; at the receiver's card for B / bandwidth
+//             again, which may overlap; never before an earlier message between the two ranks
+//   B <= eager_bytes   the send is complete when the card is through with it
+//   larger             the transfer begins once the receive is posted (rendezvous), and completes both
+// Ranks of one host use `inside_host` and no card.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <queue>
+#include <string>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "base/hash_rng.hpp"
+#include "comm/transport.hpp"
+
+namespace echelon {
+
+struct VirtualLink {
+  double latency_s = 10e-6;
+  double bytes_per_s = 1e9;
+  double jitter = 0;
+};
+
+struct VirtualNetwork {
+  VirtualLink between_hosts = {};
+  VirtualLink inside_host = {};
+  std::vector<int> hosts = {};  // host index by rank; empty: each rank is a host
+  std::size_t eager_bytes = 16 << 10;
+  std::uint64_t seed = 1;  // of jitter, and of the order in which ranks that could all move do
+};
+
+// What a rank does. `pass` never blocks.
+class VirtualActor {
+ public:
+  virtual ~VirtualActor() = default;
+  virtual bool pass() = 0;  // true when anything moved
+  virtual bool done() const = 0;
+  // The earliest time at which it may move without a message: of timers, and of its transport. Infinity by default.
+  virtual double wakes_at_s() const;
+};
+
+class VirtualWorld {
+ public:
+  VirtualWorld(int ranks, VirtualNetwork network);
+  ~VirtualWorld();
+  VirtualWorld(const VirtualWorld&) = delete;
+
+  int ranks() const { return static_cast<int>(boxes_.size()); }
+  const Clock& clock() const { return clock_; }
+  std::unique_ptr<Transport> transport(int rank);
+
+  // Until all actors are done (one a rank; null: nothing to do there). EnvironmentError where nobody can move any more
+  // or virtual time passes `limit_s`, naming the ranks that are not done and what they wait for.
+  void run(const std::vector<VirtualActor*>& actors, double limit_s = 1e9);
+
+ private:
+  friend class VirtualTransport;
+  class VirtualClock final : public Clock {
+   public:
+    double now_s() const override { return time_s; }
+    double time_s = 0;
+  };
+  enum class OpState : std::uint8_t { free, pending, done };
+  struct Op {
+    OpState state = OpState::free;
+    bool sending = false;
+    int peer = -1, tag = 0;
+    void* dst = nullptr;
+    std::size_t bytes = 0;  // receive: room, afterwards the message's length
+    std::int64_t message = -1;
+    std::uint64_t use = 0;  // counts the uses of this entry
+  };
+  struct Message {
+    int from = 0, to = 0, tag = 0;
+    std::vector<std::byte> data;
+    std::int64_t send_op = -1;
+    std::uint64_t send_use = 0;
+    bool rendezvous = false;
+  };
+  struct Box {  // of a rank
+    std::vector<Op> ops;
+    std::vector<std::int64_t> free;
+    std::vector<std::int64_t> receives;    // ops, in the order posted
+    std::vector<std::int64_t> unexpected;  // messages, in the order of arrival
+    bool runnable = false;
+    double armed_s = 0;  // the time for which a wake-up is queued
+    WireCounters counters;
+  };
+  enum class What : std::uint8_t { wake, sent, arrival, received };
+  struct Happening {
+    double at_s;
+    std::uint64_t order;
+    What what;
+    int rank;
+    std::int64_t id;  // of the op, or the message
+    std::uint64_t use = 0;
+    friend bool operator>(const Happening& a, const Happening& b) {
+      return a.at_s != b.at_s ? a.at_s > b.at_s : a.order > b.order;
+    }
+  };
+
+  Box& box(int rank) { return boxes_[static_cast<std::size_t>(rank)]; }
+  int host(int rank) const { return hosts_[static_cast<std::size_t>(rank)]; }
+  Request new_op(int rank, bool sending, int peer, int tag, void* dst, std::size_t bytes);
+  void release(int rank, Request& request);
+  Request send(int rank, int peer, int tag, const void* data, std::size_t bytes);
+  Request receive(int rank, int peer, int tag, void* data, std::size_t room);
+  void cancel(int rank, Request& request);
+  // From now on, or from `after_s`; when the sender's card is through, and when the message is there.
+  struct Passage {
+    double left_s, there_s;
+  };
+  Passage pass_over(int from, int to, std::size_t bytes);
+  void match(int rank, std::int64_t op, std::int64_t message);
+  void happen(const Happening& event);
+  void at(double at_s, What what, int rank, std::int64_t id, std::uint64_t use = 0);
+  void make_runnable(int rank);
+  void run_ready(const std::vector<VirtualActor*>& actors);
+  [[noreturn]] void stuck(const std::vector<VirtualActor*>& actors, const std::string& why) const;
+
+  VirtualNetwork network_;
+  std::vector<int> hosts_;
+  std::vector<std::string> host_names_;
+  VirtualClock clock_;
+  std::vector<Box> boxes_;
+  std::map<std::int64_t, Message> messages_;
+  std::int64_t next_message_ = 0;
+  std::priority_queue<Happening, std::vector<Happening>, std::greater<>> queue_;
+  std::uint64_t order_ = 0, draws_ = 0;
+  std::vector<double> out_free_s_, in_free_s_;            // cards, by host
+  std::map<std::pair<int, int>, double> last_arrival_s_;  // between two ranks
+  std::vector<int> ready_;
+};
+
+}  // namespace echelon

@@ -1,0 +1,118 @@
+#include "data/import/csv_table.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+
+#include "base/error.hpp"
+#include "base/nearest.hpp"
+#include "data/import/numbers.hpp"
+
+namespace echelon {
+namespace {
+
+bool same_word(std::string_view a, std::string_view b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](unsigned char x, unsigned char y) { return std::tolower(x) == std::tolower(y); });
+}
+
+// What stands where a number belongs: also one that is not finite, too great or missing. No name of a column.
+bool stands_for_number(std::string_view cell) {
+  static constexpr std::array kMissing = {"na", "n/a", "#n/a", "null", "none", "?"};
+  return reads_as_number(cell) ||
+         std::any_of(kMissing.begin(), kMissing.end(), [&](const char* word) { return same_word(cell, word); });
+}
+
+bool names_columns(const std::vector<std::string_view>& cells, std::int64_t first_value) {
+  bool text = false;
+  for (std::size_t c = static_cast<std::size_t>(first_value); c < cells.size(); ++c) {
+    if (stands_for_number(cells[c])) return false;
+    text = text || !cells[c].empty();
+  }
+  return text;
+}
+
+}  // namespace
+
+Heading heading_of(const std::string& name) {
+  const std::vector<std::string> known{"auto", "yes", "no"};
+  const auto found = std::find(known.begin(), known.end(), name);
+  if (found == known.end()) throw ConfigError(unknown_name("--heading", name, known));
+  return static_cast<Heading>(found - known.begin());
+}
+
+CsvTable::CsvTable(const std::string& path, Heading heading, std::int64_t first_value) : stream_(path), mode_(heading) {
+  std::vector<std::string_view> cells;
+  std::string first;
+  if (stream_.line(first)) {
+    text_ = first;
+    line_ = 1;
+    if (mode_ == Heading::automatic) split(cells);
+    if (mode_ == Heading::present || (mode_ == Heading::automatic && names_columns(cells, first_value)))
+      heading_ = first;
+  }
+  rewind();
+}
+
+void CsvTable::rewind() {
+  stream_.rewind();
+  line_ = 0;
+  if (heading_.empty()) return;
+  stream_.line(text_);
+  line_ = 1;
+}
+
+bool CsvTable::next(std::vector<std::string_view>& cells) {
+  while (stream_.line(text_)) {
+    ++line_;
+    if (trimmed(text_).empty()) continue;
+    split(cells);
+    return true;
+  }
+  return false;
+}
+
+void CsvTable::split(std::vector<std::string_view>& cells) {
+  cells.clear();
+  if (text_.find('"') == std::string::npos) {
+    for_cells(text_, ',', [&](std::int64_t, std::string_view cell) { cells.push_back(cell); });
+    return;
+  }
+  for (std::size_t from = 0;;) {
+    const std::size_t begin = std::min(text_.find_first_not_of(" \t", from), text_.size());
+    if (begin < text_.size() && text_[begin] == '"') {
+      from = begin + 1;
+      quoted_cell(from, cells);
+    } else {
+      const std::size_t end = std::min(text_.find(',', from), text_.size());
+      cells.push_back(trimmed(std::string_view(text_).substr(from, end - from)));
+      from = end;
+    }
+    if (from == text_.size()) return;
+    ++from;  // the comma
+  }
+}
+
+// `from`: after the opening quote, then at the comma or the end. Doubled quotes are joined where they stand.
+void CsvTable::quoted_cell(std::size_t& from, std::vector<std::string_view>& cells) {
+  const auto fail = [&](const char* what) {
+    throw DataError(fmt::format("{}: line {}, column {}: {}", path(), line_, cells.size() + 1, what));
+  };
+  const std::size_t begin = from;
+  std::size_t to = from;
+  for (;; ++from) {
+    if (from == text_.size()) fail("a quoted cell is not closed on its line");
+    if (text_[from] == '"') {
+      if (from + 1 == text_.size() || text_[from + 1] != '"') break;
+      ++from;
+    }
+    text_[to++] = text_[from];
+  }
+  from = std::min(text_.find_first_not_of(" \t", from + 1), text_.size());
+  if (from < text_.size() && text_[from] != ',') fail("text follows a quoted cell; a quote inside one is doubled");
+  cells.push_back(trimmed(std::string_view(text_).substr(begin, to - begin)));
+}
+
+}  // namespace echelon

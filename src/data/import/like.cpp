@@ -1,0 +1,121 @@
+#include "data/import/like.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/error.hpp"
+#include "base/nearest.hpp"
+#include "data/location.hpp"
+#include "data/shard_header.hpp"
+
+namespace echelon {
+namespace {
+
+[[noreturn]] void fail(const Dataset& set, const std::string& what) {
+  throw DataError(fmt::format("{}: {}; --like needs a set of the same form", set.shards[0].path, what));
+}
+
+Dataset set_at(const std::string& location, DataKind kind) {
+  Dataset set = read_shard(files_at(location).front());
+  if (set.kind != kind) fail(set, fmt::format("holds {}, the input {}", name_of(set.kind), name_of(kind)));
+  return set;
+}
+
+// For each class of the input its number in the set; empty where the input's classes have no names.
+std::vector<std::int32_t> numbers_in(const Dataset& set, const std::vector<std::string>& names) {
+  std::vector<std::int32_t> numbers;
+  for (const std::string& name : names) {
+    const auto found = std::find(set.class_names.begin(), set.class_names.end(), name);
+    if (set.class_names.empty()) fail(set, "has no class names, the input has");
+    if (found == set.class_names.end())
+      throw DataError(
+          fmt::format("{} (those of {})", unknown_name("class", name, set.class_names), set.shards[0].path));
+    numbers.push_back(static_cast<std::int32_t>(found - set.class_names.begin()));
+  }
+  return numbers;
+}
+
+class SamplesLike final : public SampleSource {
+ public:
+  SamplesLike(std::unique_ptr<SampleSource> source, const std::string& location)
+      : source_(std::move(source)), info_(source_->info()), set_(set_at(location, DataKind::samples)) {
+    if (set_.sample_shape != info_.sample)
+      fail(set_, fmt::format("holds samples of {}, the input {}", set_.sample_shape.text(), info_.sample.text()));
+    if (set_.has_numbers() != (info_.targets > 0) || (set_.has_numbers() && set_.label_shape.elems() != info_.targets))
+      fail(set_, "has other labels than the input");
+    if (set_.stored == info_.stored && set_.scale != info_.scale)
+      fail(set_, fmt::format("has scale {:g}, the input {:g} (--value-max)", set_.scale, info_.scale));
+    numbers_ = numbers_in(set_, info_.class_names);
+    info_.classes = set_.classes;
+    info_.class_names = set_.class_names;
+    info_.mean = set_.mean;
+    info_.std = set_.std;
+  }
+
+  const SourceInfo& info() const override { return info_; }
+  void rewind() override { source_->rewind(); }
+
+  std::int64_t read(std::int64_t most, std::uint8_t* samples, void* labels) override {
+    const std::int64_t count = source_->read(most, samples, labels);
+    if (info_.targets > 0) return count;
+    for (std::int64_t i = 0; i < count; ++i) {
+      std::int32_t label = 0;
+      auto* at = static_cast<std::uint8_t*>(labels) + 4 * i;
+      std::memcpy(&label, at, sizeof label);
+      if (!numbers_.empty()) label = numbers_[static_cast<std::size_t>(label)];
+      if (label >= set_.classes) fail(set_, fmt::format("has classes 0 to {}, the input {}", set_.classes - 1, label));
+      std::memcpy(at, &label, sizeof label);
+    }
+    return count;
+  }
+
+ private:
+  std::unique_ptr<SampleSource> source_;
+  SourceInfo info_;
+  Dataset set_;
+  std::vector<std::int32_t> numbers_;
+};
+
+class SequencesLike final : public SequenceSource {
+ public:
+  SequencesLike(std::unique_ptr<SequenceSource> source, const std::string& location)
+      : source_(std::move(source)), info_(source_->info()) {
+    const Dataset set = set_at(location, DataKind::sequences);
+    const std::int64_t features = set.vocabulary.size() > 0 ? 0 : set.sample_shape[1];
+    if (features != info_.features)
+      fail(set, fmt::format("has steps of {} features, the input of {}", features, info_.features));
+    if (set.has_numbers()) fail(set, "has regression targets, the input classes");
+    numbers_ = numbers_in(set, info_.class_names);
+    info_.class_names = set.class_names;
+    info_.mean = set.mean;
+    info_.std = set.std;
+  }
+
+  const SequenceInfo& info() const override { return info_; }
+  void rewind() override { source_->rewind(); }
+
+  bool next(SequenceRecord& record) override {
+    if (!source_->next(record)) return false;
+    record.label = numbers_[static_cast<std::size_t>(record.label)];
+    return true;
+  }
+
+ private:
+  std::unique_ptr<SequenceSource> source_;
+  SequenceInfo info_;
+  std::vector<std::int32_t> numbers_;
+};
+
+}  // namespace
+
+std::unique_ptr<SampleSource> source_like(std::unique_ptr<SampleSource> source, const std::string& location) {
+  return std::make_unique<SamplesLike>(std::move(source), location);
+}
+
+std::unique_ptr<SequenceSource> source_like(std::unique_ptr<SequenceSource> source, const std::string& location) {
+  return std::make_unique<SequencesLike>(std::move(source), location);
+}
+
+}  // namespace echelon

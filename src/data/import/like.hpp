@@ -1,0 +1,18 @@
+// `--like`: an import that takes over the numbers of classes and the scaling of a set that was imported before, so that
+// a model trained on that set can be fed the new one. (Vocabularies: tokens.hpp.)
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "data/import/sequence_source.hpp"
+#include "data/import/source.hpp"
+
+namespace echelon {
+
+// The source with classes numbered, mean and std as in the set at `location`. Throws DataError where the set is of
+// another kind or shape, or lacks a class of the source.
+std::unique_ptr<SampleSource> source_like(std::unique_ptr<SampleSource> source, const std::string& location);
+std::unique_ptr<SequenceSource> source_like(std::unique_ptr<SequenceSource> source, const std::string& location);
+
+}  // namespace echelon

@@ -1,0 +1,50 @@
+// The messages of a synchronous parameter server: gradients and weights as they are, in segments, or coded
+// (exchange.codec), each part in one message (form.hpp).
+#pragma once
+
+#include <deque>
+#include <map>
+#include <vector>
+
+#include "exchange/server/codec.hpp"
+#include "exchange/server/protocol.hpp"
+#include "exchange/staging.hpp"
+
+namespace echelon {
+
+class ServerBuffers final : public ServerMemory {
+ public:
+  // `buckets` are ranges of the arenas; everything outlives it. `segment_elems`: of messages that are not coded.
+  ServerBuffers(std::vector<ArenaRange> buckets, std::int64_t segment_elems, DType dtype, Staging& gradients,
+                Staging& weights, ServerCodec& codec);
+
+  std::int64_t piece_elems(int b) const override;
+  Bytes push(int b, int server, ElemRange piece) override;
+  Bytes push_room(int b, int worker, int slot, ElemRange piece) override;
+  void add(int b, int worker, int slot, ElemRange piece, std::size_t bytes, bool replaces) override;
+  Bytes pull(int b, ElemRange piece) override;
+  Bytes pull_room(int b, int server, ElemRange piece) override;
+  void take(int b, int server, ElemRange piece, std::size_t bytes) override;
+
+ private:
+  enum class Use : std::uint8_t { push, push_came, pull, pull_came };
+  using Key = std::tuple<Use, int, int, int>;  // of a message that lies beside the arenas: bucket, rank, slot
+
+  std::size_t bytes_of(ElemRange piece) const { return static_cast<std::size_t>(piece.elems()) * size_of(dtype_); }
+  void* gradient(int b, ElemRange piece) const;
+  // What is pulled: weights, or changes of them.
+  void* pulled(int b, ElemRange piece) const;
+  std::vector<std::byte>& buffer(const Key& key, std::size_t bytes);
+  void give_back(const Key& key);
+
+  std::vector<ArenaRange> buckets_;
+  std::int64_t segment_elems_;
+  DType dtype_;
+  Staging& gradients_;
+  Staging& weights_;
+  ServerCodec& codec_;
+  std::map<Key, std::vector<std::byte>> used_;
+  std::vector<std::vector<std::byte>> free_;
+};
+
+}  // namespace echelon

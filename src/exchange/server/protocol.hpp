@@ -1,0 +1,123 @@
+// One rank's part of a synchronous parameter server, as a state machine (comm/protocol/machine.hpp). It moves bytes and
+// keeps order; what the bytes are is `ServerMemory`, what a step of the optimiser is, the host.
+//
+// For each bucket, once a step:
+//   host posts gradient(b)   a worker sends each server its part; a server receives its part from every worker
+//   tells      summed(b)     all of this rank's pushes are out, and its own part is summed over the workers
+//   host posts updated(b)    its own part of the weights is new, and the old weights are read by nobody here any more
+//   tells      settled(b)    all parts of the weights are new, and all of this rank's pulls are out
+//
+// A part travels in pieces. A server adds the pieces of a part in the order of the ranks
+// behind it, (rank - 1), (rank - 2), .. modulo ranks, whatever the order of arrival, so that sums have the same bits on
+// every schedule; two pieces of each worker may be in memory before their turn.
+//
+// Messages of a bucket: 2 (workers other than the server) * pieces, summed over servers (comm/README.md, `server`).
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "comm/collective/halves.hpp"
+#include "comm/protocol/machine.hpp"
+#include "comm/transport.hpp"
+
+namespace echelon {
+
+// The buffers of messages, by bucket b and a piece of it in the bucket's elements.
+class ServerMemory {
+ public:
+  struct Bytes {
+    void* data = nullptr;
+    std::size_t bytes = 0;  // of a message; room of a receive
+  };
+  static constexpr int kSlots = 2;  // of each worker
+
+  virtual ~ServerMemory() = default;
+  // Of the longest message of bucket b in this step; the same on all ranks.
+  virtual std::int64_t piece_elems(int b) const = 0;
+  // What this worker sends to the server of the piece; valid until it is sent.
+  virtual Bytes push(int b, int server, ElemRange piece) = 0;
+  virtual Bytes push_room(int b, int worker, int slot, ElemRange piece) = 0;
+  // Adds what came to this server's sum; `replaces`: it is the first contribution.
+  virtual void add(int b, int worker, int slot, ElemRange piece, std::size_t bytes, bool replaces) = 0;
+  // What this server sends to every worker, asked for once a step; valid until all are sent.
+  virtual Bytes pull(int b, ElemRange piece) = 0;
+  virtual Bytes pull_room(int b, int server, ElemRange piece) = 0;
+  virtual void take(int b, int server, ElemRange piece, std::size_t bytes) = 0;
+};
+
+struct ServerBucket {
+  Parts parts;  // by rank; empty for those that do not serve
+  int tag = 0;  // and tag + 1
+  int priority = 0;
+};
+
+class ServerProtocol final : public Machine {
+ public:
+  enum class Word : std::uint8_t { gradient, updated, summed, settled };
+  static Token token(Word word, int bucket) { return static_cast<Token>(bucket) * 4 + static_cast<Token>(word); }
+  static Word word_of(Token token) { return static_cast<Word>(token % 4); }
+  static int bucket_of(Token token) { return static_cast<int>(token / 4); }
+
+  // The first `workers` ranks push and pull; `memory` outlives the machine.
+  ServerProtocol(int rank, int ranks, int workers, const std::vector<ServerBucket>& buckets, ServerMemory& memory);
+
+  void on(const ProtocolEvent& event, ProtocolActions& actions) override;
+
+  // What this rank has sent for bucket b since the host was last told of it; for the host, in `told`.
+  WireCounters take_sent(int b);
+  // When the host's last post about it came.
+  double begun_s(int b) const { return buckets_[static_cast<std::size_t>(b)].begun_s; }
+
+ private:
+  struct Slot {
+    bool taken = false, came = false;
+    std::size_t bytes = 0;  // of the message that came
+  };
+  struct Pusher {  // at a server, a worker that pushes to it
+    int rank = 0;
+    std::int64_t asked = 0, added = 0;      // pieces whose receive was posted; that are in the sum
+    Slot slots[ServerMemory::kSlots] = {};  // piece i uses slot i modulo kSlots
+  };
+  struct Bucket {
+    Parts parts;
+    std::int64_t piece_elems = 1;
+    int tag = 0, priority = 0;
+    bool open = false;                                  // between gradient and summed
+    bool pulling = false;                               // between updated and settled
+    std::vector<Pusher> pushers;                        // in the order in which they are added
+    std::vector<std::int64_t> next;                     // by piece of the own part: the pusher that it waits for
+    std::int64_t to_add = 0, to_send = 0, to_take = 0;  // messages
+    std::int64_t step = 0;
+    double begun_s = 0;
+    WireCounters sent;
+  };
+  // What a token of a send or a receive means.
+  enum class Use : std::uint8_t { pushed, pulled, push_came, pull_came };
+  struct Key {
+    Use use;
+    int bucket;
+    int peer;            // push_came: index in pushers; pull_came: rank of the server
+    std::int64_t piece;  // index in the part
+  };
+  static Token pack(const Key& key);
+  static Key unpack(Token token);
+
+  bool works(int rank) const { return rank < workers_; }
+  std::int64_t pieces(const Bucket& bucket, int rank) const;
+  ElemRange piece(const Bucket& bucket, int rank, std::int64_t index) const;
+
+  void begin_push(int b, double now_s, ProtocolActions& actions);
+  void begin_pull(int b, double now_s, ProtocolActions& actions);
+  void ask(int b, std::size_t p, ProtocolActions& actions);
+  void push_came(const Key& key, std::size_t bytes, ProtocolActions& actions);
+  void look_if_summed(int b, ProtocolActions& actions);
+  void look_if_settled(int b, ProtocolActions& actions);
+  void send(int b, Use use, int to, const ServerMemory::Bytes& message, ProtocolActions& actions);
+
+  int rank_, ranks_, workers_;
+  ServerMemory& memory_;
+  std::vector<Bucket> buckets_;
+};
+
+}  // namespace echelon

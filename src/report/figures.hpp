@@ -1,0 +1,166 @@
+// The figures of a step, an epoch and a run, each described once.
+//
+//   metrics.jsonl   a StepFigures a step, an EpochFigures an epoch
+//   summary.json    the RunFigures of an attempt
+//
+// `each(figures, visit)` (figures_list.hpp) shows every member with its description, in the order of the file: training
+// fills the structs; files, sums over ranks, rows of reports and `echelon report --figures` follow from the list. To
+// add a figure: a member, its line in `each`, and the place that fills it.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace echelon {
+
+inline constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
+
+// How the values of several ranks become one: equal on all of them; added; their mean (of the ranks that train); the
+// largest; a list by rank; that of rank 0.
+enum class OverRanks : std::uint8_t { same, sum, mean, largest, list, rank0 };
+// How the values of several steps become one: there are none; added over the attempt; their mean; median and quartiles
+// without the first step; the newest.
+enum class OverSteps : std::uint8_t { none, sum, mean, quartiles, newest };
+// How repetitions of a run become a row of a report: equal, or that of the first; the median; the largest; added.
+enum class OverRuns : std::uint8_t { first, median, largest, sum };
+// What a file holds where a figure is not known.
+enum class Unknown : std::uint8_t { null, left_out };
+
+struct Figure {
+  const char* name;
+  const char* unit;  // "" for words and plain counts
+  OverRanks ranks;
+  OverSteps steps;
+  OverRuns runs;
+  const char* meaning;
+  Unknown unknown = Unknown::null;
+};
+
+struct Quartiles {
+  double median = kUnknown, p25 = kUnknown, p75 = kUnknown;
+};
+// Of any order; zeros where there are none. Linear between neighbours.
+Quartiles quartiles_of(std::vector<double> values);
+
+// Where the time of a step, or of several, went. The parts and `other_s` add up to `total_s`.
+struct StepTimes {
+  double total_s = 0;
+  double data_wait_s = 0;  // waiting for the loader and copying to the device
+  double forward_s = 0;
+  double backward_s = 0;
+  double split_s = 0;     // waiting for the other ranks of the same replica
+  double exchange_s = 0;  // compute thread blocked, the step's control sum included
+  double optimiser_s = 0;
+  double hooks_s = 0;      // checkpoints, evaluation, records; before these, the wait for the exchange's end
+  double other_s() const;  // what none of the parts claims; at least 0
+};
+struct TimePart {
+  const char* name;
+  double StepTimes::*seconds;
+};
+inline constexpr std::array<TimePart, 7> kClaimedTimes = {{{"data", &StepTimes::data_wait_s},
+                                                           {"forward", &StepTimes::forward_s},
+                                                           {"backward", &StepTimes::backward_s},
+                                                           {"split", &StepTimes::split_s},
+                                                           {"exchange", &StepTimes::exchange_s},
+                                                           {"optimizer", &StepTimes::optimiser_s},
+                                                           {"hooks", &StepTimes::hooks_s}}};
+inline constexpr std::size_t kTimeParts = kClaimedTimes.size() + 1;  // and "other"
+const char* time_part_name(std::size_t part);
+StepTimes& operator+=(StepTimes& sum, const StepTimes& more);
+// By part, in percent, tenths that sum to exactly 100 (largest remainders); zeros where nothing was measured.
+using TimePercent = std::array<double, kTimeParts>;
+TimePercent time_percent(const StepTimes& times);
+// Shares of a whole in the same way.
+std::vector<double> percent_parts(const std::vector<double>& parts);
+
+// data x pipeline x tensor x space ranks.
+struct MeshShape {
+  int data = 1, pipeline = 1, tensor = 1, space = 1;
+  int parts() const { return pipeline * tensor * space; }
+};
+
+// By rank.
+struct RankTimes {
+  std::vector<double> compute, exposed, exchange;  // s
+  std::vector<double> wire_bytes;
+};
+
+// What a codec did; unknown where none coded.
+struct CodecFigures {
+  double bytes_before = kUnknown;                                       // of all values that were encoded
+  double bytes_after = kUnknown;                                        // of their messages
+  double residual_norm = kUnknown, density = kUnknown, tau = kUnknown;  // of lossy ones
+};
+
+struct StepFigures {
+  std::int64_t step = 0, epoch = 0;
+  double lr = 0, loss = kUnknown, samples = 0, samples_per_s = 0;
+  StepTimes time;
+  double exchange_exposed_s = kUnknown, exchange_hidden_s = kUnknown, wire_bytes = kUnknown, arrival_skew_s = kUnknown;
+  std::optional<RankTimes> ranks_before;
+  double tokens = kUnknown, tokens_per_s = kUnknown;
+  double gradient_norm = kUnknown, loss_scale = kUnknown;
+  std::optional<bool> skipped;
+  std::optional<CodecFigures> codec;
+};
+
+struct EpochFigures {
+  std::int64_t epoch = 0, step = 0;
+  double train_loss = kUnknown, test_loss = kUnknown, test_accuracy = kUnknown, seconds = kUnknown;
+};
+
+struct RunFigures {
+  std::string name, config_hash, state;
+  int ranks = 0;  // that train
+  MeshShape mesh;
+  int servers = 0, hosts = 0;
+  std::string device, device_text;
+  bool paced = false;
+  std::string dtype;
+  int threads = 0;
+  std::string model;
+  std::int64_t parameters = 0;
+  std::string strategy, algorithm, codec = "none";
+  std::int64_t global_batch = 0;
+  std::vector<std::int64_t> batch_per_replica;
+  std::int64_t accumulation = 1;
+  std::string scaling;
+  std::int64_t epochs = 0, steps = 0, timed_steps = 0;
+  Quartiles samples_per_s, step_s;
+  StepTimes time_split_s;
+  double wire_bytes_per_step = kUnknown, formula_bytes_per_step = kUnknown, messages_per_step = kUnknown,
+         library_bytes_per_step = kUnknown, split_bytes_per_step = kUnknown, halo_bytes_per_step = kUnknown;
+  double exchange_exposed_s = kUnknown, exchange_hidden_s = kUnknown, arrival_skew_s = kUnknown;
+  std::vector<std::string> slow_ranks;
+  double bytes_read = kUnknown, bytes_used = kUnknown;
+  double train_loss = kUnknown, test_loss = kUnknown, test_accuracy = kUnknown;
+  std::vector<double> peak_rss_mb, device_peak_mb, activations_spared_mb;
+  double start_to_first_step_s = kUnknown;
+  std::string weights_checksum;
+  std::optional<Quartiles> tokens_per_s;
+  std::string loss_unit;
+  double test_perplexity = kUnknown;
+  std::optional<CodecFigures> coded;
+};
+
+// Ranks put together. `own` holds what one rank knows, lists with one entry: its values that differ between ranks, in
+// the order of `each`.
+std::vector<double> values_of_rank(const RunFigures& own);
+// Puts the values of all ranks, one rank after another, into `run`; the first `workers` of them train.
+void combine_ranks(RunFigures& run, const std::vector<double>& by_rank, int workers);
+// Repetitions of one run (at least one) as one.
+RunFigures combine_runs(const std::vector<const RunFigures*>& runs);
+
+// All figures as a Markdown table: name, unit, how ranks, steps and repetitions are combined, meaning.
+std::string figures_markdown();
+
+// Largest entry; unknown where there is none.
+double largest(const std::vector<double>& values);
+double median(std::vector<double> values);  // of those that are known; unknown where none is
+
+}  // namespace echelon

@@ -1,0 +1,113 @@
+// The list of report/figures.hpp: names, units, how values of ranks, steps and repetitions are combined, meanings.
+#pragma once
+
+#include <type_traits>
+
+#include "report/figures.hpp"
+
+namespace echelon {
+namespace figures {
+
+using R = OverRanks;
+using S = OverSteps;
+using A = OverRuns;
+inline constexpr Unknown kLeftOut = Unknown::left_out;
+
+template <class T, class Of>
+concept Is = std::is_same_v<std::remove_const_t<T>, Of>;
+
+}  // namespace figures
+
+// clang-format off
+template <figures::Is<StepFigures> F, class Visit>
+void each(F& f, Visit&& visit) {
+  using namespace figures;
+  visit(Figure{"step", "", R::same, S::none, A::first, "updates done, this one included"}, f.step);
+  visit(Figure{"epoch", "", R::same, S::none, A::first, "epochs done before"}, f.epoch);
+  visit(Figure{"lr", "", R::same, S::none, A::first, "learning rate"}, f.lr);
+  visit(Figure{"loss", "", R::same, S::none, A::first, "mean over the labels of the step, of all ranks"}, f.loss);
+  visit(Figure{"samples", "", R::same, S::none, A::first, "of the step"}, f.samples);
+  visit(Figure{"samples_per_s", "1/s", R::rank0, S::none, A::first, "hooks left out"}, f.samples_per_s);
+  visit(Figure{"time", "s", R::rank0, S::none, A::first, "parts of the step; hooks that a checkpoint's write precedes are in the next row"}, f.time);
+  visit(Figure{"exchange_exposed_s", "s", R::rank0, S::none, A::first, "the compute thread waited for the exchange", kLeftOut}, f.exchange_exposed_s);
+  visit(Figure{"exchange_hidden_s", "s", R::rank0, S::none, A::first, "the exchange went on beside other work", kLeftOut}, f.exchange_hidden_s);
+  visit(Figure{"wire_bytes", "bytes", R::rank0, S::none, A::first, "sent for gradients", kLeftOut}, f.wire_bytes);
+  visit(Figure{"arrival_skew_s", "s", R::same, S::none, A::first, "of the step before: largest compute time of a rank less the smallest", kLeftOut}, f.arrival_skew_s);
+  visit(Figure{"ranks_before", "s", R::list, S::none, A::first, "of some steps: compute, exposed, exchange and wire_bytes of the step before", kLeftOut}, f.ranks_before);
+  visit(Figure{"tokens", "", R::same, S::none, A::first, "of the step, where labels are one a token", kLeftOut}, f.tokens);
+  visit(Figure{"tokens_per_s", "1/s", R::rank0, S::none, A::first, "hooks left out", kLeftOut}, f.tokens_per_s);
+  visit(Figure{"gradient_norm", "", R::same, S::none, A::first, "over all weights, before clipping", kLeftOut}, f.gradient_norm);
+  visit(Figure{"loss_scale", "", R::same, S::none, A::first, "where the loss is scaled", kLeftOut}, f.loss_scale);
+  visit(Figure{"skipped", "", R::same, S::none, A::first, "the gradients were not finite, no weight changed", kLeftOut}, f.skipped);
+  visit(Figure{"codec", "", R::rank0, S::none, A::first, "bytes before and after coding, residual norm, density, tau", kLeftOut}, f.codec);
+}
+
+template <figures::Is<EpochFigures> F, class Visit>
+void each(F& f, Visit&& visit) {
+  using namespace figures;
+  visit(Figure{"epoch", "", R::same, S::none, A::first, "epochs done"}, f.epoch);
+  visit(Figure{"step", "", R::same, S::none, A::first, "updates done"}, f.step);
+  visit(Figure{"train_loss", "", R::same, S::mean, A::first, "mean over the labels of the epoch"}, f.train_loss);
+  visit(Figure{"test_loss", "", R::same, S::none, A::first, "where it was evaluated"}, f.test_loss);
+  visit(Figure{"test_accuracy", "0..1", R::same, S::none, A::first, "likewise, where the loss has a right answer"}, f.test_accuracy);
+  visit(Figure{"seconds", "s", R::rank0, S::sum, A::first, "evaluation included"}, f.seconds);
+}
+
+template <figures::Is<RunFigures> F, class Visit>
+void each(F& f, Visit&& visit) {
+  using namespace figures;
+  visit(Figure{"name", "", R::same, S::none, A::first, "of the config"}, f.name);
+  visit(Figure{"config_hash", "", R::same, S::none, A::first, "of the config, restart-neutral keys left out"}, f.config_hash);
+  visit(Figure{"state", "", R::same, S::none, A::first, "finished or stopped"}, f.state);
+  visit(Figure{"ranks", "", R::same, S::none, A::first, "that train"}, f.ranks);
+  visit(Figure{"mesh", "", R::same, S::none, A::first, "data x pipeline x tensor x space ranks"}, f.mesh);
+  visit(Figure{"servers", "", R::same, S::none, A::first, "on ranks of their own"}, f.servers);
+  visit(Figure{"hosts", "", R::same, S::none, A::first, ""}, f.hosts);
+  visit(Figure{"device", "", R::rank0, S::none, A::first, "onednn, cuda, reference or paced"}, f.device);
+  visit(Figure{"device_text", "", R::rank0, S::none, A::first, "model and threads"}, f.device_text);
+  visit(Figure{"paced", "", R::same, S::none, A::first, "ops slept for tabled times"}, f.paced);
+  visit(Figure{"dtype", "", R::same, S::none, A::first, "of weights and activations"}, f.dtype);
+  visit(Figure{"threads", "", R::rank0, S::none, A::first, "of the device"}, f.threads);
+  visit(Figure{"model", "", R::same, S::none, A::first, "from the zoo, or the config's name"}, f.model);
+  visit(Figure{"parameters", "", R::same, S::none, A::first, "weights of the whole model"}, f.parameters);
+  visit(Figure{"strategy", "", R::same, S::none, A::first, "exchange.strategy"}, f.strategy);
+  visit(Figure{"algorithm", "", R::same, S::none, A::first, "exchange.algorithm, as chosen"}, f.algorithm);
+  visit(Figure{"codec", "", R::same, S::none, A::first, "exchange.codec"}, f.codec);
+  visit(Figure{"global_batch", "samples", R::same, S::none, A::first, "a step"}, f.global_batch);
+  visit(Figure{"batch_per_replica", "samples", R::same, S::none, A::first, "by replica"}, f.batch_per_replica);
+  visit(Figure{"accumulation", "", R::same, S::none, A::first, "micro-batches a step"}, f.accumulation);
+  visit(Figure{"scaling", "", R::same, S::none, A::first, "strong or weak"}, f.scaling);
+  visit(Figure{"epochs", "", R::same, S::newest, A::first, "done in the whole run"}, f.epochs);
+  visit(Figure{"steps", "", R::same, S::newest, A::first, "updates of the whole run"}, f.steps);
+  visit(Figure{"timed_steps", "", R::same, S::sum, A::first, "behind the quartiles"}, f.timed_steps);
+  visit(Figure{"samples_per_s", "1/s", R::rank0, S::quartiles, A::median, "hooks left out"}, f.samples_per_s);
+  visit(Figure{"step_s", "s", R::rank0, S::quartiles, A::median, "hooks left out"}, f.step_s);
+  visit(Figure{"time_split_s", "s", R::mean, S::sum, A::sum, "where the time went"}, f.time_split_s);
+  visit(Figure{"wire_bytes_per_step", "bytes", R::sum, S::mean, A::median, "sent for gradients, counted at the transport"}, f.wire_bytes_per_step);
+  visit(Figure{"formula_bytes_per_step", "bytes", R::sum, S::none, A::median, "the same by the price list, over all parts of the model; null where a codec's messages depend on the values"}, f.formula_bytes_per_step);
+  visit(Figure{"messages_per_step", "", R::sum, S::mean, A::median, "sent for gradients"}, f.messages_per_step);
+  visit(Figure{"library_bytes_per_step", "bytes", R::sum, S::mean, A::median, "given to a library that sends them uncounted"}, f.library_bytes_per_step);
+  visit(Figure{"split_bytes_per_step", "bytes", R::sum, S::mean, A::median, "between ranks of one replica, evaluation included"}, f.split_bytes_per_step);
+  visit(Figure{"halo_bytes_per_step", "bytes", R::sum, S::mean, A::median, "of these, rows of images for neighbours"}, f.halo_bytes_per_step);
+  visit(Figure{"exchange_exposed_s", "s", R::mean, S::sum, A::median, "the compute thread waited for the exchange"}, f.exchange_exposed_s);
+  visit(Figure{"exchange_hidden_s", "s", R::mean, S::sum, A::median, "the exchange went on beside other work"}, f.exchange_hidden_s);
+  visit(Figure{"arrival_skew_s", "s", R::same, S::mean, A::median, "largest compute time of a rank in a step less the smallest: how far apart ranks come to the exchange"}, f.arrival_skew_s);
+  visit(Figure{"slow_ranks", "", R::same, S::sum, A::first, "ranks that took clearly longer than the median, in words"}, f.slow_ranks);
+  visit(Figure{"bytes_read", "bytes", R::sum, S::sum, A::median, "from the shards"}, f.bytes_read);
+  visit(Figure{"bytes_used", "bytes", R::sum, S::sum, A::median, "of these, trained on"}, f.bytes_used);
+  visit(Figure{"train_loss", "", R::same, S::newest, A::median, "of the last epoch, else of the last step"}, f.train_loss);
+  visit(Figure{"test_loss", "", R::same, S::newest, A::median, "of the last evaluation"}, f.test_loss);
+  visit(Figure{"test_accuracy", "0..1", R::same, S::newest, A::median, "of the last evaluation"}, f.test_accuracy);
+  visit(Figure{"peak_rss_mb", "MiB", R::list, S::none, A::largest, "memory of the process"}, f.peak_rss_mb);
+  visit(Figure{"device_peak_mb", "MiB", R::list, S::none, A::largest, "memory of the device"}, f.device_peak_mb);
+  visit(Figure{"activations_spared_mb", "MiB", R::list, S::none, A::largest, "held less than gpipe would"}, f.activations_spared_mb);
+  visit(Figure{"start_to_first_step_s", "s", R::largest, S::none, A::median, "from the start of the process to the end of the first step"}, f.start_to_first_step_s);
+  visit(Figure{"weights_checksum", "", R::same, S::newest, A::first, "of all parts of the first replica"}, f.weights_checksum);
+  visit(Figure{"tokens_per_s", "1/s", R::rank0, S::quartiles, A::median, "where labels are one a token", kLeftOut}, f.tokens_per_s);
+  visit(Figure{"loss_unit", "", R::same, S::none, A::first, "likewise", kLeftOut}, f.loss_unit);
+  visit(Figure{"test_perplexity", "", R::same, S::newest, A::median, "likewise: e to the test loss", kLeftOut}, f.test_perplexity);
+  visit(Figure{"coded", "", R::rank0, S::sum, A::first, "what the codec did: bytes before and after, newest residual norm, mean density and tau", kLeftOut}, f.coded);
+}
+// clang-format on
+
+}  // namespace echelon

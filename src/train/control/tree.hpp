@@ -1,0 +1,58 @@
+// The control words of strategies whose replicas meet at every step: one sum over the ranks, up a binomial tree and
+// down it again. At most 2 log2(k) messages and constant memory a rank, 2 (k-1) messages in all; the sum is taken in
+// the tree ((0+1)+(2+3))+((4+5)+..), whose bits contiguous powers of two of ranks share (`sum_in_tree`).
+//
+// Times by rank go to rank 0 alone, with the words of every `sample_every`-th step.
+#pragma once
+
+#include <vector>
+
+#include "comm/protocol/machine.hpp"
+#include "train/control/words.hpp"
+
+namespace echelon {
+
+class ControlTree final : public Machine {
+ public:
+  static constexpr Token kWords = 0, kSum = 0;
+
+  // `tag`: and tag + 1. Both are the machine's own.
+  ControlTree(int rank, int ranks, int tag, std::int64_t sample_every = 1);
+
+  // By the host, before it posts kWords; the machine tells kSum once `sum` is that of the same step.
+  void set_words(const ControlWords& words) { words_ = words; }
+  const ControlSum& sum() const { return total_; }
+  // On rank 0, by rank; empty elsewhere and between samples.
+  const std::vector<RankStep>& times() const { return times_; }
+
+  void on(const ProtocolEvent& event, ProtocolActions& actions) override;
+
+ private:
+  struct Child {
+    int rank = 0;
+    std::size_t behind = 0;  // ranks of its part of the tree
+    bool came = false;
+    std::vector<std::byte> message;
+  };
+  bool samples() const { return step_ % sample_every_ == 0; }
+  std::size_t up_bytes(std::size_t ranks) const;
+  void begin(ProtocolActions& actions);
+  void merge_children(ProtocolActions& actions);
+  void send_up(ProtocolActions& actions);
+  void tell_children(ProtocolActions& actions);
+
+  int rank_, tag_;
+  std::int64_t sample_every_;
+  int parent_ = -1;              // -1: the root, rank 0
+  std::vector<Child> children_;  // nearest first: the order of the sum
+  std::int64_t step_ = -1;
+  ControlWords words_;
+  ControlSum sum_, total_;
+  std::vector<RankStep> behind_, times_;  // of this rank and those behind it
+  std::size_t merged_ = 0;                // children
+  // What is sent, by turns: the last message may still be under way when the next step begins.
+  std::vector<std::byte> up_[2];
+  ControlSum down_[2];
+};
+
+}  // namespace echelon

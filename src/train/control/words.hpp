@@ -1,0 +1,43 @@
+// What the ranks of a run tell each other once a step, and what comes of it over all of them.
+#pragma once
+
+#include <cstdint>
+
+namespace echelon {
+
+// Where a step's time went on one rank.
+struct RankStep {
+  double compute_s = -1;  // forward, backward and waiting for data: what it took before the exchange; -1: it trains not
+  double exposed_s = 0;   // the compute thread blocked on the exchange
+  double exchange_s = 0;  // the exchange from start to finish, hidden and exposed
+  double wire_bytes = 0;  // sent for it
+};
+
+// Of one rank and step.
+struct ControlWords {
+  double loss = 0, weight = 0;  // sums over the rank's samples; a rank without samples: zeros
+  RankStep last;                // of the step before
+  bool requeue = false, interrupt = false, checkpoint = false;
+};
+
+// Over ranks. `merged` is associative; sums are taken in the order of ranks, so that all ranks hold the same bits.
+struct ControlSum {
+  double loss = 0, weight = 0;
+  double fastest_s = -1, slowest_s = -1;  // RankStep::compute_s; -1: nobody measured any
+  double slowest_rank = -1;
+  double not_finite_rank = -1;  // the lowest whose loss is not finite; -1: none
+  double not_finite_loss = 0;   // its loss
+  double wishes = 0;            // bits: requeue 1, interrupt 2, checkpoint 4
+
+  static ControlSum of(int rank, const ControlWords& words);
+  // `this` is of lower ranks than `other`.
+  ControlSum merged(const ControlSum& other) const;
+
+  bool requeue() const { return (static_cast<int>(wishes) & 1) != 0; }
+  bool interrupt() const { return (static_cast<int>(wishes) & 2) != 0; }
+  bool checkpoint() const { return (static_cast<int>(wishes) & 4) != 0; }
+  // Largest compute time less the smallest; 0 where fewer than two ranks measured theirs.
+  double arrival_skew_s() const { return slowest_s - fastest_s; }
+};
+
+}  // namespace echelon

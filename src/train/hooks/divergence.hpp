@@ -1,0 +1,33 @@
+// Ends a run that diverges though its loss is still a number: the loss of each of the last kDivergenceSteps steps was
+// above train.divergence_factor x max(1, loss of the run's first step). Ordinary runs come nowhere near: a loss at the
+// first step is that of a model that has learned nothing. Every rank; all see the same losses.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "config/schema.hpp"
+#include "train/hooks/hook.hpp"
+#include "train/run_state.hpp"
+
+namespace echelon {
+
+inline constexpr int kDivergenceSteps = 20;
+
+class DivergenceHook final : public Hook {
+ public:
+  // `state`: takes the first loss, and has it where the run was resumed.
+  DivergenceHook(const Config& config, RunState& state) : config_(config), state_(state) {}
+  // CommonError (exit 5) where the run diverges.
+  void step_end(const StepRecord& record) override;
+
+ private:
+  const Config& config_;
+  RunState& state_;
+  int above_ = 0;  // steps in a row
+};
+
+// Why a loss is not finite and what may help. `step`: counted from 1, of the whole run.
+std::string not_finite_text(double loss, std::int64_t step, int rank, const Config& config);
+
+}  // namespace echelon

@@ -1,0 +1,33 @@
+#include "tests/support/attempts.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <stdexcept>
+
+#include "config/parse.hpp"
+#include "tests/support/ranks.hpp"
+#include "train/attempt.hpp"
+
+namespace echelon::test {
+
+int train_on_threads(const std::string& config, const std::vector<std::string>& sets, int ranks,
+                     const std::vector<int>& hosts) {
+  std::vector<int> codes(static_cast<std::size_t>(ranks), -1);
+  const auto load = [&](std::vector<std::string>& notes) { return load_config(config, sets, &notes); };
+  const auto end_world = [](int code) { throw std::runtime_error(fmt::format("ends the world with {}", code)); };
+  run_ranks(
+      ranks,
+      [&](std::unique_ptr<Transport> transport) {
+        int& code = codes[static_cast<std::size_t>(transport->rank())];
+        Engine engine(std::move(transport));
+        code = Attempt(engine, {.load_config = load, .end_world = end_world}).run();
+      },
+      60, hosts);
+  for (const int code : codes)
+    if (code != codes.front())
+      throw std::runtime_error(fmt::format("ranks end with different codes: {}", fmt::join(codes, " ")));
+  return codes.front();
+}
+
+}  // namespace echelon::test

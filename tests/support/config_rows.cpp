@@ -1,0 +1,217 @@
+#include "tests/support/config_rows.hpp"
+
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+#include "comm/codec/codec.hpp"
+#include "comm/collective/algorithms.hpp"
+#include "config/derive.hpp"
+#include "config/parse.hpp"
+#include "optim/rules.hpp"
+#include "train/run_plan.hpp"
+
+namespace echelon::test {
+namespace {
+
+std::vector<std::string> first_then(const std::string& first, const std::vector<std::string>& others) {
+  std::vector<std::string> all = {first};
+  for (const std::string& other : others)
+    if (other != first) all.push_back(other);
+  return all;
+}
+
+// The values of a row by the names of its axes.
+class Choices {
+ public:
+  Choices(const std::vector<Axis>& axes, const PairwiseRow& row) : axes_(axes), row_(row) {}
+  const std::string& operator[](std::string_view axis) const {
+    for (std::size_t a = 0; a < axes_.size(); ++a)
+      if (axes_[a].name == axis) return axes_[a].values[row_[a]];
+    throw std::logic_error(fmt::format("no axis '{}'", axis));
+  }
+
+ private:
+  const std::vector<Axis>& axes_;
+  const PairwiseRow& row_;
+};
+
+// Lines by section, as TOML.
+class Toml {
+ public:
+  template <class Value>
+  void set(const std::string& section, const std::string& key, const Value& value) {
+    sections_[section] += fmt::format("{} = {}\n", key, value);
+  }
+  void text(const std::string& section, const std::string& key, const std::string& value) {
+    set(section, key, fmt::format("\"{}\"", value));
+  }
+  void layer(const std::string& lines) { layers_ += "[[model.layers]]\n" + lines; }
+  std::string str() const {
+    std::string all = sections_.contains("") ? sections_.at("") : "";
+    for (const auto& [name, lines] : sections_)
+      if (!name.empty()) all += fmt::format("[{}]\n{}", name, lines);
+    return all + layers_;
+  }
+
+ private:
+  std::map<std::string, std::string> sections_;
+  std::string layers_;
+};
+
+void put_model(Toml& toml, const Choices& row) {
+  const std::string& norm = row["norm"];
+  const std::string batch_norm = norm == "none" ? "" : "type = \"batch_norm\"\n";
+  if (norm == "synchronised") toml.set("model", "synchronised_batch_norm", "true");
+  if (norm == "renorm") toml.set("model", "batch_renorm", "true");
+  if (row["data"] == "images") {
+    for (int i = 0; i < 2; ++i) {
+      toml.layer("type = \"conv\"\nchannels = 4\nkernel = [3]\npadding = [1]\n");
+      if (!batch_norm.empty()) toml.layer(batch_norm);
+      toml.layer("type = \"relu\"\n");
+    }
+    toml.layer("type = \"flatten\"\n");
+    toml.layer("type = \"dense\"\nunits = 5\n");
+    return;
+  }
+  const bool text = row["data"] == "text" || row["data"] == "stream";
+  toml.layer(fmt::format("type = \"embedding\"\nunits = 6\nsparse = {}\n", row["embedding"] == "sparse"));
+  for (int i = 0; i < 2; ++i)
+    toml.layer(fmt::format("type = \"lstm\"\nunits = 6\n{}", row["data"] == "stream" ? "carry = true\n" : ""));
+  if (!text) toml.layer("type = \"sequence_pool\"\nmode = \"last\"\n");
+  if (!batch_norm.empty()) toml.layer(batch_norm);
+  toml.layer(fmt::format("type = \"dense\"\nunits = {}\n", text ? 7 : 3));
+}
+
+void put_data(Toml& toml, const Choices& row, const std::string& folder) {
+  const std::string& kind = row["data"];
+  const std::string set = kind == "stream" ? "text" : kind == "buckets" ? "sequences" : kind;
+  toml.text("data", "train", folder + "/" + set + "/train");
+  if (row["evaluate"] != "never") toml.text("data", "test", folder + "/" + set + "/test");
+  if (set == "text") toml.set("data", "sequence_length", 6);
+  if (kind == "stream") toml.text("data", "order", "stream");
+  if (kind == "buckets") toml.set("data", "buckets", "[4, 8]");
+  if (row["sharding"] != "auto") toml.text("data", "sharding", row["sharding"]);
+  if (row["ragged"] != "wrap") toml.text("data", "ragged", row["ragged"]);
+}
+
+void put_exchange(Toml& toml, const Choices& row) {
+  if (row["strategy"] != "synchronous") toml.text("exchange", "strategy", "server");
+  if (row["strategy"] == "server_ranks") toml.set("exchange", "server_ranks", 1);
+  if (row["algorithm"] != "ring") toml.text("exchange", "algorithm", row["algorithm"]);
+  if (row["codec"] != "none") toml.text("exchange", "codec", row["codec"]);
+  if (row["overlap"] != "default") toml.text("exchange", "overlap", row["overlap"]);
+  if (row["algorithm"] != "auto") toml.set("exchange", "bucket_mb", 0.002);
+}
+
+void put_optimiser(Toml& toml, const Choices& row) {
+  const std::string& rule = row["optimiser"];
+  toml.text("optimizer", "rule", rule == "plain_sgd" ? "sgd" : rule);
+  if (rule == "plain_sgd") toml.set("optimizer", "momentum", "0.0");
+  if (row["clip"] == "on") toml.set("optimizer", "clip_norm", "0.5");
+  if (row["embedding"] == "lazy") toml.set("optimizer", "lazy", "true");
+}
+
+// Ranks of a replica.
+int put_split(Toml& toml, const Choices& row) {
+  const std::string& split = row["split"];
+  if (split == "none") return 1;
+  if (row["hosts"] == "two") toml.set("parallel", "allow_across_nodes", "true");
+  if (split == "auto") {
+    toml.text("parallel", "split", "auto");
+    return 1;
+  }
+  toml.set("parallel", split == "staircase" ? "pipeline" : split, 2);
+  if (split == "staircase") toml.set("parallel", "time_chunks", 2);
+  if (split == "tensor") toml.set("parallel", "recurrent_from", 0);
+  return 2;
+}
+
+void put_batch(Toml& toml, const Choices& row, int replicas) {
+  toml.set("batch", "global", 8);
+  if (row["batch"] == "accumulation") toml.set("batch", "accumulation", 2);
+  if (row["batch"] == "unequal") toml.set("batch", "shares", replicas == 2 ? "[3, 1]" : "[1]");
+  if (row["batch"] != "reproducible") return;
+  toml.set("train", "reproducible", "true");
+  toml.set("train", "micro_shards", 4);
+}
+
+}  // namespace
+
+std::vector<Axis> config_axes() {
+  std::vector<std::string> algorithms = first_then("ring", allreduce_names());
+  algorithms.emplace_back("auto");
+  std::vector<std::string> rules = first_then("sgd", rule_names());
+  rules.emplace_back("plain_sgd");
+  return {{"data", {"images", "text", "stream", "sequences", "buckets"}},
+          {"strategy", {"synchronous", "server", "server_ranks"}},
+          {"algorithm", algorithms},
+          {"codec", first_then("none", codec_names())},
+          {"optimiser", rules},
+          {"clip", {"off", "on"}},
+          {"split", {"none", "pipeline", "tensor", "space", "staircase", "auto"}},
+          {"replicas", {"2", "1"}},
+          {"hosts", {"one", "two"}},
+          {"batch", {"equal", "accumulation", "unequal", "reproducible"}},
+          {"precision", {"onednn:f32", "reference:f64", "reference:f32"}},
+          {"norm", {"none", "local", "synchronised", "renorm"}},
+          {"embedding", {"dense", "sparse", "lazy"}},
+          {"sharding", {"auto", "file", "record", "replicated"}},
+          {"ragged", {"wrap", "drop", "zero_weight"}},
+          {"overlap", {"default", "none", "buckets", "layers"}},
+          {"evaluate", {"epochs", "end", "never"}},
+          {"memory", {"none", "64_mb"}},
+          {"checkpoint", {"epochs", "steps"}}};
+}
+
+std::vector<int> Experiment::hosts_of_ranks() const {
+  std::vector<int> of_rank;
+  const int each = (ranks + hosts - 1) / hosts;
+  for (int rank = 0; rank < ranks; ++rank) of_rank.push_back(rank / each);
+  return of_rank;
+}
+
+Experiment experiment_of(const std::vector<Axis>& axes, const PairwiseRow& values, const std::string& folder) {
+  const Choices row(axes, values);
+  Toml toml;
+  toml.text("", "name", "row");
+  put_model(toml, row);
+  put_data(toml, row, folder);
+  put_exchange(toml, row);
+  put_optimiser(toml, row);
+  const int group = put_split(toml, row), replicas = row["replicas"] == "2" ? 2 : 1;
+  put_batch(toml, row, replicas);
+  const std::string precision = row["precision"];
+  toml.text("device", "kind", precision.substr(0, precision.find(':')));
+  toml.text("device", "dtype", precision.substr(precision.find(':') + 1));
+  toml.set("device", "threads", 1);
+  if (row["memory"] == "64_mb") toml.set("device", "memory_limit_mb", 64);
+  toml.set("train", "epochs", 2);
+  if (row["evaluate"] == "end") toml.set("evaluate", "every_epochs", 0);
+  if (row["checkpoint"] == "steps") toml.set("checkpoint", "every_steps", 2);
+  toml.text("run", "progress", "none");
+  toml.set("run", "hang_timeout_s", 20);
+
+  Experiment experiment{.config = toml.str()};
+  experiment.ranks = replicas * group + (row["strategy"] == "server_ranks" ? 1 : 0);
+  experiment.hosts = row["hosts"] == "two" && experiment.ranks > 1 ? 2 : 1;
+  const bool chosen = row["algorithm"] == "auto" || row["split"] == "auto";  // by times, that differ from run to run
+  experiment.same_bits = !chosen;
+  experiment.formula = !chosen && row["algorithm"] != "mpi" && group == 1;  // of split models it counts one part
+  return experiment;
+}
+
+std::string plan_refusal(const Experiment& experiment) {
+  try {
+    Config config = parse_config(experiment.config, "row.toml");
+    check_combinations(config);
+    settle_recurrent(config);
+    const RunInputs inputs = open_inputs(config);
+    const Mesh mesh = mesh_of_workers(config, experiment.hosts_of_ranks(), {"a", "b"});
+    for (int rank = 0; rank < mesh.group_size(); ++rank) (void)plan_run(config, mesh, mesh.seat(rank), inputs);
+    return "";
+  } catch (const Error& error) {
+    return error.what();
+  }
+}
+
+}  // namespace echelon::test

@@ -1,0 +1,40 @@
+#include "tests/support/protocol_world.hpp"
+
+#include <algorithm>
+#include <limits>
+
+namespace echelon::test {
+
+ProtocolActor::ProtocolActor(std::unique_ptr<Transport> transport, Machine& machine, ProtocolHost& host,
+                             std::function<bool()> over, int sends)
+    : transport_(std::move(transport)), driver_(machine, host), over_(std::move(over)) {
+  budget_.limit = sends;
+}
+
+ProtocolActor::~ProtocolActor() { driver_.end(*transport_, budget_); }
+
+// As the engine does: where nothing moves, one send more than the budget may go.
+bool ProtocolActor::pass() {
+  bool moved = false;
+  while (!plans_.empty() && plans_.begin()->first <= now_s()) {
+    const auto what = std::move(plans_.begin()->second);
+    plans_.erase(plans_.begin());
+    what();
+    moved = true;
+  }
+  moved |= driver_.pass(*transport_, budget_);
+  if (moved) {
+    budget_.extra = 0;
+  } else if (budget_.under_way >= budget_.limit) {
+    budget_.extra = 1;
+    moved = driver_.pass(*transport_, budget_);
+  }
+  return moved;
+}
+
+double ProtocolActor::wakes_at_s() const {
+  const double planned_s = plans_.empty() ? std::numeric_limits<double>::infinity() : plans_.begin()->first;
+  return std::min({planned_s, driver_.wakes_at_s(), transport_->wakes_at_s()});
+}
+
+}  // namespace echelon::test

@@ -1,0 +1,128 @@
+#include "tests/support/worker.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/check.hpp"
+#include "train/server_step.hpp"
+
+namespace echelon::test {
+namespace {
+
+// Of Attempt.
+constexpr int kSumsChannel = 2, kStrategyChannel = 3;
+constexpr int kNormsChannel = 1, kCutsChannel = 2;  // of a model group
+
+template <class T>
+void pack(const std::vector<double>& values, std::vector<std::byte>& bytes) {
+  bytes.resize(values.size() * sizeof(T));
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const T value = static_cast<T>(values[i]);
+    std::memcpy(bytes.data() + i * sizeof(T), &value, sizeof(T));
+  }
+}
+
+Mesh mesh_of(const Config& config, const Transport& transport) {
+  std::vector<int> hosts = transport.hosts();
+  hosts.resize(hosts.size() - static_cast<std::size_t>(config.exchange.server_ranks));
+  return Mesh(config.parallel, hosts, transport.host_names());
+}
+
+// One epoch without an end, in the order of the ids.
+ShardPlan endless(const BatchPlan& batch) {
+  ShardPlanRequest request;
+  request.file_samples = {std::int64_t{1} << 40};
+  request.file_chunk_rows = {std::int64_t{1} << 40};
+  request.batch = batch.per_replica;
+  request.sharding = Sharding::record;
+  request.shuffle = false;
+  return ShardPlan(std::move(request));
+}
+
+}  // namespace
+
+void PlainSource::hand(const PlainBatch& batch, std::int64_t step) {
+  const auto reals = [&](const std::vector<double>& values, std::vector<std::byte>& bytes) {
+    with_float(dtype_, [&]<class T>(T) { pack<T>(values, bytes); });
+  };
+  form_.tokens() ? pack<std::int32_t>(batch.samples, samples_) : reals(batch.samples, samples_);
+  form_.classes > 0 ? pack<std::int32_t>(batch.labels, labels_) : reals(batch.labels, labels_);
+  reals(batch.weights, weights_);
+  pack<std::int32_t>(batch.lengths, lengths_);
+  pack<std::int32_t>(batch.target, target_);
+  pack<std::int32_t>(batch.ids, ids_);
+  const auto numbers = [](const std::vector<std::byte>& bytes) {
+    return reinterpret_cast<const std::int32_t*>(bytes.data());
+  };
+  batch_ = {.step = step,
+            .n = batch.n(),
+            .samples = samples_.data(),
+            .labels = labels_.data(),
+            .weights = weights_.data(),
+            .lengths = numbers(lengths_),
+            .target = numbers(target_),
+            .ids = numbers(ids_),
+            .weight = batch.weight()};
+}
+
+Standing::Standing(Engine& the_world, const Config& config, BatchPlan batch, const Graph& graph)
+    : world(the_world), mesh(mesh_of(config, world.transport())) {
+  ECHELON_CHECK_EQ(mesh.replicas(), static_cast<int>(batch.micro.size()));
+  if (mesh.ranks() < world.size()) peers = world.split(serves() ? 1 : 0, world.rank());
+  place.emplace(serves() ? Mesh(peers->size()) : mesh, peers ? *peers : world);
+  const MeshSeat seat = serves() ? MeshSeat() : place->seat();
+  ShardPlan shards = endless(batch);
+  plan.emplace(RunPlan{.replicas = mesh.replicas(),
+                       .batch = std::move(batch),
+                       .train = {},
+                       .test = {},
+                       .shards = std::move(shards),
+                       .graph = graph,
+                       .bucket_graphs = {},
+                       .part = part_of(graph, config.parallel, seat, node_flops(graph, config.device.dtype))});
+}
+
+Worker::Worker(Standing& standing, const Config& config, std::unique_ptr<Device> device, std::uint64_t seed,
+               const LossScaling& scaling, std::int64_t step)
+    : device_(std::move(device)),
+      courier_(*device_, standing.place->engines(), standing.place->mesh(), standing.place->seat(),
+               standing.plan->part.cuts, config.device.dtype, kCutsChannel,
+               *std::max_element(standing.plan->batch.micro.begin(), standing.plan->batch.micro.end())),
+      arenas_(*device_, standing.plan->part.graph.parameters(), wide_of(config.device.dtype)),
+      part_norms_(standing.place->mesh().splits()
+                      ? std::make_unique<PartNorms>(standing.place->model(), standing.place->shards(), kNormsChannel,
+                                                    standing.place->seat().shard == 0)
+                      : nullptr),
+      optimiser_(config.optimiser, arenas_, scaling, part_norms_.get()),
+      strategy_(make_strategy(config.exchange, {arenas_, optimiser_, standing.exchange(), kStrategyChannel})),
+      replica_sum_(*device_, standing.place->twins(), kSumsChannel) {
+  arenas_.initialise(seed);
+  if (standing.serves()) {
+    stepper_ = std::make_unique<ServerStep>(*strategy_, phase_);
+    return;
+  }
+  const RunState start{.step = step, .step_in_epoch = step};
+  const auto open = [&](const LoaderOptions& options) {
+    auto source = std::make_unique<PlainSource>(form_of(standing.plan->graph), options.dtype);
+    source_ = source.get();
+    return source;
+  };
+  auto runner = std::make_unique<StepRunner>(config, *standing.plan, *standing.place, arenas_, *strategy_, optimiser_,
+                                             replica_sum_, courier_, phase_, start, open);
+  runner_ = runner.get();
+  stepper_ = std::move(runner);
+}
+
+StepResult Worker::run(const StepInfo& info, const PlainBatch& batch) {
+  if (source_) source_->hand(batch, info.step);
+  return stepper_->run(info, [](const LossSums&) {});
+}
+
+void Worker::visit_state(StateVisitor& visitor) {
+  arenas_.visit_state(visitor);
+  optimiser_.visit_state(visitor);
+  strategy_->visit_state(visitor);
+  stepper_->visit_state(visitor);
+}
+
+}  // namespace echelon::test

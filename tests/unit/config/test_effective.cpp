@@ -1,0 +1,275 @@
+// The effective config of a run is accepted again as it is: random configs over every key, as `check` accepts them.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <map>
+#include <optional>
+#include <random>
+#include <set>
+
+#include "base/error.hpp"
+#include "config/derive.hpp"
+#include "config/keys.hpp"
+#include "config/parse.hpp"
+#include "tests/support/random.hpp"
+
+namespace echelon {
+namespace {
+
+// Sentences as `--set` takes them, drawn from the tables of keys.
+class Drawer {
+ public:
+  explicit Drawer(std::uint64_t seed) : random_(seed) {}
+
+  std::int64_t whole(std::int64_t low, std::int64_t high) {
+    return std::uniform_int_distribution<std::int64_t>(low, std::max(low, high))(random_);
+  }
+  bool chance(double p) { return std::uniform_real_distribution<double>()(random_) < p; }
+
+  template <class T>
+  const T& one_of(const std::vector<T>& list) {
+    return list[static_cast<std::size_t>(whole(0, static_cast<std::int64_t>(list.size()) - 1))];
+  }
+
+  KeyValue value(const KeyValue& like, const KeyLimits& limits) {
+    switch (like.index()) {
+      case 0: return chance(0.5);
+      case 1: return integer(limits);
+      case 2: return real(limits);
+      case 3: return limits.words.empty() ? text(limits) : one_of(limits.words);
+      case 4: return list<std::int64_t>(limits, [&] { return integer(limits); });
+      case 5: return list<double>(limits, [&] { return real(limits); });
+      default: return std::vector<std::string>{};
+    }
+  }
+
+ private:
+  // Small ones mostly, so that batches divide and lists rise now and then.
+  std::int64_t integer(const KeyLimits& limits) {
+    const bool free = limits.low >= limits.high;
+    const auto low = free ? -1000 : static_cast<std::int64_t>(limits.low);
+    const auto high = free ? 1000 : static_cast<std::int64_t>(limits.high);
+    if (chance(0.1)) return chance(0.5) ? low : high;
+    const std::int64_t power = std::int64_t{1} << whole(0, 8);
+    return std::clamp<std::int64_t>(chance(0.7) ? power : whole(low, low + 100), low, high);
+  }
+  double real(const KeyLimits& limits) {
+    const bool free = limits.low >= limits.high;
+    const double low = free ? 0 : limits.low, high = free ? 1e6 : limits.high;
+    if (chance(0.1)) return chance(0.5) ? low : high;
+    const double part = std::uniform_real_distribution<double>()(random_);
+    return std::clamp(chance(0.5) ? low + part * (high - low) : std::ldexp(part, static_cast<int>(whole(-40, 20))), low,
+                      high);
+  }
+  std::string text(const KeyLimits& limits) {
+    if (limits.plain_name) return fmt::format("n{}-x_{}.y", whole(0, 99), whole(0, 99));
+    static const std::vector<std::string> parts = {"a", "/", "\"", "\\",  " ", "é", "漢",
+                                                   "#", "=", "'",  ".h5", "*", "["};
+    std::string out = "t";
+    for (std::int64_t n = whole(0, 6); n > 0; --n) out += one_of(parts);
+    return out;
+  }
+  template <class T, class Draw>
+  std::vector<T> list(const KeyLimits& limits, const Draw& draw) {
+    std::vector<T> out;
+    for (std::int64_t n = whole(limits.most == 2 ? 1 : 0, limits.most == 2 ? 2 : 3); n > 0; --n) out.push_back(draw());
+    std::sort(out.begin(), out.end());
+    return out;
+  }
+
+  std::mt19937_64 random_;
+};
+
+// A few layers with every key that their types take, or a model of the zoo.
+std::string model_text(Drawer& draw) {
+  if (draw.chance(0.5)) return "[model]\nzoo = \"lenet\"\n";
+  std::string text;
+  for (std::int64_t n = draw.whole(1, 3); n > 0; --n) {
+    const LayerKeys& type = draw.one_of(layer_key_table());
+    if (type.type == "add" || type.type == "concat") continue;
+    text += fmt::format("[[model.layers]]\ntype = \"{}\"\n", type.type);
+    std::vector<std::string> takes = type.takes;
+    takes.insert(takes.end(), {"stage", "name"});
+    for (const auto& key : layer_keys()) {
+      const bool needed = std::find(type.needs.begin(), type.needs.end(), key.name) != type.needs.end();
+      if (std::find(takes.begin(), takes.end(), key.name) == takes.end() || !(needed || draw.chance(0.3))) continue;
+      text += fmt::format("{} = {}\n", key.name, value_toml(draw.value(key.get(LayerConfig()), key.limits)));
+    }
+  }
+  return text.empty() ? "[[model.layers]]\ntype = \"relu\"\n" : text;
+}
+
+bool selects(const Key<Config>& key) { return key.get(Config()).index() == 0 || !key.limits.words.empty(); }
+
+// What chance alone would hardly put together.
+std::vector<std::string> company_of(const std::string& path) {
+  if (path == "train.reproducible" || path == "train.micro_shards")
+    return {"train.reproducible=true", "data.sharding=record",         "device.kind=onednn",
+            "device.threads=1",        "exchange.algorithm=butterfly", "batch.global=64"};
+  static const std::map<std::string, std::vector<std::string>> company = {
+      {"optimizer.decay_factor", {"optimizer.schedule=step", "optimizer.decay_at_epochs=[1, 2.5]"}},
+      {"exchange.density", {"exchange.codec=topk"}},
+      {"exchange.tau", {"exchange.codec=threshold"}},
+      {"exchange.index_coding", {"exchange.codec=topk"}},
+      {"exchange.inner", {"exchange.algorithm=hierarchical"}},
+      {"exchange.outer", {"exchange.algorithm=hierarchical"}},
+      {"exchange.server_ranks", {"exchange.strategy=server"}},
+      {"device.tf32", {"device.kind=cuda"}},
+      {"device.cuda_graphs", {"device.kind=cuda"}},
+      {"device.paced_gflops", {"device.kind=paced"}},
+      {"device.paced_gb_per_s", {"device.kind=paced"}},
+      {"device.paced_table", {"device.kind=paced"}},
+  };
+  const auto found = company.find(path);
+  return found == company.end() ? std::vector<std::string>() : found->second;
+}
+
+// A config with another value of `wanted` and of up to five keys beside it, half of them ones that choose between ways.
+std::vector<std::string> draw_sets(Drawer& draw, const Key<Config>& wanted) {
+  std::vector<const Key<Config>*> keys = {&wanted};
+  for (std::int64_t n = draw.whole(0, 5); n > 0; --n) {
+    const Key<Config>& key = draw.one_of(config_keys());
+    if (key.path() != "model.zoo" && (selects(key) || draw.chance(0.5))) keys.push_back(&key);
+  }
+  std::vector<std::string> sets = company_of(wanted.path());
+  for (const Key<Config>* key : keys)
+    if (key->path() != "model.zoo")
+      sets.push_back(key->path() + "=" + value_toml(draw.value(key->get(Config()), key->limits)));
+  return sets;
+}
+
+// As load_config does with a file; nothing where it is refused.
+std::optional<Config> accepted(const std::string& text, const std::vector<std::string>& sets) {
+  try {
+    Config config = parse_config(text, "drawn.toml", sets);
+    check_combinations(config);
+    return config;
+  } catch (const ConfigError&) {
+    return std::nullopt;
+  }
+}
+
+void check_runs_again(const Config& config) {
+  const std::string echo = echo_config(config);
+  INFO(echo);
+  Config back;
+  std::vector<std::string> notes;
+  REQUIRE_NOTHROW(back = parse_config(echo, "config.toml", {}, {}, &notes));
+  REQUIRE_NOTHROW(check_combinations(back));
+  std::string lost;
+  for (const auto& key : config_keys())
+    if (key.get(back) != key.get(config) || !back.origins.contains(key.path())) lost += " " + key.path();
+  REQUIRE(back.model.layers.size() == config.model.layers.size());
+  for (std::size_t i = 0; i < config.model.layers.size(); ++i)
+    for (const auto& key : layer_keys())
+      if (key.get(back.model.layers[i]) != key.get(config.model.layers[i])) lost += fmt::format(" {} {}", i, key.name);
+  CHECK(lost == "");
+  CHECK(config_hash(back) == config_hash(config));
+  CHECK(notes.empty());
+}
+
+}  // namespace
+
+TEST_CASE("the effective config of random valid configs is accepted again, equal and of the same hash", "[config]") {
+  constexpr int kTries = 2000, kEach = 2;
+  Drawer draw(test::test_seed());
+  std::string never;
+  int checked = 0;
+  for (const auto& key : config_keys()) {
+    int found = 0, tries = 0;
+    while (found < kEach && tries++ < kTries) {
+      const std::string text = model_text(draw) + "[data]\ntrain = \"x\"\n";
+      const std::optional<Config> config = accepted(text, draw_sets(draw, key));
+      if (!config || (key.path() != "model.zoo" && key.get(*config) == key.get(Config()))) continue;
+      check_runs_again(*config);
+      ++found, ++checked;
+    }
+    if (found == 0) never += " " + key.path();
+  }
+  INFO("seed " << test::test_seed());
+  CHECK(never == "");
+  CHECK(checked >= 180);
+}
+
+TEST_CASE("what other keys make of a default is in the effective config", "[config]") {
+  const auto effective = [](const std::vector<std::string>& sets) {
+    return parse_config("[model]\nzoo = \"lenet\"\n[data]\ntrain = \"x\"\n", "a.toml", sets);
+  };
+  CHECK(effective({}).exchange.overlap == Overlap::layers);
+  for (const char* set : {"optimizer.clip_norm=1", "device.loss_scale=64"})
+    CHECK(effective({set}).exchange.overlap == Overlap::buckets);
+  CHECK(effective({"optimizer.clip_norm=1", "exchange.overlap=none"}).exchange.overlap == Overlap::none);
+  CHECK_FALSE(effective({"exchange.algorithm=mpi"}).exchange.priority);
+  CHECK(effective({"exchange.algorithm=ring"}).exchange.priority);
+  CHECK_THROWS_WITH(check_combinations(effective({"optimizer.clip_norm=1", "exchange.overlap=layers"})),
+                    Catch::Contains("\"buckets\" fits"));
+}
+
+TEST_CASE("an override leaves out keys of the file that it makes useless, and says so", "[config]") {
+  const std::string file =
+      "[model]\nzoo = \"lenet\"\n[data]\ntrain = \"x\"\n[exchange]\ncodec = \"topk\"\ndensity = 0.003\n";
+  std::vector<std::string> notes;
+  const auto with = [&](const std::string& text, const std::vector<std::string>& sets) {
+    notes.clear();
+    return parse_config(text, "a.toml", sets, {}, &notes);
+  };
+  const Config plain = with(file, {"exchange.codec=none"});
+  CHECK_NOTHROW(check_combinations(plain));
+  CHECK(plain.exchange.density == Config().exchange.density);
+  REQUIRE(notes.size() == 1);
+  CHECK_THAT(notes[0],
+             Catch::Contains("a.toml:7:1: exchange.density = 0.003 is left out") && Catch::Contains("\"topk\""));
+  // What an override asks for itself, and what never fitted in the file, is refused as before.
+  CHECK_THROWS_AS(check_combinations(with(file, {"exchange.codec=none", "exchange.density=0.1"})), ConfigError);
+  CHECK_THROWS_AS(check_combinations(with(file + "tau = 2\n", {"seed=2"})), ConfigError);
+  (void)with(file, {"exchange.density=0.1"});
+  CHECK(notes.empty());
+  // The stored config of a run, in which every key stands, takes overrides too.
+  const Config stored = with(echo_config(parse_config(file, "a.toml")),
+                             {"exchange.codec=none", "exchange.algorithm=mpi", "optimizer.clip_norm=1"});
+  CHECK_NOTHROW(check_combinations(stored));
+  CHECK(stored.exchange.overlap == Overlap::buckets);
+  CHECK(notes.size() == 3);
+}
+
+TEST_CASE("a misspelt variable is answered with those of its section", "[config]") {
+  const auto with = [](const char* name) { parse_config("seed = 1", "a.toml", {}, {{name, "1"}}); };
+  CHECK_THROWS_WITH(with("ECHELON_DATA_TRIAN"), Catch::Contains("did you mean 'ECHELON_DATA_TRAIN'") &&
+                                                    Catch::Contains("ECHELON_DATA_PREFETCH") &&
+                                                    !Catch::Contains("ECHELON_BATCH_GLOBAL"));
+}
+
+TEST_CASE("the list of keys tells the inputs of layers that take other than one", "[config]") {
+  const std::string text = keys_text();
+  CHECK_THAT(text, Catch::Contains("heads causal; 3 inputs: queries, keys, values"));
+  CHECK_THAT(text, Catch::Contains("add         2 or more inputs") && Catch::Contains("--set section.key="));
+}
+
+TEST_CASE("lists of many numbers with fractions are not deep", "[config]") {
+  std::string list = "[0.5";
+  for (int i = 0; i < 1000; ++i) list += fmt::format(", {}.5", i + 1);
+  const Config config = parse_config("[optimizer]\ndecay_at_epochs = " + list + "]\n", "a.toml");
+  CHECK(config.optimiser.decay_at_epochs.size() == 1001);
+}
+
+TEST_CASE("an empty value puts a key back to its default", "[config]") {
+  const std::string file =
+      "[[model.layers]]\ntype = \"relu\"\n[data]\ntrain = \"x\"\ntest = \"y\"\n[exchange]\ncodec = \"topk\"\ndensity = "
+      "0.003\n";
+  std::vector<std::string> notes;
+  const Config config =
+      parse_config(file, "a.toml", {"exchange.codec=", "exchange.density=", "data.test="}, {}, &notes);
+  CHECK(config.exchange.codec == "none");
+  CHECK(config.exchange.density == Config().exchange.density);
+  CHECK(config.data.test.empty());
+  CHECK_FALSE(config.origins.contains("exchange.density"));
+  CHECK(notes.empty());
+  CHECK_NOTHROW(check_combinations(config));
+  CHECK(parse_config(file, "a.toml", {"model.layers=", "model.zoo=lenet"}).model.layers.empty());
+  CHECK(parse_config(file, "a.toml", {}, {{"ECHELON_EXCHANGE_DENSITY", ""}}).exchange.density == 0.01);
+  CHECK_THROWS_WITH(parse_config(file, "a.toml", {"exchange.dnesity="}), Catch::Contains("did you mean 'density'"));
+}
+
+}  // namespace echelon
