@@ -22,7 +22,7 @@ CUDA_FOUND := $(if $(and $(wildcard $(CUDA_HOME)/bin/nvcc),$(firstword $(wildcar
 CUDA ?= $(CUDA_FOUND)
 
 SANFLAGS := $(if $(filter asan,$(SAN)),-fsanitize=address) $(if $(filter ubsan,$(SAN)),-fsanitize=undefined -fno-sanitize-recover=undefined) $(if $(filter tsan,$(SAN)),-fsanitize=thread)
-WARN := -Wall -Wextra -Wshadow -Wconversion -Wnon-virtual-dtor -Woverloaded-virtual -Werror=return-type -Wno-restrict -Wno-stringop-overflow
+WARN := -Wall -Wextra -Wshadow -Wconversion -Wnon-virtual-dtor -Woverloaded-virtual -Werror=return-type -Wno-restrict -Wno-stringop-overflow -Wno-array-bounds
 OPT := $(if $(SAN),-O1 -fno-omit-frame-pointer,-O3)
 CXXFLAGS += -std=c++20 -g1 $(OPT) -march=x86-64-v3 -ffp-contract=off -fPIC -fopenmp -pthread $(WARN) $(SANFLAGS)
 # pkg-config is asked once, when something is compiled, so that `make deps` works on a bare machine.

@@ -38,8 +38,9 @@ struct Check {
   std::vector<std::string> warnings;
 
   void warn(std::string text) { warnings.push_back(std::move(text)); }
-  int workers() const { return workers_of(config, ranks); }
-  int servers() const { return ranks - workers(); }
+  Roles roles() const { return roles_of(config, ranks); }
+  int workers() const { return roles().workers; }
+  int servers() const { return roles().servers; }
   int ranks_a_host() const { return (ranks + hosts - 1) / hosts; }
   // As launchers do: ranks fill one host after another.
   std::vector<int> hosts_of_ranks() const {
@@ -133,7 +134,7 @@ void open_data(Check& check) {
 // The plan that each rank of the launch makes; without data the batch alone.
 BatchPlan make_plan(Check& check) {
   const Config& config = check.config;
-  check.mesh = mesh_of_workers(config, check.hosts_of_ranks(), check.host_names());
+  check.mesh = mesh_of_workers(config, check.roles(), check.hosts_of_ranks(), check.host_names());
   constexpr std::int64_t kUnknownSamples = std::int64_t{1} << 50;
   if (!check.inputs) return plan_batch(config, check.mesh->replicas(), kUnknownSamples);
   check.plan = plan_run(config, *check.mesh, check.mesh->seat(0), std::move(*check.inputs));

@@ -53,16 +53,6 @@ std::int64_t accumulation_of(const Config& config, std::int64_t replicas) {
 
 }  // namespace
 
-int workers_of(const Config& config, int ranks) {
-  const std::int64_t servers = config.exchange.server_ranks;
-  if (servers >= ranks)
-    refuse(config, "exchange.server_ranks",
-           fmt::format("exchange.server_ranks = {} leaves no worker among {} rank{}; {}", servers, ranks,
-                       ranks == 1 ? "" : "s",
-                       ranks > 1 ? fmt::format("nearest valid: {}", ranks - 1) : "start more ranks, or set it to 0"));
-  return ranks - static_cast<int>(servers);
-}
-
 BatchPlan derive_batch(const Config& config, int replicas, std::int64_t samples) {
   const BatchConfig& batch = config.batch;
   const std::int64_t as_replicas = config.data.as_replicas;

@@ -15,9 +15,6 @@ struct BatchPlan {
   std::vector<std::int64_t> micro;        // per_replica / accumulation
 };
 
-// Ranks of a world that train: all but exchange.server_ranks, which come last. ConfigError where none is left.
-int workers_of(const Config& config, int ranks);
-
 // Throws ConfigError with the nearest valid values where global does not divide by replicas x accumulation (or by the
 // shares), or where there are more replicas than samples.
 BatchPlan derive_batch(const Config& config, int replicas, std::int64_t samples);

@@ -92,8 +92,9 @@ class ShardPlan {
   // Sum over replicas of the labels that count, at this step: W. One a sample, or as many as it has tokens.
   double weight(std::int64_t epoch, std::int64_t step) const;
   double weight(std::int64_t epoch, std::int64_t step, int replica) const;
-  // Samples that count, at this step, over all replicas.
+  // Samples that count, at this step, over all replicas, and of one.
   std::int64_t counting(std::int64_t epoch, std::int64_t step) const;
+  std::int64_t counting(std::int64_t epoch, std::int64_t step, int replica) const;
   // What the sequences of this step are padded to; 0: no buckets.
   std::int64_t length(std::int64_t epoch, std::int64_t step) const;
   const std::vector<std::int64_t>& buckets() const { return request_.buckets; }
@@ -114,7 +115,6 @@ class ShardPlan {
   };
   Span span(std::int64_t step, int replica) const;
   std::int64_t stream_samples(int stream) const;
-  std::int64_t counting(std::int64_t epoch, std::int64_t step, int replica) const;
   void count_steps();
   SampleOrder make_order(std::int64_t epoch, int stream) const;
   const BucketSteps& bucket_steps(std::int64_t epoch) const;

@@ -8,7 +8,8 @@
 // and at the end of an epoch, before evaluation or a checkpoint: drain(), after which the weights in the arenas are
 // this replica's settled view and nothing is in flight; the time that it takes is its caller's, in no outcome.
 //
-// A rank whose role() is server calls begin_step and end_step alone, beside the workers' steps, and drains like them.
+// A rank whose role is not to train (config/roles.hpp) calls begin_step and end_step alone, beside the workers' steps,
+// and drains like them.
 //
 // Gradients arrive divided by the step's weight already (PassScalars::loss_scale), so every strategy sums. The
 // strategy, not the loop, calls the optimiser; where that waits (a clipped norm, a scaled loss), after all gradients
@@ -18,7 +19,7 @@
 //   parameter averaging   end_step applies locally; every H steps submits all-reduce plans over weights
 //   synchronous server    gradient_ready pushes a range; wait_parameters waits for that range's new weights
 //   asynchronous, SSP     a Machine on the engine (comm/protocol/machine.hpp); end_step pushes, pulls, or waits for the
-//                         slowest; role() server elsewhere
+//                         slowest; another class on ranks whose role is server
 //   backup workers        end_step returns outcome.next_step > info.step + 1 when this replica came too late
 //   decentralised sparse  a Machine that sends coded entries; the residual is in visit_state (per_replica, summed)
 #pragma once
@@ -31,13 +32,13 @@
 
 #include "base/state.hpp"
 #include "comm/engine.hpp"
+#include "config/roles.hpp"
 #include "config/schema.hpp"
 #include "device/arenas.hpp"
+#include "exchange/progress.hpp"
 #include "optim/optimiser.hpp"
 
 namespace echelon {
-
-enum class Role : std::uint8_t { worker, server, spare, evaluator };
 
 struct StepInfo {
   std::int64_t step = 0;  // updates before this one, over the whole run
@@ -77,7 +78,7 @@ class Strategy {
  public:
   virtual ~Strategy() = default;
   virtual std::string_view name() const = 0;
-  virtual Role role() const { return Role::worker; }
+  virtual Progress progress() const { return {}; }
   virtual void begin_step(const StepInfo& info) = 0;
   virtual void wait_parameters(ArenaRange range) = 0;
   virtual void gradient_ready(ArenaRange range) = 0;
@@ -102,6 +103,7 @@ struct StrategyContext {
   int first_channel = 0;   // channels from here on belong to the strategy
   std::uint64_t seed = 0;  // of the run
   std::string part = {};   // behind the names of what is neither of a tensor nor equal in all parts of a split model
+  Role role = Role::worker;  // of this rank
 };
 
 std::vector<std::string> strategy_names();

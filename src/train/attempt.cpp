@@ -25,8 +25,8 @@
 #include "train/hooks/metrics.hpp"
 #include "train/hooks/progress.hpp"
 #include "train/hooks/status.hpp"
-#include "train/server_step.hpp"
 #include "train/signals.hpp"
+#include "train/stepper.hpp"
 #include "train/summary.hpp"
 #include "train/trained_data.hpp"
 
@@ -36,8 +36,8 @@ namespace {
 constexpr int kControlChannel = 0;   // agreement, evaluation, metrics
 constexpr int kWeightsChannel = 1;   // the first broadcast
 constexpr int kSumsChannel = 2;      // synchronised batch norm
-constexpr int kStepsChannel = 3;     // and the next: the control words of steps
-constexpr int kStrategyChannel = 5;  // from here on: the strategy's
+constexpr int kMeetingChannel = 3;   // and the next: what ranks agree on beside the exchange
+constexpr int kStrategyChannel = kMeetingChannel + Control::kChannels;  // from here on: the strategy's
 constexpr int kPartsChannel = 0;     // of a model group: checkpoints
 constexpr int kNormsChannel = 1;     // likewise, and of the shards of a stage: norms of split models
 constexpr int kCutsChannel = 2;      // likewise, from here on: what travels between its ranks
@@ -53,7 +53,8 @@ Attempt::Attempt(Engine& engine, AttemptOptions options)
     : engine_(engine),
       options_(std::move(options)),
       group_(engine, kControlChannel),
-      seat_(seat_of(engine.transport())) {}
+      seat_(seat_of(engine.transport())),
+      phase_(engine.clock()) {}
 
 Attempt::~Attempt() = default;
 
@@ -114,14 +115,15 @@ void Attempt::settle_split(const RunInputs& inputs) {
   config_.parallel = settled_.parallel;
 }
 
-// Servers on ranks of their own are the last of the world; meshes and plans are the workers'.
 void Attempt::take_place() {
+  Roles roles;
+  std::optional<Mesh> mesh;
   all_or_none(group_, [&] {
     const Transport& transport = engine_.transport();
-    mesh_ = mesh_of_workers(config_, transport.hosts(), transport.host_names());
+    roles = roles_of(config_, seat_.ranks);
+    mesh = mesh_of_workers(config_, roles, transport.hosts(), transport.host_names());
   });
-  if (mesh_->ranks() < seat_.ranks) peers_ = engine_.split(serves() ? 1 : 0, seat_.rank);
-  place_.emplace(serves() ? Mesh(peers_->size()) : *mesh_, peers_ ? *peers_ : engine_);
+  place_.emplace(roles, std::move(*mesh), engine_);
 }
 
 void Attempt::open_device() {
@@ -153,8 +155,13 @@ void Attempt::build() {
           std::make_unique<PartNorms>(place_->model(), place_->shards(), kNormsChannel, place_->seat().shard == 0);
     optimiser_ =
         std::make_unique<Optimiser>(config_.optimiser, *arenas_, loss_scaling_of(config_.device), part_norms_.get());
-    strategy_ = make_strategy(config_.exchange, {*arenas_, *optimiser_, exchange(), kStrategyChannel, config_.seed,
-                                                 part_name(place_->mesh(), place_->mesh().part(place_->seat()))});
+    strategy_ = make_strategy(config_.exchange, {.arenas = *arenas_,
+                                                 .optimiser = *optimiser_,
+                                                 .engine = place_->exchange(),
+                                                 .first_channel = kStrategyChannel,
+                                                 .seed = config_.seed,
+                                                 .part = part_name(place_->mesh(), place_->mesh().part(place_->seat())),
+                                                 .role = place_->role()});
     replica_sum_ = std::make_unique<ReplicaSum>(*device_, place_->twins(), kSumsChannel);
     arenas_->initialise(config_.seed);
   });
@@ -166,7 +173,7 @@ void Attempt::build() {
 void Attempt::restore() {
   phase_.enter("start");
   if (start_.checkpoint.empty()) {
-    broadcast_weights(*arenas_, exchange(), kWeightsChannel);
+    broadcast_weights(*arenas_, place_->exchange(), kWeightsChannel);
     return;
   }
   all_or_none(group_, [&] {
@@ -187,7 +194,7 @@ void Attempt::visit_state(StateVisitor& visitor) {
 
 // What each rank holds some of; the chief writes what its whole replica holds.
 WholeTensors Attempt::gather_for_checkpoint() {
-  Group all(exchange(), kControlChannel), replicas(place_->twins(), kControlChannel);
+  Group all(place_->exchange(), kControlChannel), replicas(place_->twins(), kControlChannel);
   WholeTensors wholes = gather_slices(all, [this](StateVisitor& visitor) { strategy_->visit_state(visitor); });
   wholes.merge(gather_slices(replicas, [this](StateVisitor& visitor) { runner_->visit_state(visitor); }));
   if (place_->mesh().parts() > 1 && place_->replica() == 0 && place_->seat().band == 0) {
@@ -201,7 +208,7 @@ void Attempt::make_hooks() {
   const bool speaks = seat_.rank == 0;
   if (auto fault = make_fault_hook(seat_.rank, *arenas_, *strategy_)) hooks_.push_back(std::move(fault));
   hooks_.push_back(
-      std::make_unique<AgreementHook>(config_.exchange.verify_every_steps, *mesh_, *arenas_, *strategy_, group_));
+      std::make_unique<AgreementHook>(config_.exchange.verify_every_steps, place_->mesh(), *arenas_, *strategy_, group_));
   hooks_.push_back(
       std::make_unique<EvaluateHook>(config_, *plan_, *place_, *arenas_, *strategy_, *courier_, group_, phase_));
   hooks_.push_back(std::make_unique<DivergenceHook>(config_, state_));
@@ -269,8 +276,7 @@ int Attempt::run_or_throw() {
   settle_split(inputs);
   take_place();
   all_or_none(group_, [&] {
-    const MeshSeat seat = serves() ? MeshSeat() : place_->seat();
-    plan_.emplace(plan_run(config_, *mesh_, seat, std::move(inputs), settled_.node_s));
+    plan_.emplace(plan_run(config_, place_->mesh(), place_->seat(), std::move(inputs), settled_.node_s));
   });
   start_ = decide_start(config_, plan_->total_steps, group_, lock_);
   if (start_.finished) {
@@ -298,19 +304,16 @@ int Attempt::run_or_throw() {
   tell_head();
   restore();
   all_or_none(group_, [&] {
-    if (serves())
-      runner_ = std::make_unique<ServerStep>(*strategy_, phase_);
-    else
-      runner_ = std::make_unique<StepRunner>(config_, *plan_, *place_, *arenas_, *strategy_, *optimiser_, *replica_sum_,
-                                             *courier_, phase_, state_);
+    runner_ = make_stepper({config_, *plan_, *place_, *arenas_, *strategy_, *optimiser_, *replica_sum_, *courier_,
+                            phase_, state_});
     if (!start_.checkpoint.empty())
       load_checkpoint(start_.checkpoint, [this](StateVisitor& visitor) { runner_->visit_state(visitor); });
     make_hooks();
   });
   std::vector<Hook*> hooks;
   for (const auto& hook : hooks_) hooks.push_back(hook.get());
-  Control control(engine_, kStepsChannel);
-  Loop loop(config_, *plan_, serves() ? plan_->replicas : place_->replica(), *runner_, group_, control, state_, phase_,
+  Control control(engine_, kMeetingChannel, strategy_->progress());
+  Loop loop(config_, *plan_, place_->replica(), *runner_, group_, control, state_, phase_,
             std::move(hooks));
   return finish(loop.run());
 }
@@ -331,7 +334,7 @@ int Attempt::finish(Ending ending) {
   const int code = finished ? kExitOk : ending == Ending::requeue ? kExitRequeue : kExitInterrupted;
   const SummaryParts parts{config_,  *plan_,     *place_,      provenance_, start_.folder, seat_,   *device_,
                            *arenas_, *strategy_, *statistics_, *runner_,    *courier_,     threads_};
-  Group peers(peers_ ? *peers_ : engine_, kControlChannel);
+  Group peers(place_->peers(), kControlChannel);
   const RunFigures summary = collect_summary(parts, group_, peers, finished ? "finished" : "stopped", state_.step);
   all_or_none(group_, [&] {
     if (seat_.rank != 0) return;

@@ -18,6 +18,7 @@
 #include "device/arenas.hpp"
 #include "device/device.hpp"
 #include "exchange/part_norms.hpp"
+#include "exchange/replica_sum.hpp"
 #include "exchange/strategy.hpp"
 #include "optim/optimiser.hpp"
 #include "parallel/courier.hpp"
@@ -33,7 +34,7 @@
 #include "train/run_state.hpp"
 #include "train/settle_split.hpp"
 #include "train/status_board.hpp"
-#include "train/step.hpp"
+#include "train/stepper.hpp"
 #include "train/tuning.hpp"
 #include "train/watchdog.hpp"
 
@@ -62,9 +63,6 @@ class Attempt {
   RunInputs open_inputs();
   void settle_split(const RunInputs& inputs);
   void take_place();
-  bool serves() const { return seat_.rank >= mesh_->ranks(); }
-  // Over which strategies exchange: the ranks that hold this part of the model, and servers on ranks of their own.
-  Engine& exchange() { return peers_ ? engine_ : place_->replicas(); }
   void open_device();
   void build();
   void restore();
@@ -79,10 +77,8 @@ class Attempt {
   AttemptOptions options_;
   Group group_;  // the world
   Seat seat_;
-  std::unique_ptr<Engine> peers_;  // with servers on ranks of their own: the workers, or the servers; else null
-  std::optional<Mesh> mesh_;       // of the workers
-  std::optional<Place> place_;     // among the peers
-  PhaseBoard phase_;
+  std::optional<Place> place_;
+  PhaseBoard phase_;  // by the engine's clock
   StatusBoard board_;
   Config config_;
   std::vector<std::string> notes_;  // what was changed in it

@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <chrono>
 #include <cmath>
+#include <thread>
 
 #include "base/check.hpp"
 #include "base/clock.hpp"
@@ -13,6 +15,12 @@
 
 namespace echelon {
 
+namespace {
+
+constexpr std::chrono::milliseconds kLookForCalls{2};
+
+}  // namespace
+
 Loop::Loop(const Config& config, const RunPlan& plan, int replica, Stepper& runner, Group& group, Control& control,
            RunState& state, PhaseBoard& phase, std::vector<Hook*> hooks)
     : config_(config),
@@ -21,6 +29,8 @@ Loop::Loop(const Config& config, const RunPlan& plan, int replica, Stepper& runn
       runner_(runner),
       group_(group),
       control_(control),
+      clock_(control.clock()),
+      on_call_(control.progress().meets == Progress::Meets::on_call),
       state_(state),
       phase_(phase),
       hooks_(std::move(hooks)) {}
@@ -29,11 +39,18 @@ Ending Loop::run() {
   phase_.at_step(state_.step);
   phase_.enter("start");
   for (Hook* hook : hooks_) hook->run_begin(state_.step);
-  first_step_ = state_.step;
-  mark_s_ = epoch_start_s_ = last_clock_checkpoint_s_ = now_s();
+  mark_s_ = epoch_start_s_ = last_clock_checkpoint_s_ = clock_.now_s();
+  if (state_.step >= plan_.total_steps) {  // killed after its last checkpoint
+    end_epoch({.epoch = state_.epoch, .step = state_.step, .last = true});
+    over_ = true;
+  }
+  if (on_call_) {
+    epochs_ = state_.epoch;
+    plan_epoch(state_.step_in_epoch);
+  }
   Ending ending = Ending::finished;
-  if (state_.step >= plan_.total_steps) end_epoch({.last = true});  // killed after its last checkpoint
-  while (state_.step < plan_.total_steps && ending == Ending::finished) ending = one_step();
+  while (!over_ && ending == Ending::finished)
+    ending = state_.step < plan_.total_steps ? one_step() : wait_for_the_others();
   phase_.enter("end");
   for (Hook* hook : hooks_) hook->run_end(ending == Ending::finished);
   return ending;
@@ -41,41 +58,102 @@ Ending Loop::run() {
 
 Ending Loop::one_step() {
   const StepInfo info = info_of_next();
-  const std::int64_t step_in_epoch = state_.step_in_epoch;
+  const bool ends_epoch = info.step + 1 >= plan_.total_steps || info.step_in_epoch + 1 == plan_.steps_per_epoch;
+  const bool meets = control_.progress().meets_after(info.step + 1, ends_epoch);
   phase_.at_step(info.step + 1);
-  StepResult result = runner_.run(info, [&](const LossSums& losses) { control_.begin(words_of(losses)); });
-  const ControlSum sum = agree(result);
-  if (sum.not_finite_rank >= 0) refuse_loss(sum);
-  if (result.outcome.give_up) overflow(result.outcome);
-  const bool epoch_over = advance(sum, result.outcome);
+  LossSums own;
+  StepResult result = runner_.run(info, [&](const LossSums& losses) {
+    own = losses;
+    if (!on_call_) control_.add(words_of(losses, info.step + 1), meets);
+  });
+  const StepOutcome& outcome = result.outcome;
+  ECHELON_CHECK(control_.progress().meets != Progress::Meets::by_period || outcome.next_step == info.step + 1,
+                "step {} leads to step {} though replicas meet by period", info.step, outcome.next_step);
+  if (on_call_) control_.add(words_of(outcome.contributed ? own : LossSums{}, outcome.next_step), false);
+  const Meeting meeting = {.here = meets, .call = control_.called()};
 
   StepRecord record;
-  record.step = state_.step;
+  record.meets = meeting.here || meeting.call != 0;
   record.epoch = info.epoch;
   record.learning_rate = info.learning_rate;
-  record.loss = sum.weight > 0 ? sum.loss / sum.weight : std::nan("");
-  record.samples = static_cast<double>(plan_.shards.counting(info.epoch, step_in_epoch));  // a paced device counts none
-  record.tokens = plan_.per_token() ? info.weight : 0;
+  record.loss = own.weight > 0 ? own.loss / own.weight : std::nan("");
+  // A paced device counts none.
+  record.samples = static_cast<double>(on_call_ ? samples_of_this_rank(info)
+                                                : plan_.shards.counting(info.epoch, info.step_in_epoch));
+  record.tokens = !plan_.per_token() ? 0 : on_call_ ? info.local_weight : info.weight;
+  const ControlSum sum = record.meets ? meet(meeting, result.times.exchange_s) : ControlSum{};
+  remember(result);
+  if (outcome.give_up) overflow(outcome);
+  const bool epoch_over = advance(outcome);
   record.times = result.times;
-  record.outcome = result.outcome;
-  record.arrival_skew_s = sum.arrival_skew_s();
-  if (info.step > first_step_ && control_.times().size() > 1) {
-    for (const RankStep& rank : control_.times())
-      if (rank.compute_s >= 0) record.ranks.push_back(rank);
+  record.outcome = outcome;
+  return close(record, sum, meeting, epoch_over);
+}
+
+// This replica has done all its steps; others have not.
+Ending Loop::wait_for_the_others() {
+  StepRecord record;
+  record.trained = false;
+  record.meets = true;
+  record.epoch = state_.epoch;
+  control_.finished();
+  phase_.enter("waiting for other replicas");
+  Meeting meeting;
+  {
+    const ScopedTimer timer(record.times.exchange_s, clock_);
+    while ((meeting.call = control_.called()) == 0) {
+      const ControlWords words = words_of({}, state_.step);  // signals and the clock go on
+      if (words.requeue || words.interrupt || words.checkpoint) control_.add(words, false);
+      std::this_thread::sleep_for(kLookForCalls);
+    }
   }
-  record.checkpoint_wanted = sum.checkpoint();
-  const bool last = state_.step >= plan_.total_steps;
-  record.stopping = !last && (sum.requeue() || sum.interrupt());
+  const ControlSum sum = meet(meeting, record.times.exchange_s);
+  return close(record, sum, meeting, false);
+}
+
+ControlSum Loop::meet(const Meeting& meeting, double& waited_s) {
+  if ((meeting.call & kMeetingEpoch) != 0) {
+    ++epochs_;
+    plan_epoch(0);
+  }
+  ControlSum sum;
+  {
+    const ScopedTimer timer(waited_s, clock_);
+    sum = control_.meet();
+  }
+  if (sum.not_finite_rank >= 0) refuse_loss(sum);
+  return sum;
+}
+
+// What hooks see of a step, and what follows from it. `epoch_over`: by this replica's own count.
+Ending Loop::close(StepRecord& record, const ControlSum& sum, const Meeting& meeting, bool epoch_over) {
+  record.step = state_.step;
+  bool last = false, ends_epoch = false;
+  if (record.meets) {
+    if (on_call_) record.step = static_cast<std::int64_t>(sum.most_steps);
+    record.loss = sum.weight > 0 ? sum.loss / sum.weight : std::nan("");
+    record.arrival_skew_s = sum.arrival_skew_s();
+    if (control_.times().size() > 1)
+      for (const RankStep& rank : control_.times())
+        if (rank.compute_s >= 0) record.ranks.push_back(rank);
+    state_.epoch_loss += sum.loss;
+    state_.epoch_weight += sum.weight;
+    last = over_ = on_call_ ? (meeting.call & kMeetingEnd) != 0 : state_.step >= plan_.total_steps;
+    ends_epoch = on_call_ ? (meeting.call & kMeetingEpoch) != 0 : epoch_over;
+    record.checkpoint_wanted = sum.checkpoint();
+    record.stopping = !last && (sum.requeue() || sum.interrupt());
+  }
 
   phase_.enter("hooks");
-  const double hooks_start_s = now_s();
+  const double hooks_start_s = clock_.now_s();
   const double train_loss = state_.epoch_weight > 0 ? state_.epoch_loss / state_.epoch_weight : std::nan("");
-  if (epoch_over) state_.epoch_loss = state_.epoch_weight = 0;
-  record.ends_epoch = epoch_over || last;
+  if (ends_epoch) state_.epoch_loss = state_.epoch_weight = 0;
+  record.ends_epoch = ends_epoch || last;
   record.times.total_s = hooks_start_s - mark_s_;
   for (Hook* hook : hooks_) hook->step_end(record);
-  if (record.ends_epoch) end_epoch({.train_loss = train_loss, .last = last});
-  const double end_s = now_s();
+  if (record.ends_epoch)
+    end_epoch({.epoch = on_call_ ? epochs_ : state_.epoch, .step = record.step, .train_loss = train_loss, .last = last});
+  const double end_s = clock_.now_s();
   record.times.hooks_s = end_s - hooks_start_s;
   record.times.total_s = end_s - mark_s_;
   mark_s_ = end_s;
@@ -85,12 +163,19 @@ Ending Loop::one_step() {
 }
 
 void Loop::end_epoch(EpochRecord record) {
-  record.epoch = state_.epoch;
-  record.step = state_.step;
   record.per_token = plan_.per_token();
-  record.seconds = now_s() - epoch_start_s_;
+  record.seconds = clock_.now_s() - epoch_start_s_;
   for (Hook* hook : hooks_) hook->epoch_end(record);
-  epoch_start_s_ = now_s();
+  epoch_start_s_ = clock_.now_s();
+}
+
+// Rank 0 calls the meeting at the end of epoch `epochs_`, of which steps from `first` on are left, once the weights of
+// all replicas' steps add up.
+void Loop::plan_epoch(std::int64_t first) {
+  if (group_.rank() != 0) return;
+  for (std::int64_t step = first; step < plan_.steps_per_epoch; ++step)
+    epoch_weight_ += plan_.shards.weight(epochs_, step);
+  control_.set_epoch_weight(epoch_weight_);
 }
 
 StepInfo Loop::info_of_next() const {
@@ -106,52 +191,52 @@ StepInfo Loop::info_of_next() const {
   return info;
 }
 
-ControlWords Loop::words_of(const LossSums& losses) {
+std::int64_t Loop::samples_of_this_rank(const StepInfo& info) const {
+  std::int64_t samples = 0;
+  for (const int replica : plan_.sources(replica_))
+    samples += plan_.shards.counting(info.epoch, info.step_in_epoch, replica);
+  return samples;
+}
+
+ControlWords Loop::words_of(const LossSums& losses, std::int64_t step) {
   const SignalWishes wishes = take_signal_wishes();
   return {.loss = losses.loss,
           .weight = losses.weight,
+          .step = static_cast<double>(step),
           .last = last_,
           .requeue = wishes.requeue || job_end_is_near(config_.run.stop_before_end_s),
           .interrupt = wishes.interrupt,
           .checkpoint = wishes.checkpoint || (group_.rank() == 0 && clock_wants_checkpoint())};
 }
 
-ControlSum Loop::agree(StepResult& result) {
-  ControlSum sum;
-  {
-    const ScopedTimer timer(result.times.exchange_s);
-    sum = control_.wait();
-  }
+void Loop::remember(const StepResult& result) {
   const StepTimes& t = result.times;
   last_ = {.compute_s = runner_.trains() ? t.data_wait_s + t.forward_s + t.backward_s : -1,
            .exposed_s = result.outcome.exchange_wait_s,
            .exchange_s = result.outcome.exchange_busy_s,
            .wire_bytes = static_cast<double>(result.outcome.wire.bytes_sent)};
-  return sum;
 }
 
 void Loop::refuse_loss(const ControlSum& sum) {
   throw CommonError(kExitNumeric, not_finite_text(sum.not_finite_loss, state_.step + 1, sum.not_finite_rank, config_));
 }
 
-// Every replica has seen the same gradients.
 void Loop::overflow(const StepOutcome& outcome) {
-  throw CommonError(
-      kExitNumeric,
-      fmt::format("the gradients are not finite at step {} though the loss was scaled by no more than {}; {}",
-                  state_.step + 1, outcome.loss_scale,
-                  config_.device.loss_scale > 0
-                      ? "device.loss_scale = 0 finds a scale by itself"
-                      : "a lower optimizer.learning_rate or device.dtype = \"bf16\" may help"));
+  const std::string text = fmt::format(
+      "the gradients are not finite at step {} though the loss was scaled by no more than {}; {}", state_.step + 1,
+      outcome.loss_scale,
+      config_.device.loss_scale > 0 ? "device.loss_scale = 0 finds a scale by itself"
+                                    : "a lower optimizer.learning_rate or device.dtype = \"bf16\" may help");
+  // Where replicas meet at every step, all have seen the same gradients.
+  if (control_.progress().meets == Progress::Meets::every_step) throw CommonError(kExitNumeric, text);
+  throw NumericError(text);
 }
 
 // To the step that the replica joins next; true where an epoch ends on the way.
-bool Loop::advance(const ControlSum& sum, const StepOutcome& outcome) {
+bool Loop::advance(const StepOutcome& outcome) {
   const std::int64_t steps = outcome.next_step - state_.step, epoch = state_.epoch;
   ECHELON_CHECK_GE(steps, 1, "step {} leads back to step {}", state_.step, outcome.next_step);
   state_.step += steps;
-  state_.epoch_loss += sum.loss;
-  state_.epoch_weight += sum.weight;
   for (state_.step_in_epoch += steps; state_.step_in_epoch >= plan_.steps_per_epoch; ++state_.epoch)
     state_.step_in_epoch -= plan_.steps_per_epoch;
   return state_.epoch > epoch;
@@ -159,8 +244,8 @@ bool Loop::advance(const ControlSum& sum, const StepOutcome& outcome) {
 
 bool Loop::clock_wants_checkpoint() {
   if (config_.checkpoint.every_minutes <= 0) return false;
-  if (now_s() - last_clock_checkpoint_s_ < config_.checkpoint.every_minutes * 60) return false;
-  last_clock_checkpoint_s_ = now_s();
+  if (clock_.now_s() - last_clock_checkpoint_s_ < config_.checkpoint.every_minutes * 60) return false;
+  last_clock_checkpoint_s_ = clock_.now_s();
   return true;
 }
 

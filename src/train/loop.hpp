@@ -1,7 +1,8 @@
 // Epochs of steps with hooks around them, until the run is finished or asked to stop.
 //
-// After each step one small sum over the ranks carries the loss, the weight, whether a loss was not finite, and what
-// signals asked for: so that all ranks know the step's exact loss and stop at the same step.
+// The strategy declares when ranks meet (exchange/progress.hpp). At a meeting one small sum over the ranks carries the
+// loss and the weight since the last one, whether a loss was not finite, and what signals asked for: so that all ranks
+// know the exact loss and stop together. Between meetings a rank steps on by itself.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +15,7 @@
 #include "train/phase.hpp"
 #include "train/run_plan.hpp"
 #include "train/run_state.hpp"
-#include "train/step.hpp"
+#include "train/stepper.hpp"
 
 namespace echelon {
 
@@ -31,14 +32,25 @@ class Loop {
   Ending run();
 
  private:
+  // Whether ranks meet after a step: by the strategy's period, or because rank 0 called (reasons, else 0).
+  struct Meeting {
+    bool here = false;
+    std::uint32_t call = 0;
+  };
+
   Ending one_step();
+  Ending wait_for_the_others();
+  ControlSum meet(const Meeting& meeting, double& waited_s);
+  Ending close(StepRecord& record, const ControlSum& sum, const Meeting& meeting, bool epoch_over);
+  void end_epoch(EpochRecord record);
+  void plan_epoch(std::int64_t first);
   StepInfo info_of_next() const;
-  ControlWords words_of(const LossSums& losses);
-  ControlSum agree(StepResult& result);
+  std::int64_t samples_of_this_rank(const StepInfo& info) const;
+  ControlWords words_of(const LossSums& losses, std::int64_t step);
+  void remember(const StepResult& result);
   [[noreturn]] void refuse_loss(const ControlSum& sum);
   [[noreturn]] void overflow(const StepOutcome& outcome);
-  bool advance(const ControlSum& sum, const StepOutcome& outcome);
-  void end_epoch(EpochRecord record);
+  bool advance(const StepOutcome& outcome);
   bool clock_wants_checkpoint();
 
   const Config& config_;
@@ -47,14 +59,20 @@ class Loop {
   Stepper& runner_;
   Group& group_;
   Control& control_;
+  const Clock& clock_;
+  const bool on_call_;
   RunState& state_;
   PhaseBoard& phase_;
   std::vector<Hook*> hooks_;
-  std::int64_t first_step_ = 0;  // of this attempt
+  bool over_ = false;            // the run is finished
   RankStep last_;                // of the step before
   double mark_s_ = 0;            // end of the step before
   double epoch_start_s_ = 0;
   double last_clock_checkpoint_s_ = 0;
+  // Where replicas meet on call: epochs over, by all replicas' samples together; on rank 0, the weight of this
+  // attempt's steps at which the next one is.
+  std::int64_t epochs_ = 0;
+  double epoch_weight_ = 0;
 };
 
 }  // namespace echelon

@@ -13,9 +13,11 @@ inline constexpr const char* kStandBy = "standing by";
 
 class PhaseBoard {
  public:
+  explicit PhaseBoard(const Clock& clock = host_clock()) : clock_(clock), since_s_(clock.now_s()) {}
+
   // `name` must be a literal.
   void enter(const char* name) {
-    since_s_.store(now_s(), std::memory_order_relaxed);
+    since_s_.store(clock_.now_s(), std::memory_order_relaxed);
     name_.store(name, std::memory_order_relaxed);
   }
   void at_step(std::int64_t step) { step_.store(step, std::memory_order_relaxed); }
@@ -25,9 +27,10 @@ class PhaseBoard {
   double since_s() const { return since_s_.load(std::memory_order_relaxed); }
 
  private:
+  const Clock& clock_;
   std::atomic<const char*> name_{"start"};
   std::atomic<std::int64_t> step_{0};
-  std::atomic<double> since_s_{now_s()};
+  std::atomic<double> since_s_;
 };
 
 }  // namespace echelon

@@ -2,10 +2,17 @@
 
 #include <utility>
 
+#include "base/check.hpp"
+
 namespace echelon {
 
-Place::Place(Mesh mesh, Engine& world) : mesh_(std::move(mesh)), seat_(mesh_.seat(world.rank())), world_(world) {
+Place::Place(const Roles& roles, Mesh mesh, Engine& world) : roles_(roles), mesh_(std::move(mesh)), world_(world) {
+  ECHELON_CHECK_EQ(roles_.ranks(), world.size());
+  ECHELON_CHECK_EQ(roles_.workers, mesh_.ranks());
+  if (trains()) seat_ = mesh_.seat(world.rank());
+  if (roles_.mixed()) peers_ = world.split(static_cast<int>(role()), world.rank());
   if (!mesh_.splits()) return;
+  ECHELON_CHECK(!roles_.mixed(), "a split model whose ranks have several roles");
   const int index = mesh_.index_in_group(seat_), part = mesh_.part(seat_), space = mesh_.space();
   const int stage = seat_.replica * mesh_.pipeline() + seat_.stage;
   group_ = world.split(seat_.replica, index);

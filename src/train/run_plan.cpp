@@ -70,8 +70,9 @@ RunInputs open_inputs(const Config& config) {
   return {.train = std::move(train), .test = std::move(test), .graph = std::move(graph)};
 }
 
-Mesh mesh_of_workers(const Config& config, std::vector<int> hosts, const std::vector<std::string>& host_names) {
-  hosts.resize(static_cast<std::size_t>(workers_of(config, static_cast<int>(hosts.size()))));
+Mesh mesh_of_workers(const Config& config, const Roles& roles, std::vector<int> hosts,
+                     const std::vector<std::string>& host_names) {
+  hosts.resize(static_cast<std::size_t>(roles.workers));
   return {config.parallel, hosts, host_names};
 }
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "config/derive.hpp"
+#include "config/roles.hpp"
 #include "config/schema.hpp"
 #include "data/dataset.hpp"
 #include "data/loader.hpp"
@@ -32,9 +33,10 @@ struct RunInputs {
 // Throws DataError, and ConfigError where data and model do not fit the config or each other.
 RunInputs open_inputs(const Config& config);
 
-// The workers of a launch as a mesh; servers on ranks of their own are its last ranks. `hosts`: host index by rank of
-// the launch. Throws ConfigError where no worker is left or groups do not fit.
-Mesh mesh_of_workers(const Config& config, std::vector<int> hosts, const std::vector<std::string>& host_names);
+// The workers of a launch as a mesh. `hosts`: host index by rank of the launch. Throws ConfigError where groups do not
+// fit.
+Mesh mesh_of_workers(const Config& config, const Roles& roles, std::vector<int> hosts,
+                     const std::vector<std::string>& host_names);
 
 struct RunPlan {
   int replicas = 1;  // that there are; servers on ranks of their own are none

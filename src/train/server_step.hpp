@@ -3,7 +3,7 @@
 
 #include "exchange/strategy.hpp"
 #include "train/phase.hpp"
-#include "train/step.hpp"
+#include "train/stepper.hpp"
 
 namespace echelon {
 

@@ -18,37 +18,14 @@
 #include "parallel/courier.hpp"
 #include "parallel/pipeline.hpp"
 #include "train/carried.hpp"
-#include "train/hooks/hook.hpp"
 #include "train/micro_shards.hpp"
 #include "train/phase.hpp"
 #include "train/place.hpp"
 #include "train/run_plan.hpp"
 #include "train/run_state.hpp"
+#include "train/stepper.hpp"
 
 namespace echelon {
-
-struct StepResult {
-  LossSums losses;  // of this rank
-  StepTimes times;  // hooks and total are the loop's to fill
-  StepOutcome outcome;
-};
-
-// What a rank does in a step of the loop.
-class Stepper {
- public:
-  virtual ~Stepper() = default;
-  // Calls `on_losses` once, as soon as this rank's losses are known: every rank waits for everybody's.
-  virtual StepResult run(const StepInfo& info, const std::function<void(const LossSums&)>& on_losses) = 0;
-  // Whether it computes gradients; a server does not.
-  virtual bool trains() const { return true; }
-  // What it carries from step to step.
-  virtual void visit_state(StateVisitor&) {}
-  // Of training data.
-  virtual std::uint64_t bytes_read() const { return 0; }
-  virtual std::uint64_t bytes_used() const { return 0; }
-  // Of activations that it need not hold because backwards come between forwards, as in 1f1b.
-  virtual std::size_t spared_bytes() const { return 0; }
-};
 
 class StepRunner final : public Stepper {
  public:

@@ -37,6 +37,7 @@ std::vector<std::int64_t> batch_by_rank(const RunPlan& plan) {
 // backward". Waits are no guide: a slow rank makes the others wait. Under a split ranks of one part are compared.
 std::vector<std::string> slow_ranks(const SummaryParts& parts, Group& group) {
   constexpr double kSlower = 1.25, kLeastShare = 0.02;  // of the median rank's time; of the step
+  if (!parts.place.trains()) return {};
   const StepTimes& t = parts.statistics.times();
   const std::vector<std::pair<const char*, double>> own = {{"waiting for data", t.data_wait_s},
                                                            {"forward", t.forward_s},
@@ -78,8 +79,8 @@ void take_setting(const SummaryParts& parts, RunFigures& run) {
   const Mesh& mesh = parts.place.mesh();
   run.name = config.name;
   run.config_hash = parts.provenance.config_hash;
-  run.servers = static_cast<int>(config.exchange.server_ranks);
-  run.ranks = parts.seat.ranks - run.servers;
+  run.servers = parts.place.roles().servers;
+  run.ranks = parts.place.roles().workers;
   run.mesh = {mesh.replicas(), mesh.pipeline(), mesh.tensor(), mesh.space()};
   run.hosts = parts.seat.hosts;
   run.device = std::string(parts.device.name());
@@ -104,7 +105,7 @@ void take_measured(const SummaryParts& parts, const Group& world, RunFigures& ow
   const double steps = static_cast<double>(std::max<std::int64_t>(1, stats.steps()));
   const WireCounters wire = parts.strategy.wire();
   // Each part of a split model is exchanged among the ranks that hold it: the first of them counts it.
-  const bool counts = own.servers > 0 ? world.rank() == 0 : parts.place.replicas().rank() == 0;
+  const bool counts = parts.place.exchange().rank() == 0;
   own.time_split_s = stats.times();
   own.wire_bytes_per_step = static_cast<double>(wire.bytes_sent) / steps;
   own.formula_bytes_per_step = counts ? known(parts.strategy.formula_bytes_per_step()) : 0;

@@ -16,7 +16,7 @@
 #include "train/place.hpp"
 #include "train/run_folder.hpp"
 #include "train/run_plan.hpp"
-#include "train/step.hpp"
+#include "train/stepper.hpp"
 
 namespace echelon {
 

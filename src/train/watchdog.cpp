@@ -31,7 +31,7 @@ std::string rank_text(const Transport& transport, int rank) {
 std::string hang_text(const std::vector<WaitView>& waits, const Transport& transport, const PhaseBoard& phase,
                       double timeout_s) {
   if (phase.name() == kStandBy) return {};
-  const double now = now_s();
+  const double now = transport.clock().now_s();
   const auto oldest =
       std::min_element(waits.begin(), waits.end(), [](const auto& a, const auto& b) { return a.since_s < b.since_s; });
   if (oldest != waits.end() && now - oldest->since_s > timeout_s)

@@ -146,12 +146,11 @@ ReplicaResult train_replica(std::unique_ptr<Transport> transport, const ReplicaR
   Standing standing(engine, config, batch_plan_of(run), run.graph);
   auto worker = worker_of(run, config, standing, 0);
   broadcast_weights(worker->arenas(), standing.exchange(), kBroadcastChannel);
-  ECHELON_CHECK((worker->strategy().role() == Role::server) == standing.serves());
   const auto rank = static_cast<std::ptrdiff_t>(standing.serves() ? 0 : engine.rank());
   const std::int64_t share = run.shares[static_cast<std::size_t>(rank)];
   const std::int64_t first = std::accumulate(run.shares.begin(), run.shares.begin() + rank, std::int64_t{0});
 
-  Group group(standing.peers ? *standing.peers : engine, kControlChannel);
+  Group group(standing.place.peers(), kControlChannel);
   ReplicaResult result;
   StepResult last;
   for (std::int64_t step = 0; step < run.steps; ++step) {

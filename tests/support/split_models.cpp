@@ -47,7 +47,7 @@ SplitResult train_split_rank(std::unique_ptr<Transport> transport, const SplitRu
   Config config = config_of(run);
   config.parallel = split.parallel;
   Standing standing(engine, config, batch_plan_of(run), run.graph);
-  Place& place = *standing.place;
+  Place& place = standing.place;
   const MeshSeat& seat = place.seat();
   Worker worker(standing, config, device_of(run, seat.shard), 1, run.scaling);
   const std::int64_t share = run.shares[static_cast<std::size_t>(seat.replica)];

@@ -22,10 +22,10 @@ void pack(const std::vector<double>& values, std::vector<std::byte>& bytes) {
   }
 }
 
-Mesh mesh_of(const Config& config, const Transport& transport) {
-  std::vector<int> hosts = transport.hosts();
-  hosts.resize(hosts.size() - static_cast<std::size_t>(config.exchange.server_ranks));
-  return Mesh(config.parallel, hosts, transport.host_names());
+Place place_of(const Config& config, Engine& world) {
+  const Roles roles = roles_of(config, world.size());
+  const Transport& transport = world.transport();
+  return {roles, mesh_of_workers(config, roles, transport.hosts(), transport.host_names()), world};
 }
 
 // One epoch without an end, in the order of the ids.
@@ -66,36 +66,37 @@ void PlainSource::hand(const PlainBatch& batch, std::int64_t step) {
 }
 
 Standing::Standing(Engine& the_world, const Config& config, BatchPlan batch, const Graph& graph)
-    : world(the_world), mesh(mesh_of(config, world.transport())) {
-  ECHELON_CHECK_EQ(mesh.replicas(), static_cast<int>(batch.micro.size()));
-  if (mesh.ranks() < world.size()) peers = world.split(serves() ? 1 : 0, world.rank());
-  place.emplace(serves() ? Mesh(peers->size()) : mesh, peers ? *peers : world);
-  const MeshSeat seat = serves() ? MeshSeat() : place->seat();
+    : world(the_world), place(place_of(config, world)) {
+  ECHELON_CHECK_EQ(place.mesh().replicas(), static_cast<int>(batch.micro.size()));
   ShardPlan shards = endless(batch);
-  plan.emplace(RunPlan{.replicas = mesh.replicas(),
+  plan.emplace(RunPlan{.replicas = place.mesh().replicas(),
                        .batch = std::move(batch),
                        .train = {},
                        .test = {},
                        .shards = std::move(shards),
                        .graph = graph,
                        .bucket_graphs = {},
-                       .part = part_of(graph, config.parallel, seat, node_flops(graph, config.device.dtype))});
+                       .part = part_of(graph, config.parallel, place.seat(), node_flops(graph, config.device.dtype))});
 }
 
 Worker::Worker(Standing& standing, const Config& config, std::unique_ptr<Device> device, std::uint64_t seed,
                const LossScaling& scaling, std::int64_t step)
     : device_(std::move(device)),
-      courier_(*device_, standing.place->engines(), standing.place->mesh(), standing.place->seat(),
+      courier_(*device_, standing.place.engines(), standing.place.mesh(), standing.place.seat(),
                standing.plan->part.cuts, config.device.dtype, kCutsChannel,
                *std::max_element(standing.plan->batch.micro.begin(), standing.plan->batch.micro.end())),
       arenas_(*device_, standing.plan->part.graph.parameters(), wide_of(config.device.dtype)),
-      part_norms_(standing.place->mesh().splits()
-                      ? std::make_unique<PartNorms>(standing.place->model(), standing.place->shards(), kNormsChannel,
-                                                    standing.place->seat().shard == 0)
+      part_norms_(standing.place.mesh().splits()
+                      ? std::make_unique<PartNorms>(standing.place.model(), standing.place.shards(), kNormsChannel,
+                                                    standing.place.seat().shard == 0)
                       : nullptr),
       optimiser_(config.optimiser, arenas_, scaling, part_norms_.get()),
-      strategy_(make_strategy(config.exchange, {arenas_, optimiser_, standing.exchange(), kStrategyChannel})),
-      replica_sum_(*device_, standing.place->twins(), kSumsChannel) {
+      strategy_(make_strategy(config.exchange, {.arenas = arenas_,
+                                                  .optimiser = optimiser_,
+                                                  .engine = standing.exchange(),
+                                                  .first_channel = kStrategyChannel,
+                                                  .role = standing.place.role()})),
+      replica_sum_(*device_, standing.place.twins(), kSumsChannel) {
   arenas_.initialise(seed);
   if (standing.serves()) {
     stepper_ = std::make_unique<ServerStep>(*strategy_, phase_);
@@ -107,7 +108,7 @@ Worker::Worker(Standing& standing, const Config& config, std::unique_ptr<Device>
     source_ = source.get();
     return source;
   };
-  auto runner = std::make_unique<StepRunner>(config, *standing.plan, *standing.place, arenas_, *strategy_, optimiser_,
+  auto runner = std::make_unique<StepRunner>(config, *standing.plan, standing.place, arenas_, *strategy_, optimiser_,
                                              replica_sum_, courier_, phase_, start, open);
   runner_ = runner.get();
   stepper_ = std::move(runner);

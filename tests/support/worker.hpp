@@ -43,14 +43,12 @@ struct Standing {
   // Collective over the world. `plan_run` of a run without files: `config.parallel` and `batch` say all of it, where
   // batch.micro has an entry for each replica. Ranks beyond the mesh are servers (config.exchange.server_ranks).
   Standing(Engine& world, const Config& config, BatchPlan batch, const Graph& graph);
-  bool serves() const { return world.rank() >= mesh.ranks(); }
+  bool serves() const { return !place.trains(); }
   // Over which a strategy exchanges.
-  Engine& exchange() { return peers ? world : place->replicas(); }
+  Engine& exchange() { return place.exchange(); }
 
   Engine& world;
-  Mesh mesh;                      // of the workers
-  std::unique_ptr<Engine> peers;  // with servers on ranks of their own: the workers, or the servers; else null
-  std::optional<Place> place;
+  Place place;
   std::optional<RunPlan> plan;
 };
 

@@ -1,43 +1,127 @@
 #include "train/control/control.hpp"
 
+#include <cmath>
+#include <utility>
+
+
 namespace echelon {
 namespace {
 
-constexpr int kSampledRanks = 64;  // blocks of times that rank 0 takes in a step, on average
+constexpr int kSampledRanks = 64;  // blocks of times that rank 0 takes in a meeting, on average
 
 }  // namespace
 
-Control::Control(Engine& world, int channel)
+Ticket Control::Attached::expect() {
+  const std::lock_guard lock(mutex_);
+  if (error_) std::rethrow_exception(error_);
+  promise_ = world_.promise();
+  return promise_.ticket();
+}
+
+void Control::Attached::told(Token, double now_s) {
+  const std::lock_guard lock(mutex_);
+  heard();
+  if (promise_.pending()) promise_.fulfil(0, now_s, {});
+}
+
+void Control::Attached::failed(std::exception_ptr error) {
+  const std::lock_guard lock(mutex_);
+  error_ = error;
+  if (promise_.pending()) promise_.fail(error, world_.clock().now_s());
+}
+
+// Calls of meetings, as far as this rank has not attended them.
+class Control::Caller {
+ public:
+  Caller(Engine& world, int channel) : machine_(world.rank(), world.size(), channel), attached_(world, machine_) {
+    attached_.attach(machine_);
+  }
+
+  void report(const Report& totals, double epoch_weight) {
+    machine_.report(totals, epoch_weight);
+    attached_.post(ControlCalls::kReport);
+  }
+  // After so many meetings.
+  std::uint32_t called(double attended) const {
+    const MeetingCall call = attached_.newest();
+    return static_cast<double>(call.number) > attended ? call.reasons : 0;
+  }
+
+ private:
+  class Host final : public Attached {
+   public:
+    Host(Engine& world, ControlCalls& machine) : Attached(world), machine_(machine) {}
+    // Throws what ended the machine.
+    MeetingCall newest() const {
+      const std::lock_guard lock(mutex_);
+      if (error_) std::rethrow_exception(error_);
+      return call_;
+    }
+
+   private:
+    void heard() override { call_ = machine_.call(); }
+    ControlCalls& machine_;
+    MeetingCall call_;
+  };
+
+  ControlCalls machine_;
+  Host attached_;
+};
+
+Control::Control(Engine& world, int channel, const Progress& progress)
     : world_(world),
+      progress_(progress),
       tree_(world.rank(), world.size(), channel, (world.size() + kSampledRanks - 1) / kSampledRanks),
-      attachment_(world.attach(tree_, *this)) {}
+      sums_(world),
+      calls_(progress.meets == Progress::Meets::on_call ? std::make_unique<Caller>(world, channel + 2) : nullptr) {
+  sums_.attach(tree_);
+}
 
 Control::~Control() = default;
 
-void Control::begin(const ControlWords& words) {
-  {
-    const std::lock_guard lock(mutex_);
-    if (error_) std::rethrow_exception(error_);
-    promise_ = world_.promise();
+void Control::add(const ControlWords& words, bool meets) {
+  words_.loss += words.loss;
+  words_.weight += words.weight;
+  words_.step = words.step;
+  words_.last = words.last;
+  words_.requeue |= words.requeue;
+  words_.interrupt |= words.interrupt;
+  words_.checkpoint |= words.checkpoint;
+  if (meets) begin();
+  if (!calls_) return;
+  totals_.weight += words.weight;
+  totals_.wishes = ControlSum::of(0, words_).wishes;
+  if (!std::isfinite(words.loss)) totals_.not_finite_rank = world_.rank();
+  report();
+}
+
+void Control::report() { calls_->report(totals_, epoch_weight_); }
+
+void Control::finished() {
+  if (!calls_ || totals_.finished > 0) return;
+  totals_.finished = 1;
+  report();
+}
+
+std::uint32_t Control::called() const { return calls_ ? calls_->called(totals_.meetings) : 0; }
+
+void Control::set_epoch_weight(double weight) { epoch_weight_ = weight; }
+
+void Control::begin() {
+  sum_ = sums_.expect();
+  tree_.set_words(std::exchange(words_, {}));
+  sums_.post(ControlTree::kWords);
+}
+
+const ControlSum& Control::meet() {
+  if (!sum_.valid()) begin();
+  std::exchange(sum_, {}).wait();
+  if (calls_) {
+    totals_.meetings += 1;
+    totals_.wishes = 0;
+    report();
   }
-  tree_.set_words(words);
-  attachment_->post(ControlTree::kWords);
-}
-
-const ControlSum& Control::wait() {
-  promise_.ticket().wait();
   return tree_.sum();
-}
-
-void Control::told(Token, double now_s) {
-  const std::lock_guard lock(mutex_);
-  promise_.fulfil(0, now_s, {});
-}
-
-void Control::failed(std::exception_ptr error) {
-  const std::lock_guard lock(mutex_);
-  error_ = error;
-  promise_.fail(error, world_.clock().now_s());
 }
 
 }  // namespace echelon

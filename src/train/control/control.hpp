@@ -1,38 +1,85 @@
-// A step's agreement between all ranks of a run (tree.hpp), as the loop uses it.
+// What the ranks of a run agree on beside the exchange: losses, signals, meetings. The loop's side of the control
+// protocols (tree.hpp: the sum of a meeting; calls.hpp: when replicas meet on call). How often ranks meet is the
+// strategy's (exchange/progress.hpp).
 #pragma once
 
 #include <memory>
 #include <mutex>
 
 #include "comm/engine.hpp"
+#include "exchange/progress.hpp"
+#include "train/control/calls.hpp"
 #include "train/control/tree.hpp"
 
 namespace echelon {
 
-class Control final : private ProtocolHost {
+class Control {
  public:
-  // `channel`: and channel + 1, on all ranks of the engine. It outlives this.
-  Control(Engine& world, int channel);
-  ~Control() override;
+  static constexpr int kChannels = 4;
 
-  // Begins the step's sum, ahead of whatever else the engine sends. Every rank calls it once a step.
-  void begin(const ControlWords& words);
-  // Returns once all ranks have begun and the sum is here; throws what ended the engine.
-  const ControlSum& wait();
-  // Of the same step, on rank 0, by rank: where their times went in the step before. Empty elsewhere, and in most steps
-  // where there are many ranks.
+  // `channel` and the next three, on all ranks of the engine. It outlives this.
+  Control(Engine& world, int channel, const Progress& progress = {});
+  ~Control();
+
+  const Progress& progress() const { return progress_; }
+  const Clock& clock() const { return world_.clock(); }
+
+  // A step's losses and wishes enter the sum of the next meeting. `meets`: the ranks meet after this step, known before
+  // it: the sum begins at once, ahead of whatever else the engine sends.
+  void add(const ControlWords& words, bool meets);
+  // Of strategies that meet on call: this rank has done all its steps.
+  void finished();
+  // Likewise: why the next meeting was called (MeetingReason); 0 where none was.
+  std::uint32_t called() const;
+  // Likewise, on rank 0: total weight, over all replicas since this object was made, at which the next epoch ends.
+  void set_epoch_weight(double weight);
+
+  // Every rank: the sum over all ranks of what was added since the last meeting. Returns once all ranks are there;
+  // throws what ended the engine.
+  const ControlSum& meet();
+  // Of the same meeting, on rank 0, by rank: where their times went in the step before. Empty elsewhere, and in most
+  // steps where there are many ranks.
   const std::vector<RankStep>& times() const { return tree_.times(); }
 
  private:
-  void told(Token token, double now_s) override;
-  void failed(std::exception_ptr error) override;
+  // A machine on the engine, and the ticket of what it tells next.
+  class Attached : private ProtocolHost {
+   public:
+    explicit Attached(Engine& world) : world_(world) {}
+    // Once, before anything else.
+    void attach(Machine& machine) { attachment_ = world_.attach(machine, *this); }
+    // Throws what ended the machine.
+    Ticket expect();
+    void post(Token token) { attachment_->post(token); }
+
+   protected:
+    // On the thread that drives, within the lock.
+    virtual void heard() {}
+    mutable std::mutex mutex_;
+    std::exception_ptr error_;  // that ended the machine
+
+   private:
+    void told(Token token, double now_s) override;
+    void failed(std::exception_ptr error) override;
+
+    Engine& world_;
+    Promise promise_;
+    std::unique_ptr<Attachment> attachment_;  // ends first
+  };
+  class Caller;
+
+  void begin();
+  void report();
 
   Engine& world_;
+  Progress progress_;
   ControlTree tree_;
-  std::mutex mutex_;  // of what follows
-  Promise promise_;
-  std::exception_ptr error_;
-  std::unique_ptr<Attachment> attachment_;  // ends first
+  ControlWords words_;  // since the last meeting
+  Report totals_;       // of this rank
+  double epoch_weight_ = 0;
+  Ticket sum_;  // of the meeting under way; not valid: it has not begun
+  Attached sums_;
+  std::unique_ptr<Caller> calls_;  // null where nobody calls
 };
 
 }  // namespace echelon

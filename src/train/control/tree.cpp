@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "base/check.hpp"
+#include "train/control/binomial.hpp"
 
 namespace echelon {
 namespace {
@@ -16,14 +17,9 @@ constexpr Token kParent = 1 << 20;
 
 ControlTree::ControlTree(int rank, int ranks, int tag, std::int64_t sample_every)
     : rank_(rank), tag_(tag), sample_every_(std::max<std::int64_t>(1, sample_every)) {
-  for (int bit = 1; bit < ranks; bit <<= 1) {
-    if ((rank & bit) != 0) {
-      parent_ = rank - bit;
-      break;
-    }
-    if (rank + bit < ranks)
-      children_.push_back({rank + bit, static_cast<std::size_t>(std::min(bit, ranks - rank - bit)), false, {}});
-  }
+  const BinomialPlace place(rank, ranks);
+  parent_ = place.parent;
+  for (const auto& [child, behind] : place.children) children_.push_back({child, behind, false, {}});
 }
 
 std::size_t ControlTree::up_bytes(std::size_t ranks) const {

@@ -16,6 +16,7 @@ struct RankStep {
 // Of one rank and step.
 struct ControlWords {
   double loss = 0, weight = 0;  // sums over the rank's samples; a rank without samples: zeros
+  double step = 0;              // updates done before this one
   RankStep last;                // of the step before
   bool requeue = false, interrupt = false, checkpoint = false;
 };
@@ -25,6 +26,7 @@ struct ControlSum {
   double loss = 0, weight = 0;
   double fastest_s = -1, slowest_s = -1;  // RankStep::compute_s; -1: nobody measured any
   double slowest_rank = -1;
+  double most_steps = 0;        // ControlWords::step of the rank that has done most
   double not_finite_rank = -1;  // the lowest whose loss is not finite; -1: none
   double not_finite_loss = 0;   // its loss
   double wishes = 0;            // bits: requeue 1, interrupt 2, checkpoint 4

@@ -56,7 +56,7 @@ Split split_of(const std::vector<std::string>& checksums) {
 }
 
 void AgreementHook::compare() {
-  if (mesh_.replicas() * mesh_.space() == 1) return;
+  if (mesh_.replicas() * mesh_.space() == 1 || !strategy_.progress().equal_weights) return;
   strategy_.drain();
   const std::vector<std::string> all = group_.gather(hex64(arenas_.checksum()));
   for (int part = 0; part < mesh_.parts(); ++part) {

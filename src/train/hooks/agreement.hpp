@@ -1,5 +1,5 @@
-// Replicas hold the same weights, bit for bit: compared by checksum at the start, every so many steps, and at the end;
-// under a split, part by part.
+// Replicas hold the same weights, bit for bit: compared by checksum at the start, every so many steps (at the next
+// meeting), and at the end; under a split, part by part. Of strategies that promise it (Progress::equal_weights).
 #pragma once
 
 #include <cstdint>
@@ -21,12 +21,14 @@ class AgreementHook final : public Hook {
       : every_steps_(every_steps), mesh_(mesh), arenas_(arenas), strategy_(strategy), group_(group) {}
 
   void run_begin(std::int64_t first_step) override {
-    step_ = first_step;
+    step_ = compared_ = first_step;
     compare();
   }
   void step_end(const StepRecord& record) override {
     step_ = record.step;
-    if (every_steps_ > 0 && record.step % every_steps_ == 0) compare();
+    if (!record.meets || every_steps_ == 0 || step_ / every_steps_ == compared_ / every_steps_) return;
+    compared_ = step_;
+    compare();
   }
   void run_end(bool) override { compare(); }
 
@@ -41,7 +43,7 @@ class AgreementHook final : public Hook {
   const Arenas& arenas_;
   Strategy& strategy_;
   Group& group_;
-  std::int64_t step_ = 0;
+  std::int64_t step_ = 0, compared_ = 0;
   std::int64_t agreed_ = -1;  // the last step after which all were equal; -1: none yet
 };
 

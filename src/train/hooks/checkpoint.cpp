@@ -28,7 +28,9 @@ CheckpointHook::CheckpointHook(const CheckpointConfig& config, const RunFolder& 
       settle_records_(std::move(settle_records)) {}
 
 void CheckpointHook::step_end(const StepRecord& record) {
-  const bool due = config_.every_steps > 0 && record.step % config_.every_steps == 0;
+  if (!record.meets) return;
+  const bool due = config_.every_steps > 0 && record.step / config_.every_steps != seen_step_ / config_.every_steps;
+  seen_step_ = record.step;
   const bool wanted = due || record.checkpoint_wanted || record.stopping;
   at_epoch_end_ = wanted && record.ends_epoch;
   if (wanted && !at_epoch_end_) save(record.step);

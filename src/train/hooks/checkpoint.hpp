@@ -1,4 +1,4 @@
-// Saves the run's state: every so many steps, minutes or epochs, when a signal asks for it, before an early stop, and
+// Saves the run's state, at meetings: every so many steps, minutes or epochs, when a signal asks for it, before an early stop, and
 // at the end.
 #pragma once
 
@@ -24,7 +24,7 @@ class CheckpointHook final : public Hook {
                  std::function<WholeTensors()> gather, Arenas& arenas, Strategy& strategy, PhaseBoard& phase,
                  StatusBoard& board, std::string training_data, std::function<void()> settle_records);
 
-  void run_begin(std::int64_t first_step) override { saved_step_ = first_step; }
+  void run_begin(std::int64_t first_step) override { saved_step_ = seen_step_ = first_step; }
   void step_end(const StepRecord& record) override;
   void epoch_end(EpochRecord& record) override;
 
@@ -44,6 +44,7 @@ class CheckpointHook final : public Hook {
   std::function<void()> settle_records_;
   bool at_epoch_end_ = false;  // save there: the epoch's figures come first
   std::int64_t saved_step_ = -1;
+  std::int64_t seen_step_ = 0;  // of the last meeting
 };
 
 }  // namespace echelon

@@ -18,7 +18,7 @@ std::string cure(const Config& config) {
 }  // namespace
 
 void DivergenceHook::step_end(const StepRecord& record) {
-  if (!std::isfinite(record.loss)) return;  // a paced device computes none
+  if (!record.meets || !std::isfinite(record.loss)) return;  // a paced device computes none
   if (state_.first_loss == 0) state_.first_loss = record.loss;
   const double limit = config_.train.divergence_factor * std::max(1.0, state_.first_loss);
   above_ = limit > 0 && record.loss > limit ? above_ + 1 : 0;

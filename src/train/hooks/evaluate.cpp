@@ -15,6 +15,7 @@ EvaluateHook::EvaluateHook(const Config& config, const RunPlan& plan, const Plac
                            Strategy& strategy, Courier& courier, Group& group, PhaseBoard& phase)
     : config_(config),
       plan_(plan),
+      trains_(place.trains()),
       replica_(place.replica()),
       has_loss_(place.has_loss()),
       arenas_(arenas),
@@ -52,7 +53,7 @@ void EvaluateHook::epoch_end(EpochRecord& record) {
   if (!plan_.test) return;
   const std::int64_t every = config_.evaluate.every_epochs;
   if (!record.last && (every == 0 || record.epoch % every != 0)) return;
-  phase_.enter(strategy_.role() == Role::server ? kStandBy : "evaluation");
+  phase_.enter(trains_ ? "evaluation" : kStandBy);
   strategy_.drain();
   std::vector<double> sums(static_cast<std::size_t>(shards_->steps_per_epoch() * shards_->replicas()) * 3);
   if (takes_part()) pass(sums);

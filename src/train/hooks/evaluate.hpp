@@ -1,5 +1,6 @@
 // Loss and accuracy on the test data, every replica taking its part: sums over ranks, so that the figures are those of
-// one rank. Servers on ranks of their own stand by, however long it takes.
+// one rank. Ranks that do not train stand by, however long it
+// takes.
 #pragma once
 
 #include <memory>
@@ -29,10 +30,11 @@ class EvaluateHook final : public Hook {
  private:
   void pass(std::vector<double>& sums);
   // No more replicas do than there are samples.
-  bool takes_part() const { return strategy_.role() == Role::worker && replica_ < shards_->replicas(); }
+  bool takes_part() const { return trains_ && replica_ < shards_->replicas(); }
 
   const Config& config_;
   const RunPlan& plan_;
+  const bool trains_;
   const int replica_;
   const bool has_loss_;
   Arenas& arenas_;

@@ -5,7 +5,8 @@
 //                  times are those up to now, without what hooks take
 //   epoch_end      only where an epoch (or the run) ends with this step; evaluation fills the record for later hooks
 //   step_recorded  the step's times are final, what the hooks above took included
-// Every rank calls the same hooks at the same steps, so that a hook may use the group.
+// Every rank calls the same hooks at the same meetings (exchange/progress.hpp), where alone a hook may use the group;
+// an epoch ends in a meeting.
 #pragma once
 
 #include <cstdint>
@@ -21,11 +22,16 @@
 namespace echelon {
 
 struct StepRecord {
-  std::int64_t step = 0;   // updates done, this one included
+  // Updates done, this one included. Of this rank; at a meeting, of the rank that has done most, so that all agree.
+  std::int64_t step = 0;
+  bool meets = true;       // all ranks stand together after this step
+  bool trained = true;     // false: this rank had done all its steps, and attends a meeting
   std::int64_t epoch = 0;  // epochs done before this step
   double learning_rate = 0;
-  double loss = 0;     // mean over the step's labels, over all replicas; NaN where the device computes nothing
-  double samples = 0;  // of the step over all replicas
+  // Mean over the labels since the last meeting, over all replicas; between meetings over the step's and this rank's;
+  // NaN where the device computes nothing, or nobody has computed anything since.
+  double loss = 0;
+  double samples = 0;  // of the step over all replicas; of this one where each counts steps of its own
   double tokens = 0;   // likewise, where there is a label a token; else 0
   StepTimes times;
   StepOutcome outcome;

@@ -98,7 +98,7 @@ void MetricsHook::flush() {
 
 void MetricsHook::settle() {
   if (step_) {
-    write_step(*step_);
+    if (step_->trained) write_step(*step_);
     step_ = nullptr;
   }
   write_epoch();
@@ -138,9 +138,9 @@ void MetricsHook::write_epoch() {
 }
 
 void MetricsHook::step_recorded(const StepRecord& record) {
-  if (step_)
+  if (step_ && record.trained)
     write_step(record);
-  else
+  else if (!step_)
     late_s_ = record.times.hooks_s;
   step_ = nullptr;
   const bool epoch = !epoch_row_.empty();

@@ -91,7 +91,7 @@ void ProgressHook::wipe() {
 void ProgressHook::step_recorded(const StepRecord& record) {
   window_samples_ += record.samples;
   window_tokens_ += record.tokens;
-  ++window_steps_;
+  if (record.trained) ++window_steps_;
   if (!epoch_line_.empty()) {
     wipe();
     log_info("{}", epoch_line_);

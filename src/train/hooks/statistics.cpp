@@ -20,6 +20,7 @@ void StatisticsHook::epoch_end(EpochRecord& record) {
 }
 
 void StatisticsHook::step_recorded(const StepRecord& record) {
+  if (!record.trained) return;
   const StepTimes& t = record.times;
   ++steps_;
   times_ += t;

@@ -110,14 +110,14 @@ TEST_CASE("control words on an engine, a loss that is not finite named by its lo
       Engine engine(std::move(transport));
       Control control(engine, 7);
       for (int step = 0; step < kSteps; ++step) {
-        control.begin(words_of(engine.rank(), step));
-        check_sum(control.wait(), k, step);
+        control.add(words_of(engine.rank(), step), true);
+        check_sum(control.meet(), k, step);
         if (engine.rank() == 0) check_times(control.times(), k, step);
       }
       ControlWords words;
       words.loss = engine.rank() >= 1 ? std::nan("") : 1.0;
-      control.begin(words);
-      const ControlSum sum = control.wait();
+      control.add(words, true);
+      const ControlSum sum = control.meet();
       ECHELON_CHECK_EQ(sum.not_finite_rank, k > 1 ? 1.0 : -1.0);
       ECHELON_CHECK_EQ(std::isnan(sum.not_finite_loss), k > 1);
     }));

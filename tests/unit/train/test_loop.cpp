@@ -1,8 +1,14 @@
 // The loop around steps that a test makes up: what it passes on, counts and stops by.
 #include <catch2/catch.hpp>
+#include <chrono>
+#include <cmath>
+#include <thread>
 
+#include "base/check.hpp"
+#include "base/clock.hpp"
 #include "comm/local/local.hpp"
 #include "config/parse.hpp"
+#include "tests/support/ranks.hpp"
 #include "tests/unit/data/shards.hpp"
 #include "tests/unit/h5/folder.hpp"
 #include "train/loop.hpp"
@@ -63,6 +69,60 @@ struct Run {
   }
 };
 
+// Ranks as threads, each with a replica whose steps take as long as the test says.
+struct Paces final : Stepper {
+  double step_s = 0;
+  int rank = 0;
+  std::int64_t steps = 0;
+  double done_s = 0;
+  StepResult run(const StepInfo& info, const std::function<void(const LossSums&)>& on_losses) override {
+    StepResult result;
+    // Loss a sample of rank r at step s: 1 + r + s.
+    result.losses = {.loss = 2.0 * static_cast<double>(1 + rank + info.step), .correct = 0, .weight = 2};
+    on_losses(result.losses);
+    if (step_s > 0) std::this_thread::sleep_for(std::chrono::duration<double>(step_s));
+    result.outcome.next_step = info.step + 1;
+    ++steps;
+    done_s = now_s();
+    return result;
+  }
+};
+
+struct RankRun {
+  Watch watch;
+  Paces paces;
+  RunState state;
+  Ending ending = Ending::interrupted;
+};
+
+// 10 steps of 3 replicas x 2 samples an epoch, 3 epochs.
+std::vector<RankRun> run_three(const Progress& progress, const std::vector<double>& step_s,
+                               const std::string& more = "") {
+  const test::Folder folder;
+  test::write_shards(folder.path(), {60});
+  const Config config = parse_config(
+      "[model]\nlayers = [{type = \"flatten\"}, {type = \"dense\", units = 10}]\n[batch]\nglobal = 6\n"
+      "[train]\nepochs = 3\n[data]\ntrain = \"" +
+          folder.path() + "\"\n" + more,
+      "test.toml");
+  std::vector<RankRun> runs(3);
+  test::run_ranks(3, [&](std::unique_ptr<Transport> transport) {
+    Engine engine(std::move(transport));
+    Group group(engine, 0);
+    Control control(engine, 1, progress);
+    const RunPlan plan = plan_run(config, Mesh(3), {}, open_inputs(config));
+    ECHELON_CHECK_EQ(plan.total_steps, 30);
+    RankRun& run = runs[static_cast<std::size_t>(engine.rank())];
+    run.paces.rank = engine.rank();
+    run.paces.step_s = step_s[static_cast<std::size_t>(engine.rank())];
+    PhaseBoard phase;
+    Loop loop(config, plan, engine.rank(), run.paces, group, control, run.state, phase, {&run.watch});
+    run.ending = loop.run();
+    group.barrier();
+  });
+  return runs;
+}
+
 }  // namespace
 
 TEST_CASE("the loop joins the step that the strategy names", "[train][loop]") {
@@ -94,6 +154,69 @@ TEST_CASE("a step that leads back is a defect", "[train][loop]") {
   run.make_plan();
   run.jumps.lengths = {0};
   CHECK_THROWS_WITH(run.go(), Catch::Contains("leads back"));
+}
+
+TEST_CASE("replicas that meet by period know all losses there, and their own between", "[train][loop]") {
+  const auto runs = run_three({.meets = Progress::Meets::by_period, .period = 4}, {0, 0, 0});
+  for (std::size_t r = 0; r < 3; ++r) {
+    const std::vector<StepRecord>& steps = runs[r].watch.steps;
+    REQUIRE(steps.size() == 30);
+    double since = 0, n = 0;
+    for (std::size_t i = 0; i < steps.size(); ++i) {
+      const std::int64_t step = steps[i].step;
+      CAPTURE(r, step);
+      CHECK(step == static_cast<std::int64_t>(i) + 1);
+      CHECK(steps[i].meets == (step % 4 == 0 || step % 10 == 0));
+      CHECK(steps[i].ends_epoch == (step % 10 == 0));
+      CHECK(steps[i].samples == 6);
+      const auto done = static_cast<double>(i);
+      since += 2 + done, n += 1;  // mean over ranks: 1 + 1 + i
+      CHECK(steps[i].loss == Approx(steps[i].meets ? since / n : 1 + static_cast<double>(r) + done));
+      if (steps[i].meets) since = n = 0;
+    }
+    CHECK(runs[r].watch.epochs.size() == 3);
+    CHECK(runs[r].watch.epochs[1].train_loss == Approx(16.5));  // mean of 2 + i over i = 10 .. 19
+    CHECK(runs[r].watch.epochs[2].last);
+    CHECK(runs[r].ending == Ending::finished);
+  }
+}
+
+TEST_CASE("replicas that meet on call wait for nobody between meetings", "[train][loop]") {
+  constexpr double kSlow_s = 10e-3;
+  const double start_s = now_s();
+  const auto runs = run_three({.meets = Progress::Meets::on_call, .equal_weights = false}, {0, 0, kSlow_s});
+  CHECK(runs[2].paces.done_s - start_s > 30 * kSlow_s);
+  std::vector<double> losses[3];
+  for (std::size_t r = 0; r < 3; ++r) {
+    const RankRun& run = runs[r];
+    CHECK(run.ending == Ending::finished);
+    CHECK(run.paces.steps == 30);
+    CHECK(run.state.step == 30);
+    for (const StepRecord& record : run.watch.steps)
+      if (record.meets) losses[r].push_back(record.loss);
+    REQUIRE(run.watch.epochs.size() >= 3);
+    CHECK(run.watch.epochs.back().last);
+    CHECK(run.watch.epochs.back().epoch == 3);
+  }
+  CHECK(runs[0].paces.done_s < runs[2].paces.done_s - 10 * kSlow_s);  // two epochs of its steps at least
+  CHECK(losses[0].size() == losses[1].size());
+  CHECK(losses[0].size() == losses[2].size());
+  for (std::size_t i = 0; i < std::min(losses[0].size(), losses[2].size()); ++i)
+    CHECK((losses[0][i] == losses[2][i] || (std::isnan(losses[0][i]) && std::isnan(losses[2][i]))));
+}
+
+TEST_CASE("the clock's checkpoint calls all replicas to a meeting", "[train][loop]") {
+  const auto runs = run_three({.meets = Progress::Meets::on_call, .equal_weights = false}, {0.5e-3, 1e-3, 4e-3},
+                              "[checkpoint]\nevery_minutes = 0.0005\n");
+  std::size_t wanted[3] = {};
+  for (std::size_t r = 0; r < 3; ++r)
+    for (const StepRecord& record : runs[r].watch.steps) {
+      if (record.checkpoint_wanted) ++wanted[r];
+      if (record.checkpoint_wanted) CHECK(record.meets);
+    }
+  CHECK(wanted[0] >= 1);
+  CHECK(wanted[1] == wanted[0]);
+  CHECK(wanted[2] == wanted[0]);
 }
 
 }  // namespace echelon

@@ -1,0 +1,27 @@
+#include "config/roles.hpp"
+
+#include <fmt/format.h>
+
+#include "config/refuse.hpp"
+
+namespace echelon {
+
+std::string_view name_of(Role role) {
+  switch (role) {
+    case Role::worker: return "worker";
+    case Role::server: return "server";
+  }
+  return "";
+}
+
+Roles roles_of(const Config& config, int ranks) {
+  const std::int64_t servers = config.exchange.server_ranks;
+  if (servers >= ranks)
+    refuse(config, "exchange.server_ranks",
+           fmt::format("exchange.server_ranks = {} leaves no worker among {} rank{}; {}", servers, ranks,
+                       ranks == 1 ? "" : "s",
+                       ranks > 1 ? fmt::format("nearest valid: {}", ranks - 1) : "start more ranks, or set it to 0"));
+  return {.workers = ranks - static_cast<int>(servers), .servers = static_cast<int>(servers)};
+}
+
+}  // namespace echelon

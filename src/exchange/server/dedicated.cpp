@@ -1,0 +1,42 @@
+// A server on a rank of its own: takes in all pushes of a step, updates its parts, and sends the pulls, which end beside
+// the workers' next forward. Keeps whole arenas, of which it uses its parts.
+#include "exchange/server/strategy.hpp"
+
+namespace echelon {
+namespace {
+
+class DedicatedServer final : public ServerStrategy {
+ public:
+  using ServerStrategy::ServerStrategy;
+
+  void begin_step(const StepInfo& info) override {
+    finish_all();
+    account().begin_step(info);
+    for (std::size_t b = 0; b < buckets().size(); ++b) push(b);
+  }
+
+  void wait_parameters(ArenaRange) override {}
+  void gradient_ready(ArenaRange) override {}
+
+  StepOutcome end_step() override {
+    for (std::size_t b = 0; b < buckets().size(); ++b) {
+      serve_what_is_in();
+      if (buckets()[b].stage == Stage::pushed) serve(b);
+    }
+    StepOutcome outcome = account().take();
+    outcome.codec = codec().record();
+    return outcome;
+  }
+
+ private:
+  std::shared_ptr<const Event> own_gradient(ArenaRange) override { return nullptr; }
+  void store_pulled(std::size_t) override {}  // nobody reads them here
+};
+
+}  // namespace
+
+std::unique_ptr<Strategy> make_dedicated_server(const ExchangeConfig& config, const StrategyContext& context) {
+  return std::make_unique<DedicatedServer>(config, context);
+}
+
+}  // namespace echelon

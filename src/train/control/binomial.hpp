@@ -1,0 +1,27 @@
+// The binomial tree over ranks that control messages take: a rank's parent clears its lowest set bit.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <utility>
+#include <vector>
+
+namespace echelon {
+
+struct BinomialPlace {
+  int parent = -1;                                    // -1: the root, rank 0
+  std::vector<std::pair<int, std::size_t>> children;  // nearest first; how many ranks its part of the tree has
+
+  BinomialPlace(int rank, int ranks) {
+    for (int bit = 1; bit < ranks; bit <<= 1) {
+      if ((rank & bit) != 0) {
+        parent = rank - bit;
+        return;
+      }
+      if (rank + bit < ranks)
+        children.emplace_back(rank + bit, static_cast<std::size_t>(std::min(bit, ranks - rank - bit)));
+    }
+  }
+};
+
+}  // namespace echelon

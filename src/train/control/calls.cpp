@@ -1,0 +1,132 @@
+#include "train/control/calls.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "train/control/binomial.hpp"
+
+namespace echelon {
+namespace {
+
+constexpr int kAheadOfAll = -1;
+constexpr Token kParent = 1 << 20;  // other tokens are places in children_
+
+bool same(const Report& a, const Report& b) {
+  return a.weight == b.weight && a.finished == b.finished && a.not_finite_rank == b.not_finite_rank &&
+         a.meetings == b.meetings && a.wishes == b.wishes;
+}
+
+}  // namespace
+
+Report Report::merged(const Report& other) const {
+  Report all;
+  all.weight = weight + other.weight;
+  all.finished = finished + other.finished;
+  all.not_finite_rank = not_finite_rank < 0         ? other.not_finite_rank
+                        : other.not_finite_rank < 0 ? not_finite_rank
+                                                    : std::min(not_finite_rank, other.not_finite_rank);
+  all.meetings = std::max(meetings, other.meetings);
+  const int mine = meetings == all.meetings ? static_cast<int>(wishes) : 0;
+  const int its = other.meetings == all.meetings ? static_cast<int>(other.wishes) : 0;
+  all.wishes = mine | its;
+  return all;
+}
+
+ControlCalls::ControlCalls(int rank, int ranks, int tag) : ranks_(ranks), tag_(tag) {
+  const BinomialPlace place(rank, ranks);
+  parent_ = place.parent;
+  for (const auto& [child, behind] : place.children) children_.push_back({.rank = child, .newest = {}, .incoming = {}});
+}
+
+void ControlCalls::report(const Report& totals, double epoch_weight) {
+  const std::lock_guard lock(mutex_);
+  given_ = totals;
+  given_epoch_weight_ = epoch_weight;
+}
+
+void ControlCalls::on(const ProtocolEvent& event, ProtocolActions& actions) {
+  const auto hear = [&](std::size_t c) {
+    actions.receive(c, children_[c].rank, tag_, &children_[c].incoming, sizeof(Report));
+  };
+  const auto listen = [&] { actions.receive(kParent, parent_, tag_ + 1, &incoming_, sizeof incoming_); };
+  switch (event.kind) {
+    case ProtocolEvent::Kind::started:
+      for (std::size_t c = 0; c < children_.size(); ++c) hear(c);
+      if (parent_ >= 0) listen();
+      return;
+    case ProtocolEvent::Kind::posted: {
+      const std::lock_guard lock(mutex_);
+      own_ = given_;
+      epoch_weight_ = given_epoch_weight_;
+    }
+      return look(actions);
+    case ProtocolEvent::Kind::sent:
+      if (event.token != kParent) return;
+      sending_ = false;
+      return look(actions);
+    case ProtocolEvent::Kind::received:
+      if (event.token == kParent) {
+        call_ = incoming_;
+        pass_on(actions);
+        return ended() ? look(actions) : listen();
+      }
+      children_[event.token].newest = children_[event.token].incoming;
+      if (children_[event.token].newest.closed == 0) hear(event.token);
+      return look(actions);
+    case ProtocolEvent::Kind::timer: return;
+  }
+}
+
+// Once all links from below are closed.
+void ControlCalls::close(ProtocolActions& actions) {
+  for (const Child& child : children_)
+    if (child.newest.closed == 0) return;
+  if (parent_ < 0 || closed_) return actions.finish();
+  closed_ = sending_ = true;
+  sent_.closed = 1;
+  actions.send(kParent, parent_, tag_, &sent_, sizeof sent_, kAheadOfAll);
+}
+
+// Sends a newer report, or calls a meeting.
+void ControlCalls::look(ProtocolActions& actions) {
+  if (ended()) {
+    if (!sending_) close(actions);
+    return;
+  }
+  Report totals = own_;
+  for (const Child& child : children_) totals = totals.merged(child.newest);
+  if (parent_ >= 0) {
+    if (sending_ || (sent_any_ && same(totals, sent_))) return;
+    sending_ = sent_any_ = true;
+    sent_ = totals;
+    actions.send(kParent, parent_, tag_, &sent_, sizeof sent_, kAheadOfAll);
+    return;
+  }
+  if (static_cast<double>(call_.number) > own_.meetings) return;  // the last one is still to be attended here
+  const std::uint32_t reasons = reasons_of(totals);
+  if (reasons == 0) return;
+  call_ = {call_.number + 1, reasons};
+  pass_on(actions);
+  if (ended()) close(actions);
+}
+
+std::uint32_t ControlCalls::reasons_of(const Report& totals) const {
+  std::uint32_t reasons = 0;
+  // Wishes of ranks that attended fewer meetings were answered by the last one.
+  if (totals.wishes != 0 && totals.meetings == own_.meetings) reasons |= kMeetingWish;
+  if (epoch_weight_ > 0 && totals.weight >= epoch_weight_) reasons |= kMeetingEpoch;
+  if (static_cast<int>(totals.finished) == ranks_) reasons |= kMeetingEnd;
+  if (totals.not_finite_rank >= 0) reasons |= kMeetingNotFinite;
+  return reasons;
+}
+
+// The farthest first: it has most ranks behind it.
+void ControlCalls::pass_on(ProtocolActions& actions) {
+  MeetingCall& message = down_[call_.number % 2];
+  message = call_;
+  for (std::size_t c = children_.size(); c-- > 0;)
+    actions.send(c, children_[c].rank, tag_ + 1, &message, sizeof message, kAheadOfAll);
+  actions.tell(kCall);
+}
+
+}  // namespace echelon

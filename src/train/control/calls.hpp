@@ -1,0 +1,88 @@
+// The control messages of strategies whose replicas meet on call: nobody waits because of them.
+//
+// Reports go up a binomial tree: what a rank and those behind it have done so far, as running totals, so that a report
+// may replace an older one that is still waiting: at most one is under way from each rank, and a slow link or a slow
+// rank makes them rarer, nobody slower. Rank 0 calls a meeting as soon as its totals ask for one; the call goes down
+// the same tree, and each rank attends at its next step boundary. Memory O(1) a rank (a report a child); a report costs
+// one message on each link of the tree at most.
+//
+// After the call that ends the run each rank closes its link to its parent with a last report.
+//
+// Meetings are numbered from 1. Rank 0 calls the next one after it has attended the last one, so that all ranks attend
+// the same meetings in the same order. What a rank wishes counts until it attends the next meeting.
+#pragma once
+
+#include <cstdint>
+#include <mutex>
+#include <vector>
+
+#include "comm/protocol/machine.hpp"
+#include "train/control/words.hpp"
+
+namespace echelon {
+
+// Totals of a rank, or of a part of the tree.
+struct Report {
+  double weight = 0;           // of all samples whose gradients were computed in this attempt
+  double finished = 0;         // ranks that have done all their steps
+  double not_finite_rank = -1;  // the lowest whose loss is not finite; -1: none
+  double meetings = 0;         // attended, by the rank that attended most
+  double wishes = 0;           // bits of ControlSum::wishes, of the ranks that attended so many
+  double closed = 0;           // no report comes after this one
+
+  Report merged(const Report& other) const;
+};
+
+// Why a meeting was called: bits.
+enum MeetingReason : std::uint32_t {
+  kMeetingWish = 1,      // a signal or the clock asked for a checkpoint or a stop; the meeting's sum says for what
+  kMeetingEpoch = 2,     // the replicas together have gone through the next epoch
+  kMeetingEnd = 4,       // all ranks have done all their steps
+  kMeetingNotFinite = 8  // a loss is not finite
+};
+struct MeetingCall {
+  std::int64_t number = 0;  // 0: none was called yet
+  std::uint32_t reasons = 0;
+};
+
+class ControlCalls final : public Machine {
+ public:
+  // Posted by the host after each `report`; told after each call.
+  static constexpr Token kReport = 0, kCall = 0;
+
+  // `tag`: and tag + 1. Both are the machine's own.
+  ControlCalls(int rank, int ranks, int tag);
+
+  // Any thread, before kReport is posted: this rank's totals, and, read on rank 0, the total weight at which the next
+  // epoch is over (0: never).
+  void report(const Report& totals, double epoch_weight);
+  // The newest call; within `told`.
+  const MeetingCall& call() const { return call_; }
+
+  void on(const ProtocolEvent& event, ProtocolActions& actions) override;
+
+ private:
+  struct Child {
+    int rank = 0;
+    Report newest, incoming;
+  };
+  void close(ProtocolActions& actions);
+  void look(ProtocolActions& actions);
+  std::uint32_t reasons_of(const Report& totals) const;
+  bool ended() const { return (call_.reasons & kMeetingEnd) != 0; }
+  void pass_on(ProtocolActions& actions);
+
+  int ranks_, tag_;
+  int parent_ = -1;  // -1: rank 0
+  std::vector<Child> children_;
+  Report own_, sent_;
+  bool sending_ = false, sent_any_ = false, closed_ = false;
+  double epoch_weight_ = 0;
+  std::mutex mutex_;  // of what the host gives
+  Report given_;
+  double given_epoch_weight_ = 0;
+  MeetingCall call_, incoming_;
+  MeetingCall down_[2];  // by turns: the last one may still be under way
+};
+
+}  // namespace echelon

@@ -1,0 +1,17 @@
+#include "train/stepper.hpp"
+
+#include "train/server_step.hpp"
+#include "train/step.hpp"
+
+namespace echelon {
+
+std::unique_ptr<Stepper> make_stepper(const StepperParts& p) {
+  switch (p.place.role()) {
+    case Role::server: return std::make_unique<ServerStep>(p.strategy, p.phase);
+    case Role::worker: break;
+  }
+  return std::make_unique<StepRunner>(p.config, p.plan, p.place, p.arenas, p.strategy, p.optimiser, p.replica_sum,
+                                      p.courier, p.phase, p.start);
+}
+
+}  // namespace echelon

@@ -1,0 +1,60 @@
+// What a rank does in a step of the loop, by its role: a worker trains (step.hpp), a server serves (server_step.hpp).
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+
+#include "base/state.hpp"
+#include "exchange/strategy.hpp"
+#include "train/hooks/hook.hpp"
+
+namespace echelon {
+
+class Courier;
+class Place;
+class PhaseBoard;
+class ReplicaSum;
+struct RunPlan;
+struct RunState;
+
+struct StepResult {
+  LossSums losses;  // of this rank
+  StepTimes times;  // hooks and total are the loop's to fill
+  StepOutcome outcome;
+};
+
+// What a rank does in a step of the loop.
+class Stepper {
+ public:
+  virtual ~Stepper() = default;
+  // Calls `on_losses` once, as soon as this rank's losses are known: every rank waits for everybody's.
+  virtual StepResult run(const StepInfo& info, const std::function<void(const LossSums&)>& on_losses) = 0;
+  // Whether it computes gradients; a server does not.
+  virtual bool trains() const { return true; }
+  // What it carries from step to step.
+  virtual void visit_state(StateVisitor&) {}
+  // Of training data.
+  virtual std::uint64_t bytes_read() const { return 0; }
+  virtual std::uint64_t bytes_used() const { return 0; }
+  // Of activations that it need not hold because backwards come between forwards, as in 1f1b.
+  virtual std::size_t spared_bytes() const { return 0; }
+};
+
+// What steppers are made of; all of it outlives them.
+struct StepperParts {
+  const Config& config;
+  const RunPlan& plan;
+  const Place& place;
+  Arenas& arenas;
+  Strategy& strategy;
+  const Optimiser& optimiser;
+  ReplicaSum& replica_sum;
+  Courier& courier;
+  PhaseBoard& phase;
+  const RunState& start;
+};
+// Of the place's role.
+std::unique_ptr<Stepper> make_stepper(const StepperParts& parts);
+
+}  // namespace echelon

@@ -1,0 +1,149 @@
+// Meetings on call, on virtual time: whatever the schedule, all ranks hear the same calls in the same order, each wish is
+// answered, epochs and the end are called once, and no rank's pace depends on another's.
+#include <catch2/catch.hpp>
+#include <cmath>
+
+#include "base/check.hpp"
+#include "comm/virtual/world.hpp"
+#include "tests/support/protocol_world.hpp"
+#include "tests/support/random.hpp"
+#include "train/control/calls.hpp"
+
+namespace echelon {
+namespace {
+
+constexpr int kSteps = 30, kStepsAnEpoch = 10;
+constexpr double kStep_s = 100e-6, kSlowStep_s = 20e-3;
+
+struct Schedule {
+  int ranks = 1;
+  int slow = -1;    // this rank's steps take kSlowStep_s
+  int wishes = -1;  // this rank asks for a checkpoint at step 7; -1: nobody does
+  std::uint64_t seed = 1;
+};
+
+// A replica of weight 2 a step, which attends each meeting at its next step boundary.
+struct Rank final : ProtocolHost {
+  Rank(const Schedule& of, int at, VirtualWorld& world)
+      : schedule(of), rank(at), calls(at, of.ranks, 5), random(of.seed, "calls") {
+    actor.emplace(
+        world.transport(rank), calls, *this, [this] { return ended; }, 2);
+    epoch_weight = 2.0 * kStepsAnEpoch * of.ranks;
+    actor->at(0, [this] { step(); });
+  }
+  double pause_s() const {
+    const auto at = random.at(static_cast<std::uint64_t>(rank)).uniform(static_cast<std::uint64_t>(steps));
+    return (rank == schedule.slow ? kSlowStep_s : kStep_s) * (0.5 + at);
+  }
+  void step() {
+    if (steps == kSteps) return;
+    const double begun_s = actor->now_s();
+    actor->at(begun_s + pause_s(), [this, begun_s] {
+      busy_s += actor->now_s() - begun_s;
+      ++steps;
+      own.weight += 2;
+      attend();
+      if (rank == schedule.wishes && steps == 7) own.wishes = 4, wished_s = actor->now_s();
+      if (steps == kSteps) own.finished = 1, done_s = actor->now_s();
+      tell();
+      step();
+    });
+  }
+  void tell() {
+    calls.report(own, epoch_weight);
+    actor->post(ControlCalls::kReport);
+  }
+  void attend() {
+    for (; own.meetings < static_cast<double>(heard.size()); own.meetings += 1) {
+      const MeetingCall& call = heard[static_cast<std::size_t>(own.meetings)];
+      if ((call.reasons & kMeetingEpoch) != 0) epoch_weight += 2.0 * kStepsAnEpoch * schedule.ranks;
+      if ((call.reasons & kMeetingEnd) != 0) ended = true;
+      own.wishes = 0;
+    }
+  }
+  void told(Token, double now_s) override {
+    ECHELON_CHECK_EQ(calls.call().number, static_cast<std::int64_t>(heard.size()) + 1, "a call was missed");
+    heard.push_back(calls.call());
+    if (wished_s > 0 && answered_s < 0 && (heard.back().reasons & kMeetingWish) != 0) answered_s = now_s;
+    if (steps < kSteps) return;
+    actor->at(now_s, [this] {  // it waits for nothing but calls
+      attend();
+      if (!ended) tell();
+    });
+  }
+  void failed(std::exception_ptr error) override { std::rethrow_exception(error); }
+
+  Schedule schedule;
+  int rank, steps = 0;
+  ControlCalls calls;
+  HashRng random;
+  Report own;
+  double epoch_weight = 0, busy_s = 0, done_s = -1, wished_s = -1, answered_s = -1;
+  bool ended = false;
+  std::vector<MeetingCall> heard;
+  std::optional<test::ProtocolActor> actor;
+};
+
+int count(const std::vector<MeetingCall>& calls, std::uint32_t reason) {
+  int n = 0;
+  for (const MeetingCall& call : calls) n += (call.reasons & reason) != 0 ? 1 : 0;
+  return n;
+}
+
+void run(const Schedule& schedule) {
+  VirtualNetwork network{.between_hosts = {.jitter = 3}};
+  network.seed = schedule.seed;
+  network.eager_bytes = schedule.seed % 2 == 0 ? 0 : 1 << 20;
+  VirtualWorld world(schedule.ranks, network);
+  std::vector<std::unique_ptr<Rank>> ranks;
+  std::vector<VirtualActor*> actors;
+  for (int r = 0; r < schedule.ranks; ++r) {
+    ranks.push_back(std::make_unique<Rank>(schedule, r, world));
+    actors.push_back(&*ranks.back()->actor);
+  }
+  world.run(actors, 10);
+  const std::vector<MeetingCall>& first = ranks[0]->heard;
+  ECHELON_CHECK_EQ(count(first, kMeetingEpoch), kSteps / kStepsAnEpoch);
+  ECHELON_CHECK_EQ(count(first, kMeetingEnd), 1);
+  ECHELON_CHECK_EQ(first.back().reasons & kMeetingEnd, std::uint32_t{kMeetingEnd});
+  ECHELON_CHECK_EQ(count(first, kMeetingWish), schedule.wishes >= 0 ? 1 : 0);
+  ECHELON_CHECK_EQ(count(first, kMeetingNotFinite), 0);
+  for (const auto& rank : ranks) {
+    ECHELON_CHECK_EQ(rank->heard.size(), first.size());
+    for (std::size_t i = 0; i < first.size(); ++i)
+      ECHELON_CHECK(rank->heard[i].number == first[i].number && rank->heard[i].reasons == first[i].reasons);
+    // Each rank's steps take what they take, however slow another is.
+    ECHELON_CHECK(std::abs(rank->done_s - rank->busy_s) < 1e-9, "rank {} waited", rank->rank);
+    if (rank->rank == schedule.wishes)
+      ECHELON_CHECK(rank->answered_s - rank->wished_s < kSlowStep_s / 4, "the wish took {} s",
+                    rank->answered_s - rank->wished_s);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("meetings on call: the same calls everywhere, and nobody waits", "[train][control]") {
+  for (std::uint64_t i = 0; i < 200; ++i) {
+    Schedule schedule;
+    schedule.seed = test::test_seed() + i;
+    schedule.ranks = 1 + static_cast<int>(i % 17);
+    schedule.slow = i % 3 == 0 && schedule.ranks > 1 ? static_cast<int>(i / 3) % schedule.ranks : -1;
+    schedule.wishes = i % 2 == 0 ? static_cast<int>(i / 2) % schedule.ranks : -1;
+    // Rank 0 attends at its own next boundary: a wish waits for that, if rank 0 is the slow one, and a meeting before.
+    if (schedule.slow == 0) schedule.wishes = -1;
+    CAPTURE(schedule.seed, schedule.ranks, schedule.slow, schedule.wishes);
+    REQUIRE_NOTHROW(run(schedule));
+  }
+}
+
+TEST_CASE("a wish that a meeting has answered calls no other", "[train][control]") {
+  const Report before{.weight = 2, .meetings = 0, .wishes = 4}, after{.weight = 4, .meetings = 1, .wishes = 1};
+  CHECK(before.merged(after).wishes == 1);
+  CHECK(after.merged(before).wishes == 1);
+  CHECK(before.merged(after).weight == 6);
+  CHECK(before.merged({.wishes = 2}).wishes == 6);
+  CHECK(Report{.not_finite_rank = 3}.merged({.not_finite_rank = 2}).not_finite_rank == 2);
+  CHECK(Report{}.merged({.not_finite_rank = 2}).not_finite_rank == 2);
+}
+
+}  // namespace echelon
