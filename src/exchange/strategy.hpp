@@ -100,9 +100,9 @@ struct StrategyContext {
   Arenas& arenas;
   Optimiser& optimiser;
   Engine& engine;
-  int first_channel = 0;   // channels from here on belong to the strategy
-  std::uint64_t seed = 0;  // of the run
-  std::string part = {};   // behind the names of what is neither of a tensor nor equal in all parts of a split model
+  int first_channel = 0;     // channels from here on belong to the strategy
+  std::uint64_t seed = 0;    // of the run
+  std::string part = {};     // behind the names of what is neither of a tensor nor equal in all parts of a split model
   Role role = Role::worker;  // of this rank
 };
 

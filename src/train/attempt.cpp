@@ -33,14 +33,14 @@
 namespace echelon {
 namespace {
 
-constexpr int kControlChannel = 0;   // agreement, evaluation, metrics
-constexpr int kWeightsChannel = 1;   // the first broadcast
-constexpr int kSumsChannel = 2;      // synchronised batch norm
-constexpr int kMeetingChannel = 3;   // and the next: what ranks agree on beside the exchange
+constexpr int kControlChannel = 0;  // agreement, evaluation, metrics
+constexpr int kWeightsChannel = 1;  // the first broadcast
+constexpr int kSumsChannel = 2;     // synchronised batch norm
+constexpr int kMeetingChannel = 3;  // and the next: what ranks agree on beside the exchange
 constexpr int kStrategyChannel = kMeetingChannel + Control::kChannels;  // from here on: the strategy's
-constexpr int kPartsChannel = 0;     // of a model group: checkpoints
-constexpr int kNormsChannel = 1;     // likewise, and of the shards of a stage: norms of split models
-constexpr int kCutsChannel = 2;      // likewise, from here on: what travels between its ranks
+constexpr int kPartsChannel = 0;                                        // of a model group: checkpoints
+constexpr int kNormsChannel = 1;  // likewise, and of the shards of a stage: norms of split models
+constexpr int kCutsChannel = 2;   // likewise, from here on: what travels between its ranks
 
 // "_2x1-0" of the first of two stages; nothing where the model is whole.
 std::string part_name(const Mesh& mesh, int part) {
@@ -207,8 +207,8 @@ WholeTensors Attempt::gather_for_checkpoint() {
 void Attempt::make_hooks() {
   const bool speaks = seat_.rank == 0;
   if (auto fault = make_fault_hook(seat_.rank, *arenas_, *strategy_)) hooks_.push_back(std::move(fault));
-  hooks_.push_back(
-      std::make_unique<AgreementHook>(config_.exchange.verify_every_steps, place_->mesh(), *arenas_, *strategy_, group_));
+  hooks_.push_back(std::make_unique<AgreementHook>(config_.exchange.verify_every_steps, place_->mesh(), *arenas_,
+                                                   *strategy_, group_));
   hooks_.push_back(
       std::make_unique<EvaluateHook>(config_, *plan_, *place_, *arenas_, *strategy_, *courier_, group_, phase_));
   hooks_.push_back(std::make_unique<DivergenceHook>(config_, state_));
@@ -304,8 +304,8 @@ int Attempt::run_or_throw() {
   tell_head();
   restore();
   all_or_none(group_, [&] {
-    runner_ = make_stepper({config_, *plan_, *place_, *arenas_, *strategy_, *optimiser_, *replica_sum_, *courier_,
-                            phase_, state_});
+    runner_ = make_stepper(
+        {config_, *plan_, *place_, *arenas_, *strategy_, *optimiser_, *replica_sum_, *courier_, phase_, state_});
     if (!start_.checkpoint.empty())
       load_checkpoint(start_.checkpoint, [this](StateVisitor& visitor) { runner_->visit_state(visitor); });
     make_hooks();
@@ -313,8 +313,7 @@ int Attempt::run_or_throw() {
   std::vector<Hook*> hooks;
   for (const auto& hook : hooks_) hooks.push_back(hook.get());
   Control control(engine_, kMeetingChannel, strategy_->progress());
-  Loop loop(config_, *plan_, place_->replica(), *runner_, group_, control, state_, phase_,
-            std::move(hooks));
+  Loop loop(config_, *plan_, place_->replica(), *runner_, group_, control, state_, phase_, std::move(hooks));
   return finish(loop.run());
 }
 

@@ -152,7 +152,8 @@ Ending Loop::close(StepRecord& record, const ControlSum& sum, const Meeting& mee
   record.times.total_s = hooks_start_s - mark_s_;
   for (Hook* hook : hooks_) hook->step_end(record);
   if (record.ends_epoch)
-    end_epoch({.epoch = on_call_ ? epochs_ : state_.epoch, .step = record.step, .train_loss = train_loss, .last = last});
+    end_epoch(
+        {.epoch = on_call_ ? epochs_ : state_.epoch, .step = record.step, .train_loss = train_loss, .last = last});
   const double end_s = clock_.now_s();
   record.times.hooks_s = end_s - hooks_start_s;
   record.times.total_s = end_s - mark_s_;

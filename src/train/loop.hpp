@@ -64,9 +64,9 @@ class Loop {
   RunState& state_;
   PhaseBoard& phase_;
   std::vector<Hook*> hooks_;
-  bool over_ = false;            // the run is finished
-  RankStep last_;                // of the step before
-  double mark_s_ = 0;            // end of the step before
+  bool over_ = false;  // the run is finished
+  RankStep last_;      // of the step before
+  double mark_s_ = 0;  // end of the step before
   double epoch_start_s_ = 0;
   double last_clock_checkpoint_s_ = 0;
   // Where replicas meet on call: epochs over, by all replicas' samples together; on rank 0, the weight of this

@@ -92,10 +92,10 @@ Worker::Worker(Standing& standing, const Config& config, std::unique_ptr<Device>
                       : nullptr),
       optimiser_(config.optimiser, arenas_, scaling, part_norms_.get()),
       strategy_(make_strategy(config.exchange, {.arenas = arenas_,
-                                                  .optimiser = optimiser_,
-                                                  .engine = standing.exchange(),
-                                                  .first_channel = kStrategyChannel,
-                                                  .role = standing.place.role()})),
+                                                .optimiser = optimiser_,
+                                                .engine = standing.exchange(),
+                                                .first_channel = kStrategyChannel,
+                                                .role = standing.place.role()})),
       replica_sum_(*device_, standing.place.twins(), kSumsChannel) {
   arenas_.initialise(seed);
   if (standing.serves()) {

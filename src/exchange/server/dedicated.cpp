@@ -1,5 +1,5 @@
-// A server on a rank of its own: takes in all pushes of a step, updates its parts, and sends the pulls, which end beside
-// the workers' next forward. Keeps whole arenas, of which it uses its parts.
+// A server on a rank of its own: takes in all pushes of a step, updates its parts, and sends the pulls, which end
+// beside the workers' next forward. Keeps whole arenas, of which it uses its parts.
 #include "exchange/server/strategy.hpp"
 
 namespace echelon {

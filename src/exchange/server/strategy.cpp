@@ -54,8 +54,7 @@ ServerStrategy::ServerStrategy(const ExchangeConfig& config, const StrategyConte
     const ElemRange own = parts[static_cast<std::size_t>(request.rank)];
     formula_bytes_ += static_cast<double>(price_allreduce("server", request).payload_elems) * elem_bytes;
     const std::size_t behind = ranges.size() - 1 - b;  // buckets that the next forward needs before this one
-    traffic.push_back(
-        {.parts = parts, .tag = channel(b), .priority = config.priority ? static_cast<int>(behind) : 0});
+    traffic.push_back({.parts = parts, .tag = channel(b), .priority = config.priority ? static_cast<int>(behind) : 0});
     buckets_.push_back({.range = ranges[b],
                         .own = {ranges[b].begin + own.begin, ranges[b].begin + own.end},
                         .gather = make_pull(request),

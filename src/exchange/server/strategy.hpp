@@ -1,5 +1,5 @@
-// What every rank of a synchronous parameter server does: buckets, their traffic, and the server's step on the parts that
-// this rank serves. worker.cpp trains beside it; dedicated.cpp serves alone.
+// What every rank of a synchronous parameter server does: buckets, their traffic, and the server's step on the parts
+// that this rank serves. worker.cpp trains beside it; dedicated.cpp serves alone.
 #pragma once
 
 #include <memory>

@@ -23,12 +23,12 @@ namespace echelon {
 
 // Totals of a rank, or of a part of the tree.
 struct Report {
-  double weight = 0;           // of all samples whose gradients were computed in this attempt
-  double finished = 0;         // ranks that have done all their steps
+  double weight = 0;            // of all samples whose gradients were computed in this attempt
+  double finished = 0;          // ranks that have done all their steps
   double not_finite_rank = -1;  // the lowest whose loss is not finite; -1: none
-  double meetings = 0;         // attended, by the rank that attended most
-  double wishes = 0;           // bits of ControlSum::wishes, of the ranks that attended so many
-  double closed = 0;           // no report comes after this one
+  double meetings = 0;          // attended, by the rank that attended most
+  double wishes = 0;            // bits of ControlSum::wishes, of the ranks that attended so many
+  double closed = 0;            // no report comes after this one
 
   Report merged(const Report& other) const;
 };

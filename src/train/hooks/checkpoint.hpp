@@ -1,5 +1,5 @@
-// Saves the run's state, at meetings: every so many steps, minutes or epochs, when a signal asks for it, before an early stop, and
-// at the end.
+// Saves the run's state, at meetings: every so many steps, minutes or epochs, when a signal asks for it, before an
+// early stop, and at the end.
 #pragma once
 
 #include <string>

@@ -1,7 +1,7 @@
 // Ends a run that diverges though its loss is still a number: the loss of each of the last kDivergenceSteps steps was
 // above train.divergence_factor x max(1, loss of the run's first step). Ordinary runs come nowhere near: a loss at the
-// first step is that of a model that has learned nothing. Every rank; where replicas do not meet at every step, meetings
-// count instead of steps: there all see the same losses.
+// first step is that of a model that has learned nothing. Every rank; where replicas do not meet at every step,
+// meetings count instead of steps: there all see the same losses.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// Meetings on call, on virtual time: whatever the schedule, all ranks hear the same calls in the same order, each wish is
-// answered, epochs and the end are called once, and no rank's pace depends on another's.
+// Meetings on call, on virtual time: whatever the schedule, all ranks hear the same calls in the same order, each wish
+// is answered, epochs and the end are called once, and no rank's pace depends on another's.
 #include <catch2/catch.hpp>
 #include <cmath>
 
