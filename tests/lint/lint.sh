@@ -55,6 +55,29 @@ price_list() {
     while read -r name; do grep -qE "^\| *\`$name\`" src/comm/README.md 2>/dev/null || echo "src/comm/README.md: no row for the all-reduce \`$name\`"; done
 }
 
+# Pages: text outside of ``` fences for links; every line counts for the width.
+pages() { git ls-files --cached --others --exclude-standard '*.md' | while read -r f; do [ -e "$f" ] && echo "$f"; done; }
+page_lines() { pages | xargs awk 'length($0) > 120 { print FILENAME ":" FNR ": " length($0) " columns, more than 120" }'; }
+page_links() { # [text](path) and ![text](path), relative to the page; addresses and anchors of the page itself are left out
+  pages | while read -r page; do
+    awk '/^ *```/ { fence = !fence; next } !fence { gsub(/`[^`]*`/, ""); while (match($0, /\]\([^)]+\)/)) {
+      print FNR "\t" substr($0, RSTART + 2, RLENGTH - 3); $0 = substr($0, RSTART + RLENGTH) } }' "$page" |
+      while IFS=$'\t' read -r line target; do
+        case $target in *://* | mailto:* | \#*) continue ;; esac
+        [ -e "$(dirname "$page")/${target%%#*}" ] || echo "$page:$line: no file $target"
+      done
+  done
+}
+# The answers of "To change X, go to Y" are files of src/.
+page_index() {
+  awk '/^## / { wanted = /To change X/ } wanted && /^\|/ { print FNR "\t" $0 }' src/README.md |
+    while IFS=$'\t' read -r line row; do
+      grep -oE '`[a-z0-9_/]+(\.[a-z]+|/)`' <<< "$row" | tr -d '`' | while read -r file; do
+        [ -e "src/$file" ] || echo "src/README.md:$line: no file src/$file"
+      done
+    done
+}
+
 unfinished() { sources | xargs grep -nEi '\b(TODO|FIXME|XXX|HACK)\b|not implemented'; }
 map_is_current() {
   for room in src/*/; do grep -qF "\`$(basename "$room")/\`" src/README.md || echo "src/README.md: does not speak of $room"; done
@@ -70,6 +93,9 @@ rule 'each library in its room' libraries
 rule 'files of at most 400 lines' long_files
 rule 'lines of at most 120 columns' long_lines
 rule 'headers say #pragma once' pragma_once
+rule 'pages of at most 120 columns' page_lines
+rule 'links of pages lead to files' page_links
+rule 'the index of src/README.md names files' page_index
 rule 'few conditionals' conditionals
 rule 'every algorithm has a price' price_list
 rule 'nothing left undone' unfinished
