@@ -20,7 +20,7 @@ enum ExitCode : int {
   kExitInterrupted = 130,
 };
 
-// The same for people; the README's table has it too.
+// The same for people; src/train/README.md has the table too.
 inline constexpr const char* kExitCodesText =
     "    0  finished, or finished already\n"
     "    1  internal error: a defect of echelon, please report it\n"
