@@ -1,16 +1,11 @@
 // Optimiser rules on the device.
-#include <string>
-#include <vector>
-
+#include "cuda/kernels/update.hpp"
 #include "base/check.hpp"
 #include "base/dtype.hpp"
-#include "base/error.hpp"
-#include "base/nearest.hpp"
 #include "cuda/check.hpp"
-#include "cuda/kernels/update.hpp"
 #include "cuda/make.hpp"
 #include "device/device.hpp"
-#include "device/update_rules/list.hpp"
+#include "device/update_rules/choose.hpp"
 
 namespace echelon::cuda {
 namespace {
@@ -43,18 +38,10 @@ class CudaUpdate final : public Update {
 }  // namespace
 
 std::unique_ptr<Update> make_update(const Context& context, std::string_view rule, DType dtype) {
-#define X(Rule)            \
-  if (rule == Rule::kName) \
-    return with_float(     \
+  return with_rule(rule, [&]<class Rule>() {
+    return with_float(
         dtype, [&]<class T>(T) -> std::unique_ptr<Update> { return std::make_unique<CudaUpdate<Rule, T>>(context); });
-  ECHELON_UPDATE_RULES(X)
-#undef X
-  const std::vector<std::string> known = {
-#define X(Rule) Rule::kName,
-      ECHELON_UPDATE_RULES(X)
-#undef X
-  };
-  throw ConfigError(unknown_name("update rule", rule, known));
+  });
 }
 
 }  // namespace echelon::cuda

@@ -3,13 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <string>
-#include <vector>
 
 #include "base/check.hpp"
-#include "base/error.hpp"
-#include "base/nearest.hpp"
-#include "device/update_rules/list.hpp"
+#include "device/update_rules/choose.hpp"
 
 namespace echelon {
 namespace {
@@ -82,16 +78,7 @@ std::unique_ptr<Update> make_rule(DType dtype, int threads) {
 }  // namespace
 
 std::unique_ptr<Update> make_host_update(std::string_view rule, DType dtype, int threads) {
-#define X(Rule) \
-  if (rule == Rule::kName) return make_rule<Rule>(dtype, threads);
-  ECHELON_UPDATE_RULES(X)
-#undef X
-  const std::vector<std::string> known = {
-#define X(Rule) Rule::kName,
-      ECHELON_UPDATE_RULES(X)
-#undef X
-  };
-  throw ConfigError(unknown_name("update rule", rule, known));
+  return with_rule(rule, [&]<class Rule>() { return make_rule<Rule>(dtype, threads); });
 }
 
 }  // namespace echelon

@@ -76,7 +76,9 @@ Standing::Standing(Engine& the_world, const Config& config, BatchPlan batch, con
                        .shards = std::move(shards),
                        .graph = graph,
                        .bucket_graphs = {},
-                       .part = part_of(graph, config.parallel, place.seat(), node_flops(graph, config.device.dtype))});
+                       .node_costs = {},
+                       .part = part_of(graph, config.parallel, place.seat(), node_flops(graph, config.device.dtype)),
+                       .rank_batches = {}});
 }
 
 Worker::Worker(Standing& standing, const Config& config, std::unique_ptr<Device> device, std::uint64_t seed,

@@ -9,15 +9,26 @@
 #include <bit>
 #include <limits>
 
-#include "comm/codec/codec.hpp"
+#include "comm/codec/block_codec.hpp"
 #include "comm/codec/draws.hpp"
 #include "comm/codec/lanes.hpp"
 
 namespace echelon {
 namespace {
 
-constexpr std::int64_t kBlock = 512;
+struct Int8Block {
+  static constexpr std::int64_t kBlock = 512;
+  using Head = float;  // the scale
+  static std::size_t body_bytes(std::int64_t n) { return static_cast<std::size_t>(n); }
+  static __m256 lanes(float scale, const std::byte* body, std::int64_t i, std::int64_t n) {
+    std::int64_t bytes = 0;
+    std::memcpy(&bytes, body + i, static_cast<std::size_t>(n));
+    const __m256 q = _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_cvtsi64_si128(bytes)));
+    return _mm256_mul_ps(q, _mm256_set1_ps(scale));
+  }
+};
 
+constexpr std::int64_t kBlock = Int8Block::kBlock;
 constexpr float kLeastScale = 0x1p-110f;  // 2^16 / scale is a number
 
 // Of a block of the values and their residuals; the sums stay in `values`.
@@ -38,19 +49,9 @@ float scale_of(float largest) {
   return scale < kLeastScale ? 0 : scale;
 }
 
-__m256 read_bytes(const std::byte* at, std::int64_t n) {
-  std::int64_t bytes = 0;
-  std::memcpy(&bytes, at, static_cast<std::size_t>(n));
-  return _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_cvtsi64_si128(bytes)));
-}
-
-class Int8 final : public Codec {
+class Int8 final : public BlockCodec<Int8Block> {
  public:
   const CodecInfo& info() const override { return int8_codec_info(); }
-  std::size_t most_bytes(std::int64_t elems) const override {
-    return static_cast<std::size_t>(elems) + sizeof(float) * static_cast<std::size_t>((elems + kBlock - 1) / kBlock);
-  }
-
   std::size_t encode(const Encoding& range, std::byte* wire) override {
     auto* values = static_cast<float*>(range.values);
     const Draws draws(range.key, range.first);
@@ -59,13 +60,6 @@ class Int8 final : public Codec {
       say(values + at, range.residual ? range.residual + at : nullptr, draws, at, wire);
     if (at < range.elems) say_part(range, draws, at, wire);
     return most_bytes(range.elems);
-  }
-
-  void decode(const std::byte* wire, std::size_t, void* values, std::int64_t elems) override {
-    read(wire, static_cast<float*>(values), elems, [](__m256, __m256 said) { return said; });
-  }
-  void decode_add(const std::byte* wire, std::size_t, void* values, std::int64_t elems) override {
-    read(wire, static_cast<float*>(values), elems, [](__m256 now, __m256 said) { return _mm256_add_ps(now, said); });
   }
 
  private:
@@ -107,21 +101,6 @@ class Int8 final : public Codec {
     std::memcpy(to, values, n * sizeof(float));
     if (range.residual) std::memcpy(range.residual + at, residual, n * sizeof(float));
     std::memcpy(wire, bytes, sizeof(float) + n);
-  }
-
-  template <class Combine>
-  static void read(const std::byte* wire, float* values, std::int64_t elems, Combine&& combine) {
-    for (std::int64_t at = 0; at < elems; at += kBlock) {
-      const std::int64_t size = std::min(kBlock, elems - at);
-      float scale = 0;
-      std::memcpy(&scale, wire, sizeof scale);
-      wire += sizeof scale;
-      each_lanes(size, [&](std::int64_t i, std::int64_t n) {
-        float* to = values + at + i;
-        store_lanes(to, combine(load_lanes(to, n), _mm256_mul_ps(read_bytes(wire + i, n), _mm256_set1_ps(scale))), n);
-      });
-      wire += size;
-    }
   }
 };
 

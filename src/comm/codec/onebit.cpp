@@ -5,27 +5,33 @@
 // NaN counts among the others. A value that is inf or NaN makes the mean of its side so, and with it all of that side.
 #include <bit>
 
-#include "comm/codec/codec.hpp"
+#include "comm/codec/block_codec.hpp"
 #include "comm/codec/lanes.hpp"
 
 namespace echelon {
 namespace {
 
-constexpr std::int64_t kBlock = 2048;
-constexpr std::int64_t kMeans = 2 * sizeof(float);
-
-struct Means {
-  float upper = 0, lower = 0;
+struct OneBitBlock {
+  static constexpr std::int64_t kBlock = 2048;
+  struct Head {  // means
+    float upper = 0, lower = 0;
+  };
+  static std::size_t body_bytes(std::int64_t n) { return static_cast<std::size_t>((n + 7) / 8); }
+  static __m256 lanes(const Head& means, const std::byte* body, std::int64_t i, std::int64_t) {
+    const __m256i lane = _mm256_setr_epi32(1, 2, 4, 8, 16, 32, 64, 128);
+    const __m256i set = _mm256_and_si256(_mm256_set1_epi32(static_cast<int>(body[i / 8])), lane);
+    return _mm256_blendv_ps(_mm256_set1_ps(means.lower), _mm256_set1_ps(means.upper),
+                            _mm256_castsi256_ps(_mm256_cmpeq_epi32(set, lane)));
+  }
 };
 
-class OneBit final : public Codec {
+constexpr std::int64_t kBlock = OneBitBlock::kBlock;
+constexpr std::int64_t kMeans = sizeof(OneBitBlock::Head);
+using Means = OneBitBlock::Head;
+
+class OneBit final : public BlockCodec<OneBitBlock> {
  public:
   const CodecInfo& info() const override { return onebit_codec_info(); }
-  std::size_t most_bytes(std::int64_t elems) const override {
-    const std::int64_t blocks = (elems + kBlock - 1) / kBlock;
-    return static_cast<std::size_t>(blocks * kMeans + (elems + 7) / 8);
-  }
-
   std::size_t encode(const Encoding& range, std::byte* wire) override {
     auto* values = static_cast<float*>(range.values);
     for (std::int64_t at = 0; at < range.elems; at += kBlock) {
@@ -36,20 +42,13 @@ class OneBit final : public Codec {
       each_lanes(size, [&](std::int64_t i, std::int64_t n) {
         fetch_ahead(values + at + i, kBlock);
         if (residual) fetch_ahead(residual + i, kBlock);
-        const __m256 wanted = load_lanes(values + at + i, n), said = side(wire[kMeans + i / 8], means);
+        const __m256 wanted = load_lanes(values + at + i, n), said = OneBitBlock::lanes(means, wire + kMeans, i, n);
         store_lanes(values + at + i, said, n);
         if (residual) store_lanes(residual + i, finite_or_zero(_mm256_sub_ps(wanted, said)), n);
       });
       wire += kMeans + (size + 7) / 8;
     }
     return most_bytes(range.elems);
-  }
-
-  void decode(const std::byte* wire, std::size_t, void* values, std::int64_t elems) override {
-    read(wire, static_cast<float*>(values), elems, [](__m256, __m256 said) { return said; });
-  }
-  void decode_add(const std::byte* wire, std::size_t, void* values, std::int64_t elems) override {
-    read(wire, static_cast<float*>(values), elems, [](__m256 now, __m256 said) { return _mm256_add_ps(now, said); });
   }
 
  private:
@@ -72,27 +71,6 @@ class OneBit final : public Codec {
     const auto lowers = static_cast<int>(elems) - uppers;
     return {.upper = uppers > 0 ? sum_lanes(upper) / static_cast<float>(uppers) : 0,
             .lower = lowers > 0 ? sum_lanes(lower) / static_cast<float>(lowers) : 0};
-  }
-
-  static __m256 side(std::byte bits, const Means& means) {
-    const __m256i lane = _mm256_setr_epi32(1, 2, 4, 8, 16, 32, 64, 128);
-    const __m256i set = _mm256_and_si256(_mm256_set1_epi32(static_cast<int>(bits)), lane);
-    return _mm256_blendv_ps(_mm256_set1_ps(means.lower), _mm256_set1_ps(means.upper),
-                            _mm256_castsi256_ps(_mm256_cmpeq_epi32(set, lane)));
-  }
-
-  template <class Combine>
-  static void read(const std::byte* wire, float* values, std::int64_t elems, Combine&& combine) {
-    for (std::int64_t at = 0; at < elems; at += kBlock) {
-      const std::int64_t size = std::min(kBlock, elems - at);
-      Means means;
-      std::memcpy(&means, wire, sizeof means);
-      each_lanes(size, [&](std::int64_t i, std::int64_t n) {
-        float* to = values + at + i;
-        store_lanes(to, combine(load_lanes(to, n), side(wire[kMeans + i / 8], means)), n);
-      });
-      wire += kMeans + (size + 7) / 8;
-    }
   }
 };
 

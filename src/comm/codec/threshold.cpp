@@ -1,9 +1,9 @@
-// Values whose size passes tau are said to be +-tau; the rest, and what is beyond tau, is owed (Strom: Scalable
-// distributed DNN training using commodity GPU cloud computing, Interspeech 2015).
+// Values whose magnitude is at least tau are sent as +-tau; the rest, and what is beyond tau, stays in the residual
+// (Strom: Scalable distributed DNN training using commodity GPU cloud computing, Interspeech 2015).
 //
-//   message   u32 number of places; f32 tau; u8 format (Rice parameter, 254 map, 255 raw), u8 1 where a value that is
-//   inf or
-//             NaN follows, u16 0; [u32 place, f32 value of the first such]; the places, each with a bit for minus
+//   message   u32 number of places; f32 tau; u8 format (Rice parameter, 254 map, 255 raw); u8 1 where a value that is
+//             inf or NaN follows; u16 0; [u32 place, f32 value of the first such]; the places, each with a bit for
+//             minus
 //   map       two bits a value instead of places, 1 plus, 2 minus: where that is shorter
 //
 // tau = 0 adapts: the first tau is the size that `density` of the values pass; after each step it is moved by the ratio
@@ -16,10 +16,8 @@
 #include <cstring>
 
 #include "base/check.hpp"
-#include "comm/codec/clearing.hpp"
-#include "comm/codec/codec.hpp"
 #include "comm/codec/lanes.hpp"
-#include "comm/codec/places.hpp"
+#include "comm/codec/place_codec.hpp"
 #include "comm/codec/select.hpp"
 #include "device/vector.hpp"
 
@@ -43,19 +41,17 @@ struct Exception {
 
 std::size_t map_bytes(std::int64_t elems) { return static_cast<std::size_t>((elems + 3) / 4); }
 
-class Threshold final : public Codec {
+class Threshold final : public PlaceCodec<Threshold> {
+  friend PlaceCodec<Threshold>;
+
  public:
   explicit Threshold(const CodecOptions& options)
-      : aim_(options.density),
-        coding_(place_coding(options.index_coding)),
-        adapts_(options.tau == 0),
-        tau_(static_cast<float>(options.tau)) {}
+      : PlaceCodec(options), adapts_(options.tau == 0), tau_(static_cast<float>(options.tau)) {}
   const CodecInfo& info() const override { return threshold_codec_info(); }
   bool exact_size() const override { return false; }
   std::size_t most_bytes(std::int64_t elems) const override {
     return sizeof(Head) + sizeof(Exception) + map_bytes(elems);
   }
-  double density() const override { return density_; }
   double tau() const override { return tau_; }
   void set_tau(double tau) override {
     if (adapts_) tau_ = static_cast<float>(tau);
@@ -75,11 +71,6 @@ class Threshold final : public Codec {
     return bytes;
   }
 
-  std::int64_t chosen(std::int64_t elems) const override {
-    if (elems == 0) return 0;
-    return std::clamp<std::int64_t>(static_cast<std::int64_t>(std::ceil(aim_ * static_cast<double>(elems))), 1, elems);
-  }
-
   std::size_t to_wire(const std::byte* raw, std::int64_t elems, double most_owed, std::byte* wire) override {
     parse(raw, most_bytes(elems), elems);
     tau_ = head_.tau;
@@ -87,19 +78,6 @@ class Threshold final : public Codec {
     const std::size_t bytes = write(coding_, elems, wire);
     if (adapts_) adapt(most_owed);
     return bytes;
-  }
-
-  std::size_t from_wire(const std::byte* wire, std::size_t bytes, std::int64_t elems, std::byte* raw) override {
-    parse(wire, bytes, elems);
-    return write(PlaceCoding::raw, elems, raw);
-  }
-
-  void decode(const std::byte* wire, std::size_t bytes, void* values, std::int64_t elems) override {
-    auto* to = static_cast<float*>(values);
-    read(wire, bytes, to, elems, Clearing(to, elems));
-  }
-  void decode_add(const std::byte* wire, std::size_t bytes, void* values, std::int64_t elems) override {
-    read(wire, bytes, static_cast<float*>(values), elems, NoClearing());
   }
 
  private:
@@ -277,11 +255,8 @@ class Threshold final : public Codec {
     tau_ = std::clamp(static_cast<float>(tau_ * factor), FLT_MIN, FLT_MAX);
   }
 
-  double aim_;
-  PlaceCoding coding_;
   bool adapts_;
   float tau_;
-  double density_ = 1;
   Head head_;
   Exception exception_;
   std::vector<std::uint32_t> entries_;  // of which the first `count_` are said

@@ -8,10 +8,8 @@
 #include <cstring>
 
 #include "base/check.hpp"
-#include "comm/codec/clearing.hpp"
-#include "comm/codec/codec.hpp"
 #include "comm/codec/lanes.hpp"
-#include "comm/codec/places.hpp"
+#include "comm/codec/place_codec.hpp"
 #include "comm/codec/select.hpp"
 
 namespace echelon {
@@ -24,15 +22,16 @@ constexpr std::int64_t kLeastSample = 4096, kMostSample = 65536, kRun = 16;
 
 std::size_t whole_words(std::size_t bytes) { return (bytes + 3) / 4 * 4; }
 
-class TopK final : public Codec {
+class TopK final : public PlaceCodec<TopK> {
+  friend PlaceCodec<TopK>;
+
  public:
-  explicit TopK(const CodecOptions& options) : part_(options.density), coding_(place_coding(options.index_coding)) {}
+  explicit TopK(const CodecOptions& options) : PlaceCodec(options) {}
   const CodecInfo& info() const override { return topk_codec_info(); }
   bool exact_size() const override { return coding_ == PlaceCoding::raw; }
   std::size_t most_bytes(std::int64_t elems) const override {
     return kHead + 8 * static_cast<std::size_t>(chosen(elems));
   }
-  double density() const override { return density_; }
   double tau() const override { return tau_; }
 
   std::size_t encode(const Encoding& range, std::byte* wire) override {
@@ -45,11 +44,6 @@ class TopK final : public Codec {
     return write(coding_, range.elems, wire);
   }
 
-  std::int64_t chosen(std::int64_t elems) const override {
-    if (elems == 0) return 0;
-    return std::clamp<std::int64_t>(static_cast<std::int64_t>(std::ceil(part_ * static_cast<double>(elems))), 1, elems);
-  }
-
   std::size_t to_wire(const std::byte* raw, std::int64_t elems, double, std::byte* wire) override {
     parse(raw, most_bytes(elems), elems);
     density_ = static_cast<double>(count_) / static_cast<double>(elems);
@@ -58,19 +52,6 @@ class TopK final : public Codec {
       least = std::min(least, magnitude_bits(said_[static_cast<std::size_t>(i)]));
     tau_ = std::bit_cast<float>(least);
     return write(coding_, elems, wire);
-  }
-
-  std::size_t from_wire(const std::byte* wire, std::size_t bytes, std::int64_t elems, std::byte* raw) override {
-    parse(wire, bytes, elems);
-    return write(PlaceCoding::raw, elems, raw);
-  }
-
-  void decode(const std::byte* wire, std::size_t bytes, void* values, std::int64_t elems) override {
-    auto* to = static_cast<float*>(values);
-    read(wire, bytes, to, elems, Clearing(to, elems));
-  }
-  void decode_add(const std::byte* wire, std::size_t bytes, void* values, std::int64_t elems) override {
-    read(wire, bytes, static_cast<float*>(values), elems, NoClearing());
   }
 
  private:
@@ -206,9 +187,7 @@ class TopK final : public Codec {
     }
   }
 
-  double part_;
-  PlaceCoding coding_;
-  double density_ = 1, tau_ = 0;
+  double tau_ = 0;
   std::vector<std::uint32_t> places_;  // of candidates, then entries of what is said: the first `count_` count
   std::vector<float> said_;            // with their signs
   std::int64_t count_ = 0;

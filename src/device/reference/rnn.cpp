@@ -1,16 +1,14 @@
 // Recurrent layers, sample by sample and step by step, states in double. The backward pass runs the forward one again
 // instead of keeping anything, then goes back through time (Werbos 1990).
 #include <algorithm>
-#include <cmath>
 #include <vector>
 
 #include "device/reference/ops.hpp"
+#include "device/reference/rnn_cell.hpp"
 #include "device/rnn_args.hpp"
 
 namespace echelon::reference {
 namespace {
-
-double sigmoid(double a) { return 1 / (1 + std::exp(-a)); }
 
 template <class T>
 class Rnn {
@@ -18,8 +16,7 @@ class Rnn {
   explicit Rnn(const OpSpec& spec)
       : d_(std::get<RnnDims>(spec.dims)),
         at_(spec),
-        gates_(size(d_.T, d_.G() * d_.H)),
-        inner_(size(d_.T, d_.H)),
+        gates_(size(d_.T, d_.H)),
         h_(size(d_.T + 1, d_.H)),
         c_(size(d_.T + 1, d_.H)),
         a_(size(d_.G(), d_.H)),
@@ -73,7 +70,6 @@ class Rnn {
   static std::size_t index(std::int64_t i) { return static_cast<std::size_t>(i); }
   static std::size_t size(std::int64_t rows, std::int64_t columns) { return index(rows * columns); }
   double& at(std::vector<double>& states, std::int64_t row, std::int64_t j) { return states[index(row * d_.H + j)]; }
-  double& gate(std::int64_t s, std::int64_t g, std::int64_t j) { return gates_[index((s * d_.G() + g) * d_.H + j)]; }
 
   static double optional(const OpArgs& args, int place, std::int64_t i) {
     return place < 0 ? 0.0 : static_cast<double>(in<T>(args, place)[i]);
@@ -101,8 +97,7 @@ class Rnn {
     }
   }
 
-  // Fills gates_ (after their functions), inner_ (gru: b_n), h_ and c_ of sample n; row s + 1 is the state after step
-  // s.
+  // Fills gates_, h_ and c_ of sample n; row s + 1 is the state after step s.
   void run_sample(const OpArgs& args, std::int64_t n) {
     for (std::int64_t j = 0; j < d_.H; ++j) {
       at(h_, 0, j) = optional(args, at_.h0, n * d_.H + j);
@@ -117,59 +112,27 @@ class Rnn {
     }
   }
 
+  CellState state(std::int64_t row, std::int64_t j) { return {.h = at(h_, row, j), .c = at(c_, row, j)}; }
+  CellGates& gates(std::int64_t s, std::int64_t j) { return gates_[index(s * d_.H + j)]; }
+
   void step(std::int64_t s, std::int64_t j) {
-    const auto sum = [&](std::int64_t g) { return a_[index(g * d_.H + j)] + b_[index(g * d_.H + j)]; };
-    switch (d_.cell) {
-      case Cell::tanh: at(h_, s + 1, j) = gate(s, 0, j) = std::tanh(sum(0)); return;
-      case Cell::relu: at(h_, s + 1, j) = gate(s, 0, j) = std::max(0.0, sum(0)); return;
-      case Cell::lstm: {
-        const double i = gate(s, 0, j) = sigmoid(sum(0)), f = gate(s, 1, j) = sigmoid(sum(1));
-        const double g = gate(s, 2, j) = std::tanh(sum(2)), o = gate(s, 3, j) = sigmoid(sum(3));
-        at(c_, s + 1, j) = f * at(c_, s, j) + i * g;
-        at(h_, s + 1, j) = o * std::tanh(at(c_, s + 1, j));
-        return;
-      }
-      case Cell::gru: {
-        const double r = gate(s, 0, j) = sigmoid(sum(0)), z = gate(s, 1, j) = sigmoid(sum(1));
-        const double b = at(inner_, s, j) = b_[index(2 * d_.H + j)];
-        const double m = gate(s, 2, j) = std::tanh(a_[index(2 * d_.H + j)] + r * b);
-        at(h_, s + 1, j) = (1 - z) * m + z * at(h_, s, j);
-        return;
-      }
-    }
+    const auto x = [&](std::int64_t g) { return a_[index(g * d_.H + j)]; };
+    const auto back = [&](std::int64_t g) { return b_[index(g * d_.H + j)]; };
+    const CellState after = step_cell(d_.cell, state(s, j), x, back, gates(s, j));
+    at(h_, s + 1, j) = after.h;
+    at(c_, s + 1, j) = after.c;
   }
 
   // From dh_, dc_ after step s to a_ = d a, b_ = d b, and what of dh_, dc_ goes past the products to the step before.
   void step_gradient(std::int64_t s, std::int64_t j) {
-    const double dh = dh_[index(j)];
-    double &kept = dh_[index(j)], &dc = dc_[index(j)];
-    const auto both = [&](std::int64_t g, double value) { a_[index(g * d_.H + j)] = b_[index(g * d_.H + j)] = value; };
-    kept = 0;
-    switch (d_.cell) {
-      case Cell::tanh: return both(0, dh * (1 - gate(s, 0, j) * gate(s, 0, j)));
-      case Cell::relu: return both(0, gate(s, 0, j) > 0 ? dh : 0);
-      case Cell::lstm: {
-        const double i = gate(s, 0, j), f = gate(s, 1, j), g = gate(s, 2, j), o = gate(s, 3, j);
-        const double bent = std::tanh(at(c_, s + 1, j));
-        dc += dh * o * (1 - bent * bent);
-        both(0, dc * g * i * (1 - i));
-        both(1, dc * at(c_, s, j) * f * (1 - f));
-        both(2, dc * i * (1 - g * g));
-        both(3, dh * bent * o * (1 - o));
-        dc *= f;
-        return;
-      }
-      case Cell::gru: {
-        const double r = gate(s, 0, j), z = gate(s, 1, j), m = gate(s, 2, j);
-        const double dm = dh * (1 - z) * (1 - m * m);
-        both(0, dm * at(inner_, s, j) * r * (1 - r));
-        both(1, dh * (at(h_, s, j) - m) * z * (1 - z));
-        a_[index(2 * d_.H + j)] = dm;
-        b_[index(2 * d_.H + j)] = dm * r;
-        kept = dh * z;
-        return;
-      }
+    double &dh = dh_[index(j)], &dc = dc_[index(j)];
+    const CellGradient d = cell_gradient(d_.cell, gates(s, j), state(s, j), at(c_, s + 1, j), {.h = dh, .c = dc});
+    for (std::int64_t g = 0; g < d_.G(); ++g) {
+      a_[index(g * d_.H + j)] = d.x[g];
+      b_[index(g * d_.H + j)] = d.back[g];
     }
+    dh = d.before.h;
+    dc = d.before.c;
   }
 
   void step_back(const OpArgs& args, std::int64_t n, std::int64_t t, std::int64_t s) {
@@ -200,7 +163,8 @@ class Rnn {
 
   RnnDims d_;
   RnnArgs at_;
-  std::vector<double> gates_, inner_, h_, c_;  // of one sample
+  std::vector<CellGates> gates_;               // of one sample
+  std::vector<double> h_, c_;                  // likewise
   std::vector<double> a_, b_, dh_, dc_, row_;  // of one step
   std::vector<double> dw_x_, dw_h_, db_x_, db_h_;
 };

@@ -1,15 +1,12 @@
 // One step of some units of a recurrent layer, and a step's place in its sequence; sums in double.
-#include <algorithm>
-#include <cmath>
 #include <vector>
 
 #include "device/reference/ops.hpp"
+#include "device/reference/rnn_cell.hpp"
 #include "device/rnn_args.hpp"
 
 namespace echelon::reference {
 namespace {
-
-double sigmoid(double a) { return 1 / (1 + std::exp(-a)); }
 
 // Whether sample n still has the step.
 template <class D>
@@ -66,31 +63,15 @@ class RnnStep {
     return (sequence(n) * d_.P() + p) * d_.U + u;
   }
 
-  // The state after the step, and what is kept of it.
+  // The state after the step; keeps its gates.
   template <class X, class Back>
   double step(const OpArgs& args, std::int64_t n, std::int64_t u, double h, const X& x, const Back& back) const {
-    const Output<T> gates(args, at_.gates);
-    const auto keep = [&](std::int64_t p, double value) {
-      gates.put(gate(n, p, u), value);
-      return value;
-    };
-    switch (d_.cell) {
-      case Cell::tanh: return keep(0, std::tanh(x(0) + back(0)));
-      case Cell::relu: return keep(0, std::max(0.0, x(0) + back(0)));
-      case Cell::lstm: {
-        const double i = keep(0, sigmoid(x(0) + back(0))), f = keep(1, sigmoid(x(1) + back(1)));
-        const double g = keep(2, std::tanh(x(2) + back(2))), o = keep(3, sigmoid(x(3) + back(3)));
-        const double c = f * static_cast<double>(in<T>(args, at_.c)[n * d_.U + u]) + i * g;
-        Output<T>(args, at_.c_next).put(n * d_.U + u, c);
-        return o * std::tanh(c);
-      }
-      case Cell::gru: {
-        const double r = keep(0, sigmoid(x(0) + back(0))), z = keep(1, sigmoid(x(1) + back(1)));
-        const double b = keep(3, back(2)), m = keep(2, std::tanh(x(2) + r * b));
-        return (1 - z) * m + z * h;
-      }
-    }
-    return 0;
+    const double c = d_.has_c() ? static_cast<double>(in<T>(args, at_.c)[n * d_.U + u]) : 0;
+    CellGates kept;
+    const CellState after = step_cell(d_.cell, {.h = h, .c = c}, x, back, kept);
+    for (std::int64_t p = 0; p < d_.P(); ++p) Output<T>(args, at_.gates).put(gate(n, p, u), kept.at[p]);
+    if (d_.has_c()) Output<T>(args, at_.c_next).put(n * d_.U + u, after.c);
+    return after.h;
   }
 
   void stay(const OpArgs& args, std::int64_t n, std::int64_t u) const {
@@ -108,7 +89,6 @@ class RnnStep {
       if (at_.db >= 0) Output<T>(args, at_.db).put(place, of_b);
       product[g * d_.U + u] = of_b;
     };
-    const auto kept = [&](std::int64_t p) { return static_cast<double>(in<T>(args, at_.gates)[gate(n, p, u)]); };
     const auto own = [&](int place) { return static_cast<double>(in<T>(args, place)[n * d_.U + u]); };
     const std::int64_t whole = d_.begin + u;
     double dh = static_cast<double>(in<T>(args, at_.dh_next)[n * d_.H + whole]);
@@ -118,30 +98,16 @@ class RnnStep {
       return dh;
     }
     if (at_.dy >= 0) dh += static_cast<double>(in<T>(args, at_.dy)[sequence(n) * d_.H + whole]);
-    const auto both = [&](std::int64_t g, double value) { put(g, value, value); };
-    switch (d_.cell) {
-      case Cell::tanh: both(0, dh * (1 - kept(0) * kept(0))); return 0;
-      case Cell::relu: both(0, kept(0) > 0 ? dh : 0); return 0;
-      case Cell::lstm: {
-        const double i = kept(0), f = kept(1), g = kept(2), o = kept(3), bent = std::tanh(own(at_.c_next));
-        const double dc = own(at_.dc_next) + dh * o * (1 - bent * bent);
-        both(0, dc * g * i * (1 - i));
-        both(1, dc * own(at_.c) * f * (1 - f));
-        both(2, dc * i * (1 - g * g));
-        both(3, dh * bent * o * (1 - o));
-        Output<T>(args, at_.dc).put(n * d_.U + u, dc * f);
-        return 0;
-      }
-      case Cell::gru: {
-        const double r = kept(0), z = kept(1), m = kept(2), dm = dh * (1 - z) * (1 - m * m);
-        const double h = static_cast<double>(in<T>(args, at_.hs)[sequence(n) * d_.H + whole]);
-        both(0, dm * kept(3) * r * (1 - r));
-        both(1, dh * (h - m) * z * (1 - z));
-        put(2, dm, dm * r);
-        return dh * z;
-      }
-    }
-    return 0;
+    CellGates gates;
+    for (std::int64_t p = 0; p < d_.P(); ++p) gates.at[p] = static_cast<double>(in<T>(args, at_.gates)[gate(n, p, u)]);
+    CellState before, after{.h = dh};
+    double c_after = 0;
+    if (d_.has_c()) before.c = own(at_.c), after.c = own(at_.dc_next), c_after = own(at_.c_next);
+    if (d_.cell == Cell::gru) before.h = static_cast<double>(in<T>(args, at_.hs)[sequence(n) * d_.H + whole]);
+    const CellGradient d = cell_gradient(d_.cell, gates, before, c_after, after);
+    for (std::int64_t g = 0; g < d_.G(); ++g) put(g, d.x[g], d.back[g]);
+    if (d_.has_c()) Output<T>(args, at_.dc).put(n * d_.U + u, d.before.c);
+    return d.before.h;
   }
 
   RnnStepDims d_;

@@ -1,0 +1,48 @@
+// Codecs whose messages are blocks of values, each a head and then its values in fewer bits. `Form` says what a block
+// looks like:
+//   kBlock                              values of a whole block, a multiple of eight
+//   Head                                trivially copyable; first in a block
+//   body_bytes(n)                       behind the head, for n values
+//   lanes(head, body, i, n) -> __m256   values i .. i + n - 1 of a block, n <= 8
+#pragma once
+
+#include <algorithm>
+#include <cstring>
+
+#include "comm/codec/codec.hpp"
+#include "comm/codec/lanes.hpp"
+
+namespace echelon {
+
+template <class Form>
+class BlockCodec : public Codec {
+ public:
+  std::size_t most_bytes(std::int64_t elems) const final {
+    const std::int64_t blocks = (elems + Form::kBlock - 1) / Form::kBlock;
+    return static_cast<std::size_t>(blocks) * sizeof(typename Form::Head) + Form::body_bytes(elems);
+  }
+  void decode(const std::byte* wire, std::size_t, void* values, std::int64_t elems) final {
+    read(wire, static_cast<float*>(values), elems, [](__m256, __m256 said) { return said; });
+  }
+  void decode_add(const std::byte* wire, std::size_t, void* values, std::int64_t elems) final {
+    read(wire, static_cast<float*>(values), elems, [](__m256 now, __m256 said) { return _mm256_add_ps(now, said); });
+  }
+
+ private:
+  template <class Combine>
+  static void read(const std::byte* wire, float* values, std::int64_t elems, Combine&& combine) {
+    for (std::int64_t at = 0; at < elems; at += Form::kBlock) {
+      const std::int64_t size = std::min(Form::kBlock, elems - at);
+      typename Form::Head head;
+      std::memcpy(&head, wire, sizeof head);
+      wire += sizeof head;
+      each_lanes(size, [&](std::int64_t i, std::int64_t n) {
+        float* to = values + at + i;
+        store_lanes(to, combine(load_lanes(to, n), Form::lanes(head, wire, i, n)), n);
+      });
+      wire += Form::body_bytes(size);
+    }
+  }
+};
+
+}  // namespace echelon

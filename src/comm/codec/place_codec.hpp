@@ -1,0 +1,49 @@
+// Codecs that send few values and where they lie: what top-k and threshold share. `Body`, which derives from this, has
+//   read(wire, bytes, values, elems, clearing)   adds what a message holds; `clearing` sets the values between to zero
+//   parse(wire, bytes, elems)                    takes a message apart
+//   write(coding, elems, wire) -> bytes          the message of what was parsed
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+
+#include "comm/codec/clearing.hpp"
+#include "comm/codec/codec.hpp"
+#include "comm/codec/places.hpp"
+
+namespace echelon {
+
+template <class Body>
+class PlaceCodec : public Codec {
+ public:
+  double density() const final { return density_; }
+  // ceil(density aimed at * elems), at least one.
+  std::int64_t chosen(std::int64_t elems) const final {
+    if (elems == 0) return 0;
+    return std::clamp<std::int64_t>(static_cast<std::int64_t>(std::ceil(aim_ * static_cast<double>(elems))), 1, elems);
+  }
+  std::size_t from_wire(const std::byte* wire, std::size_t bytes, std::int64_t elems, std::byte* raw) final {
+    body().parse(wire, bytes, elems);
+    return body().write(PlaceCoding::raw, elems, raw);
+  }
+  void decode(const std::byte* wire, std::size_t bytes, void* values, std::int64_t elems) final {
+    auto* to = static_cast<float*>(values);
+    body().read(wire, bytes, to, elems, Clearing(to, elems));
+  }
+  void decode_add(const std::byte* wire, std::size_t bytes, void* values, std::int64_t elems) final {
+    body().read(wire, bytes, static_cast<float*>(values), elems, NoClearing());
+  }
+
+ protected:
+  explicit PlaceCodec(const CodecOptions& options)
+      : aim_(options.density), coding_(place_coding(options.index_coding)) {}
+
+  double aim_;  // part of the values
+  PlaceCoding coding_;
+  double density_ = 1;  // of the newest message
+
+ private:
+  Body& body() { return static_cast<Body&>(*this); }
+};
+
+}  // namespace echelon
