@@ -20,6 +20,7 @@
 #include "device/device.hpp"
 #include "model/build.hpp"
 #include "parallel/choose.hpp"
+#include "train/resume.hpp"
 #include "train/run_plan.hpp"
 #include "train/settle_split.hpp"
 
@@ -197,6 +198,12 @@ void print_shards(Check& check) {
         fmt::format("{} samples are seen more than once in an epoch (data.ragged = \"wrap\")", count_text(seen.more)));
 }
 
+// From which checkpoint the run would go on.
+void print_start(const Check& check) {
+  const Decision start = foresee_start(check.config, *check.plan);
+  if (!start.told.empty()) line(start.finished || !start.first_step() ? "start" : "hint", start.told);
+}
+
 void print_device(Check& check) {
   const DeviceConfig& config = check.config.device;
   try {
@@ -262,6 +269,7 @@ void print_model(Check& check) {
 void warn_of_config(Check& check) {
   const Config& config = check.config;
   const CheckpointConfig& checkpoint = config.checkpoint;
+  if (!check.plan && !config.run.resume_from.empty()) check.warn("run.resume_from is not read without data.train");
   if (checkpoint.every_steps == 0 && checkpoint.every_minutes == 0 && checkpoint.every_epochs == 0)
     check.warn(
         "no regular checkpoints (checkpoint.every_*): a run that crashes starts over; one that a signal stops "
@@ -285,6 +293,7 @@ void print_plan(Check& check) {
   if (check.inputs) choose_split_here(check);
   print_batch(check);
   if (check.plan) print_shards(check);
+  if (check.plan) print_start(check);
   warn_of_config(check);
   try {
     if (check.plan) print_model(check);

@@ -35,6 +35,7 @@ std::string echo(const Config& config, bool neutral_too) {
   std::string out, section;
   for (const auto& key : config_keys()) {
     if (key.neutral && !neutral_too) continue;
+    if (!neutral_too && key.section == "run" && key.get(config) == key.get(Config())) continue;  // runs of old stay so
     if (key.section != section) {
       if (section == "model") out += echo_layers(config, neutral_too);
       section = key.section;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cctype>
+#include <optional>
 #include <type_traits>
 
 #include "base/check.hpp"
@@ -60,10 +61,11 @@ class Section {
       : table_(table), name_(std::move(name)), at_(std::move(at)), neutral_(neutral) {}
 
   template <class Field>
-  void key(const char* name, Field Part::*field, const KeyLimits& limits, const char* help, bool neutral = false) {
+  void key(const char* name, Field Part::*field, const KeyLimits& limits, const char* help,
+           std::optional<bool> neutral = {}) {
     const At at = at_;
     table_.push_back(
-        {name_, name, help, limits, neutral || neutral_,
+        {name_, name, help, limits, neutral.value_or(neutral_),
          [=](const Owner& owner) { return to_value(at(const_cast<Owner&>(owner)).*field, limits); },
          [=](Owner& owner, const KeyValue& value) { at(owner).*field = from_value<Field>(value, limits); }});
   }
@@ -127,8 +129,7 @@ std::vector<Key<Config>> make_config_keys() {
   data.key("augment_flip", &DataConfig::augment_flip, {}, "images in training: half of them mirrored left to right");
   data.key("prefetch", &DataConfig::prefetch, range(1, 64), "batches read ahead");
   data.key("buffer_mb", &DataConfig::buffer_mb, range(1, 65536), "of decoded records a rank");
-  data.key("window_chunks", &DataConfig::window_chunks, range(1, 4096),
-           "chunks whose records are mixed by the shuffle");
+  data.key("window_chunks", &DataConfig::window_chunks, range(1, 4096), "chunks whose records a shuffle mixes");
   data.key("as_replicas", &DataConfig::as_replicas, range(0, 65536),
            "one replica takes the samples that this many would; 0: off");
 
@@ -138,8 +139,7 @@ std::vector<Key<Config>> make_config_keys() {
   batch.key("accumulation", &BatchConfig::accumulation, range(1, 65536),
             "micro-batches a replica runs before one exchange");
   batch.key("shares", &BatchConfig::shares, range(1, 1e6), "parts of the batch by replica; empty: equal");
-  batch.key("scale_with_replicas", &BatchConfig::scale_with_replicas, {},
-            "weak scaling: global is meant for one replica and grows with their number");
+  batch.key("scale_with_replicas", &BatchConfig::scale_with_replicas, {}, "weak scaling: global is of one replica");
 
   auto train = part(all, "train", &Config::train);
   train.key("epochs", &TrainConfig::epochs, range(0, 1e6), "0: by steps alone", kNeutral);
@@ -284,11 +284,11 @@ std::vector<Key<Config>> make_config_keys() {
 
   auto run = part(all, "run", &Config::run, kNeutral);
   run.key("results", &RunConfig::results, filled_text(), "folder of all runs");
-  run.key("restart", &RunConfig::restart, words({"auto", "never", "require"}),
-          "resume the newest checkpoint of the same config");
+  run.key("restart", &RunConfig::restart, words({"auto", "never", "require"}), "from the newest own checkpoint");
+  run.key("resume_from", &RunConfig::resume_from, text(), "folder or checkpoint of a run to begin from", !kNeutral);
+  run.key("resume_weights_only", &RunConfig::resume_weights_only, {}, "of it the weights alone, at step 0", !kNeutral);
   run.key("heartbeat_s", &RunConfig::heartbeat_s, range(0.01, 86400), "a line of progress at least this often");
-  run.key("hang_timeout_s", &RunConfig::hang_timeout_s, range(0.1, 604800),
-          "a wait longer than this ends the job with code 7");
+  run.key("hang_timeout_s", &RunConfig::hang_timeout_s, range(0.1, 604800), "a longer wait ends the job, code 7");
   run.key("stop_before_end_s", &RunConfig::stop_before_end_s, range(0, 604800),
           "so long before Slurm's end of the job: checkpoint, exit 75; 0: off");
   run.key("progress", &RunConfig::progress, words({"auto", "bar", "lines", "none"}), "");

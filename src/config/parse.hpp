@@ -28,7 +28,8 @@ Config parse_config(const std::string& text, const std::string& path, const std:
 std::string echo_config(const Config& config);
 
 // Of the effective config without restart-neutral keys (run.*, checkpoint.*, how long to train): what makes two runs
-// the same.
+// the same. run.resume_from counts as it is written, so that the run stays the same when the source gets newer
+// checkpoints or is removed.
 std::uint64_t config_hash(const Config& config);
 
 // Every key with default, range and help, for `echelon check --keys`.

@@ -195,6 +195,8 @@ struct CheckpointConfig {
 struct RunConfig {
   std::string results = "results";       // folder of all runs
   Restart restart = Restart::automatic;  // "auto" | "never" | "require"
+  std::string resume_from;               // folder of a run or attempt, or checkpoint file, to begin from; "": none
+  bool resume_weights_only = false;      // resume_from: take up the weights alone and begin at step 0
   double heartbeat_s = 30;
   double hang_timeout_s = 300;       // a wait longer than this ends the job with code 7
   double stop_before_end_s = 60;     // before Slurm ends the job, as if USR1 came; 0: off

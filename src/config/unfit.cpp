@@ -69,6 +69,7 @@ class Finder {
     find_in_codec();
     find_in_device();
     used("train.micro_shards", config_.train.reproducible, "train.reproducible = true");
+    used("run.resume_weights_only", !config_.run.resume_from.empty(), "run.resume_from, which names a checkpoint");
     return std::move(found_);
   }
 

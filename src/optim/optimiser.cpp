@@ -67,7 +67,7 @@ void Optimiser::make_segments() {
 
 void Optimiser::begin_step(std::int64_t step, double learning_rate) {
   const std::int64_t done = step - loss_scale_.skipped();
-  const auto updates = static_cast<double>(done + 1);
+  const auto updates = static_cast<double>(done - moments_begin_ + 1);
   step_scale_ = loss_scale_.value();
   scalars_ = {};
   scalars_.step = done;
@@ -211,6 +211,7 @@ std::size_t Optimiser::state_bytes() const {
 
 void Optimiser::visit_state(StateVisitor& visitor) {
   loss_scale_.visit_state(visitor);
+  if (info_.unbiases) visitor.scalar("moments_begin", moments_begin_);
   for (std::size_t s = 0; s < info_.states.size(); ++s)
     visit_arena(visitor, fmt::format("optimiser/{}", info_.states[s]), arenas_.device(), arenas_.parameters(),
                 arenas_.dtype(), states_[s].data());

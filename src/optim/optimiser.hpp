@@ -72,6 +72,9 @@ class Optimiser {
   void* state(int index) const { return states_[static_cast<std::size_t>(index)].data(); }
   int states() const { return static_cast<int>(info_.states.size()); }
   std::size_t state_bytes() const;  // of all arenas here
+  // The states are zero though `step` updates were done: the weights are another run's. Moments are made up for from
+  // here.
+  void begin_states(std::int64_t step) { moments_begin_ = step - loss_scale_.skipped(); }
   // "optimiser/<state>/<parameter>", slices.
   void visit_state(StateVisitor& visitor);
 
@@ -110,7 +113,8 @@ class Optimiser {
   std::unique_ptr<Update> running_;
   std::unique_ptr<Update> descend_;  // TrustRatio::update
   LossScale loss_scale_;
-  double step_scale_ = 1;  // of this step
+  std::int64_t moments_begin_ = 0;  // updates done before the moments began
+  double step_scale_ = 1;           // of this step
   RuleScalars scalars_;
   bool clipped_ = false;   // in this step
   bool accepted_ = false;  // likewise

@@ -10,11 +10,11 @@ namespace {
 const std::vector<RuleInfo>& rules() {
   static const std::vector<RuleInfo> all = {
       {SgdRule::kName, {"momentum"}},
-      {AdamRule::kName, {"first_moment", "second_moment"}},
-      {AdamWRule::kName, {"first_moment", "second_moment"}},
+      {AdamRule::kName, {"first_moment", "second_moment"}, TrustRatio::none, true},
+      {AdamWRule::kName, {"first_moment", "second_moment"}, TrustRatio::none, true},
       {RmspropRule::kName, {"mean_square", "momentum"}},
       {LarsRule::kName, {"momentum"}, TrustRatio::gradient},
-      {LambRule::kName, {"first_moment", "second_moment"}, TrustRatio::update},
+      {LambRule::kName, {"first_moment", "second_moment"}, TrustRatio::update, true},
   };
   return all;
 }
@@ -32,5 +32,7 @@ const RuleInfo& find_rule(std::string_view name) {
     if (rule.name == name) return rule;
   throw ConfigError(unknown_name("optimizer.rule", name, rule_names()));
 }
+
+bool shares_states(const RuleInfo& a, const RuleInfo& b) { return a.name == b.name || (a.unbiases && b.unbiases); }
 
 }  // namespace echelon

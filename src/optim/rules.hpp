@@ -21,6 +21,7 @@ struct RuleInfo {
   std::string_view name;
   std::vector<std::string_view> states;  // "momentum"; each an arena of the weights' size
   TrustRatio trust = TrustRatio::none;
+  bool unbiases = false;  // the states are moments that begin at zero, which RuleScalars::unbias1 and 2 make up for
 
   // Arenas beside weights and gradients: the states, and LAMB's direction, which no checkpoint holds.
   std::size_t arenas() const { return states.size() + (trust == TrustRatio::update ? 1 : 0); }
@@ -29,5 +30,8 @@ struct RuleInfo {
 std::vector<std::string> rule_names();
 // Throws ConfigError with the nearest name for an unknown rule.
 const RuleInfo& find_rule(std::string_view name);
+// Whether one rule goes on with the states of another. Moments mean the same to all rules that have them; what is
+// called momentum does not: LARS's holds the learning rate, RMSProp's is of scaled gradients.
+bool shares_states(const RuleInfo& a, const RuleInfo& b);
 
 }  // namespace echelon

@@ -25,6 +25,7 @@
 #include "train/hooks/metrics.hpp"
 #include "train/hooks/progress.hpp"
 #include "train/hooks/status.hpp"
+#include "train/restore.hpp"
 #include "train/signals.hpp"
 #include "train/stepper.hpp"
 #include "train/summary.hpp"
@@ -172,15 +173,8 @@ void Attempt::build() {
 
 void Attempt::restore() {
   phase_.enter("start");
-  if (start_.checkpoint.empty()) {
-    broadcast_weights(*arenas_, place_->exchange(), kWeightsChannel);
-    return;
-  }
-  all_or_none(group_, [&] {
-    load_checkpoint(start_.checkpoint, [this](StateVisitor& visitor) { visit_state(visitor); });
-    fit_state(state_, *plan_, start_);
-  });
-  arenas_->touch();
+  if (start_.first_step()) return broadcast_weights(*arenas_, place_->exchange(), kWeightsChannel);
+  all_or_none(group_, [&] { echelon::restore(start_, *plan_, {state_, tuning_, *arenas_, *optimiser_, *strategy_}); });
 }
 
 void Attempt::visit_state(StateVisitor& visitor) {
@@ -189,7 +183,7 @@ void Attempt::visit_state(StateVisitor& visitor) {
   arenas_->visit_state(visitor);
   optimiser_->visit_state(visitor);
   strategy_->visit_state(visitor);
-  if (runner_) runner_->visit_state(visitor);  // what it carries is restored once it stands where the run does
+  runner_->visit_state(visitor);
 }
 
 // What each rank holds some of; the chief writes what its whole replica holds.
@@ -278,7 +272,7 @@ int Attempt::run_or_throw() {
   all_or_none(group_, [&] {
     plan_.emplace(plan_run(config_, place_->mesh(), place_->seat(), std::move(inputs), settled_.node_s));
   });
-  start_ = decide_start(config_, plan_->total_steps, group_, lock_);
+  start_ = decide_start(config_, *plan_, group_, lock_);
   if (start_.finished) {
     const std::string where = start_.ranks > 0 ? " on " + counted(start_.ranks, "rank") : "";
     log_info("already finished{}: {}, in {}", where, counted(start_.step, "step"), start_.folder.attempt);
@@ -289,7 +283,7 @@ int Attempt::run_or_throw() {
   open_device();
   provenance_ = provenance(config_);
   board_.open(start_.folder, provenance_);
-  if (!start_.checkpoint.empty())
+  if (!start_.first_step() && !start_.other_run)
     board_.set_checkpoint("checkpoints/" + std::filesystem::path(start_.checkpoint).filename().string());
   phase_.at_step(start_.step);
   board_.at_step(start_.step);
@@ -306,8 +300,7 @@ int Attempt::run_or_throw() {
   all_or_none(group_, [&] {
     runner_ = make_stepper(
         {config_, *plan_, *place_, *arenas_, *strategy_, *optimiser_, *replica_sum_, *courier_, phase_, state_});
-    if (!start_.checkpoint.empty())
-      load_checkpoint(start_.checkpoint, [this](StateVisitor& visitor) { runner_->visit_state(visitor); });
+    restore_carried(start_, *runner_);
     make_hooks();
   });
   std::vector<Hook*> hooks;

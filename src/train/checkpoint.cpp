@@ -80,9 +80,9 @@ class Restorer final : public StateVisitor {
   void tensor(const StateTensor& t) override {
     if (t.shape.elems() == 0) return;
     const Shape shape = whole_shape(t);
-    const bool may_lack = t.absent_is_zero || (other_run_ && t.name.starts_with("optimiser/"));
-    if (may_lack && !reader_.has(t.name)) {
-      log_info("{} has no '{}': it begins anew", reader_.path(), t.name);
+    const bool optional = other_run_ && !t.name.starts_with("weights/");
+    if ((t.absent_is_zero || optional) && !reader_.has(t.name)) {
+      if (!optional) log_info("{} has no '{}': it begins anew", reader_.path(), t.name);
       std::memset(t.data, 0, bytes_of(t));
       return;
     }
@@ -92,7 +92,7 @@ class Restorer final : public StateVisitor {
     if (t.placement == Placement::per_replica && info.shape.rank() == shape.rank() && info.shape[0] != shape[0] &&
         info.shape.without_front() == shape.without_front() && fits)
       return of_other_replicas(t, info.shape[0]);
-    if (t.other_k == OtherK::reset && info.shape != shape) {
+    if ((t.other_k == OtherK::reset || optional) && info.shape != shape) {
       std::memset(t.data, 0, bytes_of(t));
       return;
     }
@@ -116,7 +116,7 @@ class Restorer final : public StateVisitor {
  private:
   bool begins_anew(std::string_view name) const {
     const bool of_loss_scale = name.starts_with("loss_scale") || name == "skipped_steps";
-    return other_run_ && of_loss_scale && !reader_.has_attribute(name);
+    return (name == "moments_begin" || (other_run_ && of_loss_scale)) && !reader_.has_attribute(name);
   }
 
   void note_conversion(DType from, DType to) {

@@ -23,8 +23,9 @@ namespace echelon {
 CheckpointInfo save_checkpoint(const std::string& folder, std::int64_t step, const VisitAll& visit,
                                const WholeTensors& wholes = {}, const std::string& training_data = {});
 // Every rank; of a slice its rows. DataError names what does not fit (missing tensor, other shape or type).
-// `other_run`: the checkpoint is another run's (run.resume_from). Floating-point types may then differ, and states of
-// the optimiser and of the loss's scale that the file lacks begin anew; both are logged.
+// `other_run`: the checkpoint is another run's (run.resume_from, resume_from.hpp). Floating-point types may then
+// differ, which is logged; tensors other than weights, and the loss's scale, begin anew where the file lacks them or
+// has them in another shape.
 void load_checkpoint(const std::string& path, const VisitAll& visit, bool other_run = false);
 
 // checksum64 over the names and bytes of all that is shown: equal exactly where two states are.

@@ -133,8 +133,7 @@ std::vector<std::string> head_lines(const HeadParts& p) {
   if (p.plan.replicas != p.plan.shards.replicas())
     lines.push_back(fmt::format("as        {} replicas' samples on one rank", p.plan.shards.replicas()));
   if (!p.device.computes()) lines.push_back("PACED     ops take tabled times: a study of time, values mean nothing");
-  if (!p.start.checkpoint.empty())
-    lines.push_back(fmt::format("resuming  from step {}: {}", p.start.step, p.start.checkpoint));
+  if (!p.start.told.empty()) lines.push_back((p.start.first_step() ? "hint      " : "resuming  ") + p.start.told);
   return lines;
 }
 

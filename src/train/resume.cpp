@@ -13,6 +13,7 @@
 #include "train/agree.hpp"
 #include "train/checkpoint_files.hpp"
 #include "train/launch.hpp"
+#include "train/resume_from.hpp"
 #include "train/trained_data.hpp"
 
 namespace echelon {
@@ -29,41 +30,65 @@ std::optional<Decision> finished_already(const std::string& run, std::int64_t to
   decision.folder = {run, earlier.back()};
   decision.step = status->step;
   decision.ranks = status->provenance.ranks;
+  decision.told = fmt::format("finished already, at step {}: {}", count_text(status->step), earlier.back());
   return decision;
 }
 
-void find_start(const Config& config, Decision& decision) {
-  const std::string checkpoints = decision.folder.checkpoints();
-  std::optional<CheckpointInfo> found;
-  if (config.run.restart == Restart::never) {
-    set_checkpoints_aside(decision.folder);
-  } else {
-    std::vector<std::int64_t> damaged;
-    found = find_checkpoint(checkpoints, &damaged);
-    set_damaged_aside(checkpoints, damaged, decision.folder.damaged(), found);
-    if (!damaged.empty()) log_warning("damaged checkpoints were moved to {}", decision.folder.damaged());
-  }
-  if (found) {
-    decision.checkpoint = found->path;
-    decision.step = found->step;
-  } else if (config.run.restart == Restart::require) {
-    throw EnvironmentError(
-        fmt::format("run.restart = \"require\", but {} holds no good checkpoint", decision.folder.checkpoints()));
-  }
+void resume_own(const CheckpointInfo& own, Decision& decision) {
+  decision.checkpoint = own.path;
+  decision.step = own.step;
+  decision.told = fmt::format("from step {}: {}", own.step, own.path);
 }
 
-Decision decide_on_rank_0(const Config& config, std::int64_t total_steps, RunLock& lock) {
+// Where the run has no checkpoint of its own.
+void begin(const Config& config, const RunPlan& plan, Decision& decision) {
+  if (config.run.resume_from.empty()) {
+    if (config.run.restart == Restart::require)
+      throw EnvironmentError(
+          fmt::format("run.restart = \"require\", but {} holds no good checkpoint", decision.folder.checkpoints()));
+    if (config.run.restart == Restart::automatic) decision.told = other_runs_text(config);
+    return;
+  }
+  const TakeUp taken = take_up(config, plan);
+  decision.checkpoint = taken.checkpoint;
+  decision.step = taken.step();
+  decision.other_run = true;
+  decision.weights_only = taken.weights_only;
+  decision.optimiser = taken.optimiser;
+  decision.residuals = taken.residuals;
+  decision.told = take_up_text(taken);
+}
+
+// The newest good checkpoint of the run itself; damaged ones are set aside.
+std::optional<CheckpointInfo> own_checkpoint(const Config& config, const RunFolder& folder) {
+  if (config.run.restart == Restart::never) {
+    set_checkpoints_aside(folder);
+    return {};
+  }
+  std::vector<std::int64_t> damaged;
+  const auto found = find_checkpoint(folder.checkpoints(), &damaged);
+  set_damaged_aside(folder.checkpoints(), damaged, folder.damaged(), found);
+  if (!damaged.empty()) log_warning("damaged checkpoints were moved to {}", folder.damaged());
+  return found;
+}
+
+Decision decide_on_rank_0(const Config& config, const RunPlan& plan, RunLock& lock) {
   const std::string run = run_path(config);
   const bool anew = config.run.restart == Restart::never;
-  if (!anew)
-    if (auto finished = finished_already(run, total_steps)) return *finished;
+  const Decision foreseen = foresee_start(config, plan);
+  if (foreseen.finished) return foreseen;
   make_folders(run);
   lock.take(run, job_id());
   if (!anew)  // by whoever held the lock a moment ago
-    if (auto finished = finished_already(run, total_steps)) return *finished;
-  Decision decision;
+    if (auto finished = finished_already(run, plan.total_steps)) return *finished;
+  Decision decision = foreseen.other_run ? foreseen : Decision();
   decision.folder = make_attempt(config);
-  find_start(config, decision);
+  if (const auto own = own_checkpoint(config, decision.folder)) {
+    decision = {.folder = decision.folder};
+    resume_own(*own, decision);
+  } else if (!foreseen.other_run) {
+    begin(config, plan, decision);
+  }
   if (!anew) {
     cut_metrics(decision.folder, decision.step);
     remove_leftovers(decision.folder);
@@ -74,8 +99,10 @@ Decision decide_on_rank_0(const Config& config, std::int64_t total_steps, RunLoc
 // Fields with a zero byte after each, which no path holds.
 std::string packed(const Decision& decision) {
   std::string text;
-  for (const std::string& field : {fmt::format("{} {} {}", decision.finished ? 1 : 0, decision.step, decision.ranks),
-                                   decision.folder.run, decision.folder.attempt, decision.checkpoint})
+  const auto& d = decision;
+  for (const std::string& field : {fmt::format("{:d} {} {} {:d} {:d} {:d} {:d}", d.finished, d.step, d.ranks,
+                                               d.other_run, d.weights_only, d.optimiser, d.residuals),
+                                   d.folder.run, d.folder.attempt, d.checkpoint})
     text += field + '\0';
   return text;
 }
@@ -87,15 +114,30 @@ void unpack(const std::string& text, Decision& decision) {
   std::getline(fields, decision.folder.run, '\0');
   std::getline(fields, decision.folder.attempt, '\0');
   std::getline(fields, decision.checkpoint, '\0');
-  std::istringstream(numbers) >> decision.finished >> decision.step >> decision.ranks;
+  std::istringstream(numbers) >> decision.finished >> decision.step >> decision.ranks >> decision.other_run >>
+      decision.weights_only >> decision.optimiser >> decision.residuals;
 }
 
 }  // namespace
 
-Decision decide_start(const Config& config, std::int64_t total_steps, Group& group, RunLock& lock) {
+Decision foresee_start(const Config& config, const RunPlan& plan) {
+  Decision decision;
+  decision.folder.run = run_path(config);
+  if (config.run.restart != Restart::never) {
+    if (auto finished = finished_already(decision.folder.run, plan.total_steps)) return *finished;
+    if (const auto own = glance_at_newest(decision.folder.checkpoints())) {
+      resume_own(*own, decision);
+      return decision;
+    }
+  }
+  begin(config, plan, decision);
+  return decision;
+}
+
+Decision decide_start(const Config& config, const RunPlan& plan, Group& group, RunLock& lock) {
   Decision decision;
   all_or_none(group, [&] {
-    if (group.rank() == 0) decision = decide_on_rank_0(config, total_steps, lock);
+    if (group.rank() == 0) decision = decide_on_rank_0(config, plan, lock);
   });
   unpack(group.gather(packed(decision))[0], decision);
   return decision;

@@ -41,19 +41,19 @@ fs::path run_at(const fs::path& folder) {
       fmt::format("{}: holds {} runs; give one: {}", folder.string(), runs.size(), fmt::join(runs, ", ")));
 }
 
-SavedModel model_of(const fs::path& run, const CheckpointInfo& checkpoint) {
+std::string config_file_of(const fs::path& run) {
   const std::vector<std::string> attempts = attempts_of(run.string());
   for (auto attempt = attempts.rbegin(); attempt != attempts.rend(); ++attempt) {
-    const std::string file = *attempt + "/config.toml";
+    std::string file = *attempt + "/config.toml";
     std::error_code error;
-    if (fs::exists(file, error)) return {load_config(file), checkpoint.path, checkpoint.step, run.string(), file};
+    if (fs::exists(file, error)) return file;
   }
   throw ConfigError(fmt::format("{}: no attempt of the run has a config.toml", run.string()));
 }
 
 }  // namespace
 
-SavedModel find_model(const std::string& location) {
+SavedCheckpoint find_saved(const std::string& location) {
   const fs::path path(location);
   std::error_code error;
   const fs::file_status status = fs::status(path, error);
@@ -63,7 +63,7 @@ SavedModel find_model(const std::string& location) {
     const fs::path run = run_at(path);
     const auto found = find_checkpoint((run / "checkpoints").string());
     if (!found) throw ConfigError(fmt::format("{}: holds no good checkpoint", run.string()));
-    return model_of(run, *found);
+    return {found->path, found->step, run.string(), config_file_of(run)};
   }
   const fs::path run = fs::absolute(path).parent_path().parent_path();
   if (!is_run(run))
@@ -71,7 +71,13 @@ SavedModel find_model(const std::string& location) {
         fmt::format("{}: is not in the checkpoints folder of a run, whose config says what model it is", location));
   require_good(location);
   const h5::Reader reader(location);
-  return model_of(run, {location, reader.has_attribute("step") ? reader.attribute_int("step") : 0});
+  const std::int64_t step = reader.has_attribute("step") ? reader.attribute_int("step") : 0;
+  return {location, step, run.string(), config_file_of(run)};
+}
+
+SavedModel find_model(const std::string& location) {
+  const SavedCheckpoint found = find_saved(location);
+  return {load_config(found.config_file), found.path, found.step, found.run, found.config_file};
 }
 
 LoadedModel::LoadedModel(const SavedModel& saved, const SampleForm& form, std::unique_ptr<Device> device)

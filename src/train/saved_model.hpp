@@ -13,6 +13,13 @@
 
 namespace echelon {
 
+struct SavedCheckpoint {
+  std::string path;  // of the .h5 file; it was verified as a whole
+  std::int64_t step = 0;
+  std::string run;          // folder
+  std::string config_file;  // of the newest attempt
+};
+
 struct SavedModel {
   Config config;           // of the newest attempt
   std::string checkpoint;  // path of the .h5 file; it was verified as a whole
@@ -24,6 +31,8 @@ struct SavedModel {
 // `location`: a run's folder (results/<name>/run-<hash>: its newest good checkpoint), the folder above where it holds
 // one run or that of an attempt, or one checkpoint file. Throws ConfigError where nothing is trained there, saying what
 // would fit; DataError where the checkpoint file that was given is damaged (of a folder damaged ones are passed over).
+SavedCheckpoint find_saved(const std::string& location);
+// The same with its config.
 SavedModel find_model(const std::string& location);
 
 // The model on a device, for data of this form. DataError where the checkpoint is of another model.

@@ -39,7 +39,7 @@ ExchangeConfig Tuning::settle(const ExchangeConfig& config, const Decision& star
   chose_ = true;
   speaks_ = world.rank() == 0;
   const std::int64_t replicas = engine.size(), hosts = hosts_mark(world);
-  if (!start.checkpoint.empty()) {
+  if (!start.first_step() && !start.other_run) {
     load_checkpoint(start.checkpoint, [this](StateVisitor& visitor) { visit_state(visitor); });
     if (replicas_ == replicas && hosts_ == hosts) {
       said_ = fmt::format("autotune  as chosen before: {}", choice_.data());

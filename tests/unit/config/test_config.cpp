@@ -143,7 +143,8 @@ TEST_CASE("the hash follows what makes runs differ and nothing else", "[config]"
   };
   for (const char* set : {"name=other", "train.epochs=7", "train.steps=70", "checkpoint.keep=9", "run.restart=never"})
     CHECK(same_run(set));
-  for (const char* set : {"seed=2", "data.train=x", "batch.global=32", "device.dtype=f64", "exchange.algorithm=mpi"})
+  for (const char* set : {"seed=2", "data.train=x", "batch.global=32", "device.dtype=f64", "exchange.algorithm=mpi",
+                          "run.resume_from=results/a"})
     CHECK_FALSE(same_run(set));
   Config shorter, longer;
   shorter.optimiser.schedule = longer.optimiser.schedule = "cosine";

@@ -121,6 +121,7 @@ std::vector<std::string> company_of(const std::string& path) {
       {"device.paced_gflops", {"device.kind=paced"}},
       {"device.paced_gb_per_s", {"device.kind=paced"}},
       {"device.paced_table", {"device.kind=paced"}},
+      {"run.resume_weights_only", {"run.resume_from=results/other"}},
   };
   const auto found = company.find(path);
   return found == company.end() ? std::vector<std::string>() : found->second;

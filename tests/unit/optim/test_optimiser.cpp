@@ -170,6 +170,33 @@ TEST_CASE("the state is one arena by the name of momentum", "[optim]") {
   CHECK(visitor.names.front() == "optimiser/momentum/a");
 }
 
+TEST_CASE("moments that begin at zero in the middle of a run are made up for from there", "[optim]") {
+  for (const char* rule : {"adam", "adamw", "lamb"}) {
+    INFO(rule);
+    OptimiserConfig config;
+    config.rule = rule;
+    Bench first(config), later(config), forgotten(config);
+    constexpr std::int64_t kBefore = 1000;  // updates by another rule
+    later.optimiser.begin_states(kBefore);
+    for (Bench* bench : {&first, &later, &forgotten}) bench->set({1, 2, 3, 4, 5, 6}, {6, 5, 4, 3, 2, 1});
+    for (int step = 0; step < 3; ++step)
+      for (Bench* bench : {&first, &later, &forgotten}) {
+        bench->optimiser.begin_step(bench == &first ? step : kBefore + step, 0.1);
+        bench->optimiser.apply({0, 6});
+      }
+    CHECK(later.weights() == first.weights());
+    CHECK(forgotten.weights() != first.weights());
+  }
+}
+
+TEST_CASE("rules share moments, and momentum with nobody", "[optim]") {
+  const auto share = [](const char* a, const char* b) { return shares_states(find_rule(a), find_rule(b)); };
+  for (const std::string& rule : rule_names()) CHECK(share(rule.c_str(), rule.c_str()));
+  CHECK(share("adam", "lamb"));
+  CHECK(share("adamw", "adam"));
+  for (const char* other : {"lars", "rmsprop", "adam"}) CHECK_FALSE(share("sgd", other));
+}
+
 TEST_CASE("an unknown rule names the nearest", "[optim]") {
   OptimiserConfig config;
   config.rule = "sdg";

@@ -231,16 +231,19 @@ TEST_CASE("another run's checkpoint may be of another floating-point type and la
   const std::string path = save_checkpoint(folder.path(), 1, [&](StateVisitor& visitor) {
                              visitor.tensor(tensor("weights/w", there));
                            }).path;
+  std::int64_t begin = 0;
   const VisitAll all = [&](StateVisitor& visitor) {
     visitor.tensor(tensor("weights/w", here));
     visitor.tensor(tensor("optimiser/first_moment/w", moments));
     visitor.scalar("loss_scale", scale);
+    visitor.scalar("moments_begin", begin);  // which checkpoints of older versions lack
   };
   CHECK_THROWS_AS(load_checkpoint(path, all), DataError);
   load_checkpoint(path, all, true);
   CHECK(here == std::vector<float>{1.5f, -2.25f, 1e-3f});
   CHECK(moments == std::vector<float>(3, 0.0f));
   CHECK(scale == 1024);
+  CHECK(begin == 0);
 }
 
 TEST_CASE("what does not fit is named", "[train]") {
