@@ -24,8 +24,8 @@ namespace echelon::cli {
 namespace {
 
 // The data as the model saw its training data.
-Dataset open_as_trained(const std::string& location, const SavedModel& saved) {
-  Dataset data = open_dataset(location, saved.config.data);
+Dataset open_as_trained(const std::string& location, const SavedModel& saved, Labels labels) {
+  Dataset data = open_dataset(location, saved.config.data, labels);
   see_as_trained(data, trained_data_in(saved.checkpoint), saved.checkpoint);
   return data;
 }
@@ -36,10 +36,10 @@ struct Opened {
   LoadedModel model;
 };
 
-Opened open(const PredictOptions& options, const Seat& seat) {
+Opened open(const PredictOptions& options, const Seat& seat, Labels labels) {
   SavedModel saved = find_model(options.model);
   saved.config.evaluate.batch = options.batch;
-  Dataset data = open_as_trained(options.data, saved);
+  Dataset data = open_as_trained(options.data, saved, labels);
   DeviceConfig& config = saved.config.device;
   config.threads = options.threads;
   config.memory_limit_mb = 0;  // was for training
@@ -59,8 +59,12 @@ void print_summary(const Opened& opened, const InferenceSummary& summary, int ra
                summary.ranks == ranks ? ""
                : opened.data.stream   ? ": a text read in streams is one rank's"
                                       : ": there are no batches for more");
-  fmt::print("loss     {:.5g}\n", sums.loss / sums.weight);
-  if (opened.model.graph().counts_correct()) fmt::print("accuracy {:.2f} %\n", 100 * sums.correct / sums.weight);
+  if (opened.data.labelled)
+    fmt::print("loss     {:.5g}\n", sums.loss / sums.weight);
+  else
+    fmt::print("labels   none, and so neither loss nor accuracy\n");
+  if (opened.data.labelled && opened.model.graph().counts_correct())
+    fmt::print("accuracy {:.2f} %\n", 100 * sums.correct / sums.weight);
   fmt::print("speed    {} samples/s; a batch of {}: p50 {:.3g} ms, p99 {:.3g} ms\n",
              count_text(static_cast<std::int64_t>(static_cast<double>(summary.samples) / seconds)), batch,
              1e3 * summary.latency(0.5), 1e3 * summary.latency(0.99));
@@ -73,6 +77,7 @@ class PredictionFile {
       : writer_(path),
         samples_(opened.data.samples()),
         outputs_(outputs),
+        labelled_(opened.data.labelled),
         counts_correct_(opened.model.graph().counts_correct()) {
     writer_.attribute("model", opened.saved.checkpoint);
     writer_.attribute("step", opened.saved.step);
@@ -85,8 +90,8 @@ class PredictionFile {
     if (outputs_ || batch.chosen.empty()) write_rows("outputs", batch, batch.outputs, DType::f32);
   }
   void publish(const InferenceSummary& summary) {
-    writer_.attribute("loss", summary.sums.loss / summary.sums.weight);
-    if (counts_correct_) writer_.attribute("accuracy", summary.sums.correct / summary.sums.weight);
+    if (labelled_) writer_.attribute("loss", summary.sums.loss / summary.sums.weight);
+    if (labelled_ && counts_correct_) writer_.attribute("accuracy", summary.sums.correct / summary.sums.weight);
     writer_.publish();
   }
 
@@ -111,7 +116,7 @@ class PredictionFile {
 
   h5::Writer writer_;
   std::int64_t samples_;
-  bool outputs_, counts_correct_;
+  bool outputs_, labelled_, counts_correct_;
   bool created_ = false;
 };
 
@@ -149,7 +154,7 @@ int run_predict(const PredictOptions& options) {
     Session session(ranks);
     std::optional<PredictionFile> file;
     session.together([&] {
-      session.opened.emplace(open(options, session.seat));
+      session.opened.emplace(open(options, session.seat, Labels::optional));
       if (session.speaks()) file.emplace(options.out, *session.opened, options.outputs);
     });
     Opened& opened = *session.opened;
@@ -170,7 +175,7 @@ int run_predict(const PredictOptions& options) {
 int run_eval(const PredictOptions& options) {
   return on_ranks([&](Engine* ranks) {
     Session session(ranks);
-    session.together([&] { session.opened.emplace(open(options, session.seat)); });
+    session.together([&] { session.opened.emplace(open(options, session.seat, Labels::needed)); });
     Opened& opened = *session.opened;
     const double start = now_s();
     const InferenceSummary summary = infer(opened.model, opened.data, opened.saved.config, {.ranks = ranks});

@@ -54,6 +54,7 @@ void read_numbers(const Dataset& dataset, const h5::Reader& reader, const Shard&
   const std::int64_t first = chunk.begin - shard.first, count = chunk.end - chunk.begin;
   const std::int64_t each = dataset.label_shape.elems();
   chunk.numbers.resize(static_cast<std::size_t>(count * each));
+  if (!dataset.labelled) return;
   reader.read_rows(format::kLabels, first, count, chunk.numbers.data(), DType::f32);
   for (std::int64_t i = 0; i < count * each; ++i)
     if (!std::isfinite(chunk.numbers[static_cast<std::size_t>(i)]))
@@ -62,6 +63,7 @@ void read_numbers(const Dataset& dataset, const h5::Reader& reader, const Shard&
 
 void read_labels(const Dataset& dataset, const h5::Reader& reader, const Shard& shard, Chunk& chunk) {
   if (dataset.has_numbers()) return read_numbers(dataset, reader, shard, chunk);
+  if (!dataset.labelled) return;
   const std::int64_t first = chunk.begin - shard.first, count = chunk.end - chunk.begin;
   chunk.labels.resize(static_cast<std::size_t>(count));
   reader.read_rows(format::kLabels, first, count, chunk.labels.data(), DType::i32);

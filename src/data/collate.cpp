@@ -86,7 +86,7 @@ void Collator::put(BatchMemory& memory, std::int64_t row, const Record& record, 
     else
       put_steps(memory, row, record);
   }
-  put_weights(memory, row, slot.counts ? counting : 0);
+  put_weights(memory, row, slot.counts && dataset_.labelled ? counting : 0);
 }
 
 void Collator::put_image(BatchMemory& memory, std::int64_t row, const Record& record, std::int64_t id) {

@@ -30,6 +30,9 @@ void require_agreement(const Dataset& first, const Dataset& next) {
   if (next.sample_shape != first.sample_shape)
     differ("samples of shape", next.sample_shape.text(), first.sample_shape.text());
   if (next.stored != first.stored) differ("samples of type", name_of(next.stored), name_of(first.stored));
+  if (next.labelled != first.labelled)
+    fail(path, fmt::format("has {}, but {} has {}", next.labelled ? "labels" : "no labels", first.shards[0].path,
+                           next.labelled ? "none" : "some"));
   if (next.classes != first.classes) differ("classes", next.classes, first.classes);
   if (next.label_shape != first.label_shape)
     differ("labels of shape", next.label_shape.text(), first.label_shape.text());
@@ -172,19 +175,19 @@ void see_alike(Dataset& test, Dataset& train) {
   }
 }
 
-Dataset open_dataset(const std::string& location, const DataConfig& config) {
-  Dataset dataset = open_dataset(location, config.sequence_length);
+Dataset open_dataset(const std::string& location, const DataConfig& config, Labels labels) {
+  Dataset dataset = open_dataset(location, config.sequence_length, labels);
   dataset.stream = config.order == Order::stream;
   if (dataset.stream && dataset.kind != DataKind::text)
     throw ConfigError(fmt::format("data.order = \"stream\" is for text; {} holds {}", location, name_of(dataset.kind)));
   return dataset;
 }
 
-Dataset open_dataset(const std::string& location, std::int64_t sequence_length) {
+Dataset open_dataset(const std::string& location, std::int64_t sequence_length, Labels labels) {
   Dataset dataset;
   std::vector<Starts> starts, target_starts;  // by file
   for (const std::string& file : files_at(location)) {
-    Dataset next = read_shard(file);
+    Dataset next = read_shard(file, labels);
     starts.push_back(next.starts);
     target_starts.push_back(next.target_starts);
     if (dataset.shards.empty()) {

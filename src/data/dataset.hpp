@@ -25,6 +25,9 @@ enum class DataKind : std::uint8_t {
 };
 std::string_view name_of(DataKind kind);
 
+// Whether samples and sequences without the dataset 'labels' are refused.
+enum class Labels : std::uint8_t { needed, optional };
+
 struct Shard {
   std::string path;
   std::int64_t samples = 0;
@@ -47,6 +50,7 @@ struct Dataset {
   DType stored = DType::u8;
   std::int64_t classes = 0;              // of labels; of text and pairs the tokens to tell apart; 0: labels are numbers
   Shape label_shape;                     // of numbers: () or (K)
+  bool labelled = true;                  // false: labels read as 0, of weight 0; see_as_trained sets their form
   std::vector<std::string> class_names;  // may be empty
   std::vector<double> mean;              // by channel or feature, in units of value * scale; of tokens none
   std::vector<double> std;
@@ -78,9 +82,9 @@ struct Dataset {
 // `location`: a folder (its *.h5 and *.hdf5), one file, or a pattern with * and ?. Opens every file, checks that
 // shapes, types and attributes agree and that no file is empty or damaged. Throws DataError naming the file.
 // `sequence_length`: T of a text (0: 64), the longest that sequences may be (0: as long as the longest).
-Dataset open_dataset(const std::string& location, std::int64_t sequence_length = 0);
+Dataset open_dataset(const std::string& location, std::int64_t sequence_length = 0, Labels labels = Labels::needed);
 // As the config has it: data.sequence_length, data.order.
-Dataset open_dataset(const std::string& location, const DataConfig& config);
+Dataset open_dataset(const std::string& location, const DataConfig& config, Labels labels = Labels::needed);
 
 // A model sees test data as it saw its training data: takes over mean and std (both are in units of value * scale, so
 // the stored types may differ), and both take the length of the longer one. Throws DataError where shapes, classes or

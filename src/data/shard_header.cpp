@@ -94,9 +94,18 @@ void read_normalisation(const h5::Reader& reader, Dataset& dataset, std::int64_t
     if (value <= 0) fail(path, fmt::format("attribute 'std' holds {}, must be above 0", value));
 }
 
-// Classes (N) of u8 or i32, with the attribute 'classes'; or numbers (N) or (N, K) of f32, without.
-h5::DatasetInfo read_labels(const h5::Reader& reader, Dataset& dataset, std::int64_t samples) {
+// Classes (N) of u8 or i32, with the attribute 'classes'; or numbers (N) or (N, K) of f32, without. Where labels are
+// optional and there are none the attribute may be there or not.
+h5::DatasetInfo read_labels(const h5::Reader& reader, Dataset& dataset, std::int64_t samples, Labels wanted) {
   const std::string& path = reader.path();
+  if (!reader.has(format::kLabels)) {
+    if (wanted == Labels::needed)
+      fail(path,
+           "dataset 'labels' is missing; only `echelon predict` does without it");
+    dataset.labelled = false;
+    if (reader.has_attribute(format::kClasses)) read_classes(reader, dataset);
+    return {};
+  }
   const h5::DatasetInfo labels = reader.info(format::kLabels);
   if (labels.dtype != DType::u8 && labels.dtype != DType::i32 && labels.dtype != DType::f32)
     fail(path,
@@ -116,14 +125,14 @@ h5::DatasetInfo read_labels(const h5::Reader& reader, Dataset& dataset, std::int
   return labels;
 }
 
-void read_samples(const h5::Reader& reader, Dataset& dataset) {
+void read_samples(const h5::Reader& reader, Dataset& dataset, Labels wanted) {
   const std::string& path = reader.path();
   const h5::DatasetInfo samples = reader.info(format::kSamples);
   if (samples.shape.rank() != 4)
     fail(path, fmt::format("dataset 'samples' has shape {}, must be (N, C, H, W)", samples.shape.text()));
   if (samples.dtype != DType::u8 && samples.dtype != DType::f32)
     fail(path, fmt::format("dataset 'samples' is {}, must be u8 or f32", name_of(samples.dtype)));
-  const h5::DatasetInfo labels = read_labels(reader, dataset, samples.shape[0]);
+  const h5::DatasetInfo labels = read_labels(reader, dataset, samples.shape[0], wanted);
   if (samples.shape.elems() == 0) fail(path, fmt::format("holds no sample: shape {}", samples.shape.text()));
   require_written(reader, samples);
   dataset.sample_shape = samples.shape.without_front();
@@ -192,7 +201,7 @@ void read_text(const h5::Reader& reader, Dataset& dataset) {
   dataset.shards[0].tokens = tokens.shape[0];
 }
 
-void read_sequences(const h5::Reader& reader, Dataset& dataset) {
+void read_sequences(const h5::Reader& reader, Dataset& dataset, Labels wanted) {
   const bool of_tokens = reader.has(format::kTokens);
   h5::DatasetInfo rows;
   if (of_tokens) {
@@ -209,7 +218,7 @@ void read_sequences(const h5::Reader& reader, Dataset& dataset) {
   }
   dataset.starts = read_starts(reader, format::kLengths, rows.shape[0], 1);
   const auto samples = static_cast<std::int64_t>(dataset.starts->size()) - 1;
-  read_labels(reader, dataset, samples);
+  read_labels(reader, dataset, samples, wanted);
   add_shard(reader, dataset, rows, samples);
   if (!of_tokens) read_normalisation(reader, dataset, rows.shape[1]);
 }
@@ -244,15 +253,15 @@ std::string_view name_of(DataKind kind) {
   return "?";
 }
 
-Dataset read_shard(const std::string& path) try {
+Dataset read_shard(const std::string& path, Labels labels) try {
   const h5::Reader reader(path);
   check_format(reader);
   Dataset dataset;
   dataset.kind = read_kind(reader);
   switch (dataset.kind) {
-    case DataKind::samples: read_samples(reader, dataset); break;
+    case DataKind::samples: read_samples(reader, dataset, labels); break;
     case DataKind::text: read_text(reader, dataset); break;
-    case DataKind::sequences: read_sequences(reader, dataset); break;
+    case DataKind::sequences: read_sequences(reader, dataset, labels); break;
     case DataKind::pairs: read_pairs(reader, dataset); break;
   }
   return dataset;

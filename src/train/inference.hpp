@@ -28,7 +28,7 @@ struct InferenceBatch {
 struct InferenceSummary {
   std::int64_t samples = 0;
   int ranks = 1;                  // that took part
-  LossSums sums;                  // over the labels that the data has
+  LossSums sums;                  // over the labels that the data has; of weight 0 where it has none
   std::vector<double> latencies;  // seconds of a pass, sorted: input, forward, output
   double latency(double part) const;
 };

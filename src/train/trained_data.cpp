@@ -115,6 +115,10 @@ void see_as_trained(Dataset& test, const TrainedData& trained, const std::string
     return fmt::format("({})", fmt::join(values, ", "));
   };
   if (name_of(test.kind) != trained.kind) differ(std::string(name_of(test.kind)), trained.kind);
+  if (!test.labelled) {
+    test.label_shape = Shape(trained.label_shape);
+    if (test.classes == 0) test.classes = trained.classes;
+  }
   if (!same_samples(test, trained) || test.classes != trained.classes)
     differ(fmt::format("samples of {} and {} classes", test.sample_shape.text(), test.classes),
            fmt::format("{} and {}", list(trained.sample_shape), trained.classes));

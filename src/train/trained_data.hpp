@@ -32,7 +32,8 @@ TrainedData read_trained_data(const std::string& text, const std::string& path);
 TrainedData trained_data_in(const std::string& checkpoint);
 
 // As see_alike (data/dataset.hpp), with what the checkpoint holds in the place of the training data: `test` takes over
-// mean and std, and the longer of both lengths. DataError where shapes, classes or vocabularies differ.
+// mean and std, the longer of both lengths and, without labels of its own, their form. DataError where shapes, classes
+// or vocabularies differ.
 void see_as_trained(Dataset& test, const TrainedData& trained, const std::string& checkpoint);
 
 }  // namespace echelon

@@ -241,6 +241,36 @@ TEST_CASE("a model brings its normalisation, and a damaged one is refused by eve
   CHECK_THAT(passed_over.out, Catch::Contains("at step 15"));
 }
 
+TEST_CASE("predict needs no labels and eval does", "[predict]") {
+  const Trial trial;
+  REQUIRE(trial.train(0, {"train.steps=5"}).code == kExitOk);
+  std::vector<std::uint8_t> samples(201 * 64);
+  h5::Reader(trial / "test/shard-0.h5").read_all("samples", samples.data(), DType::u8);
+  fs::create_directories(trial / "plain");
+  {
+    h5::Writer writer(trial / "plain/shard-0.h5");
+    writer.attribute("scale", 1.0 / 16);
+    writer.write_all("samples", DType::u8, {201, 1, 8, 8}, samples.data(), {.chunk_rows = 64});
+    writer.publish();
+  }
+  const auto predicted = [&](const std::string& data, const std::string& out, const char* told) {
+    const Outcome outcome = run(trial, {"predict", "results/trial", data, "--out", out, "--outputs"});
+    INFO(outcome.out << outcome.err);
+    REQUIRE(outcome.code == kExitOk);
+    CHECK_THAT(outcome.out, Catch::Contains(told) && !Catch::Contains("nan"));
+    return checkpoint_values(trial / out, "");
+  };
+  CHECK(predicted("plain", "plain.h5", "labels   none") == predicted("test", "test.h5", "accuracy "));
+  CHECK_FALSE(h5::Reader(trial / "plain.h5").has_attribute("loss"));
+  CHECK(h5::Reader(trial / "test.h5").has_attribute("loss"));
+  const Outcome refused = run(trial, {"eval", "results/trial", "plain"});
+  CHECK(refused.code == kExitData);
+  CHECK_THAT(refused.err, Catch::Contains("plain/shard-0.h5: dataset 'labels' is missing"));
+  const Outcome untrained = trial.train(0, {"name=other", "data.test=plain"});
+  CHECK(untrained.code == kExitData);
+  CHECK_THAT(untrained.err, Catch::Contains("dataset 'labels' is missing"));
+}
+
 TEST_CASE("paths that no file system resolves are an environment error, not a defect", "[predict]") {
   const Trial trial;
   fs::create_symlink("loop", trial / "loop");
