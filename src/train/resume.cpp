@@ -81,14 +81,14 @@ Decision decide_on_rank_0(const Config& config, const RunPlan& plan, RunLock& lo
   lock.take(run, job_id());
   if (!anew)  // by whoever held the lock a moment ago
     if (auto finished = finished_already(run, plan.total_steps)) return *finished;
-  Decision decision = foreseen.other_run ? foreseen : Decision();
-  decision.folder = make_attempt(config);
-  if (const auto own = own_checkpoint(config, decision.folder)) {
-    decision = {.folder = decision.folder};
+  const RunFolder folder = make_attempt(config);
+  const auto own = own_checkpoint(config, folder);
+  Decision decision = !own && foreseen.other_run ? foreseen : Decision();
+  decision.folder = folder;
+  if (own)
     resume_own(*own, decision);
-  } else if (!foreseen.other_run) {
+  else if (!decision.other_run)
     begin(config, plan, decision);
-  }
   if (!anew) {
     cut_metrics(decision.folder, decision.step);
     remove_leftovers(decision.folder);
