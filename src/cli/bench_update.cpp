@@ -54,7 +54,7 @@ int run_bench_update(const BenchUpdateOptions& options) {
   const double sgd_s = update_seconds(with, arenas, options.rounds);
   Table table({"rule", "time", "beside sgd", "arenas kept", "GB/s"});
   const auto row = [&](const std::string& name) {
-    const RuleInfo& rule = find_rule(with.rule);
+    const RuleInfo& rule = rule_of(with);
     const double seconds = update_seconds(with, arenas, options.rounds);
     table.row({name, seconds_text(seconds), fmt::format("{:.2f}", seconds / sgd_s), std::to_string(rule.arenas()),
                fmt::format("{:.1f}", bytes_of(rule) / seconds / 1e9)});

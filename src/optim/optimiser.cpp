@@ -22,11 +22,11 @@ double ratio_or_one(double above, double below) { return above > 0 && below > 0 
 bool rows_suffice(const OptimiserConfig& config, const Parameter& parameter) {
   if (!parameter.sparse) return false;
   const bool decays = parameter.decays && config.weight_decay > 0;
-  return config.lazy || (config.rule == SgdRule::kName && config.momentum == 0 && !decays);
+  return config.lazy || (rule_of(config).name == PlainSgdRule::kName && !decays);
 }
 
 Optimiser::Optimiser(const OptimiserConfig& config, Arenas& arenas, const LossScaling& scaling, PartSums* parts)
-    : config_(config), arenas_(arenas), info_(find_rule(config.rule)), parts_(parts), loss_scale_(scaling) {
+    : config_(config), arenas_(arenas), info_(rule_of(config)), parts_(parts), loss_scale_(scaling) {
   make_segments();
   Device& device = arenas.device();
   const std::size_t bytes = static_cast<std::size_t>(arenas.elems()) * size_of(arenas.dtype());

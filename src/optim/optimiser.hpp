@@ -17,10 +17,9 @@
 // once: with slices to measure the optimiser waits for every gradient and `apply` takes the whole arena.
 //
 // Sparse parameters. Plain SGD (no momentum, no decay) leaves a row as it is where the gradient is zero, so it applies
-// marked rows alone (Arenas::row_marks) and the weights are those of a dense update; its velocity, which it never
-// reads, keeps old rows' last gradients. Every other rule moves rows without a gradient too, and updates the whole
-// table, unless `lazy` says that rows wait: their momentum, decay and moments stand still until they are touched
-// (LazyAdam).
+// marked rows alone (Arenas::row_marks) and the weights are those of a dense update. Every other rule moves rows
+// without a gradient too, and updates the whole table, unless `lazy` says that rows wait: their momentum, decay and
+// moments stand still until they are touched (LazyAdam).
 #pragma once
 
 #include <cstdint>

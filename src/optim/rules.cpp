@@ -33,6 +33,12 @@ const RuleInfo& find_rule(std::string_view name) {
   throw ConfigError(unknown_name("optimizer.rule", name, rule_names()));
 }
 
+const RuleInfo& rule_of(const OptimiserConfig& config) {
+  static const RuleInfo plain = {PlainSgdRule::kName, {}};
+  const RuleInfo& named = find_rule(config.rule);
+  return named.name == SgdRule::kName && config.momentum == 0 ? plain : named;
+}
+
 bool shares_states(const RuleInfo& a, const RuleInfo& b) { return a.name == b.name || (a.unbiases && b.unbiases); }
 
 }  // namespace echelon

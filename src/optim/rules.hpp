@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "config/schema.hpp"
+
 namespace echelon {
 
 // The norm that a layer's trust ratio divides by.
@@ -30,6 +32,8 @@ struct RuleInfo {
 std::vector<std::string> rule_names();
 // Throws ConfigError with the nearest name for an unknown rule.
 const RuleInfo& find_rule(std::string_view name);
+// Of a config: find_rule, but "sgd" with momentum = 0 is "plain_sgd", which has no state and no other name in configs.
+const RuleInfo& rule_of(const OptimiserConfig& config);
 // Whether one rule goes on with the states of another. Moments mean the same to all rules that have them; what is
 // called momentum does not: LARS's holds the learning rate, RMSProp's is of scaled gradients.
 bool shares_states(const RuleInfo& a, const RuleInfo& b);

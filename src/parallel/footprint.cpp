@@ -80,7 +80,7 @@ void count(const Config& config, const Holding& holding, Footprint& bytes) {
 
 void estimate(const Config& config, const Holding& holding, Footprint& bytes) {
   const DType dtype = config.device.dtype;
-  bytes.optimiser = bytes.weights * static_cast<double>(find_rule(config.optimiser.rule).arenas());
+  bytes.optimiser = bytes.weights * static_cast<double>(rule_of(config.optimiser).arenas());
   bytes.activations = bytes.scratch = bytes.evaluation = bytes.packed = 0;
   bytes.estimated = true;
   for (const auto& [micro, slots] : slots_of(holding.batches))

@@ -88,7 +88,7 @@ SplitPrice price_split(const Config& config, const Graph& whole, const std::vect
   const Link& inside = on_one_host(mesh, hosts) ? costs.network.inside : costs.network.between;
   const Link& across = crosses ? costs.network.between : costs.network.inside;
   const double sharing = crosses ? mesh.group_size() : 1;
-  const double states = static_cast<double>(find_rule(config.optimiser.rule).arenas());
+  const double states = static_cast<double>(rule_of(config.optimiser).arenas());
 
   double dearest = 0, dearest_compute = 0, once = 0, update = 0, exposed = 0;
   for (std::size_t stage = 0; stage < parts.size(); ++stage) {

@@ -128,9 +128,9 @@ class Leftovers {
 
   void settle_optimiser(TakeUp& taken) {
     const std::set<std::string> there = optimiser_states(reader_);
-    const RuleInfo& rule = find_rule(config_.optimiser.rule);
+    const RuleInfo& rule = rule_of(config_.optimiser);
     const auto has = [&](std::string_view state) { return there.contains(std::string(state)); };
-    taken.optimiser = source_ && shares_states(find_rule(source_->optimiser.rule), rule) &&
+    taken.optimiser = source_ && shares_states(rule_of(source_->optimiser), rule) &&
                       std::all_of(rule.states.begin(), rule.states.end(), has);
     std::vector<std::string> unused;
     for (const std::string& state : there)
@@ -164,7 +164,10 @@ class Leftovers {
 TakeUp take_up(const Config& config, const RunPlan& plan) {
   const SavedCheckpoint source = find_source(config);
   const h5::Reader reader(source.path);
-  TakeUp taken{.checkpoint = source.path, .written_at = source.step, .weights_only = config.run.resume_weights_only};
+  TakeUp taken;
+  taken.checkpoint = source.path;
+  taken.written_at = source.step;
+  taken.weights_only = config.run.resume_weights_only;
   require_same_model(config, reader, plan.graph);
   if (taken.weights_only) return taken;
   require_same_steps(config, reader, source.step, plan);

@@ -67,6 +67,12 @@ TEST_CASE("check foretells the memory of a run with evaluation to 2 %, and refus
     const double foretold = foretold_mb(plan.out), held = trial.summary()["device_peak_mb"][0];
     CHECK(foretold == Approx(held).epsilon(0.02));
     if (model != "lenet") continue;
+    const test::Sets plain = {"name=plain", "optimizer.momentum=0"};  // no velocity
+    const double less = foretold_mb(echelon(trial, {"check", "trial.toml", "--set", plain[1]}).out);
+    REQUIRE(trial.train(0, plain).code == 0);
+    CHECK(less == Approx(trial.summary("plain")["device_peak_mb"][0].get<double>()).epsilon(0.02));
+    const auto weights = test::checkpoint_values(trial.run("plain") + "/checkpoints/step-00000001.h5", "weights/");
+    CHECK(foretold - less == Approx(static_cast<double>(4 * weights.size()) / 1048576).margin(0.011));
     for (const double part : {0.9, 1.1}) {
       const std::string limit = fmt::format("device.memory_limit_mb={:.3f}", part * held);
       const int code = part < 1 ? 6 : 0;

@@ -122,6 +122,22 @@ TEST_CASE("residuals go along where strategy and codec are the same, and are lef
   }
 }
 
+TEST_CASE("plain sgd saves no momentum; who takes it up with momentum says that it begins at zero",
+          "[run][resume_from]") {
+  const Trial trial;
+  train_source(trial, 0, {"optimizer.momentum=0"});
+  CHECK(checkpoint_values(trial.run("source") + "/checkpoints/step-00000020.h5", "optimiser/").empty());
+  const Outcome heavy = trial.train(0, {"name=heavy", "run.resume_from=results/source", "train.steps=21"});
+  INFO(heavy.out << heavy.err);
+  REQUIRE(heavy.code == kExitOk);
+  CHECK_THAT(heavy.out, Catch::Contains("; those of rule \"sgd\" begin at zero: momentum\n"));
+  const Outcome plain =
+      trial.train(0, {"name=plain", "run.resume_from=results/heavy", "optimizer.momentum=0", "train.steps=22"});
+  INFO(plain.out << plain.err);
+  REQUIRE(plain.code == kExitOk);
+  CHECK_THAT(plain.out, Catch::Contains("; optimiser states left out: momentum\n"));
+}
+
 TEST_CASE("the weights alone begin a run at step 0", "[run][resume_from]") {
   const Trial trial;
   train_source(trial, 0);

@@ -9,4 +9,6 @@
 #include "device/update_rules/sgd.hpp"
 
 #define ECHELON_UPDATE_RULES(X) \
-  X(SgdRule) X(RunningAverageRule) X(AdamRule) X(AdamWRule) X(RmspropRule) X(LarsRule) X(LambRule) X(DescendRule)
+  X(SgdRule)                    \
+  X(PlainSgdRule)               \
+  X(RunningAverageRule) X(AdamRule) X(AdamWRule) X(RmspropRule) X(LarsRule) X(LambRule) X(DescendRule)

@@ -22,6 +22,18 @@ struct SgdRule {
   }
 };
 
+// The same with momentum = 0, which needs no velocity: w -= lr*trust * g'.
+struct PlainSgdRule {
+  static constexpr const char* kName = "plain_sgd";
+  static constexpr int kStates = 0;
+
+  template <class T>
+  static ECHELON_HOST_DEVICE void apply(T& w, T g, T* const*, std::size_t, const RuleScalars& s) {
+    const T gradient = static_cast<T>(s.clip) * g + static_cast<T>(s.weight_decay) * w;
+    w -= static_cast<T>(s.learning_rate * s.trust) * gradient;
+  }
+};
+
 // Running statistics of batch norm, kept as parameters of kind `statistic`: w = (1 - momentum)*w + momentum*g.
 struct RunningAverageRule {
   static constexpr const char* kName = "running_average";

@@ -1,8 +1,12 @@
 // The rules over several steps against closed forms.
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <cstring>
+#include <vector>
 
+#include "base/hash_rng.hpp"
 #include "device/reference/reference.hpp"
+#include "tests/support/random.hpp"
 
 using namespace echelon;
 
@@ -30,6 +34,27 @@ TEST_CASE("sgd without momentum walks a straight line", "[update]") {
   CHECK(after("sgd", 2, 0.5, 6, {.learning_rate = 0.1}) == Approx(2 - 6 * 0.1 * 0.5).epsilon(1e-14));
   CHECK(after("sgd", 2, 0.5, 6, {.learning_rate = 0.1, .trust = 0.5, .clip = 0.25}) ==
         Approx(2 - 6 * 0.1 * 0.5 * 0.5 * 0.25).epsilon(1e-14));
+}
+
+TEST_CASE("plain sgd, which keeps no velocity, has the bits of sgd with momentum 0", "[update]") {
+  const auto device = make_reference_device({});
+  const HashRng draws(test::test_seed(), "plain");
+  const auto check = [&]<class T>(T, DType dtype) {
+    constexpr std::size_t kElems = 1000;
+    std::vector<T> with(kElems), without(kElems), velocity(kElems), gradient(kElems);
+    for (std::size_t i = 0; i < kElems; ++i) with[i] = without[i] = static_cast<T>(hash_normal(draws, i));
+    const auto sgd = device->make_update("sgd", dtype), plain = device->make_update("plain_sgd", dtype);
+    for (std::uint64_t step = 0; step < 5; ++step) {
+      for (std::size_t i = 0; i < kElems; ++i) gradient[i] = static_cast<T>(hash_normal(draws.at(step), i));
+      const RuleScalars scalars{.learning_rate = 0.1, .weight_decay = 0.01, .trust = 0.9, .clip = 0.7};
+      void* const held[] = {velocity.data()};
+      sgd->apply(with.data(), gradient.data(), held, kElems, scalars);
+      plain->apply(without.data(), gradient.data(), {}, kElems, scalars);
+    }
+    CHECK(std::memcmp(with.data(), without.data(), kElems * sizeof(T)) == 0);
+  };
+  check(0.0, DType::f64);
+  check(0.0F, DType::f32);
 }
 
 TEST_CASE("sgd with weight decay alone shrinks geometrically", "[update]") {

@@ -170,6 +170,31 @@ TEST_CASE("the state is one arena by the name of momentum", "[optim]") {
   CHECK(visitor.names.front() == "optimiser/momentum/a");
 }
 
+TEST_CASE("plain sgd holds no state, and takes the steps of sgd", "[optim]") {
+  OptimiserConfig config;
+  config.momentum = 0;
+  config.weight_decay = 0.1;
+  Bench bench(config);
+  CHECK(bench.optimiser.states() == 0);
+  CHECK(bench.optimiser.state_bytes() == 0);
+  struct Counter : StateVisitor {
+    bool loading() const override { return false; }
+    void tensor(const StateTensor&) override { ++tensors; }
+    void scalar(std::string_view, std::int64_t&) override {}
+    void scalar(std::string_view, double&) override {}
+    int tensors = 0;
+  } visitor;
+  bench.optimiser.visit_state(visitor);
+  CHECK(visitor.tensors == 0);
+  bench.set({1, 2, 3, 4, 5, 6}, {6, 5, 4, 3, 2, 1});
+  bench.optimiser.begin_step(0, 0.5);
+  bench.optimiser.apply({0, 6});
+  check_close(bench.weights(),
+              {1 - 0.5 * 6.1, 2 - 0.5 * 5.2, 3 - 0.5 * 4, 4 - 0.25 * (4 - 3), 5 - 0.5 * 2.5, 6 - 0.5 * 1.6});
+  config.rule = "rmsprop", config.weight_decay = 0;
+  CHECK(Bench(config).optimiser.states() == 2);
+}
+
 TEST_CASE("moments that begin at zero in the middle of a run are made up for from there", "[optim]") {
   for (const char* rule : {"adam", "adamw", "lamb"}) {
     INFO(rule);
