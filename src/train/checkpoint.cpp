@@ -88,7 +88,7 @@ class Restorer final : public StateVisitor {
     }
     const h5::DatasetInfo info = reader_.info(t.name);
     const bool fits = info.dtype == t.dtype || (other_run_ && is_real(info.dtype) && is_real(t.dtype));
-    if (fits && info.dtype != t.dtype) note_conversion(info.dtype, t.dtype);
+    if (fits && info.dtype != t.dtype && !optional) note_conversion(info.dtype, t.dtype);
     if (t.placement == Placement::per_replica && info.shape.rank() == shape.rank() && info.shape[0] != shape[0] &&
         info.shape.without_front() == shape.without_front() && fits)
       return of_other_replicas(t, info.shape[0]);

@@ -143,6 +143,8 @@ TEST_CASE("texts and sequences that cannot be are named with what is wrong", "[d
   const test::Folder folder;
   write_text(folder / "text.h5", 0, 10);
   REQUIRE_THROWS_WITH(open_dataset(folder / "text.h5"), Contains("data.sequence_length may be at most 9"));
+  write_text(folder / "short-text.h5", 0, 1);
+  CHECK_THROWS_WITH(open_dataset(folder / "short-text.h5"), Contains("no data.sequence_length is short enough"));
   write_sequences(folder / "good.h5", 0, 9);
   const auto broken = [&](const auto& change) {
     h5::Writer writer(folder / "bad.h5");

@@ -211,6 +211,17 @@ TEST_CASE("moments that begin at zero in the middle of a run are made up for fro
       }
     CHECK(later.weights() == first.weights());
     CHECK(forgotten.weights() != first.weights());
+    struct Begin : StateVisitor {
+      bool loading() const override { return false; }
+      void tensor(const StateTensor&) override {}
+      void scalar(std::string_view name, std::int64_t& value) override {
+        if (name == "moments_begin") begin = value;
+      }
+      void scalar(std::string_view, double&) override {}
+      std::int64_t begin = -1;
+    } saved;
+    later.optimiser.visit_state(saved);
+    CHECK(saved.begin == kBefore);
   }
 }
 
