@@ -31,9 +31,9 @@ void write_row_data(const std::string& folder);
 // experiment may run, else the reason.
 std::string plan_refusal(const Experiment& experiment);
 
-// Check, train, resume, evaluate, predict, export and report, in `folder`, which holds the data; results go to
-// `folder`/`name`. "ok", "refused: .." (by check, and by train alike), or "failed: .." with the first step that did
-// not do what it should.
+// Check, train, resume, begin another run from the checkpoint, evaluate, predict, export and report, in `folder`, which
+// holds the data; results go to `folder`/`name`. "ok", "refused: .." (by check, and by train alike), or "failed: .."
+// with the first step that did not do what it should.
 std::string run_experiment(const Experiment& experiment, const std::string& folder, const std::string& name);
 
 }  // namespace echelon::test

@@ -51,11 +51,15 @@ class Trip {
     if (!why.empty()) return "refused: " + why;
     const std::string stopped = train("resumed", 3);
     expect(summary(stopped)["steps"] == 3, "train: 3 steps", summary(stopped)["steps"].dump());
+    const std::string taken = train("taken", 6, {"run.resume_from=" + stopped});
     const std::string resumed = train("resumed", 6), straight = train("straight", 6);
     expect(resumed == stopped, "resume: another run", resumed);
     expect(fs::exists(resumed + "/02"), "resume: no second attempt", resumed);
-    if (experiment_.same_bits)
+    expect(summary(taken)["steps"] == 6, "resume_from: 6 steps", summary(taken)["steps"].dump());
+    if (experiment_.same_bits) {
       expect(weights_of(resumed) == weights_of(straight), "resume: other weights than of a run in one go", "");
+      expect(weights_of(taken) == weights_of(straight), "resume_from: other weights than of a run in one go", "");
+    }
     check_wire(summary(straight + "/01"));
     use(straight);
     return "ok";
@@ -89,15 +93,15 @@ class Trip {
     return reason;
   }
 
-  int attempt(const std::string& results, int steps) {
-    const std::vector<std::string> sets = {"run.results=\"" + results_ + "/" + results + "\"",
-                                           "train.steps=" + std::to_string(steps)};
+  int attempt(const std::string& results, int steps, std::vector<std::string> sets = {}) {
+    sets.insert(sets.end(),
+                {"run.results=\"" + results_ + "/" + results + "\"", "train.steps=" + std::to_string(steps)});
     return train_on_threads(config(), sets, experiment_.ranks, experiment_.hosts_of_ranks());
   }
 
   // The run's folder.
-  std::string train(const std::string& results, int steps) {
-    const int code = attempt(results, steps);
+  std::string train(const std::string& results, int steps, const std::vector<std::string>& sets = {}) {
+    const int code = attempt(results, steps, sets);
     expect(code == kExitOk, fmt::format("train: {} steps: exit", steps), std::to_string(code));
     std::vector<std::string> runs;
     for (const auto& entry : fs::directory_iterator(results_ + "/" + results + "/row")) runs.push_back(entry.path());
