@@ -99,9 +99,7 @@ void read_normalisation(const h5::Reader& reader, Dataset& dataset, std::int64_t
 h5::DatasetInfo read_labels(const h5::Reader& reader, Dataset& dataset, std::int64_t samples, Labels wanted) {
   const std::string& path = reader.path();
   if (!reader.has(format::kLabels)) {
-    if (wanted == Labels::needed)
-      fail(path,
-           "dataset 'labels' is missing; only `echelon predict` does without it");
+    if (wanted == Labels::needed) fail(path, "dataset 'labels' is missing; only `echelon predict` does without it");
     dataset.labelled = false;
     if (reader.has_attribute(format::kClasses)) read_classes(reader, dataset);
     return {};
