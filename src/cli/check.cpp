@@ -15,6 +15,7 @@
 #include "cli/options.hpp"
 #include "cli/sparse_text.hpp"
 #include "config/derive.hpp"
+#include "config/exclusions.hpp"
 #include "config/parse.hpp"
 #include "data/describe.hpp"
 #include "device/device.hpp"
@@ -319,7 +320,7 @@ void place_ranks(Check& check, const CheckOptions& options) {
         fmt::format("{} {}: 1 to {}", option, wanted, options.ranks != 0 ? kMostRanks : kMostRanks / group));
   check.ranks = options.ranks != 0
                     ? options.ranks
-                    : std::max(1, options.replicas) * group + static_cast<int>(check.config.exchange.server_ranks);
+                    : std::max(1, options.replicas) * group + static_cast<int>(check.config.exchange.server.ranks);
   check.hosts = options.hosts;
   if (check.hosts < 1 || check.hosts > check.ranks)
     throw ConfigError(fmt::format("--hosts {}: 1 to {} (the number of ranks)", check.hosts, check.ranks));
@@ -333,7 +334,11 @@ int run_check(const CheckOptions& options) {
     std::fputs(keys_text().c_str(), stdout);
     return kExitOk;
   }
-  if (options.config.empty()) throw ConfigError("check: name a config file, or ask for --keys");
+  if (options.combinations) {
+    std::fputs(combinations_text().c_str(), stdout);
+    return kExitOk;
+  }
+  if (options.config.empty()) throw ConfigError("check: name a config file, or ask for --keys or --combinations");
   Check check;
   check.config = load_config(options.config, options.sets, &check.notes);
   place_ranks(check, options);

@@ -52,7 +52,7 @@ std::string coded_text(const Config& config, const ParameterSet& parameters, con
 std::string exchange_text(const Config& config, const ParameterSet& parameters, const ExchangeRanks& ranks) {
   const ExchangeConfig& exchange = config.exchange;
   if (ranks.hosts.size() == 1) return "none: one replica";
-  if (exchange.algorithm == "auto")
+  if (algorithm_traits(exchange.algorithm).measured)
     return fmt::format("{}; algorithm, segments and buckets are measured and chosen when the run starts",
                        exchange.strategy);
   const auto elem = static_cast<std::int64_t>(size_of(wide_of(config.device.dtype)));
@@ -69,7 +69,7 @@ std::string exchange_text(const Config& config, const ParameterSet& parameters, 
     sum.payload_elems += price.payload_elems;
     sum.steps = std::max(sum.steps, price.steps);
   }
-  const bool library = exchange.algorithm == "mpi" || sums_on_devices(exchange.algorithm);
+  const bool library = algorithm_traits(exchange.algorithm).library;
   return fmt::format(
       "{}, {} in {}: {} a step over all ranks{}", exchange.strategy,
       serves ? "gradients pushed, weights pulled" : algorithm_text(exchange, ranks.workers()) + " all-reduce",

@@ -15,14 +15,15 @@ struct TrainOptions {  // echelon train CONFIG [--set section.key=value]...
 int run_train(const TrainOptions& options);
 
 struct CheckOptions {  // echelon check CONFIG [--set ..] [--replicas K | --ranks N] [--hosts N] [--effective]
-                       // | check --keys
+                       // | check --keys | check --combinations
   std::string config;
   std::vector<std::string> sets;
   int replicas = 0;  // 0: one, or as many as there are on `ranks`
   int ranks = 0;     // all processes of a launch; 0: those of the replicas
   int hosts = 1;
-  bool effective = false;  // print the effective config instead of the plan
-  bool keys = false;       // print every key with default, range and help
+  bool effective = false;     // print the effective config instead of the plan
+  bool keys = false;          // print every key with default, range and help
+  bool combinations = false;  // print what goes with what instead
 };
 int run_check(const CheckOptions& options);
 

@@ -17,7 +17,7 @@ namespace {
 std::string wire_text(const Config& config, const Parameter& table, const std::vector<int>& hosts, std::int64_t rows) {
   if (hosts.size() == 1) return {};
   if (!rows_apart(config, static_cast<int>(hosts.size()))) return "; whole tables travel";
-  if (config.exchange.algorithm == "auto") return "; touched rows travel";
+  if (algorithm_traits(config.exchange.algorithm).measured) return "; touched rows travel";
   const DType dtype = wide_of(config.device.dtype);
   const RowRequest request{config.exchange.algorithm, allreduce_request(config.exchange, hosts, dtype), dtype,
                            config.optimiser.lazy, config.exchange.sparse_density};
@@ -30,7 +30,7 @@ std::string wire_text(const Config& config, const Parameter& table, const std::v
 }  // namespace
 
 bool rows_apart(const Config& config, int replicas) {
-  const bool tracked = replicas == 1 || config.exchange.strategy == "synchronous";
+  const bool tracked = replicas == 1 || strategy_traits(config.exchange.strategy).tracks_rows;
   return tracked && config.exchange.codec == "none" && config.device.kind != "paced" &&
          (replicas == 1 || !sums_on_devices(config.exchange.algorithm));
 }

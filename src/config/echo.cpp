@@ -1,12 +1,12 @@
 // The config as text: the effective TOML, its hash, and the list of keys.
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "base/checksum.hpp"
 #include "base/text.hpp"
 #include "config/keys.hpp"
 #include "config/parse.hpp"
+#include "config/traits/layers.hpp"
+#include "config/traits/rules.hpp"
 
 namespace echelon {
 namespace {
@@ -15,13 +15,12 @@ std::string echo_layers(const Config& config, bool neutral_too) {
   std::string out;
   for (const LayerConfig& layer : config.model.layers) {
     out += "\n[[model.layers]]\n";
-    for (const LayerKeys& type : layer_key_table()) {
-      if (type.type != layer.type) continue;
+    for (const LayerTraits& type : kLayers) {
+      if (type.name != layer.type) continue;
       for (const auto& key : layer_keys()) {
         const bool common = key.name == "type" || key.name == "name" || key.name == "inputs" ||
                             (key.name == "stage" && neutral_too);  // neutral like all of [parallel]
-        const bool taken = std::find(type.takes.begin(), type.takes.end(), key.name) != type.takes.end();
-        if (!common && !taken) continue;
+        if (!common && !type.takes.contains(key.name)) continue;
         const std::string value = value_toml(key.get(layer));
         if (value != "\"\"" && value != "[]") out += fmt::format("{} = {}\n", key.name, value);
       }
@@ -53,8 +52,8 @@ std::string echo_config(const Config& config) { return echo(config, true); }
 std::uint64_t config_hash(const Config& config) {
   std::string text = echo(config, false);
   // How long to train leaves a run the same run, unless the learning rate looks ahead to the end.
-  const std::string& schedule = config.optimiser.schedule;
-  if (schedule == "cosine" || schedule == "polynomial")
+  const ScheduleTraits* schedule = find_traits(kSchedules, config.optimiser.schedule);
+  if (schedule && schedule->spans_the_run)
     text += fmt::format("{} {}", config.train.epochs, config.train.steps);
   return checksum64(text);
 }
@@ -80,12 +79,10 @@ std::string keys_text() {
     if (section == "model") list(layer_keys(), LayerConfig(), "model.layers");
   }
   out += "\nLayers and the keys they take beside type, name and inputs (* needed):\n";
-  for (const LayerKeys& type : layer_key_table()) {
+  for (const LayerTraits& type : kLayers) {
     const bool alone = type.takes.empty() && type.inputs.empty();
-    out += alone ? "  " + type.type : fmt::format("  {:<11}", type.type);
-    for (const std::string& key : type.takes)
-      out += fmt::format(" {}{}", key,
-                         std::find(type.needs.begin(), type.needs.end(), key) != type.needs.end() ? "*" : "");
+    out += alone ? fmt::format("  {}", type.name) : fmt::format("  {:<11}", type.name);
+    for (const std::string_view key : type.takes) out += fmt::format(" {}{}", key, type.needs.contains(key) ? "*" : "");
     if (!type.inputs.empty()) out += fmt::format("{} {}", type.takes.empty() ? "" : ";", type.inputs);
     out += "\n";
   }

@@ -1,5 +1,6 @@
 // The table of all keys: the one source of what is parsed, checked, echoed, hashed, explained and read from the
-// environment. Adding a key is a field in schema.hpp and a line in keys.cpp.
+// environment. Adding a key is a field in schema.hpp and a line in keys/<section>.cpp; a key of one strategy is both in
+// strategies/<strategy>.hpp.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +30,7 @@ struct KeyLimits {
 
 template <class Owner>
 struct Key {
-  std::string section;  // "" at the top of the file
+  std::string section;  // "" at the top of the file; "exchange.server" of a table in a table
   std::string name;
   std::string help;
   KeyLimits limits;
@@ -42,18 +43,7 @@ struct Key {
 
 const std::vector<Key<Config>>& config_keys();
 const std::vector<Key<LayerConfig>>& layer_keys();
-// Algorithms that add replicas 0 .. k-1, k a power of two, in one balanced binary tree: train.reproducible needs one.
-const std::vector<std::string>& tree_algorithms();
-std::vector<std::string> section_names();  // "model", "data", ..
-
-// Layers: which keys a type takes beside type, name and inputs, and which of them it cannot do without.
-struct LayerKeys {
-  std::string type;
-  std::vector<std::string> takes;
-  std::vector<std::string> needs;
-  std::string inputs = {};  // what they are, in words, where a layer takes other than one
-};
-const std::vector<LayerKeys>& layer_key_table();
+std::vector<std::string> section_names();  // "model", "data", .., "exchange", "exchange.server", ..
 
 // Says where a value stands: positions in a file, or the flag or variable that gave it.
 struct Origin {

@@ -7,6 +7,7 @@
 #include "base/error.hpp"
 #include "base/nearest.hpp"
 #include "config/keys.hpp"
+#include "config/traits/layers.hpp"
 
 namespace echelon {
 namespace {
@@ -25,36 +26,33 @@ const Key<LayerConfig>* find_key(const std::string& name) {
   return nullptr;
 }
 
-std::vector<std::string> keys_of(const LayerKeys& type) {
+std::vector<std::string> keys_of(const LayerTraits& type) {
   std::vector<std::string> keys = {"type", "name", "inputs", "stage"};
   keys.insert(keys.end(), type.takes.begin(), type.takes.end());
   return keys;
 }
 
-const LayerKeys& type_of(const TomlNode& table, const Origin& origin) {
+const LayerTraits& type_of(const TomlNode& table, const Origin& origin) {
   for (const TomlEntry& entry : table.entries) {
     if (entry.key != "type") continue;
     const Key<LayerConfig>& key = *find_key("type");
     const auto value = read_value(entry.node, std::string(), key.limits, "layer type", origin);
-    for (const LayerKeys& type : layer_key_table())
-      if (type.type == std::get<std::string>(value)) return type;
+    if (const LayerTraits* type = find_traits(kLayers, std::get<std::string>(value))) return *type;
   }
-  std::vector<std::string> types;
-  for (const LayerKeys& type : layer_key_table()) types.push_back(type.type);
   refuse(origin, table.line, table.column,
-         fmt::format("a layer needs its type, e.g. type = \"conv\"; known: {}", joined(types)));
+         fmt::format("a layer needs its type, e.g. type = \"conv\"; known: {}",
+                     joined(names_in(kLayers))));
 }
 
-void refuse_key(const TomlEntry& entry, const LayerKeys& type, const Origin& origin) {
+void refuse_key(const TomlEntry& entry, const LayerTraits& type, const Origin& origin) {
   const auto known = keys_of(type);
   if (!find_key(entry.key))
     refuse(origin, entry.line, entry.column,
-           unknown_name(fmt::format("key of a {} layer:", type.type), entry.key, known));
-  std::vector<std::string> users;
-  for (const LayerKeys& other : layer_key_table())
-    if (contains(other.takes, entry.key)) users.push_back(other.type);
+           unknown_name(fmt::format("key of a {} layer:", type.name), entry.key, known));
+  const std::vector<std::string> users =
+      names_where(kLayers, [&](const LayerTraits& other) { return other.takes.contains(entry.key); });
   refuse(origin, entry.line, entry.column,
-         fmt::format("a {} layer does not use '{}' (that is for {}); it takes: {}", type.type, entry.key, joined(users),
+         fmt::format("a {} layer does not use '{}' (that is for {}); it takes: {}", type.name, entry.key, joined(users),
                      joined(known)));
 }
 
@@ -68,7 +66,7 @@ void check_groups(const LayerConfig& layer, const Origin& origin, int line, int 
 }
 
 LayerConfig read_layer(const TomlNode& table, const Origin& origin) {
-  const LayerKeys& type = type_of(table, origin);
+  const LayerTraits& type = type_of(table, origin);
   const auto known = keys_of(type);
   LayerConfig layer;
   layer.where = origin.has_lines ? fmt::format("{}:{}", origin.name, table.line) : origin.name;
@@ -77,12 +75,12 @@ LayerConfig read_layer(const TomlNode& table, const Origin& origin) {
     const Key<LayerConfig>& key = *find_key(entry.key);
     key.set(layer, read_value(entry.node, key.get(layer), key.limits, entry.key, origin));
   }
-  for (const std::string& needed : type.needs) {
+  for (const std::string_view needed : type.needs) {
     const auto has = [&](const TomlEntry& entry) { return entry.key == needed; };
     if (std::none_of(table.entries.begin(), table.entries.end(), has))
       refuse(origin, table.line, table.column,
-             fmt::format("a {} layer needs '{}', {}; it takes: {}", type.type, needed, find_key(needed)->help,
-                         joined(known)));
+             fmt::format("a {} layer needs '{}', {}; it takes: {}", type.name, needed,
+                         find_key(std::string(needed))->help, joined(known)));
   }
   check_groups(layer, origin, table.line, table.column);
   if ((layer.type == "add" || layer.type == "concat") && layer.inputs.size() < 2)

@@ -33,11 +33,37 @@ std::string heading(const std::string& section) {
   return section.empty() ? "the top of the file" : fmt::format("[{}]", section);
 }
 
+std::string path_of(const std::string& section, const std::string& key) {
+  return section.empty() ? key : section + "." + key;
+}
+
+bool is_section(const std::string& path) {
+  const auto sections = section_names();
+  return std::find(sections.begin(), sections.end(), path) != sections.end();
+}
+
+// Names of the tables in a section: "server" in "exchange".
+std::vector<std::string> tables_in(const std::string& section) {
+  std::vector<std::string> names;
+  for (const std::string& path : section_names())
+    if (path.find('.') != std::string::npos && path.substr(0, path.rfind('.')) == section)
+      names.push_back(path.substr(path.rfind('.') + 1));
+  return names;
+}
+
 [[noreturn]] void refuse_key(const std::string& section, const TomlEntry& entry, const Origin& origin) {
+  if (is_section(path_of(section, entry.key)))
+    refuse(origin, entry.line, entry.column,
+           fmt::format("'{}' is a section, not a key: write [{}] on a line of its own, once, and its keys below",
+                       entry.key, path_of(section, entry.key)));
   std::string elsewhere;
-  for (const auto& key : config_keys())
-    if (key.name == entry.key && key.section != section)
-      elsewhere += fmt::format("{}{}", elsewhere.empty() ? " (it belongs to " : " or ", heading(key.section));
+  for (const auto& key : config_keys()) {
+    if (key.section == section) continue;
+    const bool joins = environment_name(section, entry.key) == environment_name(key.section, key.name);
+    if (key.name == entry.key || joins)
+      elsewhere += fmt::format("{}{}{}", elsewhere.empty() ? " (it belongs to " : " or ", heading(key.section),
+                               joins ? fmt::format(" as '{}'", key.name) : "");
+  }
   if (!elsewhere.empty()) elsewhere += ")";
   const auto known = keys_of(section);
   const std::string near = elsewhere.empty() ? nearest_name(entry.key, known) : "";
@@ -46,25 +72,32 @@ std::string heading(const std::string& section) {
                      near.empty() ? "" : fmt::format(" (did you mean '{}'?)", near), joined(known)));
 }
 
-void apply_section(Config& config, const TomlEntry& section, const Origin& origin) {
-  const auto sections = section_names();
+// A section at the top, or a table in one; `path` names it whole.
+void apply_section(Config& config, const std::string& path, const TomlEntry& section, const Origin& origin) {
   if (section.node.kind != TomlKind::table)
     refuse(origin, section.line, section.column,
-           fmt::format("'{}' is a section, not {}: write [{}] on a line of its own, once, and its keys below",
-                       section.key, toml_kind_text(section.node.kind), section.key));
-  config.origins[section.key] = origin.at(section.line, section.column);
-  for (const TomlEntry& entry : section.node.entries) apply_entry(config, section.key, entry, origin);
+           fmt::format("'{}' is a section, not {}: write [{}] on a line of its own, once, and its keys below", path,
+                       toml_kind_text(section.node.kind), path));
+  config.origins[path] = origin.at(section.line, section.column);
+  const auto tables = tables_in(path), keys = keys_of(path);
+  for (const TomlEntry& entry : section.node.entries) {
+    if (is_section(path_of(path, entry.key)))
+      apply_section(config, path_of(path, entry.key), entry, origin);
+    else if (entry.node.kind == TomlKind::table && !tables.empty() &&
+             std::find(keys.begin(), keys.end(), entry.key) == keys.end())
+      refuse(origin, entry.line, entry.column, unknown_name("section of [" + path + "]", entry.key, tables));
+    else
+      apply_entry(config, path, entry, origin);
+  }
 }
 
 // The keys at the top and the sections of a whole document.
 void apply_document(Config& config, const TomlNode& document, const Origin& origin) {
-  const auto sections = section_names();
-  const auto top = keys_of("");
   for (const TomlEntry& entry : document.entries) {
-    if (std::find(sections.begin(), sections.end(), entry.key) != sections.end())
-      apply_section(config, entry, origin);
+    if (is_section(entry.key))
+      apply_section(config, entry.key, entry, origin);
     else if (entry.node.kind == TomlKind::table)
-      refuse(origin, entry.line, entry.column, unknown_name("section", entry.key, sections));
+      refuse(origin, entry.line, entry.column, unknown_name("section", entry.key, section_names()));
     else
       apply_entry(config, "", entry, origin);
   }
@@ -73,7 +106,7 @@ void apply_document(Config& config, const TomlNode& document, const Origin& orig
 }  // namespace
 
 void apply_entry(Config& config, const std::string& section, const TomlEntry& entry, const Origin& origin) {
-  const std::string path = section.empty() ? entry.key : section + "." + entry.key;
+  const std::string path = path_of(section, entry.key);
   if (path == "model.layers") {
     config.model.layers = read_layers(entry.node, origin);
     config.origins[path] = origin.at(entry.line, entry.column);

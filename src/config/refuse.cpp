@@ -7,8 +7,10 @@
 namespace echelon {
 
 std::string place_of(const Config& config, const std::string& path) {
-  for (const std::string& name : {path, path.substr(0, path.find('.'))})
+  for (std::string name = path;; name.resize(name.rfind('.'))) {
     if (const auto found = config.origins.find(name); found != config.origins.end()) return found->second;
+    if (name.find('.') == std::string::npos) break;
+  }
   return config.file.empty() ? std::string("config") : config.file + ":1:1";
 }
 

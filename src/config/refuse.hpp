@@ -7,7 +7,8 @@
 
 namespace echelon {
 
-// "lenet.toml:7:10": where `path` was given; else the heading of its section; else the file.
+// "lenet.toml:7:10": where `path` was given; else the heading of its section, or of one around that; else
+// the file.
 std::string place_of(const Config& config, const std::string& path);
 
 // ConfigError with the place in front.

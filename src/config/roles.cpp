@@ -15,10 +15,10 @@ std::string_view name_of(Role role) {
 }
 
 Roles roles_of(const Config& config, int ranks) {
-  const std::int64_t servers = config.exchange.server_ranks;
+  const std::int64_t servers = config.exchange.server.ranks;
   if (servers >= ranks)
-    refuse(config, "exchange.server_ranks",
-           fmt::format("exchange.server_ranks = {} leaves no worker among {} rank{}; {}", servers, ranks,
+    refuse(config, "exchange.server.ranks",
+           fmt::format("exchange.server.ranks = {} leaves no worker among {} rank{}; {}", servers, ranks,
                        ranks == 1 ? "" : "s",
                        ranks > 1 ? fmt::format("nearest valid: {}", ranks - 1) : "start more ranks, or set it to 0"));
   return {.workers = ranks - static_cast<int>(servers), .servers = static_cast<int>(servers)};

@@ -1,5 +1,6 @@
 // The experiment, typed. Plain values with their defaults; every unit is in the name. This file is the reference of all
-// keys: config/keys.cpp lists them again with range and help text for the parser, and a test holds the two together.
+// keys: config/keys/ lists them again with range and help text for the parser, and a test holds the two together. Keys
+// of one strategy alone, [exchange.<strategy>], are in config/strategies/.
 #pragma once
 
 #include <cstdint>
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include "base/dtype.hpp"
+#include "config/traits/strategies.hpp"
 
 namespace echelon {
 
@@ -27,7 +29,7 @@ enum class Order : std::uint8_t { samples, stream };
 enum class Overlap : std::uint8_t { none, buckets, layers };
 enum class Restart : std::uint8_t { automatic, never, require };
 
-// One [[model.layers]] entry. Which keys a type takes is in model/layers; others are refused.
+// One [[model.layers]] entry. Which keys a type takes is in config/traits/layers.hpp; others are refused.
 struct LayerConfig {
   // conv | max_pool | avg_pool | global_avg_pool | dense | relu | tanh | sigmoid | gelu | batch_norm | layer_norm | lrn
   // | dropout | flatten | add | concat | position | attention | sequence_pool | embedding | rnn | lstm | gru
@@ -147,11 +149,11 @@ struct ParallelConfig {       // [parallel]: one model on several ranks; groups 
 
 struct ExchangeConfig {
   std::string strategy = "synchronous";
-  std::string algorithm = "ring";       // of the all-reduce: a name of ECHELON_ALLREDUCE (src/comm/README.md)
+  std::string algorithm = "ring";       // of the all-reduce: a name of config/traits/algorithms.hpp
   Overlap overlap = Overlap::layers;    // "none": after back-propagation | "buckets": beside it | "layers": and the
                                         // next forward waits layer by layer
   bool priority = true;                 // buckets that the next forward needs first go first; not algorithm mpi
-  std::string codec = "none";           // how gradients are written on the wire: none | a name of comm/codec/codec.hpp
+  std::string codec = "none";           // of gradients on the wire: none | a name of config/traits/codecs.hpp
   double density = 0.01;                // topk: part of the values that is sent; threshold: what tau = 0 aims at
   double tau = 0;                       // threshold: values of this size and more are sent as +-tau; 0: adapts
   std::string index_coding = "golomb";  // topk, threshold: raw | golomb | gamma
@@ -161,10 +163,12 @@ struct ExchangeConfig {
                                   // its rows on average, 0 to 1; 0: where that takes fewer bytes; 1: never
   double segment_kb = 256;        // pipelining grain of the algorithm, 1 to 1048576
   std::int64_t servers = 0;       // algorithm or strategy server: ranks that serve a part each; 0: all
-  std::int64_t server_ranks = 0;  // strategy server: the last ranks, which are servers alone; 0: inside the workers
   std::string inner = "ring";     // algorithm hierarchical: inside a host
   std::string outer = "ring";     // algorithm hierarchical: between hosts
   std::int64_t verify_every_steps = 0;  // checksums of every replica's weights; 0: at step 0 and the end
+#define X(strategy, Keys, ...) Keys strategy = {};  // [exchange.<strategy>]
+  ECHELON_STRATEGIES(X)
+#undef X
 };
 
 struct DeviceConfig {

@@ -46,7 +46,7 @@ void apply_sets(Config& config, const std::vector<std::string>& sets) {
       throw ConfigError(fmt::format("{}: write --set section.key=value, e.g. --set batch.global=128", origin.name));
     std::string path = set.substr(0, equals);
     std::erase(path, ' ');
-    const std::size_t dot = path.find('.');
+    const std::size_t dot = path.rfind('.');
     const std::string section = dot == std::string::npos ? "" : path.substr(0, dot);
     if (!section.empty() && std::find(sections.begin(), sections.end(), section) == sections.end())
       throw ConfigError(fmt::format("{}: {}", origin.name, unknown_name("section", section, sections)));
@@ -68,7 +68,7 @@ void apply_environment(Config& config, const std::vector<std::pair<std::string, 
     // Other ECHELON_ variables (logging, tests) are not ours; one that names a section is a slip of the pen.
     for (const std::string& section : section_names())
       if (const std::string start = environment_name(section, ""); name.starts_with(start)) {
-        std::vector<std::string> of_section;
+        std::vector<std::string> of_section;  // and of the tables in it
         std::copy_if(known.begin(), known.end(), std::back_inserter(of_section),
                      [&](const std::string& other) { return other.starts_with(start); });
         throw ConfigError(fmt::format("{}: {}", origin.name, unknown_name("variable", name, of_section)));

@@ -5,8 +5,14 @@
 #include <algorithm>
 #include <map>
 
+#include "config/exclusions.hpp"
 #include "config/keys.hpp"
 #include "config/refuse.hpp"
+#include "config/traits/algorithms.hpp"
+#include "config/traits/codecs.hpp"
+#include "config/traits/devices.hpp"
+#include "config/traits/rules.hpp"
+#include "config/traits/strategies.hpp"
 
 namespace echelon {
 namespace {
@@ -26,36 +32,25 @@ const Config& defaults() {
   return config;
 }
 
-// Why the optimiser needs every gradient before its first update, whatever the split; empty where it does not.
-std::string needs_all_gradients(const Config& config) {
-  if (config.optimiser.clip_norm > 0) return "optimizer.clip_norm";
-  if (config.device.loss_scale > 0 || config.device.dtype == DType::f16) return "a scaled loss";
-  return {};
-}
-
-// Keys of [optimizer] that some of its rules, schedules and ways of scaling use, with the words that do.
-struct OptimiserKey {
-  const char* name;
-  const char* selector;  // the key that chooses
-  std::vector<std::string> users;
+// Who reads a key that not every word of its chooser reads.
+struct Readers {
+  bool read = false;              // by what the config chose
+  std::vector<std::string> text;  // by chooser: "codec = "topk" or "threshold""
 };
 
-const std::vector<OptimiserKey>& optimiser_keys() {
-  static const std::vector<OptimiserKey> all = {
-      {"momentum", "rule", {"sgd", "rmsprop", "lars"}},
-      {"nesterov", "rule", {"sgd"}},
-      {"beta1", "rule", {"adam", "adamw", "lamb"}},
-      {"beta2", "rule", {"adam", "adamw", "lamb"}},
-      {"alpha", "rule", {"rmsprop"}},
-      {"epsilon", "rule", {"adam", "adamw", "lamb", "rmsprop"}},
-      {"trust_coefficient", "rule", {"lars"}},
-      {"base_batch", "scaling", {"linear", "sqrt"}},
-      {"decay_at_epochs", "schedule", {"step"}},
-      {"decay_factor", "schedule", {"step"}},
-      {"final_factor", "schedule", {"cosine", "polynomial"}},
-      {"power", "schedule", {"polynomial"}},
-  };
-  return all;
+// "codec = "topk" or "threshold"", or, of most words, "every algorithm but "naive", "mpi" and "nccl"".
+template <class Table>
+std::string readers_text(const Table& table, const std::string& chooser, const std::string& name) {
+  const auto reads = [&](const auto& entry) { return entry.reads.contains(name); };
+  const std::vector<std::string> users = names_where(table, reads);
+  const std::vector<std::string> others = names_where(table, [&](const auto& entry) { return !reads(entry); });
+  constexpr std::size_t kFew = 3;
+  if (users.size() <= kFew || users.size() <= others.size())
+    return fmt::format("{} = \"{}\"", chooser, joined(users, "\" or \""));
+  std::string but;
+  for (std::size_t i = 0; i < others.size(); ++i)
+    but += fmt::format("{}\"{}\"", i == 0 ? "" : i + 1 == others.size() ? " and " : ", ", others[i]);
+  return fmt::format("every {} but {}", chooser, but);
 }
 
 class Finder {
@@ -63,11 +58,10 @@ class Finder {
   explicit Finder(const Config& config) : config_(config) {}
 
   std::vector<UnfitKey> run() {
-    find_in_optimiser();
+    find_by_declarations();
     find_in_parallel();
     find_in_exchange();
-    find_in_codec();
-    find_in_device();
+    find_in_exclusions();
     used("train.micro_shards", config_.train.reproducible, "train.reproducible = true");
     used("run.resume_weights_only", !config_.run.resume_from.empty(), "run.resume_from, which names a checkpoint");
     return std::move(found_);
@@ -82,16 +76,39 @@ class Finder {
       found_.push_back({path, fmt::format("{} is not used here: it is for {}", path, readers), "leave it out"});
   }
 
-  void find_in_optimiser() {
+  // Keys that some words of a chooser read, as they declare; several choosers may share a key.
+  template <class Table>
+  void add_readers(const Table& table, const std::string& section, const std::string& chooser,
+                   const std::string& chosen) {
+    std::vector<std::string> names;
+    for (const auto& entry : table)
+      for (const std::string_view name : entry.reads)
+        if (std::find(names.begin(), names.end(), name) == names.end()) names.emplace_back(name);
+    for (const std::string& name : names) {
+      Readers& readers = readers_[section + "." + name];
+      const auto* entry = find_traits(table, chosen);
+      readers.read = readers.read || (entry && entry->reads.contains(name));
+      readers.text.push_back(readers_text(table, chooser, name));
+    }
+  }
+
+  void find_by_declarations() {
     const OptimiserConfig& optimiser = config_.optimiser;
-    for (const OptimiserKey& key : optimiser_keys()) {
-      const std::string_view selector = key.selector;
-      const std::string& chosen = selector == "rule"       ? optimiser.rule
-                                  : selector == "schedule" ? optimiser.schedule
-                                                           : optimiser.scaling;
-      used(std::string("optimizer.") + key.name,
-           std::find(key.users.begin(), key.users.end(), chosen) != key.users.end(),
-           fmt::format("{} = \"{}\"", selector, joined(key.users, "\" or \"")));
+    const ExchangeConfig& exchange = config_.exchange;
+    add_readers(kRules, "optimizer", "rule", optimiser.rule);
+    add_readers(kScalings, "optimizer", "scaling", optimiser.scaling);
+    add_readers(kSchedules, "optimizer", "schedule", optimiser.schedule);
+    add_readers(kStrategies, "exchange", "strategy", exchange.strategy);
+    add_readers(kAlgorithms, "exchange", "algorithm", exchange.algorithm);
+    add_readers(kCodecs, "exchange", "codec", exchange.codec);
+    add_readers(kDevices, "device", "kind", config_.device.kind);
+    const std::string tables = "exchange.";
+    for (const Key<Config>& key : config_keys()) {
+      if (key.section.starts_with(tables))
+        used(key.path(), key.section == tables + exchange.strategy,
+             fmt::format("strategy = \"{}\"", key.section.substr(tables.size())));
+      if (const auto found = readers_.find(key.path()); found != readers_.end())
+        used(key.path(), found->second.read, joined(found->second.text, " or "));
     }
   }
 
@@ -99,8 +116,6 @@ class Finder {
     const ParallelConfig& parallel = config_.parallel;
     const bool chosen = parallel.split == "auto";
     const bool split = parallel.pipeline > 1 || parallel.tensor > 1 || parallel.space > 1;
-    for (const char* path : {"parallel.pipeline", "parallel.tensor", "parallel.space"})
-      used(path, !chosen, "parallel.split = \"given\"; \"auto\" chooses it");
     for (const char* path : {"parallel.schedule", "parallel.costs"})
       used(path, parallel.pipeline > 1 || chosen, "parallel.pipeline > 1");
     used("parallel.recurrent_from", parallel.tensor > 1 || chosen, "parallel.tensor > 1");
@@ -109,64 +124,34 @@ class Finder {
 
   void find_in_exchange() {
     const ExchangeConfig& exchange = config_.exchange;
-    const std::string& algorithm = exchange.algorithm;
-    const bool serves = exchange.strategy == "server", library = sums_by_library(algorithm);
-    for (const char* path : {"exchange.algorithm", "exchange.overlap"})
-      used(path, !serves, "every strategy but \"server\", which has one way of its own");
-    used("exchange.server_ranks", serves, "strategy = \"server\"");
-    used("exchange.servers", exchange.server_ranks == 0, "servers inside the workers, exchange.server_ranks = 0");
-    used("exchange.servers", algorithm == "server" || serves, "algorithm = \"server\" or strategy = \"server\"");
-    used("exchange.segment_kb", algorithm != "naive" && !library && algorithm != "auto",
-         "every algorithm but \"naive\", \"mpi\", \"nccl\" and \"auto\", which chooses it");
-    used("exchange.segment_kb", !serves || exchange.codec == "none",
+    used("exchange.servers", exchange.server.ranks == 0, "servers inside the workers, exchange.server.ranks = 0");
+    used("exchange.segment_kb", exchange.codec == kNoCodec.name || strategy_traits(exchange.strategy).cuts_codes,
          "messages that are not coded; servers' coded messages are whole parts");
-    used("exchange.bucket_mb", algorithm != "auto", "every algorithm but \"auto\", which chooses it");
-    for (const char* path : {"exchange.inner", "exchange.outer"})
-      used(path, algorithm == "hierarchical", "algorithm = \"hierarchical\"");
-    if (exchange.priority && library && !serves)
-      found_.push_back({"exchange.priority",
-                        fmt::format("algorithm \"{}\" goes out in one static order and takes no priority", algorithm),
-                        "leave it out"});
-    const std::string first = needs_all_gradients(config_);
-    if (exchange.overlap == Overlap::layers && !serves && !first.empty())
-      found_.push_back({"exchange.overlap",
-                        fmt::format("{} needs every gradient before the first update, overlap = \"layers\" updates "
-                                    "layer by layer",
-                                    first),
-                        "\"buckets\" fits"});
-  }
-
-  // What a codec's messages need decides how they travel.
-  void find_in_codec() {
-    const ExchangeConfig& exchange = config_.exchange;
-    const std::string& codec = exchange.codec;
-    const bool picks = codec == "topk" || codec == "threshold";
-    const bool rides = codec == "none" || codec == "fp16" || codec == "bf16" || codec == "lossless";
-    used("exchange.density", picks, "codec = \"topk\" or \"threshold\"");
-    used("exchange.density", codec != "threshold" || exchange.tau == 0, "tau = 0, which adapts to it");
-    used("exchange.tau", codec == "threshold", "codec = \"threshold\"");
-    used("exchange.index_coding", picks, "codec = \"topk\" or \"threshold\"");
-    used("exchange.codec_warmup_steps", codec != "none", "a codec");
-    used("exchange.algorithm", rides,
-         fmt::format("gradients that can be added on their way; codec = \"{}\" brings an exchange of its own", codec));
-  }
-
-  void find_in_device() {
-    const DeviceConfig& device = config_.device;
-    used("device.tf32", device.kind == "cuda" && device.dtype == DType::f32,
+    used("exchange.density", exchange.tau == 0, "tau = 0, which adapts to it");
+    used("exchange.codec_warmup_steps", exchange.codec != kNoCodec.name, "a codec");
+    used("device.tf32", config_.device.kind == "cuda" && config_.device.dtype == DType::f32,
          "device.kind = \"cuda\" with dtype = \"f32\"");
-    used("device.cuda_graphs", device.kind == "cuda", "device.kind = \"cuda\"");
-    for (const char* path : {"device.paced_gflops", "device.paced_gb_per_s", "device.paced_table"})
-      used(path, device.kind == "paced", "device.kind = \"paced\"");
+  }
+
+  // What does not go together with what was chosen (config/exclusions.cpp), and gives way.
+  void find_in_exclusions() {
+    for (const Clash& clash : clashes(config_)) {
+      if (clash.verdict == Verdict::refused) continue;
+      const std::string& path = clash.blamed->path;
+      const std::string what = clash.verdict == Verdict::not_read
+                                   ? fmt::format("{} is not used here beside {}", path, clash.one->text())
+                                   : fmt::format("{} does not go with {}", clash.blamed->text(), clash.one->text());
+      const std::string cure = clash.verdict == Verdict::not_read ? "leave it out" : cure_of(clash, config_);
+      found_.push_back({path, fmt::format("{}: {}", what, clash.reason), cure});
+    }
   }
 
   const Config& config_;
   std::vector<UnfitKey> found_;
+  std::map<std::string, Readers> readers_;  // by path
 };
 
 }  // namespace
-
-bool sums_by_library(const std::string& algorithm) { return algorithm == "mpi" || algorithm == "nccl"; }
 
 std::vector<UnfitKey> unfit_keys(const Config& config) { return Finder(config).run(); }
 
@@ -178,10 +163,11 @@ void refuse_unfit_keys(const Config& config) {
 
 void settle_defaults(Config& config) {
   ExchangeConfig& exchange = config.exchange;
-  if (exchange.strategy == "server") return;
-  if (!config.origins.contains("exchange.overlap") && !needs_all_gradients(config).empty())
-    exchange.overlap = Overlap::buckets;
-  if (!config.origins.contains("exchange.priority") && sums_by_library(exchange.algorithm)) exchange.priority = false;
+  for (const Clash& clash : clashes(config)) {
+    if (clash.verdict != Verdict::gives_way || config.origins.contains(clash.blamed->path)) continue;
+    if (clash.blamed->path == "exchange.overlap") exchange.overlap = Overlap::buckets;
+    if (clash.blamed->path == "exchange.priority") exchange.priority = false;
+  }
 }
 
 bool unset_key(Config& config, const std::string& path) {

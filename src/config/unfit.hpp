@@ -20,9 +20,6 @@ std::vector<UnfitKey> unfit_keys(const Config& config);
 // ConfigError for the first of them.
 void refuse_unfit_keys(const Config& config);
 
-// All-reduces of a library, which go out in one static order and add what they are given.
-bool sums_by_library(const std::string& algorithm);
-
 // Defaults that give way to other keys, so that the config holds what takes effect and its echo is accepted again:
 // exchange.overlap = "buckets" where the optimiser needs every gradient first, exchange.priority = false where the
 // library sums. Values that were asked for stay.

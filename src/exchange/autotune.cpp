@@ -82,15 +82,18 @@ class Tuner {
       for (const double segment_kb : kSegments_kb) {
         exchange.segment_kb = segment_kb;
         all.push_back({.exchange = exchange});
-        if (exchange.algorithm == "naive" || segment_kb * 1024 >= bytes_of(largest_bucket())) break;
+        if (!algorithm_traits(exchange.algorithm).reads.contains("segment_kb") ||
+            segment_kb * 1024 >= bytes_of(largest_bucket()))
+          break;
       }
     };
     for (const std::string& name : allreduce_names()) {
       ExchangeConfig exchange = config_;
       exchange.algorithm = name;
-      if (name == "mpi" || (name == "hierarchical" && !layered)) continue;
+      const AlgorithmTraits traits = algorithm_traits(name);
+      if (traits.library || (traits.nests && !layered)) continue;
       if (name == "naive" && bytes_of(largest_bucket()) * engine_.size() > kMostNaive) continue;
-      if (name != "hierarchical") {
+      if (!traits.nests) {
         add(exchange);
         continue;
       }

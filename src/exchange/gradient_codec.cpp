@@ -23,11 +23,11 @@ std::size_t index(std::int64_t i) { return static_cast<std::size_t>(i); }
 
 void check_together(const ExchangeConfig& config, const StrategyContext& context) {
   const CodecInfo& info = codec_info(config.codec);
-  if (config.algorithm == "mpi" && context.engine.size() > 1)
+  if (algorithm_traits(config.algorithm).library && context.engine.size() > 1)
     throw ConfigError(
-        fmt::format("exchange.codec '{}' cannot ride exchange.algorithm 'mpi': the library adds what it is "
+        fmt::format("exchange.codec '{}' cannot ride exchange.algorithm '{}': the library adds what it is "
                     "given; nearest valid: 'ring'",
-                    config.codec));
+                    config.codec, config.algorithm));
   if (info.lossy && context.arenas.dtype() != DType::f32)
     throw ConfigError(fmt::format("exchange.codec '{}' takes gradients of f32, these are {}; 'lossless' takes both",
                                   config.codec, name_of(context.arenas.dtype())));

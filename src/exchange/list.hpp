@@ -1,14 +1,12 @@
-// Every strategy. Adding one: a file here with `make_<name>`, a line below, a row in the matrix of allowed
-// combinations.
+// Every strategy. Adding one: a file here with `make_<name>` and a line in config/traits/strategies.hpp that says what
+// it is; its own keys in config/strategies/<name>.hpp.
 #pragma once
 
 #include "exchange/strategy.hpp"
 
 namespace echelon {
 
-#define ECHELON_STRATEGIES(X) X(synchronous) X(server)
-
-#define X(name) std::unique_ptr<Strategy> make_##name(const ExchangeConfig& config, const StrategyContext& context);
+#define X(name, ...) std::unique_ptr<Strategy> make_##name(const ExchangeConfig& config, const StrategyContext& context);
 ECHELON_STRATEGIES(X)
 #undef X
 

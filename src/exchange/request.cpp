@@ -21,8 +21,8 @@ AllreduceRequest allreduce_request(const ExchangeConfig& config, const std::vect
   request.servers = static_cast<int>(config.servers);
   request.inner = config.inner;
   request.outer = config.outer;
-  request.dedicated_servers = config.server_ranks > 0;
-  if (request.dedicated_servers) request.servers = static_cast<int>(config.server_ranks);
+  request.dedicated_servers = config.server.ranks > 0;
+  if (request.dedicated_servers) request.servers = static_cast<int>(config.server.ranks);
   return request;
 }
 

@@ -10,7 +10,7 @@
 namespace echelon {
 
 // Of no elements yet, for rank 0; `hosts` as in Transport::hosts. Throws ConfigError where there are fewer ranks than
-// exchange.servers. With exchange.server_ranks the ranks are all of the world, the last of them servers.
+// exchange.servers. With exchange.server.ranks the ranks are all of the world, the last of them servers.
 AllreduceRequest allreduce_request(const ExchangeConfig& config, const std::vector<int>& hosts, DType dtype);
 
 // "ring", "server on 2 of 4 ranks", "hierarchical (tree inside hosts, ring between)"

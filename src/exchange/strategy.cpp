@@ -7,16 +7,10 @@
 
 namespace echelon {
 
-std::vector<std::string> strategy_names() {
-  return {
-#define X(name) #name,
-      ECHELON_STRATEGIES(X)
-#undef X
-  };
-}
+std::vector<std::string> strategy_names() { return names_in(kStrategies); }
 
 std::unique_ptr<Strategy> make_strategy(const ExchangeConfig& config, const StrategyContext& context) {
-#define X(name) \
+#define X(name, ...) \
   if (config.strategy == #name) return make_##name(config, context);
   ECHELON_STRATEGIES(X)
 #undef X

@@ -40,7 +40,7 @@ class Synchronous final : public Strategy {
       : algorithm_(config.algorithm),
         algorithm_text_(algorithm_text(config, context.engine.size())),
         overlap_(config.overlap),
-        priority_(config.priority && config.algorithm != "mpi"),  // library collectives go out in one static order
+        priority_(config.priority && !algorithm_traits(algorithm_).library),  // libraries keep one static order
         context_(context),
         staging_(context.arenas.device(), context.arenas.gradients_at(0), context.arenas.elems(),
                  context.arenas.dtype()),
@@ -49,9 +49,10 @@ class Synchronous final : public Strategy {
     context.arenas.track_rows(config.codec == "none");  // what is owed lies in any row
     const DType dtype = context.arenas.dtype();
     const Transport& transport = context.engine.transport();
-    if (algorithm_ == "mpi" && transport.size() > 1 && !transport.has_library_allreduce())
+    if (algorithm_traits(algorithm_).library && transport.size() > 1 && !transport.has_library_allreduce())
       throw ConfigError(fmt::format(
-          "exchange.algorithm 'mpi' needs a message library; transport {} has none; ring fits", transport.name()));
+          "exchange.algorithm '{}' needs a message library; transport {} has none; ring fits", algorithm_,
+          transport.name()));
     AllreduceRequest request = allreduce_request(config, transport.hosts(), dtype);
     request.rank = transport.rank();
     const std::vector<ArenaRange> ranges = make_buckets(context.arenas.parameters(), size_of(dtype),

@@ -8,8 +8,7 @@
 //   forward, backward   lowering to device ops for one program; backward writes the gradients of its inputs (where
 //                       wanted) and of its parameters, in terms of the gradients of its outputs
 //
-// Adding a layer: a file in layers/, a line in ECHELON_LAYERS (layers/list.hpp), its keys in config/keys.cpp, a row in
-// tests/support/layer_rows.cpp.
+// Adding a layer: see layers/list.hpp.
 #pragma once
 
 #include <cstdint>

@@ -1,33 +1,17 @@
 // The update rules that a config can name, with what optim/ must know of each: its states, their names in checkpoints,
-// and whether its steps are scaled by a ratio of norms. Adding one: its header in device/update_rules/ and a row in
-// rules.cpp.
+// and whether its steps are scaled by a ratio of norms. Adding one: config/traits/rules.hpp.
 #pragma once
 
-#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "config/schema.hpp"
+#include "config/traits/rules.hpp"
 
 namespace echelon {
 
-// The norm that a layer's trust ratio divides by.
-enum class TrustRatio : std::uint8_t {
-  none,
-  gradient,  // LARS: measured before the rule's pass
-  update,    // LAMB: of the direction that the rule's pass leaves in its last state; `descend` then takes the step
-};
-
-struct RuleInfo {
-  std::string_view name;
-  std::vector<std::string_view> states;  // "momentum"; each an arena of the weights' size
-  TrustRatio trust = TrustRatio::none;
-  bool unbiases = false;  // the states are moments that begin at zero, which RuleScalars::unbias1 and 2 make up for
-
-  // Arenas beside weights and gradients: the states, and LAMB's direction, which no checkpoint holds.
-  std::size_t arenas() const { return states.size() + (trust == TrustRatio::update ? 1 : 0); }
-};
+using RuleInfo = RuleTraits;
 
 std::vector<std::string> rule_names();
 // Throws ConfigError with the nearest name for an unknown rule.

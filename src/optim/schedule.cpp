@@ -7,6 +7,7 @@
 #include "base/check.hpp"
 #include "base/error.hpp"
 #include "base/nearest.hpp"
+#include "config/traits/rules.hpp"
 
 namespace echelon {
 namespace {
@@ -33,9 +34,9 @@ double cosine_left(double part) { return 0.5 * (1 + std::cos(std::numbers::pi * 
 
 }  // namespace
 
-std::vector<std::string> schedule_names() { return {"constant", "step", "cosine", "polynomial"}; }
+std::vector<std::string> schedule_names() { return names_in(kSchedules); }
 
-std::vector<std::string> scaling_names() { return {"none", "linear", "sqrt"}; }
+std::vector<std::string> scaling_names() { return names_in(kScalings); }
 
 double scaling_factor(const OptimiserConfig& config, std::int64_t global_batch) {
   if (config.scaling == "none") return 1;

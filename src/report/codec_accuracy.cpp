@@ -7,6 +7,8 @@
 #include <map>
 #include <tuple>
 
+#include "config/traits/codecs.hpp"
+
 namespace echelon {
 namespace {
 
@@ -30,7 +32,10 @@ using Trained = std::tuple<std::string, std::int64_t, std::int64_t>;  // experim
 Trained trained(const RunRecord& run) { return {run.experiment, run.epochs, run.steps}; }
 
 bool counts(const RunRecord& run) { return !run.paced && std::isfinite(run.test_accuracy); }
-bool exact(const RunRecord& run) { return run.codec == "none" || run.codec == "lossless"; }
+bool exact(const RunRecord& run) {
+  const CodecTraits* codec = find_traits(kCodecs, run.codec);
+  return !codec || !codec->lossy;
+}
 
 }  // namespace
 

@@ -8,6 +8,7 @@
 #include "base/checksum.hpp"
 #include "base/error.hpp"
 #include "config/parse.hpp"
+#include "config/traits/codecs.hpp"
 #include "report/figures_json.hpp"
 #include "report/record.hpp"
 
@@ -39,9 +40,11 @@ void take_summary(const json& summary, const std::string& path, RunRecord& run) 
 std::string codec_text(const ExchangeConfig& exchange) {
   std::string more;
   const auto add = [&](const std::string& words) { more += (more.empty() ? " (" : ", ") + words; };
-  const bool adapts = exchange.codec == "threshold" && exchange.tau == 0;
-  if (exchange.codec == "topk" || adapts) add(fmt::format("density {}", exchange.density));
-  if (exchange.codec == "threshold" && !adapts) add(fmt::format("tau {}", exchange.tau));
+  const CodecTraits* codec = find_traits(kCodecs, exchange.codec);
+  if (codec && codec->reads.contains("tau") && exchange.tau > 0)
+    add(fmt::format("tau {}", exchange.tau));
+  else if (codec && codec->reads.contains("density"))
+    add(fmt::format("density {}", exchange.density));
   if (exchange.codec_warmup_steps > 0) add(fmt::format("after {} steps", exchange.codec_warmup_steps));
   return exchange.codec + (more.empty() ? "" : more + ")");
 }

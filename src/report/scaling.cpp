@@ -10,6 +10,7 @@
 #include <tuple>
 
 #include "base/text.hpp"
+#include "config/traits/algorithms.hpp"
 #include "report/codec_accuracy.hpp"
 
 namespace echelon {
@@ -18,7 +19,7 @@ namespace {
 using Runs = std::vector<const RunRecord*>;
 
 // Whose messages a library sends that counts none.
-bool by_library(const RunFigures& run) { return (run.algorithm == "mpi" || run.algorithm == "nccl") && run.ranks > 1; }
+bool by_library(const RunFigures& run) { return algorithm_traits(run.algorithm).library && run.ranks > 1; }
 
 template <class Get>
 std::vector<double> values_of(const Runs& runs, const Get& get) {

@@ -1,4 +1,4 @@
-// A step on a rank that is a server alone (exchange.server_ranks): no data and no model, the strategy's server is all.
+// A step on a rank that is a server alone (exchange.server.ranks): no data and no model, the strategy's server is all.
 #pragma once
 
 #include "exchange/strategy.hpp"

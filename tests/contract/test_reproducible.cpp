@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "config/keys.hpp"
+#include "config/traits/algorithms.hpp"
 #include "model/build.hpp"
 #include "model/zoo/zoo.hpp"
 #include "tests/support/replicas.hpp"
@@ -14,6 +14,10 @@ namespace {
 using namespace test;
 
 constexpr std::int64_t kBatch = 16, kShards = 8;
+
+std::vector<std::string> tree_algorithms() {
+  return names_where(kAlgorithms, [](const AlgorithmTraits& algorithm) { return algorithm.one_tree; });
+}
 
 ReplicaRun run_of(const Graph& graph, const std::string& device, int k, const std::string& algorithm) {
   ReplicaRun run{.graph = graph, .shares = std::vector<std::int64_t>(static_cast<std::size_t>(k), kBatch / k)};

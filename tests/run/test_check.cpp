@@ -120,7 +120,7 @@ TEST_CASE("check counts the ranks of a launch: servers and the ranks of split mo
     CHECK(plan.code == kExitOk);
     return plan.out;
   };
-  CHECK_THAT(ranks({"--ranks", "5", "--set", "exchange.strategy=server", "--set", "exchange.server_ranks=1"}),
+  CHECK_THAT(ranks({"--ranks", "5", "--set", "exchange.strategy=server", "--set", "exchange.server.ranks=1"}),
              Catch::Contains("5 = 4 workers + 1 server"));
   // 66 samples divide over 2 replicas of 2 ranks, not over 4 of one.
   CHECK_THAT(ranks({"--ranks", "4", "--set", "parallel.pipeline=2", "--set", "batch.global=66"}),

@@ -80,7 +80,7 @@ TEST_CASE("a pipeline, and parameter servers, take up a run that was not split",
   train_source(trial, 0);
   const auto [ranks, sets] =
       GENERATE(table<int, Sets>({{2, {"parallel.pipeline=2", "batch.accumulation=4"}},
-                                 {3, {"exchange.strategy=server", "exchange.server_ranks=1", "batch.shares=[1, 2]"}}}));
+                                 {3, {"exchange.strategy=server", "exchange.server.ranks=1", "batch.shares=[1, 2]"}}}));
   const std::string from = trial.run("source") + "/01";  // the folder of an attempt
   const Outcome outcome = trial.train(ranks, with({"name=taken", "run.resume_from=" + from, end}, sets));
   INFO(outcome.out << outcome.err);

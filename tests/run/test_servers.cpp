@@ -16,7 +16,7 @@ using Catch::Contains;
 
 // `train` with this many ranks in all, the last ones servers.
 test::Sets serving(int servers, test::Sets more = {}) {
-  more.insert(more.begin(), {"exchange.strategy=server", "exchange.server_ranks=" + std::to_string(servers)});
+  more.insert(more.begin(), {"exchange.strategy=server", "exchange.server.ranks=" + std::to_string(servers)});
   return more;
 }
 
@@ -97,9 +97,9 @@ TEST_CASE("servers that cannot be are refused with the nearest that can", "[run]
     CHECK(outcome.code == 2);
     CHECK_THAT(outcome.err, Contains(says));
   };
-  refused(2, serving(2), "exchange.server_ranks = 2 leaves no worker among 2 ranks; nearest valid: 1");
+  refused(2, serving(2), "exchange.server.ranks = 2 leaves no worker among 2 ranks; nearest valid: 1");
   refused(0, serving(1), "leaves no worker among 1 rank; start more ranks");
-  refused(2, {"exchange.server_ranks=1"}, "exchange.server_ranks is not used here: it is for strategy = \"server\"");
+  refused(2, {"exchange.server.ranks=1"}, "exchange.server.ranks is not used here: it is for strategy = \"server\"");
   refused(3, serving(1, {"exchange.servers=1"}), "servers inside the workers");
   refused(3, serving(1, {"train.reproducible=true", "batch.global=64"}), "write exchange.strategy = \"synchronous\"");
 }
@@ -149,7 +149,7 @@ TEST_CASE("check draws roles and counts their bytes", "[run]") {
   const test::Trial trial;
   const test::Outcome outcome =
       test::run_process({.argv = {test::echelon_binary(), "check", "trial.toml", "--replicas", "3", "--set",
-                                  "exchange.strategy=server", "--set", "exchange.server_ranks=1"},
+                                  "exchange.strategy=server", "--set", "exchange.server.ranks=1"},
                          .cwd = trial / "",
                          .env = {},
                          .limit_s = 20});

@@ -3,20 +3,21 @@
 #include <fmt/format.h>
 
 #include "base/error.hpp"
-#include "comm/codec/codec.hpp"
-#include "comm/collective/algorithms.hpp"
+#include "config/choices.hpp"
 #include "config/derive.hpp"
 #include "config/parse.hpp"
-#include "optim/rules.hpp"
+#include "config/traits/algorithms.hpp"
 #include "train/run_plan.hpp"
 
 namespace echelon::test {
 namespace {
 
-std::vector<std::string> first_then(const std::string& first, const std::vector<std::string>& others) {
-  std::vector<std::string> all = {first};
-  for (const std::string& other : others)
-    if (other != first) all.push_back(other);
+// Names of the choices on an axis (config/choices.hpp), what is on by default first.
+std::vector<std::string> axis_of(const std::string& name) {
+  std::vector<std::string> all;
+  for (const ChoiceAxis& axis : choice_axes())
+    for (const Choice& choice : axis.choices)
+      if (axis.name == name) all.insert(choice.neutral ? all.begin() : all.end(), choice.name);
   return all;
 }
 
@@ -95,8 +96,9 @@ void put_data(Toml& toml, const Choices& row, const std::string& folder) {
 }
 
 void put_exchange(Toml& toml, const Choices& row) {
-  if (row["strategy"] != "synchronous") toml.text("exchange", "strategy", "server");
-  if (row["strategy"] == "server_ranks") toml.set("exchange", "server_ranks", 1);
+  const std::string& strategy = row["strategy"];
+  toml.text("exchange", "strategy", strategy.substr(0, strategy.find('.')));
+  if (strategy == "server.ranks") toml.set("exchange.server", "ranks", 1);
   if (row["algorithm"] != "ring") toml.text("exchange", "algorithm", row["algorithm"]);
   if (row["codec"] != "none") toml.text("exchange", "codec", row["codec"]);
   if (row["overlap"] != "default") toml.text("exchange", "overlap", row["overlap"]);
@@ -138,14 +140,14 @@ void put_batch(Toml& toml, const Choices& row, int replicas) {
 }  // namespace
 
 std::vector<Axis> config_axes() {
-  std::vector<std::string> algorithms = first_then("ring", allreduce_names());
-  algorithms.emplace_back("auto");
-  std::vector<std::string> rules = first_then("sgd", rule_names());
+  std::vector<std::string> rules = axis_of("rule");
   rules.emplace_back("plain_sgd");
+  std::vector<std::string> algorithms = axis_of("algorithm");
+  std::erase_if(algorithms, [](const std::string& name) { return algorithm_traits(name).on_devices; });
   return {{"data", {"images", "text", "stream", "sequences", "buckets"}},
-          {"strategy", {"synchronous", "server", "server_ranks"}},
+          {"strategy", axis_of("strategy")},
           {"algorithm", algorithms},
-          {"codec", first_then("none", codec_names())},
+          {"codec", axis_of("codec")},
           {"optimiser", rules},
           {"clip", {"off", "on"}},
           {"split", {"none", "pipeline", "tensor", "space", "staircase", "auto"}},
@@ -192,11 +194,11 @@ Experiment experiment_of(const std::vector<Axis>& axes, const PairwiseRow& value
   toml.set("run", "hang_timeout_s", 20);
 
   Experiment experiment{.config = toml.str()};
-  experiment.ranks = replicas * group + (row["strategy"] == "server_ranks" ? 1 : 0);
+  experiment.ranks = replicas * group + (row["strategy"] == "server.ranks" ? 1 : 0);
   experiment.hosts = row["hosts"] == "two" && experiment.ranks > 1 ? 2 : 1;
   const bool chosen = row["algorithm"] == "auto" || row["split"] == "auto";  // by times, that differ from run to run
   experiment.same_bits = !chosen;
-  experiment.formula = !chosen && row["algorithm"] != "mpi" && group == 1;  // of split models it counts one part
+  experiment.formula = !chosen && !algorithm_traits(row["algorithm"]).library && group == 1;  // of split models it counts one part
   return experiment;
 }
 

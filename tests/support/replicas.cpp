@@ -55,7 +55,7 @@ ExchangeConfig exchange_of(const ReplicaRun& run) {
   config.strategy = run.strategy;
   config.algorithm = run.algorithm;
   config.servers = run.servers;
-  config.server_ranks = run.server_ranks;
+  config.server.ranks = run.server_ranks;
   config.codec = run.codec;
   config.density = run.density;
   config.codec_warmup_steps = run.codec_warmup;

@@ -41,7 +41,7 @@ class PlainSource final : public BatchSource {
 // What does not change when a run is resumed.
 struct Standing {
   // Collective over the world. `plan_run` of a run without files: `config.parallel` and `batch` say all of it, where
-  // batch.micro has an entry for each replica. Ranks beyond the mesh are servers (config.exchange.server_ranks).
+  // batch.micro has an entry for each replica. Ranks beyond the mesh are servers (config.exchange.server.ranks).
   Standing(Engine& world, const Config& config, BatchPlan batch, const Graph& graph);
   bool serves() const { return !place.trains(); }
   // Over which a strategy exchanges.

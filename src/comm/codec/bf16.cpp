@@ -7,7 +7,7 @@ namespace {
 
 class Bf16 {
  public:
-  static const CodecInfo& info() { return bf16_codec_info(); }
+  static const CodecInfo& info() { return codec_info("bf16"); }
   __m128i pack(__m256 values) const {
     const __m256i bits = _mm256_castps_si256(values);
     const __m256i upper = _mm256_srli_epi32(bits, 16);
@@ -25,11 +25,6 @@ class Bf16 {
 };
 
 }  // namespace
-
-const CodecInfo& bf16_codec_info() {
-  static constexpr CodecInfo info{.name = "bf16", .route = CodecRoute::any, .lossy = true};
-  return info;
-}
 
 std::unique_ptr<Codec> make_bf16_codec(const CodecOptions&) { return std::make_unique<CastCodec<Bf16>>(Bf16()); }
 

@@ -8,27 +8,20 @@
 
 namespace echelon {
 
-std::vector<std::string> codec_names() {
-#define ECHELON_NAME(name) #name,
-  return {ECHELON_CODECS(ECHELON_NAME)};
-#undef ECHELON_NAME
-}
+std::vector<std::string> codec_names() { return names_in(kCodecs); }
 
 const CodecInfo& codec_info(std::string_view name) {
-#define ECHELON_INFO(known) \
-  if (name == #known) return known##_codec_info();
-  ECHELON_CODECS(ECHELON_INFO)
-#undef ECHELON_INFO
+  if (const CodecTraits* known = find_traits(kCodecs, name)) return *known;
   throw ConfigError(unknown_name("codec", name, codec_names()));
 }
 
 std::unique_ptr<Codec> make_codec(std::string_view name, const CodecOptions& options) {
   const CodecInfo& info = codec_info(name);
   ECHELON_CHECK(!info.lossy || options.dtype == DType::f32, "{} takes f32", name);
-#define ECHELON_MAKE(known) \
+#define X(known, ...) \
   if (name == #known) return make_##known##_codec(options);
-  ECHELON_CODECS(ECHELON_MAKE)
-#undef ECHELON_MAKE
+  ECHELON_CODECS(X)
+#undef X
   return nullptr;
 }
 

@@ -1,7 +1,7 @@
 // Codecs: how a range of gradients is written in fewer bytes. One file each; what is lost is handed back as a residual.
 //
-// Adding one: a file `<name>.cpp` here with make_<name>_codec, its name in ECHELON_CODECS, a row in codec/README.md, a
-// plain oracle in tests/support/codec_oracle.cpp. The contract test runs every one.
+// Adding one: a file `<name>.cpp` here with make_<name>_codec, a line in config/traits/codecs.hpp that says what it is, a
+// row in codec/README.md, a plain oracle in tests/support/codec_oracle.cpp. The contract test runs every one.
 //
 // All but `lossless` take f32. Nothing that is not finite may vanish: where a value is inf or NaN, some value of what
 // is decoded is inf or NaN, on every rank; each codec says which.
@@ -15,21 +15,11 @@
 #include <vector>
 
 #include "base/dtype.hpp"
+#include "config/traits/codecs.hpp"
 
 namespace echelon {
 
-// The plan that a codec's messages need.
-enum class CodecRoute : std::uint8_t {
-  any,     // every plan of point-to-point messages: sums are made of decoded values and encoded again
-  direct,  // reduce-scatter and all-gather straight to the owners of parts: exactly two encodings
-  gather   // everybody's message to everybody, added in the order of ranks: one encoding
-};
-
-struct CodecInfo {
-  std::string_view name;
-  CodecRoute route = CodecRoute::any;
-  bool lossy = true;
-};
+using CodecInfo = CodecTraits;
 
 struct CodecOptions {
   DType dtype = DType::f32;
@@ -75,17 +65,14 @@ class Codec {
   virtual void set_tau(double) {}
 };
 
-#define ECHELON_CODECS(X) X(fp16) X(bf16) X(int8) X(onebit) X(topk) X(threshold) X(lossless)
-
 std::vector<std::string> codec_names();
 // Throws ConfigError with the nearest name for an unknown codec.
 const CodecInfo& codec_info(std::string_view name);
 std::unique_ptr<Codec> make_codec(std::string_view name, const CodecOptions& options);
 
-#define ECHELON_MAKE(name)              \
-  const CodecInfo& name##_codec_info(); \
-  std::unique_ptr<Codec> make_##name##_codec(const CodecOptions& options);
-ECHELON_CODECS(ECHELON_MAKE)
-#undef ECHELON_MAKE
+// The makers behind the names, one file each.
+#define X(name, ...) std::unique_ptr<Codec> make_##name##_codec(const CodecOptions& options);
+ECHELON_CODECS(X)
+#undef X
 
 }  // namespace echelon

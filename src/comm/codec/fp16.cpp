@@ -10,7 +10,7 @@ namespace {
 class Fp16 {
  public:
   explicit Fp16(int ranks) : up_(static_cast<float>(std::bit_ceil(static_cast<unsigned>(ranks)))), down_(1 / up_) {}
-  static const CodecInfo& info() { return fp16_codec_info(); }
+  static const CodecInfo& info() { return codec_info("fp16"); }
   __m128i pack(__m256 values) const {
     return _mm256_cvtps_ph(_mm256_mul_ps(values, _mm256_set1_ps(down_)), _MM_FROUND_TO_NEAREST_INT);
   }
@@ -21,11 +21,6 @@ class Fp16 {
 };
 
 }  // namespace
-
-const CodecInfo& fp16_codec_info() {
-  static constexpr CodecInfo info{.name = "fp16", .route = CodecRoute::any, .lossy = true};
-  return info;
-}
 
 std::unique_ptr<Codec> make_fp16_codec(const CodecOptions& options) {
   return std::make_unique<CastCodec<Fp16>>(Fp16(options.ranks));

@@ -51,7 +51,7 @@ float scale_of(float largest) {
 
 class Int8 final : public BlockCodec<Int8Block> {
  public:
-  const CodecInfo& info() const override { return int8_codec_info(); }
+  const CodecInfo& info() const override { return codec_info("int8"); }
   std::size_t encode(const Encoding& range, std::byte* wire) override {
     auto* values = static_cast<float*>(range.values);
     const Draws draws(range.key, range.first);
@@ -105,11 +105,6 @@ class Int8 final : public BlockCodec<Int8Block> {
 };
 
 }  // namespace
-
-const CodecInfo& int8_codec_info() {
-  static constexpr CodecInfo info{.name = "int8", .route = CodecRoute::direct, .lossy = true};
-  return info;
-}
 
 std::unique_ptr<Codec> make_int8_codec(const CodecOptions&) { return std::make_unique<Int8>(); }
 

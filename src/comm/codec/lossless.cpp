@@ -98,7 +98,7 @@ void unpack_all(const std::byte* wire, std::size_t bytes, Value* values, std::in
 class Lossless final : public Codec {
  public:
   explicit Lossless(const CodecOptions& options) : dtype_(options.dtype), width_(size_of(options.dtype)) {}
-  const CodecInfo& info() const override { return lossless_codec_info(); }
+  const CodecInfo& info() const override { return codec_info("lossless"); }
   std::size_t value_bytes() const override { return width_; }
   std::size_t most_bytes(std::int64_t elems) const override { return width_ * static_cast<std::size_t>(elems); }
   bool exact_size() const override { return false; }
@@ -141,11 +141,6 @@ class Lossless final : public Codec {
 };
 
 }  // namespace
-
-const CodecInfo& lossless_codec_info() {
-  static constexpr CodecInfo info{.name = "lossless", .route = CodecRoute::any, .lossy = false};
-  return info;
-}
 
 std::unique_ptr<Codec> make_lossless_codec(const CodecOptions& options) { return std::make_unique<Lossless>(options); }
 

@@ -31,7 +31,7 @@ using Means = OneBitBlock::Head;
 
 class OneBit final : public BlockCodec<OneBitBlock> {
  public:
-  const CodecInfo& info() const override { return onebit_codec_info(); }
+  const CodecInfo& info() const override { return codec_info("onebit"); }
   std::size_t encode(const Encoding& range, std::byte* wire) override {
     auto* values = static_cast<float*>(range.values);
     for (std::int64_t at = 0; at < range.elems; at += kBlock) {
@@ -75,11 +75,6 @@ class OneBit final : public BlockCodec<OneBitBlock> {
 };
 
 }  // namespace
-
-const CodecInfo& onebit_codec_info() {
-  static constexpr CodecInfo info{.name = "onebit", .route = CodecRoute::direct, .lossy = true};
-  return info;
-}
 
 std::unique_ptr<Codec> make_onebit_codec(const CodecOptions&) { return std::make_unique<OneBit>(); }
 

@@ -47,7 +47,7 @@ class Threshold final : public PlaceCodec<Threshold> {
  public:
   explicit Threshold(const CodecOptions& options)
       : PlaceCodec(options), adapts_(options.tau == 0), tau_(static_cast<float>(options.tau)) {}
-  const CodecInfo& info() const override { return threshold_codec_info(); }
+  const CodecInfo& info() const override { return codec_info("threshold"); }
   bool exact_size() const override { return false; }
   std::size_t most_bytes(std::int64_t elems) const override {
     return sizeof(Head) + sizeof(Exception) + map_bytes(elems);
@@ -264,11 +264,6 @@ class Threshold final : public PlaceCodec<Threshold> {
 };
 
 }  // namespace
-
-const CodecInfo& threshold_codec_info() {
-  static constexpr CodecInfo info{.name = "threshold", .route = CodecRoute::gather, .lossy = true};
-  return info;
-}
 
 std::unique_ptr<Codec> make_threshold_codec(const CodecOptions& options) {
   return std::make_unique<Threshold>(options);

@@ -27,7 +27,7 @@ class TopK final : public PlaceCodec<TopK> {
 
  public:
   explicit TopK(const CodecOptions& options) : PlaceCodec(options) {}
-  const CodecInfo& info() const override { return topk_codec_info(); }
+  const CodecInfo& info() const override { return codec_info("topk"); }
   bool exact_size() const override { return coding_ == PlaceCoding::raw; }
   std::size_t most_bytes(std::int64_t elems) const override {
     return kHead + 8 * static_cast<std::size_t>(chosen(elems));
@@ -194,11 +194,6 @@ class TopK final : public PlaceCodec<TopK> {
 };
 
 }  // namespace
-
-const CodecInfo& topk_codec_info() {
-  static constexpr CodecInfo info{.name = "topk", .route = CodecRoute::gather, .lossy = true};
-  return info;
-}
 
 std::unique_ptr<Codec> make_topk_codec(const CodecOptions& options) { return std::make_unique<TopK>(options); }
 

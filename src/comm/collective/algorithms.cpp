@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "base/check.hpp"
 #include "base/error.hpp"
 #include "base/nearest.hpp"
@@ -11,34 +9,25 @@
 namespace echelon {
 
 std::vector<std::string> allreduce_names() {
-#define ECHELON_NAME(name) #name,
-  return {ECHELON_ALLREDUCE(ECHELON_NAME)};
-#undef ECHELON_NAME
+  return names_where(kAlgorithms, [](const AlgorithmTraits& a) { return !a.on_devices && !a.measured; });
 }
 
 std::vector<std::string> device_allreduce_names() {
-#define ECHELON_NAME(name) #name,
-  return {ECHELON_DEVICE_ALLREDUCE(ECHELON_NAME)};
-#undef ECHELON_NAME
+  return names_where(kAlgorithms, [](const AlgorithmTraits& a) { return a.on_devices; });
 }
 
-bool sums_on_devices(std::string_view algorithm) {
-  const std::vector<std::string> names = device_allreduce_names();
-  return std::find(names.begin(), names.end(), algorithm) != names.end();
-}
+bool sums_on_devices(std::string_view algorithm) { return algorithm_traits(algorithm).on_devices; }
 
-bool sums_in_one_tree(std::string_view algorithm) {
-  return algorithm == "halving_doubling" || algorithm == "butterfly" || algorithm == "binomial";
-}
+bool sums_in_one_tree(std::string_view algorithm) { return algorithm_traits(algorithm).one_tree; }
 
 std::shared_ptr<const Plan> make_allreduce(std::string_view algorithm, const AllreduceRequest& request) {
   ECHELON_CHECK(request.ranks >= 1 && request.rank >= 0 && request.rank < request.ranks, "rank {} of {}", request.rank,
                 request.ranks);
   ECHELON_CHECK_GE(request.elems, 0);
-#define ECHELON_MAKE(name) \
+#define X(name, ...) \
   if (algorithm == #name) return make_##name##_allreduce(request);
-  ECHELON_ALLREDUCE(ECHELON_MAKE)
-#undef ECHELON_MAKE
+  ECHELON_ALLREDUCE(X)
+#undef X
   if (sums_on_devices(algorithm))
     throw ConfigError(fmt::format(
         "all-reduce '{}' has no plan: it sums gradients of strategy 'synchronous' between GPUs; nearest valid: 'mpi'",

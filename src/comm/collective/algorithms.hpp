@@ -1,5 +1,5 @@
-// The all-reduce algorithms by name. Adding one: a file `<name>.cpp` here, a line in ECHELON_ALLREDUCE, a row in
-// comm/README.md.
+// The all-reduce algorithms by name. Adding one: a file `<name>.cpp` here with make_<name>_allreduce and
+// price_<name>, a line in config/traits/algorithms.hpp that says what it is, a row in comm/README.md.
 #pragma once
 
 #include <cstdint>
@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "comm/collective/plan.hpp"
+#include "config/traits/algorithms.hpp"
 
 namespace echelon {
 
@@ -31,13 +32,6 @@ struct Price {
   std::int64_t payload_elems = 0;
   int steps = 0;  // links in the longest chain of dependent messages, where each rank's part is one segment
 };
-
-// clang-format off
-#define ECHELON_ALLREDUCE(X) X(naive) X(ring) X(halving_doubling) X(butterfly) X(binomial) X(tree) X(server) X(hierarchical) X(mpi)
-// clang-format on
-
-// Sums that the devices' own library makes, without a plan (device/device_allreduce.hpp, exchange/on_devices.cpp).
-#define ECHELON_DEVICE_ALLREDUCE(X) X(nccl)
 
 std::vector<std::string> allreduce_names();
 std::vector<std::string> device_allreduce_names();
@@ -67,9 +61,11 @@ Price price_allgather_blocks(const std::vector<std::int64_t>& block_elems);
 // parts.
 std::shared_ptr<const Plan> make_direct_allreduce(const AllreduceRequest& request);
 
-// The makers behind the names, one file each.
-#define ECHELON_MAKE(name) std::shared_ptr<const Plan> make_##name##_allreduce(const AllreduceRequest& request);
-ECHELON_ALLREDUCE(ECHELON_MAKE)
-#undef ECHELON_MAKE
+// Plan and price behind the names, one file each; the price is asked for two ranks and one element at least.
+#define X(name, ...)                                                                         \
+  std::shared_ptr<const Plan> make_##name##_allreduce(const AllreduceRequest& request); \
+  Price price_##name(const AllreduceRequest& request);
+ECHELON_ALLREDUCE(X)
+#undef X
 
 }  // namespace echelon

@@ -40,4 +40,6 @@ std::shared_ptr<const Plan> make_binomial_allreduce(const AllreduceRequest& requ
   return make_rooted("binomial", request, place_in(request.rank, request.ranks), height(request.ranks));
 }
 
+Price price_binomial(const AllreduceRequest& request) { return price_by_halves("binomial", request, 1); }
+
 }  // namespace echelon

@@ -23,4 +23,12 @@ std::shared_ptr<const Plan> make_butterfly_allreduce(const AllreduceRequest& req
   return plan.finish("butterfly");
 }
 
+Price price_butterfly(const AllreduceRequest& request) {
+  const Folded folded(request.ranks);
+  const std::int64_t times = folded.p * folded.rounds() + 2 * folded.r;
+  return {.messages = times * segments_of(request.elems, request.segment_elems),
+          .payload_elems = times * request.elems,
+          .steps = folded.rounds() + (folded.r > 0 ? 2 : 0)};
+}
+
 }  // namespace echelon

@@ -8,16 +8,16 @@
 namespace echelon {
 
 std::vector<std::string> halves_names() {
-#define ECHELON_NAME(name) #name,
-  return {ECHELON_HALVES(ECHELON_NAME)};
-#undef ECHELON_NAME
+  return names_where(kAlgorithms, [](const AlgorithmTraits& a) { return a.halves; });
 }
 
 const Halves& halves_of(std::string_view name) {
-#define ECHELON_HALF(known) \
-  if (name == #known) return known##_halves;
-  ECHELON_HALVES(ECHELON_HALF)
-#undef ECHELON_HALF
+#define X(known, ...) \
+  if constexpr (algorithm_traits(#known).halves) { \
+    if (name == #known) return known##_halves; \
+  }
+  ECHELON_ALLREDUCE(X)
+#undef X
   throw ConfigError(unknown_name("all-reduce in two halves", name, halves_names()));
 }
 

@@ -28,8 +28,7 @@ struct Halves {
   std::int64_t (*messages)(const Parts& parts, std::int64_t segment);
 };
 
-#define ECHELON_HALVES(X) X(ring) X(halving_doubling) X(server) X(binomial) X(tree)
-
+// Of algorithms that declare `halves` (config/traits/algorithms.hpp).
 std::vector<std::string> halves_names();
 // Throws ConfigError with the nearest name.
 const Halves& halves_of(std::string_view name);
@@ -49,8 +48,9 @@ std::int64_t messages_to_all(const Parts& parts, std::int64_t segment);
 inline int every_rank(int ranks) { return ranks; }
 inline int one_rank(int) { return 1; }
 
-#define ECHELON_HALF(name) extern const Halves name##_halves;
-ECHELON_HALVES(ECHELON_HALF)
-#undef ECHELON_HALF
+// Defined in the files of those alone.
+#define X(name, ...) extern const Halves name##_halves;
+ECHELON_ALLREDUCE(X)
+#undef X
 
 }  // namespace echelon

@@ -94,4 +94,8 @@ std::shared_ptr<const Plan> make_halving_doubling_allreduce(const AllreduceReque
   return make_by_halves("halving_doubling", request, most_owners(request.ranks));
 }
 
+Price price_halving_doubling(const AllreduceRequest& request) {
+  return price_by_halves("halving_doubling", request, Folded(request.ranks).p);
+}
+
 }  // namespace echelon

@@ -70,9 +70,7 @@ void check_outer(const std::string& outer) {
 }  // namespace
 
 std::vector<std::string> outer_names() {
-  std::vector<std::string> names = allreduce_names();
-  std::erase_if(names, [](const std::string& name) { return name == "hierarchical" || name == "mpi"; });
-  return names;
+  return names_where(kAlgorithms, [](const AlgorithmTraits& a) { return a.plain_plan(); });
 }
 
 std::shared_ptr<const Plan> make_hierarchical_allreduce(const AllreduceRequest& request) {
@@ -97,6 +95,8 @@ std::shared_ptr<const Plan> make_hierarchical_allreduce(const AllreduceRequest& 
   return plan.finish("hierarchical");
 }
 
+// Sum of the parts' prices; its steps are the longest reduce, all-reduce and gather, which hosts of unlike size may
+// come below.
 Price price_hierarchical(const AllreduceRequest& request) {
   check_outer(request.outer);
   const Layout layout = layout_of(request);

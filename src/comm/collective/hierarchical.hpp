@@ -15,8 +15,4 @@ namespace echelon {
 // All names that `outer` takes.
 std::vector<std::string> outer_names();
 
-// Sum of the parts' prices; its steps are the longest reduce, all-reduce and gather, which hosts of unlike size may
-// come below.
-Price price_hierarchical(const AllreduceRequest& request);
-
 }  // namespace echelon

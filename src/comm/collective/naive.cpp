@@ -32,4 +32,9 @@ std::shared_ptr<const Plan> make_naive_allreduce(const AllreduceRequest& request
   return std::make_shared<ListedPlan>("naive", std::move(steps), k, request.elems);
 }
 
+Price price_naive(const AllreduceRequest& request) {
+  const std::int64_t k = request.ranks;
+  return {.messages = k * (k - 1), .payload_elems = k * (k - 1) * request.elems, .steps = 1};
+}
+
 }  // namespace echelon

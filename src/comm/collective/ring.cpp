@@ -111,4 +111,14 @@ std::shared_ptr<const Plan> make_ring_allreduce(const AllreduceRequest& request)
   return std::make_shared<RingPlan>(request);
 }
 
+// The number of segments follows from the plan of any rank: 5 steps a round and segment.
+Price price_ring(const AllreduceRequest& request) {
+  const std::int64_t k = request.ranks, n = request.elems;
+  const std::int64_t parts = n < k ? n : k;
+  const std::int64_t segments = n < k ? 1 : make_ring_allreduce(request)->steps() / (5 * (k - 1));
+  return {.messages = 2 * (k - 1) * parts * segments,
+          .payload_elems = 2 * (k - 1) * n,
+          .steps = static_cast<int>(2 * (k - 1))};
+}
+
 }  // namespace echelon

@@ -26,6 +26,4 @@ Parts server_parts(const AllreduceRequest& request);
 // The first so many ranks have something to add; all, unless servers are dedicated.
 int server_workers(const AllreduceRequest& request);
 
-Price price_server(const AllreduceRequest& request);
-
 }  // namespace echelon

@@ -38,4 +38,6 @@ std::shared_ptr<const Plan> make_tree_allreduce(const AllreduceRequest& request)
   return make_rooted("tree", request, place_in(request.rank, request.ranks), height(request.ranks));
 }
 
+Price price_tree(const AllreduceRequest& request) { return price_by_halves("tree", request, 1); }
+
 }  // namespace echelon

@@ -1,5 +1,5 @@
 // Synchronous parameter server (Dean et al., NIPS 2012; Li et al., OSDI 2014), its servers inside the workers, or on
-// the last ranks of the world alone (exchange.server_ranks): each bucket is cut into one part a server. Gradients are
+// the last ranks of the world alone (exchange.server.ranks): each bucket is cut into one part a server. Gradients are
 // pushed to the part's server as back-propagation finishes them; once all replicas' are in, the server takes the
 // optimiser's step on its part, and everybody pulls the new weights. The next forward waits, layer by layer, for the
 // weights that it is about to read.

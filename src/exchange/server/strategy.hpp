@@ -91,7 +91,7 @@ class ServerStrategy : public Strategy, private ProtocolHost {
   std::unique_ptr<Attachment> attachment_;  // ends first; null with one rank
 };
 
-// A rank that serves alone (exchange.server_ranks), and one that trains, a server inside it or not.
+// A rank that serves alone (exchange.server.ranks), and one that trains, a server inside it or not.
 std::unique_ptr<Strategy> make_dedicated_server(const ExchangeConfig& config, const StrategyContext& context);
 std::unique_ptr<Strategy> make_server_worker(const ExchangeConfig& config, const StrategyContext& context);
 

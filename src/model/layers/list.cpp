@@ -5,16 +5,10 @@
 
 namespace echelon {
 
-std::vector<std::string> layer_types() {
-  return {
-#define X(type) #type,
-      ECHELON_LAYERS(X)
-#undef X
-  };
-}
+std::vector<std::string> layer_types() { return names_in(kLayers); }
 
 LayerPtr make_layer(const LayerConfig& config) {
-#define X(kind) \
+#define X(kind, ...) \
   if (config.type == #kind) return make_##kind(config);
   ECHELON_LAYERS(X)
 #undef X

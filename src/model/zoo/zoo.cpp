@@ -22,14 +22,6 @@ std::vector<LayerConfig> zoo_layers(std::string_view name, const SampleForm& for
   return layers;
 }
 
-std::vector<std::string> zoo_names() {
-  return {
-#define X(model) #model,
-      ECHELON_ZOO(X)
-#undef X
-  };
-}
-
 SampleForm zoo_form(std::string_view name) {
   if (name == "digits_cnn") return labelled({1, 8, 8}, 10);
   if (name == "lenet") return labelled({1, 28, 28}, 10);

@@ -7,6 +7,7 @@
 #include "config/derive.hpp"
 #include "config/keys.hpp"
 #include "config/parse.hpp"
+#include "config/traits/layers.hpp"
 #include "config/unfit.hpp"
 #include "tests/support/bad_configs.hpp"
 #include "tests/support/random.hpp"
@@ -254,7 +255,7 @@ TEST_CASE("random edits of a good config are read or refused, never worse", "[co
 TEST_CASE("the list of keys names every key", "[config]") {
   const std::string text = keys_text();
   for (const auto& key : config_keys()) CHECK(text.find("\n" + key.name + " ") != std::string::npos);
-  for (const LayerKeys& type : layer_key_table()) CHECK(text.find(type.type) != std::string::npos);
+  for (const LayerTraits& type : kLayers) CHECK(text.find(type.name) != std::string::npos);
 }
 
 }  // namespace echelon

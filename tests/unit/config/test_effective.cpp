@@ -13,6 +13,7 @@
 #include "config/derive.hpp"
 #include "config/keys.hpp"
 #include "config/parse.hpp"
+#include "config/traits/layers.hpp"
 #include "tests/support/random.hpp"
 
 namespace echelon {
@@ -87,13 +88,13 @@ std::string model_text(Drawer& draw) {
   if (draw.chance(0.5)) return "[model]\nzoo = \"lenet\"\n";
   std::string text;
   for (std::int64_t n = draw.whole(1, 3); n > 0; --n) {
-    const LayerKeys& type = draw.one_of(layer_key_table());
-    if (type.type == "add" || type.type == "concat") continue;
-    text += fmt::format("[[model.layers]]\ntype = \"{}\"\n", type.type);
-    std::vector<std::string> takes = type.takes;
+    const LayerTraits& type = kLayers[draw.whole(0, std::ssize(kLayers) - 1)];
+    if (type.needs.contains("inputs")) continue;
+    text += fmt::format("[[model.layers]]\ntype = \"{}\"\n", type.name);
+    std::vector<std::string> takes(type.takes.begin(), type.takes.end());
     takes.insert(takes.end(), {"stage", "name"});
     for (const auto& key : layer_keys()) {
-      const bool needed = std::find(type.needs.begin(), type.needs.end(), key.name) != type.needs.end();
+      const bool needed = type.needs.contains(key.name);
       if (std::find(takes.begin(), takes.end(), key.name) == takes.end() || !(needed || draw.chance(0.3))) continue;
       text += fmt::format("{} = {}\n", key.name, value_toml(draw.value(key.get(LayerConfig()), key.limits)));
     }
@@ -117,7 +118,7 @@ std::vector<std::string> company_of(const std::string& path) {
       {"exchange.index_coding", {"exchange.codec=topk"}},
       {"exchange.inner", {"exchange.algorithm=hierarchical"}},
       {"exchange.outer", {"exchange.algorithm=hierarchical"}},
-      {"exchange.server_ranks", {"exchange.strategy=server"}},
+      {"exchange.server.ranks", {"exchange.strategy=server"}},
       {"device.tf32", {"device.kind=cuda"}},
       {"device.cuda_graphs", {"device.kind=cuda"}},
       {"device.paced_gflops", {"device.kind=paced"}},

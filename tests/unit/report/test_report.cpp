@@ -126,7 +126,7 @@ TEST_CASE("servers on ranks of their own are rows of their own, beside the worke
   TempFolder folder;
   write_attempt(folder / "run-a/01", {.ranks = 1, .rate = 1000});
   write_attempt(folder / "run-a/02", {.ranks = 2, .rate = 1800});
-  write_attempt(folder / "run-a/03", {.ranks = 2, .rate = 1500, .exchange = {.server_ranks = 1}, .servers = 1});
+  write_attempt(folder / "run-a/03", {.ranks = 2, .rate = 1500, .exchange = {.server = {.ranks = 1}}, .servers = 1});
   const ScalingReport report = make_scaling(read_runs({folder.path()}));
   REQUIRE(report.studies.size() == 1);
   REQUIRE(report.studies[0].rows.size() == 3);

@@ -1,0 +1,270 @@
+// The verbs and their options: fills the structs of options.hpp.
+#include "cli/args_verbs.hpp"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cli/options.hpp"
+
+namespace echelon::cli {
+namespace {
+
+void add_sets(CLI::App& app, std::vector<std::string>& sets) {
+  app.add_option("--set", sets,
+                 "section.key=value, over environment and file; section.key= is the default; may be repeated")
+      ->allow_extra_args(false)
+      ->type_name("KEY=VALUE");
+}
+
+// Each verb's options live as long as its runner.
+template <class Options>
+std::shared_ptr<Options> held() {
+  return std::make_shared<Options>();
+}
+
+Run declare_train(CLI::App& app) {
+  auto o = held<TrainOptions>();
+  app.add_option("config", o->config, "the experiment, TOML")->required();
+  add_sets(app, o->sets);
+  return [o] { return run_train(*o); };
+}
+
+Run declare_sweep_batch(CLI::App& app) {
+  auto o = held<SweepBatchOptions>();
+  app.add_option("config", o->config, "the experiment, TOML")->required();
+  add_sets(app, o->sets);
+  app.add_option("--sizes", o->sizes, "global batches, rising")->delimiter(',')->allow_extra_args(false)->required();
+  app.add_option("--target", o->target, "test accuracy to be reached")->capture_default_str();
+  app.add_option("--out", o->out, "also write the table here, as markdown");
+  return [o] { return run_sweep_batch(*o); };
+}
+
+void add_inference(CLI::App& app, PredictOptions& o) {
+  app.add_option("model", o.model, "folder of a run (its newest checkpoint), or one checkpoint")->required();
+  app.add_option("data", o.data, "folder, file or pattern of shards")->required();
+  app.add_option("--batch", o.batch, "samples a pass")->check(CLI::Range(1, 1 << 20))->capture_default_str();
+  app.add_option("--device", o.device, "in place of the one that the model was trained on");
+  app.add_option("--threads", o.threads, "0: all cores")->capture_default_str();
+}
+
+Run declare_predict(CLI::App& app) {
+  auto o = held<PredictOptions>();
+  add_inference(app, *o);
+  app.add_option("--out", o->out, "HDF5 file to write: predictions, or outputs where there are no classes")->required();
+  app.add_flag("--outputs", o->outputs, "the probabilities of all classes too");
+  return [o] { return run_predict(*o); };
+}
+
+Run declare_eval(CLI::App& app) {
+  auto o = held<PredictOptions>();
+  add_inference(app, *o);
+  app.add_option("--sharpness", o->sharpness, "also how far the loss rises within EPSILON (|w| + 1) of the weights")
+      ->type_name("EPSILON");
+  return [o] { return run_eval(*o); };
+}
+
+Run declare_export(CLI::App& app) {
+  auto o = held<ExportOptions>();
+  app.add_option("model", o->model, "folder of a run (its newest checkpoint), or one checkpoint")->required();
+  app.add_option("--out", o->out, "default: step-NNNNNNNN.safetensors");
+  return [o] { return run_export(*o); };
+}
+
+Run declare_report(CLI::App& app) {
+  auto o = held<ReportOptions>();
+  app.add_option("runs", o->runs, "folders of runs or attempts, or folders above them")->type_name("RUN");
+  app.add_flag("--figures", o->figures, "list the figures that records hold: units, how they are combined, meanings");
+  app.add_option("--out", o->out, "folder to write to")->capture_default_str();
+  app.add_option("--name", o->name, "of the files written: NAME.md, NAME.csv, NAME.json")->capture_default_str();
+  return [o] { return run_report(*o); };
+}
+
+Run declare_info(CLI::App&) {
+  auto o = held<InfoOptions>();
+  return [o] { return run_info(*o); };
+}
+
+Run declare_check(CLI::App& app) {
+  auto o = held<CheckOptions>();
+  app.add_option("config", o->config, "the experiment, a TOML file")->type_name("CONFIG");
+  add_sets(app, o->sets);
+  app.add_option("--replicas", o->replicas,
+                 "plan for this many: ranks, or groups of ranks that share a model; exchange.server.ranks come on top. "
+                 "Default: 1");
+  app.add_option("--ranks", o->ranks, "plan for this many processes, as mpirun -n or srun -n starts them");
+  app.add_option("--hosts", o->hosts, "on this many hosts")->capture_default_str();
+  app.add_flag("--effective", o->effective, "print the effective config instead, every default included");
+  app.add_flag("--keys", o->keys, "print every key with its default, range and meaning");
+  app.add_flag("--combinations", o->combinations,
+               "print what goes with what: strategies, all-reduces, codecs, rules, splits .., with the reasons");
+  return [o] { return run_check(*o); };
+}
+
+Run declare_bench_step(CLI::App& app) {
+  auto o = held<BenchStepOptions>();
+  app.add_option("config", o->config, "experiment (TOML)")->required();
+  add_sets(app, o->sets);
+  app.add_option("--steps", o->steps, "timed steps")->capture_default_str();
+  app.add_option("--batch", o->batch, "samples a step; 0: the config's, of one replica")->capture_default_str();
+  app.add_option("--threads", o->threads, "threads of one op")->capture_default_str();
+  app.add_flag("--ops", o->ops, "every op with its implementation, time and rate");
+  app.add_option("--table", o->table, "write measured op times here, for device.paced_table");
+  app.add_flag("--json", o->json, "one JSON line instead of tables");
+  return [o] { return run_bench_step(*o); };
+}
+
+Run declare_bench_update(CLI::App& app) {
+  auto o = held<BenchUpdateOptions>();
+  app.add_option("config", o->config, "experiment (TOML) with the model")->required();
+  add_sets(app, o->sets);
+  app.add_option("--rounds", o->rounds, "timed updates of each rule")->capture_default_str();
+  app.add_option("--threads", o->threads, "threads of one update")->capture_default_str();
+  return [o] { return run_bench_update(*o); };
+}
+
+Run declare_bench_allreduce(CLI::App& app) {
+  auto o = held<BenchAllreduceOptions>();
+  app.add_option("--algorithms", o->algorithms, "names, or all")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->capture_default_str();
+  app.add_option("--sizes", o->sizes, "of the buffer: a range that doubles, or a list: 1KiB,1MiB")
+      ->capture_default_str();
+  app.add_option("--segment-kb", o->segment_kb, "longest message, as exchange.segment_kb")->capture_default_str();
+  app.add_option("--servers", o->servers, "server: as exchange.servers")->capture_default_str();
+  app.add_option("--inner", o->inner, "hierarchical: as exchange.inner")->capture_default_str();
+  app.add_option("--outer", o->outer, "hierarchical: as exchange.outer")->capture_default_str();
+  app.add_option("--iterations", o->iterations, "timed, for each size and algorithm")->capture_default_str();
+  app.add_option("--warmup", o->warmup, "before them")->capture_default_str();
+  app.add_option("--dtype", o->dtype, "f32 or f64")->capture_default_str();
+  app.add_option("--rate", o->rate, "of a rank's link, e.g. 1gbit: sets 2(k-1)/k G / rate beside every time");
+  app.add_flag("--json", o->json, "one line of JSON a row instead of the table");
+  return [o] { return run_bench_allreduce(*o); };
+}
+
+Run declare_bench_codec(CLI::App& app) {
+  auto o = held<BenchCodecOptions>();
+  app.add_option("--mb", o->mb, "MiB of values")->capture_default_str();
+  app.add_option("--rounds", o->rounds, "timed rounds of each codec")->capture_default_str();
+  app.add_option("--density", o->density, "topk and threshold: part of the values that is sent")->capture_default_str();
+  app.add_option("--tau", o->tau, "threshold; 0: adapts to density")->capture_default_str();
+  return [o] { return run_bench_codec(*o); };
+}
+
+// What import and synth have in common.
+template <class Options>
+void add_shards(CLI::App& app, Options& o) {
+  app.add_option("--out", o.out, "folder to write; must be new or empty")->required();
+  app.add_option("--prefix", o.prefix, "files are PREFIX-0000.h5, ...")->capture_default_str();
+  app.add_option("--shards", o.shards, "number of files")->capture_default_str();
+  app.add_option("--unequal", o.unequal, "parts of each file, e.g. 3,1,2")->delimiter(',')->allow_extra_args(false);
+  app.add_option("--chunk", o.chunk, "records stored and read together, 64 to 256")->capture_default_str();
+  app.add_option("--compress", o.compress, "gzip level, 0 to 9")->capture_default_str();
+  app.add_option("--stored", o.stored, "type of the values, u8 or f32")->capture_default_str();
+  app.add_option("--shape", o.shape, "of a sample: C,H,W")->delimiter(',')->allow_extra_args(false);
+}
+
+Run declare_data_import(CLI::App& app) {
+  auto o = held<ImportOptions>();
+  app.add_option("format", o->format, "idx, cifar10, cifar100, csv, text, words, sequences or pairs")->required();
+  app.add_option("inputs", o->inputs,
+                 "idx: images and labels; cifar: batch files; csv: one file; text and words: files that follow each "
+                 "other; sequences: a .ts file, a .csv file with one step a line, or a folder with one <class>.txt a "
+                 "class and one sequence a line; pairs: a file of source<TAB>target lines; also gzipped")
+      ->required();
+  add_shards(app, *o);
+  app.add_option("--samples-per-shard", o->samples_per_shard, "in place of --shards; 10000 where neither is given");
+  app.add_option("--label-column", o->label_column, "csv: from 0; -1: the last")->capture_default_str();
+  app.add_option("--targets", o->targets, "csv: the last so many columns are numbers to be met, in place of a class");
+  app.add_option("--value-max", o->value_max, "the u8 value that means 1.0")->capture_default_str();
+  app.add_option("--hold-out", o->hold_out,
+                 "samples, evenly spread, that go to OUT/test, the rest to OUT/train; of a text the last tokens");
+  app.add_option("--hold-out-part", o->hold_out_part, "the same as a part of all, e.g. 0.1");
+  app.add_option("--tokens", o->tokens, "text, sequences, pairs: characters, bytes or words");
+  app.add_option("--vocabulary", o->vocabulary, "words: how many at most, the rest is <unk>; 10000 where not given");
+  app.add_option("--like", o->like, "a set whose vocabulary, classes, mean and std are taken over (not idx, cifar)");
+  app.add_option("--heading", o->heading, "csv: is line 1 one: yes, no, auto (no value in it is a number)");
+  return [o, &app] {
+    for (const CLI::Option* option : app.get_options([](const CLI::Option* any) { return any->count() > 0; }))
+      if (!option->get_lnames().empty()) o->given.push_back("--" + option->get_lnames().front());
+    return run_data_import(*o);
+  };
+}
+
+Run declare_data_synth(CLI::App& app) {
+  auto o = held<SynthOptions>();
+  add_shards(app, *o);
+  app.add_option("--samples", o->samples, "how many")->capture_default_str();
+  app.add_option("--classes", o->classes, "how many")->capture_default_str();
+  app.add_option("--noise", o->noise, "standard deviation about a class's pattern")->capture_default_str();
+  app.add_option("--seed", o->seed, "of pattern and noise")->capture_default_str();
+  return [o] { return run_data_synth(*o); };
+}
+
+Run declare_data_inspect(CLI::App& app) {
+  auto o = held<InspectOptions>();
+  app.add_option("location", o->location, "folder, file or pattern of shards")->required();
+  app.add_option("--replicas", o->replicas, "share out over this many")->capture_default_str();
+  app.add_option("--sharding", o->sharding, "auto, file, record or replicated")->capture_default_str();
+  app.add_option("--batch", o->batch, "samples a step, over all replicas")->capture_default_str();
+  return [o] { return run_data_inspect(*o); };
+}
+
+constexpr Verb kVerbs[] = {
+    {"train", "train the model of a config; the same command again resumes",
+     "  echelon train configs/smoke/digits.toml\n"
+     "  mpirun -n 2 --bind-to none echelon train configs/smoke/digits.toml --set train.epochs=3\n"
+     "  srun --mpi=pmix -n 8 echelon train experiment.toml",
+     declare_train},
+    {"check", "read an experiment and print its plan: ranks, shards, batch, model, memory, exchange",
+     "  echelon check configs/smoke/digits.toml --replicas 4 --set batch.global=96\n"
+     "  echelon check experiment.toml --ranks 8 --hosts 2\n"
+     "  echelon check --keys\n"
+     "  echelon check --combinations",
+     declare_check},
+    {"sweep batch", "train at several batch sizes: samples/s, and samples until a target is reached",
+     "  echelon sweep batch configs/smoke/digits.toml --sizes 24,96,384 --target 0.97\n"
+     "  mpirun -n 2 --bind-to none echelon sweep batch experiment.toml --sizes 64,256 --set optimizer.scaling=linear",
+     declare_sweep_batch},
+    {"predict", "run a trained model over a data set and write what it says",
+     "  echelon predict results/digits data/digits/test --out predictions.h5 --outputs", declare_predict},
+    {"eval", "loss and accuracy of a trained model on a data set; sharpness of its minimum",
+     "  echelon eval results/digits data/digits/test --sharpness 1e-3\n"
+     "  mpirun -n 2 --bind-to none echelon eval results/digits data/digits/test",
+     declare_eval},
+    {"export", "write a trained model's weights as safetensors",
+     "  echelon export results/digits --out digits.safetensors", declare_export},
+    {"report", "turn runs into strong and weak scaling tables",
+     "  echelon report results/digits\n"
+     "  echelon report results/lenet-1 results/lenet-2 --out results --name lenet",
+     declare_report},
+    {"info", "version, devices, libraries and cores of this machine", "  echelon info", declare_info},
+    {"data import", "turn IDX, CIFAR, CSV, text, time series or pairs of texts into HDF5 shards",
+     "  echelon data import idx images.gz labels.gz --out mydata/train\n"
+     "  echelon data import csv table.csv.gz --shape 1,8,8 --value-max 16 --hold-out 297 --out mydata\n"
+     "  echelon data import text book.txt --hold-out-part 0.1 --out mydata\n"
+     "  echelon data import sequences speakers.ts --out mydata/train\n"
+     "  echelon data import pairs english-french.tsv --vocabulary 8000 --hold-out-part 0.05 --out mydata",
+     declare_data_import},
+    {"data synth", "make shards of any shape and size: a pattern a class, and noise",
+     "  echelon data synth --samples 100000 --shape 3,32,32 --classes 10 --out made/train", declare_data_synth},
+    {"data inspect", "what a folder of shards holds, and how it would be shared out",
+     "  echelon data inspect data/digits/train --replicas 4", declare_data_inspect},
+    {"bench step", "time of a training step on resident random data, by layer and op",
+     "  echelon bench step configs/bench/lenet.toml --ops", declare_bench_step},
+    {"bench update", "time of an optimiser's pass over a model's parameters, rule by rule",
+     "  echelon bench update configs/bench/resnet20.toml --set model.zoo=resnet50", declare_bench_update},
+    {"bench allreduce", "check and time the exchange's algorithms between the ranks of this launch",
+     "  mpirun -n 4 --bind-to none echelon bench allreduce --algorithms ring,halving_doubling,mpi --rate 1gbit\n"
+     "  srun --mpi=pmix -n 8 echelon bench allreduce --sizes 1KiB..64MiB --json",
+     declare_bench_allreduce},
+    {"bench codec", "how fast each gradient codec encodes and decodes, and what it leaves of the bytes",
+     "  echelon bench codec --mb 64 --density 0.003", declare_bench_codec},
+};
+
+}  // namespace
+
+std::span<const Verb> all_verbs() { return kVerbs; }
+
+}  // namespace echelon::cli

@@ -1,0 +1,227 @@
+#include "config/choices.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "config/traits/algorithms.hpp"
+#include "config/traits/codecs.hpp"
+#include "config/traits/devices.hpp"
+#include "config/traits/rules.hpp"
+#include "config/traits/strategies.hpp"
+
+namespace echelon {
+namespace {
+
+using P = Property;
+using Chosen = std::function<bool(const Config&)>;
+
+Choice word(const std::string& path, std::string_view name, bool neutral, Properties is, Chosen chosen) {
+  return {.path = path,
+          .value = fmt::format("\"{}\"", name),
+          .name = std::string(name),
+          .worded = true,
+          .neutral = neutral,
+          .is = is,
+          .chosen = std::move(chosen)};
+}
+
+// A word of a key of text.
+template <class Part>
+Choice text_word(const std::string& path, std::string_view name, Properties is, Part Config::*part,
+                 std::string Part::*field) {
+  return word(path, name, Part().*field == name, is,
+              [part, field, name = std::string(name)](const Config& config) { return config.*part.*field == name; });
+}
+
+// A key that is off by default: "optimizer.clip_norm" is shown as "clip_norm".
+Choice key(const std::string& path, const std::string& value, Properties is, Chosen chosen) {
+  return {.path = path,
+          .value = value,
+          .name = path.substr(path.find('.') + 1),
+          .is = is,
+          .chosen = std::move(chosen)};
+}
+
+Properties properties_of(const StrategyTraits& strategy) {
+  Properties is;
+  is.add(P::own_exchange, !strategy.all_reduces()).add(P::by_algorithm, strategy.all_reduces());
+  is.add(P::parts_of_updates, !strategy.whole_parameters).add(P::plain_messages, !strategy.carries_codes);
+  return is;
+}
+
+ChoiceAxis strategies() {
+  ChoiceAxis axis{.name = "strategy", .choices = {}};
+  for (const StrategyTraits& strategy : kStrategies)
+    axis.choices.push_back(text_word("exchange.strategy", strategy.name, properties_of(strategy), &Config::exchange,
+                                     &ExchangeConfig::strategy));
+  axis.choices.push_back(key("exchange.server.ranks", "1",
+                             properties_of(strategy_traits("server")).add(P::whole_model_ranks),
+                             [](const Config& config) { return config.exchange.server.ranks > 0; }));
+  return axis;
+}
+
+ChoiceAxis algorithms() {
+  ChoiceAxis axis{.name = "algorithm", .choices = {}};
+  for (const AlgorithmTraits& algorithm : kAlgorithms) {
+    Properties is;
+    is.add(P::all_reduce, algorithm.name != ExchangeConfig().algorithm).add(P::library_sums, algorithm.library);
+    is.add(P::sums_between_gpus, algorithm.on_devices).add(P::one_binary_tree, algorithm.one_tree);
+    is.add(P::measures_plain, algorithm.measured);
+    axis.choices.push_back(
+        text_word("exchange.algorithm", algorithm.name, is, &Config::exchange, &ExchangeConfig::algorithm));
+  }
+  return axis;
+}
+
+ChoiceAxis codecs() {
+  ChoiceAxis axis{.name = "codec", .choices = {}};
+  const auto add = [&](const CodecTraits& codec) {
+    Properties is;
+    is.add(P::coded, codec.name != kNoCodec.name).add(P::lossy_code, codec.lossy);
+    is.add(P::own_route, codec.route != CodecRoute::any);
+    axis.choices.push_back(text_word("exchange.codec", codec.name, is, &Config::exchange, &ExchangeConfig::codec));
+  };
+  add(kNoCodec);
+  for (const CodecTraits& codec : kCodecs) add(codec);
+  return axis;
+}
+
+ChoiceAxis overlaps() {
+  const auto overlap = [](std::string_view name, Overlap value, Properties is) {
+    const bool neutral = value == ExchangeConfig().overlap;
+    return word("exchange.overlap", name, neutral, is.add(P::overlaps, !neutral),
+                [value](const Config& config) { return config.exchange.overlap == value; });
+  };
+  return {.name = "overlap",
+          .choices = {overlap("none", Overlap::none, {}), overlap("buckets", Overlap::buckets, {}),
+                      overlap("layers", Overlap::layers, {P::updates_by_layer}),
+                      key("exchange.priority", "true", {P::orders_buckets},
+                          [](const Config& config) { return config.exchange.priority; })}};
+}
+
+ChoiceAxis rules() {
+  ChoiceAxis axis{.name = "rule", .choices = {}};
+  for (const RuleTraits& rule : kRules) {
+    Properties is;
+    const bool norms = rule.trust != TrustRatio::none;
+    is.add(P::looks_at_whole, norms).add(P::norms_of_tables, norms);
+    axis.choices.push_back(text_word("optimizer.rule", rule.name, is, &Config::optimiser, &OptimiserConfig::rule));
+  }
+  return axis;
+}
+
+ChoiceAxis updates() {
+  return {.name = "update",
+          .choices = {key("optimizer.clip_norm", "1", {P::needs_all_gradients, P::looks_at_whole},
+                          [](const Config& config) { return config.optimiser.clip_norm > 0; }),
+                      key("optimizer.lazy", "true", {P::row_by_row, P::looks_at_whole},
+                          [](const Config& config) { return config.optimiser.lazy; }),
+                      key("device.loss_scale", "64", {P::scaled_loss, P::needs_all_gradients, P::looks_at_whole},
+                          [](const Config& config) { return config.device.loss_scale > 0; })}};
+}
+
+ChoiceAxis dtypes() {
+  const auto dtype = [](DType value, Properties is) {
+    return word("device.dtype", name_of(value), value == DeviceConfig().dtype, is,
+                [value](const Config& config) { return config.device.dtype == value; });
+  };
+  return {.name = "dtype",
+          .choices = {dtype(DType::f32, {}), dtype(DType::f64, {P::double_values}),
+                      dtype(DType::f16,
+                            {P::half_values, P::scaled_loss, P::needs_all_gradients, P::looks_at_whole}),
+                      dtype(DType::bf16, {P::half_values})}};
+}
+
+ChoiceAxis devices() {
+  ChoiceAxis axis{.name = "device", .choices = {}};
+  for (const DeviceTraits& device : kDevices) {
+    Properties is;
+    is.add(P::computes_double, device.doubles).add(P::computes_halves, device.halves);
+    is.add(P::no_gpu, !device.may_be_gpu).add(P::whichever, device.name == DeviceConfig().kind);
+    axis.choices.push_back(text_word("device.kind", device.name, is, &Config::device, &DeviceConfig::kind));
+  }
+  return axis;
+}
+
+ChoiceAxis splits() {
+  const auto parts = [](const char* path, std::int64_t ParallelConfig::*field, Properties is) {
+    return key(path, "2", is, [field](const Config& config) { return config.parallel.*field > 1; });
+  };
+  Choice chosen = key("parallel.split", "\"auto\"", {P::chooses_split},
+                      [](const Config& config) { return config.parallel.split == "auto"; });
+  chosen.name = "split auto";
+  return {.name = "split",
+          .choices = {parts("parallel.pipeline", &ParallelConfig::pipeline, {P::splits_model}),
+                      parts("parallel.tensor", &ParallelConfig::tensor, {P::splits_model}),
+                      parts("parallel.space", &ParallelConfig::space, {P::splits_model, P::shares_rows}),
+                      parts("parallel.time_chunks", &ParallelConfig::time_chunks, {P::cuts_time}), chosen}};
+}
+
+ChoiceAxis data() {
+  const auto sharding = [](Sharding value, Properties is) {
+    return word("data.sharding", name_of(value), value == DataConfig().sharding, is,
+                [value](const Config& config) { return config.data.sharding == value; });
+  };
+  Choice stream = key("data.order", "\"stream\"", {P::own_order, P::equal_windows},
+                      [](const Config& config) { return config.data.order == Order::stream; });
+  stream.name = "order stream";
+  return {.name = "data",
+          .choices = {sharding(Sharding::automatic, {}), sharding(Sharding::file, {P::deals_by_file}),
+                      sharding(Sharding::record, {}), sharding(Sharding::replicated, {P::deals_by_file}), stream,
+                      key("data.buckets", "[4, 8]", {P::own_order, P::unequal_lengths},
+                          [](const Config& config) { return !config.data.buckets.empty(); }),
+                      key("data.as_replicas", "2", {P::takes_turns},
+                          [](const Config& config) { return config.data.as_replicas > 0; })}};
+}
+
+ChoiceAxis batches() {
+  return {.name = "batch",
+          .choices = {key("batch.accumulation", "2", {P::several_passes},
+                          [](const Config& config) { return config.batch.accumulation > 1; }),
+                      key("batch.shares", "[3, 1]", {P::unequal_shares},
+                          [](const Config& config) { return !config.batch.shares.empty(); }),
+                      key("batch.scale_with_replicas", "true", {P::grows_with_replicas},
+                          [](const Config& config) { return config.batch.scale_with_replicas; }),
+                      key("train.reproducible", "true", {P::any_scale},
+                          [](const Config& config) { return config.train.reproducible; }),
+                      key("model.synchronised_batch_norm", "true", {P::whole_step_statistics},
+                          [](const Config& config) {
+                            const auto& layers = config.model.layers;
+                            return config.model.synchronised_batch_norm ||
+                                   std::any_of(layers.begin(), layers.end(),
+                                               [](const LayerConfig& layer) { return layer.synchronised; });
+                          })}};
+}
+
+}  // namespace
+
+std::string Choice::text() const {
+  const bool says_all = worded || value.front() == '"' || value == "true";
+  return says_all ? fmt::format("{} = {}", path, value) : path;
+}
+
+const std::vector<ChoiceAxis>& choice_axes() {
+  static const std::vector<ChoiceAxis> all = {strategies(), algorithms(), codecs(), overlaps(), rules(),  updates(),
+                                              dtypes(),     devices(),    splits(), data(),     batches()};
+  return all;
+}
+
+std::vector<const Choice*> words_of_key(const std::string& path) {
+  std::vector<const Choice*> words;
+  for (const ChoiceAxis& axis : choice_axes())
+    for (const Choice& choice : axis.choices)
+      if (choice.worded && choice.path == path) words.push_back(&choice);
+  return words;
+}
+
+std::vector<const Choice*> choices_of(const Config& config) {
+  std::vector<const Choice*> chosen;
+  for (const ChoiceAxis& axis : choice_axes())
+    for (const Choice& choice : axis.choices)
+      if (choice.chosen(config)) chosen.push_back(&choice);
+  return chosen;
+}
+
+}  // namespace echelon

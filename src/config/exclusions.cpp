@@ -1,0 +1,191 @@
+#include "config/exclusions.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "config/keys.hpp"
+#include "config/refuse.hpp"
+
+namespace echelon {
+namespace {
+
+using P = Property;
+constexpr std::size_t kMostListed = 4;
+
+bool counts(const Exclusion& rule, const std::vector<const Choice*>& chosen) {
+  return !rule.unless ||
+         std::none_of(chosen.begin(), chosen.end(), [&](const Choice* c) { return c->is.has(*rule.unless); });
+}
+
+std::optional<Clash> clash_by(const Exclusion& rule, const Choice& one, const Choice& blamed) {
+  if (!one.is.has(rule.one) || !blamed.is.has(rule.other)) return {};
+  return Clash{&one, &blamed, rule.reason, rule.verdict, rule.cure};
+}
+
+std::optional<Clash> clash_by(const Requirement& rule, const Choice& one, const Choice& word) {
+  if (!one.is.has(rule.one) || word.path != rule.path || word.is.has(rule.needed)) return {};
+  if (rule.blames_one) return Clash{&word, &one, rule.reason, Verdict::refused, {}};
+  return Clash{&one, &word, rule.reason, Verdict::refused, {}};
+}
+
+bool fits(const Choice& word, const std::vector<const Choice*>& chosen) {
+  return std::none_of(chosen.begin(), chosen.end(), [&](const Choice* other) {
+    const auto clash = other->path == word.path ? std::nullopt : clash_between(word, *other);
+    return clash && clash->verdict != Verdict::gives_way;
+  });
+}
+
+// "\"f32\" or \"f64\"": what of this key's words fits the rest; where those are many, its default alone.
+std::string fitting_words(const std::string& path, const std::vector<const Choice*>& chosen) {
+  std::vector<std::string> fitting, neutral;
+  for (const Choice* word : words_of_key(path)) {
+    if (!fits(*word, chosen)) continue;
+    fitting.push_back(word->value);
+    if (word->neutral) neutral.push_back(word->value);
+  }
+  if (fitting.size() > kMostListed) fitting = neutral.empty() ? std::vector{fitting.front()} : neutral;
+  return joined(fitting, " or ");
+}
+
+}  // namespace
+
+const std::vector<Exclusion>& exclusions() {
+  static const std::vector<Exclusion> all = {
+      // How gradients travel
+      {P::own_exchange, P::all_reduce, "the strategy moves gradients by itself and reads no exchange.algorithm",
+       Verdict::not_read},
+      {P::own_exchange, P::overlaps, "the strategy overlaps by itself and reads no exchange.overlap",
+       Verdict::not_read},
+      {P::by_algorithm, P::whole_model_ranks, "the strategy has no servers", Verdict::not_read},
+      {P::own_route, P::all_reduce, "the codec brings an exchange of its own", Verdict::not_read},
+      {P::library_sums, P::orders_buckets, "the library's sums go out in one static order and take no priority",
+       Verdict::gives_way, "leave it out", P::own_exchange},
+      {P::needs_all_gradients, P::updates_by_layer,
+       "every gradient is needed before the first update, and overlap = \"layers\" updates layer by layer",
+       Verdict::gives_way, "\"buckets\" fits", P::own_exchange},
+      {.one = P::coded, .other = P::library_sums, .reason = "the library adds what it is given and cannot read codes"},
+      {.one = P::coded, .other = P::measures_plain,
+       .reason = "the algorithm is chosen by the times of values as they are, not as a codec writes them"},
+      {.one = P::plain_messages, .other = P::coded, .reason = "the strategy sends values as they are"},
+      {.one = P::no_gpu, .other = P::sums_between_gpus,
+       .reason = "the algorithm sums between GPUs, and the device is none"},
+      {.one = P::double_values, .other = P::lossy_code, .reason = "a lossy codec takes gradients of f32"},
+      {.one = P::scaled_loss, .other = P::lossy_code,
+       .reason = "a lossy codec keeps what it has not sent, in units of a loss scale that may change; bf16 needs none"},
+      // What the optimiser looks at
+      {.one = P::norms_of_tables, .other = P::row_by_row,
+       .reason = "the rule's steps depend on the norm of a whole table"},
+      {.one = P::coded, .other = P::row_by_row,
+       .reason = "which rows were touched must be known, and coded tables travel whole"},
+      {.one = P::parts_of_updates, .other = P::looks_at_whole,
+       .reason = "servers update parts of parameters, and whole ones, or all gradients, are needed"},
+      // Splits of a model
+      {P::chooses_split, P::splits_model, "the split is chosen for the ranks", Verdict::not_read},
+      {.one = P::whole_model_ranks, .other = P::chooses_split,
+       .reason = "the split is chosen among all ranks, and some are servers; write the split yourself"},
+      {.one = P::splits_model, .other = P::whole_model_ranks,
+       .reason = "a server on a rank of its own holds a whole model; servers inside the workers go"},
+      {.one = P::splits_model, .other = P::unequal_lengths,
+       .reason = "what travels between the ranks of a model has one length; pad all sequences to it"},
+      {.one = P::cuts_time, .other = P::unequal_lengths, .reason = "chunks are cut for sequences of one length"},
+      {.one = P::cuts_time, .other = P::shares_rows,
+       .reason = "one cuts the time of recurrent layers, the other the rows of images"},
+      {.one = P::shares_rows, .other = P::takes_turns,
+       .reason = "ranks that share images take one replica's; parallel.pipeline and parallel.tensor go"},
+      // Data and batch
+      {.one = P::equal_windows, .other = P::unequal_lengths, .reason = "windows of a stream are equally long"},
+      {.one = P::own_order, .other = P::deals_by_file, .reason = "samples are dealt out from one order of all records"},
+      {.one = P::whole_step_statistics, .other = P::several_passes,
+       .reason = "synchronised batch norm needs all samples of a step at once"},
+      {.one = P::whole_step_statistics, .other = P::takes_turns,
+       .reason = "synchronised batch norm needs all samples of a step at once, and replicas take turns"},
+      {.one = P::grows_with_replicas, .other = P::unequal_shares, .reason = "shares cut a fixed global batch"},
+      // The same bits at any scale
+      {.one = P::any_scale, .other = P::own_exchange,
+       .reason = "the strategy adds gradients in an order of its own"},
+      {.one = P::any_scale, .other = P::lossy_code,
+       .reason = "a lossy codec rounds sums that depend on the number of replicas"},
+      {.one = P::any_scale, .other = P::several_passes,
+       .reason = "train.micro_shards says into how many passes a step is cut"},
+      {.one = P::any_scale, .other = P::unequal_shares, .reason = "every replica takes as many micro-shards"},
+      {.one = P::any_scale, .other = P::grows_with_replicas,
+       .reason = "a step must hold the same samples for every number of replicas"},
+      {.one = P::any_scale, .other = P::deals_by_file,
+       .reason = "a step has other samples for another number of replicas"},
+      {.one = P::any_scale, .other = P::takes_turns, .reason = "one replica has the bits of several without it"},
+      {.one = P::any_scale, .other = P::row_by_row, .reason = "tables of embeddings are summed and updated whole"},
+      {.one = P::any_scale, .other = P::whole_step_statistics,
+       .reason = "batch norm takes its statistics over each micro-shard, which no number of replicas changes"},
+      {.one = P::any_scale, .other = P::shares_rows,
+       .reason = "what ranks that share images add has another tree; parallel.pipeline and parallel.tensor go"},
+      {.one = P::any_scale, .other = P::whichever, .reason = "bits are those of one kind of device: name it"},
+  };
+  return all;
+}
+
+const std::vector<Requirement>& requirements() {
+  static const std::vector<Requirement> all = {
+      {.one = P::any_scale, .path = "exchange.algorithm", .needed = P::one_binary_tree,
+       .reason = "the algorithm does not add replicas in one binary tree"},
+      {.one = P::double_values, .path = "device.kind", .needed = P::computes_double,
+       .reason = "the device does not compute in f64", .blames_one = true},
+      {.one = P::half_values, .path = "device.kind", .needed = P::computes_halves,
+       .reason = "the device does not compute in halves", .blames_one = true},
+  };
+  return all;
+}
+
+std::optional<Clash> clash_between(const Choice& a, const Choice& b) {
+  if (a.worded && b.worded && a.path == b.path) return {};  // one or the other
+  for (const auto& [one, other] : {std::pair(&a, &b), std::pair(&b, &a)})
+    for (const Requirement& rule : requirements())
+      if (const auto clash = clash_by(rule, *one, *other)) return clash;
+  for (const Exclusion& rule : exclusions())
+    for (const auto& [one, other] : {std::pair(&a, &b), std::pair(&b, &a)})
+      if (const auto clash = clash_by(rule, *one, *other); clash && counts(rule, {&a, &b})) return clash;
+  return {};
+}
+
+std::vector<Clash> clashes(const Config& config) {
+  const std::vector<const Choice*> chosen = choices_of(config);
+  std::vector<Clash> found;
+  const auto look = [&](const auto& rule) {
+    for (const Choice* one : chosen)
+      for (const Choice* other : chosen)
+        if (const auto clash = one == other ? std::nullopt : clash_by(rule, *one, *other)) found.push_back(*clash);
+  };
+  for (const Requirement& rule : requirements()) look(rule);
+  for (const Exclusion& rule : exclusions())
+    if (counts(rule, chosen)) look(rule);
+  return found;
+}
+
+std::string cure_of(const Clash& clash, const Config& config) {
+  if (!clash.cure.empty()) return std::string(clash.cure);
+  const std::vector<const Choice*> chosen = choices_of(config);
+  const Choice &blamed = *clash.blamed, &one = *clash.one;
+  std::string cure;
+  if (blamed.worded) {
+    const std::string words = fitting_words(blamed.path, chosen);
+    if (!words.empty()) cure = "nearest valid: " + words;
+  } else {
+    cure = fmt::format("leave {} out", blamed.path);
+  }
+  const std::string others = one.worded ? fitting_words(one.path, chosen) : std::string();
+  if (!others.empty()) cure += fmt::format("{}write {} = {}", cure.empty() ? "" : ", or ", one.path, others);
+  return cure;
+}
+
+void refuse_clashes(const Config& config) {
+  for (const Clash& clash : clashes(config)) {
+    if (clash.verdict != Verdict::refused) continue;
+    const bool given = config.origins.contains(clash.blamed->path);
+    const std::string cure = cure_of(clash, config);
+    refuse(config, given ? clash.blamed->path : clash.one->path,
+           fmt::format("{} does not go with {}: {}{}{}", clash.blamed->text(), clash.one->text(), clash.reason,
+                       cure.empty() ? "" : "; ", cure));
+  }
+}
+
+}  // namespace echelon

@@ -1,0 +1,142 @@
+// The matrix of `echelon check --combinations`: the table of exclusions, asked for every two choices.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "config/exclusions.hpp"
+#include "config/keys.hpp"
+#include "config/traits/layers.hpp"
+
+namespace echelon {
+namespace {
+
+// Choices of one axis that all others mind alike; a row and a column.
+struct Group {
+  std::string axis;
+  std::vector<const Choice*> choices;
+
+  std::string text() const {
+    std::vector<std::string> names;
+    for (const Choice* choice : choices) names.push_back(choice->name);
+    return joined(names);
+  }
+};
+
+std::vector<Group> groups() {
+  std::vector<Group> all;
+  for (const ChoiceAxis& axis : choice_axes()) {
+    const std::size_t first = all.size();
+    for (const Choice& choice : axis.choices) {
+      const auto like = std::find_if(all.begin() + static_cast<std::ptrdiff_t>(first), all.end(), [&](const Group& g) {
+        const Choice& other = *g.choices.front();
+        return choice.worded && other.worded && choice.path == other.path && choice.is == other.is;
+      });
+      if (like != all.end())
+        like->choices.push_back(&choice);
+      else
+        all.push_back({axis.name, {&choice}});
+    }
+  }
+  return all;
+}
+
+// The letters of reasons, in the order in which they are met.
+class Legend {
+ public:
+  char letter(const Clash& clash) {
+    const std::string reason = text_of(clash);
+    const auto known = std::find(reasons_.begin(), reasons_.end(), reason);
+    const auto at = static_cast<std::size_t>(known - reasons_.begin());
+    if (known == reasons_.end()) reasons_.push_back(reason);
+    static const std::string letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
+    return at < letters.size() ? letters[at] : '*';
+  }
+  std::string text() {
+    std::string out;
+    for (const std::string& reason : reasons_) out += fmt::format("  {}  {}\n", letter_of(reason), reason);
+    return out;
+  }
+
+ private:
+  static std::string text_of(const Clash& clash) {
+    const char* mark = clash.verdict == Verdict::not_read    ? " (not read)"
+                       : clash.verdict == Verdict::gives_way ? " (gives way)"
+                                                             : "";
+    return std::string(clash.reason) + mark;
+  }
+  char letter_of(const std::string& reason) {
+    Clash clash;
+    clash.reason = reason;
+    return letter(clash);
+  }
+  std::vector<std::string> reasons_;
+};
+
+char cell(const Group& row, const Group& column, Legend& legend) {
+  const Choice &a = *row.choices.front(), &b = *column.choices.front();
+  if (a.worded && b.worded && a.path == b.path) return '-';
+  const auto clash = clash_between(a, b);
+  return clash ? legend.letter(*clash) : '.';
+}
+
+// Without blanks at its end.
+std::string trimmed(std::string line) {
+  line.resize(line.find_last_not_of(' ') + 1);
+  return line + "\n";
+}
+
+std::string layers_text() {
+  std::string out = "\nWhat a split cuts of each layer; * cut, . whole on every rank that it falls to:\n";
+  const std::vector<std::string> splits = {"tensor", "space", "time_chunks"};
+  std::map<std::string, std::vector<std::string>> alike;  // by stars
+  std::vector<std::string> order;
+  for (const LayerTraits& layer : kLayers) {
+    std::string stars;
+    for (const std::string& split : splits)
+      stars += fmt::format("{:<13}", layer.splits.contains(split) ? "*" : ".");
+    if (!alike.contains(stars)) order.push_back(stars);
+    alike[stars].emplace_back(layer.name);
+  }
+  out += trimmed(fmt::format("  {:<13}{:<13}{:<13}", splits[0], splits[1], splits[2]));
+  for (const std::string& stars : order) out += fmt::format("  {}{}\n", stars, joined(alike[stars]));
+  return out;
+}
+
+}  // namespace
+
+std::string combinations_text() {
+  const std::vector<Group> all = groups();
+  std::size_t width = 0;
+  for (const Group& group : all) width = std::max(width, group.text().size());
+  // Columns stand apart where an axis begins.
+  const auto gap = [&](std::size_t i) { return i > 0 && all[i].axis != all[i - 1].axis ? " " : ""; };
+  const std::string margin(11 + 3 + 1 + width + 1, ' ');
+  std::string tens = margin, units = margin;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const std::size_t number = i + 1;
+    tens += fmt::format("{}{}", gap(i), number >= 10 ? std::to_string(number / 10) : " ");
+    units += fmt::format("{}{}", gap(i), number % 10);
+  }
+  std::string out =
+      "What goes with what. Row and column meet at \".\" where two choices go together, at a letter where they do not\n"
+      "(the reasons are below), at \"-\" where a key takes one of them. Columns have the numbers of the rows.\n\n";
+  out += trimmed(tens) + trimmed(units);
+  Legend legend;
+  for (std::size_t row = 0; row < all.size(); ++row) {
+    const bool first = row == 0 || all[row].axis != all[row - 1].axis;
+    std::string line =
+        fmt::format("{:<11}{:>3} {:<{}} ", first ? all[row].axis : "", row + 1, all[row].text(), width);
+    for (std::size_t column = 0; column < row; ++column) {
+      line += gap(column);
+      line += cell(all[row], all[column], legend);
+    }
+    out += trimmed(line);
+  }
+  out +=
+      "\n(not read): the key would do nothing, and is refused where it is given. (gives way): a key at its default\n"
+      "takes another value by itself.\n\n";
+  return out + legend.text() + layers_text();
+}
+
+}  // namespace echelon

@@ -1,0 +1,20 @@
+// [exchange.server]: the keys of strategy "server" (exchange/server/).
+#pragma once
+
+#include <cstdint>
+
+#include "config/strategies/keys.hpp"
+
+namespace echelon {
+
+struct ServerKeys {
+  std::int64_t ranks = 0;
+
+  template <class Section>
+  static void describe(Section& section) {
+    section.neutral_key("ranks", &ServerKeys::ranks, section.range(0, 65536),
+                        "so many of the last ranks are servers alone and train nothing; 0: servers inside the workers");
+  }
+};
+
+}  // namespace echelon

@@ -1,0 +1,57 @@
+// Every all-reduce and what it is. Adding one: a line here, its plan and its price in comm/collective/<name>.cpp, a row
+// in comm/README.md.
+//
+// What is declared here decides which algorithm goes with what (config/exclusions.cpp), which keys it reads
+// (config/unfit.cpp) and what exchange.inner and exchange.outer take; tests/contract/test_declared.cpp holds it to the
+// plans.
+#pragma once
+
+#include "config/traits/words.hpp"
+
+namespace echelon {
+
+struct AlgorithmTraits {
+  std::string_view name;
+  // The ranks of a power of two are summed in one binary tree, ((0+1)+(2+3))+.., whatever the element.
+  bool one_tree = false;
+  bool halves = false;      // comes apart in a reduce and a gather (comm/collective/halves.hpp)
+  bool library = false;     // a library adds what it is given, in one static order
+  bool on_devices = false;  // the library of the GPUs, without a plan
+  bool nests = false;       // runs other algorithms inside hosts and between them
+  bool measured = false;    // chosen among the others by measurement when the run starts
+  Words reads = {};         // keys of [exchange] that this algorithm reads and not every algorithm does
+
+  // What `hierarchical` may run between hosts.
+  constexpr bool plain_plan() const { return !library && !nests && !measured; }
+};
+
+// clang-format off
+#define ECHELON_ALLREDUCE(X)                                                                       \
+  X(naive, .reads = {"bucket_mb"})                                                                 \
+  X(ring, .halves = true, .reads = {"segment_kb", "bucket_mb"})                                    \
+  X(halving_doubling, .one_tree = true, .halves = true, .reads = {"segment_kb", "bucket_mb"})      \
+  X(butterfly, .one_tree = true, .reads = {"segment_kb", "bucket_mb"})                             \
+  X(binomial, .one_tree = true, .halves = true, .reads = {"segment_kb", "bucket_mb"})              \
+  X(tree, .halves = true, .reads = {"segment_kb", "bucket_mb"})                                    \
+  X(server, .halves = true, .reads = {"segment_kb", "bucket_mb", "servers"})                       \
+  X(hierarchical, .nests = true, .reads = {"segment_kb", "bucket_mb", "inner", "outer"})           \
+  X(mpi, .library = true, .reads = {"bucket_mb"})
+
+// Sums that the devices' own library makes, without a plan (device/device_allreduce.hpp, exchange/on_devices.cpp).
+#define ECHELON_DEVICE_ALLREDUCE(X)                                                                \
+  X(nccl, .library = true, .on_devices = true, .reads = {"bucket_mb"})
+// clang-format on
+
+// The words of exchange.algorithm; `auto` is exchange/autotune.hpp.
+#define X(algorithm, ...) AlgorithmTraits{.name = #algorithm __VA_OPT__(, ) __VA_ARGS__},
+inline constexpr AlgorithmTraits kAlgorithms[] = {
+    ECHELON_ALLREDUCE(X) ECHELON_DEVICE_ALLREDUCE(X) AlgorithmTraits{.name = "auto", .measured = true}};
+#undef X
+
+// Of a word that config/ has checked, or of a name from the registry; unknown ones have no traits.
+constexpr AlgorithmTraits algorithm_traits(std::string_view name) {
+  const AlgorithmTraits* known = find_traits(kAlgorithms, name);
+  return known ? *known : AlgorithmTraits{.name = name};
+}
+
+}  // namespace echelon

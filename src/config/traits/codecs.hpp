@@ -1,0 +1,46 @@
+// Every codec and what it is. Adding one: a line here, its body in comm/codec/<name>.cpp, a row in
+// comm/codec/README.md.
+//
+// What is declared here decides which codec goes with what (config/exclusions.cpp) and which keys it reads
+// (config/unfit.cpp); tests/contract/test_declared.cpp holds it to the bodies.
+#pragma once
+
+#include <cstdint>
+
+#include "config/traits/words.hpp"
+
+namespace echelon {
+
+// The plan that a codec's messages need.
+enum class CodecRoute : std::uint8_t {
+  any,     // every plan of point-to-point messages: sums are made of decoded values and encoded again
+  direct,  // reduce-scatter and all-gather straight to the owners of parts: exactly two encodings
+  gather   // everybody's message to everybody, added in the order of ranks: one encoding
+};
+
+struct CodecTraits {
+  std::string_view name;
+  CodecRoute route = CodecRoute::any;
+  bool lossy = true;  // decoded values may differ from what was encoded; takes f32 alone and keeps residuals
+  Words reads = {};   // keys of [exchange] that this codec reads and not every codec does
+};
+
+// clang-format off
+#define ECHELON_CODECS(X)                                                                          \
+  X(fp16, .route = CodecRoute::any)                                                                \
+  X(bf16, .route = CodecRoute::any)                                                                \
+  X(int8, .route = CodecRoute::direct)                                                             \
+  X(onebit, .route = CodecRoute::direct)                                                           \
+  X(topk, .route = CodecRoute::gather, .reads = {"density", "index_coding"})                       \
+  X(threshold, .route = CodecRoute::gather, .reads = {"density", "tau", "index_coding"})           \
+  X(lossless, .route = CodecRoute::any, .lossy = false)
+// clang-format on
+
+#define X(codec, ...) CodecTraits{.name = #codec __VA_OPT__(, ) __VA_ARGS__},
+inline constexpr CodecTraits kCodecs[] = {ECHELON_CODECS(X)};
+#undef X
+
+// exchange.codec = "none": gradients travel as they are.
+inline constexpr CodecTraits kNoCodec{.name = "none", .lossy = false};
+
+}  // namespace echelon

@@ -1,0 +1,24 @@
+// Every kind of device that device.kind can name, and what each computes. tests/unit/config/test_registries.cpp holds
+// the names to device/device.hpp.
+#pragma once
+
+#include "config/traits/words.hpp"
+
+namespace echelon {
+
+struct DeviceTraits {
+  std::string_view name;
+  bool doubles = false;     // computes in f64
+  bool halves = false;      // computes in f16 and bf16
+  bool may_be_gpu = false;  // whose own library can sum gradients
+  Words reads = {};         // keys of [device] that this kind reads and not every kind does
+};
+
+inline constexpr DeviceTraits kDevices[] = {
+    {.name = "auto", .may_be_gpu = true},
+    {.name = "reference", .doubles = true},
+    {.name = "onednn"},
+    {.name = "cuda", .doubles = true, .halves = true, .may_be_gpu = true, .reads = {"cuda_graphs"}},
+    {.name = "paced", .reads = {"paced_gflops", "paced_gb_per_s", "paced_table"}}};
+
+}  // namespace echelon

@@ -1,0 +1,61 @@
+// Every type of layer that [[model.layers]] can name, with the keys it takes and the splits that cut it. Adding one: a
+// line here, its body in model/layers/<type>.cpp, a row in tests/support/layer_rows.cpp; keys that no layer had before
+// are a field of LayerConfig and a line in config/keys/layers.cpp.
+//
+// tests/contract/test_declared.cpp holds `splits` to the bodies.
+#pragma once
+
+#include "config/traits/words.hpp"
+
+namespace echelon {
+
+struct LayerTraits {
+  std::string_view name;
+  Words takes = {};  // keys beside type, name, inputs and stage
+  Words needs = {};  // of them, or `inputs`: without which there is no layer
+  std::string_view inputs = {};  // what they are, in words, where a layer takes other than one
+  // Keys of [parallel] that cut it: tensor (its units), space (rows of images), time_chunks (steps of sequences).
+  // Under the others it stays whole, or whole on each rank.
+  Words splits = {};
+  bool takes_means = false;  // over the samples of a micro-batch, those of weight 0 included
+};
+
+// clang-format off
+#define ECHELON_LAYERS(X)                                                                                              \
+  X(conv, .takes = {"channels", "kernel", "stride", "padding", "dilation", "groups", "bias"},                          \
+    .needs = {"channels", "kernel"}, .splits = {"tensor", "space"})                                                    \
+  X(max_pool, .takes = {"kernel", "stride", "padding"}, .needs = {"kernel"}, .splits = {"tensor", "space"})            \
+  X(avg_pool, .takes = {"kernel", "stride", "padding", "count_padding"}, .needs = {"kernel"},                          \
+    .splits = {"tensor", "space"})                                                                                     \
+  X(global_avg_pool, .splits = {"tensor"})                                                                             \
+  X(dense, .takes = {"units", "bias"}, .needs = {"units"}, .splits = {"tensor", "time_chunks"})                        \
+  X(relu, .splits = {"tensor", "space", "time_chunks"})                                                                \
+  X(tanh, .splits = {"tensor", "space", "time_chunks"})                                                                \
+  X(sigmoid, .splits = {"tensor", "space", "time_chunks"})                                                             \
+  X(gelu, .splits = {"tensor", "space", "time_chunks"})                                                                \
+  X(batch_norm, .takes = {"epsilon", "momentum", "synchronised", "renorm", "r_max", "d_max"},                          \
+    .splits = {"tensor", "space"}, .takes_means = true)                                                                \
+  X(layer_norm, .takes = {"epsilon"}, .splits = {"time_chunks"})                                                       \
+  X(lrn, .takes = {"size", "alpha", "beta", "k"}, .splits = {"space"})                                                 \
+  X(dropout, .takes = {"rate"}, .splits = {"tensor", "space", "time_chunks"})                                          \
+  X(flatten, .splits = {"tensor"})                                                                                     \
+  X(add, .needs = {"inputs"}, .inputs = "2 or more inputs of one shape", .splits = {"space", "time_chunks"})           \
+  X(concat, .needs = {"inputs"}, .inputs = "2 or more inputs, joined along channels or features",                      \
+    .splits = {"space", "time_chunks"})                                                                                \
+  X(position)                                                                                                          \
+  X(attention, .takes = {"heads", "causal"}, .inputs = "3 inputs: queries, keys, values")                              \
+  X(sequence_pool, .takes = {"mode"})                                                                                  \
+  X(embedding, .takes = {"units", "vocabulary", "sparse"}, .needs = {"units"}, .splits = {"tensor", "time_chunks"})    \
+  X(rnn, .takes = {"units", "activation", "reverse", "carry"}, .needs = {"units"},                                     \
+    .inputs = "1 input, or 2: a sequence, the state of another layer (NAME.1)", .splits = {"tensor", "time_chunks"})   \
+  X(lstm, .takes = {"units", "reverse", "carry"}, .needs = {"units"},                                                  \
+    .inputs = "1 input, or 3: a sequence, states h and c (NAME.1, NAME.2)", .splits = {"tensor", "time_chunks"})       \
+  X(gru, .takes = {"units", "reverse", "carry"}, .needs = {"units"},                                                   \
+    .inputs = "1 input, or 2: a sequence, the state of another layer (NAME.1)", .splits = {"tensor", "time_chunks"})
+// clang-format on
+
+#define X(type, ...) LayerTraits{.name = #type __VA_OPT__(, ) __VA_ARGS__},
+inline constexpr LayerTraits kLayers[] = {ECHELON_LAYERS(X)};
+#undef X
+
+}  // namespace echelon

@@ -1,0 +1,79 @@
+// What a choice in a config can be or ask for, as far as other choices mind. config/choices.cpp says which choice has
+// which, from the traits of the registries; config/exclusions.cpp says which do not go together.
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+
+namespace echelon {
+
+enum class Property : std::uint8_t {
+  // Strategies
+  own_exchange,       // moves gradients without the all-reduce of exchange.algorithm, and overlaps by itself
+  by_algorithm,       // sums gradients by exchange.algorithm
+  parts_of_updates,   // the optimiser's step is taken on parts of parameters
+  plain_messages,     // cannot send what a codec writes
+  loses_rows,         // does not know which rows of a table all replicas touched
+  whole_model_ranks,  // ranks that hold a whole model beside the replicas
+  // All-reduces
+  all_reduce,          // a choice of exchange.algorithm other than the default
+  library_sums,        // a library adds what it is given, in one static order
+  sums_between_gpus,   // and lies on the GPUs
+  one_binary_tree,     // adds replicas in one binary tree, whatever the element
+  measures_plain,      // is chosen by the times of values that no codec writes
+  // Codecs
+  coded,          // messages are not plain values
+  lossy_code,     // of f32; what is left out is sent later
+  own_route,      // brings its own plan
+  // How the optimiser sees gradients
+  needs_all_gradients,  // before the first update
+  looks_at_whole,       // parameters or gradients, not parts
+  norms_of_tables,      // its step depends on the norm of each whole parameter
+  row_by_row,           // updates the rows that a step touched
+  scaled_loss,
+  updates_by_layer,  // before all gradients are there
+  overlaps,          // a choice of exchange.overlap other than the default
+  orders_buckets,
+  // Splits of a model
+  splits_model,
+  shares_rows,
+  cuts_time,
+  chooses_split,
+  // Data and batch
+  unequal_lengths,  // from step to step
+  own_order,        // deals out one order of all records
+  deals_by_file,    // or gives every replica everything
+  equal_windows,    // of a stream
+  takes_turns,      // one replica in place of several
+  several_passes,
+  unequal_shares,
+  grows_with_replicas,
+  whole_step_statistics,
+  // Reproducibility and device
+  any_scale,   // the same bits for any number of replicas
+  whichever,   // the device is not named
+  no_gpu,
+  double_values,
+  half_values,
+  computes_double,
+  computes_halves,
+};
+
+class Properties {
+ public:
+  constexpr Properties() = default;
+  constexpr Properties(std::initializer_list<Property> all) {
+    for (const Property one : all) add(one);
+  }
+  constexpr bool has(Property one) const { return (bits_ >> static_cast<int>(one) & 1) != 0; }
+  constexpr Properties& add(Property one, bool is = true) {
+    if (is) bits_ |= std::uint64_t{1} << static_cast<int>(one);
+    return *this;
+  }
+  friend constexpr bool operator==(Properties, Properties) = default;
+
+ private:
+  std::uint64_t bits_ = 0;
+};
+
+}  // namespace echelon

@@ -1,0 +1,65 @@
+// Every rule of the optimiser, schedule and way of scaling the learning rate, and what each is. Adding a rule: a line
+// here and its body in device/update_rules/<name>.hpp with a line in device/update_rules/list.hpp.
+//
+// What is declared here decides which rule goes with what (config/exclusions.cpp), which keys it reads
+// (config/unfit.cpp) and what optim/ holds for it; tests/unit/optim/test_declared_rules.cpp holds it to the bodies.
+#pragma once
+
+#include <cstdint>
+
+#include "config/traits/words.hpp"
+
+namespace echelon {
+
+// The norm that a layer's trust ratio divides by.
+enum class TrustRatio : std::uint8_t {
+  none,
+  gradient,  // LARS: measured before the rule's pass
+  update,    // LAMB: of the direction that the rule's pass leaves in its last state; `descend` then takes the step
+};
+
+struct RuleTraits {
+  std::string_view name;
+  Words states = {};  // "momentum"; each an arena of the weights' size
+  TrustRatio trust = TrustRatio::none;
+  bool unbiases = false;  // the states are moments that begin at zero, which RuleScalars::unbias1 and 2 make up for
+  Words reads = {};       // keys of [optimizer] that this rule reads and not every rule does
+
+  // Arenas beside weights and gradients: the states, and LAMB's direction, which no checkpoint holds.
+  constexpr std::size_t arenas() const { return states.size() + (trust == TrustRatio::update ? 1 : 0); }
+};
+
+// clang-format off
+#define ECHELON_RULES(X)                                                                                            \
+  X(sgd, .states = {"momentum"}, .reads = {"momentum", "nesterov"})                                                 \
+  X(adam, .states = {"first_moment", "second_moment"}, .unbiases = true, .reads = {"beta1", "beta2", "epsilon"})    \
+  X(adamw, .states = {"first_moment", "second_moment"}, .unbiases = true, .reads = {"beta1", "beta2", "epsilon"})   \
+  X(rmsprop, .states = {"mean_square", "momentum"}, .reads = {"momentum", "alpha", "epsilon"})                      \
+  X(lars, .states = {"momentum"}, .trust = TrustRatio::gradient, .reads = {"momentum", "trust_coefficient"})        \
+  X(lamb, .states = {"first_moment", "second_moment"}, .trust = TrustRatio::update, .unbiases = true,               \
+    .reads = {"beta1", "beta2", "epsilon"})
+// clang-format on
+
+#define X(rule, ...) RuleTraits{.name = #rule __VA_OPT__(, ) __VA_ARGS__},
+inline constexpr RuleTraits kRules[] = {ECHELON_RULES(X)};
+#undef X
+
+struct ScheduleTraits {
+  std::string_view name;
+  bool spans_the_run = false;  // looks ahead to the last step, so that another length is another run
+  Words reads = {};            // keys of [optimizer]
+};
+inline constexpr ScheduleTraits kSchedules[] = {
+    {.name = "constant"},
+    {.name = "step", .reads = {"decay_at_epochs", "decay_factor"}},
+    {.name = "cosine", .spans_the_run = true, .reads = {"final_factor"}},
+    {.name = "polynomial", .spans_the_run = true, .reads = {"final_factor", "power"}}};
+
+struct ScalingTraits {
+  std::string_view name;
+  Words reads = {};  // keys of [optimizer]
+};
+inline constexpr ScalingTraits kScalings[] = {
+    {.name = "none"}, {.name = "linear", .reads = {"base_batch"}}, {.name = "sqrt", .reads = {"base_batch"}}};
+
+}  // namespace echelon

@@ -1,0 +1,44 @@
+// Every strategy and what it is. Adding one: a line here, its body in exchange/<name>.cpp (or a folder of its own), and
+// where it has keys of its own their file config/strategies/<name>.hpp, included here.
+//
+// What is declared here decides which strategy goes with what (config/exclusions.cpp) and which keys it reads
+// (config/unfit.cpp).
+#pragma once
+
+#include "config/strategies/keys.hpp"
+#include "config/strategies/server.hpp"
+#include "config/traits/words.hpp"
+
+namespace echelon {
+
+struct StrategyTraits {
+  std::string_view name;
+  bool whole_parameters = true;  // whoever takes the optimiser's step has whole parameters and whole gradients
+  bool carries_codes = true;     // gradients may travel as a codec writes them
+  bool cuts_codes = true;        // segment_kb cuts coded messages too
+  bool tracks_rows = true;       // knows which rows of sparse embeddings a step touches, on all replicas
+  Words reads = {};              // keys of [exchange] that this strategy reads and not every strategy does
+
+  // Gradients are summed by the all-reduce that exchange.algorithm names, in its order.
+  constexpr bool all_reduces() const { return reads.contains("algorithm"); }
+};
+
+// clang-format off
+// The name, the keys of its own table [exchange.<name>], what it is.
+#define ECHELON_STRATEGIES(X)                                                                      \
+  X(synchronous, NoKeys, .reads = {"algorithm", "overlap"})                                        \
+  X(server, ServerKeys, .whole_parameters = false, .cuts_codes = false, .tracks_rows = false,      \
+    .reads = {"servers"})
+// clang-format on
+
+#define X(strategy, Keys, ...) StrategyTraits{.name = #strategy __VA_OPT__(, ) __VA_ARGS__},
+inline constexpr StrategyTraits kStrategies[] = {ECHELON_STRATEGIES(X)};
+#undef X
+
+// Of a word that config/ has checked; unknown ones have no traits.
+constexpr StrategyTraits strategy_traits(std::string_view name) {
+  const StrategyTraits* known = find_traits(kStrategies, name);
+  return known ? *known : StrategyTraits{.name = name};
+}
+
+}  // namespace echelon

@@ -1,0 +1,154 @@
+// What registries declare of their entries (config/traits/) is what the bodies do.
+#include <array>
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <cstring>
+#include <map>
+#include <set>
+
+#include "comm/codec/codec.hpp"
+#include "comm/collective/algorithms.hpp"
+#include "comm/collective/halves.hpp"
+#include "config/traits/codecs.hpp"
+#include "config/traits/layers.hpp"
+#include "tests/support/layer_rows.hpp"
+#include "tests/support/random.hpp"
+
+namespace echelon {
+namespace {
+
+// What decoding gives of what was encoded.
+std::vector<float> round_trip(Codec& codec, const std::vector<float>& values) {
+  std::vector<float> encoded = values, decoded(values.size());
+  const auto n = static_cast<std::int64_t>(values.size());
+  std::vector<std::byte> wire(codec.most_bytes(n));
+  const std::size_t bytes = codec.encode({.values = encoded.data(), .elems = n, .key = 7}, wire.data());
+  codec.decode(wire.data(), bytes, decoded.data(), n);
+  return decoded;
+}
+
+std::vector<float> drawn(std::size_t n, const char* name) {
+  const std::vector<double> values = test::random_values(n, name);
+  return {values.begin(), values.end()};
+}
+
+bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
+  return std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
+}
+
+// Whether the message changes with an option that the codec may read.
+bool minds(std::string_view name, const CodecOptions& changed) {
+  const std::vector<float> values = drawn(3000, "options");
+  const auto plain = make_codec(name, {}), other = make_codec(name, changed);
+  std::vector<std::byte> a(plain->most_bytes(3000)), b(other->most_bytes(3000));
+  std::vector<float> of_a = values, of_b = values;
+  const std::size_t a_bytes = plain->encode({.values = of_a.data(), .elems = 3000, .key = 7}, a.data());
+  const std::size_t b_bytes = other->encode({.values = of_b.data(), .elems = 3000, .key = 7}, b.data());
+  return a_bytes != b_bytes || std::memcmp(a.data(), b.data(), a_bytes) != 0;
+}
+
+// Splits of which a layer object is capable, by the very questions that parallel/ asks.
+std::set<std::string> splits_of(const Graph& graph, const Node& node) {
+  const auto shape = [&](ValueId id) { return graph.values()[static_cast<std::size_t>(id)].shape; };
+  const Layer& layer = *node.layer;
+  const auto units = [](const Shape& sample) {
+    const std::int64_t all = sample.rank() == 2 ? sample[1] : sample[0];
+    return Units{0, all / 2, all};
+  };
+  const Shape in = shape(node.inputs[0]), out = shape(node.outputs[0]);
+  std::set<std::string> splits;
+  const bool by_units = (units(out).all >= 2 && layer.with_outputs(units(out)) != nullptr) ||
+                        (units(in).all >= 2 && layer.with_inputs(units(in)) != nullptr) ||
+                        (in.rank() != 2 && layer.on_channels(units(in)) != nullptr) || layer.table_rows() > 0 ||
+                        layer.state_units() > 0;
+  if (by_units) splits.insert("tensor");
+  if (layer.row_window().has_value()) splits.insert("space");
+  if (in.rank() == 2 || layer.table_rows() > 0)
+    if (layer.on_steps({0, in[0], in[0]}) != nullptr) splits.insert("time_chunks");
+  return splits;
+}
+
+}  // namespace
+
+TEST_CASE("codecs that are declared lossless give back any bits, the others do not", "[contract][declared]") {
+  for (const CodecTraits& declared : kCodecs) {
+    CAPTURE(declared.name);
+    const auto codec = make_codec(declared.name, {});
+    const std::vector<float> values = drawn(1003, "values");
+    CHECK(same_bits(round_trip(*codec, values), values) == !declared.lossy);
+    CHECK(&codec->info() == find_traits(kCodecs, declared.name));
+  }
+}
+
+TEST_CASE("codecs read the keys that they declare", "[contract][declared]") {
+  for (const CodecTraits& declared : kCodecs) {
+    CAPTURE(declared.name);
+    CHECK(minds(declared.name, {.density = 0.1}) == declared.reads.contains("density"));
+    CHECK(minds(declared.name, {.tau = 0.3}) == declared.reads.contains("tau"));
+    CHECK(minds(declared.name, {.index_coding = "raw"}) == declared.reads.contains("index_coding"));
+  }
+}
+
+TEST_CASE("codecs that ride any plan round sums, and no others", "[contract][declared]") {
+  for (const CodecTraits& declared : kCodecs) {
+    CAPTURE(declared.name);
+    const auto codec = make_codec(declared.name, {});
+    std::vector<float> sum = drawn(512, "sum");
+    const std::vector<float> before = sum;
+    codec->round(sum.data(), 512, nullptr);
+    CHECK(same_bits(sum, before) == (!declared.lossy || declared.route != CodecRoute::any));
+  }
+}
+
+TEST_CASE("all-reduces that are declared the library's are its steps alone", "[contract][declared]") {
+  for (const std::string& name : allreduce_names()) {
+    CAPTURE(name);
+    const auto plan = make_allreduce(name, {.rank = 1, .ranks = 4, .elems = 100, .hosts = {}});
+    CHECK(plan->uses_library() == algorithm_traits(name).library);
+    CHECK(plan->name() == name);
+  }
+}
+
+TEST_CASE("all-reduces that are declared to have halves have them", "[contract][declared]") {
+  for (const std::string& name : allreduce_names()) {
+    CAPTURE(name);
+    if (algorithm_traits(name).halves)
+      CHECK(halves_of(name).most_owners(4) >= 1);
+    else
+      CHECK_THROWS_WITH(halves_of(name), Catch::Contains("all-reduce in two halves"));
+  }
+}
+
+TEST_CASE("all-reduces mind the requests that they declare to read", "[contract][declared]") {
+  const auto messages = [](const std::string& name, AllreduceRequest request) {
+    request.ranks = 8, request.elems = 1'000'000;
+    const Price price = price_allreduce(name, request);
+    return std::array{price.messages, price.payload_elems, std::int64_t{price.steps}};
+  };
+  for (const std::string& name : allreduce_names()) {
+    CAPTURE(name);
+    const std::vector<int> hosts = {0, 0, 0, 0, 1, 1, 1, 1};
+    const auto plain = messages(name, {.hosts = hosts});
+    const Words& reads = algorithm_traits(name).reads;
+    CHECK((messages(name, {.segment_elems = 100, .hosts = hosts}) != plain) == reads.contains("segment_kb"));
+    CHECK((messages(name, {.hosts = hosts, .servers = 3}) != plain) == reads.contains("servers"));
+    CHECK((messages(name, {.hosts = hosts, .inner = "tree"}) != plain) == reads.contains("inner"));
+    CHECK((messages(name, {.hosts = hosts, .outer = "naive"}) != plain) == reads.contains("outer"));
+    CHECK(reads.contains("inner") == algorithm_traits(name).nests);
+  }
+}
+
+TEST_CASE("layers are cut by the splits that they declare", "[contract][declared]") {
+  std::map<std::string, std::set<std::string>> found;
+  for (const test::LayerRow& row : test::layer_rows()) {
+    const Graph graph = test::graph_of(row);
+    for (const Node& node : graph.nodes()) found[std::string(node.layer->kind())].merge(splits_of(graph, node));
+  }
+  for (const LayerTraits& layer : kLayers) {
+    CAPTURE(layer.name);
+    REQUIRE(found.contains(std::string(layer.name)));
+    CHECK(found[std::string(layer.name)] == std::set<std::string>(layer.splits.begin(), layer.splits.end()));
+  }
+}
+
+}  // namespace echelon

@@ -1,0 +1,130 @@
+// What goes with what: the matrix of `check --combinations` says of every two choices what `check` does with them.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <catch2/catch.hpp>
+#include <set>
+#include <sstream>
+
+#include "base/error.hpp"
+#include "config/derive.hpp"
+#include "config/exclusions.hpp"
+#include "config/parse.hpp"
+
+namespace echelon {
+namespace {
+
+bool stops(const std::optional<Clash>& clash) { return clash && clash->verdict != Verdict::gives_way; }
+
+// Words of other keys whose default would not go with either choice, and what train.reproducible wants of the data.
+// `complete` turns false where no word goes with both.
+std::vector<std::string> company(const Choice& a, const Choice& b, bool& complete) {
+  std::vector<std::string> sets;
+  std::set<std::string> paths;
+  for (const ChoiceAxis& axis : choice_axes())
+    for (const Choice& choice : axis.choices)
+      if (choice.worded) paths.insert(choice.path);
+  for (const std::string& path : paths) {
+    if (path == a.path || path == b.path) continue;
+    const auto words = words_of_key(path);
+    const auto fits = [&](const Choice* word) {
+      return !stops(clash_between(*word, a)) && !stops(clash_between(*word, b));
+    };
+    const auto neutral = std::find_if(words.begin(), words.end(), [](const Choice* word) { return word->neutral; });
+    const auto first = std::find_if(words.begin(), words.end(), fits);
+    if (neutral == words.end() || fits(*neutral)) continue;
+    if (first == words.end())
+      complete = false;
+    else
+      sets.push_back(path + "=" + (*first)->value);
+  }
+  const auto pair = std::to_array({&a, &b});
+  const auto one_is = [&](Property p) {
+    return std::any_of(pair.begin(), pair.end(), [&](const Choice* c) { return c->is.has(p); });
+  };
+  const auto one_of = [&](const char* path) {
+    return std::any_of(pair.begin(), pair.end(), [&](const Choice* c) { return c->path == path; });
+  };
+  if (!one_is(Property::any_scale)) return sets;
+  sets.push_back("device.threads=1");
+  if (one_of("data.sharding") && !one_is(Property::own_order) && !one_is(Property::deals_by_file))
+    sets.push_back("data.order=stream");
+  else if (!one_of("data.sharding") && !one_is(Property::own_order))
+    sets.push_back("data.sharding=record");
+  return sets;
+}
+
+// "" where the config is accepted.
+std::string refusal(const std::vector<std::string>& sets) {
+  try {
+    check_combinations(parse_config("[model]\nzoo = \"lenet\"\n[data]\ntrain = \"x\"\n", "a.toml", sets));
+    return "";
+  } catch (const ConfigError& error) {
+    return error.what();
+  }
+}
+
+std::vector<const Choice*> all_choices() {
+  std::vector<const Choice*> all;
+  for (const ChoiceAxis& axis : choice_axes())
+    for (const Choice& choice : axis.choices) all.push_back(&choice);
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("every two choices are refused together where the matrix says so, and nowhere else",
+          "[config][combinations]") {
+  const std::vector<const Choice*> all = all_choices();
+  std::size_t refused = 0, accepted = 0;
+  for (std::size_t i = 0; i < all.size(); ++i)
+    for (std::size_t j = 0; j < i; ++j) {
+      const Choice &a = *all[i], &b = *all[j];
+      if (a.path == b.path) continue;
+      const auto clash = clash_between(a, b);
+      bool complete = true;
+      std::vector<std::string> sets = company(a, b, complete);
+      for (const Choice* choice : {&a, &b}) sets.push_back(choice->path + "=" + choice->value);
+      const std::string why = refusal(sets);
+      INFO(a.text() << " with " << b.text() << ", beside " << fmt::format("{}", fmt::join(sets, " ")) << ": " << why);
+      CHECK(why.empty() == !clash.has_value());
+      if (clash && clash->verdict == Verdict::refused && complete)
+        CHECK_THAT(why, Catch::Contains(std::string(clash->reason)));
+      ++(why.empty() ? accepted : refused);
+    }
+  CHECK(refused > 100);
+  CHECK(accepted > 700);
+}
+
+TEST_CASE("a choice is what the config chose", "[config][combinations]") {
+  for (const Choice* choice : all_choices()) {
+    const Config with = parse_config("[model]\nzoo = \"lenet\"\n[data]\ntrain = \"x\"\n", "a.toml",
+                                     {choice->path + "=" + choice->value});
+    CAPTURE(choice->text());
+    CHECK(choice->chosen(with));
+    if (!choice->neutral && choice->path != "exchange.priority") CHECK_FALSE(choice->chosen(Config()));
+  }
+}
+
+TEST_CASE("what a refusal says fits is accepted", "[config][combinations]") {
+  CHECK_THAT(refusal({"exchange.strategy=server", "optimizer.rule=lars"}),
+             Catch::Contains("nearest valid: \"sgd\" or \"adam\" or \"adamw\" or \"rmsprop\"") &&
+                 Catch::Contains("write exchange.strategy = \"synchronous\""));
+  CHECK(refusal({"exchange.strategy=server", "optimizer.rule=adamw"}).empty());
+  CHECK_THAT(refusal({"exchange.algorithm=mpi", "exchange.codec=fp16"}),
+             Catch::Contains("nearest valid: \"ring\", or write exchange.codec = \"none\""));
+}
+
+TEST_CASE("the matrix for people: every choice has a row, every letter a reason, no line is long",
+          "[config][combinations]") {
+  const std::string text = combinations_text();
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) CHECK(line.size() <= 120);
+  for (const Choice* choice : all_choices()) CHECK_THAT(text, Catch::Contains(choice->name));
+  for (const char* reason : {"the library adds what it is given", "(not read)", "(gives way)"})
+    CHECK_THAT(text, Catch::Contains(reason));
+  CHECK(text.find('*') > text.find("What a split cuts"));  // letters suffice
+}
+
+}  // namespace echelon
