@@ -37,11 +37,7 @@ Choice text_word(const std::string& path, std::string_view name, Properties is, 
 
 // A key that is off by default: "optimizer.clip_norm" is shown as "clip_norm".
 Choice key(const std::string& path, const std::string& value, Properties is, Chosen chosen) {
-  return {.path = path,
-          .value = value,
-          .name = path.substr(path.find('.') + 1),
-          .is = is,
-          .chosen = std::move(chosen)};
+  return {.path = path, .value = value, .name = path.substr(path.find('.') + 1), .is = is, .chosen = std::move(chosen)};
 }
 
 Properties properties_of(const StrategyTraits& strategy) {
@@ -129,8 +125,7 @@ ChoiceAxis dtypes() {
   };
   return {.name = "dtype",
           .choices = {dtype(DType::f32, {}), dtype(DType::f64, {P::double_values}),
-                      dtype(DType::f16,
-                            {P::half_values, P::scaled_loss, P::needs_all_gradients, P::looks_at_whole}),
+                      dtype(DType::f16, {P::half_values, P::scaled_loss, P::needs_all_gradients, P::looks_at_whole}),
                       dtype(DType::bf16, {P::half_values})}};
 }
 
@@ -177,22 +172,22 @@ ChoiceAxis data() {
 }
 
 ChoiceAxis batches() {
-  return {.name = "batch",
-          .choices = {key("batch.accumulation", "2", {P::several_passes},
-                          [](const Config& config) { return config.batch.accumulation > 1; }),
-                      key("batch.shares", "[3, 1]", {P::unequal_shares},
-                          [](const Config& config) { return !config.batch.shares.empty(); }),
-                      key("batch.scale_with_replicas", "true", {P::grows_with_replicas},
-                          [](const Config& config) { return config.batch.scale_with_replicas; }),
-                      key("train.reproducible", "true", {P::any_scale},
-                          [](const Config& config) { return config.train.reproducible; }),
-                      key("model.synchronised_batch_norm", "true", {P::whole_step_statistics},
-                          [](const Config& config) {
-                            const auto& layers = config.model.layers;
-                            return config.model.synchronised_batch_norm ||
-                                   std::any_of(layers.begin(), layers.end(),
-                                               [](const LayerConfig& layer) { return layer.synchronised; });
-                          })}};
+  return {
+      .name = "batch",
+      .choices = {key("batch.accumulation", "2", {P::several_passes},
+                      [](const Config& config) { return config.batch.accumulation > 1; }),
+                  key("batch.shares", "[3, 1]", {P::unequal_shares},
+                      [](const Config& config) { return !config.batch.shares.empty(); }),
+                  key("batch.scale_with_replicas", "true", {P::grows_with_replicas},
+                      [](const Config& config) { return config.batch.scale_with_replicas; }),
+                  key("train.reproducible", "true", {P::any_scale},
+                      [](const Config& config) { return config.train.reproducible; }),
+                  key("model.synchronised_batch_norm", "true", {P::whole_step_statistics}, [](const Config& config) {
+                    const auto& layers = config.model.layers;
+                    return config.model.synchronised_batch_norm ||
+                           std::any_of(layers.begin(), layers.end(),
+                                       [](const LayerConfig& layer) { return layer.synchronised; });
+                  })}};
 }
 
 }  // namespace

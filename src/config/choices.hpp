@@ -11,10 +11,10 @@
 namespace echelon {
 
 struct Choice {
-  std::string path;     // "exchange.codec", "optimizer.clip_norm"
-  std::string value;    // of the key, as TOML; of a key that is off by default, one that turns it on
-  std::string name;     // for tables: "topk", "clip_norm"
-  bool worded = false;  // a word of its key, of which one is chosen always; else on or off
+  std::string path;      // "exchange.codec", "optimizer.clip_norm"
+  std::string value;     // of the key, as TOML; of a key that is off by default, one that turns it on
+  std::string name;      // for tables: "topk", "clip_norm"
+  bool worded = false;   // a word of its key, of which one is chosen always; else on or off
   bool neutral = false;  // the default word
   Properties is = {};
   std::function<bool(const Config&)> chosen;

@@ -53,8 +53,7 @@ std::uint64_t config_hash(const Config& config) {
   std::string text = echo(config, false);
   // How long to train leaves a run the same run, unless the learning rate looks ahead to the end.
   const ScheduleTraits* schedule = find_traits(kSchedules, config.optimiser.schedule);
-  if (schedule && schedule->spans_the_run)
-    text += fmt::format("{} {}", config.train.epochs, config.train.steps);
+  if (schedule && schedule->spans_the_run) text += fmt::format("{} {}", config.train.epochs, config.train.steps);
   return checksum64(text);
 }
 

@@ -23,7 +23,7 @@ struct Exclusion {
   Property one, other;
   std::string_view reason;  // goes on after "<other> does not go with <one>: "
   Verdict verdict = Verdict::refused;
-  std::string_view cure = {};                // default: what of the blamed key's values fits
+  std::string_view cure = {};           // default: what of the blamed key's values fits
   std::optional<Property> unless = {};  // does not count beside a choice of this
 };
 
@@ -32,7 +32,7 @@ struct Requirement {
   Property one;
   std::string_view path;
   Property needed;
-  std::string_view reason;    // goes on after "<word> does not go with <one>: "
+  std::string_view reason;  // goes on after "<word> does not go with <one>: "
   bool blames_one = false;  // the key of `one`; else `path`
 };
 

@@ -40,8 +40,7 @@ const LayerTraits& type_of(const TomlNode& table, const Origin& origin) {
     if (const LayerTraits* type = find_traits(kLayers, std::get<std::string>(value))) return *type;
   }
   refuse(origin, table.line, table.column,
-         fmt::format("a layer needs its type, e.g. type = \"conv\"; known: {}",
-                     joined(names_in(kLayers))));
+         fmt::format("a layer needs its type, e.g. type = \"conv\"; known: {}", joined(names_in(kLayers))));
 }
 
 void refuse_key(const TomlEntry& entry, const LayerTraits& type, const Origin& origin) {

@@ -93,8 +93,7 @@ std::string layers_text() {
   std::vector<std::string> order;
   for (const LayerTraits& layer : kLayers) {
     std::string stars;
-    for (const std::string& split : splits)
-      stars += fmt::format("{:<13}", layer.splits.contains(split) ? "*" : ".");
+    for (const std::string& split : splits) stars += fmt::format("{:<13}", layer.splits.contains(split) ? "*" : ".");
     if (!alike.contains(stars)) order.push_back(stars);
     alike[stars].emplace_back(layer.name);
   }
@@ -125,8 +124,7 @@ std::string combinations_text() {
   Legend legend;
   for (std::size_t row = 0; row < all.size(); ++row) {
     const bool first = row == 0 || all[row].axis != all[row - 1].axis;
-    std::string line =
-        fmt::format("{:<11}{:>3} {:<{}} ", first ? all[row].axis : "", row + 1, all[row].text(), width);
+    std::string line = fmt::format("{:<11}{:>3} {:<{}} ", first ? all[row].axis : "", row + 1, all[row].text(), width);
     for (std::size_t column = 0; column < row; ++column) {
       line += gap(column);
       line += cell(all[row], all[column], legend);

@@ -159,13 +159,13 @@ struct ExchangeConfig {
   std::string index_coding = "golomb";  // topk, threshold: raw | golomb | gamma
   std::int64_t codec_warmup_steps = 0;  // the first steps of the run send gradients as they are, then the codec starts
   double bucket_mb = 4;                 // gradients sent together, 0.001 to 4096
-  double sparse_density = 0;      // a step sends a sparse table whole where replicas touch more than this share of
-                                  // its rows on average, 0 to 1; 0: where that takes fewer bytes; 1: never
-  double segment_kb = 256;        // pipelining grain of the algorithm, 1 to 1048576
-  std::int64_t servers = 0;       // algorithm or strategy server: ranks that serve a part each; 0: all
-  std::string inner = "ring";     // algorithm hierarchical: inside a host
-  std::string outer = "ring";     // algorithm hierarchical: between hosts
-  std::int64_t verify_every_steps = 0;  // checksums of every replica's weights; 0: at step 0 and the end
+  double sparse_density = 0;   // a step sends a sparse table whole where replicas touch more than this share of
+                               // its rows on average, 0 to 1; 0: where that takes fewer bytes; 1: never
+  double segment_kb = 256;     // pipelining grain of the algorithm, 1 to 1048576
+  std::int64_t servers = 0;    // algorithm or strategy server: ranks that serve a part each; 0: all
+  std::string inner = "ring";  // algorithm hierarchical: inside a host
+  std::string outer = "ring";  // algorithm hierarchical: between hosts
+  std::int64_t verify_every_steps = 0;              // checksums of every replica's weights; 0: at step 0 and the end
 #define X(strategy, Keys, ...) Keys strategy = {};  // [exchange.<strategy>]
   ECHELON_STRATEGIES(X)
 #undef X

@@ -6,7 +6,8 @@
 
 namespace echelon {
 
-#define X(name, ...) std::unique_ptr<Strategy> make_##name(const ExchangeConfig& config, const StrategyContext& context);
+#define X(name, ...) \
+  std::unique_ptr<Strategy> make_##name(const ExchangeConfig& config, const StrategyContext& context);
 ECHELON_STRATEGIES(X)
 #undef X
 

@@ -50,9 +50,8 @@ class Synchronous final : public Strategy {
     const DType dtype = context.arenas.dtype();
     const Transport& transport = context.engine.transport();
     if (algorithm_traits(algorithm_).library && transport.size() > 1 && !transport.has_library_allreduce())
-      throw ConfigError(fmt::format(
-          "exchange.algorithm '{}' needs a message library; transport {} has none; ring fits", algorithm_,
-          transport.name()));
+      throw ConfigError(fmt::format("exchange.algorithm '{}' needs a message library; transport {} has none; ring fits",
+                                    algorithm_, transport.name()));
     AllreduceRequest request = allreduce_request(config, transport.hosts(), dtype);
     request.rank = transport.rank();
     const std::vector<ArenaRange> ranges = make_buckets(context.arenas.parameters(), size_of(dtype),

@@ -38,7 +38,9 @@ const std::string& good_reproducible_config() {
 const std::vector<BadConfig>& bad_reproducible_configs() {
   static const std::string fitting = "\"halving_doubling\" or \"butterfly\" or \"binomial\"";
   static const std::vector<BadConfig> all = {
-      {"reproducible over a ring", with("butterfly", "ring"), {"@11:1", "exchange.algorithm = \"ring\" does not go with", fitting}},
+      {"reproducible over a ring",
+       with("butterfly", "ring"),
+       {"@11:1", "exchange.algorithm = \"ring\" does not go with", fitting}},
       {"reproducible by everyone to everyone", with("butterfly", "naive"), {"@11:1", "one binary tree", fitting}},
       {"reproducible by the library", with("butterfly", "mpi"), {"@11:1", "one binary tree", fitting}},
       {"reproducible over the default algorithm",
@@ -56,7 +58,9 @@ const std::vector<BadConfig>& bad_reproducible_configs() {
        {"@9:1", "train.micro_shards is not used here", "train.reproducible = true"}},
       {"reproducible and accumulation", with("64", "64\naccumulation = 2"), {"@8:1", "leave batch.accumulation out"}},
       {"reproducible and shares", with("64", "64\nshares = [1, 3]"), {"@8:1", "leave batch.shares out"}},
-      {"reproducible and weak scaling", with("64", "64\nscale_with_replicas = true"), {"@8:1", "leave batch.scale_with_replicas out"}},
+      {"reproducible and weak scaling",
+       with("64", "64\nscale_with_replicas = true"),
+       {"@8:1", "leave batch.scale_with_replicas out"}},
       {"reproducible by file", with("\"record\"", "\"file\""), {"@5:1", "\"auto\" or \"record\""}},
       {"reproducible by whatever fits",
        with("sharding = \"record\"\n", ""),

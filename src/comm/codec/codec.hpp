@@ -1,7 +1,7 @@
 // Codecs: how a range of gradients is written in fewer bytes. One file each; what is lost is handed back as a residual.
 //
-// Adding one: a file `<name>.cpp` here with make_<name>_codec, a line in config/traits/codecs.hpp that says what it is, a
-// row in codec/README.md, a plain oracle in tests/support/codec_oracle.cpp. The contract test runs every one.
+// Adding one: a file `<name>.cpp` here with make_<name>_codec, a line in config/traits/codecs.hpp that says what it is,
+// a row in codec/README.md, a plain oracle in tests/support/codec_oracle.cpp. The contract test runs every one.
 //
 // All but `lossless` take f32. Nothing that is not finite may vanish: where a value is inf or NaN, some value of what
 // is decoded is inf or NaN, on every rank; each codec says which.

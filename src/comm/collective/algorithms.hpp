@@ -62,7 +62,7 @@ Price price_allgather_blocks(const std::vector<std::int64_t>& block_elems);
 std::shared_ptr<const Plan> make_direct_allreduce(const AllreduceRequest& request);
 
 // Plan and price behind the names, one file each; the price is asked for two ranks and one element at least.
-#define X(name, ...)                                                                         \
+#define X(name, ...)                                                                    \
   std::shared_ptr<const Plan> make_##name##_allreduce(const AllreduceRequest& request); \
   Price price_##name(const AllreduceRequest& request);
 ECHELON_ALLREDUCE(X)

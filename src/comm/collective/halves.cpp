@@ -12,9 +12,9 @@ std::vector<std::string> halves_names() {
 }
 
 const Halves& halves_of(std::string_view name) {
-#define X(known, ...) \
+#define X(known, ...)                              \
   if constexpr (algorithm_traits(#known).halves) { \
-    if (name == #known) return known##_halves; \
+    if (name == #known) return known##_halves;     \
   }
   ECHELON_ALLREDUCE(X)
 #undef X

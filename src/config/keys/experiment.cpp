@@ -10,9 +10,7 @@ void add_experiment(Table& all) {
   top.key("seed", &Config::seed, at_least(0), "of initial weights, shuffling and every other random choice");
 
   auto model = part(all, "model", &Config::model);
-  model.key("zoo", &ModelConfig::zoo,
-            words_or_empty(zoo_names()),
-            "a ready-made model; else write [[model.layers]]");
+  model.key("zoo", &ModelConfig::zoo, words_or_empty(zoo_names()), "a ready-made model; else write [[model.layers]]");
   model.key("loss", &ModelConfig::loss, words({"auto", "softmax", "mse", "bce"}),
             "auto: softmax over classes, mse where labels are real numbers");
   model.key("label_smoothing", &ModelConfig::label_smoothing, range(0, 0.999),

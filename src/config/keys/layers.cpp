@@ -1,6 +1,6 @@
 // [[model.layers]]; which type takes which keys is in config/traits/layers.hpp.
-#include "config/keys/section.hpp"
 #include "config/traits/layers.hpp"
+#include "config/keys/section.hpp"
 
 namespace echelon::keys {
 

@@ -29,8 +29,7 @@ void add_optimiser(Table& all) {
                 "learning_rate is for base_batch samples a step and grows with batch.global, or with its root");
   optimizer.key("base_batch", &OptimiserConfig::base_batch, range(0, 1e9),
                 "scaling linear and sqrt: samples a step that learning_rate is for");
-  optimizer.key("schedule", &OptimiserConfig::schedule, words(names_in(kSchedules)),
-                "of the learning rate");
+  optimizer.key("schedule", &OptimiserConfig::schedule, words(names_in(kSchedules)), "of the learning rate");
   optimizer.key("warmup_epochs", &OptimiserConfig::warmup_epochs, range(0, 1e6), "linear from 0 to learning_rate");
   optimizer.key("decay_at_epochs", &OptimiserConfig::decay_at_epochs, range(0, 1e6),
                 "schedule step: times decay_factor at each of these");

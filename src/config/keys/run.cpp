@@ -6,8 +6,7 @@ namespace echelon::keys {
 
 void add_run(Table& all) {
   auto device = part(all, "device", &Config::device);
-  device.key("kind", &DeviceConfig::kind, words(names_in(kDevices)),
-             "auto: cuda where a GPU is usable, else onednn");
+  device.key("kind", &DeviceConfig::kind, words(names_in(kDevices)), "auto: cuda where a GPU is usable, else onednn");
   device.key("dtype", &DeviceConfig::dtype, words({"f32", "f64", "f16", "bf16"}),
              "f64: kinds reference and cuda; f16 and bf16: kind cuda, activations alone, weights stay f32");
   device.key("tf32", &DeviceConfig::tf32, {},

@@ -44,8 +44,8 @@ struct AlgorithmTraits {
 
 // The words of exchange.algorithm; `auto` is exchange/autotune.hpp.
 #define X(algorithm, ...) AlgorithmTraits{.name = #algorithm __VA_OPT__(, ) __VA_ARGS__},
-inline constexpr AlgorithmTraits kAlgorithms[] = {
-    ECHELON_ALLREDUCE(X) ECHELON_DEVICE_ALLREDUCE(X) AlgorithmTraits{.name = "auto", .measured = true}};
+inline constexpr AlgorithmTraits kAlgorithms[] = {ECHELON_ALLREDUCE(X) ECHELON_DEVICE_ALLREDUCE(X)
+                                                      AlgorithmTraits{.name = "auto", .measured = true}};
 #undef X
 
 // Of a word that config/ has checked, or of a name from the registry; unknown ones have no traits.

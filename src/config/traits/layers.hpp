@@ -11,8 +11,8 @@ namespace echelon {
 
 struct LayerTraits {
   std::string_view name;
-  Words takes = {};  // keys beside type, name, inputs and stage
-  Words needs = {};  // of them, or `inputs`: without which there is no layer
+  Words takes = {};              // keys beside type, name, inputs and stage
+  Words needs = {};              // of them, or `inputs`: without which there is no layer
   std::string_view inputs = {};  // what they are, in words, where a layer takes other than one
   // Keys of [parallel] that cut it: tensor (its units), space (rows of images), time_chunks (steps of sequences).
   // Under the others it stays whole, or whole on each rank.

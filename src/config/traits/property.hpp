@@ -16,15 +16,15 @@ enum class Property : std::uint8_t {
   loses_rows,         // does not know which rows of a table all replicas touched
   whole_model_ranks,  // ranks that hold a whole model beside the replicas
   // All-reduces
-  all_reduce,          // a choice of exchange.algorithm other than the default
-  library_sums,        // a library adds what it is given, in one static order
-  sums_between_gpus,   // and lies on the GPUs
-  one_binary_tree,     // adds replicas in one binary tree, whatever the element
-  measures_plain,      // is chosen by the times of values that no codec writes
+  all_reduce,         // a choice of exchange.algorithm other than the default
+  library_sums,       // a library adds what it is given, in one static order
+  sums_between_gpus,  // and lies on the GPUs
+  one_binary_tree,    // adds replicas in one binary tree, whatever the element
+  measures_plain,     // is chosen by the times of values that no codec writes
   // Codecs
-  coded,          // messages are not plain values
-  lossy_code,     // of f32; what is left out is sent later
-  own_route,      // brings its own plan
+  coded,       // messages are not plain values
+  lossy_code,  // of f32; what is left out is sent later
+  own_route,   // brings its own plan
   // How the optimiser sees gradients
   needs_all_gradients,  // before the first update
   looks_at_whole,       // parameters or gradients, not parts
@@ -50,8 +50,8 @@ enum class Property : std::uint8_t {
   grows_with_replicas,
   whole_step_statistics,
   // Reproducibility and device
-  any_scale,   // the same bits for any number of replicas
-  whichever,   // the device is not named
+  any_scale,  // the same bits for any number of replicas
+  whichever,  // the device is not named
   no_gpu,
   double_values,
   half_values,
