@@ -32,7 +32,8 @@ std::optional<Clash> clash_by(const Requirement& rule, const Choice& one, const 
 bool fits(const Choice& word, const std::vector<const Choice*>& chosen) {
   return std::none_of(chosen.begin(), chosen.end(), [&](const Choice* other) {
     const auto clash = other->path == word.path ? std::nullopt : clash_between(word, *other);
-    return clash && clash->verdict != Verdict::gives_way;
+    if (!clash) return false;
+    return clash->verdict == Verdict::refused || (clash->verdict == Verdict::not_read && clash->blamed == &word);
   });
 }
 

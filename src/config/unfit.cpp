@@ -35,10 +35,10 @@ const Config& defaults() {
 // Who reads a key that not every word of its chooser reads.
 struct Readers {
   bool read = false;              // by what the config chose
-  std::vector<std::string> text;  // by chooser: "codec = "topk" or "threshold""
+  std::vector<std::string> text;  // by chooser: "exchange.codec = "topk" or "threshold""
 };
 
-// "codec = "topk" or "threshold"", or, of most words, "every algorithm but "naive", "mpi" and "nccl"".
+// "exchange.codec = "topk" or "threshold"", or, of most words, "every algorithm but "naive", "mpi" and "nccl"".
 template <class Table>
 std::string readers_text(const Table& table, const std::string& chooser, const std::string& name) {
   const auto reads = [&](const auto& entry) { return entry.reads.contains(name); };
@@ -50,7 +50,7 @@ std::string readers_text(const Table& table, const std::string& chooser, const s
   std::string but;
   for (std::size_t i = 0; i < others.size(); ++i)
     but += fmt::format("{}\"{}\"", i == 0 ? "" : i + 1 == others.size() ? " and " : ", ", others[i]);
-  return fmt::format("every {} but {}", chooser, but);
+  return fmt::format("every {} but {}", chooser.substr(chooser.find('.') + 1), but);
 }
 
 class Finder {
@@ -88,7 +88,7 @@ class Finder {
       Readers& readers = readers_[section + "." + name];
       const auto* entry = find_traits(table, chosen);
       readers.read = readers.read || (entry && entry->reads.contains(name));
-      readers.text.push_back(readers_text(table, chooser, name));
+      readers.text.push_back(readers_text(table, section + "." + chooser, name));
     }
   }
 
@@ -106,7 +106,7 @@ class Finder {
     for (const Key<Config>& key : config_keys()) {
       if (key.section.starts_with(tables))
         used(key.path(), key.section == tables + exchange.strategy,
-             fmt::format("strategy = \"{}\"", key.section.substr(tables.size())));
+             fmt::format("exchange.strategy = \"{}\"", key.section.substr(tables.size())));
       if (const auto found = readers_.find(key.path()); found != readers_.end())
         used(key.path(), found->second.read, joined(found->second.text, " or "));
     }

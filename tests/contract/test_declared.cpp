@@ -63,8 +63,7 @@ std::set<std::string> splits_of(const Graph& graph, const Node& node) {
                         layer.state_units() > 0;
   if (by_units) splits.insert("tensor");
   if (layer.row_window().has_value()) splits.insert("space");
-  if (in.rank() == 2 || layer.table_rows() > 0)
-    if (layer.on_steps({0, in[0], in[0]}) != nullptr) splits.insert("time_chunks");
+  if (layer.on_steps({0, in[0], in[0]}) != nullptr) splits.insert("time_chunks");
   return splits;
 }
 

@@ -147,7 +147,7 @@ TEST_CASE("what split models do not go with is refused with the reason", "[run]"
   };
   CHECK_THAT(refused({"exchange.strategy=server", "exchange.server.ranks=1"}),
              Contains("a server on a rank of its own holds a whole model"));
-  CHECK_THAT(refused({"data.buckets=[8]"}), Contains("what travels between their ranks has one length"));
+  CHECK_THAT(refused({"data.buckets=[8]"}), Contains("what travels between the ranks of a model has one length"));
   CHECK_THAT(refused({"data.as_replicas=2", "batch.shares=[1, 3]"}), Contains("micro-batches of one size"));
 }
 
