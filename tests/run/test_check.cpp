@@ -152,10 +152,17 @@ TEST_CASE("split models with rules that look at whole parameters are planned", "
     }
 }
 
+TEST_CASE("check prints what goes with what, without a config", "[config]") {
+  const Outcome matrix = run_process({.argv = {echelon_binary(), "check", "--combinations"}, .cwd = "", .env = {}});
+  CHECK(matrix.code == kExitOk);
+  says(matrix, {"halving_doubling, butterfly, binomial", "the library adds what it is given", "What a split cuts"});
+}
+
 TEST_CASE("results that cannot be printed are an error of the environment", "[config]") {
   const Setup setup;
   const std::string shards = setup.folder / "data";
-  for (const std::string& words : {"check " + setup.config, std::string("check --keys"), "data inspect " + shards}) {
+  for (const std::string& words : {"check " + setup.config, std::string("check --keys"),
+                                   std::string("check --combinations"), "data inspect " + shards}) {
     const Outcome full = run_process(
         {.argv = {"sh", "-c", echelon_binary() + " " + words + " > /dev/full"}, .cwd = "", .env = {}, .limit_s = 60});
     INFO(words << "\n" << full.err);
