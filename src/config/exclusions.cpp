@@ -29,6 +29,15 @@ std::optional<Clash> clash_by(const Requirement& rule, const Choice& one, const 
   return Clash{&one, &word, rule.reason, Verdict::refused, {}};
 }
 
+// A key of the table [exchange.<strategy>] beside another strategy.
+std::optional<Clash> clash_of_table(const Choice& strategy, const Choice& key) {
+  const std::string chooser = "exchange.strategy", tables = "exchange.";
+  const std::size_t dot = key.path.find('.', tables.size());
+  if (strategy.path != chooser || !key.path.starts_with(tables) || dot == std::string::npos) return {};
+  if (key.path.substr(tables.size(), dot - tables.size()) == strategy.name) return {};
+  return Clash{&strategy, &key, "the key is another strategy's", Verdict::not_read, {}};
+}
+
 bool fits(const Choice& word, const std::vector<const Choice*>& chosen) {
   return std::none_of(chosen.begin(), chosen.end(), [&](const Choice* other) {
     const auto clash = other->path == word.path ? std::nullopt : clash_between(word, *other);
@@ -56,15 +65,14 @@ const std::vector<Exclusion>& exclusions() {
       // How gradients travel
       {P::own_exchange, P::all_reduce, "the strategy moves gradients by itself and reads no exchange.algorithm",
        Verdict::not_read},
-      {P::own_exchange, P::overlaps, "the strategy overlaps by itself and reads no exchange.overlap",
+      {P::own_overlap, P::overlaps, "the strategy overlaps as it does and reads no exchange.overlap",
        Verdict::not_read},
-      {P::by_algorithm, P::whole_model_ranks, "the strategy has no servers", Verdict::not_read},
       {P::own_route, P::all_reduce, "the codec brings an exchange of its own", Verdict::not_read},
       {P::library_sums, P::orders_buckets, "the library's sums go out in one static order and take no priority",
        Verdict::gives_way, "leave it out", P::own_exchange},
       {P::needs_all_gradients, P::updates_by_layer,
        "every gradient is needed before the first update, and overlap = \"layers\" updates layer by layer",
-       Verdict::gives_way, "\"buckets\" fits", P::own_exchange},
+       Verdict::gives_way, "\"buckets\" fits", P::own_overlap},
       {P::coded, P::library_sums, "the library adds what it is given and cannot read codes"},
       {P::coded, P::measures_plain,
        "the algorithm is chosen by the times of values as they are, not as a codec writes them"},
@@ -137,9 +145,11 @@ const std::vector<Requirement>& requirements() {
 
 std::optional<Clash> clash_between(const Choice& a, const Choice& b) {
   if (a.worded && b.worded && a.path == b.path) return {};  // one or the other
-  for (const auto& [one, other] : {std::pair(&a, &b), std::pair(&b, &a)})
+  for (const auto& [one, other] : {std::pair(&a, &b), std::pair(&b, &a)}) {
+    if (const auto clash = clash_of_table(*one, *other)) return clash;
     for (const Requirement& rule : requirements())
       if (const auto clash = clash_by(rule, *one, *other)) return clash;
+  }
   for (const Exclusion& rule : exclusions())
     for (const auto& [one, other] : {std::pair(&a, &b), std::pair(&b, &a)})
       if (const auto clash = clash_by(rule, *one, *other); clash && counts(rule, {&a, &b})) return clash;

@@ -9,8 +9,8 @@ namespace echelon {
 
 enum class Property : std::uint8_t {
   // Strategies
-  own_exchange,       // moves gradients without the all-reduce of exchange.algorithm, and overlaps by itself
-  by_algorithm,       // sums gradients by exchange.algorithm
+  own_exchange,       // moves gradients without the all-reduce of exchange.algorithm
+  own_overlap,        // or overlaps nothing: reads no exchange.overlap
   parts_of_updates,   // the optimiser's step is taken on parts of parameters
   plain_messages,     // cannot send what a codec writes
   loses_rows,         // does not know which rows of a table all replicas touched
