@@ -99,7 +99,8 @@ TEST_CASE("servers that cannot be are refused with the nearest that can", "[run]
   };
   refused(2, serving(2), "exchange.server.ranks = 2 leaves no worker among 2 ranks; nearest valid: 1");
   refused(0, serving(1), "leaves no worker among 1 rank; start more ranks");
-  refused(2, {"exchange.server.ranks=1"}, "exchange.server.ranks is not used here: it is for exchange.strategy = \"server\"");
+  refused(2, {"exchange.server.ranks=1"},
+          "exchange.server.ranks is not used here: it is for exchange.strategy = \"server\"");
   refused(3, serving(1, {"exchange.servers=1"}), "servers inside the workers");
   refused(3, serving(1, {"train.reproducible=true", "batch.global=64"}), "nearest valid: \"synchronous\"");
 }
