@@ -42,7 +42,7 @@ Choice key(const std::string& path, const std::string& value, Properties is, Cho
 
 Properties properties_of(const StrategyTraits& strategy) {
   Properties is;
-  is.add(P::own_exchange, !strategy.all_reduces()).add(P::own_overlap, !strategy.overlaps());
+  is.add(P::own_exchange, !strategy.all_reduces()).add(P::own_overlap, !strategy.reads.contains("overlap"));
   is.add(P::parts_of_updates, !strategy.whole_parameters).add(P::plain_messages, !strategy.carries_codes);
   return is;
 }

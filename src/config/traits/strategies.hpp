@@ -21,7 +21,6 @@ struct StrategyTraits {
 
   // Gradients are summed by the all-reduce that exchange.algorithm names, in its order.
   constexpr bool all_reduces() const { return reads.contains("algorithm"); }
-  constexpr bool overlaps() const { return reads.contains("overlap"); }
 };
 
 // clang-format off
