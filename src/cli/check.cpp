@@ -9,6 +9,7 @@
 #include "base/checksum.hpp"
 #include "base/error.hpp"
 #include "base/text.hpp"
+#include "cli/check_launch.hpp"
 #include "cli/exchange_text.hpp"
 #include "cli/memory_text.hpp"
 #include "cli/mesh_text.hpp"
@@ -27,43 +28,6 @@
 
 namespace echelon::cli {
 namespace {
-
-// What is asked, and what `train` makes of it.
-struct Check {
-  Config config;
-  int ranks = 1;  // of the launch, servers included
-  int hosts = 1;
-  std::optional<RunInputs> inputs;  // none where the data is not on this machine
-  std::optional<Mesh> mesh;
-  std::optional<RunPlan> plan;     // of the first rank
-  std::vector<std::string> notes;  // on the config
-  std::vector<std::string> warnings;
-
-  void warn(std::string text) { warnings.push_back(std::move(text)); }
-  Roles roles() const { return roles_of(config, ranks); }
-  int workers() const { return roles().workers; }
-  int servers() const { return roles().servers; }
-  int ranks_a_host() const { return (ranks + hosts - 1) / hosts; }
-  // As launchers do: ranks fill one host after another.
-  std::vector<int> hosts_of_ranks() const {
-    std::vector<int> of_rank;
-    for (int r = 0; r < ranks; ++r) of_rank.push_back(r / ranks_a_host());
-    return of_rank;
-  }
-  std::vector<std::string> host_names() const {
-    std::vector<std::string> names;
-    for (int h = 0; h < hosts; ++h) names.push_back(std::to_string(h));
-    return names;
-  }
-  // Of the ranks that hold one part of the model, and of servers on ranks of their own.
-  std::vector<int> hosts_of_replicas() const {
-    const std::vector<int> of_rank = hosts_of_ranks();
-    std::vector<int> of_replica;
-    for (const int rank : mesh->holders(0)) of_replica.push_back(of_rank[static_cast<std::size_t>(rank)]);
-    of_replica.insert(of_replica.end(), of_rank.end() - servers(), of_rank.end());
-    return of_replica;
-  }
-};
 
 void line(std::string_view what, const std::string& text) { fmt::print("{:<11} {}\n", what, text); }
 
@@ -215,26 +179,6 @@ void print_device(Check& check) {
   }
 }
 
-// Of the ranks of the fullest host. `memory`: of the workers, by place in their group.
-std::vector<Footprint> fullest_host(const Check& check, const std::vector<Footprint>& memory) {
-  const Mesh& mesh = *check.mesh;
-  const std::vector<int> hosts = check.hosts_of_ranks();
-  std::vector<std::vector<Footprint>> by_host(static_cast<std::size_t>(check.hosts));
-  for (int rank = 0; rank < check.ranks; ++rank) {
-    const bool serves = rank >= check.workers();
-    Footprint held = memory[static_cast<std::size_t>(serves ? 0 : mesh.index_in_group(mesh.seat(rank)))];
-    if (serves) held.activations = held.scratch = held.evaluation = held.packed = 0;
-    by_host[static_cast<std::size_t>(hosts[static_cast<std::size_t>(rank)])].push_back(held);
-  }
-  const auto total = [](const std::vector<Footprint>& host) {
-    double bytes = 0;
-    for (const Footprint& rank : host) bytes += rank.total();
-    return bytes;
-  };
-  return *std::max_element(by_host.begin(), by_host.end(),
-                           [&](const auto& a, const auto& b) { return total(a) < total(b); });
-}
-
 // Throws where what it printed does not fit the ranks or the hosts.
 void print_model(Check& check) {
   const RunPlan& plan = *check.plan;
@@ -303,28 +247,6 @@ void print_plan(Check& check) {
     throw;
   }
   print_warnings(check);
-}
-
-// Ranks and hosts as the options ask for them.
-void place_ranks(Check& check, const CheckOptions& options) {
-  constexpr int kMostRanks = 65536;
-  if (options.replicas != 0 && options.ranks != 0)
-    throw ConfigError(
-        "--replicas and --ranks exclude each other: ranks are all processes of a launch, servers and the "
-        "ranks of split models included");
-  const char* option = options.ranks != 0 ? "--ranks" : "--replicas";
-  const int wanted = options.ranks != 0 ? options.ranks : options.replicas;
-  const int group = ranks_of_replica(check.config.parallel);
-  if (wanted < 0 || wanted > kMostRanks || (options.ranks == 0 && wanted > kMostRanks / group))
-    throw ConfigError(
-        fmt::format("{} {}: 1 to {}", option, wanted, options.ranks != 0 ? kMostRanks : kMostRanks / group));
-  check.ranks = options.ranks != 0
-                    ? options.ranks
-                    : std::max(1, options.replicas) * group + static_cast<int>(check.config.exchange.server.ranks);
-  check.hosts = options.hosts;
-  if (check.hosts < 1 || check.hosts > check.ranks)
-    throw ConfigError(fmt::format("--hosts {}: 1 to {} (the number of ranks)", check.hosts, check.ranks));
-  check.config = config_for_ranks(std::move(check.config), check.ranks, check.notes);
 }
 
 }  // namespace

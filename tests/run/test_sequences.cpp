@@ -9,6 +9,7 @@
 
 #include "base/hash_rng.hpp"
 #include "tests/run/trial.hpp"
+#include "tests/support/random.hpp"
 
 namespace echelon {
 namespace {
@@ -67,21 +68,6 @@ type = "dense"
 units = 4
 )";
 
-double distance(const std::vector<double>& a, const std::vector<double>& b) {
-  REQUIRE(a.size() == b.size());
-  double worst = 0, largest = 0;
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    worst = std::max(worst, std::fabs(a[i] - b[i]));
-    largest = std::max(largest, std::fabs(b[i]));
-  }
-  return worst / largest;
-}
-
-std::vector<double> last_weights(const test::Trial& trial, const std::string& name = "trial") {
-  const std::int64_t step = trial.summary(name)["steps"];
-  return test::checkpoint_values(fmt::format("{}/checkpoints/step-{:08}.h5", trial.run(name), step), "weights/");
-}
-
 TEST_CASE("buckets: k replicas are one replica, to the figures of the evaluation", "[run]") {
   const test::Trial trial(kSteps);
   write_steps(trial / "train.csv", 150);
@@ -99,7 +85,7 @@ TEST_CASE("buckets: k replicas are one replica, to the figures of the evaluation
     const test::Outcome many = trial.train(ranks, {"name=" + name});
     INFO(many.out << many.err);
     REQUIRE(many.code == 0);
-    CHECK(distance(last_weights(trial, name), last_weights(trial)) < 1e-8);
+    CHECK(test::relative_distance(test::last_weights(trial, name), test::last_weights(trial)) < 1e-8);
     CHECK(trial.summary(name)["test_loss"].get<double>() == Approx(trial.summary()["test_loss"].get<double>()));
     CHECK(trial.summary(name)["test_accuracy"] == trial.summary()["test_accuracy"]);
   }
@@ -120,26 +106,6 @@ TEST_CASE("data and orders that do not go together are refused before anything s
   CHECK_THAT(refused({"data.augment_flip=true"}), Contains("are for images"));
   CHECK_THAT(refused({"data.buckets=[4, 2]"}), Contains("must rise"));
   CHECK_FALSE(fs::exists(trial / "results"));
-}
-
-TEST_CASE("images moved and mirrored: k replicas are one replica", "[run]") {
-  const test::Trial trial;
-  const test::Sets sets = {
-      "device.kind=reference",       "device.dtype=f64",       "train.steps=6", "evaluate.every_epochs=0",
-      "data.augment_crop_padding=2", "data.augment_flip=true", "data.test="};
-  const auto train = [&](int ranks, const std::string& name, const std::string& more) {
-    test::Sets all = sets;
-    all.push_back("name=" + name);
-    all.push_back(more);
-    const test::Outcome outcome = trial.train(ranks, all);
-    INFO(outcome.out << outcome.err);
-    REQUIRE(outcome.code == 0);
-    return last_weights(trial, name);
-  };
-  const std::vector<double> one = train(1, "one", "seed=7");
-  CHECK(distance(train(2, "two", "seed=7"), one) < 1e-8);
-  CHECK(distance(train(4, "four", "seed=7"), one) < 1e-8);
-  CHECK(distance(train(1, "still", "data.augment_flip=false"), one) > 1e-4);
 }
 
 // Words of 2 to 9 letters, and the same backwards.
@@ -206,7 +172,7 @@ TEST_CASE("pairs: k replicas are one replica, though replicas have unlike number
     const test::Outcome many = trial.train(ranks, {"name=" + name});
     INFO(many.out << many.err);
     REQUIRE(many.code == 0);
-    CHECK(distance(last_weights(trial, name), last_weights(trial)) < 1e-8);
+    CHECK(test::relative_distance(test::last_weights(trial, name), test::last_weights(trial)) < 1e-8);
     CHECK(trial.summary(name)["test_loss"].get<double>() == Approx(trial.summary()["test_loss"].get<double>()));
   }
 }
@@ -289,7 +255,7 @@ TEST_CASE("streams with carried states: k replicas are one replica, micro-batche
     const test::Outcome many = trial.train(row.ranks, sets);
     INFO(row.name << many.out << many.err);
     REQUIRE(many.code == 0);
-    CHECK(distance(last_weights(trial, row.name), last_weights(trial)) < 1e-8);
+    CHECK(test::relative_distance(test::last_weights(trial, row.name), test::last_weights(trial)) < 1e-8);
     CHECK(trial.summary(row.name)["test_loss"].get<double>() == Approx(loss).epsilon(1e-9));
   }
 }
@@ -318,7 +284,7 @@ TEST_CASE("carried states follow their rows to another number of ranks", "[run]"
   REQUIRE(trial.train(3, {"train.steps=11"}).code == 0);
   REQUIRE(trial.train(1, {"train.steps=40"}).code == 0);
   REQUIRE(trial.train(2).code == 0);
-  CHECK(distance(last_weights(trial), last_weights(whole)) < 1e-8);
+  CHECK(test::relative_distance(test::last_weights(trial), test::last_weights(whole)) < 1e-8);
 }
 
 TEST_CASE("carried states of every stage of every replica follow their rows to one rank", "[run]") {
@@ -333,7 +299,7 @@ TEST_CASE("carried states of every stage of every replica follow their rows to o
   REQUIRE(carried.size() == 2 * 12 * 10);
   CHECK(std::count(carried.begin(), carried.end(), 0.0) == 0);
   REQUIRE(trial.train(1, {"train.steps=40"}).code == 0);
-  CHECK(distance(last_weights(trial), last_weights(whole)) < 1e-8);
+  CHECK(test::relative_distance(test::last_weights(trial), test::last_weights(whole)) < 1e-8);
 }
 
 TEST_CASE("what is carried counts, and wants streams", "[run]") {
@@ -348,7 +314,7 @@ TEST_CASE("what is carried counts, and wants streams", "[run]") {
   make_letters(without);
   REQUIRE(trial.train(1).code == 0);
   REQUIRE(without.train(1).code == 0);
-  CHECK(distance(last_weights(trial), last_weights(without)) > 1e-3);
+  CHECK(test::relative_distance(test::last_weights(trial), test::last_weights(without)) > 1e-3);
 }
 
 }  // namespace

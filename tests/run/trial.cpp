@@ -180,4 +180,9 @@ std::vector<double> checkpoint_values(const std::string& path, const std::string
   return all;
 }
 
+std::vector<double> last_weights(const Trial& trial, const std::string& name) {
+  const std::int64_t step = trial.summary(name)["steps"];
+  return checkpoint_values(fmt::format("{}/checkpoints/step-{:08}.h5", trial.run(name), step), "weights/");
+}
+
 }  // namespace echelon::test

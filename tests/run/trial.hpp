@@ -49,5 +49,7 @@ void write_shard(const std::string& path, std::int64_t samples, const std::strin
 
 // All datasets of a checkpoint under `prefix`, one after another.
 std::vector<double> checkpoint_values(const std::string& path, const std::string& prefix);
+// The weights that a run ended with.
+std::vector<double> last_weights(const Trial& trial, const std::string& name = "trial");
 
 }  // namespace echelon::test

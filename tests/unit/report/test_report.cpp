@@ -12,72 +12,15 @@
 #include "report/writers/writers.hpp"
 #include "tests/support/process.hpp"
 #include "tests/support/random.hpp"
+#include "tests/unit/report/written.hpp"
 
 namespace echelon {
 namespace {
 
+using test::markdown_of;
 using test::TempFolder;
-
-// One attempt as the program leaves it.
-struct Written {
-  int ranks = 1;
-  std::int64_t global = 64;
-  double rate = 1000;
-  std::string state = "finished";
-  bool paced = false;
-  double accuracy = 0.975;
-  std::int64_t seed = 1;
-  bool weak = false;
-  ExchangeConfig exchange = {};
-  int servers = 0;
-  int pipeline = 1;
-  std::string algorithm = "ring", hash = "00aa00aa00aa";
-};
-
-std::string summary_text(const Written& run) {
-  std::string batches;
-  for (int r = 0; r < run.ranks; ++r) batches += fmt::format("{}{}", r ? "," : "", run.global / run.ranks);
-  return fmt::format(
-      R"({{"format":"echelon-summary","version":2,"name":"digits","config_hash":"{}",
-"state":"{}","ranks":{},"mesh":{{"data":{},"pipeline":{},"tensor":1,"space":1}},"servers":{},"hosts":1,
-"device":"{}","device_text":"a CPU, 1 thread","paced":{},"dtype":"f32","threads":1,"model":"lenet","parameters":421642,
-"strategy":"synchronous","algorithm":"{}","global_batch":{},"batch_per_replica":[{}],"accumulation":1,"scaling":"{}",
-"epochs":3,"steps":345,
-"timed_steps":340,"samples_per_s":{{"median":{},"p25":{},"p75":{}}},
-"step_s":{{"median":0.05,"p25":0.04,"p75":0.06}},
-"time_split_s":{{"data":1,"forward":2,"backward":3.3,"exchange":1.1,"optimizer":0.5,"hooks":0.05,
-"other":0.05,"total":8}},
-"wire_bytes_per_step":{},"formula_bytes_per_step":{},"messages_per_step":12,
-"split_bytes_per_step":{},"halo_bytes_per_step":512,
-"exchange_exposed_s":1,"exchange_hidden_s":3,"arrival_skew_s":0.002,"bytes_read":1000,"bytes_used":900,
-"train_loss":0.11,"test_loss":null,"test_accuracy":{},"peak_rss_mb":[100,120.5],"device_peak_mb":[10,11],
-"start_to_first_step_s":0.4,"provenance":{{"version":"0.1.0","commit":"abc","hosts":["n1"],"devices":["a CPU"],
-"mpi":"Open MPI 4.1","seed":{},"job_id":"","command":"echelon train a.toml","started":"2026-01-01 10:00"}}}})",
-      run.hash, run.state, run.ranks, run.ranks / run.pipeline, run.pipeline, run.servers,
-      run.paced ? "paced" : "onednn", run.paced, run.algorithm, run.global, batches, run.weak ? "weak" : "strong",
-      run.rate, run.rate * 0.9, run.rate * 1.1, 2.0 * (run.ranks - 1) * 1686568, 2.0 * (run.ranks - 1) * 1686568,
-      run.pipeline > 1 ? 3072 : 0, run.accuracy, run.seed);
-}
-
-void write_attempt(const std::string& folder, const Written& run) {
-  make_folders(folder);
-  Config config =
-      parse_config(fmt::format("seed = {}\n[model]\nzoo = \"lenet\"\n[data]\ntrain = \"x\"\n[batch]\nglobal = {}\n",
-                               run.seed, run.weak ? run.global / run.ranks : run.global),
-                   "made.toml");
-  config.batch.scale_with_replicas = run.weak;
-  if (run.paced) config.device.kind = "paced";
-  config.exchange = run.exchange;
-  write_file_whole(folder + "/config.toml", echo_config(config));
-  write_file_whole(folder + "/summary.json", summary_text(run));
-  write_file_whole(folder + "/status.json",
-                   fmt::format(R"({{"state":"{}","exit_code":0,"reason":"{}","step":345,"checkpoint":""}})", run.state,
-                               run.state == "failed" ? "loss is not finite at step 3" : ""));
-}
-
-std::string markdown_of(const ScalingReport& report) {
-  return write_markdown(report, {"scaling", "echelon report x", "2026-01-01 12:00", "0.1.0", "abc"});
-}
+using test::write_attempt;
+using test::Written;
 
 }  // namespace
 
@@ -275,47 +218,6 @@ TEST_CASE("runs of unlike meshes, algorithms and codecs are rows of their own, t
     CHECK(csv.find(name) != std::string::npos);
     CHECK(json.find(name) != std::string::npos);
   }
-}
-
-TEST_CASE("a codec that costs more than a point of accuracy is warned of", "[report]") {
-  ExchangeConfig sparse, fewer, halves;
-  sparse.codec = fewer.codec = "threshold", halves.codec = "bf16";
-  fewer.density = 0.001, fewer.codec_warmup_steps = 188;
-  TempFolder folder;
-  write_attempt(folder / "none/01", {.ranks = 2, .accuracy = 0.9, .seed = 1});
-  write_attempt(folder / "none/02", {.ranks = 2, .accuracy = 0.91, .seed = 2});
-  write_attempt(folder / "none/03", {.ranks = 2, .accuracy = 0.95, .seed = 3});
-  write_attempt(folder / "halves/01", {.ranks = 2, .accuracy = 0.9, .exchange = halves});  // a point below, not more
-  write_attempt(folder / "sparse/01", {.ranks = 2, .accuracy = 0.85, .seed = 1, .exchange = sparse});
-  write_attempt(folder / "sparse/02", {.ranks = 2, .accuracy = 0.86, .seed = 2, .exchange = sparse});
-  write_attempt(folder / "fewer/01", {.ranks = 4, .accuracy = 0.8988, .exchange = fewer});
-  write_attempt(folder / "batch/01", {.ranks = 2, .global = 128, .accuracy = 0.5, .exchange = sparse});
-  write_attempt(folder / "paced/01", {.ranks = 2, .paced = true, .accuracy = 0.1, .exchange = sparse});
-  const ScalingReport report = make_scaling(read_runs({folder.path()}));
-  REQUIRE(report.warnings.size() == 2);
-  CHECK(report.warnings[0] ==
-        "codec threshold (density 0.001, after 188 steps) on 4 ranks costs 1.12 points of test accuracy: 89.88 % "
-        "(1 run) beside 91.00 % (3 runs) without a codec after 345 steps");
-  CHECK(report.warnings[1] ==
-        "codec threshold (density 0.01) on 2 ranks costs 5.50 points of test accuracy: 85.50 % (2 runs) beside "
-        "91.00 % (3 runs) without a codec after 345 steps");
-  CHECK(write_text(report).find("warning: codec threshold (density 0.01) on 2 ranks") != std::string::npos);
-  CHECK(markdown_of(report).find("> Warning: codec threshold (density 0.01) on 2 ranks") != std::string::npos);
-  CHECK(write_json(report, {}).find("\"warnings\": [\n    \"codec threshold") != std::string::npos);
-}
-
-TEST_CASE("a codec is compared with runs on as many ranks where there are any", "[report]") {
-  ExchangeConfig sparse;
-  sparse.codec = "topk";
-  TempFolder folder;
-  write_attempt(folder / "a/01", {.ranks = 1, .accuracy = 0.99});
-  write_attempt(folder / "a/02", {.ranks = 2, .accuracy = 0.9});
-  write_attempt(folder / "b/02", {.ranks = 2, .accuracy = 0.895, .exchange = sparse});
-  CHECK(make_scaling(read_runs({folder.path()})).warnings.empty());
-  write_attempt(folder / "b/03", {.ranks = 3, .accuracy = 0.93, .exchange = sparse});
-  const auto warnings = make_scaling(read_runs({folder.path()})).warnings;
-  REQUIRE(warnings.size() == 1);  // beside both runs without a codec: 94.5 %
-  CHECK(warnings[0].find("on 3 ranks costs 1.50 points") != std::string::npos);
 }
 
 TEST_CASE("the parts of a step's time sum to 100 percent", "[report]") {

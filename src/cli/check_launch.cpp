@@ -1,0 +1,52 @@
+#include "cli/check_launch.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/error.hpp"
+#include "train/settle_split.hpp"
+
+namespace echelon::cli {
+
+void place_ranks(Check& check, const CheckOptions& options) {
+  constexpr int kMostRanks = 65536;
+  if (options.replicas != 0 && options.ranks != 0)
+    throw ConfigError(
+        "--replicas and --ranks exclude each other: ranks are all processes of a launch, servers and the "
+        "ranks of split models included");
+  const char* option = options.ranks != 0 ? "--ranks" : "--replicas";
+  const int wanted = options.ranks != 0 ? options.ranks : options.replicas;
+  const int group = ranks_of_replica(check.config.parallel);
+  if (wanted < 0 || wanted > kMostRanks || (options.ranks == 0 && wanted > kMostRanks / group))
+    throw ConfigError(
+        fmt::format("{} {}: 1 to {}", option, wanted, options.ranks != 0 ? kMostRanks : kMostRanks / group));
+  check.ranks = options.ranks != 0
+                    ? options.ranks
+                    : std::max(1, options.replicas) * group + static_cast<int>(check.config.exchange.server.ranks);
+  check.hosts = options.hosts;
+  if (check.hosts < 1 || check.hosts > check.ranks)
+    throw ConfigError(fmt::format("--hosts {}: 1 to {} (the number of ranks)", check.hosts, check.ranks));
+  check.config = config_for_ranks(std::move(check.config), check.ranks, check.notes);
+}
+
+std::vector<Footprint> fullest_host(const Check& check, const std::vector<Footprint>& memory) {
+  const Mesh& mesh = *check.mesh;
+  const std::vector<int> hosts = check.hosts_of_ranks();
+  std::vector<std::vector<Footprint>> by_host(static_cast<std::size_t>(check.hosts));
+  for (int rank = 0; rank < check.ranks; ++rank) {
+    const bool serves = rank >= check.workers();
+    Footprint held = memory[static_cast<std::size_t>(serves ? 0 : mesh.index_in_group(mesh.seat(rank)))];
+    if (serves) held.activations = held.scratch = held.evaluation = held.packed = 0;
+    by_host[static_cast<std::size_t>(hosts[static_cast<std::size_t>(rank)])].push_back(held);
+  }
+  const auto total = [](const std::vector<Footprint>& host) {
+    double bytes = 0;
+    for (const Footprint& rank : host) bytes += rank.total();
+    return bytes;
+  };
+  return *std::max_element(by_host.begin(), by_host.end(),
+                           [&](const auto& a, const auto& b) { return total(a) < total(b); });
+}
+
+}  // namespace echelon::cli

@@ -1,0 +1,170 @@
+#include "model/program_body.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/check.hpp"
+#include "base/error.hpp"
+#include "base/hash_rng.hpp"
+#include "model/fuse.hpp"
+#include "model/in_place.hpp"
+#include "model/memory.hpp"
+
+namespace echelon {
+
+Program::Body::Body(const Graph& graph_, Arenas& arenas_, const ProgramOptions& options_)
+    : names(graph_.value_names()),
+      graph(options_.keep_values ? graph_ : fused(graph_)),
+      arenas(arenas_),
+      device(arenas_.device()),
+      options(options_) {
+  ECHELON_CHECK_GE(options.batch, 1);
+  ECHELON_CHECK_GE(options.in_flight, 1);
+  ECHELON_CHECK_EQ(graph.parameters().elems(), arenas.elems(), "graph and arenas are of different models");
+  const DType dtype = options.dtype.value_or(arenas.dtype());
+  ECHELON_CHECK_EQ(name_of(wide_of(dtype)), name_of(arenas.dtype()), "of arenas beside activations in {}",
+                   name_of(dtype));
+  lowered = lower(graph, device, dtype,
+                  {.batch = options.batch, .training = options.training, .keep_values = options.keep_values});
+  overlay_in_place(lowered);
+  place_tensors();
+  place_states();
+  clear_zeros();
+  bind_ops();
+  for (int node = 0; node < static_cast<int>(graph.nodes().size()); ++node) ranges.push_back(range_of(node));
+  for (const Node& node : graph.nodes()) node_keys.push_back(hash_name(node.of));
+  if (options.replay)
+    replay.emplace(device, lowered.ops, [this](int op, const PassScalars& scalars) { run(op, scalars); });
+}
+
+void Program::Body::place_tensors() {
+  const int end = static_cast<int>(lowered.ops.size());
+  std::vector<Lifetime> lifetimes;
+  std::vector<std::size_t> owner;  // tensors with memory of their own
+  for (std::size_t id = 0; id < lowered.tensors.size(); ++id) {
+    const LoweredTensor& tensor = lowered.tensors[id];
+    const bool own = tensor.home == Home::activation && tensor.storage == static_cast<int>(id);
+    if (!own || (tensor.first < 0 && !tensor.persistent)) continue;
+    lifetimes.push_back(tensor.persistent ? Lifetime{tensor.bytes, 0, end}
+                                          : Lifetime{tensor.bytes, tensor.first, tensor.last});
+    owner.push_back(id);
+  }
+  const MemoryPlan plan = plan_memory(lifetimes);
+  check_memory_plan(lifetimes, plan);
+  offset.assign(lowered.tensors.size(), 0);
+  for (std::size_t i = 0; i < owner.size(); ++i) offset[owner[i]] = plan.offsets[i];
+  activations_each = (plan.bytes + kTensorAlignment - 1) / kTensorAlignment * kTensorAlignment;
+  activations = device.allocate(activations_each * static_cast<std::size_t>(options.in_flight), "activations");
+  if (lowered.scratch_bytes > 0) scratch = device.allocate(lowered.scratch_bytes, "scratch");
+}
+
+// Each state tensor has its slots behind one another.
+void Program::Body::place_states() {
+  ECHELON_CHECK_GE(options.state_slots, 1);
+  std::size_t bytes = 0;
+  for (int id : lowered.states) {
+    offset[static_cast<std::size_t>(id)] = bytes;
+    bytes += lowered.tensors[static_cast<std::size_t>(id)].bytes * static_cast<std::size_t>(options.state_slots);
+  }
+  if (bytes > 0) states = device.allocate(bytes, "carried states");
+}
+
+void Program::Body::clear_zeros() {
+  for (std::size_t id = 0; id < lowered.tensors.size(); ++id) {
+    const LoweredTensor& tensor = lowered.tensors[id];
+    if (!tensor.zeros || tensor.storage != static_cast<int>(id)) continue;
+    for (int which = 0; which < options.in_flight; ++which)
+      device.zero(address(static_cast<int>(id), which), tensor.bytes);
+  }
+}
+
+// Ops read and write the states of this slot from now on.
+void Program::Body::choose_slot(int wanted) {
+  ECHELON_CHECK(wanted >= 0 && wanted < options.state_slots, "slot {} of {}", wanted, options.state_slots);
+  if (wanted == slot || lowered.states.empty()) return;
+  slot = wanted;
+  bind_ops();
+}
+
+void* Program::Body::address(int id, int in_flight) const {
+  const LoweredTensor& tensor = lowered.tensors[static_cast<std::size_t>(id)];
+  switch (tensor.home) {
+    case Home::weight: return arenas.weight(tensor.parameter).data;
+    case Home::gradient: return arenas.gradient(tensor.parameter).data;
+    case Home::row_marks: return arenas.row_marks(tensor.parameter).words;
+    case Home::state:
+      return states.bytes_at(offset[static_cast<std::size_t>(id)] + static_cast<std::size_t>(slot) * tensor.bytes);
+    case Home::activation: break;
+  }
+  return activations.bytes_at(static_cast<std::size_t>(in_flight) * activations_each +
+                              offset[static_cast<std::size_t>(tensor.storage)]);
+}
+
+// Nothing: a tensor of no data.
+Tensor Program::Body::tensor(int id, int in_flight) const {
+  if (id < 0) return {};
+  const LoweredTensor& tensor = lowered.tensors[static_cast<std::size_t>(id)];
+  return {.data = address(id, in_flight), .shape = tensor.shape, .dtype = tensor.dtype, .layout = tensor.layout};
+}
+
+void Program::Body::bind_ops() {
+  ready_node.assign(lowered.ops.size(), -1);
+  for (std::size_t node = 0; node < lowered.gradients_done.size(); ++node)
+    if (lowered.gradients_done[node] >= 0)
+      ready_node[static_cast<std::size_t>(lowered.gradients_done[node])] = static_cast<int>(node);
+  pointers.resize(static_cast<std::size_t>(options.in_flight));
+  for (int which = 0; which < options.in_flight; ++which) {
+    auto& bound = pointers[static_cast<std::size_t>(which)];
+    bound.resize(lowered.ops.size());
+    for (std::size_t i = 0; i < lowered.ops.size(); ++i)
+      for (std::size_t a = 0; lowered.ops[i].cut < 0 && a < lowered.ops[i].tensors.size(); ++a)
+        bound[i][a] = address(lowered.ops[i].tensors[a], which);
+  }
+}
+
+ArenaRange Program::Body::range_of(int node) const {
+  const std::vector<int>& own = graph.nodes()[static_cast<std::size_t>(node)].parameters;
+  if (own.empty() || graph.nodes()[static_cast<std::size_t>(node)].owner != node) return {};
+  for (std::size_t j = 1; j < own.size(); ++j)
+    ECHELON_CHECK_EQ(graph.parameters()[own[j]].begin, graph.parameters()[own[j - 1]].end(),
+                     "parameters of a node lie side by side");
+  return {graph.parameters()[own.front()].begin, graph.parameters()[own.back()].end()};
+}
+
+void Program::Body::transfer(const LoweredOp& op, int in_flight) {
+  ECHELON_CHECK(on_transfer, "nobody takes what travels at cut {}", op.cut);
+  on_transfer({.cut = op.cut,
+               .backward = op.backward,
+               .from = tensor(op.tensors[0], in_flight),
+               .to = tensor(op.tensors[1], in_flight)});
+}
+
+void Program::Body::run(int index, const PassScalars& scalars) {
+  const LoweredOp& op = lowered.ops[static_cast<std::size_t>(index)];
+  op.cut >= 0 ? transfer(op, scalars.in_flight) : compute(index, scalars);
+  if (op.summed >= 0 && sum_over_replicas) sum_over_replicas(tensor(op.summed, scalars.in_flight));
+}
+
+void Program::Body::compute(int index, const PassScalars& scalars) {
+  const LoweredOp& op = lowered.ops[static_cast<std::size_t>(index)];
+  OpArgs args;
+  args.tensors = pointers[static_cast<std::size_t>(scalars.in_flight)][static_cast<std::size_t>(index)].data();
+  args.accumulate = op.accumulate | (scalars.first ? 0U : op.first_writes);
+  args.saved = op.saved >= 0 ? address(op.saved, scalars.in_flight) : nullptr;
+  args.scratch = scratch.data();
+  args.scale = op.scale == ScaleSource::loss_scale     ? scalars.loss_scale
+               : op.scale == ScaleSource::group_weight ? scalars.group_weight
+                                                       : 1.0;
+  args.key = hash_combine(scalars.key, node_keys[static_cast<std::size_t>(op.node)]);
+  args.parameter_version = arenas.version();
+  args.count = op.count_per_sample > 0 ? op.count_per_sample * scalars.samples : op.count;
+  op.op->run(args);
+}
+
+// Ops [begin, end), with no callback of the caller's between them but sums over replicas.
+void Program::Body::run_range(int begin, int end, const PassScalars& scalars) {
+  if (replay) return replay->run(begin, end, scalars);
+  for (int i = begin; i < end; ++i) run(i, scalars);
+}
+
+}  // namespace echelon

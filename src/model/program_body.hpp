@@ -1,0 +1,52 @@
+// What a program is made of: the lowered graph, where its tensors lie, and how its ops run. Of program.cpp alone.
+#pragma once
+
+#include <array>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "model/lowered.hpp"
+#include "model/program.hpp"
+#include "model/replay.hpp"
+
+namespace echelon {
+
+struct Program::Body {
+  Body(const Graph& graph_, Arenas& arenas_, const ProgramOptions& options_);
+
+  void place_tensors();
+  void place_states();
+  void clear_zeros();
+  void bind_ops();
+  void* address(int tensor, int in_flight) const;
+  Tensor tensor(int id, int in_flight) const;
+  void choose_slot(int wanted);
+  void transfer(const LoweredOp& op, int in_flight);
+  void run(int op, const PassScalars& scalars);
+  void compute(int op, const PassScalars& scalars);
+  void run_range(int begin, int end, const PassScalars& scalars);
+  ArenaRange range_of(int node) const;
+
+  std::vector<std::string> names;  // of the values of the graph as given
+  Graph graph;
+  Arenas& arenas;
+  Device& device;
+  ProgramOptions options;
+  Lowered lowered;
+  Memory activations, scratch, states;
+  int slot = 0;                                                    // that `pointers` hold
+  std::vector<std::size_t> offset;                                 // by tensor, of its storage
+  std::size_t activations_each = 0;                                // bytes of one micro-batch in flight
+  std::vector<std::vector<std::array<void*, kMaxArgs>>> pointers;  // by micro-batch in flight, then op
+  std::vector<ArenaRange> ranges;                                  // by node: of the parameters that it owns
+  std::vector<std::uint64_t> node_keys;                            // by node: hash of its layer's name
+  std::vector<int> ready_node;  // by op: node whose gradients are written after it; -1
+  std::function<void(ArenaRange)> wait_parameters;
+  std::function<void(const Tensor&)> sum_over_replicas;
+  std::function<void(const Transfer&)> on_transfer;
+  std::optional<Replay> replay;
+};
+
+}  // namespace echelon

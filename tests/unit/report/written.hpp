@@ -1,0 +1,33 @@
+// Attempts made up for tests of reports.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "config/schema.hpp"
+#include "report/scaling.hpp"
+
+namespace echelon::test {
+
+// One attempt as the program leaves it.
+struct Written {
+  int ranks = 1;
+  std::int64_t global = 64;
+  double rate = 1000;
+  std::string state = "finished";
+  bool paced = false;
+  double accuracy = 0.975;
+  std::int64_t seed = 1;
+  bool weak = false;
+  ExchangeConfig exchange = {};
+  int servers = 0;
+  int pipeline = 1;
+  std::string algorithm = "ring", hash = "00aa00aa00aa";
+};
+
+// config.toml, summary.json and status.json of the attempt, in a folder that is made.
+void write_attempt(const std::string& folder, const Written& run);
+// The report with a heading of its own.
+std::string markdown_of(const ScalingReport& report);
+
+}  // namespace echelon::test
