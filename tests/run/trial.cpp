@@ -1,5 +1,7 @@
 #include "tests/run/trial.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <fstream>

@@ -10,6 +10,7 @@
 #include <set>
 
 #include "tests/support/device_inputs.hpp"
+#include "tests/support/device_variants.hpp"
 #include "tests/support/random.hpp"
 #include "tests/support/stored.hpp"
 
