@@ -119,8 +119,8 @@ class CudaDevice final : public Device {
   }
   std::string card() const override;
   std::string allreduce_problem() const override { return nccl_problem(); }
-  std::unique_ptr<DeviceAllreduce> make_allreduce(const DeviceMeeting& meeting) override {
-    return make_nccl(context_, meeting);
+  std::unique_ptr<DeviceAllreduce> make_allreduce(const DeviceGroup& group) override {
+    return make_nccl(context_, group);
   }
   bool records() const override { return true; }
   std::unique_ptr<Recording> record_ops(const std::function<void()>& enqueue) override {

@@ -10,7 +10,7 @@
 #include "device/update_rules/rule.hpp"
 #include "device/vector.hpp"
 
-namespace echelon {
+namespace echelon::inline device {
 class Update;
 }
 

@@ -85,16 +85,16 @@ struct Invitation {
 
 class NcclAllreduce final : public DeviceAllreduce {
  public:
-  NcclAllreduce(const Context& context, const DeviceMeeting& meeting) : context_(context) {
+  NcclAllreduce(const Context& context, const DeviceGroup& group) : context_(context) {
     context.use();
     Invitation invitation;
-    if (meeting.rank == 0)
+    if (group.rank == 0)
       if (const ncclResult_t status = library().unique_id(&invitation.id); status != ncclSuccess)
         std::snprintf(invitation.problem.data(), invitation.problem.size(), "%s",
                       words(status, "ncclGetUniqueId", nullptr).c_str());
-    meeting.broadcast(&invitation, sizeof invitation);
+    group.broadcast(&invitation, sizeof invitation);
     if (invitation.problem[0] != 0) throw EnvironmentError(fmt::format("rank 0: {}", invitation.problem.data()));
-    check(library().init_rank(&comm_, meeting.ranks, invitation.id, meeting.rank), "ncclCommInitRank");
+    check(library().init_rank(&comm_, group.ranks, invitation.id, group.rank), "ncclCommInitRank");
     ECHELON_CUDA(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking));
     ready_ = make_event();
   }
@@ -159,9 +159,9 @@ class NcclAllreduce final : public DeviceAllreduce {
 
 std::string nccl_problem() { return library().problem; }
 
-std::unique_ptr<DeviceAllreduce> make_nccl(const Context& context, const DeviceMeeting& meeting) {
+std::unique_ptr<DeviceAllreduce> make_nccl(const Context& context, const DeviceGroup& group) {
   if (!library().problem.empty()) throw EnvironmentError(library().problem);
-  return std::make_unique<NcclAllreduce>(context, meeting);
+  return std::make_unique<NcclAllreduce>(context, group);
 }
 
 }  // namespace echelon::cuda

@@ -13,6 +13,6 @@ namespace echelon::cuda {
 // Empty where NCCL can be used; else what is missing.
 std::string nccl_problem();
 // EnvironmentError with NCCL's own words where it fails.
-std::unique_ptr<DeviceAllreduce> make_nccl(const Context& context, const DeviceMeeting& meeting);
+std::unique_ptr<DeviceAllreduce> make_nccl(const Context& context, const DeviceGroup& group);
 
 }  // namespace echelon::cuda

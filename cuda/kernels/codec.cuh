@@ -12,9 +12,11 @@ inline constexpr std::uint32_t kInfinity = 0x7f800000u;
 
 __device__ inline std::uint32_t size_bits(float value) { return __float_as_uint(value) & 0x7fffffffu; }
 __device__ inline float finite_or_zero(float value) { return size_bits(value) < kInfinity ? value : 0.0f; }
-__device__ inline float unsaid(float wanted, float said) { return finite_or_zero(__fsub_rn(wanted, said)); }
+__device__ inline float residual_after(float wanted, float encoded) {
+  return finite_or_zero(__fsub_rn(wanted, encoded));
+}
 // The values that are told, or their sum with what is there.
-__device__ inline void tell(float* at, float said, bool add) { *at = add ? __fadd_rn(*at, said) : said; }
+__device__ inline void put_value(float* at, float encoded, bool add) { *at = add ? __fadd_rn(*at, encoded) : encoded; }
 
 struct Most {
   template <class V>

@@ -26,7 +26,8 @@ void onebit_encode(const float* values, float* residual, std::byte* wire, std::i
 void onebit_decode(const std::byte* wire, float* values, std::int64_t n, bool add, cudaStream_t stream);
 
 // From the partial results of vector.hpp.
-void finish_owed(const double* squares, const std::uint64_t* most, OwedOnDevice* owed, cudaStream_t stream);
+void finish_residual_norms(const double* squares, const std::uint64_t* most, ResidualNorms* residual_norms,
+                           cudaStream_t stream);
 
 // What chooses the values of a sparse message.
 struct Selection {
@@ -57,9 +58,9 @@ void select_above(float tau, SelectionMemory memory, cudaStream_t stream);
 void topk_encode(float* wanted, std::byte* wire, std::int64_t n, std::int64_t m, SelectionMemory memory,
                  cudaStream_t stream);
 void threshold_encode(float* wanted, std::byte* wire, std::int64_t n, SelectionMemory memory, cudaStream_t stream);
-// Brings `owed` and a message of a length that the device knows to host memory that it can write.
-void copy_message(const Selection* selection, const OwedOnDevice* owed, const std::byte* wire, OwedOnDevice* owed_host,
-                  std::byte* wire_host, cudaStream_t stream);
+// Brings `residual_norms` and a message of a length that the device knows to host memory that it can write.
+void copy_message(const Selection* selection, const ResidualNorms* residual_norms, const std::byte* wire,
+                  ResidualNorms* residual_norms_host, std::byte* wire_host, cudaStream_t stream);
 
 // Add what a message says. Entries are place << 1 | sign; no place comes twice.
 void topk_add(const std::byte* wire, float* values, std::int64_t m, cudaStream_t stream);

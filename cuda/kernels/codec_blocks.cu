@@ -31,16 +31,16 @@ void encode_halves(Half half, const float* values, float* residual, std::byte* w
   auto* halves = reinterpret_cast<std::uint16_t*>(wire);
   each(n, stream, [=] __device__(std::int64_t i) {
     const float wanted = __fadd_rn(values[i], residual[i]);
-    const std::uint16_t said = half.pack(wanted);
-    halves[i] = said;
-    residual[i] = unsaid(wanted, half.unpack(said));
+    const std::uint16_t encoded = half.pack(wanted);
+    halves[i] = encoded;
+    residual[i] = residual_after(wanted, half.unpack(encoded));
   });
 }
 
 template <class Half>
 void decode_halves(Half half, const std::byte* wire, float* values, std::int64_t n, bool add, cudaStream_t stream) {
   const auto* halves = reinterpret_cast<const std::uint16_t*>(wire);
-  each(n, stream, [=] __device__(std::int64_t i) { tell(values + i, half.unpack(halves[i]), add); });
+  each(n, stream, [=] __device__(std::int64_t i) { put_value(values + i, half.unpack(halves[i]), add); });
 }
 
 constexpr std::int64_t kInt8Block = 512, kInt8Bytes = kInt8Block + 4;
@@ -88,7 +88,7 @@ __global__ void __launch_bounds__(kThreads) int8_kernel(Draws draws, std::int64_
     const int fine = size_bits(steps) < kInfinity ? __float2int_rn(steps) : INT_MIN;  // as the host rounds NaN
     const int q = max(-128, min((fine + draws.of(first, i)) >> 16, 127));
     message[4 + j * kThreads + threadIdx.x] = static_cast<std::byte>(q);
-    residual[i] = unsaid(wanted[j], __fmul_rn(static_cast<float>(q), scale));
+    residual[i] = residual_after(wanted[j], __fmul_rn(static_cast<float>(q), scale));
   }
 }
 
@@ -131,11 +131,12 @@ __global__ void __launch_bounds__(kThreads)
     reinterpret_cast<float*>(message)[1] = means[1];
   }
   __syncthreads();
-  for (int i = thread; i < size; i += kThreads) residual[begin + i] = unsaid(wanted[i], means[wanted[i] >= 0 ? 0 : 1]);
+  for (int i = thread; i < size; i += kThreads)
+    residual[begin + i] = residual_after(wanted[i], means[wanted[i] >= 0 ? 0 : 1]);
 }
 
-__global__ void __launch_bounds__(kThreads)
-    owed_kernel(const double* squares, const std::uint64_t* most, OwedOnDevice* owed, int partials) {
+__global__ void __launch_bounds__(kThreads) residual_norms_kernel(const double* squares, const std::uint64_t* most,
+                                                                  ResidualNorms* residual_norms, int partials) {
   double sum = 0;
   std::uint64_t largest = 0;
   for (int i = threadIdx.x; i < partials; i += kThreads) {
@@ -144,7 +145,7 @@ __global__ void __launch_bounds__(kThreads)
   }
   sum = block_reduce(sum, Plus{});
   largest = block_reduce(largest, Most{});
-  if (threadIdx.x == 0) *owed = {sum, __longlong_as_double(static_cast<long long>(largest))};
+  if (threadIdx.x == 0) *residual_norms = {sum, __longlong_as_double(static_cast<long long>(largest))};
 }
 
 unsigned blocks_of(std::int64_t n, std::int64_t block) { return static_cast<unsigned>((n + block - 1) / block); }
@@ -178,7 +179,7 @@ void int8_decode(const std::byte* wire, float* values, std::int64_t n, bool add,
     const std::byte* message = wire + i / kInt8Block * kInt8Bytes;
     const float scale = *reinterpret_cast<const float*>(message);
     const auto q = static_cast<signed char>(message[4 + i % kInt8Block]);
-    tell(values + i, __fmul_rn(static_cast<float>(q), scale), add);
+    put_value(values + i, __fmul_rn(static_cast<float>(q), scale), add);
   });
 }
 
@@ -192,12 +193,13 @@ void onebit_decode(const std::byte* wire, float* values, std::int64_t n, bool ad
     const auto* means = reinterpret_cast<const float*>(message);
     const auto inside = static_cast<int>(i % kBitBlock);
     const unsigned bits = static_cast<unsigned>(message[kBitMeans + inside / 8]);
-    tell(values + i, means[(bits >> (inside % 8) & 1u) != 0 ? 0 : 1], add);
+    put_value(values + i, means[(bits >> (inside % 8) & 1u) != 0 ? 0 : 1], add);
   });
 }
 
-void finish_owed(const double* squares, const std::uint64_t* most, OwedOnDevice* owed, cudaStream_t stream) {
-  owed_kernel<<<1, kThreads, 0, stream>>>(squares, most, owed, kReduceBlocks);
+void finish_residual_norms(const double* squares, const std::uint64_t* most, ResidualNorms* residual_norms,
+                           cudaStream_t stream) {
+  residual_norms_kernel<<<1, kThreads, 0, stream>>>(squares, most, residual_norms, kReduceBlocks);
 }
 
 }  // namespace echelon::cuda

@@ -181,23 +181,23 @@ __global__ void __launch_bounds__(kThreads) threshold_kernel(float* wanted, std:
   const bool map = as_map(by, n);
   std::byte* places = wire + kHead + (by.exception != kAll ? kException : 0);
   auto* entries = reinterpret_cast<std::uint32_t*>(places);
-  each_choice(wanted, n, by, tiles[blockIdx.x],
-              [=](std::int64_t i, bool chosen, std::uint32_t position, unsigned plus, unsigned minus) {
-                if (i >= n) return;
-                const bool negative = (__float_as_uint(wanted[i]) >> 31) != 0;
-                if (chosen && !map) entries[position] = static_cast<std::uint32_t>(i) << 1 | (negative ? 1u : 0u);
-                if (map && i % 4 == 0)
-                  places[i / 4] = static_cast<std::byte>(map_byte(plus >> i % 32, minus >> i % 32));
-                wanted[i] =
-                    chosen ? (size_bits(wanted[i]) < kInfinity ? unsaid(wanted[i], negative ? -by.tau : by.tau) : 0.0f)
-                           : finite_or_zero(wanted[i]);
-              });
+  each_choice(
+      wanted, n, by, tiles[blockIdx.x],
+      [=](std::int64_t i, bool chosen, std::uint32_t position, unsigned plus, unsigned minus) {
+        if (i >= n) return;
+        const bool negative = (__float_as_uint(wanted[i]) >> 31) != 0;
+        if (chosen && !map) entries[position] = static_cast<std::uint32_t>(i) << 1 | (negative ? 1u : 0u);
+        if (map && i % 4 == 0) places[i / 4] = static_cast<std::byte>(map_byte(plus >> i % 32, minus >> i % 32));
+        wanted[i] =
+            chosen ? (size_bits(wanted[i]) < kInfinity ? residual_after(wanted[i], negative ? -by.tau : by.tau) : 0.0f)
+                   : finite_or_zero(wanted[i]);
+      });
 }
 
 __global__ void __launch_bounds__(kThreads)
-    copy_kernel(const Selection* selection, const OwedOnDevice* owed, const std::byte* wire, OwedOnDevice* owed_host,
-                std::byte* wire_host) {
-  if (blockIdx.x == 0 && threadIdx.x == 0) *owed_host = *owed;
+    copy_kernel(const Selection* selection, const ResidualNorms* residual_norms, const std::byte* wire,
+                ResidualNorms* residual_norms_host, std::byte* wire_host) {
+  if (blockIdx.x == 0 && threadIdx.x == 0) *residual_norms_host = *residual_norms;
   const auto* from = reinterpret_cast<const std::uint32_t*>(wire);
   auto* to = reinterpret_cast<std::uint32_t*>(wire_host);
   const std::uint32_t words = (selection->bytes + 3) / 4;
@@ -255,32 +255,34 @@ void threshold_encode(float* wanted, std::byte* wire, std::int64_t n, SelectionM
                                                                                        memory.selection, memory.tiles);
 }
 
-void copy_message(const Selection* selection, const OwedOnDevice* owed, const std::byte* wire, OwedOnDevice* owed_host,
-                  std::byte* wire_host, cudaStream_t stream) {
-  copy_kernel<<<64, kThreads, 0, stream>>>(selection, owed, wire, owed_host, wire_host);
+void copy_message(const Selection* selection, const ResidualNorms* residual_norms, const std::byte* wire,
+                  ResidualNorms* residual_norms_host, std::byte* wire_host, cudaStream_t stream) {
+  copy_kernel<<<64, kThreads, 0, stream>>>(selection, residual_norms, wire, residual_norms_host, wire_host);
 }
 
 void topk_add(const std::byte* wire, float* values, std::int64_t m, cudaStream_t stream) {
   const auto* words = reinterpret_cast<const std::uint32_t*>(wire);
-  each(m, stream,
-       [=] __device__(std::int64_t i) { tell(values + (words[1 + i] >> 1), __uint_as_float(words[1 + m + i]), true); });
+  each(m, stream, [=] __device__(std::int64_t i) {
+    put_value(values + (words[1 + i] >> 1), __uint_as_float(words[1 + m + i]), true);
+  });
 }
 
 void exception_add(const std::byte* exception, float* values, cudaStream_t stream) {
   const auto* words = reinterpret_cast<const std::uint32_t*>(exception);
-  each(1, stream, [=] __device__(std::int64_t) { tell(values + words[0], __uint_as_float(words[1]), true); });
+  each(1, stream, [=] __device__(std::int64_t) { put_value(values + words[0], __uint_as_float(words[1]), true); });
 }
 
 void entries_add(const std::byte* entries, std::int64_t count, float tau, float* values, cudaStream_t stream) {
   const auto* words = reinterpret_cast<const std::uint32_t*>(entries);
-  each(count, stream,
-       [=] __device__(std::int64_t i) { tell(values + (words[i] >> 1), (words[i] & 1u) != 0 ? -tau : tau, true); });
+  each(count, stream, [=] __device__(std::int64_t i) {
+    put_value(values + (words[i] >> 1), (words[i] & 1u) != 0 ? -tau : tau, true);
+  });
 }
 
 void map_add(const std::byte* map, float tau, float* values, std::int64_t n, cudaStream_t stream) {
   each(n, stream, [=] __device__(std::int64_t i) {
     const unsigned code = static_cast<unsigned>(map[i / 4]) >> (2 * (i % 4)) & 3u;
-    if (code != 0) tell(values + i, code == 1 ? tau : -tau, true);
+    if (code != 0) put_value(values + i, code == 1 ? tau : -tau, true);
   });
 }
 

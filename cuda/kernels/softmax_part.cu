@@ -6,13 +6,13 @@
 namespace echelon::cuda {
 namespace {
 
-constexpr std::int64_t kSaid = SoftmaxPartDims::kSaid;
+constexpr std::int64_t kPartials = SoftmaxPartDims::kPartials;
 
 // One block a row.
 template <class T>
 __global__ void __launch_bounds__(kThreads)
     softmax_part_kernel(std::int64_t N, std::int64_t K, std::int64_t first, std::int64_t classes, double smoothing,
-                        const T* logits, const std::int32_t* labels, T* said) {
+                        const T* logits, const std::int32_t* labels, T* partials) {
   for (std::int64_t n = blockIdx.x; n < N; n += gridDim.x) {
     const T* row = logits + n * K;
     Largest mine{static_cast<double>(row[0]), 0};
@@ -28,11 +28,11 @@ __global__ void __launch_bounds__(kThreads)
     if (threadIdx.x == 0) {
       const std::int64_t label = labels[n] - first;
       const bool here = label >= 0 && label < K;
-      said[n * kSaid] = static_cast<T>(largest.value);
-      said[n * kSaid + 1] = largest.index == label ? T(1) : T(0);
-      said[n * kSaid + 2] = static_cast<T>(sum);
-      said[n * kSaid + 3] = static_cast<T>((here ? (1 - smoothing) * static_cast<double>(row[label]) : 0.0) +
-                                           smoothing / static_cast<double>(classes) * logit_sum);
+      partials[n * kPartials] = static_cast<T>(largest.value);
+      partials[n * kPartials + 1] = largest.index == label ? T(1) : T(0);
+      partials[n * kPartials + 2] = static_cast<T>(sum);
+      partials[n * kPartials + 3] = static_cast<T>((here ? (1 - smoothing) * static_cast<double>(row[label]) : 0.0) +
+                                                   smoothing / static_cast<double>(classes) * logit_sum);
     }
   }
 }
@@ -40,31 +40,32 @@ __global__ void __launch_bounds__(kThreads)
 }  // namespace
 
 template <class T>
-void softmax_part(const SoftmaxPartDims& d, const T* logits, const std::int32_t* labels, T* said, cudaStream_t stream) {
+void softmax_part(const SoftmaxPartDims& d, const T* logits, const std::int32_t* labels, T* partials,
+                  cudaStream_t stream) {
   softmax_part_kernel<<<grid_blocks(d.N, 1, 1 << 16), kThreads, 0, stream>>>(d.N, d.K, d.first, d.classes, d.smoothing,
-                                                                             logits, labels, said);
+                                                                             logits, labels, partials);
 }
 
 template <class T>
-void softmax_join(const SoftmaxPartDims& d, const T* said, const T* weights, T* norms, double* rows, double* sums,
+void softmax_join(const SoftmaxPartDims& d, const T* partials, const T* weights, T* norms, double* rows, double* sums,
                   bool add, cudaStream_t stream) {
   const std::int64_t parts = d.parts;
   each(d.N, stream, [=] __device__(std::int64_t n) {
-    const T* own = said + n * parts * kSaid;
+    const T* own = partials + n * parts * kPartials;
     std::int64_t first = 0;  // part with the largest logit
     for (std::int64_t p = 1; p < parts; ++p)
-      if (own[p * kSaid] > own[first * kSaid]) first = p;
-    const auto top = static_cast<double>(own[first * kSaid]);
+      if (own[p * kPartials] > own[first * kPartials]) first = p;
+    const auto top = static_cast<double>(own[first * kPartials]);
     double sum = 0, wanted = 0;
     for (std::int64_t p = 0; p < parts; ++p) {
-      sum += static_cast<double>(own[p * kSaid + 2]) * ::exp(static_cast<double>(own[p * kSaid]) - top);
-      wanted += static_cast<double>(own[p * kSaid + 3]);
+      sum += static_cast<double>(own[p * kPartials + 2]) * ::exp(static_cast<double>(own[p * kPartials]) - top);
+      wanted += static_cast<double>(own[p * kPartials + 3]);
     }
     const double norm = top + ::log(sum);
     const auto weight = static_cast<double>(weights[n]);
     norms[n] = static_cast<T>(norm);
     rows[n * 3] = weight * (norm - wanted);
-    rows[n * 3 + 1] = weight * static_cast<double>(own[first * kSaid + 1]);
+    rows[n * 3 + 1] = weight * static_cast<double>(own[first * kPartials + 1]);
     rows[n * 3 + 2] = weight;
   });
   sum_loss_rows(d.N, rows, sums, add, stream);

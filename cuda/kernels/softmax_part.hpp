@@ -10,10 +10,11 @@
 namespace echelon::cuda {
 
 template <class T>
-void softmax_part(const SoftmaxPartDims& d, const T* logits, const std::int32_t* labels, T* said, cudaStream_t stream);
+void softmax_part(const SoftmaxPartDims& d, const T* logits, const std::int32_t* labels, T* partials,
+                  cudaStream_t stream);
 // `rows` (N, 3) doubles of scratch.
 template <class T>
-void softmax_join(const SoftmaxPartDims& d, const T* said, const T* weights, T* norms, double* rows, double* sums,
+void softmax_join(const SoftmaxPartDims& d, const T* partials, const T* weights, T* norms, double* rows, double* sums,
                   bool add, cudaStream_t stream);
 template <class T>
 void softmax_part_backward(const SoftmaxPartDims& d, const T* logits, const T* norms, const std::int32_t* labels,

@@ -22,25 +22,25 @@ class CudaCodec : public DeviceCodec {
       elems_ += part.elems;
       longest_ = std::max(longest_, part.bytes);
     }
-    heard_ = context.allocate(longest_, "codec messages");
+    received_ = context.allocate(longest_, "codec messages");
   }
 
   void encode(const DeviceEncoding& bucket, std::byte* host) override {
     context_.use();
     for (const DeviceCodecPart& part : spec_.parts) write(bucket, part, messages_.bytes_at(part.at));
-    note_owed(bucket.residual);
+    note_residual(bucket.residual);
     send(host);
     check_launch("encoding as " + spec_.name);
   }
   void decode(const std::byte* message, std::size_t bytes, float* values, std::int64_t elems) override {
     context_.use();
-    ECHELON_CUDA(cudaMemcpyAsync(heard_.data(), message, bytes, cudaMemcpyHostToDevice, stream()));
+    ECHELON_CUDA(cudaMemcpyAsync(received_.data(), message, bytes, cudaMemcpyHostToDevice, stream()));
     read(message, values, elems, false);
     check_launch("decoding of " + spec_.name);
   }
   void decode_add(const std::byte* message, std::size_t bytes, float* values, std::int64_t elems) override {
     context_.use();
-    ECHELON_CUDA(cudaMemcpyAsync(heard_.data(), message, bytes, cudaMemcpyHostToDevice, stream()));
+    ECHELON_CUDA(cudaMemcpyAsync(received_.data(), message, bytes, cudaMemcpyHostToDevice, stream()));
     read(message, values, elems, true);
     check_launch("decoding of " + spec_.name);
   }
@@ -58,25 +58,25 @@ class CudaCodec : public DeviceCodec {
   const DeviceCodecSpec& spec() const { return spec_; }
   const Context& context() const { return context_; }
   std::int64_t elems() const { return elems_; }
-  const std::byte* heard() const { return heard_.bytes_at(0); }
+  const std::byte* heard() const { return received_.bytes_at(0); }
   std::byte* message(std::size_t at) const { return messages_.bytes_at(at); }
 
  private:
   // In front of the messages.
-  void note_owed(const float* residual) {
+  void note_residual(const float* residual) {
     auto* squares = static_cast<double*>(partials_.data());
     auto* most = reinterpret_cast<std::uint64_t*>(squares + kReduceBlocks);
     const auto n = static_cast<std::size_t>(elems_);
     partial_sum_squares(residual, n, squares, stream());
     partial_max_abs(residual, n, most, stream());
-    finish_owed(squares, most, reinterpret_cast<OwedOnDevice*>(messages_.data()), stream());
+    finish_residual_norms(squares, most, reinterpret_cast<ResidualNorms*>(messages_.data()), stream());
   }
 
   const Context& context_;
   DeviceCodecSpec spec_;
   std::int64_t elems_ = 0;
   std::size_t longest_ = 0;
-  Memory messages_, heard_, partials_;
+  Memory messages_, received_, partials_;
 };
 
 class Cast final : public CudaCodec {
@@ -187,8 +187,8 @@ class Threshold final : public Sparse {
   }
   void send(std::byte* host) override {
     const std::size_t at = spec().parts[0].at;
-    copy_message(memory().selection, reinterpret_cast<const OwedOnDevice*>(message(0)), message(at),
-                 reinterpret_cast<OwedOnDevice*>(host), host + at, stream());
+    copy_message(memory().selection, reinterpret_cast<const ResidualNorms*>(message(0)), message(at),
+                 reinterpret_cast<ResidualNorms*>(host), host + at, stream());
   }
   void read(const std::byte* message, float* values, std::int64_t n, bool add) override {
     if (!add) clear(values, n);

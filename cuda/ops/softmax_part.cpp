@@ -10,12 +10,12 @@ namespace echelon::cuda {
 std::unique_ptr<Op> make_softmax_part(const Context& context, const OpSpec& spec) {
   const auto d = std::get<SoftmaxPartDims>(spec.dims);
   return with_float(spec.dtype, [&]<class T>(T) -> std::unique_ptr<Op> {
-    // logits labels -> said
+    // logits labels -> partials
     if (spec.kind == OpKind::loss_softmax_part)
       return std::make_unique<KernelOp>(context, spec, [d](const OpArgs& a, cudaStream_t stream) {
         softmax_part(d, tensor<const T>(a, 0), tensor<const std::int32_t>(a, 1), tensor<T>(a, 2), stream);
       });
-    // said weights -> norms sums
+    // partials weights -> norms sums
     if (spec.kind == OpKind::loss_softmax_join) {
       const auto join = [d](const OpArgs& a, cudaStream_t stream) {
         softmax_join(d, tensor<const T>(a, 0), tensor<const T>(a, 1), tensor<T>(a, 2), static_cast<double*>(a.scratch),

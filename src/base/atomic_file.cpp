@@ -13,7 +13,7 @@
 
 #include "base/error.hpp"
 
-namespace echelon {
+namespace echelon::inline base {
 namespace {
 
 [[noreturn]] void fail(const std::string& path, const char* what, int error) {
@@ -80,4 +80,4 @@ std::string read_file_whole(const std::string& path) {
   return out.str();
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline base

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-namespace echelon {
+namespace echelon::inline base {
 
 // Writes `content` to `path` by way of a temporary name in the same folder; on any failure the temporary file is
 // removed, the old file stays, and an EnvironmentError names the path and the system's reason.
@@ -20,4 +20,4 @@ void make_folders(const std::string& path);
 // Whole content of a small text file. Throws EnvironmentError.
 std::string read_file_whole(const std::string& path);
 
-}  // namespace echelon
+}  // namespace echelon::inline base

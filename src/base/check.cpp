@@ -2,7 +2,7 @@
 
 #include "base/error.hpp"
 
-namespace echelon {
+namespace echelon::inline base {
 namespace {
 thread_local int rank_of_thread = -1;
 }
@@ -21,4 +21,4 @@ void check_failed(const char* file, int line, std::string_view condition, const 
   throw Error(kExitInternal, text);
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline base

@@ -11,10 +11,10 @@
 #include <string>
 #include <string_view>
 
-namespace echelon {
+namespace echelon::inline base {
 
-// Rank that this thread speaks for in messages; -1 before a world exists. Inherited by nobody: each thread sets its
-// own.
+// Rank that messages of this thread are attributed to; -1 before a world exists. Inherited by nobody: each thread sets
+// its own.
 void set_thread_rank(int rank);
 int thread_rank();
 
@@ -29,7 +29,7 @@ std::string hint(fmt::format_string<Args...> text, Args&&... args) {
 }
 }  // namespace detail
 
-}  // namespace echelon
+}  // namespace echelon::inline base
 
 #define ECHELON_CHECK(condition, ...)                                                                    \
   do {                                                                                                   \

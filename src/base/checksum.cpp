@@ -12,7 +12,7 @@
 #include "base/error.hpp"
 #include "base/hash_rng.hpp"
 
-namespace echelon {
+namespace echelon::inline base {
 
 std::uint64_t checksum64(const void* data, std::size_t bytes, std::uint64_t seed) {
   constexpr std::uint64_t kPrime1 = 0x9e3779b185ebca87ULL, kPrime2 = 0xc2b2ae3d27d4eb4fULL;
@@ -60,4 +60,4 @@ FileSum checksum_of_file(const std::string& path) {
 
 std::string hex64(std::uint64_t value) { return fmt::format("{:016x}", value); }
 
-}  // namespace echelon
+}  // namespace echelon::inline base

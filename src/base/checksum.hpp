@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-namespace echelon {
+namespace echelon::inline base {
 
 // Four interleaved multiply-rotate lanes (the construction of xxHash64), so that it runs at memory speed.
 std::uint64_t checksum64(const void* data, std::size_t bytes, std::uint64_t seed = 0);
@@ -22,4 +22,4 @@ FileSum checksum_of_file(const std::string& path);
 
 std::string hex64(std::uint64_t value);  // 16 digits
 
-}  // namespace echelon
+}  // namespace echelon::inline base

@@ -4,7 +4,7 @@
 
 #include <chrono>
 
-namespace echelon {
+namespace echelon::inline base {
 
 // The monotonic clock of this host.
 inline double now_s() {
@@ -43,4 +43,4 @@ class ScopedTimer {
   double start_s_;
 };
 
-}  // namespace echelon
+}  // namespace echelon::inline base

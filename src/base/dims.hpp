@@ -11,7 +11,7 @@
 
 #include <cstdint>
 
-namespace echelon {
+namespace echelon::inline base {
 
 // Output extent of a window that slides over `extent` values: floor((extent + 2 pad - dil (size-1) - 1) / stride) + 1.
 // Returns 0 or less where the window does not fit; callers refuse that.
@@ -21,4 +21,4 @@ constexpr std::int64_t window_extent(std::int64_t extent, std::int64_t size, std
   return room < 0 ? 0 : room / stride + 1;
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline base

@@ -2,10 +2,10 @@
 
 #include "base/check.hpp"
 
-namespace echelon {
+namespace echelon::inline base {
 
 void not_f32_or_f64(DType dtype) {
   check_failed(__FILE__, __LINE__, "a plain loop computes in f32 or f64", {}, std::string(name_of(dtype)));
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline base

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string_view>
 
-namespace echelon {
+namespace echelon::inline base {
 
 // f32 and f64 are the types that models compute in; f16 (IEEE half) and bf16 those of activations in mixed precision,
 // whose parameters and gradients of parameters stay f32; i32 and u8 hold labels, indices and raw samples.
@@ -57,4 +57,4 @@ decltype(auto) with_float(DType dtype, Body&& body) {
   return dtype == DType::f64 ? body(double{}) : body(float{});
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline base

@@ -4,7 +4,7 @@
 #include <stdexcept>
 #include <string>
 
-namespace echelon {
+namespace echelon::inline base {
 
 enum ExitCode : int {
   kExitOk = 0,
@@ -38,7 +38,7 @@ inline constexpr const char* kExitCodesText =
 inline constexpr const char* kReportIt =
     "echelon: this is an internal error, a defect of echelon: please report it with the config and these lines\n";
 
-// An error whose text is meant for the person at the keyboard: what, where, and the nearest valid thing.
+// An error whose text is meant for the user: what, where, and the nearest valid thing.
 class Error : public std::runtime_error {
  public:
   Error(ExitCode code, const std::string& what) : std::runtime_error(what), code_(code) {}
@@ -78,4 +78,4 @@ struct MemoryError : Error {
   explicit MemoryError(const std::string& what) : Error(kExitMemory, what) {}
 };
 
-}  // namespace echelon
+}  // namespace echelon::inline base

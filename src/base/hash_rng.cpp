@@ -3,7 +3,7 @@
 #include <cmath>
 #include <numbers>
 
-namespace echelon {
+namespace echelon::inline base {
 
 double hash_normal(const HashRng& rng, std::uint64_t index) {
   const double u = 1.0 - rng.uniform(2 * index);  // (0, 1]: the logarithm stays finite
@@ -11,4 +11,4 @@ double hash_normal(const HashRng& rng, std::uint64_t index) {
   return std::sqrt(-2.0 * std::log(u)) * std::cos(2.0 * std::numbers::pi * v);
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline base

@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <string_view>
 
-namespace echelon {
+namespace echelon::inline base {
 
 #if defined(__CUDACC__)
 #define ECHELON_HOST_DEVICE __host__ __device__
@@ -61,4 +61,4 @@ class HashRng {
 // Standard normal draw (Box-Muller on two hashes); host only.
 double hash_normal(const HashRng& rng, std::uint64_t index);
 
-}  // namespace echelon
+}  // namespace echelon::inline base

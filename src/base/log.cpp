@@ -10,7 +10,7 @@
 #include "base/check.hpp"
 #include "base/error.hpp"
 
-namespace echelon {
+namespace echelon::inline base {
 namespace {
 
 struct Sinks {
@@ -96,4 +96,4 @@ void flush_log() {
   if (s.file) s.file->flush();
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline base

@@ -1,4 +1,4 @@
-// What a run says to people. Rank 0 speaks on standard output (and into run.log); another rank is heard only when it
+// Log of a run. Rank 0 writes to standard output (and into run.log); another rank only when it
 // has a warning or an error, with its rank in front, on standard error. spdlog does the work; its headers stay in
 // log.cpp.
 #pragma once
@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-namespace echelon {
+namespace echelon::inline base {
 
 enum class LogLevel { debug, info, warning, error };
 
@@ -36,4 +36,4 @@ void log_error(fmt::format_string<Args...> text, Args&&... args) {
   log_line(LogLevel::error, fmt::format(text, std::forward<Args>(args)...));
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline base

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cctype>
 
-namespace echelon {
+namespace echelon::inline base {
 
 int edit_distance(std::string_view a, std::string_view b) {
   std::vector<int> before(b.size() + 1), previous(b.size() + 1), current(b.size() + 1);
@@ -53,4 +53,4 @@ std::string unknown_name(std::string_view what, std::string_view written, std::s
                      near.empty() ? "" : fmt::format(" (did you mean '{}'?)", near), fmt::join(known, ", "));
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline base

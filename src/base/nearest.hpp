@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-namespace echelon {
+namespace echelon::inline base {
 
 // Edit distance with transpositions counted once (optimal string alignment).
 int edit_distance(std::string_view a, std::string_view b);
@@ -18,4 +18,4 @@ std::string nearest_name(std::string_view written, std::span<const std::string> 
 // "unknown layer 'cnov' (did you mean 'conv'?); known: conv, dense, ..."
 std::string unknown_name(std::string_view what, std::string_view written, std::span<const std::string> known);
 
-}  // namespace echelon
+}  // namespace echelon::inline base

@@ -10,7 +10,7 @@
 #include <fstream>
 #include <system_error>
 
-namespace echelon {
+namespace echelon::inline base {
 namespace {
 
 // " <boot id> <PID namespace>"; " - -" where /proc does not tell.
@@ -38,4 +38,4 @@ bool is_gone(const std::string& id) {
   return ::kill(pid, 0) != 0 && errno == ESRCH;
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline base

@@ -12,14 +12,14 @@
 
 #include "base/shape.hpp"
 
-namespace echelon {
+namespace echelon::inline base {
 
 struct SampleForm {
   Shape shape{};                // of "samples", without N
   std::int64_t vocabulary = 0;  // > 0: samples are tokens in [0, vocabulary), else real numbers
   Shape label{};                // of "labels": () one a sample, (T) one a token
   std::int64_t classes = 0;     // labels are in [0, classes); 0: labels are real numbers
-  bool lengths = false;         // sequences of unlike length, padded: the model gets "lengths" ()
+  bool lengths = false;         // sequences of different lengths, padded: the model gets "lengths" ()
   bool stream = false;          // a text, of which each row of a batch reads on from batch to batch: states are carried
   std::int64_t target = 0;      // > 0: the length of the second text "target", tokens in [0, classes)
 
@@ -30,4 +30,4 @@ struct SampleForm {
 // Samples of real numbers with one class each: images, or plain features.
 inline SampleForm labelled(const Shape& shape, std::int64_t classes) { return {.shape = shape, .classes = classes}; }
 
-}  // namespace echelon
+}  // namespace echelon::inline base

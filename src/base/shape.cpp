@@ -2,7 +2,7 @@
 
 #include "base/check.hpp"
 
-namespace echelon {
+namespace echelon::inline base {
 
 Shape::Shape(std::initializer_list<std::int64_t> extents)
     : Shape(std::span<const std::int64_t>(extents.begin(), extents.size())) {}
@@ -59,4 +59,4 @@ std::string Shape::text() const {
   return out + ")";
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline base

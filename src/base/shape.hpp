@@ -7,7 +7,7 @@
 #include <span>
 #include <string>
 
-namespace echelon {
+namespace echelon::inline base {
 
 class Shape {
  public:
@@ -44,4 +44,4 @@ class Shape {
   std::array<std::int64_t, kMaxRank> extents_{};
 };
 
-}  // namespace echelon
+}  // namespace echelon::inline base

@@ -8,7 +8,7 @@
 
 #include "base/error.hpp"
 
-namespace echelon {
+namespace echelon::inline base {
 
 void finish_standard_output() {
   const bool failed_before = std::ferror(stdout) != 0;
@@ -18,4 +18,4 @@ void finish_standard_output() {
                                     : "standard output cannot be written");
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline base

@@ -1,4 +1,4 @@
-// How an object shows its state to whoever saves, restores, compares or counts it.
+// The interface by which objects expose their state for saving, restoring, comparing and counting.
 //
 // Every stateful object has `void visit_state(StateVisitor&)` that names each of its tensors and scalars exactly once,
 // in the same order each time. One visitor writes a checkpoint, another reads it back into the same memory, a third
@@ -24,7 +24,7 @@
 #include "base/dtype.hpp"
 #include "base/shape.hpp"
 
-namespace echelon {
+namespace echelon::inline base {
 
 enum class Placement : std::uint8_t { replicated, slice, rows, per_replica };
 enum class OtherK : std::uint8_t { refuse, sum_and_divide, reset };
@@ -39,7 +39,7 @@ struct StateTensor {
   Shape offset;        // likewise: where this rank's part begins, one entry an axis
   int folded = -1;     // likewise: in files the axes `folded` and `folded` + 1 of `global_shape` are one
   OtherK other_k = OtherK::refuse;
-  bool absent_is_zero = false;  // a checkpoint may not have it: then zeros, said aloud
+  bool absent_is_zero = false;  // a checkpoint may not have it: then zeros, with a warning in the log
 };
 
 class StateVisitor {
@@ -53,4 +53,4 @@ class StateVisitor {
   virtual void scalar(std::string_view name, double& value) = 0;
 };
 
-}  // namespace echelon
+}  // namespace echelon::inline base

@@ -9,7 +9,7 @@
 
 #include "base/check.hpp"
 
-namespace echelon {
+namespace echelon::inline base {
 
 std::string bytes_text(double bytes) {
   constexpr std::array units = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
@@ -140,4 +140,4 @@ std::string Table::csv() const {
   return out;
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline base

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-namespace echelon {
+namespace echelon::inline base {
 
 std::string bytes_text(double bytes);        // "1.50 MiB"
 std::string count_text(std::int64_t count);  // "1,797"
@@ -35,4 +35,4 @@ class Table {
   std::vector<std::vector<std::string>> rows_;
 };
 
-}  // namespace echelon
+}  // namespace echelon::inline base

@@ -1,7 +1,7 @@
 #include "base/version.hpp"
 
-namespace echelon {
+namespace echelon::inline base {
 
 const char* commit() { return ECHELON_COMMIT; }
 
-}  // namespace echelon
+}  // namespace echelon::inline base

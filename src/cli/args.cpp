@@ -32,9 +32,9 @@ struct Family {
   const char* help;
 };
 const Family kFamilies[] = {
-    {"data", "make, import and look at HDF5 shards"},
+    {"data", "create, import and inspect HDF5 shards"},
     {"bench", "measure parts of a run"},
-    {"sweep", "train an experiment many times over and compare"},
+    {"sweep", "train an experiment several times with other settings and compare"},
 };
 
 struct Parser {
@@ -44,7 +44,7 @@ struct Parser {
   Parser() {
     app.set_version_flag("--version", fmt::format("echelon {} ({})", kVersion, commit()));
     app.require_subcommand(1);
-    app.footer(fmt::format("echelon VERB --help explains a verb.\n\nExit codes:\n{}", kExitCodesText));
+    app.footer(fmt::format("'echelon VERB --help' lists the options of a verb.\n\nExit codes:\n{}", kExitCodesText));
     for (const Verb& verb : all_verbs()) add(verb);
   }
 

@@ -34,8 +34,11 @@ Run declare_sweep_batch(CLI::App& app) {
   auto o = held<SweepBatchOptions>();
   app.add_option("config", o->config, "the experiment, TOML")->required();
   add_sets(app, o->sets);
-  app.add_option("--sizes", o->sizes, "global batches, rising")->delimiter(',')->allow_extra_args(false)->required();
-  app.add_option("--target", o->target, "test accuracy to be reached")->capture_default_str();
+  app.add_option("--sizes", o->sizes, "global batch sizes in increasing order")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->required();
+  app.add_option("--target", o->target, "target test accuracy")->capture_default_str();
   app.add_option("--out", o->out, "also write the table here, as markdown");
   return [o] { return run_sweep_batch(*o); };
 }
@@ -43,8 +46,8 @@ Run declare_sweep_batch(CLI::App& app) {
 void add_inference(CLI::App& app, PredictOptions& o) {
   app.add_option("model", o.model, "folder of a run (its newest checkpoint), or one checkpoint")->required();
   app.add_option("data", o.data, "folder, file or pattern of shards")->required();
-  app.add_option("--batch", o.batch, "samples a pass")->check(CLI::Range(1, 1 << 20))->capture_default_str();
-  app.add_option("--device", o.device, "in place of the one that the model was trained on");
+  app.add_option("--batch", o.batch, "samples per forward pass")->check(CLI::Range(1, 1 << 20))->capture_default_str();
+  app.add_option("--device", o.device, "default: the kind that the model was trained on");
   app.add_option("--threads", o.threads, "0: all cores")->capture_default_str();
 }
 
@@ -52,14 +55,15 @@ Run declare_predict(CLI::App& app) {
   auto o = held<PredictOptions>();
   add_inference(app, *o);
   app.add_option("--out", o->out, "HDF5 file to write: predictions, or outputs where there are no classes")->required();
-  app.add_flag("--outputs", o->outputs, "the probabilities of all classes too");
+  app.add_flag("--outputs", o->outputs, "also write the probabilities of all classes");
   return [o] { return run_predict(*o); };
 }
 
 Run declare_eval(CLI::App& app) {
   auto o = held<PredictOptions>();
   add_inference(app, *o);
-  app.add_option("--sharpness", o->sharpness, "also how far the loss rises within EPSILON (|w| + 1) of the weights")
+  app.add_option("--sharpness", o->sharpness,
+                 "also measure how far the loss rises within EPSILON (|w| + 1) of the weights")
       ->type_name("EPSILON");
   return [o] { return run_eval(*o); };
 }
@@ -74,9 +78,11 @@ Run declare_export(CLI::App& app) {
 Run declare_report(CLI::App& app) {
   auto o = held<ReportOptions>();
   app.add_option("runs", o->runs, "folders of runs or attempts, or folders above them")->type_name("RUN");
-  app.add_flag("--figures", o->figures, "list the figures that records hold: units, how they are combined, meanings");
+  app.add_flag("--figures", o->figures,
+               "list the recorded figures: unit, aggregation over ranks, steps and runs, meaning");
   app.add_option("--out", o->out, "folder to write to")->capture_default_str();
-  app.add_option("--name", o->name, "of the files written: NAME.md, NAME.csv, NAME.json")->capture_default_str();
+  app.add_option("--name", o->name, "base name of the files written: NAME.md, NAME.csv, NAME.json")
+      ->capture_default_str();
   return [o] { return run_report(*o); };
 }
 
@@ -90,10 +96,10 @@ Run declare_check(CLI::App& app) {
   app.add_option("config", o->config, "the experiment, a TOML file")->type_name("CONFIG");
   add_sets(app, o->sets);
   app.add_option("--replicas", o->replicas,
-                 "plan for this many: ranks, or groups of ranks that share a model; exchange.server.ranks come on top. "
-                 "Default: 1");
-  app.add_option("--ranks", o->ranks, "plan for this many processes, as mpirun -n or srun -n starts them");
-  app.add_option("--hosts", o->hosts, "on this many hosts")->capture_default_str();
+                 "number of replicas to plan for: ranks, or groups of ranks that hold one model together; "
+                 "exchange.server.ranks are added. Default: 1");
+  app.add_option("--ranks", o->ranks, "number of processes to plan for, as started by mpirun -n or srun -n");
+  app.add_option("--hosts", o->hosts, "number of hosts to plan for")->capture_default_str();
   app.add_flag("--effective", o->effective, "print the effective config instead, every default included");
   app.add_flag("--keys", o->keys, "print every key with its default, range and meaning");
   app.add_flag("--combinations", o->combinations,
@@ -106,7 +112,7 @@ Run declare_bench_step(CLI::App& app) {
   app.add_option("config", o->config, "experiment (TOML)")->required();
   add_sets(app, o->sets);
   app.add_option("--steps", o->steps, "timed steps")->capture_default_str();
-  app.add_option("--batch", o->batch, "samples a step; 0: the config's, of one replica")->capture_default_str();
+  app.add_option("--batch", o->batch, "samples per step; 0: one replica's part of batch.global")->capture_default_str();
   app.add_option("--threads", o->threads, "threads of one op")->capture_default_str();
   app.add_flag("--ops", o->ops, "every op with its implementation, time and rate");
   app.add_option("--table", o->table, "write measured op times here, for device.paced_table");
@@ -129,17 +135,18 @@ Run declare_bench_allreduce(CLI::App& app) {
       ->delimiter(',')
       ->allow_extra_args(false)
       ->capture_default_str();
-  app.add_option("--sizes", o->sizes, "of the buffer: a range that doubles, or a list: 1KiB,1MiB")
+  app.add_option("--sizes", o->sizes, "buffer sizes: a range, doubled from its start to its end, or a list: 1KiB,1MiB")
       ->capture_default_str();
   app.add_option("--segment-kb", o->segment_kb, "longest message, as exchange.segment_kb")->capture_default_str();
   app.add_option("--servers", o->servers, "server: as exchange.servers")->capture_default_str();
   app.add_option("--inner", o->inner, "hierarchical: as exchange.inner")->capture_default_str();
   app.add_option("--outer", o->outer, "hierarchical: as exchange.outer")->capture_default_str();
-  app.add_option("--iterations", o->iterations, "timed, for each size and algorithm")->capture_default_str();
-  app.add_option("--warmup", o->warmup, "before them")->capture_default_str();
+  app.add_option("--iterations", o->iterations, "timed iterations for each size and algorithm")->capture_default_str();
+  app.add_option("--warmup", o->warmup, "untimed iterations before them")->capture_default_str();
   app.add_option("--dtype", o->dtype, "f32 or f64")->capture_default_str();
-  app.add_option("--rate", o->rate, "of a rank's link, e.g. 1gbit: sets 2(k-1)/k G / rate beside every time");
-  app.add_flag("--json", o->json, "one line of JSON a row instead of the table");
+  app.add_option("--rate", o->rate,
+                 "bandwidth of a rank's link, e.g. 1gbit: prints the bound 2(k-1)/k G / rate beside every time");
+  app.add_flag("--json", o->json, "one line of JSON for each row instead of the table");
   return [o] { return run_bench_allreduce(*o); };
 }
 
@@ -147,7 +154,8 @@ Run declare_bench_codec(CLI::App& app) {
   auto o = held<BenchCodecOptions>();
   app.add_option("--mb", o->mb, "MiB of values")->capture_default_str();
   app.add_option("--rounds", o->rounds, "timed rounds of each codec")->capture_default_str();
-  app.add_option("--density", o->density, "topk and threshold: part of the values that is sent")->capture_default_str();
+  app.add_option("--density", o->density, "topk and threshold: fraction of the values that is sent")
+      ->capture_default_str();
   app.add_option("--tau", o->tau, "threshold; 0: adapts to density")->capture_default_str();
   return [o] { return run_bench_codec(*o); };
 }
@@ -158,11 +166,13 @@ void add_shards(CLI::App& app, Options& o) {
   app.add_option("--out", o.out, "folder to write; must be new or empty")->required();
   app.add_option("--prefix", o.prefix, "files are PREFIX-0000.h5, ...")->capture_default_str();
   app.add_option("--shards", o.shards, "number of files")->capture_default_str();
-  app.add_option("--unequal", o.unequal, "parts of each file, e.g. 3,1,2")->delimiter(',')->allow_extra_args(false);
+  app.add_option("--unequal", o.unequal, "relative sizes of the files, e.g. 3,1,2")
+      ->delimiter(',')
+      ->allow_extra_args(false);
   app.add_option("--chunk", o.chunk, "records stored and read together, 64 to 256")->capture_default_str();
   app.add_option("--compress", o.compress, "gzip level, 0 to 9")->capture_default_str();
   app.add_option("--stored", o.stored, "type of the values, u8 or f32")->capture_default_str();
-  app.add_option("--shape", o.shape, "of a sample: C,H,W")->delimiter(',')->allow_extra_args(false);
+  app.add_option("--shape", o.shape, "shape of a sample: C,H,W")->delimiter(',')->allow_extra_args(false);
 }
 
 Run declare_data_import(CLI::App& app) {
@@ -174,17 +184,23 @@ Run declare_data_import(CLI::App& app) {
                  "class and one sequence a line; pairs: a file of source<TAB>target lines; also gzipped")
       ->required();
   add_shards(app, *o);
-  app.add_option("--samples-per-shard", o->samples_per_shard, "in place of --shards; 10000 where neither is given");
-  app.add_option("--label-column", o->label_column, "csv: from 0; -1: the last")->capture_default_str();
-  app.add_option("--targets", o->targets, "csv: the last so many columns are numbers to be met, in place of a class");
-  app.add_option("--value-max", o->value_max, "the u8 value that means 1.0")->capture_default_str();
-  app.add_option("--hold-out", o->hold_out,
-                 "samples, evenly spread, that go to OUT/test, the rest to OUT/train; of a text the last tokens");
-  app.add_option("--hold-out-part", o->hold_out_part, "the same as a part of all, e.g. 0.1");
+  app.add_option("--samples-per-shard", o->samples_per_shard, "instead of --shards; default 10000");
+  app.add_option("--label-column", o->label_column, "csv: column of the class, counted from 0; -1: the last")
+      ->capture_default_str();
+  app.add_option("--targets", o->targets,
+                 "csv: number of columns at the end that are regression targets, instead of a class");
+  app.add_option("--value-max", o->value_max, "the u8 value that stands for 1.0")->capture_default_str();
+  app.add_option(
+      "--hold-out", o->hold_out,
+      "number of evenly spaced samples (of a text: of last tokens) that go to OUT/test; the others go to OUT/train");
+  app.add_option("--hold-out-part", o->hold_out_part, "the same as a fraction of all samples, e.g. 0.1");
   app.add_option("--tokens", o->tokens, "text, sequences, pairs: characters, bytes or words");
-  app.add_option("--vocabulary", o->vocabulary, "words: how many at most, the rest is <unk>; 10000 where not given");
-  app.add_option("--like", o->like, "a set whose vocabulary, classes, mean and std are taken over (not idx, cifar)");
-  app.add_option("--heading", o->heading, "csv: is line 1 one: yes, no, auto (no value in it is a number)");
+  app.add_option("--vocabulary", o->vocabulary,
+                 "words: largest size of the vocabulary, other words become <unk>; default 10000");
+  app.add_option("--like", o->like,
+                 "a data set whose vocabulary, classes, mean and std are used again (not idx, cifar)");
+  app.add_option("--heading", o->heading,
+                 "csv: whether line 1 is a heading: yes, no, auto (yes where no value in it is a number)");
   return [o, &app] {
     for (const CLI::Option* option : app.get_options([](const CLI::Option* any) { return any->count() > 0; }))
       if (!option->get_lnames().empty()) o->given.push_back("--" + option->get_lnames().front());
@@ -197,22 +213,23 @@ Run declare_data_synth(CLI::App& app) {
   add_shards(app, *o);
   app.add_option("--samples", o->samples, "how many")->capture_default_str();
   app.add_option("--classes", o->classes, "how many")->capture_default_str();
-  app.add_option("--noise", o->noise, "standard deviation about a class's pattern")->capture_default_str();
-  app.add_option("--seed", o->seed, "of pattern and noise")->capture_default_str();
+  app.add_option("--noise", o->noise, "standard deviation of the noise around a class's pattern")
+      ->capture_default_str();
+  app.add_option("--seed", o->seed, "seed of patterns and noise")->capture_default_str();
   return [o] { return run_data_synth(*o); };
 }
 
 Run declare_data_inspect(CLI::App& app) {
   auto o = held<InspectOptions>();
   app.add_option("location", o->location, "folder, file or pattern of shards")->required();
-  app.add_option("--replicas", o->replicas, "share out over this many")->capture_default_str();
+  app.add_option("--replicas", o->replicas, "number of replicas to distribute the samples over")->capture_default_str();
   app.add_option("--sharding", o->sharding, "auto, file, record or replicated")->capture_default_str();
-  app.add_option("--batch", o->batch, "samples a step, over all replicas")->capture_default_str();
+  app.add_option("--batch", o->batch, "samples per step over all replicas")->capture_default_str();
   return [o] { return run_data_inspect(*o); };
 }
 
 constexpr Verb kVerbs[] = {
-    {"train", "train the model of a config; the same command again resumes",
+    {"train", "train the model of a config; the same command, given again, resumes the run",
      "  echelon train configs/smoke/digits.toml\n"
      "  mpirun -n 2 --bind-to none echelon train configs/smoke/digits.toml --set train.epochs=3\n"
      "  srun --mpi=pmix -n 8 echelon train experiment.toml",
@@ -227,7 +244,7 @@ constexpr Verb kVerbs[] = {
      "  echelon sweep batch configs/smoke/digits.toml --sizes 24,96,384 --target 0.97\n"
      "  mpirun -n 2 --bind-to none echelon sweep batch experiment.toml --sizes 64,256 --set optimizer.scaling=linear",
      declare_sweep_batch},
-    {"predict", "run a trained model over a data set and write what it says",
+    {"predict", "run a trained model over a data set and write its predictions",
      "  echelon predict results/digits data/digits/test --out predictions.h5 --outputs", declare_predict},
     {"eval", "loss and accuracy of a trained model on a data set; sharpness of its minimum",
      "  echelon eval results/digits data/digits/test --sharpness 1e-3\n"
@@ -247,19 +264,19 @@ constexpr Verb kVerbs[] = {
      "  echelon data import sequences speakers.ts --out mydata/train\n"
      "  echelon data import pairs english-french.tsv --vocabulary 8000 --hold-out-part 0.05 --out mydata",
      declare_data_import},
-    {"data synth", "make shards of any shape and size: a pattern a class, and noise",
+    {"data synth", "create synthetic shards of any shape and size: one pattern per class plus noise",
      "  echelon data synth --samples 100000 --shape 3,32,32 --classes 10 --out made/train", declare_data_synth},
-    {"data inspect", "what a folder of shards holds, and how it would be shared out",
+    {"data inspect", "describe a folder of shards and its distribution over replicas",
      "  echelon data inspect data/digits/train --replicas 4", declare_data_inspect},
     {"bench step", "time of a training step on resident random data, by layer and op",
      "  echelon bench step configs/bench/lenet.toml --ops", declare_bench_step},
-    {"bench update", "time of an optimiser's pass over a model's parameters, rule by rule",
+    {"bench update", "time of an optimiser update of all parameters of a model, for each rule",
      "  echelon bench update configs/bench/resnet20.toml --set model.zoo=resnet50", declare_bench_update},
-    {"bench allreduce", "check and time the exchange's algorithms between the ranks of this launch",
+    {"bench allreduce", "verify and time the all-reduce algorithms between the ranks of this launch",
      "  mpirun -n 4 --bind-to none echelon bench allreduce --algorithms ring,halving_doubling,mpi --rate 1gbit\n"
      "  srun --mpi=pmix -n 8 echelon bench allreduce --sizes 1KiB..64MiB --json",
      declare_bench_allreduce},
-    {"bench codec", "how fast each gradient codec encodes and decodes, and what it leaves of the bytes",
+    {"bench codec", "encoding rate, decoding rate and compressed size of each gradient codec",
      "  echelon bench codec --mb 64 --density 0.003", declare_bench_codec},
 };
 

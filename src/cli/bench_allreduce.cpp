@@ -21,7 +21,7 @@
 #include "comm/group.hpp"
 #include "comm/mpi/world.hpp"
 #include "exchange/request.hpp"
-#include "train/launch.hpp"
+#include "job/launch.hpp"
 
 namespace echelon::cli {
 namespace {
@@ -234,9 +234,9 @@ void run_in(MpiWorld& world, const BenchAllreduceOptions& options) {
   const Settings settings = settings_of(options);
   Engine engine(world.transport());
   const int ranks = engine.size();
-  const bool speaks = engine.rank() == 0;
+  const bool reports = engine.rank() == 0;
   (void)allreduce_request(settings.exchange, engine.transport().hosts(), settings.dtype);
-  if (speaks && !options.json)
+  if (reports && !options.json)
     fmt::print(
         "{} on {}, {}; {}, segments of {} KiB; {} iterations after {} of warm-up; every sum checked\n\n",
         counted(ranks, "rank"), counted(static_cast<std::int64_t>(engine.transport().host_names().size()), "host"),
@@ -247,9 +247,9 @@ void run_in(MpiWorld& world, const BenchAllreduceOptions& options) {
   for (const std::int64_t size : settings.sizes)
     for (const Row& row : bench.run(size, options.warmup, options.iterations)) {
       rows.push_back(row);
-      if (speaks && options.json) fmt::print("{}\n", json_line(row, settings, ranks));
+      if (reports && options.json) fmt::print("{}\n", json_line(row, settings, ranks));
     }
-  if (speaks && !options.json) print(rows, bench, settings, ranks);
+  if (reports && !options.json) print(rows, bench, settings, ranks);
   std::fflush(stdout);
 }
 

@@ -42,19 +42,19 @@ double least_seconds(int rounds, Prepare&& prepare, Body&& body) {
 }
 
 void read_and_write(Values& values, Values& residual) {
-  float *said = values.data(), *owed = residual.data();
+  float *encoded = values.data(), *left = residual.data();
   const std::size_t n = values.size();
 #pragma omp simd
   for (std::size_t i = 0; i < n; ++i) {
-    const float wanted = said[i] + owed[i];
-    said[i] = 0.75f * wanted;
-    owed[i] = wanted - said[i];
+    const float wanted = encoded[i] + left[i];
+    encoded[i] = 0.75f * wanted;
+    left[i] = wanted - encoded[i];
   }
 }
 
 struct Bench {
   const BenchCodecOptions& options;
-  Values said, into;
+  Values encoded, into;
   Values fresh;
   Table table{{"codec", "bytes", "encode GB/s", "decode GB/s", "decode-add GB/s"}};
 
@@ -64,13 +64,13 @@ struct Bench {
 
   // What is decoded must be what the encoder says it will be, and adding it to nothing too.
   void verify(Codec& codec, const std::vector<std::byte>& wire, std::size_t bytes, std::int64_t n) {
-    const auto same = [&] { return std::memcmp(into.data(), said.data(), said.size() * sizeof(float)) == 0; };
+    const auto same = [&] { return std::memcmp(into.data(), encoded.data(), encoded.size() * sizeof(float)) == 0; };
     codec.decode(wire.data(), bytes, into.data(), n);
-    ECHELON_CHECK(same(), "{} decodes something else than it said", codec.info().name);
+    ECHELON_CHECK(same(), "{} decodes something else than it encoded", codec.info().name);
     std::fill(into.begin(), into.end(), 0.0f);
     codec.decode_add(wire.data(), bytes, into.data(), n);
-    for (std::size_t i = 0; i < said.size(); ++i)
-      ECHELON_CHECK(into[i] == said[i], "{} adds something else than it said, at {}", codec.info().name, i);
+    for (std::size_t i = 0; i < encoded.size(); ++i)
+      ECHELON_CHECK(into[i] == encoded[i], "{} adds something else than it encoded, at {}", codec.info().name, i);
   }
 
   void row(const std::string& name) {
@@ -81,14 +81,14 @@ struct Bench {
     std::size_t bytes = 0;
     std::uint64_t step = 0;
     const auto encode = [&] {
-      bytes = codec->encode({.values = said.data(),
+      bytes = codec->encode({.values = encoded.data(),
                              .elems = n,
                              .residual = codec->info().lossy ? residual.data() : nullptr,
                              .key = ++step},
                             wire.data());
     };
     const double encode_s = least_seconds(
-        options.rounds, [&] { said = fresh; }, encode);
+        options.rounds, [&] { encoded = fresh; }, encode);
     verify(*codec, wire, bytes, n);
     const auto nothing = [] {};
     const double decode_s =
@@ -112,7 +112,7 @@ int run_bench_codec(const BenchCodecOptions& options) {
   bench.table.row({"memcpy", "1.0000", bench.rate(copy_s), bench.rate(copy_s), ""});
   Values residual(n);
   const double both_s = least_seconds(
-      options.rounds, [&] { bench.said = bench.fresh; }, [&] { read_and_write(bench.said, residual); });
+      options.rounds, [&] { bench.encoded = bench.fresh; }, [&] { read_and_write(bench.encoded, residual); });
   bench.table.row({"values and residuals", "", bench.rate(both_s), "", ""});
   for (const std::string& name : codec_names()) bench.row(name);
   fmt::print("{} values of f32, the best of {} rounds on one core; rates count the values' bytes\n\n{}",

@@ -88,7 +88,7 @@ void write_table(const std::string& path, const std::vector<OpReport>& ops) {
   write_file_whole(path, "{\n" + json + "\n}\n");
 }
 
-void print_report(StepBench& bench, const BenchStepOptions& options, const StepTimes& times, std::int64_t batch) {
+void print_report(StepBench& bench, const BenchStepOptions& options, const BenchTimes& times, std::int64_t batch) {
   const std::vector<OpReport> ops = bench.profile(kProfileRounds);
   const double peak = bench.peak_flops();
   double total_s = bench.update_s();
@@ -124,7 +124,7 @@ int run_bench_step(const BenchStepOptions& options) {
     throw ConfigError("batch.global = 0 (all samples of the data) is no size to measure; give --batch");
   const std::int64_t batch = options.batch > 0 ? options.batch : config.batch.global / config.batch.accumulation;
   StepBench bench(config, batch, options.threads);
-  const StepTimes times = bench.measure(options.steps);
+  const BenchTimes times = bench.measure(options.steps);
   if (!options.json) {
     print_report(bench, options, times, batch);
     return kExitOk;

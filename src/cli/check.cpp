@@ -22,9 +22,9 @@
 #include "device/device.hpp"
 #include "model/build.hpp"
 #include "parallel/choose.hpp"
-#include "train/resume.hpp"
+#include "run/resume.hpp"
+#include "run/settle_split.hpp"
 #include "train/run_plan.hpp"
-#include "train/settle_split.hpp"
 
 namespace echelon::cli {
 namespace {
@@ -86,13 +86,13 @@ void open_data(Check& check) {
     if (!test) here.data.test.clear();
     check.inputs = open_inputs(here);
   }
-  line("data", train ? data_text(data.train, check.inputs->train) : data.train + ": not here");
+  line("data", train ? data_text(data.train, check.inputs->train) : data.train + ": not found");
   if (!data.test.empty())
-    line("test data", !test   ? data.test + ": not here"
+    line("test data", !test   ? data.test + ": not found"
                       : train ? data_text(data.test, *check.inputs->test)
                               : data_text(data.test, open_dataset(data.test, data)));
   if (train && check.inputs->train.cut() > 0)
-    check.warn(fmt::format("{} of {} training sequences are cut to {} steps (data.sequence_length)",
+    check.warn(fmt::format("{} of {} training sequences are truncated to {} steps (data.sequence_length)",
                            count_text(check.inputs->train.cut()), count_text(check.inputs->train.samples()),
                            check.inputs->train.length()));
 }
@@ -103,7 +103,7 @@ BatchPlan make_plan(Check& check) {
   check.mesh = mesh_of_workers(config, check.roles(), check.hosts_of_ranks(), check.host_names());
   constexpr std::int64_t kUnknownSamples = std::int64_t{1} << 50;
   if (!check.inputs) return plan_batch(config, check.mesh->replicas(), kUnknownSamples);
-  check.plan = plan_run(config, *check.mesh, check.mesh->seat(0), std::move(*check.inputs));
+  check.plan = plan_run(config, *check.mesh, check.mesh->coord(0), std::move(*check.inputs));
   return check.plan->batch;
 }
 
@@ -121,7 +121,7 @@ void print_batch(Check& check) {
     return line("batch", fmt::format("{} = {} micro-shards of {}, {} on each of {}; the same bits on 1, 2, 4, .. {}",
                                      batch.global, config.train.micro_shards, batch.micro.front(), batch.accumulation,
                                      counted(mesh.replicas(), "replica"), config.train.micro_shards));
-  const std::string where = config.data.as_replicas > 0 ? " taken in turns (data.as_replicas)" : "";
+  const std::string where = config.data.as_replicas > 0 ? " processed one after another (data.as_replicas)" : "";
   line("batch",
        fmt::format("{} = micro-batch {} x accumulation {} x {}{}, {} scaling", batch.global, list_text(batch.micro),
                    batch.accumulation, counted(static_cast<std::int64_t>(batch.micro.size()), "replica"), where,
@@ -145,7 +145,8 @@ void print_shards(Check& check) {
   const Config& config = check.config;
   const ShardPlan& plan = check.plan->shards;
   const Dataset& data = check.plan->train;
-  if (plan.stream()) line("streams", fmt::format("{} rows, each reads on from step to step", plan.global_batch()));
+  if (plan.stream())
+    line("streams", fmt::format("{} rows, each continues its text from step to step", plan.global_batch()));
   if (!plan.buckets().empty()) line("buckets", fmt::format("of up to {} steps", list_text(plan.buckets(), ", ")));
   line("shards", fmt::format("by {}{}, {} for {}", name_of(plan.sharding()),
                              config.data.sharding == Sharding::automatic ? " (auto)" : "",
@@ -190,7 +191,7 @@ void print_model(Check& check) {
     table = mesh_table(check.config, plan, mesh, check.hosts_of_ranks());
   else
     line("memory",
-         memory_text(check.config, table.memory.emplace_back(plan.memory_of(check.config, plan.part, mesh.seat(0)))));
+         memory_text(check.config, table.memory.emplace_back(plan.memory_of(check.config, plan.part, mesh.coord(0)))));
   line("exchange",
        exchange_text(check.config, graph.parameters(), {check.hosts_of_replicas(), check.servers(), plan.replicas}));
   const std::int64_t of_rank =
@@ -217,8 +218,8 @@ void warn_of_config(Check& check) {
   if (!check.plan && !config.run.resume_from.empty()) check.warn("run.resume_from is not read without data.train");
   if (checkpoint.every_steps == 0 && checkpoint.every_minutes == 0 && checkpoint.every_epochs == 0)
     check.warn(
-        "no regular checkpoints (checkpoint.every_*): a run that crashes starts over; one that a signal stops "
-        "saves before it leaves");
+        "no regular checkpoints (checkpoint.every_*): a run that crashes starts over; a run that is stopped by a "
+        "signal writes one");
   if (config.device.kind == "paced")
     check.warn("device.kind = \"paced\" sleeps instead of computing: nothing is learned");
   if (check.ranks % check.hosts != 0)

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "base/error.hpp"
-#include "train/settle_split.hpp"
+#include "run/settle_split.hpp"
 
 namespace echelon::cli {
 
@@ -36,7 +36,7 @@ std::vector<Footprint> fullest_host(const Check& check, const std::vector<Footpr
   std::vector<std::vector<Footprint>> by_host(static_cast<std::size_t>(check.hosts));
   for (int rank = 0; rank < check.ranks; ++rank) {
     const bool serves = rank >= check.workers();
-    Footprint held = memory[static_cast<std::size_t>(serves ? 0 : mesh.index_in_group(mesh.seat(rank)))];
+    Footprint held = memory[static_cast<std::size_t>(serves ? 0 : mesh.index_in_group(mesh.coord(rank)))];
     if (serves) held.activations = held.scratch = held.evaluation = held.packed = 0;
     by_host[static_cast<std::size_t>(hosts[static_cast<std::size_t>(rank)])].push_back(held);
   }

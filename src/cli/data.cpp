@@ -83,7 +83,7 @@ void print_classes(const Dataset& dataset) {
   fmt::print("least {}, most {}\n\n", count_text(*least), count_text(*most));
 }
 
-// "digits-0000, digits-0003[0:20)", cut short where there are many.
+// "digits-0000, digits-0003[0:20)", truncated where there are many.
 std::string runs_text(const Dataset& dataset, const std::vector<ShardPlan::Run>& runs) {
   if (runs.size() == dataset.shards.size() && std::all_of(runs.begin(), runs.end(), [&](const ShardPlan::Run& run) {
         return run.count == dataset.shards[static_cast<std::size_t>(run.file)].samples;

@@ -88,7 +88,7 @@ int write_and_say(SampleSource& source, const ShardOptions& options) {
   const ShardsWritten written = write_shards(source, options);
   fmt::print("{} samples of {} {}, {}, in {} file{}, {} ({})\n", count_text(written.samples + written.held_out),
              written.sample_shape.text(), name_of(written.stored),
-             source.info().targets > 0 ? counted(source.info().targets, "number") + " to meet"
+             source.info().targets > 0 ? counted(source.info().targets, "regression target")
                                        : fmt::format("{} classes", written.classes),
              written.files.size(), written.files.size() == 1 ? "" : "s", bytes_text(static_cast<double>(written.bytes)),
              seconds_text(now_s() - start));
@@ -123,7 +123,7 @@ TextRequest text_request(const ImportOptions& options) {
 
 int import_text(const ImportOptions& options) {
   const double start = now_s();
-  const TextWritten written = write_text(text_request(options), shards_of(options));
+  const TextWritten written = write_token_shards(text_request(options), shards_of(options));
   const std::int64_t all = written.tokens + written.held_out;
   fmt::print("{} tokens of {} kinds in {}, {} ({})\n", count_text(all), count_text(written.vocabulary),
              counted(static_cast<std::int64_t>(written.files.size()), "file"),

@@ -43,7 +43,7 @@ std::string coded_text(const Config& config, const ParameterSet& parameters, con
       fmt::format("{}, {} coded as {} in {}: {} a step over all ranks", exchange.strategy, route, exchange.codec,
                   buckets_text(buckets), std::isfinite(bytes) ? bytes_text(bytes) : "bytes that depend on the values");
   if (exchange.codec_warmup_steps > 0)
-    text += fmt::format("; as they are before step {}", count_text(exchange.codec_warmup_steps));
+    text += fmt::format("; uncoded before step {}", count_text(exchange.codec_warmup_steps));
   return text;
 }
 
@@ -74,8 +74,8 @@ std::string exchange_text(const Config& config, const ParameterSet& parameters, 
       "{}, {} in {}: {} a step over all ranks{}", exchange.strategy,
       serves ? "gradients pushed, weights pulled" : algorithm_text(exchange, ranks.workers()) + " all-reduce",
       buckets_text(buckets), bytes_text(static_cast<double>(sum.payload_elems * elem)),
-      library ? " (the library's own way may differ)"
-              : fmt::format(", {} messages, {} in a row", count_text(sum.messages), sum.steps));
+      library ? " (the library's algorithm may differ)"
+              : fmt::format(", {} messages in {} sequential steps", count_text(sum.messages), sum.steps));
 }
 
 }  // namespace echelon::cli

@@ -5,9 +5,9 @@
 
 #include "base/error.hpp"
 #include "base/text.hpp"
+#include "checkpoint/export.hpp"
+#include "checkpoint/saved_model.hpp"
 #include "cli/options.hpp"
-#include "train/export.hpp"
-#include "train/saved_model.hpp"
 
 namespace echelon::cli {
 

@@ -15,7 +15,7 @@
 #include "device/device.hpp"
 #include "exchange/strategy.hpp"
 #include "h5/file.hpp"
-#include "train/launch.hpp"
+#include "job/launch.hpp"
 
 namespace echelon::cli {
 namespace {

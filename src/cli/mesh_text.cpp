@@ -22,30 +22,30 @@ struct PartRow {
   std::string memory;
 };
 
-PartRow row_of(const Graph& whole, const Part& part, const MeshSeat& seat, const Footprint& memory) {
-  return {.layers = stage_text(whole, part.stages, seat.stage),
+PartRow row_of(const Graph& whole, const Part& part, const MeshCoord& coord, const Footprint& memory) {
+  return {.layers = stage_text(whole, part.stages, coord.stage),
           .parameters = part.graph.parameters().weight_elems(),
           .memory = (memory.estimated ? "about " : "") + bytes_text(memory.total())};
 }
 
-// Bytes a sample inside a replica, forward and back.
+// Bytes a sample inside a replica, forward and backward.
 struct Traffic {
   std::int64_t tensors = 0;  // between stages
   double sent = 0, halos = 0, summed = 0, gathered = 0;
 };
 
-// What leaves a seat, and what the first of those that meet there has in the end.
-void add_traffic(const std::vector<Cut>& cuts, const MeshSeat& seat, DType dtype, Traffic& all) {
+// Bytes that a rank sends, and what the first rank of a collective holds at its end.
+void add_traffic(const std::vector<Cut>& cuts, const MeshCoord& coord, DType dtype, Traffic& all) {
   for (const Cut& cut : cuts) {
-    if (cut.from != seat.stage) continue;
+    if (cut.from != coord.stage) continue;
     const double bytes = static_cast<double>(cut.shape.elems()) * static_cast<double>(size_of(dtype));
     const int ways = cut.learns ? 2 : 1;
-    if (cut.kind == CutKind::message && seat.shard == 0) all.sent += bytes * ways;
-    if (cut.kind == CutKind::message && seat.shard == 0 && seat.band == 0) ++all.tensors;
-    if (cut.kind == CutKind::halo && cut.from_band == seat.band) all.halos += bytes * ways;
-    if ((cut.kind == CutKind::sum || cut.kind == CutKind::gather) && seat.shard == 0)
+    if (cut.kind == CutKind::message && coord.shard == 0) all.sent += bytes * ways;
+    if (cut.kind == CutKind::message && coord.shard == 0 && coord.spatial_shard == 0) ++all.tensors;
+    if (cut.kind == CutKind::halo && cut.from_spatial_shard == coord.spatial_shard) all.halos += bytes * ways;
+    if ((cut.kind == CutKind::sum || cut.kind == CutKind::gather) && coord.shard == 0)
       all.summed += bytes * static_cast<double>(cut.times);
-    if (cut.kind == CutKind::rows && seat.band == 0 && seat.shard == 0) all.gathered += bytes;
+    if (cut.kind == CutKind::rows && coord.spatial_shard == 0 && coord.shard == 0) all.gathered += bytes;
   }
 }
 
@@ -70,42 +70,45 @@ MeshTable mesh_table(const Config& config, const RunPlan& plan, const Mesh& mesh
   Traffic all;
   std::string shards;  // by stage
   for (int place = 0; place < mesh.group_size(); ++place) {
-    const MeshSeat seat = mesh.seat(mesh.rank_of(0, place));
-    const Part part = plan.part_at(config.parallel, seat);
-    const Footprint& memory = out.memory.emplace_back(plan.memory_of(config, part, seat));
-    rows.push_back(row_of(plan.graph, part, seat, memory));
-    add_traffic(part.cuts, seat, config.device.dtype, all);
-    if (mesh.tensor() > 1 && seat.shard == 0 && seat.band == 0)
+    const MeshCoord coord = mesh.coord(mesh.rank_of(0, place));
+    const Part part = plan.part_at(config.parallel, coord);
+    const Footprint& memory = out.memory.emplace_back(plan.memory_of(config, part, coord));
+    rows.push_back(row_of(plan.graph, part, coord, memory));
+    add_traffic(part.cuts, coord, config.device.dtype, all);
+    if (mesh.tensor() > 1 && coord.shard == 0 && coord.spatial_shard == 0)
       shards += fmt::format("tensor {}{}: {}\n", mesh.tensor(),
-                            mesh.pipeline() > 1 ? fmt::format(" of stage {}", seat.stage) : "", part.shards);
+                            mesh.pipeline() > 1 ? fmt::format(" of stage {}", coord.stage) : "", part.shards);
   }
   Devices devices(config.device.kind);
-  Table table({"rank", "host", "device", "replica", "stage", "shard", "band", "layers", "parameters", "memory"});
+  Table table(
+      {"rank", "host", "device", "replica", "stage", "shard", "spatial shard", "layers", "parameters", "memory"});
   for (int rank = 0; rank < mesh.ranks(); ++rank) {
-    const MeshSeat seat = mesh.seat(rank);
-    const PartRow& row = rows[static_cast<std::size_t>(mesh.index_in_group(seat))];
+    const MeshCoord coord = mesh.coord(rank);
+    const PartRow& row = rows[static_cast<std::size_t>(mesh.index_in_group(coord))];
     const int host = hosts[static_cast<std::size_t>(rank)];
-    table.row({std::to_string(rank), std::to_string(host), devices.of_next(host), std::to_string(seat.replica),
-               std::to_string(seat.stage), std::to_string(seat.shard), std::to_string(seat.band), row.layers,
-               count_text(row.parameters), row.memory});
+    table.row({std::to_string(rank), std::to_string(host), devices.of_next(host), std::to_string(coord.replica),
+               std::to_string(coord.stage), std::to_string(coord.shard), std::to_string(coord.spatial_shard),
+               row.layers, count_text(row.parameters), row.memory});
   }
   std::string& text = out.text = table.text();
   const int micro_batches = static_cast<int>(config.batch.accumulation);
   const int chunks = static_cast<int>(config.parallel.time_chunks);
   if (mesh.pipeline() > 1)
-    text += fmt::format("{} between stages, {} a sample, forward and back; {} over {}{}: bubble at least {:.1f} %{}\n",
-                        counted(all.tensors, "tensor"), bytes_text(all.sent), config.parallel.schedule,
-                        counted(micro_batches, "micro-batch"), chunks > 1 ? fmt::format(" of {} chunks", chunks) : "",
-                        100 * bubble_share(mesh.pipeline(), micro_batches, chunks),
-                        micro_batches * chunks == 1 ? ", and one micro-batch gains nothing" : "");
+    text +=
+        fmt::format("{} between stages, {} a sample, forward and backward; {} over {}{}: bubble at least {:.1f} %{}\n",
+                    counted(all.tensors, "tensor"), bytes_text(all.sent), config.parallel.schedule,
+                    counted(micro_batches, "micro-batch"), chunks > 1 ? fmt::format(" of {} chunks", chunks) : "",
+                    100 * bubble_share(mesh.pipeline(), micro_batches, chunks),
+                    micro_batches * chunks == 1 ? ", and one micro-batch gains nothing" : "");
   if (const std::vector<std::string> uncut = uncut_layers(plan.graph); chunks > 1 && !uncut.empty())
     text += fmt::format("{} {} all steps at once: nothing overlaps across {}\n", fmt::join(uncut, ", "),
                         uncut.size() == 1 ? "sees" : "see", uncut.size() == 1 ? "it" : "them");
   if (mesh.tensor() > 1)
-    text += shards + fmt::format("shards sum or gather {} a sample, forward and back\n", bytes_text(all.summed));
+    text +=
+        shards + fmt::format("tensor shards sum or gather {} a sample, forward and backward\n", bytes_text(all.summed));
   if (mesh.space() > 1)
-    text += fmt::format("bands send {} of halos a sample, forward and back, and gather {}\n", bytes_text(all.halos),
-                        bytes_text(all.gathered));
+    text += fmt::format("spatial shards send {} of halos a sample, forward and backward, and gather {}\n",
+                        bytes_text(all.halos), bytes_text(all.gathered));
   return out;
 }
 

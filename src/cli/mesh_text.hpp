@@ -16,8 +16,8 @@ struct MeshTable {
   std::vector<Footprint> memory;  // by place in the group
 };
 
-// A table: rank, host, device, replica, stage, shard, band, layers, parameters and the memory that they need; lines
-// below say what travels. `hosts`: by rank.
+// A table: rank, host, device, replica, stage, shard, spatial shard, layers, parameters and the memory that they need;
+// lines below say what travels. `hosts`: by rank.
 MeshTable mesh_table(const Config& config, const RunPlan& plan, const Mesh& mesh, const std::vector<int>& hosts);
 
 }  // namespace echelon::cli

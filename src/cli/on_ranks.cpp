@@ -7,8 +7,8 @@
 #include "base/error.hpp"
 #include "base/log.hpp"
 #include "comm/mpi/world.hpp"
-#include "train/agree.hpp"
-#include "train/launch.hpp"
+#include "job/agree.hpp"
+#include "job/launch.hpp"
 
 namespace echelon::cli {
 namespace {

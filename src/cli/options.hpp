@@ -75,7 +75,7 @@ struct ImportOptions {              // echelon data import FORMAT INPUT... --out
   int compress = 0;                    // gzip level, 0 to 9
   std::vector<std::int64_t> shape;     // csv: C,H,W of a sample
   int label_column = -1;               // csv: counted from 0; -1: the last
-  std::int64_t targets = 0;            // csv: the last so many columns are numbers to be met, not a class
+  std::int64_t targets = 0;            // csv: the last so many columns are regression targets, not a class
   std::string stored = "u8";           // csv: u8 | f32
   double value_max = 255;              // the value that means 1.0 (scale = 1/value_max) of u8 data
   std::int64_t hold_out = 0;           // this many, evenly spread, go to <out>/test, the rest to <out>/train

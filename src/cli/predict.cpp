@@ -8,17 +8,17 @@
 #include "base/clock.hpp"
 #include "base/error.hpp"
 #include "base/text.hpp"
+#include "checkpoint/trained_data.hpp"
 #include "cli/on_ranks.hpp"
 #include "cli/options.hpp"
 #include "comm/group.hpp"
 #include "data/dataset.hpp"
 #include "device/device.hpp"
 #include "h5/file.hpp"
-#include "train/agree.hpp"
-#include "train/inference.hpp"
-#include "train/launch.hpp"
-#include "train/sharpness.hpp"
-#include "train/trained_data.hpp"
+#include "inference/inference.hpp"
+#include "inference/sharpness.hpp"
+#include "job/agree.hpp"
+#include "job/launch.hpp"
 
 namespace echelon::cli {
 namespace {
@@ -36,7 +36,7 @@ struct Opened {
   LoadedModel model;
 };
 
-Opened open(const PredictOptions& options, const Seat& seat, Labels labels) {
+Opened open(const PredictOptions& options, const HostSlot& slot, Labels labels) {
   SavedModel saved = find_model(options.model);
   saved.config.evaluate.batch = options.batch;
   Dataset data = open_as_trained(options.data, saved, labels);
@@ -44,7 +44,7 @@ Opened open(const PredictOptions& options, const Seat& seat, Labels labels) {
   config.threads = options.threads;
   config.memory_limit_mb = 0;  // was for training
   if (!options.device.empty()) config.kind = options.device;
-  LoadedModel model(saved, data.form(), open_device(config.kind, device_options(config, seat)));
+  LoadedModel model(saved, data.form(), open_device(config.kind, device_options(config, slot)));
   return {std::move(saved), std::move(data), std::move(model)};
 }
 
@@ -130,13 +130,13 @@ void print_sharpness(Opened& opened, double epsilon) {
 // A verb's model and data on the ranks that share the work.
 struct Session {
   Engine* ranks = nullptr;
-  Seat seat{};
+  HostSlot slot{};
   std::optional<Opened> opened{};
 
   explicit Session(Engine* engine) : ranks(engine) {
-    if (ranks != nullptr) seat = seat_of(ranks->transport());
+    if (ranks != nullptr) slot = host_slot_of(ranks->transport());
   }
-  bool speaks() const { return seat.rank == 0; }
+  bool reports() const { return slot.rank == 0; }
   // What fails on one rank fails on all.
   void together(const std::function<void()>& body) const {
     if (ranks == nullptr) return body();
@@ -154,8 +154,8 @@ int run_predict(const PredictOptions& options) {
     Session session(ranks);
     std::optional<PredictionFile> file;
     session.together([&] {
-      session.opened.emplace(open(options, session.seat, Labels::optional));
-      if (session.speaks()) file.emplace(options.out, *session.opened, options.outputs);
+      session.opened.emplace(open(options, session.slot, Labels::optional));
+      if (session.reports()) file.emplace(options.out, *session.opened, options.outputs);
     });
     Opened& opened = *session.opened;
     const double start = now_s();
@@ -163,9 +163,9 @@ int run_predict(const PredictOptions& options) {
         opened.model, opened.data, opened.saved.config,
         {.ranks = ranks, .outputs = options.outputs, .take = [&](const InferenceBatch& batch) { file->write(batch); }});
     session.together([&] {
-      if (!session.speaks()) return;
+      if (!session.reports()) return;
       file->publish(summary);
-      print_summary(opened, summary, session.seat.ranks, now_s() - start, options.batch);
+      print_summary(opened, summary, session.slot.ranks, now_s() - start, options.batch);
       fmt::print("written  {}\n", options.out);
     });
     return static_cast<int>(kExitOk);
@@ -175,13 +175,13 @@ int run_predict(const PredictOptions& options) {
 int run_eval(const PredictOptions& options) {
   return on_ranks([&](Engine* ranks) {
     Session session(ranks);
-    session.together([&] { session.opened.emplace(open(options, session.seat, Labels::needed)); });
+    session.together([&] { session.opened.emplace(open(options, session.slot, Labels::needed)); });
     Opened& opened = *session.opened;
     const double start = now_s();
     const InferenceSummary summary = infer(opened.model, opened.data, opened.saved.config, {.ranks = ranks});
     session.together([&] {
-      if (!session.speaks()) return;
-      print_summary(opened, summary, session.seat.ranks, now_s() - start, options.batch);
+      if (!session.reports()) return;
+      print_summary(opened, summary, session.slot.ranks, now_s() - start, options.batch);
       if (options.sharpness > 0) print_sharpness(opened, options.sharpness);
     });
     return static_cast<int>(kExitOk);

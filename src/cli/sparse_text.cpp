@@ -6,8 +6,8 @@
 
 #include "base/text.hpp"
 #include "comm/collective/algorithms.hpp"
+#include "exchange/allreduce/row_price.hpp"
 #include "exchange/request.hpp"
-#include "exchange/row_price.hpp"
 #include "optim/optimiser.hpp"
 
 namespace echelon::cli {

@@ -109,7 +109,7 @@ void StepBench::step() {
   device_->synchronize();
 }
 
-StepTimes StepBench::measure(int steps) {
+BenchTimes StepBench::measure(int steps) {
   for (int i = 0; i < std::max(3, steps / 5); ++i) step();
   std::vector<double> times;
   const double cpu_before = cpu_s();

@@ -22,7 +22,7 @@ struct BenchSamples {
 };
 BenchSamples bench_samples(const Config& config);
 
-struct StepTimes {
+struct BenchTimes {
   double median_s = 0;
   double min_s = 0;
   double cpu_s = 0;  // of all threads a step, on average: what other work on the machine disturbs least
@@ -33,7 +33,7 @@ class StepBench {
   StepBench(const Config& config, std::int64_t batch, int threads);
 
   // Forward, backward and update, warmed up by a fifth of `steps`, at least 3.
-  StepTimes measure(int steps);
+  BenchTimes measure(int steps);
   // Every op's median time over `rounds` steps, and the update's.
   std::vector<OpReport> profile(int rounds);
   double update_s() const { return update_s_; }

@@ -12,11 +12,11 @@
 #include "comm/mpi/world.hpp"
 #include "config/derive.hpp"
 #include "config/parse.hpp"
+#include "job/launch.hpp"
+#include "job/run_folder.hpp"
+#include "job/signals.hpp"
 #include "report/batch_sweep.hpp"
-#include "train/attempt.hpp"
-#include "train/launch.hpp"
-#include "train/run_folder.hpp"
-#include "train/signals.hpp"
+#include "run/attempt.hpp"
 
 namespace echelon::cli {
 namespace {

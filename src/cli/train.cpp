@@ -5,9 +5,9 @@
 #include "comm/mpi/world.hpp"
 #include "config/derive.hpp"
 #include "config/parse.hpp"
-#include "train/attempt.hpp"
-#include "train/launch.hpp"
-#include "train/signals.hpp"
+#include "job/launch.hpp"
+#include "job/signals.hpp"
+#include "run/attempt.hpp"
 
 namespace echelon::cli {
 

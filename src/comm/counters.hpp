@@ -5,7 +5,7 @@
 
 #include "comm/transport.hpp"
 
-namespace echelon {
+namespace echelon::inline comm {
 
 class AtomicCounters {
  public:
@@ -33,4 +33,4 @@ class AtomicCounters {
   Word library_calls_ = 0, library_bytes_ = 0;
 };
 
-}  // namespace echelon
+}  // namespace echelon::inline comm

@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <deque>
 
-namespace echelon {
+namespace echelon::inline comm {
 namespace {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
@@ -151,4 +151,4 @@ std::unique_ptr<Transport> make_disturbed(std::unique_ptr<Transport> inner, Dist
   return std::make_unique<DisturbedTransport>(std::move(inner), std::move(disturbance));
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline comm

@@ -3,7 +3,7 @@
 //
 // A message that is held back keeps those behind it of the same (peer, tag) back too: order is what the transport
 // promises. What is lost is complete for its sender and never sent. While the rank stops, none of its requests starts
-// or completes; other ranks see silence.
+// or completes; other ranks receive nothing.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@
 #include "base/hash_rng.hpp"
 #include "comm/transport.hpp"
 
-namespace echelon {
+namespace echelon::inline comm {
 
 struct Disturbance {
   std::uint64_t seed = 1;
@@ -32,4 +32,4 @@ struct Disturbance {
 
 std::unique_ptr<Transport> make_disturbed(std::unique_ptr<Transport> inner, Disturbance disturbance);
 
-}  // namespace echelon
+}  // namespace echelon::inline comm

@@ -8,7 +8,7 @@
 #include "comm/collective/wire_form.hpp"
 #include "comm/engine_body.hpp"
 
-namespace echelon {
+namespace echelon::inline comm {
 
 Engine::Engine(std::unique_ptr<Transport> transport, const EngineOptions& options) {
   ECHELON_CHECK(transport != nullptr);
@@ -66,7 +66,7 @@ Ticket Engine::enqueue(Job job) {
   ECHELON_CHECK(job.data != nullptr || job.plan->steps() == 0, "a plan of {} steps without data", job.plan->steps());
   if (job.plan->uses_library() && job.priority != 0)
     throw ConfigError(
-        fmt::format("all-reduce '{}' goes out in the order of submission and takes no priority", job.plan->name()));
+        fmt::format("all-reduce '{}' runs in the order of submission and has no priorities", job.plan->name()));
   if (job.plan->uses_library() && job.form)
     throw ConfigError(fmt::format("all-reduce '{}' is the library's own and cannot carry values coded as '{}'",
                                   job.plan->name(), job.form->name()));
@@ -136,4 +136,4 @@ void Engine::end_wait(std::uint64_t noted) {
   body_->noted.erase(noted);
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline comm

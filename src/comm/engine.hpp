@@ -48,7 +48,7 @@
 #include "comm/transport.hpp"
 #include "device/device.hpp"
 
-namespace echelon {
+namespace echelon::inline comm {
 
 class WireForm;
 
@@ -172,4 +172,4 @@ class Engine {
   bool owner_ = false;  // its end is the thread's
 };
 
-}  // namespace echelon
+}  // namespace echelon::inline comm

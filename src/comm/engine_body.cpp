@@ -11,7 +11,7 @@
 #include "base/error.hpp"
 #include "comm/collective/wire_form.hpp"
 
-namespace echelon {
+namespace echelon::inline comm {
 namespace {
 
 constexpr double kPublish_s = 5e-3;      // how old the watchdog's view may be
@@ -50,7 +50,7 @@ void Engine::Body::run() {
 
 // The ticket's thread takes the wheel; the engine's own stands by until it is given back.
 void Engine::Body::drive_until(const Ticket::State& done) {
-  if (helped.exchange(true)) return;  // another thread waits, too: it, then the engine's own, brings this one home
+  if (helped.exchange(true)) return;  // another thread waits, too: it, then the engine's own, completes this one
   {
     static thread_local const int slack = prctl(PR_SET_TIMERSLACK, 1UL);
     (void)slack;
@@ -280,4 +280,4 @@ void Engine::Body::fail_all(const std::exception_ptr& error, bool with_protocols
   protocols.clear();
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline comm

@@ -16,7 +16,7 @@
 #include "comm/protocol/driver.hpp"
 #include "comm/ticket.hpp"
 
-namespace echelon {
+namespace echelon::inline comm {
 
 // What a group of ranks talks through.
 struct Engine::Wire {
@@ -93,4 +93,4 @@ struct Engine::Body final : Driver {
   void retire(Live& done);
 };
 
-}  // namespace echelon
+}  // namespace echelon::inline comm

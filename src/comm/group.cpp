@@ -6,7 +6,7 @@
 
 #include "comm/collective/algorithms.hpp"
 
-namespace echelon {
+namespace echelon::inline comm {
 namespace {
 
 constexpr std::size_t kGatherAtMost = 4096;  // values of all ranks together; beyond, a ring moves fewer bytes
@@ -80,4 +80,4 @@ std::vector<std::string> Group::gather(const std::string& text) {
 
 void Group::barrier() { (void)gather(0.0); }
 
-}  // namespace echelon
+}  // namespace echelon::inline comm

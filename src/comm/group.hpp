@@ -10,7 +10,7 @@
 
 #include "comm/engine.hpp"
 
-namespace echelon {
+namespace echelon::inline comm {
 
 // ((0+1)+(2+3))+..: what contiguous powers of two of ranks, each summed so, come to in turn.
 double sum_in_tree(std::vector<double> values);
@@ -40,4 +40,4 @@ class Group {
   int channel_;
 };
 
-}  // namespace echelon
+}  // namespace echelon::inline comm

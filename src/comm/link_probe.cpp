@@ -7,7 +7,7 @@
 #include "comm/group.hpp"
 #include "device/vector.hpp"
 
-namespace echelon {
+namespace echelon::inline comm {
 namespace {
 
 constexpr std::int64_t kSmall = 8, kLarge = 1 << 20;  // bytes
@@ -106,4 +106,4 @@ Network probe_network(Engine& engine, int channel) {
   return network;
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline comm

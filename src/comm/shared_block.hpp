@@ -3,7 +3,7 @@
 
 #include <cstddef>
 
-namespace echelon {
+namespace echelon::inline comm {
 
 class SharedBlock {
  public:
@@ -11,8 +11,8 @@ class SharedBlock {
   // Where this rank sees the part of `rank`: aligned to 64 bytes, zero at first. What is there is ordered by atomics
   // that lie in it.
   virtual std::byte* of(int rank) const = 0;
-  // Called by who has waited a while: throws where nobody will come any more.
+  // Called by who has waited a while: throws where no rank can arrive any more.
   virtual void check() const {}
 };
 
-}  // namespace echelon
+}  // namespace echelon::inline comm

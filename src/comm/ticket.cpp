@@ -1,6 +1,6 @@
 #include "comm/ticket.hpp"
 
-namespace echelon {
+namespace echelon::inline comm {
 
 void Ticket::State::finish(std::exception_ptr with, double now_s) {
   error = std::move(with);
@@ -37,4 +37,4 @@ void Promise::fail(std::exception_ptr error, double now_s) {
 
 WireCounters Ticket::wire() const { return state_ && done() ? state_->wire : WireCounters{}; }
 
-}  // namespace echelon
+}  // namespace echelon::inline comm

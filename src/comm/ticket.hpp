@@ -7,9 +7,9 @@
 
 #include "comm/engine.hpp"
 
-namespace echelon {
+namespace echelon::inline comm {
 
-// Who can bring a ticket nearer to its end: the engine, seen from a thread that waits.
+// A driver that makes progress on tickets: the engine, seen from a thread that waits.
 class Driver {
  public:
   virtual ~Driver() = default;
@@ -29,4 +29,4 @@ struct Ticket::State {
   void finish(std::exception_ptr with, double now_s);
 };
 
-}  // namespace echelon
+}  // namespace echelon::inline comm

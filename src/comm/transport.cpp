@@ -1,6 +1,6 @@
 #include "comm/transport.hpp"
 
-namespace echelon {
+namespace echelon::inline comm {
 
 WireCounters& WireCounters::operator+=(const WireCounters& other) {
   messages_sent += other.messages_sent;
@@ -12,4 +12,4 @@ WireCounters& WireCounters::operator+=(const WireCounters& other) {
   return *this;
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline comm

@@ -1,4 +1,4 @@
-// Bytes between ranks. The only two things it knows are ranks and bytes; what they mean is for the layers above.
+// Bytes between ranks. It deals with ranks and bytes only; what they mean is for the layers above.
 //
 // Bodies: mpi/ (the only place with <mpi.h>), local/ (ranks as threads of one process, counts everything), virtual/
 // (all ranks on one thread and a virtual clock), and disturbed.hpp (delays, drops and stops around any other).
@@ -21,11 +21,11 @@
 #include "base/dtype.hpp"
 #include "comm/shared_block.hpp"
 
-namespace echelon {
+namespace echelon::inline comm {
 
 inline constexpr int kAnySource = -1;
 
-// Names an operation under way; valid until `test` has said that it is done.
+// Names an operation under way; valid until `test` has returned that it is done.
 struct Request {
   std::int64_t id = -1;
   bool valid() const { return id >= 0; }
@@ -90,4 +90,4 @@ class Transport {
   [[noreturn]] virtual void abort(int exit_code) = 0;
 };
 
-}  // namespace echelon
+}  // namespace echelon::inline comm

@@ -11,7 +11,7 @@
 #include "config/traits/rules.hpp"
 #include "config/traits/strategies.hpp"
 
-namespace echelon {
+namespace echelon::inline config {
 namespace {
 
 using P = Property;
@@ -219,4 +219,4 @@ std::vector<const Choice*> choices_of(const Config& config) {
   return chosen;
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline config

@@ -8,7 +8,7 @@
 #include "config/schema.hpp"
 #include "config/traits/property.hpp"
 
-namespace echelon {
+namespace echelon::inline config {
 
 struct Choice {
   std::string path;      // "exchange.codec", "optimizer.clip_norm"
@@ -34,4 +34,4 @@ std::vector<const Choice*> words_of_key(const std::string& path);
 // What the config chose, in the order of the axes.
 std::vector<const Choice*> choices_of(const Config& config);
 
-}  // namespace echelon
+}  // namespace echelon::inline config

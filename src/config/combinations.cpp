@@ -11,7 +11,7 @@
 #include "config/traits/layers.hpp"
 #include "config/unfit.hpp"
 
-namespace echelon {
+namespace echelon::inline config {
 namespace {
 
 bool takes_means(const LayerConfig& layer) {
@@ -137,4 +137,4 @@ void check_combinations(const Config& config) {
   refuse_clashes(config);
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline config

@@ -7,7 +7,7 @@
 
 #include "config/refuse.hpp"
 
-namespace echelon {
+namespace echelon::inline config {
 namespace {
 
 // The smallest batch that cuts into whole micro-batches for every share; every multiple of it does too.
@@ -123,4 +123,4 @@ std::vector<std::int64_t> evaluation_batches(const Config& config, std::int64_t 
   return batches;
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline config

@@ -6,7 +6,7 @@
 
 #include "config/schema.hpp"
 
-namespace echelon {
+namespace echelon::inline config {
 
 struct BatchPlan {
   std::int64_t global = 0;  // samples a step
@@ -34,4 +34,4 @@ std::int64_t micro_shards_of_each(const Config& config, std::int64_t replicas);
 // Combinations that are refused (device x dtype, exchange x priority, ..): ConfigErrors with the reason.
 void check_combinations(const Config& config);
 
-}  // namespace echelon
+}  // namespace echelon::inline config

@@ -8,7 +8,7 @@
 #include "config/traits/layers.hpp"
 #include "config/traits/rules.hpp"
 
-namespace echelon {
+namespace echelon::inline config {
 namespace {
 
 std::string echo_layers(const Config& config, bool neutral_too) {
@@ -93,4 +93,4 @@ std::string keys_text() {
   return out;
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline config

@@ -7,7 +7,7 @@
 #include "config/keys.hpp"
 #include "config/refuse.hpp"
 
-namespace echelon {
+namespace echelon::inline config {
 namespace {
 
 using P = Property;
@@ -67,23 +67,22 @@ const std::vector<Exclusion>& exclusions() {
        Verdict::not_read},
       {P::own_overlap, P::overlaps, "the strategy overlaps as it does and reads no exchange.overlap",
        Verdict::not_read},
-      {P::own_route, P::all_reduce, "the codec brings an exchange of its own", Verdict::not_read},
-      {P::library_sums, P::orders_buckets, "the library's sums go out in one static order and take no priority",
+      {P::own_route, P::all_reduce, "the codec has a fixed exchange of its own", Verdict::not_read},
+      {P::library_sums, P::orders_buckets, "the library's collectives have one static order and no priorities",
        Verdict::gives_way, "leave it out", P::own_exchange},
       {P::needs_all_gradients, P::updates_by_layer,
        "every gradient is needed before the first update, and overlap = \"layers\" updates layer by layer",
        Verdict::gives_way, "\"buckets\" fits", P::own_overlap},
-      {P::coded, P::library_sums, "the library adds what it is given and cannot read codes"},
-      {P::coded, P::measures_plain,
-       "the algorithm is chosen by the times of values as they are, not as a codec writes them"},
-      {P::plain_messages, P::coded, "the strategy sends values as they are"},
-      {P::no_gpu, P::sums_between_gpus, "the algorithm sums between GPUs, and the device is none"},
+      {P::coded, P::library_sums, "the library sums uncoded values and cannot decode messages"},
+      {P::coded, P::measures_plain, "the algorithm is tuned with uncoded messages, not with those of a codec"},
+      {P::plain_messages, P::coded, "the strategy sends uncoded values"},
+      {P::no_gpu, P::sums_between_gpus, "the algorithm sums between GPUs, and the device is not a GPU"},
       {P::double_values, P::lossy_code, "a lossy codec takes gradients of f32"},
       {P::scaled_loss, P::lossy_code,
-       "a lossy codec keeps what it has not sent, in units of a loss scale that may change; bf16 needs none"},
+       "a lossy codec keeps a residual in units of a loss scale that may change; bf16 needs none"},
       // What the optimiser looks at
       {P::norms_of_tables, P::row_by_row, "the rule's steps depend on the norm of a whole table"},
-      {P::coded, P::row_by_row, "which rows were touched must be known, and coded tables travel whole"},
+      {P::coded, P::row_by_row, "the touched rows must be known, and coded tables are sent whole"},
       {P::parts_of_updates, P::looks_at_whole,
        "servers update parts of parameters, and whole ones, or all gradients, are needed"},
       // Splits of a model
@@ -93,11 +92,11 @@ const std::vector<Exclusion>& exclusions() {
       {P::splits_model, P::whole_model_ranks,
        "a server on a rank of its own holds a whole model; servers inside the workers go"},
       {P::splits_model, P::unequal_lengths,
-       "what travels between the ranks of a model has one length; pad all sequences to it"},
+       "tensors between the ranks of a model have one length; pad all sequences to it"},
       {P::cuts_time, P::unequal_lengths, "chunks are cut for sequences of one length"},
       {P::cuts_time, P::shares_rows, "one cuts the time of recurrent layers, the other the rows of images"},
       {P::shares_rows, P::takes_turns,
-       "ranks that share images take one replica's; parallel.pipeline and parallel.tensor go"},
+       "ranks that split images process the samples of one replica; parallel.pipeline and parallel.tensor go"},
       // Data and batch
       {P::equal_windows, P::unequal_lengths, "windows of a stream are equally long"},
       {P::own_order, P::deals_by_file, "samples are dealt out from one order of all records"},
@@ -117,7 +116,7 @@ const std::vector<Exclusion>& exclusions() {
       {P::any_scale, P::whole_step_statistics,
        "batch norm takes its statistics over each micro-shard, which no number of replicas changes"},
       {P::any_scale, P::shares_rows,
-       "what ranks that share images add has another tree; parallel.pipeline and parallel.tensor go"},
+       "ranks that split images sum in another tree; parallel.pipeline and parallel.tensor go"},
       {P::any_scale, P::whichever, "bits are those of one kind of device: name it"},
   };
   return all;
@@ -197,4 +196,4 @@ void refuse_clashes(const Config& config) {
   }
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline config

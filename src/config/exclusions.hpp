@@ -10,7 +10,7 @@
 
 #include "config/choices.hpp"
 
-namespace echelon {
+namespace echelon::inline config {
 
 enum class Verdict : std::uint8_t {
   refused,    // ConfigError
@@ -61,4 +61,4 @@ void refuse_clashes(const Config& config);
 // The matrix of all choices for people, with the reasons behind its letters.
 std::string combinations_text();
 
-}  // namespace echelon
+}  // namespace echelon::inline config

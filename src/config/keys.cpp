@@ -4,7 +4,7 @@
 
 #include "config/keys/section.hpp"
 
-namespace echelon {
+namespace echelon::inline config {
 
 const std::vector<Key<Config>>& config_keys() {
   static const std::vector<Key<Config>> table = [] {
@@ -41,4 +41,4 @@ std::string environment_name(const std::string& section, const std::string& name
   return out;
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline config

@@ -13,7 +13,7 @@
 #include "config/schema.hpp"
 #include "config/toml_tree.hpp"
 
-namespace echelon {
+namespace echelon::inline config {
 
 // What a key can hold. Words of an enum travel as text.
 using KeyValue = std::variant<bool, std::int64_t, double, std::string, std::vector<std::int64_t>, std::vector<double>,
@@ -74,4 +74,4 @@ void apply_entry(Config& config, const std::string& section, const TomlEntry& en
 void apply_environment(Config& config, const std::vector<std::pair<std::string, std::string>>& environment);
 void apply_sets(Config& config, const std::vector<std::string>& sets);
 
-}  // namespace echelon
+}  // namespace echelon::inline config

@@ -9,7 +9,7 @@
 #include "config/keys.hpp"
 #include "config/traits/layers.hpp"
 
-namespace echelon {
+namespace echelon::inline config {
 namespace {
 
 [[noreturn]] void refuse(const Origin& origin, int line, int column, const std::string& why) {
@@ -109,4 +109,4 @@ std::vector<LayerConfig> read_layers(const TomlNode& node, const Origin& origin)
   return layers;
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline config

@@ -8,7 +8,7 @@
 #include "config/keys.hpp"
 #include "config/traits/layers.hpp"
 
-namespace echelon {
+namespace echelon::inline config {
 namespace {
 
 // Choices of one axis that all others mind alike; a row and a column.
@@ -118,7 +118,7 @@ std::string combinations_text() {
     units += fmt::format("{}{}", gap(i), number % 10);
   }
   std::string out =
-      "What goes with what. Row and column meet at \".\" where two choices go together, at a letter where they do not\n"
+      "Valid combinations. An entry is \".\" where two choices can be combined, a letter where they cannot\n"
       "(the reasons are below), at \"-\" where a key takes one of them. Columns have the numbers of the rows.\n\n";
   out += trimmed(tens) + trimmed(units);
   Legend legend;
@@ -137,4 +137,4 @@ std::string combinations_text() {
   return out + legend.text() + layers_text();
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline config

@@ -14,7 +14,7 @@
 
 extern "C" char** environ;
 
-namespace echelon {
+namespace echelon::inline config {
 namespace {
 
 [[noreturn]] void refuse(const Origin& origin, int line, int column, const std::string& why) {
@@ -159,4 +159,4 @@ Config load_config(const std::string& path, const std::vector<std::string>& sets
   return config;
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline config

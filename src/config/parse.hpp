@@ -11,7 +11,7 @@
 
 #include "config/schema.hpp"
 
-namespace echelon {
+namespace echelon::inline config {
 
 // Reads a file and applies the environment, then `sets` ("section.key=value", value as TOML; a bare word is text).
 // Values are checked one by one; what needs the data or the number of replicas is for `derive` (config/derive.hpp).
@@ -35,4 +35,4 @@ std::uint64_t config_hash(const Config& config);
 // Every key with default, range and help, for `echelon check --keys`.
 std::string keys_text();
 
-}  // namespace echelon
+}  // namespace echelon::inline config

@@ -4,9 +4,9 @@
 
 #include "base/error.hpp"
 
-namespace echelon {
+namespace echelon::inline config {
 
-std::string place_of(const Config& config, const std::string& path) {
+std::string location_of(const Config& config, const std::string& path) {
   for (std::string name = path;; name.resize(name.rfind('.'))) {
     if (const auto found = config.origins.find(name); found != config.origins.end()) return found->second;
     if (name.find('.') == std::string::npos) break;
@@ -15,7 +15,7 @@ std::string place_of(const Config& config, const std::string& path) {
 }
 
 void refuse(const Config& config, const std::string& path, const std::string& why) {
-  throw ConfigError(fmt::format("{}: {}", place_of(config, path), why));
+  throw ConfigError(fmt::format("{}: {}", location_of(config, path), why));
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline config

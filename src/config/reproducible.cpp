@@ -12,7 +12,7 @@
 #include "config/derive.hpp"
 #include "config/refuse.hpp"
 
-namespace echelon {
+namespace echelon::inline config {
 namespace {
 
 bool power_of_two(std::int64_t n) { return n > 0 && std::has_single_bit(static_cast<std::uint64_t>(n)); }
@@ -92,4 +92,4 @@ std::int64_t micro_shards_of_each(const Config& config, std::int64_t replicas) {
   return parts / replicas;
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline config

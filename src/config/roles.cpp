@@ -4,7 +4,7 @@
 
 #include "config/refuse.hpp"
 
-namespace echelon {
+namespace echelon::inline config {
 
 std::string_view name_of(Role role) {
   switch (role) {
@@ -24,4 +24,4 @@ Roles roles_of(const Config& config, int ranks) {
   return {.workers = ranks - static_cast<int>(servers), .servers = static_cast<int>(servers)};
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline config

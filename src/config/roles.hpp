@@ -9,7 +9,7 @@
 
 #include "config/schema.hpp"
 
-namespace echelon {
+namespace echelon::inline config {
 
 enum class Role : std::uint8_t {
   worker,  // computes gradients
@@ -30,4 +30,4 @@ struct Roles {
 // Of a launch of so many ranks. ConfigError, naming the nearest valid value, where no worker is left.
 Roles roles_of(const Config& config, int ranks);
 
-}  // namespace echelon
+}  // namespace echelon::inline config

@@ -12,7 +12,7 @@
 #include "base/dtype.hpp"
 #include "config/traits/strategies.hpp"
 
-namespace echelon {
+namespace echelon::inline config {
 
 enum class Sharding : std::uint8_t { automatic, file, record, replicated };
 constexpr std::string_view name_of(Sharding sharding) {
@@ -36,7 +36,7 @@ struct LayerConfig {
   std::string type;
   std::string name;                    // default: type and a number, "conv1"
   std::vector<std::string> inputs;     // default: the layer before
-  std::int64_t stage = -1;             // parallel.pipeline: the stage that runs it; -1: chosen by cost
+  std::int64_t stage = -1;             // parallel.pipeline: its stage; -1: chosen by cost
   std::int64_t channels = 0;           // conv: output channels, > 0
   std::int64_t units = 0;              // dense: output units; embedding: features; rnn, lstm, gru: size of the state
   std::vector<std::int64_t> kernel;    // conv, pools: [rows, columns] or one number
@@ -45,7 +45,7 @@ struct LayerConfig {
   std::vector<std::int64_t> dilation;  // conv, default 1
   std::int64_t groups = 1;             // conv
   bool bias = true;                    // conv, dense
-  bool count_padding = false;          // avg_pool: padded cells count in the divisor
+  bool count_padding = false;          // avg_pool: padding is counted in the divisor
   double epsilon = 1e-5;               // batch_norm, layer_norm
   double momentum = 0.1;               // batch_norm: weight of the newest statistics
   bool synchronised = false;           // batch_norm: statistics over all replicas' samples
@@ -58,14 +58,14 @@ struct LayerConfig {
   double beta = 0.75;                  // lrn
   double k = 1;                        // lrn, > 0
   std::int64_t heads = 1;              // attention
-  bool causal = false;                 // attention: no place sees a later one
+  bool causal = false;                 // attention: later positions are masked
   std::string mode = "mean";           // sequence_pool: sum | mean | last
   std::int64_t vocabulary = 0;         // embedding: rows of the table; 0: as many as the data has tokens
-  bool sparse = false;              // embedding: its gradient is kept, applied and sent by the rows that a step touches
+  bool sparse = false;  // embedding: sparse gradient: only the rows that a step touches are stored, applied and sent
   std::string activation = "tanh";  // rnn: tanh | relu
   bool reverse = false;             // rnn, lstm, gru: from the end of the sequence to its beginning
-  bool carry = false;               // rnn, lstm, gru: a batch begins with the states that the last one ended with
-  std::string where;                // "file:line", for messages; no key
+  bool carry = false;  // rnn, lstm, gru: the final states of a batch are the initial states of the next one
+  std::string where;   // "file:line", for messages; no key
 };
 
 struct ModelConfig {
@@ -84,27 +84,29 @@ struct DataConfig {
   Sharding sharding = Sharding::automatic;  // "auto" | "file" | "record" | "replicated"
   Ragged ragged = Ragged::wrap;             // "wrap" | "drop" | "zero_weight"
   bool shuffle = true;
-  Order order = Order::samples;       // "samples": as above | "stream": text, each row of a batch reads on
-  std::int64_t sequence_length = 0;   // text: tokens of a window, 0: 64; sequences: cut to this, 0: the longest
+  Order order = Order::samples;  // "samples": as above | "stream": text, each row of a batch reads on
+  std::int64_t sequence_length =
+      0;  // text: tokens of a window, 0: 64; sequences: truncated to this length, 0: the longest
   std::vector<std::int64_t> buckets;  // sequences of up to these lengths share steps; one number: so many; empty: off
   std::int64_t augment_crop_padding = 0;  // images: zeros around them, then a random crop of their size; training only
   bool augment_flip = false;              // images: left and right change places in half of them; training only
   std::int64_t prefetch = 2;              // batches, 1 to 64
   double buffer_mb = 64;                  // of decoded records a rank, 1 to 65536
-  std::int64_t window_chunks = 16;        // chunks whose records are mixed by the shuffle, 1 to 4096
-  std::int64_t as_replicas = 0;  // one replica takes the samples that this many would; 0: off. For equality studies
+  std::int64_t window_chunks = 16;        // number of chunks whose records are shuffled together, 1 to 4096
+  std::int64_t as_replicas =
+      0;  // one replica processes the samples of this many replicas; 0: off. For equality studies
 };
 
 struct BatchConfig {
   std::int64_t global = 64;          // samples a step over all replicas; 0: all there are
-  std::int64_t accumulation = 1;     // micro-batches a replica runs before one exchange
+  std::int64_t accumulation = 1;     // micro-batches of a replica for each exchange
   std::vector<std::int64_t> shares;  // by replica; default equal
   bool scale_with_replicas = false;  // weak scaling: `global` is meant for one replica and grows with k
 };
 
 struct TrainConfig {
   std::int64_t epochs = 1;        // 0: by steps alone
-  std::int64_t steps = 0;         // stop after this many updates; 0: by epochs alone
+  std::int64_t steps = 0;         // stop after this many updates; 0: train.epochs ends the run
   bool reproducible = false;      // 1, 2, 4, .. up to micro_shards replicas end with the same bits
   double divergence_factor = 10;  // ends the run: 20 losses in a row above this x max(1, the first step's); 0: off
   std::int64_t micro_shards = 8;  // reproducible: equal parts of a step's batch, each one pass; a power of two
@@ -129,7 +131,7 @@ struct OptimiserConfig {     // [optimizer]
   double warmup_epochs = 0;
   std::vector<double> decay_at_epochs;  // step
   double decay_factor = 0.1;            // step
-  double final_factor = 0.0;            // cosine, polynomial: learning rate at the end, as a part of learning_rate
+  double final_factor = 0.0;            // cosine, polynomial: final learning rate as a fraction of learning_rate
   double power = 1.0;                   // polynomial
 };
 
@@ -149,15 +151,15 @@ struct ParallelConfig {       // [parallel]: one model on several ranks; groups 
 
 struct ExchangeConfig {
   std::string strategy = "synchronous";
-  std::string algorithm = "ring";       // of the all-reduce: a name of config/traits/algorithms.hpp
-  Overlap overlap = Overlap::layers;    // "none": after back-propagation | "buckets": beside it | "layers": and the
-                                        // next forward waits layer by layer
-  bool priority = true;                 // buckets that the next forward needs first go first; not algorithm mpi
-  std::string codec = "none";           // of gradients on the wire: none | a name of config/traits/codecs.hpp
-  double density = 0.01;                // topk: part of the values that is sent; threshold: what tau = 0 aims at
-  double tau = 0;                       // threshold: values of this size and more are sent as +-tau; 0: adapts
+  std::string algorithm = "ring";     // of the all-reduce: a name of config/traits/algorithms.hpp
+  Overlap overlap = Overlap::layers;  // "none": after back-propagation | "buckets": beside it | "layers": and the
+                                      // next forward waits layer by layer
+  bool priority = true;               // buckets that the next forward needs first go first; not algorithm mpi
+  std::string codec = "none";         // of gradients on the wire: none | a name of config/traits/codecs.hpp
+  double density = 0.01;  // topk: fraction of the values that is sent; threshold: target fraction of tau = 0
+  double tau = 0;         // threshold: values of this size and more are sent as +-tau; 0: adapts
   std::string index_coding = "golomb";  // topk, threshold: raw | golomb | gamma
-  std::int64_t codec_warmup_steps = 0;  // the first steps of the run send gradients as they are, then the codec starts
+  std::int64_t codec_warmup_steps = 0;  // number of steps at the start of the run that send uncoded gradients
   double bucket_mb = 4;                 // gradients sent together, 0.001 to 4096
   double sparse_density = 0;   // a step sends a sparse table whole where replicas touch more than this share of
                                // its rows on average, 0 to 1; 0: where that takes fewer bytes; 1: never
@@ -165,7 +167,8 @@ struct ExchangeConfig {
   std::int64_t servers = 0;    // algorithm or strategy server: ranks that serve a part each; 0: all
   std::string inner = "ring";  // algorithm hierarchical: inside a host
   std::string outer = "ring";  // algorithm hierarchical: between hosts
-  std::int64_t verify_every_steps = 0;              // checksums of every replica's weights; 0: at step 0 and the end
+  std::int64_t verify_every_steps =
+      0;  // interval of comparisons of the replicas' weights; 0: only at step 0 and at the end
 #define X(strategy, Keys, ...) Keys strategy = {};  // [exchange.<strategy>]
   ECHELON_STRATEGIES(X)
 #undef X
@@ -202,7 +205,7 @@ struct RunConfig {
   std::string resume_from;               // folder of a run or attempt, or checkpoint file, to begin from; "": none
   bool resume_weights_only = false;      // resume_from: take up the weights alone and begin at step 0
   double heartbeat_s = 30;
-  double hang_timeout_s = 300;       // a wait longer than this ends the job with code 7
+  double hang_timeout_s = 300;       // a wait longer than this ends the job with exit code 7
   double stop_before_end_s = 60;     // before Slurm ends the job, as if USR1 came; 0: off
   std::string progress = "auto";     // auto | bar | lines | none
   std::int64_t log_every_steps = 1;  // rows of metrics.jsonl
@@ -229,4 +232,4 @@ struct Config {
   std::map<std::string, std::string> origins;
 };
 
-}  // namespace echelon
+}  // namespace echelon::inline config

@@ -9,7 +9,7 @@
 #include "config/keys.hpp"
 #include "config/unfit.hpp"
 
-namespace echelon {
+namespace echelon::inline config {
 namespace {
 
 bool is_text_key(const std::string& path) {
@@ -76,4 +76,4 @@ void apply_environment(Config& config, const std::vector<std::pair<std::string, 
   }
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline config

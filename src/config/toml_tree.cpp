@@ -10,7 +10,7 @@
 
 #include "base/error.hpp"
 
-namespace echelon {
+namespace echelon::inline config {
 namespace {
 
 // toml++ keeps tables sorted by key; people read files from the top.
@@ -171,4 +171,4 @@ bool read_toml_value(const std::string& text, TomlNode& value) {
   }
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline config

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-namespace echelon {
+namespace echelon::inline config {
 
 enum class TomlKind : std::uint8_t { boolean, integer, real, text, date, array, table };
 
@@ -41,4 +41,4 @@ TomlNode read_toml(const std::string& text, const std::string& path);
 // One value as it stands behind "=". False where `text` is no TOML value.
 bool read_toml_value(const std::string& text, TomlNode& value);
 
-}  // namespace echelon
+}  // namespace echelon::inline config

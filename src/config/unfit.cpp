@@ -14,7 +14,7 @@
 #include "config/traits/rules.hpp"
 #include "config/traits/strategies.hpp"
 
-namespace echelon {
+namespace echelon::inline config {
 namespace {
 
 const Key<Config>* find_key(const std::string& path) {
@@ -205,4 +205,4 @@ std::vector<std::string> give_way_to_overrides(Config& config, const Config& fil
   }
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline config

@@ -7,7 +7,7 @@
 
 #include "config/schema.hpp"
 
-namespace echelon {
+namespace echelon::inline config {
 
 struct UnfitKey {
   std::string path;
@@ -32,4 +32,4 @@ bool unset_key(Config& config, const std::string& path);
 // of it (`config`); gives a note for each, for people. settle_defaults is done.
 std::vector<std::string> give_way_to_overrides(Config& config, const Config& file_alone);
 
-}  // namespace echelon
+}  // namespace echelon::inline config

@@ -11,7 +11,7 @@
 #include "base/nearest.hpp"
 #include "config/keys.hpp"
 
-namespace echelon {
+namespace echelon::inline config {
 namespace {
 
 // What a check needs to complain well.
@@ -251,4 +251,4 @@ std::string limits_text(const KeyValue& value, const KeyLimits& limits) {
   return value.index() == 0 || value.index() == 3 ? std::string() : range_text(limits);
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline config

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace echelon {
+namespace echelon::inline data {
 namespace {
 
 struct Move {
@@ -41,4 +41,4 @@ void Augmenter::operator()(const void* src, void* dst, const Shape& shape, DType
   });
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline data

@@ -9,7 +9,7 @@
 #include "base/hash_rng.hpp"
 #include "base/shape.hpp"
 
-namespace echelon {
+namespace echelon::inline data {
 
 struct Augmentation {
   std::int64_t crop_padding = 0;  // zeros on each side
@@ -31,4 +31,4 @@ class Augmenter {
   HashRng rng_;
 };
 
-}  // namespace echelon
+}  // namespace echelon::inline data

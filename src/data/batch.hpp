@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-namespace echelon {
+namespace echelon::inline data {
 
 // Memory belongs to the source and stays until the next is asked for. T and U are `length` and `target_length`.
 struct Batch {
@@ -17,7 +17,7 @@ struct Batch {
                                    // the loader's dtype
   const void* weights = nullptr;   // as labels, the loader's dtype, 0 or 1
   const std::int32_t* lengths = nullptr;  // (n), where sequences are of unlike length
-  const std::int32_t* target = nullptr;   // (n, U), of pairs: the start token and what was said before
+  const std::int32_t* target = nullptr;   // (n, U), of pairs: the start token and the tokens before
   const std::int32_t* ids = nullptr;      // (n), each sample's number in the data set, its low 32 bits
   double weight = 0;                      // sum of weights
 };
@@ -33,4 +33,4 @@ class BatchSource {
   virtual std::uint64_t bytes_used() const { return 0; }  // stored bytes of the samples in the batches so far
 };
 
-}  // namespace echelon
+}  // namespace echelon::inline data

@@ -2,15 +2,15 @@
 
 #include <algorithm>
 
-namespace echelon {
+namespace echelon::inline data {
 
 int bucket_of(const std::vector<std::int64_t>& buckets, std::int64_t length) {
   const auto fits = std::lower_bound(buckets.begin(), buckets.end(), length);
   return static_cast<int>(std::min(fits, buckets.end() - 1) - buckets.begin());
 }
 
-BucketSteps::BucketSteps(const std::vector<std::int64_t>& order, const std::vector<std::int32_t>& lengths,
-                         const std::vector<std::int64_t>& buckets, std::int64_t global_batch, Ragged ragged)
+LengthBucketSteps::LengthBucketSteps(const std::vector<std::int64_t>& order, const std::vector<std::int32_t>& lengths,
+                                     const std::vector<std::int64_t>& buckets, std::int64_t global_batch, Ragged ragged)
     : members_(buckets.size()), ragged_(ragged) {
   for (const std::int64_t id : order) {
     const int bucket = bucket_of(buckets, lengths[static_cast<std::size_t>(id)]);
@@ -26,7 +26,7 @@ BucketSteps::BucketSteps(const std::vector<std::int64_t>& order, const std::vect
   }
 }
 
-SampleSlot BucketSteps::at(std::int64_t step, std::int64_t row) const {
+SampleSlot LengthBucketSteps::at(std::int64_t step, std::int64_t row) const {
   const Step& of = steps_[static_cast<std::size_t>(step)];
   const auto& members = members_[static_cast<std::size_t>(of.bucket)];
   const auto position = static_cast<std::size_t>(of.first + row);
@@ -34,4 +34,4 @@ SampleSlot BucketSteps::at(std::int64_t step, std::int64_t row) const {
           .counts = position < members.size() || ragged_ != Ragged::zero_weight};
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline data

@@ -9,7 +9,7 @@
 
 #include "config/schema.hpp"
 
-namespace echelon {
+namespace echelon::inline data {
 
 struct SampleSlot {
   std::int64_t id = 0;  // global
@@ -19,11 +19,11 @@ struct SampleSlot {
 // The bucket of a length: the first that it fits into; those beyond the last are cut and go there.
 int bucket_of(const std::vector<std::int64_t>& buckets, std::int64_t length);
 
-class BucketSteps {
+class LengthBucketSteps {
  public:
   // `order`: every id of the epoch once.
-  BucketSteps(const std::vector<std::int64_t>& order, const std::vector<std::int32_t>& lengths,
-              const std::vector<std::int64_t>& buckets, std::int64_t global_batch, Ragged ragged);
+  LengthBucketSteps(const std::vector<std::int64_t>& order, const std::vector<std::int32_t>& lengths,
+                    const std::vector<std::int64_t>& buckets, std::int64_t global_batch, Ragged ragged);
 
   std::int64_t steps() const { return static_cast<std::int64_t>(steps_.size()); }
   int bucket(std::int64_t step) const { return steps_[static_cast<std::size_t>(step)].bucket; }
@@ -40,4 +40,4 @@ class BucketSteps {
   Ragged ragged_;
 };
 
-}  // namespace echelon
+}  // namespace echelon::inline data

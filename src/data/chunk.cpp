@@ -10,7 +10,7 @@
 #include "base/error.hpp"
 #include "data/format.hpp"
 
-namespace echelon {
+namespace echelon::inline data {
 namespace {
 
 namespace format = sample_format;
@@ -185,4 +185,4 @@ Record Chunk::record(const Dataset& dataset, std::int64_t id) const {
   return record;
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline data

@@ -8,7 +8,7 @@
 #include "data/dataset.hpp"
 #include "h5/file.hpp"
 
-namespace echelon {
+namespace echelon::inline data {
 
 // One record, as stored; memory of its chunk.
 struct Record {
@@ -39,4 +39,4 @@ struct Chunk {
 // MemoryError names the file.
 void load_chunk(const Dataset& dataset, const h5::Reader& reader, Chunk& chunk);
 
-}  // namespace echelon
+}  // namespace echelon::inline data

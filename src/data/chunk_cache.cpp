@@ -4,7 +4,7 @@
 
 #include "base/check.hpp"
 
-namespace echelon {
+namespace echelon::inline data {
 namespace {
 
 constexpr std::size_t kOpenFiles = 64;  // at most, of one cache
@@ -71,4 +71,4 @@ Record ChunkCache::record(std::int64_t id) {
   return (same ? chunks_.front() : fetch(id)).record(dataset_, id);
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline data

@@ -12,7 +12,7 @@
 #include "data/dataset.hpp"
 #include "h5/file.hpp"
 
-namespace echelon {
+namespace echelon::inline data {
 
 class ChunkCache {
  public:
@@ -41,4 +41,4 @@ class ChunkCache {
   std::uint64_t bytes_of_closed_ = 0;
 };
 
-}  // namespace echelon
+}  // namespace echelon::inline data

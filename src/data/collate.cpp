@@ -4,7 +4,7 @@
 #include <cstring>
 #include <new>
 
-namespace echelon {
+namespace echelon::inline data {
 namespace {
 
 std::size_t bytes(std::int64_t elems, std::size_t size) { return static_cast<std::size_t>(elems) * size; }
@@ -108,14 +108,14 @@ void Collator::put_steps(BatchMemory& memory, std::int64_t row, const Record& re
   std::memset(dst + bytes(steps * features, size_of(dtype_)), 0, bytes((room - steps) * features, size_of(dtype_)));
 }
 
-// Fed: <s> w1 w2 ..; to be said: w1 w2 .. </s>.
+// Input: <s> w1 w2 ..; labels: w1 w2 .. </s>.
 void Collator::put_target(BatchMemory& memory, std::int64_t row, const Record& record) const {
-  const std::int64_t room = memory.batch.target_length, said = std::min(record.target_length + 1, room);
+  const std::int64_t room = memory.batch.target_length, label_count = std::min(record.target_length + 1, room);
   std::int32_t* fed = memory.target.as<std::int32_t>() + row * room;
   std::int32_t* labels = memory.labels.as<std::int32_t>() + row * room;
   fed[0] = start_;
-  copy_padded(record.target, said - 1, fed + 1, room - 1);
-  copy_padded(record.target, std::min(record.target_length, said), labels, room);
+  copy_padded(record.target, label_count - 1, fed + 1, room - 1);
+  copy_padded(record.target, std::min(record.target_length, label_count), labels, room);
   if (record.target_length < room) labels[record.target_length] = end_;
 }
 
@@ -138,4 +138,4 @@ void Collator::put_weights(BatchMemory& memory, std::int64_t row, std::int64_t c
   memory.batch.weight += static_cast<double>(counting);
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline data

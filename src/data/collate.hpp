@@ -13,7 +13,7 @@
 #include "data/normalise.hpp"
 #include "data/shard_plan.hpp"
 
-namespace echelon {
+namespace echelon::inline data {
 
 // Memory at a cache line's border.
 class Aligned {
@@ -64,4 +64,4 @@ class Collator {
   std::int32_t start_ = 0, end_ = 0;
 };
 
-}  // namespace echelon
+}  // namespace echelon::inline data

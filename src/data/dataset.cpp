@@ -9,7 +9,7 @@
 #include "data/location.hpp"
 #include "data/shard_header.hpp"
 
-namespace echelon {
+namespace echelon::inline data {
 namespace {
 
 constexpr std::int64_t kUsualWindow = 64;
@@ -204,4 +204,4 @@ Dataset open_dataset(const std::string& location, std::int64_t sequence_length, 
   return dataset;
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline data

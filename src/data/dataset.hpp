@@ -15,7 +15,7 @@
 #include "config/schema.hpp"
 #include "data/vocabulary.hpp"
 
-namespace echelon {
+namespace echelon::inline data {
 
 enum class DataKind : std::uint8_t {
   samples,    // of one shape, a class each
@@ -66,7 +66,7 @@ struct Dataset {
   std::size_t record_bytes() const;
   // What a model is built for; of the steps whose sequences are padded to `bucket`.
   SampleForm form(std::int64_t bucket = 0) const;
-  // Labels are real numbers to be met, not classes.
+  // Labels are real regression targets, not classes.
   bool has_numbers() const { return classes == 0; }
   bool has_sequences() const { return kind != DataKind::samples; }
   // T: steps of a window, or what sequences are padded and cut to; 0: none.
@@ -91,4 +91,4 @@ Dataset open_dataset(const std::string& location, const DataConfig& config, Labe
 // vocabularies differ.
 void see_alike(Dataset& test, Dataset& train);
 
-}  // namespace echelon
+}  // namespace echelon::inline data

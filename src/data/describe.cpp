@@ -4,12 +4,12 @@
 
 #include "base/text.hpp"
 
-namespace echelon {
+namespace echelon::inline data {
 
 namespace {
 
 std::string labels_text(const Dataset& dataset) {
-  if (dataset.has_numbers()) return counted(dataset.label_shape.elems(), "number") + " to meet";
+  if (dataset.has_numbers()) return counted(dataset.label_shape.elems(), "regression target");
   return fmt::format("{} classes", dataset.classes);
 }
 
@@ -39,4 +39,4 @@ std::string content_text(const Dataset& dataset) {
   return {};
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline data

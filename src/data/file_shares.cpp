@@ -5,7 +5,7 @@
 
 #include "base/check.hpp"
 
-namespace echelon {
+namespace echelon::inline data {
 
 std::vector<int> deal_files(const std::vector<std::int64_t>& file_samples, const std::vector<std::int64_t>& batch) {
   const std::size_t files = file_samples.size(), replicas = batch.size();
@@ -46,4 +46,4 @@ std::vector<std::int64_t> cut_in_proportion(std::int64_t samples, const std::vec
   return borders;
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline data

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-namespace echelon::sample_format {
+namespace echelon::inline data::sample_format {
 
 inline constexpr const char* kName = "echelon-samples";
 inline constexpr std::int64_t kVersion = 1;
@@ -32,4 +32,4 @@ inline constexpr const char* kStd = "std";                 // likewise, > 0; def
 inline constexpr const char* kScale = "scale";             // default 1/255 for u8, 1 for f32
 inline constexpr const char* kValueRange = "value_range";  // least and greatest stored value; for readers
 
-}  // namespace echelon::sample_format
+}  // namespace echelon::inline data::sample_format

@@ -16,7 +16,7 @@
 #include "data/chunk_cache.hpp"
 #include "data/collate.hpp"
 
-namespace echelon {
+namespace echelon::inline data {
 
 namespace {
 
@@ -205,4 +205,4 @@ std::uint64_t Loader::bytes_used() const {
   return static_cast<std::uint64_t>(body_->bytes_used + 0.5);
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline data

@@ -14,7 +14,7 @@
 #include "data/dataset.hpp"
 #include "data/shard_plan.hpp"
 
-namespace echelon {
+namespace echelon::inline data {
 
 struct LoaderOptions {
   int replica = 0;
@@ -48,4 +48,4 @@ class Loader final : public BatchSource {
   std::unique_ptr<Body> body_;
 };
 
-}  // namespace echelon
+}  // namespace echelon::inline data

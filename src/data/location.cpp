@@ -8,7 +8,7 @@
 
 #include "base/error.hpp"
 
-namespace echelon {
+namespace echelon::inline data {
 namespace {
 
 namespace fs = std::filesystem;
@@ -42,7 +42,7 @@ std::vector<std::string> files_like(const std::string& pattern) {
   std::vector<std::string> files;
   for (std::size_t i = 0; i < found.gl_pathc; ++i) files.emplace_back(found.gl_pathv[i]);
   ::globfree(&found);
-  if (status != 0 || files.empty()) fail(pattern, "no file is like this pattern");
+  if (status != 0 || files.empty()) fail(pattern, "no file matches this pattern");
   return files;
 }
 
@@ -65,4 +65,4 @@ std::vector<std::string> files_at(const std::string& location) {
   return files;
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline data

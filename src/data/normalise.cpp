@@ -1,6 +1,6 @@
 #include "data/normalise.hpp"
 
-namespace echelon {
+namespace echelon::inline data {
 namespace {
 
 template <class To, class From>
@@ -47,4 +47,4 @@ void Normaliser::rows(const std::uint8_t* stored, std::int64_t steps, void* dst,
   });
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline data

@@ -6,7 +6,7 @@
 
 #include "data/dataset.hpp"
 
-namespace echelon {
+namespace echelon::inline data {
 
 // One sample at a time, u8 or f32 to f32 or f64, as value * factor[c] + offset[c] in the target type.
 class Normaliser {
@@ -24,4 +24,4 @@ class Normaliser {
   std::vector<double> offset_;  // -mean / std
 };
 
-}  // namespace echelon
+}  // namespace echelon::inline data

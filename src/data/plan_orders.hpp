@@ -11,7 +11,7 @@
 #include "data/bucket_steps.hpp"
 #include "data/sample_order.hpp"
 
-namespace echelon {
+namespace echelon::inline data {
 
 // What belongs to an epoch, of the last two.
 template <class Thing>
@@ -36,7 +36,7 @@ class LastTwo {
 
 struct PlanOrders {
   std::mutex mutex;  // of all below
-  LastTwo<BucketSteps> buckets;
+  LastTwo<LengthBucketSteps> buckets;
 
   LastTwo<SampleOrder>& of_stream(int stream) {
     if (streams.size() <= static_cast<std::size_t>(stream)) streams.resize(static_cast<std::size_t>(stream) + 1);
@@ -47,4 +47,4 @@ struct PlanOrders {
   std::vector<LastTwo<SampleOrder>> streams;
 };
 
-}  // namespace echelon
+}  // namespace echelon::inline data

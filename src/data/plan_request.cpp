@@ -7,7 +7,7 @@
 #include "data/dataset.hpp"
 #include "data/shard_plan.hpp"
 
-namespace echelon {
+namespace echelon::inline data {
 namespace {
 
 using Lengths = std::vector<std::int32_t>;
@@ -44,8 +44,8 @@ std::vector<std::int64_t> given_buckets(const Lengths& lengths, const std::vecto
 
 void put_into_buckets(ShardPlanRequest& request, const Dataset& dataset, const std::vector<std::int64_t>& given) {
   if (!dataset.starts)
-    throw ConfigError(fmt::format("data.buckets is for sequences of unlike length; {} holds {}", dataset.shards[0].path,
-                                  name_of(dataset.kind)));
+    throw ConfigError(fmt::format("data.buckets is for sequences of different lengths; {} holds {}",
+                                  dataset.shards[0].path, name_of(dataset.kind)));
   request.lengths = by_id(dataset, [&](std::int64_t id) {
     return std::max(dataset.length_of(id), dataset.target_starts ? dataset.target_length_of(id) : 0);
   });
@@ -81,4 +81,4 @@ ShardPlanRequest plan_request(const Dataset& dataset, const DataConfig& config, 
   return request;
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline data

@@ -5,7 +5,7 @@
 
 #include "base/check.hpp"
 
-namespace echelon {
+namespace echelon::inline data {
 namespace {
 
 // Fisher and Yates, drawn from hashes.
@@ -46,4 +46,4 @@ std::int64_t SampleOrder::at(std::int64_t position) {
   return records_[static_cast<std::size_t>(position - window_start_)];
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline data

@@ -6,7 +6,7 @@
 
 #include "base/hash_rng.hpp"
 
-namespace echelon {
+namespace echelon::inline data {
 
 // Records that lie together in a file, by global id.
 struct Piece {
@@ -36,4 +36,4 @@ class SampleOrder {
   std::vector<std::int64_t> records_;  // its ids, permuted
 };
 
-}  // namespace echelon
+}  // namespace echelon::inline data

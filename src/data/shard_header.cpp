@@ -12,7 +12,7 @@
 #include "data/format.hpp"
 #include "h5/file.hpp"
 
-namespace echelon {
+namespace echelon::inline data {
 namespace {
 
 namespace format = sample_format;
@@ -115,7 +115,7 @@ h5::DatasetInfo read_labels(const h5::Reader& reader, Dataset& dataset, std::int
   if (samples != labels.shape[0]) fail(path, fmt::format("holds {} samples but {} labels", samples, labels.shape[0]));
   require_written(reader, labels);
   if (numbers && reader.has_attribute(format::kClasses))
-    fail(path, "dataset 'labels' is f32, numbers to be met, but there is an attribute 'classes'");
+    fail(path, "dataset 'labels' is f32, regression targets, but there is an attribute 'classes'");
   if (numbers)
     dataset.label_shape = labels.shape.without_front();
   else
@@ -267,4 +267,4 @@ Dataset read_shard(const std::string& path, Labels labels) try {
   throw MemoryError(fmt::format("{}: out of memory while its lengths and vocabulary were read", path));
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline data

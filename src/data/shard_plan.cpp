@@ -12,7 +12,7 @@
 #include "data/file_shares.hpp"
 #include "data/plan_orders.hpp"
 
-namespace echelon {
+namespace echelon::inline data {
 namespace {
 
 using Run = ShardPlan::Run;
@@ -172,13 +172,13 @@ SampleOrder ShardPlan::make_order(std::int64_t epoch, int stream) const {
 }
 
 // The mutex of the orders is held.
-const BucketSteps& ShardPlan::bucket_steps(std::int64_t epoch) const {
+const LengthBucketSteps& ShardPlan::bucket_steps(std::int64_t epoch) const {
   return orders_->buckets.get(epoch, [&] {
     SampleOrder order = make_order(epoch, 0);
     std::vector<std::int64_t> ids;
     ids.reserve(static_cast<std::size_t>(samples_));
     for (std::int64_t position = 0; position < samples_; ++position) ids.push_back(order.at(position));
-    return BucketSteps(ids, *request_.lengths, request_.buckets, global_batch_, request_.ragged);
+    return LengthBucketSteps(ids, *request_.lengths, request_.buckets, global_batch_, request_.ragged);
   });
 }
 
@@ -197,7 +197,7 @@ std::vector<SampleSlot> ShardPlan::ids(std::int64_t epoch, std::int64_t step, in
   }
   const std::lock_guard lock(orders_->mutex);
   if (!request_.buckets.empty()) {
-    const BucketSteps& steps = bucket_steps(epoch);
+    const LengthBucketSteps& steps = bucket_steps(epoch);
     for (std::int64_t row = first_row; row < rows; ++row) slots.push_back(steps.at(step, row));
     return slots;
   }
@@ -269,4 +269,4 @@ ShardPlan::Coverage ShardPlan::coverage(std::int64_t epoch) const {
   return coverage;
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline data

@@ -31,7 +31,7 @@
 #include "config/schema.hpp"
 #include "data/bucket_steps.hpp"
 
-namespace echelon {
+namespace echelon::inline data {
 
 struct ShardPlanRequest {
   std::vector<std::int64_t> file_samples;
@@ -117,7 +117,7 @@ class ShardPlan {
   std::int64_t stream_samples(int stream) const;
   void count_steps();
   SampleOrder make_order(std::int64_t epoch, int stream) const;
-  const BucketSteps& bucket_steps(std::int64_t epoch) const;
+  const LengthBucketSteps& bucket_steps(std::int64_t epoch) const;
   SampleSlot slot(std::int64_t position) const;  // of a stream
 
   ShardPlanRequest request_;
@@ -129,4 +129,4 @@ class ShardPlan {
   std::shared_ptr<PlanOrders> orders_;  // shared by copies; holds nothing that is not computed from the request
 };
 
-}  // namespace echelon
+}  // namespace echelon::inline data

@@ -5,7 +5,7 @@
 #include "base/check.hpp"
 #include "base/error.hpp"
 
-namespace echelon {
+namespace echelon::inline data {
 
 Vocabulary::Vocabulary(std::vector<std::string> entries) : entries_(std::move(entries)) {
   for (std::size_t i = 0; i < entries_.size(); ++i) ids_.emplace(entries_[i], static_cast<std::int32_t>(i));
@@ -54,4 +54,4 @@ std::string token_text(std::string_view token) {
   return lone_byte ? fmt::format("\\x{:02x}", static_cast<unsigned char>(token[0])) : std::string(token);
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline data

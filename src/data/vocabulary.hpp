@@ -12,7 +12,7 @@
 
 #include "h5/file.hpp"
 
-namespace echelon {
+namespace echelon::inline data {
 
 // Entries with a meaning of their own.
 inline constexpr const char* kUnknownToken = "<unk>";  // words that are not in the vocabulary
@@ -50,4 +50,4 @@ class Vocabulary {
 // An entry for people: "\n" as "\\n", a byte that is no text as "\\xe9".
 std::string token_text(std::string_view token);
 
-}  // namespace echelon
+}  // namespace echelon::inline data

@@ -9,7 +9,7 @@
 #include "base/checksum.hpp"
 #include "base/hash_rng.hpp"
 
-namespace echelon {
+namespace echelon::inline device {
 namespace {
 
 // Calls body(local, global) with the row-major index of each element in the slice and in the whole tensor.
@@ -140,4 +140,4 @@ void visit_arena(StateVisitor& visitor, std::string_view prefix, Device& device,
   }
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline device

@@ -11,7 +11,7 @@
 #include "device/row_bits.hpp"
 #include "device/tensor.hpp"
 
-namespace echelon {
+namespace echelon::inline device {
 
 class Arenas {
  public:
@@ -65,4 +65,4 @@ class Arenas {
 void visit_arena(StateVisitor& visitor, std::string_view prefix, Device& device, const ParameterSet& parameters,
                  DType dtype, void* arena);
 
-}  // namespace echelon
+}  // namespace echelon::inline device

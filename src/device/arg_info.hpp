@@ -8,7 +8,7 @@
 #include "base/dtype.hpp"
 #include "base/shape.hpp"
 
-namespace echelon {
+namespace echelon::inline device {
 
 enum class ArgRole : std::uint8_t { input, output };
 
@@ -26,4 +26,4 @@ struct ArgInfo {
 // Where the argument of this name stands; -1 where there is none.
 int place_of(const std::vector<ArgInfo>& args, std::string_view name);
 
-}  // namespace echelon
+}  // namespace echelon::inline device

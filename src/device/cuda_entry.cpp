@@ -12,7 +12,7 @@
 #include "base/error.hpp"
 #include "base/log.hpp"
 
-namespace echelon {
+namespace echelon::inline device {
 namespace {
 
 namespace fs = std::filesystem;
@@ -58,7 +58,7 @@ Library open_file(const std::string& file) {
   library.open = find<CudaOpenFunction>(handle, kCudaOpenSymbol);
   if (abi && library.count && library.open && std::string_view(abi()) == kCudaAbi) return library;
   library = {};
-  library.missing = fmt::format("{} does not belong to this executable: it says '{}', needed is '{}'", file,
+  library.missing = fmt::format("{} was built for another executable: its interface is '{}', expected '{}'", file,
                                 abi ? abi() : "nothing", kCudaAbi);
   dlclose(handle);
   return library;
@@ -71,8 +71,8 @@ Library load_library() {
     if (library.open || file != kCudaLibrary) return library;
   }
   Library none;
-  none.missing =
-      fmt::format("the CUDA device is not here: {} (left out by CUDA=0?) belongs beside the executable", kCudaLibrary);
+  none.missing = fmt::format(
+      "the CUDA device is not available: {} (not built with CUDA=0) must lie beside the executable", kCudaLibrary);
   return none;
 }
 
@@ -123,4 +123,4 @@ std::string_view auto_device_kind() {
   return "onednn";
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline device

@@ -12,7 +12,7 @@
 
 #include "device/device.hpp"
 
-namespace echelon {
+namespace echelon::inline device {
 
 // Both files name this string; they are used together only where it is equal. Change it with every change of
 // device.hpp, device_*.hpp, op.hpp, op_spec.hpp, vector.hpp or update_rules/ that moves a member.
@@ -41,4 +41,4 @@ std::string cuda_library_problem(const std::string& file);
 // usable is a warning; a machine without one is not worth a line.
 std::string_view auto_device_kind();
 
-}  // namespace echelon
+}  // namespace echelon::inline device

@@ -13,7 +13,7 @@
 #include "device/paced/paced.hpp"
 #include "device/reference/reference.hpp"
 
-namespace echelon {
+namespace echelon::inline device {
 namespace {
 
 struct DeviceKind {
@@ -62,12 +62,10 @@ std::string Device::allreduce_problem() const {
   return fmt::format("device {} has no library that sums between ranks", name());
 }
 
-std::unique_ptr<DeviceAllreduce> Device::make_allreduce(const DeviceMeeting&) {
-  throw ConfigError(allreduce_problem());
-}
+std::unique_ptr<DeviceAllreduce> Device::make_allreduce(const DeviceGroup&) { throw ConfigError(allreduce_problem()); }
 
 std::unique_ptr<Recording> Device::record_ops(const std::function<void()>&) {
   ECHELON_CHECK(false, "device {} records nothing", name());
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline device

@@ -26,7 +26,7 @@
 #include "device/update_rules/rule.hpp"
 #include "device/vector.hpp"
 
-namespace echelon {
+namespace echelon::inline device {
 
 // Device memory that frees itself. Moving it moves the ownership; the address stays.
 class Memory {
@@ -154,7 +154,7 @@ class Device {
   // What keeps this device from summing with those of other ranks by a library of its own; empty where nothing does.
   virtual std::string allreduce_problem() const;
   // Returns once all ranks have called it. EnvironmentError where the library fails.
-  virtual std::unique_ptr<DeviceAllreduce> make_allreduce(const DeviceMeeting& meeting);
+  virtual std::unique_ptr<DeviceAllreduce> make_allreduce(const DeviceGroup& group);
 
   // Whether sequences of ops can be recorded.
   virtual bool records() const { return false; }
@@ -174,4 +174,4 @@ int visible_gpus(std::string* why = nullptr);
 // Whether a device of this kind would be a GPU here.
 bool means_gpu(std::string_view kind);
 
-}  // namespace echelon
+}  // namespace echelon::inline device

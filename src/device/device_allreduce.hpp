@@ -9,10 +9,10 @@
 
 #include "base/dtype.hpp"
 
-namespace echelon {
+namespace echelon::inline device {
 
 // How ranks find each other. `broadcast` overwrites all ranks' bytes by rank 0's.
-struct DeviceMeeting {
+struct DeviceGroup {
   int rank = 0;
   int ranks = 1;
   std::function<void(void* data, std::size_t bytes)> broadcast;
@@ -21,11 +21,11 @@ struct DeviceMeeting {
 class DeviceAllreduce {
  public:
   virtual ~DeviceAllreduce() = default;
-  // Enqueues the sum of n values in place, after all that the device has been told so far. `slot`: a small number by
-  // which `join` knows it.
+  // Enqueues the sum of n values in place, after all that the device has been told so far. `slot`: a small number that
+  // `join` takes.
   virtual void sum(std::size_t slot, DType dtype, void* data, std::size_t n) = 0;
   // What the device is told from now on begins after the slot's last sum.
   virtual void join(std::size_t slot) = 0;
 };
 
-}  // namespace echelon
+}  // namespace echelon::inline device

@@ -10,31 +10,31 @@
 #include <string>
 #include <vector>
 
-namespace echelon {
+namespace echelon::inline device {
 
 struct DeviceCodecPart {
   std::int64_t begin = 0;  // in the bucket
   std::int64_t elems = 0;
-  std::size_t at = 0;     // of the message in the host's memory: a multiple of 64, behind OwedOnDevice
+  std::size_t at = 0;     // of the message in the host's memory: a multiple of 64, behind ResidualNorms
   std::size_t bytes = 0;  // of the message, at most
 };
 
 struct DeviceCodecSpec {
   std::string name;
   int ranks = 1;
-  std::int64_t chosen = 0;  // topk: values that are said; threshold: values that pass the first tau
+  std::int64_t chosen = 0;  // topk: number of encoded values; threshold: number of values above the first tau
   std::vector<DeviceCodecPart> parts;
 };
 
-// What a bucket's residual holds after an encoding, in front of the messages.
-struct OwedOnDevice {
+// Norms of a bucket's residual after an encoding; stored in front of the messages.
+struct ResidualNorms {
   double squares = 0;  // their sum
   double most = 0;     // the largest magnitude
 };
 
 struct DeviceEncoding {
   const float* values = nullptr;
-  float* residual = nullptr;  // in: added to the values first; out: what was not said
+  float* residual = nullptr;  // in: added to the values first; out: the encoding error
   std::uint64_t key = 0;      // of random draws, by place in the bucket
   float tau = 0;              // threshold; 0: the size that `chosen` values pass
 };
@@ -44,9 +44,9 @@ class DeviceCodec {
   virtual ~DeviceCodec() = default;
   // Host memory is from Device::allocate_host throughout, and stays as it is until the stream is past the call.
   virtual void encode(const DeviceEncoding& bucket, std::byte* host) = 0;
-  // What a message says of `elems` values: written to `values`, or added.
+  // Decodes a message of `elems` values into `values`, or adds it to them.
   virtual void decode(const std::byte* message, std::size_t bytes, float* values, std::int64_t elems) = 0;
   virtual void decode_add(const std::byte* message, std::size_t bytes, float* values, std::int64_t elems) = 0;
 };
 
-}  // namespace echelon
+}  // namespace echelon::inline device

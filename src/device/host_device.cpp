@@ -5,7 +5,7 @@
 
 #include "device/host_update.hpp"
 
-namespace echelon {
+namespace echelon::inline device {
 namespace {
 
 class PassedEvent final : public Event {
@@ -38,4 +38,4 @@ std::string cpu_name() {
   return "CPU";
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline device

@@ -5,7 +5,7 @@
 #include "device/device.hpp"
 #include "device/host_memory.hpp"
 
-namespace echelon {
+namespace echelon::inline device {
 
 class HostDevice : public Device {
  public:
@@ -42,4 +42,4 @@ class HostDevice : public Device {
 // "AMD EPYC 9654": the CPU's name as the system gives it, "CPU" where it gives none.
 std::string cpu_name();
 
-}  // namespace echelon
+}  // namespace echelon::inline device

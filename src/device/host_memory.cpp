@@ -10,7 +10,7 @@
 #include "base/error.hpp"
 #include "base/text.hpp"
 
-namespace echelon {
+namespace echelon::inline device {
 namespace {
 
 constexpr std::size_t kHugePage = std::size_t{1} << 21;
@@ -43,15 +43,17 @@ Memory HostMemory::allocate(std::size_t bytes, std::string_view tag) {
   const std::size_t held = counts_->now;
   const auto limit = static_cast<std::size_t>(limit_bytes_);
   if (limit_bytes_ > 0 && (bytes > limit || held > limit - bytes))
-    throw MemoryError(fmt::format("memory limit reached: {} for '{}' on top of {} held would pass the limit of {}",
-                                  bytes_text(static_cast<double>(bytes)), tag, bytes_text(static_cast<double>(held)),
-                                  bytes_text(static_cast<double>(limit))));
+    throw MemoryError(
+        fmt::format("memory limit reached: {} for '{}' in addition to {} in use would exceed the limit of {}",
+                    bytes_text(static_cast<double>(bytes)), tag, bytes_text(static_cast<double>(held)),
+                    bytes_text(static_cast<double>(limit))));
   // Never an empty block, so that its address is not null.
   const std::size_t taken = std::max<std::size_t>(bytes, 1);
   void* data = only_counts_ ? untouched_block(taken) : aligned_block(taken);
   if (!data)
-    throw MemoryError(fmt::format("out of memory: {} for '{}' on top of {} held cannot be had from this machine",
-                                  bytes_text(static_cast<double>(bytes)), tag, bytes_text(static_cast<double>(held))));
+    throw MemoryError(
+        fmt::format("out of memory: {} for '{}' in addition to {} in use are not available on this machine",
+                    bytes_text(static_cast<double>(bytes)), tag, bytes_text(static_cast<double>(held))));
   if (!only_counts_) std::memset(data, 0, taken);
   const std::size_t now = counts_->now += bytes;
   for (std::size_t peak = counts_->peak; now > peak && !counts_->peak.compare_exchange_weak(peak, now);) {
@@ -65,4 +67,4 @@ Memory HostMemory::allocate(std::size_t bytes, std::string_view tag) {
   });
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline device

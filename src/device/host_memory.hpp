@@ -9,7 +9,7 @@
 
 #include "device/device.hpp"
 
-namespace echelon {
+namespace echelon::inline device {
 
 class HostMemory {
  public:
@@ -35,4 +35,4 @@ class HostMemory {
   std::shared_ptr<Counts> counts_ = std::make_shared<Counts>();
 };
 
-}  // namespace echelon
+}  // namespace echelon::inline device

@@ -7,7 +7,7 @@
 #include "base/check.hpp"
 #include "device/update_rules/choose.hpp"
 
-namespace echelon {
+namespace echelon::inline device {
 namespace {
 
 // Elements below which waking a team of threads costs more than it saves.
@@ -81,4 +81,4 @@ std::unique_ptr<Update> make_host_update(std::string_view rule, DType dtype, int
   return with_rule(rule, [&]<class Rule>() { return make_rule<Rule>(dtype, threads); });
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline device

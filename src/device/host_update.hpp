@@ -6,10 +6,10 @@
 
 #include "device/device.hpp"
 
-namespace echelon {
+namespace echelon::inline device {
 
 // f32 or f64. Each element is computed alone, so `threads` changes no bit. An unknown rule is a ConfigError with the
 // nearest known one.
 std::unique_ptr<Update> make_host_update(std::string_view rule, DType dtype, int threads);
 
-}  // namespace echelon
+}  // namespace echelon::inline device

@@ -7,7 +7,7 @@
 
 #include "device/vector.hpp"
 
-namespace echelon {
+namespace echelon::inline device {
 namespace {
 
 template <class T>
@@ -124,4 +124,4 @@ VectorOps& host_vector_ops() {
   return ops;
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline device

@@ -11,7 +11,7 @@
 
 #include "base/shape.hpp"
 
-namespace echelon {
+namespace echelon::inline device {
 
 enum class Layout : std::uint8_t {
   plain,
@@ -37,4 +37,4 @@ inline std::int64_t stored_elems(const Shape& shape, Layout layout) {
   return shape.elems() / (shape[1] > 0 ? shape[1] : 1) * ((shape[1] + block - 1) / block * block);
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline device

@@ -7,7 +7,7 @@
 
 #include "device/op_spec.hpp"
 
-namespace echelon {
+namespace echelon::inline device {
 
 struct OpArgs {
   void* const* tensors =
@@ -42,4 +42,4 @@ class Op {
   virtual void run(const OpArgs& args) = 0;
 };
 
-}  // namespace echelon
+}  // namespace echelon::inline device

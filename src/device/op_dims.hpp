@@ -9,7 +9,7 @@
 #include "base/dtype.hpp"
 #include "base/shape.hpp"
 
-namespace echelon {
+namespace echelon::inline device {
 
 struct ConvDims {
   std::int64_t N, C, H, W, K, R, S;
@@ -60,7 +60,7 @@ struct SoftmaxDims {
 };
 
 struct SoftmaxPartDims {
-  static constexpr std::int64_t kSaid = 4;  // numbers a label
+  static constexpr std::int64_t kPartials = 4;  // numbers a label
   std::int64_t N, K, first, classes, parts;
   double smoothing = 0;
   friend bool operator==(const SoftmaxPartDims&, const SoftmaxPartDims&) = default;
@@ -196,4 +196,4 @@ using Dims =
                  ConcatDims, SliceDims, LrnDims, LayerNormDims, ValueLossDims, AttentionDims, SequencePoolDims,
                  BroadcastDims, RnnDims, RnnStepDims, PlaceStepDims, EmbeddingDims, ElementwiseDims, ReorderDims>;
 
-}  // namespace echelon
+}  // namespace echelon::inline device

@@ -7,7 +7,7 @@
 #include "base/dims.hpp"
 #include "device/signature.hpp"
 
-namespace echelon {
+namespace echelon::inline device {
 
 std::string_view name_of(OpKind kind) {
   switch (kind) {
@@ -181,11 +181,11 @@ void add_args(Signature& sig, const OpSpec& spec, const SoftmaxDims& d) {
 
 void add_args(Signature& sig, const OpSpec& spec, const SoftmaxPartDims& d) {
   ECHELON_CHECK_LE(d.first + d.K, d.classes, "classes of a part");
-  const Shape x{d.N, d.K}, n{d.N}, said{d.N, d.kSaid}, all{d.N, d.kSaid * d.parts};
+  const Shape x{d.N, d.K}, n{d.N}, partials{d.N, d.kPartials}, all{d.N, d.kPartials * d.parts};
   if (spec.kind == OpKind::loss_softmax_part)
-    sig.in("logits", x).in("labels", n, DType::i32).out("said", said);
+    sig.in("logits", x).in("labels", n, DType::i32).out("partials", partials);
   else if (spec.kind == OpKind::loss_softmax_join)
-    sig.in("said", all).in("weights", n).out("norms", n).out("sums", Shape{3}, DType::f64).adds();
+    sig.in("partials", all).in("weights", n).out("norms", n).out("sums", Shape{3}, DType::f64).adds();
   else if (spec.kind == OpKind::loss_softmax_part_backward)
     sig.in("logits", x).in("norms", n).in("labels", n, DType::i32).in("weights", n).out("dlogits", x).adds();
   else
@@ -287,4 +287,4 @@ int place_of(const std::vector<ArgInfo>& args, std::string_view name) {
   return found == args.end() ? -1 : static_cast<int>(found - args.begin());
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline device

@@ -42,8 +42,8 @@
 //   norm_renorm_backward       dgamma2 dbeta2 correction    dgamma (adds) dbeta (adds)
 //   loss_softmax_forward       logits labels weights        probs sums(3) f64 (adds): loss, correct, weight
 //   loss_softmax_backward      probs labels weights         dlogits (adds)                                 scale
-//   loss_softmax_part          logits labels                said(N, 4)
-//   loss_softmax_join          said(N, 4*parts) weights     norms(N) sums(3) f64 (adds): loss, correct, weight
+//   loss_softmax_part          logits labels                partials(N, 4)
+//   loss_softmax_join          partials(N, 4*parts) weights     norms(N) sums(3) f64 (adds): loss, correct, weight
 //   loss_softmax_part_backward logits norms labels weights  dlogits (adds)                                 scale
 //   dropout                    x ids(N) i32                 y (adds)                                       key
 //   concat                     x0 .. xn (channels)          y
@@ -126,7 +126,7 @@
 //             maximum is the label; dlogits = scale * weight_n * (probs - target). A label outside [0, K) is the
 //             loader's to refuse.
 //
-//   softmax of parts  logits are the classes [first, first + K) of `classes`. Said of a label: the largest logit here;
+//   softmax of parts  logits are the classes [first, first + K) of `classes`. Partials of a label: the largest logit here;
 //             whether the label is the first such; the sum of exp(logit - that); the sum of target * logit here. Of all
 //             `parts` in order: norm = logsumexp of all logits, so that loss, correct and, from exp(logit - norm), the
 //             gradient are those of the whole softmax (Shoeybi et al. 2019).
@@ -156,7 +156,7 @@
 #include "device/layout.hpp"
 #include "device/op_dims.hpp"
 
-namespace echelon {
+namespace echelon::inline device {
 
 // clang-format off
 #define ECHELON_OP_KINDS(X)                                                          \
@@ -211,4 +211,4 @@ double flops(const OpSpec& spec);
 // Bytes read and written once each, by formula.
 double traffic_bytes(const OpSpec& spec);
 
-}  // namespace echelon
+}  // namespace echelon::inline device

@@ -3,7 +3,7 @@
 
 #include "device/op_spec.hpp"
 
-namespace echelon {
+namespace echelon::inline device {
 namespace {
 
 double multiply_adds(const ConvDims& d) {
@@ -192,4 +192,4 @@ double traffic_bytes(const OpSpec& spec) {
   return bytes;
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline device

@@ -3,7 +3,7 @@
 
 #include "device/op.hpp"
 
-namespace echelon {
+namespace echelon::inline device {
 
 class PacksWeights {
  public:
@@ -12,4 +12,4 @@ class PacksWeights {
   virtual void share_weights(Op& other) = 0;
 };
 
-}  // namespace echelon
+}  // namespace echelon::inline device

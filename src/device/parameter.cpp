@@ -9,7 +9,7 @@
 #include "base/check.hpp"
 #include "base/error.hpp"
 
-namespace echelon {
+namespace echelon::inline device {
 namespace {
 
 Parameter whole(std::string name, const Shape& shape, Init init) {
@@ -64,4 +64,4 @@ int ParameterSet::find(std::string_view name) const {
   return at == all_.end() ? -1 : static_cast<int>(at - all_.begin());
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline device

@@ -16,12 +16,12 @@
 
 #include "base/shape.hpp"
 
-namespace echelon {
+namespace echelon::inline device {
 
 enum class ParameterKind : std::uint8_t {
   weight,     // updated by the optimiser's rule from its gradient
   statistic,  // a running average (batch norm): its "gradient" is this step's value, already a weighted mean over the
-              // step's groups, so that it rides the same exchange; updated by `running_average`
+              // step's groups, so that it is part of the same exchange; updated by `running_average`
 };
 
 struct Init {
@@ -78,4 +78,4 @@ class ParameterSet {
   std::vector<Parameter> all_;
 };
 
-}  // namespace echelon
+}  // namespace echelon::inline device

@@ -3,7 +3,7 @@
 
 #include "device/op_spec.hpp"
 
-namespace echelon {
+namespace echelon::inline device {
 
 struct RnnArgs {
   explicit RnnArgs(const OpSpec& spec) : RnnArgs(signature(spec)) {}
@@ -63,4 +63,4 @@ struct RnnStepArgs {
         dc(place_of(args, "dc")) {}
 };
 
-}  // namespace echelon
+}  // namespace echelon::inline device

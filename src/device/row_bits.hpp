@@ -8,7 +8,7 @@
 
 #include "base/hash_rng.hpp"
 
-namespace echelon {
+namespace echelon::inline device {
 
 inline constexpr std::int64_t kRowsOfWord = 32;
 
@@ -51,4 +51,4 @@ void for_each_run(const std::uint32_t* words, std::int64_t rows, Body&& body) {
   }
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline device

@@ -2,7 +2,7 @@
 #include "device/row_bits.hpp"
 #include "device/signature.hpp"
 
-namespace echelon {
+namespace echelon::inline device {
 
 void add_args(Signature& sig, const OpSpec& spec, const AttentionDims& d) {
   ECHELON_CHECK(d.heads >= 1 && d.D % d.heads == 0, "{} features in {} heads", d.D, d.heads);
@@ -114,4 +114,4 @@ void add_args(Signature& sig, const OpSpec& spec, const EmbeddingDims& d) {
   }
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline device

@@ -9,7 +9,7 @@
 #include "base/check.hpp"
 #include "device/op_spec.hpp"
 
-namespace echelon {
+namespace echelon::inline device {
 
 // Builds the argument list of one spec; the methods read like the table in op_spec.hpp.
 class Signature {
@@ -58,4 +58,4 @@ void add_args(Signature& sig, const OpSpec& spec, const RnnStepDims& d);
 void add_args(Signature& sig, const OpSpec& spec, const PlaceStepDims& d);
 void add_args(Signature& sig, const OpSpec& spec, const EmbeddingDims& d);
 
-}  // namespace echelon
+}  // namespace echelon::inline device

@@ -7,7 +7,7 @@
 #include "base/shape.hpp"
 #include "device/layout.hpp"
 
-namespace echelon {
+namespace echelon::inline device {
 
 struct Tensor {
   void* data = nullptr;
@@ -19,4 +19,4 @@ struct Tensor {
   std::size_t bytes() const { return static_cast<std::size_t>(stored_elems(shape, layout)) * size_of(dtype); }
 };
 
-}  // namespace echelon
+}  // namespace echelon::inline device

@@ -9,7 +9,7 @@
 
 #include "base/dtype.hpp"
 
-namespace echelon {
+namespace echelon::inline device {
 
 class VectorOps {
  public:
@@ -29,4 +29,4 @@ class VectorOps {
 // The host's own, for memory that a transport sends from; independent of any device.
 VectorOps& host_vector_ops();
 
-}  // namespace echelon
+}  // namespace echelon::inline device

@@ -2,7 +2,7 @@
 
 #include "base/checksum.hpp"
 
-namespace echelon {
+namespace echelon::inline exchange {
 
 std::vector<ArenaRange> make_buckets(const ParameterSet& parameters, std::size_t elem_bytes, double bucket_bytes,
                                      bool sparse_apart) {
@@ -26,4 +26,4 @@ std::uint64_t bucket_key(const ParameterSet& parameters, ArenaRange bucket) {
   return 0;
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline exchange

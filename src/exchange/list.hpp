@@ -4,11 +4,11 @@
 
 #include "exchange/strategy.hpp"
 
-namespace echelon {
+namespace echelon::inline exchange {
 
 #define X(name, ...) \
   std::unique_ptr<Strategy> make_##name(const ExchangeConfig& config, const StrategyContext& context);
 ECHELON_STRATEGIES(X)
 #undef X
 
-}  // namespace echelon
+}  // namespace echelon::inline exchange

@@ -5,22 +5,22 @@
 #include "comm/group.hpp"
 #include "optim/part_sums.hpp"
 
-namespace echelon {
+namespace echelon::inline exchange {
 
 class PartNorms final : public PartSums {
  public:
   // `model`: the engine of the ranks that hold one model, `slices`: of those of them that share a stage, of which one
-  // `speaks`. `channel` is theirs alone on both.
-  PartNorms(Engine& model, Engine& slices, int channel, bool speaks)
-      : model_(model, channel), slices_(slices, channel), speaks_(speaks) {}
+  // counts shared parameters (`counts_shared`). `channel` is theirs alone on both.
+  PartNorms(Engine& model, Engine& slices, int channel, bool counts_shared)
+      : model_(model, channel), slices_(slices, channel), counts_shared_(counts_shared) {}
 
-  bool speaks() const override { return speaks_; }
+  bool counts_shared() const override { return counts_shared_; }
   void over_model(std::span<double> values) override { model_.sum(values); }
   void over_slices(std::span<double> values) override { slices_.sum(values); }
 
  private:
   Group model_, slices_;
-  bool speaks_;
+  bool counts_shared_;
 };
 
-}  // namespace echelon
+}  // namespace echelon::inline exchange

@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-namespace echelon {
+namespace echelon::inline exchange {
 
 struct Progress {
   enum class Meets : std::uint8_t {
@@ -24,4 +24,4 @@ struct Progress {
   }
 };
 
-}  // namespace echelon
+}  // namespace echelon::inline exchange

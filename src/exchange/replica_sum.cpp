@@ -2,7 +2,7 @@
 
 #include "base/check.hpp"
 
-namespace echelon {
+namespace echelon::inline exchange {
 
 void ReplicaSum::operator()(const Tensor& tensor) {
   ECHELON_CHECK(tensor.dtype == DType::f64 && tensor.layout == Layout::plain, "sums over replicas are plain and f64");
@@ -12,4 +12,4 @@ void ReplicaSum::operator()(const Tensor& tensor) {
   device_.to_device(tensor.data, host_.data(), tensor.bytes());
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline exchange

@@ -7,7 +7,7 @@
 #include "device/device.hpp"
 #include "device/tensor.hpp"
 
-namespace echelon {
+namespace echelon::inline exchange {
 
 class ReplicaSum {
  public:
@@ -23,4 +23,4 @@ class ReplicaSum {
   std::vector<double> host_;
 };
 
-}  // namespace echelon
+}  // namespace echelon::inline exchange

@@ -6,7 +6,7 @@
 
 #include "base/error.hpp"
 
-namespace echelon {
+namespace echelon::inline exchange {
 
 AllreduceRequest allreduce_request(const ExchangeConfig& config, const std::vector<int>& hosts, DType dtype) {
   const auto ranks = static_cast<std::int64_t>(hosts.size());
@@ -34,4 +34,4 @@ std::string algorithm_text(const ExchangeConfig& config, int ranks) {
   return config.algorithm;
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline exchange

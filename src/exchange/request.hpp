@@ -7,7 +7,7 @@
 #include "comm/collective/algorithms.hpp"
 #include "config/schema.hpp"
 
-namespace echelon {
+namespace echelon::inline exchange {
 
 // Of no elements yet, for rank 0; `hosts` as in Transport::hosts. Throws ConfigError where there are fewer ranks than
 // exchange.servers. With exchange.server.ranks the ranks are all of the world, the last of them servers.
@@ -16,4 +16,4 @@ AllreduceRequest allreduce_request(const ExchangeConfig& config, const std::vect
 // "ring", "server on 2 of 4 ranks", "hierarchical (tree inside hosts, ring between)"
 std::string algorithm_text(const ExchangeConfig& config, int ranks);
 
-}  // namespace echelon
+}  // namespace echelon::inline exchange

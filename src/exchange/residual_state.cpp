@@ -4,11 +4,11 @@
 
 #include <algorithm>
 
-namespace echelon {
+namespace echelon::inline exchange {
 namespace {
 
 // This replica's row of all replicas' tensor; none where the rank is beyond them.
-StateTensor row_of(std::string_view name, void* data, DType dtype, const Shape& shape, ReplicaPlace place) {
+StateTensor row_of(std::string_view name, void* data, DType dtype, const Shape& shape, ReplicaPosition place) {
   StateTensor tensor;
   tensor.name = name;
   tensor.data = data;
@@ -25,7 +25,7 @@ StateTensor row_of(std::string_view name, void* data, DType dtype, const Shape& 
 }  // namespace
 
 void visit_residual(StateVisitor& visitor, std::string_view prefix, const ParameterSet& parameters, float* arena,
-                    ReplicaPlace place) {
+                    ReplicaPosition place) {
   for (const Parameter& parameter : parameters.all()) {
     if (parameter.kind == ParameterKind::statistic) continue;
     const std::string name = fmt::format("{}/{}", prefix, parameter.name);
@@ -52,7 +52,7 @@ void visit_whole(StateVisitor& visitor, std::string_view prefix, const Parameter
   }
 }
 
-void visit_by_replica(StateVisitor& visitor, std::string_view name, std::vector<double>& values, ReplicaPlace place,
+void visit_by_replica(StateVisitor& visitor, std::string_view name, std::vector<double>& values, ReplicaPosition place,
                       OtherK other_k) {
   if (values.empty()) return;
   StateTensor tensor = row_of(name, values.data(), DType::f64, Shape{static_cast<std::int64_t>(values.size())}, place);
@@ -61,4 +61,4 @@ void visit_by_replica(StateVisitor& visitor, std::string_view name, std::vector<
   visitor.tensor(tensor);
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline exchange

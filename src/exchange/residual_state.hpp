@@ -1,4 +1,4 @@
-// How what replicas owe is shown to checkpoints, so that any number of replicas takes it up again.
+// How residuals of replicas are shown to checkpoints, so that any number of replicas can resume from them.
 #pragma once
 
 #include <string_view>
@@ -7,9 +7,9 @@
 #include "base/state.hpp"
 #include "device/parameter.hpp"
 
-namespace echelon {
+namespace echelon::inline exchange {
 
-struct ReplicaPlace {
+struct ReplicaPosition {
   int rank = 0;
   int ranks = 1;  // that have something; others have an empty part
 };
@@ -17,12 +17,12 @@ struct ReplicaPlace {
 // An arena that differs by replica, parameter by parameter as "<prefix>/<name>", statistics left out; for another
 // number of replicas summed and divided.
 void visit_residual(StateVisitor& visitor, std::string_view prefix, const ParameterSet& parameters, float* arena,
-                    ReplicaPlace place);
+                    ReplicaPosition place);
 // An arena that is equal on all replicas, as "<prefix>/<name>"; slices where the parameters are.
 void visit_whole(StateVisitor& visitor, std::string_view prefix, const ParameterSet& parameters, float* arena);
 // A few numbers that differ by replica; for another number of replicas their means, or zeros. Where a checkpoint has
 // none of that name, zeros.
-void visit_by_replica(StateVisitor& visitor, std::string_view name, std::vector<double>& values, ReplicaPlace place,
+void visit_by_replica(StateVisitor& visitor, std::string_view name, std::vector<double>& values, ReplicaPosition place,
                       OtherK other_k = OtherK::sum_and_divide);
 
-}  // namespace echelon
+}  // namespace echelon::inline exchange

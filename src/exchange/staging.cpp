@@ -1,6 +1,6 @@
 #include "exchange/staging.hpp"
 
-namespace echelon {
+namespace echelon::inline exchange {
 
 Staging::Staging(Device& device, void* arena, std::int64_t elems, DType dtype)
     : device_(device), arena_(arena), dtype_(dtype) {
@@ -20,4 +20,4 @@ void Staging::store(ArenaRange range) {
   device_.to_device_async(on_device(range.begin), at(range.begin), bytes_of(range.elems()));
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline exchange

@@ -9,7 +9,7 @@
 #include "base/dtype.hpp"
 #include "device/arenas.hpp"
 
-namespace echelon {
+namespace echelon::inline exchange {
 
 class Staging {
  public:
@@ -33,4 +33,4 @@ class Staging {
   Memory host_;  // empty on host devices
 };
 
-}  // namespace echelon
+}  // namespace echelon::inline exchange

@@ -6,7 +6,7 @@
 #include "base/check.hpp"
 #include "base/clock.hpp"
 
-namespace echelon {
+namespace echelon::inline exchange {
 
 bool ReadyCount::add(ArenaRange done, std::int64_t step) {
   const std::int64_t part = std::min(done.end, range_.end) - std::max(done.begin, range_.begin);
@@ -22,13 +22,13 @@ void StepAccount::begin_step(const StepInfo& info) {
   begin_updates();
 }
 
-void StepAccount::is_home() {
-  --on_their_way_;
+void StepAccount::completed() {
+  --in_flight_;
   begin_updates();
 }
 
 void StepAccount::begin_updates() {
-  if (updates_begun_ || on_their_way_ > 0) return;
+  if (updates_begun_ || in_flight_ > 0) return;
   updates_begun_ = true;
   optimiser_.begin_step(info_.step, info_.learning_rate);
 }
@@ -63,4 +63,4 @@ void apply_whole(Optimiser& optimiser, const Arenas& arenas, StepOutcome& outcom
   optimiser.apply(all);
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline exchange

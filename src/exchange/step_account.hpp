@@ -1,10 +1,10 @@
-// What strategies keep count of that exchange bucket by bucket: which gradients are there, how many buckets still owe
+// What strategies keep count of that exchange bucket by bucket: which gradients are there, how many buckets wait for
 // their weights, and what the exchange took.
 #pragma once
 
 #include "exchange/strategy.hpp"
 
-namespace echelon {
+namespace echelon::inline exchange {
 
 // How much of a range's gradient is there.
 class ReadyCount {
@@ -31,9 +31,9 @@ class StepAccount {
   const StepInfo& info() const { return info_; }
 
   // A bucket's gradient is ready; and its weights are.
-  void leaves() { ++on_their_way_; }
-  void is_home();
-  bool all_home() const { return on_their_way_ == 0; }
+  void submitted() { ++in_flight_; }
+  void completed();
+  bool all_completed() const { return in_flight_ == 0; }
 
   // Of what has happened since the last `take`; strategies add what they waited and computed.
   StepOutcome& outcome() { return outcome_; }
@@ -42,14 +42,14 @@ class StepAccount {
   StepOutcome take();
 
   // While one stands, what is waited and computed is not the next outcome's: who drains counts that time as its own.
-  class Apart {
+  class ExcludedTime {
    public:
-    explicit Apart(StepAccount& account) : account_(account), before_(account.outcome_) {}
-    ~Apart() {
+    explicit ExcludedTime(StepAccount& account) : account_(account), before_(account.outcome_) {}
+    ~ExcludedTime() {
       account_.outcome_.exchange_wait_s = before_.exchange_wait_s;
       account_.outcome_.optimiser_s = before_.optimiser_s;
     }
-    Apart(const Apart&) = delete;
+    ExcludedTime(const ExcludedTime&) = delete;
 
    private:
     StepAccount& account_;
@@ -63,7 +63,7 @@ class StepAccount {
 
   Optimiser& optimiser_;
   StepInfo info_;
-  int on_their_way_ = 0;
+  int in_flight_ = 0;
   bool updates_begun_ = false;
   StepOutcome outcome_;
   double first_start_s_ = 0, last_finish_s_ = 0;
@@ -74,4 +74,4 @@ class StepAccount {
 // norm and verdict without a message.
 void apply_whole(Optimiser& optimiser, const Arenas& arenas, StepOutcome& outcome);
 
-}  // namespace echelon
+}  // namespace echelon::inline exchange

@@ -5,7 +5,7 @@
 #include "comm/collective/algorithms.hpp"
 #include "exchange/list.hpp"
 
-namespace echelon {
+namespace echelon::inline exchange {
 
 std::vector<std::string> strategy_names() { return names_in(kStrategies); }
 
@@ -38,4 +38,4 @@ void broadcast_weights(Arenas& arenas, Engine& engine, int channel) {
   arenas.touch();
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline exchange

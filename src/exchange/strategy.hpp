@@ -38,7 +38,7 @@
 #include "exchange/progress.hpp"
 #include "optim/optimiser.hpp"
 
-namespace echelon {
+namespace echelon::inline exchange {
 
 struct StepInfo {
   std::int64_t step = 0;  // updates before this one, over the whole run
@@ -54,9 +54,9 @@ struct CodecRecord {
   double bytes_before = 0;   // of all values that this replica encoded; 0: nothing was
   double bytes_after = 0;    // of their messages
   bool lossy = false;        // what follows means something
-  double density = 1;        // part of the values that was said
+  double density = 1;        // fraction of the values that was sent
   double tau = 0;            // the threshold that chose them, mean over buckets; 0: none did
-  double residual_norm = 0;  // of what this replica has not said yet
+  double residual_norm = 0;  // norm of the residual of this replica
 };
 
 struct StepOutcome {
@@ -90,7 +90,7 @@ class Strategy {
   virtual void visit_state(StateVisitor& visitor) = 0;
   // Sent by this rank for all that has arrived so far.
   virtual WireCounters wire() const = 0;
-  // Bytes that the price list says all ranks together put on the wire in one step; NaN where they depend on the values.
+  // Bytes that all ranks together send in one step according to the price list; NaN where they depend on the values.
   virtual double formula_bytes_per_step() const = 0;
   // "ring all-reduce, 3 buckets of 4.00 MiB", for the head of the run.
   virtual std::string describe() const = 0;
@@ -113,4 +113,4 @@ std::unique_ptr<Strategy> make_strategy(const ExchangeConfig& config, const Stra
 // Every rank gets rank 0's weights (all ranks call it).
 void broadcast_weights(Arenas& arenas, Engine& engine, int channel);
 
-}  // namespace echelon
+}  // namespace echelon::inline exchange

@@ -28,7 +28,7 @@ struct DatasetInfo {
   std::uint64_t chunks = 1, written_chunks = 1;
 };
 
-// Reading. Opened read-only; where the file system refuses locks the file is opened without, said once in the log.
+// Reading. Opened read-only; where the file system refuses locks the file is opened without, with one line in the log.
 class Reader {
  public:
   explicit Reader(const std::string& path);
@@ -79,8 +79,8 @@ class Writer {
   // Creates a dataset (groups in the name are made) to be filled by rows, in any order.
   void create(std::string_view dataset, DType dtype, const Shape& shape, const DatasetOptions& options = {});
   void write_rows(std::string_view dataset, std::int64_t first, std::int64_t count, const void* src, DType dtype);
-  // A box of an existing dataset: `offset` and `shape`, one entry an axis.
-  void write_box(std::string_view dataset, const Shape& offset, const Shape& shape, const void* src, DType dtype);
+  // A region (hyperslab) of an existing dataset: `offset` and `shape`, one entry an axis.
+  void write_region(std::string_view dataset, const Shape& offset, const Shape& shape, const void* src, DType dtype);
   void write_all(std::string_view dataset, DType dtype, const Shape& shape, const void* src,
                  const DatasetOptions& options = {});
 

@@ -27,7 +27,7 @@ struct OpenDataset {
   RowChunks chunks;
 };
 
-// What is wrong with a file that cannot be opened, before the library speaks.
+// What is wrong with a file that cannot be opened, before the library is called.
 void refuse_unreadable(const std::string& path) {
   struct stat status {};
   if (::stat(path.c_str(), &status) != 0)
@@ -38,7 +38,7 @@ void refuse_unreadable(const std::string& path) {
 
 std::string why_not_opened(const std::string& path) {
   const std::string why = reason();
-  if (reason_has("truncated file")) return fmt::format("{}: is cut short ({})", path, why);
+  if (reason_has("truncated file")) return fmt::format("{}: is truncated ({})", path, why);
   if (H5Fis_hdf5(path.c_str()) == 0) return fmt::format("{}: is not an HDF5 file", path);
   return fmt::format("{}: cannot be opened as HDF5: {}", path, why);
 }
@@ -58,8 +58,8 @@ Handle open_file(const std::string& path) {
   const std::string refused = reason();
   file = open(false);
   if (!file.ok()) throw DataError(why_not_opened(path));
-  static std::atomic<bool> said = false;
-  if (!said.exchange(true)) log_warning("{}: read without a lock, the file system refuses one: {}", path, refused);
+  static std::atomic<bool> warned = false;
+  if (!warned.exchange(true)) log_warning("{}: read without a lock, the file system refuses one: {}", path, refused);
   return file;
 }
 
@@ -162,14 +162,14 @@ void Reader::Body::read_slab(const OpenDataset& dataset, std::int64_t first, std
                              DType dtype) {
   const Shape& shape = dataset.info.shape;
   const Handle space(H5Dget_space(dataset.handle.id()), H5Sclose);
-  const Shape box = shape.rank() == 0 ? shape : shape.with_front(count);
+  const Shape region = shape.rank() == 0 ? shape : shape.with_front(count);
   // Memory of the same axes as the file: a flat one makes the library walk element by element.
-  const Handle memory = space_of(box);
-  const Handle rows = shape.rank() == 0 ? space_of(box) : rows_of(space.id(), first, shape, count);
+  const Handle memory = space_of(region);
+  const Handle rows = shape.rank() == 0 ? space_of(region) : rows_of(space.id(), first, shape, count);
   if (!memory.ok() || !rows.ok() ||
       H5Dread(dataset.handle.id(), native_type(dtype), memory.id(), rows.id(), H5P_DEFAULT, dst) < 0)
     fail(dataset.info.name, fmt::format("cannot be read at rows {} to {}: {}", first, first + count - 1, reason()));
-  bytes_read += static_cast<std::uint64_t>(box.elems()) * size_of(dataset.info.dtype);
+  bytes_read += static_cast<std::uint64_t>(region.elems()) * size_of(dataset.info.dtype);
 }
 
 void Reader::Body::read_inflated(const OpenDataset& dataset, std::int64_t first, std::int64_t count,

@@ -120,14 +120,14 @@ void Writer::create(std::string_view dataset, DType dtype, const Shape& shape, c
   body_->datasets.emplace(name, Body::Open{std::move(made), shape});
 }
 
-void Writer::write_box(std::string_view dataset, const Shape& offset, const Shape& shape, const void* src,
-                       DType dtype) {
+void Writer::write_region(std::string_view dataset, const Shape& offset, const Shape& shape, const void* src,
+                          DType dtype) {
   quiet_thread();
   const Body::Open& to = body_->find(dataset);
-  ECHELON_CHECK(offset.rank() == to.shape.rank() && shape.rank() == to.shape.rank(), "'{}' of {}: box {} at {}",
+  ECHELON_CHECK(offset.rank() == to.shape.rank() && shape.rank() == to.shape.rank(), "'{}' of {}: region {} at {}",
                 dataset, to.shape.text(), shape.text(), offset.text());
   for (int axis = 0; axis < shape.rank(); ++axis)
-    ECHELON_CHECK(offset[axis] + shape[axis] <= to.shape[axis], "'{}' of {}: box {} at {}", dataset, to.shape.text(),
+    ECHELON_CHECK(offset[axis] + shape[axis] <= to.shape[axis], "'{}' of {}: region {} at {}", dataset, to.shape.text(),
                   shape.text(), offset.text());
   if (shape.elems() == 0) return;
   const Handle space(H5Dget_space(to.handle.id()), H5Sclose);
@@ -144,15 +144,15 @@ void Writer::write_rows(std::string_view dataset, std::int64_t first, std::int64
   ECHELON_CHECK_GE(whole.rank(), 1, "'{}' has no rows", dataset);
   std::array<std::int64_t, Shape::kMaxRank> offset{};
   offset[0] = first;
-  write_box(dataset, Shape(std::span(offset).first(static_cast<std::size_t>(whole.rank()))), whole.with_front(count),
-            src, dtype);
+  write_region(dataset, Shape(std::span(offset).first(static_cast<std::size_t>(whole.rank()))), whole.with_front(count),
+               src, dtype);
 }
 
 void Writer::write_all(std::string_view dataset, DType dtype, const Shape& shape, const void* src,
                        const DatasetOptions& options) {
   create(dataset, dtype, shape, options);
   const std::array<std::int64_t, Shape::kMaxRank> zeros{};
-  write_box(dataset, Shape(std::span(zeros).first(static_cast<std::size_t>(shape.rank()))), shape, src, dtype);
+  write_region(dataset, Shape(std::span(zeros).first(static_cast<std::size_t>(shape.rank()))), shape, src, dtype);
 }
 
 void Writer::attribute(std::string_view name, std::int64_t value) {

@@ -12,7 +12,7 @@
 #include "model/losses/values.hpp"
 #include "model/zoo/zoo.hpp"
 
-namespace echelon {
+namespace echelon::inline model {
 namespace {
 
 std::string before(const std::string& where) { return where.empty() ? "" : where + ": "; }
@@ -94,7 +94,7 @@ bool counts_lengths(const Graph& graph, const Layer& layer, const std::vector<Va
          graph.values()[static_cast<std::size_t>(inputs[at])].along_samples;
 }
 
-// A layer whose output nobody takes would never learn: most likely a name was mistyped.
+// A layer whose output is not used would never be trained: most likely a name was mistyped.
 void refuse_unused(const Graph& graph) {
   std::vector<bool> used(graph.values().size(), false);
   for (const Node& node : graph.nodes())
@@ -180,4 +180,4 @@ Graph build_model(const ModelConfig& model, const SampleForm& form) {
   return build_layers(layers, form, {model.loss, model.label_smoothing});
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline model

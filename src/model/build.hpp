@@ -8,7 +8,7 @@
 #include "config/schema.hpp"
 #include "model/graph.hpp"
 
-namespace echelon {
+namespace echelon::inline model {
 
 // The graph of `model` for samples of this form. Errors name file:line of the layer. Its inputs are "samples",
 // "labels", "weights" (of the labels' shape) and, where the data has them, "target" (U) and "lengths" (), where a layer
@@ -38,4 +38,4 @@ ModelCosts model_costs(const Graph& graph, DType dtype);
 // By node: FLOPs of one sample, forward and backward.
 std::vector<double> node_flops(const Graph& graph, DType dtype);
 
-}  // namespace echelon
+}  // namespace echelon::inline model

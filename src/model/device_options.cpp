@@ -1,6 +1,6 @@
 #include "model/device_options.hpp"
 
-namespace echelon {
+namespace echelon::inline model {
 
 DeviceOptions device_options(const DeviceConfig& config, int threads) {
   DeviceOptions options;
@@ -13,4 +13,4 @@ DeviceOptions device_options(const DeviceConfig& config, int threads) {
   return options;
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline model

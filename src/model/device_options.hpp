@@ -4,9 +4,9 @@
 #include "config/schema.hpp"
 #include "device/device.hpp"
 
-namespace echelon {
+namespace echelon::inline model {
 
 // `threads`: of one op. The GPU's index is 0.
 DeviceOptions device_options(const DeviceConfig& config, int threads);
 
-}  // namespace echelon
+}  // namespace echelon::inline model

@@ -5,7 +5,7 @@
 
 #include "base/check.hpp"
 
-namespace echelon {
+namespace echelon::inline model {
 namespace {
 
 // By value: the nodes that read it.
@@ -59,4 +59,4 @@ Graph fused(const Graph& graph) {
   return out;
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline model

@@ -7,7 +7,7 @@
 #include "base/check.hpp"
 #include "base/error.hpp"
 
-namespace echelon {
+namespace echelon::inline model {
 namespace {
 
 std::string in_place(const std::string& where, const std::string& name, std::string_view kind, const char* what) {
@@ -131,4 +131,4 @@ std::vector<std::string> Graph::value_names() const {
   return names;
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline model

@@ -4,7 +4,7 @@
 //   Graph  ->  rewrites (src/parallel: splits; fusion)  ->  Program (ops, layouts, memory for one rank)
 //
 // A rewrite takes a Graph and returns a Graph: it may replace nodes, cut values with send/receive nodes, or give
-// parameters a slice. Nothing here knows N, devices or ranks.
+// parameters a slice. Nothing here depends on N, devices or ranks.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@
 #include "device/parameter.hpp"
 #include "model/layer.hpp"
 
-namespace echelon {
+namespace echelon::inline model {
 
 using ValueId = int;
 
@@ -24,7 +24,7 @@ using ValueId = int;
 enum class ValueType : std::uint8_t { real, index };
 
 struct Value {
-  std::string name;  // "conv1" (a node's first output bears the node's name), "conv1.1", or an input's name
+  std::string name;  // "conv1" (a node's first output has the node's name), "conv1.1", or an input's name
   Shape shape;       // of one sample, without N
   ValueType type = ValueType::real;
   int producer = -1;            // node, or -1 for an input of the graph
@@ -51,7 +51,7 @@ class Graph {
   // sample: the low 32 bits of its number in the data set).
   ValueId input(std::string name, const Shape& shape, ValueType type = ValueType::real);
   // Adds a node whose inputs exist; infers shapes, declares parameters. Errors carry `where` and the node's name.
-  // Nodes `of` one layer have one set of parameters, states and random draws, which bear the layer's name.
+  // Nodes `of` one layer have one set of parameters, states and random draws, which have the layer's name.
   std::vector<ValueId> add(std::string name, LayerPtr layer, std::vector<ValueId> inputs, std::string where = {},
                            std::string of = {});
 
@@ -83,4 +83,4 @@ class Graph {
   int loss_ = -1;
 };
 
-}  // namespace echelon
+}  // namespace echelon::inline model

@@ -10,7 +10,7 @@
 #include "model/lowered.hpp"
 #include "model/tensor_table.hpp"
 
-namespace echelon {
+namespace echelon::inline model {
 
 class GraphLowering final : public Lowering {
  public:
@@ -98,4 +98,4 @@ class GraphLowering final : public Lowering {
   std::map<std::pair<int, int>, Layout> used_;     // (node, input) -> the layout that its forward op read
 };
 
-}  // namespace echelon
+}  // namespace echelon::inline model

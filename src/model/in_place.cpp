@@ -2,7 +2,7 @@
 
 #include <vector>
 
-namespace echelon {
+namespace echelon::inline model {
 namespace {
 
 // Arguments that the output, the last argument, may lie over; those that are dead soonest first.
@@ -42,4 +42,4 @@ int overlay_in_place(Lowered& lowered) {
   return moved;
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline model

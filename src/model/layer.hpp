@@ -23,7 +23,7 @@
 #include "device/op_spec.hpp"
 #include "device/parameter.hpp"
 
-namespace echelon {
+namespace echelon::inline model {
 
 class Lowering;
 
@@ -133,4 +133,4 @@ class Layer {
 inline LayerPtr Layer::fused_with(const Layer&) const { return nullptr; }
 inline LayerPtr Layer::on_rows(const Units&, int) const { return nullptr; }
 
-}  // namespace echelon
+}  // namespace echelon::inline model

@@ -14,7 +14,7 @@
 #include "base/check.hpp"
 #include "model/graph_lowering.hpp"
 
-namespace echelon {
+namespace echelon::inline model {
 Layout GraphLowering::presented(int tensor) const {
   const auto found = present_.find(tensor);
   return found == present_.end() ? table_.at(tensor).layout : found->second;
@@ -91,4 +91,4 @@ void GraphLowering::finish_detours() {
   }
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline model

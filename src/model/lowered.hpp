@@ -10,7 +10,7 @@
 #include "model/graph.hpp"
 #include "model/lowering.hpp"
 
-namespace echelon {
+namespace echelon::inline model {
 
 // Program memory, one of the arenas, the marks beside its gradients, or the program's states: what is carried from pass
 // to pass.
@@ -25,7 +25,7 @@ struct LoweredTensor {
   int parameter = -1;         // of the arenas
   int storage = -1;           // index of the tensor whose memory this is; itself unless an alias
   std::size_t bytes = 0;      // of program memory
-  bool zeros = false;         // from the start, and nobody writes it
+  bool zeros = false;         // from the start, and no op writes it
   bool persistent = false;    // keeps its content for the whole life of the program
   int first = -1, last = -1;  // ops that write it first and use it last; -1: none
 };
@@ -72,4 +72,4 @@ struct LowerOptions {
 // first, added to by the later ones.
 Lowered lower(const Graph& graph, Device& device, DType dtype, const LowerOptions& options);
 
-}  // namespace echelon
+}  // namespace echelon::inline model

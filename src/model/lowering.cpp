@@ -6,7 +6,7 @@
 #include "device/packs_weights.hpp"
 #include "model/graph_lowering.hpp"
 
-namespace echelon {
+namespace echelon::inline model {
 
 Lowered lower(const Graph& graph, Device& device, DType dtype, const LowerOptions& options) {
   return GraphLowering(graph, device, dtype, options).run();
@@ -295,4 +295,4 @@ int GraphLowering::saved_memory(const Op& op, int pair) {
   return tensor;
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline model

@@ -14,7 +14,7 @@
 #include "base/shape.hpp"
 #include "device/op_spec.hpp"
 
-namespace echelon {
+namespace echelon::inline model {
 
 // A tensor of the program under construction; an index.
 struct TensorRef {
@@ -40,7 +40,7 @@ class Lowering {
   virtual TensorRef input(int i) = 0;
   virtual TensorRef output(int i) = 0;
   virtual bool wants_grad_input(int i) const = 0;  // false for the model's own inputs
-  // Where no gradient is wanted: a tensor that nobody reads.
+  // Where no gradient is wanted: a tensor that is not read.
   virtual TensorRef grad_input(int i) = 0;
   virtual TensorRef grad_output(int i) = 0;
   virtual bool has_grad_output(int i) const = 0;  // false where nothing that learns takes this output
@@ -59,7 +59,7 @@ class Lowering {
   virtual void share(int output, int input) = 0;
   // grad_input(input) receives grad_output(output) as it is (add); a copy is made only where one is needed.
   virtual void pass_gradient(int output, int input) = 0;
-  // grad_input(input) receives this tensor, of which nobody else makes use.
+  // grad_input(input) receives this tensor, of which there is no other use.
   virtual void give_gradient(int input, TensorRef tensor) = 0;
 
   // Appends an op to the pass being lowered. `args` in the order of the spec's signature. A backward op that reads its
@@ -74,9 +74,9 @@ class Lowering {
   // From here on the node's ops that take a `count` count so many cells of each sample, not those that are here.
   virtual void count_cells(std::int64_t per_sample) = 0;
   // Before the next op runs, the program's caller is shown `from`, to send it on, and `to`, to fill it, both plain; one
-  // of them may be nothing (an id of -1). `cut` is the caller's name for what travels (model/cut.hpp). `wide`: what is
-  // to be added is shown in f32 where it is in halves.
+  // of them may be nothing (an id of -1). `cut` is the caller's name for what travels (model/splits/cut.hpp). `wide`:
+  // what is to be added is shown in f32 where it is in halves.
   virtual void transfer(int cut, TensorRef from, TensorRef to, bool wide = false) = 0;
 };
 
-}  // namespace echelon
+}  // namespace echelon::inline model

@@ -6,7 +6,7 @@
 
 #include "base/check.hpp"
 
-namespace echelon {
+namespace echelon::inline model {
 namespace {
 
 std::size_t aligned(std::size_t bytes) { return (bytes + kTensorAlignment - 1) / kTensorAlignment * kTensorAlignment; }
@@ -66,4 +66,4 @@ void check_memory_plan(std::span<const Lifetime> tensors, const MemoryPlan& plan
   }
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline model

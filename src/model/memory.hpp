@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-namespace echelon {
+namespace echelon::inline model {
 
 inline constexpr std::size_t kTensorAlignment = 64;
 
@@ -26,4 +26,4 @@ MemoryPlan plan_memory(std::span<const Lifetime> tensors);
 // Throws (a defect) where two tensors that live at the same time overlap.
 void check_memory_plan(std::span<const Lifetime> tensors, const MemoryPlan& plan);
 
-}  // namespace echelon
+}  // namespace echelon::inline model

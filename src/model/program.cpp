@@ -12,7 +12,7 @@
 #include "base/nearest.hpp"
 #include "model/program_body.hpp"
 
-namespace echelon {
+namespace echelon::inline model {
 
 Program::Program(const Graph& graph, Arenas& arenas, const ProgramOptions& options)
     : body_(std::make_unique<Body>(graph, arenas, options)) {}
@@ -159,4 +159,4 @@ std::vector<OpReport> Program::profile() {
   return reports;
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline model

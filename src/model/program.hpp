@@ -21,7 +21,7 @@
 #include "device/tensor.hpp"
 #include "model/graph.hpp"
 
-namespace echelon {
+namespace echelon::inline model {
 
 struct ProgramOptions {
   std::int64_t batch = 1;  // N
@@ -29,7 +29,7 @@ struct ProgramOptions {
   std::optional<DType> dtype =
       {};                    // of activations; default: the arenas'. Halves beside arenas of f32: mixed precision
   bool keep_values = false;  // every value stays readable after a forward pass (tests, studies): no memory is shared
-  int state_slots = 1;       // micro-batches of a step whose carried states are kept apart
+  int state_slots = 1;       // micro-batches of a step whose recurrent states are kept apart
   int in_flight = 1;         // micro-batches whose activations are kept apart
   bool replay = false;       // ops run from recordings (model/replay.hpp), as long as they are between two callbacks
 };
@@ -41,7 +41,7 @@ struct PassScalars {
   double group_weight = 1.0;  // this micro-batch's weight * loss_scale: its part in running statistics
   std::uint64_t key = 0;      // hash of (seed, step): what random layers draw from, on every replica alike
   bool first = true;          // parameter gradients are overwritten; else added to
-  int slot = 0;               // which carried states: the micro-batch's number in the step, below state_slots
+  int slot = 0;               // which recurrent states: the micro-batch's number in the step, below state_slots
   int in_flight = 0;          // which activations, below ProgramOptions::in_flight
 };
 
@@ -104,7 +104,7 @@ class Program {
   LossSums losses();
   void reset_losses();
 
-  // What recurrent layers with `carry` bring from one forward pass to the next, zero at first.
+  // States of recurrent layers with `carry` between forward passes, zero at first.
   bool has_states() const;
   void reset_states();
   // Each as one tensor (slots, N, H), per_replica, reset for another k.
@@ -124,4 +124,4 @@ class Program {
   std::unique_ptr<Body> body_;
 };
 
-}  // namespace echelon
+}  // namespace echelon::inline model

@@ -10,7 +10,7 @@
 #include "model/in_place.hpp"
 #include "model/memory.hpp"
 
-namespace echelon {
+namespace echelon::inline model {
 
 Program::Body::Body(const Graph& graph_, Arenas& arenas_, const ProgramOptions& options_)
     : names(graph_.value_names()),
@@ -66,7 +66,7 @@ void Program::Body::place_states() {
     offset[static_cast<std::size_t>(id)] = bytes;
     bytes += lowered.tensors[static_cast<std::size_t>(id)].bytes * static_cast<std::size_t>(options.state_slots);
   }
-  if (bytes > 0) states = device.allocate(bytes, "carried states");
+  if (bytes > 0) states = device.allocate(bytes, "recurrent states");
 }
 
 void Program::Body::clear_zeros() {
@@ -167,4 +167,4 @@ void Program::Body::run_range(int begin, int end, const PassScalars& scalars) {
   for (int i = begin; i < end; ++i) run(i, scalars);
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline model

@@ -11,7 +11,7 @@
 #include "model/program.hpp"
 #include "model/replay.hpp"
 
-namespace echelon {
+namespace echelon::inline model {
 
 struct Program::Body {
   Body(const Graph& graph_, Arenas& arenas_, const ProgramOptions& options_);
@@ -49,4 +49,4 @@ struct Program::Body {
   std::optional<Replay> replay;
 };
 
-}  // namespace echelon
+}  // namespace echelon::inline model

@@ -4,7 +4,7 @@
 
 #include "base/check.hpp"
 
-namespace echelon {
+namespace echelon::inline model {
 namespace {
 
 bool can_be_recorded(const LoweredOp& op) {
@@ -61,16 +61,17 @@ void Replay::run_ops(const Piece& piece, const PassScalars& scalars) {
   for (int i = piece.begin; i < piece.end; ++i) run_(i, scalars);
 }
 
-Replay::Take& Replay::take_for(Piece& piece, const Told& told) {
+Replay::Take& Replay::take_for(Piece& piece, const RecordedScalars& recorded) {
   std::vector<Take>& takes = piece.takes;
-  const auto found = std::find_if(takes.begin(), takes.end(), [&](const Take& take) { return take.told == told; });
+  const auto found =
+      std::find_if(takes.begin(), takes.end(), [&](const Take& take) { return take.recorded == recorded; });
   if (found != takes.end()) {
     std::rotate(found, found + 1, takes.end());
   } else {
     if (takes.size() == kMostTakes) takes.erase(takes.begin());
-    takes.push_back({.told = told});
+    takes.push_back({.recorded = recorded});
   }
   return takes.back();
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline model

@@ -18,7 +18,7 @@
 #include "model/lowered.hpp"
 #include "model/program.hpp"
 
-namespace echelon {
+namespace echelon::inline model {
 
 class Replay {
  public:
@@ -32,14 +32,14 @@ class Replay {
 
  private:
   // What a recording was told; scalars that its ops do not read are 0.
-  struct Told {
+  struct RecordedScalars {
     bool first = true;
     int slot = 0, in_flight = 0;
     double loss_scale = 0, group_weight = 0, samples = 0;
-    friend bool operator==(const Told&, const Told&) = default;
+    friend bool operator==(const RecordedScalars&, const RecordedScalars&) = default;
   };
   struct Take {
-    Told told;
+    RecordedScalars recorded;
     int passes = 0;  // that ran op by op
     std::unique_ptr<Recording> recording = nullptr;
   };
@@ -57,7 +57,7 @@ class Replay {
   std::vector<Piece> pieces_of(int begin, int end) const;
   void run_piece(Piece& piece, const PassScalars& scalars);
   void run_ops(const Piece& piece, const PassScalars& scalars);
-  static Take& take_for(Piece& piece, const Told& told);
+  static Take& take_for(Piece& piece, const RecordedScalars& recorded);
 
   Device& device_;
   const std::vector<LoweredOp>& ops_;
@@ -65,4 +65,4 @@ class Replay {
   std::map<std::pair<int, int>, std::vector<Piece>> ranges_;
 };
 
-}  // namespace echelon
+}  // namespace echelon::inline model

@@ -5,7 +5,7 @@
 #include "model/build.hpp"
 #include "model/lowering.hpp"
 
-namespace echelon {
+namespace echelon::inline model {
 namespace {
 
 // Collects the specs of one node's ops; its tensors are nothing.
@@ -122,4 +122,4 @@ std::string model_table(const Graph& graph, DType dtype) {
   return table.text();
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline model

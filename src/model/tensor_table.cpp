@@ -5,7 +5,7 @@
 #include "base/check.hpp"
 #include "device/row_bits.hpp"
 
-namespace echelon {
+namespace echelon::inline model {
 
 TensorTable::TensorTable(const Graph& graph, std::int64_t batch, DType dtype)
     : graph_(graph),
@@ -127,4 +127,4 @@ int TensorTable::copy_in(int tensor, Layout layout, DType dtype) const {
   return found == copies_.end() ? -1 : found->second;
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline model

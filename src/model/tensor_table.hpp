@@ -10,7 +10,7 @@
 
 #include "model/lowered.hpp"
 
-namespace echelon {
+namespace echelon::inline model {
 
 class TensorTable {
  public:
@@ -74,4 +74,4 @@ class TensorTable {
   std::map<std::tuple<int, Layout, DType>, int> copies_;
 };
 
-}  // namespace echelon
+}  // namespace echelon::inline model

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace echelon {
+namespace echelon::inline optim {
 
 LossScaling loss_scaling_of(const DeviceConfig& config) {
   if (config.loss_scale > 0) return {.dynamic = false, .start = config.loss_scale};
@@ -32,4 +32,4 @@ void LossScale::visit_state(StateVisitor& visitor) {
   visitor.scalar("skipped_steps", skipped_);
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline optim

@@ -11,7 +11,7 @@
 #include "base/state.hpp"
 #include "config/schema.hpp"
 
-namespace echelon {
+namespace echelon::inline optim {
 
 struct LossScaling {
   bool dynamic = false;
@@ -45,4 +45,4 @@ class LossScale {
   std::int64_t skipped_ = 0;     // in the whole run
 };
 
-}  // namespace echelon
+}  // namespace echelon::inline optim

@@ -9,7 +9,7 @@
 #include "device/update_rules/list.hpp"
 #include "optim/rules.hpp"
 
-namespace echelon {
+namespace echelon::inline optim {
 namespace {
 
 ArenaRange overlap(ArenaRange a, ArenaRange b) { return {std::max(a.begin, b.begin), std::min(a.end, b.end)}; }
@@ -48,7 +48,7 @@ void Optimiser::make_segments() {
     const bool weight = p.kind == ParameterKind::weight;
     const bool adapts = info_.trust != TrustRatio::none && weight && p.decays;
     const bool slice = p.shape != p.global_shape;
-    const bool counts = !parts_ || !p.shared() || parts_->speaks();
+    const bool counts = !parts_ || !p.shared() || parts_->counts_shared();
     ECHELON_CHECK(!slice || parts_ || !weight || !(adapts || clips()),
                   "parameter {} is split over ranks: its norm is not known here", p.name);
     if (!segments_.empty()) {
@@ -217,4 +217,4 @@ void Optimiser::visit_state(StateVisitor& visitor) {
                 arenas_.dtype(), states_[s].data());
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline optim

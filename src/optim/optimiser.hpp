@@ -12,7 +12,7 @@
 // statistics, which are no gradients, are not scaled. A skipped step counts neither as an update of Adam's moments nor
 // in LAMB's.
 //
-// Split models. `measure` leaves to the rank that speaks (optim/part_sums.hpp) what several ranks hold whole, `clip`
+// Split models. `measure` counts what several ranks hold whole on one of them (optim/part_sums.hpp), `clip`
 // and `accept` add over the model's ranks. LARS and LAMB add the sums of slices over the ranks that hold them, all at
 // once: with slices to measure the optimiser waits for every gradient and `apply` takes the whole arena.
 //
@@ -33,7 +33,7 @@
 #include "optim/part_sums.hpp"
 #include "optim/rules.hpp"
 
-namespace echelon {
+namespace echelon::inline optim {
 
 // Whether this sparse parameter's touched rows are all that a step updates.
 bool rows_suffice(const OptimiserConfig& config, const Parameter& parameter);
@@ -119,4 +119,4 @@ class Optimiser {
   bool accepted_ = false;  // likewise
 };
 
-}  // namespace echelon
+}  // namespace echelon::inline optim

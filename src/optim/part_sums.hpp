@@ -3,17 +3,17 @@
 
 #include <span>
 
-namespace echelon {
+namespace echelon::inline optim {
 
 class PartSums {
  public:
   virtual ~PartSums() = default;
   // Whether this rank answers for what all ranks of its stage hold whole.
-  virtual bool speaks() const = 0;
+  virtual bool counts_shared() const = 0;
   // Over the ranks of the model, or over those that hold slices of the same tensors. All of them call it alike and end
   // with the same bits.
   virtual void over_model(std::span<double> values) = 0;
   virtual void over_slices(std::span<double> values) = 0;
 };
 
-}  // namespace echelon
+}  // namespace echelon::inline optim

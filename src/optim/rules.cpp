@@ -3,7 +3,7 @@
 #include "base/error.hpp"
 #include "base/nearest.hpp"
 
-namespace echelon {
+namespace echelon::inline optim {
 
 std::vector<std::string> rule_names() { return names_in(kRules); }
 
@@ -20,4 +20,4 @@ const RuleInfo& rule_of(const OptimiserConfig& config) {
 
 bool shares_states(const RuleInfo& a, const RuleInfo& b) { return a.name == b.name || (a.unbiases && b.unbiases); }
 
-}  // namespace echelon
+}  // namespace echelon::inline optim

@@ -9,7 +9,7 @@
 #include "config/schema.hpp"
 #include "config/traits/rules.hpp"
 
-namespace echelon {
+namespace echelon::inline optim {
 
 using RuleInfo = RuleTraits;
 
@@ -22,4 +22,4 @@ const RuleInfo& rule_of(const OptimiserConfig& config);
 // called momentum does not: LARS's holds the learning rate, RMSProp's is of scaled gradients.
 bool shares_states(const RuleInfo& a, const RuleInfo& b);
 
-}  // namespace echelon
+}  // namespace echelon::inline optim

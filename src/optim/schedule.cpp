@@ -9,7 +9,7 @@
 #include "base/nearest.hpp"
 #include "config/traits/rules.hpp"
 
-namespace echelon {
+namespace echelon::inline optim {
 namespace {
 
 double step_factor(const OptimiserConfig& config, double epoch) {
@@ -62,4 +62,4 @@ double learning_rate_at(const OptimiserConfig& config, std::int64_t step, std::i
   throw ConfigError(unknown_name("optimizer.schedule", config.schedule, schedule_names()));
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline optim

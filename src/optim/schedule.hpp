@@ -7,7 +7,7 @@
 
 #include "config/schema.hpp"
 
-namespace echelon {
+namespace echelon::inline optim {
 
 std::vector<std::string> schedule_names();
 
@@ -23,4 +23,4 @@ double scaling_factor(const OptimiserConfig& config, std::int64_t global_batch);
 double learning_rate_at(const OptimiserConfig& config, std::int64_t step, std::int64_t steps_per_epoch,
                         std::int64_t total_steps);
 
-}  // namespace echelon
+}  // namespace echelon::inline optim

@@ -11,7 +11,7 @@
 #include "parallel/footprint.hpp"
 #include "parallel/split.hpp"
 
-namespace echelon {
+namespace echelon::inline parallel {
 namespace {
 
 constexpr double kNear = 0.98;  // of the fastest: as good
@@ -70,8 +70,8 @@ class Chooser {
     }
   }
 
-  static MeshSeat seat_of(const Mesh& mesh, int stage) {
-    return {.replica = 0, .stage = stage, .shard = 0, .band = busiest_band(mesh)};
+  static MeshCoord coord_of(const Mesh& mesh, int stage) {
+    return {.replica = 0, .stage = stage, .shard = 0, .spatial_shard = busiest_spatial_shard(mesh)};
   }
 
   Built build(const SplitCandidate& candidate) const {
@@ -85,7 +85,7 @@ class Chooser {
     built.micro_batch = *std::max_element(batch.micro.begin(), batch.micro.end());
     built.global_batch = batch.global;
     for (int stage = 0; stage < mesh.pipeline(); ++stage)
-      built.parts.push_back(part_of(whole_, candidate.parallel, seat_of(mesh, stage), costs_.node_s));
+      built.parts.push_back(part_of(whole_, candidate.parallel, coord_of(mesh, stage), costs_.node_s));
     return built;
   }
 
@@ -110,7 +110,7 @@ class Chooser {
     for (int stage = 0; stage < candidate.mesh.pipeline(); ++stage)
       candidate.memory =
           std::max(candidate.memory, footprint_of(built.config, built.parts[static_cast<std::size_t>(stage)],
-                                                  seat_of(candidate.mesh, stage), built.batches)
+                                                  coord_of(candidate.mesh, stage), built.batches)
                                          .total());
   }
 
@@ -168,7 +168,7 @@ class Chooser {
     }
     const std::string among =
         limit() > 0 ? fmt::format("of what stays below {} on a rank", bytes_text(limit())) : "with no memory limit";
-    return fmt::format("split     auto: {}, the fastest {}; foretold:\n{}{}", chosen.mesh.text(), among, table.text(),
+    return fmt::format("split     auto: {}, the fastest {}; predicted:\n{}{}", chosen.mesh.text(), among, table.text(),
                        refused);
   }
 
@@ -187,4 +187,4 @@ SplitChoice choose_split(const Config& config, const Graph& whole, const RankHos
   return Chooser(config, whole, hosts, samples, costs).run();
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline parallel

@@ -15,7 +15,7 @@
 #include "parallel/mesh.hpp"
 #include "parallel/split_price.hpp"
 
-namespace echelon {
+namespace echelon::inline parallel {
 
 struct SplitCandidate {
   ParallelConfig parallel;
@@ -23,7 +23,7 @@ struct SplitCandidate {
   std::string refused;  // why it cannot be, of the model or the batch; empty where it can
   SplitPrice price;
   double samples_per_s = 0;  // of all replicas
-  double memory = -1;        // bytes of the dearest rank; -1: not worked out, others are faster
+  double memory = -1;        // bytes of the rank with the largest footprint; -1: not worked out, others are faster
 };
 
 struct SplitChoice {
@@ -41,4 +41,4 @@ struct RankHosts {
 SplitChoice choose_split(const Config& config, const Graph& whole, const RankHosts& hosts, const SampleCounts& samples,
                          const SplitCosts& costs);
 
-}  // namespace echelon
+}  // namespace echelon::inline parallel

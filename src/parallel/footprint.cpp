@@ -14,10 +14,10 @@
 #include "model/device_options.hpp"
 #include "model/program.hpp"
 #include "optim/optimiser.hpp"
-#include "parallel/courier.hpp"
+#include "parallel/activation_exchange.hpp"
 #include "parallel/pipeline.hpp"
 
-namespace echelon {
+namespace echelon::inline parallel {
 
 std::unique_ptr<Device> counting_device(const DeviceConfig& config) {
   DeviceOptions options = device_options(config, std::max(1, static_cast<int>(config.threads)));
@@ -36,7 +36,7 @@ struct Holding {
   int in_flight = 1;
 };
 
-// Slots of carried states by micro-batch, as in StepRunner.
+// Slots of recurrent states by micro-batch, as in StepRunner.
 std::map<std::int64_t, int> slots_of(const RankBatches& batches) {
   std::map<std::int64_t, int> slots;
   for (const std::int64_t micro : batches.micro) slots[micro] += static_cast<int>(batches.accumulation);
@@ -46,7 +46,7 @@ std::map<std::int64_t, int> slots_of(const RankBatches& batches) {
 // Asks nobody: an optimiser that is built and takes no step.
 class NoSums final : public PartSums {
  public:
-  bool speaks() const override { return true; }
+  bool counts_shared() const override { return true; }
   void over_model(std::span<double>) override {}
   void over_slices(std::span<double>) override {}
 };
@@ -142,15 +142,16 @@ Footprint footprint_of(const Config& config, const Graph& graph, const RankBatch
                             .in_flight = in_flight_of(config, 0, batches)});
 }
 
-Footprint footprint_of(const Config& config, const Part& part, const MeshSeat& seat, const RankBatches& batches) {
+Footprint footprint_of(const Config& config, const Part& part, const MeshCoord& coord, const RankBatches& batches) {
   const std::vector<const Graph*> alone = {&part.graph};
   Footprint bytes = footprint(config, {.evaluated = part.graph,
                                        .trained = alone,
                                        .batches = batches,
-                                       .in_flight = in_flight_of(config, seat.stage, batches)});
+                                       .in_flight = in_flight_of(config, coord.stage, batches)});
   if (config.parallel.allow_across_nodes)
-    bytes.boxes = static_cast<double>(courier_bytes(part.cuts, seat, batches.largest(), config.device.dtype));
+    bytes.transfer_buffers =
+        static_cast<double>(transfer_buffer_bytes(part.cuts, coord, batches.largest(), config.device.dtype));
   return bytes;
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline parallel

@@ -12,7 +12,7 @@
 #include "model/graph.hpp"
 #include "parallel/split.hpp"
 
-namespace echelon {
+namespace echelon::inline parallel {
 
 // A device of this kind that counts what is allocated and holds none of it. EnvironmentError where there is no such
 // device here.
@@ -38,19 +38,21 @@ RankBatches busiest_batches(const Config& config, const BatchPlan& batch, int re
 struct Footprint {
   double weights = 0, gradients = 0, optimiser = 0;
   double activations = 0, scratch = 0;
-  double evaluation = 0;   // the program of the test data, all of it
-  double packed = 0;       // that ops keep for themselves: weights in a layout of their own
-  double boxes = 0;        // for what travels between the ranks of a model that may lie on several hosts
+  double evaluation = 0;        // the program of the test data, all of it
+  double packed = 0;            // that ops keep for themselves: weights in a layout of their own
+  double transfer_buffers = 0;  // for what travels between the ranks of a model that may lie on several hosts
   bool estimated = false;  // no such device is here: activations are twice the values (once in evaluation), scratch and
                            // packed are unknown
 
-  double total() const { return weights + gradients + optimiser + activations + scratch + evaluation + packed + boxes; }
+  double total() const {
+    return weights + gradients + optimiser + activations + scratch + evaluation + packed + transfer_buffers;
+  }
 };
 
 // Of a whole model. `by_length`: the graphs of training where they differ in the lengths of sequences (data.buckets).
 Footprint footprint_of(const Config& config, const Graph& graph, const RankBatches& batches,
                        const std::vector<const Graph*>& by_length = {});
-// Of the part at this seat.
-Footprint footprint_of(const Config& config, const Part& part, const MeshSeat& seat, const RankBatches& batches);
+// Of the part at these coordinates.
+Footprint footprint_of(const Config& config, const Part& part, const MeshCoord& coord, const RankBatches& batches);
 
-}  // namespace echelon
+}  // namespace echelon::inline parallel

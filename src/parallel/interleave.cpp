@@ -2,7 +2,7 @@
 
 #include <cstring>
 
-namespace echelon {
+namespace echelon::inline parallel {
 
 void interleave(const GatherForm& form, const std::vector<const std::byte*>& blocks, std::size_t elem, void* whole) {
   auto* to = static_cast<std::byte*>(whole);
@@ -14,4 +14,4 @@ void interleave(const GatherForm& form, const std::vector<const std::byte*>& blo
     }
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline parallel

@@ -4,11 +4,11 @@
 #include <cstddef>
 #include <vector>
 
-#include "parallel/meeting.hpp"
+#include "parallel/replica_collective.hpp"
 
-namespace echelon {
+namespace echelon::inline parallel {
 
 // `blocks` by rank, elements of `elem` bytes, into `whole`.
 void interleave(const GatherForm& form, const std::vector<const std::byte*>& blocks, std::size_t elem, void* whole);
 
-}  // namespace echelon
+}  // namespace echelon::inline parallel

@@ -12,7 +12,7 @@
 #include "model/program.hpp"
 #include "parallel/pipeline.hpp"
 
-namespace echelon {
+namespace echelon::inline parallel {
 namespace {
 
 constexpr int kLeastPieces = 4;
@@ -68,4 +68,4 @@ std::vector<double> measure_costs(const Graph& graph, Device& device, DType dtyp
   return costs;
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline parallel

@@ -9,7 +9,7 @@
 #include "base/error.hpp"
 #include "base/text.hpp"
 
-namespace echelon {
+namespace echelon::inline parallel {
 namespace {
 
 // "pipeline 2 x space 4"; factors of 1 are left out.
@@ -61,19 +61,20 @@ Mesh::Mesh(const ParallelConfig& parallel, const std::vector<int>& hosts, const 
           host_names[host], counted(here, "rank"), group_size(), size, group_size()));
 }
 
-MeshSeat Mesh::seat(int rank) const {
+MeshCoord Mesh::coord(int rank) const {
   ECHELON_CHECK(rank >= 0 && rank < ranks(), "rank {} of {}", rank, ranks());
   const int place = place_[static_cast<std::size_t>(rank)], index = place % group_size();
   return {.replica = place / group_size(),
           .stage = index / space_ / tensor_,
           .shard = index / space_ % tensor_,
-          .band = index % space_};
+          .spatial_shard = index % space_};
 }
 
 std::vector<int> Mesh::holders(int part) const {
   std::vector<int> ranks;
   for (int replica = 0; replica < replicas(); ++replica)
-    for (int band = 0; band < space_; ++band) ranks.push_back(rank_of(replica, part * space_ + band));
+    for (int spatial_shard = 0; spatial_shard < space_; ++spatial_shard)
+      ranks.push_back(rank_of(replica, part * space_ + spatial_shard));
   return ranks;
 }
 
@@ -86,4 +87,4 @@ std::string Mesh::text() const {
   return fmt::format("data {}{}{}", replicas(), factors.empty() ? "" : " x ", factors);
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline parallel

@@ -1,12 +1,12 @@
-// Who holds which part of which replica: ranks as a mesh of (data, pipeline, tensor, space).
+// The assignment of ranks to parts of replicas: a mesh of (data, pipeline, tensor, space).
 //
 // A model group is the ranks that hold one replica together. It lies on one host unless that is allowed otherwise;
 // hosts are filled group by group in the order of their ranks, whatever order the launcher dealt ranks out in. Inside a
-// group the bands of a shard are neighbours, then the shards of a stage: index = (stage * tensor + shard) * space +
-// band.
+// group the spatial shards of a shard are neighbours, then the shards of a stage: index = (stage * tensor + shard) *
+// space + spatial shard.
 //
-// Bands share the work on a part's images, and all hold the whole of it: a part is (stage, shard), and who holds it are
-// its bands in all replicas.
+// Spatial shards share the work on a part's images, and all hold the whole of it: a part is (stage, shard), and who
+// holds it are its spatial shards in all replicas.
 #pragma once
 
 #include <string>
@@ -14,14 +14,14 @@
 
 #include "config/schema.hpp"
 
-namespace echelon {
+namespace echelon::inline parallel {
 
-struct MeshSeat {
+struct MeshCoord {
   int replica = 0;
   int stage = 0;
   int shard = 0;
-  int band = 0;
-  friend bool operator==(const MeshSeat&, const MeshSeat&) = default;
+  int spatial_shard = 0;
+  friend bool operator==(const MeshCoord&, const MeshCoord&) = default;
 };
 
 // That hold one replica together.
@@ -43,12 +43,12 @@ class Mesh {
   int replicas() const { return ranks() / group_size(); }
   bool splits() const { return group_size() > 1; }
 
-  MeshSeat seat(int rank) const;
-  int rank(const MeshSeat& seat) const { return rank_of(seat.replica, index_in_group(seat)); }
+  MeshCoord coord(int rank) const;
+  int rank(const MeshCoord& coord) const { return rank_of(coord.replica, index_in_group(coord)); }
   int rank_of(int replica, int index_in_group) const;
-  int part(const MeshSeat& seat) const { return seat.stage * tensor_ + seat.shard; }
-  int index_in_group(const MeshSeat& seat) const { return part(seat) * space_ + seat.band; }
-  // Ranks with one and the same part, below parts(): by replica, then band.
+  int part(const MeshCoord& coord) const { return coord.stage * tensor_ + coord.shard; }
+  int index_in_group(const MeshCoord& coord) const { return part(coord) * space_ + coord.spatial_shard; }
+  // Ranks with one and the same part, below parts(): by replica, then spatial shard.
   std::vector<int> holders(int part) const;
 
   // "data 2 x pipeline 2", "data 4"
@@ -60,4 +60,4 @@ class Mesh {
   std::vector<int> place_;  // by rank
 };
 
-}  // namespace echelon
+}  // namespace echelon::inline parallel

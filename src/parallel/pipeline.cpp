@@ -5,9 +5,9 @@
 #include <set>
 
 #include "base/check.hpp"
-#include "model/cut.hpp"
+#include "model/splits/cut.hpp"
 
-namespace echelon {
+namespace echelon::inline parallel {
 namespace {
 
 int stage_of(const std::vector<int>& stages, int node) { return stages[static_cast<std::size_t>(node)]; }
@@ -108,4 +108,4 @@ double bubble_share(int stages, int micro_batches, int chunks) {
   return static_cast<double>(stages - 1) / static_cast<double>(micro_batches * chunks + stages - 1);
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline parallel

@@ -11,7 +11,7 @@
 #include "model/graph.hpp"
 #include "parallel/cut.hpp"
 
-namespace echelon {
+namespace echelon::inline parallel {
 
 // Every cut, in the order in which values are computed; its place here is its number in the stages' graphs.
 std::vector<Cut> cuts_between(const Graph& graph, const std::vector<int>& stages);
@@ -38,4 +38,4 @@ int most_in_flight(const std::vector<Pass>& passes);
 // the first micro-batch to come, and for the last chunk's gradients of the last one.
 double bubble_share(int stages, int micro_batches, int chunks = 1);
 
-}  // namespace echelon
+}  // namespace echelon::inline parallel

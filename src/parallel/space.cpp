@@ -9,18 +9,18 @@
 #include "base/check.hpp"
 #include "base/error.hpp"
 #include "base/text.hpp"
-#include "model/rows.hpp"
+#include "model/splits/rows.hpp"
 
-namespace echelon {
+namespace echelon::inline parallel {
 namespace {
 
-[[noreturn]] void refuse(const Node& node, int bands, const std::string& why) {
+[[noreturn]] void refuse(const Node& node, int spatial_shards, const std::string& why) {
   throw ConfigError(fmt::format("{}{}layer '{}' ({}) with parallel.space = {}: {}", node.where,
-                                node.where.empty() ? "" : ": ", node.name, node.layer->kind(), bands, why));
+                                node.where.empty() ? "" : ": ", node.name, node.layer->kind(), spatial_shards, why));
 }
 
-RowSpan band_of(const RowCuts& cuts, int band) {
-  return {cuts[static_cast<std::size_t>(band)], cuts[static_cast<std::size_t>(band) + 1]};
+RowSpan spatial_shard_of(const RowCuts& cuts, int spatial_shard) {
+  return {cuts[static_cast<std::size_t>(spatial_shard)], cuts[static_cast<std::size_t>(spatial_shard) + 1]};
 }
 
 bool rising(const RowCuts& cuts) {
@@ -31,9 +31,10 @@ bool is_image(const Value& value) { return value.shape.rank() == 3; }
 
 }  // namespace
 
-RowCuts even_cuts(std::int64_t rows, int bands) {
+RowCuts even_cuts(std::int64_t rows, int spatial_shards) {
   RowCuts cuts;
-  for (int band = 0; band <= bands; ++band) cuts.push_back(rows * band / bands);
+  for (int spatial_shard = 0; spatial_shard <= spatial_shards; ++spatial_shard)
+    cuts.push_back(rows * spatial_shard / spatial_shards);
   return cuts;
 }
 
@@ -47,8 +48,11 @@ RowCuts cuts_below(const RowWindow& window, const RowCuts& output, std::int64_t 
   return cuts;
 }
 
-SpacePlan::SpacePlan(const Graph& graph, int bands)
-    : graph_(graph), bands_(bands), on_rows_(graph.nodes().size(), false), cuts_(graph.values().size()) {
+SpacePlan::SpacePlan(const Graph& graph, int spatial_shards)
+    : graph_(graph),
+      spatial_shards_(spatial_shards),
+      on_rows_(graph.nodes().size(), false),
+      cuts_(graph.values().size()) {
   choose_layers();
   choose_cuts();
   check();
@@ -79,14 +83,14 @@ void SpacePlan::choose_layers() {
     if (!takes_rows(node)) continue;
     on_rows_[i] = node.layer->row_window().has_value();
     const std::int64_t rows = graph_.values()[static_cast<std::size_t>(node.outputs[0])].shape[1];
-    if (on_rows_[i] && rows < bands_)
-      refuse(node, bands_,
+    if (on_rows_[i] && rows < spatial_shards_)
+      refuse(node, spatial_shards_,
              fmt::format("its output has {}, a rank needs at least one; at most {} fit", counted(rows, "row"),
                          counted(rows, "rank")));
   }
   if (std::none_of(on_rows_.begin(), on_rows_.end(), [](bool on) { return on; }))
-    throw ConfigError(
-        fmt::format("parallel.space = {} shares the rows of images, and no layer of this model has any", bands_));
+    throw ConfigError(fmt::format("parallel.space = {} splits the rows of images, and no layer of this model has any",
+                                  spatial_shards_));
 }
 
 // From the last layer to the first: a value's cuts are those that its last reader likes best.
@@ -96,12 +100,12 @@ void SpacePlan::choose_cuts() {
     const Node& node = graph_.nodes()[static_cast<std::size_t>(i)];
     const auto rows_of = [&](ValueId id) { return graph_.values()[static_cast<std::size_t>(id)].shape[1]; };
     RowCuts& output = cuts_[static_cast<std::size_t>(node.outputs[0])];
-    if (output.empty()) output = even_cuts(rows_of(node.outputs[0]), bands_);
+    if (output.empty()) output = even_cuts(rows_of(node.outputs[0]), spatial_shards_);
     for (ValueId id : node.inputs) {
       RowCuts& input = cuts_[static_cast<std::size_t>(id)];
       if (graph_.values()[static_cast<std::size_t>(id)].producer < 0 || !input.empty()) continue;
       input = cuts_below(*node.layer->row_window(), output, rows_of(id));
-      if (!rising(input)) input = even_cuts(rows_of(id), bands_);
+      if (!rising(input)) input = even_cuts(rows_of(id), spatial_shards_);
     }
   }
 }
@@ -112,17 +116,18 @@ void SpacePlan::check() const {
     const Node& node = graph_.nodes()[static_cast<std::size_t>(i)];
     for (ValueId id : node.inputs) {
       const RowCuts& in = cuts(id);
-      for (int band = 0; band < bands_ && !in.empty(); ++band) {
-        const RowSpan seen = rows_seen(*node.layer->row_window(), band_of(cuts(node.outputs[0]), band));
-        const RowSpan own = band_of(in, band);
-        const std::int64_t from = in[static_cast<std::size_t>(std::max(0, band - 1))];
-        const std::int64_t to = in[static_cast<std::size_t>(std::min(bands_, band + 2))];
+      for (int spatial_shard = 0; spatial_shard < spatial_shards_ && !in.empty(); ++spatial_shard) {
+        const RowSpan seen =
+            rows_seen(*node.layer->row_window(), spatial_shard_of(cuts(node.outputs[0]), spatial_shard));
+        const RowSpan own = spatial_shard_of(in, spatial_shard);
+        const std::int64_t from = in[static_cast<std::size_t>(std::max(0, spatial_shard - 1))];
+        const std::int64_t to = in[static_cast<std::size_t>(std::min(spatial_shards_, spatial_shard + 2))];
         const bool meets = seen.begin <= own.end && seen.end >= own.begin;
         if (meets && std::max<std::int64_t>(0, seen.begin) >= from && std::min(seen.end, in.back()) <= to) continue;
-        refuse(node, bands_,
+        refuse(node, spatial_shards_,
                fmt::format("rank {} has rows {} to {} of its input's {} and looks at rows {} to {}, beyond what its "
                            "neighbours have; fewer ranks fit",
-                           band, own.begin, own.end - 1, in.back(), std::max<std::int64_t>(0, seen.begin),
+                           spatial_shard, own.begin, own.end - 1, in.back(), std::max<std::int64_t>(0, seen.begin),
                            std::min(seen.end, in.back()) - 1));
       }
     }
@@ -131,18 +136,18 @@ void SpacePlan::check() const {
 
 namespace {
 
-class BandBuilder {
+class SpatialShardBuilder {
  public:
-  BandBuilder(const Graph& whole, const std::vector<int>& stages, const SpacePlan& plan, int band,
-              std::vector<Cut>& cuts)
-      : whole_(whole), stages_(stages), plan_(plan), band_(band), cuts_(cuts) {}
+  SpatialShardBuilder(const Graph& whole, const std::vector<int>& stages, const SpacePlan& plan, int spatial_shard,
+                      std::vector<Cut>& cuts)
+      : whole_(whole), stages_(stages), plan_(plan), spatial_shard_(spatial_shard), cuts_(cuts) {}
 
-  BandGraph build() {
+  SpatialShardGraph build() {
     for (std::size_t id = 0; id < whole_.values().size(); ++id)
       if (const Value& value = whole_.values()[id]; value.producer < 0)
-        here_[static_cast<ValueId>(id)] = band_graph_.graph.input(value.name, value.shape, value.type);
+        here_[static_cast<ValueId>(id)] = spatial_shard_graph_.graph.input(value.name, value.shape, value.type);
     for (int i = 0; i < static_cast<int>(whole_.nodes().size()); ++i) add(i);
-    return std::move(band_graph_);
+    return std::move(spatial_shard_graph_);
   }
 
  private:
@@ -150,8 +155,8 @@ class BandBuilder {
 
   std::vector<ValueId> put(int stage, const std::string& name, LayerPtr layer, std::vector<ValueId> inputs,
                            const std::string& where) {
-    band_graph_.stages.push_back(stage);
-    return band_graph_.graph.add(name, std::move(layer), std::move(inputs), where);
+    spatial_shard_graph_.stages.push_back(stage);
+    return spatial_shard_graph_.graph.add(name, std::move(layer), std::move(inputs), where);
   }
 
   void add(int index) {
@@ -164,26 +169,27 @@ class BandBuilder {
       for (ValueId id : node.inputs) inputs.push_back(whole(id, stage));
     } else if (const RowWindow window = *layer->row_window(); window.in_pieces && reaches_out(node)) {
       const Sight sight = sight_of(node.inputs[0], node);
-      const RowSpan own = band_of(plan_.cuts(node.outputs[0]), band_);
-      layer = make_rows_window(layer, fetch_of(node.inputs[0], sight, stage),
-                               {own.begin, own.end, plan_.cuts(node.outputs[0]).back()},
-                               rows_seen(window, own).begin - sight.own[static_cast<std::size_t>(band_)].begin);
+      const RowSpan own = spatial_shard_of(plan_.cuts(node.outputs[0]), spatial_shard_);
+      layer = make_rows_window(
+          layer, fetch_of(node.inputs[0], sight, stage), {own.begin, own.end, plan_.cuts(node.outputs[0]).back()},
+          rows_seen(window, own).begin - sight.own[static_cast<std::size_t>(spatial_shard_)].begin);
       inputs.push_back(here_.at(node.inputs[0]));
     } else {
       for (ValueId id : node.inputs) inputs.push_back(is_image(value(id)) ? rows(id, node, stage) : here_.at(id));
       const RowCuts& cuts = plan_.cuts(node.outputs[0]);
-      const RowSpan own = band_of(cuts, band_);
+      const RowSpan own = spatial_shard_of(cuts, spatial_shard_);
       const int cut = layer->sums_over_rows() ? statistics_cut(node, stage) : -1;
       layer = layer->on_rows({own.begin, own.end, cuts.back()}, cut);
     }
     const std::vector<ValueId> outputs = put(stage, node.name, layer, std::move(inputs), node.where);
     for (std::size_t i = 0; i < outputs.size(); ++i) here_[node.outputs[i]] = outputs[i];
     if (on_rows)
-      ECHELON_CHECK_EQ(
-          band_graph_.graph.values()[static_cast<std::size_t>(outputs[0])].shape[1],
-          band_of(plan_.cuts(node.outputs[0]), band_).end - band_of(plan_.cuts(node.outputs[0]), band_).begin,
-          "rows of '{}' on band {}", node.name, band_);
-    if (index == whole_.loss()) band_graph_.graph.set_loss(static_cast<int>(band_graph_.graph.nodes().size()) - 1);
+      ECHELON_CHECK_EQ(spatial_shard_graph_.graph.values()[static_cast<std::size_t>(outputs[0])].shape[1],
+                       spatial_shard_of(plan_.cuts(node.outputs[0]), spatial_shard_).end -
+                           spatial_shard_of(plan_.cuts(node.outputs[0]), spatial_shard_).begin,
+                       "rows of '{}' on spatial shard {}", node.name, spatial_shard_);
+    if (index == whole_.loss())
+      spatial_shard_graph_.graph.set_loss(static_cast<int>(spatial_shard_graph_.graph.nodes().size()) - 1);
   }
 
   int new_cut(Cut cut) {
@@ -203,24 +209,25 @@ class BandBuilder {
     const auto [found, fresh] = gathered_.try_emplace({id, stage}, -1);
     if (!fresh) return found->second;
     Cut cut{.value = value(id).name, .shape = value(id).shape, .kind = CutKind::rows, .from = stage, .to = stage};
-    for (int band = 0; band < plan_.bands(); ++band) {
-      const RowSpan rows = band_of(cuts, band);
+    for (int spatial_shard = 0; spatial_shard < plan_.spatial_shards(); ++spatial_shard) {
+      const RowSpan rows = spatial_shard_of(cuts, spatial_shard);
       cut.counts.push_back(rows.end - rows.begin);
     }
-    const RowSpan own = band_of(cuts, band_);
+    const RowSpan own = spatial_shard_of(cuts, spatial_shard_);
     const int number = new_cut(std::move(cut));
     const LayerPtr layer = make_gather_rows(number, {own.begin, own.end, cuts.back()});
     return found->second = put(stage, fmt::format("gather rows {}", number), layer, {here_.at(id)}, {}).front();
   }
 
-  // What a window of one band looks at, as far as it goes past what is there: fewer rows than a stride are no harm.
+  // What a window of one spatial shard looks at, as far as it goes past what is there: fewer rows than a stride are no
+  // harm.
   static RowSpan needed(const RowWindow& window, const RowSpan& output, const RowSpan& own) {
     RowSpan seen = rows_seen(window, output);
     if (seen.end < own.end && own.end - seen.end < window.stride) seen.end = own.end;
     return seen;
   }
 
-  // What each band has of a value, and what a node looks at.
+  // What each spatial shard has of a value, and what a node looks at.
   struct Sight {
     std::vector<RowSpan> own, seen;
   };
@@ -229,9 +236,9 @@ class BandBuilder {
     const RowCuts& cuts = plan_.cuts(id);
     const RowSpan image = {0, value(id).shape[1]};
     Sight sight;
-    for (int band = 0; band < plan_.bands(); ++band) {
-      sight.own.push_back(cuts.empty() ? image : band_of(cuts, band));
-      const RowSpan output = band_of(plan_.cuts(node.outputs[0]), band);
+    for (int spatial_shard = 0; spatial_shard < plan_.spatial_shards(); ++spatial_shard) {
+      sight.own.push_back(cuts.empty() ? image : spatial_shard_of(cuts, spatial_shard));
+      const RowSpan output = spatial_shard_of(plan_.cuts(node.outputs[0]), spatial_shard);
       RowSpan seen = cuts.empty() ? rows_seen(window, output) : needed(window, output, sight.own.back());
       if (window.pads) seen = {std::max(seen.begin, image.begin), std::min(seen.end, image.end)};
       sight.seen.push_back(seen);
@@ -239,7 +246,7 @@ class BandBuilder {
     return sight;
   }
 
-  // Whether some band looks at more or fewer rows than it has.
+  // Whether some spatial shard looks at more or fewer rows than it has.
   bool reaches_out(const Node& node) const {
     const Sight sight = sight_of(node.inputs[0], node);
     return sight.own != sight.seen;
@@ -255,18 +262,18 @@ class BandBuilder {
     return found->second = put(stage, name, make_rows(fetch_of(id, sight, stage)), {here_.at(id)}, {}).front();
   }
 
-  // Makes the cuts at which all bands' rows travel, of which this one's use some.
+  // Makes the cuts at which all spatial shards' rows travel, of which this one's use some.
   RowsFetch fetch_of(ValueId id, const Sight& sight, int stage) {
     const std::vector<RowSpan>&own = sight.own, &seen = sight.seen;
     const std::int64_t all = value(id).shape[1];
-    const auto at = static_cast<std::size_t>(band_);
+    const auto at = static_cast<std::size_t>(spatial_shard_);
     RowsFetch fetch{.above = {},
                     .below = {},
                     .first = std::max(seen[at].begin, own[at].begin) - own[at].begin,
                     .end = std::min(seen[at].end, own[at].end) - own[at].begin};
     fetch.above.padding = std::max<std::int64_t>(0, -seen[at].begin);
     fetch.below.padding = std::max<std::int64_t>(0, seen[at].end - all);
-    for (int upper = 0; upper + 1 < plan_.bands() && !plan_.cuts(id).empty(); ++upper) {
+    for (int upper = 0; upper + 1 < plan_.spatial_shards() && !plan_.cuts(id).empty(); ++upper) {
       const auto u = static_cast<std::size_t>(upper);
       const std::int64_t border = own[u].end;
       const std::int64_t down = std::max<std::int64_t>(0, border - std::max<std::int64_t>(0, seen[u + 1].begin));
@@ -274,9 +281,9 @@ class BandBuilder {
       const int down_cut = halo_cut(id, stage, upper, upper + 1, down);
       const int up_cut = halo_cut(id, stage, upper + 1, upper, up);
       const std::int64_t below = fetch.below.padding, above = fetch.above.padding;
-      if (band_ == upper)
+      if (spatial_shard_ == upper)
         fetch.below = {.out_cut = down_cut, .in_cut = up_cut, .out = down, .in = up, .padding = below};
-      if (band_ == upper + 1)
+      if (spatial_shard_ == upper + 1)
         fetch.above = {.out_cut = up_cut, .in_cut = down_cut, .out = up, .in = down, .padding = above};
     }
     return fetch;
@@ -290,27 +297,27 @@ class BandBuilder {
                     .kind = CutKind::halo,
                     .from = stage,
                     .to = stage,
-                    .from_band = from,
-                    .to_band = to,
+                    .from_spatial_shard = from,
+                    .to_spatial_shard = to,
                     .learns = value(id).wants_gradient});
   }
 
   const Graph& whole_;
   const std::vector<int>& stages_;
   const SpacePlan& plan_;
-  const int band_;
+  const int spatial_shard_;
   std::vector<Cut>& cuts_;
-  BandGraph band_graph_;
+  SpatialShardGraph spatial_shard_graph_;
   std::map<ValueId, ValueId> here_;                      // by value of the whole graph: its rows, where it has some
   std::map<std::pair<ValueId, int>, ValueId> gathered_;  // by value and stage
-  std::map<std::tuple<ValueId, int, std::vector<RowSpan>>, ValueId> fetched_;  // and rows of each band
+  std::map<std::tuple<ValueId, int, std::vector<RowSpan>>, ValueId> fetched_;  // and rows of each spatial shard
 };
 
 }  // namespace
 
-BandGraph band_graph(const Graph& graph, const std::vector<int>& stages, const SpacePlan& plan, int band,
-                     std::vector<Cut>& cuts) {
-  return BandBuilder(graph, stages, plan, band, cuts).build();
+SpatialShardGraph spatial_shard_graph(const Graph& graph, const std::vector<int>& stages, const SpacePlan& plan,
+                                      int spatial_shard, std::vector<Cut>& cuts) {
+  return SpatialShardBuilder(graph, stages, plan, spatial_shard, cuts).build();
 }
 
 std::vector<ArenaRange> counted_elsewhere(const Graph& graph, const std::set<std::string>& on_rows) {
@@ -323,4 +330,4 @@ std::vector<ArenaRange> counted_elsewhere(const Graph& graph, const std::set<std
   return ranges;
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline parallel

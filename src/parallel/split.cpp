@@ -14,7 +14,7 @@
 #include "parallel/staircase.hpp"
 #include "parallel/tensor.hpp"
 
-namespace echelon {
+namespace echelon::inline parallel {
 
 void settle_recurrent(Config& config) {
   constexpr std::int64_t kPaysOnHost = 64, kPaysAcross = 512;
@@ -44,7 +44,7 @@ std::string unsplit_alone(Config& config, int ranks) {
   return fmt::format("the model is not split: [parallel] wants groups of {} ranks, and there is one rank", group);
 }
 
-Part part_of(const Graph& whole, const ParallelConfig& parallel, const MeshSeat& seat,
+Part part_of(const Graph& whole, const ParallelConfig& parallel, const MeshCoord& coord,
              const std::vector<double>& costs) {
   const int stages = static_cast<int>(parallel.pipeline), chunks = static_cast<int>(parallel.time_chunks);
   Part part{.stages = chunks > 1 ? staircase_stages(whole, costs, stages) : assign_stages(whole, costs, stages),
@@ -59,25 +59,25 @@ Part part_of(const Graph& whole, const ParallelConfig& parallel, const MeshSeat&
   }
   if (parallel.space > 1) {
     const SpacePlan plan(whole, static_cast<int>(parallel.space));
-    BandGraph band = band_graph(whole, part.stages, plan, seat.band, part.cuts);
-    part.graph = std::move(band.graph);
-    by_node = std::move(band.stages);
+    SpatialShardGraph spatial_shard = spatial_shard_graph(whole, part.stages, plan, coord.spatial_shard, part.cuts);
+    part.graph = std::move(spatial_shard.graph);
+    by_node = std::move(spatial_shard.stages);
     on_rows = plan.names();
   }
   if (stages > 1) {
     const std::vector<Cut> between = cuts_between(part.graph, by_node);
     part.cuts.insert(part.cuts.end(), between.begin(), between.end());
-    part.graph = stage_graph(part.graph, by_node, part.cuts, seat.stage);
+    part.graph = stage_graph(part.graph, by_node, part.cuts, coord.stage);
   }
   if (parallel.tensor > 1) {
-    const ShardSeat shard{.stage = seat.stage,
-                          .shards = static_cast<int>(parallel.tensor),
-                          .shard = seat.shard,
-                          .recurrent_from = std::max<std::int64_t>(0, parallel.recurrent_from)};
+    const TensorShardCoord shard{.stage = coord.stage,
+                                 .shards = static_cast<int>(parallel.tensor),
+                                 .shard = coord.shard,
+                                 .recurrent_from = std::max<std::int64_t>(0, parallel.recurrent_from)};
     part.shards = shards_text(part.graph, shard);
     part.graph = shard_graph(part.graph, shard, part.cuts);
   }
-  if (seat.band > 0) part.counted_elsewhere = counted_elsewhere(part.graph, on_rows);
+  if (coord.spatial_shard > 0) part.counted_elsewhere = counted_elsewhere(part.graph, on_rows);
   return part;
 }
 
@@ -88,4 +88,4 @@ void Part::leave_to_others(ArenaRange ready, Arenas& arenas) const {
                            static_cast<std::size_t>(range.elems()) * size_of(arenas.dtype()));
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline parallel

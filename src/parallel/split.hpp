@@ -1,4 +1,4 @@
-// What each rank of a replica runs: the part of the model that [parallel] gives its seat.
+// What each rank of a replica runs: the part of the model that [parallel] gives its coordinates.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 #include "parallel/cut.hpp"
 #include "parallel/mesh.hpp"
 
-namespace echelon {
+namespace echelon::inline parallel {
 
 // What parallel.recurrent_from = -1 means here: on the host's own cores parts of a layer pay from 64 units on, and from
 // 512 where shards may lie on several hosts (results/splits.md); on GPUs, whose states would pass through the host at
@@ -36,7 +36,7 @@ struct Part {
 };
 
 // `costs` by node of the whole graph, from which stages are chosen. ConfigError where the model cannot be split so.
-Part part_of(const Graph& whole, const ParallelConfig& parallel, const MeshSeat& seat,
+Part part_of(const Graph& whole, const ParallelConfig& parallel, const MeshCoord& coord,
              const std::vector<double>& costs);
 
-}  // namespace echelon
+}  // namespace echelon::inline parallel

@@ -9,7 +9,7 @@
 #include "model/build.hpp"
 #include "optim/rules.hpp"
 
-namespace echelon {
+namespace echelon::inline parallel {
 namespace {
 
 constexpr double kBackward = 2.0 / 3;  // of a pass: what can hide an exchange
@@ -35,7 +35,7 @@ double compute_s(const Graph& part, const std::map<std::string, WholeCost>& whol
   return seconds;
 }
 
-// Seconds that the ranks of a group meet for, each with `bytes`.
+// Seconds of a collective over the ranks of a group, each with `bytes`.
 double sum_s(double ranks, double bytes, const Link& link) {
   return 2 * std::ceil(std::log2(ranks)) * link.latency_s + 2 * (ranks - 1) / ranks * bytes / link.bytes_per_s;
 }
@@ -43,13 +43,15 @@ double gather_s(double ranks, double bytes, const Link& link) {
   return (ranks - 1) * link.latency_s + (ranks - 1) / ranks * bytes / link.bytes_per_s;
 }
 
-// What a rank of this stage and band takes part in: one micro-batch of `micro` samples, forward and back.
-double travel_s(const std::vector<Cut>& cuts, const MeshSeat& seat, const Mesh& mesh, double micro, DType dtype,
+// What a rank of this stage and spatial shard takes part in: one micro-batch of `micro` samples, forward and backward.
+double travel_s(const std::vector<Cut>& cuts, const MeshCoord& coord, const Mesh& mesh, double micro, DType dtype,
                 const Link& link) {
   double seconds = 0;
   for (const Cut& cut : cuts) {
-    if (cut.from != seat.stage && cut.to != seat.stage) continue;
-    if (cut.kind == CutKind::halo && cut.from_band != seat.band && cut.to_band != seat.band) continue;
+    if (cut.from != coord.stage && cut.to != coord.stage) continue;
+    if (cut.kind == CutKind::halo && cut.from_spatial_shard != coord.spatial_shard &&
+        cut.to_spatial_shard != coord.spatial_shard)
+      continue;
     const auto elems = static_cast<double>(cut.shape.elems());
     const double bytes = elems * micro * static_cast<double>(size_of(dtype));
     const auto times = static_cast<double>(cut.times);
@@ -76,7 +78,7 @@ bool on_one_host(const Mesh& mesh, const std::vector<int>& hosts) {
 
 }  // namespace
 
-int busiest_band(const Mesh& mesh) { return mesh.space() > 2 ? 1 : 0; }
+int busiest_spatial_shard(const Mesh& mesh) { return mesh.space() > 2 ? 1 : 0; }
 
 SplitPrice price_split(const Config& config, const Graph& whole, const std::vector<Part>& parts, const Mesh& mesh,
                        const std::vector<int>& hosts, std::int64_t micro_batch, const SplitCosts& costs) {
@@ -87,32 +89,33 @@ SplitPrice price_split(const Config& config, const Graph& whole, const std::vect
   const bool crosses = std::set<int>(hosts.begin(), hosts.end()).size() > 1;
   const Link& inside = on_one_host(mesh, hosts) ? costs.network.inside : costs.network.between;
   const Link& across = crosses ? costs.network.between : costs.network.inside;
-  const double sharing = crosses ? mesh.group_size() : 1;
+  const double link_sharers = crosses ? mesh.group_size() : 1;
   const double states = static_cast<double>(rule_of(config.optimiser).arenas());
 
-  double dearest = 0, dearest_compute = 0, once = 0, update = 0, exposed = 0;
+  double slowest = 0, slowest_compute = 0, once = 0, update = 0, exposed = 0;
   for (std::size_t stage = 0; stage < parts.size(); ++stage) {
     const Part& part = parts[stage];
     const double compute = micro * compute_s(part.graph, whole_costs, dtype);
-    const MeshSeat seat{.replica = 0, .stage = static_cast<int>(stage), .shard = 0, .band = busiest_band(mesh)};
-    const double travel = travel_s(part.cuts, seat, mesh, micro, dtype, inside);
-    dearest = std::max(dearest, compute + travel);
-    dearest_compute = std::max(dearest_compute, compute);
+    const MeshCoord coord{
+        .replica = 0, .stage = static_cast<int>(stage), .shard = 0, .spatial_shard = busiest_spatial_shard(mesh)};
+    const double travel = travel_s(part.cuts, coord, mesh, micro, dtype, inside);
+    slowest = std::max(slowest, compute + travel);
+    slowest_compute = std::max(slowest_compute, compute);
     once += compute + travel;
     const double bytes =
         static_cast<double>(part.graph.parameters().elems()) * static_cast<double>(size_of(wide_of(dtype)));
     update = std::max(update, bytes * (3 + 2 * states) / costs.memory_bytes_per_s);
     const double exchange =
-        2 * (holders - 1) * across.latency_s + 2 * (holders - 1) / holders * bytes * sharing / across.bytes_per_s;
+        2 * (holders - 1) * across.latency_s + 2 * (holders - 1) / holders * bytes * link_sharers / across.bytes_per_s;
     const double hidden = config.exchange.overlap == Overlap::none ? 0 : kBackward * compute;
     exposed = std::max(exposed, exchange - hidden);
   }
   SplitPrice price;
-  price.compute_s = dearest_compute * micros + update;
+  price.compute_s = slowest_compute * micros + update;
   price.between_s =
-      micros * dearest + (once - dearest) / static_cast<double>(config.parallel.time_chunks) - dearest_compute * micros;
+      micros * slowest + (once - slowest) / static_cast<double>(config.parallel.time_chunks) - slowest_compute * micros;
   price.exchange_s = holders > 1 ? exposed : 0;
   return price;
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline parallel

@@ -10,7 +10,7 @@
 #include "parallel/mesh.hpp"
 #include "parallel/split.hpp"
 
-namespace echelon {
+namespace echelon::inline parallel {
 
 // Seconds of one step.
 struct SplitPrice {
@@ -22,20 +22,20 @@ struct SplitPrice {
 
 // What the ranks of a split are made of.
 struct SplitCosts {
-  std::vector<double> node_s;  // by node of the whole graph: of one sample, forward and back
+  std::vector<double> node_s;  // by node of the whole graph: of one sample, forward and backward
   Network network;
   double memory_bytes_per_s = 1e10;  // of the optimiser's pass
 };
 
-// A band with neighbours on both sides, where there is one.
-int busiest_band(const Mesh& mesh);
+// A spatial shard with neighbours on both sides, where there is one.
+int busiest_spatial_shard(const Mesh& mesh);
 
-// `parts` by stage, of shard 0 and the busiest band; `micro_batch` samples each of batch.accumulation times. `hosts`
-// by rank. A layer's part costs the share of its FLOPs. Stages take turns as in parallel/pipeline.hpp, so a step is all
-// micro-batches' time on the dearest and the first one's (in a staircase its first chunk's) way through the others.
-// Sums are priced as halving-doubling, gathers and gradients as rings; parts whose rings cross to other hosts share the
-// card.
+// `parts` by stage, of shard 0 and the busiest spatial shard; `micro_batch` samples each of batch.accumulation times.
+// `hosts` by rank. A layer's part costs the share of its FLOPs. Stages take turns as in parallel/pipeline.hpp, so a
+// step is all micro-batches' time on the slowest and the first one's (in a staircase its first chunk's) way through the
+// others. Sums are priced as halving-doubling, gathers and gradients as rings; parts whose rings cross to other hosts
+// share the card.
 SplitPrice price_split(const Config& config, const Graph& whole, const std::vector<Part>& parts, const Mesh& mesh,
                        const std::vector<int>& hosts, std::int64_t micro_batch, const SplitCosts& costs);
 
-}  // namespace echelon
+}  // namespace echelon::inline parallel

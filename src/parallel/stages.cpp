@@ -10,7 +10,7 @@
 #include "base/error.hpp"
 #include "base/text.hpp"
 
-namespace echelon {
+namespace echelon::inline parallel {
 namespace {
 
 bool by_hand(const Graph& graph) {
@@ -63,7 +63,7 @@ std::vector<double> crossing_elems(const Graph& graph) {
   return crossing;
 }
 
-// (cost of the dearest stage, values that cross): less is better, in this order.
+// (cost of the slowest stage, values that cross): less is better, in this order.
 using Rating = std::pair<double, double>;
 
 }  // namespace
@@ -120,4 +120,4 @@ std::vector<int> assign_stages(const Graph& graph, const std::vector<double>& co
   return of;
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline parallel

@@ -9,11 +9,11 @@
 
 #include "base/check.hpp"
 #include "base/error.hpp"
-#include "model/steps.hpp"
+#include "model/splits/steps.hpp"
 #include "parallel/stages.hpp"
 #include "parallel/tensor.hpp"
 
-namespace echelon {
+namespace echelon::inline parallel {
 namespace {
 
 const Node& node_of(const Graph& graph, int node) { return graph.nodes()[static_cast<std::size_t>(node)]; }
@@ -286,4 +286,4 @@ std::vector<std::string> uncut_layers(const Graph& whole) {
   return names;
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline parallel

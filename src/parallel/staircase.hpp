@@ -14,7 +14,7 @@
 
 #include "model/graph.hpp"
 
-namespace echelon {
+namespace echelon::inline parallel {
 
 // As assign_stages, but of layers in the order of how many recurrent ones lie before them: the layers of an encoder and
 // a decoder that are equally deep are neighbours, and not cut apart.
@@ -32,4 +32,4 @@ Staircase cut_time(const Graph& whole, const std::vector<int>& stages, int chunk
 // Layers of the whole graph that take a sequence and see all its steps at once, but for the loss.
 std::vector<std::string> uncut_layers(const Graph& whole);
 
-}  // namespace echelon
+}  // namespace echelon::inline parallel

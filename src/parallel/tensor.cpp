@@ -10,9 +10,9 @@
 
 #include "base/check.hpp"
 #include "base/error.hpp"
-#include "model/cut.hpp"
+#include "model/splits/cut.hpp"
 
-namespace echelon {
+namespace echelon::inline parallel {
 namespace {
 
 enum class Role {
@@ -31,16 +31,16 @@ std::int64_t units_in(const Shape& sample) { return sample.rank() == 2 ? sample[
 // What each node does under the split.
 class Roles {
  public:
-  Roles(const Graph& graph, const ShardSeat& seat)
-      : graph_(graph), shards_(seat.shards), roles_(graph.nodes().size(), Role::whole) {
+  Roles(const Graph& graph, const TensorShardCoord& coord)
+      : graph_(graph), shards_(coord.shards), roles_(graph.nodes().size(), Role::whole) {
     readers_.resize(graph.values().size());
     for (int i = 0; i < nodes(); ++i)
       for (ValueId id : node(i).inputs) readers_[static_cast<std::size_t>(id)].push_back(i);
     for (int i = 0; i < nodes(); ++i) {
       if (node(i).layer->table_rows() >= shards_)
         set(i, Role::rows);
-      else if (seat.recurrent_from > 0 &&
-               node(i).layer->state_units() >= std::max<std::int64_t>(shards_, seat.recurrent_from))
+      else if (coord.recurrent_from > 0 &&
+               node(i).layer->state_units() >= std::max<std::int64_t>(shards_, coord.recurrent_from))
         set(i, Role::states);
       else if (roles_[static_cast<std::size_t>(i)] == Role::whole && has_outputs(i))
         choose(i);
@@ -101,8 +101,13 @@ class Roles {
 
 class Sharder {
  public:
-  Sharder(const Graph& whole, const ShardSeat& seat, std::vector<Cut>& cuts)
-      : whole_(whole), stage_(seat.stage), shards_(seat.shards), shard_(seat.shard), roles_(whole, seat), cuts_(cuts) {
+  Sharder(const Graph& whole, const TensorShardCoord& coord, std::vector<Cut>& cuts)
+      : whole_(whole),
+        stage_(coord.stage),
+        shards_(coord.shards),
+        shard_(coord.shard),
+        roles_(whole, coord),
+        cuts_(cuts) {
     if (!roles_.any())
       throw ConfigError(fmt::format("parallel.tensor = {}: no layer {}has as many units", shards_,
                                     stage_ > 0 ? fmt::format("of stage {} ", stage_) : ""));
@@ -154,7 +159,7 @@ class Sharder {
     }
     if (role == Role::rows) layer = node.layer->with_inputs(units_of(node.layer->table_rows(), shards_, shard_));
     if (index == whole_.loss() && part_units_.contains(node.inputs[0]))
-      layer = node.layer->on_classes(part_units_.at(node.inputs[0]), said_cut(node), shards_);
+      layer = node.layer->on_classes(part_units_.at(node.inputs[0]), partials_cut(node), shards_);
     std::vector<ValueId> outputs = part_.add(node.name, layer, std::move(inputs), node.where, node.of);
     if (role == Role::outputs || role == Role::logits) part_units_[node.outputs[0]] = units(y);
     if (role == Role::between)
@@ -166,17 +171,17 @@ class Sharder {
     if (index == whole_.loss()) part_.set_loss(static_cast<int>(part_.nodes().size()) - 1);
   }
 
-  // Where the loss of each part of the classes says what it has of each label.
-  int said_cut(const Node& loss) {
+  // The partial results of the loss (maximum, sum of exponentials, logit of the label) of each part of the classes.
+  int partials_cut(const Node& loss) {
     const Shape& labels = shape_of(loss.inputs[1]);
     std::vector<std::int64_t> extents(labels.extents().begin(), labels.extents().end());
-    extents.push_back(SoftmaxPartDims::kSaid * shards_);
+    extents.push_back(SoftmaxPartDims::kPartials * shards_);
     cuts_.push_back({.value = loss.name,
                      .shape = Shape(extents),
                      .kind = CutKind::gather,
                      .from = stage_,
                      .to = stage_,
-                     .counts = std::vector<std::int64_t>(static_cast<std::size_t>(shards_), SoftmaxPartDims::kSaid),
+                     .counts = std::vector<std::int64_t>(static_cast<std::size_t>(shards_), SoftmaxPartDims::kPartials),
                      .wide = true});
     return static_cast<int>(cuts_.size()) - 1;
   }
@@ -235,12 +240,12 @@ std::string_view by(Role role) {
 
 }  // namespace
 
-std::string shards_text(const Graph& graph, const ShardSeat& seat) {
+std::string shards_text(const Graph& graph, const TensorShardCoord& coord) {
   struct Alike {
     std::string_view by, kind;
     int layers;
   };
-  const Roles roles(graph, seat);
+  const Roles roles(graph, coord);
   std::vector<Alike> groups;
   for (int i = 0; i < static_cast<int>(graph.nodes().size()); ++i) {
     const Node& node = graph.nodes()[static_cast<std::size_t>(i)];
@@ -267,8 +272,8 @@ Units units_of(std::int64_t all, int shards, int shard) {
   return {all * shard / shards, all * (shard + 1) / shards, all};
 }
 
-Graph shard_graph(const Graph& graph, const ShardSeat& seat, std::vector<Cut>& cuts) {
-  return Sharder(graph, seat, cuts).build();
+Graph shard_graph(const Graph& graph, const TensorShardCoord& coord, std::vector<Cut>& cuts) {
+  return Sharder(graph, coord, cuts).build();
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline parallel

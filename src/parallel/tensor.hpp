@@ -19,22 +19,22 @@
 #include "model/graph.hpp"
 #include "parallel/cut.hpp"
 
-namespace echelon {
+namespace echelon::inline parallel {
 
 // [all * shard / shards, all * (shard + 1) / shards)
 Units units_of(std::int64_t all, int shards, int shard);
 
-struct ShardSeat {
+struct TensorShardCoord {
   int stage = 0, shards = 1, shard = 0;
   std::int64_t recurrent_from = 0;  // recurrent layers of at least so many units are split; 0: none
 };
 
 // How its layers with weights are split, for people: "embedding by rows, 2 lstm by units, dense by classes; whole:
 // layer_norm".
-std::string shards_text(const Graph& graph, const ShardSeat& seat);
+std::string shards_text(const Graph& graph, const TensorShardCoord& coord);
 
 // The graph that one shard runs of a stage's (or of a whole model's); its cuts are added behind those that are there,
 // the same on every shard. Layers of fewer units than shards stay whole. ConfigError where no layer can be split.
-Graph shard_graph(const Graph& graph, const ShardSeat& seat, std::vector<Cut>& cuts);
+Graph shard_graph(const Graph& graph, const TensorShardCoord& coord, std::vector<Cut>& cuts);
 
-}  // namespace echelon
+}  // namespace echelon::inline parallel

@@ -11,7 +11,7 @@
 #include "base/text.hpp"
 #include "report/figures_json.hpp"
 
-namespace echelon {
+namespace echelon::inline report {
 namespace {
 
 constexpr double kUsefulWithin = 2;
@@ -110,4 +110,4 @@ std::string batch_sweep_markdown(const BatchSweep& sweep) {
   return out;
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline report

@@ -7,7 +7,7 @@
 
 #include "report/record.hpp"
 
-namespace echelon {
+namespace echelon::inline report {
 
 struct BatchSweepRow {
   std::int64_t batch = 0;
@@ -31,4 +31,4 @@ BatchSweep make_batch_sweep(const std::vector<std::string>& run_folders, double 
 std::string batch_sweep_text(const BatchSweep& sweep);      // for the terminal
 std::string batch_sweep_markdown(const BatchSweep& sweep);  // the same as a file
 
-}  // namespace echelon
+}  // namespace echelon::inline report

@@ -9,7 +9,7 @@
 
 #include "config/traits/codecs.hpp"
 
-namespace echelon {
+namespace echelon::inline report {
 namespace {
 
 constexpr double kTolerated = 0.01;
@@ -68,4 +68,4 @@ std::vector<std::string> codec_warnings(const std::vector<RunRecord>& runs) {
   return warnings;
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline report

@@ -9,7 +9,7 @@
 #include "base/text.hpp"
 #include "report/figures_list.hpp"
 
-namespace echelon {
+namespace echelon::inline report {
 namespace {
 
 using figures::Is;
@@ -210,4 +210,4 @@ std::string figures_markdown() {
   return out;
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline report

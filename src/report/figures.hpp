@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-namespace echelon {
+namespace echelon::inline report {
 
 inline constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
 
@@ -163,4 +163,4 @@ std::string figures_markdown();
 double largest(const std::vector<double>& values);
 double median(std::vector<double> values);  // of those that are known; unknown where none is
 
-}  // namespace echelon
+}  // namespace echelon::inline report

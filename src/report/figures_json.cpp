@@ -5,7 +5,7 @@
 
 #include "report/figures_list.hpp"
 
-namespace echelon {
+namespace echelon::inline report {
 namespace {
 
 using nlohmann::json;
@@ -119,4 +119,4 @@ void take_figures(const json& from, StepFigures& to) { read(from, to); }
 void take_figures(const json& from, EpochFigures& to) { read(from, to); }
 void take_figures(const json& from, RunFigures& to) { read(from, to); }
 
-}  // namespace echelon
+}  // namespace echelon::inline report

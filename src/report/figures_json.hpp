@@ -6,7 +6,7 @@
 
 #include "report/figures.hpp"
 
-namespace echelon {
+namespace echelon::inline report {
 
 nlohmann::ordered_json to_json(const StepFigures& figures);
 nlohmann::ordered_json to_json(const EpochFigures& figures);
@@ -17,4 +17,4 @@ void take_figures(const nlohmann::json& from, StepFigures& to);
 void take_figures(const nlohmann::json& from, EpochFigures& to);
 void take_figures(const nlohmann::json& from, RunFigures& to);
 
-}  // namespace echelon
+}  // namespace echelon::inline report

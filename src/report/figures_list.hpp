@@ -5,7 +5,7 @@
 
 #include "report/figures.hpp"
 
-namespace echelon {
+namespace echelon::inline report {
 namespace figures {
 
 using R = OverRanks;
@@ -27,15 +27,15 @@ void each(F& f, Visit&& visit) {
   visit(Figure{"lr", "", R::same, S::none, A::first, "learning rate"}, f.lr);
   visit(Figure{"loss", "", R::same, S::none, A::first, "mean over the labels of the step, of all ranks"}, f.loss);
   visit(Figure{"samples", "", R::same, S::none, A::first, "of the step"}, f.samples);
-  visit(Figure{"samples_per_s", "1/s", R::rank0, S::none, A::first, "hooks left out"}, f.samples_per_s);
+  visit(Figure{"samples_per_s", "1/s", R::rank0, S::none, A::first, "without hooks"}, f.samples_per_s);
   visit(Figure{"time", "s", R::rank0, S::none, A::first, "parts of the step; hooks that a checkpoint's write precedes are in the next row"}, f.time);
   visit(Figure{"exchange_exposed_s", "s", R::rank0, S::none, A::first, "the compute thread waited for the exchange", kLeftOut}, f.exchange_exposed_s);
   visit(Figure{"exchange_hidden_s", "s", R::rank0, S::none, A::first, "the exchange went on beside other work", kLeftOut}, f.exchange_hidden_s);
   visit(Figure{"wire_bytes", "bytes", R::rank0, S::none, A::first, "sent for gradients", kLeftOut}, f.wire_bytes);
-  visit(Figure{"arrival_skew_s", "s", R::same, S::none, A::first, "of the step before: largest compute time of a rank less the smallest", kLeftOut}, f.arrival_skew_s);
+  visit(Figure{"arrival_skew_s", "s", R::same, S::none, A::first, "of the previous step: largest minus smallest compute time of a rank", kLeftOut}, f.arrival_skew_s);
   visit(Figure{"ranks_before", "s", R::list, S::none, A::first, "of some steps: compute, exposed, exchange and wire_bytes of the step before", kLeftOut}, f.ranks_before);
   visit(Figure{"tokens", "", R::same, S::none, A::first, "of the step, where labels are one a token", kLeftOut}, f.tokens);
-  visit(Figure{"tokens_per_s", "1/s", R::rank0, S::none, A::first, "hooks left out", kLeftOut}, f.tokens_per_s);
+  visit(Figure{"tokens_per_s", "1/s", R::rank0, S::none, A::first, "without hooks", kLeftOut}, f.tokens_per_s);
   visit(Figure{"gradient_norm", "", R::same, S::none, A::first, "over all weights, before clipping", kLeftOut}, f.gradient_norm);
   visit(Figure{"loss_scale", "", R::same, S::none, A::first, "where the loss is scaled", kLeftOut}, f.loss_scale);
   visit(Figure{"skipped", "", R::same, S::none, A::first, "the gradients were not finite, no weight changed", kLeftOut}, f.skipped);
@@ -65,7 +65,7 @@ void each(F& f, Visit&& visit) {
   visit(Figure{"hosts", "", R::same, S::none, A::first, ""}, f.hosts);
   visit(Figure{"device", "", R::rank0, S::none, A::first, "onednn, cuda, reference or paced"}, f.device);
   visit(Figure{"device_text", "", R::rank0, S::none, A::first, "model and threads"}, f.device_text);
-  visit(Figure{"paced", "", R::same, S::none, A::first, "ops slept for tabled times"}, f.paced);
+  visit(Figure{"paced", "", R::same, S::none, A::first, "ops slept for tabulated times"}, f.paced);
   visit(Figure{"dtype", "", R::same, S::none, A::first, "of weights and activations"}, f.dtype);
   visit(Figure{"threads", "", R::rank0, S::none, A::first, "of the device"}, f.threads);
   visit(Figure{"model", "", R::same, S::none, A::first, "from the zoo, or the config's name"}, f.model);
@@ -79,9 +79,9 @@ void each(F& f, Visit&& visit) {
   visit(Figure{"scaling", "", R::same, S::none, A::first, "strong or weak"}, f.scaling);
   visit(Figure{"epochs", "", R::same, S::newest, A::first, "done in the whole run"}, f.epochs);
   visit(Figure{"steps", "", R::same, S::newest, A::first, "updates of the whole run"}, f.steps);
-  visit(Figure{"timed_steps", "", R::same, S::sum, A::first, "behind the quartiles"}, f.timed_steps);
-  visit(Figure{"samples_per_s", "1/s", R::rank0, S::quartiles, A::median, "hooks left out"}, f.samples_per_s);
-  visit(Figure{"step_s", "s", R::rank0, S::quartiles, A::median, "hooks left out"}, f.step_s);
+  visit(Figure{"timed_steps", "", R::same, S::sum, A::first, "steps in the quartiles"}, f.timed_steps);
+  visit(Figure{"samples_per_s", "1/s", R::rank0, S::quartiles, A::median, "without hooks"}, f.samples_per_s);
+  visit(Figure{"step_s", "s", R::rank0, S::quartiles, A::median, "without hooks"}, f.step_s);
   visit(Figure{"time_split_s", "s", R::mean, S::sum, A::sum, "where the time went"}, f.time_split_s);
   visit(Figure{"wire_bytes_per_step", "bytes", R::sum, S::mean, A::median, "sent for gradients, counted at the transport"}, f.wire_bytes_per_step);
   visit(Figure{"formula_bytes_per_step", "bytes", R::sum, S::none, A::median, "the same by the price list, over all parts of the model; null where a codec's messages depend on the values"}, f.formula_bytes_per_step);
@@ -91,8 +91,8 @@ void each(F& f, Visit&& visit) {
   visit(Figure{"halo_bytes_per_step", "bytes", R::sum, S::mean, A::median, "of these, rows of images for neighbours"}, f.halo_bytes_per_step);
   visit(Figure{"exchange_exposed_s", "s", R::mean, S::sum, A::median, "the compute thread waited for the exchange"}, f.exchange_exposed_s);
   visit(Figure{"exchange_hidden_s", "s", R::mean, S::sum, A::median, "the exchange went on beside other work"}, f.exchange_hidden_s);
-  visit(Figure{"arrival_skew_s", "s", R::same, S::mean, A::median, "largest compute time of a rank in a step less the smallest: how far apart ranks come to the exchange"}, f.arrival_skew_s);
-  visit(Figure{"slow_ranks", "", R::same, S::sum, A::first, "ranks that took clearly longer than the median, in words"}, f.slow_ranks);
+  visit(Figure{"arrival_skew_s", "s", R::same, S::mean, A::median, "arrival skew: largest minus smallest compute time of a rank in a step"}, f.arrival_skew_s);
+  visit(Figure{"slow_ranks", "", R::same, S::sum, A::first, "text: ranks that took clearly longer than the median"}, f.slow_ranks);
   visit(Figure{"bytes_read", "bytes", R::sum, S::sum, A::median, "from the shards"}, f.bytes_read);
   visit(Figure{"bytes_used", "bytes", R::sum, S::sum, A::median, "of these, trained on"}, f.bytes_used);
   visit(Figure{"train_loss", "", R::same, S::newest, A::median, "of the last epoch, else of the last step"}, f.train_loss);
@@ -100,7 +100,7 @@ void each(F& f, Visit&& visit) {
   visit(Figure{"test_accuracy", "0..1", R::same, S::newest, A::median, "of the last evaluation"}, f.test_accuracy);
   visit(Figure{"peak_rss_mb", "MiB", R::list, S::none, A::largest, "memory of the process"}, f.peak_rss_mb);
   visit(Figure{"device_peak_mb", "MiB", R::list, S::none, A::largest, "memory of the device"}, f.device_peak_mb);
-  visit(Figure{"activations_spared_mb", "MiB", R::list, S::none, A::largest, "held less than gpipe would"}, f.activations_spared_mb);
+  visit(Figure{"activations_spared_mb", "MiB", R::list, S::none, A::largest, "activation memory below that of gpipe"}, f.activations_spared_mb);
   visit(Figure{"start_to_first_step_s", "s", R::largest, S::none, A::median, "from the start of the process to the end of the first step"}, f.start_to_first_step_s);
   visit(Figure{"weights_checksum", "", R::same, S::newest, A::first, "of all parts of the first replica"}, f.weights_checksum);
   visit(Figure{"tokens_per_s", "1/s", R::rank0, S::quartiles, A::median, "where labels are one a token", kLeftOut}, f.tokens_per_s);
@@ -110,4 +110,4 @@ void each(F& f, Visit&& visit) {
 }
 // clang-format on
 
-}  // namespace echelon
+}  // namespace echelon::inline report

@@ -12,7 +12,7 @@
 #include "report/figures_json.hpp"
 #include "report/record.hpp"
 
-namespace echelon {
+namespace echelon::inline report {
 namespace {
 
 namespace fs = std::filesystem;
@@ -142,4 +142,4 @@ std::vector<RunRecord> read_runs(const std::vector<std::string>& folders) {
   return runs;
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline report

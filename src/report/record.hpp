@@ -12,7 +12,7 @@
 #include "report/figures.hpp"
 #include "report/status.hpp"
 
-namespace echelon {
+namespace echelon::inline report {
 
 struct RunRecord : RunFigures {  // whose figures are known where there is a summary
   std::string folder;
@@ -32,4 +32,4 @@ std::vector<RunRecord> read_runs(const std::vector<std::string>& folders);
 // One attempt folder.
 RunRecord read_run(const std::string& folder);
 
-}  // namespace echelon
+}  // namespace echelon::inline report

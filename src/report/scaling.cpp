@@ -13,7 +13,7 @@
 #include "config/traits/algorithms.hpp"
 #include "report/codec_accuracy.hpp"
 
-namespace echelon {
+namespace echelon::inline report {
 namespace {
 
 using Runs = std::vector<const RunRecord*>;
@@ -112,7 +112,7 @@ std::string facts_of(const Runs& runs) {
   return facts;
 }
 
-// What a reader must know before believing the rows.
+// Notes on how to read the rows.
 void add_notes(Study& study, const Runs& runs) {
   if (study.paced)
     study.notes.push_back(
@@ -270,4 +270,4 @@ ScalingReport make_scaling(const std::vector<RunRecord>& runs) {
   return report;
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline report

@@ -15,7 +15,7 @@
 
 #include "report/record.hpp"
 
-namespace echelon {
+namespace echelon::inline report {
 
 enum class StudyKind : std::uint8_t { strong, weak, single };
 
@@ -60,4 +60,4 @@ struct ScalingReport {
 
 ScalingReport make_scaling(const std::vector<RunRecord>& runs);
 
-}  // namespace echelon
+}  // namespace echelon::inline report

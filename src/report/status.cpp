@@ -13,7 +13,7 @@
 #include "base/error.hpp"
 #include "base/process.hpp"
 
-namespace echelon {
+namespace echelon::inline report {
 
 using nlohmann::json;
 using nlohmann::ordered_json;
@@ -138,4 +138,4 @@ std::optional<Status> read_status(const std::string& attempt) {
   return status;
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline report

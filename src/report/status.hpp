@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-namespace echelon {
+namespace echelon::inline report {
 
 struct Provenance {
   std::string version, git_hash, config_hash, mpi, job_id, command_line, started;
@@ -44,4 +44,4 @@ bool conclude(const std::string& attempt, const Status& status);
 // None where there is no file, and where it cannot be understood.
 std::optional<Status> read_status(const std::string& attempt);
 
-}  // namespace echelon
+}  // namespace echelon::inline report

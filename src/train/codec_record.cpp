@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-namespace echelon {
+namespace echelon::inline train {
 
 std::optional<CodecFigures> figures_of(const CodecRecord& codec) {
   if (!(codec.bytes_before > 0)) return {};
@@ -23,4 +23,4 @@ std::string codec_text(const std::string& name, const CodecRecord& codec) {
   return text;
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline train

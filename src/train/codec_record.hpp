@@ -7,11 +7,11 @@
 #include "exchange/strategy.hpp"
 #include "report/figures.hpp"
 
-namespace echelon {
+namespace echelon::inline train {
 
 // None where nothing was coded.
 std::optional<CodecFigures> figures_of(const CodecRecord& codec);
 // "fp16: 2.0 times fewer bytes, residual norm 0.012".
 std::string codec_text(const std::string& name, const CodecRecord& codec);
 
-}  // namespace echelon
+}  // namespace echelon::inline train

@@ -8,12 +8,12 @@
 
 #include "base/check.hpp"
 #include "base/clock.hpp"
+#include "job/agree.hpp"
+#include "job/signals.hpp"
 #include "optim/schedule.hpp"
-#include "train/agree.hpp"
 #include "train/hooks/divergence.hpp"
-#include "train/signals.hpp"
 
-namespace echelon {
+namespace echelon::inline train {
 
 namespace {
 
@@ -250,4 +250,4 @@ bool Loop::clock_wants_checkpoint() {
   return true;
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline train

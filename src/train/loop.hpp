@@ -8,16 +8,16 @@
 #include <cstdint>
 #include <vector>
 
+#include "checkpoint/run_state.hpp"
 #include "comm/group.hpp"
 #include "config/schema.hpp"
+#include "job/phase.hpp"
 #include "train/control/control.hpp"
 #include "train/hooks/hook.hpp"
-#include "train/phase.hpp"
 #include "train/run_plan.hpp"
-#include "train/run_state.hpp"
 #include "train/stepper.hpp"
 
-namespace echelon {
+namespace echelon::inline train {
 
 enum class Ending : std::uint8_t { finished, requeue, interrupted };
 
@@ -75,4 +75,4 @@ class Loop {
   double epoch_weight_ = 0;
 };
 
-}  // namespace echelon
+}  // namespace echelon::inline train

@@ -4,7 +4,7 @@
 
 #include "base/check.hpp"
 
-namespace echelon {
+namespace echelon::inline train {
 namespace {
 
 std::size_t trailing_ones(std::int64_t n) {
@@ -56,4 +56,4 @@ void MicroShards::add_losses(const LossSums& losses) {
   losses_[free] = sum;
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline train

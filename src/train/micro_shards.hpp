@@ -18,7 +18,7 @@
 #include "device/arenas.hpp"
 #include "model/program.hpp"
 
-namespace echelon {
+namespace echelon::inline train {
 
 class MicroShards {
  public:
@@ -46,4 +46,4 @@ class MicroShards {
   std::vector<LossSums> losses_;  // likewise, and of all
 };
 
-}  // namespace echelon
+}  // namespace echelon::inline train

@@ -8,7 +8,7 @@
 #include "base/error.hpp"
 #include "model/build.hpp"
 
-namespace echelon {
+namespace echelon::inline train {
 namespace {
 
 std::int64_t total_steps_of(const TrainConfig& train, std::int64_t steps_per_epoch) {
@@ -76,12 +76,12 @@ Mesh mesh_of_workers(const Config& config, const Roles& roles, std::vector<int> 
   return {config.parallel, hosts, host_names};
 }
 
-Part RunPlan::part_at(const ParallelConfig& parallel, const MeshSeat& seat) const {
-  return part_of(graph, parallel, seat, node_costs);
+Part RunPlan::part_at(const ParallelConfig& parallel, const MeshCoord& coord) const {
+  return part_of(graph, parallel, coord, node_costs);
 }
 
-Footprint RunPlan::memory_of(const Config& config, const Part& of, const MeshSeat& seat) const {
-  if (ranks_of_replica(config.parallel) > 1) return footprint_of(config, of, seat, rank_batches);
+Footprint RunPlan::memory_of(const Config& config, const Part& of, const MeshCoord& coord) const {
+  if (ranks_of_replica(config.parallel) > 1) return footprint_of(config, of, coord, rank_batches);
   std::vector<const Graph*> by_length;
   for (const auto& [bucket, padded] : bucket_graphs) by_length.push_back(&padded);
   return footprint_of(config, graph, rank_batches, by_length);
@@ -95,7 +95,7 @@ std::vector<int> RunPlan::sources(int replica) const {
   return all;
 }
 
-RunPlan plan_run(const Config& config, const Mesh& mesh, const MeshSeat& seat, RunInputs inputs,
+RunPlan plan_run(const Config& config, const Mesh& mesh, const MeshCoord& coord, RunInputs inputs,
                  std::vector<double> costs) {
   const SampleCounts samples = inputs.samples();
   BatchPlan batch = plan_batch(config, mesh.replicas(), samples.train);
@@ -106,7 +106,7 @@ RunPlan plan_run(const Config& config, const Mesh& mesh, const MeshSeat& seat, R
   const std::int64_t total = total_steps_of(config.train, steps_per_epoch);
   if (total == 0) throw ConfigError("train.epochs and train.steps are both 0: there is nothing to train");
   if (costs.empty()) costs = node_flops(inputs.graph, config.device.dtype);
-  Part part = part_of(inputs.graph, config.parallel, seat, costs);
+  Part part = part_of(inputs.graph, config.parallel, coord, costs);
   return {.replicas = mesh.replicas(),
           .batch = std::move(batch),
           .train = std::move(inputs.train),
@@ -139,4 +139,4 @@ LoaderOptions evaluation_loading(const Config& config, DType dtype, int replica)
   return options;
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline train

@@ -19,7 +19,7 @@
 #include "parallel/mesh.hpp"
 #include "parallel/split.hpp"
 
-namespace echelon {
+namespace echelon::inline train {
 
 // What a run reads, opened and built once.
 struct RunInputs {
@@ -56,19 +56,19 @@ struct RunPlan {
   const Graph& whole_for(std::int64_t bucket) const { return bucket > 0 ? bucket_graphs.at(bucket) : graph; }
   // What this rank runs in steps whose sequences are padded to `bucket`.
   const Graph& graph_for(std::int64_t bucket) const { return bucket > 0 ? bucket_graphs.at(bucket) : part.graph; }
-  // What the rank at another seat runs of `graph`. Throws ConfigError as plan_run does.
-  Part part_at(const ParallelConfig& parallel, const MeshSeat& seat) const;
-  // Memory of a rank that runs `part` at `seat`.
-  Footprint memory_of(const Config& config, const Part& part, const MeshSeat& seat) const;
+  // What the rank at other coordinates runs of `graph`. Throws ConfigError as plan_run does.
+  Part part_at(const ParallelConfig& parallel, const MeshCoord& coord) const;
+  // Memory of a rank that runs `part` at `coord`.
+  Footprint memory_of(const Config& config, const Part& part, const MeshCoord& coord) const;
   // Labels come one a token, and so do loss, accuracy and weight.
   bool per_token() const { return train.form().label.rank() > 0 && train.classes > 0; }
   // Replicas whose samples this one takes: its own, or all of the plan's where it stands for them; a server's: none.
   std::vector<int> sources(int replica) const;
 };
 
-// The plan of the rank at `seat`. `costs` by node of the graph, by which stages are chosen; none: counted FLOPs. Throws
-// ConfigError (more replicas than samples, batch arithmetic, buckets, stages).
-RunPlan plan_run(const Config& config, const Mesh& mesh, const MeshSeat& seat, RunInputs inputs,
+// The plan of the rank at `coord`. `costs` by node of the graph, by which stages are chosen; none: counted FLOPs.
+// Throws ConfigError (more replicas than samples, batch arithmetic, buckets, stages).
+RunPlan plan_run(const Config& config, const Mesh& mesh, const MeshCoord& coord, RunInputs inputs,
                  std::vector<double> costs = {});
 
 // The plan of a whole pass over the test data by up to `ranks` ranks; its replicas() are those that take part. In
@@ -78,4 +78,4 @@ ShardPlan evaluation_plan(const Dataset& dataset, const Config& config, int rank
 // How one of its replicas reads: everything once.
 LoaderOptions evaluation_loading(const Config& config, DType dtype, int replica = 0);
 
-}  // namespace echelon
+}  // namespace echelon::inline train

@@ -1,6 +1,6 @@
 #include "train/server_step.hpp"
 
-namespace echelon {
+namespace echelon::inline train {
 
 StepResult ServerStep::run(const StepInfo& info, const std::function<void(const LossSums&)>& on_losses) {
   StepResult result;
@@ -13,4 +13,4 @@ StepResult ServerStep::run(const StepInfo& info, const std::function<void(const 
   return result;
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline train

@@ -2,10 +2,10 @@
 #pragma once
 
 #include "exchange/strategy.hpp"
-#include "train/phase.hpp"
+#include "job/phase.hpp"
 #include "train/stepper.hpp"
 
-namespace echelon {
+namespace echelon::inline train {
 
 class ServerStep final : public Stepper {
  public:
@@ -21,4 +21,4 @@ class ServerStep final : public Stepper {
   PhaseBoard& phase_;
 };
 
-}  // namespace echelon
+}  // namespace echelon::inline train

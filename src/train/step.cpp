@@ -5,9 +5,9 @@
 #include "base/check.hpp"
 #include "base/clock.hpp"
 #include "base/error.hpp"
-#include "train/feed.hpp"
+#include "train/set_inputs.hpp"
 
-namespace echelon {
+namespace echelon::inline train {
 namespace {
 
 // Sum of the weights of labels [first, first + n) of a batch.
@@ -30,23 +30,24 @@ struct StepRunner::Step {
   const std::function<void(const LossSums&)>& on_losses;
 };
 
-StepRunner::StepRunner(const Config& config, const RunPlan& plan, const Place& place, Arenas& arenas,
-                       Strategy& strategy, const Optimiser& optimiser, ReplicaSum& replica_sum, Courier& courier,
-                       PhaseBoard& phase, const RunState& start, const OpenSource& open)
+StepRunner::StepRunner(const Config& config, const RunPlan& plan, const RankGroups& rank_groups, Arenas& arenas,
+                       Strategy& strategy, const Optimiser& optimiser, ReplicaSum& replica_sum,
+                       ActivationExchange& activation_exchange, PhaseBoard& phase, const RunState& start,
+                       const OpenSource& open)
     : plan_(plan),
       dtype_(config.device.dtype),
       replay_(config.device.cuda_graphs),
-      whole_passes_(replay_ && place.mesh().ranks() == 1),
+      whole_passes_(replay_ && rank_groups.mesh().ranks() == 1),
       random_(config.seed, "step"),
       arenas_(arenas),
       strategy_(strategy),
       optimiser_(optimiser),
       replica_sum_(replica_sum),
-      courier_(courier),
-      alone_(place.mesh().replicas() == 1),
+      activation_exchange_(activation_exchange),
+      alone_(rank_groups.mesh().replicas() == 1),
       phase_(phase) {
-  const std::vector<int> replicas = plan.sources(place.replica());
-  passes_ = pipeline_passes(config.parallel.schedule, place.mesh().pipeline(), place.seat().stage,
+  const std::vector<int> replicas = plan.sources(rank_groups.replica());
+  passes_ = pipeline_passes(config.parallel.schedule, rank_groups.mesh().pipeline(), rank_groups.coord().stage,
                             static_cast<int>(plan.batch.accumulation) * static_cast<int>(replicas.size()));
   in_flight_ = most_in_flight(passes_);
   make_programs(replicas);
@@ -86,7 +87,7 @@ void StepRunner::make_programs(const std::vector<int>& replicas) {
           plan_.graph_for(bucket), arenas_,
           ProgramOptions{
               .batch = micro, .dtype = dtype_, .state_slots = count, .in_flight = in_flight_, .replay = replay_});
-      program->set_transfer([this](const Transfer& transfer) { courier_.carry(transfer); });
+      program->set_transfer([this](const Transfer& transfer) { activation_exchange_.carry(transfer); });
       if (!alone_) program->set_sum_over_replicas([this](const Tensor& sums) { replica_sum_(sums); });
       if (!whole_passes_) program->set_wait_parameters([this](ArenaRange range) { strategy_.wait_parameters(range); });
     }
@@ -94,11 +95,11 @@ void StepRunner::make_programs(const std::vector<int>& replicas) {
   for (const Source& source : sources_)
     for (int m = 0; m < accumulation; ++m, own_rows_ += source.micro_batch)
       if (Program& program = program_of({source.micro_batch, buckets.front()}); program.has_states())
-        carried_.push_back({.program = &program, .slot = source.first_slot + m, .row = own_rows_});
+        recurrent_states_.push_back({.program = &program, .slot = source.first_slot + m, .row = own_rows_});
 }
 
 void StepRunner::visit_state(StateVisitor& visitor) {
-  visit_carried(carried_, first_row_, own_rows_, plan_.shards.global_batch(), visitor);
+  visit_recurrent_state(recurrent_states_, first_row_, own_rows_, plan_.shards.global_batch(), visitor);
 }
 
 Program& StepRunner::program_of(const Source& source) {
@@ -140,7 +141,7 @@ PassScalars StepRunner::scalars_of(const Step& step, int micro) const {
   return scalars;
 }
 
-void StepRunner::tell_losses(Step& step) {
+void StepRunner::report_losses(Step& step) {
   step.result.losses = losses();
   step.on_losses(step.result.losses);
 }
@@ -159,7 +160,7 @@ void StepRunner::forward(Step& step, int micro) {
   const PassScalars scalars = scalars_of(step, micro);
   {
     const ScopedTimer timer(step.result.times.data_wait_s);
-    feed(arenas_.device(), program, *source->batch, first, scalars.in_flight);
+    set_inputs(arenas_.device(), program, *source->batch, first, scalars.in_flight);
   }
   phase_.enter("forward");
   {
@@ -167,14 +168,14 @@ void StepRunner::forward(Step& step, int micro) {
     if (whole_passes_) strategy_.wait_parameters({0, arenas_.elems()});
     program.forward(scalars);
   }
-  const double waited_s = courier_.take_waited_s();
+  const double waited_s = activation_exchange_.take_waited_s();
   step.result.times.forward_s -= waited_s;
   step.result.times.split_s += waited_s;
   if (shards_) {
     shards_->add_losses(program.losses());
     program.reset_losses();
   }
-  if (micro + 1 == static_cast<int>(micros_.size()) && arenas_.device().on_host()) tell_losses(step);
+  if (micro + 1 == static_cast<int>(micros_.size()) && arenas_.device().on_host()) report_losses(step);
 }
 
 void StepRunner::backward(Step& step, int micro) {
@@ -196,7 +197,7 @@ void StepRunner::backward(Step& step, int micro) {
     if (last && whole_passes_) ready({0, arenas_.elems()});
     if (!last && shards_) shards_->keep_gradients();
   }
-  const double waited_s = courier_.take_waited_s();
+  const double waited_s = activation_exchange_.take_waited_s();
   step.result.times.backward_s -= waited_s;
   step.result.times.split_s += waited_s;
 }
@@ -207,7 +208,7 @@ StepResult StepRunner::run(const StepInfo& info, const std::function<void(const 
   strategy_.begin_step(info);
   for (auto& [key, program] : programs_) program->reset_losses();
   if (shards_) shards_->begin_step();
-  courier_.begin(static_cast<int>(micros_.size()), sources_.front().micro_batch, true);
+  activation_exchange_.begin(static_cast<int>(micros_.size()), sources_.front().micro_batch, true);
   for (const Pass& pass : passes_) pass.backward ? backward(step, pass.micro) : forward(step, pass.micro);
   phase_.enter("exchange");
   result.outcome = strategy_.end_step();
@@ -216,7 +217,7 @@ StepResult StepRunner::run(const StepInfo& info, const std::function<void(const 
   result.times.optimiser_s += result.outcome.optimiser_s;
   if (!arenas_.device().on_host()) {  // where a device runs ahead, this waits for it
     const ScopedTimer timer(result.times.backward_s);
-    tell_losses(step);
+    report_losses(step);
   }
   return result;
 }
@@ -244,4 +245,4 @@ std::size_t StepRunner::activation_bytes() const {
   return sum;
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline train

@@ -9,23 +9,23 @@
 #include <vector>
 
 #include "base/hash_rng.hpp"
+#include "checkpoint/run_state.hpp"
 #include "config/schema.hpp"
 #include "data/loader.hpp"
 #include "device/arenas.hpp"
 #include "exchange/replica_sum.hpp"
 #include "exchange/strategy.hpp"
+#include "job/phase.hpp"
 #include "model/program.hpp"
-#include "parallel/courier.hpp"
+#include "parallel/activation_exchange.hpp"
 #include "parallel/pipeline.hpp"
-#include "train/carried.hpp"
+#include "parallel/rank_groups.hpp"
 #include "train/micro_shards.hpp"
-#include "train/phase.hpp"
-#include "train/place.hpp"
+#include "train/recurrent_state.hpp"
 #include "train/run_plan.hpp"
-#include "train/run_state.hpp"
 #include "train/stepper.hpp"
 
-namespace echelon {
+namespace echelon::inline train {
 
 class StepRunner final : public Stepper {
  public:
@@ -34,9 +34,10 @@ class StepRunner final : public Stepper {
 
   // Builds the programs (one a micro-batch size and bucket) and starts reading at `start`: a Loader of plan.train, or
   // what `open` gives. What it is given outlives it.
-  StepRunner(const Config& config, const RunPlan& plan, const Place& place, Arenas& arenas, Strategy& strategy,
-             const Optimiser& optimiser, ReplicaSum& replica_sum, Courier& courier, PhaseBoard& phase,
-             const RunState& start, const OpenSource& open = {});
+  StepRunner(const Config& config, const RunPlan& plan, const RankGroups& rank_groups, Arenas& arenas,
+             Strategy& strategy, const Optimiser& optimiser, ReplicaSum& replica_sum,
+             ActivationExchange& activation_exchange, PhaseBoard& phase, const RunState& start,
+             const OpenSource& open = {});
 
   // Tells the losses before the last backward on a host device.
   StepResult run(const StepInfo& info, const std::function<void(const LossSums&)>& on_losses) override;
@@ -54,7 +55,7 @@ class StepRunner final : public Stepper {
   struct Source {  // the samples of one replica
     std::unique_ptr<BatchSource> batches;
     std::int64_t micro_batch = 0;
-    int first_slot = 0;            // of the program's carried states
+    int first_slot = 0;            // of the program's recurrent states
     const Batch* batch = nullptr;  // of the step under way
   };
   struct ProgramKey {
@@ -72,7 +73,7 @@ class StepRunner final : public Stepper {
 
   void make_programs(const std::vector<int>& replicas);
   void list_micros();
-  void tell_losses(Step& step);
+  void report_losses(Step& step);
   void forward(Step& step, int micro);
   void backward(Step& step, int micro);
   PassScalars scalars_of(const Step& step, int micro) const;
@@ -89,17 +90,17 @@ class StepRunner final : public Stepper {
   Strategy& strategy_;
   const Optimiser& optimiser_;
   ReplicaSum& replica_sum_;
-  Courier& courier_;
+  ActivationExchange& activation_exchange_;
   const bool alone_;  // the one replica
   PhaseBoard& phase_;
   std::map<ProgramKey, std::unique_ptr<Program>> programs_;
   std::unique_ptr<MicroShards> shards_;  // where the run is reproducible
   std::vector<Source> sources_;
-  std::vector<Micro> micros_;                  // of a step
-  std::vector<Pass> passes_;                   // likewise, in the order in which this rank runs them
-  int in_flight_ = 1;                          // micro-batches whose activations are held at once
-  std::vector<CarriedRows> carried_;           // empty where the model carries no state
-  std::int64_t first_row_ = 0, own_rows_ = 0;  // of the global batch
+  std::vector<Micro> micros_;                         // of a step
+  std::vector<Pass> passes_;                          // likewise, in the order in which this rank runs them
+  int in_flight_ = 1;                                 // micro-batches whose activations are held at once
+  std::vector<RecurrentStateRows> recurrent_states_;  // empty where the model carries no state
+  std::int64_t first_row_ = 0, own_rows_ = 0;         // of the global batch
 };
 
-}  // namespace echelon
+}  // namespace echelon::inline train

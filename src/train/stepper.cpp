@@ -3,7 +3,7 @@
 #include "train/server_step.hpp"
 #include "train/step.hpp"
 
-namespace echelon {
+namespace echelon::inline train {
 
 std::unique_ptr<Stepper> make_stepper(const StepperParts& p) {
   switch (p.place.role()) {
@@ -11,7 +11,7 @@ std::unique_ptr<Stepper> make_stepper(const StepperParts& p) {
     case Role::worker: break;
   }
   return std::make_unique<StepRunner>(p.config, p.plan, p.place, p.arenas, p.strategy, p.optimiser, p.replica_sum,
-                                      p.courier, p.phase, p.start);
+                                      p.activation_exchange, p.phase, p.start);
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline train

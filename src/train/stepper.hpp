@@ -9,14 +9,29 @@
 #include "exchange/strategy.hpp"
 #include "train/hooks/hook.hpp"
 
-namespace echelon {
+namespace echelon::inline parallel {
+class ActivationExchange;
+}
 
-class Courier;
-class Place;
+namespace echelon::inline parallel {
+class RankGroups;
+}
+
+namespace echelon::inline job {
 class PhaseBoard;
+}
+
+namespace echelon::inline exchange {
 class ReplicaSum;
-struct RunPlan;
+}
+
+namespace echelon::inline checkpoint {
 struct RunState;
+}
+
+namespace echelon::inline train {
+
+struct RunPlan;
 
 struct StepResult {
   LossSums losses;  // of this rank
@@ -28,7 +43,7 @@ struct StepResult {
 class Stepper {
  public:
   virtual ~Stepper() = default;
-  // Calls `on_losses` once, as soon as this rank's losses are known: every rank waits for everybody's.
+  // Calls `on_losses` once, as soon as this rank's losses are known: every rank waits for those of all ranks.
   virtual StepResult run(const StepInfo& info, const std::function<void(const LossSums&)>& on_losses) = 0;
   // Whether it computes gradients; a server does not.
   virtual bool trains() const { return true; }
@@ -45,16 +60,16 @@ class Stepper {
 struct StepperParts {
   const Config& config;
   const RunPlan& plan;
-  const Place& place;
+  const RankGroups& place;
   Arenas& arenas;
   Strategy& strategy;
   const Optimiser& optimiser;
   ReplicaSum& replica_sum;
-  Courier& courier;
+  ActivationExchange& activation_exchange;
   PhaseBoard& phase;
   const RunState& start;
 };
 // Of the place's role.
 std::unique_ptr<Stepper> make_stepper(const StepperParts& parts);
 
-}  // namespace echelon
+}  // namespace echelon::inline train

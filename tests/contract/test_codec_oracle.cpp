@@ -3,7 +3,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "comm/codec/places.hpp"
+#include "comm/codec/indices.hpp"
 #include "tests/support/codec_oracle.hpp"
 #include "tests/support/random.hpp"
 
@@ -21,15 +21,15 @@ std::vector<float> gradients(std::size_t n, const std::string& name) {
 }
 
 // What the codec says, decodes and owes of these values, beside its plain loops.
-void check_against_oracle(const std::string& name, std::vector<float> values, std::vector<float> owed,
+void check_against_oracle(const std::string& name, std::vector<float> values, std::vector<float> residual,
                           std::int64_t first, const CodecOptions& options) {
   const std::size_t n = values.size();
-  const test::Spoken right = test::oracle_of(name, values, owed, 0x123456789abcdefULL, first, options);
+  const test::OracleEncoding right = test::oracle_of(name, values, residual, 0x123456789abcdefULL, first, options);
   const auto codec = make_codec(name, options);
   std::vector<std::byte> wire(codec->most_bytes(static_cast<std::int64_t>(n)));
   const std::size_t bytes = codec->encode({.values = values.data(),
                                            .elems = static_cast<std::int64_t>(n),
-                                           .residual = codec->info().lossy ? owed.data() : nullptr,
+                                           .residual = codec->info().lossy ? residual.data() : nullptr,
                                            .key = 0x123456789abcdefULL,
                                            .first = first},
                                           wire.data());
@@ -44,18 +44,18 @@ void check_against_oracle(const std::string& name, std::vector<float> values, st
   const auto same = [](float a, float b) { return a == b || (std::isnan(a) && std::isnan(b)); };
   const bool marks = name == "threshold";  // says its first inf or NaN itself
   for (std::size_t i = 0; i < n; ++i)
-    wrong += (!same(values[i], right.said[i]) && !(marks && !std::isfinite(values[i]))) ||
-             !same(owed[i], right.owed[i]) || !same(added[i], values[i]);
+    wrong += (!same(values[i], right.encoded[i]) && !(marks && !std::isfinite(values[i]))) ||
+             !same(residual[i], right.residual[i]) || !same(added[i], values[i]);
   CHECK(wrong == 0);
 }
 
 void check_codec(const std::string& name, std::size_t n, std::int64_t first, double scale) {
   CAPTURE(name, n, first, scale);
-  std::vector<float> values = gradients(n, "values"), owed = gradients(n, "owed");
+  std::vector<float> values = gradients(n, "values"), residual = gradients(n, "owed");
   for (float& value : values) value = static_cast<float>(value * scale);
-  for (float& value : owed) value = static_cast<float>(value * scale);
+  for (float& value : residual) value = static_cast<float>(value * scale);
   if (scale == 3) values[n / 2] = std::nanf(""), values[n / 3] = INFINITY;
-  check_against_oracle(name, std::move(values), std::move(owed), first,
+  check_against_oracle(name, std::move(values), std::move(residual), first,
                        {.ranks = 3, .density = 0.07, .tau = 0.3 * scale});
 }
 
@@ -83,22 +83,23 @@ TEST_CASE("threshold: where most values are inf there is no tau yet, and the fin
           "[contract][codec]") {
   constexpr std::size_t n = 100;
   const auto codec = make_codec("threshold", {.density = 0.5});
-  std::vector<float> values(n), owed(n, 0.25f), decoded(n, 7);
+  std::vector<float> values(n), residual(n, 0.25f), decoded(n, 7);
   for (std::size_t i = 0; i < n; ++i) values[i] = i % 5 < 2 ? static_cast<float>(i) : -INFINITY;
   std::vector<std::byte> wire(codec->most_bytes(n));
-  const std::size_t bytes = codec->encode({.values = values.data(), .elems = n, .residual = owed.data()}, wire.data());
+  const std::size_t bytes =
+      codec->encode({.values = values.data(), .elems = n, .residual = residual.data()}, wire.data());
   CHECK(codec->tau() == 0);
   codec->decode(wire.data(), bytes, decoded.data(), n);
   for (std::size_t i = 0; i < n; ++i) {
     CAPTURE(i);
-    CHECK(owed[i] == (i % 5 < 2 ? static_cast<float>(i) + 0.25f : 0));
+    CHECK(residual[i] == (i % 5 < 2 ? static_cast<float>(i) + 0.25f : 0));
     CHECK(values[i] == (i == 2 ? -INFINITY : 0));  // the first of them is said
     CHECK(decoded[i] == values[i]);
   }
 }
 
-TEST_CASE("places come back from every coding, in the bytes foretold", "[contract][codec]") {
-  for (const PlaceCoding coding : {PlaceCoding::raw, PlaceCoding::golomb, PlaceCoding::gamma})
+TEST_CASE("places come back from every coding, in the bytes predicted", "[contract][codec]") {
+  for (const IndexCoding coding : {IndexCoding::raw, IndexCoding::golomb, IndexCoding::gamma})
     for (const bool extra : {false, true})
       for (const std::int64_t spread : {1, 2, 10, 300, 5000000}) {
         CAPTURE(static_cast<int>(coding), extra, spread);
@@ -108,12 +109,12 @@ TEST_CASE("places come back from every coding, in the bytes foretold", "[contrac
           place += gap;
           entries.push_back(static_cast<std::uint32_t>(place) << 1 | (extra && gap % 3 == 0 ? 1u : 0u));
         }
-        const PlaceFormat format = format_for(coding, extra, entries.size(), place + 1);
-        std::vector<std::byte> wire(bytes_of_places(format, entries));
-        CHECK(write_places(format, entries, wire.data()) == wire.size());
-        PlaceReader reader(format, wire.data(), wire.size());
+        const IndexFormat format = format_for(coding, extra, entries.size(), place + 1);
+        std::vector<std::byte> wire(bytes_of_indices(format, entries));
+        CHECK(write_indices(format, entries, wire.data()) == wire.size());
+        IndexReader reader(format, wire.data(), wire.size());
         for (const std::uint32_t entry : entries) REQUIRE(reader.next() == entry);
-        CHECK_THROWS(PlaceReader(format, wire.data(), 0).next());
+        CHECK_THROWS(IndexReader(format, wire.data(), 0).next());
       }
 }
 
@@ -123,8 +124,9 @@ TEST_CASE("golomb takes about log2 of the mean gap and two bits a place", "[cont
   const std::vector<std::int64_t> draws = test::random_integers(n, 0, 356, "chosen");  // a density of 0.28 %
   for (std::size_t i = 0; i < draws.size(); ++i)
     if (draws[i] == 0) entries.push_back(static_cast<std::uint32_t>(i) << 1);
-  const PlaceFormat format = format_for(PlaceCoding::golomb, true, entries.size(), n);
-  const double bits = 8.0 * static_cast<double>(bytes_of_places(format, entries)) / static_cast<double>(entries.size());
+  const IndexFormat format = format_for(IndexCoding::golomb, true, entries.size(), n);
+  const double bits =
+      8.0 * static_cast<double>(bytes_of_indices(format, entries)) / static_cast<double>(entries.size());
   CHECK(bits < 1 + std::log2(357) + 1.6);
-  CHECK(static_cast<double>(4 * n) / static_cast<double>(bytes_of_places(format, entries)) > 1000);
+  CHECK(static_cast<double>(4 * n) / static_cast<double>(bytes_of_indices(format, entries)) > 1000);
 }

@@ -74,7 +74,7 @@ TEST_CASE("every codec: identical bits on all ranks, and what is said and owed i
         CAPTURE(codec, algorithm, k, n);
         test::CodecWorld world(codec, algorithm, k, n, {.density = 0.05});
         std::vector<double> wanted(static_cast<std::size_t>(n));
-        std::vector<double> said(wanted.size());
+        std::vector<double> encoded(wanted.size());
         for (std::uint64_t step = 0; step < 3; ++step) {
           Data data = drawn_data(k, n, "step " + std::to_string(step));
           const std::vector<double> sum = sum_of(data);
@@ -82,11 +82,11 @@ TEST_CASE("every codec: identical bits on all ranks, and what is said and owed i
           CHECK(same_bits(data));
           for (std::size_t i = 0; i < wanted.size(); ++i) {
             wanted[i] += sum[i];
-            said[i] += data[0][i];
+            encoded[i] += data[0][i];
           }
         }
-        std::vector<double> error = world.owed();
-        for (std::size_t i = 0; i < error.size(); ++i) error[i] += said[i] - wanted[i];
+        std::vector<double> error = world.residual();
+        for (std::size_t i = 0; i < error.size(); ++i) error[i] += encoded[i] - wanted[i];
         CHECK(largest(error) <= slack(codec) * std::max(1.0, largest(wanted)) * k);
       }
 }
@@ -98,16 +98,17 @@ TEST_CASE("sent and owed are the sum of updates to 1e-6", "[contract][codec]") {
     constexpr int k = 4;
     constexpr std::int64_t n = 3001;
     test::CodecWorld world(codec, "", k, n);
-    std::vector<double> wanted(n), said(n);
+    std::vector<double> wanted(n), encoded(n);
     for (std::uint64_t step = 0; step < 20; ++step) {
       Data data = drawn_data(k, n, "update " + std::to_string(step), 0.01);
       const std::vector<double> sum = sum_of(data);
       world.exchange(data, step);
-      for (std::size_t i = 0; i < wanted.size(); ++i) wanted[i] += sum[i], said[i] += data[0][i];
+      for (std::size_t i = 0; i < wanted.size(); ++i) wanted[i] += sum[i], encoded[i] += data[0][i];
     }
-    const std::vector<double> owed = world.owed();
+    const std::vector<double> residual = world.residual();
     double worst = 0;
-    for (std::size_t i = 0; i < wanted.size(); ++i) worst = std::max(worst, std::fabs(said[i] + owed[i] - wanted[i]));
+    for (std::size_t i = 0; i < wanted.size(); ++i)
+      worst = std::max(worst, std::fabs(encoded[i] + residual[i] - wanted[i]));
     CHECK(worst <= 1e-6 * std::max(1.0, largest(wanted)));
   }
 }
@@ -120,16 +121,16 @@ TEST_CASE("error feedback: the mean of what is said goes to the mean of what was
     test::CodecWorld world(codec, algorithm, k, n, {.density = 0.1});
     const Data meant = drawn_data(k, n, "meant");
     const std::vector<double> sum = sum_of(meant);
-    std::vector<double> said(n);
+    std::vector<double> encoded(n);
     double after_10 = 0;
     constexpr int kSteps = 400;
     for (int step = 1; step <= kSteps; ++step) {
       Data data = meant;
       world.exchange(data, static_cast<std::uint64_t>(step));
       double error = 0;
-      for (std::size_t i = 0; i < said.size(); ++i) {
-        said[i] += data[0][i];
-        const double off = said[i] / step - sum[i];
+      for (std::size_t i = 0; i < encoded.size(); ++i) {
+        encoded[i] += data[0][i];
+        const double off = encoded[i] / step - sum[i];
         error += off * off / static_cast<double>(n);
       }
       if (step == 10) after_10 = std::sqrt(error);
@@ -152,7 +153,7 @@ TEST_CASE("inf and NaN of any rank are in everybody's result and leave no residu
         std::size_t not_finite = 0;
         for (const float value : data[0]) not_finite += !std::isfinite(value);
         CHECK(not_finite > 0);
-        for (const double owed : world.owed()) CHECK(std::isfinite(owed));
+        for (const double residual : world.residual()) CHECK(std::isfinite(residual));
         for (std::uint64_t step = 2; step < 4; ++step) {  // and it is over
           data = drawn_data(k, n, "good");
           world.exchange(data, step);
@@ -173,7 +174,7 @@ TEST_CASE("zeros, denormals and huge values: sent, or owed", "[contract][codec]"
       const std::vector<double> sum = sum_of(data);
       world.exchange(data, 1);
       CHECK(same_bits(data));
-      std::vector<double> error = world.owed();
+      std::vector<double> error = world.residual();
       for (std::size_t i = 0; i < error.size(); ++i) error[i] += data[0][i] - sum[i];
       CHECK(largest(error) <= std::max(1e-44 * k, slack(codec) * k * largest(sum)));
     }

@@ -107,7 +107,7 @@ TEST_CASE("servers: running statistics are as without a codec, also on a device 
       run.codec = codec;
       run.device = "reference";
       const ReplicaResult near = train_replicas(run);
-      run.device = "far";
+      run.device = "discrete";
       const ReplicaResult far = train_replicas(run);
       check_identical(near);
       CHECK(far.weights == near.weights);

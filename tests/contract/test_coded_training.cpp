@@ -84,7 +84,7 @@ TEST_CASE("running statistics are exchanged as they are, whatever the codec", "[
   const std::vector<double> plain = train_replicas(run).weights;
   for (const std::string& codec : codec_names()) DYNAMIC_SECTION(codec) {
       run.codec = codec;
-      for (const char* device : {"reference", "far"}) {
+      for (const char* device : {"reference", "discrete"}) {
         run.device = device;
         const ReplicaResult coded = train_replicas(run);
         check_identical(coded);
@@ -110,7 +110,7 @@ TEST_CASE("a device that encodes by itself: the bits of the host's codecs", "[co
           run.overlap = overlap;
           if (overlap == Overlap::none) run.resume_at = 7;
           const ReplicaResult host = train_replicas(run);
-          run.device = "far";
+          run.device = "discrete";
           const ReplicaResult device = train_replicas(run);
           check_identical(device);
           CHECK(device.weights == host.weights);
@@ -123,7 +123,7 @@ TEST_CASE("a coded run goes on from what a checkpoint holds with the same bits",
       ReplicaRun run = small_run(codec);
       run.graph = small_batch_norm_net();
       run.steps = 9;
-      for (const char* device : {"reference", "far"}) {
+      for (const char* device : {"reference", "discrete"}) {
         run.device = device, run.resume_at = -1;
         const ReplicaResult whole = train_replicas(run);
         run.resume_at = 5;

@@ -51,16 +51,16 @@ std::string verdict_of(const std::string& row, const std::string& folder, std::s
   return verdict.starts_with("failed") ? verdict + "\n" + outcome.err.substr(0, 1000) : verdict;
 }
 
-struct Tally {
+struct GroupTraffic {
   std::size_t trained = 0, refused = 0;
   std::vector<std::string> failures;
 };
 
 // Rows in this order, two at a time, until `limit_s` is over.
-Tally run_rows(const std::vector<Axis>& axes, const std::vector<PairwiseRow>& rows, double limit_s) {
+GroupTraffic run_rows(const std::vector<Axis>& axes, const std::vector<PairwiseRow>& rows, double limit_s) {
   const TempFolder folder;
   write_row_data(folder.path());
-  Tally tally;
+  GroupTraffic traffic;
   std::mutex mutex;
   std::atomic<std::size_t> next = 0;
   const double start = now_s();
@@ -68,14 +68,14 @@ Tally run_rows(const std::vector<Axis>& axes, const std::vector<PairwiseRow>& ro
     for (std::size_t i = next++; i < rows.size() && now_s() - start < limit_s; i = next++) {
       const std::string verdict = verdict_of(text_of(axes, rows[i]), folder.path(), i);
       const std::lock_guard lock(mutex);
-      ++(verdict.starts_with("refused") ? tally.refused : tally.trained);
-      if (verdict.starts_with("failed")) tally.failures.push_back(text_of(axes, rows[i]) + "\n    " + verdict);
+      ++(verdict.starts_with("refused") ? traffic.refused : traffic.trained);
+      if (verdict.starts_with("failed")) traffic.failures.push_back(text_of(axes, rows[i]) + "\n    " + verdict);
     }
   };
   std::thread other(work);
   work();
   other.join();
-  return tally;
+  return traffic;
 }
 
 // Of all pairs that may run, and of those that may not, with the reason.
@@ -100,11 +100,11 @@ struct Space {
   }
 };
 
-void check_tally(const Tally& tally) {
-  std::printf("%zu rows trained, %zu refused, %zu failed\n", tally.trained - tally.failures.size(), tally.refused,
-              tally.failures.size());
-  for (const std::string& failure : tally.failures) std::printf("%s\n", failure.c_str());
-  CHECK(tally.failures.empty());
+void check_tally(const GroupTraffic& traffic) {
+  std::printf("%zu rows trained, %zu refused, %zu failed\n", traffic.trained - traffic.failures.size(), traffic.refused,
+              traffic.failures.size());
+  for (const std::string& failure : traffic.failures) std::printf("%s\n", failure.c_str());
+  CHECK(traffic.failures.empty());
 }
 
 }  // namespace
@@ -133,9 +133,9 @@ TEST_CASE("all pairs of the config space", "[.][soak][pairs]") {
   const Space space;
   std::vector<PairwiseRow> rows = space.table.rows;
   for (const ValuePair& pair : space.table.forbidden) rows.push_back(space.row_of(pair));
-  const Tally tally = run_rows(space.axes, rows, 1e9);
-  check_tally(tally);
-  CHECK(tally.trained + tally.refused == rows.size());
+  const GroupTraffic traffic = run_rows(space.axes, rows, 1e9);
+  check_tally(traffic);
+  CHECK(traffic.trained + traffic.refused == rows.size());
 }
 
 }  // namespace echelon::test

@@ -21,7 +21,7 @@ ReplicaRun summed(std::size_t replicas, const std::string& algorithm, const std:
 }
 
 void check_same(ReplicaRun run) {
-  run.algorithm = "nccl", run.device = "far";
+  run.algorithm = "nccl", run.device = "discrete";
   const ReplicaResult on_devices = train_replicas(run);
   run.algorithm = "naive", run.device = "reference";
   const ReplicaResult on_hosts = train_replicas(run);
@@ -75,14 +75,14 @@ TEST_CASE("sums on devices are refused where there are none, and where they cann
   ReplicaRun run = summed(1, "nccl", "onednn");
   run.dtype = run.activations = DType::f32;
   CHECK_THAT(refusal(run), Catch::Contains("device 'onednn' is none"));
-  run = summed(3, "nccl", "far");
+  run = summed(3, "nccl", "discrete");
   run.card = "GPU-1";
   CHECK_THAT(refusal(run), Catch::Contains("ranks 0 and 1 share GPU-1") && Catch::Contains("'ring'"));
   run.card = "bare";
   CHECK_THAT(refusal(run), Catch::Contains("no library is here"));
-  run = summed(2, "nccl", "far");
+  run = summed(2, "nccl", "discrete");
   run.codec = "fp16", run.dtype = run.activations = DType::f32;
-  CHECK_THAT(refusal(run), Catch::Contains("cannot ride") && Catch::Contains("'ring'"));
+  CHECK_THAT(refusal(run), Catch::Contains("cannot be combined") && Catch::Contains("'ring'"));
   CHECK_THROWS_WITH(make_allreduce("nccl", {.rank = 0, .ranks = 2, .elems = 1}), Catch::Contains("no plan"));
 }
 

@@ -70,7 +70,7 @@ TEST_CASE("k workers around servers that take the steps have the weights of one,
   DYNAMIC_SECTION("a device of its own memory") {
     ReplicaRun run{.graph = small_lenet(), .shares = {2, 2, 2}};
     run.strategy = "server";
-    run.device = "far";
+    run.device = "discrete";
     const ReplicaResult split = train_replicas(run), whole = train_replicas(on_one_replica(run, false));
     check_identical(split);
     CHECK(tensor_distance(run.graph.parameters(), split.weights, whole.weights) <= kDouble);
@@ -101,7 +101,7 @@ TEST_CASE("servers on ranks of their own: workers have the weights of one replic
     run.strategy = "server";
     run.server_ranks = 2;
     const ReplicaResult near = train_replicas(run);
-    run.device = "far";
+    run.device = "discrete";
     CHECK(train_replicas(run).weights == near.weights);
   }
 }
@@ -216,7 +216,7 @@ TEST_CASE("renorm over micro-batches: k replicas have the weights of one with th
 
 TEST_CASE("a device out of the host's reach: gradients are staged, in time and back", "[equality]") {
   for (const std::string& algorithm : allreduce_names()) DYNAMIC_SECTION(algorithm) {
-      const ReplicaRun far{.graph = small_lenet(), .shares = {2, 2, 2}, .algorithm = algorithm, .device = "far"};
+      const ReplicaRun far{.graph = small_lenet(), .shares = {2, 2, 2}, .algorithm = algorithm, .device = "discrete"};
       ReplicaRun near = far;
       near.device = "reference";
       const ReplicaResult staged = train_replicas(far), direct = train_replicas(near);

@@ -54,7 +54,7 @@ TEST_CASE("parts of recurrent layers: on stages, in chunks of time, on four shar
       SplitRun run = split_of(model.graph, 2, {6}, 3);
       run.parallel.pipeline = 2;
       check_split(run);
-      run.replicas.device = "far";
+      run.replicas.device = "discrete";
       run.parallel.time_chunks = 3;
       run.replicas.steps = 5;
       check_split(run);
@@ -93,7 +93,7 @@ TEST_CASE("parts of recurrent layers between replicas: every algorithm, a codec,
 TEST_CASE("parts of recurrent layers in halves, on several hosts", "[split][recurrent]") {
   for (const NamedGraph& model : small_stacks()) DYNAMIC_SECTION(model.name) {
       SplitRun run = split_of(model.graph, 2, {4, 4}, 2);
-      run.replicas.device = "picky";
+      run.replicas.device = "random_layout";
       run.replicas.dtype = DType::f32;
       run.replicas.activations = DType::f16;
       run.replicas.steps = 3;

@@ -20,10 +20,10 @@ std::vector<NamedGraph> image_models() {
 
 TEST_CASE("images split by rows have the weights of whole ones, in double", "[split][space]") {
   for (const NamedGraph& model : image_models())
-    for (const int bands : {2, 3, 4})
-      for (const int replicas : {1, 2}) DYNAMIC_SECTION(model.name << " s=" << bands << " k=" << replicas) {
-          const SplitResult split = check_split(
-              space_of(model.graph, bands, std::vector<std::int64_t>(static_cast<std::size_t>(replicas), 4), 2));
+    for (const int spatial_shards : {2, 3, 4})
+      for (const int replicas : {1, 2}) DYNAMIC_SECTION(model.name << " s=" << spatial_shards << " k=" << replicas) {
+          const SplitResult split = check_split(space_of(
+              model.graph, spatial_shards, std::vector<std::int64_t>(static_cast<std::size_t>(replicas), 4), 2));
           CHECK(split.halo_bytes > 0);
         }
 }
@@ -81,18 +81,18 @@ TEST_CASE("rows: unequal shares, samples of weight 0", "[split][space]") {
   run.replicas.holes = true;
   check_split(run, false);
   run = space_of(tall_batch_norm_net(), 2, {6, 6}, 3);
-  run.replicas.device = "far";
+  run.replicas.device = "discrete";
   check_split(run);
 }
 
 // Such a device computes inner rows while others travel.
 TEST_CASE("rows: memory out of the host's reach", "[split][space]") {
   for (const NamedGraph& model : image_models())
-    for (const int bands : {2, 3, 4})
-      for (const int stages : {1, 2}) DYNAMIC_SECTION(model.name << " s=" << bands << " p=" << stages) {
-          SplitRun run = space_of(model.graph, bands, {4}, 2);
+    for (const int spatial_shards : {2, 3, 4})
+      for (const int stages : {1, 2}) DYNAMIC_SECTION(model.name << " s=" << spatial_shards << " p=" << stages) {
+          SplitRun run = space_of(model.graph, spatial_shards, {4}, 2);
           run.parallel.pipeline = stages;
-          run.replicas.device = "far";
+          run.replicas.device = "discrete";
           run.replicas.steps = 5;
           check_split(run);
         }

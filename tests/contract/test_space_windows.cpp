@@ -14,10 +14,10 @@ namespace {
 using namespace test;
 
 // Such a device computes inner rows while others travel; on the host all are computed at once.
-constexpr const char* kDevices[] = {"reference", "far"};
+constexpr const char* kDevices[] = {"reference", "discrete"};
 
-SplitRun short_run(const Graph& graph, int bands, const char* device) {
-  SplitRun run = space_of(graph, bands, {4}, 2);
+SplitRun short_run(const Graph& graph, int spatial_shards, const char* device) {
+  SplitRun run = space_of(graph, spatial_shards, {4}, 2);
   run.replicas.device = device;
   run.replicas.steps = 3;
   return run;
@@ -28,11 +28,11 @@ TEST_CASE("rows: every window", "[split][space]") {
     for (const std::int64_t stride : {1, 2, 3})
       for (const std::int64_t kernel : {1, 2, 3, 4, 5})
         for (std::int64_t padding = 0; padding < std::min<std::int64_t>(kernel, 3); ++padding)
-          for (const int bands : {2, 3, 4}) {
-            const WindowCase window{type, kernel, stride, padding, 2 * bands + kernel % 3};
+          for (const int spatial_shards : {2, 3, 4}) {
+            const WindowCase window{type, kernel, stride, padding, 2 * spatial_shards + kernel % 3};
             for (const char* device : kDevices) {
-              INFO(window.text() << " s=" << bands << " " << device);
-              check_split(short_run(one_window(window), bands, device));
+              INFO(window.text() << " s=" << spatial_shards << " " << device);
+              check_split(short_run(one_window(window), spatial_shards, device));
             }
           }
 }
@@ -40,14 +40,14 @@ TEST_CASE("rows: every window", "[split][space]") {
 TEST_CASE("rows: windows one behind another and beside one another", "[split][space]") {
   int fit = 0;
   for (int number = 0; number < 12; ++number)
-    for (const int bands : {2, 3, 4})
+    for (const int spatial_shards : {2, 3, 4})
       for (const char* device : kDevices) {
         const Graph graph = random_windows(fmt::format("windows {}", number));
-        INFO("windows " << number << " s=" << bands << " " << device);
+        INFO("windows " << number << " s=" << spatial_shards << " " << device);
         try {
-          check_split(short_run(graph, bands, device));
+          check_split(short_run(graph, spatial_shards, device));
         } catch (const ConfigError&) {
-          continue;  // too few rows for so many bands
+          continue;  // too few rows for so many spatial shards
         }
         ++fit;
       }

@@ -4,7 +4,7 @@
 #include <cstdio>
 
 #include "comm/collective/algorithms.hpp"
-#include "exchange/row_price.hpp"
+#include "exchange/allreduce/row_price.hpp"
 #include "model/build.hpp"
 #include "tests/support/replicas.hpp"
 
@@ -107,7 +107,7 @@ TEST_CASE("lazy updates: k replicas are one on both sides of the density, and ar
 TEST_CASE("sparse tables of a device out of the host's reach", "[equality][sparse]") {
   for (double density : {kByRows, kWhole}) {
     ReplicaRun far = plain_sgd(3, density), near = far;
-    far.device = "far";
+    far.device = "discrete";
     CHECK(train_replicas(far).weights == train_replicas(near).weights);
     far.lazy = near.lazy = true;
     far.momentum = near.momentum = 0.9;

@@ -51,7 +51,7 @@ TEST_CASE("pipelines: samples of weight 0, unequal shares, one micro-batch, memo
   check_split(run, false);
   check_split(pipeline_of(small_lenet(), 2, {4}, 1));
   run = pipeline_of(small_batch_norm_net(), 2, {6, 6}, 3);
-  run.replicas.device = "far";
+  run.replicas.device = "discrete";
   check_split(run);
 }
 
@@ -114,7 +114,7 @@ TEST_CASE("stages of layers split by their units", "[split]") {
       check_split(run);
       run = pipeline_of(model.graph, 2, {4, 4}, 2);
       run.parallel.tensor = 2;
-      run.replicas.device = "far";
+      run.replicas.device = "discrete";
       run.replicas.steps = 3;
       check_split(run);
     }
@@ -124,7 +124,7 @@ TEST_CASE("stages of layers split by their units", "[split]") {
 TEST_CASE("split models whose ranks lie on several hosts exchange messages", "[split]") {
   const auto check = [](const std::string& what, const Graph& graph,
                         const std::function<void(ParallelConfig&)>& split) {
-    for (const char* device : {"reference", "far"}) DYNAMIC_SECTION(what << " " << device) {
+    for (const char* device : {"reference", "discrete"}) DYNAMIC_SECTION(what << " " << device) {
         SplitRun run = pipeline_of(graph, 1, {4, 4}, 2);
         run.replicas.device = device;
         run.replicas.steps = 5;

@@ -67,7 +67,7 @@ TEST_CASE("staircases: states carried from step to step, samples of weight 0, me
         }
   for (const NamedGraph& model : small_stacks()) DYNAMIC_SECTION(model.name << " far") {
       SplitRun run = staircase(model.graph, 3, 2, 2, 2);
-      run.replicas.device = "far";
+      run.replicas.device = "discrete";
       run.replicas.holes = true;
       check_split(run);
     }

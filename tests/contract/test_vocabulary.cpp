@@ -32,15 +32,15 @@ Joined by_parts(const SoftmaxDims& d, std::int64_t parts, const std::vector<doub
       part.insert(part.end(), logits.begin() + n * d.K + units(p).first, logits.begin() + n * d.K + units(p).second);
     return part;
   };
-  std::vector<double> said(static_cast<std::size_t>(d.N * parts * SoftmaxPartDims::kSaid));
+  std::vector<double> encoded(static_cast<std::size_t>(d.N * parts * SoftmaxPartDims::kPartials));
   for (std::int64_t p = 0; p < parts; ++p) {
     const Values own = oracle_outputs(f64_spec(OpKind::loss_softmax_part, dims(p)), {columns(p), labels[0]});
     for (std::int64_t n = 0; n < d.N; ++n)
-      for (std::int64_t i = 0; i < SoftmaxPartDims::kSaid; ++i)
-        said[static_cast<std::size_t>((n * parts + p) * SoftmaxPartDims::kSaid + i)] =
-            own[0][static_cast<std::size_t>(n * SoftmaxPartDims::kSaid + i)];
+      for (std::int64_t i = 0; i < SoftmaxPartDims::kPartials; ++i)
+        encoded[static_cast<std::size_t>((n * parts + p) * SoftmaxPartDims::kPartials + i)] =
+            own[0][static_cast<std::size_t>(n * SoftmaxPartDims::kPartials + i)];
   }
-  const Values joined = oracle_outputs(f64_spec(OpKind::loss_softmax_join, dims(0)), {said, weights[0]});
+  const Values joined = oracle_outputs(f64_spec(OpKind::loss_softmax_join, dims(0)), {encoded, weights[0]});
   Joined result{.sums = {joined[1]}, .dlogits = {std::vector<double>(logits.size())}};
   for (std::int64_t p = 0; p < parts; ++p) {
     const Values back = oracle_outputs(f64_spec(OpKind::loss_softmax_part_backward, dims(p)),
@@ -131,7 +131,7 @@ TEST_CASE("the loss of parts of the classes: smoothed labels, clipping, memory o
   model.layers = {embedding, head};
   model.label_smoothing = 0.1;
   const Graph graph = build_model(model, {.shape = {5}, .vocabulary = 9, .label = {5}, .classes = 11});
-  for (const char* device : {"reference", "far"}) {
+  for (const char* device : {"reference", "discrete"}) {
     SplitRun run = vocabulary_run(graph, 1, 4, 2);
     run.replicas.device = device;
     run.replicas.clip_norm = 0.05;

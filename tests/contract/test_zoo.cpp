@@ -3,12 +3,12 @@
 #include <cmath>
 
 #include "model/zoo/zoo.hpp"
-#include "tests/support/trainee.hpp"
+#include "tests/support/trainer.hpp"
 
 namespace echelon {
 namespace {
 
-using test::Trainee;
+using test::Trainer;
 
 std::int64_t small_side(const std::string& name) {
   if (name == "digits_cnn") return 8;
@@ -22,17 +22,17 @@ TEST_CASE("no layer of a ready-made model falls back to a library's unoptimised 
   for (const std::string& name : zoo_names()) DYNAMIC_SECTION(name) {
       SampleForm form = zoo_form(name);
       if (form.shape.rank() == 3) form.shape = {form.shape[0], small_side(name), small_side(name)};
-      Trainee trainee(build_zoo(name, form), 2, {.device = "onednn", .dtype = DType::f32});
-      for (const OpReport& op : trainee.program().ops()) {
+      Trainer trainer(build_zoo(name, form), 2, {.device = "onednn", .dtype = DType::f32});
+      for (const OpReport& op : trainer.program().ops()) {
         CAPTURE(op.node, op.spec.text(), op.implementation);
         CHECK(op.implementation.find("ref") == std::string::npos);
         CHECK(op.implementation.find("simple") == std::string::npos);
       }
       const test::PlainBatch batch = test::hashed_batch(form, 0, 2, 1);
-      trainee.gradients(batch, 2, true);
-      CHECK(std::isfinite(trainee.program().losses().loss));
+      trainer.gradients(batch, 2, true);
+      CHECK(std::isfinite(trainer.program().losses().loss));
       double largest = 0;
-      for (double gradient : trainee.read_gradients()) largest = std::max(largest, std::fabs(gradient));
+      for (double gradient : trainer.read_gradients()) largest = std::max(largest, std::fabs(gradient));
       CHECK(std::isfinite(largest));
       CHECK(largest > 0);
     }

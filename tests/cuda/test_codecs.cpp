@@ -7,7 +7,7 @@
 #include "comm/collective/plan.hpp"
 #include "device/device.hpp"
 #include "tests/cuda/gpu.hpp"
-#include "tests/support/far_codec.hpp"
+#include "tests/support/discrete_codec.hpp"
 #include "tests/support/random.hpp"
 
 using namespace echelon;
@@ -40,7 +40,12 @@ Floats gradients(std::int64_t n, const std::string& name, double scale) {
 class Pair {
  public:
   Pair(Device& device, const std::string& name, std::int64_t n, const CodecOptions& options)
-      : device_(device), name_(name), n_(n), options_(options), gradients_(memory("gradients")), owed_(memory("owed")) {
+      : device_(device),
+        name_(name),
+        n_(n),
+        options_(options),
+        gradients_(memory("gradients")),
+        residual_(memory("owed")) {
     spec_ = {.name = name, .ranks = options.ranks, .chosen = make_codec(name, options)->chosen(n), .parts = {}};
     const int parts = codec_info(name).route == CodecRoute::direct ? 3 : 1;
     for (int r = 0; r < parts; ++r) {
@@ -52,21 +57,22 @@ class Pair {
     }
     host_ = device.allocate_host(bytes_);
     codec_ = device.make_codec(spec_);
-    far_codec_ =
-        make_far_codec(spec_, [](void* dst, const void* src, std::size_t bytes) { std::memcpy(dst, src, bytes); });
-    far_owed_ = gradients(n, "owed", 1);
-    device.to_device(owed_.data(), far_owed_.data(), owed_.bytes());
+    discrete_codec_ =
+        make_discrete_codec(spec_, [](void* dst, const void* src, std::size_t bytes) { std::memcpy(dst, src, bytes); });
+    discrete_residual_ = gradients(n, "owed", 1);
+    device.to_device(residual_.data(), discrete_residual_.data(), residual_.bytes());
   }
 
   // `exact`: the bits of NaN are not said to be the host's.
   void check(const Floats& values, std::uint64_t key, float tau, bool exact) {
     device_.to_device(gradients_.data(), values.data(), gradients_.bytes());
-    codec_->encode({.values = at(gradients_), .residual = at(owed_), .key = key, .tau = tau}, host_.bytes_at(0));
+    codec_->encode({.values = at(gradients_), .residual = at(residual_), .key = key, .tau = tau}, host_.bytes_at(0));
     device_.synchronize();
     std::vector<std::byte> far(bytes_);
-    far_codec_->encode({.values = values.data(), .residual = far_owed_.data(), .key = key, .tau = tau}, far.data());
-    CHECK(differing(fetch(owed_), far_owed_) == 0);
-    OwedOnDevice here, there;
+    discrete_codec_->encode({.values = values.data(), .residual = discrete_residual_.data(), .key = key, .tau = tau},
+                            far.data());
+    CHECK(differing(fetch(residual_), discrete_residual_) == 0);
+    ResidualNorms here, there;
     std::memcpy(&here, host_.data(), sizeof here);
     std::memcpy(&there, far.data(), sizeof there);
     CHECK(here.most == there.most);
@@ -83,10 +89,10 @@ class Pair {
     return values;
   }
 
-  void check_part(const DeviceCodecPart& part, const std::byte* far, double most_owed, bool exact) {
+  void check_part(const DeviceCodecPart& part, const std::byte* far, double largest_residual, bool exact) {
     std::vector<std::byte> mine(part.bytes), theirs(part.bytes);
     const auto wired = [&](const std::byte* raw, std::vector<std::byte>& wire) {
-      return make_codec(name_, options_)->to_wire(raw, part.elems, most_owed, wire.data());
+      return make_codec(name_, options_)->to_wire(raw, part.elems, largest_residual, wire.data());
     };
     const std::size_t bytes = wired(host_.bytes_at(part.at), mine);
     REQUIRE(bytes == wired(far, theirs));
@@ -97,7 +103,7 @@ class Pair {
       device_.to_device(gradients_.data(), right.data(), gradients_.bytes());
       const auto decode = add ? &DeviceCodec::decode_add : &DeviceCodec::decode;
       (codec_.get()->*decode)(host_.bytes_at(part.at), bytes, at(gradients_) + part.begin, part.elems);
-      (far_codec_.get()->*decode)(theirs.data(), bytes, right.data() + part.begin, part.elems);
+      (discrete_codec_.get()->*decode)(theirs.data(), bytes, right.data() + part.begin, part.elems);
       CHECK(differing(fetch(gradients_), right) == 0);
     }
   }
@@ -108,9 +114,9 @@ class Pair {
   CodecOptions options_;
   DeviceCodecSpec spec_;
   std::size_t bytes_ = 64;
-  Memory gradients_, owed_, host_;
-  std::unique_ptr<DeviceCodec> codec_, far_codec_;
-  Floats far_owed_;
+  Memory gradients_, residual_, host_;
+  std::unique_ptr<DeviceCodec> codec_, discrete_codec_;
+  Floats discrete_residual_;
 };
 
 }  // namespace

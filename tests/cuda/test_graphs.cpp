@@ -7,14 +7,14 @@
 #include "model/zoo/zoo.hpp"
 #include "tests/cuda/gpu.hpp"
 #include "tests/support/replicas.hpp"
-#include "tests/support/trainee.hpp"
+#include "tests/support/trainer.hpp"
 
 using namespace echelon;
 using namespace echelon::test;
 
 namespace {
 
-TraineeOptions on_gpu(DType activations, bool replay) {
+TrainerOptions on_gpu(DType activations, bool replay) {
   return {.device = "cuda", .dtype = DType::f32, .activations = activations, .replay = replay};
 }
 
@@ -29,14 +29,14 @@ std::vector<NamedGraph> models() {
 constexpr std::int64_t kBatch = 4;
 
 // A step of two micro-batches, the second adding; one weight moves after it.
-std::vector<double> step(Trainee& trainee, std::int64_t number) {
-  const PlainBatch batch = hashed_batch(form_of(trainee.graph()), number * 2 * kBatch, 2 * kBatch, 1);
-  trainee.set_step(number);
-  trainee.set_loss_scale(number < 4 ? 256 : 128);
-  trainee.gradients(part_of(batch, 0, kBatch), 2 * kBatch, true);
-  trainee.gradients(part_of(batch, kBatch, kBatch), 2 * kBatch, false);
-  trainee.write_weight(number, 0.01 * static_cast<double>(number));
-  return trainee.read_gradients();
+std::vector<double> step(Trainer& trainer, std::int64_t number) {
+  const PlainBatch batch = hashed_batch(form_of(trainer.graph()), number * 2 * kBatch, 2 * kBatch, 1);
+  trainer.set_step(number);
+  trainer.set_loss_scale(number < 4 ? 256 : 128);
+  trainer.gradients(part_of(batch, 0, kBatch), 2 * kBatch, true);
+  trainer.gradients(part_of(batch, kBatch, kBatch), 2 * kBatch, false);
+  trainer.write_weight(number, 0.01 * static_cast<double>(number));
+  return trainer.read_gradients();
 }
 
 }  // namespace
@@ -46,7 +46,7 @@ TEST_CASE("CUDA graphs give the same bits as launches one by one", "[cuda]") {
   for (const NamedGraph& model : models())
     for (DType dtype : {DType::f32, DType::f16, DType::bf16}) {
       INFO(model.name << " " << name_of(dtype));
-      Trainee graphs(model.graph, kBatch, on_gpu(dtype, true)), launches(model.graph, kBatch, on_gpu(dtype, false));
+      Trainer graphs(model.graph, kBatch, on_gpu(dtype, true)), launches(model.graph, kBatch, on_gpu(dtype, false));
       for (std::int64_t number = 0; number < 8; ++number) CHECK(step(graphs, number) == step(launches, number));
     }
 }

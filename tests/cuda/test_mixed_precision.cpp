@@ -11,7 +11,7 @@
 #include "tests/cuda/gpu.hpp"
 #include "tests/support/device_contract.hpp"
 #include "tests/support/replicas.hpp"
-#include "tests/support/trainee.hpp"
+#include "tests/support/trainer.hpp"
 
 using namespace echelon;
 using namespace echelon::test;
@@ -25,7 +25,7 @@ PlainBatch batch_of(const Graph& graph, std::int64_t step) {
   return hashed_batch(form_of(graph), step * kBatch, kBatch, 1);
 }
 
-TraineeOptions on_gpu(DType activations) { return {.device = "cuda", .dtype = DType::f32, .activations = activations}; }
+TrainerOptions on_gpu(DType activations) { return {.device = "cuda", .dtype = DType::f32, .activations = activations}; }
 
 struct Half {
   DType dtype;
@@ -47,19 +47,19 @@ double distance_but_for(double scale, const ParameterSet& parameters, const std:
 }
 
 // Ten steps as the strategy takes them; the loss of each.
-std::vector<double> train(const Graph& graph, const TraineeOptions& options, const LossScaling& scaling) {
-  Trainee trainee(graph, kBatch, options);
+std::vector<double> run_training(const Graph& graph, const TrainerOptions& options, const LossScaling& scaling) {
+  Trainer trainer(graph, kBatch, options);
   OptimiserConfig config;
-  Optimiser optimiser(config, trainee.arenas(), scaling);
-  const ArenaRange all{0, trainee.arenas().elems()};
+  Optimiser optimiser(config, trainer.arenas(), scaling);
+  const ArenaRange all{0, trainer.arenas().elems()};
   const PlainBatch batch = batch_of(graph, 0);
   std::vector<double> losses;
   for (std::int64_t step = 0; step < 10; ++step) {
     optimiser.begin_step(step, 0.02);
-    trainee.set_loss_scale(optimiser.loss_scale());
-    trainee.program().reset_losses();
-    trainee.gradients(batch, kBatch, true);
-    losses.push_back(trainee.program().losses().loss / kBatch);
+    trainer.set_loss_scale(optimiser.loss_scale());
+    trainer.program().reset_losses();
+    trainer.gradients(batch, kBatch, true);
+    losses.push_back(trainer.program().losses().loss / kBatch);
     if (optimiser.accept() == Optimiser::Verdict::apply) optimiser.apply(all);
   }
   return losses;
@@ -68,7 +68,7 @@ std::vector<double> train(const Graph& graph, const TraineeOptions& options, con
 // One micro-batch of `graph` in halves against f64: loss, gradients, the same bits again.
 void check_gradients(const Graph& graph, Half half) {
   const PlainBatch batch = batch_of(graph, 0);
-  Trainee exact(graph, kBatch, {.dtype = DType::f64}), mixed(graph, kBatch, on_gpu(half.dtype));
+  Trainer exact(graph, kBatch, {.dtype = DType::f64}), mixed(graph, kBatch, on_gpu(half.dtype));
   CHECK(mixed.loss(batch) == Approx(exact.loss(batch)).epsilon(half.tolerance));
   exact.gradients(batch, kBatch, true);
   mixed.set_loss_scale(256);
@@ -89,7 +89,7 @@ TEST_CASE("gradients in halves are those of f64 but for rounding, weights stay f
     for (const Half half : kHalves) {
       INFO(name_of(half.dtype));
       check_gradients(graph, half);
-      Trainee mixed(graph, kBatch, on_gpu(half.dtype));
+      Trainer mixed(graph, kBatch, on_gpu(half.dtype));
       const std::string logits = graph.nodes()[graph.nodes().size() - 2].name;
       CHECK(mixed.program().value(logits).dtype == DType::f32);
     }
@@ -102,7 +102,7 @@ TEST_CASE("models of sequences compute in halves but for their losses", "[cuda]"
     for (const Half half : kHalves) {
       INFO(model.name << " " << name_of(half.dtype));
       check_gradients(model.graph, half);
-      Trainee mixed(model.graph, kBatch, on_gpu(half.dtype));
+      Trainer mixed(model.graph, kBatch, on_gpu(half.dtype));
       for (const OpReport& op : mixed.program().ops()) {
         if (op.spec.kind == OpKind::reorder || is_loss(op.spec.kind)) continue;
         INFO(op.spec.text());
@@ -114,7 +114,7 @@ TEST_CASE("models of sequences compute in halves but for their losses", "[cuda]"
 TEST_CASE("convolutions of halves lie channels last, with few reorders between them", "[cuda]") {
   if (without_gpu()) return;
   const Graph graph = build_zoo("resnet20", labelled({3, 32, 32}, 10));
-  Trainee mixed(graph, 4, on_gpu(DType::bf16));
+  Trainer mixed(graph, 4, on_gpu(DType::bf16));
   int convolutions = 0, last = 0, reorders = 0;
   for (const OpReport& op : mixed.program().ops()) {
     reorders += op.spec.kind == OpKind::reorder ? 1 : 0;
@@ -132,9 +132,9 @@ TEST_CASE("convolutions of halves lie channels last, with few reorders between t
 TEST_CASE("training in halves follows training in f32", "[cuda]") {
   if (without_gpu()) return;
   const Graph graph = small_batch_norm_net();
-  const auto wide = train(graph, on_gpu(DType::f32), {});
-  const auto bf16 = train(graph, on_gpu(DType::bf16), {});
-  const auto f16 = train(graph, on_gpu(DType::f16), {.dynamic = true, .start = 65536});
+  const auto wide = run_training(graph, on_gpu(DType::f32), {});
+  const auto bf16 = run_training(graph, on_gpu(DType::bf16), {});
+  const auto f16 = run_training(graph, on_gpu(DType::f16), {.dynamic = true, .start = 65536});
   for (std::size_t step = 0; step < wide.size(); ++step) {
     CHECK(bf16[step] == Approx(wide[step]).margin(0.05));
     CHECK(f16[step] == Approx(wide[step]).margin(0.05));
@@ -145,23 +145,23 @@ TEST_CASE("training in halves follows training in f32", "[cuda]") {
 TEST_CASE("what overflows in f16 is seen, skipped and scaled away", "[cuda]") {
   if (without_gpu()) return;
   const Graph graph = small_lenet();
-  Trainee trainee(graph, kBatch, on_gpu(DType::f16));
+  Trainer trainer(graph, kBatch, on_gpu(DType::f16));
   OptimiserConfig config;
-  Optimiser optimiser(config, trainee.arenas(), {.dynamic = true, .start = 0x1p24});
+  Optimiser optimiser(config, trainer.arenas(), {.dynamic = true, .start = 0x1p24});
   int skipped = 0;
   for (std::int64_t step = 0; step < 16; ++step) {
-    const auto before = trainee.read_weights();
+    const auto before = trainer.read_weights();
     optimiser.begin_step(step, 0.01);
-    trainee.set_loss_scale(optimiser.loss_scale());
-    trainee.gradients(batch_of(graph, step), kBatch, true);
+    trainer.set_loss_scale(optimiser.loss_scale());
+    trainer.gradients(batch_of(graph, step), kBatch, true);
     const bool skip = optimiser.accept() == Optimiser::Verdict::skip;
-    if (!skip) optimiser.apply({0, trainee.arenas().elems()});
-    CHECK((trainee.read_weights() == before) == skip);
+    if (!skip) optimiser.apply({0, trainer.arenas().elems()});
+    CHECK((trainer.read_weights() == before) == skip);
     skipped += skip ? 1 : 0;
   }
   CHECK(skipped > 2);
   CHECK(skipped < 14);
-  for (double weight : trainee.read_weights()) REQUIRE(std::isfinite(weight));
+  for (double weight : trainer.read_weights()) REQUIRE(std::isfinite(weight));
 }
 
 TEST_CASE("TF32 is off unless asked for, and then costs three digits", "[cuda][slow]") {

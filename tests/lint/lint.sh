@@ -9,7 +9,7 @@ passed=0 failed=0 skipped=0
 ladder() {
   sources | grep '^src/' | xargs awk '
     BEGIN {
-      split("base:0 config:1 device:1 h5:1 data:2 model:2 optim:2 comm:2 report:2 parallel:3 exchange:3 predictor:4 train:4 cli:5", rooms, " ")
+      split("base:0 config:1 device:1 h5:1 data:2 model:2 optim:2 comm:2 report:2 parallel:3 exchange:3 job:3 checkpoint:4 predictor:4 train:5 inference:6 run:6 cli:7", rooms, " ")
       for (i in rooms) { split(rooms[i], p, ":"); level[p[1]] = p[2] }
     }
     FNR == 1 { split(FILENAME, part, "/"); room = part[2]; if (room ~ /\.cpp$/) room = "cli" }
@@ -19,6 +19,40 @@ ladder() {
       if (to == room || (room == "cli")) next
       if (level[to] >= level[room]) print FILENAME ":" FNR ": " room " (level " level[room] ") includes " to " (level " level[to] ")"
     }'
+}
+
+# Every room has a namespace of its own: `namespace echelon::inline <room>`, or echelon::h5 and echelon::cli.
+room_namespaces() {
+  sources | grep '^src/[a-z0-9]*/' | xargs awk '
+    FNR == 1 { split(FILENAME, part, "/"); room = part[2] }
+    /^namespace echelon/ && $0 !~ "^namespace echelon::(inline )?" room "(::[a-z0-9_:]+)? \\{" {
+      # A forward declaration opens the namespace of the room that defines the type.
+      if ($0 ~ /^namespace echelon::inline [a-z0-9]+ \{$/ && (getline next_line) > 0 && next_line ~ /^(class|struct) [A-Za-z0-9]+;$/) next
+      print FILENAME ":" FNR ": opens another namespace than that of its room" }'
+}
+
+# No type and no function has one name in the headers of two rooms, but for overload sets of one meaning.
+OVERLOADS='name_of device_options'
+one_name_one_room() {
+  sources | grep -E '^src/.*\.hpp$' | xargs awk -v overloads="$OVERLOADS" '
+    BEGIN { split(overloads, list, " "); for (i in list) meant[list[i]] = 1 }
+    FNR == 1 { split(FILENAME, part, "/"); room = part[2]; nested = 0 }
+    /^namespace echelon::/ { nested = $0 !~ "^namespace echelon::inline " room " \\{" && room !~ /^(h5|cli)$/; if (room ~ /^(h5|cli)$/) nested = 0 }
+    /^namespace [a-z_]+ \{/ { nested = 1 }
+    /^\}  \/\/ namespace [a-z_]+$/ { nested = 0 }
+    { name = "" }
+    !nested && /^(class|struct|enum class|union) [A-Z][A-Za-z0-9]*[^;]*\{/ {
+      name = $0; sub(/^(class|struct|enum class|union) /, "", name); sub(/[^A-Za-z0-9].*/, "", name) }
+    !nested && room != "h5" && /^[A-Za-z_][A-Za-z0-9_:<>,&* ]* [&*]*[a-z_][a-z0-9_]*\(/ && !/^(return|using|namespace|friend|static_assert)/ {
+      name = $0; sub(/\(.*/, "", name); sub(/.*[ &*]/, "", name) }
+    name != "" && !(name in meant) && !((name, room) in seen) {
+      seen[name, room] = 1; if (++n[name] > 1) print FILENAME ":" FNR ": " name " is a name of another room too:" where[name]; where[name] = where[name] " " FILENAME }'
+}
+
+# The two families of strategies share what lies above them and never include each other.
+strategy_families() {
+  sources | grep '^src/exchange/allreduce/' | xargs grep -nE '#include "exchange/server/' /dev/null
+  sources | grep '^src/exchange/server/' | xargs grep -nE '#include "exchange/allreduce/' /dev/null
 }
 
 # A library is included in one room only.
@@ -36,7 +70,7 @@ libraries() {
   sources | grep '^src/' | xargs grep -nE '#include "(cuda|tests)/' 2>/dev/null
 }
 
-long_files() { sources | xargs wc -l | awk '$2 != "total" && $1 > 400 { print $2 ": " $1 " lines, more than 400" }'; }
+long_files() { sources | xargs wc -l | awk '$2 != "total" && $1 > 350 { print $2 ": " $1 " lines, more than 350" }'; }
 # Rows of a table, between clang-format off and on, may be longer.
 long_lines() { sources | xargs awk '/clang-format off/ { table = 1 } /clang-format on/ || FNR == 1 { table = 0 } length($0) > 120 && !table { print FILENAME ":" FNR ": " length($0) " columns, more than 120" }'; }
 pragma_once() { sources | grep -E '\.(hpp|cuh)$' | xargs grep -L '#pragma once' | sed 's|$|: no #pragma once|'; }
@@ -82,15 +116,22 @@ unfinished() { sources | xargs grep -nEi '\b(TODO|FIXME|XXX|HACK)\b|not implemen
 map_is_current() {
   for room in src/*/; do grep -qF "\`$(basename "$room")/\`" src/README.md || echo "src/README.md: does not speak of $room"; done
 }
-formatting() { sources | xargs clang-format --dry-run 2>&1 | grep -E 'warning|error' | head -20; }
+# clang-format 14 warns of every closing comment of an inline namespace, though it writes the same text again.
+formatting() {
+  sources | xargs clang-format --dry-run 2>&1 |
+    awk '/warning|error/ { held = $0; next } held && !/^\}  \/\/ namespace echelon::inline / { print held } { held = "" }' | head -20
+}
 
 rule() { # name function
   local out; out=$($2)
   if [ -z "$out" ]; then passed=$((passed + 1)); else failed=$((failed + 1)); printf 'lint: %s\n%s\n' "$1" "$out"; fi
 }
 rule 'includes go down the ladder' ladder
+rule 'each room in its namespace' room_namespaces
+rule 'one name, one room' one_name_one_room
+rule 'families of strategies apart' strategy_families
 rule 'each library in its room' libraries
-rule 'files of at most 400 lines' long_files
+rule 'files of at most 350 lines' long_files
 rule 'lines of at most 120 columns' long_lines
 rule 'headers say #pragma once' pragma_once
 rule 'pages of at most 120 columns' page_lines

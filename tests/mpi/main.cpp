@@ -90,13 +90,13 @@ int run_ring(int argc, char** argv) {
     failed_here |= !passed;
     return agree(*control, watch, test, passed);
   });
-  const bool speaks = ring_rank() == 0;
+  const bool reports = ring_rank() == 0;
   const TempFolder folder;
   std::string option = "--out", report = folder / "report";
   std::vector<char*> args(argv, argv + argc);
-  if (!speaks) args.insert(args.end(), {option.data(), report.data()});
-  const int code = run_session(static_cast<int>(args.size()), args.data(), "mpi", speaks);
-  if (!speaks && failed_here) {
+  if (!reports) args.insert(args.end(), {option.data(), report.data()});
+  const int code = run_session(static_cast<int>(args.size()), args.data(), "mpi", reports);
+  if (!reports && failed_here) {
     std::ifstream text(report);
     for (std::string line; std::getline(text, line);) std::fprintf(stderr, "rank %d: %s\n", ring_rank(), line.c_str());
   }

@@ -14,8 +14,8 @@ TEST_CASE("what travels through MPI's shared windows is what was sent", "[shared
     CHECK(engine.share(64) == nullptr);
     return;
   }
-  CHECK_NOTHROW(test::check_shared_ways(engine, *open_device("reference", {})));
-  CHECK_NOTHROW(test::check_shared_meetings(engine));
+  CHECK_NOTHROW(test::check_shared_links(engine, *open_device("reference", {})));
+  CHECK_NOTHROW(test::check_shared_collectives(engine));
 }
 
 }  // namespace

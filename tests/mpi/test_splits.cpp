@@ -86,13 +86,13 @@ TEST_CASE("layers split by their units under MPI, and stages of them, in double"
 }
 
 TEST_CASE("images split by rows under MPI, and stages of them, in double", "[split]") {
-  for (const auto& [stages, bands] : {std::pair{1, 1}, {1, 2}, {1, 3}, {1, 4}, {2, 2}}) {
-    if (ring_size() % (stages * bands) != 0) continue;
-    INFO(stages << " stages, " << bands << " bands");
-    SplitRun run = run_of(stages * bands);
+  for (const auto& [stages, spatial_shards] : {std::pair{1, 1}, {1, 2}, {1, 3}, {1, 4}, {2, 2}}) {
+    if (ring_size() % (stages * spatial_shards) != 0) continue;
+    INFO(stages << " stages, " << spatial_shards << " bands");
+    SplitRun run = run_of(stages * spatial_shards);
     run.replicas.graph = tall_batch_norm_net();
     run.parallel.pipeline = stages;
-    run.parallel.space = bands;
+    run.parallel.space = spatial_shards;
     check_split(run);
   }
 }

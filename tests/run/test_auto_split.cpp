@@ -12,7 +12,7 @@ namespace {
 using Catch::Matchers::Contains;
 
 // "710.17 MiB" of the row that ends with "chosen", in MiB.
-double foretold_mb(const std::string& out) {
+double predicted_mb(const std::string& out) {
   std::istringstream lines(out);
   for (std::string line; std::getline(lines, line);) {
     if (!line.ends_with("chosen")) continue;
@@ -25,7 +25,7 @@ double foretold_mb(const std::string& out) {
   return -1;
 }
 
-TEST_CASE("a model that does not fit a rank is split by itself, and holds what was foretold", "[run]") {
+TEST_CASE("a model that does not fit a rank is split by itself, and holds what was predicted", "[run]") {
   const test::Trial trial;
   // Two replicas take 0.59 MiB each, shards 0.41.
   test::Sets sets = {"batch.global=8", "data.test=\"\"", "train.steps=4", "device.memory_limit_mb=0.5"};
@@ -42,7 +42,7 @@ TEST_CASE("a model that does not fit a rank is split by itself, and holds what w
   const auto peaks = summary["device_peak_mb"].get<std::vector<double>>();
   const double largest = *std::max_element(peaks.begin(), peaks.end());
   CHECK(largest <= 0.5);
-  CHECK(largest == Approx(foretold_mb(outcome.out)).epsilon(0.1));
+  CHECK(largest == Approx(predicted_mb(outcome.out)).epsilon(0.1));
   sets[3] = "device.memory_limit_mb=0.1";
   const test::Outcome none = trial.train(2, sets);
   CHECK(none.code == 6);

@@ -43,14 +43,14 @@ TEST_CASE("an exchange that tunes itself says why, and a resumed run keeps to it
       trial.train(3, {"exchange.algorithm=auto", "train.epochs=2", "checkpoint.every_epochs=1"});
   INFO(second.out << second.err);
   REQUIRE(second.code == 0);
-  CHECK_THAT(second.out, Contains("autotune  as chosen before: " + choice));
+  CHECK_THAT(second.out, Contains("autotune  chosen earlier: " + choice));
   CHECK(chosen(trial.attempt()).empty());
 
   const test::Outcome fewer =
       trial.train(2, {"exchange.algorithm=auto", "train.epochs=3", "checkpoint.every_epochs=1"});
   INFO(fewer.out << fewer.err);
   REQUIRE(fewer.code == 0);
-  CHECK_THAT(fewer.out, Contains("autotune  anew"));
+  CHECK_THAT(fewer.out, Contains("autotune  repeated"));
   CHECK(!chosen(trial.attempt()).empty());
 }
 
@@ -68,7 +68,7 @@ TEST_CASE("the parts of a split model use one choice, and a resumed run keeps to
   };
   CHECK_THAT(train("train.epochs=1"), Contains("2 parts, of which the largest chose"));
   CHECK(!chosen(trial.attempt()).empty());
-  CHECK_THAT(train("train.epochs=2"), Contains("autotune  as chosen before"));
+  CHECK_THAT(train("train.epochs=2"), Contains("autotune  chosen earlier"));
 }
 
 TEST_CASE("one replica has nothing to tune", "[run]") {

@@ -70,7 +70,7 @@ TEST_CASE("one rank that stands for several replicas is planned with their share
   const Outcome plan =
       setup.check({"--set", "data.as_replicas=2", "--set", "batch.shares=[1, 3]", "--set", "data.sharding=file"});
   CHECK(plan.code == kExitOk);
-  says(plan, {"16 = micro-batch 2+6 x accumulation 2 x 2 replicas taken in turns (data.as_replicas)",
+  says(plan, {"16 = micro-batch 2+6 x accumulation 2 x 2 replicas processed one after another (data.as_replicas)",
               "replica 0: 20 samples", "replica 1: 80 samples", "7 an epoch"});
 }
 
@@ -155,7 +155,7 @@ TEST_CASE("split models with rules that look at whole parameters are planned", "
 TEST_CASE("check prints what goes with what, without a config", "[config]") {
   const Outcome matrix = run_process({.argv = {echelon_binary(), "check", "--combinations"}, .cwd = "", .env = {}});
   CHECK(matrix.code == kExitOk);
-  says(matrix, {"halving_doubling, butterfly, binomial", "the library adds what it is given", "What a split cuts"});
+  says(matrix, {"halving_doubling, butterfly, binomial", "the library sums uncoded values", "What a split cuts"});
 }
 
 TEST_CASE("results that cannot be printed are an error of the environment", "[config]") {

@@ -48,7 +48,7 @@ TEST_CASE("servers: a coded run goes on with another number of ranks and still l
     const test::Outcome run = trial.train(ranks, more);
     INFO(run.out << run.err);
     REQUIRE(run.code == 0);
-    if (ranks == 3) CHECK_THAT(run.out, Catch::Contains("resuming on 3 replicas what 2 replicas began"));
+    if (ranks == 3) CHECK_THAT(run.out, Catch::Contains("resuming on 3 replicas a run of 2 replicas"));
     if (ranks == 3) CHECK_THAT(run.out, Catch::Contains("coded as " + codec));
   }
   CHECK(trial.summary()["test_accuracy"].get<double>() > 0.85);
@@ -62,7 +62,7 @@ TEST_CASE("a run with a codec goes on with another number of ranks and still lea
   const test::Outcome more = trial.train(3, {coded, "train.steps=20"});
   INFO(more.out << more.err);
   REQUIRE(more.code == 0);
-  CHECK_THAT(more.out, Catch::Contains("resuming on 3 replicas what 2 replicas began"));
+  CHECK_THAT(more.out, Catch::Contains("resuming on 3 replicas a run of 2 replicas"));
   const test::Outcome alone = trial.train(1, {coded});
   INFO(alone.out << alone.err);
   REQUIRE(alone.code == 0);

@@ -11,7 +11,7 @@ namespace {
 using Catch::Matchers::Contains;
 using test::Outcome;
 
-Outcome data(std::vector<std::string> args) {
+Outcome run_data_verb(std::vector<std::string> args) {
   args.insert(args.begin(), {test::echelon_binary(), "data"});
   return test::run_process({.argv = std::move(args), .cwd = "", .env = {}, .limit_s = 30});
 }
@@ -19,12 +19,12 @@ Outcome data(std::vector<std::string> args) {
 }  // namespace
 
 TEST_CASE("the shipped digits are described and shared out", "[run][data]") {
-  const Outcome outcome = data({"inspect", "data/digits/train", "--replicas", "4", "--batch", "60"});
+  const Outcome outcome = run_data_verb({"inspect", "data/digits/train", "--replicas", "4", "--batch", "60"});
   REQUIRE(outcome.code == 0);
   REQUIRE_THAT(outcome.out, Contains("1,500 samples of (1, 8, 8), 10 classes, u8; in 8 files"));
   REQUIRE_THAT(outcome.out, Contains("4 replicas, sharding file (auto), global batch 60: 25 steps an epoch"));
   REQUIRE_THAT(outcome.out, Contains("in an epoch: 1,500 samples once, 0 more often, 0 never"));
-  REQUIRE(data({"inspect", "data/digits/test"}).code == 0);
+  REQUIRE(run_data_verb({"inspect", "data/digits/test"}).code == 0);
 }
 
 TEST_CASE("a table is imported and inspected; bad ones leave nothing", "[run][data]") {
@@ -35,12 +35,12 @@ TEST_CASE("a table is imported and inspected; bad ones leave nothing", "[run][da
   good.close();
   bad.close();
   const auto import = [&](const std::string& file, const std::string& out) {
-    return data({"import", "csv", folder / file, "--shape", "1,1,2", "--shards", "3", "--out", folder / out});
+    return run_data_verb({"import", "csv", folder / file, "--shape", "1,1,2", "--shards", "3", "--out", folder / out});
   };
   const Outcome made = import("good.csv", "made");
   REQUIRE(made.code == 0);
   REQUIRE_THAT(made.out, Contains("40 samples of (1, 1, 2) u8, 2 classes, in 3 files"));
-  REQUIRE_THAT(data({"inspect", folder / "made"}).out, Contains("40 samples"));
+  REQUIRE_THAT(run_data_verb({"inspect", folder / "made"}).out, Contains("40 samples"));
   REQUIRE(import("good.csv", "made").code == 2);  // never written over
 
   const Outcome refused = import("bad.csv", "bad");
@@ -52,14 +52,14 @@ TEST_CASE("a table is imported and inspected; bad ones leave nothing", "[run][da
 
 TEST_CASE("made-up data take any shape; what is not there is named", "[run][data]") {
   const test::TempFolder folder;
-  REQUIRE(data({"synth", "--out", folder / "synth", "--samples", "300", "--shape", "3,5,4", "--classes", "3",
-                "--compress", "3"})
+  REQUIRE(run_data_verb({"synth", "--out", folder / "synth", "--samples", "300", "--shape", "3,5,4", "--classes", "3",
+                         "--compress", "3"})
               .code == 0);
-  const Outcome seen = data({"inspect", folder / "synth", "--replicas", "7", "--sharding", "record"});
+  const Outcome seen = run_data_verb({"inspect", folder / "synth", "--replicas", "7", "--sharding", "record"});
   REQUIRE(seen.code == 0);
   REQUIRE_THAT(seen.out, Contains("300 samples of (3, 5, 4), 3 classes, u8; in 4 files"));
-  REQUIRE(data({"inspect", folder / "nowhere"}).code == 4);
-  const Outcome unknown = data({"inspect", folder / "synth", "--sharding", "recrod"});
+  REQUIRE(run_data_verb({"inspect", folder / "nowhere"}).code == 4);
+  const Outcome unknown = run_data_verb({"inspect", folder / "synth", "--sharding", "recrod"});
   REQUIRE(unknown.code == 2);
   REQUIRE_THAT(unknown.err, Contains("did you mean 'record'"));
 }
@@ -69,7 +69,7 @@ TEST_CASE("options of other formats are refused with the reason, and a heading i
   std::ofstream(folder / "t.csv") << "a,b,class\n1,2,x\n3,4,y\n";
   const auto import = [&](const std::string& format, std::vector<std::string> more) {
     more.insert(more.begin(), {"import", format, folder / "t.csv", "--out", folder / "out"});
-    return data(std::move(more));
+    return run_data_verb(std::move(more));
   };
   struct Case {
     const char* format;
@@ -91,7 +91,7 @@ TEST_CASE("options of other formats are refused with the reason, and a heading i
   const Outcome made = import("csv", {"--shape", "1,1,2"});
   CHECK(made.code == 0);
   CHECK_THAT(made.out, Contains("line 1 left out, a heading: a,b,class"));
-  CHECK_THAT(data({"inspect", folder / "out"}).out, Contains("name") && Contains("y"));
+  CHECK_THAT(run_data_verb({"inspect", folder / "out"}).out, Contains("name") && Contains("y"));
 }
 
 TEST_CASE("output that cannot be written is an error", "[run][data]") {

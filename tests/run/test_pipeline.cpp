@@ -70,7 +70,7 @@ TEST_CASE("split models, alone and replicated, end with the weights of one rank,
     const std::vector<double> spared = summary["activations_spared_mb"];
     const bool spares = leg.pipeline > 1 && std::string(leg.schedule) == "1f1b";
     CHECK((*std::max_element(spared.begin(), spared.end()) > 0) == spares);
-    CHECK((outcome.out.find("1f1b holds up to") != std::string::npos) == spares);
+    CHECK((outcome.out.find("1f1b: up to") != std::string::npos) == spares);
     if (step == 24) {
       CHECK(test::relative_distance(state(trial, "split", 24), one) < 1e-8);
       CHECK(summary["test_accuracy"] == trial.summary("one")["test_accuracy"]);
@@ -147,7 +147,7 @@ TEST_CASE("what split models do not go with is refused with the reason", "[run]"
   };
   CHECK_THAT(refused({"exchange.strategy=server", "exchange.server.ranks=1"}),
              Contains("a server on a rank of its own holds a whole model"));
-  CHECK_THAT(refused({"data.buckets=[8]"}), Contains("what travels between the ranks of a model has one length"));
+  CHECK_THAT(refused({"data.buckets=[8]"}), Contains("tensors between the ranks of a model have one length"));
   CHECK_THAT(refused({"data.as_replicas=2", "batch.shares=[1, 3]"}), Contains("micro-batches of one size"));
 }
 
@@ -173,10 +173,10 @@ TEST_CASE("check draws the mesh", "[run]") {
   const test::Outcome torn = check({"parallel.pipeline=4"}, {"--replicas", "1", "--hosts", "2"});
   CHECK(torn.code == 2);
   CHECK_THAT(torn.err, Contains("host 0 has 2 ranks") && Contains("parallel.allow_across_nodes = true"));
-  const test::Outcome bands = check({"parallel.space=2"}, {});
-  INFO(bands.out << bands.err);
-  CHECK(bands.code == 0);
-  CHECK_THAT(bands.out, Contains("space 2") && Contains("of halos a sample"));
+  const test::Outcome spatial_shards = check({"parallel.space=2"}, {});
+  INFO(spatial_shards.out << spatial_shards.err);
+  CHECK(spatial_shards.code == 0);
+  CHECK_THAT(spatial_shards.out, Contains("space 2") && Contains("of halos a sample"));
   const test::Outcome thin = check({"parallel.space=64"}, {});
   CHECK(thin.code == 2);
   CHECK_THAT(thin.err, Contains("parallel.space = 64") && Contains("a rank needs at least one"));

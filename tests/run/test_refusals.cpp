@@ -8,10 +8,10 @@
 #include <fstream>
 
 #include "base/atomic_file.hpp"
+#include "checkpoint/checkpoint.hpp"
 #include "h5/file.hpp"
 #include "tests/run/trial.hpp"
 #include "tests/support/skip.hpp"
-#include "train/checkpoint.hpp"
 
 namespace echelon {
 namespace {

@@ -11,7 +11,7 @@ namespace {
 
 using nlohmann::json;
 
-Outcome report(const Trial& trial, const std::vector<std::string>& words) {
+Outcome run_report(const Trial& trial, const std::vector<std::string>& words) {
   std::vector<std::string> argv = {echelon_binary(), "report"};
   argv.insert(argv.end(), words.begin(), words.end());
   return run_process({.argv = argv, .cwd = trial / "", .env = {}, .limit_s = 30});
@@ -43,7 +43,7 @@ TEST_CASE("real runs become strong, weak and paced tables; a diverged run is lis
   REQUIRE(trial.train(0, {anew, threads, "optimizer.learning_rate=1000", "optimizer.weight_decay=1"}).code ==
           kExitNumeric);
 
-  const Outcome outcome = report(trial, {"results", "--out", "tables", "--name", "trial"});
+  const Outcome outcome = run_report(trial, {"results", "--out", "tables", "--name", "trial"});
   INFO(outcome.out << outcome.err);
   REQUIRE(outcome.code == kExitOk);
   const json tables = json::parse(read_file_whole(trial / "tables/trial.json"));
@@ -81,7 +81,7 @@ TEST_CASE("a codec that costs accuracy is warned of beside the run without one",
   REQUIRE(trial.train(2).code == kExitOk);
   REQUIRE(trial.train(2, {"exchange.codec=threshold", "exchange.tau=1000"}).code == kExitOk);  // nothing is ever sent
   REQUIRE(trial.train(2, {"exchange.codec=lossless"}).code == kExitOk);
-  const Outcome outcome = report(trial, {"results", "--out", "tables", "--name", "trial"});
+  const Outcome outcome = run_report(trial, {"results", "--out", "tables", "--name", "trial"});
   INFO(outcome.out << outcome.err);
   REQUIRE(outcome.code == kExitOk);
   CHECK(outcome.out.find("warning: codec threshold (tau 1000) on 2 ranks costs ") != std::string::npos);
@@ -92,15 +92,15 @@ TEST_CASE("a codec that costs accuracy is warned of beside the run without one",
 
 TEST_CASE("a report of nothing says what is missing and writes nothing", "[report]") {
   const Trial trial;
-  CHECK(report(trial, {"nowhere"}).code == kExitConfig);
+  CHECK(run_report(trial, {"nowhere"}).code == kExitConfig);
   make_folders(trial / "results/broken/01");
-  CHECK(report(trial, {"results"}).code == kExitConfig);
+  CHECK(run_report(trial, {"results"}).code == kExitConfig);
   write_file_whole(trial / "results/broken/01/status.json", R"({"state":"failed","exit_code":5,"reason":"loss"})");
-  CHECK(report(trial, {"results", "--out", "tables"}).code == kExitData);
+  CHECK(run_report(trial, {"results", "--out", "tables"}).code == kExitData);
   write_file_whole(trial / "results/broken/01/summary.json", "{");
-  CHECK(report(trial, {"results", "--out", "tables"}).code == kExitData);
+  CHECK(run_report(trial, {"results", "--out", "tables"}).code == kExitData);
   CHECK_FALSE(std::filesystem::exists(trial / "tables"));
-  CHECK(report(trial, {"results", "--name", "a/b"}).code == kExitConfig);
+  CHECK(run_report(trial, {"results", "--name", "a/b"}).code == kExitConfig);
 }
 
 }  // namespace echelon::test

@@ -58,7 +58,7 @@ void check_same(const Trace& trace, const Trace& one) {
   CHECK(trace.checkpoint.size() > 1000);
 }
 
-void train(const test::Trial& trial, int ranks, const test::Sets& sets) {
+void run_training(const test::Trial& trial, int ranks, const test::Sets& sets) {
   const test::Outcome outcome = trial.train(ranks, sets);
   INFO(outcome.out << outcome.err);
   REQUIRE(outcome.code == 0);
@@ -78,11 +78,11 @@ TEST_CASE("reproducible: split models have the same bits on any number of replic
 
 TEST_CASE("reproducible: 1, 2 and 4 ranks end with the same weights, states, losses and accuracies", "[run]") {
   const test::Trial lone;
-  train(lone, 0, kReproducible);
+  run_training(lone, 0, kReproducible);
   const Trace one = trace_of(lone);
   for (const int ranks : {2, 4}) DYNAMIC_SECTION(ranks << " ranks") {
       const test::Trial trial;
-      train(trial, ranks, kReproducible);
+      run_training(trial, ranks, kReproducible);
       const Trace trace = trace_of(trial);
       check_same(trace, one);
       CHECK(unlike(trace.epochs, one.epochs) == 0);
@@ -92,21 +92,21 @@ TEST_CASE("reproducible: 1, 2 and 4 ranks end with the same weights, states, los
 
 TEST_CASE("every algorithm that reproducible takes, 8 ranks too", "[run][slow]") {
   const test::Trial lone;
-  train(lone, 0, kReproducible);
+  run_training(lone, 0, kReproducible);
   const Trace one = trace_of(lone);
   for (const std::string algorithm : {"butterfly", "halving_doubling", "binomial"}) DYNAMIC_SECTION(algorithm) {
       const test::Trial trial;
-      train(trial, 8, with(kReproducible, {"exchange.algorithm=" + algorithm}));
+      run_training(trial, 8, with(kReproducible, {"exchange.algorithm=" + algorithm}));
       check_same(trace_of(trial), one);
     }
 }
 
 TEST_CASE("reproducible: begun on 2 ranks, taken up by 4 and by 1, the bits of an undisturbed run on 1", "[run]") {
   const test::Trial whole, changing;
-  train(whole, 0, kReproducible);
-  train(changing, 2, with(kReproducible, {"train.steps=7"}));
-  train(changing, 4, with(kReproducible, {"train.steps=14"}));
-  train(changing, 0, kReproducible);
+  run_training(whole, 0, kReproducible);
+  run_training(changing, 2, with(kReproducible, {"train.steps=7"}));
+  run_training(changing, 4, with(kReproducible, {"train.steps=14"}));
+  run_training(changing, 0, kReproducible);
   CHECK(changing.attempts() == 3);
   check_same(trace_of(changing), trace_of(whole));
 }
@@ -157,7 +157,7 @@ TEST_CASE("reproducible with batch norm, dropout and moved images, on 2 threads 
     std::filesystem::create_directories(trial / "train");
     test::write_shard(trial / "train/a.h5", 150, "a");
     test::write_shard(trial / "train/b.h5", 77, "b");
-    train(trial, ranks, {});
+    run_training(trial, ranks, {});
     return trace_of(trial);
   };
   const Trace one = trained(0);
@@ -209,17 +209,17 @@ TEST_CASE("reproducible with states carried from step to step, handed on from 2 
     INFO(made.err);
     REQUIRE(made.code == 0);
   }
-  train(whole, 0, {});
-  train(changing, 2, {"train.steps=7"});
-  train(changing, 8, {"train.steps=14"});
-  train(changing, 0, {});
+  run_training(whole, 0, {});
+  run_training(changing, 2, {"train.steps=7"});
+  run_training(changing, 8, {"train.steps=14"});
+  run_training(changing, 0, {});
   check_same(trace_of(changing), trace_of(whole));
 }
 
 TEST_CASE("without reproducible the same runs part", "[run][slow]") {
   const test::Trial one, two;
-  train(one, 0, {"train.steps=20"});
-  train(two, 2, {"train.steps=20"});
+  run_training(one, 0, {"train.steps=20"});
+  run_training(two, 2, {"train.steps=20"});
   CHECK(one.summary()["weights_checksum"] != two.summary()["weights_checksum"]);
 }
 

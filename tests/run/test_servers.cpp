@@ -24,7 +24,7 @@ std::vector<double> values(const test::Trial& trial) {
   return test::checkpoint_values(trial.run() + "/checkpoints/step-00000051.h5", "");
 }
 
-void train(const test::Trial& trial, int ranks, const test::Sets& sets, const std::string& says = "") {
+void run_training(const test::Trial& trial, int ranks, const test::Sets& sets, const std::string& says = "") {
   const test::Outcome run = trial.train(ranks, sets);
   INFO(run.out << run.err);
   REQUIRE(run.code == 0);
@@ -36,7 +36,7 @@ TEST_CASE("2 workers and a server train, save, resume to the same bits and are t
   const test::Trial whole, cut;
   const test::Sets sets = serving(1, {"exchange.codec=" + codec, "optimizer.rule=adam", "optimizer.learning_rate=0.003",
                                       "exchange.bucket_mb=0.01"});
-  train(whole, 3, sets, "ranks     2 workers + 1 server on 1 host");
+  run_training(whole, 3, sets, "ranks     2 workers + 1 server on 1 host");
   const auto summary = whole.summary();
   CHECK(summary["ranks"] == 2);
   CHECK(summary["servers"] == 1);
@@ -50,18 +50,18 @@ TEST_CASE("2 workers and a server train, save, resume to the same bits and are t
 
   test::Sets first = sets;
   first.push_back("train.steps=23");
-  train(cut, 3, first);
-  train(cut, 3, sets, "from step 23:");
+  run_training(cut, 3, first);
+  run_training(cut, 3, sets, "from step 23:");
   CHECK(values(cut) == values(whole));
 }
 
 TEST_CASE("a run goes on with another number of servers, and without any of their own", "[run]") {
   const test::Trial trial, plain;
-  train(trial, 3, serving(1, {"train.steps=10"}));
-  train(trial, 4, serving(2, {"train.steps=20"}), "2 workers + 2 servers");
-  train(trial, 4, serving(1, {"train.steps=30"}), "resuming on 3 replicas what 2 replicas began");
-  train(trial, 2, serving(0));
-  train(plain, 2, serving(0));
+  run_training(trial, 3, serving(1, {"train.steps=10"}));
+  run_training(trial, 4, serving(2, {"train.steps=20"}), "2 workers + 2 servers");
+  run_training(trial, 4, serving(1, {"train.steps=30"}), "resuming on 3 replicas a run of 2 replicas");
+  run_training(trial, 2, serving(0));
+  run_training(plain, 2, serving(0));
   CHECK(trial.summary()["servers"] == 0);
   CHECK(trial.summary()["test_accuracy"].get<double>() > 0.85);
   CHECK(trial.summary()["test_loss"].get<double>() == Approx(plain.summary()["test_loss"].get<double>()).epsilon(0.01));
@@ -141,8 +141,8 @@ TEST_CASE("a signal stops workers and servers with a checkpoint that the next at
   INFO(stopped.out << stopped.err);
   CHECK(!stopped.timed_out);
   CHECK(stopped.code == 75);
-  train(trial, 3, sets, "resuming  from step");
-  train(whole, 3, sets);
+  run_training(trial, 3, sets, "resuming  from step");
+  run_training(whole, 3, sets);
   CHECK(trial.summary()["weights_checksum"] == whole.summary()["weights_checksum"]);
 }
 

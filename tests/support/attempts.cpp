@@ -6,8 +6,8 @@
 #include <stdexcept>
 
 #include "config/parse.hpp"
+#include "run/attempt.hpp"
 #include "tests/support/ranks.hpp"
-#include "train/attempt.hpp"
 
 namespace echelon::test {
 

@@ -25,16 +25,16 @@ float rounded(double value, int bits, int least, double limit) {
 Values fp16(const Values& wanted, int ranks) {
   double up = 1;
   while (up < ranks) up *= 2;
-  Values said;
+  Values encoded;
   for (const float value : wanted)
-    said.push_back(static_cast<float>(rounded(static_cast<float>(value / up), 11, -14, 65504) * up));
-  return said;
+    encoded.push_back(static_cast<float>(rounded(static_cast<float>(value / up), 11, -14, 65504) * up));
+  return encoded;
 }
 
 Values bf16(const Values& wanted) {
-  Values said;
-  for (const float value : wanted) said.push_back(rounded(value, 8, -126, FLT_MAX));
-  return said;
+  Values encoded;
+  for (const float value : wanted) encoded.push_back(rounded(value, 8, -126, FLT_MAX));
+  return encoded;
 }
 
 std::uint32_t hashed(std::uint32_t x, std::uint64_t key) {
@@ -54,7 +54,7 @@ int draw(std::uint64_t key, std::int64_t first, std::int64_t i) {
 }
 
 Values int8(const Values& wanted, std::uint64_t key, std::int64_t first) {
-  Values said;
+  Values encoded;
   for (std::size_t begin = 0; begin < wanted.size(); begin += 512) {
     const std::size_t end = std::min(begin + 512, wanted.size());
     float most = 0;
@@ -70,14 +70,14 @@ Values int8(const Values& wanted, std::uint64_t key, std::int64_t first) {
       const double fine =
           std::nearbyint(wanted[i] * inverse) + static_cast<double>(draw(key, first, static_cast<std::int64_t>(i)));
       const auto steps = static_cast<float>(std::min(std::floor(fine / 65536), 127.0));
-      said.push_back(std::isnan(scale) ? scale : steps * scale);
+      encoded.push_back(std::isnan(scale) ? scale : steps * scale);
     }
   }
-  return said;
+  return encoded;
 }
 
 Values onebit(const Values& wanted) {
-  Values said;
+  Values encoded;
   for (std::size_t begin = 0; begin < wanted.size(); begin += 2048) {
     const std::size_t end = std::min(begin + 2048, wanted.size());
     float lanes[2][8] = {}, counts[2] = {};
@@ -92,9 +92,9 @@ Values onebit(const Values& wanted) {
       const float sum = ((l[0] + l[4]) + (l[2] + l[6])) + ((l[1] + l[5]) + (l[3] + l[7]));
       means[side] = counts[side] > 0 ? sum / counts[side] : 0;
     }
-    for (std::size_t i = begin; i < end; ++i) said.push_back(means[wanted[i] >= 0 ? 1 : 0]);
+    for (std::size_t i = begin; i < end; ++i) encoded.push_back(means[wanted[i] >= 0 ? 1 : 0]);
   }
-  return said;
+  return encoded;
 }
 
 Values topk(const Values& wanted, double density) {
@@ -105,43 +105,44 @@ Values topk(const Values& wanted, double density) {
   };
   std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return size(a) > size(b); });
   const auto m = static_cast<std::size_t>(std::ceil(density * static_cast<double>(wanted.size())));
-  Values said(wanted.size());
-  for (std::size_t i = 0; i < std::max<std::size_t>(m, 1) && i < order.size(); ++i) said[order[i]] = wanted[order[i]];
-  return said;
+  Values encoded(wanted.size());
+  for (std::size_t i = 0; i < std::max<std::size_t>(m, 1) && i < order.size(); ++i)
+    encoded[order[i]] = wanted[order[i]];
+  return encoded;
 }
 
 Values threshold(const Values& wanted, float tau) {
-  Values said;
-  for (const float value : wanted) said.push_back(!(std::fabs(value) < tau) ? std::copysign(tau, value) : 0);
-  return said;
+  Values encoded;
+  for (const float value : wanted) encoded.push_back(!(std::fabs(value) < tau) ? std::copysign(tau, value) : 0);
+  return encoded;
 }
 
 }  // namespace
 
-Spoken oracle_of(const std::string& codec, const Values& values, const Values& owed, std::uint64_t key,
-                 std::int64_t first, const CodecOptions& options) {
+OracleEncoding oracle_of(const std::string& codec, const Values& values, const Values& residual, std::uint64_t key,
+                         std::int64_t first, const CodecOptions& options) {
   Values wanted;
-  for (std::size_t i = 0; i < values.size(); ++i) wanted.push_back(values[i] + owed[i]);
-  Spoken out;
+  for (std::size_t i = 0; i < values.size(); ++i) wanted.push_back(values[i] + residual[i]);
+  OracleEncoding out;
   if (codec == "fp16")
-    out.said = fp16(wanted, options.ranks);
+    out.encoded = fp16(wanted, options.ranks);
   else if (codec == "bf16")
-    out.said = bf16(wanted);
+    out.encoded = bf16(wanted);
   else if (codec == "int8")
-    out.said = int8(wanted, key, first);
+    out.encoded = int8(wanted, key, first);
   else if (codec == "onebit")
-    out.said = onebit(wanted);
+    out.encoded = onebit(wanted);
   else if (codec == "topk")
-    out.said = topk(wanted, options.density);
+    out.encoded = topk(wanted, options.density);
   else if (codec == "threshold")
-    out.said = threshold(wanted, static_cast<float>(options.tau));
+    out.encoded = threshold(wanted, static_cast<float>(options.tau));
   else if (codec == "lossless")
-    return {values, owed};
+    return {values, residual};
   else
     throw std::runtime_error("no oracle for codec '" + codec + "'");
   for (std::size_t i = 0; i < wanted.size(); ++i) {
-    const float left = wanted[i] - out.said[i];
-    out.owed.push_back(std::isfinite(left) ? left : 0);
+    const float left = wanted[i] - out.encoded[i];
+    out.residual.push_back(std::isfinite(left) ? left : 0);
   }
   return out;
 }

@@ -8,12 +8,12 @@
 
 namespace echelon::test {
 
-struct Spoken {
-  std::vector<float> said, owed;
+struct OracleEncoding {
+  std::vector<float> encoded, residual;
 };
 
-// `owed` holds the residual before; tau is fixed (options.tau > 0) for `threshold`.
-Spoken oracle_of(const std::string& codec, const std::vector<float>& values, const std::vector<float>& owed,
-                 std::uint64_t key, std::int64_t first, const CodecOptions& options);
+// `residual` holds the residual before; tau is fixed (options.tau > 0) for `threshold`.
+OracleEncoding oracle_of(const std::string& codec, const std::vector<float>& values, const std::vector<float>& residual,
+                         std::uint64_t key, std::int64_t first, const CodecOptions& options);
 
 }  // namespace echelon::test

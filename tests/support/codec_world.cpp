@@ -8,7 +8,7 @@ namespace echelon::test {
 
 CodecWorld::CodecWorld(const std::string& codec, const std::string& algorithm, int ranks, std::int64_t elems,
                        CodecOptions options)
-    : elems_(elems), residuals_(static_cast<std::size_t>(ranks)), owed_(static_cast<std::size_t>(ranks)) {
+    : elems_(elems), residuals_(static_cast<std::size_t>(ranks)), residual_(static_cast<std::size_t>(ranks)) {
   options.ranks = ranks;
   const CodecInfo& info = codec_info(codec);
   for (int r = 0; r < ranks; ++r) {
@@ -19,9 +19,9 @@ CodecWorld::CodecWorld(const std::string& codec, const std::string& algorithm, i
                                                         : make_allreduce("naive", request));
     const ElemRange own = even_part(elems, ranks, r);
     if (info.lossy) residuals_[at].resize(static_cast<std::size_t>(elems));
-    if (info.route == CodecRoute::direct) owed_[at].resize(static_cast<std::size_t>(own.elems()));
+    if (info.route == CodecRoute::direct) residual_[at].resize(static_cast<std::size_t>(own.elems()));
     buckets_.push_back(
-        std::make_unique<CodedBucket>(make_codec(codec, options), elems, residuals_[at], owed_[at], own.begin));
+        std::make_unique<CodedBucket>(make_codec(codec, options), elems, residuals_[at], residual_[at], own.begin));
   }
 }
 
@@ -36,13 +36,13 @@ void CodecWorld::exchange(std::vector<std::vector<float>>& data, std::uint64_t s
   counters_ = run_plans(plans_, buffers, DType::f32, 6, forms);
 }
 
-std::vector<double> CodecWorld::owed() const {
+std::vector<double> CodecWorld::residual() const {
   std::vector<double> all(static_cast<std::size_t>(elems_));
   const int ranks = static_cast<int>(buckets_.size());
   for (int r = 0; r < ranks; ++r) {
     const std::vector<float>& residual = residuals_[static_cast<std::size_t>(r)];
     for (std::size_t i = 0; i < residual.size(); ++i) all[i] += residual[i];
-    const std::vector<float>& sums = owed_[static_cast<std::size_t>(r)];
+    const std::vector<float>& sums = residual_[static_cast<std::size_t>(r)];
     const auto first = static_cast<std::size_t>(even_part(elems_, ranks, r).begin);
     for (std::size_t i = 0; i < sums.size(); ++i) all[first + i] += sums[i];
   }

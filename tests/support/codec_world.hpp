@@ -22,15 +22,15 @@ class CodecWorld {
 
   CodedBucket& bucket(int rank) { return *buckets_[static_cast<std::size_t>(rank)]; }
   const std::vector<float>& residual(int rank) const { return residuals_[static_cast<std::size_t>(rank)]; }
-  const std::vector<float>& owed_sums(int rank) const { return owed_[static_cast<std::size_t>(rank)]; }
+  const std::vector<float>& sum_residual(int rank) const { return residual_[static_cast<std::size_t>(rank)]; }
   // What all ranks together have not said of the sum: element by element.
-  std::vector<double> owed() const;
+  std::vector<double> residual() const;
   const std::vector<WireCounters>& counters() const { return counters_; }  // of the last exchange
 
  private:
   std::int64_t elems_;
   std::vector<std::shared_ptr<const Plan>> plans_;
-  std::vector<std::vector<float>> residuals_, owed_;
+  std::vector<std::vector<float>> residuals_, residual_;
   std::vector<std::unique_ptr<CodedBucket>> buckets_;
   std::vector<WireCounters> counters_;
 };

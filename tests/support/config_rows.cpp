@@ -211,7 +211,7 @@ std::string plan_refusal(const Experiment& experiment) {
     const RunInputs inputs = open_inputs(config);
     const Mesh mesh =
         mesh_of_workers(config, roles_of(config, experiment.ranks), experiment.hosts_of_ranks(), {"a", "b"});
-    for (int rank = 0; rank < mesh.group_size(); ++rank) (void)plan_run(config, mesh, mesh.seat(rank), inputs);
+    for (int rank = 0; rank < mesh.group_size(); ++rank) (void)plan_run(config, mesh, mesh.coord(rank), inputs);
     return "";
   } catch (const Error& error) {
     return error.what();

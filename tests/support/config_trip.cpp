@@ -113,9 +113,9 @@ class Trip {
     const auto& wire = summary["wire_bytes_per_step"];
     const auto& formula = summary["formula_bytes_per_step"];
     if (!experiment_.formula || formula.is_null()) return;
-    const double sent = wire.get<double>(), foretold = formula.get<double>();
-    expect(std::fabs(sent - foretold) <= 1e-9 * foretold, "wire: bytes and formula",
-           fmt::format("{} and {}", sent, foretold));
+    const double sent = wire.get<double>(), predicted = formula.get<double>();
+    expect(std::fabs(sent - predicted) <= 1e-9 * predicted, "wire: bytes and formula",
+           fmt::format("{} and {}", sent, predicted));
   }
 
   void use(const std::string& run) {

@@ -96,11 +96,11 @@ std::vector<double> make_input(const OpSpec& spec, const ArgInfo& arg, const Tri
     const auto labels = random_integers(n, 0, (part ? part->classes : std::get<SoftmaxDims>(spec.dims).K) - 1, name);
     return {labels.begin(), labels.end()};
   }
-  if (arg.name == "said") {  // of each label: any logit, 0 or 1, a sum from 1, any product
-    std::vector<double> said = affine(random, 3, 0);
-    for (std::size_t i = 1; i < n; i += SoftmaxPartDims::kSaid) said[i] = said[i] < 0 ? 0 : 1;
-    for (std::size_t i = 2; i < n; i += SoftmaxPartDims::kSaid) said[i] = 1 + std::fabs(said[i]);
-    return said;
+  if (arg.name == "partials") {  // of each label: any logit, 0 or 1, a sum from 1, any product
+    std::vector<double> partials = affine(random, 3, 0);
+    for (std::size_t i = 1; i < n; i += SoftmaxPartDims::kPartials) partials[i] = partials[i] < 0 ? 0 : 1;
+    for (std::size_t i = 2; i < n; i += SoftmaxPartDims::kPartials) partials[i] = 1 + std::fabs(partials[i]);
+    return partials;
   }
   if (arg.name == "targets") {
     const bool logistic = std::get<ValueLossDims>(spec.dims).loss == ValueLoss::logistic;

@@ -9,11 +9,11 @@
 #include "comm/group.hpp"
 #include "model/build.hpp"
 #include "model/zoo/zoo.hpp"
-#include "tests/support/far_device.hpp"
-#include "tests/support/picky_device.hpp"
+#include "tests/support/discrete_device.hpp"
+#include "tests/support/random_layout_device.hpp"
 #include "tests/support/ranks.hpp"
 #include "tests/support/state_image.hpp"
-#include "tests/support/trainee.hpp"
+#include "tests/support/trainer.hpp"
 #include "tests/support/worker.hpp"
 
 namespace echelon::test {
@@ -104,8 +104,8 @@ BatchPlan batch_plan_of(const ReplicaRun& run) {
 }
 
 std::unique_ptr<Device> device_of(const ReplicaRun& run, int rank) {
-  if (run.device == "far") return make_far_device(run.card);
-  if (run.device == "picky") return make_picky_device(1 + static_cast<std::uint64_t>(rank));
+  if (run.device == "discrete") return make_discrete_device(run.card);
+  if (run.device == "random_layout") return make_random_layout_device(1 + static_cast<std::uint64_t>(rank));
   return open_device(run.device, {.index = rank});
 }
 
@@ -150,7 +150,7 @@ ReplicaResult train_replica(std::unique_ptr<Transport> transport, const ReplicaR
   const std::int64_t share = run.shares[static_cast<std::size_t>(rank)];
   const std::int64_t first = std::accumulate(run.shares.begin(), run.shares.begin() + rank, std::int64_t{0});
 
-  Group group(standing.place.peers(), kControlChannel);
+  Group group(standing.rank_groups.peers(), kControlChannel);
   ReplicaResult result;
   StepResult last;
   for (std::int64_t step = 0; step < run.steps; ++step) {

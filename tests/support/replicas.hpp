@@ -12,7 +12,7 @@
 #include "device/device.hpp"
 #include "model/graph.hpp"
 #include "optim/loss_scale.hpp"
-#include "tests/support/trainee.hpp"
+#include "tests/support/trainer.hpp"
 
 namespace echelon::test {
 

@@ -35,7 +35,7 @@ void write_images(const std::string& path, std::int64_t samples, std::uint64_t n
   writer.publish();
 }
 
-void write_text(const std::string& path, std::int64_t windows, std::uint64_t name) {
+void write_token_shards(const std::string& path, std::int64_t windows, std::uint64_t name) {
   const HashRng rng = HashRng(1, "row text").at(name);
   std::vector<std::int32_t> tokens(static_cast<std::size_t>(6 * windows + 1));
   for (std::size_t i = 0; i < tokens.size(); ++i) tokens[i] = static_cast<std::int32_t>(rng.below(i, 7));
@@ -77,7 +77,7 @@ void write_row_data(const std::string& folder) {
         const std::string path = fmt::format("{}/a{}.h5", at, i);
         const std::uint64_t name = train ? i : 9;
         if (kind == std::string("images")) write_images(path, sizes[i], name);
-        if (kind == std::string("text")) write_text(path, sizes[i], name);
+        if (kind == std::string("text")) write_token_shards(path, sizes[i], name);
         if (kind == std::string("sequences")) write_sequences(path, sizes[i], name);
       }
     }

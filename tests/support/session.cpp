@@ -65,17 +65,17 @@ bool skip_without(bool present, const std::string& reason) {
 
 void set_agreement(std::function<bool(const std::string&, bool)> agree) { agreement = std::move(agree); }
 
-int run_session(int argc, char** argv, const char* ring, bool speaks) {
+int run_session(int argc, char** argv, const char* ring, bool reports) {
   h5::initialise();
   Catch::Session session;
   if (const int code = session.applyCommandLine(argc, argv); code != 0) return code;
   const int code = session.run();
   if (session.config().listTests() || session.config().listTags()) return code;
-  if (failed > 0 && speaks)
+  if (failed > 0 && reports)
     std::printf("inputs of this run: ECHELON_TEST_SEED=%llu\n", static_cast<unsigned long long>(test_seed()));
   const std::string line = std::to_string(passed) + " passed, " + std::to_string(failed) + " failed, " +
                            std::to_string(skipped) + " skipped";
-  if (speaks) {
+  if (reports) {
     std::printf("%s: %s\n", ring, line.c_str());
     for (const std::string& failure : failures) std::printf("failed: %s\n", failure.c_str());
     if (const char* path = std::getenv("ECHELON_TEST_SUMMARY"))

@@ -8,8 +8,8 @@
 #include "base/hash_rng.hpp"
 #include "comm/group.hpp"
 #include "device/device.hpp"
-#include "parallel/meeting.hpp"
-#include "parallel/way.hpp"
+#include "parallel/p2p_link.hpp"
+#include "parallel/replica_collective.hpp"
 #include "tests/support/random.hpp"
 
 namespace echelon::test {
@@ -42,16 +42,16 @@ Tensor tensor_of(std::vector<float>& values) {
 
 }  // namespace
 
-void check_shared_ways(Engine& engine, Device& device) {
+void check_shared_links(Engine& engine, Device& device) {
   const std::uint64_t seed = common_seed(engine);
   const int rank = engine.rank(), ranks = engine.size(), to = (rank + 1) % ranks, from = (rank + ranks - 1) % ranks;
   const std::size_t bytes = kMost * sizeof(float);
-  const auto block = engine.share(shared_way_bytes(bytes));
+  const auto block = engine.share(shared_p2p_link_bytes(bytes));
   ECHELON_CHECK(block != nullptr, "the ranks share no memory");
-  Tally tally;
-  const auto out =
-      make_shared_way(device, {.group = engine, .peer = to, .sends = true}, block, block->of(rank), bytes, tally);
-  const auto in = make_shared_way(device, {.group = engine, .peer = from}, block, block->of(from), bytes, tally);
+  GroupTraffic traffic;
+  const auto out = make_shared_p2p_link(device, {.group = engine, .peer = to, .sends = true}, block, block->of(rank),
+                                        bytes, traffic);
+  const auto in = make_shared_p2p_link(device, {.group = engine, .peer = from}, block, block->of(from), bytes, traffic);
   std::uint64_t sent = 0;
   const auto take = [&](int round) {
     std::vector<float> got(size_of_round(seed, round));
@@ -60,29 +60,29 @@ void check_shared_ways(Engine& engine, Device& device) {
   };
   for (int round = 0; round < kRounds; ++round) {
     std::vector<float> values = values_of(seed, rank, round, size_of_round(seed, round));
-    // Two boxes: the third is sent once the first was taken.
-    if (round >= static_cast<int>(kBoxes)) take(round - static_cast<int>(kBoxes));
+    // Two buffers: the third is sent once the first was taken.
+    if (round >= static_cast<int>(kTransferBuffers)) take(round - static_cast<int>(kTransferBuffers));
     out->send(tensor_of(values));
     sent += values.size() * sizeof(float);
   }
-  for (int round = kRounds - static_cast<int>(kBoxes); round < kRounds; ++round) take(round);
-  ECHELON_CHECK_EQ(tally.sent.bytes_sent, sent);
+  for (int round = kRounds - static_cast<int>(kTransferBuffers); round < kRounds; ++round) take(round);
+  ECHELON_CHECK_EQ(traffic.sent.bytes_sent, sent);
   Group(engine, 0).barrier();
 }
 
-void check_shared_meetings(Engine& engine) {
+void check_shared_collectives(Engine& engine) {
   const std::uint64_t seed = common_seed(engine);
   const HashRng kinds(seed, "kinds"), units(seed, "units");
   const int rank = engine.rank(), ranks = engine.size();
   const auto k = static_cast<std::size_t>(ranks);
   const std::size_t bytes = kMost * sizeof(float);
   const auto device = open_device("reference", {});
-  const auto block = engine.share(shared_meeting_bytes(bytes));
+  const auto block = engine.share(shared_collective_bytes(bytes));
   ECHELON_CHECK(block != nullptr, "the ranks share no memory");
-  Tally tally;
-  const auto meeting = make_shared_meeting(*device, engine, 1, block, bytes, tally);
+  GroupTraffic traffic;
+  const auto collective = make_shared_collective(*device, engine, 1, block, bytes, traffic);
   for (int round = 0; round < kRounds; ++round) {
-    const std::uint64_t before = tally.sent.bytes_sent;
+    const std::uint64_t before = traffic.sent.bytes_sent;
     if (kinds.uniform(static_cast<std::uint64_t>(round)) < 0.5) {
       const std::size_t n = size_of_round(seed, round);
       std::vector<float> mine = values_of(seed, rank, round, n), sum(n), expected = values_of(seed, 0, round, n);
@@ -90,9 +90,9 @@ void check_shared_meetings(Engine& engine) {
         const std::vector<float> theirs = values_of(seed, r, round, n);
         for (std::size_t i = 0; i < n; ++i) expected[i] += theirs[i];
       }
-      meeting->sum(tensor_of(mine), tensor_of(sum));
+      collective->sum(tensor_of(mine), tensor_of(sum));
       ECHELON_CHECK(std::memcmp(sum.data(), expected.data(), n * sizeof(float)) == 0, "sum of round {}", round);
-      std::vector<double> sent = {static_cast<double>(tally.sent.bytes_sent - before)};
+      std::vector<double> sent = {static_cast<double>(traffic.sent.bytes_sent - before)};
       Group(engine, 0).sum(sent);
       ECHELON_CHECK_EQ(sent[0], 2.0 * (static_cast<double>(k) - 1) * static_cast<double>(n * sizeof(float)));
       continue;
@@ -112,9 +112,9 @@ void check_shared_meetings(Engine& engine) {
         expected.insert(expected.end(), of.begin() + at, of.begin() + at + n);
       }
     std::vector<float> whole(expected.size());
-    meeting->gather(form, tensor_of(blocks[static_cast<std::size_t>(rank)]), tensor_of(whole));
+    collective->gather(form, tensor_of(blocks[static_cast<std::size_t>(rank)]), tensor_of(whole));
     ECHELON_CHECK(whole == expected, "gather of round {}", round);
-    ECHELON_CHECK_EQ(tally.sent.bytes_sent - before,
+    ECHELON_CHECK_EQ(traffic.sent.bytes_sent - before,
                      (k - 1) * blocks[static_cast<std::size_t>(rank)].size() * sizeof(float));
   }
   Group(engine, 0).barrier();

@@ -5,10 +5,10 @@
 
 namespace echelon::test {
 
-// Random tensors around a ring of shared ways, beside what was sent.
-void check_shared_ways(Engine& engine, Device& device);
-// Random sums and gathers in one meeting, one after another: sums beside the plain sum in the order of ranks, to the
+// Random tensors around a ring of shared links, beside what was sent.
+void check_shared_links(Engine& engine, Device& device);
+// Random sums and gathers in one collective, one after another: sums beside the plain sum in the order of ranks, to the
 // bit; gathers beside what each rank had. Bytes are those of an all-reduce and an all-gather.
-void check_shared_meetings(Engine& engine);
+void check_shared_collectives(Engine& engine);
 
 }  // namespace echelon::test

@@ -8,9 +8,10 @@
 
 namespace echelon::test {
 
-inline SplitRun space_of(const Graph& graph, int bands, std::vector<std::int64_t> shares, std::int64_t accumulation) {
+inline SplitRun space_of(const Graph& graph, int spatial_shards, std::vector<std::int64_t> shares,
+                         std::int64_t accumulation) {
   SplitRun run{.replicas = {.graph = graph, .shares = std::move(shares), .accumulation = accumulation}, .parallel = {}};
-  run.parallel.space = bands;
+  run.parallel.space = spatial_shards;
   return run;
 }
 

@@ -3,8 +3,8 @@
 #include <cmath>
 #include <numeric>
 
-#include "base/box.hpp"
 #include "base/check.hpp"
+#include "base/tensor_region.hpp"
 #include "comm/group.hpp"
 #include "model/build.hpp"
 #include "tests/support/ranks.hpp"
@@ -47,11 +47,11 @@ SplitResult train_split_rank(std::unique_ptr<Transport> transport, const SplitRu
   Config config = config_of(run);
   config.parallel = split.parallel;
   Standing standing(engine, config, batch_plan_of(run), run.graph);
-  Place& place = standing.place;
-  const MeshSeat& seat = place.seat();
-  Worker worker(standing, config, device_of(run, seat.shard), 1, run.scaling);
-  const std::int64_t share = run.shares[static_cast<std::size_t>(seat.replica)];
-  const std::int64_t first = std::accumulate(run.shares.begin(), run.shares.begin() + seat.replica, std::int64_t{0});
+  RankGroups& rank_groups = standing.rank_groups;
+  const MeshCoord& coord = rank_groups.coord();
+  Worker worker(standing, config, device_of(run, coord.shard), 1, run.scaling);
+  const std::int64_t share = run.shares[static_cast<std::size_t>(coord.replica)];
+  const std::int64_t first = std::accumulate(run.shares.begin(), run.shares.begin() + coord.replica, std::int64_t{0});
   const ParameterSet &whole = run.graph.parameters(), &own = standing.plan->part.graph.parameters();
 
   SplitResult result;
@@ -66,18 +66,19 @@ SplitResult train_split_rank(std::unique_ptr<Transport> transport, const SplitRu
     worker.strategy().drain();
     put(whole, own, worker.gradients(), result.gradients);
   }
-  worker.courier().finish();
+  worker.activation_exchange().finish();
   worker.strategy().drain();
   put(whole, own, worker.weights(), result.weights);
-  if (place.has_loss()) result.loss = last.losses.loss, result.correct = last.losses.correct;
+  if (rank_groups.has_loss()) result.loss = last.losses.loss, result.correct = last.losses.correct;
   result.activation_bytes = {worker.runner().activation_bytes()};
-  result.halo_bytes = static_cast<double>(worker.courier().halo_bytes());
-  const std::vector<std::string> shared = Group(place.shards(), kGroupChannel).gather(shared_weights(worker.arenas()));
+  result.halo_bytes = static_cast<double>(worker.activation_exchange().halo_bytes());
+  const std::vector<std::string> shared =
+      Group(rank_groups.shards(), kGroupChannel).gather(shared_weights(worker.arenas()));
   for (const std::string& bytes : shared) ECHELON_CHECK(bytes == shared.front(), "what shards hold whole differs");
-  Group replicas(place.replicas(), kGroupChannel);
+  Group replicas(rank_groups.replicas(), kGroupChannel);
   replicas.barrier();
   const std::vector<std::string> sums = replicas.gather(std::to_string(worker.arenas().checksum()));
-  for (const std::string& sum : sums) ECHELON_CHECK_EQ(sum, sums.front(), "replicas of stage {}", seat.stage);
+  for (const std::string& sum : sums) ECHELON_CHECK_EQ(sum, sums.front(), "replicas of stage {}", coord.stage);
   return result;
 }
 

@@ -22,7 +22,7 @@ void pack(const std::vector<double>& values, std::vector<std::byte>& bytes) {
   }
 }
 
-Place place_of(const Config& config, Engine& world) {
+RankGroups place_of(const Config& config, Engine& world) {
   const Roles roles = roles_of(config, world.size());
   const Transport& transport = world.transport();
   return {roles, mesh_of_workers(config, roles, transport.hosts(), transport.host_names()), world};
@@ -66,39 +66,40 @@ void PlainSource::hand(const PlainBatch& batch, std::int64_t step) {
 }
 
 Standing::Standing(Engine& the_world, const Config& config, BatchPlan batch, const Graph& graph)
-    : world(the_world), place(place_of(config, world)) {
-  ECHELON_CHECK_EQ(place.mesh().replicas(), static_cast<int>(batch.micro.size()));
+    : world(the_world), rank_groups(place_of(config, world)) {
+  ECHELON_CHECK_EQ(rank_groups.mesh().replicas(), static_cast<int>(batch.micro.size()));
   ShardPlan shards = endless(batch);
-  plan.emplace(RunPlan{.replicas = place.mesh().replicas(),
-                       .batch = std::move(batch),
-                       .train = {},
-                       .test = {},
-                       .shards = std::move(shards),
-                       .graph = graph,
-                       .bucket_graphs = {},
-                       .node_costs = {},
-                       .part = part_of(graph, config.parallel, place.seat(), node_flops(graph, config.device.dtype)),
-                       .rank_batches = {}});
+  plan.emplace(
+      RunPlan{.replicas = rank_groups.mesh().replicas(),
+              .batch = std::move(batch),
+              .train = {},
+              .test = {},
+              .shards = std::move(shards),
+              .graph = graph,
+              .bucket_graphs = {},
+              .node_costs = {},
+              .part = part_of(graph, config.parallel, rank_groups.coord(), node_flops(graph, config.device.dtype)),
+              .rank_batches = {}});
 }
 
 Worker::Worker(Standing& standing, const Config& config, std::unique_ptr<Device> device, std::uint64_t seed,
                const LossScaling& scaling, std::int64_t step)
     : device_(std::move(device)),
-      courier_(*device_, standing.place.engines(), standing.place.mesh(), standing.place.seat(),
-               standing.plan->part.cuts, config.device.dtype, kCutsChannel,
-               *std::max_element(standing.plan->batch.micro.begin(), standing.plan->batch.micro.end())),
+      activation_exchange_(*device_, standing.rank_groups.engines(), standing.rank_groups.mesh(),
+                           standing.rank_groups.coord(), standing.plan->part.cuts, config.device.dtype, kCutsChannel,
+                           *std::max_element(standing.plan->batch.micro.begin(), standing.plan->batch.micro.end())),
       arenas_(*device_, standing.plan->part.graph.parameters(), wide_of(config.device.dtype)),
-      part_norms_(standing.place.mesh().splits()
-                      ? std::make_unique<PartNorms>(standing.place.model(), standing.place.shards(), kNormsChannel,
-                                                    standing.place.seat().shard == 0)
+      part_norms_(standing.rank_groups.mesh().splits()
+                      ? std::make_unique<PartNorms>(standing.rank_groups.model(), standing.rank_groups.shards(),
+                                                    kNormsChannel, standing.rank_groups.coord().shard == 0)
                       : nullptr),
       optimiser_(config.optimiser, arenas_, scaling, part_norms_.get()),
       strategy_(make_strategy(config.exchange, {.arenas = arenas_,
                                                 .optimiser = optimiser_,
                                                 .engine = standing.exchange(),
                                                 .first_channel = kStrategyChannel,
-                                                .role = standing.place.role()})),
-      replica_sum_(*device_, standing.place.twins(), kSumsChannel) {
+                                                .role = standing.rank_groups.role()})),
+      replica_sum_(*device_, standing.rank_groups.data_parallel_peers(), kSumsChannel) {
   arenas_.initialise(seed);
   if (standing.serves()) {
     stepper_ = std::make_unique<ServerStep>(*strategy_, phase_);
@@ -110,8 +111,8 @@ Worker::Worker(Standing& standing, const Config& config, std::unique_ptr<Device>
     source_ = source.get();
     return source;
   };
-  auto runner = std::make_unique<StepRunner>(config, *standing.plan, standing.place, arenas_, *strategy_, optimiser_,
-                                             replica_sum_, courier_, phase_, start, open);
+  auto runner = std::make_unique<StepRunner>(config, *standing.plan, standing.rank_groups, arenas_, *strategy_,
+                                             optimiser_, replica_sum_, activation_exchange_, phase_, start, open);
   runner_ = runner.get();
   stepper_ = std::move(runner);
 }

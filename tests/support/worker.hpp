@@ -5,17 +5,17 @@
 #include <memory>
 #include <optional>
 
+#include "checkpoint/run_state.hpp"
 #include "comm/engine.hpp"
 #include "config/schema.hpp"
 #include "exchange/part_norms.hpp"
 #include "exchange/replica_sum.hpp"
 #include "exchange/strategy.hpp"
-#include "parallel/courier.hpp"
-#include "tests/support/trainee.hpp"
-#include "train/phase.hpp"
-#include "train/place.hpp"
+#include "job/phase.hpp"
+#include "parallel/activation_exchange.hpp"
+#include "parallel/rank_groups.hpp"
+#include "tests/support/trainer.hpp"
 #include "train/run_plan.hpp"
-#include "train/run_state.hpp"
 #include "train/step.hpp"
 
 namespace echelon::test {
@@ -43,12 +43,12 @@ struct Standing {
   // Collective over the world. `plan_run` of a run without files: `config.parallel` and `batch` say all of it, where
   // batch.micro has an entry for each replica. Ranks beyond the mesh are servers (config.exchange.server.ranks).
   Standing(Engine& world, const Config& config, BatchPlan batch, const Graph& graph);
-  bool serves() const { return !place.trains(); }
+  bool serves() const { return !rank_groups.trains(); }
   // Over which a strategy exchanges.
-  Engine& exchange() { return place.exchange(); }
+  Engine& exchange() { return rank_groups.exchange(); }
 
   Engine& world;
-  Place place;
+  RankGroups rank_groups;
   std::optional<RunPlan> plan;
 };
 
@@ -66,14 +66,14 @@ class Worker {
   Arenas& arenas() { return arenas_; }
   Strategy& strategy() { return *strategy_; }
   Optimiser& optimiser() { return optimiser_; }
-  Courier& courier() { return courier_; }
+  ActivationExchange& activation_exchange() { return activation_exchange_; }
   StepRunner& runner() { return *runner_; }
   std::vector<double> weights() { return fetch(*device_, arenas_.weights_at(0), arenas_.elems(), arenas_.dtype()); }
   std::vector<double> gradients() { return fetch(*device_, arenas_.gradients_at(0), arenas_.elems(), arenas_.dtype()); }
 
  private:
   std::unique_ptr<Device> device_;
-  Courier courier_;
+  ActivationExchange activation_exchange_;
   Arenas arenas_;
   std::unique_ptr<PartNorms> part_norms_;  // null where nothing is split
   Optimiser optimiser_;

@@ -2,7 +2,7 @@
 // largest f32 become inf.
 #include "comm/codec/cast.hpp"
 
-namespace echelon {
+namespace echelon::inline comm {
 namespace {
 
 class Bf16 {
@@ -28,4 +28,4 @@ class Bf16 {
 
 std::unique_ptr<Codec> make_bf16_codec(const CodecOptions&) { return std::make_unique<CastCodec<Bf16>>(Bf16()); }
 
-}  // namespace echelon
+}  // namespace echelon::inline comm

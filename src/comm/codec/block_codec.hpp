@@ -12,7 +12,7 @@
 #include "comm/codec/codec.hpp"
 #include "comm/codec/lanes.hpp"
 
-namespace echelon {
+namespace echelon::inline comm {
 
 template <class Form>
 class BlockCodec : public Codec {
@@ -22,10 +22,11 @@ class BlockCodec : public Codec {
     return static_cast<std::size_t>(blocks) * sizeof(typename Form::Head) + Form::body_bytes(elems);
   }
   void decode(const std::byte* wire, std::size_t, void* values, std::int64_t elems) final {
-    read(wire, static_cast<float*>(values), elems, [](__m256, __m256 said) { return said; });
+    read(wire, static_cast<float*>(values), elems, [](__m256, __m256 encoded) { return encoded; });
   }
   void decode_add(const std::byte* wire, std::size_t, void* values, std::int64_t elems) final {
-    read(wire, static_cast<float*>(values), elems, [](__m256 now, __m256 said) { return _mm256_add_ps(now, said); });
+    read(wire, static_cast<float*>(values), elems,
+         [](__m256 now, __m256 encoded) { return _mm256_add_ps(now, encoded); });
   }
 
  private:
@@ -45,4 +46,4 @@ class BlockCodec : public Codec {
   }
 };
 
-}  // namespace echelon
+}  // namespace echelon::inline comm

@@ -13,7 +13,7 @@
 #include "comm/codec/codec.hpp"
 #include "comm/codec/lanes.hpp"
 
-namespace echelon {
+namespace echelon::inline comm {
 
 template <class Half>
 class CastCodec final : public Codec {
@@ -46,8 +46,8 @@ class CastCodec final : public Codec {
   void decode_add(const std::byte* wire, std::size_t, void* values, std::int64_t elems) override {
     auto* at = static_cast<float*>(values);
     each_lanes(elems, [&](std::int64_t i, std::int64_t n) {
-      const __m256 said = half_.unpack(load_halves(wire + 2 * i, n));
-      store_lanes(at + i, _mm256_add_ps(load_lanes(at + i, n), said), n);
+      const __m256 encoded = half_.unpack(load_halves(wire + 2 * i, n));
+      store_lanes(at + i, _mm256_add_ps(load_lanes(at + i, n), encoded), n);
     });
   }
 
@@ -60,13 +60,13 @@ class CastCodec final : public Codec {
     __m256 wanted = load_lanes(values, n);
     if (residual) wanted = _mm256_add_ps(wanted, load_lanes(residual, n));
     const __m128i halves = half_.pack(wanted);
-    const __m256 said = half_.unpack(halves);
-    store_lanes(values, said, n);
-    if (residual) store_lanes(residual, finite_or_zero(_mm256_sub_ps(wanted, said)), n);
+    const __m256 encoded = half_.unpack(halves);
+    store_lanes(values, encoded, n);
+    if (residual) store_lanes(residual, finite_or_zero(_mm256_sub_ps(wanted, encoded)), n);
     return halves;
   }
 
   Half half_;
 };
 
-}  // namespace echelon
+}  // namespace echelon::inline comm

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <cstring>
 
-namespace echelon {
+namespace echelon::inline comm {
 
 class Clearing {
  public:
@@ -37,4 +37,4 @@ struct NoClearing {
   void finish() {}
 };
 
-}  // namespace echelon
+}  // namespace echelon::inline comm

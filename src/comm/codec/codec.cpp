@@ -6,7 +6,7 @@
 #include "base/error.hpp"
 #include "base/nearest.hpp"
 
-namespace echelon {
+namespace echelon::inline comm {
 
 std::vector<std::string> codec_names() { return names_in(kCodecs); }
 
@@ -35,4 +35,4 @@ std::size_t Codec::from_wire(const std::byte* wire, std::size_t bytes, std::int6
   return bytes;
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline comm

@@ -1,4 +1,5 @@
-// Codecs: how a range of gradients is written in fewer bytes. One file each; what is lost is handed back as a residual.
+// Codecs: how a range of gradients is written in fewer bytes. One file each; the encoding error is returned as a
+// residual.
 //
 // Adding one: a file `<name>.cpp` here with make_<name>_codec, a line in config/traits/codecs.hpp that says what it is,
 // a row in codec/README.md, a plain oracle in tests/support/codec_oracle.cpp. The contract test runs every one.
@@ -17,14 +18,14 @@
 #include "base/dtype.hpp"
 #include "config/traits/codecs.hpp"
 
-namespace echelon {
+namespace echelon::inline comm {
 
 using CodecInfo = CodecTraits;
 
 struct CodecOptions {
   DType dtype = DType::f32;
   int ranks = 1;                        // sums have this many terms
-  double density = 0.01;                // topk, and threshold where it adapts: part of the values that is sent
+  double density = 0.01;                // topk, and threshold where it adapts: fraction of the values that is sent
   double tau = 0;                       // threshold; 0: adapts
   std::string index_coding = "golomb";  // topk, threshold: raw | golomb | gamma
 };
@@ -33,7 +34,7 @@ struct CodecOptions {
 struct Encoding {
   void* values = nullptr;  // in: a replica's values; out: what decoding will give
   std::int64_t elems = 0;
-  float* residual = nullptr;  // in: added to the values first; out: what was not sent. Null: lost
+  float* residual = nullptr;  // in: added to the values first; out: the encoding error. Null: it is dropped
   std::uint64_t key = 0;      // of random draws, by element from `first`
   std::int64_t first = 0;
 };
@@ -50,13 +51,13 @@ class Codec {
   virtual void decode(const std::byte* wire, std::size_t bytes, void* values, std::int64_t elems) = 0;
   virtual void decode_add(const std::byte* wire, std::size_t bytes, void* values, std::int64_t elems) = 0;
 
-  // Route any: rounds to what the wire can say, adding the residual first (null: none) and leaving what is lost there.
+  // Route any: adds the residual (null: none), rounds to representable values and leaves the error in the residual.
   virtual void round(void* values, std::int64_t elems, float* residual) { (void)values, (void)elems, (void)residual; }
   // A device that encodes and decodes by itself (device/device_codec.hpp) writes and reads what this codec does, with
-  // raw places. How many of `elems` values its spec names; its message as it goes over the wire, `most_owed` of its
-  // residual; a wire's message as it reads it. Both are of most_bytes at most and say their length.
+  // raw places. How many of `elems` values its spec names; its message as it goes over the wire, `largest_residual` of
+  // its residual; a wire's message as it reads it. Both are of most_bytes at most and say their length.
   virtual std::int64_t chosen(std::int64_t elems) const { return (void)elems, 0; }
-  virtual std::size_t to_wire(const std::byte* raw, std::int64_t elems, double most_owed, std::byte* wire);
+  virtual std::size_t to_wire(const std::byte* raw, std::int64_t elems, double largest_residual, std::byte* wire);
   virtual std::size_t from_wire(const std::byte* wire, std::size_t bytes, std::int64_t elems, std::byte* raw);
 
   // What was sent of the last range, as a part of all; the threshold that chose it (0: none).
@@ -75,4 +76,4 @@ std::unique_ptr<Codec> make_codec(std::string_view name, const CodecOptions& opt
 ECHELON_CODECS(X)
 #undef X
 
-}  // namespace echelon
+}  // namespace echelon::inline comm

@@ -2,7 +2,7 @@
 
 #include <limits>
 
-namespace echelon {
+namespace echelon::inline comm {
 
 void CodedBucket::begin_step(std::uint64_t key) {
   key_ = key;
@@ -18,11 +18,11 @@ void CodedBucket::finish(void* buffer) {
 }
 
 std::size_t CodedBucket::encode(void* values, ElemRange range, bool sum, std::byte* wire) {
-  float* owed = nullptr;
-  if (!in_place() && sum && !owed_sums_.empty()) owed = owed_sums_.data() + (range.begin - owned_);
-  if (!in_place() && !sum && !residual_.empty()) owed = residual_.data() + range.begin;
+  float* residual = nullptr;
+  if (!in_place() && sum && !sum_residual_.empty()) residual = sum_residual_.data() + (range.begin - owned_);
+  if (!in_place() && !sum && !residual_.empty()) residual = residual_.data() + range.begin;
   const std::size_t bytes = codec_->encode(
-      {.values = values, .elems = range.elems(), .residual = owed, .key = key_of(sum), .first = range.begin}, wire);
+      {.values = values, .elems = range.elems(), .residual = residual, .key = key_of(sum), .first = range.begin}, wire);
   return count(range.elems(), bytes);
 }
 
@@ -46,4 +46,4 @@ double coded_bytes(const Codec& codec, std::string_view algorithm, const Allredu
   return 2 * static_cast<double>(k - 1) * parts;
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline comm

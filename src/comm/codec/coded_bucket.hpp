@@ -1,10 +1,10 @@
 // One bucket of gradients as a plan's messages: a codec with error feedback.
 //
-// What a replica wants to say is its gradient and what it still owes (the residual); what the codec does not say of it
-// is owed from then on. Routes `direct` and `gather` do so as they encode; the owner of a part keeps a second residual
-// for the sum that it says to all. On route `any` each replica rounds its own gradient once, before the plan begins;
-// sums on their way are rounded to nearest without a residual, and at the end all are, so that every rank holds what
-// the wire could say.
+// A replica encodes the sum of its gradient and its residual; the encoding error is the new residual (error feedback).
+// Routes `direct` and `gather` do so as they encode; the owner of a part keeps a second residual for the sum that it
+// sends to all ranks. On route `any` each replica rounds its own gradient once, before the plan begins; partial sums in
+// transit are rounded to nearest without a residual, and so is the final sum, so that every rank holds the same
+// representable values.
 #pragma once
 
 #include <memory>
@@ -15,15 +15,15 @@
 #include "comm/collective/algorithms.hpp"
 #include "comm/collective/wire_form.hpp"
 
-namespace echelon {
+namespace echelon::inline comm {
 
 class CodedBucket : public WireForm {
  public:
-  // residual: of the bucket, or empty. owed_sums: of the part of the bucket that this rank owns, which begins at
+  // residual: of the bucket, or empty. sum_residual: of the part of the bucket that this rank owns, which begins at
   // `owned`; empty where sums are not encoded.
-  CodedBucket(std::unique_ptr<Codec> codec, std::int64_t elems, std::span<float> residual, std::span<float> owed_sums,
-              std::int64_t owned)
-      : codec_(std::move(codec)), elems_(elems), residual_(residual), owed_sums_(owed_sums), owned_(owned) {}
+  CodedBucket(std::unique_ptr<Codec> codec, std::int64_t elems, std::span<float> residual,
+              std::span<float> sum_residual, std::int64_t owned)
+      : codec_(std::move(codec)), elems_(elems), residual_(residual), sum_residual_(sum_residual), owned_(owned) {}
 
   Codec& codec() { return *codec_; }
   const Codec& codec() const { return *codec_; }
@@ -57,7 +57,7 @@ class CodedBucket : public WireForm {
  private:
   std::unique_ptr<Codec> codec_;
   std::int64_t elems_;
-  std::span<float> residual_, owed_sums_;
+  std::span<float> residual_, sum_residual_;
   std::int64_t owned_;
   std::uint64_t key_ = 0;
   double bytes_before_ = 0, bytes_after_ = 0;
@@ -67,4 +67,4 @@ class CodedBucket : public WireForm {
 // hosts of the request count on route `any` alone.
 double coded_bytes(const Codec& codec, std::string_view algorithm, const AllreduceRequest& request);
 
-}  // namespace echelon
+}  // namespace echelon::inline comm

@@ -1,35 +1,35 @@
-// A coded bucket whose gradients and residual stay on a device that the host cannot reach: the device encodes what its
-// replica says and decodes what all said, messages are what crosses to the host and back.
+// A coded bucket whose gradients and residual stay on a device that the host cannot reach: the device encodes its
+// replica's gradients and decodes the messages of all replicas; only messages cross between device and host.
 //
-//   route any      the host sums, as plans do, what the message says; all ranks' sum goes back as a message
+//   route any      the host sums the decoded messages, as plans do; the sum over all ranks goes back as a message
 //   route direct   messages go to the owners of parts as they are; an owner sums and encodes its part on the host, what
 //                  owners say goes back as it is
 //   route gather   everybody's messages go back as they are; the host turns raw places into coded ones and back
 //
-// A step: begin_step, say (enqueues the encoding), the plan once the event has passed, hear (enqueues the decoding).
+// A step: begin_step, encode_gradients (enqueued), the plan once the event has passed, decode_gradients (enqueued).
 #pragma once
 
 #include "comm/codec/coded_bucket.hpp"
 #include "device/device.hpp"
 
-namespace echelon {
+namespace echelon::inline comm {
 
 class DeviceBucket final : public CodedBucket {
  public:
-  // Null where the device leaves this codec to the host. `residual` is the device's, of the bucket; `owed_sums` is the
-  // host's, as CodedBucket has it.
+  // Null where the device leaves this codec to the host. `residual` is the device's, of the bucket; `sum_residual` is
+  // the host's, as CodedBucket has it.
   static std::shared_ptr<DeviceBucket> make(Device& device, std::unique_ptr<Codec> codec,
                                             const AllreduceRequest& request, float* residual,
-                                            std::span<float> owed_sums);
+                                            std::span<float> sum_residual);
   DeviceBucket(Device& device, std::unique_ptr<DeviceCodec> on_device, std::vector<DeviceCodecPart> parts,
                std::unique_ptr<Codec> codec, const AllreduceRequest& request, float* residual,
-               std::span<float> owed_sums);
+               std::span<float> sum_residual);
 
   // On the compute thread: `gradients` are the bucket's on the device.
-  std::unique_ptr<Event> say(const float* gradients);
-  void hear(float* gradients);
+  std::unique_ptr<Event> encode_gradients(const float* gradients);
+  void decode_gradients(float* gradients);
   // Of this replica's residual, once the event has passed.
-  const OwedOnDevice& owed() const { return *static_cast<const OwedOnDevice*>(said_.data()); }
+  const ResidualNorms& residual_norms() const { return *static_cast<const ResidualNorms*>(encoded_.data()); }
 
   // On the engine's thread.
   void begin(void* buffer) override;
@@ -48,9 +48,9 @@ class DeviceBucket final : public CodedBucket {
   std::vector<DeviceCodecPart> parts_;
   ElemRange own_;
   float* residual_;
-  Memory said_;                           // by this replica, as the device writes it
-  Memory heard_;                          // of all: laid out as said_, or one message of the bucket for each rank
-  std::vector<std::size_t> heard_bytes_;  // route gather: of the messages so far
+  Memory encoded_;                           // by this replica, as the device writes it
+  Memory received_;                          // of all: laid out as encoded_, or one message of the bucket for each rank
+  std::vector<std::size_t> received_bytes_;  // route gather: of the messages so far
 };
 
-}  // namespace echelon
+}  // namespace echelon::inline comm

@@ -9,7 +9,7 @@
 
 #include <cstdint>
 
-namespace echelon {
+namespace echelon::inline comm {
 
 class Draws {
  public:
@@ -45,4 +45,4 @@ class Draws {
   __m256i low_, high_;
 };
 
-}  // namespace echelon
+}  // namespace echelon::inline comm

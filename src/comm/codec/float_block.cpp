@@ -11,7 +11,7 @@
 #include "comm/codec/lanes.hpp"
 #include "comm/codec/select.hpp"
 
-namespace echelon {
+namespace echelon::inline comm {
 namespace {
 
 enum Kind : std::uint8_t { whole, dense, sparse, nothing };
@@ -225,4 +225,4 @@ std::size_t unpack_block(const std::byte* from, std::size_t bytes, float* values
   return at + head.exceptions + packed_bytes(m);
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline comm

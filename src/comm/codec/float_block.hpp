@@ -17,7 +17,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace echelon {
+namespace echelon::inline comm {
 
 inline constexpr std::int64_t kFloatBlock = 256;
 inline constexpr std::size_t kMostFloatBlockBytes = 4 + 256 * 4;
@@ -30,4 +30,4 @@ std::size_t pack_block(const float* values, std::byte* to);
 // `values` has room for 256. Checks that the message is whole.
 std::size_t unpack_block(const std::byte* from, std::size_t bytes, float* values);
 
-}  // namespace echelon
+}  // namespace echelon::inline comm

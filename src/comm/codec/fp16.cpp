@@ -4,7 +4,7 @@
 
 #include "comm/codec/cast.hpp"
 
-namespace echelon {
+namespace echelon::inline comm {
 namespace {
 
 class Fp16 {
@@ -26,4 +26,4 @@ std::unique_ptr<Codec> make_fp16_codec(const CodecOptions& options) {
   return std::make_unique<CastCodec<Fp16>>(Fp16(options.ranks));
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline comm

@@ -1,11 +1,11 @@
 // Eight bits a value: blocks of 512 with one scale each, rounded stochastically (Alistarh et al.: QSGD, NIPS 2017), so
 // that a value's mean over many draws is the value.
 //
-//   block   f32 scale = max|c| / 127, then one signed byte q a value: c is said to be q * scale
+//   block   f32 scale = max|c| / 127, then one signed byte q a value: c is encoded as q * scale
 //   q = floor((round(2^16 c / scale) + u) / 2^16), at most 127; u of 0 .. 2^16 - 1 is drawn by (key, place)
 //
-// A value that is inf or NaN makes its whole block NaN. A block whose scale is below 2^-110 says 0 and keeps
-// everything.
+// A value that is inf or NaN makes its whole block NaN. A block whose scale is below 2^-110 is encoded as 0 and stays
+// in the residual.
 #include <bit>
 #include <limits>
 
@@ -13,7 +13,7 @@
 #include "comm/codec/draws.hpp"
 #include "comm/codec/lanes.hpp"
 
-namespace echelon {
+namespace echelon::inline comm {
 namespace {
 
 struct Int8Block {
@@ -57,14 +57,14 @@ class Int8 final : public BlockCodec<Int8Block> {
     const Draws draws(range.key, range.first);
     std::int64_t at = 0;
     for (; at + kBlock <= range.elems; at += kBlock, wire += sizeof(float) + kBlock)
-      say(values + at, range.residual ? range.residual + at : nullptr, draws, at, wire);
+      encode_gradients(values + at, range.residual ? range.residual + at : nullptr, draws, at, wire);
     if (at < range.elems) say_part(range, draws, at, wire);
     return most_bytes(range.elems);
   }
 
  private:
   // One whole block: once for its scale, and from the cache for its bytes.
-  static void say(float* values, float* residual, const Draws& draws, std::int64_t at, std::byte* wire) {
+  static void encode_gradients(float* values, float* residual, const Draws& draws, std::int64_t at, std::byte* wire) {
     const float scale = scale_of(largest(values, residual));
     std::memcpy(wire, &scale, sizeof scale);
     wire += sizeof scale;
@@ -81,9 +81,9 @@ class Int8 final : public BlockCodec<Int8Block> {
         const __m256 wanted = _mm256_loadu_ps(values + place);
         const __m256i fine = _mm256_cvtps_epi32(_mm256_mul_ps(wanted, down));
         q[v] = _mm256_min_epi32(_mm256_srai_epi32(_mm256_add_epi32(fine, drawn[v]), 16), most);
-        const __m256 said = _mm256_mul_ps(_mm256_cvtepi32_ps(q[v]), up);
-        _mm256_storeu_ps(values + place, said);
-        if (residual) _mm256_storeu_ps(residual + place, finite_or_zero(_mm256_sub_ps(wanted, said)));
+        const __m256 encoded = _mm256_mul_ps(_mm256_cvtepi32_ps(q[v]), up);
+        _mm256_storeu_ps(values + place, encoded);
+        if (residual) _mm256_storeu_ps(residual + place, finite_or_zero(_mm256_sub_ps(wanted, encoded)));
       }
       _mm256_storeu_si256(reinterpret_cast<__m256i*>(wire + i), bytes_of(q));
     }
@@ -97,7 +97,7 @@ class Int8 final : public BlockCodec<Int8Block> {
     float* to = static_cast<float*>(range.values) + at;
     std::memcpy(values, to, n * sizeof(float));
     if (range.residual) std::memcpy(residual, range.residual + at, n * sizeof(float));
-    say(values, residual, draws, at, bytes);
+    encode_gradients(values, residual, draws, at, bytes);
     std::memcpy(to, values, n * sizeof(float));
     if (range.residual) std::memcpy(range.residual + at, residual, n * sizeof(float));
     std::memcpy(wire, bytes, sizeof(float) + n);
@@ -108,4 +108,4 @@ class Int8 final : public BlockCodec<Int8Block> {
 
 std::unique_ptr<Codec> make_int8_codec(const CodecOptions&) { return std::make_unique<Int8>(); }
 
-}  // namespace echelon
+}  // namespace echelon::inline comm

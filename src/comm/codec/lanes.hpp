@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <cstring>
 
-namespace echelon {
+namespace echelon::inline comm {
 
 inline constexpr std::int64_t kLanes = 8;
 
@@ -87,4 +87,4 @@ inline __m256 finite_or_zero(__m256 values) {
   return _mm256_and_ps(values, finite);
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline comm

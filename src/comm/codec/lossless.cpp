@@ -13,7 +13,7 @@
 #include "comm/codec/lanes.hpp"
 #include "device/vector.hpp"
 
-namespace echelon {
+namespace echelon::inline comm {
 namespace {
 
 constexpr std::int64_t kBlock = kFloatBlock;
@@ -144,4 +144,4 @@ class Lossless final : public Codec {
 
 std::unique_ptr<Codec> make_lossless_codec(const CodecOptions& options) { return std::make_unique<Lossless>(options); }
 
-}  // namespace echelon
+}  // namespace echelon::inline comm

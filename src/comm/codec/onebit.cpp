@@ -1,4 +1,4 @@
-// One bit a value: its sign; blocks of 2048 say the mean of each side (Seide et al.: 1-bit SGD, Interspeech 2014).
+// One bit a value: its sign; blocks of 2048 encode the mean of each side (Seide et al.: 1-bit SGD, Interspeech 2014).
 //
 //   block   f32 mean of the values >= 0, f32 mean of the others, then a bit a value: 1 for >= 0
 //
@@ -8,7 +8,7 @@
 #include "comm/codec/block_codec.hpp"
 #include "comm/codec/lanes.hpp"
 
-namespace echelon {
+namespace echelon::inline comm {
 namespace {
 
 struct OneBitBlock {
@@ -42,9 +42,9 @@ class OneBit final : public BlockCodec<OneBitBlock> {
       each_lanes(size, [&](std::int64_t i, std::int64_t n) {
         fetch_ahead(values + at + i, kBlock);
         if (residual) fetch_ahead(residual + i, kBlock);
-        const __m256 wanted = load_lanes(values + at + i, n), said = OneBitBlock::lanes(means, wire + kMeans, i, n);
-        store_lanes(values + at + i, said, n);
-        if (residual) store_lanes(residual + i, finite_or_zero(_mm256_sub_ps(wanted, said)), n);
+        const __m256 wanted = load_lanes(values + at + i, n), encoded = OneBitBlock::lanes(means, wire + kMeans, i, n);
+        store_lanes(values + at + i, encoded, n);
+        if (residual) store_lanes(residual + i, finite_or_zero(_mm256_sub_ps(wanted, encoded)), n);
       });
       wire += kMeans + (size + 7) / 8;
     }
@@ -78,4 +78,4 @@ class OneBit final : public BlockCodec<OneBitBlock> {
 
 std::unique_ptr<Codec> make_onebit_codec(const CodecOptions&) { return std::make_unique<OneBit>(); }
 
-}  // namespace echelon
+}  // namespace echelon::inline comm

@@ -9,9 +9,9 @@
 
 #include "comm/codec/clearing.hpp"
 #include "comm/codec/codec.hpp"
-#include "comm/codec/places.hpp"
+#include "comm/codec/indices.hpp"
 
-namespace echelon {
+namespace echelon::inline comm {
 
 template <class Body>
 class PlaceCodec : public Codec {
@@ -24,7 +24,7 @@ class PlaceCodec : public Codec {
   }
   std::size_t from_wire(const std::byte* wire, std::size_t bytes, std::int64_t elems, std::byte* raw) final {
     body().parse(wire, bytes, elems);
-    return body().write(PlaceCoding::raw, elems, raw);
+    return body().write(IndexCoding::raw, elems, raw);
   }
   void decode(const std::byte* wire, std::size_t bytes, void* values, std::int64_t elems) final {
     auto* to = static_cast<float*>(values);
@@ -36,14 +36,14 @@ class PlaceCodec : public Codec {
 
  protected:
   explicit PlaceCodec(const CodecOptions& options)
-      : aim_(options.density), coding_(place_coding(options.index_coding)) {}
+      : aim_(options.density), coding_(index_coding_of(options.index_coding)) {}
 
   double aim_;  // part of the values
-  PlaceCoding coding_;
+  IndexCoding coding_;
   double density_ = 1;  // of the newest message
 
  private:
   Body& body() { return static_cast<Body&>(*this); }
 };
 
-}  // namespace echelon
+}  // namespace echelon::inline comm

@@ -6,7 +6,7 @@
 
 #include "comm/codec/lanes.hpp"
 
-namespace echelon {
+namespace echelon::inline comm {
 namespace {
 
 constexpr int kBinShift = 20;  // exponent and three bits of mantissa: 2048 bins
@@ -50,8 +50,8 @@ std::uint32_t nth_magnitude(const float* values, std::int64_t n, std::int64_t m)
   return *nth;
 }
 
-void places_from(const float* values, std::int64_t n, std::uint32_t least, std::int64_t ties,
-                 std::vector<std::uint32_t>& places) {
+void indices_from(const float* values, std::int64_t n, std::uint32_t least, std::int64_t ties,
+                  std::vector<std::uint32_t>& places) {
   places.clear();
   std::uint32_t floor = least + (ties == 0 ? 1 : 0);
   each_lanes(n, [&](std::int64_t i, std::int64_t lanes) {
@@ -73,4 +73,4 @@ std::int64_t count_above(const float* values, std::int64_t n, std::uint32_t size
   return count;
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline comm

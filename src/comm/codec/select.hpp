@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace echelon {
+namespace echelon::inline comm {
 
 inline std::uint32_t magnitude_bits(float value) { return std::bit_cast<std::uint32_t>(value) & 0x7fffffffu; }
 inline constexpr std::uint32_t kInfinityBits = 0x7f800000u;
@@ -18,9 +18,9 @@ inline constexpr std::uint32_t kInfinityBits = 0x7f800000u;
 // The size of the m-th largest of n values, 1 <= m <= n.
 std::uint32_t nth_magnitude(const float* values, std::int64_t n, std::int64_t m);
 
-// Places, rising, of the values that are of at least this size; of those of this very size only the first `ties`.
-void places_from(const float* values, std::int64_t n, std::uint32_t least, std::int64_t ties,
-                 std::vector<std::uint32_t>& places);
+// Indices, rising, of the values that are of at least this size; of those of this very size only the first `ties`.
+void indices_from(const float* values, std::int64_t n, std::uint32_t least, std::int64_t ties,
+                  std::vector<std::uint32_t>& places);
 
 // Number of values above this size.
 std::int64_t count_above(const float* values, std::int64_t n, std::uint32_t size);
@@ -62,4 +62,4 @@ void make_room(std::vector<T>& space, std::size_t n) {
   if (space.size() < n) space.resize(std::max(n, 2 * space.size()));
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline comm

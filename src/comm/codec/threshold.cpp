@@ -7,9 +7,9 @@
 //   map       two bits a value instead of places, 1 plus, 2 minus: where that is shorter
 //
 // tau = 0 adapts: the first tau is the size that `density` of the values pass; after each step it is moved by the ratio
-// of densities to the power 1/50, down by a twentieth at most: what is owed gathers just below tau, and larger moves
-// swing between silence and bursts. Where more than twice as much is said as is aimed at, it rises by the root of half
-// the ratio, at most to the double. inf and NaN say themselves, the first of them; the others say tau.
+// of densities to the power 1/50, down by a twentieth at most: residuals gather just below tau, and larger changes of
+// tau alternate between no messages and bursts. Where more than twice the target fraction is encoded, it rises by the
+// root of half the ratio, at most to the double. The first inf or NaN is encoded as it is; the others as tau.
 #include <algorithm>
 #include <cfloat>
 #include <cmath>
@@ -21,7 +21,7 @@
 #include "comm/codec/select.hpp"
 #include "device/vector.hpp"
 
-namespace echelon {
+namespace echelon::inline comm {
 namespace {
 
 constexpr std::uint8_t kMap = 254, kRaw = 255;
@@ -62,27 +62,27 @@ class Threshold final : public PlaceCodec<Threshold> {
     head_ = {.count = 0, .tau = tau_, .format = kRaw, .exception = 0, .none = 0};
     count_ = 0;
     if (tau_ > 0)
-      say(range);
+      encode_gradients(range);
     else
       say_nothing(range);
     density_ = static_cast<double>(count_) / static_cast<double>(range.elems);
     const std::size_t bytes = write(coding_, range.elems, wire);
-    if (adapts_) adapt(most_owed(range));
+    if (adapts_) adapt(largest_residual(range));
     return bytes;
   }
 
-  std::size_t to_wire(const std::byte* raw, std::int64_t elems, double most_owed, std::byte* wire) override {
+  std::size_t to_wire(const std::byte* raw, std::int64_t elems, double largest_residual, std::byte* wire) override {
     parse(raw, most_bytes(elems), elems);
     tau_ = head_.tau;
     density_ = static_cast<double>(count_) / static_cast<double>(elems);
     const std::size_t bytes = write(coding_, elems, wire);
-    if (adapts_) adapt(most_owed);
+    if (adapts_) adapt(largest_residual);
     return bytes;
   }
 
  private:
-  PlaceFormat format(std::uint8_t byte) const {
-    if (byte == kRaw) return {.coding = PlaceCoding::raw, .rice_bits = 0, .extra = true};
+  IndexFormat format(std::uint8_t byte) const {
+    if (byte == kRaw) return {.coding = IndexCoding::raw, .rice_bits = 0, .extra = true};
     return {.coding = coding_, .rice_bits = byte, .extra = true};
   }
 
@@ -98,8 +98,8 @@ class Threshold final : public PlaceCodec<Threshold> {
     tau_ = size < kInfinityBits ? std::bit_cast<float>(size) : 0;
   }
 
-  // One pass: values become what is said, the residual what is not, entries the places with signs.
-  void say(const Encoding& range) {
+  // One pass: values become the decoded values, the residual the encoding error, entries the indices with signs.
+  void encode_gradients(const Encoding& range) {
     for (std::int64_t at = 0; at < range.elems; at += kBlock) {
       make_room(entries_, count_ + kBlock);
       const std::int64_t n = std::min(kBlock, range.elems - at);
@@ -118,9 +118,9 @@ class Threshold final : public PlaceCodec<Threshold> {
     }
     const __m256i chosen = lanes_from(wanted, magnitude_bits(tau_));  // lanes past the end hold 0
     const __m256 sign = _mm256_and_ps(wanted, _mm256_set1_ps(-0.0f));
-    const __m256 said = _mm256_and_ps(_mm256_castsi256_ps(chosen), _mm256_or_ps(sign, _mm256_set1_ps(tau_)));
-    store_lanes(values, said, n);
-    if (residual) store_lanes(residual, finite_or_zero(_mm256_sub_ps(wanted, said)), n);
+    const __m256 encoded = _mm256_and_ps(_mm256_castsi256_ps(chosen), _mm256_or_ps(sign, _mm256_set1_ps(tau_)));
+    store_lanes(values, encoded, n);
+    if (residual) store_lanes(residual, finite_or_zero(_mm256_sub_ps(wanted, encoded)), n);
     if (const unsigned mask = mask_of(chosen); mask != 0) {
       const __m256i place =
           _mm256_add_epi32(_mm256_set1_epi32(static_cast<int>(i)), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
@@ -132,7 +132,7 @@ class Threshold final : public PlaceCodec<Threshold> {
     }
   }
 
-  // The first value that is inf or NaN says itself, before tau.
+  // The first value that is inf or NaN, as it is; stored before tau.
   void note_exception(__m256 wanted, std::int64_t i, float* values) {
     const unsigned mask = mask_of(lanes_from(wanted, kInfinityBits));
     if (mask == 0) return;
@@ -160,21 +160,21 @@ class Threshold final : public PlaceCodec<Threshold> {
     if (head_.exception) values[exception_.place] = exception_.value;
   }
 
-  std::size_t write(PlaceCoding coding, std::int64_t elems, std::byte* wire) {
+  std::size_t write(IndexCoding coding, std::int64_t elems, std::byte* wire) {
     const std::span<const std::uint32_t> entries(entries_.data(), count_);
-    PlaceFormat as = format_for(coding, true, count_, elems);
-    std::size_t bytes = bytes_of_places(as, entries);
+    IndexFormat as = format_for(coding, true, count_, elems);
+    std::size_t bytes = bytes_of_indices(as, entries);
     if (bytes > 4 * count_) as = format(kRaw), bytes = 4 * count_;
     const bool map = bytes > map_bytes(elems);
     head_.count = static_cast<std::uint32_t>(count_);
-    head_.format = map ? kMap : as.coding == PlaceCoding::raw ? kRaw : as.rice_bits;
+    head_.format = map ? kMap : as.coding == IndexCoding::raw ? kRaw : as.rice_bits;
     std::memcpy(wire, &head_, sizeof head_);
     std::size_t at = sizeof head_;
     if (head_.exception) {
       std::memcpy(wire + at, &exception_, sizeof exception_);
       at += sizeof exception_;
     }
-    if (!map) return at + write_places(as, entries, wire + at);
+    if (!map) return at + write_indices(as, entries, wire + at);
     std::memset(wire + at, 0, map_bytes(elems));
     for (const std::uint32_t entry : entries)
       wire[at + (entry >> 3)] |= static_cast<std::byte>(((entry & 1) + 1) << (2 * ((entry >> 1) & 3)));
@@ -196,7 +196,7 @@ class Threshold final : public PlaceCodec<Threshold> {
       clearing.finish();
       read_map(wire + at, head.tau, values, elems);
     } else {
-      PlaceReader places(format(head.format), wire + at, bytes - at);
+      IndexReader places(format(head.format), wire + at, bytes - at);
       for (std::uint32_t i = 0; i < head.count; ++i) {
         const std::uint32_t entry = places.next();
         ECHELON_CHECK_LT(entry >> 1, static_cast<std::uint64_t>(elems), "a message of places is damaged");
@@ -234,22 +234,22 @@ class Threshold final : public PlaceCodec<Threshold> {
           entries_[count_++] = static_cast<std::uint32_t>(i) << 1 | (code == 2 ? 1u : 0u);
       return;
     }
-    PlaceReader places(format(head_.format), wire + at, bytes - at);
+    IndexReader places(format(head_.format), wire + at, bytes - at);
     while (count_ < head_.count) {
       const std::uint32_t entry = entries_[count_++] = places.next();
       ECHELON_CHECK_LT(entry >> 1, static_cast<std::uint64_t>(elems), "a message of places is damaged");
     }
   }
 
-  // The largest size in the residual: asked for where nothing was said.
-  double most_owed(const Encoding& range) const {
+  // The largest size in the residual: used where nothing was encoded.
+  double largest_residual(const Encoding& range) const {
     if (density_ > 0 || !range.residual) return INFINITY;
     return host_vector_ops().max_abs(DType::f32, range.residual, static_cast<std::size_t>(range.elems));
   }
 
-  void adapt(double most_owed) {
-    if (tau_ == 0) return;                              // all zeros so far
-    if (density_ == 0 && most_owed < tau_ / 2) return;  // nothing that a smaller tau would find soon
+  void adapt(double largest_residual) {
+    if (tau_ == 0) return;                                     // all zeros so far
+    if (density_ == 0 && largest_residual < tau_ / 2) return;  // nothing that a smaller tau would find soon
     const double ratio = density_ / aim_;
     const double factor = ratio > 2 ? std::min(std::sqrt(ratio / 2), 2.0) : std::max(std::pow(ratio, 0.02), 0.95);
     tau_ = std::clamp(static_cast<float>(tau_ * factor), FLT_MIN, FLT_MAX);
@@ -259,7 +259,7 @@ class Threshold final : public PlaceCodec<Threshold> {
   float tau_;
   Head head_;
   Exception exception_;
-  std::vector<std::uint32_t> entries_;  // of which the first `count_` are said
+  std::vector<std::uint32_t> entries_;  // of which the first `count_` are encoded
   std::size_t count_ = 0;
 };
 
@@ -269,4 +269,4 @@ std::unique_ptr<Codec> make_threshold_codec(const CodecOptions& options) {
   return std::make_unique<Threshold>(options);
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline comm

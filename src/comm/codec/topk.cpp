@@ -1,9 +1,9 @@
-// The largest values, as they are; the rest is owed (Aji, Heafield: Sparse communication, EMNLP 2017). Of n values
-// exactly m = ceil(density * n) are said; among equals the first. inf and NaN are larger than every number: said first.
+// The largest values, exactly; the others stay in the residual (Aji, Heafield: Sparse communication, EMNLP 2017). Of n
+// values exactly m = ceil(density * n) are encoded; among equals the first. inf and NaN rank above every number.
 //
 //   message   u32 bits of a Rice parameter, or 255 for raw places; the places; at the next multiple of 4 their m values
 //
-// Places are coded as index_coding says, or raw where that is shorter.
+// Indices are coded as index_coding says, or raw where that is shorter.
 #include <cmath>
 #include <cstring>
 
@@ -12,7 +12,7 @@
 #include "comm/codec/place_codec.hpp"
 #include "comm/codec/select.hpp"
 
-namespace echelon {
+namespace echelon::inline comm {
 namespace {
 
 constexpr std::size_t kHead = sizeof(std::uint32_t);
@@ -28,7 +28,7 @@ class TopK final : public PlaceCodec<TopK> {
  public:
   explicit TopK(const CodecOptions& options) : PlaceCodec(options) {}
   const CodecInfo& info() const override { return codec_info("topk"); }
-  bool exact_size() const override { return coding_ == PlaceCoding::raw; }
+  bool exact_size() const override { return coding_ == IndexCoding::raw; }
   std::size_t most_bytes(std::int64_t elems) const override {
     return kHead + 8 * static_cast<std::size_t>(chosen(elems));
   }
@@ -37,8 +37,8 @@ class TopK final : public PlaceCodec<TopK> {
   std::size_t encode(const Encoding& range, std::byte* wire) override {
     const std::int64_t m = chosen(range.elems);
     sift(range, m);
-    const std::uint32_t least = nth_magnitude(said_.data(), count_, m);
-    keep(range, least, m - count_above(said_.data(), count_, least));
+    const std::uint32_t least = nth_magnitude(encoded_.data(), count_, m);
+    keep(range, least, m - count_above(encoded_.data(), count_, least));
     density_ = static_cast<double>(m) / static_cast<double>(range.elems);
     tau_ = std::bit_cast<float>(least);
     return write(coding_, range.elems, wire);
@@ -49,13 +49,13 @@ class TopK final : public PlaceCodec<TopK> {
     density_ = static_cast<double>(count_) / static_cast<double>(elems);
     std::uint32_t least = ~0u;
     for (std::int64_t i = 0; i < count_; ++i)
-      least = std::min(least, magnitude_bits(said_[static_cast<std::size_t>(i)]));
+      least = std::min(least, magnitude_bits(encoded_[static_cast<std::size_t>(i)]));
     tau_ = std::bit_cast<float>(least);
     return write(coding_, elems, wire);
   }
 
  private:
-  PlaceFormat format(std::uint32_t head) const {
+  IndexFormat format(std::uint32_t head) const {
     if (head == kRaw) return {};
     return {.coding = coding_, .rice_bits = static_cast<std::uint8_t>(head), .extra = false};
   }
@@ -76,20 +76,20 @@ class TopK final : public PlaceCodec<TopK> {
     if (rank >= size) return 0;
     const std::int64_t runs = size / kRun, distance = range.elems / runs;
     const auto* values = static_cast<const float*>(range.values);
-    make_room(said_, static_cast<std::size_t>(size));
+    make_room(encoded_, static_cast<std::size_t>(size));
     for (std::int64_t run = 0; run < runs; ++run)
       for (std::int64_t i = 0; i < kRun; ++i)
-        said_[static_cast<std::size_t>(run * kRun + i)] =
+        encoded_[static_cast<std::size_t>(run * kRun + i)] =
             values[run * distance + i] + range.residual[run * distance + i];
-    return std::min(nth_magnitude(said_.data(), size, rank), kInfinityBits);
+    return std::min(nth_magnitude(encoded_.data(), size, rank), kInfinityBits);
   }
 
-  // One pass: candidates, of `floor` and more, are said, all others owed.
+  // One pass: candidates (magnitude >= `floor`) are encoded, all others stay in the residual.
   void pass(const Encoding& range, std::uint32_t floor) {
     count_ = 0;
     for (std::int64_t at = 0; at < range.elems; at += kBlock) {
-      make_room(places_, static_cast<std::size_t>(count_ + kBlock));
-      make_room(said_, static_cast<std::size_t>(count_ + kBlock));
+      make_room(indices_, static_cast<std::size_t>(count_ + kBlock));
+      make_room(encoded_, static_cast<std::size_t>(count_ + kBlock));
       const std::int64_t n = std::min(kBlock, range.elems - at);
       each_lanes(n, [&](std::int64_t i, std::int64_t lanes) { pass_lanes(range, floor, at + i, lanes); });
     }
@@ -105,91 +105,91 @@ class TopK final : public PlaceCodec<TopK> {
       wanted = _mm256_add_ps(wanted, load_lanes(residual, n));
     }
     const __m256i candidates = floor > 0 ? lanes_from(wanted, floor) : _mm256_set1_epi32(-1);
-    const __m256 said = _mm256_and_ps(_mm256_castsi256_ps(candidates), wanted);
-    store_lanes(values, said, n);
+    const __m256 encoded = _mm256_and_ps(_mm256_castsi256_ps(candidates), wanted);
+    store_lanes(values, encoded, n);
     if (residual) store_lanes(residual, _mm256_andnot_ps(_mm256_castsi256_ps(candidates), wanted), n);
     const unsigned mask = mask_of(candidates) & ((1u << n) - 1);
     if (mask == 0) return;
     const __m256i place =
         _mm256_add_epi32(_mm256_set1_epi32(static_cast<int>(i)), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
-    _mm256_storeu_si256(reinterpret_cast<__m256i*>(places_.data() + count_), to_front(place, mask));
-    _mm256_storeu_ps(said_.data() + count_, _mm256_castsi256_ps(to_front(_mm256_castps_si256(wanted), mask)));
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(indices_.data() + count_), to_front(place, mask));
+    _mm256_storeu_ps(encoded_.data() + count_, _mm256_castsi256_ps(to_front(_mm256_castps_si256(wanted), mask)));
     count_ += std::popcount(mask);
   }
 
-  // Of the candidates those that are larger than `least`, and the first `ties` of this very size; the others are owed
-  // after all. inf and NaN that are not among them are dropped: others were said.
+  // Of the candidates those that are larger than `least`, and the first `ties` of this very size; the others go into
+  // the residual. inf and NaN that are not among them are dropped: others were encoded.
   void keep(const Encoding& range, std::uint32_t least, std::int64_t ties) {
     auto* values = static_cast<float*>(range.values);
     std::size_t kept = 0;
     for (std::size_t c = 0; c < static_cast<std::size_t>(count_); ++c) {
-      const std::uint32_t place = places_[c], size = magnitude_bits(said_[c]);
+      const std::uint32_t place = indices_[c], size = magnitude_bits(encoded_[c]);
       const bool tie = size == least && ties > 0;
       if (size > least || tie) {
         ties -= tie ? 1 : 0;
-        places_[kept] = place << 1;
-        said_[kept++] = said_[c];
+        indices_[kept] = place << 1;
+        encoded_[kept++] = encoded_[c];
         continue;
       }
       values[place] = 0;
-      if (range.residual) range.residual[place] = size < kInfinityBits ? said_[c] : 0;
+      if (range.residual) range.residual[place] = size < kInfinityBits ? encoded_[c] : 0;
     }
     count_ = static_cast<std::int64_t>(kept);
   }
 
-  std::size_t write(PlaceCoding coding, std::int64_t elems, std::byte* wire) const {
-    const std::span<const std::uint32_t> places(places_.data(), static_cast<std::size_t>(count_));
-    PlaceFormat as = format_for(coding, false, places.size(), elems);
-    if (bytes_of_places(as, places) > 4 * places.size()) as = {};
-    const std::uint32_t head = as.coding == PlaceCoding::raw ? kRaw : as.rice_bits;
+  std::size_t write(IndexCoding coding, std::int64_t elems, std::byte* wire) const {
+    const std::span<const std::uint32_t> places(indices_.data(), static_cast<std::size_t>(count_));
+    IndexFormat as = format_for(coding, false, places.size(), elems);
+    if (bytes_of_indices(as, places) > 4 * places.size()) as = {};
+    const std::uint32_t head = as.coding == IndexCoding::raw ? kRaw : as.rice_bits;
     std::memcpy(wire, &head, kHead);
-    const std::size_t at = kHead + whole_words(write_places(as, places, wire + kHead));
-    std::memcpy(wire + at, said_.data(), 4 * places.size());
+    const std::size_t at = kHead + whole_words(write_indices(as, places, wire + kHead));
+    std::memcpy(wire + at, encoded_.data(), 4 * places.size());
     return at + 4 * places.size();
   }
 
   template <class Clear>
   void read(const std::byte* wire, std::size_t bytes, float* values, std::int64_t elems, Clear clearing) const {
-    each_said(wire, bytes, elems, [&](std::uint32_t place, float value) {
+    each_encoded(wire, bytes, elems, [&](std::uint32_t place, float value) {
       clearing.reach(place);
       values[place] += value;
     });
     clearing.finish();
   }
 
-  // A message as places_ and said_.
+  // A message as indices_ and encoded_.
   void parse(const std::byte* wire, std::size_t bytes, std::int64_t elems) {
     count_ = 0;
-    make_room(places_, static_cast<std::size_t>(chosen(elems)));
-    make_room(said_, static_cast<std::size_t>(chosen(elems)));
-    each_said(wire, bytes, elems, [&](std::uint32_t place, float value) {
+    make_room(indices_, static_cast<std::size_t>(chosen(elems)));
+    make_room(encoded_, static_cast<std::size_t>(chosen(elems)));
+    each_encoded(wire, bytes, elems, [&](std::uint32_t place, float value) {
       const auto at = static_cast<std::size_t>(count_++);
-      places_[at] = place << 1;
-      said_[at] = value;
+      indices_[at] = place << 1;
+      encoded_[at] = value;
     });
   }
 
-  // Calls body(place, value) for all that a message says.
+  // Calls body(index, value) for every entry of a message.
   template <class Body>
-  void each_said(const std::byte* wire, std::size_t bytes, std::int64_t elems, Body&& body) const {
+  void each_encoded(const std::byte* wire, std::size_t bytes, std::int64_t elems, Body&& body) const {
     std::uint32_t head = 0;
     std::memcpy(&head, wire, kHead);
     const auto m = static_cast<std::size_t>(chosen(elems));
     ECHELON_CHECK(bytes >= kHead + 4 * m, "a message of {} values has {} bytes", m, bytes);
-    const std::byte* said = wire + bytes - 4 * m;
-    PlaceReader places(format(head), wire + kHead, bytes - 4 * m - kHead);
+    const std::byte* encoded = wire + bytes - 4 * m;
+    IndexReader places(format(head), wire + kHead, bytes - 4 * m - kHead);
     for (std::size_t i = 0; i < m; ++i) {
       const std::uint32_t place = places.next() >> 1;
       ECHELON_CHECK_LT(place, static_cast<std::uint64_t>(elems), "a message of places is damaged");
       float value = 0;
-      std::memcpy(&value, said + 4 * i, sizeof value);
+      std::memcpy(&value, encoded + 4 * i, sizeof value);
       body(place, value);
     }
   }
 
   double tau_ = 0;
-  std::vector<std::uint32_t> places_;  // of candidates, then entries of what is said: the first `count_` count
-  std::vector<float> said_;            // with their signs
+  std::vector<std::uint32_t> indices_;  // of candidates, then of the encoded entries: the first `count_` count
+  std::vector<float> encoded_;          // with their signs
   std::int64_t count_ = 0;
 };
 
@@ -197,4 +197,4 @@ class TopK final : public PlaceCodec<TopK> {
 
 std::unique_ptr<Codec> make_topk_codec(const CodecOptions& options) { return std::make_unique<TopK>(options); }
 
-}  // namespace echelon
+}  // namespace echelon::inline comm

@@ -6,7 +6,7 @@
 #include "base/error.hpp"
 #include "base/nearest.hpp"
 
-namespace echelon {
+namespace echelon::inline comm {
 
 std::vector<std::string> allreduce_names() {
   return names_where(kAlgorithms, [](const AlgorithmTraits& a) { return !a.on_devices && !a.measured; });
@@ -36,4 +36,4 @@ std::shared_ptr<const Plan> make_allreduce(std::string_view algorithm, const All
   throw ConfigError(unknown_name("all-reduce", algorithm, names));
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline comm

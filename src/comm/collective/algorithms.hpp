@@ -11,7 +11,7 @@
 #include "comm/collective/plan.hpp"
 #include "config/traits/algorithms.hpp"
 
-namespace echelon {
+namespace echelon::inline comm {
 
 struct AllreduceRequest {
   int rank = 0;
@@ -26,7 +26,7 @@ struct AllreduceRequest {
   std::string outer = "ring";      // hierarchical: between hosts
 };
 
-// What the price list says of one all-reduce, over all ranks.
+// The cost of one all-reduce over all ranks: messages, bytes, steps.
 struct Price {
   std::int64_t messages = 0;
   std::int64_t payload_elems = 0;
@@ -68,4 +68,4 @@ std::shared_ptr<const Plan> make_direct_allreduce(const AllreduceRequest& reques
 ECHELON_ALLREDUCE(X)
 #undef X
 
-}  // namespace echelon
+}  // namespace echelon::inline comm

@@ -7,7 +7,7 @@
 #include "base/check.hpp"
 #include "comm/collective/algorithms.hpp"
 
-namespace echelon {
+namespace echelon::inline comm {
 
 std::shared_ptr<const Plan> make_allgather_blocks(int rank, const std::vector<std::int64_t>& block_elems) {
   const int k = static_cast<int>(block_elems.size());
@@ -30,4 +30,4 @@ std::shared_ptr<const Plan> make_allgather_blocks(int rank, const std::vector<st
   return std::make_shared<ListedPlan>("allgather of blocks", std::move(steps));
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline comm

@@ -8,11 +8,11 @@
 
 #include "comm/collective/rooted.hpp"
 
-namespace echelon {
+namespace echelon::inline comm {
 namespace {
 
-TreePlace place_in(int me, int ranks) {
-  TreePlace place{.parent = me == 0 ? -1 : me & (me - 1), .children = {}, .one_at_a_time = true};
+TreePosition position_in(int me, int ranks) {
+  TreePosition place{.parent = me == 0 ? -1 : me & (me - 1), .children = {}, .one_at_a_time = true};
   for (int bit = 1; me + bit < ranks && (me & bit) == 0; bit <<= 1) place.children.push_back(me + bit);
   return place;
 }
@@ -20,11 +20,13 @@ TreePlace place_in(int me, int ranks) {
 int height(int ranks) { return static_cast<int>(std::bit_width(static_cast<unsigned>(ranks - 1))); }
 
 void reduce(PlanBuilder& plan, const Team& team, const Parts& parts) {
-  for (const ElemRange segment : plan.segments(parts[0])) add_up(plan, team, place_in(team.me, team.size()), segment);
+  for (const ElemRange segment : plan.segments(parts[0]))
+    add_up(plan, team, position_in(team.me, team.size()), segment);
 }
 
 void gather(PlanBuilder& plan, const Team& team, const Parts& parts) {
-  for (const ElemRange segment : plan.segments(parts[0])) add_down(plan, team, place_in(team.me, team.size()), segment);
+  for (const ElemRange segment : plan.segments(parts[0]))
+    add_down(plan, team, position_in(team.me, team.size()), segment);
 }
 
 }  // namespace
@@ -37,9 +39,9 @@ const Halves binomial_halves = {.most_owners = one_rank,
                                 .messages = messages_to_all};
 
 std::shared_ptr<const Plan> make_binomial_allreduce(const AllreduceRequest& request) {
-  return make_rooted("binomial", request, place_in(request.rank, request.ranks), height(request.ranks));
+  return make_rooted("binomial", request, position_in(request.rank, request.ranks), height(request.ranks));
 }
 
 Price price_binomial(const AllreduceRequest& request) { return price_by_halves("binomial", request, 1); }
 
-}  // namespace echelon
+}  // namespace echelon::inline comm

@@ -5,7 +5,7 @@
 
 #include "base/check.hpp"
 
-namespace echelon {
+namespace echelon::inline comm {
 
 PlanBuilder::PlanBuilder(std::int64_t segment_elems) : segment_(segment_elems > 0 ? segment_elems : kDefaultSegment) {}
 
@@ -120,4 +120,4 @@ std::shared_ptr<const Plan> PlanBuilder::finish(std::string name) {
   return std::make_shared<ListedPlan>(std::move(name), std::move(steps_), slots_used_, slot_elems_);
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline comm

@@ -12,7 +12,7 @@
 #include "comm/collective/plan.hpp"
 #include "comm/collective/range_uses.hpp"
 
-namespace echelon {
+namespace echelon::inline comm {
 
 inline constexpr std::int64_t kDefaultSegment = 64 * 1024;  // elements: 256 KiB of f32
 
@@ -70,4 +70,4 @@ class PlanBuilder {
   std::int64_t slot_elems_ = 0;
 };
 
-}  // namespace echelon
+}  // namespace echelon::inline comm

@@ -6,7 +6,7 @@
 #include "comm/collective/folded.hpp"
 #include "comm/collective/halves.hpp"
 
-namespace echelon {
+namespace echelon::inline comm {
 
 std::shared_ptr<const Plan> make_butterfly_allreduce(const AllreduceRequest& request) {
   PlanBuilder plan(request.segment_elems);
@@ -31,4 +31,4 @@ Price price_butterfly(const AllreduceRequest& request) {
           .steps = folded.rounds() + (folded.r > 0 ? 2 : 0)};
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline comm

@@ -3,11 +3,11 @@
 
 #include "comm/collective/algorithms.hpp"
 
-namespace echelon {
+namespace echelon::inline comm {
 namespace {
 
-// Appends a broadcast of `range` from `root`: with v = (rank - root) mod k, v hears from v without its lowest set bit,
-// then speaks to v + 2^i for every lower bit i. Its first step waits for `ready`.
+// Appends a broadcast of `range` from `root`: with v = (rank - root) mod k, v receives from v without its lowest set
+// bit, then sends to v + 2^i for every lower bit i. Its first step waits for `ready`.
 void add_broadcast(std::vector<Step>& steps, int rank, int ranks, int root, ElemRange range, std::int64_t ready) {
   const int v = (rank - root + ranks) % ranks;
   const auto real = [&](int relative) { return (relative + root) % ranks; };
@@ -54,4 +54,4 @@ std::shared_ptr<const Plan> make_allgather(int rank, int ranks, std::int64_t blo
   return std::make_shared<ListedPlan>("allgather", std::move(steps));
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline comm

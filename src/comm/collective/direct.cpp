@@ -5,7 +5,7 @@
 // is written down exactly twice: by whom it is a term of the sum, and by whom it is the sum.
 #include "comm/collective/algorithms.hpp"
 
-namespace echelon {
+namespace echelon::inline comm {
 
 std::shared_ptr<const Plan> make_direct_allreduce(const AllreduceRequest& request) {
   const int k = request.ranks, me = request.rank;
@@ -56,4 +56,4 @@ std::shared_ptr<const Plan> make_direct_allreduce(const AllreduceRequest& reques
   return std::make_shared<ListedPlan>("direct", std::move(steps), 2 * k + 1, part(0).elems());
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline comm

@@ -7,7 +7,7 @@
 #include "base/check.hpp"
 #include "base/error.hpp"
 
-namespace echelon {
+namespace echelon::inline comm {
 
 Executor::Executor(int window) : window_(static_cast<std::size_t>(std::max(window, kLeastWindow))) {}
 
@@ -154,4 +154,4 @@ std::optional<StepWait> Executor::wait() const {
   return std::nullopt;
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline comm

@@ -15,7 +15,7 @@
 #include "comm/collective/plan_memory.hpp"
 #include "comm/transport.hpp"
 
-namespace echelon {
+namespace echelon::inline comm {
 
 // Sends under way over all plans of an engine. A plan whose turn comes later holds its sends back while the budget is
 // used up, so that the wire stays free for plans of lower `priority`. `extra` lets through sends beyond it: without
@@ -84,4 +84,4 @@ class Executor {
   WireCounters wire_;
 };
 
-}  // namespace echelon
+}  // namespace echelon::inline comm

@@ -1,14 +1,14 @@
 // Any number of ranks as a power of two of them: what `butterfly` and `halving_doubling` do where k = p + r.
 //
-// Of the first 2r places each odd one hands its buffer to its left neighbour, which speaks for both, and gets the sum
-// back at the end. So the p that are left stand for contiguous ranks.
+// Of the first 2r places each odd one sends its buffer to its left neighbour, which represents both, and receives the
+// sum at the end. So the p that are left stand for contiguous ranks.
 #pragma once
 
 #include <bit>
 
 #include "comm/collective/builder.hpp"
 
-namespace echelon {
+namespace echelon::inline comm {
 
 struct Folded {
   explicit Folded(int ranks) : p(static_cast<int>(std::bit_floor(static_cast<unsigned>(ranks)))), r(ranks - p) {}
@@ -34,4 +34,4 @@ struct Folded {
   }
 };
 
-}  // namespace echelon
+}  // namespace echelon::inline comm

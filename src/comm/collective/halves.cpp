@@ -5,7 +5,7 @@
 #include "base/error.hpp"
 #include "base/nearest.hpp"
 
-namespace echelon {
+namespace echelon::inline comm {
 
 std::vector<std::string> halves_names() {
   return names_where(kAlgorithms, [](const AlgorithmTraits& a) { return a.halves; });
@@ -64,4 +64,4 @@ Price price_by_halves(std::string_view name, const AllreduceRequest& request, in
           .steps = 2 * halves.steps(request.ranks)};
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline comm

@@ -11,7 +11,7 @@
 #include "comm/collective/algorithms.hpp"
 #include "comm/collective/builder.hpp"
 
-namespace echelon {
+namespace echelon::inline comm {
 
 // Of a buffer, by the place in a team that owns them; empty where a place owns nothing. Together they are the buffer.
 using Parts = std::vector<ElemRange>;
@@ -53,4 +53,4 @@ inline int one_rank(int) { return 1; }
 ECHELON_ALLREDUCE(X)
 #undef X
 
-}  // namespace echelon
+}  // namespace echelon::inline comm

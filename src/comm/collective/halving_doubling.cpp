@@ -9,7 +9,7 @@
 #include "comm/collective/folded.hpp"
 #include "comm/collective/halves.hpp"
 
-namespace echelon {
+namespace echelon::inline comm {
 namespace {
 
 // What is left of a buffer after its halvings by the lower bits of `number`: bit 0 of `owners` cuts first.
@@ -98,4 +98,4 @@ Price price_halving_doubling(const AllreduceRequest& request) {
   return price_by_halves("halving_doubling", request, Folded(request.ranks).p);
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline comm

@@ -7,7 +7,7 @@
 #include "base/nearest.hpp"
 #include "comm/collective/halves.hpp"
 
-namespace echelon {
+namespace echelon::inline comm {
 namespace {
 
 struct Node {
@@ -118,4 +118,4 @@ Price price_hierarchical(const AllreduceRequest& request) {
   return price;
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline comm

@@ -10,9 +10,9 @@
 
 #include "comm/collective/algorithms.hpp"
 
-namespace echelon {
+namespace echelon::inline comm {
 
 // All names that `outer` takes.
 std::vector<std::string> outer_names();
 
-}  // namespace echelon
+}  // namespace echelon::inline comm

@@ -1,6 +1,6 @@
 #include "comm/collective/message.hpp"
 
-namespace echelon {
+namespace echelon::inline comm {
 namespace {
 
 std::shared_ptr<const Plan> one_step(const char* name, StepKind kind, int peer, std::int64_t elems) {
@@ -19,4 +19,4 @@ std::shared_ptr<const Plan> make_receive_from(int peer, std::int64_t elems) {
   return one_step("message", StepKind::recv, peer, elems);
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline comm

@@ -6,9 +6,9 @@
 
 #include "comm/collective/plan.hpp"
 
-namespace echelon {
+namespace echelon::inline comm {
 
 std::shared_ptr<const Plan> make_send_to(int peer, std::int64_t elems);
 std::shared_ptr<const Plan> make_receive_from(int peer, std::int64_t elems);
 
-}  // namespace echelon
+}  // namespace echelon::inline comm

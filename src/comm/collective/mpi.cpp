@@ -4,7 +4,7 @@
 
 #include "comm/collective/algorithms.hpp"
 
-namespace echelon {
+namespace echelon::inline comm {
 
 std::shared_ptr<const Plan> make_mpi_allreduce(const AllreduceRequest& request) {
   constexpr std::int64_t kMost = std::int64_t{1} << 30;
@@ -20,4 +20,4 @@ Price price_mpi(const AllreduceRequest& request) {
   return {.messages = 0, .payload_elems = 2 * (request.ranks - 1) * request.elems, .steps = 0};
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline comm

@@ -5,7 +5,7 @@
 // algorithm is measured against, and the fastest for a handful of bytes on few ranks.
 #include "comm/collective/algorithms.hpp"
 
-namespace echelon {
+namespace echelon::inline comm {
 
 std::shared_ptr<const Plan> make_naive_allreduce(const AllreduceRequest& request) {
   const int k = request.ranks, me = request.rank;
@@ -37,4 +37,4 @@ Price price_naive(const AllreduceRequest& request) {
   return {.messages = k * (k - 1), .payload_elems = k * (k - 1) * request.elems, .steps = 1};
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline comm

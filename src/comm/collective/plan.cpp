@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace echelon {
+namespace echelon::inline comm {
 
 ListedPlan::ListedPlan(std::string name, std::vector<Step> steps, int slots, std::int64_t slot_elems)
     : name_(std::move(name)),
@@ -18,4 +18,4 @@ ElemRange even_part(std::int64_t elems, int parts, int i) {
   return {begin, begin + least + (i < longer ? 1 : 0)};
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline comm

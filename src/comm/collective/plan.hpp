@@ -31,7 +31,7 @@
 #include <string_view>
 #include <vector>
 
-namespace echelon {
+namespace echelon::inline comm {
 
 inline constexpr int kLeastWindow = 4;
 
@@ -90,4 +90,4 @@ class ListedPlan final : public Plan {
 // Part i of n of `elems`, as even as whole elements allow (the first elems % n parts are one longer).
 ElemRange even_part(std::int64_t elems, int parts, int i);
 
-}  // namespace echelon
+}  // namespace echelon::inline comm

@@ -6,7 +6,7 @@
 #include "base/error.hpp"
 #include "device/vector.hpp"
 
-namespace echelon {
+namespace echelon::inline comm {
 namespace {
 
 constexpr std::size_t kLine = 64;
@@ -93,4 +93,4 @@ void PlanMemory::copy(const Step& step) {
     form_->decode(slot(step), filled(step), buffer(step), step.range);
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline comm

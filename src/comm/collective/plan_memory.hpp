@@ -11,7 +11,7 @@
 #include "comm/collective/plan.hpp"
 #include "comm/collective/wire_form.hpp"
 
-namespace echelon {
+namespace echelon::inline comm {
 
 class PlanMemory {
  public:
@@ -63,4 +63,4 @@ class PlanMemory {
   std::size_t scratch_bytes_ = 0;
 };
 
-}  // namespace echelon
+}  // namespace echelon::inline comm

@@ -7,7 +7,7 @@
 
 #include "base/check.hpp"
 
-namespace echelon {
+namespace echelon::inline comm {
 namespace {
 
 struct At {
@@ -181,4 +181,4 @@ double plan_time_s(const std::vector<std::shared_ptr<const Plan>>& plans, const 
   return VirtualRun(plans, hosts, network, elem_bytes).run();
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline comm

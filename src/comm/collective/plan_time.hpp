@@ -12,7 +12,7 @@
 
 #include "comm/collective/plan.hpp"
 
-namespace echelon {
+namespace echelon::inline comm {
 
 struct Link {
   double latency_s = 0;
@@ -30,4 +30,4 @@ struct Network {
 double plan_time_s(const std::vector<std::shared_ptr<const Plan>>& plans, const std::vector<int>& hosts,
                    const Network& network, std::size_t elem_bytes);
 
-}  // namespace echelon
+}  // namespace echelon::inline comm

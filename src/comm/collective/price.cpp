@@ -5,7 +5,7 @@
 #include "base/nearest.hpp"
 #include "comm/collective/algorithms.hpp"
 
-namespace echelon {
+namespace echelon::inline comm {
 Price price_allreduce(std::string_view algorithm, const AllreduceRequest& request) {
   const AlgorithmTraits* known = find_traits(kAlgorithms, algorithm);
   if (!known || known->measured) throw ConfigError(unknown_name("all-reduce", algorithm, allreduce_names()));
@@ -39,4 +39,4 @@ Price price_allgather_blocks(const std::vector<std::int64_t>& block_elems) {
   return price;
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline comm

@@ -2,7 +2,7 @@
 
 #include <iterator>
 
-namespace echelon {
+namespace echelon::inline comm {
 
 // Afterwards a use begins at `at`.
 void RangeUses::cut(std::int64_t at) {
@@ -39,4 +39,4 @@ void RangeUses::note_write(ElemRange range, std::int64_t step) {
   uses_.emplace_hint(uses_.erase(first, last), range.begin, Use{.end = range.end, .writer = step, .readers = {}});
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline comm

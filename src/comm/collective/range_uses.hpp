@@ -8,7 +8,7 @@
 
 #include "comm/collective/plan.hpp"
 
-namespace echelon {
+namespace echelon::inline comm {
 
 class RangeUses {
  public:
@@ -32,4 +32,4 @@ class RangeUses {
   Map uses_ = {{0, {}}};
 };
 
-}  // namespace echelon
+}  // namespace echelon::inline comm

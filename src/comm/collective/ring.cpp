@@ -15,7 +15,7 @@
 
 #include "comm/collective/halves.hpp"
 
-namespace echelon {
+namespace echelon::inline comm {
 namespace {
 
 constexpr int kSlots = 4;
@@ -121,4 +121,4 @@ Price price_ring(const AllreduceRequest& request) {
           .steps = static_cast<int>(2 * (k - 1))};
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline comm

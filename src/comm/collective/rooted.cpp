@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-namespace echelon {
+namespace echelon::inline comm {
 
-void add_up(PlanBuilder& plan, const Team& team, const TreePlace& place, ElemRange segment) {
+void add_up(PlanBuilder& plan, const Team& team, const TreePosition& place, ElemRange segment) {
   std::vector<PlanBuilder::Aside> came;
   for (const int child : place.children) {
     const std::int64_t before = place.one_at_a_time && !came.empty() ? came.back().received : -1;
@@ -16,7 +16,7 @@ void add_up(PlanBuilder& plan, const Team& team, const TreePlace& place, ElemRan
   if (place.parent >= 0) plan.send(team[place.parent], segment);
 }
 
-void add_down(PlanBuilder& plan, const Team& team, const TreePlace& place, ElemRange segment) {
+void add_down(PlanBuilder& plan, const Team& team, const TreePosition& place, ElemRange segment) {
   if (place.parent >= 0) plan.receive(team[place.parent], segment);
   std::int64_t last = -1;
   for (auto child = place.children.rbegin(); child != place.children.rend(); ++child) {
@@ -25,8 +25,8 @@ void add_down(PlanBuilder& plan, const Team& team, const TreePlace& place, ElemR
   }
 }
 
-std::shared_ptr<const Plan> make_rooted(std::string_view name, const AllreduceRequest& request, const TreePlace& place,
-                                        int height) {
+std::shared_ptr<const Plan> make_rooted(std::string_view name, const AllreduceRequest& request,
+                                        const TreePosition& place, int height) {
   PlanBuilder plan(request.segment_elems);
   const Team team = everyone(request);
   const std::vector<ElemRange> segments = plan.segments({0, request.ranks > 1 ? request.elems : 0});
@@ -38,4 +38,4 @@ std::shared_ptr<const Plan> make_rooted(std::string_view name, const AllreduceRe
   return plan.finish(std::string(name));
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline comm

@@ -6,10 +6,10 @@
 
 #include "base/error.hpp"
 
-namespace echelon {
+namespace echelon::inline comm {
 namespace {
 
-// In round d every rank speaks to the one d places on and listens to the one d places back, so that all servers are
+// In round d rank r sends to rank r + d and receives from rank r - d (mod k), so that all servers are
 // busy at once and no rank waits for a peer that is not there yet. A server adds in the order d = 1, 2 .. to its own.
 // Places from `workers` on contribute nothing: the first message replaces what they hold.
 void push(PlanBuilder& plan, const Team& team, const Parts& parts, int workers) {
@@ -106,4 +106,4 @@ Price price_server(const AllreduceRequest& request) {
   return {.messages = 2 * givers * segments, .payload_elems = 2 * givers * request.elems, .steps = 2};
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline comm

@@ -14,7 +14,7 @@
 #include "comm/collective/algorithms.hpp"
 #include "comm/collective/halves.hpp"
 
-namespace echelon {
+namespace echelon::inline comm {
 
 // Uses rank, ranks, elems, segment_elems, hosts, servers (0: every rank) and dedicated_servers. Throws ConfigError
 // where there are not as many ranks as servers, or, dedicated, no worker left.
@@ -26,4 +26,4 @@ Parts server_parts(const AllreduceRequest& request);
 // The first so many ranks have something to add; all, unless servers are dedicated.
 int server_workers(const AllreduceRequest& request);
 
-}  // namespace echelon
+}  // namespace echelon::inline comm

@@ -5,11 +5,11 @@
 
 #include "comm/collective/rooted.hpp"
 
-namespace echelon {
+namespace echelon::inline comm {
 namespace {
 
-TreePlace place_in(int me, int ranks) {
-  TreePlace place{.parent = me == 0 ? -1 : (me - 1) / 2, .children = {}};
+TreePosition position_in(int me, int ranks) {
+  TreePosition place{.parent = me == 0 ? -1 : (me - 1) / 2, .children = {}};
   for (const int child : {2 * me + 1, 2 * me + 2})
     if (child < ranks) place.children.push_back(child);
   return place;
@@ -18,11 +18,13 @@ TreePlace place_in(int me, int ranks) {
 int height(int ranks) { return static_cast<int>(std::bit_width(static_cast<unsigned>(ranks))) - 1; }
 
 void reduce(PlanBuilder& plan, const Team& team, const Parts& parts) {
-  for (const ElemRange segment : plan.segments(parts[0])) add_up(plan, team, place_in(team.me, team.size()), segment);
+  for (const ElemRange segment : plan.segments(parts[0]))
+    add_up(plan, team, position_in(team.me, team.size()), segment);
 }
 
 void gather(PlanBuilder& plan, const Team& team, const Parts& parts) {
-  for (const ElemRange segment : plan.segments(parts[0])) add_down(plan, team, place_in(team.me, team.size()), segment);
+  for (const ElemRange segment : plan.segments(parts[0]))
+    add_down(plan, team, position_in(team.me, team.size()), segment);
 }
 
 }  // namespace
@@ -35,9 +37,9 @@ const Halves tree_halves = {.most_owners = one_rank,
                             .messages = messages_to_all};
 
 std::shared_ptr<const Plan> make_tree_allreduce(const AllreduceRequest& request) {
-  return make_rooted("tree", request, place_in(request.rank, request.ranks), height(request.ranks));
+  return make_rooted("tree", request, position_in(request.rank, request.ranks), height(request.ranks));
 }
 
 Price price_tree(const AllreduceRequest& request) { return price_by_halves("tree", request, 1); }
 
-}  // namespace echelon
+}  // namespace echelon::inline comm

@@ -1,4 +1,4 @@
-// What a plan's messages look like on the wire when they are not the values themselves.
+// The wire format of a plan's messages, where it is not the plain values.
 //
 // The executor keeps slots in wire form: `copy` into a slot encodes, `copy` out of it decodes, `reduce` decodes and
 // adds, what is received into a slot or sent from one stays as it is. A message of a range of the buffer is encoded
@@ -15,7 +15,7 @@
 
 #include "comm/collective/plan.hpp"
 
-namespace echelon {
+namespace echelon::inline comm {
 
 class WireForm {
  public:
@@ -39,4 +39,4 @@ class WireForm {
   virtual void decode_add(const std::byte* wire, std::size_t bytes, void* values, ElemRange range) = 0;
 };
 
-}  // namespace echelon
+}  // namespace echelon::inline comm

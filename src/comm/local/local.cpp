@@ -9,7 +9,7 @@
 #include "comm/counters.hpp"
 #include "comm/local/world.hpp"
 
-namespace echelon {
+namespace echelon::inline comm {
 namespace {
 
 class LocalTransport final : public Transport {
@@ -158,4 +158,4 @@ std::vector<std::unique_ptr<Transport>> make_local_world(int ranks, const std::v
   return all;
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline comm

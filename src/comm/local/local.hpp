@@ -10,7 +10,7 @@
 
 #include "comm/transport.hpp"
 
-namespace echelon {
+namespace echelon::inline comm {
 
 // One transport for each rank. `hosts` as in Transport::hosts; empty: all ranks on one host.
 std::vector<std::unique_ptr<Transport>> make_local_world(int ranks, const std::vector<int>& hosts = {});
@@ -22,4 +22,4 @@ std::unique_ptr<Transport> local_transport(std::shared_ptr<LocalWorld> world, in
 // From now on every call on the world's transports, and on those split from it, throws EnvironmentError with `why`.
 void end_local_world(LocalWorld& world, const std::string& why);
 
-}  // namespace echelon
+}  // namespace echelon::inline comm

@@ -9,7 +9,7 @@
 #include "base/error.hpp"
 #include "comm/local/local.hpp"
 
-namespace echelon {
+namespace echelon::inline comm {
 namespace {
 
 std::vector<int> renumber(const std::vector<int>& hosts) {
@@ -163,19 +163,19 @@ std::unique_ptr<Transport> LocalWorld::split(int rank, std::int64_t call, int co
 std::shared_ptr<SharedBlock> LocalWorld::share(int rank, std::int64_t call, std::size_t bytes) {
   std::unique_lock lock(mutex_);
   if (host_names_.size() > 1) return nullptr;
-  Sharing& sharing = sharings_[call];
-  sharing.bytes.resize(static_cast<std::size_t>(ranks()));
-  sharing.bytes[static_cast<std::size_t>(rank)] = bytes;
-  if (++sharing.arrived == ranks()) {
-    sharing.block = std::make_shared<HeapBlock>(sharing.bytes, end_);
+  SharedAllocation& allocation = allocations_[call];
+  allocation.bytes.resize(static_cast<std::size_t>(ranks()));
+  allocation.bytes[static_cast<std::size_t>(rank)] = bytes;
+  if (++allocation.arrived == ranks()) {
+    allocation.block = std::make_shared<HeapBlock>(allocation.bytes, end_);
     split_done_.notify_all();
   }
-  while (!sharing.block) {
+  while (!allocation.block) {
     split_done_.wait_for(lock, std::chrono::milliseconds(20));
     end_->check();
   }
-  std::shared_ptr<SharedBlock> block = sharing.block;
-  if (++sharing.taken == ranks()) sharings_.erase(call);
+  std::shared_ptr<SharedBlock> block = allocation.block;
+  if (++allocation.taken == ranks()) allocations_.erase(call);
   return block;
 }
 
@@ -210,4 +210,4 @@ void WorldEnd::check() const {
   throw EnvironmentError(why);
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline comm

@@ -14,7 +14,7 @@
 #include "base/dtype.hpp"
 #include "comm/transport.hpp"
 
-namespace echelon {
+namespace echelon::inline comm {
 
 enum class OpState : int { free, pending, done, truncated, mismatched };
 
@@ -24,11 +24,11 @@ struct LocalOp {
   bool sending = false, library = false;
   int owner = 0;  // rank that called
   int box = 0;    // rank whose mailbox it is in
-  int peer = 0;   // receive: whom it wants, afterwards whom it got
+  int peer = 0;   // receive: the wanted source, afterwards the actual one
   int tag = 0;
   const void* src = nullptr;
   void* dst = nullptr;
-  std::size_t bytes = 0;  // receive: room, afterwards what came
+  std::size_t bytes = 0;  // receive: capacity, afterwards the received bytes
 };
 
 // Why a world was ended; shared with the worlds split from it.
@@ -81,7 +81,7 @@ class LocalWorld {
     std::vector<std::unique_ptr<Transport>> parts;
     int arrived = 0, taken = 0;
   };
-  struct Sharing {
+  struct SharedAllocation {
     std::vector<std::size_t> bytes;  // by rank
     std::shared_ptr<SharedBlock> block;
     int arrived = 0, taken = 0;
@@ -97,8 +97,8 @@ class LocalWorld {
   std::condition_variable split_done_;  // or memory shared
   std::map<std::int64_t, Reduction> reductions_;
   std::map<std::int64_t, Split> splits_;
-  std::map<std::int64_t, Sharing> sharings_;
+  std::map<std::int64_t, SharedAllocation> allocations_;
   std::shared_ptr<WorldEnd> end_;
 };
 
-}  // namespace echelon
+}  // namespace echelon::inline comm

@@ -10,7 +10,7 @@
 
 #include "base/error.hpp"
 
-namespace echelon::mpi {
+namespace echelon::inline comm::mpi {
 
 inline void check(int code, const std::string& what) {
   if (code == MPI_SUCCESS) [[likely]]
@@ -25,4 +25,4 @@ inline void check(int code, const std::string& what) {
   throw EnvironmentError(fmt::format("{}: {}", what, text));
 }
 
-}  // namespace echelon::mpi
+}  // namespace echelon::inline comm::mpi

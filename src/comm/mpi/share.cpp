@@ -4,7 +4,7 @@
 #include <cstring>
 #include <vector>
 
-namespace echelon {
+namespace echelon::inline comm {
 namespace {
 
 constexpr std::uintptr_t kAlignment = 64;
@@ -55,4 +55,4 @@ std::shared_ptr<SharedBlock> make_shared_window(MPI_Comm communicator, std::size
   return block;
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline comm

@@ -10,7 +10,7 @@
 #include "comm/mpi/share.hpp"
 #include "comm/mpi/world.hpp"
 
-namespace echelon {
+namespace echelon::inline comm {
 namespace {
 
 // A count of bytes as MPI takes it: counts are ints, so beyond 2 GiB a type of 1 GiB blocks and a rest stands for all.
@@ -236,4 +236,4 @@ std::unique_ptr<Transport> make_mpi_transport(MPI_Comm communicator) {
   return std::make_unique<MpiTransport>(communicator);
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline comm

@@ -8,7 +8,7 @@
 #include "comm/mpi/calls.hpp"
 #include "comm/mpi/transport.hpp"
 
-namespace echelon {
+namespace echelon::inline comm {
 namespace {
 
 int slurm_tasks() {
@@ -91,4 +91,4 @@ void MpiWorld::abort(int exit_code) {
   std::_Exit(exit_code);
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline comm

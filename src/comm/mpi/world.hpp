@@ -6,7 +6,7 @@
 
 #include "comm/transport.hpp"
 
-namespace echelon {
+namespace echelon::inline comm {
 
 // "Open MPI 4.1.4"; may be asked before MPI is started.
 std::string mpi_version();
@@ -41,4 +41,4 @@ class MpiWorld {
 // world of one rank. `launched`: mpirun or a PMI server started this process.
 void refuse_lone_ranks(int tasks, bool launched);
 
-}  // namespace echelon
+}  // namespace echelon::inline comm

@@ -5,7 +5,7 @@
 
 #include "base/clock.hpp"
 
-namespace echelon {
+namespace echelon::inline comm {
 
 void ProtocolDriver::post(Token token, std::shared_ptr<const Event> after) {
   const std::lock_guard lock(mutex_);
@@ -193,4 +193,4 @@ std::vector<ProtocolWait> ProtocolDriver::waits() const {
   return all;
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline comm

@@ -14,7 +14,7 @@
 #include "comm/transport.hpp"
 #include "device/device.hpp"
 
-namespace echelon {
+namespace echelon::inline comm {
 
 // A wait that a machine noted for the watchdog; `since_s` is of the transport's clock.
 struct ProtocolWait {
@@ -74,7 +74,7 @@ class ProtocolDriver final : private ProtocolActions {
   void disarm(Token token) override { timers_.erase(token); }
   void wait_for(Token token, int peer, int tag, std::int64_t step) override;
   void wait_over(Token token) override { waits_.erase(token); }
-  void tell(Token token) override { host_.told(token, now_s_); }
+  void notify_host(Token token) override { host_.on_notified(token, now_s_); }
   void finish() override { finished_ = true; }
 
   bool step(Transport& transport, SendBudget& budget);
@@ -104,4 +104,4 @@ class ProtocolDriver final : private ProtocolActions {
   std::atomic<bool> has_mail_ = false;
 };
 
-}  // namespace echelon
+}  // namespace echelon::inline comm

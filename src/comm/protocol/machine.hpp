@@ -19,7 +19,7 @@
 #include <cstdint>
 #include <exception>
 
-namespace echelon {
+namespace echelon::inline comm {
 
 // What an event or an action is about; the machine and its host choose the numbers.
 using Token = std::uint64_t;
@@ -53,8 +53,8 @@ class ProtocolActions {
   // For the watchdog: from now on this rank cannot go on without that peer, until `wait_over`. One wait a token.
   virtual void wait_for(Token token, int peer, int tag, std::int64_t step) = 0;
   virtual void wait_over(Token token) = 0;
-  // Calls the host's `told`.
-  virtual void tell(Token token) = 0;
+  // Calls the host's `on_notified`.
+  virtual void notify_host(Token token) = 0;
   // No event comes after this one; receives under way are given up.
   virtual void finish() = 0;
 };
@@ -70,8 +70,8 @@ class Machine {
 class ProtocolHost {
  public:
   virtual ~ProtocolHost() = default;
-  virtual void told(Token token, double now_s) = 0;
+  virtual void on_notified(Token token, double now_s) = 0;
   virtual void failed(std::exception_ptr error) = 0;
 };
 
-}  // namespace echelon
+}  // namespace echelon::inline comm

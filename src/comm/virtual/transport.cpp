@@ -2,7 +2,7 @@
 #include "base/error.hpp"
 #include "comm/virtual/world.hpp"
 
-namespace echelon {
+namespace echelon::inline comm {
 
 class VirtualTransport final : public Transport {
  public:
@@ -24,7 +24,7 @@ class VirtualTransport final : public Transport {
     return world_.receive(rank_, peer, tag, data, bytes);
   }
   std::optional<Completion> test(Request& request) override {
-    const VirtualWorld::Op& op = world_.box(rank_).ops[static_cast<std::size_t>(request.id)];
+    const VirtualWorld::Op& op = world_.state_of(rank_).ops[static_cast<std::size_t>(request.id)];
     if (op.state != VirtualWorld::OpState::done) return std::nullopt;
     const Completion completion{op.peer, op.bytes};
     world_.release(rank_, request);
@@ -39,7 +39,7 @@ class VirtualTransport final : public Transport {
   std::unique_ptr<Transport> split(int, int) override {
     throw ConfigError("ranks on virtual time are not split: make a world of the ranks that take part");
   }
-  WireCounters counters() const override { return world_.boxes_[static_cast<std::size_t>(rank_)].counters; }
+  WireCounters counters() const override { return world_.states_[static_cast<std::size_t>(rank_)].counters; }
   [[noreturn]] void abort(int exit_code) override {
     throw EnvironmentError("rank " + std::to_string(rank_) + " ended the world with exit code " +
                            std::to_string(exit_code));
@@ -54,4 +54,4 @@ class VirtualTransport final : public Transport {
 
 std::unique_ptr<Transport> VirtualWorld::transport(int rank) { return std::make_unique<VirtualTransport>(*this, rank); }
 
-}  // namespace echelon
+}  // namespace echelon::inline comm

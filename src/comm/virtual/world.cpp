@@ -11,15 +11,15 @@
 #include "base/check.hpp"
 #include "base/error.hpp"
 
-namespace echelon {
+namespace echelon::inline comm {
 
 double VirtualActor::wakes_at_s() const { return std::numeric_limits<double>::infinity(); }
 
 VirtualWorld::VirtualWorld(int ranks, VirtualNetwork network)
-    : network_(std::move(network)), hosts_(network_.hosts), boxes_(static_cast<std::size_t>(ranks)) {
+    : network_(std::move(network)), hosts_(network_.hosts), states_(static_cast<std::size_t>(ranks)) {
   ECHELON_CHECK_GE(ranks, 1);
   if (hosts_.empty()) {
-    hosts_.resize(boxes_.size());
+    hosts_.resize(states_.size());
     std::iota(hosts_.begin(), hosts_.end(), 0);
   }
   ECHELON_CHECK_EQ(static_cast<int>(hosts_.size()), ranks, "one host index for each rank");
@@ -32,7 +32,7 @@ VirtualWorld::VirtualWorld(int ranks, VirtualNetwork network)
 VirtualWorld::~VirtualWorld() = default;
 
 Request VirtualWorld::new_op(int rank, bool sending, int peer, int tag, void* dst, std::size_t bytes) {
-  Box& own = box(rank);
+  RankState& own = state_of(rank);
   if (own.free.empty()) {
     own.free.push_back(static_cast<std::int64_t>(own.ops.size()));
     own.ops.emplace_back();
@@ -51,8 +51,8 @@ Request VirtualWorld::new_op(int rank, bool sending, int peer, int tag, void* ds
 }
 
 void VirtualWorld::release(int rank, Request& request) {
-  box(rank).ops[static_cast<std::size_t>(request.id)].state = OpState::free;
-  box(rank).free.push_back(request.id);
+  state_of(rank).ops[static_cast<std::size_t>(request.id)].state = OpState::free;
+  state_of(rank).free.push_back(request.id);
   request.id = -1;
 }
 
@@ -85,20 +85,20 @@ Request VirtualWorld::send(int rank, int peer, int tag, const void* data, std::s
   message.data.resize(bytes);
   if (bytes > 0) std::memcpy(message.data.data(), data, bytes);
   message.send_op = request.id;
-  message.send_use = box(rank).ops[static_cast<std::size_t>(request.id)].use;
+  message.send_use = state_of(rank).ops[static_cast<std::size_t>(request.id)].use;
   message.rendezvous = bytes > network_.eager_bytes;
   const Passage passage = pass_over(rank, peer, message.rendezvous ? 0 : bytes);
   if (!message.rendezvous) at(passage.left_s, What::sent, rank, request.id, message.send_use);
   at(passage.there_s, What::arrival, peer, next_message_);
   messages_.emplace(next_message_++, std::move(message));
-  ++box(rank).counters.messages_sent;
-  box(rank).counters.bytes_sent += bytes;
+  ++state_of(rank).counters.messages_sent;
+  state_of(rank).counters.bytes_sent += bytes;
   return request;
 }
 
 Request VirtualWorld::receive(int rank, int peer, int tag, void* data, std::size_t room) {
   const Request request = new_op(rank, false, peer, tag, data, room);
-  Box& own = box(rank);
+  RankState& own = state_of(rank);
   for (auto it = own.unexpected.begin(); it != own.unexpected.end(); ++it) {
     const Message& message = messages_.at(*it);
     if (message.tag != tag || (peer != kAnySource && message.from != peer)) continue;
@@ -112,7 +112,7 @@ Request VirtualWorld::receive(int rank, int peer, int tag, void* data, std::size
 }
 
 void VirtualWorld::match(int rank, std::int64_t id, std::int64_t message_id) {
-  Op& op = box(rank).ops[static_cast<std::size_t>(id)];
+  Op& op = state_of(rank).ops[static_cast<std::size_t>(id)];
   const Message& message = messages_.at(message_id);
   op.message = message_id;
   double there_s = clock_.time_s;
@@ -124,14 +124,14 @@ void VirtualWorld::match(int rank, std::int64_t id, std::int64_t message_id) {
 }
 
 void VirtualWorld::cancel(int rank, Request& request) {
-  std::erase(box(rank).receives, request.id);
-  const Op& op = box(rank).ops[static_cast<std::size_t>(request.id)];
+  std::erase(state_of(rank).receives, request.id);
+  const Op& op = state_of(rank).ops[static_cast<std::size_t>(request.id)];
   if (!op.sending && op.message >= 0) messages_.erase(op.message);
   release(rank, request);
 }
 
-void VirtualWorld::happen(const Happening& event) {
-  Box& own = box(event.rank);
+void VirtualWorld::happen(const VirtualEvent& event) {
+  RankState& own = state_of(event.rank);
   if (event.what == What::arrival) {
     const Message& message = messages_.at(event.id);
     const auto waits = [&](std::int64_t id) {
@@ -168,8 +168,8 @@ void VirtualWorld::happen(const Happening& event) {
 }
 
 void VirtualWorld::make_runnable(int rank) {
-  if (box(rank).runnable) return;
-  box(rank).runnable = true;
+  if (state_of(rank).runnable) return;
+  state_of(rank).runnable = true;
   ready_.push_back(rank);
 }
 
@@ -180,19 +180,19 @@ void VirtualWorld::run_ready(const std::vector<VirtualActor*>& actors) {
     const int rank = ready_[pick];
     ready_[pick] = ready_.back();
     ready_.pop_back();
-    box(rank).runnable = false;
+    state_of(rank).runnable = false;
     VirtualActor* actor = actors[static_cast<std::size_t>(rank)];
     if (!actor) continue;
     if (actor->pass()) make_runnable(rank);
     const double wake_s = actor->wakes_at_s();
-    if (std::isinf(wake_s) || wake_s == box(rank).armed_s) continue;
-    box(rank).armed_s = wake_s;
+    if (std::isinf(wake_s) || wake_s == state_of(rank).armed_s) continue;
+    state_of(rank).armed_s = wake_s;
     at(std::max(wake_s, clock_.time_s), What::wake, rank, 0);
   }
 }
 
 void VirtualWorld::run(const std::vector<VirtualActor*>& actors, double limit_s) {
-  ECHELON_CHECK_EQ(actors.size(), boxes_.size(), "one actor for each rank");
+  ECHELON_CHECK_EQ(actors.size(), states_.size(), "one actor for each rank");
   const auto over = [](const VirtualActor* actor) { return !actor || actor->done(); };
   for (int rank = 0; rank < ranks(); ++rank) make_runnable(rank);
   for (;;) {
@@ -203,7 +203,7 @@ void VirtualWorld::run(const std::vector<VirtualActor*>& actors, double limit_s)
     if (next_s > limit_s) stuck(actors, fmt::format("the limit of {} s of virtual time has passed", limit_s));
     clock_.time_s = std::max(clock_.time_s, next_s);
     while (!queue_.empty() && queue_.top().at_s <= clock_.time_s) {
-      const Happening event = queue_.top();
+      const VirtualEvent event = queue_.top();
       queue_.pop();
       happen(event);
     }
@@ -215,8 +215,8 @@ void VirtualWorld::stuck(const std::vector<VirtualActor*>& actors, const std::st
   for (std::size_t rank = 0; rank < actors.size(); ++rank) {
     if (!actors[rank] || actors[rank]->done()) continue;
     text += fmt::format(" rank {} (", rank);
-    for (const std::int64_t id : boxes_[rank].receives) {
-      const Op& op = boxes_[rank].ops[static_cast<std::size_t>(id)];
+    for (const std::int64_t id : states_[rank].receives) {
+      const Op& op = states_[rank].ops[static_cast<std::size_t>(id)];
       text += op.peer == kAnySource ? fmt::format("receives from any rank, tag {};", op.tag)
                                     : fmt::format("receives from rank {}, tag {};", op.peer, op.tag);
     }
@@ -225,4 +225,4 @@ void VirtualWorld::stuck(const std::vector<VirtualActor*>& actors, const std::st
   throw EnvironmentError(text);
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline comm

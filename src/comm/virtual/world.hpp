@@ -26,7 +26,7 @@
 #include "base/hash_rng.hpp"
 #include "comm/transport.hpp"
 
-namespace echelon {
+namespace echelon::inline comm {
 
 struct VirtualLink {
   double latency_s = 10e-6;
@@ -58,7 +58,7 @@ class VirtualWorld {
   ~VirtualWorld();
   VirtualWorld(const VirtualWorld&) = delete;
 
-  int ranks() const { return static_cast<int>(boxes_.size()); }
+  int ranks() const { return static_cast<int>(states_.size()); }
   const Clock& clock() const { return clock_; }
   std::unique_ptr<Transport> transport(int rank);
 
@@ -90,7 +90,7 @@ class VirtualWorld {
     std::uint64_t send_use = 0;
     bool rendezvous = false;
   };
-  struct Box {  // of a rank
+  struct RankState {  // of a rank
     std::vector<Op> ops;
     std::vector<std::int64_t> free;
     std::vector<std::int64_t> receives;    // ops, in the order posted
@@ -100,19 +100,19 @@ class VirtualWorld {
     WireCounters counters;
   };
   enum class What : std::uint8_t { wake, sent, arrival, received };
-  struct Happening {
+  struct VirtualEvent {
     double at_s;
     std::uint64_t order;
     What what;
     int rank;
     std::int64_t id;  // of the op, or the message
     std::uint64_t use = 0;
-    friend bool operator>(const Happening& a, const Happening& b) {
+    friend bool operator>(const VirtualEvent& a, const VirtualEvent& b) {
       return a.at_s != b.at_s ? a.at_s > b.at_s : a.order > b.order;
     }
   };
 
-  Box& box(int rank) { return boxes_[static_cast<std::size_t>(rank)]; }
+  RankState& state_of(int rank) { return states_[static_cast<std::size_t>(rank)]; }
   int host(int rank) const { return hosts_[static_cast<std::size_t>(rank)]; }
   Request new_op(int rank, bool sending, int peer, int tag, void* dst, std::size_t bytes);
   void release(int rank, Request& request);
@@ -125,7 +125,7 @@ class VirtualWorld {
   };
   Passage pass_over(int from, int to, std::size_t bytes);
   void match(int rank, std::int64_t op, std::int64_t message);
-  void happen(const Happening& event);
+  void happen(const VirtualEvent& event);
   void at(double at_s, What what, int rank, std::int64_t id, std::uint64_t use = 0);
   void make_runnable(int rank);
   void run_ready(const std::vector<VirtualActor*>& actors);
@@ -135,14 +135,14 @@ class VirtualWorld {
   std::vector<int> hosts_;
   std::vector<std::string> host_names_;
   VirtualClock clock_;
-  std::vector<Box> boxes_;
+  std::vector<RankState> states_;
   std::map<std::int64_t, Message> messages_;
   std::int64_t next_message_ = 0;
-  std::priority_queue<Happening, std::vector<Happening>, std::greater<>> queue_;
+  std::priority_queue<VirtualEvent, std::vector<VirtualEvent>, std::greater<>> queue_;
   std::uint64_t order_ = 0, draws_ = 0;
   std::vector<double> out_free_s_, in_free_s_;            // cards, by host
   std::map<std::pair<int, int>, double> last_arrival_s_;  // between two ranks
   std::vector<int> ready_;
 };
 
-}  // namespace echelon
+}  // namespace echelon::inline comm

@@ -4,7 +4,7 @@
 #include "config/traits/codecs.hpp"
 #include "config/traits/strategies.hpp"
 
-namespace echelon::keys {
+namespace echelon::inline config::keys {
 namespace {
 
 template <class Keys>
@@ -21,36 +21,38 @@ void add_exchange(Table& all) {
   codecs.emplace(codecs.begin(), kNoCodec.name);
   auto exchange = part(all, "exchange", &Config::exchange);
   exchange.key("strategy", &ExchangeConfig::strategy, words(names_in(kStrategies)),
-               "synchronous: all-reduce; server: parameter servers take the steps");
+               "synchronous: all-reduce; server: parameter servers update the weights");
   exchange.key("algorithm", &ExchangeConfig::algorithm, words(names_in(kAlgorithms)),
-               "of the all-reduce; nccl: between GPUs; auto: this, segments and buckets are measured and chosen when "
-               "the run starts");
-  exchange.key(
-      "overlap", &ExchangeConfig::overlap, words({"none", "buckets", "layers"}),
-      "none: after back-propagation; buckets: beside it; layers: and the next forward waits layer by layer. The "
-      "default gives way to buckets where the optimiser needs every gradient first (clip_norm, a scaled loss)");
-  exchange.key(
-      "priority", &ExchangeConfig::priority, {},
-      "what the next forward needs first goes first; the default gives way to false for algorithms mpi and nccl");
+               "all-reduce algorithm; nccl: between GPUs; auto: algorithm, segment size and bucket size are measured "
+               "and chosen when the run starts");
+  exchange.key("overlap", &ExchangeConfig::overlap, words({"none", "buckets", "layers"}),
+               "none: exchange after back-propagation; buckets: during it; layers: during it and the next forward "
+               "pass, which waits layer by layer. The default becomes buckets where the optimiser needs all gradients "
+               "first (clip_norm, a scaled loss)");
+  exchange.key("priority", &ExchangeConfig::priority, {},
+               "gradients that the next forward pass needs first are sent first; the default becomes false for "
+               "algorithms mpi and nccl");
   exchange.key("codec", &ExchangeConfig::codec, words(codecs),
-               "how gradients, with strategy server weights too, are written on the wire; what a lossy one leaves out "
-               "is sent later");
+               "compression of gradients (strategy server: also of weights) on the wire; the error of a lossy codec is "
+               "added to the next step");
   exchange.key("density", &ExchangeConfig::density, range(1e-6, 1),
-               "codec topk: part of the values that is sent; codec threshold: what tau = 0 aims at");
+               "codec topk: fraction of the values that is sent; codec threshold: target fraction of tau = 0");
   exchange.key("tau", &ExchangeConfig::tau, range(0, 1e9),
-               "codec threshold: values of this size and more are sent as +tau or -tau; 0: adapts to density");
+               "codec threshold: values x with |x| >= tau are sent as +tau or -tau; 0: tau adapts to density");
   exchange.key("index_coding", &ExchangeConfig::index_coding, words({"raw", "golomb", "gamma"}),
-               "codecs topk and threshold: how the places of values are written");
+               "codecs topk and threshold: encoding of the indices of values");
   exchange.key("codec_warmup_steps", &ExchangeConfig::codec_warmup_steps, range(0, 1e12),
-               "the first steps of the run send gradients as they are, then the codec starts");
-  exchange.key("bucket_mb", &ExchangeConfig::bucket_mb, range(0.001, 4096), "gradients sent together");
+               "number of steps at the start of the run that send uncoded gradients");
+  exchange.key("bucket_mb", &ExchangeConfig::bucket_mb, range(0.001, 4096),
+               "size of a gradient bucket, the unit of the exchange");
   exchange.key("sparse_density", &ExchangeConfig::sparse_density, range(0, 1),
-               "a step sends a sparse embedding's table whole where replicas touch more than this share of its rows on "
-               "average; 0: where that takes fewer bytes, 1: never");
+               "the gradient of a sparse embedding is sent as a whole table where replicas touch more than this "
+               "fraction of its rows on average; 0: where that takes fewer bytes, 1: never");
   exchange.key("segment_kb", &ExchangeConfig::segment_kb, range(1, 1048576),
-               "longest message of an all-reduce, except of naive, mpi and nccl: pipelining grain");
+               "longest message of an all-reduce (its pipelining granularity), except of naive, mpi and nccl");
   exchange.key("servers", &ExchangeConfig::servers, range(0, 65536),
-               "algorithm or strategy server: ranks that serve a part each, spread over the hosts; 0: all");
+               "algorithm or strategy server: number of ranks that serve a part of the parameters each, spread over "
+               "the hosts; 0: all");
   exchange.key("inner", &ExchangeConfig::inner,
                words(names_where(kAlgorithms, [](const AlgorithmTraits& a) { return a.halves; })),
                "algorithm hierarchical: inside a host");
@@ -58,11 +60,11 @@ void add_exchange(Table& all) {
                words(names_where(kAlgorithms, [](const AlgorithmTraits& a) { return a.plain_plan(); })),
                "algorithm hierarchical: between hosts");
   exchange.key("verify_every_steps", &ExchangeConfig::verify_every_steps, at_least(0),
-               "checksums of every replica's weights; 0: at step 0 and the end");
+               "interval of comparisons of the replicas' weights; 0: only at step 0 and at the end");
 
 #define X(strategy, Keys, ...) add_strategy(all, #strategy, &ExchangeConfig::strategy);
   ECHELON_STRATEGIES(X)
 #undef X
 }
 
-}  // namespace echelon::keys
+}  // namespace echelon::inline config::keys

@@ -2,7 +2,7 @@
 #include "config/traits/layers.hpp"
 #include "config/keys/section.hpp"
 
-namespace echelon::keys {
+namespace echelon::inline config::keys {
 
 void add_layer(LayerTable& all) {
   Section<LayerConfig, LayerConfig> layer(all, "model.layers",
@@ -10,18 +10,17 @@ void add_layer(LayerTable& all) {
   layer.key("type", &LayerConfig::type, words(names_in(kLayers)), "");
   layer.key("name", &LayerConfig::name, plain_name(), "default: type and a number, conv1");
   layer.key("inputs", &LayerConfig::inputs, plain_name(), "names of layers; default: the layer before");
-  layer.key("stage", &LayerConfig::stage, range(-1, 4095),
-            "parallel.pipeline: the stage that runs it; -1: chosen by cost");
-  layer.key("channels", &LayerConfig::channels, range(1, 1e6), "conv: of the output");
+  layer.key("stage", &LayerConfig::stage, range(-1, 4095), "parallel.pipeline: its stage; -1: chosen by cost");
+  layer.key("channels", &LayerConfig::channels, range(1, 1e6), "conv: output channels");
   layer.key("units", &LayerConfig::units, range(1, 1e8),
-            "dense: of the output; embedding: features; rnn, lstm, gru: size of the state");
+            "dense: outputs; embedding: features; rnn, lstm, gru: size of the state");
   layer.key("kernel", &LayerConfig::kernel, pair(1, 4096), "conv, pools: [rows, columns] or one number");
   layer.key("stride", &LayerConfig::stride, pair(1, 4096), "default 1 (conv), the kernel (pools)");
   layer.key("padding", &LayerConfig::padding, pair(0, 4096), "default 0");
   layer.key("dilation", &LayerConfig::dilation, pair(1, 4096), "conv; default 1");
   layer.key("groups", &LayerConfig::groups, range(1, 1e6), "conv");
   layer.key("bias", &LayerConfig::bias, {}, "conv, dense");
-  layer.key("count_padding", &LayerConfig::count_padding, {}, "avg_pool: padded cells count in the divisor");
+  layer.key("count_padding", &LayerConfig::count_padding, {}, "avg_pool: padding is counted in the divisor");
   layer.key("epsilon", &LayerConfig::epsilon, range(1e-12, 1), "batch_norm, layer_norm");
   layer.key("momentum", &LayerConfig::momentum, range(0, 1), "batch_norm: weight of the newest statistics");
   layer.key("synchronised", &LayerConfig::synchronised, {}, "batch_norm: statistics over all replicas' samples");
@@ -33,17 +32,17 @@ void add_layer(LayerTable& all) {
   layer.key("alpha", &LayerConfig::alpha, range(0, 1e6), "lrn: weight of the window's mean square");
   layer.key("beta", &LayerConfig::beta, range(0, 100), "lrn: exponent");
   layer.key("heads", &LayerConfig::heads, range(1, 4096), "attention");
-  layer.key("causal", &LayerConfig::causal, {}, "attention: no place sees a later one");
+  layer.key("causal", &LayerConfig::causal, {}, "attention: later positions are masked");
   layer.key("mode", &LayerConfig::mode, words({"sum", "mean", "last"}), "sequence_pool");
-  layer.key("k", &LayerConfig::k, range(1e-6, 1e6), "lrn: what the mean square is added to");
+  layer.key("k", &LayerConfig::k, range(1e-6, 1e6), "lrn: constant that the mean square is added to");
   layer.key("vocabulary", &LayerConfig::vocabulary, range(0, 1e9),
             "embedding: rows of the table; 0: as many as the data has tokens");
   layer.key("sparse", &LayerConfig::sparse, {},
-            "embedding: its gradient is kept, applied and sent by the rows that a step touches");
+            "embedding: sparse gradient: only the rows that a step touches are stored, applied and sent");
   layer.key("activation", &LayerConfig::activation, words({"tanh", "relu"}), "rnn");
   layer.key("reverse", &LayerConfig::reverse, {}, "rnn, lstm, gru: from the end of the sequence to its beginning");
   layer.key("carry", &LayerConfig::carry, {},
-            "rnn, lstm, gru: a batch begins with the states that the last one ended with");
+            "rnn, lstm, gru: the final states of a batch are the initial states of the next one");
 }
 
-}  // namespace echelon::keys
+}  // namespace echelon::inline config::keys

@@ -2,14 +2,14 @@
 #include "config/keys/section.hpp"
 #include "config/traits/rules.hpp"
 
-namespace echelon::keys {
+namespace echelon::inline config::keys {
 
 void add_optimiser(Table& all) {
   auto optimizer = part(all, "optimizer", &Config::optimiser);
   optimizer.key("rule", &OptimiserConfig::rule, words(names_in(kRules)), "");
   optimizer.key("learning_rate", &OptimiserConfig::learning_rate, range(0, 1000), "");
   optimizer.key("momentum", &OptimiserConfig::momentum, range(0, 0.9999), "rules sgd, rmsprop and lars");
-  optimizer.key("weight_decay", &OptimiserConfig::weight_decay, range(0, 1), "not on biases and batch norm");
+  optimizer.key("weight_decay", &OptimiserConfig::weight_decay, range(0, 1), "not applied to biases and batch norm");
   optimizer.key("nesterov", &OptimiserConfig::nesterov, {}, "rule sgd: look ahead along the momentum");
   optimizer.key("beta1", &OptimiserConfig::beta1, range(0, 0.999999),
                 "rules adam, adamw and lamb: decay of the first moment");
@@ -21,22 +21,22 @@ void add_optimiser(Table& all) {
   optimizer.key("trust_coefficient", &OptimiserConfig::trust_coefficient, range(1e-9, 1000),
                 "rule lars: eta of a layer's rate eta*|w| / (|g| + weight_decay*|w|)");
   optimizer.key("lazy", &OptimiserConfig::lazy, {},
-                "sparse embeddings: only the rows that a step touches are updated, though momentum, decay or moments "
-                "would move the others too; an approximation");
+                "sparse embeddings: only the rows that a step touches are updated, also under momentum, decay or "
+                "moments, which would change the others too; an approximation");
   optimizer.key("clip_norm", &OptimiserConfig::clip_norm, range(0, 1e9),
-                "the norm of the whole gradient is cut to this; 0: off");
+                "the norm of the whole gradient is clipped to this; 0: off");
   optimizer.key("scaling", &OptimiserConfig::scaling, words(names_in(kScalings)),
-                "learning_rate is for base_batch samples a step and grows with batch.global, or with its root");
+                "learning_rate is multiplied by batch.global / base_batch, or by its square root");
   optimizer.key("base_batch", &OptimiserConfig::base_batch, range(0, 1e9),
-                "scaling linear and sqrt: samples a step that learning_rate is for");
-  optimizer.key("schedule", &OptimiserConfig::schedule, words(names_in(kSchedules)), "of the learning rate");
+                "scaling linear and sqrt: the batch size that learning_rate refers to");
+  optimizer.key("schedule", &OptimiserConfig::schedule, words(names_in(kSchedules)), "schedule of the learning rate");
   optimizer.key("warmup_epochs", &OptimiserConfig::warmup_epochs, range(0, 1e6), "linear from 0 to learning_rate");
   optimizer.key("decay_at_epochs", &OptimiserConfig::decay_at_epochs, range(0, 1e6),
                 "schedule step: times decay_factor at each of these");
   optimizer.key("decay_factor", &OptimiserConfig::decay_factor, range(0, 1), "schedule step");
   optimizer.key("final_factor", &OptimiserConfig::final_factor, range(0, 1),
-                "schedules cosine and polynomial: learning rate at the end, as a part of learning_rate");
+                "schedules cosine and polynomial: final learning rate as a fraction of learning_rate");
   optimizer.key("power", &OptimiserConfig::power, range(0.01, 100), "schedule polynomial; 1: a straight line");
 }
 
-}  // namespace echelon::keys
+}  // namespace echelon::inline config::keys

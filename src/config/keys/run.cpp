@@ -2,21 +2,23 @@
 #include "config/keys/section.hpp"
 #include "config/traits/devices.hpp"
 
-namespace echelon::keys {
+namespace echelon::inline config::keys {
 
 void add_run(Table& all) {
   auto device = part(all, "device", &Config::device);
   device.key("kind", &DeviceConfig::kind, words(names_in(kDevices)), "auto: cuda where a GPU is usable, else onednn");
   device.key("dtype", &DeviceConfig::dtype, words({"f32", "f64", "f16", "bf16"}),
-             "f64: kinds reference and cuda; f16 and bf16: kind cuda, activations alone, weights stay f32");
+             "f64: kinds reference and cuda; f16 and bf16: kind cuda, activations only, weights stay f32");
   device.key("tf32", &DeviceConfig::tf32, {},
-             "kind cuda, f32: convolutions and products round their operands to TF32, faster and of 3 digits");
+             "kind cuda, f32: convolutions and matrix products in TF32: faster, about 3 decimal digits");
   device.key("cuda_graphs", &DeviceConfig::cuda_graphs, {},
-             "kind cuda: ops are recorded and launched as CUDA graphs; pays where ops are many and small");
+             "kind cuda: ops are captured and launched as CUDA graphs; faster where there are many small ops");
   device.key("loss_scale", &DeviceConfig::loss_scale, range(0, 16777216),
              "the loss is scaled by this power of two in backward; 0: dynamic for f16, else off");
-  device.key("threads", &DeviceConfig::threads, range(0, 4096), "of one rank; 0: cores of the host / ranks on it");
-  device.key("memory_limit_mb", &DeviceConfig::memory_limit_mb, at_least(0), "0: none");
+  device.key("threads", &DeviceConfig::threads, range(0, 4096),
+             "threads of one rank; 0: cores of the host / ranks on it");
+  device.key("memory_limit_mb", &DeviceConfig::memory_limit_mb, at_least(0),
+             "largest memory of a rank on its device; 0: no limit");
   device.key("paced_gflops", &DeviceConfig::paced_gflops, range(1e-6, 1e9),
              "kind paced: rate of ops without a row in the table");
   device.key("paced_gb_per_s", &DeviceConfig::paced_gb_per_s, range(1e-6, 1e9), "kind paced: memory rate of the same");
@@ -24,15 +26,16 @@ void add_run(Table& all) {
              "kind paced: file of measured op times (bench step --table)");
 
   auto evaluate = part(all, "evaluate", &Config::evaluate);
-  evaluate.key("every_epochs", &EvaluateConfig::every_epochs, range(0, 1e6), "0: only at the end");
+  evaluate.key("every_epochs", &EvaluateConfig::every_epochs, range(0, 1e6),
+               "interval of evaluations; 0: only at the end");
   evaluate.key("batch", &EvaluateConfig::batch, range(1, 1e6),
-               "samples a rank and pass; with data.order = \"stream\" rows over all ranks");
+               "samples per forward pass of a rank; with data.order = \"stream\" rows over all ranks");
 
   auto checkpoint = part(all, "checkpoint", &Config::checkpoint, kNeutral);
   checkpoint.key("every_steps", &CheckpointConfig::every_steps, at_least(0), "0: off");
   checkpoint.key("every_minutes", &CheckpointConfig::every_minutes, range(0, 1e6), "0: off");
   checkpoint.key("every_epochs", &CheckpointConfig::every_epochs, range(0, 1e6), "0: off");
-  checkpoint.key("keep", &CheckpointConfig::keep, range(1, 10000), "newest ones kept");
+  checkpoint.key("keep", &CheckpointConfig::keep, range(1, 10000), "number of newest checkpoints that are kept");
 
   auto run = part(all, "run", &Config::run, kNeutral);
   run.key("results", &RunConfig::results, filled_text(), "folder of all runs");
@@ -44,11 +47,11 @@ void add_run(Table& all) {
           !kNeutral);
   run.key("heartbeat_s", &RunConfig::heartbeat_s, range(0.01, 86400), "a line of progress at least this often");
   run.key("hang_timeout_s", &RunConfig::hang_timeout_s, range(0.1, 604800),
-          "a wait longer than this ends the job with code 7");
+          "a wait longer than this ends the job with exit code 7");
   run.key("stop_before_end_s", &RunConfig::stop_before_end_s, range(0, 604800),
-          "so long before Slurm's end of the job: checkpoint, exit 75; 0: off");
+          "write a checkpoint and exit with 75 this long before Slurm's time limit; 0: off");
   run.key("progress", &RunConfig::progress, words({"auto", "bar", "lines", "none"}), "");
-  run.key("log_every_steps", &RunConfig::log_every_steps, range(1, 1e9), "rows of metrics.jsonl");
+  run.key("log_every_steps", &RunConfig::log_every_steps, range(1, 1e9), "interval of rows of metrics.jsonl");
 }
 
-}  // namespace echelon::keys
+}  // namespace echelon::inline config::keys

@@ -17,7 +17,7 @@
 #include "config/keys.hpp"
 #include "config/traits/words.hpp"
 
-namespace echelon::keys {
+namespace echelon::inline config::keys {
 
 using Table = std::vector<Key<Config>>;
 using LayerTable = std::vector<Key<LayerConfig>>;
@@ -111,4 +111,4 @@ void add_exchange(Table& all);  // and [exchange.<strategy>]
 void add_run(Table& all);       // device, evaluate, checkpoint, run
 void add_layer(LayerTable& all);
 
-}  // namespace echelon::keys
+}  // namespace echelon::inline config::keys

@@ -4,7 +4,7 @@
 // is what it is called with).
 #pragma once
 
-namespace echelon {
+namespace echelon::inline config {
 
 // Of a strategy without keys of its own.
 struct NoKeys {
@@ -12,4 +12,4 @@ struct NoKeys {
   static void describe(Section&) {}
 };
 
-}  // namespace echelon
+}  // namespace echelon::inline config

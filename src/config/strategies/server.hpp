@@ -5,16 +5,17 @@
 
 #include "config/strategies/keys.hpp"
 
-namespace echelon {
+namespace echelon::inline config {
 
 struct ServerKeys {
   std::int64_t ranks = 0;
 
   template <class Section>
   static void describe(Section& section) {
-    section.neutral_key("ranks", &ServerKeys::ranks, section.range(0, 65536),
-                        "so many of the last ranks are servers alone and train nothing; 0: servers inside the workers");
+    section.neutral_key(
+        "ranks", &ServerKeys::ranks, section.range(0, 65536),
+        "number of dedicated server ranks, the last ones, which do not train; 0: servers inside the workers");
   }
 };
 
-}  // namespace echelon
+}  // namespace echelon::inline config

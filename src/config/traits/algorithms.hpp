@@ -8,14 +8,14 @@
 
 #include "config/traits/words.hpp"
 
-namespace echelon {
+namespace echelon::inline config {
 
 struct AlgorithmTraits {
   std::string_view name;
   // The ranks of a power of two are summed in one binary tree, ((0+1)+(2+3))+.., whatever the element.
   bool one_tree = false;
   bool halves = false;      // comes apart in a reduce and a gather (comm/collective/halves.hpp)
-  bool library = false;     // a library adds what it is given, in one static order
+  bool library = false;     // a library adds what it is given, one static order
   bool on_devices = false;  // the library of the GPUs, without a plan
   bool nests = false;       // runs other algorithms inside hosts and between them
   bool measured = false;    // chosen among the others by measurement when the run starts
@@ -37,12 +37,12 @@ struct AlgorithmTraits {
   X(hierarchical, .nests = true, .reads = {"segment_kb", "bucket_mb", "inner", "outer"})           \
   X(mpi, .library = true, .reads = {"bucket_mb"})
 
-// Sums that the devices' own library makes, without a plan (device/device_allreduce.hpp, exchange/on_devices.cpp).
+// Sums that the devices' own library makes, without a plan (device/device_allreduce.hpp, exchange/allreduce/on_devices.cpp).
 #define ECHELON_DEVICE_ALLREDUCE(X)                                                                \
   X(nccl, .library = true, .on_devices = true, .reads = {"bucket_mb"})
 // clang-format on
 
-// The words of exchange.algorithm; `auto` is exchange/autotune.hpp.
+// The words of exchange.algorithm; `auto` is exchange/allreduce/autotune.hpp.
 #define X(algorithm, ...) AlgorithmTraits{.name = #algorithm __VA_OPT__(, ) __VA_ARGS__},
 inline constexpr AlgorithmTraits kAlgorithms[] = {ECHELON_ALLREDUCE(X) ECHELON_DEVICE_ALLREDUCE(X)
                                                       AlgorithmTraits{.name = "auto", .measured = true}};
@@ -54,4 +54,4 @@ constexpr AlgorithmTraits algorithm_traits(std::string_view name) {
   return known ? *known : AlgorithmTraits{.name = name};
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline config

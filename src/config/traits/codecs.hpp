@@ -9,7 +9,7 @@
 
 #include "config/traits/words.hpp"
 
-namespace echelon {
+namespace echelon::inline config {
 
 // The plan that a codec's messages need.
 enum class CodecRoute : std::uint8_t {
@@ -43,4 +43,4 @@ inline constexpr CodecTraits kCodecs[] = {ECHELON_CODECS(X)};
 // exchange.codec = "none": gradients travel as they are.
 inline constexpr CodecTraits kNoCodec{.name = "none", .lossy = false};
 
-}  // namespace echelon
+}  // namespace echelon::inline config

@@ -4,7 +4,7 @@
 
 #include "config/traits/words.hpp"
 
-namespace echelon {
+namespace echelon::inline config {
 
 struct DeviceTraits {
   std::string_view name;
@@ -21,4 +21,4 @@ inline constexpr DeviceTraits kDevices[] = {
     {.name = "cuda", .doubles = true, .halves = true, .may_be_gpu = true, .reads = {"cuda_graphs"}},
     {.name = "paced", .reads = {"paced_gflops", "paced_gb_per_s", "paced_table"}}};
 
-}  // namespace echelon
+}  // namespace echelon::inline config

@@ -7,7 +7,7 @@
 
 #include "config/traits/words.hpp"
 
-namespace echelon {
+namespace echelon::inline config {
 
 struct LayerTraits {
   std::string_view name;
@@ -58,4 +58,4 @@ struct LayerTraits {
 inline constexpr LayerTraits kLayers[] = {ECHELON_LAYERS(X)};
 #undef X
 
-}  // namespace echelon
+}  // namespace echelon::inline config

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <initializer_list>
 
-namespace echelon {
+namespace echelon::inline config {
 
 enum class Property : std::uint8_t {
   // Strategies
@@ -17,7 +17,7 @@ enum class Property : std::uint8_t {
   whole_model_ranks,  // ranks that hold a whole model beside the replicas
   // All-reduces
   all_reduce,         // a choice of exchange.algorithm other than the default
-  library_sums,       // a library adds what it is given, in one static order
+  library_sums,       // a library adds what it is given, one static order
   sums_between_gpus,  // and lies on the GPUs
   one_binary_tree,    // adds replicas in one binary tree, whatever the element
   measures_plain,     // is chosen by the times of values that no codec writes
@@ -76,4 +76,4 @@ class Properties {
   std::uint64_t bits_ = 0;
 };
 
-}  // namespace echelon
+}  // namespace echelon::inline config

@@ -9,7 +9,7 @@
 
 #include "config/traits/words.hpp"
 
-namespace echelon {
+namespace echelon::inline config {
 
 // The norm that a layer's trust ratio divides by.
 enum class TrustRatio : std::uint8_t {
@@ -62,4 +62,4 @@ struct ScalingTraits {
 inline constexpr ScalingTraits kScalings[] = {
     {.name = "none"}, {.name = "linear", .reads = {"base_batch"}}, {.name = "sqrt", .reads = {"base_batch"}}};
 
-}  // namespace echelon
+}  // namespace echelon::inline config

@@ -9,7 +9,7 @@
 #include "config/strategies/server.hpp"
 #include "config/traits/words.hpp"
 
-namespace echelon {
+namespace echelon::inline config {
 
 struct StrategyTraits {
   std::string_view name;
@@ -41,4 +41,4 @@ constexpr StrategyTraits strategy_traits(std::string_view name) {
   return known ? *known : StrategyTraits{.name = name};
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline config

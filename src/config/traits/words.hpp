@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-namespace echelon {
+namespace echelon::inline config {
 
 // Up to eight names. One more is an error of the compiler.
 class Words {
@@ -50,4 +50,4 @@ constexpr auto find_traits(const Table& table, std::string_view name) -> decltyp
   return nullptr;
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline config

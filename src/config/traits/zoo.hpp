@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-namespace echelon {
+namespace echelon::inline config {
 
 // clang-format off
 #define ECHELON_ZOO(X)                                                                                       \
@@ -20,4 +20,4 @@ inline std::vector<std::string> zoo_names() {
 #undef X
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline config

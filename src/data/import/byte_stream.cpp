@@ -10,7 +10,7 @@
 
 #include "base/error.hpp"
 
-namespace echelon {
+namespace echelon::inline data {
 
 ByteStream::ByteStream(const std::string& path) : path_(path) {
   std::error_code unreadable;  // gzopen gives the reason
@@ -40,7 +40,7 @@ std::size_t ByteStream::fill(void* dst, std::size_t bytes) {
     if (count < 0 || (count == 0 && status != Z_OK && status != Z_STREAM_END))
       throw DataError(fmt::format("{}: cannot be inflated beyond byte {}: {}", path_,
                                   offset_ + static_cast<std::int64_t>(got),
-                                  status == Z_BUF_ERROR ? "the gzip file is cut short"
+                                  status == Z_BUF_ERROR ? "the gzip file is truncated"
                                   : status == Z_ERRNO   ? std::strerror(errno)
                                                         : text));
     if (count == 0) break;
@@ -97,4 +97,4 @@ bool ByteStream::line(std::string& text, bool* ended) {
   return any;
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline data

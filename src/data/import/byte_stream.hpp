@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-namespace echelon {
+namespace echelon::inline data {
 
 class ByteStream {
  public:
@@ -39,4 +39,4 @@ class ByteStream {
   std::size_t taken_ = 0;
 };
 
-}  // namespace echelon
+}  // namespace echelon::inline data

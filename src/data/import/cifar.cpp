@@ -10,7 +10,7 @@
 #include "data/import/byte_stream.hpp"
 #include "data/import/source.hpp"
 
-namespace echelon {
+namespace echelon::inline data {
 namespace {
 
 constexpr std::size_t kPixels = 3 * 32 * 32;
@@ -95,4 +95,4 @@ std::unique_ptr<SampleSource> open_cifar100(const ImportRequest& request) {
   return std::make_unique<Cifar>(request, Variant{2, 100, "fine_label_names.txt"});
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline data

@@ -14,7 +14,7 @@
 #include "data/import/numbers.hpp"
 #include "data/import/source.hpp"
 
-namespace echelon {
+namespace echelon::inline data {
 namespace {
 
 constexpr std::size_t kMostNames = 4000;  // that an attribute of HDF5 (64 KiB) holds
@@ -167,4 +167,4 @@ std::unique_ptr<SampleSource> open_csv(const ImportRequest& request) {
   return std::make_unique<Csv>(request);
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline data

@@ -10,7 +10,7 @@
 #include "base/nearest.hpp"
 #include "data/import/numbers.hpp"
 
-namespace echelon {
+namespace echelon::inline data {
 namespace {
 
 bool same_word(std::string_view a, std::string_view b) {
@@ -115,4 +115,4 @@ void CsvTable::quoted_cell(std::size_t& from, std::vector<std::string_view>& cel
   cells.push_back(trimmed(std::string_view(text_).substr(begin, to - begin)));
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline data

@@ -9,7 +9,7 @@
 
 #include "data/import/byte_stream.hpp"
 
-namespace echelon {
+namespace echelon::inline data {
 
 // Whether the first line holds names of columns. `automatic`: where none of its value cells is a number, `nan` and
 // `inf` and words for missing values included, and one of them has text.
@@ -26,7 +26,7 @@ class CsvTable {
   std::int64_t line() const { return line_; }  // of the row read last, from 1
   // The first line as it stands in the file, where it was left out as a heading; else "".
   const std::string& heading() const { return heading_; }
-  // The first line is data because of its numbers, not because the caller said so.
+  // The first line is data because of its numbers, not by --heading.
   bool guessed_data() const { return mode_ == Heading::automatic && heading_.empty(); }
 
   void rewind();  // to the first row after the heading
@@ -44,4 +44,4 @@ class CsvTable {
   std::string text_;
 };
 
-}  // namespace echelon
+}  // namespace echelon::inline data

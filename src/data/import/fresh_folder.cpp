@@ -8,7 +8,7 @@
 #include "base/atomic_file.hpp"
 #include "base/error.hpp"
 
-namespace echelon {
+namespace echelon::inline data {
 
 namespace fs = std::filesystem;
 
@@ -44,4 +44,4 @@ void FreshFolder::publish() {
   temporary_.clear();
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline data

@@ -3,7 +3,7 @@
 
 #include <string>
 
-namespace echelon {
+namespace echelon::inline data {
 
 // ConfigError where the folder is there already and holds files.
 void require_free(const std::string& folder);
@@ -22,4 +22,4 @@ class FreshFolder {
   std::string place_, temporary_;
 };
 
-}  // namespace echelon
+}  // namespace echelon::inline data

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-namespace echelon {
+namespace echelon::inline data {
 
 class HoldOut {
  public:
@@ -18,4 +18,4 @@ class HoldOut {
   std::int64_t samples_, held_;
 };
 
-}  // namespace echelon
+}  // namespace echelon::inline data

@@ -8,7 +8,7 @@
 #include "data/import/byte_stream.hpp"
 #include "data/import/source.hpp"
 
-namespace echelon {
+namespace echelon::inline data {
 namespace {
 
 constexpr std::uint32_t kUnsignedBytes = 0x08;
@@ -98,4 +98,4 @@ std::unique_ptr<SampleSource> open_idx(const ImportRequest& request) {
   return std::make_unique<Idx>(request.inputs[0], request.inputs[1], request.value_max);
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline data

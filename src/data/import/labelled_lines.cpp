@@ -11,7 +11,7 @@
 #include "data/import/sequence_source.hpp"
 #include "data/import/tokens.hpp"
 
-namespace echelon {
+namespace echelon::inline data {
 namespace {
 
 namespace fs = std::filesystem;
@@ -94,4 +94,4 @@ std::unique_ptr<SequenceSource> open_labelled_lines(const TextRequest& request) 
   return std::make_unique<LabelledLines>(request);
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline data

@@ -10,7 +10,7 @@
 #include "data/location.hpp"
 #include "data/shard_header.hpp"
 
-namespace echelon {
+namespace echelon::inline data {
 namespace {
 
 [[noreturn]] void fail(const Dataset& set, const std::string& what) {
@@ -118,4 +118,4 @@ std::unique_ptr<SequenceSource> source_like(std::unique_ptr<SequenceSource> sour
   return std::make_unique<SequencesLike>(std::move(source), location);
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline data

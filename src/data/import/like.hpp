@@ -8,11 +8,11 @@
 #include "data/import/sequence_source.hpp"
 #include "data/import/source.hpp"
 
-namespace echelon {
+namespace echelon::inline data {
 
 // The source with classes numbered, mean and std as in the set at `location`. Throws DataError where the set is of
 // another kind or shape, or lacks a class of the source.
 std::unique_ptr<SampleSource> source_like(std::unique_ptr<SampleSource> source, const std::string& location);
 std::unique_ptr<SequenceSource> source_like(std::unique_ptr<SequenceSource> source, const std::string& location);
 
-}  // namespace echelon
+}  // namespace echelon::inline data

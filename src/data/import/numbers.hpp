@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <string_view>
 
-namespace echelon {
+namespace echelon::inline data {
 
 inline std::string_view trimmed(std::string_view cell) {
   const auto begin = cell.find_first_not_of(" \t");
@@ -41,4 +41,4 @@ std::int64_t for_cells(std::string_view line, char separator, Body&& body) {
   }
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline data

@@ -10,7 +10,7 @@
 #include "data/location.hpp"
 #include "h5/file.hpp"
 
-namespace echelon {
+namespace echelon::inline data {
 namespace {
 
 class Pairs final : public SequenceSource {
@@ -97,4 +97,4 @@ class Pairs final : public SequenceSource {
 
 std::unique_ptr<SequenceSource> open_pairs(const TextRequest& request) { return std::make_unique<Pairs>(request); }
 
-}  // namespace echelon
+}  // namespace echelon::inline data

@@ -8,7 +8,7 @@
 
 #include "h5/file.hpp"
 
-namespace echelon {
+namespace echelon::inline data {
 
 template <class T>
 class RowBuffer {
@@ -48,4 +48,4 @@ class RowBuffer {
 // Tokens are stored in as few bytes as their vocabulary needs.
 inline DType token_type(std::int64_t vocabulary) { return vocabulary <= 256 ? DType::u8 : DType::i32; }
 
-}  // namespace echelon
+}  // namespace echelon::inline data

@@ -7,7 +7,7 @@
 #include "base/error.hpp"
 #include "data/import/like.hpp"
 
-namespace echelon {
+namespace echelon::inline data {
 namespace {
 
 // "vowels.ts.gz" -> ".ts"
@@ -55,4 +55,4 @@ std::unique_ptr<SequenceSource> open_sequences(const TextRequest& request) {
   return request.like.empty() ? std::move(source) : source_like(std::move(source), request.like);
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline data

@@ -10,7 +10,7 @@
 #include "data/import/csv_table.hpp"
 #include "data/import/tokens.hpp"
 
-namespace echelon {
+namespace echelon::inline data {
 
 struct SequenceInfo {
   DataKind kind = DataKind::sequences;     // or pairs
@@ -62,4 +62,4 @@ std::unique_ptr<SequenceSource> open_steps_csv(const std::string& path, Heading 
 std::unique_ptr<SequenceSource> open_labelled_lines(const TextRequest& request);
 std::unique_ptr<SequenceSource> open_pairs(const TextRequest& request);
 
-}  // namespace echelon
+}  // namespace echelon::inline data

@@ -11,7 +11,7 @@
 #include "data/import/hold_out.hpp"
 #include "data/import/row_buffer.hpp"
 
-namespace echelon {
+namespace echelon::inline data {
 namespace {
 
 namespace format = sample_format;
@@ -219,4 +219,4 @@ SequencesWritten write_sequences(SequenceSource& source, const ShardOptions& opt
   return written;
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline data

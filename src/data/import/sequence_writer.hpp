@@ -4,7 +4,7 @@
 #include "data/import/sequence_source.hpp"
 #include "data/import/shard_writer.hpp"
 
-namespace echelon {
+namespace echelon::inline data {
 
 struct SequencesWritten {
   std::vector<std::string> files;
@@ -17,4 +17,4 @@ struct SequencesWritten {
 // The whole set is measured first, so that nothing is written from input that is bad.
 SequencesWritten write_sequences(SequenceSource& source, const ShardOptions& options);
 
-}  // namespace echelon
+}  // namespace echelon::inline data

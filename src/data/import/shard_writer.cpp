@@ -17,7 +17,7 @@
 #include "data/import/statistics.hpp"
 #include "h5/file.hpp"
 
-namespace echelon {
+namespace echelon::inline data {
 namespace {
 
 namespace format = sample_format;
@@ -270,4 +270,4 @@ ShardsWritten write_shards(SampleSource& source, const ShardOptions& options) {
   return written;
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline data

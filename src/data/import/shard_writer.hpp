@@ -10,7 +10,7 @@
 
 #include "data/import/source.hpp"
 
-namespace echelon {
+namespace echelon::inline data {
 
 struct ShardOptions {
   std::string out{};  // a folder; must not hold anything yet (with hold_out: its train/ and test/)
@@ -53,4 +53,4 @@ ShardsWritten write_shards(SampleSource& source, const ShardOptions& options);
 // Samples of each shard; pure. Throws ConfigError where a shard would be empty.
 std::vector<std::int64_t> shard_sizes(std::int64_t samples, const ShardOptions& options);
 
-}  // namespace echelon
+}  // namespace echelon::inline data

@@ -3,7 +3,7 @@
 #include "base/error.hpp"
 #include "base/nearest.hpp"
 
-namespace echelon {
+namespace echelon::inline data {
 namespace {
 
 struct Format {
@@ -32,4 +32,4 @@ std::unique_ptr<SampleSource> open_source(const ImportRequest& request) {
   throw ConfigError(unknown_name("format", request.format, known_formats()));
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline data

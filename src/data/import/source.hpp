@@ -11,7 +11,7 @@
 #include "base/shape.hpp"
 #include "data/import/csv_table.hpp"
 
-namespace echelon {
+namespace echelon::inline data {
 
 struct SourceInfo {
   Shape sample;  // (C, H, W)
@@ -39,10 +39,10 @@ struct ImportRequest {
   // idx: images, labels; cifar: batch files; csv: one file. Gzip is seen by its content.
   std::vector<std::string> inputs{};
   Shape shape{};                         // csv: (C, H, W)
-  int label_column = -1;                 // csv: from 0; -1: the last
-  std::int64_t targets = 0;              // csv: the last so many columns are numbers to be met; 0: a class
+  int label_column = -1;                 // csv: column of the class, counted from 0; -1: the last
+  std::int64_t targets = 0;              // csv: the last so many columns are regression targets; 0: a class
   DType stored = DType::u8;              // csv: u8 or f32
-  double value_max = 255;                // the u8 value that means 1.0
+  double value_max = 255;                // the u8 value that stands for 1.0
   Heading heading = Heading::automatic;  // csv
 };
 
@@ -69,4 +69,4 @@ struct SynthRequest {
 // made again from its index.
 std::unique_ptr<SampleSource> make_synth(const SynthRequest& request);
 
-}  // namespace echelon
+}  // namespace echelon::inline data

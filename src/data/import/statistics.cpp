@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-namespace echelon {
+namespace echelon::inline data {
 namespace {
 
 using Moments = Statistics::Moments;
@@ -90,4 +90,4 @@ std::vector<double> Statistics::value_range() const {
   return {least, greatest};
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline data

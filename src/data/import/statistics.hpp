@@ -6,7 +6,7 @@
 
 #include "data/import/source.hpp"
 
-namespace echelon {
+namespace echelon::inline data {
 
 class Statistics {
  public:
@@ -30,4 +30,4 @@ class Statistics {
   std::vector<Moments> channels_;
 };
 
-}  // namespace echelon
+}  // namespace echelon::inline data

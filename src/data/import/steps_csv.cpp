@@ -14,7 +14,7 @@
 #include "data/import/numbers.hpp"
 #include "data/import/sequence_source.hpp"
 
-namespace echelon {
+namespace echelon::inline data {
 namespace {
 
 class StepsCsv final : public SequenceSource {
@@ -101,4 +101,4 @@ std::unique_ptr<SequenceSource> open_steps_csv(const std::string& path, Heading 
   return std::make_unique<StepsCsv>(path, heading);
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline data

@@ -8,7 +8,7 @@
 #include "base/hash_rng.hpp"
 #include "data/import/source.hpp"
 
-namespace echelon {
+namespace echelon::inline data {
 namespace {
 
 // Close to normal, mean 0 and variance 1: four 16-bit uniform draws of one hash, summed.
@@ -90,4 +90,4 @@ std::unique_ptr<SampleSource> make_synth(const SynthRequest& request) {
   return std::make_unique<Synth>(request);
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline data

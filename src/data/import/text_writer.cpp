@@ -14,7 +14,7 @@
 #include "data/import/row_buffer.hpp"
 #include "data/import/tokens.hpp"
 
-namespace echelon {
+namespace echelon::inline data {
 namespace {
 
 namespace format = sample_format;
@@ -125,7 +125,7 @@ Vocabulary vocabulary_for(const TextRequest& request, TokenKind kind, const Toke
 
 }  // namespace
 
-TextWritten write_text(const TextRequest& request, const ShardOptions& given) {
+TextWritten write_token_shards(const TextRequest& request, const ShardOptions& given) {
   ShardOptions options = given;
   if (options.shards == 0 && options.unequal.empty() && options.samples_per_shard == 0)
     options.samples_per_shard = kTokensAShard;
@@ -165,4 +165,4 @@ TextWritten write_text(const TextRequest& request, const ShardOptions& given) {
   return written;
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline data

@@ -4,7 +4,7 @@
 #include "data/import/sequence_source.hpp"
 #include "data/import/shard_writer.hpp"
 
-namespace echelon {
+namespace echelon::inline data {
 
 struct TextWritten {
   std::vector<std::string> files;
@@ -16,6 +16,6 @@ struct TextWritten {
 
 // Files one after another are one text; shards are pieces of it that follow each other, and what is held out is its
 // end. Nothing is written from input that is bad: DataError with file:line.
-TextWritten write_text(const TextRequest& request, const ShardOptions& options);
+TextWritten write_token_shards(const TextRequest& request, const ShardOptions& options);
 
-}  // namespace echelon
+}  // namespace echelon::inline data

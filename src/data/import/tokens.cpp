@@ -9,7 +9,7 @@
 #include "data/format.hpp"
 #include "data/location.hpp"
 
-namespace echelon {
+namespace echelon::inline data {
 namespace {
 
 constexpr std::int64_t kUsualWords = 10000;
@@ -90,4 +90,4 @@ Vocabulary vocabulary_of_set(const std::string& location) {
   return Vocabulary::read(reader, sample_format::kVocabulary);
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline data

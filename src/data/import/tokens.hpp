@@ -10,7 +10,7 @@
 #include "base/error.hpp"
 #include "data/vocabulary.hpp"
 
-namespace echelon {
+namespace echelon::inline data {
 
 enum class TokenKind : std::uint8_t {
   characters,  // of UTF-8
@@ -52,4 +52,4 @@ class TokenCounts {
 // The vocabulary of a set that was imported before: of its first file.
 Vocabulary vocabulary_of_set(const std::string& location);
 
-}  // namespace echelon
+}  // namespace echelon::inline data

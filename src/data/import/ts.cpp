@@ -11,7 +11,7 @@
 #include "data/import/numbers.hpp"
 #include "data/import/sequence_source.hpp"
 
-namespace echelon {
+namespace echelon::inline data {
 namespace {
 
 std::vector<std::string> words_of(std::string_view line) {
@@ -136,4 +136,4 @@ class Ts final : public SequenceSource {
 
 std::unique_ptr<SequenceSource> open_ts(const std::string& path) { return std::make_unique<Ts>(path); }
 
-}  // namespace echelon
+}  // namespace echelon::inline data

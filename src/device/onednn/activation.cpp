@@ -4,7 +4,7 @@
 #include "device/onednn/planes.hpp"
 #include "device/onednn/primitive.hpp"
 
-namespace echelon::onednn {
+namespace echelon::inline device::onednn {
 namespace {
 
 // dx of dy by the output: relu dy where y > 0, tanh dy (1 - y^2), sigmoid dy y (1 - y).
@@ -140,4 +140,4 @@ std::unique_ptr<Op> make_activation(Context& context, const OpSpec& spec) {
   return std::make_unique<ActivationBackward<Activation::sigmoid>>(context, elems);
 }
 
-}  // namespace echelon::onednn
+}  // namespace echelon::inline device::onednn

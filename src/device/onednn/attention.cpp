@@ -4,7 +4,7 @@
 
 #include "device/onednn/ops.hpp"
 
-namespace echelon::onednn {
+namespace echelon::inline device::onednn {
 namespace {
 
 // c (m, n) = alpha a b + beta c, row-major with row strides; 'T' where a factor is given as its transpose.
@@ -108,4 +108,4 @@ std::unique_ptr<Op> make_attention(Context& context, const OpSpec& spec) {
   return std::make_unique<Attention>(context, spec);
 }
 
-}  // namespace echelon::onednn
+}  // namespace echelon::inline device::onednn

@@ -4,7 +4,7 @@
 #include "device/onednn/ops.hpp"
 #include "device/onednn/planes.hpp"
 
-namespace echelon::onednn {
+namespace echelon::inline device::onednn {
 namespace {
 
 class Broadcast final : public Op {
@@ -54,4 +54,4 @@ std::unique_ptr<Op> make_broadcast(Context& context, const OpSpec& spec) {
   return std::make_unique<Broadcast>(context, spec);
 }
 
-}  // namespace echelon::onednn
+}  // namespace echelon::inline device::onednn

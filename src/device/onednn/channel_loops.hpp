@@ -10,7 +10,7 @@
 #include "device/onednn/lanes.hpp"
 #include "device/onednn/planes.hpp"
 
-namespace echelon::onednn {
+namespace echelon::inline device::onednn {
 
 inline constexpr std::int64_t kSumParts = 16;  // of the batch, at most; enough for the cores of one rank
 
@@ -119,4 +119,4 @@ class ChannelSums {
   int threads_;
 };
 
-}  // namespace echelon::onednn
+}  // namespace echelon::inline device::onednn

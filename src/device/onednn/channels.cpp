@@ -6,7 +6,7 @@
 #include "device/onednn/ops.hpp"
 #include "device/onednn/planes.hpp"
 
-namespace echelon::onednn {
+namespace echelon::inline device::onednn {
 namespace {
 
 // A range of `count` channels of one sample, from `first` on, in a tensor of C channels.
@@ -121,4 +121,4 @@ std::unique_ptr<Op> make_slice(Context& context, const OpSpec& spec) {
   return std::make_unique<Slice>(context, spec);
 }
 
-}  // namespace echelon::onednn
+}  // namespace echelon::inline device::onednn

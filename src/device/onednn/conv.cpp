@@ -10,7 +10,7 @@
 #include "base/check.hpp"
 #include "device/onednn/primitive.hpp"
 
-namespace echelon::onednn {
+namespace echelon::inline device::onednn {
 namespace {
 
 using Desc = dnnl::memory::desc;
@@ -303,4 +303,4 @@ std::unique_ptr<Op> make_conv(Context& context, const OpSpec& spec) {
   }
 }
 
-}  // namespace echelon::onednn
+}  // namespace echelon::inline device::onednn

@@ -5,7 +5,7 @@
 #include "device/onednn/planes.hpp"
 #include "device/onednn/product.hpp"
 
-namespace echelon::onednn {
+namespace echelon::inline device::onednn {
 namespace {
 
 class Dense final : public Op {
@@ -67,4 +67,4 @@ class Dense final : public Op {
 
 std::unique_ptr<Op> make_dense(Context& context, const OpSpec& spec) { return std::make_unique<Dense>(context, spec); }
 
-}  // namespace echelon::onednn
+}  // namespace echelon::inline device::onednn

@@ -9,7 +9,7 @@
 #include "device/onednn/onednn.hpp"
 #include "device/onednn/ops.hpp"
 
-namespace echelon {
+namespace echelon::inline device {
 namespace onednn {
 
 bool Context::avx512() const {
@@ -152,4 +152,4 @@ std::unique_ptr<Device> make_onednn_device(const DeviceOptions& options) {
   return std::make_unique<onednn::OnednnDevice>(options);
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline device

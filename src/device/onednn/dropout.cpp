@@ -5,7 +5,7 @@
 #include "device/onednn/ops.hpp"
 #include "device/onednn/planes.hpp"
 
-namespace echelon::onednn {
+namespace echelon::inline device::onednn {
 namespace {
 
 class Dropout final : public Op {
@@ -66,4 +66,4 @@ std::unique_ptr<Op> make_dropout(Context& context, const OpSpec& spec) {
   return std::make_unique<Dropout>(context, spec);
 }
 
-}  // namespace echelon::onednn
+}  // namespace echelon::inline device::onednn

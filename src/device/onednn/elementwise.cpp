@@ -3,7 +3,7 @@
 #include "device/onednn/planes.hpp"
 #include "device/onednn/primitive.hpp"
 
-namespace echelon::onednn {
+namespace echelon::inline device::onednn {
 namespace {
 
 class Add final : public Op {
@@ -62,4 +62,4 @@ std::unique_ptr<Op> make_reorder(Context& context, const OpSpec& spec) {
   return std::make_unique<Reorder>(context, d.shape, spec.layouts[0], spec.layouts[1]);
 }
 
-}  // namespace echelon::onednn
+}  // namespace echelon::inline device::onednn

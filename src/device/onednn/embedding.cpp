@@ -6,7 +6,7 @@
 #include "device/onednn/planes.hpp"
 #include "device/row_bits.hpp"
 
-namespace echelon::onednn {
+namespace echelon::inline device::onednn {
 namespace {
 
 class Embedding final : public Op {
@@ -78,4 +78,4 @@ std::unique_ptr<Op> make_embedding(Context& context, const OpSpec& spec) {
   return std::make_unique<Embedding>(context, spec);
 }
 
-}  // namespace echelon::onednn
+}  // namespace echelon::inline device::onednn

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <cstring>
 
-namespace echelon::onednn {
+namespace echelon::inline device::onednn {
 
 template <int kLanes>
 struct Lanes {
@@ -59,4 +59,4 @@ void over_lanes(std::int64_t n, const Body& body) {
   for (; i < n; ++i) body.template operator()<1>(i);
 }
 
-}  // namespace echelon::onednn
+}  // namespace echelon::inline device::onednn

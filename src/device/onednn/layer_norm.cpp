@@ -5,7 +5,7 @@
 #include "device/onednn/ops.hpp"
 #include "device/onednn/planes.hpp"
 
-namespace echelon::onednn {
+namespace echelon::inline device::onednn {
 namespace {
 
 constexpr std::int64_t kColumns = 64;  // of gamma and beta whose gradients one thread sums at a time
@@ -120,4 +120,4 @@ std::unique_ptr<Op> make_layer_norm(Context& context, const OpSpec& spec) {
   return std::make_unique<LayerNorm>(context, spec);
 }
 
-}  // namespace echelon::onednn
+}  // namespace echelon::inline device::onednn

@@ -8,7 +8,7 @@
 #include "device/onednn/ops.hpp"
 #include "device/onednn/planes.hpp"
 
-namespace echelon::onednn {
+namespace echelon::inline device::onednn {
 namespace {
 
 constexpr std::int64_t kTile = 16;  // pixels
@@ -140,4 +140,4 @@ std::unique_ptr<Op> make_lrn(Context& context, const OpSpec& spec) {
   return std::make_unique<Lrn>(context, spec);
 }
 
-}  // namespace echelon::onednn
+}  // namespace echelon::inline device::onednn

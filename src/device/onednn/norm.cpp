@@ -7,7 +7,7 @@
 #include "device/onednn/ops.hpp"
 #include "device/onednn/primitive.hpp"
 
-namespace echelon::onednn {
+namespace echelon::inline device::onednn {
 namespace {
 
 // sum x, sum x^2
@@ -311,4 +311,4 @@ class Norm final : public Op {
 
 std::unique_ptr<Op> make_norm(Context& context, const OpSpec& spec) { return std::make_unique<Norm>(context, spec); }
 
-}  // namespace echelon::onednn
+}  // namespace echelon::inline device::onednn

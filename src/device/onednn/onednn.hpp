@@ -5,9 +5,9 @@
 
 #include "device/device.hpp"
 
-namespace echelon {
+namespace echelon::inline device {
 
 // Throws EnvironmentError where the CPU lacks AVX2 or FMA, which every host body is compiled for.
 std::unique_ptr<Device> make_onednn_device(const DeviceOptions& options);
 
-}  // namespace echelon
+}  // namespace echelon::inline device

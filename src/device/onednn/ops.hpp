@@ -6,7 +6,7 @@
 
 #include "device/device.hpp"
 
-namespace echelon::onednn {
+namespace echelon::inline device::onednn {
 
 struct Context {
   Device& device;  // for memory that an op holds (packed weights)
@@ -54,4 +54,4 @@ struct ConvLayouts {
 };
 ConvLayouts best_conv_layouts(const Context& context, const ConvDims& dims);
 
-}  // namespace echelon::onednn
+}  // namespace echelon::inline device::onednn

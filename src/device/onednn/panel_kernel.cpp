@@ -5,7 +5,7 @@
 #include <array>
 #include <utility>
 
-namespace echelon::onednn {
+namespace echelon::inline device::onednn {
 namespace {
 
 constexpr int kLanes = 16;
@@ -48,4 +48,4 @@ void multiply_panel(int rows, const PanelBlock& block) {
   (block.columns > kLanes ? kWide : kNarrow)[static_cast<std::size_t>(rows - 1)](block);
 }
 
-}  // namespace echelon::onednn
+}  // namespace echelon::inline device::onednn

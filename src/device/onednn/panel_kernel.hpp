@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace echelon::onednn {
+namespace echelon::inline device::onednn {
 
 inline constexpr std::int64_t kPanelColumns = 32;
 // Rows by 2 vectors of sums, 2 vectors of weights and one of x fill the 32 registers.
@@ -28,4 +28,4 @@ struct PanelBlock {
 // rows: 1 to kPanelRows. Only where the CPU has AVX-512.
 void multiply_panel(int rows, const PanelBlock& block);
 
-}  // namespace echelon::onednn
+}  // namespace echelon::inline device::onednn

@@ -1,4 +1,4 @@
-// How own loops walk a 4-D activation, whatever its layout: as planes of H x W pixels, a pixel being `kLanes`
+// Loops over a 4-D activation of any layout: as planes of H x W pixels, a pixel being `kLanes`
 // neighbouring floats (channels), so that one templated body serves all layouts and vectorises over the lanes.
 //
 //   plain           planes (n, c) of 1 lane
@@ -12,7 +12,7 @@
 #include "base/shape.hpp"
 #include "device/layout.hpp"
 
-namespace echelon::onednn {
+namespace echelon::inline device::onednn {
 
 // Floats that a loop may treat alike in one go, at most.
 inline constexpr int kMaxLanes = 16;
@@ -97,4 +97,4 @@ void for_each_plane(int threads, std::int64_t N, const Planes& planes, std::int6
   }
 }
 
-}  // namespace echelon::onednn
+}  // namespace echelon::inline device::onednn

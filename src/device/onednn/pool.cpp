@@ -9,7 +9,7 @@
 #include "device/onednn/ops.hpp"
 #include "device/onednn/planes.hpp"
 
-namespace echelon::onednn {
+namespace echelon::inline device::onednn {
 namespace {
 
 // The cells [begin, end) of a window along one axis that lie inside the image, for output position p.
@@ -213,4 +213,4 @@ std::unique_ptr<Op> make_pool(Context& context, const OpSpec& spec) {
   return std::make_unique<Pool<std::uint16_t>>(context, spec);
 }
 
-}  // namespace echelon::onednn
+}  // namespace echelon::inline device::onednn

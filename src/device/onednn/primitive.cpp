@@ -2,7 +2,7 @@
 
 #include "base/check.hpp"
 
-namespace echelon::onednn {
+namespace echelon::inline device::onednn {
 namespace {
 
 dnnl::reorder::primitive_desc reorder_desc(const Context& context, const dnnl::memory::desc& src,
@@ -79,4 +79,4 @@ void PackedWeights::share(const PackedWeights& other) {
     packed_ = other.packed_;
 }
 
-}  // namespace echelon::onednn
+}  // namespace echelon::inline device::onednn

@@ -10,7 +10,7 @@
 #include "device/device.hpp"
 #include "device/onednn/ops.hpp"
 
-namespace echelon::onednn {
+namespace echelon::inline device::onednn {
 
 class Primitive {
  public:
@@ -80,4 +80,4 @@ class PackedWeights {
   std::shared_ptr<Packed> packed_;  // none where the plain format is wanted
 };
 
-}  // namespace echelon::onednn
+}  // namespace echelon::inline device::onednn

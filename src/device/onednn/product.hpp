@@ -5,7 +5,7 @@
 
 #include "device/onednn/primitive.hpp"
 
-namespace echelon::onednn {
+namespace echelon::inline device::onednn {
 
 // Row-major; `columns` is the distance of its rows.
 struct Matrix {
@@ -58,4 +58,4 @@ class PackedProduct {
   Primitive body_;
 };
 
-}  // namespace echelon::onednn
+}  // namespace echelon::inline device::onednn

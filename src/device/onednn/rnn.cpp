@@ -14,7 +14,7 @@
 #include "device/packs_weights.hpp"
 #include "device/rnn_args.hpp"
 
-namespace echelon::onednn {
+namespace echelon::inline device::onednn {
 namespace {
 
 class Rnn : public Op, public PacksWeights {
@@ -266,4 +266,4 @@ std::unique_ptr<Op> make_rnn(Context& context, const OpSpec& spec) {
   return std::make_unique<RnnBackwardOp>(context, spec);
 }
 
-}  // namespace echelon::onednn
+}  // namespace echelon::inline device::onednn

@@ -5,7 +5,7 @@
 #include "device/onednn/planes.hpp"
 #include "device/onednn/vector_math.hpp"
 
-namespace echelon::onednn {
+namespace echelon::inline device::onednn {
 namespace {
 
 // Row n of both sides, for one cell.
@@ -155,4 +155,4 @@ void rnn_step_backward(const RnnStep& step, const RnnBackward& at) {
   }
 }
 
-}  // namespace echelon::onednn
+}  // namespace echelon::inline device::onednn

@@ -1,4 +1,4 @@
-// What a recurrent step does element by element, forward and back, for a batch of N rows.
+// What a recurrent step does element by element, forward and backward, for a batch of N rows.
 //
 // Rows of `parts` hold the cell's gates after their functions: lstm i f g o; gru r z n q with q = weight_h h + bias_h
 // of n; tanh and relu nothing, their part is the state itself. Rows that are not `active` keep their state.
@@ -8,7 +8,7 @@
 
 #include "device/op_spec.hpp"
 
-namespace echelon::onednn {
+namespace echelon::inline device::onednn {
 
 struct RnnStep {
   Cell cell;
@@ -50,4 +50,4 @@ struct RnnBackward {
 };
 void rnn_step_backward(const RnnStep& step, const RnnBackward& at);
 
-}  // namespace echelon::onednn
+}  // namespace echelon::inline device::onednn

@@ -8,7 +8,7 @@
 #include "device/packs_weights.hpp"
 #include "device/rnn_args.hpp"
 
-namespace echelon::onednn {
+namespace echelon::inline device::onednn {
 namespace {
 
 class RnnStepOp : public Op, public PacksWeights {
@@ -180,4 +180,4 @@ std::unique_ptr<Op> make_rnn_step(Context& context, const OpSpec& spec) {
 
 std::unique_ptr<Op> make_place_step(const OpSpec& spec) { return std::make_unique<PlaceStepOp>(spec); }
 
-}  // namespace echelon::onednn
+}  // namespace echelon::inline device::onednn

@@ -5,7 +5,7 @@
 #include "device/onednn/ops.hpp"
 #include "device/onednn/planes.hpp"
 
-namespace echelon::onednn {
+namespace echelon::inline device::onednn {
 namespace {
 
 class SequencePoolOp final : public Op {
@@ -61,4 +61,4 @@ std::unique_ptr<Op> make_sequence_pool(Context& context, const OpSpec& spec) {
   return std::make_unique<SequencePoolOp>(context, spec);
 }
 
-}  // namespace echelon::onednn
+}  // namespace echelon::inline device::onednn

@@ -7,7 +7,7 @@
 #include "device/onednn/planes.hpp"
 #include "device/onednn/vector_math.hpp"
 
-namespace echelon::onednn {
+namespace echelon::inline device::onednn {
 namespace {
 
 class SoftmaxForward final : public Op {
@@ -131,4 +131,4 @@ std::unique_ptr<Op> make_softmax(Context& context, const OpSpec& spec) {
   return std::make_unique<SoftmaxBackward>(context, d);
 }
 
-}  // namespace echelon::onednn
+}  // namespace echelon::inline device::onednn

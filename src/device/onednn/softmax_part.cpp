@@ -6,10 +6,10 @@
 #include "device/onednn/planes.hpp"
 #include "device/onednn/vector_math.hpp"
 
-namespace echelon::onednn {
+namespace echelon::inline device::onednn {
 namespace {
 
-constexpr std::int64_t kSaid = SoftmaxPartDims::kSaid;
+constexpr std::int64_t kPartials = SoftmaxPartDims::kPartials;
 constexpr std::int64_t kBlock = 512;
 
 class SoftmaxPart final : public Op {
@@ -20,13 +20,14 @@ class SoftmaxPart final : public Op {
   void run(const OpArgs& args) override {
     const auto* logits = static_cast<const float*>(args.tensors[0]);
     const auto* labels = static_cast<const std::int32_t*>(args.tensors[1]);
-    auto* said = static_cast<float*>(args.tensors[2]);
+    auto* partials = static_cast<float*>(args.tensors[2]);
 #pragma omp parallel for num_threads(threads_) if (threads_ > 1 && d_.N * d_.K >= kParallelElems)
-    for (std::int64_t n = 0; n < d_.N; ++n) say(logits + n * d_.K, labels[n] - d_.first, said + n * kSaid);
+    for (std::int64_t n = 0; n < d_.N; ++n)
+      write_partials(logits + n * d_.K, labels[n] - d_.first, partials + n * kPartials);
   }
 
  private:
-  void say(const float* row, std::int64_t label, float* said) const {
+  void write_partials(const float* row, std::int64_t label, float* partials) const {
     const float top = *std::max_element(row, row + d_.K);
     double sum = 0, all = 0;
     for (std::int64_t first = 0; first < d_.K; first += kBlock) {
@@ -42,10 +43,10 @@ class SoftmaxPart final : public Op {
     const bool here = label >= 0 && label < d_.K;
     const double wanted = (here ? (1 - d_.smoothing) * static_cast<double>(row[label]) : 0) +
                           d_.smoothing / static_cast<double>(d_.classes) * (d_.smoothing > 0 ? all : 0);
-    said[0] = top;
-    said[1] = here && row[label] == top && std::find(row, row + label, top) == row + label ? 1.0f : 0.0f;
-    said[2] = static_cast<float>(sum);
-    said[3] = static_cast<float>(wanted);
+    partials[0] = top;
+    partials[1] = here && row[label] == top && std::find(row, row + label, top) == row + label ? 1.0f : 0.0f;
+    partials[2] = static_cast<float>(sum);
+    partials[3] = static_cast<float>(wanted);
   }
 
   SoftmaxPartDims d_;
@@ -58,17 +59,17 @@ class SoftmaxJoin final : public Op {
   std::string implementation() const override { return "own loop"; }
 
   void run(const OpArgs& args) override {
-    const auto* said = static_cast<const float*>(args.tensors[0]);
+    const auto* partials = static_cast<const float*>(args.tensors[0]);
     const auto* weights = static_cast<const float*>(args.tensors[1]);
     auto* norms = static_cast<float*>(args.tensors[2]);
     auto* sums = static_cast<double*>(args.tensors[3]);
     if ((args.accumulate & 8U) == 0) std::fill_n(sums, 3, 0.0);
-    for (std::int64_t n = 0; n < d_.N; ++n, said += d_.parts * kSaid) {
-      const float* first = said;  // of the part with the largest logit
+    for (std::int64_t n = 0; n < d_.N; ++n, partials += d_.parts * kPartials) {
+      const float* first = partials;  // of the part with the largest logit
       for (std::int64_t p = 1; p < d_.parts; ++p)
-        if (said[p * kSaid] > *first) first = said + p * kSaid;
+        if (partials[p * kPartials] > *first) first = partials + p * kPartials;
       double sum = 0, wanted = 0;
-      for (const float* part = said; part < said + d_.parts * kSaid; part += kSaid) {
+      for (const float* part = partials; part < partials + d_.parts * kPartials; part += kPartials) {
         sum += static_cast<double>(part[2]) * std::exp(static_cast<double>(part[0]) - static_cast<double>(*first));
         wanted += static_cast<double>(part[3]);
       }
@@ -129,4 +130,4 @@ std::unique_ptr<Op> make_softmax_part(Context& context, const OpSpec& spec) {
   return std::make_unique<SoftmaxPartBackward>(context, d);
 }
 
-}  // namespace echelon::onednn
+}  // namespace echelon::inline device::onednn

@@ -7,7 +7,7 @@
 #include "device/onednn/panel_kernel.hpp"
 #include "device/onednn/planes.hpp"
 
-namespace echelon::onednn {
+namespace echelon::inline device::onednn {
 namespace {
 
 // Weights of so many inputs, and those fetched ahead, stay in the first-level cache while all rows pass.
@@ -85,4 +85,4 @@ void StepProduct::run_panel(std::int64_t panel, std::int64_t next, const float* 
   }
 }
 
-}  // namespace echelon::onednn
+}  // namespace echelon::inline device::onednn

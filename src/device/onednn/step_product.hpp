@@ -12,7 +12,7 @@
 
 #include "device/onednn/product.hpp"
 
-namespace echelon::onednn {
+namespace echelon::inline device::onednn {
 
 class StepProduct {
  public:
@@ -37,4 +37,4 @@ class StepProduct {
   std::optional<PackedProduct> library_;
 };
 
-}  // namespace echelon::onednn
+}  // namespace echelon::inline device::onednn

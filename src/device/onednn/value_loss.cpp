@@ -4,7 +4,7 @@
 #include "device/onednn/ops.hpp"
 #include "device/onednn/planes.hpp"
 
-namespace echelon::onednn {
+namespace echelon::inline device::onednn {
 namespace {
 
 class ValueLossOp final : public Op {
@@ -70,4 +70,4 @@ std::unique_ptr<Op> make_value_loss(Context& context, const OpSpec& spec) {
   return std::make_unique<ValueLossOp>(context, spec);
 }
 
-}  // namespace echelon::onednn
+}  // namespace echelon::inline device::onednn

@@ -8,7 +8,7 @@
 
 #include "device/onednn/lanes.hpp"
 
-namespace echelon::onednn {
+namespace echelon::inline device::onednn {
 
 template <int kLanes>
 struct VectorMath {
@@ -58,4 +58,4 @@ struct VectorMath {
   static Floats all(float value) { return Floats{} + value; }
 };
 
-}  // namespace echelon::onednn
+}  // namespace echelon::inline device::onednn

@@ -11,7 +11,7 @@
 #include "device/paced/pacer.hpp"
 #include "device/paced/table.hpp"
 
-namespace echelon {
+namespace echelon::inline device {
 namespace {
 
 class PacedOp final : public Op {
@@ -97,4 +97,4 @@ std::unique_ptr<Device> make_paced_device(const DeviceOptions& options) {
   return std::make_unique<PacedDevice>(options);
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline device

@@ -6,11 +6,11 @@
 
 #include "device/device.hpp"
 
-namespace echelon {
+namespace echelon::inline device {
 
 // An op takes the seconds that options.paced_table gives for its text; without a row, flops / paced_gflops + traffic /
 // paced_gb_per_s. Updates take their traffic. Memory and vector operations are the host's real ones, because an
 // exchange is not paced. A table that cannot be read is an EnvironmentError, one that is no table a ConfigError.
 std::unique_ptr<Device> make_paced_device(const DeviceOptions& options);
 
-}  // namespace echelon
+}  // namespace echelon::inline device

@@ -7,7 +7,7 @@
 #include <cmath>
 #include <ctime>
 
-namespace echelon {
+namespace echelon::inline device {
 namespace {
 
 // Shorter sleeps cost more in system calls than they last.
@@ -21,29 +21,29 @@ double seconds_of(const timespec& time) {
 
 // Linux lets a thread's timers expire 50 us late unless told otherwise.
 void wake_punctually() {
-  thread_local const int told = prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL);
-  (void)told;
+  thread_local const int done = prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL);
+  (void)done;
 }
 
 }  // namespace
 
 void Pacer::spend(double seconds) {
-  owed_s_ += seconds;
-  if (owed_s_ >= kShortestSleep_s) sleep_owed();
+  debt_s_ += seconds;
+  if (debt_s_ >= kShortestSleep_s) sleep_debt();
 }
 
 void Pacer::settle() {
-  if (owed_s_ > 0) sleep_owed();
+  if (debt_s_ > 0) sleep_debt();
 }
 
-void Pacer::sleep_owed() {
+void Pacer::sleep_debt() {
   wake_punctually();
   timespec start{}, end{};
   clock_gettime(CLOCK_MONOTONIC, &start);
   timespec until = start;
-  const double whole = std::floor(owed_s_);
+  const double whole = std::floor(debt_s_);
   until.tv_sec += static_cast<time_t>(whole);
-  until.tv_nsec += std::lround((owed_s_ - whole) * 1e9);
+  until.tv_nsec += std::lround((debt_s_ - whole) * 1e9);
   if (until.tv_nsec >= 1000000000) {
     until.tv_nsec -= 1000000000;
     ++until.tv_sec;
@@ -51,7 +51,7 @@ void Pacer::sleep_owed() {
   while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, nullptr) == EINTR) {
   }
   clock_gettime(CLOCK_MONOTONIC, &end);
-  owed_s_ = std::max(owed_s_ - (seconds_of(end) - seconds_of(start)), -kMostCredit_s);
+  debt_s_ = std::max(debt_s_ - (seconds_of(end) - seconds_of(start)), -kMostCredit_s);
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline device

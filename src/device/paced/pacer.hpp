@@ -1,10 +1,10 @@
 // Sleeps that add up.
 #pragma once
 
-namespace echelon {
+namespace echelon::inline device {
 
-// Time that a device owes. Waking late, up to 5 ms, is paid back by the next sleep, and what is too short to sleep is
-// collected, so that many short ops take the sum of their times. One thread at a time.
+// Accumulated sleep time of a device. Waking late, up to 5 ms, is paid back by the next sleep, and what is too short to
+// sleep is collected, so that many short ops take the sum of their times. One thread at a time.
 class Pacer {
  public:
   // Takes `seconds`, now or together with later calls.
@@ -13,8 +13,8 @@ class Pacer {
   void settle();
 
  private:
-  void sleep_owed();
-  double owed_s_ = 0;  // below 0: slept too long
+  void sleep_debt();
+  double debt_s_ = 0;  // below 0: slept too long
 };
 
-}  // namespace echelon
+}  // namespace echelon::inline device

@@ -8,7 +8,7 @@
 #include "base/atomic_file.hpp"
 #include "base/error.hpp"
 
-namespace echelon {
+namespace echelon::inline device {
 
 PacedTable read_paced_table(const std::string& path) {
   const std::string text = read_file_whole(path);
@@ -26,4 +26,4 @@ PacedTable read_paced_table(const std::string& path) {
   return table;
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline device

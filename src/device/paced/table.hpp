@@ -4,7 +4,7 @@
 #include <map>
 #include <string>
 
-namespace echelon {
+namespace echelon::inline device {
 
 using PacedTable = std::map<std::string, double, std::less<>>;
 
@@ -12,4 +12,4 @@ using PacedTable = std::map<std::string, double, std::less<>>;
 // and the row where it holds anything else than numbers >= 0.
 PacedTable read_paced_table(const std::string& path);
 
-}  // namespace echelon
+}  // namespace echelon::inline device

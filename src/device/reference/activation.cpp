@@ -4,7 +4,7 @@
 
 #include "device/reference/ops.hpp"
 
-namespace echelon::reference {
+namespace echelon::inline device::reference {
 namespace {
 
 // Phi(x): the share of a standard normal below x.
@@ -57,4 +57,4 @@ std::unique_ptr<Op> make_activation(const OpSpec& spec) {
   });
 }
 
-}  // namespace echelon::reference
+}  // namespace echelon::inline device::reference

@@ -7,7 +7,7 @@
 
 #include "device/reference/ops.hpp"
 
-namespace echelon::reference {
+namespace echelon::inline device::reference {
 namespace {
 
 // One head of one sample: where its rows begin, and how many places of k and v row t sees.
@@ -106,4 +106,4 @@ std::unique_ptr<Op> make_attention(const OpSpec& spec) {
   });
 }
 
-}  // namespace echelon::reference
+}  // namespace echelon::inline device::reference

@@ -1,7 +1,7 @@
 // One tensor added to every sample, and the sum over samples that is its gradient.
 #include "device/reference/ops.hpp"
 
-namespace echelon::reference {
+namespace echelon::inline device::reference {
 namespace {
 
 template <class T>
@@ -34,4 +34,4 @@ std::unique_ptr<Op> make_broadcast(const OpSpec& spec) {
   });
 }
 
-}  // namespace echelon::reference
+}  // namespace echelon::inline device::reference

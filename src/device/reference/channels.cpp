@@ -1,7 +1,7 @@
 // Channels of several tensors behind one another, and a range of channels of one.
 #include "device/reference/ops.hpp"
 
-namespace echelon::reference {
+namespace echelon::inline device::reference {
 namespace {
 
 template <class T>
@@ -46,4 +46,4 @@ std::unique_ptr<Op> make_channels(const OpSpec& spec) {
   });
 }
 
-}  // namespace echelon::reference
+}  // namespace echelon::inline device::reference

@@ -4,7 +4,7 @@
 
 #include "device/reference/ops.hpp"
 
-namespace echelon::reference {
+namespace echelon::inline device::reference {
 namespace {
 
 // row(output, input, count): the elements of one output row that tap (r, s) reaches; the input advances by stride_w.
@@ -121,4 +121,4 @@ std::unique_ptr<Op> make_conv(const OpSpec& spec) {
   });
 }
 
-}  // namespace echelon::reference
+}  // namespace echelon::inline device::reference

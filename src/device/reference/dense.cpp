@@ -4,7 +4,7 @@
 
 #include "device/reference/ops.hpp"
 
-namespace echelon::reference {
+namespace echelon::inline device::reference {
 namespace {
 
 // sums[f] += factor * row[f]
@@ -70,4 +70,4 @@ std::unique_ptr<Op> make_dense(const OpSpec& spec) {
   });
 }
 
-}  // namespace echelon::reference
+}  // namespace echelon::inline device::reference

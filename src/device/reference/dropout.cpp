@@ -2,7 +2,7 @@
 #include "base/hash_rng.hpp"
 #include "device/reference/ops.hpp"
 
-namespace echelon::reference {
+namespace echelon::inline device::reference {
 namespace {
 
 template <class T>
@@ -28,4 +28,4 @@ std::unique_ptr<Op> make_dropout(const OpSpec& spec) {
   return with_float(spec.dtype, [&]<class T>(T) { return loop_op([d](const OpArgs& a) { run<T>(d, a); }); });
 }
 
-}  // namespace echelon::reference
+}  // namespace echelon::inline device::reference

@@ -3,7 +3,7 @@
 
 #include "device/reference/ops.hpp"
 
-namespace echelon::reference {
+namespace echelon::inline device::reference {
 namespace {
 
 // Where element (n, c, h, w) lies.
@@ -64,4 +64,4 @@ std::unique_ptr<Op> make_reorder(const OpSpec& spec) {
   });
 }
 
-}  // namespace echelon::reference
+}  // namespace echelon::inline device::reference

@@ -4,7 +4,7 @@
 #include "device/reference/ops.hpp"
 #include "device/row_bits.hpp"
 
-namespace echelon::reference {
+namespace echelon::inline device::reference {
 namespace {
 
 bool here(const EmbeddingDims& d, std::int64_t id) { return id >= d.first && id < d.first + d.V; }
@@ -71,4 +71,4 @@ std::unique_ptr<Op> make_embedding(const OpSpec& spec) {
   });
 }
 
-}  // namespace echelon::reference
+}  // namespace echelon::inline device::reference

@@ -7,7 +7,7 @@
 
 #include "device/reference/ops.hpp"
 
-namespace echelon::reference {
+namespace echelon::inline device::reference {
 namespace {
 
 // The channels of one pixel: element (n, c) lies at (n * C + c) * plane + i.
@@ -69,4 +69,4 @@ std::unique_ptr<Op> make_lrn(const OpSpec& spec) {
   });
 }
 
-}  // namespace echelon::reference
+}  // namespace echelon::inline device::reference

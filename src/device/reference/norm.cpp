@@ -5,7 +5,7 @@
 
 #include "device/reference/ops.hpp"
 
-namespace echelon::reference {
+namespace echelon::inline device::reference {
 namespace {
 
 // body(i) for the elements of channel c.
@@ -244,4 +244,4 @@ std::unique_ptr<Op> make_norm(const OpSpec& spec) {
   });
 }
 
-}  // namespace echelon::reference
+}  // namespace echelon::inline device::reference

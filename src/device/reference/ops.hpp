@@ -10,7 +10,7 @@
 #include "base/check.hpp"
 #include "device/op.hpp"
 
-namespace echelon::reference {
+namespace echelon::inline device::reference {
 
 // One file each; `spec.kind` belongs to the family.
 std::unique_ptr<Op> make_conv(const OpSpec& spec);
@@ -88,4 +88,4 @@ inline Inside outputs_inside(std::int64_t extent, std::int64_t outputs, std::int
   check_failed(__FILE__, __LINE__, "the kind belongs to the family", {}, spec.text());
 }
 
-}  // namespace echelon::reference
+}  // namespace echelon::inline device::reference

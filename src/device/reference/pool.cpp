@@ -5,7 +5,7 @@
 
 #include "device/reference/ops.hpp"
 
-namespace echelon::reference {
+namespace echelon::inline device::reference {
 namespace {
 
 // cell(h * W + w) for the cells of window (p, q) inside the image, row by row.
@@ -85,4 +85,4 @@ std::unique_ptr<Op> make_pool(const OpSpec& spec) {
   });
 }
 
-}  // namespace echelon::reference
+}  // namespace echelon::inline device::reference

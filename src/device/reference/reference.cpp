@@ -7,7 +7,7 @@
 #include "device/host_update.hpp"
 #include "device/reference/ops.hpp"
 
-namespace echelon {
+namespace echelon::inline device {
 namespace {
 
 class ReferenceDevice final : public HostDevice {
@@ -92,4 +92,4 @@ std::unique_ptr<Device> make_reference_device(const DeviceOptions& options) {
   return std::make_unique<ReferenceDevice>(options);
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline device

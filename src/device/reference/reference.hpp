@@ -5,9 +5,9 @@
 
 #include "device/device.hpp"
 
-namespace echelon {
+namespace echelon::inline device {
 
 // One thread, whatever the options say: its results depend on nothing but its inputs.
 std::unique_ptr<Device> make_reference_device(const DeviceOptions& options);
 
-}  // namespace echelon
+}  // namespace echelon::inline device

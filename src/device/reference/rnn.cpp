@@ -7,7 +7,7 @@
 #include "device/reference/rnn_cell.hpp"
 #include "device/rnn_args.hpp"
 
-namespace echelon::reference {
+namespace echelon::inline device::reference {
 namespace {
 
 template <class T>
@@ -180,4 +180,4 @@ std::unique_ptr<Op> make_rnn(const OpSpec& spec) {
   });
 }
 
-}  // namespace echelon::reference
+}  // namespace echelon::inline device::reference

@@ -1,4 +1,4 @@
-// One unit of a recurrent layer in one step, in double: the formulas of all cells, forward and back.
+// One unit of a recurrent layer in one step, in double: the formulas of all cells, forward and backward.
 //
 //   tanh, relu   h' = f(x + R h)                                          (Elman 1990)
 //   lstm         c' = f c + i g, h' = o tanh(c')                          (Hochreiter, Schmidhuber 1997)
@@ -12,7 +12,7 @@
 
 #include "device/op_spec.hpp"
 
-namespace echelon::reference {
+namespace echelon::inline device::reference {
 
 // Gates after their functions: lstm i f g o; gru r z m, and back(2) at place 3; others the state.
 struct CellGates {
@@ -84,4 +84,4 @@ inline CellGradient cell_gradient(Cell cell, const CellGates& gates, const CellS
   return d;
 }
 
-}  // namespace echelon::reference
+}  // namespace echelon::inline device::reference

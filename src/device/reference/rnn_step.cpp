@@ -5,7 +5,7 @@
 #include "device/reference/rnn_cell.hpp"
 #include "device/rnn_args.hpp"
 
-namespace echelon::reference {
+namespace echelon::inline device::reference {
 namespace {
 
 // Whether sample n still has the step.
@@ -140,4 +140,4 @@ std::unique_ptr<Op> make_place_step(const OpSpec& spec) {
   return with_float(spec.dtype, [&]<class T>(T) { return loop_op([d](const OpArgs& a) { place<T>(d, a); }); });
 }
 
-}  // namespace echelon::reference
+}  // namespace echelon::inline device::reference

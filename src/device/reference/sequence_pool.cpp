@@ -1,7 +1,7 @@
 // Sum, mean or last one of a sequence's places.
 #include "device/reference/ops.hpp"
 
-namespace echelon::reference {
+namespace echelon::inline device::reference {
 namespace {
 
 // What place t of a sequence counts for.
@@ -46,4 +46,4 @@ std::unique_ptr<Op> make_sequence_pool(const OpSpec& spec) {
                     [&]<class T>(T) { return loop_op([d, forward](const OpArgs& a) { run<T>(d, forward, a); }); });
 }
 
-}  // namespace echelon::reference
+}  // namespace echelon::inline device::reference

@@ -5,14 +5,14 @@
 
 #include "device/reference/ops.hpp"
 
-namespace echelon::reference {
+namespace echelon::inline device::reference {
 namespace {
 
 template <class T>
-void say(const SoftmaxPartDims& d, const OpArgs& args) {
+void write_partials(const SoftmaxPartDims& d, const OpArgs& args) {
   const T* logits = in<T>(args, 0);
   const auto* labels = in<std::int32_t>(args, 1);
-  const Output<T> said(args, 2);
+  const Output<T> partials(args, 2);
   for (std::int64_t n = 0; n < d.N; ++n) {
     const T* row = logits + n * d.K;
     const T* most = std::max_element(row, row + d.K);  // the first of equal ones
@@ -23,21 +23,21 @@ void say(const SoftmaxPartDims& d, const OpArgs& args) {
     if (d.smoothing > 0)
       for (std::int64_t k = 0; k < d.K; ++k)
         wanted += d.smoothing / static_cast<double>(d.classes) * static_cast<double>(row[k]);
-    said.put(n * SoftmaxPartDims::kSaid, static_cast<double>(*most));
-    said.put(n * SoftmaxPartDims::kSaid + 1, most - row == label ? 1 : 0);
-    said.put(n * SoftmaxPartDims::kSaid + 2, sum);
-    said.put(n * SoftmaxPartDims::kSaid + 3, wanted);
+    partials.put(n * SoftmaxPartDims::kPartials, static_cast<double>(*most));
+    partials.put(n * SoftmaxPartDims::kPartials + 1, most - row == label ? 1 : 0);
+    partials.put(n * SoftmaxPartDims::kPartials + 2, sum);
+    partials.put(n * SoftmaxPartDims::kPartials + 3, wanted);
   }
 }
 
 template <class T>
 void join(const SoftmaxPartDims& d, const OpArgs& args) {
-  const T *said = in<T>(args, 0), *weights = in<T>(args, 1);
+  const T *partials = in<T>(args, 0), *weights = in<T>(args, 1);
   const Output<T> norms(args, 2);
   double loss = 0, correct = 0, weight = 0;
   for (std::int64_t n = 0; n < d.N; ++n) {
     const auto at = [&](std::int64_t part, int i) {
-      return static_cast<double>(said[(n * d.parts + part) * SoftmaxPartDims::kSaid + i]);
+      return static_cast<double>(partials[(n * d.parts + part) * SoftmaxPartDims::kPartials + i]);
     };
     std::int64_t first = 0;  // part with the largest logit
     for (std::int64_t p = 1; p < d.parts; ++p)
@@ -79,11 +79,11 @@ void backward(const SoftmaxPartDims& d, const OpArgs& args) {
 std::unique_ptr<Op> make_softmax_part(const OpSpec& spec) {
   const auto d = std::get<SoftmaxPartDims>(spec.dims);
   return with_float(spec.dtype, [&]<class T>(T) {
-    if (spec.kind == OpKind::loss_softmax_part) return loop_op([d](const OpArgs& a) { say<T>(d, a); });
+    if (spec.kind == OpKind::loss_softmax_part) return loop_op([d](const OpArgs& a) { write_partials<T>(d, a); });
     if (spec.kind == OpKind::loss_softmax_join) return loop_op([d](const OpArgs& a) { join<T>(d, a); });
     if (spec.kind != OpKind::loss_softmax_part_backward) not_of_family(spec);
     return loop_op([d](const OpArgs& a) { backward<T>(d, a); });
   });
 }
 
-}  // namespace echelon::reference
+}  // namespace echelon::inline device::reference

@@ -3,7 +3,7 @@
 
 #include "device/reference/ops.hpp"
 
-namespace echelon::reference {
+namespace echelon::inline device::reference {
 namespace {
 
 double target(const ValueLossDims& d, const OpArgs& args, DType dtype, std::int64_t e) {
@@ -53,4 +53,4 @@ std::unique_ptr<Op> make_value_loss(const OpSpec& spec) {
   });
 }
 
-}  // namespace echelon::reference
+}  // namespace echelon::inline device::reference

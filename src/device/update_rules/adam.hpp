@@ -8,7 +8,7 @@
 
 #include "device/update_rules/rule.hpp"
 
-namespace echelon {
+namespace echelon::inline device {
 
 // Both moments of element i take in `gradient`; gives the unbiased ratio m / (sqrt(v) + epsilon).
 template <class T>
@@ -32,4 +32,4 @@ struct AdamRule {
   }
 };
 
-}  // namespace echelon
+}  // namespace echelon::inline device

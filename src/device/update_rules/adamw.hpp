@@ -5,7 +5,7 @@
 
 #include "device/update_rules/adam.hpp"
 
-namespace echelon {
+namespace echelon::inline device {
 
 struct AdamWRule {
   static constexpr const char* kName = "adamw";
@@ -18,4 +18,4 @@ struct AdamWRule {
   }
 };
 
-}  // namespace echelon
+}  // namespace echelon::inline device

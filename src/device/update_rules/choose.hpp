@@ -10,7 +10,7 @@
 #include "base/nearest.hpp"
 #include "device/update_rules/list.hpp"
 
-namespace echelon {
+namespace echelon::inline device {
 
 // make.operator()<Rule>() of the rule of this name. Throws ConfigError with the nearest name for an unknown one.
 template <class Make>
@@ -27,4 +27,4 @@ auto with_rule(std::string_view rule, Make&& make) {
   throw ConfigError(unknown_name("update rule", rule, known));
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline device

@@ -8,7 +8,7 @@
 
 #include "device/update_rules/adam.hpp"
 
-namespace echelon {
+namespace echelon::inline device {
 
 struct LambRule {
   static constexpr const char* kName = "lamb";
@@ -31,4 +31,4 @@ struct DescendRule {
   }
 };
 
-}  // namespace echelon
+}  // namespace echelon::inline device

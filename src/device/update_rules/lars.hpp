@@ -9,7 +9,7 @@
 
 #include "device/update_rules/rule.hpp"
 
-namespace echelon {
+namespace echelon::inline device {
 
 struct LarsRule {
   static constexpr const char* kName = "lars";
@@ -24,4 +24,4 @@ struct LarsRule {
   }
 };
 
-}  // namespace echelon
+}  // namespace echelon::inline device

@@ -9,7 +9,7 @@
 
 #include "device/update_rules/rule.hpp"
 
-namespace echelon {
+namespace echelon::inline device {
 
 struct RmspropRule {
   static constexpr const char* kName = "rmsprop";
@@ -26,4 +26,4 @@ struct RmspropRule {
   }
 };
 
-}  // namespace echelon
+}  // namespace echelon::inline device

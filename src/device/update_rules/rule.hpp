@@ -26,7 +26,7 @@
 
 #include "base/hash_rng.hpp"
 
-namespace echelon {
+namespace echelon::inline device {
 
 struct RuleScalars {
   double learning_rate = 0.01;
@@ -43,4 +43,4 @@ struct RuleScalars {
   long long step = 0;     // updates done before this one
 };
 
-}  // namespace echelon
+}  // namespace echelon::inline device

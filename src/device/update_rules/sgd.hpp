@@ -6,7 +6,7 @@
 
 #include "device/update_rules/rule.hpp"
 
-namespace echelon {
+namespace echelon::inline device {
 
 struct SgdRule {
   static constexpr const char* kName = "sgd";
@@ -45,4 +45,4 @@ struct RunningAverageRule {
   }
 };
 
-}  // namespace echelon
+}  // namespace echelon::inline device

@@ -16,7 +16,7 @@
 #include "exchange/buckets.hpp"
 #include "exchange/residual_state.hpp"
 
-namespace echelon {
+namespace echelon::inline exchange {
 namespace {
 
 std::size_t index(std::int64_t i) { return static_cast<std::size_t>(i); }
@@ -97,8 +97,8 @@ void ServerCodec::each_statistic(std::size_t b, ArenaRange range, const Do& act)
 void ServerCodec::before_push(std::size_t b, std::int64_t step) {
   if (!on()) return;
   step_[b] = step;
-  if (to_pay_ > 0) {
-    --to_pay_;
+  if (pending_residuals_ > 0) {
+    --pending_residuals_;
     pay(ranks() == 1 ? buckets_[b] : own_[b]);
   }
   if (ranks() == 1) return;
@@ -113,7 +113,7 @@ void ServerCodec::before_push(std::size_t b, std::int64_t step) {
   forms_[b].pull->begin_step(of_bucket.key());
 }
 
-// What is owed of a range that is not sent from here enters the gradient at once.
+// The residual of a range that is not sent from here is added to the gradient at once.
 void ServerCodec::pay(ArenaRange range) {
   if (!lossy() || range.elems() == 0) return;
   Device& device = context_.arenas.device();
@@ -128,7 +128,7 @@ void ServerCodec::pay(ArenaRange range) {
 void ServerCodec::before_update(std::size_t b) {
   if (!lossy()) return;
   if (ranks() == 1) {
-    if (to_adopt_ > 0) --to_adopt_, write(master_.data() + buckets_[b].begin, buckets_[b]);
+    if (pending_masters_ > 0) --pending_masters_, write(master_.data() + buckets_[b].begin, buckets_[b]);
     return;
   }
   if (!sends_changes(b)) return;
@@ -167,18 +167,18 @@ void ServerCodec::follow(std::size_t b) {
   write(working, range);
   squares_[b] = squares(residual_.data() + range.begin, range.elems());
   for (std::int64_t i = own.begin; i < own.end; ++i) {
-    const double owed = static_cast<double>(master_[index(i)]) - static_cast<double>(working[i - range.begin]);
-    squares_[b] += owed * owed;
+    const double left = static_cast<double>(master_[index(i)]) - static_cast<double>(working[i - range.begin]);
+    squares_[b] += left * left;
   }
 }
 
 void ServerCodec::note(const ServerForm& form) {
-  const ServerForm::Said& said = form.said();
-  record_.bytes_before += said.bytes_before;
-  record_.bytes_after += said.bytes_after;
-  record_.density += said.density;
-  record_.tau += said.tau;
-  recorded_values_ += said.values;
+  const ServerForm::EncodedTotals& encoded = form.encoded();
+  record_.bytes_before += encoded.bytes_before;
+  record_.bytes_after += encoded.bytes_after;
+  record_.density += encoded.density;
+  record_.tau += encoded.tau;
+  recorded_values_ += encoded.values;
 }
 
 CodecRecord ServerCodec::record() {
@@ -211,7 +211,7 @@ void ServerCodec::visit_state(StateVisitor& visitor) {
                  {context_.engine.rank(), workers_});
   if (!visitor.loading()) {
     begin_master();
-    if (ranks() == 1 && to_adopt_ == 0) read(master_.data(), {0, context_.arenas.elems()});
+    if (ranks() == 1 && pending_masters_ == 0) read(master_.data(), {0, context_.arenas.elems()});
   }
   visit_whole(visitor, "master", context_.arenas.parameters(), master_.data());
   tau_.clear();
@@ -223,8 +223,8 @@ void ServerCodec::visit_state(StateVisitor& visitor) {
   for (const Forms& forms : forms_)
     for (Codec* codec : codecs_of(forms)) codec->set_tau(tau_[at++]);
   master_begun_ = true;
-  to_pay_ = buckets_.size();
-  if (ranks() == 1) to_adopt_ = buckets_.size();
+  pending_residuals_ = buckets_.size();
+  if (ranks() == 1) pending_masters_ = buckets_.size();
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline exchange

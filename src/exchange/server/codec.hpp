@@ -1,19 +1,19 @@
 // What exchange.codec asks of a parameter server: coded messages both ways, with error feedback both ways.
 //
-// Push. A worker says its gradient and what it owes (the residual, kept on each worker); what the codec leaves out is
-// owed from then on. A server adds what it decodes to its own gradient of the part, which enters the sum exactly.
+// Push. A worker encodes its gradient plus its residual (kept on each worker); the encoding error is the new residual.
+// A server adds what it decodes to its own gradient of the part, which enters the sum exactly.
 //
 // Pull. Servers keep the exact weights of their parts, the master weights, and take their steps on them. All ranks
 // train on a working copy with the same bits everywhere: a server sends the coded difference of its master from the
-// working copy, and everybody, the server too, adds what the message says. What a message leaves out is still in the
+// working copy, and every rank, the server too, adds the decoded message. What a message leaves out is still in the
 // next difference, so nothing is lost for good: the working copy follows the master. Coded weights themselves would be
 // off by a part of their size for ever, a coded change only by a part of itself.
-// It follows late where a message says little (1 bit, top-k, threshold), so that such runs bear lower learning rates.
-// `lossless` loses nothing and codes the weights themselves: the bits of the run without a codec.
+// The working copy lags behind the master under strong compression (1 bit, top-k, threshold), so that such runs need
+// lower learning rates. `lossless` loses nothing and codes the weights themselves: the bits of the run without a codec.
 //
 // In the first exchange.codec_warmup_steps of a run all travels as it is. Running statistics travel beside what is
-// coded, as they are (form.hpp). One replica sends nothing: it says all that it and others before it owe, and
-// takes up the master weights.
+// coded, as they are (form.hpp). One replica sends nothing: it applies all residuals of itself and of its predecessors,
+// and continues from the master weights.
 //
 // State: "residual/<parameter>" by replica (summed for another number of them), "master/<parameter>" whole, thresholds
 // by rank (new ones for another number of ranks). Host memory of three arenas a rank.
@@ -26,7 +26,7 @@
 #include "exchange/server/form.hpp"
 #include "exchange/strategy.hpp"
 
-namespace echelon {
+namespace echelon::inline exchange {
 
 class ServerCodec {
  public:
@@ -92,12 +92,13 @@ class ServerCodec {
   std::vector<float> residual_, master_, changes_;  // of the arena; empty where nothing is lost
   std::vector<float> working_;                      // of one bucket
   bool master_begun_ = false;
-  std::size_t to_pay_ = 0, to_adopt_ = 0;  // buckets whose debts, and (one replica) whose master a checkpoint brought
+  std::size_t pending_residuals_ = 0,
+              pending_masters_ = 0;  // buckets whose debts, and (one replica) whose master a checkpoint brought
   std::vector<double> tau_;
-  std::vector<double> squares_;       // by bucket: of what is owed
+  std::vector<double> squares_;       // by bucket: of the residual
   CodecRecord record_{.density = 0};  // sums of what is done since the last one; density and tau weighted by values
   double recorded_values_ = 0;
   double formula_bytes_ = 0;
 };
 
-}  // namespace echelon
+}  // namespace echelon::inline exchange

@@ -2,7 +2,7 @@
 // beside the workers' next forward. Keeps whole arenas, of which it uses its parts.
 #include "exchange/server/strategy.hpp"
 
-namespace echelon {
+namespace echelon::inline exchange {
 namespace {
 
 class DedicatedServer final : public ServerStrategy {
@@ -39,4 +39,4 @@ std::unique_ptr<Strategy> make_dedicated_server(const ExchangeConfig& config, co
   return std::make_unique<DedicatedServer>(config, context);
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline exchange

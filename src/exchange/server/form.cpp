@@ -9,7 +9,7 @@
 #include "base/hash_rng.hpp"
 #include "comm/collective/server.hpp"
 
-namespace echelon {
+namespace echelon::inline exchange {
 namespace {
 
 ElemRange both(ElemRange a, ElemRange b) { return {std::max(a.begin, b.begin), std::min(a.end, b.end)}; }
@@ -55,7 +55,7 @@ ServerForm::ServerForm(std::int64_t elems, std::vector<Part> parts, std::vector<
 
 void ServerForm::begin_step(std::uint64_t key) {
   key_ = key;
-  said_ = {};
+  encoded_ = {};
 }
 
 std::size_t ServerForm::most_bytes(std::int64_t n) const {
@@ -82,11 +82,11 @@ std::size_t ServerForm::encode(void* values, ElemRange range, bool sum, std::byt
   if (!kept_.empty()) std::memcpy(wire + bytes, kept_.data(), kept_.size() * sizeof(float));
   bytes += kept_.size() * sizeof(float);
   const auto n = static_cast<double>(range.elems());
-  said_.bytes_before += n * static_cast<double>(codec.value_bytes());
-  said_.bytes_after += static_cast<double>(bytes);
-  said_.values += n;
-  said_.density += n * codec.density();
-  said_.tau += n * codec.tau();
+  encoded_.bytes_before += n * static_cast<double>(codec.value_bytes());
+  encoded_.bytes_after += static_cast<double>(bytes);
+  encoded_.values += n;
+  encoded_.density += n * codec.density();
+  encoded_.tau += n * codec.tau();
   return bytes;
 }
 
@@ -137,4 +137,4 @@ void ServerForm::put(float* values, ElemRange range) const {
 
 std::int64_t ServerForm::count(ElemRange range) const { return count_in(statistics_, range); }
 
-}  // namespace echelon
+}  // namespace echelon::inline exchange

@@ -2,8 +2,8 @@
 //
 //   [a part, coded] [its running statistics as they are: f32 each]
 //
-// Running statistics of batch norm ride the arenas but are no gradients: a lossy codec sees zeros in their places. What
-// the codec leaves out stays in the residual, which is added to the next message's values.
+// Running statistics of batch norm lie in the arenas but are not gradients: a lossy codec sees zeros in their places.
+// What the codec leaves out stays in the residual, which is added to the next message's values.
 #pragma once
 
 #include <memory>
@@ -15,9 +15,9 @@
 #include "comm/collective/wire_form.hpp"
 #include "device/parameter.hpp"
 
-namespace echelon {
+namespace echelon::inline exchange {
 
-// Places of running statistics in a bucket, as its elements.
+// Indices of running statistics in a bucket, as its elements.
 std::vector<ElemRange> statistics_in(const ParameterSet& parameters, ArenaRange bucket);
 
 // Bytes that all ranks together send for a bucket of `request`, pushed and pulled; NaN where they depend on the values.
@@ -37,10 +37,10 @@ class ServerForm final : public WireForm {
   // `key`: of the random draws of this rank, bucket and step. Counts from zero.
   void begin_step(std::uint64_t key);
   // What this rank encoded since; density and tau are sums, each value counted once. Valid once the plan is done.
-  struct Said {
+  struct EncodedTotals {
     double bytes_before = 0, bytes_after = 0, values = 0, density = 0, tau = 0;
   };
-  const Said& said() const { return said_; }
+  const EncodedTotals& encoded() const { return encoded_; }
   std::vector<Part>& parts() { return parts_; }
 
   std::string_view name() const override { return parts_.front().codec->info().name; }
@@ -68,7 +68,7 @@ class ServerForm final : public WireForm {
   std::span<float> residual_;
   std::uint64_t key_ = 0;
   std::vector<float> kept_;
-  Said said_;
+  EncodedTotals encoded_;
 };
 
-}  // namespace echelon
+}  // namespace echelon::inline exchange

@@ -7,7 +7,7 @@
 #include "base/check.hpp"
 #include "device/device.hpp"
 
-namespace echelon {
+namespace echelon::inline exchange {
 
 ServerBuffers::ServerBuffers(std::vector<ArenaRange> buckets, std::int64_t segment_elems, DType dtype,
                              Staging& gradients, Staging& weights, ServerCodec& codec)
@@ -106,4 +106,4 @@ void ServerBuffers::take(int b, int server, ElemRange piece, std::size_t bytes) 
   give_back(key);
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline exchange

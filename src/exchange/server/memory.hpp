@@ -10,7 +10,7 @@
 #include "exchange/server/protocol.hpp"
 #include "exchange/staging.hpp"
 
-namespace echelon {
+namespace echelon::inline exchange {
 
 class ServerBuffers final : public ServerMemory {
  public:
@@ -47,4 +47,4 @@ class ServerBuffers final : public ServerMemory {
   std::vector<std::vector<std::byte>> free_;
 };
 
-}  // namespace echelon
+}  // namespace echelon::inline exchange

@@ -5,7 +5,7 @@
 
 #include "base/check.hpp"
 
-namespace echelon {
+namespace echelon::inline exchange {
 
 ServerProtocol::ServerProtocol(int rank, int ranks, int workers, const std::vector<ServerBucket>& buckets,
                                ServerMemory& memory)
@@ -156,7 +156,7 @@ void ServerProtocol::look_if_summed(int b, ProtocolActions& actions) {
   Bucket& bucket = buckets_[static_cast<std::size_t>(b)];
   if (!bucket.open || bucket.to_add > 0 || bucket.to_send > 0) return;
   bucket.open = false;
-  actions.tell(token(Word::summed, b));
+  actions.notify_host(token(Word::summed, b));
 }
 
 void ServerProtocol::begin_pull(int b, double now_s, ProtocolActions& actions) {
@@ -187,9 +187,9 @@ void ServerProtocol::look_if_settled(int b, ProtocolActions& actions) {
   if (!bucket.pulling || bucket.to_take > 0 || bucket.to_send > 0) return;
   bucket.pulling = false;
   ++bucket.step;
-  actions.tell(token(Word::settled, b));
+  actions.notify_host(token(Word::settled, b));
 }
 
 WireCounters ServerProtocol::take_sent(int b) { return std::exchange(buckets_[static_cast<std::size_t>(b)].sent, {}); }
 
-}  // namespace echelon
+}  // namespace echelon::inline exchange

@@ -21,7 +21,7 @@
 #include "comm/protocol/machine.hpp"
 #include "comm/transport.hpp"
 
-namespace echelon {
+namespace echelon::inline exchange {
 
 // The buffers of messages, by bucket b and a piece of it in the bucket's elements.
 class ServerMemory {
@@ -64,7 +64,7 @@ class ServerProtocol final : public Machine {
 
   void on(const ProtocolEvent& event, ProtocolActions& actions) override;
 
-  // What this rank has sent for bucket b since the host was last told of it; for the host, in `told`.
+  // What this rank has sent for bucket b since the host was last told of it; for the host, in `on_notified`.
   WireCounters take_sent(int b);
   // When the host's last post about it came.
   double begun_s(int b) const { return buckets_[static_cast<std::size_t>(b)].begun_s; }
@@ -120,4 +120,4 @@ class ServerProtocol final : public Machine {
   std::vector<Bucket> buckets_;
 };
 
-}  // namespace echelon
+}  // namespace echelon::inline exchange

@@ -26,7 +26,7 @@
 #include "exchange/list.hpp"
 #include "exchange/request.hpp"
 
-namespace echelon {
+namespace echelon::inline exchange {
 
 ServerStrategy::ServerStrategy(const ExchangeConfig& config, const StrategyContext& context)
     : request_(allreduce_request(config, context.engine.transport().hosts(), context.arenas.dtype())),
@@ -69,7 +69,7 @@ ServerStrategy::ServerStrategy(const ExchangeConfig& config, const StrategyConte
 }
 
 void ServerStrategy::drain() {
-  const StepAccount::Apart apart(account_);
+  const StepAccount::ExcludedTime apart(account_);
   finish_all();
   context_.arenas.device().synchronize();
 }
@@ -91,7 +91,7 @@ std::string ServerStrategy::describe() const {
 }
 
 // On the thread that drives the engine.
-void ServerStrategy::told(Token token, double now_s) {
+void ServerStrategy::on_notified(Token token, double now_s) {
   const int b = ServerProtocol::bucket_of(token);
   const std::lock_guard lock(mutex_);
   buckets_[static_cast<std::size_t>(b)].promise.fulfil(protocol_->begun_s(b), now_s, protocol_->take_sent(b));
@@ -119,7 +119,7 @@ void ServerStrategy::push(std::size_t b) {
   ECHELON_CHECK(bucket.stage == Stage::idle, "the weights of [{}, {}) were not waited for in step {}",
                 bucket.range.begin, bucket.range.end, account_.info().step);
   bucket.stage = Stage::pushed;
-  account_.leaves();
+  account_.submitted();
   codec_->before_push(b, account_.info().step);
   if (!alone()) post(b, ServerProtocol::Word::gradient, own_gradient(bucket.range));
 }
@@ -170,7 +170,7 @@ void ServerStrategy::finish(std::size_t b) {
     context_.arenas.touch();
   }
   bucket.stage = Stage::idle;
-  account_.is_home();
+  account_.completed();
 }
 
 void ServerStrategy::finish_all() {
@@ -210,4 +210,4 @@ std::unique_ptr<Strategy> make_server(const ExchangeConfig& config, const Strate
   return context.role == Role::server ? make_dedicated_server(config, context) : make_server_worker(config, context);
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline exchange

@@ -15,7 +15,7 @@
 #include "exchange/step_account.hpp"
 #include "exchange/strategy.hpp"
 
-namespace echelon {
+namespace echelon::inline exchange {
 
 class ServerStrategy : public Strategy, private ProtocolHost {
  public:
@@ -67,7 +67,7 @@ class ServerStrategy : public Strategy, private ProtocolHost {
 
  private:
   int channel(std::size_t b) const { return context_.first_channel + 2 * static_cast<int>(b); }
-  void told(Token token, double now_s) override;
+  void on_notified(Token token, double now_s) override;
   void failed(std::exception_ptr error) override;
   void post(std::size_t b, ServerProtocol::Word word, std::shared_ptr<const Event> after);
   void pull(std::size_t b);
@@ -95,4 +95,4 @@ class ServerStrategy : public Strategy, private ProtocolHost {
 std::unique_ptr<Strategy> make_dedicated_server(const ExchangeConfig& config, const StrategyContext& context);
 std::unique_ptr<Strategy> make_server_worker(const ExchangeConfig& config, const StrategyContext& context);
 
-}  // namespace echelon
+}  // namespace echelon::inline exchange

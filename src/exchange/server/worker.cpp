@@ -4,7 +4,7 @@
 #include "base/clock.hpp"
 #include "exchange/server/strategy.hpp"
 
-namespace echelon {
+namespace echelon::inline exchange {
 namespace {
 
 class ServerWorker final : public ServerStrategy {
@@ -17,7 +17,7 @@ class ServerWorker final : public ServerStrategy {
   }
 
   void wait_parameters(ArenaRange range) override {
-    if (account().all_home()) return;
+    if (account().all_completed()) return;
     ScopedTimer timer(account().outcome().in_forward_s);
     serve_what_is_in();
     for (std::size_t b = 0; b < buckets().size(); ++b)
@@ -55,4 +55,4 @@ std::unique_ptr<Strategy> make_server_worker(const ExchangeConfig& config, const
   return std::make_unique<ServerWorker>(config, context);
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline exchange

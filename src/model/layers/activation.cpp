@@ -3,7 +3,7 @@
 #include "model/layers/list.hpp"
 #include "model/lowering.hpp"
 
-namespace echelon {
+namespace echelon::inline model {
 namespace {
 
 class ActivationLayer final : public Layer {
@@ -52,4 +52,4 @@ LayerPtr make_sigmoid(const LayerConfig&) { return std::make_shared<ActivationLa
 
 LayerPtr make_gelu(const LayerConfig&) { return std::make_shared<ActivationLayer>("gelu", Activation::gelu); }
 
-}  // namespace echelon
+}  // namespace echelon::inline model

@@ -5,7 +5,7 @@
 #include "model/layers/list.hpp"
 #include "model/lowering.hpp"
 
-namespace echelon {
+namespace echelon::inline model {
 namespace {
 
 class Add final : public Layer {
@@ -60,4 +60,4 @@ class Add final : public Layer {
 
 LayerPtr make_add(const LayerConfig&) { return std::make_shared<Add>(); }
 
-}  // namespace echelon
+}  // namespace echelon::inline model

@@ -1,6 +1,6 @@
 // Scaled dot-product attention (Vaswani et al. 2017) without its projections, which are dense layers: queries (T, D),
-// keys (S, D) and values (S, D) give (T, D). Where the data has sequences of unlike length, places beyond a sample's
-// length take no part; `causal` hides what comes later, padding with it.
+// keys (S, D) and values (S, D) give (T, D). Where the data has sequences of different lengths, places beyond a
+// sample's length take no part; `causal` hides what comes later, padding with it.
 #include <fmt/format.h>
 
 #include <set>
@@ -10,7 +10,7 @@
 #include "model/layers/list.hpp"
 #include "model/lowering.hpp"
 
-namespace echelon {
+namespace echelon::inline model {
 namespace {
 
 enum Input : int { kQueries = 0, kKeys = 1, kValues = 2, kLengths = 3 };
@@ -99,4 +99,4 @@ class Attention final : public Layer {
 
 LayerPtr make_attention(const LayerConfig& config) { return std::make_shared<Attention>(config); }
 
-}  // namespace echelon
+}  // namespace echelon::inline model

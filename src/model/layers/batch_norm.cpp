@@ -3,9 +3,9 @@
 //
 // In training the statistics are those of one micro-batch on one rank, or, synchronised, of the samples of all
 // replicas. The running mean and variance are parameters of kind `statistic`: their "gradient" is the step's mean over
-// all micro-batches and replicas, each weighted by its samples, so that they ride the gradients' exchange and stay
-// equal on all replicas. Evaluation uses them; with renorm (Ioffe 2017) training corrects its own statistics towards
-// them.
+// all micro-batches and replicas, each weighted by its samples, so that they are part of the gradients' exchange and
+// stay equal on all replicas. Evaluation uses them; with renorm (Ioffe 2017) training corrects its own statistics
+// towards them.
 #include <fmt/format.h>
 
 #include <optional>
@@ -14,7 +14,7 @@
 #include "model/layers/list.hpp"
 #include "model/lowering.hpp"
 
-namespace echelon {
+namespace echelon::inline model {
 namespace {
 
 enum Slot : int { kGamma = 0, kBeta = 1, kMean = 2, kVariance = 3 };
@@ -200,4 +200,4 @@ class BatchNorm final : public Layer {
 
 LayerPtr make_batch_norm(const LayerConfig& config) { return std::make_shared<BatchNorm>(config); }
 
-}  // namespace echelon
+}  // namespace echelon::inline model

@@ -8,7 +8,7 @@
 #include "model/layers/list.hpp"
 #include "model/lowering.hpp"
 
-namespace echelon {
+namespace echelon::inline model {
 namespace {
 
 class Concat final : public Layer {
@@ -92,4 +92,4 @@ class Concat final : public Layer {
 
 LayerPtr make_concat(const LayerConfig&) { return std::make_shared<Concat>(); }
 
-}  // namespace echelon
+}  // namespace echelon::inline model

@@ -7,7 +7,7 @@
 #include "model/layers/weighted.hpp"
 #include "model/layers/window.hpp"
 
-namespace echelon {
+namespace echelon::inline model {
 namespace {
 
 class Conv final : public Layer {
@@ -105,4 +105,4 @@ class Conv final : public Layer {
 
 LayerPtr make_conv(const LayerConfig& config) { return std::make_shared<Conv>(config); }
 
-}  // namespace echelon
+}  // namespace echelon::inline model

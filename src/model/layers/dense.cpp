@@ -7,7 +7,7 @@
 #include "model/layers/list.hpp"
 #include "model/layers/weighted.hpp"
 
-namespace echelon {
+namespace echelon::inline model {
 namespace {
 
 class Dense final : public Layer {
@@ -75,4 +75,4 @@ class Dense final : public Layer {
 
 LayerPtr make_dense(const LayerConfig& config) { return std::make_shared<Dense>(config); }
 
-}  // namespace echelon
+}  // namespace echelon::inline model

@@ -9,7 +9,7 @@
 #include "model/layers/list.hpp"
 #include "model/lowering.hpp"
 
-namespace echelon {
+namespace echelon::inline model {
 namespace {
 
 enum Input : int { kValue = 0, kIds = 1 };
@@ -69,4 +69,4 @@ class Dropout final : public Layer {
 
 LayerPtr make_dropout(const LayerConfig& config) { return std::make_shared<Dropout>(config); }
 
-}  // namespace echelon
+}  // namespace echelon::inline model

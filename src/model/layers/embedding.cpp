@@ -6,7 +6,7 @@
 #include "model/layers/list.hpp"
 #include "model/lowering.hpp"
 
-namespace echelon {
+namespace echelon::inline model {
 namespace {
 
 class Embedding final : public Layer {
@@ -79,4 +79,4 @@ class Embedding final : public Layer {
 
 LayerPtr make_embedding(const LayerConfig& config) { return std::make_shared<Embedding>(config); }
 
-}  // namespace echelon
+}  // namespace echelon::inline model

@@ -2,7 +2,7 @@
 #include "model/layers/list.hpp"
 #include "model/lowering.hpp"
 
-namespace echelon {
+namespace echelon::inline model {
 namespace {
 
 class Flatten final : public Layer {
@@ -18,4 +18,4 @@ class Flatten final : public Layer {
 
 LayerPtr make_flatten(const LayerConfig&) { return std::make_shared<Flatten>(); }
 
-}  // namespace echelon
+}  // namespace echelon::inline model

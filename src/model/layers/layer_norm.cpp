@@ -6,7 +6,7 @@
 #include "model/layers/list.hpp"
 #include "model/lowering.hpp"
 
-namespace echelon {
+namespace echelon::inline model {
 namespace {
 
 enum Slot : int { kGamma = 0, kBeta = 1 };
@@ -59,4 +59,4 @@ class LayerNorm final : public Layer {
 
 LayerPtr make_layer_norm(const LayerConfig& config) { return std::make_shared<LayerNorm>(config); }
 
-}  // namespace echelon
+}  // namespace echelon::inline model

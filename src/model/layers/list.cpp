@@ -3,7 +3,7 @@
 #include "base/error.hpp"
 #include "base/nearest.hpp"
 
-namespace echelon {
+namespace echelon::inline model {
 
 std::vector<std::string> layer_types() { return names_in(kLayers); }
 
@@ -15,4 +15,4 @@ LayerPtr make_layer(const LayerConfig& config) {
   throw ConfigError(unknown_name("layer type", config.type, layer_types()));
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline model

@@ -12,7 +12,7 @@
 #include "config/traits/layers.hpp"
 #include "model/layer.hpp"
 
-namespace echelon {
+namespace echelon::inline model {
 
 #define X(type, ...) LayerPtr make_##type(const LayerConfig& config);
 ECHELON_LAYERS(X)
@@ -23,4 +23,4 @@ std::vector<std::string> layer_types();
 // fit.
 LayerPtr make_layer(const LayerConfig& config);
 
-}  // namespace echelon
+}  // namespace echelon::inline model

@@ -7,7 +7,7 @@
 #include "model/layers/window.hpp"
 #include "model/lowering.hpp"
 
-namespace echelon {
+namespace echelon::inline model {
 namespace {
 
 class Lrn final : public Layer {
@@ -57,4 +57,4 @@ class Lrn final : public Layer {
 
 LayerPtr make_lrn(const LayerConfig& config) { return std::make_shared<Lrn>(config); }
 
-}  // namespace echelon
+}  // namespace echelon::inline model

@@ -13,7 +13,7 @@
 #include "model/layers/window.hpp"
 #include "model/lowering.hpp"
 
-namespace echelon {
+namespace echelon::inline model {
 namespace {
 
 class PoolLayer : public Layer {
@@ -137,4 +137,4 @@ LayerPtr make_avg_pool(const LayerConfig& config) {
   return std::make_shared<Pool>(config, config.count_padding ? PoolMode::average_all : PoolMode::average_inside);
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline model

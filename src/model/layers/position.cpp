@@ -5,7 +5,7 @@
 #include "model/layers/list.hpp"
 #include "model/lowering.hpp"
 
-namespace echelon {
+namespace echelon::inline model {
 namespace {
 
 class Position final : public Layer {
@@ -41,4 +41,4 @@ class Position final : public Layer {
 
 LayerPtr make_position(const LayerConfig&) { return std::make_shared<Position>(); }
 
-}  // namespace echelon
+}  // namespace echelon::inline model

@@ -10,7 +10,7 @@
 // Where samples are of unlike length, a layer along the samples' places leaves its state alone behind the last one.
 //
 // A chunk of a longer sequence (on_steps) begins with the states that the chunk before ended with, as if they were
-// given; carried states come into the first and leave the last. Parts of the units (on_states): recurrent_part.cpp.
+// given; recurrent states come into the first and leave the last. Parts of the units (on_states): recurrent_part.cpp.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -20,7 +20,7 @@
 #include "model/layers/recurrent.hpp"
 #include "model/lowering.hpp"
 
-namespace echelon {
+namespace echelon::inline model {
 namespace {
 
 constexpr int kParameters = 4;
@@ -34,8 +34,8 @@ class Recurrent final : public Layer {
               .H = config.units,
               .reverse = config.reverse,
               .first = 0,
-              .takes_carried = carry_,
-              .leaves_carried = carry_} {
+              .loads_recurrent_state = carry_,
+              .stores_recurrent_state = carry_} {
     if (form_.H < 1) throw ConfigError("needs units, the size of the state, at least 1");
     if (carry_ && form_.reverse)
       throw ConfigError("carry = true goes on where the last batch ended, reverse = true comes from the other end");
@@ -87,8 +87,8 @@ class Recurrent final : public Layer {
     if (form_.reverse) return nullptr;
     auto chunk = std::make_shared<Recurrent>(*this);
     chunk->form_.first = steps.begin;
-    chunk->form_.takes_carried = carry_ && steps.begin == 0;
-    chunk->form_.leaves_carried = carry_ && steps.end == steps.all;
+    chunk->form_.loads_recurrent_state = carry_ && steps.begin == 0;
+    chunk->form_.stores_recurrent_state = carry_ && steps.end == steps.all;
     return chunk;
   }
   int states_of_steps() const override { return static_cast<int>(form_.states()); }
@@ -99,11 +99,11 @@ class Recurrent final : public Layer {
   std::int64_t state_units() const override { return form_.H; }
 
   void forward(Lowering& lowering) const override {
-    if (form_.takes_carried) take_carried(lowering, form_);
+    if (form_.loads_recurrent_state) load_recurrent_state(lowering, form_);
     std::vector<TensorRef> args = inputs(lowering);
     for (int i = kPlaces; i <= static_cast<int>(form_.states()); ++i) args.push_back(lowering.output(i));
     lowering.op(spec(OpKind::rnn_forward, lowering), args, ScaleSource::one, 0);
-    if (form_.leaves_carried) leave_carried(lowering, form_);
+    if (form_.stores_recurrent_state) store_recurrent_state(lowering, form_);
   }
 
   void backward(Lowering& lowering) const override {
@@ -115,7 +115,7 @@ class Recurrent final : public Layer {
     for (int j = 0; j < kParameters; ++j) args.push_back(lowering.grad_parameter(j));
     for (int i = 0; i < static_cast<int>(form_.states()); ++i) {
       if (begins_with_inputs(lowering)) args.push_back(lowering.grad_input(kState + i));
-      if (form_.takes_carried)
+      if (form_.loads_recurrent_state)
         args.push_back(lowering.kept(i == 0 ? "dh0" : "dc0", state_shape(lowering, form_), lowering.dtype()));
     }
     lowering.op(spec(OpKind::rnn_backward, lowering), args, ScaleSource::one, 0);
@@ -126,8 +126,8 @@ class Recurrent final : public Layer {
   std::vector<TensorRef> inputs(Lowering& lowering) const {
     std::vector<TensorRef> args{lowering.input(kSequence)};
     for (int j = 0; j < kParameters; ++j) args.push_back(lowering.parameter(j));
-    if (form_.takes_carried)
-      for (int i = 0; i < static_cast<int>(form_.states()); ++i) args.push_back(carried_begin(lowering, form_, i));
+    if (form_.loads_recurrent_state)
+      for (int i = 0; i < static_cast<int>(form_.states()); ++i) args.push_back(initial_state(lowering, form_, i));
     for (int i = kState; i < lowering.inputs(); ++i) args.push_back(lowering.input(i));
     return args;
   }
@@ -151,23 +151,23 @@ class Recurrent final : public Layer {
   RecurrentForm form_;
 };
 
-// Carried states to where this batch begins, or the last states of this batch to where they are carried.
+// Recurrent states to where this batch begins, or the last states of this batch to where they are carried.
 void move_states(Lowering& lowering, const RecurrentForm& form, bool in) {
   const Shape shape = state_shape(lowering, form);
   const OpSpec copy{.kind = OpKind::reorder, .dtype = lowering.dtype(), .dims = ReorderDims{shape}};
   for (int i = 0; i < static_cast<int>(form.states()); ++i) {
-    const TensorRef carried = lowering.state(i == 0 ? "h" : "c", shape);
+    const TensorRef stored = lowering.state(i == 0 ? "h" : "c", shape);
     if (in)
-      lowering.op(copy, {carried, carried_begin(lowering, form, i)});
+      lowering.op(copy, {stored, initial_state(lowering, form, i)});
     else
-      lowering.op(copy, {lowering.output(kLastH + i), carried});
+      lowering.op(copy, {lowering.output(kLastH + i), stored});
   }
 }
 
 }  // namespace
 
-void take_carried(Lowering& lowering, const RecurrentForm& form) { move_states(lowering, form, true); }
-void leave_carried(Lowering& lowering, const RecurrentForm& form) { move_states(lowering, form, false); }
+void load_recurrent_state(Lowering& lowering, const RecurrentForm& form) { move_states(lowering, form, true); }
+void store_recurrent_state(Lowering& lowering, const RecurrentForm& form) { move_states(lowering, form, false); }
 
 LayerPtr make_rnn(const LayerConfig& config) {
   return std::make_shared<Recurrent>(config, config.activation == "relu" ? Cell::relu : Cell::tanh);
@@ -175,4 +175,4 @@ LayerPtr make_rnn(const LayerConfig& config) {
 LayerPtr make_lstm(const LayerConfig& config) { return std::make_shared<Recurrent>(config, Cell::lstm); }
 LayerPtr make_gru(const LayerConfig& config) { return std::make_shared<Recurrent>(config, Cell::gru); }
 
-}  // namespace echelon
+}  // namespace echelon::inline model

@@ -11,7 +11,7 @@
 
 #include "model/layers/recurrent.hpp"
 
-namespace echelon {
+namespace echelon::inline model {
 namespace {
 
 void copy(Lowering& lowering, const Shape& shape, DType from_dtype, TensorRef from, TensorRef to) {
@@ -50,7 +50,7 @@ class RecurrentPart final : public Layer {
   }
 
   void forward(Lowering& lowering) const override {
-    if (form_.takes_carried) take_carried(lowering, form_);
+    if (form_.loads_recurrent_state) load_recurrent_state(lowering, form_);
     const Extents e = extents(lowering);
     const TensorRef sums = lowering.kept("a", Shape{e.N, e.T, gates()}, lowering.dtype());
     lowering.op(dense(OpKind::dense_forward, lowering.dtype(), e, e.F),
@@ -75,7 +75,7 @@ class RecurrentPart final : public Layer {
     }
     if (form_.has_c()) lowering.transfer(cuts_.gathered, c, lowering.output(kLastC), true);
     if (halves) copy(lowering, lowering.output_shape(kPlaces), e.wide, y, lowering.output(kPlaces));
-    if (form_.leaves_carried) leave_carried(lowering, form_);
+    if (form_.stores_recurrent_state) store_recurrent_state(lowering, form_);
   }
 
   void backward(Lowering& lowering) const override {
@@ -137,7 +137,7 @@ class RecurrentPart final : public Layer {
 
   // States before the first step.
   TensorRef first_h(Lowering& lowering) const {
-    if (form_.takes_carried) return carried_begin(lowering, form_, 0);
+    if (form_.loads_recurrent_state) return initial_state(lowering, form_, 0);
     if (begins_with_inputs(lowering)) return lowering.input(kState);
     return lowering.zeros("no h", state_shape(lowering, form_));
   }
@@ -148,7 +148,8 @@ class RecurrentPart final : public Layer {
   TensorRef first_c(Lowering& lowering, const Extents& e) const {
     const TensorRef c = begin_c(lowering, e);
     if (begins_with_states(lowering, form_))
-      slice(lowering, e, form_.takes_carried ? carried_begin(lowering, form_, 1) : lowering.input(kState + 1), c);
+      slice(lowering, e, form_.loads_recurrent_state ? initial_state(lowering, form_, 1) : lowering.input(kState + 1),
+            c);
     return c;
   }
   TensorRef last_dc(Lowering& lowering, const Extents& e) const {
@@ -206,4 +207,4 @@ LayerPtr make_recurrent_part(LayerPtr whole, const RecurrentForm& form, const Un
   return std::make_shared<RecurrentPart>(std::move(whole), form, units, cuts);
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline model

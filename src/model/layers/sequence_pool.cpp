@@ -7,7 +7,7 @@
 #include "model/layers/list.hpp"
 #include "model/lowering.hpp"
 
-namespace echelon {
+namespace echelon::inline model {
 namespace {
 
 SequencePool mode_of(const std::string& name) {
@@ -61,4 +61,4 @@ class SequencePoolLayer final : public Layer {
 
 LayerPtr make_sequence_pool(const LayerConfig& config) { return std::make_shared<SequencePoolLayer>(config); }
 
-}  // namespace echelon
+}  // namespace echelon::inline model

@@ -9,7 +9,7 @@
 #include "model/layer.hpp"
 #include "model/lowering.hpp"
 
-namespace echelon {
+namespace echelon::inline model {
 
 // "weight" of this shape and, where wanted, "bias" of its outermost extent, both uniform in +-1/sqrt(fan_in): what
 // PyTorch starts these layers with (He et al. 2015 with a = sqrt(5)). Biases do not decay.
@@ -63,4 +63,4 @@ inline void lower_weighted_backward(Lowering& lowering, const OpSpec& weights, c
     lowering.op(data, {dy, lowering.parameter(0), lowering.grad_input(0)}, ScaleSource::one, 0);
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline model

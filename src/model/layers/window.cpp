@@ -5,7 +5,7 @@
 #include "base/dims.hpp"
 #include "base/error.hpp"
 
-namespace echelon {
+namespace echelon::inline model {
 namespace {
 
 std::int64_t extent_of(const char* axis, std::int64_t extent, std::int64_t size, std::int64_t stride, std::int64_t pad,
@@ -62,4 +62,4 @@ std::string window_text(const Window& w, RowsColumns usual_stride) {
   return text;
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline model

@@ -9,7 +9,7 @@
 #include "base/shape.hpp"
 #include "model/layer.hpp"
 
-namespace echelon {
+namespace echelon::inline model {
 
 struct RowsColumns {
   std::int64_t rows = 1;
@@ -38,4 +38,4 @@ RowWindow rows_of(const Window& window);
 // "3x3 stride 2 pad 1", leaving out what is usual.
 std::string window_text(const Window& window, RowsColumns usual_stride);
 
-}  // namespace echelon
+}  // namespace echelon::inline model

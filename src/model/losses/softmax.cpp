@@ -5,7 +5,7 @@
 #include "base/error.hpp"
 #include "model/lowering.hpp"
 
-namespace echelon {
+namespace echelon::inline model {
 namespace {
 
 enum Input : int { kLogits = 0, kLabels = 1, kWeights = 2 };
@@ -72,4 +72,4 @@ LayerPtr make_softmax_loss(std::int64_t classes, double smoothing) {
   return std::make_shared<SoftmaxLoss>(classes, smoothing);
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline model

@@ -3,7 +3,7 @@
 
 #include "model/layer.hpp"
 
-namespace echelon {
+namespace echelon::inline model {
 
 // Of the target, `smoothing` is spread over all classes in training; evaluation has the plain loss.
 // Inputs: logits (.., classes), labels (..), weights (..): one label a sample, or one a token of a sequence. Output:
@@ -12,7 +12,7 @@ namespace echelon {
 LayerPtr make_softmax_loss(std::int64_t classes, double smoothing = 0);
 
 // The same of logits of which each of `parts` ranks has some classes (Layer::on_classes): four numbers of each label,
-// SoftmaxPartDims::kSaid, travel at `cut` instead of the logits. Its output is the logits that are here.
+// SoftmaxPartDims::kPartials, travel at `cut` instead of the logits. Its output is the logits that are here.
 LayerPtr make_softmax_loss_part(const Units& classes, int cut, int parts, double smoothing);
 
-}  // namespace echelon
+}  // namespace echelon::inline model

@@ -3,7 +3,7 @@
 #include "model/losses/softmax.hpp"
 #include "model/lowering.hpp"
 
-namespace echelon {
+namespace echelon::inline model {
 namespace {
 
 enum Input : int { kLogits = 0, kLabels = 1, kWeights = 2 };
@@ -20,10 +20,10 @@ class SoftmaxLossPart final : public Layer {
   std::vector<Shape> infer(std::span<const Shape> inputs) const override { return {inputs[kLogits]}; }
 
   void forward(Lowering& lowering) const override {
-    const std::int64_t labels = lowering.input_shape(kLabels).elems(), said = SoftmaxPartDims::kSaid;
+    const std::int64_t labels = lowering.input_shape(kLabels).elems(), partials = SoftmaxPartDims::kPartials;
     const DType dtype = lowering.dtype();
-    const TensorRef own = lowering.kept("said", Shape{labels, said}, dtype);
-    const TensorRef all = lowering.kept("said by all", Shape{labels, parts_ * said}, dtype);
+    const TensorRef own = lowering.kept("partials", Shape{labels, partials}, dtype);
+    const TensorRef all = lowering.kept("partials of all", Shape{labels, parts_ * partials}, dtype);
     lowering.op(spec(OpKind::loss_softmax_part, lowering), {lowering.input(kLogits), lowering.input(kLabels), own});
     lowering.transfer(cut_, own, all);
     lowering.op(spec(OpKind::loss_softmax_join, lowering),
@@ -63,4 +63,4 @@ LayerPtr make_softmax_loss_part(const Units& classes, int cut, int parts, double
   return std::make_shared<SoftmaxLossPart>(classes, cut, parts, smoothing);
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline model

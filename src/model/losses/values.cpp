@@ -5,7 +5,7 @@
 #include "base/error.hpp"
 #include "model/lowering.hpp"
 
-namespace echelon {
+namespace echelon::inline model {
 namespace {
 
 enum Input : int { kValues = 0, kLabels = 1, kWeights = 2 };
@@ -66,4 +66,4 @@ LayerPtr make_value_loss(ValueLoss loss, std::int64_t classes) {
   return std::make_shared<ValueLossLayer>(loss, classes);
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline model

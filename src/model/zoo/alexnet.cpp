@@ -5,7 +5,7 @@
 #include "model/zoo/parts.hpp"
 #include "model/zoo/zoo.hpp"
 
-namespace echelon {
+namespace echelon::inline model {
 
 using namespace zoo;
 
@@ -31,4 +31,4 @@ std::vector<LayerConfig> zoo_alexnet(const SampleForm& form) {
   };
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline model

@@ -2,7 +2,7 @@
 #include "model/zoo/parts.hpp"
 #include "model/zoo/zoo.hpp"
 
-namespace echelon {
+namespace echelon::inline model {
 
 using namespace zoo;
 
@@ -15,4 +15,4 @@ std::vector<LayerConfig> zoo_digits_cnn(const SampleForm& form) {
   };
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline model

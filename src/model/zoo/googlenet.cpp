@@ -3,7 +3,7 @@
 #include "model/zoo/parts.hpp"
 #include "model/zoo/zoo.hpp"
 
-namespace echelon {
+namespace echelon::inline model {
 
 using namespace zoo;
 
@@ -57,4 +57,4 @@ std::vector<LayerConfig> zoo_googlenet(const SampleForm& form) {
   return net.take();
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline model

@@ -4,7 +4,7 @@
 #include "model/zoo/parts.hpp"
 #include "model/zoo/zoo.hpp"
 
-namespace echelon {
+namespace echelon::inline model {
 
 using namespace zoo;
 
@@ -119,4 +119,4 @@ std::vector<LayerConfig> zoo_inception_v3(const SampleForm& form) {
   return net.take();
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline model

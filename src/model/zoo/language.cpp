@@ -1,13 +1,13 @@
 // Language models: an embedding, two recurrent layers, and at each place the next token. A text (T) has as labels the
-// same text one token on; where each row of a batch reads on, states are carried. charlstm is that of char-rnn
-// (Karpathy 2015), wordlstm the medium one of Zaremba et al. 2014.
+// same text one token on; where each row of a batch reads on, recurrent states are carried over. charlstm is that of
+// char-rnn (Karpathy 2015), wordlstm the medium one of Zaremba et al. 2014.
 #include <fmt/format.h>
 
 #include "base/error.hpp"
 #include "model/zoo/parts.hpp"
 #include "model/zoo/zoo.hpp"
 
-namespace echelon {
+namespace echelon::inline model {
 using namespace zoo;
 
 namespace {
@@ -32,4 +32,4 @@ std::vector<LayerConfig> zoo_wordlstm(const SampleForm& form) {
   return language_model("wordlstm", form, "lstm", 650, 650);
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline model

@@ -3,7 +3,7 @@
 #include "model/zoo/parts.hpp"
 #include "model/zoo/zoo.hpp"
 
-namespace echelon {
+namespace echelon::inline model {
 
 using namespace zoo;
 
@@ -18,4 +18,4 @@ std::vector<LayerConfig> zoo_lenet(const SampleForm& form) {
   };
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline model

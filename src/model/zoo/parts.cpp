@@ -4,7 +4,7 @@
 
 #include "base/error.hpp"
 
-namespace echelon::zoo {
+namespace echelon::inline model::zoo {
 
 LayerConfig layer(std::string type) {
   LayerConfig config;
@@ -79,4 +79,4 @@ std::string Chain::conv_relu(std::int64_t channels, std::int64_t kernel, std::ve
   return add(layer("relu"));
 }
 
-}  // namespace echelon::zoo
+}  // namespace echelon::inline model::zoo

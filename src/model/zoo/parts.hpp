@@ -10,7 +10,7 @@
 #include "base/sample_form.hpp"
 #include "config/schema.hpp"
 
-namespace echelon::zoo {
+namespace echelon::inline model::zoo {
 
 LayerConfig layer(std::string type);
 LayerConfig conv(std::int64_t channels, std::int64_t kernel, std::int64_t padding, std::int64_t stride = 1);
@@ -41,4 +41,4 @@ class Chain {
   std::map<std::string, int> count_;  // by type
 };
 
-}  // namespace echelon::zoo
+}  // namespace echelon::inline model::zoo

@@ -7,7 +7,7 @@
 #include "model/zoo/parts.hpp"
 #include "model/zoo/zoo.hpp"
 
-namespace echelon {
+namespace echelon::inline model {
 
 using namespace zoo;
 
@@ -42,4 +42,4 @@ std::vector<LayerConfig> zoo_ranking(const SampleForm& form) {
   return net.take();
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline model

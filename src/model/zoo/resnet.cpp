@@ -8,7 +8,7 @@
 #include "model/zoo/parts.hpp"
 #include "model/zoo/zoo.hpp"
 
-namespace echelon {
+namespace echelon::inline model {
 
 using namespace zoo;
 
@@ -103,4 +103,4 @@ std::vector<LayerConfig> zoo_resnet50(const SampleForm& form) {
   return net.head(form.classes);
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline model

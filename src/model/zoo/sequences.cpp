@@ -5,10 +5,10 @@
 #include "model/zoo/parts.hpp"
 #include "model/zoo/zoo.hpp"
 
-namespace echelon {
+namespace echelon::inline model {
 using namespace zoo;
 
-// A bidirectional LSTM (Schuster, Paliwal 1997) whose last states in both directions tell the class.
+// A bidirectional LSTM (Schuster, Paliwal 1997) whose last states in both directions are classified.
 std::vector<LayerConfig> zoo_sequence_classifier(const SampleForm& form) {
   const bool fits = form.label.rank() == 0 && form.shape.rank() == (form.tokens() ? 1 : 2);
   if (!fits)
@@ -44,4 +44,4 @@ std::vector<LayerConfig> zoo_translation(const SampleForm& form) {
   return chain.take();
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline model

@@ -8,7 +8,7 @@
 #include "model/zoo/parts.hpp"
 #include "model/zoo/zoo.hpp"
 
-namespace echelon {
+namespace echelon::inline model {
 
 using namespace zoo;
 
@@ -70,4 +70,4 @@ std::vector<LayerConfig> zoo_transformer(const SampleForm& form) {
   return net.head(form.classes);
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline model

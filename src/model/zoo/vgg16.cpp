@@ -2,7 +2,7 @@
 #include "model/zoo/parts.hpp"
 #include "model/zoo/zoo.hpp"
 
-namespace echelon {
+namespace echelon::inline model {
 
 using namespace zoo;
 
@@ -27,4 +27,4 @@ std::vector<LayerConfig> zoo_vgg16(const SampleForm& form) {
   return net.take();
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline model

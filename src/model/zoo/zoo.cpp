@@ -3,7 +3,7 @@
 #include "base/error.hpp"
 #include "base/nearest.hpp"
 
-namespace echelon {
+namespace echelon::inline model {
 namespace {
 
 std::vector<LayerConfig> layers_of(std::string_view name, const SampleForm& form) {
@@ -44,4 +44,4 @@ Graph build_zoo(std::string_view name, const SampleForm& form, const LossOptions
   return build_layers(zoo_layers(name, form), form, loss);
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline model

@@ -12,7 +12,7 @@
 #include "config/traits/zoo.hpp"
 #include "model/build.hpp"
 
-namespace echelon {
+namespace echelon::inline model {
 
 #define X(model) std::vector<LayerConfig> zoo_##model(const SampleForm& form);
 ECHELON_ZOO(X)
@@ -27,4 +27,4 @@ SampleForm zoo_form(std::string_view name);
 // The layers alone; each one's `where` is "zoo <name>".
 std::vector<LayerConfig> zoo_layers(std::string_view name, const SampleForm& form);
 
-}  // namespace echelon
+}  // namespace echelon::inline model

@@ -6,7 +6,7 @@
 #include "report/figures_list.hpp"
 #include "report/writers/writers.hpp"
 
-namespace echelon {
+namespace echelon::inline report {
 namespace {
 
 using Cells = std::vector<std::string>;
@@ -71,4 +71,4 @@ std::string write_csv(const ScalingReport& report, const ReportSource& source) {
   return table.csv();
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline report

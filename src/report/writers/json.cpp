@@ -4,7 +4,7 @@
 #include "report/figures_json.hpp"
 #include "report/writers/writers.hpp"
 
-namespace echelon {
+namespace echelon::inline report {
 namespace {
 
 using nlohmann::ordered_json;
@@ -77,4 +77,4 @@ std::string write_json(const ScalingReport& report, const ReportSource& source) 
   return out.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline report

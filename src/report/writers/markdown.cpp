@@ -3,7 +3,7 @@
 
 #include "report/writers/writers.hpp"
 
-namespace echelon {
+namespace echelon::inline report {
 namespace {
 
 constexpr const char* kReading =
@@ -52,4 +52,4 @@ std::string write_markdown(const ScalingReport& report, const ReportSource& sour
   return out;
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline report

@@ -10,7 +10,7 @@
 #include "base/text.hpp"
 #include "report/writers/writers.hpp"
 
-namespace echelon {
+namespace echelon::inline report {
 namespace {
 
 std::string or_dash(double value, std::string text) { return std::isnan(value) ? "-" : std::move(text); }
@@ -152,7 +152,7 @@ Table time_table(const Study& study) {
 
 Table cost_table(const Study& study) {
   using Row = ScalingRow;
-  std::vector<Column> more = {{"sent a step", [](const Row& row) { return bytes_or_dash(row.wire_bytes_per_step); }},
+  std::vector<Column> more = {{"sent per step", [](const Row& row) { return bytes_or_dash(row.wire_bytes_per_step); }},
                               {"by formula", [](const Row& row) { return bytes_or_dash(row.formula_bytes_per_step); }},
                               {"messages", [](const Row& row) {
                                  return or_dash(row.messages_per_step, fmt::format("{:.0f}", row.messages_per_step));
@@ -160,9 +160,9 @@ Table cost_table(const Study& study) {
   if (any_above_0(study, [](const Row& row) { return row.split_bytes_per_step; }))
     more.push_back({"inside replicas", [](const Row& row) { return bytes_or_dash(row.split_bytes_per_step); }});
   if (any_above_0(study, [](const Row& row) { return row.halo_bytes_per_step; }))
-    more.push_back({"of these halos", [](const Row& row) { return bytes_or_dash(row.halo_bytes_per_step); }});
-  more.push_back({"memory a rank", [](const Row& row) { return memory_text(largest(row.peak_rss_mb)); }});
-  more.push_back({"of the device", [](const Row& row) { return memory_text(largest(row.device_peak_mb)); }});
+    more.push_back({"halos", [](const Row& row) { return bytes_or_dash(row.halo_bytes_per_step); }});
+  more.push_back({"host memory", [](const Row& row) { return memory_text(largest(row.peak_rss_mb)); }});
+  more.push_back({"device memory", [](const Row& row) { return memory_text(largest(row.device_peak_mb)); }});
   more.push_back({"first step after", [](const Row& row) { return seconds_or_dash(row.start_to_first_step_s); }});
   return table_of(study, identity(study), more);
 }
@@ -199,4 +199,4 @@ std::vector<std::string> write_report(const ScalingReport& report, const ReportS
   return {base + ".md", base + ".csv", base + ".json"};
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline report

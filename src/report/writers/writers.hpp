@@ -7,7 +7,7 @@
 #include "base/text.hpp"
 #include "report/scaling.hpp"
 
-namespace echelon {
+namespace echelon::inline report {
 
 // Where the report comes from.
 struct ReportSource {
@@ -32,4 +32,4 @@ std::string write_json(const ScalingReport& report, const ReportSource& source);
 std::vector<std::string> write_report(const ScalingReport& report, const ReportSource& source,
                                       const std::string& folder);
 
-}  // namespace echelon
+}  // namespace echelon::inline report

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-namespace echelon {
+namespace echelon::inline train {
 
 struct BinomialPlace {
   int parent = -1;                                    // -1: the root, rank 0
@@ -24,4 +24,4 @@ struct BinomialPlace {
   }
 };
 
-}  // namespace echelon
+}  // namespace echelon::inline train

@@ -5,7 +5,7 @@
 
 #include "train/control/binomial.hpp"
 
-namespace echelon {
+namespace echelon::inline train {
 namespace {
 
 constexpr int kAheadOfAll = -1;
@@ -126,7 +126,7 @@ void ControlCalls::pass_on(ProtocolActions& actions) {
   message = call_;
   for (std::size_t c = children_.size(); c-- > 0;)
     actions.send(c, children_[c].rank, tag_ + 1, &message, sizeof message, kAheadOfAll);
-  actions.tell(kCall);
+  actions.notify_host(kCall);
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline train

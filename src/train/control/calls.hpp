@@ -19,7 +19,7 @@
 #include "comm/protocol/machine.hpp"
 #include "train/control/words.hpp"
 
-namespace echelon {
+namespace echelon::inline train {
 
 // Totals of a rank, or of a part of the tree.
 struct Report {
@@ -47,7 +47,7 @@ struct MeetingCall {
 
 class ControlCalls final : public Machine {
  public:
-  // Posted by the host after each `report`; told after each call.
+  // Posted by the host after each `report`; the host is notified after each call.
   static constexpr Token kReport = 0, kCall = 0;
 
   // `tag`: and tag + 1. Both are the machine's own.
@@ -56,7 +56,7 @@ class ControlCalls final : public Machine {
   // Any thread, before kReport is posted: this rank's totals, and, read on rank 0, the total weight at which the next
   // epoch is over (0: never).
   void report(const Report& totals, double epoch_weight);
-  // The newest call; within `told`.
+  // The newest call; within `on_notified`.
   const MeetingCall& call() const { return call_; }
 
   void on(const ProtocolEvent& event, ProtocolActions& actions) override;
@@ -85,4 +85,4 @@ class ControlCalls final : public Machine {
   MeetingCall down_[2];  // by turns: the last one may still be under way
 };
 
-}  // namespace echelon
+}  // namespace echelon::inline train

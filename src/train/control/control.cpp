@@ -3,7 +3,7 @@
 #include <cmath>
 #include <utility>
 
-namespace echelon {
+namespace echelon::inline train {
 namespace {
 
 constexpr int kSampledRanks = 64;  // blocks of times that rank 0 takes in a meeting, on average
@@ -17,7 +17,7 @@ Ticket Control::Attached::expect() {
   return promise_.ticket();
 }
 
-void Control::Attached::told(Token, double now_s) {
+void Control::Attached::on_notified(Token, double now_s) {
   const std::lock_guard lock(mutex_);
   heard();
   if (promise_.pending()) promise_.fulfil(0, now_s, {});
@@ -123,4 +123,4 @@ const ControlSum& Control::meet() {
   return tree_.sum();
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline train

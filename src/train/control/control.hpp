@@ -11,7 +11,7 @@
 #include "train/control/calls.hpp"
 #include "train/control/tree.hpp"
 
-namespace echelon {
+namespace echelon::inline train {
 
 class Control {
  public:
@@ -59,7 +59,7 @@ class Control {
     std::exception_ptr error_;  // that ended the machine
 
    private:
-    void told(Token token, double now_s) override;
+    void on_notified(Token token, double now_s) override;
     void failed(std::exception_ptr error) override;
 
     Engine& world_;
@@ -82,4 +82,4 @@ class Control {
   std::unique_ptr<Caller> calls_;  // null where nobody calls
 };
 
-}  // namespace echelon
+}  // namespace echelon::inline train

@@ -6,7 +6,7 @@
 #include "base/check.hpp"
 #include "train/control/binomial.hpp"
 
-namespace echelon {
+namespace echelon::inline train {
 namespace {
 
 constexpr int kAheadOfAll = -1;
@@ -30,7 +30,7 @@ void ControlTree::on(const ProtocolEvent& event, ProtocolActions& actions) {
   if (event.kind == ProtocolEvent::Kind::posted) return begin(actions);
   if (event.kind != ProtocolEvent::Kind::received) return;
   actions.wait_over(event.token);
-  if (event.token == kParent) return tell_children(actions);
+  if (event.token == kParent) return send_down(actions);
   Child& child = children_[event.token];
   ECHELON_CHECK_EQ(event.bytes, child.message.size(), "control words of rank {}", child.rank);
   child.came = true;
@@ -68,7 +68,7 @@ void ControlTree::merge_children(ProtocolActions& actions) {
   if (parent_ >= 0) return send_up(actions);
   total_ = sum_;
   times_ = behind_;
-  tell_children(actions);
+  send_down(actions);
 }
 
 void ControlTree::send_up(ProtocolActions& actions) {
@@ -82,11 +82,11 @@ void ControlTree::send_up(ProtocolActions& actions) {
 }
 
 // The farthest first: it has most ranks behind it.
-void ControlTree::tell_children(ProtocolActions& actions) {
+void ControlTree::send_down(ProtocolActions& actions) {
   down_[step_ % 2] = total_;
   for (std::size_t c = children_.size(); c-- > 0;)
     actions.send(c, children_[c].rank, tag_ + 1, &down_[step_ % 2], sizeof total_, kAheadOfAll);
-  actions.tell(kSum);
+  actions.notify_host(kSum);
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline train

@@ -1,6 +1,6 @@
-// The control words of strategies whose replicas meet at every step: one sum over the ranks, up a binomial tree and
-// down it again. At most 2 log2(k) messages and constant memory a rank, 2 (k-1) messages in all; the sum is taken in
-// the tree ((0+1)+(2+3))+((4+5)+..), whose bits contiguous powers of two of ranks share (`sum_in_tree`).
+// The control words of strategies that synchronise replicas at every step: one sum over the ranks, up a binomial tree
+// and down it again. At most 2 log2(k) messages and constant memory a rank, 2 (k-1) messages in all; the sum is taken
+// in the tree ((0+1)+(2+3))+((4+5)+..), whose bits contiguous powers of two of ranks share (`sum_in_tree`).
 //
 // Times by rank go to rank 0 alone, with the words of every `sample_every`-th step.
 #pragma once
@@ -10,7 +10,7 @@
 #include "comm/protocol/machine.hpp"
 #include "train/control/words.hpp"
 
-namespace echelon {
+namespace echelon::inline train {
 
 class ControlTree final : public Machine {
  public:
@@ -39,7 +39,7 @@ class ControlTree final : public Machine {
   void begin(ProtocolActions& actions);
   void merge_children(ProtocolActions& actions);
   void send_up(ProtocolActions& actions);
-  void tell_children(ProtocolActions& actions);
+  void send_down(ProtocolActions& actions);
 
   int rank_, tag_;
   std::int64_t sample_every_;
@@ -55,4 +55,4 @@ class ControlTree final : public Machine {
   ControlSum down_[2];
 };
 
-}  // namespace echelon
+}  // namespace echelon::inline train

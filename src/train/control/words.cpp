@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace echelon {
+namespace echelon::inline train {
 
 ControlSum ControlSum::of(int rank, const ControlWords& words) {
   ControlSum sum;
@@ -34,4 +34,4 @@ ControlSum ControlSum::merged(const ControlSum& other) const {
   return sum;
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline train

@@ -1,13 +1,14 @@
-// What the ranks of a run tell each other once a step, and what comes of it over all of them.
+// The control words of a step: what each rank contributes, and their combination over all ranks.
 #pragma once
 
 #include <cstdint>
 
-namespace echelon {
+namespace echelon::inline train {
 
 // Where a step's time went on one rank.
 struct RankStep {
-  double compute_s = -1;  // forward, backward and waiting for data: what it took before the exchange; -1: it trains not
+  double compute_s =
+      -1;  // forward, backward and waiting for data: what it took before the exchange; -1: it does not train
   double exposed_s = 0;   // the compute thread blocked on the exchange
   double exchange_s = 0;  // the exchange from start to finish, hidden and exposed
   double wire_bytes = 0;  // sent for it
@@ -24,7 +25,7 @@ struct ControlWords {
 // Over ranks. `merged` is associative; sums are taken in the order of ranks, so that all ranks hold the same bits.
 struct ControlSum {
   double loss = 0, weight = 0;
-  double fastest_s = -1, slowest_s = -1;  // RankStep::compute_s; -1: nobody measured any
+  double fastest_s = -1, slowest_s = -1;  // RankStep::compute_s; -1: no rank measured any
   double slowest_rank = -1;
   double most_steps = 0;        // ControlWords::step of the rank that has done most
   double not_finite_rank = -1;  // the lowest whose loss is not finite; -1: none
@@ -42,4 +43,4 @@ struct ControlSum {
   double arrival_skew_s() const { return slowest_s - fastest_s; }
 };
 
-}  // namespace echelon
+}  // namespace echelon::inline train

@@ -8,9 +8,9 @@
 #include <sstream>
 
 #include "base/checksum.hpp"
-#include "train/agree.hpp"
+#include "job/agree.hpp"
 
-namespace echelon {
+namespace echelon::inline train {
 namespace {
 
 constexpr std::size_t kNamed = 3;  // parameters
@@ -92,4 +92,4 @@ void AgreementHook::refuse(const std::vector<int>& ranks, const std::vector<std:
                         who, common, step_, where, sums, when));
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline train

@@ -12,7 +12,7 @@
 #include "parallel/mesh.hpp"
 #include "train/hooks/hook.hpp"
 
-namespace echelon {
+namespace echelon::inline train {
 
 class AgreementHook final : public Hook {
  public:
@@ -55,4 +55,4 @@ struct Split {
 };
 Split split_of(const std::vector<std::string>& checksums);
 
-}  // namespace echelon
+}  // namespace echelon::inline train

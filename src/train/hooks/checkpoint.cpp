@@ -9,7 +9,7 @@
 #include "base/log.hpp"
 #include "base/text.hpp"
 
-namespace echelon {
+namespace echelon::inline train {
 
 CheckpointHook::CheckpointHook(const CheckpointConfig& config, const RunFolder& folder, bool writes, VisitAll visit,
                                std::function<WholeTensors()> gather, Arenas& arenas, Strategy& strategy,
@@ -63,4 +63,4 @@ void CheckpointHook::save(std::int64_t step) {
   phase_.enter("hooks");
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline train

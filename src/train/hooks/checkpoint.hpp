@@ -4,16 +4,16 @@
 
 #include <string>
 
+#include "checkpoint/checkpoint.hpp"
 #include "config/schema.hpp"
 #include "device/arenas.hpp"
 #include "exchange/strategy.hpp"
-#include "train/checkpoint.hpp"
+#include "job/phase.hpp"
+#include "job/run_folder.hpp"
+#include "job/status_board.hpp"
 #include "train/hooks/hook.hpp"
-#include "train/phase.hpp"
-#include "train/run_folder.hpp"
-#include "train/status_board.hpp"
 
-namespace echelon {
+namespace echelon::inline train {
 
 class CheckpointHook final : public Hook {
  public:
@@ -47,4 +47,4 @@ class CheckpointHook final : public Hook {
   std::int64_t seen_step_ = 0;  // of the last meeting
 };
 
-}  // namespace echelon
+}  // namespace echelon::inline train

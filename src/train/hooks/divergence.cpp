@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "train/agree.hpp"
+#include "job/agree.hpp"
 
-namespace echelon {
+namespace echelon::inline train {
 namespace {
 
 std::string cure(const Config& config) {
@@ -40,4 +40,4 @@ std::string not_finite_text(double loss, std::int64_t step, int rank, const Conf
          "and at the model";
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline train

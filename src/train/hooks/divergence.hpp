@@ -7,11 +7,11 @@
 #include <cstdint>
 #include <string>
 
+#include "checkpoint/run_state.hpp"
 #include "config/schema.hpp"
 #include "train/hooks/hook.hpp"
-#include "train/run_state.hpp"
 
-namespace echelon {
+namespace echelon::inline train {
 
 inline constexpr int kDivergenceSteps = 20;
 
@@ -31,4 +31,4 @@ class DivergenceHook final : public Hook {
 // Why a loss is not finite and what may help. `step`: counted from 1, of the whole run.
 std::string not_finite_text(double loss, std::int64_t step, int rank, const Config& config);
 
-}  // namespace echelon
+}  // namespace echelon::inline train

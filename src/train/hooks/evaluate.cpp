@@ -6,21 +6,21 @@
 
 #include "base/error.hpp"
 #include "data/loader.hpp"
-#include "train/agree.hpp"
-#include "train/feed.hpp"
+#include "job/agree.hpp"
+#include "train/set_inputs.hpp"
 
-namespace echelon {
+namespace echelon::inline train {
 
-EvaluateHook::EvaluateHook(const Config& config, const RunPlan& plan, const Place& place, Arenas& arenas,
-                           Strategy& strategy, Courier& courier, Group& group, PhaseBoard& phase)
+EvaluateHook::EvaluateHook(const Config& config, const RunPlan& plan, const RankGroups& rank_groups, Arenas& arenas,
+                           Strategy& strategy, ActivationExchange& activation_exchange, Group& group, PhaseBoard& phase)
     : config_(config),
       plan_(plan),
-      trains_(place.trains()),
-      replica_(place.replica()),
-      has_loss_(place.has_loss()),
+      trains_(rank_groups.trains()),
+      replica_(rank_groups.replica()),
+      has_loss_(rank_groups.has_loss()),
       arenas_(arenas),
       strategy_(strategy),
-      courier_(courier),
+      activation_exchange_(activation_exchange),
       group_(group),
       phase_(phase) {
   if (!plan_.test) return;
@@ -29,16 +29,16 @@ EvaluateHook::EvaluateHook(const Config& config, const RunPlan& plan, const Plac
   const std::int64_t batch = shards_->batch(replica_);
   program_ = std::make_unique<Program>(plan_.part.graph, arenas_,
                                        ProgramOptions{.batch = batch, .training = false, .dtype = config.device.dtype});
-  program_->set_transfer([this](const Transfer& transfer) { courier_.carry(transfer); });
+  program_->set_transfer([this](const Transfer& transfer) { activation_exchange_.carry(transfer); });
 }
 
 // Every batch's sums have places of their own, so that all are added in the order of batches on any number of ranks.
 void EvaluateHook::pass(std::vector<double>& sums) {
   Loader loader(*plan_.test, *shards_, evaluation_loading(config_, arenas_.dtype(), replica_));
   program_->reset_states();
-  courier_.begin(static_cast<int>(shards_->steps_per_epoch()), program_->batch(), false);
+  activation_exchange_.begin(static_cast<int>(shards_->steps_per_epoch()), program_->batch(), false);
   for (std::int64_t step = 0; step < shards_->steps_per_epoch(); ++step) {
-    feed(arenas_.device(), *program_, loader.next());
+    set_inputs(arenas_.device(), *program_, loader.next());
     program_->reset_losses();
     program_->forward({});
     if (!has_loss_) continue;
@@ -46,7 +46,7 @@ void EvaluateHook::pass(std::vector<double>& sums) {
     const auto at = static_cast<std::size_t>(step * shards_->replicas() + replica_) * 3;
     sums[at] = batch.loss, sums[at + 1] = batch.correct, sums[at + 2] = batch.weight;
   }
-  (void)courier_.take_waited_s();  // evaluation's time, not the next step's
+  (void)activation_exchange_.take_waited_s();  // evaluation's time, not the next step's
 }
 
 void EvaluateHook::epoch_end(EpochRecord& record) {
@@ -63,9 +63,9 @@ void EvaluateHook::epoch_end(EpochRecord& record) {
   phase_.enter("hooks");
   if (!arenas_.device().computes()) return;  // the time was real, the figures mean nothing
   if (!std::isfinite(all[0]))
-    throw CommonError(kExitNumeric, "the loss on the test data is not a finite number: the weights have run away");
+    throw CommonError(kExitNumeric, "the loss on the test data is not a finite number: the weights have diverged");
   record.test_loss = all[2] > 0 ? all[0] / all[2] : 0;
   if (plan_.graph.counts_correct()) record.test_accuracy = all[2] > 0 ? all[1] / all[2] : 0;
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline train

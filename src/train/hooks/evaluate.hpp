@@ -9,20 +9,20 @@
 #include "config/schema.hpp"
 #include "device/arenas.hpp"
 #include "exchange/strategy.hpp"
+#include "job/phase.hpp"
 #include "model/program.hpp"
-#include "parallel/courier.hpp"
+#include "parallel/activation_exchange.hpp"
+#include "parallel/rank_groups.hpp"
 #include "train/hooks/hook.hpp"
-#include "train/phase.hpp"
-#include "train/place.hpp"
 #include "train/run_plan.hpp"
 
-namespace echelon {
+namespace echelon::inline train {
 
 class EvaluateHook final : public Hook {
  public:
   // `group`: all ranks.
-  EvaluateHook(const Config& config, const RunPlan& plan, const Place& place, Arenas& arenas, Strategy& strategy,
-               Courier& courier, Group& group, PhaseBoard& phase);
+  EvaluateHook(const Config& config, const RunPlan& plan, const RankGroups& rank_groups, Arenas& arenas,
+               Strategy& strategy, ActivationExchange& activation_exchange, Group& group, PhaseBoard& phase);
 
   void epoch_end(EpochRecord& record) override;
   std::size_t activation_bytes() const { return program_ ? program_->activation_bytes() : 0; }
@@ -39,11 +39,11 @@ class EvaluateHook final : public Hook {
   const bool has_loss_;
   Arenas& arenas_;
   Strategy& strategy_;
-  Courier& courier_;
+  ActivationExchange& activation_exchange_;
   Group& group_;
   PhaseBoard& phase_;
   std::unique_ptr<ShardPlan> shards_;
   std::unique_ptr<Program> program_;
 };
 
-}  // namespace echelon
+}  // namespace echelon::inline train

@@ -9,7 +9,7 @@
 #include "base/error.hpp"
 #include "base/log.hpp"
 
-namespace echelon {
+namespace echelon::inline train {
 
 void FaultHook::step_end(const StepRecord& record) {
   if (record.step != flip_.step) return;
@@ -43,4 +43,4 @@ std::unique_ptr<Hook> make_fault_hook(int rank, Arenas& arenas, Strategy& strate
   return std::make_unique<FaultHook>(flip, arenas, strategy);
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline train

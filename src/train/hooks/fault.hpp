@@ -1,6 +1,6 @@
 // Damage on purpose, for tests of what notices it: one bit of one rank's weights is flipped after one step.
 //
-// Asked for by the environment alone, on every rank alike, and told aloud:
+// Asked for by the environment alone, on every rank alike, and logged:
 //   ECHELON_FAULT=flip:<rank>:<step>:<element>:<bit>     element of the weights' arena, bit from the lowest
 #pragma once
 
@@ -11,7 +11,7 @@
 #include "exchange/strategy.hpp"
 #include "train/hooks/hook.hpp"
 
-namespace echelon {
+namespace echelon::inline train {
 
 class FaultHook final : public Hook {
  public:
@@ -32,4 +32,4 @@ class FaultHook final : public Hook {
 // Null where no fault is asked for on this rank; ConfigError where it cannot be read or has no such element.
 std::unique_ptr<Hook> make_fault_hook(int rank, Arenas& arenas, Strategy& strategy);
 
-}  // namespace echelon
+}  // namespace echelon::inline train

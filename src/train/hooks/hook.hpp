@@ -1,4 +1,4 @@
-// Observers of the loop: evaluation, checkpoints, agreement, metrics, progress. The loop does not know them apart.
+// Observers of the loop: evaluation, checkpoints, agreement, metrics, progress. The loop treats all of them alike.
 //
 // Once a step, in this order and for each hook in the order they were given:
 //   step_end       the update is done and the run's state counts it; hooks may save, compare, stop by throwing. The
@@ -19,7 +19,7 @@
 #include "report/figures.hpp"
 #include "train/control/words.hpp"
 
-namespace echelon {
+namespace echelon::inline train {
 
 struct StepRecord {
   // Updates done, this one included. Of this rank; at a meeting, of the rank that has done most, so that all agree.
@@ -35,7 +35,7 @@ struct StepRecord {
   double tokens = 0;   // likewise, where there is a label a token; else 0
   StepTimes times;
   StepOutcome outcome;
-  double arrival_skew_s = 0;       // of the step before: largest compute time of a rank less the smallest
+  double arrival_skew_s = 0;       // of the previous step: largest minus smallest compute time of a rank
   std::vector<RankStep> ranks;     // of the step before, by worker; on rank 0, and not of every step (control/tree.hpp)
   bool checkpoint_wanted = false;  // asked for by a signal or the clock; all ranks agree
   bool stopping = false;           // the attempt ends here, before its time; all ranks agree
@@ -47,7 +47,7 @@ struct EpochRecord {
   std::int64_t step = 0;
   double train_loss = std::numeric_limits<double>::quiet_NaN();  // mean over the epoch's samples; NaN: not known
   double test_loss = -1;                                         // -1: not evaluated
-  double test_accuracy = -1;  // -1: not evaluated, or the loss knows no right and wrong
+  double test_accuracy = -1;  // -1: not evaluated, or the loss has no notion of correct predictions
   bool per_token = false;     // losses and accuracy are means over tokens
   double seconds = 0;
   bool last = false;  // the run is finished
@@ -64,4 +64,4 @@ class Hook {
   virtual void run_end(bool finished) { (void)finished; }
 };
 
-}  // namespace echelon
+}  // namespace echelon::inline train

@@ -15,7 +15,7 @@
 #include "report/figures_json.hpp"
 #include "train/codec_record.hpp"
 
-namespace echelon {
+namespace echelon::inline train {
 
 using nlohmann::ordered_json;
 
@@ -153,4 +153,4 @@ void MetricsHook::run_end(bool) {
   flush();
 }
 
-}  // namespace echelon
+}  // namespace echelon::inline train

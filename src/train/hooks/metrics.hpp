@@ -9,7 +9,7 @@
 
 #include "train/hooks/hook.hpp"
 
-namespace echelon {
+namespace echelon::inline train {
 
 class MetricsHook final : public Hook {
  public:
@@ -42,4 +42,4 @@ class MetricsHook final : public Hook {
   double last_flush_s_ = 0;
 };
 
-}  // namespace echelon
+}  // namespace echelon::inline train

@@ -13,7 +13,7 @@
 #include "base/log.hpp"
 #include "base/text.hpp"
 
-namespace echelon {
+namespace echelon::inline train {
 namespace {
 
 constexpr double kDrawEvery_s = 0.2;
@@ -122,4 +122,4 @@ void ProgressHook::epoch_end(EpochRecord& record) {
 
 void ProgressHook::run_end(bool) { wipe(); }
 
-}  // namespace echelon
+}  // namespace echelon::inline train

@@ -8,7 +8,7 @@
 #include "config/schema.hpp"
 #include "train/hooks/hook.hpp"
 
-namespace echelon {
+namespace echelon::inline train {
 
 class ProgressHook final : public Hook {
  public:
@@ -41,10 +41,10 @@ class ProgressHook final : public Hook {
 // " nats a token (perplexity 4.95)", behind a loss.
 std::string perplexity_text(double nats);
 
-// How long it will take, no finer than anyone can know: "under 1 s", "16 s", "25 min".
+// Remaining time, rounded: "under 1 s", "16 s", "25 min".
 std::string left_text(double seconds);
 
 // "[#####.....]" of `width` cells between the brackets.
 std::string bar_text(double part, int width);
 
-}  // namespace echelon
+}  // namespace echelon::inline train

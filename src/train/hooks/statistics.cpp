@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "train/launch.hpp"
+#include "job/launch.hpp"
 
-namespace echelon {
+namespace echelon::inline train {
 
 void StatisticsHook::step_end(const StepRecord&) {
   if (steps_ == 0) first_step_s_ = since_process_start_s();
@@ -63,4 +63,4 @@ Quartiles StatisticsHook::tokens_per_s() const { return quartiles_of(measured(to
 Quartiles StatisticsHook::step_s() const { return quartiles_of(measured(seconds_)); }
 std::int64_t StatisticsHook::measured_steps() const { return static_cast<std::int64_t>(measured(seconds_).size()); }
 
-}  // namespace echelon
+}  // namespace echelon::inline train

@@ -6,7 +6,7 @@
 
 #include "train/hooks/hook.hpp"
 
-namespace echelon {
+namespace echelon::inline train {
 
 class StatisticsHook final : public Hook {
  public:
@@ -47,4 +47,4 @@ class StatisticsHook final : public Hook {
   std::vector<double> rates_, token_rates_;
 };
 
-}  // namespace echelon
+}  // namespace echelon::inline train

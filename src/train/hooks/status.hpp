@@ -1,10 +1,10 @@
 // Keeps the status board at the number of updates done. Every rank.
 #pragma once
 
+#include "job/status_board.hpp"
 #include "train/hooks/hook.hpp"
-#include "train/status_board.hpp"
 
-namespace echelon {
+namespace echelon::inline train {
 
 class StatusHook final : public Hook {
  public:
@@ -16,4 +16,4 @@ class StatusHook final : public Hook {
   StatusBoard& board_;
 };
 
-}  // namespace echelon
+}  // namespace echelon::inline train

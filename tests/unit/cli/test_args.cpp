@@ -8,7 +8,7 @@
 namespace echelon {
 namespace {
 
-int run(std::vector<std::string> words) {
+int run_command(std::vector<std::string> words) {
   words.insert(words.begin(), "echelon");
   std::vector<char*> argv;
   for (std::string& word : words) argv.push_back(word.data());
@@ -17,11 +17,12 @@ int run(std::vector<std::string> words) {
 }
 
 TEST_CASE("an unknown verb or flag is refused with the nearest known one", "[cli]") {
-  CHECK_THROWS_AS(run({"ifno"}), ConfigError);
-  CHECK_THROWS_WITH(run({"ifno"}), Catch::Contains("'ifno'") && Catch::Contains("did you mean 'info'"));
-  CHECK_THROWS_WITH(run({"info", "--hepl"}), Catch::Contains("--hepl") && Catch::Contains("did you mean '--help'"));
-  CHECK_THROWS_AS(run({"info", "more"}), ConfigError);
-  CHECK_THROWS_AS(run({}), ConfigError);
+  CHECK_THROWS_AS(run_command({"ifno"}), ConfigError);
+  CHECK_THROWS_WITH(run_command({"ifno"}), Catch::Contains("'ifno'") && Catch::Contains("did you mean 'info'"));
+  CHECK_THROWS_WITH(run_command({"info", "--hepl"}),
+                    Catch::Contains("--hepl") && Catch::Contains("did you mean '--help'"));
+  CHECK_THROWS_AS(run_command({"info", "more"}), ConfigError);
+  CHECK_THROWS_AS(run_command({}), ConfigError);
 }
 
 }  // namespace

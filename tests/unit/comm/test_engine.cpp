@@ -128,7 +128,7 @@ TEST_CASE("a library collective refuses a priority", "[comm][engine]") {
           .channel = 1,
           .priority = 2,
           .after = nullptr};
-  CHECK_THROWS_WITH(engine.submit(job), Catch::Contains("takes no priority"));
+  CHECK_THROWS_WITH(engine.submit(job), Catch::Contains("has no priorities"));
 }
 
 TEST_CASE("a transport's error reaches every ticket, also of later jobs", "[comm][engine]") {
@@ -204,16 +204,16 @@ TEST_CASE("an engine that goes away ends a wait under way", "[comm][engine]") {
   auto engine = std::make_unique<Engine>(std::move(world[0]));
   std::vector<float> data(1000);
   const Ticket live = engine->submit(sum_job(*engine, "ring", data, 1));
-  std::atomic<bool> told = false;
+  std::atomic<bool> on_notified = false;
   std::thread waiter([&] {
     try {
       live.wait();
     } catch (const EnvironmentError&) {
-      told = true;
+      on_notified = true;
     }
   });
   std::this_thread::sleep_for(std::chrono::milliseconds(20));
   engine.reset();
   waiter.join();
-  CHECK(told);
+  CHECK(on_notified);
 }

@@ -45,7 +45,7 @@ class Counter final : public Machine {
     if (rank_ > 0) actions.send(kAnswer, 0, kTag, &rank_, sizeof rank_);
   }
   void end(ProtocolActions& actions) {
-    actions.tell(kDone);
+    actions.notify_host(kDone);
     actions.finish();
   }
   int rank_, size_, left_, word_ = 0, answer_ = 1;
@@ -56,7 +56,7 @@ struct Listener : ProtocolHost {
   explicit Listener(Engine* engine = nullptr) {
     if (engine) promise = engine->promise();
   }
-  void told(Token token, double now_s) override {
+  void on_notified(Token token, double now_s) override {
     tokens.push_back(token);
     times_s.push_back(now_s);
     if (promise.ticket().valid()) promise.fulfil(0, now_s, {});
@@ -155,7 +155,7 @@ TEST_CASE("timers fire in their time, posts when their event has passed", "[comm
       actions.arm(9, 1.5);
     }
     if (event.token == 8) actions.disarm(9);
-    if (event.token == 7) actions.tell(70), actions.finish();
+    if (event.token == 7) actions.notify_host(70), actions.finish();
   };
   Listener host;
   test::ProtocolActor actor(world.transport(0), machine, host, [&] { return !host.tokens.empty(); });
@@ -258,7 +258,7 @@ struct Watcher final : Machine {
       drivers.insert(std::this_thread::get_id());
     }
     if (over)
-      actions.tell(0), actions.finish();
+      actions.notify_host(0), actions.finish();
     else
       actions.arm(1, event.now_s);
   }

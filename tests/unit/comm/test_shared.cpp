@@ -8,9 +8,9 @@
 #include "base/error.hpp"
 #include "comm/group.hpp"
 #include "comm/local/local.hpp"
-#include "comm/shared_lane.hpp"
-#include "parallel/way.hpp"
-#include "tests/support/far_device.hpp"
+#include "comm/shared_queue.hpp"
+#include "parallel/p2p_link.hpp"
+#include "tests/support/discrete_device.hpp"
 #include "tests/support/ranks.hpp"
 #include "tests/support/shared_check.hpp"
 
@@ -23,8 +23,8 @@ TEST_CASE("what travels through shared memory is what was sent", "[shared]") {
   for (const int ranks : {1, 2, 3, 5})
     CHECK_NOTHROW(run_ranks(ranks, [](std::unique_ptr<Transport> transport) {
       Engine engine(std::move(transport));
-      check_shared_ways(engine, *open_device("reference", {}));
-      check_shared_meetings(engine);
+      check_shared_links(engine, *open_device("reference", {}));
+      check_shared_collectives(engine);
     }));
 }
 
@@ -32,7 +32,7 @@ TEST_CASE("devices read each other's boxes, or stage what travels through the ho
   for (const char* card : {"", "shut", "deaf"})
     CHECK_NOTHROW(run_ranks(3, [&](std::unique_ptr<Transport> transport) {
       Engine engine(std::move(transport));
-      check_shared_ways(engine, *make_far_device(card));
+      check_shared_links(engine, *make_discrete_device(card));
     }));
 }
 
@@ -40,21 +40,21 @@ TEST_CASE("a device's boxes stay until the other device has read them", "[shared
   std::atomic<bool> taken = false;
   CHECK_NOTHROW(run_ranks(2, [&](std::unique_ptr<Transport> transport) {
     Engine engine(std::move(transport));
-    const auto device = make_far_device();
-    const auto block = engine.share(shared_way_bytes(4));
+    const auto device = make_discrete_device();
+    const auto block = engine.share(shared_p2p_link_bytes(4));
     const bool sends = engine.rank() == 0;
-    Tally tally;
-    const auto way = make_shared_way(*device, {.group = engine, .peer = sends ? 1 : 0, .sends = sends}, block,
-                                     block->of(0), 4, tally);
+    GroupTraffic traffic;
+    const auto link = make_shared_p2p_link(*device, {.group = engine, .peer = sends ? 1 : 0, .sends = sends}, block,
+                                           block->of(0), 4, traffic);
     float value = 1;
     const Tensor tensor{.data = &value, .shape = Shape{1}, .dtype = DType::f32};
-    const auto pass = [&] { return sends ? way->send(tensor) : way->receive(tensor); };
+    const auto pass = [&] { return sends ? link->send(tensor) : link->receive(tensor); };
     pass();  // through the host: the sender does not know yet
-    way->finish();
+    link->finish();
     if (!sends) std::this_thread::sleep_for(std::chrono::milliseconds(100));
     if (!sends) taken = true;
     pass();
-    way->finish();
+    link->finish();
     ECHELON_CHECK(taken, "the sender went on before its box was read");
     Group(engine, 0).barrier();
   }));
@@ -67,9 +67,9 @@ TEST_CASE("ranks of two hosts share no memory", "[shared]") {
 }
 
 TEST_CASE("a lane has room for its boxes and no more", "[shared]") {
-  std::vector<std::max_align_t> memory(SharedLane::bytes(2, 100) / sizeof(std::max_align_t) + 8);
+  std::vector<std::max_align_t> memory(SharedQueue::bytes(2, 100) / sizeof(std::max_align_t) + 8);
   auto* at = reinterpret_cast<std::byte*>((reinterpret_cast<std::uintptr_t>(memory.data()) + 63) / 64 * 64);
-  SharedLane sender(at, 2, 100), receiver(at, 2, 100);
+  SharedQueue sender(at, 2, 100), receiver(at, 2, 100);
   CHECK_FALSE(receiver.may_take());
   for (int i = 0; i < 2; ++i) {
     REQUIRE(sender.may_fill());
@@ -87,15 +87,15 @@ TEST_CASE("a lane has room for its boxes and no more", "[shared]") {
 TEST_CASE("the watchdog sees who waits in shared memory, and for whom", "[shared]") {
   CHECK_NOTHROW(run_ranks(3, [](std::unique_ptr<Transport> transport) {
     Engine engine(std::move(transport));
-    const auto block = engine.share(SharedMeeting::bytes(8));
-    SharedMeeting meeting({block->of(0), block->of(1), block->of(2)}, engine.rank(), 8);
-    meeting.begin();
+    const auto block = engine.share(SharedRounds::bytes(8));
+    SharedRounds collective({block->of(0), block->of(1), block->of(2)}, engine.rank(), 8);
+    collective.begin();
     std::vector<WaitView> seen;
     if (engine.rank() == 2) {
       std::this_thread::sleep_for(std::chrono::milliseconds(300));
-      meeting.show();
+      collective.show();
     } else {
-      meeting.show();
+      collective.show();
       const double until = now_s() + 20;
       std::thread watchdog([&] {
         while (seen.empty() && now_s() < until) {
@@ -104,7 +104,7 @@ TEST_CASE("the watchdog sees who waits in shared memory, and for whom", "[shared
             if (wait.channel == 77) seen.push_back(wait);
         }
       });
-      wait_for_peer(engine, *block, {.channel = 77, .peer = 2}, [&] { return meeting.missing() < 0; });
+      wait_for_peer(engine, *block, {.channel = 77, .peer = 2}, [&] { return collective.missing() < 0; });
       watchdog.join();
       ECHELON_CHECK_EQ(seen.size(), std::size_t{1});
       ECHELON_CHECK_EQ(seen[0].peer, 2);

@@ -122,7 +122,7 @@ TEST_CASE("the matrix for people: every choice has a row, every letter a reason,
   std::istringstream lines(text);
   for (std::string line; std::getline(lines, line);) CHECK(line.size() <= 120);
   for (const Choice* choice : all_choices()) CHECK_THAT(text, Catch::Contains(choice->name));
-  for (const char* reason : {"the library adds what it is given", "(not read)", "(gives way)"})
+  for (const char* reason : {"the library sums uncoded values", "(not read)", "(gives way)"})
     CHECK_THAT(text, Catch::Contains(reason));
   CHECK(text.find('*') > text.find("What a split cuts"));  // letters suffice
 }

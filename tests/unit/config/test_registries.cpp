@@ -37,7 +37,7 @@ Names sorted(Names names) {
 
 TEST_CASE("config words and registries agree", "[config]") {
   Names algorithms = allreduce_names();
-  algorithms.push_back("auto");  // exchange/autotune.hpp
+  algorithms.push_back("auto");  // exchange/allreduce/autotune.hpp
   for (const std::string& name : device_allreduce_names()) algorithms.push_back(name);
   CHECK(sorted(words_of("exchange.algorithm")) == sorted(algorithms));
   CHECK(sorted(words_of("exchange.inner")) == sorted(halves_names()));

@@ -178,7 +178,7 @@ TEST_CASE("texts too small to learn from are refused; <unk> is one word", "[data
   Importer importer;
   const auto text = [&](const std::string& content, ShardOptions options = {}) {
     options.out = importer.fresh();
-    return write_text({.format = "text", .inputs = {importer.put("t.txt", content)}}, options);
+    return write_token_shards({.format = "text", .inputs = {importer.put("t.txt", content)}}, options);
   };
   CHECK_THAT(refusal([&] { text("a"); }), Contains("t.txt: holds one token; two are the least"));
   CHECK_THAT(refusal<ConfigError>([&] { text("abcdef", {.hold_out = 1}); }),
@@ -187,7 +187,7 @@ TEST_CASE("texts too small to learn from are refused; <unk> is one word", "[data
   CHECK(text("ab").tokens == 2);
   CHECK(text(std::string(kMark) + "ab").tokens == 2);
 
-  const TextWritten words = write_text(
+  const TextWritten words = write_token_shards(
       {.format = "words", .inputs = {importer.put("w.txt", "the <unk> of <unk><unk>x")}}, {.out = importer.fresh()});
   CHECK(words.tokens == 6);
   CHECK(words.unknown == 3);

@@ -111,7 +111,7 @@ TEST_CASE("a damaged or foreign file is named with what is wrong", "[data]") {
   CHECK_THAT(with([](ShardSpec& s) { s.sample = {16}; }), Contains("shape (5, 16), must be (N, C, H, W)"));
   CHECK_THAT(with([](ShardSpec& s) { s.stored = DType::f32; }), Contains("b.h5: has samples of type f32, but"));
   CHECK_THAT(with([](ShardSpec& s) { s.stored = DType::f64; }), Contains("'samples' is f64, must be u8 or f32"));
-  CHECK_THAT(with([](ShardSpec& s) { s.labels = DType::f32; }), Contains("'labels' is f32, numbers to be met"));
+  CHECK_THAT(with([](ShardSpec& s) { s.labels = DType::f32; }), Contains("'labels' is f32, regression targets"));
   CHECK_THAT(with([](ShardSpec& s) { s.labels = DType::f64; }), Contains("'labels' is f64, must be u8 or i32"));
   CHECK_THAT(with([](ShardSpec& s) { s.classes = 9; }), Contains("b.h5: has classes 9, but"));
   CHECK_THAT(with([](ShardSpec& s) { s.classes = 0; }), Contains("'classes' is 0"));
@@ -129,7 +129,7 @@ TEST_CASE("a damaged or foreign file is named with what is wrong", "[data]") {
   CHECK_THAT(refusal(folder.path()), Contains("b.h5: is empty (0 bytes)"));
   std::filesystem::copy_file(folder / "a0.h5", bad, std::filesystem::copy_options::overwrite_existing);
   std::filesystem::resize_file(bad, std::filesystem::file_size(bad) / 2);
-  CHECK_THAT(refusal(folder.path()), Contains("b.h5: is cut short"));
+  CHECK_THAT(refusal(folder.path()), Contains("b.h5: is truncated"));
   h5::Writer lone(bad);
   const std::vector<float> values(16);
   lone.write_all("samples", DType::f32, {1, 1, 4, 4}, values.data());
@@ -148,7 +148,7 @@ TEST_CASE("a place without shards is named, and the nearest one", "[data]") {
   std::filesystem::create_directories(folder / "train");
   REQUIRE_THAT(refusal(folder.path()), Contains("did you mean " + folder / "train"));
   REQUIRE_THAT(refusal(folder / "nowhere"), Contains("nowhere") && Contains("No such file or directory"));
-  REQUIRE_THAT(refusal(folder / "*.h5"), Contains("no file is like this pattern"));
+  REQUIRE_THAT(refusal(folder / "*.h5"), Contains("no file matches this pattern"));
 }
 
 TEST_CASE("test data are normalised like the training data", "[data]") {

@@ -149,7 +149,7 @@ TEST_CASE("bad IDX files are named with the place", "[data][import]") {
   std::filesystem::resize_file(folder / "cut.gz", std::filesystem::file_size(folder / "cut.gz") / 2);
   put(labels_at, idx_labels(400, std::string(400, '\1')));
   CHECK_THAT(refusal<DataError>({.format = "idx", .inputs = {folder / "cut.gz", labels_at}}, {.out = folder / "out"}),
-             Contains("cut.gz: cannot be inflated beyond byte") && Contains("cut short"));
+             Contains("cut.gz: cannot be inflated beyond byte") && Contains("truncated"));
 }
 
 TEST_CASE("CIFAR-10 and CIFAR-100 batches become shards", "[data][import]") {
@@ -183,7 +183,7 @@ TEST_CASE("CIFAR-10 and CIFAR-100 batches become shards", "[data][import]") {
   CHECK_THAT(refusal<DataError>(request, other), Contains("b.bin: is empty"));
 }
 
-TEST_CASE("CSV with numbers to be met: the last columns, as f32", "[data][import]") {
+TEST_CASE("CSV with regression targets: the last columns, as f32", "[data][import]") {
   const Folder folder;
   put(folder / "t.csv", "a,b,u,v\n1,2,0.5,-3\n3,4,1e3,0.25\n5,6,7,8\n");
   const ImportRequest request{

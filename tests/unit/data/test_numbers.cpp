@@ -1,4 +1,4 @@
-// Labels that are numbers to be met: read, batched and weighed.
+// Labels that are regression targets: read, batched and weighed.
 #include <catch2/catch.hpp>
 #include <limits>
 
@@ -30,7 +30,7 @@ void write_numbers(const std::string& path, std::int64_t samples, std::int64_t K
 
 }  // namespace
 
-TEST_CASE("numbers to be met come in the model's type, as many a sample as they are, each with its weight", "[data]") {
+TEST_CASE("regression targets come in the model's type, as many a sample as they are, each with its weight", "[data]") {
   const test::Folder folder;
   for (std::int64_t K : {0, 1, 2}) {
     const std::string path = folder / ("numbers" + std::to_string(K) + ".h5");
@@ -38,7 +38,7 @@ TEST_CASE("numbers to be met come in the model's type, as many a sample as they 
     const Dataset dataset = open_dataset(path);
     const std::int64_t each = std::max<std::int64_t>(1, K);
     CHECK(dataset.form() == SampleForm{.shape = {1, 1, 3}, .label = K > 0 ? Shape{K} : Shape{}, .classes = 0});
-    CHECK_THAT(content_text(dataset), Contains(K == 2 ? "2 numbers to meet" : "1 number to meet"));
+    CHECK_THAT(content_text(dataset), Contains(K == 2 ? "2 regression targets" : "1 regression target"));
     DataConfig config;
     config.sharding = Sharding::record;
     config.ragged = Ragged::zero_weight;

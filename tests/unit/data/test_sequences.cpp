@@ -25,7 +25,7 @@ Vocabulary letters(int n) {
   return Vocabulary(entries);
 }
 
-void write_text(const std::string& path, std::int64_t file, std::int64_t tokens, int deflate = 0) {
+void write_token_shards(const std::string& path, std::int64_t file, std::int64_t tokens, int deflate = 0) {
   Ids values;
   for (std::int64_t i = 0; i < tokens; ++i) values.push_back(token_at(file, i));
   h5::Writer writer(path);
@@ -69,8 +69,8 @@ DataConfig with(Change&& change) {
 TEST_CASE("windows of a text and the tokens after them, file by file", "[data][text]") {
   const test::Folder folder;
   const int deflate = GENERATE(0, 3);
-  write_text(folder / "a.h5", 0, 203, deflate);
-  write_text(folder / "b.h5", 1, 100, deflate);
+  write_token_shards(folder / "a.h5", 0, 203, deflate);
+  write_token_shards(folder / "b.h5", 1, 100, deflate);
   const bool stream = GENERATE(true, false);
   const Dataset data = open_dataset(folder.path(), 7);
   REQUIRE(data.samples() == 28 + 14);  // the tokens at a file's end that fill no window are left out
@@ -141,9 +141,9 @@ TEST_CASE("training and test sequences take the length of the longer set", "[dat
 
 TEST_CASE("texts and sequences that cannot be are named with what is wrong", "[data]") {
   const test::Folder folder;
-  write_text(folder / "text.h5", 0, 10);
+  write_token_shards(folder / "text.h5", 0, 10);
   REQUIRE_THROWS_WITH(open_dataset(folder / "text.h5"), Contains("data.sequence_length may be at most 9"));
-  write_text(folder / "short-text.h5", 0, 1);
+  write_token_shards(folder / "short-text.h5", 0, 1);
   CHECK_THROWS_WITH(open_dataset(folder / "short-text.h5"), Contains("no data.sequence_length is short enough"));
   write_sequences(folder / "good.h5", 0, 9);
   const auto broken = [&](const auto& change) {

@@ -50,7 +50,7 @@ std::string refusal(const Folder& folder, const TextRequest& request, ShardOptio
   options.out = folder / "never";
   try {
     if (request.format == "text" || request.format == "words")
-      write_text(request, options);
+      write_token_shards(request, options);
     else
       convert(request, options);
   } catch (const Error& error) {
@@ -73,8 +73,8 @@ TEST_CASE("a text becomes tokens whose end is held out", "[data][import][text]")
   const std::string first = "Über den\nFluß", second = "\nund zurück.\n";
   put(folder / "1.txt", first);
   put(folder / "2.txt", second);
-  const TextWritten written = write_text({.format = "text", .inputs = {folder / "1.txt", folder / "2.txt"}},
-                                         {.out = folder / "out", .shards = 2, .hold_out_part = 0.2});
+  const TextWritten written = write_token_shards({.format = "text", .inputs = {folder / "1.txt", folder / "2.txt"}},
+                                                 {.out = folder / "out", .shards = 2, .hold_out_part = 0.2});
   CHECK(written.tokens == 21);
   CHECK(written.held_out == 5);
   CHECK(written.vocabulary == 17);
@@ -98,9 +98,9 @@ TEST_CASE("bytes need no UTF-8, and a set can take another's vocabulary", "[data
       "\xff\xff"
       "a");
   put(folder / "c.txt", "abc");
-  write_text({.format = "text", .inputs = {folder / "a.txt"}, .tokens = "bytes"}, {.out = folder / "a"});
-  write_text({.format = "text", .inputs = {folder / "b.txt"}, .tokens = "bytes", .like = folder / "a"},
-             {.out = folder / "b"});
+  write_token_shards({.format = "text", .inputs = {folder / "a.txt"}, .tokens = "bytes"}, {.out = folder / "a"});
+  write_token_shards({.format = "text", .inputs = {folder / "b.txt"}, .tokens = "bytes", .like = folder / "a"},
+                     {.out = folder / "b"});
   CHECK(stored(folder / "b", "tokens") == Ids{2, 2, 0});
   CHECK_THAT(refusal(folder, {.format = "text", .inputs = {folder / "c.txt"}, .like = folder / "a"}),
              Contains("c.txt:1: 'c' is not in the vocabulary"));
@@ -109,8 +109,8 @@ TEST_CASE("bytes need no UTF-8, and a set can take another's vocabulary", "[data
 TEST_CASE("words: the most frequent of the training part, the rest is <unk>", "[data][import][text]") {
   const Folder folder;
   put(folder / "t.txt", "the cat's the dog.\nthe dog, cat's\nzebra zebra zebra zebra");
-  const TextWritten written = write_text({.format = "words", .inputs = {folder / "t.txt"}, .vocabulary = 6},
-                                         {.out = folder / "out", .hold_out = 4});
+  const TextWritten written = write_token_shards({.format = "words", .inputs = {folder / "t.txt"}, .vocabulary = 6},
+                                                 {.out = folder / "out", .hold_out = 4});
   const Dataset train = open_dataset(folder / "out/train", 3);
   CHECK(train.vocabulary.entries() == std::vector<std::string>{"<unk>", "the", "\n", "cat's", "dog", ","});
   CHECK(spelt(stored(folder / "out/train", "tokens"), train.vocabulary, " ") ==

@@ -2,9 +2,9 @@
 #include <catch2/catch.hpp>
 
 #include "base/error.hpp"
+#include "checkpoint/trained_data.hpp"
 #include "data/loader.hpp"
 #include "tests/unit/h5/folder.hpp"
-#include "train/trained_data.hpp"
 
 namespace echelon {
 namespace {

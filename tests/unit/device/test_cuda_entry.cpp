@@ -37,7 +37,7 @@ TEST_CASE("a file that is no CUDA library of ours is named", "[device][cuda]") {
   CHECK_THAT(cuda_library_problem(folder / "absent.so"), Catch::Contains("absent.so"));
   std::ofstream(folder / "text.so") << "not a shared object\n";
   CHECK_THAT(cuda_library_problem(folder / "text.so"), Catch::Contains("text.so"));
-  CHECK_THAT(cuda_library_problem("libz.so.1"), Catch::Contains("does not belong to this executable"));
+  CHECK_THAT(cuda_library_problem("libz.so.1"), Catch::Contains("was built for another executable"));
 }
 
 TEST_CASE("without a usable GPU, opening the CUDA device is an environment error that says why", "[device][cuda]") {

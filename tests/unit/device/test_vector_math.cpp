@@ -5,7 +5,7 @@
 
 #include "device/onednn/vector_math.hpp"
 
-namespace echelon::onednn {
+namespace echelon::device::onednn {
 namespace {
 
 using Math = VectorMath<8>;
@@ -57,4 +57,4 @@ TEST_CASE("vector functions at the ends: no overflow, NaN stays NaN", "[device][
 }
 
 }  // namespace
-}  // namespace echelon::onednn
+}  // namespace echelon::device::onednn

@@ -4,7 +4,7 @@
 #include "base/check.hpp"
 #include "base/error.hpp"
 #include "comm/local/local.hpp"
-#include "exchange/autotune.hpp"
+#include "exchange/allreduce/autotune.hpp"
 #include "tests/support/ranks.hpp"
 
 using namespace echelon;

@@ -11,7 +11,7 @@
 #include "exchange/strategy.hpp"
 #include "tests/support/ranks.hpp"
 #include "tests/support/replicas.hpp"
-#include "tests/support/trainee.hpp"
+#include "tests/support/trainer.hpp"
 
 using namespace echelon;
 using Catch::Matchers::Contains;
@@ -25,12 +25,12 @@ ParameterSet sizes(const std::vector<std::int64_t>& elems) {
 }
 
 struct OneRank {
-  explicit OneRank(const ExchangeConfig& config) : optimiser({}, trainee.arenas()) {
-    strategy = make_strategy(config, {trainee.arenas(), optimiser, engine, 0});
+  explicit OneRank(const ExchangeConfig& config) : optimiser({}, trainer.arenas()) {
+    strategy = make_strategy(config, {trainer.arenas(), optimiser, engine, 0});
   }
-  std::int64_t elems() { return trainee.arenas().elems(); }
+  std::int64_t elems() { return trainer.arenas().elems(); }
 
-  test::Trainee trainee{test::small_lenet(), 2};
+  test::Trainer trainer{test::small_lenet(), 2};
   Optimiser optimiser;
   Engine engine{std::move(make_local_world(1).front())};
   std::unique_ptr<Strategy> strategy;
@@ -102,8 +102,8 @@ TEST_CASE("one replica exchanges nothing and says so", "[exchange]") {
   OneRank rank({});
   CHECK_THAT(rank.strategy->describe(), Contains("one replica"));
   CHECK(rank.strategy->formula_bytes_per_step() == 0);
-  const double before = rank.trainee.read_weights()[0];
-  rank.trainee.gradients(test::hashed_batch(labelled({1, 8, 8}, 5), 0, 2, 1), 2, true);
+  const double before = rank.trainer.read_weights()[0];
+  rank.trainer.gradients(test::hashed_batch(labelled({1, 8, 8}, 5), 0, 2, 1), 2, true);
   rank.strategy->begin_step({.step = 4, .learning_rate = 0.1});
   rank.strategy->gradient_ready({0, rank.elems()});
   const StepOutcome outcome = rank.strategy->end_step();
@@ -112,7 +112,7 @@ TEST_CASE("one replica exchanges nothing and says so", "[exchange]") {
   CHECK(outcome.exchange_wait_s == 0);
   CHECK(outcome.exchange_busy_s == 0);
   CHECK(outcome.optimiser_s > 0);
-  CHECK(rank.trainee.read_weights()[0] == Approx(before - 0.1 * rank.trainee.read_gradients()[0]));
+  CHECK(rank.trainer.read_weights()[0] == Approx(before - 0.1 * rank.trainer.read_gradients()[0]));
   CHECK(rank.engine.counters().messages_sent == 0);
 }
 
@@ -123,7 +123,7 @@ TEST_CASE("what a drain takes is in no outcome, what it sends is", "[exchange]")
   account.outcome().exchange_wait_s += 1;
   account.outcome().optimiser_s += 2;
   {
-    const StepAccount::Apart apart(account);
+    const StepAccount::ExcludedTime apart(account);
     account.outcome().exchange_wait_s += 10;
     account.outcome().optimiser_s += 20;
     account.note_sent({.messages_sent = 1, .bytes_sent = 7});
@@ -150,10 +150,10 @@ TEST_CASE("rank 0's weights reach every rank, statistics too", "[exchange]") {
   test::run_ranks(3, [&](std::unique_ptr<Transport> transport) {
     Engine engine(std::move(transport));
     const auto rank = static_cast<std::size_t>(engine.rank());
-    test::Trainee trainee(test::small_batch_norm_net(), 2, {.seed = 10 + rank});
-    trainee.write_weight(trainee.graph().parameters().elems() - 1, static_cast<double>(rank));
-    broadcast_weights(trainee.arenas(), engine, 0);
-    weights[rank] = trainee.read_weights();
+    test::Trainer trainer(test::small_batch_norm_net(), 2, {.seed = 10 + rank});
+    trainer.write_weight(trainer.graph().parameters().elems() - 1, static_cast<double>(rank));
+    broadcast_weights(trainer.arenas(), engine, 0);
+    weights[rank] = trainer.read_weights();
   });
   CHECK(weights[1] == weights[0]);
   CHECK(weights[2] == weights[0]);
@@ -181,23 +181,23 @@ TEST_CASE("gathered for a checkpoint, every worker has the optimiser's states of
     test::run_ranks(3, [&](std::unique_ptr<Transport> transport) {
       Engine engine(std::move(transport));
       const auto rank = static_cast<std::size_t>(engine.rank());
-      test::Trainee trainee(test::small_lenet(), 2);
-      Optimiser optimiser({}, trainee.arenas());  // sgd with momentum
+      test::Trainer trainer(test::small_lenet(), 2);
+      Optimiser optimiser({}, trainer.arenas());  // sgd with momentum
       ExchangeConfig config;
       config.strategy = name;
       config.bucket_mb = 1e-3;
-      const auto strategy = make_strategy(config, {trainee.arenas(), optimiser, engine, 1});
-      trainee.program().set_wait_parameters([&](ArenaRange range) { strategy->wait_parameters(range); });
+      const auto strategy = make_strategy(config, {trainer.arenas(), optimiser, engine, 1});
+      trainer.program().set_wait_parameters([&](ArenaRange range) { strategy->wait_parameters(range); });
       for (std::int64_t step = 0; step < 3; ++step) {
         strategy->begin_step({.step = step, .learning_rate = 0.1});
-        trainee.gradients(test::hashed_batch(labelled({1, 8, 8}, 5), static_cast<std::int64_t>(rank), 2, 1), 6, true,
+        trainer.gradients(test::hashed_batch(labelled({1, 8, 8}, 5), static_cast<std::int64_t>(rank), 2, 1), 6, true,
                           [&](ArenaRange range) { strategy->gradient_ready(range); });
         strategy->end_step();
       }
       strategy->drain();
       strategy->gather_state();
       const auto* begin = static_cast<const double*>(optimiser.state(0));
-      states[rank].assign(begin, begin + trainee.arenas().elems());
+      states[rank].assign(begin, begin + trainer.arenas().elems());
       Group(engine, 0).barrier();
     });
     return states;
@@ -213,13 +213,13 @@ TEST_CASE("gathered for a checkpoint, every worker has the optimiser's states of
 TEST_CASE("what looks at whole parameters is not for servers", "[exchange]") {
   const auto body = [](std::unique_ptr<Transport> transport) {
     Engine engine(std::move(transport));
-    test::Trainee trainee(test::small_lenet(), 2);
+    test::Trainer trainer(test::small_lenet(), 2);
     OptimiserConfig lars;
     lars.rule = "lars";
-    Optimiser optimiser(lars, trainee.arenas());
+    Optimiser optimiser(lars, trainer.arenas());
     ExchangeConfig config;
     config.strategy = "server";
-    make_strategy(config, {trainee.arenas(), optimiser, engine, 0});
+    make_strategy(config, {trainer.arenas(), optimiser, engine, 0});
   };
   CHECK_THROWS_WITH(test::run_ranks(2, body), Contains("strategy \"synchronous\" fits"));
 }
@@ -227,12 +227,12 @@ TEST_CASE("what looks at whole parameters is not for servers", "[exchange]") {
 TEST_CASE("a step that does not wait for its weights is a defect", "[exchange]") {
   const auto body = [](std::unique_ptr<Transport> transport) {
     Engine engine(std::move(transport));
-    test::Trainee trainee(test::small_lenet(), 2);
-    Optimiser optimiser({}, trainee.arenas());
-    const auto strategy = make_strategy({}, {trainee.arenas(), optimiser, engine, 0});
+    test::Trainer trainer(test::small_lenet(), 2);
+    Optimiser optimiser({}, trainer.arenas());
+    const auto strategy = make_strategy({}, {trainer.arenas(), optimiser, engine, 0});
     for (std::int64_t step = 0; step < 2; ++step) {
       strategy->begin_step({.step = step, .learning_rate = 0.1});
-      strategy->gradient_ready({0, trainee.arenas().elems()});
+      strategy->gradient_ready({0, trainer.arenas().elems()});
       strategy->end_step();
     }
   };
@@ -242,25 +242,25 @@ TEST_CASE("a step that does not wait for its weights is a defect", "[exchange]")
 TEST_CASE("with overlap by layers, weights change when they are waited for", "[exchange]") {
   CHECK_NOTHROW(test::run_ranks(2, [](std::unique_ptr<Transport> transport) {
     Engine engine(std::move(transport));
-    test::Trainee trainee(test::small_lenet(), 2);
-    Optimiser optimiser({}, trainee.arenas());
+    test::Trainer trainer(test::small_lenet(), 2);
+    Optimiser optimiser({}, trainer.arenas());
     ExchangeConfig config;
     config.bucket_mb = 1e-4;
-    const auto strategy = make_strategy(config, {trainee.arenas(), optimiser, engine, 0});
-    trainee.gradients(test::hashed_batch(labelled({1, 8, 8}, 5), 0, 2, 1), 2, true);
-    const std::vector<double> before = trainee.read_weights();
+    const auto strategy = make_strategy(config, {trainer.arenas(), optimiser, engine, 0});
+    trainer.gradients(test::hashed_batch(labelled({1, 8, 8}, 5), 0, 2, 1), 2, true);
+    const std::vector<double> before = trainer.read_weights();
     strategy->begin_step({.step = 0, .learning_rate = 0.1});
-    strategy->gradient_ready({0, trainee.arenas().elems()});
+    strategy->gradient_ready({0, trainer.arenas().elems()});
     const StepOutcome first = strategy->end_step();
-    ECHELON_CHECK(trainee.read_weights() == before, "end_step waits for nobody");
+    ECHELON_CHECK(trainer.read_weights() == before, "end_step waits for nobody");
     ECHELON_CHECK_EQ(first.exchange_wait_s, 0.0);
-    const Parameter& p = trainee.graph().parameters().all().front();
+    const Parameter& p = trainer.graph().parameters().all().front();
     strategy->begin_step({.step = 1, .learning_rate = 0.0});  // of the next step: not what the waiting ones take
     strategy->wait_parameters({p.begin, p.end()});
-    const std::vector<double> between = trainee.read_weights();
+    const std::vector<double> between = trainer.read_weights();
     ECHELON_CHECK(between.front() != before.front() && between.back() == before.back(), "one layer alone");
     strategy->drain();
-    ECHELON_CHECK(trainee.read_weights().back() != before.back(), "all of them");
+    ECHELON_CHECK(trainer.read_weights().back() != before.back(), "all of them");
     ECHELON_CHECK(strategy->wire().bytes_sent > 0, "sent");
     Group(engine, 1000).barrier();
   }));

@@ -125,7 +125,7 @@ class Rank final : public ServerMemory, public ProtocolHost {
   Bytes pull_room(int b, int, ElemRange piece) override { return of(weights_, b, piece); }
   void take(int, int, ElemRange, std::size_t) override {}
 
-  void told(Token token, double now_s) override {
+  void on_notified(Token token, double now_s) override {
     const int b = ServerProtocol::bucket_of(token);
     const auto at = static_cast<std::size_t>(b);
     if (ServerProtocol::word_of(token) == ServerProtocol::Word::settled) {

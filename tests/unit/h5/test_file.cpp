@@ -89,9 +89,9 @@ TEST_CASE("every dtype survives, also with pieces in boxes and rows never writte
   const int deflate = GENERATE(0, 3);
   h5::Writer writer(folder / "types.h5");
   writer.create("box", dtype, {4, 3}, {.chunk_rows = 2, .deflate = deflate});
-  writer.write_box("box", {0, 1}, {2, 2}, values.data(), DType::f64);
+  writer.write_region("box", {0, 1}, {2, 2}, values.data(), DType::f64);
   writer.create("scalar", dtype, {});
-  writer.write_box("scalar", {}, {}, values.data() + 3, DType::f64);
+  writer.write_region("scalar", {}, {}, values.data() + 3, DType::f64);
   writer.write_all("empty", dtype, {0, 4}, nullptr);
   writer.publish();
   const h5::Reader reader(folder / "types.h5");
@@ -139,7 +139,7 @@ TEST_CASE("attributes come back; missing and wrong ones are named", "[h5]") {
   REQUIRE_THAT(message_of([&] { reader.attribute_doubles("names"); }), Contains("must be numbers, is text"));
 }
 
-TEST_CASE("a file that is missing, empty, foreign, cut short or a folder is a DataError with the reason", "[h5]") {
+TEST_CASE("a file that is missing, empty, foreign, truncated or a folder is a DataError with the reason", "[h5]") {
   const Folder folder;
   const std::vector<std::int32_t> values(100000, 7);
   h5::Writer writer(folder / "whole.h5");
@@ -158,7 +158,7 @@ TEST_CASE("a file that is missing, empty, foreign, cut short or a folder is a Da
     std::filesystem::copy_file(folder / "whole.h5", folder / "cut.h5",
                                std::filesystem::copy_options::overwrite_existing);
     std::filesystem::resize_file(folder / "cut.h5", part);
-    REQUIRE_THAT(message("cut.h5"), Contains("cut.h5: is cut short"));
+    REQUIRE_THAT(message("cut.h5"), Contains("cut.h5: is truncated"));
   }
   const h5::Reader reader(folder / "whole.h5");
   REQUIRE_THAT(message_of([&] { reader.info("columns"); }), Contains("whole.h5") && Contains("'columns' is missing"));

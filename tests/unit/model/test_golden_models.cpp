@@ -7,7 +7,7 @@
 
 #include "model/zoo/zoo.hpp"
 #include "optim/optimiser.hpp"
-#include "tests/support/trainee.hpp"
+#include "tests/support/trainer.hpp"
 #include "tests/unit/model/golden_models.hpp"
 
 using namespace echelon;
@@ -50,14 +50,14 @@ Graph graph_of(const std::string& name) {
   return build_zoo(name, labelled(sample, kClasses));
 }
 
-void set_weights(Trainee& trainee) {
+void set_weights(Trainer& trainer) {
   std::uint64_t stream = 0;
-  for (const Parameter& p : trainee.arenas().parameters().all()) {
+  for (const Parameter& p : trainer.arenas().parameters().all()) {
     if (p.kind != ParameterKind::weight) continue;
     const bool matrix = p.shape.rank() > 1, scale = !matrix && p.name.ends_with(".weight");
     const double width = matrix ? 1 / std::sqrt(static_cast<double>(p.shape.row_elems())) : 0.125;
     for (std::int64_t i = 0; i < p.elems(); ++i)
-      trainee.write_weight(p.begin + i, (scale ? 1.0 : 0.0) + width * hashed(stream, static_cast<std::uint64_t>(i)));
+      trainer.write_weight(p.begin + i, (scale ? 1.0 : 0.0) + width * hashed(stream, static_cast<std::uint64_t>(i)));
     ++stream;
   }
 }
@@ -73,20 +73,20 @@ PlainBatch batch_of(const SampleForm& form, std::uint64_t step) {
   return batch;
 }
 
-std::vector<double> losses_of(const std::string& name, const TraineeOptions& options, std::size_t steps) {
+std::vector<double> losses_of(const std::string& name, const TrainerOptions& options, std::size_t steps) {
   const Graph graph = graph_of(name);
-  Trainee trainee(graph, kBatch, options);
-  set_weights(trainee);
+  Trainer trainer(graph, kBatch, options);
+  set_weights(trainer);
   OptimiserConfig config;
   config.learning_rate = kLearningRate, config.momentum = 0.9;
-  Optimiser optimiser(config, trainee.arenas());
+  Optimiser optimiser(config, trainer.arenas());
   const SampleForm form = form_of(graph);
   const auto labels = static_cast<double>(kBatch * form.label.elems());
   std::vector<double> losses;
   for (std::size_t step = 0; step < steps; ++step) {
-    trainee.program().reset_losses();
-    trainee.gradients(batch_of(form, step), labels, true);
-    losses.push_back(trainee.program().losses().loss / labels);
+    trainer.program().reset_losses();
+    trainer.gradients(batch_of(form, step), labels, true);
+    losses.push_back(trainer.program().losses().loss / labels);
     optimiser.begin_step(static_cast<std::int64_t>(step), kLearningRate);
     optimiser.apply({0, graph.parameters().elems()});
   }

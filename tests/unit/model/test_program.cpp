@@ -6,10 +6,10 @@
 #include "optim/optimiser.hpp"
 #include "tests/support/allocations.hpp"
 #include "tests/support/layer_rows.hpp"
-#include "tests/support/picky_device.hpp"
 #include "tests/support/random.hpp"
+#include "tests/support/random_layout_device.hpp"
 #include "tests/support/replicas.hpp"
-#include "tests/support/trainee.hpp"
+#include "tests/support/trainer.hpp"
 
 using namespace echelon;
 using namespace echelon::test;
@@ -25,22 +25,22 @@ PlainBatch batch_of(const Graph& graph, std::int64_t n, std::int64_t first = 0) 
 
 TEST_CASE("losses sum over forward passes until they are reset", "[model]") {
   const Graph graph = small_lenet();
-  Trainee trainee(graph, 4);
+  Trainer trainer(graph, 4);
   PlainBatch batch = batch_of(graph, 4);
   batch.weights[2] = 0;
-  const double once = trainee.loss(batch);
-  trainee.program().forward({});
-  const LossSums sums = trainee.program().losses();
+  const double once = trainer.loss(batch);
+  trainer.program().forward({});
+  const LossSums sums = trainer.program().losses();
   CHECK(sums.loss == Approx(2 * once));
   CHECK(sums.weight == 6);
   CHECK(sums.correct <= sums.weight);
-  trainee.program().reset_losses();
-  CHECK(trainee.program().losses().weight == 0);
+  trainer.program().reset_losses();
+  CHECK(trainer.program().losses().weight == 0);
 }
 
 TEST_CASE("values are read after a forward pass: logits always, others when kept", "[model]") {
   const Graph graph = small_lenet();
-  Trainee plain(graph, 3), kept(graph, 3, {.keep_values = true});
+  Trainer plain(graph, 3), kept(graph, 3, {.keep_values = true});
   const PlainBatch batch = batch_of(graph, 3);
   plain.loss(batch);
   kept.loss(batch);
@@ -57,7 +57,7 @@ TEST_CASE("a relu behind batch norm runs inside it and changes nothing", "[model
   conv.type = "conv", conv.channels = 3, conv.kernel = {3}, conv.padding = {1};
   norm.type = "batch_norm", relu.type = "relu", flat.type = "flatten", head.type = "dense", head.units = 4;
   const Graph graph = build_layers({conv, norm, relu, conv, norm, relu, flat, head}, labelled({2, 4, 5}, 4));
-  Trainee fused(graph, 6), apart(graph, 6, {.keep_values = true});
+  Trainer fused(graph, 6), apart(graph, 6, {.keep_values = true});
   std::vector<std::string> kinds;
   for (const OpReport& op : fused.program().ops()) {
     kinds.emplace_back(name_of(op.spec.kind));
@@ -74,7 +74,7 @@ TEST_CASE("a relu behind batch norm runs inside it and changes nothing", "[model
 
 TEST_CASE("a relu before a max pool runs inside it and changes nothing", "[model]") {
   const Graph graph = small_lenet();
-  Trainee fused(graph, 6), apart(graph, 6, {.keep_values = true});
+  Trainer fused(graph, 6), apart(graph, 6, {.keep_values = true});
   int pools = 0, relus = 0;
   for (const OpReport& op : fused.program().ops()) {
     if (const auto* pool = std::get_if<PoolDims>(&op.spec.dims)) pools += pool->relu ? 1 : 0;
@@ -89,20 +89,20 @@ TEST_CASE("a relu before a max pool runs inside it and changes nothing", "[model
 }
 
 TEST_CASE("activations write over what nobody reads again", "[model]") {
-  Trainee trainee(small_lenet(), 64);
+  Trainer trainer(small_lenet(), 64);
   // Values and gradients of a sample: after conv1 (8 x 8x8), pool1 (8 x 4x4), conv2 (16 x 4x4), pool2 (16 x 2x2), the
   // dense layers (32, 5), and the sample. With a ReLU beside each convolution they would be twice the first and third.
   const double values = 8 * 64 + 8 * 16 + 16 * 16 + 16 * 4 + 32 + 5 + 5 + 64;
   const double widest_gradient = 8 * 64 + 8 * 16;
-  CHECK(static_cast<double>(trainee.program().activation_bytes()) / (64 * sizeof(double)) <
+  CHECK(static_cast<double>(trainer.program().activation_bytes()) / (64 * sizeof(double)) <
         1.15 * (values + widest_gradient));
 }
 
 TEST_CASE("ready comes in the order of back-propagation and covers the arena once", "[model]") {
   const Graph graph = small_batch_norm_net();
-  Trainee trainee(graph, 4);
+  Trainer trainer(graph, 4);
   std::vector<ArenaRange> ranges;
-  trainee.gradients(batch_of(graph, 4), 4, true, [&](ArenaRange range) { ranges.push_back(range); });
+  trainer.gradients(batch_of(graph, 4), 4, true, [&](ArenaRange range) { ranges.push_back(range); });
   REQUIRE(ranges.size() == 5);
   std::int64_t end = graph.parameters().elems();
   for (const ArenaRange& range : ranges) {
@@ -116,23 +116,23 @@ TEST_CASE("a gradient that was announced does not change any more", "[model]") {
   for (const LayerRow& row : layer_rows()) {
     INFO(row.name);
     const Graph graph = graph_of(row);
-    Trainee trainee(graph, 2);
+    Trainer trainer(graph, 2);
     std::vector<double> seen(static_cast<std::size_t>(graph.parameters().elems()), NAN);
-    trainee.gradients(hashed_batch(row.form, 0, 2, test_seed()), 2, true, [&](ArenaRange range) {
-      const std::vector<double> now = trainee.read_gradients();
+    trainer.gradients(hashed_batch(row.form, 0, 2, test_seed()), 2, true, [&](ArenaRange range) {
+      const std::vector<double> now = trainer.read_gradients();
       for (std::int64_t i = range.begin; i < range.end; ++i)
         seen[static_cast<std::size_t>(i)] = now[static_cast<std::size_t>(i)];
     });
-    CHECK(seen == trainee.read_gradients());
+    CHECK(seen == trainer.read_gradients());
   }
 }
 
 TEST_CASE("a forward pass asks for each node's parameters before it reads them", "[model]") {
   const Graph graph = small_lenet();
-  Trainee trainee(graph, 2);
+  Trainer trainer(graph, 2);
   std::vector<ArenaRange> ranges;
-  trainee.program().set_wait_parameters([&](ArenaRange range) { ranges.push_back(range); });
-  trainee.loss(batch_of(graph, 2));
+  trainer.program().set_wait_parameters([&](ArenaRange range) { ranges.push_back(range); });
+  trainer.loss(batch_of(graph, 2));
   REQUIRE(ranges.size() == 4);
   CHECK(ranges.front().begin == 0);
   for (std::size_t i = 1; i < ranges.size(); ++i) CHECK(ranges[i].begin == ranges[i - 1].end);
@@ -141,14 +141,14 @@ TEST_CASE("a forward pass asks for each node's parameters before it reads them",
 
 TEST_CASE("programs of other batch sizes share the arenas and agree sample by sample", "[model]") {
   const Graph graph = small_digits_cnn();
-  Trainee trainee(graph, 6);
-  Program single(graph, trainee.arenas(), {.batch = 1, .training = false});
+  Trainer trainer(graph, 6);
+  Program single(graph, trainer.arenas(), {.batch = 1, .training = false});
   const PlainBatch batch = batch_of(graph, 6);
-  const double all = trainee.loss(batch);
+  const double all = trainer.loss(batch);
   double sum = 0;
   for (std::int64_t i = 0; i < 6; ++i) {
     const PlainBatch one = part_of(batch, i, 1);
-    load_batch(trainee.arenas().device(), single, one);
+    load_batch(trainer.arenas().device(), single, one);
     single.reset_losses();
     single.forward({});
     sum += single.losses().loss;
@@ -162,28 +162,28 @@ TEST_CASE("running statistics: unbiased, weighted over groups, used in evaluatio
   norm.type = "batch_norm", norm.momentum = 0.25;
   flat.type = "flatten", head.type = "dense", head.units = 2;
   const Graph graph = build_layers({norm, flat, head}, labelled({1, 2, 1}, 2));
-  Trainee trainee(graph, 2);
+  Trainer trainer(graph, 2);
   const auto group = [](std::vector<double> values) {
     return PlainBatch{.samples = std::move(values), .labels = {0, 1}, .weights = {1, 1}, .ids = {0, 1}};
   };
-  trainee.gradients(group({1, 2, 3, 6}), 4, true);   // mean 3, unbiased variance 14/3
-  trainee.gradients(group({0, 0, 4, 4}), 4, false);  // mean 2, unbiased variance 16/3
+  trainer.gradients(group({1, 2, 3, 6}), 4, true);   // mean 3, unbiased variance 14/3
+  trainer.gradients(group({0, 0, 4, 4}), 4, false);  // mean 2, unbiased variance 16/3
   const int mean = graph.parameters().find("batch_norm1.running_mean");
   const int var = graph.parameters().find("batch_norm1.running_var");
-  CHECK(trainee.read(trainee.arenas().gradient(mean))[0] == Approx(2.5));
-  CHECK(trainee.read(trainee.arenas().gradient(var))[0] == Approx(5.0));
+  CHECK(trainer.read(trainer.arenas().gradient(mean))[0] == Approx(2.5));
+  CHECK(trainer.read(trainer.arenas().gradient(var))[0] == Approx(5.0));
 
-  Optimiser optimiser({}, trainee.arenas());
+  Optimiser optimiser({}, trainer.arenas());
   optimiser.begin_step(0, 0.0);
   optimiser.apply({0, graph.parameters().elems()});
-  CHECK(trainee.read(trainee.arenas().weight(mean))[0] == Approx(0.25 * 2.5));
-  CHECK(trainee.read(trainee.arenas().weight(var))[0] == Approx(0.75 + 0.25 * 5));
+  CHECK(trainer.read(trainer.arenas().weight(mean))[0] == Approx(0.25 * 2.5));
+  CHECK(trainer.read(trainer.arenas().weight(var))[0] == Approx(0.75 + 0.25 * 5));
 
-  Program evaluation(graph, trainee.arenas(), {.batch = 2, .training = false, .keep_values = true});
+  Program evaluation(graph, trainer.arenas(), {.batch = 2, .training = false, .keep_values = true});
   const std::vector<double> samples = {1, 2, 3, 4};
-  trainee.arenas().device().to_device(evaluation.input("samples").data, samples.data(), 4 * sizeof(double));
+  trainer.arenas().device().to_device(evaluation.input("samples").data, samples.data(), 4 * sizeof(double));
   evaluation.forward({});
-  const std::vector<double> y = trainee.read(evaluation.value("batch_norm1"));
+  const std::vector<double> y = trainer.read(evaluation.value("batch_norm1"));
   for (std::size_t i = 0; i < 4; ++i) CHECK(y[i] == Approx((samples[i] - 0.625) / std::sqrt(2.0 + 1e-5)));
 }
 
@@ -195,7 +195,7 @@ TEST_CASE("sparse gradients are those of a dense table, step after step and micr
   const Graph graph = build_model(model, form);
   model.dense_embeddings = true;
   const Graph dense_graph = build_model(model, form);
-  Trainee sparse(graph, 2), dense(dense_graph, 2);
+  Trainer sparse(graph, 2), dense(dense_graph, 2);
   sparse.arenas().track_rows(tracked);
   for (std::int64_t step = 0; step < 5; ++step)
     for (std::int64_t micro = 0; micro <= step % 3; ++micro) {
@@ -212,19 +212,19 @@ TEST_CASE("sparse gradients are those of a dense table, step after step and micr
 }
 
 // Allocations of ours in one step, after a first one.
-std::uint64_t allocations_of_a_step(const Graph& graph, const TraineeOptions& options, const OptimiserConfig& config) {
-  Trainee trainee(graph, 4, options);
-  trainee.arenas().track_rows(true);
-  Optimiser optimiser(config, trainee.arenas());
-  trainee.load(batch_of(graph, 4));
+std::uint64_t allocations_of_a_step(const Graph& graph, const TrainerOptions& options, const OptimiserConfig& config) {
+  Trainer trainer(graph, 4, options);
+  trainer.arenas().track_rows(true);
+  Optimiser optimiser(config, trainer.arenas());
+  trainer.load(batch_of(graph, 4));
   const std::function<void(ArenaRange)> ready = [](ArenaRange) {};
   const auto ours = [] { return allocations() - allocations_of_onednn(); };
   std::uint64_t before = 0;
   for (int step = 0; step < 3; ++step) {
     if (step == 1) before = ours();
-    trainee.program().reset_losses();
-    trainee.program().forward({});
-    trainee.program().backward({}, ready);
+    trainer.program().reset_losses();
+    trainer.program().forward({});
+    trainer.program().backward({}, ready);
     optimiser.begin_step(step, 0.01);
     if (optimiser.clips()) optimiser.clip(optimiser.measure({0, graph.parameters().elems()}));
     optimiser.apply({0, graph.parameters().elems()});
@@ -259,9 +259,9 @@ TEST_CASE("a step of LeNet and of ResNet-20 on onednn allocates nothing of ours"
 }
 
 TEST_CASE("the op reports name node, pass and body; profile times each", "[model]") {
-  Trainee trainee(small_lenet(), 2);
-  const std::vector<OpReport> ops = trainee.program().profile();
-  REQUIRE(ops.size() == trainee.program().ops().size());
+  Trainer trainer(small_lenet(), 2);
+  const std::vector<OpReport> ops = trainer.program().profile();
+  REQUIRE(ops.size() == trainer.program().ops().size());
   CHECK(ops.front().node == "conv1");
   CHECK_FALSE(ops.front().backward);
   CHECK(ops.back().node == "conv1");
@@ -283,8 +283,8 @@ TEST_CASE("mixed precision: activations in halves, weights, gradients, inputs an
         INFO(name_of(half.dtype) << " layouts " << layouts);
         // Always the same samples: where rounding moves a maximum or a kink, gradients may differ by anything.
         const PlainBatch batch = hashed_batch(form_of(graph), 0, 6, 1);
-        Trainee exact(graph, 6, {.dtype = DType::f64});
-        Trainee mixed(graph, 6, {.dtype = DType::f32, .activations = half.dtype}, make_picky_device(layouts));
+        Trainer exact(graph, 6, {.dtype = DType::f64});
+        Trainer mixed(graph, 6, {.dtype = DType::f32, .activations = half.dtype}, make_random_layout_device(layouts));
         CHECK(mixed.loss(batch) == Approx(exact.loss(batch)).epsilon(half.tolerance));
         exact.gradients(batch, 6, true);
         mixed.set_loss_scale(256);
@@ -309,8 +309,9 @@ TEST_CASE("mixed precision: activations in halves, weights, gradients, inputs an
 TEST_CASE("mixed precision: micro-batches add up, and losses of any kind compute in f32", "[model]") {
   const Graph graph = small_lenet();
   const PlainBatch batch = batch_of(graph, 6);
-  const TraineeOptions options{.dtype = DType::f32, .activations = DType::bf16};
-  Trainee whole(graph, 6, options, make_picky_device(5)), parts(graph, 3, options, make_picky_device(6));
+  const TrainerOptions options{.dtype = DType::f32, .activations = DType::bf16};
+  Trainer whole(graph, 6, options, make_random_layout_device(5)),
+      parts(graph, 3, options, make_random_layout_device(6));
   whole.gradients(batch, 6, true);
   parts.gradients(part_of(batch, 0, 3), 6, true);
   parts.gradients(part_of(batch, 3, 3), 6, false);
@@ -324,8 +325,8 @@ TEST_CASE("mixed precision: every layer computes as in f64 but for rounding", "[
     INFO(row.name);
     const Graph graph = graph_of(row);
     const PlainBatch batch = hashed_batch(form_of(graph), 0, 4, 1);
-    Trainee exact(graph, 4, {.dtype = DType::f64});
-    Trainee mixed(graph, 4, {.dtype = DType::f32, .activations = DType::f16}, make_picky_device(3));
+    Trainer exact(graph, 4, {.dtype = DType::f64});
+    Trainer mixed(graph, 4, {.dtype = DType::f32, .activations = DType::f16}, make_random_layout_device(3));
     CHECK(mixed.loss(batch) == Approx(exact.loss(batch)).epsilon(0.01));
     mixed.set_loss_scale(64);
     mixed.gradients(batch, 4, true);

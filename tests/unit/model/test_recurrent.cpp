@@ -3,7 +3,7 @@
 #include <set>
 
 #include "base/error.hpp"
-#include "tests/support/trainee.hpp"
+#include "tests/support/trainer.hpp"
 
 using namespace echelon;
 using namespace echelon::test;
@@ -112,7 +112,7 @@ TEST_CASE("lengths are of the samples' places: an encoder has them, a decoder ha
 }
 
 TEST_CASE("carried states: two batches that follow one another are the long one", "[model]") {
-  Trainee whole(stack(6, false), 2), carried(stack(3, true), 2), forgetful(stack(3, false), 2);
+  Trainer whole(stack(6, false), 2), carried(stack(3, true), 2), forgetful(stack(3, false), 2);
   const PlainBatch batch = hashed_batch(text(6), 0, 2, 4);
   const PlainBatch early = window(batch, 6, 0, 3), late = window(batch, 6, 3, 3);
   const double wanted = whole.loss(batch);
@@ -123,22 +123,22 @@ TEST_CASE("carried states: two batches that follow one another are the long one"
 }
 
 TEST_CASE("carried states are shown, loaded, and kept apart by slot", "[model]") {
-  CHECK_FALSE(Trainee(stack(3, false), 2).program().has_states());
-  Trainee trainee(stack(3, true), 2);
-  REQUIRE(trainee.program().has_states());
+  CHECK_FALSE(Trainer(stack(3, false), 2).program().has_states());
+  Trainer trainer(stack(3, true), 2);
+  REQUIRE(trainer.program().has_states());
   const PlainBatch batch = hashed_batch(text(3), 0, 2, 4);
-  const double fresh = trainee.loss(batch), second = trainee.loss(batch);
+  const double fresh = trainer.loss(batch), second = trainer.loss(batch);
   CHECK(second != fresh);
   Names saved(false), cleared(true);
-  trainee.program().visit_state(saved);
+  trainer.program().visit_state(saved);
   CHECK(saved.names == std::set<std::string>{"states/lstm1.h", "states/lstm1.c", "states/gru1.h", "states/rnn1.h"});
   CHECK(saved.largest > 0);
-  trainee.program().visit_state(cleared);
-  CHECK(trainee.loss(batch) == fresh);
-  CHECK(trainee.loss(batch) == second);
+  trainer.program().visit_state(cleared);
+  CHECK(trainer.loss(batch) == fresh);
+  CHECK(trainer.loss(batch) == second);
 
-  Program slots(trainee.graph(), trainee.arenas(), {.batch = 2, .state_slots = 2});
-  load_batch(trainee.arenas().device(), slots, batch);
+  Program slots(trainer.graph(), trainer.arenas(), {.batch = 2, .state_slots = 2});
+  load_batch(trainer.arenas().device(), slots, batch);
   const auto loss_in = [&](int slot) {
     slots.reset_losses();
     slots.forward({.slot = slot});

@@ -4,7 +4,7 @@
 #include "base/error.hpp"
 #include "tests/support/recording_device.hpp"
 #include "tests/support/replicas.hpp"
-#include "tests/support/trainee.hpp"
+#include "tests/support/trainer.hpp"
 
 using namespace echelon;
 using namespace echelon::test;
@@ -12,8 +12,8 @@ using namespace echelon::test;
 namespace {
 
 constexpr std::int64_t kBatch = 4;
-const TraineeOptions kReplay{.dtype = DType::f32, .replay = true};
-const TraineeOptions kPlain{.dtype = DType::f32};
+const TrainerOptions kReplay{.dtype = DType::f32, .replay = true};
+const TrainerOptions kPlain{.dtype = DType::f32};
 
 std::vector<NamedGraph> graphs() {
   std::vector<NamedGraph> all = small_sequence_models();
@@ -24,13 +24,13 @@ std::vector<NamedGraph> graphs() {
 }
 
 // A step of two micro-batches, the second adding; weights move a little after it.
-std::vector<double> step(Trainee& trainee, std::int64_t number) {
-  const PlainBatch batch = hashed_batch(form_of(trainee.graph()), number * 2 * kBatch, 2 * kBatch, 1);
-  trainee.set_step(number);
-  trainee.gradients(part_of(batch, 0, kBatch), 2 * kBatch, true);
-  trainee.gradients(part_of(batch, kBatch, kBatch), 2 * kBatch, false);
-  trainee.write_weight(number, 0.01 * static_cast<double>(number));
-  return trainee.read_gradients();
+std::vector<double> step(Trainer& trainer, std::int64_t number) {
+  const PlainBatch batch = hashed_batch(form_of(trainer.graph()), number * 2 * kBatch, 2 * kBatch, 1);
+  trainer.set_step(number);
+  trainer.gradients(part_of(batch, 0, kBatch), 2 * kBatch, true);
+  trainer.gradients(part_of(batch, kBatch, kBatch), 2 * kBatch, false);
+  trainer.write_weight(number, 0.01 * static_cast<double>(number));
+  return trainer.read_gradients();
 }
 
 }  // namespace
@@ -39,8 +39,8 @@ TEST_CASE("a program from recordings gives the same bits as one op by op", "[mod
   for (const NamedGraph& model : graphs()) {
     INFO(model.name);
     RecordingCounts counts;
-    Trainee replayed(model.graph, kBatch, kReplay, make_recording_device(counts));
-    Trainee plain(model.graph, kBatch, kPlain);
+    Trainer replayed(model.graph, kBatch, kReplay, make_recording_device(counts));
+    Trainer plain(model.graph, kBatch, kPlain);
     for (std::int64_t number = 0; number < 6; ++number) CHECK(step(replayed, number) == step(plain, number));
     CHECK(counts.recorded > 0);
     CHECK(counts.replayed > counts.recorded);
@@ -50,7 +50,7 @@ TEST_CASE("a program from recordings gives the same bits as one op by op", "[mod
 TEST_CASE("a scalar that changes is a recording of its own, one that always changes is none", "[model]") {
   const Graph graph = small_lenet();
   RecordingCounts counts;
-  Trainee replayed(graph, kBatch, kReplay, make_recording_device(counts)), plain(graph, kBatch, kPlain);
+  Trainer replayed(graph, kBatch, kReplay, make_recording_device(counts)), plain(graph, kBatch, kPlain);
   const auto same_with_scale = [&](std::int64_t number, double scale) {
     replayed.set_loss_scale(scale);
     plain.set_loss_scale(scale);
@@ -69,7 +69,7 @@ TEST_CASE("a scalar that changes is a recording of its own, one that always chan
 TEST_CASE("recordings are cut where gradients are announced, and hold for any order of announcing or not", "[model]") {
   const Graph graph = small_batch_norm_net();
   RecordingCounts counts;
-  Trainee replayed(graph, kBatch, kReplay, make_recording_device(counts)), plain(graph, kBatch, kPlain);
+  Trainer replayed(graph, kBatch, kReplay, make_recording_device(counts)), plain(graph, kBatch, kPlain);
   const PlainBatch batch = hashed_batch(form_of(graph), 0, kBatch, 1);
   plain.gradients(batch, kBatch, true);
   const std::vector<double> wanted = plain.read_gradients();
@@ -92,5 +92,5 @@ TEST_CASE("recordings are cut where gradients are announced, and hold for any or
 }
 
 TEST_CASE("a device that records nothing refuses", "[model]") {
-  CHECK_THROWS_AS(Trainee(small_lenet(), kBatch, kReplay), Error);
+  CHECK_THROWS_AS(Trainer(small_lenet(), kBatch, kReplay), Error);
 }

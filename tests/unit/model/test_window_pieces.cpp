@@ -1,10 +1,10 @@
-// Which rows of a band's output wait for the neighbours' rows, beside a count row by row.
+// Which rows of a spatial shard's output wait for the neighbours' rows, beside a count row by row.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <string>
 #include <vector>
 
-#include "model/window_pieces.hpp"
+#include "model/splits/window_pieces.hpp"
 #include "tests/support/random.hpp"
 
 namespace echelon {
@@ -40,7 +40,7 @@ TEST_CASE("a band's windows in three pieces, by hand", "[model][space]") {
 }
 
 // Output rows that neither miss rows above own ones nor rows below, where such come.
-std::vector<std::int64_t> inner_rows(const BandWindows& w) {
+std::vector<std::int64_t> inner_rows(const SpatialShardWindows& w) {
   std::vector<std::int64_t> rows;
   for (std::int64_t output = 0; output < w.outputs; ++output) {
     const std::int64_t begin = w.first + output * w.stride;
@@ -51,7 +51,7 @@ std::vector<std::int64_t> inner_rows(const BandWindows& w) {
   return rows;
 }
 
-void check_pieces(const BandWindows& w, std::int64_t& apart) {
+void check_pieces(const SpatialShardWindows& w, std::int64_t& apart) {
   const WindowPieces pieces = window_pieces(w);
   std::int64_t next = 0;
   for (const WindowPiece* piece : {&pieces.above, &pieces.inside, &pieces.below}) {
@@ -85,7 +85,8 @@ TEST_CASE("a band's windows in three pieces: every row once, as many as can insi
   std::int64_t apart = 0;
   for (std::int64_t round = 0; round < 4000; ++round) {
     const auto numbers = random_integers(8, 0, 1000, "windows " + std::to_string(round));
-    BandWindows w{.reach = 1 + numbers[0] % 5, .stride = 1 + numbers[1] % 3, .outputs = 1 + numbers[2] % 9, .x = {}};
+    SpatialShardWindows w{
+        .reach = 1 + numbers[0] % 5, .stride = 1 + numbers[1] % 3, .outputs = 1 + numbers[2] % 9, .x = {}};
     w.first = numbers[3] % (w.reach + 2) - w.reach;
     const std::int64_t end = w.first + (w.outputs - 1) * w.stride + w.reach;
     w.own = std::max<std::int64_t>(1, end - numbers[4] % 4);

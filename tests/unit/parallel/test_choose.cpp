@@ -136,14 +136,14 @@ TEST_CASE("auto: groups lie on one host, and what config or batch forbid is left
   CHECK_THAT(odd.report, Contains("not data 4: batch.global = 6"));
 }
 
-TEST_CASE("auto: time of a pipeline is the first micro-batch's way and then the dearest stage's turns", "[parallel]") {
+TEST_CASE("auto: time of a pipeline is the first micro-batch's way and then the slowest stage's turns", "[parallel]") {
   const Graph graph = small_lenet();
   Config config = config_of(32, 4);
   config.parallel.split = "given";
   config.parallel.pipeline = 2;
   const SplitCosts costs = costs_of(graph, 1e9, {.latency_s = 0, .bytes_per_s = 1e18});
   std::vector<Part> parts;
-  double all = 0, dearest = 0;
+  double all = 0, slowest = 0;
   for (int stage = 0; stage < 2; ++stage) {
     const Part& part =
         parts.emplace_back(part_of(graph, config.parallel, {.replica = 0, .stage = stage, .shard = 0}, costs.node_s));
@@ -151,14 +151,14 @@ TEST_CASE("auto: time of a pipeline is the first micro-batch's way and then the 
     for (std::size_t i = 0; i < part.stages.size(); ++i)
       if (part.stages[i] == stage) stage_s += 8 * costs.node_s[i];
     all += stage_s;
-    dearest = std::max(dearest, stage_s);
+    slowest = std::max(slowest, stage_s);
   }
   const Mesh mesh(config.parallel, {0, 0}, {"here"});
   const SplitPrice price = price_split(config, graph, parts, mesh, {0, 0}, 8, costs);
-  const double update = price.compute_s - 4 * dearest;
+  const double update = price.compute_s - 4 * slowest;
   CHECK(update > 0);
   CHECK(update < 1e-3);
-  CHECK(price.step_s() - update == Approx(3 * dearest + all));
+  CHECK(price.step_s() - update == Approx(3 * slowest + all));
   CHECK(price.exchange_s == 0);
 }
 
@@ -172,7 +172,7 @@ TEST_CASE("auto: the ranks of a host share its card in the exchange between host
   costs.network.between = {.latency_s = 1e-4, .bytes_per_s = 1e8};
   const auto exchange_s = [&](const std::vector<int>& hosts, const std::vector<std::string>& names) {
     const Mesh mesh(config.parallel, hosts, names);
-    const std::vector<Part> parts = {part_of(graph, config.parallel, mesh.seat(0), costs.node_s)};
+    const std::vector<Part> parts = {part_of(graph, config.parallel, mesh.coord(0), costs.node_s)};
     return price_split(config, graph, parts, mesh, hosts, 32, costs).exchange_s;
   };
   const Part half = part_of(graph, config.parallel, {}, costs.node_s);
@@ -201,7 +201,7 @@ TEST_CASE("layers are measured piece by piece, by as many ranks as there are", "
     if (flops[i] > 2e5) CHECK(together[i] == Approx(flops[i] / 0.5e9).epsilon(0.5));
 }
 
-TEST_CASE("layers of sequences of unlike length are measured with whole ones", "[parallel]") {
+TEST_CASE("layers of sequences of different lengths are measured with whole ones", "[parallel]") {
   LayerConfig pool = layer("sequence_pool");
   pool.mode = "last";
   const Graph graph = build_layers({layer("embedding", 6), layer("lstm", 6), pool, layer("dense", 3)},

@@ -32,9 +32,9 @@ TEST_CASE("ranks are seats of a mesh, each once, groups on one host", "[parallel
         std::set<int> on;
         for (int stage = 0; stage < pipeline; ++stage)
           for (int shard = 0; shard < tensor; ++shard) {
-            const MeshSeat seat{replica, stage, shard};
-            const int rank = mesh.rank(seat);
-            CHECK(mesh.seat(rank) == seat);
+            const MeshCoord coord{replica, stage, shard};
+            const int rank = mesh.rank(coord);
+            CHECK(mesh.coord(rank) == coord);
             taken.insert(rank);
             on.insert(hosts[static_cast<std::size_t>(rank)]);
           }
@@ -63,9 +63,9 @@ TEST_CASE("bands are neighbours, and hold one part with those of other replicas"
   CHECK(mesh.holders(0) == std::vector<int>{0, 1, 4, 5});
   CHECK(mesh.holders(1) == std::vector<int>{2, 3, 6, 7});
   for (int rank = 0; rank < 8; ++rank) {
-    const MeshSeat seat = mesh.seat(rank);
-    CHECK(mesh.rank(seat) == rank);
-    CHECK(seat == MeshSeat{.replica = rank / 4, .stage = rank / 2 % 2, .shard = 0, .band = rank % 2});
+    const MeshCoord coord = mesh.coord(rank);
+    CHECK(mesh.rank(coord) == rank);
+    CHECK(coord == MeshCoord{.replica = rank / 4, .stage = rank / 2 % 2, .shard = 0, .spatial_shard = rank % 2});
   }
   CHECK_THROWS_WITH(Mesh(split(1, 1, false, 3), {0, 0}, {"n1"}), Contains("(space 3)"));
 }

@@ -16,24 +16,24 @@ namespace {
 using namespace test;
 using Catch::Matchers::Contains;
 
-double dearest(const std::vector<int>& stages, const std::vector<double>& costs) {
+double slowest(const std::vector<int>& stages, const std::vector<double>& costs) {
   std::vector<double> sums(static_cast<std::size_t>(stages.back()) + 1);
   for (std::size_t i = 0; i < stages.size(); ++i) sums[static_cast<std::size_t>(stages[i])] += costs[i];
   return *std::max_element(sums.begin(), sums.end());
 }
 
 // By trying every way to cut.
-double least_dearest(const std::vector<double>& costs, std::size_t begin, int stages) {
+double least_slowest(const std::vector<double>& costs, std::size_t begin, int stages) {
   if (stages == 1) return std::accumulate(costs.begin() + static_cast<std::ptrdiff_t>(begin), costs.end(), 0.0);
   double best = INFINITY, head = 0;
   for (std::size_t end = begin + 1; end + static_cast<std::size_t>(stages) - 1 <= costs.size(); ++end) {
     head += costs[end - 1];
-    best = std::min(best, std::max(head, least_dearest(costs, end, stages - 1)));
+    best = std::min(best, std::max(head, least_slowest(costs, end, stages - 1)));
   }
   return best;
 }
 
-TEST_CASE("stages are consecutive, none is empty, and the dearest is as cheap as can be", "[parallel][stages]") {
+TEST_CASE("stages are consecutive, none is empty, and the slowest is as cheap as can be", "[parallel][stages]") {
   const Graph graph = small_lenet();
   const HashRng draws(test_seed(), "stages");
   for (std::uint64_t round = 0; round < 20; ++round) {
@@ -44,7 +44,7 @@ TEST_CASE("stages are consecutive, none is empty, and the dearest is as cheap as
       CHECK(of.front() == 0);
       CHECK(of.back() == stages - 1);
       for (std::size_t i = 1; i < of.size(); ++i) CHECK((of[i] == of[i - 1] || of[i] == of[i - 1] + 1));
-      CHECK(dearest(of, costs) == Approx(least_dearest(costs, 0, stages)));
+      CHECK(slowest(of, costs) == Approx(least_slowest(costs, 0, stages)));
     }
   }
 }

@@ -56,8 +56,9 @@ TEST_CASE("bands say the same of their cuts, and the first counts what all compu
   const SpacePlan plan(graph, 3);
   const std::vector<int> stages(graph.nodes().size(), 0);
   std::vector<std::vector<Cut>> cuts(3);
-  for (int band = 0; band < 3; ++band) {
-    const BandGraph own = band_graph(graph, stages, plan, band, cuts[static_cast<std::size_t>(band)]);
+  for (int spatial_shard = 0; spatial_shard < 3; ++spatial_shard) {
+    const SpatialShardGraph own =
+        spatial_shard_graph(graph, stages, plan, spatial_shard, cuts[static_cast<std::size_t>(spatial_shard)]);
     CHECK(own.stages.size() == own.graph.nodes().size());
     CHECK(own.graph.parameters().elems() == graph.parameters().elems());
     const std::vector<ArenaRange> elsewhere = counted_elsewhere(own.graph, plan.names());
@@ -86,8 +87,8 @@ LayerConfig layer(const std::string& type, std::vector<std::int64_t> kernel = {}
 }
 
 TEST_CASE("rows that cannot be shared are refused with the layer and the numbers", "[parallel][space]") {
-  const auto plan = [](const std::vector<LayerConfig>& layers, const Shape& image, int bands) {
-    (void)SpacePlan(build_layers(layers, labelled(image, 5)), bands);
+  const auto plan = [](const std::vector<LayerConfig>& layers, const Shape& image, int spatial_shards) {
+    (void)SpacePlan(build_layers(layers, labelled(image, 5)), spatial_shards);
   };
   CHECK_THROWS_WITH(plan({layer("conv", {3}, {1}), layer("flatten"), layer("dense")}, {1, 3, 8}, 4),
                     Contains("model.toml:7") && Contains("parallel.space = 4") && Contains("its output has 3 rows") &&

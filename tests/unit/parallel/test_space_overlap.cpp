@@ -1,4 +1,4 @@
-// The order of a band's ops: what travels beside which rows.
+// The order of a spatial shard's ops: what travels beside which rows.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <string>
@@ -9,7 +9,7 @@
 #include "model/fuse.hpp"
 #include "model/lowered.hpp"
 #include "parallel/space.hpp"
-#include "tests/support/far_device.hpp"
+#include "tests/support/discrete_device.hpp"
 #include "tests/support/image_models.hpp"
 
 namespace echelon {
@@ -17,7 +17,7 @@ namespace {
 
 using namespace test;
 
-constexpr int kBands = 3;
+constexpr int kSpatialShards = 3;
 
 bool is_window(OpKind kind, bool backward) {
   if (backward) return kind == OpKind::conv_backward_data || kind == OpKind::pool_backward;
@@ -37,10 +37,11 @@ struct Order {
   bool relu = false;      // the window is a max pool that holds one
 };
 
-Order order_of(const Graph& graph, int band, bool backward, Device& device) {
-  const SpacePlan plan(graph, kBands);
+Order order_of(const Graph& graph, int spatial_shard, bool backward, Device& device) {
+  const SpacePlan plan(graph, kSpatialShards);
   std::vector<Cut> cuts;
-  const Graph part = fused(band_graph(graph, std::vector<int>(graph.nodes().size(), 0), plan, band, cuts).graph);
+  const Graph part =
+      fused(spatial_shard_graph(graph, std::vector<int>(graph.nodes().size(), 0), plan, spatial_shard, cuts).graph);
   const Lowered lowered = lower(part, device, DType::f64, {.batch = 2});
   Order order;
   for (const LoweredOp& op : lowered.ops) {
@@ -62,11 +63,11 @@ using Events = std::vector<std::string>;
 
 struct Row {
   WindowCase window;
-  int band;
+  int spatial_shard;
   Events forward, backward;
 };
 
-// 9 rows of output, 3 a band.
+// 9 rows of output, 3 a spatial shard.
 const std::vector<Row>& rows() {
   static const std::vector<Row> all = {
       {{"conv", 3, 1, 1, 9}, 1, {"s", "s", "1", "r", "1", "r", "1"}, {"1", "s", "1", "s", "1", "r", "r"}},
@@ -85,25 +86,25 @@ const std::vector<Row>& rows() {
 
 TEST_CASE("halos travel beside inner rows, whatever the window", "[parallel][space]") {
   for (const Row& row : rows()) {
-    INFO(row.window.text() << " band " << row.band);
+    INFO(row.window.text() << " band " << row.spatial_shard);
     const Graph graph = one_window(row.window);
-    const auto far = make_far_device();
-    const Order forward = order_of(graph, row.band, false, *far);
+    const auto far = make_discrete_device();
+    const Order forward = order_of(graph, row.spatial_shard, false, *far);
     CHECK(forward.rows == 3);
     CHECK(forward.events == row.forward);
     CHECK(forward.relu == (row.window.type == "max_pool"));
-    CHECK(order_of(graph, row.band, true, *far).events == row.backward);
+    CHECK(order_of(graph, row.spatial_shard, true, *far).events == row.backward);
   }
 }
 
 TEST_CASE("on the host's own cores all rows wait for the halo", "[parallel][space]") {
   for (const Row& row : rows()) {
-    INFO(row.window.text() << " band " << row.band);
+    INFO(row.window.text() << " band " << row.spatial_shard);
     const auto host = open_device("reference", {});
-    Events forward = order_of(one_window(row.window), row.band, false, *host).events;
+    Events forward = order_of(one_window(row.window), row.spatial_shard, false, *host).events;
     CHECK(forward.back() == "3");
     CHECK(std::count(forward.begin(), forward.end(), "r") == std::count(row.forward.begin(), row.forward.end(), "r"));
-    CHECK(order_of(one_window(row.window), row.band, true, *host).events.front() == "3");
+    CHECK(order_of(one_window(row.window), row.spatial_shard, true, *host).events.front() == "3");
   }
 }
 

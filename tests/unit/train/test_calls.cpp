@@ -61,7 +61,7 @@ struct Rank final : ProtocolHost {
       own.wishes = 0;
     }
   }
-  void told(Token, double now_s) override {
+  void on_notified(Token, double now_s) override {
     ECHELON_CHECK_EQ(calls.call().number, static_cast<std::int64_t>(heard.size()) + 1, "a call was missed");
     heard.push_back(calls.call());
     if (wished_s > 0 && answered_s < 0 && (heard.back().reasons & kMeetingWish) != 0) answered_s = now_s;
@@ -90,7 +90,7 @@ int count(const std::vector<MeetingCall>& calls, std::uint32_t reason) {
   return n;
 }
 
-void run(const Schedule& schedule) {
+void run_command(const Schedule& schedule) {
   VirtualNetwork network{.between_hosts = {.jitter = 3}};
   network.seed = schedule.seed;
   network.eager_bytes = schedule.seed % 2 == 0 ? 0 : 1 << 20;
@@ -132,7 +132,7 @@ TEST_CASE("meetings on call: the same calls everywhere, and nobody waits", "[tra
     // Rank 0 attends at its own next boundary: a wish waits for that, if rank 0 is the slow one, and a meeting before.
     if (schedule.slow == 0) schedule.wishes = -1;
     CAPTURE(schedule.seed, schedule.ranks, schedule.slow, schedule.wishes);
-    REQUIRE_NOTHROW(run(schedule));
+    REQUIRE_NOTHROW(run_command(schedule));
   }
 }
 

@@ -68,7 +68,7 @@ struct Rank final : ProtocolHost {
       actor->post(ControlTree::kWords);
     });
   }
-  void told(Token, double) override {
+  void on_notified(Token, double) override {
     check_sum(tree.sum(), ranks, step);
     if (rank == 0 && step % 2 == 0) check_times(tree.times(), ranks, step);
     if (rank > 0 || step % 2 == 1) ECHELON_CHECK(tree.times().empty());

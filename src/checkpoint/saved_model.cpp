@@ -1,0 +1,91 @@
+#include "checkpoint/saved_model.hpp"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <vector>
+
+#include "base/error.hpp"
+#include "checkpoint/checkpoint.hpp"
+#include "config/parse.hpp"
+#include "h5/file.hpp"
+#include "job/run_folder.hpp"
+#include "model/build.hpp"
+
+namespace echelon::inline checkpoint {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool is_run(const fs::path& folder) {
+  std::error_code error;
+  return fs::is_directory(folder / "checkpoints", error);
+}
+
+// The run that a folder means: itself, the one that holds it, or the only one in it.
+fs::path run_at(const fs::path& folder) {
+  const fs::path here = folder.filename().empty() ? folder.parent_path() : folder;
+  if (is_run(here)) return here;
+  if (is_run(here.parent_path())) return here.parent_path();
+  std::vector<std::string> runs;
+  std::error_code error;
+  for (fs::directory_iterator entry(here, error), end; !error && entry != end; entry.increment(error))
+    if (is_run(entry->path())) runs.push_back(entry->path().string());
+  if (runs.size() == 1) return runs.front();
+  if (runs.empty())
+    throw ConfigError(
+        fmt::format("{}: holds no trained model; give the folder of a run (results/NAME/run-HASH) or a "
+                    "checkpoint (step-NNNNNNNN.h5)",
+                    folder.string()));
+  throw ConfigError(
+      fmt::format("{}: holds {} runs; give one: {}", folder.string(), runs.size(), fmt::join(runs, ", ")));
+}
+
+std::string config_file_of(const fs::path& run) {
+  const std::vector<std::string> attempts = attempts_of(run.string());
+  for (auto attempt = attempts.rbegin(); attempt != attempts.rend(); ++attempt) {
+    std::string file = *attempt + "/config.toml";
+    std::error_code error;
+    if (fs::exists(file, error)) return file;
+  }
+  throw ConfigError(fmt::format("{}: no attempt of the run has a config.toml", run.string()));
+}
+
+}  // namespace
+
+SavedCheckpoint find_saved(const std::string& location) {
+  const fs::path path(location);
+  std::error_code error;
+  const fs::file_status status = fs::status(path, error);
+  if (status.type() == fs::file_type::not_found) throw ConfigError(fmt::format("{}: does not exist", location));
+  if (error) throw EnvironmentError(fmt::format("{}: cannot be read: {}", location, error.message()));
+  if (fs::is_directory(status)) {
+    const fs::path run = run_at(path);
+    const auto found = find_checkpoint((run / "checkpoints").string());
+    if (!found) throw ConfigError(fmt::format("{}: holds no good checkpoint", run.string()));
+    return {found->path, found->step, run.string(), config_file_of(run)};
+  }
+  const fs::path run = fs::absolute(path).parent_path().parent_path();
+  if (!is_run(run))
+    throw ConfigError(
+        fmt::format("{}: is not in the checkpoints folder of a run, whose config says what model it is", location));
+  require_good(location);
+  const h5::Reader reader(location);
+  const std::int64_t step = reader.has_attribute("step") ? reader.attribute_int("step") : 0;
+  return {location, step, run.string(), config_file_of(run)};
+}
+
+SavedModel find_model(const std::string& location) {
+  const SavedCheckpoint found = find_saved(location);
+  return {load_config(found.config_file), found.path, found.step, found.run, found.config_file};
+}
+
+LoadedModel::LoadedModel(const SavedModel& saved, const SampleForm& form, std::unique_ptr<Device> device)
+    : graph_(build_model(saved.config.model, form)),
+      device_(std::move(device)),
+      arenas_(std::make_unique<Arenas>(*device_, graph_.parameters(), wide_of(saved.config.device.dtype))) {
+  load_checkpoint(saved.checkpoint, [this](StateVisitor& visitor) { arenas_->visit_state(visitor); });
+  arenas_->touch();
+}
+
+}  // namespace echelon::inline checkpoint

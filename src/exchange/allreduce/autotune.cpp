@@ -1,0 +1,282 @@
+#include "exchange/allreduce/autotune.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <optional>
+#include <sstream>
+
+#include "base/check.hpp"
+#include "base/clock.hpp"
+#include "base/error.hpp"
+#include "base/text.hpp"
+#include "comm/collective/algorithms.hpp"
+#include "comm/collective/plan_time.hpp"
+#include "comm/group.hpp"
+#include "comm/link_probe.hpp"
+#include "exchange/buckets.hpp"
+#include "exchange/request.hpp"
+
+namespace echelon::inline exchange {
+namespace {
+
+constexpr std::size_t kTried = 4;  // of the cheapest candidates
+constexpr double kNear = 1.1;      // as good as the best
+constexpr double kTrial_s = 0.5;   // of one candidate at most, after two runs
+constexpr int kMostRuns = 20;
+constexpr double kSegments_kb[] = {64, 256, 1024};
+constexpr double kBuckets_mb[] = {0.25, 1, 4, 16, 64};
+constexpr double kMostNaive = 64 << 20;  // bytes of extra memory
+
+struct Candidate {
+  ExchangeConfig exchange;
+  double priced_s = -1, measured_s = -1;  // -1: not
+};
+
+class Tuner {
+ public:
+  Tuner(const ExchangeConfig& config, Engine& engine, int first_channel, const ParameterSet& parameters, DType dtype)
+      : config_(config),
+        engine_(engine),
+        group_(engine, first_channel),
+        first_channel_(first_channel),
+        parameters_(parameters),
+        dtype_(dtype),
+        data_(static_cast<std::size_t>(parameters.elems()) * size_of(dtype)) {}
+
+  Tuned run() {
+    const Network network = probe_network(engine_, first_channel_);
+    std::vector<Candidate> tried = cheapest(network);
+    for (Candidate& candidate : tried) candidate.measured_s = measure(candidate.exchange, true);
+    const Candidate& best = best_of(tried);
+    std::vector<Candidate> sized = by_bucket(best.exchange);
+    for (Candidate& candidate : sized) candidate.measured_s = measure(candidate.exchange, false);
+    const Candidate chosen = smallest_near(sized);
+
+    Tuned tuned{.exchange = with_choice(config_, from_rank_0(choice_text(chosen.exchange))), .report = {}};
+    if (engine_.rank() == 0) tuned.report = report(network, tried, sized, tuned.exchange);
+    return tuned;
+  }
+
+ private:
+  std::vector<ArenaRange> buckets(const ExchangeConfig& exchange) const {
+    return make_buckets(parameters_, size_of(dtype_), exchange.bucket_mb * 1024 * 1024);
+  }
+  std::int64_t largest_bucket() const {
+    std::int64_t most = 0;
+    for (const ArenaRange& bucket : buckets(config_)) most = std::max(most, bucket.elems());
+    return most;
+  }
+  double bytes_of(std::int64_t elems) const {
+    return static_cast<double>(elems) * static_cast<double>(size_of(dtype_));
+  }
+
+  // Every algorithm and segment that can make a difference here.
+  std::vector<Candidate> candidates() const {
+    const std::vector<int>& hosts = engine_.transport().hosts();
+    const auto host_count = engine_.transport().host_names().size();
+    const bool layered = host_count > 1 && host_count < hosts.size();
+    std::vector<Candidate> all;
+    const auto add = [&](ExchangeConfig exchange) {
+      for (const double segment_kb : kSegments_kb) {
+        exchange.segment_kb = segment_kb;
+        all.push_back({.exchange = exchange});
+        if (!algorithm_traits(exchange.algorithm).reads.contains("segment_kb") ||
+            segment_kb * 1024 >= bytes_of(largest_bucket()))
+          break;
+      }
+    };
+    for (const std::string& name : allreduce_names()) {
+      ExchangeConfig exchange = config_;
+      exchange.algorithm = name;
+      const AlgorithmTraits traits = algorithm_traits(name);
+      if (traits.library || (traits.nests && !layered)) continue;
+      if (name == "naive" && bytes_of(largest_bucket()) * engine_.size() > kMostNaive) continue;
+      if (!traits.nests) {
+        add(exchange);
+        continue;
+      }
+      for (const char* inner : {"ring", "server", "binomial"})
+        for (const char* outer : {"ring", "halving_doubling"}) {
+          exchange.inner = inner, exchange.outer = outer;
+          add(exchange);
+        }
+    }
+    return all;
+  }
+
+  double price(const ExchangeConfig& exchange, const Network& network) const {
+    const std::vector<int>& hosts = engine_.transport().hosts();
+    AllreduceRequest request = allreduce_request(exchange, hosts, dtype_);
+    request.elems = largest_bucket();
+    std::vector<std::shared_ptr<const Plan>> plans;
+    for (; request.rank < request.ranks; ++request.rank) plans.push_back(make_allreduce(exchange.algorithm, request));
+    return plan_time_s(plans, hosts, network, size_of(dtype_));
+  }
+
+  // Rank 0 prices; of one algorithm two segments at most are tried, and one where they make no difference.
+  std::vector<Candidate> cheapest(const Network& network) {
+    std::string list;
+    if (engine_.rank() == 0) {
+      std::vector<Candidate> all = candidates();
+      for (Candidate& candidate : all) candidate.priced_s = price(candidate.exchange, network);
+      std::stable_sort(all.begin(), all.end(),
+                       [](const Candidate& a, const Candidate& b) { return a.priced_s < b.priced_s; });
+      std::vector<std::string> taken;
+      double last_s = -1;
+      for (const Candidate& candidate : all) {
+        const std::string& name = candidate.exchange.algorithm;
+        const bool same = !taken.empty() && taken.back() == name && candidate.priced_s == last_s;
+        if (taken.size() == kTried) break;
+        if (same || std::count(taken.begin(), taken.end(), name) == 2) continue;
+        taken.push_back(name);
+        last_s = candidate.priced_s;
+        list += fmt::format("{} {}\n", candidate.priced_s, choice_text(candidate.exchange));
+      }
+    }
+    std::vector<Candidate> tried;
+    std::istringstream lines(from_rank_0(list));
+    for (double priced_s = 0; lines >> priced_s;) {
+      std::string choice;
+      std::getline(lines >> std::ws, choice);
+      tried.push_back({.exchange = with_choice(config_, choice), .priced_s = priced_s});
+    }
+    if (engine_.transport().has_library_allreduce()) {
+      tried.push_back({.exchange = config_});
+      tried.back().exchange.algorithm = "mpi";
+    }
+    return tried;
+  }
+
+  // Seconds until all buckets, or the largest alone, are summed: the median run of the slowest rank.
+  double measure(const ExchangeConfig& exchange, bool largest_alone) {
+    AllreduceRequest request = allreduce_request(exchange, engine_.transport().hosts(), dtype_);
+    request.rank = engine_.rank();
+    std::vector<Job> jobs;
+    for (const ArenaRange& bucket : buckets(exchange)) {
+      if (largest_alone && (bucket.elems() < largest_bucket() || !jobs.empty())) continue;
+      request.elems = bucket.elems();
+      Job job;
+      job.plan = make_allreduce(exchange.algorithm, request);
+      job.data = data_.data() + static_cast<std::size_t>(bucket.begin) * size_of(dtype_);
+      job.dtype = dtype_;
+      job.channel = first_channel_ + static_cast<int>(jobs.size());
+      jobs.push_back(std::move(job));
+    }
+    (void)once_s(jobs);
+    const double first_s = group_.max(once_s(jobs));
+    const int runs = std::clamp(static_cast<int>(kTrial_s / std::max(first_s, 1e-9)), 1, kMostRuns);
+    std::vector<double> times;
+    for (int i = 0; i < runs; ++i) times.push_back(once_s(jobs));
+    std::nth_element(times.begin(), times.begin() + runs / 2, times.end());
+    return group_.max(times[static_cast<std::size_t>(runs / 2)]);
+  }
+
+  double once_s(const std::vector<Job>& jobs) {
+    group_.barrier();
+    const double start_s = now_s();
+    std::vector<Ticket> tickets;
+    for (const Job& job : jobs) tickets.push_back(engine_.submit(job));
+    for (const Ticket& ticket : tickets) ticket.wait();
+    return now_s() - start_s;
+  }
+
+  static const Candidate& best_of(const std::vector<Candidate>& tried) {
+    const auto seconds = [](const Candidate& c) { return c.measured_s * (c.exchange.algorithm == "mpi" ? kNear : 1); };
+    return *std::min_element(tried.begin(), tried.end(),
+                             [&](const Candidate& a, const Candidate& b) { return seconds(a) < seconds(b); });
+  }
+
+  // The same with buckets of every size that makes another number of them.
+  std::vector<Candidate> by_bucket(const ExchangeConfig& exchange) const {
+    std::vector<Candidate> all;
+    std::size_t last = 0;
+    for (const double bucket_mb : kBuckets_mb) {
+      ExchangeConfig sized = exchange;
+      sized.bucket_mb = bucket_mb;
+      if (buckets(sized).size() == last) continue;
+      last = buckets(sized).size();
+      all.push_back({.exchange = sized});
+    }
+    return all;
+  }
+
+  static const Candidate& smallest_near(const std::vector<Candidate>& sized) {
+    double best_s = std::numeric_limits<double>::infinity();
+    for (const Candidate& candidate : sized) best_s = std::min(best_s, candidate.measured_s);
+    return *std::find_if(sized.begin(), sized.end(),
+                         [&](const Candidate& candidate) { return candidate.measured_s <= kNear * best_s; });
+  }
+
+  std::string from_rank_0(const std::string& text) {
+    return group_.gather(engine_.rank() == 0 ? text : std::string()).front();
+  }
+
+  std::string report(const Network& network, const std::vector<Candidate>& tried, const std::vector<Candidate>& sized,
+                     const ExchangeConfig& chosen) const {
+    const auto link = [](const Link& l) {
+      return fmt::format("{} and {}/s", seconds_text(l.latency_s), bytes_text(l.bytes_per_s));
+    };
+    const auto hosts = engine_.transport().host_names().size();
+    std::string text = "measured ";
+    if (hosts < static_cast<std::size_t>(engine_.size()))
+      text += fmt::format(" inside a host {};", link(network.inside));
+    if (hosts > 1) text += fmt::format(" between hosts {};", link(network.between));
+    text += fmt::format(" adding {}/s\n", bytes_text(network.add_bytes_per_s));
+    Table plans(
+        {fmt::format("one bucket of {}", bytes_text(bytes_of(largest_bucket()))), "segment", "priced", "measured"});
+    for (const Candidate& c : tried)
+      plans.row({algorithm_text(c.exchange, engine_.size()),
+                 c.priced_s < 0 ? "-" : bytes_text(c.exchange.segment_kb * 1024),
+                 c.priced_s < 0 ? "-" : seconds_text(c.priced_s), seconds_text(c.measured_s)});
+    Table sizes({"bucket of at least", "buckets", "whole gradient"});
+    for (const Candidate& c : sized)
+      sizes.row({bytes_text(c.exchange.bucket_mb * 1024 * 1024),
+                 count_text(static_cast<std::int64_t>(buckets(c.exchange).size())), seconds_text(c.measured_s)});
+    return fmt::format("{}\n{}\n{}\nchosen    {}\n", text, plans.text(), sizes.text(), choice_text(chosen));
+  }
+
+  const ExchangeConfig& config_;
+  Engine& engine_;
+  Group group_;
+  int first_channel_;
+  const ParameterSet& parameters_;
+  DType dtype_;
+  std::vector<std::byte> data_;  // zeros: sums stay zeros
+};
+
+}  // namespace
+
+Tuned tune_exchange(const ExchangeConfig& config, Engine& engine, int first_channel, const ParameterSet& parameters,
+                    DType dtype) {
+  if (engine.size() == 1 || parameters.elems() == 0) {
+    Tuned alone{.exchange = config, .report = "one replica: nothing to exchange\n"};
+    alone.exchange.algorithm = ExchangeConfig().algorithm;
+    return alone;
+  }
+  return Tuner(config, engine, first_channel, parameters, dtype).run();
+}
+
+std::string choice_text(const ExchangeConfig& exchange) {
+  return fmt::format("{} inner={} outer={} segment_kb={} bucket_mb={}", exchange.algorithm, exchange.inner,
+                     exchange.outer, exchange.segment_kb, exchange.bucket_mb);
+}
+
+ExchangeConfig with_choice(ExchangeConfig exchange, const std::string& choice) {
+  std::istringstream words(choice);
+  const auto value = [&](const std::string& key) {
+    std::string word;
+    words >> word;
+    if (!word.starts_with(key)) throw DataError(fmt::format("\"{}\" is no choice of an exchange", choice));
+    return word.substr(key.size());
+  };
+  exchange.algorithm = value("");
+  exchange.inner = value("inner=");
+  exchange.outer = value("outer=");
+  std::istringstream(value("segment_kb=")) >> exchange.segment_kb;
+  std::istringstream(value("bucket_mb=")) >> exchange.bucket_mb;
+  return exchange;
+}
+
+}  // namespace echelon::inline exchange

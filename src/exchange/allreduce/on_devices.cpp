@@ -1,0 +1,174 @@
+#include "exchange/allreduce/on_devices.hpp"
+
+#include <fmt/format.h>
+
+#include <map>
+
+#include "base/check.hpp"
+#include "base/clock.hpp"
+#include "base/error.hpp"
+#include "base/text.hpp"
+#include "comm/collective/algorithms.hpp"
+#include "comm/group.hpp"
+#include "exchange/buckets.hpp"
+#include "exchange/step_account.hpp"
+
+namespace echelon::inline exchange {
+namespace {
+
+void check_together(const ExchangeConfig& config, const Device& device) {
+  if (device.card().empty())
+    throw ConfigError(fmt::format(
+        "exchange.algorithm '{}' sums between GPUs, and device '{}' is none; nearest valid: 'mpi', or 'ring'",
+        config.algorithm, device.name()));
+  if (config.codec != "none")
+    throw ConfigError(
+        fmt::format("exchange.codec '{}' cannot be combined with exchange.algorithm '{}': the library sums uncoded "
+                    "values; nearest valid: 'ring'",
+                    config.codec, config.algorithm));
+}
+
+// Looked at by all ranks together, so that none waits for one that has given up.
+void check_ranks(Group& group, const std::string& algorithm, const Device& device) {
+  const std::vector<std::string> problems = group.gather(device.allreduce_problem()),
+                                 cards = group.gather(device.card());
+  std::map<std::string, std::size_t> rank_of;
+  for (std::size_t r = 0; r < cards.size(); ++r) {
+    if (!problems[r].empty())
+      throw EnvironmentError(fmt::format("exchange.algorithm '{}' on rank {}: {}", algorithm, r, problems[r]));
+    const auto [other, alone] = rank_of.try_emplace(cards[r], r);
+    if (!alone)
+      throw EnvironmentError(fmt::format(
+          "exchange.algorithm '{}' takes one rank a GPU: ranks {} and {} share {}; start as many ranks on a "
+          "host as it has GPUs, or use exchange.algorithm 'ring', which lets them share",
+          algorithm, other->second, r, cards[r]));
+  }
+}
+
+class OnDevices final : public Strategy {
+ public:
+  OnDevices(const ExchangeConfig& config, const StrategyContext& context)
+      : algorithm_(config.algorithm), overlap_(config.overlap), context_(context), account_(context.optimiser) {
+    Device& device = context.arenas.device();
+    check_together(config, device);
+    if (overlap_ == Overlap::layers && (context.optimiser.waits() || replicas() == 1)) overlap_ = Overlap::buckets;
+    context.arenas.track_rows(replicas() == 1);
+    const DType dtype = context.arenas.dtype();
+    AllreduceRequest request{.rank = context.engine.rank(), .ranks = replicas()};
+    for (const ArenaRange& range :
+         make_buckets(context.arenas.parameters(), size_of(dtype), config.bucket_mb * 1024 * 1024)) {
+      buckets_.push_back({.range = range, .gradient = ReadyCount(range)});
+      request.elems = range.elems();
+      formula_bytes_ +=
+          static_cast<double>(price_allreduce(algorithm_, request).payload_elems) * static_cast<double>(size_of(dtype));
+    }
+    if (replicas() == 1) return;
+    Group group(context.engine, context.first_channel);
+    check_ranks(group, algorithm_, device);
+    sums_ = device.make_allreduce(
+        {.rank = context.engine.rank(), .ranks = replicas(), .broadcast = [&](void* data, std::size_t bytes) {
+           group.broadcast(data, bytes, 0);
+         }});
+  }
+
+  std::string_view name() const override { return "synchronous"; }
+
+  void begin_step(const StepInfo& info) override {
+    for (Bucket& bucket : buckets_) bucket.gradient.reset();
+    order_.clear();
+    account_.begin_step(info);
+  }
+
+  void wait_parameters(ArenaRange range) override {
+    if (account_.all_completed()) return;
+    ScopedTimer timer(account_.outcome().in_forward_s);
+    for (std::size_t b = 0; b < buckets_.size(); ++b)
+      if (buckets_[b].range.begin < range.end && range.begin < buckets_[b].range.end) settle(b);
+  }
+
+  void gradient_ready(ArenaRange range) override {
+    for (std::size_t b = 0; b < buckets_.size(); ++b) {
+      if (!buckets_[b].gradient.add(range, account_.info().step)) continue;
+      ECHELON_CHECK(!buckets_[b].in_flight, "the weights of [{}, {}) were not waited for in step {}",
+                    buckets_[b].range.begin, buckets_[b].range.end, account_.info().step);
+      buckets_[b].in_flight = true;
+      account_.submitted();
+      order_.push_back(b);
+      if (overlap_ != Overlap::none) submit(b);
+    }
+  }
+
+  StepOutcome end_step() override {
+    ECHELON_CHECK_EQ(order_.size(), buckets_.size(), "gradients missing at the end of step {}", account_.info().step);
+    if (overlap_ == Overlap::none)
+      for (const std::size_t b : order_) submit(b);
+    if (overlap_ != Overlap::layers) settle_all();
+    if (context_.optimiser.waits()) apply_whole(context_.optimiser, context_.arenas, account_.outcome());
+    return account_.take();
+  }
+
+  void drain() override {
+    settle_all();
+    context_.arenas.device().synchronize();
+  }
+  void visit_state(StateVisitor&) override {}
+  WireCounters wire() const override { return account_.wire(); }
+  double formula_bytes_per_step() const override { return formula_bytes_; }
+
+  std::string describe() const override {
+    if (replicas() == 1) return "synchronous, one replica: nothing to exchange";
+    const double bytes =
+        static_cast<double>(context_.arenas.elems()) * static_cast<double>(size_of(context_.arenas.dtype()));
+    return fmt::format("synchronous, {} all-reduce between the GPUs of {} replicas, {} in {}, {}", algorithm_,
+                       replicas(), bytes_text(bytes), counted(static_cast<std::int64_t>(buckets_.size()), "bucket"),
+                       overlap_ == Overlap::none ? "after back-propagation" : "beside back-propagation");
+  }
+
+ private:
+  struct Bucket {
+    ArenaRange range;
+    ReadyCount gradient;
+    bool in_flight = false;  // its gradient is ready, its weights are not
+  };
+
+  int replicas() const { return context_.engine.size(); }
+
+  void submit(std::size_t b) {
+    if (!sums_) return;
+    const ArenaRange range = buckets_[b].range;
+    const auto n = static_cast<std::size_t>(range.elems());
+    sums_->sum(b, context_.arenas.dtype(), context_.arenas.gradients_at(range.begin), n);
+    account_.note_sent({.library_calls = 1, .library_bytes = n * size_of(context_.arenas.dtype())});
+  }
+
+  void settle(std::size_t b) {
+    Bucket& bucket = buckets_[b];
+    if (!bucket.in_flight) return;
+    ScopedTimer timer(account_.outcome().optimiser_s);
+    if (sums_) sums_->join(b);
+    if (!context_.optimiser.waits()) context_.optimiser.apply(bucket.range);
+    bucket.in_flight = false;
+    account_.completed();
+  }
+
+  void settle_all() {
+    for (std::size_t b = 0; b < buckets_.size(); ++b) settle(b);
+  }
+
+  std::string algorithm_;
+  Overlap overlap_;
+  StrategyContext context_;
+  StepAccount account_;
+  std::vector<Bucket> buckets_;            // from the arena's end
+  std::vector<std::size_t> order_;         // of this step: buckets as they became ready
+  std::unique_ptr<DeviceAllreduce> sums_;  // none with one replica
+  double formula_bytes_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<Strategy> make_on_devices(const ExchangeConfig& config, const StrategyContext& context) {
+  return std::make_unique<OnDevices>(config, context);
+}
+
+}  // namespace echelon::inline exchange

@@ -1,0 +1,35 @@
+#include "exchange/allreduce/row_price.hpp"
+
+#include <algorithm>
+
+namespace echelon::inline exchange {
+namespace {
+
+double allreduce_bytes(const RowRequest& request, std::int64_t elems) {
+  AllreduceRequest allreduce = request.allreduce;
+  allreduce.elems = elems;
+  return static_cast<double>(price_allreduce(request.algorithm, allreduce).payload_elems) *
+         static_cast<double>(size_of(request.dtype));
+}
+
+}  // namespace
+
+// Each row number and row is sent on k-1 times.
+double rows_bytes(const RowRequest& request, const Parameter& table, double rows) {
+  const double row_bytes =
+      4 + static_cast<double>(table.shape.row_elems()) * static_cast<double>(size_of(request.dtype));
+  return (request.allreduce.ranks - 1) * rows * row_bytes;
+}
+
+double whole_bytes(const RowRequest& request, const Parameter& table) {
+  return allreduce_bytes(request, table.elems()) + (request.lazy ? allreduce_bytes(request, table.shape[0]) : 0);
+}
+
+double densest_rows(const RowRequest& request, const Parameter& table) {
+  if (request.sparse_density > 0) return request.sparse_density;
+  const double all = static_cast<double>(request.allreduce.ranks) * static_cast<double>(table.shape[0]);
+  return request.allreduce.ranks == 1 ? 1
+                                      : std::min(1.0, whole_bytes(request, table) / rows_bytes(request, table, all));
+}
+
+}  // namespace echelon::inline exchange

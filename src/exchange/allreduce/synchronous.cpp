@@ -1,0 +1,233 @@
+// Synchronous data parallelism: every replica's gradients are summed by an all-reduce, bucket by bucket, while
+// back-propagation goes on; each replica then takes the same optimiser step, so that all keep identical bits.
+//
+// Three ways of overlapping (exchange.overlap):
+//   none      the buckets are submitted once back-propagation is over
+//   buckets   a bucket is submitted once the last of its parameters has its gradient; end_step waits for all
+//   layers    likewise, but end_step waits for none: the next forward waits, layer by layer, for the bucket whose
+//   weights
+//             it is about to read, and that bucket is applied then. Buckets nearer the model's input go first
+//             (exchange.priority).
+// Where the gradient is clipped by its global norm or the loss is scaled, all buckets are waited for before the first
+// one is applied. With one replica nothing is sent. Sparse parameters travel apart, by the rows that were touched, once
+// back-propagation is over.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "base/check.hpp"
+#include "base/clock.hpp"
+#include "base/error.hpp"
+#include "base/text.hpp"
+#include "comm/collective/algorithms.hpp"
+#include "exchange/allreduce/gradient_codec.hpp"
+#include "exchange/allreduce/on_devices.hpp"
+#include "exchange/allreduce/row_exchange.hpp"
+#include "exchange/buckets.hpp"
+#include "exchange/list.hpp"
+#include "exchange/request.hpp"
+#include "exchange/staging.hpp"
+#include "exchange/step_account.hpp"
+
+namespace echelon::inline exchange {
+namespace {
+
+class Synchronous final : public Strategy {
+ public:
+  Synchronous(const ExchangeConfig& config, const StrategyContext& context)
+      : algorithm_(config.algorithm),
+        algorithm_text_(algorithm_text(config, context.engine.size())),
+        overlap_(config.overlap),
+        priority_(config.priority && !algorithm_traits(algorithm_).library),  // libraries keep one static order
+        context_(context),
+        staging_(context.arenas.device(), context.arenas.gradients_at(0), context.arenas.elems(),
+                 context.arenas.dtype()),
+        account_(context.optimiser) {
+    if (overlap_ == Overlap::layers && (context.optimiser.waits() || replicas() == 1)) overlap_ = Overlap::buckets;
+    context.arenas.track_rows(config.codec == "none");  // residuals are in all rows
+    const DType dtype = context.arenas.dtype();
+    const Transport& transport = context.engine.transport();
+    if (algorithm_traits(algorithm_).library && transport.size() > 1 && !transport.has_library_allreduce())
+      throw ConfigError(fmt::format("exchange.algorithm '{}' needs a message library; transport {} has none; ring fits",
+                                    algorithm_, transport.name()));
+    AllreduceRequest request = allreduce_request(config, transport.hosts(), dtype);
+    request.rank = transport.rank();
+    const std::vector<ArenaRange> ranges = make_buckets(context.arenas.parameters(), size_of(dtype),
+                                                        config.bucket_mb * 1024 * 1024, context.arenas.tracks_rows());
+    for (const ArenaRange& range : ranges)
+      buckets_.push_back({.range = range, .gradient = ReadyCount(range), .ticket = {}});
+    codec_ = std::make_unique<GradientCodec>(config, context, request, ranges,
+                                             context.first_channel + static_cast<int>(ranges.size()));
+    order_.reserve(buckets_.size());
+    rows_.emplace(RowRequest{algorithm_, request, dtype, context.optimiser.lazy(), config.sparse_density}, context,
+                  staging_, context.first_channel + static_cast<int>(buckets_.size()) + 1);
+  }
+
+  std::string_view name() const override { return "synchronous"; }
+
+  void begin_step(const StepInfo& info) override {
+    order_.clear();
+    rows_->begin_step();
+    for (Bucket& bucket : buckets_) bucket.gradient.reset();
+    account_.begin_step(info);
+  }
+
+  void wait_parameters(ArenaRange range) override {
+    if (account_.all_completed()) return;
+    ScopedTimer timer(account_.outcome().in_forward_s);
+    for (Bucket& bucket : buckets_)
+      if (bucket.in_flight && bucket.range.begin < range.end && range.begin < bucket.range.end) settle(bucket);
+    if (rows_in_flight_ && rows_->holds(range)) settle_rows();
+  }
+
+  void gradient_ready(ArenaRange range) override {
+    rows_->ready(range, account_.info().step);
+    for (std::size_t b = 0; b < buckets_.size(); ++b)
+      if (buckets_[b].gradient.add(range, account_.info().step)) ready(b);
+  }
+
+  StepOutcome end_step() override {
+    ECHELON_CHECK(order_.size() == buckets_.size() && rows_->all_ready(), "gradients missing at the end of step {}",
+                  account_.info().step);
+    if (overlap_ == Overlap::none)
+      for (std::size_t b : order_) submit(b);
+    launch_rows();
+    if (overlap_ != Overlap::layers) settle_all();
+    if (context_.optimiser.waits()) apply_whole(context_.optimiser, context_.arenas, account_.outcome());
+    StepOutcome outcome = account_.take();
+    outcome.codec = codec_->record();
+    return outcome;
+  }
+
+  void drain() override {
+    const StepAccount::ExcludedTime apart(account_);
+    settle_all();
+    context_.arenas.device().synchronize();
+  }
+  WireCounters wire() const override { return account_.wire(); }
+  void gather_state() override { codec_->gather_state(); }
+  // What is not drained yet is no state.
+  void visit_state(StateVisitor& visitor) override { codec_->visit_state(visitor); }
+  double formula_bytes_per_step() const override { return codec_->formula_bytes() + rows_->formula_bytes_per_step(); }
+
+  std::string describe() const override {
+    if (replicas() == 1) return "synchronous, one replica: nothing to exchange";
+    std::int64_t elems = 0;
+    for (const Bucket& bucket : buckets_) elems += bucket.range.elems();
+    const double bytes = static_cast<double>(elems) * static_cast<double>(size_of(context_.arenas.dtype()));
+    const char* waits = overlap_ == Overlap::none      ? "after back-propagation"
+                        : overlap_ == Overlap::buckets ? "beside back-propagation"
+                                                       : "overlapped with back-propagation and the next forward pass";
+    return fmt::format("synchronous, {} over {} replicas, {} in {} bucket{}, {}{}", codec_->describe(algorithm_text_),
+                       replicas(), bytes_text(bytes), buckets_.size(), buckets_.size() == 1 ? "" : "s", waits,
+                       rows_->empty() ? "" : "; " + rows_->describe());
+  }
+
+ private:
+  struct Bucket {
+    ArenaRange range;
+    ReadyCount gradient;
+    bool in_flight = false;  // its gradient is ready, its weights are not
+    Ticket ticket;
+  };
+
+  int replicas() const { return context_.engine.size(); }
+  std::size_t index_of(const Bucket& bucket) const { return static_cast<std::size_t>(&bucket - buckets_.data()); }
+
+  // Waits for a bucket's sum and applies it, where that need not wait for the others.
+  void settle(Bucket& bucket) {
+    if (replicas() > 1) {
+      ScopedTimer timer(account_.outcome().exchange_wait_s);
+      bucket.ticket.wait();
+      account_.note_sent(bucket.ticket.wire());
+      account_.note_sent(codec_->after(index_of(bucket), staging_));
+    }
+    ScopedTimer timer(account_.outcome().optimiser_s);
+    if (replicas() > 1) {
+      account_.note_times(bucket.ticket);
+      codec_->store(index_of(bucket), staging_);
+    }
+    if (!context_.optimiser.waits()) context_.optimiser.apply(bucket.range);
+    bucket.in_flight = false;
+    account_.completed();
+  }
+
+  void settle_all() {
+    for (Bucket& bucket : buckets_)
+      if (bucket.in_flight) settle(bucket);
+    if (rows_in_flight_) settle_rows();
+  }
+
+  void launch_rows() {
+    if (rows_->empty()) return;
+    ECHELON_CHECK(!rows_in_flight_, "the rows of step {} were not waited for", account_.info().step - 1);
+    ScopedTimer timer(account_.outcome().exchange_wait_s);
+    rows_->launch();
+    rows_in_flight_ = true;
+    account_.submitted();
+  }
+
+  void settle_rows() {
+    {
+      ScopedTimer timer(account_.outcome().exchange_wait_s);
+      rows_->settle([this](const Ticket& ticket) {
+        account_.note_sent(ticket.wire());
+        account_.note_times(ticket);
+      });
+    }
+    ScopedTimer timer(account_.outcome().optimiser_s);
+    for (const ArenaRange& table : rows_->ranges())
+      if (!context_.optimiser.waits()) context_.optimiser.apply(table);
+    rows_in_flight_ = false;
+    account_.completed();
+  }
+
+  void ready(std::size_t b) {
+    Bucket& bucket = buckets_[b];
+    ECHELON_CHECK(!bucket.in_flight, "the weights of [{}, {}) were not waited for in step {}", bucket.range.begin,
+                  bucket.range.end, account_.info().step);
+    order_.push_back(b);
+    bucket.in_flight = true;
+    account_.submitted();
+    if (overlap_ != Overlap::none) submit(b);
+  }
+
+  void submit(std::size_t b) {
+    codec_->before(b, account_.info().step);
+    if (replicas() == 1) return;
+    Bucket& bucket = buckets_[b];
+    Job job;
+    job.plan = codec_->plan(b);
+    job.form = codec_->form(b);
+    job.after = codec_->fetch(b, staging_);
+    job.data = staging_.at(bucket.range.begin);
+    job.dtype = context_.arenas.dtype();
+    job.channel = context_.first_channel + static_cast<int>(b);
+    // Buckets nearer the model's input are wanted first.
+    job.priority = priority_ ? static_cast<int>(buckets_.size() - 1 - b) : 0;
+    bucket.ticket = context_.engine.submit(std::move(job));
+  }
+
+  std::string algorithm_, algorithm_text_;
+  Overlap overlap_;
+  bool priority_;
+  StrategyContext context_;
+  Staging staging_;
+  std::optional<RowExchange> rows_;
+  bool rows_in_flight_ = false;
+  std::unique_ptr<GradientCodec> codec_;
+  std::vector<Bucket> buckets_;     // from the arena's end
+  std::vector<std::size_t> order_;  // of this step: buckets as they were submitted
+  StepAccount account_;
+};
+
+}  // namespace
+
+std::unique_ptr<Strategy> make_synchronous(const ExchangeConfig& config, const StrategyContext& context) {
+  if (sums_on_devices(config.algorithm)) return make_on_devices(config, context);
+  return std::make_unique<Synchronous>(config, context);
+}
+
+}  // namespace echelon::inline exchange

@@ -1,0 +1,218 @@
+#include "inference/inference.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <memory>
+#include <optional>
+
+#include "base/clock.hpp"
+#include "comm/collective/message.hpp"
+#include "comm/group.hpp"
+#include "train/run_plan.hpp"
+#include "train/set_inputs.hpp"
+
+namespace echelon::inline inference {
+namespace {
+
+// The loss's node says what its first input means.
+bool gives_classes(const Graph& graph) {
+  return graph.nodes()[static_cast<std::size_t>(graph.loss())].layer->kind() == "softmax_loss";
+}
+
+const Value& outputs_of(const Graph& graph) {
+  const Node& loss = graph.nodes()[static_cast<std::size_t>(graph.loss())];
+  return graph.values()[static_cast<std::size_t>(loss.inputs.front())];
+}
+
+std::vector<float> fetch(Device& device, const Tensor& tensor) {
+  return with_float(tensor.dtype, [&]<class T>(T) {
+    std::vector<T> values(static_cast<std::size_t>(tensor.elems()));
+    device.to_host(values.data(), tensor.data, tensor.bytes());
+    return std::vector<float>(values.begin(), values.end());
+  });
+}
+
+// Logits into probabilities, row by row; the likeliest of each.
+std::vector<std::int32_t> softmax_rows(std::vector<float>& values, std::int64_t classes) {
+  std::vector<std::int32_t> chosen;
+  for (auto row = values.begin(); row != values.end(); row += classes) {
+    const auto most = std::max_element(row, row + classes);
+    chosen.push_back(static_cast<std::int32_t>(most - row));
+    const float top = *most;
+    double sum = 0;
+    for (auto value = row; value != row + classes; ++value) sum += static_cast<double>(*value = std::exp(*value - top));
+    for (auto value = row; value != row + classes; ++value) *value = static_cast<float>(*value / sum);
+  }
+  return chosen;
+}
+
+// The first pass of a program builds what the library runs: it is not timed.
+void warm_up(Device& device, Program& program, const Batch& batch) {
+  set_inputs(device, program, batch);
+  program.forward({});
+  program.reset_states();
+  program.reset_losses();
+}
+
+constexpr int kSumsChannel = 0;
+constexpr int kResultsChannel = 1;  // from here on: one for each rank
+
+std::vector<std::int64_t> ids_of(const ShardPlan& plan, std::int64_t step, int rank) {
+  std::vector<std::int64_t> ids;
+  for (const SampleSlot& slot : plan.ids(0, step, rank))  // what fills the last step up comes last
+    if (slot.counts) ids.push_back(slot.id);
+  return ids;
+}
+
+// Predictions of other ranks on their way to rank 0, a message for each batch: the chosen classes, then the outputs.
+class Results {
+ public:
+  Results(Engine* ranks, const Value& output, bool classes, bool outputs)
+      : ranks_(ranks), output_(output), classes_(classes), outputs_(outputs || !classes) {}
+
+  // Waits until the batch before this one has left.
+  void send(const InferenceBatch& batch) {
+    sent_.wait();
+    message_.resize(bytes_of(batch.ids.size()));
+    copy(message_.data(), batch.chosen);
+    if (outputs_) copy(message_.data() + batch.chosen.size() * sizeof(std::int32_t), batch.outputs);
+    sent_ = submit(make_send_to(0, static_cast<std::int64_t>(message_.size())), ranks_->rank());
+  }
+  void finish() { sent_.wait(); }
+
+  InferenceBatch receive(int rank, std::vector<std::int64_t> ids) {
+    message_.resize(bytes_of(ids.size()));
+    submit(make_receive_from(rank, static_cast<std::int64_t>(message_.size())), rank).wait();
+    InferenceBatch batch{.ids = std::move(ids), .shape = output_.shape};
+    if (classes_) batch.chosen.resize(batch.ids.size() * rows());
+    if (outputs_) batch.outputs.resize(batch.ids.size() * elems());
+    std::memcpy(batch.chosen.data(), message_.data(), batch.chosen.size() * sizeof(std::int32_t));
+    std::memcpy(batch.outputs.data(), message_.data() + batch.chosen.size() * sizeof(std::int32_t),
+                batch.outputs.size() * sizeof(float));
+    return batch;
+  }
+
+ private:
+  std::size_t elems() const { return static_cast<std::size_t>(output_.shape.elems()); }
+  std::size_t rows() const { return elems() / static_cast<std::size_t>(output_.shape[output_.shape.rank() - 1]); }
+  std::size_t bytes_of(std::size_t samples) const {
+    return samples * ((classes_ ? rows() * sizeof(std::int32_t) : 0) + (outputs_ ? elems() * sizeof(float) : 0));
+  }
+  template <class T>
+  static void copy(std::byte* to, const std::vector<T>& values) {
+    std::memcpy(to, values.data(), values.size() * sizeof(T));
+  }
+  Ticket submit(std::shared_ptr<const Plan> plan, int rank) {
+    return ranks_->submit({.plan = std::move(plan),
+                           .data = message_.data(),
+                           .dtype = DType::u8,
+                           .channel = kResultsChannel + rank,
+                           .priority = 0,
+                           .after = nullptr});
+  }
+
+  Engine* ranks_;
+  const Value& output_;
+  bool classes_, outputs_;
+  std::vector<std::byte> message_;
+  Ticket sent_;
+};
+
+// One rank's share of the pass.
+class Share {
+ public:
+  Share(LoadedModel& model, const Dataset& data, const Config& config, const ShardPlan& plan, int rank)
+      : model_(model),
+        plan_(plan),
+        rank_(rank),
+        loader_(data, plan, evaluation_loading(config, model.arenas().dtype(), rank)),
+        program_(model.graph(), model.arenas(), {.batch = plan.batch(rank), .training = false}) {}
+
+  // The next batch; `figures`: its loss, correct ones, weight and seconds.
+  InferenceBatch next(std::int64_t step, double* figures) {
+    const Value& output = outputs_of(model_.graph());
+    const Batch& given = loader_.next();
+    if (step == 0) warm_up(model_.device(), program_, given);
+    const double start = now_s();
+    set_inputs(model_.device(), program_, given);
+    program_.reset_losses();
+    program_.forward({});
+    InferenceBatch result{.ids = ids_of(plan_, step, rank_), .shape = output.shape};
+    result.outputs = fetch(model_.device(), program_.value(output.name));
+    figures[3] = now_s() - start;
+    result.outputs.resize(result.ids.size() * static_cast<std::size_t>(output.shape.elems()));
+    if (gives_classes(model_.graph()))
+      result.chosen = softmax_rows(result.outputs, output.shape[output.shape.rank() - 1]);
+    const LossSums sums = program_.losses();
+    figures[0] = sums.loss, figures[1] = sums.correct, figures[2] = sums.weight;
+    return result;
+  }
+
+ private:
+  LoadedModel& model_;
+  const ShardPlan& plan_;
+  int rank_;
+  Loader loader_;
+  Program program_;
+};
+
+}  // namespace
+
+double InferenceSummary::latency(double part) const {
+  if (latencies.empty()) return 0;
+  const auto last = static_cast<double>(latencies.size() - 1);
+  return latencies[static_cast<std::size_t>(std::lround(part * last))];
+}
+
+ShardPlan inference_plan(const Dataset& data, const Config& config, int ranks) {
+  const ShardPlan alone = evaluation_plan(data, config, 1);
+  const auto parts = static_cast<int>(std::min<std::int64_t>(ranks, alone.stream() ? 1 : alone.steps_per_epoch()));
+  if (parts == 1) return alone;
+  DataConfig in_order;
+  in_order.sharding = Sharding::record;
+  in_order.ragged = Ragged::zero_weight;
+  in_order.shuffle = false;
+  const std::vector<std::int64_t> batches(static_cast<std::size_t>(parts), alone.batch(0));
+  return ShardPlan(plan_request(data, in_order, batches, 0));
+}
+
+InferenceSummary infer(LoadedModel& model, const Dataset& data, const Config& config, const InferenceOptions& options) {
+  constexpr std::size_t kFigures = 4;
+  const int rank = options.ranks != nullptr ? options.ranks->rank() : 0;
+  const ShardPlan plan = inference_plan(data, config, options.ranks != nullptr ? options.ranks->size() : 1);
+  const auto parts = static_cast<std::size_t>(plan.replicas());
+  std::vector<double> figures(static_cast<std::size_t>(plan.steps_per_epoch()) * parts * kFigures);  // by batch
+  Results results(options.ranks, outputs_of(model.graph()), gives_classes(model.graph()), options.outputs);
+  std::optional<Share> share;
+  if (rank < plan.replicas()) share.emplace(model, data, config, plan, rank);
+
+  for (std::int64_t step = 0; share && step < plan.steps_per_epoch(); ++step) {
+    if (ids_of(plan, step, rank).empty()) break;  // the last step has fewer batches than ranks
+    const std::size_t batch = static_cast<std::size_t>(step) * parts + static_cast<std::size_t>(rank);
+    const InferenceBatch own = share->next(step, figures.data() + batch * kFigures);
+    if (!options.take) continue;
+    if (rank > 0) {
+      results.send(own);
+      continue;
+    }
+    options.take(own);
+    for (int other = 1; other < plan.replicas(); ++other)
+      if (std::vector<std::int64_t> ids = ids_of(plan, step, other); !ids.empty())
+        options.take(results.receive(other, std::move(ids)));
+  }
+  results.finish();
+  if (options.ranks != nullptr) Group(*options.ranks, kSumsChannel).sum(figures);
+
+  InferenceSummary summary{.samples = data.samples(), .ranks = plan.replicas(), .sums = {}, .latencies = {}};
+  for (std::size_t at = 0; at < figures.size(); at += kFigures) {
+    summary.sums.loss += figures[at];
+    summary.sums.correct += figures[at + 1];
+    summary.sums.weight += figures[at + 2];
+    if (figures[at + 3] > 0) summary.latencies.push_back(figures[at + 3]);
+  }
+  std::sort(summary.latencies.begin(), summary.latencies.end());
+  return summary;
+}
+
+}  // namespace echelon::inline inference

@@ -1,0 +1,43 @@
+#include "job/agree.hpp"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <new>
+
+namespace echelon::inline job {
+
+void all_or_none(Group& group, const std::function<void()>& body) {
+  std::string trouble;  // "<code> <text>"
+  try {
+    body();
+  } catch (const CommonError&) {
+    throw;
+  } catch (const Error& error) {
+    trouble = fmt::format("{} {}", static_cast<int>(error.code()), error.what());
+  } catch (const std::filesystem::filesystem_error& error) {
+    trouble = fmt::format("{} {}", static_cast<int>(kExitEnvironment), error.what());
+  } catch (const std::bad_alloc&) {
+    trouble = fmt::format("{} out of memory", static_cast<int>(kExitMemory));
+  } catch (const std::exception& error) {
+    trouble = fmt::format("{} {}", static_cast<int>(kExitInternal), error.what());
+  }
+  const std::vector<std::string> all = group.gather(trouble);
+  for (std::size_t rank = 0; rank < all.size(); ++rank) {
+    if (all[rank].empty()) continue;
+    const auto space = all[rank].find(' ');
+    const std::string text = all[rank].substr(space + 1);
+    throw CommonError(static_cast<ExitCode>(std::stoi(all[rank])),
+                      rank == 0 ? text : fmt::format("rank {}: {}", rank, text));
+  }
+}
+
+void require_same(Group& group, const std::string& what, const std::string& text) {
+  const std::vector<std::string> all = group.gather(text);
+  for (std::size_t rank = 1; rank < all.size(); ++rank)
+    if (all[rank] != all[0])
+      throw CommonError(kExitEnvironment, fmt::format("the ranks differ in their {}: rank 0 has {}, rank {} has {}",
+                                                      what, all[0], rank, all[rank]));
+}
+
+}  // namespace echelon::inline job

@@ -1,0 +1,144 @@
+#include "job/launch.hpp"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+#include <sched.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
+#include <sstream>
+#include <vector>
+
+#include "base/atomic_file.hpp"
+#include "base/error.hpp"
+#include "base/text.hpp"
+#include "model/device_options.hpp"
+
+namespace echelon::inline job {
+namespace {
+
+// How often an idle OpenMP thread looks for work before it sleeps: a few microseconds. Digits on 2 threads of one rank:
+// 48,000 samples/s without, 120,000 with (as much as with an endless spin, which would starve the engine's thread).
+constexpr const char* kSpins = "1000";
+constexpr const char* kRestarted = "ECHELON_RESTARTED";  // set in the second life of the process
+
+bool is_set(const char* name) {
+  const char* value = std::getenv(name);
+  return value != nullptr && *value != '\0';
+}
+
+std::vector<std::string> words_of_this_process() {
+  std::vector<std::string> words;
+  std::istringstream all(read_file_whole("/proc/self/cmdline"));
+  for (std::string word; std::getline(all, word, '\0');) words.push_back(word);
+  return words;
+}
+
+void require_cpu() {
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2")) return;
+  throw EnvironmentError(
+      "this CPU lacks AVX2, FMA or BMI2, for which echelon is built; build it on this machine with -march=native in "
+      "CXXFLAGS, or use a newer node");
+}
+
+}  // namespace
+
+void prepare_process() {
+  require_cpu();
+  if (is_set("OMP_WAIT_POLICY") || is_set(kRestarted)) return;
+  ::setenv("OMP_WAIT_POLICY", "passive", 1);
+  ::setenv("GOMP_SPINCOUNT", kSpins, 0);
+  ::setenv(kRestarted, "1", 1);
+  std::vector<std::string> words = words_of_this_process();
+  std::vector<char*> argv;
+  for (std::string& word : words) argv.push_back(word.data());
+  argv.push_back(nullptr);
+  ::execv("/proc/self/exe", argv.data());
+  ::unsetenv(kRestarted);  // where it cannot be restarted, the run is slower and goes on
+}
+
+bool under_launcher() {
+  return is_set("OMPI_COMM_WORLD_SIZE") || is_set("PMIX_RANK") || is_set("PMI_RANK") || is_set("PMIX_NAMESPACE");
+}
+
+HostSlot host_slot_of(const Transport& transport) {
+  const std::vector<int>& hosts = transport.hosts();
+  HostSlot slot;
+  slot.rank = transport.rank();
+  slot.ranks = transport.size();
+  const int host = hosts[static_cast<std::size_t>(slot.rank)];
+  slot.hosts = 1 + *std::max_element(hosts.begin(), hosts.end());
+  slot.local_ranks = static_cast<int>(std::count(hosts.begin(), hosts.end(), host));
+  slot.local_rank = static_cast<int>(std::count(hosts.begin(), hosts.begin() + slot.rank, host));
+  slot.host = transport.host_names()[static_cast<std::size_t>(host)];
+  return slot;
+}
+
+int usable_cores() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  if (sched_getaffinity(0, sizeof set, &set) != 0) return 1;
+  return std::max(1, CPU_COUNT(&set));
+}
+
+int threads_of(const DeviceConfig& config, const HostSlot& slot) {
+  if (config.threads > 0) return static_cast<int>(config.threads);
+  return std::max(1, usable_cores() / slot.local_ranks);
+}
+
+int gpu_index(const HostSlot& slot, int visible, std::string* warning) {
+  if (visible <= 0) return 0;
+  // A launcher that shows each task one GPU of its own leaves nothing to choose; one GPU seen by all is shared.
+  if (warning && slot.local_rank == 0) {
+    if (visible > slot.local_ranks)
+      *warning = fmt::format("{} of {} GPUs on {} stay idle: {} there", visible - slot.local_ranks, visible, slot.host,
+                             counted(slot.local_ranks, "rank"));
+    if (visible > 1 && visible < slot.local_ranks)
+      *warning = fmt::format("{} ranks share {} GPUs on {}", slot.local_ranks, visible, slot.host);
+    if (visible == 1 && slot.local_ranks > 1)
+      *warning = fmt::format("{} ranks on {} each see one GPU: where it is the same one, they share it",
+                             slot.local_ranks, slot.host);
+  }
+  return slot.local_rank % visible;
+}
+
+DeviceOptions device_options(const DeviceConfig& config, const HostSlot& slot, std::string* warning) {
+  DeviceOptions options = device_options(config, threads_of(config, slot));
+  if (config.kind == "cuda" || config.kind == "auto") options.index = gpu_index(slot, visible_gpus(), warning);
+  return options;
+}
+
+double since_process_start_s() {
+  // Field 22 of /proc/self/stat: start in ticks after boot. The name in field 2 may hold spaces; fields count after
+  // ')'.
+  const std::string stat = read_file_whole("/proc/self/stat");
+  std::istringstream rest(stat.substr(stat.rfind(')') + 2));
+  std::string field;
+  for (int i = 3; i <= 22; ++i) rest >> field;
+  timespec now{};
+  clock_gettime(CLOCK_BOOTTIME, &now);
+  const double start_s = std::atof(field.c_str()) / static_cast<double>(::sysconf(_SC_CLK_TCK));
+  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec) - start_s;
+}
+
+std::string command_line() {
+  std::string line;
+  for (const std::string& word : words_of_this_process()) {
+    if (!line.empty()) line += ' ';
+    const bool plain = !word.empty() && word.find_first_of(" \t\n\"'$\\*?;&|<>()") == std::string::npos;
+    line += plain ? word : "'" + word + "'";
+  }
+  return line;
+}
+
+std::string job_id() {
+  const char* id = std::getenv("SLURM_JOB_ID");
+  return id ? id : "";
+}
+
+std::string now_utc_text() { return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr))); }
+
+}  // namespace echelon::inline job

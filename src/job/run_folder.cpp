@@ -1,0 +1,83 @@
+#include "job/run_folder.hpp"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <system_error>
+
+#include "base/atomic_file.hpp"
+#include "base/checksum.hpp"
+#include "base/error.hpp"
+#include "config/parse.hpp"
+
+namespace echelon::inline job {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+// The number of an attempt's folder ("01", "123"); 0 for what is none.
+int attempt_number(const std::string& name) {
+  constexpr std::size_t kMostDigits = 9;
+  const bool digits = std::all_of(name.begin(), name.end(), [](char c) { return c >= '0' && c <= '9'; });
+  return digits && name.size() >= 2 && name.size() <= kMostDigits ? std::stoi(name) : 0;
+}
+
+// Those of a run, by number.
+std::vector<std::pair<int, std::string>> numbered_attempts(const std::string& run) {
+  std::vector<std::pair<int, std::string>> found;
+  std::error_code error;
+  for (fs::directory_iterator entry(run, error), end; !error && entry != end; entry.increment(error))
+    if (const int number = attempt_number(entry->path().filename().string()); number > 0)
+      found.emplace_back(number, entry->path().string());
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+}  // namespace
+
+std::string run_path(const Config& config) {
+  return fmt::format("{}/{}/run-{}", config.run.results, config.name, hex64(config_hash(config)));
+}
+
+std::vector<std::string> attempts_of(const std::string& run) {
+  std::vector<std::string> paths;
+  for (auto& [number, path] : numbered_attempts(run)) paths.push_back(std::move(path));
+  return paths;
+}
+
+RunFolder make_attempt(const Config& config) {
+  RunFolder folder{.run = run_path(config), .attempt = {}};
+  make_folders(folder.checkpoints());
+  const auto earlier = numbered_attempts(folder.run);
+  for (int number = earlier.empty() ? 1 : earlier.back().first + 1;; ++number) {
+    folder.attempt = fmt::format("{}/{:02}", folder.run, number);
+    if (::mkdir(folder.attempt.c_str(), 0777) == 0) return folder;
+    if (errno != EEXIST)
+      throw EnvironmentError(fmt::format("{}: the folder cannot be made: {}", folder.attempt, std::strerror(errno)));
+  }
+}
+
+void set_checkpoints_aside(const RunFolder& folder) {
+  std::error_code error;
+  if (!fs::exists(folder.checkpoints(), error) || fs::is_empty(folder.checkpoints(), error)) return;
+  const std::string aside =
+      fmt::format("{}/checkpoints-before-{}", folder.run, fs::path(folder.attempt).filename().string());
+  fs::rename(folder.checkpoints(), aside, error);
+  if (error) throw EnvironmentError(fmt::format("{}: cannot be set aside: {}", folder.checkpoints(), error.message()));
+  make_folders(folder.checkpoints());
+}
+
+void remove_leftovers(const RunFolder& folder) {
+  std::error_code error;
+  std::vector<fs::path> gone;
+  for (fs::recursive_directory_iterator entry(folder.run, error), end; !error && entry != end; entry.increment(error))
+    if (entry->path().filename().string().find(".tmp-") != std::string::npos) gone.push_back(entry->path());
+  for (const fs::path& path : gone) fs::remove(path, error);
+}
+
+}  // namespace echelon::inline job

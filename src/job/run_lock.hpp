@@ -1,0 +1,55 @@
+// The lock on a run's folder: one process at a time trains a run.
+//
+// <run>/lock names the holder (host, boot id, process id, job, since when). The file stays when the run ends, empty.
+// Two criteria decide whether a holder is alive:
+//   * an advisory lock of the kernel (fcntl F_OFD_SETLK) on the file, which goes when the holder's process does;
+//   * a heartbeat: the holder renews the file's time every `beat_s`.
+// On one host the first decides. On shared file systems whose locks do not reach other hosts (Lustre with localflock,
+// NFS with nolock) the second does: a holder on another host counts as dead once its file has stood still for `dead_s`.
+// Where it was renewed more recently, `take` watches the file for as long as that takes, and refuses as soon as it is
+// renewed. A holder that was wrongly considered dead (stopped for a minute) detects it in `confirm`, before it writes a
+// checkpoint.
+#pragma once
+
+#include <condition_variable>
+#include <mutex>
+#include <string>
+#include <thread>
+
+namespace echelon::inline job {
+
+struct RunLockOptions {
+  double beat_s = 10;
+  double dead_s = 60;
+  bool kernel_locks = true;  // false: as on a file system without any, for tests
+};
+
+class RunLock {
+ public:
+  explicit RunLock(RunLockOptions options = {}) : options_(options) {}
+  ~RunLock() { release(); }
+  RunLock(const RunLock&) = delete;
+
+  // Takes the lock of a run's folder, which exists. EnvironmentError that names the holder where another process has
+  // it, or where the file cannot be written. `job`: of Slurm, "" for none.
+  void take(const std::string& run, const std::string& job);
+  // EnvironmentError where another process has taken the lock since; nothing where none was taken.
+  void confirm() const;
+  // Nothing where none was taken.
+  void release();
+
+ private:
+  void take_over(const std::string& path, bool locked);
+  void wait_for_death(const std::string& path, const std::string& holder) const;
+  void beat();
+
+  RunLockOptions options_;
+  std::string run_, own_;  // own_: what the file holds
+  int fd_ = -1;
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  bool stop_ = false;
+  std::thread thread_;
+};
+
+}  // namespace echelon::inline job

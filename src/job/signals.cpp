@@ -1,0 +1,127 @@
+#include "job/signals.hpp"
+
+#include <pthread.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <condition_variable>
+#include <csignal>
+#include <cstdlib>
+#include <ctime>
+#include <mutex>
+#include <thread>
+
+namespace echelon::inline job {
+namespace {
+
+static_assert(std::atomic<int>::is_always_lock_free && std::atomic<bool>::is_always_lock_free, "handlers write these");
+
+constexpr std::array kSignals = {SIGUSR1, SIGUSR2, SIGTERM, SIGINT, SIGHUP};
+
+std::atomic<int> usr{0};
+std::atomic<int> term{0};
+std::atomic<int> interrupted{0};
+std::atomic<int> hang_up{0};
+std::atomic<int> second{0};  // the signal that came twice
+std::atomic<bool> second_is_watched{false};
+std::atomic<int> term_at{0};  // low bits of the clock's seconds, enough for differences
+
+int clock_seconds() {
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);  // async-signal-safe
+  return static_cast<int>(now.tv_sec & 0x3fffffff);
+}
+
+void end_at_once(int signal) {
+  if (second || !second_is_watched) _exit(128 + signal);
+  second = signal;
+}
+
+void on_signal(int signal) {
+  switch (signal) {
+    case SIGUSR1:
+    case SIGUSR2: usr = 1; break;
+    case SIGTERM:
+      if (term) return end_at_once(signal);
+      term_at = clock_seconds();
+      term = 1;
+      break;
+    case SIGINT:
+      if (interrupted) return end_at_once(signal);
+      interrupted = 1;
+      break;
+    case SIGHUP: hang_up = 1; break;
+    default: break;
+  }
+}
+
+// Seconds since 1970 at which Slurm ends the job; 0 where it is not known.
+double slurm_end_s() {
+  static const double end = [] {
+    const char* text = std::getenv("SLURM_JOB_END_TIME");
+    return text ? std::atof(text) : 0.0;
+  }();
+  return end;
+}
+
+}  // namespace
+
+struct SignalWatch::Body {
+  Body() {
+    sigset_t ours;
+    sigemptyset(&ours);
+    for (const int signal : kSignals) sigaddset(&ours, signal);
+    struct sigaction action {};
+    action.sa_handler = on_signal;
+    action.sa_flags = SA_RESTART;
+    action.sa_mask = ours;
+    for (std::size_t i = 0; i < kSignals.size(); ++i) sigaction(kSignals[i], &action, &before_[i]);
+    pthread_sigmask(SIG_BLOCK, &ours, &mask_before_);
+    thread_ = std::thread([this, ours] {
+      pthread_sigmask(SIG_UNBLOCK, &ours, nullptr);
+      std::unique_lock lock(mutex_);
+      wake_.wait(lock, [this] { return stop_; });
+    });
+  }
+
+  ~Body() {
+    {
+      const std::lock_guard lock(mutex_);
+      stop_ = true;
+    }
+    wake_.notify_all();
+    thread_.join();
+    for (std::size_t i = 0; i < kSignals.size(); ++i) sigaction(kSignals[i], &before_[i], nullptr);
+    pthread_sigmask(SIG_SETMASK, &mask_before_, nullptr);
+  }
+
+  std::array<struct sigaction, kSignals.size()> before_{};
+  sigset_t mask_before_{};
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  bool stop_ = false;
+  std::thread thread_;
+};
+
+SignalWatch::SignalWatch() : body_(std::make_unique<Body>()) {}
+SignalWatch::~SignalWatch() = default;
+
+SignalWishes take_signal_wishes() {
+  SignalWishes wishes;
+  wishes.interrupt = interrupted != 0;
+  wishes.requeue = usr != 0 || term != 0;
+  wishes.checkpoint = hang_up.exchange(0) != 0;
+  return wishes;
+}
+
+bool job_end_is_near(double margin_s) {
+  return margin_s > 0 && slurm_end_s() > 0 && static_cast<double>(std::time(nullptr)) >= slurm_end_s() - margin_s;
+}
+
+int second_signal() { return second; }
+void watch_for_second_signals(bool watched) { second_is_watched = watched; }
+
+double since_term_s() { return term ? static_cast<double>(clock_seconds() - term_at) : 0.0; }
+
+}  // namespace echelon::inline job

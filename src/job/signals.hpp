@@ -1,0 +1,58 @@
+// Signals become requests that the loop polls once a step. Handlers only set flags.
+//
+//   USR1, USR2  finish the step, checkpoint, exit 75
+//   TERM        the same, within kTermDeadline_s
+//   INT         checkpoint, exit 130
+//   a second TERM, or a second INT: ends at once with 143 or 130. Where a watchdog is at work it does so, once it has
+//               written status.json; else, and at a third signal, the handler itself by _exit.
+//   HUP         checkpoint and go on
+//
+// Compute threads never run a handler: oneDNN's generated matrix kernels use the stack pointer as an ordinary register,
+// and the frame that a signal pushes there lands in the heap. The signals are blocked in the compute thread, and in all
+// threads started from it afterwards, and left open in one thread that does nothing else.
+//
+// Slurm's end of the job (SLURM_JOB_END_TIME, seconds since 1970) counts as a USR1 that comes run.stop_before_end_s
+// earlier; without the variable it is not known.
+#pragma once
+
+#include <csignal>
+#include <cstdint>
+#include <memory>
+
+namespace echelon::inline job {
+
+inline constexpr double kTermDeadline_s = 20;  // Slurm kills 30 s after TERM
+
+// For as long as it lives, the signals above set flags. Made by the compute thread, after MPI is started (whose own
+// helpers must not inherit the blocked signals) and before the engine and any other thread.
+class SignalWatch {
+ public:
+  SignalWatch();
+  ~SignalWatch();
+  SignalWatch(const SignalWatch&) = delete;
+
+ private:
+  struct Body;
+  std::unique_ptr<Body> body_;
+};
+
+struct SignalWishes {
+  bool requeue = false;     // USR1, USR2, TERM
+  bool interrupt = false;   // INT
+  bool checkpoint = false;  // HUP; asking clears it
+};
+SignalWishes take_signal_wishes();
+
+// True in the last `margin_s` seconds of a Slurm job, and after its end. False where `margin_s` is 0 or the end
+// unknown.
+bool job_end_is_near(double margin_s);
+
+// SIGTERM or SIGINT once it came for the second time, else 0. Any thread.
+int second_signal();
+// Whether a thread polls `second_signal` and ends the process; the watchdog says so.
+void watch_for_second_signals(bool watched);
+
+// Seconds since the first TERM; 0 where none came. Any thread.
+double since_term_s();
+
+}  // namespace echelon::inline job

@@ -1,0 +1,156 @@
+#include "job/watchdog.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <condition_variable>
+#include <csignal>
+#include <mutex>
+#include <string_view>
+#include <thread>
+
+#include "base/check.hpp"
+#include "base/error.hpp"
+#include "base/log.hpp"
+#include "base/process.hpp"
+#include "job/signals.hpp"
+
+namespace echelon::inline job {
+namespace {
+
+std::string rank_text(const Transport& transport, int rank) {
+  if (rank < 0) return "the library's collective";
+  return fmt::format(
+      "rank {} on {}", rank,
+      transport.host_names()[static_cast<std::size_t>(transport.hosts()[static_cast<std::size_t>(rank)])]);
+}
+
+}  // namespace
+
+std::string hang_text(const std::vector<WaitView>& waits, const Transport& transport, const PhaseBoard& phase,
+                      double timeout_s) {
+  if (phase.name() == kStandBy) return {};
+  const double now = transport.clock().now_s();
+  const auto oldest =
+      std::min_element(waits.begin(), waits.end(), [](const auto& a, const auto& b) { return a.since_s < b.since_s; });
+  if (oldest != waits.end() && now - oldest->since_s > timeout_s)
+    return fmt::format("{} has been waiting {:.1f} s for {} ({}, channel {}, plan step {}), at step {}, in {}",
+                       rank_text(transport, transport.rank()), now - oldest->since_s,
+                       rank_text(transport, oldest->peer), oldest->sending ? "sending" : "receiving", oldest->channel,
+                       oldest->step, phase.step(), phase.name());
+  if (std::string_view(phase.name()) == "data" && now - phase.since_s() > timeout_s)
+    return fmt::format("{} has been waiting {:.1f} s for its data, at step {}", rank_text(transport, transport.rank()),
+                       now - phase.since_s(), phase.step());
+  return {};
+}
+
+struct Watchdog::Body {
+  Body(const Engine& engine, const PhaseBoard& phase, WatchdogOptions wanted)
+      : engine_(engine), phase_(phase), options_(std::move(wanted)) {
+    if (!options_.end) options_.end = [](int code) { ::_exit(code); };
+    watch_for_second_signals(true);
+    thread_ = std::thread([this, rank = engine.rank()] {
+      set_thread_rank(rank);
+      watch();
+    });
+  }
+
+  ~Body() {
+    {
+      const std::lock_guard lock(mutex_);
+      stop_ = true;
+    }
+    wake_.notify_all();
+    thread_.join();
+    watch_for_second_signals(false);
+  }
+
+  void watch() {
+    std::unique_lock lock(mutex_);
+    while (!wake_.wait_for(lock, std::chrono::duration<double>(options_.look_every_s), [this] { return stop_; })) {
+      lock.unlock();
+      if (look()) return;
+      lock.lock();
+    }
+  }
+
+  // True once the end has been called for.
+  bool look() {
+    if (const int signal = second_signal(); signal != 0) {
+      end(128 + signal, fmt::format("ended at once by a second SIG{}, without another checkpoint",
+                                    signal == SIGINT ? "INT" : "TERM"));
+      return true;
+    }
+    for (const WatchedRank& other : options_.others)
+      if (is_gone(other.process)) {
+        end_for_lost_rank(other);
+        return true;
+      }
+    const std::string hang = hang_text(engine_.waits(), engine_.transport(), phase_, options_.hang_timeout_s);
+    if (!hang.empty()) {
+      end(kExitLostRank, hang);
+      return true;
+    }
+    if (since_term_s() > options_.term_deadline_s) {
+      end(128 + SIGTERM, "ended by SIGTERM: the step did not finish in time for another checkpoint");
+      return true;
+    }
+    return false;
+  }
+
+  // All ranks of the host see it at once; the first one reports it. A rank that ended by its own error has spoken
+  // before.
+  void end_for_lost_rank(const WatchedRank& lost) {
+    const std::string reason =
+        fmt::format("{} was lost: its process (PID {}) was killed or crashed, at step {}, in {}",
+                    rank_text(engine_.transport(), lost.rank), lost.process.substr(0, lost.process.find(' ')),
+                    phase_.step(), phase_.name());
+    if (leave_last_word(kExitLostRank, reason)) {
+      log_error("{}", reason);
+      leave_own_word(reason);
+    }
+    flush_log();
+    options_.end(kExitLostRank);
+  }
+
+  void end(int code, const std::string& reason) {
+    log_error("{}", reason);
+    flush_log();
+    leave_own_word(reason);
+    leave_last_word(code, reason);
+    flush_log();
+    options_.end(code);
+  }
+
+  bool leave_last_word(int code, const std::string& reason) {
+    try {
+      return !options_.record_exit || options_.record_exit(code, reason);
+    } catch (const std::exception& error) {
+      log_error("status.json could not be written: {}", error.what());
+      return true;
+    }
+  }
+
+  void leave_own_word(const std::string& reason) {
+    try {
+      if (options_.record_rank_error) options_.record_rank_error(reason);
+    } catch (const std::exception& error) {
+      log_error("this rank's own file could not be written: {}", error.what());
+    }
+  }
+
+  const Engine& engine_;
+  const PhaseBoard& phase_;
+  WatchdogOptions options_;
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  bool stop_ = false;
+  std::thread thread_;
+};
+
+Watchdog::Watchdog(const Engine& engine, const PhaseBoard& phase, WatchdogOptions options)
+    : body_(std::make_unique<Body>(engine, phase, std::move(options))) {}
+Watchdog::~Watchdog() = default;
+
+}  // namespace echelon::inline job

@@ -1,0 +1,68 @@
+// A node's lowering as a layer of windows sees it that computes one piece of the node's rows.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <utility>
+#include <vector>
+
+#include "base/check.hpp"
+#include "model/lowering.hpp"
+
+namespace echelon::inline model {
+
+class PieceLowering final : public Lowering {
+ public:
+  struct Ends {
+    TensorRef x, y, dx, dy;
+    Shape x_shape, y_shape;
+  };
+  // `number` of kPieces: names what is kept and saved of this piece.
+  static constexpr int kPieces = 3;
+  PieceLowering(Lowering& node, int number, Ends ends) : node_(node), number_(number), ends_(std::move(ends)) {}
+
+  std::int64_t batch() const override { return node_.batch(); }
+  bool training() const override { return node_.training(); }
+  DType dtype() const override { return node_.dtype(); }
+  bool travels_beside_ops() const override { return node_.travels_beside_ops(); }
+  int inputs() const override { return 1; }
+  Shape input_shape(int) const override { return ends_.x_shape; }
+  Shape output_shape(int) const override { return ends_.y_shape; }
+  TensorRef input(int) override { return ends_.x; }
+  TensorRef output(int) override { return ends_.y; }
+  bool wants_grad_input(int i) const override { return node_.wants_grad_input(i); }
+  TensorRef grad_input(int) override { return ends_.dx; }
+  TensorRef grad_output(int) override { return ends_.dy; }
+  bool has_grad_output(int) const override { return true; }
+  TensorRef parameter(int j) override { return node_.parameter(j); }
+  TensorRef grad_parameter(int j) override { return node_.grad_parameter(j); }
+  TensorRef row_marks(int j) override { return node_.row_marks(j); }
+  TensorRef kept(std::string_view tag, const Shape& shape, DType dtype) override {
+    return node_.kept(fmt::format("{} {}", tag, number_), shape, dtype);
+  }
+  void op(const OpSpec& spec, const std::vector<TensorRef>& args, ScaleSource scale, int pair) override {
+    node_.op(spec, args, scale, pair < 0 ? pair : kPieces * pair + number_);
+  }
+  TensorRef state(std::string_view, const Shape&) override { unlike_a_window(); }
+  void alias(int, int) override { unlike_a_window(); }
+  void share(int, int) override { unlike_a_window(); }
+  void pass_gradient(int, int) override { unlike_a_window(); }
+  void give_gradient(int, TensorRef) override { unlike_a_window(); }
+  TensorRef zeros(std::string_view, const Shape&) override { unlike_a_window(); }
+  void sum_over_replicas(TensorRef) override { unlike_a_window(); }
+  void count_cells(std::int64_t) override { unlike_a_window(); }
+  void transfer(int, TensorRef, TensorRef, bool) override { unlike_a_window(); }
+
+ private:
+  [[noreturn]] static void unlike_a_window() {
+    ECHELON_CHECK(false, "a layer of windows does not ask for this");
+    std::abort();
+  }
+
+  Lowering& node_;
+  int number_;
+  Ends ends_;
+};
+
+}  // namespace echelon::inline model

@@ -1,0 +1,163 @@
+// A layer of windows on a spatial shard's rows. Where devices work by themselves it runs in three pieces: rows that see
+// nothing of the neighbours', while these travel, then those at either end. On the host's own cores, which bring the
+// rows too, three pieces cost more than the wait that they hide: all rows at once, behind it.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "base/check.hpp"
+#include "model/splits/halo.hpp"
+#include "model/splits/piece_lowering.hpp"
+#include "model/splits/row_pieces.hpp"
+#include "model/splits/rows.hpp"
+#include "model/splits/window_pieces.hpp"
+
+namespace echelon::inline model {
+namespace {
+
+using Piece = RowPieces::Piece;
+
+class RowsWindow final : public Layer {
+ public:
+  RowsWindow(LayerPtr layer, const RowsFetch& fetch, const Units& rows, std::int64_t first)
+      : layer_(std::move(layer)), f_(fetch), rows_(rows), first_(first) {}
+  std::string_view kind() const override { return layer_->kind(); }
+  std::string attributes() const override { return layer_->attributes() + " on rows " + rows_text(f_); }
+  std::vector<Shape> infer(std::span<const Shape> inputs) const override {
+    const Shape seen = with_halo(inputs[0], f_);
+    return layer_->on_rows(rows_, -1)->infer({&seen, 1});
+  }
+  std::vector<ParameterDecl> parameters(std::span<const Shape> inputs) const override {
+    return layer_->parameters(inputs);
+  }
+  LayerPtr with_outputs(const Units& units) const override { return on_these_rows(layer_->with_outputs(units)); }
+  LayerPtr behind_relu() const override { return on_these_rows(layer_->behind_relu()); }
+
+  void forward(Lowering& lowering) const override {
+    const Halo halo(lowering, f_);
+    halo.send_rows();
+    const WindowPieces pieces = pieces_in(lowering);
+    const Piece inside = forward_piece(lowering, halo, kInside, pieces.inside);
+    const Piece above = forward_piece(lowering, halo, kAbove, pieces.above);
+    const Piece below = forward_piece(lowering, halo, kBelow, pieces.below);
+    std::vector<Piece> outputs;
+    for (const Piece& piece : {above, inside, below})
+      if (piece.rows > 0) outputs.push_back(piece);
+    if (outputs.size() > 1) RowPieces(lowering, lowering.output_shape(0)).join(outputs, lowering.output(0));
+  }
+
+  void backward(Lowering& lowering) const override {
+    const Halo halo(lowering, f_);
+    const std::int64_t own = lowering.input_shape(0)[2];
+    const bool learns = lowering.wants_grad_input(0);
+    const WindowPieces pieces = pieces_in(lowering);
+    std::vector<RowPieces::Source> sources;
+    const auto add = [&](Number number, const WindowPiece& piece) {
+      if (piece.y.count() == 0) return;
+      const Piece dx = backward_piece(lowering, number, piece);
+      if (!learns) return;
+      if (piece.x.begin < 0) halo.send_back_above(dx, f_.above.padding);
+      if (piece.x.end > own) halo.send_back_below(dx, own - piece.x.begin);
+      const RowSpan mine = {std::max<std::int64_t>(0, piece.x.begin), std::min(own, piece.x.end)};
+      if (mine.count() > 0) sources.push_back({dx, mine.begin, mine.end, mine.begin - piece.x.begin});
+    };
+    add(kAbove, pieces.above);
+    add(kBelow, pieces.below);
+    add(kInside, pieces.inside);
+    if (!learns) return;
+    for (const RowPieces::Source& source : halo.gradients_of_sent()) sources.push_back(source);
+    lowering.give_gradient(0, RowPieces(lowering, lowering.input_shape(0)).sum_of("d own", sources, own).tensor);
+  }
+
+ private:
+  enum Number : int { kInside, kAbove, kBelow };
+
+  LayerPtr on_these_rows(LayerPtr layer) const {
+    return layer ? std::make_shared<RowsWindow>(std::move(layer), f_, rows_, first_) : nullptr;
+  }
+
+  WindowPieces pieces_in(const Lowering& lowering) const {
+    const RowWindow window = *layer_->row_window();
+    const RowSpan x = {f_.first - f_.above.rows(), f_.end + f_.below.rows()}, y = {0, rows_.count()};
+    if (!lowering.travels_beside_ops() || f_.above.in + f_.below.in == 0) return {{}, {y, x}, {}};
+    return window_pieces({.reach = window.reach,
+                          .stride = window.stride,
+                          .first = first_,
+                          .outputs = rows_.count(),
+                          .own = lowering.input_shape(0)[2],
+                          .x = x});
+  }
+
+  Piece forward_piece(Lowering& lowering, const Halo& halo, Number number, const WindowPiece& piece) const {
+    if (piece.y.count() == 0) return {};
+    const Piece x = rows_seen_by(lowering, halo, number, piece.x);
+    const Piece y = piece.y.count() == rows_.count()
+                        ? Piece{lowering.output(0), rows_.count()}
+                        : RowPieces(lowering, lowering.output_shape(0)).room(tag("y", number), piece.y.count());
+    PieceLowering part(lowering, number, ends(lowering, x, y));
+    layer_of(piece)->forward(part);
+    return y;
+  }
+
+  // The gradient of x, where it is wanted.
+  Piece backward_piece(Lowering& lowering, Number number, const WindowPiece& piece) const {
+    const RowPieces x(lowering, lowering.input_shape(0)), y(lowering, lowering.output_shape(0));
+    const Piece dy =
+        y.slice(tag("dy", number), {lowering.grad_output(0), rows_.count()}, piece.y.begin, piece.y.count());
+    PieceLowering::Ends of = ends(lowering, rows_kept_of(lowering, number, piece.x), dy);
+    of.dy = dy.tensor;
+    Piece dx;
+    if (lowering.wants_grad_input(0)) dx = x.room(tag("dx", number), piece.x.count());
+    of.dx = dx.tensor;
+    PieceLowering part(lowering, number, of);
+    layer_of(piece)->backward(part);
+    return dx;
+  }
+
+  LayerPtr layer_of(const WindowPiece& piece) const {
+    return layer_->on_rows({rows_.begin + piece.y.begin, rows_.begin + piece.y.end, rows_.all}, -1);
+  }
+
+  // Forward: own rows, and those that travel here, if any.
+  static Piece rows_seen_by(Lowering& lowering, const Halo& halo, Number number, const RowSpan& span) {
+    const RowPieces x(lowering, lowering.input_shape(0));
+    const Piece own{lowering.input(0), lowering.input_shape(0)[2]};
+    if (span.begin >= 0 && span.end <= own.rows) return x.slice(tag("x", number), own, span.begin, span.count());
+    std::vector<Piece> parts;
+    if (span.begin < 0) parts = halo.from_above();
+    const RowSpan mine = {std::max<std::int64_t>(0, span.begin), std::min(own.rows, span.end)};
+    if (mine.count() > 0) parts.push_back(x.slice(tag("own", number), own, mine.begin, mine.count()));
+    if (span.end > own.rows)
+      for (const Piece& piece : halo.from_below()) parts.push_back(piece);
+    return x.joined(tag("x", number), parts);
+  }
+  // Backward: what that was.
+  static Piece rows_kept_of(Lowering& lowering, Number number, const RowSpan& span) {
+    const Piece own{lowering.input(0), lowering.input_shape(0)[2]};
+    if (span == RowSpan{0, own.rows}) return own;
+    return RowPieces(lowering, lowering.input_shape(0)).room(tag("x", number), span.count());
+  }
+
+  static std::string tag(const char* what, Number number) {
+    return fmt::format("{} of piece {}", what, static_cast<int>(number));
+  }
+  static PieceLowering::Ends ends(Lowering& lowering, const Piece& x, const Piece& y) {
+    const RowPieces xs(lowering, lowering.input_shape(0)), ys(lowering, lowering.output_shape(0));
+    return {.x = x.tensor, .y = y.tensor, .dx = {}, .dy = {}, .x_shape = xs.shape(x.rows), .y_shape = ys.shape(y.rows)};
+  }
+
+  LayerPtr layer_;
+  RowsFetch f_;
+  Units rows_;
+  std::int64_t first_;
+};
+
+}  // namespace
+
+LayerPtr make_rows_window(LayerPtr layer, const RowsFetch& fetch, const Units& rows, std::int64_t first) {
+  return std::make_shared<RowsWindow>(std::move(layer), fetch, rows, first);
+}
+
+}  // namespace echelon::inline model

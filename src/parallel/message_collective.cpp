@@ -1,0 +1,86 @@
+#include <cstring>
+#include <numeric>
+
+#include "base/clock.hpp"
+#include "comm/collective/algorithms.hpp"
+#include "parallel/interleave.hpp"
+#include "parallel/replica_collective.hpp"
+
+namespace echelon::inline parallel {
+namespace {
+
+class MessageCollective final : public ReplicaCollective {
+ public:
+  MessageCollective(Device& device, Engine& ranks, int channel, GroupTraffic& traffic)
+      : device_(device), ranks_(ranks), channel_(channel), traffic_(traffic) {}
+
+  void sum(const Tensor& from, const Tensor& to) override {
+    const std::int64_t elems = to.shape.elems();
+    if (elems != elems_) {
+      plan_ = make_allreduce("halving_doubling", {.rank = ranks_.rank(), .ranks = ranks_.size(), .elems = elems});
+      if (!device_.on_host()) buffer_ = device_.allocate_host(to.bytes());
+      elems_ = elems;
+    }
+    if (device_.on_host()) {
+      std::memcpy(to.data, from.data, to.bytes());
+      return meet(to.data, to.dtype);
+    }
+    device_.to_host(buffer_.data(), from.data, from.bytes());
+    meet(buffer_.data(), to.dtype);
+    device_.to_device(to.data, buffer_.data(), to.bytes());
+  }
+
+  void gather(const GatherForm& form, const Tensor& from, const Tensor& to) override {
+    const std::int64_t elems = to.shape.elems();
+    if (elems != elems_) {
+      std::vector<std::int64_t> blocks;
+      begins_ = {0};
+      for (const std::int64_t units : form.units) {
+        blocks.push_back(form.outer * units * form.inner);
+        begins_.push_back(begins_.back() + blocks.back());
+      }
+      plan_ = make_allgather_blocks(ranks_.rank(), blocks);
+      buffer_ = device_.allocate_host(to.bytes());
+      if (!device_.on_host()) whole_ = device_.allocate_host(to.bytes());
+      elems_ = elems;
+    }
+    const auto at = [&](int rank) {
+      return static_cast<std::byte*>(buffer_.data()) +
+             static_cast<std::size_t>(begins_[static_cast<std::size_t>(rank)]) * size_of(to.dtype);
+    };
+    device_.to_host(at(ranks_.rank()), from.data, from.bytes());
+    meet(buffer_.data(), to.dtype);
+    std::vector<const std::byte*> blocks;
+    for (int rank = 0; rank < ranks_.size(); ++rank) blocks.push_back(at(rank));
+    interleave(form, blocks, size_of(to.dtype), device_.on_host() ? to.data : whole_.data());
+    if (!device_.on_host()) device_.to_device(to.data, whole_.data(), to.bytes());
+  }
+
+ private:
+  void meet(void* data, DType dtype) {
+    const ScopedTimer timer(traffic_.waited_s);
+    const Ticket ticket =
+        ranks_.submit({.plan = plan_, .data = data, .dtype = dtype, .channel = channel_, .after = nullptr});
+    ticket.wait();
+    traffic_.sent += ticket.wire();
+  }
+
+  Device& device_;
+  Engine& ranks_;
+  const int channel_;
+  GroupTraffic& traffic_;
+  std::int64_t elems_ = -1;  // that what follows is for
+  std::shared_ptr<const Plan> plan_;
+  Memory buffer_;                     // sums where the device's memory is out of reach; gathers: blocks of all ranks
+  Memory whole_;                      // gathers where it is out of reach
+  std::vector<std::int64_t> begins_;  // gathers: first element of each rank's block in the buffer; and their end
+};
+
+}  // namespace
+
+std::unique_ptr<ReplicaCollective> make_message_collective(Device& device, Engine& ranks, int channel,
+                                                           GroupTraffic& traffic) {
+  return std::make_unique<MessageCollective>(device, ranks, channel, traffic);
+}
+
+}  // namespace echelon::inline parallel

@@ -1,0 +1,62 @@
+// Where a rank stands: its role, its coordinates in the mesh, and the engines of the groups that it belongs to.
+#pragma once
+
+#include <memory>
+
+#include "comm/engine.hpp"
+#include "config/roles.hpp"
+#include "parallel/activation_exchange.hpp"
+#include "parallel/mesh.hpp"
+
+namespace echelon::inline parallel {
+
+class RankGroups {
+ public:
+  // All ranks of the world call it, with the same roles and the workers' mesh.
+  RankGroups(const Roles& roles, Mesh mesh, Engine& world);
+
+  const Roles& roles() const { return roles_; }
+  Role role() const { return roles_.of(world_.rank()); }
+  bool trains() const { return role() == Role::worker; }
+
+  const Mesh& mesh() const { return mesh_; }  // of the workers
+  // Where this rank trains; else the first.
+  const MeshCoord& coord() const { return coord_; }
+  // Whose samples this rank takes; mesh().replicas(), which has none, where it does not train.
+  int replica() const { return trains() ? coord_.replica : mesh_.replicas(); }
+  // Whether this rank computes the loss and reports it for its replica.
+  bool has_loss() const {
+    return trains() && coord_.stage == mesh_.pipeline() - 1 && coord_.shard == 0 && coord_.spatial_shard == 0;
+  }
+
+  // All ranks of the run; those of this rank's role.
+  Engine& world() { return world_; }
+  Engine& peers() { return peers_ ? *peers_ : world_; }
+  // Over which a strategy exchanges: the ranks that hold this part of the model, and all that do not train.
+  Engine& exchange() { return roles_.mixed() ? world_ : replicas(); }
+
+  // The ranks that hold the same part of the model, by replica, then spatial shard.
+  Engine& replicas() { return replicas_ ? *replicas_ : peers(); }
+  // Data-parallel peers: one rank of each replica, all at the same coordinates inside it.
+  Engine& data_parallel_peers() { return data_parallel_peers_ ? *data_parallel_peers_ : peers(); }
+  // The ranks of this replica; where nothing is split, all peers, and nobody uses it.
+  Engine& group() { return group_ ? *group_ : peers(); }
+  // Those of them that share this spatial shard, by part: they hold the model once. Likewise.
+  Engine& model() { return model_ ? *model_ : peers(); }
+  // .. this stage and spatial shard, by shard.
+  Engine& shards() { return shards_ ? *shards_ : peers(); }
+  // .. this stage and shard, by spatial shard.
+  Engine& spatial_shards() { return spatial_shards_ ? *spatial_shards_ : peers(); }
+  GroupEngines engines() { return {group(), shards(), spatial_shards()}; }
+
+ private:
+  Roles roles_;
+  Mesh mesh_;
+  Engine& world_;
+  MeshCoord coord_;
+  std::unique_ptr<Engine> peers_;  // null where all ranks have one role
+  std::unique_ptr<Engine> replicas_, data_parallel_peers_, group_, model_, shards_,
+      spatial_shards_;  // null where nothing is split
+};
+
+}  // namespace echelon::inline parallel

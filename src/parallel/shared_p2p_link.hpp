@@ -1,0 +1,50 @@
+// Links through memory that both ranks share.
+#pragma once
+
+#include <memory>
+
+#include "comm/shared_queue.hpp"
+#include "parallel/p2p_link.hpp"
+
+namespace echelon::inline parallel {
+
+inline constexpr std::size_t kHandshakeBytes = 128;  // in front of the queue, for devices to find each other's memory
+
+class SharedP2pLink : public P2pLink {
+ public:
+  SharedP2pLink(Device& device, const P2pEnds& ends, std::shared_ptr<SharedBlock> block, std::byte* memory,
+                std::size_t buffer_bytes, GroupTraffic& traffic);
+
+  void begin(int, std::int64_t) override {}
+  void send(const Tensor& tensor) override;
+  void receive(const Tensor& tensor) override;
+  // What was sent lies where the receiver finds it, and stays there.
+  void finish() override {}
+
+ protected:
+  // Returns once the copy is there, or the memory may be written again.
+  virtual void put(const Tensor& tensor) { device_.to_host(queue_.to_fill(), tensor.data, tensor.bytes()); }
+  virtual void get(const Tensor& tensor) { device_.to_device(tensor.data, queue_.to_take(), tensor.bytes()); }
+
+  void wait_to_fill();
+  void wait_to_take();
+  // Until every buffer that was filled has been taken.
+  void wait_for_all();
+
+  Device& device_;
+  const P2pEnds ends_;
+  const std::size_t buffer_bytes_;
+  SharedQueue queue_;
+
+ private:
+  template <class Ready>
+  void wait(const Ready& ready);
+
+  const std::shared_ptr<SharedBlock> block_;
+  GroupTraffic& traffic_;
+};
+
+std::unique_ptr<P2pLink> make_peer_p2p_link(Device& device, const P2pEnds& ends, std::shared_ptr<SharedBlock> block,
+                                            std::byte* memory, std::size_t buffer_bytes, GroupTraffic& traffic);
+
+}  // namespace echelon::inline parallel

@@ -1,0 +1,311 @@
+#include "run/attempt.hpp"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <new>
+#include <sstream>
+
+#include "base/checksum.hpp"
+#include "base/error.hpp"
+#include "base/log.hpp"
+#include "base/process.hpp"
+#include "base/text.hpp"
+#include "base/version.hpp"
+#include "checkpoint/trained_data.hpp"
+#include "config/derive.hpp"
+#include "config/parse.hpp"
+#include "job/agree.hpp"
+#include "job/signals.hpp"
+#include "run/banner.hpp"
+#include "run/restore.hpp"
+#include "run/summary.hpp"
+#include "train/stepper.hpp"
+
+namespace echelon::inline run {
+namespace {
+
+constexpr int kControlChannel = 0;  // agreement, evaluation, metrics
+constexpr int kWeightsChannel = 1;  // the first broadcast
+constexpr int kSumsChannel = 2;     // synchronised batch norm
+constexpr int kMeetingChannel = 3;  // and the next: what ranks agree on beside the exchange
+constexpr int kStrategyChannel = kMeetingChannel + Control::kChannels;  // from here on: the strategy's
+constexpr int kPartsChannel = 0;                                        // of a model group: checkpoints
+constexpr int kNormsChannel = 1;  // likewise, and of the shards of a stage: norms of split models
+constexpr int kCutsChannel = 2;   // likewise, from here on: what travels between its ranks
+
+// "_2x1-0" of the first of two stages; nothing where the model is whole.
+std::string part_name(const Mesh& mesh, int part) {
+  return mesh.parts() > 1 ? fmt::format("_{}x{}-{}", mesh.pipeline(), mesh.tensor(), part) : "";
+}
+
+}  // namespace
+
+Attempt::Attempt(Engine& engine, AttemptOptions options)
+    : engine_(engine),
+      options_(std::move(options)),
+      group_(engine, kControlChannel),
+      slot_(host_slot_of(engine.transport())),
+      phase_(engine.clock()) {}
+
+Attempt::~Attempt() = default;
+
+int Attempt::run() {
+  try {
+    return run_or_throw();
+  } catch (const CommonError& error) {
+    return fail(error.code(), error.what(), true);
+  } catch (const Error& error) {
+    return fail(error.code(), error.what(), false);
+  } catch (const std::filesystem::filesystem_error& error) {
+    return fail(kExitEnvironment, error.what(), false);
+  } catch (const std::bad_alloc&) {
+    return fail(kExitMemory, "out of memory", false);
+  } catch (const std::exception& error) {
+    return fail(kExitInternal, error.what(), false);
+  }
+}
+
+int Attempt::fail(int exit_code, const std::string& text, bool common) {
+  const bool logs = slot_.rank == 0 || !common;
+  const std::string message = common || slot_.ranks == 1 ? text : fmt::format("rank {}: {}", slot_.rank, text);
+  if (logs) {
+    flush_log();
+    std::fprintf(stderr, "echelon: error: %s\n%s", message.c_str(), exit_code == kExitInternal ? kReportIt : "");
+    std::fflush(stderr);
+    try {
+      board_.conclude("failed", exit_code, message, phase_.step());
+      board_.write_rank_error(slot_.rank, message);
+    } catch (const std::exception& error) {
+      std::fprintf(stderr, "echelon: the status could not be written: %s\n", error.what());
+    }
+  }
+  if (!common && slot_.ranks > 1) options_.end_world(exit_code);
+  return exit_code;
+}
+
+void Attempt::read_config() {
+  Config asked;
+  all_or_none(group_, [&] {
+    asked = options_.load_config(notes_);
+    check_combinations(asked);
+  });
+  require_same(group_, "version", fmt::format("{} ({})", kVersion, commit()));
+  require_same(group_, "config", hex64(checksum64(echo_config(asked))));
+  config_ = config_for_ranks(std::move(asked), slot_.ranks, notes_);
+}
+
+RunInputs Attempt::open_inputs() {
+  std::optional<RunInputs> inputs;
+  all_or_none(group_, [&] { inputs = echelon::open_inputs(config_); });
+  return std::move(*inputs);
+}
+
+void Attempt::settle_split(const RunInputs& inputs) {
+  if (!leaves_open(config_.parallel)) return;
+  settled_ = echelon::settle_split(config_, inputs, device_options(config_.device, slot_), engine_, kControlChannel);
+  config_.parallel = settled_.parallel;
+}
+
+void Attempt::join_groups() {
+  Roles roles;
+  std::optional<Mesh> mesh;
+  all_or_none(group_, [&] {
+    const Transport& transport = engine_.transport();
+    roles = roles_of(config_, slot_.ranks);
+    mesh = mesh_of_workers(config_, roles, transport.hosts(), transport.host_names());
+  });
+  rank_groups_.emplace(roles, std::move(*mesh), engine_);
+}
+
+void Attempt::open_device() {
+  threads_ = threads_of(config_.device, slot_);
+  std::string warning;
+  all_or_none(group_, [&] {
+    device_ = echelon::open_device(config_.device.kind, device_options(config_.device, slot_, &warning));
+    if (!device_->supports(config_.device.dtype))
+      throw ConfigError(fmt::format("device.dtype = \"{}\" is not for the device '{}'", name_of(config_.device.dtype),
+                                    device_->name()));
+  });
+  require_same(group_, "kind of device", std::string(device_->name()));
+  if (config_.train.reproducible)
+    require_same(group_, "device, which train.reproducible = true needs to be one processor and number of threads",
+                 device_->describe());
+  if (!warning.empty() && device_->name() == "cuda") log_warning("{}", warning);
+}
+
+void Attempt::build() {
+  config_.exchange =
+      tuning_.settle(config_.exchange, start_, rank_groups_->replicas(),
+                     rank_groups_->mesh().splits() ? &rank_groups_->model() : nullptr, engine_.transport(),
+                     kStrategyChannel, plan_->part.graph.parameters(), wide_of(config_.device.dtype));
+  activation_exchange_ = std::make_unique<ActivationExchange>(
+      *device_, rank_groups_->engines(), rank_groups_->mesh(), rank_groups_->coord(), plan_->part.cuts,
+      config_.device.dtype, kCutsChannel, plan_->rank_batches.largest());
+  all_or_none(group_, [&] {
+    arenas_ = std::make_unique<Arenas>(*device_, plan_->part.graph.parameters(), wide_of(config_.device.dtype));
+    if (rank_groups_->mesh().splits())
+      part_norms_ = std::make_unique<PartNorms>(rank_groups_->model(), rank_groups_->shards(), kNormsChannel,
+                                                rank_groups_->coord().shard == 0);
+    optimiser_ =
+        std::make_unique<Optimiser>(config_.optimiser, *arenas_, loss_scaling_of(config_.device), part_norms_.get());
+    strategy_ = make_strategy(
+        config_.exchange, {.arenas = *arenas_,
+                           .optimiser = *optimiser_,
+                           .engine = rank_groups_->exchange(),
+                           .first_channel = kStrategyChannel,
+                           .seed = config_.seed,
+                           .part = part_name(rank_groups_->mesh(), rank_groups_->mesh().part(rank_groups_->coord())),
+                           .role = rank_groups_->role()});
+    replica_sum_ = std::make_unique<ReplicaSum>(*device_, rank_groups_->data_parallel_peers(), kSumsChannel);
+    arenas_->initialise(config_.seed);
+  });
+  state_.global_batch = plan_->batch.global;
+  state_.replicas = plan_->shards.replicas();
+  state_.steps_per_epoch = plan_->steps_per_epoch;
+}
+
+void Attempt::restore() {
+  phase_.enter("start");
+  if (start_.first_step()) return broadcast_weights(*arenas_, rank_groups_->exchange(), kWeightsChannel);
+  all_or_none(group_, [&] { echelon::restore(start_, *plan_, {state_, tuning_, *arenas_, *optimiser_, *strategy_}); });
+}
+
+void Attempt::visit_state(StateVisitor& visitor) {
+  state_.visit_state(visitor);
+  tuning_.visit_state(visitor);
+  arenas_->visit_state(visitor);
+  optimiser_->visit_state(visitor);
+  strategy_->visit_state(visitor);
+  runner_->visit_state(visitor);
+}
+
+// What each rank holds some of; the chief writes what its whole replica holds.
+WholeTensors Attempt::gather_for_checkpoint() {
+  Group all(rank_groups_->exchange(), kControlChannel), replicas(rank_groups_->data_parallel_peers(), kControlChannel);
+  WholeTensors wholes = gather_slices(all, [this](StateVisitor& visitor) { strategy_->visit_state(visitor); });
+  wholes.merge(gather_slices(replicas, [this](StateVisitor& visitor) { runner_->visit_state(visitor); }));
+  if (rank_groups_->mesh().parts() > 1 && rank_groups_->replica() == 0 && rank_groups_->coord().spatial_shard == 0) {
+    gather_parts(
+        rank_groups_->model(), kPartsChannel, [this](StateVisitor& visitor) { visit_state(visitor); }, wholes);
+  }
+  return wholes;
+}
+
+Provenance Attempt::provenance(const Config& config) {
+  Provenance p;
+  p.version = kVersion;
+  p.git_hash = commit();
+  p.config_hash = hex64(config_hash(config));
+  p.mpi = engine_.transport().name();
+  p.job_id = job_id();
+  p.command_line = command_line();
+  p.started = now_utc_text();
+  p.process = group_.gather(process_id_text())[0];
+  p.hosts = group_.gather(slot_.host);
+  p.devices = group_.gather(device_ ? device_->describe() : std::string());
+  p.seed = config.seed;
+  p.ranks = slot_.ranks;
+  return p;
+}
+
+void Attempt::start_watchdog() {
+  WatchdogOptions watchdog_options;
+  watchdog_options.hang_timeout_s = config_.run.hang_timeout_s;
+  watchdog_options.term_deadline_s = kTermDeadline_s;
+  const std::vector<std::string> processes = group_.gather(process_id_text());
+  for (int rank = 0; rank < slot_.ranks; ++rank)
+    if (const std::string& process = processes[static_cast<std::size_t>(rank)]; rank != slot_.rank && is_near(process))
+      watchdog_options.others.push_back({rank, process});
+  watchdog_options.record_exit = [this](int code, const std::string& reason) {
+    const bool hung = code == kExitLostRank;
+    return board_.conclude(hung ? "failed" : "stopped", code, reason, hung ? phase_.step() : -1);
+  };
+  watchdog_options.record_rank_error = [this](const std::string& reason) {
+    board_.write_rank_error(slot_.rank, reason);
+  };
+  watchdog_ = std::make_unique<Watchdog>(engine_, phase_, std::move(watchdog_options));
+}
+
+int Attempt::run_or_throw() {
+  read_config();
+  start_watchdog();
+  RunInputs inputs = open_inputs();
+  settle_split(inputs);
+  join_groups();
+  all_or_none(group_, [&] {
+    plan_.emplace(plan_run(config_, rank_groups_->mesh(), rank_groups_->coord(), std::move(inputs), settled_.node_s));
+  });
+  start_ = decide_start(config_, *plan_, group_, lock_);
+  if (start_.finished) {
+    const std::string where = start_.ranks > 0 ? " on " + counted(start_.ranks, "rank") : "";
+    log_info("already finished{}: {}, in {}", where, counted(start_.step, "step"), start_.folder.attempt);
+    log_info("to train again, on {}: --set run.restart=never, or another name", counted(slot_.ranks, "rank"));
+    group_.barrier();
+    return kExitOk;
+  }
+  open_device();
+  provenance_ = provenance(config_);
+  board_.open(start_.folder, provenance_);
+  if (!start_.first_step() && !start_.other_run)
+    board_.set_checkpoint("checkpoints/" + std::filesystem::path(start_.checkpoint).filename().string());
+  phase_.at_step(start_.step);
+  board_.at_step(start_.step);
+  all_or_none(group_, [&] {
+    if (slot_.rank != 0) return;
+    log_to_file(start_.folder.attempt + "/run.log");
+    conclude_died(start_.folder);
+    write_attempt_config(start_.folder, config_);
+    board_.start_beating();
+  });
+  build();
+  log_banner();
+  restore();
+  all_or_none(group_, [&] {
+    runner_ = make_stepper({config_, *plan_, *rank_groups_, *arenas_, *strategy_, *optimiser_, *replica_sum_,
+                            *activation_exchange_, phase_, state_});
+    restore_carried(start_, *runner_);
+    make_hooks();
+  });
+  std::vector<Hook*> hooks;
+  for (const auto& hook : hooks_) hooks.push_back(hook.get());
+  Control control(engine_, kMeetingChannel, strategy_->progress());
+  Loop loop(config_, *plan_, rank_groups_->replica(), *runner_, group_, control, state_, phase_, std::move(hooks));
+  return finish(loop.run());
+}
+
+void Attempt::log_banner() {
+  const BannerParts parts{config_, *plan_,   rank_groups_->mesh(), provenance_, start_,
+                          slot_,   *device_, *strategy_,           threads_,    notes_};
+  if (slot_.rank != 0) return;
+  for (const std::string& line : banner_lines(parts)) log_info("{}", line);
+  std::istringstream lines(settled_.report);
+  for (std::string line; std::getline(lines, line);) log_info("{}", line);
+  tuning_.log_choice();
+}
+
+int Attempt::finish(Ending ending) {
+  activation_exchange_->finish();
+  const bool finished = ending == Ending::finished;
+  const int code = finished ? kExitOk : ending == Ending::requeue ? kExitRequeue : kExitInterrupted;
+  const SummaryParts parts{config_,  *plan_,     *rank_groups_, provenance_, start_.folder,         slot_,   *device_,
+                           *arenas_, *strategy_, *statistics_,  *runner_,    *activation_exchange_, threads_};
+  Group peers(rank_groups_->peers(), kControlChannel);
+  const RunFigures summary = collect_summary(parts, group_, peers, finished ? "finished" : "stopped", state_.step);
+  all_or_none(group_, [&] {
+    if (slot_.rank != 0) return;
+    write_summary(summary, parts);
+    const bool in_time = job_end_is_near(config_.run.stop_before_end_s);
+    const std::string why = in_time ? "Slurm ends the job soon (run.stop_before_end_s)" : "asked to stop by a signal";
+    board_.conclude(summary.state, code, finished ? "" : fmt::format("{}; checkpoint of step {}", why, state_.step),
+                    state_.step);
+    log_info("{}", summary_text(summary, parts, board_.checkpoint()));
+    if (!finished) log_info("stopped early, {}: the same command goes on from step {}", why, state_.step);
+    flush_log();
+  });
+  group_.barrier();
+  return code;
+}
+
+}  // namespace echelon::inline run

@@ -1,0 +1,106 @@
+// One attempt at a run, on one rank: from the config to the exit code.
+//
+//   read and compare configs -> plan -> resume or start -> device, model, strategy -> loop -> summary
+//
+// What can go wrong on one rank before the first step goes wrong on all of them together (all_or_none), so that all
+// ranks exit normally. After that an error of one rank alone ends the world by `abort_world`.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "checkpoint/checkpoint.hpp"
+#include "checkpoint/run_state.hpp"
+#include "comm/engine.hpp"
+#include "comm/group.hpp"
+#include "config/schema.hpp"
+#include "device/arenas.hpp"
+#include "device/device.hpp"
+#include "exchange/part_norms.hpp"
+#include "exchange/replica_sum.hpp"
+#include "exchange/strategy.hpp"
+#include "job/launch.hpp"
+#include "job/phase.hpp"
+#include "job/status_board.hpp"
+#include "job/watchdog.hpp"
+#include "optim/optimiser.hpp"
+#include "parallel/activation_exchange.hpp"
+#include "parallel/rank_groups.hpp"
+#include "run/resume.hpp"
+#include "run/settle_split.hpp"
+#include "run/tuning.hpp"
+#include "train/hooks/hook.hpp"
+#include "train/hooks/statistics.hpp"
+#include "train/loop.hpp"
+#include "train/run_plan.hpp"
+#include "train/stepper.hpp"
+
+namespace echelon::inline run {
+
+struct AttemptOptions {
+  // On every rank; adds to the notes, for people, what it left out of the file. Throws ConfigError.
+  std::function<Config(std::vector<std::string>& notes)> load_config;
+  std::function<void(int exit_code)> end_world;  // ends all ranks, now; not called where there is one
+};
+
+class Attempt {
+ public:
+  Attempt(Engine& engine, AttemptOptions options);
+  ~Attempt();
+
+  // The exit code: 0, 75, 130, or that of an error, which has been told by then.
+  int run();
+
+ private:
+  int run_or_throw();
+  int fail(int exit_code, const std::string& text, bool common);
+
+  void read_config();
+  void start_watchdog();
+  RunInputs open_inputs();
+  void settle_split(const RunInputs& inputs);
+  void join_groups();
+  void open_device();
+  void build();
+  void restore();
+  void make_hooks();
+  Provenance provenance(const Config& config);
+  void log_banner();
+  int finish(Ending ending);
+  void visit_state(StateVisitor& visitor);
+  WholeTensors gather_for_checkpoint();
+
+  Engine& engine_;
+  AttemptOptions options_;
+  Group group_;  // the world
+  HostSlot slot_;
+  std::optional<RankGroups> rank_groups_;
+  PhaseBoard phase_;  // by the engine's clock
+  StatusBoard board_;
+  Config config_;
+  std::vector<std::string> notes_;  // what was changed in it
+  SettledSplit settled_;
+  RunLock lock_;  // rank 0's; ends after all that writes into the run's folder
+  std::optional<RunPlan> plan_;
+  Decision start_;
+  int threads_ = 1;
+  Provenance provenance_;
+  RunState state_;
+  Tuning tuning_;
+  std::unique_ptr<Device> device_;
+  std::unique_ptr<Arenas> arenas_;
+  std::unique_ptr<PartNorms> part_norms_;  // null where nothing is split
+  std::unique_ptr<Optimiser> optimiser_;
+  std::unique_ptr<Strategy> strategy_;
+  std::unique_ptr<ReplicaSum> replica_sum_;
+  std::unique_ptr<ActivationExchange> activation_exchange_;
+  std::unique_ptr<Stepper> runner_;
+  std::vector<std::unique_ptr<Hook>> hooks_;
+  StatisticsHook* statistics_ = nullptr;
+  std::unique_ptr<Watchdog> watchdog_;  // ends first
+};
+
+}  // namespace echelon::inline run

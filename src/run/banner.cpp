@@ -1,0 +1,145 @@
+#include "run/banner.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "base/atomic_file.hpp"
+#include "base/text.hpp"
+#include "config/parse.hpp"
+#include "data/describe.hpp"
+#include "model/build.hpp"
+#include "parallel/pipeline.hpp"
+#include "parallel/stages.hpp"
+#include "parallel/staircase.hpp"
+
+namespace echelon::inline run {
+namespace {
+
+std::string batch_line(const Config& config, const BatchPlan& batch, int replicas) {
+  if (config.train.reproducible)
+    return fmt::format("batch     {} a step = {} micro-shards of {}, {} on each of {}; reproducible", batch.global,
+                       config.train.micro_shards, batch.micro.front(), batch.accumulation,
+                       counted(replicas, "replica"));
+  const bool even =
+      std::adjacent_find(batch.micro.begin(), batch.micro.end(), std::not_equal_to<>()) == batch.micro.end();
+  const std::string micro =
+      even ? std::to_string(batch.micro.front()) : fmt::format("({})", fmt::join(batch.micro, ", "));
+  return fmt::format("batch     {} a step = {} micro x {} accumulation x {}; {} scaling", batch.global, micro,
+                     batch.accumulation, counted(replicas, "replica"),
+                     config.batch.scale_with_replicas ? "weak" : "strong");
+}
+
+// "3", "2 workers + 1 server"
+std::string ranks_text(const BannerParts& p) {
+  const int servers = p.slot.ranks - p.mesh.ranks();
+  if (servers == 0) return std::to_string(p.slot.ranks);
+  return fmt::format("{} + {}", counted(p.mesh.ranks(), "worker"), counted(servers, "server"));
+}
+
+// How samples are put into steps.
+std::string order_text(const RunPlan& plan) {
+  if (plan.shards.stream()) return "streams";
+  if (plan.shards.buckets().empty()) return fmt::format("sharding by {}", name_of(plan.shards.sharding()));
+  return fmt::format("length buckets of up to {}", fmt::join(plan.shards.buckets(), ", "));
+}
+
+std::string data_line(const RunPlan& plan) {
+  const std::string test = plan.test ? counted(plan.test->samples(), "test sample") : "no test data";
+  const auto files = static_cast<std::int64_t>(plan.train.shards.size());
+  const std::string what =
+      plan.train.kind == DataKind::samples ? counted(plan.train.samples(), "sample") : content_text(plan.train);
+  return fmt::format("data      {} in {}, {}; {}; {} an epoch, {} in all", what, counted(files, "file"), test,
+                     order_text(plan), counted(plan.steps_per_epoch, "step"), count_text(plan.total_steps));
+}
+
+std::string model_line(const Config& config, const RunPlan& plan) {
+  const ModelCosts costs = model_costs(plan.graph, config.device.dtype);
+  return fmt::format("model     {}: {} parameters, {}FLOP forward and {}FLOP backward a sample, {}",
+                     config.model.zoo.empty() ? "of the config" : config.model.zoo, count_text(costs.parameters),
+                     short_count(costs.forward_flops), short_count(costs.backward_flops),
+                     echelon::name_of(config.device.dtype));
+}
+
+// "stages    conv1 to pool1 (62 % of FLOPs), conv2 to loss (38 %); 1f1b over 4 micro-batches, bubble at least 20.0 %"
+std::string stages_line(const Config& config, const RunPlan& plan, const Mesh& mesh) {
+  const std::vector<double> flops = node_flops(plan.graph, config.device.dtype);
+  const double all = std::accumulate(flops.begin(), flops.end(), 0.0);
+  std::string text;
+  for (int stage = 0; stage < mesh.pipeline(); ++stage) {
+    double own = 0;
+    for (std::size_t node = 0; node < flops.size(); ++node)
+      if (plan.part.stages[node] == stage) own += flops[node];
+    text += fmt::format("{}{} ({:.0f} %{})", stage > 0 ? "; " : "", stage_text(plan.graph, plan.part.stages, stage),
+                        all > 0 ? 100 * own / all : 0, stage == 0 ? " of FLOPs" : "");
+  }
+  const int micro_batches = static_cast<int>(plan.batch.accumulation);
+  const int chunks = static_cast<int>(config.parallel.time_chunks);
+  return fmt::format("stages    {}; {} over {}{}, bubble at least {:.1f} %", text, config.parallel.schedule,
+                     counted(micro_batches, "micro-batch"), chunks > 1 ? fmt::format(" of {} chunks", chunks) : "",
+                     100 * bubble_share(mesh.pipeline(), micro_batches, chunks));
+}
+
+// "staircase 64 steps in 8 chunks; attention1 sees all steps at once"
+std::string staircase_line(const RunPlan& plan, std::int64_t chunks) {
+  const std::vector<std::string> uncut = uncut_layers(plan.graph);
+  const std::string seen =
+      fmt::format("; {} {} all steps at once", fmt::join(uncut, ", "), uncut.size() == 1 ? "sees" : "see");
+  return fmt::format("staircase {} steps in {} chunks{}", plan.graph.values().front().shape[0], chunks,
+                     uncut.empty() ? "" : seen);
+}
+
+}  // namespace
+
+std::string by_rank_text(const std::vector<std::string>& entries) {
+  std::string text;
+  for (std::size_t first = 0; first < entries.size();) {
+    std::size_t last = first;
+    while (last + 1 < entries.size() && entries[last + 1] == entries[first]) ++last;
+    if (!text.empty()) text += "; ";
+    if (entries.size() > 1) text += first == last ? fmt::format("{}: ", first) : fmt::format("{}-{}: ", first, last);
+    text += entries[first];
+    first = last + 1;
+  }
+  return text;
+}
+
+std::vector<std::string> banner_lines(const BannerParts& p) {
+  const Provenance& made = p.provenance;
+  std::vector<std::string> lines = {
+      fmt::format("echelon {} ({}), {}", made.version, made.git_hash, made.mpi),
+      fmt::format("run       {} (config {}), seed {}", p.config.name, made.config_hash, made.seed),
+      fmt::format("ranks     {} on {}; {}", ranks_text(p), counted(p.slot.hosts, "host"), by_rank_text(made.hosts)),
+      fmt::format("mesh      {}", p.mesh.text()),
+      model_line(p.config, p.plan),
+      batch_line(p.config, p.plan.batch, p.plan.shards.replicas()),
+      data_line(p.plan),
+      fmt::format("exchange  {}", p.strategy.describe()),
+      fmt::format("device    {} ({} a rank): {}", p.device.name(), counted(p.threads, "thread"),
+                  by_rank_text(made.devices)),
+      fmt::format("results   {}", p.start.folder.attempt),
+  };
+  for (const std::string& note : p.notes) lines.push_back("note      " + note);
+  if (p.mesh.pipeline() > 1) lines.push_back(stages_line(p.config, p.plan, p.mesh));
+  if (p.mesh.tensor() > 1)
+    lines.push_back(
+        fmt::format("tensor    {}{}", p.plan.part.shards, p.mesh.pipeline() > 1 ? " (of the first stage)" : ""));
+  if (p.config.parallel.time_chunks > 1) lines.push_back(staircase_line(p.plan, p.config.parallel.time_chunks));
+  if (const std::int64_t cut = p.plan.train.cut(); cut > 0)
+    lines.push_back(fmt::format("truncated {} of {} training sequences are longer than {} steps (data.sequence_length)",
+                                count_text(cut), count_text(p.plan.train.samples()), p.plan.train.length()));
+  if (p.plan.replicas != p.plan.shards.replicas())
+    lines.push_back(fmt::format("samples   of {} replicas on one rank (data.as_replicas)", p.plan.shards.replicas()));
+  if (!p.device.computes())
+    lines.push_back("PACED     ops sleep for tabulated times: a timing study, computed values are meaningless");
+  if (!p.start.told.empty()) lines.push_back((p.start.first_step() ? "hint      " : "resuming  ") + p.start.told);
+  return lines;
+}
+
+void write_attempt_config(const RunFolder& folder, const Config& config) {
+  write_file_whole(folder.attempt + "/config.toml", echo_config(config));
+}
+
+}  // namespace echelon::inline run

@@ -1,0 +1,40 @@
+// The run banner: model, data, ranks, devices and exchange of a run.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "config/schema.hpp"
+#include "device/device.hpp"
+#include "exchange/strategy.hpp"
+#include "job/launch.hpp"
+#include "job/run_folder.hpp"
+#include "report/status.hpp"
+#include "run/resume.hpp"
+#include "train/run_plan.hpp"
+
+namespace echelon::inline run {
+
+struct BannerParts {
+  const Config& config;
+  const RunPlan& plan;
+  const Mesh& mesh;
+  const Provenance& provenance;
+  const Decision& start;
+  const HostSlot& slot;
+  const Device& device;
+  const Strategy& strategy;
+  int threads = 1;
+  const std::vector<std::string>& notes;  // on the config
+};
+
+// Under 20 lines.
+std::vector<std::string> banner_lines(const BannerParts& parts);
+
+// "0-2 a, 3 b": runs of equal entries by rank.
+std::string by_rank_text(const std::vector<std::string>& entries);
+
+// config.toml of an attempt: the effective config, which runs again as it is.
+void write_attempt_config(const RunFolder& folder, const Config& config);
+
+}  // namespace echelon::inline run

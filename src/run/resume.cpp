@@ -1,0 +1,175 @@
+#include "run/resume.hpp"
+
+#include <fmt/format.h>
+
+#include <optional>
+#include <sstream>
+
+#include "base/atomic_file.hpp"
+#include "base/error.hpp"
+#include "base/log.hpp"
+#include "base/text.hpp"
+#include "checkpoint/checkpoint_files.hpp"
+#include "checkpoint/trained_data.hpp"
+#include "job/agree.hpp"
+#include "job/launch.hpp"
+#include "report/status.hpp"
+#include "run/resume_from.hpp"
+
+namespace echelon::inline run {
+namespace {
+
+// Of an attempt that finished the run; none where there is none.
+std::optional<Decision> finished_already(const std::string& run, std::int64_t total_steps) {
+  const auto earlier = attempts_of(run);
+  if (earlier.empty()) return {};
+  const auto status = read_status(earlier.back());
+  if (!status || status->state != "finished" || status->step < total_steps) return {};
+  Decision decision;
+  decision.finished = true;
+  decision.folder = {run, earlier.back()};
+  decision.step = status->step;
+  decision.ranks = status->provenance.ranks;
+  decision.told = fmt::format("finished already, at step {}: {}", count_text(status->step), earlier.back());
+  return decision;
+}
+
+void resume_own(const CheckpointInfo& own, Decision& decision) {
+  decision.checkpoint = own.path;
+  decision.step = own.step;
+  decision.told = fmt::format("from step {}: {}", own.step, own.path);
+}
+
+// Where the run has no checkpoint of its own.
+void begin(const Config& config, const RunPlan& plan, Decision& decision) {
+  if (config.run.resume_from.empty()) {
+    if (config.run.restart == Restart::require)
+      throw EnvironmentError(
+          fmt::format("run.restart = \"require\", but {} holds no good checkpoint", decision.folder.checkpoints()));
+    if (config.run.restart == Restart::automatic) decision.told = other_runs_text(config);
+    return;
+  }
+  const TakeUp taken = take_up(config, plan);
+  decision.checkpoint = taken.checkpoint;
+  decision.step = taken.step();
+  decision.other_run = true;
+  decision.weights_only = taken.weights_only;
+  decision.optimiser = taken.optimiser;
+  decision.residuals = taken.residuals;
+  decision.told = take_up_text(taken);
+}
+
+// The newest good checkpoint of the run itself; damaged ones are set aside.
+std::optional<CheckpointInfo> own_checkpoint(const Config& config, const RunFolder& folder) {
+  if (config.run.restart == Restart::never) {
+    set_checkpoints_aside(folder);
+    return {};
+  }
+  std::vector<std::int64_t> damaged;
+  const auto found = find_checkpoint(folder.checkpoints(), &damaged);
+  set_damaged_aside(folder.checkpoints(), damaged, folder.damaged(), found);
+  if (!damaged.empty()) log_warning("damaged checkpoints were moved to {}", folder.damaged());
+  return found;
+}
+
+Decision decide_on_rank_0(const Config& config, const RunPlan& plan, RunLock& lock) {
+  const std::string run = run_path(config);
+  const bool anew = config.run.restart == Restart::never;
+  const Decision foreseen = foresee_start(config, plan);
+  if (foreseen.finished) return foreseen;
+  make_folders(run);
+  lock.take(run, job_id());
+  if (!anew)  // by whoever held the lock a moment ago
+    if (auto finished = finished_already(run, plan.total_steps)) return *finished;
+  const RunFolder folder = make_attempt(config);
+  const auto own = own_checkpoint(config, folder);
+  Decision decision = !own && foreseen.other_run ? foreseen : Decision();
+  decision.folder = folder;
+  if (own)
+    resume_own(*own, decision);
+  else if (!decision.other_run)
+    begin(config, plan, decision);
+  if (!anew) {
+    cut_metrics(decision.folder, decision.step);
+    remove_leftovers(decision.folder);
+  }
+  return decision;
+}
+
+// Fields with a zero byte after each, which no path holds.
+std::string packed(const Decision& decision) {
+  std::string text;
+  const auto& d = decision;
+  for (const std::string& field : {fmt::format("{:d} {} {} {:d} {:d} {:d} {:d}", d.finished, d.step, d.ranks,
+                                               d.other_run, d.weights_only, d.optimiser, d.residuals),
+                                   d.folder.run, d.folder.attempt, d.checkpoint})
+    text += field + '\0';
+  return text;
+}
+
+void unpack(const std::string& text, Decision& decision) {
+  std::istringstream fields(text);
+  std::string numbers;
+  std::getline(fields, numbers, '\0');
+  std::getline(fields, decision.folder.run, '\0');
+  std::getline(fields, decision.folder.attempt, '\0');
+  std::getline(fields, decision.checkpoint, '\0');
+  std::istringstream(numbers) >> decision.finished >> decision.step >> decision.ranks >> decision.other_run >>
+      decision.weights_only >> decision.optimiser >> decision.residuals;
+}
+
+}  // namespace
+
+Decision foresee_start(const Config& config, const RunPlan& plan) {
+  Decision decision;
+  decision.folder.run = run_path(config);
+  if (config.run.restart != Restart::never) {
+    if (auto finished = finished_already(decision.folder.run, plan.total_steps)) return *finished;
+    if (const auto own = glance_at_newest(decision.folder.checkpoints())) {
+      resume_own(*own, decision);
+      return decision;
+    }
+  }
+  begin(config, plan, decision);
+  return decision;
+}
+
+Decision decide_start(const Config& config, const RunPlan& plan, Group& group, RunLock& lock) {
+  Decision decision;
+  all_or_none(group, [&] {
+    if (group.rank() == 0) decision = decide_on_rank_0(config, plan, lock);
+  });
+  unpack(group.gather(packed(decision))[0], decision);
+  return decision;
+}
+
+void fit_state(RunState& state, const RunPlan& plan, const Decision& start) {
+  const std::string& checkpoint = start.checkpoint;
+  if (state.step != start.step || state.step_in_epoch < 0 || state.epoch < 0)
+    throw DataError(fmt::format("{}: its position (step {}, step {} of epoch {}) is not that of step {}", checkpoint,
+                                state.step, state.step_in_epoch, state.epoch, start.step));
+  if (state.global_batch != plan.batch.global)
+    throw ConfigError(
+        fmt::format("{} was trained in steps of {} samples, this run would take {}: give it another name, "
+                    "or set run.restart = \"never\"",
+                    checkpoint, state.global_batch, plan.batch.global));
+  const TrainedData here = trained_data_of(plan.train), there = trained_data_in(checkpoint);
+  if (here.fingerprint != there.fingerprint)
+    log_warning("{} was trained on other data ({} samples; data.train has {}): the position in the data is kept",
+                checkpoint, count_text(there.samples), count_text(here.samples));
+  const std::int64_t replicas = plan.shards.replicas();
+  if (state.replicas != replicas)
+    log_info("resuming on {} a run of {}", counted(replicas, "replica"), counted(state.replicas, "replica"));
+  if (state.steps_per_epoch != plan.steps_per_epoch) {
+    log_warning("an epoch has {} steps now, it had {} when the checkpoint was written", plan.steps_per_epoch,
+                state.steps_per_epoch);
+    if (state.step_in_epoch >= plan.steps_per_epoch) {
+      state.step_in_epoch = 0;
+      ++state.epoch;
+    }
+  }
+  state.replicas = replicas;
+  state.steps_per_epoch = plan.steps_per_epoch;
+}
+
+}  // namespace echelon::inline run

@@ -1,0 +1,66 @@
+#include "run/settle_split.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/error.hpp"
+#include "comm/group.hpp"
+#include "comm/link_probe.hpp"
+#include "config/derive.hpp"
+#include "job/agree.hpp"
+#include "parallel/choose.hpp"
+#include "parallel/measured_costs.hpp"
+#include "parallel/split.hpp"
+
+namespace echelon::inline run {
+namespace {
+
+// Samples of a micro-batch; where a split is to be chosen, on as many replicas as the batch allows. Throws ConfigError.
+std::int64_t measured_batch(const Config& config, int ranks, std::int64_t samples) {
+  int replicas = std::max(1, ranks / ranks_of_replica(config.parallel));
+  for (; config.parallel.split == "auto" && replicas > 1; --replicas) try {
+      return derive_batch(config, replicas, samples).micro.front();
+    } catch (const ConfigError&) {
+    }
+  return derive_batch(config, replicas, samples).micro.front();
+}
+
+}  // namespace
+
+Config config_for_ranks(Config config, int ranks, std::vector<std::string>& notes) {
+  if (std::string note = unsplit_alone(config, ranks); !note.empty()) notes.push_back(std::move(note));
+  settle_recurrent(config);
+  return config;
+}
+
+bool leaves_open(const ParallelConfig& parallel) {
+  return parallel.split == "auto" || (parallel.costs == "measured" && parallel.pipeline > 1);
+}
+
+SettledSplit settle_split(const Config& config, const RunInputs& inputs, const DeviceOptions& device_options,
+                          Engine& world, int channel) {
+  Group group(world, channel);
+  SplitCosts costs;
+  all_or_none(group, [&] {
+    const std::int64_t batch = measured_batch(config, world.size(), inputs.train.samples());
+    DeviceOptions options = device_options;
+    options.memory_limit_bytes = 0;
+    const auto device = open_device(config.device.kind, options);
+    costs.node_s = measure_costs(inputs.graph, *device, config.device.dtype, batch, world.rank(), world.size());
+  });
+  group.sum(costs.node_s);
+  if (config.parallel.split != "auto")
+    return {.parallel = config.parallel, .node_s = std::move(costs.node_s), .report = {}};
+  // The same numbers everywhere, and so the same choice.
+  costs.network = probe_network(world, channel);
+  SplitChoice choice;
+  all_or_none(group, [&] {
+    const Transport& transport = world.transport();
+    choice = choose_split(config, inputs.graph, {transport.hosts(), transport.host_names()}, inputs.samples(), costs);
+  });
+  return {.parallel = choice.parallel,
+          .node_s = choice.parallel.costs == "measured" ? std::move(costs.node_s) : std::vector<double>(),
+          .report = std::move(choice.report)};
+}
+
+}  // namespace echelon::inline run

@@ -1,0 +1,168 @@
+#include "run/summary.hpp"
+
+#include <fmt/format.h>
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "base/atomic_file.hpp"
+#include "base/checksum.hpp"
+#include "report/figures_json.hpp"
+#include "train/codec_record.hpp"
+
+namespace echelon::inline run {
+
+using nlohmann::ordered_json;
+
+namespace {
+
+constexpr double kMiB = 1 << 20;
+
+double peak_rss_mb() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return static_cast<double>(usage.ru_maxrss) / 1024;  // KiB to MiB
+}
+
+double known(double value) { return value >= 0 ? value : kUnknown; }
+
+std::vector<std::int64_t> batch_by_rank(const RunPlan& plan) {
+  if (plan.replicas == plan.shards.replicas()) return plan.batch.per_replica;
+  return {plan.batch.global};
+}
+
+// Ranks that took clearly longer than the median rank at something they do alone: "rank 3 on n2 is 1.8x slower in
+// backward". Waits are no guide: a slow rank makes the others wait. Under a split ranks of one part are compared.
+std::vector<std::string> slow_ranks(const SummaryParts& parts, Group& group) {
+  constexpr double kSlower = 1.25, kLeastShare = 0.02;  // of the median rank's time; of the step
+  if (!parts.rank_groups.trains()) return {};
+  const StepTimes& t = parts.statistics.times();
+  const std::vector<std::pair<const char*, double>> own = {{"waiting for data", t.data_wait_s},
+                                                           {"forward", t.forward_s},
+                                                           {"backward", t.backward_s},
+                                                           {"update", t.optimiser_s}};
+  const double total_s = group.gather(t.total_s)[0];
+  std::vector<std::string> message;
+  for (const auto& [name, seconds] : own) {
+    const std::vector<double> all = group.gather(seconds);
+    const Mesh& mesh = parts.rank_groups.mesh();
+    for (std::size_t r = 0; r < all.size(); ++r) {
+      const int part = mesh.index_in_group(mesh.coord(static_cast<int>(r)));
+      std::vector<double> of_part;
+      for (int replica = 0; replica < mesh.replicas(); ++replica)
+        of_part.push_back(all[static_cast<std::size_t>(mesh.rank_of(replica, part))]);
+      const double median_s = quartiles_of(of_part).median;
+      if (of_part.size() > 1 && all[r] > kSlower * median_s && all[r] - median_s > kLeastShare * total_s)
+        message.push_back(fmt::format("rank {} on {} is {:.1f}x slower in {}", r, parts.provenance.hosts[r],
+                                      all[r] / median_s, name));
+    }
+  }
+  return message;
+}
+
+// Of all parts of the first replica, in the order of parts.
+std::string checksum_of_replica(const SummaryParts& parts, Group& group) {
+  const Mesh& mesh = parts.rank_groups.mesh();
+  const std::string own = hex64(parts.arenas.checksum());
+  if (mesh.parts() == 1) return own;
+  const std::vector<std::string> all = group.gather(own);
+  std::string together;
+  for (int part = 0; part < mesh.parts(); ++part) together += all[static_cast<std::size_t>(mesh.holders(part).front())];
+  return hex64(checksum64(together.data(), together.size()));
+}
+
+// What all ranks have in common.
+void take_setting(const SummaryParts& parts, RunFigures& run) {
+  const Config& config = parts.config;
+  const Mesh& mesh = parts.rank_groups.mesh();
+  run.name = config.name;
+  run.config_hash = parts.provenance.config_hash;
+  run.servers = parts.rank_groups.roles().servers;
+  run.ranks = parts.rank_groups.roles().workers;
+  run.mesh = {mesh.replicas(), mesh.pipeline(), mesh.tensor(), mesh.space()};
+  run.hosts = parts.slot.hosts;
+  run.device = std::string(parts.device.name());
+  run.device_text = parts.device.describe();
+  run.paced = !parts.device.computes();
+  run.dtype = std::string(name_of(config.device.dtype));
+  run.threads = parts.threads;
+  run.model = config.model.zoo.empty() ? config.name : config.model.zoo;
+  run.parameters = parts.plan.graph.parameters().weight_elems();
+  run.strategy = config.exchange.strategy;
+  run.algorithm = config.exchange.algorithm;
+  run.codec = config.exchange.codec;
+  run.global_batch = parts.plan.batch.global;
+  run.batch_per_replica = batch_by_rank(parts.plan);
+  run.accumulation = parts.plan.batch.accumulation;
+  run.scaling = config.batch.scale_with_replicas ? "weak" : "strong";
+}
+
+// What this rank measured.
+void take_measured(const SummaryParts& parts, const Group& world, RunFigures& own) {
+  const StatisticsHook& stats = parts.statistics;
+  const double steps = static_cast<double>(std::max<std::int64_t>(1, stats.steps()));
+  const WireCounters wire = parts.strategy.wire();
+  // Each part of a split model is exchanged among the ranks that hold it: the first of them counts it.
+  const bool counts = parts.rank_groups.exchange().rank() == 0;
+  own.time_split_s = stats.times();
+  own.wire_bytes_per_step = static_cast<double>(wire.bytes_sent) / steps;
+  own.formula_bytes_per_step = counts ? known(parts.strategy.formula_bytes_per_step()) : 0;
+  own.messages_per_step = static_cast<double>(wire.messages_sent) / steps;
+  own.library_bytes_per_step = static_cast<double>(wire.library_bytes) / steps;
+  own.split_bytes_per_step = static_cast<double>(parts.activation_exchange.sent().bytes_sent) / steps;
+  own.halo_bytes_per_step = static_cast<double>(parts.activation_exchange.halo_bytes()) / steps;
+  own.exchange_exposed_s = stats.exposed_s();
+  own.exchange_hidden_s = std::max(0.0, stats.busy_s() - stats.exposed_s());
+  own.bytes_read = static_cast<double>(parts.runner.bytes_read());
+  own.bytes_used = static_cast<double>(parts.runner.bytes_used());
+  own.peak_rss_mb = {peak_rss_mb()};
+  own.device_peak_mb = {static_cast<double>(parts.device.peak_bytes()) / kMiB};
+  const bool stages = parts.rank_groups.mesh().pipeline() > 1;
+  own.activations_spared_mb = {stages ? static_cast<double>(parts.runner.spared_bytes()) / kMiB : 0};
+  own.start_to_first_step_s = stats.first_step_s();
+  own.samples_per_s = stats.samples_per_s();
+  own.step_s = stats.step_s();
+  own.timed_steps = stats.measured_steps();
+  own.arrival_skew_s = stats.skew_s() / steps;
+  own.coded = figures_of(stats.codec());
+}
+
+void take_learned(const SummaryParts& parts, RunFigures& run) {
+  const EpochRecord& epoch = parts.statistics.newest_epoch();
+  run.epochs = epoch.epoch;
+  run.train_loss = known(epoch.epoch > 0 ? epoch.train_loss : parts.statistics.newest_loss());
+  run.test_loss = known(epoch.test_loss);
+  run.test_accuracy = known(epoch.test_accuracy);
+  if (!parts.plan.per_token()) return;
+  run.tokens_per_s = parts.statistics.tokens_per_s();
+  run.loss_unit = "nats per token";
+  run.test_perplexity = std::exp(run.test_loss);
+}
+
+}  // namespace
+
+RunFigures collect_summary(const SummaryParts& parts, Group& world, Group& peers, const std::string& state,
+                           std::int64_t step) {
+  RunFigures run;
+  take_setting(parts, run);
+  take_measured(parts, world, run);
+  take_learned(parts, run);
+  run.state = state;
+  run.steps = step;
+  combine_ranks(run, world.gather(values_of_rank(run)), run.ranks);
+  run.slow_ranks = slow_ranks(parts, peers);
+  run.weights_checksum = checksum_of_replica(parts, peers);
+  return run;
+}
+
+void write_summary(const RunFigures& run, const SummaryParts& parts) {
+  ordered_json json = {{"format", "echelon-summary"}, {"version", 2}};
+  json.update(to_json(run));
+  json["provenance"] = to_json(parts.provenance);
+  write_file_whole(parts.folder.attempt + "/summary.json",
+                   json.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n");
+}
+
+}  // namespace echelon::inline run

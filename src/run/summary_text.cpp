@@ -1,0 +1,61 @@
+// The last lines of a run.
+#include <fmt/format.h>
+
+#include "base/text.hpp"
+#include "run/summary.hpp"
+#include "train/codec_record.hpp"
+#include "train/hooks/progress.hpp"
+
+namespace echelon::inline run {
+
+std::string summary_text(const RunFigures& s, const SummaryParts& parts, const std::string& checkpoint) {
+  std::string text =
+      fmt::format("{} at step {} of {}", s.state, count_text(s.steps), count_text(parts.plan.total_steps));
+  const bool tested = s.test_loss >= 0, right = s.test_accuracy >= 0;
+  if (right) text += fmt::format(": test accuracy {:.2f} %", 100 * s.test_accuracy);
+  if (tested)
+    text += fmt::format("{} test loss {:.4f}{}", right ? "," : ":", s.test_loss,
+                        parts.plan.per_token() ? perplexity_text(s.test_loss) : "");
+  const Quartiles& rate = s.tokens_per_s ? *s.tokens_per_s : s.samples_per_s;
+  text += fmt::format("\n{} {}/s (median of {}, {} to {}){}\ntime:", count_text(static_cast<std::int64_t>(rate.median)),
+                      parts.plan.per_token() ? "tokens" : "samples", counted(s.timed_steps, "step"),
+                      count_text(static_cast<std::int64_t>(rate.p25)), count_text(static_cast<std::int64_t>(rate.p75)),
+                      s.paced ? ", PACED: ops sleep for tabulated times, computed values are meaningless" : "");
+  const TimePercent percent = time_percent(s.time_split_s);
+  for (std::size_t i = 0; i < percent.size(); ++i)
+    if (parts.rank_groups.mesh().splits() || std::string_view(time_part_name(i)) != "split")
+      text += fmt::format("{} {} {:.1f} %", i == 0 ? "" : ",", time_part_name(i), percent[i]);
+  text += fmt::format("; first step {:.2f} s after the start\n", s.start_to_first_step_s);
+  const bool library = s.library_bytes_per_step > 0;
+  const std::string wire =
+      library ? fmt::format("by the MPI library, by formula {} a step", bytes_text(s.formula_bytes_per_step))
+              : bytes_text(s.wire_bytes_per_step) + " a step on the wire";
+  text += fmt::format("memory: up to {:.0f} MiB a rank, {:.1f} MiB of the device; exchange: {}\n",
+                      largest(s.peak_rss_mb), largest(s.device_peak_mb), wire);
+  if (const double busy_s = s.exchange_exposed_s + s.exchange_hidden_s; busy_s > 0)
+    text += fmt::format("exchange: {:.0f} % hidden; arrival skew {}\n", 100 * s.exchange_hidden_s / busy_s,
+                        seconds_text(s.arrival_skew_s));
+  if (parts.rank_groups.mesh().tensor() > 1)
+    text += fmt::format("tensor shards: {} a step inside replicas\n", bytes_text(s.split_bytes_per_step));
+  if (parts.rank_groups.mesh().space() > 1)
+    text += fmt::format("spatial shards: {} of halos a step, {} inside replicas\n", bytes_text(s.halo_bytes_per_step),
+                        bytes_text(s.split_bytes_per_step));
+  const StepTimes& times = s.time_split_s;
+  const auto chunks = static_cast<int>(parts.config.parallel.time_chunks);
+  if (const int stages = parts.rank_groups.mesh().pipeline(); stages > 1)
+    text += fmt::format(
+        "pipeline: {} a step between stages, idle {:.1f} % of their passes; bubble (p-1)/(m{}+p-1) is {:.1f} %\n",
+        bytes_text(s.split_bytes_per_step), 100 * times.split_s / (times.split_s + times.forward_s + times.backward_s),
+        chunks > 1 ? " c" : "", 100 * bubble_share(stages, static_cast<int>(parts.plan.batch.accumulation), chunks));
+  if (const double most = largest(s.activations_spared_mb); most > 0)
+    text += fmt::format("1f1b: up to {:.1f} MiB of activations a rank less than gpipe\n", most);
+  for (const std::string& rank : s.slow_ranks) text += rank + "\n";
+  if (s.coded) text += codec_text(s.codec, parts.statistics.codec()) + "\n";
+  if (s.servers > 0) text += fmt::format("ranks: {} + {}\n", counted(s.ranks, "worker"), counted(s.servers, "server"));
+  text += fmt::format("results: {}\nsummary: {}/summary.json\n", parts.folder.run, parts.folder.attempt);
+  text += fmt::format("weights: {} (checksum {})", checkpoint.empty() ? "none" : parts.folder.run + "/" + checkpoint,
+                      s.weights_checksum);
+  return text;
+}
+
+}  // namespace echelon::inline run

@@ -1,0 +1,99 @@
+// Memory that `check` predicts is the memory that a run holds, evaluation included.
+#include <fmt/format.h>
+
+#include <catch2/catch.hpp>
+#include <fstream>
+#include <sstream>
+
+#include "tests/run/trial.hpp"
+
+namespace echelon {
+namespace {
+
+using Catch::Matchers::Contains;
+
+test::Outcome echelon(const test::Trial& trial, std::vector<std::string> words) {
+  words.insert(words.begin(), test::echelon_binary());
+  return test::run_process({.argv = words, .cwd = trial / "", .env = {}, .limit_s = 60});
+}
+
+// "memory      49.31 MiB a rank: ..", in MiB.
+double predicted_mb(const std::string& out) {
+  std::istringstream lines(out);
+  for (std::string line; std::getline(lines, line);)
+    if (std::string word, unit; line.starts_with("memory")) {
+      double amount = 0;
+      std::istringstream(line) >> word >> amount >> unit;
+      return unit == "KiB" ? amount / 1024 : unit == "GiB" ? amount * 1024 : amount;
+    }
+  return -1;
+}
+
+std::string config_of(const std::string& model) {
+  return fmt::format(
+      "name = \"trial\"\n[model]\nzoo = \"{}\"\n[data]\ntrain = \"data/train\"\ntest = \"data/test\"\n[batch]\n"
+      "global = 16\n[train]\nsteps = 1\n[optimizer]\nlearning_rate = 0.001\n[device]\nkind = \"onednn\"\nthreads = 1\n",
+      model);
+}
+
+void make_data(const test::Trial& trial, const std::string& model) {
+  if (model == "charlstm") {
+    std::ofstream text(trial / "text.txt");
+    for (int i = 0; i < 3000; ++i) text << "line " << i * 7919 % 1000 << "\n";
+    REQUIRE(echelon(trial, {"data", "import", "text", "text.txt", "--hold-out-part", "0.3", "--out", "data"}).code ==
+            0);
+    return;
+  }
+  for (const char* part : {"train", "test"}) {
+    const test::Outcome made =
+        echelon(trial, {"data", "synth", "--samples", "256", "--shape", model == "lenet" ? "1,28,28" : "3,32,32",
+                        "--shards", "1", "--out", std::string("data/") + part});
+    INFO(made.err);
+    REQUIRE(made.code == 0);
+  }
+}
+
+TEST_CASE("check foretells the memory of a run with evaluation to 2 %, and refuses what would not fit", "[run]") {
+  for (const std::string model : {"lenet", "resnet20", "charlstm"}) {
+    const test::Trial trial(config_of(model));
+    make_data(trial, model);
+    const test::Outcome plan = echelon(trial, {"check", "trial.toml"});
+    INFO(model << "\n" << plan.out << plan.err);
+    REQUIRE(plan.code == 0);
+    CHECK_THAT(plan.out, Contains(", evaluation "));
+    const test::Outcome run = trial.train(0);
+    INFO(run.out << run.err);
+    REQUIRE(run.code == 0);
+    const double predicted = predicted_mb(plan.out), held = trial.summary()["device_peak_mb"][0];
+    CHECK(predicted == Approx(held).epsilon(0.02));
+    if (model != "lenet") continue;
+    const test::Sets plain = {"name=plain", "optimizer.momentum=0"};  // no velocity
+    const double less = predicted_mb(echelon(trial, {"check", "trial.toml", "--set", plain[1]}).out);
+    REQUIRE(trial.train(0, plain).code == 0);
+    CHECK(less == Approx(trial.summary("plain")["device_peak_mb"][0].get<double>()).epsilon(0.02));
+    const auto weights = test::checkpoint_values(trial.run("plain") + "/checkpoints/step-00000001.h5", "weights/");
+    CHECK(predicted - less == Approx(static_cast<double>(4 * weights.size()) / 1048576).margin(0.011));
+    for (const double part : {0.9, 1.1}) {
+      const std::string limit = fmt::format("device.memory_limit_mb={:.3f}", part * held);
+      const int code = part < 1 ? 6 : 0;
+      CHECK(echelon(trial, {"check", "trial.toml", "--set", limit}).code == code);
+      CHECK(trial.train(0, {limit, "run.restart=never"}).code == code);
+    }
+  }
+}
+
+TEST_CASE("a split chosen under a memory limit leaves room for evaluation", "[run]") {
+  const test::Trial trial(config_of("lenet"));
+  make_data(trial, "lenet");
+  // Evaluation is most of it: 64 samples on each of two replicas, 8 in training.
+  const test::Outcome plan = echelon(trial, {"check", "trial.toml", "--ranks", "2", "--set", "evaluate.batch=64"});
+  const double replica = predicted_mb(plan.out);
+  const test::Outcome run = trial.train(
+      2, {"evaluate.batch=64", "parallel.split=auto", fmt::format("device.memory_limit_mb={:.3f}", 0.8 * replica)});
+  INFO(plan.out << run.out << run.err);
+  REQUIRE(run.code == 0);
+  for (const nlohmann::json& peak : trial.summary()["device_peak_mb"]) CHECK(peak.get<double>() <= 0.8 * replica);
+}
+
+}  // namespace
+}  // namespace echelon

@@ -1,0 +1,130 @@
+// State whose rows lie on several ranks: gathered for a checkpoint, read back by any number of them.
+#include <catch2/catch.hpp>
+#include <mutex>
+
+#include "base/check.hpp"
+#include "base/error.hpp"
+#include "checkpoint/checkpoint.hpp"
+#include "h5/file.hpp"
+#include "tests/support/process.hpp"
+#include "tests/support/ranks.hpp"
+
+namespace echelon {
+namespace {
+
+constexpr std::int64_t kRows = 12, kWidth = 3;
+
+// Rows [first, first + rows) of a tensor whose values are their places.
+struct Part {
+  std::int64_t first, rows;
+  std::vector<float> values = std::vector<float>(static_cast<std::size_t>(rows * kWidth), -1);
+
+  void number() {
+    for (std::size_t i = 0; i < values.size(); ++i)
+      values[i] = static_cast<float>(first * kWidth) + static_cast<float>(i);
+  }
+  bool numbered() const {
+    for (std::size_t i = 0; i < values.size(); ++i)
+      if (values[i] != static_cast<float>(first * kWidth) + static_cast<float>(i)) return false;
+    return true;
+  }
+  VisitAll all() {
+    return [this](StateVisitor& visitor) {
+      visitor.tensor({.name = "carried/lstm1.h",
+                      .data = values.data(),
+                      .dtype = DType::f32,
+                      .shape = {rows, kWidth},
+                      .placement = Placement::rows,
+                      .global_shape = {kRows, kWidth},
+                      .offset = {first, 0}});
+    };
+  }
+};
+
+const std::vector<std::vector<std::int64_t>> kShares = {{12}, {6, 6}, {1, 8, 3}, {3, 3, 3, 3}};
+
+}  // namespace
+
+TEST_CASE("rows of any ranks are stored whole and read back by any others", "[train][checkpoint]") {
+  const auto saved = GENERATE(from_range(kShares)), loaded = GENERATE(from_range(kShares));
+  const test::TempFolder folder;
+  const auto on_ranks = [&](const std::vector<std::int64_t>& shares, const auto& body) {
+    test::run_ranks(static_cast<int>(shares.size()), [&](std::unique_ptr<Transport> transport) {
+      Engine engine(std::move(transport));
+      Group group(engine, 0);
+      Part part{0, shares[static_cast<std::size_t>(group.rank())]};
+      for (int r = 0; r < group.rank(); ++r) part.first += shares[static_cast<std::size_t>(r)];
+      body(group, part);
+    });
+  };
+  on_ranks(saved, [&](Group& group, Part& part) {
+    part.number();
+    const WholeTensors wholes = gather_slices(group, part.all());
+    if (group.rank() == 0) save_checkpoint(folder.path(), 1, part.all(), wholes);
+    group.barrier();
+  });
+  REQUIRE(find_checkpoint(folder.path()));
+  on_ranks(loaded, [&](Group&, Part& part) {
+    load_checkpoint(folder / "step-00000001.h5", part.all());
+    ECHELON_CHECK(part.numbered(), "rows from {}", part.first);
+  });
+}
+
+TEST_CASE("what differs by replica: its own row for as many, the sum divided for other numbers",
+          "[train][checkpoint]") {
+  const int saved = GENERATE(1, 2, 3), loaded = GENERATE(1, 2, 3, 4);
+  const test::TempFolder folder;
+  // Replica r has 10 r + 1, 10 r + 2, ..
+  const auto residual = [](int rank, int ranks, std::vector<float>& values) {
+    return VisitAll([rank, ranks, &values](StateVisitor& visitor) {
+      visitor.tensor({.name = "residual/a",
+                      .data = values.data(),
+                      .dtype = DType::f32,
+                      .shape = {1, 3},
+                      .placement = Placement::per_replica,
+                      .global_shape = {ranks, 3},
+                      .offset = {rank, 0},
+                      .other_k = OtherK::sum_and_divide});
+    });
+  };
+  const auto value = [](int rank, std::size_t i) { return static_cast<float>(10 * rank) + static_cast<float>(i + 1); };
+  const auto on_ranks = [&](int ranks, const auto& body) {
+    test::run_ranks(ranks, [&](std::unique_ptr<Transport> transport) {
+      Engine engine(std::move(transport));
+      Group group(engine, 0);
+      std::vector<float> values(3, -1);
+      body(group, values);
+    });
+  };
+  on_ranks(saved, [&](Group& group, std::vector<float>& values) {
+    for (std::size_t i = 0; i < values.size(); ++i) values[i] = value(group.rank(), i);
+    const VisitAll all = residual(group.rank(), saved, values);
+    const WholeTensors wholes = gather_slices(group, all);
+    if (group.rank() == 0) save_checkpoint(folder.path(), 1, all, wholes);
+    group.barrier();
+  });
+  REQUIRE(find_checkpoint(folder.path()));
+  on_ranks(loaded, [&](Group& group, std::vector<float>& values) {
+    load_checkpoint(folder / "step-00000001.h5", residual(group.rank(), loaded, values));
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      float sum = 0;
+      for (int r = 0; r < saved; ++r) sum += value(r, i);
+      const float wanted = saved == loaded ? value(group.rank(), i) : sum / static_cast<float>(loaded);
+      ECHELON_CHECK(std::abs(values[i] - wanted) < 1e-5f, "{} of rank {}", i, group.rank());
+    }
+  });
+}
+
+TEST_CASE("a checkpoint of other rows is refused with both", "[train][checkpoint]") {
+  const test::TempFolder folder;
+  const std::vector<float> values(15);
+  h5::Writer writer(folder / "step-00000001.h5");
+  writer.attribute("echelon_format", std::string("echelon-checkpoint"));
+  writer.write_all("carried/lstm1.h", DType::f32, {5, 3}, values.data());
+  writer.publish();
+  Part part{0, 4};
+  REQUIRE_THROWS_WITH(load_checkpoint(folder / "step-00000001.h5", part.all()),
+                      Catch::Contains("'carried/lstm1.h' is (5, 3) of f32, this run needs (12, 3) of f32"));
+}
+
+}  // namespace echelon

@@ -1,0 +1,99 @@
+#include <catch2/catch.hpp>
+#include <filesystem>
+#include <fstream>
+
+#include "base/atomic_file.hpp"
+#include "base/error.hpp"
+#include "job/run_folder.hpp"
+#include "report/status.hpp"
+#include "tests/support/process.hpp"
+
+namespace echelon {
+namespace {
+
+namespace fs = std::filesystem;
+
+Config config_in(const test::TempFolder& folder) {
+  Config config;
+  config.name = "tried";
+  config.run.results = folder / "results";
+  return config;
+}
+
+TEST_CASE("attempts are numbered and never reuse a folder", "[train]") {
+  const test::TempFolder folder;
+  const Config config = config_in(folder);
+  CHECK(attempts_of(run_path(config)).empty());
+  const RunFolder first = make_attempt(config);
+  const RunFolder second = make_attempt(config);
+  CHECK(first.run == run_path(config));
+  CHECK(first.attempt == first.run + "/01");
+  CHECK(second.attempt == first.run + "/02");
+  fs::create_directory(first.run + "/11");
+  fs::create_directory(first.run + "/notes");
+  fs::create_directory(first.run + "/99999999999");  // no attempt makes such a number
+  CHECK(make_attempt(config).attempt == first.run + "/12");
+  CHECK(attempts_of(first.run).size() == 4);
+  CHECK(fs::is_directory(first.checkpoints()));
+}
+
+TEST_CASE("a file in the way of the results is an environment error that names it", "[train]") {
+  const test::TempFolder folder;
+  std::ofstream(folder / "results") << "in the way";
+  CHECK_THROWS_AS(make_attempt(config_in(folder)), EnvironmentError);
+  CHECK_THROWS_WITH(make_attempt(config_in(folder)), Catch::Contains(folder / "results"));
+}
+
+TEST_CASE("an attempt that was killed without a word is marked as dead by the next", "[train]") {
+  const test::TempFolder folder;
+  const RunFolder first = make_attempt(config_in(folder)), second = make_attempt(config_in(folder));
+  Status status;
+  status.step = 12;
+  write_running(first.attempt, status);
+  write_running(second.attempt, status);
+  conclude_died(second);
+  CHECK(read_status(first.attempt)->state == "died");
+  CHECK(!read_status(first.attempt)->exit_code);
+  CHECK(read_status(first.attempt)->step == 12);
+  CHECK(read_status(second.attempt)->state == "running");
+}
+
+TEST_CASE("rows beyond the checkpoint are cut from earlier attempts", "[train]") {
+  const test::TempFolder folder;
+  const Config config = config_in(folder);
+  const RunFolder first = make_attempt(config);
+  std::ofstream(first.attempt + "/metrics.jsonl") << R"({"type":"step","step":1}
+{"type":"step","step":2}
+{"type":"epoch","step":2}
+{"type":"step","step":3}
+{"type":"step","step":"x"}
+[1]
+{"type":"st)";
+  const RunFolder second = make_attempt(config);
+  std::ofstream(second.attempt + "/metrics.jsonl") << "{\"type\":\"step\",\"step\":9}\n";
+  cut_metrics(second, 2);
+  CHECK(read_file_whole(first.attempt + "/metrics.jsonl") == R"({"type":"step","step":1}
+{"type":"step","step":2}
+{"type":"epoch","step":2}
+)");
+  CHECK(read_file_whole(second.attempt + "/metrics.jsonl") == "{\"type\":\"step\",\"step\":9}\n");
+}
+
+TEST_CASE("checkpoints are set aside, not removed, and leftovers go", "[train]") {
+  const test::TempFolder folder;
+  const Config config = config_in(folder);
+  const RunFolder first = make_attempt(config);
+  std::ofstream(first.checkpoints() + "/latest") << "step-00000001";
+  std::ofstream(first.checkpoints() + "/step-00000002.h5.tmp-77-0") << "half";
+  std::ofstream(first.attempt + "/status.json.tmp-77") << "half";
+  const RunFolder second = make_attempt(config);
+  remove_leftovers(second);
+  CHECK(!fs::exists(first.checkpoints() + "/step-00000002.h5.tmp-77-0"));
+  CHECK(!fs::exists(first.attempt + "/status.json.tmp-77"));
+  set_checkpoints_aside(second);
+  CHECK(fs::exists(first.run + "/checkpoints-before-02/latest"));
+  CHECK(fs::is_empty(second.checkpoints()));
+}
+
+}  // namespace
+}  // namespace echelon

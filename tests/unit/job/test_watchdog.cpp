@@ -1,0 +1,115 @@
+#include "job/watchdog.hpp"
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <catch2/catch.hpp>
+#include <chrono>
+#include <thread>
+
+#include "base/clock.hpp"
+#include "base/process.hpp"
+#include "comm/collective/algorithms.hpp"
+#include "comm/local/local.hpp"
+
+namespace echelon {
+namespace {
+
+// Waits until `done`, at most 5 s.
+template <class Done>
+bool in_time(Done&& done) {
+  for (const double end_s = now_s() + 5; now_s() < end_s; std::this_thread::sleep_for(std::chrono::milliseconds(5)))
+    if (done()) return true;
+  return false;
+}
+
+TEST_CASE("a wait that goes on for too long ends the process and names the peer", "[train]") {
+  auto world = make_local_world(2, {0, 1});
+  Engine engine(std::move(world[0]));  // rank 1 never comes
+  PhaseBoard phase;
+  phase.at_step(17);
+  phase.enter("exchange");
+  std::atomic<int> ended{0};
+  std::string reason;
+  WatchdogOptions options;
+  options.hang_timeout_s = 0.2;
+  options.look_every_s = 0.02;
+  options.record_exit = [&](int, const std::string& text) {
+    reason = text;
+    return true;
+  };
+  options.end = [&](int code) { ended = code; };
+  options.others = {{1, process_id_text()}};  // alive
+  const Watchdog dog(engine, phase, options);
+
+  SECTION("nothing is under way") {
+    std::this_thread::sleep_for(std::chrono::milliseconds(400));
+    CHECK(ended == 0);
+  }
+  SECTION("an all-reduce that nobody joins") {
+    std::vector<float> values(100);
+    const double start_s = now_s();
+    AllreduceRequest request;
+    request.ranks = 2;
+    request.elems = 100;
+    Job job;
+    job.plan = make_allreduce("ring", request);
+    job.data = values.data();
+    job.channel = 9;
+    const Ticket ticket = engine.submit(std::move(job));
+    REQUIRE(in_time([&] { return ended != 0; }));
+    CHECK(now_s() - start_s > 0.19);
+    CHECK(ended == 7);
+    CHECK_THAT(reason, Catch::Contains("rank 0 on ") && Catch::Contains("for rank 1 on ") &&
+                           Catch::Contains("channel 9") && Catch::Contains("at step 17") &&
+                           Catch::Contains("in exchange"));
+  }
+  SECTION("a server that stands by while workers evaluate waits as long as it takes") {
+    phase.enter(kStandBy);
+    std::int64_t value = 0;
+    const Ticket ticket =
+        engine.submit({.plan = make_broadcast(0, 2, 1, 1), .data = &value, .dtype = DType::f64, .after = nullptr});
+    std::this_thread::sleep_for(std::chrono::milliseconds(400));
+    CHECK(ended == 0);
+    phase.enter("serving");
+    REQUIRE(in_time([&] { return ended != 0; }));
+    CHECK(ended == 7);
+  }
+  SECTION("data that does not come") {
+    phase.enter("data");
+    REQUIRE(in_time([&] { return ended != 0; }));
+    CHECK(ended == 7);
+    CHECK_THAT(reason, Catch::Contains("for its data") && Catch::Contains("step 17"));
+  }
+}
+
+TEST_CASE("a rank of this host whose process is gone ends the others, by name", "[train]") {
+  auto world = make_local_world(2, {0, 0});
+  Engine engine(std::move(world[0]));
+  PhaseBoard phase;
+  phase.at_step(17);
+  phase.enter("exchange");
+  const std::string own = process_id_text();
+  const pid_t child = ::fork();
+  if (child == 0) ::_exit(0);
+  ::waitpid(child, nullptr, 0);
+  std::atomic<int> ended{0};
+  std::string reason;
+  WatchdogOptions options;
+  options.look_every_s = 0.02;
+  options.others = {{1, std::to_string(child) + own.substr(own.find(' '))}};
+  options.record_exit = [&](int, const std::string& text) {
+    reason = text;
+    return true;
+  };
+  options.end = [&](int code) { ended = code; };
+  const Watchdog dog(engine, phase, options);
+  REQUIRE(in_time([&] { return ended != 0; }));
+  CHECK(ended == 7);
+  CHECK_THAT(reason, Catch::Contains("rank 1 on ") && Catch::Contains("was lost") &&
+                         Catch::Contains("PID " + std::to_string(child)) && Catch::Contains("at step 17, in exchange"));
+}
+
+}  // namespace
+}  // namespace echelon
