@@ -198,8 +198,7 @@ Experiment experiment_of(const std::vector<Axis>& axes, const PairwiseRow& value
   experiment.hosts = row["hosts"] == "two" && experiment.ranks > 1 ? 2 : 1;
   const bool chosen = row["algorithm"] == "auto" || row["split"] == "auto";  // by times, that differ from run to run
   experiment.same_bits = !chosen;
-  experiment.formula =
-      !chosen && !algorithm_traits(row["algorithm"]).library && group == 1;  // of split models it counts one part
+  experiment.formula = !chosen && !algorithm_traits(row["algorithm"]).library;
   return experiment;
 }
 
