@@ -20,7 +20,7 @@
 #include "comm/collective/algorithms.hpp"
 #include "comm/group.hpp"
 #include "comm/mpi/world.hpp"
-#include "exchange/request.hpp"
+#include "exchange/allreduce_request.hpp"
 #include "job/launch.hpp"
 
 namespace echelon::cli {

@@ -15,8 +15,8 @@
 #include "cli/mesh_text.hpp"
 #include "cli/options.hpp"
 #include "cli/sparse_text.hpp"
-#include "config/derive.hpp"
-#include "config/exclusions.hpp"
+#include "config/batch_plan.hpp"
+#include "config/combinations.hpp"
 #include "config/parse.hpp"
 #include "data/describe.hpp"
 #include "device/device.hpp"
@@ -129,7 +129,7 @@ void print_batch(Check& check) {
 }
 
 // "480 samples: a0.h5, 180 of a3.h5"
-std::string owned_text(const Dataset& data, const ShardPlan& plan, int replica) {
+std::string owned_text(const Dataset& data, const SamplePlan& plan, int replica) {
   std::string out = fmt::format("{} samples:", count_text(plan.owned(replica)));
   const auto runs = plan.runs(replica);
   constexpr std::size_t kShown = 6;
@@ -143,7 +143,7 @@ std::string owned_text(const Dataset& data, const ShardPlan& plan, int replica) 
 
 void print_shards(Check& check) {
   const Config& config = check.config;
-  const ShardPlan& plan = check.plan->shards;
+  const SamplePlan& plan = check.plan->shards;
   const Dataset& data = check.plan->train;
   if (plan.stream())
     line("streams", fmt::format("{} rows, each continues its text from step to step", plan.global_batch()));
@@ -157,7 +157,7 @@ void print_shards(Check& check) {
       line("", fmt::format("replica {}: {}", r, owned_text(data, plan, r)));
   line("steps", fmt::format("{} an epoch, {} in all", count_text(check.plan->steps_per_epoch),
                             count_text(check.plan->total_steps)));
-  const ShardPlan::Coverage seen = plan.coverage(0);
+  const SamplePlan::Coverage seen = plan.coverage(0);
   if (seen.never > 0) check.warn(fmt::format("{} samples are not seen in an epoch", count_text(seen.never)));
   if (seen.more > 0 && plan.sharding() != Sharding::replicated)
     check.warn(

@@ -12,7 +12,7 @@
 #include "data/dataset.hpp"
 #include "data/describe.hpp"
 #include "data/format.hpp"
-#include "data/shard_plan.hpp"
+#include "data/sample_plan.hpp"
 #include "h5/file.hpp"
 
 namespace echelon::cli {
@@ -84,8 +84,8 @@ void print_classes(const Dataset& dataset) {
 }
 
 // "digits-0000, digits-0003[0:20)", truncated where there are many.
-std::string runs_text(const Dataset& dataset, const std::vector<ShardPlan::Run>& runs) {
-  if (runs.size() == dataset.shards.size() && std::all_of(runs.begin(), runs.end(), [&](const ShardPlan::Run& run) {
+std::string runs_text(const Dataset& dataset, const std::vector<SamplePlan::Run>& runs) {
+  if (runs.size() == dataset.shards.size() && std::all_of(runs.begin(), runs.end(), [&](const SamplePlan::Run& run) {
         return run.count == dataset.shards[static_cast<std::size_t>(run.file)].samples;
       }))
     return "all";
@@ -104,7 +104,7 @@ void print_plan(const Dataset& dataset, const InspectOptions& options, Sharding 
   config.sharding = sharding;
   std::vector<std::int64_t> batch(static_cast<std::size_t>(options.replicas), options.batch / options.replicas);
   for (std::int64_t r = 0; r < options.batch % options.replicas; ++r) ++batch[static_cast<std::size_t>(r)];
-  const ShardPlan plan(plan_request(dataset, config, batch, 1));
+  const SamplePlan plan(plan_request(dataset, config, batch, 1));
 
   fmt::print("{} replica{}, sharding {}{}, global batch {}: {} steps an epoch\n", options.replicas,
              options.replicas == 1 ? "" : "s", name_of(plan.sharding()),
@@ -116,7 +116,7 @@ void print_plan(const Dataset& dataset, const InspectOptions& options, Sharding 
                   count_text(plan.steps_per_epoch() * plan.batch(r) - plan.owned(r)),
                   runs_text(dataset, plan.runs(r))});
   print_table(replicas, static_cast<std::size_t>(plan.replicas()));
-  const ShardPlan::Coverage coverage = plan.coverage(0);
+  const SamplePlan::Coverage coverage = plan.coverage(0);
   fmt::print("in an epoch: {} samples once, {} more often, {} never\n", count_text(coverage.once),
              count_text(coverage.more), count_text(coverage.never));
   const std::int64_t even = (dataset.samples() + options.batch - 1) / options.batch;

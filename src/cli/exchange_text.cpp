@@ -9,8 +9,8 @@
 #include "cli/sparse_text.hpp"
 #include "comm/codec/coded_bucket.hpp"
 #include "comm/collective/algorithms.hpp"
+#include "exchange/allreduce_request.hpp"
 #include "exchange/buckets.hpp"
-#include "exchange/request.hpp"
 #include "exchange/server/form.hpp"
 
 namespace echelon::cli {

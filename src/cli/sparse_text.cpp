@@ -7,7 +7,7 @@
 #include "base/text.hpp"
 #include "comm/collective/algorithms.hpp"
 #include "exchange/allreduce/row_price.hpp"
-#include "exchange/request.hpp"
+#include "exchange/allreduce_request.hpp"
 #include "optim/optimiser.hpp"
 
 namespace echelon::cli {

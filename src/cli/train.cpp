@@ -3,7 +3,7 @@
 #include "cli/options.hpp"
 #include "comm/engine.hpp"
 #include "comm/mpi/world.hpp"
-#include "config/derive.hpp"
+#include "config/batch_plan.hpp"
 #include "config/parse.hpp"
 #include "job/launch.hpp"
 #include "job/signals.hpp"

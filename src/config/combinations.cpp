@@ -1,140 +1,199 @@
-// What single values cannot tell: keys whose values need each other. Choices that do not go together are in
-// exclusions.cpp, keys that nothing reads in unfit.cpp.
+#include "config/combinations.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 
-#include "config/derive.hpp"
-#include "config/exclusions.hpp"
+#include "config/keys.hpp"
 #include "config/refuse.hpp"
-#include "config/traits/layers.hpp"
-#include "config/unfit.hpp"
 
 namespace echelon::inline config {
 namespace {
 
-bool takes_means(const LayerConfig& layer) {
-  const LayerTraits* traits = find_traits(kLayers, layer.type);
-  return traits && traits->takes_means;
+using P = Property;
+constexpr std::size_t kMostListed = 4;
+
+bool counts(const Exclusion& rule, const std::vector<const Choice*>& chosen) {
+  return !rule.unless ||
+         std::none_of(chosen.begin(), chosen.end(), [&](const Choice* c) { return c->is.has(*rule.unless); });
 }
 
-void check_model(const Config& config) {
-  const ModelConfig& model = config.model;
-  if (!model.zoo.empty() && !model.layers.empty())
-    refuse(config, "model.zoo",
-           fmt::format("model.zoo = \"{}\" and [[model.layers]] ({}) exclude each other; keep one", model.zoo,
-                       model.layers.front().where));
-  if (model.zoo.empty() && model.layers.empty())
-    refuse(config, "model", "no model: write model.zoo = \"lenet\" or [[model.layers]]");
-  for (const LayerConfig& layer : model.layers)
-    if (takes_means(layer) && config.data.ragged == Ragged::zero_weight)
-      refuse(config, "data.ragged",
-             fmt::format("data.ragged = \"zero_weight\" fills batches with samples that {} ({}) would count in its "
-                         "means; use \"wrap\" or \"drop\"",
-                         layer.type, layer.where));
+std::optional<Clash> clash_by(const Exclusion& rule, const Choice& one, const Choice& blamed) {
+  if (!one.is.has(rule.one) || !blamed.is.has(rule.other)) return {};
+  return Clash{&one, &blamed, rule.reason, rule.verdict, rule.cure};
 }
 
-void check_scaling(const Config& config) {
-  if (config.optimiser.scaling != "none" && config.optimiser.base_batch == 0)
-    refuse(config, "optimizer.scaling",
-           fmt::format("optimizer.scaling = \"{}\" needs the batch that learning_rate is for: set optimizer.base_batch "
-                       "({}, batch.global, leaves the rate as it is)",
-                       config.optimiser.scaling, config.batch.global));
+std::optional<Clash> clash_by(const Requirement& rule, const Choice& one, const Choice& word) {
+  if (!one.is.has(rule.one) || word.path != rule.path || word.is.has(rule.needed)) return {};
+  if (rule.blames_one) return Clash{&word, &one, rule.reason, Verdict::refused, {}};
+  return Clash{&one, &word, rule.reason, Verdict::refused, {}};
 }
 
-void check_optimiser(const Config& config) {
-  const OptimiserConfig& optimiser = config.optimiser;
-  check_scaling(config);
-  if (optimiser.nesterov && optimiser.momentum == 0)
-    refuse(config, "optimizer.nesterov",
-           "optimizer.nesterov needs momentum above 0; set optimizer.momentum (0.9) or nesterov = false");
-  if (optimiser.schedule == "step" && optimiser.decay_at_epochs.empty())
-    refuse(config, "optimizer.schedule",
-           "schedule = \"step\" needs the epochs at which to decay, e.g. decay_at_epochs = [30, 60]");
-  for (std::size_t i = 1; i < optimiser.decay_at_epochs.size(); ++i)
-    if (optimiser.decay_at_epochs[i] <= optimiser.decay_at_epochs[i - 1])
-      refuse(config, "optimizer.decay_at_epochs",
-             fmt::format("optimizer.decay_at_epochs must increase, but {} comes after {}", optimiser.decay_at_epochs[i],
-                         optimiser.decay_at_epochs[i - 1]));
-  if (config.train.epochs > 0 && optimiser.warmup_epochs > static_cast<double>(config.train.epochs))
-    refuse(config, "optimizer.warmup_epochs",
-           fmt::format("optimizer.warmup_epochs = {} is longer than train.epochs = {}; at most {}",
-                       optimiser.warmup_epochs, config.train.epochs, config.train.epochs));
+// A key of the table [exchange.<strategy>] beside another strategy.
+std::optional<Clash> clash_of_table(const Choice& strategy, const Choice& key) {
+  const std::string chooser = "exchange.strategy", tables = "exchange.";
+  const std::size_t dot = key.path.find('.', tables.size());
+  if (strategy.path != chooser || !key.path.starts_with(tables) || dot == std::string::npos) return {};
+  if (key.path.substr(tables.size(), dot - tables.size()) == strategy.name) return {};
+  return Clash{&strategy, &key, "the key is another strategy's", Verdict::not_read, {}};
 }
 
-void check_batch(const Config& config) {
-  const BatchConfig& batch = config.batch;
-  if (batch.global == 0 && batch.scale_with_replicas)
-    refuse(config, "batch.global", "batch.global = 0 (all samples) cannot grow with batch.scale_with_replicas = true");
-  if (batch.global == 0 && config.data.sharding != Sharding::record)
-    refuse(config, "batch.global",
-           "batch.global = 0 (all samples in a step) cuts the step by record; write data.sharding = \"record\"");
-  if (!batch.shares.empty() && config.data.as_replicas > 0 &&
-      static_cast<std::int64_t>(batch.shares.size()) != config.data.as_replicas)
-    refuse(config, "batch.shares",
-           fmt::format("batch.shares has {} entries but data.as_replicas = {}; one share a replica",
-                       batch.shares.size(), config.data.as_replicas));
-  if (batch.shares.empty() && batch.global % batch.accumulation != 0) {
-    const std::int64_t below = batch.global / batch.accumulation * batch.accumulation;
-    refuse(config, "batch.global",
-           fmt::format("batch.global = {} does not divide by accumulation = {}; nearest valid: {}{}", batch.global,
-                       batch.accumulation, below > 0 ? fmt::format("{} or ", below) : "", below + batch.accumulation));
+bool fits(const Choice& word, const std::vector<const Choice*>& chosen) {
+  return std::none_of(chosen.begin(), chosen.end(), [&](const Choice* other) {
+    const auto clash = other->path == word.path ? std::nullopt : clash_between(word, *other);
+    if (!clash) return false;
+    return clash->verdict == Verdict::refused || (clash->verdict == Verdict::not_read && clash->blamed == &word);
+  });
+}
+
+// "\"f32\" or \"f64\"": what of this key's words fits the rest; where those are many, its default alone.
+std::string fitting_words(const std::string& path, const std::vector<const Choice*>& chosen) {
+  std::vector<std::string> fitting, neutral;
+  for (const Choice* word : words_of_key(path)) {
+    if (!fits(*word, chosen)) continue;
+    fitting.push_back(word->value);
+    if (word->neutral) neutral.push_back(word->value);
   }
-}
-
-void check_buckets(const Config& config) {
-  const DataConfig& data = config.data;
-  for (std::size_t i = 1; i < data.buckets.size(); ++i)
-    if (data.buckets[i] <= data.buckets[i - 1])
-      refuse(config, "data.buckets",
-             fmt::format("data.buckets must rise, but {} comes after {}", data.buckets[i], data.buckets[i - 1]));
-}
-
-// A power of two scales gradients without rounding them.
-void check_loss_scale(const Config& config) {
-  const double scale = config.device.loss_scale;
-  if (scale == 0 || std::exp2(std::round(std::log2(scale))) == scale) return;
-  const double below = std::exp2(std::floor(std::log2(scale)));
-  refuse(config, "device.loss_scale",
-         fmt::format("device.loss_scale = {} is no power of two; nearest valid: {} or {}", scale, below, 2 * below));
-}
-
-// What keys of [parallel] want of numbers and layers; what they do not go with at all is in exclusions.cpp.
-void check_parallel(const Config& config) {
-  const ParallelConfig& parallel = config.parallel;
-  const bool chosen = parallel.split == "auto";
-  const bool split = parallel.pipeline > 1 || parallel.tensor > 1 || parallel.space > 1;
-  for (const LayerConfig& layer : config.model.layers)
-    if (layer.stage >= 0 && parallel.pipeline == 1 && !chosen)
-      refuse(config, "model.layers",
-             fmt::format("the layer at {} has a stage, and parallel.pipeline is 1; leave one out", layer.where));
-  if (split && config.data.as_replicas > 0 && !config.batch.shares.empty())
-    refuse(config, "batch.shares",
-           "batch.shares does not go with data.as_replicas over split models ([parallel]): data.as_replicas then takes "
-           "micro-batches of one size in turns; leave batch.shares out");
+  if (fitting.size() > kMostListed) fitting = neutral.empty() ? std::vector{fitting.front()} : neutral;
+  return joined(fitting, " or ");
 }
 
 }  // namespace
 
-void check_combinations(const Config& config) {
-  check_model(config);
-  if (config.data.train.empty())
-    refuse(config, "data",
-           "data.train is missing: a folder, file or pattern of HDF5 shards (see `echelon data import`)");
-  check_batch(config);
-  check_buckets(config);
-  refuse_unfit_keys(config);
-  if (config.train.epochs == 0 && config.train.steps == 0)
-    refuse(config, "train.epochs",
-           "train.epochs and train.steps are both 0: nothing would be trained; set one of them");
-  check_optimiser(config);
-  check_parallel(config);
-  check_loss_scale(config);
-  if (config.run.results.empty())
-    refuse(config, "run.results", "run.results is empty: it must name the folder of all runs, for example \"results\"");
-  if (config.train.reproducible) check_reproducible(config);
-  refuse_clashes(config);
+const std::vector<Exclusion>& exclusions() {
+  static const std::vector<Exclusion> all = {
+      // How gradients travel
+      {P::own_exchange, P::all_reduce, "the strategy moves gradients by itself and reads no exchange.algorithm",
+       Verdict::not_read},
+      {P::own_overlap, P::overlaps, "the strategy overlaps as it does and reads no exchange.overlap",
+       Verdict::not_read},
+      {P::own_route, P::all_reduce, "the codec has a fixed exchange of its own", Verdict::not_read},
+      {P::library_sums, P::orders_buckets, "the library's collectives have one static order and no priorities",
+       Verdict::gives_way, "leave it out", P::own_exchange},
+      {P::needs_all_gradients, P::updates_by_layer,
+       "every gradient is needed before the first update, and overlap = \"layers\" updates layer by layer",
+       Verdict::gives_way, "\"buckets\" fits", P::own_overlap},
+      {P::coded, P::library_sums, "the library sums uncoded values and cannot decode messages"},
+      {P::coded, P::measures_plain, "the algorithm is tuned with uncoded messages, not with those of a codec"},
+      {P::plain_messages, P::coded, "the strategy sends uncoded values"},
+      {P::no_gpu, P::sums_between_gpus, "the algorithm sums between GPUs, and the device is not a GPU"},
+      {P::double_values, P::lossy_code, "a lossy codec takes gradients of f32"},
+      {P::scaled_loss, P::lossy_code,
+       "a lossy codec keeps a residual in units of a loss scale that may change; bf16 needs none"},
+      // What the optimiser looks at
+      {P::norms_of_tables, P::row_by_row, "the rule's steps depend on the norm of a whole table"},
+      {P::coded, P::row_by_row, "the touched rows must be known, and coded tables are sent whole"},
+      {P::parts_of_updates, P::looks_at_whole,
+       "servers update parts of parameters, and whole ones, or all gradients, are needed"},
+      // Splits of a model
+      {P::chooses_split, P::splits_model, "the split is chosen for the ranks", Verdict::not_read},
+      {P::whole_model_ranks, P::chooses_split,
+       "the split is chosen among all ranks, and some are servers; write the split yourself"},
+      {P::splits_model, P::whole_model_ranks,
+       "a server on a rank of its own holds a whole model; servers inside the workers go"},
+      {P::splits_model, P::unequal_lengths,
+       "tensors between the ranks of a model have one length; pad all sequences to it"},
+      {P::cuts_time, P::unequal_lengths, "chunks are cut for sequences of one length"},
+      {P::cuts_time, P::shares_rows, "one cuts the time of recurrent layers, the other the rows of images"},
+      {P::shares_rows, P::takes_turns,
+       "ranks that split images process the samples of one replica; parallel.pipeline and parallel.tensor go"},
+      // Data and batch
+      {P::equal_windows, P::unequal_lengths, "windows of a stream are equally long"},
+      {P::own_order, P::deals_by_file, "samples are dealt out from one order of all records"},
+      {P::whole_step_statistics, P::several_passes, "synchronised batch norm needs all samples of a step at once"},
+      {P::whole_step_statistics, P::takes_turns,
+       "synchronised batch norm needs all samples of a step at once, and replicas take turns"},
+      {P::grows_with_replicas, P::unequal_shares, "shares cut a fixed global batch"},
+      // The same bits at any scale
+      {P::any_scale, P::own_exchange, "the strategy adds gradients in an order of its own"},
+      {P::any_scale, P::lossy_code, "a lossy codec rounds sums that depend on the number of replicas"},
+      {P::any_scale, P::several_passes, "train.micro_shards says into how many passes a step is cut"},
+      {P::any_scale, P::unequal_shares, "every replica takes as many micro-shards"},
+      {P::any_scale, P::grows_with_replicas, "a step must hold the same samples for every number of replicas"},
+      {P::any_scale, P::deals_by_file, "a step has other samples for another number of replicas"},
+      {P::any_scale, P::takes_turns, "one replica has the bits of several without it"},
+      {P::any_scale, P::row_by_row, "tables of embeddings are summed and updated whole"},
+      {P::any_scale, P::whole_step_statistics,
+       "batch norm takes its statistics over each micro-shard, which no number of replicas changes"},
+      {P::any_scale, P::shares_rows,
+       "ranks that split images sum in another tree; parallel.pipeline and parallel.tensor go"},
+      {P::any_scale, P::whichever, "bits are those of one kind of device: name it"},
+  };
+  return all;
+}
+
+const std::vector<Requirement>& requirements() {
+  static const std::vector<Requirement> all = {
+      {.one = P::any_scale,
+       .path = "exchange.algorithm",
+       .needed = P::one_binary_tree,
+       .reason = "the algorithm does not add replicas in one binary tree"},
+      {.one = P::double_values,
+       .path = "device.kind",
+       .needed = P::computes_double,
+       .reason = "the device does not compute in f64",
+       .blames_one = true},
+      {.one = P::half_values,
+       .path = "device.kind",
+       .needed = P::computes_halves,
+       .reason = "the device does not compute in halves",
+       .blames_one = true},
+  };
+  return all;
+}
+
+std::optional<Clash> clash_between(const Choice& a, const Choice& b) {
+  if (a.worded && b.worded && a.path == b.path) return {};  // one or the other
+  for (const auto& [one, other] : {std::pair(&a, &b), std::pair(&b, &a)}) {
+    if (const auto clash = clash_of_table(*one, *other)) return clash;
+    for (const Requirement& rule : requirements())
+      if (const auto clash = clash_by(rule, *one, *other)) return clash;
+  }
+  for (const Exclusion& rule : exclusions())
+    for (const auto& [one, other] : {std::pair(&a, &b), std::pair(&b, &a)})
+      if (const auto clash = clash_by(rule, *one, *other); clash && counts(rule, {&a, &b})) return clash;
+  return {};
+}
+
+std::vector<Clash> clashes(const Config& config) {
+  const std::vector<const Choice*> chosen = choices_of(config);
+  std::vector<Clash> found;
+  const auto look = [&](const auto& rule) {
+    for (const Choice* one : chosen)
+      for (const Choice* other : chosen)
+        if (const auto clash = one == other ? std::nullopt : clash_by(rule, *one, *other)) found.push_back(*clash);
+  };
+  for (const Exclusion& rule : exclusions())
+    if (counts(rule, chosen)) look(rule);
+  for (const Requirement& rule : requirements()) look(rule);
+  return found;
+}
+
+std::string cure_of(const Clash& clash, const Config& config) {
+  if (!clash.cure.empty()) return std::string(clash.cure);
+  const std::vector<const Choice*> chosen = choices_of(config);
+  const Choice &blamed = *clash.blamed, &one = *clash.one;
+  std::string cure;
+  if (blamed.worded) {
+    const std::string words = fitting_words(blamed.path, chosen);
+    if (!words.empty()) cure = "nearest valid: " + words;
+  } else {
+    cure = fmt::format("leave {} out", blamed.path);
+  }
+  const std::string others = one.worded ? fitting_words(one.path, chosen) : std::string();
+  if (!others.empty()) cure += fmt::format("{}write {} = {}", cure.empty() ? "" : ", or ", one.path, others);
+  return cure;
+}
+
+void refuse_clashes(const Config& config) {
+  for (const Clash& clash : clashes(config)) {
+    if (clash.verdict != Verdict::refused) continue;
+    const bool given = config.origins.contains(clash.blamed->path);
+    const std::string cure = cure_of(clash, config);
+    refuse(config, given ? clash.blamed->path : clash.one->path,
+           fmt::format("{} does not go with {}: {}{}{}", clash.blamed->text(), clash.one->text(), clash.reason,
+                       cure.empty() ? "" : "; ", cure));
+  }
 }
 
 }  // namespace echelon::inline config

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <map>
 
-#include "config/exclusions.hpp"
+#include "config/combinations.hpp"
 #include "config/keys.hpp"
 #include "config/traits/layers.hpp"
 

@@ -14,7 +14,7 @@
 namespace echelon::inline config {
 
 // Reads a file and applies the environment, then `sets` ("section.key=value", value as TOML; a bare word is text).
-// Values are checked one by one; what needs the data or the number of replicas is for `derive` (config/derive.hpp).
+// Values are checked one by one; what needs the data or the number of replicas is for `derive` (config/batch_plan.hpp).
 // `notes`, where given, gets a sentence for each key of the file that an override left out.
 Config load_config(const std::string& path, const std::vector<std::string>& sets = {},
                    std::vector<std::string>* notes = nullptr);

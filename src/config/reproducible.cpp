@@ -1,5 +1,5 @@
 // train.reproducible: numbers that would make the bits of a step depend on the number of replicas are refused; choices
-// that would are in exclusions.cpp.
+// that would are in combinations.cpp.
 //
 // The step's batch is cut into train.micro_shards (M) equal parts, whatever the number of replicas; each part is one
 // forward and one backward pass, and their gradients are added in one balanced binary tree over parts 0 .. M-1. With
@@ -9,7 +9,7 @@
 #include <algorithm>
 #include <bit>
 
-#include "config/derive.hpp"
+#include "config/batch_plan.hpp"
 #include "config/refuse.hpp"
 
 namespace echelon::inline config {

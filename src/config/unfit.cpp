@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <map>
 
-#include "config/exclusions.hpp"
+#include "config/combinations.hpp"
 #include "config/keys.hpp"
 #include "config/refuse.hpp"
 #include "config/traits/algorithms.hpp"
@@ -133,7 +133,7 @@ class Finder {
          "device.kind = \"cuda\" with dtype = \"f32\"");
   }
 
-  // What does not go together with what was chosen (config/exclusions.cpp), and gives way.
+  // What does not go together with what was chosen (config/combinations.cpp), and gives way.
   void find_in_exclusions() {
     for (const Clash& clash : clashes(config_)) {
       if (clash.verdict == Verdict::refused) continue;

@@ -11,7 +11,7 @@
 #include "data/chunk.hpp"
 #include "data/dataset.hpp"
 #include "data/normalise.hpp"
-#include "data/shard_plan.hpp"
+#include "data/sample_plan.hpp"
 
 namespace echelon::inline data {
 

@@ -28,7 +28,7 @@ struct Position {
 }  // namespace
 
 struct Loader::Body {
-  Body(const Dataset& dataset, ShardPlan the_plan, const LoaderOptions& the_options);
+  Body(const Dataset& dataset, SamplePlan the_plan, const LoaderOptions& the_options);
   ~Body() { stop(); }
 
   void run();
@@ -39,7 +39,7 @@ struct Loader::Body {
   void leave_out();
   void stop();
 
-  ShardPlan plan;
+  SamplePlan plan;
   LoaderOptions options;
   std::int64_t n;
   Collator collate;
@@ -61,7 +61,7 @@ struct Loader::Body {
   std::thread thread;
 };
 
-Loader::Body::Body(const Dataset& dataset, ShardPlan the_plan, const LoaderOptions& the_options)
+Loader::Body::Body(const Dataset& dataset, SamplePlan the_plan, const LoaderOptions& the_options)
     : plan(std::move(the_plan)),
       options(the_options),
       n(options.all_replicas ? plan.global_batch() : plan.batch(options.replica)),
@@ -150,7 +150,7 @@ void Loader::Body::fill(BatchMemory& slot, std::int64_t epoch, std::int64_t step
   bytes_used += used;
 }
 
-Loader::Loader(const Dataset& dataset, const ShardPlan& plan, const LoaderOptions& options)
+Loader::Loader(const Dataset& dataset, const SamplePlan& plan, const LoaderOptions& options)
     : body_(std::make_unique<Body>(dataset, plan, options)) {}
 Loader::~Loader() = default;
 

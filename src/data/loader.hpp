@@ -12,7 +12,7 @@
 #include "data/augment.hpp"
 #include "data/batch.hpp"
 #include "data/dataset.hpp"
-#include "data/shard_plan.hpp"
+#include "data/sample_plan.hpp"
 
 namespace echelon::inline data {
 
@@ -31,7 +31,7 @@ struct LoaderOptions {
 class Loader final : public BatchSource {
  public:
   // The dataset and plan are copied. Labels outside [0, classes) are a DataError naming file and record.
-  Loader(const Dataset& dataset, const ShardPlan& plan, const LoaderOptions& options);
+  Loader(const Dataset& dataset, const SamplePlan& plan, const LoaderOptions& options);
   ~Loader() override;
   Loader(const Loader&) = delete;
 

@@ -5,7 +5,7 @@
 
 #include "base/error.hpp"
 #include "data/dataset.hpp"
-#include "data/shard_plan.hpp"
+#include "data/sample_plan.hpp"
 
 namespace echelon::inline data {
 namespace {
@@ -13,7 +13,7 @@ namespace {
 using Lengths = std::vector<std::int32_t>;
 
 template <class Of>
-ShardPlanRequest::ById by_id(const Dataset& dataset, const Of& of) {
+SamplePlanRequest::ById by_id(const Dataset& dataset, const Of& of) {
   auto all = std::make_shared<Lengths>();
   all->reserve(static_cast<std::size_t>(dataset.samples()));
   for (std::int64_t id = 0; id < dataset.samples(); ++id) all->push_back(static_cast<std::int32_t>(of(id)));
@@ -42,7 +42,7 @@ std::vector<std::int64_t> given_buckets(const Lengths& lengths, const std::vecto
   return buckets;
 }
 
-void put_into_buckets(ShardPlanRequest& request, const Dataset& dataset, const std::vector<std::int64_t>& given) {
+void put_into_buckets(SamplePlanRequest& request, const Dataset& dataset, const std::vector<std::int64_t>& given) {
   if (!dataset.starts)
     throw ConfigError(fmt::format("data.buckets is for sequences of different lengths; {} holds {}",
                                   dataset.shards[0].path, name_of(dataset.kind)));
@@ -55,9 +55,9 @@ void put_into_buckets(ShardPlanRequest& request, const Dataset& dataset, const s
 
 }  // namespace
 
-ShardPlanRequest plan_request(const Dataset& dataset, const DataConfig& config, std::vector<std::int64_t> batch,
-                              std::uint64_t seed) {
-  ShardPlanRequest request;
+SamplePlanRequest plan_request(const Dataset& dataset, const DataConfig& config, std::vector<std::int64_t> batch,
+                               std::uint64_t seed) {
+  SamplePlanRequest request;
   std::int64_t longest = 1;
   for (const Shard& shard : dataset.shards) {
     request.file_samples.push_back(shard.samples);

@@ -58,7 +58,7 @@ void warm_up(Device& device, Program& program, const Batch& batch) {
 constexpr int kSumsChannel = 0;
 constexpr int kResultsChannel = 1;  // from here on: one for each rank
 
-std::vector<std::int64_t> ids_of(const ShardPlan& plan, std::int64_t step, int rank) {
+std::vector<std::int64_t> ids_of(const SamplePlan& plan, std::int64_t step, int rank) {
   std::vector<std::int64_t> ids;
   for (const SampleSlot& slot : plan.ids(0, step, rank))  // what fills the last step up comes last
     if (slot.counts) ids.push_back(slot.id);
@@ -122,7 +122,7 @@ class Results {
 // One rank's share of the pass.
 class Share {
  public:
-  Share(LoadedModel& model, const Dataset& data, const Config& config, const ShardPlan& plan, int rank)
+  Share(LoadedModel& model, const Dataset& data, const Config& config, const SamplePlan& plan, int rank)
       : model_(model),
         plan_(plan),
         rank_(rank),
@@ -151,7 +151,7 @@ class Share {
 
  private:
   LoadedModel& model_;
-  const ShardPlan& plan_;
+  const SamplePlan& plan_;
   int rank_;
   Loader loader_;
   Program program_;
@@ -165,8 +165,8 @@ double InferenceSummary::latency(double part) const {
   return latencies[static_cast<std::size_t>(std::lround(part * last))];
 }
 
-ShardPlan inference_plan(const Dataset& data, const Config& config, int ranks) {
-  const ShardPlan alone = evaluation_plan(data, config, 1);
+SamplePlan inference_plan(const Dataset& data, const Config& config, int ranks) {
+  const SamplePlan alone = evaluation_plan(data, config, 1);
   const auto parts = static_cast<int>(std::min<std::int64_t>(ranks, alone.stream() ? 1 : alone.steps_per_epoch()));
   if (parts == 1) return alone;
   DataConfig in_order;
@@ -174,13 +174,13 @@ ShardPlan inference_plan(const Dataset& data, const Config& config, int ranks) {
   in_order.ragged = Ragged::zero_weight;
   in_order.shuffle = false;
   const std::vector<std::int64_t> batches(static_cast<std::size_t>(parts), alone.batch(0));
-  return ShardPlan(plan_request(data, in_order, batches, 0));
+  return SamplePlan(plan_request(data, in_order, batches, 0));
 }
 
 InferenceSummary infer(LoadedModel& model, const Dataset& data, const Config& config, const InferenceOptions& options) {
   constexpr std::size_t kFigures = 4;
   const int rank = options.ranks != nullptr ? options.ranks->rank() : 0;
-  const ShardPlan plan = inference_plan(data, config, options.ranks != nullptr ? options.ranks->size() : 1);
+  const SamplePlan plan = inference_plan(data, config, options.ranks != nullptr ? options.ranks->size() : 1);
   const auto parts = static_cast<std::size_t>(plan.replicas());
   std::vector<double> figures(static_cast<std::size_t>(plan.steps_per_epoch()) * parts * kFigures);  // by batch
   Results results(options.ranks, outputs_of(model.graph()), gives_classes(model.graph()), options.outputs);

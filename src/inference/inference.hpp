@@ -12,7 +12,7 @@
 #include "checkpoint/saved_model.hpp"
 #include "comm/engine.hpp"
 #include "data/dataset.hpp"
-#include "data/shard_plan.hpp"
+#include "data/sample_plan.hpp"
 #include "model/program.hpp"
 
 namespace echelon::inline inference {
@@ -42,7 +42,7 @@ struct InferenceOptions {
 
 // The batches of config.evaluate.batch samples in order, dealt out to as many of `ranks` as there are batches for; in
 // streams where the model was trained in them.
-ShardPlan inference_plan(const Dataset& data, const Config& config, int ranks);
+SamplePlan inference_plan(const Dataset& data, const Config& config, int ranks);
 
 // Collective over the ranks; all return the same summary.
 InferenceSummary infer(LoadedModel& model, const Dataset& data, const Config& config, const InferenceOptions& options);

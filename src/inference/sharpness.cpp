@@ -44,7 +44,7 @@ class Landscape {
  private:
   LoadedModel& model_;
   const Dataset& data_;
-  ShardPlan plan_;
+  SamplePlan plan_;
   std::int64_t passes_;
   Program program_;
   LoaderOptions loading_;

@@ -7,7 +7,7 @@
 
 #include "base/error.hpp"
 #include "base/text.hpp"
-#include "config/derive.hpp"
+#include "config/batch_plan.hpp"
 #include "parallel/footprint.hpp"
 #include "parallel/split.hpp"
 

@@ -6,7 +6,7 @@
 #include <memory>
 #include <vector>
 
-#include "config/derive.hpp"
+#include "config/batch_plan.hpp"
 #include "config/schema.hpp"
 #include "device/device.hpp"
 #include "model/graph.hpp"

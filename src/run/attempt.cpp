@@ -14,7 +14,7 @@
 #include "base/text.hpp"
 #include "base/version.hpp"
 #include "checkpoint/trained_data.hpp"
-#include "config/derive.hpp"
+#include "config/batch_plan.hpp"
 #include "config/parse.hpp"
 #include "job/agree.hpp"
 #include "job/signals.hpp"
@@ -158,7 +158,7 @@ void Attempt::build() {
                            .seed = config_.seed,
                            .part = part_name(rank_groups_->mesh(), rank_groups_->mesh().part(rank_groups_->coord())),
                            .role = rank_groups_->role()});
-    replica_sum_ = std::make_unique<ReplicaSum>(*device_, rank_groups_->data_parallel_peers(), kSumsChannel);
+    batch_norm_sum_ = std::make_unique<BatchNormSum>(*device_, rank_groups_->data_parallel_peers(), kSumsChannel);
     arenas_->initialise(config_.seed);
   });
   state_.global_batch = plan_->batch.global;
@@ -263,7 +263,7 @@ int Attempt::run_or_throw() {
   log_banner();
   restore();
   all_or_none(group_, [&] {
-    runner_ = make_stepper({config_, *plan_, *rank_groups_, *arenas_, *strategy_, *optimiser_, *replica_sum_,
+    runner_ = make_stepper({config_, *plan_, *rank_groups_, *arenas_, *strategy_, *optimiser_, *batch_norm_sum_,
                             *activation_exchange_, phase_, state_});
     restore_carried(start_, *runner_);
     make_hooks();

@@ -19,8 +19,8 @@
 #include "config/schema.hpp"
 #include "device/arenas.hpp"
 #include "device/device.hpp"
+#include "exchange/batch_norm_sum.hpp"
 #include "exchange/part_norms.hpp"
-#include "exchange/replica_sum.hpp"
 #include "exchange/strategy.hpp"
 #include "job/launch.hpp"
 #include "job/phase.hpp"
@@ -95,7 +95,7 @@ class Attempt {
   std::unique_ptr<PartNorms> part_norms_;  // null where nothing is split
   std::unique_ptr<Optimiser> optimiser_;
   std::unique_ptr<Strategy> strategy_;
-  std::unique_ptr<ReplicaSum> replica_sum_;
+  std::unique_ptr<BatchNormSum> batch_norm_sum_;
   std::unique_ptr<ActivationExchange> activation_exchange_;
   std::unique_ptr<Stepper> runner_;
   std::vector<std::unique_ptr<Hook>> hooks_;

@@ -14,7 +14,7 @@
 #include "job/agree.hpp"
 #include "job/launch.hpp"
 #include "report/status.hpp"
-#include "run/resume_from.hpp"
+#include "run/other_run.hpp"
 
 namespace echelon::inline run {
 namespace {

@@ -6,7 +6,7 @@
 #include "base/error.hpp"
 #include "comm/group.hpp"
 #include "comm/link_probe.hpp"
-#include "config/derive.hpp"
+#include "config/batch_plan.hpp"
 #include "job/agree.hpp"
 #include "parallel/choose.hpp"
 #include "parallel/measured_costs.hpp"

@@ -19,7 +19,7 @@ std::int64_t total_steps_of(const TrainConfig& train, std::int64_t steps_per_epo
 
 // A graph for each length that steps are padded to (data.buckets). All share the arenas with `graph`: ConfigError where
 // their parameters would differ.
-std::map<std::int64_t, Graph> graphs_of(const Config& config, const Dataset& train, const ShardPlan& shards,
+std::map<std::int64_t, Graph> graphs_of(const Config& config, const Dataset& train, const SamplePlan& shards,
                                         const Graph& graph) {
   std::map<std::int64_t, Graph> graphs;
   for (const std::int64_t bucket : shards.buckets()) {
@@ -100,7 +100,7 @@ RunPlan plan_run(const Config& config, const Mesh& mesh, const MeshCoord& coord,
   const SampleCounts samples = inputs.samples();
   BatchPlan batch = plan_batch(config, mesh.replicas(), samples.train);
   RankBatches rank_batches = busiest_batches(config, batch, mesh.replicas(), samples.test);
-  ShardPlan shards(plan_request(inputs.train, config.data, batch.per_replica, config.seed));
+  SamplePlan shards(plan_request(inputs.train, config.data, batch.per_replica, config.seed));
   std::map<std::int64_t, Graph> bucket_graphs = graphs_of(config, inputs.train, shards, inputs.graph);
   const std::int64_t steps_per_epoch = shards.steps_per_epoch();
   const std::int64_t total = total_steps_of(config.train, steps_per_epoch);
@@ -121,13 +121,13 @@ RunPlan plan_run(const Config& config, const Mesh& mesh, const MeshCoord& coord,
           .total_steps = total};
 }
 
-ShardPlan evaluation_plan(const Dataset& dataset, const Config& config, int ranks) {
+SamplePlan evaluation_plan(const Dataset& dataset, const Config& config, int ranks) {
   DataConfig whole;
   whole.sharding = Sharding::record;
   whole.ragged = Ragged::zero_weight;
   whole.shuffle = false;
   whole.order = config.data.order;
-  return ShardPlan(plan_request(dataset, whole, evaluation_batches(config, dataset.samples(), ranks), 0));
+  return SamplePlan(plan_request(dataset, whole, evaluation_batches(config, dataset.samples(), ranks), 0));
 }
 
 LoaderOptions evaluation_loading(const Config& config, DType dtype, int replica) {

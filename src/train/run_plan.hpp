@@ -8,12 +8,12 @@
 #include <string>
 #include <vector>
 
-#include "config/derive.hpp"
+#include "config/batch_plan.hpp"
 #include "config/roles.hpp"
 #include "config/schema.hpp"
 #include "data/dataset.hpp"
 #include "data/loader.hpp"
-#include "data/shard_plan.hpp"
+#include "data/sample_plan.hpp"
 #include "model/graph.hpp"
 #include "parallel/footprint.hpp"
 #include "parallel/mesh.hpp"
@@ -43,7 +43,7 @@ struct RunPlan {
   BatchPlan batch;   // by replica of the plan: those, or data.as_replicas where one stands for several
   Dataset train;
   std::optional<Dataset> test;
-  ShardPlan shards;
+  SamplePlan shards;
   Graph graph;                                  // for the longest sequences
   std::map<std::int64_t, Graph> bucket_graphs;  // by the length that a step's sequences are padded to (data.buckets)
   std::vector<double> node_costs;               // by node of `graph`: by these, stages are chosen
@@ -52,7 +52,7 @@ struct RunPlan {
   std::int64_t steps_per_epoch = 0;
   std::int64_t total_steps = 0;  // of the whole run, earlier attempts included
 
-  // The whole model in steps whose sequences are padded to `bucket` (ShardPlan::length).
+  // The whole model in steps whose sequences are padded to `bucket` (SamplePlan::length).
   const Graph& whole_for(std::int64_t bucket) const { return bucket > 0 ? bucket_graphs.at(bucket) : graph; }
   // What this rank runs in steps whose sequences are padded to `bucket`.
   const Graph& graph_for(std::int64_t bucket) const { return bucket > 0 ? bucket_graphs.at(bucket) : part.graph; }
@@ -74,7 +74,7 @@ RunPlan plan_run(const Config& config, const Mesh& mesh, const MeshCoord& coord,
 // The plan of a whole pass over the test data by up to `ranks` ranks; its replicas() are those that take part. In
 // order, `batch` samples on each a step, the last ones filled up with weight 0; or in streams, `batch` of them over all
 // ranks, so that every number of ranks reads the same.
-ShardPlan evaluation_plan(const Dataset& dataset, const Config& config, int ranks);
+SamplePlan evaluation_plan(const Dataset& dataset, const Config& config, int ranks);
 // How one of its replicas reads: everything once.
 LoaderOptions evaluation_loading(const Config& config, DType dtype, int replica = 0);
 

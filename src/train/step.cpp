@@ -31,7 +31,7 @@ struct StepRunner::Step {
 };
 
 StepRunner::StepRunner(const Config& config, const RunPlan& plan, const RankGroups& rank_groups, Arenas& arenas,
-                       Strategy& strategy, const Optimiser& optimiser, ReplicaSum& replica_sum,
+                       Strategy& strategy, const Optimiser& optimiser, BatchNormSum& batch_norm_sum,
                        ActivationExchange& activation_exchange, PhaseBoard& phase, const RunState& start,
                        const OpenSource& open)
     : plan_(plan),
@@ -42,7 +42,7 @@ StepRunner::StepRunner(const Config& config, const RunPlan& plan, const RankGrou
       arenas_(arenas),
       strategy_(strategy),
       optimiser_(optimiser),
-      replica_sum_(replica_sum),
+      batch_norm_sum_(batch_norm_sum),
       activation_exchange_(activation_exchange),
       alone_(rank_groups.mesh().replicas() == 1),
       phase_(phase) {
@@ -88,7 +88,7 @@ void StepRunner::make_programs(const std::vector<int>& replicas) {
           ProgramOptions{
               .batch = micro, .dtype = dtype_, .state_slots = count, .in_flight = in_flight_, .replay = replay_});
       program->set_transfer([this](const Transfer& transfer) { activation_exchange_.carry(transfer); });
-      if (!alone_) program->set_sum_over_replicas([this](const Tensor& sums) { replica_sum_(sums); });
+      if (!alone_) program->set_sum_over_replicas([this](const Tensor& sums) { batch_norm_sum_(sums); });
       if (!whole_passes_) program->set_wait_parameters([this](ArenaRange range) { strategy_.wait_parameters(range); });
     }
   first_row_ = plan_.shards.row_of(replicas.front());

@@ -13,7 +13,7 @@
 #include "config/schema.hpp"
 #include "data/loader.hpp"
 #include "device/arenas.hpp"
-#include "exchange/replica_sum.hpp"
+#include "exchange/batch_norm_sum.hpp"
 #include "exchange/strategy.hpp"
 #include "job/phase.hpp"
 #include "model/program.hpp"
@@ -35,7 +35,7 @@ class StepRunner final : public Stepper {
   // Builds the programs (one a micro-batch size and bucket) and starts reading at `start`: a Loader of plan.train, or
   // what `open` gives. What it is given outlives it.
   StepRunner(const Config& config, const RunPlan& plan, const RankGroups& rank_groups, Arenas& arenas,
-             Strategy& strategy, const Optimiser& optimiser, ReplicaSum& replica_sum,
+             Strategy& strategy, const Optimiser& optimiser, BatchNormSum& batch_norm_sum,
              ActivationExchange& activation_exchange, PhaseBoard& phase, const RunState& start,
              const OpenSource& open = {});
 
@@ -89,7 +89,7 @@ class StepRunner final : public Stepper {
   Arenas& arenas_;
   Strategy& strategy_;
   const Optimiser& optimiser_;
-  ReplicaSum& replica_sum_;
+  BatchNormSum& batch_norm_sum_;
   ActivationExchange& activation_exchange_;
   const bool alone_;  // the one replica
   PhaseBoard& phase_;

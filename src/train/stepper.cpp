@@ -10,7 +10,7 @@ std::unique_ptr<Stepper> make_stepper(const StepperParts& p) {
     case Role::server: return std::make_unique<ServerStep>(p.strategy, p.phase);
     case Role::worker: break;
   }
-  return std::make_unique<StepRunner>(p.config, p.plan, p.place, p.arenas, p.strategy, p.optimiser, p.replica_sum,
+  return std::make_unique<StepRunner>(p.config, p.plan, p.place, p.arenas, p.strategy, p.optimiser, p.batch_norm_sum,
                                       p.activation_exchange, p.phase, p.start);
 }
 

@@ -22,7 +22,7 @@ class PhaseBoard;
 }
 
 namespace echelon::inline exchange {
-class ReplicaSum;
+class BatchNormSum;
 }
 
 namespace echelon::inline checkpoint {
@@ -64,7 +64,7 @@ struct StepperParts {
   Arenas& arenas;
   Strategy& strategy;
   const Optimiser& optimiser;
-  ReplicaSum& replica_sum;
+  BatchNormSum& batch_norm_sum;
   ActivationExchange& activation_exchange;
   PhaseBoard& phase;
   const RunState& start;

@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include "base/error.hpp"
+#include "config/batch_plan.hpp"
 #include "config/choices.hpp"
-#include "config/derive.hpp"
 #include "config/parse.hpp"
 #include "config/traits/algorithms.hpp"
 #include "train/run_plan.hpp"

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "comm/transport.hpp"
-#include "config/derive.hpp"
+#include "config/batch_plan.hpp"
 #include "config/schema.hpp"
 #include "device/device.hpp"
 #include "model/graph.hpp"

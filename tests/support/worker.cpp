@@ -29,14 +29,14 @@ RankGroups place_of(const Config& config, Engine& world) {
 }
 
 // One epoch without an end, in the order of the ids.
-ShardPlan endless(const BatchPlan& batch) {
-  ShardPlanRequest request;
+SamplePlan endless(const BatchPlan& batch) {
+  SamplePlanRequest request;
   request.file_samples = {std::int64_t{1} << 40};
   request.file_chunk_rows = {std::int64_t{1} << 40};
   request.batch = batch.per_replica;
   request.sharding = Sharding::record;
   request.shuffle = false;
-  return ShardPlan(std::move(request));
+  return SamplePlan(std::move(request));
 }
 
 }  // namespace
@@ -68,7 +68,7 @@ void PlainSource::hand(const PlainBatch& batch, std::int64_t step) {
 Standing::Standing(Engine& the_world, const Config& config, BatchPlan batch, const Graph& graph)
     : world(the_world), rank_groups(place_of(config, world)) {
   ECHELON_CHECK_EQ(rank_groups.mesh().replicas(), static_cast<int>(batch.micro.size()));
-  ShardPlan shards = endless(batch);
+  SamplePlan shards = endless(batch);
   plan.emplace(
       RunPlan{.replicas = rank_groups.mesh().replicas(),
               .batch = std::move(batch),
@@ -99,7 +99,7 @@ Worker::Worker(Standing& standing, const Config& config, std::unique_ptr<Device>
                                                 .engine = standing.exchange(),
                                                 .first_channel = kStrategyChannel,
                                                 .role = standing.rank_groups.role()})),
-      replica_sum_(*device_, standing.rank_groups.data_parallel_peers(), kSumsChannel) {
+      batch_norm_sum_(*device_, standing.rank_groups.data_parallel_peers(), kSumsChannel) {
   arenas_.initialise(seed);
   if (standing.serves()) {
     stepper_ = std::make_unique<ServerStep>(*strategy_, phase_);
@@ -112,7 +112,7 @@ Worker::Worker(Standing& standing, const Config& config, std::unique_ptr<Device>
     return source;
   };
   auto runner = std::make_unique<StepRunner>(config, *standing.plan, standing.rank_groups, arenas_, *strategy_,
-                                             optimiser_, replica_sum_, activation_exchange_, phase_, start, open);
+                                             optimiser_, batch_norm_sum_, activation_exchange_, phase_, start, open);
   runner_ = runner.get();
   stepper_ = std::move(runner);
 }

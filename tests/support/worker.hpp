@@ -8,8 +8,8 @@
 #include "checkpoint/run_state.hpp"
 #include "comm/engine.hpp"
 #include "config/schema.hpp"
+#include "exchange/batch_norm_sum.hpp"
 #include "exchange/part_norms.hpp"
-#include "exchange/replica_sum.hpp"
 #include "exchange/strategy.hpp"
 #include "job/phase.hpp"
 #include "parallel/activation_exchange.hpp"
@@ -78,7 +78,7 @@ class Worker {
   std::unique_ptr<PartNorms> part_norms_;  // null where nothing is split
   Optimiser optimiser_;
   std::unique_ptr<Strategy> strategy_;
-  ReplicaSum replica_sum_;
+  BatchNormSum batch_norm_sum_;
   PhaseBoard phase_;
   PlainSource* source_ = nullptr;  // the runner's
   StepRunner* runner_ = nullptr;   // stepper_; null on servers

@@ -1,7 +1,7 @@
 // Every all-reduce and what it is. Adding one: a line here, its plan and its price in comm/collective/<name>.cpp, a row
 // in comm/README.md.
 //
-// What is declared here decides which algorithm goes with what (config/exclusions.cpp), which keys it reads
+// What is declared here decides which algorithm goes with what (config/combinations.cpp), which keys it reads
 // (config/unfit.cpp) and what exchange.inner and exchange.outer take; tests/contract/test_declared.cpp holds it to the
 // plans.
 #pragma once

@@ -1,7 +1,7 @@
 // Every codec and what it is. Adding one: a line here, its body in comm/codec/<name>.cpp, a row in
 // comm/codec/README.md.
 //
-// What is declared here decides which codec goes with what (config/exclusions.cpp) and which keys it reads
+// What is declared here decides which codec goes with what (config/combinations.cpp) and which keys it reads
 // (config/unfit.cpp); tests/contract/test_declared.cpp holds it to the bodies.
 #pragma once
 

@@ -1,5 +1,5 @@
 // What a choice in a config can be or ask for, as far as other choices mind. config/choices.cpp says which choice has
-// which, from the traits of the registries; config/exclusions.cpp says which do not go together.
+// which, from the traits of the registries; config/combinations.cpp says which do not go together.
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,7 @@
 // Every rule of the optimiser, schedule and way of scaling the learning rate, and what each is. Adding a rule: a line
 // here and its body in device/update_rules/<name>.hpp with a line in device/update_rules/list.hpp.
 //
-// What is declared here decides which rule goes with what (config/exclusions.cpp), which keys it reads
+// What is declared here decides which rule goes with what (config/combinations.cpp), which keys it reads
 // (config/unfit.cpp) and what optim/ holds for it; tests/unit/optim/test_declared_rules.cpp holds it to the bodies.
 #pragma once
 

@@ -1,7 +1,7 @@
 // Every strategy and what it is. Adding one: a line here, its body in exchange/<name>.cpp (or a folder of its own), and
 // where it has keys of its own their file config/strategies/<name>.hpp, included here.
 //
-// What is declared here decides which strategy goes with what (config/exclusions.cpp) and which keys it reads
+// What is declared here decides which strategy goes with what (config/combinations.cpp) and which keys it reads
 // (config/unfit.cpp).
 #pragma once
 

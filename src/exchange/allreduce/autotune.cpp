@@ -15,8 +15,8 @@
 #include "comm/collective/plan_time.hpp"
 #include "comm/group.hpp"
 #include "comm/link_probe.hpp"
+#include "exchange/allreduce_request.hpp"
 #include "exchange/buckets.hpp"
-#include "exchange/request.hpp"
 
 namespace echelon::inline exchange {
 namespace {

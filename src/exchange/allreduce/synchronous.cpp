@@ -25,9 +25,9 @@
 #include "exchange/allreduce/gradient_codec.hpp"
 #include "exchange/allreduce/on_devices.hpp"
 #include "exchange/allreduce/row_exchange.hpp"
+#include "exchange/allreduce_request.hpp"
 #include "exchange/buckets.hpp"
 #include "exchange/list.hpp"
-#include "exchange/request.hpp"
 #include "exchange/staging.hpp"
 #include "exchange/step_account.hpp"
 

@@ -23,8 +23,8 @@
 #include "base/text.hpp"
 #include "comm/collective/algorithms.hpp"
 #include "comm/collective/server.hpp"
+#include "exchange/allreduce_request.hpp"
 #include "exchange/list.hpp"
-#include "exchange/request.hpp"
 
 namespace echelon::inline exchange {
 

@@ -24,7 +24,7 @@ EvaluateHook::EvaluateHook(const Config& config, const RunPlan& plan, const Rank
       group_(group),
       phase_(phase) {
   if (!plan_.test) return;
-  shards_ = std::make_unique<ShardPlan>(evaluation_plan(*plan_.test, config, plan.replicas));
+  shards_ = std::make_unique<SamplePlan>(evaluation_plan(*plan_.test, config, plan.replicas));
   if (!takes_part()) return;
   const std::int64_t batch = shards_->batch(replica_);
   program_ = std::make_unique<Program>(plan_.part.graph, arenas_,

@@ -42,7 +42,7 @@ class EvaluateHook final : public Hook {
   ActivationExchange& activation_exchange_;
   Group& group_;
   PhaseBoard& phase_;
-  std::unique_ptr<ShardPlan> shards_;
+  std::unique_ptr<SamplePlan> shards_;
   std::unique_ptr<Program> program_;
 };
 

@@ -1,7 +1,7 @@
 #include <catch2/catch.hpp>
 
 #include "base/error.hpp"
-#include "config/derive.hpp"
+#include "config/batch_plan.hpp"
 #include "config/parse.hpp"
 #include "tests/support/bad_configs.hpp"
 

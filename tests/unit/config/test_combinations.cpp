@@ -8,8 +8,8 @@
 #include <sstream>
 
 #include "base/error.hpp"
-#include "config/derive.hpp"
-#include "config/exclusions.hpp"
+#include "config/batch_plan.hpp"
+#include "config/combinations.hpp"
 #include "config/parse.hpp"
 
 namespace echelon {

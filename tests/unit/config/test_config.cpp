@@ -4,7 +4,7 @@
 #include <numeric>
 
 #include "base/error.hpp"
-#include "config/derive.hpp"
+#include "config/batch_plan.hpp"
 #include "config/keys.hpp"
 #include "config/parse.hpp"
 #include "config/traits/layers.hpp"

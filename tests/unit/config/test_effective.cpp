@@ -10,7 +10,7 @@
 #include <set>
 
 #include "base/error.hpp"
-#include "config/derive.hpp"
+#include "config/batch_plan.hpp"
 #include "config/keys.hpp"
 #include "config/parse.hpp"
 #include "config/traits/layers.hpp"

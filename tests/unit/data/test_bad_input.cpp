@@ -106,7 +106,7 @@ TEST_CASE("features that are not finite are named by file and record", "[data]")
   DataConfig config;
   config.shuffle = false;
   CHECK_THAT(refusal([&] {
-               Loader loader(dataset, ShardPlan(plan_request(dataset, config, {10}, 1)), {.end_epoch = 1});
+               Loader loader(dataset, SamplePlan(plan_request(dataset, config, {10}, 1)), {.end_epoch = 1});
                for (int step = 0; step < 5; ++step) (void)loader.next();
              }),
              Contains(wanted));

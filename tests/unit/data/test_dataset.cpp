@@ -6,7 +6,7 @@
 
 #include "base/error.hpp"
 #include "data/dataset.hpp"
-#include "data/shard_plan.hpp"
+#include "data/sample_plan.hpp"
 #include "tests/unit/data/shards.hpp"
 #include "tests/unit/h5/folder.hpp"
 

@@ -15,13 +15,13 @@ namespace {
 using Catch::Matchers::Contains;
 using test::ShardSpec;
 
-ShardPlan plan_of(const Dataset& dataset, std::vector<std::int64_t> batch, Sharding sharding = Sharding::record,
-                  Ragged ragged = Ragged::wrap) {
+SamplePlan plan_of(const Dataset& dataset, std::vector<std::int64_t> batch, Sharding sharding = Sharding::record,
+                   Ragged ragged = Ragged::wrap) {
   DataConfig config;
   config.sharding = sharding;
   config.ragged = ragged;
   config.window_chunks = 2;
-  return ShardPlan(plan_request(dataset, config, std::move(batch), 5));
+  return SamplePlan(plan_request(dataset, config, std::move(batch), 5));
 }
 
 // Largest error of a batch against values computed from the ids.
@@ -68,7 +68,7 @@ TEST_CASE("batches equal what the plan's ids say", "[data][loader]") {
   const test::Folder folder;
   test::write_shards(folder.path(), {100, 37, 260}, coloured(stored, deflate));
   const Dataset dataset = open_dataset(folder.path());
-  const ShardPlan plan = plan_of(dataset, {13, 7}, sharding, ragged);
+  const SamplePlan plan = plan_of(dataset, {13, 7}, sharding, ragged);
   const auto dtype = GENERATE(DType::f32, DType::f64);
   for (const int replica : {0, 1}) {
     Loader loader(dataset, plan, {.replica = replica, .dtype = dtype, .buffer_bytes = 1, .end_epoch = 2});
@@ -88,7 +88,7 @@ TEST_CASE("one replica can take the lists of all", "[data][loader]") {
   const test::Folder folder;
   test::write_shards(folder.path(), {40, 20});
   const Dataset dataset = open_dataset(folder.path());
-  const ShardPlan plan = plan_of(dataset, {4, 4, 2}, Sharding::file);
+  const SamplePlan plan = plan_of(dataset, {4, 4, 2}, Sharding::file);
   Loader loader(dataset, plan, {.all_replicas = true});
   for (std::int64_t step = 0; step < plan.steps_per_epoch(); ++step) {
     const Batch& batch = loader.next();
@@ -101,7 +101,7 @@ TEST_CASE("reading starts anywhere and gives what it would have given", "[data][
   const test::Folder folder;
   test::write_shards(folder.path(), {100, 60});
   const Dataset dataset = open_dataset(folder.path());
-  const ShardPlan plan = plan_of(dataset, {16});
+  const SamplePlan plan = plan_of(dataset, {16});
   const std::int64_t steps = plan.steps_per_epoch();
   for (const std::int64_t start : {std::int64_t{0}, std::int64_t{3}, steps}) {
     Loader loader(dataset, plan, {.start_epoch = 4, .start_step = start});
@@ -117,7 +117,7 @@ TEST_CASE("steps that are skipped are left out, read ahead or not", "[data][load
   const test::Folder folder;
   test::write_shards(folder.path(), {100, 60});
   const Dataset dataset = open_dataset(folder.path());
-  const ShardPlan plan = plan_of(dataset, {16});
+  const SamplePlan plan = plan_of(dataset, {16});
   const std::int64_t steps = plan.steps_per_epoch();
   for (const int prefetch : {1, 4}) {
     Loader loader(dataset, plan, {.prefetch = prefetch});
@@ -146,7 +146,7 @@ TEST_CASE("bytes read are near bytes used while windows are read through", "[dat
   const int deflate = GENERATE(0, 1);
   test::write_shards(folder.path(), {640, 640}, coloured(DType::u8, deflate));
   const Dataset dataset = open_dataset(folder.path());
-  const ShardPlan plan = plan_of(dataset, {32});
+  const SamplePlan plan = plan_of(dataset, {32});
   Loader loader(dataset, plan, {.end_epoch = 1});
   for (std::int64_t step = 0; step < plan.steps_per_epoch(); ++step) loader.next();
   const double read = static_cast<double>(loader.bytes_read()), used = static_cast<double>(loader.bytes_used());
@@ -159,7 +159,7 @@ TEST_CASE("a file that goes away or bad while it is read surfaces in next()", "[
   const test::Folder folder;
   test::write_shards(folder.path(), {64, 64});
   const Dataset dataset = open_dataset(folder.path());
-  const ShardPlan plan = plan_of(dataset, {16}, Sharding::record);
+  const SamplePlan plan = plan_of(dataset, {16}, Sharding::record);
   SECTION("gone") {
     std::filesystem::remove(folder / "a1.h5");
     Loader loader(dataset, plan, {});
@@ -186,7 +186,7 @@ TEST_CASE("a loader goes away at any moment", "[data][loader]") {
   const test::Folder folder;
   test::write_shards(folder.path(), {300});
   const Dataset dataset = open_dataset(folder.path());
-  const ShardPlan plan = plan_of(dataset, {8});
+  const SamplePlan plan = plan_of(dataset, {8});
   for (int taken = 0; taken < 20; ++taken) {
     Loader loader(dataset, plan, {.prefetch = 1 + taken % 3});
     for (int i = 0; i < taken; ++i) loader.next();
@@ -201,7 +201,7 @@ TEST_CASE("batches come faster than a hundred thousand small images a second", "
   spec.options = {.chunk_rows = 128, .deflate = 0};
   test::write_shards(folder.path(), {20000, 20000}, spec);
   const Dataset dataset = open_dataset(folder.path());
-  const ShardPlan plan = plan_of(dataset, {64});
+  const SamplePlan plan = plan_of(dataset, {64});
   Loader loader(dataset, plan, {.end_epoch = 5});
   const double start = now_s();
   std::int64_t samples = 0;

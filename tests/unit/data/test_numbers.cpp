@@ -43,7 +43,7 @@ TEST_CASE("regression targets come in the model's type, as many a sample as they
     config.sharding = Sharding::record;
     config.ragged = Ragged::zero_weight;
     config.shuffle = false;
-    const ShardPlan plan(plan_request(dataset, config, {4}, 1));
+    const SamplePlan plan(plan_request(dataset, config, {4}, 1));
     CHECK(plan.weight(0, 1) == static_cast<double>(3 * each));
     for (DType dtype : {DType::f32, DType::f64}) {
       LoaderOptions options;
@@ -73,7 +73,7 @@ TEST_CASE("numbers that are none, and classes beside numbers, are refused", "[da
   CHECK_THROWS_WITH(open_dataset(folder / "both.h5"), Contains("attribute 'classes'"));
   write_numbers(folder / "nan.h5", 3, 2, false, std::numeric_limits<float>::quiet_NaN());
   const Dataset dataset = open_dataset(folder / "nan.h5");
-  const ShardPlan plan(plan_request(dataset, {}, {3}, 1));
+  const SamplePlan plan(plan_request(dataset, {}, {3}, 1));
   Loader loader(dataset, plan, {});
   CHECK_THROWS_WITH(loader.next(), Contains("record 2") && Contains("no finite number"));
 }

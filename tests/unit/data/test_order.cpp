@@ -5,7 +5,7 @@
 #include <set>
 
 #include "base/error.hpp"
-#include "data/shard_plan.hpp"
+#include "data/sample_plan.hpp"
 #include "tests/support/random.hpp"
 
 namespace echelon {
@@ -14,8 +14,8 @@ namespace {
 using Catch::Matchers::Contains;
 using Ids = std::vector<std::int64_t>;
 
-ShardPlanRequest request(Ids files, Ids batch, Ragged ragged = Ragged::wrap) {
-  ShardPlanRequest made;
+SamplePlanRequest request(Ids files, Ids batch, Ragged ragged = Ragged::wrap) {
+  SamplePlanRequest made;
   made.file_chunk_rows.assign(files.size(), 8);
   made.file_samples = std::move(files);
   made.batch = std::move(batch);
@@ -25,8 +25,8 @@ ShardPlanRequest request(Ids files, Ids batch, Ragged ragged = Ragged::wrap) {
   return made;
 }
 
-ShardPlanRequest streams(Ids files, Ids batch, Ragged ragged = Ragged::wrap) {
-  ShardPlanRequest made = request(std::move(files), std::move(batch), ragged);
+SamplePlanRequest streams(Ids files, Ids batch, Ragged ragged = Ragged::wrap) {
+  SamplePlanRequest made = request(std::move(files), std::move(batch), ragged);
   made.stream = true;
   made.weight = 5;
   return made;
@@ -34,8 +34,8 @@ ShardPlanRequest streams(Ids files, Ids batch, Ragged ragged = Ragged::wrap) {
 
 std::int64_t length_of(std::int64_t id) { return 1 + (id * id * 7 + id) % 23; }
 
-ShardPlanRequest bucketed(Ids files, Ids batch, Ragged ragged = Ragged::wrap) {
-  ShardPlanRequest made = request(std::move(files), std::move(batch), ragged);
+SamplePlanRequest bucketed(Ids files, Ids batch, Ragged ragged = Ragged::wrap) {
+  SamplePlanRequest made = request(std::move(files), std::move(batch), ragged);
   std::int64_t samples = 0;
   for (const std::int64_t n : made.file_samples) samples += n;
   auto lengths = std::make_shared<std::vector<std::int32_t>>();
@@ -55,7 +55,7 @@ Ids ids_of(const std::vector<SampleSlot>& slots) {
 }  // namespace
 
 TEST_CASE("stream: a row reads on from step to step", "[data][plan][stream]") {
-  const ShardPlan plan(streams({30, 30}, {4, 2}));
+  const SamplePlan plan(streams({30, 30}, {4, 2}));
   REQUIRE(plan.sharding() == Sharding::record);
   REQUIRE(plan.steps_per_epoch() == 10);
   for (const std::int64_t epoch : {0, 3})
@@ -70,7 +70,7 @@ TEST_CASE("stream: a row reads on from step to step", "[data][plan][stream]") {
 }
 
 TEST_CASE("streams at a ragged end", "[data][plan][stream]") {
-  const ShardPlan wrap(streams({25}, {4})), drop(streams({25}, {4}, Ragged::drop)),
+  const SamplePlan wrap(streams({25}, {4})), drop(streams({25}, {4}, Ragged::drop)),
       zero(streams({25}, {4}, Ragged::zero_weight));
   REQUIRE((wrap.steps_per_epoch() == 7 && drop.steps_per_epoch() == 6 && zero.steps_per_epoch() == 7));
   REQUIRE(ids_of(wrap.ids(0, 6, 0)) == Ids{6, 13, 20, 2});
@@ -84,12 +84,12 @@ TEST_CASE("streams and buckets hold the same ids for any number of replicas and 
   const bool stream = GENERATE(true, false);
   const auto ragged = GENERATE(Ragged::wrap, Ragged::drop, Ragged::zero_weight);
   const auto make = [&](Ids batch) {
-    return ShardPlan(stream ? streams({37, 64, 90}, std::move(batch), ragged)
-                            : bucketed({37, 64, 90}, std::move(batch), ragged));
+    return SamplePlan(stream ? streams({37, 64, 90}, std::move(batch), ragged)
+                             : bucketed({37, 64, 90}, std::move(batch), ragged));
   };
-  const ShardPlan one = make({12});
+  const SamplePlan one = make({12});
   for (const Ids& batch : {Ids{6, 6}, Ids{3, 3, 3, 3}, Ids{1, 9, 2}}) {
-    const ShardPlan many = make(batch);
+    const SamplePlan many = make(batch);
     REQUIRE(many.steps_per_epoch() == one.steps_per_epoch());
     for (const std::int64_t epoch : {0, 1})
       for (std::int64_t step = 0; step < one.steps_per_epoch(); ++step) {
@@ -102,7 +102,7 @@ TEST_CASE("streams and buckets hold the same ids for any number of replicas and 
 
 TEST_CASE("buckets: a step's sequences fit its length and no other's", "[data][plan][buckets]") {
   const auto ragged = GENERATE(Ragged::wrap, Ragged::drop, Ragged::zero_weight);
-  const ShardPlan plan(bucketed({100, 91}, {5, 3}, ragged));
+  const SamplePlan plan(bucketed({100, 91}, {5, 3}, ragged));
   std::map<std::int64_t, std::int64_t> held, steps;
   for (std::int64_t id = 0; id < 191; ++id) ++held[length_of(id) <= 4 ? 4 : length_of(id) <= 9 ? 9 : 23];
   std::set<Ids> orders;
@@ -122,7 +122,7 @@ TEST_CASE("buckets: a step's sequences fit its length and no other's", "[data][p
     }
     for (const auto& [length, count] : held)
       REQUIRE(steps[length] == (ragged == Ragged::drop ? count / 8 : (count + 7) / 8));
-    const ShardPlan::Coverage seen = plan.coverage(epoch);
+    const SamplePlan::Coverage seen = plan.coverage(epoch);
     REQUIRE(seen.never + seen.once + seen.more == 191);
     if (ragged == Ragged::zero_weight) REQUIRE(seen.once == 191);
     if (ragged == Ragged::wrap) REQUIRE(seen.never == 0);
@@ -133,7 +133,7 @@ TEST_CASE("buckets: a step's sequences fit its length and no other's", "[data][p
 }
 
 TEST_CASE("a bucket that never fills is refused where the rest is dropped", "[data][plan][buckets]") {
-  REQUIRE_THROWS_WITH(ShardPlan(bucketed({20}, {20}, Ragged::drop)),
+  REQUIRE_THROWS_WITH(SamplePlan(bucketed({20}, {20}, Ragged::drop)),
                       Contains("do not fill one batch of 20 in any bucket"));
 }
 

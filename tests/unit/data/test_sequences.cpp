@@ -75,7 +75,7 @@ TEST_CASE("windows of a text and the tokens after them, file by file", "[data][t
   const Dataset data = open_dataset(folder.path(), 7);
   REQUIRE(data.samples() == 28 + 14);  // the tokens at a file's end that fill no window are left out
   REQUIRE(data.form() == SampleForm{.shape = {7}, .vocabulary = 29, .label = {7}, .classes = 29});
-  const ShardPlan plan(plan_request(
+  const SamplePlan plan(plan_request(
       data, with([&](DataConfig& c) { c.order = stream ? Order::stream : Order::samples, c.buffer_mb = 1e-4; }), {3, 2},
       4));
   for (const int replica : {0, 1}) {
@@ -109,7 +109,7 @@ TEST_CASE("sequences are padded to the longest, cut to data.sequence_length, or 
   REQUIRE(data.cut() == (wanted > 0 ? 49 : 0));
   const std::vector<std::int64_t> buckets =
       GENERATE(std::vector<std::int64_t>{}, std::vector<std::int64_t>{3}, std::vector<std::int64_t>{4, 7, 99});
-  const ShardPlan plan(
+  const SamplePlan plan(
       plan_request(data, with([&](DataConfig& c) { c.ragged = Ragged::zero_weight, c.buckets = buckets; }), {4, 3}, 4));
   if (buckets.size() == 1 && wanted == 0) REQUIRE(plan.buckets() == std::vector<std::int64_t>{5, 9, 13});
   if (buckets.size() == 3 && wanted == 0) REQUIRE(plan.buckets() == std::vector<std::int64_t>{4, 7, 13});
@@ -159,7 +159,7 @@ TEST_CASE("texts and sequences that cannot be are named with what is wrong", "[d
     writer.publish();
     try {
       const Dataset data = open_dataset(folder / "bad.h5");
-      Loader(data, ShardPlan(plan_request(data, {}, {1}, 1)), {}).next();
+      Loader(data, SamplePlan(plan_request(data, {}, {1}, 1)), {}).next();
     } catch (const DataError& error) {
       return std::string(error.what());
     }
@@ -189,8 +189,9 @@ TEST_CASE("augmented images: the same for every number of replicas, others every
   using Images = std::vector<float>;
   // Images by (epoch, id).
   const auto images = [&](int replicas, const Augmentation& augmentation) {
-    const ShardPlan plan(plan_request(data, with([](DataConfig& c) { c.sharding = Sharding::record; }),
-                                      std::vector<std::int64_t>(static_cast<std::size_t>(replicas), 16 / replicas), 1));
+    const SamplePlan plan(plan_request(data, with([](DataConfig& c) { c.sharding = Sharding::record; }),
+                                       std::vector<std::int64_t>(static_cast<std::size_t>(replicas), 16 / replicas),
+                                       1));
     std::vector<Images> all(96);
     for (int r = 0; r < replicas; ++r) {
       Loader loader(data, plan, {.replica = r, .augmentation = augmentation, .end_epoch = 2});

@@ -173,7 +173,7 @@ TEST_CASE("time series become rows of features, step by step", "[data][import][s
   const Dataset data = open_dataset(folder / "o");
   CHECK(data.form() == SampleForm{.shape = {3, 2}, .classes = 2, .lengths = true});
   CHECK(stored(folder / "o", "labels") == Ids{1, 0});
-  Loader loader(data, ShardPlan(plan_request(data, in_order(), {2}, 1)), {.dtype = DType::f64});
+  Loader loader(data, SamplePlan(plan_request(data, in_order(), {2}, 1)), {.dtype = DType::f64});
   const Batch& batch = loader.next();
   const auto* values = static_cast<const double*>(batch.samples);
   const double deviation = std::sqrt(1.25);
@@ -235,7 +235,7 @@ TEST_CASE("pairs: a decoder is fed what it said before", "[data][import][pairs]"
         SampleForm{
             .shape = {source}, .vocabulary = 5, .label = {target}, .classes = 6, .lengths = true, .target = target});
   CHECK(data.cut() == (length == 0 ? 0 : 2));
-  const ShardPlan plan(plan_request(data, in_order(), {2}, 1));
+  const SamplePlan plan(plan_request(data, in_order(), {2}, 1));
   CHECK(plan.weight(0, 0) == (length == 0 ? 6 : 4));
   Loader loader(data, plan, {});
   const Batch& batch = loader.next();

@@ -57,7 +57,7 @@ TEST_CASE("data without labels takes their form from the training data, and coun
     DataConfig config;
     config.sharding = Sharding::record;
     config.shuffle = false;
-    const ShardPlan plan(plan_request(data, config, {4}, 1));
+    const SamplePlan plan(plan_request(data, config, {4}, 1));
     Loader loader(data, plan, {});
     const Batch& batch = loader.next();
     const std::int64_t labels = kind == Kind::numbers ? 8 : 4;

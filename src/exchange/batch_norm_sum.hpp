@@ -9,10 +9,10 @@
 
 namespace echelon::inline exchange {
 
-class ReplicaSum {
+class BatchNormSum {
  public:
   // All replicas ask for the same sums in the same order. `channel` is theirs alone.
-  ReplicaSum(Device& device, Engine& engine, int channel) : device_(device), group_(engine, channel) {}
+  BatchNormSum(Device& device, Engine& engine, int channel) : device_(device), group_(engine, channel) {}
 
   // f64, plain; afterwards every replica holds the same bits. Waits for the device and for the other replicas.
   void operator()(const Tensor& tensor);

@@ -7,7 +7,7 @@
 
 #include "base/error.hpp"
 #include "data/file_shares.hpp"
-#include "data/shard_plan.hpp"
+#include "data/sample_plan.hpp"
 #include "tests/support/random.hpp"
 
 namespace echelon {
@@ -16,8 +16,8 @@ namespace {
 using Catch::Matchers::Contains;
 using Ids = std::vector<std::int64_t>;
 
-ShardPlanRequest request(Ids files, Ids batch, Sharding sharding, Ragged ragged = Ragged::wrap) {
-  ShardPlanRequest made;
+SamplePlanRequest request(Ids files, Ids batch, Sharding sharding, Ragged ragged = Ragged::wrap) {
+  SamplePlanRequest made;
   made.file_chunk_rows.assign(files.size(), 8);
   made.file_samples = std::move(files);
   made.batch = std::move(batch);
@@ -34,9 +34,11 @@ Ids ids_of(const std::vector<SampleSlot>& slots) {
   return ids;
 }
 
-Ids step_ids(const ShardPlan& plan, std::int64_t epoch, std::int64_t step) { return ids_of(plan.all_ids(epoch, step)); }
+Ids step_ids(const SamplePlan& plan, std::int64_t epoch, std::int64_t step) {
+  return ids_of(plan.all_ids(epoch, step));
+}
 
-Ids replica_ids(const ShardPlan& plan, std::int64_t epoch, int replica) {
+Ids replica_ids(const SamplePlan& plan, std::int64_t epoch, int replica) {
   Ids all;
   for (std::int64_t step = 0; step < plan.steps_per_epoch(); ++step)
     for (const std::int64_t id : ids_of(plan.ids(epoch, step, replica))) all.push_back(id);
@@ -54,9 +56,9 @@ Ids iota(std::int64_t n) {
   return ids;
 }
 
-std::string refusal(const ShardPlanRequest& wanted) {
+std::string refusal(const SamplePlanRequest& wanted) {
   try {
-    ShardPlan plan(wanted);
+    SamplePlan plan(wanted);
   } catch (const ConfigError& error) {
     return error.what();
   }
@@ -71,7 +73,7 @@ struct Row {
   Ragged ragged;
   Ids owned;
   std::int64_t steps;
-  ShardPlan::Coverage coverage;
+  SamplePlan::Coverage coverage;
 };
 
 }  // namespace
@@ -103,12 +105,12 @@ TEST_CASE("who owns what, how many steps, how often each sample comes", "[data][
       {"as many samples as replicas", {2, 1}, {1, 1, 1}, kRecord, kWrap, {1, 1, 1}, 1, {0, 3, 0}},
   }));
   INFO(row.what);
-  const ShardPlanRequest wanted = request(row.files, row.batch, row.sharding, row.ragged);
+  const SamplePlanRequest wanted = request(row.files, row.batch, row.sharding, row.ragged);
   if (row.steps == 0) {
     REQUIRE_THAT(refusal(wanted), Contains("leaves no step"));
     return;
   }
-  const ShardPlan plan(wanted);
+  const SamplePlan plan(wanted);
   const int replicas = static_cast<int>(row.batch.size());
   REQUIRE(plan.steps_per_epoch() == row.steps);
   REQUIRE(plan.replicas() == replicas);
@@ -127,7 +129,7 @@ TEST_CASE("who owns what, how many steps, how often each sample comes", "[data][
   double weights = 0;
   for (std::int64_t step = 0; step < row.steps; ++step) weights += plan.weight(3, step);
   REQUIRE(weights == slots_that_count);
-  const ShardPlan::Coverage coverage = plan.coverage(3);
+  const SamplePlan::Coverage coverage = plan.coverage(3);
   REQUIRE(coverage.never + coverage.once + coverage.more == plan.samples());
   if (row.coverage.never + row.coverage.once + row.coverage.more > 0) {
     REQUIRE(coverage.never == row.coverage.never);
@@ -163,7 +165,7 @@ TEST_CASE("files are dealt by their samples and by the replicas' shares of the b
            Row{{10, 10, 10, 10, 10, 10, 10, 10}, {6, 2}, {60, 20}},
            Row{{5, 40, 5, 100, 10}, {5, 2, 1}, {100, 40, 20}},
        }) {
-    const ShardPlan plan(request(row.files, row.batch, Sharding::file));
+    const SamplePlan plan(request(row.files, row.batch, Sharding::file));
     Ids owned;
     for (int r = 0; r < plan.replicas(); ++r) owned.push_back(plan.owned(r));
     CHECK(owned == row.owned);
@@ -172,7 +174,7 @@ TEST_CASE("files are dealt by their samples and by the replicas' shares of the b
 }
 
 TEST_CASE("fewer files than replicas are cut into runs that meet without a gap", "[data][plan]") {
-  const ShardPlan plan(request({70, 30}, {4, 4, 4, 4, 4}, Sharding::file));
+  const SamplePlan plan(request({70, 30}, {4, 4, 4, 4, 4}, Sharding::file));
   REQUIRE(plan.runs(0).size() == 1);
   const auto runs = plan.runs(3);  // ids 60 to 79: the end of one file, the beginning of the other
   REQUIRE(runs.size() == 2);
@@ -182,9 +184,9 @@ TEST_CASE("fewer files than replicas are cut into runs that meet without a gap",
 
 TEST_CASE("record: a step holds the same ids for any number of replicas and any shares", "[data][plan]") {
   const Ids files{37, 64, 90, 5};
-  const ShardPlan one(request(files, {24}, Sharding::record));
+  const SamplePlan one(request(files, {24}, Sharding::record));
   for (const Ids& batch : {Ids{12, 12}, Ids{6, 6, 6, 6}, Ids{1, 3, 20}, Ids{8, 8, 8}}) {
-    const ShardPlan many(request(files, batch, Sharding::record));
+    const SamplePlan many(request(files, batch, Sharding::record));
     REQUIRE(many.steps_per_epoch() == one.steps_per_epoch());
     for (const std::int64_t epoch : {0, 1})
       for (std::int64_t step = 0; step < one.steps_per_epoch(); ++step)
@@ -193,7 +195,7 @@ TEST_CASE("record: a step holds the same ids for any number of replicas and any 
 }
 
 TEST_CASE("replicated: each replica goes through everything in an order of its own", "[data][plan]") {
-  const ShardPlan plan(request({50, 14}, {16, 16, 16}, Sharding::replicated));
+  const SamplePlan plan(request({50, 14}, {16, 16, 16}, Sharding::replicated));
   std::set<Ids> orders;
   for (int r = 0; r < 3; ++r) {
     orders.insert(replica_ids(plan, 0, r));
@@ -203,8 +205,8 @@ TEST_CASE("replicated: each replica goes through everything in an order of its o
 }
 
 TEST_CASE("automatic takes files where there are enough", "[data][plan]") {
-  REQUIRE(ShardPlan(request({9, 9}, {1, 1}, Sharding::automatic)).sharding() == Sharding::file);
-  REQUIRE(ShardPlan(request({9, 9}, {1, 1, 1}, Sharding::automatic)).sharding() == Sharding::record);
+  REQUIRE(SamplePlan(request({9, 9}, {1, 1}, Sharding::automatic)).sharding() == Sharding::file);
+  REQUIRE(SamplePlan(request({9, 9}, {1, 1, 1}, Sharding::automatic)).sharding() == Sharding::record);
 }
 
 TEST_CASE("what cannot be shared out is refused with the numbers", "[data][plan]") {
@@ -216,24 +218,24 @@ TEST_CASE("what cannot be shared out is refused with the numbers", "[data][plan]
 }
 
 TEST_CASE("without a shuffle the order is that of the files", "[data][plan]") {
-  ShardPlanRequest wanted = request({20, 12}, {8}, Sharding::record);
+  SamplePlanRequest wanted = request({20, 12}, {8}, Sharding::record);
   wanted.shuffle = false;
-  REQUIRE(replica_ids(ShardPlan(wanted), 5, 0) == iota(32));
+  REQUIRE(replica_ids(SamplePlan(wanted), 5, 0) == iota(32));
   wanted.sharding = Sharding::file;
   wanted.batch = {4, 4};
-  const Ids second = replica_ids(ShardPlan(wanted), 0, 1);
+  const Ids second = replica_ids(SamplePlan(wanted), 0, 1);
   REQUIRE(Ids(second.begin(), second.begin() + 12) == Ids{20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31});
 }
 
 TEST_CASE("the shuffle changes with epoch and seed and stays inside a window of chunks", "[data][plan]") {
-  ShardPlanRequest wanted = request({400, 240}, {16}, Sharding::record);
-  const ShardPlan plan(wanted);
+  SamplePlanRequest wanted = request({400, 240}, {16}, Sharding::record);
+  const SamplePlan plan(wanted);
   const Ids first = replica_ids(plan, 0, 0);
   REQUIRE(sorted(first) == iota(640));
   REQUIRE(first != iota(640));
   REQUIRE(first != replica_ids(plan, 1, 0));
   wanted.seed = 8;
-  REQUIRE(first != replica_ids(ShardPlan(wanted), 0, 0));
+  REQUIRE(first != replica_ids(SamplePlan(wanted), 0, 0));
   for (std::size_t window = 0; window < 640 / 32; ++window) {  // 4 chunks of 8 records
     std::set<std::int64_t> chunks;
     for (std::size_t i = 0; i < 32; ++i) chunks.insert(first[window * 32 + i] / 8);
@@ -243,9 +245,9 @@ TEST_CASE("the shuffle changes with epoch and seed and stays inside a window of 
 
 TEST_CASE("the plan is pure: any order of asking, any copy, the same answer", "[data][plan]") {
   const auto sharding = GENERATE(Sharding::file, Sharding::record, Sharding::replicated);
-  const ShardPlanRequest wanted = request({37, 64, 90, 5}, {5, 3, 2}, sharding);
-  const ShardPlan plan(wanted), fresh(wanted);
-  const ShardPlan copy = plan;
+  const SamplePlanRequest wanted = request({37, 64, 90, 5}, {5, 3, 2}, sharding);
+  const SamplePlan plan(wanted), fresh(wanted);
+  const SamplePlan copy = plan;
   const Ids late = step_ids(plan, 9, 3);
   for (const std::int64_t epoch : {2, 0, 9, 1, 9}) step_ids(copy, epoch, 0);
   REQUIRE(step_ids(plan, 9, 3) == late);
@@ -254,7 +256,7 @@ TEST_CASE("the plan is pure: any order of asking, any copy, the same answer", "[
 
 TEST_CASE("golden: resumed runs of other builds must see the same samples", "[data][plan]") {
   const auto at = [](Sharding sharding, std::int64_t epoch, std::int64_t step) {
-    return step_ids(ShardPlan(request({37, 64, 90}, {3, 3}, sharding)), epoch, step);
+    return step_ids(SamplePlan(request({37, 64, 90}, {3, 3}, sharding)), epoch, step);
   };
   CHECK(at(Sharding::record, 0, 0) == Ids{155, 119, 152, 122, 190, 104});
   CHECK(at(Sharding::record, 1, 30) == Ids{86, 107, 52, 47, 46, 48});

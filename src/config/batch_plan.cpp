@@ -1,4 +1,4 @@
-#include "config/derive.hpp"
+#include "config/batch_plan.hpp"
 
 #include <fmt/format.h>
 

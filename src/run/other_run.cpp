@@ -1,4 +1,4 @@
-#include "run/resume_from.hpp"
+#include "run/other_run.hpp"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "data/shard_plan.hpp"
+#include "data/sample_plan.hpp"
 
 #include <fmt/format.h>
 
@@ -15,7 +15,7 @@
 namespace echelon::inline data {
 namespace {
 
-using Run = ShardPlan::Run;
+using Run = SamplePlan::Run;
 
 // The part of each file that lies in [begin, end) of all files in a row.
 std::vector<Run> runs_between(const std::vector<std::int64_t>& file_samples, std::int64_t begin, std::int64_t end) {
@@ -29,7 +29,7 @@ std::vector<Run> runs_between(const std::vector<std::int64_t>& file_samples, std
   return runs;
 }
 
-std::vector<std::vector<Run>> runs_by_file(const ShardPlanRequest& request, std::int64_t samples) {
+std::vector<std::vector<Run>> runs_by_file(const SamplePlanRequest& request, std::int64_t samples) {
   const std::size_t replicas = request.batch.size();
   std::vector<std::vector<Run>> runs(replicas);
   if (request.file_samples.size() >= replicas) {
@@ -55,7 +55,7 @@ std::int64_t sum_of(const std::vector<std::int64_t>& values) {
 }
 
 // What the request must hold; a defect of the caller, not of the user.
-void check_request(const ShardPlanRequest& request) {
+void check_request(const SamplePlanRequest& request) {
   ECHELON_CHECK(!request.batch.empty(), "a plan needs a replica");
   ECHELON_CHECK(!request.file_samples.empty(), "a plan needs a file");
   ECHELON_CHECK_EQ(request.file_samples.size(), request.file_chunk_rows.size(), "files and their chunks");
@@ -67,7 +67,8 @@ void check_request(const ShardPlanRequest& request) {
 
 }  // namespace
 
-ShardPlan::ShardPlan(ShardPlanRequest request) : request_(std::move(request)), orders_(std::make_shared<PlanOrders>()) {
+SamplePlan::SamplePlan(SamplePlanRequest request)
+    : request_(std::move(request)), orders_(std::make_shared<PlanOrders>()) {
   check_request(request_);
   samples_ = sum_of(request_.file_samples);
   global_batch_ = sum_of(request_.batch);
@@ -92,9 +93,9 @@ ShardPlan::ShardPlan(ShardPlanRequest request) : request_(std::move(request)), o
   count_steps();
 }
 
-std::int64_t ShardPlan::stream_samples(int stream) const { return total(runs_[static_cast<std::size_t>(stream)]); }
+std::int64_t SamplePlan::stream_samples(int stream) const { return total(runs_[static_cast<std::size_t>(stream)]); }
 
-void ShardPlan::count_steps() {
+void SamplePlan::count_steps() {
   const bool drop = request_.ragged == Ragged::drop;
   const auto steps = [drop](std::int64_t samples, std::int64_t batch) {
     return drop ? samples / batch : (samples + batch - 1) / batch;
@@ -120,7 +121,7 @@ void ShardPlan::count_steps() {
                     count_text(samples_), replicas(), global_batch_, request_.buckets.empty() ? "" : " in any bucket"));
 }
 
-ShardPlan::Span ShardPlan::span(std::int64_t step, int replica) const {
+SamplePlan::Span SamplePlan::span(std::int64_t step, int replica) const {
   ECHELON_CHECK(step >= 0 && step < steps_, "step {} of {}", step, steps_);
   ECHELON_CHECK(replica >= 0 && replica < replicas(), "replica {} of {}", replica, replicas());
   if (sharding_ == Sharding::record)
@@ -129,13 +130,13 @@ ShardPlan::Span ShardPlan::span(std::int64_t step, int replica) const {
   return {.stream = replica, .first = step * batch(replica), .total = stream_samples(stream)};
 }
 
-std::int64_t ShardPlan::row_of(int replica) const {
+std::int64_t SamplePlan::row_of(int replica) const {
   std::int64_t row = 0;
   for (int r = 0; r < replica; ++r) row += batch(r);
   return row;
 }
 
-std::int64_t ShardPlan::owned(int replica) const {
+std::int64_t SamplePlan::owned(int replica) const {
   if (request_.stream) {
     const std::int64_t first = row_of(replica) * steps_;
     return std::clamp<std::int64_t>(samples_ - first, 0, batch(replica) * steps_);
@@ -148,12 +149,12 @@ std::int64_t ShardPlan::owned(int replica) const {
   return whole * batch(replica) + in_rest;
 }
 
-std::vector<ShardPlan::Run> ShardPlan::runs(int replica) const {
+std::vector<SamplePlan::Run> SamplePlan::runs(int replica) const {
   return runs_[sharding_ == Sharding::file ? static_cast<std::size_t>(replica) : 0];
 }
 
 // Runs are cut where the chunks of their files are.
-SampleOrder ShardPlan::make_order(std::int64_t epoch, int stream) const {
+SampleOrder SamplePlan::make_order(std::int64_t epoch, int stream) const {
   std::vector<Piece> pieces;
   std::vector<std::int64_t> file_first{0};
   for (const std::int64_t samples : request_.file_samples) file_first.push_back(file_first.back() + samples);
@@ -172,7 +173,7 @@ SampleOrder ShardPlan::make_order(std::int64_t epoch, int stream) const {
 }
 
 // The mutex of the orders is held.
-const LengthBucketSteps& ShardPlan::bucket_steps(std::int64_t epoch) const {
+const LengthBucketSteps& SamplePlan::bucket_steps(std::int64_t epoch) const {
   return orders_->buckets.get(epoch, [&] {
     SampleOrder order = make_order(epoch, 0);
     std::vector<std::int64_t> ids;
@@ -182,11 +183,11 @@ const LengthBucketSteps& ShardPlan::bucket_steps(std::int64_t epoch) const {
   });
 }
 
-SampleSlot ShardPlan::slot(std::int64_t position) const {
+SampleSlot SamplePlan::slot(std::int64_t position) const {
   return {.id = position % samples_, .counts = position < samples_ || request_.ragged != Ragged::zero_weight};
 }
 
-std::vector<SampleSlot> ShardPlan::ids(std::int64_t epoch, std::int64_t step, int replica) const {
+std::vector<SampleSlot> SamplePlan::ids(std::int64_t epoch, std::int64_t step, int replica) const {
   const Span at = span(step, replica);
   std::vector<SampleSlot> slots;
   slots.reserve(static_cast<std::size_t>(batch(replica)));
@@ -208,13 +209,13 @@ std::vector<SampleSlot> ShardPlan::ids(std::int64_t epoch, std::int64_t step, in
   return slots;
 }
 
-std::int64_t ShardPlan::length(std::int64_t epoch, std::int64_t step) const {
+std::int64_t SamplePlan::length(std::int64_t epoch, std::int64_t step) const {
   if (request_.buckets.empty()) return 0;
   const std::lock_guard lock(orders_->mutex);
   return request_.buckets[static_cast<std::size_t>(bucket_steps(epoch).bucket(step))];
 }
 
-std::vector<SampleSlot> ShardPlan::all_ids(std::int64_t epoch, std::int64_t step) const {
+std::vector<SampleSlot> SamplePlan::all_ids(std::int64_t epoch, std::int64_t step) const {
   std::vector<SampleSlot> all;
   all.reserve(static_cast<std::size_t>(global_batch_));
   for (int r = 0; r < replicas(); ++r) {
@@ -224,7 +225,7 @@ std::vector<SampleSlot> ShardPlan::all_ids(std::int64_t epoch, std::int64_t step
   return all;
 }
 
-std::int64_t ShardPlan::counting(std::int64_t epoch, std::int64_t step, int replica) const {
+std::int64_t SamplePlan::counting(std::int64_t epoch, std::int64_t step, int replica) const {
   const Span at = span(step, replica);
   if (request_.ragged != Ragged::zero_weight) return batch(replica);
   if (request_.stream || !request_.buckets.empty()) {
@@ -235,13 +236,13 @@ std::int64_t ShardPlan::counting(std::int64_t epoch, std::int64_t step, int repl
   return std::clamp<std::int64_t>(at.total - at.first, 0, batch(replica));
 }
 
-std::int64_t ShardPlan::counting(std::int64_t epoch, std::int64_t step) const {
+std::int64_t SamplePlan::counting(std::int64_t epoch, std::int64_t step) const {
   std::int64_t sum = 0;
   for (int r = 0; r < replicas(); ++r) sum += counting(epoch, step, r);
   return sum;
 }
 
-double ShardPlan::weight(std::int64_t epoch, std::int64_t step, int replica) const {
+double SamplePlan::weight(std::int64_t epoch, std::int64_t step, int replica) const {
   if (!request_.weights)
     return static_cast<double>(request_.weight) * static_cast<double>(counting(epoch, step, replica));
   double sum = 0;
@@ -250,13 +251,13 @@ double ShardPlan::weight(std::int64_t epoch, std::int64_t step, int replica) con
   return sum;
 }
 
-double ShardPlan::weight(std::int64_t epoch, std::int64_t step) const {
+double SamplePlan::weight(std::int64_t epoch, std::int64_t step) const {
   double sum = 0;
   for (int r = 0; r < replicas(); ++r) sum += weight(epoch, step, r);
   return sum;
 }
 
-ShardPlan::Coverage ShardPlan::coverage(std::int64_t epoch) const {
+SamplePlan::Coverage SamplePlan::coverage(std::int64_t epoch) const {
   std::vector<std::uint8_t> seen(static_cast<std::size_t>(samples_), 0);
   for (int r = 0; r < replicas(); ++r)
     for (std::int64_t step = 0; step < steps_; ++step)

@@ -1,10 +1,10 @@
-#include "exchange/replica_sum.hpp"
+#include "exchange/batch_norm_sum.hpp"
 
 #include "base/check.hpp"
 
 namespace echelon::inline exchange {
 
-void ReplicaSum::operator()(const Tensor& tensor) {
+void BatchNormSum::operator()(const Tensor& tensor) {
   ECHELON_CHECK(tensor.dtype == DType::f64 && tensor.layout == Layout::plain, "sums over replicas are plain and f64");
   host_.resize(static_cast<std::size_t>(tensor.elems()));
   device_.to_host(host_.data(), tensor.data, tensor.bytes());

@@ -33,7 +33,7 @@
 
 namespace echelon::inline data {
 
-struct ShardPlanRequest {
+struct SamplePlanRequest {
   std::vector<std::int64_t> file_samples;
   std::vector<std::int64_t> file_chunk_rows;  // by file; records read together
   std::vector<std::int64_t> batch;            // samples a step, by replica (its size is k)
@@ -58,13 +58,13 @@ struct PlanOrders;
 
 // The request of a run: `window_chunks` is what the config says, less where such a window is larger than `buffer_mb`
 // (else chunks would be read more than once).
-ShardPlanRequest plan_request(const Dataset& dataset, const DataConfig& config, std::vector<std::int64_t> batch,
-                              std::uint64_t seed);
+SamplePlanRequest plan_request(const Dataset& dataset, const DataConfig& config, std::vector<std::int64_t> batch,
+                               std::uint64_t seed);
 
-class ShardPlan {
+class SamplePlan {
  public:
   // Throws ConfigError where a replica would have no sample or `drop` leave no step, with the numbers.
-  explicit ShardPlan(ShardPlanRequest request);
+  explicit SamplePlan(SamplePlanRequest request);
 
   int replicas() const { return static_cast<int>(request_.batch.size()); }
   Sharding sharding() const { return sharding_; }  // never automatic
@@ -120,7 +120,7 @@ class ShardPlan {
   const LengthBucketSteps& bucket_steps(std::int64_t epoch) const;
   SampleSlot slot(std::int64_t position) const;  // of a stream
 
-  ShardPlanRequest request_;
+  SamplePlanRequest request_;
   Sharding sharding_ = Sharding::record;
   std::int64_t samples_ = 0;
   std::int64_t global_batch_ = 0;

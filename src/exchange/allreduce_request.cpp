@@ -1,4 +1,4 @@
-#include "exchange/request.hpp"
+#include "exchange/allreduce_request.hpp"
 
 #include <fmt/format.h>
 

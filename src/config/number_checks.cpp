@@ -1,0 +1,140 @@
+// What single values cannot tell: keys whose values need each other. Choices that do not go together are in
+// combinations.cpp, keys that nothing reads in unfit.cpp.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "config/batch_plan.hpp"
+#include "config/combinations.hpp"
+#include "config/refuse.hpp"
+#include "config/traits/layers.hpp"
+#include "config/unfit.hpp"
+
+namespace echelon::inline config {
+namespace {
+
+bool takes_means(const LayerConfig& layer) {
+  const LayerTraits* traits = find_traits(kLayers, layer.type);
+  return traits && traits->takes_means;
+}
+
+void check_model(const Config& config) {
+  const ModelConfig& model = config.model;
+  if (!model.zoo.empty() && !model.layers.empty())
+    refuse(config, "model.zoo",
+           fmt::format("model.zoo = \"{}\" and [[model.layers]] ({}) exclude each other; keep one", model.zoo,
+                       model.layers.front().where));
+  if (model.zoo.empty() && model.layers.empty())
+    refuse(config, "model", "no model: write model.zoo = \"lenet\" or [[model.layers]]");
+  for (const LayerConfig& layer : model.layers)
+    if (takes_means(layer) && config.data.ragged == Ragged::zero_weight)
+      refuse(config, "data.ragged",
+             fmt::format("data.ragged = \"zero_weight\" fills batches with samples that {} ({}) would count in its "
+                         "means; use \"wrap\" or \"drop\"",
+                         layer.type, layer.where));
+}
+
+void check_scaling(const Config& config) {
+  if (config.optimiser.scaling != "none" && config.optimiser.base_batch == 0)
+    refuse(config, "optimizer.scaling",
+           fmt::format("optimizer.scaling = \"{}\" needs the batch that learning_rate is for: set optimizer.base_batch "
+                       "({}, batch.global, leaves the rate as it is)",
+                       config.optimiser.scaling, config.batch.global));
+}
+
+void check_optimiser(const Config& config) {
+  const OptimiserConfig& optimiser = config.optimiser;
+  check_scaling(config);
+  if (optimiser.nesterov && optimiser.momentum == 0)
+    refuse(config, "optimizer.nesterov",
+           "optimizer.nesterov needs momentum above 0; set optimizer.momentum (0.9) or nesterov = false");
+  if (optimiser.schedule == "step" && optimiser.decay_at_epochs.empty())
+    refuse(config, "optimizer.schedule",
+           "schedule = \"step\" needs the epochs at which to decay, e.g. decay_at_epochs = [30, 60]");
+  for (std::size_t i = 1; i < optimiser.decay_at_epochs.size(); ++i)
+    if (optimiser.decay_at_epochs[i] <= optimiser.decay_at_epochs[i - 1])
+      refuse(config, "optimizer.decay_at_epochs",
+             fmt::format("optimizer.decay_at_epochs must increase, but {} comes after {}", optimiser.decay_at_epochs[i],
+                         optimiser.decay_at_epochs[i - 1]));
+  if (config.train.epochs > 0 && optimiser.warmup_epochs > static_cast<double>(config.train.epochs))
+    refuse(config, "optimizer.warmup_epochs",
+           fmt::format("optimizer.warmup_epochs = {} is longer than train.epochs = {}; at most {}",
+                       optimiser.warmup_epochs, config.train.epochs, config.train.epochs));
+}
+
+void check_batch(const Config& config) {
+  const BatchConfig& batch = config.batch;
+  if (batch.global == 0 && batch.scale_with_replicas)
+    refuse(config, "batch.global", "batch.global = 0 (all samples) cannot grow with batch.scale_with_replicas = true");
+  if (batch.global == 0 && config.data.sharding != Sharding::record)
+    refuse(config, "batch.global",
+           "batch.global = 0 (all samples in a step) cuts the step by record; write data.sharding = \"record\"");
+  if (!batch.shares.empty() && config.data.as_replicas > 0 &&
+      static_cast<std::int64_t>(batch.shares.size()) != config.data.as_replicas)
+    refuse(config, "batch.shares",
+           fmt::format("batch.shares has {} entries but data.as_replicas = {}; one share a replica",
+                       batch.shares.size(), config.data.as_replicas));
+  if (batch.shares.empty() && batch.global % batch.accumulation != 0) {
+    const std::int64_t below = batch.global / batch.accumulation * batch.accumulation;
+    refuse(config, "batch.global",
+           fmt::format("batch.global = {} does not divide by accumulation = {}; nearest valid: {}{}", batch.global,
+                       batch.accumulation, below > 0 ? fmt::format("{} or ", below) : "", below + batch.accumulation));
+  }
+}
+
+void check_buckets(const Config& config) {
+  const DataConfig& data = config.data;
+  for (std::size_t i = 1; i < data.buckets.size(); ++i)
+    if (data.buckets[i] <= data.buckets[i - 1])
+      refuse(config, "data.buckets",
+             fmt::format("data.buckets must rise, but {} comes after {}", data.buckets[i], data.buckets[i - 1]));
+}
+
+// A power of two scales gradients without rounding them.
+void check_loss_scale(const Config& config) {
+  const double scale = config.device.loss_scale;
+  if (scale == 0 || std::exp2(std::round(std::log2(scale))) == scale) return;
+  const double below = std::exp2(std::floor(std::log2(scale)));
+  refuse(config, "device.loss_scale",
+         fmt::format("device.loss_scale = {} is no power of two; nearest valid: {} or {}", scale, below, 2 * below));
+}
+
+// What keys of [parallel] want of numbers and layers; what they do not go with at all is in combinations.cpp.
+void check_parallel(const Config& config) {
+  const ParallelConfig& parallel = config.parallel;
+  const bool chosen = parallel.split == "auto";
+  const bool split = parallel.pipeline > 1 || parallel.tensor > 1 || parallel.space > 1;
+  for (const LayerConfig& layer : config.model.layers)
+    if (layer.stage >= 0 && parallel.pipeline == 1 && !chosen)
+      refuse(config, "model.layers",
+             fmt::format("the layer at {} has a stage, and parallel.pipeline is 1; leave one out", layer.where));
+  if (split && config.data.as_replicas > 0 && !config.batch.shares.empty())
+    refuse(config, "batch.shares",
+           "batch.shares does not go with data.as_replicas over split models ([parallel]): data.as_replicas then takes "
+           "micro-batches of one size in turns; leave batch.shares out");
+}
+
+}  // namespace
+
+void check_combinations(const Config& config) {
+  check_model(config);
+  if (config.data.train.empty())
+    refuse(config, "data",
+           "data.train is missing: a folder, file or pattern of HDF5 shards (see `echelon data import`)");
+  check_batch(config);
+  check_buckets(config);
+  refuse_unfit_keys(config);
+  if (config.train.epochs == 0 && config.train.steps == 0)
+    refuse(config, "train.epochs",
+           "train.epochs and train.steps are both 0: nothing would be trained; set one of them");
+  check_optimiser(config);
+  check_parallel(config);
+  check_loss_scale(config);
+  if (config.run.results.empty())
+    refuse(config, "run.results", "run.results is empty: it must name the folder of all runs, for example \"results\"");
+  if (config.train.reproducible) check_reproducible(config);
+  refuse_clashes(config);
+}
+
+}  // namespace echelon::inline config
