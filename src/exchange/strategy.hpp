@@ -74,25 +74,37 @@ struct StepOutcome {
   CodecRecord codec;           // of what arrived since the last outcome
 };
 
+// All calls are made by the rank's compute thread. Those that wait (wait_parameters, end_step, drain, gather_state)
+// drive the engine meanwhile and throw what ended it: EnvironmentError of the transport, or the error of a protocol.
+// Ranges are elements of the arenas, [begin, end).
 class Strategy {
  public:
   virtual ~Strategy() = default;
   virtual std::string_view name() const = 0;
+  // The same on all ranks and during the whole run.
   virtual Progress progress() const { return {}; }
+  // O(buckets), sends nothing. A failed check (exit 1) where the step before has not ended.
   virtual void begin_step(const StepInfo& info) = 0;
+  // Returns once the weights of the range are those that this step's forward is to read.
   virtual void wait_parameters(ArenaRange range) = 0;
+  // The range's gradients, summed over this replica's micro-batches and divided by StepInfo::weight, are final; with a
+  // device of its own, once its queue has passed. Ranges of a step cover the arenas once, in any order. Never waits for
+  // another rank.
   virtual void gradient_ready(ArenaRange range) = 0;
+  // A failed check where gradients are missing. What still travels arrives beside the next step.
   virtual StepOutcome end_step() = 0;
+  // Collective where ranks meet. Afterwards nothing is in flight on this rank.
   virtual void drain() = 0;
   // Collective, drained: brings to every worker what lies on other ranks of the optimiser's states and of what
   // visit_state shows. Before a checkpoint.
   virtual void gather_state() {}
+  // What must be saved beside weights and optimiser states, by name: residuals, thresholds, exact weights. Drained.
   virtual void visit_state(StateVisitor& visitor) = 0;
-  // Sent by this rank for all that has arrived so far.
+  // Messages and bytes sent by this rank for all that has arrived so far.
   virtual WireCounters wire() const = 0;
   // Bytes that all ranks together send in one step according to the price list; NaN where they depend on the values.
   virtual double formula_bytes_per_step() const = 0;
-  // "ring all-reduce, 3 buckets of 4.00 MiB", for the head of the run.
+  // "ring all-reduce, 3 buckets of 4.00 MiB", for the run banner.
   virtual std::string describe() const = 0;
 };
 

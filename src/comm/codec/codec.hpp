@@ -44,10 +44,15 @@ class Codec {
  public:
   virtual ~Codec() = default;
   virtual const CodecInfo& info() const = 0;
-  virtual std::size_t value_bytes() const { return sizeof(float); }
+  virtual std::size_t value_bytes() const { return sizeof(float); }  // of a value before encoding
+  // Bytes that `wire` needs for so many values; O(1).
   virtual std::size_t most_bytes(std::int64_t elems) const = 0;
   virtual bool exact_size() const { return true; }  // a message's length is most_bytes of its values, whatever they are
+  // Gives the bytes written, at most most_bytes(range.elems). One or two passes over the values. The same bits for the
+  // same values, residual, key and state, whatever the number of threads.
   virtual std::size_t encode(const Encoding& range, std::byte* wire) = 0;
+  // values = what a message of `elems` values holds, or values += that. A failed check (exit 1) where the message
+  // cannot be one of so many values.
   virtual void decode(const std::byte* wire, std::size_t bytes, void* values, std::int64_t elems) = 0;
   virtual void decode_add(const std::byte* wire, std::size_t bytes, void* values, std::int64_t elems) = 0;
 
