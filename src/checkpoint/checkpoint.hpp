@@ -23,7 +23,7 @@ namespace echelon::inline checkpoint {
 CheckpointInfo save_checkpoint(const std::string& folder, std::int64_t step, const VisitAll& visit,
                                const WholeTensors& wholes = {}, const std::string& training_data = {});
 // Every rank; of a slice its rows. DataError names what does not fit (missing tensor, other shape or type).
-// `other_run`: the checkpoint is another run's (run.resume_from, resume_from.hpp). Floating-point types may then
+// `other_run`: the checkpoint is another run's (run.resume_from, run/other_run.hpp). Floating-point types may then
 // differ, which is logged; tensors other than weights, and the loss's scale, begin anew where the file lacks them or
 // has them in another shape.
 void load_checkpoint(const std::string& path, const VisitAll& visit, bool other_run = false);

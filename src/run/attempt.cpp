@@ -29,7 +29,7 @@ namespace {
 constexpr int kControlChannel = 0;  // agreement, evaluation, metrics
 constexpr int kWeightsChannel = 1;  // the first broadcast
 constexpr int kSumsChannel = 2;     // synchronised batch norm
-constexpr int kMeetingChannel = 3;  // and the next: what ranks agree on beside the exchange
+constexpr int kMeetingChannel = 3;  // and the next Control::kChannels: what ranks agree on beside the exchange
 constexpr int kStrategyChannel = kMeetingChannel + Control::kChannels;  // from here on: the strategy's
 constexpr int kPartsChannel = 0;                                        // of a model group: checkpoints
 constexpr int kNormsChannel = 1;  // likewise, and of the shards of a stage: norms of split models

@@ -41,11 +41,11 @@ void resume_own(const CheckpointInfo& own, Decision& decision) {
 }
 
 // Where the run has no checkpoint of its own.
-void begin(const Config& config, const RunPlan& plan, Decision& decision) {
+void begin(const Config& config, const RunPlan& plan, const RunFolder& folder, Decision& decision) {
   if (config.run.resume_from.empty()) {
     if (config.run.restart == Restart::require)
       throw EnvironmentError(
-          fmt::format("run.restart = \"require\", but {} holds no good checkpoint", decision.folder.checkpoints()));
+          fmt::format("run.restart = \"require\", but {} holds no good checkpoint", folder.checkpoints()));
     if (config.run.restart == Restart::automatic) decision.told = other_runs_text(config);
     return;
   }
@@ -82,13 +82,14 @@ Decision decide_on_rank_0(const Config& config, const RunPlan& plan, RunLock& lo
   if (!anew)  // by whoever held the lock a moment ago
     if (auto finished = finished_already(run, plan.total_steps)) return *finished;
   const RunFolder folder = make_attempt(config);
-  const auto own = own_checkpoint(config, folder);
-  Decision decision = !own && foreseen.other_run ? foreseen : Decision();
-  decision.folder = folder;
-  if (own)
+  Decision decision;
+  if (const auto own = own_checkpoint(config, folder))
     resume_own(*own, decision);
-  else if (!decision.other_run)
-    begin(config, plan, decision);
+  else if (foreseen.other_run || foreseen.first_step())
+    decision = foreseen;
+  else  // own checkpoints were foreseen, and all of them are damaged
+    begin(config, plan, folder, decision);
+  decision.folder = folder;
   if (!anew) {
     cut_metrics(decision.folder, decision.step);
     remove_leftovers(decision.folder);
@@ -130,7 +131,7 @@ Decision foresee_start(const Config& config, const RunPlan& plan) {
       return decision;
     }
   }
-  begin(config, plan, decision);
+  begin(config, plan, decision.folder, decision);
   return decision;
 }
 

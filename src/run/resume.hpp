@@ -20,7 +20,7 @@ struct Decision {
   std::int64_t step = 0;   // to go on from, or of the finished run
   int ranks = 0;           // finished: on how many; 0 where it is not known
 
-  // Of a checkpoint that is another run's (run.resume_from): what is taken up (resume_from.hpp); of an own one all.
+  // Of a checkpoint that is another run's (run.resume_from): what is taken up (other_run.hpp); of an own one all.
   bool other_run = false, weights_only = false, optimiser = true, residuals = true;
   std::string told;  // of the start, for people; known to rank 0
 
@@ -28,7 +28,7 @@ struct Decision {
 };
 
 // How a run of this plan would start; reads alone. Its own checkpoints come before run.resume_from, which comes before
-// the first step; own ones are looked at by a glance. Throws what decide_start and take_up (resume_from.hpp) throw.
+// the first step; own ones are looked at by a glance. Throws what decide_start and take_up (other_run.hpp) throw.
 Decision foresee_start(const Config& config, const RunPlan& plan);
 
 // Takes the run's lock (rank 0) and makes the attempt's folder, unless the run is finished. Damaged checkpoints that

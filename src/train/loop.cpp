@@ -14,7 +14,6 @@
 #include "train/hooks/divergence.hpp"
 
 namespace echelon::inline train {
-
 namespace {
 
 constexpr std::chrono::milliseconds kLookForCalls{2};
@@ -70,10 +69,10 @@ Ending Loop::one_step() {
   ECHELON_CHECK(control_.progress().meets != Progress::Meets::by_period || outcome.next_step == info.step + 1,
                 "step {} leads to step {} though replicas meet by period", info.step, outcome.next_step);
   if (on_call_) control_.add(words_of(outcome.contributed ? own : LossSums{}, outcome.next_step), false);
-  const Meeting meeting = {.here = meets, .call = control_.called()};
+  const std::uint32_t call = control_.called();
 
   StepRecord record;
-  record.meets = meeting.here || meeting.call != 0;
+  record.meets = meets || call != 0;
   record.epoch = info.epoch;
   record.learning_rate = info.learning_rate;
   record.loss = own.weight > 0 ? own.loss / own.weight : std::nan("");
@@ -81,13 +80,13 @@ Ending Loop::one_step() {
   record.samples = static_cast<double>(on_call_ ? samples_of_this_rank(info)
                                                 : plan_.shards.counting(info.epoch, info.step_in_epoch));
   record.tokens = !plan_.per_token() ? 0 : on_call_ ? info.local_weight : info.weight;
-  const ControlSum sum = record.meets ? meet(meeting, result.times.exchange_s) : ControlSum{};
+  const ControlSum sum = record.meets ? meet(call, result.times.exchange_s) : ControlSum{};
   remember(result);
   if (outcome.give_up) overflow(outcome);
   const bool epoch_over = advance(outcome);
   record.times = result.times;
   record.outcome = outcome;
-  return close(record, sum, meeting, epoch_over);
+  return close(record, sum, call, epoch_over);
 }
 
 // This replica has done all its steps; others have not.
@@ -98,21 +97,21 @@ Ending Loop::wait_for_the_others() {
   record.epoch = state_.epoch;
   control_.finished();
   phase_.enter("waiting for other replicas");
-  Meeting meeting;
+  std::uint32_t call = 0;
   {
     const ScopedTimer timer(record.times.exchange_s, clock_);
-    while ((meeting.call = control_.called()) == 0) {
+    while ((call = control_.called()) == 0) {
       const ControlWords words = words_of({}, state_.step);  // signals and the clock go on
       if (words.requeue || words.interrupt || words.checkpoint) control_.add(words, false);
       std::this_thread::sleep_for(kLookForCalls);
     }
   }
-  const ControlSum sum = meet(meeting, record.times.exchange_s);
-  return close(record, sum, meeting, false);
+  const ControlSum sum = meet(call, record.times.exchange_s);
+  return close(record, sum, call, false);
 }
 
-ControlSum Loop::meet(const Meeting& meeting, double& waited_s) {
-  if ((meeting.call & kMeetingEpoch) != 0) {
+ControlSum Loop::meet(std::uint32_t call, double& waited_s) {
+  if ((call & kMeetingEpoch) != 0) {
     ++epochs_;
     plan_epoch(0);
   }
@@ -126,7 +125,7 @@ ControlSum Loop::meet(const Meeting& meeting, double& waited_s) {
 }
 
 // What hooks see of a step, and what follows from it. `epoch_over`: by this replica's own count.
-Ending Loop::close(StepRecord& record, const ControlSum& sum, const Meeting& meeting, bool epoch_over) {
+Ending Loop::close(StepRecord& record, const ControlSum& sum, std::uint32_t call, bool epoch_over) {
   record.step = state_.step;
   bool last = false, ends_epoch = false;
   if (record.meets) {
@@ -138,8 +137,8 @@ Ending Loop::close(StepRecord& record, const ControlSum& sum, const Meeting& mee
         if (rank.compute_s >= 0) record.ranks.push_back(rank);
     state_.epoch_loss += sum.loss;
     state_.epoch_weight += sum.weight;
-    last = over_ = on_call_ ? (meeting.call & kMeetingEnd) != 0 : state_.step >= plan_.total_steps;
-    ends_epoch = on_call_ ? (meeting.call & kMeetingEpoch) != 0 : epoch_over;
+    last = over_ = on_call_ ? (call & kMeetingEnd) != 0 : state_.step >= plan_.total_steps;
+    ends_epoch = on_call_ ? (call & kMeetingEpoch) != 0 : epoch_over;
     record.checkpoint_wanted = sum.checkpoint();
     record.stopping = !last && (sum.requeue() || sum.interrupt());
   }

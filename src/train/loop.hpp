@@ -32,16 +32,11 @@ class Loop {
   Ending run();
 
  private:
-  // Whether ranks meet after a step: by the strategy's period, or because rank 0 called (reasons, else 0).
-  struct Meeting {
-    bool here = false;
-    std::uint32_t call = 0;
-  };
-
   Ending one_step();
   Ending wait_for_the_others();
-  ControlSum meet(const Meeting& meeting, double& waited_s);
-  Ending close(StepRecord& record, const ControlSum& sum, const Meeting& meeting, bool epoch_over);
+  // `call`: why rank 0 called this meeting (MeetingReason); 0 where ranks meet by the strategy's period.
+  ControlSum meet(std::uint32_t call, double& waited_s);
+  Ending close(StepRecord& record, const ControlSum& sum, std::uint32_t call, bool epoch_over);
   void end_epoch(EpochRecord record);
   void plan_epoch(std::int64_t first);
   StepInfo info_of_next() const;

@@ -3,9 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
-#include <numeric>
 #include <utility>
 
 #include "base/check.hpp"
@@ -53,6 +51,7 @@ GradientCodec::GradientCodec(const ExchangeConfig& config, const StrategyContext
       step_(buckets_.size()),
       exact_(context, exact_algorithm(config, context.arenas.parameters()), request, channel,
              context.engine.size() > 1 && lossy()),
+      tally_(buckets_.size()),
       formula_bytes_(exact_.formula_bytes()) {
   if (on()) check_together(config, context);
   Device& device = context.arenas.device();
@@ -63,7 +62,6 @@ GradientCodec::GradientCodec(const ExchangeConfig& config, const StrategyContext
     residual_.resize(elems);
   if (lossy() && codec_info(name_).route == CodecRoute::direct) sum_residual_.resize(elems);
   tau_.resize(buckets_.size());
-  squares_.resize(buckets_.size());
   for (const ArenaRange& range : buckets_) {
     request.elems = range.elems();
     plans_.push_back(make_plan(request));
@@ -113,7 +111,7 @@ std::shared_ptr<WireForm> GradientCodec::form(std::size_t b) const {
 void GradientCodec::before(std::size_t b, std::int64_t step) {
   if (!on()) return;
   step_[b] = step;
-  if (ranks() == 1) return pay_debts(b);
+  if (ranks() == 1) return add_pending_residuals(b);
   if (warms_up(b)) return;
   const auto word = [](auto value) { return static_cast<std::uint64_t>(value); };
   const HashRng random = HashRng(context_.seed, "codec").at(word(step)).at(word(context_.engine.rank()));
@@ -150,12 +148,12 @@ WireCounters GradientCodec::after(std::size_t b, Staging& staging) {
   if (!on() || warms_up(b)) return {};
   const CodedBucket& form = *forms_[b];
   const auto n = static_cast<double>(buckets_[b].elems());
-  record_.bytes_before += form.bytes_before();
-  record_.bytes_after += form.bytes_after();
-  record_.density += n * form.codec().density();
-  record_.tau += n * form.codec().tau();
-  recorded_elems_ += n;
-  squares_[b] = residual_squares(b);
+  tally_.add({.bytes_before = form.bytes_before(),
+              .bytes_after = form.bytes_after(),
+              .values = n,
+              .density = n * form.codec().density(),
+              .tau = n * form.codec().tau()});
+  tally_.set_residual(b, residual_squares(b));
   if (!on_device(b)) return exact_.put(buckets_[b], staging.at(buckets_[b].begin));
   on_device(b)->decode_gradients(static_cast<float*>(context_.arenas.gradients_at(buckets_[b].begin)));
   return exact_.put(buckets_[b], nullptr);
@@ -173,7 +171,7 @@ double GradientCodec::residual_squares(std::size_t b) const {
 }
 
 // A single replica adds its whole residual, including that of earlier replicas.
-void GradientCodec::pay_debts(std::size_t b) {
+void GradientCodec::add_pending_residuals(std::size_t b) {
   if (pending_residuals_ == 0) return;
   --pending_residuals_;
   Device& device = context_.arenas.device();
@@ -188,17 +186,6 @@ void GradientCodec::pay_debts(std::size_t b) {
     device.to_device(context_.arenas.gradients_at(range.begin), sum.data(), n * sizeof(float));
     host_vector_ops().fill(DType::f32, values, 0, n);
   }
-}
-
-CodecRecord GradientCodec::record() {
-  CodecRecord record = std::exchange(record_, {.density = 0});
-  const double elems = std::exchange(recorded_elems_, 0);
-  if (elems == 0) return {};
-  record.lossy = lossy();
-  record.density /= elems;
-  record.tau /= elems;
-  record.residual_norm = std::sqrt(std::accumulate(squares_.begin(), squares_.end(), 0.0));
-  return record;
 }
 
 void GradientCodec::gather_state() {

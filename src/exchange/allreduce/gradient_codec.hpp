@@ -17,6 +17,7 @@
 #include "comm/codec/device_bucket.hpp"
 #include "comm/collective/algorithms.hpp"
 #include "exchange/allreduce/exact_part.hpp"
+#include "exchange/codec_tally.hpp"
 #include "exchange/staging.hpp"
 #include "exchange/strategy.hpp"
 
@@ -45,7 +46,7 @@ class GradientCodec {
   WireCounters after(std::size_t b, Staging& staging);
   void store(std::size_t b, Staging& staging);
   // Of this replica and the buckets that are done since the last call.
-  CodecRecord record();
+  CodecRecord record() { return tally_.take(lossy()); }
 
   // Residuals of sums, from the owners of parts to all ranks.
   void gather_state();
@@ -59,7 +60,7 @@ class GradientCodec {
   bool warms_up(std::size_t b) const { return on() && step_[b] < warmup_steps_; }
   bool lossy() const { return on() && codec_info(name_).lossy; }
   int ranks() const { return context_.engine.size(); }
-  void pay_debts(std::size_t b);
+  void add_pending_residuals(std::size_t b);
   void clear_residual_of_statistics(ArenaRange bucket);
   // Null where bucket b travels by the host's memory.
   DeviceBucket* on_device(std::size_t b) const {
@@ -76,13 +77,11 @@ class GradientCodec {
   std::int64_t warmup_steps_;
   std::vector<std::int64_t> step_;  // by bucket: that it was submitted in
   ExactPart exact_;
-  Memory device_residual_;            // of the arena: residual of this replica. Empty where nothing is lost,
-  std::vector<float> residual_;       // and one of the two
-  std::vector<float> sum_residual_;   // of the arena, in the parts that this rank owns: residual of its sums
-  std::vector<double> tau_;           // by bucket
-  std::vector<double> squares_;       // by bucket: of the residual
-  CodecRecord record_{.density = 0};  // sums of what is done since the last one; density and tau weighted by values
-  double recorded_elems_ = 0;
+  Memory device_residual_;           // of the arena: residual of this replica. Empty where nothing is lost,
+  std::vector<float> residual_;      // and one of the two
+  std::vector<float> sum_residual_;  // of the arena, in the parts that this rank owns: residual of its sums
+  std::vector<double> tau_;          // by bucket
+  CodecTally tally_;
   std::size_t pending_residuals_ = 0;  // one replica: buckets whose residual came from a checkpoint
   double formula_bytes_ = 0;
 };

@@ -3,9 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
-#include <numeric>
 #include <utility>
 
 #include "base/error.hpp"
@@ -35,14 +33,14 @@ ServerCodec::ServerCodec(const ExchangeConfig& config, const StrategyContext& co
       workers_(server_workers(request)),
       buckets_(std::move(buckets)),
       warmup_steps_(config.codec_warmup_steps),
-      step_(buckets_.size()) {
+      step_(buckets_.size()),
+      tally_(buckets_.size()) {
   if (!on()) return;
   if (lossy() && context.arenas.dtype() != DType::f32)
     throw ConfigError(fmt::format("exchange.codec '{}' takes gradients of f32, these are {}; 'lossless' takes both",
                                   config.codec, name_of(context.arenas.dtype())));
   if (lossy())
     for (std::vector<float>* arena : {&residual_, &master_, &changes_}) arena->resize(index(context.arenas.elems()));
-  squares_.resize(buckets_.size());
   for (const ArenaRange& bucket : buckets_) {
     request.elems = bucket.elems();
     const Parts parts = server_parts(request);
@@ -99,7 +97,7 @@ void ServerCodec::before_push(std::size_t b, std::int64_t step) {
   step_[b] = step;
   if (pending_residuals_ > 0) {
     --pending_residuals_;
-    pay(ranks() == 1 ? buckets_[b] : own_[b]);
+    add_residual(ranks() == 1 ? buckets_[b] : own_[b]);
   }
   if (ranks() == 1) return;
   if (!codes(b)) {
@@ -114,15 +112,15 @@ void ServerCodec::before_push(std::size_t b, std::int64_t step) {
 }
 
 // The residual of a range that is not sent from here is added to the gradient at once.
-void ServerCodec::pay(ArenaRange range) {
+void ServerCodec::add_residual(ArenaRange range) {
   if (!lossy() || range.elems() == 0) return;
   Device& device = context_.arenas.device();
-  float* debts = residual_.data() + range.begin;
+  float* residual = residual_.data() + range.begin;
   std::vector<float> sum(index(range.elems()));
   device.to_host(sum.data(), context_.arenas.gradients_at(range.begin), bytes_of(range));
-  host_vector_ops().add(DType::f32, sum.data(), debts, sum.size());
+  host_vector_ops().add(DType::f32, sum.data(), residual, sum.size());
   device.to_device(context_.arenas.gradients_at(range.begin), sum.data(), bytes_of(range));
-  host_vector_ops().fill(DType::f32, debts, 0, sum.size());
+  host_vector_ops().fill(DType::f32, residual, 0, sum.size());
 }
 
 void ServerCodec::before_update(std::size_t b) {
@@ -151,8 +149,8 @@ void ServerCodec::after_update(std::size_t b) {
 
 void ServerCodec::finish(std::size_t b) {
   if (!codes(b) || ranks() == 1) return;
-  note(*forms_[b].push);
-  note(*forms_[b].pull);
+  tally_.add(forms_[b].push->encoded());
+  tally_.add(forms_[b].pull->encoded());
   if (lossy()) follow(b);
 }
 
@@ -165,31 +163,12 @@ void ServerCodec::follow(std::size_t b) {
   host_vector_ops().add(DType::f32, working, changes_.data() + range.begin, index(range.elems()));
   each_statistic(b, range, [&](std::int64_t i) { working[i - range.begin] = changes_[index(i)]; });
   write(working, range);
-  squares_[b] = squares(residual_.data() + range.begin, range.elems());
+  double residual = squares(residual_.data() + range.begin, range.elems());
   for (std::int64_t i = own.begin; i < own.end; ++i) {
     const double left = static_cast<double>(master_[index(i)]) - static_cast<double>(working[i - range.begin]);
-    squares_[b] += left * left;
+    residual += left * left;
   }
-}
-
-void ServerCodec::note(const ServerForm& form) {
-  const ServerForm::EncodedTotals& encoded = form.encoded();
-  record_.bytes_before += encoded.bytes_before;
-  record_.bytes_after += encoded.bytes_after;
-  record_.density += encoded.density;
-  record_.tau += encoded.tau;
-  recorded_values_ += encoded.values;
-}
-
-CodecRecord ServerCodec::record() {
-  CodecRecord record = std::exchange(record_, {.density = 0});
-  const double values = std::exchange(recorded_values_, 0);
-  if (values == 0) return {};
-  record.lossy = lossy();
-  record.density /= values;
-  record.tau /= values;
-  record.residual_norm = std::sqrt(std::accumulate(squares_.begin(), squares_.end(), 0.0));
-  return record;
+  tally_.set_residual(b, residual);
 }
 
 std::string ServerCodec::describe() const {

@@ -57,7 +57,7 @@ class ServerCodec {
   // Of the arena, each server's part up to date; null where there are none.
   float* master() { return ranks() > 1 && master_begun_ ? master_.data() : nullptr; }
   // Of this rank and the buckets that are finished since the last call.
-  CodecRecord record();
+  CodecRecord record() { return tally_.take(lossy()); }
   void visit_state(StateVisitor& visitor);
   // ", coded as fp16"; "" where nothing is
   std::string describe() const;
@@ -78,8 +78,7 @@ class ServerCodec {
   void each_statistic(std::size_t b, ArenaRange range, const Do& act) const;
   void read(float* to, ArenaRange range) const;  // weights of the device
   void write(const float* from, ArenaRange range) const;
-  void pay(ArenaRange range);
-  void note(const ServerForm& form);
+  void add_residual(ArenaRange range);
   std::vector<Codec*> codecs_of(const Forms& forms) const;
 
   std::string name_;
@@ -93,11 +92,10 @@ class ServerCodec {
   std::vector<float> working_;                      // of one bucket
   bool master_begun_ = false;
   std::size_t pending_residuals_ = 0,
-              pending_masters_ = 0;  // buckets whose debts, and (one replica) whose master a checkpoint brought
+              pending_masters_ =
+                  0;  // buckets whose residuals, and (one replica) whose master weights a checkpoint brought
   std::vector<double> tau_;
-  std::vector<double> squares_;       // by bucket: of the residual
-  CodecRecord record_{.density = 0};  // sums of what is done since the last one; density and tau weighted by values
-  double recorded_values_ = 0;
+  CodecTally tally_;
   double formula_bytes_ = 0;
 };
 

@@ -23,9 +23,7 @@ class DedicatedServer final : public ServerStrategy {
       serve_what_is_in();
       if (buckets()[b].stage == Stage::pushed) serve(b);
     }
-    StepOutcome outcome = account().take();
-    outcome.codec = codec().record();
-    return outcome;
+    return take_outcome();
   }
 
  private:

@@ -14,6 +14,7 @@
 #include "comm/collective/halves.hpp"
 #include "comm/collective/wire_form.hpp"
 #include "device/parameter.hpp"
+#include "exchange/codec_tally.hpp"
 
 namespace echelon::inline exchange {
 
@@ -36,10 +37,7 @@ class ServerForm final : public WireForm {
 
   // `key`: of the random draws of this rank, bucket and step. Counts from zero.
   void begin_step(std::uint64_t key);
-  // What this rank encoded since; density and tau are sums, each value counted once. Valid once the plan is done.
-  struct EncodedTotals {
-    double bytes_before = 0, bytes_after = 0, values = 0, density = 0, tau = 0;
-  };
+  // What this rank encoded since, each value counted once. Valid once the plan is done.
   const EncodedTotals& encoded() const { return encoded_; }
   std::vector<Part>& parts() { return parts_; }
 

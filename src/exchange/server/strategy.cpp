@@ -177,6 +177,12 @@ void ServerStrategy::finish_all() {
   for (std::size_t b = 0; b < buckets_.size(); ++b) finish(b);
 }
 
+StepOutcome ServerStrategy::take_outcome() {
+  StepOutcome outcome = account_.take();
+  outcome.codec = codec_->record();
+  return outcome;
+}
+
 // Each server's part of the optimiser's states and of the weights that it keeps to itself, to everybody.
 void ServerStrategy::gather_states() {
   states_apart_ = false;

@@ -46,7 +46,6 @@ class ServerStrategy : public Strategy, private ProtocolHost {
   bool alone() const { return context_.engine.size() == 1; }
   std::vector<Bucket>& buckets() { return buckets_; }  // from the arena's end
   StepAccount& account() { return account_; }
-  ServerCodec& codec() { return *codec_; }
   Staging& gradients() { return gradients_; }
   Staging& weights() { return weights_; }
 
@@ -59,6 +58,8 @@ class ServerStrategy : public Strategy, private ProtocolHost {
   // Returns once the new weights of bucket b are here.
   void finish(std::size_t b);
   void finish_all();
+  // Of what arrived since the last one.
+  StepOutcome take_outcome();
 
   // When this rank's own gradient of the range can be sent; null: at once, or there is none.
   virtual std::shared_ptr<const Event> own_gradient(ArenaRange range) = 0;

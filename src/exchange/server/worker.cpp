@@ -35,9 +35,7 @@ class ServerWorker final : public ServerStrategy {
     for (const Bucket& bucket : buckets())
       ECHELON_CHECK(bucket.gradient.complete(), "gradients missing at the end of step {}", account().info().step);
     if (alone()) finish_all();
-    StepOutcome outcome = account().take();
-    outcome.codec = codec().record();
-    return outcome;
+    return take_outcome();
   }
 
  private:

@@ -6,7 +6,14 @@
 #include <utility>
 #include <vector>
 
+#include "comm/protocol/machine.hpp"
+
 namespace echelon::inline train {
+
+// Priority of control messages: before any message of the exchange.
+inline constexpr int kAheadOfAll = -1;
+// Token of what is sent to or received from the parent; other tokens are places among the children.
+inline constexpr Token kParent = 1 << 20;
 
 struct BinomialPlace {
   int parent = -1;                                    // -1: the root, rank 0

@@ -6,18 +6,6 @@
 #include "train/control/binomial.hpp"
 
 namespace echelon::inline train {
-namespace {
-
-constexpr int kAheadOfAll = -1;
-constexpr Token kParent = 1 << 20;  // other tokens are places in children_
-
-bool same(const Report& a, const Report& b) {
-  return a.weight == b.weight && a.finished == b.finished && a.not_finite_rank == b.not_finite_rank &&
-         a.meetings == b.meetings && a.wishes == b.wishes;
-}
-
-}  // namespace
-
 Report Report::merged(const Report& other) const {
   Report all;
   all.weight = weight + other.weight;
@@ -96,7 +84,7 @@ void ControlCalls::look(ProtocolActions& actions) {
   Report totals = own_;
   for (const Child& child : children_) totals = totals.merged(child.newest);
   if (parent_ >= 0) {
-    if (sending_ || (sent_any_ && same(totals, sent_))) return;
+    if (sending_ || (sent_any_ && totals == sent_)) return;
     sending_ = sent_any_ = true;
     sent_ = totals;
     actions.send(kParent, parent_, tag_, &sent_, sizeof sent_, kAheadOfAll);

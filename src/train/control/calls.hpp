@@ -31,6 +31,7 @@ struct Report {
   double closed = 0;            // no report comes after this one
 
   Report merged(const Report& other) const;
+  friend bool operator==(const Report&, const Report&) = default;
 };
 
 // Why a meeting was called: bits.

@@ -89,7 +89,7 @@ void Control::add(const ControlWords& words, bool meets) {
   if (meets) begin();
   if (!calls_) return;
   totals_.weight += words.weight;
-  totals_.wishes = ControlSum::of(0, words_).wishes;
+  totals_.wishes = words_.wishes();
   if (!std::isfinite(words.loss)) totals_.not_finite_rank = world_.rank();
   report();
 }

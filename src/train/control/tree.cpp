@@ -7,14 +7,6 @@
 #include "train/control/binomial.hpp"
 
 namespace echelon::inline train {
-namespace {
-
-constexpr int kAheadOfAll = -1;
-// Tokens are places in children_, or this.
-constexpr Token kParent = 1 << 20;
-
-}  // namespace
-
 ControlTree::ControlTree(int rank, int ranks, int tag, std::int64_t sample_every)
     : rank_(rank), tag_(tag), sample_every_(std::max<std::int64_t>(1, sample_every)) {
   const BinomialPlace place(rank, ranks);

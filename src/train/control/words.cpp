@@ -18,7 +18,7 @@ ControlSum ControlSum::of(int rank, const ControlWords& words) {
     sum.not_finite_rank = rank;
     sum.not_finite_loss = words.loss;
   }
-  sum.wishes = (words.requeue ? 1 : 0) + (words.interrupt ? 2 : 0) + (words.checkpoint ? 4 : 0);
+  sum.wishes = words.wishes();
   return sum;
 }
 

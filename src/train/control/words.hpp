@@ -17,9 +17,11 @@ struct RankStep {
 // Of one rank and step.
 struct ControlWords {
   double loss = 0, weight = 0;  // sums over the rank's samples; a rank without samples: zeros
-  double step = 0;              // updates done before this one
+  double step = 0;              // updates done, this step's included
   RankStep last;                // of the step before
   bool requeue = false, interrupt = false, checkpoint = false;
+
+  int wishes() const { return (requeue ? 1 : 0) + (interrupt ? 2 : 0) + (checkpoint ? 4 : 0); }  // as ControlSum
 };
 
 // Over ranks. `merged` is associative; sums are taken in the order of ranks, so that all ranks hold the same bits.

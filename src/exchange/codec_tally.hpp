@@ -1,0 +1,51 @@
+// What a codec did since the last outcome, added up over buckets and messages.
+#pragma once
+
+#include <cmath>
+#include <cstddef>
+#include <numeric>
+#include <utility>
+#include <vector>
+
+#include "exchange/strategy.hpp"
+
+namespace echelon::inline exchange {
+
+// Of some encoded values: bytes before and after, and the sums over the values of the density and the threshold with
+// which each was encoded.
+struct EncodedTotals {
+  double bytes_before = 0, bytes_after = 0, values = 0, density = 0, tau = 0;
+};
+
+class CodecTally {
+ public:
+  explicit CodecTally(std::size_t buckets) : squares_(buckets) {}
+
+  void add(const EncodedTotals& encoded) {
+    totals_.bytes_before += encoded.bytes_before;
+    totals_.bytes_after += encoded.bytes_after;
+    totals_.values += encoded.values;
+    totals_.density += encoded.density;
+    totals_.tau += encoded.tau;
+  }
+  // Sum of squares of bucket b's residual, as it is now.
+  void set_residual(std::size_t b, double squares) { squares_[b] = squares; }
+
+  // Since the last call; an empty record where nothing was encoded.
+  CodecRecord take(bool lossy) {
+    const EncodedTotals totals = std::exchange(totals_, {});
+    if (totals.values == 0) return {};
+    return {.bytes_before = totals.bytes_before,
+            .bytes_after = totals.bytes_after,
+            .lossy = lossy,
+            .density = totals.density / totals.values,
+            .tau = totals.tau / totals.values,
+            .residual_norm = std::sqrt(std::accumulate(squares_.begin(), squares_.end(), 0.0))};
+  }
+
+ private:
+  EncodedTotals totals_;
+  std::vector<double> squares_;  // by bucket
+};
+
+}  // namespace echelon::inline exchange
