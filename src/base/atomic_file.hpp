@@ -1,4 +1,7 @@
-// Files appear whole or not at all: written beside, synced, renamed.
+// Files appear whole or not at all: written under a temporary name in the same folder, synced (fsync), renamed, and the
+// folder synced. Any thread; two writers of one path on one host do not disturb each other: the later rename stays.
+//
+// Every failure is an EnvironmentError "<path>: <what failed>: <reason of the system>".
 #pragma once
 
 #include <string>
@@ -6,18 +9,20 @@
 
 namespace echelon::inline base {
 
-// Writes `content` to `path` by way of a temporary name in the same folder; on any failure the temporary file is
-// removed, the old file stays, and an EnvironmentError names the path and the system's reason.
+// Writes `content` to `path`, mode 0644. On a failure the old file stays and the temporary one, `<path>.tmp-<pid>-<n>`,
+// is removed; a process that is killed meanwhile leaves it behind. Blocks for two fsyncs.
 void write_file_whole(const std::string& path, std::string_view content);
 
-// Renames an already written and closed temporary file over `path` after syncing it and, after, its folder. `why` as
-// above.
+// The same for a temporary file that is already written and closed, on the same file system as `path`: syncs it,
+// renames it over `path`, syncs the folder. Removed on a failure before the rename; where the last sync fails, the new
+// file is in place all the same.
 void publish_file(const std::string& temporary, const std::string& path);
 
-// Creates a folder and its parents. Throws EnvironmentError with the system's reason.
+// Creates a folder and its parents; those that exist are left as they are.
 void make_folders(const std::string& path);
 
-// Whole content of a small text file. Throws EnvironmentError.
+// Whole content of a text file, in memory. A folder is refused; a failure after the file was opened ends the content
+// early without an error.
 std::string read_file_whole(const std::string& path);
 
 }  // namespace echelon::inline base

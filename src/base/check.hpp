@@ -1,6 +1,7 @@
-// Checks of our own assumptions. They stay on in release builds; a failed one is a defect of echelon (exit 1) and
-// prints rank, file:line, the condition, both operands and a hint. What a user can get wrong is an Error instead
-// (error.hpp).
+// Checks of the program's own assumptions ("a failed check" in the contracts of other headers). They stay on in release
+// builds; a failed one is a defect of echelon and throws Error(kExitInternal) with file:line, the condition, both
+// operands, the rank of the thread and a hint. What a user can get wrong is one of the other types of error.hpp
+// instead. A check that passes costs one comparison: the hint is formatted only after a failure.
 //
 //   ECHELON_CHECK(ready, "begin_step() comes first");
 //   ECHELON_CHECK_EQ(grads.elems, weights.elems, "arena of {}", name);
@@ -13,11 +14,12 @@
 
 namespace echelon::inline base {
 
-// Rank that messages of this thread are attributed to; -1 before a world exists. Inherited by nobody: each thread sets
-// its own.
+// Rank to which messages and failed checks of this thread are attributed; -1 before a world exists. Thread-local, and
+// not inherited: every thread that a rank starts sets its own.
 void set_thread_rank(int rank);
 int thread_rank();
 
+// Throws; `file` is shortened to begin at src/.
 [[noreturn]] void check_failed(const char* file, int line, std::string_view condition, const std::string& operands,
                                const std::string& hint);
 

@@ -6,12 +6,13 @@
 
 namespace echelon::inline base {
 
-// The monotonic clock of this host.
+// The monotonic clock of this host (CLOCK_MONOTONIC): seconds since an arbitrary start, not comparable between hosts.
 inline double now_s() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-// A source of time: the host's, or a virtual one (comm/virtual/). Any thread may read it.
+// A source of time: of the host, or a virtual one (comm/virtual/), which moves only between two calls of its world. Any
+// thread may read it.
 class Clock {
  public:
   virtual ~Clock() = default;
@@ -28,7 +29,7 @@ inline const Clock& host_clock() {
   return clock;
 }
 
-// Adds the seconds of its own lifetime to `total_s`.
+// Adds the seconds of its own lifetime to `total_s`, also when an exception unwinds; `total_s` and `clock` outlive it.
 class ScopedTimer {
  public:
   explicit ScopedTimer(double& total_s, const Clock& clock = host_clock())

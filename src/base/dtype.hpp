@@ -48,9 +48,10 @@ constexpr bool is_half(DType dtype) { return dtype == DType::f16 || dtype == DTy
 // The type of parameters, their gradients and sums beside activations of `dtype`: f32 for halves, else the same.
 constexpr DType wide_of(DType dtype) { return is_half(dtype) ? DType::f32 : dtype; }
 
-[[noreturn]] void not_f32_or_f64(DType dtype);  // throws Error: a defect
+[[noreturn]] void not_f32_or_f64(DType dtype);  // a failed check (exit 1)
 
-// Calls `body(T{})` with the C++ type of f32 or f64: the one place where a dtype becomes a type.
+// Calls `body(T{})` with the C++ type of f32 or f64, returns what it returns; a failed check for every other dtype. The
+// one place where a dtype becomes a type.
 template <class Body>
 decltype(auto) with_float(DType dtype, Body&& body) {
   if (dtype != DType::f32 && dtype != DType::f64) not_f32_or_f64(dtype);

@@ -1,4 +1,6 @@
-// The exceptions that end a run, each with the exit code that the shell sees.
+// The exceptions that end a run, each with the exit code that the shell sees. main.cpp prints what() on standard error
+// and returns code(). Of other exceptions, std::bad_alloc ends with 6, file-system and system errors with 3, the rest
+// with 1 and kReportIt.
 #pragma once
 
 #include <stdexcept>
@@ -6,6 +8,7 @@
 
 namespace echelon::inline base {
 
+// Fixed: scripts and schedulers read these numbers.
 enum ExitCode : int {
   kExitOk = 0,
   kExitInternal = 1,
@@ -20,7 +23,7 @@ enum ExitCode : int {
   kExitInterrupted = 130,
 };
 
-// The same for people; src/train/README.md has the table too.
+// The table that `echelon --help` prints; src/train/README.md has it too.
 inline constexpr const char* kExitCodesText =
     "    0  finished, or finished already\n"
     "    1  internal error: a defect of echelon, please report it\n"
@@ -38,7 +41,8 @@ inline constexpr const char* kExitCodesText =
 inline constexpr const char* kReportIt =
     "echelon: this is an internal error, a defect of echelon: please report it with the config and these lines\n";
 
-// An error whose text is meant for the user: what, where, and the nearest valid thing.
+// An error whose text is meant for the user: what is wrong, where (key, file:line), and the nearest valid choice. No
+// final newline.
 class Error : public std::runtime_error {
  public:
   Error(ExitCode code, const std::string& what) : std::runtime_error(what), code_(code) {}

@@ -1,8 +1,9 @@
 // Random numbers as hashes of what they are for, never generators with state.
 //
 // A draw is a pure function of (seed, name, step, sample, time, unit), so that k replicas, any split and any device
-// agree on it without talking. Header-only and free of host-only code: device kernels include it. The mixer is
-// SplitMix64's finaliser (Steele, Lea, Flood 2014), applied once per word.
+// agree on it without a message, and a resumed run
+// draws what the uninterrupted one would have drawn. Header-only and free of host-only code: device kernels include it.
+// The mixer is SplitMix64's finaliser (Steele, Lea, Flood 2014), applied once per word.
 #pragma once
 
 #include <cstdint>
@@ -58,7 +59,8 @@ class HashRng {
   std::uint64_t key_;
 };
 
-// Standard normal draw (Box-Muller on two hashes); host only.
+// Standard normal draw number `index`: sqrt(-2 ln u) cos(2 pi v) of the uniform draws 2 index and 2 index + 1
+// (Box, Muller 1958). Host only: devices round log and cos differently.
 double hash_normal(const HashRng& rng, std::uint64_t index);
 
 }  // namespace echelon::inline base

@@ -1,4 +1,4 @@
-// "did you mean": the known name nearest to what was written.
+// "did you mean": the known name nearest to what was written. Pure functions, any thread.
 #pragma once
 
 #include <span>
@@ -8,11 +8,12 @@
 
 namespace echelon::inline base {
 
-// Edit distance with transpositions counted once (optimal string alignment).
+// Least number of insertions, deletions, substitutions and swaps of neighbours that turn a into b, no character edited
+// twice (optimal string alignment distance, case-sensitive). O(|a| |b|) time, O(|b|) memory.
 int edit_distance(std::string_view a, std::string_view b);
 
-// The nearest of `known`, whatever the case of letters, or "" where none is near (further than a third of the longer
-// name, at least 2).
+// The entry of `known` at the least edit distance, upper and lower case being equal; of several the first. "" where all
+// are further than max(2, a third of the longer name).
 std::string nearest_name(std::string_view written, std::span<const std::string> known);
 
 // "unknown layer 'cnov' (did you mean 'conv'?); known: conv, dense, ..."

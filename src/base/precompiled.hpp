@@ -1,5 +1,5 @@
-// Parsed once a build instead of once a file (Makefile): the headers that most files of src/ include. Files still name
-// what they use; without this one everything compiles as well, in twice the time.
+// Standard headers that most files of src/ include, precompiled once per build (Makefile). Files still include what
+// they use: everything compiles without this header too, in twice the time.
 #pragma once
 
 #include <fmt/format.h>

@@ -13,7 +13,7 @@
 namespace echelon::inline base {
 namespace {
 
-// " <boot id> <PID namespace>"; " - -" where /proc does not tell.
+// " <boot id> <PID namespace>"; " - -" where /proc does not show them.
 const std::string& surroundings() {
   static const std::string text = [] {
     std::string boot = "-";

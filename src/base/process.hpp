@@ -1,4 +1,5 @@
-// Which process this is, so that others on the same host find out when it is gone.
+// An identity of this process by which other processes of the host detect that it has ended (lock files: job/run_lock).
+// Any thread; nothing throws.
 #pragma once
 
 #include <string>
@@ -6,13 +7,15 @@
 namespace echelon::inline base {
 
 // This process: its PID, and the boot and PID namespace in which that number is unique. One line, "4711 <boot id>
-// <namespace>".
+// <namespace>", with "-" for what /proc does not show. Unique on one host until it boots again.
 std::string process_id_text();
 
-// True where `id`, a process_id_text, is of a process on this host and in this PID namespace, gone or not.
+// True where `id`, a process_id_text, was written since the last boot of this host in this PID namespace, so that
+// is_gone can decide; whether the process still runs does not matter.
 bool is_near(const std::string& id);
-// True where `id`, a process_id_text, is of a process in this PID namespace that no longer exists (a child that nobody
-// has waited for yet still does). False where it exists or cannot be seen from here. Any thread.
+// True only where `id` is near and its process no longer exists. False where the process exists (a zombie does), where
+// it runs on another host, in another PID namespace or before the last boot, and where `id` is no process_id_text. One
+// kill(pid, 0). A later process with the same PID makes it false.
 bool is_gone(const std::string& id);
 
 }  // namespace echelon::inline base

@@ -1,4 +1,5 @@
-// What one sample of a data set is: all that a model must know of the data it is built for.
+// The form of one sample of a data set: shapes, vocabulary and labels. All that a model is built from besides its
+// config.
 //
 //   images            samples (C, H, W), one class:                  {.shape = {1, 28, 28}, .classes = 10}
 //   text              tokens (T), the next token at each place:      {.shape = {64}, .vocabulary = 65, .label = {64},
@@ -20,7 +21,7 @@ struct SampleForm {
   Shape label{};                // of "labels": () one a sample, (T) one a token
   std::int64_t classes = 0;     // labels are in [0, classes); 0: labels are real numbers
   bool lengths = false;         // sequences of different lengths, padded: the model gets "lengths" ()
-  bool stream = false;          // a text, of which each row of a batch reads on from batch to batch: states are carried
+  bool stream = false;          // a text; row n of a batch continues row n of the batch before: recurrent state is kept
   std::int64_t target = 0;      // > 0: the length of the second text "target", tokens in [0, classes)
 
   bool tokens() const { return vocabulary > 0; }

@@ -1,4 +1,5 @@
-// A tensor's extents, outermost first; up to 6 of them, stored in place.
+// A tensor's extents, outermost first; at most 6 of them, stored in place: no allocation. Extents may be 0. Breaking a
+// precondition below is a failed check (exit 1).
 #pragma once
 
 #include <array>
@@ -14,24 +15,28 @@ class Shape {
   static constexpr int kMaxRank = 6;
 
   Shape() = default;
+  // At most kMaxRank extents, none negative.
   Shape(std::initializer_list<std::int64_t> extents);
   explicit Shape(std::span<const std::int64_t> extents);
 
   int rank() const { return rank_; }
+  // 0 <= axis < rank(); not checked.
   std::int64_t operator[](int axis) const { return extents_[static_cast<std::size_t>(axis)]; }
   std::span<const std::int64_t> extents() const { return {extents_.data(), static_cast<std::size_t>(rank_)}; }
 
-  // Product of the extents; 1 for a scalar (rank 0).
+  // Product of the extents; 1 for a scalar (rank 0). Overflow is not checked.
   std::int64_t elems() const;
-  // Elements of one step along the outermost axis.
+  // Elements of one step along the outermost axis, the product of the other extents; 1 for a scalar.
   std::int64_t row_elems() const;
 
-  // This shape with another outermost extent, or with one more axis in front.
+  // (N, C, H, W) -> (extent, C, H, W); the rank is at least 1.
   Shape with_front(std::int64_t extent) const;
+  // (C, H, W) -> (extent, C, H, W); the rank is below kMaxRank.
   Shape prepended(std::int64_t extent) const;
-  // Without the outermost axis.
+  // (N, C, H, W) -> (C, H, W); a scalar stays one.
   Shape without_front() const;
-  // With `axis` and the one behind it as one; an axis below 0: as it is.
+  // Axes `axis` and `axis` + 1 merged: (2, 3, 4).folded(1) = (2, 12), so the row-major data stay as they are. axis < 0:
+  // *this.
   Shape folded(int axis) const;
 
   // "(32, 3, 28, 28)"

@@ -2,19 +2,26 @@
 //
 // Every stateful object has `void visit_state(StateVisitor&)` that names each of its tensors and scalars exactly once,
 // in the same order each time. One visitor writes a checkpoint, another reads it back into the same memory, a third
-// computes checksums for the agreement of replicas, a fourth counts bytes. The object never knows which.
+// computes checksums for the agreement of replicas, a fourth counts bytes. The object
+// does not depend on which visitor it is.
 //
-// Placement says what the ranks hold:
+// Placement: which part of a tensor each rank holds:
 //   replicated   equal on every rank; rank 0 of the replicas writes it, all read it
 //   slice        this part of the model's box of a tensor of `global_shape`, equal on all replicas of the part; stored
 //                whole under `name`, so that any mesh reads it back
 //   rows         this replica's rows of a tensor of `global_shape`; likewise
 //   per_replica  different on every replica (residuals, asynchronous clocks): `global_shape` has a row for each, and
 //                `offset` begins with this replica's; the rest is a box, as a slice's. `other_k` states what becomes of
-//                it when the number of replicas changes: summed over the old ones and divided by the new, say
+//                it when the number of replicas changes:
+//                  refuse          a resume with another number is a ConfigError
+//                  sum_and_divide  every new row is the sum of the old rows / the new number: the total is kept
+//                  reset           stays as the object was constructed
 //
-// The memory that a visitor gets is host memory. An object whose state lives on a device wraps the call: copies to the
-// host before, and back after when `visitor.loading()`.
+// Visiting sends no message and is not collective: slices and rows that lie on other ranks are gathered before
+// (checkpoint/slices.hpp, Strategy::gather_state).
+//
+// The memory that a visitor gets is host memory, valid during the call only. An object whose state lives on a device
+// wraps the call: copies to the host before, and back after when `visitor.loading()`.
 #pragma once
 
 #include <cstdint>
@@ -47,8 +54,9 @@ class StateVisitor {
   virtual ~StateVisitor() = default;
   // True when the visitor writes into the memory it is shown.
   virtual bool loading() const = 0;
+  // A loading visitor throws ConfigError or DataError where the stored tensor is missing or has another shape or dtype.
   virtual void tensor(const StateTensor& tensor) = 0;
-  // Scalars are replicated.
+  // Scalars are replicated: equal on every rank.
   virtual void scalar(std::string_view name, std::int64_t& value) = 0;
   virtual void scalar(std::string_view name, double& value) = 0;
 };

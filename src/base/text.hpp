@@ -1,4 +1,4 @@
-// Words for people: units and tables that line up.
+// Numbers with units, and aligned tables, for logs, reports and error messages. No function here throws.
 #pragma once
 
 #include <cstdint>
@@ -8,24 +8,25 @@
 
 namespace echelon::inline base {
 
-std::string bytes_text(double bytes);        // "1.50 MiB"
+std::string bytes_text(double bytes);        // "1.50 MiB": units of 1024, B to PiB
 std::string count_text(std::int64_t count);  // "1,797"
-// "1 rank", "1,500 samples", "2 batches": the noun takes an s, or es, where there is not exactly one.
+// "1 rank", "1,500 samples", "2 batches": the noun gets an s (es after ch) unless the count is 1.
 std::string counted(std::int64_t count, std::string_view noun);
-std::string numbers_text(const std::vector<double>& values);  // "0.286, 0.353"
-std::string short_count(double count);                        // "1.66 M"
-std::string seconds_text(double seconds);                     // "1.23 ms", "45.6 s", "2 h 03 min"
+std::string numbers_text(const std::vector<double>& values);  // "0.286, 0.353": four significant digits
+std::string short_count(double count);                        // "1.66 M": units of 1000
+std::string seconds_text(double seconds);  // "1.23 ms", "45.6 s", from 120 s on "63 min", "2 h 03 min"
 
-// A table of text, one header row. Columns whose cells below the header all begin like a number are set to the right.
+// A table of text with one header row. A column is right-aligned where every cell below the header begins like a number
+// (sign or "~", then a digit) or is empty or "-". Widths count UTF-8 characters, not bytes.
 class Table {
  public:
   explicit Table(std::vector<std::string> header) : header_(std::move(header)) {}
-  void row(std::vector<std::string> cells);
+  void row(std::vector<std::string> cells);  // a failed check unless there are as many cells as headings
   bool empty() const { return rows_.empty(); }
 
-  std::string text() const;      // columns apart by two spaces, a rule under the header
-  std::string markdown() const;  // GitHub's pipes
-  std::string csv() const;       // RFC 4180
+  std::string text() const;      // columns two spaces apart, a rule of hyphens under the header
+  std::string markdown() const;  // pipe table of GitHub; pipes inside cells are not escaped
+  std::string csv() const;       // RFC 4180 quoting, lines end with \n alone
 
  private:
   std::vector<std::size_t> widths() const;

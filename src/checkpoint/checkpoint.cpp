@@ -22,7 +22,7 @@ using nlohmann::ordered_json;
 
 namespace {
 
-// As it stands in the file.
+// Shape of the dataset in the file.
 Shape whole_shape(const StateTensor& tensor) {
   return tensor.placement == Placement::replicated ? tensor.shape : tensor.global_shape.folded(tensor.folded);
 }
@@ -82,7 +82,7 @@ class Restorer final : public StateVisitor {
     const Shape shape = whole_shape(t);
     const bool optional = other_run_ && !t.name.starts_with("weights/");
     if ((t.absent_is_zero || optional) && !reader_.has(t.name)) {
-      if (!optional) log_info("{} has no '{}': it begins anew", reader_.path(), t.name);
+      if (!optional) log_info("{} has no '{}': it starts at zero", reader_.path(), t.name);
       std::memset(t.data, 0, bytes_of(t));
       return;
     }
@@ -130,11 +130,11 @@ class Restorer final : public StateVisitor {
     copy_from_whole({t.shape, t.global_shape, t.offset}, size_of(t.dtype), all.data(), t.data);
   }
 
-  // What `was` replicas had, for another number of them.
+  // The state of `was` replicas, for another number of them (OtherK).
   void of_other_replicas(const StateTensor& t, std::int64_t was) {
     if (t.other_k == OtherK::refuse)
-      throw DataError(fmt::format("{}: '{}' is that of {} replicas, this run has {}", reader_.path(), t.name, was,
-                                  t.global_shape[0]));
+      throw DataError(
+          fmt::format("{}: '{}' is of {} replicas, this run has {}", reader_.path(), t.name, was, t.global_shape[0]));
     std::memset(t.data, 0, bytes_of(t));
     if (t.other_k == OtherK::reset) return;
     const auto now = static_cast<double>(t.global_shape[0]);
@@ -201,7 +201,7 @@ CheckpointInfo save_checkpoint(const std::string& folder, std::int64_t step, con
 void load_checkpoint(const std::string& path, const VisitAll& visit, bool other_run) {
   const h5::Reader reader(path);
   if (!reader.has_attribute("echelon_format") || reader.attribute_text("echelon_format") != kCheckpointFormat)
-    throw DataError(fmt::format("{}: is no checkpoint of echelon", path));
+    throw DataError(fmt::format("{}: is not a checkpoint of echelon", path));
   Restorer restorer(reader, other_run);
   visit(restorer);
 }

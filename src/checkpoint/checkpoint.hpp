@@ -4,8 +4,8 @@
 //   datasets weights/<parameter>, optimiser/<state>/<parameter>, ..; one root attribute a counter (step, epoch, ..);
 //   attributes echelon_format, format_version, training_data
 //
-// Which files of a folder count, and how they are verified: checkpoint_files.hpp. The layout with an example in h5py is
-// in train/README.md.
+// Which files of a folder are good, and how they are verified: checkpoint_files.hpp. The layout with an example in h5py
+// is in train/README.md.
 #pragma once
 
 #include <cstdint>
@@ -17,18 +17,22 @@
 
 namespace echelon::inline checkpoint {
 
-// Rank 0 of the replicas writes what is replicated, and slices that it holds whole or that `wholes` has
-// (gather_slices). `training_data`: TrainedData as text, "" for none. EnvironmentError (disk full) leaves the earlier
-// ones as they were and nothing of its own.
+// Called by one rank, rank 0 of the first replica; sends nothing. Writes the file, then its manifest, then `latest`:
+// each appears whole or not at all. Replicated state comes from `visit`; slices that this rank does not hold whole from
+// `wholes` (gather_slices, gather_parts), a failed check where one is missing. `training_data`: TrainedData as text, ""
+// for none. EnvironmentError (disk full) leaves earlier checkpoints and no file of this one. Cost: one pass over all
+// bytes to write, one to read the file back for its checksum, fsyncs.
 CheckpointInfo save_checkpoint(const std::string& folder, std::int64_t step, const VisitAll& visit,
                                const WholeTensors& wholes = {}, const std::string& training_data = {});
-// Every rank; of a slice its rows. DataError names what does not fit (missing tensor, other shape or type).
-// `other_run`: the checkpoint is another run's (run.resume_from, run/other_run.hpp). Floating-point types may then
-// differ, which is logged; tensors other than weights, and the loss's scale, begin anew where the file lacks them or
-// has them in another shape.
+// Called by every rank, without messages; each reads its part of a slice (a slice that is no range of rows: the whole
+// tensor, in memory for a moment). Verifies nothing: find_checkpoint or require_good come before. DataError with file
+// and tensor for a missing tensor, another shape or dtype, and per-replica state with OtherK::refuse of another number
+// of replicas. `other_run`: the checkpoint is that of another run (run.resume_from, run/other_run.hpp): floating-point
+// types may then differ (converted, with a line in the log), and where the file lacks them or has another shape,
+// tensors other than weights become zero and the loss scale keeps its initial value.
 void load_checkpoint(const std::string& path, const VisitAll& visit, bool other_run = false);
 
-// checksum64 over the names and bytes of all that is shown: equal exactly where two states are.
+// checksum64 over the names and bytes of all visited state, in the order of the visit; one pass.
 std::uint64_t state_checksum(const VisitAll& visit);
 
 }  // namespace echelon::inline checkpoint

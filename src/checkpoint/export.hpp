@@ -1,5 +1,5 @@
-// A trained model's weights in the safetensors format, which other programs read: eight bytes of length, a JSON header
-// of names, types, shapes and places, then the values.
+// The weights of a trained model in the safetensors format, which PyTorch and others read: 8 bytes little-endian
+// length, a JSON header of names, dtypes, shapes and offsets padded to a multiple of 8, then the values.
 #pragma once
 
 #include <string>
@@ -16,6 +16,8 @@ struct Exported {
 // Tensors have the names of the checkpoint without "weights/" ("conv1.weight"), laid out as PyTorch lays them out;
 // the header's __metadata__ holds the model's config (TOML), its step, this program's version and, as JSON text,
 // TrainedData (mean and std, class names). The file appears whole or not at all.
+// Builds the file in memory. DataError for a checkpoint without weights, EnvironmentError where `path` cannot be
+// written.
 Exported export_safetensors(const SavedModel& saved, const std::string& path);
 
 }  // namespace echelon::inline checkpoint

@@ -68,7 +68,7 @@ SavedCheckpoint find_saved(const std::string& location) {
   const fs::path run = fs::absolute(path).parent_path().parent_path();
   if (!is_run(run))
     throw ConfigError(
-        fmt::format("{}: is not in the checkpoints folder of a run, whose config says what model it is", location));
+        fmt::format("{}: is not in the checkpoints folder of a run, whose config describes its model", location));
   require_good(location);
   const h5::Reader reader(location);
   const std::int64_t step = reader.has_attribute("step") ? reader.attribute_int("step") : 0;

@@ -1,4 +1,4 @@
-// A trained model found again: the config it was trained by and the checkpoint with its weights.
+// Finding a trained model: the config with which it was trained and the checkpoint with its weights.
 #pragma once
 
 #include <cstdint>
@@ -29,13 +29,17 @@ struct SavedModel {
 };
 
 // `location`: a run's folder (results/<name>/run-<hash>: its newest good checkpoint), the folder above where it holds
-// one run or that of an attempt, or one checkpoint file. Throws ConfigError where nothing is trained there, saying what
-// would fit; DataError where the checkpoint file that was given is damaged (of a folder damaged ones are passed over).
+// one run or that of an attempt, or one checkpoint file. Verifies every byte of the checkpoint. Throws ConfigError
+// where there is no trained model, with what would be valid; EnvironmentError where `location` cannot be read;
+// DataError where the checkpoint file that was given is damaged (in a folder damaged ones are passed over).
 SavedCheckpoint find_saved(const std::string& location);
-// The same with its config.
+// The same with its config, to which the environment of this process applies (load_config). ConfigError where that is
+// not valid.
 SavedModel find_model(const std::string& location);
 
-// The model on a device, for data of this form. DataError where the checkpoint is of another model.
+// The model on a device, for data of this form, weights loaded. The constructor throws ConfigError where the model
+// cannot take such data, DataError where the checkpoint is of another model, MemoryError. No rank communicates: each
+// loads its own.
 class LoadedModel {
  public:
   LoadedModel(const SavedModel& saved, const SampleForm& form, std::unique_ptr<Device> device);

@@ -72,7 +72,7 @@ class Line {
   int channel_, peer_;
 };
 
-// What is told of a tensor before its values; no more follow one without a name.
+// Sent before the values of a tensor; a label without a name ends the sequence.
 struct Label {
   static constexpr std::size_t kAxes = Shape::kMaxRank;
   std::array<char, 256> name{};
@@ -117,20 +117,20 @@ class PartVisitor final : public StateVisitor {
   bool loading() const override { return false; }
   void tensor(const StateTensor& t) override {
     const auto gathered = wholes_.find(t.name);
-    if (gathered == wholes_.end()) return bring(t);
+    if (gathered == wholes_.end()) return add_or_send(t);
     const std::vector<std::byte> all = std::move(gathered->second.bytes);
     StateTensor part = t;  // the rows of all replicas
     part.data = const_cast<std::byte*>(all.data());
     part.shape = gathered->second.shape;
     part.offset = part.offset.with_front(0);
     part.placement = Placement::slice;
-    bring(part);
+    add_or_send(part);
   }
   void scalar(std::string_view, std::int64_t&) override {}
   void scalar(std::string_view, double&) override {}
 
  private:
-  void bring(const StateTensor& t) {
+  void add_or_send(const StateTensor& t) {
     const Label label(t);
     if (line_) {
       line_->send(&label, sizeof label);

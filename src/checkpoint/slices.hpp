@@ -1,5 +1,4 @@
-// State that each rank holds some rows of, or a row of its own, or that only some ranks hold, gathered whole for a
-// checkpoint.
+// Gathers state that is distributed over ranks (rows, per-replica rows, slices, parts of a model) for a checkpoint.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +12,7 @@
 
 namespace echelon::inline checkpoint {
 
-// Shows every stateful object of the run to the visitor.
+// Calls visit_state of every stateful object of the run with the visitor, in one order on all ranks.
 using VisitAll = std::function<void(StateVisitor&)>;
 struct WholeTensor {
   DType dtype = DType::f32;
@@ -23,13 +22,16 @@ struct WholeTensor {
 // By name.
 using WholeTensors = std::map<std::string, WholeTensor, std::less<>>;
 
-// Of all that is shown as rows or per_replica: the outermost axis whole, the others as they are shown. All ranks call
-// it with the same tensors and get the same.
+// Of all visited tensors with Placement::rows or per_replica: whole along the outermost axis, along the others the
+// extent of this rank. Collective over the group, with the same tensors on all ranks, blocking; every rank gets the
+// same. Each tensor is all-gathered: k times its largest part on every rank. A failed check where rows are missing or
+// overlap.
 WholeTensors gather_slices(Group& group, const VisitAll& visit);
 
-// Parts of one model, brought to rank 0 of the group, tensor by tensor so that no rank ever holds more than rank 0
-// must: adds there what the other ranks are shown, slices put together, and its own slices. `wholes` holds, on each
-// rank, what gather_slices gave of its part. All ranks call it; the channel is of no other use meanwhile.
+// Brings the parts of one model to rank 0 of the group, tensor by tensor: `wholes` there gets the tensors that the
+// other ranks visit and rank 0's own slices, slices assembled. On entry `wholes` holds the result of gather_slices for
+// the part of each rank. Collective, blocking; nothing else uses the channel meanwhile. Two messages a tensor (label,
+// values), one rank after another; memory of the whole state on rank 0 alone.
 void gather_parts(Engine& group, int channel, const VisitAll& visit, WholeTensors& wholes);
 
 }  // namespace echelon::inline checkpoint

@@ -1,7 +1,6 @@
-// What a checkpoint holds of the data that its model was trained on, so that predict, eval and programs that read an
-// export normalise as training did when the training data are gone, and so that a run that starts from another's
-// checkpoint knows whether its position means anything here. One JSON text: root attribute `training_data` of a
-// checkpoint, metadata of an export.
+// The description of the training data in a checkpoint: predict, eval and readers of an export normalise as training
+// did when the training data are gone, and a run that starts from another checkpoint checks whether its position in the
+// data applies. One JSON text: root attribute `training_data` of a checkpoint, metadata of an export.
 #pragma once
 
 #include <cstdint>
@@ -24,16 +23,17 @@ struct TrainedData {
   std::string fingerprint;  // checksum64 over names, samples and bytes of the shards, and all of the above
 };
 
+// From the metadata of an open data set; reads no samples.
 TrainedData trained_data_of(const Dataset& train);
 std::string to_text(const TrainedData& data);
-// DataError that names `path` where the text is not what to_text writes.
+// Inverse of to_text. DataError with `path` where the text is not of that form.
 TrainedData read_trained_data(const std::string& text, const std::string& path);
-// Of a checkpoint that was verified.
+// Of a checkpoint that was verified before. DataError where it has no such attribute.
 TrainedData trained_data_in(const std::string& checkpoint);
 
-// As see_alike (data/dataset.hpp), with what the checkpoint holds in the place of the training data: `test` takes over
-// mean and std, the longer of both lengths and, without labels of its own, their form. DataError where shapes, classes
-// or vocabularies differ.
+// Like see_alike (data/dataset.hpp), with the description in the checkpoint instead of the training data: `test` gets
+// its mean and std, class names where it has none, the longer of both lengths and, without labels of its own, the form
+// of the labels. DataError with the path of the shard where kind, shapes, classes or vocabularies differ.
 void see_as_trained(Dataset& test, const TrainedData& trained, const std::string& checkpoint);
 
 }  // namespace echelon::inline checkpoint

@@ -102,8 +102,9 @@ Run declare_check(CLI::App& app) {
   app.add_option("--hosts", o->hosts, "number of hosts to plan for")->capture_default_str();
   app.add_flag("--effective", o->effective, "print the effective config instead, every default included");
   app.add_flag("--keys", o->keys, "print every key with its default, range and meaning");
-  app.add_flag("--combinations", o->combinations,
-               "print what goes with what: strategies, all-reduces, codecs, rules, splits .., with the reasons");
+  app.add_flag(
+      "--combinations", o->combinations,
+      "print which choices can be combined: strategies, all-reduces, codecs, rules, splits .., with the reasons");
   return [o] { return run_check(*o); };
 }
 

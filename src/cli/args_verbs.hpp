@@ -1,4 +1,4 @@
-// Every verb of the command line, for args.cpp.
+// The table of all verbs, for args.cpp: adding a verb is an entry here and a function in options.hpp.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -7,10 +7,11 @@
 
 namespace echelon::cli {
 
-// Runs the verb with the options that were parsed; gives the exit code.
+// Runs the verb with the parsed options; returns the exit code or throws Error.
 using Run = std::function<int()>;
 
-// What a verb is: its name ("data import"), one line of help, examples, and how it declares its options on an App.
+// A verb: its name ("data import": verb of a family), one line of help, examples, and a function that declares its
+// options on an App and returns what runs it after parsing.
 struct Verb {
   const char* name;
   const char* help;

@@ -1,7 +1,7 @@
 // echelon bench allreduce: every algorithm checked, then timed, between the ranks of this launch.
 //
 // A plan runs on the engine as in training, driven by the thread that waits for it. A time is the longest of any rank,
-// after a barrier; algorithms take turns in every iteration, so that what else goes on hits all of them. Bus bandwidth
+// after a barrier; algorithms take turns in every iteration, so that other load affects all of them. Bus bandwidth
 // is 2(k-1)/k G / t: what a link would have to carry at least (nccl-tests' definition), so that it can be set beside
 // the link's rate for every k.
 #include <fmt/format.h>
@@ -60,7 +60,7 @@ Settings settings_of(const BenchAllreduceOptions& options) {
   for (const std::int64_t size : settings.sizes)
     if (size < elem || size % elem != 0)
       throw ConfigError(
-          fmt::format("--sizes: {} bytes are no whole number of {} of {} bytes", size, options.dtype, elem));
+          fmt::format("--sizes: {} bytes are not a multiple of one {}, {} bytes", size, options.dtype, elem));
   if (!options.rate.empty()) settings.rate = parse_rate(options.rate, "--rate");
   settings.exchange.segment_kb = options.segment_kb;
   settings.exchange.servers = options.servers;

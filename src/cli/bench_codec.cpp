@@ -62,7 +62,7 @@ struct Bench {
     return fmt::format("{:.2f}", static_cast<double>(fresh.size() * sizeof(float)) / seconds / 1e9);
   }
 
-  // What is decoded must be what the encoder says it will be, and adding it to nothing too.
+  // Decoded values must equal those that the encoder left in `values`; so must decode_add to zeros.
   void verify(Codec& codec, const std::vector<std::byte>& wire, std::size_t bytes, std::int64_t n) {
     const auto same = [&] { return std::memcmp(into.data(), encoded.data(), encoded.size() * sizeof(float)) == 0; };
     codec.decode(wire.data(), bytes, into.data(), n);

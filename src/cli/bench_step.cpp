@@ -96,8 +96,8 @@ void print_report(StepBench& bench, const BenchStepOptions& options, const Bench
 
   fmt::print("{}\n", bench.device().describe());
   const SampleForm& form = bench.samples().form;
-  fmt::print("random {} of {} in {} classes, as {} has them\n", form.tokens() ? "tokens" : "samples", form.shape.text(),
-             form.classes, bench.samples().origin);
+  fmt::print("random {} of {} in {} classes, in the form of {}\n", form.tokens() ? "tokens" : "samples",
+             form.shape.text(), form.classes, bench.samples().origin);
   if (form.label.rank() > 0)
     fmt::print("{:.0f} tokens/s\n", static_cast<double>(batch * form.label.elems()) / times.median_s);
   fmt::print("{:.1f} samples/s: a step of {} samples takes {} (median of {}), at least {}\n",
@@ -121,7 +121,7 @@ int run_bench_step(const BenchStepOptions& options) {
   if (options.threads < 1) throw ConfigError("--threads takes a number of at least 1");
   const Config config = load_config(options.config, options.sets);
   if (options.batch == 0 && config.batch.global == 0)
-    throw ConfigError("batch.global = 0 (all samples of the data) is no size to measure; give --batch");
+    throw ConfigError("batch.global = 0 (all samples of the data) is not a fixed size; give --batch");
   const std::int64_t batch = options.batch > 0 ? options.batch : config.batch.global / config.batch.accumulation;
   StepBench bench(config, batch, options.threads);
   const BenchTimes times = bench.measure(options.steps);

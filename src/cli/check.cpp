@@ -62,12 +62,12 @@ void choose_split_here(Check& check) {
       choose_split(config, inputs.graph, {check.hosts_of_ranks(), check.host_names()}, inputs.samples(), costs);
   config.parallel = choice.parallel;
   fmt::print(
-      "{}by {} GFLOP/s a rank, 40 Gbit/s inside hosts and 10 between them; the run measures, and may choose "
-      "otherwise\n\n",
+      "{}estimated with {} GFLOP/s a rank, 40 Gbit/s inside hosts and 10 between them; the run measures and may choose "
+      "another split\n\n",
       choice.report, config.device.paced_gflops);
 }
 
-// Data that is not on this machine is no error of the experiment; data that is here and damaged is.
+// Data that are not on this machine are a warning; damaged data are an error.
 bool is_here(Check& check, const std::string& location, std::string_view key) {
   std::error_code error;
   if (is_pattern(location) || std::filesystem::exists(location, error) || error) return true;
@@ -221,7 +221,7 @@ void warn_of_config(Check& check) {
         "no regular checkpoints (checkpoint.every_*): a run that crashes starts over; a run that is stopped by a "
         "signal writes one");
   if (config.device.kind == "paced")
-    check.warn("device.kind = \"paced\" sleeps instead of computing: nothing is learned");
+    check.warn("device.kind = \"paced\" sleeps instead of computing: losses are meaningless");
   if (check.ranks % check.hosts != 0)
     check.warn(fmt::format("{} ranks do not divide evenly over {} hosts", check.ranks, check.hosts));
 }

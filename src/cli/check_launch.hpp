@@ -12,12 +12,12 @@
 
 namespace echelon::cli {
 
-// What is asked, and what `train` makes of it.
+// The launch of the options, with the plan that `train` would make for it. Built without MPI, in one process.
 struct Check {
   Config config;
   int ranks = 1;  // of the launch, servers included
   int hosts = 1;
-  std::optional<RunInputs> inputs;  // none where the data is not on this machine
+  std::optional<RunInputs> inputs;  // none where the training data are not on this machine
   std::optional<Mesh> mesh;
   std::optional<RunPlan> plan;     // of the first rank
   std::vector<std::string> notes;  // on the config
@@ -28,7 +28,7 @@ struct Check {
   int workers() const { return roles().workers; }
   int servers() const { return roles().servers; }
   int ranks_a_host() const { return (ranks + hosts - 1) / hosts; }
-  // As launchers do: ranks fill one host after another.
+  // By rank: ranks fill one host after another, as launchers do.
   std::vector<int> hosts_of_ranks() const {
     std::vector<int> of_rank;
     for (int r = 0; r < ranks; ++r) of_rank.push_back(r / ranks_a_host());
@@ -39,7 +39,8 @@ struct Check {
     for (int h = 0; h < hosts; ++h) names.push_back(std::to_string(h));
     return names;
   }
-  // Of the ranks that hold one part of the model, and of servers on ranks of their own.
+  // Hosts of the ranks that hold the first part of the model, one a replica, then those of dedicated servers: the ranks
+  // over which its gradients are summed. Needs `mesh`.
   std::vector<int> hosts_of_replicas() const {
     const std::vector<int> of_rank = hosts_of_ranks();
     std::vector<int> of_replica;
@@ -49,10 +50,12 @@ struct Check {
   }
 };
 
-// Ranks and hosts as the options ask for them, and the config for so many. ConfigError where they do not fit.
+// Sets ranks, hosts and the config for them (config_for_ranks) from the options. ConfigError with the valid range where
+// --replicas, --ranks or --hosts do not fit.
 void place_ranks(Check& check, const CheckOptions& options);
 
-// Memory of the ranks of the fullest host. `memory`: of the workers, by place in their group.
+// Memory of each rank of the host that needs most. `memory`: of the workers, by index in their model group; servers
+// hold weights, gradients and optimiser states of a whole model, no activations.
 std::vector<Footprint> fullest_host(const Check& check, const std::vector<Footprint>& memory);
 
 }  // namespace echelon::cli

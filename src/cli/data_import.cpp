@@ -46,13 +46,13 @@ struct FormatOption {
 
 const std::vector<FormatOption>& format_options() {
   static const std::vector<FormatOption> all = {
-      {"--shape", {"csv"}, "the other formats tell the shape of their samples themselves"},
+      {"--shape", {"csv"}, "the other formats define the shape of their samples"},
       {"--label-column", {"csv"}, "the other formats have no columns"},
       {"--targets", {"csv"}, "the other formats have classes or tokens"},
       {"--stored", {"csv"}, "idx and cifar hold bytes, series 32-bit floats, texts tokens"},
       {"--value-max", {"csv", "idx"}, "the bytes of cifar mean 1.0 at 255, and series and texts are not scaled"},
-      {"--tokens", {"text", "words", "sequences", "pairs"}, "it says how text is cut"},
-      {"--vocabulary", {"text", "words", "sequences", "pairs"}, "it counts words"},
+      {"--tokens", {"text", "words", "sequences", "pairs"}, "it selects how text is split into tokens"},
+      {"--vocabulary", {"text", "words", "sequences", "pairs"}, "it limits the number of words"},
       {"--like", {"csv", "text", "words", "sequences", "pairs"}, "the classes of idx and cifar are numbers already"},
       {"--heading", {"csv", "sequences"}, "the other formats have no line with names of columns"},
   };
@@ -68,16 +68,16 @@ void refuse_options_of_other_formats(const ImportOptions& options) {
       throw ConfigError(fmt::format("{} is for {}, not for {}: {}", of.option, fmt::join(of.formats, ", "),
                                     options.format, of.reason));
   if (given("--targets") && given("--label-column"))
-    throw ConfigError("--targets takes the place of --label-column: the last columns are targets, none is a class");
+    throw ConfigError("--targets replaces --label-column: the last columns are targets, none is a class");
   if (options.format == "csv" && options.stored == "f32" && given("--value-max"))
     throw ConfigError("--value-max is for --stored u8: 32-bit floats are stored as they are");
 }
 
-void say_heading(const std::string& heading) {
-  if (!heading.empty()) fmt::print("line 1 left out, a heading: {}\n", heading.substr(0, 80));
+void print_heading(const std::string& heading) {
+  if (!heading.empty()) fmt::print("line 1 skipped as a heading: {}\n", heading.substr(0, 80));
 }
 
-void say_files(const std::vector<std::string>& files) {
+void print_files(const std::vector<std::string>& files) {
   fmt::print("{}", files.front());
   if (files.size() > 1) fmt::print(" .. {}", files.back());
   fmt::print("\n");
@@ -93,10 +93,10 @@ int write_and_say(SampleSource& source, const ShardOptions& options) {
              written.files.size(), written.files.size() == 1 ? "" : "s", bytes_text(static_cast<double>(written.bytes)),
              seconds_text(now_s() - start));
   if (written.held_out > 0) fmt::print("{} of them held out for testing\n", count_text(written.held_out));
-  say_heading(source.info().heading);
+  print_heading(source.info().heading);
   fmt::print("mean {}, std {}, values {}\n", numbers_text(written.mean), numbers_text(written.std),
              fmt::format("{:g} to {:g}", written.value_range[0], written.value_range[1]));
-  say_files(written.files);
+  print_files(written.files);
   return kExitOk;
 }
 
@@ -132,7 +132,7 @@ int import_text(const ImportOptions& options) {
   if (written.unknown > 0)
     fmt::print("{:.2f} % of them are not in the vocabulary\n",
                100 * static_cast<double>(written.unknown) / static_cast<double>(all));
-  say_files(written.files);
+  print_files(written.files);
   return kExitOk;
 }
 
@@ -152,9 +152,9 @@ int import_sequences(const ImportOptions& options) {
              pairs ? "of the target" : "classes", counted(static_cast<std::int64_t>(written.files.size()), "file"),
              bytes_text(static_cast<double>(written.bytes)), seconds_text(now_s() - start));
   if (written.held_out > 0) fmt::print("{} of them held out for testing\n", count_text(written.held_out));
-  say_heading(info.heading);
+  print_heading(info.heading);
   if (!written.mean.empty()) fmt::print("mean {}, std {}\n", numbers_text(written.mean), numbers_text(written.std));
-  say_files(written.files);
+  print_files(written.files);
   return kExitOk;
 }
 

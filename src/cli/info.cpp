@@ -26,7 +26,7 @@ std::string device_text(const std::string& kind) {
     options.threads = kind == "cuda" ? 1 : usable_cores();
     return open_device(kind, options)->describe();
   } catch (const Error& error) {
-    return fmt::format("not here: {}", error.what());
+    return fmt::format("not available: {}", error.what());
   }
 }
 

@@ -1,4 +1,4 @@
-// What ranks will hold, for `check`: as a line, and beside what a rank and a host may hold.
+// The predicted memory of ranks for `check`: as text, and compared with the limits of a rank and of a host.
 #pragma once
 
 #include <string>
@@ -9,15 +9,15 @@
 
 namespace echelon::cli {
 
-// One line, without a heading: the memory of a rank with the whole model.
+// One line without its label: memory of a rank with the whole model, by purpose.
 std::string memory_text(const Config& config, const Footprint& memory);
 
-// Bytes of memory of this machine.
+// Physical memory of this machine in bytes.
 double machine_memory_bytes();
 
-// MemoryError where a rank would take more than device.memory_limit_mb, or where all ranks of one host would take more
-// than this machine has; `ranks`: of the fullest host. Nothing is known of hosts where GPUs compute. With a limit the
-// ranks are taken to be meant for another machine: what this one has is not looked at.
+// MemoryError where a rank would take more than device.memory_limit_mb, or, without a limit, where the ranks of one
+// host would take more than this machine has; `ranks`: those of the fullest host. With a limit the config may be for
+// another machine, so the memory of this one is not compared; nor is it for GPUs, whose memory is not known here.
 void require_memory(const Config& config, const std::vector<Footprint>& ranks);
 
 }  // namespace echelon::cli

@@ -101,8 +101,8 @@ MeshTable mesh_table(const Config& config, const RunPlan& plan, const Mesh& mesh
                     100 * bubble_share(mesh.pipeline(), micro_batches, chunks),
                     micro_batches * chunks == 1 ? ", and one micro-batch gains nothing" : "");
   if (const std::vector<std::string> uncut = uncut_layers(plan.graph); chunks > 1 && !uncut.empty())
-    text += fmt::format("{} {} all steps at once: nothing overlaps across {}\n", fmt::join(uncut, ", "),
-                        uncut.size() == 1 ? "sees" : "see", uncut.size() == 1 ? "it" : "them");
+    text += fmt::format("{} {} all time steps at once: no overlap across {}\n", fmt::join(uncut, ", "),
+                        uncut.size() == 1 ? "processes" : "process", uncut.size() == 1 ? "it" : "them");
   if (mesh.tensor() > 1)
     text +=
         shards + fmt::format("tensor shards sum or gather {} a sample, forward and backward\n", bytes_text(all.summed));

@@ -1,4 +1,4 @@
-// How a run's ranks share its models, drawn before it starts.
+// The distribution of the models over the ranks of a run as a table, before it starts.
 #pragma once
 
 #include <string>
@@ -13,11 +13,11 @@ namespace echelon::cli {
 
 struct MeshTable {
   std::string text;
-  std::vector<Footprint> memory;  // by place in the group
+  std::vector<Footprint> memory;  // by index in the model group
 };
 
-// A table: rank, host, device, replica, stage, shard, spatial shard, layers, parameters and the memory that they need;
-// lines below say what travels. `hosts`: by rank.
+// A table: rank, host, device, replica, stage, shard, spatial shard, layers, parameters and predicted memory;
+// lines below with the bytes between stages, tensor shards and spatial shards a sample. `hosts`: by rank.
 MeshTable mesh_table(const Config& config, const RunPlan& plan, const Mesh& mesh, const std::vector<int>& hosts);
 
 }  // namespace echelon::cli

@@ -1,4 +1,4 @@
-// Verbs that run alone or on all ranks of a launch.
+// Runs a verb in one process or on all ranks of a launch.
 #pragma once
 
 #include <functional>
@@ -7,9 +7,10 @@
 
 namespace echelon::cli {
 
-// Calls `verb` with the ranks of this launch (mpirun, srun), or with null in a process that was started by itself,
-// which then starts no MPI. Returns the exit code. A CommonError is printed once and ends every rank normally; any
-// other error of one of several ranks is printed by it and ends the world.
+// Calls `verb` with the engine of this launch (mpirun, srun), or with null in a process that was started alone, without
+// starting MPI. Returns the exit code of `verb`. A CommonError is printed once and ends every rank normally; any other
+// error of one of several ranks is printed by that rank and ends the world (MPI_Abort with its exit code); of a single
+// process errors are thrown. EnvironmentError for a launch of lone ranks (comm/mpi/world.hpp).
 int on_ranks(const std::function<int(Engine*)>& verb);
 
 }  // namespace echelon::cli

@@ -1,5 +1,6 @@
-// The verbs and what each takes. args.cpp (the only file with CLI11) fills these; one file a verb runs them.
-// A verb returns an exit code or throws Error.
+// The verbs and their options. args.cpp and args_verbs.cpp (the only files with CLI11) fill these structs; one file a
+// verb runs them. A verb prints its result on standard output, returns an exit code or throws Error; defaults here are
+// those of the command line.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +24,7 @@ struct CheckOptions {  // echelon check CONFIG [--set ..] [--replicas K | --rank
   int hosts = 1;
   bool effective = false;     // print the effective config instead of the plan
   bool keys = false;          // print every key with default, range and help
-  bool combinations = false;  // print what goes with what instead
+  bool combinations = false;  // print the matrix of choices that can be combined
 };
 int run_check(const CheckOptions& options);
 
@@ -57,7 +58,7 @@ int run_export(const ExportOptions& options);
 
 struct ReportOptions {  // echelon report RUN... [--out FOLDER] [--name NAME] | --figures
   std::vector<std::string> runs;
-  bool figures = false;  // list what records hold, and how it is combined
+  bool figures = false;  // list the recorded figures and how they are combined
   std::string out = "results";
   std::string name = "scaling";
 };
@@ -82,7 +83,7 @@ struct ImportOptions {              // echelon data import FORMAT INPUT... --out
   double hold_out_part = 0;            // the same as a part of all
   std::string tokens;                  // characters | bytes | words
   std::int64_t vocabulary = 0;         // words: how many; 0: 10,000
-  std::string like;                    // a set whose vocabulary, classes and scaling are taken over
+  std::string like;                    // shards whose vocabulary, classes and scaling are used
   std::string heading = "auto";        // csv, sequences: auto | yes | no
   std::vector<std::string> given{};    // options on the command line: "--shape"
 };
@@ -120,7 +121,7 @@ struct BenchStepOptions {  // echelon bench step CONFIG [--steps N] [--batch B] 
   int threads = 1;
   bool ops = false;   // print every op with its implementation, time and rate
   std::string table;  // write measured op times for the paced device
-  bool json = false;  // one JSON line, as peers print
+  bool json = false;  // one JSON line instead of the report
 };
 int run_bench_step(const BenchStepOptions& options);
 
@@ -141,7 +142,7 @@ struct BenchAllreduceOptions {  // mpirun -n K echelon bench allreduce [--algori
   int iterations = 20;
   int warmup = 3;
   std::string dtype = "f32";
-  std::string rate;   // of one rank's link, "1gbit": a bound stands beside; "": none
+  std::string rate;   // of the link of one rank, "1gbit": adds a column with the lower bound of the time; "": none
   bool json = false;  // a line of JSON for each row instead of the table
 };
 int run_bench_allreduce(const BenchAllreduceOptions& options);
@@ -157,7 +158,8 @@ int run_bench_codec(const BenchCodecOptions& options);
 struct InfoOptions {};  // echelon info: version, devices, libraries, threads, MPI
 int run_info(const InfoOptions& options);
 
-// Parses the command line and runs the verb; help and version included.
+// Parses the command line and runs the verb; help and version included. Returns the exit code; throws Error
+// (ConfigError for usage errors, EnvironmentError where standard output cannot be written).
 int main_of_cli(int argc, char** argv);
 
 }  // namespace echelon::cli

@@ -57,12 +57,12 @@ void print_summary(const Opened& opened, const InferenceSummary& summary, int ra
   if (ranks > 1)
     fmt::print("ranks    {} of {}{}\n", summary.ranks, ranks,
                summary.ranks == ranks ? ""
-               : opened.data.stream   ? ": a text read in streams is one rank's"
+               : opened.data.stream   ? ": text in streams is processed by one rank"
                                       : ": there are no batches for more");
   if (opened.data.labelled)
     fmt::print("loss     {:.5g}\n", sums.loss / sums.weight);
   else
-    fmt::print("labels   none, and so neither loss nor accuracy\n");
+    fmt::print("labels   none: no loss, no accuracy\n");
   if (opened.data.labelled && opened.model.graph().counts_correct())
     fmt::print("accuracy {:.2f} %\n", 100 * sums.correct / sums.weight);
   fmt::print("speed    {} samples/s; a batch of {}: p50 {:.3g} ms, p99 {:.3g} ms\n",

@@ -63,7 +63,7 @@ std::vector<std::int64_t> parse_sizes(const std::string& text, const std::string
     const std::int64_t last = parse_bytes(text.substr(dots + 2), option);
     if (first < 1 || last < first)
       throw ConfigError(
-          fmt::format("{} \"{}\": a range rises from at least 1 byte, such as 4KiB..32MiB", option, text));
+          fmt::format("{} \"{}\": a range increases from at least 1 byte, such as 4KiB..32MiB", option, text));
     for (std::int64_t size = first; size <= last; size *= 2) sizes.push_back(size);
     return sizes;
   }

@@ -1,4 +1,5 @@
-// Sizes and rates as people write them on a command line.
+// Sizes and rates with units from the command line. Units in any case, a space before them is allowed. All throw
+// ConfigError with the name of `option` and an example of valid text.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +8,7 @@
 
 namespace echelon::cli {
 
-// "4096", "4KiB", "32 MiB", "1MB" (thousands): bytes. Throws ConfigError that names `option`.
+// "4096", "4KiB", "32 MiB", "1MB" (thousands): bytes.
 std::int64_t parse_bytes(const std::string& text, const std::string& option);
 
 // "4KiB..32MiB": from the first, doubling, up to the last; or a list, "1KiB,64KiB".

@@ -41,7 +41,7 @@ int run_report(const ReportOptions& options) {
   source.command += fmt::format(" --out {} --name {}", options.out, options.name);
   std::fputs(write_text(report).c_str(), stdout);
   if (report.studies.empty())
-    throw DataError("none of the runs finished, so there is nothing to report; their reasons are above");
+    throw DataError("none of the runs finished, so there is nothing to report; the reasons are above");
   std::fputs("written:\n", stdout);
   for (const std::string& path : write_report(report, source, options.out)) fmt::print("  {}\n", path);
   return kExitOk;

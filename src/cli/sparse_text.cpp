@@ -16,8 +16,8 @@ namespace {
 // "; 1.17 KiB on the wire, whole 2.00 KiB (above 80 % of the rows)", where `rows` of the table are touched.
 std::string wire_text(const Config& config, const Parameter& table, const std::vector<int>& hosts, std::int64_t rows) {
   if (hosts.size() == 1) return {};
-  if (!rows_apart(config, static_cast<int>(hosts.size()))) return "; whole tables travel";
-  if (algorithm_traits(config.exchange.algorithm).measured) return "; touched rows travel";
+  if (!rows_apart(config, static_cast<int>(hosts.size()))) return "; whole tables are sent";
+  if (algorithm_traits(config.exchange.algorithm).measured) return "; touched rows are sent";
   const DType dtype = wide_of(config.device.dtype);
   const RowRequest request{config.exchange.algorithm, allreduce_request(config.exchange, hosts, dtype), dtype,
                            config.optimiser.lazy, config.exchange.sparse_density};
@@ -46,8 +46,8 @@ std::vector<std::string> sparse_lines(const Config& config, const Graph& graph, 
       const std::int64_t rows = std::min(table.shape[0], samples * tokens);
       const bool alone = rows_suffice(config.optimiser, table) && rows_apart(config, static_cast<int>(hosts.size()));
       const char* update = !alone                  ? "the whole table updated"
-                           : config.optimiser.lazy ? "these alone updated (lazy)"
-                                                   : "these alone updated";
+                           : config.optimiser.lazy ? "only these updated (lazy)"
+                                                   : "only these updated";
       lines.push_back(fmt::format("{}: at most {} of {} rows touched by a replica and step, {}{}", table.name,
                                   count_text(rows), count_text(table.shape[0]), update,
                                   wire_text(config, table, hosts, rows)));

@@ -1,4 +1,4 @@
-// What `check` says of sparse embeddings: how much of them a step touches, updates and sends.
+// Lines of `check` about sparse embeddings: the rows that a step touches, updates and sends.
 #pragma once
 
 #include <cstdint>
@@ -10,11 +10,12 @@
 
 namespace echelon::cli {
 
-// Whether touched rows are kept apart: updated alone, and sent apart from the buckets. Else tables are as any
-// parameter.
+// Whether touched rows are updated alone and sent apart from the buckets; else tables are treated like other
+// parameters.
 bool rows_apart(const Config& config, int replicas);
 
-// A line a table, none where the model has no sparse parameter. `hosts` by replica; `samples` of a replica and step.
+// One line for each sparse parameter. `hosts`: by replica; `samples`: of a replica and step. The number of touched rows
+// is an upper bound: every token another row.
 std::vector<std::string> sparse_lines(const Config& config, const Graph& graph, const std::vector<int>& hosts,
                                       std::int64_t samples);
 

@@ -1,4 +1,4 @@
-// A training step of one rank on resident random data, measured; `bench step` prints it.
+// Times a training step of one rank on random data in device memory, without input and exchange: `bench step`.
 #pragma once
 
 #include <memory>
@@ -14,8 +14,8 @@
 
 namespace echelon::cli {
 
-// Form of the samples: that of `data.train`, or, where it cannot be opened (a bench needs no data), the one that the
-// zoo's model was made for. Throws DataError where neither says.
+// Form of the samples: that of `data.train`, or, where it cannot be opened (a bench needs no data), the one of
+// the predefined model (model.zoo). Throws DataError where neither is known.
 struct BenchSamples {
   SampleForm form;
   std::string origin;  // "data/digits" or "model.zoo"
@@ -25,19 +25,24 @@ BenchSamples bench_samples(const Config& config);
 struct BenchTimes {
   double median_s = 0;
   double min_s = 0;
-  double cpu_s = 0;  // of all threads a step, on average: what other work on the machine disturbs least
+  double cpu_s = 0;  // CPU time of all threads, mean a step: the figure least disturbed by other work on the machine
 };
 
 class StepBench {
  public:
+  // `batch`: samples of a micro-batch. Throws ConfigError for a model that cannot take the data, EnvironmentError where
+  // the device does not exist, MemoryError.
   StepBench(const Config& config, std::int64_t batch, int threads);
 
-  // Forward, backward and update, warmed up by a fifth of `steps`, at least 3.
+  // Times of `steps` steps of forward, backward and update, after a warm-up of steps / 5, at least 3. Throws
+  // NumericError where the loss diverges.
   BenchTimes measure(int steps);
-  // Every op's median time over `rounds` steps, and the update's.
+  // Median time of every op over `rounds` steps; sets update_s(). Slower than a step: the device is synchronised per
+  // op.
   std::vector<OpReport> profile(int rounds);
   double update_s() const { return update_s_; }
-  // Rate of a large matrix product on this device with these threads, in FLOP/s: what the machine can do at best.
+  // Rate of a large matrix product on this device with these threads, in FLOP/s: the practical upper bound
+  // for ops.
   double peak_flops();
 
   const BenchSamples& samples() const { return samples_; }

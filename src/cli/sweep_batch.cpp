@@ -29,7 +29,8 @@ Config config_at(const SweepBatchOptions& options, std::int64_t size) {
 
 void require_sizes(const SweepBatchOptions& options) {
   if (!std::is_sorted(options.sizes.begin(), options.sizes.end(), std::less_equal<>()) || options.sizes.front() < 1)
-    throw ConfigError(fmt::format("--sizes {}: batch sizes must rise from 1 or more", fmt::join(options.sizes, ",")));
+    throw ConfigError(
+        fmt::format("--sizes {}: batch sizes must increase from 1 or more", fmt::join(options.sizes, ",")));
   if (!(options.target > 0 && options.target <= 1))
     throw ConfigError(fmt::format("--target {}: a test accuracy above 0 and up to 1", options.target));
   for (const std::int64_t size : options.sizes) {

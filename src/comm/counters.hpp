@@ -1,4 +1,5 @@
-// WireCounters that one thread writes and any thread reads.
+// WireCounters that one thread writes and any thread reads. Relaxed atomics: each number is exact, but a reader may see
+// a message counted whose bytes are not yet added.
 #pragma once
 
 #include <atomic>

@@ -44,7 +44,7 @@ class DisturbedTransport final : public Transport {
     if (disturbance_.delay_s > 0) go_s -= disturbance_.delay_s * std::log1p(-random_.at(2).uniform(draws_++));
     ops_[id] = {.held = true, .peer = peer, .bytes = bytes};
     held_[{peer, tag}].push_back({id, peer, tag, data, bytes, go_s});
-    let_go();
+    send_due();
     return {id};
   }
 
@@ -55,8 +55,8 @@ class DisturbedTransport final : public Transport {
   }
 
   std::optional<Completion> test(Request& request) override {
-    let_go();
-    if (stands()) return std::nullopt;
+    send_due();
+    if (stopped()) return std::nullopt;
     Op& op = ops_.at(request.id);
     std::optional<Completion> completion;
     if (op.lost)
@@ -110,15 +110,15 @@ class DisturbedTransport final : public Transport {
     double go_s;
   };
 
-  bool stands() const {
+  bool stopped() const {
     const double now = clock().now_s();
     return now >= disturbance_.stop_at_s && now < disturbance_.stop_at_s + disturbance_.stop_for_s;
   }
   bool cut(int peer) const { return clock().now_s() >= disturbance_.cut_at_s && disturbance_.cut_from.contains(peer); }
 
-  // What has been held back for long enough; nothing while the rank stops.
-  void let_go() {
-    if (held_.empty() || stands()) return;
+  // Sends the messages whose delay has passed; none while the rank is stopped.
+  void send_due() {
+    if (held_.empty() || stopped()) return;
     const double now = clock().now_s();
     for (auto it = held_.begin(); it != held_.end();) {
       std::deque<Held>& queue = it->second;

@@ -32,7 +32,7 @@ Engine::~Engine() {
 std::unique_ptr<Engine> Engine::split(int color, int key) {
   Wire* wire = nullptr;
   {
-    const std::lock_guard drives(body_->wheel);
+    const std::lock_guard drives(body_->driving);
     ECHELON_CHECK(body_->live.empty() && body_->pending.empty(), "a plan is under way while the engine is split");
     wire = &body_->wires.emplace_back();
     wire->transport = wire_->transport->split(color, key);
@@ -50,7 +50,7 @@ std::unique_ptr<Engine> Engine::split(int color, int key) {
 }
 
 std::shared_ptr<SharedBlock> Engine::share(std::size_t bytes) {
-  const std::lock_guard drives(body_->wheel);
+  const std::lock_guard drives(body_->driving);
   ECHELON_CHECK(body_->live.empty() && body_->pending.empty(), "a plan is under way while memory is shared");
   return wire_->transport->share(bytes);
 }

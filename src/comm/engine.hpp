@@ -1,38 +1,42 @@
-// The one place of a rank that talks to the transport. Compute threads hand it plans and get tickets.
+// The communication engine of a rank: the only caller of its transport. Compute threads submit plans and get tickets.
 //
-// Who drives. One thread at a time makes the transport's calls: the engine's own while compute threads compute, or the
-// thread that waits for a ticket, which has nothing else to do and saves two changes of thread (256 bytes between two
-// ranks of one host: 67 us when handed over, 2 us when driven by the waiter).
+// Who drives. One thread at a time makes the calls of the transport: the engine's own while compute threads compute, or
+// the thread that waits for a ticket, which saves two changes of thread (256 bytes between two
+// ranks of one host: 67 us driven by the engine's thread, 2 us by the waiting one).
 //
 // Channels. A channel is a small number fixed when the run is built and equal on all ranks: one for each (group,
-// bucket). It is the message tag, so plans of different channels never mix up, in whatever order ranks submit them. At
-// most one plan is live on a channel; submitting a second waits behind the first.
+// bucket). It is the message tag, so messages of different channels are never confused, in whatever order ranks submit
+// their plans. One plan at a time is live on a channel: a second one is queued behind it. All ranks submit the same
+// sequence of plans on a channel, or a wait never ends (the watchdog reports it).
 //
 // Priority. Live plans are interleaved step by step; of steps that could start now the lower `priority` goes first (0
 // is the layer that the next forward needs first), and while `sends` messages are on their way, further sends wait for
-// room in that same order. Library collectives go out strictly in submission order on every rank and refuse a priority,
-// because two of them in different orders give wrong sums silently.
+// room in that same order. Library collectives start strictly in the order of submission and refuse a priority, because
+// two of them in different orders on two ranks give wrong sums without an error.
 //
-// Failure. What a transport or a plan throws ends every live job, and every one submitted later, with that error: peers
-// are out of step by then. A machine's error ends that machine.
+// Failure. An exception of a transport or a plan ends every live job, and every one submitted later, with that error,
+// which Ticket::wait rethrows: peers are out of step by then. The error of a protocol's machine ends that machine
+// alone.
 //
 // Events. A job whose data comes from a device starts once `after` has passed.
 //
-// Waiting. `Ticket::wait` drives the engine until the ticket is done and rethrows what went wrong. Whoever drives gives
-// its core away after each look in which nothing moved, and soon sleeps between looks, the longer the longer nothing
-// moved (a fiftieth of it), so that it does not starve compute where ranks share cores.
+// Waiting. `Ticket::wait` drives the engine until the ticket is done. The thread that drives yields its core after each
+// pass without progress; after yield_s (patience_s in a waiting thread) it sleeps between passes, for a fiftieth of the
+// time without progress (EngineOptions::nap_s), so that compute is not starved where ranks share cores.
 //
-// Watchdog. `waits()` may be called from any thread and makes no transport call: which channel waits for which peer
-// since when.
+// Watchdog. `waits()` returns which channel waits for which peer since when. Any thread; it makes no transport call and
+// is at most about 5 ms old.
 //
 // Groups. `split` gives the engine of a part of the ranks: one thread still makes all calls, channels of different
 // groups never meet, and plans of all groups share priorities and the budget of sends.
 //
 // Protocols without a plan (servers, asynchronous, decentralised, backup workers) attach a state machine
-// (protocol/machine.hpp): whoever drives carries its actions out under the same budget of sends, after the plans' own,
-// and its waits are in `waits()`.
+// (protocol/machine.hpp): the thread that drives carries out its actions under the same budget of sends, after those of
+// the plans, and its waits are in `waits()`.
 //
-// Time is the transport's clock.
+// Cost. After the first use of a plan's size a submission allocates O(1) host memory; scratch is pooled and kept.
+//
+// Time is the clock of the transport.
 #pragma once
 
 #include <algorithm>
@@ -67,10 +71,11 @@ class Ticket {
   Ticket() = default;
   bool valid() const { return state_ != nullptr; }
   bool done() const;
-  // Returns once the plan is done; throws what ended it otherwise. A ticket that is not valid is done.
+  // Blocks until the plan is done; rethrows the error that ended it. A ticket that is not valid is done. Any thread but
+  // the engine's; several may wait for one ticket.
   void wait() const;
-  double started_s() const;  // of the engine's clock; 0 before
-  double finished_s() const;
+  double started_s() const;   // when its first step could start, of the engine's clock; 0 before
+  double finished_s() const;  // likewise its end
   WireCounters wire() const;  // what this rank has sent for it; zeros before it is done
 
   struct State;
@@ -89,7 +94,8 @@ struct WaitView {
   double since_s = 0;
 };
 
-// A ticket that somebody else than a plan completes, on the thread that drives: a protocol's host.
+// A ticket that a protocol's host completes instead of a plan, on the thread that drives. Completed once: a second
+// `fail` is ignored.
 class Promise {
  public:
   Promise() = default;
@@ -105,8 +111,8 @@ class Promise {
   std::shared_ptr<Ticket::State> state_;
 };
 
-// A machine under way on an engine. Its end takes the machine off the engine, whatever is under way: then the machine
-// and its host may go.
+// A machine under way on an engine. The destructor takes the machine off the engine and cancels its messages (it waits
+// for the end of the pass under way); after it the machine and its host may be destroyed.
 class Attachment {
  public:
   virtual ~Attachment() = default;
@@ -115,14 +121,14 @@ class Attachment {
 };
 
 struct EngineOptions {
-  double yield_s = 200e-6;       // looks again and again, yielding, before it sleeps
-  double patience_s = 2e-3;      // likewise where a waiting thread drives: it keeps no work from its core
+  double yield_s = 200e-6;       // time without progress in which it yields after each pass, before it sleeps
+  double patience_s = 2e-3;      // the same in a waiting thread, which has no other work
   double sleep_s = 50e-6;        // the shortest sleep
-  double long_sleep_s = 500e-6;  // the longest, after 25 ms without a move
-  int window = 16;               // steps of one plan in flight
-  int sends = 8;                 // messages on their way over all plans before lower priorities hold back
+  double long_sleep_s = 500e-6;  // the longest, from 25 ms without progress on
+  int window = 16;               // steps of one plan looked at together, done or not
+  int sends = 8;                 // messages under way over all plans; further sends start in order of priority
 
-  // Of the next sleep, where nothing moved for idle_s.
+  // Seconds of the next sleep after idle_s without progress.
   double nap_s(double idle_s) const { return std::clamp(idle_s / 50, sleep_s, long_sleep_s); }
 };
 
@@ -130,7 +136,7 @@ class Engine {
  public:
   // Takes over the transport; starts the thread.
   explicit Engine(std::unique_ptr<Transport> transport, const EngineOptions& options = {});
-  // Waits for nothing: live jobs end with an error in their tickets.
+  // Joins the thread without waiting for peers: live jobs end with an EnvironmentError in their tickets.
   ~Engine();
   Engine(const Engine&) = delete;
 
@@ -138,24 +144,29 @@ class Engine {
   int size() const;
   const Transport& transport() const;  // rank, size, hosts, counters only
 
-  // Over the ranks that give the same colour, by key, then rank: collective, blocking, and nothing may be under way on
-  // any of them. Parts end before the engine that they were split from does.
+  // The engine of the ranks that give the same colour, ordered by key, then rank. Collective over this engine's ranks,
+  // blocking; a failed check where a plan is under way on this rank. Parts are destroyed before the engine that they
+  // were split from. Cost: a split of the transport and an all-gather of 4 bytes a rank.
   std::unique_ptr<Engine> split(int color, int key);
 
-  // Memory that all ranks of this engine see (Transport::share): collective, blocking, and nothing may be under way.
+  // Memory that all ranks of this engine share (Transport::share), null where they cannot. Collective, blocking; a
+  // failed check where a plan is under way.
   std::shared_ptr<SharedBlock> share(std::size_t bytes);
 
-  // Throws ConfigError for a library collective with a priority.
+  // Queues the job and returns at once; any thread. Throws ConfigError for a library collective with a priority or a
+  // form; a failed check for a missing plan or buffer. Buffer, event and form must stay until the ticket is done.
   Ticket submit(Job job);
-  // Submits and waits, driven by the calling thread.
+  // Submits and waits, driven by the calling thread. Throws as submit and Ticket::wait.
   void run(Job job);
-  // Runs a machine from the next pass on. Machine and host outlive the attachment, the engine outlives both.
+  // Runs a machine from the next pass on; any thread, returns at once. Machine and host outlive the attachment, the
+  // engine outlives both.
   std::unique_ptr<Attachment> attach(Machine& machine, ProtocolHost& host);
   Promise promise();
   const Clock& clock() const { return transport().clock(); }
 
   std::vector<WaitView> waits() const;
-  // A wait beside the engine's, for the watchdog to see: `peer` is a rank here. Any thread; until `end_wait`.
+  // Adds a wait outside the engine (on shared memory, say) to `waits()` until `end_wait` gets the number returned;
+  // `peer` is a rank of this engine. Any thread.
   std::uint64_t note_wait(WaitView wait);
   void end_wait(std::uint64_t noted);
   WireCounters counters() const;

@@ -14,8 +14,8 @@
 namespace echelon::inline comm {
 namespace {
 
-constexpr double kPublish_s = 5e-3;      // how old the watchdog's view may be
-constexpr double kLetThrough_s = 20e-6;  // without a move, before sends beyond the budget may go
+constexpr double kPublish_s = 5e-3;      // the largest age of the watchdog's view
+constexpr double kLetThrough_s = 20e-6;  // without progress, before one send beyond the budget is permitted
 
 }  // namespace
 
@@ -36,7 +36,7 @@ void Engine::Body::run() {
     bool moved = false;
     double idle_s = 0;
     {
-      const std::lock_guard drives(wheel);
+      const std::lock_guard drives(driving);
       moved = pass();
       if (stopped) break;
       idle_s = now() - moved_s;
@@ -48,13 +48,14 @@ void Engine::Body::run() {
   }
 }
 
-// The ticket's thread takes the wheel; the engine's own stands by until it is given back.
+// The thread that waits for the ticket drives; the engine's own sleeps meanwhile.
 void Engine::Body::drive_until(const Ticket::State& done) {
-  if (helped.exchange(true)) return;  // another thread waits, too: it, then the engine's own, completes this one
+  if (helped.exchange(true))
+    return;  // another thread drives already: it, or the engine's own after it, completes this ticket
   {
     static thread_local const int slack = prctl(PR_SET_TIMERSLACK, 1UL);
     (void)slack;
-    const std::lock_guard drives(wheel);
+    const std::lock_guard drives(driving);
     while (!stopped && !done.is_done())
       if (!pass() && !done.is_done()) relax(now() - moved_s, options.patience_s);
   }
@@ -67,7 +68,7 @@ void Engine::Body::drive_until(const Ticket::State& done) {
   if (work_left) wake.notify_all();
 }
 
-// One look at everything there is; true when anything moved.
+// One pass over all plans and protocols; true when there was progress.
 bool Engine::Body::pass() {
   bool moved = take_news();
   if (stopped) return moved;
@@ -209,9 +210,9 @@ bool Engine::Body::busy() const {
   return !live.empty() || !pending.empty() || std::any_of(protocols.begin(), protocols.end(), under_way);
 }
 
-// Takes a machine off, on behalf of another thread.
+// Removes a machine; called by another thread than the one that drives.
 void Engine::Body::detach(const ProtocolDriver& driver) {
-  const std::lock_guard drives(wheel);
+  const std::lock_guard drives(driving);
   if (news) take_news();
   for (Protocol& protocol : protocols)
     if (protocol.driver.get() == &driver) protocol.driver->end(*protocol.wire->transport, budget);

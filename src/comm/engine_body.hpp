@@ -18,7 +18,7 @@
 
 namespace echelon::inline comm {
 
-// What a group of ranks talks through.
+// The transport of a group of ranks, and which channels its live plans use.
 struct Engine::Wire {
   std::unique_ptr<Transport> transport;
   std::vector<int> world;           // by rank here: its rank among all
@@ -53,15 +53,15 @@ struct Engine::Body final : Driver {
   std::vector<Queued> inbox;
   std::vector<Protocol> new_protocols;
   std::vector<WaitView> published;
-  std::map<std::uint64_t, WaitView> noted;  // by those who wait elsewhere
+  std::map<std::uint64_t, WaitView> noted;  // waits outside the engine (note_wait)
   std::uint64_t next_note = 0;
   bool stop = false;
-  std::atomic<bool> news = false;     // the inbox, a protocol's, new_protocols or stop have changed
+  std::atomic<bool> news = false;     // inbox, a protocol's posts, new_protocols or stop have changed
   std::atomic<bool> helped = false;   // a waiting thread drives, or is about to
   std::atomic<bool> working = false;  // something is live, pending or attached
   std::atomic<bool> stopped = false;  // everything has ended
   std::thread thread;
-  std::mutex wheel;  // held by the thread that drives
+  std::mutex driving;  // held by the thread that drives, during a pass
   // ----- the thread that drives only
   std::deque<Wire> wires;       // the first is of all ranks; none ever moves
   std::vector<Queued> pending;  // in submission order

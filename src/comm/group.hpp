@@ -1,5 +1,7 @@
 // Small blocking collectives for the control of a run: agreement, evaluation sums, metrics. Each is a plan on the
-// engine.
+// engine, driven by the calling thread, with the errors of Ticket::wait. All ranks make the same calls with the same
+// sizes in the same order; results have the same bits on every rank. An all-gather costs 2 ceil(log2 k) links and 2
+// (k-1) messages.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +14,8 @@
 
 namespace echelon::inline comm {
 
-// ((0+1)+(2+3))+..: what contiguous powers of two of ranks, each summed so, come to in turn.
+// ((0+1)+(2+3))+.., of any number of values; 0 for none. Where contiguous blocks of 2^m values are summed so first and
+// their sums so again, the result has the same bits.
 double sum_in_tree(std::vector<double> values);
 
 class Group {
@@ -23,15 +26,18 @@ class Group {
   int rank() const { return engine_.rank(); }
   int size() const { return engine_.size(); }
 
-  // Every rank ends with the same bits. Few values are added in a balanced binary tree over the ranks.
+  // values[i] = sum over ranks. Up to 4096 values of all ranks together: all-gathered and added by sum_in_tree, so that
+  // the bits are those of one rank holding 2^m shares. More: a ring all-reduce in f64.
   void sum(std::span<double> values);
-  double max(double value);  // NaN where any rank's is
+  double max(double value);  // NaN where that of any rank is NaN
+  // `bytes` of rank `root` to all: ceil(log2 k) links.
   void broadcast(void* data, std::size_t bytes, int root);
   std::vector<double> gather(double value);  // of every rank, on every rank
   // Likewise of values, as many on each rank: blocks by rank.
   std::vector<double> gather(std::span<const double> values);
+  // Texts of any length: two all-gathers, the second of k times the longest.
   std::vector<std::string> gather(const std::string& text);
-  void barrier();
+  void barrier();  // returns after all ranks have called it
 
  private:
   void gather_blocks(void* blocks, std::size_t block_bytes);

@@ -1,4 +1,4 @@
-// Memory of one host that several ranks see: each rank's part of it, which all read and write.
+// Memory of one host that several ranks share: one part for each rank, readable and writable by all (Transport::share).
 #pragma once
 
 #include <cstddef>
@@ -8,10 +8,10 @@ namespace echelon::inline comm {
 class SharedBlock {
  public:
   virtual ~SharedBlock() = default;
-  // Where this rank sees the part of `rank`: aligned to 64 bytes, zero at first. What is there is ordered by atomics
-  // that lie in it.
+  // The part of `rank` in the address space of this one: aligned to 64 bytes, zero at first. Its users synchronise by
+  // atomics that they place in it (shared_queue.hpp).
   virtual std::byte* of(int rank) const = 0;
-  // Called by who has waited a while: throws where no rank can arrive any more.
+  // For a thread that has waited a while: throws EnvironmentError where the world has ended, so that no peer can come.
   virtual void check() const {}
 };
 

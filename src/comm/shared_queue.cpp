@@ -14,7 +14,7 @@
 namespace echelon::inline comm {
 namespace {
 
-constexpr int kSpins = 200;        // looks before the first system call, a few microseconds
+constexpr int kSpins = 200;        // polls before the first system call, a few microseconds
 constexpr double kYield_s = 2e-3;  // then the core is yielded after each poll
 constexpr double kNote_s = 5e-3;   // then the watchdog is notified
 

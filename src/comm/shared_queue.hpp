@@ -1,7 +1,8 @@
-// What ranks of one host do through memory that they share (shared_block.hpp): no message, no copy but in and out.
+// Queues and rounds of ranks of one host in shared memory (shared_block.hpp): no message, and no copy besides those of
+// the caller into and out of the buffers. Lock-free; each end is used by one thread.
 //
-// Positions are counters that only grow; who writes one publishes what it wrote before. Both sides lay the memory out
-// alike from the same numbers.
+// Positions are counters that only grow; storing one (release) publishes what the rank wrote before it. Both ends
+// compute the same layout from the same numbers, which they must give alike.
 #pragma once
 
 #include <atomic>
@@ -15,8 +16,9 @@
 
 namespace echelon::inline comm {
 
-// Returns once `ready` returns true. Spins shortly, then yields after each poll, then sleeps between polls, as the
-// engine does; the watchdog reads `wait` off the engine after a few milliseconds. Throws where the world has ended.
+// Blocks until `ready` returns true. Polls 200 times, then yields after each poll, from 2 ms on sleeps between polls as
+// the engine does; from 5 ms on `wait` is in engine.waits() for the watchdog. Throws EnvironmentError where the world
+// has ended (SharedBlock::check).
 void wait_for_peer(Engine& engine, const SharedBlock& block, const WaitView& wait, const std::function<bool()>& ready);
 
 struct alignas(64) SharedCounter {
@@ -24,23 +26,24 @@ struct alignas(64) SharedCounter {
 };
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
 
-// A queue of buffers from one rank to another.
+// A queue of `buffers` buffers from one rank to another: one sender, one receiver, first in first out. No call blocks.
 class SharedQueue {
  public:
+  // Shared memory that it needs.
   static std::size_t bytes(std::size_t buffers, std::size_t buffer_bytes);
-  // At `memory`, which both ends see; zero at first.
+  // At `memory`, which both ends share; aligned to 64 bytes, zero at first.
   SharedQueue(std::byte* memory, std::size_t buffers, std::size_t buffer_bytes);
 
-  // The sender's: a buffer may be filled, this is it, it is full.
+  // The sender: whether a buffer is free, which one, and publishing it after it was filled.
   bool may_fill() const;
   std::byte* to_fill() const { return buffer(mine_); }
   void filled();
   bool all_taken() const { return received_->value.load(std::memory_order_acquire) == mine_; }
-  // The receiver's.
+  // The receiver: whether a buffer is full, which one, and returning it after it was read.
   bool may_take() const;
   std::byte* to_take() const { return buffer(mine_); }
   void taken();
-  // Of the buffer that is next, among the buffers.
+  // Index of the next buffer of this end, in [0, buffers).
   std::size_t place() const { return static_cast<std::size_t>(mine_ % buffers_); }
 
  private:
@@ -53,18 +56,18 @@ class SharedQueue {
   std::uint64_t mine_ = 0;  // buffers that this end has filled or taken
 };
 
-// A place where ranks show each other a slot of bytes each, again and again, in the same order on all.
+// Rounds in which each rank publishes a slot of bytes to all others; all ranks take part in every round, in one order.
 class SharedRounds {
  public:
   static std::size_t bytes(std::size_t slot_bytes);  // of each rank
   // `parts` by rank, of which `rank` is this one's.
   SharedRounds(std::vector<std::byte*> parts, int rank, std::size_t slot_bytes);
 
-  // Of the round under way. A slot is written by its rank before `show`, and read by all after they have seen
-  // `shown`; the one after the next round may be written at once.
+  // The slot of `rank` in the round under way. Its rank writes it before `show`; others read it once missing() is -1.
+  // Two slots alternate, so that a rank may write the next round while others still read this one.
   std::byte* slot(int rank) const;
   void begin() { ++round_; }
-  // This rank has done what others wait for.
+  // Publishes this rank's slot; counts on its own, so that a round may have several stages.
   void show();
   // The lowest rank that has not shown as often as this one; -1: all have.
   int missing() const;

@@ -1,4 +1,4 @@
-// The engine's side of a Ticket.
+// The state behind a Ticket, and how the engine completes it. Internal to comm/.
 #pragma once
 
 #include <atomic>
@@ -13,7 +13,7 @@ namespace echelon::inline comm {
 class Driver {
  public:
   virtual ~Driver() = default;
-  // Does the engine's work on this thread until the ticket is done. Returns at once where another thread is at it.
+  // Runs passes of the engine on this thread until the ticket is done. Returns at once where another thread drives.
   virtual void drive_until(const Ticket::State& done) = 0;
 };
 
@@ -26,6 +26,7 @@ struct Ticket::State {
   std::weak_ptr<Driver> driver;
 
   bool is_done() const { return done.load(std::memory_order_acquire) != 0; }
+  // Publishes the end, once, and wakes all waiting threads.
   void finish(std::exception_ptr with, double now_s);
 };
 

@@ -1,12 +1,13 @@
-// Bytes between ranks. It deals with ranks and bytes only; what they mean is for the layers above.
+// Messages of bytes between ranks. A transport has no notion of tensors, plans or codecs: those are above it.
 //
 // Bodies: mpi/ (the only place with <mpi.h>), local/ (ranks as threads of one process, counts everything), virtual/
 // (all ranks on one thread and a virtual clock), and disturbed.hpp (delays, drops and stops around any other).
 //
 // Threads: one thread of a rank, its engine's, makes every call between `start` and `stop` (MPI_THREAD_SERIALIZED).
 // Messages between the same two ranks with the same tag arrive in the order sent; a receive of fewer bytes than the
-// message is an EnvironmentError. Buffers must stay until the request is done. An any-source receive is how servers
-// listen: `Completion` then says who sent and how much.
+// message is an EnvironmentError. Buffers must stay until the request is done. No other delivery order is promised, nor
+// that a send completes before its receive is posted. Errors of the network are EnvironmentErrors, thrown by the call
+// that meets them.
 #pragma once
 
 #include <cstddef>
@@ -25,19 +26,20 @@ namespace echelon::inline comm {
 
 inline constexpr int kAnySource = -1;
 
-// Names an operation under way; valid until `test` has returned that it is done.
+// Identifies an operation under way; valid until `test` has returned its completion, or `cancel`.
 struct Request {
   std::int64_t id = -1;
   bool valid() const { return id >= 0; }
 };
 
+// Of a receive the actual sender and length, of a send those of the call.
 struct Completion {
   int peer = -1;
   std::size_t bytes = 0;
 };
 
-// What this rank has put on the wire and taken off it. Library collectives count as `library_bytes`: their messages are
-// the library's own business.
+// What this rank has sent and received since the transport was made. Library collectives count as `library_bytes`:
+// their messages cannot be observed.
 struct WireCounters {
   std::uint64_t messages_sent = 0;
   std::uint64_t bytes_sent = 0;
@@ -59,34 +61,36 @@ class Transport {
   // For each rank the index of its host, from 0, in order of first rank; and the name of each host.
   virtual const std::vector<int>& hosts() const = 0;
   virtual const std::vector<std::string>& host_names() const = 0;
-  // The time by which whoever uses this transport waits and measures.
+  // The clock of all waits and measurements on this transport: of the host, or virtual.
   virtual const Clock& clock() const { return host_clock(); }
-  // The earliest time at which a request may complete though nobody else moves; infinity where there is none.
+  // The earliest time at which a request may complete without an action of another rank (a delayed message); infinity
+  // where there is none.
   virtual double wakes_at_s() const { return std::numeric_limits<double>::infinity(); }
 
+  // Starts a message to `peer` in [0, size), and returns; `tag` >= 0.
   virtual Request isend(int peer, int tag, const void* data, std::size_t bytes) = 0;
   virtual Request irecv(int peer, int tag, void* data, std::size_t bytes) = 0;  // peer may be kAnySource
-  // Makes progress; where the request is done, frees it and says by whom. Never blocks.
+  // Makes progress; where the request is done, frees it (request.valid() is false then) and returns its completion.
+  // Never blocks.
   virtual std::optional<Completion> test(Request& request) = 0;
-  // Gives an operation up, after a failure or at the end. `local` does not touch its buffer afterwards; MPI cannot
-  // promise that for a message half through.
+  // Abandons an operation, after a failure or at the end. `local` does not touch its buffer afterwards; MPI may, where
+  // the message was partly transferred, and a library call cannot be cancelled.
   virtual void cancel(Request& request) = 0;
 
   // The library's own all-reduce (sum, in place). Calls on all ranks must be in one order.
   virtual bool has_library_allreduce() const = 0;
   virtual Request iallreduce(void* data, std::size_t elems, DType dtype) = 0;
 
-  // A transport over the ranks that give the same colour, ordered by key then rank; collective, blocking. Model groups
-  // and servers get theirs here.
+  // A transport over the ranks that give the same colour, ordered by key then rank; collective, blocking.
   virtual std::unique_ptr<Transport> split(int color, int key) = 0;
 
-  // Memory that all ranks see, `bytes` of it this rank's; collective, blocking. Null on every rank where they lie on
-  // several hosts, or where the system gives none.
+  // Memory that all ranks share, of which `bytes` are this rank's; collective, blocking. Null on every rank where ranks
+  // are on several hosts, or where the system provides none.
   virtual std::shared_ptr<SharedBlock> share(std::size_t bytes) { return (void)bytes, nullptr; }
 
   virtual WireCounters counters() const = 0;  // any thread
 
-  // Ends every rank of the world with this exit code, now.
+  // Ends every rank of the world with this exit code, at once.
   [[noreturn]] virtual void abort(int exit_code) = 0;
 };
 

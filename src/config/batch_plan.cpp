@@ -40,13 +40,13 @@ std::int64_t everything(const Config& config, std::int64_t samples, std::int64_t
   const std::int64_t global = (samples + unit - 1) / unit * unit;
   if (global != samples && config.data.ragged != Ragged::zero_weight)
     refuse(config, "batch.global",
-           fmt::format("batch.global = 0 takes all {} samples in a step, which do not divide by {}; data.ragged = "
-                       "\"zero_weight\" fills the step up",
+           fmt::format("batch.global = 0 takes all {} samples in a step, which are not divisible by {}; data.ragged = "
+                       "\"zero_weight\" pads the step",
                        samples, divisor));
   return global;
 }
 
-// Micro-batches of a replica: as the config says, or the micro-shards that fall to it.
+// Micro-batches of a replica: batch.accumulation, or its number of micro-shards.
 std::int64_t accumulation_of(const Config& config, std::int64_t replicas) {
   return config.train.reproducible ? micro_shards_of_each(config, replicas) : config.batch.accumulation;
 }
@@ -58,15 +58,15 @@ BatchPlan derive_batch(const Config& config, int replicas, std::int64_t samples)
   const std::int64_t as_replicas = config.data.as_replicas;
   if (as_replicas > 0 && replicas > 1)
     refuse(config, "data.as_replicas",
-           fmt::format("data.as_replicas = {} is for one replica, but {} run; start 1 or set it to 0", as_replicas,
+           fmt::format("data.as_replicas = {} needs one replica, but {} run; start one or set it to 0", as_replicas,
                        replicas));
   const std::int64_t parts = as_replicas > 0 ? as_replicas : replicas;
   if (parts > samples)
     refuse(config, as_replicas > 0 ? "data.as_replicas" : "data.train",
-           fmt::format("{} replicas for {} samples; at most {} can have one each", parts, samples, samples));
+           fmt::format("{} replicas, but only {} samples; at most {} replicas", parts, samples, samples));
   if (!batch.shares.empty() && static_cast<std::int64_t>(batch.shares.size()) != parts)
     refuse(config, "batch.shares",
-           fmt::format("batch.shares has {} entries for {} replicas; give one share a replica or leave it out",
+           fmt::format("batch.shares has {} entries for {} replicas; give one share for each replica or leave it out",
                        batch.shares.size(), parts));
 
   BatchPlan plan;

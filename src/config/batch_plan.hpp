@@ -1,4 +1,5 @@
-// Batch arithmetic: what follows from the config once the number of replicas and of samples is known.
+// Batch arithmetic: how the samples of a step are divided among replicas and micro-batches. Pure functions of the
+// config, the number of replicas k and of samples; equal on every rank.
 #pragma once
 
 #include <cstdint>
@@ -9,29 +10,34 @@
 namespace echelon::inline config {
 
 struct BatchPlan {
-  std::int64_t global = 0;  // samples a step
-  std::int64_t accumulation = 1;
+  std::int64_t global = 0;                // samples a step
+  std::int64_t accumulation = 1;          // micro-batches of a replica a step; train.reproducible: micro-shards
   std::vector<std::int64_t> per_replica;  // samples a step, by replica; sums to global
   std::vector<std::int64_t> micro;        // per_replica / accumulation
 };
 
 // Throws ConfigError with the nearest valid values where global does not divide by replicas x accumulation (or by the
-// shares), or where there are more replicas than samples.
+// shares), where there are more replicas than samples, where batch.shares has another length, or where data.ragged =
+// "drop" would leave no step. batch.global = 0: global is `samples`, rounded up to a divisible number where data.ragged
+// = "zero_weight". batch.scale_with_replicas: global is batch.global * k.
 BatchPlan derive_batch(const Config& config, int replicas, std::int64_t samples);
 
-// The same with an entry for each replica that a rank stands for (data.as_replicas).
+// The same; with data.as_replicas = n the plan of n replicas, whose samples the one replica processes in turn.
 BatchPlan plan_batch(const Config& config, int replicas, std::int64_t samples);
 
-// Samples of test data that each rank takes at a time, by rank; ranks that there are no samples for have no entry.
-// evaluate.batch at most on each; over all ranks together where data.order = "stream".
+// Samples of test data in a forward pass of each rank, by rank; ranks without samples have no entry. At most
+// evaluate.batch a rank, or over all ranks together where data.order = "stream".
 std::vector<std::int64_t> evaluation_batches(const Config& config, std::int64_t samples, int ranks);
 
-// train.reproducible: ConfigErrors for what would let the bits depend on the number of replicas.
+// train.reproducible: ConfigErrors for keys with which the bits of a step would depend on the number of replicas.
 void check_reproducible(const Config& config);
-// Micro-shards of each of `replicas`: ConfigError unless that is a power of two of at most train.micro_shards.
+// Micro-shards of each replica, micro_shards / replicas: ConfigError unless `replicas` is a power of two and at most
+// train.micro_shards.
 std::int64_t micro_shards_of_each(const Config& config, std::int64_t replicas);
 
-// Combinations that are refused (device x dtype, exchange x priority, ..): ConfigErrors with the reason.
+// All refusals that need neither the data nor the number of ranks: missing model or data, numbers that exclude each
+// other, keys without a use (unfit.hpp), choices that do not go together (combinations.hpp). ConfigError for the first,
+// with file:line:column and the nearest valid value. load_config has called it.
 void check_combinations(const Config& config);
 
 }  // namespace echelon::inline config

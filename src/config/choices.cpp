@@ -193,8 +193,8 @@ ChoiceAxis batches() {
 }  // namespace
 
 std::string Choice::text() const {
-  const bool says_all = worded || value.front() == '"' || value == "true";
-  return says_all ? fmt::format("{} = {}", path, value) : path;
+  const bool with_value = worded || value.front() == '"' || value == "true";
+  return with_value ? fmt::format("{} = {}", path, value) : path;
 }
 
 const std::vector<ChoiceAxis>& choice_axes() {

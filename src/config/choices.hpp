@@ -1,4 +1,5 @@
-// What a config chooses between, each choice with the properties by which others mind it.
+// All choices of a config, each with the properties by which it excludes or requires others (config/combinations.hpp).
+// Built once from the registries of config/traits/; constant afterwards, any thread.
 #pragma once
 
 #include <functional>
@@ -12,9 +13,9 @@ namespace echelon::inline config {
 
 struct Choice {
   std::string path;      // "exchange.codec", "optimizer.clip_norm"
-  std::string value;     // of the key, as TOML; of a key that is off by default, one that turns it on
+  std::string value;     // of the key, as TOML; of a key that is off by default, a value that enables it
   std::string name;      // for tables: "topk", "clip_norm"
-  bool worded = false;   // a word of its key, of which one is chosen always; else on or off
+  bool worded = false;   // one word of its key, exactly one of which is chosen; else the key is on or off
   bool neutral = false;  // the default word
   Properties is = {};
   std::function<bool(const Config&)> chosen;
@@ -22,7 +23,7 @@ struct Choice {
   std::string text() const;  // "exchange.codec = "topk"", "optimizer.clip_norm"
 };
 
-// Choices that people look for in one place: the words of one key, or keys that are on or off.
+// Choices of one subject, a row and column group of the matrix: the words of one key, or keys that are on or off.
 struct ChoiceAxis {
   std::string name;
   std::vector<Choice> choices;
@@ -31,7 +32,7 @@ struct ChoiceAxis {
 const std::vector<ChoiceAxis>& choice_axes();
 // All words of this key, in the order of its table.
 std::vector<const Choice*> words_of_key(const std::string& path);
-// What the config chose, in the order of the axes.
+// The choices that the config made, in the order of the axes. O(choices); pointers are valid for ever.
 std::vector<const Choice*> choices_of(const Config& config);
 
 }  // namespace echelon::inline config

@@ -35,7 +35,7 @@ std::optional<Clash> clash_of_table(const Choice& strategy, const Choice& key) {
   const std::size_t dot = key.path.find('.', tables.size());
   if (strategy.path != chooser || !key.path.starts_with(tables) || dot == std::string::npos) return {};
   if (key.path.substr(tables.size(), dot - tables.size()) == strategy.name) return {};
-  return Clash{&strategy, &key, "the key is another strategy's", Verdict::not_read, {}};
+  return Clash{&strategy, &key, "the key belongs to another strategy", Verdict::not_read, {}};
 }
 
 bool fits(const Choice& word, const std::vector<const Choice*>& chosen) {
@@ -63,9 +63,9 @@ std::string fitting_words(const std::string& path, const std::vector<const Choic
 const std::vector<Exclusion>& exclusions() {
   static const std::vector<Exclusion> all = {
       // How gradients travel
-      {P::own_exchange, P::all_reduce, "the strategy moves gradients by itself and reads no exchange.algorithm",
+      {P::own_exchange, P::all_reduce, "the strategy has its own exchange and does not read exchange.algorithm",
        Verdict::not_read},
-      {P::own_overlap, P::overlaps, "the strategy overlaps as it does and reads no exchange.overlap",
+      {P::own_overlap, P::overlaps, "the overlap of the strategy is fixed, and it does not read exchange.overlap",
        Verdict::not_read},
       {P::own_route, P::all_reduce, "the codec has a fixed exchange of its own", Verdict::not_read},
       {P::library_sums, P::orders_buckets, "the library's collectives have one static order and no priorities",
@@ -80,44 +80,45 @@ const std::vector<Exclusion>& exclusions() {
       {P::double_values, P::lossy_code, "a lossy codec takes gradients of f32"},
       {P::scaled_loss, P::lossy_code,
        "a lossy codec keeps a residual in units of a loss scale that may change; bf16 needs none"},
-      // What the optimiser looks at
+      // Data that the optimiser needs
       {P::norms_of_tables, P::row_by_row, "the rule's steps depend on the norm of a whole table"},
       {P::coded, P::row_by_row, "the touched rows must be known, and coded tables are sent whole"},
       {P::parts_of_updates, P::looks_at_whole,
-       "servers update parts of parameters, and whole ones, or all gradients, are needed"},
+       "servers update parts of parameters, but whole parameters or all gradients are needed"},
       // Splits of a model
-      {P::chooses_split, P::splits_model, "the split is chosen for the ranks", Verdict::not_read},
+      {P::chooses_split, P::splits_model, "split = \"auto\" chooses the split itself", Verdict::not_read},
       {P::whole_model_ranks, P::chooses_split,
-       "the split is chosen among all ranks, and some are servers; write the split yourself"},
+       "split = \"auto\" uses all ranks, but some are servers; set pipeline, tensor or space instead"},
       {P::splits_model, P::whole_model_ranks,
-       "a server on a rank of its own holds a whole model; servers inside the workers go"},
+       "a server on a rank of its own holds a whole model; servers inside the workers are possible"},
       {P::splits_model, P::unequal_lengths,
        "tensors between the ranks of a model have one length; pad all sequences to it"},
       {P::cuts_time, P::unequal_lengths, "chunks are cut for sequences of one length"},
       {P::cuts_time, P::shares_rows, "one cuts the time of recurrent layers, the other the rows of images"},
       {P::shares_rows, P::takes_turns,
-       "ranks that split images process the samples of one replica; parallel.pipeline and parallel.tensor go"},
+       "ranks that split images process the samples of one replica; parallel.pipeline and parallel.tensor are "
+       "possible"},
       // Data and batch
       {P::equal_windows, P::unequal_lengths, "windows of a stream are equally long"},
-      {P::own_order, P::deals_by_file, "samples are dealt out from one order of all records"},
+      {P::own_order, P::deals_by_file, "samples are distributed from one order of all records"},
       {P::whole_step_statistics, P::several_passes, "synchronised batch norm needs all samples of a step at once"},
       {P::whole_step_statistics, P::takes_turns,
-       "synchronised batch norm needs all samples of a step at once, and replicas take turns"},
+       "synchronised batch norm needs all samples of a step at once, but replicas are processed in turn"},
       {P::grows_with_replicas, P::unequal_shares, "shares cut a fixed global batch"},
       // The same bits at any scale
       {P::any_scale, P::own_exchange, "the strategy adds gradients in an order of its own"},
       {P::any_scale, P::lossy_code, "a lossy codec rounds sums that depend on the number of replicas"},
-      {P::any_scale, P::several_passes, "train.micro_shards says into how many passes a step is cut"},
-      {P::any_scale, P::unequal_shares, "every replica takes as many micro-shards"},
+      {P::any_scale, P::several_passes, "train.micro_shards already determines the number of passes of a step"},
+      {P::any_scale, P::unequal_shares, "every replica takes the same number of micro-shards"},
       {P::any_scale, P::grows_with_replicas, "a step must hold the same samples for every number of replicas"},
-      {P::any_scale, P::deals_by_file, "a step has other samples for another number of replicas"},
-      {P::any_scale, P::takes_turns, "one replica has the bits of several without it"},
+      {P::any_scale, P::deals_by_file, "the samples of a step depend on the number of replicas"},
+      {P::any_scale, P::takes_turns, "one replica gives the same bits as several without data.as_replicas"},
       {P::any_scale, P::row_by_row, "tables of embeddings are summed and updated whole"},
       {P::any_scale, P::whole_step_statistics,
        "batch norm takes its statistics over each micro-shard, which no number of replicas changes"},
       {P::any_scale, P::shares_rows,
-       "ranks that split images sum in another tree; parallel.pipeline and parallel.tensor go"},
-      {P::any_scale, P::whichever, "bits are those of one kind of device: name it"},
+       "ranks that split images sum in another tree; parallel.pipeline and parallel.tensor are possible"},
+      {P::any_scale, P::whichever, "results are bitwise equal on one kind of device only; name the device"},
   };
   return all;
 }

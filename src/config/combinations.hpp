@@ -14,26 +14,26 @@ namespace echelon::inline config {
 
 enum class Verdict : std::uint8_t {
   refused,    // ConfigError
-  not_read,   // the blamed key would do nothing: refused where it is given
-  gives_way,  // the blamed key cannot be; left at its default it takes another value (settle_defaults)
+  not_read,   // the blamed key would have no effect: refused where it is given (unfit.hpp)
+  gives_way,  // the blamed key is impossible: refused where it is given, else set to another value (settle_defaults)
 };
 
-// A choice of `one` beside a choice of `other`, whose key is blamed.
+// A choice with property `one` beside a choice with property `other`; the error is reported at the key of `other`.
 struct Exclusion {
   Property one, other;
-  std::string_view reason;  // goes on after "<other> does not go with <one>: "
+  std::string_view reason;  // a clause that follows "<other> does not go with <one>: "
   Verdict verdict = Verdict::refused;
-  std::string_view cure = {};           // default: what of the blamed key's values fits
-  std::optional<Property> unless = {};  // does not count beside a choice of this
+  std::string_view cure = {};           // what to write instead; default: the values of the blamed key that fit
+  std::optional<Property> unless = {};  // without effect where any choice of the config has this property
 };
 
-// A choice of `one` wants a word of the key `path` that has `needed`.
+// A choice with property `one` requires that the chosen word of the key `path` has the property `needed`.
 struct Requirement {
   Property one;
   std::string_view path;
   Property needed;
-  std::string_view reason;  // goes on after "<word> does not go with <one>: "
-  bool blames_one = false;  // the key of `one`; else `path`
+  std::string_view reason;  // a clause that follows "<word> does not go with <one>: "
+  bool blames_one = false;  // the error is reported at the key of `one`, else at `path`
 };
 
 const std::vector<Exclusion>& exclusions();
@@ -52,13 +52,14 @@ struct Clash {
 std::optional<Clash> clash_between(const Choice& a, const Choice& b);
 // Of all that the config chose, in the order of the tables.
 std::vector<Clash> clashes(const Config& config);
-// What to write instead: words of the blamed key that fit the rest of the config, or to leave the key out.
+// The second half of the error message, what to write instead: words of the blamed key that fit the rest of the config,
+// or to leave the key out. "" where nothing fits.
 std::string cure_of(const Clash& clash, const Config& config);
 
-// ConfigError for the first that is `refused`.
+// ConfigError for the first clash whose verdict is `refused`, with the place of the key that was given.
 void refuse_clashes(const Config& config);
 
-// The matrix of all choices for people, with the reasons behind its letters.
+// The matrix of all choices as text, with the reasons behind its letters: `echelon check --combinations`.
 std::string combinations_text();
 
 }  // namespace echelon::inline config

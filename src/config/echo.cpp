@@ -51,7 +51,7 @@ std::string echo_config(const Config& config) { return echo(config, true); }
 
 std::uint64_t config_hash(const Config& config) {
   std::string text = echo(config, false);
-  // How long to train leaves a run the same run, unless the learning rate looks ahead to the end.
+  // The length of training is not in the hash, unless the learning rate depends on it.
   const ScheduleTraits* schedule = find_traits(kSchedules, config.optimiser.schedule);
   if (schedule && schedule->spans_the_run) text += fmt::format("{} {}", config.train.epochs, config.train.steps);
   return checksum64(text);

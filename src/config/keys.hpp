@@ -15,7 +15,7 @@
 
 namespace echelon::inline config {
 
-// What a key can hold. Words of an enum travel as text.
+// The value of a key. Words of an enum are text here.
 using KeyValue = std::variant<bool, std::int64_t, double, std::string, std::vector<std::int64_t>, std::vector<double>,
                               std::vector<std::string>>;
 
@@ -24,7 +24,7 @@ struct KeyLimits {
   std::vector<std::string> words = {};  // text: what is allowed; empty: anything
   bool or_empty = false;                // text: "" beside the words
   bool filled = false;                  // text: not empty
-  bool plain_name = false;              // text: letters, digits and . _ - only, for names of folders and tensors
+  bool plain_name = false;              // text: 1 to 128 letters, digits, . _ -, for names of folders and tensors
   std::size_t most = 4096;              // lists: entries
 };
 
@@ -34,43 +34,48 @@ struct Key {
   std::string name;
   std::string help;
   KeyLimits limits;
-  bool neutral = false;  // not part of what makes two runs the same
+  bool neutral = false;  // not in config_hash: a run that is resumed may change it
   std::function<KeyValue(const Owner&)> get;
   std::function<void(Owner&, const KeyValue&)> set;
 
   std::string path() const { return section.empty() ? name : section + "." + name; }
 };
 
+// All keys, in the order of the effective config; constant, any thread.
 const std::vector<Key<Config>>& config_keys();
 const std::vector<Key<LayerConfig>>& layer_keys();
 std::vector<std::string> section_names();  // "model", "data", .., "exchange", "exchange.server", ..
 
-// Says where a value stands: positions in a file, or the flag or variable that gave it.
+// The source of a value: a file with positions, or the flag or variable that gave it.
 struct Origin {
   std::string name;
   bool has_lines = true;
-  std::string at(int line, int column) const;
+  std::string at(int line, int column) const;  // "lenet.toml:7:10", or the name alone without lines
 };
 
-// The node as the kind of value that `like` is, inside `limits`. ConfigError with the place, the reason and the nearest
-// valid value.
+// The node as a value of the type of `like`, inside `limits`; a whole number is accepted for a real, a single value for
+// a list. ConfigError with the place, the reason and the nearest valid value: wrong type, out of range, not finite,
+// unknown word, too many entries, control characters, text that is not UTF-8.
 KeyValue read_value(const TomlNode& node, const KeyValue& like, const KeyLimits& limits, std::string_view key,
                     const Origin& origin);
-std::string value_toml(const KeyValue& value);                                      // as it stands behind "="
+std::string value_toml(const KeyValue& value);  // as written behind "="; reads back as the same value
 std::string type_text(const KeyValue& value, const KeyLimits& limits);              // "whole number"
 std::string limits_text(const KeyValue& value, const KeyLimits& limits);            // "1 to 64", "a | b", ""
 std::string environment_name(const std::string& section, const std::string& name);  // ECHELON_BATCH_GLOBAL
 
 std::string joined(const std::vector<std::string>& words, std::string_view between = ", ");
 
-// [[model.layers]], whole.
+// The whole array [[model.layers]]. ConfigError for unknown types, keys that the type does not take, missing ones,
+// names that are used twice.
 std::vector<LayerConfig> read_layers(const TomlNode& node, const Origin& origin);
 
-// Sets one key; a known section and key, else ConfigError.
+// Sets one key and its entry of Config::origins. ConfigError for an unknown key, with the nearest name or the section
+// to which it belongs, and for invalid values.
 void apply_entry(Config& config, const std::string& section, const TomlEntry& entry, const Origin& origin);
 
-// The environment's ECHELON_<SECTION>_<KEY> first, then the --set flags. An empty value puts the key back to its
-// default.
+// ECHELON_<SECTION>_<KEY> of the environment first, then the --set flags ("section.key=value"). An empty value resets
+// the key to its default. ConfigError for unknown names (also of variables that begin with ECHELON_<SECTION>_) and
+// invalid values.
 void apply_environment(Config& config, const std::vector<std::pair<std::string, std::string>>& environment);
 void apply_sets(Config& config, const std::vector<std::string>& sets);
 

@@ -11,7 +11,7 @@
 namespace echelon::inline config {
 namespace {
 
-// Choices of one axis that all others mind alike; a row and a column.
+// Choices of one axis with equal relations to all others: one row and one column.
 struct Group {
   std::string axis;
   std::vector<const Choice*> choices;

@@ -1,4 +1,4 @@
-// What single values cannot tell: keys whose values need each other. Choices that do not go together are in
+// Checks of values that depend on other values. Choices that do not go together are in
 // combinations.cpp, keys that nothing reads in unfit.cpp.
 #include <fmt/format.h>
 
@@ -88,7 +88,7 @@ void check_buckets(const Config& config) {
   for (std::size_t i = 1; i < data.buckets.size(); ++i)
     if (data.buckets[i] <= data.buckets[i - 1])
       refuse(config, "data.buckets",
-             fmt::format("data.buckets must rise, but {} comes after {}", data.buckets[i], data.buckets[i - 1]));
+             fmt::format("data.buckets must increase, but {} comes after {}", data.buckets[i], data.buckets[i - 1]));
 }
 
 // A power of two scales gradients without rounding them.
@@ -97,18 +97,21 @@ void check_loss_scale(const Config& config) {
   if (scale == 0 || std::exp2(std::round(std::log2(scale))) == scale) return;
   const double below = std::exp2(std::floor(std::log2(scale)));
   refuse(config, "device.loss_scale",
-         fmt::format("device.loss_scale = {} is no power of two; nearest valid: {} or {}", scale, below, 2 * below));
+         fmt::format("device.loss_scale = {} is not a power of two; nearest valid: {} or {}", scale, below, 2 * below));
 }
 
-// What keys of [parallel] want of numbers and layers; what they do not go with at all is in combinations.cpp.
+// Numbers and layers that keys of [parallel] require; choices that exclude each other are in combinations.cpp.
 void check_parallel(const Config& config) {
   const ParallelConfig& parallel = config.parallel;
   const bool chosen = parallel.split == "auto";
   const bool split = parallel.pipeline > 1 || parallel.tensor > 1 || parallel.space > 1;
   for (const LayerConfig& layer : config.model.layers)
     if (layer.stage >= 0 && parallel.pipeline == 1 && !chosen)
-      refuse(config, "model.layers",
-             fmt::format("the layer at {} has a stage, and parallel.pipeline is 1; leave one out", layer.where));
+      refuse(
+          config, "model.layers",
+          fmt::format(
+              "the layer at {} names a stage, but parallel.pipeline is 1; leave 'stage' out or set parallel.pipeline",
+              layer.where));
   if (split && config.data.as_replicas > 0 && !config.batch.shares.empty())
     refuse(config, "batch.shares",
            "batch.shares does not go with data.as_replicas over split models ([parallel]): data.as_replicas then takes "

@@ -1,4 +1,4 @@
-// Refusals of keys whose values are each fine but do not go together.
+// Errors for keys that are valid one by one but not together.
 #pragma once
 
 #include <string>
@@ -7,11 +7,11 @@
 
 namespace echelon::inline config {
 
-// "lenet.toml:7:10": where `path` was given; else the heading of its section, or of one around that; else
-// the file.
+// "lenet.toml:7:10": where the key `path` was given; else the heading of its section, or of an enclosing one; else the
+// first line of the file; "config" for a config that was not read from a file.
 std::string location_of(const Config& config, const std::string& path);
 
-// ConfigError with the place in front.
+// Throws ConfigError "<location_of(path)>: <why>".
 [[noreturn]] void refuse(const Config& config, const std::string& path, const std::string& why);
 
 }  // namespace echelon::inline config

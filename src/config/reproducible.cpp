@@ -1,5 +1,5 @@
-// train.reproducible: numbers that would make the bits of a step depend on the number of replicas are refused; choices
-// that would are in combinations.cpp.
+// train.reproducible: refuses numbers with which the bits of a step would depend on the number of replicas; for choices
+// combinations.cpp does so.
 //
 // The step's batch is cut into train.micro_shards (M) equal parts, whatever the number of replicas; each part is one
 // forward and one backward pass, and their gradients are added in one balanced binary tree over parts 0 .. M-1. With
@@ -35,7 +35,7 @@ void check_batch(const Config& config) {
   const std::int64_t parts = config.train.micro_shards;
   if (!power_of_two(parts))
     refuse(config, "train.micro_shards",
-           fmt::format("train.micro_shards = {} is no power of two; nearest valid: {}", parts,
+           fmt::format("train.micro_shards = {} is not a power of two; nearest valid: {}", parts,
                        powers_around(parts, std::int64_t{1} << 16)));
   if (batch.global % parts != 0) {
     const std::int64_t below = batch.global / parts * parts;
@@ -49,10 +49,11 @@ void check_data(const Config& config) {
   const DataConfig& data = config.data;
   const bool by_itself = data.sharding == Sharding::automatic && (data.order == Order::stream || !data.buckets.empty());
   if (data.sharding == Sharding::automatic && !by_itself)
-    refuse_beside(config, "data.sharding",
-                  fmt::format("data.sharding = \"{}\" gives a step other samples for another number of replicas; write "
-                              "data.sharding = \"record\"",
-                              name_of(data.sharding)));
+    refuse_beside(
+        config, "data.sharding",
+        fmt::format("data.sharding = \"{}\" makes the samples of a step depend on the number of replicas; write "
+                    "data.sharding = \"record\"",
+                    name_of(data.sharding)));
 }
 
 void check_layers(const Config& config) {
@@ -67,9 +68,10 @@ void check_layers(const Config& config) {
 void check_device(const Config& config) {
   const DeviceConfig& device = config.device;
   if (device.kind == "onednn" && device.threads == 0)
-    refuse_beside(config, "device.threads",
-                  "device.threads = 0 shares a host's cores between its ranks, and another number of threads adds in "
-                  "another order; write device.threads = 1, or what every rank is to have");
+    refuse_beside(
+        config, "device.threads",
+        "device.threads = 0 divides the cores of a host among its ranks, and the order of sums depends on the "
+        "number of threads; write device.threads = 1, or another fixed number");
 }
 
 }  // namespace

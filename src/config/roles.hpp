@@ -1,7 +1,7 @@
-// Who does what among the ranks of a run: made once from the config and the number of ranks, and passed down.
+// The role of each rank of a run: computed once from the config and the number of ranks, equal on every rank.
 //
-// Ranks of one role follow each other: workers first, servers last. A role to come (a spare, an evaluator) is a count
-// here, what its ranks do in a step (train/stepper.cpp), and a test.
+// Ranks of one role are contiguous: workers first, servers last. A new role (a spare, an evaluator) is a count here,
+// the work of its ranks in a step (train/stepper.cpp), and a test.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace echelon::inline config {
 
 enum class Role : std::uint8_t {
   worker,  // computes gradients
-  server,  // holds parts of the weights, and trains nothing
+  server,  // holds and updates parts of the weights, computes no gradients
 };
 std::string_view name_of(Role role);
 
@@ -27,7 +27,8 @@ struct Roles {
   Role of(int rank) const { return rank < workers ? Role::worker : Role::server; }
 };
 
-// Of a launch of so many ranks. ConfigError, naming the nearest valid value, where no worker is left.
+// Of a launch of `ranks` ranks: servers = exchange.server.ranks, the others are workers. ConfigError with the nearest
+// valid value where no worker is left.
 Roles roles_of(const Config& config, int ranks);
 
 }  // namespace echelon::inline config

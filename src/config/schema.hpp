@@ -1,5 +1,5 @@
 // The experiment, typed. Plain values with their defaults; every unit is in the name. This file is the reference of all
-// keys: config/keys/ lists them again with range and help text for the parser, and a test holds the two together. Keys
+// keys: config/keys/ lists them again with range and help text for the parser, and a test compares the two. Keys
 // of one strategy alone, [exchange.<strategy>], are in config/strategies/.
 #pragma once
 
@@ -69,13 +69,13 @@ struct LayerConfig {
 };
 
 struct ModelConfig {
-  std::string zoo;                       // a ready-made model; else layers
-  std::vector<LayerConfig> layers;       // the loss follows by itself
-  std::string loss = "auto";             // auto (softmax over classes, mse of numbers) | softmax | mse | bce
-  double label_smoothing = 0;            // softmax: part of the target spread over all classes in training, in [0, 1)
+  std::string zoo;                  // a ready-made model; else layers
+  std::vector<LayerConfig> layers;  // the loss follows by itself
+  std::string loss = "auto";        // auto (softmax over classes, mse of numbers) | softmax | mse | bce
+  double label_smoothing = 0;       // softmax: fraction of the target spread over all classes in training, in [0, 1)
   bool synchronised_batch_norm = false;  // every batch_norm layer is `synchronised`
   bool batch_renorm = false;             // every batch_norm layer has `renorm`
-  bool dense_embeddings = false;         // no embedding is `sparse`, whatever the zoo says
+  bool dense_embeddings = false;         // no embedding is `sparse`, also of model.zoo
 };
 
 struct DataConfig {
@@ -115,18 +115,18 @@ struct TrainConfig {
 struct OptimiserConfig {     // [optimizer]
   std::string rule = "sgd";  // sgd | adam | adamw | rmsprop | lars | lamb
   double learning_rate = 0.01;
-  double momentum = 0.9;             // sgd, rmsprop, lars
-  double weight_decay = 0.0;         // not on biases and batch norm
-  bool nesterov = false;             // sgd
-  double beta1 = 0.9;                // adam, adamw, lamb: decay of the first moment
-  double beta2 = 0.999;              // adam, adamw, lamb: decay of the second moment
-  double alpha = 0.99;               // rmsprop: decay of the mean square
-  double epsilon = 1e-8;             // adam, adamw, lamb, rmsprop: added to the root of the second moment
-  double trust_coefficient = 0.001;  // lars: eta of a layer's rate eta*|w| / (|g| + decay*|w|)
-  bool lazy = false;                 // sparse embeddings: momentum, decay and moments wait in rows that are not touched
-  double clip_norm = 0;              // the gradient's norm over all weights is cut to this; 0: off
-  std::string scaling = "none";      // none | linear | sqrt: learning_rate is for base_batch, grows with batch.global
-  std::int64_t base_batch = 0;       // scaling: samples a step that learning_rate is meant for
+  double momentum = 0.9;              // sgd, rmsprop, lars
+  double weight_decay = 0.0;          // not on biases and batch norm
+  bool nesterov = false;              // sgd
+  double beta1 = 0.9;                 // adam, adamw, lamb: decay of the first moment
+  double beta2 = 0.999;               // adam, adamw, lamb: decay of the second moment
+  double alpha = 0.99;                // rmsprop: decay of the mean square
+  double epsilon = 1e-8;              // adam, adamw, lamb, rmsprop: added to the root of the second moment
+  double trust_coefficient = 0.001;   // lars: eta of a layer's rate eta*|w| / (|g| + decay*|w|)
+  bool lazy = false;                  // sparse embeddings: only touched rows are updated, also by momentum and decay
+  double clip_norm = 0;               // the gradient's norm over all weights is cut to this; 0: off
+  std::string scaling = "none";       // none | linear | sqrt: learning_rate is for base_batch, grows with batch.global
+  std::int64_t base_batch = 0;        // scaling: samples a step that learning_rate is meant for
   std::string schedule = "constant";  // constant | step | cosine | polynomial
   double warmup_epochs = 0;
   std::vector<double> decay_at_epochs;  // step
@@ -140,12 +140,12 @@ struct ParallelConfig {       // [parallel]: one model on several ranks; groups 
                               // batch.accumulation
   std::int64_t tensor = 1;    // ranks that share the units of each layer
   std::int64_t recurrent_from =
-      -1;                         // tensor: recurrent layers of fewer units stay whole; 0: all; -1: as the device likes
-  std::int64_t space = 1;         // ranks that share the rows of images
-  std::int64_t time_chunks = 1;   // pipeline: sequences travel in so many pieces of their time (staircase)
-  std::string split = "given";    // given: as written above | auto: chosen for the ranks and the memory limit
-  std::string costs = "counted";  // of layers, from which stages are chosen: counted FLOPs | measured on this device
-  std::string schedule = "1f1b";  // pipeline: gpipe (all forwards first) | 1f1b (the same bubble, less memory)
+      -1;                  // tensor: recurrent layers of fewer units stay whole; 0: all; -1: depends on the device
+  std::int64_t space = 1;  // ranks that share the rows of images
+  std::int64_t time_chunks = 1;     // pipeline: sequences are processed in this many chunks of time steps
+  std::string split = "given";      // given: as written above | auto: chosen for the ranks and the memory limit
+  std::string costs = "counted";    // of layers, from which stages are chosen: counted FLOPs | measured on this device
+  std::string schedule = "1f1b";    // pipeline: gpipe (all forwards first) | 1f1b (the same bubble, less memory)
   bool allow_across_nodes = false;  // ranks of one model may lie on several hosts
 };
 
@@ -154,7 +154,7 @@ struct ExchangeConfig {
   std::string algorithm = "ring";     // of the all-reduce: a name of config/traits/algorithms.hpp
   Overlap overlap = Overlap::layers;  // "none": after back-propagation | "buckets": beside it | "layers": and the
                                       // next forward waits layer by layer
-  bool priority = true;               // buckets that the next forward needs first go first; not algorithm mpi
+  bool priority = true;               // buckets that the next forward needs first are sent first; not mpi, nccl
   std::string codec = "none";         // of gradients on the wire: none | a name of config/traits/codecs.hpp
   double density = 0.01;  // topk: fraction of the values that is sent; threshold: target fraction of tau = 0
   double tau = 0;         // threshold: values of this size and more are sent as +-tau; 0: adapts

@@ -13,7 +13,7 @@
 namespace echelon::inline config {
 namespace {
 
-// toml++ keeps tables sorted by key; people read files from the top.
+// toml++ sorts tables by key; errors are reported in the order of the file.
 void sort_by_place(std::vector<TomlEntry>& entries) {
   std::stable_sort(entries.begin(), entries.end(), [](const TomlEntry& a, const TomlEntry& b) {
     return a.line != b.line ? a.line < b.line : a.column < b.column;
@@ -52,7 +52,7 @@ TomlNode convert(const toml::node& from) {
   return to;
 }
 
-// The library's words, made a sentence of ours where people meet it most.
+// The text of the library, replaced for the most frequent error.
 std::string syntax_text(std::string_view description) {
   const std::string_view twice = "cannot redefine existing ";
   if (const std::size_t at = description.find(twice); at != std::string_view::npos)
@@ -148,7 +148,7 @@ TomlNode read_toml(const std::string& text, const std::string& path) {
   DepthCheck depth(text);
   if (!depth.passes())
     throw ConfigError(
-        fmt::format("{}:{}:{}: tables, lists or dotted keys lie more than {} deep here; no key of an "
+        fmt::format("{}:{}:{}: tables, lists or dotted keys are nested more than {} deep; no key of an "
                     "experiment needs more than 3",
                     path, depth.line(), depth.column(), DepthCheck::kMost));
   try {

@@ -31,14 +31,16 @@ struct TomlEntry {
   TomlNode node;
 };
 
-// "a boolean (true or false)", "text in quotes", ..
+// "true or false", "text in quotes", ..: for error messages.
 std::string_view toml_kind_text(TomlKind kind);
 
-// Syntax errors, keys that are set twice and nesting of more than 64 levels are ConfigErrors that begin with
-// "<path>:<line>:<column>".
+// The whole document, tables in the order of the file. Syntax errors, keys that are set twice and nesting of more than
+// 64 levels are ConfigErrors that begin with "<path>:<line>:<column>". Depth is checked before parsing, so that no text
+// can exhaust the stack.
 TomlNode read_toml(const std::string& text, const std::string& path);
 
-// One value as it stands behind "=". False where `text` is no TOML value.
+// One value as written behind "=", on one line. False where `text` is no TOML value or is nested too deep; never
+// throws.
 bool read_toml_value(const std::string& text, TomlNode& value);
 
 }  // namespace echelon::inline config

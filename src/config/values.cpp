@@ -14,7 +14,7 @@
 namespace echelon::inline config {
 namespace {
 
-// What a check needs to complain well.
+// Limits, name and source of the value that is checked.
 struct Place {
   const KeyLimits& limits;
   std::string_view key;
@@ -72,7 +72,7 @@ bool reads_as_number(const std::string& text, bool whole) {
   if (node.kind != TomlKind::table && node.kind != TomlKind::array && wanted.starts_with("text"))
     hint = fmt::format("; write {} = \"{}\"", place.key, node.kind == TomlKind::text ? node.text : written(node));
   const std::string allowed = range_text(place.limits);
-  place.refuse(node, fmt::format("{} = {}: wants {}{}{}", place.key, written(node), wanted,
+  place.refuse(node, fmt::format("{} = {}: expected {}{}{}", place.key, written(node), wanted,
                                  allowed.empty() ? "" : ", " + allowed, hint));
 }
 
@@ -163,7 +163,7 @@ std::vector<T> read_list(const TomlNode& node, const Place& place, const Read& r
     place.refuse(node,
                  fmt::format("{} has {} entries, at most {} are allowed", place.key, out.size(), place.limits.most));
   if (out.empty() && place.limits.most == 2)
-    place.refuse(node, fmt::format("{} = []: wants 1 or 2 numbers", place.key));
+    place.refuse(node, fmt::format("{} = []: expected 1 or 2 numbers", place.key));
   return out;
 }
 

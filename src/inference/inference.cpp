@@ -15,7 +15,7 @@
 namespace echelon::inline inference {
 namespace {
 
-// The loss's node says what its first input means.
+// Whether the outputs of the model, the first input of the loss, are logits of classes.
 bool gives_classes(const Graph& graph) {
   return graph.nodes()[static_cast<std::size_t>(graph.loss())].layer->kind() == "softmax_loss";
 }

@@ -1,8 +1,8 @@
 // A trained model over a data set: predictions, loss, accuracy, and how long a batch takes.
 //
-// Several ranks take the batches of one rank in turn: batch b is rank b mod k's. Every batch's sums are added in the
-// order of batches, so that any number of ranks with equal devices and threads finds the same bits. Text that is read
-// in streams (data.order = "stream"), whose rows carry a state from batch to batch, is rank 0's alone.
+// Batches are dealt to ranks in turn: batch b to rank b mod k. The sums of batches are added in the order of batches,
+// so that any number of ranks with equal devices and threads gets the same bits. Text that is read in streams
+// (data.order = "stream"), whose rows keep a state from batch to batch, is processed by rank 0 alone.
 #pragma once
 
 #include <cstdint>
@@ -17,34 +17,36 @@
 
 namespace echelon::inline inference {
 
-// Of one pass.
+// Results of one forward pass.
 struct InferenceBatch {
-  std::vector<std::int64_t> ids;     // of the samples, by number in the data set
-  Shape shape;                       // of one sample's outputs: (K), (T, K)
-  std::vector<float> outputs;        // (ids, ..): probabilities of classes, else the values; empty where not asked for
-  std::vector<std::int32_t> chosen;  // the likeliest class of each row of K; empty for values
+  std::vector<std::int64_t> ids;  // indices of the samples in the data set, (n)
+  Shape shape;                    // of one sample's outputs: (K), (T, K)
+  std::vector<float> outputs;     // (n, shape): softmax of the logits, or the values; may be empty where not requested
+  std::vector<std::int32_t> chosen;  // most probable class of each row of K, (n) or (n, T); empty for values
 };
 
 struct InferenceSummary {
   std::int64_t samples = 0;
-  int ranks = 1;                  // that took part
-  LossSums sums;                  // over the labels that the data has; of weight 0 where it has none
-  std::vector<double> latencies;  // seconds of a pass, sorted: input, forward, output
-  double latency(double part) const;
+  int ranks = 1;                      // that took part
+  LossSums sums;                      // over all labels; weight 0 where the data have none
+  std::vector<double> latencies;      // seconds of each pass, sorted: copy of the input, forward, copy of the output
+  double latency(double part) const;  // quantile `part` in [0, 1], the nearest rank; 0 without passes
 };
 
 struct InferenceOptions {
   Engine* ranks = nullptr;  // null: this process alone
-  bool outputs = false;     // probabilities too, where classes are chosen
+  bool outputs = false;     // outputs of other ranks are sent too where there are classes; values always are
   // Called on rank 0 for every batch, in the order of samples (of streams: of batches). Empty: nothing is collected.
   std::function<void(const InferenceBatch&)> take{};
 };
 
-// The batches of config.evaluate.batch samples in order, dealt out to as many of `ranks` as there are batches for; in
-// streams where the model was trained in them.
+// The batches of config.evaluate.batch samples in order, dealt to at most `ranks` ranks, one batch each at least; in
+// streams where the model was trained in streams.
 SamplePlan inference_plan(const Dataset& data, const Config& config, int ranks);
 
-// Collective over the ranks; all return the same summary.
+// Collective over the ranks, blocking; all return the same summary. The first pass of each rank is repeated as a
+// warm-up and not timed. With `take`, ranks send each batch to rank 0: n (rows of K) classes of 4 bytes, and outputs
+// where requested. Throws DataError for shards that cannot be read, MemoryError, and errors of the engine.
 InferenceSummary infer(LoadedModel& model, const Dataset& data, const Config& config, const InferenceOptions& options);
 
 }  // namespace echelon::inline inference

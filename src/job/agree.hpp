@@ -9,16 +9,19 @@
 
 namespace echelon::inline job {
 
-// Thrown on all ranks at the same point with the same code and text; only rank 0 prints it.
+// Thrown on all ranks at the same point with the same code and text, so that no rank waits for another afterwards; only
+// rank 0 prints it.
 struct CommonError : Error {
   using Error::Error;
 };
 
-// Runs `body`, which must not talk to other ranks, and learns whether every rank came through. Where one did not, all
-// throw its error (of the lowest such rank) as a CommonError, "rank 3: " in front unless rank 0 has the same.
+// Runs `body` on every rank, then compares: if it threw on any rank, all throw the error of the lowest such rank as a
+// CommonError, with "rank 3: " in front unless that is rank 0. Errors of the file system become exit code 3, bad_alloc
+// 6, other exceptions 1. Collective, blocking (one all-gather of texts); `body` must not communicate.
 void all_or_none(Group& group, const std::function<void()>& body);
 
-// Throws a CommonError(EnvironmentError's code) unless `text` is the same on all ranks: "rank 2 has ..., rank 0 ...".
+// Throws CommonError (exit 3) "the ranks differ in their <what>: rank 0 has .., rank 2 has .." unless `text` is the
+// same on all ranks. Collective, blocking.
 void require_same(Group& group, const std::string& what, const std::string& text);
 
 }  // namespace echelon::inline job

@@ -1,4 +1,4 @@
-// What is put in order in the folders of earlier attempts before a new one starts.
+// Corrections in the folders of earlier attempts before a new one starts.
 #include <fmt/format.h>
 
 #include <filesystem>
@@ -13,7 +13,7 @@
 namespace echelon::inline job {
 namespace {
 
-// False for a line that a kill cut off, and for one that names no step.
+// False for an incomplete line, and for one without a step.
 bool is_row_until(const std::string& line, std::int64_t step) {
   const auto row = nlohmann::json::parse(line, nullptr, false);
   if (!row.is_object()) return false;

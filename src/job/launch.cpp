@@ -20,7 +20,7 @@
 namespace echelon::inline job {
 namespace {
 
-// How often an idle OpenMP thread looks for work before it sleeps: a few microseconds. Digits on 2 threads of one rank:
+// Number of polls of an idle OpenMP thread before it sleeps: a few microseconds. Digits on 2 threads of one rank:
 // 48,000 samples/s without, 120,000 with (as much as with an endless spin, which would starve the engine's thread).
 constexpr const char* kSpins = "1000";
 constexpr const char* kRestarted = "ECHELON_RESTARTED";  // set in the second life of the process
@@ -57,7 +57,7 @@ void prepare_process() {
   for (std::string& word : words) argv.push_back(word.data());
   argv.push_back(nullptr);
   ::execv("/proc/self/exe", argv.data());
-  ::unsetenv(kRestarted);  // where it cannot be restarted, the run is slower and goes on
+  ::unsetenv(kRestarted);  // execv failed: the run continues, slower
 }
 
 bool under_launcher() {

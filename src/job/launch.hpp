@@ -1,4 +1,4 @@
-// How this process was started, and what is its share of the machine.
+// How this process was started, and its share of the machine: CPU features, threads, GPU, launcher, job.
 #pragma once
 
 #include <string>
@@ -9,14 +9,15 @@
 
 namespace echelon::inline job {
 
-// Before anything else of a run: refuses a CPU without AVX2, FMA and BMI2 (EnvironmentError with the cure), and starts
-// the program once more with OMP_WAIT_POLICY=passive and a short GOMP_SPINCOUNT unless they are set, because idle
-// OpenMP teams that spin slow the engine's thread down. Does not return in that case.
+// Before anything else of a run: refuses a CPU without AVX2, FMA and BMI2 (EnvironmentError with the remedy), and
+// executes the program again (execv, same PID) with OMP_WAIT_POLICY=passive and GOMP_SPINCOUNT=1000 unless they are
+// set, because OpenMP reads them before main and idle teams that spin slow down the engine's thread. Does not return in
+// that case; where execv fails, the run continues, slower.
 void prepare_process();
 
-// True where mpirun, or srun with PMI, started this process.
+// True where mpirun, or srun with PMI, started this process (by its environment; MPI need not be started).
 bool under_launcher();
-// A rank on its host.
+// The position of a rank on its host.
 struct HostSlot {
   int rank = 0;
   int ranks = 1;
@@ -27,18 +28,19 @@ struct HostSlot {
 };
 HostSlot host_slot_of(const Transport& transport);
 
-int usable_cores();
+int usable_cores();  // in the affinity mask of this process, at least 1
 // device.threads, or the cores that this process may use over the ranks of its host, at least 1.
 int threads_of(const DeviceConfig& config, const HostSlot& slot);
-// Which of `visible` GPUs a rank takes; `warning` says where GPUs stay idle or are shared.
+// Index of the GPU of a rank: local_rank mod `visible`; 0 where none is visible. `warning` gets a text where GPUs of
+// the host stay idle or are shared, on the first rank of the host.
 int gpu_index(const HostSlot& slot, int visible, std::string* warning = nullptr);
 
-// What the config's table [device] asks of this rank's device.
+// Options of [device] for this rank: threads, GPU index, memory limit. Opens no device.
 DeviceOptions device_options(const DeviceConfig& config, const HostSlot& slot, std::string* warning = nullptr);
 
-double since_process_start_s();
-std::string command_line();  // of this process, words that need it in quotes
-std::string job_id();        // of Slurm, "" outside
-std::string now_utc_text();  // "2025-01-31T12:34:56Z"
+double since_process_start_s();  // by the kernel's start time of this process, in ticks of 10 ms; execv keeps it
+std::string command_line();      // of this process, words with special characters quoted
+std::string job_id();            // of Slurm, "" outside
+std::string now_utc_text();      // "2025-01-31T12:34:56Z"
 
 }  // namespace echelon::inline job

@@ -1,4 +1,5 @@
-// What this rank is doing, as the watchdog and error messages read it. One writer (the compute thread), any reader.
+// The phase of this rank, for the watchdog and error messages. One writer (the compute thread), any number of readers;
+// the three values are separate relaxed atomics and may be of different moments.
 #pragma once
 
 #include <atomic>
@@ -8,14 +9,15 @@
 
 namespace echelon::inline job {
 
-// A server waits for workers that do something without it, and how long is theirs to watch.
+// Phase of a server rank while workers evaluate or save without it: its waits are not watched, those of the workers
+// are.
 inline constexpr const char* kStandBy = "standing by";
 
 class PhaseBoard {
  public:
   explicit PhaseBoard(const Clock& clock = host_clock()) : clock_(clock), since_s_(clock.now_s()) {}
 
-  // `name` must be a literal.
+  // `name` must be a string literal (the pointer is kept).
   void enter(const char* name) {
     since_s_.store(clock_.now_s(), std::memory_order_relaxed);
     name_.store(name, std::memory_order_relaxed);

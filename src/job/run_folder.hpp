@@ -1,5 +1,6 @@
-// The folder of a run: results/<name>/run-<config hash>/ with attempts 01/, 02/ .. inside; nothing is ever overwritten.
-// What a run folder and an attempt hold is listed in train/README.md.
+// The folder of a run: results/<name>/run-<config hash>/ with attempts 01/, 02/ .. inside; no attempt overwrites
+// another. Functions that write are called by rank 0, which holds the lock of the run (run_lock.hpp). What a run folder
+// and an attempt hold is listed in train/README.md.
 #pragma once
 
 #include <cstdint>
@@ -18,23 +19,23 @@ struct RunFolder {
   std::string damaged() const { return run + "/damaged-before-" + attempt.substr(attempt.rfind('/') + 1); }
 };
 
-// results/<name>/run-<hash> of this config; touches nothing.
+// results/<name>/run-<hash> of this config; reads and creates nothing.
 std::string run_path(const Config& config);
 // The attempts of a run (folders whose names are 2 to 9 digits), oldest first; empty where there is none.
 std::vector<std::string> attempts_of(const std::string& run);
-// Makes the next attempt's folder (rank 0 alone calls it; the others are told). EnvironmentError where it cannot be
-// written.
+// Creates the folder of the next attempt, and <run>/checkpoints. Rank 0 alone calls it. Safe beside another process:
+// mkdir decides who gets a number. EnvironmentError where it cannot be created.
 RunFolder make_attempt(const Config& config);
 // Sets the checkpoints of earlier attempts aside, so that an attempt from the first step on does not mix with them:
-// <run>/checkpoints becomes <run>/checkpoints-before-<attempt>. Nothing where there is none.
+// <run>/checkpoints is renamed to <run>/checkpoints-before-<attempt>. No effect where it is empty. EnvironmentError.
 void set_checkpoints_aside(const RunFolder& folder);
 
-// Cuts the rows of metrics.jsonl of every earlier attempt that lie beyond `step` (and a last line that was cut off by a
-// kill), so that the attempts read one after another tell the run once.
+// Removes from metrics.jsonl of every earlier attempt the rows of steps above `step` and incomplete lines, so that the
+// attempts, read one after another, contain each step once. Each file is replaced whole. EnvironmentError.
 void cut_metrics(const RunFolder& folder, std::int64_t step);
-// Marks earlier attempts that are "running" by their status.json as "died": the caller has the run for itself.
+// Marks earlier attempts whose status.json still reads "running" as "died": the caller holds the lock, so none runs.
 void conclude_died(const RunFolder& folder);
-// Removes temporary files (name.tmp-..) that a killed attempt left in the run's folder, attempts and checkpoints.
+// Removes temporary files (name.tmp-..) of killed attempts in the whole run folder; errors are ignored.
 void remove_leftovers(const RunFolder& folder);
 
 }  // namespace echelon::inline job

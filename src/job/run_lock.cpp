@@ -45,7 +45,7 @@ std::string host_name() {
 std::string own_record(const std::string& job) {
   const ordered_json json = {
       {"host", host_name()},     {"boot", boot_id()}, {"pid", static_cast<std::int64_t>(::getpid())}, {"job", job},
-      {"since", now_utc_text()}, {"clock", now_s()}};  // tells two starts of one process id apart
+      {"since", now_utc_text()}, {"clock", now_s()}};  // distinguishes two processes of the same id
   return json.dump(-1, ' ', false, ordered_json::error_handler_t::replace) + "\n";
 }
 
@@ -97,7 +97,7 @@ Locked lock_whole(int fd) {
   return errno == EAGAIN || errno == EACCES ? Locked::held : Locked::unsupported;
 }
 
-// "" where there is no such file. Opened anew each time: then NFS asks the server.
+// "" where there is no such file. Opened each time, so that NFS reads it from the server.
 std::string read_record(const std::string& path) {
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (fd < 0) return {};
@@ -174,7 +174,7 @@ void RunLock::take_over(const std::string& path, bool locked) {
   } else if (holder.known) {
     wait_for_death(path, before);
   }
-  if (holder.known) log_info("the run was held by {}, which is gone", holder.text());
+  if (holder.known) log_info("the run was held by {}, which has ended", holder.text());
   const auto bytes = static_cast<ssize_t>(own_.size());
   if (::ftruncate(fd_, 0) != 0 || ::pwrite(fd_, own_.data(), own_.size(), 0) != bytes || ::fsync(fd_) != 0)
     fail(path, "cannot be written");

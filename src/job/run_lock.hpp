@@ -19,8 +19,8 @@
 namespace echelon::inline job {
 
 struct RunLockOptions {
-  double beat_s = 10;
-  double dead_s = 60;
+  double beat_s = 10;        // interval of the heartbeat
+  double dead_s = 60;        // age of a heartbeat of another host from which its holder counts as dead
   bool kernel_locks = true;  // false: as on a file system without any, for tests
 };
 
@@ -30,12 +30,13 @@ class RunLock {
   ~RunLock() { release(); }
   RunLock(const RunLock&) = delete;
 
-  // Takes the lock of a run's folder, which exists. EnvironmentError that names the holder where another process has
-  // it, or where the file cannot be written. `job`: of Slurm, "" for none.
+  // Takes the lock of a run's folder, which exists, and starts the thread of the heartbeat. Blocks up to dead_s where
+  // the holder is on another host. EnvironmentError with the holder where another process has it, or where the file
+  // cannot be written. `job`: of Slurm, "" for none. One thread uses the object.
   void take(const std::string& run, const std::string& job);
-  // EnvironmentError where another process has taken the lock since; nothing where none was taken.
+  // EnvironmentError where another process has taken the lock since; no effect where none was taken. Reads the file.
   void confirm() const;
-  // Nothing where none was taken.
+  // Empties the file, where it is still this process's, and ends the heartbeat; no effect where none was taken.
   void release();
 
  private:

@@ -3,16 +3,17 @@
 //   USR1, USR2  finish the step, checkpoint, exit 75
 //   TERM        the same, within kTermDeadline_s
 //   INT         checkpoint, exit 130
-//   a second TERM, or a second INT: ends at once with 143 or 130. Where a watchdog is at work it does so, once it has
-//               written status.json; else, and at a third signal, the handler itself by _exit.
-//   HUP         checkpoint and go on
+//   a second TERM, or a second INT: ends at once with 143 or 130: by the watchdog where there is one, after it has
+//               written status.json; else, and at a third signal, by _exit in the handler.
+//   HUP         checkpoint and continue
 //
 // Compute threads never run a handler: oneDNN's generated matrix kernels use the stack pointer as an ordinary register,
 // and the frame that a signal pushes there lands in the heap. The signals are blocked in the compute thread, and in all
-// threads started from it afterwards, and left open in one thread that does nothing else.
+// threads started from it afterwards, and unblocked in one thread that does nothing else.
 //
-// Slurm's end of the job (SLURM_JOB_END_TIME, seconds since 1970) counts as a USR1 that comes run.stop_before_end_s
-// earlier; without the variable it is not known.
+// Slurm's end of the job (SLURM_JOB_END_TIME, seconds since 1970) counts as a USR1 run.stop_before_end_s before it;
+// without the variable the end is unknown. Each rank sees its own signals: ranks agree on them once a step
+// (train/control).
 #pragma once
 
 #include <csignal>
@@ -39,17 +40,18 @@ class SignalWatch {
 struct SignalWishes {
   bool requeue = false;     // USR1, USR2, TERM
   bool interrupt = false;   // INT
-  bool checkpoint = false;  // HUP; asking clears it
+  bool checkpoint = false;  // HUP; cleared by the call
 };
+// Requests since the start; any thread, lock-free.
 SignalWishes take_signal_wishes();
 
 // True in the last `margin_s` seconds of a Slurm job, and after its end. False where `margin_s` is 0 or the end
 // unknown.
 bool job_end_is_near(double margin_s);
 
-// SIGTERM or SIGINT once it came for the second time, else 0. Any thread.
+// SIGTERM or SIGINT once it was received twice, else 0. Any thread.
 int second_signal();
-// Whether a thread polls `second_signal` and ends the process; the watchdog says so.
+// Set by the watchdog: a thread polls `second_signal` and ends the process, so that the handler does not.
 void watch_for_second_signals(bool watched);
 
 // Seconds since the first TERM; 0 where none came. Any thread.

@@ -37,7 +37,7 @@ Status StatusBoard::running_now() const {
   return status;
 }
 
-// Files are written without the mutex: a file system that hangs must not hold up the loop and the watchdog.
+// Files are written without the mutex: a file system that hangs must not block the loop and the watchdog.
 void StatusBoard::beat() {
   std::int64_t written = -1;
   std::unique_lock lock(mutex_);

@@ -1,4 +1,5 @@
-// Writes status.json: a thread of rank 0 while the attempt runs, and the first rank and thread that knows how it ended.
+// Writes status.json: a thread of rank 0 while the attempt runs, and the first rank and thread that reports its end.
+// Any thread may call any function once `open` has returned.
 #pragma once
 
 #include <atomic>
@@ -19,7 +20,7 @@ class StatusBoard {
   ~StatusBoard();
   StatusBoard(const StatusBoard&) = delete;
 
-  // From now on there is a folder to write into; before, `conclude` does nothing.
+  // Sets the folder; before, `conclude` and `write_rank_error` have no effect. Every rank.
   void open(const RunFolder& folder, const Provenance& provenance);
   // Writes "running", and again every kBeat_s seconds where something has changed, from a thread of its own. Rank 0.
   // Throws EnvironmentError where the file cannot be written now; later failures are not errors.
@@ -30,10 +31,11 @@ class StatusBoard {
   std::string checkpoint() const;
   bool is_open() const;
 
-  // How the attempt ended, unless another rank has recorded it already: then false, and nothing changes. `step` < 0:
-  // that of `at_step`. Throws EnvironmentError where the file cannot be written. Any thread.
+  // Records the end of the attempt (verdict.json, status.json), unless any rank has recorded it already: then false,
+  // and nothing changes. `step` < 0: that of `at_step`. Throws EnvironmentError where the file cannot be written.
   bool conclude(const std::string& state, int exit_code, const std::string& reason, std::int64_t step = -1);
-  // Error text of one rank, beside it: rank-0003.err. Rank 0 has run.log and writes none.
+  // Writes the error text of one rank to rank-0003.err in the attempt's folder; rank 0 has run.log and writes none.
+  // Throws EnvironmentError.
   void write_rank_error(int rank, const std::string& text);
 
  private:

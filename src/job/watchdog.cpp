@@ -46,8 +46,8 @@ std::string hang_text(const std::vector<WaitView>& waits, const Transport& trans
 }
 
 struct Watchdog::Body {
-  Body(const Engine& engine, const PhaseBoard& phase, WatchdogOptions wanted)
-      : engine_(engine), phase_(phase), options_(std::move(wanted)) {
+  Body(const Engine& engine, const PhaseBoard& phase, WatchdogOptions options)
+      : engine_(engine), phase_(phase), options_(std::move(options)) {
     if (!options_.end) options_.end = [](int code) { ::_exit(code); };
     watch_for_second_signals(true);
     thread_ = std::thread([this, rank = engine.rank()] {
@@ -70,13 +70,13 @@ struct Watchdog::Body {
     std::unique_lock lock(mutex_);
     while (!wake_.wait_for(lock, std::chrono::duration<double>(options_.look_every_s), [this] { return stop_; })) {
       lock.unlock();
-      if (look()) return;
+      if (check_once()) return;
       lock.lock();
     }
   }
 
-  // True once the end has been called for.
-  bool look() {
+  // True once the end was called.
+  bool check_once() {
     if (const int signal = second_signal(); signal != 0) {
       end(128 + signal, fmt::format("ended at once by a second SIG{}, without another checkpoint",
                                     signal == SIGINT ? "INT" : "TERM"));
@@ -99,16 +99,16 @@ struct Watchdog::Body {
     return false;
   }
 
-  // All ranks of the host see it at once; the first one reports it. A rank that ended by its own error has spoken
-  // before.
+  // All ranks of the host see it at once; the first one reports it. A rank that ended by its own error has
+  // reported before.
   void end_for_lost_rank(const WatchedRank& lost) {
     const std::string reason =
         fmt::format("{} was lost: its process (PID {}) was killed or crashed, at step {}, in {}",
                     rank_text(engine_.transport(), lost.rank), lost.process.substr(0, lost.process.find(' ')),
                     phase_.step(), phase_.name());
-    if (leave_last_word(kExitLostRank, reason)) {
+    if (record_exit(kExitLostRank, reason)) {
       log_error("{}", reason);
-      leave_own_word(reason);
+      record_rank_error(reason);
     }
     flush_log();
     options_.end(kExitLostRank);
@@ -117,13 +117,13 @@ struct Watchdog::Body {
   void end(int code, const std::string& reason) {
     log_error("{}", reason);
     flush_log();
-    leave_own_word(reason);
-    leave_last_word(code, reason);
+    record_rank_error(reason);
+    record_exit(code, reason);
     flush_log();
     options_.end(code);
   }
 
-  bool leave_last_word(int code, const std::string& reason) {
+  bool record_exit(int code, const std::string& reason) {
     try {
       return !options_.record_exit || options_.record_exit(code, reason);
     } catch (const std::exception& error) {
@@ -132,11 +132,11 @@ struct Watchdog::Body {
     }
   }
 
-  void leave_own_word(const std::string& reason) {
+  void record_rank_error(const std::string& reason) {
     try {
       if (options_.record_rank_error) options_.record_rank_error(reason);
     } catch (const std::exception& error) {
-      log_error("this rank's own file could not be written: {}", error.what());
+      log_error("the error file of this rank could not be written: {}", error.what());
     }
   }
 

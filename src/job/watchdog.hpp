@@ -1,10 +1,12 @@
-// A thread that makes no transport call and ends the job when a wait has gone on for too long or a rank is gone.
+// A thread that ends the job when a wait takes too long or a rank was lost. It makes no transport call and waits for no
+// other thread.
 //
 // It reads the engine's waits and the phase board. A wait older than `hang_timeout_s` is written to the log and to
 // status.json (rank, host, peer, channel, since, step, phase), then the process ends by _exit(7); the launcher ends the
-// other ranks. It ends likewise when the process of another rank on this host no longer exists: a launcher that notices
-// the same leaves the others about a second before it kills them. A rank that was sent TERM and could not stop by
-// itself within its deadline ends by _exit(143), and one that was sent a second TERM or INT at once (signals.hpp).
+// other ranks. It ends likewise when the process of another rank on this host no longer exists: a launcher kills the
+// others about a second after it detects this. A rank that received TERM and did not stop within its deadline ends by
+// _exit(143), and one that received a second TERM or INT at once (signals.hpp). A lost rank of another host is found by
+// the timeout of the ranks that wait for it.
 #pragma once
 
 #include <functional>
@@ -25,24 +27,25 @@ struct WatchedRank {
 struct WatchdogOptions {
   double hang_timeout_s = 300;
   double term_deadline_s = 20;
-  double look_every_s = 0.2;
+  double look_every_s = 0.2;        // interval of checks: each reads waits and calls kill(pid, 0) for each of `others`
   std::vector<WatchedRank> others;  // of this host
-  // Leaves the exit code and the reason in status.json; what it throws is dropped. False where another rank has
-  // already told how the attempt ended.
+  // Records exit code and reason in status.json; exceptions are logged and dropped. False where another rank has
+  // already recorded the end of the attempt.
   std::function<bool(int exit_code, const std::string& reason)> record_exit;
-  // Leaves what this rank alone has seen (rank-NNNN.err), likewise.
+  // Records the observation of this rank (rank-NNNN.err), likewise.
   std::function<void(const std::string& reason)> record_rank_error;
-  // Ends the process; tests put something else here. Default: _exit.
+  // Ends the process; tests replace it. Default: _exit.
   std::function<void(int exit_code)> end;
 };
 
-// What hangs, in words: the oldest wait that is older than `timeout_s`, or "" where none is.
+// Description of the oldest wait that is older than `timeout_s`, or of a wait for data; "" where there is none. A
+// server in phase kStandBy never hangs.
 std::string hang_text(const std::vector<WaitView>& waits, const Transport& transport, const PhaseBoard& phase,
                       double timeout_s);
 
 class Watchdog {
  public:
-  // Both outlive it.
+  // Starts the thread; engine and phase outlive it. The destructor joins it, within one check.
   Watchdog(const Engine& engine, const PhaseBoard& phase, WatchdogOptions options);
   ~Watchdog();
   Watchdog(const Watchdog&) = delete;

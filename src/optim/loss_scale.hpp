@@ -1,9 +1,9 @@
-// The factor on the loss in backward that keeps gradients of halves above their smallest numbers, and its rule
+// The factor on the loss in backward that keeps gradients of 16-bit activations from underflow, and its rule
 // (Micikevicius et al. 2018, section 3.2): a step whose summed gradients hold inf or NaN is skipped and the scale
 // halved; after `kPatience` good steps in a row it is doubled.
 //
-// It is a power of two, so that scaling and unscaling round nothing. Replicas look at the same summed gradients, where
-// inf and NaN of any of them stay, so all decide alike without a message.
+// A power of two, so that scaling and unscaling round nothing. An inf or NaN of any replica is in the summed gradients
+// of all, so that all replicas take the same decision without a message.
 #pragma once
 
 #include <cstdint>
@@ -15,16 +15,16 @@ namespace echelon::inline optim {
 
 struct LossScaling {
   bool dynamic = false;
-  double start = 1;  // 1 and not dynamic: off, and no gradient is looked at
+  double start = 1;  // 1 and not dynamic: off, gradients are not tested
 };
 
-// What [device] asks for: dynamic from 65536 for f16, else `loss_scale`.
+// Of [device]: loss_scale fixed where it is above 0, else dynamic from 65536 for f16, else off.
 LossScaling loss_scaling_of(const DeviceConfig& config);
 
 class LossScale {
  public:
   static constexpr std::int64_t kPatience = 2000;
-  static constexpr double kLeast = 1, kMost = 16777216;
+  static constexpr double kLeast = 1, kMost = 16777216;  // bounds of a dynamic scale, 2^0 and 2^24
 
   explicit LossScale(const LossScaling& scaling) : scaling_(scaling), value_(scaling.start) {}
 
@@ -32,10 +32,11 @@ class LossScale {
   double value() const { return value_; }  // of the next step
   std::int64_t skipped() const { return skipped_; }
 
-  // After a step. False where its gradients cannot become finite by a smaller scale: it was fixed, or the least.
+  // After each step; `finite`: its summed gradients were. Halves or doubles the scale of the next step. False where a
+  // smaller scale cannot help: it is fixed, or kLeast already.
   bool update(bool finite);
 
-  // "loss_scale", "loss_scale_good_steps", "skipped_steps" where it is active.
+  // Scalars "loss_scale", "loss_scale_good_steps", "skipped_steps"; none where it is off.
   void visit_state(StateVisitor& visitor);
 
  private:

@@ -14,7 +14,7 @@ namespace {
 
 ArenaRange overlap(ArenaRange a, ArenaRange b) { return {std::max(a.begin, b.begin), std::min(a.end, b.end)}; }
 
-// 1 where a norm is 0 (a fresh layer of zeros, no gradient) or no number.
+// 1 where a norm is 0 (a new layer of zeros, no gradient) or NaN.
 double ratio_or_one(double above, double below) { return above > 0 && below > 0 ? above / below : 1.0; }
 
 }  // namespace
@@ -117,7 +117,7 @@ double Optimiser::clip(double squares) {
 
 void Optimiser::apply(ArenaRange range) {
   ECHELON_CHECK(clipped_ || !clips(), "the gradient's norm is missing in step {}", scalars_.step);
-  ECHELON_CHECK(accepted_ || !loss_scale_.active(), "nobody looked at the gradients of step {}", scalars_.step);
+  ECHELON_CHECK(accepted_ || !loss_scale_.active(), "accept() was not called in step {}", scalars_.step);
   ECHELON_CHECK(sliced_.empty() || range.elems() == arenas_.elems(), "slices are measured together, not in [{}, {})",
                 range.begin, range.end);
   for (Segment& segment : segments_) {

@@ -1,25 +1,34 @@
-// The optimiser of a rank: one rule, its states in arenas of their own, and the scalars of each step.
+// The optimiser of a rank: one rule, its states in arenas of their own, and the scalars of each step. Formulas of the
+// rules: device/update_rules/, one file each with its paper. All calls come from the rank's compute thread.
 //
 // A strategy calls it, never the loop: `apply` for every range whose summed gradient is complete (a server calls it for
-// the ranges that it owns). Weights and statistics of a range are told apart here: `statistic` parameters take the
-// running-average rule whatever the optimiser.
+// the ranges that it owns). Of a range, parameters of kind `statistic` (running means of batch norm) take the
+// running-average rule whatever the rule of the optimiser is.
 //
 // Norms. With `clip_norm` a strategy waits for every gradient, adds up `measure` over all ranges and calls `clip`
 // before the first `apply` of the step. LARS and LAMB measure each parameter inside `apply`, whose ranges are then
-// whole parameters; biases and batch norm's scales and shifts (those that do not decay) are left out, with a ratio
-// of 1. All norms are sums in double in an order of their own, so replicas with the same gradients take the same step.
-// A scaled loss (optim/loss_scale.hpp) is taken out of the gradient in the rule's own pass, beside clipping;
-// statistics, which are no gradients, are not scaled. A skipped step counts neither as an update of Adam's moments nor
-// in LAMB's.
+// whole parameters; parameters without weight decay (biases, scales and shifts of norms) have a ratio of 1. The ratios,
+// with w and g of one parameter and d the direction of LAMB with its weight decay:
+//   LARS   trust_coefficient |w| / (|g| + weight_decay |w|)     You, Gitman, Ginsburg 2017
+//   LAMB   |w| / |d|                                            You et al. 2020
+// and 1 where a norm is 0 or not finite. All norms are sums in double in an order that depends on sizes alone, so that
+// replicas with the same gradients take the same step. A scaled loss (optim/loss_scale.hpp) is divided out of the
+// gradient in the pass of the rule, beside clipping; statistics are not scaled. A skipped step does not count as an
+// update in the bias correction of moments.
 //
-// Split models. `measure` counts what several ranks hold whole on one of them (optim/part_sums.hpp), `clip`
-// and `accept` add over the model's ranks. LARS and LAMB add the sums of slices over the ranks that hold them, all at
-// once: with slices to measure the optimiser waits for every gradient and `apply` takes the whole arena.
+// Split models. `measure` counts a parameter that several ranks hold whole on one of them (optim/part_sums.hpp); `clip`
+// and `accept` add over the ranks of the model: collective, one message of one value a step. LARS and LAMB add the sums
+// of slices over the ranks that hold them, in one message: with slices to measure the optimiser waits for every
+// gradient and `apply` takes the whole arena.
 //
 // Sparse parameters. Plain SGD (no momentum, no decay) leaves a row as it is where the gradient is zero, so it applies
-// marked rows alone (Arenas::row_marks) and the weights are those of a dense update. Every other rule moves rows
-// without a gradient too, and updates the whole table, unless `lazy` says that rows wait: their momentum, decay and
-// moments stand still until they are touched (LazyAdam).
+// marked rows alone (Arenas::row_marks) and the weights are those of a dense update. Every other rule changes rows
+// without a gradient too, and updates the whole table, except with `lazy`: then momentum, decay and moments of a row
+// change only in steps that touch it (LazyAdam).
+//
+// Cost. One pass over weights, gradients and states; each norm one more pass over what it measures; LAMB one more over
+// its direction. Memory: the states of the rule (config/traits/rules.hpp), each as large as the weights, all allocated
+// by the constructor (MemoryError).
 #pragma once
 
 #include <cstdint>
@@ -35,46 +44,55 @@
 
 namespace echelon::inline optim {
 
-// Whether this sparse parameter's touched rows are all that a step updates.
+// Whether a step updates only the touched rows of this parameter: it is sparse, and the rule is plain SGD without decay
+// or optimizer.lazy is set.
 bool rows_suffice(const OptimiserConfig& config, const Parameter& parameter);
 
 class Optimiser {
  public:
-  // `parts`: of a split model, else null.
+  // `parts`: of a split model, else null. ConfigError for an unknown rule; a failed check where norms of slices are
+  // needed and `parts` is null. Arenas and parts outlive the optimiser.
   Optimiser(const OptimiserConfig& config, Arenas& arenas, const LossScaling& scaling = {}, PartSums* parts = nullptr);
 
-  // The scalars that hold until the next call. `step` counts updates done before.
+  // Once before each step. `step` counts the steps before, skipped ones included.
   void begin_step(std::int64_t step, double learning_rate);
-  // Whether every gradient must be there before the first `apply` of a step: `accept` and `clip` come in between.
+  // Whether every gradient must be complete before the first `apply` of a step, because `accept` or `clip` come
+  // between.
   bool waits() const { return clips() || loss_scale_.active() || !sliced_.empty(); }
-  // Whether rows that no replica touched are left out though the rule would move them.
+  // Whether rows that no replica touched stay though the rule would change them.
   bool lazy() const { return config_.lazy; }
   // The factor on the loss in this step's backward; `apply` takes it out again.
   double loss_scale() const { return step_scale_; }
-  // With loss scaling: looks at all gradients, adapts the scale, and says what to do with this step.
+  // With loss scaling: tests all gradients of the arena for inf and NaN, adapts the scale, and decides about this step.
+  // give_up: no smaller scale would help; the caller ends the run with NumericError. Always `apply` without loss
+  // scaling.
   enum class Verdict : std::uint8_t { apply, skip, give_up };
   Verdict accept();
   // With clip_norm: `clip` comes between begin_step and apply.
   bool clips() const { return config_.clip_norm > 0; }
-  // Sum of the squares of the weights' gradients in this range, as they lie; statistics are left out, and what another
-  // rank of a split model answers for.
+  // Sum of squares of the gradients of weights in this range, loss scale included; without statistics, and without
+  // parameters that another rank of a split model counts.
   double measure(ArenaRange range);
-  // Scales the step's gradients by min(1, clip_norm / (norm + 1e-6)), PyTorch's form; `squares` is the sum of `measure`
-  // over everything. Gives the norm, without the loss's scale.
+  // `apply` will scale the gradients of this step by min(1, clip_norm / (norm + 1e-6)), as PyTorch does; norm =
+  // sqrt(squares) / loss scale, `squares` being the sum of `measure` over the arena. Returns the norm over all ranks of
+  // the model.
   double clip(double squares);
-  // w -= f(g) on this range of the arenas; bumps the arenas' version.
+  // One step of the rule on [range.begin, range.end) of the arenas, in elements; on a device it is only enqueued.
+  // Ranges of a step cover the arenas once, in any order. Increments the version of the weights (Arenas::touch). Failed
+  // checks: `clip` or `accept` is missing, or a part of a parameter where whole ones are needed.
   void apply(ArenaRange range);
 
-  // The rule looks at whole parameters: `apply` takes no parts of them.
+  // Ranges of `apply` must consist of whole parameters (LARS, LAMB).
   bool whole_parameters() const { return info_.trust != TrustRatio::none; }
-  // Arena of a state, on the device; the rule's own come first.
+  // Arena of state `index` of the rule, in device memory, the layout of the weights.
   void* state(int index) const { return states_[static_cast<std::size_t>(index)].data(); }
   int states() const { return static_cast<int>(info_.states.size()); }
   std::size_t state_bytes() const;  // of all arenas here
-  // The states are zero though `step` updates were done: the weights are another run's. Moments are made up for from
-  // here.
+  // The states are zero though `step` steps were done, because only weights were taken from another run: the bias
+  // correction of moments counts from here.
   void begin_states(std::int64_t step) { moments_begin_ = step - loss_scale_.skipped(); }
-  // "optimiser/<state>/<parameter>", slices.
+  // Tensors "optimiser/<state>/<parameter>" of Placement::slice, scalars of the loss scale, "moments_begin" where the
+  // rule has moments. LAMB's direction is not saved.
   void visit_state(StateVisitor& visitor);
 
  private:
@@ -92,7 +110,7 @@ class Optimiser {
   static constexpr int kMaxStates = 4;
 
   void make_segments();
-  // What a step does with a segment before its norms are known, and once they are.
+  // The part of a step on a segment before its norms are known, and after.
   void prepare(Segment& segment, ArenaRange part);
   void finish(const Segment& segment, ArenaRange part);
   void add_over_slices();

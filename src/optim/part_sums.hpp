@@ -1,4 +1,5 @@
-// What an optimiser must ask of the other ranks that hold the same model, each a part of it: sums of a few numbers.
+// Sums of a few numbers over the ranks that hold parts of one model, as an optimiser needs them for norms. The body is
+// in parallel/, so that optim/ includes no communication.
 #pragma once
 
 #include <span>
@@ -8,10 +9,10 @@ namespace echelon::inline optim {
 class PartSums {
  public:
   virtual ~PartSums() = default;
-  // Whether this rank answers for what all ranks of its stage hold whole.
+  // Whether this rank counts the parameters that all ranks of its stage hold whole; exactly one rank of a stage does.
   virtual bool counts_shared() const = 0;
-  // Over the ranks of the model, or over those that hold slices of the same tensors. All of them call it alike and end
-  // with the same bits.
+  // values[i] = sum over the ranks of the model, or over those that hold slices of the same tensors. Collective over
+  // these ranks, blocking; all end with the same bits. Errors of the engine (Ticket::wait).
   virtual void over_model(std::span<double> values) = 0;
   virtual void over_slices(std::span<double> values) = 0;
 };

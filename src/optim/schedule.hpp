@@ -1,4 +1,5 @@
-// Learning rate as a pure function of the step.
+// Learning rate as a pure function of the config and the step: any thread, and a resumed run has the rates of an
+// uninterrupted one.
 #pragma once
 
 #include <cstdint>
@@ -11,15 +12,19 @@ namespace echelon::inline optim {
 
 std::vector<std::string> schedule_names();
 
-// What the global batch makes of the learning rate: global/base_batch (`linear`: Goyal et al. 2017), its square root
-// (`sqrt`: Krizhevsky 2014), 1 (`none`). Throws ConfigError with the nearest name for an unknown way.
+// Factor on the learning rate, b = global_batch / base_batch: b (`linear`: Goyal et al. 2017), sqrt(b) (`sqrt`:
+// Krizhevsky 2014), 1 (`none`). Throws ConfigError with the nearest name for an unknown scaling.
 std::vector<std::string> scaling_names();
 double scaling_factor(const OptimiserConfig& config, std::int64_t global_batch);
 
-// `constant`, `step` (times `decay_factor` at each of `decay_at_epochs`), `cosine` (to `final_factor` at the end),
-// `polynomial` (to the same, along (1 - part)^power), each after a linear warm-up over `warmup_epochs`, whose step t
-// (from 0) takes the part (t+1) / warm-up steps; cosine and polynomial span what follows it.
-// `total_steps` is the whole run's. Throws ConfigError with the nearest name for an unknown schedule.
+// The rate of update `step` (from 0), r = config.learning_rate, w = warmup_epochs * steps_per_epoch:
+//   step < w      r (step + 1) / w
+//   constant      r
+//   step          r decay_factor^m, m = number of decay_at_epochs that are <= step / steps_per_epoch
+//   cosine        r (f + (1 - f) (1 + cos(pi p)) / 2)          Loshchilov, Hutter 2017, one period
+//   polynomial    r (f + (1 - f) (1 - p)^power)
+// with f = final_factor and p = (step - w) / (total_steps - w) within [0, 1]. `total_steps` are those of the whole run.
+// Scaling with the batch is not included. Throws ConfigError with the nearest name for an unknown schedule.
 double learning_rate_at(const OptimiserConfig& config, std::int64_t step, std::int64_t steps_per_epoch,
                         std::int64_t total_steps);
 

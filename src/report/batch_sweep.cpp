@@ -16,7 +16,7 @@ namespace {
 
 constexpr double kUsefulWithin = 2;
 
-// Tested epochs of one attempt, oldest first. Lines that a kill cut off are passed over.
+// Tested epochs of one attempt, oldest first. Incomplete lines of a killed run are skipped.
 std::vector<EpochFigures> tested_epochs(const std::string& attempt) {
   const std::string path = attempt + "/metrics.jsonl";
   std::vector<EpochFigures> all;
@@ -35,7 +35,7 @@ std::vector<EpochFigures> tested_epochs(const std::string& attempt) {
   return all;
 }
 
-// The attempts of a run tell it once, one after another; the last one has the summary.
+// The attempts of a run, one after another, contain each step once; the last one has the summary.
 BatchSweepRow row_of(const std::string& folder, double target) {
   const std::vector<RunRecord> attempts = read_runs({folder});
   const auto last = std::find_if(attempts.rbegin(), attempts.rend(), [](const RunRecord& r) { return r.has_summary; });
@@ -82,7 +82,7 @@ Table table_of(const BatchSweep& sweep) {
 std::string useful_text(const BatchSweep& sweep) {
   if (sweep.useful_from == 0) return "no batch reached the target";
   if (sweep.useful_from == sweep.useful_to)
-    return fmt::format("useful: {} alone reaches the target within {:g}x the fewest samples", sweep.useful_from,
+    return fmt::format("useful: only {} reaches the target within {:g}x the fewest samples", sweep.useful_from,
                        kUsefulWithin);
   return fmt::format("useful range: {} to {} (the target within {:g}x the fewest samples)", sweep.useful_from,
                      sweep.useful_to, kUsefulWithin);

@@ -1,4 +1,4 @@
-// What lossy codecs cost: test accuracy of coded runs beside runs of the same experiment without a codec.
+// Loss of test accuracy by lossy codecs, compared with runs of the same experiment without one.
 #pragma once
 
 #include <string>
@@ -8,9 +8,10 @@
 
 namespace echelon::inline report {
 
-// A warning for each codec (with its settings, on so many ranks) whose median test accuracy is more than a point, 0.01,
-// below the median without one. Compared are runs of one experiment (record.hpp) that trained for as long; runs without
-// a codec on the same number of ranks where there are any, else on all. Paced runs learn nothing and do not count.
+// A warning for each (codec with its settings, number of ranks) whose median test accuracy is more than 0.01 below the
+// median without a lossy codec. Compared are runs of one experiment (record.hpp) with equal epochs and steps; runs
+// without a codec on the same number of ranks where there are any, else on any number. Paced runs and runs without an
+// accuracy are not counted.
 std::vector<std::string> codec_warnings(const std::vector<RunRecord>& runs);
 
 }  // namespace echelon::inline report

@@ -3,9 +3,10 @@
 //   metrics.jsonl   a StepFigures a step, an EpochFigures an epoch
 //   summary.json    the RunFigures of an attempt
 //
-// `each(figures, visit)` (figures_list.hpp) shows every member with its description, in the order of the file: training
-// fills the structs; files, sums over ranks, rows of reports and `echelon report --figures` follow from the list. To
-// add a figure: a member, its line in `each`, and the place that fills it.
+// `each(figures, visit)` (figures_list.hpp) calls visit(Figure, member) for every member, in the order of the file:
+// training fills the structs; files, sums over ranks, rows of reports and `echelon report --figures` follow from the
+// list. To add a figure: a member, its line in `each`, and the code that fills it. Meanings and units are in that list
+// alone.
 #pragma once
 
 #include <array>
@@ -17,17 +18,18 @@
 
 namespace echelon::inline report {
 
+// A figure that was not measured; null in files.
 inline constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
 
-// How the values of several ranks become one: equal on all of them; added; their mean (of the ranks that train); the
-// largest; a list by rank; that of rank 0.
+// How the values of several ranks are combined: equal on all; sum; mean over the ranks that train; maximum; a list by
+// rank; the value of rank 0.
 enum class OverRanks : std::uint8_t { same, sum, mean, largest, list, rank0 };
-// How the values of several steps become one: there are none; added over the attempt; their mean; median and quartiles
-// without the first step; the newest.
+// How the values of several steps are combined: there is one value; sum over the attempt; mean; median and quartiles
+// without the first step; the newest value.
 enum class OverSteps : std::uint8_t { none, sum, mean, quartiles, newest };
-// How repetitions of a run become a row of a report: equal, or that of the first; the median; the largest; added.
+// How repetitions of a run are combined to a row of a report: the value of the first; median; maximum; sum.
 enum class OverRuns : std::uint8_t { first, median, largest, sum };
-// What a file holds where a figure is not known.
+// How a file represents an unknown figure: as null, or without the field.
 enum class Unknown : std::uint8_t { null, left_out };
 
 struct Figure {
@@ -43,7 +45,8 @@ struct Figure {
 struct Quartiles {
   double median = kUnknown, p25 = kUnknown, p75 = kUnknown;
 };
-// Of any order; zeros where there are none. Linear between neighbours.
+// Of values in any order, by linear interpolation between order statistics (quantile q at index q (n-1)); zeros for no
+// values. O(n log n).
 Quartiles quartiles_of(std::vector<double> values);
 
 // Where the time of a step, or of several, went. The parts and `other_s` add up to `total_s`.
@@ -56,7 +59,7 @@ struct StepTimes {
   double exchange_s = 0;  // compute thread blocked, the step's control sum included
   double optimiser_s = 0;
   double hooks_s = 0;      // checkpoints, evaluation, records; before these, the wait for the exchange's end
-  double other_s() const;  // what none of the parts claims; at least 0
+  double other_s() const;  // max(0, total_s - sum of the parts)
 };
 struct TimePart {
   const char* name;
@@ -72,7 +75,8 @@ inline constexpr std::array<TimePart, 7> kClaimedTimes = {{{"data", &StepTimes::
 inline constexpr std::size_t kTimeParts = kClaimedTimes.size() + 1;  // and "other"
 const char* time_part_name(std::size_t part);
 StepTimes& operator+=(StepTimes& sum, const StepTimes& more);
-// By part, in percent, tenths that sum to exactly 100 (largest remainders); zeros where nothing was measured.
+// By part in percent, rounded to tenths that sum to exactly 100 (largest-remainder method); zeros where nothing was
+// measured.
 using TimePercent = std::array<double, kTimeParts>;
 TimePercent time_percent(const StepTimes& times);
 // Shares of a whole in the same way.
@@ -90,7 +94,7 @@ struct RankTimes {
   std::vector<double> wire_bytes;
 };
 
-// What a codec did; unknown where none coded.
+// Figures of a codec; unknown where nothing was encoded.
 struct CodecFigures {
   double bytes_before = kUnknown;                                       // of all values that were encoded
   double bytes_after = kUnknown;                                        // of their messages
@@ -148,18 +152,18 @@ struct RunFigures {
   std::optional<CodecFigures> coded;
 };
 
-// Ranks put together. `own` holds what one rank knows, lists with one entry: its values that differ between ranks, in
-// the order of `each`.
+// The values of one rank that must be combined over ranks (OverRanks other than same and rank0), in the order of
+// `each`, so that they can be all-gathered. `own`: the figures of one rank, lists with one entry.
 std::vector<double> values_of_rank(const RunFigures& own);
-// Puts the values of all ranks, one rank after another, into `run`; the first `workers` of them train.
+// Combines the values_of_rank of all ranks, concatenated by rank, into `run`; the first `workers` ranks train.
 void combine_ranks(RunFigures& run, const std::vector<double>& by_rank, int workers);
-// Repetitions of one run (at least one) as one.
+// Repetitions of one run (at least one) combined by OverRuns; of lists their maximum, of quartiles their median.
 RunFigures combine_runs(const std::vector<const RunFigures*>& runs);
 
 // All figures as a Markdown table: name, unit, how ranks, steps and repetitions are combined, meaning.
 std::string figures_markdown();
 
-// Largest entry; unknown where there is none.
+// Largest known entry; unknown where there is none.
 double largest(const std::vector<double>& values);
 double median(std::vector<double> values);  // of those that are known; unknown where none is
 

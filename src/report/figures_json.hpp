@@ -1,5 +1,6 @@
-// Figures to JSON and back, by the list of figures_list.hpp. Numbers that are not known are null, or left out where the
-// list has it so; what a file lacks keeps its default.
+// Figures to JSON and back, by the list of figures_list.hpp. Unknown and infinite numbers are null, or without a field
+// where the list specifies so; on reading, fields that are null or missing keep their defaults and unknown fields are
+// ignored.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -12,7 +13,7 @@ nlohmann::ordered_json to_json(const StepFigures& figures);
 nlohmann::ordered_json to_json(const EpochFigures& figures);
 nlohmann::ordered_json to_json(const RunFigures& figures);
 
-// nlohmann::json::exception where a field has another type.
+// Throw nlohmann::json::exception where a field has another type; `to` is then partly filled.
 void take_figures(const nlohmann::json& from, StepFigures& to);
 void take_figures(const nlohmann::json& from, EpochFigures& to);
 void take_figures(const nlohmann::json& from, RunFigures& to);

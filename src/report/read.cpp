@@ -21,16 +21,16 @@ using nlohmann::json;
 json read_json(const std::string& path) {
   try {
     json value = json::parse(read_file_whole(path));
-    if (!value.is_object()) throw DataError(fmt::format("{}: wants a JSON object", path));
+    if (!value.is_object()) throw DataError(fmt::format("{}: expected a JSON object", path));
     return value;
   } catch (const json::exception& error) {
-    throw DataError(fmt::format("{}: is not whole JSON: {}", path, error.what()));
+    throw DataError(fmt::format("{}: is not complete JSON: {}", path, error.what()));
   }
 }
 
 void take_summary(const json& summary, const std::string& path, RunRecord& run) {
   if (summary.value("format", "") != "echelon-summary" || summary.value("version", 0) != 2)
-    throw DataError(fmt::format("{}: is no summary of version 2 (format \"echelon-summary\")", path));
+    throw DataError(fmt::format("{}: is not a summary of version 2 (format \"echelon-summary\")", path));
   run.has_summary = true;
   take_figures(summary, run);
   run.provenance = provenance_of(summary.value("provenance", json::object()));
@@ -59,7 +59,8 @@ std::string mesh_text(const MeshShape& mesh, const ParallelConfig& parallel) {
   return text;
 }
 
-// What is left of the config once all that a scaling study varies is put aside; and once how gradients travel is, too.
+// `group`: hash of the config without the keys that a scaling study varies; `experiment`: without those of [exchange]
+// too.
 void take_config(const std::string& path, RunRecord& run) {
   const std::string place = fmt::format("{} {}", run.device, run.paced ? "paced" : "real");
   run.group = run.experiment = run.config_hash + " " + place;
@@ -94,7 +95,7 @@ void collect(const fs::path& folder, std::set<std::string>& found, int depth) {
     if (entry.is_directory() && entry.path().filename() != "checkpoints") collect(entry.path(), found, depth - 1);
 }
 
-// As people would type it: relative to where they are, when it is below.
+// Relative to the working directory where the path is below it.
 std::string shown(const std::string& path) {
   const std::string relative = fs::path(path).lexically_relative(fs::current_path()).string();
   return relative.empty() || relative.starts_with("..") ? path : relative;
@@ -112,7 +113,7 @@ RunRecord read_run(const std::string& folder) {
       run.reason = value->reason;
       run.provenance = value->provenance;
     } else if (fs::exists(status)) {
-      throw DataError(fmt::format("{}: is no whole record of how an attempt stands", status));
+      throw DataError(fmt::format("{}: is not a complete status of an attempt", status));
     }
     if (fs::exists(summary)) take_summary(read_json(summary), summary, run);
   } catch (const json::exception& error) {

@@ -1,8 +1,8 @@
-// What a run leaves behind, read back: one record an attempt folder (results/<name>/run-<hash>/01).
+// The record of an attempt, read from its folder (results/<name>/run-<hash>/01).
 //
 //   config.toml    the effective config: which runs belong together
-//   summary.json   what was measured (report/figures.hpp); written at the end, so an attempt that died has none
-//   status.json    how it ended and why (report/status.hpp)
+//   summary.json   measured figures (report/figures.hpp); written at the end, so an attempt that died has none
+//   status.json    state, exit code and reason (report/status.hpp)
 #pragma once
 
 #include <string>
@@ -14,10 +14,10 @@
 
 namespace echelon::inline report {
 
-struct RunRecord : RunFigures {  // whose figures are known where there is a summary
+struct RunRecord : RunFigures {  // figures are filled where has_summary
   std::string folder;
   std::string group;  // equal for runs that differ in ranks, mesh, batch, seed, name and restart-neutral keys alone
-  std::string experiment;  // equal for runs that should learn the same: in ranks, seed and exchange they may differ
+  std::string experiment;  // equal for runs that differ in ranks, mesh, seed and exchange keys alone, of one batch
   std::string reason;      // of status.json
   bool has_summary = false;
   std::string codec_text = "none";  // "threshold (density 0.001, after 188 steps)"
@@ -25,11 +25,13 @@ struct RunRecord : RunFigures {  // whose figures are known where there is a sum
   Provenance provenance;
 };
 
-// Every attempt in and below the folders (attempts, runs or parents of runs), each once, in order of path. ConfigError
-// for a folder that is not there or holds no attempt, DataError for a record that cannot be understood.
+// Every attempt in and below the folders (attempts, runs or parents of runs, to 6 levels), each once, in order of path.
+// ConfigError for a folder that does not exist or contains no attempt, DataError for a record that cannot be read, with
+// its path. Reads files only.
 std::vector<RunRecord> read_runs(const std::vector<std::string>& folders);
 
-// One attempt folder.
+// One attempt folder. DataError where status.json or summary.json is incomplete or of another version; ConfigError
+// where config.toml is not valid. Missing files leave defaults.
 RunRecord read_run(const std::string& folder);
 
 }  // namespace echelon::inline report

@@ -74,7 +74,7 @@ ScalingRow make_row(const Runs& runs) {
   row.percent = time_percent(row.time_split_s);
   row.has_split = std::accumulate(row.percent.begin(), row.percent.end(), 0.0) > 0;
   if (by_library(row)) row.wire_bytes_per_step = row.messages_per_step = kUnknown;
-  if (row.paced)  // it learns nothing
+  if (row.paced)  // losses are meaningless
     row.train_loss = row.test_loss = row.test_accuracy = kUnknown;
   else
     row.accuracy = range_of(values_of(runs, [](auto& run) { return run.test_accuracy; }));
@@ -116,8 +116,9 @@ std::string facts_of(const Runs& runs) {
 void add_notes(Study& study, const Runs& runs) {
   if (study.paced)
     study.notes.push_back(
-        "paced: ops slept for the time their table gives them, the exchange was real. The rates show the exchange and "
-        "the schedule, not this machine's arithmetic; losses and accuracies mean nothing and are left out.");
+        "paced: ops slept for tabulated times, the exchange was real. The rates show the exchange and the schedule, "
+        "not "
+        "the arithmetic of this machine; losses and accuracies are meaningless and left out.");
   for (const RunRecord* run : runs)
     if (by_library(*run)) {
       study.notes.push_back(
@@ -138,9 +139,9 @@ void add_notes(Study& study, const Runs& runs) {
   };
   for (const ScalingRow& row : study.rows) {
     if (row.rate.median < best->rate.median && row.ranks > best->ranks)
-      add_once(
-          fmt::format("{} ranks are slower than {}: {}.", row.ranks, best->ranks,
-                      row.speed_up < 1 ? "worse than not distributing" : "too many for this step or this machine"));
+      add_once(fmt::format(
+          "{} ranks are slower than {}: {}.", row.ranks, best->ranks,
+          row.speed_up < 1 ? "distribution costs more than it gains" : "too many for this step or this machine"));
     if (row.rate.median > best->rate.median) best = &row;
     const double ratio = row.wire_bytes_per_step / row.formula_bytes_per_step;
     if (!by_library(row) && std::fabs(ratio - 1) > 0.005)
@@ -216,7 +217,7 @@ void split_group(const Runs& runs, std::vector<Study>& studies, Runs& alone) {
 
 // Why an attempt does not count; "" where it does.
 std::string uncounted(const RunRecord& run) {
-  if (!run.has_summary) return run.reason.empty() ? "it left no summary" : run.reason;
+  if (!run.has_summary) return run.reason.empty() ? "no summary was written" : run.reason;
   if (run.state != "finished") return run.reason.empty() ? "it did not finish" : run.reason;
   if (std::isnan(run.samples_per_s.median) || run.samples_per_s.median <= 0) return "no step of this attempt was timed";
   return {};

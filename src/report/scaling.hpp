@@ -1,13 +1,15 @@
-// Runs put side by side: how much faster k ranks are, and where a step's time goes.
+// Scaling studies: runs of one experiment on several numbers of ranks, with speed-up, efficiency and the parts of a
+// step's time. Pure functions of records; nothing throws.
 //
 // Runs of one group (record.hpp) with the same global batch on different numbers of ranks are a strong study; with the
 // same batch per replica, a weak one; a run may be in both. With S(k) the samples/s of k ranks and k0 the fewest ranks
 // of the study:
 //   speed-up(k) = S(k) / S(k0)        efficiency(k) = speed-up(k) * k0 / k
-// Only finished attempts count. Attempts of one row are repetitions: its rate is the median of theirs and the spread
-// their range; a single attempt's spread is the quartiles of its steps. Runs on as many ranks that differ in mesh,
-// strategy, algorithm, codec or batches are rows of their own. The study's first row is what others are compared with:
-// fewest ranks, the whole model on each.
+// S(k) is the median over the steps of an attempt but its first, without hooks. Only finished attempts count. Attempts
+// of one row are repetitions: its rate is the median of theirs and the spread their range; the spread of a single
+// attempt is the quartiles of its steps. Runs on the same number of ranks that differ in mesh, strategy, algorithm,
+// codec or batches are rows of their own. The first row is the baseline: fewest ranks, then fewest servers, hosts and
+// parts of the model.
 #pragma once
 
 #include <string>
@@ -24,7 +26,7 @@ struct Spread {
 };
 
 // Repetitions of one run: the same ranks, mesh, batches, exchange and codec, and configs of one group. The figures are
-// theirs put together (combine_runs).
+// combined by combine_runs.
 struct ScalingRow : RunFigures {
   int attempts = 0;
   std::string mesh_text, codec_text;
@@ -34,7 +36,7 @@ struct ScalingRow : RunFigures {
   double speed_up = kUnknown, efficiency = kUnknown;
   bool has_split = false;
   TimePercent percent{};
-  double hidden_share() const;  // of the exchange's time; unknown where there was none
+  double hidden_share() const;  // hidden / (hidden + exposed) time of the exchange; unknown where there was none
 };
 
 struct Study {
@@ -58,6 +60,7 @@ struct ScalingReport {
   std::vector<std::string> warnings;  // of codecs that cost accuracy
 };
 
+// Strong studies first, then weak ones, then runs without a partner; an attempt may be in a strong and a weak study.
 ScalingReport make_scaling(const std::vector<RunRecord>& runs);
 
 }  // namespace echelon::inline report

@@ -51,7 +51,7 @@ Status status_of(const json& from) {
   return status;
 }
 
-// What verdict.json holds; "" where there is none, or where it is not yet, or never was, written to its end.
+// Content of verdict.json; "" where it does not exist or is not completely written.
 std::string verdict_text(const std::string& attempt) {
   try {
     std::string text = read_file_whole(verdict_path(attempt));
@@ -66,7 +66,7 @@ bool create_file(const std::string& path, const std::string& content) {
   const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
   if (fd < 0 && errno == EEXIST) return false;
   if (fd < 0) throw EnvironmentError(fmt::format("{}: cannot be written: {}", path, std::strerror(errno)));
-  // Where the disk is full it stays empty: that it is there says who was first, and status.json is tried next.
+  // Where the disk is full the file stays empty: its existence marks the first caller, and status.json is tried next.
   if (::write(fd, content.data(), content.size()) == static_cast<ssize_t>(content.size())) ::fsync(fd);
   ::close(fd);
   return true;

@@ -1,9 +1,10 @@
-// How an attempt stands or ended, and where it was made.
+// The state of an attempt and its provenance.
 //
 //   status.json   while the attempt runs, rank 0 rewrites it every few seconds: "running", no exit code, updates done;
-//                 afterwards, how it ended
-//   verdict.json  how it ended, created by the first rank that can tell and never changed: a rank that wakes up late,
-//                 or a last "running" that is under way, cannot take its place
+//                 afterwards the final status
+//   verdict.json  the final status, created (O_EXCL) by the first rank that reports it and never changed: neither a
+//   rank
+//                 that resumes later nor a delayed "running" can replace it
 #pragma once
 
 #include <cstdint>
@@ -28,20 +29,21 @@ Provenance provenance_of(const nlohmann::json& from);
 
 struct Status {
   std::string state = "running";  // running | finished | stopped | failed | died
-  std::optional<int> exit_code;   // none while it runs, and where it died
+  std::optional<int> exit_code;   // none while it runs, and for "died"
   std::string reason;
   std::int64_t step = 0;   // updates done; of a failure, the step under way
   std::string checkpoint;  // newest good one, relative to the run folder
   Provenance provenance;
 };
 
-// Rewrites status.json, unless the attempt has ended. Throws EnvironmentError.
+// Rewrites status.json, unless verdict.json exists. Throws EnvironmentError. Any process; blocks for two fsyncs.
 void write_running(const std::string& attempt, const Status& status);
-// The first call of all processes writes verdict.json and status.json and returns true; later ones change nothing.
-// Throws EnvironmentError.
+// The first call among all processes writes verdict.json and status.json and returns true; later ones return false and
+// change nothing. Throws EnvironmentError where status.json cannot be written; a full disk may leave verdict.json
+// empty, which still counts as the first call.
 bool conclude(const std::string& attempt, const Status& status);
-// Of an attempt's folder. One that runs by its file though its rank 0 is gone from this host has the state "died".
-// None where there is no file, and where it cannot be understood.
+// Of an attempt's folder; verdict.json is preferred. "running" becomes "died" where the process of rank 0 was on this
+// host and no longer exists (is_gone). None where there is no file or it cannot be parsed.
 std::optional<Status> read_status(const std::string& attempt);
 
 }  // namespace echelon::inline report

@@ -26,14 +26,14 @@
 namespace echelon::inline run {
 namespace {
 
-constexpr int kControlChannel = 0;  // agreement, evaluation, metrics
-constexpr int kWeightsChannel = 1;  // the first broadcast
-constexpr int kSumsChannel = 2;     // synchronised batch norm
-constexpr int kMeetingChannel = 3;  // and the next Control::kChannels: what ranks agree on beside the exchange
-constexpr int kStrategyChannel = kMeetingChannel + Control::kChannels;  // from here on: the strategy's
-constexpr int kPartsChannel = 0;                                        // of a model group: checkpoints
+constexpr int kControlChannel = 0;       // agreement, evaluation, metrics
+constexpr int kWeightsChannel = 1;       // the first broadcast
+constexpr int kSumsChannel = 2;          // synchronised batch norm
+constexpr int kControlWordsChannel = 3;  // and the next Control::kChannels: agreement of ranks beside the exchange
+constexpr int kStrategyChannel = kControlWordsChannel + Control::kChannels;  // from here on: the strategy's
+constexpr int kPartsChannel = 0;                                             // of a model group: checkpoints
 constexpr int kNormsChannel = 1;  // likewise, and of the shards of a stage: norms of split models
-constexpr int kCutsChannel = 2;   // likewise, from here on: what travels between its ranks
+constexpr int kCutsChannel = 2;   // likewise, from here on: activations between its ranks
 
 // "_2x1-0" of the first of two stages; nothing where the model is whole.
 std::string part_name(const Mesh& mesh, int part) {
@@ -125,8 +125,8 @@ void Attempt::open_device() {
   all_or_none(group_, [&] {
     device_ = echelon::open_device(config_.device.kind, device_options(config_.device, slot_, &warning));
     if (!device_->supports(config_.device.dtype))
-      throw ConfigError(fmt::format("device.dtype = \"{}\" is not for the device '{}'", name_of(config_.device.dtype),
-                                    device_->name()));
+      throw ConfigError(fmt::format("device.dtype = \"{}\" is not supported by device '{}'",
+                                    name_of(config_.device.dtype), device_->name()));
   });
   require_same(group_, "kind of device", std::string(device_->name()));
   if (config_.train.reproducible)
@@ -181,7 +181,7 @@ void Attempt::visit_state(StateVisitor& visitor) {
   runner_->visit_state(visitor);
 }
 
-// What each rank holds some of; the chief writes what its whole replica holds.
+// State that is distributed over ranks; the first rank of the first replica writes it.
 WholeTensors Attempt::gather_for_checkpoint() {
   Group all(rank_groups_->exchange(), kControlChannel), replicas(rank_groups_->data_parallel_peers(), kControlChannel);
   WholeTensors wholes = gather_slices(all, [this](StateVisitor& visitor) { strategy_->visit_state(visitor); });
@@ -270,7 +270,7 @@ int Attempt::run_or_throw() {
   });
   std::vector<Hook*> hooks;
   for (const auto& hook : hooks_) hooks.push_back(hook.get());
-  Control control(engine_, kMeetingChannel, strategy_->progress());
+  Control control(engine_, kControlWordsChannel, strategy_->progress());
   Loop loop(config_, *plan_, rank_groups_->replica(), *runner_, group_, control, state_, phase_, std::move(hooks));
   return finish(loop.run());
 }
@@ -301,7 +301,7 @@ int Attempt::finish(Ending ending) {
     board_.conclude(summary.state, code, finished ? "" : fmt::format("{}; checkpoint of step {}", why, state_.step),
                     state_.step);
     log_info("{}", summary_text(summary, parts, board_.checkpoint()));
-    if (!finished) log_info("stopped early, {}: the same command goes on from step {}", why, state_.step);
+    if (!finished) log_info("stopped early, {}: the same command continues from step {}", why, state_.step);
     flush_log();
   });
   group_.barrier();

@@ -1,9 +1,10 @@
-// One attempt at a run, on one rank: from the config to the exit code.
+// One attempt at a run, on one rank: from the config to the exit code. All ranks of the world, servers included, make
+// one each and call run(); it is collective.
 //
 //   read and compare configs -> plan -> resume or start -> device, model, strategy -> loop -> summary
 //
-// What can go wrong on one rank before the first step goes wrong on all of them together (all_or_none), so that all
-// ranks exit normally. After that an error of one rank alone ends the world by `abort_world`.
+// An error of one rank before the first step becomes an error of all ranks (all_or_none), so that all exit normally.
+// After that an error of one rank alone ends the world by AttemptOptions::end_world.
 #pragma once
 
 #include <functional>
@@ -41,9 +42,9 @@
 namespace echelon::inline run {
 
 struct AttemptOptions {
-  // On every rank; adds to the notes, for people, what it left out of the file. Throws ConfigError.
+  // Called on every rank; adds a note for each key of the file that was left out. Throws ConfigError.
   std::function<Config(std::vector<std::string>& notes)> load_config;
-  std::function<void(int exit_code)> end_world;  // ends all ranks, now; not called where there is one
+  std::function<void(int exit_code)> end_world;  // ends all ranks at once; not called in a world of one rank
 };
 
 class Attempt {
@@ -51,7 +52,8 @@ class Attempt {
   Attempt(Engine& engine, AttemptOptions options);
   ~Attempt();
 
-  // The exit code: 0, 75, 130, or that of an error, which has been told by then.
+  // Returns the exit code: 0, 75, 130, or that of an error, which was printed and recorded in status.json before.
+  // Throws nothing. Blocks for the whole run; the calling thread is the compute thread.
   int run();
 
  private:
@@ -81,7 +83,7 @@ class Attempt {
   PhaseBoard phase_;  // by the engine's clock
   StatusBoard board_;
   Config config_;
-  std::vector<std::string> notes_;  // what was changed in it
+  std::vector<std::string> notes_;  // on keys that were changed
   SettledSplit settled_;
   RunLock lock_;  // rank 0's; ends after all that writes into the run's folder
   std::optional<RunPlan> plan_;

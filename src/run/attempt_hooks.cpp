@@ -13,7 +13,7 @@
 namespace echelon::inline run {
 
 void Attempt::make_hooks() {
-  const bool speaks = slot_.rank == 0;
+  const bool first_rank = slot_.rank == 0;
   if (auto fault = make_fault_hook(slot_.rank, *arenas_, *strategy_)) hooks_.push_back(std::move(fault));
   hooks_.push_back(std::make_unique<AgreementHook>(config_.exchange.verify_every_steps, rank_groups_->mesh(), *arenas_,
                                                    *strategy_, group_));
@@ -21,13 +21,13 @@ void Attempt::make_hooks() {
                                                   *activation_exchange_, group_, phase_));
   hooks_.push_back(std::make_unique<DivergenceHook>(config_, state_));
   MetricsHook* metrics = nullptr;
-  if (speaks) {
+  if (first_rank) {
     auto hook = std::make_unique<MetricsHook>(start_.folder.attempt + "/metrics.jsonl", config_.run.log_every_steps);
     metrics = hook.get();
     hooks_.push_back(std::move(hook));
   }
   hooks_.push_back(std::make_unique<CheckpointHook>(
-      config_.checkpoint, start_.folder, speaks, [this](StateVisitor& visitor) { visit_state(visitor); },
+      config_.checkpoint, start_.folder, first_rank, [this](StateVisitor& visitor) { visit_state(visitor); },
       [this] {
         lock_.confirm();
         return gather_for_checkpoint();
@@ -40,7 +40,7 @@ void Attempt::make_hooks() {
   statistics_ = statistics.get();
   hooks_.push_back(std::move(statistics));
   hooks_.push_back(std::make_unique<StatusHook>(board_));
-  if (!speaks) return;
+  if (!first_rank) return;
   hooks_.push_back(std::make_unique<ProgressHook>(config_.run, plan_->total_steps, config_.train.epochs));
 }
 

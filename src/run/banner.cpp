@@ -39,7 +39,7 @@ std::string ranks_text(const BannerParts& p) {
   return fmt::format("{} + {}", counted(p.mesh.ranks(), "worker"), counted(servers, "server"));
 }
 
-// How samples are put into steps.
+// How samples are distributed to steps.
 std::string order_text(const RunPlan& plan) {
   if (plan.shards.stream()) return "streams";
   if (plan.shards.buckets().empty()) return fmt::format("sharding by {}", name_of(plan.shards.sharding()));
@@ -82,13 +82,13 @@ std::string stages_line(const Config& config, const RunPlan& plan, const Mesh& m
                      100 * bubble_share(mesh.pipeline(), micro_batches, chunks));
 }
 
-// "staircase 64 steps in 8 chunks; attention1 sees all steps at once"
-std::string staircase_line(const RunPlan& plan, std::int64_t chunks) {
+// "chunks    64 time steps in 8 chunks; attention1 processes all steps at once"
+std::string chunks_line(const RunPlan& plan, std::int64_t chunks) {
   const std::vector<std::string> uncut = uncut_layers(plan.graph);
-  const std::string seen =
-      fmt::format("; {} {} all steps at once", fmt::join(uncut, ", "), uncut.size() == 1 ? "sees" : "see");
-  return fmt::format("staircase {} steps in {} chunks{}", plan.graph.values().front().shape[0], chunks,
-                     uncut.empty() ? "" : seen);
+  const std::string whole =
+      fmt::format("; {} {} all steps at once", fmt::join(uncut, ", "), uncut.size() == 1 ? "processes" : "process");
+  return fmt::format("chunks    {} time steps in {} chunks{}", plan.graph.values().front().shape[0], chunks,
+                     uncut.empty() ? "" : whole);
 }
 
 }  // namespace
@@ -126,12 +126,13 @@ std::vector<std::string> banner_lines(const BannerParts& p) {
   if (p.mesh.tensor() > 1)
     lines.push_back(
         fmt::format("tensor    {}{}", p.plan.part.shards, p.mesh.pipeline() > 1 ? " (of the first stage)" : ""));
-  if (p.config.parallel.time_chunks > 1) lines.push_back(staircase_line(p.plan, p.config.parallel.time_chunks));
+  if (p.config.parallel.time_chunks > 1) lines.push_back(chunks_line(p.plan, p.config.parallel.time_chunks));
   if (const std::int64_t cut = p.plan.train.cut(); cut > 0)
     lines.push_back(fmt::format("truncated {} of {} training sequences are longer than {} steps (data.sequence_length)",
                                 count_text(cut), count_text(p.plan.train.samples()), p.plan.train.length()));
   if (p.plan.replicas != p.plan.shards.replicas())
-    lines.push_back(fmt::format("samples   of {} replicas on one rank (data.as_replicas)", p.plan.shards.replicas()));
+    lines.push_back(
+        fmt::format("samples   those of {} replicas, processed by one (data.as_replicas)", p.plan.shards.replicas()));
   if (!p.device.computes())
     lines.push_back("PACED     ops sleep for tabulated times: a timing study, computed values are meaningless");
   if (!p.start.told.empty()) lines.push_back((p.start.first_step() ? "hint      " : "resuming  ") + p.start.told);

@@ -28,13 +28,14 @@ struct BannerParts {
   const std::vector<std::string>& notes;  // on the config
 };
 
-// Under 20 lines.
+// About 10 to 20 lines, each "<label of 10 columns><facts>". Pure; rank 0 logs them. Costs an estimate of the FLOPs of
+// the graph.
 std::vector<std::string> banner_lines(const BannerParts& parts);
 
-// "0-2 a, 3 b": runs of equal entries by rank.
+// "0-2: a; 3: b": equal entries of neighbouring ranks together; of one rank its entry alone.
 std::string by_rank_text(const std::vector<std::string>& entries);
 
-// config.toml of an attempt: the effective config, which runs again as it is.
+// Writes config.toml of an attempt: the effective config, with which the run can be repeated. EnvironmentError.
 void write_attempt_config(const RunFolder& folder, const Config& config);
 
 }  // namespace echelon::inline run

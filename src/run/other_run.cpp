@@ -98,7 +98,7 @@ void require_same_steps(const Config& config, const h5::Reader& reader, std::int
   const std::int64_t samples = trained_data_in(reader.path()).samples;
   if (samples != plan.train.samples())
     refuse(config, "data.train",
-           fmt::format("{}: {} was trained on {}, data.train holds {}: its position in the data means nothing here; "
+           fmt::format("{}: {} was trained on {}, data.train holds {}: its position in the data does not apply here; "
                        "name the same data, {}",
                        kKey, reader.path(), counted(samples, "sample"), count_text(plan.train.samples()), instead));
   if (step >= plan.total_steps)
@@ -109,15 +109,15 @@ void require_same_steps(const Config& config, const h5::Reader& reader, std::int
                        config.train.steps, instead));
 }
 
-// What a checkpoint holds that a run of this config cannot use, or has under another meaning.
-class Leftovers {
+// The state in a checkpoint that a run of this config cannot use.
+class UnusedState {
  public:
-  Leftovers(const Config& config, const h5::Reader& reader, const std::optional<Config>& source)
+  UnusedState(const Config& config, const h5::Reader& reader, const std::optional<Config>& source)
       : config_(config), reader_(reader), source_(source) {}
 
-  void settle(TakeUp& taken) {
-    settle_optimiser(taken);
-    settle_residuals(taken);
+  void decide(TakeUp& taken) {
+    decide_optimiser(taken);
+    decide_residuals(taken);
     if (!names_below(reader_, "carried/").empty() && config_.data.order != Order::stream)
       add("recurrent states left out: data.order is not \"stream\"");
     taken.left_out = fmt::format("{}", fmt::join(texts_, "; "));
@@ -126,7 +126,7 @@ class Leftovers {
  private:
   void add(std::string text) { texts_.push_back(std::move(text)); }
 
-  void settle_optimiser(TakeUp& taken) {
+  void decide_optimiser(TakeUp& taken) {
     const std::set<std::string> there = optimiser_states(reader_);
     const RuleInfo& rule = rule_of(config_.optimiser);
     const auto has = [&](std::string_view state) { return there.contains(std::string(state)); };
@@ -139,10 +139,10 @@ class Leftovers {
     if (!unused.empty()) add(fmt::format("optimiser states left out: {}", fmt::join(unused, ", ")));
     if (!taken.optimiser && !rule.states.empty())
       add(fmt::format("those of rule \"{}\" begin at zero: {}", rule.name, fmt::join(rule.states, ", ")));
-    if (!taken.optimiser && reader_.has_attribute("loss_scale")) add("the loss scale begins anew");
+    if (!taken.optimiser && reader_.has_attribute("loss_scale")) add("the loss scale starts at its initial value");
   }
 
-  void settle_residuals(TakeUp& taken) {
+  void decide_residuals(TakeUp& taken) {
     const bool any = !names_below(reader_, "residual/").empty();
     taken.residuals = any && source_ && source_->exchange.strategy == config_.exchange.strategy &&
                       source_->exchange.codec == config_.exchange.codec;
@@ -171,7 +171,7 @@ TakeUp take_up(const Config& config, const RunPlan& plan) {
   require_same_model(config, reader, plan.graph);
   if (taken.weights_only) return taken;
   require_same_steps(config, reader, source.step, plan);
-  Leftovers(config, reader, config_of(source)).settle(taken);
+  UnusedState(config, reader, config_of(source)).decide(taken);
   return taken;
 }
 
@@ -202,7 +202,7 @@ std::string other_runs_text(const Config& config) {
     newest = run, at = written, step = found->step;
   }
   if (newest.empty()) return {};
-  return fmt::format("{} has a checkpoint of step {}, by another config{}: --set run.resume_from={} takes it up",
+  return fmt::format("{} has a checkpoint of step {}, by another config{}: --set run.resume_from={} starts from it",
                      newest, count_text(step), others > 1 ? fmt::format(" (as have {} more runs)", others - 1) : "",
                      newest);
 }

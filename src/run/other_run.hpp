@@ -1,11 +1,11 @@
-// run.resume_from: a run that begins from a checkpoint of another one, whose config is another.
+// run.resume_from: a run that begins from a checkpoint of another run, with another config.
 //
 //   taken up        weights, always. Unless run.resume_weights_only: step, epoch and position in the data; states of
 //                   the optimiser where both rules share them; residuals where strategy and codec are the same
-//   begins anew     whatever else this run keeps; exchange.algorithm = "auto" tunes again. What is left out is said in
-//                   TakeUp::left_out
-//   must be equal   names and shapes of the model's tensors; unless run.resume_weights_only, batch.global and the
-//                   number of training samples, by which the position counts
+//   initialised     all other state of this run; exchange.algorithm = "auto" tunes again. TakeUp::left_out lists the
+//                   state of the checkpoint that is not used
+//   must be equal   names and shapes of the tensors of the model; unless run.resume_weights_only, batch.global and the
+//                   number of training samples, which define the position
 #pragma once
 
 #include <cstdint>
@@ -20,23 +20,24 @@ struct TakeUp {
   std::string checkpoint;       // path of the .h5 file; it was verified as a whole
   std::int64_t written_at = 0;  // step that it was written after
   bool weights_only = false;
-  bool optimiser = false;  // its states, and the loss's scale
-  bool residuals = false;  // what codecs, and servers with codecs, keep
-  std::string left_out;    // for people: "optimiser states left out: momentum; .."; "" where everything is taken up
+  bool optimiser = false;  // states of the optimiser, and the loss scale
+  bool residuals = false;  // residuals of codecs, on workers and servers
+  std::string left_out;    // text "optimiser states left out: momentum; .."; "" where everything is taken up
 
   std::int64_t step() const { return weights_only ? 0 : written_at; }
 };
 
-// Of the checkpoint that config.run.resume_from names. Reads its file alone; every byte is verified. Throws ConfigError
-// with the place of the key: nothing is saved there, another model (naming the tensor), another global batch, another
-// number of samples, or no step that is left to train; DataError where a checkpoint file that was named is damaged.
+// Of the checkpoint that config.run.resume_from names. Reads files only; every byte of the checkpoint is verified.
+// Called by rank 0. Throws ConfigError with the place of the key: no checkpoint there, another model (with the tensor),
+// another global batch, another number of samples, or no step left to train; DataError where a checkpoint file that was
+// named is damaged.
 TakeUp take_up(const Config& config, const RunPlan& plan);
 
 // "from step 20 of another run: results/a/run-1450d256171e5f2a/checkpoints/step-00000020.h5; .. left out".
 std::string take_up_text(const TakeUp& taken);
 
-// Where runs of the same name but of other configs have checkpoints: a sentence that names the newest one and
-// run.resume_from; else "". By a glance at the files.
+// Where runs of the same name with other configs have checkpoints: a sentence with the newest one and run.resume_from;
+// else "". Reads manifests and file sizes, verifies nothing.
 std::string other_runs_text(const Config& config);
 
 }  // namespace echelon::inline run

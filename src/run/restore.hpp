@@ -1,4 +1,4 @@
-// What a run goes on with, read from its checkpoint or another run's.
+// Restores the state of a run from its own checkpoint or that of another run.
 #pragma once
 
 #include "checkpoint/run_state.hpp"
@@ -12,7 +12,7 @@
 
 namespace echelon::inline run {
 
-// What all ranks hold of a run, in the order of checkpoints.
+// The stateful objects of a run that exist on all ranks, in the order of checkpoints.
 struct SavedParts {
   RunState& state;
   Tuning& tuning;
@@ -21,10 +21,11 @@ struct SavedParts {
   Strategy& strategy;
 };
 
-// Reads what `start` takes up of its checkpoint and fits the position to the plan (fit_state). Every rank calls it; not
-// for a first step. Throws what load_checkpoint and fit_state throw.
+// Reads the state that `start` selects from its checkpoint and fits the position to the plan (fit_state). Every rank
+// calls it, without messages; not for a first step. Throws as load_checkpoint and fit_state do.
 void restore(const Decision& start, const RunPlan& plan, const SavedParts& parts);
-// Recurrent states, once the runner stands where the run does. Nothing for a first step.
+// Reads recurrent states, after the runner was constructed at the position of the run. No effect for a first step, or
+// where only weights are taken up.
 void restore_carried(const Decision& start, Stepper& runner);
 
 }  // namespace echelon::inline run

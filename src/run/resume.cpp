@@ -79,7 +79,7 @@ Decision decide_on_rank_0(const Config& config, const RunPlan& plan, RunLock& lo
   if (foreseen.finished) return foreseen;
   make_folders(run);
   lock.take(run, job_id());
-  if (!anew)  // by whoever held the lock a moment ago
+  if (!anew)  // finished meanwhile, by the process that held the lock before
     if (auto finished = finished_already(run, plan.total_steps)) return *finished;
   const RunFolder folder = make_attempt(config);
   Decision decision;

@@ -1,4 +1,5 @@
-// Whether an attempt starts, resumes, or has nothing left to do: rank 0 looks, all ranks are told.
+// Whether an attempt starts, resumes, or has nothing left to do: rank 0 decides by the files, all ranks get its
+// decision.
 #pragma once
 
 #include <cstdint>
@@ -15,31 +16,33 @@ namespace echelon::inline run {
 
 struct Decision {
   bool finished = false;   // the run has been done already; no attempt was made
-  RunFolder folder;        // finished: of the attempt that did it
+  RunFolder folder;        // finished: of the attempt that finished it
   std::string checkpoint;  // path of the file to resume from; "" : from the first step
-  std::int64_t step = 0;   // to go on from, or of the finished run
-  int ranks = 0;           // finished: on how many; 0 where it is not known
+  std::int64_t step = 0;   // updates done at the start, or by the finished run
+  int ranks = 0;           // finished: its number of ranks; 0 where it is unknown
 
   // Of a checkpoint that is another run's (run.resume_from): what is taken up (other_run.hpp); of an own one all.
   bool other_run = false, weights_only = false, optimiser = true, residuals = true;
-  std::string told;  // of the start, for people; known to rank 0
+  std::string told;  // text about the start for banner and check; on rank 0 alone
 
   bool first_step() const { return checkpoint.empty(); }
 };
 
-// How a run of this plan would start; reads alone. Its own checkpoints come before run.resume_from, which comes before
-// the first step; own ones are looked at by a glance. Throws what decide_start and take_up (other_run.hpp) throw.
+// How a run of this plan would start; writes nothing, for `echelon check` and before the lock is taken. Its own
+// checkpoints precede run.resume_from, which precedes the first step; own ones are judged by manifest and size alone.
+// Throws as decide_start and take_up (other_run.hpp) do.
 Decision foresee_start(const Config& config, const RunPlan& plan);
 
-// Takes the run's lock (rank 0) and makes the attempt's folder, unless the run is finished. Damaged checkpoints that
-// are newer than the one to resume are set aside. Errors are common to all ranks: EnvironmentError where another
-// process holds the run, the folder cannot be written, or run.restart = "require" finds no good checkpoint; what
-// take_up refuses is refused before a folder is made.
+// Takes the lock of the run (rank 0) and creates the folder of the attempt, unless the run is finished. Damaged
+// checkpoints newer than the one to resume are set aside, rows of metrics beyond it removed. Collective, blocking:
+// verifying reads every byte of the checkpoint twice, on rank 0. Errors are CommonErrors on all ranks: EnvironmentError
+// where another process holds the run, the folder cannot be written, or run.restart = "require" finds no good
+// checkpoint; refusals of take_up come before a folder is created.
 Decision decide_start(const Config& config, const RunPlan& plan, Group& group, RunLock& lock);
 
-// Fits a restored state to this run: ConfigError where the global batch is another; DataError where the state is not
-// that of the checkpoint's step; where the number of replicas has changed the length of an epoch, the position inside
-// it. Logs what is unlike.
+// Fits a restored state to this run: where the number of replicas has changed the length of an epoch and the position
+// is beyond it, the next epoch begins. ConfigError for another global batch; DataError where the state is not that of
+// the checkpoint's step. Logs other data, another number of replicas and another length of an epoch.
 void fit_state(RunState& state, const RunPlan& plan, const Decision& start);
 
 }  // namespace echelon::inline run

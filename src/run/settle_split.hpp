@@ -1,4 +1,4 @@
-// What [parallel] leaves open, settled for the ranks of a launch: whether and how the model is split, what layers cost.
+// Resolves keys of [parallel] that depend on the launch: split = "auto", costs = "measured", recurrent_from = -1.
 #pragma once
 
 #include <string>
@@ -11,20 +11,21 @@
 
 namespace echelon::inline run {
 
-// `config` for a launch of so many ranks, servers included: one rank alone trains a split model whole, with a note for
-// people, and parallel.recurrent_from = -1 becomes a number.
+// `config` for a launch of `ranks` ranks, servers included: on one rank a split model is trained unsplit, with a note,
+// and parallel.recurrent_from = -1 is replaced by a number. Equal on every rank.
 Config config_for_ranks(Config config, int ranks, std::vector<std::string>& notes);
 
 struct SettledSplit {
-  ParallelConfig parallel;     // given, whatever was asked for
-  std::vector<double> node_s;  // by node: of one sample, measured; empty where FLOPs are to be counted
-  std::string report;          // for people; empty where nothing was chosen
+  ParallelConfig parallel;     // with split = "given" and the chosen numbers
+  std::vector<double> node_s;  // by node of the graph: measured seconds a sample; empty where FLOPs are counted
+  std::string report;          // lines about the choice; empty where nothing was chosen
 };
 
-// Whether there is anything to settle.
+// Whether settle_split has anything to resolve.
 bool leaves_open(const ParallelConfig& parallel);
-// Collective over the world, on `channel`; every rank gets the same. Measures on a device of the run's kind that is
-// opened and closed here. Throws on all ranks what plan_run throws, and MemoryError where nothing fits.
+// Collective over the world, on `channel`, blocking; every rank gets the same. Each layer is timed on one of the ranks,
+// on a device of the run's kind that is opened and closed here; the network is probed by ping-pong (link_probe.hpp).
+// Throws on all ranks as plan_run does, and MemoryError where no split fits the memory limit.
 SettledSplit settle_split(const Config& config, const RunInputs& inputs, const DeviceOptions& device, Engine& world,
                           int channel);
 

@@ -33,8 +33,8 @@ std::vector<std::int64_t> batch_by_rank(const RunPlan& plan) {
   return {plan.batch.global};
 }
 
-// Ranks that took clearly longer than the median rank at something they do alone: "rank 3 on n2 is 1.8x slower in
-// backward". Waits are no guide: a slow rank makes the others wait. Under a split ranks of one part are compared.
+// Ranks that took clearly longer than the median rank in a phase without communication: "rank 3 on n2 is 1.8x slower in
+// backward". Waits do not count: a slow rank makes the others wait. Under a split ranks of one part are compared.
 std::vector<std::string> slow_ranks(const SummaryParts& parts, Group& group) {
   constexpr double kSlower = 1.25, kLeastShare = 0.02;  // of the median rank's time; of the step
   if (!parts.rank_groups.trains()) return {};

@@ -1,5 +1,5 @@
-// What is known at the end of an attempt: collected over the ranks, written as summary.json (the record that reports
-// read; its figures are in report/figures.hpp), and told in a few lines.
+// The figures of an attempt at its end: collected over the ranks, written as summary.json (the record that reports
+// read; figures in report/figures.hpp), and printed as a few lines.
 #pragma once
 
 #include <cstdint>
@@ -36,11 +36,13 @@ struct SummaryParts {
   int threads = 1;
 };
 
-// All ranks call it; `peers`: the workers, or the servers on ranks of their own. Whole on rank 0.
+// Collective over the world, then over `peers` (the workers, or the servers on ranks of their own), blocking. Complete
+// on rank 0 alone.
 RunFigures collect_summary(const SummaryParts& parts, Group& world, Group& peers, const std::string& state,
                            std::int64_t step);
+// Writes summary.json of the attempt, whole or not at all. Rank 0. EnvironmentError.
 void write_summary(const RunFigures& run, const SummaryParts& parts);
-// A few lines for people.
+// The last lines of a run's log; `checkpoint`: the newest, relative to the run folder, "" for none.
 std::string summary_text(const RunFigures& run, const SummaryParts& parts, const std::string& checkpoint);
 
 }  // namespace echelon::inline run

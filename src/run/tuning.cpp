@@ -16,7 +16,7 @@
 namespace echelon::inline run {
 namespace {
 
-// Tells one placing of ranks on hosts from another.
+// Differs between placements of ranks on hosts.
 std::int64_t hosts_mark(const Transport& transport) {
   std::string text;
   for (const int host : transport.hosts()) text += transport.host_names()[static_cast<std::size_t>(host)] + "\n";

@@ -1,8 +1,8 @@
-// The exchange that a run uses: as its config says, or, where that says exchange.algorithm = "auto", what autotune
-// chose.
+// The exchange that a run uses: that of its config, or, with exchange.algorithm = "auto", the choice of autotune.
 //
-// The choice is in every checkpoint and binds a run that goes on from it while the number of replicas and the hosts are
-// the same; else it is repeated, with a line in the log. The reasons are in the attempt's autotune.txt.
+// The choice is saved in every checkpoint and kept by a run that resumes from it while the number of replicas and the
+// hosts are the same, so that its sums keep their order; else tuning is repeated, with a line in the log. The
+// measurements are in autotune.txt of the attempt.
 #pragma once
 
 #include <array>
@@ -19,14 +19,16 @@ namespace echelon::inline run {
 
 class Tuning {
  public:
-  // Collective. `start`: where the run goes on from. Rank 0 writes autotune.txt. Of a split model every part tunes on
-  // its own replicas, all at once as they will train, and all use the choice of the largest part: what several ranks
-  // hold alike must be summed alike. `model`: the ranks of one replica; null where it is not split.
+  // Collective over `replicas` and `model`, blocking; returns `config` without messages unless its algorithm is "auto".
+  // Rank 0 of `world` writes autotune.txt (EnvironmentError). Of a split model every part tunes on its own replicas,
+  // all at the same time as in training, and all use the choice of the largest part: parameters that several ranks hold
+  // must be summed in one order. `model`: the ranks of one replica; null where it is not split. Throws as
+  // load_checkpoint does.
   ExchangeConfig settle(const ExchangeConfig& config, const Decision& start, Engine& replicas, Engine* model,
                         const Transport& world, int first_channel, const ParameterSet& parameters, DType dtype);
-  // Logs what was chosen and why, on rank 0; nothing where nothing was.
+  // Logs the choice and its reasons, on rank 0; no effect where nothing was chosen.
   void log_choice() const;
-  // Likewise.
+  // The choice as tensor "exchange/choice", with replicas and hosts; no state where nothing was chosen.
   void visit_state(StateVisitor& visitor);
 
  private:

@@ -82,7 +82,7 @@ TEST_CASE("options of other formats are refused with the reason, and a heading i
         Case{"pairs", {"--value-max", "9"}, "--value-max is for csv, idx, not for pairs"},
         Case{"csv", {"--tokens", "words"}, "--tokens is for text, words, sequences, pairs, not for csv"},
         Case{"cifar10", {"--like", "data"}, "not for cifar10: the classes of idx and cifar"},
-        Case{"csv", {"--targets", "1", "--label-column", "0"}, "--targets takes the place of"},
+        Case{"csv", {"--targets", "1", "--label-column", "0"}, "--targets replaces"},
         Case{"csv", {"--stored", "f32", "--value-max", "9"}, "--value-max is for --stored u8"}}) {
     const Outcome outcome = import(bad.format, bad.options);
     CHECK(outcome.code == 2);
@@ -90,7 +90,7 @@ TEST_CASE("options of other formats are refused with the reason, and a heading i
   }
   const Outcome made = import("csv", {"--shape", "1,1,2"});
   CHECK(made.code == 0);
-  CHECK_THAT(made.out, Contains("line 1 left out, a heading: a,b,class"));
+  CHECK_THAT(made.out, Contains("line 1 skipped as a heading: a,b,class"));
   CHECK_THAT(run_data_verb({"inspect", folder / "out"}).out, Contains("name") && Contains("y"));
 }
 

@@ -159,7 +159,7 @@ TEST_CASE("a run from the first step on is told what other runs of its name have
   const std::string source = trial.run().substr(trial.run().find("results/"));
   const Sets other = {"optimizer.weight_decay=0.001", "train.steps=5"};
   const std::string hint = "hint +" + source + " has a checkpoint of step 5, by another config: --set " +
-                           "run.resume_from=" + source + " takes it up";
+                           "run.resume_from=" + source + " starts from it";
   CHECK_THAT(check(trial, other).out, Catch::Matches("[^]*" + hint + "\n[^]*"));
   const Outcome second = trial.train(0, other);
   INFO(second.out << second.err);

@@ -95,7 +95,7 @@ TEST_CASE("check says what is sparse, and what has nothing to be lazy about is r
   INFO(plain.out << plain.err);
   CHECK_THAT(plain.out, Contains("embedding1.weight: at most 30 of "));
   CHECK_THAT(plain.out,
-             Contains("these alone updated; 1.17 KiB on the wire, whole "));  // 2 x 30 rows of 4 + 2 x 8 bytes
+             Contains("only these updated; 1.17 KiB on the wire, whole "));  // 2 x 30 rows of 4 + 2 x 8 bytes
   CHECK_THAT(check({"--set", "optimizer.momentum=0.9"}).out, Contains("the whole table updated"));
   CHECK_THAT(check({"--set", "optimizer.momentum=0.9", "--set", "optimizer.lazy=true"}).out, Contains("(lazy)"));
   const test::Outcome refused = check({"--set", "optimizer.lazy=true", "--set", "model.dense_embeddings=true"});

@@ -92,7 +92,7 @@ TEST_CASE("a staircase of carried states and dropout goes on unsplit, by units a
     return outcome.out;
   };
   const std::string out = leg(2, {"train.steps=4", "parallel.pipeline=2", "parallel.time_chunks=4"});
-  CHECK_THAT(out, Contains("staircase 9 steps in 4 chunks") && Contains("(p-1)/(m c+p-1) is 20.0 %"));
+  CHECK_THAT(out, Contains("chunks    9 time steps in 4 chunks") && Contains("(p-1)/(m c+p-1) is 20.0 %"));
   leg(1, {"train.steps=6"});
   const std::string parts = leg(2, {"train.steps=8", "parallel.tensor=2", "parallel.recurrent_from=1"});
   CHECK_THAT(parts, Contains("inside replicas"));

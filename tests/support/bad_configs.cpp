@@ -85,7 +85,7 @@ const std::vector<BadConfig>& bad_configs() {
        with("sharding = \"auto\"", "buckets = 4"),
        {"@9:", "data.buckets does not go with parallel.time_chunks"},
        {"parallel.time_chunks=2"}},
-      {"falling buckets", with("sharding = \"auto\"", "buckets = [8, 4]"), {"@9:", "must rise", "4 comes after 8"}},
+      {"falling buckets", with("sharding = \"auto\"", "buckets = [8, 4]"), {"@9:", "must increase", "4 comes after 8"}},
       // Names
       {"unknown section", with("[batch]", "[btach]"), {"@11:2", "unknown section 'btach'", "did you mean 'batch'"}},
       {"British section", with("[optimizer]", "[optimiser]"), {"@17:2", "did you mean 'optimizer'"}},

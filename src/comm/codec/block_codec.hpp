@@ -1,9 +1,9 @@
-// Codecs whose messages are blocks of values, each a head and then its values in fewer bits. `Form` says what a block
-// looks like:
-//   kBlock                              values of a whole block, a multiple of eight
+// Codecs whose messages are blocks of values, each a head and then its values in fewer bits: exact_size() holds, and
+// decoding checks nothing (any bytes of the right length decode to some values). `Form` describes a block:
+//   kBlock                              values of a whole block, a multiple of eight; the last block may be shorter
 //   Head                                trivially copyable; first in a block
 //   body_bytes(n)                       behind the head, for n values
-//   lanes(head, body, i, n) -> __m256   values i .. i + n - 1 of a block, n <= 8
+//   lanes(head, body, i, n) -> __m256   values i .. i + n - 1 of a block, n <= 8, i a multiple of 8
 #pragma once
 
 #include <algorithm>

@@ -1,6 +1,8 @@
-// Codecs that round every value to a half: what fp16 and bf16 share. Eight values at a time, at memory speed.
+// Codecs that round every value to 16 bits: what fp16 and bf16 share. Messages are 2 n bytes for n values,
+// exact_size(). Rounding what was rounded changes nothing, so any plan can carry them (CodecRoute::any). Memory-bound,
+// AVX2 and F16C.
 //
-// A Half says
+// `Half` provides
 //   static const CodecInfo& info();
 //   __m128i pack(__m256 values) const;      to nearest, ties to even; NaN stays NaN
 //   __m256 unpack(__m128i halves) const;
@@ -25,7 +27,7 @@ class CastCodec final : public Codec {
   std::size_t encode(const Encoding& range, std::byte* wire) override {
     auto* values = static_cast<float*>(range.values);
     each_lanes(range.elems, [&](std::int64_t i, std::int64_t n) {
-      const __m128i halves = speak(values + i, range.residual ? range.residual + i : nullptr, n);
+      const __m128i halves = round_lanes(values + i, range.residual ? range.residual + i : nullptr, n);
       store_halves(wire + 2 * i, halves, n);
     });
     return most_bytes(range.elems);
@@ -33,7 +35,8 @@ class CastCodec final : public Codec {
 
   void round(void* values, std::int64_t elems, float* residual) override {
     auto* at = static_cast<float*>(values);
-    each_lanes(elems, [&](std::int64_t i, std::int64_t n) { speak(at + i, residual ? residual + i : nullptr, n); });
+    each_lanes(elems,
+               [&](std::int64_t i, std::int64_t n) { round_lanes(at + i, residual ? residual + i : nullptr, n); });
   }
 
   void decode(const std::byte* wire, std::size_t, void* values, std::int64_t elems) override {
@@ -54,7 +57,8 @@ class CastCodec final : public Codec {
  private:
   static constexpr std::int64_t kAhead = 512;
 
-  __m128i speak(float* values, float* residual, std::int64_t n) {
+  // values = rounded(values + residual), residual = the error (0 where it is not finite); returns the halves.
+  __m128i round_lanes(float* values, float* residual, std::int64_t n) {
     fetch_ahead(values, kAhead);
     if (residual) fetch_ahead(residual, kAhead);
     __m256 wanted = load_lanes(values, n);

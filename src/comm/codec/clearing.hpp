@@ -1,4 +1,5 @@
-// Zeros a span block by block before rising places of it are written, so that these are still in the cache.
+// Sets a span to zero in blocks of 4096 values, each just before the first index in it is written, so that the block is
+// still in the cache: how a sparse message is decoded. Indices must rise.
 #pragma once
 
 #include <algorithm>
@@ -11,9 +12,11 @@ class Clearing {
  public:
   Clearing(float* values, std::int64_t elems) : values_(values), elems_(elems) {}
 
+  // Afterwards all values up to and including `place` are zero or were written.
   void reach(std::uint32_t place) {
     while (cleared_ <= place) next();
   }
+  // Sets the rest to zero.
   void finish() {
     while (cleared_ < elems_) next();
   }
@@ -31,7 +34,7 @@ class Clearing {
   std::int64_t elems_, cleared_ = 0;
 };
 
-// Where sums are added to, nothing is cleared.
+// For decode_add: the values are sums already, nothing is set to zero.
 struct NoClearing {
   void reach(std::uint32_t) {}
   void finish() {}

@@ -5,6 +5,12 @@
 // sends to all ranks. On route `any` each replica rounds its own gradient once, before the plan begins; partial sums in
 // transit are rounded to nearest without a residual, and so is the final sum, so that every rank holds the same
 // representable values.
+//
+// The loss of each message re-enters with the next step, so that the sum over steps of what is applied follows the sum
+// of the gradients (Karimireddy et al.: Error feedback fixes SignSGD, ICML 2019).
+//
+// begin_step is called by the compute thread before the plan is submitted, everything else by the thread that drives
+// the engine. Both residuals are the caller's memory and outlive the bucket.
 #pragma once
 
 #include <memory>
@@ -27,7 +33,8 @@ class CodedBucket : public WireForm {
 
   Codec& codec() { return *codec_; }
   const Codec& codec() const { return *codec_; }
-  // `key`: of the random draws of this rank, bucket and step. Counts from zero.
+  // `key`: of the random draws, unique for (rank, bucket, step), so that ranks round independently. Sets the counts of
+  // bytes to zero. Not while a plan is under way.
   void begin_step(std::uint64_t key);
   // What this rank encoded since: bytes of the values, and of their messages. Valid once the plan is done.
   double bytes_before() const { return bytes_before_; }
@@ -63,8 +70,11 @@ class CodedBucket : public WireForm {
   double bytes_before_ = 0, bytes_after_ = 0;
 };
 
-// Bytes that all ranks together send for one bucket; NaN where they depend on the values. `algorithm`, segments and
-// hosts of the request count on route `any` alone.
+// Bytes that all k ranks together send for one all-reduce of a bucket; B(n) = codec.most_bytes(n):
+//   route any      B(payload of price_allreduce)     algorithm, segments and hosts of the request matter here alone
+//   route direct   2 (k-1) sum over ranks of B(elems of the rank's even_part)
+//   route gather   k (k-1) B(elems)
+// 0 for one rank or no elements; NaN where the codec has no exact_size.
 double coded_bytes(const Codec& codec, std::string_view algorithm, const AllreduceRequest& request);
 
 }  // namespace echelon::inline comm

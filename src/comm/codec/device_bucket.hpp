@@ -2,11 +2,13 @@
 // replica's gradients and decodes the messages of all replicas; only messages cross between device and host.
 //
 //   route any      the host sums the decoded messages, as plans do; the sum over all ranks goes back as a message
-//   route direct   messages go to the owners of parts as they are; an owner sums and encodes its part on the host, what
-//                  owners say goes back as it is
-//   route gather   everybody's messages go back as they are; the host turns raw places into coded ones and back
+//   route direct   messages go to the owners of parts as they are; an owner sums and encodes its part on the host;
+//                  the messages of the owners go back as they are
+//   route gather   the messages of all ranks go back as they are; the host codes raw indices and decodes them again
 //
 // A step: begin_step, encode_gradients (enqueued), the plan once the event has passed, decode_gradients (enqueued).
+//
+// Memory: pinned host memory of the bucket's messages, twice; on route gather 1 + k times.
 #pragma once
 
 #include "comm/codec/coded_bucket.hpp"
@@ -16,8 +18,8 @@ namespace echelon::inline comm {
 
 class DeviceBucket final : public CodedBucket {
  public:
-  // Null where the device leaves this codec to the host. `residual` is the device's, of the bucket; `sum_residual` is
-  // the host's, as CodedBucket has it.
+  // Null where the device has no body of this codec: then a CodedBucket on host memory is used. Throws MemoryError.
+  // `residual` is the device's, of the bucket; `sum_residual` is the host's, as CodedBucket has it.
   static std::shared_ptr<DeviceBucket> make(Device& device, std::unique_ptr<Codec> codec,
                                             const AllreduceRequest& request, float* residual,
                                             std::span<float> sum_residual);
@@ -25,10 +27,11 @@ class DeviceBucket final : public CodedBucket {
                std::unique_ptr<Codec> codec, const AllreduceRequest& request, float* residual,
                std::span<float> sum_residual);
 
-  // On the compute thread: `gradients` are the bucket's on the device.
+  // On the compute thread; `gradients` is device memory, (elems) f32. Both only enqueue work on the device and return.
+  // The event has passed once the message is in host memory. decode_gradients comes after the plan is done.
   std::unique_ptr<Event> encode_gradients(const float* gradients);
   void decode_gradients(float* gradients);
-  // Of this replica's residual, once the event has passed.
+  // Sum of squares and largest magnitude of this replica's residual, once the event has passed.
   const ResidualNorms& residual_norms() const { return *static_cast<const ResidualNorms*>(encoded_.data()); }
 
   // On the engine's thread.

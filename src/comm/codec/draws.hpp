@@ -1,8 +1,10 @@
-// Draws of 16 bits as hashes of (key, place), for stochastic rounding: one a value, two of each hash.
+// Uniform draws of 16 bits as hashes of (key, index), for stochastic rounding: one for each value, two from each hash.
+// No state: the draw of an index does not depend on how the range is cut among calls or devices (cuda/ has the same
+// body).
 //
 // Values 16 g .. 16 g + 15 of a range that begins at place `first` draw from the hashes of first + 8 g .. first + 8 g +
 // 7: the first eight the low halves, the others the high ones. The hash is Wellons' lowbias32 of 32 bits (vector units
-// multiply no 64-bit integers), with one half of the key before it and the other in its middle.
+// multiply no 64-bit integers), with one half of the key xored in before it and the other in its middle.
 #pragma once
 
 #include <immintrin.h>

@@ -34,14 +34,14 @@ std::size_t packed_bytes(std::int64_t m) { return static_cast<std::size_t>(3 * m
 __m256i load(const void* at) { return _mm256_loadu_si256(static_cast<const __m256i*>(at)); }
 void store(void* at, __m256i value) { _mm256_storeu_si256(static_cast<__m256i*>(at), value); }
 
-struct Look {
+struct BlockScan {
   std::uint32_t largest = 0;  // exponent
   std::int64_t nonzero = 0;
   std::array<std::uint8_t, kBitmap> bits;  // set where a value is not 0
 };
 
-Look look_at(const float* values) {
-  Look look;
+BlockScan scan_block(const float* values) {
+  BlockScan scan;
   __m256i most = _mm256_setzero_si256();
   for (std::size_t i = 0; i < kBitmap; ++i) {
     const float* at = values + kLanes * static_cast<std::int64_t>(i);
@@ -49,19 +49,19 @@ Look look_at(const float* values) {
     const __m256i bits = load(at);
     most = _mm256_max_epi32(most, _mm256_and_si256(bits, _mm256_set1_epi32(0x7f800000)));
     const unsigned mask = ~mask_of(_mm256_cmpeq_epi32(bits, _mm256_setzero_si256())) & 0xff;
-    look.bits[i] = static_cast<std::uint8_t>(mask);
-    look.nonzero += std::popcount(mask);
+    scan.bits[i] = static_cast<std::uint8_t>(mask);
+    scan.nonzero += std::popcount(mask);
   }
-  look.largest = static_cast<std::uint32_t>(largest_lane(most)) >> 23;
-  return look;
+  scan.largest = static_cast<std::uint32_t>(largest_lane(most)) >> 23;
+  return scan;
 }
 
 // Those that are not 0, in order; behind them up to a group of zeros.
-void drop_zeros(const float* values, const Look& look, Words& words) {
+void drop_zeros(const float* values, const BlockScan& scan, Words& words) {
   std::size_t m = 0;
   for (std::size_t i = 0; i < kBitmap; ++i) {
-    store(words.data() + m, to_front(load(values + kLanes * static_cast<std::int64_t>(i)), look.bits[i]));
-    m += static_cast<std::size_t>(std::popcount(look.bits[i]));
+    store(words.data() + m, to_front(load(values + kLanes * static_cast<std::int64_t>(i)), scan.bits[i]));
+    m += static_cast<std::size_t>(std::popcount(scan.bits[i]));
   }
   std::fill_n(words.begin() + static_cast<std::ptrdiff_t>(m), kGroup, 0u);
 }
@@ -162,25 +162,25 @@ void unpack_words(const Head& head, const std::byte* from, std::int64_t m, Words
 }  // namespace
 
 std::size_t pack_block(const float* values, std::byte* to) {
-  const Look look = look_at(values);
-  const bool drops = kFloatBlock - look.nonzero >= kFewestZeros;
-  Head head{.largest = static_cast<std::uint8_t>(look.largest), .kind = drops ? sparse : dense};
-  if (look.nonzero == 0) head.kind = nothing;
+  const BlockScan scan = scan_block(values);
+  const bool drops = kFloatBlock - scan.nonzero >= kFewestZeros;
+  Head head{.largest = static_cast<std::uint8_t>(scan.largest), .kind = drops ? sparse : dense};
+  if (scan.nonzero == 0) head.kind = nothing;
   std::size_t at = sizeof head;
   if (head.kind == nothing) return std::memcpy(to, &head, at), at;
   Words words;
   if (drops) {
-    drop_zeros(values, look, words);
-    std::memcpy(to + at, look.bits.data(), kBitmap);
+    drop_zeros(values, scan, words);
+    std::memcpy(to + at, scan.bits.data(), kBitmap);
     at += kBitmap;
   } else {
     std::memcpy(words.data(), values, kFloatBlock * sizeof(float));
   }
-  const std::int64_t m = drops ? look.nonzero : kFloatBlock;
+  const std::int64_t m = drops ? scan.nonzero : kFloatBlock;
   std::array<std::byte, kFloatBlock / 2 + kGroup> nibbles;
   std::int64_t exceptions = 0;
   for (std::int64_t i = 0; i < m; i += kGroup) {
-    const __m256i d = distances(words.data() + i, look.largest);
+    const __m256i d = distances(words.data() + i, scan.largest);
     _mm_storeu_si128(reinterpret_cast<__m128i*>(nibbles.data() + i / 2), nibbles_of(d));
     for (std::uint32_t far = far_ones(d, m - i); far != 0; far &= far - 1, ++exceptions) {
       if (exceptions == kMostExceptions) return pack_whole(values, to);

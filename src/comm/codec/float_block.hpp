@@ -1,7 +1,8 @@
-// 256 values of f32 in fewer bytes, bit for bit: zeros as one bit each where there are some, exponents as four bits.
+// 256 values of f32 in fewer bytes, bit for bit: zeros as one bit each where at least ten are, exponents as four bits.
+// 4 bytes for a block of zeros, 1028 at most.
 //
-// Gradients are zero behind a ReLU that was shut, and the others' exponents lie close to their block's largest; signs
-// and mantissas have nothing to leave out.
+// Gradients are zero behind an inactive ReLU, and the exponents of the others lie close to the largest of their block;
+// signs and mantissas cannot be compressed.
 //
 //   block      u8 largest exponent E, u8 kind, u8 number x of exceptions, u8 0, then by kind
 //     whole    the 256 values
@@ -9,9 +10,8 @@
 //     sparse   256 bits, 1 where a value is not 0; x exceptions, those m values
 //     nothing  no more: all are 0
 //   m values   3 m bytes sign and mantissa, then m nibbles E - exponent, filling bytes from the lowest; 15: the
-//   exponent
-//              stands among the exceptions, in order
-// The zero that is left out is +0.
+//              exponent is the next of the exceptions
+// Only +0 counts as zero: -0, inf and NaN keep their bits.
 #pragma once
 
 #include <cstddef>
@@ -26,8 +26,8 @@ inline constexpr std::size_t kFloatBlockSlack = 128;  // bytes that may be writt
 // Returns the bytes written; `to` has room for kMostFloatBlockBytes and the slack.
 std::size_t pack_block(const float* values, std::byte* to);
 
-// Reads a block that begins at `from`, of which `bytes` are there, and the slack behind them. Returns its length.
-// `values` has room for 256. Checks that the message is whole.
+// Reads a block that begins at `from`; `bytes` are left of the message, and the slack behind them is readable. Returns
+// the length of the block. `values` has room for 256. A failed check (exit 1) where the block is longer than `bytes`.
 std::size_t unpack_block(const std::byte* from, std::size_t bytes, float* values);
 
 }  // namespace echelon::inline comm

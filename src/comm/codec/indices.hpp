@@ -1,10 +1,10 @@
-// Rising places of values, written in few bits: what the sparse codecs share.
+// Rising indices of values, written in few bits: what the sparse codecs share. An index is below 2^31.
 //
-//   raw      32 bits a place, the extra bit lowest (Strom 2015: 31 bits of place, one of sign)
+//   raw      32 bits an index, the extra bit lowest (Strom 2015: 31 bits of index, one of sign)
 //   golomb   gap - 1 by Golomb-Rice with 2^b, b from the mean gap: quotient in unary, b bits (Rice 1971)
 //   gamma    gap by Elias gamma: as many zeros as it has bits after the first, then its bits (Elias 1975)
-// A gap is the distance from the place before (the first: from -1). Bits fill bytes from the lowest; after the place
-// comes one extra bit where `extra` (a sign).
+// A gap is the distance from the index before (the first: from -1), so at least 1. Bits fill bytes from the lowest;
+// behind each gap stands one extra bit where `extra` (a sign). All is O(count); nothing allocates.
 #pragma once
 
 #include <cstddef>
@@ -15,6 +15,7 @@
 namespace echelon::inline comm {
 
 enum class IndexCoding : std::uint8_t { raw, golomb, gamma };
+// A failed check for another name: the config has refused it before.
 IndexCoding index_coding_of(std::string_view name);
 
 struct IndexFormat {
@@ -23,19 +24,21 @@ struct IndexFormat {
   bool extra = false;
 };
 
-// The format that suits `count` places among n; golomb takes about log2(n / count) + 1.5 bits each.
+// The format for `count` indices among n values. golomb: b = round(log2(ln 2 * n / count)), the best for gaps of
+// geometric distribution, about log2(n / count) + 1.5 bits an index.
 IndexFormat format_for(IndexCoding coding, bool extra, std::size_t count, std::int64_t n);
-// Bytes that these places take.
+// Bytes that write_indices would write, without writing; entries as there.
 std::size_t bytes_of_indices(const IndexFormat& format, std::span<const std::uint32_t> places);
-// Each entry is place << 1 | extra bit (places below 2^31). Returns the bytes written.
+// Each entry is index << 1 | extra bit, rising. Returns the bytes written.
 std::size_t write_indices(const IndexFormat& format, std::span<const std::uint32_t> entries, std::byte* wire);
 
-// Reads what write_indices wrote, one entry after another; never beyond the end (then `next` throws).
+// Reads what write_indices wrote, one entry after another, never beyond the end: `next` is a failed check (exit 1)
+// where the message ends too early or is damaged.
 class IndexReader {
  public:
   IndexReader(const IndexFormat& format, const std::byte* wire, std::size_t bytes)
       : format_(format), at_(wire), end_(wire + bytes) {}
-  std::uint32_t next();  // place << 1 | extra bit
+  std::uint32_t next();  // index << 1 | extra bit; the caller checks that it is in range
 
  private:
   std::uint32_t bits(int count);

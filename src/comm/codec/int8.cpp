@@ -57,14 +57,14 @@ class Int8 final : public BlockCodec<Int8Block> {
     const Draws draws(range.key, range.first);
     std::int64_t at = 0;
     for (; at + kBlock <= range.elems; at += kBlock, wire += sizeof(float) + kBlock)
-      encode_gradients(values + at, range.residual ? range.residual + at : nullptr, draws, at, wire);
-    if (at < range.elems) say_part(range, draws, at, wire);
+      encode_block(values + at, range.residual ? range.residual + at : nullptr, draws, at, wire);
+    if (at < range.elems) encode_rest(range, draws, at, wire);
     return most_bytes(range.elems);
   }
 
  private:
-  // One whole block: once for its scale, and from the cache for its bytes.
-  static void encode_gradients(float* values, float* residual, const Draws& draws, std::int64_t at, std::byte* wire) {
+  // One whole block in two passes, the second from the cache: its scale, then its bytes.
+  static void encode_block(float* values, float* residual, const Draws& draws, std::int64_t at, std::byte* wire) {
     const float scale = scale_of(largest(values, residual));
     std::memcpy(wire, &scale, sizeof scale);
     wire += sizeof scale;
@@ -89,15 +89,15 @@ class Int8 final : public BlockCodec<Int8Block> {
     }
   }
 
-  // The last block, where it is not whole: zeros behind it change nothing.
-  static void say_part(const Encoding& range, const Draws& draws, std::int64_t at, std::byte* wire) {
+  // The last block, shorter than kBlock, padded with zeros, which change neither its scale nor its bytes.
+  static void encode_rest(const Encoding& range, const Draws& draws, std::int64_t at, std::byte* wire) {
     float values[kBlock] = {}, residual[kBlock] = {};
     std::byte bytes[sizeof(float) + kBlock];
     const auto n = static_cast<std::size_t>(range.elems - at);
     float* to = static_cast<float*>(range.values) + at;
     std::memcpy(values, to, n * sizeof(float));
     if (range.residual) std::memcpy(residual, range.residual + at, n * sizeof(float));
-    encode_gradients(values, residual, draws, at, bytes);
+    encode_block(values, residual, draws, at, bytes);
     std::memcpy(to, values, n * sizeof(float));
     if (range.residual) std::memcpy(range.residual + at, residual, n * sizeof(float));
     std::memcpy(wire, bytes, sizeof(float) + n);

@@ -1,7 +1,8 @@
-// Codecs that send few values and where they lie: what top-k and threshold share. `Body`, which derives from this, has
+// Codecs that send few values with their indices: what top-k and threshold share. Decoding costs O(values sent) and,
+// for `decode`, one pass that sets the others to zero. `Body`, which derives from this, has
 //   read(wire, bytes, values, elems, clearing)   adds what a message holds; `clearing` sets the values between to zero
-//   parse(wire, bytes, elems)                    takes a message apart
-//   write(coding, elems, wire) -> bytes          the message of what was parsed
+//   parse(wire, bytes, elems)                    a message as members of the body; a failed check where it is damaged
+//   write(coding, elems, wire) -> bytes          the message of those members
 #pragma once
 
 #include <algorithm>
@@ -17,7 +18,7 @@ template <class Body>
 class PlaceCodec : public Codec {
  public:
   double density() const final { return density_; }
-  // ceil(density aimed at * elems), at least one.
+  // ceil(density * elems), at least 1, at most elems.
   std::int64_t chosen(std::int64_t elems) const final {
     if (elems == 0) return 0;
     return std::clamp<std::int64_t>(static_cast<std::int64_t>(std::ceil(aim_ * static_cast<double>(elems))), 1, elems);
@@ -38,7 +39,7 @@ class PlaceCodec : public Codec {
   explicit PlaceCodec(const CodecOptions& options)
       : aim_(options.density), coding_(index_coding_of(options.index_coding)) {}
 
-  double aim_;  // part of the values
+  double aim_;  // fraction of the values that is to be sent
   IndexCoding coding_;
   double density_ = 1;  // of the newest message
 

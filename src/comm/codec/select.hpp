@@ -1,5 +1,5 @@
-// Choosing values by their size: what the sparse codecs share. Sizes are compared as integers (magnitude_bits), so that
-// NaN is above inf and inf above every number.
+// Choosing values by their magnitude: what the sparse codecs share. A size below is the bits of a magnitude
+// (magnitude_bits), compared as an integer: NaN is above inf, inf above every number, and no comparison rounds.
 #pragma once
 
 #include <immintrin.h>
@@ -15,17 +15,19 @@ namespace echelon::inline comm {
 inline std::uint32_t magnitude_bits(float value) { return std::bit_cast<std::uint32_t>(value) & 0x7fffffffu; }
 inline constexpr std::uint32_t kInfinityBits = 0x7f800000u;
 
-// The size of the m-th largest of n values, 1 <= m <= n.
+// The size of the m-th largest of n values, 1 <= m <= n: a histogram of 2048 bins (exponent, 3 bits of mantissa), then
+// nth_element in one bin. Two passes, O(n); allocates the values of that bin.
 std::uint32_t nth_magnitude(const float* values, std::int64_t n, std::int64_t m);
 
-// Indices, rising, of the values that are of at least this size; of those of this very size only the first `ties`.
+// Replaces `places` by the rising indices of the values above the size `least`, and of the first `ties` of exactly this
+// size: a fixed choice among equals.
 void indices_from(const float* values, std::int64_t n, std::uint32_t least, std::int64_t ties,
                   std::vector<std::uint32_t>& places);
 
 // Number of values above this size.
 std::int64_t count_above(const float* values, std::int64_t n, std::uint32_t size);
 
-// All bits set in lanes whose size is at least `least`, which is above 0.
+// All bits set in lanes whose size is at least `least`; least > 0.
 inline __m256i lanes_from(__m256 values, std::uint32_t least) {
   const __m256i sizes = _mm256_and_si256(_mm256_castps_si256(values), _mm256_set1_epi32(0x7fffffff));
   return _mm256_cmpgt_epi32(sizes, _mm256_set1_epi32(static_cast<int>(least - 1)));
@@ -41,7 +43,7 @@ inline constexpr std::array<std::uint64_t, 256> kFrontOrder = [] {
   return order;
 }();
 
-// And the way back: for each lane that is set, how many are set before it.
+// The inverse: for each lane that is set, how many are set before it.
 inline constexpr std::array<std::uint64_t, 256> kBackOrder = [] {
   std::array<std::uint64_t, 256> order{};
   for (unsigned mask = 0; mask < 256; ++mask)

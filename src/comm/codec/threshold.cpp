@@ -62,9 +62,9 @@ class Threshold final : public PlaceCodec<Threshold> {
     head_ = {.count = 0, .tau = tau_, .format = kRaw, .exception = 0, .none = 0};
     count_ = 0;
     if (tau_ > 0)
-      encode_gradients(range);
+      encode_range(range);
     else
-      say_nothing(range);
+      encode_without_tau(range);
     density_ = static_cast<double>(count_) / static_cast<double>(range.elems);
     const std::size_t bytes = write(coding_, range.elems, wire);
     if (adapts_) adapt(largest_residual(range));
@@ -86,7 +86,7 @@ class Threshold final : public PlaceCodec<Threshold> {
     return {.coding = coding_, .rice_bits = byte, .extra = true};
   }
 
-  // The first tau, of all that is wanted, which is in `values` then.
+  // Adds the residual to the values and chooses the first tau from the sums.
   void begin(const Encoding& range) {
     auto* values = static_cast<float*>(range.values);
     const auto n = static_cast<std::size_t>(range.elems);
@@ -99,15 +99,15 @@ class Threshold final : public PlaceCodec<Threshold> {
   }
 
   // One pass: values become the decoded values, the residual the encoding error, entries the indices with signs.
-  void encode_gradients(const Encoding& range) {
+  void encode_range(const Encoding& range) {
     for (std::int64_t at = 0; at < range.elems; at += kBlock) {
       make_room(entries_, count_ + kBlock);
       const std::int64_t n = std::min(kBlock, range.elems - at);
-      each_lanes(n, [&](std::int64_t i, std::int64_t lanes) { say_lanes(range, at + i, lanes); });
+      each_lanes(n, [&](std::int64_t i, std::int64_t lanes) { encode_lanes(range, at + i, lanes); });
     }
   }
 
-  void say_lanes(const Encoding& range, std::int64_t i, std::int64_t n) {
+  void encode_lanes(const Encoding& range, std::int64_t i, std::int64_t n) {
     float* values = static_cast<float*>(range.values) + i;
     float* residual = range.residual ? range.residual + i : nullptr;
     fetch_ahead(values, kAhead);
@@ -145,7 +145,7 @@ class Threshold final : public PlaceCodec<Threshold> {
   }
 
   // There is no tau yet: all were zeros, or most were inf or NaN. `begin` has added the residual.
-  void say_nothing(const Encoding& range) {
+  void encode_without_tau(const Encoding& range) {
     auto* values = static_cast<float*>(range.values);
     for (std::int64_t i = 0; i < range.elems && head_.exception == 0; ++i) {
       if (magnitude_bits(values[i]) < kInfinityBits) continue;
@@ -249,7 +249,7 @@ class Threshold final : public PlaceCodec<Threshold> {
 
   void adapt(double largest_residual) {
     if (tau_ == 0) return;                                     // all zeros so far
-    if (density_ == 0 && largest_residual < tau_ / 2) return;  // nothing that a smaller tau would find soon
+    if (density_ == 0 && largest_residual < tau_ / 2) return;  // a smaller tau would select nothing soon
     const double ratio = density_ / aim_;
     const double factor = ratio > 2 ? std::min(std::sqrt(ratio / 2), 2.0) : std::max(std::pow(ratio, 0.02), 0.95);
     tau_ = std::clamp(static_cast<float>(tau_ * factor), FLT_MIN, FLT_MAX);

@@ -3,7 +3,7 @@
 //
 //   message   u32 bits of a Rice parameter, or 255 for raw places; the places; at the next multiple of 4 their m values
 //
-// Indices are coded as index_coding says, or raw where that is shorter.
+// Indices are coded by index_coding, or raw where that is shorter.
 #include <cmath>
 #include <cstring>
 
@@ -63,11 +63,11 @@ class TopK final : public PlaceCodec<TopK> {
   // Candidates: the m largest values are among them.
   void sift(const Encoding& range, std::int64_t m) {
     pass(range, sampled_floor(range, m));
-    if (count_ < m) pass(range, 0);  // the sample misled; values and residuals together are still what is wanted
+    if (count_ < m) pass(range, 0);  // the sampled floor was too high; the sum of values and residuals is unchanged
   }
 
-  // A size that somewhat more than m values have, by the look of a sample: runs of 16 values in even distances, of
-  // which three standard deviations more than m's part are as large. 0: of all.
+  // A size that probably somewhat more than m values reach, estimated from a sample: runs of 16 values at even
+  // distances, of which the expected share of m plus three standard deviations reach it. 0: every value does.
   std::uint32_t sampled_floor(const Encoding& range, std::int64_t m) {
     const std::int64_t size = std::clamp(range.elems / 64, kLeastSample, kMostSample);
     if (range.elems < 2 * size || !range.residual) return 0;

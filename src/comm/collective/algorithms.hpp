@@ -1,5 +1,8 @@
 // The all-reduce algorithms by name. Adding one: a file `<name>.cpp` here with make_<name>_allreduce and
-// price_<name>, a line in config/traits/algorithms.hpp that says what it is, a row in comm/README.md.
+// price_<name>, a line in config/traits/algorithms.hpp that declares its properties, a row in comm/README.md. The
+// contract tests run every name for several ranks and sizes, and count its messages against its price.
+//
+// All functions are pure: any thread, no message. A plan is immutable and may be shared and run again each step.
 #pragma once
 
 #include <cstdint>
@@ -26,13 +29,14 @@ struct AllreduceRequest {
   std::string outer = "ring";      // hierarchical: between hosts
 };
 
-// The cost of one all-reduce over all ranks: messages, bytes, steps.
+// The cost of one collective, summed over all ranks; bytes are payload_elems * size_of(dtype).
 struct Price {
   std::int64_t messages = 0;
   std::int64_t payload_elems = 0;
   int steps = 0;  // links in the longest chain of dependent messages, where each rank's part is one segment
 };
 
+// Those with a plan; those that a library sums on GPUs (`nccl`).
 std::vector<std::string> allreduce_names();
 std::vector<std::string> device_allreduce_names();
 bool sums_on_devices(std::string_view algorithm);
@@ -41,27 +45,32 @@ bool sums_on_devices(std::string_view algorithm);
 // ranks that have each summed their own share of 2^m contiguous leaves in that very tree end with the same bits for
 // every power of two k up to 2^m.
 bool sums_in_one_tree(std::string_view algorithm);
-// Throws ConfigError with the nearest name for an unknown algorithm. One rank: a plan without steps.
+// This rank's plan of an in-place sum: buffer[i] = sum over ranks of buffer[i], the same bits on every rank. All ranks
+// give the same request but for `rank`. One rank or no elements: a plan without steps. Throws ConfigError with the
+// nearest name for an unknown algorithm, and for one that sums on devices; a failed check for a rank outside [0,
+// ranks).
 std::shared_ptr<const Plan> make_allreduce(std::string_view algorithm, const AllreduceRequest& request);
 // The formula of the price list; for `mpi` and sums on devices the messages are the library's own and the payload is
-// the bound 2(k-1)*elems.
+// the bound 2(k-1)*elems. Throws ConfigError for unknown names and `auto`.
 Price price_allreduce(std::string_view algorithm, const AllreduceRequest& request);
 
-// From `root` to all by a binomial tree: ceil(log2 k) steps.
+// From `root` to all by a binomial tree: ceil(log2 k) steps, k-1 messages, (k-1) elems.
 std::shared_ptr<const Plan> make_broadcast(int rank, int ranks, int root, std::int64_t elems);
 // The buffer is k blocks of block_elems, of which each rank has filled in its own; afterwards all have all: up a
 // binomial tree to rank 0, then down another: 2 ceil(log2 k) steps.
 std::shared_ptr<const Plan> make_allgather(int rank, int ranks, std::int64_t block_elems);
 Price price_allgather(int ranks, std::int64_t block_elems);
-// Likewise for blocks of unlike size, by rank, one behind the other, around a ring: k-1 steps.
+// Likewise for blocks of unlike size, by rank, one behind the other, around a ring: k-1 steps, (k-1) sum of blocks.
+// Blocks may be empty; all ranks give the same sizes.
 std::shared_ptr<const Plan> make_allgather_blocks(int rank, const std::vector<std::int64_t>& block_elems);
 Price price_allgather_blocks(const std::vector<std::int64_t>& block_elems);
 
-// The plan of codecs that encode twice: reduce-scatter and all-gather straight to and from the owners of even_part's
-// parts.
+// The plan of codecs that encode twice (CodecRoute::direct): reduce-scatter and all-gather straight to and from the
+// owners, rank r owning even_part(elems, k, r). Links 2, messages 2 k (k-1), payload 2 (k-1) elems, slots 2k + 1. Parts
+// are summed in rank order.
 std::shared_ptr<const Plan> make_direct_allreduce(const AllreduceRequest& request);
 
-// Plan and price behind the names, one file each; the price is asked for two ranks and one element at least.
+// Plan and price behind the names, one file each; the price functions need at least two ranks and one element.
 #define X(name, ...)                                                                    \
   std::shared_ptr<const Plan> make_##name##_allreduce(const AllreduceRequest& request); \
   Price price_##name(const AllreduceRequest& request);

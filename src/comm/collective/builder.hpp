@@ -1,7 +1,8 @@
 // Builds a listed plan message by message. Each step waits for what its ranges and slots demand (a read for the last
 // write; a write for the last write and the reads since), so that segments which do not touch overlap.
 //
-// Calls must come on all ranks in one order that could be run message by message; then no window is too small.
+// Calls must come on all ranks in one order that could be run message by message; then every window of at least
+// kLeastWindow steps makes progress.
 #pragma once
 
 #include <cstdint>
@@ -28,15 +29,15 @@ struct Team {
 class PlanBuilder {
  public:
   enum class Arrival : std::uint8_t { replaces, adds };
-  // What came from a peer and waits in a slot.
+  // A message received into a slot, to be added to the buffer.
   struct Aside {
     int slot = -1;
     ElemRange range;
     std::int64_t received = -1;
   };
 
-  // Messages of `exchange` are of at most segment_elems (0: kDefaultSegment). Those to be added wait in kSlots slots,
-  // taken in turns.
+  // Messages of `exchange` have at most segment_elems (0: kDefaultSegment). Those to be added are received into kSlots
+  // slots, used in turns: scratch memory of at most kSlots segments.
   explicit PlanBuilder(std::int64_t segment_elems);
   static constexpr int kSlots = 4;
 
@@ -46,15 +47,17 @@ class PlanBuilder {
   // `out` to one peer while `in` comes from another, segment by segment; either may be empty.
   void exchange(int to, ElemRange out, int from, ElemRange in, Arrival arrival);
 
-  // One message. They return the step's index; it waits for step `after` too.
+  // One message, uncut. Each returns the index of its step, which waits for step `after` too (-1: for none).
   std::int64_t send(int peer, ElemRange range, std::int64_t after = -1);
   std::int64_t receive(int peer, ElemRange range, std::int64_t after = -1);
   Aside receive_aside(int peer, ElemRange range, std::int64_t after = -1);
   std::int64_t add(const Aside& aside);
 
-  // The steps of another plan over this team, whose buffer begins at element `first` of this one; slots are shared.
+  // Appends the steps of another plan, whose ranks are places of `team` and whose buffer begins at element `first` of
+  // this one; slots are shared. A failed check for a plan of the library.
   void embed(const Plan& plan, const Team& team, std::int64_t first);
 
+  // The plan; the builder is empty afterwards.
   std::shared_ptr<const Plan> finish(std::string name);
 
  private:

@@ -1,4 +1,5 @@
-// Runs one plan on a transport without blocking: keeps a window of its steps under way and is called again and again.
+// Runs one plan on a transport without blocking: keeps a window of its steps under way, and makes progress in each call
+// of advance. Not thread-safe: all calls come from the thread that drives the engine.
 //
 // Sends to one peer start in the plan's order, and so do receives from one peer; everything else starts as soon as the
 // steps it names are done. After `start`, nothing is allocated (scratch only ever grows, and is kept for the next
@@ -17,16 +18,16 @@
 
 namespace echelon::inline comm {
 
-// Sends under way over all plans of an engine. A plan whose turn comes later holds its sends back while the budget is
-// used up, so that the wire stays free for plans of lower `priority`. `extra` lets through sends beyond it: without
-// that, ranks that submit in different orders could wait for each other.
+// Sends under way over all plans of an engine. A plan that is advanced later starts no send while the budget is used
+// up, so that the network stays free for plans of lower `priority`. `extra` permits sends beyond it: without that,
+// ranks that submit in different orders could wait for each other.
 struct SendBudget {
   int limit = 1 << 30;
   int under_way = 0;
   int extra = 0;
 };
 
-// The first step that a plan waits for.
+// The first step under way that is not done.
 struct StepWait {
   std::int64_t step = 0;
   int peer = -1;
@@ -36,12 +37,15 @@ struct StepWait {
 
 class Executor {
  public:
+  // Steps looked at together; at least kLeastWindow are taken.
   explicit Executor(int window);
 
-  // `data`, plan and form (null: values travel as they are) must stay until done() or cancel(). The tag keeps this
-  // plan's messages from all others'.
+  // `data`, plan and form (null: values are sent as they are) must stay until done() or cancel(). `tag` is on every
+  // message: no other plan under way between these ranks may have it. Throws MemoryError where scratch cannot be had; a
+  // failed check while another plan runs.
   void start(std::shared_ptr<const Plan> plan, void* data, DType dtype, int tag, int ranks, WireForm* form = nullptr);
-  // One pass over the window; true when anything moved. Throws what the transport throws.
+  // One pass over the window, O(window); true when any step started or ended. Throws what the transport throws, and
+  // EnvironmentError for a message of an unexpected length (ranks that run different configurations).
   bool advance(Transport& transport, SendBudget& budget);
   bool advance(Transport& transport);
   bool done() const { return base_ == steps_; }

@@ -1,7 +1,8 @@
-// Any number of ranks as a power of two of them: what `butterfly` and `halving_doubling` do where k = p + r.
+// Any number of ranks k = p + r as p, the largest power of two in k: what `butterfly` and `halving_doubling` do.
 //
 // Of the first 2r places each odd one sends its buffer to its left neighbour, which represents both, and receives the
-// sum at the end. So the p that are left stand for contiguous ranks.
+// sum at the end: 2 r messages of the buffer, 2 more links. Each of the p others represents one rank or two neighbours,
+// in order, so that sums stay contiguous (Thakur, Rabenseifner, Gropp 2005).
 #pragma once
 
 #include <bit>
@@ -16,21 +17,23 @@ struct Folded {
   int p, r;
 
   bool steps_aside(int place) const { return place < 2 * r && place % 2 == 1; }
-  bool speaks_for_two(int place) const { return place < 2 * r && place % 2 == 0; }
-  // Of the p: number of the place that does not step aside, and back.
+  bool represents_two(int place) const { return place < 2 * r && place % 2 == 0; }
+  // Number among the p of a place that does not step aside, and back.
   int number(int place) const { return place < 2 * r ? place / 2 : place - r; }
   int place(int number) const { return number < r ? 2 * number : number + r; }
+  // log2 p.
   int rounds() const { return static_cast<int>(std::bit_width(static_cast<unsigned>(p))) - 1; }
 
+  // Before and after the exchange among the p; all k ranks call both.
   void fold(PlanBuilder& plan, const Team& team, ElemRange range) const {
     using Arrival = PlanBuilder::Arrival;
     if (steps_aside(team.me)) plan.exchange(team[team.me - 1], range, -1, {}, Arrival::adds);
-    if (speaks_for_two(team.me)) plan.exchange(-1, {}, team[team.me + 1], range, Arrival::adds);
+    if (represents_two(team.me)) plan.exchange(-1, {}, team[team.me + 1], range, Arrival::adds);
   }
   void unfold(PlanBuilder& plan, const Team& team, ElemRange range) const {
     using Arrival = PlanBuilder::Arrival;
     if (steps_aside(team.me)) plan.exchange(-1, {}, team[team.me - 1], range, Arrival::replaces);
-    if (speaks_for_two(team.me)) plan.exchange(team[team.me + 1], range, -1, {}, Arrival::replaces);
+    if (represents_two(team.me)) plan.exchange(team[team.me + 1], range, -1, {}, Arrival::replaces);
   }
 };
 

@@ -1,6 +1,6 @@
-// All-reduce algorithms that come apart in two: a reduce, which leaves each part of the buffer summed on its owner, and
-// a gather, which brings every part from its owner to all. `hierarchical` puts the exchange between hosts in between; a
-// server that applies the optimiser stands there too.
+// All-reduce algorithms that consist of two halves: a reduce, which leaves each part of the buffer summed on its owner,
+// and a gather, which brings every part from its owner to all. `hierarchical` runs its exchange between hosts in
+// between; a parameter server applies the optimiser there.
 #pragma once
 
 #include <cstdint>
@@ -17,10 +17,12 @@ namespace echelon::inline comm {
 using Parts = std::vector<ElemRange>;
 
 struct Halves {
-  // A team of so many ranks can own the parts of as many; any number that is the most of a smaller team does too.
+  // The largest number of owners in a team of `ranks`; the value for any smaller team is permitted too.
   int (*most_owners)(int ranks);
-  // The buffer cut for so many owners; who they are is the algorithm's choice, how it is cut depends on `owners` alone.
+  // The buffer cut into `owners` parts: which places own them is the choice of the algorithm, where the cuts are
+  // depends on elems and owners alone, so that hosts of different sizes cut alike.
   Parts (*parts)(std::int64_t elems, int ranks, int owners);
+  // Append this rank's steps. Before gather each owner may replace its part.
   void (*reduce)(PlanBuilder& plan, const Team& team, const Parts& parts);
   void (*gather)(PlanBuilder& plan, const Team& team, const Parts& parts);
   // Of one half: links in the longest chain, and messages over all ranks; no segment is longer than `segment`.
@@ -30,15 +32,16 @@ struct Halves {
 
 // Of algorithms that declare `halves` (config/traits/algorithms.hpp).
 std::vector<std::string> halves_names();
-// Throws ConfigError with the nearest name.
+// Throws ConfigError with the nearest name of an algorithm that has halves.
 const Halves& halves_of(std::string_view name);
 
-// Reduce and gather one after the other, over all ranks of the request.
+// Reduce and gather one after the other, over all ranks of the request; the price is 2 (k-1) elems in all, whatever the
+// algorithm.
 std::shared_ptr<const Plan> make_by_halves(std::string_view name, const AllreduceRequest& request, int owners);
 Price price_by_halves(std::string_view name, const AllreduceRequest& request, int owners);
 
 Team everyone(const AllreduceRequest& request);
-// Messages that a range is cut into.
+// Number of messages of a range: ceil(elems / segment); segment 0: kDefaultSegment.
 std::int64_t segments_of(std::int64_t elems, std::int64_t segment);
 
 // What several algorithms share: even parts on the first `owners` places; and the messages of a half where each part

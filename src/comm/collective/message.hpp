@@ -1,4 +1,5 @@
-// One message from one rank to one other: the plans of the two ends.
+// One message of `elems` from one rank to one other: the plans of the two ends, submitted on one channel with one
+// dtype. No elements: no step and no message.
 #pragma once
 
 #include <cstdint>

@@ -1,19 +1,20 @@
 // A collective is planned, then run. A plan is what one rank does, as a list of steps computed on demand.
 //
-// One description, three uses: the executor runs it, the counting transport proves its messages and bytes against the
-// price list (comm/README.md), and the predictor prices it at 10,000 ranks without running it.
+// One description, three uses: the executor runs it, the counting transport compares its messages and bytes with
+// the price list (comm/README.md), and plan_time.hpp computes its time on a network without running it.
 //
 // Rules that every plan keeps
 //   * Ranges are in elements of the buffer that the caller gives. `slot` numbers scratch memory of slot_elems()
 //   elements.
 //   * A step names at most two earlier steps that must be done before it starts (`after`); indices below its own. Where
-//   two do not do, `after_all` says that every step below this index must be done.
+//   two are not enough, every step below the index `after_all` must be done as well.
 //   * Messages from a to b match in order: the i-th send to b in a's plan is the i-th receive from a in b's, of equal
 //   size.
 //   * An empty range makes no step at all.
 //   * The steps are in an order that makes progress on every transport, even one that buffers nothing, as long as the
 //   first kLeastWindow unfinished steps are looked at: receives come before the sends that they could wait for.
 //   * After the last step the buffer holds the result, with the same bits on every rank.
+//   * A plan is immutable and holds no buffer: any thread may read it, and one plan may run again and again.
 //
 // Steps
 //   send     range of the buffer (slot < 0), or the first range.elems() of slot, to peer
@@ -33,6 +34,7 @@
 
 namespace echelon::inline comm {
 
+// Steps from the first unfinished one that an executor must look at.
 inline constexpr int kLeastWindow = 4;
 
 enum class StepKind : std::uint8_t { send, recv, reduce, copy, library };
@@ -61,14 +63,16 @@ class Plan {
   virtual ~Plan() = default;
   virtual std::string_view name() const = 0;
   virtual std::int64_t steps() const = 0;
+  // O(1), 0 <= index < steps().
   virtual Step step(std::int64_t index) const = 0;
+  // Scratch that the executor provides: slots() times slot_elems() elements.
   virtual int slots() const { return 0; }
   virtual std::int64_t slot_elems() const { return 0; }
-  // Some step is the library's: the engine then keeps to the order of submission.
+  // Some step is of kind `library`: the engine then starts such plans strictly in the order of submission.
   virtual bool uses_library() const { return false; }
 };
 
-// A plan whose steps were all worked out beforehand: for algorithms of few steps.
+// A plan whose steps are stored, O(steps) memory: for algorithms of few steps.
 class ListedPlan final : public Plan {
  public:
   ListedPlan(std::string name, std::vector<Step> steps, int slots = 0, std::int64_t slot_elems = 0);
@@ -87,7 +91,8 @@ class ListedPlan final : public Plan {
   bool uses_library_ = false;
 };
 
-// Part i of n of `elems`, as even as whole elements allow (the first elems % n parts are one longer).
+// Part i of n of `elems`, as even as whole elements allow (the first elems % n parts are one longer). Parts are
+// contiguous and rising; with elems < n the last ones are empty.
 ElemRange even_part(std::int64_t elems, int parts, int i);
 
 }  // namespace echelon::inline comm

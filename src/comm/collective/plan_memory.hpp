@@ -1,4 +1,5 @@
-// The memory of one plan under way: the caller's buffer, the plan's slots, and the messages of both.
+// The memory of one plan under way: the buffer of the caller, the slots of the plan, and, where values are coded, the
+// messages of both. Used by the executor alone, on the thread that drives.
 #pragma once
 
 #include <cstddef>
@@ -20,18 +21,22 @@ class PlanMemory {
     std::size_t bytes = 0;
   };
 
-  // Scratch that `start` will need.
+  // Scratch bytes that `start` needs: slots * slot_elems values, or their most_bytes with a form; a form that is
+  // in_place needs the most_bytes of the whole buffer on top.
   static std::size_t bytes_for(const Plan& plan, DType dtype, const WireForm* form);
 
-  // `form` null: values travel as they are. Everything given stays until the plan is done. Throws MemoryError.
+  // `form` null: values are sent as they are. Scratch grows where it is too small and never shrinks. All arguments
+  // outlive the plan's run. Throws MemoryError. Calls form->begin; `finish` calls form->finish.
   void start(const Plan& plan, void* data, DType dtype, WireForm* form);
   void finish();
 
-  // The message of a send. `same_bytes` above 0: this very range is on its way already, in a message of that length.
+  // The message of a send. `same_bytes` above 0: exactly this range is under way already, in a message of that length,
+  // which is sent again without encoding.
   Block outgoing(const Step& step, std::size_t same_bytes);
-  // A range of the buffer is sent from where another message that overlaps it would lie.
+  // Whether the step's message lies in memory that messages of overlapping ranges use too.
   bool shares_messages(const Step& step) const { return form_ && step.slot < 0; }
-  // Room for the message of a receive, and what to do once it has come. False: it is not of the length expected.
+  // Room for the message of a receive; and, once it is there, decoding it or noting its length. False: its length is
+  // not possible for this range.
   Block incoming(const Step& step);
   bool arrived(const Step& step, std::size_t bytes);
 

@@ -16,8 +16,8 @@ struct At {
 
 struct Node {
   Step step;
-  int missing = 0;      // earlier steps that it still waits for; after_all counts as one
-  bool wanted = false;  // nothing is missing
+  int missing = 0;     // earlier steps that it still waits for; after_all counts as one
+  bool ready = false;  // nothing is missing
   bool done = false;
   std::vector<std::size_t> waiting;  // steps of this rank that name it
   At other;                          // the message's other end
@@ -122,9 +122,9 @@ class VirtualRun {
   // Nothing is missing any more. A message begins once that is so at both ends.
   void offer(At at, double now_s) {
     Node& here = node(at);
-    here.wanted = true;
+    here.ready = true;
     if (!is_message(here.step)) return push(now_s, at, false);
-    if (node(here.other).wanted) push(now_s, here.step.kind == StepKind::send ? at : here.other, false);
+    if (node(here.other).ready) push(now_s, here.step.kind == StepKind::send ? at : here.other, false);
   }
 
   void begin(At at, double now_s) {
@@ -147,19 +147,20 @@ class VirtualRun {
     push(there_s, here.other, true);
   }
 
-  void settle(At at, double now_s) {
+  // One of the steps that `at` waits for is done.
+  void one_less_missing(At at, double now_s) {
     if (--node(at).missing == 0) offer(at, now_s);
   }
 
   void end(At at, double now_s) {
     Rank& rank = ranks_[at.rank];
     rank.nodes[at.index].done = true;
-    for (const std::size_t waiting : rank.nodes[at.index].waiting) settle({at.rank, waiting}, now_s);
+    for (const std::size_t waiting : rank.nodes[at.index].waiting) one_less_missing({at.rank, waiting}, now_s);
     while (rank.done_below < rank.nodes.size() && rank.nodes[rank.done_below].done) ++rank.done_below;
     while (!rank.barriers.empty() && rank.barriers.begin()->first <= rank.done_below) {
       const std::size_t waiting = rank.barriers.begin()->second;
       rank.barriers.erase(rank.barriers.begin());
-      settle({at.rank, waiting}, now_s);
+      one_less_missing({at.rank, waiting}, now_s);
     }
   }
 

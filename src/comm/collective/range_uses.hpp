@@ -1,4 +1,6 @@
-// Who last wrote each element of a buffer and who has read it since: what a step that touches it must wait for.
+// For each element of a buffer: the step that wrote it last and the steps that have read it since. From this follow the
+// steps that a new one must wait for (read after write, write after read, write after write). O(log ranges + touched
+// ranges) a call; indices in `waits` may repeat and may be -1 (never written).
 #pragma once
 
 #include <cstdint>
@@ -22,7 +24,7 @@ class RangeUses {
  private:
   struct Use {
     std::int64_t end = std::numeric_limits<std::int64_t>::max();
-    std::int64_t writer = -1;  // -1: nobody yet
+    std::int64_t writer = -1;  // -1: none yet
     std::vector<std::int64_t> readers;
   };
   using Map = std::map<std::int64_t, Use>;  // by first element; without gaps

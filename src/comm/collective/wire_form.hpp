@@ -2,11 +2,13 @@
 //
 // The executor keeps slots in wire form: `copy` into a slot encodes, `copy` out of it decodes, `reduce` decodes and
 // adds, what is received into a slot or sent from one stays as it is. A message of a range of the buffer is encoded
-// when it is sent and decoded when it has come. So any plan of point-to-point messages can carry any form that says
-// `in_place`; sums are always made of values.
+// when it is sent and decoded when it has come. So any plan of point-to-point messages can carry any form with
+// in_place(); sums are always computed on decoded values.
 //
-// That all ranks end with identical bits rests on two rules: whoever encodes a range keeps what others will decode
-// (encode changes the values so), and encoding what was decoded gives the same message again.
+// That all ranks end with identical bits rests on two rules: encode replaces the values by those that others will
+// decode, and encoding what was decoded gives the same message again.
+//
+// All calls come from the thread that drives the engine; none may block. What they throw ends the job.
 #pragma once
 
 #include <cstddef>
@@ -26,7 +28,7 @@ class WireForm {
   // No message of n values is longer. Where `in_place`, proportional to n.
   virtual std::size_t most_bytes(std::int64_t n) const = 0;
   virtual bool exact_size() const = 0;  // nor shorter
-  // Messages may be of any range of the buffer; else plans go through slots alone.
+  // Messages may be of any range of the buffer; else only plans whose messages are all in slots (direct) can be run.
   virtual bool in_place() const = 0;
 
   // Of the buffer, before the first step and after the last.

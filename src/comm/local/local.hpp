@@ -1,7 +1,8 @@
-// Ranks as threads of one process: a transport for tests, which counts everything.
+// Ranks as threads of one process: a transport for tests, with exact counters. Its clock is the host's.
 //
-// Stricter than MPI where programs must not rely on luck: no send is buffered, each completes only once its receive is
-// posted; a library all-reduce compares the sizes of all ranks.
+// Stricter than MPI: no send is buffered (each completes only once its receive is posted), and a library all-reduce in
+// which sizes or dtypes of ranks differ is an EnvironmentError. A library all-reduce adds in rank order. `abort` throws
+// EnvironmentError on all ranks instead of ending the process.
 #pragma once
 
 #include <memory>
@@ -15,7 +16,7 @@ namespace echelon::inline comm {
 // One transport for each rank. `hosts` as in Transport::hosts; empty: all ranks on one host.
 std::vector<std::unique_ptr<Transport>> make_local_world(int ranks, const std::vector<int>& hosts = {});
 
-// What the ranks of a local world share; a harness keeps it to end ranks that are still waiting.
+// The common state of the ranks of a local world; a harness keeps it to end ranks that still wait. Any thread.
 class LocalWorld;
 std::shared_ptr<LocalWorld> new_local_world(int ranks, const std::vector<int>& hosts = {});
 std::unique_ptr<Transport> local_transport(std::shared_ptr<LocalWorld> world, int rank);

@@ -144,9 +144,9 @@ std::unique_ptr<Transport> LocalWorld::split(int rank, std::int64_t call, int co
   std::unique_lock lock(mutex_);
   Split& split = splits_[call];
   const auto ranks_here = static_cast<std::size_t>(ranks());
-  split.wishes.resize(ranks_here);
+  split.colours_and_keys.resize(ranks_here);
   split.parts.resize(ranks_here);
-  split.wishes[static_cast<std::size_t>(rank)] = {color, key};
+  split.colours_and_keys[static_cast<std::size_t>(rank)] = {color, key};
   if (++split.arrived == ranks()) {
     divide(split);
     split_done_.notify_all();
@@ -181,13 +181,14 @@ std::shared_ptr<SharedBlock> LocalWorld::share(int rank, std::int64_t call, std:
 
 void LocalWorld::divide(Split& split) {
   std::set<int> colors;
-  for (const auto& [color, key] : split.wishes) colors.insert(color);
+  for (const auto& [color, key] : split.colours_and_keys) colors.insert(color);
   for (int color : colors) {
     std::vector<int> members;
     for (int r = 0; r < ranks(); ++r)
-      if (split.wishes[static_cast<std::size_t>(r)].first == color) members.push_back(r);
+      if (split.colours_and_keys[static_cast<std::size_t>(r)].first == color) members.push_back(r);
     std::stable_sort(members.begin(), members.end(), [&](int a, int b) {
-      return split.wishes[static_cast<std::size_t>(a)].second < split.wishes[static_cast<std::size_t>(b)].second;
+      return split.colours_and_keys[static_cast<std::size_t>(a)].second <
+             split.colours_and_keys[static_cast<std::size_t>(b)].second;
     });
     std::vector<int> hosts;
     for (int r : members) hosts.push_back(hosts_[static_cast<std::size_t>(r)]);

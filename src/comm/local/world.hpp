@@ -24,7 +24,7 @@ struct LocalOp {
   bool sending = false, library = false;
   int owner = 0;  // rank that called
   int box = 0;    // rank whose mailbox it is in
-  int peer = 0;   // receive: the wanted source, afterwards the actual one
+  int peer = 0;   // receive: the source asked for, afterwards the actual one
   int tag = 0;
   const void* src = nullptr;
   void* dst = nullptr;
@@ -37,7 +37,7 @@ struct WorldEnd {
   mutable std::mutex mutex;
   std::string why;
 
-  void check() const;  // throws where it was
+  void check() const;  // throws EnvironmentError with `why` once ended
 };
 
 class LocalWorld {
@@ -48,15 +48,17 @@ class LocalWorld {
   const std::vector<int>& hosts() const { return hosts_; }
   const std::vector<std::string>& host_names() const { return host_names_; }
 
+  // Match `op` with the first waiting counterpart of its mailbox and copy the bytes, or queue it. `op` stays until its
+  // state is final or it was withdrawn.
   void send(LocalOp& op);
   void receive(LocalOp& op);
-  // The `call`-th library all-reduce of this rank; the last rank to come does the sum, in rank order.
+  // The `call`-th library all-reduce of this rank; the last rank that calls computes the sum, in rank order.
   void reduce(LocalOp& op, std::int64_t call, std::size_t elems, DType dtype);
   void withdraw(LocalOp& op);
-  // Blocks until all ranks have come to their `call`-th split.
+  // Blocks until all ranks have made their `call`-th split; throws when the world ends meanwhile.
   std::unique_ptr<Transport> split(int rank, std::int64_t call, int color, int key);
 
-  // Likewise their `call`-th memory to share; null where they are on several hosts.
+  // Likewise for the `call`-th block of shared memory; null, without waiting, where ranks are on several hosts.
   std::shared_ptr<SharedBlock> share(int rank, std::int64_t call, std::size_t bytes);
 
   void end(const std::string& why);
@@ -77,7 +79,7 @@ class LocalWorld {
     int arrived = 0;
   };
   struct Split {
-    std::vector<std::pair<int, int>> wishes;  // (colour, key) by rank
+    std::vector<std::pair<int, int>> colours_and_keys;  // by rank
     std::vector<std::unique_ptr<Transport>> parts;
     int arrived = 0, taken = 0;
   };

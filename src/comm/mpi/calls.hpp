@@ -1,4 +1,4 @@
-// <mpi.h>, without its old C++ half, and its return codes as exceptions.
+// <mpi.h> without its deprecated C++ bindings, and its return codes as exceptions. Included by comm/mpi/ only.
 #pragma once
 
 #include <fmt/format.h>
@@ -12,6 +12,7 @@
 
 namespace echelon::inline comm::mpi {
 
+// Throws EnvironmentError "<what>: <text of the library>" unless `code` is MPI_SUCCESS.
 inline void check(int code, const std::string& what) {
   if (code == MPI_SUCCESS) [[likely]]
     return;

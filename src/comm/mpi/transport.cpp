@@ -50,9 +50,9 @@ struct UnderWay {
   std::uint64_t seen = 0;  // the poll after which it was last looked at
 };
 
-// The library looks at the wire whenever it is asked about a request that is not done: 1 us of system calls on TCP. So
-// one poll asks for all requests at once, and `test` polls only where it was asked about the same request since the
-// last one: a caller that walks its requests again and again polls once a round.
+// MPI_Test of a request that is not done polls the network: 1 us of system calls on TCP. So one MPI_Testsome tests all
+// requests, and `test` polls only for a request that it has tested since the last poll: a caller that tests all its
+// requests in turn polls once a round.
 
 class MpiTransport final : public Transport {
  public:
@@ -190,7 +190,7 @@ class MpiTransport final : public Transport {
     request.id = -1;
   }
 
-  // Ranks that share memory share a host; the lowest of them stands for it.
+  // Ranks that can share memory are on one host, identified by the lowest of them.
   void find_hosts() {
     MPI_Comm shared = MPI_COMM_NULL;
     mpi::check(MPI_Comm_split_type(communicator_, MPI_COMM_TYPE_SHARED, rank_, MPI_INFO_NULL, &shared),
@@ -222,7 +222,7 @@ class MpiTransport final : public Transport {
   std::vector<int> hosts_;
   std::vector<std::string> host_names_;
   std::vector<UnderWay> table_;        // by request id
-  std::vector<MPI_Request> requests_;  // likewise, as the library wants them
+  std::vector<MPI_Request> requests_;  // likewise, contiguous for MPI_Testsome
   std::vector<int> finished_;          // of one poll
   std::vector<MPI_Status> statuses_;   // likewise
   std::vector<std::int64_t> free_;

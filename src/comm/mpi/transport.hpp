@@ -1,3 +1,6 @@
+// Transport (comm/transport.hpp) over an MPI communicator: nonblocking point-to-point calls and MPI_Iallreduce, at
+// MPI_THREAD_SERIALIZED. Tests of all requests share one MPI_Testsome. Messages may be longer than 2 GiB; a library
+// call takes at most 2^31 - 1 elements of f32 or f64.
 #pragma once
 
 #include <memory>
@@ -7,7 +10,8 @@
 
 namespace echelon::inline comm {
 
-// Takes the communicator over and frees it.
+// Takes over the communicator and frees it at its end, unless MPI was finalised before. Collective and blocking: the
+// hosts of all ranks are gathered (ranks that can share memory are on one host). Errors of MPI are EnvironmentErrors.
 std::unique_ptr<Transport> make_mpi_transport(MPI_Comm communicator);
 
 }  // namespace echelon::inline comm

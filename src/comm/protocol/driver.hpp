@@ -1,4 +1,5 @@
-// Carries out what a machine (machine.hpp) asks for on a transport: pass by pass, without blocking.
+// Carries out the actions of a machine (machine.hpp) on a transport: pass by pass, without blocking. `post` may be
+// called by any thread, everything else by one thread at a time: the one that drives the engine, or a virtual world.
 #pragma once
 
 #include <atomic>
@@ -30,18 +31,19 @@ class ProtocolDriver final : private ProtocolActions {
   ProtocolDriver(Machine& machine, ProtocolHost& host) : machine_(machine), host_(host) {}
 
   // Any thread: the machine gets the event `posted` once `after` has passed (none: at the next pass). Posts without
-  // `after` arrive in order. Whoever posts wakes the thread that drives.
+  // `after` arrive in order. The caller wakes the thread that drives.
   void post(Token token, std::shared_ptr<const Event> after = nullptr);
 
-  // Delivers what has happened and starts what was asked for; true when anything moved. What machine or transport throw
-  // ends the machine, and its host is told.
+  // Delivers posts, due timers and received messages, in this order, then starts queued sends within the budget; true
+  // when anything happened. Never throws: an exception of machine or transport ends the machine and goes to
+  // host.failed.
   bool pass(Transport& transport, SendBudget& budget);
-  // Something is under way, so that a later pass may move without a new post.
+  // Something is under way, so that a later pass may make progress without a new post.
   bool busy() const;
   bool finished() const { return finished_; }
   // The earliest armed timer; infinity where there is none.
   double wakes_at_s() const;
-  // Gives up everything under way; with an error the host is told.
+  // Cancels everything under way; an error goes to host.failed, once.
   void end(Transport& transport, SendBudget& budget, const std::exception_ptr& error = nullptr);
 
   std::vector<ProtocolWait> waits() const;
@@ -98,7 +100,7 @@ class ProtocolDriver final : private ProtocolActions {
   std::vector<Token> due_;
   std::map<Token, ProtocolWait> waits_;
   WireCounters wire_;
-  std::vector<Post> posts_;   // taken over, perhaps held by an event
+  std::vector<Post> posts_;   // taken from the inbox; some wait for an event
   mutable std::mutex mutex_;  // of the inbox
   std::vector<Post> inbox_;
   std::atomic<bool> has_mail_ = false;

@@ -1,7 +1,7 @@
 // A protocol that no plan can describe: servers, asynchronous and stale-bounded updates, backup workers, decentralised
 // exchange. Each rank runs a state machine
 //
-//   event (started | posted | sent | received | timer) -> actions (send, receive, arm, wait_for, tell, finish)
+//   event (started | posted | sent | received | timer) -> actions (send, receive, arm, wait_for, notify_host, finish)
 //
 // which never blocks, owns no thread and reads no clock: time is in the event. The same machine therefore runs on MPI,
 // on ranks as threads, and on virtual time (comm/virtual/), where thousands of schedules take seconds and every one
@@ -10,7 +10,8 @@
 // `driver.hpp` carries the actions out on a transport, under the engine's budget of sends; `Engine::attach` runs a
 // driver beside the plans.
 //
-// Memory. Buffers of sends and receives belong to the machine and stay untouched until the event that reports them.
+// Memory. Buffers of sends and receives belong to the machine, which must neither change nor free them before the event
+// that reports their completion.
 // Order. Messages of one (peer, tag) arrive in the order in which they were sent, and so their tag must have one
 // priority. Receives of one (peer, tag) are matched in the order of their actions, and may complete in another.
 #pragma once
@@ -21,7 +22,8 @@
 
 namespace echelon::inline comm {
 
-// What an event or an action is about; the machine and its host choose the numbers.
+// Identifies a post, a message or a timer in events and actions. The machine and its host choose the numbers; sends,
+// receives, timers and waits have separate spaces.
 using Token = std::uint64_t;
 
 struct ProtocolEvent {
@@ -39,7 +41,8 @@ struct ProtocolEvent {
   double now_s = 0;       // of the transport's clock
 };
 
-// What a machine may ask for while it handles an event. All are queued: nothing here blocks.
+// The actions of a machine while it handles an event; not valid after `on` has returned. All are queued: nothing here
+// blocks or throws, errors of the transport come later through the host's `failed`.
 class ProtocolActions {
  public:
   virtual ~ProtocolActions() = default;
@@ -53,20 +56,20 @@ class ProtocolActions {
   // For the watchdog: from now on this rank cannot go on without that peer, until `wait_over`. One wait a token.
   virtual void wait_for(Token token, int peer, int tag, std::int64_t step) = 0;
   virtual void wait_over(Token token) = 0;
-  // Calls the host's `on_notified`.
+  // Calls the host's `on_notified` at once, on the thread that drives.
   virtual void notify_host(Token token) = 0;
-  // No event comes after this one; receives under way are given up.
+  // The last event: none comes after it. Queued sends still leave; receives under way are cancelled.
   virtual void finish() = 0;
 };
 
 class Machine {
  public:
   virtual ~Machine() = default;
-  // Called by one thread at a time. What it throws ends the machine: the host's `failed` gets it.
+  // Called by one thread at a time; must not block. An exception ends the machine and goes to the host's `failed`.
   virtual void on(const ProtocolEvent& event, ProtocolActions& actions) = 0;
 };
 
-// Whose machine it is. Called by the thread that drives, which must not be blocked; not after the machine has ended.
+// The owner of a machine. Called by the thread that drives, which must not be blocked; not after the machine has ended.
 class ProtocolHost {
  public:
   virtual ~ProtocolHost() = default;

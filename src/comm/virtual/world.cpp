@@ -173,7 +173,7 @@ void VirtualWorld::make_runnable(int rank) {
   ready_.push_back(rank);
 }
 
-// In an order drawn from the seed, until nobody moves at this time.
+// In an order drawn from the seed, until no rank makes progress at this time.
 void VirtualWorld::run_ready(const std::vector<VirtualActor*>& actors) {
   while (!ready_.empty()) {
     const auto pick = static_cast<std::size_t>(HashRng(network_.seed, "order").below(draws_++, ready_.size()));

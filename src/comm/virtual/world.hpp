@@ -3,13 +3,14 @@
 //
 // What runs here is what runs on MPI: executors of plans (collective/executor.hpp) and drivers of protocols
 // (protocol/driver.hpp), wrapped as actors. Uses: thousands of schedules of one protocol in seconds, and predicted
-// times for ranks that nobody has.
+// times for more ranks than the machine has. No thread but the caller's; split, share and library calls are refused
+// with ConfigError.
 //
 // The model of a message of B bytes (LogGP, Alexandrov et al. 1995, with one card a host):
 //   leaves    once the sender's card is free, for B / bandwidth
 //   arrives   latency * (1 + jitter * e) later, e exponential of mean 1; at the receiver's card for B / bandwidth
 //             again, which may overlap; never before an earlier message between the two ranks
-//   B <= eager_bytes   the send is complete when the card is through with it
+//   B <= eager_bytes   the send is complete when it has left the card
 //   larger             the transfer begins once the receive is posted (rendezvous), and completes both
 // Ranks of one host use `inside_host` and no card.
 #pragma once
@@ -31,7 +32,7 @@ namespace echelon::inline comm {
 struct VirtualLink {
   double latency_s = 10e-6;
   double bytes_per_s = 1e9;
-  double jitter = 0;
+  double jitter = 0;  // mean of the exponential addition to latency_s, as a fraction of it
 };
 
 struct VirtualNetwork {
@@ -39,16 +40,16 @@ struct VirtualNetwork {
   VirtualLink inside_host = {};
   std::vector<int> hosts = {};  // host index by rank; empty: each rank is a host
   std::size_t eager_bytes = 16 << 10;
-  std::uint64_t seed = 1;  // of jitter, and of the order in which ranks that could all move do
+  std::uint64_t seed = 1;  // of jitter, and of the order of ranks that could all act at the same time
 };
 
-// What a rank does. `pass` never blocks.
+// The program of a rank. `pass` never blocks.
 class VirtualActor {
  public:
   virtual ~VirtualActor() = default;
-  virtual bool pass() = 0;  // true when anything moved
+  virtual bool pass() = 0;  // true when there was progress; it is then called again at the same time
   virtual bool done() const = 0;
-  // The earliest time at which it may move without a message: of timers, and of its transport. Infinity by default.
+  // The earliest time at which it may act without a message: of its timers and of its transport. Infinity by default.
   virtual double wakes_at_s() const;
 };
 
@@ -62,8 +63,9 @@ class VirtualWorld {
   const Clock& clock() const { return clock_; }
   std::unique_ptr<Transport> transport(int rank);
 
-  // Until all actors are done (one a rank; null: nothing to do there). EnvironmentError where nobody can move any more
-  // or virtual time passes `limit_s`, naming the ranks that are not done and what they wait for.
+  // Runs until all actors are done (one a rank; null: nothing to do there). EnvironmentError where no rank can act any
+  // more (a deadlock) or virtual time passes `limit_s`, naming the ranks that are not done and the receives that they
+  // wait for; also for a message longer than its receive. O(log events) an event.
   void run(const std::vector<VirtualActor*>& actors, double limit_s = 1e9);
 
  private:
@@ -119,7 +121,7 @@ class VirtualWorld {
   Request send(int rank, int peer, int tag, const void* data, std::size_t bytes);
   Request receive(int rank, int peer, int tag, void* data, std::size_t room);
   void cancel(int rank, Request& request);
-  // From now on, or from `after_s`; when the sender's card is through, and when the message is there.
+  // Of a message that starts now: when it has left the sender's card, and when it has arrived.
   struct Passage {
     double left_s, there_s;
   };

@@ -1,4 +1,5 @@
-// How the files of this folder name keys: one function a section, each key with its field, range and help text.
+// How the files of this folder describe keys: one function a section, each key with its field, range and help text. The
+// default is that of the field in schema.hpp.
 //
 //   auto batch = part(all, "batch", &Config::batch);
 //   batch.key("global", &BatchConfig::global, range(0, 1e9), "samples a step over all replicas");
@@ -22,7 +23,7 @@ namespace echelon::inline config::keys {
 using Table = std::vector<Key<Config>>;
 using LayerTable = std::vector<Key<LayerConfig>>;
 
-constexpr bool kNeutral = true;  // no part of what makes two runs the same
+constexpr bool kNeutral = true;  // not in config_hash: a resumed run may change it
 
 constexpr double kHuge = 9e15;  // whole numbers up to here are exact in a double
 
@@ -39,7 +40,7 @@ inline KeyLimits filled_text() { return {.low = 1, .high = 0, .filled = true}; }
 inline KeyLimits plain_name() { return {.low = 1, .high = 0, .plain_name = true, .most = 64}; }
 inline KeyLimits pair(double low, double high) { return {.low = low, .high = high, .most = 2}; }
 
-// Words stand in the order of the enum.
+// A field as a KeyValue, and back. limits.words are in the order of the enum.
 template <class Field>
 KeyValue to_value(const Field& field, const KeyLimits& limits) {
   if constexpr (std::is_enum_v<Field>)

@@ -1,9 +1,9 @@
-// Every all-reduce and what it is. Adding one: a line here, its plan and its price in comm/collective/<name>.cpp, a row
-// in comm/README.md.
+// Every all-reduce algorithm with its properties. Adding one: a line here, its plan and its price in
+// comm/collective/<name>.cpp, a row in comm/README.md.
 //
 // What is declared here decides which algorithm goes with what (config/combinations.cpp), which keys it reads
-// (config/unfit.cpp) and what exchange.inner and exchange.outer take; tests/contract/test_declared.cpp holds it to the
-// plans.
+// (config/unfit.cpp) and what exchange.inner and exchange.outer take; tests/contract/test_declared.cpp compares it with
+// the plans.
 #pragma once
 
 #include "config/traits/words.hpp"
@@ -14,8 +14,8 @@ struct AlgorithmTraits {
   std::string_view name;
   // The ranks of a power of two are summed in one binary tree, ((0+1)+(2+3))+.., whatever the element.
   bool one_tree = false;
-  bool halves = false;      // comes apart in a reduce and a gather (comm/collective/halves.hpp)
-  bool library = false;     // a library adds what it is given, one static order
+  bool halves = false;      // consists of a reduce and a gather (comm/collective/halves.hpp)
+  bool library = false;     // a library sums uncoded values, calls in one static order
   bool on_devices = false;  // the library of the GPUs, without a plan
   bool nests = false;       // runs other algorithms inside hosts and between them
   bool measured = false;    // chosen among the others by measurement when the run starts
@@ -48,7 +48,7 @@ inline constexpr AlgorithmTraits kAlgorithms[] = {ECHELON_ALLREDUCE(X) ECHELON_D
                                                       AlgorithmTraits{.name = "auto", .measured = true}};
 #undef X
 
-// Of a word that config/ has checked, or of a name from the registry; unknown ones have no traits.
+// Of a word that config/ has checked, or of a name from the registry; an unknown name gets default traits.
 constexpr AlgorithmTraits algorithm_traits(std::string_view name) {
   const AlgorithmTraits* known = find_traits(kAlgorithms, name);
   return known ? *known : AlgorithmTraits{.name = name};

@@ -1,8 +1,8 @@
-// Every codec and what it is. Adding one: a line here, its body in comm/codec/<name>.cpp, a row in
+// Every codec with its properties. Adding one: a line here, its body in comm/codec/<name>.cpp, a row in
 // comm/codec/README.md.
 //
 // What is declared here decides which codec goes with what (config/combinations.cpp) and which keys it reads
-// (config/unfit.cpp); tests/contract/test_declared.cpp holds it to the bodies.
+// (config/unfit.cpp); tests/contract/test_declared.cpp compares it with the bodies.
 #pragma once
 
 #include <cstdint>
@@ -13,9 +13,9 @@ namespace echelon::inline config {
 
 // The plan that a codec's messages need.
 enum class CodecRoute : std::uint8_t {
-  any,     // every plan of point-to-point messages: sums are made of decoded values and encoded again
+  any,     // every plan of point-to-point messages: decoded values are summed, and sums are encoded again
   direct,  // reduce-scatter and all-gather straight to the owners of parts: exactly two encodings
-  gather   // everybody's message to everybody, added in the order of ranks: one encoding
+  gather   // all-gather of the messages of all ranks, added in rank order: one encoding
 };
 
 struct CodecTraits {
@@ -40,7 +40,7 @@ struct CodecTraits {
 inline constexpr CodecTraits kCodecs[] = {ECHELON_CODECS(X)};
 #undef X
 
-// exchange.codec = "none": gradients travel as they are.
+// exchange.codec = "none": gradients are sent as they are.
 inline constexpr CodecTraits kNoCodec{.name = "none", .lossy = false};
 
 }  // namespace echelon::inline config

@@ -1,5 +1,5 @@
-// Every kind of device that device.kind can name, and what each computes. tests/unit/config/test_registries.cpp holds
-// the names to device/device.hpp.
+// Every kind of device that device.kind can name, and the element types in which each computes.
+// tests/unit/config/test_registries.cpp compares the names with device/device.hpp.
 #pragma once
 
 #include "config/traits/words.hpp"

@@ -2,7 +2,7 @@
 // line here, its body in model/layers/<type>.cpp, a row in tests/support/layer_rows.cpp; keys that no layer had before
 // are a field of LayerConfig and a line in config/keys/layers.cpp.
 //
-// tests/contract/test_declared.cpp holds `splits` to the bodies.
+// tests/contract/test_declared.cpp compares `splits` with the bodies.
 #pragma once
 
 #include "config/traits/words.hpp"
@@ -12,12 +12,12 @@ namespace echelon::inline config {
 struct LayerTraits {
   std::string_view name;
   Words takes = {};              // keys beside type, name, inputs and stage
-  Words needs = {};              // of them, or `inputs`: without which there is no layer
-  std::string_view inputs = {};  // what they are, in words, where a layer takes other than one
+  Words needs = {};              // those of them (or `inputs`) that must be given
+  std::string_view inputs = {};  // description for errors and --keys, where a layer takes other than one input
   // Keys of [parallel] that cut it: tensor (its units), space (rows of images), time_chunks (steps of sequences).
   // Under the others it stays whole, or whole on each rank.
   Words splits = {};
-  bool takes_means = false;  // over the samples of a micro-batch, those of weight 0 included
+  bool takes_means = false;  // computes means over the samples of a micro-batch, those of weight 0 included
 };
 
 // clang-format off

@@ -1,5 +1,5 @@
-// What a choice in a config can be or ask for, as far as other choices mind. config/choices.cpp says which choice has
-// which, from the traits of the registries; config/combinations.cpp says which do not go together.
+// Properties of choices in a config by which choices exclude or require each other. config/choices.cpp assigns them,
+// from the traits of the registries; config/combinations.cpp lists which do not go together.
 #pragma once
 
 #include <cstdint>
@@ -13,17 +13,17 @@ enum class Property : std::uint8_t {
   own_overlap,        // or overlaps nothing: reads no exchange.overlap
   parts_of_updates,   // the optimiser's step is taken on parts of parameters
   plain_messages,     // cannot send what a codec writes
-  loses_rows,         // does not know which rows of a table all replicas touched
+  loses_rows,         // does not track which rows of a table all replicas touched
   whole_model_ranks,  // ranks that hold a whole model beside the replicas
   // All-reduces
   all_reduce,         // a choice of exchange.algorithm other than the default
-  library_sums,       // a library adds what it is given, one static order
-  sums_between_gpus,  // and lies on the GPUs
+  library_sums,       // a library sums uncoded values, calls in one static order
+  sums_between_gpus,  // the library sums in memory of GPUs
   one_binary_tree,    // adds replicas in one binary tree, whatever the element
-  measures_plain,     // is chosen by the times of values that no codec writes
+  measures_plain,     // is chosen by measured times of uncoded values
   // Codecs
   coded,       // messages are not plain values
-  lossy_code,  // of f32; what is left out is sent later
+  lossy_code,  // of f32; the encoding error is sent later
   own_route,   // brings its own plan
   // How the optimiser sees gradients
   needs_all_gradients,  // before the first update
@@ -41,17 +41,17 @@ enum class Property : std::uint8_t {
   chooses_split,
   // Data and batch
   unequal_lengths,  // from step to step
-  own_order,        // deals out one order of all records
-  deals_by_file,    // or gives every replica everything
+  own_order,        // samples follow one order of all records
+  deals_by_file,    // samples are dealt by file, or each replica reads all
   equal_windows,    // of a stream
-  takes_turns,      // one replica in place of several
+  takes_turns,      // one replica processes the samples of several in turn
   several_passes,
   unequal_shares,
   grows_with_replicas,
   whole_step_statistics,
   // Reproducibility and device
   any_scale,  // the same bits for any number of replicas
-  whichever,  // the device is not named
+  whichever,  // the kind of device is chosen when the run starts
   no_gpu,
   double_values,
   half_values,

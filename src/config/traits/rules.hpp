@@ -1,8 +1,8 @@
-// Every rule of the optimiser, schedule and way of scaling the learning rate, and what each is. Adding a rule: a line
+// Every update rule, schedule and scaling of the learning rate, with its properties. Adding a rule: a line
 // here and its body in device/update_rules/<name>.hpp with a line in device/update_rules/list.hpp.
 //
 // What is declared here decides which rule goes with what (config/combinations.cpp), which keys it reads
-// (config/unfit.cpp) and what optim/ holds for it; tests/unit/optim/test_declared_rules.cpp holds it to the bodies.
+// (config/unfit.cpp) and its states in optim/; tests/unit/optim/test_declared_rules.cpp compares it with the bodies.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ struct RuleTraits {
   std::string_view name;
   Words states = {};  // "momentum"; each an arena of the weights' size
   TrustRatio trust = TrustRatio::none;
-  bool unbiases = false;  // the states are moments that begin at zero, which RuleScalars::unbias1 and 2 make up for
+  bool unbiases = false;  // the states are moments that begin at zero, corrected by RuleScalars::unbias1 and unbias2
   Words reads = {};       // keys of [optimizer] that this rule reads and not every rule does
 
   // Arenas beside weights and gradients: the states, and LAMB's direction, which no checkpoint holds.
@@ -46,7 +46,7 @@ inline constexpr RuleTraits kRules[] = {ECHELON_RULES(X)};
 
 struct ScheduleTraits {
   std::string_view name;
-  bool spans_the_run = false;  // looks ahead to the last step, so that another length is another run
+  bool spans_the_run = false;  // depends on the last step, so that another length is another run (config_hash)
   Words reads = {};            // keys of [optimizer]
 };
 inline constexpr ScheduleTraits kSchedules[] = {

@@ -1,5 +1,5 @@
-// Every strategy and what it is. Adding one: a line here, its body in exchange/<name>.cpp (or a folder of its own), and
-// where it has keys of its own their file config/strategies/<name>.hpp, included here.
+// Every strategy with its properties. Adding one: a line here, its body in exchange/<name>.cpp (or a folder of its
+// own), and where it has keys of its own their file config/strategies/<name>.hpp, included here.
 //
 // What is declared here decides which strategy goes with what (config/combinations.cpp) and which keys it reads
 // (config/unfit.cpp).
@@ -13,10 +13,10 @@ namespace echelon::inline config {
 
 struct StrategyTraits {
   std::string_view name;
-  bool whole_parameters = true;  // whoever takes the optimiser's step has whole parameters and whole gradients
-  bool carries_codes = true;     // gradients may travel as a codec writes them
+  bool whole_parameters = true;  // the rank that updates has whole parameters and whole gradients
+  bool carries_codes = true;     // gradients may be sent as messages of a codec
   bool cuts_codes = true;        // segment_kb cuts coded messages too
-  bool tracks_rows = true;       // knows which rows of sparse embeddings a step touches, on all replicas
+  bool tracks_rows = true;       // tracks which rows of sparse embeddings a step touches on any replica
   Words reads = {};              // keys of [exchange] that this strategy reads and not every strategy does
 
   // Gradients are summed by the all-reduce that exchange.algorithm names, in its order.
@@ -35,7 +35,7 @@ struct StrategyTraits {
 inline constexpr StrategyTraits kStrategies[] = {ECHELON_STRATEGIES(X)};
 #undef X
 
-// Of a word that config/ has checked; unknown ones have no traits.
+// Of a word that config/ has checked; an unknown name gets default traits.
 constexpr StrategyTraits strategy_traits(std::string_view name) {
   const StrategyTraits* known = find_traits(kStrategies, name);
   return known ? *known : StrategyTraits{.name = name};

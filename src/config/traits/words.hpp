@@ -10,7 +10,7 @@
 
 namespace echelon::inline config {
 
-// Up to eight names. One more is an error of the compiler.
+// Up to eight names; more do not compile in a constant expression.
 class Words {
  public:
   constexpr Words() = default;

@@ -1,4 +1,4 @@
-// Markdown for the repository, and the same words for a terminal.
+// Markdown for the repository, and the same content as text for a terminal.
 #include <fmt/format.h>
 
 #include "report/writers/writers.hpp"
@@ -9,11 +9,12 @@ namespace {
 constexpr const char* kReading =
     "Speed-up is samples/s against the study's first row; efficiency is that, divided by the growth in ranks. "
     "Spread: quartiles over the steps of a run, or the range where a row is made of several runs. Config: the first "
-    "digits of the config's hash, and how many other hashes (of other seeds, say) are in the row. `exchange` is the "
+    "digits of the config hash, and how many other hashes (for example of other seeds) are in the row. `exchange` is "
+    "the "
     "time that a rank waited for the exchange (its exposed part); exchange hidden, the share of the exchange that went "
     "on beside other work; arrival skew, the time between the first and the last rank that was ready for it. Sent a "
-    "step is what all ranks sent of gradients, beside what the price list says; inside replicas, what the ranks of "
-    "split models sent each other, of which halos are rows of images. Sum of the parts: 100 %.";
+    "step are the bytes of gradients that all ranks sent, beside those of the price list; inside replicas, the bytes "
+    "between ranks of split models, of which halos are rows of images. Sum of the parts: 100 %.";
 
 }  // namespace
 

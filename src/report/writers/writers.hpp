@@ -17,10 +17,11 @@ struct ReportSource {
   std::string version, commit;
 };
 
-// The tables of a study, as people read them.
-Table rate_table(const Study& study);  // rates, speed-up, what was learned
-Table time_table(const Study& study);  // where a step's time goes
-Table cost_table(const Study& study);  // bytes on the wire beside the formula, inside replicas, memory, start
+// The tables of a study, with rounded numbers and units; "-" for unknown figures.
+Table rate_table(const Study& study);  // samples/s, speed-up, efficiency, loss and accuracy
+Table time_table(const Study& study);  // parts of a step's time in percent
+Table cost_table(const Study& study);  // bytes a step beside the formula, inside replicas, memory, time to first step
+// Builds, devices, hosts, MPI, commands and folders of the counted runs.
 std::vector<std::string> origin_lines(const ScalingReport& report, const ReportSource& source);
 
 std::string write_text(const ScalingReport& report);  // for the terminal
@@ -28,7 +29,8 @@ std::string write_markdown(const ScalingReport& report, const ReportSource& sour
 std::string write_csv(const ScalingReport& report, const ReportSource& source);   // one row a study and row
 std::string write_json(const ScalingReport& report, const ReportSource& source);  // everything, unrounded
 
-// Writes <folder>/<name>.md, .csv and .json, each whole or not at all, and returns their paths.
+// Writes <folder>/<name>.md, .csv and .json, each whole or not at all, and returns their paths. Creates the folder.
+// Throws EnvironmentError.
 std::vector<std::string> write_report(const ScalingReport& report, const ReportSource& source,
                                       const std::string& folder);
 

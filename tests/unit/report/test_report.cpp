@@ -122,8 +122,8 @@ TEST_CASE("more ranks that take longer are called worse", "[report]") {
   TempFolder folder;
   write_attempt(folder / "a/01", {.ranks = 1, .rate = 1000});
   write_attempt(folder / "a/02", {.ranks = 2, .rate = 800});
-  CHECK(markdown_of(make_scaling(read_runs({folder.path()}))).find("2 ranks are slower than 1: worse") !=
-        std::string::npos);
+  CHECK(markdown_of(make_scaling(read_runs({folder.path()})))
+            .find("2 ranks are slower than 1: distribution costs more") != std::string::npos);
 }
 
 TEST_CASE("repetitions make one row: median, range, spread of the accuracy over seeds", "[report]") {
@@ -156,7 +156,7 @@ TEST_CASE("failed, stopped and half-written attempts are listed and not counted"
   REQUIRE(report.left_out.size() == 3);
   CHECK(report.left_out[0].reason == "loss is not finite at step 3");
   CHECK(report.left_out[1].state == "stopped");
-  CHECK(report.left_out[2].reason == "it left no summary");
+  CHECK(report.left_out[2].reason == "no summary was written");
   const std::string text = markdown_of(report);
   CHECK(text.find("Found but not counted") != std::string::npos);
   CHECK(text.find("9999") == std::string::npos);
@@ -271,7 +271,7 @@ TEST_CASE("folders without records and broken records are refused by name", "[re
   write_file_whole(folder / "a/01/summary.json", R"({"format":"echelon-summary","version":2,"ranks":"two"})");
   CHECK_THROWS_WITH(read_runs({folder.path()}), Catch::Contains("wrong type"));
   write_file_whole(folder / "a/01/summary.json", R"({"format":"other"})");
-  CHECK_THROWS_WITH(read_runs({folder.path()}), Catch::Contains("no summary of version 2"));
+  CHECK_THROWS_WITH(read_runs({folder.path()}), Catch::Contains("not a summary of version 2"));
 }
 
 }  // namespace echelon
