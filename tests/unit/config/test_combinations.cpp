@@ -11,6 +11,7 @@
 #include "config/batch_plan.hpp"
 #include "config/combinations.hpp"
 #include "config/parse.hpp"
+#include "tests/support/refusal.hpp"
 
 namespace echelon {
 namespace {
@@ -57,12 +58,9 @@ std::vector<std::string> company(const Choice& a, const Choice& b, bool& complet
 
 // "" where the config is accepted.
 std::string refusal(const std::vector<std::string>& sets) {
-  try {
+  return test::refusal<ConfigError>([&] {
     check_combinations(parse_config("[model]\nzoo = \"lenet\"\n[data]\ntrain = \"x\"\n", "a.toml", sets));
-    return "";
-  } catch (const ConfigError& error) {
-    return error.what();
-  }
+  });
 }
 
 std::vector<const Choice*> all_choices() {

@@ -7,6 +7,7 @@
 #include "base/error.hpp"
 #include "data/dataset.hpp"
 #include "data/sample_plan.hpp"
+#include "tests/support/refusal.hpp"
 #include "tests/unit/data/shards.hpp"
 #include "tests/unit/h5/folder.hpp"
 
@@ -17,12 +18,7 @@ using Catch::Matchers::Contains;
 using test::ShardSpec;
 
 std::string refusal(const std::string& location) {
-  try {
-    open_dataset(location);
-  } catch (const DataError& error) {
-    return error.what();
-  }
-  return "nothing was thrown";
+  return test::refusal<DataError>([&] { (void)open_dataset(location); });
 }
 
 }  // namespace

@@ -15,6 +15,7 @@
 #include "data/import/source.hpp"
 #include "h5/file.hpp"
 #include "tests/support/random.hpp"
+#include "tests/support/refusal.hpp"
 #include "tests/unit/h5/folder.hpp"
 
 namespace echelon {
@@ -75,13 +76,9 @@ Content content_of(const std::string& folder) {
 
 template <class Thrown>
 std::string refusal(const ImportRequest& request, const ShardOptions& options) {
-  try {
-    convert(request, options);
-  } catch (const Thrown& error) {
-    REQUIRE_FALSE(std::filesystem::exists(options.out));
-    return error.what();
-  }
-  return "nothing was thrown";
+  const std::string text = test::refusal<Thrown>([&] { convert(request, options); });
+  REQUIRE_FALSE(std::filesystem::exists(options.out));
+  return text;
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include "data/file_shares.hpp"
 #include "data/sample_plan.hpp"
 #include "tests/support/random.hpp"
+#include "tests/support/refusal.hpp"
 
 namespace echelon {
 namespace {
@@ -57,12 +58,7 @@ Ids iota(std::int64_t n) {
 }
 
 std::string refusal(const SamplePlanRequest& wanted) {
-  try {
-    SamplePlan plan(wanted);
-  } catch (const ConfigError& error) {
-    return error.what();
-  }
-  return "nothing was thrown";
+  return test::refusal<ConfigError>([&] { SamplePlan plan(wanted); });
 }
 
 struct Row {

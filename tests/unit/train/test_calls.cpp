@@ -90,25 +90,18 @@ int count(const std::vector<MeetingCall>& calls, std::uint32_t reason) {
   return n;
 }
 
-void run_command(const Schedule& schedule) {
+void run_schedule(const Schedule& schedule) {
   VirtualNetwork network{.between_hosts = {.jitter = 3}};
   network.seed = schedule.seed;
   network.eager_bytes = schedule.seed % 2 == 0 ? 0 : 1 << 20;
-  VirtualWorld world(schedule.ranks, network);
-  std::vector<std::unique_ptr<Rank>> ranks;
-  std::vector<VirtualActor*> actors;
-  for (int r = 0; r < schedule.ranks; ++r) {
-    ranks.push_back(std::make_unique<Rank>(schedule, r, world));
-    actors.push_back(&*ranks.back()->actor);
-  }
-  world.run(actors, 10);
-  const std::vector<MeetingCall>& first = ranks[0]->heard;
+  const test::ProtocolRun<Rank> run(schedule.ranks, network, schedule);
+  const std::vector<MeetingCall>& first = run.ranks()[0]->heard;
   ECHELON_CHECK_EQ(count(first, kMeetingEpoch), kSteps / kStepsAnEpoch);
   ECHELON_CHECK_EQ(count(first, kMeetingEnd), 1);
   ECHELON_CHECK_EQ(first.back().reasons & kMeetingEnd, std::uint32_t{kMeetingEnd});
   ECHELON_CHECK_EQ(count(first, kMeetingWish), schedule.wishes >= 0 ? 1 : 0);
   ECHELON_CHECK_EQ(count(first, kMeetingNotFinite), 0);
-  for (const auto& rank : ranks) {
+  for (const auto& rank : run.ranks()) {
     ECHELON_CHECK_EQ(rank->heard.size(), first.size());
     for (std::size_t i = 0; i < first.size(); ++i)
       ECHELON_CHECK(rank->heard[i].number == first[i].number && rank->heard[i].reasons == first[i].reasons);
@@ -132,7 +125,7 @@ TEST_CASE("meetings on call: the same calls everywhere, and nobody waits", "[tra
     // Rank 0 attends at its own next boundary: a wish waits for that, if rank 0 is the slow one, and a meeting before.
     if (schedule.slow == 0) schedule.wishes = -1;
     CAPTURE(schedule.seed, schedule.ranks, schedule.slow, schedule.wishes);
-    REQUIRE_NOTHROW(run_command(schedule));
+    REQUIRE_NOTHROW(run_schedule(schedule));
   }
 }
 
