@@ -8,8 +8,7 @@ namespace echelon {
 namespace {
 
 test::Outcome train_with_fault(const test::Trial& trial, int ranks, const std::string& fault, const test::Sets& sets) {
-  return test::run_process(
-      {.argv = trial.words(ranks, sets), .cwd = trial / "", .env = {{"ECHELON_FAULT", fault}}, .limit_s = 60});
+  return trial.train(ranks, sets, {{"ECHELON_FAULT", fault}});
 }
 
 TEST_CASE("a flipped bit of one replica's weights is named by rank, step and parameter", "[run]") {

@@ -12,8 +12,8 @@ using Catch::Matchers::Contains;
 using test::Outcome;
 
 Outcome run_data_verb(std::vector<std::string> args) {
-  args.insert(args.begin(), {test::echelon_binary(), "data"});
-  return test::run_process({.argv = std::move(args), .cwd = "", .env = {}, .limit_s = 30});
+  args.insert(args.begin(), "data");
+  return test::run_echelon(args);
 }
 
 }  // namespace
@@ -119,9 +119,7 @@ TEST_CASE("data paths that cannot be followed end with 4 and the reason", "[run]
   for (const std::vector<std::string>& verb : {std::vector<std::string>{"data", "inspect", folder / "loop"},
                                                {"check", folder / "c.toml"},
                                                {"train", folder / "c.toml"}}) {
-    std::vector<std::string> argv = {test::echelon_binary()};
-    argv.insert(argv.end(), verb.begin(), verb.end());
-    const Outcome outcome = test::run_process({.argv = argv, .cwd = folder / "", .env = {}, .limit_s = 30});
+    const Outcome outcome = test::run_echelon(verb, {.cwd = folder.path()});
     INFO(verb[0] << ": " << outcome.err);
     CHECK(outcome.code == 4);
     CHECK_THAT(outcome.err, Contains("loop: cannot be read: Too many levels of symbolic links"));

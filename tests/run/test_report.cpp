@@ -11,10 +11,9 @@ namespace {
 
 using nlohmann::json;
 
-Outcome run_report(const Trial& trial, const std::vector<std::string>& words) {
-  std::vector<std::string> argv = {echelon_binary(), "report"};
-  argv.insert(argv.end(), words.begin(), words.end());
-  return run_process({.argv = argv, .cwd = trial / "", .env = {}, .limit_s = 30});
+Outcome run_report(const Trial& trial, std::vector<std::string> words) {
+  words.insert(words.begin(), "report");
+  return trial.echelon(words);
 }
 
 json study_of(const json& report, const std::string& kind, bool paced) {
