@@ -15,8 +15,7 @@ std::vector<std::vector<double>> figures_of(const TrainedRun& run, const char* t
   for (const nlohmann::json& record : run.trial.metrics(run.name)) {
     if (record["type"] != type) continue;
     rows.emplace_back();
-    for (const char* key :
-         {"step", "epoch", "lr", "loss", "gradient_norm", "train_loss", "test_loss", "test_accuracy"})
+    for (const char* key : {"step", "epoch", "lr", "loss", "gradient_norm", "train_loss", "test_loss", "test_accuracy"})
       rows.back().push_back(record.contains(key) && !record[key].is_null() ? record[key].get<double>() : -1);
   }
   return rows;
@@ -39,9 +38,7 @@ std::size_t count_different(const std::vector<double>& a, const std::vector<doub
 
 }  // namespace
 
-std::vector<double> TrainedRun::values(const std::string& prefix) const {
-  return last_values(trial, prefix, name);
-}
+std::vector<double> TrainedRun::values(const std::string& prefix) const { return last_values(trial, prefix, name); }
 
 TrainedRun train_run(const Trial& trial, const std::string& name, const std::vector<Leg>& legs, const Sets& all) {
   TrainedRun run{trial, name, {}};

@@ -81,14 +81,16 @@ TEST_CASE("split models with a codec resume to the same bits, and on other meshe
                             "batch.accumulation=2", "evaluate.every_epochs=0"};
   INFO(codec << " " << strategy);
   const test::TrainedRun whole = test::train_run(trial, "whole", {{ranks, with(mesh, {"train.steps=12"})}}, coded);
-  check_equal(test::train_run(trial, "cut", {{ranks, with(mesh, {"train.steps=7"})}, {ranks, with(mesh, {"train.steps=12"})}},
-                              coded),
+  check_equal(test::train_run(trial, "cut",
+                              {{ranks, with(mesh, {"train.steps=7"})}, {ranks, with(mesh, {"train.steps=12"})}}, coded),
               whole, {.part = ""});
   // What replicas owe goes on with a mesh of other parts and another number of replicas.
   const test::TrainedRun anew = test::train_run(trial, "cut", {{3, {"train.steps=16"}}}, coded);
   if (codec == "threshold") CHECK_THAT(anew.out, Contains("codec_tau") && Contains("begins anew"));
-  const test::TrainedRun last =
-      test::train_run(trial, "cut", {{4, {codec == "topk" ? "parallel.pipeline=2" : "parallel.tensor=2", "train.steps=20"}}, {1, {"train.steps=51"}}}, coded);
+  const test::TrainedRun last = test::train_run(
+      trial, "cut",
+      {{4, {codec == "topk" ? "parallel.pipeline=2" : "parallel.tensor=2", "train.steps=20"}}, {1, {"train.steps=51"}}},
+      coded);
   CHECK(last.summary()["test_accuracy"].get<double>() > 0.8);
 }
 

@@ -285,7 +285,7 @@ TEST_CASE("what is no trained model is refused with what would be one", "[predic
 TEST_CASE("a sweep over batch sizes: a row a size, targets reached and not", "[predict][slow]") {
   const Trial trial;
   const Outcome swept = trial.echelon({"sweep", "batch", "trial.toml", "--sizes", "24,48,400", "--target", "0.9",
-                                            "--set", "train.epochs=2", "--out", "sweep.md"});
+                                       "--set", "train.epochs=2", "--out", "sweep.md"});
   INFO(swept.out << swept.err);
   REQUIRE(swept.code == kExitOk);
   const std::string table = read_file_whole(trial / "sweep.md");

@@ -41,7 +41,8 @@ TEST_CASE("bad command lines end with 2 and the nearest thing", "[run]") {
   check_refused(trial, trial.echelon({"train", "nowhere.toml"}), 2, "nowhere.toml");
   check_refused(trial, trial.train(0, {"optimizer.learning_rat=1"}), 2, "learning_rate");
   check_refused(trial, trial.train(2, {"batch.global=47"}), 2, "47");
-  check_refused(trial, trial.echelon({"data"}), 2, "a verb is missing: import, synth, inspect; see 'echelon data --help'");
+  check_refused(trial, trial.echelon({"data"}), 2,
+                "a verb is missing: import, synth, inspect; see 'echelon data --help'");
   check_refused(trial, trial.echelon({"data", "synth"}), 2, "see 'echelon data synth --help'");
   check_refused(trial, trial.echelon({"check", "train"}), 2, "it is a folder");
   CHECK(trial.echelon({"train", "--help"}).code == 0);

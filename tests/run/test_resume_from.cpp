@@ -35,8 +35,8 @@ TEST_CASE("another algorithm takes a run up where it was, to the same bits, and 
   const Sets other = {"name=taken", "exchange.algorithm=naive", "run.resume_from=results/source"};
   const TrainedRun straight = train_run(trial, "straight", {{2}});
   train_source(trial, 2);
-  const TrainedRun begun = train_run(
-      trial, "taken", {{2, {"train.steps=30"}, "from step 20 of another run: results/source/run-"}}, other);
+  const TrainedRun begun =
+      train_run(trial, "taken", {{2, {"train.steps=30"}, "from step 20 of another run: results/source/run-"}}, other);
   CHECK_THAT(begun.out, !Catch::Contains("left out") && !Catch::Contains("hint"));
   const Outcome foreseen = trial.check(other);
   CHECK(foreseen.code == kExitOk);
@@ -58,8 +58,8 @@ TEST_CASE("a pipeline, and parameter servers, take up a run that was not split",
       GENERATE(table<int, Sets>({{2, {"parallel.pipeline=2", "batch.accumulation=4"}},
                                  {3, {"exchange.strategy=server", "exchange.server.ranks=1", "batch.shares=[1, 2]"}}}));
   const std::string from = trial.run("source") + "/01";  // the folder of an attempt
-  const TrainedRun taken = train_run(
-      trial, "taken", {{ranks, sets, "from step 20 of another run: "}}, with(end, {"run.resume_from=" + from}));
+  const TrainedRun taken = train_run(trial, "taken", {{ranks, sets, "from step 20 of another run: "}},
+                                     with(end, {"run.resume_from=" + from}));
   CHECK_THAT(taken.out, !Catch::Contains("left out"));
   CHECK(steps_of(trial, "taken").front() == 21);
   check_equal(taken, straight, {.within = 1e-4});
@@ -78,8 +78,8 @@ TEST_CASE("residuals go along where strategy and codec are the same, and are lef
     check_equal(taken, straight, {.part = ""});
   }
   SECTION("another codec, another rule") {
-    const Sets other = {"exchange.codec=int8", "optimizer.rule=adam", "optimizer.momentum=",
-                        "optimizer.learning_rate=0.002"};
+    const Sets other = {"exchange.codec=int8", "optimizer.rule=adam",
+                        "optimizer.momentum=", "optimizer.learning_rate=0.002"};
     const std::string says =
         "optimiser states left out: momentum; those of rule \"adam\" begin at zero: first_moment, second_moment; "
         "residuals left out of codec \"topk\" with strategy \"synchronous\"";
@@ -92,8 +92,9 @@ TEST_CASE("plain sgd saves no momentum; who takes it up with momentum says that 
   const Trial trial;
   train_source(trial, 0, {"optimizer.momentum=0"});
   CHECK(checkpoint_values(trial.run("source") + "/checkpoints/step-00000020.h5", "optimiser/").empty());
-  train_run(trial, "heavy",
-            {{0, {"run.resume_from=results/source", "train.steps=21"}, "; those of rule \"sgd\" begin at zero: momentum\n"}});
+  train_run(
+      trial, "heavy",
+      {{0, {"run.resume_from=results/source", "train.steps=21"}, "; those of rule \"sgd\" begin at zero: momentum\n"}});
   train_run(trial, "plain",
             {{0,
               {"run.resume_from=results/heavy", "optimizer.momentum=0", "train.steps=22"},
@@ -104,12 +105,11 @@ TEST_CASE("the weights alone begin a run at step 0", "[run][resume_from]") {
   const Trial trial;
   train_source(trial, 0);
   const std::string file = trial.run("source") + "/checkpoints/step-00000017.h5";
-  const TrainedRun tuned = train_run(
-      trial, "tuned",
-      {{0,
-        {"run.resume_from=" + file, "run.resume_weights_only=true", "batch.global=40", "train.steps=1",
-         "optimizer.learning_rate=0"},
-        "from step 0 with the weights of another run, at its step 17: "}});
+  const TrainedRun tuned = train_run(trial, "tuned",
+                                     {{0,
+                                       {"run.resume_from=" + file, "run.resume_weights_only=true", "batch.global=40",
+                                        "train.steps=1", "optimizer.learning_rate=0"},
+                                       "from step 0 with the weights of another run, at its step 17: "}});
   CHECK(steps_of(trial, "tuned") == std::vector<int>{1});
   CHECK(tuned.values("weights/") == checkpoint_values(file, "weights/"));
 }

@@ -146,7 +146,8 @@ units = 7
 TEST_CASE("pairs: k replicas are one replica, though replicas have unlike numbers of tokens", "[run]") {
   const test::Trial trial(kPairs);
   write_pairs(trial / "pairs.tsv", 130);
-  trial.make_data({"import", "pairs", "pairs.tsv", "--tokens", "characters", "--hold-out-part", "0.2", "--out", "pairs"});
+  trial.make_data(
+      {"import", "pairs", "pairs.tsv", "--tokens", "characters", "--hold-out-part", "0.2", "--out", "pairs"});
   const test::TrainedRun one = train_run(trial, "trial", {{1}});
   const auto rows = trial.metrics();
   CHECK(rows[0]["samples"] == 18);

@@ -28,8 +28,7 @@ TEST_CASE("2 workers and a server train, save, resume to the same bits and are t
   const test::Trial trial;
   const test::Sets sets = serving(1, {"exchange.codec=" + codec, "optimizer.rule=adam", "optimizer.learning_rate=0.003",
                                       "exchange.bucket_mb=0.01"});
-  const test::TrainedRun whole =
-      train_run(trial, "whole", {{3, {}, "ranks     2 workers + 1 server on 1 host"}}, sets);
+  const test::TrainedRun whole = train_run(trial, "whole", {{3, {}, "ranks     2 workers + 1 server on 1 host"}}, sets);
   const auto summary = whole.summary();
   CHECK(summary["ranks"] == 2);
   CHECK(summary["servers"] == 1);
@@ -46,11 +45,12 @@ TEST_CASE("2 workers and a server train, save, resume to the same bits and are t
 
 TEST_CASE("a run goes on with another number of servers, and without any of their own", "[run]") {
   const test::Trial trial;
-  const test::TrainedRun run = train_run(trial, "changing",
-                                         {{3, serving(1, {"train.steps=10"})},
-                                          {4, serving(2, {"train.steps=20"}), "2 workers + 2 servers"},
-                                          {4, serving(1, {"train.steps=30"}), "resuming on 3 replicas a run of 2 replicas"},
-                                          {2, serving(0)}});
+  const test::TrainedRun run =
+      train_run(trial, "changing",
+                {{3, serving(1, {"train.steps=10"})},
+                 {4, serving(2, {"train.steps=20"}), "2 workers + 2 servers"},
+                 {4, serving(1, {"train.steps=30"}), "resuming on 3 replicas a run of 2 replicas"},
+                 {2, serving(0)}});
   const test::TrainedRun plain = train_run(trial, "plain", {{2, serving(0)}});
   CHECK(run.summary()["servers"] == 0);
   CHECK(run.summary()["test_accuracy"].get<double>() > 0.85);
@@ -59,9 +59,8 @@ TEST_CASE("a run goes on with another number of servers, and without any of thei
 
 TEST_CASE("workers that no longer agree are named, and servers end with them", "[run]") {
   const test::Trial trial;
-  const test::Outcome outcome =
-      trial.train(4, serving(1, {"exchange.verify_every_steps=5", "exchange.codec=bf16"}),
-                  {{"ECHELON_FAULT", "flip:1:7:20:0"}});
+  const test::Outcome outcome = trial.train(4, serving(1, {"exchange.verify_every_steps=5", "exchange.codec=bf16"}),
+                                            {{"ECHELON_FAULT", "flip:1:7:20:0"}});
   INFO(outcome.out << outcome.err);
   CHECK(!outcome.timed_out);
   CHECK(outcome.code == 5);

@@ -35,8 +35,8 @@ class Trial {
   std::string make_data(std::vector<std::string> words) const;
   // `train` in the background of a shell: `script` finds its process in $pid, waits for what it needs, and ends it.
   // The shell's function `running` returns once the newest attempt's status.json says so, `reached STEP` once there is
-  // a checkpoint of that step or a later one; both fail after a minute, or where the process is gone. `rank N` prints the
-  // process of a rank under mpirun.
+  // a checkpoint of that step or a later one; both fail after a minute, or where the process is gone. `rank N` prints
+  // the process of a rank under mpirun.
   Outcome train_and(int ranks, const Sets& sets, const std::string& script, double limit_s = 60) const;
 
   // Of a run: folders, and the newest attempt's records. `name` where a set gave it another one.

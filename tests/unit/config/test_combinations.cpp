@@ -58,9 +58,8 @@ std::vector<std::string> company(const Choice& a, const Choice& b, bool& complet
 
 // "" where the config is accepted.
 std::string refusal(const std::vector<std::string>& sets) {
-  return test::refusal<ConfigError>([&] {
-    check_combinations(parse_config("[model]\nzoo = \"lenet\"\n[data]\ntrain = \"x\"\n", "a.toml", sets));
-  });
+  return test::refusal<ConfigError>(
+      [&] { check_combinations(parse_config("[model]\nzoo = \"lenet\"\n[data]\ntrain = \"x\"\n", "a.toml", sets)); });
 }
 
 std::vector<const Choice*> all_choices() {

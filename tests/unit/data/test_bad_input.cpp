@@ -125,7 +125,8 @@ TEST_CASE("paths that cannot be followed are refused with the system's reason", 
                  (void)open_source({.format = "csv", .inputs = {bad}, .shape = {1, 1, 1}});
                }),
                Contains(reason));
-    CHECK_THAT(refusal<DataError>([&] { (void)open_sequences({.format = "pairs", .inputs = {bad}}); }), Contains(reason));
+    CHECK_THAT(refusal<DataError>([&] { (void)open_sequences({.format = "pairs", .inputs = {bad}}); }),
+               Contains(reason));
     CHECK_THAT(refusal<DataError>([&] { (void)open_sequences({.format = "sequences", .inputs = {bad + ".ts"}}); }),
                Contains(bad == loop ? "No such file" : reason));
     CHECK_THAT(refusal<ConfigError>([&] { (void)free_folders({.out = bad}); }), Contains(reason));

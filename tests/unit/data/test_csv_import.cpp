@@ -85,7 +85,8 @@ TEST_CASE("cells of CSV may be quoted, and a byte-order mark is no part of the f
   CHECK(named.class_names == Names{"a, \"b\"", "c"});
   CHECK_THAT(refusal<DataError>([&] { importer.csv("1,2,0\n1,\"2,0\n"); }),
              Contains("line 2, column 2: a quoted cell is not closed"));
-  CHECK_THAT(refusal<DataError>([&] { importer.csv("1,\"2\"3,0\n"); }), Contains("line 1, column 2: text follows a quoted cell"));
+  CHECK_THAT(refusal<DataError>([&] { importer.csv("1,\"2\"3,0\n"); }),
+             Contains("line 1, column 2: text follows a quoted cell"));
 }
 
 TEST_CASE("a first line of CSV is a heading only where it holds no number", "[data][import]") {
@@ -114,7 +115,8 @@ TEST_CASE("classes of CSV may be text, numbered in the order of their names", "[
   CHECK(irises.heading == "x,y,kind");
   CHECK_THAT(refusal<DataError>([&] { importer.csv("1,2,a\n3,4,0\n"); }),
              Contains("line 2, column 3: '0' is a number, but the class in line 1 is the text 'a'"));
-  CHECK_THAT(refusal<DataError>([&] { importer.csv("1,2,0\n3,4,a\n"); }), Contains("'a' is no label: labels are whole numbers"));
+  CHECK_THAT(refusal<DataError>([&] { importer.csv("1,2,0\n3,4,a\n"); }),
+             Contains("'a' is no label: labels are whole numbers"));
   CHECK_THAT(refusal<DataError>([&] { importer.csv("1,2,a\n3,4,\n"); }), Contains("line 2, column 3: '' is no class"));
   // Columns named by numbers: a heading or a sample?
   const std::string open = "0,1,kind\n3,4,a\n5,6,a\n";

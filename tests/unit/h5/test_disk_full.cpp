@@ -51,8 +51,7 @@ TEST_CASE("disk full while writing is an EnvironmentError and leaves nothing beh
   for (const auto& options : {h5::DatasetOptions{0, 0}, h5::DatasetOptions{16, 0}, h5::DatasetOptions{16, 1}})
     for (const std::int64_t rows : {1984, 4096, 65536}) {
       if (rows == 1984 && options.deflate > 0) continue;  // fits
-      const std::string message =
-          test::refusal<EnvironmentError>([&] { write(folder / "old.h5", rows, options); });
+      const std::string message = test::refusal<EnvironmentError>([&] { write(folder / "old.h5", rows, options); });
       INFO(rows << " rows, chunk " << options.chunk_rows << ", deflate " << options.deflate);
       REQUIRE_THAT(message,
                    Catch::Matchers::Contains("old.h5") && Catch::Matchers::Contains("No space left on device"));

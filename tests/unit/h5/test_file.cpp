@@ -124,8 +124,10 @@ TEST_CASE("attributes come back; missing and wrong ones are named", "[h5]") {
   REQUIRE(reader.attribute_texts("names") == std::vector<std::string>{"cat", "", "a longer name"});
   REQUIRE(reader.attribute_texts("none").empty());
   REQUIRE_FALSE(reader.has_attribute("std"));
-  REQUIRE_THAT(refusal<DataError>([&] { reader.attribute_double("std"); }), Contains("a.h5") && Contains("'std' is missing"));
-  REQUIRE_THAT(refusal<DataError>([&] { reader.attribute_int("scale"); }), Contains("must be an integer, is a 64-bit float"));
+  REQUIRE_THAT(refusal<DataError>([&] { reader.attribute_double("std"); }),
+               Contains("a.h5") && Contains("'std' is missing"));
+  REQUIRE_THAT(refusal<DataError>([&] { reader.attribute_int("scale"); }),
+               Contains("must be an integer, is a 64-bit float"));
   REQUIRE_THAT(refusal<DataError>([&] { reader.attribute_double("mean"); }), Contains("one number, is 3"));
   REQUIRE_THAT(refusal<DataError>([&] { reader.attribute_text("mean"); }), Contains("must be text"));
   REQUIRE_THAT(refusal<DataError>([&] { reader.attribute_doubles("names"); }), Contains("must be numbers, is text"));
@@ -153,7 +155,8 @@ TEST_CASE("a file that is missing, empty, foreign, truncated or a folder is a Da
     REQUIRE_THAT(message("cut.h5"), Contains("cut.h5: is truncated"));
   }
   const h5::Reader reader(folder / "whole.h5");
-  REQUIRE_THAT(refusal<DataError>([&] { reader.info("columns"); }), Contains("whole.h5") && Contains("'columns' is missing"));
+  REQUIRE_THAT(refusal<DataError>([&] { reader.info("columns"); }),
+               Contains("whole.h5") && Contains("'columns' is missing"));
 }
 
 TEST_CASE("types that are none of ours are refused with what was found", "[h5]") {
@@ -167,7 +170,8 @@ TEST_CASE("types that are none of ours are refused with what was found", "[h5]")
   H5Sclose(space);
   H5Fclose(file);
   const h5::Reader reader(path);
-  REQUIRE_THAT(refusal<DataError>([&] { reader.info("wide"); }), Contains("'wide' holds a 64-bit signed integer; known are"));
+  REQUIRE_THAT(refusal<DataError>([&] { reader.info("wide"); }),
+               Contains("'wide' holds a 64-bit signed integer; known are"));
   REQUIRE(reader.info("big_endian").dtype == DType::f32);
 }
 
