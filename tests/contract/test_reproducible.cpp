@@ -76,7 +76,7 @@ TEST_CASE("reproducible on onednn with every algorithm that fits", "[equality][o
   }
 }
 
-TEST_CASE("without micro-shards, or with another number, the bits are others", "[equality][onednn]") {
+TEST_CASE("without micro-shards, or with another number of them, the bits differ", "[equality][onednn]") {
   const Graph graph = small_lenet();
   const ReplicaRun two = run_of(graph, "onednn", 2, tree_algorithms().front());
   const ReplicaResult eighths = train_replicas(two);

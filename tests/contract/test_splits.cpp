@@ -139,7 +139,7 @@ TEST_CASE("split models whose ranks lie on several hosts exchange messages", "[s
   check("stages of rows", small_resnet20(), [](ParallelConfig& split) { split.pipeline = 2, split.space = 2; });
 }
 
-TEST_CASE("splits that a model has nothing for are refused", "[split]") {
+TEST_CASE("splits that do not apply to a model are refused", "[split]") {
   const auto refused = [](const NamedGraph& model, const std::function<void(ParallelConfig&)>& split) {
     INFO(model.name);
     ParallelConfig parallel;

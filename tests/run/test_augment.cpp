@@ -6,7 +6,7 @@
 
 namespace echelon {
 
-TEST_CASE("images moved and mirrored: k replicas are one replica", "[run]") {
+TEST_CASE("augmented images: k replicas have the weights of one", "[run]") {
   const test::Trial trial;
   const test::Sets sets = {
       "device.kind=reference",       "device.dtype=f64",       "train.steps=6", "evaluate.every_epochs=0",

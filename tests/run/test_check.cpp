@@ -152,7 +152,7 @@ TEST_CASE("split models with rules that look at whole parameters are planned", "
     }
 }
 
-TEST_CASE("check prints what goes with what, without a config", "[config]") {
+TEST_CASE("check prints the table of combinations without a config", "[config]") {
   const Outcome matrix = run_echelon({"check", "--combinations"});
   CHECK(matrix.code == kExitOk);
   says(matrix, {"halving_doubling, butterfly, binomial", "the library sums uncoded values", "What a split cuts"});

@@ -50,7 +50,7 @@ TEST_CASE("a table is imported and inspected; bad ones leave nothing", "[run][da
   REQUIRE_FALSE(std::filesystem::exists(folder / "bad"));
 }
 
-TEST_CASE("made-up data take any shape; what is not there is named", "[run][data]") {
+TEST_CASE("synthetic data take any shape; missing folders are named", "[run][data]") {
   const test::TempFolder folder;
   REQUIRE(run_data_verb({"synth", "--out", folder / "synth", "--samples", "300", "--shape", "3,5,4", "--classes", "3",
                          "--compress", "3"})

@@ -104,7 +104,7 @@ TEST_CASE("a flipped bit in one replica's part of a model is named", "[run][slow
   CHECK_THAT(outcome.err, Contains("no longer agree") && Contains("rank 3") && Contains("after step 8"));
 }
 
-TEST_CASE("meshes and stages that cannot be are refused with the numbers", "[run][slow]") {
+TEST_CASE("impossible meshes and stages are refused with the numbers", "[run][slow]") {
   const test::Trial trial;
   const auto refused = [&](int ranks, const test::Sets& sets) {
     const test::Outcome outcome = trial.train(ranks, sets);
@@ -131,7 +131,7 @@ TEST_CASE("what split models do not go with is refused with the reason", "[run]"
   CHECK_THAT(refused({"data.as_replicas=2", "batch.shares=[1, 3]"}), Contains("micro-batches of one size"));
 }
 
-TEST_CASE("check draws the mesh", "[run]") {
+TEST_CASE("check prints the mesh", "[run]") {
   const test::Trial trial;
   const test::Outcome good =
       trial.check({"parallel.pipeline=2", "batch.accumulation=4"}, {"--replicas", "2", "--hosts", "2"});

@@ -273,7 +273,7 @@ TEST_CASE("paths that no file system resolves are an environment error, not a de
   CHECK(trial.train(0, {"run.results=loop/results"}).code == kExitEnvironment);
 }
 
-TEST_CASE("what is no trained model is refused with what would be one", "[predict]") {
+TEST_CASE("a path without a trained model is refused with the expected form", "[predict]") {
   const Trial trial;
   const Outcome nothing = trial.echelon({"predict", "train", "test", "--out", "p.h5"});
   CHECK(nothing.code == kExitConfig);

@@ -43,7 +43,7 @@ void make_data(const test::Trial& trial, const std::string& model) {
                      "--out", std::string("data/") + part});
 }
 
-TEST_CASE("check foretells the memory of a run with evaluation to 2 %, and refuses what would not fit", "[run]") {
+TEST_CASE("check predicts the memory of a run with evaluation to 2 %, and refuses what would not fit", "[run]") {
   for (const std::string model : {"lenet", "resnet20", "charlstm"}) {
     const test::Trial trial(config_of(model));
     make_data(trial, model);

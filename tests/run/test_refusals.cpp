@@ -114,7 +114,7 @@ TEST_CASE("a file in the way of the results ends with 3", "[run][slow]") {
   CHECK(times_in(outcome.err, "echelon: error: ") == 1);
 }
 
-TEST_CASE("a lone process of several Slurm tasks ends with 3 and the cure", "[run]") {
+TEST_CASE("one process of several Slurm tasks ends with 3 and says how to start it", "[run]") {
   const test::Trial trial;
   check_refused(trial, trial.train(0, {}, {{"SLURM_NTASKS", "2"}}), 3, "srun --mpi=pmix");
 }
@@ -159,11 +159,16 @@ TEST_CASE("a full disk ends with 3 and leaves the earlier checkpoint whole", "[r
   CHECK(status["checkpoint"] == "checkpoints/step-00000010.h5");
 }
 
+// Two ranks, of which this one is stopped in a step.
+test::Outcome train_with_stopped_rank(const test::Trial& trial, int rank) {
+  return trial.train_and(
+      2, {"train.epochs=2000", "run.hang_timeout_s=1.5", "checkpoint.every_epochs=0", "evaluate.every_epochs=0"},
+      fmt::format("running; kill -STOP $(rank {}); wait $pid", rank));
+}
+
 TEST_CASE("a rank that stops answering ends the job with 7 within seconds, by name", "[run][slow]") {
   const test::Trial trial;
-  const test::Outcome outcome = trial.train_and(
-      2, {"train.epochs=2000", "run.hang_timeout_s=1.5", "checkpoint.every_epochs=0", "evaluate.every_epochs=0"},
-      "running; kill -STOP $(rank 1); wait $pid", 120);
+  const test::Outcome outcome = train_with_stopped_rank(trial, 1);
   INFO(outcome.out << outcome.err);
   CHECK(!outcome.timed_out);
   CHECK(outcome.code == 7);
@@ -173,11 +178,9 @@ TEST_CASE("a rank that stops answering ends the job with 7 within seconds, by na
   CHECK(trial.leftovers().empty());
 }
 
-TEST_CASE("what a rank other than 0 has to say goes to a file of its own", "[run][slow]") {
+TEST_CASE("errors of ranks other than 0 go to files of their own", "[run][slow]") {
   const test::Trial trial;
-  const test::Outcome outcome = trial.train_and(
-      2, {"train.epochs=2000", "run.hang_timeout_s=1.5", "checkpoint.every_epochs=0", "evaluate.every_epochs=0"},
-      "running; kill -STOP $(rank 0); wait $pid", 40);
+  const test::Outcome outcome = train_with_stopped_rank(trial, 0);
   INFO(outcome.out << outcome.err);
   CHECK(!outcome.timed_out);
   CHECK(trial.status()["exit_code"] == 7);

@@ -89,7 +89,7 @@ TEST_CASE("a codec that costs accuracy is warned of beside the run without one",
   CHECK(tables["warnings"][0].get<std::string>().find("(2 runs) without a codec") != std::string::npos);
 }
 
-TEST_CASE("a report of nothing says what is missing and writes nothing", "[report]") {
+TEST_CASE("a report of an empty folder says what is missing and writes nothing", "[report]") {
   const Trial trial;
   CHECK(run_report(trial, {"nowhere"}).code == kExitConfig);
   make_folders(trial / "results/broken/01");

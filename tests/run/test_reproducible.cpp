@@ -149,7 +149,7 @@ TEST_CASE("reproducible with states carried from step to step, handed on from 2 
   check_same(train_run(trial, "changing", {{2, {"train.steps=7"}}, {8, {"train.steps=14"}}, {0}}), whole);
 }
 
-TEST_CASE("without reproducible the same runs part", "[run][slow]") {
+TEST_CASE("without train.reproducible, 1 and 2 ranks end with other bits", "[run][slow]") {
   const test::Trial trial;
   const test::TrainedRun one = train_run(trial, "one", {{0, {"train.steps=20"}}});
   const test::TrainedRun two = train_run(trial, "two", {{2, {"train.steps=20"}}});

@@ -224,7 +224,7 @@ TEST_CASE("a requeue loop goes on after every checkpoint was damaged", "[run][sl
   CHECK_THAT(resumed.out, Catch::Contains(fmt::format("from step {}:", step)));
 }
 
-TEST_CASE("of two starts of one run at once one trains; a killed one holds nothing", "[run][slow]") {
+TEST_CASE("of two processes that start one run at once one trains; a killed process holds no lock", "[run][slow]") {
   const test::Trial trial;
   const test::Sets sets = {"train.epochs=100000", "checkpoint.every_epochs=0", "checkpoint.every_steps=0",
                            "evaluate.every_epochs=0"};
@@ -262,7 +262,7 @@ TEST_CASE("a results folder without a name, or with a line break in it, is refus
   }
 }
 
-TEST_CASE("require and another batch are refused where they cannot be had", "[run][slow]") {
+TEST_CASE("restart = require without a checkpoint is refused, and so is a resume with another batch", "[run][slow]") {
   const test::Trial trial;
   const test::Outcome none = trial.train(0, {"run.restart=require"});
   CHECK(none.code == 3);

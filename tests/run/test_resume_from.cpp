@@ -114,7 +114,7 @@ TEST_CASE("the weights alone begin a run at step 0", "[run][resume_from]") {
   CHECK(tuned.values("weights/") == checkpoint_values(file, "weights/"));
 }
 
-TEST_CASE("a run from the first step on is told what other runs of its name have", "[run][resume_from]") {
+TEST_CASE("a run that starts at step 0 is told of checkpoints of other runs of its name", "[run][resume_from]") {
   const Trial trial;
   const Outcome first = trial.train(0, {"train.steps=5"});
   REQUIRE(first.code == kExitOk);

@@ -64,7 +64,7 @@ type = "dense"
 units = 4
 )";
 
-TEST_CASE("buckets: k replicas are one replica, to the figures of the evaluation", "[run]") {
+TEST_CASE("buckets: k replicas have the weights and evaluation of one", "[run]") {
   const test::Trial trial(kSteps);
   write_steps(trial / "train.csv", 150);
   write_steps(trial / "test.csv", 61);
@@ -143,7 +143,7 @@ type = "dense"
 units = 7
 )";
 
-TEST_CASE("pairs: k replicas are one replica, though replicas have unlike numbers of tokens", "[run]") {
+TEST_CASE("pairs: k replicas have the weights of one, though their numbers of tokens differ", "[run]") {
   const test::Trial trial(kPairs);
   write_pairs(trial / "pairs.tsv", 130);
   trial.make_data(
@@ -205,7 +205,8 @@ void make_letters(const test::Trial& trial) {
   trial.make_data({"import", "text", "letters.txt", "--hold-out-part", "0.1", "--shards", "2", "--out", "letters"});
 }
 
-TEST_CASE("streams with carried states: k replicas are one replica, micro-batches and stand-ins too", "[run]") {
+TEST_CASE("streams with carried states: k replicas have the weights of one, with micro-batches and as_replicas too",
+          "[run]") {
   const test::Trial trial(kLetters);
   make_letters(trial);
   const test::TrainedRun one = train_run(trial, "trial", {{1}});
@@ -257,7 +258,7 @@ TEST_CASE("carried states of every stage of every replica follow their rows to o
   check_equal(train_run(trial, "split", {{1}}, end), train_run(trial, "whole", {{1}}, end), {.within = 1e-8});
 }
 
-TEST_CASE("what is carried counts, and wants streams", "[run]") {
+TEST_CASE("carried states change the result, and need data.order = stream", "[run]") {
   const test::Trial trial(kLetters);
   make_letters(trial);
   const test::Outcome outcome = trial.train(1, {"data.order=samples"});

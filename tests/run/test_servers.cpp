@@ -67,7 +67,7 @@ TEST_CASE("workers that no longer agree are named, and servers end with them", "
   CHECK_THAT(outcome.err, Contains("weights of rank 1 differ from those of most after step 10"));
 }
 
-TEST_CASE("a loss that runs away ends workers and servers with 5", "[run]") {
+TEST_CASE("a loss that is not finite ends workers and servers with 5", "[run]") {
   const test::Trial trial;
   const test::Outcome outcome =
       trial.train(3, serving(1, {"optimizer.learning_rate=1000", "optimizer.weight_decay=1"}));
@@ -76,7 +76,7 @@ TEST_CASE("a loss that runs away ends workers and servers with 5", "[run]") {
   CHECK(outcome.code == 5);
 }
 
-TEST_CASE("servers that cannot be are refused with the nearest that can", "[run]") {
+TEST_CASE("impossible numbers of servers are refused with the nearest valid one", "[run]") {
   const test::Trial trial;
   const auto refused = [&](int ranks, const test::Sets& sets, const std::string& says) {
     const test::Outcome outcome = trial.train(ranks, sets);
@@ -131,7 +131,7 @@ TEST_CASE("a signal stops workers and servers with a checkpoint that the next at
   check_equal(resumed, train_run(trial, "whole", {{3}}, sets), {.part = ""});
 }
 
-TEST_CASE("check draws roles and counts their bytes", "[run]") {
+TEST_CASE("check prints the roles of ranks and their bytes", "[run]") {
   const test::Trial trial;
   const test::Outcome outcome =
       trial.check({"exchange.strategy=server", "exchange.server.ranks=1"}, {"--replicas", "3"});

@@ -90,7 +90,7 @@ TEST_CASE("a staircase of carried states and dropout goes on unsplit, by units a
   CHECK(whole.values("carried/").size() == 8 * (2 * 6 + 6));
 }
 
-TEST_CASE("what parts of recurrent layers owe by their codec goes on unsplit and back", "[run]") {
+TEST_CASE("residuals of split recurrent layers are resumed unsplit and back", "[run]") {
   const test::Trial trial(kStack);
   make_letters(trial);
   const test::Sets parts = {"parallel.tensor=2", "parallel.recurrent_from=1"};
@@ -101,7 +101,7 @@ TEST_CASE("what parts of recurrent layers owe by their codec goes on unsplit and
   CHECK(trial.attempts() == 4);
 }
 
-TEST_CASE("time that cannot be cut is refused with the layer and its line", "[run]") {
+TEST_CASE("an impossible number of time chunks is refused with the layer and its line", "[run]") {
   const test::Trial trial(kStack);
   make_letters(trial);
   const auto refused = [&](const test::Sets& sets) {
@@ -118,7 +118,7 @@ TEST_CASE("time that cannot be cut is refused with the layer and its line", "[ru
   CHECK_THAT(outcome.err, Contains("parallel.time_chunks = 2") && Contains("the model has none"));
 }
 
-TEST_CASE("check draws a staircase", "[run]") {
+TEST_CASE("check prints the schedule of a staircase", "[run]") {
   const test::Trial trial(kStack);
   make_letters(trial);
   const test::Outcome outcome = trial.check({"parallel.pipeline=2", "parallel.time_chunks=3"});

@@ -143,7 +143,8 @@ rank() {
 }
 reached() {
   for i in $(seq 6000); do
-    [[ $(ls results/trial/run-*/checkpoints 2>/dev/null | grep ^step | tail -1) > $(printf 'step-%08d' $1) ]] && return 0
+    last=$(ls results/trial/run-*/checkpoints 2>/dev/null | grep ^step | tail -1)
+    [[ $last > $(printf 'step-%08d' $1) ]] && return 0
     kill -0 $pid 2>/dev/null || return 1
     sleep 0.01
   done

@@ -245,7 +245,7 @@ TEST_CASE("another run's checkpoint may be of another floating-point type and la
   CHECK(begin == 0);
 }
 
-TEST_CASE("what does not fit is named", "[train]") {
+TEST_CASE("tensors of a checkpoint that have another shape, or are missing, are named", "[train]") {
   const test::TempFolder folder;
   Thing saved("saved"), other;
   const std::string path = save_checkpoint(folder.path(), 1, saved.all()).path;

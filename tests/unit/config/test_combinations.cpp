@@ -104,7 +104,7 @@ TEST_CASE("a choice is what the config chose", "[config][combinations]") {
   }
 }
 
-TEST_CASE("what a refusal says fits is accepted", "[config][combinations]") {
+TEST_CASE("the alternatives that a refusal names are accepted", "[config][combinations]") {
   CHECK_THAT(refusal({"exchange.strategy=server", "optimizer.rule=lars"}),
              Catch::Contains("nearest valid: \"sgd\" or \"adam\" or \"adamw\" or \"rmsprop\"") &&
                  Catch::Contains("write exchange.strategy = \"synchronous\""));

@@ -315,7 +315,7 @@ TEST_CASE("sizes of shards", "[data][import]") {
   REQUIRE_THROWS_WITH(sizes(10, {.unequal = {1, 100}}), Contains("leave a part of 1 of 101 empty"));
 }
 
-TEST_CASE("options that do not fit are refused and nothing is overwritten", "[data][import]") {
+TEST_CASE("unsuitable options are refused and nothing is overwritten", "[data][import]") {
   const Folder folder;
   put(folder / "t.csv", "1,2,0\n3,4,1\n");
   const ImportRequest csv{.format = "csv", .inputs = {folder / "t.csv"}, .shape = {1, 1, 2}};

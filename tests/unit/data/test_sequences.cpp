@@ -140,7 +140,7 @@ TEST_CASE("training and test sequences take the length of the longer set", "[dat
   REQUIRE((train.length() == 13 && test.length() == 13));
 }
 
-TEST_CASE("texts and sequences that cannot be are named with what is wrong", "[data]") {
+TEST_CASE("malformed texts and sequences are named with what is wrong", "[data]") {
   const test::Folder folder;
   write_token_shards(folder / "text.h5", 0, 10);
   REQUIRE_THROWS_WITH(open_dataset(folder / "text.h5"), Contains("data.sequence_length may be at most 9"));

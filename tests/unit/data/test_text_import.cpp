@@ -223,7 +223,7 @@ TEST_CASE("a table of steps: lines of one name are one sequence", "[data][import
              Contains("s.npz: sequences come from"));
 }
 
-TEST_CASE("pairs: a decoder is fed what it said before", "[data][import][pairs]") {
+TEST_CASE("pairs: a decoder's inputs are its targets, shifted by one place", "[data][import][pairs]") {
   const Folder folder;
   put(folder / "p.tsv", "a b c\tx\nd\tx y z\n");
   convert({.format = "pairs", .inputs = {folder / "p.tsv"}}, {.out = folder / "o"});

@@ -159,7 +159,7 @@ TEST_CASE("a file that is missing, empty, foreign, truncated or a folder is a Da
                Contains("whole.h5") && Contains("'columns' is missing"));
 }
 
-TEST_CASE("types that are none of ours are refused with what was found", "[h5]") {
+TEST_CASE("unsupported types are refused with the type found", "[h5]") {
   const Folder folder;
   const std::string path = folder / "wide.h5";
   const hsize_t extent = 4;
