@@ -1,6 +1,7 @@
 // parallel.split = "auto" beside all that it chooses among, each of them run: devices sleep, ranks are threads.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <filesystem>
@@ -23,7 +24,8 @@ struct Paced {
   double gflops;       // so that a step on one rank takes about 40 ms
 };
 
-// Median seconds of a step on two ranks; infinite where the split is refused.
+// Seconds of a step on two ranks, of its faster quarter; infinite where the split is refused. The device sleeps for the
+// modelled times: other programs on the same cores can only add to them.
 double step_s(const Paced& model, const std::string& folder, const std::string& split, const std::string& keys) {
   const std::string config = fmt::format(
       "name = \"{0}\"\n[data]\ntrain = \"{1}/{2}/train\"\nsequence_length = {3}\n{4}\n[parallel]\n{5}\n[train]\n"
@@ -35,7 +37,7 @@ double step_s(const Paced& model, const std::string& folder, const std::string& 
   if (train_on_threads(folder + "/paced.toml", {}, 2) != 0) return INFINITY;
   for (const auto& run : std::filesystem::directory_iterator(folder + "/" + split + "/" + model.name)) {
     const auto summary = nlohmann::json::parse(read_file_whole(run.path().string() + "/01/summary.json"));
-    return summary["step_s"]["median"];
+    return summary["step_s"]["p25"];
   }
   return INFINITY;
 }
@@ -72,8 +74,10 @@ TEST_CASE("auto is as fast as the fastest split that could have been given", "[p
       return step_s(model, folder.path(), split, keys);
     };
     double chosen = time("auto", "split = \"auto\"");
-    for (int again = 0; again < 3 && chosen > 1.2 * best; ++again)  // other programs need the cores too
-      best = time(fastest.first, fastest.second), chosen = time("auto", "split = \"auto\"");
+    for (int again = 0; again < 5 && chosen > 1.2 * best; ++again) {  // in turn, the least of each
+      best = std::min(best, time(fastest.first, fastest.second));
+      chosen = std::min(chosen, time("auto", "split = \"auto\""));
+    }
     std::printf("%s: %sauto %.1f ms\n", model.name, all.c_str(), 1e3 * chosen);
     CAPTURE(model.name, fastest.first);
     CHECK(std::isfinite(best));

@@ -61,13 +61,13 @@ void check_codec(const std::string& name, std::size_t n, std::int64_t first, dou
 
 }  // namespace
 
-TEST_CASE("every codec says and owes what its plain loops do", "[contract][codec]") {
+TEST_CASE("every codec has the encoded values and residuals of its plain loops", "[contract][codec]") {
   for (const std::string& name : codec_names())
     for (const std::size_t n : {1, 2, 7, 8, 9, 63, 511, 513, 2047, 2050, 6007, 20011})
       for (const double scale : {1.0, 1e-3, 1e-39, 3.0}) check_codec(name, n, static_cast<std::int64_t>(5 * n), scale);
 }
 
-TEST_CASE("topk: a look at a few values that misleads costs time alone", "[contract][codec]") {
+TEST_CASE("topk: a misleading sample of the values costs time, not correctness", "[contract][codec]") {
   constexpr std::size_t n = 20000;
   const std::vector<float> drawn = gradients(n, "mislead");
   for (const bool large : {true, false}) {  // where the look falls: 16 of every 78
@@ -79,7 +79,7 @@ TEST_CASE("topk: a look at a few values that misleads costs time alone", "[contr
   }
 }
 
-TEST_CASE("threshold: where most values are inf there is no tau yet, and the finite ones are owed",
+TEST_CASE("threshold: where most values are inf, tau is unset and the finite values stay in the residual",
           "[contract][codec]") {
   constexpr std::size_t n = 100;
   const auto codec = make_codec("threshold", {.density = 0.5});
@@ -98,7 +98,7 @@ TEST_CASE("threshold: where most values are inf there is no tau yet, and the fin
   }
 }
 
-TEST_CASE("places come back from every coding, in the bytes predicted", "[contract][codec]") {
+TEST_CASE("indices are decoded from every coding, in the predicted bytes", "[contract][codec]") {
   for (const IndexCoding coding : {IndexCoding::raw, IndexCoding::golomb, IndexCoding::gamma})
     for (const bool extra : {false, true})
       for (const std::int64_t spread : {1, 2, 10, 300, 5000000}) {

@@ -67,7 +67,8 @@ double slack(const std::string& codec) { return codec == "bf16" ? 0x1p-6 : codec
 
 }  // namespace
 
-TEST_CASE("every codec: identical bits on all ranks, and what is said and owed is the sum", "[contract][codec]") {
+TEST_CASE("every codec: identical bits on all ranks; encoded values and residuals add up to the sum",
+          "[contract][codec]") {
   for (const auto& [codec, algorithm] : ways())
     for (int k = 1; k <= 8; ++k)
       for (const std::int64_t n : std::initializer_list<std::int64_t>{0, 1, 2, 7, 8, 9, k - 1, k + 1, 1003}) {
@@ -91,7 +92,7 @@ TEST_CASE("every codec: identical bits on all ranks, and what is said and owed i
       }
 }
 
-TEST_CASE("sent and owed are the sum of updates to 1e-6", "[contract][codec]") {
+TEST_CASE("sent values and residuals add up to the sum of updates, to 1e-6", "[contract][codec]") {
   for (const std::string& codec : codec_names()) {
     if (codec_info(codec).route == CodecRoute::any) continue;  // sums on their way are rounded
     CAPTURE(codec);
@@ -113,7 +114,8 @@ TEST_CASE("sent and owed are the sum of updates to 1e-6", "[contract][codec]") {
   }
 }
 
-TEST_CASE("error feedback: the mean of what is said goes to the mean of what was meant", "[contract][codec]") {
+TEST_CASE("error feedback: the mean of the encoded values converges to the mean of the exact ones",
+          "[contract][codec]") {
   for (const auto& [codec, algorithm] : ways()) {
     CAPTURE(codec, algorithm);
     constexpr int k = 3;
@@ -162,7 +164,7 @@ TEST_CASE("inf and NaN of any rank are in everybody's result and leave no residu
       }
 }
 
-TEST_CASE("zeros, denormals and huge values: sent, or owed", "[contract][codec]") {
+TEST_CASE("zeros, denormals and huge values are sent or stay in the residual", "[contract][codec]") {
   for (const auto& [codec, algorithm] : ways())
     for (const double size : {0.0, 1e-44, 1e-39, 1e30}) {
       CAPTURE(codec, algorithm, size);

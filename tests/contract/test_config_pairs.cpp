@@ -1,8 +1,8 @@
 // The config space by pairs: every two values of two axes in a row that is refused with a reason by `check` and `train`
 // alike, or trains, resumes to the same bits, is evaluated, predicts, is exported and reported.
 //
-// A row by hand, in an empty folder:
-//   CONFIG_ROW="split=pipeline codec=int8" OMP_WAIT_POLICY=passive .../build/release/tests/contract "[config-row]"
+// A row by hand; CONFIG_ROW_FOLDER=<an empty folder> keeps its data, config and results:
+//   CONFIG_ROW="split=pipeline codec=int8" OMP_WAIT_POLICY=passive build/release/tests/contract "[config-row]"
 //
 // Each row is a process of its own (this very executable, with the hidden test below), so that one that crashes or
 // hangs is one row's failure.
@@ -39,8 +39,10 @@ std::string verdict_of(const std::string& row, const std::string& folder, std::s
   const Outcome outcome = run_process({.argv = {"/proc/self/exe", "[config-row]"},
                                        .cwd = folder,
                                        .env = {{"ECHELON_TEST_SUMMARY", ""},
+                                               {"ECHELON_TEST_TIMES", ""},
                                                {"OMP_WAIT_POLICY", "passive"},
                                                {"CONFIG_ROW", row},
+                                               {"CONFIG_ROW_FOLDER", folder},
                                                {"CONFIG_ROW_NAME", name}},
                                        .limit_s = kRow_s});
   std::filesystem::remove_all(folder + "/" + name);
@@ -51,16 +53,16 @@ std::string verdict_of(const std::string& row, const std::string& folder, std::s
   return verdict.starts_with("failed") ? verdict + "\n" + outcome.err.substr(0, 1000) : verdict;
 }
 
-struct GroupTraffic {
+struct RowCounts {
   std::size_t trained = 0, refused = 0;
   std::vector<std::string> failures;
 };
 
 // Rows in this order, two at a time, until `limit_s` is over.
-GroupTraffic run_rows(const std::vector<Axis>& axes, const std::vector<PairwiseRow>& rows, double limit_s) {
+RowCounts run_rows(const std::vector<Axis>& axes, const std::vector<PairwiseRow>& rows, double limit_s) {
   const TempFolder folder;
   write_row_data(folder.path());
-  GroupTraffic traffic;
+  RowCounts counts;
   std::mutex mutex;
   std::atomic<std::size_t> next = 0;
   const double start = now_s();
@@ -68,14 +70,14 @@ GroupTraffic run_rows(const std::vector<Axis>& axes, const std::vector<PairwiseR
     for (std::size_t i = next++; i < rows.size() && now_s() - start < limit_s; i = next++) {
       const std::string verdict = verdict_of(text_of(axes, rows[i]), folder.path(), i);
       const std::lock_guard lock(mutex);
-      ++(verdict.starts_with("refused") ? traffic.refused : traffic.trained);
-      if (verdict.starts_with("failed")) traffic.failures.push_back(text_of(axes, rows[i]) + "\n    " + verdict);
+      ++(verdict.starts_with("refused") ? counts.refused : counts.trained);
+      if (verdict.starts_with("failed")) counts.failures.push_back(text_of(axes, rows[i]) + "\n    " + verdict);
     }
   };
   std::thread other(work);
   work();
   other.join();
-  return traffic;
+  return counts;
 }
 
 // Of all pairs that may run, and of those that may not, with the reason.
@@ -100,18 +102,19 @@ struct Space {
   }
 };
 
-void check_tally(const GroupTraffic& traffic) {
-  std::printf("%zu rows trained, %zu refused, %zu failed\n", traffic.trained - traffic.failures.size(), traffic.refused,
-              traffic.failures.size());
-  for (const std::string& failure : traffic.failures) std::printf("%s\n", failure.c_str());
-  CHECK(traffic.failures.empty());
+void check_tally(const RowCounts& counts) {
+  std::printf("%zu rows trained, %zu refused, %zu failed\n", counts.trained - counts.failures.size(), counts.refused,
+              counts.failures.size());
+  for (const std::string& failure : counts.failures) std::printf("%s\n", failure.c_str());
+  CHECK(counts.failures.empty());
 }
 
 }  // namespace
 
 TEST_CASE("a row of the config space", "[.][config-row]") {
   const std::vector<Axis> axes = config_axes();
-  const std::string folder = std::filesystem::current_path().string();
+  const TempFolder own;
+  const std::string folder = env("CONFIG_ROW_FOLDER").empty() ? own.path() : env("CONFIG_ROW_FOLDER");
   const std::string name = env("CONFIG_ROW_NAME").empty() ? "row" : env("CONFIG_ROW_NAME");
   if (!std::filesystem::exists(folder + "/images")) write_row_data(folder);
   const std::string verdict =
@@ -126,16 +129,16 @@ TEST_CASE("pairs of the config space, a sample of each run", "[pairs][slow]") {
   const HashRng rng(test_seed(), "pairs");
   std::vector<PairwiseRow> rows = space.table.rows;
   for (std::size_t i = rows.size(); i > 1; --i) std::swap(rows[i - 1], rows[rng.below(i, i)]);
-  check_tally(run_rows(space.axes, rows, 15));
+  check_tally(run_rows(space.axes, rows, 8));
 }
 
 TEST_CASE("all pairs of the config space", "[.][soak][pairs]") {
   const Space space;
   std::vector<PairwiseRow> rows = space.table.rows;
   for (const ValuePair& pair : space.table.forbidden) rows.push_back(space.row_of(pair));
-  const GroupTraffic traffic = run_rows(space.axes, rows, 1e9);
-  check_tally(traffic);
-  CHECK(traffic.trained + traffic.refused == rows.size());
+  const RowCounts counts = run_rows(space.axes, rows, 1e9);
+  check_tally(counts);
+  CHECK(counts.trained + counts.refused == rows.size());
 }
 
 }  // namespace echelon::test

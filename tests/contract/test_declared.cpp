@@ -88,7 +88,7 @@ TEST_CASE("codecs read the keys that they declare", "[contract][declared]") {
   }
 }
 
-TEST_CASE("codecs that ride any plan round sums, and no others", "[contract][declared]") {
+TEST_CASE("codecs declared to work with any plan round sums, the others do not", "[contract][declared]") {
   for (const CodecTraits& declared : kCodecs) {
     CAPTURE(declared.name);
     const auto codec = make_codec(declared.name, {});
@@ -99,7 +99,7 @@ TEST_CASE("codecs that ride any plan round sums, and no others", "[contract][dec
   }
 }
 
-TEST_CASE("all-reduces that are declared the library's are its steps alone", "[contract][declared]") {
+TEST_CASE("all-reduces declared as the library's consist of library steps only", "[contract][declared]") {
   for (const std::string& name : allreduce_names()) {
     CAPTURE(name);
     const auto plan = make_allreduce(name, {.rank = 1, .ranks = 4, .elems = 100, .hosts = {}});
@@ -108,7 +108,7 @@ TEST_CASE("all-reduces that are declared the library's are its steps alone", "[c
   }
 }
 
-TEST_CASE("all-reduces that are declared to have halves have them", "[contract][declared]") {
+TEST_CASE("all-reduces declared to have reduce-scatter and all-gather halves have them", "[contract][declared]") {
   for (const std::string& name : allreduce_names()) {
     CAPTURE(name);
     if (algorithm_traits(name).halves)
@@ -118,7 +118,7 @@ TEST_CASE("all-reduces that are declared to have halves have them", "[contract][
   }
 }
 
-TEST_CASE("all-reduces mind the requests that they declare to read", "[contract][declared]") {
+TEST_CASE("all-reduces depend on the fields of the request that they declare", "[contract][declared]") {
   const auto messages = [](const std::string& name, AllreduceRequest request) {
     request.ranks = 8, request.elems = 1'000'000;
     const Price price = price_allreduce(name, request);
@@ -137,7 +137,7 @@ TEST_CASE("all-reduces mind the requests that they declare to read", "[contract]
   }
 }
 
-TEST_CASE("layers are cut by the splits that they declare", "[contract][declared]") {
+TEST_CASE("layers are split in the ways that they declare", "[contract][declared]") {
   std::map<std::string, std::set<std::string>> found;
   for (const test::LayerRow& row : test::layer_rows()) {
     const Graph graph = test::graph_of(row);

@@ -64,7 +64,7 @@ TEST_CASE("strategies that declare to carry codes send fewer bytes with a codec"
   }
 }
 
-TEST_CASE("strategies that declare whole parameters take rules that look at them, the others refuse",
+TEST_CASE("strategies that declare whole parameters accept rules that need them, the others refuse",
           "[contract][declared]") {
   for (const StrategyTraits& declared : kStrategies)
     for (const char* rule : {"lars", "lamb"}) {

@@ -278,7 +278,7 @@ void check_single(const Model& model, const ReplicaRun& run, bool groups, bool b
   if (bound_weights) CHECK(weights <= kSingle);
 }
 
-TEST_CASE("k replicas against one in fp32 on onednn, beside the floor", "[equality][onednn]") {
+TEST_CASE("k replicas against one in fp32 on onednn, beside the rounding error", "[equality][onednn]") {
   std::vector<Model> all = models();
   all.push_back({"batch_norm", small_batch_norm_net()});
   all.push_back(small_sequence_models().front());

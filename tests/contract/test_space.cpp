@@ -4,6 +4,7 @@
 
 #include "comm/collective/algorithms.hpp"
 #include "tests/support/image_models.hpp"
+#include "tests/support/random.hpp"
 #include "tests/support/space_runs.hpp"
 
 namespace echelon {
@@ -18,14 +19,14 @@ std::vector<NamedGraph> image_models() {
           {"torn rows", small_torn_rows()}};
 }
 
-TEST_CASE("images split by rows have the weights of whole ones, in double", "[split][space]") {
+TEST_CASE("images split by rows have the weights of whole ones, in double", "[split][space][sampled]") {
   for (const NamedGraph& model : image_models())
-    for (const int spatial_shards : {2, 3, 4})
-      for (const int replicas : {1, 2}) DYNAMIC_SECTION(model.name << " s=" << spatial_shards << " k=" << replicas) {
-          const SplitResult split = check_split(space_of(
-              model.graph, spatial_shards, std::vector<std::int64_t>(static_cast<std::size_t>(replicas), 4), 2));
-          CHECK(split.halo_bytes > 0);
-        }
+    for (const auto& [spatial_shards, replicas] : sampled(kGroupsAndReplicas, 3, model.name))
+      DYNAMIC_SECTION(model.name << " s=" << spatial_shards << " k=" << replicas) {
+        const SplitResult split = check_split(
+            space_of(model.graph, spatial_shards, std::vector<std::int64_t>(static_cast<std::size_t>(replicas), 4), 2));
+        CHECK(split.halo_bytes > 0);
+      }
 }
 
 TEST_CASE("stages of rows, rows of shards", "[split][space]") {

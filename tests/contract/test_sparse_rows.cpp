@@ -90,7 +90,7 @@ TEST_CASE("sparse tables under every rule: whole tables are updated, as for dens
       }
 }
 
-TEST_CASE("lazy updates: k replicas are one on both sides of the density, and are not the dense update",
+TEST_CASE("lazy updates: k replicas equal one on both sides of the density limit, and differ from the dense update",
           "[equality][sparse]") {
   for (const char* rule : {"sgd", "adamw"}) DYNAMIC_SECTION(rule) {
       ReplicaRun run = plain_sgd(3, kByRows);
@@ -141,7 +141,7 @@ TEST_CASE("rows on the wire: bytes as the price list has them, far below dense o
         }
 }
 
-TEST_CASE("where bytes break even one table goes by rows and the other whole", "[equality][sparse]") {
+TEST_CASE("near the break-even density one table travels as rows and the other whole", "[equality][sparse]") {
   ReplicaRun run = plain_sgd(4, kByBytes, 8);  // 8 samples of 4 tokens touch most of 8 rows, and few of 80
   const RowRequest request{"ring", {.ranks = 4, .hosts = {}}, DType::f64, false, 0};
   CHECK(densest_rows(request, run.graph.parameters()[0]) == Approx(0.4));

@@ -42,7 +42,7 @@ void check(const NamedGraph& model, const Split& split, int replicas, bool bound
   if (bound_weights) CHECK(weights <= kSingle);
 }
 
-TEST_CASE("split models against the unsplit one in fp32 on onednn, beside the floor", "[split][onednn]") {
+TEST_CASE("split models against the unsplit one in fp32 on onednn, beside the rounding error", "[split][onednn]") {
   const std::vector<Split> images = {{"pipeline 2", [](ParallelConfig& p) { p.pipeline = 2; }},
                                      {"tensor 2", [](ParallelConfig& p) { p.tensor = 2; }},
                                      {"space 2", [](ParallelConfig& p) { p.space = 2; }}};

@@ -7,6 +7,7 @@
 #include "model/build.hpp"
 #include "parallel/split.hpp"
 #include "tests/support/image_models.hpp"
+#include "tests/support/random.hpp"
 #include "tests/support/split_check.hpp"
 
 namespace echelon {
@@ -31,17 +32,16 @@ SplitRun pipeline_of(const Graph& graph, int stages, std::vector<std::int64_t> s
   return run;
 }
 
-TEST_CASE("pipelines have the weights of the unsplit model, in double", "[split]") {
+TEST_CASE("pipelines have the weights of the unsplit model, in double", "[split][sampled]") {
   for (const NamedGraph& model : pipeline_models())
     for (const char* schedule : {"gpipe", "1f1b"})
-      for (const int stages : {2, 3, 4})
-        for (const int replicas : {1, 2})
-          DYNAMIC_SECTION(model.name << " " << schedule << " p=" << stages << " k=" << replicas) {
-            SplitRun run =
-                pipeline_of(model.graph, stages, std::vector<std::int64_t>(static_cast<std::size_t>(replicas), 6), 3);
-            run.parallel.schedule = schedule;
-            check_split(run);
-          }
+      for (const auto& [stages, replicas] : sampled(kGroupsAndReplicas, 3, std::string(model.name) + schedule))
+        DYNAMIC_SECTION(model.name << " " << schedule << " p=" << stages << " k=" << replicas) {
+          SplitRun run =
+              pipeline_of(model.graph, stages, std::vector<std::int64_t>(static_cast<std::size_t>(replicas), 6), 3);
+          run.parallel.schedule = schedule;
+          check_split(run);
+        }
 }
 
 TEST_CASE("pipelines: samples of weight 0, unequal shares, one micro-batch, memory out of the host's reach",
@@ -96,15 +96,14 @@ std::vector<NamedGraph> tensor_models() {
           {"batch_norm", small_batch_norm_net()}, {"inception", small_inception()}};
 }
 
-TEST_CASE("layers split by their units have the weights of whole ones, in double", "[split]") {
+TEST_CASE("layers split by their units have the weights of whole ones, in double", "[split][sampled]") {
   for (const NamedGraph& model : tensor_models())
-    for (const int shards : {2, 3, 4})
-      for (const int replicas : {1, 2}) DYNAMIC_SECTION(model.name << " t=" << shards << " k=" << replicas) {
-          SplitRun run =
-              pipeline_of(model.graph, 1, std::vector<std::int64_t>(static_cast<std::size_t>(replicas), 4), 2);
-          run.parallel.tensor = shards;
-          check_split(run);
-        }
+    for (const auto& [shards, replicas] : sampled(kGroupsAndReplicas, 3, model.name))
+      DYNAMIC_SECTION(model.name << " t=" << shards << " k=" << replicas) {
+        SplitRun run = pipeline_of(model.graph, 1, std::vector<std::int64_t>(static_cast<std::size_t>(replicas), 4), 2);
+        run.parallel.tensor = shards;
+        check_split(run);
+      }
 }
 
 TEST_CASE("stages of layers split by their units", "[split]") {
@@ -140,7 +139,7 @@ TEST_CASE("split models whose ranks lie on several hosts exchange messages", "[s
   check("stages of rows", small_resnet20(), [](ParallelConfig& split) { split.pipeline = 2, split.space = 2; });
 }
 
-TEST_CASE("splits that a model has nothing for are refused", "[split]") {
+TEST_CASE("splits that do not apply to a model are refused", "[split]") {
   const auto refused = [](const NamedGraph& model, const std::function<void(ParallelConfig&)>& split) {
     INFO(model.name);
     ParallelConfig parallel;

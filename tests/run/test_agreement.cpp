@@ -8,8 +8,7 @@ namespace echelon {
 namespace {
 
 test::Outcome train_with_fault(const test::Trial& trial, int ranks, const std::string& fault, const test::Sets& sets) {
-  return test::run_process(
-      {.argv = trial.words(ranks, sets), .cwd = trial / "", .env = {{"ECHELON_FAULT", fault}}, .limit_s = 60});
+  return trial.train(ranks, sets, {{"ECHELON_FAULT", fault}});
 }
 
 TEST_CASE("a flipped bit of one replica's weights is named by rank, step and parameter", "[run]") {
@@ -25,7 +24,7 @@ TEST_CASE("a flipped bit of one replica's weights is named by rank, step and par
   CHECK(trial.status()["state"] == "failed");
 }
 
-TEST_CASE("at every step, the step itself; of two ranks neither is called right", "[run][slow]") {
+TEST_CASE("checked at every step, the step is named; with two ranks no majority is claimed", "[run][slow]") {
   const test::Trial trial;
   const test::Outcome outcome =
       train_with_fault(trial, 2, "flip:0:7:20:0", {"exchange.verify_every_steps=1", "checkpoint.every_steps=0"});
@@ -44,7 +43,7 @@ TEST_CASE("by default a flipped bit is found at the end", "[run][slow]") {
              Catch::Contains("rank 2 differ from those of most after step 9") && Catch::Contains("equal after step 0"));
 }
 
-TEST_CASE("a fault that cannot be had is refused", "[run]") {
+TEST_CASE("a fault outside the model is refused", "[run]") {
   const test::Trial trial;
   const test::Outcome outcome = train_with_fault(trial, 0, "flip:0:7:99999999:0", {});
   INFO(outcome.err);

@@ -58,7 +58,7 @@ TEST_CASE("stages by measured times", "[run]") {
   CHECK(trial.summary()["mesh"]["pipeline"] == 2);
 }
 
-TEST_CASE("auto chooses alone", "[run]") {
+TEST_CASE("parallel.split = auto excludes other splits", "[run]") {
   const test::Trial trial;
   const test::Outcome both = trial.train(2, {"parallel.split=auto", "parallel.tensor=2"});
   CHECK(both.code == 2);

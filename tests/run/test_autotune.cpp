@@ -71,7 +71,7 @@ TEST_CASE("the parts of a split model use one choice, and a resumed run keeps to
   CHECK_THAT(train("train.epochs=2"), Contains("autotune  chosen earlier"));
 }
 
-TEST_CASE("one replica has nothing to tune", "[run]") {
+TEST_CASE("exchange.algorithm = auto on one replica: nothing to tune", "[run]") {
   const test::Trial trial;
   const test::Outcome alone = trial.train(0, {"exchange.algorithm=auto", "train.epochs=1"});
   INFO(alone.out << alone.err);

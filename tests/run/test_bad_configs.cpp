@@ -16,12 +16,9 @@ TEST_CASE("echelon check refuses every bad config with code 2 and says where, wh
   for (const BadConfig& bad : all) {
     INFO(bad.what);
     write_file_whole(path, bad.text);
-    Command command{.argv = {echelon_binary(), "check", path, "--replicas", std::to_string(bad.replicas)},
-                    .cwd = "",
-                    .env = bad.environment,
-                    .limit_s = 20};
-    for (const std::string& set : bad.sets) command.argv.insert(command.argv.end(), {"--set", set});
-    const Outcome outcome = run_process(command);
+    std::vector<std::string> words = {"check", path, "--replicas", std::to_string(bad.replicas)};
+    for (const std::string& set : bad.sets) words.insert(words.end(), {"--set", set});
+    const Outcome outcome = run_echelon(words, {.env = bad.environment, .limit_s = 20});
     CHECK(outcome.code == kExitConfig);
     CHECK_FALSE(outcome.timed_out);
     for (std::string fragment : bad.fragments) {
@@ -36,10 +33,7 @@ TEST_CASE("the good config's plan is printed where its data is elsewhere, with a
   const TempFolder folder;
   const std::string path = folder / "good.toml";
   write_file_whole(path, good_config());
-  const Outcome plan = run_process({.argv = {echelon_binary(), "check", path, "--replicas", "4", "--hosts", "2"},
-                                    .cwd = "",
-                                    .env = {},
-                                    .limit_s = 20});
+  const Outcome plan = run_echelon({"check", path, "--replicas", "4", "--hosts", "2"});
   CHECK(plan.code == kExitOk);
   CHECK(plan.out.find("64 = micro-batch 16 x accumulation 1 x 4 replicas") != std::string::npos);
   CHECK(plan.out.find("not on this machine") != std::string::npos);
@@ -49,9 +43,9 @@ TEST_CASE("the effective config runs again as it is", "[config]") {
   const TempFolder folder;
   write_file_whole(folder / "good.toml", good_config());
   const auto effective = [&](const std::string& path, const std::vector<std::string>& more) {
-    std::vector<std::string> argv = {echelon_binary(), "check", path, "--effective"};
-    argv.insert(argv.end(), more.begin(), more.end());
-    return run_process({.argv = argv, .cwd = "", .env = {}, .limit_s = 20});
+    std::vector<std::string> words = {"check", path, "--effective"};
+    words.insert(words.end(), more.begin(), more.end());
+    return run_echelon(words);
   };
   const Outcome first = effective(folder / "good.toml", {"--set", "batch.global=96", "--set", "device.kind=onednn"});
   CHECK(first.code == kExitOk);
@@ -61,8 +55,7 @@ TEST_CASE("the effective config runs again as it is", "[config]") {
 }
 
 TEST_CASE("every key is explained without a config", "[config]") {
-  const Outcome keys =
-      run_process({.argv = {echelon_binary(), "check", "--keys"}, .cwd = "", .env = {}, .limit_s = 20});
+  const Outcome keys = run_echelon({"check", "--keys"});
   CHECK(keys.code == kExitOk);
   for (const char* words : {"[optimizer]", "learning_rate", "naive | ring | ", "max_pool", "ECHELON_BATCH_GLOBAL"})
     CHECK(keys.out.find(words) != std::string::npos);
@@ -73,8 +66,7 @@ TEST_CASE("the experiments in the repository are accepted", "[config]") {
        {"configs/smoke/digits.toml", "configs/smoke/digits_reproducible.toml", "configs/smoke/lenet_fashion.toml",
         "configs/bench/lenet.toml", "configs/scaling/digits_strong.toml", "configs/scaling/digits_weak.toml",
         "configs/scaling/paced_strong.toml"}) {
-    const Outcome plan = run_process(
-        {.argv = {echelon_binary(), "check", path, "--replicas", "2"}, .cwd = "", .env = {}, .limit_s = 60});
+    const Outcome plan = run_echelon({"check", path, "--replicas", "2"});
     INFO(path << "\n" << plan.err);
     CHECK(plan.code == kExitOk);
   }

@@ -16,7 +16,7 @@ namespace {
 Outcome bench(int ranks, std::vector<std::string> more) {
   std::vector<std::string> args = {"bench", "allreduce", "--iterations", "5", "--warmup", "1"};
   args.insert(args.end(), more.begin(), more.end());
-  return run_process(mpirun(ranks, args));
+  return run_echelon(args, {.ranks = ranks});
 }
 
 std::vector<nlohmann::json> lines_of(const std::string& text) {

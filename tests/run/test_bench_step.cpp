@@ -23,10 +23,10 @@ std::string write_config(const TempFolder& folder) {
 }
 
 Outcome bench(const TempFolder& folder, const std::string& config, std::vector<std::string> more) {
-  std::vector<std::string> argv = {echelon_binary(), "bench", "step", config};
+  std::vector<std::string> words = {"bench", "step", config};
   if (std::find(more.begin(), more.end(), "--steps") == more.end()) more.insert(more.end(), {"--steps", "10"});
-  argv.insert(argv.end(), more.begin(), more.end());
-  return run_process({.argv = argv, .cwd = folder.path(), .env = {}, .limit_s = 60});
+  words.insert(words.end(), more.begin(), more.end());
+  return run_echelon(words, {.cwd = folder.path()});
 }
 
 // The number after `"key": ` in one line of JSON; NaN where there is none.
@@ -58,10 +58,7 @@ TEST_CASE("bench step prints a line of JSON that peers can be set beside", "[ben
 }
 
 TEST_CASE("bench codec sets every codec beside memcpy", "[bench]") {
-  const Outcome run = run_process({.argv = {echelon_binary(), "bench", "codec", "--mb", "0.1", "--rounds", "2"},
-                                   .cwd = "/",
-                                   .env = {},
-                                   .limit_s = 60});
+  const Outcome run = run_echelon({"bench", "codec", "--mb", "0.1", "--rounds", "2"}, {.cwd = "/"});
   INFO(run.err);
   REQUIRE(run.code == 0);
   for (const char* codec : {"memcpy", "fp16", "bf16", "int8", "onebit", "topk", "threshold", "lossless"})
@@ -71,10 +68,7 @@ TEST_CASE("bench codec sets every codec beside memcpy", "[bench]") {
 
 TEST_CASE("bench update sets every rule beside SGD", "[bench]") {
   const TempFolder folder;
-  const Outcome run = run_process({.argv = {echelon_binary(), "bench", "update", write_config(folder), "--rounds", "5"},
-                                   .cwd = folder.path(),
-                                   .env = {},
-                                   .limit_s = 60});
+  const Outcome run = run_echelon({"bench", "update", write_config(folder), "--rounds", "5"}, {.cwd = folder.path()});
   INFO(run.err << run.out);
   REQUIRE(run.code == 0);
   for (const char* part :

@@ -28,9 +28,9 @@ struct Setup {
   }
 
   Outcome check(const std::vector<std::string>& more) const {
-    std::vector<std::string> argv = {echelon_binary(), "check", config};
-    argv.insert(argv.end(), more.begin(), more.end());
-    return run_process({.argv = argv, .cwd = "", .env = {}, .limit_s = 60});
+    std::vector<std::string> words = {"check", config};
+    words.insert(words.end(), more.begin(), more.end());
+    return run_echelon(words);
   }
 };
 
@@ -152,8 +152,8 @@ TEST_CASE("split models with rules that look at whole parameters are planned", "
     }
 }
 
-TEST_CASE("check prints what goes with what, without a config", "[config]") {
-  const Outcome matrix = run_process({.argv = {echelon_binary(), "check", "--combinations"}, .cwd = "", .env = {}});
+TEST_CASE("check prints the table of combinations without a config", "[config]") {
+  const Outcome matrix = run_echelon({"check", "--combinations"});
   CHECK(matrix.code == kExitOk);
   says(matrix, {"halving_doubling, butterfly, binomial", "the library sums uncoded values", "What a split cuts"});
 }

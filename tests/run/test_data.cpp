@@ -12,8 +12,8 @@ using Catch::Matchers::Contains;
 using test::Outcome;
 
 Outcome run_data_verb(std::vector<std::string> args) {
-  args.insert(args.begin(), {test::echelon_binary(), "data"});
-  return test::run_process({.argv = std::move(args), .cwd = "", .env = {}, .limit_s = 30});
+  args.insert(args.begin(), "data");
+  return test::run_echelon(args);
 }
 
 }  // namespace
@@ -50,7 +50,7 @@ TEST_CASE("a table is imported and inspected; bad ones leave nothing", "[run][da
   REQUIRE_FALSE(std::filesystem::exists(folder / "bad"));
 }
 
-TEST_CASE("made-up data take any shape; what is not there is named", "[run][data]") {
+TEST_CASE("synthetic data take any shape; missing folders are named", "[run][data]") {
   const test::TempFolder folder;
   REQUIRE(run_data_verb({"synth", "--out", folder / "synth", "--samples", "300", "--shape", "3,5,4", "--classes", "3",
                          "--compress", "3"})
@@ -119,9 +119,7 @@ TEST_CASE("data paths that cannot be followed end with 4 and the reason", "[run]
   for (const std::vector<std::string>& verb : {std::vector<std::string>{"data", "inspect", folder / "loop"},
                                                {"check", folder / "c.toml"},
                                                {"train", folder / "c.toml"}}) {
-    std::vector<std::string> argv = {test::echelon_binary()};
-    argv.insert(argv.end(), verb.begin(), verb.end());
-    const Outcome outcome = test::run_process({.argv = argv, .cwd = folder / "", .env = {}, .limit_s = 30});
+    const Outcome outcome = test::run_echelon(verb, {.cwd = folder.path()});
     INFO(verb[0] << ": " << outcome.err);
     CHECK(outcome.code == 4);
     CHECK_THAT(outcome.err, Contains("loop: cannot be read: Too many levels of symbolic links"));

@@ -8,11 +8,6 @@ namespace {
 
 using Catch::Matchers::Contains;
 
-test::Outcome echelon(const test::Trial& trial, std::vector<std::string> words) {
-  words.insert(words.begin(), test::echelon_binary());
-  return test::run_process({.argv = words, .cwd = trial / "", .env = {}, .limit_s = 60});
-}
-
 TEST_CASE("a stored config whose defaults gave way to other keys is read again by every verb", "[run]") {
   for (const char* set : {"optimizer.clip_norm=1", "exchange.algorithm=mpi"}) {
     const test::Trial trial;
@@ -22,7 +17,7 @@ TEST_CASE("a stored config whose defaults gave way to other keys is read again b
     for (const std::vector<std::string>& words : {std::vector<std::string>{"train", trial.attempt() + "/config.toml"},
                                                   {"eval", "results/trial", "test"},
                                                   {"export", "results/trial", "--out", "weights.safetensors"}}) {
-      const test::Outcome again = echelon(trial, words);
+      const test::Outcome again = trial.echelon(words);
       INFO(set << " " << words.front() << "\n" << again.out << again.err);
       CHECK(again.code == 0);
       if (words.front() == "train") CHECK_THAT(again.out, Contains("already finished"));

@@ -5,26 +5,18 @@
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
 
-#include "tests/run/trial.hpp"
+#include "tests/run/compare.hpp"
 #include "tests/support/random.hpp"
 
 namespace echelon {
 namespace {
 
 using Catch::Matchers::Contains;
+using test::with;
 
 const test::Sets kDouble = {"device.kind=reference",  "device.dtype=f64",         "batch.global=24",
                             "batch.accumulation=2",   "checkpoint.every_steps=3", "exchange.verify_every_steps=2",
                             "optimizer.clip_norm=0.5"};
-
-test::Sets with(test::Sets sets, const test::Sets& more) {
-  sets.insert(sets.end(), more.begin(), more.end());
-  return sets;
-}
-
-std::vector<double> state(const test::Trial& trial, const std::string& name, int step) {
-  return test::checkpoint_values(fmt::format("{}/checkpoints/step-{:08}.h5", trial.run(name), step), "");
-}
 
 std::vector<double> gradient_norms(const test::Trial& trial, const std::string& name) {
   std::vector<double> norms;
@@ -35,9 +27,8 @@ std::vector<double> gradient_norms(const test::Trial& trial, const std::string& 
 
 TEST_CASE("split models, alone and replicated, end with the weights of one rank, and any mesh goes on", "[run][slow]") {
   const test::Trial trial;
-  REQUIRE(trial.train(0, with(kDouble, {"name=one", "train.steps=24"})).code == 0);
-  const std::vector<double> one = state(trial, "one", 24);
-  REQUIRE(one.size() > 20000);  // weights, momentum
+  const test::TrainedRun one = test::train_run(trial, "one", {{0, {"train.steps=24"}}}, kDouble);
+  REQUIRE(one.values("").size() > 20000);  // weights, momentum
 
   struct Leg {
     int ranks, pipeline, tensor, space;
@@ -48,35 +39,28 @@ TEST_CASE("split models, alone and replicated, end with the weights of one rank,
   int step = 0;
   for (const Leg& leg : legs) {
     INFO(leg.ranks << " ranks, pipeline " << leg.pipeline << ", tensor " << leg.tensor << ", space " << leg.space);
-    test::Sets sets = with(kDouble, {"name=split", fmt::format("train.steps={}", step + 3)});
+    test::Sets sets = {fmt::format("train.steps={}", step + 3)};
     if (leg.pipeline > 1)
       sets = with(
           sets, {fmt::format("parallel.pipeline={}", leg.pipeline), fmt::format("parallel.schedule={}", leg.schedule)});
     if (leg.tensor > 1) sets = with(sets, {fmt::format("parallel.tensor={}", leg.tensor)});
     if (leg.space > 1) sets = with(sets, {fmt::format("parallel.space={}", leg.space)});
-    const test::Outcome outcome = trial.train(leg.ranks, sets);
-    INFO(outcome.out << outcome.err);
-    REQUIRE(outcome.code == 0);
-    CHECK(trial.summary("split")["wire_bytes_per_step"] == trial.summary("split")["formula_bytes_per_step"]);
+    const test::TrainedRun split = test::train_run(trial, "split", {{leg.ranks, sets}}, kDouble);
     step += 3;
-    const nlohmann::json summary = trial.summary("split");
+    const nlohmann::json summary = split.summary();
+    CHECK(summary["wire_bytes_per_step"] == summary["formula_bytes_per_step"]);
     CHECK(summary["mesh"]["pipeline"] == leg.pipeline);
     CHECK(summary["mesh"]["tensor"] == leg.tensor);
     CHECK(summary["mesh"]["space"] == leg.space);
     CHECK(summary["mesh"]["data"] == leg.ranks / leg.pipeline / leg.tensor / leg.space);
     CHECK((summary["split_bytes_per_step"] > 0) == (leg.pipeline * leg.tensor * leg.space > 1));
     CHECK((summary["halo_bytes_per_step"] > 0) == (leg.space > 1));
-    CHECK((outcome.out.find("bubble") != std::string::npos) == (leg.pipeline > 1));
+    CHECK((split.out.find("bubble") != std::string::npos) == (leg.pipeline > 1));
     const std::vector<double> spared = summary["activations_spared_mb"];
     const bool spares = leg.pipeline > 1 && std::string(leg.schedule) == "1f1b";
     CHECK((*std::max_element(spared.begin(), spared.end()) > 0) == spares);
-    CHECK((outcome.out.find("1f1b: up to") != std::string::npos) == spares);
-    if (step == 24) {
-      CHECK(test::relative_distance(state(trial, "split", 24), one) < 1e-8);
-      CHECK(summary["test_accuracy"] == trial.summary("one")["test_accuracy"]);
-      CHECK(summary["test_loss"].get<double>() ==
-            Approx(trial.summary("one")["test_loss"].get<double>()).epsilon(1e-9));
-    }
+    CHECK((split.out.find("1f1b: up to") != std::string::npos) == spares);
+    if (step == 24) check_equal(split, one, {.part = "", .within = 1e-8, .evaluation = true});
   }
   const std::vector<double> norms = gradient_norms(trial, "split"), whole = gradient_norms(trial, "one");
   REQUIRE(norms.size() == 24);
@@ -88,43 +72,39 @@ TEST_CASE("split models, alone and replicated, end with the weights of one rank,
 
 TEST_CASE("split models with a codec resume to the same bits, and on other meshes with what is owed", "[run][slow]") {
   // Every codec beside every split is in tests/contract/test_split_codecs.cpp.
-  const auto [codec, strategy] = GENERATE(
-      table<std::string, std::string>({{"onebit", "synchronous"}, {"threshold", "synchronous"}, {"topk", "server"}}));
+  const auto [codec, strategy, ranks, mesh] = GENERATE(table<std::string, std::string, int, test::Sets>(
+      {{"onebit", "synchronous", 8, {"parallel.tensor=2", "parallel.pipeline=2"}},
+       {"threshold", "synchronous", 4, {"parallel.pipeline=2"}},
+       {"topk", "server", 4, {"parallel.tensor=2"}}}));
   const test::Trial trial;
   const test::Sets coded = {"exchange.codec=" + codec, "exchange.strategy=" + strategy, "exchange.bucket_mb=0.01",
                             "batch.accumulation=2", "evaluate.every_epochs=0"};
-  const test::Sets mesh = with(coded, {"parallel.tensor=2", "parallel.pipeline=2"});
   INFO(codec << " " << strategy);
-  const auto train = [&](int ranks, const test::Sets& sets, const std::string& name, int steps) {
-    const test::Outcome outcome =
-        trial.train(ranks, with(sets, {"name=" + name, fmt::format("train.steps={}", steps)}));
-    INFO(outcome.out << outcome.err);
-    REQUIRE(outcome.code == 0);
-    return outcome.out;
-  };
-  train(8, mesh, "whole", 12);
-  train(8, mesh, "cut", 7);
-  train(8, mesh, "cut", 12);
-  CHECK(state(trial, "cut", 12) == state(trial, "whole", 12));
+  const test::TrainedRun whole = test::train_run(trial, "whole", {{ranks, with(mesh, {"train.steps=12"})}}, coded);
+  check_equal(test::train_run(trial, "cut",
+                              {{ranks, with(mesh, {"train.steps=7"})}, {ranks, with(mesh, {"train.steps=12"})}}, coded),
+              whole, {.part = ""});
   // What replicas owe goes on with a mesh of other parts and another number of replicas.
-  const std::string anew = train(3, coded, "cut", 16);
-  if (codec == "threshold") CHECK_THAT(anew, Contains("codec_tau") && Contains("starts at zero"));
-  train(4, with(coded, {"parallel.tensor=2"}), "cut", 20);
-  train(1, coded, "cut", 51);
-  CHECK(trial.summary("cut")["test_accuracy"].get<double>() > 0.8);
+  const test::TrainedRun anew = test::train_run(trial, "cut", {{3, {"train.steps=16"}}}, coded);
+  if (codec == "threshold") CHECK_THAT(anew.out, Contains("codec_tau") && Contains("starts at zero"));
+  const test::TrainedRun last = test::train_run(
+      trial, "cut",
+      {{4, {codec == "topk" ? "parallel.pipeline=2" : "parallel.tensor=2", "train.steps=20"}}, {1, {"train.steps=51"}}},
+      coded);
+  CHECK(last.summary()["test_accuracy"].get<double>() > 0.8);
 }
 
 TEST_CASE("a flipped bit in one replica's part of a model is named", "[run][slow]") {
   const test::Trial trial;
-  const auto words = trial.words(4, {"parallel.pipeline=2", "train.steps=8", "exchange.verify_every_steps=4"});
   const test::Outcome outcome =
-      test::run_process({.argv = words, .cwd = trial / "", .env = {{"ECHELON_FAULT", "flip:3:5:0:20"}}, .limit_s = 60});
+      trial.train(4, {"parallel.pipeline=2", "train.steps=8", "exchange.verify_every_steps=4"},
+                  {{"ECHELON_FAULT", "flip:3:5:0:20"}});
   INFO(outcome.err);
   CHECK(outcome.code == 5);
   CHECK_THAT(outcome.err, Contains("no longer agree") && Contains("rank 3") && Contains("after step 8"));
 }
 
-TEST_CASE("meshes and stages that cannot be are refused with the numbers", "[run][slow]") {
+TEST_CASE("impossible meshes and stages are refused with the numbers", "[run][slow]") {
   const test::Trial trial;
   const auto refused = [&](int ranks, const test::Sets& sets) {
     const test::Outcome outcome = trial.train(ranks, sets);
@@ -151,36 +131,30 @@ TEST_CASE("what split models do not go with is refused with the reason", "[run]"
   CHECK_THAT(refused({"data.as_replicas=2", "batch.shares=[1, 3]"}), Contains("micro-batches of one size"));
 }
 
-TEST_CASE("check draws the mesh", "[run]") {
+TEST_CASE("check prints the mesh", "[run]") {
   const test::Trial trial;
-  const auto check = [&](const test::Sets& sets, const std::vector<std::string>& more) {
-    std::vector<std::string> argv = {test::echelon_binary(), "check", "trial.toml"};
-    for (const std::string& set : sets) argv.insert(argv.end(), {"--set", set});
-    argv.insert(argv.end(), more.begin(), more.end());
-    return test::run_process({.argv = argv, .cwd = trial / "", .env = {}, .limit_s = 60});
-  };
   const test::Outcome good =
-      check({"parallel.pipeline=2", "batch.accumulation=4"}, {"--replicas", "2", "--hosts", "2"});
+      trial.check({"parallel.pipeline=2", "batch.accumulation=4"}, {"--replicas", "2", "--hosts", "2"});
   INFO(good.out << good.err);
   CHECK(good.code == 0);
   CHECK_THAT(good.out, Contains("data 2 x pipeline 2") && Contains("host  device  replica") &&
                            Contains("bubble at least 20.0 %"));
-  const test::Outcome shards = check({"parallel.tensor=2", "parallel.pipeline=2"}, {});
+  const test::Outcome shards = trial.check({"parallel.tensor=2", "parallel.pipeline=2"});
   INFO(shards.out << shards.err);
   CHECK(shards.code == 0);
   CHECK_THAT(shards.out, Contains("tensor 2 of stage 0: conv by outputs, conv by inputs\n") &&
                              Contains("tensor 2 of stage 1: dense by outputs, dense by inputs\n"));
-  const test::Outcome torn = check({"parallel.pipeline=4"}, {"--replicas", "1", "--hosts", "2"});
+  const test::Outcome torn = trial.check({"parallel.pipeline=4"}, {"--replicas", "1", "--hosts", "2"});
   CHECK(torn.code == 2);
   CHECK_THAT(torn.err, Contains("host 0 has 2 ranks") && Contains("parallel.allow_across_nodes = true"));
-  const test::Outcome spatial_shards = check({"parallel.space=2"}, {});
+  const test::Outcome spatial_shards = trial.check({"parallel.space=2"});
   INFO(spatial_shards.out << spatial_shards.err);
   CHECK(spatial_shards.code == 0);
   CHECK_THAT(spatial_shards.out, Contains("space 2") && Contains("of halos a sample"));
-  const test::Outcome thin = check({"parallel.space=64"}, {});
+  const test::Outcome thin = trial.check({"parallel.space=64"});
   CHECK(thin.code == 2);
   CHECK_THAT(thin.err, Contains("parallel.space = 64") && Contains("a rank needs at least one"));
-  const test::Outcome many = check({"parallel.pipeline=40"}, {});
+  const test::Outcome many = trial.check({"parallel.pipeline=40"});
   CHECK(many.code == 2);
   CHECK_THAT(many.err, Contains("more stages than the model has layers"));
 }

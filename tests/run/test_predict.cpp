@@ -19,12 +19,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-Outcome run_command(const Trial& trial, const std::vector<std::string>& words, double limit_s = 60) {
-  std::vector<std::string> argv = {echelon_binary()};
-  argv.insert(argv.end(), words.begin(), words.end());
-  return run_process({.argv = argv, .cwd = trial / "", .env = {}, .limit_s = limit_s});
-}
-
 std::vector<std::int32_t> labels_of(const Trial& trial, const std::string& folder) {
   std::vector<std::string> files;
   for (const auto& entry : fs::directory_iterator(trial / folder)) files.push_back(entry.path());
@@ -48,7 +42,7 @@ TEST_CASE("predictions, evaluation and export agree with the run that trained th
 
   // 64 does not divide 201: the last pass is filled up, and what fills it must not be counted.
   const Outcome predicted =
-      run_command(trial, {"predict", "results/trial", "test", "--out", "p.h5", "--outputs", "--batch", "64"});
+      trial.echelon({"predict", "results/trial", "test", "--out", "p.h5", "--outputs", "--batch", "64"});
   INFO(predicted.out << predicted.err);
   REQUIRE(predicted.code == kExitOk);
   const auto labels = labels_of(trial, "test");
@@ -68,7 +62,7 @@ TEST_CASE("predictions, evaluation and export agree with the run that trained th
   }
   CHECK(right / 201 == Approx(accuracy));
 
-  const Outcome evaluated = run_command(trial, {"eval", trial.run(), "test", "--sharpness", "1e-2", "--batch", "100"});
+  const Outcome evaluated = trial.echelon({"eval", trial.run(), "test", "--sharpness", "1e-2", "--batch", "100"});
   INFO(evaluated.out << evaluated.err);
   REQUIRE(evaluated.code == kExitOk);
   CHECK_THAT(evaluated.out, Catch::Contains(fmt::format("accuracy {:.2f} %", 100 * accuracy)));
@@ -82,7 +76,7 @@ TEST_CASE("predictions, evaluation and export agree with the run that trained th
   CHECK(sharpness == Approx(100 * (highest - loss) / (1 + loss)).epsilon(1e-2));
 
   const Outcome exported =
-      run_command(trial, {"export", trial.run() + "/checkpoints/step-00000051.h5", "--out", "m.safetensors"});
+      trial.echelon({"export", trial.run() + "/checkpoints/step-00000051.h5", "--out", "m.safetensors"});
   INFO(exported.out << exported.err);
   REQUIRE(exported.code == kExitOk);
   const std::string file = read_file_whole(trial / "m.safetensors");
@@ -112,7 +106,7 @@ TEST_CASE("PyTorch reads the exported weights", "[predict][slow]") {
   if (skip_without(python("import torch, safetensors.torch").code == 0, "needs python3 with torch and safetensors"))
     return;
   REQUIRE(trial.train(0, {"train.steps=2"}).code == kExitOk);
-  REQUIRE(run_command(trial, {"export", trial.run(), "--out", "m.safetensors"}).code == kExitOk);
+  REQUIRE(trial.echelon({"export", trial.run(), "--out", "m.safetensors"}).code == kExitOk);
   std::string trained;  // in the order of names
   for (const double value : checkpoint_values(trial.run() + "/checkpoints/step-00000002.h5", "weights/")) {
     const auto narrow = static_cast<float>(value);
@@ -142,10 +136,7 @@ TEST_CASE("several ranks share the data, find the bits of one and print once", "
   const auto predict = [&](int ranks, const std::string& out) {
     const std::vector<std::string> words = {"predict",   "results/trial", "test", "--out",     out,
                                             "--outputs", "--batch",       "64",   "--threads", "1"};
-    Command command = mpirun(ranks, words);
-    command.cwd = trial / "";
-    command.limit_s = 60;
-    const Outcome outcome = ranks > 0 ? run_process(command) : run_command(trial, words);
+    const Outcome outcome = trial.echelon(words, ranks);
     INFO(outcome.out << outcome.err);
     REQUIRE(outcome.code == kExitOk);
     const std::size_t first = outcome.out.find("\nloss ");
@@ -173,9 +164,7 @@ TEST_CASE("several ranks share the data, find the bits of one and print once", "
     CHECK(values(shared, "outputs", 2010) == values(alone, "outputs", 2010));
   }
 
-  Command refused = mpirun(2, {"eval", "results/trial", "nowhere"});
-  refused.cwd = trial / "";
-  const Outcome outcome = run_process(refused);
+  const Outcome outcome = trial.echelon({"eval", "results/trial", "nowhere"}, 2);
   CHECK(outcome.code == kExitData);
   const std::size_t first = outcome.err.find("echelon: error: nowhere: ");
   REQUIRE(first != std::string::npos);
@@ -185,7 +174,7 @@ TEST_CASE("several ranks share the data, find the bits of one and print once", "
 TEST_CASE("a model brings its normalisation, and a damaged one is refused by every verb", "[predict][slow]") {
   const Trial trial;
   REQUIRE(trial.train(0, {"train.epochs=1"}).code == kExitOk);
-  const Outcome before = run_command(trial, {"eval", "results/trial", "test"});
+  const Outcome before = trial.echelon({"eval", "results/trial", "test"});
   REQUIRE(before.code == kExitOk);
   fs::rename(trial / "train", trial / "gone");
   // Statistics of its own that must not be used.
@@ -205,13 +194,13 @@ TEST_CASE("a model brings its normalisation, and a damaged one is refused by eve
     writer.write_all("labels", DType::i32, {201}, labels.data(), {.chunk_rows = 64});
     writer.publish();
   }
-  const Outcome after = run_command(trial, {"eval", "results/trial", "test"});
+  const Outcome after = trial.echelon({"eval", "results/trial", "test"});
   INFO(before.out << after.out << after.err);
   REQUIRE(after.code == kExitOk);
   const auto figures = [](const std::string& text) { return text.substr(0, text.find("speed")); };
   CHECK(figures(after.out) == figures(before.out));
 
-  REQUIRE(run_command(trial, {"export", "results/trial", "--out", "m.safetensors"}).code == kExitOk);
+  REQUIRE(trial.echelon({"export", "results/trial", "--out", "m.safetensors"}).code == kExitOk);
   const std::string file = read_file_whole(trial / "m.safetensors");
   std::uint64_t length = 0;
   std::memcpy(&length, file.data(), sizeof length);
@@ -230,13 +219,13 @@ TEST_CASE("a model brings its normalisation, and a damaged one is refused by eve
   write_file_whole(checkpoint, bytes);
   for (const std::vector<std::string>& words : std::vector<std::vector<std::string>>{
            {"eval", checkpoint, "test"}, {"predict", checkpoint, "test", "--out", "p.h5"}, {"export", checkpoint}}) {
-    const Outcome refused = run_command(trial, words);
+    const Outcome refused = trial.echelon(words);
     INFO(words[0] << refused.out << refused.err);
     CHECK(refused.code == kExitData);
     CHECK_THAT(refused.err, Catch::Contains("step-00000017.h5 is damaged"));
   }
   CHECK(!fs::exists(trial / "p.h5"));
-  const Outcome passed_over = run_command(trial, {"eval", "results/trial", "test"});
+  const Outcome passed_over = trial.echelon({"eval", "results/trial", "test"});
   CHECK(passed_over.code == kExitOk);
   CHECK_THAT(passed_over.out, Catch::Contains("at step 15"));
 }
@@ -254,7 +243,7 @@ TEST_CASE("predict needs no labels and eval does", "[predict]") {
     writer.publish();
   }
   const auto predicted = [&](const std::string& data, const std::string& out, const char* told) {
-    const Outcome outcome = run_command(trial, {"predict", "results/trial", data, "--out", out, "--outputs"});
+    const Outcome outcome = trial.echelon({"predict", "results/trial", data, "--out", out, "--outputs"});
     INFO(outcome.out << outcome.err);
     REQUIRE(outcome.code == kExitOk);
     CHECK_THAT(outcome.out, Catch::Contains(told) && !Catch::Contains("nan"));
@@ -263,7 +252,7 @@ TEST_CASE("predict needs no labels and eval does", "[predict]") {
   CHECK(predicted("plain", "plain.h5", "labels   none") == predicted("test", "test.h5", "accuracy "));
   CHECK_FALSE(h5::Reader(trial / "plain.h5").has_attribute("loss"));
   CHECK(h5::Reader(trial / "test.h5").has_attribute("loss"));
-  const Outcome refused = run_command(trial, {"eval", "results/trial", "plain"});
+  const Outcome refused = trial.echelon({"eval", "results/trial", "plain"});
   CHECK(refused.code == kExitData);
   CHECK_THAT(refused.err, Catch::Contains("plain/shard-0.h5: dataset 'labels' is missing"));
   const Outcome untrained = trial.train(0, {"name=other", "data.test=plain"});
@@ -275,7 +264,7 @@ TEST_CASE("paths that no file system resolves are an environment error, not a de
   const Trial trial;
   fs::create_symlink("loop", trial / "loop");
   for (const std::string& path : {std::string(5000, 'x'), std::string("loop"), std::string("loop/run-1")}) {
-    const Outcome outcome = run_command(trial, {"eval", path, "test"});
+    const Outcome outcome = trial.echelon({"eval", path, "test"});
     INFO(outcome.err);
     CHECK(outcome.code == kExitEnvironment);
     CHECK_THAT(outcome.err, Catch::Contains("cannot be read: "));
@@ -284,25 +273,25 @@ TEST_CASE("paths that no file system resolves are an environment error, not a de
   CHECK(trial.train(0, {"run.results=loop/results"}).code == kExitEnvironment);
 }
 
-TEST_CASE("what is no trained model is refused with what would be one", "[predict]") {
+TEST_CASE("a path without a trained model is refused with the expected form", "[predict]") {
   const Trial trial;
-  const Outcome nothing = run_command(trial, {"predict", "train", "test", "--out", "p.h5"});
+  const Outcome nothing = trial.echelon({"predict", "train", "test", "--out", "p.h5"});
   CHECK(nothing.code == kExitConfig);
   CHECK_THAT(nothing.err, Catch::Contains("holds no trained model") && Catch::Contains("run-HASH"));
-  CHECK(run_command(trial, {"export", "nowhere"}).code == kExitConfig);
+  CHECK(trial.echelon({"export", "nowhere"}).code == kExitConfig);
   CHECK(!fs::exists(trial / "p.h5"));
 }
 
 TEST_CASE("a sweep over batch sizes: a row a size, targets reached and not", "[predict][slow]") {
   const Trial trial;
-  const Outcome swept = run_command(trial, {"sweep", "batch", "trial.toml", "--sizes", "24,48,400", "--target", "0.9",
-                                            "--set", "train.epochs=2", "--out", "sweep.md"});
+  const Outcome swept = trial.echelon({"sweep", "batch", "trial.toml", "--sizes", "24,48,400", "--target", "0.9",
+                                       "--set", "train.epochs=2", "--out", "sweep.md"});
   INFO(swept.out << swept.err);
   REQUIRE(swept.code == kExitOk);
   const std::string table = read_file_whole(trial / "sweep.md");
   for (const char* cell : {" 24 |", " 48 |", " 400 |", "not reached", "useful"})
     CHECK_THAT(table, Catch::Contains(cell));
-  CHECK(run_command(trial, {"sweep", "batch", "trial.toml", "--sizes", "48,24"}).code == kExitConfig);
+  CHECK(trial.echelon({"sweep", "batch", "trial.toml", "--sizes", "48,24"}).code == kExitConfig);
 }
 
 }  // namespace echelon::test

@@ -12,11 +12,6 @@ namespace {
 
 using Catch::Matchers::Contains;
 
-test::Outcome echelon(const test::Trial& trial, std::vector<std::string> words) {
-  words.insert(words.begin(), test::echelon_binary());
-  return test::run_process({.argv = words, .cwd = trial / "", .env = {}, .limit_s = 60});
-}
-
 // "memory      49.31 MiB a rank: ..", in MiB.
 double predicted_mb(const std::string& out) {
   std::istringstream lines(out);
@@ -40,24 +35,19 @@ void make_data(const test::Trial& trial, const std::string& model) {
   if (model == "charlstm") {
     std::ofstream text(trial / "text.txt");
     for (int i = 0; i < 3000; ++i) text << "line " << i * 7919 % 1000 << "\n";
-    REQUIRE(echelon(trial, {"data", "import", "text", "text.txt", "--hold-out-part", "0.3", "--out", "data"}).code ==
-            0);
+    trial.make_data({"import", "text", "text.txt", "--hold-out-part", "0.3", "--out", "data"});
     return;
   }
-  for (const char* part : {"train", "test"}) {
-    const test::Outcome made =
-        echelon(trial, {"data", "synth", "--samples", "256", "--shape", model == "lenet" ? "1,28,28" : "3,32,32",
-                        "--shards", "1", "--out", std::string("data/") + part});
-    INFO(made.err);
-    REQUIRE(made.code == 0);
-  }
+  for (const char* part : {"train", "test"})
+    trial.make_data({"synth", "--samples", "256", "--shape", model == "lenet" ? "1,28,28" : "3,32,32", "--shards", "1",
+                     "--out", std::string("data/") + part});
 }
 
-TEST_CASE("check foretells the memory of a run with evaluation to 2 %, and refuses what would not fit", "[run]") {
+TEST_CASE("check predicts the memory of a run with evaluation to 2 %, and refuses what would not fit", "[run]") {
   for (const std::string model : {"lenet", "resnet20", "charlstm"}) {
     const test::Trial trial(config_of(model));
     make_data(trial, model);
-    const test::Outcome plan = echelon(trial, {"check", "trial.toml"});
+    const test::Outcome plan = trial.check();
     INFO(model << "\n" << plan.out << plan.err);
     REQUIRE(plan.code == 0);
     CHECK_THAT(plan.out, Contains(", evaluation "));
@@ -68,7 +58,7 @@ TEST_CASE("check foretells the memory of a run with evaluation to 2 %, and refus
     CHECK(predicted == Approx(held).epsilon(0.02));
     if (model != "lenet") continue;
     const test::Sets plain = {"name=plain", "optimizer.momentum=0"};  // no velocity
-    const double less = predicted_mb(echelon(trial, {"check", "trial.toml", "--set", plain[1]}).out);
+    const double less = predicted_mb(trial.check({plain[1]}).out);
     REQUIRE(trial.train(0, plain).code == 0);
     CHECK(less == Approx(trial.summary("plain")["device_peak_mb"][0].get<double>()).epsilon(0.02));
     const auto weights = test::checkpoint_values(trial.run("plain") + "/checkpoints/step-00000001.h5", "weights/");
@@ -76,7 +66,7 @@ TEST_CASE("check foretells the memory of a run with evaluation to 2 %, and refus
     for (const double part : {0.9, 1.1}) {
       const std::string limit = fmt::format("device.memory_limit_mb={:.3f}", part * held);
       const int code = part < 1 ? 6 : 0;
-      CHECK(echelon(trial, {"check", "trial.toml", "--set", limit}).code == code);
+      CHECK(trial.check({limit}).code == code);
       CHECK(trial.train(0, {limit, "run.restart=never"}).code == code);
     }
   }
@@ -86,7 +76,7 @@ TEST_CASE("a split chosen under a memory limit leaves room for evaluation", "[ru
   const test::Trial trial(config_of("lenet"));
   make_data(trial, "lenet");
   // Evaluation is most of it: 64 samples on each of two replicas, 8 in training.
-  const test::Outcome plan = echelon(trial, {"check", "trial.toml", "--ranks", "2", "--set", "evaluate.batch=64"});
+  const test::Outcome plan = trial.check({"evaluate.batch=64"}, {"--ranks", "2"});
   const double replica = predicted_mb(plan.out);
   const test::Outcome run = trial.train(
       2, {"evaluate.batch=64", "parallel.split=auto", fmt::format("device.memory_limit_mb={:.3f}", 0.8 * replica)});

@@ -22,14 +22,6 @@ bool missing(const std::string& path) {
   return test::skip_without(!path.empty() && fs::exists(path), "needs published sets in the folder ECHELON_REAL_DATA");
 }
 
-std::string import(const test::Trial& trial, std::vector<std::string> words) {
-  words.insert(words.begin(), {test::echelon_binary(), "data", "import"});
-  const test::Outcome outcome = test::run_process({.argv = words, .cwd = trial / "", .env = {}, .limit_s = 60});
-  INFO(outcome.out << outcome.err);
-  REQUIRE(outcome.code == 0);
-  return outcome.out;
-}
-
 constexpr const char* kVowels = R"(name = "trial"
 [model]
 zoo = "sequence_classifier"
@@ -53,7 +45,7 @@ TEST_CASE("a whole play is imported, character by character", "[run][real]") {
   const std::string text = real_data("tinyshakespeare/input.txt");
   if (missing(text)) return;
   const test::Trial trial(kVowels);
-  CHECK_THAT(import(trial, {"text", text, "--hold-out-part", "0.1", "--out", "text"}),
+  CHECK_THAT(trial.make_data({"import", "text", text, "--hold-out-part", "0.1", "--out", "text"}),
              Contains("1,115,394 tokens of 65 kinds") && Contains("the last 111,539"));
 }
 
@@ -61,7 +53,7 @@ TEST_CASE("surnames of 18 languages, letters outside ASCII included", "[run][rea
   const std::string names = real_data("names");
   if (missing(names)) return;
   const test::Trial trial(kVowels);
-  CHECK_THAT(import(trial, {"sequences", names, "--out", "names"}),
+  CHECK_THAT(trial.make_data({"import", "sequences", names, "--out", "names"}),
              Contains("20,050 sequences of 2 to 20 steps") && Contains("18 classes"));
 }
 
@@ -69,9 +61,9 @@ TEST_CASE("an LSTM tells nine speakers apart", "[run][real][slow]") {
   const std::string folder = real_data("japanese-vowels");
   if (missing(folder)) return;
   const test::Trial trial(kVowels);
-  CHECK_THAT(import(trial, {"sequences", folder + "/JapaneseVowels_TRAIN.ts", "--out", "train"}),
+  CHECK_THAT(trial.make_data({"import", "sequences", folder + "/JapaneseVowels_TRAIN.ts", "--out", "train"}),
              Contains("270 sequences of 7 to 26 steps") && Contains("12 features, 9 classes"));
-  import(trial, {"sequences", folder + "/JapaneseVowels_TEST.ts", "--out", "test"});
+  trial.make_data({"import", "sequences", folder + "/JapaneseVowels_TEST.ts", "--out", "test"});
   const test::Outcome outcome = trial.train(2);
   INFO(outcome.out << outcome.err);
   REQUIRE(outcome.code == 0);

@@ -36,20 +36,17 @@ void check_refused(const test::Trial& trial, const test::Outcome& outcome, int c
 
 TEST_CASE("bad command lines end with 2 and the nearest thing", "[run]") {
   const test::Trial trial;
-  const auto echelon = [&](std::vector<std::string> args) {
-    args.insert(args.begin(), test::echelon_binary());
-    return test::run_process({.argv = args, .cwd = trial / "", .env = {}, .limit_s = 20});
-  };
-  check_refused(trial, echelon({"tarin", "trial.toml"}), 2, "did you mean 'train'");
-  check_refused(trial, echelon({"train", "trial.toml", "--sett", "a.b=1"}), 2, "did you mean '--set'");
-  check_refused(trial, echelon({"train", "nowhere.toml"}), 2, "nowhere.toml");
+  check_refused(trial, trial.echelon({"tarin", "trial.toml"}), 2, "did you mean 'train'");
+  check_refused(trial, trial.echelon({"train", "trial.toml", "--sett", "a.b=1"}), 2, "did you mean '--set'");
+  check_refused(trial, trial.echelon({"train", "nowhere.toml"}), 2, "nowhere.toml");
   check_refused(trial, trial.train(0, {"optimizer.learning_rat=1"}), 2, "learning_rate");
   check_refused(trial, trial.train(2, {"batch.global=47"}), 2, "47");
-  check_refused(trial, echelon({"data"}), 2, "a verb is missing: import, synth, inspect; see 'echelon data --help'");
-  check_refused(trial, echelon({"data", "synth"}), 2, "see 'echelon data synth --help'");
-  check_refused(trial, echelon({"check", "train"}), 2, "it is a folder");
-  CHECK(echelon({"train", "--help"}).code == 0);
-  CHECK(echelon({"--version"}).code == 0);
+  check_refused(trial, trial.echelon({"data"}), 2,
+                "a verb is missing: import, synth, inspect; see 'echelon data --help'");
+  check_refused(trial, trial.echelon({"data", "synth"}), 2, "see 'echelon data synth --help'");
+  check_refused(trial, trial.echelon({"check", "train"}), 2, "it is a folder");
+  CHECK(trial.echelon({"train", "--help"}).code == 0);
+  CHECK(trial.echelon({"--version"}).code == 0);
   CHECK(!fs::exists(trial / "results"));
 }
 
@@ -117,11 +114,9 @@ TEST_CASE("a file in the way of the results ends with 3", "[run][slow]") {
   CHECK(times_in(outcome.err, "echelon: error: ") == 1);
 }
 
-TEST_CASE("a lone process of several Slurm tasks ends with 3 and the cure", "[run]") {
+TEST_CASE("one process of several Slurm tasks ends with 3 and says how to start it", "[run]") {
   const test::Trial trial;
-  const test::Outcome outcome =
-      test::run_process({.argv = trial.words(0, {}), .cwd = trial / "", .env = {{"SLURM_NTASKS", "2"}}, .limit_s = 20});
-  check_refused(trial, outcome, 3, "srun --mpi=pmix");
+  check_refused(trial, trial.train(0, {}, {{"SLURM_NTASKS", "2"}}), 3, "srun --mpi=pmix");
 }
 
 TEST_CASE("a loss that is no number ends with 5 and names step and rank", "[run][slow]") {
@@ -164,11 +159,16 @@ TEST_CASE("a full disk ends with 3 and leaves the earlier checkpoint whole", "[r
   CHECK(status["checkpoint"] == "checkpoints/step-00000010.h5");
 }
 
+// Two ranks, of which this one is stopped in a step.
+test::Outcome train_with_stopped_rank(const test::Trial& trial, int rank) {
+  return trial.train_and(
+      2, {"train.epochs=2000", "run.hang_timeout_s=1.5", "checkpoint.every_epochs=0", "evaluate.every_epochs=0"},
+      fmt::format("running; kill -STOP $(rank {}); wait $pid", rank));
+}
+
 TEST_CASE("a rank that stops answering ends the job with 7 within seconds, by name", "[run][slow]") {
   const test::Trial trial;
-  const test::Outcome outcome = trial.train_and(
-      2, {"train.epochs=2000", "run.hang_timeout_s=1.5", "checkpoint.every_epochs=0", "evaluate.every_epochs=0"},
-      "running; kill -STOP $(pgrep -P $pid | tail -1); wait $pid", 120);
+  const test::Outcome outcome = train_with_stopped_rank(trial, 1);
   INFO(outcome.out << outcome.err);
   CHECK(!outcome.timed_out);
   CHECK(outcome.code == 7);
@@ -178,11 +178,9 @@ TEST_CASE("a rank that stops answering ends the job with 7 within seconds, by na
   CHECK(trial.leftovers().empty());
 }
 
-TEST_CASE("what a rank other than 0 has to say goes to a file of its own", "[run][slow]") {
+TEST_CASE("errors of ranks other than 0 go to files of their own", "[run][slow]") {
   const test::Trial trial;
-  const test::Outcome outcome = trial.train_and(
-      2, {"train.epochs=2000", "run.hang_timeout_s=1.5", "checkpoint.every_epochs=0", "evaluate.every_epochs=0"},
-      "running; kill -STOP $(pgrep -P $pid | head -1); wait $pid", 40);
+  const test::Outcome outcome = train_with_stopped_rank(trial, 0);
   INFO(outcome.out << outcome.err);
   CHECK(!outcome.timed_out);
   CHECK(trial.status()["exit_code"] == 7);

@@ -11,10 +11,9 @@ namespace {
 
 using nlohmann::json;
 
-Outcome run_report(const Trial& trial, const std::vector<std::string>& words) {
-  std::vector<std::string> argv = {echelon_binary(), "report"};
-  argv.insert(argv.end(), words.begin(), words.end());
-  return run_process({.argv = argv, .cwd = trial / "", .env = {}, .limit_s = 30});
+Outcome run_report(const Trial& trial, std::vector<std::string> words) {
+  words.insert(words.begin(), "report");
+  return trial.echelon(words);
 }
 
 json study_of(const json& report, const std::string& kind, bool paced) {
@@ -90,7 +89,7 @@ TEST_CASE("a codec that costs accuracy is warned of beside the run without one",
   CHECK(tables["warnings"][0].get<std::string>().find("(2 runs) without a codec") != std::string::npos);
 }
 
-TEST_CASE("a report of nothing says what is missing and writes nothing", "[report]") {
+TEST_CASE("a report of an empty folder says what is missing and writes nothing", "[report]") {
   const Trial trial;
   CHECK(run_report(trial, {"nowhere"}).code == kExitConfig);
   make_folders(trial / "results/broken/01");

@@ -9,17 +9,24 @@
 
 #include "base/atomic_file.hpp"
 #include "base/hash_rng.hpp"
-#include "tests/run/trial.hpp"
+#include "tests/run/compare.hpp"
 #include "tests/support/random.hpp"
 
 namespace echelon {
 namespace {
 
 namespace fs = std::filesystem;
+using test::check_equal;
+using test::train_run;
+using test::with;
 
 constexpr int kSteps = 2720;  // a second or two, so that a quick machine is still at it when the signal comes
 const test::Sets kLong = {"train.epochs=160", "evaluate.every_epochs=40", "checkpoint.every_epochs=0",
                           "checkpoint.every_steps=40"};
+
+// Killed within the first 500 steps.
+const test::Sets kKilled = with(kLong, {"train.epochs=70", "evaluate.every_epochs=35"});
+constexpr int kStepsOfKilled = 1190;
 
 // Every step once, in order, over all attempts: kills included, which lose no row that a checkpoint is beyond.
 void check_history(const test::Trial& trial, int steps) {
@@ -33,8 +40,8 @@ void check_history(const test::Trial& trial, int steps) {
 
 TEST_CASE("a run killed by SIGKILL at any step ends with the bits of one that was not", "[run][slow]") {
   const int ranks = GENERATE(0, 2);
-  const test::Trial undisturbed, killed;
-  REQUIRE(undisturbed.train(ranks, kLong).code == 0);
+  const test::Trial killed;
+  const test::TrainedRun undisturbed = train_run(killed, "undisturbed", {{ranks}}, kKilled);
   const HashRng draws(test::test_seed(), "kill");
   int kills = 0;
   for (int round = 0; round < 3; ++round) {
@@ -43,7 +50,7 @@ TEST_CASE("a run killed by SIGKILL at any step ends with the bits of one that wa
     const auto step = 40 * (4 * draw + draws.at(1).below(draw, 4));
     const double pause_s = 0.03 * draws.at(2).uniform(draw);
     // The ranks are the children of mpirun, or the process itself.
-    const test::Outcome outcome = killed.train_and(ranks, kLong,
+    const test::Outcome outcome = killed.train_and(ranks, kKilled,
                                                    fmt::format("running; [ {0} = 0 ] || reached {0}; sleep {1:.3f}; "
                                                                "kill -9 $(pgrep -P $pid || echo $pid); wait $pid",
                                                                step, pause_s));
@@ -52,16 +59,11 @@ TEST_CASE("a run killed by SIGKILL at any step ends with the bits of one that wa
     if (outcome.code == 0) break;  // it was faster
     ++kills;
   }
-  const test::Outcome last = killed.train(ranks, kLong);
-  INFO(last.out << last.err);
-  REQUIRE(last.code == 0);
+  const test::TrainedRun last = train_run(killed, "trial", {{ranks}}, kKilled);
   CHECK(kills > 0);
-  const auto values = [](const test::Trial& trial) {
-    return test::checkpoint_values(trial.run() + "/checkpoints/step-00002720.h5", "");
-  };
-  CHECK(values(killed) == values(undisturbed));
+  check_equal(last, undisturbed, {.part = ""});
   CHECK(killed.leftovers().empty());
-  if (killed.attempts() > 1) check_history(killed, kSteps);
+  if (killed.attempts() > 1) check_history(killed, kStepsOfKilled);
 }
 
 TEST_CASE("USR1 stops with 75 and a checkpoint, from which the same command goes on", "[run][slow]") {
@@ -89,7 +91,7 @@ TEST_CASE("USR1 stops with 75 and a checkpoint, from which the same command goes
 
 TEST_CASE("a signal to one rank alone stops all of them at one step", "[run][slow]") {
   const test::Trial trial;
-  const test::Outcome stopped = trial.train_and(2, kLong, "running; kill -USR2 $(pgrep -P $pid | tail -1); wait $pid");
+  const test::Outcome stopped = trial.train_and(2, kLong, "running; kill -USR2 $(rank 1); wait $pid");
   INFO(stopped.out << stopped.err);
   CHECK(stopped.code == 75);
   CHECK(trial.status()["state"] == "stopped");
@@ -144,10 +146,7 @@ TEST_CASE("a job stops itself in time before Slurm ends it, and not earlier", "[
   const test::Trial trial;
   const std::string end = std::to_string(std::time(nullptr) + 40);
   const auto train = [&](const test::Sets& sets) {
-    return test::run_process({.argv = trial.words(2, sets),
-                              .cwd = trial / "",
-                              .env = {{"SLURM_JOB_END_TIME", end}, {"SLURM_JOB_ID", "4711"}},
-                              .limit_s = 30});
+    return trial.train(2, sets, {{"SLURM_JOB_END_TIME", end}, {"SLURM_JOB_ID", "4711"}});
   };
   const test::Outcome stopped = train({});  // a minute before the end has passed
   INFO(stopped.out << stopped.err);
@@ -185,8 +184,8 @@ TEST_CASE("a run goes on with another number of ranks", "[run][slow]") {
 }
 
 TEST_CASE("a damaged newest checkpoint is passed over, aloud", "[run][slow]") {
-  const test::Trial trial, whole;
-  REQUIRE(whole.train(0).code == 0);
+  const test::Trial trial;
+  const test::TrainedRun whole = train_run(trial, "whole", {{0}});
   REQUIRE(trial.train(0, {"train.steps=25"}).code == 0);
   const std::string newest = trial.run() + "/checkpoints/step-00000025.h5";
   fs::resize_file(newest, fs::file_size(newest) / 2);
@@ -225,7 +224,7 @@ TEST_CASE("a requeue loop goes on after every checkpoint was damaged", "[run][sl
   CHECK_THAT(resumed.out, Catch::Contains(fmt::format("from step {}:", step)));
 }
 
-TEST_CASE("of two starts of one run at once one trains; a killed one holds nothing", "[run][slow]") {
+TEST_CASE("of two processes that start one run at once one trains; a killed process holds no lock", "[run][slow]") {
   const test::Trial trial;
   const test::Sets sets = {"train.epochs=100000", "checkpoint.every_epochs=0", "checkpoint.every_steps=0",
                            "evaluate.every_epochs=0"};
@@ -263,24 +262,14 @@ TEST_CASE("a results folder without a name, or with a line break in it, is refus
   }
 }
 
-TEST_CASE("require and another batch are refused where they cannot be had", "[run][slow]") {
+TEST_CASE("restart = require without a checkpoint is refused, and so is a resume with another batch", "[run][slow]") {
   const test::Trial trial;
   const test::Outcome none = trial.train(0, {"run.restart=require"});
   CHECK(none.code == 3);
   CHECK_THAT(none.err, Catch::Contains("no good checkpoint"));
   const test::Sets weak = {"batch.scale_with_replicas=true", "batch.global=24", "train.steps=10"};
-  REQUIRE(trial
-              .train(1,
-                     [&] {
-                       auto s = weak;
-                       s.push_back("name=weak");
-                       return s;
-                     }())
-              .code == 0);
-  auto more = weak;
-  more.back() = "train.steps=20";
-  more.push_back("name=weak");
-  const test::Outcome other = trial.train(2, more);
+  REQUIRE(trial.train(1, weak).code == 0);
+  const test::Outcome other = trial.train(2, with(weak, {"train.steps=20"}));
   INFO(other.err);
   CHECK(other.code == 2);
   CHECK_THAT(other.err, Catch::Contains("steps of 24 samples, this run would take 48"));

@@ -8,7 +8,7 @@
 #include <fstream>
 
 #include "base/hash_rng.hpp"
-#include "tests/run/trial.hpp"
+#include "tests/run/compare.hpp"
 #include "tests/support/random.hpp"
 
 namespace echelon {
@@ -17,12 +17,8 @@ namespace {
 namespace fs = std::filesystem;
 using Catch::Matchers::Contains;
 
-void import(const test::Trial& trial, std::vector<std::string> words) {
-  words.insert(words.begin(), {test::echelon_binary(), "data", "import"});
-  const test::Outcome outcome = test::run_process({.argv = words, .cwd = trial / "", .env = {}, .limit_s = 30});
-  INFO(outcome.out << outcome.err);
-  REQUIRE(outcome.code == 0);
-}
+using test::check_equal;
+using test::train_run;
 
 // Sequences of 3 to 17 steps of 2 numbers; the class is the direction in which they move.
 void write_steps(const std::string& path, int sequences) {
@@ -68,33 +64,23 @@ type = "dense"
 units = 4
 )";
 
-TEST_CASE("buckets: k replicas are one replica, to the figures of the evaluation", "[run]") {
+TEST_CASE("buckets: k replicas have the weights and evaluation of one", "[run]") {
   const test::Trial trial(kSteps);
   write_steps(trial / "train.csv", 150);
   write_steps(trial / "test.csv", 61);
   for (const std::string part : {"train", "test"})
-    import(trial, {"sequences", part + ".csv", "--out", part, "--shards", "2"});
-  const test::Outcome one = trial.train(1);
-  INFO(one.out << one.err);
-  REQUIRE(one.code == 0);
-  CHECK_THAT(one.out, Contains("buckets of up to"));
-  CHECK(trial.summary()["test_accuracy"].get<double>() > 0.9);
-  CHECK(!trial.summary().contains("tokens_per_s"));
-  for (const int ranks : {2, 3}) {
-    const std::string name = fmt::format("on{}", ranks);
-    const test::Outcome many = trial.train(ranks, {"name=" + name});
-    INFO(many.out << many.err);
-    REQUIRE(many.code == 0);
-    CHECK(test::relative_distance(test::last_weights(trial, name), test::last_weights(trial)) < 1e-8);
-    CHECK(trial.summary(name)["test_loss"].get<double>() == Approx(trial.summary()["test_loss"].get<double>()));
-    CHECK(trial.summary(name)["test_accuracy"] == trial.summary()["test_accuracy"]);
-  }
+    trial.make_data({"import", "sequences", part + ".csv", "--out", part, "--shards", "2"});
+  const test::TrainedRun one = train_run(trial, "trial", {{1, {}, "buckets of up to"}});
+  CHECK(one.summary()["test_accuracy"].get<double>() > 0.9);
+  CHECK(!one.summary().contains("tokens_per_s"));
+  for (const int ranks : {2, 3})
+    check_equal(train_run(trial, fmt::format("on{}", ranks), {{ranks}}), one, {.within = 1e-8, .evaluation = true});
 }
 
 TEST_CASE("data and orders that do not go together are refused before anything starts", "[run]") {
   const test::Trial trial(kSteps);
   write_steps(trial / "train.csv", 60);
-  import(trial, {"sequences", "train.csv", "--out", "train"});
+  trial.make_data({"import", "sequences", "train.csv", "--out", "train"});
   const auto refused = [&](const test::Sets& sets) {
     test::Sets all = {"data.test="};
     all.insert(all.end(), sets.begin(), sets.end());
@@ -157,24 +143,17 @@ type = "dense"
 units = 7
 )";
 
-TEST_CASE("pairs: k replicas are one replica, though replicas have unlike numbers of tokens", "[run]") {
+TEST_CASE("pairs: k replicas have the weights of one, though their numbers of tokens differ", "[run]") {
   const test::Trial trial(kPairs);
   write_pairs(trial / "pairs.tsv", 130);
-  import(trial, {"pairs", "pairs.tsv", "--tokens", "characters", "--hold-out-part", "0.2", "--out", "pairs"});
-  const test::Outcome one = trial.train(1);
-  INFO(one.out << one.err);
-  REQUIRE(one.code == 0);
+  trial.make_data(
+      {"import", "pairs", "pairs.tsv", "--tokens", "characters", "--hold-out-part", "0.2", "--out", "pairs"});
+  const test::TrainedRun one = train_run(trial, "trial", {{1}});
   const auto rows = trial.metrics();
   CHECK(rows[0]["samples"] == 18);
   CHECK(rows[0]["tokens"].get<double>() > 18 * 3);
-  for (const int ranks : {2, 3}) {
-    const std::string name = fmt::format("on{}", ranks);
-    const test::Outcome many = trial.train(ranks, {"name=" + name});
-    INFO(many.out << many.err);
-    REQUIRE(many.code == 0);
-    CHECK(test::relative_distance(test::last_weights(trial, name), test::last_weights(trial)) < 1e-8);
-    CHECK(trial.summary(name)["test_loss"].get<double>() == Approx(trial.summary()["test_loss"].get<double>()));
-  }
+  for (const int ranks : {2, 3})
+    check_equal(train_run(trial, fmt::format("on{}", ranks), {{ranks}}), one, {.within = 1e-8, .evaluation = true});
 }
 
 // 3,000 letters in which what comes next depends on much that was before.
@@ -223,15 +202,14 @@ units = 10
 // Imported, the last tenth held out: 2,700 letters in 336 windows, 28 steps an epoch.
 void make_letters(const test::Trial& trial) {
   write_letters(trial / "letters.txt");
-  import(trial, {"text", "letters.txt", "--hold-out-part", "0.1", "--shards", "2", "--out", "letters"});
+  trial.make_data({"import", "text", "letters.txt", "--hold-out-part", "0.1", "--shards", "2", "--out", "letters"});
 }
 
-TEST_CASE("streams with carried states: k replicas are one replica, micro-batches and stand-ins too", "[run]") {
+TEST_CASE("streams with carried states: k replicas have the weights of one, with micro-batches and as_replicas too",
+          "[run]") {
   const test::Trial trial(kLetters);
   make_letters(trial);
-  const test::Outcome one = trial.train(1);
-  INFO(one.out << one.err);
-  REQUIRE(one.code == 0);
+  const test::TrainedRun one = train_run(trial, "trial", {{1}});
   CHECK_THAT(one.out, Contains("streams; 28 steps an epoch") && Contains("nats a token (perplexity"));
   CHECK(trial.summary()["tokens_per_s"]["median"].get<double>() > 0);
   const double loss = trial.summary()["test_loss"];
@@ -249,60 +227,38 @@ TEST_CASE("streams with carried states: k replicas are one replica, micro-batche
                          Row{"together", 3, {"batch.accumulation=3", "parallel.pipeline=3", "parallel.schedule=gpipe"}},
                          Row{"chunks", 3, {"batch.accumulation=3", "parallel.pipeline=3", "parallel.time_chunks=2"}},
                          Row{"words", 4, {"batch.accumulation=3", "parallel.tensor=2"}},
-                         Row{"stages_standin", 2, {"data.as_replicas=2", "parallel.pipeline=2"}}}) {
-    test::Sets sets = row.sets;
-    sets.push_back(std::string("name=") + row.name);
-    const test::Outcome many = trial.train(row.ranks, sets);
-    INFO(row.name << many.out << many.err);
-    REQUIRE(many.code == 0);
-    CHECK(test::relative_distance(test::last_weights(trial, row.name), test::last_weights(trial)) < 1e-8);
-    CHECK(trial.summary(row.name)["test_loss"].get<double>() == Approx(loss).epsilon(1e-9));
-  }
+                         Row{"stages_standin", 2, {"data.as_replicas=2", "parallel.pipeline=2"}}})
+    check_equal(train_run(trial, row.name, {{row.ranks, row.sets}}), one, {.within = 1e-8, .evaluation = true});
 }
 
 TEST_CASE("a run stopped inside an epoch goes on with the states that it carried, to the last bit", "[run]") {
-  const test::Trial trial(kLetters), whole(kLetters);
-  for (const test::Trial* each : {&trial, &whole}) make_letters(*each);
+  const test::Trial trial(kLetters);
+  make_letters(trial);
   const int ranks = GENERATE(1, 2);
-  REQUIRE(whole.train(ranks).code == 0);
-  for (const char* steps : {"train.steps=11", "train.steps=40"}) REQUIRE(trial.train(ranks, {steps}).code == 0);
-  const test::Outcome last = trial.train(ranks);
-  INFO(last.out << last.err);
-  REQUIRE(last.code == 0);
-  CHECK_THAT(last.out, Contains("from step 40:"));
-  const auto state = [](const test::Trial& of, const std::string& prefix) {
-    return test::checkpoint_values(of.run() + "/checkpoints/step-00000056.h5", prefix);
-  };
-  CHECK(state(trial, "") == state(whole, ""));
-  CHECK(state(trial, "carried/").size() == 2 * 12 * 10);  // h and c of every row
-}
-
-TEST_CASE("carried states follow their rows to another number of ranks", "[run]") {
-  const test::Trial trial(kLetters), whole(kLetters);
-  for (const test::Trial* each : {&trial, &whole}) make_letters(*each);
-  REQUIRE(whole.train(1).code == 0);
-  REQUIRE(trial.train(3, {"train.steps=11"}).code == 0);
-  REQUIRE(trial.train(1, {"train.steps=40"}).code == 0);
-  REQUIRE(trial.train(2).code == 0);
-  CHECK(test::relative_distance(test::last_weights(trial), test::last_weights(whole)) < 1e-8);
+  const test::TrainedRun whole = train_run(trial, "whole", {{ranks}});
+  const test::TrainedRun stopped = train_run(
+      trial, "stopped", {{ranks, {"train.steps=11"}}, {ranks, {"train.steps=40"}}, {ranks, {}, "from step 40:"}});
+  check_equal(stopped, whole, {.part = ""});
+  CHECK(stopped.values("carried/").size() == 2 * 12 * 10);  // h and c of every row
+  // Another number of ranks each time: the states follow their rows.
+  if (ranks == 1)
+    check_equal(train_run(trial, "changing", {{3, {"train.steps=11"}}, {1, {"train.steps=40"}}, {2}}), whole,
+                {.within = 1e-8});
 }
 
 TEST_CASE("carried states of every stage of every replica follow their rows to one rank", "[run]") {
-  const test::Trial trial(kLetters), whole(kLetters);
-  for (const test::Trial* each : {&trial, &whole}) make_letters(*each);
-  REQUIRE(whole.train(1, {"train.steps=40"}).code == 0);
+  const test::Trial trial(kLetters);
+  make_letters(trial);
+  const test::Sets end = {"train.steps=40"};
   // Two replicas of an embedding, a recurrent and an output stage: the states are the middle one's.
-  const test::Outcome split = trial.train(6, {"train.steps=11", "parallel.pipeline=3"});
-  INFO(split.out << split.err);
-  REQUIRE(split.code == 0);
-  const auto carried = test::checkpoint_values(trial.run() + "/checkpoints/step-00000011.h5", "carried/");
+  const test::TrainedRun split = train_run(trial, "split", {{6, {"train.steps=11", "parallel.pipeline=3"}}});
+  const std::vector<double> carried = split.values("carried/");
   REQUIRE(carried.size() == 2 * 12 * 10);
   CHECK(std::count(carried.begin(), carried.end(), 0.0) == 0);
-  REQUIRE(trial.train(1, {"train.steps=40"}).code == 0);
-  CHECK(test::relative_distance(test::last_weights(trial), test::last_weights(whole)) < 1e-8);
+  check_equal(train_run(trial, "split", {{1}}, end), train_run(trial, "whole", {{1}}, end), {.within = 1e-8});
 }
 
-TEST_CASE("what is carried counts, and wants streams", "[run]") {
+TEST_CASE("carried states change the result, and need data.order = stream", "[run]") {
   const test::Trial trial(kLetters);
   make_letters(trial);
   const test::Outcome outcome = trial.train(1, {"data.order=samples"});
@@ -312,9 +268,8 @@ TEST_CASE("what is carried counts, and wants streams", "[run]") {
   plain.replace(plain.find("carry = true"), 12, "carry = false");
   const test::Trial without(plain);
   make_letters(without);
-  REQUIRE(trial.train(1).code == 0);
-  REQUIRE(without.train(1).code == 0);
-  CHECK(test::relative_distance(test::last_weights(trial), test::last_weights(without)) > 1e-3);
+  const std::vector<double> carrying = train_run(trial, "trial", {{1}}).values("weights/");
+  CHECK(test::relative_distance(train_run(without, "trial", {{1}}).values("weights/"), carrying) > 1e-3);
 }
 
 }  // namespace

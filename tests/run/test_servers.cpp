@@ -7,7 +7,7 @@
 
 #include "base/atomic_file.hpp"
 #include "base/error.hpp"
-#include "tests/run/trial.hpp"
+#include "tests/run/compare.hpp"
 
 namespace echelon {
 namespace {
@@ -20,23 +20,15 @@ test::Sets serving(int servers, test::Sets more = {}) {
   return more;
 }
 
-std::vector<double> values(const test::Trial& trial) {
-  return test::checkpoint_values(trial.run() + "/checkpoints/step-00000051.h5", "");
-}
-
-void run_training(const test::Trial& trial, int ranks, const test::Sets& sets, const std::string& says = "") {
-  const test::Outcome run = trial.train(ranks, sets);
-  INFO(run.out << run.err);
-  REQUIRE(run.code == 0);
-  CHECK_THAT(run.out, Contains(says));
-}
+using test::check_equal;
+using test::train_run;
 
 TEST_CASE("2 workers and a server train, save, resume to the same bits and are told apart", "[run]") {
   const std::string codec = GENERATE(as<std::string>(), "none", "int8");
-  const test::Trial whole, cut;
+  const test::Trial trial;
   const test::Sets sets = serving(1, {"exchange.codec=" + codec, "optimizer.rule=adam", "optimizer.learning_rate=0.003",
                                       "exchange.bucket_mb=0.01"});
-  run_training(whole, 3, sets, "ranks     2 workers + 1 server on 1 host");
+  const test::TrainedRun whole = train_run(trial, "whole", {{3, {}, "ranks     2 workers + 1 server on 1 host"}}, sets);
   const auto summary = whole.summary();
   CHECK(summary["ranks"] == 2);
   CHECK(summary["servers"] == 1);
@@ -45,42 +37,37 @@ TEST_CASE("2 workers and a server train, save, resume to the same bits and are t
   CHECK(summary["wire_bytes_per_step"] == summary["formula_bytes_per_step"]);
   if (codec == "none")
     CHECK(summary["formula_bytes_per_step"].get<double>() == 2 * 2 * 4 * summary["parameters"].get<double>());
-  for (const auto& row : whole.metrics())
+  for (const auto& row : trial.metrics("whole"))
     if (row.contains("ranks_before")) CHECK(row["ranks_before"]["compute"].size() == 2);
 
-  test::Sets first = sets;
-  first.push_back("train.steps=23");
-  run_training(cut, 3, first);
-  run_training(cut, 3, sets, "from step 23:");
-  CHECK(values(cut) == values(whole));
+  check_equal(train_run(trial, "cut", {{3, {"train.steps=23"}}, {3, {}, "from step 23:"}}, sets), whole, {.part = ""});
 }
 
 TEST_CASE("a run goes on with another number of servers, and without any of their own", "[run]") {
-  const test::Trial trial, plain;
-  run_training(trial, 3, serving(1, {"train.steps=10"}));
-  run_training(trial, 4, serving(2, {"train.steps=20"}), "2 workers + 2 servers");
-  run_training(trial, 4, serving(1, {"train.steps=30"}), "resuming on 3 replicas a run of 2 replicas");
-  run_training(trial, 2, serving(0));
-  run_training(plain, 2, serving(0));
-  CHECK(trial.summary()["servers"] == 0);
-  CHECK(trial.summary()["test_accuracy"].get<double>() > 0.85);
-  CHECK(trial.summary()["test_loss"].get<double>() == Approx(plain.summary()["test_loss"].get<double>()).epsilon(0.01));
+  const test::Trial trial;
+  const test::TrainedRun run =
+      train_run(trial, "changing",
+                {{3, serving(1, {"train.steps=10"})},
+                 {4, serving(2, {"train.steps=20"}), "2 workers + 2 servers"},
+                 {4, serving(1, {"train.steps=30"}), "resuming on 3 replicas a run of 2 replicas"},
+                 {2, serving(0)}});
+  const test::TrainedRun plain = train_run(trial, "plain", {{2, serving(0)}});
+  CHECK(run.summary()["servers"] == 0);
+  CHECK(run.summary()["test_accuracy"].get<double>() > 0.85);
+  CHECK(run.summary()["test_loss"].get<double>() == Approx(plain.summary()["test_loss"].get<double>()).epsilon(0.01));
 }
 
 TEST_CASE("workers that no longer agree are named, and servers end with them", "[run]") {
   const test::Trial trial;
-  const test::Outcome outcome =
-      test::run_process({.argv = trial.words(4, serving(1, {"exchange.verify_every_steps=5", "exchange.codec=bf16"})),
-                         .cwd = trial / "",
-                         .env = {{"ECHELON_FAULT", "flip:1:7:20:0"}},
-                         .limit_s = 60});
+  const test::Outcome outcome = trial.train(4, serving(1, {"exchange.verify_every_steps=5", "exchange.codec=bf16"}),
+                                            {{"ECHELON_FAULT", "flip:1:7:20:0"}});
   INFO(outcome.out << outcome.err);
   CHECK(!outcome.timed_out);
   CHECK(outcome.code == 5);
   CHECK_THAT(outcome.err, Contains("weights of rank 1 differ from those of most after step 10"));
 }
 
-TEST_CASE("a loss that runs away ends workers and servers with 5", "[run]") {
+TEST_CASE("a loss that is not finite ends workers and servers with 5", "[run]") {
   const test::Trial trial;
   const test::Outcome outcome =
       trial.train(3, serving(1, {"optimizer.learning_rate=1000", "optimizer.weight_decay=1"}));
@@ -89,7 +76,7 @@ TEST_CASE("a loss that runs away ends workers and servers with 5", "[run]") {
   CHECK(outcome.code == 5);
 }
 
-TEST_CASE("servers that cannot be are refused with the nearest that can", "[run]") {
+TEST_CASE("impossible numbers of servers are refused with the nearest valid one", "[run]") {
   const test::Trial trial;
   const auto refused = [&](int ranks, const test::Sets& sets, const std::string& says) {
     const test::Outcome outcome = trial.train(ranks, sets);
@@ -110,7 +97,7 @@ TEST_CASE("a server that stops answering ends the job with 7, by name", "[run][s
   const test::Outcome outcome = trial.train_and(3,
                                                 serving(1, {"train.epochs=2000", "run.hang_timeout_s=1.5",
                                                             "checkpoint.every_epochs=0", "evaluate.every_epochs=0"}),
-                                                "running; kill -STOP $(pgrep -P $pid | tail -1); wait $pid", 120);
+                                                "running; kill -STOP $(rank 2); wait $pid", 120);
   INFO(outcome.out << outcome.err);
   CHECK(!outcome.timed_out);
   CHECK(outcome.code == 7);
@@ -118,42 +105,36 @@ TEST_CASE("a server that stops answering ends the job with 7, by name", "[run][s
 }
 
 TEST_CASE("a worker or a server that dies ends the job", "[run][slow]") {
-  const std::string who = GENERATE(as<std::string>(), "head", "tail");
+  const int rank = GENERATE(0, 2);
   const test::Trial trial;
   const test::Outcome outcome =
       trial.train_and(3, serving(1, {"train.epochs=2000", "checkpoint.every_epochs=0", "evaluate.every_epochs=0"}),
-                      "running; kill -KILL $(pgrep -P $pid | " + who + " -1); wait $pid", 60);
+                      fmt::format("running; kill -KILL $(rank {}); wait $pid", rank), 60);
   INFO(outcome.out << outcome.err);
   CHECK(!outcome.timed_out);
   CHECK(outcome.code != 0);
   CHECK_THAT(outcome.err + outcome.out, Contains("rank"));
   CHECK(trial.status()["state"] == "failed");
   CHECK(trial.status()["exit_code"] == kExitLostRank);
-  const int rank = who == "head" ? 0 : 2;
   CHECK_THAT(trial.status()["reason"].get<std::string>(),
              Contains(fmt::format("rank {} on ", rank)) && Contains("lost"));
 }
 
 TEST_CASE("a signal stops workers and servers with a checkpoint that the next attempt takes up", "[run][slow]") {
-  const test::Trial trial, whole;
+  const test::Trial trial;
   const test::Sets sets = serving(1, {"train.epochs=30", "checkpoint.every_steps=20"});
   const test::Outcome stopped = trial.train_and(3, sets, "reached 20; kill -USR1 $pid; wait $pid", 60);
   INFO(stopped.out << stopped.err);
   CHECK(!stopped.timed_out);
   CHECK(stopped.code == 75);
-  run_training(trial, 3, sets, "resuming  from step");
-  run_training(whole, 3, sets);
-  CHECK(trial.summary()["weights_checksum"] == whole.summary()["weights_checksum"]);
+  const test::TrainedRun resumed = train_run(trial, "trial", {{3, {}, "resuming  from step"}}, sets);
+  check_equal(resumed, train_run(trial, "whole", {{3}}, sets), {.part = ""});
 }
 
-TEST_CASE("check draws roles and counts their bytes", "[run]") {
+TEST_CASE("check prints the roles of ranks and their bytes", "[run]") {
   const test::Trial trial;
   const test::Outcome outcome =
-      test::run_process({.argv = {test::echelon_binary(), "check", "trial.toml", "--replicas", "3", "--set",
-                                  "exchange.strategy=server", "--set", "exchange.server.ranks=1"},
-                         .cwd = trial / "",
-                         .env = {},
-                         .limit_s = 20});
+      trial.check({"exchange.strategy=server", "exchange.server.ranks=1"}, {"--replicas", "3"});
   INFO(outcome.out << outcome.err);
   CHECK(outcome.code == 0);
   CHECK_THAT(outcome.out, Contains("4 = 3 workers + 1 server on 1 host") && Contains("3 data-parallel replicas") &&

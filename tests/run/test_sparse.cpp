@@ -6,7 +6,7 @@
 #include <fstream>
 
 #include "base/hash_rng.hpp"
-#include "tests/run/trial.hpp"
+#include "tests/run/compare.hpp"
 
 namespace echelon {
 namespace {
@@ -42,42 +42,21 @@ void write_clicks(const test::Trial& trial) {
       file << "\n";
     }
   }
-  const test::Outcome made = test::run_process(
-      {.argv = {test::echelon_binary(), "data", "import", "sequences", ".", "--tokens", "words", "--out", "train"},
-       .cwd = trial / "",
-       .env = {},
-       .limit_s = 30});
-  INFO(made.out << made.err);
-  REQUIRE(made.code == 0);
-}
-
-std::vector<double> weights_of(const test::Trial& trial, const std::string& name) {
-  return test::checkpoint_values(fmt::format("{}/checkpoints/step-00000020.h5", trial.run(name)), "weights/");
+  trial.make_data({"import", "sequences", ".", "--tokens", "words", "--out", "train"});
 }
 
 TEST_CASE("sparse embeddings: 2 ranks are 1, dense or not; few bytes travel, and those that the formula says",
           "[run]") {
   const test::Trial trial(kClicks);
   write_clicks(trial);
-  const auto train = [&](const std::string& name, int ranks, test::Sets sets) {
-    sets.push_back("name=" + name);
-    const test::Outcome outcome = trial.train(ranks, sets);
-    INFO(outcome.out << outcome.err);
-    REQUIRE(outcome.code == 0);
-    return outcome.out;
-  };
-  train("one", 1, {});
-  CHECK_THAT(train("rows", 2, {"exchange.sparse_density=1"}), Contains("touched rows of 2 tables"));
-  train("whole", 2, {"exchange.sparse_density=1e-6"});
-  train("dense", 2, {"model.dense_embeddings=true"});
-  const std::vector<double> one = weights_of(trial, "one");
-  for (const char* name : {"rows", "whole", "dense"}) {
-    const std::vector<double> two = weights_of(trial, name);
-    REQUIRE(two.size() == one.size());
-    double apart = 0;
-    for (std::size_t i = 0; i < one.size(); ++i) apart = std::max(apart, std::fabs(one[i] - two[i]));
-    CHECK(apart < 1e-8);
-    const nlohmann::json summary = trial.summary(name);
+  const test::TrainedRun one = test::train_run(trial, "one", {{1}});
+  const std::vector<test::TrainedRun> two = {
+      test::train_run(trial, "rows", {{2, {"exchange.sparse_density=1"}, "touched rows of 2 tables"}}),
+      test::train_run(trial, "whole", {{2, {"exchange.sparse_density=1e-6"}}}),
+      test::train_run(trial, "dense", {{2, {"model.dense_embeddings=true"}}})};
+  for (const test::TrainedRun& run : two) {
+    check_equal(run, one, {.within = 1e-8});
+    const nlohmann::json summary = run.summary();
     CHECK(summary["wire_bytes_per_step"].get<double>() ==
           Approx(summary["formula_bytes_per_step"].get<double>()).epsilon(1e-12));
   }
@@ -87,18 +66,14 @@ TEST_CASE("sparse embeddings: 2 ranks are 1, dense or not; few bytes travel, and
 TEST_CASE("check says what is sparse, and what has nothing to be lazy about is refused", "[run]") {
   const test::Trial trial(kClicks);
   write_clicks(trial);
-  const auto check = [&](std::vector<std::string> more) {
-    more.insert(more.begin(), {test::echelon_binary(), "check", "trial.toml"});
-    return test::run_process({.argv = more, .cwd = trial / "", .env = {}, .limit_s = 30});
-  };
-  const test::Outcome plain = check({"--replicas", "2"});
+  const test::Outcome plain = trial.check({}, {"--replicas", "2"});
   INFO(plain.out << plain.err);
   CHECK_THAT(plain.out, Contains("embedding1.weight: at most 30 of "));
   CHECK_THAT(plain.out,
              Contains("only these updated; 1.17 KiB on the wire, whole "));  // 2 x 30 rows of 4 + 2 x 8 bytes
-  CHECK_THAT(check({"--set", "optimizer.momentum=0.9"}).out, Contains("the whole table updated"));
-  CHECK_THAT(check({"--set", "optimizer.momentum=0.9", "--set", "optimizer.lazy=true"}).out, Contains("(lazy)"));
-  const test::Outcome refused = check({"--set", "optimizer.lazy=true", "--set", "model.dense_embeddings=true"});
+  CHECK_THAT(trial.check({"optimizer.momentum=0.9"}).out, Contains("the whole table updated"));
+  CHECK_THAT(trial.check({"optimizer.momentum=0.9", "optimizer.lazy=true"}).out, Contains("(lazy)"));
+  const test::Outcome refused = trial.check({"optimizer.lazy=true", "model.dense_embeddings=true"});
   CHECK(refused.code == 2);
   CHECK_THAT(refused.err, Contains("this model has none"));
 }

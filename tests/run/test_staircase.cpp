@@ -7,13 +7,14 @@
 #include <vector>
 
 #include "base/hash_rng.hpp"
-#include "tests/run/trial.hpp"
+#include "tests/run/compare.hpp"
 #include "tests/support/random.hpp"
 
 namespace echelon {
 namespace {
 
 using Catch::Matchers::Contains;
+using test::with;
 
 constexpr const char* kStack = R"(name = "trial"
 [data]
@@ -65,64 +66,42 @@ void make_letters(const test::Trial& trial) {
       file << static_cast<char>('a' + state / 2);
     }
   }
-  const test::Outcome outcome =
-      test::run_process({.argv = {test::echelon_binary(), "data", "import", "text", "letters.txt", "--hold-out-part",
-                                  "0.1", "--out", "letters"},
-                         .cwd = trial / "",
-                         .env = {},
-                         .limit_s = 30});
-  INFO(outcome.out << outcome.err);
-  REQUIRE(outcome.code == 0);
-}
-
-std::vector<double> state(const test::Trial& trial, const std::string& prefix) {
-  const std::int64_t step = trial.summary()["steps"];
-  return test::checkpoint_values(fmt::format("{}/checkpoints/step-{:08}.h5", trial.run(), step), prefix);
+  trial.make_data({"import", "text", "letters.txt", "--hold-out-part", "0.1", "--out", "letters"});
 }
 
 TEST_CASE("a staircase of carried states and dropout goes on unsplit, by units and back, and is the unsplit run",
           "[run]") {
-  const test::Trial whole(kStack), trial(kStack);
-  for (const test::Trial* each : {&whole, &trial}) make_letters(*each);
-  REQUIRE(whole.train(1).code == 0);
-  const auto leg = [&](int ranks, const test::Sets& sets) {
-    const test::Outcome outcome = trial.train(ranks, sets);
-    INFO(outcome.out << outcome.err);
-    REQUIRE(outcome.code == 0);
-    return outcome.out;
-  };
-  const std::string out = leg(2, {"train.steps=4", "parallel.pipeline=2", "parallel.time_chunks=4"});
-  CHECK_THAT(out, Contains("chunks    9 time steps in 4 chunks") && Contains("(p-1)/(m c+p-1) is 20.0 %"));
-  leg(1, {"train.steps=6"});
-  const std::string parts = leg(2, {"train.steps=8", "parallel.tensor=2", "parallel.recurrent_from=1"});
-  CHECK_THAT(parts, Contains("inside replicas"));
-  leg(4, {"train.steps=10", "parallel.pipeline=2", "parallel.time_chunks=9"});
-  leg(3, {"train.steps=12", "parallel.tensor=3", "parallel.recurrent_from=6", "parallel.time_chunks=2"});
-  leg(1, {"parallel.time_chunks=2"});
-  for (const char* prefix : {"weights/", "carried/"})
-    CHECK(test::relative_distance(state(trial, prefix), state(whole, prefix)) < 1e-8);
-  CHECK(state(whole, "carried/").size() == 8 * (2 * 6 + 6));
-  CHECK(trial.summary()["test_loss"].get<double>() == Approx(whole.summary()["test_loss"].get<double>()).epsilon(1e-9));
+  const test::Trial trial(kStack);
+  make_letters(trial);
+  const test::TrainedRun whole = test::train_run(trial, "whole", {{1}});
+  const test::TrainedRun first = test::train_run(
+      trial, "trial",
+      {{2, {"train.steps=4", "parallel.pipeline=2", "parallel.time_chunks=4"}, "chunks    9 time steps in 4 chunks"}});
+  CHECK_THAT(first.out, Contains("(p-1)/(m c+p-1) is 20.0 %"));
+  const test::TrainedRun last = test::train_run(
+      trial, "trial",
+      {{1, {"train.steps=6"}},
+       {2, {"train.steps=8", "parallel.tensor=2", "parallel.recurrent_from=1"}, "inside replicas"},
+       {4, {"train.steps=10", "parallel.pipeline=2", "parallel.time_chunks=9"}},
+       {3, {"train.steps=12", "parallel.tensor=3", "parallel.recurrent_from=6", "parallel.time_chunks=2"}},
+       {1, {"parallel.time_chunks=2"}}});
+  check_equal(last, whole, {.part = "weights/", .within = 1e-8, .evaluation = true});
+  check_equal(last, whole, {.part = "carried/", .within = 1e-8});
+  CHECK(whole.values("carried/").size() == 8 * (2 * 6 + 6));
 }
 
-TEST_CASE("what parts of recurrent layers owe by their codec goes on unsplit and back", "[run]") {
+TEST_CASE("residuals of split recurrent layers are resumed unsplit and back", "[run]") {
   const test::Trial trial(kStack);
   make_letters(trial);
   const test::Sets parts = {"parallel.tensor=2", "parallel.recurrent_from=1"};
-  int steps = 0;
-  for (const auto& [ranks, split] : std::vector<std::pair<int, bool>>{{4, true}, {2, false}, {4, true}, {1, false}}) {
-    test::Sets sets = split ? parts : test::Sets{};
-    for (const std::string& set : {std::string("device.kind=onednn"), std::string("device.dtype=f32"),
-                                   std::string("exchange.codec=onebit"), fmt::format("train.steps={}", steps += 3)})
-      sets.push_back(set);
-    const test::Outcome outcome = trial.train(ranks, sets);
-    INFO(ranks << " ranks: " << outcome.out << outcome.err);
-    REQUIRE(outcome.code == 0);
-  }
+  std::vector<test::Leg> legs;
+  for (const auto& [ranks, split] : std::vector<std::pair<int, bool>>{{4, true}, {2, false}, {4, true}, {1, false}})
+    legs.push_back({ranks, with(split ? parts : test::Sets{}, {fmt::format("train.steps={}", 3 * legs.size() + 3)})});
+  test::train_run(trial, "trial", legs, {"device.kind=onednn", "device.dtype=f32", "exchange.codec=onebit"});
   CHECK(trial.attempts() == 4);
 }
 
-TEST_CASE("time that cannot be cut is refused with the layer and its line", "[run]") {
+TEST_CASE("an impossible number of time chunks is refused with the layer and its line", "[run]") {
   const test::Trial trial(kStack);
   make_letters(trial);
   const auto refused = [&](const test::Sets& sets) {
@@ -139,14 +118,10 @@ TEST_CASE("time that cannot be cut is refused with the layer and its line", "[ru
   CHECK_THAT(outcome.err, Contains("parallel.time_chunks = 2") && Contains("the model has none"));
 }
 
-TEST_CASE("check draws a staircase", "[run]") {
+TEST_CASE("check prints the schedule of a staircase", "[run]") {
   const test::Trial trial(kStack);
   make_letters(trial);
-  const test::Outcome outcome = test::run_process({.argv = {test::echelon_binary(), "check", "trial.toml", "--set",
-                                                            "parallel.pipeline=2", "--set", "parallel.time_chunks=3"},
-                                                   .cwd = trial / "",
-                                                   .env = {},
-                                                   .limit_s = 60});
+  const test::Outcome outcome = trial.check({"parallel.pipeline=2", "parallel.time_chunks=3"});
   INFO(outcome.out << outcome.err);
   CHECK(outcome.code == 0);
   CHECK_THAT(outcome.out, Contains("3 tensors between stages") && Contains("1 micro-batch of 3 chunks") &&

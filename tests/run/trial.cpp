@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <catch2/catch.hpp>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -46,7 +47,18 @@ progress = "lines"
 
 std::string quoted(const std::string& word) { return "'" + word + "'"; }
 
+std::vector<std::string> verb_with(const std::string& verb, const Sets& sets) {
+  std::vector<std::string> words = {verb, "trial.toml"};
+  for (const std::string& set : sets) words.insert(words.end(), {"--set", set});
+  return words;
+}
+
 }  // namespace
+
+Sets with(Sets sets, const Sets& more) {
+  sets.insert(sets.end(), more.begin(), more.end());
+  return sets;
+}
 
 void write_shard(const std::string& path, std::int64_t samples, const std::string& name,
                  std::vector<std::uint8_t> labels) {
@@ -83,25 +95,37 @@ Trial::Trial() : Trial(kConfig) {
 }
 
 std::vector<std::string> Trial::words(int ranks, const Sets& sets) const {
-  std::vector<std::string> args = {"train", "trial.toml"};
-  for (const std::string& set : sets) {
-    args.push_back("--set");
-    args.push_back(set);
-  }
+  std::vector<std::string> args = verb_with("train", sets);
   if (ranks > 0) return mpirun(ranks, args).argv;
   args.insert(args.begin(), echelon_binary());
   return args;
 }
 
-Outcome Trial::train(int ranks, const Sets& sets, double limit_s) const {
-  return run_process({.argv = words(ranks, sets), .cwd = folder_.path(), .env = {}, .limit_s = limit_s});
+Outcome Trial::train(int ranks, const Sets& sets, const Environment& env) const {
+  return run_echelon(verb_with("train", sets), {.ranks = ranks, .cwd = folder_.path(), .env = env});
+}
+
+Outcome Trial::check(const Sets& sets, const std::vector<std::string>& more) const {
+  return echelon(with(verb_with("check", sets), more));
+}
+
+Outcome Trial::echelon(const std::vector<std::string>& words, int ranks) const {
+  return run_echelon(words, {.ranks = ranks, .cwd = folder_.path()});
+}
+
+std::string Trial::make_data(std::vector<std::string> words) const {
+  words.insert(words.begin(), "data");
+  const Outcome outcome = echelon(words);
+  INFO(outcome.out << outcome.err);
+  REQUIRE(outcome.code == 0);
+  return outcome.out;
 }
 
 Outcome Trial::train_and(int ranks, const Sets& sets, const std::string& script, double limit_s) const {
   std::string command;
   for (const std::string& word : words(ranks, sets)) command += quoted(word) + " ";
   const std::string shell = R"(set -u
-newest() { ls -d results/*/run-*/[0-9]* 2>/dev/null | tail -1; }
+newest() { ls -d results/trial/run-*/[0-9]* 2>/dev/null | tail -1; }
 before=$(newest)
 running() {
   for i in $(seq 3000); do
@@ -112,9 +136,15 @@ running() {
   done
   return 1
 }
+rank() {
+  for child in $(pgrep -P $pid); do
+    tr '\0' '\n' < /proc/$child/environ | grep -qx "OMPI_COMM_WORLD_RANK=$1" && echo $child
+  done
+}
 reached() {
   for i in $(seq 6000); do
-    [[ $(ls results/*/run-*/checkpoints 2>/dev/null | grep ^step | tail -1) > $(printf 'step-%08d' $1) ]] && return 0
+    last=$(ls results/trial/run-*/checkpoints 2>/dev/null | grep ^step | tail -1)
+    [[ $last > $(printf 'step-%08d' $1) ]] && return 0
     kill -0 $pid 2>/dev/null || return 1
     sleep 0.01
   done
@@ -182,9 +212,9 @@ std::vector<double> checkpoint_values(const std::string& path, const std::string
   return all;
 }
 
-std::vector<double> last_weights(const Trial& trial, const std::string& name) {
+std::vector<double> last_values(const Trial& trial, const std::string& prefix, const std::string& name) {
   const std::int64_t step = trial.summary(name)["steps"];
-  return checkpoint_values(fmt::format("{}/checkpoints/step-{:08}.h5", trial.run(name), step), "weights/");
+  return checkpoint_values(fmt::format("{}/checkpoints/step-{:08}.h5", trial.run(name), step), prefix);
 }
 
 }  // namespace echelon::test

@@ -12,6 +12,9 @@ namespace echelon::test {
 
 using Sets = std::vector<std::string>;  // "section.key=value"
 
+// The settings of both, in this order: where both have a key, the second counts.
+Sets with(Sets sets, const Sets& more);
+
 class Trial {
  public:
   // 800 training samples of (1, 8, 8) in 4 unequal files, 201 test samples; 17 steps of 48 an epoch, 3 epochs.
@@ -23,10 +26,17 @@ class Trial {
 
   // `echelon train trial.toml --set ..` in the folder; ranks 0: a lone process, without mpirun.
   std::vector<std::string> words(int ranks, const Sets& sets) const;
-  Outcome train(int ranks, const Sets& sets = {}, double limit_s = 60) const;
-  // The same in the background of a shell: `script` finds its process in $pid, waits for what it needs, and ends it.
+  Outcome train(int ranks, const Sets& sets = {}, const Environment& env = {}) const;
+  // `echelon check trial.toml --set .. more..` in the folder.
+  Outcome check(const Sets& sets = {}, const std::vector<std::string>& more = {}) const;
+  // `echelon words..` in the folder.
+  Outcome echelon(const std::vector<std::string>& words, int ranks = 0) const;
+  // `echelon data words..` in the folder, which must end with 0 (REQUIRE); what it prints.
+  std::string make_data(std::vector<std::string> words) const;
+  // `train` in the background of a shell: `script` finds its process in $pid, waits for what it needs, and ends it.
   // The shell's function `running` returns once the newest attempt's status.json says so, `reached STEP` once there is
-  // a checkpoint of that step or a later one; both fail after a minute, or where the process is gone.
+  // a checkpoint of that step or a later one; both fail after a minute, or where the process is gone. `rank N` prints
+  // the process of a rank under mpirun.
   Outcome train_and(int ranks, const Sets& sets, const std::string& script, double limit_s = 60) const;
 
   // Of a run: folders, and the newest attempt's records. `name` where a set gave it another one.
@@ -49,7 +59,7 @@ void write_shard(const std::string& path, std::int64_t samples, const std::strin
 
 // All datasets of a checkpoint under `prefix`, one after another.
 std::vector<double> checkpoint_values(const std::string& path, const std::string& prefix);
-// The weights that a run ended with.
-std::vector<double> last_weights(const Trial& trial, const std::string& name = "trial");
+// The same of the checkpoint that a run ended with.
+std::vector<double> last_values(const Trial& trial, const std::string& prefix, const std::string& name = "trial");
 
 }  // namespace echelon::test

@@ -7,6 +7,7 @@
 #include "config/choices.hpp"
 #include "config/parse.hpp"
 #include "config/traits/algorithms.hpp"
+#include "tests/support/refusal.hpp"
 #include "train/run_plan.hpp"
 
 namespace echelon::test {
@@ -203,7 +204,7 @@ Experiment experiment_of(const std::vector<Axis>& axes, const PairwiseRow& value
 }
 
 std::string plan_refusal(const Experiment& experiment) {
-  try {
+  return refusal<Error>([&] {
     Config config = parse_config(experiment.config, "row.toml");
     check_combinations(config);
     settle_recurrent(config);
@@ -211,10 +212,7 @@ std::string plan_refusal(const Experiment& experiment) {
     const Mesh mesh =
         mesh_of_workers(config, roles_of(config, experiment.ranks), experiment.hosts_of_ranks(), {"a", "b"});
     for (int rank = 0; rank < mesh.group_size(); ++rank) (void)plan_run(config, mesh, mesh.coord(rank), inputs);
-    return "";
-  } catch (const Error& error) {
-    return error.what();
-  }
+  });
 }
 
 }  // namespace echelon::test

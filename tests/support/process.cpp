@@ -181,6 +181,16 @@ Command mpirun(int ranks, const std::vector<std::string>& args) {
   return command;
 }
 
+Outcome run_echelon(const std::vector<std::string>& words, const EchelonOptions& options) {
+  Command command = mpirun(options.ranks, words);
+  if (options.ranks == 0) {
+    command.argv = {echelon_binary()};
+    command.argv.insert(command.argv.end(), words.begin(), words.end());
+  }
+  command.cwd = options.cwd, command.env = options.env, command.limit_s = options.limit_s;
+  return run_process(command);
+}
+
 TempFolder::TempFolder() {
   path_ = (fs::temp_directory_path() / "echelon-test-XXXXXX").string();
   if (!mkdtemp(path_.data())) throw EnvironmentError("mkdtemp " + path_ + ": " + std::strerror(errno));

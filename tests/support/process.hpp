@@ -15,10 +15,12 @@ struct Outcome {
   double seconds = 0;
 };
 
+using Environment = std::vector<std::pair<std::string, std::string>>;  // added to, or taking the place of, the caller's
+
 struct Command {
-  std::vector<std::string> argv;                         // argv[0] looked up on PATH
-  std::string cwd;                                       // "" : the present folder
-  std::vector<std::pair<std::string, std::string>> env;  // added to, or taking the place of, this process's
+  std::vector<std::string> argv;  // argv[0] looked up on PATH
+  std::string cwd;                // "" : the present folder
+  Environment env;
   double limit_s = 60;
 };
 
@@ -28,6 +30,15 @@ Outcome run_process(const Command& command);
 std::string echelon_binary();
 // {"mpirun", "-n", ranks, "--oversubscribe", "--bind-to", "none", ["--allow-run-as-root"], echelon, args...}
 Command mpirun(int ranks, const std::vector<std::string>& args);
+
+struct EchelonOptions {
+  int ranks = 0;  // under mpirun; 0: a lone process
+  std::string cwd = {};
+  Environment env = {};
+  double limit_s = 60;
+};
+// `echelon words..`.
+Outcome run_echelon(const std::vector<std::string>& words, const EchelonOptions& options = {});
 
 // A folder under the system's temporary folder that goes with the object.
 class TempFolder {

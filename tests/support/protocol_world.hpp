@@ -38,4 +38,26 @@ class ProtocolActor final : public VirtualActor {
   std::multimap<double, std::function<void()>> plans_;
 };
 
+// A protocol on all ranks of a virtual network, run until each is done. Rank r is Rank(args..., r, world), and its
+// `actor` points to its ProtocolActor. The constructor throws what a rank throws, and an EnvironmentError where the
+// ranks wait for ever or are not done after 10 s of virtual time.
+template <class Rank>
+class ProtocolRun {
+ public:
+  template <class... Args>
+  ProtocolRun(int ranks, const VirtualNetwork& network, const Args&... args) : world_(ranks, network) {
+    std::vector<VirtualActor*> actors;
+    for (int r = 0; r < ranks; ++r) {
+      ranks_.push_back(std::make_unique<Rank>(args..., r, world_));
+      actors.push_back(&*ranks_.back()->actor);
+    }
+    world_.run(actors, 10);
+  }
+  const std::vector<std::unique_ptr<Rank>>& ranks() const { return ranks_; }
+
+ private:
+  VirtualWorld world_;
+  std::vector<std::unique_ptr<Rank>> ranks_;
+};
+
 }  // namespace echelon::test

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <numeric>
 #include <random>
 
 namespace echelon::test {
@@ -29,6 +30,17 @@ std::vector<std::int64_t> random_integers(std::size_t n, std::int64_t low, std::
   for (std::size_t i = 0; i < n; ++i)
     values[i] = low + static_cast<std::int64_t>(rng.below(i, static_cast<std::uint64_t>(high - low + 1)));
   return values;
+}
+
+std::vector<std::size_t> sampled_indices(std::size_t all, std::size_t count, std::string_view name) {
+  std::vector<std::size_t> indices(all);
+  std::iota(indices.begin(), indices.end(), std::size_t{0});
+  if (std::getenv("ECHELON_TEST_ALL") != nullptr || count >= all) return indices;
+  const HashRng rng(test_seed(), name);
+  for (std::size_t i = 0; i < count; ++i) std::swap(indices[i], indices[i + rng.below(i, all - i)]);
+  indices.resize(count);
+  std::sort(indices.begin(), indices.end());
+  return indices;
 }
 
 double relative_distance(const std::vector<double>& a, const std::vector<double>& b) {

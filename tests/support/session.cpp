@@ -1,6 +1,8 @@
 #define CATCH_CONFIG_RUNNER
 #include "tests/support/session.hpp"
 
+#include <sys/resource.h>
+
 #include <catch2/catch.hpp>
 #include <cstdio>
 #include <cstdlib>
@@ -8,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "base/clock.hpp"
 #include "h5/file.hpp"
 #include "tests/support/random.hpp"
 #include "tests/support/skip.hpp"
@@ -22,6 +25,36 @@ std::string first_failure;          // of this test
 std::vector<std::string> failures;  // repeated at the end, where they are not lost among what the tests print
 int passed = 0, failed = 0, skipped = 0;
 std::function<bool(const std::string&, bool)> agreement;
+
+// Of this process and of its children that have ended.
+double cpu_s() {
+  double sum = 0;
+  for (const int who : {RUSAGE_SELF, RUSAGE_CHILDREN}) {
+    rusage usage{};
+    getrusage(who, &usage);
+    for (const timeval& time : {usage.ru_utime, usage.ru_stime})
+      sum += static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec);
+  }
+  return sum;
+}
+
+// Appends what each test case took to the file that ECHELON_TEST_TIMES names.
+struct Timer : Catch::TestEventListenerBase {
+  using TestEventListenerBase::TestEventListenerBase;
+  void testCaseStarting(const Catch::TestCaseInfo&) override {
+    wall_s_ = now_s();
+    cpu_s_ = cpu_s();
+  }
+  void testCaseEnded(const Catch::TestCaseStats& stats) override {
+    const char* path = std::getenv("ECHELON_TEST_TIMES");
+    std::FILE* file = path == nullptr ? nullptr : std::fopen(path, "a");
+    if (file == nullptr) return;
+    std::fprintf(file, "%.2f\t%.2f\t%s\n", now_s() - wall_s_, cpu_s() - cpu_s_, stats.testInfo.name.c_str());
+    std::fclose(file);
+  }
+  double wall_s_ = 0, cpu_s_ = 0;
+};
+CATCH_REGISTER_LISTENER(Timer)
 
 struct Counter : Catch::TestEventListenerBase {
   using TestEventListenerBase::TestEventListenerBase;

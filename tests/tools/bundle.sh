@@ -59,6 +59,6 @@ find "$root/libexec" "$root/lib" -type f -exec ldd {} + 2> /dev/null |
 missing=$(find "$root/libexec" "$root/lib" -type f -exec ldd {} + 2> /dev/null | awk '$3 == "not" { print $1 }' | sort -u | grep -vE "^($gpu)" || true)
 [ -z "$missing" ] || { echo "bundle: not found on this machine:" $missing >&2; exit 1; }
 
-tar -C "$work" -c "$name" | gzip -6 > "$tar.part"
+tar -C "$work" -c "$name" | gzip "-${BUNDLE_GZIP_LEVEL:-6}" > "$tar.part"
 mv "$tar.part" "$tar"
 echo "$tar: $(du -h "$tar" | cut -f1), $(find "$root/lib" -type f | wc -l) libraries and components, needs glibc $(find "$root/libexec" "$root/lib" -type f -exec objdump -T {} + 2> /dev/null | grep -o 'GLIBC_2\.[0-9]*' | sort -uV | tail -1 | cut -d_ -f2) or later"

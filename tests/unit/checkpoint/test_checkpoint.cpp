@@ -130,8 +130,7 @@ TEST_CASE("a damaged newest checkpoint is passed over for the one before", "[tra
 // HDF5 must not see such a file: bits of its structure can make the library crash or hang.
 TEST_CASE("one flipped bit anywhere in a checkpoint's file is found before HDF5 opens it", "[train]") {
   const test::TempFolder folder;
-  const std::uint64_t seed = GENERATE(as<std::uint64_t>{}, 1, 2, 0);
-  const HashRng draws(seed > 0 ? seed : test::test_seed(), "bits");
+  const HashRng draws(test::test_seed(), "bits");
   const std::string path = save_checkpoint(folder.path(), 10, Thing("thing").all(), {}, "{\"mean\": [0.5]}").path;
   const std::string good = read_file_whole(path);
   REQUIRE(damage_of(path).empty());
@@ -246,7 +245,7 @@ TEST_CASE("another run's checkpoint may be of another floating-point type and la
   CHECK(begin == 0);
 }
 
-TEST_CASE("what does not fit is named", "[train]") {
+TEST_CASE("tensors of a checkpoint that have another shape, or are missing, are named", "[train]") {
   const test::TempFolder folder;
   Thing saved("saved"), other;
   const std::string path = save_checkpoint(folder.path(), 1, saved.all()).path;

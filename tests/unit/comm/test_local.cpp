@@ -14,7 +14,7 @@ TEST_CASE("the local transport keeps the transport's contract", "[comm][local]")
         test::run_ranks(ranks, [](std::unique_ptr<Transport> transport) { test::check_transport(*transport); }));
 }
 
-TEST_CASE("a local world has the hosts that it is given, in order of first rank", "[comm][local]") {
+TEST_CASE("a local world has the given hosts, in the order of their first ranks", "[comm][local]") {
   const auto world = make_local_world(5, {7, 7, 2, 2, 7});
   CHECK(world[3]->hosts() == std::vector<int>{0, 0, 1, 1, 0});
   CHECK(world[3]->host_names().size() == 2);

@@ -306,7 +306,7 @@ TEST_CASE("a thread that waits drives, and gives the wheel back", "[comm][protoc
   CHECK(now_s() < limit_s);
 }
 
-TEST_CASE("a machine is taken off with what it has under way", "[comm][protocol][engine]") {
+TEST_CASE("a protocol is detached with its messages under way", "[comm][protocol][engine]") {
   std::vector<std::unique_ptr<Transport>> world = make_local_world(2);
   Engine engine(std::move(world[0]));
   for (int round = 0; round < 3; ++round) {

@@ -19,7 +19,7 @@ namespace {
 
 using namespace test;
 
-TEST_CASE("what travels through shared memory is what was sent", "[shared]") {
+TEST_CASE("bytes received through shared memory are those sent", "[shared]") {
   for (const int ranks : {1, 2, 3, 5})
     CHECK_NOTHROW(run_ranks(ranks, [](std::unique_ptr<Transport> transport) {
       Engine engine(std::move(transport));
@@ -66,7 +66,7 @@ TEST_CASE("ranks of two hosts share no memory", "[shared]") {
   CHECK(world[1]->share(64) == nullptr);
 }
 
-TEST_CASE("a lane has room for its boxes and no more", "[shared]") {
+TEST_CASE("a lane has room for its transfer buffers and no more", "[shared]") {
   std::vector<std::max_align_t> memory(SharedQueue::bytes(2, 100) / sizeof(std::max_align_t) + 8);
   auto* at = reinterpret_cast<std::byte*>((reinterpret_cast<std::uintptr_t>(memory.data()) + 63) / 64 * 64);
   SharedQueue sender(at, 2, 100), receiver(at, 2, 100);

@@ -4,20 +4,18 @@
 #include "config/batch_plan.hpp"
 #include "config/parse.hpp"
 #include "tests/support/bad_configs.hpp"
+#include "tests/support/refusal.hpp"
 
 namespace echelon {
 namespace {
 
 // The refusal's text; "" where it was accepted.
 std::string refusal(const test::BadConfig& bad) {
-  try {
+  return test::refusal<ConfigError>([&] {
     const Config config = parse_config(bad.text, "bad.toml", bad.sets, bad.environment);
     check_combinations(config);
     derive_batch(config, bad.replicas, 1'000'000);
-    return {};
-  } catch (const ConfigError& error) {
-    return error.what();
-  }
+  });
 }
 
 void check_refused(const test::BadConfig& bad) {

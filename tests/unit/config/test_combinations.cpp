@@ -11,6 +11,7 @@
 #include "config/batch_plan.hpp"
 #include "config/combinations.hpp"
 #include "config/parse.hpp"
+#include "tests/support/refusal.hpp"
 
 namespace echelon {
 namespace {
@@ -57,12 +58,8 @@ std::vector<std::string> company(const Choice& a, const Choice& b, bool& complet
 
 // "" where the config is accepted.
 std::string refusal(const std::vector<std::string>& sets) {
-  try {
-    check_combinations(parse_config("[model]\nzoo = \"lenet\"\n[data]\ntrain = \"x\"\n", "a.toml", sets));
-    return "";
-  } catch (const ConfigError& error) {
-    return error.what();
-  }
+  return test::refusal<ConfigError>(
+      [&] { check_combinations(parse_config("[model]\nzoo = \"lenet\"\n[data]\ntrain = \"x\"\n", "a.toml", sets)); });
 }
 
 std::vector<const Choice*> all_choices() {
@@ -107,7 +104,7 @@ TEST_CASE("a choice is what the config chose", "[config][combinations]") {
   }
 }
 
-TEST_CASE("what a refusal says fits is accepted", "[config][combinations]") {
+TEST_CASE("the alternatives that a refusal names are accepted", "[config][combinations]") {
   CHECK_THAT(refusal({"exchange.strategy=server", "optimizer.rule=lars"}),
              Catch::Contains("nearest valid: \"sgd\" or \"adam\" or \"adamw\" or \"rmsprop\"") &&
                  Catch::Contains("write exchange.strategy = \"synchronous\""));

@@ -35,7 +35,7 @@ Names sorted(Names names) {
 
 }  // namespace
 
-TEST_CASE("config words and registries agree", "[config]") {
+TEST_CASE("names in the config and in the registries agree", "[config]") {
   Names algorithms = allreduce_names();
   algorithms.push_back("auto");  // exchange/allreduce/autotune.hpp
   for (const std::string& name : device_allreduce_names()) algorithms.push_back(name);

@@ -10,6 +10,7 @@
 #include "data/import/sequence_source.hpp"
 #include "data/import/shard_writer.hpp"
 #include "data/loader.hpp"
+#include "tests/support/refusal.hpp"
 #include "tests/unit/data/shards.hpp"
 #include "tests/unit/h5/folder.hpp"
 
@@ -17,22 +18,13 @@ namespace echelon {
 namespace {
 
 using Catch::Matchers::Contains;
+using test::refusal;
 namespace fs = std::filesystem;
 
 constexpr std::int64_t kRows = std::int64_t{1} << 31;
 
-template <class Thrown = DataError, class Body>
-std::string refusal(Body&& body) {
-  try {
-    body();
-  } catch (const Thrown& error) {
-    return error.what();
-  }
-  return "nothing was thrown";
-}
-
 std::string refused(const std::string& location) {
-  return refusal([&] { (void)open_dataset(location); });
+  return refusal<DataError>([&] { (void)open_dataset(location); });
 }
 
 void write_header(h5::Writer& writer) { writer.attribute(sample_format::kClasses, std::int64_t{10}); }
@@ -102,10 +94,10 @@ TEST_CASE("features that are not finite are named by file and record", "[data]")
   }
   const std::string wanted = "a1.h5: record 17 of 'samples' holds " + std::string(std::isnan(value) ? "nan" : "-inf");
   const Dataset dataset = open_dataset(folder.path());
-  CHECK_THAT(refusal([&] { (void)ChunkCache(dataset, 1 << 20).record(25); }), Contains(wanted));
+  CHECK_THAT(refusal<DataError>([&] { (void)ChunkCache(dataset, 1 << 20).record(25); }), Contains(wanted));
   DataConfig config;
   config.shuffle = false;
-  CHECK_THAT(refusal([&] {
+  CHECK_THAT(refusal<DataError>([&] {
                Loader loader(dataset, SamplePlan(plan_request(dataset, config, {10}, 1)), {.end_epoch = 1});
                for (int step = 0; step < 5; ++step) (void)loader.next();
              }),
@@ -114,7 +106,7 @@ TEST_CASE("features that are not finite are named by file and record", "[data]")
   write_sequences_with(folder / "s.h5", 9, value);
   write_sequences_with(folder / "t.h5", 6, value);
   const auto first_of = [&](const char* name) {
-    return refusal([&] { (void)ChunkCache(open_dataset(folder / name), 1 << 20).record(0); });
+    return refusal<DataError>([&] { (void)ChunkCache(open_dataset(folder / name), 1 << 20).record(0); });
   };
   CHECK_THAT(first_of("s.h5"), Contains("s.h5: record 2 of 'values' holds"));
   CHECK_THAT(first_of("t.h5"), Contains("t.h5: record 1 of 'values' holds"));
@@ -129,12 +121,13 @@ TEST_CASE("paths that cannot be followed are refused with the system's reason", 
     const char* reason = bad == loop ? "Too many levels of symbolic links" : "File name too long";
     CHECK_THAT(refused(bad), Contains(reason));
     CHECK_THAT(refused(bad + "/*.h5"), Contains(reason));
-    CHECK_THAT(refusal([&] {
+    CHECK_THAT(refusal<DataError>([&] {
                  (void)open_source({.format = "csv", .inputs = {bad}, .shape = {1, 1, 1}});
                }),
                Contains(reason));
-    CHECK_THAT(refusal([&] { (void)open_sequences({.format = "pairs", .inputs = {bad}}); }), Contains(reason));
-    CHECK_THAT(refusal([&] { (void)open_sequences({.format = "sequences", .inputs = {bad + ".ts"}}); }),
+    CHECK_THAT(refusal<DataError>([&] { (void)open_sequences({.format = "pairs", .inputs = {bad}}); }),
+               Contains(reason));
+    CHECK_THAT(refusal<DataError>([&] { (void)open_sequences({.format = "sequences", .inputs = {bad + ".ts"}}); }),
                Contains(bad == loop ? "No such file" : reason));
     CHECK_THAT(refusal<ConfigError>([&] { (void)free_folders({.out = bad}); }), Contains(reason));
   }

@@ -8,12 +8,14 @@
 #include "data/import/sequence_writer.hpp"
 #include "data/import/shard_writer.hpp"
 #include "data/import/text_writer.hpp"
+#include "tests/support/refusal.hpp"
 #include "tests/unit/h5/folder.hpp"
 
 namespace echelon {
 namespace {
 
 using Catch::Matchers::Contains;
+using test::refusal;
 using Floats = std::vector<float>;
 using Ids = std::vector<std::int32_t>;
 using Names = std::vector<std::string>;
@@ -69,16 +71,6 @@ class Importer {
   int made_ = 0;
 };
 
-template <class Thrown = DataError, class Body>
-std::string refusal(Body&& body) {
-  try {
-    body();
-  } catch (const Thrown& error) {
-    return error.what();
-  }
-  return "nothing was thrown";
-}
-
 }  // namespace
 
 TEST_CASE("cells of CSV may be quoted, and a byte-order mark is no part of the first", "[data][import]") {
@@ -91,9 +83,10 @@ TEST_CASE("cells of CSV may be quoted, and a byte-order mark is no part of the f
   CHECK(same.heading.empty());
   const Table named = importer.csv("1,2,\"a, \"\"b\"\"\"\n3,4,\"c\"\n5,6,c\n", Heading::absent);
   CHECK(named.class_names == Names{"a, \"b\"", "c"});
-  CHECK_THAT(refusal([&] { importer.csv("1,2,0\n1,\"2,0\n"); }),
+  CHECK_THAT(refusal<DataError>([&] { importer.csv("1,2,0\n1,\"2,0\n"); }),
              Contains("line 2, column 2: a quoted cell is not closed"));
-  CHECK_THAT(refusal([&] { importer.csv("1,\"2\"3,0\n"); }), Contains("line 1, column 2: text follows a quoted cell"));
+  CHECK_THAT(refusal<DataError>([&] { importer.csv("1,\"2\"3,0\n"); }),
+             Contains("line 1, column 2: text follows a quoted cell"));
 }
 
 TEST_CASE("a first line of CSV is a heading only where it holds no number", "[data][import]") {
@@ -103,13 +96,13 @@ TEST_CASE("a first line of CSV is a heading only where it holds no number", "[da
   const Table quoted = importer.csv("\"1\",\"2\",\"0\"\n3,4,1\n");
   CHECK(quoted.samples == Floats{1, 2, 3, 4});
   for (const char* bad : {"nan", "-inf", "1e999"})
-    CHECK_THAT(refusal([&] { importer.csv(std::string(bad) + "," + bad + "," + bad + "\n1,2,0\n"); }),
+    CHECK_THAT(refusal<DataError>([&] { importer.csv(std::string(bad) + "," + bad + "," + bad + "\n1,2,0\n"); }),
                Contains("line 1, column 1: '" + std::string(bad) + "' is not a finite number"));
   for (const char* bad : {"NA,NA,NA\n1,2,0\n", ",,\n1,2,0\n"})
-    CHECK_THAT(refusal([&] { importer.csv(bad); }),
+    CHECK_THAT(refusal<DataError>([&] { importer.csv(bad); }),
                Contains("t.csv: line 1, column 3: '' is no class") || Contains("in line 1 is the text"));
   CHECK(importer.csv("1,2,0\n3,4,1\n", Heading::present).samples == Floats{3, 4});
-  CHECK_THAT(refusal([&] { importer.csv("a,b,0\n1,2,0\n", Heading::absent); }),
+  CHECK_THAT(refusal<DataError>([&] { importer.csv("a,b,0\n1,2,0\n", Heading::absent); }),
              Contains("line 1, column 1: 'a' is not"));
   CHECK_THAT(refusal<ConfigError>([] { (void)heading_of("yess"); }), Contains("did you mean 'yes'"));
 }
@@ -120,19 +113,20 @@ TEST_CASE("classes of CSV may be text, numbered in the order of their names", "[
   CHECK(irises.class_names == Names{"setosa", "virginica"});
   CHECK(irises.labels == Ids{1, 0, 1});
   CHECK(irises.heading == "x,y,kind");
-  CHECK_THAT(refusal([&] { importer.csv("1,2,a\n3,4,0\n"); }),
+  CHECK_THAT(refusal<DataError>([&] { importer.csv("1,2,a\n3,4,0\n"); }),
              Contains("line 2, column 3: '0' is a number, but the class in line 1 is the text 'a'"));
-  CHECK_THAT(refusal([&] { importer.csv("1,2,0\n3,4,a\n"); }), Contains("'a' is no label: labels are whole numbers"));
-  CHECK_THAT(refusal([&] { importer.csv("1,2,a\n3,4,\n"); }), Contains("line 2, column 3: '' is no class"));
+  CHECK_THAT(refusal<DataError>([&] { importer.csv("1,2,0\n3,4,a\n"); }),
+             Contains("'a' is no label: labels are whole numbers"));
+  CHECK_THAT(refusal<DataError>([&] { importer.csv("1,2,a\n3,4,\n"); }), Contains("line 2, column 3: '' is no class"));
   // Columns named by numbers: a heading or a sample?
   const std::string open = "0,1,kind\n3,4,a\n5,6,a\n";
-  CHECK_THAT(refusal([&] { importer.csv(open); }),
+  CHECK_THAT(refusal<DataError>([&] { importer.csv(open); }),
              Contains("line 1 alone has the class 'kind'") && Contains("--heading yes"));
   CHECK(importer.csv(open, Heading::present).labels == Ids{0, 0});
   CHECK(importer.csv(open, Heading::absent).labels == Ids{1, 0, 0});
   std::string ids;
   for (int i = 0; i < 4001; ++i) ids += "1,2,id" + std::to_string(i) + "\n";
-  CHECK_THAT(refusal([&] { importer.csv(ids); }), Contains("is one class too many"));
+  CHECK_THAT(refusal<DataError>([&] { importer.csv(ids); }), Contains("is one class too many"));
 }
 
 TEST_CASE("an import like another set takes over its classes and scaling", "[data][import]") {
@@ -145,9 +139,9 @@ TEST_CASE("an import like another set takes over its classes and scaling", "[dat
   CHECK(test.class_names == train.class_names);
   CHECK(open_dataset(importer.place).mean == train.mean);
   CHECK(open_dataset(importer.place).std == train.std);
-  CHECK_THAT(refusal([&] { importer.csv("1,2,bb\n", Heading::absent, like); }),
+  CHECK_THAT(refusal<DataError>([&] { importer.csv("1,2,bb\n", Heading::absent, like); }),
              Contains("'bb'") && Contains("did you mean"));
-  CHECK_THAT(refusal([&] { importer.csv("1,2,3\n", Heading::absent, like); }),
+  CHECK_THAT(refusal<DataError>([&] { importer.csv("1,2,3\n", Heading::absent, like); }),
              Contains("has classes 0 to 2, the input 3"));
 
   const std::string head = "@timeSeries true\n@classLabel true ";
@@ -163,15 +157,15 @@ TEST_CASE("an import like another set takes over its classes and scaling", "[dat
   Ids labels(2);
   h5::Reader(table.shards[0].path).read_all("labels", labels.data(), DType::i32);
   CHECK(labels == Ids{2, 0});
-  CHECK_THAT(refusal([&] { importer.series("c.csv", "x,crawl,7\n", of_walks); }), Contains("'crawl'"));
-  CHECK_THAT(refusal([&] { importer.series("c.csv", "x,run,7,8\n", of_walks); }),
+  CHECK_THAT(refusal<DataError>([&] { importer.series("c.csv", "x,crawl,7\n", of_walks); }), Contains("'crawl'"));
+  CHECK_THAT(refusal<DataError>([&] { importer.series("c.csv", "x,run,7,8\n", of_walks); }),
              Contains("has steps of 1 features, the input of 2"));
-  CHECK_THAT(refusal([&] { importer.series("c.csv", "x,run,7\n", like); }),
+  CHECK_THAT(refusal<DataError>([&] { importer.series("c.csv", "x,run,7\n", like); }),
              Contains("holds samples, the input sequences"));
 
   // Without it the same numbers would mean other classes.
   Dataset first = walks, other = importer.series("b.ts", head + "stand run walk\n@data\n1:run\n");
-  CHECK_THAT(refusal([&] { see_alike(other, first); }), Contains("numbers its classes [stand, run, walk]"));
+  CHECK_THAT(refusal<DataError>([&] { see_alike(other, first); }), Contains("numbers its classes [stand, run, walk]"));
 }
 
 TEST_CASE("texts too small to learn from are refused; <unk> is one word", "[data][import]") {
@@ -180,7 +174,7 @@ TEST_CASE("texts too small to learn from are refused; <unk> is one word", "[data
     options.out = importer.fresh();
     return write_token_shards({.format = "text", .inputs = {importer.put("t.txt", content)}}, options);
   };
-  CHECK_THAT(refusal([&] { text("a"); }), Contains("t.txt: holds one token; two are the least"));
+  CHECK_THAT(refusal<DataError>([&] { text("a"); }), Contains("t.txt: holds one token; two are the least"));
   CHECK_THAT(refusal<ConfigError>([&] { text("abcdef", {.hold_out = 1}); }),
              Contains("the part held out for testing would hold 1 token"));
   CHECK_THAT(refusal<ConfigError>([&] { text("abcdef", {.shards = 4}); }), Contains("a shard would hold 1 token"));
@@ -197,8 +191,8 @@ TEST_CASE("texts too small to learn from are refused; <unk> is one word", "[data
     const auto source = open_sequences({.format = "pairs", .inputs = {importer.put("p.tsv", content)}});
     write_sequences(*source, {.out = importer.fresh()});
   };
-  CHECK_THAT(refusal([&] { pairs("a b\tc\nd\t\n"); }), Contains("p.tsv:2: the target holds no token"));
-  CHECK_THAT(refusal([&] { pairs("a b\tc\n \td\n"); }), Contains("p.tsv:2: the source holds no token"));
+  CHECK_THAT(refusal<DataError>([&] { pairs("a b\tc\nd\t\n"); }), Contains("p.tsv:2: the target holds no token"));
+  CHECK_THAT(refusal<DataError>([&] { pairs("a b\tc\n \td\n"); }), Contains("p.tsv:2: the source holds no token"));
   CHECK_THAT(
       refusal<ConfigError>([&] {
         (void)open_sequences(

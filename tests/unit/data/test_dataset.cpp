@@ -7,6 +7,7 @@
 #include "base/error.hpp"
 #include "data/dataset.hpp"
 #include "data/sample_plan.hpp"
+#include "tests/support/refusal.hpp"
 #include "tests/unit/data/shards.hpp"
 #include "tests/unit/h5/folder.hpp"
 
@@ -17,12 +18,7 @@ using Catch::Matchers::Contains;
 using test::ShardSpec;
 
 std::string refusal(const std::string& location) {
-  try {
-    open_dataset(location);
-  } catch (const DataError& error) {
-    return error.what();
-  }
-  return "nothing was thrown";
+  return test::refusal<DataError>([&] { (void)open_dataset(location); });
 }
 
 }  // namespace
@@ -142,7 +138,7 @@ TEST_CASE("a damaged or foreign file is named with what is wrong", "[data]") {
   CHECK_THAT(refusal(folder.path()), Contains("b.h5: holds 1 samples but 2 labels"));
 }
 
-TEST_CASE("a place without shards is named, and the nearest one", "[data]") {
+TEST_CASE("a folder without shards is named, with the nearest folder that has some", "[data]") {
   const test::Folder folder;
   REQUIRE_THAT(refusal(folder.path()), Contains("holds no .h5 or .hdf5 file"));
   std::filesystem::create_directories(folder / "train");

@@ -15,6 +15,7 @@
 #include "data/import/source.hpp"
 #include "h5/file.hpp"
 #include "tests/support/random.hpp"
+#include "tests/support/refusal.hpp"
 #include "tests/unit/h5/folder.hpp"
 
 namespace echelon {
@@ -75,13 +76,9 @@ Content content_of(const std::string& folder) {
 
 template <class Thrown>
 std::string refusal(const ImportRequest& request, const ShardOptions& options) {
-  try {
-    convert(request, options);
-  } catch (const Thrown& error) {
-    REQUIRE_FALSE(std::filesystem::exists(options.out));
-    return error.what();
-  }
-  return "nothing was thrown";
+  const std::string text = test::refusal<Thrown>([&] { convert(request, options); });
+  REQUIRE_FALSE(std::filesystem::exists(options.out));
+  return text;
 }
 
 }  // namespace
@@ -318,7 +315,7 @@ TEST_CASE("sizes of shards", "[data][import]") {
   REQUIRE_THROWS_WITH(sizes(10, {.unequal = {1, 100}}), Contains("leave a part of 1 of 101 empty"));
 }
 
-TEST_CASE("options that do not fit are refused and nothing is overwritten", "[data][import]") {
+TEST_CASE("unsuitable options are refused and nothing is overwritten", "[data][import]") {
   const Folder folder;
   put(folder / "t.csv", "1,2,0\n3,4,1\n");
   const ImportRequest csv{.format = "csv", .inputs = {folder / "t.csv"}, .shape = {1, 1, 2}};

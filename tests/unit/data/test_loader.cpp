@@ -84,7 +84,7 @@ TEST_CASE("batches equal what the plan's ids say", "[data][loader]") {
   }
 }
 
-TEST_CASE("one replica can take the lists of all", "[data][loader]") {
+TEST_CASE("one replica can take the samples of all replicas (as_replicas)", "[data][loader]") {
   const test::Folder folder;
   test::write_shards(folder.path(), {40, 20});
   const Dataset dataset = open_dataset(folder.path());

@@ -67,7 +67,7 @@ TEST_CASE("regression targets come in the model's type, as many a sample as they
   }
 }
 
-TEST_CASE("numbers that are none, and classes beside numbers, are refused", "[data]") {
+TEST_CASE("targets that are not finite, and classes beside targets, are refused", "[data]") {
   const test::Folder folder;
   write_numbers(folder / "both.h5", 3, 0, true);
   CHECK_THROWS_WITH(open_dataset(folder / "both.h5"), Contains("attribute 'classes'"));

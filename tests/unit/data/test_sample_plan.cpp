@@ -9,6 +9,7 @@
 #include "data/file_shares.hpp"
 #include "data/sample_plan.hpp"
 #include "tests/support/random.hpp"
+#include "tests/support/refusal.hpp"
 
 namespace echelon {
 namespace {
@@ -57,12 +58,7 @@ Ids iota(std::int64_t n) {
 }
 
 std::string refusal(const SamplePlanRequest& wanted) {
-  try {
-    SamplePlan plan(wanted);
-  } catch (const ConfigError& error) {
-    return error.what();
-  }
-  return "nothing was thrown";
+  return test::refusal<ConfigError>([&] { SamplePlan plan(wanted); });
 }
 
 struct Row {
@@ -182,7 +178,7 @@ TEST_CASE("fewer files than replicas are cut into runs that meet without a gap",
   REQUIRE((runs[1].file == 1 && runs[1].first == 0 && runs[1].count == 10));
 }
 
-TEST_CASE("record: a step holds the same ids for any number of replicas and any shares", "[data][plan]") {
+TEST_CASE("sharding by record: a step has the same ids for any number of replicas and any shares", "[data][plan]") {
   const Ids files{37, 64, 90, 5};
   const SamplePlan one(request(files, {24}, Sharding::record));
   for (const Ids& batch : {Ids{12, 12}, Ids{6, 6, 6, 6}, Ids{1, 3, 20}, Ids{8, 8, 8}}) {
@@ -209,7 +205,7 @@ TEST_CASE("automatic takes files where there are enough", "[data][plan]") {
   REQUIRE(SamplePlan(request({9, 9}, {1, 1, 1}, Sharding::automatic)).sharding() == Sharding::record);
 }
 
-TEST_CASE("what cannot be shared out is refused with the numbers", "[data][plan]") {
+TEST_CASE("data that cannot be divided over replicas are refused with the numbers", "[data][plan]") {
   for (const auto sharding : {Sharding::file, Sharding::record, Sharding::replicated})
     REQUIRE_THAT(refusal(request({2, 1}, {1, 1, 1, 1}, sharding)),
                  Contains("4 replicas need at least 4 samples, the data hold 3"));

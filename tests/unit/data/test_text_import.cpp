@@ -9,6 +9,7 @@
 #include "data/import/text_writer.hpp"
 #include "data/loader.hpp"
 #include "data/location.hpp"
+#include "tests/support/refusal.hpp"
 #include "tests/unit/h5/folder.hpp"
 
 namespace echelon {
@@ -48,16 +49,14 @@ SequencesWritten convert(const TextRequest& request, const ShardOptions& options
 // The error of an import that must leave nothing behind.
 std::string refusal(const Folder& folder, const TextRequest& request, ShardOptions options = {}) {
   options.out = folder / "never";
-  try {
+  const std::string text = test::refusal<Error>([&] {
     if (request.format == "text" || request.format == "words")
       write_token_shards(request, options);
     else
       convert(request, options);
-  } catch (const Error& error) {
-    REQUIRE_FALSE(std::filesystem::exists(options.out));
-    return error.what();
-  }
-  return "nothing was thrown";
+  });
+  REQUIRE_FALSE(std::filesystem::exists(options.out));
+  return text;
 }
 
 DataConfig in_order() {
@@ -224,7 +223,7 @@ TEST_CASE("a table of steps: lines of one name are one sequence", "[data][import
              Contains("s.npz: sequences come from"));
 }
 
-TEST_CASE("pairs: a decoder is fed what it said before", "[data][import][pairs]") {
+TEST_CASE("pairs: a decoder's inputs are its targets, shifted by one place", "[data][import][pairs]") {
   const Folder folder;
   put(folder / "p.tsv", "a b c\tx\nd\tx y z\n");
   convert({.format = "pairs", .inputs = {folder / "p.tsv"}}, {.out = folder / "o"});

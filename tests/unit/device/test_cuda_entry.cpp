@@ -32,7 +32,7 @@ TEST_CASE("counting GPUs gives a number or a reason, never an exception", "[devi
   CHECK(visible_gpus() == gpus);
 }
 
-TEST_CASE("a file that is no CUDA library of ours is named", "[device][cuda]") {
+TEST_CASE("a file that is not echelon's CUDA library is named", "[device][cuda]") {
   const test::TempFolder folder;
   CHECK_THAT(cuda_library_problem(folder / "absent.so"), Catch::Contains("absent.so"));
   std::ofstream(folder / "text.so") << "not a shared object\n";

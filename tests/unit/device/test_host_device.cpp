@@ -50,7 +50,7 @@ TEST_CASE("memory moves its ownership and outlives its device", "[device]") {
   CHECK(Memory().data() == nullptr);
 }
 
-TEST_CASE("an empty block has an address", "[device]") {
+TEST_CASE("an empty memory block has an address", "[device]") {
   const auto device = make_reference_device({});
   const Memory none = device->allocate(0, "nothing");
   CHECK(none.data() != nullptr);
@@ -66,7 +66,7 @@ TEST_CASE("devices open by name, unknown ones with the nearest known", "[device]
   CHECK(chosen->name() == (visible_gpus() > 0 ? "cuda" : "onednn"));
 }
 
-TEST_CASE("by default outputs lie like the first activation that came in", "[device]") {
+TEST_CASE("by default outputs have the layout of the first activation", "[device]") {
   struct Plain final : HostDevice {
     Plain() : HostDevice({}) {}
     std::string_view name() const override { return "plain"; }

@@ -31,7 +31,7 @@ TEST_CASE("marked rows come in order, as runs that go on over words", "[row_bits
   CHECK(row_words(33) == 2);
 }
 
-TEST_CASE("bits behind the last row mean nothing", "[row_bits]") {
+TEST_CASE("bits of the row marks behind the last row are ignored", "[row_bits]") {
   const std::vector<std::uint32_t> all(3, ~0U);
   for (std::int64_t rows : {1, 31, 32, 33, 70}) {
     Runs runs;

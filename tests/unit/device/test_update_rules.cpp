@@ -104,7 +104,7 @@ TEST_CASE("lars keeps the rate inside its velocity", "[update]") {
   CHECK(after("lars", 2, g, 5, {.learning_rate = 0.1, .momentum = m, .trust = 0.75}) == Approx(w).epsilon(1e-13));
 }
 
-TEST_CASE("lamb leaves the weights to descend", "[update]") {
+TEST_CASE("the lamb rule changes no weight itself, the descend rule does", "[update]") {
   CHECK(after("lamb", 2, 0.5, 3, {.learning_rate = 0.1}, 3) == 2);
   CHECK(after("descend", 2, 0.5, 3, {.learning_rate = 0.1, .trust = 0.5}, 0) == Approx(2 - 3 * 0.1 * 0.5 * 0.5));
 }

@@ -136,7 +136,7 @@ TEST_CASE("what a drain takes is in no outcome, what it sends is", "[exchange]")
   CHECK(account.wire().bytes_sent == 7);
 }
 
-TEST_CASE("names that are not known are refused with the nearest", "[exchange]") {
+TEST_CASE("unknown names are refused with the nearest known one", "[exchange]") {
   ExchangeConfig config;
   config.strategy = "synchronus";
   CHECK_THROWS_WITH(OneRank(config), Contains("did you mean 'synchronous'"));
@@ -210,7 +210,7 @@ TEST_CASE("gathered for a checkpoint, every worker has the optimiser's states of
   CHECK(served[2] == served[0]);
 }
 
-TEST_CASE("what looks at whole parameters is not for servers", "[exchange]") {
+TEST_CASE("rules that need whole parameters are refused with servers", "[exchange]") {
   const auto body = [](std::unique_ptr<Transport> transport) {
     Engine engine(std::move(transport));
     test::Trainer trainer(test::small_lenet(), 2);

@@ -183,17 +183,10 @@ class Rank final : public ServerMemory, public ProtocolHost {
 
 void run_schedule(std::uint64_t seed) {
   const Schedule schedule = draw_schedule(seed);
-  VirtualWorld world(schedule.ranks, schedule.network);
-  std::vector<std::unique_ptr<Rank>> ranks;
-  std::vector<VirtualActor*> actors;
-  for (int r = 0; r < schedule.ranks; ++r) {
-    ranks.push_back(std::make_unique<Rank>(schedule, r, world));
-    actors.push_back(&*ranks.back()->actor);
-  }
-  world.run(actors, 10);
+  const test::ProtocolRun<Rank> run(schedule.ranks, schedule.network, schedule);
   std::uint64_t messages = 0;
   std::int64_t priced = 0;
-  for (const auto& rank : ranks) {
+  for (const auto& rank : run.ranks()) {
     rank->check();
     messages += rank->messages;
     ECHELON_CHECK(rank->actor->waits().empty(), "a wait was not ended");

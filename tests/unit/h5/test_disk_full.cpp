@@ -7,6 +7,7 @@
 
 #include "base/error.hpp"
 #include "h5/file.hpp"
+#include "tests/support/refusal.hpp"
 #include "tests/support/skip.hpp"
 #include "tests/unit/h5/folder.hpp"
 
@@ -50,12 +51,7 @@ TEST_CASE("disk full while writing is an EnvironmentError and leaves nothing beh
   for (const auto& options : {h5::DatasetOptions{0, 0}, h5::DatasetOptions{16, 0}, h5::DatasetOptions{16, 1}})
     for (const std::int64_t rows : {1984, 4096, 65536}) {
       if (rows == 1984 && options.deflate > 0) continue;  // fits
-      std::string message;
-      try {
-        write(folder / "old.h5", rows, options);
-      } catch (const EnvironmentError& error) {
-        message = error.what();
-      }
+      const std::string message = test::refusal<EnvironmentError>([&] { write(folder / "old.h5", rows, options); });
       INFO(rows << " rows, chunk " << options.chunk_rows << ", deflate " << options.deflate);
       REQUIRE_THAT(message,
                    Catch::Matchers::Contains("old.h5") && Catch::Matchers::Contains("No space left on device"));
@@ -73,13 +69,7 @@ TEST_CASE("disk full while writing is an EnvironmentError and leaves nothing beh
 TEST_CASE("a folder that is missing or read-only is named with the system's reason", "[h5]") {
   const test::Folder folder;
   const auto message = [](const std::string& path) {
-    try {
-      h5::Writer writer(path);
-      writer.publish();
-    } catch (const EnvironmentError& error) {
-      return std::string(error.what());
-    }
-    return std::string("nothing was thrown");
+    return test::refusal<EnvironmentError>([&] { h5::Writer(path).publish(); });
   };
   REQUIRE_THAT(message(folder / "nowhere/a.h5"), Catch::Matchers::Contains("No such file or directory"));
   REQUIRE_THAT(message("/proc/a.h5"), Catch::Matchers::Contains("/proc/a.h5: cannot be written"));

@@ -13,6 +13,7 @@
 #include "base/hash_rng.hpp"
 #include "h5/file.hpp"
 #include "tests/support/random.hpp"
+#include "tests/support/refusal.hpp"
 #include "tests/unit/h5/folder.hpp"
 
 namespace echelon {
@@ -20,22 +21,13 @@ namespace {
 
 using Catch::Matchers::Contains;
 using test::Folder;
+using test::refusal;
 
 std::vector<std::int32_t> numbers(std::int64_t n) {
   const auto wide = test::random_integers(static_cast<std::size_t>(n), -1000000, 1000000, "h5 numbers");
   std::vector<std::int32_t> values;
   for (const std::int64_t v : wide) values.push_back(static_cast<std::int32_t>(v));
   return values;
-}
-
-template <class Body>
-std::string message_of(Body&& body) {
-  try {
-    body();
-  } catch (const DataError& error) {
-    return error.what();
-  }
-  return "nothing was thrown";
 }
 
 }  // namespace
@@ -132,11 +124,13 @@ TEST_CASE("attributes come back; missing and wrong ones are named", "[h5]") {
   REQUIRE(reader.attribute_texts("names") == std::vector<std::string>{"cat", "", "a longer name"});
   REQUIRE(reader.attribute_texts("none").empty());
   REQUIRE_FALSE(reader.has_attribute("std"));
-  REQUIRE_THAT(message_of([&] { reader.attribute_double("std"); }), Contains("a.h5") && Contains("'std' is missing"));
-  REQUIRE_THAT(message_of([&] { reader.attribute_int("scale"); }), Contains("must be an integer, is a 64-bit float"));
-  REQUIRE_THAT(message_of([&] { reader.attribute_double("mean"); }), Contains("one number, is 3"));
-  REQUIRE_THAT(message_of([&] { reader.attribute_text("mean"); }), Contains("must be text"));
-  REQUIRE_THAT(message_of([&] { reader.attribute_doubles("names"); }), Contains("must be numbers, is text"));
+  REQUIRE_THAT(refusal<DataError>([&] { reader.attribute_double("std"); }),
+               Contains("a.h5") && Contains("'std' is missing"));
+  REQUIRE_THAT(refusal<DataError>([&] { reader.attribute_int("scale"); }),
+               Contains("must be an integer, is a 64-bit float"));
+  REQUIRE_THAT(refusal<DataError>([&] { reader.attribute_double("mean"); }), Contains("one number, is 3"));
+  REQUIRE_THAT(refusal<DataError>([&] { reader.attribute_text("mean"); }), Contains("must be text"));
+  REQUIRE_THAT(refusal<DataError>([&] { reader.attribute_doubles("names"); }), Contains("must be numbers, is text"));
 }
 
 TEST_CASE("a file that is missing, empty, foreign, truncated or a folder is a DataError with the reason", "[h5]") {
@@ -146,10 +140,10 @@ TEST_CASE("a file that is missing, empty, foreign, truncated or a folder is a Da
   writer.write_all("rows", DType::i32, {1000, 100}, values.data());
   writer.publish();
   const auto size = std::filesystem::file_size(folder / "whole.h5");
-  const auto message = [&](const std::string& name) { return message_of([&] { h5::Reader(folder / name); }); };
+  const auto message = [&](const std::string& name) { return refusal<DataError>([&] { h5::Reader(folder / name); }); };
 
   REQUIRE_THAT(message("missing.h5"), Contains("missing.h5") && Contains("No such file or directory"));
-  REQUIRE_THAT(message_of([&] { h5::Reader(folder.path()); }), Contains("is a folder"));
+  REQUIRE_THAT(refusal<DataError>([&] { h5::Reader(folder.path()); }), Contains("is a folder"));
   std::ofstream(folder / "empty.h5").close();
   REQUIRE_THAT(message("empty.h5"), Contains("empty.h5: is empty (0 bytes)"));
   std::ofstream(folder / "text.h5") << "label,pixel\n1,2\n" << std::string(5000, 'x');
@@ -161,10 +155,11 @@ TEST_CASE("a file that is missing, empty, foreign, truncated or a folder is a Da
     REQUIRE_THAT(message("cut.h5"), Contains("cut.h5: is truncated"));
   }
   const h5::Reader reader(folder / "whole.h5");
-  REQUIRE_THAT(message_of([&] { reader.info("columns"); }), Contains("whole.h5") && Contains("'columns' is missing"));
+  REQUIRE_THAT(refusal<DataError>([&] { reader.info("columns"); }),
+               Contains("whole.h5") && Contains("'columns' is missing"));
 }
 
-TEST_CASE("types that are none of ours are refused with what was found", "[h5]") {
+TEST_CASE("unsupported types are refused with the type found", "[h5]") {
   const Folder folder;
   const std::string path = folder / "wide.h5";
   const hsize_t extent = 4;
@@ -175,7 +170,8 @@ TEST_CASE("types that are none of ours are refused with what was found", "[h5]")
   H5Sclose(space);
   H5Fclose(file);
   const h5::Reader reader(path);
-  REQUIRE_THAT(message_of([&] { reader.info("wide"); }), Contains("'wide' holds a 64-bit signed integer; known are"));
+  REQUIRE_THAT(refusal<DataError>([&] { reader.info("wide"); }),
+               Contains("'wide' holds a 64-bit signed integer; known are"));
   REQUIRE(reader.info("big_endian").dtype == DType::f32);
 }
 
@@ -194,7 +190,7 @@ TEST_CASE("a damaged compressed chunk is named, not returned", "[h5]") {
     file << std::string(64, '\x5a');
   }
   std::vector<std::uint8_t> back(values.size());
-  REQUIRE_THAT(message_of([&] { h5::Reader(path).read_all("rows", back.data(), DType::u8); }),
+  REQUIRE_THAT(refusal<DataError>([&] { h5::Reader(path).read_all("rows", back.data(), DType::u8); }),
                Contains("damaged.h5") && Contains("'rows'") && Contains("damaged"));
 }
 

@@ -63,7 +63,7 @@ TEST_CASE("HUP asks for one checkpoint, and no compute thread runs its handler",
   CHECK(!take_signal_wishes().checkpoint);
 }
 
-TEST_CASE("equal entries by rank are told once", "[train]") {
+TEST_CASE("equal values of consecutive ranks are printed once", "[train]") {
   CHECK(by_rank_text({"a"}) == "a");
   CHECK(by_rank_text({"a", "a", "b"}) == "0-1: a; 2: b");
 }

@@ -3,6 +3,7 @@
 #include "base/error.hpp"
 #include "model/build.hpp"
 #include "model/zoo/zoo.hpp"
+#include "tests/support/refusal.hpp"
 
 using namespace echelon;
 using Catch::Matchers::Contains;
@@ -30,12 +31,7 @@ LayerConfig dense(std::int64_t units) {
 }
 
 std::string refusal(const std::vector<LayerConfig>& layers, const Shape& input = {3, 8, 8}) {
-  try {
-    build_layers(layers, labelled(input, 10));
-  } catch (const ConfigError& error) {
-    return error.what();
-  }
-  return "built";
+  return test::refusal<ConfigError>([&] { build_layers(layers, labelled(input, 10)); });
 }
 
 }  // namespace

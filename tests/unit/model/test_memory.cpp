@@ -34,7 +34,7 @@ TEST_CASE("random lifetimes never overlap while both live", "[model]") {
   }
 }
 
-TEST_CASE("an overlap is noticed", "[model]") {
+TEST_CASE("a memory plan with overlapping tensors is refused", "[model]") {
   const std::vector<Lifetime> tensors = {{100, 0, 3}, {100, 2, 4}};
   CHECK_THROWS(check_memory_plan(tensors, {{0, 64}, 164}));
   CHECK_NOTHROW(check_memory_plan(tensors, {{0, 128}, 228}));

@@ -3,6 +3,7 @@
 #include <set>
 
 #include "base/error.hpp"
+#include "tests/support/refusal.hpp"
 #include "tests/support/trainer.hpp"
 
 using namespace echelon;
@@ -26,12 +27,7 @@ SampleForm text(std::int64_t places) {
 }
 
 std::string refusal(const std::vector<LayerConfig>& layers, const SampleForm& form) {
-  try {
-    build_layers(layers, form);
-  } catch (const ConfigError& error) {
-    return error.what();
-  }
-  return "built";
+  return test::refusal<ConfigError>([&] { build_layers(layers, form); });
 }
 
 // A stack of all cells over a text.

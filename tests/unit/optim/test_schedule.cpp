@@ -38,7 +38,7 @@ TEST_CASE("steps multiply at the epochs named", "[optim]") {
   CHECK(learning_rate_at(config, 99, 10, 100) == 0.2);
 }
 
-TEST_CASE("a cosine from the end of the warm-up to its final factor", "[optim]") {
+TEST_CASE("cosine schedule from the end of the warm-up to its final factor", "[optim]") {
   OptimiserConfig config = config_of("cosine");
   config.warmup_epochs = 2;
   config.final_factor = 0.25;
@@ -51,7 +51,7 @@ TEST_CASE("a cosine from the end of the warm-up to its final factor", "[optim]")
   CHECK(learning_rate_at(config, 120, 10, 100) == Approx(0.2));
 }
 
-TEST_CASE("a polynomial from the end of the warm-up to its final factor", "[optim]") {
+TEST_CASE("polynomial schedule from the end of the warm-up to its final factor", "[optim]") {
   OptimiserConfig config = config_of("polynomial");
   config.warmup_epochs = 2;
   config.final_factor = 0.25;

@@ -58,7 +58,7 @@ TEST_CASE("of equally dear stages those are chosen that send least", "[parallel]
   CHECK(cuts[0].shape.elems() <= 5);  // behind the pool or the last layer, not in the middle of a residual block
 }
 
-TEST_CASE("stages that cannot be are refused", "[parallel][stages]") {
+TEST_CASE("impossible numbers of stages are refused", "[parallel][stages]") {
   Graph graph = small_lenet();
   const std::vector<double> costs(graph.nodes().size(), 1);
   CHECK_THROWS_WITH(assign_stages(graph, costs, static_cast<int>(costs.size()) + 1),

@@ -113,7 +113,7 @@ TEST_CASE("layers of an encoder and a decoder that are equally deep are on one s
   CHECK_THROWS_WITH(staircase_stages(whole, costs, 13), Contains("at most"));
 }
 
-TEST_CASE("what cannot be cut in time is refused with the layer", "[parallel][staircase]") {
+TEST_CASE("layers that cannot be split in time are refused by name", "[parallel][staircase]") {
   const Graph short_text = stack(1, 5);
   CHECK_THROWS_WITH(cut_time(short_text, {0, 0, 0, 0}, 6), Contains("'embedding1' takes sequences of 5 steps") &&
                                                                Contains("parallel.time_chunks = 6") &&

@@ -63,7 +63,7 @@ TEST_CASE("every figure that is written is read back", "[report][figures]") {
   check_round_trip<RunFigures>();
 }
 
-TEST_CASE("what is not known is null, or left out", "[report][figures]") {
+TEST_CASE("unknown figures are null, or left out", "[report][figures]") {
   StepFigures step;
   const auto row = to_json(step);
   CHECK(row["loss"].is_null());
@@ -79,7 +79,7 @@ TEST_CASE("what is not known is null, or left out", "[report][figures]") {
   CHECK(read.test_loss == 3);
 }
 
-TEST_CASE("ranks are put together as the list has it", "[report][figures]") {
+TEST_CASE("figures of ranks are aggregated as the list of figures says", "[report][figures]") {
   std::vector<double> all;
   RunFigures run;
   for (int rank = 0; rank < 3; ++rank) {
@@ -104,7 +104,7 @@ TEST_CASE("ranks are put together as the list has it", "[report][figures]") {
   CHECK(run.name == "name");
 }
 
-TEST_CASE("repetitions are put together as the list has it", "[report][figures]") {
+TEST_CASE("figures of repetitions are aggregated as the list of figures says", "[report][figures]") {
   std::vector<RunFigures> runs(3, filled<RunFigures>());
   runs[0].test_loss = 1, runs[1].test_loss = kUnknown, runs[2].test_loss = 2;
   runs[0].samples_per_s.median = 5, runs[1].samples_per_s.median = 7, runs[2].samples_per_s.median = 6;

@@ -118,7 +118,7 @@ TEST_CASE("without a run on 1 rank the smallest is the baseline, and the report 
   CHECK(markdown_of(report).find("against the run on 2 ranks") != std::string::npos);
 }
 
-TEST_CASE("more ranks that take longer are called worse", "[report]") {
+TEST_CASE("more ranks that are slower are reported as worse", "[report]") {
   TempFolder folder;
   write_attempt(folder / "a/01", {.ranks = 1, .rate = 1000});
   write_attempt(folder / "a/02", {.ranks = 2, .rate = 800});
@@ -162,7 +162,7 @@ TEST_CASE("failed, stopped and half-written attempts are listed and not counted"
   CHECK(text.find("9999") == std::string::npos);
 }
 
-TEST_CASE("paced runs are marked in every table and teach nothing", "[report]") {
+TEST_CASE("paced runs are marked in every table and report no loss", "[report]") {
   TempFolder folder;
   write_attempt(folder / "a/01", {.ranks = 1, .rate = 1000, .paced = true});
   write_attempt(folder / "a/02", {.ranks = 8, .rate = 7000, .paced = true});

@@ -56,7 +56,7 @@ TEST_CASE("a status comes back as it was written", "[report][status]") {
   CHECK(read->provenance.ranks == 2);
 }
 
-TEST_CASE("a half-written or foreign status is none", "[report][status]") {
+TEST_CASE("a half-written or foreign status file reads as no status", "[report][status]") {
   const TempFolder folder;
   for (const char* text : {"{\"state\": \"fini", "[1]", "{\"state\": 3}", "{}"}) {
     write_file_whole(folder / "status.json", text);
@@ -103,7 +103,8 @@ TEST_CASE("the first verdict stays, in both files", "[report][status]") {
   CHECK(read_status(folder.path())->reason == "rank 1 hangs");
 }
 
-TEST_CASE("of many verdicts at once one is kept whole, beside a running status that is rewritten", "[report][status]") {
+TEST_CASE("of many concurrent verdicts one is kept whole, beside a running status that is rewritten",
+          "[report][status]") {
   for (int round = 0; round < 20; ++round) {
     const TempFolder folder;
     std::atomic<int> kept{0};

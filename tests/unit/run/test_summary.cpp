@@ -36,7 +36,7 @@ TEST_CASE("median and quartiles", "[train]") {
   CHECK(quartiles_of({1, 2}).median == 1.5);
 }
 
-TEST_CASE("the odd one out is the rank that differs from most", "[train]") {
+TEST_CASE("the rank whose weights differ from the majority is named", "[train]") {
   using Ranks = std::vector<int>;
   CHECK(split_of({"a"}).odd.empty());
   CHECK(split_of({"a", "a", "a"}).odd.empty());
@@ -69,7 +69,7 @@ TEST_CASE("the first step is measured apart", "[train]") {
   CHECK(statistics.first_step_s() > 0);
 }
 
-TEST_CASE("a bar fills from the left", "[train]") {
+TEST_CASE("a progress bar fills from the left", "[train]") {
   CHECK(bar_text(0, 4) == "[....]");
   CHECK(bar_text(0.5, 4) == "[##..]");
   CHECK(bar_text(1, 4) == "[####]");

@@ -54,8 +54,8 @@ void check_times(const std::vector<RankStep>& times, int k, int step) {
 
 // A rank whose steps take unlike times.
 struct Rank final : ProtocolHost {
-  Rank(int at, int of, VirtualWorld& world, std::uint64_t seed)
-      : rank(at), ranks(of), tree(at, of, 5, 2), random(seed, "control") {
+  Rank(std::uint64_t seed, int at, VirtualWorld& world)
+      : rank(at), ranks(world.ranks()), tree(at, ranks, 5, 2), random(seed, "control") {
     actor.emplace(
         world.transport(rank), tree, *this, [this] { return step == kSteps; }, 2);
     begin();
@@ -90,16 +90,9 @@ TEST_CASE("control words: every number of ranks, any schedule", "[train][control
     network.seed = test::test_seed() + static_cast<std::uint64_t>(k);
     network.eager_bytes = k % 2 == 0 ? 0 : 1 << 20;
     CAPTURE(k, network.seed);
-    VirtualWorld world(k, network);
-    std::vector<std::unique_ptr<Rank>> ranks;
-    std::vector<VirtualActor*> actors;
-    for (int r = 0; r < k; ++r) {
-      ranks.push_back(std::make_unique<Rank>(r, k, world, network.seed));
-      actors.push_back(&*ranks.back()->actor);
-    }
-    REQUIRE_NOTHROW(world.run(actors, 10));
+    const test::ProtocolRun<Rank> run(k, network, network.seed);
     std::uint64_t messages = 0;
-    for (const auto& rank : ranks) messages += rank->actor->wire().messages_sent;
+    for (const auto& rank : run.ranks()) messages += rank->actor->wire().messages_sent;
     CHECK(messages == static_cast<std::uint64_t>(2 * (k - 1) * kSteps));
   }
 }

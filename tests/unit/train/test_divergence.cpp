@@ -45,7 +45,7 @@ TEST_CASE("twenty losses far above the first end a run", "[train][divergence]") 
   CHECK(ends_at(then(2.3, 50, 250), 0) == 0);  // switched off
 }
 
-TEST_CASE("ordinary runs are left alone", "[train][divergence]") {
+TEST_CASE("spikes, large losses and paced runs do not count as divergence", "[train][divergence]") {
   std::vector<double> spikes = then(2.3, 200, 1.5);
   for (std::size_t i = 10; i < spikes.size(); i += 20)
     for (std::size_t j = 0; j < 19 && i + j < spikes.size(); ++j) spikes[i + j] = 500;

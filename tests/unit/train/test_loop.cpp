@@ -149,7 +149,7 @@ TEST_CASE("the loop joins the step that the strategy names", "[train][loop]") {
   CHECK(run.watch.epochs[1].last);
 }
 
-TEST_CASE("a step that leads back is a defect", "[train][loop]") {
+TEST_CASE("a strategy whose next step is not after the last one is a defect", "[train][loop]") {
   Run run;
   run.make_plan();
   run.jumps.lengths = {0};

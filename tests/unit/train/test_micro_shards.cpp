@@ -83,7 +83,7 @@ TEST_CASE("micro-shards are added in a balanced binary tree, in log2 arenas besi
   }
 }
 
-TEST_CASE("the order matters: another one gives other bits", "[train]") {
+TEST_CASE("sums in another order than the tree's have other bits", "[train]") {
   Values in_a_row = leaf(0);
   for (int i = 1; i < 8; ++i) in_a_row = sum(in_a_row, leaf(i));
   CHECK(in_a_row != tree(0, 8));
