@@ -15,6 +15,10 @@ std::string in_place(const std::string& where, const std::string& name, std::str
   return where.empty() ? node : where + ": " + node;
 }
 
+ParameterSlice whole_tensor(const Shape& shape) {
+  return {.whole = shape, .offset = Shape(std::vector<std::int64_t>(static_cast<std::size_t>(shape.rank()), 0))};
+}
+
 }  // namespace
 
 ValueId Graph::input(std::string name, const Shape& shape, ValueType type) {
@@ -59,7 +63,7 @@ std::vector<ValueId> Graph::add_node(Node node) {
 
   const auto first = std::find_if(nodes_.begin(), nodes_.end(), [&](const Node& other) { return other.of == node.of; });
   node.owner = static_cast<int>(first - nodes_.begin());
-  for (const ParameterDecl& decl : layer->parameters(shapes)) node.parameters.push_back(declare(node, decl));
+  node.parameters = declare_all(node, shapes);
   bool learns = !node.parameters.empty() || layer->learns_elsewhere();
   for (ValueId id : node.inputs) learns = learns || values_[static_cast<std::size_t>(id)].wants_gradient;
   // First outputs are sequences of the places of first inputs.
@@ -75,22 +79,31 @@ std::vector<ValueId> Graph::add_node(Node node) {
   return nodes_.back().outputs;
 }
 
+std::vector<int> Graph::declare_all(const Node& node, const std::vector<Shape>& inputs) {
+  const std::vector<ParameterDecl> decls = node.layer->parameters(inputs);
+  std::vector<ParameterSlice> slices = split_of(*node.layer).slices(inputs);
+  if (slices.empty())
+    for (const ParameterDecl& decl : decls) slices.push_back(whole_tensor(decl.shape));
+  ECHELON_CHECK_EQ(slices.size(), decls.size(), "slices of the parameters of '{}'", node.name);
+  std::vector<int> indices;
+  for (std::size_t i = 0; i < decls.size(); ++i) indices.push_back(declare(node, decls[i], slices[i]));
+  return indices;
+}
+
 // The index of the parameter: a new one, or that of the chunk which owns it.
-int Graph::declare(const Node& node, const ParameterDecl& decl) {
+int Graph::declare(const Node& node, const ParameterDecl& decl, const ParameterSlice& slice) {
   Parameter parameter;
   parameter.name = node.of + "." + decl.suffix;
-  const bool slice = decl.whole.rank() > 0;
   parameter.shape = decl.shape;
-  parameter.global_shape = slice ? decl.whole : decl.shape;
-  parameter.offset =
-      slice ? decl.offset : Shape(std::vector<std::int64_t>(static_cast<std::size_t>(decl.shape.rank()), 0));
-  parameter.folded = decl.folded;
+  parameter.global_shape = slice.whole;
+  parameter.offset = slice.offset;
+  parameter.folded = slice.folded;
   parameter.kind = decl.kind;
   parameter.decays = decl.decays;
   parameter.momentum = decl.momentum;
   parameter.init = decl.init;
   parameter.sparse = decl.sparse;
-  parameter.alone = decl.alone;
+  parameter.alone = slice.alone;
   if (node.owner == static_cast<int>(nodes_.size())) return parameters_.add(std::move(parameter));
   const int owned = parameters_.find(parameter.name);
   ECHELON_CHECK(owned >= 0 && parameters_[owned].shape == parameter.shape, "'{}' of a chunk of '{}'", parameter.name,

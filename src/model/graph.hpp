@@ -14,7 +14,7 @@
 
 #include "base/shape.hpp"
 #include "device/parameter.hpp"
-#include "model/layer.hpp"
+#include "model/splits/layer_split.hpp"
 
 namespace echelon::inline model {
 
@@ -73,7 +73,8 @@ class Graph {
 
  private:
   std::vector<ValueId> add_node(Node node);
-  int declare(const Node& node, const ParameterDecl& decl);
+  std::vector<int> declare_all(const Node& node, const std::vector<Shape>& inputs);
+  int declare(const Node& node, const ParameterDecl& decl, const ParameterSlice& slice);
   bool comes_by_itself(ValueId id) const;
   void check_types(const Layer& layer, const std::vector<ValueId>& inputs) const;
 

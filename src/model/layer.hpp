@@ -13,7 +13,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -29,33 +28,16 @@ class Lowering;
 
 struct ParameterDecl {
   std::string suffix;  // "weight": the parameter is called "<node>.weight"
-  Shape shape;         // here
+  Shape shape;
   Init init;
   bool decays = true;
   ParameterKind kind = ParameterKind::weight;
   double momentum = 0.1;  // statistics
   bool sparse = false;    // (rows, ..) of whose gradient `backward` marks the rows that it writes (Lowering::row_marks)
-  Shape whole = {};       // of the whole tensor, where this is a slice of it
-  Shape offset = {};      // likewise: where the slice begins
-  int folded = -1;        // likewise: in files the axes `folded` and `folded` + 1 are one
-  bool alone = false;     // whole, and in this part of a layer alone
-};
-
-// Some of a layer's units: features, or channels of an image.
-struct Units {
-  std::int64_t begin = 0, end = 0, all = 0;
-  std::int64_t count() const { return end - begin; }
-  Units times(std::int64_t each) const { return {begin * each, end * each, all * each}; }
-};
-
-// Which rows of an image a layer looks at: row p of y sees rows [p * stride - padding, .. + reach) of x.
-struct RowWindow {
-  std::int64_t reach = 1, stride = 1, padding = 0;
-  bool pads = false;       // on_rows pads by itself; else its inputs hold rows of padding, 0
-  bool in_pieces = false;  // some rows may be computed after others
 };
 
 class Layer;
+class LayerSplit;
 using LayerPtr = std::shared_ptr<const Layer>;
 
 class Layer {
@@ -91,46 +73,12 @@ class Layer {
   virtual LayerPtr fused_with(const Layer& next) const;
   // This layer of ReLUs of its input; null where it does not hold them.
   virtual LayerPtr behind_relu() const { return nullptr; }
-  // Parts of this layer, for a split over ranks (parallel/tensor.hpp); null where it cannot be cut so.
-  //   with_outputs  these of its outputs, from whole inputs
-  //   with_inputs   from these of its inputs, what they add to every output: the parts' outputs are to be summed
-  //   on_channels   where channels do not meet: the same layer on these of the channels
-  virtual LayerPtr with_outputs(const Units&) const { return nullptr; }
-  virtual LayerPtr with_inputs(const Units&) const { return nullptr; }
-  virtual LayerPtr on_channels(const Units&) const { return nullptr; }
-  //   on_classes    a loss of these of the logits: what its `parts` say of each label is gathered at `cut`, so many
-  //                 numbers of each
-  virtual LayerPtr on_classes(const Units&, int cut, int parts) const {
-    (void)cut, (void)parts;
-    return nullptr;
-  }
-  // Of a table that with_inputs cuts by rows, each an index that the layer may be given; else 0.
-  virtual std::int64_t table_rows() const { return 0; }
-  //   on_states   of a recurrent layer: these of its `state_units`. Before each step the states of all parts are
-  //   gathered
-  //               at cut `gathered`, and backward the gradients of whole states are summed at `summed`.
-  virtual LayerPtr on_states(const Units&, int gathered, int summed) const {
-    (void)gathered, (void)summed;
-    return nullptr;
-  }
-  virtual std::int64_t state_units() const { return 0; }
-  // The layer on some steps of its sequences (parallel/staircase.hpp), where steps meet through states alone; null
-  // where it sees all of them at once.
-  virtual LayerPtr on_steps(const Units&) const { return nullptr; }
-  // How many outputs behind the first are last states, which the next steps take as inputs behind the first.
-  virtual int states_of_steps() const { return 0; }
-  // For a split by the rows of images (parallel/space.hpp): none where outputs need all rows.
-  virtual std::optional<RowWindow> row_window() const { return std::nullopt; }
-  // Whether it sums over all rows, and so needs the number of a cut.
-  virtual bool sums_over_rows() const { return false; }
-  // The layer for these rows of its outputs, of inputs that begin with the first row its windows reach and have fewer
-  // than a stride behind the last; padding is among them but where it `pads`.
-  virtual LayerPtr on_rows(const Units& rows, int cut) const;
+  // How the layer is divided over ranks (model/splits/layer_split.hpp); null where it cannot be divided.
+  virtual const LayerSplit* split() const { return nullptr; }
   virtual void forward(Lowering& lowering) const = 0;
   virtual void backward(Lowering& lowering) const = 0;
 };
 
 inline LayerPtr Layer::fused_with(const Layer&) const { return nullptr; }
-inline LayerPtr Layer::on_rows(const Units&, int) const { return nullptr; }
 
 }  // namespace echelon::inline model

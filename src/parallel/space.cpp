@@ -81,7 +81,7 @@ void SpacePlan::choose_layers() {
   for (std::size_t i = 0; i < on_rows_.size(); ++i) {
     const Node& node = graph_.nodes()[i];
     if (!takes_rows(node)) continue;
-    on_rows_[i] = node.layer->row_window().has_value();
+    on_rows_[i] = split_of(*node.layer).row_window().has_value();
     const std::int64_t rows = graph_.values()[static_cast<std::size_t>(node.outputs[0])].shape[1];
     if (on_rows_[i] && rows < spatial_shards_)
       refuse(node, spatial_shards_,
@@ -104,7 +104,7 @@ void SpacePlan::choose_cuts() {
     for (ValueId id : node.inputs) {
       RowCuts& input = cuts_[static_cast<std::size_t>(id)];
       if (graph_.values()[static_cast<std::size_t>(id)].producer < 0 || !input.empty()) continue;
-      input = cuts_below(*node.layer->row_window(), output, rows_of(id));
+      input = cuts_below(*split_of(*node.layer).row_window(), output, rows_of(id));
       if (!rising(input)) input = even_cuts(rows_of(id), spatial_shards_);
     }
   }
@@ -118,7 +118,7 @@ void SpacePlan::check() const {
       const RowCuts& in = cuts(id);
       for (int spatial_shard = 0; spatial_shard < spatial_shards_ && !in.empty(); ++spatial_shard) {
         const RowSpan seen =
-            rows_seen(*node.layer->row_window(), spatial_shard_of(cuts(node.outputs[0]), spatial_shard));
+            rows_seen(*split_of(*node.layer).row_window(), spatial_shard_of(cuts(node.outputs[0]), spatial_shard));
         const RowSpan own = spatial_shard_of(in, spatial_shard);
         const std::int64_t from = in[static_cast<std::size_t>(std::max(0, spatial_shard - 1))];
         const std::int64_t to = in[static_cast<std::size_t>(std::min(spatial_shards_, spatial_shard + 2))];
@@ -167,7 +167,7 @@ class SpatialShardBuilder {
     LayerPtr layer = node.layer;
     if (!on_rows) {
       for (ValueId id : node.inputs) inputs.push_back(whole(id, stage));
-    } else if (const RowWindow window = *layer->row_window(); window.in_pieces && reaches_out(node)) {
+    } else if (const RowWindow window = *split_of(*layer).row_window(); window.in_pieces && reaches_out(node)) {
       const Sight sight = sight_of(node.inputs[0], node);
       const RowSpan own = spatial_shard_of(plan_.cuts(node.outputs[0]), spatial_shard_);
       layer = make_rows_window(
@@ -178,8 +178,8 @@ class SpatialShardBuilder {
       for (ValueId id : node.inputs) inputs.push_back(is_image(value(id)) ? rows(id, node, stage) : here_.at(id));
       const RowCuts& cuts = plan_.cuts(node.outputs[0]);
       const RowSpan own = spatial_shard_of(cuts, spatial_shard_);
-      const int cut = layer->sums_over_rows() ? statistics_cut(node, stage) : -1;
-      layer = layer->on_rows({own.begin, own.end, cuts.back()}, cut);
+      const int cut = split_of(*layer).sums_over_rows() ? statistics_cut(node, stage) : -1;
+      layer = split_of(*layer).on_rows({own.begin, own.end, cuts.back()}, cut);
     }
     const std::vector<ValueId> outputs = put(stage, node.name, layer, std::move(inputs), node.where);
     for (std::size_t i = 0; i < outputs.size(); ++i) here_[node.outputs[i]] = outputs[i];
@@ -232,7 +232,7 @@ class SpatialShardBuilder {
     std::vector<RowSpan> own, seen;
   };
   Sight sight_of(ValueId id, const Node& node) const {
-    const RowWindow window = *node.layer->row_window();
+    const RowWindow window = *split_of(*node.layer).row_window();
     const RowCuts& cuts = plan_.cuts(id);
     const RowSpan image = {0, value(id).shape[1]};
     Sight sight;

@@ -18,7 +18,7 @@ namespace {
 
 const Node& node_of(const Graph& graph, int node) { return graph.nodes()[static_cast<std::size_t>(node)]; }
 const Value& value_of(const Graph& graph, ValueId id) { return graph.values()[static_cast<std::size_t>(id)]; }
-bool is_recurrent(const Node& node) { return node.layer->states_of_steps() > 0; }
+bool is_recurrent(const Node& node) { return split_of(*node.layer).recurrent_states() > 0; }
 
 // (T, F), or tokens (T).
 bool is_sequence(const Value& value) {
@@ -40,7 +40,7 @@ bool can_be_cut(const Graph& graph, const Node& node) {
   if (ids.empty() || !std::all_of(ids.begin(), ids.end(), [&](ValueId id) { return is_sequence(value_of(graph, id)); }))
     return false;
   const std::int64_t steps = value_of(graph, ids[0]).shape[0];
-  return node.layer->on_steps({0, steps, steps}) != nullptr;
+  return split_of(*node.layer).on_steps({0, steps, steps}) != nullptr;
 }
 
 // By node. Layers that could be cut are where sequences lead from them to a recurrent layer that is, or from it to
@@ -132,10 +132,10 @@ class TimeCutter {
     for (ValueId id : node.inputs)
       if (is_of_sample(value_of(whole_, id)) || (chunk == 0 && std::find(cut.begin(), cut.end(), id) == cut.end()))
         inputs.push_back(joined(id, stage(index)));
-    last = put(fmt::format("{}@{}", node.name, chunk), node.layer->on_steps(steps), std::move(inputs), stage(index),
-               &node);
-    ECHELON_CHECK_EQ(last.size(), static_cast<std::size_t>(1 + node.layer->states_of_steps()), "outputs of '{}'",
-                     node.name);
+    last = put(fmt::format("{}@{}", node.name, chunk), split_of(*node.layer).on_steps(steps), std::move(inputs),
+               stage(index), &node);
+    ECHELON_CHECK_EQ(last.size(), static_cast<std::size_t>(1 + split_of(*node.layer).recurrent_states()),
+                     "outputs of '{}'", node.name);
     chunks_of_[node.outputs[0]].push_back(last[0]);
     for (std::size_t i = 1; i < last.size(); ++i) whole_value_[node.outputs[i]] = last[i];
   }

@@ -13,13 +13,14 @@
 #include "base/error.hpp"
 #include "model/layers/list.hpp"
 #include "model/lowering.hpp"
+#include "model/splits/layer_split.hpp"
 
 namespace echelon::inline model {
 namespace {
 
-enum Slot : int { kGamma = 0, kBeta = 1, kMean = 2, kVariance = 3 };
+enum Slot : int { kGamma = 0, kBeta = 1, kMean = 2, kVariance = 3, kSlots = 4 };
 
-class BatchNorm final : public Layer {
+class BatchNorm final : public SplittableLayer {
  public:
   explicit BatchNorm(const LayerConfig& config)
       : epsilon_(config.epsilon),
@@ -58,29 +59,10 @@ class BatchNorm final : public Layer {
   std::vector<ParameterDecl> parameters(std::span<const Shape> inputs) const override {
     const Shape channels{inputs[0][0]};
     const Init zero{Init::Kind::constant, 0.0}, one{Init::Kind::constant, 1.0};
-    std::vector<ParameterDecl> decls = {{"weight", channels, one, false},
-                                        {"bias", channels, zero, false},
-                                        {"running_mean", channels, zero, false, ParameterKind::statistic, momentum_},
-                                        {"running_var", channels, one, false, ParameterKind::statistic, momentum_}};
-    if (part_)
-      for (ParameterDecl& decl : decls) decl.whole = Shape{part_->all}, decl.offset = Shape{part_->begin};
-    return decls;
-  }
-
-  LayerPtr on_channels(const Units& channels) const override {
-    if (cut_ >= 0) return nullptr;
-    auto part = std::make_shared<BatchNorm>(*this);
-    part->part_ = channels;
-    return part;
-  }
-
-  std::optional<RowWindow> row_window() const override { return RowWindow{}; }
-  bool sums_over_rows() const override { return true; }
-  LayerPtr on_rows(const Units& rows, int cut) const override {
-    auto part = std::make_shared<BatchNorm>(*this);
-    part->rows_ = rows;
-    part->cut_ = cut;
-    return part;
+    return {{"weight", channels, one, false},
+            {"bias", channels, zero, false},
+            {"running_mean", channels, zero, false, ParameterKind::statistic, momentum_},
+            {"running_var", channels, one, false, ParameterKind::statistic, momentum_}};
   }
 
   void forward(Lowering& lowering) const override {
@@ -105,6 +87,25 @@ class BatchNorm final : public Layer {
     if (relu_) args.push_back(lowering.parameter(kBeta));
     args.insert(args.end(), {lowering.grad_input(0), lowering.grad_parameter(kGamma), lowering.grad_parameter(kBeta)});
     lowering.op(spec(OpKind::norm_local_backward, lowering), args, ScaleSource::one, 0);
+  }
+
+  LayerPtr on_channels(const Units& channels) const override {
+    if (cut_ >= 0) return nullptr;
+    auto part = std::make_shared<BatchNorm>(*this);
+    part->part_ = channels;
+    return part;
+  }
+  std::vector<ParameterSlice> slices(std::span<const Shape>) const override {
+    if (!part_) return {};
+    return std::vector<ParameterSlice>(kSlots, {.whole = Shape{part_->all}, .offset = Shape{part_->begin}});
+  }
+  std::optional<RowWindow> row_window() const override { return RowWindow{}; }
+  bool sums_over_rows() const override { return true; }
+  LayerPtr on_rows(const Units& rows, int cut) const override {
+    auto part = std::make_shared<BatchNorm>(*this);
+    part->rows_ = rows;
+    part->cut_ = cut;
+    return part;
   }
 
  private:

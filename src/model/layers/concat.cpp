@@ -7,17 +7,15 @@
 #include "base/error.hpp"
 #include "model/layers/list.hpp"
 #include "model/lowering.hpp"
+#include "model/splits/layer_split.hpp"
 
 namespace echelon::inline model {
 namespace {
 
-class Concat final : public Layer {
+class Concat final : public SplittableLayer {
  public:
   std::string_view kind() const override { return "concat"; }
   int arity() const override { return -1; }
-  LayerPtr on_steps(const Units&) const override { return std::make_shared<Concat>(*this); }
-  std::optional<RowWindow> row_window() const override { return RowWindow{}; }
-  LayerPtr on_rows(const Units&, int) const override { return std::make_shared<Concat>(*this); }
 
   std::vector<Shape> infer(std::span<const Shape> inputs) const override {
     if (inputs.size() < 2) throw ConfigError("takes at least 2 inputs, 1 given");
@@ -72,6 +70,10 @@ class Concat final : public Layer {
       first += count;
     }
   }
+
+  LayerPtr on_steps(const Units&) const override { return std::make_shared<Concat>(*this); }
+  std::optional<RowWindow> row_window() const override { return RowWindow{}; }
+  LayerPtr on_rows(const Units&, int) const override { return std::make_shared<Concat>(*this); }
 
  private:
   // A sequence is to the ops N*T samples of F channels.

@@ -5,11 +5,12 @@
 #include "base/error.hpp"
 #include "model/layers/list.hpp"
 #include "model/lowering.hpp"
+#include "model/splits/layer_split.hpp"
 
 namespace echelon::inline model {
 namespace {
 
-class Embedding final : public Layer {
+class Embedding final : public SplittableLayer {
  public:
   explicit Embedding(const LayerConfig& config)
       : units_(config.units), vocabulary_(config.vocabulary), sparse_(config.sparse) {
@@ -21,7 +22,6 @@ class Embedding final : public Layer {
     return fmt::format("{} of {} tokens{}", units_, vocabulary_, sparse_ ? ", sparse" : "");
   }
   bool reads_indices(int) const override { return true; }
-  LayerPtr on_steps(const Units&) const override { return std::make_shared<Embedding>(*this); }
 
   std::vector<Shape> infer(std::span<const Shape> inputs) const override {
     if (inputs[0].rank() != 1)
@@ -34,17 +34,7 @@ class Embedding final : public Layer {
   std::vector<ParameterDecl> parameters(std::span<const Shape>) const override {
     ParameterDecl table{"weight", Shape{vocabulary_, units_}, Init{Init::Kind::normal, 1.0}};
     table.sparse = sparse_;
-    if (part_.all > 0) table.whole = Shape{part_.all, units_}, table.offset = Shape{part_.begin, 0};
     return {table};
-  }
-
-  std::int64_t table_rows() const override { return vocabulary_; }
-  // Rows of tokens that are not here are zeros.
-  LayerPtr with_inputs(const Units& units) const override {
-    auto part = std::make_shared<Embedding>(*this);
-    part->vocabulary_ = units.count();
-    part->part_ = units;
-    return part;
   }
 
   void forward(Lowering& lowering) const override {
@@ -61,6 +51,19 @@ class Embedding final : public Layer {
     }
     lowering.op(op, args);
   }
+
+  std::int64_t table_rows() const override { return vocabulary_; }
+  LayerPtr with_inputs(const Units& units) const override {
+    auto part = std::make_shared<Embedding>(*this);
+    part->vocabulary_ = units.count();
+    part->part_ = units;
+    return part;
+  }
+  std::vector<ParameterSlice> slices(std::span<const Shape>) const override {
+    if (part_.all == 0) return {};
+    return {{.whole = Shape{part_.all, units_}, .offset = Shape{part_.begin, 0}}};
+  }
+  LayerPtr on_steps(const Units&) const override { return std::make_shared<Embedding>(*this); }
 
  private:
   OpSpec spec(OpKind kind, const Lowering& lowering) const {

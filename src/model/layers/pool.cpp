@@ -12,11 +12,12 @@
 #include "model/layers/list.hpp"
 #include "model/layers/window.hpp"
 #include "model/lowering.hpp"
+#include "model/splits/layer_split.hpp"
 
 namespace echelon::inline model {
 namespace {
 
-class PoolLayer : public Layer {
+class PoolLayer : public SplittableLayer {
  public:
   void forward(Lowering& lowering) const final {
     lowering.op(spec(OpKind::pool_forward, lowering), {lowering.input(0), lowering.output(0)}, ScaleSource::one, 0);
@@ -60,8 +61,16 @@ class Pool final : public PoolLayer {
     return {Shape{here.C, here.P(), here.Q()}};
   }
 
-  LayerPtr on_channels(const Units&) const override { return std::make_shared<Pool>(*this); }
+  // The max pool of a ReLU is the ReLU of the max pool: over fewer elements, and without a pass of its own in either
+  // direction.
+  LayerPtr behind_relu() const override {
+    if (mode_ != PoolMode::max || relu_) return nullptr;
+    auto both = std::make_shared<Pool>(*this);
+    both->relu_ = true;
+    return both;
+  }
 
+  LayerPtr on_channels(const Units&) const override { return std::make_shared<Pool>(*this); }
   std::optional<RowWindow> row_window() const override {
     RowWindow rows = rows_of(window_);
     rows.pads = rows.in_pieces = true;
@@ -71,15 +80,6 @@ class Pool final : public PoolLayer {
     auto part = std::make_shared<Pool>(*this);
     part->rows_ = rows;
     return part;
-  }
-
-  // The max pool of a ReLU is the ReLU of the max pool: over fewer elements, and without a pass of its own in either
-  // direction.
-  LayerPtr behind_relu() const override {
-    if (mode_ != PoolMode::max || relu_) return nullptr;
-    auto both = std::make_shared<Pool>(*this);
-    both->relu_ = true;
-    return both;
   }
 
  private:

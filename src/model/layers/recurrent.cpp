@@ -10,7 +10,8 @@
 // Where samples are of unlike length, a layer along the samples' places leaves its state alone behind the last one.
 //
 // A chunk of a longer sequence (on_steps) begins with the states that the chunk before ended with, as if they were
-// given; recurrent states come into the first and leave the last. Parts of the units (on_states): recurrent_part.cpp.
+// given; recurrent states come into the first and leave the last. Parts of the units (on_states):
+// splits/recurrent_part.hpp.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -19,13 +20,15 @@
 #include "model/layers/list.hpp"
 #include "model/layers/recurrent.hpp"
 #include "model/lowering.hpp"
+#include "model/splits/layer_split.hpp"
+#include "model/splits/recurrent_part.hpp"
 
 namespace echelon::inline model {
 namespace {
 
 constexpr int kParameters = 4;
 
-class Recurrent final : public Layer {
+class Recurrent final : public SplittableLayer {
  public:
   Recurrent(const LayerConfig& config, Cell cell)
       : kind_(config.type),
@@ -83,21 +86,6 @@ class Recurrent final : public Layer {
             {"bias_h", Shape{rows}, init, false}};
   }
 
-  LayerPtr on_steps(const Units& steps) const override {
-    if (form_.reverse) return nullptr;
-    auto chunk = std::make_shared<Recurrent>(*this);
-    chunk->form_.first = steps.begin;
-    chunk->form_.loads_recurrent_state = carry_ && steps.begin == 0;
-    chunk->form_.stores_recurrent_state = carry_ && steps.end == steps.all;
-    return chunk;
-  }
-  int states_of_steps() const override { return static_cast<int>(form_.states()); }
-
-  LayerPtr on_states(const Units& units, int gathered, int summed) const override {
-    return make_recurrent_part(std::make_shared<Recurrent>(*this), form_, units, {gathered, summed});
-  }
-  std::int64_t state_units() const override { return form_.H; }
-
   void forward(Lowering& lowering) const override {
     if (form_.loads_recurrent_state) load_recurrent_state(lowering, form_);
     std::vector<TensorRef> args = inputs(lowering);
@@ -120,6 +108,20 @@ class Recurrent final : public Layer {
     }
     lowering.op(spec(OpKind::rnn_backward, lowering), args, ScaleSource::one, 0);
   }
+
+  LayerPtr on_steps(const Units& steps) const override {
+    if (form_.reverse) return nullptr;
+    auto chunk = std::make_shared<Recurrent>(*this);
+    chunk->form_.first = steps.begin;
+    chunk->form_.loads_recurrent_state = carry_ && steps.begin == 0;
+    chunk->form_.stores_recurrent_state = carry_ && steps.end == steps.all;
+    return chunk;
+  }
+  int recurrent_states() const override { return static_cast<int>(form_.states()); }
+  LayerPtr on_states(const Units& units, int gathered, int summed) const override {
+    return make_recurrent_part(std::make_shared<Recurrent>(*this), form_, units, {gathered, summed});
+  }
+  std::int64_t state_units() const override { return form_.H; }
 
  private:
   // What both directions read: x, parameters, states, lengths.

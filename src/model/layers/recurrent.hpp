@@ -21,11 +21,6 @@ struct RecurrentForm {
   std::size_t states() const { return has_c() ? 2 : 1; }
 };
 
-struct StateCuts {
-  int gathered, summed;
-};
-LayerPtr make_recurrent_part(LayerPtr whole, const RecurrentForm& form, const Units& units, StateCuts cuts);
-
 inline bool has_lengths(const Lowering& lowering) {
   return lowering.inputs() > 1 && lowering.input_shape(lowering.inputs() - 1).rank() == 1;
 }

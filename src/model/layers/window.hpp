@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/shape.hpp"
-#include "model/layer.hpp"
+#include "model/splits/layer_split.hpp"
 
 namespace echelon::inline model {
 

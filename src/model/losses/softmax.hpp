@@ -11,8 +11,4 @@ namespace echelon::inline model {
 // "sums" (3) f64, which the program reads.
 LayerPtr make_softmax_loss(std::int64_t classes, double smoothing = 0);
 
-// The same of logits of which each of `parts` ranks has some classes (Layer::on_classes): four numbers of each label,
-// SoftmaxPartDims::kPartials, travel at `cut` instead of the logits. Its output is the logits that are here.
-LayerPtr make_softmax_loss_part(const Units& classes, int cut, int parts, double smoothing);
-
 }  // namespace echelon::inline model

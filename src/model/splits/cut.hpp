@@ -2,7 +2,7 @@
 // other end is for parallel/ to say.
 #pragma once
 
-#include "model/layer.hpp"
+#include "model/splits/layer_split.hpp"
 
 namespace echelon::inline model {
 

@@ -1,7 +1,7 @@
 // Rows of images that several ranks share (parallel/space.hpp): what a spatial shard of them needs from its neighbours.
 #pragma once
 
-#include "model/layer.hpp"
+#include "model/splits/layer_split.hpp"
 
 namespace echelon::inline model {
 

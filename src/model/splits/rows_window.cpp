@@ -19,7 +19,7 @@ namespace {
 
 using Piece = RowPieces::Piece;
 
-class RowsWindow final : public Layer {
+class RowsWindow final : public SplittableLayer {
  public:
   RowsWindow(LayerPtr layer, const RowsFetch& fetch, const Units& rows, std::int64_t first)
       : layer_(std::move(layer)), f_(fetch), rows_(rows), first_(first) {}
@@ -27,12 +27,17 @@ class RowsWindow final : public Layer {
   std::string attributes() const override { return layer_->attributes() + " on rows " + rows_text(f_); }
   std::vector<Shape> infer(std::span<const Shape> inputs) const override {
     const Shape seen = with_halo(inputs[0], f_);
-    return layer_->on_rows(rows_, -1)->infer({&seen, 1});
+    return split_of(*layer_).on_rows(rows_, -1)->infer({&seen, 1});
   }
   std::vector<ParameterDecl> parameters(std::span<const Shape> inputs) const override {
     return layer_->parameters(inputs);
   }
-  LayerPtr with_outputs(const Units& units) const override { return on_these_rows(layer_->with_outputs(units)); }
+  std::vector<ParameterSlice> slices(std::span<const Shape> inputs) const override {
+    return split_of(*layer_).slices(inputs);
+  }
+  LayerPtr with_outputs(const Units& units) const override {
+    return on_these_rows(split_of(*layer_).with_outputs(units));
+  }
   LayerPtr behind_relu() const override { return on_these_rows(layer_->behind_relu()); }
 
   void forward(Lowering& lowering) const override {
@@ -79,7 +84,7 @@ class RowsWindow final : public Layer {
   }
 
   WindowPieces pieces_in(const Lowering& lowering) const {
-    const RowWindow window = *layer_->row_window();
+    const RowWindow window = *split_of(*layer_).row_window();
     const RowSpan x = {f_.first - f_.above.rows(), f_.end + f_.below.rows()}, y = {0, rows_.count()};
     if (!lowering.travels_beside_ops() || f_.above.in + f_.below.in == 0) return {{}, {y, x}, {}};
     return window_pieces({.reach = window.reach,
@@ -117,7 +122,7 @@ class RowsWindow final : public Layer {
   }
 
   LayerPtr layer_of(const WindowPiece& piece) const {
-    return layer_->on_rows({rows_.begin + piece.y.begin, rows_.begin + piece.y.end, rows_.all}, -1);
+    return split_of(*layer_).on_rows({rows_.begin + piece.y.begin, rows_.begin + piece.y.end, rows_.all}, -1);
   }
 
   // Forward: own rows, and those that travel here, if any.

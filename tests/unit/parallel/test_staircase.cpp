@@ -148,7 +148,7 @@ std::vector<Event> events(const Graph& part, const std::vector<Pass>& passes) {
       if (send || receive)
         all.push_back(
             {send == pass.backward ? Event::Kind::waits : Event::Kind::gives, cut_of(node), pass.micro, pass.backward});
-      else if (node.layer->states_of_steps() > 0)
+      else if (split_of(*node.layer).recurrent_states() > 0)
         all.push_back({.micro = pass.micro, .backward = pass.backward, .takes = pass.backward ? 2.0 : 1.0});
     }
   }
