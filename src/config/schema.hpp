@@ -142,7 +142,7 @@ struct ParallelConfig {       // [parallel]: one model on several ranks; groups 
   std::int64_t recurrent_from =
       -1;                         // tensor: recurrent layers of fewer units stay whole; 0: all; -1: as the device likes
   std::int64_t space = 1;         // ranks that share the rows of images
-  std::int64_t time_chunks = 1;   // pipeline: sequences travel in so many pieces of their time (staircase)
+  std::int64_t time_chunks = 1;   // pipeline: sequences travel in so many chunks of time steps
   std::string split = "given";    // given: as written above | auto: chosen for the ranks and the memory limit
   std::string costs = "counted";  // of layers, from which stages are chosen: counted FLOPs | measured on this device
   std::string schedule = "1f1b";  // pipeline: gpipe (all forwards first) | 1f1b (the same bubble, less memory)

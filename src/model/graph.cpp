@@ -48,7 +48,7 @@ std::vector<ValueId> Graph::add_node(Node node) {
   const LayerPtr& layer = node.layer;
   const std::vector<ValueId>& inputs = node.inputs;
   if (find(name) >= 0) throw ConfigError("the name is taken already; give this one another");
-  const auto given = std::count_if(inputs.begin(), inputs.end(), [&](ValueId id) { return !comes_by_itself(id); });
+  const auto given = std::count_if(inputs.begin(), inputs.end(), [&](ValueId id) { return !is_added_input(id); });
   if (layer->arity() >= 0 && given != layer->arity())
     throw ConfigError(fmt::format("takes {} input{}, {} given", layer->arity(), layer->arity() == 1 ? "" : "s", given));
   if (inputs.empty() && layer->arity() != 0) throw ConfigError("takes at least one input, none given");
@@ -66,7 +66,7 @@ std::vector<ValueId> Graph::add_node(Node node) {
   node.parameters = declare_all(node, shapes);
   bool learns = !node.parameters.empty() || layer->learns_elsewhere();
   for (ValueId id : node.inputs) learns = learns || values_[static_cast<std::size_t>(id)].wants_gradient;
-  // First outputs are sequences of the places of first inputs.
+  // Output 0 is a sequence along the places of input 0.
   const Value x = node.inputs.empty() ? Value{} : values_[static_cast<std::size_t>(node.inputs.front())];
   for (std::size_t i = 0; i < out_shapes.size(); ++i) {
     const bool along = i == 0 && x.along_samples && out_shapes[i].rank() == 2 && out_shapes[i][0] == x.shape[0];
@@ -81,7 +81,7 @@ std::vector<ValueId> Graph::add_node(Node node) {
 
 std::vector<int> Graph::declare_all(const Node& node, const std::vector<Shape>& inputs) {
   const std::vector<ParameterDecl> decls = node.layer->parameters(inputs);
-  std::vector<ParameterSlice> slices = split_of(*node.layer).slices(inputs);
+  std::vector<ParameterSlice> slices = layer_split(*node.layer).slices(inputs);
   if (slices.empty())
     for (const ParameterDecl& decl : decls) slices.push_back(whole_tensor(decl.shape));
   ECHELON_CHECK_EQ(slices.size(), decls.size(), "slices of the parameters of '{}'", node.name);
@@ -90,7 +90,7 @@ std::vector<int> Graph::declare_all(const Node& node, const std::vector<Shape>& 
   return indices;
 }
 
-// The index of the parameter: a new one, or that of the chunk which owns it.
+// The index of a parameter: a new one, or for a later time chunk that of Node::owner.
 int Graph::declare(const Node& node, const ParameterDecl& decl, const ParameterSlice& slice) {
   Parameter parameter;
   parameter.name = node.of + "." + decl.suffix;
@@ -111,15 +111,15 @@ int Graph::declare(const Node& node, const ParameterDecl& decl, const ParameterS
   return owned;
 }
 
-// Values that `wants_ids` and `wants_lengths` bring.
-bool Graph::comes_by_itself(ValueId id) const {
+// Inputs that Layer::wants_ids and wants_lengths add to those that a config names.
+bool Graph::is_added_input(ValueId id) const {
   const Value& value = values_[static_cast<std::size_t>(id)];
   return value.producer < 0 && (value.name == "ids" || value.name == "lengths");
 }
 
 void Graph::check_types(const Layer& layer, const std::vector<ValueId>& inputs) const {
   for (std::size_t i = 0; i < inputs.size(); ++i) {
-    if (comes_by_itself(inputs[i])) continue;
+    if (is_added_input(inputs[i])) continue;
     const Value& value = values_[static_cast<std::size_t>(inputs[i])];
     const bool indices = layer.reads_indices(static_cast<int>(i));
     if (indices && value.type == ValueType::real)

@@ -16,19 +16,19 @@ namespace echelon::inline parallel {
 namespace {
 
 enum class Role {
-  whole,    // on every shard
-  outputs,  // some outputs each, which the next layers take as they are
-  between,  // on these channels
-  inputs,   // from these inputs; summed behind
-  alone,    // some outputs each; gathered behind
-  logits,   // likewise, which the loss takes as they are
-  rows,     // some rows of a table each; summed behind
-  states    // some units of the state each; gathered at every step
+  whole,    // the whole layer on every shard
+  outputs,  // computes some outputs, which stay on the shard for the next layers (column parallel)
+  between,  // computes the channels that are on the shard
+  inputs,   // takes the inputs that are on the shard; its outputs are summed (row parallel)
+  alone,    // computes some outputs, which are gathered
+  logits,   // computes some classes, from which the loss is computed without a gather
+  rows,     // has some rows of a table; its outputs are summed
+  states    // computes some units of the state, which are gathered at every step
 };
 
 std::int64_t units_in(const Shape& sample) { return sample.rank() == 2 ? sample[1] : sample[0]; }
 
-// What each node does under the split.
+// The role of each node.
 class Roles {
  public:
   Roles(const Graph& graph, const TensorShardCoord& coord)
@@ -54,7 +54,7 @@ class Roles {
  private:
   int nodes() const { return static_cast<int>(graph_.nodes().size()); }
   const Node& node(int i) const { return graph_.nodes()[static_cast<std::size_t>(i)]; }
-  const LayerSplit& split(int i) const { return split_of(*node(i).layer); }
+  const LayerSplit& split(int i) const { return layer_split(*node(i).layer); }
   const Shape& output(int i) const { return graph_.values()[static_cast<std::size_t>(node(i).outputs[0])].shape; }
   const Shape& input(int i) const { return graph_.values()[static_cast<std::size_t>(node(i).inputs[0])].shape; }
   Units probe(const Shape& sample) const { return units_of(units_in(sample), shards_, 0); }
@@ -65,12 +65,13 @@ class Roles {
   bool has_inputs(int i) const {
     return units_in(input(i)) >= shards_ && split(i).with_inputs(probe(input(i))) != nullptr;
   }
-  // Elements of a sample's channel must lie together.
+  // Not for (T, F), where the elements of a feature do not lie together.
   bool keeps_channels_apart(int i) const {
     return input(i).rank() != 2 && split(i).on_channels(probe(input(i))) != nullptr;
   }
 
-  // Follows the only reader of each output.
+  // Sets the roles of a layer that computes some outputs and of the layers behind it, along the only reader of each
+  // value.
   void choose(int first) {
     std::vector<int> between;
     for (int at = first;;) {
@@ -145,7 +146,7 @@ class Sharder {
     for (ValueId id : node.inputs) inputs.push_back(here_.at(id));
     const Shape& x = shape_of(node.inputs.empty() ? node.outputs[0] : node.inputs[0]);
     const Shape& y = shape_of(node.outputs[0]);
-    const LayerSplit& split = split_of(*node.layer);
+    const LayerSplit& split = layer_split(*node.layer);
     LayerPtr layer = node.layer;
     if (role == Role::outputs || role == Role::alone || role == Role::logits) {
       layer = split.with_outputs(units(y));
@@ -188,9 +189,9 @@ class Sharder {
     return static_cast<int>(cuts_.size()) - 1;
   }
 
-  // Where the states of a recurrent layer's parts are gathered, and the gradients that they give back are summed.
+  // The cuts of a recurrent layer: its states are gathered, the gradients of its states summed.
   std::pair<int, int> state_cuts(const Node& node) {
-    const std::int64_t all = split_of(*node.layer).state_units(), steps = shape_of(node.inputs[0])[0];
+    const std::int64_t all = layer_split(*node.layer).state_units(), steps = shape_of(node.inputs[0])[0];
     Cut gathered{.value = node.name, .shape = Shape{all}, .kind = CutKind::gather, .from = stage_, .to = stage_};
     gathered.wide = true;
     gathered.times = steps;
@@ -208,7 +209,7 @@ class Sharder {
     return part_.add(fmt::format("{} {}", what, cut), layer, {id}).front();
   }
 
-  // The value in front of layers that compute some of their outputs: one for all of them.
+  // The value behind a `spread` node, one for all layers that compute some of their outputs from it.
   ValueId spread(ValueId value) {
     if (!whole_.values()[static_cast<std::size_t>(value)].wants_gradient) return here_.at(value);
     if (const auto found = spread_.find(value); found != spread_.end()) return found->second;
@@ -223,7 +224,7 @@ class Sharder {
   Graph part_;
   std::map<ValueId, ValueId> here_;      // by value of the whole graph
   std::map<ValueId, ValueId> spread_;    // likewise
-  std::map<ValueId, Units> part_units_;  // of values that are here in part
+  std::map<ValueId, Units> part_units_;  // of values of which the shard has some units
 };
 
 std::string_view by(Role role) {

@@ -13,7 +13,7 @@
 #include "model/build.hpp"
 #include "parallel/pipeline.hpp"
 #include "parallel/stages.hpp"
-#include "parallel/staircase.hpp"
+#include "parallel/time_chunk_pipeline.hpp"
 
 namespace echelon::inline run {
 namespace {
@@ -82,12 +82,12 @@ std::string stages_line(const Config& config, const RunPlan& plan, const Mesh& m
                      100 * bubble_share(mesh.pipeline(), micro_batches, chunks));
 }
 
-// "staircase 64 steps in 8 chunks; attention1 sees all steps at once"
-std::string staircase_line(const RunPlan& plan, std::int64_t chunks) {
+// "chunks    64 steps in 8 time chunks; attention1 reads all steps at once"
+std::string time_chunks_line(const RunPlan& plan, std::int64_t chunks) {
   const std::vector<std::string> uncut = uncut_layers(plan.graph);
   const std::string seen =
-      fmt::format("; {} {} all steps at once", fmt::join(uncut, ", "), uncut.size() == 1 ? "sees" : "see");
-  return fmt::format("staircase {} steps in {} chunks{}", plan.graph.values().front().shape[0], chunks,
+      fmt::format("; {} {} all steps at once", fmt::join(uncut, ", "), uncut.size() == 1 ? "reads" : "read");
+  return fmt::format("chunks    {} steps in {} time chunks{}", plan.graph.values().front().shape[0], chunks,
                      uncut.empty() ? "" : seen);
 }
 
@@ -126,7 +126,7 @@ std::vector<std::string> banner_lines(const BannerParts& p) {
   if (p.mesh.tensor() > 1)
     lines.push_back(
         fmt::format("tensor    {}{}", p.plan.part.shards, p.mesh.pipeline() > 1 ? " (of the first stage)" : ""));
-  if (p.config.parallel.time_chunks > 1) lines.push_back(staircase_line(p.plan, p.config.parallel.time_chunks));
+  if (p.config.parallel.time_chunks > 1) lines.push_back(time_chunks_line(p.plan, p.config.parallel.time_chunks));
   if (const std::int64_t cut = p.plan.train.cut(); cut > 0)
     lines.push_back(fmt::format("truncated {} of {} training sequences are longer than {} steps (data.sequence_length)",
                                 count_text(cut), count_text(p.plan.train.samples()), p.plan.train.length()));

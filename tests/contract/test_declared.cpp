@@ -50,7 +50,7 @@ bool minds(std::string_view name, const CodecOptions& changed) {
 // Splits of which a layer object is capable, by the very questions that parallel/ asks.
 std::set<std::string> splits_of(const Graph& graph, const Node& node) {
   const auto shape = [&](ValueId id) { return graph.values()[static_cast<std::size_t>(id)].shape; };
-  const LayerSplit& split = split_of(*node.layer);
+  const LayerSplit& split = layer_split(*node.layer);
   const auto units = [](const Shape& sample) {
     const std::int64_t all = sample.rank() == 2 ? sample[1] : sample[0];
     return Units{0, all / 2, all};

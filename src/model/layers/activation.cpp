@@ -1,4 +1,4 @@
-// Elementwise activations of any shape. Each one's derivative but gelu's is known from its output, so the input
+// Elementwise activations of any shape. Except for gelu the derivative is a function of the output, so that the input
 // need not be kept.
 #include "model/layers/list.hpp"
 #include "model/lowering.hpp"

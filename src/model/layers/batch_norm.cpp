@@ -109,10 +109,10 @@ class BatchNorm final : public SplittableLayer {
   }
 
  private:
-  // Whether something happens between the sums and their use.
+  // Whether the sums over samples and the normalisation are separate ops, because sums are exchanged or corrected.
   bool in_parts() const { return synchronised_ || renorm_ || cut_ >= 0; }
 
-  // What an op wrote of this rank's rows and samples as that of all that are normalised together.
+  // `sums` over the rows and samples of this rank become those over all rows and samples of one normalisation.
   TensorRef of_all(Lowering& lowering, std::string_view tag, TensorRef sums) const {
     if (cut_ >= 0) {
       const TensorRef own = sums;
@@ -166,7 +166,7 @@ class BatchNorm final : public SplittableLayer {
   static TensorRef correction(Lowering& lowering) {
     return of_channels(lowering, "correction", 2, wide_of(lowering.dtype()));
   }
-  // What x is scaled and shifted by: the parameters, or what renorm makes of them.
+  // The scale and shift of x: the parameters, or with renorm the corrected ones.
   TensorRef gamma(Lowering& lowering) const {
     return renorm_ ? of_channels(lowering, "gamma2", 1, wide_of(lowering.dtype())) : lowering.parameter(kGamma);
   }
@@ -192,9 +192,9 @@ class BatchNorm final : public SplittableLayer {
   bool synchronised_, renorm_;
   double r_max_, d_max_;
   bool relu_ = false;
-  std::optional<Units> part_;  // of the channels
-  Units rows_;                 // of the images
-  int cut_ = -1;               // at which ranks sum over all rows; -1: all are here
+  std::optional<Units> part_;  // the channels of a part; none: all
+  Units rows_;                 // the rows of a spatial shard
+  int cut_ = -1;               // where spatial shards sum over all rows; -1: all rows are here
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Values behind one another along their channels, (C1, H, W), (C2, H, W), .. -> (C1 + C2 + .., H, W), features
+// Concatenation of values along their channels, (C1, H, W), (C2, H, W), .. -> (C1 + C2 + .., H, W), features
 // (F1), (F2), .. -> (F1 + F2 + ..), or sequences (T, F1), (T, F2), .. -> (T, F1 + F2 + ..).
 #include <fmt/format.h>
 
@@ -34,7 +34,7 @@ class Concat final : public SplittableLayer {
     return {with_channels(first, channels)};
   }
 
-  // An op joins as many as it has arguments; what it gave is the first of the next.
+  // An op takes at most kMaxConcat inputs; its result is the first input of the next op.
   void forward(Lowering& lowering) const override {
     const Extents e = extents(lowering);
     std::int64_t joined_channels = 0;
@@ -76,7 +76,7 @@ class Concat final : public SplittableLayer {
   LayerPtr on_rows(const Units&, int) const override { return std::make_shared<Concat>(*this); }
 
  private:
-  // A sequence is to the ops N*T samples of F channels.
+  // For the ops a sequence is N*T samples of F channels.
   struct Extents {
     std::int64_t N, H, W;
   };

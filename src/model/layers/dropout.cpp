@@ -1,8 +1,8 @@
 // Dropout (Srivastava et al. 2014): in training each element is zero with probability `rate`, else divided by 1 - rate;
 // in evaluation nothing changes.
 //
-// Which ones is a hash of (seed, node, step, the sample's number in the data set, element): any number of replicas, any
-// micro-batch and any device agree on it, and the backward pass asks again instead of keeping a mask.
+// The dropped elements are a hash of (seed, node, step, the sample's number in the data set, element): the same for any
+// number of replicas, any micro-batch and any device. The backward pass computes the hash again and keeps no mask.
 #include <fmt/format.h>
 
 #include "base/error.hpp"
@@ -63,8 +63,8 @@ class Dropout final : public SplittableLayer {
   }
 
   double rate_;
-  Units part_;  // of the channels or steps; none: all
-  Units rows_;  // of the images, likewise
+  Units part_;  // the channels or steps of a part; count 0: all
+  Units rows_;  // the rows of a spatial shard; count 0: all
 };
 
 }  // namespace

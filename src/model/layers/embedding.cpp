@@ -1,5 +1,5 @@
 // Embedding: a learned row of `units` features for each token, (T) -> (T, F). The table is (vocabulary, units). With
-// `sparse` its gradient is zeroed, applied and sent by the rows that a step touches.
+// `sparse` only the rows of the gradient that a step touches are zeroed, applied and sent.
 #include <fmt/format.h>
 
 #include "base/error.hpp"
@@ -26,7 +26,7 @@ class Embedding final : public SplittableLayer {
   std::vector<Shape> infer(std::span<const Shape> inputs) const override {
     if (inputs[0].rank() != 1)
       throw ConfigError(fmt::format("an embedding takes a sequence of tokens (T), its input is {}", inputs[0].text()));
-    if (vocabulary_ < 1) throw ConfigError("needs vocabulary, the number of tokens; this data says none");
+    if (vocabulary_ < 1) throw ConfigError("needs vocabulary, the number of tokens; the data has no vocabulary");
     return {Shape{inputs[0][0], units_}};
   }
 
@@ -75,7 +75,7 @@ class Embedding final : public SplittableLayer {
 
   std::int64_t units_, vocabulary_;
   bool sparse_;
-  Units part_;  // rows of the table that are here; of none: all
+  Units part_;  // the rows of the table of a part; count 0: all
 };
 
 }  // namespace

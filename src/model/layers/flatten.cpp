@@ -11,7 +11,7 @@ class Flatten final : public SplittableLayer {
   std::string_view kind() const override { return "flatten"; }
   std::vector<Shape> infer(std::span<const Shape> inputs) const override { return {Shape{inputs[0].elems()}}; }
   void forward(Lowering& lowering) const override { lowering.alias(0, 0); }
-  void backward(Lowering&) const override {}  // the gradients are one memory too
+  void backward(Lowering&) const override {}  // the gradients share memory too
   LayerPtr on_channels(const Units&) const override { return std::make_shared<Flatten>(); }
 };
 

@@ -1,4 +1,4 @@
-// Layer normalisation (Ba et al. 2016) of each sample by itself: over its features (F), over the features of each step
+// Layer normalisation (Ba et al. 2016) of each sample: over its features (F), over the features of each step
 // of a sequence (T, F), or over a whole image (C, H, W); with a weight and a bias for each value that is averaged over.
 #include <fmt/format.h>
 

@@ -61,8 +61,7 @@ class Pool final : public PoolLayer {
     return {Shape{here.C, here.P(), here.Q()}};
   }
 
-  // The max pool of a ReLU is the ReLU of the max pool: over fewer elements, and without a pass of its own in either
-  // direction.
+  // The max pool of a ReLU equals the ReLU of the max pool, which has fewer elements and needs no pass of its own.
   LayerPtr behind_relu() const override {
     if (mode_ != PoolMode::max || relu_) return nullptr;
     auto both = std::make_shared<Pool>(*this);
@@ -93,7 +92,7 @@ class Pool final : public PoolLayer {
     return dims;
   }
 
-  // Of what the windows of some rows look at, rows that x does not have lie outside of the image.
+  // Rows that the windows read and x does not have lie outside the image.
   void pad_rows(PoolDims& dims) const {
     const std::int64_t padding = window_.padding.rows;
     dims.pad_h = std::max<std::int64_t>(0, padding - rows_->begin * dims.stride_h);
@@ -103,7 +102,7 @@ class Pool final : public PoolLayer {
 
   PoolMode mode_;
   Window window_;
-  std::optional<Units> rows_;  // of the output, where these alone are here
+  std::optional<Units> rows_;  // the output rows of a spatial shard; none: all
   bool relu_ = false;
 };
 

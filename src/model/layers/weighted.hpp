@@ -1,4 +1,4 @@
-// What layers with a weight and an optional bias share: convolution and dense.
+// Parameters and lowering of layers with a weight and an optional bias: convolution and dense.
 #pragma once
 
 #include <cmath>
@@ -39,7 +39,7 @@ inline std::vector<ParameterSlice> weight_and_bias_slices(const Shape& weight, b
   return slices;
 }
 
-// y from x, w [, b].
+// Op y = f(x, w [, b]) of the spec `forward`, pair 0.
 inline void lower_weighted_forward(Lowering& lowering, const OpSpec& forward, bool bias) {
   if (bias)
     lowering.op(forward, {lowering.input(0), lowering.parameter(0), lowering.parameter(1), lowering.output(0)},
@@ -48,7 +48,7 @@ inline void lower_weighted_forward(Lowering& lowering, const OpSpec& forward, bo
     lowering.op(forward, {lowering.input(0), lowering.parameter(0), lowering.output(0)}, ScaleSource::one, 0);
 }
 
-// dw [, db] from x, dy; then dx from dy, w where it is wanted.
+// Ops dw [, db] from (x, dy), then dx from (dy, w) where the gradient of the input is wanted, both pair 0.
 inline void lower_weighted_backward(Lowering& lowering, const OpSpec& weights, const OpSpec& data, bool bias) {
   const TensorRef x = lowering.input(0), dy = lowering.grad_output(0);
   if (bias)

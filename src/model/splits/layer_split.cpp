@@ -2,7 +2,7 @@
 
 namespace echelon::inline model {
 
-const LayerSplit& split_of(const Layer& layer) {
+const LayerSplit& layer_split(const Layer& layer) {
   static const LayerSplit none;
   const LayerSplit* split = layer.split();
   return split ? *split : none;

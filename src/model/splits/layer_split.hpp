@@ -116,7 +116,8 @@ class LayerSplit {
 
   // Spatial parallelism: none where the layer needs whole images.
   virtual std::optional<RowWindow> row_window() const { return std::nullopt; }
-  // Whether the layer sums over all rows of the images; on_rows then needs a cut, at which f64 sums of all ranks meet.
+  // Whether the layer sums over all rows of the images; on_rows then needs a cut, where f64 sums of
+  // all spatial shards are added.
   virtual bool sums_over_rows() const { return false; }
   // The layer for these rows of its output. Its input begins with the first row that the window of the first output row
   // reads, and ends fewer than `stride` rows behind the last one that is read. Rows of padding are part of that input
@@ -134,6 +135,6 @@ class SplittableLayer : public Layer, public LayerSplit {
 };
 
 // The split of a layer; of one that cannot be divided, an object that returns null, 0 or none for everything.
-const LayerSplit& split_of(const Layer& layer);
+const LayerSplit& layer_split(const Layer& layer);
 
 }  // namespace echelon::inline model

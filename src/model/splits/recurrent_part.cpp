@@ -117,7 +117,7 @@ class RecurrentPart final : public SplittableLayer {
  private:
   struct Extents {
     std::int64_t N, T, F;
-    DType wide;  // of what steps hand on
+    DType wide;  // of states and gates: f32 where activations are halves
   };
   static Extents extents(const Lowering& lowering) {
     const Shape x = lowering.input_shape(kSequence);
@@ -187,7 +187,7 @@ class RecurrentPart final : public SplittableLayer {
     if (kind == OpKind::rnn_step_backward) d.dy = lowering.has_grad_output(kPlaces);
     return {.kind = kind, .dtype = e.wide, .dims = d};
   }
-  // Of all steps.
+  // The product of all steps at once.
   OpSpec dense(OpKind kind, DType dtype, const Extents& e, std::int64_t features) const {
     return {.kind = kind, .dtype = dtype, .dims = DenseDims{.N = e.N * e.T, .F = features, .K = gates()}};
   }

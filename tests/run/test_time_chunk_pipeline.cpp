@@ -1,4 +1,5 @@
-// Staircases as a user runs them: the weights of the unsplit run, checkpoints that any split takes up, refusals.
+// Time-chunk pipelines as a user runs them: the weights of the unsplit run, checkpoints that any split takes up,
+// refusals.
 #include <fmt/format.h>
 
 #include <catch2/catch.hpp>
@@ -80,8 +81,9 @@ std::vector<double> state(const test::Trial& trial, const std::string& prefix) {
   return test::checkpoint_values(fmt::format("{}/checkpoints/step-{:08}.h5", trial.run(), step), prefix);
 }
 
-TEST_CASE("a staircase of carried states and dropout goes on unsplit, by units and back, and is the unsplit run",
-          "[run]") {
+TEST_CASE(
+    "a time-chunk pipeline of carried states and dropout goes on unsplit, by units and back, and is the unsplit run",
+    "[run]") {
   const test::Trial whole(kStack), trial(kStack);
   for (const test::Trial* each : {&whole, &trial}) make_letters(*each);
   REQUIRE(whole.train(1).code == 0);
@@ -92,7 +94,7 @@ TEST_CASE("a staircase of carried states and dropout goes on unsplit, by units a
     return outcome.out;
   };
   const std::string out = leg(2, {"train.steps=4", "parallel.pipeline=2", "parallel.time_chunks=4"});
-  CHECK_THAT(out, Contains("staircase 9 steps in 4 chunks") && Contains("(p-1)/(m c+p-1) is 20.0 %"));
+  CHECK_THAT(out, Contains("chunks    9 steps in 4 time chunks") && Contains("(p-1)/(m c+p-1) is 20.0 %"));
   leg(1, {"train.steps=6"});
   const std::string parts = leg(2, {"train.steps=8", "parallel.tensor=2", "parallel.recurrent_from=1"});
   CHECK_THAT(parts, Contains("inside replicas"));
@@ -139,7 +141,7 @@ TEST_CASE("time that cannot be cut is refused with the layer and its line", "[ru
   CHECK_THAT(outcome.err, Contains("parallel.time_chunks = 2") && Contains("the model has none"));
 }
 
-TEST_CASE("check draws a staircase", "[run]") {
+TEST_CASE("check prints the messages and the bubble of a time-chunk pipeline", "[run]") {
   const test::Trial trial(kStack);
   make_letters(trial);
   const test::Outcome outcome = test::run_process({.argv = {test::echelon_binary(), "check", "trial.toml", "--set",
