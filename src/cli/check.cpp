@@ -22,8 +22,8 @@
 #include "device/device.hpp"
 #include "model/build.hpp"
 #include "parallel/choose.hpp"
+#include "run/resolve_split.hpp"
 #include "run/resume.hpp"
-#include "run/settle_split.hpp"
 #include "train/run_plan.hpp"
 
 namespace echelon::cli {

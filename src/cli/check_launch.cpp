@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "base/error.hpp"
-#include "run/settle_split.hpp"
+#include "run/resolve_split.hpp"
 
 namespace echelon::cli {
 

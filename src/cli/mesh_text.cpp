@@ -11,7 +11,7 @@
 #include "parallel/pipeline.hpp"
 #include "parallel/split.hpp"
 #include "parallel/stages.hpp"
-#include "parallel/staircase.hpp"
+#include "parallel/time_chunk_pipeline.hpp"
 
 namespace echelon::cli {
 namespace {

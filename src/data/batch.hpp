@@ -1,24 +1,24 @@
-// One replica's part of a step, and what hands it out.
+// The samples of one replica in one step, and the interface that provides them.
 #pragma once
 
 #include <cstdint>
 
 namespace echelon::inline data {
 
-// Memory belongs to the source and stays until the next is asked for. T and U are `length` and `target_length`.
+// The memory belongs to the BatchSource and is valid until its next call. N = n, T = length, U = target_length.
 struct Batch {
   std::int64_t epoch = 0;
   std::int64_t step = 0;           // inside the epoch
-  std::int64_t n = 0;              // plan.batch(replica), or the global batch
-  std::int64_t length = 0;         // of this batch's sequences, padded; 0: none
-  std::int64_t target_length = 0;  // likewise of a decoder's
-  const void* samples = nullptr;   // (n, C, H, W) or (n, T, F) of the loader's dtype, (n, T) tokens, i32
-  const void* labels = nullptr;    // (n), or one a token: (n, T) of text, (n, U) of pairs, i32; numbers (n, K) of
-                                   // the loader's dtype
-  const void* weights = nullptr;   // as labels, the loader's dtype, 0 or 1
-  const std::int32_t* lengths = nullptr;  // (n), where sequences are of unlike length
-  const std::int32_t* target = nullptr;   // (n, U), of pairs: the start token and the tokens before
-  const std::int32_t* ids = nullptr;      // (n), each sample's number in the data set, its low 32 bits
+  std::int64_t n = 0;              // samples: plan.batch(replica), or the global batch with data.as_replicas
+  std::int64_t length = 0;         // T: places of the padded sequences of this batch; 0: images
+  std::int64_t target_length = 0;  // U: places of the padded target sequences; 0: not pairs
+  const void* samples = nullptr;   // (N, C, H, W) or (N, T, F) of the loader's dtype, or tokens (N, T), i32
+  const void* labels = nullptr;    // classes (N), tokens (N, T) of text or (N, U) of pairs, i32; or real numbers (N, K)
+                                   // of the loader's dtype
+  const void* weights = nullptr;   // 0 or 1 for each label, of the labels' shape and the loader's dtype
+  const std::int32_t* lengths = nullptr;  // (N), places in use; null where all sequences are equally long
+  const std::int32_t* target = nullptr;   // (N, U) of pairs: the decoder's input, the start token and labels[.., :-1]
+  const std::int32_t* ids = nullptr;      // (N), the low 32 bits of each sample's number in the data set
   double weight = 0;                      // sum of weights
 };
 
@@ -26,10 +26,10 @@ struct Batch {
 class BatchSource {
  public:
   virtual ~BatchSource() = default;
-  // The batch of this step, which comes after all that were handed out before; those between are left out. Waits for
-  // it.
+  // The batch of this step, which must be later than all that were returned before; batches between are skipped. Waits
+  // until it is read; throws the errors of reading (DataError, MemoryError). Called by one thread.
   virtual const Batch& at(std::int64_t epoch, std::int64_t step) = 0;
-  virtual std::uint64_t bytes_read() const { return 0; }  // from files
+  virtual std::uint64_t bytes_read() const { return 0; }  // from files so far
   virtual std::uint64_t bytes_used() const { return 0; }  // stored bytes of the samples in the batches so far
 };
 

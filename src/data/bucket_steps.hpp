@@ -1,7 +1,7 @@
-// Steps of sequences of like length. The epoch's order is gone through once; each sequence waits in its bucket, and
-// whenever a bucket holds a whole global batch that batch is the next step (as in tensorflow's
-// bucket_by_sequence_length). So reading stays as sequential as the order, and all replicas share a bucket in a step.
-// At the end the rests follow, shortest bucket first. Pure.
+// Steps whose sequences have similar lengths (data.buckets). The samples of an epoch are put into the bucket of their
+// length in the epoch's order; whenever a bucket holds a global batch, that batch is the next step (as in TensorFlow's
+// bucket_by_sequence_length). Reading stays about as sequential as the order, and all replicas have the same bucket in
+// a step. At the end incomplete buckets follow, shortest first, as `ragged` says. A pure function of its arguments.
 #pragma once
 
 #include <cstdint>
@@ -12,22 +12,24 @@
 namespace echelon::inline data {
 
 struct SampleSlot {
-  std::int64_t id = 0;  // global
-  bool counts = true;   // false: weight 0
+  std::int64_t id = 0;  // of the sample in the data set
+  bool counts = true;   // false: its labels have weight 0
 };
 
-// The bucket of a length: the first that it fits into; those beyond the last are cut and go there.
+// The index of the first bucket with buckets[i] >= length, else the last one, where the sequence is truncated.
+// `buckets`: greatest lengths, increasing.
 int bucket_of(const std::vector<std::int64_t>& buckets, std::int64_t length);
 
 class LengthBucketSteps {
  public:
-  // `order`: every id of the epoch once.
+  // `order`: every id of the epoch once. `lengths` by id.
   LengthBucketSteps(const std::vector<std::int64_t>& order, const std::vector<std::int32_t>& lengths,
                     const std::vector<std::int64_t>& buckets, std::int64_t global_batch, Ragged ragged);
 
   std::int64_t steps() const { return static_cast<std::int64_t>(steps_.size()); }
   int bucket(std::int64_t step) const { return steps_[static_cast<std::size_t>(step)].bucket; }
-  // Row `row` of the global batch of a step. A ragged end of `wrap` repeats the bucket's first samples of the epoch.
+  // The sample of row `row` of the global batch of a step. An incomplete step is filled by `ragged`: with the first
+  // samples of its bucket (wrap), with samples of weight 0 (zero_weight), or there is none (drop).
   SampleSlot at(std::int64_t step, std::int64_t row) const;
 
  private:

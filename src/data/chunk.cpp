@@ -33,7 +33,7 @@ std::int64_t stretch(const Starts& starts, std::int64_t from, std::int64_t to) {
   return (*starts)[static_cast<std::size_t>(to)] - (*starts)[static_cast<std::size_t>(from)];
 }
 
-// Of `starts`, what records [begin, end) of a shard need.
+// The rows of records [begin, end) of a shard, from `starts`.
 Rows rows_of(const char* name, const Starts& starts, const Shard& shard, const Chunk& chunk) {
   return {.name = name,
           .first = stretch(starts, shard.first, chunk.begin),

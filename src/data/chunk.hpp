@@ -1,4 +1,4 @@
-// Records that lie together in a file, read at once.
+// A chunk: consecutive records of a file that are read together.
 #pragma once
 
 #include <cstddef>
@@ -10,16 +10,16 @@
 
 namespace echelon::inline data {
 
-// One record, as stored; memory of its chunk.
+// One record as stored, except that tokens, labels and targets are i32. Points into its chunk.
 struct Record {
   const std::uint8_t* sample = nullptr;  // samples: (C, H, W), u8 or f32; text: T + 1 tokens, i32; sequences and pairs:
-                                         // `length` tokens, i32, or rows of F numbers, f32
-  std::int64_t length = 0;               // of sequences and pairs, uncut
-  const std::int32_t* target = nullptr;  // of pairs
-  std::int64_t target_length = 0;        // uncut, without start and end
-  std::int32_t label = 0;                // of samples and sequences: the class, or
-  const float* numbers = nullptr;        // label_shape numbers
-  std::size_t file = 0;
+                                         // `length` tokens, i32, or (length, F), f32
+  std::int64_t length = 0;               // of sequences and pairs, before truncation
+  const std::int32_t* target = nullptr;  // (target_length) tokens of pairs
+  std::int64_t target_length = 0;        // before truncation, without the start and end token
+  std::int32_t label = 0;                // class of samples and sequences; unused where `numbers` is set
+  const float* numbers = nullptr;        // regression targets of Dataset::label_shape
+  std::size_t file = 0;                  // index in Dataset::shards
 };
 
 struct Chunk {
@@ -34,9 +34,9 @@ struct Chunk {
   Record record(const Dataset& dataset, std::int64_t id) const;
 };
 
-// Fills the chunk from begin, end and file. DataError names file and record: a label outside [0, classes) or not a
-// finite number, a feature that is not a finite number, a token outside the vocabulary, a file that changed.
-// MemoryError names the file.
+// Reads records [begin, end) of chunk.file from `reader`, which has that file open. DataError with file and record for
+// a label outside [0, classes) or a label, feature or pixel that is not finite, a token outside the vocabulary, and a
+// file that changed since open_dataset; MemoryError with the file where the host has no memory.
 void load_chunk(const Dataset& dataset, const h5::Reader& reader, Chunk& chunk);
 
 }  // namespace echelon::inline data

@@ -48,7 +48,7 @@ Chunk& ChunkCache::fetch(std::int64_t id) {
     chunks_.splice(chunks_.begin(), chunks_, found->second);
     return chunks_.front();
   }
-  Chunks fresh;  // the memory of the chunk that goes is used again
+  Chunks fresh;  // reuses the memory of the dropped chunk
   if (chunks_.size() >= most_chunks_) {
     by_first_id_.erase(chunks_.back().begin);
     fresh.splice(fresh.begin(), chunks_, std::prev(chunks_.end()));

@@ -1,5 +1,5 @@
-// Records of a dataset by global id, read chunk by chunk into a bounded buffer; the chunk used longest ago goes first.
-// One thread's.
+// Records of a data set by id, read chunk by chunk into a bounded buffer that drops the least recently used chunk. For
+// one thread.
 #pragma once
 
 #include <cstdint>
@@ -16,12 +16,12 @@ namespace echelon::inline data {
 
 class ChunkCache {
  public:
-  // At least one chunk is held, however small `buffer_bytes`.
+  // Holds as many chunks as fit into `buffer_bytes` (decoded), at least one.
   ChunkCache(const Dataset& dataset, std::int64_t buffer_bytes);
 
-  // Its memory stays until the next call.
+  // The record with this id, valid until the next call. Throws what load_chunk throws.
   Record record(std::int64_t id);
-  std::uint64_t bytes_read() const;
+  std::uint64_t bytes_read() const;  // from files so far
 
  private:
   struct OpenFile {

@@ -108,7 +108,7 @@ void Collator::put_steps(BatchMemory& memory, std::int64_t row, const Record& re
   std::memset(dst + bytes(steps * features, size_of(dtype_)), 0, bytes((room - steps) * features, size_of(dtype_)));
 }
 
-// Input: <s> w1 w2 ..; labels: w1 w2 .. </s>.
+// Decoder input: <s> w1 w2 ..; labels: w1 w2 .. </s>.
 void Collator::put_target(BatchMemory& memory, std::int64_t row, const Record& record) const {
   const std::int64_t room = memory.batch.target_length, label_count = std::min(record.target_length + 1, room);
   std::int32_t* fed = memory.target.as<std::int32_t>() + row * room;

@@ -1,4 +1,4 @@
-// Records made into rows of a batch: normalised, padded with zeros, moved where images are augmented.
+// Writes records into the rows of a batch: normalised, padded with zeros, images augmented.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 
 namespace echelon::inline data {
 
-// Memory at a cache line's border.
+// Memory that is aligned to a cache line.
 class Aligned {
  public:
   explicit Aligned(std::size_t bytes);
@@ -32,7 +32,7 @@ class Aligned {
   std::unique_ptr<void, Free> data_;
 };
 
-// Memory for batches of up to n rows, whatever their length.
+// Memory for a batch of at most n rows of any bucket; `batch` points into it.
 struct BatchMemory {
   BatchMemory(const Dataset& dataset, std::int64_t n, DType dtype);
   Aligned samples, labels, weights, lengths, target, ids;
@@ -43,15 +43,16 @@ class Collator {
  public:
   Collator(const Dataset& dataset, DType dtype, const Augmentation& augmentation);
 
-  // Begins a batch of n rows; `bucket`: what its sequences are padded to, 0: the set's length.
+  // Begins a batch of n rows. `bucket`: the length to which its sequences are padded and truncated; 0: that of the set.
   void begin(BatchMemory& memory, std::int64_t epoch, std::int64_t step, std::int64_t n, std::int64_t bucket) const;
+  // Writes a record into a row; every row of [0, n) once. Labels of a slot that does not count have weight 0.
   void put(BatchMemory& memory, std::int64_t row, const Record& record, const SampleSlot& slot);
 
  private:
   void put_image(BatchMemory& memory, std::int64_t row, const Record& record, std::int64_t id);
   void put_steps(BatchMemory& memory, std::int64_t row, const Record& record) const;
   void put_target(BatchMemory& memory, std::int64_t row, const Record& record) const;
-  // How many numbers.
+  // Returns how many numbers a label has.
   std::int64_t put_numbers(BatchMemory& memory, std::int64_t row, const Record& record) const;
   void put_weights(BatchMemory& memory, std::int64_t row, std::int64_t counting) const;
 
@@ -60,7 +61,7 @@ class Collator {
   Normaliser normalise_;
   bool augments_;
   Augmenter augment_;
-  std::vector<std::uint8_t> still_;  // an image before it is moved
+  std::vector<std::uint8_t> still_;  // an image before augmentation
   std::int32_t start_ = 0, end_ = 0;
 };
 

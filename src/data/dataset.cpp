@@ -13,13 +13,13 @@ namespace echelon::inline data {
 namespace {
 
 constexpr std::int64_t kUsualWindow = 64;
-constexpr std::int64_t kTokensTogether = 16384;  // of a text, read at once, more or less
+constexpr std::int64_t kTokensTogether = 16384;  // of a text: about the tokens of a chunk
 
 [[noreturn]] void fail(const std::string& path, const std::string& what) {
   throw DataError(fmt::format("{}: {}", path, what));
 }
 
-// Where the next file says other things than the first.
+// DataError where the next file differs from the first.
 void require_agreement(const Dataset& first, const Dataset& next) {
   const std::string& path = next.shards[0].path;
   const auto differ = [&](const char* what, const auto& here, const auto& there) {
@@ -44,7 +44,7 @@ void require_agreement(const Dataset& first, const Dataset& next) {
     fail(path, fmt::format("has another vocabulary than {}", first.shards[0].path));
 }
 
-// Those of all files in a row; none where they have none.
+// The prefix sums of all files; null where the files have no lengths.
 Starts joined(const std::vector<Starts>& files) {
   if (!files.front()) return nullptr;
   auto all = std::make_shared<std::vector<std::int64_t>>(1, 0);

@@ -1,4 +1,4 @@
-// What a set holds, in words.
+// The content of a data set, for people.
 #pragma once
 
 #include <string>

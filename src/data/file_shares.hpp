@@ -1,4 +1,4 @@
-// Files dealt out to replicas. Pure.
+// The assignment of files to replicas. Pure functions. `batch`: samples a step by replica.
 #pragma once
 
 #include <cstdint>
@@ -6,11 +6,12 @@
 
 namespace echelon::inline data {
 
-// For each file the replica that owns it. Longest file first, to the replica whose (samples owned + file) / batch stays
-// least; a replica is never left without a file. Needs files >= replicas. Loads end within one file of each other.
+// By file: the replica that owns it. Longest file first, to the replica for which (samples owned + samples of the file)
+// / batch is least (longest processing time first, Graham 1969); every replica gets a file. Needs files >= replicas.
+// Loads, samples / batch, differ by at most one file. O(files * replicas).
 std::vector<int> deal_files(const std::vector<std::int64_t>& file_samples, const std::vector<std::int64_t>& batch);
 
-// Borders (replicas + 1 of them, from 0 to samples) of runs in proportion to the batches.
+// replicas + 1 bounds from 0 to `samples`: replica r has samples [bounds[r], bounds[r + 1]), in proportion to batch[r].
 std::vector<std::int64_t> cut_in_proportion(std::int64_t samples, const std::vector<std::int64_t>& batch);
 
 }  // namespace echelon::inline data

@@ -1,4 +1,4 @@
-// The names of the sample format, as data/README.md writes them down: read by dataset.cpp, written by import/.
+// The names of the file format that data/README.md specifies: read by shard_header.cpp, written by import/.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ inline constexpr std::int64_t kVersion = 1;
 inline constexpr const char* kSamples = "samples";  // (N, C, H, W), u8 or f32
 inline constexpr const char* kLabels = "labels";    // (N), u8 or i32; or numbers (N) or (N, K), f32; of sequences too
 
-// A text, sequences, pairs of texts: all tokens or values in a row, and how many each sequence has.
+// A text, sequences, pairs: all tokens or values concatenated, and the length of each sequence.
 inline constexpr const char* kTokens = "tokens";          // (all), u8 or i32
 inline constexpr const char* kValues = "values";          // (all, F), f32: numeric sequences
 inline constexpr const char* kLengths = "lengths";        // (N), i32; not of a text
@@ -21,7 +21,7 @@ inline constexpr const char* kTargetTokens = "target_tokens";
 inline constexpr const char* kTargetLengths = "target_lengths";
 inline constexpr const char* kTargetVocabulary = "target_vocabulary";  // holds <s> and </s>
 
-// Attributes of the root.
+// Attributes of the root group.
 inline constexpr const char* kFormat = "format";           // kName
 inline constexpr const char* kFormatVersion = "version";   // kVersion
 inline constexpr const char* kKind = "kind";               // samples (default) | text | sequences | pairs

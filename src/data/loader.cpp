@@ -51,7 +51,7 @@ struct Loader::Body {
   std::condition_variable changed;
   std::deque<BatchMemory*> free, ready;  // below: guarded by the mutex
   BatchMemory* handed_out = nullptr;
-  Position wanted;  // nothing before it will be asked for
+  Position wanted;  // batches before it will not be requested
   bool stopping = false, finished = false;
   std::exception_ptr error;
 
@@ -67,7 +67,7 @@ Loader::Body::Body(const Dataset& dataset, SamplePlan the_plan, const LoaderOpti
       n(options.all_replicas ? plan.global_batch() : plan.batch(options.replica)),
       collate(dataset, options.dtype, options.augmentation),
       cache(dataset, options.buffer_bytes) {
-  ECHELON_CHECK_EQ(plan.samples(), dataset.samples(), "the plan is of other data");
+  ECHELON_CHECK_EQ(plan.samples(), dataset.samples(), "samples of the plan and of the data set");
   ECHELON_CHECK(options.dtype == DType::f32 || options.dtype == DType::f64, "models compute in f32 or f64");
   ECHELON_CHECK_GE(options.prefetch, 1, "at least one batch ahead");
   ECHELON_CHECK(options.start_step >= 0 && options.start_step <= plan.steps_per_epoch(), "start at step {} of {}",
@@ -93,7 +93,7 @@ void Loader::Body::stop() {
   thread.join();
 }
 
-// None where the loader is being destroyed.
+// Null where the loader is being destroyed.
 BatchMemory* Loader::Body::wait_for_free() {
   std::unique_lock lock(mutex);
   changed.wait(lock, [&] { return stopping || !free.empty(); });
@@ -173,7 +173,7 @@ const Batch& Loader::Body::take(std::unique_lock<std::mutex>& lock) {
   return handed_out->batch;
 }
 
-// Batches that were read ahead and are not wanted any more.
+// Frees the batches that were read ahead and are skipped.
 void Loader::Body::leave_out() {
   while (!ready.empty() && Position{ready.front()->batch.epoch, ready.front()->batch.step} < wanted) {
     free.push_back(ready.front());

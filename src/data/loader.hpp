@@ -1,8 +1,8 @@
-// Batches for one replica, read ahead by a thread of its own.
+// The batches of one replica, read ahead by a thread of the loader's own.
 //
-// Reads are by hyperslab in bounded buffers, never whole files; values become x = (value * scale - mean[c]) / std[c] in
-// the model's dtype, tokens 32-bit integers. What follows from the plan is all that decides a batch's content, so a
-// resumed run sees what it would have seen.
+// Files are read by hyperslab into bounded buffers, never whole. Values become x = (value * scale - mean[c]) / std[c]
+// in the model's dtype, tokens i32. A batch is a function of the data set, the plan and the augmentation's seed alone,
+// so a resumed run gets the batches that the interrupted run would have got.
 #pragma once
 
 #include <cstdint>
@@ -18,28 +18,29 @@ namespace echelon::inline data {
 
 struct LoaderOptions {
   int replica = 0;
-  bool all_replicas = false;  // this replica stands for all of them: plan.all_ids (`data.as_replicas`)
-  DType dtype = DType::f32;
-  int prefetch = 2;                      // batches ready ahead
-  std::int64_t buffer_bytes = 64 << 20;  // records held decoded, at most
+  bool all_replicas = false;             // batches of all replicas in one: SamplePlan::all_ids (data.as_replicas)
+  DType dtype = DType::f32;              // of samples, weights and labels that are numbers: f32 or f64
+  int prefetch = 2;                      // batches that are read ahead
+  std::int64_t buffer_bytes = 64 << 20;  // most memory for decoded records; at least one chunk is held
   Augmentation augmentation{};           // of images
   std::int64_t start_epoch = 0;
   std::int64_t start_step = 0;
-  std::int64_t end_epoch = -1;  // the first epoch that is not read; -1: never ends
+  std::int64_t end_epoch = -1;  // the first epoch that is not read; -1: no end
 };
 
 class Loader final : public BatchSource {
  public:
-  // The dataset and plan are copied. Labels outside [0, classes) are a DataError naming file and record.
+  // Copies the data set and the plan, and starts the reading thread at (start_epoch, start_step). std::bad_alloc where
+  // the host has no memory for the batches.
   Loader(const Dataset& dataset, const SamplePlan& plan, const LoaderOptions& options);
   ~Loader() override;
   Loader(const Loader&) = delete;
 
   const Batch& at(std::int64_t epoch, std::int64_t step) override;
-  // The next batch in order; waits for it. Errors of the reading thread are thrown here, after the batches before them.
-  // Asking beyond end_epoch is a defect.
+  // The next batch in order; waits for it. Errors of the reading thread (load_chunk) are thrown here, after the batches
+  // before them. Must not be called beyond end_epoch.
   const Batch& next();
-  double wait_s() const;  // total time spent waiting in next()
+  double wait_s() const;  // seconds spent waiting in at() and next() so far
   std::uint64_t bytes_read() const override;
   std::uint64_t bytes_used() const override;
 

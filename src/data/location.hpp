@@ -1,4 +1,4 @@
-// Where a set of shards lies.
+// The files of a data set.
 #pragma once
 
 #include <string>
@@ -6,8 +6,9 @@
 
 namespace echelon::inline data {
 
-// The files that `location` means, in name order: a folder (its *.h5 and *.hdf5), one file, or a pattern with * and ?.
-// DataError where there is none, with the nearest folder that has some.
+// The files at `location` in the order of their names: a folder (its *.h5 and *.hdf5), one file, or a pattern with *
+// and
+// ?. DataError where there is none, with the nearest folder that has some.
 std::vector<std::string> files_at(const std::string& location);
 
 }  // namespace echelon::inline data

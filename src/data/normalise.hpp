@@ -1,4 +1,4 @@
-// Stored values to what the model computes on: x = (value * scale - mean[c]) / std[c].
+// Normalisation of stored values to inputs of the model: x = (value * scale - mean[c]) / std[c].
 #pragma once
 
 #include <cstdint>
@@ -8,13 +8,13 @@
 
 namespace echelon::inline data {
 
-// One sample at a time, u8 or f32 to f32 or f64, as value * factor[c] + offset[c] in the target type.
+// u8 or f32 to f32 or f64, computed as value * factor[c] + offset[c] in the target type. Thread-safe.
 class Normaliser {
  public:
   explicit Normaliser(const Dataset& dataset);
-  // (C, H, W), c being the channel.
+  // One image (C, H, W); c is the channel.
   void operator()(const std::uint8_t* stored, void* dst, DType dtype) const;
-  // `steps` rows of F numbers, f32, c being the feature.
+  // A sequence (steps, F), stored as f32; c is the feature.
   void rows(const std::uint8_t* stored, std::int64_t steps, void* dst, DType dtype) const;
 
  private:

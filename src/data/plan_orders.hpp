@@ -1,5 +1,5 @@
-// The orders of the two epochs that a plan was asked for last: computed from its request, kept because the next
-// question is mostly of the same epoch.
+// A cache of a plan: the orders of the two epochs that were requested last, because the next request is mostly of the
+// same epoch.
 #pragma once
 
 #include <cstdint>
@@ -13,10 +13,11 @@
 
 namespace echelon::inline data {
 
-// What belongs to an epoch, of the last two.
+// A value for each of the two epochs that were requested last.
 template <class Thing>
 class LastTwo {
  public:
+  // The value of `epoch`, made by make() where it is not cached. Valid until two other epochs were requested.
   template <class Make>
   Thing& get(std::int64_t epoch, Make&& make) {
     if (newest_ && newest_epoch_ == epoch) return *newest_;
@@ -35,9 +36,10 @@ class LastTwo {
 };
 
 struct PlanOrders {
-  std::mutex mutex;  // of all below
+  std::mutex mutex;  // held by the user of anything below
   LastTwo<LengthBucketSteps> buckets;
 
+  // A stream is the replica for `file` and `replicated`, 0 for `record`.
   LastTwo<SampleOrder>& of_stream(int stream) {
     if (streams.size() <= static_cast<std::size_t>(stream)) streams.resize(static_cast<std::size_t>(stream) + 1);
     return streams[static_cast<std::size_t>(stream)];

@@ -32,7 +32,7 @@ std::vector<std::int64_t> even_buckets(Lengths lengths, std::int64_t count) {
   return buckets;
 }
 
-// As they are written; the last one takes the longest.
+// The given buckets below the longest sequence, and one for the longest.
 std::vector<std::int64_t> given_buckets(const Lengths& lengths, const std::vector<std::int64_t>& given) {
   const std::int64_t longest = *std::max_element(lengths.begin(), lengths.end());
   std::vector<std::int64_t> buckets;

@@ -1,4 +1,5 @@
-// The order of one stream of records in one epoch: chunks permuted, then records inside a window of chunks.
+// The order of records in one epoch: chunks are permuted, then the records of each window of consecutive chunks, so
+// that reading stays sequential within a window.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +9,7 @@
 
 namespace echelon::inline data {
 
-// Records that lie together in a file, by global id.
+// A chunk: consecutive records of a file, ids [first, first + count).
 struct Piece {
   std::int64_t first = 0;
   std::int64_t count = 0;
@@ -16,11 +17,13 @@ struct Piece {
 
 class SampleOrder {
  public:
-  // `pieces` in file order. Memory: O(pieces) and one window.
+  // `pieces` in file order. `window_chunks`: chunks whose records are mixed. `rng`: of the epoch. Without `shuffle` the
+  // order is that of the files. Memory: O(pieces) and one window of ids.
   SampleOrder(std::vector<Piece> pieces, bool shuffle, std::int64_t window_chunks, HashRng rng);
 
   std::int64_t samples() const { return starts_.back(); }
-  // Id at a position in [0, samples()). Cheap for positions that follow one another; not for two threads at once.
+  // The id at a position in [0, samples()). O(1) for increasing positions inside a window, else the window is permuted
+  // again. Not thread-safe.
   std::int64_t at(std::int64_t position);
 
  private:
@@ -31,7 +34,7 @@ class SampleOrder {
   bool shuffle_;
   std::int64_t window_chunks_;
   HashRng rng_;
-  std::int64_t window_ = -1;           // the one that is laid out below
+  std::int64_t window_ = -1;           // the one in `records_`
   std::int64_t window_start_ = 0;      // its first position
   std::vector<std::int64_t> records_;  // its ids, permuted
 };

@@ -17,7 +17,7 @@ namespace {
 
 using Run = SamplePlan::Run;
 
-// The part of each file that lies in [begin, end) of all files in a row.
+// The runs of files that make up [begin, end) of the concatenation of all files.
 std::vector<Run> runs_between(const std::vector<std::int64_t>& file_samples, std::int64_t begin, std::int64_t end) {
   std::vector<Run> runs;
   std::int64_t first = 0;  // global id of the file's first sample
@@ -54,7 +54,7 @@ std::int64_t sum_of(const std::vector<std::int64_t>& values) {
   return std::accumulate(values.begin(), values.end(), std::int64_t{0});
 }
 
-// What the request must hold; a defect of the caller, not of the user.
+// Checks the request; a violation is an internal error, not one of the user.
 void check_request(const SamplePlanRequest& request) {
   ECHELON_CHECK(!request.batch.empty(), "a plan needs a replica");
   ECHELON_CHECK(!request.file_samples.empty(), "a plan needs a file");
@@ -153,7 +153,7 @@ std::vector<SamplePlan::Run> SamplePlan::runs(int replica) const {
   return runs_[sharding_ == Sharding::file ? static_cast<std::size_t>(replica) : 0];
 }
 
-// Runs are cut where the chunks of their files are.
+// The order of a stream: its runs, divided where the chunks of their files begin.
 SampleOrder SamplePlan::make_order(std::int64_t epoch, int stream) const {
   std::vector<Piece> pieces;
   std::vector<std::int64_t> file_first{0};
@@ -172,7 +172,7 @@ SampleOrder SamplePlan::make_order(std::int64_t epoch, int stream) const {
                      rng.at(static_cast<std::uint64_t>(stream)));
 }
 
-// The mutex of the orders is held.
+// The caller holds the mutex of the orders.
 const LengthBucketSteps& SamplePlan::bucket_steps(std::int64_t epoch) const {
   return orders_->buckets.get(epoch, [&] {
     SampleOrder order = make_order(epoch, 0);

@@ -1,27 +1,26 @@
-// Which replica sees which sample at which step: a pure function, table-tested, of plain numbers.
+// The samples of each replica in each step: a pure function of plain numbers.
 //
 //   plan.ids(epoch, step, replica) -> sample ids
 //
 // Sharding
-//   file        each replica owns whole files, balanced by samples per share of the batch (longest file first, to the
-//               replica that would be through first); with fewer files than replicas the files in a row are cut into
-//               runs in proportion to the shares
-//   record      one global order; step t holds the same ids for every number of replicas, dealt out by `batch`; every
-//               replica reads nearly every chunk when shuffled, k times what `file` reads
-//   replicated  every replica goes through everything in an order of its own; an epoch is k passes
+//   file        each replica owns whole files, balanced by samples per batch (file_shares.hpp); with fewer files than
+//               replicas the concatenation of the files is cut into runs in proportion to the batches
+//   record      one global order; step t has the same ids for every number of replicas, divided by `batch`. With
+//               shuffling every replica reads nearly every chunk, k times as much as with `file`
+//   replicated  every replica reads all samples in an order of its own; an epoch is k passes over the data
 //   automatic   file where files >= replicas, else record
 //
-// Shuffling permutes chunks (`chunk_rows` records that lie together), then records inside a window of chunks, so that
-// reading stays sequential within a window. The order is a hash of (seed, epoch, [replica]).
+// Shuffling permutes chunks, then records inside a window of chunks (sample_order.hpp). The order is a hash of (seed,
+// epoch, [replica]).
 //
-// Orders of their own, both for `record`, with the same ids for every number of replicas:
-//   stream      a text: row s of the global batch reads windows s*steps, s*steps + 1, .. one a step, so that a state
-//               that is carried from step to step goes on where its row was
-//   buckets     sequences of like length share a step (bucket_steps.hpp); length(step) is what they are padded to
+// Special orders, both for `record`, with the same ids for every number of replicas:
+//   stream      a text: row s of the global batch reads windows s*steps, s*steps + 1, .., one in each step, so that
+//               recurrent states can be kept from step to step
+//   buckets     sequences of similar length share a step (bucket_steps.hpp), padded to length(step)
 //
-// All replicas take the same number of steps: what the slowest needs (`wrap`, `zero_weight`) or what all can fill
-// (`drop`). A ragged end: `wrap` starts over from the replica's first samples of the epoch (repeats are counted),
-// `drop` leaves the remainder out, `zero_weight` fills up with samples of weight 0.
+// All replicas take the same number of steps: what the replica with the most work needs (`wrap`, `zero_weight`), or
+// what all can fill (`drop`). An incomplete last step: `wrap` repeats the replica's first samples of the epoch with
+// full weight, `drop` leaves the remaining samples out, `zero_weight` fills the step with samples of weight 0.
 #pragma once
 
 #include <cstdint>
@@ -35,8 +34,8 @@ namespace echelon::inline data {
 
 struct SamplePlanRequest {
   std::vector<std::int64_t> file_samples;
-  std::vector<std::int64_t> file_chunk_rows;  // by file; records read together
-  std::vector<std::int64_t> batch;            // samples a step, by replica (its size is k)
+  std::vector<std::int64_t> file_chunk_rows;  // by file: records of a chunk
+  std::vector<std::int64_t> batch;            // by replica: samples a step; k entries
   Sharding sharding = Sharding::automatic;
   Ragged ragged = Ragged::wrap;
   bool shuffle = true;
@@ -44,26 +43,26 @@ struct SamplePlanRequest {
   std::int64_t window_chunks = 16;  // chunks whose records are mixed
   bool stream = false;
 
-  // Sequences of unlike length, by id; shared, because there are many.
-  using ById = std::shared_ptr<const std::vector<std::int32_t>>;
-  ById lengths;                       // what `buckets` are chosen by
-  std::vector<std::int64_t> buckets;  // greatest length of each, rising; empty: none
-  ById weights;                       // labels of a sample that count
-  std::int64_t weight = 1;            // the same where all have as many
+  using ById = std::shared_ptr<const std::vector<std::int32_t>>;  // one entry for each sample id, shared by copies
+  ById lengths;                                                   // of sequences; null without buckets
+  std::vector<std::int64_t> buckets;                              // greatest length of each, increasing; empty: none
+  ById weights;             // labels of a sample that count (tokens of a target); null: `weight` for all
+  std::int64_t weight = 1;  // labels of every sample
 };
 
 struct Dataset;
 class SampleOrder;
 struct PlanOrders;
 
-// The request of a run: `window_chunks` is what the config says, less where such a window is larger than `buffer_mb`
-// (else chunks would be read more than once).
+// The request for a data set and [data]. `batch` by replica. `window_chunks` is that of the config, reduced to the
+// chunks that fit into data.buffer_mb, so that none is read more than once. ConfigError for data.buckets without
+// sequences.
 SamplePlanRequest plan_request(const Dataset& dataset, const DataConfig& config, std::vector<std::int64_t> batch,
                                std::uint64_t seed);
 
 class SamplePlan {
  public:
-  // Throws ConfigError where a replica would have no sample or `drop` leave no step, with the numbers.
+  // ConfigError with the numbers where a replica would have no sample, or `drop` would leave no step.
   explicit SamplePlan(SamplePlanRequest request);
 
   int replicas() const { return static_cast<int>(request_.batch.size()); }
@@ -72,11 +71,11 @@ class SamplePlan {
   std::int64_t steps_per_epoch() const { return steps_; }
   std::int64_t batch(int replica) const { return request_.batch[static_cast<std::size_t>(replica)]; }
   std::int64_t global_batch() const { return global_batch_; }
-  // Where the replica's rows of the global batch begin.
+  // The first row of the replica in the global batch.
   std::int64_t row_of(int replica) const;
-  // Samples that this replica owns (of an epoch, before wrapping).
+  // Samples of an epoch that this replica owns, without repeated ones.
   std::int64_t owned(int replica) const;
-  // Runs of records that the replica owns, in file order: files and parts of files. All of them for `record` and
+  // The runs of records that the replica reads, in file order: files and parts of files. All files for `record` and
   // `replicated`.
   struct Run {
     int file = 0;
@@ -85,29 +84,31 @@ class SamplePlan {
   };
   std::vector<Run> runs(int replica) const;
 
-  // Exactly batch(replica) slots. Any thread; the order of the last epochs asked for is kept, O(chunks) memory.
+  // batch(replica) slots, in the order of the batch's rows. `step` in [0, steps_per_epoch()). Thread-safe; caches the
+  // orders of two epochs, O(chunks) memory.
   std::vector<SampleSlot> ids(std::int64_t epoch, std::int64_t step, int replica) const;
-  // The lists of all replicas one after another: what one replica that stands for k takes (`data.as_replicas`).
+  // The slots of all replicas, concatenated: the batch of one rank that computes all of them (data.as_replicas).
   std::vector<SampleSlot> all_ids(std::int64_t epoch, std::int64_t step) const;
-  // Sum over replicas of the labels that count, at this step: W. One a sample, or as many as it has tokens.
+  // W: the number of labels that count in this step, over all replicas, and of one. A sample has one label, or one for
+  // each token.
   double weight(std::int64_t epoch, std::int64_t step) const;
   double weight(std::int64_t epoch, std::int64_t step, int replica) const;
-  // Samples that count, at this step, over all replicas, and of one.
+  // The number of samples that count in this step, over all replicas, and of one.
   std::int64_t counting(std::int64_t epoch, std::int64_t step) const;
   std::int64_t counting(std::int64_t epoch, std::int64_t step, int replica) const;
-  // What the sequences of this step are padded to; 0: no buckets.
+  // The length to which the sequences of this step are padded; 0: no buckets.
   std::int64_t length(std::int64_t epoch, std::int64_t step) const;
   const std::vector<std::int64_t>& buckets() const { return request_.buckets; }
   bool stream() const { return request_.stream; }
 
-  // How often samples come in an epoch: seen 0 times, once, twice or more.
+  // The number of samples that occur in an epoch never, once, and more than once. O(samples).
   struct Coverage {
     std::int64_t never = 0, once = 0, more = 0;
   };
   Coverage coverage(std::int64_t epoch) const;
 
  private:
-  // A replica's place in the order it draws from: slots of a step are positions first, first + 1, ... of `total`.
+  // The positions of a replica's step in the order of its stream: first, first + 1, .. of `total`.
   struct Span {
     int stream = 0;
     std::int64_t first = 0;

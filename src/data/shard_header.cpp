@@ -22,7 +22,7 @@ constexpr std::array kKinds = {DataKind::samples, DataKind::text, DataKind::sequ
   throw DataError(fmt::format("{}: {}", path, what));
 }
 
-// Rows that were declared and never written would be read as zeros.
+// DataError for rows that were declared and never written: they would be read as zeros.
 void require_written(const h5::Reader& reader, const h5::DatasetInfo& info) {
   if (info.written_chunks >= info.chunks) return;
   fail(reader.path(), fmt::format("dataset '{}' declares {}, but {} of its {} chunks were written", info.name,

@@ -1,4 +1,4 @@
-// One shard as a set of its own: what its datasets and attributes say, checked.
+// One shard as a data set, from its HDF5 datasets and attributes.
 #pragma once
 
 #include <string>
@@ -7,8 +7,9 @@
 
 namespace echelon::inline data {
 
-// `sample_shape` of a text or of sequences is left open: (0), or (0, F); where labels are optional and there are none,
-// `label_shape` and, without the attribute, `classes`. Throws DataError naming the file.
+// T of `sample_shape` is 0 for a text and sequences, (0) or (0, F): open_dataset sets it. With Labels::optional and no
+// labels, `label_shape` is () and `classes` is 0 unless the attribute is there. Reads attributes and lengths, no
+// samples. DataError with the file, the dataset or attribute, and what was found, where the format is violated.
 Dataset read_shard(const std::string& path, Labels labels = Labels::needed);
 
 }  // namespace echelon::inline data

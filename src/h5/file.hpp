@@ -1,8 +1,9 @@
-// HDF5, typed, checked and atomic. The only room that includes the library.
+// Reading and writing HDF5 files, typed and checked; files appear whole or not at all. The only room that includes the
+// library.
 //
-// Every call may come from any thread: Debian's HDF5 serialises them behind one lock. What goes wrong with a file that
-// is being read is a DataError naming the file, the dataset and what was found instead; with one being written, an
-// EnvironmentError with the system's reason (disk full), the temporary file removed.
+// Threads: functions may be called from any thread, those of a Reader by several at once, those of a Writer by one; the
+// library serialises its calls behind one lock. Errors: reading throws DataError with the file, the dataset and what
+// was found; writing throws EnvironmentError with the system's reason (disk full) and removes the temporary file.
 #pragma once
 
 #include <cstdint>
@@ -23,12 +24,12 @@ struct DatasetInfo {
   Shape chunk;           // rank 0: contiguous
   bool deflate = false;  // compressed (gzip, alone or behind byte shuffle)
   std::uint64_t stored_bytes = 0;
-  // Chunks that the shape needs, and those that were ever written; contiguous datasets count as one chunk. What was
-  // never written reads as the fill value. Datasets that lie in other files count as written.
+  // The number of chunks of the shape, and of those that were written; a contiguous dataset is one chunk. Unwritten
+  // chunks read as the fill value. Datasets whose data lies in other files count as written.
   std::uint64_t chunks = 1, written_chunks = 1;
 };
 
-// Reading. Opened read-only; where the file system refuses locks the file is opened without, with one line in the log.
+// An open file for reading. Where the file system refuses locks it is opened without one, with one line in the log.
 class Reader {
  public:
   explicit Reader(const std::string& path);
@@ -38,16 +39,16 @@ class Reader {
 
   const std::string& path() const;
   bool has(std::string_view dataset) const;
-  std::vector<DatasetInfo> datasets() const;  // all of them, by name, groups walked
-  // Throws DataError where the dataset is missing or its type is none of DType's.
+  std::vector<DatasetInfo> datasets() const;  // all datasets of all groups, sorted by name
+  // DataError where the dataset is missing or its type is not a DType.
   DatasetInfo info(std::string_view dataset) const;
 
-  // Rows [first, first + count) of the outermost axis into `dst`, converted to `dtype`. Bounded memory: one chunk at a
-  // time at most. Compressed chunks that hold whole rows are inflated outside the library's lock.
+  // Reads rows [first, first + count) of the outermost axis into `dst`, (count, ..) of `dtype`, to which values are
+  // converted. Memory: at most one chunk. Compressed chunks of whole rows are inflated outside the library's lock.
   void read_rows(std::string_view dataset, std::int64_t first, std::int64_t count, void* dst, DType dtype) const;
   void read_all(std::string_view dataset, void* dst, DType dtype) const;
 
-  // Attributes of the file's root. A missing one: the fallback, or DataError for the plain forms.
+  // Attributes of the root group. DataError where one is missing or of another type.
   bool has_attribute(std::string_view name) const;
   std::int64_t attribute_int(std::string_view name) const;
   double attribute_double(std::string_view name) const;
@@ -55,7 +56,7 @@ class Reader {
   std::vector<double> attribute_doubles(std::string_view name) const;
   std::vector<std::string> attribute_texts(std::string_view name) const;
 
-  // Bytes asked of the file by read_rows and read_all so far (stored bytes of compressed chunks).
+  // Bytes that read_rows and read_all have read from the file so far; of compressed chunks the stored bytes.
   std::uint64_t bytes_read() const;
 
  private:
@@ -68,7 +69,8 @@ struct DatasetOptions {
   int deflate = 0;              // 0 none, 1 (fast) to 9 (small); needs chunk_rows > 0
 };
 
-// Writing: into a temporary file beside `path`; `publish` makes it appear whole. Without it nothing remains.
+// A file that is written under a temporary name beside `path`; `publish` renames it. The destructor of an unpublished
+// Writer deletes it.
 class Writer {
  public:
   explicit Writer(const std::string& path);
@@ -76,21 +78,24 @@ class Writer {
   Writer(Writer&&) noexcept;
   Writer& operator=(Writer&&) noexcept;
 
-  // Creates a dataset (groups in the name are made) to be filled by rows, in any order.
+  // Creates a dataset and the groups in its name. Rows that are never written read as 0.
   void create(std::string_view dataset, DType dtype, const Shape& shape, const DatasetOptions& options = {});
+  // Writes rows [first, first + count) of the outermost axis, in any order; `dtype` is that of `src`.
   void write_rows(std::string_view dataset, std::int64_t first, std::int64_t count, const void* src, DType dtype);
-  // A region (hyperslab) of an existing dataset: `offset` and `shape`, one entry an axis.
+  // Writes a hyperslab of an existing dataset: the first index and the extents, one entry an axis.
   void write_region(std::string_view dataset, const Shape& offset, const Shape& shape, const void* src, DType dtype);
+  // create, then all rows.
   void write_all(std::string_view dataset, DType dtype, const Shape& shape, const void* src,
                  const DatasetOptions& options = {});
 
+  // Attributes of the root group.
   void attribute(std::string_view name, std::int64_t value);
   void attribute(std::string_view name, double value);
   void attribute(std::string_view name, const std::string& text);
   void attribute(std::string_view name, const std::vector<double>& values);
   void attribute(std::string_view name, const std::vector<std::string>& texts);
 
-  // Flushes, closes, syncs and renames. The Writer is spent afterwards.
+  // Flushes, closes, syncs and renames the file. Nothing may be called afterwards.
   void publish();
 
  private:
@@ -98,8 +103,8 @@ class Writer {
   std::unique_ptr<Body> body_;
 };
 
-// Must come first in the process, before any other HDF5 call (main and test main call it): no exit handler, no error
-// stack on standard error.
+// To be called before any other HDF5 call of the process: switches off the library's exit handler and the printing of
+// its error stack.
 void initialise();
 
 std::string library_version();  // "1.10.8"

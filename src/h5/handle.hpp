@@ -1,4 +1,4 @@
-// What reader and writer share: handles that close themselves, silence, the library's reason in words.
+// Definitions that reader and writer share: owned identifiers, the library's error texts, types and dataspaces.
 #pragma once
 
 #include <hdf5.h>
@@ -14,7 +14,7 @@
 
 namespace echelon::h5 {
 
-// Owns one identifier. `close` gives the library's verdict; the destructor does not ask for it.
+// Owns one identifier of the library. `close` returns whether closing succeeded; the destructor ignores that.
 class Handle {
  public:
   using Closer = herr_t (*)(hid_t);
@@ -40,13 +40,13 @@ class Handle {
   Closer closer_ = nullptr;
 };
 
-// Switches the printing of error stacks off in the calling thread: the library keeps that setting by thread.
+// Switches off the printing of error stacks in the calling thread; the setting is one of the thread.
 void quiet_thread();
 
 // Why the thread's last call failed: the system's message where one is in the error stack ("No space left on device"),
 // else the innermost description.
 std::string reason();
-// Whether the error stack holds this text.
+// Whether the error stack of the thread contains this text.
 bool reason_has(std::string_view text);
 
 hid_t native_type(DType dtype);
@@ -57,7 +57,7 @@ using Extents = std::array<hsize_t, Shape::kMaxRank>;
 Extents extents_of(const Shape& shape);
 Handle space_of(const Shape& shape);  // a scalar one for rank 0
 
-// Extents of a dataspace or none where it has more axes than a Shape.
+// The extents of a dataspace; none where it has more axes than a Shape can have.
 std::optional<Shape> shape_of_space(hid_t space);
 
 // Whether every part of a path inside the file exists ("weights/conv1.weight").

@@ -1,4 +1,5 @@
-// Attributes of a file's root, for Reader. `path` is for messages; each throws DataError naming it and the attribute.
+// Attributes of a file's root group, for Reader. DataError with `path` and the attribute where it is missing or of
+// another type.
 #pragma once
 
 #include <hdf5.h>

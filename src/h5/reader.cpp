@@ -27,7 +27,7 @@ struct OpenDataset {
   RowChunks chunks;
 };
 
-// What is wrong with a file that cannot be opened, before the library is called.
+// DataError with the reason for a file that cannot be opened, found without the library.
 void refuse_unreadable(const std::string& path) {
   struct stat status {};
   if (::stat(path.c_str(), &status) != 0)
@@ -43,8 +43,8 @@ std::string why_not_opened(const std::string& path) {
   return fmt::format("{}: cannot be opened as HDF5: {}", path, why);
 }
 
-// Locks are asked for, but a file system that refuses them (Lustre without flock, GPFS) is no obstacle to reading. The
-// property list outlives the error stack: closing it would clear that.
+// A file system that refuses locks (Lustre without flock, GPFS) does not prevent reading. The property list outlives
+// the error stack: closing it would clear that.
 Handle open_file(const std::string& path) {
   const Handle access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose);
   const auto open = [&](bool locking) {
@@ -73,7 +73,7 @@ Handle rows_of(hid_t space, std::int64_t first, const Shape& shape, std::int64_t
   return selection;
 }
 
-// How many chunks the shape needs and how many the file holds. `creation`: the dataset's properties.
+// The number of chunks of the shape and of those that were written. `creation`: the dataset's properties.
 void count_chunks(hid_t dataset, hid_t space, hid_t creation, DatasetInfo& info) {
   const H5D_layout_t layout = H5Pget_layout(creation);
   if (info.shape.elems() == 0) return;
@@ -163,7 +163,7 @@ void Reader::Body::read_slab(const OpenDataset& dataset, std::int64_t first, std
   const Shape& shape = dataset.info.shape;
   const Handle space(H5Dget_space(dataset.handle.id()), H5Sclose);
   const Shape region = shape.rank() == 0 ? shape : shape.with_front(count);
-  // Memory of the same axes as the file: a flat one makes the library walk element by element.
+  // The memory space has the axes of the file: with a flat one the library copies element by element.
   const Handle memory = space_of(region);
   const Handle rows = shape.rank() == 0 ? space_of(region) : rows_of(space.id(), first, shape, count);
   if (!memory.ok() || !rows.ok() ||
@@ -175,7 +175,7 @@ void Reader::Body::read_slab(const OpenDataset& dataset, std::int64_t first, std
 void Reader::Body::read_inflated(const OpenDataset& dataset, std::int64_t first, std::int64_t count,
                                  std::uint8_t* dst) {
   const RowChunks& chunks = dataset.chunks;
-  std::vector<std::uint8_t> part;  // a chunk that is wanted in part
+  std::vector<std::uint8_t> part;  // a chunk of which some rows are read
   std::uint64_t stored = 0;
   std::string why;
   while (count > 0) {

@@ -42,7 +42,7 @@ struct Named {
   LayerPtr layer;
 };
 
-// An embedding holds as many tokens as the text that it reads has, unless it says more.
+// `vocabulary` of an embedding is at least the number of tokens of the text that it reads.
 LayerConfig with_vocabulary(LayerConfig config, const SampleForm& form) {
   if (config.type != "embedding") return config;
   const bool target = !config.inputs.empty() && config.inputs.front() == "target";
@@ -61,8 +61,8 @@ std::vector<Named> made(const std::vector<LayerConfig>& layers, const SampleForm
   for (const LayerConfig& config : layers) {
     if (config.carry && !form.stream)
       throw ConfigError(fmt::format(
-          "{}layer of type {}: carry = true goes on where the row before ended, but rows follow each other only with "
-          "data.order = \"stream\"; leave it out or set that",
+          "{}layer of type {}: carry = true continues the row of the batch before, but rows continue only with "
+          "data.order = \"stream\"; leave carry out or set that order",
           before(config.where), config.type));
     std::string name = namer.name(config);
     LayerPtr layer = made(with_vocabulary(config, form), name);
@@ -82,7 +82,7 @@ std::vector<ValueId> inputs_of(const Graph& graph, const LayerConfig& config, co
     if (input == "labels" || input == "weights" || input == "ids" || input == "lengths")
       throw ConfigError(fmt::format(
           "{}layer '{}' ({}): '{}' is {}", before(config.where), name, config.type, input,
-          input == "labels" || input == "weights" ? "for the loss alone" : "given to the layers that want it"));
+          input == "labels" || input == "weights" ? "for the loss alone" : "added to the layers that use it"));
     ids.push_back(id);
   }
   return ids;
@@ -118,7 +118,7 @@ LayerPtr make_loss(const LossOptions& loss, const SampleForm& form) {
   return make_value_loss(ValueLoss::squared, form.classes);
 }
 
-// What [model] says of all embeddings at once.
+// The keys of [model] that apply to all embeddings.
 void set_embeddings(const ModelConfig& model, std::vector<LayerConfig>& layers) {
   if (!model.dense_embeddings) return;
   bool found = false;
@@ -129,7 +129,7 @@ void set_embeddings(const ModelConfig& model, std::vector<LayerConfig>& layers) 
   if (!found) throw ConfigError("model.dense_embeddings is set but no embedding of the model is sparse; leave it out");
 }
 
-// What [model] says of all batch norm layers at once.
+// The keys of [model] that apply to all batch norm layers.
 void set_batch_norms(const ModelConfig& model, std::vector<LayerConfig>& layers) {
   bool found = false;
   for (LayerConfig& layer : layers) {

@@ -10,32 +10,33 @@
 
 namespace echelon::inline model {
 
-// The graph of `model` for samples of this form. Errors name file:line of the layer. Its inputs are "samples",
-// "labels", "weights" (of the labels' shape) and, where the data has them, "target" (U) and "lengths" (), where a layer
-// wants them, "ids" (); the last node is the loss.
+// The graph of `model` for samples of this form, with the inputs that Graph::input lists; the last node is the loss.
+// ConfigError with the layer's file:line where layers do not fit the samples or each other.
 Graph build_model(const ModelConfig& model, const SampleForm& form);
 
-// What follows the last layer. kind: "auto" (softmax over classes, mse of real numbers), "softmax", "mse", "bce".
+// The loss behind the last layer. kind: "auto" (softmax for classes, mse for real numbers), "softmax", "mse", "bce".
 struct LossOptions {
   std::string kind = "auto";
   double label_smoothing = 0;  // softmax
 };
 
-// As above from layers alone: each takes the one before unless it names its `inputs` (earlier layers, "samples" or
-// "target").
+// The graph of these layers: each takes the output of the layer before it unless it names its `inputs` (earlier layers,
+// "samples" or "target").
 Graph build_layers(const std::vector<LayerConfig>& layers, const SampleForm& form, const LossOptions& loss = {});
 
-// The table people see: node, kind and attributes, output shape, parameters, FLOPs and activation bytes of one sample.
+// The table of `echelon check`: node, kind and attributes, output shape, parameters, forward FLOPs and activation bytes
+// of one sample.
 std::string model_table(const Graph& graph, DType dtype);
 
 struct ModelCosts {
-  std::int64_t parameters = 0;  // learned values
-  double forward_flops = 0;     // of one sample
-  double backward_flops = 0;
-  double activation_bytes = 0;  // of one sample: every value once
+  std::int64_t parameters = 0;  // learned values, statistics not included
+  double forward_flops = 0;     // of one sample; a multiply-add is 2 FLOPs
+  double backward_flops = 0;    // likewise
+  double activation_bytes = 0;  // of one sample: the sum over all values, without sharing of memory
 };
+// Counted from the specs of the ops (device/op_spec.hpp) without a device; `dtype`: of activations.
 ModelCosts model_costs(const Graph& graph, DType dtype);
-// By node: FLOPs of one sample, forward and backward.
+// By node of the graph: forward plus backward FLOPs of one sample.
 std::vector<double> node_flops(const Graph& graph, DType dtype);
 
 }  // namespace echelon::inline model

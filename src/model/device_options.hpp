@@ -1,4 +1,4 @@
-// What the config's table [device] asks of a device, in the device's own terms.
+// The options of a device from the config's table [device].
 #pragma once
 
 #include "config/schema.hpp"
@@ -6,7 +6,7 @@
 
 namespace echelon::inline model {
 
-// `threads`: of one op. The GPU's index is 0.
+// `threads`: host threads of one op. The index of the GPU is 0 (job/launch.hpp sets it by rank).
 DeviceOptions device_options(const DeviceConfig& config, int threads);
 
 }  // namespace echelon::inline model

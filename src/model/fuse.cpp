@@ -17,7 +17,8 @@ std::vector<std::vector<int>> readers_of(const Graph& graph) {
   return readers;
 }
 
-// The node that alone reads what `node` gives, and nothing else, and whose own output the loss does not read; or -1.
+// The only reader of the output of `node`, where it has one input, one output and no parameters, and the loss reads
+// neither of the two outputs; else -1.
 int follower(const Graph& graph, const std::vector<std::vector<int>>& readers, const Node& node) {
   if (node.outputs.size() != 1) return -1;
   const std::vector<int>& reading = readers[static_cast<std::size_t>(node.outputs[0])];

@@ -1,14 +1,14 @@
-// Neighbouring layers that run as one.
+// Fusion: two neighbouring layers become one op.
 #pragma once
 
 #include "model/graph.hpp"
 
 namespace echelon::inline model {
 
-// The same mathematics with fewer passes over memory: where a value has one reader and Layer::fused_with gives one
-// layer for the two, that layer stands in the place of the first, with its parameters and, where it has some, its name,
-// else with the second's; its output is that of the second. What the loss reads keeps its name. The parameters are
-// those of `graph`, in the same order.
+// A graph that computes the same with fewer passes over memory. Where a value has one reader and Layer::fused_with
+// returns one layer for the two, that layer takes the place of the first and has the output of the second. Its name is
+// that of the first where the first has parameters, else that of the second. The input of the loss keeps its name. The
+// parameters are those of `graph`, in the same order.
 Graph fused(const Graph& graph);
 
 }  // namespace echelon::inline model

@@ -15,6 +15,10 @@ std::string in_place(const std::string& where, const std::string& name, std::str
   return where.empty() ? node : where + ": " + node;
 }
 
+ParameterSlice whole_tensor(const Shape& shape) {
+  return {.whole = shape, .offset = Shape(std::vector<std::int64_t>(static_cast<std::size_t>(shape.rank()), 0))};
+}
+
 }  // namespace
 
 ValueId Graph::input(std::string name, const Shape& shape, ValueType type) {
@@ -44,7 +48,7 @@ std::vector<ValueId> Graph::add_node(Node node) {
   const LayerPtr& layer = node.layer;
   const std::vector<ValueId>& inputs = node.inputs;
   if (find(name) >= 0) throw ConfigError("the name is taken already; give this one another");
-  const auto given = std::count_if(inputs.begin(), inputs.end(), [&](ValueId id) { return !comes_by_itself(id); });
+  const auto given = std::count_if(inputs.begin(), inputs.end(), [&](ValueId id) { return !is_added_input(id); });
   if (layer->arity() >= 0 && given != layer->arity())
     throw ConfigError(fmt::format("takes {} input{}, {} given", layer->arity(), layer->arity() == 1 ? "" : "s", given));
   if (inputs.empty() && layer->arity() != 0) throw ConfigError("takes at least one input, none given");
@@ -59,10 +63,10 @@ std::vector<ValueId> Graph::add_node(Node node) {
 
   const auto first = std::find_if(nodes_.begin(), nodes_.end(), [&](const Node& other) { return other.of == node.of; });
   node.owner = static_cast<int>(first - nodes_.begin());
-  for (const ParameterDecl& decl : layer->parameters(shapes)) node.parameters.push_back(declare(node, decl));
+  node.parameters = declare_all(node, shapes);
   bool learns = !node.parameters.empty() || layer->learns_elsewhere();
   for (ValueId id : node.inputs) learns = learns || values_[static_cast<std::size_t>(id)].wants_gradient;
-  // First outputs are sequences of the places of first inputs.
+  // Output 0 is a sequence along the places of input 0.
   const Value x = node.inputs.empty() ? Value{} : values_[static_cast<std::size_t>(node.inputs.front())];
   for (std::size_t i = 0; i < out_shapes.size(); ++i) {
     const bool along = i == 0 && x.along_samples && out_shapes[i].rank() == 2 && out_shapes[i][0] == x.shape[0];
@@ -75,22 +79,31 @@ std::vector<ValueId> Graph::add_node(Node node) {
   return nodes_.back().outputs;
 }
 
-// The index of the parameter: a new one, or that of the chunk which owns it.
-int Graph::declare(const Node& node, const ParameterDecl& decl) {
+std::vector<int> Graph::declare_all(const Node& node, const std::vector<Shape>& inputs) {
+  const std::vector<ParameterDecl> decls = node.layer->parameters(inputs);
+  std::vector<ParameterSlice> slices = layer_split(*node.layer).slices(inputs);
+  if (slices.empty())
+    for (const ParameterDecl& decl : decls) slices.push_back(whole_tensor(decl.shape));
+  ECHELON_CHECK_EQ(slices.size(), decls.size(), "slices of the parameters of '{}'", node.name);
+  std::vector<int> indices;
+  for (std::size_t i = 0; i < decls.size(); ++i) indices.push_back(declare(node, decls[i], slices[i]));
+  return indices;
+}
+
+// The index of a parameter: a new one, or for a later time chunk that of Node::owner.
+int Graph::declare(const Node& node, const ParameterDecl& decl, const ParameterSlice& slice) {
   Parameter parameter;
   parameter.name = node.of + "." + decl.suffix;
-  const bool slice = decl.whole.rank() > 0;
   parameter.shape = decl.shape;
-  parameter.global_shape = slice ? decl.whole : decl.shape;
-  parameter.offset =
-      slice ? decl.offset : Shape(std::vector<std::int64_t>(static_cast<std::size_t>(decl.shape.rank()), 0));
-  parameter.folded = decl.folded;
+  parameter.global_shape = slice.whole;
+  parameter.offset = slice.offset;
+  parameter.folded = slice.folded;
   parameter.kind = decl.kind;
   parameter.decays = decl.decays;
   parameter.momentum = decl.momentum;
   parameter.init = decl.init;
   parameter.sparse = decl.sparse;
-  parameter.alone = decl.alone;
+  parameter.alone = slice.alone;
   if (node.owner == static_cast<int>(nodes_.size())) return parameters_.add(std::move(parameter));
   const int owned = parameters_.find(parameter.name);
   ECHELON_CHECK(owned >= 0 && parameters_[owned].shape == parameter.shape, "'{}' of a chunk of '{}'", parameter.name,
@@ -98,15 +111,15 @@ int Graph::declare(const Node& node, const ParameterDecl& decl) {
   return owned;
 }
 
-// Values that `wants_ids` and `wants_lengths` bring.
-bool Graph::comes_by_itself(ValueId id) const {
+// Inputs that Layer::wants_ids and wants_lengths add to those that a config names.
+bool Graph::is_added_input(ValueId id) const {
   const Value& value = values_[static_cast<std::size_t>(id)];
   return value.producer < 0 && (value.name == "ids" || value.name == "lengths");
 }
 
 void Graph::check_types(const Layer& layer, const std::vector<ValueId>& inputs) const {
   for (std::size_t i = 0; i < inputs.size(); ++i) {
-    if (comes_by_itself(inputs[i])) continue;
+    if (is_added_input(inputs[i])) continue;
     const Value& value = values_[static_cast<std::size_t>(inputs[i])];
     const bool indices = layer.reads_indices(static_cast<int>(i));
     if (indices && value.type == ValueType::real)

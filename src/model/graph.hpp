@@ -1,10 +1,11 @@
-// A model as a graph of layers on global shapes: nodes in topological order, named values, parameters, one loss at the
-// end.
+// A model as a graph of layers on the shapes of one sample: nodes in topological order, named values, parameters, one
+// loss at the end.
 //
 //   Graph  ->  rewrites (src/parallel: splits; fusion)  ->  Program (ops, layouts, memory for one rank)
 //
-// A rewrite takes a Graph and returns a Graph: it may replace nodes, cut values with send/receive nodes, or give
-// parameters a slice. Nothing here depends on N, devices or ranks.
+// A rewrite takes a Graph and returns another one: it may replace nodes, cut values with send and receive nodes, or
+// make parameters slices of whole tensors. Nothing here depends on N, devices or ranks. A Graph is a value: copies
+// share layers, which are immutable.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +15,7 @@
 
 #include "base/shape.hpp"
 #include "device/parameter.hpp"
-#include "model/layer.hpp"
+#include "model/splits/layer_split.hpp"
 
 namespace echelon::inline model {
 
@@ -28,8 +29,8 @@ struct Value {
   Shape shape;       // of one sample, without N
   ValueType type = ValueType::real;
   int producer = -1;            // node, or -1 for an input of the graph
-  bool wants_gradient = false;  // something upstream learns
-  bool along_samples = false;   // (T, ..): place t is of the samples' place t, so that "lengths" holds for it
+  bool wants_gradient = false;  // a layer upstream has parameters
+  bool along_samples = false;   // (T, ..): place t belongs to place t of "samples", so that "lengths" counts its places
 };
 
 struct Node {
@@ -39,42 +40,47 @@ struct Node {
   std::vector<ValueId> outputs;
   std::vector<int> parameters;  // indices into Graph::parameters(), in the order of Layer::parameters
   std::string where;            // "lenet.toml:12", or "zoo lenet"
-  std::string of;               // the layer of which this is a chunk of time (parallel/staircase.hpp); else the name
-  int owner = -1;               // the first of its chunks, which declares their parameters; else the node itself
-  int stage = -1;               // of a pipeline, where the config says; -1: chosen by cost
+  std::string of;  // the layer of which this is a time chunk (parallel/time_chunk_pipeline.hpp); else the name
+  int owner = -1;  // index of the node that declares the parameters: the first time chunk of the layer; else this node
+  int stage = -1;  // stage of the pipeline that the config sets; -1: chosen by cost
 };
 
 class Graph {
  public:
-  // Inputs of the whole model: "samples", "labels", "weights" (one real a label; 0 leaves it out), where the data has
-  // them "target" (a second text) and "lengths" (one index a sample), and, where a layer wants them, "ids" (one index a
-  // sample: the low 32 bits of its number in the data set).
+  // Adds an input of the whole model: "samples" (C, H, W), (T, F) or tokens (T); "labels" (..); "weights" of the
+  // labels' shape (real; 0 leaves a label out); for pairs of sequences "target" (U), tokens; for sequences of unlike
+  // length "lengths" (), index; for layers with wants_ids "ids" (), index: the low 32 bits of the sample's number in
+  // the data set. The name must be new.
   ValueId input(std::string name, const Shape& shape, ValueType type = ValueType::real);
-  // Adds a node whose inputs exist; infers shapes, declares parameters. Errors carry `where` and the node's name.
-  // Nodes `of` one layer have one set of parameters, states and random draws, which have the layer's name.
+  // Adds a node behind all others; its inputs exist already. Infers shapes, declares parameters, returns the values of
+  // the outputs. ConfigError, beginning with `where` and the node's name, where the name is taken, the number of inputs
+  // is not Layer::arity, indices and real numbers are mixed up, or Layer::infer refuses the shapes. Nodes `of` one
+  // layer share one set of parameters, states and random draws under that layer's name.
   std::vector<ValueId> add(std::string name, LayerPtr layer, std::vector<ValueId> inputs, std::string where = {},
                            std::string of = {});
 
-  // Of the node added last.
+  // Sets Node::stage of the node added last.
   void set_stage(int stage) { nodes_.back().stage = stage; }
 
-  // The value whose gradient starts the backward pass: the loss node's. Evaluation reads its sums.
+  // The node (by index) where the backward pass starts and whose sums Program::losses returns; -1: none, as in all
+  // stages of a pipeline but the last.
   void set_loss(int node) { loss_ = node; }
   int loss() const { return loss_; }
 
-  // Whether the loss's sums tell right predictions from wrong ones: mse does not.
+  // Whether LossSums::correct has a meaning: mse has no right or wrong predictions.
   bool counts_correct() const;
 
   const std::vector<Value>& values() const { return values_; }
   const std::vector<Node>& nodes() const { return nodes_; }
   const ParameterSet& parameters() const { return parameters_; }
   ValueId find(std::string_view value_name) const;  // -1 where there is none
-  std::vector<std::string> value_names() const;
+  std::vector<std::string> value_names() const;     // by ValueId
 
  private:
   std::vector<ValueId> add_node(Node node);
-  int declare(const Node& node, const ParameterDecl& decl);
-  bool comes_by_itself(ValueId id) const;
+  std::vector<int> declare_all(const Node& node, const std::vector<Shape>& inputs);
+  int declare(const Node& node, const ParameterDecl& decl, const ParameterSlice& slice);
+  bool is_added_input(ValueId id) const;
   void check_types(const Layer& layer, const std::vector<ValueId>& inputs) const;
 
   std::vector<Value> values_;

@@ -1,5 +1,5 @@
-// The lowering of a graph, node by node, into a Lowered: which tensor each layer means, which bits accumulate, where
-// reorders go.
+// The lowering of a graph, node by node: the tensors of each layer, the accumulate bits of ops, and the places of
+// reorders. Used once: construct, `run`.
 #pragma once
 
 #include <map>
@@ -68,7 +68,7 @@ class GraphLowering final : public Lowering {
   Layout used_layout(int input) const;
   void note_used(int tensor, Layout layout);
 
-  // Appends an op whose tensors have the spec's layouts already.
+  // Appends an op whose tensors already have the layouts of the spec.
   void emit(const OpSpec& spec, const std::vector<ArgInfo>& infos, std::vector<int> args, ScaleSource scale, int pair);
   int saved_memory(const Op& op, int pair);
   void share_weights(Op& op, const OpSpec& spec);
@@ -87,10 +87,10 @@ class GraphLowering final : public Lowering {
   int node_ = 0;
   bool backward_ = false;
   std::set<int> fixed_plain_;                      // gradients that views of another shape write or read
-  std::map<int, Layout> present_;                  // of this node: the layout to offer a device for a tensor
+  std::map<int, Layout> present_;                  // of this node: the layout offered to the device for a tensor
   std::vector<std::pair<ValueId, int>> partials_;  // of this node: to add to a value's gradient once it is done
   std::vector<std::pair<int, int>> detours_;       // of this op: (memory, tensor that is written instead)
-  std::map<int, ValueId> gradient_of_;             // tensors given out by grad_input
+  std::map<int, ValueId> gradient_of_;             // tensors that grad_input returned
   std::set<int> synchronised_;                     // nodes that sum over replicas
   std::map<int, std::int64_t> cells_;              // by node, where count_cells says
   std::map<std::pair<int, int>, int> saved_;       // (node, pair) -> tensor

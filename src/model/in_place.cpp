@@ -5,7 +5,7 @@
 namespace echelon::inline model {
 namespace {
 
-// Arguments that the output, the last argument, may lie over; those that are dead soonest first.
+// The arguments whose memory the output, the last argument, may take; those whose last use comes first at the front.
 std::vector<std::size_t> candidates(OpKind kind) {
   switch (kind) {
     case OpKind::activation_forward: return {0};

@@ -1,12 +1,14 @@
-// Elementwise ops may write over an input that is not read afterwards: less memory, and what is written is in cache.
+// Elementwise ops that overwrite an input which is not read afterwards: less memory, and the written lines are in
+// cache.
 #pragma once
 
 #include "model/lowered.hpp"
 
 namespace echelon::inline model {
 
-// Gives the output of an activation, an add or a softmax's backward, where it is written first by that op, the memory
-// of an input of the same layout whose last use that op is. Returns how many outputs moved.
+// The output of an activation, an add or the backward op of a softmax gets the memory of an input where that op is the
+// first writer of the output and the last user of the input, and both have the same layout. Changes
+// LoweredTensor::storage; called once, before memory is planned. Returns the number of outputs that moved.
 int overlay_in_place(Lowered& lowered);
 
 }  // namespace echelon::inline model

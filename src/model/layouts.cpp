@@ -1,9 +1,9 @@
-// Which layout and dtype each activation has, decided op by op as a program is lowered.
+// The layout and dtype of each activation, chosen op by op while a program is lowered.
 //
-// A device is asked with what the inputs of the op have now. In backward it is offered what the forward op had: the
-// gradient of a value as the value lay, whoever wrote it, so that a forward op and its twin agree and `saved` memory
-// fits. Where its wish differs from what a tensor has, a reorder is inserted, once for each (tensor, layout). An op
-// gets exactly the layouts of its wish.
+// Device::layouts gets the layouts that the op's inputs have. For a backward op it gets those of the forward op, and
+// for the gradient of a value the layout of that value, so that a forward op and its backward op agree and `saved`
+// memory fits. Where the returned layout differs from that of a tensor, a reorder is inserted, once for each (tensor,
+// layout). An op gets exactly the returned layouts.
 //
 // In mixed precision the same reorders change the dtype, where an op that computes in f32 (a loss, a kind that the
 // device has not in halves) reads or writes halves, and where the first layer reads the samples.
@@ -71,7 +71,7 @@ void GraphLowering::choose_layouts(OpSpec& spec, const std::vector<ArgInfo>& inf
   }
 }
 
-// Where the memory has another layout or dtype than the op writes: a tensor to write instead.
+// The tensor that an op writes instead of `target`, where the op's layout or dtype differs from that of the memory.
 int GraphLowering::detour(int target, Layout layout, DType dtype) {
   const LoweredTensor like = table_.at(target);
   const int written = table_.fresh(like.name, like.shape, dtype, layout);

@@ -1,4 +1,4 @@
-// What lowering leaves: the ops of one program in the order they run, and the tensors they name. Plain values.
+// The result of lowering a graph: the ops of one program in the order in which they run, and their tensors.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,8 @@
 
 namespace echelon::inline model {
 
-// Program memory, one of the arenas, the marks beside its gradients, or the program's states: what is carried from pass
-// to pass.
+// Where a tensor's memory is: in the program's activations, in an arena, in the row marks beside the gradients, or in
+// the program's states, which keep their content from pass to pass.
 enum class Home : std::uint8_t { activation, weight, gradient, row_marks, state };
 
 struct LoweredTensor {
@@ -22,12 +22,12 @@ struct LoweredTensor {
   DType dtype = DType::f32;
   Layout layout = Layout::plain;
   Home home = Home::activation;
-  int parameter = -1;         // of the arenas
-  int storage = -1;           // index of the tensor whose memory this is; itself unless an alias
+  int parameter = -1;         // index of the parameter whose weights, gradient or row marks it is
+  int storage = -1;           // index of the tensor whose memory it has: its own, unless it is an alias
   std::size_t bytes = 0;      // of program memory
-  bool zeros = false;         // from the start, and no op writes it
+  bool zeros = false;         // zero from the start, and no op writes it
   bool persistent = false;    // keeps its content for the whole life of the program
-  int first = -1, last = -1;  // ops that write it first and use it last; -1: none
+  int first = -1, last = -1;  // index of the first op that writes it and the last that uses it; -1: none
 };
 
 struct LoweredOp {
@@ -38,12 +38,12 @@ struct LoweredOp {
   std::vector<int> tensors;   // by argument
   unsigned accumulate = 0;    // in every pass
   unsigned first_writes = 0;  // bits that accumulate only from the second micro-batch of a step on
-  int saved = -1;             // tensor
+  int saved = -1;             // tensor that carries data from the forward op to its backward op
   ScaleSource scale = ScaleSource::one;
   int summed = -1;              // tensor that is summed over replicas once the op has run
-  int cut = -1;                 // no device op: what `tensors` = {from, to} hold travels; -1 for one that is not there
-  double count_per_sample = 0;  // the scalar `count` is this times the samples of the whole step
-  double count = 0;             // else this; 0: the op's own
+  int cut = -1;                 // >= 0: not a device op but a transfer of `tensors` = {from, to}; -1 for an absent one
+  double count_per_sample = 0;  // > 0: the scalar `count` is this times the samples of the whole step
+  double count = 0;             // else `count` is this; 0: what the op's dims give
 };
 
 struct Lowered {
@@ -65,11 +65,12 @@ struct LowerOptions {
   bool keep_values = false;  // every value stays readable after a forward pass
 };
 
-// Lowers every node for this device: forward in order, then (training) backward in reverse. Layouts: each op is asked
-// what it would like given what its inputs have; a reorder is inserted where that differs, once for each (tensor,
-// layout). `dtype` is that of activations: where it is a half, parameters and graph inputs are f32, and so are losses
-// and the kinds that the device has not in halves. Gradients of a value with several consumers are written by the
-// first, added to by the later ones.
+// Lowers every node for this device: forward in order, then (training) backward in reverse. Layouts: for each op the
+// device is given the layouts of its inputs and returns those that it prefers (Device::layouts); a reorder is inserted
+// where they differ, once for each (tensor, layout). `dtype`: of activations; where it is a half, parameters, graph
+// inputs and losses are f32, and so are ops that the device does not have in halves. The gradient of a value with
+// several consumers is written by the first one and added to by the others. Throws what Device::make throws for an op
+// that the device does not have.
 Lowered lower(const Graph& graph, Device& device, DType dtype, const LowerOptions& options);
 
 }  // namespace echelon::inline model

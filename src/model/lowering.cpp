@@ -47,7 +47,7 @@ void GraphLowering::lower_backward() {
   }
 }
 
-// Graph inputs and what the loss reads hold their content throughout; with keep_values every value does.
+// Graph inputs and the input of the loss keep their content during the whole pass; with keep_values every value does.
 void GraphLowering::keep_readable() {
   const std::vector<ValueId> none;
   const std::vector<ValueId>& read =
@@ -60,7 +60,7 @@ void GraphLowering::keep_readable() {
   }
 }
 
-// The tensor that shows a value: the f32 copy that the loss reads, where the value itself is in halves.
+// The tensor that Program::value returns: the f32 copy that the loss reads where the value is in halves.
 int GraphLowering::readable(ValueId value) {
   const int tensor = table_.value(value);
   const int wide = table_.copy_in(tensor, Layout::plain, wide_of(dtype_));
@@ -243,7 +243,7 @@ void GraphLowering::emit(const OpSpec& spec, const std::vector<ArgInfo>& infos, 
   lowered_.ops.push_back(std::move(op));
 }
 
-// Chunks of a layer read the same weights. A layer has one op of a kind that takes parameters.
+// The time chunks of a layer share its weights. A layer has at most one op of each kind that takes parameters.
 void GraphLowering::share_weights(Op& op, const OpSpec& spec) {
   if (node().parameters.empty()) return;
   const auto [first, fresh] = packers_.try_emplace({node().owner, spec.kind}, &op);
@@ -269,8 +269,8 @@ void GraphLowering::transfer(int cut, TensorRef from, TensorRef to, bool wide) {
   finish_detours();
 }
 
-// What comes from elsewhere is plain and does not add: where the gradient has been written already, or lies otherwise,
-// a tensor that is added to it once the node is done.
+// A received tensor is plain and overwrites. Where the gradient has a writer already or another layout, it goes into a
+// tensor of its own, which is added to the gradient after the node.
 int GraphLowering::written_whole(int tensor) {
   if (table_.storage(tensor).first < 0 && table_.at(tensor).layout == Layout::plain) return tensor;
   const auto value = gradient_of_.find(tensor);

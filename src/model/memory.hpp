@@ -1,4 +1,4 @@
-// Memory for the tensors of one program: tensors whose lifetimes do not meet share addresses.
+// Memory for the tensors of one program: tensors whose lifetimes do not overlap share addresses.
 #pragma once
 
 #include <cstddef>
@@ -20,10 +20,11 @@ struct MemoryPlan {
   std::size_t bytes = 0;             // of the one allocation
 };
 
-// Largest first, each into the tightest gap between the tensors placed already that live at the same time.
+// Offsets for all tensors, by index: largest first, each into the smallest gap that fits between the tensors that are
+// placed already and live at the same time. O(n^2) for n tensors.
 MemoryPlan plan_memory(std::span<const Lifetime> tensors);
 
-// Throws (a defect) where two tensors that live at the same time overlap.
+// Throws an internal error where two tensors that live at the same time overlap, or one ends behind `plan.bytes`.
 void check_memory_plan(std::span<const Lifetime> tensors, const MemoryPlan& plan);
 
 }  // namespace echelon::inline model

@@ -34,7 +34,7 @@ Tensor Program::input(std::string_view name, int in_flight) const {
 Tensor Program::value(std::string_view name) const {
   if (std::find(body_->names.begin(), body_->names.end(), name) == body_->names.end())
     throw ConfigError(unknown_name("value", name, body_->names));
-  const ValueId id = body_->graph.find(name);  // none: its layer runs as part of another
+  const ValueId id = body_->graph.find(name);  // -1: its layer is fused into another one
   const int tensor = id < 0 ? -1 : body_->lowered.values[static_cast<std::size_t>(id)];
   const auto info_of = [&](int t) -> const LoweredTensor& {
     return body_->lowered.tensors[static_cast<std::size_t>(t)];

@@ -1,10 +1,13 @@
-// A program: a graph made ready for one rank, one batch size and one device. Ops, layouts, and memory for every tensor.
+// A program: a graph lowered for one rank, one batch size and one device, with ops, layouts and memory for every
+// tensor.
 //
-// Several programs (training, evaluation, another batch size) share the arenas. `forward` and `backward` allocate
-// nothing. Pipelines run several forwards before the backwards: each micro-batch in flight has activations of its own,
-// the ops being the same.
+// Several programs (training, evaluation, another batch size) share the arenas. All functions are called by the rank's
+// compute thread. `forward` and `backward` enqueue work on the device and allocate nothing; they return before it is
+// done, unless a callback waits. Pipelines run several forwards before the backwards: each micro-batch in flight has
+// activations of its own, and the ops are the same.
 //
-// The graph of a model's part (src/parallel) may have no loss: its backward pass begins with the gradients that come.
+// The graph of a part of a model (src/parallel) may have no loss: its backward pass begins with gradients that other
+// ranks send.
 #pragma once
 
 #include <cstdint>
@@ -24,42 +27,42 @@
 namespace echelon::inline model {
 
 struct ProgramOptions {
-  std::int64_t batch = 1;  // N
-  bool training = true;    // false: forward only, batch norm by its running statistics
-  std::optional<DType> dtype =
-      {};                    // of activations; default: the arenas'. Halves beside arenas of f32: mixed precision
-  bool keep_values = false;  // every value stays readable after a forward pass (tests, studies): no memory is shared
-  int state_slots = 1;       // micro-batches of a step whose recurrent states are kept apart
-  int in_flight = 1;         // micro-batches whose activations are kept apart
-  bool replay = false;       // ops run from recordings (model/replay.hpp), as long as they are between two callbacks
+  std::int64_t batch = 1;           // N
+  bool training = true;             // false: forward only, batch norm by its running statistics
+  std::optional<DType> dtype = {};  // of activations; none: that of the arenas. Halves and f32 arenas: mixed precision
+  bool keep_values = false;         // every value stays readable after a forward pass, so that tensors share no memory
+  int state_slots = 1;              // micro-batches of a step, each with recurrent states of its own
+  int in_flight = 1;                // micro-batches whose activations are held at once
+  bool replay = false;              // ops between two callbacks run from recordings (model/replay.hpp)
 };
 
-// Of one micro-batch.
+// The scalars of the pass of one micro-batch.
 struct PassScalars {
-  double loss_scale = 1.0;    // 1 / (weight of the whole step, over all replicas and micro-batches)
-  double samples = 0;         // of the whole step likewise, for statistics over replicas; 0: this micro-batch's own
-  double group_weight = 1.0;  // this micro-batch's weight * loss_scale: its part in running statistics
-  std::uint64_t key = 0;      // hash of (seed, step): what random layers draw from, on every replica alike
-  bool first = true;          // parameter gradients are overwritten; else added to
-  int slot = 0;               // which recurrent states: the micro-batch's number in the step, below state_slots
-  int in_flight = 0;          // which activations, below ProgramOptions::in_flight
+  double loss_scale = 1.0;    // 1 / W, W the sum of label weights of the step over all replicas and micro-batches
+  double samples = 0;         // samples of the step over all replicas and micro-batches, for synchronised batch norm;
+                              // 0: those of this micro-batch
+  double group_weight = 1.0;  // weight of this micro-batch / W: its share in running statistics
+  std::uint64_t key = 0;      // hash of (seed, step), the same on every replica: the seed of dropout
+  bool first = true;          // parameter gradients are overwritten; false: added to
+  int slot = 0;               // recurrent states: the number of the micro-batch in the step, below state_slots
+  int in_flight = 0;          // activations: below ProgramOptions::in_flight
 };
 
-// What travels between two ops of a split model: `from` is to be sent on, `to` to be filled; null data where there is
-// none.
+// A transfer between two ops of a split model: `from` is to be sent, `to` to be filled; null data where one is absent.
 struct Transfer {
   int cut = -1;
   bool backward = false;
   Tensor from, to;
 };
 
+// Over labels i with weights w: the mean loss is loss / weight, the accuracy correct / weight.
 struct LossSums {
-  double loss = 0;     // sum of per-sample losses, weighted
-  double correct = 0;  // weighted number of correct predictions
-  double weight = 0;   // sum of the weights
+  double loss = 0;     // sum of w_i * loss_i
+  double correct = 0;  // sum of w_i over correct predictions
+  double weight = 0;   // sum of w_i
 };
 
-// One op as `bench step` and the model's table show it.
+// One device op, for `bench step`.
 struct OpReport {
   std::string node;
   bool backward = false;
@@ -70,53 +73,58 @@ struct OpReport {
 
 class Program {
  public:
+  // Lowers the graph (model/lowered.hpp) for the arenas' device and allocates its memory; the arenas hold the
+  // parameters of this graph and outlive the program. Throws MemoryError above the device's limit,
+  // EnvironmentError where the device cannot make an op.
   Program(const Graph& graph, Arenas& arenas, const ProgramOptions& options);
   ~Program();
   Program(const Program&) = delete;
 
   std::int64_t batch() const;
-  // Device memory of a graph input, shape with N in front, plain, in the arenas' dtype or i32; the caller fills it
-  // (Device::to_device).
+  // Device memory of a graph input, (N, ..), plain, in the arenas' dtype or i32; the caller fills it before `forward`
+  // (Device::to_device). Throws where the graph has no such input.
   Tensor input(std::string_view name, int in_flight = 0) const;
-  // "ids" is there only where a layer wants them.
+  // "ids" exists only where a layer reads it; "target" and "lengths" where the data has them.
   bool has_input(std::string_view name) const;
-  // Device memory of a value after a forward pass, shape with N in front, plain. Logits (what the loss reads) always;
-  // others with `keep_values`, and where they lie plain: an Error otherwise.
-  // In mixed precision logits are f32, others halves.
+  // Device memory of a value after a forward pass, (N, ..), plain. Logits (the input of the loss) always; other values
+  // with `keep_values` where their layout is plain. ConfigError otherwise, and for an unknown name. In mixed precision
+  // logits are f32, others halves.
   Tensor value(std::string_view name) const;
 
   void forward(const PassScalars& scalars);
-  // `ready`, where given, is called in the order back-propagation finishes them with each node's range of gradients
-  // once all ops that write it are enqueued.
+  // After a forward with the same `in_flight`. `ready`, where given, is called with the arena range of each node's
+  // gradients once all ops that write it are enqueued, in the order in which back-propagation finishes them.
   void backward(const PassScalars& scalars, const std::function<void(ArenaRange)>& ready = {});
-  // Called before a node's forward with the range of parameters that it is about to read; for exchanges that overlap.
+  // Callback before the ops of a node with the arena range of its parameters: returns once they hold the values of this
+  // step (for exchanges that overlap with the forward pass).
   void set_wait_parameters(std::function<void(ArenaRange)> wait);
 
-  // Called between two ops with a small f64 tensor, plain, that is to become the sum over all replicas (synchronised
-  // batch norm); never where one replica trains alone.
+  // Callback between two ops with an f64 tensor (2, C), plain, which it replaces by the sum over all replicas
+  // (synchronised batch norm). Without it the sums of this replica are used.
   void set_sum_over_replicas(std::function<void(const Tensor&)> sum);
 
-  // Called in the order of ops with what a split model's cuts send and receive; returns once `from` may be written
-  // again and `to` is there for the device's next op.
+  // Callback for the transfers of a split model, in the order of ops. It returns once `from` may be overwritten and
+  // `to` is filled for the next op of the device. Must be set where the graph has cuts.
   void set_transfer(std::function<void(const Transfer&)> transfer);
 
-  // Sums since the last reset, over all forward passes; synchronises.
+  // Sums over all forward passes since the last reset; waits for the device. Zeros for a graph without a loss.
   LossSums losses();
   void reset_losses();
 
-  // States of recurrent layers with `carry` between forward passes, zero at first.
+  // Recurrent states that layers with `carry` keep between forward passes, zero at first.
   bool has_states() const;
   void reset_states();
-  // Each as one tensor (slots, N, H), per_replica, reset for another k.
+  // Saves or loads each state as one tensor (slots, N, H), per_replica; another number of replicas resets it.
   void visit_state(StateVisitor& visitor);
 
-  // Device memory that this program holds beside the arenas.
+  // Bytes of device memory that this program holds beside the arenas.
   std::size_t activation_bytes() const;
   std::size_t scratch_bytes() const;
 
-  // Without what travels between the ranks of a split model.
+  // All device ops in order, transfers left out.
   std::vector<OpReport> ops() const;
-  // Runs one forward and backward with a synchronisation around each op; nothing travels.
+  // Runs one forward and one backward with a synchronisation around each op, without transfers; `seconds` are wall
+  // times of one run. The inputs hold any data.
   std::vector<OpReport> profile();
 
  private:

@@ -58,7 +58,7 @@ void Program::Body::place_tensors() {
   if (lowered.scratch_bytes > 0) scratch = device.allocate(lowered.scratch_bytes, "scratch");
 }
 
-// Each state tensor has its slots behind one another.
+// The slots of a state tensor are consecutive.
 void Program::Body::place_states() {
   ECHELON_CHECK_GE(options.state_slots, 1);
   std::size_t bytes = 0;
@@ -78,7 +78,7 @@ void Program::Body::clear_zeros() {
   }
 }
 
-// Ops read and write the states of this slot from now on.
+// Binds the state tensors of all ops to this slot.
 void Program::Body::choose_slot(int wanted) {
   ECHELON_CHECK(wanted >= 0 && wanted < options.state_slots, "slot {} of {}", wanted, options.state_slots);
   if (wanted == slot || lowered.states.empty()) return;
@@ -100,7 +100,7 @@ void* Program::Body::address(int id, int in_flight) const {
                               offset[static_cast<std::size_t>(tensor.storage)]);
 }
 
-// Nothing: a tensor of no data.
+// Null data for id -1.
 Tensor Program::Body::tensor(int id, int in_flight) const {
   if (id < 0) return {};
   const LoweredTensor& tensor = lowered.tensors[static_cast<std::size_t>(id)];
@@ -132,7 +132,7 @@ ArenaRange Program::Body::range_of(int node) const {
 }
 
 void Program::Body::transfer(const LoweredOp& op, int in_flight) {
-  ECHELON_CHECK(on_transfer, "nobody takes what travels at cut {}", op.cut);
+  ECHELON_CHECK(on_transfer, "Program::set_transfer was not called, and cut {} needs it", op.cut);
   on_transfer({.cut = op.cut,
                .backward = op.backward,
                .from = tensor(op.tensors[0], in_flight),
@@ -161,7 +161,7 @@ void Program::Body::compute(int index, const PassScalars& scalars) {
   op.op->run(args);
 }
 
-// Ops [begin, end), with no callback of the caller's between them but sums over replicas.
+// Runs ops [begin, end), between which there is no callback except sums over replicas.
 void Program::Body::run_range(int begin, int end, const PassScalars& scalars) {
   if (replay) return replay->run(begin, end, scalars);
   for (int i = begin; i < end; ++i) run(i, scalars);

@@ -1,4 +1,5 @@
-// What a program is made of: the lowered graph, where its tensors lie, and how its ops run. Of program.cpp alone.
+// The parts of a program: the lowered graph, the addresses of its tensors, and the execution of its ops. Included by
+// program.cpp and program_body.cpp alone.
 #pragma once
 
 #include <array>
@@ -29,14 +30,14 @@ struct Program::Body {
   void run_range(int begin, int end, const PassScalars& scalars);
   ArenaRange range_of(int node) const;
 
-  std::vector<std::string> names;  // of the values of the graph as given
+  std::vector<std::string> names;  // of the values of the graph before fusion
   Graph graph;
   Arenas& arenas;
   Device& device;
   ProgramOptions options;
   Lowered lowered;
   Memory activations, scratch, states;
-  int slot = 0;                                                    // that `pointers` hold
+  int slot = 0;                                                    // the state slot that `pointers` refer to
   std::vector<std::size_t> offset;                                 // by tensor, of its storage
   std::size_t activations_each = 0;                                // bytes of one micro-batch in flight
   std::vector<std::vector<std::array<void*, kMaxArgs>>> pointers;  // by micro-batch in flight, then op

@@ -1,11 +1,11 @@
-// Runs ranges of a program's ops; on a device that records (Device::records) from recordings, each replayed with one
-// launch.
+// Runs ranges of a program's ops; on a device that can record (Device::records, CUDA graphs) from recordings, each of
+// which is one launch.
 //
-// A recording repeats its ops with what they were told when it was taken: addresses, accumulate bits, scalars. So it
-// holds for passes alone that agree in the scalars its ops read, and is taken after kWarm such passes have run op by
-// op, in which libraries choose and load their kernels. Scalars that are new in every step never get that far. Ops that
-// draw from the step's key, that sum over replicas or stand for what travels, or whose device says so (Op::replays) are
-// never recorded.
+// A recording repeats its ops with the addresses, accumulate bits and scalars of the pass in which it was taken. It is
+// valid only for passes with the same values of the scalars that its ops read, and is taken after kWarm such passes
+// have run op by op, because libraries choose and load their kernels in the first ones. Scalars that change in every
+// step are therefore never recorded. Ops that draw random numbers from the step's key, sums over replicas, transfers
+// and ops that the device excludes (Op::replays) run one by one.
 #pragma once
 
 #include <functional>
@@ -24,14 +24,14 @@ class Replay {
  public:
   using Run = std::function<void(int op, const PassScalars& scalars)>;
 
-  // `ops` must stay where they are. `run` runs one of them.
+  // `ops` must outlive this object and not move. `run` runs one of them.
   Replay(Device& device, const std::vector<LoweredOp>& ops, Run run);
 
-  // Ops [begin, end), nothing of the caller's in between. Any number of different ranges.
+  // Runs the ops [begin, end), between which the caller has no callback. Any number of different ranges.
   void run(int begin, int end, const PassScalars& scalars);
 
  private:
-  // What a recording was told; scalars that its ops do not read are 0.
+  // The scalars of a recording; those that its ops do not read are 0.
   struct RecordedScalars {
     bool first = true;
     int slot = 0, in_flight = 0;
@@ -43,16 +43,16 @@ class Replay {
     int passes = 0;  // that ran op by op
     std::unique_ptr<Recording> recording = nullptr;
   };
-  // Ops side by side that are recorded together, or one after the other are not.
+  // Consecutive ops, either all recorded as one or all run one by one.
   struct Piece {
     int begin = 0, end = 0;
     bool recorded = false;
     bool reads_loss_scale = false, reads_group_weight = false, reads_samples = false;
-    std::vector<Take> takes = {};  // the one used last at the end
+    std::vector<Take> takes = {};  // least recently used first
   };
 
   static constexpr int kWarm = 2;
-  static constexpr std::size_t kMostTakes = 8;  // of a piece; beyond it the one not used for longest goes
+  static constexpr std::size_t kMostTakes = 8;  // of a piece; beyond it the least recently used is dropped
 
   std::vector<Piece> pieces_of(int begin, int end) const;
   void run_piece(Piece& piece, const PassScalars& scalars);

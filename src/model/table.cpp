@@ -1,4 +1,4 @@
-// The model's table and costs: lowers every node for one sample without a device and counts what it would run.
+// The model's table and costs: lowers every node for one sample without a device and counts the FLOPs of its ops.
 #include <vector>
 
 #include "base/text.hpp"
@@ -8,7 +8,7 @@
 namespace echelon::inline model {
 namespace {
 
-// Collects the specs of one node's ops; its tensors are nothing.
+// Adds up the FLOPs of one node's ops; tensors have no content.
 class CountingLowering final : public Lowering {
  public:
   CountingLowering(const Graph& graph, const Node& node, DType dtype) : graph_(graph), node_(node), dtype_(dtype) {}

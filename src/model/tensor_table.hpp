@@ -1,4 +1,5 @@
-// The tensors of a program under construction: values, their copies in other layouts, gradients, what is kept.
+// The tensors of a program under construction: values, their copies in other layouts, gradients, and kept tensors.
+// Returned ints are indices of tensors (LoweredTensor); -1: none.
 #pragma once
 
 #include <map>
@@ -19,15 +20,15 @@ class TensorTable {
 
   DType dtype_of_value(ValueId value) const;
   Shape shape_of(ValueId value) const { return value_of(value).shape.prepended(batch_); }
-  // The tensor of a value; made at the first call.
+  // The tensor of a value; created at the first call, plain.
   int value(ValueId value);
   // Makes `alias` the same memory as the plain tensor `plain` of `origin`; gradients of both become one.
   void alias_value(ValueId alias, ValueId origin, int plain);
 
-  // Makes `other` the very tensor of `origin`; their gradients stay apart.
+  // Makes `other` the tensor of `origin`; their gradients remain two tensors.
   void share_value(ValueId other, ValueId origin) { value_tensor_[static_cast<std::size_t>(other)] = value(origin); }
 
-  // The gradient of a value; -1 before its first writer.
+  // The gradient of a value; -1 before its first writer is lowered.
   int gradient(ValueId value) const;
   void set_gradient(ValueId value, int tensor, bool shared);
   // True where writing into the gradient's tensor would change another value's gradient too.
@@ -41,7 +42,7 @@ class TensorTable {
   int row_marks(int parameter);
   int kept(int node, std::string_view tag, const Shape& shape, DType dtype);
   int fresh(std::string name, const Shape& shape, DType dtype, Layout layout);
-  // Before anything is written to it.
+  // Only before an op writes the tensor.
   void set_layout(int tensor, Layout layout);
   int bytes_tensor(std::string name, std::size_t bytes);
 

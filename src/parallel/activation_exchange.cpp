@@ -9,7 +9,7 @@
 namespace echelon::inline parallel {
 namespace {
 
-// Where a message of this rank's shard begins, or ends.
+// The coordinates of the sender or the receiver of a message of this rank's shard.
 MeshCoord end_of(const Cut& cut, MeshCoord coord, bool end) {
   coord.stage = end ? cut.to : cut.from;
   if (cut.kind == CutKind::halo) coord.spatial_shard = end ? cut.to_spatial_shard : cut.from_spatial_shard;
@@ -24,7 +24,7 @@ DType travels_as(const Cut& cut, DType dtype) {
 bool of_spatial_shards(const Cut& cut) { return cut.kind == CutKind::rows || cut.kind == CutKind::statistics; }
 bool sums(const Cut& cut) { return cut.kind == CutKind::sum || cut.kind == CutKind::statistics; }
 
-// Where its units lie among the axes of the value: sequences (T, F) and images (C, H, W).
+// The axis of the value that a gather divides: features of (T, F) and (F), channels or rows of (C, H, W).
 int axis_of(const Cut& cut) { return cut.kind == CutKind::rows || cut.shape.rank() == 2 ? 1 : 0; }
 
 GatherForm form_of(const Cut& cut, std::int64_t batch) {
@@ -88,7 +88,7 @@ ActivationExchange::ActivationExchange(Device& device, const GroupEngines& engin
   make_collectives(device, engines.spatial_shards, coord, true, dtype, first_channel);
 }
 
-// What still travels ends with the engine.
+// Pending messages end with the engine.
 ActivationExchange::~ActivationExchange() = default;
 
 // A rank's part of the shared memory holds the links that it sends on, in their order.
@@ -115,7 +115,7 @@ void ActivationExchange::make_links(Device& device, Engine& group, const Mesh& m
   }
 }
 
-// Of the shards or of the spatial shards of this stage.
+// The collectives of the shards or of the spatial shards of this stage.
 void ActivationExchange::make_collectives(Device& device, Engine& ranks, const MeshCoord& coord, bool spatial_shards,
                                           DType dtype, int first_channel) {
   std::vector<std::size_t> own;

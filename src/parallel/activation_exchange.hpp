@@ -1,13 +1,12 @@
-// Moves activations and their gradients between the ranks of a model group: the implementation behind
-// Program::set_transfer.
+// Moves activations and their gradients between the ranks of a model group: the callback of Program::set_transfer.
 //
-// Messages between stages, and rows between spatial shards: each cut has two links (p2p_link.hpp), values forward and
-// gradients backward, in the order of the micro-batches. The sender continues at once; the receiver waits only if the
-// tensor has not arrived. Sums and gathers over the shards or spatial shards of a stage are collectives
+// Messages between stages and halos between spatial shards: each cut has two links (p2p_link.hpp), for values forward
+// and gradients backward, in the order of the micro-batches. The sender continues at once; the receiver waits only if
+// the tensor has not arrived. Sums and gathers over the shards or spatial shards of a stage are collectives
 // (replica_collective.hpp) that the compute thread waits for.
 //
-// Where all ranks of a group lie on one host both go through memory that they share, from device to device where the
-// devices reach each other; else by messages of the engine.
+// Where all ranks of a group lie on one host, both use shared memory, and links copy from device to device where the
+// devices have access to each other; otherwise messages of the engine. All functions are called by the compute thread.
 #pragma once
 
 #include <cstdint>
@@ -24,8 +23,9 @@
 
 namespace echelon::inline parallel {
 
-// Host memory for transfer buffers on the rank at these coordinates, where its group lies on several hosts and its
-// device uses host memory (otherwise more).
+// Bytes of host memory for the transfer buffers of the rank at these coordinates, where its group lies on several hosts
+// and its device computes on the host: kTransferBuffers tensors for each link of the rank, one for each gather.
+// `batch`: samples of a micro-batch.
 std::size_t transfer_buffer_bytes(const std::vector<Cut>& cuts, const MeshCoord& coord, std::int64_t batch,
                                   DType dtype);
 
@@ -36,27 +36,29 @@ struct GroupEngines {
 
 class ActivationExchange {
  public:
-  // Collective over the model group, and nothing may be under way. The channels of `engines` from `first_channel` on
-  // are the activation exchange's. `dtype`: of the tensors that travel; halves are added in f32. `most_samples`: of any
-  // batch.
+  // Collective over the model group, while its engines are idle. Uses the channels of `engines` from `first_channel`
+  // on, two for each cut. `dtype`: of activations; halves are summed in f32. `most_samples`: the largest batch of any
+  // `begin`. Does nothing where the mesh is not split.
   ActivationExchange(Device& device, const GroupEngines& engines, const Mesh& mesh, const MeshCoord& coord,
                      std::vector<Cut> cuts, DType dtype, int first_channel, std::int64_t most_samples);
   ~ActivationExchange();
   ActivationExchange(const ActivationExchange&) = delete;
 
-  // Announces the next passes: their number, the samples in each, and whether gradients are exchanged. All stages call
-  // it alike.
+  // Before the passes of a step or an evaluation: the number of passes, the samples in each, and whether gradients are
+  // exchanged. Every rank of the group calls it with the same numbers.
   void begin(int micro_batches, std::int64_t batch, bool training);
+  // One transfer of a pass. Returns once `from` may be overwritten and `to` is filled. Throws the error that
+  // ended the engine where a rank of the group is lost.
   void carry(const Transfer& transfer);
-  // Blocks until the receivers have read everything that was sent; messages that are pending when the engine ends are
-  // lost.
+  // Blocks until the receivers have read everything that this rank sent. To be called before the engines end, which
+  // drop pending messages.
   void finish();
 
-  // The compute thread was blocked here, since the last call.
+  // Seconds for which the compute thread was blocked here since the last call.
   double take_waited_s();
-  // Sent by this rank so far.
+  // Messages and bytes that this rank has sent so far; bytes written to shared memory included.
   const WireCounters& sent() const { return traffic_.sent; }
-  // Of it, rows for neighbours.
+  // The bytes among them that are halos.
   std::uint64_t halo_bytes() const { return halo_bytes_; }
 
  private:

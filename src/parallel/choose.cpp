@@ -14,7 +14,7 @@
 namespace echelon::inline parallel {
 namespace {
 
-constexpr double kNear = 0.98;  // of the fastest: as good
+constexpr double kNear = 0.98;  // of the samples/s of the fastest: equally good
 constexpr std::size_t kShown = 8;
 
 class Chooser {
@@ -44,7 +44,7 @@ class Chooser {
     std::int64_t global_batch = 0;
   };
 
-  // Fewer ranks a model first.
+  // Lists all candidates, smaller model groups first.
   void list() {
     const auto ranks = static_cast<std::int64_t>(hosts_.of_rank.size());
     for (std::int64_t group = 1; group <= ranks; ++group)
@@ -61,7 +61,7 @@ class Chooser {
         }
   }
 
-  // Where its groups fit the hosts.
+  // Adds the candidate unless its groups do not fit the hosts.
   void add(const ParallelConfig& parallel) {
     try {
       all_.push_back(
@@ -148,7 +148,7 @@ class Chooser {
     return candidate.samples_per_s > chosen.samples_per_s ? "hardly faster" : "slower";
   }
 
-  // Splits that cannot be come last.
+  // The table, with refused candidates behind it.
   std::string report(const SplitCandidate& chosen) {
     Table table({"split", "samples/s", "step", "compute", "between", "exchange", "memory", ""});
     std::string refused;

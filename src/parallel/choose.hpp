@@ -1,8 +1,9 @@
-// parallel.split = "auto": how many ranks share a model, and how, chosen for the ranks that there are.
+// parallel.split = "auto": the choice of pipeline, tensor and space for the ranks of a launch.
 //
-// Every pipeline x tensor x space that the hosts allow is priced (parallel/split_price.hpp); the fastest whose largest
-// rank stays below device.memory_limit_mb (parallel/footprint.hpp) is taken. Of those within 2 % of it the one that
-// splits least is: less can go wrong with it.
+// Every pipeline x tensor x space whose product divides the number of ranks and whose groups fit the hosts is a
+// candidate. Its step time is predicted (parallel/split_price.hpp). Chosen is the one with the most samples/s whose
+// largest rank stays below device.memory_limit_mb (parallel/footprint.hpp); of those within 2 % of it, the one with the
+// smallest groups.
 #pragma once
 
 #include <cstdint>
@@ -20,24 +21,25 @@ namespace echelon::inline parallel {
 struct SplitCandidate {
   ParallelConfig parallel;
   Mesh mesh;
-  std::string refused;  // why it cannot be, of the model or the batch; empty where it can
+  std::string refused;  // why the model or the batch cannot be split so; empty: it can
   SplitPrice price;
-  double samples_per_s = 0;  // of all replicas
-  double memory = -1;        // bytes of the rank with the largest footprint; -1: not worked out, others are faster
+  double samples_per_s = 0;  // of all replicas; 0: refused
+  double memory = -1;        // bytes of the rank with the largest footprint; -1: not computed, as others are faster
 };
 
 struct SplitChoice {
-  ParallelConfig parallel;  // as given, but for what was chosen
-  std::vector<SplitCandidate> candidates;
-  std::string report;  // why, for people
+  ParallelConfig parallel;                 // the config's with split = "given" and the chosen factors
+  std::vector<SplitCandidate> candidates;  // fastest first, refused ones last
+  std::string report;                      // the table of candidates, for people
 };
 
 struct RankHosts {
-  std::vector<int> of_rank;  // as Transport::hosts
-  std::vector<std::string> names;
+  std::vector<int> of_rank;        // index of the host by rank, as Transport::hosts returns it
+  std::vector<std::string> names;  // by host
 };
 
-// MemoryError where nothing stays below the limit, ConfigError where nothing is possible.
+// A pure function of its arguments, so that all ranks choose the same. MemoryError, with the nearest candidate, where
+// none stays below the limit; ConfigError where every candidate is refused.
 SplitChoice choose_split(const Config& config, const Graph& whole, const RankHosts& hosts, const SampleCounts& samples,
                          const SplitCosts& costs);
 

@@ -1,4 +1,5 @@
-// A cut of a split model: a tensor that is exchanged between the ranks of a replica.
+// A cut of a split model: a tensor that ranks of a replica exchange, with the ranks that take part. Its index in the
+// list of cuts of a part is the number that nodes name (model/splits/cut.hpp).
 #pragma once
 
 #include <cstdint>
@@ -12,25 +13,25 @@ namespace echelon::inline parallel {
 enum class CutKind {
   message,     // a value from one stage to another, and its gradient back
   halo,        // rows of a value from one spatial shard to its neighbour, and their gradient back
-  sum,         // of what all shards of a stage have: a value, or a gradient
-  gather,      // every shard has some units of a value, afterwards all have all
-  rows,        // every spatial shard has some rows of a value, afterwards all have all
-  statistics,  // of what all spatial shards have: f64, not one a sample
+  sum,         // all-reduce over the shards of a stage: a value forward or a gradient backward
+  gather,      // all-gather over the shards of a stage, each of which has some units of a value
+  rows,        // all-gather over the spatial shards of a stage, each of which has some rows of a value
+  statistics,  // all-reduce over the spatial shards of a stage: f64 (2, C), whatever the number of samples
 };
 
-// Whether it is a message from one rank to another; otherwise a collective of all shards or spatial shards of a stage.
+// Whether one rank sends to another; else the cut is a collective of all shards or all spatial shards of a stage.
 constexpr bool is_message(CutKind kind) { return kind == CutKind::message || kind == CutKind::halo; }
 
 struct Cut {
-  std::string value;
-  Shape shape;  // of one sample: whole; of a halo its rows
+  std::string value;  // its name in the graph
+  Shape shape;        // of one sample, the whole value; of a halo the rows that are sent, (C, rows, W)
   CutKind kind = CutKind::message;
-  int from = 0, to = 0;                                // stages; one and the same but of messages
+  int from = 0, to = 0;                                // stages; the same one except for messages
   int from_spatial_shard = -1, to_spatial_shard = -1;  // halo
-  bool learns = false;                                 // message, halo: its gradient comes back
+  bool learns = false;                                 // message, halo: the gradient is sent back
   std::vector<std::int64_t> counts = {};               // gather, rows: units of each shard or spatial shard, in order
-  bool wide = false;                                   // f32 where activations are halves
-  std::int64_t times = 1;                              // exchanges for each micro-batch, forward and backward together
+  bool wide = false;                                   // exchanged as f32 where activations are halves
+  std::int64_t times = 1;                              // exchanges a micro-batch, forward and backward together
 };
 
 }  // namespace echelon::inline parallel

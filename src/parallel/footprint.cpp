@@ -21,14 +21,14 @@ namespace echelon::inline parallel {
 
 std::unique_ptr<Device> counting_device(const DeviceConfig& config) {
   DeviceOptions options = device_options(config, std::max(1, static_cast<int>(config.threads)));
-  options.memory_limit_bytes = 0;  // what does not fit is counted too
+  options.memory_limit_bytes = 0;  // footprints above the limit are counted too
   options.only_counts = true;
   return open_device(config.kind, options);
 }
 
 namespace {
 
-// What a program's memory follows from.
+// What determines the memory of the programs.
 struct Holding {
   const Graph& evaluated;
   const std::vector<const Graph*>& trained;
@@ -43,7 +43,7 @@ std::map<std::int64_t, int> slots_of(const RankBatches& batches) {
   return slots;
 }
 
-// Asks nobody: an optimiser that is built and takes no step.
+// For an optimiser that is built but takes no step.
 class NoSums final : public PartSums {
  public:
   bool counts_shared() const override { return true; }

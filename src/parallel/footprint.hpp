@@ -1,5 +1,5 @@
-// The device memory that a rank takes for its part of a model, known before the run: arenas, optimiser and programs are
-// built as the run would build them, on a device that counts what is allocated and holds none of it.
+// The device memory that a rank needs for its part of a model, computed before the run: arenas, optimiser and programs
+// are built as the run builds them, on a device that counts allocations and makes none.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +14,7 @@
 
 namespace echelon::inline parallel {
 
-// A device of this kind that counts what is allocated and holds none of it. EnvironmentError where there is no such
-// device here.
+// A device of this kind that counts allocations and makes none. EnvironmentError where this machine has no such device.
 std::unique_ptr<Device> counting_device(const DeviceConfig& config);
 
 struct SampleCounts {
@@ -23,24 +22,25 @@ struct SampleCounts {
   std::int64_t test = 0;  // 0: no evaluation
 };
 
-// What a rank runs at a time: it decides how many programs there are, and how large.
+// The batches of a rank, which determine the number of its programs and their sizes.
 struct RankBatches {
-  std::vector<std::int64_t> micro = {1};  // samples in a micro-batch, of each replica that the rank stands for
-  std::int64_t accumulation = 1;          // micro-batches of each of them in a step; BatchPlan::accumulation
+  std::vector<std::int64_t> micro = {1};  // samples in a micro-batch, for each replica that the rank computes
+                                          // (several with data.as_replicas)
+  std::int64_t accumulation = 1;          // micro-batches of each replica in a step (BatchPlan::accumulation)
   std::int64_t evaluation = 0;            // samples in a batch of test data; 0: no evaluation
 
   std::int64_t largest() const;
 };
-// The rank of the replica with the largest micro-batch. `test_samples` 0: no test data.
+// The batches of the rank with the largest micro-batch. `test_samples` 0: no test data.
 RankBatches busiest_batches(const Config& config, const BatchPlan& batch, int replicas, std::int64_t test_samples);
 
-// Bytes.
+// Bytes of one rank.
 struct Footprint {
   double weights = 0, gradients = 0, optimiser = 0;
   double activations = 0, scratch = 0;
-  double evaluation = 0;        // the program of the test data, all of it
-  double packed = 0;            // that ops keep for themselves: weights in a layout of their own
-  double transfer_buffers = 0;  // for what travels between the ranks of a model that may lie on several hosts
+  double evaluation = 0;        // the whole program of evaluation
+  double packed = 0;            // weights that ops keep in layouts of their own
+  double transfer_buffers = 0;  // transfer_buffer_bytes, where a model group may lie on several hosts
   bool estimated = false;  // no such device is here: activations are twice the values (once in evaluation), scratch and
                            // packed are unknown
 
@@ -49,10 +49,11 @@ struct Footprint {
   }
 };
 
-// Of a whole model. `by_length`: the graphs of training where they differ in the lengths of sequences (data.buckets).
+// Of an unsplit model. `by_length`: the graphs of training, one for each length of sequences, with data.buckets; empty:
+// `graph` alone. Throws what Program throws, without a memory limit.
 Footprint footprint_of(const Config& config, const Graph& graph, const RankBatches& batches,
                        const std::vector<const Graph*>& by_length = {});
-// Of the part at these coordinates.
+// Of a rank of a split model: `part` at the coordinates `coord`.
 Footprint footprint_of(const Config& config, const Part& part, const MeshCoord& coord, const RankBatches& batches);
 
 }  // namespace echelon::inline parallel

@@ -1,4 +1,4 @@
-// Blocks of several ranks become one tensor.
+// The local half of a gather: blocks of several ranks become one tensor.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,8 @@
 
 namespace echelon::inline parallel {
 
-// `blocks` by rank, elements of `elem` bytes, into `whole`.
+// `blocks[r]`, (outer, units[r], inner), to `whole`, (outer, sum of units, inner); elements of `elem` bytes. Host
+// memory, without overlap.
 void interleave(const GatherForm& form, const std::vector<const std::byte*>& blocks, std::size_t elem, void* whole);
 
 }  // namespace echelon::inline parallel

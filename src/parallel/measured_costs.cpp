@@ -18,7 +18,7 @@ namespace {
 constexpr int kLeastPieces = 4;
 constexpr int kRuns = 3;  // and one before them, in which weights are packed
 
-// By node: its piece, equal in FLOPs as far as nodes allow.
+// By node: its piece of the model; pieces have about equal FLOPs.
 std::vector<int> pieces_of(const std::vector<double>& flops, int pieces) {
   const double all = std::accumulate(flops.begin(), flops.end(), 0.0);
   std::vector<int> of;
@@ -30,8 +30,8 @@ std::vector<int> pieces_of(const std::vector<double>& flops, int pieces) {
   return of;
 }
 
-// By node's name: seconds of a micro-batch of sequences of `steps` steps; the least of several runs. Other inputs are
-// zeros, as memory is at first.
+// By name of the node: seconds of a micro-batch of sequences of `steps` steps, the least of kRuns runs. Other inputs
+// are zero, the initial content of memory.
 std::map<std::string, double> measure(const Graph& part, Device& device, DType dtype, std::int64_t micro_batch,
                                       std::int64_t steps) {
   Arenas arenas(device, part.parameters(), wide_of(dtype));

@@ -1,4 +1,4 @@
-// What each layer of a model costs on this device, measured.
+// The measured cost of each layer of a model on this device.
 #pragma once
 
 #include <cstdint>
@@ -9,9 +9,10 @@
 
 namespace echelon::inline parallel {
 
-// By node: seconds of one sample of a micro-batch, forward and backward, of the pieces that fall to `rank`; zero for
-// others. The sum over all ranks, who measure at once, is the model's: no rank needs memory for the whole of it, and
-// cores are as busy as in the run. A node that runs fused into another's op costs nothing.
+// By node: seconds of one sample, forward and backward, in micro-batches of `micro_batch`. The model is cut into pieces
+// of equal FLOPs, each rank measures its share of them, and other nodes are zero here: the caller sums the costs over
+// all ranks. All ranks measure at the same time, so that cores are as busy as in the run, and no rank needs memory for
+// the whole model. A node that is fused into another one costs 0. Builds programs and runs each several times: seconds.
 std::vector<double> measure_costs(const Graph& graph, Device& device, DType dtype, std::int64_t micro_batch, int rank,
                                   int ranks);
 

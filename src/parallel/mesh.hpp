@@ -1,12 +1,12 @@
-// The assignment of ranks to parts of replicas: a mesh of (data, pipeline, tensor, space).
+// The assignment of ranks to the parts of replicas: a mesh of (data, pipeline, tensor, space). Plain values.
 //
-// A model group is the ranks that hold one replica together. It lies on one host unless that is allowed otherwise;
-// hosts are filled group by group in the order of their ranks, whatever order the launcher dealt ranks out in. Inside a
-// group the spatial shards of a shard are neighbours, then the shards of a stage: index = (stage * tensor + shard) *
-// space + spatial shard.
+// A model group is the set of ranks that hold one replica. It lies on one host unless parallel.allow_across_nodes;
+// hosts are filled group by group in the order of their ranks, independent of the order in which the launcher placed
+// ranks. Inside a group the spatial shards of a shard are neighbours, then the shards of a stage:
+//   index in the group = (stage * tensor + shard) * space + spatial shard
 //
-// Spatial shards share the work on a part's images, and all hold the whole of it: a part is (stage, shard), and who
-// holds it are its spatial shards in all replicas.
+// A part is (stage, shard). Spatial shards divide the images of a part and all hold its parameters, so the holders of a
+// part are its spatial shards in all replicas.
 #pragma once
 
 #include <string>
@@ -24,14 +24,15 @@ struct MeshCoord {
   friend bool operator==(const MeshCoord&, const MeshCoord&) = default;
 };
 
-// That hold one replica together.
+// Ranks of a model group: pipeline * tensor * space.
 int ranks_of_replica(const ParallelConfig& parallel);
 
 class Mesh {
  public:
-  // Everything data-parallel.
+  // Data parallelism alone: each rank is a replica.
   explicit Mesh(int ranks);
-  // `hosts`: host index by rank. ConfigError, naming the host and the numbers, where groups do not fit.
+  // `hosts`: host index by rank. ConfigError with the host and the numbers where the group size does not divide the
+  // ranks, or those of a host without allow_across_nodes.
   Mesh(const ParallelConfig& parallel, const std::vector<int>& hosts, const std::vector<std::string>& host_names);
 
   int pipeline() const { return pipeline_; }
@@ -48,7 +49,7 @@ class Mesh {
   int rank_of(int replica, int index_in_group) const;
   int part(const MeshCoord& coord) const { return coord.stage * tensor_ + coord.shard; }
   int index_in_group(const MeshCoord& coord) const { return part(coord) * space_ + coord.spatial_shard; }
-  // Ranks with one and the same part, below parts(): by replica, then spatial shard.
+  // The ranks that hold this part, in [0, parts()): by replica, then spatial shard.
   std::vector<int> holders(int part) const;
 
   // "data 2 x pipeline 2", "data 4"

@@ -23,10 +23,10 @@ class MessageCollective final : public ReplicaCollective {
     }
     if (device_.on_host()) {
       std::memcpy(to.data, from.data, to.bytes());
-      return meet(to.data, to.dtype);
+      return run(to.data, to.dtype);
     }
     device_.to_host(buffer_.data(), from.data, from.bytes());
-    meet(buffer_.data(), to.dtype);
+    run(buffer_.data(), to.dtype);
     device_.to_device(to.data, buffer_.data(), to.bytes());
   }
 
@@ -49,7 +49,7 @@ class MessageCollective final : public ReplicaCollective {
              static_cast<std::size_t>(begins_[static_cast<std::size_t>(rank)]) * size_of(to.dtype);
     };
     device_.to_host(at(ranks_.rank()), from.data, from.bytes());
-    meet(buffer_.data(), to.dtype);
+    run(buffer_.data(), to.dtype);
     std::vector<const std::byte*> blocks;
     for (int rank = 0; rank < ranks_.size(); ++rank) blocks.push_back(at(rank));
     interleave(form, blocks, size_of(to.dtype), device_.on_host() ? to.data : whole_.data());
@@ -57,7 +57,7 @@ class MessageCollective final : public ReplicaCollective {
   }
 
  private:
-  void meet(void* data, DType dtype) {
+  void run(void* data, DType dtype) {
     const ScopedTimer timer(traffic_.waited_s);
     const Ticket ticket =
         ranks_.submit({.plan = plan_, .data = data, .dtype = dtype, .channel = channel_, .after = nullptr});
@@ -69,7 +69,7 @@ class MessageCollective final : public ReplicaCollective {
   Engine& ranks_;
   const int channel_;
   GroupTraffic& traffic_;
-  std::int64_t elems_ = -1;  // that what follows is for
+  std::int64_t elems_ = -1;  // of the tensor for which the following members are
   std::shared_ptr<const Plan> plan_;
   Memory buffer_;                     // sums where the device's memory is out of reach; gathers: blocks of all ranks
   Memory whole_;                      // gathers where it is out of reach

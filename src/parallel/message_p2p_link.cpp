@@ -40,13 +40,13 @@ class MessageP2pLink final : public P2pLink {
 
   // Buffers are taken in the order in which they were posted.
   void receive(const Tensor& tensor) override {
-    // With fewer posts left than buffers, `next_` has run ahead by as many as are out.
+    // Near the end fewer buffers are posted than there are: the oldest posted one is the first valid from `next_` on.
     TransferBuffer* oldest = nullptr;
     for (std::size_t b = 0; b < kTransferBuffers && !oldest; ++b) {
       TransferBuffer& buffer = buffers_[(next_ + b) % kTransferBuffers];
       if (buffer.ticket.valid()) oldest = &buffer;
     }
-    ECHELON_CHECK(oldest, "nothing was to come");
+    ECHELON_CHECK(oldest, "no tensor was announced by begin()");
     wait(*oldest);
     device_.to_device(tensor.data, oldest->memory.data(), tensor.bytes());
     oldest->ticket = {};
@@ -84,7 +84,7 @@ class MessageP2pLink final : public P2pLink {
   const P2pEnds ends_;
   const DType dtype_;
   GroupTraffic& traffic_;
-  std::int64_t elems_ = 0;  // that the plan is for
+  std::int64_t elems_ = 0;  // elements of a tensor of the plan
   std::shared_ptr<const Plan> plan_;
   std::array<TransferBuffer, kTransferBuffers> buffers_;
   std::size_t next_ = 0;  // buffer to use

@@ -1,5 +1,6 @@
-// One direction of a point-to-point link between two ranks of a model group, seen from one of them: its sender or its
-// receiver. Tensors arrive in the order of the micro-batches.
+// One direction of a point-to-point link between two ranks of a model group; each rank has an object for its end, the
+// sender's or the receiver's. Tensors arrive in the order in which they were sent. Called by the compute thread;
+// waits throw the error that ended the engine where the peer is lost.
 #pragma once
 
 #include <cstddef>
@@ -14,17 +15,17 @@ namespace echelon::inline parallel {
 
 inline constexpr std::size_t kTransferBuffers = 2;  // double buffering: one is filled or read while the other is sent
 
-// Per-rank wait time and traffic inside a model group. `sent` counts bytes of messages, or bytes written to shared
+// Wait time and traffic of a rank inside its model group. `sent` counts bytes of messages, or bytes written to shared
 // memory.
 struct GroupTraffic {
-  double waited_s = 0;  // the compute thread was blocked
+  double waited_s = 0;  // for which the compute thread was blocked
   WireCounters sent;
 };
 
 class P2pLink {
  public:
   virtual ~P2pLink() = default;
-  // Announces the next passes: number of tensors, and the largest number of elements of one.
+  // Before each step or evaluation, on both ends: the number of tensors to come and the elements of each.
   virtual void begin(int tensors, std::int64_t elems) = 0;
   // Sender: copies the tensor into a transfer buffer and returns; blocks while no buffer is free.
   virtual void send(const Tensor& tensor) = 0;
@@ -34,19 +35,19 @@ class P2pLink {
   virtual void finish() = 0;
 };
 
-// The two ends of a link.
+// A link as this rank sees it.
 struct P2pEnds {
   Engine& group;       // of the model group
-  int peer = 0;        // there
-  bool sends = false;  // this rank
+  int peer = 0;        // rank in `group`
+  bool sends = false;  // whether this rank is the sender
   int channel = 0;
 };
 
-// By messages; the receiver posts its receives in advance.
+// By messages of the engine; the receiver posts its receives in advance.
 std::unique_ptr<P2pLink> make_message_p2p_link(Device& device, const P2pEnds& ends, DType dtype, GroupTraffic& traffic);
-// Through `memory` of shared_p2p_link_bytes, zero at first, which both ends see as part of `block`; tensors have
-// `buffer_bytes` at most. For devices with memory of their own, the receiver's device reads the sender's memory where
-// it can; otherwise tensors are staged in `memory`.
+// Through `memory`, shared_p2p_link_bytes(buffer_bytes) bytes that are zero at first, which both ends see as part of
+// `block`; a tensor has at most `buffer_bytes`. Where devices have memory of their own, the receiver's device reads
+// that of the sender if it has access; otherwise tensors are staged in `memory`.
 std::unique_ptr<P2pLink> make_shared_p2p_link(Device& device, const P2pEnds& ends, std::shared_ptr<SharedBlock> block,
                                               std::byte* memory, std::size_t buffer_bytes, GroupTraffic& traffic);
 std::size_t shared_p2p_link_bytes(std::size_t buffer_bytes);

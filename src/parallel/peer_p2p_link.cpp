@@ -1,6 +1,7 @@
-// From device to device: buffers lie in the sender's device memory, which the receiver's device reads. The sender
-// leaves the name of that memory (Device::export_memory) in the shared one; with its first receive the receiver tries
-// it and leaves an answer. Until the sender has a good one, what travels is staged through the host.
+// From device to device: the transfer buffers lie in the memory of the sender's device, and the receiver's device reads
+// them. The sender writes the handle of that memory (Device::export_memory) into the shared host memory; at its first
+// receive the receiver tries to open it and writes the result there. Until the sender reads a success, tensors are
+// staged through the host.
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -14,12 +15,12 @@ namespace {
 
 enum class Reach : std::uint32_t { unknown, yes, no };
 
-// In the shared memory, in front of the queue. What is not atomic is published with the next buffer.
+// In the shared memory, in front of the queue. Members that are not atomic become visible with the next buffer.
 struct Handshake {
-  std::atomic<Reach> reached = Reach::unknown;  // the receiver's word
-  std::uint32_t bytes = 0;                      // of `name`, the sender's; 0: there is none
+  std::atomic<Reach> reached = Reach::unknown;  // written by the receiver
+  std::uint32_t bytes = 0;                      // of `name`, written by the sender; 0: no handle
   std::array<char, 104> name = {};
-  std::array<bool, kTransferBuffers> on_device = {};  // by place: where what was sent last lies
+  std::array<bool, kTransferBuffers> on_device = {};  // by buffer: whether its tensor lies in device memory
 };
 static_assert(sizeof(Handshake) <= kHandshakeBytes);
 
@@ -30,14 +31,14 @@ class PeerP2pLink final : public SharedP2pLink {
       : SharedP2pLink(device, ends, std::move(block), memory, buffer_bytes, traffic),
         handshake_(*reinterpret_cast<Handshake*>(memory)) {
     if (!ends_.sends) return;
-    buffers_ = device_.allocate(kTransferBuffers * buffer_bytes_, "boxes for other devices");
+    buffers_ = device_.allocate(kTransferBuffers * buffer_bytes_, "transfer buffers for other devices");
     const std::string name = device_.export_memory(buffers_);
     if (name.size() > handshake_.name.size()) return;
     handshake_.bytes = static_cast<std::uint32_t>(name.size());
     std::copy(name.begin(), name.end(), handshake_.name.begin());
   }
 
-  // What was sent lies in this device's memory.
+  // Waits until the receiver has read all tensors, because they lie in this device's memory.
   void finish() override {
     if (ends_.sends) wait_for_all();
   }
@@ -67,7 +68,7 @@ class PeerP2pLink final : public SharedP2pLink {
   }
 
   Handshake& handshake_;
-  Memory buffers_;  // the sender's own; to the receiver as it reaches them
+  Memory buffers_;  // the sender's memory; on the receiver its mapping
 };
 
 }  // namespace

@@ -40,7 +40,7 @@ class StageBuilder {
           part_.add("send " + std::to_string(cut), make_send(static_cast<int>(cut)), {here_.at(id)});
   }
 
-  // The value in this stage's graph: an input of the model, or what comes from an earlier stage, at its first reader.
+  // The value in this stage's graph. An input of the model or a receive node is added at the first reader.
   ValueId here(ValueId id) {
     if (const auto found = here_.find(id); found != here_.end()) return found->second;
     const Value& wanted = value(id);
@@ -48,7 +48,7 @@ class StageBuilder {
     const auto cut = std::find_if(cuts_.begin(), cuts_.end(), [&](const Cut& c) {
       return c.kind == CutKind::message && c.value == wanted.name && c.to == stage_;
     });
-    ECHELON_CHECK(cut != cuts_.end(), "'{}' reaches stage {} by no cut", wanted.name, stage_);
+    ECHELON_CHECK(cut != cuts_.end(), "no cut sends '{}' to stage {}", wanted.name, stage_);
     return here_[id] =
                part_
                    .add(wanted.name, make_receive(static_cast<int>(cut - cuts_.begin()), wanted.shape, cut->learns), {})

@@ -1,7 +1,7 @@
-// A model cut into stages: the graph of one stage, and what travels between stages.
+// Pipeline parallelism: the graph of one stage, the messages between stages, and the order of the micro-batches.
 //
-// A value that a later stage reads travels from the stage that computes it straight to each stage that reads it, once
-// for every micro-batch, and its gradient comes back the same way; there gradients of all readers are added, as in the
+// A value is sent from the stage that computes it straight to each stage that reads it, once a micro-batch, and its
+// gradient is sent back the same way. The stage that computed the value adds the gradients of all readers, as in the
 // whole graph.
 #pragma once
 
@@ -13,29 +13,30 @@
 
 namespace echelon::inline parallel {
 
-// Every cut, in the order in which values are computed; its place here is its number in the stages' graphs.
+// The messages of all stages, in the order in which values are computed. `stages` by node, as assign_stages returns
+// them. The index of a cut is its number in the graphs of the stages.
 std::vector<Cut> cuts_between(const Graph& graph, const std::vector<int>& stages);
 
-// The nodes of one stage with their names and parameters, sends behind what is sent, receives before what reads. Only
-// the last stage has the loss.
+// The nodes of one stage with their names and parameters, a send behind each value that is sent and a receive before
+// the first reader of each value that arrives. Only the last stage has the loss.
 Graph stage_graph(const Graph& graph, const std::vector<int>& stages, const std::vector<Cut>& cuts, int stage);
 
-// What a stage does with the micro-batches of a step, in this order.
+// The forward or backward pass of one micro-batch.
 struct Pass {
   int micro = 0;
   bool backward = false;
   friend bool operator==(const Pass&, const Pass&) = default;
 };
 
-// gpipe (Huang 2019): all forwards, then all backwards. 1f1b (Narayanan 2019, PipeDream-flush): stage s of p runs
-// min(m, p - s) forwards ahead of its backwards, and holds no more activations than that. Backwards follow the order of
-// the micro-batches in both, so that gradients are added in the unsplit order.
+// The passes of stage s of p over the m micro-batches of a step, in order. "gpipe" (Huang et al. 2019): all forwards,
+// then all backwards. "1f1b" (PipeDream-flush, Narayanan et al. 2021): min(m, p - s) forwards ahead of the backwards,
+// whose activations are all that the stage holds. In both, backwards run in the order of the micro-batches, so that
+// gradients are added in the order of the unsplit model.
 std::vector<Pass> pipeline_passes(const std::string& schedule, int stages, int stage, int micro_batches);
-// Micro-batches whose activations a stage holds at once.
+// The largest number of micro-batches whose activations a stage holds at once.
 int most_in_flight(const std::vector<Pass>& passes);
-// The part of the time in which a stage waits, where all stages take equally long and nothing else costs time:
-// (p - 1) / (m c + p - 1), for time cut into c chunks (parallel/staircase.hpp): a stage waits for the first chunk of
-// the first micro-batch to come, and for the last chunk's gradients of the last one.
+// The bubble: the share of time in which a stage is idle where all stages take equally long and messages no time,
+// (p - 1) / (m c + p - 1) for p stages, m micro-batches and c time chunks (parallel/time_chunk_pipeline.hpp).
 double bubble_share(int stages, int micro_batches, int chunks = 1);
 
 }  // namespace echelon::inline parallel

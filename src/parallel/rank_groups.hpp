@@ -1,4 +1,5 @@
-// Where a rank stands: its role, its coordinates in the mesh, and the engines of the groups that it belongs to.
+// The role of a rank, its coordinates in the mesh, and the engines of the groups that it belongs to. Each engine is a
+// communicator of its own, with ranks numbered inside the group.
 #pragma once
 
 #include <memory>
@@ -12,7 +13,7 @@ namespace echelon::inline parallel {
 
 class RankGroups {
  public:
-  // All ranks of the world call it, with the same roles and the workers' mesh.
+  // Collective over the world; all ranks pass the same roles and the mesh of the workers.
   RankGroups(const Roles& roles, Mesh mesh, Engine& world);
 
   const Roles& roles() const { return roles_; }
@@ -20,32 +21,33 @@ class RankGroups {
   bool trains() const { return role() == Role::worker; }
 
   const Mesh& mesh() const { return mesh_; }  // of the workers
-  // Where this rank trains; else the first.
+  // The coordinates of a worker; all zero for other roles.
   const MeshCoord& coord() const { return coord_; }
-  // Whose samples this rank takes; mesh().replicas(), which has none, where it does not train.
+  // The replica whose samples this rank reads; mesh().replicas(), which has no samples, for other roles.
   int replica() const { return trains() ? coord_.replica : mesh_.replicas(); }
   // Whether this rank computes the loss and reports it for its replica.
   bool has_loss() const {
     return trains() && coord_.stage == mesh_.pipeline() - 1 && coord_.shard == 0 && coord_.spatial_shard == 0;
   }
 
-  // All ranks of the run; those of this rank's role.
+  // All ranks of the run; all ranks of this rank's role.
   Engine& world() { return world_; }
   Engine& peers() { return peers_ ? *peers_ : world_; }
-  // Over which a strategy exchanges: the ranks that hold this part of the model, and all that do not train.
+  // The ranks of a strategy's exchange: those that hold this part of the model; all ranks where some are not workers.
   Engine& exchange() { return roles_.mixed() ? world_ : replicas(); }
 
   // The ranks that hold the same part of the model, by replica, then spatial shard.
   Engine& replicas() { return replicas_ ? *replicas_ : peers(); }
   // Data-parallel peers: one rank of each replica, all at the same coordinates inside it.
   Engine& data_parallel_peers() { return data_parallel_peers_ ? *data_parallel_peers_ : peers(); }
-  // The ranks of this replica; where nothing is split, all peers, and nobody uses it.
+  // The following are meaningful only where the model is split; elsewhere they return peers().
+  // The ranks of this replica, by index in the group.
   Engine& group() { return group_ ? *group_ : peers(); }
-  // Those of them that share this spatial shard, by part: they hold the model once. Likewise.
+  // The ranks of this replica at this spatial shard, by part: together they hold the model exactly once.
   Engine& model() { return model_ ? *model_ : peers(); }
-  // .. this stage and spatial shard, by shard.
+  // The ranks of this replica at this stage and spatial shard, by shard.
   Engine& shards() { return shards_ ? *shards_ : peers(); }
-  // .. this stage and shard, by spatial shard.
+  // The ranks of this replica at this stage and shard, by spatial shard.
   Engine& spatial_shards() { return spatial_shards_ ? *spatial_shards_ : peers(); }
   GroupEngines engines() { return {group(), shards(), spatial_shards()}; }
 

@@ -1,5 +1,6 @@
-// Collectives inside a replica, over the tensor shards or spatial shards of a stage: sums and gathers that the compute
-// thread waits for.
+// Collectives inside a replica, over the tensor shards or spatial shards of a stage. Every rank calls the same
+// functions in the same order from its compute thread, which they block; they throw the error that ended the engine
+// where a rank is lost.
 #pragma once
 
 #include <cstddef>
@@ -15,8 +16,9 @@
 
 namespace echelon::inline parallel {
 
-// Blocks of ranks, (outer, units of the rank, inner), that are to become (outer, units of all, inner): outer are
-// samples, with places of sequences or channels of images, inner what lies behind a unit.
+// The shapes of a gather: blocks (outer, units[r], inner) of ranks r become (outer, sum of units, inner). Of channels
+// of images (N, C, H, W) outer = N and inner = H W, of rows outer = N C and inner = W, of features (N, T, F) outer = N
+// T.
 struct GatherForm {
   std::int64_t outer = 1, inner = 1;
   std::vector<std::int64_t> units;  // by rank
@@ -25,16 +27,17 @@ struct GatherForm {
 class ReplicaCollective {
  public:
   virtual ~ReplicaCollective() = default;
-  // `to` becomes the sum of all ranks' `from`, of one shape, f32 or f64; the same bits on all.
+  // `to` = the sum of all ranks' `from`; all of one shape, f32 or f64, with the same bits on every rank.
   virtual void sum(const Tensor& from, const Tensor& to) = 0;
+  // `to` = the blocks of all ranks in the order of ranks; any dtype.
   virtual void gather(const GatherForm& form, const Tensor& from, const Tensor& to) = 0;
 };
 
 // The collective of one cut, by all-reduces and all-gathers on its channel.
 std::unique_ptr<ReplicaCollective> make_message_collective(Device& device, Engine& ranks, int channel,
                                                            GroupTraffic& traffic);
-// The collectives of all cuts through memory that the ranks share; values have `slot_bytes` at most. `channel`: for the
-// watchdog to name.
+// The collectives of all cuts through memory that the ranks share, one slot of `slot_bytes` for each rank; no tensor is
+// larger. `block` has shared_collective_bytes(slot_bytes) for each rank. `channel`: shown by the watchdog.
 std::unique_ptr<ReplicaCollective> make_shared_collective(Device& device, Engine& ranks, int channel,
                                                           std::shared_ptr<SharedBlock> block, std::size_t slot_bytes,
                                                           GroupTraffic& traffic);

@@ -11,7 +11,7 @@
 namespace echelon::inline parallel {
 namespace {
 
-constexpr std::size_t kAtOnce = 512;  // elements added before the next are looked at
+constexpr std::size_t kAtOnce = 512;  // elements of a block that is added over all slots at once
 
 // to[i] = slots[0][i] + slots[1][i] + ..; `to` may be one of the slots.
 template <class T>
@@ -42,7 +42,7 @@ class SharedCollective final : public ReplicaCollective {
         slot_bytes_(slot_bytes),
         traffic_(traffic) {}
 
-  // Each rank adds a part of everybody's values into its own slot, where the others find it.
+  // Each rank adds one part of the values of all ranks, in its own slot, from which the others read it.
   void sum(const Tensor& from, const Tensor& to) override {
     ECHELON_CHECK_LE(from.bytes(), slot_bytes_);
     const auto elems = static_cast<std::size_t>(to.shape.elems()), elem = size_of(to.dtype);

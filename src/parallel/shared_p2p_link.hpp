@@ -1,4 +1,4 @@
-// Links through memory that both ranks share.
+// Links through host memory that both ranks share: a queue of kTransferBuffers tensors.
 #pragma once
 
 #include <memory>
@@ -8,7 +8,8 @@
 
 namespace echelon::inline parallel {
 
-inline constexpr std::size_t kHandshakeBytes = 128;  // in front of the queue, for devices to find each other's memory
+inline constexpr std::size_t kHandshakeBytes =
+    128;  // in front of the queue: where devices exchange the handle of their memory
 
 class SharedP2pLink : public P2pLink {
  public:
@@ -18,16 +19,16 @@ class SharedP2pLink : public P2pLink {
   void begin(int, std::int64_t) override {}
   void send(const Tensor& tensor) override;
   void receive(const Tensor& tensor) override;
-  // What was sent lies where the receiver finds it, and stays there.
+  // Nothing to wait for: sent tensors stay in the shared memory, which outlives the sender.
   void finish() override {}
 
  protected:
-  // Returns once the copy is there, or the memory may be written again.
+  // Copies into or out of a buffer of the queue; return once the copy is complete.
   virtual void put(const Tensor& tensor) { device_.to_host(queue_.to_fill(), tensor.data, tensor.bytes()); }
   virtual void get(const Tensor& tensor) { device_.to_device(tensor.data, queue_.to_take(), tensor.bytes()); }
 
-  void wait_to_fill();
-  void wait_to_take();
+  void wait_to_fill();  // until a buffer is free
+  void wait_to_take();  // until a tensor has arrived
   // Until every buffer that was filled has been taken.
   void wait_for_all();
 

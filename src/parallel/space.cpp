@@ -65,7 +65,7 @@ std::set<std::string> SpacePlan::names() const {
   return names;
 }
 
-// Its images are the model's samples or have been computed by rows.
+// Whether its inputs and its output are images, and each input is a sample of the model or computed by rows.
 bool SpacePlan::takes_rows(const Node& node) const {
   bool images = false;
   for (ValueId id : node.inputs) {
@@ -81,7 +81,7 @@ void SpacePlan::choose_layers() {
   for (std::size_t i = 0; i < on_rows_.size(); ++i) {
     const Node& node = graph_.nodes()[i];
     if (!takes_rows(node)) continue;
-    on_rows_[i] = node.layer->row_window().has_value();
+    on_rows_[i] = layer_split(*node.layer).row_window().has_value();
     const std::int64_t rows = graph_.values()[static_cast<std::size_t>(node.outputs[0])].shape[1];
     if (on_rows_[i] && rows < spatial_shards_)
       refuse(node, spatial_shards_,
@@ -93,7 +93,7 @@ void SpacePlan::choose_layers() {
                                   spatial_shards_));
 }
 
-// From the last layer to the first: a value's cuts are those that its last reader likes best.
+// From the last layer to the first: the last reader of a value determines its cuts.
 void SpacePlan::choose_cuts() {
   for (int i = static_cast<int>(on_rows_.size()) - 1; i >= 0; --i) {
     if (!on_rows(i)) continue;
@@ -104,7 +104,7 @@ void SpacePlan::choose_cuts() {
     for (ValueId id : node.inputs) {
       RowCuts& input = cuts_[static_cast<std::size_t>(id)];
       if (graph_.values()[static_cast<std::size_t>(id)].producer < 0 || !input.empty()) continue;
-      input = cuts_below(*node.layer->row_window(), output, rows_of(id));
+      input = cuts_below(*layer_split(*node.layer).row_window(), output, rows_of(id));
       if (!rising(input)) input = even_cuts(rows_of(id), spatial_shards_);
     }
   }
@@ -118,14 +118,14 @@ void SpacePlan::check() const {
       const RowCuts& in = cuts(id);
       for (int spatial_shard = 0; spatial_shard < spatial_shards_ && !in.empty(); ++spatial_shard) {
         const RowSpan seen =
-            rows_seen(*node.layer->row_window(), spatial_shard_of(cuts(node.outputs[0]), spatial_shard));
+            rows_seen(*layer_split(*node.layer).row_window(), spatial_shard_of(cuts(node.outputs[0]), spatial_shard));
         const RowSpan own = spatial_shard_of(in, spatial_shard);
         const std::int64_t from = in[static_cast<std::size_t>(std::max(0, spatial_shard - 1))];
         const std::int64_t to = in[static_cast<std::size_t>(std::min(spatial_shards_, spatial_shard + 2))];
         const bool meets = seen.begin <= own.end && seen.end >= own.begin;
         if (meets && std::max<std::int64_t>(0, seen.begin) >= from && std::min(seen.end, in.back()) <= to) continue;
         refuse(node, spatial_shards_,
-               fmt::format("rank {} has rows {} to {} of its input's {} and looks at rows {} to {}, beyond what its "
+               fmt::format("rank {} has rows {} to {} of its input's {} and reads rows {} to {}, beyond what its "
                            "neighbours have; fewer ranks fit",
                            spatial_shard, own.begin, own.end - 1, in.back(), std::max<std::int64_t>(0, seen.begin),
                            std::min(seen.end, in.back()) - 1));
@@ -167,7 +167,7 @@ class SpatialShardBuilder {
     LayerPtr layer = node.layer;
     if (!on_rows) {
       for (ValueId id : node.inputs) inputs.push_back(whole(id, stage));
-    } else if (const RowWindow window = *layer->row_window(); window.in_pieces && reaches_out(node)) {
+    } else if (const RowWindow window = *layer_split(*layer).row_window(); window.in_pieces && reaches_out(node)) {
       const Sight sight = sight_of(node.inputs[0], node);
       const RowSpan own = spatial_shard_of(plan_.cuts(node.outputs[0]), spatial_shard_);
       layer = make_rows_window(
@@ -178,8 +178,8 @@ class SpatialShardBuilder {
       for (ValueId id : node.inputs) inputs.push_back(is_image(value(id)) ? rows(id, node, stage) : here_.at(id));
       const RowCuts& cuts = plan_.cuts(node.outputs[0]);
       const RowSpan own = spatial_shard_of(cuts, spatial_shard_);
-      const int cut = layer->sums_over_rows() ? statistics_cut(node, stage) : -1;
-      layer = layer->on_rows({own.begin, own.end, cuts.back()}, cut);
+      const int cut = layer_split(*layer).sums_over_rows() ? statistics_cut(node, stage) : -1;
+      layer = layer_split(*layer).on_rows({own.begin, own.end, cuts.back()}, cut);
     }
     const std::vector<ValueId> outputs = put(stage, node.name, layer, std::move(inputs), node.where);
     for (std::size_t i = 0; i < outputs.size(); ++i) here_[node.outputs[i]] = outputs[i];
@@ -202,7 +202,7 @@ class SpatialShardBuilder {
     return new_cut({.value = node.name, .shape = sums, .kind = CutKind::statistics, .from = stage, .to = stage});
   }
 
-  // The value with all its rows.
+  // The value with all its rows, gathered at most once on each stage.
   ValueId whole(ValueId id, int stage) {
     const RowCuts& cuts = plan_.cuts(id);
     if (cuts.empty()) return here_.at(id);
@@ -219,20 +219,20 @@ class SpatialShardBuilder {
     return found->second = put(stage, fmt::format("gather rows {}", number), layer, {here_.at(id)}, {}).front();
   }
 
-  // What a window of one spatial shard looks at, as far as it goes past what is there: fewer rows than a stride are no
-  // harm.
+  // The rows of the input that the windows of a spatial shard read. Fewer than `stride` own rows behind them are left
+  // in, because a layer ignores them.
   static RowSpan needed(const RowWindow& window, const RowSpan& output, const RowSpan& own) {
     RowSpan seen = rows_seen(window, output);
     if (seen.end < own.end && own.end - seen.end < window.stride) seen.end = own.end;
     return seen;
   }
 
-  // What each spatial shard has of a value, and what a node looks at.
+  // By spatial shard: its own rows of a value, and the rows that a node reads there.
   struct Sight {
     std::vector<RowSpan> own, seen;
   };
   Sight sight_of(ValueId id, const Node& node) const {
-    const RowWindow window = *node.layer->row_window();
+    const RowWindow window = *layer_split(*node.layer).row_window();
     const RowCuts& cuts = plan_.cuts(id);
     const RowSpan image = {0, value(id).shape[1]};
     Sight sight;
@@ -246,13 +246,13 @@ class SpatialShardBuilder {
     return sight;
   }
 
-  // Whether some spatial shard looks at more or fewer rows than it has.
+  // Whether some spatial shard reads other rows than its own ones.
   bool reaches_out(const Node& node) const {
     const Sight sight = sight_of(node.inputs[0], node);
     return sight.own != sight.seen;
   }
 
-  // The value's rows, and those around them, that the node looks at.
+  // The rows of the value that the node reads, own rows and halo.
   ValueId rows(ValueId id, const Node& node, int stage) {
     const Sight sight = sight_of(id, node);
     if (sight.own == sight.seen) return here_.at(id);
@@ -262,7 +262,7 @@ class SpatialShardBuilder {
     return found->second = put(stage, name, make_rows(fetch_of(id, sight, stage)), {here_.at(id)}, {}).front();
   }
 
-  // Makes the cuts at which all spatial shards' rows travel, of which this one's use some.
+  // Appends the halo cuts of all spatial shards, and returns the exchange of this one.
   RowsFetch fetch_of(ValueId id, const Sight& sight, int stage) {
     const std::vector<RowSpan>&own = sight.own, &seen = sight.seen;
     const std::int64_t all = value(id).shape[1];
@@ -308,7 +308,7 @@ class SpatialShardBuilder {
   const int spatial_shard_;
   std::vector<Cut>& cuts_;
   SpatialShardGraph spatial_shard_graph_;
-  std::map<ValueId, ValueId> here_;                      // by value of the whole graph: its rows, where it has some
+  std::map<ValueId, ValueId> here_;                      // by value of the whole graph: the value here, or its own rows
   std::map<std::pair<ValueId, int>, ValueId> gathered_;  // by value and stage
   std::map<std::tuple<ValueId, int, std::vector<RowSpan>>, ValueId> fetched_;  // and rows of each spatial shard
 };

@@ -1,13 +1,14 @@
-// Images split by their rows over the spatial shards of a model group.
+// Spatial parallelism: the rows of images (C, H, W) divided over the spatial shards of a model group.
 //
-// Convolutions, pools and what works on each pixel alone run on each spatial shard's own rows, for which they fetch the
-// rows that their windows reach from the spatial shards above and below (model/splits/rows.hpp). Each value's rows are
-// cut where those of the value behind it are, times the stride: the last one evenly, the ones below at multiples of the
-// strides, the image's edges to the outer spatial shards. Batch norm sums over all spatial shards. In front of anything
-// else rows are gathered, and it runs whole on every spatial shard.
+// Layers with LayerSplit::row_window (convolutions, pools, elementwise layers, batch norm) compute the spatial shard's
+// own rows of their output. Rows that their windows read beyond the own rows of the input, the halo, are fetched from
+// the spatial shards above and below (model/splits/rows.hpp). The last value is cut evenly; the cuts of the value
+// before a layer are those behind it times the stride, so that windows reach about as far over both sides of a cut.
+// Batch norm sums over all spatial shards. Before the first layer that needs whole images rows are gathered, and every
+// spatial shard computes the rest.
 //
-// Every spatial shard holds all parameters of its part: what it adds to the gradient of a convolution is what its rows
-// give. What all spatial shards compute alike is counted once, on the first.
+// Every spatial shard holds all parameters of its part and computes the addends of their gradients that come from its
+// rows. Gradients that all spatial shards compute with the same values are counted on the first one alone.
 #pragma once
 
 #include <set>
@@ -21,26 +22,28 @@
 
 namespace echelon::inline parallel {
 
-// Where each spatial shard's rows of a value begin, and the end of the last one's; none: every spatial shard has all
-// rows.
+// spatial_shards + 1 increasing rows: spatial shard s has rows [cuts[s], cuts[s + 1]) of a value. Empty: every spatial
+// shard has all rows.
 using RowCuts = std::vector<std::int64_t>;
 
-// As even as it gets.
+// cuts[s] = rows * s / spatial_shards, rounded down.
 RowCuts even_cuts(std::int64_t rows, int spatial_shards);
-// Of a layer's input, where its output's rows are cut so: windows reach as far over one side of a cut as over the
-// other.
+// The cuts of the `rows` rows of a layer's input, where its output has the cuts `output`: windows reach equally far
+// over both sides of each cut, up to one row.
 RowCuts cuts_below(const RowWindow& window, const RowCuts& output, std::int64_t rows);
 
-// Which layers run on rows, and where each value's are cut. ConfigError, naming the layer, where a spatial shard would
-// have no row or windows reach beyond a neighbour's.
+// The layers that run on rows, and the cuts of each value. ConfigError with the layer's file:line where a spatial shard
+// would have no row of its output, where a window reads rows beyond those of a neighbour, and where no layer can run on
+// rows. Refers to `graph`, which must outlive it.
 class SpacePlan {
  public:
   SpacePlan(const Graph& graph, int spatial_shards);
 
   int spatial_shards() const { return spatial_shards_; }
+  // Whether the node computes the spatial shard's rows; false: it runs whole on every spatial shard.
   bool on_rows(int node) const { return on_rows_[static_cast<std::size_t>(node)]; }
   const RowCuts& cuts(ValueId value) const { return cuts_[static_cast<std::size_t>(value)]; }
-  // Names of the layers.
+  // The names of the nodes with on_rows.
   std::set<std::string> names() const;
 
  private:
@@ -57,16 +60,16 @@ class SpacePlan {
 
 struct SpatialShardGraph {
   Graph graph;
-  std::vector<int> stages;  // by its nodes
+  std::vector<int> stages;  // by node of `graph`
 };
 
-// What one spatial shard runs of the whole graph, and the stages of its nodes; its cuts are added, the same on every
-// spatial shard.
+// The graph of one spatial shard, with the nodes of all stages. `stages` by node of the whole graph. Appends its cuts
+// to `cuts`, the same ones on every spatial shard.
 SpatialShardGraph spatial_shard_graph(const Graph& graph, const std::vector<int>& stages, const SpacePlan& plan,
                                       int spatial_shard, std::vector<Cut>& cuts);
 
-// Gradients that a spatial shard other than the first leaves to it, in a graph in which the layers `on_rows` are a
-// spatial shard's.
+// The arena ranges of gradients that only spatial shard 0 adds to the sum over spatial shards, because all of them
+// compute the same: parameters of layers that are not among the names `on_rows`, and statistics. `graph`: of the part.
 std::vector<ArenaRange> counted_elsewhere(const Graph& graph, const std::set<std::string>& on_rows);
 
 }  // namespace echelon::inline parallel

@@ -11,12 +11,12 @@
 #include "parallel/pipeline.hpp"
 #include "parallel/space.hpp"
 #include "parallel/stages.hpp"
-#include "parallel/staircase.hpp"
 #include "parallel/tensor.hpp"
+#include "parallel/time_chunk_pipeline.hpp"
 
 namespace echelon::inline parallel {
 
-void settle_recurrent(Config& config) {
+void resolve_recurrent_from(Config& config) {
   constexpr std::int64_t kPaysOnHost = 64, kPaysAcross = 512;
   ParallelConfig& parallel = config.parallel;
   if (parallel.recurrent_from >= 0 || (parallel.tensor == 1 && parallel.split != "auto")) return;
@@ -41,21 +41,21 @@ std::string unsplit_alone(Config& config, int ranks) {
   if (group == 1) return {};
   parallel.pipeline = parallel.tensor = parallel.space = 1;
   leave_out_unused(parallel);
-  return fmt::format("the model is not split: [parallel] wants groups of {} ranks, and there is one rank", group);
+  return fmt::format("the model is not split: [parallel] needs groups of {} ranks, and there is one rank", group);
 }
 
 Part part_of(const Graph& whole, const ParallelConfig& parallel, const MeshCoord& coord,
              const std::vector<double>& costs) {
   const int stages = static_cast<int>(parallel.pipeline), chunks = static_cast<int>(parallel.time_chunks);
-  Part part{.stages = chunks > 1 ? staircase_stages(whole, costs, stages) : assign_stages(whole, costs, stages),
+  Part part{.stages = chunks > 1 ? time_chunk_stages(whole, costs, stages) : assign_stages(whole, costs, stages),
             .cuts = {},
             .graph = whole};
   std::vector<int> by_node = part.stages;
   std::set<std::string> on_rows;
   if (chunks > 1) {
-    Staircase staircase = cut_time(whole, part.stages, chunks);
-    part.graph = std::move(staircase.graph);
-    by_node = std::move(staircase.stages);
+    ChunkedGraph chunked = cut_time(whole, part.stages, chunks);
+    part.graph = std::move(chunked.graph);
+    by_node = std::move(chunked.stages);
   }
   if (parallel.space > 1) {
     const SpacePlan plan(whole, static_cast<int>(parallel.space));

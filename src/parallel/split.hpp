@@ -1,4 +1,4 @@
-// What each rank of a replica runs: the part of the model that [parallel] gives its coordinates.
+// The part of the model that a rank runs, from [parallel] and the rank's coordinates in the mesh.
 #pragma once
 
 #include <string>
@@ -12,30 +12,32 @@
 
 namespace echelon::inline parallel {
 
-// What parallel.recurrent_from = -1 means here: on the host's own cores parts of a layer pay from 64 units on, and from
-// 512 where shards may lie on several hosts (results/splits.md); on GPUs, whose states would pass through the host at
-// every step, layers stay whole.
-void settle_recurrent(Config& config);
+// Replaces parallel.recurrent_from = -1 by a number: 64 units on the host's cores, from where splitting a recurrent
+// layer pays (results/splits.md), 512 with allow_across_nodes, 0 (never) on GPUs, whose states would pass through the
+// host at every step. Does nothing unless tensor > 1 or split = "auto".
+void resolve_recurrent_from(Config& config);
 
-// Puts the keys of [parallel] that nothing reads at this pipeline, tensor and space back to their defaults.
+// Resets the keys of [parallel] that have no effect at this pipeline, tensor and space to their defaults.
 void leave_out_unused(ParallelConfig& parallel);
 
-// One rank has nobody to share a model with: a config for a split model then trains it whole, to the same weights, so
-// that one file serves 1 and k ranks. Gives a note for people; does nothing, and gives none, for more ranks.
+// On one rank: sets pipeline, tensor and space to 1, so that one file serves 1 and k ranks; the weights are those of
+// the split model. Returns a note for people, empty where nothing changed. For more ranks it does nothing.
 std::string unsplit_alone(Config& config, int ranks);
 
 struct Part {
   std::vector<int> stages;  // by node of the whole graph
-  std::vector<Cut> cuts;    // that its nodes name by number, on every rank of the stage the same but for their shapes
+  std::vector<Cut> cuts;    // by the number that nodes name; the same on every rank of the group
   Graph graph;
-  std::string shards = {};                         // how parallel.tensor splits its layers, in words
-  std::vector<ArenaRange> counted_elsewhere = {};  // gradients that a rank with the same part has too, and counts
+  std::string shards = {};                         // how parallel.tensor splits its layers, for people
+  std::vector<ArenaRange> counted_elsewhere = {};  // gradients that spatial shard 0 has too, and adds to the sum
 
-  // Before gradients are summed over the ranks with this part: what another one counts becomes zero here.
+  // Zeroes the gradients of `ready` that are counted_elsewhere, before gradients are summed over the holders of the
+  // part.
   void leave_to_others(ArenaRange ready, Arenas& arenas) const;
 };
 
-// `costs` by node of the whole graph, from which stages are chosen. ConfigError where the model cannot be split so.
+// The part at these coordinates. `costs` by node of the whole graph, any unit: they determine the stages. A pure
+// function. ConfigError, with the layer, where the model cannot be split so.
 Part part_of(const Graph& whole, const ParallelConfig& parallel, const MeshCoord& coord,
              const std::vector<double>& costs);
 

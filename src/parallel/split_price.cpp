@@ -12,7 +12,7 @@
 namespace echelon::inline parallel {
 namespace {
 
-constexpr double kBackward = 2.0 / 3;  // of a pass: what can hide an exchange
+constexpr double kBackward = 2.0 / 3;  // share of back-propagation, which overlaps with exchanges, in compute time
 
 // By node's name: its cost in the whole model, and its FLOPs there.
 struct WholeCost {
@@ -25,7 +25,7 @@ std::map<std::string, WholeCost> by_name(const Graph& whole, const std::vector<d
   return all;
 }
 
-// Of one sample.
+// Seconds of one sample.
 double compute_s(const Graph& part, const std::map<std::string, WholeCost>& whole, DType dtype) {
   const std::vector<double> flops = node_flops(part, dtype);
   double seconds = 0;
@@ -35,7 +35,7 @@ double compute_s(const Graph& part, const std::map<std::string, WholeCost>& whol
   return seconds;
 }
 
-// Seconds of a collective over the ranks of a group, each with `bytes`.
+// Seconds of a collective over the ranks of a group for a tensor of `bytes`.
 double sum_s(double ranks, double bytes, const Link& link) {
   return 2 * std::ceil(std::log2(ranks)) * link.latency_s + 2 * (ranks - 1) / ranks * bytes / link.bytes_per_s;
 }
@@ -43,9 +43,9 @@ double gather_s(double ranks, double bytes, const Link& link) {
   return (ranks - 1) * link.latency_s + (ranks - 1) / ranks * bytes / link.bytes_per_s;
 }
 
-// What a rank of this stage and spatial shard takes part in: one micro-batch of `micro` samples, forward and backward.
-double travel_s(const std::vector<Cut>& cuts, const MeshCoord& coord, const Mesh& mesh, double micro, DType dtype,
-                const Link& link) {
+// Seconds of the exchanges of a rank at these coordinates for one micro-batch of `micro` samples, forward and backward.
+double transfer_s(const std::vector<Cut>& cuts, const MeshCoord& coord, const Mesh& mesh, double micro, DType dtype,
+                  const Link& link) {
   double seconds = 0;
   for (const Cut& cut : cuts) {
     if (cut.from != coord.stage && cut.to != coord.stage) continue;
@@ -85,7 +85,7 @@ SplitPrice price_split(const Config& config, const Graph& whole, const std::vect
   const DType dtype = config.device.dtype;
   const auto whole_costs = by_name(whole, costs.node_s, dtype);
   const auto micro = static_cast<double>(micro_batch), micros = static_cast<double>(config.batch.accumulation);
-  const double holders = mesh.replicas() * mesh.space();  // of a part, who sum its gradients
+  const double holders = mesh.replicas() * mesh.space();  // of a part: ranks that sum its gradients
   const bool crosses = std::set<int>(hosts.begin(), hosts.end()).size() > 1;
   const Link& inside = on_one_host(mesh, hosts) ? costs.network.inside : costs.network.between;
   const Link& across = crosses ? costs.network.between : costs.network.inside;
@@ -98,10 +98,10 @@ SplitPrice price_split(const Config& config, const Graph& whole, const std::vect
     const double compute = micro * compute_s(part.graph, whole_costs, dtype);
     const MeshCoord coord{
         .replica = 0, .stage = static_cast<int>(stage), .shard = 0, .spatial_shard = busiest_spatial_shard(mesh)};
-    const double travel = travel_s(part.cuts, coord, mesh, micro, dtype, inside);
-    slowest = std::max(slowest, compute + travel);
+    const double transfer = transfer_s(part.cuts, coord, mesh, micro, dtype, inside);
+    slowest = std::max(slowest, compute + transfer);
     slowest_compute = std::max(slowest_compute, compute);
-    once += compute + travel;
+    once += compute + transfer;
     const double bytes =
         static_cast<double>(part.graph.parameters().elems()) * static_cast<double>(size_of(wide_of(dtype)));
     update = std::max(update, bytes * (3 + 2 * states) / costs.memory_bytes_per_s);

@@ -1,4 +1,5 @@
-// What a step of a split model takes, by a model of time: layers' costs, links, bytes. For choosing between splits.
+// The predicted step time of a split model, from the costs of layers, the links and the bytes of its cuts, for the
+// choice between splits (parallel/choose.hpp).
 #pragma once
 
 #include <cstdint>
@@ -14,27 +15,30 @@ namespace echelon::inline parallel {
 
 // Seconds of one step.
 struct SplitPrice {
-  double compute_s = 0;   // layers, and the optimiser's pass
-  double between_s = 0;   // what travels between the ranks of a replica, and the wait of stages for each other
-  double exchange_s = 0;  // between replicas, as far as back-propagation does not hide it
+  double compute_s = 0;   // layers of the slowest stage, and the optimiser's pass
+  double between_s = 0;   // exchanges between the ranks of a replica, and the bubble
+  double exchange_s = 0;  // the gradients' all-reduce, as far as it does not overlap with back-propagation
   double step_s() const { return compute_s + between_s + exchange_s; }
 };
 
-// What the ranks of a split are made of.
+// Measured or counted speeds from which prices are computed.
 struct SplitCosts {
-  std::vector<double> node_s;  // by node of the whole graph: of one sample, forward and backward
+  std::vector<double> node_s;  // by node of the whole graph: seconds of one sample, forward and backward
   Network network;
-  double memory_bytes_per_s = 1e10;  // of the optimiser's pass
+  double memory_bytes_per_s = 1e10;  // memory bandwidth in the optimiser's pass
 };
 
-// A spatial shard with neighbours on both sides, where there is one.
+// The spatial shard whose price and footprint stand for all: one with neighbours on both sides, where there is one.
 int busiest_spatial_shard(const Mesh& mesh);
 
-// `parts` by stage, of shard 0 and the busiest spatial shard; `micro_batch` samples each of batch.accumulation times.
-// `hosts` by rank. A layer's part costs the share of its FLOPs. Stages take turns as in parallel/pipeline.hpp, so a
-// step is all micro-batches' time on the slowest and the first one's (in a staircase its first chunk's) way through the
-// others. Sums are priced as halving-doubling, gathers and gradients as rings; parts whose rings cross to other hosts
-// share the card.
+// `parts` by stage, of shard 0 and the busiest spatial shard; `hosts` by rank. A step has m = batch.accumulation
+// micro-batches of `micro_batch` samples and c time chunks. With compute f_s and exchange t_s of stage s for one
+// micro-batch (a part of a layer costs its share of the layer's FLOPs):
+//   compute_s + between_s = m max(f_s + t_s) + (sum of (f_s + t_s) - max(f_s + t_s)) / c + optimiser
+//   exchange_s            = max over s of (ring all-reduce of the stage's gradients - 2/3 f_s), at least 0; nothing is
+//                           subtracted with exchange.overlap = "none"
+// In t_s sums are priced as halving-doubling, gathers as rings, messages as latency + bytes / bandwidth, on the links
+// inside a host where the group lies on one. Model groups share the link of a host between hosts.
 SplitPrice price_split(const Config& config, const Graph& whole, const std::vector<Part>& parts, const Mesh& mesh,
                        const std::vector<int>& hosts, std::int64_t micro_batch, const SplitCosts& costs);
 

@@ -16,19 +16,19 @@ namespace echelon::inline parallel {
 namespace {
 
 enum class Role {
-  whole,    // on every shard
-  outputs,  // some outputs each, which the next layers take as they are
-  between,  // on these channels
-  inputs,   // from these inputs; summed behind
-  alone,    // some outputs each; gathered behind
-  logits,   // likewise, which the loss takes as they are
-  rows,     // some rows of a table each; summed behind
-  states    // some units of the state each; gathered at every step
+  whole,    // the whole layer on every shard
+  outputs,  // computes some outputs, which stay on the shard for the next layers (column parallel)
+  between,  // computes the channels that are on the shard
+  inputs,   // takes the inputs that are on the shard; its outputs are summed (row parallel)
+  alone,    // computes some outputs, which are gathered
+  logits,   // computes some classes, from which the loss is computed without a gather
+  rows,     // has some rows of a table; its outputs are summed
+  states    // computes some units of the state, which are gathered at every step
 };
 
 std::int64_t units_in(const Shape& sample) { return sample.rank() == 2 ? sample[1] : sample[0]; }
 
-// What each node does under the split.
+// The role of each node.
 class Roles {
  public:
   Roles(const Graph& graph, const TensorShardCoord& coord)
@@ -37,10 +37,10 @@ class Roles {
     for (int i = 0; i < nodes(); ++i)
       for (ValueId id : node(i).inputs) readers_[static_cast<std::size_t>(id)].push_back(i);
     for (int i = 0; i < nodes(); ++i) {
-      if (node(i).layer->table_rows() >= shards_)
+      if (split(i).table_rows() >= shards_)
         set(i, Role::rows);
       else if (coord.recurrent_from > 0 &&
-               node(i).layer->state_units() >= std::max<std::int64_t>(shards_, coord.recurrent_from))
+               split(i).state_units() >= std::max<std::int64_t>(shards_, coord.recurrent_from))
         set(i, Role::states);
       else if (roles_[static_cast<std::size_t>(i)] == Role::whole && has_outputs(i))
         choose(i);
@@ -54,29 +54,31 @@ class Roles {
  private:
   int nodes() const { return static_cast<int>(graph_.nodes().size()); }
   const Node& node(int i) const { return graph_.nodes()[static_cast<std::size_t>(i)]; }
+  const LayerSplit& split(int i) const { return layer_split(*node(i).layer); }
   const Shape& output(int i) const { return graph_.values()[static_cast<std::size_t>(node(i).outputs[0])].shape; }
   const Shape& input(int i) const { return graph_.values()[static_cast<std::size_t>(node(i).inputs[0])].shape; }
   Units probe(const Shape& sample) const { return units_of(units_in(sample), shards_, 0); }
 
   bool has_outputs(int i) const {
-    return units_in(output(i)) >= shards_ && node(i).layer->with_outputs(probe(output(i))) != nullptr;
+    return units_in(output(i)) >= shards_ && split(i).with_outputs(probe(output(i))) != nullptr;
   }
   bool has_inputs(int i) const {
-    return units_in(input(i)) >= shards_ && node(i).layer->with_inputs(probe(input(i))) != nullptr;
+    return units_in(input(i)) >= shards_ && split(i).with_inputs(probe(input(i))) != nullptr;
   }
-  // Elements of a sample's channel must lie together.
+  // Not for (T, F), where the elements of a feature do not lie together.
   bool keeps_channels_apart(int i) const {
-    return input(i).rank() != 2 && node(i).layer->on_channels(probe(input(i))) != nullptr;
+    return input(i).rank() != 2 && split(i).on_channels(probe(input(i))) != nullptr;
   }
 
-  // Follows the only reader of each output.
+  // Sets the roles of a layer that computes some outputs and of the layers behind it, along the only reader of each
+  // value.
   void choose(int first) {
     std::vector<int> between;
     for (int at = first;;) {
       const std::vector<int>& readers = readers_[static_cast<std::size_t>(node(at).outputs[0])];
       const int next = readers.size() == 1 && node(at).outputs.size() == 1 ? readers[0] : -1;
       if (next >= 0 && node(next).inputs[0] == node(at).outputs[0]) {
-        if (at == first && next == graph_.loss() && node(next).layer->on_classes(probe(output(at)), 0, shards_))
+        if (at == first && next == graph_.loss() && split(next).on_classes(probe(output(at)), 0, shards_))
           return set(first, Role::logits);
         if (has_inputs(next)) {
           set(first, Role::outputs);
@@ -144,22 +146,23 @@ class Sharder {
     for (ValueId id : node.inputs) inputs.push_back(here_.at(id));
     const Shape& x = shape_of(node.inputs.empty() ? node.outputs[0] : node.inputs[0]);
     const Shape& y = shape_of(node.outputs[0]);
+    const LayerSplit& split = layer_split(*node.layer);
     LayerPtr layer = node.layer;
     if (role == Role::outputs || role == Role::alone || role == Role::logits) {
-      layer = node.layer->with_outputs(units(y));
+      layer = split.with_outputs(units(y));
       inputs[0] = spread(node.inputs[0]);
     }
     // A flattened image has several units for each of its channels: cut between channels.
-    if (role == Role::between) layer = node.layer->on_channels(part_units_.at(node.inputs[0]));
-    if (role == Role::inputs) layer = node.layer->with_inputs(part_units_.at(node.inputs[0]));
+    if (role == Role::between) layer = split.on_channels(part_units_.at(node.inputs[0]));
+    if (role == Role::inputs) layer = split.with_inputs(part_units_.at(node.inputs[0]));
     if (role == Role::states) {
       const auto [gathered, summed] = state_cuts(node);
-      layer = node.layer->on_states(units_of(node.layer->state_units(), shards_, shard_), gathered, summed);
+      layer = split.on_states(units_of(split.state_units(), shards_, shard_), gathered, summed);
       inputs[0] = spread(node.inputs[0]);
     }
-    if (role == Role::rows) layer = node.layer->with_inputs(units_of(node.layer->table_rows(), shards_, shard_));
+    if (role == Role::rows) layer = split.with_inputs(units_of(split.table_rows(), shards_, shard_));
     if (index == whole_.loss() && part_units_.contains(node.inputs[0]))
-      layer = node.layer->on_classes(part_units_.at(node.inputs[0]), partials_cut(node), shards_);
+      layer = split.on_classes(part_units_.at(node.inputs[0]), partials_cut(node), shards_);
     std::vector<ValueId> outputs = part_.add(node.name, layer, std::move(inputs), node.where, node.of);
     if (role == Role::outputs || role == Role::logits) part_units_[node.outputs[0]] = units(y);
     if (role == Role::between)
@@ -186,9 +189,9 @@ class Sharder {
     return static_cast<int>(cuts_.size()) - 1;
   }
 
-  // Where the states of a recurrent layer's parts are gathered, and the gradients that they give back are summed.
+  // The cuts of a recurrent layer: its states are gathered, the gradients of its states summed.
   std::pair<int, int> state_cuts(const Node& node) {
-    const std::int64_t all = node.layer->state_units(), steps = shape_of(node.inputs[0])[0];
+    const std::int64_t all = layer_split(*node.layer).state_units(), steps = shape_of(node.inputs[0])[0];
     Cut gathered{.value = node.name, .shape = Shape{all}, .kind = CutKind::gather, .from = stage_, .to = stage_};
     gathered.wide = true;
     gathered.times = steps;
@@ -206,7 +209,7 @@ class Sharder {
     return part_.add(fmt::format("{} {}", what, cut), layer, {id}).front();
   }
 
-  // The value in front of layers that compute some of their outputs: one for all of them.
+  // The value behind a `spread` node, one for all layers that compute some of their outputs from it.
   ValueId spread(ValueId value) {
     if (!whole_.values()[static_cast<std::size_t>(value)].wants_gradient) return here_.at(value);
     if (const auto found = spread_.find(value); found != spread_.end()) return found->second;
@@ -221,7 +224,7 @@ class Sharder {
   Graph part_;
   std::map<ValueId, ValueId> here_;      // by value of the whole graph
   std::map<ValueId, ValueId> spread_;    // likewise
-  std::map<ValueId, Units> part_units_;  // of values that are here in part
+  std::map<ValueId, Units> part_units_;  // of values of which the shard has some units
 };
 
 std::string_view by(Role role) {

@@ -1,16 +1,17 @@
-// Layers split by their units over the shards of a stage (Megatron, Shoeybi 2019).
+// Tensor parallelism: layers split by their units over the shards of a stage (Megatron-LM, Shoeybi et al. 2019).
 //
-// A dense layer or convolution computes some of its outputs on each shard. Where layers in which channels do not meet
-// lead from it to another one (activations, batch norm, dropout, pooling, flatten), that one takes the very units that
-// its shard has, and what the shards add to its outputs is summed: one exchange forward, behind the second, and one
-// backward, in front of the first. Where none follows, the units are gathered. All else runs whole on every shard.
+// A dense layer or convolution computes some of its outputs on each shard (column parallel). Where only layers that
+// treat each channel separately (activations, batch norm, dropout, pooling, flatten) lie between it and another dense
+// layer or convolution, that one takes the units of its shard as inputs (row parallel), and the outputs of all shards
+// are summed: one all-reduce forward, behind the second layer, and one backward, in front of the first. Where no such
+// layer follows, the units are gathered. All other layers run whole on every shard.
 //
-// Tables of embeddings are cut by rows: each shard looks up the tokens that it has, and the sum of all is one exchange
-// forward, none backward. A dense layer in front of a softmax cross-entropy keeps its classes: the loss gathers four
-// numbers a label instead of the logits (model/losses/softmax.hpp).
+// Tables of embeddings are split by rows: each shard looks up its own tokens, and the results are summed, one
+// all-reduce forward and none backward. A dense layer in front of a softmax cross-entropy keeps its classes: the loss
+// gathers four numbers a label instead of the logits (model/splits/softmax_part.hpp).
 //
-// A recurrent layer computes some of its units on each shard, and states are gathered at every step: that pays where a
-// step's product is long beside the meeting of the shards, so layers of few units stay whole.
+// A recurrent layer computes some units of its state on each shard, and states are gathered at every step. That is
+// faster where the product of a step takes long compared with a gather, so layers of few units stay whole.
 #pragma once
 
 #include <string>
@@ -21,20 +22,20 @@
 
 namespace echelon::inline parallel {
 
-// [all * shard / shards, all * (shard + 1) / shards)
+// The units of one shard: [all * shard / shards, all * (shard + 1) / shards), rounded down.
 Units units_of(std::int64_t all, int shards, int shard);
 
 struct TensorShardCoord {
   int stage = 0, shards = 1, shard = 0;
-  std::int64_t recurrent_from = 0;  // recurrent layers of at least so many units are split; 0: none
+  std::int64_t recurrent_from = 0;  // recurrent layers with at least this many units are split; 0: none
 };
 
-// How its layers with weights are split, for people: "embedding by rows, 2 lstm by units, dense by classes; whole:
-// layer_norm".
+// How the layers of `graph` with parameters are split, for people: "embedding by rows, 2 lstm by units, dense by
+// classes; whole: layer_norm".
 std::string shards_text(const Graph& graph, const TensorShardCoord& coord);
 
-// The graph that one shard runs of a stage's (or of a whole model's); its cuts are added behind those that are there,
-// the same on every shard. Layers of fewer units than shards stay whole. ConfigError where no layer can be split.
+// The graph of one shard of `graph`, a stage or a whole model. Appends its cuts to `cuts`, the same ones on every
+// shard. Layers with fewer units than shards stay whole. ConfigError where no layer can be split.
 Graph shard_graph(const Graph& graph, const TensorShardCoord& coord, std::vector<Cut>& cuts);
 
 }  // namespace echelon::inline parallel

@@ -102,10 +102,10 @@ RunInputs Attempt::open_inputs() {
   return std::move(*inputs);
 }
 
-void Attempt::settle_split(const RunInputs& inputs) {
-  if (!leaves_open(config_.parallel)) return;
-  settled_ = echelon::settle_split(config_, inputs, device_options(config_.device, slot_), engine_, kControlChannel);
-  config_.parallel = settled_.parallel;
+void Attempt::resolve_split(const RunInputs& inputs) {
+  if (!is_unresolved(config_.parallel)) return;
+  resolved_ = echelon::resolve_split(config_, inputs, device_options(config_.device, slot_), engine_, kControlChannel);
+  config_.parallel = resolved_.parallel;
 }
 
 void Attempt::join_groups() {
@@ -232,10 +232,10 @@ int Attempt::run_or_throw() {
   read_config();
   start_watchdog();
   RunInputs inputs = open_inputs();
-  settle_split(inputs);
+  resolve_split(inputs);
   join_groups();
   all_or_none(group_, [&] {
-    plan_.emplace(plan_run(config_, rank_groups_->mesh(), rank_groups_->coord(), std::move(inputs), settled_.node_s));
+    plan_.emplace(plan_run(config_, rank_groups_->mesh(), rank_groups_->coord(), std::move(inputs), resolved_.node_s));
   });
   start_ = decide_start(config_, *plan_, group_, lock_);
   if (start_.finished) {
@@ -280,7 +280,7 @@ void Attempt::log_banner() {
                           slot_,   *device_, *strategy_,           threads_,    notes_};
   if (slot_.rank != 0) return;
   for (const std::string& line : banner_lines(parts)) log_info("{}", line);
-  std::istringstream lines(settled_.report);
+  std::istringstream lines(resolved_.report);
   for (std::string line; std::getline(lines, line);) log_info("{}", line);
   tuning_.log_choice();
 }

@@ -30,8 +30,8 @@
 #include "optim/optimiser.hpp"
 #include "parallel/activation_exchange.hpp"
 #include "parallel/rank_groups.hpp"
+#include "run/resolve_split.hpp"
 #include "run/resume.hpp"
-#include "run/settle_split.hpp"
 #include "run/tuning.hpp"
 #include "train/hooks/hook.hpp"
 #include "train/hooks/statistics.hpp"
@@ -63,7 +63,7 @@ class Attempt {
   void read_config();
   void start_watchdog();
   RunInputs open_inputs();
-  void settle_split(const RunInputs& inputs);
+  void resolve_split(const RunInputs& inputs);
   void join_groups();
   void open_device();
   void build();
@@ -84,7 +84,7 @@ class Attempt {
   StatusBoard board_;
   Config config_;
   std::vector<std::string> notes_;  // on keys that were changed
-  SettledSplit settled_;
+  ResolvedSplit resolved_;
   RunLock lock_;  // rank 0's; ends after all that writes into the run's folder
   std::optional<RunPlan> plan_;
   Decision start_;

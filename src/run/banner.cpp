@@ -13,7 +13,7 @@
 #include "model/build.hpp"
 #include "parallel/pipeline.hpp"
 #include "parallel/stages.hpp"
-#include "parallel/staircase.hpp"
+#include "parallel/time_chunk_pipeline.hpp"
 
 namespace echelon::inline run {
 namespace {

@@ -50,20 +50,20 @@ bool minds(std::string_view name, const CodecOptions& changed) {
 // Splits of which a layer object is capable, by the very questions that parallel/ asks.
 std::set<std::string> splits_of(const Graph& graph, const Node& node) {
   const auto shape = [&](ValueId id) { return graph.values()[static_cast<std::size_t>(id)].shape; };
-  const Layer& layer = *node.layer;
+  const LayerSplit& split = layer_split(*node.layer);
   const auto units = [](const Shape& sample) {
     const std::int64_t all = sample.rank() == 2 ? sample[1] : sample[0];
     return Units{0, all / 2, all};
   };
   const Shape in = shape(node.inputs[0]), out = shape(node.outputs[0]);
   std::set<std::string> splits;
-  const bool by_units = (units(out).all >= 2 && layer.with_outputs(units(out)) != nullptr) ||
-                        (units(in).all >= 2 && layer.with_inputs(units(in)) != nullptr) ||
-                        (in.rank() != 2 && layer.on_channels(units(in)) != nullptr) || layer.table_rows() > 0 ||
-                        layer.state_units() > 0;
+  const bool by_units = (units(out).all >= 2 && split.with_outputs(units(out)) != nullptr) ||
+                        (units(in).all >= 2 && split.with_inputs(units(in)) != nullptr) ||
+                        (in.rank() != 2 && split.on_channels(units(in)) != nullptr) || split.table_rows() > 0 ||
+                        split.state_units() > 0;
   if (by_units) splits.insert("tensor");
-  if (layer.row_window().has_value()) splits.insert("space");
-  if (layer.on_steps({0, in[0], in[0]}) != nullptr) splits.insert("time_chunks");
+  if (split.row_window().has_value()) splits.insert("space");
+  if (split.on_steps({0, in[0], in[0]}) != nullptr) splits.insert("time_chunks");
   return splits;
 }
 
@@ -139,14 +139,20 @@ TEST_CASE("all-reduces depend on the fields of the request that they declare", "
 
 TEST_CASE("layers are split in the ways that they declare", "[contract][declared]") {
   std::map<std::string, std::set<std::string>> found;
+  std::set<std::string> splittable;
   for (const test::LayerRow& row : test::layer_rows()) {
     const Graph graph = test::graph_of(row);
-    for (const Node& node : graph.nodes()) found[std::string(node.layer->kind())].merge(splits_of(graph, node));
+    for (const Node& node : graph.nodes()) {
+      const std::string kind(node.layer->kind());
+      found[kind].merge(splits_of(graph, node));
+      if (node.layer->split() != nullptr) splittable.insert(kind);
+    }
   }
   for (const LayerTraits& layer : kLayers) {
     CAPTURE(layer.name);
     REQUIRE(found.contains(std::string(layer.name)));
     CHECK(found[std::string(layer.name)] == std::set<std::string>(layer.splits.begin(), layer.splits.end()));
+    CHECK(splittable.contains(std::string(layer.name)) == (layer.splits.size() > 0));
   }
 }
 

@@ -5,7 +5,7 @@
 #include <set>
 
 #include "model/layers/list.hpp"
-#include "parallel/staircase.hpp"
+#include "parallel/time_chunk_pipeline.hpp"
 #include "tests/support/layer_rows.hpp"
 #include "tests/support/random.hpp"
 #include "tests/support/random_layout_device.hpp"

@@ -45,7 +45,7 @@ TEST_CASE("pipelines under MPI have the weights of the unsplit model, in double"
   }
 }
 
-TEST_CASE("staircases under MPI have the weights of the unsplit model, in double", "[split]") {
+TEST_CASE("time-chunk pipelines under MPI have the weights of the unsplit model, in double", "[split]") {
   for (const NamedGraph& model : small_stacks())
     for (const int stages : {1, 2, 3, 4}) {
       if (ring_size() % stages != 0) continue;
@@ -88,7 +88,7 @@ TEST_CASE("layers split by their units under MPI, and stages of them, in double"
 TEST_CASE("images split by rows under MPI, and stages of them, in double", "[split]") {
   for (const auto& [stages, spatial_shards] : {std::pair{1, 1}, {1, 2}, {1, 3}, {1, 4}, {2, 2}}) {
     if (ring_size() % (stages * spatial_shards) != 0) continue;
-    INFO(stages << " stages, " << spatial_shards << " bands");
+    INFO(stages << " stages, " << spatial_shards << " spatial shards");
     SplitRun run = run_of(stages * spatial_shards);
     run.replicas.graph = tall_batch_norm_net();
     run.parallel.pipeline = stages;

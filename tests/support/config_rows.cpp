@@ -123,8 +123,8 @@ int put_split(Toml& toml, const Choices& row) {
     toml.text("parallel", "split", "auto");
     return 1;
   }
-  toml.set("parallel", split == "staircase" ? "pipeline" : split, 2);
-  if (split == "staircase") toml.set("parallel", "time_chunks", 2);
+  toml.set("parallel", split == "time_chunks" ? "pipeline" : split, 2);
+  if (split == "time_chunks") toml.set("parallel", "time_chunks", 2);
   if (split == "tensor") toml.set("parallel", "recurrent_from", 0);
   return 2;
 }
@@ -151,7 +151,7 @@ std::vector<Axis> config_axes() {
           {"codec", axis_of("codec")},
           {"optimiser", rules},
           {"clip", {"off", "on"}},
-          {"split", {"none", "pipeline", "tensor", "space", "staircase", "auto"}},
+          {"split", {"none", "pipeline", "tensor", "space", "time_chunks", "auto"}},
           {"replicas", {"2", "1"}},
           {"hosts", {"one", "two"}},
           {"batch", {"equal", "accumulation", "unequal", "reproducible"}},
@@ -207,7 +207,7 @@ std::string plan_refusal(const Experiment& experiment) {
   return refusal<Error>([&] {
     Config config = parse_config(experiment.config, "row.toml");
     check_combinations(config);
-    settle_recurrent(config);
+    resolve_recurrent_from(config);
     const RunInputs inputs = open_inputs(config);
     const Mesh mesh =
         mesh_of_workers(config, roles_of(config, experiment.ranks), experiment.hosts_of_ranks(), {"a", "b"});

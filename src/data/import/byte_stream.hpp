@@ -1,4 +1,5 @@
-// A file read from front to back, inflated on the way where it is gzip. Errors are DataErrors with the offset.
+// Sequential reading of a file, inflated where it is gzip (recognised by its content). DataError with the path and the
+// byte offset where the file ends early or is damaged, and with the path where it cannot be opened.
 #pragma once
 
 #include <zlib.h>
@@ -16,14 +17,14 @@ class ByteStream {
 
   const std::string& path() const { return path_; }
   std::int64_t offset() const { return offset_; }  // of the next byte, inflated
-  void rewind();
-  // Up to `bytes`; fewer only at the end.
+  void rewind();                                   // to the beginning
+  // Reads up to `bytes` and returns how many; fewer only at the end of the file.
   std::size_t read_some(void* dst, std::size_t bytes);
-  // All of them: `what` ("label 17") is missing otherwise.
+  // Reads exactly `bytes`; `what` ("label 17") is named in the error where the file ends before.
   void read(void* dst, std::size_t bytes, const std::string& what);
-  std::uint32_t read_be32(const std::string& what);
-  // The next line without its end ("\n" or "\r\n"), the first one also without a byte-order mark (UTF-8); false at the
-  // end. `ended`: whether the line had an end.
+  std::uint32_t read_be32(const std::string& what);  // a big-endian number
+  // Reads the next line without its end ("\n" or "\r\n"), the first one also without a byte-order mark (UTF-8); false
+  // at the end of the file. `ended`: set to whether the line had an end.
   bool line(std::string& text, bool* ended = nullptr);
 
  private:
@@ -35,7 +36,7 @@ class ByteStream {
   std::string path_;
   std::unique_ptr<gzFile_s, Close> file_;
   std::int64_t offset_ = 0;
-  std::vector<char> ahead_;  // read for line() but not taken yet
+  std::vector<char> ahead_;  // read for line() but not returned yet
   std::size_t taken_ = 0;
 };
 

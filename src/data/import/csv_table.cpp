@@ -18,7 +18,7 @@ bool same_word(std::string_view a, std::string_view b) {
                     [](unsigned char x, unsigned char y) { return std::tolower(x) == std::tolower(y); });
 }
 
-// What stands where a number belongs: also one that is not finite, too great or missing. No name of a column.
+// Whether a cell can stand for a number: one that is not finite, out of range or missing included. Not a column's name.
 bool stands_for_number(std::string_view cell) {
   static constexpr std::array kMissing = {"na", "n/a", "#n/a", "null", "none", "?"};
   return reads_as_number(cell) ||

@@ -11,26 +11,27 @@
 
 namespace echelon::inline data {
 
-// Whether the first line holds names of columns. `automatic`: where none of its value cells is a number, `nan` and
-// `inf` and words for missing values included, and one of them has text.
+// Whether the first line holds names of columns. `automatic`: it does if none of its value cells is a number (`nan`,
+// `inf` and words for missing values count as numbers) and at least one has text.
 enum class Heading : std::uint8_t { automatic, present, absent };
 // "auto" | "yes" | "no"; ConfigError with the nearest.
 Heading heading_of(const std::string& name);
 
 class CsvTable {
  public:
-  // Columns from `first_value` on hold numbers. Reads as far as the heading. Throws DataError.
+  // Opens the file and reads the heading. Columns from `first_value` on (from 0) hold numbers. Throws DataError.
   CsvTable(const std::string& path, Heading heading, std::int64_t first_value);
 
   const std::string& path() const { return stream_.path(); }
   std::int64_t line() const { return line_; }  // of the row read last, from 1
-  // The first line as it stands in the file, where it was left out as a heading; else "".
+  // The first line as it stands in the file if it is a heading; else "".
   const std::string& heading() const { return heading_; }
-  // The first line is data because of its numbers, not by --heading.
+  // Whether `automatic` took the first line for data.
   bool guessed_data() const { return mode_ == Heading::automatic && heading_.empty(); }
 
   void rewind();  // to the first row after the heading
-  // The next row: its cells, valid until the next call. False at the end. Throws DataError naming file and line.
+  // Reads the next row into `cells`, valid until the next call; false at the end. DataError with file:line for a quoted
+  // cell without an end.
   bool next(std::vector<std::string_view>& cells);
 
  private:

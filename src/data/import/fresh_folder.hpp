@@ -1,22 +1,24 @@
-// A folder that is filled beside its place and moved there when complete: nothing remains of an import that fails.
+// A folder that is filled under a temporary name beside its place and renamed when complete: a failed import leaves
+// nothing.
 #pragma once
 
 #include <string>
 
 namespace echelon::inline data {
 
-// ConfigError where the folder is there already and holds files.
+// ConfigError where the folder exists and is not empty.
 void require_free(const std::string& folder);
 
 class FreshFolder {
  public:
+  // Creates the temporary folder. EnvironmentError where that fails. The destructor deletes it unless published.
   explicit FreshFolder(const std::string& place);
   ~FreshFolder();
   FreshFolder(const FreshFolder&) = delete;
 
-  std::string now(const std::string& file) const;   // where it is written
-  std::string then(const std::string& file) const;  // where it will be
-  void publish();
+  std::string now(const std::string& file) const;   // the path of a file before publish
+  std::string then(const std::string& file) const;  // its path afterwards
+  void publish();                                   // renames the folder
 
  private:
   std::string place_, temporary_;

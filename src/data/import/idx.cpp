@@ -66,7 +66,8 @@ class Idx : public SampleSource {
     std::uint8_t byte = 0;
     const std::int64_t at = stream.offset();
     if (stream.read_some(&byte, 1) > 0)
-      throw DataError(fmt::format("{}: goes on after byte {}, where its header says it ends", stream.path(), at));
+      throw DataError(
+          fmt::format("{}: has more bytes after byte {}, where it ends according to its header", stream.path(), at));
   }
 
   void read_headers() {

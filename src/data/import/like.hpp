@@ -1,5 +1,5 @@
-// `--like`: an import that takes over the numbers of classes and the scaling of a set that was imported before, so that
-// a model trained on that set can be fed the new one. (Vocabularies: tokens.hpp.)
+// `--like`: an import with the class numbers and the scaling of a data set that was imported before, so that a model
+// trained on that set can read the new one. (Vocabularies: tokens.hpp.)
 #pragma once
 
 #include <memory>
@@ -10,8 +10,8 @@
 
 namespace echelon::inline data {
 
-// The source with classes numbered, mean and std as in the set at `location`. Throws DataError where the set is of
-// another kind or shape, or lacks a class of the source.
+// The source with the class numbers, mean and std of the data set at `location`. DataError where the set is of another
+// kind or shape, or lacks a class of the source.
 std::unique_ptr<SampleSource> source_like(std::unique_ptr<SampleSource> source, const std::string& location);
 std::unique_ptr<SequenceSource> source_like(std::unique_ptr<SequenceSource> source, const std::string& location);
 

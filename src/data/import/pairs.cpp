@@ -1,5 +1,5 @@
 // Pairs of texts, one a line: source, a tab, target. Each side has a vocabulary of its own; the target's also holds the
-// tokens <s> and </s>, which stand before and after what a decoder says.
+// tokens <s> and </s>, which begin and end a decoder's output.
 #include <fmt/format.h>
 
 #include "base/error.hpp"

@@ -1,4 +1,5 @@
-// Rows for one dataset of a file under way, written a block at a time.
+// A buffer in front of one HDF5 dataset that is being written: rows are appended and written in blocks of about
+// kBlockElems elements.
 #pragma once
 
 #include <algorithm>
@@ -13,13 +14,14 @@ namespace echelon::inline data {
 template <class T>
 class RowBuffer {
  public:
-  // `shape`: of the whole dataset; `stored`: its type in the file.
+  // Creates the dataset. `shape`: of the whole dataset; `stored`: its type in the file; `deflate`: 0 to 9.
   RowBuffer(h5::Writer& writer, std::string name, DType stored, const Shape& shape, int deflate)
       : writer_(writer), name_(std::move(name)), row_elems_(shape.row_elems()) {
     const std::int64_t rows = std::max<std::int64_t>(1, kBlockElems / row_elems_);
     writer_.create(name_, stored, shape, {.chunk_rows = rows, .deflate = deflate});
   }
 
+  // Appends whole rows; flush() after the last.
   void append(const std::vector<T>& rows) {
     held_.insert(held_.end(), rows.begin(), rows.end());
     if (held_.size() >= kBlockElems) flush();

@@ -1,4 +1,4 @@
-// Where sequences and pairs come from: one file a format, read twice as other sources are (source.hpp).
+// Sources of sequences and pairs, one file for each format; read twice like other sources (source.hpp).
 #pragma once
 
 #include <cstdint>
@@ -18,14 +18,14 @@ struct SequenceInfo {
   Vocabulary vocabulary{};                 // of tokens
   Vocabulary target_vocabulary{};          // of pairs
   std::vector<std::string> class_names{};  // of sequences
-  std::vector<double> mean{}, std{};       // by feature, of a set that --like names; empty: measured
-  std::string heading{};                   // .csv: the line left out as names of columns
+  std::vector<double> mean{}, std{};       // by feature, of the set given by --like; empty: measured
+  std::string heading{};                   // .csv: the line that was taken for names of columns
 };
 
 struct SequenceRecord {
-  std::vector<std::int32_t> tokens;
-  std::vector<float> values;  // steps * features
-  std::vector<std::int32_t> target;
+  std::vector<std::int32_t> tokens;  // (steps), or
+  std::vector<float> values;         // (steps, features)
+  std::vector<std::int32_t> target;  // of pairs, without start and end token
   std::int32_t label = 0;
 
   std::int64_t steps(std::int64_t features) const {
@@ -37,8 +37,8 @@ class SequenceSource {
  public:
   virtual ~SequenceSource() = default;
   virtual const SequenceInfo& info() const = 0;
-  virtual void rewind() = 0;
-  // False at the end. Throws DataError naming the file and the line.
+  virtual void rewind() = 0;  // to the first record
+  // Reads the next record; false at the end. DataError with file:line.
   virtual bool next(SequenceRecord& record) = 0;
 };
 
@@ -50,13 +50,14 @@ struct TextRequest {
   std::string like{};  // a set whose vocabulary, classes and scaling are taken over; "": counted and measured
   Heading heading = Heading::automatic;  // sequences: of a .csv file
 };
-// How the request's text is cut; `usual` where it does not say. ConfigError where --vocabulary does not go with that.
+// The kind of tokens of a request; `usual` where `tokens` is empty. ConfigError for --vocabulary with other kinds than
+// words.
 TokenKind token_kind_of(const TextRequest& request, const char* usual);
 
 // ConfigError where the inputs or options do not fit the format.
 std::unique_ptr<SequenceSource> open_sequences(const TextRequest& request);
 
-// One function a form of input; the choice is in sequence_source.cpp.
+// One function for each form of input; open_sequences chooses among them.
 std::unique_ptr<SequenceSource> open_ts(const std::string& path);
 std::unique_ptr<SequenceSource> open_steps_csv(const std::string& path, Heading heading);
 std::unique_ptr<SequenceSource> open_labelled_lines(const TextRequest& request);

@@ -81,7 +81,7 @@ class SequenceShards {
                  const Measured& measured, const ShardOptions& options)
       : folder_(place), sizes_(std::move(sizes)), info_(info), measured_(measured), options_(options) {}
 
-  // What a sample will need, all of them before the first `append`.
+  // Counts the rows of a sample; for all samples before the first `append`.
   void announce(std::int32_t steps, std::int32_t target) {
     steps_.push_back(steps);
     targets_.push_back(target);

@@ -14,7 +14,8 @@ struct SequencesWritten {
   std::uint64_t bytes = 0;
 };
 
-// The whole set is measured first, so that nothing is written from input that is bad.
+// Reads the whole source once to check and measure it, so that bad input writes nothing, then writes the shards. Throws
+// what write_shards throws.
 SequencesWritten write_sequences(SequenceSource& source, const ShardOptions& options);
 
 }  // namespace echelon::inline data

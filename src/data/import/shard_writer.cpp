@@ -46,7 +46,7 @@ std::int32_t class_at(const std::uint8_t* label) {
   return number;
 }
 
-// Calls body(index, sample, label) with pointers for every sample of the source, from its start; how many there were.
+// Calls body(index, sample, label) with pointers for every sample of the source, from its start. Returns their number.
 template <class Body>
 std::int64_t for_samples(SampleSource& source, std::int64_t block_rows, Body&& body) {
   Block block(source.info(), block_rows);
@@ -64,7 +64,7 @@ std::int64_t for_samples(SampleSource& source, std::int64_t block_rows, Body&& b
 Measured measure(SampleSource& source, const ShardOptions& options) {
   Measured measured;
   const auto nothing = [](std::int64_t, const std::uint8_t*, const std::uint8_t*) {};
-  if (holds_out(options)) {  // which ones depends on how many there are
+  if (holds_out(options)) {  // the held-out ones depend on the number of samples
     measured.samples = for_samples(source, options.chunk, nothing);
     measured.held = held_out_of(measured.samples, options);
   }

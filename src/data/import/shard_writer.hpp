@@ -1,7 +1,7 @@
-// Shards in the layout of data/README.md from a source: the common half of every importer.
+// Writes shards in the layout of data/README.md from a source: the part that all importers share.
 //
-// The whole set is measured first (count, classes, mean, std, range), so that bad input writes nothing; then it is
-// written into a temporary folder beside the target, which appears under its name when the last shard is complete.
+// The source is first read once to measure it (count, classes, mean, std, range), so that bad input writes nothing.
+// Then shards are written into a temporary folder beside the target, which is renamed when the last one is complete.
 #pragma once
 
 #include <cstdint>
@@ -17,20 +17,20 @@ struct ShardOptions {
   std::string prefix = "shard";
   std::int64_t shards = 0;              // 0: by samples_per_shard
   std::int64_t samples_per_shard = 0;   // 0: 10,000 where shards is 0 too
-  std::vector<std::int64_t> unequal{};  // parts of each shard
-  std::int64_t chunk = 128;             // records, 64 to 256
+  std::vector<std::int64_t> unequal{};  // by shard: its share of the samples, any unit; empty: equal shards
+  std::int64_t chunk = 128;             // records of a chunk, 64 to 256
   int compress = 0;                     // gzip level, 0 to 9
   std::int64_t hold_out = 0;  // this many, evenly spread (of a text: the last), go to <out>/test in one file, the rest
                               // to <out>/train
   double hold_out_part = 0;   // the same as a part of all, in [0, 1)
 };
 
-// Samples that the options hold out of so many; at least 1 where any are asked for. ConfigError where none would be
-// left.
+// The number of samples that are held out of `samples`; at least 1 where holds_out. ConfigError where none would remain
+// for training.
 std::int64_t held_out_of(std::int64_t samples, const ShardOptions& options);
-// What does not depend on the data. ConfigError.
+// Checks that do not depend on the data: ranges, and options that exclude each other. ConfigError.
 void check_options(const ShardOptions& options);
-// Where the files go, <out> or its train/ and test/: ConfigError unless they are free.
+// The target folders, <out> or <out>/train and <out>/test. ConfigError where one exists and is not empty.
 struct ImportFolders {
   std::string train, test;  // test: "" where nothing is held out
 };

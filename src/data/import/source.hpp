@@ -1,5 +1,5 @@
-// Where an importer's samples come from: one file a format. A source is read twice, once to count, check and measure,
-// once to write, so nothing is written from input that is bad, and memory stays bounded by a block.
+// Sources of an importer's samples, one file for each format. A source is read twice, first to count, check and
+// measure, then to write: bad input writes nothing, and memory is bounded by a block.
 #pragma once
 
 #include <cstdint>
@@ -16,21 +16,21 @@ namespace echelon::inline data {
 struct SourceInfo {
   Shape sample;  // (C, H, W)
   DType stored = DType::u8;
-  double scale = 1.0 / 255;              // what makes a stored value 1.0
-  std::int64_t classes = 0;              // 0: as many as the greatest label says
-  std::vector<std::string> class_names;  // may be empty
-  std::int64_t targets = 0;              // > 0: labels are so many numbers each, not classes
-  std::vector<double> mean, std;         // of a set that --like names; empty: measured
-  std::string heading;                   // csv: the line left out as names of columns; may be empty
+  double scale = 1.0 / 255;              // factor from stored values to values of the model before mean and std
+  std::int64_t classes = 0;              // 0: the greatest label + 1
+  std::vector<std::string> class_names;  // by class; may be empty
+  std::int64_t targets = 0;              // > 0: a label is this many real numbers, not a class
+  std::vector<double> mean, std;         // of the set given by --like; empty: measured
+  std::string heading;                   // csv: the line that was taken for names of columns; may be empty
 };
 
 class SampleSource {
  public:
   virtual ~SampleSource() = default;
   virtual const SourceInfo& info() const = 0;
-  virtual void rewind() = 0;
-  // Up to `most` next samples (stored values, C H W) and labels, i32 or `targets` f32 each; how many, 0 at the end.
-  // Throws DataError naming the file and the offset or line.
+  virtual void rewind() = 0;  // to the first sample
+  // Reads up to `most` samples (most, C, H, W) as stored, and labels, (most) i32 or (most, targets) f32. Returns how
+  // many, 0 at the end. DataError with the file and the offset or line.
   virtual std::int64_t read(std::int64_t most, std::uint8_t* samples, void* labels) = 0;
 };
 
@@ -46,12 +46,12 @@ struct ImportRequest {
   Heading heading = Heading::automatic;  // csv
 };
 
-// Those of sequence_source.hpp included.
+// The names of all formats, those of sequence_source.hpp included.
 std::vector<std::string> known_formats();
-// Throws ConfigError for an unknown format or inputs that do not fit it, DataError for a bad header.
+// ConfigError for an unknown format, with the nearest, or inputs that do not fit it; DataError for a bad header.
 std::unique_ptr<SampleSource> open_source(const ImportRequest& request);
 
-// One function a format; the table is in source.cpp.
+// One function for each format; the table is in source.cpp.
 std::unique_ptr<SampleSource> open_idx(const ImportRequest& request);
 std::unique_ptr<SampleSource> open_cifar10(const ImportRequest& request);
 std::unique_ptr<SampleSource> open_cifar100(const ImportRequest& request);
@@ -65,8 +65,8 @@ struct SynthRequest {
   double noise = 0.3;  // standard deviation about the class's pattern, whose values are in [0, 1]
   std::uint64_t seed = 1;
 };
-// Samples made of one smooth pattern a class and noise; sample i has label i mod classes. Any part of the data can be
-// made again from its index.
+// Synthetic samples: one smooth pattern for each class plus normal noise; sample i has label i mod classes. A sample is
+// a function of (seed, i).
 std::unique_ptr<SampleSource> make_synth(const SynthRequest& request);
 
 }  // namespace echelon::inline data

@@ -1,4 +1,4 @@
-// What the stored values of a set are like, by channel, from one pass over them.
+// Mean, standard deviation and range of the stored values of a data set, by channel, in one pass over them.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ class Statistics {
   explicit Statistics(const SourceInfo& info);
   void add(const std::uint8_t* samples, std::int64_t count);  // (count, C, H, W), as stored
 
-  // In units of value * scale. std is that of the whole set (divided by n), 1 where all values are equal.
+  // By channel, in units of value * scale. std is sqrt(sum of squared distances / n); 1 where all values are equal.
   std::vector<double> mean() const;
   std::vector<double> std() const;
   std::vector<double> value_range() const;  // {least, greatest} stored value

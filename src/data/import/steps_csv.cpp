@@ -69,7 +69,7 @@ class StepsCsv final : public SequenceSource {
   // The next line that is a step: name_, label_, step_.
   bool read_step() {
     if (!table_.next(cells_)) return false;
-    if (cells_.size() < 3) fail("a step wants the sequence's name, its label and one number or more");
+    if (cells_.size() < 3) fail("a line needs the sequence's name, its label and at least one number");
     name_ = cells_[0];
     label_ = cells_[1];
     step_.clear();
@@ -92,7 +92,7 @@ class StepsCsv final : public SequenceSource {
   std::vector<std::string_view> cells_;
   std::string name_, label_;
   std::vector<float> step_;
-  bool ahead_ = false;  // a step was read that no record has yet
+  bool ahead_ = false;  // a step was read that belongs to the next record
 };
 
 }  // namespace

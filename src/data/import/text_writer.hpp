@@ -1,4 +1,4 @@
-// A text as shards of tokens: `echelon data import text | words`.
+// Writes a text as shards of tokens: `echelon data import text | words`.
 #pragma once
 
 #include "data/import/sequence_source.hpp"
@@ -9,13 +9,13 @@ namespace echelon::inline data {
 struct TextWritten {
   std::vector<std::string> files;
   std::int64_t tokens = 0, held_out = 0;  // written for training and for testing
-  std::int64_t unknown = 0;               // of them all, not in the vocabulary
-  std::int64_t vocabulary = 0;
+  std::int64_t unknown = 0;               // of all tokens, those written as <unk>
+  std::int64_t vocabulary = 0;            // entries
   std::uint64_t bytes = 0;
 };
 
-// Files one after another are one text; shards are pieces of it that follow each other, and what is held out is its
-// end. Nothing is written from input that is bad: DataError with file:line.
+// The concatenation of the files is one text; shards are consecutive pieces of it, and its end is held out. Bad input
+// writes nothing: DataError with file:line. Throws what write_shards throws.
 TextWritten write_token_shards(const TextRequest& request, const ShardOptions& options);
 
 }  // namespace echelon::inline data

@@ -1,4 +1,4 @@
-// Text cut into tokens, and the vocabularies that follow from counting them.
+// Tokenisation of text, and vocabularies from counts of tokens.
 #pragma once
 
 #include <cstdint>
@@ -13,16 +13,16 @@
 namespace echelon::inline data {
 
 enum class TokenKind : std::uint8_t {
-  characters,  // of UTF-8
-  bytes,       // any
-  words,  // runs of letters, digits, ' and _; every other sign by itself, blanks left out, "\n" a word of its own and
-          // so is "<unk>", the entry for words outside the vocabulary
+  characters,  // UTF-8 code points
+  bytes,       // any bytes
+  words,  // runs of letters, digits, ' and _; every other sign is a word, and so are "\n" and "<unk>" (the entry for
+          // words outside the vocabulary); blanks are dropped
 };
 // "characters" | "bytes" | "words"; ConfigError with the nearest.
 TokenKind token_kind_of(const std::string& name);
 
-// Bytes of the token that begins at text[at]; 0: a blank that is none. `at` may be any place where a token ends.
-// Throws DataError where the bytes there are no UTF-8, beginning with `where`.
+// The number of bytes of the token that begins at text[at], the beginning of the text or the end of a token; 0: a blank
+// that belongs to no token. DataError, beginning with `where`, for bytes that are not UTF-8.
 std::size_t token_bytes(std::string_view text, std::size_t at, TokenKind kind, const std::string& where);
 
 // Calls body(token) for each token of a text.
@@ -38,8 +38,8 @@ void for_tokens(std::string_view text, TokenKind kind, const std::string& where,
 class TokenCounts {
  public:
   void add(std::string_view token);
-  // `special` first. Characters and bytes: all of them, sorted. Words: <unk> and the most frequent, so that there are
-  // `most` in all; words as frequent as each other by their text.
+  // Entries: `special`, then for characters and bytes all counted tokens, sorted; for words <unk> and the most frequent
+  // ones, at most `most` entries in all, equally frequent words in the order of their text.
   Vocabulary vocabulary(TokenKind kind, std::int64_t most, std::vector<std::string> special = {}) const;
 
  private:
@@ -49,7 +49,7 @@ class TokenCounts {
   std::unordered_map<std::string, std::int64_t, Hash, std::equal_to<>> counts_;
 };
 
-// The vocabulary of a set that was imported before: of its first file.
+// The vocabulary of an imported data set, read from its first file. Throws DataError.
 Vocabulary vocabulary_of_set(const std::string& location);
 
 }  // namespace echelon::inline data

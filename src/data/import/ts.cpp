@@ -33,7 +33,7 @@ class Ts final : public SequenceSource {
     read_header();
     if (info_.class_names.empty()) fail("the header has no \"@classLabel true ..\" with the classes");
     SequenceRecord first;
-    if (!next(first)) fail("holds no series");  // tells how many dimensions there are
+    if (!next(first)) fail("holds no series");  // determines the number of dimensions
     rewind();
   }
 
@@ -81,7 +81,7 @@ class Ts final : public SequenceSource {
 
   void parse(SequenceRecord& record) {
     const auto last = text_.rfind(':');
-    if (last == std::string::npos) fail("a series wants its values, a colon and its class");
+    if (last == std::string::npos) fail("a series needs its values, a colon and its class");
     record.label = label_of(trimmed(std::string_view(text_).substr(last + 1)));
     channels_.clear();
     const std::int64_t dimensions =

@@ -1,12 +1,13 @@
-// Elementwise activations of any shape. Each one's derivative but gelu's is known from its output, so the input
+// Elementwise activations of any shape. Except for gelu the derivative is a function of the output, so that the input
 // need not be kept.
 #include "model/layers/list.hpp"
 #include "model/lowering.hpp"
+#include "model/splits/layer_split.hpp"
 
 namespace echelon::inline model {
 namespace {
 
-class ActivationLayer final : public Layer {
+class ActivationLayer final : public SplittableLayer {
  public:
   ActivationLayer(std::string_view kind, Activation function) : kind_(kind), function_(function) {}
 
@@ -16,10 +17,6 @@ class ActivationLayer final : public Layer {
   }
 
   std::vector<Shape> infer(std::span<const Shape> inputs) const override { return {inputs[0]}; }
-  LayerPtr on_channels(const Units&) const override { return std::make_shared<ActivationLayer>(*this); }
-  LayerPtr on_steps(const Units&) const override { return std::make_shared<ActivationLayer>(*this); }
-  std::optional<RowWindow> row_window() const override { return RowWindow{}; }
-  LayerPtr on_rows(const Units&, int) const override { return std::make_shared<ActivationLayer>(*this); }
 
   void forward(Lowering& lowering) const override {
     lowering.op(spec(OpKind::activation_forward, lowering), {lowering.input(0), lowering.output(0)}, ScaleSource::one,
@@ -32,6 +29,11 @@ class ActivationLayer final : public Layer {
     lowering.op(spec(OpKind::activation_backward, lowering), {known, lowering.grad_output(0), lowering.grad_input(0)},
                 ScaleSource::one, 0);
   }
+
+  LayerPtr on_channels(const Units&) const override { return std::make_shared<ActivationLayer>(*this); }
+  LayerPtr on_steps(const Units&) const override { return std::make_shared<ActivationLayer>(*this); }
+  std::optional<RowWindow> row_window() const override { return RowWindow{}; }
+  LayerPtr on_rows(const Units&, int) const override { return std::make_shared<ActivationLayer>(*this); }
 
  private:
   OpSpec spec(OpKind kind, const Lowering& lowering) const {

@@ -4,17 +4,15 @@
 #include "base/error.hpp"
 #include "model/layers/list.hpp"
 #include "model/lowering.hpp"
+#include "model/splits/layer_split.hpp"
 
 namespace echelon::inline model {
 namespace {
 
-class Add final : public Layer {
+class Add final : public SplittableLayer {
  public:
   std::string_view kind() const override { return "add"; }
   int arity() const override { return -1; }
-  LayerPtr on_steps(const Units&) const override { return std::make_shared<Add>(*this); }
-  std::optional<RowWindow> row_window() const override { return RowWindow{}; }
-  LayerPtr on_rows(const Units&, int) const override { return std::make_shared<Add>(*this); }
 
   std::vector<Shape> infer(std::span<const Shape> inputs) const override {
     if (inputs.size() < 2) throw ConfigError("takes at least 2 inputs, 1 given");
@@ -39,6 +37,10 @@ class Add final : public Layer {
     for (int i = 0; i < lowering.inputs(); ++i)
       if (lowering.wants_grad_input(i)) lowering.pass_gradient(0, i);
   }
+
+  LayerPtr on_steps(const Units&) const override { return std::make_shared<Add>(*this); }
+  std::optional<RowWindow> row_window() const override { return RowWindow{}; }
+  LayerPtr on_rows(const Units&, int) const override { return std::make_shared<Add>(*this); }
 
  private:
   static std::string difference(const Shape& a, const Shape& b) {

@@ -13,13 +13,14 @@
 #include "base/error.hpp"
 #include "model/layers/list.hpp"
 #include "model/lowering.hpp"
+#include "model/splits/layer_split.hpp"
 
 namespace echelon::inline model {
 namespace {
 
-enum Slot : int { kGamma = 0, kBeta = 1, kMean = 2, kVariance = 3 };
+enum Slot : int { kGamma = 0, kBeta = 1, kMean = 2, kVariance = 3, kSlots = 4 };
 
-class BatchNorm final : public Layer {
+class BatchNorm final : public SplittableLayer {
  public:
   explicit BatchNorm(const LayerConfig& config)
       : epsilon_(config.epsilon),
@@ -58,29 +59,10 @@ class BatchNorm final : public Layer {
   std::vector<ParameterDecl> parameters(std::span<const Shape> inputs) const override {
     const Shape channels{inputs[0][0]};
     const Init zero{Init::Kind::constant, 0.0}, one{Init::Kind::constant, 1.0};
-    std::vector<ParameterDecl> decls = {{"weight", channels, one, false},
-                                        {"bias", channels, zero, false},
-                                        {"running_mean", channels, zero, false, ParameterKind::statistic, momentum_},
-                                        {"running_var", channels, one, false, ParameterKind::statistic, momentum_}};
-    if (part_)
-      for (ParameterDecl& decl : decls) decl.whole = Shape{part_->all}, decl.offset = Shape{part_->begin};
-    return decls;
-  }
-
-  LayerPtr on_channels(const Units& channels) const override {
-    if (cut_ >= 0) return nullptr;
-    auto part = std::make_shared<BatchNorm>(*this);
-    part->part_ = channels;
-    return part;
-  }
-
-  std::optional<RowWindow> row_window() const override { return RowWindow{}; }
-  bool sums_over_rows() const override { return true; }
-  LayerPtr on_rows(const Units& rows, int cut) const override {
-    auto part = std::make_shared<BatchNorm>(*this);
-    part->rows_ = rows;
-    part->cut_ = cut;
-    return part;
+    return {{"weight", channels, one, false},
+            {"bias", channels, zero, false},
+            {"running_mean", channels, zero, false, ParameterKind::statistic, momentum_},
+            {"running_var", channels, one, false, ParameterKind::statistic, momentum_}};
   }
 
   void forward(Lowering& lowering) const override {
@@ -107,11 +89,30 @@ class BatchNorm final : public Layer {
     lowering.op(spec(OpKind::norm_local_backward, lowering), args, ScaleSource::one, 0);
   }
 
+  LayerPtr on_channels(const Units& channels) const override {
+    if (cut_ >= 0) return nullptr;
+    auto part = std::make_shared<BatchNorm>(*this);
+    part->part_ = channels;
+    return part;
+  }
+  std::vector<ParameterSlice> slices(std::span<const Shape>) const override {
+    if (!part_) return {};
+    return std::vector<ParameterSlice>(kSlots, {.whole = Shape{part_->all}, .offset = Shape{part_->begin}});
+  }
+  std::optional<RowWindow> row_window() const override { return RowWindow{}; }
+  bool sums_over_rows() const override { return true; }
+  LayerPtr on_rows(const Units& rows, int cut) const override {
+    auto part = std::make_shared<BatchNorm>(*this);
+    part->rows_ = rows;
+    part->cut_ = cut;
+    return part;
+  }
+
  private:
-  // Whether something happens between the sums and their use.
+  // Whether the sums over samples and the normalisation are separate ops, because sums are exchanged or corrected.
   bool in_parts() const { return synchronised_ || renorm_ || cut_ >= 0; }
 
-  // What an op wrote of this rank's rows and samples as that of all that are normalised together.
+  // `sums` over the rows and samples of this rank become those over all rows and samples of one normalisation.
   TensorRef of_all(Lowering& lowering, std::string_view tag, TensorRef sums) const {
     if (cut_ >= 0) {
       const TensorRef own = sums;
@@ -165,7 +166,7 @@ class BatchNorm final : public Layer {
   static TensorRef correction(Lowering& lowering) {
     return of_channels(lowering, "correction", 2, wide_of(lowering.dtype()));
   }
-  // What x is scaled and shifted by: the parameters, or what renorm makes of them.
+  // The scale and shift of x: the parameters, or with renorm the corrected ones.
   TensorRef gamma(Lowering& lowering) const {
     return renorm_ ? of_channels(lowering, "gamma2", 1, wide_of(lowering.dtype())) : lowering.parameter(kGamma);
   }
@@ -191,9 +192,9 @@ class BatchNorm final : public Layer {
   bool synchronised_, renorm_;
   double r_max_, d_max_;
   bool relu_ = false;
-  std::optional<Units> part_;  // of the channels
-  Units rows_;                 // of the images
-  int cut_ = -1;               // at which ranks sum over all rows; -1: all are here
+  std::optional<Units> part_;  // the channels of a part; none: all
+  Units rows_;                 // the rows of a spatial shard
+  int cut_ = -1;               // where spatial shards sum over all rows; -1: all rows are here
 };
 
 }  // namespace

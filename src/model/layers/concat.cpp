@@ -1,4 +1,4 @@
-// Values behind one another along their channels, (C1, H, W), (C2, H, W), .. -> (C1 + C2 + .., H, W), features
+// Concatenation of values along their channels, (C1, H, W), (C2, H, W), .. -> (C1 + C2 + .., H, W), features
 // (F1), (F2), .. -> (F1 + F2 + ..), or sequences (T, F1), (T, F2), .. -> (T, F1 + F2 + ..).
 #include <fmt/format.h>
 
@@ -7,17 +7,15 @@
 #include "base/error.hpp"
 #include "model/layers/list.hpp"
 #include "model/lowering.hpp"
+#include "model/splits/layer_split.hpp"
 
 namespace echelon::inline model {
 namespace {
 
-class Concat final : public Layer {
+class Concat final : public SplittableLayer {
  public:
   std::string_view kind() const override { return "concat"; }
   int arity() const override { return -1; }
-  LayerPtr on_steps(const Units&) const override { return std::make_shared<Concat>(*this); }
-  std::optional<RowWindow> row_window() const override { return RowWindow{}; }
-  LayerPtr on_rows(const Units&, int) const override { return std::make_shared<Concat>(*this); }
 
   std::vector<Shape> infer(std::span<const Shape> inputs) const override {
     if (inputs.size() < 2) throw ConfigError("takes at least 2 inputs, 1 given");
@@ -36,7 +34,7 @@ class Concat final : public Layer {
     return {with_channels(first, channels)};
   }
 
-  // An op joins as many as it has arguments; what it gave is the first of the next.
+  // An op takes at most kMaxConcat inputs; its result is the first input of the next op.
   void forward(Lowering& lowering) const override {
     const Extents e = extents(lowering);
     std::int64_t joined_channels = 0;
@@ -73,8 +71,12 @@ class Concat final : public Layer {
     }
   }
 
+  LayerPtr on_steps(const Units&) const override { return std::make_shared<Concat>(*this); }
+  std::optional<RowWindow> row_window() const override { return RowWindow{}; }
+  LayerPtr on_rows(const Units&, int) const override { return std::make_shared<Concat>(*this); }
+
  private:
-  // A sequence is to the ops N*T samples of F channels.
+  // For the ops a sequence is N*T samples of F channels.
   struct Extents {
     std::int64_t N, H, W;
   };

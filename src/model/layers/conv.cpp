@@ -6,11 +6,12 @@
 #include "model/layers/list.hpp"
 #include "model/layers/weighted.hpp"
 #include "model/layers/window.hpp"
+#include "model/splits/layer_split.hpp"
 
 namespace echelon::inline model {
 namespace {
 
-class Conv final : public Layer {
+class Conv final : public SplittableLayer {
  public:
   explicit Conv(const LayerConfig& config) : channels_(config.channels), groups_(config.groups), bias_(config.bias) {
     if (channels_ < 1) throw ConfigError("needs channels, the number of output channels, at least 1");
@@ -37,10 +38,21 @@ class Conv final : public Layer {
   }
 
   std::vector<ParameterDecl> parameters(std::span<const Shape> inputs) const override {
-    return weight_and_bias(Shape{channels_, inputs[0][0] / groups_, window_.kernel.rows, window_.kernel.columns}, bias_,
-                           part_);
+    return weight_and_bias(weight_shape(inputs), bias_, part_.inputs);
   }
 
+  void forward(Lowering& lowering) const override {
+    lower_weighted_forward(lowering, spec(OpKind::conv_forward, lowering), bias_);
+  }
+
+  void backward(Lowering& lowering) const override {
+    lower_weighted_backward(lowering, spec(OpKind::conv_backward_weights, lowering),
+                            spec(OpKind::conv_backward_data, lowering), bias_);
+  }
+
+  std::vector<ParameterSlice> slices(std::span<const Shape> inputs) const override {
+    return weight_and_bias_slices(weight_shape(inputs), bias_, part_);
+  }
   LayerPtr with_outputs(const Units& channels) const override {
     if (groups_ > 1) return nullptr;
     auto part = std::make_shared<Conv>(*this);
@@ -48,7 +60,6 @@ class Conv final : public Layer {
     part->part_.outputs = channels;
     return part;
   }
-  // One part alone adds the bias.
   LayerPtr with_inputs(const Units& channels) const override {
     if (groups_ > 1) return nullptr;
     auto part = std::make_shared<Conv>(*this);
@@ -68,16 +79,10 @@ class Conv final : public Layer {
     return part;
   }
 
-  void forward(Lowering& lowering) const override {
-    lower_weighted_forward(lowering, spec(OpKind::conv_forward, lowering), bias_);
-  }
-
-  void backward(Lowering& lowering) const override {
-    lower_weighted_backward(lowering, spec(OpKind::conv_backward_weights, lowering),
-                            spec(OpKind::conv_backward_data, lowering), bias_);
-  }
-
  private:
+  Shape weight_shape(std::span<const Shape> inputs) const {
+    return {channels_, inputs[0][0] / groups_, window_.kernel.rows, window_.kernel.columns};
+  }
   OpSpec spec(OpKind kind, const Lowering& lowering) const {
     const Shape x = lowering.input_shape(0);  // (N, C, H, W)
     ConvDims dims{.N = x[0],

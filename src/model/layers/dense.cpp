@@ -1,4 +1,4 @@
-// Fully connected layer with optional bias: (F) -> (K), y = x w^T + b; of a sequence (T, F) -> (T, K) each place alone.
+// Fully connected layer with optional bias: (F) -> (K), y = x w^T + b; of a sequence, (T, F) -> (T, K), at each place.
 // Images need a flatten layer before it.
 // Weights are (K, F), biases (K).
 #include <fmt/format.h>
@@ -6,11 +6,12 @@
 #include "base/error.hpp"
 #include "model/layers/list.hpp"
 #include "model/layers/weighted.hpp"
+#include "model/splits/layer_split.hpp"
 
 namespace echelon::inline model {
 namespace {
 
-class Dense final : public Layer {
+class Dense final : public SplittableLayer {
  public:
   explicit Dense(const LayerConfig& config) : units_(config.units), bias_(config.bias) {
     if (units_ < 1) throw ConfigError("needs units, the number of outputs, at least 1");
@@ -29,24 +30,8 @@ class Dense final : public Layer {
   }
 
   std::vector<ParameterDecl> parameters(std::span<const Shape> inputs) const override {
-    return weight_and_bias(Shape{units_, inputs[0][inputs[0].rank() - 1]}, bias_, part_);
+    return weight_and_bias(weight_shape(inputs), bias_, part_.inputs);
   }
-
-  LayerPtr with_outputs(const Units& units) const override {
-    auto part = std::make_shared<Dense>(*this);
-    part->units_ = units.count();
-    part->part_.outputs = units;
-    return part;
-  }
-  // One part alone adds the bias.
-  LayerPtr with_inputs(const Units& units) const override {
-    auto part = std::make_shared<Dense>(*this);
-    part->part_.inputs = units;
-    part->bias_ = bias_ && units.begin == 0;
-    return part;
-  }
-
-  LayerPtr on_steps(const Units&) const override { return std::make_shared<Dense>(*this); }
 
   void forward(Lowering& lowering) const override {
     lower_weighted_forward(lowering, spec(OpKind::dense_forward, lowering), bias_);
@@ -57,7 +42,25 @@ class Dense final : public Layer {
                             spec(OpKind::dense_backward_data, lowering), bias_);
   }
 
+  std::vector<ParameterSlice> slices(std::span<const Shape> inputs) const override {
+    return weight_and_bias_slices(weight_shape(inputs), bias_, part_);
+  }
+  LayerPtr with_outputs(const Units& units) const override {
+    auto part = std::make_shared<Dense>(*this);
+    part->units_ = units.count();
+    part->part_.outputs = units;
+    return part;
+  }
+  LayerPtr with_inputs(const Units& units) const override {
+    auto part = std::make_shared<Dense>(*this);
+    part->part_.inputs = units;
+    part->bias_ = bias_ && units.begin == 0;
+    return part;
+  }
+  LayerPtr on_steps(const Units&) const override { return std::make_shared<Dense>(*this); }
+
  private:
+  Shape weight_shape(std::span<const Shape> inputs) const { return {units_, inputs[0][inputs[0].rank() - 1]}; }
   OpSpec spec(OpKind kind, const Lowering& lowering) const {
     const Shape x = lowering.input_shape(0);  // (N, F) or (N, T, F)
     const std::int64_t F = x[x.rank() - 1];

@@ -1,20 +1,21 @@
 // Dropout (Srivastava et al. 2014): in training each element is zero with probability `rate`, else divided by 1 - rate;
 // in evaluation nothing changes.
 //
-// Which ones is a hash of (seed, node, step, the sample's number in the data set, element): any number of replicas, any
-// micro-batch and any device agree on it, and the backward pass asks again instead of keeping a mask.
+// The dropped elements are a hash of (seed, node, step, the sample's number in the data set, element): the same for any
+// number of replicas, any micro-batch and any device. The backward pass computes the hash again and keeps no mask.
 #include <fmt/format.h>
 
 #include "base/error.hpp"
 #include "model/layers/list.hpp"
 #include "model/lowering.hpp"
+#include "model/splits/layer_split.hpp"
 
 namespace echelon::inline model {
 namespace {
 
 enum Input : int { kValue = 0, kIds = 1 };
 
-class Dropout final : public Layer {
+class Dropout final : public SplittableLayer {
  public:
   explicit Dropout(const LayerConfig& config) : rate_(config.rate) {
     if (!(rate_ >= 0 && rate_ < 1)) throw ConfigError(fmt::format("rate = {} must be at least 0 and below 1", rate_));
@@ -24,6 +25,17 @@ class Dropout final : public Layer {
   std::string attributes() const override { return fmt::format("rate {:g}", rate_); }
   bool wants_ids() const override { return true; }
   std::vector<Shape> infer(std::span<const Shape> inputs) const override { return {inputs[kValue]}; }
+
+  void forward(Lowering& lowering) const override {
+    if (!lowering.training()) return lowering.alias(0, kValue);
+    lowering.op(spec(lowering), {lowering.input(kValue), lowering.input(kIds), lowering.output(0)});
+  }
+
+  void backward(Lowering& lowering) const override {
+    if (!lowering.wants_grad_input(kValue)) return;
+    lowering.op(spec(lowering), {lowering.grad_output(0), lowering.input(kIds), lowering.grad_input(kValue)});
+  }
+
   LayerPtr on_channels(const Units& channels) const override {
     auto part = std::make_shared<Dropout>(*this);
     part->part_ = channels;
@@ -36,16 +48,6 @@ class Dropout final : public Layer {
     auto part = std::make_shared<Dropout>(*this);
     part->rows_ = rows;
     return part;
-  }
-
-  void forward(Lowering& lowering) const override {
-    if (!lowering.training()) return lowering.alias(0, kValue);
-    lowering.op(spec(lowering), {lowering.input(kValue), lowering.input(kIds), lowering.output(0)});
-  }
-
-  void backward(Lowering& lowering) const override {
-    if (!lowering.wants_grad_input(kValue)) return;
-    lowering.op(spec(lowering), {lowering.grad_output(0), lowering.input(kIds), lowering.grad_input(kValue)});
   }
 
  private:
@@ -61,8 +63,8 @@ class Dropout final : public Layer {
   }
 
   double rate_;
-  Units part_;  // of the channels or steps; none: all
-  Units rows_;  // of the images, likewise
+  Units part_;  // the channels or steps of a part; count 0: all
+  Units rows_;  // the rows of a spatial shard; count 0: all
 };
 
 }  // namespace

@@ -1,15 +1,16 @@
 // Embedding: a learned row of `units` features for each token, (T) -> (T, F). The table is (vocabulary, units). With
-// `sparse` its gradient is zeroed, applied and sent by the rows that a step touches.
+// `sparse` only the rows of the gradient that a step touches are zeroed, applied and sent.
 #include <fmt/format.h>
 
 #include "base/error.hpp"
 #include "model/layers/list.hpp"
 #include "model/lowering.hpp"
+#include "model/splits/layer_split.hpp"
 
 namespace echelon::inline model {
 namespace {
 
-class Embedding final : public Layer {
+class Embedding final : public SplittableLayer {
  public:
   explicit Embedding(const LayerConfig& config)
       : units_(config.units), vocabulary_(config.vocabulary), sparse_(config.sparse) {
@@ -21,12 +22,11 @@ class Embedding final : public Layer {
     return fmt::format("{} of {} tokens{}", units_, vocabulary_, sparse_ ? ", sparse" : "");
   }
   bool reads_indices(int) const override { return true; }
-  LayerPtr on_steps(const Units&) const override { return std::make_shared<Embedding>(*this); }
 
   std::vector<Shape> infer(std::span<const Shape> inputs) const override {
     if (inputs[0].rank() != 1)
       throw ConfigError(fmt::format("an embedding takes a sequence of tokens (T), its input is {}", inputs[0].text()));
-    if (vocabulary_ < 1) throw ConfigError("needs vocabulary, the number of tokens; this data says none");
+    if (vocabulary_ < 1) throw ConfigError("needs vocabulary, the number of tokens; the data has no vocabulary");
     return {Shape{inputs[0][0], units_}};
   }
 
@@ -34,17 +34,7 @@ class Embedding final : public Layer {
   std::vector<ParameterDecl> parameters(std::span<const Shape>) const override {
     ParameterDecl table{"weight", Shape{vocabulary_, units_}, Init{Init::Kind::normal, 1.0}};
     table.sparse = sparse_;
-    if (part_.all > 0) table.whole = Shape{part_.all, units_}, table.offset = Shape{part_.begin, 0};
     return {table};
-  }
-
-  std::int64_t table_rows() const override { return vocabulary_; }
-  // Rows of tokens that are not here are zeros.
-  LayerPtr with_inputs(const Units& units) const override {
-    auto part = std::make_shared<Embedding>(*this);
-    part->vocabulary_ = units.count();
-    part->part_ = units;
-    return part;
   }
 
   void forward(Lowering& lowering) const override {
@@ -62,6 +52,19 @@ class Embedding final : public Layer {
     lowering.op(op, args);
   }
 
+  std::int64_t table_rows() const override { return vocabulary_; }
+  LayerPtr with_inputs(const Units& units) const override {
+    auto part = std::make_shared<Embedding>(*this);
+    part->vocabulary_ = units.count();
+    part->part_ = units;
+    return part;
+  }
+  std::vector<ParameterSlice> slices(std::span<const Shape>) const override {
+    if (part_.all == 0) return {};
+    return {{.whole = Shape{part_.all, units_}, .offset = Shape{part_.begin, 0}}};
+  }
+  LayerPtr on_steps(const Units&) const override { return std::make_shared<Embedding>(*this); }
+
  private:
   OpSpec spec(OpKind kind, const Lowering& lowering) const {
     return {.kind = kind,
@@ -72,7 +75,7 @@ class Embedding final : public Layer {
 
   std::int64_t units_, vocabulary_;
   bool sparse_;
-  Units part_;  // rows of the table that are here; of none: all
+  Units part_;  // the rows of the table of a part; count 0: all
 };
 
 }  // namespace

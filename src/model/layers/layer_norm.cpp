@@ -1,17 +1,18 @@
-// Layer normalisation (Ba et al. 2016) of each sample by itself: over its features (F), over the features of each step
+// Layer normalisation (Ba et al. 2016) of each sample: over its features (F), over the features of each step
 // of a sequence (T, F), or over a whole image (C, H, W); with a weight and a bias for each value that is averaged over.
 #include <fmt/format.h>
 
 #include "base/error.hpp"
 #include "model/layers/list.hpp"
 #include "model/lowering.hpp"
+#include "model/splits/layer_split.hpp"
 
 namespace echelon::inline model {
 namespace {
 
 enum Slot : int { kGamma = 0, kBeta = 1 };
 
-class LayerNorm final : public Layer {
+class LayerNorm final : public SplittableLayer {
  public:
   explicit LayerNorm(const LayerConfig& config) : epsilon_(config.epsilon) {
     if (!(epsilon_ > 0)) throw ConfigError(fmt::format("epsilon = {} must be above 0", epsilon_));
@@ -20,8 +21,6 @@ class LayerNorm final : public Layer {
   std::string_view kind() const override { return "layer_norm"; }
   std::string attributes() const override { return fmt::format("eps {:g}", epsilon_); }
   std::vector<Shape> infer(std::span<const Shape> inputs) const override { return {inputs[0]}; }
-
-  LayerPtr on_steps(const Units&) const override { return std::make_shared<LayerNorm>(*this); }
 
   std::vector<ParameterDecl> parameters(std::span<const Shape> inputs) const override {
     const Shape row = inputs[0].rank() == 2 ? inputs[0].without_front() : inputs[0];
@@ -39,6 +38,8 @@ class LayerNorm final : public Layer {
                 {lowering.input(0), lowering.grad_output(0), stats(lowering), lowering.parameter(kGamma),
                  lowering.grad_input(0), lowering.grad_parameter(kGamma), lowering.grad_parameter(kBeta)});
   }
+
+  LayerPtr on_steps(const Units&) const override { return std::make_shared<LayerNorm>(*this); }
 
  private:
   LayerNormDims dims(const Lowering& lowering) const {

@@ -1,4 +1,4 @@
-// Every layer that a config can name, and what each makes of a [[model.layers]] entry.
+// Every layer that a config can name, made from an entry of [[model.layers]].
 //
 // Adding a layer: a file here with `LayerPtr make_<type>(const LayerConfig&)`, a line in config/traits/layers.hpp, new
 // keys in config/keys/layers.cpp, and a row in tests/support/layer_rows.cpp.
@@ -18,9 +18,9 @@ namespace echelon::inline model {
 ECHELON_LAYERS(X)
 #undef X
 
-std::vector<std::string> layer_types();
-// Throws ConfigError (without file:line, which the caller adds) for an unknown type and for values that no input could
-// fit.
+std::vector<std::string> layer_types();  // in the order of config/traits/layers.hpp
+// ConfigError (without file:line, which the caller adds) for an unknown type, with the nearest, and for values of keys
+// that no input shape could fit.
 LayerPtr make_layer(const LayerConfig& config);
 
 }  // namespace echelon::inline model

@@ -6,11 +6,12 @@
 #include "model/layers/list.hpp"
 #include "model/layers/window.hpp"
 #include "model/lowering.hpp"
+#include "model/splits/layer_split.hpp"
 
 namespace echelon::inline model {
 namespace {
 
-class Lrn final : public Layer {
+class Lrn final : public SplittableLayer {
  public:
   explicit Lrn(const LayerConfig& config) : size_(config.size), alpha_(config.alpha), beta_(config.beta), k_(config.k) {
     if (size_ < 1) throw ConfigError(fmt::format("size = {} must be at least 1", size_));
@@ -28,9 +29,6 @@ class Lrn final : public Layer {
     return {inputs[0]};
   }
 
-  std::optional<RowWindow> row_window() const override { return RowWindow{}; }
-  LayerPtr on_rows(const Units&, int) const override { return std::make_shared<Lrn>(*this); }
-
   void forward(Lowering& lowering) const override {
     lowering.op(spec(OpKind::lrn_forward, lowering), {lowering.input(0), lowering.output(0)});
   }
@@ -40,6 +38,9 @@ class Lrn final : public Layer {
     lowering.op(spec(OpKind::lrn_backward, lowering),
                 {lowering.input(0), lowering.grad_output(0), lowering.grad_input(0)});
   }
+
+  std::optional<RowWindow> row_window() const override { return RowWindow{}; }
+  LayerPtr on_rows(const Units&, int) const override { return std::make_shared<Lrn>(*this); }
 
  private:
   OpSpec spec(OpKind kind, const Lowering& lowering) const {

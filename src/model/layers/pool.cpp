@@ -12,11 +12,12 @@
 #include "model/layers/list.hpp"
 #include "model/layers/window.hpp"
 #include "model/lowering.hpp"
+#include "model/splits/layer_split.hpp"
 
 namespace echelon::inline model {
 namespace {
 
-class PoolLayer : public Layer {
+class PoolLayer : public SplittableLayer {
  public:
   void forward(Lowering& lowering) const final {
     lowering.op(spec(OpKind::pool_forward, lowering), {lowering.input(0), lowering.output(0)}, ScaleSource::one, 0);
@@ -60,8 +61,15 @@ class Pool final : public PoolLayer {
     return {Shape{here.C, here.P(), here.Q()}};
   }
 
-  LayerPtr on_channels(const Units&) const override { return std::make_shared<Pool>(*this); }
+  // The max pool of a ReLU equals the ReLU of the max pool, which has fewer elements and needs no pass of its own.
+  LayerPtr behind_relu() const override {
+    if (mode_ != PoolMode::max || relu_) return nullptr;
+    auto both = std::make_shared<Pool>(*this);
+    both->relu_ = true;
+    return both;
+  }
 
+  LayerPtr on_channels(const Units&) const override { return std::make_shared<Pool>(*this); }
   std::optional<RowWindow> row_window() const override {
     RowWindow rows = rows_of(window_);
     rows.pads = rows.in_pieces = true;
@@ -71,15 +79,6 @@ class Pool final : public PoolLayer {
     auto part = std::make_shared<Pool>(*this);
     part->rows_ = rows;
     return part;
-  }
-
-  // The max pool of a ReLU is the ReLU of the max pool: over fewer elements, and without a pass of its own in either
-  // direction.
-  LayerPtr behind_relu() const override {
-    if (mode_ != PoolMode::max || relu_) return nullptr;
-    auto both = std::make_shared<Pool>(*this);
-    both->relu_ = true;
-    return both;
   }
 
  private:
@@ -93,7 +92,7 @@ class Pool final : public PoolLayer {
     return dims;
   }
 
-  // Of what the windows of some rows look at, rows that x does not have lie outside of the image.
+  // Rows that the windows read and x does not have lie outside the image.
   void pad_rows(PoolDims& dims) const {
     const std::int64_t padding = window_.padding.rows;
     dims.pad_h = std::max<std::int64_t>(0, padding - rows_->begin * dims.stride_h);
@@ -103,7 +102,7 @@ class Pool final : public PoolLayer {
 
   PoolMode mode_;
   Window window_;
-  std::optional<Units> rows_;  // of the output, where these alone are here
+  std::optional<Units> rows_;  // the output rows of a spatial shard; none: all
   bool relu_ = false;
 };
 

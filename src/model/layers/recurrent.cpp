@@ -5,12 +5,13 @@
 //   inputs = ["x", "h", "c"]  begins with another layer's last states (h alone but for lstm)
 //   reverse = true            runs from the end of the sequence to its beginning; outputs stay in their places
 //   carry = true              truncated back-propagation through time (Williams, Peng 1990): a batch begins with the
-//                             states that the last batch of this program ended with, and no gradient goes back there
+//                             states that the last batch of this program ended with, without gradients of them
 //
-// Where samples are of unlike length, a layer along the samples' places leaves its state alone behind the last one.
+// Where sequences have different lengths, a layer along the places of "samples" keeps its state behind the last place.
 //
-// A chunk of a longer sequence (on_steps) begins with the states that the chunk before ended with, as if they were
-// given; recurrent states come into the first and leave the last. Parts of the units (on_states): recurrent_part.cpp.
+// A time chunk of a longer sequence (on_steps) takes the final states of the chunk before it as inputs; with `carry`
+// the first chunk loads the states of the last batch and the last chunk stores them. Parts of the units (on_states):
+// splits/recurrent_part.hpp.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -19,13 +20,15 @@
 #include "model/layers/list.hpp"
 #include "model/layers/recurrent.hpp"
 #include "model/lowering.hpp"
+#include "model/splits/layer_split.hpp"
+#include "model/splits/recurrent_part.hpp"
 
 namespace echelon::inline model {
 namespace {
 
 constexpr int kParameters = 4;
 
-class Recurrent final : public Layer {
+class Recurrent final : public SplittableLayer {
  public:
   Recurrent(const LayerConfig& config, Cell cell)
       : kind_(config.type),
@@ -38,7 +41,9 @@ class Recurrent final : public Layer {
               .stores_recurrent_state = carry_} {
     if (form_.H < 1) throw ConfigError("needs units, the size of the state, at least 1");
     if (carry_ && form_.reverse)
-      throw ConfigError("carry = true goes on where the last batch ended, reverse = true comes from the other end");
+      throw ConfigError(
+          "carry = true continues where the last batch ended, but reverse = true begins at the other end: set one of "
+          "them");
     if (carry_ && config.inputs.size() > 1)
       throw ConfigError(fmt::format("carry = true begins with the last batch's states, but '{}' is given as well",
                                     config.inputs[kState]));
@@ -83,21 +88,6 @@ class Recurrent final : public Layer {
             {"bias_h", Shape{rows}, init, false}};
   }
 
-  LayerPtr on_steps(const Units& steps) const override {
-    if (form_.reverse) return nullptr;
-    auto chunk = std::make_shared<Recurrent>(*this);
-    chunk->form_.first = steps.begin;
-    chunk->form_.loads_recurrent_state = carry_ && steps.begin == 0;
-    chunk->form_.stores_recurrent_state = carry_ && steps.end == steps.all;
-    return chunk;
-  }
-  int states_of_steps() const override { return static_cast<int>(form_.states()); }
-
-  LayerPtr on_states(const Units& units, int gathered, int summed) const override {
-    return make_recurrent_part(std::make_shared<Recurrent>(*this), form_, units, {gathered, summed});
-  }
-  std::int64_t state_units() const override { return form_.H; }
-
   void forward(Lowering& lowering) const override {
     if (form_.loads_recurrent_state) load_recurrent_state(lowering, form_);
     std::vector<TensorRef> args = inputs(lowering);
@@ -121,8 +111,22 @@ class Recurrent final : public Layer {
     lowering.op(spec(OpKind::rnn_backward, lowering), args, ScaleSource::one, 0);
   }
 
+  LayerPtr on_steps(const Units& steps) const override {
+    if (form_.reverse) return nullptr;
+    auto chunk = std::make_shared<Recurrent>(*this);
+    chunk->form_.first = steps.begin;
+    chunk->form_.loads_recurrent_state = carry_ && steps.begin == 0;
+    chunk->form_.stores_recurrent_state = carry_ && steps.end == steps.all;
+    return chunk;
+  }
+  int recurrent_states() const override { return static_cast<int>(form_.states()); }
+  LayerPtr on_states(const Units& units, int gathered, int summed) const override {
+    return make_recurrent_part(std::make_shared<Recurrent>(*this), form_, units, {gathered, summed});
+  }
+  std::int64_t state_units() const override { return form_.H; }
+
  private:
-  // What both directions read: x, parameters, states, lengths.
+  // The arguments that forward and backward have in common: x, parameters, states, lengths.
   std::vector<TensorRef> inputs(Lowering& lowering) const {
     std::vector<TensorRef> args{lowering.input(kSequence)};
     for (int j = 0; j < kParameters; ++j) args.push_back(lowering.parameter(j));
@@ -151,7 +155,7 @@ class Recurrent final : public Layer {
   RecurrentForm form_;
 };
 
-// Recurrent states to where this batch begins, or the last states of this batch to where they are carried.
+// `in`: copies the program's states to the initial states of this batch; else the final states to the program's states.
 void move_states(Lowering& lowering, const RecurrentForm& form, bool in) {
   const Shape shape = state_shape(lowering, form);
   const OpSpec copy{.kind = OpKind::reorder, .dtype = lowering.dtype(), .dims = ReorderDims{shape}};

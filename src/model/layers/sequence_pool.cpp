@@ -1,5 +1,5 @@
-// One vector of a sequence: (T, F) -> (F), the sum or mean over its places, or its last one; places beyond a sample's
-// length take no part.
+// Pooling of a sequence: (T, F) -> (F), the sum or mean over its places, or the last place; places beyond a sample's
+// length are ignored.
 #include <fmt/format.h>
 
 #include "base/error.hpp"

@@ -1,4 +1,4 @@
-// What layers with a weight and an optional bias share: convolution and dense.
+// Parameters and lowering of layers with a weight and an optional bias: convolution and dense.
 #pragma once
 
 #include <cmath>
@@ -8,42 +8,38 @@
 
 #include "model/layer.hpp"
 #include "model/lowering.hpp"
+#include "model/splits/layer_split.hpp"
 
 namespace echelon::inline model {
 
-// "weight" of this shape and, where wanted, "bias" of its outermost extent, both uniform in +-1/sqrt(fan_in): what
-// PyTorch starts these layers with (He et al. 2015 with a = sqrt(5)). Biases do not decay.
-inline std::vector<ParameterDecl> weight_and_bias(const Shape& weight, bool bias) {
-  const Init init{Init::Kind::uniform, 1.0 / std::sqrt(static_cast<double>(weight.row_elems()))};
+// Which of the units of the whole layer a part has; none: all of them.
+struct WeightPart {
+  std::optional<Units> outputs, inputs;
+};
+
+// "weight" of this shape, (outputs, inputs, ..), and, where wanted, "bias" (outputs), both uniform in
+// +-1/sqrt(fan_in): what PyTorch starts these layers with (He et al. 2015 with a = sqrt(5)). fan_in counts all `inputs`
+// of the whole layer. Biases do not decay.
+inline std::vector<ParameterDecl> weight_and_bias(const Shape& weight, bool bias, const std::optional<Units>& inputs) {
+  const std::int64_t fan_in = inputs ? weight.row_elems() / weight[1] * inputs->all : weight.row_elems();
+  const Init init{Init::Kind::uniform, 1.0 / std::sqrt(static_cast<double>(fan_in))};
   std::vector<ParameterDecl> decls{{"weight", weight, init}};
   if (bias) decls.push_back({"bias", Shape{weight[0]}, init, false});
   return decls;
 }
 
-// Which of the outputs and inputs of a whole layer a part has.
-struct WeightPart {
-  std::optional<Units> outputs, inputs;
-};
-
-// The same for a part: slices of the tensors of the whole, (outputs, inputs, ..).
-inline std::vector<ParameterDecl> weight_and_bias(const Shape& weight, bool bias, const WeightPart& part) {
+// LayerSplit::slices of these parameters. The bias of a part with some of the inputs is in that part alone.
+inline std::vector<ParameterSlice> weight_and_bias_slices(const Shape& weight, bool bias, const WeightPart& part) {
+  if (!part.outputs && !part.inputs) return {};
   std::vector<std::int64_t> whole(weight.extents().begin(), weight.extents().end()), offset(whole.size(), 0);
   if (part.outputs) whole[0] = part.outputs->all, offset[0] = part.outputs->begin;
   if (part.inputs) whole[1] = part.inputs->all, offset[1] = part.inputs->begin;
-  std::vector<ParameterDecl> decls = weight_and_bias(Shape(whole), bias);
-  decls[0].whole = decls[0].shape;
-  decls[0].shape = weight;
-  decls[0].offset = Shape(offset);
-  if (bias && part.inputs) decls[1].alone = true;
-  if (bias && part.outputs) {
-    decls[1].whole = decls[1].shape;
-    decls[1].shape = Shape{weight[0]};
-    decls[1].offset = Shape{part.outputs->begin};
-  }
-  return decls;
+  std::vector<ParameterSlice> slices{{.whole = Shape(whole), .offset = Shape(offset)}};
+  if (bias) slices.push_back({.whole = {whole[0]}, .offset = {offset[0]}, .alone = part.inputs.has_value()});
+  return slices;
 }
 
-// y from x, w [, b].
+// Op y = f(x, w [, b]) of the spec `forward`, pair 0.
 inline void lower_weighted_forward(Lowering& lowering, const OpSpec& forward, bool bias) {
   if (bias)
     lowering.op(forward, {lowering.input(0), lowering.parameter(0), lowering.parameter(1), lowering.output(0)},
@@ -52,7 +48,7 @@ inline void lower_weighted_forward(Lowering& lowering, const OpSpec& forward, bo
     lowering.op(forward, {lowering.input(0), lowering.parameter(0), lowering.output(0)}, ScaleSource::one, 0);
 }
 
-// dw [, db] from x, dy; then dx from dy, w where it is wanted.
+// Ops dw [, db] from (x, dy), then dx from (dy, w) where the gradient of the input is wanted, both pair 0.
 inline void lower_weighted_backward(Lowering& lowering, const OpSpec& weights, const OpSpec& data, bool bias) {
   const TensorRef x = lowering.input(0), dy = lowering.grad_output(0);
   if (bias)

@@ -1,4 +1,4 @@
-// What convolution and pooling share: [rows, columns] keys and the fit of a window.
+// Keys [rows, columns] and output extents of convolution and pooling.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/shape.hpp"
-#include "model/layer.hpp"
+#include "model/splits/layer_split.hpp"
 
 namespace echelon::inline model {
 
@@ -18,24 +18,25 @@ struct RowsColumns {
   friend bool operator==(const RowsColumns&, const RowsColumns&) = default;
 };
 
-// One number for both, or [rows, columns]; `missing` where the key is not given. ConfigError below `least`.
+// The value of a key: one number for both, or [rows, columns]; `missing` where the key is not given. ConfigError with
+// the key's name for more than two numbers and for a number below `least`.
 RowsColumns rows_columns(const std::vector<std::int64_t>& values, RowsColumns missing, std::int64_t least,
                          std::string_view key);
-// As above for a key that must be given.
+// As above for a key that must be given, at least 1.
 RowsColumns required_rows_columns(const std::vector<std::int64_t>& values, std::string_view key);
 
-// Refuses inputs that are no images (C, H, W).
+// ConfigError unless the input is an image (C, H, W); `what` names the layer.
 void require_image(const Shape& input, std::string_view what);
 
 struct Window {
   RowsColumns kernel, stride, padding{0, 0}, dilation;
 };
-// (channels, P, Q) for an image (C, H, W). ConfigError where the window is larger than the padded image, saying which
-// extent and what would fit.
+// (channels, P, Q) for an image (C, H, W), P = (H + 2 padding - dilation (R - 1) - 1) / stride + 1 rounded down, Q
+// likewise. ConfigError with the extent and the nearest that fits where the window is larger than the padded image.
 Shape slide(const Window& window, const Shape& input, std::int64_t channels);
-// What it sees of rows.
+// The rows that the window reads (LayerSplit::row_window).
 RowWindow rows_of(const Window& window);
-// "3x3 stride 2 pad 1", leaving out what is usual.
+// "3x3 stride 2 pad 1"; a stride of `usual_stride`, no padding and no dilation are left out.
 std::string window_text(const Window& window, RowsColumns usual_stride);
 
 }  // namespace echelon::inline model

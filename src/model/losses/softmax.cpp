@@ -4,13 +4,15 @@
 
 #include "base/error.hpp"
 #include "model/lowering.hpp"
+#include "model/splits/layer_split.hpp"
+#include "model/splits/softmax_part.hpp"
 
 namespace echelon::inline model {
 namespace {
 
 enum Input : int { kLogits = 0, kLabels = 1, kWeights = 2 };
 
-class SoftmaxLoss final : public Layer {
+class SoftmaxLoss final : public SplittableLayer {
  public:
   SoftmaxLoss(std::int64_t classes, double smoothing) : classes_(classes), smoothing_(smoothing) {}
 
@@ -37,10 +39,6 @@ class SoftmaxLoss final : public Layer {
     return {logits};
   }
 
-  LayerPtr on_classes(const Units& classes, int cut, int parts) const override {
-    return make_softmax_loss_part(classes, cut, parts, smoothing_);
-  }
-
   void forward(Lowering& lowering) const override {
     lowering.op(spec(OpKind::loss_softmax_forward, lowering),
                 {lowering.input(kLogits), lowering.input(kLabels), lowering.input(kWeights), lowering.output(0),
@@ -52,6 +50,10 @@ class SoftmaxLoss final : public Layer {
     lowering.op(spec(OpKind::loss_softmax_backward, lowering),
                 {lowering.output(0), lowering.input(kLabels), lowering.input(kWeights), lowering.grad_input(kLogits)},
                 ScaleSource::loss_scale, 0);
+  }
+
+  LayerPtr on_classes(const Units& classes, int cut, int parts) const override {
+    return make_softmax_loss_part(classes, cut, parts, smoothing_);
   }
 
  private:

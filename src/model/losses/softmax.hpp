@@ -5,14 +5,12 @@
 
 namespace echelon::inline model {
 
-// Of the target, `smoothing` is spread over all classes in training; evaluation has the plain loss.
-// Inputs: logits (.., classes), labels (..), weights (..): one label a sample, or one a token of a sequence. Output:
-// probabilities of the logits' shape. Sums loss, correct predictions and weights of all forward passes in a kept tensor
-// "sums" (3) f64, which the program reads.
+// For logits x, label t and weight w: loss w * -sum over k of q_k log p_k, p = softmax(x), q_k = (1 - smoothing) [k =
+// t]
+// + smoothing / classes (Szegedy et al. 2015) in training, q_k = [k = t] in evaluation; dx = w (p - q) * loss_scale.
+// Inputs: logits (.., classes), labels (..) index, weights (..): one label a sample, or one a token of a sequence.
+// Output: probabilities of the logits' shape. Adds loss, correct predictions (argmax = t) and weights of all forward
+// passes in a kept tensor "sums" (3) f64, which Program::losses reads. infer: ConfigError where the logits do not fit.
 LayerPtr make_softmax_loss(std::int64_t classes, double smoothing = 0);
-
-// The same of logits of which each of `parts` ranks has some classes (Layer::on_classes): four numbers of each label,
-// SoftmaxPartDims::kPartials, travel at `cut` instead of the logits. Its output is the logits that are here.
-LayerPtr make_softmax_loss_part(const Units& classes, int cut, int parts, double smoothing);
 
 }  // namespace echelon::inline model

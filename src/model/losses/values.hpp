@@ -1,4 +1,4 @@
-// Losses of real numbers against targets.
+// Losses of real-valued outputs: mean squared error and binary cross-entropy.
 #pragma once
 
 #include <cstdint>
@@ -8,9 +8,11 @@
 
 namespace echelon::inline model {
 
-// Inputs: values, labels and weights, all of one shape (one value fits labels ()). Squared: sum of weight * (x - t)^2.
-// Logistic: binary cross-entropy of logits against labels in [0, 1], or `classes` = 2 classes. Sums as the softmax loss
-// keeps them; the prediction of a logistic loss is right where x > 0 and t > 1/2 agree. Output: the values.
+// Inputs: values x, labels t and weights w, all of one shape; values (1) fit labels (). Output: the values.
+//   squared   sum of w (x - t)^2; `classes` must be 0 (labels are real numbers)
+//   logistic  sum of w (log(1 + e^x) - t x), binary cross-entropy of logits; labels in [0, 1], or `classes` = 2; a
+//             prediction is correct where x > 0 agrees with t > 1/2
+// Sums are kept as by make_softmax_loss. ConfigError for other `classes`.
 LayerPtr make_value_loss(ValueLoss loss, std::int64_t classes);
 
 }  // namespace echelon::inline model

@@ -14,7 +14,7 @@ class Send final : public Layer {
   explicit Send(int cut) : cut_(cut) {}
   std::string_view kind() const override { return "send"; }
   std::string attributes() const override { return fmt::format("cut {}", cut_); }
-  // A value that no op writes or reads: nodes have one.
+  // Every node has an output; no op writes or reads this one.
   std::vector<Shape> infer(std::span<const Shape>) const override { return {Shape{}}; }
   void forward(Lowering& lowering) const override { lowering.transfer(cut_, lowering.input(0), kNothing); }
   void backward(Lowering& lowering) const override {
@@ -72,7 +72,6 @@ class Sum final : public Layer {
   int cut_;
 };
 
-// (C, H, W), (F) or (T, F) of which the input has some channels or features.
 class Gather final : public Layer {
  public:
   Gather(int cut, const Units& units) : cut_(cut), units_(units) {}
@@ -84,7 +83,7 @@ class Gather final : public Layer {
   void forward(Lowering& lowering) const override { lowering.transfer(cut_, lowering.input(0), lowering.output(0)); }
   void backward(Lowering& lowering) const override {
     if (!lowering.wants_grad_input(0)) return;
-    const Shape y = lowering.output_shape(0);  // a sequence is to the op N*T samples of F channels
+    const Shape y = lowering.output_shape(0);  // for the op a sequence is N*T samples of F channels
     const SliceDims dims{y.rank() == 3 ? y[0] * y[1] : y[0], units_.all,   y.rank() == 4 ? y[2] : 1,
                          y.rank() == 4 ? y[3] : 1,           units_.begin, units_.count()};
     lowering.op({.kind = OpKind::slice, .dtype = lowering.dtype(), .dims = dims},

@@ -1,21 +1,25 @@
-// Where a split model's tensors leave a rank and come to it. model/ sees a number and a shape; who is at the
-// other end is for parallel/ to say.
+// Nodes at which tensors of a split model leave a rank or arrive at it. They lower to Lowering::transfer with the
+// number of a cut; parallel/cut.hpp describes which ranks take part in it.
 #pragma once
 
-#include "model/layer.hpp"
+#include "model/splits/layer_split.hpp"
 
 namespace echelon::inline model {
 
-// Sends its input on; backward, the input's gradient comes back.
+// Forward: sends the input. Backward: receives its gradient, where Lowering::wants_grad_input. Output: a value () that
+// no op reads or writes.
 LayerPtr make_send(int cut);
-// Gives what comes, (shape) a sample; backward, its gradient goes back, where something `learns` at the other end.
+// No input. Forward: receives the output, of this shape for each sample. Backward, if `learns` (the sender has
+// parameters upstream): sends the gradient of the output.
 LayerPtr make_receive(int cut, const Shape& shape, bool learns);
 
-// Layers split by their units (parallel/tensor.hpp). Every rank of the split runs the same nodes in the same order.
-//   spread  in front of layers that compute some of their outputs each: gives its input on; backward, the gradients of
-//           all ranks are summed
-//   sum     behind layers that take some of their inputs each: gives the sum of all ranks' inputs
-//   gather  gives whole values of which its input is `units`; backward, this rank's part of the gradient
+// Collectives around layers that are split by units (parallel/tensor.hpp). Every shard runs the same nodes in the same
+// order.
+//            where                              forward                             backward
+//   spread   before LayerSplit::with_outputs    the input                           the sum of all shards' gradients
+//   sum      behind LayerSplit::with_inputs     the sum of all shards' inputs       the gradient
+//   gather   behind LayerSplit::with_outputs    all units; the input has `units`    the gradient of `units`
+// In Megatron-LM `spread` is f and `sum` is g. `gather` takes (C, H, W), (F) or (T, F).
 LayerPtr make_spread(int cut);
 LayerPtr make_sum(int cut);
 LayerPtr make_gather(int cut, const Units& units);

@@ -1,5 +1,5 @@
-// What a node of a spatial shard exchanges with the spatial shards above and below it, in the order in which it asks
-// for that.
+// The exchange of halos: the rows that a node of one spatial shard sends to and receives from the spatial shards above
+// and below it. Each call appends transfers and ops to the pass, in the order of the calls.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace echelon::inline model {
 
-// Of input 0 of the node that is being lowered.
+// The halo of input 0, (N, C, rows, W), of the node that is being lowered.
 class Halo {
  public:
   using Piece = RowPieces::Piece;
@@ -18,14 +18,15 @@ class Halo {
   Halo(Lowering& lowering, const RowsFetch& fetch)
       : lowering_(lowering), f_(fetch), rows_(lowering, lowering.input_shape(0)), own_(lowering.input_shape(0)[2]) {}
 
-  // Forward. Sends do not block.
+  // Forward. Sends do not block; from_above and from_below wait for the neighbour.
   void send_rows() const;
-  std::vector<Piece> from_above() const;  // padding, then rows
-  std::vector<Piece> from_below() const;  // rows, then padding
+  std::vector<Piece> from_above() const;  // rows of padding, then received rows
+  std::vector<Piece> from_below() const;  // received rows, then rows of padding
 
-  // Backward: of the rows that came, as they lie in a piece from row `first` on; and, waiting, of those that went.
+  // Backward. Returns the gradients of received rows, which begin at row `first` of `gradient`, to the neighbour.
   void send_back_above(const Piece& gradient, std::int64_t first) const;
   void send_back_below(const Piece& gradient, std::int64_t first) const;
+  // Receives the gradients of the rows that send_rows sent, as addends of the gradient of input 0; waits.
   std::vector<RowPieces::Source> gradients_of_sent() const;
 
  private:
@@ -38,9 +39,9 @@ class Halo {
   std::int64_t own_;
 };
 
-// The shape of a sample with the rows that are fetched.
+// (C, own rows [first, end) with padding and received rows around them, W) of a sample (C, rows, W).
 Shape with_halo(const Shape& sample, const RowsFetch& fetch);
-// "1 + 16 + 1": rows from above, own ones, from below.
+// "1 + 16 + 1": rows above, own rows, rows below.
 std::string rows_text(const RowsFetch& fetch);
 
 }  // namespace echelon::inline model

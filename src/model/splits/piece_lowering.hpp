@@ -1,4 +1,4 @@
-// A node's lowering as a layer of windows sees it that computes one piece of the node's rows.
+// The Lowering of one piece of a node's rows: a convolution or pool that is lowered with it computes that piece alone.
 #pragma once
 
 #include <fmt/format.h>
@@ -18,7 +18,7 @@ class PieceLowering final : public Lowering {
     TensorRef x, y, dx, dy;
     Shape x_shape, y_shape;
   };
-  // `number` of kPieces: names what is kept and saved of this piece.
+  // `number` in [0, kPieces): distinguishes the kept tensors and the saved memory of the pieces.
   static constexpr int kPieces = 3;
   PieceLowering(Lowering& node, int number, Ends ends) : node_(node), number_(number), ends_(std::move(ends)) {}
 
@@ -44,19 +44,19 @@ class PieceLowering final : public Lowering {
   void op(const OpSpec& spec, const std::vector<TensorRef>& args, ScaleSource scale, int pair) override {
     node_.op(spec, args, scale, pair < 0 ? pair : kPieces * pair + number_);
   }
-  TensorRef state(std::string_view, const Shape&) override { unlike_a_window(); }
-  void alias(int, int) override { unlike_a_window(); }
-  void share(int, int) override { unlike_a_window(); }
-  void pass_gradient(int, int) override { unlike_a_window(); }
-  void give_gradient(int, TensorRef) override { unlike_a_window(); }
-  TensorRef zeros(std::string_view, const Shape&) override { unlike_a_window(); }
-  void sum_over_replicas(TensorRef) override { unlike_a_window(); }
-  void count_cells(std::int64_t) override { unlike_a_window(); }
-  void transfer(int, TensorRef, TensorRef, bool) override { unlike_a_window(); }
+  TensorRef state(std::string_view, const Shape&) override { unsupported(); }
+  void alias(int, int) override { unsupported(); }
+  void share(int, int) override { unsupported(); }
+  void pass_gradient(int, int) override { unsupported(); }
+  void give_gradient(int, TensorRef) override { unsupported(); }
+  TensorRef zeros(std::string_view, const Shape&) override { unsupported(); }
+  void sum_over_replicas(TensorRef) override { unsupported(); }
+  void count_cells(std::int64_t) override { unsupported(); }
+  void transfer(int, TensorRef, TensorRef, bool) override { unsupported(); }
 
  private:
-  [[noreturn]] static void unlike_a_window() {
-    ECHELON_CHECK(false, "a layer of windows does not ask for this");
+  [[noreturn]] static void unsupported() {
+    ECHELON_CHECK(false, "not part of the lowering of a convolution or pool");
     std::abort();
   }
 

@@ -50,7 +50,7 @@ Piece RowPieces::sum(const std::string& tag, const Piece& a, const Piece& b) con
   return to;
 }
 
-// Between two neighbouring ends of sources, all rows have the same ones.
+// Between two neighbouring bounds of sources all rows have the same sources.
 Piece RowPieces::sum_of(const std::string& tag, const std::vector<Source>& sources, std::int64_t rows) const {
   std::set<std::int64_t> ends = {0, rows};
   for (const Source& source : sources) ends.insert({source.begin, source.end});

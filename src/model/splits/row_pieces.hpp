@@ -1,4 +1,5 @@
-// Tensors (N, C, rows, W) of one node, cut and joined by rows. To the ops rows are the channels of N*C samples.
+// Tensors (N, C, rows, W) of one node, sliced and concatenated along their rows. Each function appends ops, for which
+// rows are the channels of N*C samples; `tag` names the kept tensor that it writes.
 #pragma once
 
 #include <string>
@@ -14,24 +15,24 @@ class RowPieces {
     TensorRef tensor = {};
     std::int64_t rows = 0;
   };
-  // Rows [begin, end) of what is put together are rows of a piece, from `first` on.
+  // An addend of a sum: rows [begin, end) of the result come from `piece`, from its row `first` on.
   struct Source {
     Piece piece;
     std::int64_t begin, end, first;
   };
 
-  // `image` gives N, C and W.
+  // `image`: (N, C, any, W).
   RowPieces(Lowering& lowering, const Shape& image) : lowering_(lowering), image_(image) {}
 
   Shape shape(std::int64_t rows) const { return {image_[0], image_[1], rows, image_[3]}; }
-  Piece room(const std::string& tag, std::int64_t rows) const;
-  Piece zeros(const std::string& tag, std::int64_t rows) const;
-  // Rows [first, first + count); the piece itself where these are all.
+  Piece room(const std::string& tag, std::int64_t rows) const;   // a kept tensor of so many rows
+  Piece zeros(const std::string& tag, std::int64_t rows) const;  // rows of zeros
+  // Rows [first, first + count) of a piece; the piece itself where these are all of its rows.
   Piece slice(const std::string& tag, const Piece& from, std::int64_t first, std::int64_t count) const;
-  void join(const std::vector<Piece>& pieces, TensorRef to) const;
+  void join(const std::vector<Piece>& pieces, TensorRef to) const;  // the concatenation, into `to`
   Piece joined(const std::string& tag, const std::vector<Piece>& pieces) const;
-  Piece sum(const std::string& tag, const Piece& a, const Piece& b) const;
-  // Each of `rows` rows is the sum of all sources that have it, or zero.
+  Piece sum(const std::string& tag, const Piece& a, const Piece& b) const;  // of as many rows
+  // `rows` rows, each the sum of the sources that contain it; zero where none does.
   Piece sum_of(const std::string& tag, const std::vector<Source>& sources, std::int64_t rows) const;
 
  private:

@@ -47,7 +47,7 @@ class Rows final : public Layer {
   }
 
  private:
-  // The output is the input as it is.
+  // Whether the output equals the input.
   bool is_input(const Lowering& lowering) const {
     return f_.first == 0 && f_.end == lowering.input_shape(0)[2] && f_.above.rows() + f_.below.rows() == 0;
   }

@@ -1,16 +1,17 @@
-// Rows of images that several ranks share (parallel/space.hpp): what a spatial shard of them needs from its neighbours.
+// Nodes of a spatial shard (parallel/space.hpp), which has some rows of each image and fetches the halo, the rows that
+// its windows read beyond them, from its neighbours.
 #pragma once
 
-#include "model/layer.hpp"
+#include "model/splits/layer_split.hpp"
 
 namespace echelon::inline model {
 
-// What passes between a spatial shard and the one above or below it. Cuts have a direction: in one of them rows come
-// and their gradients go back, in the other it is the other way round.
+// The exchange with the spatial shard above or below. Each cut has a direction: at out_cut own rows are sent and their
+// gradients received, at in_cut rows are received and their gradients sent. -1: nothing is exchanged.
 struct RowsSide {
   int out_cut = -1, in_cut = -1;
-  std::int64_t out = 0, in = 0;  // rows; out: those next to that side
-  std::int64_t padding = 0;      // rows of zeros behind those that come
+  std::int64_t out = 0, in = 0;  // numbers of rows; those sent are the outermost own rows of this side
+  std::int64_t padding = 0;      // rows of zeros beyond the received ones, at the edge of the image
   std::int64_t rows() const { return in + padding; }
 };
 
@@ -21,11 +22,12 @@ struct RowsFetch {
 };
 
 LayerPtr make_rows(const RowsFetch& fetch);
-// Rows `rows` of what `layer`, a layer of windows, gives, of what make_rows would give it; the first window begins at
-// own row `first`. Where tensors travel beside ops (Lowering::travels_beside_ops), rows that see nothing of the
-// neighbours' are computed meanwhile, and so are their gradients.
+// make_rows and `layer`, whose row_window is in_pieces, as one node: the rows `rows` of the layer's output, from this
+// shard's rows of its input. `first`: the own row at which the window of the first output row begins; negative above
+// the own rows. Where transfers overlap with ops (Lowering::travels_beside_ops), output rows that read own rows alone
+// are computed while the halo is on its way, and likewise backward.
 LayerPtr make_rows_window(LayerPtr layer, const RowsFetch& fetch, const Units& rows, std::int64_t first);
-// Whole images, of which the input is these rows; backward, this rank's rows of the gradient.
+// (C, rows.count(), W) -> (C, rows.all, W): gathers the whole image at `cut`; backward, the own rows of the gradient.
 LayerPtr make_gather_rows(int cut, const Units& rows);
 
 }  // namespace echelon::inline model

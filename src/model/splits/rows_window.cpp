@@ -1,6 +1,7 @@
-// A layer of windows on a spatial shard's rows. Where devices work by themselves it runs in three pieces: rows that see
-// nothing of the neighbours', while these travel, then those at either end. On the host's own cores, which bring the
-// rows too, three pieces cost more than the wait that they hide: all rows at once, behind it.
+// A convolution or pool on the rows of a spatial shard. On devices that do not compute on the host's cores it runs in
+// three pieces: the rows that read own rows alone, while the halo is transferred, then the rows at both ends. On the
+// host's cores, which also copy the halo, three pieces cost more than the wait that they hide: all rows run at once,
+// after the transfer.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -19,7 +20,7 @@ namespace {
 
 using Piece = RowPieces::Piece;
 
-class RowsWindow final : public Layer {
+class RowsWindow final : public SplittableLayer {
  public:
   RowsWindow(LayerPtr layer, const RowsFetch& fetch, const Units& rows, std::int64_t first)
       : layer_(std::move(layer)), f_(fetch), rows_(rows), first_(first) {}
@@ -27,12 +28,17 @@ class RowsWindow final : public Layer {
   std::string attributes() const override { return layer_->attributes() + " on rows " + rows_text(f_); }
   std::vector<Shape> infer(std::span<const Shape> inputs) const override {
     const Shape seen = with_halo(inputs[0], f_);
-    return layer_->on_rows(rows_, -1)->infer({&seen, 1});
+    return layer_split(*layer_).on_rows(rows_, -1)->infer({&seen, 1});
   }
   std::vector<ParameterDecl> parameters(std::span<const Shape> inputs) const override {
     return layer_->parameters(inputs);
   }
-  LayerPtr with_outputs(const Units& units) const override { return on_these_rows(layer_->with_outputs(units)); }
+  std::vector<ParameterSlice> slices(std::span<const Shape> inputs) const override {
+    return layer_split(*layer_).slices(inputs);
+  }
+  LayerPtr with_outputs(const Units& units) const override {
+    return on_these_rows(layer_split(*layer_).with_outputs(units));
+  }
   LayerPtr behind_relu() const override { return on_these_rows(layer_->behind_relu()); }
 
   void forward(Lowering& lowering) const override {
@@ -79,7 +85,7 @@ class RowsWindow final : public Layer {
   }
 
   WindowPieces pieces_in(const Lowering& lowering) const {
-    const RowWindow window = *layer_->row_window();
+    const RowWindow window = *layer_split(*layer_).row_window();
     const RowSpan x = {f_.first - f_.above.rows(), f_.end + f_.below.rows()}, y = {0, rows_.count()};
     if (!lowering.travels_beside_ops() || f_.above.in + f_.below.in == 0) return {{}, {y, x}, {}};
     return window_pieces({.reach = window.reach,
@@ -101,7 +107,7 @@ class RowsWindow final : public Layer {
     return y;
   }
 
-  // The gradient of x, where it is wanted.
+  // The gradient of x, where Lowering::wants_grad_input.
   Piece backward_piece(Lowering& lowering, Number number, const WindowPiece& piece) const {
     const RowPieces x(lowering, lowering.input_shape(0)), y(lowering, lowering.output_shape(0));
     const Piece dy =
@@ -117,10 +123,10 @@ class RowsWindow final : public Layer {
   }
 
   LayerPtr layer_of(const WindowPiece& piece) const {
-    return layer_->on_rows({rows_.begin + piece.y.begin, rows_.begin + piece.y.end, rows_.all}, -1);
+    return layer_split(*layer_).on_rows({rows_.begin + piece.y.begin, rows_.begin + piece.y.end, rows_.all}, -1);
   }
 
-  // Forward: own rows, and those that travel here, if any.
+  // Forward: the rows of x that a piece reads, own and received ones.
   static Piece rows_seen_by(Lowering& lowering, const Halo& halo, Number number, const RowSpan& span) {
     const RowPieces x(lowering, lowering.input_shape(0));
     const Piece own{lowering.input(0), lowering.input_shape(0)[2]};
@@ -133,7 +139,7 @@ class RowsWindow final : public Layer {
       for (const Piece& piece : halo.from_below()) parts.push_back(piece);
     return x.joined(tag("x", number), parts);
   }
-  // Backward: what that was.
+  // Backward: the tensor that rows_seen_by wrote.
   static Piece rows_kept_of(Lowering& lowering, Number number, const RowSpan& span) {
     const Piece own{lowering.input(0), lowering.input_shape(0)[2]};
     if (span == RowSpan{0, own.rows}) return own;

@@ -11,14 +11,14 @@
 namespace echelon::inline model {
 namespace {
 
-// To the ops a step is a channel, and its features are one row of it.
+// For the ops a step is a channel whose features are one row.
 struct Extents {
   explicit Extents(const Shape& x) : N(x[0]), F(x.rank() == 3 ? x[2] : 1) {}
   std::int64_t N, F;
 };
 
-// Several tensors (N, steps, F) behind one another along their steps. An op joins as many as it has arguments: rounds
-// of ops, each over what the round before gave.
+// Concatenates tensors (N, steps, F) along their steps. An op takes at most kMaxConcat of them: rounds of ops, each
+// over the results of the round before.
 class Joiner {
  public:
   Joiner(Lowering& lowering, const Extents& extents) : lowering_(lowering), e_(extents) {}
@@ -86,7 +86,7 @@ class SplitSteps final : public Layer {
     if (!lowering.wants_grad_input(0)) return;
     std::vector<TensorRef> gradients;
     for (int i = 0; i < static_cast<int>(steps_.size()); ++i) gradients.push_back(lowering.grad_output(i));
-    // A concat cannot add to what other readers of the sequence gave back; a slice of all steps can.
+    // A concat cannot add to the gradients of other readers of the sequence; a slice of all steps can.
     const Shape x = lowering.input_shape(0);
     const Extents e(x);
     const TensorRef whole = lowering.kept("gradient", Shape{e.N, x[1], 1, e.F}, lowering.dtype());

@@ -1,4 +1,5 @@
-// Sequences cut along their steps and put together again (parallel/staircase.hpp).
+// Sequences cut along their steps and concatenated again, around layers that run on time chunks
+// (parallel/time_chunk_pipeline.hpp).
 #pragma once
 
 #include <cstdint>
@@ -8,7 +9,8 @@
 
 namespace echelon::inline model {
 
-// (T, F), or tokens (T) where `indices`, to as many values of these steps, behind one another; they add up to T.
+// (T, F), or tokens (T) where `indices`, -> one output (steps[i], F) or (steps[i]) for each entry of `steps`, whose sum
+// is T, in the order of time.
 LayerPtr make_split_steps(std::vector<std::int64_t> steps, bool indices);
 // (T1, F), (T2, F), .. -> (T1 + T2 + .., F)
 LayerPtr make_join_steps();

@@ -1,8 +1,8 @@
-// Which of a spatial shard's output rows see its own rows alone: what can be computed while the neighbours' rows
-// travel.
+// Which output rows of a spatial shard depend on its own input rows alone and can be computed while the halo is
+// transferred. Pure functions.
 #pragma once
 
-#include "model/layer.hpp"
+#include "model/splits/layer_split.hpp"
 
 namespace echelon::inline model {
 
@@ -13,28 +13,30 @@ struct RowSpan {
   friend auto operator<=>(const RowSpan&, const RowSpan&) = default;
 };
 
-// Rows of the input that these rows of the output look at; outside of the image lies padding.
+// The input rows that these output rows read, [begin * stride - padding, (end - 1) * stride - padding + reach):
+// negative ones and those beyond the image are padding.
 RowSpan rows_seen(const RowWindow& window, const RowSpan& output);
 
-// Rows y of a spatial shard's output and the rows x of its input at which they look: [0, own) are the spatial shard's,
-// those before and behind them come from the neighbours or are padding.
+// Output rows y of a spatial shard and the input rows x that they read. Of x, [0, own) are the shard's own rows; rows
+// before and behind them are received from neighbours or padding.
 struct WindowPiece {
   RowSpan y, x;
   friend bool operator==(const WindowPiece&, const WindowPiece&) = default;
 };
 
-// A spatial shard's windows: the first begins at row `first` of x, which may lie before all rows there are where layers
-// pad.
+// The windows of a spatial shard. The first one begins at row `first`, which lies before x.begin where the layer pads
+// by itself (RowWindow::pads).
 struct SpatialShardWindows {
   std::int64_t reach = 1, stride = 1, first = 0;
   std::int64_t outputs = 0, own = 0;
-  RowSpan x;  // all rows there are for them
+  RowSpan x;  // all input rows: own, received and padding
 };
 
 struct WindowPieces {
-  WindowPiece above, inside, below;  // above: sees rows before own ones; below: behind them; none of y: not there
+  WindowPiece above, inside,
+      below;  // `above` reads rows before the own ones, `below` behind them; empty y: no such piece
 };
-// All outputs as `inside`, where none sees own rows alone.
+// All output rows are `inside` where none depends on own rows alone.
 WindowPieces window_pieces(const SpatialShardWindows& windows);
 
 }  // namespace echelon::inline model

@@ -1,4 +1,4 @@
-// Layers as zoo models write them.
+// Functions that write the layers of zoo models.
 #pragma once
 
 #include <cstdint>
@@ -24,10 +24,10 @@ LayerConfig dropout(double rate);
 // made for (1, 28, 28); samples are (1, 3, 28)".
 void require_images(std::string_view model, const SampleForm& form, std::int64_t least, const Shape& made_for);
 
-// Layers one after another, each with a name of its own, so that later ones can ask for it.
+// A list of layers, each with a unique name, so that later layers can name it as an input.
 class Chain {
  public:
-  // Appends a layer that takes the one before, or `inputs`; returns its name.
+  // Appends a layer that takes the output of the layer before it, or `inputs`; returns its name, e.g. "conv3".
   std::string add(LayerConfig layer, std::vector<std::string> inputs = {});
   // Convolution without bias (padded to keep the size at stride 1), then batch norm.
   std::string conv_norm(std::int64_t channels, std::int64_t kernel, std::int64_t stride,

@@ -18,11 +18,11 @@ namespace echelon::inline model {
 ECHELON_ZOO(X)
 #undef X
 
-// Builds the named model for samples of this form, with its loss. An unknown name is a ConfigError with the nearest
-// known one; a form that the model cannot take, one that says what it takes.
+// Builds the named model for samples of this form, with its loss. ConfigError for an unknown name, with the nearest
+// known one, and for samples that the model cannot take, with the form that it takes.
 Graph build_zoo(std::string_view name, const SampleForm& form, const LossOptions& loss = {});
 
-// What a model was made for, where no data says it.
+// The form of samples that a model was published for, used where no data set is given.
 SampleForm zoo_form(std::string_view name);
 // The layers alone; each one's `where` is "zoo <name>".
 std::vector<LayerConfig> zoo_layers(std::string_view name, const SampleForm& form);

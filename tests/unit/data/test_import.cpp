@@ -135,7 +135,7 @@ TEST_CASE("bad IDX files are named with the place", "[data][import]") {
   CHECK_THAT(with(good, named.substr(0, 10)), Contains("labels: ends at byte 10"));
   CHECK_THAT(with(good.substr(0, 9), named), Contains("images: ends at byte 9, in its header"));
   CHECK_THAT(with("", named), Contains("images: ends at byte 0, in its magic number"));
-  CHECK_THAT(with(good + "x", named), Contains("images: goes on after byte 76"));
+  CHECK_THAT(with(good + "x", named), Contains("images: has more bytes after byte 76"));
   CHECK_THAT(with(idx_images(0, ""), idx_labels(0, "")), Contains("claims extents of 0 x 3 x 5"));
   CHECK_THAT(with(be32(0x803) + be32(4) + be32(~0U) + be32(~0U), named), Contains("claims extents of 4 x 4294967295"));
   std::filesystem::remove(images_at);

@@ -86,7 +86,7 @@ TEST_CASE("recurrent layers say what they cannot take", "[model]") {
              Contains("states of (3) values, but is given (4)"));
   LayerConfig carried = layer("lstm", 4);
   carried.carry = carried.reverse = true;
-  CHECK_THAT(refusal({words, carried, layer("dense", 7)}, text(5)), Contains("carry = true goes on"));
+  CHECK_THAT(refusal({words, carried, layer("dense", 7)}, text(5)), Contains("carry = true continues"));
   LayerConfig small = words;
   small.vocabulary = 6;
   CHECK_THAT(refusal({small, first, layer("dense", 7)}, text(5)), Contains("the data has 7 tokens"));

@@ -14,7 +14,7 @@ using test::random_integers;
 
 bool is_empty(const WindowPiece& piece) { return piece.y.count() == 0; }
 
-TEST_CASE("a band's windows in three pieces, by hand", "[model][space]") {
+TEST_CASE("the windows of a spatial shard in three pieces, by hand", "[model][space]") {
   // 3x3 with a row of either neighbour.
   WindowPieces pieces = window_pieces({.reach = 3, .stride = 1, .first = -1, .outputs = 8, .own = 8, .x = {-1, 9}});
   CHECK(pieces.above == WindowPiece{{0, 1}, {-1, 2}});
@@ -81,7 +81,7 @@ void check_pieces(const SpatialShardWindows& w, std::int64_t& apart) {
   CHECK((pieces.inside.x.begin >= 0 && pieces.inside.x.end <= w.own));
 }
 
-TEST_CASE("a band's windows in three pieces: every row once, as many as can inside", "[model][space]") {
+TEST_CASE("the windows of a spatial shard in three pieces: every row once, as many as can inside", "[model][space]") {
   std::int64_t apart = 0;
   for (std::int64_t round = 0; round < 4000; ++round) {
     const auto numbers = random_integers(8, 0, 1000, "windows " + std::to_string(round));

@@ -55,7 +55,7 @@ TEST_CASE("a mesh that does not fit is refused with the host and the numbers", "
   CHECK_THROWS_AS(Mesh(split(2, 2, true), {0, 0, 0}, {"n1"}), ConfigError);
 }
 
-TEST_CASE("bands are neighbours, and hold one part with those of other replicas", "[parallel][mesh]") {
+TEST_CASE("spatial shards are neighbours, and hold one part with those of other replicas", "[parallel][mesh]") {
   const Mesh mesh(split(2, 1, false, 2), {0, 0, 0, 0, 1, 1, 1, 1}, kTwoHosts);
   CHECK(mesh.text() == "data 2 x pipeline 2 x space 2");
   CHECK(mesh.group_size() == 4);

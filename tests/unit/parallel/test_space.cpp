@@ -51,7 +51,7 @@ TEST_CASE("a model of images is cut alike on all paths, and whole behind them", 
   }
 }
 
-TEST_CASE("bands say the same of their cuts, and the first counts what all compute", "[parallel][space]") {
+TEST_CASE("spatial shards have the same cuts, and the first counts what all compute", "[parallel][space]") {
   const Graph graph = small_inception();
   const SpacePlan plan(graph, 3);
   const std::vector<int> stages(graph.nodes().size(), 0);

@@ -86,7 +86,7 @@ const std::vector<Row>& rows() {
 
 TEST_CASE("halos travel beside inner rows, whatever the window", "[parallel][space]") {
   for (const Row& row : rows()) {
-    INFO(row.window.text() << " band " << row.spatial_shard);
+    INFO(row.window.text() << " spatial shard " << row.spatial_shard);
     const Graph graph = one_window(row.window);
     const auto far = make_discrete_device();
     const Order forward = order_of(graph, row.spatial_shard, false, *far);
@@ -99,7 +99,7 @@ TEST_CASE("halos travel beside inner rows, whatever the window", "[parallel][spa
 
 TEST_CASE("on the host's own cores all rows wait for the halo", "[parallel][space]") {
   for (const Row& row : rows()) {
-    INFO(row.window.text() << " band " << row.spatial_shard);
+    INFO(row.window.text() << " spatial shard " << row.spatial_shard);
     const auto host = open_device("reference", {});
     Events forward = order_of(one_window(row.window), row.spatial_shard, false, *host).events;
     CHECK(forward.back() == "3");

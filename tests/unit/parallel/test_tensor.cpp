@@ -14,7 +14,7 @@ Config config_of(std::int64_t tensor, const char* device) {
 }
 
 std::int64_t settled(Config config) {
-  settle_recurrent(config);
+  resolve_recurrent_from(config);
   return config.parallel.recurrent_from;
 }
 

@@ -1,4 +1,4 @@
-#include "parallel/staircase.hpp"
+#include "parallel/time_chunk_pipeline.hpp"
 
 #include <algorithm>
 #include <catch2/catch.hpp>
@@ -48,7 +48,7 @@ std::set<std::string> parameter_names(const Graph& graph) {
   return all;
 }
 
-TEST_CASE("time is cut chunk by chunk, and chunks share parameters", "[parallel][staircase]") {
+TEST_CASE("time is cut chunk by chunk, and chunks share parameters", "[parallel][time_chunks]") {
   const Graph whole = stack(2, 7);  // embedding lstm lstm dense loss
   const auto [graph, stages] = cut_time(whole, {0, 0, 1, 1, 1}, 2);
   CHECK(names(graph) == std::vector<std::string>{"samples in steps", "embedding1@0", "lstm1@0", "lstm2@0", "dense1@0",
@@ -78,7 +78,7 @@ TEST_CASE("time is cut chunk by chunk, and chunks share parameters", "[parallel]
         std::vector<std::string>{"lstm1@0", "lstm2@0", "dense1@0", "lstm1@1", "lstm2@1", "dense1@1", "dense1", "loss"});
 }
 
-TEST_CASE("what sees all steps takes chunks put together, and is cut again behind it", "[parallel][staircase]") {
+TEST_CASE("what sees all steps takes chunks put together, and is cut again behind it", "[parallel][time_chunks]") {
   const std::vector<NamedGraph> models = small_stacks();
   const Graph& whole = named(models, "both_ways");
   CHECK(uncut_layers(whole) == std::vector<std::string>{"back", "last"});
@@ -90,7 +90,7 @@ TEST_CASE("what sees all steps takes chunks put together, and is cut again behin
   CHECK(graph.values()[static_cast<std::size_t>(concat.inputs[1])].name == "top@1.1");  // the last state
 }
 
-TEST_CASE("layers of an encoder and a decoder that are equally deep are on one stage", "[parallel][staircase]") {
+TEST_CASE("layers of an encoder and a decoder that are equally deep are on one stage", "[parallel][time_chunks]") {
   const std::vector<NamedGraph> models = small_stacks();
   const Graph& whole = named(models, "translation");
   const auto index = [&](const std::string& name) {
@@ -101,19 +101,19 @@ TEST_CASE("layers of an encoder and a decoder that are equally deep are on one s
   std::vector<double> costs(whole.nodes().size());
   for (const char* dear : {"e1", "e2", "d1", "d2", "top"}) costs[index(dear)] = 1;
   for (const int stages : {2, 3}) {
-    const std::vector<int> of = staircase_stages(whole, costs, stages);
+    const std::vector<int> of = time_chunk_stages(whole, costs, stages);
     CHECK(of[index("e1")] == of[index("d1")]);
     CHECK(of[index("e2")] == of[index("d2")]);
     CHECK(of.back() == stages - 1);
     for (const Cut& cut : cuts_between(cut_time(whole, of, 2).graph, cut_time(whole, of, 2).stages))
       CHECK(cut.from < cut.to);
   }
-  const std::vector<int> of = staircase_stages(whole, costs, 3);
+  const std::vector<int> of = time_chunk_stages(whole, costs, 3);
   CHECK((of[index("e1")] == 0 && of[index("e2")] == 1 && of[index("top")] == 2));
-  CHECK_THROWS_WITH(staircase_stages(whole, costs, 13), Contains("at most"));
+  CHECK_THROWS_WITH(time_chunk_stages(whole, costs, 13), Contains("at most"));
 }
 
-TEST_CASE("layers that cannot be split in time are refused by name", "[parallel][staircase]") {
+TEST_CASE("layers that cannot be split in time are refused by name", "[parallel][time_chunks]") {
   const Graph short_text = stack(1, 5);
   CHECK_THROWS_WITH(cut_time(short_text, {0, 0, 0, 0}, 6), Contains("'embedding1' takes sequences of 5 steps") &&
                                                                Contains("parallel.time_chunks = 6") &&
@@ -148,7 +148,7 @@ std::vector<Event> events(const Graph& part, const std::vector<Pass>& passes) {
       if (send || receive)
         all.push_back(
             {send == pass.backward ? Event::Kind::waits : Event::Kind::gives, cut_of(node), pass.micro, pass.backward});
-      else if (node.layer->states_of_steps() > 0)
+      else if (layer_split(*node.layer).recurrent_states() > 0)
         all.push_back({.micro = pass.micro, .backward = pass.backward, .takes = pass.backward ? 2.0 : 1.0});
     }
   }
@@ -189,7 +189,7 @@ std::vector<std::vector<Busy>> timeline_of(const std::string& schedule, int p, i
   const Graph whole = stack(p, 2 * chunks);  // a stage each
   std::vector<double> costs(whole.nodes().size());
   for (std::size_t i = 0; i < costs.size(); ++i) costs[i] = whole.nodes()[i].layer->kind() == "lstm" ? 1 : 0;
-  const Staircase cut = cut_time(whole, staircase_stages(whole, costs, p), chunks);
+  const ChunkedGraph cut = cut_time(whole, time_chunk_stages(whole, costs, p), chunks);
   const std::vector<Cut> cuts = cuts_between(cut.graph, cut.stages);
   std::vector<std::vector<Event>> stages;
   for (int stage = 0; stage < p; ++stage)
@@ -204,7 +204,8 @@ int active_at(const std::vector<std::vector<Busy>>& busy, double time) {
   return active;
 }
 
-TEST_CASE("a staircase goes up and down: 1, 2, .. p stages are active, then all", "[parallel][staircase]") {
+TEST_CASE("active stages of a time-chunk pipeline: 1, 2, .. p stages, then all, then fewer",
+          "[parallel][time_chunks]") {
   for (const int p : {2, 4})
     for (const int chunks : {4, 8}) {
       INFO("p=" << p << " c=" << chunks);
@@ -218,7 +219,8 @@ TEST_CASE("a staircase goes up and down: 1, 2, .. p stages are active, then all"
     }
 }
 
-TEST_CASE("a staircase has the bubble of the formula, with micro-batches by either schedule", "[parallel][staircase]") {
+TEST_CASE("a time-chunk pipeline has the bubble of the formula, with micro-batches by either schedule",
+          "[parallel][time_chunks]") {
   for (const char* schedule : {"gpipe", "1f1b"})
     for (const int p : {1, 2, 3, 4})
       for (const int m : {1, 2, 5})

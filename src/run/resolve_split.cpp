@@ -1,4 +1,4 @@
-#include "run/settle_split.hpp"
+#include "run/resolve_split.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -29,16 +29,16 @@ std::int64_t measured_batch(const Config& config, int ranks, std::int64_t sample
 
 Config config_for_ranks(Config config, int ranks, std::vector<std::string>& notes) {
   if (std::string note = unsplit_alone(config, ranks); !note.empty()) notes.push_back(std::move(note));
-  settle_recurrent(config);
+  resolve_recurrent_from(config);
   return config;
 }
 
-bool leaves_open(const ParallelConfig& parallel) {
+bool is_unresolved(const ParallelConfig& parallel) {
   return parallel.split == "auto" || (parallel.costs == "measured" && parallel.pipeline > 1);
 }
 
-SettledSplit settle_split(const Config& config, const RunInputs& inputs, const DeviceOptions& device_options,
-                          Engine& world, int channel) {
+ResolvedSplit resolve_split(const Config& config, const RunInputs& inputs, const DeviceOptions& device_options,
+                            Engine& world, int channel) {
   Group group(world, channel);
   SplitCosts costs;
   all_or_none(group, [&] {

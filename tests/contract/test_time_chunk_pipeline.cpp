@@ -3,7 +3,7 @@
 
 #include "device/arenas.hpp"
 #include "model/program.hpp"
-#include "parallel/staircase.hpp"
+#include "parallel/time_chunk_pipeline.hpp"
 #include "tests/support/split_check.hpp"
 
 namespace echelon {
@@ -11,7 +11,7 @@ namespace {
 
 using namespace test;
 
-SplitRun staircase(const Graph& graph, int stages, int chunks, int replicas, std::int64_t micro_batches) {
+SplitRun time_chunk_pipeline(const Graph& graph, int stages, int chunks, int replicas, std::int64_t micro_batches) {
   SplitRun run{.replicas = {.graph = graph,
                             .shares = std::vector<std::int64_t>(static_cast<std::size_t>(replicas), 2 * micro_batches),
                             .accumulation = micro_batches,
@@ -37,51 +37,53 @@ std::int64_t steps_of(const Graph& graph) {
   return least;
 }
 
-TEST_CASE("staircases have the weights of the unsplit model, in double", "[split]") {
+TEST_CASE("time-chunk pipelines have the weights of the unsplit model, in double", "[split]") {
   for (const NamedGraph& model : models())
     for (const int stages : {1, 2, 4})
       for (const int chunks : {2, 3, static_cast<int>(steps_of(model.graph))})
         for (const int replicas : {1, 2})
           DYNAMIC_SECTION(model.name << " p=" << stages << " c=" << chunks << " k=" << replicas) {
-            check_split(staircase(model.graph, stages, chunks, replicas, 1));
+            check_split(time_chunk_pipeline(model.graph, stages, chunks, replicas, 1));
           }
 }
 
-TEST_CASE("staircases over several micro-batches, by either schedule", "[split]") {
+TEST_CASE("time-chunk pipelines over several micro-batches, by either schedule", "[split]") {
   for (const NamedGraph& model : models())
     for (const char* schedule : {"gpipe", "1f1b"})
       for (const int micro_batches : {2, 7}) DYNAMIC_SECTION(model.name << " " << schedule << " m=" << micro_batches) {
-          SplitRun run = staircase(model.graph, 3, 3, 1, micro_batches);
+          SplitRun run = time_chunk_pipeline(model.graph, 3, 3, 1, micro_batches);
           run.parallel.schedule = schedule;
           run.replicas.steps = 3;
           check_split(run);
         }
 }
 
-TEST_CASE("staircases: states carried from step to step, samples of weight 0, memory out of the host's reach, shards",
-          "[split]") {
+TEST_CASE(
+    "time-chunk pipelines: states carried from step to step, samples of weight 0, memory out of the host's reach, "
+    "shards",
+    "[split]") {
   for (const int stages : {1, 2, 3})
     for (const int chunks : {2, 6})
       for (const int replicas : {1, 2}) DYNAMIC_SECTION("carry p=" << stages << " c=" << chunks << " k=" << replicas) {
-          check_split(staircase(small_carrying_stack(), stages, chunks, replicas, 1), false);
+          check_split(time_chunk_pipeline(small_carrying_stack(), stages, chunks, replicas, 1), false);
         }
   for (const NamedGraph& model : small_stacks()) DYNAMIC_SECTION(model.name << " far") {
-      SplitRun run = staircase(model.graph, 3, 2, 2, 2);
+      SplitRun run = time_chunk_pipeline(model.graph, 3, 2, 2, 2);
       run.replicas.device = "discrete";
       run.replicas.holes = true;
       check_split(run);
     }
   for (const NamedGraph& model : small_stacks()) DYNAMIC_SECTION(model.name << " shards") {
-      SplitRun run = staircase(model.graph, 1, 3, 1, 2);
+      SplitRun run = time_chunk_pipeline(model.graph, 1, 3, 1, 2);
       run.parallel.tensor = 2;
       check_split(run);
     }
 }
 
-TEST_CASE("staircases on the fast device: the weights to rounding, and chunks share what is packed of them",
+TEST_CASE("time-chunk pipelines on the fast device: the weights to rounding, and chunks share what is packed of them",
           "[split][onednn]") {
   for (const NamedGraph& model : models()) DYNAMIC_SECTION(model.name) {
-      SplitRun run = staircase(model.graph, 2, 3, 1, 2);
+      SplitRun run = time_chunk_pipeline(model.graph, 2, 3, 1, 2);
       run.replicas.device = "onednn";
       run.replicas.dtype = DType::f32;
       run.replicas.steps = 3;
@@ -102,9 +104,9 @@ TEST_CASE("staircases on the fast device: the weights to rounding, and chunks sh
   CHECK(packed_bytes(cut_time(whole, stages, 7).graph) == packed_bytes(whole));
 }
 
-TEST_CASE("staircases: sparse tables, clearing and marking rows once a step", "[split]") {
+TEST_CASE("time-chunk pipelines: sparse tables, clearing and marking rows once a step", "[split]") {
   for (const double density : {0.0, 1.0}) DYNAMIC_SECTION("density " << density) {
-      SplitRun run = staircase(small_stacks()[1].graph, 2, 3, 2, 2);
+      SplitRun run = time_chunk_pipeline(small_stacks()[1].graph, 2, 3, 2, 2);
       run.replicas.sparse_density = density;
       run.replicas.momentum = 0;
       run.replicas.weight_decay = 0;

@@ -1,4 +1,4 @@
-#include "parallel/staircase.hpp"
+#include "parallel/time_chunk_pipeline.hpp"
 
 #include <fmt/format.h>
 
@@ -18,16 +18,16 @@ namespace {
 
 const Node& node_of(const Graph& graph, int node) { return graph.nodes()[static_cast<std::size_t>(node)]; }
 const Value& value_of(const Graph& graph, ValueId id) { return graph.values()[static_cast<std::size_t>(id)]; }
-bool is_recurrent(const Node& node) { return node.layer->states_of_steps() > 0; }
+bool is_recurrent(const Node& node) { return layer_split(*node.layer).recurrent_states() > 0; }
 
 // (T, F), or tokens (T).
 bool is_sequence(const Value& value) {
   return value.shape.rank() == 2 || (value.shape.rank() == 1 && value.type == ValueType::index);
 }
-// What `wants_ids` and `wants_lengths` bring: of whole samples.
+// The inputs that Layer::wants_ids and wants_lengths add: one number a sample.
 bool is_of_sample(const Value& value) { return value.producer < 0 && (value.name == "ids" || value.name == "lengths"); }
 
-// Inputs that are sequences cut alike; behind them come states (recurrent layers), ids and lengths.
+// The inputs that are sequences of the same steps. States (of recurrent layers), ids and lengths follow them.
 std::vector<ValueId> sequences(const Graph& graph, const Node& node) {
   std::vector<ValueId> ids;
   for (ValueId id : node.inputs)
@@ -40,11 +40,11 @@ bool can_be_cut(const Graph& graph, const Node& node) {
   if (ids.empty() || !std::all_of(ids.begin(), ids.end(), [&](ValueId id) { return is_sequence(value_of(graph, id)); }))
     return false;
   const std::int64_t steps = value_of(graph, ids[0]).shape[0];
-  return node.layer->on_steps({0, steps, steps}) != nullptr;
+  return layer_split(*node.layer).on_steps({0, steps, steps}) != nullptr;
 }
 
-// By node. Layers that could be cut are where sequences lead from them to a recurrent layer that is, or from it to
-// them, through others that are.
+// By node: whether it is cut into time chunks. Layers that can be cut are cut where sequences connect them, through
+// other layers that can be cut, with a recurrent layer.
 std::vector<bool> which_are_cut(const Graph& graph) {
   const auto nodes = graph.nodes().size();
   std::vector<int> part(nodes);
@@ -78,7 +78,7 @@ class TimeCutter {
                       chunks));
   }
 
-  Staircase run() {
+  ChunkedGraph run() {
     for (const Value& value : whole_.values())
       if (value.producer < 0)
         whole_value_[whole_.find(value.name)] = made_.graph.input(value.name, value.shape, value.type);
@@ -93,14 +93,15 @@ class TimeCutter {
  private:
   bool is_cut(int node) const { return node >= 0 && cut_[static_cast<std::size_t>(node)]; }
   int stage(int node) const { return stages_[static_cast<std::size_t>(node)]; }
-  // The first output of a layer that is cut: there as chunks. Its states are there once, after the last.
+  // Whether the value exists as chunks: the first output of a layer that is cut. Its final states exist once, after the
+  // last chunk.
   bool in_chunks(ValueId id) const {
     const int from = value_of(whole_, id).producer;
     return is_cut(from) && node_of(whole_, from).outputs[0] == id;
   }
 
-  // (phase, chunk, node) in the order of the new graph; a whole node comes behind all chunks of its phase. A phase ends
-  // where something sees all steps: what takes it in chunks comes after that.
+  // (phase, chunk, node) in the order of the new graph; a whole node follows all chunks of its phase. A phase ends at a
+  // layer that reads all steps; layers that read its output in chunks are in the next phase.
   std::vector<std::tuple<int, int, int>> listing() {
     std::vector<std::tuple<int, int, int>> all;
     for (int i = 0; i < static_cast<int>(whole_.nodes().size()); ++i) {
@@ -132,10 +133,10 @@ class TimeCutter {
     for (ValueId id : node.inputs)
       if (is_of_sample(value_of(whole_, id)) || (chunk == 0 && std::find(cut.begin(), cut.end(), id) == cut.end()))
         inputs.push_back(joined(id, stage(index)));
-    last = put(fmt::format("{}@{}", node.name, chunk), node.layer->on_steps(steps), std::move(inputs), stage(index),
-               &node);
-    ECHELON_CHECK_EQ(last.size(), static_cast<std::size_t>(1 + node.layer->states_of_steps()), "outputs of '{}'",
-                     node.name);
+    last = put(fmt::format("{}@{}", node.name, chunk), layer_split(*node.layer).on_steps(steps), std::move(inputs),
+               stage(index), &node);
+    ECHELON_CHECK_EQ(last.size(), static_cast<std::size_t>(1 + layer_split(*node.layer).recurrent_states()),
+                     "outputs of '{}'", node.name);
     chunks_of_[node.outputs[0]].push_back(last[0]);
     for (std::size_t i = 1; i < last.size(); ++i) whole_value_[node.outputs[i]] = last[i];
   }
@@ -169,8 +170,8 @@ class TimeCutter {
     return false;
   }
 
-  // Chunk of a sequence for a layer of this stage. The model's inputs are on every stage, and cut there; other values
-  // where they are computed, so that they travel chunk by chunk.
+  // A chunk of a sequence for a layer of this stage. Inputs of the model are on every stage and cut there; other values
+  // are cut where they are computed, so that they are sent chunk by chunk.
   ValueId chunk_of(ValueId id, int chunk, int stage) {
     const auto at = static_cast<std::size_t>(chunk);
     if (in_chunks(id)) return chunks_of_.at(id)[at];
@@ -189,7 +190,7 @@ class TimeCutter {
                         stage, nullptr);
   }
 
-  // A whole value for a layer of this stage; chunks are put together there, so that they travel one by one.
+  // A whole value for a layer of this stage; chunks are concatenated there, after they were sent one by one.
   ValueId joined(ValueId id, int stage) {
     if (!in_chunks(id)) return whole_value_.at(id);
     const auto [place, fresh] = joined_.try_emplace({id, stage});
@@ -208,7 +209,7 @@ class TimeCutter {
   const int chunks_;
   const std::vector<bool> cut_;  // by node
   std::vector<int> phase_;       // likewise
-  Staircase made_;
+  ChunkedGraph made_;
   // By value of the whole graph.
   std::map<ValueId, ValueId> whole_value_;
   std::map<ValueId, std::vector<ValueId>> chunks_of_;
@@ -217,7 +218,7 @@ class TimeCutter {
   std::map<int, std::vector<ValueId>> last_outputs_;               // by node: of the chunk added last
 };
 
-// Recurrent layers on the way to each node and in it: those that its sequences go through.
+// By node: the number of recurrent layers on the longest path of sequences to it, itself included.
 std::vector<int> depths(const Graph& graph) {
   std::vector<int> depth(graph.nodes().size());
   for (std::size_t i = 0; i < depth.size(); ++i) {
@@ -233,7 +234,7 @@ std::vector<int> depths(const Graph& graph) {
 
 }  // namespace
 
-std::vector<int> staircase_stages(const Graph& whole, const std::vector<double>& costs, int stages) {
+std::vector<int> time_chunk_stages(const Graph& whole, const std::vector<double>& costs, int stages) {
   const std::vector<int> depth = depths(whole);
   const auto nodes = whole.nodes().size();
   std::vector<std::size_t> order(nodes);
@@ -270,7 +271,7 @@ std::vector<int> staircase_stages(const Graph& whole, const std::vector<double>&
   return by_node;
 }
 
-Staircase cut_time(const Graph& whole, const std::vector<int>& stages, int chunks) {
+ChunkedGraph cut_time(const Graph& whole, const std::vector<int>& stages, int chunks) {
   return TimeCutter(whole, stages, chunks).run();
 }
 

@@ -1,15 +1,14 @@
-// Some units of a recurrent layer, for a split over shards: every part reads the whole state before a step and computes
-// its own units of the next, so that states are gathered after every step, and backward the parts' gradients of the
-// whole state summed. What all steps share is done for all at once: the product of the sequence before them, the
-// gradients of weights and of the sequence behind them. Outputs and gradients of given states are whole on all parts,
-// that of the sequence is this part's.
+// Every part reads the whole state before a step and computes its own units of the next state, so that states are
+// gathered after every step. In the backward pass the parts' gradients with respect to the whole state are summed. What
+// all steps have in common is one product each: the sequence times its weights before the steps, the gradients of
+// weights and of the sequence after them.
+#include "model/splits/recurrent_part.hpp"
+
 #include <fmt/format.h>
 
 #include <string>
 #include <utility>
 #include <vector>
-
-#include "model/layers/recurrent.hpp"
 
 namespace echelon::inline model {
 namespace {
@@ -21,7 +20,7 @@ void copy(Lowering& lowering, const Shape& shape, DType from_dtype, TensorRef fr
 
 enum Weight : int { kWeightX, kWeightH, kBiasX, kBiasH };
 
-class RecurrentPart final : public Layer {
+class RecurrentPart final : public SplittableLayer {
  public:
   RecurrentPart(LayerPtr whole, const RecurrentForm& form, const Units& units, StateCuts cuts)
       : whole_(std::move(whole)), form_(form), units_(units), cuts_(cuts) {}
@@ -34,19 +33,22 @@ class RecurrentPart final : public Layer {
   bool wants_lengths() const override { return true; }
   std::vector<Shape> infer(std::span<const Shape> inputs) const override { return whole_->infer(inputs); }
 
-  // Of each gate the rows of these units.
+  // The rows of these units of each gate.
   std::vector<ParameterDecl> parameters(std::span<const Shape> inputs) const override {
     std::vector<ParameterDecl> decls = whole_->parameters(inputs);
     const std::int64_t G = gates_of(form_.cell), U = units_.count();
-    for (ParameterDecl& decl : decls) {
-      const bool matrix = decl.shape.rank() == 2;
-      const std::int64_t columns = matrix ? decl.shape[1] : 1;
-      decl.whole = matrix ? Shape{G, form_.H, columns} : Shape{G, form_.H};
-      decl.shape = matrix ? Shape{G, U, columns} : Shape{G, U};
-      decl.offset = matrix ? Shape{0, units_.begin, 0} : Shape{0, units_.begin};
-      decl.folded = 0;
-    }
+    for (ParameterDecl& decl : decls) decl.shape = decl.shape.rank() == 2 ? Shape{G, U, decl.shape[1]} : Shape{G, U};
     return decls;
+  }
+  std::vector<ParameterSlice> slices(std::span<const Shape> inputs) const override {
+    const std::int64_t G = gates_of(form_.cell), H = form_.H, first = units_.begin;
+    std::vector<ParameterSlice> slices;
+    for (const ParameterDecl& whole : whole_->parameters(inputs))
+      if (whole.shape.rank() == 2)
+        slices.push_back({.whole = {G, H, whole.shape[1]}, .offset = {0, first, 0}, .folded = 0});
+      else
+        slices.push_back({.whole = {G, H}, .offset = {0, first}, .folded = 0});
+    return slices;
   }
 
   void forward(Lowering& lowering) const override {
@@ -115,7 +117,7 @@ class RecurrentPart final : public Layer {
  private:
   struct Extents {
     std::int64_t N, T, F;
-    DType wide;  // of what steps hand on
+    DType wide;  // of states and gates: f32 where activations are halves
   };
   static Extents extents(const Lowering& lowering) {
     const Shape x = lowering.input_shape(kSequence);
@@ -185,7 +187,7 @@ class RecurrentPart final : public Layer {
     if (kind == OpKind::rnn_step_backward) d.dy = lowering.has_grad_output(kPlaces);
     return {.kind = kind, .dtype = e.wide, .dims = d};
   }
-  // Of all steps.
+  // The product of all steps at once.
   OpSpec dense(OpKind kind, DType dtype, const Extents& e, std::int64_t features) const {
     return {.kind = kind, .dtype = dtype, .dims = DenseDims{.N = e.N * e.T, .F = features, .K = gates()}};
   }

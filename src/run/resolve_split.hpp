@@ -1,4 +1,5 @@
-// Resolves keys of [parallel] that depend on the launch: split = "auto", costs = "measured", recurrent_from = -1.
+// The keys of [parallel] that depend on the launch: whether and how the model is split over its ranks, and the measured
+// costs of layers.
 #pragma once
 
 #include <string>
@@ -15,18 +16,18 @@ namespace echelon::inline run {
 // and parallel.recurrent_from = -1 is replaced by a number. Equal on every rank.
 Config config_for_ranks(Config config, int ranks, std::vector<std::string>& notes);
 
-struct SettledSplit {
-  ParallelConfig parallel;     // with split = "given" and the chosen numbers
-  std::vector<double> node_s;  // by node of the graph: measured seconds a sample; empty where FLOPs are counted
-  std::string report;          // lines about the choice; empty where nothing was chosen
+struct ResolvedSplit {
+  ParallelConfig parallel;     // split = "given"
+  std::vector<double> node_s;  // by node: measured seconds of one sample; empty: costs are counted FLOPs
+  std::string report;          // the table of candidates, for people; empty unless split was "auto"
 };
 
-// Whether settle_split has anything to resolve.
-bool leaves_open(const ParallelConfig& parallel);
+// Whether resolve_split is to be called: split = "auto", or a pipeline with costs = "measured".
+bool is_unresolved(const ParallelConfig& parallel);
 // Collective over the world, on `channel`, blocking; every rank gets the same. Each layer is timed on one of the ranks,
 // on a device of the run's kind that is opened and closed here; the network is probed by ping-pong (link_probe.hpp).
 // Throws on all ranks as plan_run does, and MemoryError where no split fits the memory limit.
-SettledSplit settle_split(const Config& config, const RunInputs& inputs, const DeviceOptions& device, Engine& world,
-                          int channel);
+ResolvedSplit resolve_split(const Config& config, const RunInputs& inputs, const DeviceOptions& device, Engine& world,
+                            int channel);
 
 }  // namespace echelon::inline run

@@ -1,4 +1,5 @@
-// Staircases as a user runs them: the weights of the unsplit run, checkpoints that any split takes up, refusals.
+// Time-chunk pipelines as a user runs them: the weights of the unsplit run, checkpoints that any split takes up,
+// refusals.
 #include <fmt/format.h>
 
 #include <catch2/catch.hpp>
@@ -69,7 +70,7 @@ void make_letters(const test::Trial& trial) {
   trial.make_data({"import", "text", "letters.txt", "--hold-out-part", "0.1", "--out", "letters"});
 }
 
-TEST_CASE("a staircase of carried states and dropout goes on unsplit, by units and back, and is the unsplit run",
+TEST_CASE("a time-chunk pipeline of carried states and dropout goes on unsplit, by units and back, and is the unsplit run",
           "[run]") {
   const test::Trial trial(kStack);
   make_letters(trial);
@@ -118,7 +119,7 @@ TEST_CASE("an impossible number of time chunks is refused with the layer and its
   CHECK_THAT(outcome.err, Contains("parallel.time_chunks = 2") && Contains("the model has none"));
 }
 
-TEST_CASE("check prints the schedule of a staircase", "[run]") {
+TEST_CASE("check prints the messages and the bubble of a time-chunk pipeline", "[run]") {
   const test::Trial trial(kStack);
   make_letters(trial);
   const test::Outcome outcome = trial.check({"parallel.pipeline=2", "parallel.time_chunks=3"});

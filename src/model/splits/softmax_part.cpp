@@ -1,6 +1,7 @@
+#include "model/splits/softmax_part.hpp"
+
 #include <fmt/format.h>
 
-#include "model/losses/softmax.hpp"
 #include "model/lowering.hpp"
 
 namespace echelon::inline model {
