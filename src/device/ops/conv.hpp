@@ -30,7 +30,7 @@ struct ConvDims {
   void common(OpDescription& op) const {
     op.require(groups >= 1 && C % groups == 0 && K % groups == 0,
                "{} groups do not divide {} input and {} output channels", {groups, C, K});
-    require_window(op, *this);
+    require_windows(op, {H, W, R, S, P(), Q(), stride_h, stride_w, pad_h, pad_w});
     op.extents({{"N", N}, {"C", C}, {"H", H}, {"W", W}, {"K", K}}).word(by(R, S));
     pair_word(op, "stride", stride_h, stride_w, 1);
     pair_word(op, "pad", pad_h, pad_w, 0);

@@ -31,7 +31,7 @@ struct PoolDims {
 
   void common(OpDescription& op) const {
     const std::int64_t below = pad_h + more_below;
-    require_window(op, *this);
+    require_windows(op, {H, W, R, S, P(), Q(), stride_h, stride_w, pad_h, pad_w});
     op.require(below >= 0 && std::max(pad_h, below) < R && pad_w < S,
                "padding of {}, {} rows, {} columns for windows of {}x{}", {pad_h, below, pad_w, R, S});
     op.require(!relu || mode == PoolMode::max, "only a max pool holds a ReLU");

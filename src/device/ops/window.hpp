@@ -1,4 +1,4 @@
-// What the ops with windows over images (conv, pool) share. D has H, W, R, S, stride_*, pad_*, P() and Q().
+// What the ops with windows over images (conv, pool) share.
 #pragma once
 
 #include <cstdint>
@@ -9,11 +9,15 @@
 
 namespace echelon::inline device {
 
-template <class D>
-void require_window(OpDescription& op, const D& d) {
+// Windows (R, S) over an image (H, W), and how many of them there are (P, Q).
+struct Windows {
+  std::int64_t H, W, R, S, P, Q, stride_h, stride_w, pad_h, pad_w;
+};
+
+inline void require_windows(OpDescription& op, const Windows& d) {
   op.require(d.pad_h >= 0 && d.pad_w >= 0, "padding of {}, {}", {d.pad_h, d.pad_w});
   op.require(d.stride_h >= 1 && d.stride_w >= 1, "strides of {}, {}", {d.stride_h, d.stride_w});
-  op.require(d.P() >= 1 && d.Q() >= 1, "a window of {}x{} does not fit into an image of {}x{}", {d.R, d.S, d.H, d.W});
+  op.require(d.P >= 1 && d.Q >= 1, "a window of {}x{} does not fit into an image of {}x{}", {d.R, d.S, d.H, d.W});
 }
 
 // "3x2"
