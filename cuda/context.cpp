@@ -11,7 +11,7 @@
 namespace echelon::cuda {
 namespace {
 
-// What cuBLAS asks for on sm_90; its own, smaller ones are allocated anew where a stream is captured.
+// The size that cuBLAS recommends on sm_90; its default, smaller ones are allocated anew where a stream is captured.
 constexpr std::size_t kBlasWorkspaceBytes = std::size_t{32} << 20;
 
 std::string gib(std::size_t bytes) { return fmt::format("{:.2f} GiB", static_cast<double>(bytes) / (1 << 30)); }

@@ -1,5 +1,5 @@
-// One GPU as the ops see it: the device's number, its one compute stream, the libraries' handles on that stream, and
-// memory.
+// What the ops share of one GPU: the device's number, its one compute stream, the libraries' handles on that stream,
+// and memory.
 #pragma once
 
 #include <cublas_v2.h>
@@ -23,7 +23,7 @@ class Context {
   Context(const Context&) = delete;
   Context& operator=(const Context&) = delete;
 
-  // CUDA keeps a current device per thread; every entry point makes ours current in the thread that it is called from.
+  // CUDA keeps a current device per thread; every entry point calls use() first, on whichever thread it runs.
   void use() const;
   int index() const { return index_; }
   bool tf32() const { return tf32_; }  // f32 dense layers and convolutions may round their operands

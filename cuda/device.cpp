@@ -131,7 +131,7 @@ class CudaDevice final : public Device {
   void check(const OpSpec& spec) const;
 
   Context context_;
-  mutable std::map<std::string, Layout> conv_layouts_;  // by spec: the library is slow to ask
+  mutable std::map<std::string, Layout> conv_layouts_;  // by spec: the library's ranking takes long
   std::unique_ptr<VectorOps> vector_ops_;
 };
 
@@ -163,7 +163,7 @@ Memory CudaDevice::allocate_host(std::size_t bytes) {
   });
 }
 
-// Some systems and cards (MIG) hand out no memory: nothing is wrong then, who asked goes by the host.
+// Some systems and cards (MIG) export no memory. That is no error: the caller then copies through the host.
 std::string CudaDevice::export_memory(const Memory& memory) {
   context_.use();
   cudaIpcMemHandle_t handle{};
@@ -190,28 +190,14 @@ Memory CudaDevice::import_memory(const std::string& exported) {
   });
 }
 
-// Losses and the steps of split recurrent layers compute in f32 where activations are halves; so does what cuDNN is
-// too old for.
 bool CudaDevice::has(OpKind kind, DType dtype) const {
   if (!is_half(dtype)) return supports(dtype);
-  switch (kind) {
-    case OpKind::loss_softmax_forward:
-    case OpKind::loss_softmax_backward:
-    case OpKind::loss_softmax_part:
-    case OpKind::loss_softmax_join:
-    case OpKind::loss_softmax_part_backward:
-    case OpKind::loss_values_forward:
-    case OpKind::loss_values_backward:
-    case OpKind::rnn_step_forward:
-    case OpKind::rnn_step_backward:
-    case OpKind::place_step: return false;
-    case OpKind::rnn_forward:
-    case OpKind::rnn_backward: return dtype == DType::f16 || cudnnGetVersion() >= kRnnBf16Version;
-    default: return true;
-  }
+  const bool recurrent = kind == OpKind::rnn_forward || kind == OpKind::rnn_backward;
+  return computes_in_halves(kind) && (dtype == DType::f16 || !recurrent || cudnnGetVersion() >= kRnnBf16Version);
 }
 
-// Convolutions of halves choose; f32 and f64 are plain everywhere; all else lies as its first activation does.
+// Convolutions of halves use the library's ranking; those of f32 and f64 are plain; all else follows its first
+// activation.
 LayoutWish CudaDevice::layouts(const OpSpec& spec) const {
   LayoutWish wish{spec.layouts};
   if (spec.kind == OpKind::reorder) return wish;
@@ -233,7 +219,7 @@ LayoutWish CudaDevice::layouts(const OpSpec& spec) const {
   return wish;
 }
 
-// Images are all plain or all channels_last; only reorders know other layouts.
+// Images are all plain or all channels_last; reorders alone convert between them.
 void CudaDevice::check(const OpSpec& spec) const {
   if (!has(spec.kind, spec.dtype))
     throw ConfigError(fmt::format("device cuda has no {} in {}", name_of(spec.kind), name_of(spec.dtype)));
@@ -252,27 +238,14 @@ void CudaDevice::check(const OpSpec& spec) const {
 std::unique_ptr<Op> CudaDevice::make(const OpSpec& spec) {
   context_.use();
   check(spec);
-  if (std::holds_alternative<ConvDims>(spec.dims)) return make_conv(context_, spec);
-  if (std::holds_alternative<DenseDims>(spec.dims)) return make_dense(context_, spec);
-  if (std::holds_alternative<PoolDims>(spec.dims)) return make_pool(context_, spec);
-  if (std::holds_alternative<NormDims>(spec.dims)) return make_norm(context_, spec);
-  if (std::holds_alternative<SoftmaxDims>(spec.dims)) return make_softmax(context_, spec);
-  if (std::holds_alternative<SoftmaxPartDims>(spec.dims)) return make_softmax_part(context_, spec);
-  if (std::holds_alternative<DropoutDims>(spec.dims)) return make_dropout(context_, spec);
-  if (std::holds_alternative<ConcatDims>(spec.dims)) return make_concat(context_, spec);
-  if (std::holds_alternative<SliceDims>(spec.dims)) return make_slice(context_, spec);
-  if (std::holds_alternative<LrnDims>(spec.dims)) return make_lrn(context_, spec);
-  if (std::holds_alternative<LayerNormDims>(spec.dims)) return make_layer_norm(context_, spec);
-  if (std::holds_alternative<ValueLossDims>(spec.dims)) return make_value_loss(context_, spec);
-  if (std::holds_alternative<AttentionDims>(spec.dims)) return make_attention(context_, spec);
-  if (std::holds_alternative<SequencePoolDims>(spec.dims)) return make_sequence_pool(context_, spec);
-  if (std::holds_alternative<BroadcastDims>(spec.dims)) return make_broadcast(context_, spec);
-  if (std::holds_alternative<RnnDims>(spec.dims)) return make_rnn(context_, spec);
-  if (std::holds_alternative<RnnStepDims>(spec.dims)) return make_rnn_step(context_, spec);
-  if (std::holds_alternative<PlaceStepDims>(spec.dims)) return make_place_step(context_, spec);
-  if (std::holds_alternative<EmbeddingDims>(spec.dims)) return make_embedding(context_, spec);
-  if (std::holds_alternative<ReorderDims>(spec.dims)) return make_reorder(context_, spec);
-  return make_elementwise(context_, spec);
+  switch (spec.kind) {
+#define X(kind) case OpKind::kind:
+#define F(family, family_dims, kinds) kinds return make_##family(context_, spec);
+    ECHELON_OP_FAMILIES(F)
+#undef F
+#undef X
+  }
+  return nullptr;
 }
 
 }  // namespace

@@ -16,27 +16,11 @@ class Update;
 
 namespace echelon::cuda {
 
-std::unique_ptr<Op> make_conv(const Context& context, const OpSpec& spec);
-std::unique_ptr<Op> make_dense(const Context& context, const OpSpec& spec);
-std::unique_ptr<Op> make_pool(const Context& context, const OpSpec& spec);
-std::unique_ptr<Op> make_norm(const Context& context, const OpSpec& spec);
-std::unique_ptr<Op> make_softmax(const Context& context, const OpSpec& spec);
-std::unique_ptr<Op> make_softmax_part(const Context& context, const OpSpec& spec);
-std::unique_ptr<Op> make_dropout(const Context& context, const OpSpec& spec);
-std::unique_ptr<Op> make_concat(const Context& context, const OpSpec& spec);
-std::unique_ptr<Op> make_slice(const Context& context, const OpSpec& spec);
-std::unique_ptr<Op> make_lrn(const Context& context, const OpSpec& spec);
-std::unique_ptr<Op> make_layer_norm(const Context& context, const OpSpec& spec);
-std::unique_ptr<Op> make_value_loss(const Context& context, const OpSpec& spec);
-std::unique_ptr<Op> make_attention(const Context& context, const OpSpec& spec);
-std::unique_ptr<Op> make_sequence_pool(const Context& context, const OpSpec& spec);
-std::unique_ptr<Op> make_broadcast(const Context& context, const OpSpec& spec);
-std::unique_ptr<Op> make_rnn(const Context& context, const OpSpec& spec);
-std::unique_ptr<Op> make_rnn_step(const Context& context, const OpSpec& spec);
-std::unique_ptr<Op> make_place_step(const Context& context, const OpSpec& spec);
-std::unique_ptr<Op> make_embedding(const Context& context, const OpSpec& spec);
-std::unique_ptr<Op> make_elementwise(const Context& context, const OpSpec& spec);  // activation, add
-std::unique_ptr<Op> make_reorder(const Context& context, const OpSpec& spec);
+// make_conv(context, spec), make_pool(context, spec), ..: one for each family of device/ops/list.hpp. The context
+// outlives the op.
+#define F(family, family_dims, kinds) std::unique_ptr<Op> make_##family(const Context& context, const OpSpec& spec);
+ECHELON_OP_FAMILIES(F)
+#undef F
 
 std::unique_ptr<Update> make_update(const Context& context, std::string_view rule, DType dtype);
 std::unique_ptr<VectorOps> make_vector_ops(const Context& context);

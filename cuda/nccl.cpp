@@ -77,7 +77,7 @@ ncclDataType_t type_of(DType dtype) {
   throw ConfigError(fmt::format("nccl sums gradients of f32 and f64, not of {}", name_of(dtype)));
 }
 
-// What rank 0 tells all: NCCL's id, or why there is none.
+// What rank 0 broadcasts: NCCL's id, or why there is none.
 struct Invitation {
   ncclUniqueId id = {};
   std::array<char, 512> problem = {};

@@ -7,7 +7,7 @@
 namespace echelon::cuda {
 namespace {
 
-// `get` asks the heuristics for a ranking, `size` for an algorithm's workspace: an error there means that it cannot run
+// `get` is the library's ranking, `size` an algorithm's workspace: an error there means that it cannot run
 // these shapes. Accepted algorithms that the ranking leaves out follow in the order given.
 template <class Perf, class Algo, class Get, class Size>
 std::vector<Algorithm> choose(std::vector<Algo> accepted, Get get, Size size) {

@@ -24,8 +24,8 @@ struct Algorithm {
 // kind: one of the three conv kinds, of the descriptors' dtype. Empty where the library has none that will do.
 std::vector<Algorithm> conv_algorithms(const Context& context, OpKind kind, DType dtype, const ConvDescriptors& of);
 
-// The layout that a convolution of halves would like: channels_last, as tensor cores read, where the library has an
-// algorithm for it, else plain.
+// The layout in which a convolution of halves runs fastest: channels_last, as tensor cores read, where the library has
+// an algorithm for it, else plain.
 Layout half_conv_layout(const Context& context, const OpSpec& spec);
 
 // Extents are ints to cuDNN, and no tensor may have 2^31 elements or more.

@@ -46,7 +46,7 @@ class Conv final : public Op {
     workspace_bytes_ = (workspace_bytes_ + kAlignment - 1) / kAlignment * kAlignment;
   }
 
-  // The workspace, then room for the weights where they lie otherwise than the library wants them.
+  // The workspace, then room for the weights where the library needs them in another order.
   std::size_t scratch_bytes() const override { return workspace_bytes_ + weights_ * sizeof(T); }
   std::string implementation() const override {
     return at_ < algorithms_.size() ? fmt::format("cudnn algorithm {}", algorithms_[at_].id) : "plain kernel (ref)";
@@ -156,7 +156,7 @@ class Conv final : public Op {
   ConvDims d_;
   std::string text_;
   Layout layout_;        // of images
-  bool repacks_;         // the library wants the weights otherwise than they lie in the arena
+  bool repacks_;         // the library needs the weights in another order than the arena's
   Shape weight_shape_;   // (K, C/groups, R, S)
   std::size_t weights_;  // elements
   ChannelExtents output_;

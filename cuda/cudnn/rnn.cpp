@@ -19,7 +19,7 @@
 #include "cuda/kernel_op.hpp"
 #include "cuda/kernels/recurrent.hpp"
 #include "cuda/make.hpp"
-#include "device/rnn_args.hpp"
+#include "device/ops/rnn_args.hpp"
 
 namespace echelon::cuda {
 namespace {

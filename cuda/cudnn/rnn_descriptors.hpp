@@ -1,4 +1,4 @@
-// cuDNN's descriptors of one recurrent layer in one direction, and where its weights lie in the library's own space.
+// cuDNN's descriptors of one recurrent layer in one direction, and where its weights are in the library's weight space.
 #pragma once
 
 #include <cudnn.h>

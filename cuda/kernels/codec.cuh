@@ -15,7 +15,7 @@ __device__ inline float finite_or_zero(float value) { return size_bits(value) < 
 __device__ inline float residual_after(float wanted, float encoded) {
   return finite_or_zero(__fsub_rn(wanted, encoded));
 }
-// The values that are told, or their sum with what is there.
+// The decoded values, or their sum with what is there.
 __device__ inline void put_value(float* at, float encoded, bool add) { *at = add ? __fadd_rn(*at, encoded) : encoded; }
 
 struct Most {

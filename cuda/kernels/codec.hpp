@@ -54,15 +54,15 @@ void select_largest(const float* wanted, std::int64_t n, std::int64_t m, Selecti
 // Of all that pass tau; 0: the size that select_largest has found, and where that is 0, inf or NaN, nothing.
 void select_above(float tau, SelectionMemory memory, cudaStream_t stream);
 
-// Writes the message and leaves in `wanted` what it does not say.
+// Writes the message and leaves the encoding error in `wanted`.
 void topk_encode(float* wanted, std::byte* wire, std::int64_t n, std::int64_t m, SelectionMemory memory,
                  cudaStream_t stream);
 void threshold_encode(float* wanted, std::byte* wire, std::int64_t n, SelectionMemory memory, cudaStream_t stream);
-// Brings `residual_norms` and a message of a length that the device knows to host memory that it can write.
+// Brings `residual_norms` and a message whose length is in device memory to pinned host memory.
 void copy_message(const Selection* selection, const ResidualNorms* residual_norms, const std::byte* wire,
                   ResidualNorms* residual_norms_host, std::byte* wire_host, cudaStream_t stream);
 
-// Add what a message says. Entries are place << 1 | sign; no place comes twice.
+// Add a message's values. Entries are place << 1 | sign; no place comes twice.
 void topk_add(const std::byte* wire, float* values, std::int64_t m, cudaStream_t stream);
 void exception_add(const std::byte* exception, float* values, cudaStream_t stream);
 void entries_add(const std::byte* entries, std::int64_t count, float tau, float* values, cudaStream_t stream);

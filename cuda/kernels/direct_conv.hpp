@@ -6,7 +6,7 @@
 #include <cuda_runtime_api.h>
 
 #include "cuda/types.hpp"
-#include "device/op_spec.hpp"
+#include "device/ops/conv.hpp"
 
 namespace echelon::cuda {
 

@@ -1,4 +1,4 @@
-// Dropout by hashes of (key, sample, element); device/op_spec.hpp says which. T is any of ECHELON_CUDA_TYPES.
+// Dropout by hashes of (key, sample, element); device/ops/dropout.hpp has the formula. T is any of ECHELON_CUDA_TYPES.
 #pragma once
 
 #include <cuda_runtime_api.h>

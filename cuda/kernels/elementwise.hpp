@@ -6,13 +6,13 @@
 
 #include "cuda/kernels/channel_sums.hpp"
 #include "cuda/types.hpp"
-#include "device/op_spec.hpp"
+#include "device/ops/activation.hpp"
 
 namespace echelon::cuda {
 
 template <class T>
 void activation_forward(Activation function, const T* x, T* y, std::int64_t n, cudaStream_t stream);
-// dx = dy * f'(x), told from y = f(x); gelu's from x itself.
+// dx = dy * f'(x), computed from y = f(x); gelu's from x itself.
 template <class T>
 void activation_backward(Activation function, const T* y, const T* dy, T* dx, std::int64_t n, bool add,
                          cudaStream_t stream);
@@ -28,7 +28,7 @@ template <class T>
 void bias_gradient(const T* dy, Wide<T>* db, const ChannelExtents& e, bool add, void* scratch, cudaStream_t stream);
 
 // y (+)= the same values in another layout and type; channels that pad a block are written as zero. Shapes of another
-// rank than 4 are plain whatever their layout says.
+// rank than 4 are plain whatever their layout.
 template <class X, class Y>
 void reorder(const X* x, Layout from, Y* y, Layout to, const Shape& shape, bool add, cudaStream_t stream);
 

@@ -1,4 +1,4 @@
-// Layer normalisation of (rows, F); formulas in device/op_spec.hpp. T is any of ECHELON_CUDA_TYPES,
+// Layer normalisation of (rows, F); formulas in device/ops/layer_norm.hpp. T is any of ECHELON_CUDA_TYPES,
 // parameters are Wide<T>; stats (2, rows): mean, 1/std.
 #pragma once
 

@@ -1,12 +1,12 @@
-// Local response normalisation across channels; formulas in device/op_spec.hpp. T is any of
-// ECHELON_CUDA_TYPES; `e` says where the channels of dims lie.
+// Local response normalisation across channels; formulas in device/ops/lrn.hpp. T is any of
+// ECHELON_CUDA_TYPES; `e` describes the channels of dims in memory.
 #pragma once
 
 #include <cuda_runtime_api.h>
 
 #include "cuda/kernels/channel_sums.hpp"
 #include "cuda/types.hpp"
-#include "device/op_spec.hpp"
+#include "device/ops/lrn.hpp"
 
 namespace echelon::cuda {
 

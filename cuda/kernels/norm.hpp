@@ -1,6 +1,6 @@
-// Launches of batch norm over (N, C, elems); formulas in device/op_spec.hpp. T is any of ECHELON_CUDA_TYPES, parameters
-// are Wide<T>, P where no activation is near: float or double. Sums and statistics are (2, C) doubles. scratch:
-// channel_scratch_bytes(e, 2).
+// Launches of batch norm over (N, C, elems); formulas in device/ops/norm.hpp. T is any of ECHELON_CUDA_TYPES;
+// parameters are Wide<T>; P is float or double, for ops without activations. Sums and statistics are (2, C)
+// doubles. scratch: channel_scratch_bytes(e, 2).
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -16,7 +16,7 @@ struct NormExtents : ChannelExtents {
   bool relu = false;  // y = max(0, ..), and dy counts where y > 0
 };
 
-// What the gradient is told by: gamma and beta are read with relu alone.
+// What the gradient is computed from: gamma and beta are read with relu alone.
 template <class T>
 struct NormGradient {
   const T *x, *dy;

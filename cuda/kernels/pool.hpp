@@ -4,7 +4,7 @@
 #include <cuda_runtime_api.h>
 
 #include "cuda/types.hpp"
-#include "device/op_spec.hpp"
+#include "device/ops/pool.hpp"
 
 namespace echelon::cuda {
 

@@ -7,7 +7,7 @@
 #include <cstdint>
 
 #include "cuda/types.hpp"
-#include "device/op_spec.hpp"
+#include "device/ops/embedding.hpp"
 
 namespace echelon::cuda {
 

@@ -1,12 +1,13 @@
 // Launches of a recurrent step's gates for some units, and of a step's place in its sequence; formulas and shapes in
-// device/op_spec.hpp. T is float or double. Null: an argument that the op has not.
+// device/ops/rnn_step.hpp and place_step.hpp. T is float or double. Null: an argument that the op has not.
 #pragma once
 
 #include <cuda_runtime_api.h>
 
 #include <cstdint>
 
-#include "device/op_spec.hpp"
+#include "device/ops/place_step.hpp"
+#include "device/ops/rnn_step.hpp"
 
 namespace echelon::cuda {
 

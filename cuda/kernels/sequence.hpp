@@ -7,7 +7,9 @@
 #include <cstdint>
 
 #include "cuda/types.hpp"
-#include "device/op_spec.hpp"
+#include "device/ops/attention.hpp"
+#include "device/ops/sequence_pool.hpp"
+#include "device/ops/value_loss.hpp"
 
 namespace echelon::cuda {
 
@@ -33,8 +35,8 @@ void broadcast_add(std::int64_t N, std::int64_t elems, const T* x, const Wide<T>
 template <class T>
 void sum_samples(std::int64_t N, std::int64_t elems, const T* dy, Wide<T>* dw, bool add, cudaStream_t stream);
 
-// Rows of attention: p (N, heads, T, S) from products, over the places that a query sees, the others 0. p may be the
-// products' own memory.
+// Rows of attention: p (N, heads, T, S) from products, over the places that a query attends to, the others 0. p may be
+// the products' own memory.
 template <class T>
 void attention_softmax(const AttentionDims& d, const std::int32_t* lengths, const Wide<T>* products, T* p,
                        cudaStream_t stream);

@@ -1,4 +1,4 @@
-// Launches of softmax cross-entropy over rows of (N, K); formulas in device/op_spec.hpp. T is float or double.
+// Launches of softmax cross-entropy over rows of (N, K); formulas in device/ops/softmax.hpp. T is float or double.
 #pragma once
 
 #include <cuda_runtime_api.h>

@@ -1,11 +1,12 @@
-// Launches of softmax cross-entropy over parts of the classes; formulas in device/op_spec.hpp. T is float or double.
+// Launches of softmax cross-entropy over parts of the classes; formulas in device/ops/softmax_part.hpp. T is float or
+// double.
 #pragma once
 
 #include <cuda_runtime_api.h>
 
 #include <cstdint>
 
-#include "device/op_spec.hpp"
+#include "device/ops/softmax_part.hpp"
 
 namespace echelon::cuda {
 

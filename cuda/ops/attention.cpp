@@ -1,6 +1,6 @@
 // Attention through cuBLAS, one strided batch over samples for each head; the probabilities are kept for the way back.
 //
-// Each call below says what it computes in row-major terms (cuda/blas.hpp). Halves: products are summed and left in
+// The comment of each call is in row-major terms (cuda/blas.hpp). Halves: products are summed and left in
 // f32, probabilities and their gradients are rounded as factors of the next product.
 #include <cmath>
 #include <memory>

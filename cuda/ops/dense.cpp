@@ -1,8 +1,7 @@
 // Dense layers through cuBLAS.
 //
-// To a column-major library y = x w^T (N, K) is asked for as y^T = w x^T, and so on (cuda/blas.hpp); each call below
-// says what it computes in row-major terms. Factors of halves are summed in f32, and the weights' gradient is left in
-// f32.
+// To a column-major library y = x w^T (N, K) is y^T = w x^T, and so on (cuda/blas.hpp); the comment of each call below
+// is in row-major terms. Factors of halves are summed in f32, and the weights' gradient is left in f32.
 #include <memory>
 
 #include "cuda/blas.hpp"

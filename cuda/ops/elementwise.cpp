@@ -54,10 +54,14 @@ std::unique_ptr<Op> make_reorder(const Context& context, const OpSpec& spec) {
   });
 }
 
-std::unique_ptr<Op> make_elementwise(const Context& context, const OpSpec& spec) {
+std::unique_ptr<Op> make_activation(const Context& context, const OpSpec& spec) {
   return with_type(spec.dtype, [&]<class T>(T) -> std::unique_ptr<Op> {
-    if (const auto* activation = std::get_if<ActivationDims>(&spec.dims))
-      return std::make_unique<KernelOp>(context, spec, activation_body<T>(spec, *activation));
+    return std::make_unique<KernelOp>(context, spec, activation_body<T>(spec, std::get<ActivationDims>(spec.dims)));
+  });
+}
+
+std::unique_ptr<Op> make_add(const Context& context, const OpSpec& spec) {
+  return with_type(spec.dtype, [&]<class T>(T) -> std::unique_ptr<Op> {
     return std::make_unique<KernelOp>(context, spec, add_body<T>(std::get<ElementwiseDims>(spec.dims)));
   });
 }

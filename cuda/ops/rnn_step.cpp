@@ -7,7 +7,7 @@
 #include "cuda/blas.hpp"
 #include "cuda/kernel_op.hpp"
 #include "cuda/make.hpp"
-#include "device/rnn_args.hpp"
+#include "device/ops/rnn_args.hpp"
 
 namespace echelon::cuda {
 namespace {
@@ -74,16 +74,6 @@ std::unique_ptr<Op> backward(const Context& context, const OpSpec& spec) {
 std::unique_ptr<Op> make_rnn_step(const Context& context, const OpSpec& spec) {
   return with_float(spec.dtype, [&]<class T>(T) {
     return spec.kind == OpKind::rnn_step_forward ? forward<T>(context, spec) : backward<T>(context, spec);
-  });
-}
-
-std::unique_ptr<Op> make_place_step(const Context& context, const OpSpec& spec) {
-  const auto d = std::get<PlaceStepDims>(spec.dims);
-  return with_float(spec.dtype, [&]<class T>(T) -> std::unique_ptr<Op> {
-    return std::make_unique<KernelOp>(context, spec, [d](const OpArgs& a, cudaStream_t stream) {
-      place_step(d, tensor<const T>(a, 0), d.lengths ? tensor<const std::int32_t>(a, 1) : nullptr,
-                 tensor<T>(a, d.lengths ? 2 : 1), stream);
-    });
   });
 }
 

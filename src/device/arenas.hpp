@@ -1,4 +1,5 @@
-// The flat arenas of a rank: weights and gradients of all its parameters, on its device.
+// The flat arenas of a rank: weights and gradients of all its parameters, on its device, elems() values each. Element
+// offsets are those of ParameterSet; a parameter's elements are plain and follow one another.
 #pragma once
 
 #include <cstdint>
@@ -15,6 +16,8 @@ namespace echelon::inline device {
 
 class Arenas {
  public:
+  // Allocates both arenas, zero-filled; MemoryError above the device's limit. dtype: f32 or f64. The device outlives
+  // it.
   Arenas(Device& device, ParameterSet parameters, DType dtype);
 
   const ParameterSet& parameters() const { return parameters_; }
@@ -27,24 +30,25 @@ class Arenas {
   void* weights_at(std::int64_t elem) const;
   void* gradients_at(std::int64_t elem) const;
 
-  // Of a sparse parameter: the rows of its gradient that may hold anything but zero; all others are zero.
+  // Of a sparse parameter, else a failed check: the rows of its gradient that may hold anything but zero; all others
+  // are zero.
   RowMarks row_marks(int parameter) const;
-  // On: whoever writes gradients of sparse parameters marks the rows that it writes (an exchange those of the other
-  // replicas), so that only marked rows need be cleared and applied. Off, as it is at first and where the device
-  // computes nothing: programs clear whole tables, marks are of their own rows, and nobody may rely on them.
+  // On: ops and exchanges that write gradients of sparse parameters mark the rows that they write, so that only marked
+  // rows need be cleared and applied. Off (the default, and where the device computes nothing): programs clear whole
+  // tables, and the marks are incomplete.
   void track_rows(bool on);
   bool tracks_rows() const { return tracks_rows_; }
   // Zeroes the gradients of sparse parameters, and their marks.
   void clear_tables();
 
-  // Weights from hashes of (seed, parameter name, global index); gradients to zero.
+  // Weights from hashes of (seed, parameter name, global index), the same on any mesh; gradients to zero.
   void initialise(std::uint64_t seed);
 
-  // Bumped by whoever changes weights; ops that pack weights compare it.
+  // Raised by touch() after every change of weights; ops that pack weights compare it.
   std::uint64_t version() const { return version_; }
   void touch() { ++version_; }
 
-  // checksum64 of the weights' bytes on the host.
+  // checksum64 of the weights' bytes; copies all of them to the host and waits.
   std::uint64_t checksum() const;
   // "weights/<name>", slices of whole tensors.
   void visit_state(StateVisitor& visitor);

@@ -1,4 +1,4 @@
-// An argument of an op, as op_spec.hpp's table has them.
+// An argument of an op: its name in the family's page (device/ops/), direction, shape and dtype.
 #pragma once
 
 #include <cstdint>
@@ -10,10 +10,13 @@
 
 namespace echelon::inline device {
 
+// How many tensor arguments an op has at most, inputs and outputs together.
+inline constexpr int kMaxArgs = 20;
+
 enum class ArgRole : std::uint8_t { input, output };
 
 struct ArgInfo {
-  std::string_view name;  // as in the table above
+  std::string_view name;  // points to a literal
   ArgRole role;
   Shape shape;
   DType dtype;
@@ -23,7 +26,7 @@ struct ArgInfo {
   bool movable = false;    // an activation that may have a layout other than plain
 };
 
-// Where the argument of this name stands; -1 where there is none.
+// Index of the argument of this name; -1 where there is none. O(number of arguments).
 int place_of(const std::vector<ArgInfo>& args, std::string_view name);
 
 }  // namespace echelon::inline device

@@ -1,9 +1,9 @@
-// The door to libechelon_cuda.so, a second file that is opened at run time so that the program starts where neither
-// GPU, driver nor CUDA libraries are.
+// Opens libechelon_cuda.so, a second file that is loaded at run time so that the program starts on machines without
+// GPU, driver or CUDA libraries.
 //
-// It is looked for at $ECHELON_CUDA_LIBRARY if that is set, else beside the executable, in ../lib and ../bin from
-// there, and at last by its plain name along the loader's own paths. The library takes what it needs of src/base and
-// src/device from the executable, which exports its symbols (-rdynamic). Once open it stays open.
+// It is searched for at $ECHELON_CUDA_LIBRARY if that is set, else beside the executable, in ../lib and ../bin from
+// there, and at last by its plain name along the loader's paths. The library links to src/base and src/device of the
+// executable, which exports its symbols (-rdynamic). Once open it stays open.
 #pragma once
 
 #include <cstddef>
@@ -15,8 +15,8 @@
 namespace echelon::inline device {
 
 // Both files name this string; they are used together only where it is equal. Change it with every change of
-// device.hpp, device_*.hpp, op.hpp, op_spec.hpp, vector.hpp or update_rules/ that moves a member.
-inline constexpr const char* kCudaAbi = "echelon-cuda 0.1.0-7";
+// device.hpp, device_*.hpp, op.hpp, op_spec.hpp, ops/, vector.hpp or update_rules/ that moves a member.
+inline constexpr const char* kCudaAbi = "echelon-cuda 0.1.0-8";
 
 inline constexpr const char* kCudaLibrary = "libechelon_cuda.so";
 
@@ -30,15 +30,15 @@ inline constexpr const char* kCudaAbiSymbol = "echelon_cuda_abi";
 inline constexpr const char* kCudaCountSymbol = "echelon_cuda_count";
 inline constexpr const char* kCudaOpenSymbol = "echelon_cuda_open";
 
-// The CUDA device. EnvironmentError where the library, libcudnn, libcublas, the driver or a card is missing, saying
-// which.
+// The CUDA device. EnvironmentError where the library, libcudnn, libcublas, the driver or a card is missing, with the
+// name of what is.
 std::unique_ptr<Device> open_cuda(const DeviceOptions& options);
 
-// What keeps this file from being used as the CUDA library; empty where nothing does.
+// Why this file cannot be used as the CUDA library; empty where it can.
 std::string cuda_library_problem(const std::string& file);
 
-// What `auto` means here: "cuda" where a GPU is usable, else "onednn". Passing by a GPU that is in the machine but not
-// usable is a warning; a machine without one is not worth a line.
+// The device that `auto` stands for here: "cuda" where a GPU is usable, else "onednn". Logs a warning where the machine
+// has a GPU that is not usable.
 std::string_view auto_device_kind();
 
 }  // namespace echelon::inline device

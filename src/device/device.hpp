@@ -1,12 +1,12 @@
-// A device: memory, ops built from specs, fused updates, and when what it was told is done.
+// A device: memory, ops built from specs, fused updates, and events that mark when enqueued work is done.
 //
 // Bodies: `reference` (plain loops, f32 and f64: the oracle), `onednn` (the CPU fast path, f32), `cuda`
 // (libechelon_cuda.so, opened at run time), `paced` (sleeps for an op's tabled time; for studies with more ranks than
 // cores, never for learning).
 //
-// One rank owns one device and drives it from one thread (its compute thread); `VectorOps` of host devices and
-// `Event::ready` may also be called from the engine's thread. Every call throws MemoryError above the limit,
-// EnvironmentError where the device itself fails.
+// One rank owns one device and drives it from one thread (its compute thread); `VectorOps` of host devices and both
+// functions of Event may be called from any thread. Every call throws MemoryError above the limit and EnvironmentError
+// where the device itself fails. What a GPU enqueues may report its failure at a later call.
 #pragma once
 
 #include <cstddef>
@@ -28,7 +28,8 @@
 
 namespace echelon::inline device {
 
-// Device memory that frees itself. Moving it moves the ownership; the address stays.
+// A block of device memory, freed by its destructor, which may run after the device's and on any thread. Moving it
+// moves the ownership; the address stays.
 class Memory {
  public:
   Memory() = default;
@@ -66,7 +67,8 @@ class Event {
   virtual void wait() const = 0;   // any thread
 };
 
-// Ops that were enqueued once, to be enqueued again at one stroke with what they were told then: addresses, scalars.
+// A sequence of ops that was enqueued once and can be enqueued again in one call, with the addresses and scalars of
+// then.
 class Recording {
  public:
   virtual ~Recording() = default;
@@ -77,15 +79,16 @@ class Recording {
 class Update {
  public:
   virtual ~Update() = default;
-  // w, g and each of `states` begin at the range; n elements; in place.
+  // Applies the rule in place to n elements of the dtype of make_update. w, g and each of `states` point to the first
+  // of them; states has one entry for each of the rule's kStates. Enqueued in stream order.
   virtual void apply(void* w, const void* g, std::span<void* const> states, std::size_t n,
                      const RuleScalars& scalars) = 0;
-  // The same for the marked rows of a table that w, g and the states hold, and for no others.
+  // The same for the marked rows alone of a (marks.rows, marks.width) table that w, g and the states hold.
   virtual void apply_rows(void* w, const void* g, std::span<void* const> states, const RowMarks& marks,
                           const RuleScalars& scalars) = 0;
 };
 
-// Where an op's bodies would like their activations, given what their neighbours have chosen already.
+// The layouts in which an op's body runs fastest, by argument.
 struct LayoutWish {
   std::array<Layout, kMaxArgs> layouts{};
 };
@@ -93,7 +96,7 @@ struct LayoutWish {
 struct DeviceOptions {
   int index = 0;                        // cuda: which of the visible ones
   int threads = 1;                      // host devices: threads of one op
-  std::int64_t memory_limit_bytes = 0;  // 0: none of ours
+  std::int64_t memory_limit_bytes = 0;  // 0: no limit but the memory there is
   bool only_counts = false;             // host devices: what is allocated is counted and takes no memory until touched
   bool tf32 = false;                    // cuda: f32 convolutions and products may round their operands to TF32
   double paced_gflops = 50.0;           // paced: rate for flops(spec) where the table has no row
@@ -131,18 +134,23 @@ class Device {
   virtual std::unique_ptr<Event> record() = 0;
   virtual void synchronize() = 0;
 
-  // Between ranks of one host whose memory the host cannot reach: what names a block of this device's, to be handed to
-  // another process (empty: it hands out none), and that block as the other's device reaches it (no data: it cannot).
+  // For ranks of one host whose device memory the CPU cannot read. export_memory returns a handle of a block, to be
+  // sent to another process; empty where the device has none. import_memory maps that block there; without data where
+  // the device cannot.
   virtual std::string export_memory(const Memory& memory) { return (void)memory, std::string(); }
   virtual Memory import_memory(const std::string& exported) { return (void)exported, Memory(); }
   // From device memory, imported or not, to device memory, in stream order.
   virtual void copy(void* dst, const void* src, std::size_t bytes) { to_device(dst, src, bytes); }
 
-  // The layouts that an op of this spec would like, `spec.layouts` holding what its inputs have now. Default: as they
-  // are, the outputs like the first movable input.
+  // The layouts in which an op of this spec runs fastest, given those of its inputs in `spec.layouts`. Default: the
+  // inputs as they are, the outputs like the first movable input.
   virtual LayoutWish layouts(const OpSpec& spec) const;
-  // Throws ConfigError where the device has no body for the kind or dtype.
+  // Builds an op, which may pick algorithms and allocate: slow beside Op::run. The device outlives it. Throws
+  // ConfigError where the device has no body for the kind, dtype or layouts, Error (a defect) where signature(spec)
+  // does.
   virtual std::unique_ptr<Op> make(const OpSpec& spec) = 0;
+  // The rule of update_rules/ of this name, for parameters of f32 or f64. ConfigError with the nearest name for an
+  // unknown one.
   virtual std::unique_ptr<Update> make_update(std::string_view rule, DType dtype) = 0;
   virtual VectorOps& vector_ops() = 0;
 
@@ -151,20 +159,21 @@ class Device {
 
   // A name that no two cards of all hosts have in common; empty on devices that are none.
   virtual std::string card() const { return {}; }
-  // What keeps this device from summing with those of other ranks by a library of its own; empty where nothing does.
+  // Why no library sums over the devices of all ranks from this one; empty where one does.
   virtual std::string allreduce_problem() const;
-  // Returns once all ranks have called it. EnvironmentError where the library fails.
+  // Collective: returns once all ranks have called it. ConfigError with allreduce_problem() where there is no library,
+  // EnvironmentError where it fails.
   virtual std::unique_ptr<DeviceAllreduce> make_allreduce(const DeviceGroup& group);
 
   // Whether sequences of ops can be recorded.
   virtual bool records() const { return false; }
-  // Records what `enqueue` enqueues by Op::run, of ops that say `replays`, without running it. The ops, and whatever
-  // memory they name, outlive the recording.
+  // Records what `enqueue` enqueues by Op::run, of ops whose replays() is true, without running it. The ops and their
+  // memory outlive the recording.
   virtual std::unique_ptr<Recording> record_ops(const std::function<void()>& enqueue);
 };
 
 // kind: auto | reference | onednn | cuda | paced. `auto` is cuda where a GPU is usable, else onednn. An unknown kind is
-// a ConfigError with the nearest known one; a device that is not there is an EnvironmentError that says what is
+// a ConfigError with the nearest known one; a device that is not there is an EnvironmentError that names what is
 // missing.
 std::unique_ptr<Device> open_device(std::string_view kind, const DeviceOptions& options);
 std::vector<std::string> device_kinds();

@@ -1,7 +1,8 @@
-// Sums over the devices of all ranks by the devices' own library, from device memory to device memory.
+// Sums over the devices of all ranks by a library for such devices (NCCL), from device memory to device memory.
 //
-// Sums run beside what the device is told meanwhile, one after another in the order of the calls, which all ranks make
-// alike: the library would wait for ever, or sum the wrong buffers, where two ranks differ.
+// Sums run beside what is enqueued on the device's stream meanwhile, one after another in the order of the calls. All
+// ranks make the same calls in the same order: where two ranks differ, the library waits for ever or sums the wrong
+// buffers. Calls come from the device's thread and return at once. EnvironmentError where the library fails.
 #pragma once
 
 #include <cstddef>
@@ -21,10 +22,10 @@ struct DeviceGroup {
 class DeviceAllreduce {
  public:
   virtual ~DeviceAllreduce() = default;
-  // Enqueues the sum of n values in place, after all that the device has been told so far. `slot`: a small number that
-  // `join` takes.
+  // Enqueues the sum of n values in place, after everything enqueued on the device's stream so far. dtype: f32 or f64.
+  // `slot`: a small number for `join`.
   virtual void sum(std::size_t slot, DType dtype, void* data, std::size_t n) = 0;
-  // What the device is told from now on begins after the slot's last sum.
+  // What is enqueued on the device's stream from now on begins after the slot's last sum.
   virtual void join(std::size_t slot) = 0;
 };
 

@@ -1,8 +1,9 @@
-// Codecs on a device whose memory the host cannot reach: gradients and residuals stay there, messages come and go.
+// Codecs on a device whose memory the host cannot reach: gradients and residuals (f32) stay there, messages are copied
+// to and from the host.
 //
-// The messages are those of comm/codec, places of sparse ones as index coding "raw" writes them. A bucket has one
-// object, and is cut into parts with a message each: the whole bucket, or what each rank owns of it. All calls are
-// enqueued on the device's stream; nobody waits.
+// The messages are those of comm/codec, with the indices of sparse ones in index coding "raw". A bucket has one object,
+// and is divided into parts with a message each: the whole bucket, or the range that each rank owns. Every call is
+// enqueued on the device's stream and returns without waiting, from the device's thread.
 #pragma once
 
 #include <cstddef>
@@ -36,13 +37,14 @@ struct DeviceEncoding {
   const float* values = nullptr;
   float* residual = nullptr;  // in: added to the values first; out: the encoding error
   std::uint64_t key = 0;      // of random draws, by place in the bucket
-  float tau = 0;              // threshold; 0: the size that `chosen` values pass
+  float tau = 0;              // threshold; 0: the magnitude that `chosen` values exceed
 };
 
 class DeviceCodec {
  public:
   virtual ~DeviceCodec() = default;
-  // Host memory is from Device::allocate_host throughout, and stays as it is until the stream is past the call.
+  // Host memory is from Device::allocate_host throughout, and is left alone until the stream has passed the call.
+  // Encodes every part of the bucket to host + part.at, ResidualNorms in front.
   virtual void encode(const DeviceEncoding& bucket, std::byte* host) = 0;
   // Decodes a message of `elems` values into `values`, or adds it to them.
   virtual void decode(const std::byte* message, std::size_t bytes, float* values, std::int64_t elems) = 0;

@@ -1,5 +1,5 @@
 // What every device whose memory is the host's has in common: memory, copies, events, vector operations, updates.
-// A body adds its name, its ops and where they like their activations.
+// A body adds its name, its ops and the layouts in which they run fastest.
 #pragma once
 
 #include "device/device.hpp"

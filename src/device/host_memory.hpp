@@ -15,11 +15,12 @@ class HostMemory {
  public:
   static constexpr std::size_t kAlignment = 64;  // a cache line, and an AVX-512 register
 
-  // limit_bytes 0: only the machine's own. `only_counts`: blocks take no memory until they are touched.
+  // limit_bytes 0: no limit but the machine's memory. `only_counts`: blocks take no memory until they are touched.
   explicit HostMemory(std::int64_t limit_bytes, bool only_counts = false)
       : limit_bytes_(limit_bytes), only_counts_(only_counts) {}
 
-  // Throws MemoryError with the tag, what was asked for, what is held and the limit. The block may outlive this object.
+  // Throws MemoryError with the tag, the bytes asked for, the bytes held and the limit. The block may outlive this
+  // object. Allocation from one thread; blocks may be freed on any.
   Memory allocate(std::size_t bytes, std::string_view tag);
 
   std::size_t allocated_bytes() const { return counts_->now; }

@@ -1,8 +1,8 @@
-// How an activation of shape (N, C, H, W) lies in memory.
+// The order of the elements of an activation (N, C, H, W) in memory.
 //
 // `plain` is (N, C, H, W) row-major, the only layout at cuts between ranks, in arenas, checkpoints and for tensors that
-// are not 4-dimensional. The others are chosen by a pass over the program where a device's ops ask for them
-// (Device::layouts); reorders between them are ops of the program. Parameters are always plain: a body that wants
+// are not 4-dimensional. The others are chosen by a pass over the program where a device's ops run faster in them
+// (Device::layouts); reorders between them are ops of the program. Parameters are always plain: a body that needs
 // packed weights packs them itself, once a parameter version (OpArgs::parameter_version).
 #pragma once
 

@@ -30,15 +30,16 @@ class Op {
   virtual std::size_t saved_bytes() const { return 0; }
   virtual std::size_t scratch_bytes() const { return 0; }
 
-  // Which body runs, for `bench step`: "plain loop", "jit:avx512_core", "cudnn algorithm 1". Holds "ref" where a
-  // library falls back to its unoptimised one.
+  // Name of the body that runs, for `bench step`: "plain loop", "jit:avx512_core", "cudnn algorithm 1". Contains "ref"
+  // where a library falls back to unoptimised code.
   virtual std::string implementation() const = 0;
 
-  // Whether `run` does the same again when what it enqueued is enqueued again (Device::record_ops): it waits for
-  // nothing and remembers nothing from run to run.
+  // Whether what `run` enqueued may be enqueued again as it is (Device::record_ops): it waits for nothing and keeps no
+  // state from run to run.
   virtual bool replays() const { return true; }
 
-  // Enqueues the op; on devices that are ahead of the host, returns before it is done. Not thread-safe.
+  // Enqueues the op in the device's stream; on a GPU it returns before the op is done. Reads each input and writes each
+  // output of the signature. One thread at a time, that of the device.
   virtual void run(const OpArgs& args) = 0;
 };
 

@@ -1,10 +1,10 @@
 // A parameter: (name, global shape, slice), living in the flat arenas of a rank.
 //
-// A model declares parameters in canonical order (the order of its nodes). Their values lie one after another, plain
-// and unpadded, in one arena of weights; the arenas of gradients and of each optimiser state have the very same
-// offsets. Layers, buckets, checkpoints, averaging and codecs work on spans of these arenas.
+// A model declares parameters in canonical order (the order of its nodes). Their values follow one another, plain and
+// unpadded, in one arena of weights; the arenas of gradients and of each optimiser state have the same offsets. Layers,
+// buckets, checkpoints, averaging and codecs work on spans of these arenas.
 //
-// Under a split a rank holds a box of the whole tensor: `offset` and `shape` inside `global_shape`. Initial values
+// Under a split a rank holds a slice of the whole tensor: `offset` and `shape` inside `global_shape`. Initial values
 // depend on (seed, name, index inside the whole tensor) alone and checkpoints store whole tensors by name: any mesh can
 // resume any other.
 #pragma once
@@ -40,13 +40,13 @@ struct Parameter {
   bool decays = true;     // weight decay applies
   bool sparse = false;    // (rows, ..): a step's gradient is zero but in few rows; Arenas keeps marks of them
   double momentum = 0.1;  // statistic: weight of the newest value
-  bool alone = false;     // whole here, and nowhere else on the ranks that share a stage of the model
+  bool alone = false;     // whole here, and on no other rank that shares this stage of the model
   Init init;
   std::int64_t begin = 0;  // first element in the arenas
 
   std::int64_t elems() const { return shape.elems(); }
   std::int64_t end() const { return begin + elems(); }
-  // Whether every rank that shares a stage of the model holds the whole: these must come to the same bits everywhere.
+  // Whether every rank that shares a stage of the model holds the whole: its bits must agree on all of them.
   bool shared() const { return shape == global_shape && !alone; }
 };
 
@@ -71,8 +71,8 @@ class ParameterSet {
   int size() const { return static_cast<int>(all_.size()); }
   const std::vector<Parameter>& all() const { return all_; }
   std::int64_t elems() const { return all_.empty() ? 0 : all_.back().end(); }
-  std::int64_t weight_elems() const;      // without statistics: what people call the parameter count
-  int find(std::string_view name) const;  // -1 where there is none
+  std::int64_t weight_elems() const;      // without statistics: the usual parameter count
+  int find(std::string_view name) const;  // -1 where there is none; O(size)
 
  private:
   std::vector<Parameter> all_;

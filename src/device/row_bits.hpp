@@ -1,5 +1,5 @@
-// Which rows of a table are meant: one bit a row, row r in bit r % 32 of word r / 32. What a sparse gradient is
-// cleared, updated and sent by. Bits behind the last row mean nothing.
+// A set of rows of a table: one bit a row, row r in bit r % 32 of word r / 32. Sparse gradients are cleared, updated
+// and sent by it. Bits behind the last row have no meaning.
 #pragma once
 
 #include <algorithm>

@@ -19,14 +19,15 @@ class VectorOps {
   virtual void add(DType dtype, void* dst, const void* src, std::size_t n) = 0;                  // dst += src
   virtual void scale(DType dtype, void* dst, double factor, std::size_t n) = 0;                  // dst *= factor
   virtual void axpy(DType dtype, void* dst, double factor, const void* src, std::size_t n) = 0;  // dst += factor * src
-  // Sums in double, in an order that depends on n alone; synchronous on every device.
+  // Sum of squares in double, in an order that depends on n alone. Synchronous on every device, as are the next two.
   virtual double sum_squares(DType dtype, const void* src, std::size_t n) = 0;
+  // Largest magnitude, 0 for n = 0; NaN where there is one.
   virtual double max_abs(DType dtype, const void* src, std::size_t n) = 0;
   // Number of values that are inf or NaN.
   virtual std::size_t count_not_finite(DType dtype, const void* src, std::size_t n) = 0;
 };
 
-// The host's own, for memory that a transport sends from; independent of any device.
+// Operations on host memory, such as a transport sends from; independent of any device. Any thread.
 VectorOps& host_vector_ops();
 
 }  // namespace echelon::inline device

@@ -9,7 +9,7 @@
 #include <limits>
 #include <set>
 
-#include "tests/support/device_inputs.hpp"
+#include "tests/support/device_cases.hpp"
 #include "tests/support/device_variants.hpp"
 #include "tests/support/random.hpp"
 #include "tests/support/stored.hpp"
@@ -107,20 +107,22 @@ class Bench {
   std::vector<ArgInfo> args_;
 };
 
-// The forward twin of a backward op that reads `saved`; its own kind for all others.
-OpKind twin_kind(OpKind kind) {
-  switch (kind) {
-    case OpKind::pool_backward: return OpKind::pool_forward;
-    case OpKind::attention_backward: return OpKind::attention_forward;
-    case OpKind::rnn_backward: return OpKind::rnn_forward;
-    default: return kind;
-  }
+// Whether the op reads what a forward twin `saved`.
+bool has_twin(const OpSpec& spec) {
+  const std::optional<Twin> twin = cases_of(spec.kind).twin;
+  return twin && twin->backward == spec.kind;
 }
-bool has_twin(const OpSpec& spec) { return twin_kind(spec.kind) != spec.kind; }
+
+// The twin, whose argument z lies as z or dz does.
 OpSpec twin_of(const OpSpec& spec) {
   OpSpec twin = spec;
-  twin.kind = twin_kind(spec.kind);
-  if (spec.kind == OpKind::pool_backward) twin.layouts = {spec.layouts[1], spec.layouts[0]};
+  twin.kind = cases_of(spec.kind).twin->forward;
+  twin.layouts = {};
+  const std::vector<ArgInfo> own = signature(spec), args = signature(twin);
+  for (std::size_t a = 0; a < args.size(); ++a) {
+    const int same = place_of(own, args[a].name), gradient = place_of(own, fmt::format("d{}", args[a].name));
+    if (same >= 0 || gradient >= 0) twin.layouts[a] = spec.layouts[static_cast<std::size_t>(std::max(same, gradient))];
+  }
   return twin;
 }
 
@@ -174,7 +176,7 @@ Values make_values(const OpSpec& spec, const Trial& trial) {
                                  : std::vector<double>(elems(arg.shape)),
                              arg.dtype));
   }
-  clear_kinks(spec, values);
+  if (const auto clear = cases_of(spec.kind).clear_kinks) clear(spec, values);
   return values;
 }
 
@@ -222,15 +224,18 @@ void compare(const OpSpec& spec, const Values& is, const Values& wanted, double 
 }
 
 // Overwrite all twice (aligned and not), or overwrite all, add to all, and, where several outputs add, each mixture of
-// the first and the others, and every other. A gradient and the marks of its rows go together.
+// the first and the others, and every other. A gradient and the bits that mark its rows go together.
 std::vector<unsigned> accumulate_masks(const OpSpec& spec) {
   unsigned all = 0;
+  bool marks = false;
   const auto args = signature(spec);
-  for (std::size_t a = 0; a < args.size(); ++a)
-    if (args[a].adds) all |= 1U << a;
-  std::vector<unsigned> masks = {0};
-  masks.push_back(all);
-  if (const auto* table = std::get_if<EmbeddingDims>(&spec.dims); table && table->sparse) return masks;
+  for (std::size_t a = 0; a < args.size(); ++a) {
+    if (!args[a].adds) continue;
+    all |= 1U << a;
+    marks = marks || args[a].dtype == DType::i32;
+  }
+  std::vector<unsigned> masks = {0, all};
+  if (marks) return masks;
   const unsigned first = all & (~all + 1);
   if (all != first) masks.insert(masks.end(), {first, all & ~first});
   constexpr unsigned kEven = 0x55555555U;
@@ -253,32 +258,30 @@ void check_variant(Device& device, const OpSpec& spec, double tolerance, OpCheck
   try {
     Bench bench(device, spec);
     check.implementation = bench.op().implementation();
+    const auto run = [&](const Trial& trial) {
+      OpSpec key = spec;  // the same inputs in every layout
+      key.layouts = {};
+      const Values values = make_values(key, trial);
+      compare(spec, run_with_twin(device, bench, values, trial), expected_outputs(spec, values, trial), tolerance,
+              check);
+    };
+    const auto own_count = cases_of(spec.kind).own_count;
     std::uint64_t version = 1;
     for (unsigned mask : accumulate_masks(spec)) {
       Trial trial{.name = fmt::format("trial {}", version), .accumulate = mask, .version = version};
       trial.unaligned = version % 2 == 0;
       if (is_half(spec.dtype)) trial.activations = spec.dtype;
       if (mask != 0) trial.scale = 0.375;
-      if (const auto* norm = std::get_if<NormDims>(&spec.dims); norm && version % 2 == 0)
-        trial.count = 2 * static_cast<double>(norm->N * norm->H * norm->W) + 3;
+      if (own_count && version % 2 == 0) trial.count = 2 * own_count(spec) + 3;
       stage = fmt::format("accumulate {:#b}, {}", mask, trial.unaligned ? "unaligned arena" : "aligned");
-      OpSpec key = spec;  // the same inputs in every layout
-      key.layouts = {};
-      const Values values = make_values(key, trial);
-      compare(spec, run_with_twin(device, bench, values, trial), expected_outputs(spec, values, trial), tolerance,
-              check);
+      run(trial);
       ++version;
     }
-    if (spec.kind == OpKind::norm_normalise || spec.kind == OpKind::norm_backward_apply) {
+    if (own_count) {
       Trial group{.name = "group", .version = version, .unaligned = true};
-      const auto& d = std::get<NormDims>(spec.dims);
-      group.count = 3 * static_cast<double>(d.N * d.H * d.W) + 1;
+      group.count = 3 * own_count(spec) + 1;
       stage = "count of a larger group";
-      OpSpec key = spec;
-      key.layouts = {};
-      const Values values = make_values(key, group);
-      compare(spec, run_with_twin(device, bench, values, group), expected_outputs(spec, values, group), tolerance,
-              check);
+      run(group);
     }
   } catch (const std::exception& error) {
     check.ok = false;
@@ -291,8 +294,7 @@ void check_variant(Device& device, const OpSpec& spec, double tolerance, OpCheck
 
 OpCheck check_op(Device& device, const OpSpec& spec, double tolerance) {
   OpCheck check;
-  // In halves the state is rounded at every step, and so is what the next one makes of it.
-  if (is_half(spec.dtype) && std::holds_alternative<RnnDims>(spec.dims)) tolerance *= 2;
+  if (is_half(spec.dtype)) tolerance *= cases_of(spec.kind).half_tolerance;
   for (const OpSpec& variant : variants(device, spec)) check_variant(device, variant, tolerance, check);
   return check;
 }
@@ -306,7 +308,7 @@ std::vector<std::string> check_device(Device& device, DType dtype, double tolera
   if (!is_half(dtype)) append(check_updates(device, dtype, tolerance));
   const std::vector<OpSpec> specs = contract_specs(dtype);
   for (const std::string& kind : kinds_without_spec(specs))
-    failures.push_back(fmt::format("{} has no row in contract_specs", kind));
+    failures.push_back(fmt::format("{} has no row in tests/support/ops/", kind));
   for (const OpSpec& spec : specs) {
     if (is_half(dtype) && !device.has(spec.kind, dtype)) continue;
     if (const OpCheck check = check_op(device, spec, tolerance); !check.ok) failures.push_back(check.message);

@@ -16,12 +16,11 @@
 
 namespace echelon::test {
 
-// A table over every OpKind: odd sizes, strides, padding, dilation, groups, one sample, one channel, channels that are
-// no multiple of 8 or 16, sizes just above a tile, overlapping and padded pools. Layouts are all plain.
+// The rows of every family (device_cases.hpp), in the order of device/ops/list.hpp.
 std::vector<OpSpec> contract_specs(DType dtype);
 // Recurrent layers on chunks of sequences of unlike lengths; no part of the table, as CUDA refuses them.
 std::vector<OpSpec> chunk_specs(DType dtype);
-// Kinds that the table forgets; must be empty.
+// Kinds of which `specs` has no row.
 std::vector<std::string> kinds_without_spec(const std::vector<OpSpec>& specs);
 
 struct OpCheck {
@@ -33,8 +32,8 @@ struct OpCheck {
 
 // Builds the op in plain layouts and in every layout that the device wishes for, and runs each several times with new
 // random arguments, overwriting and adding, at aligned and unaligned addresses of the arena's tensors. An output passes
-// when max|out - ref| <= tolerance * max|ref| (or of the size usual for its number of terms, where they cancel; twice
-// as much for recurrent layers of halves), its blocked padding is zero, and nothing beside the outputs has changed. A
+// when max|out - ref| <= tolerance * max|ref| (or of the size usual for its number of terms, where they cancel; times
+// OpCases::half_tolerance in halves), its blocked padding is zero, and nothing beside the outputs has changed. A
 // backward op that reads `saved` follows a run of its forward twin.
 OpCheck check_op(Device& device, const OpSpec& spec, double tolerance);
 

@@ -1,6 +1,6 @@
 // Convolution by oneDNN's direct (jit) bodies.
 //
-// The library wants weights in a blocked format of its own, another one for backward-data than for forward: each op
+// The library needs weights in a blocked format, another one for backward-data than for forward: each op
 // keeps its packed copy and renews it once a parameter version. Its backward bodies cannot add: where the caller adds,
 // and always where a format differs, the result goes to scratch first and is added or reordered from there.
 // Where no optimised body takes the spec's activation layouts, the op reorders them itself, in scratch.
@@ -61,7 +61,7 @@ struct Problem {
   dnnl::primitive_attr attributes;
 };
 
-// The first of these that runs optimised code: the layouts as given, what the library likes, channels last, plain.
+// The first of these that runs optimised code: the layouts as given, what the library chooses, channels last, plain.
 // `build(x, y)` makes a primitive descriptor or throws dnnl::error where the library has none.
 template <class Build>
 auto choose(const Problem& problem, const Desc& outer_x, const Desc& outer_y, const Build& build) {
@@ -82,7 +82,7 @@ auto choose(const Problem& problem, const Desc& outer_x, const Desc& outer_y, co
   return *fallback;
 }
 
-// An activation that a primitive wants in another format than the program holds it in.
+// An activation that a primitive needs in another format than the program's.
 class Staged {
  public:
   Staged(const Context& context, const Desc& outer, const Desc& inner, bool into, ScratchPlan& plan)

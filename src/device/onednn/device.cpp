@@ -113,32 +113,14 @@ std::unique_ptr<Op> OnednnDevice::make(const OpSpec& spec) {
 }
 
 std::unique_ptr<Op> OnednnDevice::build(const OpSpec& spec) {
-  return std::visit(
-      [&]<class D>(const D&) -> std::unique_ptr<Op> {
-        if constexpr (std::is_same_v<D, ConvDims>) return make_conv(context_, spec);
-        if constexpr (std::is_same_v<D, PoolDims>) return make_pool(context_, spec);
-        if constexpr (std::is_same_v<D, DenseDims>) return make_dense(context_, spec);
-        if constexpr (std::is_same_v<D, ActivationDims>) return make_activation(context_, spec);
-        if constexpr (std::is_same_v<D, NormDims>) return make_norm(context_, spec);
-        if constexpr (std::is_same_v<D, SoftmaxDims>) return make_softmax(context_, spec);
-        if constexpr (std::is_same_v<D, SoftmaxPartDims>) return make_softmax_part(context_, spec);
-        if constexpr (std::is_same_v<D, DropoutDims>) return make_dropout(context_, spec);
-        if constexpr (std::is_same_v<D, ConcatDims>) return make_concat(context_, spec);
-        if constexpr (std::is_same_v<D, SliceDims>) return make_slice(context_, spec);
-        if constexpr (std::is_same_v<D, LrnDims>) return make_lrn(context_, spec);
-        if constexpr (std::is_same_v<D, LayerNormDims>) return make_layer_norm(context_, spec);
-        if constexpr (std::is_same_v<D, ValueLossDims>) return make_value_loss(context_, spec);
-        if constexpr (std::is_same_v<D, AttentionDims>) return make_attention(context_, spec);
-        if constexpr (std::is_same_v<D, SequencePoolDims>) return make_sequence_pool(context_, spec);
-        if constexpr (std::is_same_v<D, BroadcastDims>) return make_broadcast(context_, spec);
-        if constexpr (std::is_same_v<D, RnnDims>) return make_rnn(context_, spec);
-        if constexpr (std::is_same_v<D, RnnStepDims>) return make_rnn_step(context_, spec);
-        if constexpr (std::is_same_v<D, PlaceStepDims>) return make_place_step(spec);
-        if constexpr (std::is_same_v<D, EmbeddingDims>) return make_embedding(context_, spec);
-        if constexpr (std::is_same_v<D, ElementwiseDims>) return make_elementwise(context_, spec);
-        if constexpr (std::is_same_v<D, ReorderDims>) return make_reorder(context_, spec);
-      },
-      spec.dims);
+  switch (spec.kind) {
+#define X(kind) case OpKind::kind:
+#define F(family, family_dims, kinds) kinds return make_##family(context_, spec);
+    ECHELON_OP_FAMILIES(F)
+#undef F
+#undef X
+  }
+  return nullptr;
 }
 
 }  // namespace

@@ -50,7 +50,7 @@ class Reorder final : public Op {
 
 }  // namespace
 
-std::unique_ptr<Op> make_elementwise(Context& context, const OpSpec& spec) {
+std::unique_ptr<Op> make_add(Context& context, const OpSpec& spec) {
   const Shape& shape = std::get<ElementwiseDims>(spec.dims).shape;
   return std::make_unique<Add>(context, stored_elems(shape, spec.layouts[0]));
 }

@@ -173,7 +173,7 @@ class Norm final : public Op {
     d_.relu ? each(Scale<true>{floats(0), s, y}) : each(Scale<false>{floats(0), s, y});
   }
 
-  // Of stats (2, C); in forward and backward the same bits, so that both see the same side of 0.
+  // Of stats (2, C); the same bits in forward and backward, so that both find a unit on the same side of 0.
   Scaling scaling(const double* stats, const float* gamma, const float* beta) const {
     float *mean = coefficient(0), *factor = coefficient(1), *shift = coefficient(2);
     for (std::int64_t c = 0; c < d_.C; ++c) {

@@ -25,28 +25,11 @@ void claim_threads(int threads);
 // The library's descriptor of an f32 activation.
 dnnl::memory::desc describe(const Shape& shape, Layout layout);
 
-std::unique_ptr<Op> make_conv(Context& context, const OpSpec& spec);
-std::unique_ptr<Op> make_pool(Context& context, const OpSpec& spec);
-std::unique_ptr<Op> make_dense(Context& context, const OpSpec& spec);
-std::unique_ptr<Op> make_activation(Context& context, const OpSpec& spec);
-std::unique_ptr<Op> make_norm(Context& context, const OpSpec& spec);
-std::unique_ptr<Op> make_softmax(Context& context, const OpSpec& spec);
-std::unique_ptr<Op> make_softmax_part(Context& context, const OpSpec& spec);
-std::unique_ptr<Op> make_dropout(Context& context, const OpSpec& spec);
-std::unique_ptr<Op> make_concat(Context& context, const OpSpec& spec);
-std::unique_ptr<Op> make_slice(Context& context, const OpSpec& spec);
-std::unique_ptr<Op> make_lrn(Context& context, const OpSpec& spec);
-std::unique_ptr<Op> make_layer_norm(Context& context, const OpSpec& spec);
-std::unique_ptr<Op> make_value_loss(Context& context, const OpSpec& spec);
-std::unique_ptr<Op> make_attention(Context& context, const OpSpec& spec);
-std::unique_ptr<Op> make_sequence_pool(Context& context, const OpSpec& spec);
-std::unique_ptr<Op> make_broadcast(Context& context, const OpSpec& spec);
-std::unique_ptr<Op> make_rnn(Context& context, const OpSpec& spec);
-std::unique_ptr<Op> make_rnn_step(Context& context, const OpSpec& spec);
-std::unique_ptr<Op> make_place_step(const OpSpec& spec);
-std::unique_ptr<Op> make_embedding(Context& context, const OpSpec& spec);
-std::unique_ptr<Op> make_elementwise(Context& context, const OpSpec& spec);
-std::unique_ptr<Op> make_reorder(Context& context, const OpSpec& spec);
+// make_conv(context, spec), make_pool(context, spec), ..: one for each family of device/ops/list.hpp. The spec is of
+// the family, of f32, and its signature holds. dnnl::error where the library refuses.
+#define F(family, family_dims, kinds) std::unique_ptr<Op> make_##family(Context& context, const OpSpec& spec);
+ECHELON_OP_FAMILIES(F)
+#undef F
 
 // The layouts of x and y in which all directions of a convolution run fast.
 struct ConvLayouts {

@@ -60,7 +60,7 @@ class ScratchPlan {
   std::size_t bytes_ = 0;
 };
 
-// Weights in the format that a primitive wants, reordered from the plain ones once a parameter version.
+// Weights in the format that a primitive needs, reordered from the plain ones once a parameter version.
 class PackedWeights {
  public:
   PackedWeights() = default;

@@ -11,8 +11,8 @@
 #include "device/onednn/planes.hpp"
 #include "device/onednn/rnn_cells.hpp"
 #include "device/onednn/step_product.hpp"
+#include "device/ops/rnn_args.hpp"
 #include "device/packs_weights.hpp"
-#include "device/rnn_args.hpp"
 
 namespace echelon::inline device::onednn {
 namespace {

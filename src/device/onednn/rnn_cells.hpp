@@ -42,7 +42,7 @@ struct RnnBackward {
   const float *h, *c, *c_next;  // the state before, h in rows of h_row, and c after
   const float* dy;              // row n at n * dy_stride; null: none
   std::int64_t dy_stride;
-  const float* product;  // (N, H): what weight_h gives back from the step after
+  const float* product;  // (N, H): the gradient that weight_h passes back from the next step
   float* passed;         // (N, H): what goes past weight_h; in: from the step after, out: to the one before
   float* dc;             // (N, H), likewise
   float* dparts;         // (N, parts*H): gradients before the gates' functions, in the order of parts

@@ -5,8 +5,8 @@
 #include "device/onednn/planes.hpp"
 #include "device/onednn/rnn_cells.hpp"
 #include "device/onednn/step_product.hpp"
+#include "device/ops/rnn_args.hpp"
 #include "device/packs_weights.hpp"
-#include "device/rnn_args.hpp"
 
 namespace echelon::inline device::onednn {
 namespace {
@@ -152,32 +152,11 @@ class RnnStepBackwardOp final : public RnnStepOp {
   std::size_t passed_at_, given_at_, dparts_at_ = 0, dproduct_at_ = 0;
 };
 
-class PlaceStepOp final : public Op {
- public:
-  explicit PlaceStepOp(const OpSpec& spec) : d_(std::get<PlaceStepDims>(spec.dims)) {}
-  std::string implementation() const override { return "copy"; }
-  void run(const OpArgs& args) override {
-    const auto* x = static_cast<const float*>(args.tensors[0]);
-    const auto* lengths = d_.lengths ? static_cast<const std::int32_t*>(args.tensors[1]) : nullptr;
-    float* y = static_cast<float*>(args.tensors[d_.lengths ? 2 : 1]) + d_.t * d_.F;
-    for (std::int64_t n = 0; n < d_.N; ++n)
-      if (!lengths || d_.first + d_.t < lengths[n])
-        std::copy_n(x + n * d_.F, d_.F, y + n * d_.T * d_.F);
-      else
-        std::fill_n(y + n * d_.T * d_.F, d_.F, 0.0f);
-  }
-
- private:
-  PlaceStepDims d_;
-};
-
 }  // namespace
 
 std::unique_ptr<Op> make_rnn_step(Context& context, const OpSpec& spec) {
   if (spec.kind == OpKind::rnn_step_forward) return std::make_unique<RnnStepForwardOp>(context, spec);
   return std::make_unique<RnnStepBackwardOp>(context, spec);
 }
-
-std::unique_ptr<Op> make_place_step(const OpSpec& spec) { return std::make_unique<PlaceStepOp>(spec); }
 
 }  // namespace echelon::inline device::onednn

@@ -1,5 +1,6 @@
 // The paced device: ops take their tabled time by sleeping and compute nothing, so that many ranks fit on few cores.
-// For studies of scaling, bubbles and stragglers; `computes()` is false and every record of such a run says so.
+// For studies of scaling, bubbles and stragglers; `computes()` is false, and every record of such a run is marked as
+// paced.
 #pragma once
 
 #include <memory>

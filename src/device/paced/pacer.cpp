@@ -19,7 +19,7 @@ double seconds_of(const timespec& time) {
   return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
 }
 
-// Linux lets a thread's timers expire 50 us late unless told otherwise.
+// By default Linux lets a thread's timers expire 50 us late.
 void wake_punctually() {
   thread_local const int done = prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL);
   (void)done;

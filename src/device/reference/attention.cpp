@@ -10,7 +10,7 @@
 namespace echelon::inline device::reference {
 namespace {
 
-// One head of one sample: where its rows begin, and how many places of k and v row t sees.
+// One head of one sample: where its rows begin, and how many places of k and v row t attends to.
 struct Head {
   const AttentionDims& d;
   std::int64_t n, h, length;

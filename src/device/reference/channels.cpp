@@ -35,14 +35,15 @@ void slice(const SliceDims& d, const OpArgs& args) {
 
 }  // namespace
 
-std::unique_ptr<Op> make_channels(const OpSpec& spec) {
+std::unique_ptr<Op> make_concat(const OpSpec& spec) {
+  const auto d = std::get<ConcatDims>(spec.dims);
+  return with_float(spec.dtype, [&]<class T>(T) { return loop_op([d](const OpArgs& a) { concat<T>(d, a); }); });
+}
+
+std::unique_ptr<Op> make_slice(const OpSpec& spec) {
+  const auto d = std::get<SliceDims>(spec.dims);
   return with_float(spec.dtype, [&]<class T>(T) {
-    if (spec.kind == OpKind::concat)
-      return loop_op([d = std::get<ConcatDims>(spec.dims)](const OpArgs& a) { concat<T>(d, a); });
-    if (spec.kind != OpKind::slice) not_of_family(spec);
-    return loop_op([d = std::get<SliceDims>(spec.dims)](const OpArgs& a) {
-      d.indices ? slice<std::int32_t>(d, a) : slice<T>(d, a);
-    });
+    return loop_op([d](const OpArgs& a) { d.indices ? slice<std::int32_t>(d, a) : slice<T>(d, a); });
   });
 }
 

@@ -47,8 +47,7 @@ void reorder(const Shape& shape, Layout from, Layout to, const OpArgs& args) {
 
 }  // namespace
 
-std::unique_ptr<Op> make_elementwise(const OpSpec& spec) {
-  if (spec.kind != OpKind::add) not_of_family(spec);
+std::unique_ptr<Op> make_add(const OpSpec& spec) {
   const Shape shape = std::get<ElementwiseDims>(spec.dims).shape;
   return with_float(spec.dtype, [&]<class T>(T) { return loop_op([shape](const OpArgs& a) { add<T>(shape, a); }); });
 }

@@ -30,7 +30,7 @@ void normalise_channel(const NormDims& d, std::int64_t c, const T* x, double mea
   });
 }
 
-// The gradient of what relu was given: dy where its output, told from x again, is above 0. gamma, beta: null without.
+// The gradient of relu's input: dy where its output, computed from x again, is above 0. gamma, beta: null without relu.
 template <class T>
 class Incoming {
  public:

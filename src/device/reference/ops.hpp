@@ -12,28 +12,11 @@
 
 namespace echelon::inline device::reference {
 
-// One file each; `spec.kind` belongs to the family.
-std::unique_ptr<Op> make_conv(const OpSpec& spec);
-std::unique_ptr<Op> make_pool(const OpSpec& spec);
-std::unique_ptr<Op> make_dense(const OpSpec& spec);
-std::unique_ptr<Op> make_activation(const OpSpec& spec);
-std::unique_ptr<Op> make_norm(const OpSpec& spec);
-std::unique_ptr<Op> make_softmax(const OpSpec& spec);
-std::unique_ptr<Op> make_softmax_part(const OpSpec& spec);
-std::unique_ptr<Op> make_dropout(const OpSpec& spec);
-std::unique_ptr<Op> make_channels(const OpSpec& spec);  // concat, slice
-std::unique_ptr<Op> make_lrn(const OpSpec& spec);
-std::unique_ptr<Op> make_layer_norm(const OpSpec& spec);
-std::unique_ptr<Op> make_value_loss(const OpSpec& spec);
-std::unique_ptr<Op> make_attention(const OpSpec& spec);
-std::unique_ptr<Op> make_sequence_pool(const OpSpec& spec);
-std::unique_ptr<Op> make_broadcast(const OpSpec& spec);
-std::unique_ptr<Op> make_rnn(const OpSpec& spec);
-std::unique_ptr<Op> make_rnn_step(const OpSpec& spec);
-std::unique_ptr<Op> make_place_step(const OpSpec& spec);
-std::unique_ptr<Op> make_embedding(const OpSpec& spec);
-std::unique_ptr<Op> make_elementwise(const OpSpec& spec);
-std::unique_ptr<Op> make_reorder(const OpSpec& spec);
+// make_conv(spec), make_pool(spec), ..: one for each family of device/ops/list.hpp. The spec is of the family and its
+// signature holds; the dtype is f32 or f64.
+#define F(family, family_dims, kinds) std::unique_ptr<Op> make_##family(const OpSpec& spec);
+ECHELON_OP_FAMILIES(F)
+#undef F
 
 // An op that is one loop over its arguments.
 using Loop = std::function<void(const OpArgs&)>;

@@ -28,55 +28,11 @@ class ReferenceDevice final : public HostDevice {
       ECHELON_CHECK(layout == Layout::plain || spec.kind == OpKind::reorder, "{} wants plain tensors", spec.text());
     (void)signature(spec);  // refuses dims that no op has
     switch (spec.kind) {
-      case OpKind::conv_forward:
-      case OpKind::conv_backward_data:
-      case OpKind::conv_backward_weights: return reference::make_conv(spec);
-      case OpKind::pool_forward:
-      case OpKind::pool_backward: return reference::make_pool(spec);
-      case OpKind::dense_forward:
-      case OpKind::dense_backward_data:
-      case OpKind::dense_backward_weights: return reference::make_dense(spec);
-      case OpKind::activation_forward:
-      case OpKind::activation_backward: return reference::make_activation(spec);
-      case OpKind::norm_moments:
-      case OpKind::norm_normalise:
-      case OpKind::norm_backward_sums:
-      case OpKind::norm_backward_apply:
-      case OpKind::norm_local_forward:
-      case OpKind::norm_local_backward:
-      case OpKind::norm_statistics:
-      case OpKind::norm_inference:
-      case OpKind::norm_renorm:
-      case OpKind::norm_renorm_backward: return reference::make_norm(spec);
-      case OpKind::loss_softmax_forward:
-      case OpKind::loss_softmax_backward: return reference::make_softmax(spec);
-      case OpKind::loss_softmax_part:
-      case OpKind::loss_softmax_join:
-      case OpKind::loss_softmax_part_backward: return reference::make_softmax_part(spec);
-      case OpKind::dropout: return reference::make_dropout(spec);
-      case OpKind::concat:
-      case OpKind::slice: return reference::make_channels(spec);
-      case OpKind::lrn_forward:
-      case OpKind::lrn_backward: return reference::make_lrn(spec);
-      case OpKind::layer_norm_forward:
-      case OpKind::layer_norm_backward: return reference::make_layer_norm(spec);
-      case OpKind::loss_values_forward:
-      case OpKind::loss_values_backward: return reference::make_value_loss(spec);
-      case OpKind::attention_forward:
-      case OpKind::attention_backward: return reference::make_attention(spec);
-      case OpKind::sequence_pool_forward:
-      case OpKind::sequence_pool_backward: return reference::make_sequence_pool(spec);
-      case OpKind::broadcast_add:
-      case OpKind::sum_samples: return reference::make_broadcast(spec);
-      case OpKind::rnn_forward:
-      case OpKind::rnn_backward: return reference::make_rnn(spec);
-      case OpKind::rnn_step_forward:
-      case OpKind::rnn_step_backward: return reference::make_rnn_step(spec);
-      case OpKind::place_step: return reference::make_place_step(spec);
-      case OpKind::embedding_forward:
-      case OpKind::embedding_backward: return reference::make_embedding(spec);
-      case OpKind::add: return reference::make_elementwise(spec);
-      case OpKind::reorder: return reference::make_reorder(spec);
+#define X(kind) case OpKind::kind:
+#define F(family, family_dims, kinds) kinds return reference::make_##family(spec);
+      ECHELON_OP_FAMILIES(F)
+#undef F
+#undef X
     }
     reference::not_of_family(spec);
   }

@@ -7,7 +7,7 @@
 
 namespace echelon::inline device {
 
-// One thread, whatever the options say: its results depend on nothing but its inputs.
+// One thread whatever the options: its results depend on its inputs alone.
 std::unique_ptr<Device> make_reference_device(const DeviceOptions& options);
 
 }  // namespace echelon::inline device

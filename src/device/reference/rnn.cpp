@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <vector>
 
+#include "device/ops/rnn_args.hpp"
 #include "device/reference/ops.hpp"
 #include "device/reference/rnn_cell.hpp"
-#include "device/rnn_args.hpp"
 
 namespace echelon::inline device::reference {
 namespace {

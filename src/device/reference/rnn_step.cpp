@@ -1,18 +1,12 @@
-// One step of some units of a recurrent layer, and a step's place in its sequence; sums in double.
+// One step of some units of a recurrent layer; sums in double.
 #include <vector>
 
+#include "device/ops/rnn_args.hpp"
 #include "device/reference/ops.hpp"
 #include "device/reference/rnn_cell.hpp"
-#include "device/rnn_args.hpp"
 
 namespace echelon::inline device::reference {
 namespace {
-
-// Whether sample n still has the step.
-template <class D>
-bool is_there(const D& d, const OpArgs& args, int lengths, std::int64_t n) {
-  return lengths < 0 || d.first + d.t < in<std::int32_t>(args, lengths)[n];
-}
 
 template <class T>
 class RnnStep {
@@ -34,7 +28,7 @@ class RnnStep {
           return sum;
         };
         const double before = static_cast<double>(h[d_.begin + u]);
-        const bool there = is_there(d_, args, at_.lengths, n);
+        const bool there = active(args, n);
         h_next.put(n * d_.U + u, there ? step(args, n, u, before, x, back) : before);
         if (!there) stay(args, n, u);
       }
@@ -58,6 +52,10 @@ class RnnStep {
   }
 
  private:
+  // Whether the sequence of sample n reaches this step.
+  bool active(const OpArgs& args, std::int64_t n) const {
+    return at_.lengths < 0 || d_.first + d_.t < in<std::int32_t>(args, at_.lengths)[n];
+  }
   std::int64_t sequence(std::int64_t n) const { return n * d_.T + d_.t; }
   std::int64_t gate(std::int64_t n, std::int64_t p, std::int64_t u) const {
     return (sequence(n) * d_.P() + p) * d_.U + u;
@@ -92,7 +90,7 @@ class RnnStep {
     const auto own = [&](int place) { return static_cast<double>(in<T>(args, place)[n * d_.U + u]); };
     const std::int64_t whole = d_.begin + u;
     double dh = static_cast<double>(in<T>(args, at_.dh_next)[n * d_.H + whole]);
-    if (!is_there(d_, args, at_.lengths, n)) {
+    if (!active(args, n)) {
       for (std::int64_t g = 0; g < d_.G(); ++g) put(g, 0, 0);
       if (d_.has_c()) Output<T>(args, at_.dc).put(n * d_.U + u, own(at_.dc_next));
       return dh;
@@ -114,16 +112,6 @@ class RnnStep {
   RnnStepArgs at_;
 };
 
-template <class T>
-void place(const PlaceStepDims& d, const OpArgs& args) {
-  const int lengths = d.lengths ? 1 : -1;
-  const Output<T> y(args, d.lengths ? 2 : 1);
-  for (std::int64_t n = 0; n < d.N; ++n)
-    for (std::int64_t f = 0; f < d.F; ++f)
-      y.put((n * d.T + d.t) * d.F + f,
-            is_there(d, args, lengths, n) ? static_cast<double>(in<T>(args, 0)[n * d.F + f]) : 0);
-}
-
 }  // namespace
 
 std::unique_ptr<Op> make_rnn_step(const OpSpec& spec) {
@@ -133,11 +121,6 @@ std::unique_ptr<Op> make_rnn_step(const OpSpec& spec) {
     if (spec.kind != OpKind::rnn_step_backward) not_of_family(spec);
     return loop_op([body](const OpArgs& a) { body->backward(a); });
   });
-}
-
-std::unique_ptr<Op> make_place_step(const OpSpec& spec) {
-  const auto d = std::get<PlaceStepDims>(spec.dims);
-  return with_float(spec.dtype, [&]<class T>(T) { return loop_op([d](const OpArgs& a) { place<T>(d, a); }); });
 }
 
 }  // namespace echelon::inline device::reference

@@ -1,5 +1,5 @@
-// Softmax cross-entropy of which each rank has some of the classes: what its part says of each label, what all parts
-// together make of it, and the gradient of its logits.
+// Softmax cross-entropy of which each rank has some of the classes: the partials of its classes, their combination over
+// all parts, and the gradient of its logits.
 #include <algorithm>
 #include <cmath>
 

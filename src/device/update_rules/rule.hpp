@@ -14,10 +14,10 @@
 //
 // The scalars are those of one parameter range at one step, set by optim/ from the schedule and the range's group.
 // Norms that a rule needs over a whole layer (LARS, LAMB, global clip) are measured apart (VectorOps::sum_squares over
-// the range), summed over ranks by whoever owns the groups, and come back as `trust` and `clip`. A rule that needs the
+// the range), summed over ranks by the optimiser, and passed as `trust` and `clip`. A rule that needs the
 // norm of its own update (LAMB) is two passes: the first writes its direction into a state, `descend` applies it.
-// One element at a time: w[i], g[i] and states[s][i] are all that a rule sees, so the order and the number of threads
-// change no bit.
+// One element at a time: a rule reads and writes w[i], g[i] and states[s][i] alone, so that the order and the number of
+// threads change no bit.
 //
 // Adding a rule: one header here, one line in ECHELON_UPDATE_RULES, its schedule-side defaults in optim/.
 #pragma once

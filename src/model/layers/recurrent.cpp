@@ -1,5 +1,5 @@
 // Recurrent layers: rnn (tanh or relu), lstm, gru. A sequence (T, F) gives the states at every place (T, H), "name",
-// the last state (H), "name.1", and for lstm its last cell (H), "name.2". device/op_spec.hpp has the formulas.
+// the last state (H), "name.1", and for lstm its last cell (H), "name.2". device/ops/rnn.hpp has the formulas.
 //
 //   inputs = ["x"]            begins with states of 0
 //   inputs = ["x", "h", "c"]  begins with another layer's last states (h alone but for lstm)

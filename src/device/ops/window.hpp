@@ -1,0 +1,35 @@
+// What the ops with windows over images (conv, pool) share.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "device/op_description.hpp"
+
+namespace echelon::inline device {
+
+// Windows (R, S) over an image (H, W), and how many of them there are (P, Q).
+struct Windows {
+  std::int64_t H, W, R, S, P, Q, stride_h, stride_w, pad_h, pad_w;
+};
+
+inline void require_windows(OpDescription& op, const Windows& d) {
+  op.require(d.pad_h >= 0 && d.pad_w >= 0, "padding of {}, {}", {d.pad_h, d.pad_w});
+  op.require(d.stride_h >= 1 && d.stride_w >= 1, "strides of {}, {}", {d.stride_h, d.stride_w});
+  op.require(d.P >= 1 && d.Q >= 1, "a window of {}x{} does not fit into an image of {}x{}", {d.R, d.S, d.H, d.W});
+}
+
+// "3x2"
+inline std::string by(std::int64_t h, std::int64_t w) { return std::to_string(h) + "x" + std::to_string(w); }
+
+// "stride 2", "pad 1x2"; nothing where both are `usual`.
+inline void pair_word(OpDescription& op, std::string_view name, std::int64_t h, std::int64_t w, std::int64_t usual) {
+  if (h == usual && w == usual) return;
+  if (h == w)
+    op.word(name, h);
+  else
+    op.word(name, by(h, w));
+}
+
+}  // namespace echelon::inline device
