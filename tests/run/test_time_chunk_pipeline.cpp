@@ -70,8 +70,9 @@ void make_letters(const test::Trial& trial) {
   trial.make_data({"import", "text", "letters.txt", "--hold-out-part", "0.1", "--out", "letters"});
 }
 
-TEST_CASE("a time-chunk pipeline of carried states and dropout goes on unsplit, by units and back, and is the unsplit run",
-          "[run]") {
+TEST_CASE(
+    "a time-chunk pipeline of carried states and dropout goes on unsplit, by units and back, and is the unsplit run",
+    "[run]") {
   const test::Trial trial(kStack);
   make_letters(trial);
   const test::TrainedRun whole = test::train_run(trial, "whole", {{1}});
