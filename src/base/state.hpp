@@ -13,9 +13,10 @@
 //   per_replica  different on every replica (residuals, asynchronous clocks): `global_shape` has a row for each, and
 //                `offset` begins with this replica's; the rest is a box, as a slice's. `other_k` states what becomes of
 //                it when the number of replicas changes:
-//                  refuse          a resume with another number is a ConfigError
+//                  refuse          a resume with another number is a DataError
 //                  sum_and_divide  every new row is the sum of the old rows / the new number: the total is kept
-//                  reset           stays as the object was constructed
+//                  reset           zeros
+//                  keep            stays as it is, also where a checkpoint has none
 //
 // Visiting sends no message and is not collective: slices and rows that lie on other ranks are gathered before
 // (checkpoint/slices.hpp, Strategy::gather_state).
@@ -34,7 +35,7 @@
 namespace echelon::inline base {
 
 enum class Placement : std::uint8_t { replicated, slice, rows, per_replica };
-enum class OtherK : std::uint8_t { refuse, sum_and_divide, reset };
+enum class OtherK : std::uint8_t { refuse, sum_and_divide, reset, keep };
 
 struct StateTensor {
   std::string_view name;  // unique in the run: "weights/conv1.weight"

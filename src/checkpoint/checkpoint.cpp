@@ -81,6 +81,7 @@ class Restorer final : public StateVisitor {
     if (t.shape.elems() == 0) return;
     const Shape shape = whole_shape(t);
     const bool optional = other_run_ && !t.name.starts_with("weights/");
+    if (t.other_k == OtherK::keep && (!reader_.has(t.name) || reader_.info(t.name).shape != shape)) return;
     if ((t.absent_is_zero || optional) && !reader_.has(t.name)) {
       if (!optional) log_info("{} has no '{}': it starts at zero", reader_.path(), t.name);
       std::memset(t.data, 0, bytes_of(t));
@@ -116,7 +117,8 @@ class Restorer final : public StateVisitor {
  private:
   bool begins_anew(std::string_view name) const {
     const bool of_loss_scale = name.starts_with("loss_scale") || name == "skipped_steps";
-    return (name == "moments_begin" || (other_run_ && of_loss_scale)) && !reader_.has_attribute(name);
+    const bool of_other = of_loss_scale || name.starts_with("strategy_");
+    return (name == "moments_begin" || (other_run_ && of_other)) && !reader_.has_attribute(name);
   }
 
   void note_conversion(DType from, DType to) {

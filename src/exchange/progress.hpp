@@ -16,11 +16,13 @@ struct Progress {
   };
   Meets meets = Meets::every_step;
   std::int64_t period = 1;
-  bool equal_weights = true;  // at a meeting, once drained, all replicas hold the same weights, bit for bit
+  std::int64_t every_step_until = 0;  // by_period: so many steps of the run meet after each
+  bool equal_weights = true;          // at a meeting, once drained, all replicas hold the same weights, bit for bit
 
   // Whether replicas meet once `step` steps of the run are done; not for on_call.
   bool meets_after(std::int64_t step, bool ends_epoch) const {
-    return meets == Meets::every_step || (meets == Meets::by_period && (ends_epoch || step % period == 0));
+    if (meets != Meets::by_period) return meets == Meets::every_step;
+    return ends_epoch || step <= every_step_until || step % period == 0;
   }
 };
 

@@ -5,10 +5,7 @@
 #include <algorithm>
 
 namespace echelon::inline exchange {
-namespace {
-
-// This replica's row of all replicas' tensor; none where the rank is beyond them.
-StateTensor row_of(std::string_view name, void* data, DType dtype, const Shape& shape, ReplicaPosition place) {
+StateTensor replica_row(std::string_view name, void* data, DType dtype, const Shape& shape, ReplicaPosition place) {
   StateTensor tensor;
   tensor.name = name;
   tensor.data = data;
@@ -22,14 +19,12 @@ StateTensor row_of(std::string_view name, void* data, DType dtype, const Shape& 
   return tensor;
 }
 
-}  // namespace
-
 void visit_residual(StateVisitor& visitor, std::string_view prefix, const ParameterSet& parameters, float* arena,
                     ReplicaPosition place) {
   for (const Parameter& parameter : parameters.all()) {
     if (parameter.kind == ParameterKind::statistic) continue;
     const std::string name = fmt::format("{}/{}", prefix, parameter.name);
-    StateTensor tensor = row_of(name, arena + parameter.begin, DType::f32, parameter.shape, place);
+    StateTensor tensor = replica_row(name, arena + parameter.begin, DType::f32, parameter.shape, place);
     tensor.global_shape = parameter.global_shape.prepended(place.ranks);
     tensor.offset = parameter.offset.prepended(tensor.offset[0]);
     tensor.folded = parameter.folded < 0 ? -1 : parameter.folded + 1;
@@ -55,7 +50,8 @@ void visit_whole(StateVisitor& visitor, std::string_view prefix, const Parameter
 void visit_by_replica(StateVisitor& visitor, std::string_view name, std::vector<double>& values, ReplicaPosition place,
                       OtherK other_k) {
   if (values.empty()) return;
-  StateTensor tensor = row_of(name, values.data(), DType::f64, Shape{static_cast<std::int64_t>(values.size())}, place);
+  StateTensor tensor =
+      replica_row(name, values.data(), DType::f64, Shape{static_cast<std::int64_t>(values.size())}, place);
   tensor.other_k = other_k;
   tensor.absent_is_zero = true;
   visitor.tensor(tensor);

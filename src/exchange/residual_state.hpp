@@ -14,6 +14,9 @@ struct ReplicaPosition {
   int ranks = 1;  // that have something; others have an empty part
 };
 
+// This replica's row of the tensor of all replicas, (replicas, shape); none where the rank is beyond them.
+StateTensor replica_row(std::string_view name, void* data, DType dtype, const Shape& shape, ReplicaPosition place);
+
 // An arena that differs by replica, parameter by parameter as "<prefix>/<name>", statistics left out; for another
 // number of replicas summed and divided.
 void visit_residual(StateVisitor& visitor, std::string_view prefix, const ParameterSet& parameters, float* arena,

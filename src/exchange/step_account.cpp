@@ -63,4 +63,10 @@ void apply_whole(Optimiser& optimiser, const Arenas& arenas, StepOutcome& outcom
   optimiser.apply(all);
 }
 
+void apply_all(Optimiser& optimiser, const Arenas& arenas, StepOutcome& outcome) {
+  if (optimiser.waits()) return apply_whole(optimiser, arenas, outcome);
+  const ScopedTimer timer(outcome.optimiser_s);
+  optimiser.apply({0, arenas.elems()});
+}
+
 }  // namespace echelon::inline exchange

@@ -74,4 +74,7 @@ class StepAccount {
 // norm and verdict without a message.
 void apply_whole(Optimiser& optimiser, const Arenas& arenas, StepOutcome& outcome);
 
+// The same where every gradient is there, whether the optimiser waits for that or not.
+void apply_all(Optimiser& optimiser, const Arenas& arenas, StepOutcome& outcome);
+
 }  // namespace echelon::inline exchange

@@ -11,13 +11,10 @@
 // A rank whose role is not to train (config/roles.hpp) calls begin_step and end_step alone, beside the workers' steps,
 // and drains like them.
 //
-// Gradients arrive divided by the step's weight already (PassScalars::loss_scale), so every strategy sums. The
-// strategy, not the loop, calls the optimiser; where that waits (a clipped norm, a scaled loss), after all gradients
-// are there.
+// Gradients arrive divided by `divisor` already (PassScalars::loss_scale), so strategies sum. The strategy, not the
+// loop, calls the optimiser; where that waits (a clipped norm, a scaled loss), after all gradients are there.
 //
 // How the strategies to come fit
-//   parameter averaging   end_step applies locally; every H steps submits all-reduce plans over weights
-//   synchronous server    gradient_ready pushes a range; wait_parameters waits for that range's new weights
 //   asynchronous, SSP     a Machine on the engine (comm/protocol/machine.hpp); end_step pushes, pulls, or waits for the
 //                         slowest; another class on ranks whose role is server
 //   backup workers        end_step returns outcome.next_step > info.step + 1 when this replica came too late
@@ -47,6 +44,7 @@ struct StepInfo {
   double weight = 0;        // samples of the step over all replicas (W)
   double local_weight = 0;  // of this replica
   std::int64_t step_in_epoch = 0;
+  bool meets = true;  // all ranks stand together after this step (Progress)
 };
 
 // What a codec made of a replica's gradients in a step.
@@ -72,6 +70,9 @@ struct StepOutcome {
   bool skipped = false;        // the gradients were not finite: no weight changed, the scale is smaller from now on
   bool give_up = false;        // likewise, and no smaller scale would help
   CodecRecord codec;           // of what arrived since the last outcome
+  // Of this replica's weights before they were averaged in this step: |x - mean| / |mean|, running statistics left out;
+  // -1: they were not averaged.
+  double drift = -1;
 };
 
 // All calls are made by the rank's compute thread. Those that wait (wait_parameters, end_step, drain, gather_state)
@@ -87,8 +88,11 @@ class Strategy {
   virtual void begin_step(const StepInfo& info) = 0;
   // Returns once the weights of the range are those that this step's forward is to read.
   virtual void wait_parameters(ArenaRange range) = 0;
-  // The range's gradients, summed over this replica's micro-batches and divided by StepInfo::weight, are final; with a
-  // device of its own, once its queue has passed. Ranges of a step cover the arenas once, in any order. Never waits for
+  // What this replica's gradients of the step are divided by, > 0: the weight of the whole step where they are summed
+  // over replicas; its own weight where it takes steps of its own.
+  virtual double divisor(const StepInfo& info) const { return info.weight; }
+  // The range's gradients, summed over this replica's micro-batches and divided by `divisor`, are final; with a device
+  // of its own, once its queue has passed. Ranges of a step cover the arenas once, in any order. Never waits for
   // another rank.
   virtual void gradient_ready(ArenaRange range) = 0;
   // A failed check where gradients are missing. What still travels arrives beside the next step.
@@ -116,6 +120,7 @@ struct StrategyContext {
   std::uint64_t seed = 0;    // of the run
   std::string part = {};     // behind the names of what is neither of a tensor nor equal in all parts of a split model
   Role role = Role::worker;  // of this rank
+  std::int64_t steps_per_epoch = 1;
 };
 
 std::vector<std::string> strategy_names();

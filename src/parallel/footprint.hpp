@@ -39,13 +39,14 @@ struct Footprint {
   double weights = 0, gradients = 0, optimiser = 0;
   double activations = 0, scratch = 0;
   double evaluation = 0;        // the whole program of evaluation
+  double strategy = 0;          // arenas of exchange.strategy beside weights, gradients and optimiser states
   double packed = 0;            // weights that ops keep in layouts of their own
   double transfer_buffers = 0;  // transfer_buffer_bytes, where a model group may lie on several hosts
   bool estimated = false;  // no such device is here: activations are twice the values (once in evaluation), scratch and
                            // packed are unknown
 
   double total() const {
-    return weights + gradients + optimiser + activations + scratch + evaluation + packed + transfer_buffers;
+    return weights + gradients + optimiser + activations + scratch + evaluation + strategy + packed + transfer_buffers;
   }
 };
 

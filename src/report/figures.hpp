@@ -111,6 +111,7 @@ struct StepFigures {
   double gradient_norm = kUnknown, loss_scale = kUnknown;
   std::optional<bool> skipped;
   std::optional<CodecFigures> codec;
+  double drift = kUnknown;
 };
 
 struct EpochFigures {

@@ -40,6 +40,7 @@ void each(F& f, Visit&& visit) {
   visit(Figure{"loss_scale", "", R::same, S::none, A::first, "where the loss is scaled", kLeftOut}, f.loss_scale);
   visit(Figure{"skipped", "", R::same, S::none, A::first, "the gradients were not finite, no weight changed", kLeftOut}, f.skipped);
   visit(Figure{"codec", "", R::rank0, S::none, A::first, "bytes before and after coding, residual norm, density, tau", kLeftOut}, f.codec);
+  visit(Figure{"drift", "", R::same, S::none, A::first, "where weights were averaged: largest distance of a replica from the mean, over the norm of the mean", kLeftOut}, f.drift);
 }
 
 template <figures::Is<EpochFigures> F, class Visit>

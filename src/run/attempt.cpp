@@ -157,7 +157,8 @@ void Attempt::build() {
                            .first_channel = kStrategyChannel,
                            .seed = config_.seed,
                            .part = part_name(rank_groups_->mesh(), rank_groups_->mesh().part(rank_groups_->coord())),
-                           .role = rank_groups_->role()});
+                           .role = rank_groups_->role(),
+                           .steps_per_epoch = plan_->steps_per_epoch});
     batch_norm_sum_ = std::make_unique<BatchNormSum>(*device_, rank_groups_->data_parallel_peers(), kSumsChannel);
     arenas_->initialise(config_.seed);
   });

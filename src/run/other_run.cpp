@@ -143,10 +143,14 @@ class UnusedState {
   }
 
   void decide_residuals(TakeUp& taken) {
-    const bool any = !names_below(reader_, "residual/").empty();
+    const bool coded = !names_below(reader_, "residual/").empty();
+    const bool any = coded || !names_below(reader_, "strategy/").empty();
     taken.residuals = any && source_ && source_->exchange.strategy == config_.exchange.strategy &&
                       source_->exchange.codec == config_.exchange.codec;
     if (!any || taken.residuals) return;
+    if (!coded)
+      return add(source_ ? fmt::format("states of strategy \"{}\" left out", source_->exchange.strategy)
+                         : "states of the strategy left out");
     const std::string of = source_ ? fmt::format(" of codec \"{}\" with strategy \"{}\"", source_->exchange.codec,
                                                  source_->exchange.strategy)
                                    : "";

@@ -1,7 +1,8 @@
 // run.resume_from: a run that begins from a checkpoint of another run, with another config.
 //
 //   taken up        weights, always. Unless run.resume_weights_only: step, epoch and position in the data; states of
-//                   the optimiser where both rules share them; residuals where strategy and codec are the same
+//                   the optimiser where both rules share them; residuals, and what else a strategy keeps, where
+//                   strategy and codec are the same
 //   initialised     all other state of this run; exchange.algorithm = "auto" tunes again. TakeUp::left_out lists the
 //                   state of the checkpoint that is not used
 //   must be equal   names and shapes of the tensors of the model; unless run.resume_weights_only, batch.global and the
@@ -20,9 +21,12 @@ struct TakeUp {
   std::string checkpoint;       // path of the .h5 file; it was verified as a whole
   std::int64_t written_at = 0;  // step that it was written after
   bool weights_only = false;
-  bool optimiser = false;  // states of the optimiser, and the loss scale
-  bool residuals = false;  // residuals of codecs, on workers and servers
-  std::string left_out;    // text "optimiser states left out: momentum; .."; "" where everything is taken up
+//                   the optimiser where both rules share them; residuals, and what else a strategy keeps, where
+//                   strategy and codec are the same
+//   initialised     all other state of this run; exchange.algorithm = "auto" tunes again. TakeUp::left_out lists the
+//                   state of the checkpoint that is not used
+//   must be equal   names and shapes of the tensors of the model; unless run.resume_weights_only, batch.global and the
+//                   number of training samples, which define the position
 
   std::int64_t step() const { return weights_only ? 0 : written_at; }
 };

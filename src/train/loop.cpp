@@ -56,19 +56,25 @@ Ending Loop::run() {
 }
 
 Ending Loop::one_step() {
-  const StepInfo info = info_of_next();
+  StepInfo info = info_of_next();
   const bool ends_epoch = info.step + 1 >= plan_.total_steps || info.step_in_epoch + 1 == plan_.steps_per_epoch;
   const bool meets = control_.progress().meets_after(info.step + 1, ends_epoch);
+  const bool every_step = control_.progress().meets == Progress::Meets::every_step;
+  info.meets = meets;
   phase_.at_step(info.step + 1);
   LossSums own;
   StepResult result = runner_.run(info, [&](const LossSums& losses) {
     own = losses;
-    if (!on_call_) control_.add(words_of(losses, info.step + 1), meets);
+    if (every_step) control_.add(words_of(losses, info.step + 1), true);
   });
   const StepOutcome& outcome = result.outcome;
   ECHELON_CHECK(control_.progress().meets != Progress::Meets::by_period || outcome.next_step == info.step + 1,
                 "step {} leads to step {} though replicas meet by period", info.step, outcome.next_step);
-  if (on_call_) control_.add(words_of(outcome.contributed ? own : LossSums{}, outcome.next_step), false);
+  if (!every_step) {
+    ControlWords words = words_of(outcome.contributed ? own : LossSums{}, outcome.next_step);
+    words.drift = outcome.drift;
+    control_.add(words, meets);
+  }
   const std::uint32_t call = control_.called();
 
   StepRecord record;
@@ -132,6 +138,7 @@ Ending Loop::close(StepRecord& record, const ControlSum& sum, std::uint32_t call
     if (on_call_) record.step = static_cast<std::int64_t>(sum.most_steps);
     record.loss = sum.weight > 0 ? sum.loss / sum.weight : std::nan("");
     record.arrival_skew_s = sum.arrival_skew_s();
+    record.drift = sum.largest_drift;
     if (control_.times().size() > 1)
       for (const RankStep& rank : control_.times())
         if (rank.compute_s >= 0) record.ranks.push_back(rank);

@@ -28,6 +28,7 @@ struct StepRunner::Step {
   const StepInfo& info;
   StepResult& result;
   const std::function<void(const LossSums&)>& on_losses;
+  const double divisor;
 };
 
 StepRunner::StepRunner(const Config& config, const RunPlan& plan, const RankGroups& rank_groups, Arenas& arenas,
@@ -130,9 +131,9 @@ PassScalars StepRunner::scalars_of(const Step& step, int micro) const {
   const Graph& graph = plan_.whole_for(plan_.shards.length(source->batch->epoch, source->batch->step));
   const std::int64_t labels = graph.values()[static_cast<std::size_t>(graph.find("weights"))].shape.elems();
   PassScalars scalars;
-  scalars.loss_scale = optimiser_.loss_scale() / step.info.weight;
+  scalars.loss_scale = optimiser_.loss_scale() / step.divisor;
   scalars.group_weight =
-      weight_of(*source->batch, arenas_.dtype(), first * labels, source->micro_batch * labels) / step.info.weight;
+      weight_of(*source->batch, arenas_.dtype(), first * labels, source->micro_batch * labels) / step.divisor;
   scalars.samples = static_cast<double>(plan_.batch.global);
   scalars.key = random_.at(static_cast<std::uint64_t>(step.info.step)).key();
   scalars.first = micro == 0 || shards_;
@@ -204,7 +205,7 @@ void StepRunner::backward(Step& step, int micro) {
 
 StepResult StepRunner::run(const StepInfo& info, const std::function<void(const LossSums&)>& on_losses) {
   StepResult result;
-  Step step{info, result, on_losses};
+  Step step{info, result, on_losses, strategy_.divisor(info)};
   strategy_.begin_step(info);
   for (auto& [key, program] : programs_) program->reset_losses();
   if (shards_) shards_->begin_step();

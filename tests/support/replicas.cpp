@@ -56,6 +56,8 @@ ExchangeConfig exchange_of(const ReplicaRun& run) {
   config.algorithm = run.algorithm;
   config.servers = run.servers;
   config.server.ranks = run.server_ranks;
+  config.averaging = run.averaging;
+  config.elastic = run.elastic;
   config.codec = run.codec;
   config.density = run.density;
   config.codec_warmup_steps = run.codec_warmup;
@@ -144,6 +146,7 @@ ReplicaResult train_replica(std::unique_ptr<Transport> transport, const ReplicaR
   ECHELON_CHECK_EQ(engine.size(), run.ranks());
   const Config config = config_of(run);
   Standing standing(engine, config, batch_plan_of(run), run.graph);
+  standing.plan->steps_per_epoch = run.steps_per_epoch;
   auto worker = worker_of(run, config, standing, 0);
   broadcast_weights(worker->arenas(), standing.exchange(), kBroadcastChannel);
   const auto rank = static_cast<std::ptrdiff_t>(standing.serves() ? 0 : engine.rank());
@@ -158,7 +161,12 @@ ReplicaResult train_replica(std::unique_ptr<Transport> transport, const ReplicaR
     const PlainBatch global = step_batch(run, step);
     PlainBatch local = part_of(global, first, share);
     if (run.reversed) local = reverse_of(local);
-    last = worker->run({step, 0, run.learning_rate, global.weight(), local.weight()}, local);
+    last = worker->run({.step = step,
+                        .learning_rate = run.learning_rate,
+                        .weight = global.weight(),
+                        .local_weight = local.weight(),
+                        .meets = worker->strategy().progress().meets_after(step + 1, step + 1 == run.steps)},
+                       local);
     ECHELON_CHECK_EQ(last.outcome.next_step, step + 1);
     result.skipped += last.outcome.skipped ? 1 : 0;
     result.gradient_norm = last.outcome.gradient_norm;

@@ -98,7 +98,8 @@ Worker::Worker(Standing& standing, const Config& config, std::unique_ptr<Device>
                                                 .optimiser = optimiser_,
                                                 .engine = standing.exchange(),
                                                 .first_channel = kStrategyChannel,
-                                                .role = standing.rank_groups.role()})),
+                                                .role = standing.rank_groups.role(),
+                                                .steps_per_epoch = standing.plan->steps_per_epoch})),
       batch_norm_sum_(*device_, standing.rank_groups.data_parallel_peers(), kSumsChannel) {
   arenas_.initialise(seed);
   if (standing.serves()) {

@@ -20,8 +20,10 @@ void add_exchange(Table& all) {
   std::vector<std::string> codecs = names_in(kCodecs);
   codecs.emplace(codecs.begin(), kNoCodec.name);
   auto exchange = part(all, "exchange", &Config::exchange);
-  exchange.key("strategy", &ExchangeConfig::strategy, words(names_in(kStrategies)),
-               "synchronous: all-reduce; server: parameter servers update the weights");
+  exchange.key(
+      "strategy", &ExchangeConfig::strategy, words(names_in(kStrategies)),
+      "synchronous: all-reduce of gradients; server: parameter servers update the weights; averaging: local steps, "
+      "and the mean of the weights every so many; elastic: local steps pulled towards a common centre (EASGD)");
   exchange.key("algorithm", &ExchangeConfig::algorithm, words(names_in(kAlgorithms)),
                "all-reduce algorithm; nccl: between GPUs; auto: algorithm, segment size and bucket size are measured "
                "and chosen when the run starts");

@@ -5,6 +5,8 @@
 // (config/unfit.cpp).
 #pragma once
 
+#include "config/strategies/averaging.hpp"
+#include "config/strategies/elastic.hpp"
 #include "config/strategies/keys.hpp"
 #include "config/strategies/server.hpp"
 #include "config/traits/words.hpp"
@@ -17,6 +19,7 @@ struct StrategyTraits {
   bool carries_codes = true;     // gradients may be sent as messages of a codec
   bool cuts_codes = true;        // segment_kb cuts coded messages too
   bool tracks_rows = true;       // tracks which rows of sparse embeddings a step touches on any replica
+  bool local_steps = false;      // replicas take optimiser steps of their own, by gradients of their own samples
   Words reads = {};              // keys of [exchange] that this strategy reads and not every strategy does
 
   // Gradients are summed by the all-reduce that exchange.algorithm names, in its order.
@@ -27,6 +30,8 @@ struct StrategyTraits {
 // The name, the keys of its own table [exchange.<name>], what it is.
 #define ECHELON_STRATEGIES(X)                                                                      \
   X(synchronous, NoKeys, .reads = {"algorithm", "overlap"})                                        \
+  X(averaging, AveragingKeys, .tracks_rows = false, .local_steps = true, .reads = {"algorithm"})    \
+  X(elastic, ElasticKeys, .tracks_rows = false, .local_steps = true, .reads = {"algorithm"})        \
   X(server, ServerKeys, .whole_parameters = false, .cuts_codes = false, .tracks_rows = false,      \
     .reads = {"servers"})
 // clang-format on

@@ -5,8 +5,7 @@
 //   none      the buckets are submitted once back-propagation is over
 //   buckets   a bucket is submitted once the last of its parameters has its gradient; end_step waits for all
 //   layers    likewise, but end_step waits for none: the next forward waits, layer by layer, for the bucket whose
-//   weights
-//             it is about to read, and that bucket is applied then. Buckets nearer the model's input go first
+//             weights it is about to read, and that bucket is applied then. Buckets nearer the model's input go first
 //             (exchange.priority).
 // Where the gradient is clipped by its global norm or the loss is scaled, all buckets are waited for before the first
 // one is applied. With one replica nothing is sent. Sparse parameters travel apart, by the rows that were touched, once
@@ -22,13 +21,12 @@
 #include "base/error.hpp"
 #include "base/text.hpp"
 #include "comm/collective/algorithms.hpp"
-#include "exchange/allreduce/gradient_codec.hpp"
+#include "exchange/allreduce/bucket_sums.hpp"
 #include "exchange/allreduce/on_devices.hpp"
 #include "exchange/allreduce/row_exchange.hpp"
 #include "exchange/allreduce_request.hpp"
 #include "exchange/buckets.hpp"
 #include "exchange/list.hpp"
-#include "exchange/staging.hpp"
 #include "exchange/step_account.hpp"
 
 namespace echelon::inline exchange {
@@ -37,32 +35,19 @@ namespace {
 class Synchronous final : public Strategy {
  public:
   Synchronous(const ExchangeConfig& config, const StrategyContext& context)
-      : algorithm_(config.algorithm),
-        algorithm_text_(algorithm_text(config, context.engine.size())),
-        overlap_(config.overlap),
-        priority_(config.priority && !algorithm_traits(algorithm_).library),  // libraries keep one static order
-        context_(context),
-        staging_(context.arenas.device(), context.arenas.gradients_at(0), context.arenas.elems(),
-                 context.arenas.dtype()),
-        account_(context.optimiser) {
+      : overlap_(config.overlap), context_(context), account_(context.optimiser) {
     if (overlap_ == Overlap::layers && (context.optimiser.waits() || replicas() == 1)) overlap_ = Overlap::buckets;
     context.arenas.track_rows(config.codec == "none");  // residuals are in all rows
-    const DType dtype = context.arenas.dtype();
-    const Transport& transport = context.engine.transport();
-    if (algorithm_traits(algorithm_).library && transport.size() > 1 && !transport.has_library_allreduce())
-      throw ConfigError(fmt::format("exchange.algorithm '{}' needs a message library; transport {} has none; ring fits",
-                                    algorithm_, transport.name()));
-    AllreduceRequest request = allreduce_request(config, transport.hosts(), dtype);
-    request.rank = transport.rank();
-    const std::vector<ArenaRange> ranges = make_buckets(context.arenas.parameters(), size_of(dtype),
-                                                        config.bucket_mb * 1024 * 1024, context.arenas.tracks_rows());
-    for (const ArenaRange& range : ranges)
-      buckets_.push_back({.range = range, .gradient = ReadyCount(range), .ticket = {}});
-    codec_ = std::make_unique<GradientCodec>(config, context, request, ranges,
-                                             context.first_channel + static_cast<int>(ranges.size()));
+    std::vector<ArenaRange> ranges = make_buckets(context.arenas.parameters(), size_of(context.arenas.dtype()),
+                                                  config.bucket_mb * 1024 * 1024, context.arenas.tracks_rows());
+    for (const ArenaRange& range : ranges) buckets_.push_back({.range = range, .gradient = ReadyCount(range)});
+    sums_.emplace(config, context, std::move(ranges), context.first_channel);
     order_.reserve(buckets_.size());
-    rows_.emplace(RowRequest{algorithm_, request, dtype, context.optimiser.lazy(), config.sparse_density}, context,
-                  staging_, context.first_channel + static_cast<int>(buckets_.size()) + 1);
+    AllreduceRequest request = allreduce_request(config, context.engine.transport().hosts(), context.arenas.dtype());
+    request.rank = context.engine.rank();
+    rows_.emplace(
+        RowRequest{config.algorithm, request, context.arenas.dtype(), context.optimiser.lazy(), config.sparse_density},
+        context, sums_->staging(), context.first_channel + sums_->channels());
   }
 
   std::string_view name() const override { return "synchronous"; }
@@ -92,12 +77,12 @@ class Synchronous final : public Strategy {
     ECHELON_CHECK(order_.size() == buckets_.size() && rows_->all_ready(), "gradients missing at the end of step {}",
                   account_.info().step);
     if (overlap_ == Overlap::none)
-      for (std::size_t b : order_) submit(b);
+      for (std::size_t b : order_) sums_->submit(b, account_.info().step);
     launch_rows();
     if (overlap_ != Overlap::layers) settle_all();
     if (context_.optimiser.waits()) apply_whole(context_.optimiser, context_.arenas, account_.outcome());
     StepOutcome outcome = account_.take();
-    outcome.codec = codec_->record();
+    outcome.codec = sums_->record();
     return outcome;
   }
 
@@ -107,10 +92,10 @@ class Synchronous final : public Strategy {
     context_.arenas.device().synchronize();
   }
   WireCounters wire() const override { return account_.wire(); }
-  void gather_state() override { codec_->gather_state(); }
+  void gather_state() override { sums_->gather_state(); }
   // What is not drained yet is no state.
-  void visit_state(StateVisitor& visitor) override { codec_->visit_state(visitor); }
-  double formula_bytes_per_step() const override { return codec_->formula_bytes() + rows_->formula_bytes_per_step(); }
+  void visit_state(StateVisitor& visitor) override { sums_->visit_state(visitor); }
+  double formula_bytes_per_step() const override { return sums_->formula_bytes() + rows_->formula_bytes_per_step(); }
 
   std::string describe() const override {
     if (replicas() == 1) return "synchronous, one replica: nothing to exchange";
@@ -120,8 +105,8 @@ class Synchronous final : public Strategy {
     const char* waits = overlap_ == Overlap::none      ? "after back-propagation"
                         : overlap_ == Overlap::buckets ? "beside back-propagation"
                                                        : "overlapped with back-propagation and the next forward pass";
-    return fmt::format("synchronous, {} over {} replicas, {} in {} bucket{}, {}{}", codec_->describe(algorithm_text_),
-                       replicas(), bytes_text(bytes), buckets_.size(), buckets_.size() == 1 ? "" : "s", waits,
+    return fmt::format("synchronous, {} over {} replicas, {} in {} bucket{}, {}{}", sums_->describe(), replicas(),
+                       bytes_text(bytes), buckets_.size(), buckets_.size() == 1 ? "" : "s", waits,
                        rows_->empty() ? "" : "; " + rows_->describe());
   }
 
@@ -130,7 +115,6 @@ class Synchronous final : public Strategy {
     ArenaRange range;
     ReadyCount gradient;
     bool in_flight = false;  // its gradient is ready, its weights are not
-    Ticket ticket;
   };
 
   int replicas() const { return context_.engine.size(); }
@@ -138,17 +122,8 @@ class Synchronous final : public Strategy {
 
   // Waits for a bucket's sum and applies it, where that need not wait for the others.
   void settle(Bucket& bucket) {
-    if (replicas() > 1) {
-      ScopedTimer timer(account_.outcome().exchange_wait_s);
-      bucket.ticket.wait();
-      account_.note_sent(bucket.ticket.wire());
-      account_.note_sent(codec_->after(index_of(bucket), staging_));
-    }
+    sums_->settle(index_of(bucket), account_);
     ScopedTimer timer(account_.outcome().optimiser_s);
-    if (replicas() > 1) {
-      account_.note_times(bucket.ticket);
-      codec_->store(index_of(bucket), staging_);
-    }
     if (!context_.optimiser.waits()) context_.optimiser.apply(bucket.range);
     bucket.in_flight = false;
     account_.completed();
@@ -191,33 +166,14 @@ class Synchronous final : public Strategy {
     order_.push_back(b);
     bucket.in_flight = true;
     account_.submitted();
-    if (overlap_ != Overlap::none) submit(b);
+    if (overlap_ != Overlap::none) sums_->submit(b, account_.info().step);
   }
 
-  void submit(std::size_t b) {
-    codec_->before(b, account_.info().step);
-    if (replicas() == 1) return;
-    Bucket& bucket = buckets_[b];
-    Job job;
-    job.plan = codec_->plan(b);
-    job.form = codec_->form(b);
-    job.after = codec_->fetch(b, staging_);
-    job.data = staging_.at(bucket.range.begin);
-    job.dtype = context_.arenas.dtype();
-    job.channel = context_.first_channel + static_cast<int>(b);
-    // Buckets nearer the model's input are wanted first.
-    job.priority = priority_ ? static_cast<int>(buckets_.size() - 1 - b) : 0;
-    bucket.ticket = context_.engine.submit(std::move(job));
-  }
-
-  std::string algorithm_, algorithm_text_;
   Overlap overlap_;
-  bool priority_;
   StrategyContext context_;
-  Staging staging_;
+  std::optional<BucketSums> sums_;
   std::optional<RowExchange> rows_;
   bool rows_in_flight_ = false;
-  std::unique_ptr<GradientCodec> codec_;
   std::vector<Bucket> buckets_;     // from the arena's end
   std::vector<std::size_t> order_;  // of this step: buckets as they were submitted
   StepAccount account_;

@@ -83,6 +83,7 @@ void Control::add(const ControlWords& words, bool meets) {
   words_.weight += words.weight;
   words_.step = words.step;
   words_.last = words.last;
+  words_.drift = words.drift;
   words_.requeue |= words.requeue;
   words_.interrupt |= words.interrupt;
   words_.checkpoint |= words.checkpoint;

@@ -10,6 +10,7 @@ ControlSum ControlSum::of(int rank, const ControlWords& words) {
   sum.loss = words.loss;
   sum.weight = words.weight;
   sum.most_steps = words.step;
+  sum.largest_drift = words.drift;
   if (words.last.compute_s >= 0) {
     sum.fastest_s = sum.slowest_s = words.last.compute_s;
     sum.slowest_rank = rank;
@@ -26,6 +27,7 @@ ControlSum ControlSum::merged(const ControlSum& other) const {
   ControlSum sum = *this;
   sum.loss += other.loss;
   sum.weight += other.weight;
+  sum.largest_drift = std::max(sum.largest_drift, other.largest_drift);
   sum.most_steps = std::max(sum.most_steps, other.most_steps);
   if (other.slowest_s > slowest_s) sum.slowest_s = other.slowest_s, sum.slowest_rank = other.slowest_rank;
   if (fastest_s < 0 || (other.fastest_s >= 0 && other.fastest_s < fastest_s)) sum.fastest_s = other.fastest_s;

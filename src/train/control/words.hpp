@@ -18,6 +18,7 @@ struct RankStep {
 struct ControlWords {
   double loss = 0, weight = 0;  // sums over the rank's samples; a rank without samples: zeros
   double step = 0;              // updates done, this step's included
+  double drift = -1;            // StepOutcome::drift of this step
   RankStep last;                // of the step before
   bool requeue = false, interrupt = false, checkpoint = false;
 
@@ -29,6 +30,7 @@ struct ControlSum {
   double loss = 0, weight = 0;
   double fastest_s = -1, slowest_s = -1;  // RankStep::compute_s; -1: no rank measured any
   double slowest_rank = -1;
+  double largest_drift = -1;    // ControlWords::drift; -1: no rank has any
   double most_steps = 0;        // ControlWords::step of the rank that has done most
   double not_finite_rank = -1;  // the lowest whose loss is not finite; -1: none
   double not_finite_loss = 0;   // its loss

@@ -35,6 +35,7 @@ struct StepRecord {
   double tokens = 0;   // likewise, where there is a label a token; else 0
   StepTimes times;
   StepOutcome outcome;
+  double drift = -1;               // at a meeting: largest StepOutcome::drift of a replica; -1: none
   double arrival_skew_s = 0;       // of the previous step: largest minus smallest compute time of a rank
   std::vector<RankStep> ranks;     // of the step before, by worker; on rank 0, and not of every step (control/tree.hpp)
   bool checkpoint_wanted = false;  // asked for by a signal or the clock; all ranks agree

@@ -62,6 +62,7 @@ StepFigures figures_of(const StepRecord& record, const StepTimes& times) {
     f.skipped = outcome.skipped;
   }
   f.codec = figures_of(outcome.codec);
+  if (record.drift >= 0) f.drift = record.drift;
   return f;
 }
 

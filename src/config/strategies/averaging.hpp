@@ -1,0 +1,36 @@
+// [exchange.averaging]: the keys of strategy "averaging" (exchange/averaging/averaging.cpp).
+#pragma once
+
+#include <cstdint>
+
+#include "config/strategies/keys.hpp"
+
+namespace echelon::inline config {
+
+// What becomes of the optimiser's states when weights are averaged.
+enum class AveragedStates : std::uint8_t { average, reset, local };
+
+struct AveragingKeys {
+  std::int64_t period = 10;
+  AveragedStates states = AveragedStates::local;
+  std::int64_t synchronous_epochs = 0;
+  double outer_momentum = 0;
+  double outer_rate = 1;
+
+  template <class Section>
+  static void describe(Section& section) {
+    section.key("period", &AveragingKeys::period, section.range(1, 1e9),
+                "number of local steps between two averagings of the weights; the end of an epoch averages too");
+    section.key("states", &AveragingKeys::states, section.words({"average", "reset", "local"}),
+                "optimiser states at an averaging: average: averaged like the weights; reset: set to zero; local: each "
+                "replica keeps its own");
+    section.key("synchronous_epochs", &AveragingKeys::synchronous_epochs, section.range(0, 1e9),
+                "post-local SGD: number of epochs at the start of the run in which gradients are summed at every step");
+    section.key("outer_momentum", &AveragingKeys::outer_momentum, section.range(0, 0.999999),
+                "block momentum, SlowMo: factor of the momentum step on the averaged change of the weights; 0: off");
+    section.key("outer_rate", &AveragingKeys::outer_rate, section.range(0, 1e6),
+                "block momentum, SlowMo: factor on the averaged change of the weights");
+  }
+};
+
+}  // namespace echelon::inline config

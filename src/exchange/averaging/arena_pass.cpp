@@ -1,0 +1,105 @@
+#include "exchange/averaging/arena_pass.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+namespace echelon::inline exchange {
+
+ArenaPass::ArenaPass(Arenas& arenas)
+    : arenas_(arenas), ops_(arenas.device().vector_ops()), elems_(static_cast<std::size_t>(arenas.elems())) {
+  for (const Parameter& p : arenas.parameters().all()) {
+    if (p.kind == ParameterKind::statistic) continue;
+    if (!weights_.empty() && weights_.back().end == p.begin)
+      weights_.back().end = p.end();
+    else
+      weights_.push_back({p.begin, p.end()});
+  }
+}
+
+Memory ArenaPass::arena(std::string_view tag) const {
+  return arenas_.device().allocate(elems_ * size_of(arenas_.dtype()), tag);
+}
+
+void ArenaPass::copy(void* to, const void* from) const { ops_.copy(arenas_.dtype(), to, from, elems_); }
+
+void ArenaPass::clear(void* arena) const { ops_.fill(arenas_.dtype(), arena, 0, elems_); }
+
+void ArenaPass::put_share(double share, const void* values, const void* anchor) const {
+  copy(buffer(), values);
+  if (anchor) ops_.axpy(arenas_.dtype(), buffer(), -1, anchor, elems_);
+  ops_.scale(arenas_.dtype(), buffer(), share, elems_);
+}
+
+void ArenaPass::add_buffer(void* values, double factor) const {
+  ops_.axpy(arenas_.dtype(), values, factor, buffer(), elems_);
+}
+
+void ArenaPass::add_to_buffer(const void* values) const { ops_.add(arenas_.dtype(), buffer(), values, elems_); }
+
+void ArenaPass::add(void* values, const void* more) const { ops_.add(arenas_.dtype(), values, more, elems_); }
+
+double ArenaPass::distance_from_buffer(void* values) const {
+  add_buffer(values, -1);
+  double apart = 0, all = 0;
+  for (const ArenaRange& range : weights_) {
+    const auto n = static_cast<std::size_t>(range.elems());
+    apart += ops_.sum_squares(arenas_.dtype(), at(values, range.begin), n);
+    all += ops_.sum_squares(arenas_.dtype(), at(buffer(), range.begin), n);
+  }
+  return apart > 0 ? std::sqrt(apart / all) : 0;
+}
+
+void ArenaPass::step_outwards(OuterFactors factors, const Memory& anchor, Memory& velocity) const {
+  const DType dtype = arenas_.dtype();
+  for (const ArenaRange& range : weights_) {
+    const auto n = static_cast<std::size_t>(range.elems());
+    void *v = at(velocity.data(), range.begin), *sum = at(buffer(), range.begin);
+    const void* a = at(anchor.data(), range.begin);
+    ops_.axpy(dtype, sum, -1, a, n);
+    ops_.scale(dtype, v, factors.momentum, n);
+    ops_.axpy(dtype, v, factors.rate, sum, n);
+    ops_.copy(dtype, sum, a, n);
+    ops_.add(dtype, sum, v, n);
+  }
+}
+
+void ArenaPass::visit_whole(StateVisitor& visitor, std::string_view prefix, const Memory& arena) const {
+  visit_arena(visitor, prefix, arenas_.device(), arenas_.parameters(), arenas_.dtype(), arena.data());
+}
+
+void ArenaPass::visit_by_replica(StateVisitor& visitor, std::string_view prefix, void* arena, ReplicaPosition place,
+                                 OtherK other_k) const {
+  Device& device = arenas_.device();
+  device.synchronize();
+  std::vector<std::byte> host;
+  for (const Parameter& p : arenas_.parameters().all()) {
+    const std::size_t bytes = static_cast<std::size_t>(p.elems()) * size_of(arenas_.dtype());
+    const std::string name = fmt::format("{}/{}", prefix, p.name);
+    void* data = at(arena, p.begin);
+    if (!device.on_host()) {
+      host.resize(bytes);
+      device.to_host(host.data(), data, bytes);
+    }
+    StateTensor tensor = replica_row(name, device.on_host() ? data : host.data(), arenas_.dtype(), p.shape, place);
+    tensor.global_shape = p.global_shape.prepended(place.ranks);
+    tensor.offset = p.offset.prepended(tensor.offset[0]);
+    tensor.folded = p.folded < 0 ? -1 : p.folded + 1;
+    tensor.other_k = other_k;
+    visitor.tensor(tensor);
+    if (visitor.loading() && !device.on_host()) device.to_device(data, host.data(), bytes);
+  }
+}
+
+void ArenaPass::visit_local_states(StateVisitor& visitor, const Optimiser& optimiser, ReplicaPosition place) const {
+  if (place.ranks == 1) return;
+  for (int s = 0; s < optimiser.states(); ++s)
+    visit_by_replica(visitor, fmt::format("strategy/local_{}", s), optimiser.state(s), place, OtherK::keep);
+}
+
+void* ArenaPass::at(void* arena, std::int64_t elem) const {
+  return static_cast<std::byte*>(arena) + static_cast<std::size_t>(elem) * size_of(arenas_.dtype());
+}
+const void* ArenaPass::at(const void* arena, std::int64_t elem) const { return at(const_cast<void*>(arena), elem); }
+
+}  // namespace echelon::inline exchange

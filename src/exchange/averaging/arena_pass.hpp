@@ -1,0 +1,67 @@
+// Passes over whole arenas of a replica: what strategies that exchange weights do with them. Between two backward
+// passes the gradient arena is free and serves as the buffer of what is summed over the replicas.
+//
+// Every pass is enqueued on the device; those that give a number wait for it. Norms leave out running statistics.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "base/state.hpp"
+#include "device/arenas.hpp"
+#include "exchange/residual_state.hpp"
+#include "optim/optimiser.hpp"
+
+namespace echelon::inline exchange {
+
+class ArenaPass {
+ public:
+  explicit ArenaPass(Arenas& arenas);
+
+  // Device memory of the arena's size, zeros. MemoryError above the device's limit; `tag` names it there.
+  Memory arena(std::string_view tag) const;
+  void copy(void* to, const void* from) const;
+  void copy_weights_to(Memory& arena) const { copy(arena.data(), arenas_.weights_at(0)); }
+  void clear(void* arena) const;
+
+  // buffer <- share * (values - anchor); `anchor` may be null: 0.
+  void put_share(double share, const void* values, const void* anchor) const;
+  // values <- values + factor * buffer
+  void add_buffer(void* values, double factor) const;
+  // buffer <- buffer + values
+  void add_to_buffer(const void* values) const;
+  // values <- values + more
+  void add(void* values, const void* more) const;
+  // values <- buffer
+  void take(void* values) const { copy(values, arenas_.gradients_at(0)); }
+  // |values - buffer| / |buffer|, 0 / 0 = 0; leaves values - buffer in `values`.
+  double distance_from_buffer(void* values) const;
+
+  // On weights alone: velocity <- momentum * velocity + rate * (buffer - anchor); buffer <- anchor + velocity.
+  struct OuterFactors {
+    double momentum = 0, rate = 1;
+  };
+  void step_outwards(OuterFactors factors, const Memory& anchor, Memory& velocity) const;
+
+  // An arena that is equal on all replicas, as "<prefix>/<parameter>".
+  void visit_whole(StateVisitor& visitor, std::string_view prefix, const Memory& arena) const;
+  // One that differs between replicas.
+  void visit_by_replica(StateVisitor& visitor, std::string_view prefix, void* arena, ReplicaPosition place,
+                        OtherK other_k) const;
+  // The optimiser's states, where each replica has its own: "strategy/local_<n>/<parameter>". Where a checkpoint has
+  // none, or those of another number of replicas, the states stay those of its first replica, which are shown
+  // elsewhere.
+  void visit_local_states(StateVisitor& visitor, const Optimiser& optimiser, ReplicaPosition place) const;
+
+ private:
+  void* buffer() const { return arenas_.gradients_at(0); }
+  void* at(void* arena, std::int64_t elem) const;
+  const void* at(const void* arena, std::int64_t elem) const;
+
+  Arenas& arenas_;
+  VectorOps& ops_;
+  std::size_t elems_;
+  std::vector<ArenaRange> weights_;  // what is no running statistic, in runs
+};
+
+}  // namespace echelon::inline exchange
