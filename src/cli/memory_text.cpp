@@ -29,11 +29,13 @@ double machine_memory_bytes() {
 }
 
 std::string memory_text(const Config& config, const Footprint& memory) {
-  return fmt::format("{} a rank: weights {}, gradients {}, optimiser {}, {}{}; and up to {} of records",
+  const auto part = [](const char* name, double bytes) {
+    return bytes > 0 ? fmt::format(", {} {}", name, bytes_text(bytes)) : "";
+  };
+  return fmt::format("{} a rank: weights {}, gradients {}, optimiser {}{}, {}{}; and up to {} of records",
                      bytes_text(memory.total()), bytes_text(memory.weights), bytes_text(memory.gradients),
-                     bytes_text(memory.optimiser), activations_text(memory),
-                     memory.evaluation > 0 ? fmt::format(", evaluation {}", bytes_text(memory.evaluation)) : "",
-                     bytes_text(config.data.buffer_mb * kMiB));
+                     bytes_text(memory.optimiser), part("strategy", memory.strategy), activations_text(memory),
+                     part("evaluation", memory.evaluation), bytes_text(config.data.buffer_mb * kMiB));
 }
 
 void require_memory(const Config& config, const std::vector<Footprint>& ranks) {

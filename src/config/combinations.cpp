@@ -85,6 +85,7 @@ const std::vector<Exclusion>& exclusions() {
       {P::coded, P::row_by_row, "the touched rows must be known, and coded tables are sent whole"},
       {P::parts_of_updates, P::looks_at_whole,
        "servers update parts of parameters, but whole parameters or all gradients are needed"},
+      {P::scaled_loss, P::local_steps, "each replica would scale its loss by itself; bf16 needs no scale"},
       // Splits of a model
       {P::chooses_split, P::splits_model, "split = \"auto\" chooses the split itself", Verdict::not_read},
       {P::whole_model_ranks, P::chooses_split,
@@ -107,6 +108,7 @@ const std::vector<Exclusion>& exclusions() {
       {P::grows_with_replicas, P::unequal_shares, "shares cut a fixed global batch"},
       // The same bits at any scale
       {P::any_scale, P::own_exchange, "the strategy adds gradients in an order of its own"},
+      {P::any_scale, P::local_steps, "replicas take steps of their own, whose number depends on that of the replicas"},
       {P::any_scale, P::lossy_code, "a lossy codec rounds sums that depend on the number of replicas"},
       {P::any_scale, P::several_passes, "train.micro_shards already determines the number of passes of a step"},
       {P::any_scale, P::unequal_shares, "every replica takes the same number of micro-shards"},

@@ -9,6 +9,8 @@
 #include <new>
 
 #include "base/error.hpp"
+#include "config/traits/codecs.hpp"
+#include "config/traits/strategies.hpp"
 #include "device/arenas.hpp"
 #include "model/build.hpp"
 #include "model/device_options.hpp"
@@ -91,6 +93,15 @@ void estimate(const Config& config, const Holding& holding, Footprint& bytes) {
       model_costs(holding.evaluated, dtype).activation_bytes * static_cast<double>(holding.batches.evaluation);
 }
 
+int arenas_of_strategy(const ExchangeConfig& exchange) {
+  const bool coded = exchange.codec != kNoCodec.name;
+#define X(name, ...) \
+  if (exchange.strategy == #name) return exchange.name.arenas(coded);
+  ECHELON_STRATEGIES(X)
+#undef X
+  return 0;
+}
+
 Footprint footprint(const Config& config, const Holding& holding) {
   const double arena = static_cast<double>(holding.evaluated.parameters().elems()) *
                        static_cast<double>(size_of(wide_of(config.device.dtype)));
@@ -105,6 +116,7 @@ Footprint footprint(const Config& config, const Holding& holding) {
                     "larger batch.accumulation needs less",
                     holding.batches.largest()));
   }
+  bytes.strategy = arena * arenas_of_strategy(config.exchange);
   if (config.train.reproducible)  // finished subtrees of micro-shards, train/micro_shards.hpp
     bytes.gradients += arena * std::log2(static_cast<double>(holding.batches.accumulation));
   return bytes;

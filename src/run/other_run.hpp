@@ -21,12 +21,9 @@ struct TakeUp {
   std::string checkpoint;       // path of the .h5 file; it was verified as a whole
   std::int64_t written_at = 0;  // step that it was written after
   bool weights_only = false;
-//                   the optimiser where both rules share them; residuals, and what else a strategy keeps, where
-//                   strategy and codec are the same
-//   initialised     all other state of this run; exchange.algorithm = "auto" tunes again. TakeUp::left_out lists the
-//                   state of the checkpoint that is not used
-//   must be equal   names and shapes of the tensors of the model; unless run.resume_weights_only, batch.global and the
-//                   number of training samples, which define the position
+  bool optimiser = false;  // states of the optimiser, and the loss scale
+  bool residuals = false;  // what strategies and their codecs keep, on workers and servers
+  std::string left_out;    // text "optimiser states left out: momentum; .."; "" where everything is taken up
 
   std::int64_t step() const { return weights_only ? 0 : written_at; }
 };

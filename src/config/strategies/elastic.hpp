@@ -11,6 +11,8 @@ struct ElasticKeys {
   std::int64_t period = 10;
   double pull = 0.9;
 
+  static constexpr int arenas(bool) { return 2; }  // as NoKeys: the centre, the deviation from it
+
   template <class Section>
   static void describe(Section& section) {
     section.key("period", &ElasticKeys::period, section.range(1, 1e9),

@@ -9,6 +9,8 @@ namespace echelon::inline config {
 
 // For a strategy without keys of its own.
 struct NoKeys {
+  // Arenas that the strategy keeps on the device beside weights, gradients and optimiser states; `coded`: with a codec.
+  static constexpr int arenas(bool) { return 0; }
   template <class Section>
   static void describe(Section&) {}
 };

@@ -10,6 +10,8 @@ namespace echelon::inline config {
 struct ServerKeys {
   std::int64_t ranks = 0;
 
+  static constexpr int arenas(bool) { return 0; }  // as NoKeys
+
   template <class Section>
   static void describe(Section& section) {
     section.neutral_key(

@@ -14,6 +14,7 @@ enum class Property : std::uint8_t {
   parts_of_updates,   // the optimiser's step is taken on parts of parameters
   plain_messages,     // cannot send what a codec writes
   loses_rows,         // does not track which rows of a table all replicas touched
+  local_steps,        // replicas take optimiser steps of their own
   whole_model_ranks,  // ranks that hold a whole model beside the replicas
   // All-reduces
   all_reduce,         // a choice of exchange.algorithm other than the default

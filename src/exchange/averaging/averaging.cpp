@@ -127,7 +127,7 @@ class Averaging final : public Strategy {
 
  private:
   int replicas() const { return context_.engine.size(); }
-  bool outer() const { return keys_.outer_momentum > 0 || keys_.outer_rate != 1; }
+  bool outer() const { return keys_.outer(); }
   bool is_synchronous(const StepInfo& info) const { return info.step < synchronous_steps_; }
   BucketSums& uncoded() { return uncoded_ ? *uncoded_ : *sums_; }
   double formula_of_averaging() const {
