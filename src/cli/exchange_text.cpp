@@ -20,6 +20,21 @@ std::string buckets_text(const std::vector<ArenaRange>& buckets) {
   return counted(static_cast<std::int64_t>(buckets.size()), "bucket");
 }
 
+// "a step"; "every 10 steps" of strategies that exchange by period.
+std::string interval_text(const ExchangeConfig& exchange) {
+  const auto text = [](const auto& keys) -> std::string {
+    if constexpr (requires { keys.period; })
+      return keys.period == 1 ? "a step" : fmt::format("every {}", counted(keys.period, "step"));
+    else
+      return "a step";
+  };
+#define X(name, ...) \
+  if (exchange.strategy == #name) return text(exchange.name);
+  ECHELON_STRATEGIES(X)
+#undef X
+  return "a step";
+}
+
 std::string coded_text(const Config& config, const ParameterSet& parameters, const ExchangeRanks& ranks,
                        const std::vector<ArenaRange>& buckets, AllreduceRequest request) {
   const ExchangeConfig& exchange = config.exchange;
@@ -39,9 +54,9 @@ std::string coded_text(const Config& config, const ParameterSet& parameters, con
                       : codec->info().route == CodecRoute::any    ? "all-reduce"
                       : codec->info().route == CodecRoute::direct ? "reduce-scatter and all-gather"
                                                                   : "all-gather";
-  std::string text =
-      fmt::format("{}, {} coded as {} in {}: {} a step over all ranks", exchange.strategy, route, exchange.codec,
-                  buckets_text(buckets), std::isfinite(bytes) ? bytes_text(bytes) : "bytes that depend on the values");
+  std::string text = fmt::format(
+      "{}, {} coded as {} in {}: {} {} over all ranks", exchange.strategy, route, exchange.codec, buckets_text(buckets),
+      std::isfinite(bytes) ? bytes_text(bytes) : "bytes that depend on the values", interval_text(exchange));
   if (exchange.codec_warmup_steps > 0)
     text += fmt::format("; uncoded before step {}", count_text(exchange.codec_warmup_steps));
   return text;
@@ -71,9 +86,9 @@ std::string exchange_text(const Config& config, const ParameterSet& parameters, 
   }
   const bool library = algorithm_traits(exchange.algorithm).library;
   return fmt::format(
-      "{}, {} in {}: {} a step over all ranks{}", exchange.strategy,
+      "{}, {} in {}: {} {} over all ranks{}", exchange.strategy,
       serves ? "gradients pushed, weights pulled" : algorithm_text(exchange, ranks.workers()) + " all-reduce",
-      buckets_text(buckets), bytes_text(static_cast<double>(sum.payload_elems * elem)),
+      buckets_text(buckets), bytes_text(static_cast<double>(sum.payload_elems * elem)), interval_text(exchange),
       library ? " (the library's algorithm may differ)"
               : fmt::format(", {} messages in {} sequential steps", count_text(sum.messages), sum.steps));
 }

@@ -1,5 +1,6 @@
 // The sums that an optimiser needs of the other parts of its model, in the order of ranks: every part of every replica
-// ends with the same bits.
+// ends with the same bits. Both sums are collective over their ranks and block the compute thread; a message of 8 bytes
+// a value to each of the other ranks. EnvironmentError of the transport.
 #pragma once
 
 #include "comm/group.hpp"

@@ -84,7 +84,7 @@ class Results {
   InferenceBatch receive(int rank, std::vector<std::int64_t> ids) {
     message_.resize(bytes_of(ids.size()));
     submit(make_receive_from(rank, static_cast<std::int64_t>(message_.size())), rank).wait();
-    InferenceBatch batch{.ids = std::move(ids), .shape = output_.shape};
+    InferenceBatch batch{.ids = std::move(ids), .shape = output_.shape, .outputs = {}, .chosen = {}};
     if (classes_) batch.chosen.resize(batch.ids.size() * rows());
     if (outputs_) batch.outputs.resize(batch.ids.size() * elems());
     std::memcpy(batch.chosen.data(), message_.data(), batch.chosen.size() * sizeof(std::int32_t));
@@ -138,7 +138,7 @@ class Share {
     set_inputs(model_.device(), program_, given);
     program_.reset_losses();
     program_.forward({});
-    InferenceBatch result{.ids = ids_of(plan_, step, rank_), .shape = output.shape};
+    InferenceBatch result{.ids = ids_of(plan_, step, rank_), .shape = output.shape, .outputs = {}, .chosen = {}};
     result.outputs = fetch(model_.device(), program_.value(output.name));
     figures[3] = now_s() - start;
     result.outputs.resize(result.ids.size() * static_cast<std::size_t>(output.shape.elems()));

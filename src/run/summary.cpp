@@ -100,7 +100,7 @@ void take_setting(const SummaryParts& parts, RunFigures& run) {
 }
 
 // What this rank measured.
-void take_measured(const SummaryParts& parts, const Group& world, RunFigures& own) {
+void take_measured(const SummaryParts& parts, RunFigures& own) {
   const StatisticsHook& stats = parts.statistics;
   const double steps = static_cast<double>(std::max<std::int64_t>(1, stats.steps()));
   const WireCounters wire = parts.strategy.wire();
@@ -147,7 +147,7 @@ RunFigures collect_summary(const SummaryParts& parts, Group& world, Group& peers
                            std::int64_t step) {
   RunFigures run;
   take_setting(parts, run);
-  take_measured(parts, world, run);
+  take_measured(parts, run);
   take_learned(parts, run);
   run.state = state;
   run.steps = step;

@@ -225,7 +225,8 @@ void Loop::remember(const StepResult& result) {
 }
 
 void Loop::refuse_loss(const ControlSum& sum) {
-  throw CommonError(kExitNumeric, not_finite_text(sum.not_finite_loss, state_.step + 1, sum.not_finite_rank, config_));
+  throw CommonError(kExitNumeric, not_finite_text(sum.not_finite_loss, state_.step + 1,
+                                                  static_cast<int>(sum.not_finite_rank), config_));
 }
 
 void Loop::overflow(const StepOutcome& outcome) {

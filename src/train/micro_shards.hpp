@@ -9,7 +9,8 @@
 //   0 1 2 3 4 5 6 7
 //
 // Inside a replica the tree is a binary counter: leaf i is added to the sums of as many finished subtrees as i has
-// trailing ones. log2(M/k) gradient arenas suffice beside the one that programs write to.
+// trailing ones. log2(M/k) gradient arenas suffice beside the one that programs write to; the constructor allocates
+// them on the device (MemoryError above its limit). Compute thread alone; sends nothing.
 #pragma once
 
 #include <cstdint>

@@ -70,7 +70,7 @@ TEST_CASE("bench allreduce refuses what it cannot run, once", "[bench]") {
     CHECK(run.err.find("echelon: error:") == run.err.rfind("echelon: error:"));
   };
   refused({"--algorithms", "rign"}, "did you mean 'ring'");
-  refused({"--sizes", "6"}, "whole number of f32");
+  refused({"--sizes", "6"}, "not a multiple of one f32");
   refused({"--rate", "fast"}, "1gbit");
   refused({"--servers", "3"}, "there are 2 ranks");
   refused({"--algorithms", "hierarchical", "--outer", "mpi"}, "between hosts");

@@ -78,7 +78,7 @@ TEST_CASE("what the data cannot satisfy is refused with the numbers", "[config]"
   const Setup setup;
   const Outcome many = setup.check({"--replicas", "101", "--set", "batch.global=202"});
   CHECK(many.code == kExitConfig);
-  says(many, {"101 replicas for 100 samples"});
+  says(many, {"101 replicas, but only 100 samples"});
   const Outcome hosts = setup.check({"--replicas", "2", "--hosts", "3"});
   CHECK(hosts.code == kExitConfig);
   says(hosts, {"--hosts 3: 1 to 2"});

@@ -117,7 +117,8 @@ class Averaging final : public Strategy {
     if (outer()) text += fmt::format(", outer momentum {}, outer rate {}", keys_.outer_momentum, keys_.outer_rate);
     if (synchronous_steps_ > 0) text += fmt::format(", synchronous for {}", counted(keys_.synchronous_epochs, "epoch"));
     if (replicas() == 1) return text + "; one replica: nothing to exchange";
-    const double bytes = static_cast<double>(context_.arenas.elems()) * size_of(context_.arenas.dtype());
+    const double bytes =
+        static_cast<double>(context_.arenas.elems()) * static_cast<double>(size_of(context_.arenas.dtype()));
     const char* states = keys_.states == AveragedStates::average ? "averaged"
                          : keys_.states == AveragedStates::reset ? "reset"
                                                                  : "local";
