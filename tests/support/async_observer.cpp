@@ -127,14 +127,15 @@ void AsyncObserver::check_piece(int b, int server, const AsyncPiece& found) cons
       (dropped ? tallies[at(w)].dropped : tallies[at(w)].applied) += 1;
       if (!dropped) {
         ++tallies[at(w)].histogram[staleness];
+        tallies[at(w)].most = std::max(tallies[at(w)].most, staleness);
+        tallies[at(w)].sum += static_cast<double>(staleness);
         const Applied& applied = piece.applied.at(next++);
         const bool makes = ++pending == rules_.soft;
         ECHELON_CHECK_EQ(applied.worker, w);
         ECHELON_CHECK_EQ(applied.update.clock, row.clock);
         ECHELON_CHECK_EQ(applied.update.staleness, staleness);
         ECHELON_CHECK_EQ(applied.update.new_version, makes);
-        const double factor =
-            rules_.scale ? *rules_.scale / static_cast<double>(staleness > 1 ? staleness : 1) : 1.0;
+        const double factor = rules_.scale ? *rules_.scale / static_cast<double>(staleness > 1 ? staleness : 1) : 1.0;
         ECHELON_CHECK_EQ(applied.update.factor, factor);
         for (std::int64_t i = 0; i < std::ssize(weights); ++i)
           weights[at(i)] += millionths(factor) * gradient(w, row.clock, b, piece.range.begin + i);
@@ -161,6 +162,8 @@ void AsyncObserver::check_piece(int b, int server, const AsyncPiece& found) cons
     const StalenessTally& tally = found.staleness(w);
     ECHELON_CHECK_EQ(tally.applied, tallies[at(w)].applied);
     ECHELON_CHECK_EQ(tally.dropped, tallies[at(w)].dropped);
+    ECHELON_CHECK_EQ(tally.most, tallies[at(w)].most);
+    ECHELON_CHECK_EQ(tally.sum, tallies[at(w)].sum);
     ECHELON_CHECK(tally.histogram == tallies[at(w)].histogram, "histogram of worker {}", w);
   }
 }

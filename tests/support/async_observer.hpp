@@ -54,11 +54,11 @@ class AsyncObserver {
   };
   struct Piece {
     ElemRange range;
-    Integers weights, sum;            // sum: of updates that are in no version yet
-    std::int64_t version = 0;         // that the server's memory made
-    std::vector<Integers> snapshots;  // weights by version
-    std::vector<Applied> applied;     // in order
-    std::vector<Integers> pulled;     // by worker
+    Integers weights, sum;                           // sum: of updates that are in no version yet
+    std::int64_t version = 0;                        // that the server's memory made
+    std::vector<Integers> snapshots;                 // weights by version
+    std::vector<Applied> applied;                    // in order
+    std::vector<Integers> pulled;                    // by worker
     std::map<std::int64_t, std::int64_t> closed_at;  // version, by meeting
   };
   struct Worker {

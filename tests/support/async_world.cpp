@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <cstring>
 #include <memory>
-#include <numeric>
 #include <optional>
 
 #include "base/check.hpp"
 #include "base/hash_rng.hpp"
 #include "tests/support/protocol_world.hpp"
+#include "tests/support/watched_machine.hpp"
 
 namespace echelon::test {
 namespace {
@@ -20,18 +20,22 @@ class AsyncRank final : public AsyncMemory, public ProtocolHost {
  public:
   AsyncRank(const AsyncSchedule& schedule, int rank, VirtualWorld& world, AsyncObserver& observer,
             const std::vector<LedgerBytes>& recorded)
-      : schedule_(schedule), rank_(rank), random_(HashRng(schedule.network.seed, "async rank").at(at(rank))),
-        observer_(observer), settled_(schedule.parts.size(), true) {
+      : schedule_(schedule),
+        rank_(rank),
+        random_(HashRng(schedule.network.seed, "async rank").at(at(rank))),
+        observer_(observer),
+        settled_(schedule.parts.size(), true) {
     std::vector<AsyncBucket> buckets;
     for (std::size_t b = 0; b < schedule.parts.size(); ++b)
       buckets.push_back({.parts = schedule.parts[b],
-                         .tag = 20 + 2 * static_cast<int>(b),
+                         .tag = tag(static_cast<int>(b)),
                          .priority = static_cast<int>(b),
                          .recorded = recorded.empty() ? LedgerBytes{} : recorded[b]});
     protocol.emplace(rank, schedule.workers, schedule.rules, std::move(buckets), *this);
+    watched_.emplace(*protocol);
     auto transport = make_disturbed(world.transport(rank), schedule.disturbance[at(rank)]);
     actor.emplace(
-        std::move(transport), *protocol, *this, [this] { return ended_; }, schedule.sends);
+        std::move(transport), *watched_, *this, [this] { return ended_; }, schedule.sends);
     if (works()) begin_epoch();
   }
 
@@ -83,6 +87,7 @@ class AsyncRank final : public AsyncMemory, public ProtocolHost {
     switch (AsyncProtocol::word_of(token)) {
       case AsyncProtocol::Word::settled:
         ECHELON_CHECK(!settled_[at(b)]);
+        check_settled(b);
         settled_[at(b)] = true;
         for (auto& [key, buffer] : updates_)
           if (key.first == b) std::fill(buffer.bytes.begin(), buffer.bytes.end(), std::byte{0xee});
@@ -92,6 +97,8 @@ class AsyncRank final : public AsyncMemory, public ProtocolHost {
         break;
       case AsyncProtocol::Word::met:
         ECHELON_CHECK(serves() || (works() && !done_), "told of a meeting that is not its own");
+        ++meetings_;
+        check_met();
         if (!works() || done_) break;
         observer_.left_meeting(rank_);
         ++epoch_;
@@ -115,6 +122,7 @@ class AsyncRank final : public AsyncMemory, public ProtocolHost {
     bool posted = false;
   };
 
+  static int tag(int b) { return 20 + 2 * b; }
   static std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
   bool works() const { return rank_ < schedule_.workers; }
   const Parts& parts(int b) const { return schedule_.parts[at(b)]; }
@@ -122,6 +130,32 @@ class AsyncRank final : public AsyncMemory, public ProtocolHost {
   bool serves() const {
     return std::any_of(schedule_.parts.begin(), schedule_.parts.end(),
                        [&](const Parts& p) { return !p[at(rank_)].empty(); });
+  }
+
+  // The update may be overwritten from now on, and nothing of it is waited for.
+  void check_settled(int b) const {
+    for (const auto& [token, send] : watched_->sends())
+      ECHELON_CHECK_NE(send.tag, tag(b), "bucket {} is settled before it has left", b);
+    for (const auto& [token, tag_of] : watched_->waits())
+      ECHELON_CHECK_NE(tag_of, tag(b) + 1, "bucket {} is settled, and waited for", b);
+  }
+  // All workers have come to this rank's pieces, and have their answers.
+  void check_met() const {
+    for (const auto& [token, send] : watched_->sends()) {
+      AsyncHeader header;
+      std::memcpy(&header, send.data, sizeof header);
+      ECHELON_CHECK_NE(header.kind, static_cast<std::uint32_t>(AsyncKind::meet), "tag {} is on its way", send.tag);
+    }
+    for (std::size_t b = 0; b < schedule_.parts.size(); ++b) {
+      const AsyncPiece* piece = protocol->piece(static_cast<int>(b));
+      if (!piece) continue;
+      std::vector<std::int64_t> meetings(at(schedule_.workers));
+      for (const LedgerRow& row : ledger_rows(piece->ledger()))
+        if (row.entry.kind != AsyncKind::update)
+          meetings[at(row.entry.worker)] += row.entry.kind == AsyncKind::meet ? 1 : 1'000'000;
+      for (const std::int64_t count : meetings)
+        ECHELON_CHECK_GE(count, meetings_, "the piece of bucket {} is not at the meeting", b);
+    }
   }
 
   // Filled with other bytes, so that one that is used too early is noticed.
@@ -182,91 +216,14 @@ class AsyncRank final : public AsyncMemory, public ProtocolHost {
   std::map<int, std::int64_t> pushes_;  // by bucket
   std::map<Key, Buffer> updates_, answers_, served_;
   std::vector<bool> settled_;
+  std::optional<WatchedMachine> watched_;
+  std::int64_t meetings_ = 0;
   int epoch_ = 0, to_push_ = 0;
   std::int64_t left_ = 0;
   bool done_ = false, ended_ = false;
 };
 
 }  // namespace
-
-std::int64_t AsyncSchedule::steps_of(int worker) const {
-  const std::vector<std::int64_t>& epochs = steps[static_cast<std::size_t>(worker)];
-  return std::accumulate(epochs.begin(), epochs.end(), std::int64_t{0});
-}
-
-AsyncSchedule draw_async_schedule(std::uint64_t seed) {
-  const HashRng random(seed, "async schedule");
-  std::uint64_t i = 0;
-  const auto below = [&](std::int64_t bound) {
-    return static_cast<std::int64_t>(random.below(i++, static_cast<std::uint64_t>(bound)));
-  };
-  AsyncSchedule schedule;
-  schedule.workers = 1 + static_cast<int>(below(8));
-  const int servers = 1 + static_cast<int>(below(4));
-  const bool dedicated = below(3) == 0;
-  schedule.ranks = schedule.workers + (dedicated ? servers : static_cast<int>(below(2)));
-  std::vector<int> serving;
-  for (int s = 0; s < servers; ++s)
-    serving.push_back(dedicated ? schedule.workers + s : static_cast<int>(below(schedule.ranks)));
-  for (std::int64_t b = 1 + below(4); b > 0; --b) {
-    const std::int64_t elems = b == 1 ? 1 + below(20) : below(20);
-    std::vector<std::int64_t> cuts{0, elems};
-    for (int s = 1; s < servers; ++s) cuts.push_back(below(elems + 1));
-    std::sort(cuts.begin(), cuts.end());
-    Parts parts(static_cast<std::size_t>(schedule.ranks));
-    std::sort(serving.begin(), serving.end());
-    serving.erase(std::unique(serving.begin(), serving.end()), serving.end());
-    for (std::size_t s = 0; s < serving.size(); ++s)
-      parts[static_cast<std::size_t>(serving[s])] = {cuts[s], s + 1 == serving.size() ? elems : cuts[s + 1]};
-    schedule.parts.push_back(parts);
-  }
-  const std::int64_t epochs = 1 + below(3), most = 1 + below(12);
-  const bool ragged = below(2) == 0;
-  for (int w = 0; w < schedule.workers; ++w) {
-    std::vector<std::int64_t>& own = schedule.steps.emplace_back();
-    for (std::int64_t e = 0; e < epochs; ++e) own.push_back(ragged ? below(most + 1) : most);
-  }
-  if (below(2) == 0) schedule.rules.soft = 1 + below(schedule.workers + 2);
-  if (below(3) == 0) schedule.rules.drop_above = below(6);
-  if (below(3) == 0) schedule.rules.scale = 0.25 + 0.25 * static_cast<double>(below(4));
-  if (below(2) == 0) schedule.rules.bound = below(4);
-  draw_async_timing(schedule, seed);
-  return schedule;
-}
-
-void draw_async_timing(AsyncSchedule& schedule, std::uint64_t seed) {
-  const HashRng random(seed, "async timing");
-  std::uint64_t i = 0;
-  const auto below = [&](std::uint64_t bound) { return static_cast<double>(random.below(i++, bound)); };
-  schedule.compute_s = 20e-6 * (1 + below(10));
-  schedule.spread = 0.5 * below(4);
-  schedule.slowness.assign(static_cast<std::size_t>(schedule.workers), 1);
-  if (below(2) == 0) schedule.slowness[random.below(i++, schedule.slowness.size())] = 4;
-  schedule.sends = 1 + static_cast<int>(below(8));
-  const double delay_s = below(2) == 0 ? 0 : 40e-6;
-  schedule.disturbance.assign(static_cast<std::size_t>(schedule.ranks), {.seed = seed, .delay_s = delay_s});
-  if (below(3) == 0) {
-    Disturbance& stopped = schedule.disturbance[random.below(i++, schedule.disturbance.size())];
-    stopped.stop_at_s = 100e-6 * below(10);
-    stopped.stop_for_s = 1e-3;
-  }
-  schedule.network.between_hosts.jitter = below(4);
-  schedule.network.eager_bytes = below(2) == 0 ? 0 : 1 << 20;
-  schedule.network.seed = seed;
-}
-
-AsyncSchedule equal_workers(int workers, std::int64_t steps, const AsyncRules& rules) {
-  AsyncSchedule schedule;
-  schedule.workers = workers;
-  schedule.ranks = workers + 1;
-  schedule.rules = rules;
-  schedule.parts.emplace_back(static_cast<std::size_t>(schedule.ranks)).back() = {0, 3};
-  schedule.steps.assign(static_cast<std::size_t>(workers), {steps});
-  schedule.spread = 0.2;
-  schedule.slowness.assign(static_cast<std::size_t>(workers), 1);
-  schedule.disturbance.resize(static_cast<std::size_t>(schedule.ranks));
-  return schedule;
-}
 
 StalenessTally AsyncOutcome::all() const {
   StalenessTally sum;
@@ -296,7 +253,6 @@ AsyncOutcome run_async(const AsyncSchedule& schedule, const std::vector<std::vec
     AsyncRank& rank = *ranks[static_cast<std::size_t>(r)];
     messages += rank.messages;
     sent += rank.actor->wire().messages_sent;
-    ECHELON_CHECK(rank.actor->waits().empty(), "a wait was not ended");
     if (r < schedule.workers) outcome.last_push_s.push_back(rank.last_push_s);
     std::vector<LedgerBytes>& ledgers = outcome.ledgers.emplace_back(schedule.parts.size());
     for (int w = 0; w < schedule.workers; ++w)

@@ -17,14 +17,12 @@ struct AsyncSchedule {
   std::vector<Parts> parts;                      // by bucket
   std::vector<std::vector<std::int64_t>> steps;  // by worker and epoch; a meeting after each epoch but the last
   // Timing.
-  double compute_s = 100e-6;      // of a step of a worker
-  double spread = 1;              // of that time: uniform in compute_s * [1 - spread / 2, 1 + spread / 2]
-  std::vector<double> slowness;   // by worker
-  int sends = 8;                  // budget of sends under way, by rank
+  double compute_s = 100e-6;             // of a step of a worker
+  double spread = 1;                     // of that time: uniform in compute_s * [1 - spread / 2, 1 + spread / 2]
+  std::vector<double> slowness;          // by worker
+  int sends = 8;                         // budget of sends under way, by rank
   std::vector<Disturbance> disturbance;  // by rank
   VirtualNetwork network;
-
-  std::int64_t steps_of(int worker) const;
 };
 
 // Anything that the protocol permits; the same for the same seed.

@@ -90,7 +90,7 @@ class AsyncPiece {
   LedgerReader recorded_;
   LedgerBytes ledger_;
   std::vector<Worker> workers_;
-  std::vector<int> queue_;    // workers whose message is here, in the order of arrival
+  std::vector<int> queue_;  // workers whose message is here, in the order of arrival
   std::int64_t version_ = 0;
   std::int64_t pending_ = 0;  // updates that were added up since the last version
 };

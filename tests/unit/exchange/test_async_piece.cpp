@@ -16,7 +16,8 @@ namespace {
 class Writer final : public AsyncPiece::Owner {
  public:
   explicit Writer(const AsyncRules& rules, int workers = 3, LedgerBytes recorded = {})
-      : piece(workers, rules, std::move(recorded), *this), clocks(static_cast<std::size_t>(workers)),
+      : piece(workers, rules, std::move(recorded), *this),
+        clocks(static_cast<std::size_t>(workers)),
         versions(clocks) {}
 
   void apply(int worker, const AsyncUpdate& update) override {
@@ -94,7 +95,8 @@ TEST_CASE("the bound holds answers until the slowest has come near", "[exchange]
   CHECK(w.piece.staleness(0).held_s == 2 + 2);
 }
 
-TEST_CASE("a meeting adds what is left, gives all the same weights and makes clocks equal", "[exchange][asynchronous]") {
+TEST_CASE("a meeting adds what is left, gives all the same weights and makes clocks equal",
+          "[exchange][asynchronous]") {
   Writer w({.soft = 4, .bound = 0});
   CHECK(w.meet(0) == "");
   CHECK(w.push(1) == "u1 ");
