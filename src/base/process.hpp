@@ -17,5 +17,7 @@ bool is_near(const std::string& id);
 // it runs on another host, in another PID namespace or before the last boot, and where `id` is no process_id_text. One
 // kill(pid, 0). A later process with the same PID makes it false.
 bool is_gone(const std::string& id);
+// True only where `id` is near and its process is stopped by a signal or a debugger (/proc/PID/stat: T, t).
+bool is_stopped(const std::string& id);
 
 }  // namespace echelon::inline base

@@ -75,7 +75,7 @@ std::string exchange_text(const Config& config, const ParameterSet& parameters, 
                                     rows_apart(config, ranks.replicas));
   AllreduceRequest request = allreduce_request(exchange, ranks.hosts, wide_of(config.device.dtype));
   if (exchange.codec != "none") return coded_text(config, parameters, ranks, buckets, request);
-  const bool serves = exchange.strategy == "server";
+  const bool serves = !strategy_traits(exchange.strategy).all_reduces();
   Price sum;
   for (const ArenaRange& bucket : buckets) {
     request.elems = bucket.elems();

@@ -117,10 +117,19 @@ Promise Engine::promise() {
   return Promise(std::move(state));
 }
 
+namespace {
+
+constexpr double kStuckPass_s = 0.1;
+
+}  // namespace
+
 std::vector<WaitView> Engine::waits() const {
   const std::lock_guard lock(body_->mutex);
   std::vector<WaitView> all = body_->published;
   for (const auto& [note, wait] : body_->noted) all.push_back(wait);
+  if (const double begun_s = body_->pass_begun_s.load(std::memory_order_relaxed);
+      begun_s > 0 && clock().now_s() - begun_s > kStuckPass_s)
+    all.push_back({.channel = 0, .step = 0, .peer = -1, .sending = false, .since_s = begun_s});
   return all;
 }
 

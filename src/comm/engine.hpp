@@ -89,7 +89,7 @@ class Ticket {
 struct WaitView {
   int channel = 0;
   std::int64_t step = 0;  // of the plan
-  int peer = -1;          // in the world of ranks, whatever the group; -1: the library
+  int peer = -1;          // in the world of ranks, whatever the group; -1: the message library
   bool sending = false;
   double since_s = 0;
 };

@@ -70,6 +70,11 @@ void Engine::Body::drive_until(const Ticket::State& done) {
 
 // One pass over all plans and protocols; true when there was progress.
 bool Engine::Body::pass() {
+  struct Mark {
+    std::atomic<double>& begun_s;
+    ~Mark() { begun_s.store(0, std::memory_order_relaxed); }
+  } mark{pass_begun_s};
+  pass_begun_s.store(now(), std::memory_order_relaxed);
   bool moved = take_news();
   if (stopped) return moved;
   try {

@@ -60,6 +60,9 @@ struct Engine::Body final : Driver {
   std::atomic<bool> helped = false;   // a waiting thread drives, or is about to
   std::atomic<bool> working = false;  // something is live, pending or attached
   std::atomic<bool> stopped = false;  // everything has ended
+  // When the pass under way began; 0 between passes. A pass takes microseconds: one that does not end is stuck inside
+  // the message library, where nothing is published.
+  std::atomic<double> pass_begun_s = 0;
   std::thread thread;
   std::mutex driving;  // held by the thread that drives, during a pass
   // ----- the thread that drives only

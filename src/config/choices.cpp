@@ -44,7 +44,7 @@ Properties properties_of(const StrategyTraits& strategy) {
   Properties is;
   is.add(P::own_exchange, !strategy.all_reduces()).add(P::own_overlap, !strategy.reads.contains("overlap"));
   is.add(P::parts_of_updates, !strategy.whole_parameters).add(P::plain_messages, !strategy.carries_codes);
-  is.add(P::local_steps, strategy.local_steps);
+  is.add(P::local_steps, strategy.local_steps).add(P::own_pace, strategy.own_pace);
   return is;
 }
 

@@ -86,7 +86,11 @@ const std::vector<Exclusion>& exclusions() {
       {P::parts_of_updates, P::looks_at_whole,
        "servers update parts of parameters, but whole parameters or all gradients are needed"},
       {P::scaled_loss, P::local_steps, "each replica would scale its loss by itself; bf16 needs no scale"},
+      {P::whole_step_statistics, P::own_pace,
+       "synchronised batch norm sums over replicas in every pass, and replicas do not step together"},
       // Splits of a model
+      {P::splits_model, P::own_pace, "the ranks of one replica would come to a meeting at different steps"},
+      {P::chooses_split, P::own_pace, "the ranks of one replica would come to a meeting at different steps"},
       {P::chooses_split, P::splits_model, "split = \"auto\" chooses the split itself", Verdict::not_read},
       {P::whole_model_ranks, P::chooses_split,
        "split = \"auto\" uses all ranks, but some are servers; set pipeline, tensor or space instead"},

@@ -23,6 +23,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -55,6 +56,14 @@ struct CodecRecord {
   double density = 1;        // fraction of the values that was sent
   double tau = 0;            // the threshold that chose them, mean over buckets; 0: none did
   double residual_norm = 0;  // norm of the residual of this replica
+};
+
+// Of the updates that the asynchronous servers on this rank received, up to the last meeting. Staleness is counted in
+// versions of the weights that an update was applied to.
+struct UpdateRecord {
+  double applied = 0, dropped = 0;
+  double staleness = 0;       // sum over those that were applied
+  double most_staleness = 0;  // largest of them
 };
 
 struct StepOutcome {
@@ -97,6 +106,9 @@ class Strategy {
   virtual void gradient_ready(ArenaRange range) = 0;
   // A failed check where gradients are missing. What still travels arrives beside the next step.
   virtual StepOutcome end_step() = 0;
+  // Where replicas meet on call: this rank has come to a meeting and does no step until it is over, so that strategies
+  // may release those that wait for it. May wait for answers to what this rank has sent, not for the others to come.
+  virtual void come_to_meeting() {}
   // Collective where ranks meet. Afterwards nothing is in flight on this rank.
   virtual void drain() = 0;
   // Collective, drained: brings to every worker what lies on other ranks of the optimiser's states and of what
@@ -106,6 +118,8 @@ class Strategy {
   virtual void visit_state(StateVisitor& visitor) = 0;
   // Messages and bytes sent by this rank for all that has arrived so far.
   virtual WireCounters wire() const = 0;
+  // Of strategies with asynchronous servers.
+  virtual std::optional<UpdateRecord> updates() const { return {}; }
   // Bytes that all ranks together send in one step according to the price list; NaN where they depend on the values.
   virtual double formula_bytes_per_step() const = 0;
   // "ring all-reduce, 3 buckets of 4.00 MiB", for the run banner.

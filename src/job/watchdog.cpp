@@ -20,7 +20,7 @@ namespace echelon::inline job {
 namespace {
 
 std::string rank_text(const Transport& transport, int rank) {
-  if (rank < 0) return "the library's collective";
+  if (rank < 0) return "the message library";
   return fmt::format(
       "rank {} on {}", rank,
       transport.host_names()[static_cast<std::size_t>(transport.hosts()[static_cast<std::size_t>(rank)])]);
@@ -87,7 +87,7 @@ struct Watchdog::Body {
         end_for_lost_rank(other);
         return true;
       }
-    const std::string hang = hang_text(engine_.waits(), engine_.transport(), phase_, options_.hang_timeout_s);
+    const std::string hang = hang_text(waits(), engine_.transport(), phase_, options_.hang_timeout_s);
     if (!hang.empty()) {
       end(kExitLostRank, hang);
       return true;
@@ -97,6 +97,15 @@ struct Watchdog::Body {
       return true;
     }
     return false;
+  }
+
+  // A wait inside the message library names no peer: a stopped process of this host is then the cause.
+  std::vector<WaitView> waits() const {
+    std::vector<WaitView> all = engine_.waits();
+    for (WaitView& wait : all)
+      for (const WatchedRank& other : options_.others)
+        if (wait.peer < 0 && is_stopped(other.process)) wait.peer = other.rank;
+    return all;
   }
 
   // All ranks of the host see it at once; the first one reports it. A rank that ended by its own error has

@@ -151,6 +151,7 @@ struct RunFigures {
   std::string loss_unit;
   double test_perplexity = kUnknown;
   std::optional<CodecFigures> coded;
+  double updates_applied = kUnknown, updates_dropped = kUnknown, staleness_sum = kUnknown, staleness_largest = kUnknown;
 };
 
 // The values of one rank that must be combined over ranks (OverRanks other than same and rank0), in the order of

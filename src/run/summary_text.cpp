@@ -51,6 +51,11 @@ std::string summary_text(const RunFigures& s, const SummaryParts& parts, const s
     text += fmt::format("1f1b: up to {:.1f} MiB of activations a rank less than gpipe\n", most);
   for (const std::string& rank : s.slow_ranks) text += rank + "\n";
   if (s.coded) text += codec_text(s.codec, parts.statistics.codec()) + "\n";
+  if (s.updates_applied > 0)
+    text += fmt::format("staleness: mean {:.2f}, at most {:.0f} versions; {} of {} updates dropped\n",
+                        s.staleness_sum / s.updates_applied, s.staleness_largest,
+                        count_text(static_cast<std::int64_t>(s.updates_dropped)),
+                        count_text(static_cast<std::int64_t>(s.updates_applied + s.updates_dropped)));
   if (s.servers > 0) text += fmt::format("ranks: {} + {}\n", counted(s.ranks, "worker"), counted(s.servers, "server"));
   text += fmt::format("results: {}\nsummary: {}/summary.json\n", parts.folder.run, parts.folder.attempt);
   text += fmt::format("weights: {} (checksum {})", checkpoint.empty() ? "none" : parts.folder.run + "/" + checkpoint,

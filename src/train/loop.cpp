@@ -106,6 +106,7 @@ Ending Loop::wait_for_the_others() {
   std::uint32_t call = 0;
   {
     const ScopedTimer timer(record.times.exchange_s, clock_);
+    runner_.come_to_meeting();  // the next one: nobody is held until this rank's next step
     while ((call = control_.called()) == 0) {
       const ControlWords words = words_of({}, state_.step);  // signals and the clock go on
       if (words.requeue || words.interrupt || words.checkpoint) control_.add(words, false);
@@ -124,6 +125,7 @@ ControlSum Loop::meet(std::uint32_t call, double& waited_s) {
   ControlSum sum;
   {
     const ScopedTimer timer(waited_s, clock_);
+    if (on_call_) runner_.come_to_meeting();
     sum = control_.meet();
   }
   if (sum.not_finite_rank >= 0) refuse_loss(sum);

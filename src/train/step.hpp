@@ -42,6 +42,8 @@ class StepRunner final : public Stepper {
   // Tells the losses before the last backward on a host device.
   StepResult run(const StepInfo& info, const std::function<void(const LossSums&)>& on_losses) override;
 
+  void come_to_meeting() override { strategy_.come_to_meeting(); }
+
   // What recurrent layers carry from step to step, whole by rows of the global batch.
   void visit_state(StateVisitor& visitor) override;
 

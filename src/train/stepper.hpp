@@ -45,6 +45,8 @@ class Stepper {
   virtual ~Stepper() = default;
   // Calls `on_losses` once, as soon as this rank's losses are known: every rank waits for those of all ranks.
   virtual StepResult run(const StepInfo& info, const std::function<void(const LossSums&)>& on_losses) = 0;
+  // Strategy::come_to_meeting.
+  virtual void come_to_meeting() {}
   // Whether it computes gradients; a server does not.
   virtual bool trains() const { return true; }
   // What it carries from step to step.

@@ -7,6 +7,7 @@
 #include "config/choices.hpp"
 #include "config/parse.hpp"
 #include "config/traits/algorithms.hpp"
+#include "config/traits/strategies.hpp"
 #include "tests/support/refusal.hpp"
 #include "train/run_plan.hpp"
 
@@ -200,7 +201,8 @@ Experiment experiment_of(const std::vector<Axis>& axes, const PairwiseRow& value
   experiment.ranks = replicas * group + (row["strategy"] == "server.ranks" ? 1 : 0);
   experiment.hosts = row["hosts"] == "two" && experiment.ranks > 1 ? 2 : 1;
   const bool chosen = row["algorithm"] == "auto" || row["split"] == "auto";  // by times, that differ from run to run
-  experiment.same_bits = !chosen;
+  // Asynchronous workers arrive in another order each time.
+  experiment.same_bits = !chosen && (replicas == 1 || !strategy_traits(row["strategy"]).own_pace);
   experiment.formula = !chosen && !algorithm_traits(row["algorithm"]).library;
   return experiment;
 }

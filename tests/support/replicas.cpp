@@ -58,6 +58,7 @@ ExchangeConfig exchange_of(const ReplicaRun& run) {
   config.server.ranks = run.server_ranks;
   config.averaging = run.averaging;
   config.elastic = run.elastic;
+  config.asynchronous = run.asynchronous;
   config.codec = run.codec;
   config.density = run.density;
   config.codec_warmup_steps = run.codec_warmup;
@@ -122,10 +123,13 @@ std::unique_ptr<Worker> worker_of(const ReplicaRun& run, const Config& config, S
 
 void resume(std::unique_ptr<Worker>& worker, const ReplicaRun& run, const Config& config, Standing& standing) {
   StateImage image;
+  worker->strategy().come_to_meeting();
   worker->strategy().drain();
   worker->strategy().gather_state();
   worker->visit_state(image);
   worker = nullptr;
+  Group(standing.rank_groups.peers(), kControlChannel)
+      .barrier();  // nobody's first message comes to a machine that ends
   worker = worker_of(run, config, standing, run.resume_at);
   image.load();
   worker->visit_state(image);
@@ -175,9 +179,11 @@ ReplicaResult train_replica(std::unique_ptr<Transport> transport, const ReplicaR
       group.sum(std::span(&result.step_losses.back(), 1));
     }
     if (step > 0) continue;
+    worker->strategy().come_to_meeting();
     worker->strategy().drain();
     result.gradients = worker->gradients();
   }
+  worker->strategy().come_to_meeting();
   worker->strategy().drain();
   result.sent_bytes = static_cast<double>(worker->strategy().wire().bytes_sent);
   result.formula_bytes = worker->strategy().formula_bytes_per_step();

@@ -23,7 +23,8 @@ void add_exchange(Table& all) {
   exchange.key(
       "strategy", &ExchangeConfig::strategy, words(names_in(kStrategies)),
       "synchronous: all-reduce of gradients; server: parameter servers update the weights; averaging: local steps, "
-      "and the mean of the weights every so many; elastic: local steps pulled towards a common centre (EASGD)");
+      "and the mean of the weights every so many; elastic: local steps pulled towards a common centre (EASGD); "
+      "asynchronous: parameter servers that nobody waits at");
   exchange.key("algorithm", &ExchangeConfig::algorithm, words(names_in(kAlgorithms)),
                "all-reduce algorithm; nccl: between GPUs; auto: algorithm, segment size and bucket size are measured "
                "and chosen when the run starts");

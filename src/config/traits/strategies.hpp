@@ -5,6 +5,7 @@
 // (config/unfit.cpp).
 #pragma once
 
+#include "config/strategies/asynchronous.hpp"
 #include "config/strategies/averaging.hpp"
 #include "config/strategies/elastic.hpp"
 #include "config/strategies/keys.hpp"
@@ -20,6 +21,7 @@ struct StrategyTraits {
   bool cuts_codes = true;        // segment_kb cuts coded messages too
   bool tracks_rows = true;       // tracks which rows of sparse embeddings a step touches on any replica
   bool local_steps = false;      // replicas take optimiser steps of their own, by gradients of their own samples
+  bool own_pace = false;         // replicas count steps of their own, and meet on call alone (exchange/progress.hpp)
   Words reads = {};              // keys of [exchange] that this strategy reads and not every strategy does
 
   // Gradients are summed by the all-reduce that exchange.algorithm names, in its order.
@@ -32,6 +34,8 @@ struct StrategyTraits {
   X(synchronous, NoKeys, .reads = {"algorithm", "overlap"})                                        \
   X(averaging, AveragingKeys, .tracks_rows = false, .local_steps = true, .reads = {"algorithm"})    \
   X(elastic, ElasticKeys, .tracks_rows = false, .local_steps = true, .reads = {"algorithm"})        \
+  X(asynchronous, AsynchronousKeys, .carries_codes = false, .tracks_rows = false,                  \
+    .local_steps = true, .own_pace = true, .reads = {"servers"})                                   \
   X(server, ServerKeys, .whole_parameters = false, .cuts_codes = false, .tracks_rows = false,      \
     .reads = {"servers"})
 // clang-format on

@@ -1,0 +1,101 @@
+// Strategy "asynchronous" where its weights are known: one worker, and lock-step, which is synchronous training; and
+// what holds whatever the order: one model at meetings, bytes by formula, nothing lost. Its protocol is held to its
+// definitions in tests/unit/exchange/test_async_protocol.cpp.
+#include <catch2/catch.hpp>
+#include <string>
+#include <vector>
+
+#include "tests/support/replicas.hpp"
+
+namespace echelon {
+namespace {
+
+using namespace test;
+
+constexpr double kDouble = 1e-8;
+
+ReplicaRun run_of(std::vector<std::int64_t> shares) {
+  ReplicaRun run{.graph = small_lenet(), .shares = std::move(shares)};
+  run.strategy = "asynchronous";
+  return run;
+}
+
+void check_one_model(const ReplicaResult& result) {
+  for (const std::uint64_t checksum : result.checksums) CHECK(checksum == result.checksums.front());
+}
+
+}  // namespace
+
+TEST_CASE("one asynchronous worker is one replica, by every rule", "[contract][asynchronous]") {
+  for (const std::string rule : {"sgd", "adam", "lars", "lamb", "rmsprop"})
+    for (const double clip_norm : {0.0, 0.1}) {
+      CAPTURE(rule, clip_norm);
+      ReplicaRun run = run_of({4});
+      run.rule = rule, run.clip_norm = clip_norm;
+      const std::vector<double> asynchronous = train_replicas(run).weights;
+      run.strategy = "synchronous";
+      CHECK(train_replicas(run).weights == asynchronous);
+    }
+}
+
+TEST_CASE("in lock-step, with shares of plain SGD, asynchronous training is synchronous", "[contract][asynchronous]") {
+  std::vector<NamedGraph> models = small_sequence_models();
+  models.insert(models.end(), {{"digits_cnn", small_digits_cnn()},
+                               {"lenet", small_lenet()},
+                               {"batch_norm", small_batch_norm_net()},
+                               {"dropout", small_dropout_net()}});
+  for (const NamedGraph& model : models)
+    for (const std::vector<std::int64_t>& shares : {std::vector<std::int64_t>{2, 2}, {1, 3, 2}, {2, 2, 2, 2}})
+      for (const bool soft : {false, true})
+        for (const int servers : {0, 1}) {
+          CAPTURE(model.name, shares.size(), soft, servers);
+          ReplicaRun run{.graph = model.graph, .shares = shares};
+          run.momentum = 0, run.steps = 6, run.holes = soft;
+          const ReplicaResult synchronous = train_replicas(run);
+          run.strategy = "asynchronous", run.servers = servers;
+          run.asynchronous.bound = 0;
+          if (soft) run.asynchronous.soft = static_cast<std::int64_t>(shares.size());
+          const ReplicaResult result = train_replicas(run);
+          check_one_model(result);
+          CHECK(tensor_distance(run.graph.parameters(), result.weights, synchronous.weights) <= kDouble);
+          CHECK(result.sent_bytes == Approx(result.formula_bytes * run.steps).epsilon(1e-12));
+        }
+}
+
+TEST_CASE("asynchronous workers meet with one model and have sent what the formula says, by any rules",
+          "[contract][asynchronous]") {
+  std::vector<AsynchronousKeys> rules(6);
+  rules[1].soft = 2;
+  rules[2].drop_above = 1;
+  rules[3].staleness_scale = 0.5, rules[3].rate = AsyncRate::full;
+  rules[4].bound = 2, rules[4].rate = AsyncRate::sqrt;
+  rules[5] = {.soft = 3, .drop_above = 2, .staleness_scale = 1, .bound = 3};
+  for (std::size_t i = 0; i < rules.size(); ++i)
+    for (const std::string device : {"reference", "discrete"}) {
+      CAPTURE(i, device);
+      ReplicaRun run = run_of({2, 1, 3, 2});
+      run.asynchronous = rules[i], run.device = device, run.learning_rate = 0.02;
+      const ReplicaResult result = train_replicas(run);
+      check_one_model(result);
+      CHECK(result.sent_bytes == Approx(result.formula_bytes * run.steps).epsilon(1e-12));
+      run.strategy = "synchronous";
+      CHECK(result.weights != train_replicas(run).weights);
+      run.resume_at = 7;
+      run.strategy = "asynchronous";
+      check_one_model(train_replicas(run));
+    }
+}
+
+TEST_CASE("asynchronous workers clip, and adapt to whole parameters, by their own gradients",
+          "[contract][asynchronous]") {
+  for (const std::string rule : {"sgd", "lars", "lamb"}) {
+    CAPTURE(rule);
+    ReplicaRun run = run_of({2, 2, 2});
+    run.rule = rule, run.clip_norm = 0.1, run.learning_rate = 0.01;
+    const ReplicaResult result = train_replicas(run);
+    check_one_model(result);
+    CHECK(result.gradient_norm > 0);
+  }
+}
+
+}  // namespace echelon
