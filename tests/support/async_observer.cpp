@@ -34,12 +34,14 @@ AsyncObserver::AsyncObserver(int workers, const AsyncRules& rules, std::vector<P
 }
 
 void AsyncObserver::pushed(int w, int b) {
+  const std::lock_guard lock(mutex_);
   ++ranks_[at(w)].pushes[at(b)];
   ++ranks_[at(w)].in_epoch[at(b)];
 }
 
 // From now on this worker may go on to its next push of b: the bound holds for it as of the others' pushes.
 void AsyncObserver::settled(int w, int b) {
+  const std::lock_guard lock(mutex_);
   const auto piece = pieces_.lower_bound({b, 0});
   if (piece == pieces_.end() || piece->first.first != b) return;  // a bucket without elements has no servers
   const Worker& own = ranks_[at(w)];
@@ -55,11 +57,13 @@ void AsyncObserver::settled(int w, int b) {
 }
 
 void AsyncObserver::came_to_meeting(int w) {
+  const std::lock_guard lock(mutex_);
   ranks_[at(w)].met = true;
   ++ranks_[at(w)].meetings;
 }
 
 void AsyncObserver::left_meeting(int w) {
+  const std::lock_guard lock(mutex_);
   Worker& own = ranks_[at(w)];
   for (const Worker& other : ranks_)
     ECHELON_CHECK(other.done || other.meetings >= own.meetings, "worker {} was told of a meeting without all", w);
@@ -68,9 +72,13 @@ void AsyncObserver::left_meeting(int w) {
   own.in_epoch.assign(own.in_epoch.size(), 0);
 }
 
-void AsyncObserver::done(int w) { ranks_[at(w)].done = true; }
+void AsyncObserver::done(int w) {
+  const std::lock_guard lock(mutex_);
+  ranks_[at(w)].done = true;
+}
 
 void AsyncObserver::taken(int w, int b, int server, const AsyncHeader& header, const Integers& weights) {
+  const std::lock_guard lock(mutex_);
   Piece& from = piece(b, server);
   ECHELON_CHECK_GE(header.version, 0);
   ECHELON_CHECK_LE(header.version, from.version);
@@ -84,6 +92,7 @@ void AsyncObserver::taken(int w, int b, int server, const AsyncHeader& header, c
 }
 
 void AsyncObserver::applied(int b, int server, int w, const AsyncUpdate& update, const Integers& numbers) {
+  const std::lock_guard lock(mutex_);
   Piece& to = piece(b, server);
   ECHELON_CHECK_EQ(update.clock, ranks_[at(w)].pushes[at(b)], "push of worker {} that is applied", w);
   ECHELON_CHECK_GE(std::ssize(numbers), to.range.elems());
@@ -95,7 +104,15 @@ void AsyncObserver::applied(int b, int server, int w, const AsyncUpdate& update,
   if (update.new_version) new_version(to);
 }
 
-void AsyncObserver::flushed(int b, int server) { new_version(piece(b, server)); }
+void AsyncObserver::flushed(int b, int server) {
+  const std::lock_guard lock(mutex_);
+  new_version(piece(b, server));
+}
+
+Integers AsyncObserver::weights(int b, int server) {
+  const std::lock_guard lock(mutex_);
+  return piece(b, server).weights;
+}
 
 void AsyncObserver::new_version(Piece& piece) {
   for (std::size_t i = 0; i < piece.sum.size(); ++i) piece.weights[i] += std::exchange(piece.sum[i], 0);

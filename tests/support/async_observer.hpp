@@ -1,9 +1,10 @@
 // Watches an asynchronous parameter server with integers as weights, so that sums are exact, and knows by itself what
 // the definitions of rules.hpp ask for: it shares no code with piece.cpp. All violations are failed checks.
+// Any thread.
 #pragma once
 
 #include <map>
-#include <tuple>
+#include <mutex>
 #include <utility>
 #include <vector>
 
@@ -35,13 +36,14 @@ class AsyncObserver {
   // At the server of a piece. `update`: the numbers that came.
   void applied(int b, int server, int w, const AsyncUpdate& update, const Integers& numbers);
   void flushed(int b, int server);
-  const Integers& weights(int b, int server) { return piece(b, server).weights; }
+  Integers weights(int b, int server);
 
   // When all has ended: compares what the server wrote down with all of the above.
   void check_piece(int b, int server, const AsyncPiece& found) const;
   // Messages that all ranks had to send.
   std::uint64_t messages() const;
 
+  // What follows is for after the end.
   // Versions that this worker pulled, one a push or meeting.
   const Integers& pulled(int w, int b, int server) { return piece(b, server).pulled[static_cast<std::size_t>(w)]; }
   // By how many pushes any worker was ahead of the slowest when it might start its next step.
@@ -75,6 +77,7 @@ class AsyncObserver {
   std::map<std::pair<int, int>, Piece> pieces_;  // by bucket and server
   std::vector<Worker> ranks_;
   std::int64_t lead_ = 0;
+  std::mutex mutex_;
 };
 
 }  // namespace echelon::test

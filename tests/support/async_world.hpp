@@ -43,6 +43,13 @@ struct AsyncOutcome {
   StalenessTally all() const;
 };
 
+inline int async_tag(int bucket) { return 20 + 2 * bucket; }
+// `recorded`: of this rank, by bucket; empty: none.
+std::vector<AsyncBucket> buckets_of(const AsyncSchedule& schedule, const std::vector<LedgerBytes>& recorded);
+// Of machines that have ended, by rank; last_push_s is left empty. Failed checks as below.
+AsyncOutcome outcome_of(const AsyncSchedule& schedule, AsyncObserver& observer,
+                        const std::vector<const AsyncProtocol*>& protocols);
+
 // Runs it to its end, in the order of `recorded` (by rank and bucket) where that is given. A failed check or
 // EnvironmentError where anything is against the definitions, or somebody does not end.
 AsyncOutcome run_async(const AsyncSchedule& schedule, const std::vector<std::vector<LedgerBytes>>& recorded = {});

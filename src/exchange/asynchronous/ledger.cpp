@@ -88,6 +88,7 @@ StalenessTally& StalenessTally::operator+=(const StalenessTally& other) {
   most = std::max(most, other.most);
   sum += other.sum;
   held_s += other.held_s;
+  meeting_s += other.meeting_s;
   return *this;
 }
 

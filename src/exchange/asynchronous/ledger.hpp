@@ -73,7 +73,8 @@ struct StalenessTally {
   std::uint64_t applied = 0, dropped = 0;
   std::int64_t most = 0;  // of those that were applied
   double sum = 0;
-  double held_s = 0;  // time that its answers were held by the bound, or until all had come to a meeting
+  double held_s = 0;     // time that answers to its updates were held: by the bound, or by the order of a replay
+  double meeting_s = 0;  // time that it waited at meetings for the others
 
   double mean() const { return applied == 0 ? 0 : sum / static_cast<double>(applied); }
   void add(const LedgerEntry& update);

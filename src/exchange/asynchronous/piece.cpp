@@ -119,8 +119,9 @@ void AsyncPiece::close(double now_s) {
     workers_[w].clock = latest;
     if (!workers_[w].met) continue;
     workers_[w].met = false;
+    workers_[w].staleness.meeting_s += now_s - workers_[w].since_s;
     meeting = true;
-    answer(static_cast<int>(w), now_s);
+    answer(static_cast<int>(w));
   }
   owner_.closed(meeting);
 }
@@ -129,15 +130,17 @@ void AsyncPiece::release(double now_s) {
   std::int64_t slowest = std::numeric_limits<std::int64_t>::max();
   for (const Worker& w : workers_)
     if (w.pushes_on()) slowest = std::min(slowest, w.clock);
-  for (std::size_t w = 0; w < workers_.size(); ++w)
-    if (workers_[w].due && rules_.releases(workers_[w].clock, slowest)) answer(static_cast<int>(w), now_s);
+  for (std::size_t w = 0; w < workers_.size(); ++w) {
+    if (!workers_[w].due || !rules_.releases(workers_[w].clock, slowest)) continue;
+    workers_[w].staleness.held_s += now_s - workers_[w].since_s;
+    answer(static_cast<int>(w));
+  }
 }
 
-void AsyncPiece::answer(int w, double now_s) {
+void AsyncPiece::answer(int w) {
   Worker& to = worker(w);
   to.due = false;
   to.pulled = version_;
-  to.staleness.held_s += now_s - to.since_s;
   owner_.answer(w, version_);
 }
 

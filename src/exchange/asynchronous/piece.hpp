@@ -17,6 +17,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "exchange/asynchronous/ledger.hpp"
@@ -58,7 +59,10 @@ class AsyncPiece {
   bool all_done() const;
   // Entries of the recorded order that have not come yet.
   bool replaying() const { return !recorded_.over(); }
+  // The order so far, since the last take_ledger().
   const LedgerBytes& ledger() const { return ledger_; }
+  // Moves it out, for a host that writes it to a file from time to time: the parts one after the other are the whole.
+  LedgerBytes take_ledger() { return std::exchange(ledger_, {}); }
   // Of an update, by worker.
   const StalenessTally& staleness(int worker) const { return workers_[static_cast<std::size_t>(worker)].staleness; }
 
@@ -83,7 +87,7 @@ class AsyncPiece {
   void compare(const LedgerEntry& entry);
   void close(double now_s);
   void release(double now_s);
-  void answer(int w, double now_s);
+  void answer(int w);
 
   AsyncRules rules_;
   Owner& owner_;

@@ -281,6 +281,11 @@ const AsyncPiece* AsyncProtocol::piece(int b) const {
   return of.own ? &of.own->piece : nullptr;
 }
 
+LedgerBytes AsyncProtocol::take_ledger(int b) {
+  Bucket& of = bucket(b);
+  return of.own ? of.own->piece.take_ledger() : LedgerBytes{};
+}
+
 StalenessTally AsyncProtocol::staleness(int worker) const {
   StalenessTally all;
   for (const Bucket& b : buckets_)

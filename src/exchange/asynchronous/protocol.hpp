@@ -19,7 +19,10 @@
 // Messages: of a push and of a meeting 2 a piece and worker, of the end 1; none between a worker and a server on its
 // own rank. Of one piece and worker at most one message is on its way, so that a server has one buffer for both.
 //
-// On threads: all calls of AsyncMemory are made by the thread that drives the machine.
+// Threads: all calls of AsyncMemory are made by the thread that drives the machine, which is busy meanwhile.
+//
+// Watchdog: a worker waits for each server that owes it an answer, also while that server holds it for the bound or a
+// meeting; a server waits for nobody.
 #pragma once
 
 #include <cstddef>
@@ -109,6 +112,8 @@ class AsyncProtocol final : public Machine {
   double begun_s(int b) const;
   // This rank's own piece of b; null where it has none.
   const AsyncPiece* piece(int b) const;
+  // AsyncPiece::take_ledger of this rank's own piece of b; empty where it has none.
+  LedgerBytes take_ledger(int b);
   // Staleness of the updates of a worker, over this rank's pieces. O(buckets).
   StalenessTally staleness(int worker) const;
 

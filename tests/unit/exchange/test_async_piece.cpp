@@ -111,20 +111,26 @@ TEST_CASE("a meeting adds what is left, gives all the same weights and makes clo
   CHECK(w.done(1) == "");
   CHECK(w.done(2) == "f ended ");
   CHECK(w.piece.version() == 2);
+  CHECK(w.piece.staleness(0).meeting_s == 5);
+  CHECK(w.piece.staleness(0).held_s == 1);
 }
 
 TEST_CASE("a recorded order is kept whatever comes first", "[exchange][asynchronous]") {
   Writer recorded({.bound = 1});
   for (const int worker : {0, 1, 2, 2}) recorded.push(worker);
   recorded.done(1);
-  Writer w({.bound = 1}, 3, recorded.piece.ledger());
+  const LedgerBytes order = recorded.piece.ledger();
+  const LedgerBytes taken = recorded.piece.take_ledger();
+  CHECK(taken == order);
+  CHECK(recorded.piece.take_ledger().empty());
+  Writer w({.bound = 1}, 3, order);
   CHECK(w.push(2) == "");
   CHECK(w.push(1) == "");
   CHECK(w.push(0) == "u0! a0@1 u1! a1@2 u2! a2@3 ");
   CHECK(w.done(1) == "");
   CHECK(w.push(2) == "u2! a2@4 ");
   CHECK_FALSE(w.piece.replaying());
-  CHECK(w.piece.ledger() == recorded.piece.ledger());
+  CHECK(w.piece.ledger() == order);
   CHECK(w.push(0) == "u0! a0@5 ");  // the recorded order is used up: as they come
 }
 

@@ -1,0 +1,50 @@
+// The memory of a rank of an asynchronous parameter server whose weights are integers: it makes messages, checks those
+// that come, and tells the observer. Buffers that nobody may read any more are filled with other bytes.
+#pragma once
+
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "tests/support/async_observer.hpp"
+
+namespace echelon::test {
+
+class AsyncNumbers final : public AsyncMemory {
+ public:
+  // `parts`: by bucket and rank; it and the observer outlive this.
+  AsyncNumbers(const std::vector<Parts>& parts, int rank, AsyncObserver& observer);
+
+  // For the host: before it posts its next push of b, and when it is told that b is settled.
+  void pushes(int b);
+  void settled(int b);
+
+  Message push(int b, int server) override;
+  Room answer_room(int b, int server) override { return room(answers_[{b, server}], b, server); }
+  void take(int b, int server, const AsyncHeader& header, Payload weights) override;
+  Room push_room(int b, int worker) override;
+  void apply(int b, int worker, const AsyncUpdate& update, const AsyncHeader& header, Payload payload) override;
+  void flush(int b) override { observer_.flushed(b, rank_); }
+  Message answer(int b, int worker) override;
+
+ private:
+  using Key = std::pair<int, int>;  // bucket, and server or worker
+  struct Buffer {
+    std::vector<std::byte> bytes;
+    bool posted = false;
+  };
+
+  Room room(Buffer& buffer, int b, int server);
+  ElemRange part(int b, int server) const {
+    return parts_[static_cast<std::size_t>(b)][static_cast<std::size_t>(server)];
+  }
+
+  const std::vector<Parts>& parts_;
+  int rank_;
+  AsyncObserver& observer_;
+  std::vector<std::int64_t> pushes_;  // by bucket
+  std::map<Key, Buffer> updates_, answers_;
+  std::map<Key, Buffer> served_;  // one buffer of a worker and a piece, as the contract permits
+};
+
+}  // namespace echelon::test
