@@ -117,9 +117,10 @@ TEST_CASE("an asynchronous run of threads is repeated on virtual time", "[exchan
       ranks.push_back(std::make_unique<ThreadRank>(schedule, r, observer));
       protocols.push_back(&ranks.back()->protocol);
     }
-    REQUIRE_NOTHROW(run_ranks(schedule.ranks, [&](std::unique_ptr<Transport> transport) {
+    const auto body = [&](std::unique_ptr<Transport> transport) {
       ranks[static_cast<std::size_t>(transport->rank())]->run(std::move(transport));
-    }));
+    };
+    REQUIRE_NOTHROW(run_ranks(schedule.ranks, body, 20));
     AsyncOutcome threads, repeated;
     REQUIRE_NOTHROW(threads = outcome_of(schedule, observer, protocols));
     REQUIRE_NOTHROW(repeated = run_async(schedule, threads.ledgers));
