@@ -11,7 +11,8 @@
 //   tells                met        on every worker that is not done and on every rank that serves a piece: all workers
 //                                   have come or are done, those that came have the same weights, and this rank is
 //                                   quiet until a worker pushes again
-//                                   (which a host that all wait for at a meeting can rule out; others may be told late)
+//                                   (where workers go on without waiting for a server's host, that host may be told
+//                                   after their next pushes)
 //   host of a worker posts done     every bucket settled: it never pushes again
 //   tells                ended      last: done was posted here, all workers are done with this server's pieces, and all
 //                                   messages of this rank are out
