@@ -24,7 +24,7 @@ TEST_CASE("asynchronous workers train to the end under any rules, on MPI", "[run
                               test::Sets{"exchange.asynchronous.bound=1", "exchange.asynchronous.soft=2"},
                               test::Sets{"exchange.asynchronous.drop_above=4", "exchange.servers=1"});
   const test::Trial trial;
-  const test::TrainedRun run = train_run(trial, "trial", {{3}}, asynchronous(rules));
+  const test::TrainedRun run = train_run(trial, "trial", {{3, {"train.epochs=12"}}}, asynchronous(rules));
   INFO(run.out);
   CHECK(run.summary()["test_accuracy"].get<double>() > 0.8);
   CHECK_THAT(run.out, Contains("staleness: mean "));
