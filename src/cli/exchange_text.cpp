@@ -9,8 +9,10 @@
 #include "cli/sparse_text.hpp"
 #include "comm/codec/coded_bucket.hpp"
 #include "comm/collective/algorithms.hpp"
+#include "comm/collective/neighbours.hpp"
 #include "exchange/allreduce_request.hpp"
 #include "exchange/buckets.hpp"
+#include "exchange/gossip/topology.hpp"
 #include "exchange/server/form.hpp"
 
 namespace echelon::cli {
@@ -62,6 +64,22 @@ std::string coded_text(const Config& config, const ParameterSet& parameters, con
   return text;
 }
 
+std::string gossip_text(const ExchangeConfig& exchange, const std::vector<ArenaRange>& buckets,
+                        const AllreduceRequest& request, std::int64_t elem) {
+  const GossipGraph graph(exchange.gossip, request.ranks, 0);
+  Price sum;
+  for (const ArenaRange& bucket : buckets) {
+    const Price price = price_neighbour_sum(graph.links(), bucket.elems(), bucket.elems());
+    sum.messages += price.messages;
+    sum.payload_elems += price.payload_elems;
+  }
+  return fmt::format("gossip, weights to {} of {} replicas in {}: {} a step over all ranks, {} messages; every {} {} "
+                     "all-reduce",
+                     graph.links() / request.ranks, request.ranks - 1, buckets_text(buckets),
+                     bytes_text(static_cast<double>(sum.payload_elems * elem)), count_text(sum.messages),
+                     counted(exchange.gossip.consensus_every, "step"), algorithm_text(exchange, request.ranks));
+}
+
 }  // namespace
 
 std::string exchange_text(const Config& config, const ParameterSet& parameters, const ExchangeRanks& ranks) {
@@ -75,6 +93,7 @@ std::string exchange_text(const Config& config, const ParameterSet& parameters, 
                                     rows_apart(config, ranks.replicas));
   AllreduceRequest request = allreduce_request(exchange, ranks.hosts, wide_of(config.device.dtype));
   if (exchange.codec != "none") return coded_text(config, parameters, ranks, buckets, request);
+  if (exchange.strategy == "gossip") return gossip_text(exchange, buckets, request, elem);
   const bool serves = !strategy_traits(exchange.strategy).all_reduces();
   Price sum;
   for (const ArenaRange& bucket : buckets) {

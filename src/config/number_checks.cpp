@@ -91,6 +91,16 @@ void check_buckets(const Config& config) {
              fmt::format("data.buckets must increase, but {} comes after {}", data.buckets[i], data.buckets[i - 1]));
 }
 
+void check_gossip(const Config& config) {
+  const GossipKeys& gossip = config.exchange.gossip;
+  if (config.exchange.strategy != "gossip" || gossip.push_sum || !gossip.one_way()) return;
+  const std::string topology = gossip.topology == GossipTopology::random ? "random" : "exponential";
+  refuse(config, "exchange.gossip.push_sum",
+         fmt::format("exchange.gossip.push_sum = false mixes symmetrically, and links of topology \"{}\" go one way; "
+                     "nearest valid: push_sum = true, or topology = \"ring\" or \"complete\"",
+                     topology));
+}
+
 // A power of two scales gradients without rounding them.
 void check_loss_scale(const Config& config) {
   const double scale = config.device.loss_scale;
@@ -134,6 +144,7 @@ void check_combinations(const Config& config) {
   check_optimiser(config);
   check_parallel(config);
   check_loss_scale(config);
+  check_gossip(config);
   if (config.run.results.empty())
     refuse(config, "run.results", "run.results is empty: it must name the folder of all runs, for example \"results\"");
   if (config.train.reproducible) check_reproducible(config);

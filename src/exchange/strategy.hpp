@@ -91,7 +91,7 @@ class Strategy {
   virtual std::string_view name() const = 0;
   // The same on all ranks and during the whole run.
   virtual Progress progress() const { return {}; }
-  // O(buckets), sends nothing. A failed check (exit 1) where the step before has not ended.
+  // Never waits for another rank. A failed check (exit 1) where the step before has not ended.
   virtual void begin_step(const StepInfo& info) = 0;
   // Returns once the weights of the range are those that this step's forward is to read.
   virtual void wait_parameters(ArenaRange range) = 0;

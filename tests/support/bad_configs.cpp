@@ -86,6 +86,12 @@ const std::vector<BadConfig>& bad_configs() {
        {"@9:", "data.buckets does not go with parallel.time_chunks"},
        {"parallel.time_chunks=2"}},
       {"falling buckets", with("sharding = \"auto\"", "buckets = [8, 4]"), {"@9:", "must increase", "4 comes after 8"}},
+      {"symmetric mixing over links that go one way",
+       plus("[exchange]\nstrategy = \"gossip\"\n[exchange.gossip]\npush_sum = false\n"),
+       {"@23:", "topology \"exponential\" go one way", "push_sum = true, or topology = \"ring\" or \"complete\""}},
+      {"coded gossip",
+       plus("[exchange]\nstrategy = \"gossip\"\ncodec = \"fp16\"\n"),
+       {"@22:", "the strategy sends uncoded values", "nearest valid: \"none\""}},
       // Names
       {"unknown section", with("[batch]", "[btach]"), {"@11:2", "unknown section 'btach'", "did you mean 'batch'"}},
       {"British section", with("[optimizer]", "[optimiser]"), {"@17:2", "did you mean 'optimizer'"}},

@@ -103,6 +103,7 @@ void put_exchange(Toml& toml, const Choices& row) {
   if (strategy == "server.ranks") toml.set("exchange.server", "ranks", 1);
   // Runs are stopped after three steps, and the end of a run exchanges too.
   if (strategy == "averaging" || strategy == "elastic") toml.set("exchange." + strategy, "period", 3);
+  if (strategy == "gossip") toml.set("exchange.gossip", "consensus_every", 3);
   if (row["algorithm"] != "ring") toml.text("exchange", "algorithm", row["algorithm"]);
   if (row["codec"] != "none") toml.text("exchange", "codec", row["codec"]);
   if (row["overlap"] != "default") toml.text("exchange", "overlap", row["overlap"]);

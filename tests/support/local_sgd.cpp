@@ -18,7 +18,7 @@ double LocalWorkers::share(int worker) const {
   return static_cast<double>(run_.shares[static_cast<std::size_t>(worker)]) / static_cast<double>(all);
 }
 
-void LocalWorkers::step(std::int64_t step) {
+void LocalWorkers::step(std::int64_t step, double divisor) {
   const PlainBatch all = step_batch(run_, step);
   std::int64_t first = 0;
   for (std::size_t w = 0; w < workers_.size(); first += run_.shares[w++]) {
@@ -28,7 +28,7 @@ void LocalWorkers::step(std::int64_t step) {
       trainer.write_weight(static_cast<std::int64_t>(i), worker.weights[i]);
     const PlainBatch batch = part_of(all, first, run_.shares[w]);
     trainer.set_step(step);
-    trainer.gradients(batch, batch.weight(), true);
+    trainer.gradients(batch, divisor > 0 ? divisor : batch.weight(), true);
     const std::vector<double> gradients = trainer.read_gradients();
     for (const Parameter& p : run_.graph.parameters().all())
       for (auto i = static_cast<std::size_t>(p.begin); i < static_cast<std::size_t>(p.end()); ++i) {

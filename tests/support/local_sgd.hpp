@@ -15,8 +15,9 @@ class LocalWorkers {
   explicit LocalWorkers(const ReplicaRun& run);
 
   int size() const { return static_cast<int>(workers_.size()); }
-  // One step of every worker on its own part of the step's batch.
-  void step(std::int64_t step);
+  // One step of every worker on its own part of the step's batch. Gradients are divided by its weight, or by `divisor`
+  // where that is above 0.
+  void step(std::int64_t step, double divisor = 0);
 
   std::vector<double>& weights(int worker) { return workers_[static_cast<std::size_t>(worker)].weights; }
   std::vector<double>& momentum(int worker) { return workers_[static_cast<std::size_t>(worker)].momentum; }

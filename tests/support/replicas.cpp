@@ -59,6 +59,7 @@ ExchangeConfig exchange_of(const ReplicaRun& run) {
   config.averaging = run.averaging;
   config.elastic = run.elastic;
   config.asynchronous = run.asynchronous;
+  config.gossip = run.gossip;
   config.codec = run.codec;
   config.density = run.density;
   config.codec_warmup_steps = run.codec_warmup;
@@ -174,6 +175,7 @@ ReplicaResult train_replica(std::unique_ptr<Transport> transport, const ReplicaR
     ECHELON_CHECK_EQ(last.outcome.next_step, step + 1);
     result.skipped += last.outcome.skipped ? 1 : 0;
     result.gradient_norm = last.outcome.gradient_norm;
+    result.drift = last.outcome.drift;
     if (run.micro_shards > 0) {
       result.step_losses.push_back(last.losses.loss);
       group.sum(std::span(&result.step_losses.back(), 1));

@@ -25,6 +25,7 @@ struct ReplicaRun {
   AveragingKeys averaging = {};        // strategy averaging
   ElasticKeys elastic = {};            // strategy elastic
   AsynchronousKeys asynchronous = {};  // strategy asynchronous
+  GossipKeys gossip = {};              // strategy gossip
   std::int64_t steps_per_epoch = 1;    // strategy averaging: of synchronous_epochs; nothing else ends with an epoch
   int servers = 0, server_ranks = 0;   // strategy server: inside the replicas, or on ranks of their own
   std::string codec = "none";
@@ -63,6 +64,7 @@ struct ReplicaResult {
   double all_losses = 0;                 // likewise, over all replicas; train_replicas fills it
   std::vector<double> step_losses;       // reproducible: sums over all samples of each step
   double formula_bytes = 0;              // a step, all ranks
+  double drift = -1;                     // StepOutcome::drift of this rank's last step
   double sent_bytes = 0;                 // by this rank for gradients and weights, over all steps
   std::vector<std::uint64_t> checksums;  // of the weights, by replica; train_replicas fills it
 };

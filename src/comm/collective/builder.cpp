@@ -7,7 +7,8 @@
 
 namespace echelon::inline comm {
 
-PlanBuilder::PlanBuilder(std::int64_t segment_elems) : segment_(segment_elems > 0 ? segment_elems : kDefaultSegment) {}
+PlanBuilder::PlanBuilder(std::int64_t segment_elems, int slots)
+    : segment_(segment_elems > 0 ? segment_elems : kDefaultSegment), slots_in_turn_(slots) {}
 
 std::vector<ElemRange> PlanBuilder::segments(ElemRange range) const {
   std::vector<ElemRange> all;
@@ -43,7 +44,7 @@ std::int64_t PlanBuilder::receive(int peer, ElemRange range, std::int64_t after)
 }
 
 PlanBuilder::Aside PlanBuilder::receive_aside(int peer, ElemRange range, std::int64_t after) {
-  const int slot = static_cast<int>(asides_++ % kSlots);
+  const int slot = static_cast<int>(asides_++ % slots_in_turn_);
   const std::int64_t received = append({.kind = StepKind::recv, .peer = peer, .range = range, .slot = slot}, {after});
   return {slot, range, received};
 }

@@ -36,10 +36,10 @@ class PlanBuilder {
     std::int64_t received = -1;
   };
 
-  // Messages of `exchange` have at most segment_elems (0: kDefaultSegment). Those to be added are received into kSlots
-  // slots, used in turns: scratch memory of at most kSlots segments.
-  explicit PlanBuilder(std::int64_t segment_elems);
   static constexpr int kSlots = 4;
+  // Messages of `exchange` have at most segment_elems (0: kDefaultSegment). Those to be added are received into `slots`
+  // slots, used in turns: scratch memory of at most so many segments.
+  explicit PlanBuilder(std::int64_t segment_elems, int slots = kSlots);
 
   // A range cut into segments, as even as whole elements allow; none of an empty one.
   std::vector<ElemRange> segments(ElemRange range) const;
@@ -66,6 +66,7 @@ class PlanBuilder {
   void name_waits(Step& step, std::vector<std::int64_t> waits) const;
 
   std::int64_t segment_;
+  int slots_in_turn_;
   std::vector<Step> steps_;
   RangeUses buffer_, slots_;  // slot i is element i
   std::int64_t asides_ = 0;

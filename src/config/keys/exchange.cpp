@@ -23,8 +23,9 @@ void add_exchange(Table& all) {
   exchange.key(
       "strategy", &ExchangeConfig::strategy, words(names_in(kStrategies)),
       "synchronous: all-reduce of gradients; server: parameter servers update the weights; averaging: local steps, "
-      "and the mean of the weights every so many; elastic: local steps pulled towards a common centre (EASGD); "
-      "asynchronous: parameter servers that nobody waits at");
+      "and the mean of the weights every so many; elastic: local steps pulled towards a common centre (EASGD); gossip: "
+      "local steps, mixed with the weights of a few neighbours after each (D-PSGD, stochastic gradient push); "
+      "asynchronous: parameter servers at which no worker waits for another");
   exchange.key("algorithm", &ExchangeConfig::algorithm, words(names_in(kAlgorithms)),
                "all-reduce algorithm; nccl: between GPUs; auto: algorithm, segment size and bucket size are measured "
                "and chosen when the run starts");

@@ -8,6 +8,7 @@
 #include "config/strategies/asynchronous.hpp"
 #include "config/strategies/averaging.hpp"
 #include "config/strategies/elastic.hpp"
+#include "config/strategies/gossip.hpp"
 #include "config/strategies/keys.hpp"
 #include "config/strategies/server.hpp"
 #include "config/traits/words.hpp"
@@ -36,6 +37,8 @@ struct StrategyTraits {
   X(elastic, ElasticKeys, .tracks_rows = false, .local_steps = true, .reads = {"algorithm"})        \
   X(asynchronous, AsynchronousKeys, .carries_codes = false, .tracks_rows = false,                  \
     .local_steps = true, .own_pace = true, .reads = {"servers"})                                   \
+  X(gossip, GossipKeys, .carries_codes = false, .tracks_rows = false, .local_steps = true,          \
+    .reads = {"algorithm"})                                                                        \
   X(server, ServerKeys, .whole_parameters = false, .cuts_codes = false, .tracks_rows = false,      \
     .reads = {"servers"})
 // clang-format on

@@ -37,7 +37,12 @@ void ArenaPass::add_buffer(void* values, double factor) const {
 
 void ArenaPass::add_to_buffer(const void* values) const { ops_.add(arenas_.dtype(), buffer(), values, elems_); }
 
-void ArenaPass::add(void* values, const void* more) const { ops_.add(arenas_.dtype(), values, more, elems_); }
+void ArenaPass::add(void* values, const void* more, double factor) const {
+  if (factor == 1) return ops_.add(arenas_.dtype(), values, more, elems_);
+  ops_.axpy(arenas_.dtype(), values, factor, more, elems_);
+}
+
+void ArenaPass::scale(void* values, double factor) const { ops_.scale(arenas_.dtype(), values, factor, elems_); }
 
 double ArenaPass::distance_from_buffer(void* values) const {
   add_buffer(values, -1);

@@ -30,8 +30,10 @@ class ArenaPass {
   void add_buffer(void* values, double factor) const;
   // buffer <- buffer + values
   void add_to_buffer(const void* values) const;
-  // values <- values + more
-  void add(void* values, const void* more) const;
+  // values <- values + factor * more
+  void add(void* values, const void* more, double factor = 1) const;
+  // values <- factor * values
+  void scale(void* values, double factor) const;
   // values <- buffer
   void take(void* values) const { copy(values, arenas_.gradients_at(0)); }
   // |values - buffer| / |buffer|, 0 / 0 = 0; leaves values - buffer in `values`.

@@ -1,0 +1,46 @@
+// [exchange.gossip]: the keys of strategy "gossip" (exchange/gossip/gossip.cpp).
+#pragma once
+
+#include <cstdint>
+
+#include "config/strategies/keys.hpp"
+
+namespace echelon::inline config {
+
+// Who sends to whom in round t, of k replicas (exchange/gossip/topology.hpp).
+enum class GossipTopology : std::uint8_t { ring, exponential, complete, random };
+// Whether a replica mixes the weights after its update, or those that its gradient was taken at.
+enum class MixingOrder : std::uint8_t { mix_after, mix_before };
+
+struct GossipKeys {
+  GossipTopology topology = GossipTopology::exponential;
+  bool push_sum = true;
+  MixingOrder order = MixingOrder::mix_after;
+  std::int64_t consensus_every = 100;
+
+  // Whether the graph of this topology has links that go one way only, which symmetric mixing cannot use.
+  bool one_way() const { return topology == GossipTopology::exponential || topology == GossipTopology::random; }
+
+  // As NoKeys: the deviation from the mean, weights on their way.
+  constexpr int arenas(bool) const {
+    return order == MixingOrder::mix_before || topology == GossipTopology::random ? 2 : 1;
+  }
+
+  template <class Section>
+  static void describe(Section& section) {
+    section.key("topology", &GossipKeys::topology, section.words({"ring", "exponential", "complete", "random"}),
+                "whom a replica sends its weights to in each step: ring: its neighbours; exponential: one replica, 1, "
+                "2, 4, .. places on in turn; complete: all replicas; random: one replica drawn in each step");
+    section.key("push_sum", &GossipKeys::push_sum, {},
+                "true: stochastic gradient push over links that go one way (SGP); false: symmetric mixing (D-PSGD), "
+                "topologies ring and complete");
+    section.key("order", &GossipKeys::order, section.words({"mix_after", "mix_before"}),
+                "mix_after: a replica updates its weights, then mixes them with its neighbours'; mix_before: weights "
+                "are mixed beside back-propagation and the update is added, with gradients of the unmixed weights");
+    section.key("consensus_every", &GossipKeys::consensus_every, section.range(1, 1e9),
+                "number of steps between two meetings at which the mean of all replicas is formed by "
+                "exchange.algorithm, to be tested, compared and saved; the end of an epoch is one too");
+  }
+};
+
+}  // namespace echelon::inline config
