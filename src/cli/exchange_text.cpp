@@ -8,6 +8,7 @@
 #include "base/text.hpp"
 #include "cli/sparse_text.hpp"
 #include "comm/codec/coded_bucket.hpp"
+#include "comm/collective/adasum.hpp"
 #include "comm/collective/algorithms.hpp"
 #include "comm/collective/neighbours.hpp"
 #include "exchange/allreduce_request.hpp"
@@ -73,11 +74,11 @@ std::string gossip_text(const ExchangeConfig& exchange, const std::vector<ArenaR
     sum.messages += price.messages;
     sum.payload_elems += price.payload_elems;
   }
-  return fmt::format("gossip, weights to {} of {} replicas in {}: {} a step over all ranks, {} messages; every {} {} "
-                     "all-reduce",
-                     graph.links() / request.ranks, request.ranks - 1, buckets_text(buckets),
-                     bytes_text(static_cast<double>(sum.payload_elems * elem)), count_text(sum.messages),
-                     counted(exchange.gossip.consensus_every, "step"), algorithm_text(exchange, request.ranks));
+  return fmt::format(
+      "gossip, weights to {} of {} replicas in {}: {} a step over all ranks, {} messages; every {} {} all-reduce",
+      graph.links() / request.ranks, request.ranks - 1, buckets_text(buckets),
+      bytes_text(static_cast<double>(sum.payload_elems * elem)), count_text(sum.messages),
+      counted(exchange.gossip.consensus_every, "step"), algorithm_text(exchange, request.ranks));
 }
 
 }  // namespace
@@ -95,21 +96,25 @@ std::string exchange_text(const Config& config, const ParameterSet& parameters, 
   if (exchange.codec != "none") return coded_text(config, parameters, ranks, buckets, request);
   if (exchange.strategy == "gossip") return gossip_text(exchange, buckets, request, elem);
   const bool serves = !strategy_traits(exchange.strategy).all_reduces();
+  const bool adasum = exchange.reduction == Reduction::adasum;
   Price sum;
   for (const ArenaRange& bucket : buckets) {
     request.elems = bucket.elems();
-    const Price price = price_allreduce(serves ? "server" : exchange.algorithm, request);
+    const Price price =
+        adasum ? price_adasum(request) : price_allreduce(serves ? "server" : exchange.algorithm, request);
     sum.messages += price.messages;
     sum.payload_elems += price.payload_elems;
     sum.steps = std::max(sum.steps, price.steps);
   }
   const bool library = algorithm_traits(exchange.algorithm).library;
-  return fmt::format(
-      "{}, {} in {}: {} {} over all ranks{}", exchange.strategy,
-      serves ? "gradients pushed, weights pulled" : algorithm_text(exchange, ranks.workers()) + " all-reduce",
-      buckets_text(buckets), bytes_text(static_cast<double>(sum.payload_elems * elem)), interval_text(exchange),
-      library ? " (the library's algorithm may differ)"
-              : fmt::format(", {} messages in {} sequential steps", count_text(sum.messages), sum.steps));
+  return fmt::format("{}, {} in {}: {} {} over all ranks{}", exchange.strategy,
+                     adasum   ? "Adasum along a butterfly"
+                     : serves ? "gradients pushed, weights pulled"
+                              : algorithm_text(exchange, ranks.workers()) + " all-reduce",
+                     buckets_text(buckets), bytes_text(static_cast<double>(sum.payload_elems * elem)), interval_text(exchange),
+                     library
+                         ? " (the library's algorithm may differ)"
+                         : fmt::format(", {} messages in {} sequential steps", count_text(sum.messages), sum.steps));
 }
 
 }  // namespace echelon::cli

@@ -31,8 +31,8 @@ std::string wire_text(const Config& config, const Parameter& table, const std::v
 
 bool rows_apart(const Config& config, int replicas) {
   const bool tracked = replicas == 1 || strategy_traits(config.exchange.strategy).tracks_rows;
-  return tracked && config.exchange.codec == "none" && config.device.kind != "paced" &&
-         (replicas == 1 || !sums_on_devices(config.exchange.algorithm));
+  const bool summed = config.exchange.reduction == Reduction::sum && !sums_on_devices(config.exchange.algorithm);
+  return tracked && config.exchange.codec == "none" && config.device.kind != "paced" && (replicas == 1 || summed);
 }
 
 std::vector<std::string> sparse_lines(const Config& config, const Graph& graph, const std::vector<int>& hosts,

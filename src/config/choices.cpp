@@ -43,6 +43,7 @@ Choice key(const std::string& path, const std::string& value, Properties is, Cho
 Properties properties_of(const StrategyTraits& strategy) {
   Properties is;
   is.add(P::own_exchange, !strategy.all_reduces()).add(P::own_overlap, !strategy.reads.contains("overlap"));
+  is.add(P::own_reduction, !strategy.reads.contains("reduction"));
   is.add(P::parts_of_updates, !strategy.whole_parameters).add(P::plain_messages, !strategy.carries_codes);
   is.add(P::local_steps, strategy.local_steps).add(P::own_pace, strategy.own_pace);
   return is;
@@ -70,6 +71,16 @@ ChoiceAxis algorithms() {
         text_word("exchange.algorithm", algorithm.name, is, &Config::exchange, &ExchangeConfig::algorithm));
   }
   return axis;
+}
+
+ChoiceAxis reductions() {
+  const auto reduction = [](std::string_view name, Reduction value, Properties is) {
+    return word("exchange.reduction", name, value == ExchangeConfig().reduction, is,
+                [value](const Config& config) { return config.exchange.reduction == value; });
+  };
+  return {
+      .name = "reduction",
+      .choices = {reduction("sum", Reduction::sum, {}), reduction("adasum", Reduction::adasum, {P::combines_pairs})}};
 }
 
 ChoiceAxis codecs() {
@@ -150,7 +161,7 @@ ChoiceAxis splits() {
   chosen.name = "split auto";
   return {.name = "split",
           .choices = {parts("parallel.pipeline", &ParallelConfig::pipeline, {P::splits_model}),
-                      parts("parallel.tensor", &ParallelConfig::tensor, {P::splits_model}),
+                      parts("parallel.tensor", &ParallelConfig::tensor, {P::splits_model, P::slices_parameters}),
                       parts("parallel.space", &ParallelConfig::space, {P::splits_model, P::shares_rows}),
                       parts("parallel.time_chunks", &ParallelConfig::time_chunks, {P::cuts_time}), chosen}};
 }
@@ -199,8 +210,9 @@ std::string Choice::text() const {
 }
 
 const std::vector<ChoiceAxis>& choice_axes() {
-  static const std::vector<ChoiceAxis> all = {strategies(), algorithms(), codecs(), overlaps(), rules(),  updates(),
-                                              dtypes(),     devices(),    splits(), data(),     batches()};
+  static const std::vector<ChoiceAxis> all = {strategies(), algorithms(), reductions(), codecs(),
+                                              overlaps(),   rules(),      updates(),    dtypes(),
+                                              devices(),    splits(),     data(),       batches()};
   return all;
 }
 

@@ -27,6 +27,7 @@ constexpr std::string_view name_of(Sharding sharding) {
 enum class Ragged : std::uint8_t { wrap, drop, zero_weight };
 enum class Order : std::uint8_t { samples, stream };
 enum class Overlap : std::uint8_t { none, buckets, layers };
+enum class Reduction : std::uint8_t { sum, adasum };
 enum class Restart : std::uint8_t { automatic, never, require };
 
 // One [[model.layers]] entry. Which keys a type takes is in config/traits/layers.hpp; others are refused.
@@ -151,11 +152,12 @@ struct ParallelConfig {       // [parallel]: one model on several ranks; groups 
 
 struct ExchangeConfig {
   std::string strategy = "synchronous";
-  std::string algorithm = "ring";     // of the all-reduce: a name of config/traits/algorithms.hpp
-  Overlap overlap = Overlap::layers;  // "none": after back-propagation | "buckets": beside it | "layers": and the
-                                      // next forward waits layer by layer
-  bool priority = true;               // buckets that the next forward needs first are sent first; not mpi, nccl
-  std::string codec = "none";         // of gradients on the wire: none | a name of config/traits/codecs.hpp
+  std::string algorithm = "ring";        // of the all-reduce: a name of config/traits/algorithms.hpp
+  Reduction reduction = Reduction::sum;  // of gradients over replicas: "sum" | "adasum"
+  Overlap overlap = Overlap::layers;     // "none": after back-propagation | "buckets": beside it | "layers": and the
+                                         // next forward waits layer by layer
+  bool priority = true;                  // buckets that the next forward needs first are sent first; not mpi, nccl
+  std::string codec = "none";            // of gradients on the wire: none | a name of config/traits/codecs.hpp
   double density = 0.01;  // topk: fraction of the values that is sent; threshold: target fraction of tau = 0
   double tau = 0;         // threshold: values of this size and more are sent as +-tau; 0: adapts
   std::string index_coding = "golomb";  // topk, threshold: raw | golomb | gamma

@@ -127,6 +127,8 @@ class Finder {
     used("exchange.servers", exchange.server.ranks == 0, "servers inside the workers, exchange.server.ranks = 0");
     used("exchange.segment_kb", exchange.codec == kNoCodec.name || strategy_traits(exchange.strategy).cuts_codes,
          "messages that are not coded; servers' coded messages are whole parts");
+    used("exchange.segment_kb", exchange.reduction == Reduction::sum,
+         "an all-reduce that sums; Adasum sends whole buckets");
     used("exchange.density", exchange.tau == 0, "tau = 0, which adapts to it");
     used("exchange.codec_warmup_steps", exchange.codec != kNoCodec.name, "a codec");
     used("device.tf32", config_.device.kind == "cuda" && config_.device.dtype == DType::f32,

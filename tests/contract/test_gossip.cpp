@@ -132,9 +132,8 @@ int meetings(const ReplicaRun& run) {
 TEST_CASE("gossip on a complete graph after every update under plain SGD is synchronous training",
           "[contract][gossip]") {
   std::vector<NamedGraph> models = small_sequence_models();
-  models.insert(models.end(), {{"lenet", small_lenet()},
-                               {"batch_norm", small_batch_norm_net()},
-                               {"dropout", small_dropout_net()}});
+  models.insert(models.end(),
+                {{"lenet", small_lenet()}, {"batch_norm", small_batch_norm_net()}, {"dropout", small_dropout_net()}});
   for (const NamedGraph& model : models)
     for (const std::vector<std::int64_t>& shares : {std::vector<std::int64_t>{4}, {2, 2}, {1, 3, 2}, {2, 2, 2, 2}})
       for (const bool holes : {false, true}) {

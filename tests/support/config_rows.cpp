@@ -105,6 +105,7 @@ void put_exchange(Toml& toml, const Choices& row) {
   if (strategy == "averaging" || strategy == "elastic") toml.set("exchange." + strategy, "period", 3);
   if (strategy == "gossip") toml.set("exchange.gossip", "consensus_every", 3);
   if (row["algorithm"] != "ring") toml.text("exchange", "algorithm", row["algorithm"]);
+  if (row["reduction"] != "sum") toml.text("exchange", "reduction", row["reduction"]);
   if (row["codec"] != "none") toml.text("exchange", "codec", row["codec"]);
   if (row["overlap"] != "default") toml.text("exchange", "overlap", row["overlap"]);
   if (row["algorithm"] != "auto") toml.set("exchange", "bucket_mb", 0.002);
@@ -152,6 +153,7 @@ std::vector<Axis> config_axes() {
   return {{"data", {"images", "text", "stream", "sequences", "buckets"}},
           {"strategy", axis_of("strategy")},
           {"algorithm", algorithms},
+          {"reduction", axis_of("reduction")},
           {"codec", axis_of("codec")},
           {"optimiser", rules},
           {"clip", {"off", "on"}},

@@ -54,6 +54,7 @@ ExchangeConfig exchange_of(const ReplicaRun& run) {
   ExchangeConfig config;
   config.strategy = run.strategy;
   config.algorithm = run.algorithm;
+  config.reduction = run.reduction;
   config.servers = run.servers;
   config.server.ranks = run.server_ranks;
   config.averaging = run.averaging;

@@ -22,6 +22,7 @@ struct ReplicaRun {
   std::int64_t accumulation = 1;           // micro-batches a replica splits its share into
   Overlap overlap = Overlap::layers;
   std::string strategy = "synchronous", algorithm = "ring";
+  Reduction reduction = Reduction::sum;  // strategy synchronous
   AveragingKeys averaging = {};        // strategy averaging
   ElasticKeys elastic = {};            // strategy elastic
   AsynchronousKeys asynchronous = {};  // strategy asynchronous

@@ -29,6 +29,10 @@ void add_exchange(Table& all) {
   exchange.key("algorithm", &ExchangeConfig::algorithm, words(names_in(kAlgorithms)),
                "all-reduce algorithm; nccl: between GPUs; auto: algorithm, segment size and bucket size are measured "
                "and chosen when the run starts");
+  exchange.key(
+      "reduction", &ExchangeConfig::reduction, words({"sum", "adasum"}),
+      "sum: gradients of all samples are summed and divided by their number; adasum: gradients of two replicas at "
+      "a time are combined along a butterfly, orthogonal parts added, parallel ones averaged");
   exchange.key("overlap", &ExchangeConfig::overlap, words({"none", "buckets", "layers"}),
                "none: exchange after back-propagation; buckets: during it; layers: during it and the next forward "
                "pass, which waits layer by layer. The default becomes buckets where the optimiser needs all gradients "

@@ -11,6 +11,7 @@ enum class Property : std::uint8_t {
   // Strategies
   own_exchange,       // moves gradients without the all-reduce of exchange.algorithm
   own_overlap,        // or overlaps nothing: reads no exchange.overlap
+  own_reduction,      // or does not sum gradients: reads no exchange.reduction
   parts_of_updates,   // the optimiser's step is taken on parts of parameters
   plain_messages,     // cannot send what a codec writes
   loses_rows,         // does not track which rows of a table all replicas touched
@@ -23,6 +24,7 @@ enum class Property : std::uint8_t {
   sums_between_gpus,  // the library sums in memory of GPUs
   one_binary_tree,    // adds replicas in one binary tree, whatever the element
   measures_plain,     // is chosen by measured times of uncoded values
+  combines_pairs,     // gradients of two replicas at a time, by dot products of whole parameters
   // Codecs
   coded,       // messages are not plain values
   lossy_code,  // of f32; the encoding error is sent later
@@ -38,6 +40,7 @@ enum class Property : std::uint8_t {
   orders_buckets,
   // Splits of a model
   splits_model,
+  slices_parameters,
   shares_rows,
   cuts_time,
   chooses_split,

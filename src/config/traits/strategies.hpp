@@ -32,7 +32,7 @@ struct StrategyTraits {
 // clang-format off
 // The name, the keys of its own table [exchange.<name>], what it is.
 #define ECHELON_STRATEGIES(X)                                                                      \
-  X(synchronous, NoKeys, .reads = {"algorithm", "overlap"})                                        \
+  X(synchronous, NoKeys, .reads = {"algorithm", "overlap", "reduction"})                           \
   X(averaging, AveragingKeys, .tracks_rows = false, .local_steps = true, .reads = {"algorithm"})    \
   X(elastic, ElasticKeys, .tracks_rows = false, .local_steps = true, .reads = {"algorithm"})        \
   X(asynchronous, AsynchronousKeys, .carries_codes = false, .tracks_rows = false,                  \

@@ -30,14 +30,49 @@ BucketSums::BucketSums(const ExchangeConfig& config, const StrategyContext& cont
       priority_(config.priority && !algorithm_traits(config.algorithm).library),  // libraries keep one static order
       staging_(context.arenas.device(), context.arenas.gradients_at(0), context.arenas.elems(), context.arenas.dtype()),
       codec_(config, context, request_of(config, context), buckets_, first_channel + static_cast<int>(buckets_.size())),
-      tickets_(buckets_.size()) {}
+      tickets_(buckets_.size()) {
+  if (config.reduction == Reduction::adasum) add_adasum();
+}
 
-void BucketSums::submit(std::size_t b, std::int64_t step) {
+AllreduceRequest BucketSums::request_of_bucket(std::size_t b) const {
+  return {.rank = context_.engine.rank(), .ranks = replicas(), .elems = buckets_[b].elems()};
+}
+
+void BucketSums::add_adasum() {
+  for (std::size_t b = 0; b < buckets_.size(); ++b) {
+    const ArenaRange bucket = buckets_[b];
+    std::vector<AdasumForm::Part> parts;
+    for (const Parameter& p : context_.arenas.parameters().all())
+      if (p.begin >= bucket.begin && p.end() <= bucket.end)
+        parts.push_back({{p.begin - bucket.begin, p.end() - bucket.begin}, p.kind == ParameterKind::statistic});
+    adasum_.push_back(std::make_shared<AdasumForm>(context_.arenas.dtype(), context_.engine.rank(), replicas(),
+                                                   bucket.elems(), std::move(parts)));
+    adasum_plans_.push_back(make_adasum(request_of_bucket(b)));
+  }
+}
+
+void BucketSums::weigh_statistics(ArenaRange bucket, double share) {
+  for (const Parameter& p : context_.arenas.parameters().all())
+    if (p.kind == ParameterKind::statistic && p.begin >= bucket.begin && p.end() <= bucket.end)
+      context_.arenas.device().vector_ops().scale(context_.arenas.dtype(), context_.arenas.gradients_at(p.begin), share,
+                                                  static_cast<std::size_t>(p.elems()));
+}
+
+double BucketSums::formula_bytes() const {
+  if (adasum_.empty()) return codec_.formula_bytes();
+  double elems = 0;
+  for (std::size_t b = 0; b < buckets_.size(); ++b)
+    elems += static_cast<double>(price_adasum(request_of_bucket(b)).payload_elems);
+  return elems * static_cast<double>(size_of(context_.arenas.dtype()));
+}
+
+void BucketSums::submit(std::size_t b, std::int64_t step, double share) {
   codec_.before(b, step);
   if (replicas() == 1) return;
+  if (!adasum_.empty()) weigh_statistics(buckets_[b], share);
   Job job;
-  job.plan = codec_.plan(b);
-  job.form = codec_.form(b);
+  job.plan = adasum_.empty() ? codec_.plan(b) : adasum_plans_[b];
+  job.form = adasum_.empty() ? codec_.form(b) : adasum_[b];
   job.after = codec_.fetch(b, staging_);
   job.data = staging_.at(buckets_[b].begin);
   job.dtype = context_.arenas.dtype();

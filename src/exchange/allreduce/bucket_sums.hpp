@@ -1,8 +1,9 @@
 // Sums over the replicas of what lies in the gradient arena, bucket by bucket: by the all-reduce of exchange.algorithm,
-// in the format of exchange.codec. Strategies put gradients there, or weights.
+// in the format of exchange.codec. Strategies put gradients there, or weights. With exchange.reduction = "adasum"
+// gradients are combined parameter by parameter (comm/collective/adasum.hpp), running statistics averaged.
 //
-// Messages and bytes of a bucket: the price list's (comm/collective/price.cpp), or the codec's. Host memory: none on
-// host devices, an arena of pinned memory on others; the codec's residuals.
+// Messages and bytes of a bucket: the price list's (comm/collective/price.cpp), the codec's or Adasum's. Host memory:
+// none on host devices, an arena of pinned memory on others; the codec's residuals.
 #pragma once
 
 #include <cstdint>
@@ -10,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "comm/collective/adasum.hpp"
 #include "exchange/allreduce/gradient_codec.hpp"
 #include "exchange/staging.hpp"
 #include "exchange/step_account.hpp"
@@ -29,8 +31,9 @@ class BucketSums {
   int channels() const { return static_cast<int>(buckets_.size()) + 1; }
   Staging& staging() { return staging_; }
 
-  // Bucket b of the arena is final, once the device's queue has passed. The codec draws by `step`. Never waits.
-  void submit(std::size_t b, std::int64_t step);
+  // Bucket b of the arena is final, once the device's queue has passed. The codec draws by `step`. `share`: this
+  // replica's part of the step's samples, by which Adasum averages running statistics. Never waits.
+  void submit(std::size_t b, std::int64_t step, double share = 1);
   // Returns once the sums lie in the arena, or are on their way there in the device's queue; adds bytes, the wait and
   // times to `account`. One replica: at once.
   void settle(std::size_t b, StepAccount& account);
@@ -39,13 +42,18 @@ class BucketSums {
   void gather_state() { codec_.gather_state(); }
   void visit_state(StateVisitor& visitor) { codec_.visit_state(visitor); }
   // Bytes that all ranks together send for all buckets, once; NaN where they depend on the values.
-  double formula_bytes() const { return codec_.formula_bytes(); }
+  double formula_bytes() const;
   // "ring all-reduce coded as fp16"
-  std::string describe() const { return codec_.describe(algorithm_text_); }
+  std::string describe() const {
+    return adasum_.empty() ? codec_.describe(algorithm_text_) : "Adasum along a butterfly";
+  }
 
  private:
   static AllreduceRequest request_of(const ExchangeConfig& config, const StrategyContext& context);
   int replicas() const { return context_.engine.size(); }
+  AllreduceRequest request_of_bucket(std::size_t b) const;
+  void add_adasum();
+  void weigh_statistics(ArenaRange bucket, double share);
 
   StrategyContext context_;
   std::vector<ArenaRange> buckets_;  // from the arena's end
@@ -54,6 +62,8 @@ class BucketSums {
   bool priority_;
   Staging staging_;
   GradientCodec codec_;
+  std::vector<std::shared_ptr<AdasumForm>> adasum_;  // by bucket; empty where gradients are summed
+  std::vector<std::shared_ptr<const Plan>> adasum_plans_;
   std::vector<Ticket> tickets_;  // by bucket
 };
 

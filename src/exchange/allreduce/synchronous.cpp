@@ -9,7 +9,8 @@
 //             (exchange.priority).
 // Where the gradient is clipped by its global norm or the loss is scaled, all buckets are waited for before the first
 // one is applied. With one replica nothing is sent. Sparse parameters travel apart, by the rows that were touched, once
-// back-propagation is over.
+// back-propagation is over. With exchange.reduction = "adasum" gradients are means over each replica's own samples, and
+// are combined as comm/collective/adasum.hpp says; sparse parameters then travel whole.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -35,9 +36,13 @@ namespace {
 class Synchronous final : public Strategy {
  public:
   Synchronous(const ExchangeConfig& config, const StrategyContext& context)
-      : overlap_(config.overlap), context_(context), account_(context.optimiser) {
+      : overlap_(config.overlap),
+        adasum_(config.reduction == Reduction::adasum),
+        context_(context),
+        account_(context.optimiser) {
     if (overlap_ == Overlap::layers && (context.optimiser.waits() || replicas() == 1)) overlap_ = Overlap::buckets;
-    context.arenas.track_rows(config.codec == "none");  // residuals are in all rows
+    // Residuals are in all rows, and so is what Adasum combines.
+    context.arenas.track_rows(config.codec == "none" && (!adasum_ || replicas() == 1));
     std::vector<ArenaRange> ranges = make_buckets(context.arenas.parameters(), size_of(context.arenas.dtype()),
                                                   config.bucket_mb * 1024 * 1024, context.arenas.tracks_rows());
     for (const ArenaRange& range : ranges) buckets_.push_back({.range = range, .gradient = ReadyCount(range)});
@@ -51,6 +56,9 @@ class Synchronous final : public Strategy {
   }
 
   std::string_view name() const override { return "synchronous"; }
+  double divisor(const StepInfo& info) const override {
+    return !adasum_ ? info.weight : info.local_weight > 0 ? info.local_weight : 1;
+  }
 
   void begin_step(const StepInfo& info) override {
     order_.clear();
@@ -77,7 +85,7 @@ class Synchronous final : public Strategy {
     ECHELON_CHECK(order_.size() == buckets_.size() && rows_->all_ready(), "gradients missing at the end of step {}",
                   account_.info().step);
     if (overlap_ == Overlap::none)
-      for (std::size_t b : order_) sums_->submit(b, account_.info().step);
+      for (std::size_t b : order_) submit(b);
     launch_rows();
     if (overlap_ != Overlap::layers) settle_all();
     if (context_.optimiser.waits()) apply_whole(context_.optimiser, context_.arenas, account_.outcome());
@@ -166,10 +174,16 @@ class Synchronous final : public Strategy {
     order_.push_back(b);
     bucket.in_flight = true;
     account_.submitted();
-    if (overlap_ != Overlap::none) sums_->submit(b, account_.info().step);
+    if (overlap_ != Overlap::none) submit(b);
+  }
+
+  void submit(std::size_t b) {
+    const StepInfo& info = account_.info();
+    sums_->submit(b, info.step, info.weight > 0 ? info.local_weight / info.weight : 0);
   }
 
   Overlap overlap_;
+  bool adasum_;
   StrategyContext context_;
   std::optional<BucketSums> sums_;
   std::optional<RowExchange> rows_;

@@ -46,9 +46,10 @@ class Gossip final : public Strategy {
         account_(context.optimiser),
         pass_(context.arenas) {
     if (config.codec != kNoCodec.name)
-      throw ConfigError(fmt::format("exchange.codec '{}' does not go with strategy 'gossip', which sends uncoded "
-                                    "weights; nearest valid: 'none'",
-                                    config.codec));
+      throw ConfigError(
+          fmt::format("exchange.codec '{}' does not go with strategy 'gossip', which sends uncoded weights; "
+                      "nearest valid: 'none'",
+                      config.codec));
     const std::vector<ArenaRange> buckets =
         make_buckets(context.arenas.parameters(), size_of(context.arenas.dtype()), config.bucket_mb * 1024 * 1024);
     gradient_ = ReadyCount({0, context.arenas.elems()});
@@ -59,9 +60,7 @@ class Gossip final : public Strategy {
   }
 
   std::string_view name() const override { return "gossip"; }
-  Progress progress() const override {
-    return {.meets = Progress::Meets::by_period, .period = keys_.consensus_every};
-  }
+  Progress progress() const override { return {.meets = Progress::Meets::by_period, .period = keys_.consensus_every}; }
   double divisor(const StepInfo& info) const override { return info.weight > 0 ? info.weight / replicas() : 1; }
 
   void begin_step(const StepInfo& info) override {
@@ -106,7 +105,8 @@ class Gossip final : public Strategy {
     if (replicas() == 1) return "gossip, one replica: nothing to exchange";
     const auto elem = static_cast<double>(size_of(context_.arenas.dtype()));
     return fmt::format("gossip over {} replicas, {}, {} to {} a step, {}; mean every {} by {}", replicas(),
-                       keys_.push_sum ? "push-sum" : "symmetric mixing", bytes_text(static_cast<double>(context_.arenas.elems()) * elem),
+                       keys_.push_sum ? "push-sum" : "symmetric mixing",
+                       bytes_text(static_cast<double>(context_.arenas.elems()) * elem),
                        counted(graph_.links() / replicas(), "neighbour"),
                        before() ? "mixed beside back-propagation" : "mixed after the update",
                        counted(keys_.consensus_every, "step"), sums_->describe());
@@ -195,8 +195,8 @@ class Gossip final : public Strategy {
   Memory deviation_, aside_;  // of the arena; `aside_`: what travels (mix_before), or (w_i - 1) z_i
   std::optional<NeighbourSums> mixed_;
   std::optional<BucketSums> sums_;
-  double weight_ = 1;     // w_i of push-sum
-  bool at_mean_ = true;   // the weights in the arena are the mean's; else this replica's
+  double weight_ = 1;    // w_i of push-sum
+  bool at_mean_ = true;  // the weights in the arena are the mean's; else this replica's
   std::int64_t steps_ = 0, meetings_ = 0;
 };
 

@@ -15,9 +15,8 @@ NeighbourSums::NeighbourSums(const StrategyContext& context, std::vector<ArenaRa
       staging_(context.arenas.device(), arena, context.arenas.elems(), context.arenas.dtype()) {
   for (std::size_t j = 0; j < jobs(); ++j) {
     const std::size_t bytes = j < buckets_.size() ? size_of(context_.arenas.dtype()) : sizeof(double);
-    formula_bytes_ +=
-        static_cast<double>(price_neighbour_sum(graph_.links(), elems_of(j), elems_of(j)).payload_elems) *
-        static_cast<double>(bytes);
+    formula_bytes_ += static_cast<double>(price_neighbour_sum(graph_.links(), elems_of(j), elems_of(j)).payload_elems) *
+                      static_cast<double>(bytes);
   }
 }
 

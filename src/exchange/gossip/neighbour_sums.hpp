@@ -23,8 +23,7 @@ class NeighbourSums {
  public:
   // Takes the channels [context.first_channel, context.first_channel + channels()). `arena` has the size of the arenas;
   // it and the context's parts outlive this.
-  NeighbourSums(const StrategyContext& context, std::vector<ArenaRange> buckets, void* arena,
-                const GossipGraph& graph);
+  NeighbourSums(const StrategyContext& context, std::vector<ArenaRange> buckets, void* arena, const GossipGraph& graph);
 
   int channels() const { return static_cast<int>(buckets_.size()) + 1; }
 

@@ -118,7 +118,7 @@ std::vector<std::string> company_of(const std::string& path) {
       {"exchange.index_coding", {"exchange.codec=topk"}},
       {"exchange.inner", {"exchange.algorithm=hierarchical"}},
       {"exchange.outer", {"exchange.algorithm=hierarchical"}},
-      {"exchange.server.ranks", {"exchange.strategy=server"}},
+      {"exchange.gossip.push_sum", {"exchange.strategy=gossip", "exchange.gossip.topology=ring"}},
       {"device.tf32", {"device.kind=cuda"}},
       {"device.cuda_graphs", {"device.kind=cuda"}},
       {"device.paced_gflops", {"device.kind=paced"}},
@@ -127,6 +127,10 @@ std::vector<std::string> company_of(const std::string& path) {
       {"run.resume_weights_only", {"run.resume_from=results/other"}},
   };
   const auto found = company.find(path);
+  const std::string tables = "exchange.";
+  const std::size_t dot = path.find('.', std::min(tables.size(), path.size()));
+  if (found == company.end() && path.starts_with(tables) && dot != std::string::npos)
+    return {"exchange.strategy=" + path.substr(tables.size(), dot - tables.size())};
   return found == company.end() ? std::vector<std::string>() : found->second;
 }
 
