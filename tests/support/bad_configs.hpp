@@ -19,6 +19,8 @@ struct BadConfig {
 // A small experiment that is accepted as it stands.
 const std::string& good_config();
 const std::vector<BadConfig>& bad_configs();
+// The same with more of [exchange].
+const std::vector<BadConfig>& bad_exchange_configs();
 
 // The same with train.reproducible = true.
 const std::string& good_reproducible_config();

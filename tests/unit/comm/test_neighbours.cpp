@@ -110,8 +110,7 @@ TEST_CASE("graphs of gossip: both ends know of each message, rows and columns of
       }
 }
 
-TEST_CASE("one-peer exponential graph: every replica hears of every other within ceil(log2 k) rounds",
-          "[neighbours]") {
+TEST_CASE("one-peer exponential graph: every replica hears of every other within ceil(log2 k) rounds", "[neighbours]") {
   for (int k = 2; k <= 17; ++k) {
     const GossipGraph graph({.topology = GossipTopology::exponential}, k, 0);
     std::vector<std::vector<bool>> heard(static_cast<std::size_t>(k), std::vector<bool>(static_cast<std::size_t>(k)));

@@ -111,6 +111,7 @@ std::vector<std::string> company_of(const std::string& path) {
             "device.threads=1",        "exchange.algorithm=butterfly", "batch.global=64"};
   static const std::map<std::string, std::vector<std::string>> company = {
       {"optimizer.decay_factor", {"optimizer.schedule=step", "optimizer.decay_at_epochs=[1, 2.5]"}},
+      {"optimizer.decay_at_epochs", {"optimizer.schedule=step"}},
       {"optimizer.alpha", {"optimizer.rule=rmsprop"}},
       {"optimizer.trust_coefficient", {"optimizer.rule=lars"}},
       {"exchange.density", {"exchange.codec=topk"}},

@@ -1,0 +1,38 @@
+// What [exchange] refuses of strategies that mix weights, and of Adasum.
+#include "tests/support/bad_configs.hpp"
+
+namespace echelon::test {
+namespace {
+
+std::string plus(const std::string& more) { return good_config() + more; }
+
+}  // namespace
+
+const std::vector<BadConfig>& bad_exchange_configs() {
+  static const std::vector<BadConfig> all = {
+      {"symmetric mixing over links that go one way",
+       plus("[exchange]\nstrategy = \"gossip\"\n[exchange.gossip]\npush_sum = false\n"),
+       {"@23:", "topology \"exponential\" go one way", "push_sum = true, or topology = \"ring\" or \"complete\""}},
+      {"gossip whose mean GPUs form",
+       plus("[exchange]\nstrategy = \"gossip\"\nalgorithm = \"nccl\"\n[device]\nkind = \"cuda\"\n"),
+       {"@22:", "weights are averaged in host memory", "\"ring\""}},
+      {"coded gossip",
+       plus("[exchange]\nstrategy = \"gossip\"\ncodec = \"fp16\"\n"),
+       {"@22:", "the strategy sends uncoded values", "nearest valid: \"none\""}},
+      {"Adasum of codes",
+       plus("[exchange]\nreduction = \"adasum\"\ncodec = \"fp16\"\n"),
+       {"@22:", "dot products of uncoded gradients", "nearest valid: \"none\""}},
+      {"Adasum around a ring of halves",
+       plus("[exchange]\nreduction = \"adasum\"\nalgorithm = \"halving_doubling\"\n"),
+       {"@22:1", "Adasum has a fixed exchange of its own", "leave it out"}},
+      {"Adasum of slices",
+       plus("[exchange]\nreduction = \"adasum\"\n[parallel]\ntensor = 2\n"),
+       {"parallel.tensor", "dot products of whole parameters"}},
+      {"Adasum of local steps",
+       plus("[exchange]\nstrategy = \"gossip\"\nreduction = \"adasum\"\n"),
+       {"@22:1", "exchange.reduction is not used here", "it is for exchange.strategy = \"synchronous\""}},
+  };
+  return all;
+}
+
+}  // namespace echelon::test
