@@ -107,14 +107,14 @@ std::string exchange_text(const Config& config, const ParameterSet& parameters, 
     sum.steps = std::max(sum.steps, price.steps);
   }
   const bool library = algorithm_traits(exchange.algorithm).library;
-  return fmt::format("{}, {} in {}: {} {} over all ranks{}", exchange.strategy,
-                     adasum   ? "Adasum along a butterfly"
-                     : serves ? "gradients pushed, weights pulled"
-                              : algorithm_text(exchange, ranks.workers()) + " all-reduce",
-                     buckets_text(buckets), bytes_text(static_cast<double>(sum.payload_elems * elem)), interval_text(exchange),
-                     library
-                         ? " (the library's algorithm may differ)"
-                         : fmt::format(", {} messages in {} sequential steps", count_text(sum.messages), sum.steps));
+  return fmt::format(
+      "{}, {} in {}: {} {} over all ranks{}", exchange.strategy,
+      adasum   ? "Adasum along a butterfly"
+      : serves ? "gradients pushed, weights pulled"
+               : algorithm_text(exchange, ranks.workers()) + " all-reduce",
+      buckets_text(buckets), bytes_text(static_cast<double>(sum.payload_elems * elem)), interval_text(exchange),
+      library ? " (the library's algorithm may differ)"
+              : fmt::format(", {} messages in {} sequential steps", count_text(sum.messages), sum.steps));
 }
 
 }  // namespace echelon::cli

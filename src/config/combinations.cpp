@@ -86,7 +86,7 @@ const std::vector<Exclusion>& exclusions() {
       {P::combines_pairs, P::takes_turns, "gradients of replicas that are processed in turn are summed"},
       {P::combines_pairs, P::whole_step_statistics, "synchronised batch norm makes one sum of all replicas' gradients"},
       {P::plain_messages, P::coded, "the strategy sends uncoded values"},
-      {P::steps_alone, P::sums_between_gpus, "weights are averaged in host memory"},
+      {P::local_steps, P::sums_between_gpus, "weights are averaged in host memory"},
       {P::no_gpu, P::sums_between_gpus, "the algorithm sums between GPUs, and the device is not a GPU"},
       {P::double_values, P::lossy_code, "a lossy codec takes gradients of f32"},
       {P::scaled_loss, P::lossy_code,

@@ -23,12 +23,12 @@ struct ReplicaRun {
   Overlap overlap = Overlap::layers;
   std::string strategy = "synchronous", algorithm = "ring";
   Reduction reduction = Reduction::sum;  // strategy synchronous
-  AveragingKeys averaging = {};        // strategy averaging
-  ElasticKeys elastic = {};            // strategy elastic
-  AsynchronousKeys asynchronous = {};  // strategy asynchronous
-  GossipKeys gossip = {};              // strategy gossip
-  std::int64_t steps_per_epoch = 1;    // strategy averaging: of synchronous_epochs; nothing else ends with an epoch
-  int servers = 0, server_ranks = 0;   // strategy server: inside the replicas, or on ranks of their own
+  AveragingKeys averaging = {};          // strategy averaging
+  ElasticKeys elastic = {};              // strategy elastic
+  AsynchronousKeys asynchronous = {};    // strategy asynchronous
+  GossipKeys gossip = {};                // strategy gossip
+  std::int64_t steps_per_epoch = 1;      // strategy averaging: of synchronous_epochs; nothing else ends with an epoch
+  int servers = 0, server_ranks = 0;     // strategy server: inside the replicas, or on ranks of their own
   std::string codec = "none";
   double density = 0.05;
   std::int64_t codec_warmup = 0;     // steps before the codec starts
