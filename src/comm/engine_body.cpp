@@ -242,7 +242,7 @@ void Engine::Body::publish(double time_s) {
       published.push_back({.channel = wait.tag,
                            .step = wait.step,
                            .peer = protocol.wire->rank_in_world(wait.peer),
-                           .sending = false,
+                           .sending = wait.sending,
                            .since_s = wait.since_s});
   for (const Live& plan : live)
     if (const std::optional<StepWait> wait = plan.executor->wait())

@@ -13,7 +13,8 @@ void restore(const Decision& start, const RunPlan& plan, const SavedParts& parts
     if (start.residuals) parts.strategy.visit_state(visitor);
   };
   load_checkpoint(start.checkpoint, visit, start.other_run);
-  if (!start.weights_only) fit_state(parts.state, plan, start);
+  if (!start.weights_only)
+    fit_state(parts.state, plan, start, parts.strategy.progress().meets == Progress::Meets::on_call);
   if (!start.optimiser) parts.optimiser.begin_states(start.step);
   parts.arenas.touch();
 }

@@ -144,8 +144,15 @@ Decision decide_start(const Config& config, const RunPlan& plan, Group& group, R
   return decision;
 }
 
-void fit_state(RunState& state, const RunPlan& plan, const Decision& start) {
+void fit_state(RunState& state, const RunPlan& plan, const Decision& start, bool own_pace) {
   const std::string& checkpoint = start.checkpoint;
+  // Written by the first replica, named after the furthest one: all go on from there.
+  if (own_pace && state.step < start.step) {
+    state.step_in_epoch += start.step - state.step;
+    state.step = start.step;
+    for (; state.steps_per_epoch > 0 && state.step_in_epoch >= state.steps_per_epoch; ++state.epoch)
+      state.step_in_epoch -= state.steps_per_epoch;
+  }
   if (state.step != start.step || state.step_in_epoch < 0 || state.epoch < 0)
     throw DataError(fmt::format("{}: its position (step {}, step {} of epoch {}) is not that of step {}", checkpoint,
                                 state.step, state.step_in_epoch, state.epoch, start.step));

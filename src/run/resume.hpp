@@ -43,6 +43,6 @@ Decision decide_start(const Config& config, const RunPlan& plan, Group& group, R
 // Fits a restored state to this run: where the number of replicas has changed the length of an epoch and the position
 // is beyond it, the next epoch begins. ConfigError for another global batch; DataError where the state is not that of
 // the checkpoint's step. Logs other data, another number of replicas and another length of an epoch.
-void fit_state(RunState& state, const RunPlan& plan, const Decision& start);
+void fit_state(RunState& state, const RunPlan& plan, const Decision& start, bool own_pace = false);
 
 }  // namespace echelon::inline run

@@ -135,6 +135,7 @@ bool ProtocolDriver::start_sends(Transport& transport, SendBudget& budget) {
     ++budget.under_way;
     ++wire_.messages_sent;
     wire_.bytes_sent += next.bytes;
+    next.since_s = now_s_;
     sends_.push_back(next);
     moved = true;
   }
@@ -190,6 +191,8 @@ void ProtocolDriver::end(Transport& transport, SendBudget& budget, const std::ex
 std::vector<ProtocolWait> ProtocolDriver::waits() const {
   std::vector<ProtocolWait> all;
   for (const auto& [token, wait] : waits_) all.push_back(wait);
+  for (const Send& send : sends_)
+    all.push_back({.peer = send.peer, .tag = send.tag, .step = 0, .since_s = send.since_s, .sending = true});
   return all;
 }
 

@@ -17,12 +17,14 @@
 
 namespace echelon::inline comm {
 
-// A wait that a machine noted for the watchdog; `since_s` is of the transport's clock.
+// A wait for the watchdog to see: one that a machine noted, or a send under way, which ends only once the peer takes
+// part. `since_s` is of the transport's clock.
 struct ProtocolWait {
   int peer = -1;
   int tag = 0;
   std::int64_t step = 0;
   double since_s = 0;
+  bool sending = false;
 };
 
 class ProtocolDriver final : private ProtocolActions {
@@ -57,6 +59,7 @@ class ProtocolDriver final : private ProtocolActions {
     std::size_t bytes;
     int priority;
     Request request;
+    double since_s = 0;
   };
   struct Receive {
     Token token;
