@@ -114,8 +114,19 @@ void Arenas::visit_state(StateVisitor& visitor) {
   if (visitor.loading()) touch();
 }
 
+StateTensor whole_tensor(std::string_view name, void* data, DType dtype, const Parameter& parameter) {
+  return {.name = name,
+          .data = data,
+          .dtype = dtype,
+          .shape = parameter.shape,
+          .placement = parameter.shape == parameter.global_shape ? Placement::replicated : Placement::slice,
+          .global_shape = parameter.global_shape,
+          .offset = parameter.offset,
+          .folded = parameter.folded};
+}
+
 void visit_arena(StateVisitor& visitor, std::string_view prefix, Device& device, const ParameterSet& parameters,
-                 DType dtype, void* arena) {
+                 DType dtype, void* arena, const DescribeParameter& describe) {
   device.synchronize();
   std::vector<std::byte> host;
   for (const Parameter& p : parameters.all()) {
@@ -126,16 +137,7 @@ void visit_arena(StateVisitor& visitor, std::string_view prefix, Device& device,
       host.resize(bytes);
       device.to_host(host.data(), data, bytes);
     }
-    StateTensor tensor;
-    tensor.name = name;
-    tensor.data = device.on_host() ? data : host.data();
-    tensor.dtype = dtype;
-    tensor.shape = p.shape;
-    tensor.placement = p.shape == p.global_shape ? Placement::replicated : Placement::slice;
-    tensor.global_shape = p.global_shape;
-    tensor.offset = p.offset;
-    tensor.folded = p.folded;
-    visitor.tensor(tensor);
+    visitor.tensor(describe(name, device.on_host() ? data : host.data(), dtype, p));
     if (visitor.loading() && !device.on_host()) device.to_device(data, host.data(), bytes);
   }
 }

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <string_view>
 #include <vector>
 
 #include "base/dtype.hpp"
@@ -65,8 +67,14 @@ class Arenas {
   std::uint64_t version_ = 1;
 };
 
+// How a visitor sees a parameter's values, of host memory at `data`.
+using DescribeParameter =
+    std::function<StateTensor(std::string_view name, void* data, DType dtype, const Parameter& parameter)>;
+// Of values that are equal on all replicas: a slice where the parameter is one.
+StateTensor whole_tensor(std::string_view name, void* data, DType dtype, const Parameter& parameter);
+
 // Shows one arena (weights, or an optimiser state) to a visitor, parameter by parameter, as "<prefix>/<name>".
 void visit_arena(StateVisitor& visitor, std::string_view prefix, Device& device, const ParameterSet& parameters,
-                 DType dtype, void* arena);
+                 DType dtype, void* arena, const DescribeParameter& describe = whole_tensor);
 
 }  // namespace echelon::inline device

@@ -5,6 +5,9 @@
 #include <algorithm>
 
 namespace echelon::inline exchange {
+namespace {
+
+// This replica's row of the tensor of all replicas, (replicas, shape); none where the rank is beyond them.
 StateTensor replica_row(std::string_view name, void* data, DType dtype, const Shape& shape, ReplicaPosition place) {
   StateTensor tensor;
   tensor.name = name;
@@ -19,31 +22,30 @@ StateTensor replica_row(std::string_view name, void* data, DType dtype, const Sh
   return tensor;
 }
 
+}  // namespace
+
+StateTensor replica_tensor(std::string_view name, void* data, DType dtype, const Parameter& parameter,
+                           ReplicaPosition place) {
+  StateTensor tensor = replica_row(name, data, dtype, parameter.shape, place);
+  tensor.global_shape = parameter.global_shape.prepended(place.ranks);
+  tensor.offset = parameter.offset.prepended(tensor.offset[0]);
+  tensor.folded = parameter.folded < 0 ? -1 : parameter.folded + 1;
+  return tensor;
+}
+
 void visit_residual(StateVisitor& visitor, std::string_view prefix, const ParameterSet& parameters, float* arena,
                     ReplicaPosition place) {
   for (const Parameter& parameter : parameters.all()) {
     if (parameter.kind == ParameterKind::statistic) continue;
     const std::string name = fmt::format("{}/{}", prefix, parameter.name);
-    StateTensor tensor = replica_row(name, arena + parameter.begin, DType::f32, parameter.shape, place);
-    tensor.global_shape = parameter.global_shape.prepended(place.ranks);
-    tensor.offset = parameter.offset.prepended(tensor.offset[0]);
-    tensor.folded = parameter.folded < 0 ? -1 : parameter.folded + 1;
-    visitor.tensor(tensor);
+    visitor.tensor(replica_tensor(name, arena + parameter.begin, DType::f32, parameter, place));
   }
 }
 
 void visit_whole(StateVisitor& visitor, std::string_view prefix, const ParameterSet& parameters, float* arena) {
   for (const Parameter& parameter : parameters.all()) {
     const std::string name = fmt::format("{}/{}", prefix, parameter.name);
-    const bool slice = parameter.shape != parameter.global_shape;
-    visitor.tensor({.name = name,
-                    .data = arena + parameter.begin,
-                    .dtype = DType::f32,
-                    .shape = parameter.shape,
-                    .placement = slice ? Placement::slice : Placement::replicated,
-                    .global_shape = parameter.global_shape,
-                    .offset = parameter.offset,
-                    .folded = parameter.folded});
+    visitor.tensor(whole_tensor(name, arena + parameter.begin, DType::f32, parameter));
   }
 }
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "base/state.hpp"
-#include "device/parameter.hpp"
+#include "device/arenas.hpp"
 
 namespace echelon::inline exchange {
 
@@ -14,8 +14,10 @@ struct ReplicaPosition {
   int ranks = 1;  // that have something; others have an empty part
 };
 
-// This replica's row of the tensor of all replicas, (replicas, shape); none where the rank is beyond them.
-StateTensor replica_row(std::string_view name, void* data, DType dtype, const Shape& shape, ReplicaPosition place);
+// How a visitor sees a parameter's values that differ between replicas: a row of the tensor of all replicas; for
+// another number of them summed and divided.
+StateTensor replica_tensor(std::string_view name, void* data, DType dtype, const Parameter& parameter,
+                           ReplicaPosition place);
 
 // An arena that differs by replica, parameter by parameter as "<prefix>/<name>", statistics left out; for another
 // number of replicas summed and divided.

@@ -39,6 +39,11 @@ class StepAccount {
   StepOutcome& outcome() { return outcome_; }
   void note_sent(const WireCounters& sent);
   void note_times(const Ticket& ticket);
+  // Both, of a ticket that is done.
+  void note(const Ticket& ticket) {
+    note_sent(ticket.wire());
+    note_times(ticket);
+  }
   StepOutcome take();
 
   // While one stands, what is waited and computed is not the next outcome's: who drains counts that time as its own.

@@ -95,4 +95,9 @@ void BucketSums::settle(std::size_t b, StepAccount& account) {
   codec_.store(b, staging_);
 }
 
+void BucketSums::sum(std::int64_t step, StepAccount& account) {
+  for (std::size_t b = 0; b < size(); ++b) submit(b, step);
+  for (std::size_t b = 0; b < size(); ++b) settle(b, account);
+}
+
 }  // namespace echelon::inline exchange

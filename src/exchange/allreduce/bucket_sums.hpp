@@ -38,6 +38,9 @@ class BucketSums {
   // times to `account`. One replica: at once.
   void settle(std::size_t b, StepAccount& account);
 
+  // Both, of all buckets.
+  void sum(std::int64_t step, StepAccount& account);
+
   CodecRecord record() { return codec_.record(); }
   void gather_state() { codec_.gather_state(); }
   void visit_state(StateVisitor& visitor) { codec_.visit_state(visitor); }

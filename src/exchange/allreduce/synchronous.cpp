@@ -155,10 +155,7 @@ class Synchronous final : public Strategy {
   void settle_rows() {
     {
       ScopedTimer timer(account_.outcome().exchange_wait_s);
-      rows_->settle([this](const Ticket& ticket) {
-        account_.note_sent(ticket.wire());
-        account_.note_times(ticket);
-      });
+      rows_->settle([this](const Ticket& ticket) { account_.note(ticket); });
     }
     ScopedTimer timer(account_.outcome().optimiser_s);
     for (const ArenaRange& table : rows_->ranges())

@@ -95,7 +95,8 @@ class Asynchronous final : public Strategy, private ProtocolHost {
   }
 
   void gradient_ready(ArenaRange range) override {
-    push_ready();  // of layers that are through: this range's may still read its weights
+    // Of layers that are through: this range's may still read its weights.
+    if (!context_.optimiser.waits()) push_ready();
     for (Bucket& bucket : buckets_)
       if (bucket.gradient.add(range, account_.info().step)) bucket.ready = true;
   }
@@ -104,12 +105,8 @@ class Asynchronous final : public Strategy, private ProtocolHost {
     for (const Bucket& bucket : buckets_)
       ECHELON_CHECK(bucket.gradient.complete(), "gradients missing at the end of step {}", account_.info().step);
     ++steps_;
-    if (context_.optimiser.waits() && trains()) {
-      apply_whole(context_.optimiser, context_.arenas, account_.outcome());
-      applied_ = true;
-    }
-    push_ready(true);
-    applied_ = false;
+    if (context_.optimiser.waits() && trains()) apply_whole(context_.optimiser, context_.arenas, account_.outcome());
+    push_ready();
     return account_.take();
   }
 
@@ -196,15 +193,14 @@ class Asynchronous final : public Strategy, private ProtocolHost {
     use(host.data());
   }
 
-  // Updates of the buckets whose gradients are there; where the optimiser waits for all gradients, at the `end`.
-  void push_ready(bool end = false) {
-    if (context_.optimiser.waits() && !end) return;
+  // Updates of the buckets whose gradients are there; where the optimiser waits for all gradients, they are applied.
+  void push_ready() {
     for (std::size_t b = 0; b < buckets_.size(); ++b) {
       Bucket& bucket = buckets_[b];
       if (!bucket.ready) continue;
       bucket.ready = false;
       ScopedTimer timer(account_.outcome().optimiser_s);
-      if (trains() && !applied_) context_.optimiser.apply(bucket.range);
+      if (trains() && !context_.optimiser.waits()) context_.optimiser.apply(bucket.range);
       if (alone()) continue;
       ECHELON_CHECK(!bucket.ticket.valid(), "the weights of [{}, {}) were not waited for in step {}",
                     bucket.range.begin, bucket.range.end, account_.info().step);
@@ -230,8 +226,7 @@ class Asynchronous final : public Strategy, private ProtocolHost {
       ScopedTimer timer(account_.outcome().exchange_wait_s);
       bucket.ticket.wait();
     }
-    account_.note_sent(bucket.ticket.wire());
-    account_.note_times(bucket.ticket);
+    account_.note(bucket.ticket);
     bucket.ticket = {};
     take_over(b);
   }
@@ -289,7 +284,6 @@ class Asynchronous final : public Strategy, private ProtocolHost {
   std::vector<Bucket> buckets_;  // from the arena's end
   double bytes_of_step_ = 0, bytes_of_meeting_ = 0;
   std::int64_t steps_ = 0, meetings_ = 0;
-  bool applied_ = false;  // the optimiser has taken this step's whole update
   Promise meet_;
   Ticket meeting_;  // valid: this worker has come to a meeting, and has not left it
   std::optional<AsyncBuffers> memory_;

@@ -75,25 +75,12 @@ void ArenaPass::visit_whole(StateVisitor& visitor, std::string_view prefix, cons
 
 void ArenaPass::visit_by_replica(StateVisitor& visitor, std::string_view prefix, void* arena, ReplicaPosition place,
                                  OtherK other_k) const {
-  Device& device = arenas_.device();
-  device.synchronize();
-  std::vector<std::byte> host;
-  for (const Parameter& p : arenas_.parameters().all()) {
-    const std::size_t bytes = static_cast<std::size_t>(p.elems()) * size_of(arenas_.dtype());
-    const std::string name = fmt::format("{}/{}", prefix, p.name);
-    void* data = at(arena, p.begin);
-    if (!device.on_host()) {
-      host.resize(bytes);
-      device.to_host(host.data(), data, bytes);
-    }
-    StateTensor tensor = replica_row(name, device.on_host() ? data : host.data(), arenas_.dtype(), p.shape, place);
-    tensor.global_shape = p.global_shape.prepended(place.ranks);
-    tensor.offset = p.offset.prepended(tensor.offset[0]);
-    tensor.folded = p.folded < 0 ? -1 : p.folded + 1;
-    tensor.other_k = other_k;
-    visitor.tensor(tensor);
-    if (visitor.loading() && !device.on_host()) device.to_device(data, host.data(), bytes);
-  }
+  visit_arena(visitor, prefix, arenas_.device(), arenas_.parameters(), arenas_.dtype(), arena,
+              [&](std::string_view name, void* data, DType dtype, const Parameter& parameter) {
+                StateTensor tensor = replica_tensor(name, data, dtype, parameter, place);
+                tensor.other_k = other_k;
+                return tensor;
+              });
 }
 
 void ArenaPass::visit_local_states(StateVisitor& visitor, const Optimiser& optimiser, ReplicaPosition place) const {

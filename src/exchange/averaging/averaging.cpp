@@ -27,35 +27,27 @@
 #include "base/check.hpp"
 #include "base/clock.hpp"
 #include "base/text.hpp"
-#include "exchange/allreduce/bucket_sums.hpp"
-#include "exchange/averaging/arena_pass.hpp"
-#include "exchange/buckets.hpp"
+#include "exchange/averaging/local_steps.hpp"
 #include "exchange/list.hpp"
 #include "exchange/residual_state.hpp"
-#include "exchange/step_account.hpp"
 
 namespace echelon::inline exchange {
 namespace {
 
-class Averaging final : public Strategy {
+class Averaging final : public LocalSteps {
  public:
   Averaging(const ExchangeConfig& config, const StrategyContext& context)
-      : keys_(config.averaging),
-        context_(context),
-        synchronous_steps_(keys_.synchronous_epochs * context.steps_per_epoch),
-        account_(context.optimiser),
-        pass_(context.arenas) {
-    const std::vector<ArenaRange> ranges =
-        make_buckets(context.arenas.parameters(), size_of(context.arenas.dtype()), config.bucket_mb * 1024 * 1024);
-    sums_.emplace(config, context, ranges, context.first_channel);
+      : LocalSteps(context),
+        keys_(config.averaging),
+        synchronous_steps_(keys_.synchronous_epochs * context.steps_per_epoch) {
+    open_sums(config, context.first_channel);
     ExchangeConfig plain = config;
     plain.codec = kNoCodec.name;
     if (config.codec != plain.codec)
-      uncoded_.emplace(plain, context, ranges, context.first_channel + sums_->channels());
-    gradient_ = ReadyCount({0, context.arenas.elems()});
+      uncoded_.emplace(plain, context, buckets(plain), context.first_channel + sums().channels());
     sends_changes_ = config.codec != plain.codec || outer();
-    if (sends_changes_) anchor_ = pass_.arena("weights of the last averaging");
-    if (outer()) velocity_ = pass_.arena("outer momentum");
+    if (sends_changes_) anchor_ = pass().arena("weights of the last averaging");
+    if (outer()) velocity_ = pass().arena("outer momentum");
   }
 
   std::string_view name() const override { return "averaging"; }
@@ -67,49 +59,39 @@ class Averaging final : public Strategy {
   }
 
   void begin_step(const StepInfo& info) override {
-    gradient_.reset();
-    account_.begin_step(info);
-    if (!anchored_ && sends_changes_ && !is_synchronous(info)) pass_.copy_weights_to(anchor_);
+    LocalSteps::begin_step(info);
+    if (!anchored_ && sends_changes_ && !is_synchronous(info)) pass().copy_weights_to(anchor_);
     anchored_ = !is_synchronous(info);
   }
-  void wait_parameters(ArenaRange) override {}
-  void gradient_ready(ArenaRange range) override { gradient_.add(range, account_.info().step); }
 
   StepOutcome end_step() override {
-    const StepInfo& info = account_.info();
-    ECHELON_CHECK(gradient_.complete(), "gradients missing at the end of step {}", info.step);
-    ++steps_;
+    const StepInfo& info = account().info();
+    count_step();
     if (is_synchronous(info)) {
       sum(uncoded(), info.step);
-      apply_all(context_.optimiser, context_.arenas, account_.outcome());
+      apply();
     } else {
-      if (info.local_weight > 0) apply_all(context_.optimiser, context_.arenas, account_.outcome());
+      if (info.local_weight > 0) apply();
       own_weight_ += info.local_weight;
       all_weight_ += info.weight;
       if (info.meets) average();
     }
-    StepOutcome outcome = account_.take();
-    outcome.codec = sums_->record();
-    return outcome;
+    return take_outcome();
   }
 
-  void drain() override { context_.arenas.device().synchronize(); }
-  void gather_state() override { sums_->gather_state(); }
   void visit_state(StateVisitor& visitor) override {
-    sums_->visit_state(visitor);
+    LocalSteps::visit_state(visitor);
     if (outer()) {
-      pass_.visit_whole(visitor, "strategy/outer_momentum", velocity_);
+      pass().visit_whole(visitor, "strategy/outer_momentum", velocity_);
       visitor.scalar("strategy_outer_learning_rate", outer_learning_rate_);
     }
-    if (keys_.states == AveragedStates::local)
-      pass_.visit_local_states(visitor, context_.optimiser, {context_.engine.rank(), replicas()});
+    if (keys_.states == AveragedStates::local) pass().visit_local_states(visitor, context().optimiser, position());
     if (visitor.loading()) anchored_ = false;
   }
-  WireCounters wire() const override { return account_.wire(); }
   // Of the steps done so far; before the first, of a long run.
   double formula_bytes_per_step() const override {
-    return steps_ > 0 ? formula_bytes_ / static_cast<double>(steps_)
-                      : formula_of_averaging() / static_cast<double>(keys_.period);
+    return steps() > 0 ? formula_bytes_ / static_cast<double>(steps())
+                       : formula_of_averaging() / static_cast<double>(keys_.period);
   }
 
   std::string describe() const override {
@@ -118,28 +100,26 @@ class Averaging final : public Strategy {
     if (synchronous_steps_ > 0) text += fmt::format(", synchronous for {}", counted(keys_.synchronous_epochs, "epoch"));
     if (replicas() == 1) return text + "; one replica: nothing to exchange";
     const double bytes =
-        static_cast<double>(context_.arenas.elems()) * static_cast<double>(size_of(context_.arenas.dtype()));
+        static_cast<double>(context().arenas.elems()) * static_cast<double>(size_of(context().arenas.dtype()));
     const char* states = keys_.states == AveragedStates::average ? "averaged"
                          : keys_.states == AveragedStates::reset ? "reset"
                                                                  : "local";
-    return text + fmt::format(", {} over {} replicas, {} of weights, optimiser states {}", sums_->describe(),
+    return text + fmt::format(", {} over {} replicas, {} of weights(), optimiser states {}", sums().describe(),
                               replicas(), bytes_text(bytes), states);
   }
 
  private:
-  int replicas() const { return context_.engine.size(); }
   bool outer() const { return keys_.outer(); }
   bool is_synchronous(const StepInfo& info) const { return info.step < synchronous_steps_; }
-  BucketSums& uncoded() { return uncoded_ ? *uncoded_ : *sums_; }
+  BucketSums& uncoded() { return uncoded_ ? *uncoded_ : sums(); }
   double formula_of_averaging() const {
-    const int states = keys_.states == AveragedStates::average ? context_.optimiser.states() : 0;
-    return sums_->formula_bytes() + states * (uncoded_ ? *uncoded_ : *sums_).formula_bytes();
+    const int states = keys_.states == AveragedStates::average ? context().optimiser.states() : 0;
+    return sums().formula_bytes() + states * (uncoded_ ? *uncoded_ : sums()).formula_bytes();
   }
 
   // What lies in the gradient arena.
   void sum(BucketSums& sums, std::int64_t step) {
-    for (std::size_t b = 0; b < sums.size(); ++b) sums.submit(b, step);
-    for (std::size_t b = 0; b < sums.size(); ++b) sums.settle(b, account_);
+    sums.sum(step, account());
     formula_bytes_ += sums.formula_bytes();
   }
 
@@ -147,52 +127,46 @@ class Averaging final : public Strategy {
     const double share = all_weight_ > 0 ? own_weight_ / all_weight_ : 1.0 / replicas();
     own_weight_ = all_weight_ = 0;
     if (replicas() > 1 || sends_changes_) average_weights(share);
-    Optimiser& optimiser = context_.optimiser;
+    Optimiser& optimiser = context().optimiser;
     for (int s = 0; s < optimiser.states(); ++s) {
-      if (keys_.states == AveragedStates::reset) pass_.clear(optimiser.state(s));
+      if (keys_.states == AveragedStates::reset) pass().clear(optimiser.state(s));
       if (keys_.states != AveragedStates::average || replicas() == 1) continue;
-      pass_.put_share(share, optimiser.state(s), nullptr);
-      sum(uncoded(), account_.info().step);
-      pass_.take(optimiser.state(s));
+      pass().put_share(share, optimiser.state(s), nullptr);
+      sum(uncoded(), account().info().step);
+      pass().take(optimiser.state(s));
     }
-    if (keys_.states == AveragedStates::reset) optimiser.begin_states(account_.info().step + 1);
-    context_.arenas.clear_tables();
+    if (keys_.states == AveragedStates::reset) optimiser.begin_states(account().info().step + 1);
+    context().arenas.clear_tables();
   }
 
   void average_weights(double share) {
-    void* weights = context_.arenas.weights_at(0);
     {
-      const ScopedTimer timer(account_.outcome().optimiser_s);
-      pass_.put_share(share, weights, sends_changes_ ? anchor_.data() : nullptr);
+      const ScopedTimer timer(account().outcome().optimiser_s);
+      pass().put_share(share, weights(), sends_changes_ ? anchor_.data() : nullptr);
     }
-    sum(*sums_, account_.info().step);
-    const ScopedTimer timer(account_.outcome().optimiser_s);
-    if (sends_changes_) pass_.add_to_buffer(anchor_.data());
-    account_.outcome().drift = pass_.distance_from_buffer(weights);
+    sum(sums(), account().info().step);
+    const ScopedTimer timer(account().outcome().optimiser_s);
+    if (sends_changes_) pass().add_to_buffer(anchor_.data());
+    account().outcome().drift = pass().distance_from_buffer(weights());
     if (outer()) {
-      const double rate = account_.info().learning_rate, before = std::exchange(outer_learning_rate_, rate);
-      pass_.step_outwards({keys_.outer_momentum * (before > 0 ? rate / before : 0), keys_.outer_rate}, anchor_,
-                          velocity_);
+      const double rate = account().info().learning_rate, before = std::exchange(outer_learning_rate_, rate);
+      pass().step_outwards({keys_.outer_momentum * (before > 0 ? rate / before : 0), keys_.outer_rate}, anchor_,
+                           velocity_);
     }
-    pass_.take(weights);
-    if (sends_changes_) pass_.copy_weights_to(anchor_);
-    context_.arenas.touch();
+    pass().take(weights());
+    if (sends_changes_) pass().copy_weights_to(anchor_);
+    context().arenas.touch();
   }
 
   AveragingKeys keys_;
-  StrategyContext context_;
   std::int64_t synchronous_steps_;
-  StepAccount account_;
-  ArenaPass pass_;
-  std::optional<BucketSums> sums_, uncoded_;  // of weights; of states and gradients, where weights are coded
-  ReadyCount gradient_;
+  std::optional<BucketSums> uncoded_;  // sums of states and gradients, where weights are coded
   bool sends_changes_ = false;
   bool anchored_ = false;     // `anchor_` holds the weights of the last averaging
   Memory anchor_, velocity_;  // of the arena; empty where they are not needed
   double outer_learning_rate_ = 0;
   double own_weight_ = 0, all_weight_ = 0;  // of the samples since the last averaging
   double formula_bytes_ = 0;
-  std::int64_t steps_ = 0;
 };
 
 }  // namespace

@@ -27,36 +27,26 @@
 #include "base/clock.hpp"
 #include "base/error.hpp"
 #include "base/text.hpp"
-#include "exchange/allreduce/bucket_sums.hpp"
-#include "exchange/averaging/arena_pass.hpp"
-#include "exchange/buckets.hpp"
+#include "exchange/averaging/local_steps.hpp"
 #include "exchange/gossip/neighbour_sums.hpp"
 #include "exchange/list.hpp"
-#include "exchange/step_account.hpp"
 
 namespace echelon::inline exchange {
 namespace {
 
-class Gossip final : public Strategy {
+class Gossip final : public LocalSteps {
  public:
   Gossip(const ExchangeConfig& config, const StrategyContext& context)
-      : keys_(config.gossip),
-        context_(context),
-        graph_(config.gossip, context.engine.size(), context.seed),
-        account_(context.optimiser),
-        pass_(context.arenas) {
+      : LocalSteps(context), keys_(config.gossip), graph_(config.gossip, context.engine.size(), context.seed) {
     if (config.codec != kNoCodec.name)
       throw ConfigError(
           fmt::format("exchange.codec '{}' does not go with strategy 'gossip', which sends uncoded weights; "
                       "nearest valid: 'none'",
                       config.codec));
-    const std::vector<ArenaRange> buckets =
-        make_buckets(context.arenas.parameters(), size_of(context.arenas.dtype()), config.bucket_mb * 1024 * 1024);
-    gradient_ = ReadyCount({0, context.arenas.elems()});
-    deviation_ = pass_.arena("deviation from the mean of all replicas");
-    if (before() || !graph_.balanced()) aside_ = pass_.arena("weights mixed by gossip");
-    mixed_.emplace(context, buckets, before() ? aside_.data() : context.arenas.gradients_at(0), graph_);
-    sums_.emplace(config, context, buckets, context.first_channel + mixed_->channels());
+    deviation_ = pass().arena("deviation from the mean of all replicas");
+    if (before() || !graph_.balanced()) aside_ = pass().arena("weights mixed by gossip");
+    mixed_.emplace(context, buckets(config), before() ? aside_.data() : context.arenas.gradients_at(0), graph_);
+    open_sums(config, context.first_channel + mixed_->channels());
   }
 
   std::string_view name() const override { return "gossip"; }
@@ -64,140 +54,124 @@ class Gossip final : public Strategy {
   double divisor(const StepInfo& info) const override { return info.weight > 0 ? info.weight / replicas() : 1; }
 
   void begin_step(const StepInfo& info) override {
-    gradient_.reset();
-    account_.begin_step(info);
+    LocalSteps::begin_step(info);
     if (replicas() == 1) return;
     leave_mean();
     if (!before()) return;
-    pass_.copy_weights_to(aside_);
-    pass_.scale(aside_.data(), graph_.share() * weight_);
+    pass().copy_weights_to(aside_);
+    pass().scale(aside_.data(), graph_.share() * weight_);
     send_share();
   }
-  void wait_parameters(ArenaRange) override {}
-  void gradient_ready(ArenaRange range) override { gradient_.add(range, account_.info().step); }
 
   StepOutcome end_step() override {
-    ECHELON_CHECK(gradient_.complete(), "gradients missing at the end of step {}", account_.info().step);
-    ++steps_;
+    count_step();
     if (replicas() == 1)
-      apply_all(context_.optimiser, context_.arenas, account_.outcome());
+      apply();
     else
       before() ? update_mixed() : mix_updated();
-    if (account_.info().meets && replicas() > 1) meet();
-    return account_.take();
+    if (account().info().meets && replicas() > 1) meet();
+    return take_outcome();
   }
 
-  void drain() override { context_.arenas.device().synchronize(); }
   void visit_state(StateVisitor& visitor) override {
-    const ReplicaPosition place{context_.engine.rank(), replicas()};
-    pass_.visit_by_replica(visitor, "strategy/deviation", deviation_.data(), place, OtherK::reset);
-    pass_.visit_local_states(visitor, context_.optimiser, place);
+    pass().visit_by_replica(visitor, "strategy/deviation", deviation_.data(), position(), OtherK::reset);
+    pass().visit_local_states(visitor, context().optimiser, position());
   }
-  WireCounters wire() const override { return account_.wire(); }
   // Of the steps done so far; before the first, of a long run.
   double formula_bytes_per_step() const override {
     if (replicas() == 1) return 0;
     return mixed_->formula_bytes() +
-           sums_->formula_bytes() * (steps_ > 0 ? static_cast<double>(meetings_) / static_cast<double>(steps_)
-                                                : 1 / static_cast<double>(keys_.consensus_every));
+           sums().formula_bytes() * (steps() > 0 ? static_cast<double>(meetings_) / static_cast<double>(steps())
+                                                 : 1 / static_cast<double>(keys_.consensus_every));
   }
   std::string describe() const override {
     if (replicas() == 1) return "gossip, one replica: nothing to exchange";
-    const auto elem = static_cast<double>(size_of(context_.arenas.dtype()));
+    const auto elem = static_cast<double>(size_of(context().arenas.dtype()));
     return fmt::format("gossip over {} replicas, {}, {} to {} a step, {}; mean every {} by {}", replicas(),
                        keys_.push_sum ? "push-sum" : "symmetric mixing",
-                       bytes_text(static_cast<double>(context_.arenas.elems()) * elem),
+                       bytes_text(static_cast<double>(context().arenas.elems()) * elem),
                        counted(graph_.links() / replicas(), "neighbour"),
                        before() ? "mixed beside back-propagation" : "mixed after the update",
-                       counted(keys_.consensus_every, "step"), sums_->describe());
+                       counted(keys_.consensus_every, "step"), sums().describe());
   }
 
  private:
-  int replicas() const { return context_.engine.size(); }
   bool before() const { return keys_.order == MixingOrder::mix_before; }
-  void* weights() const { return context_.arenas.weights_at(0); }
 
   // From the mean, which the arenas hold after a meeting, to this replica's own weights.
   void leave_mean() {
     if (!at_mean_) return;
     at_mean_ = false;
-    pass_.add(weights(), deviation_.data());
-    context_.arenas.touch();
+    pass().add(weights(), deviation_.data());
+    context().arenas.touch();
   }
 
   void send_share() {
     if (!graph_.balanced()) weight_ *= graph_.share();
-    mixed_->submit(account_.info().step, weight_);
+    mixed_->submit(account().info().step, weight_);
   }
 
   // mix_after: the buffer takes P_ii x_i of the updated weights, x_i = z_i + (w_i - 1) z_i before the update + update.
   void mix_updated() {
     const bool weighted = weight_ != 1;
     if (weighted) {
-      pass_.copy_weights_to(aside_);
-      pass_.scale(aside_.data(), graph_.share() * (weight_ - 1));
+      pass().copy_weights_to(aside_);
+      pass().scale(aside_.data(), graph_.share() * (weight_ - 1));
     }
-    apply_all(context_.optimiser, context_.arenas, account_.outcome());
+    apply();
     {
-      const ScopedTimer timer(account_.outcome().optimiser_s);
-      pass_.put_share(graph_.share(), weights(), nullptr);
-      if (weighted) pass_.add_to_buffer(aside_.data());
+      const ScopedTimer timer(account().outcome().optimiser_s);
+      pass().put_share(graph_.share(), weights(), nullptr);
+      if (weighted) pass().add_to_buffer(aside_.data());
     }
     send_share();
-    mixed_->settle(account_);
-    const ScopedTimer timer(account_.outcome().optimiser_s);
-    pass_.take(weights());
-    context_.arenas.clear_tables();
+    mixed_->settle(account());
+    const ScopedTimer timer(account().outcome().optimiser_s);
+    pass().take(weights());
+    context().arenas.clear_tables();
     remove_bias();
   }
 
   // mix_before: the mixed weights lie aside, and this replica's update is added to them.
   void update_mixed() {
-    mixed_->settle(account_);
-    pass_.add(aside_.data(), weights(), -1);
-    apply_all(context_.optimiser, context_.arenas, account_.outcome());
-    const ScopedTimer timer(account_.outcome().optimiser_s);
-    pass_.add(weights(), aside_.data());
+    mixed_->settle(account());
+    pass().add(aside_.data(), weights(), -1);
+    apply();
+    const ScopedTimer timer(account().outcome().optimiser_s);
+    pass().add(weights(), aside_.data());
     remove_bias();
   }
 
   // z_i = x_i / w_i
   void remove_bias() {
-    if (weight_ != 1) pass_.scale(weights(), 1 / weight_);
-    context_.arenas.touch();
+    if (weight_ != 1) pass().scale(weights(), 1 / weight_);
+    context().arenas.touch();
   }
 
   void meet() {
     ++meetings_;
     {
-      const ScopedTimer timer(account_.outcome().optimiser_s);
-      pass_.put_share(weight_ / replicas(), weights(), nullptr);
+      const ScopedTimer timer(account().outcome().optimiser_s);
+      pass().put_share(weight_ / replicas(), weights(), nullptr);
     }
-    for (std::size_t b = 0; b < sums_->size(); ++b) sums_->submit(b, account_.info().step);
-    for (std::size_t b = 0; b < sums_->size(); ++b) sums_->settle(b, account_);
-    const ScopedTimer timer(account_.outcome().optimiser_s);
-    pass_.copy_weights_to(deviation_);
-    account_.outcome().drift = pass_.distance_from_buffer(deviation_.data());
-    if (weight_ != 1) pass_.scale(deviation_.data(), weight_);
+    sums().sum(account().info().step, account());
+    const ScopedTimer timer(account().outcome().optimiser_s);
+    pass().copy_weights_to(deviation_);
+    account().outcome().drift = pass().distance_from_buffer(deviation_.data());
+    if (weight_ != 1) pass().scale(deviation_.data(), weight_);
     weight_ = 1;
-    pass_.take(weights());
-    context_.arenas.clear_tables();
-    context_.arenas.touch();
+    pass().take(weights());
+    end_meeting();
     at_mean_ = true;
   }
 
   GossipKeys keys_;
-  StrategyContext context_;
   GossipGraph graph_;
-  StepAccount account_;
-  ArenaPass pass_;
-  ReadyCount gradient_;
   Memory deviation_, aside_;  // of the arena; `aside_`: what travels (mix_before), or (w_i - 1) z_i
   std::optional<NeighbourSums> mixed_;
-  std::optional<BucketSums> sums_;
   double weight_ = 1;    // w_i of push-sum
   bool at_mean_ = true;  // the weights in the arena are the mean's; else this replica's
-  std::int64_t steps_ = 0, meetings_ = 0;
+  std::int64_t meetings_ = 0;
 };
 
 }  // namespace

@@ -62,8 +62,7 @@ void NeighbourSums::settle(StepAccount& account) {
       const ScopedTimer timer(account.outcome().exchange_wait_s);
       tickets_[j].wait();
     }
-    account.note_sent(tickets_[j].wire());
-    account.note_times(tickets_[j]);
+    account.note(tickets_[j]);
     if (j < buckets_.size()) staging_.store(buckets_[j]);
   }
 }

@@ -139,7 +139,7 @@ void ServerStrategy::serve(std::size_t b) {
   {
     ScopedTimer timer(account_.outcome().optimiser_s);
     if (!alone()) {
-      note(bucket.ticket);
+      account_.note(bucket.ticket);
       gradients_.store(bucket.own);
     }
     const ArenaRange served = alone() ? bucket.range : bucket.own;
@@ -164,7 +164,7 @@ void ServerStrategy::finish(std::size_t b) {
       ScopedTimer timer(account_.outcome().exchange_wait_s);
       bucket.ticket.wait();
     }
-    note(bucket.ticket);
+    account_.note(bucket.ticket);
     if (!codec_->sends_changes(b)) store_pulled(b);
     codec_->finish(b);
     context_.arenas.touch();
@@ -205,11 +205,6 @@ void ServerStrategy::gather(std::size_t b, void* data, std::shared_ptr<const Eve
                        .channel = channel(b),
                        .priority = 0,
                        .after = std::move(after)});
-}
-
-void ServerStrategy::note(const Ticket& ticket) {
-  account_.note_sent(ticket.wire());
-  account_.note_times(ticket);
 }
 
 std::unique_ptr<Strategy> make_server(const ExchangeConfig& config, const StrategyContext& context) {

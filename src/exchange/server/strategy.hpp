@@ -74,7 +74,6 @@ class ServerStrategy : public Strategy, private ProtocolHost {
   void pull(std::size_t b);
   void gather_states();
   void gather(std::size_t b, void* data, std::shared_ptr<const Event> after);
-  void note(const Ticket& ticket);
 
   AllreduceRequest request_;
   int workers_;

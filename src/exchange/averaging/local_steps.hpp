@@ -1,0 +1,78 @@
+// What strategies have in common whose replicas take optimiser steps of their own and exchange weights at meetings:
+// gradients are counted, not sent; the gradient arena is then the buffer of a sum over all replicas.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "exchange/allreduce/bucket_sums.hpp"
+#include "exchange/averaging/arena_pass.hpp"
+#include "exchange/buckets.hpp"
+#include "exchange/step_account.hpp"
+#include "exchange/strategy.hpp"
+
+namespace echelon::inline exchange {
+
+class LocalSteps : public Strategy {
+ public:
+  explicit LocalSteps(const StrategyContext& context)
+      : context_(context), account_(context.optimiser), pass_(context.arenas), gradient_({0, context.arenas.elems()}) {}
+
+  void begin_step(const StepInfo& info) override {
+    gradient_.reset();
+    account_.begin_step(info);
+  }
+  void wait_parameters(ArenaRange) override {}
+  void gradient_ready(ArenaRange range) override { gradient_.add(range, account_.info().step); }
+  void drain() override { context_.arenas.device().synchronize(); }
+  void gather_state() override { sums_->gather_state(); }
+  void visit_state(StateVisitor& visitor) override { sums_->visit_state(visitor); }
+  WireCounters wire() const override { return account_.wire(); }
+
+ protected:
+  const StrategyContext& context() const { return context_; }
+  int replicas() const { return context_.engine.size(); }
+  ReplicaPosition position() const { return {context_.engine.rank(), replicas()}; }
+  void* weights() const { return context_.arenas.weights_at(0); }
+  StepAccount& account() { return account_; }
+  const ArenaPass& pass() const { return pass_; }
+  BucketSums& sums() { return *sums_; }
+  const BucketSums& sums() const { return *sums_; }
+  std::int64_t steps() const { return steps_; }  // done in this attempt
+
+  std::vector<ArenaRange> buckets(const ExchangeConfig& config) const {
+    return make_buckets(context_.arenas.parameters(), size_of(context_.arenas.dtype()), config.bucket_mb * 1024 * 1024);
+  }
+  // Once, before anything else: sums over the replicas on channels from this one on.
+  void open_sums(const ExchangeConfig& config, int first_channel) {
+    sums_.emplace(config, context_, buckets(config), first_channel);
+  }
+  // At the start of end_step: a failed check where gradients are missing.
+  void count_step() {
+    ECHELON_CHECK(gradient_.complete(), "gradients missing at the end of step {}", account_.info().step);
+    ++steps_;
+  }
+  // The optimiser's step of this replica, by all its gradients.
+  void apply() { apply_all(context_.optimiser, context_.arenas, account_.outcome()); }
+  // At the end of a meeting: the weights are other ones, and the gradient arena no longer holds gradients.
+  void end_meeting() {
+    context_.arenas.clear_tables();
+    context_.arenas.touch();
+  }
+  StepOutcome take_outcome() {
+    StepOutcome outcome = account_.take();
+    outcome.codec = sums_->record();
+    return outcome;
+  }
+
+ private:
+  StrategyContext context_;
+  StepAccount account_;
+  ArenaPass pass_;
+  ReadyCount gradient_;  // of the whole arena
+  std::optional<BucketSums> sums_;
+  std::int64_t steps_ = 0;
+};
+
+}  // namespace echelon::inline exchange
