@@ -63,6 +63,32 @@ void check_optimiser(const Config& config) {
                        optimiser.warmup_epochs, config.train.epochs, config.train.epochs));
 }
 
+void check_warmup(const Config& config) {
+  const ExchangeConfig& exchange = config.exchange;
+  if (exchange.warmup_replicas == 0) return;
+  if ((exchange.warmup_steps > 0) == (exchange.warmup_epochs > 0))
+    refuse(
+        config, "exchange.warmup_replicas",
+        "exchange.warmup_replicas needs the length of the warm-up: set either warmup_steps or warmup_epochs above 0");
+  if (exchange.warmup_each_epoch && exchange.warmup_epochs > 1)
+    refuse(
+        config, "exchange.warmup_epochs",
+        fmt::format("exchange.warmup_epochs = {} is longer than the epoch that warmup_each_epoch = true begins with; "
+                    "at most 1",
+                    exchange.warmup_epochs));
+  const DataConfig& data = config.data;
+  const bool by_record = data.sharding == Sharding::automatic || data.sharding == Sharding::record;
+  if (!by_record || data.order == Order::stream || !data.buckets.empty() || data.as_replicas > 0)
+    refuse(
+        config, "exchange.warmup_replicas",
+        fmt::format("exchange.warmup_replicas deals samples from one order of all records, so that each is read once "
+                    "an epoch; {}",
+                    !by_record                    ? "write data.sharding = \"record\""
+                    : data.order == Order::stream ? "leave data.order = \"stream\" out"
+                    : data.as_replicas > 0        ? "leave data.as_replicas out"
+                                                  : "leave data.buckets out"));
+}
+
 void check_batch(const Config& config) {
   const BatchConfig& batch = config.batch;
   if (batch.global == 0 && batch.scale_with_replicas)
@@ -136,6 +162,7 @@ void check_combinations(const Config& config) {
     refuse(config, "data",
            "data.train is missing: a folder, file or pattern of HDF5 shards (see `echelon data import`)");
   check_batch(config);
+  check_warmup(config);
   check_buckets(config);
   refuse_unfit_keys(config);
   if (config.train.epochs == 0 && config.train.steps == 0)

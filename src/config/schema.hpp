@@ -163,12 +163,16 @@ struct ExchangeConfig {
   std::string index_coding = "golomb";  // topk, threshold: raw | golomb | gamma
   std::int64_t codec_warmup_steps = 0;  // number of steps at the start of the run that send uncoded gradients
   double bucket_mb = 4;                 // gradients sent together, 0.001 to 4096
-  double sparse_density = 0;   // a step sends a sparse table whole where replicas touch more than this share of
-                               // its rows on average, 0 to 1; 0: where that takes fewer bytes; 1: never
-  double segment_kb = 256;     // pipelining grain of the algorithm, 1 to 1048576
-  std::int64_t servers = 0;    // algorithm or strategy server: ranks that serve a part each; 0: all
-  std::string inner = "ring";  // algorithm hierarchical: inside a host
-  std::string outer = "ring";  // algorithm hierarchical: between hosts
+  double sparse_density = 0;         // a step sends a sparse table whole where replicas touch more than this share of
+                                     // its rows on average, 0 to 1; 0: where that takes fewer bytes; 1: never
+  double segment_kb = 256;           // pipelining grain of the algorithm, 1 to 1048576
+  std::int64_t servers = 0;          // algorithm or strategy server: ranks that serve a part each; 0: all
+  std::string inner = "ring";        // algorithm hierarchical: inside a host
+  std::string outer = "ring";        // algorithm hierarchical: between hosts
+  std::int64_t warmup_replicas = 0;  // strategies whose replicas step at their own pace: so many train at first; 0: all
+  std::int64_t warmup_steps = 0;     // .. for this many steps of each of them
+  double warmup_epochs = 0;          // .. or for this many epochs, or a fraction of one
+  bool warmup_each_epoch = false;    // .. at the beginning of each epoch; false: of the run
   std::int64_t verify_every_steps =
       0;  // interval of comparisons of the replicas' weights; 0: only at step 0 and at the end
 #define X(strategy, Keys, ...) Keys strategy = {};  // [exchange.<strategy>]
@@ -206,6 +210,7 @@ struct RunConfig {
   Restart restart = Restart::automatic;  // "auto" | "never" | "require"
   std::string resume_from;               // folder of a run or attempt, or checkpoint file, to begin from; "": none
   bool resume_weights_only = false;      // resume_from: take up the weights alone and begin at step 0
+  std::string replay;                    // folder of a run or attempt whose order of arrivals is repeated; "": none
   double heartbeat_s = 30;
   double hang_timeout_s = 300;       // a wait longer than this ends the job with exit code 7
   double stop_before_end_s = 60;     // before Slurm ends the job, as if USR1 came; 0: off

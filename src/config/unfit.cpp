@@ -131,6 +131,11 @@ class Finder {
          "an all-reduce that sums; Adasum sends whole buckets");
     used("exchange.density", exchange.tau == 0, "tau = 0, which adapts to it");
     used("exchange.codec_warmup_steps", exchange.codec != kNoCodec.name, "a codec");
+    for (const char* path : {"exchange.warmup_steps", "exchange.warmup_epochs", "exchange.warmup_each_epoch"})
+      used(path, exchange.warmup_replicas > 0, "exchange.warmup_replicas > 0");
+    used("run.replay", strategy_traits(exchange.strategy).own_pace,
+         fmt::format("{}, whose order of arrivals is recorded",
+                     joined(names_where(kStrategies, [](const StrategyTraits& s) { return s.own_pace; }), " and ")));
     used("device.tf32", config_.device.kind == "cuda" && config_.device.dtype == DType::f32,
          "device.kind = \"cuda\" with dtype = \"f32\"");
   }

@@ -70,8 +70,8 @@ Loader::Body::Body(const Dataset& dataset, SamplePlan the_plan, const LoaderOpti
   ECHELON_CHECK_EQ(plan.samples(), dataset.samples(), "samples of the plan and of the data set");
   ECHELON_CHECK(options.dtype == DType::f32 || options.dtype == DType::f64, "models compute in f32 or f64");
   ECHELON_CHECK_GE(options.prefetch, 1, "at least one batch ahead");
-  ECHELON_CHECK(options.start_step >= 0 && options.start_step <= plan.steps_per_epoch(), "start at step {} of {}",
-                options.start_step, plan.steps_per_epoch());
+  ECHELON_CHECK(options.start_step >= 0 && options.start_step <= plan.steps_in(options.start_epoch),
+                "start at step {} of {}", options.start_step, plan.steps_in(options.start_epoch));
   for (const Shard& shard : dataset.shards)
     stored_bytes_a_sample.push_back(static_cast<double>(shard.bytes) / static_cast<double>(shard.samples));
   for (int i = 0; i < options.prefetch + 1; ++i) {
@@ -120,7 +120,14 @@ void Loader::Body::run() {
 
 // False where there is nothing more to read.
 bool Loader::Body::fill_next(Position& next) {
-  if (next.step >= plan.steps_per_epoch()) next = {next.epoch + 1, 0};
+  for (;;) {
+    if (next.step >= plan.steps_in(next.epoch))
+      next = {next.epoch + 1, 0};
+    else if (!options.all_replicas && !plan.takes(next.epoch, next.step, options.replica))
+      next.step = plan.warmup_steps(next.epoch);
+    else
+      break;
+  }
   if (options.end_epoch >= 0 && next.epoch >= options.end_epoch) return false;
   BatchMemory* slot = wait_for_free();
   if (slot == nullptr) return false;

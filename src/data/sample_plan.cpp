@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <utility>
 
@@ -63,6 +64,10 @@ void check_request(const SamplePlanRequest& request) {
   ECHELON_CHECK_GE(*std::min_element(request.file_chunk_rows.begin(), request.file_chunk_rows.end()), 1,
                    "a chunk holds at least one record");
   ECHELON_CHECK_GE(*std::min_element(request.batch.begin(), request.batch.end()), 1, "an empty batch");
+  if (request.warmup.replicas > 0)
+    ECHELON_CHECK(!request.stream && request.buckets.empty() &&
+                      (request.sharding == Sharding::automatic || request.sharding == Sharding::record),
+                  "a warm-up deals samples by record");
 }
 
 }  // namespace
@@ -73,7 +78,7 @@ SamplePlan::SamplePlan(SamplePlanRequest request)
   samples_ = sum_of(request_.file_samples);
   global_batch_ = sum_of(request_.batch);
   sharding_ = request_.sharding;
-  if (request_.stream || !request_.buckets.empty())
+  if (request_.stream || !request_.buckets.empty() || request_.warmup.replicas > 0)
     sharding_ = Sharding::record;
   else if (sharding_ == Sharding::automatic)
     sharding_ = request_.file_samples.size() >= request_.batch.size() ? Sharding::file : Sharding::record;
@@ -95,18 +100,27 @@ SamplePlan::SamplePlan(SamplePlanRequest request)
 
 std::int64_t SamplePlan::stream_samples(int stream) const { return total(runs_[static_cast<std::size_t>(stream)]); }
 
+std::int64_t SamplePlan::steps_of(std::int64_t samples, std::int64_t batch) const {
+  return request_.ragged == Ragged::drop ? samples / batch : (samples + batch - 1) / batch;
+}
+
 void SamplePlan::count_steps() {
   const bool drop = request_.ragged == Ragged::drop;
-  const auto steps = [drop](std::int64_t samples, std::int64_t batch) {
-    return drop ? samples / batch : (samples + batch - 1) / batch;
-  };
+  const auto steps = [this](std::int64_t samples, std::int64_t batch) { return steps_of(samples, batch); };
   if (!request_.buckets.empty()) {
     std::vector<std::int64_t> held(request_.buckets.size(), 0);
     for (const std::int32_t length : *request_.lengths)
       ++held[static_cast<std::size_t>(bucket_of(request_.buckets, length))];
     for (const std::int64_t samples : held) steps_ += steps(samples, global_batch_);
   } else if (sharding_ == Sharding::record) {
+    const WarmUp& warmup = request_.warmup;
+    if (warmup.replicas > 0 && warmup.replicas < replicas()) {
+      warmup_replicas_ = static_cast<int>(warmup.replicas);
+      warmup_batch_ = row_of(warmup_replicas_);
+      warmup_longest_ = steps(samples_, warmup_batch_);
+    }
     steps_ = steps(samples_, global_batch_);
+    if (warmup.each_epoch) steps_ = steps_in(0);
   } else {
     for (int r = 0; r < replicas(); ++r) {
       const std::int64_t own = steps(stream_samples(sharding_ == Sharding::file ? r : 0), batch(r));
@@ -121,11 +135,39 @@ void SamplePlan::count_steps() {
                     count_text(samples_), replicas(), global_batch_, request_.buckets.empty() ? "" : " in any bucket"));
 }
 
-SamplePlan::Span SamplePlan::span(std::int64_t step, int replica) const {
-  ECHELON_CHECK(step >= 0 && step < steps_, "step {} of {}", step, steps_);
+std::int64_t SamplePlan::warmup_steps(std::int64_t epoch) const {
+  if (warmup_batch_ == 0) return 0;
+  const WarmUp& warmup = request_.warmup;
+  const std::int64_t before = warmup.each_epoch ? 0 : epoch;
+  if (warmup.steps > 0) return std::clamp<std::int64_t>(warmup.steps - before * warmup_longest_, 0, warmup_longest_);
+  const double part = std::clamp(warmup.epochs - static_cast<double>(before), 0.0, 1.0);
+  if (part == 1) return warmup_longest_;
+  const double steps = std::ceil(part * static_cast<double>(samples_) / static_cast<double>(warmup_batch_));
+  return std::min(static_cast<std::int64_t>(steps), warmup_longest_);
+}
+
+std::int64_t SamplePlan::steps_in(std::int64_t epoch) const {
+  const std::int64_t warm = warmup_steps(epoch);
+  if (warm == 0) return steps_;
+  return warm + steps_of(std::max<std::int64_t>(0, samples_ - warm * warmup_batch_), global_batch_);
+}
+
+std::int64_t SamplePlan::steps_before(std::int64_t epoch) const {
+  if (request_.warmup.each_epoch) return epoch * steps_;
+  std::int64_t steps = 0, warm = 0;
+  for (; warm < epoch && warmup_steps(warm) > 0; ++warm) steps += steps_in(warm);
+  return steps + (epoch - warm) * steps_;
+}
+
+SamplePlan::Span SamplePlan::span(std::int64_t epoch, std::int64_t step, int replica) const {
+  ECHELON_CHECK(step >= 0 && step < steps_in(epoch), "step {} of {} in epoch {}", step, steps_in(epoch), epoch);
   ECHELON_CHECK(replica >= 0 && replica < replicas(), "replica {} of {}", replica, replicas());
-  if (sharding_ == Sharding::record)
-    return {.stream = 0, .first = step * global_batch_ + row_of(replica), .total = samples_};
+  if (sharding_ == Sharding::record) {
+    const std::int64_t warm = std::min(step, warmup_steps(epoch));
+    return {.stream = 0,
+            .first = warm * warmup_batch_ + (step - warm) * global_batch_ + row_of(replica),
+            .total = samples_};
+  }
   const int stream = sharding_ == Sharding::file ? replica : 0;
   return {.stream = replica, .first = step * batch(replica), .total = stream_samples(stream)};
 }
@@ -142,10 +184,10 @@ std::int64_t SamplePlan::owned(int replica) const {
     return std::clamp<std::int64_t>(samples_ - first, 0, batch(replica) * steps_);
   }
   if (sharding_ != Sharding::record) return stream_samples(sharding_ == Sharding::file ? replica : 0);
-  const Span at = span(0, replica);
+  const std::int64_t first = row_of(replica);
   const std::int64_t whole = samples_ / global_batch_, rest = samples_ % global_batch_;
   const std::int64_t in_rest =
-      request_.ragged == Ragged::drop ? 0 : std::clamp<std::int64_t>(rest - at.first, 0, batch(replica));
+      request_.ragged == Ragged::drop ? 0 : std::clamp<std::int64_t>(rest - first, 0, batch(replica));
   return whole * batch(replica) + in_rest;
 }
 
@@ -188,8 +230,9 @@ SampleSlot SamplePlan::slot(std::int64_t position) const {
 }
 
 std::vector<SampleSlot> SamplePlan::ids(std::int64_t epoch, std::int64_t step, int replica) const {
-  const Span at = span(step, replica);
+  const Span at = span(epoch, step, replica);
   std::vector<SampleSlot> slots;
+  if (!takes(epoch, step, replica)) return slots;
   slots.reserve(static_cast<std::size_t>(batch(replica)));
   const std::int64_t first_row = row_of(replica), rows = first_row + batch(replica);
   if (request_.stream) {
@@ -226,7 +269,8 @@ std::vector<SampleSlot> SamplePlan::all_ids(std::int64_t epoch, std::int64_t ste
 }
 
 std::int64_t SamplePlan::counting(std::int64_t epoch, std::int64_t step, int replica) const {
-  const Span at = span(step, replica);
+  const Span at = span(epoch, step, replica);
+  if (!takes(epoch, step, replica)) return 0;
   if (request_.ragged != Ragged::zero_weight) return batch(replica);
   if (request_.stream || !request_.buckets.empty()) {
     std::int64_t count = 0;
@@ -260,7 +304,7 @@ double SamplePlan::weight(std::int64_t epoch, std::int64_t step) const {
 SamplePlan::Coverage SamplePlan::coverage(std::int64_t epoch) const {
   std::vector<std::uint8_t> seen(static_cast<std::size_t>(samples_), 0);
   for (int r = 0; r < replicas(); ++r)
-    for (std::int64_t step = 0; step < steps_; ++step)
+    for (std::int64_t step = 0; step < steps_in(epoch); ++step)
       for (const SampleSlot& slot : ids(epoch, step, r)) {
         std::uint8_t& times = seen[static_cast<std::size_t>(slot.id)];
         if (slot.counts && times < 2) ++times;

@@ -18,6 +18,10 @@
 //               recurrent states can be kept from step to step
 //   buckets     sequences of similar length share a step (bucket_steps.hpp), padded to length(step)
 //
+// A warm-up with few replicas (`record` alone): in the first steps of an epoch the first n replicas share the samples,
+// each taking its batch, and the others take none; an epoch then has more steps. Every other step is as above, so that
+// an epoch still has each sample once.
+//
 // All replicas take the same number of steps: what the replica with the most work needs (`wrap`, `zero_weight`), or
 // what all can fill (`drop`). An incomplete last step: `wrap` repeats the replica's first samples of the epoch with
 // full weight, `drop` leaves the remaining samples out, `zero_weight` fills the step with samples of weight 0.
@@ -32,6 +36,13 @@
 
 namespace echelon::inline data {
 
+struct WarmUp {
+  std::int64_t replicas = 0;  // that take samples; 0, or all there are: no warm-up
+  std::int64_t steps = 0;     // its length: steps, or else epochs
+  double epochs = 0;
+  bool each_epoch = false;  // at the beginning of each epoch; false: of the run, over several epochs where it is longer
+};
+
 struct SamplePlanRequest {
   std::vector<std::int64_t> file_samples;
   std::vector<std::int64_t> file_chunk_rows;  // by file: records of a chunk
@@ -42,6 +53,7 @@ struct SamplePlanRequest {
   std::uint64_t seed = 1;
   std::int64_t window_chunks = 16;  // chunks whose records are mixed
   bool stream = false;
+  WarmUp warmup = {};
 
   using ById = std::shared_ptr<const std::vector<std::int32_t>>;  // one entry for each sample id, shared by copies
   ById lengths;                                                   // of sequences; null without buckets
@@ -68,7 +80,16 @@ class SamplePlan {
   int replicas() const { return static_cast<int>(request_.batch.size()); }
   Sharding sharding() const { return sharding_; }  // never automatic
   std::int64_t samples() const { return samples_; }
+  // Of an epoch without a warm-up, unless all begin with one.
   std::int64_t steps_per_epoch() const { return steps_; }
+  std::int64_t steps_in(std::int64_t epoch) const;
+  std::int64_t steps_before(std::int64_t epoch) const;  // of all epochs before this one; O(epochs with a warm-up)
+  // The number of steps at the beginning of an epoch in which the first replicas alone take samples; 0: none.
+  std::int64_t warmup_steps(std::int64_t epoch) const;
+  // Whether the replica has samples in this step.
+  bool takes(std::int64_t epoch, std::int64_t step, int replica) const {
+    return replica < warmup_replicas_ || step >= warmup_steps(epoch);
+  }
   std::int64_t batch(int replica) const { return request_.batch[static_cast<std::size_t>(replica)]; }
   std::int64_t global_batch() const { return global_batch_; }
   // The first row of the replica in the global batch.
@@ -84,8 +105,8 @@ class SamplePlan {
   };
   std::vector<Run> runs(int replica) const;
 
-  // batch(replica) slots, in the order of the batch's rows. `step` in [0, steps_per_epoch()). Thread-safe; caches the
-  // orders of two epochs, O(chunks) memory.
+  // batch(replica) slots, in the order of the batch's rows; none where the replica takes no samples. `step` in
+  // [0, steps_in(epoch)). Thread-safe; caches the orders of two epochs, O(chunks) memory.
   std::vector<SampleSlot> ids(std::int64_t epoch, std::int64_t step, int replica) const;
   // The slots of all replicas, concatenated: the batch of one rank that computes all of them (data.as_replicas).
   std::vector<SampleSlot> all_ids(std::int64_t epoch, std::int64_t step) const;
@@ -114,7 +135,8 @@ class SamplePlan {
     std::int64_t first = 0;
     std::int64_t total = 0;
   };
-  Span span(std::int64_t step, int replica) const;
+  Span span(std::int64_t epoch, std::int64_t step, int replica) const;
+  std::int64_t steps_of(std::int64_t samples, std::int64_t batch) const;
   std::int64_t stream_samples(int stream) const;
   void count_steps();
   SampleOrder make_order(std::int64_t epoch, int stream) const;
@@ -126,6 +148,9 @@ class SamplePlan {
   std::int64_t samples_ = 0;
   std::int64_t global_batch_ = 0;
   std::int64_t steps_ = 0;
+  int warmup_replicas_ = 0;             // 0: there is no warm-up
+  std::int64_t warmup_batch_ = 0;       // samples of a step of the warm-up, over its replicas
+  std::int64_t warmup_longest_ = 0;     // steps of an epoch that is all warm-up
   std::vector<std::vector<Run>> runs_;  // by stream: one a replica (file), or a single one (record, replicated)
   std::shared_ptr<PlanOrders> orders_;  // shared by copies; holds nothing that is not computed from the request
 };

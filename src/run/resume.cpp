@@ -150,8 +150,11 @@ void fit_state(RunState& state, const RunPlan& plan, const Decision& start, bool
   if (own_pace && state.step < start.step) {
     state.step_in_epoch += start.step - state.step;
     state.step = start.step;
-    for (; state.steps_per_epoch > 0 && state.step_in_epoch >= state.steps_per_epoch; ++state.epoch)
-      state.step_in_epoch -= state.steps_per_epoch;
+    const auto steps_in = [&](std::int64_t epoch) {  // under another plan, the epochs that it had
+      return state.steps_per_epoch == plan.steps_per_epoch ? plan.shards.steps_in(epoch) : state.steps_per_epoch;
+    };
+    for (; state.steps_per_epoch > 0 && state.step_in_epoch >= steps_in(state.epoch); ++state.epoch)
+      state.step_in_epoch -= steps_in(state.epoch);
   }
   if (state.step != start.step || state.step_in_epoch < 0 || state.epoch < 0)
     throw DataError(fmt::format("{}: its position (step {}, step {} of epoch {}) is not that of step {}", checkpoint,
@@ -171,7 +174,7 @@ void fit_state(RunState& state, const RunPlan& plan, const Decision& start, bool
   if (state.steps_per_epoch != plan.steps_per_epoch) {
     log_warning("an epoch has {} steps now, it had {} when the checkpoint was written", plan.steps_per_epoch,
                 state.steps_per_epoch);
-    if (state.step_in_epoch >= plan.steps_per_epoch) {
+    if (state.step_in_epoch >= plan.shards.steps_in(state.epoch)) {
       state.step_in_epoch = 0;
       ++state.epoch;
     }

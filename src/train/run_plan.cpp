@@ -11,8 +11,8 @@
 namespace echelon::inline train {
 namespace {
 
-std::int64_t total_steps_of(const TrainConfig& train, std::int64_t steps_per_epoch) {
-  const std::int64_t by_epochs = train.epochs * steps_per_epoch;
+std::int64_t total_steps_of(const TrainConfig& train, const SamplePlan& shards) {
+  const std::int64_t by_epochs = shards.steps_before(train.epochs);
   if (train.steps > 0 && (by_epochs == 0 || train.steps < by_epochs)) return train.steps;
   return by_epochs;
 }
@@ -100,10 +100,15 @@ RunPlan plan_run(const Config& config, const Mesh& mesh, const MeshCoord& coord,
   const SampleCounts samples = inputs.samples();
   BatchPlan batch = plan_batch(config, mesh.replicas(), samples.train);
   RankBatches rank_batches = busiest_batches(config, batch, mesh.replicas(), samples.test);
-  SamplePlan shards(plan_request(inputs.train, config.data, batch.per_replica, config.seed));
+  SamplePlanRequest request = plan_request(inputs.train, config.data, batch.per_replica, config.seed);
+  request.warmup = {.replicas = config.exchange.warmup_replicas,
+                    .steps = config.exchange.warmup_steps,
+                    .epochs = config.exchange.warmup_epochs,
+                    .each_epoch = config.exchange.warmup_each_epoch};
+  SamplePlan shards(std::move(request));
   std::map<std::int64_t, Graph> bucket_graphs = graphs_of(config, inputs.train, shards, inputs.graph);
   const std::int64_t steps_per_epoch = shards.steps_per_epoch();
-  const std::int64_t total = total_steps_of(config.train, steps_per_epoch);
+  const std::int64_t total = total_steps_of(config.train, shards);
   if (total == 0) throw ConfigError("train.epochs and train.steps are both 0: there is nothing to train");
   if (costs.empty()) costs = node_flops(inputs.graph, config.device.dtype);
   Part part = part_of(inputs.graph, config.parallel, coord, costs);

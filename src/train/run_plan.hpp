@@ -49,8 +49,8 @@ struct RunPlan {
   std::vector<double> node_costs;               // by node of `graph`: by these, stages are chosen
   Part part;                                    // what this rank runs of `graph`
   RankBatches rank_batches;                     // of the rank with the largest ones
-  std::int64_t steps_per_epoch = 0;
-  std::int64_t total_steps = 0;  // of the whole run, earlier attempts included
+  std::int64_t steps_per_epoch = 0;             // SamplePlan::steps_per_epoch
+  std::int64_t total_steps = 0;                 // of the whole run, earlier attempts included
 
   // The whole model in steps whose sequences are padded to `bucket` (SamplePlan::length).
   const Graph& whole_for(std::int64_t bucket) const { return bucket > 0 ? bucket_graphs.at(bucket) : graph; }

@@ -67,6 +67,14 @@ void add_exchange(Table& all) {
   exchange.key("outer", &ExchangeConfig::outer,
                words(names_where(kAlgorithms, [](const AlgorithmTraits& a) { return a.plain_plan(); })),
                "algorithm hierarchical: between hosts");
+  exchange.key("warmup_replicas", &ExchangeConfig::warmup_replicas, range(0, 65536),
+               "number of replicas that train at first, while the others wait; 0: all");
+  exchange.key("warmup_steps", &ExchangeConfig::warmup_steps, range(0, 1e12),
+               "number of steps that each of warmup_replicas takes before the others join");
+  exchange.key("warmup_epochs", &ExchangeConfig::warmup_epochs, range(0, 1e6),
+               "the same as a number of epochs, or a fraction of one");
+  exchange.key("warmup_each_epoch", &ExchangeConfig::warmup_each_epoch, {},
+               "warm up at the beginning of each epoch instead of once at the beginning of the run");
   exchange.key("verify_every_steps", &ExchangeConfig::verify_every_steps, at_least(0),
                "interval of comparisons of the replicas' weights; 0: only at step 0 and at the end");
 

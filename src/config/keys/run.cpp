@@ -45,6 +45,9 @@ void add_run(Table& all) {
           "run folder, attempt folder or checkpoint file of another run to begin from", !kNeutral);
   run.key("resume_weights_only", &RunConfig::resume_weights_only, {}, "of it take the weights alone, at step 0",
           !kNeutral);
+  run.key("replay", &RunConfig::replay, text(),
+          "folder of a run or attempt: repeat its recorded order of arrivals, for the same weights bit for bit",
+          !kNeutral);
   run.key("heartbeat_s", &RunConfig::heartbeat_s, range(0.01, 86400), "a line of progress at least this often");
   run.key("hang_timeout_s", &RunConfig::hang_timeout_s, range(0.1, 604800),
           "a wait longer than this ends the job with exit code 7");

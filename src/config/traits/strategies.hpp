@@ -36,7 +36,8 @@ struct StrategyTraits {
   X(averaging, AveragingKeys, .tracks_rows = false, .local_steps = true, .reads = {"algorithm"})    \
   X(elastic, ElasticKeys, .tracks_rows = false, .local_steps = true, .reads = {"algorithm"})        \
   X(asynchronous, AsynchronousKeys, .carries_codes = false, .tracks_rows = false,                  \
-    .local_steps = true, .own_pace = true, .reads = {"servers"})                                   \
+    .local_steps = true, .own_pace = true,                                                          \
+    .reads = {"servers", "warmup_replicas", "warmup_steps", "warmup_epochs", "warmup_each_epoch"})                                 \
   X(gossip, GossipKeys, .carries_codes = false, .tracks_rows = false, .local_steps = true,          \
     .reads = {"algorithm"})                                                                        \
   X(server, ServerKeys, .whole_parameters = false, .cuts_codes = false, .tracks_rows = false,      \

@@ -36,10 +36,11 @@ struct Report {
 
 // Why a meeting was called: bits.
 enum MeetingReason : std::uint32_t {
-  kMeetingWish = 1,      // a signal or the clock asked for a checkpoint or a stop; the meeting's sum says for what
-  kMeetingEpoch = 2,     // the replicas together have gone through the next epoch
-  kMeetingEnd = 4,       // all ranks have done all their steps
-  kMeetingNotFinite = 8  // a loss is not finite
+  kMeetingWish = 1,       // a signal or the clock asked for a checkpoint or a stop; the meeting's sum says for what
+  kMeetingEpoch = 2,      // the replicas together have gone through the next epoch
+  kMeetingEnd = 4,        // all ranks have done all their steps
+  kMeetingNotFinite = 8,  // a loss is not finite
+  kMeetingJoin = 16       // the warm-up with few replicas is over: the others join (data/sample_plan.hpp)
 };
 struct MeetingCall {
   std::int64_t number = 0;  // 0: none was called yet
@@ -55,8 +56,8 @@ class ControlCalls final : public Machine {
   ControlCalls(int rank, int ranks, int tag);
 
   // Any thread, before kReport is posted: this rank's totals, and, read on rank 0, the total weight at which the next
-  // epoch is over (0: never).
-  void report(const Report& totals, double epoch_weight);
+  // epoch and the next warm-up are over (0: never).
+  void report(const Report& totals, double epoch_weight, double join_weight = 0);
   // The newest call; within `on_notified`.
   const MeetingCall& call() const { return call_; }
 
@@ -78,10 +79,10 @@ class ControlCalls final : public Machine {
   std::vector<Child> children_;
   Report own_, sent_;
   bool sending_ = false, sent_any_ = false, closed_ = false;
-  double epoch_weight_ = 0;
+  double epoch_weight_ = 0, join_weight_ = 0;
   std::mutex mutex_;  // of what the host gives
   Report given_;
-  double given_epoch_weight_ = 0;
+  double given_epoch_weight_ = 0, given_join_weight_ = 0;
   MeetingCall call_, incoming_;
   MeetingCall down_[2];  // by turns: the last one may still be under way
 };

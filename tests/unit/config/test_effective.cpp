@@ -110,6 +110,12 @@ std::vector<std::string> company_of(const std::string& path) {
     return {"train.reproducible=true", "data.sharding=record",         "device.kind=onednn",
             "device.threads=1",        "exchange.algorithm=butterfly", "batch.global=64"};
   static const std::map<std::string, std::vector<std::string>> company = {
+      {"exchange.warmup_replicas", {"exchange.strategy=asynchronous", "exchange.warmup_steps=3"}},
+      {"exchange.warmup_steps", {"exchange.strategy=asynchronous", "exchange.warmup_replicas=1"}},
+      {"exchange.warmup_epochs", {"exchange.strategy=asynchronous", "exchange.warmup_replicas=1"}},
+      {"exchange.warmup_each_epoch",
+       {"exchange.strategy=asynchronous", "exchange.warmup_replicas=1", "exchange.warmup_steps=3"}},
+      {"run.replay", {"exchange.strategy=asynchronous"}},
       {"optimizer.decay_factor", {"optimizer.schedule=step", "optimizer.decay_at_epochs=[1, 2.5]"}},
       {"optimizer.decay_at_epochs", {"optimizer.schedule=step"}},
       {"optimizer.alpha", {"optimizer.rule=rmsprop"}},

@@ -260,4 +260,62 @@ TEST_CASE("golden: resumed runs of other builds must see the same samples", "[da
   CHECK(at(Sharding::replicated, 4, 1) == Ids{96, 124, 100, 109, 77, 81});
 }
 
+TEST_CASE("a warm-up with few replicas deals each sample once an epoch", "[data][plan]") {
+  for (int round = 0; round < 60; ++round) {
+    const Ids draw = test::random_integers(8, 0, 1000, "warm-up " + std::to_string(round));
+    const std::int64_t replicas = 2 + draw[0] % 4;
+    SamplePlanRequest wanted = request({40 + draw[1] % 60, 7, 30 + draw[2] % 50}, {}, Sharding::automatic,
+                                       draw[3] % 2 == 0 ? Ragged::zero_weight : Ragged::drop);
+    for (std::int64_t r = 0; r < replicas; ++r) wanted.batch.push_back(1 + (draw[4] + r) % 3);
+    wanted.sharding = Sharding::record;
+    const SamplePlan without(wanted);
+    wanted.sharding = Sharding::automatic;
+    wanted.warmup = {.replicas = 1 + draw[5] % (replicas + 1), .each_epoch = draw[6] % 2 == 0};
+    if (draw[7] % 2 == 0)
+      wanted.warmup.steps = 1 + draw[7] % 150;
+    else
+      wanted.warmup.epochs = static_cast<double>(draw[7] % 100) / (wanted.warmup.each_epoch ? 100 : 40) + 0.01;
+    const SamplePlan plan(wanted);
+    const bool warms = wanted.warmup.replicas < replicas;
+    CAPTURE(round, replicas, wanted.warmup.replicas, wanted.warmup.steps, wanted.warmup.epochs);
+    CHECK(plan.sharding() == Sharding::record);
+    CHECK((plan.warmup_steps(0) > 0) == warms);
+    std::int64_t before = 0, warm = 0;
+    double alone = 0;  // samples of warm-ups
+    for (std::int64_t epoch = 0; epoch < 5; ++epoch) {
+      CHECK(plan.steps_before(epoch) == before);
+      before += plan.steps_in(epoch);
+      warm += plan.warmup_steps(epoch);
+      Ids all;
+      for (std::int64_t step = 0; step < plan.steps_in(epoch); ++step)
+        for (int r = 0; r < static_cast<int>(replicas); ++r) {
+          const bool waits = step < plan.warmup_steps(epoch) && r >= wanted.warmup.replicas;
+          const std::vector<SampleSlot> slots = plan.ids(epoch, step, r);
+          REQUIRE(plan.takes(epoch, step, r) == !waits);
+          REQUIRE(slots.size() == (waits ? 0U : static_cast<std::size_t>(plan.batch(r))));
+          std::int64_t counting = 0;
+          for (const SampleSlot& slot : slots)
+            if (slot.counts) all.push_back(slot.id), ++counting;
+          REQUIRE(plan.counting(epoch, step, r) == counting);
+          if (step < plan.warmup_steps(epoch)) alone += static_cast<double>(counting);
+        }
+      std::int64_t global = 0;
+      for (const std::int64_t batch : wanted.batch) global += batch;
+      if (wanted.ragged == Ragged::zero_weight) CHECK(sorted(all) == iota(plan.samples()));
+      CHECK(std::set<std::int64_t>(all.begin(), all.end()).size() == all.size());
+      CHECK(static_cast<std::int64_t>(all.size()) > plan.samples() - global);
+      if (plan.warmup_steps(epoch) == 0) CHECK(plan.steps_in(epoch) == without.steps_per_epoch());
+    }
+    if (!warms) continue;
+    if (wanted.warmup.each_epoch) CHECK(plan.steps_per_epoch() == plan.steps_in(3));
+    if (wanted.warmup.steps > 0 && !wanted.warmup.each_epoch && warm < plan.steps_before(5))
+      CHECK(warm == wanted.warmup.steps);
+    if (wanted.warmup.steps == 0 && !wanted.warmup.each_epoch) {
+      const auto of_a_step = static_cast<double>(plan.row_of(static_cast<int>(wanted.warmup.replicas)));
+      CHECK(std::abs(alone - wanted.warmup.epochs * static_cast<double>(plan.samples())) <=
+            of_a_step * (1 + wanted.warmup.epochs));
+    }
+  }
+}
+
 }  // namespace echelon

@@ -1,0 +1,45 @@
+// Warm-up with few replicas, of strategies whose replicas step at their own pace: at the beginning of the run, or of
+// each epoch, the first replicas train alone (SamplePlan::takes); the others stand at a meeting and join with the
+// weights that all get there. Rank 0 calls that meeting once the weights of the warm-up's steps add up, whoever took
+// them.
+#pragma once
+
+#include <cstdint>
+
+#include "checkpoint/run_state.hpp"
+#include "train/run_plan.hpp"
+
+namespace echelon::inline train {
+
+// Of the steps [first, end) of an epoch, over all replicas.
+double weight_of_steps(const SamplePlan& plan, std::int64_t epoch, std::int64_t first, std::int64_t end);
+
+// Where a replica is among the warm-ups of a run; equal on all ranks but for `replica`.
+class Warmup {
+ public:
+  // From this state on. `plan` outlives it.
+  Warmup(const RunPlan& plan, int replica, const RunState& start);
+
+  // The total weight since the start at which the next warm-up is over; 0: there is none. O(steps of an epoch).
+  double next_weight() const;
+  // It is over: all ranks stand at the meeting that was called for it.
+  void over();
+  // Whether this replica has samples at this position; a server has none, and takes part in every step.
+  bool takes(const RunState& at) const;
+  // Where it has none: whether it has to wait for the end of the warm-up, and the number of steps to where it joins.
+  bool waits(const RunState& at) const { return at.epoch >= epoch_; }
+  std::int64_t steps_to_join(const RunState& at) const;
+
+ private:
+  // Step of epoch_ at which its warm-up ends: no later than the run.
+  std::int64_t end() const;
+
+  const RunPlan& plan_;
+  int replica_;
+  std::int64_t epoch_;              // the first whose warm-up is not over
+  std::int64_t first_;              // step of it at which this attempt began, or 0
+  std::int64_t epoch_begins_;       // step of the run
+  double weight_before_epoch_ = 0;  // of this attempt
+};
+
+}  // namespace echelon::inline train
