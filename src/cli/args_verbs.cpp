@@ -27,6 +27,10 @@ Run declare_train(CLI::App& app) {
   auto o = held<TrainOptions>();
   app.add_option("config", o->config, "the experiment, TOML")->required();
   add_sets(app, o->sets);
+  app.add_option("--local-ranks", o->local_ranks,
+                 "run this many ranks as threads of this process, instead of under mpirun: for debugging")
+      ->check(CLI::Range(1, 64))
+      ->type_name("K");
   return [o] { return run_train(*o); };
 }
 

@@ -9,9 +9,10 @@
 
 namespace echelon::cli {
 
-struct TrainOptions {  // echelon train CONFIG [--set section.key=value]...
+struct TrainOptions {  // echelon train CONFIG [--set section.key=value]... [--local-ranks K]
   std::string config;
   std::vector<std::string> sets;
+  int local_ranks = 0;  // as threads of this process; 0: one rank, or those of mpirun or srun
 };
 int run_train(const TrainOptions& options);
 

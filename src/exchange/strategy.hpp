@@ -31,6 +31,7 @@
 #include "config/roles.hpp"
 #include "config/schema.hpp"
 #include "device/arenas.hpp"
+#include "exchange/asynchronous/ledger.hpp"
 #include "exchange/progress.hpp"
 #include "optim/optimiser.hpp"
 
@@ -118,6 +119,12 @@ class Strategy {
   virtual WireCounters wire() const = 0;
   // Of strategies with asynchronous servers.
   virtual std::optional<UpdateRecord> updates() const { return {}; }
+  // Likewise: the number of buckets of which this rank serves a part.
+  virtual std::int64_t served() const { return 0; }
+  // Likewise: what the servers on this rank took up since the last call, by bucket (asynchronous/ledger.hpp), whose
+  // parts are the whole one after the other; empty where this rank serves nothing. Drained at a meeting, it reaches up
+  // to this meeting, and may hold what came after it.
+  virtual std::vector<LedgerBytes> take_ledgers() { return {}; }
   // Bytes that all ranks together send in one step according to the price list; NaN where they depend on the values.
   virtual double formula_bytes_per_step() const = 0;
   // "ring all-reduce, 3 buckets of 4.00 MiB", for the run banner.
@@ -133,6 +140,8 @@ struct StrategyContext {
   std::string part = {};     // behind the names of what is neither of a tensor nor equal in all parts of a split model
   Role role = Role::worker;  // of this rank
   std::int64_t steps_per_epoch = 1;
+  // By bucket: the order in which the servers on this rank are to take up what comes; empty: as it comes.
+  std::vector<LedgerBytes> recorded = {};
 };
 
 std::vector<std::string> strategy_names();

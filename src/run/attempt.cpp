@@ -158,7 +158,8 @@ void Attempt::build() {
                            .seed = config_.seed,
                            .part = part_name(rank_groups_->mesh(), rank_groups_->mesh().part(rank_groups_->coord())),
                            .role = rank_groups_->role(),
-                           .steps_per_epoch = plan_->steps_per_epoch});
+                           .steps_per_epoch = plan_->steps_per_epoch,
+                           .recorded = replay_.recorded});
     batch_norm_sum_ = std::make_unique<BatchNormSum>(*device_, rank_groups_->data_parallel_peers(), kSumsChannel);
     arenas_->initialise(config_.seed);
   });
@@ -238,6 +239,7 @@ int Attempt::run_or_throw() {
   all_or_none(group_, [&] {
     plan_.emplace(plan_run(config_, rank_groups_->mesh(), rank_groups_->coord(), std::move(inputs), resolved_.node_s));
   });
+  replay_ = open_replay(config_, *plan_, rank_groups_->roles(), group_);
   start_ = decide_start(config_, *plan_, group_, lock_);
   if (start_.finished) {
     const std::string where = start_.ranks > 0 ? " on " + counted(start_.ranks, "rank") : "";
@@ -264,14 +266,16 @@ int Attempt::run_or_throw() {
   log_banner();
   restore();
   all_or_none(group_, [&] {
+    replay_.check_weights(*arenas_);
     runner_ = make_stepper({config_, *plan_, *rank_groups_, *arenas_, *strategy_, *optimiser_, *batch_norm_sum_,
                             *activation_exchange_, phase_, state_});
     restore_carried(start_, *runner_);
     make_hooks();
   });
+  record_arrivals();
   std::vector<Hook*> hooks;
   for (const auto& hook : hooks_) hooks.push_back(hook.get());
-  Control control(engine_, kControlWordsChannel, strategy_->progress());
+  Control control(engine_, kControlWordsChannel, strategy_->progress(), replay_.script);
   Loop loop(config_, *plan_, rank_groups_->replica(), *runner_, group_, control, state_, phase_, std::move(hooks));
   return finish(loop.run());
 }
@@ -284,6 +288,7 @@ void Attempt::log_banner() {
   std::istringstream lines(resolved_.report);
   for (std::string line; std::getline(lines, line);) log_info("{}", line);
   tuning_.log_choice();
+  if (replay_.is_on()) log_info("replay    {}", replay_.told);
 }
 
 int Attempt::finish(Ending ending) {
@@ -298,7 +303,9 @@ int Attempt::finish(Ending ending) {
     if (slot_.rank != 0) return;
     write_summary(summary, parts);
     const bool in_time = job_end_is_near(config_.run.stop_before_end_s);
-    const std::string why = in_time ? "Slurm ends the job soon (run.stop_before_end_s)" : "asked to stop by a signal";
+    const std::string why = in_time           ? "Slurm ends the job soon (run.stop_before_end_s)"
+                            : replay_.is_on() ? "the recorded order of arrivals ends here, or asked to stop by a signal"
+                                              : "asked to stop by a signal";
     board_.conclude(summary.state, code, finished ? "" : fmt::format("{}; checkpoint of step {}", why, state_.step),
                     state_.step);
     log_info("{}", summary_text(summary, parts, board_.checkpoint()));

@@ -30,6 +30,7 @@
 #include "optim/optimiser.hpp"
 #include "parallel/activation_exchange.hpp"
 #include "parallel/rank_groups.hpp"
+#include "run/replay.hpp"
 #include "run/resolve_split.hpp"
 #include "run/resume.hpp"
 #include "run/tuning.hpp"
@@ -69,6 +70,7 @@ class Attempt {
   void build();
   void restore();
   void make_hooks();
+  void record_arrivals();
   Provenance provenance(const Config& config);
   void log_banner();
   int finish(Ending ending);
@@ -88,6 +90,7 @@ class Attempt {
   RunLock lock_;  // rank 0's; ends after all that writes into the run's folder
   std::optional<RunPlan> plan_;
   Decision start_;
+  RunReplay replay_;
   int threads_ = 1;
   Provenance provenance_;
   RunState state_;

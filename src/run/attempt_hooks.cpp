@@ -1,7 +1,10 @@
 // The hooks of an attempt, in the order in which the loop calls them.
+#include "base/checksum.hpp"
 #include "checkpoint/trained_data.hpp"
+#include "job/agree.hpp"
 #include "run/attempt.hpp"
 #include "train/hooks/agreement.hpp"
+#include "train/hooks/arrivals.hpp"
 #include "train/hooks/checkpoint.hpp"
 #include "train/hooks/divergence.hpp"
 #include "train/hooks/evaluate.hpp"
@@ -42,6 +45,29 @@ void Attempt::make_hooks() {
   hooks_.push_back(std::make_unique<StatusHook>(board_));
   if (!first_rank) return;
   hooks_.push_back(std::make_unique<ProgressHook>(config_.run, plan_->total_steps, config_.train.epochs));
+}
+
+// Before the other hooks, which may end the run. Collective.
+void Attempt::record_arrivals() {
+  if (strategy_->progress().meets != Progress::Meets::on_call || slot_.ranks == 1) return;
+  const std::vector<double> served = group_.gather(static_cast<double>(strategy_->served()));
+  LedgerHeader header;
+  header.rank = slot_.rank, header.ranks = slot_.ranks;
+  header.workers = rank_groups_->roles().workers;
+  for (const double pieces : served) {
+    header.servers += pieces > 0 ? 1 : 0;
+    header.pieces += static_cast<std::int64_t>(pieces);
+  }
+  header.first_step = start_.step, header.total_steps = plan_->total_steps;
+  header.samples = plan_->shards.samples();
+  header.config = provenance_.config_hash;
+  header.data = trained_data_of(plan_->train).fingerprint;
+  header.weights = hex64(arenas_->checksum());
+  header.device = device_->describe();
+  all_or_none(group_, [&] {
+    const std::string path = strategy_->served() > 0 ? arrivals_path(start_.folder.attempt, slot_.rank) : "";
+    hooks_.insert(hooks_.begin(), std::make_unique<ArrivalsHook>(*strategy_, path, header));
+  });
 }
 
 }  // namespace echelon::inline run

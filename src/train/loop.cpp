@@ -46,10 +46,20 @@ Ending Loop::run() {
   if (on_call_) {
     epochs_ = state_.epoch;
     plan_epoch(state_.step_in_epoch);
+    warmup_.emplace(plan_, replica_, state_);
+    plan_warmup();
   }
   Ending ending = Ending::finished;
-  while (!over_ && ending == Ending::finished)
-    ending = state_.step < plan_.total_steps ? one_step() : wait_for_the_others();
+  while (!over_ && ending == Ending::finished) {
+    if (state_.step >= plan_.total_steps)
+      ending = wait_for_the_others();
+    else if (!warmup_ || warmup_->takes(state_))
+      ending = one_step();
+    else if (warmup_->waits(state_))
+      ending = wait_to_join();
+    else
+      advance(state_.step + warmup_->steps_to_join(state_));
+  }
   phase_.enter("end");
   for (Hook* hook : hooks_) hook->run_end(ending == Ending::finished);
   return ending;
@@ -57,7 +67,8 @@ Ending Loop::run() {
 
 Ending Loop::one_step() {
   StepInfo info = info_of_next();
-  const bool ends_epoch = info.step + 1 >= plan_.total_steps || info.step_in_epoch + 1 == plan_.steps_per_epoch;
+  const bool ends_epoch =
+      info.step + 1 >= plan_.total_steps || info.step_in_epoch + 1 == plan_.shards.steps_in(info.epoch);
   const bool meets = control_.progress().meets_after(info.step + 1, ends_epoch);
   const bool every_step = control_.progress().meets == Progress::Meets::every_step;
   info.meets = meets;
@@ -75,7 +86,7 @@ Ending Loop::one_step() {
     words.drift = outcome.drift;
     control_.add(words, meets);
   }
-  const std::uint32_t call = control_.called();
+  const std::uint32_t call = control_.called(++trained_);
 
   StepRecord record;
   record.meets = meets || call != 0;
@@ -89,7 +100,7 @@ Ending Loop::one_step() {
   const ControlSum sum = record.meets ? meet(call, result.times.exchange_s) : ControlSum{};
   remember(result);
   if (outcome.give_up) overflow(outcome);
-  const bool epoch_over = advance(outcome);
+  const bool epoch_over = advance(outcome.next_step);
   record.times = result.times;
   record.outcome = outcome;
   return close(record, sum, call, epoch_over);
@@ -97,30 +108,46 @@ Ending Loop::one_step() {
 
 // This replica has done all its steps; others have not.
 Ending Loop::wait_for_the_others() {
+  control_.finished();
   StepRecord record;
+  const std::uint32_t call = wait_for_call(record);
+  const ControlSum sum = meet(call, record.times.exchange_s);
+  return close(record, sum, call, false);
+}
+
+// The first replicas warm up alone; this one joins them with the weights that all get at a meeting.
+Ending Loop::wait_to_join() {
+  StepRecord record;
+  const std::uint32_t call = wait_for_call(record);
+  const ControlSum sum = meet(call, record.times.exchange_s);
+  return close(record, sum, call, false);
+}
+
+// This rank stands at the next meeting until it is called, and trains nothing meanwhile.
+std::uint32_t Loop::wait_for_call(StepRecord& record) {
   record.trained = false;
   record.meets = true;
   record.epoch = state_.epoch;
-  control_.finished();
   phase_.enter("waiting for other replicas");
-  std::uint32_t call = 0;
-  {
-    const ScopedTimer timer(record.times.exchange_s, clock_);
-    runner_.come_to_meeting();  // the next one: nobody is held until this rank's next step
-    while ((call = control_.called()) == 0) {
-      const ControlWords words = words_of({}, state_.step);  // signals and the clock go on
-      if (words.requeue || words.interrupt || words.checkpoint) control_.add(words, false);
-      std::this_thread::sleep_for(kLookForCalls);
-    }
+  const ScopedTimer timer(record.times.exchange_s, clock_);
+  runner_.come_to_meeting();  // the next one: nobody is held until this rank's next step
+  for (;;) {
+    if (const std::uint32_t call = control_.called(trained_)) return call;
+    const ControlWords words = words_of({}, state_.step);  // signals and the clock go on
+    if (words.requeue || words.interrupt || words.checkpoint) control_.add(words, false);
+    for (Hook* hook : hooks_) hook->waiting();
+    std::this_thread::sleep_for(kLookForCalls);
   }
-  const ControlSum sum = meet(call, record.times.exchange_s);
-  return close(record, sum, call, false);
 }
 
 ControlSum Loop::meet(std::uint32_t call, double& waited_s) {
   if ((call & kMeetingEpoch) != 0) {
     ++epochs_;
     plan_epoch(0);
+  }
+  if ((call & kMeetingJoin) != 0) {
+    warmup_->over();
+    plan_warmup();
   }
   ControlSum sum;
   {
@@ -135,6 +162,7 @@ ControlSum Loop::meet(std::uint32_t call, double& waited_s) {
 // What hooks see of a step, and what follows from it. `epoch_over`: by this replica's own count.
 Ending Loop::close(StepRecord& record, const ControlSum& sum, std::uint32_t call, bool epoch_over) {
   record.step = state_.step;
+  record.call = call;
   bool last = false, ends_epoch = false;
   if (record.meets) {
     if (on_call_) record.step = static_cast<std::int64_t>(sum.most_steps);
@@ -182,9 +210,12 @@ void Loop::end_epoch(EpochRecord record) {
 // all replicas' steps add up.
 void Loop::plan_epoch(std::int64_t first) {
   if (group_.rank() != 0) return;
-  for (std::int64_t step = first; step < plan_.steps_per_epoch; ++step)
-    epoch_weight_ += plan_.shards.weight(epochs_, step);
+  epoch_weight_ += weight_of_steps(plan_.shards, epochs_, first, plan_.shards.steps_in(epochs_));
   control_.set_epoch_weight(epoch_weight_);
+}
+
+void Loop::plan_warmup() {
+  if (group_.rank() == 0) control_.set_join_weight(warmup_->next_weight());
 }
 
 StepInfo Loop::info_of_next() const {
@@ -243,12 +274,12 @@ void Loop::overflow(const StepOutcome& outcome) {
 }
 
 // To the step that the replica joins next; true where an epoch ends on the way.
-bool Loop::advance(const StepOutcome& outcome) {
-  const std::int64_t steps = outcome.next_step - state_.step, epoch = state_.epoch;
-  ECHELON_CHECK_GE(steps, 1, "step {} leads back to step {}", state_.step, outcome.next_step);
+bool Loop::advance(std::int64_t next_step) {
+  const std::int64_t steps = next_step - state_.step, epoch = state_.epoch;
+  ECHELON_CHECK_GE(steps, 1, "step {} leads back to step {}", state_.step, next_step);
   state_.step += steps;
-  for (state_.step_in_epoch += steps; state_.step_in_epoch >= plan_.steps_per_epoch; ++state_.epoch)
-    state_.step_in_epoch -= plan_.steps_per_epoch;
+  for (state_.step_in_epoch += steps; state_.step_in_epoch >= plan_.shards.steps_in(state_.epoch); ++state_.epoch)
+    state_.step_in_epoch -= plan_.shards.steps_in(state_.epoch);
   return state_.epoch > epoch;
 }
 

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "checkpoint/run_state.hpp"
@@ -16,6 +17,7 @@
 #include "train/hooks/hook.hpp"
 #include "train/run_plan.hpp"
 #include "train/stepper.hpp"
+#include "train/warmup.hpp"
 
 namespace echelon::inline train {
 
@@ -34,18 +36,21 @@ class Loop {
  private:
   Ending one_step();
   Ending wait_for_the_others();
+  Ending wait_to_join();
+  std::uint32_t wait_for_call(StepRecord& record);
   // `call`: why rank 0 called this meeting (MeetingReason); 0 where ranks meet by the strategy's period.
   ControlSum meet(std::uint32_t call, double& waited_s);
   Ending close(StepRecord& record, const ControlSum& sum, std::uint32_t call, bool epoch_over);
   void end_epoch(EpochRecord record);
   void plan_epoch(std::int64_t first);
+  void plan_warmup();
   StepInfo info_of_next() const;
   std::int64_t samples_of_this_rank(const StepInfo& info) const;
   ControlWords words_of(const LossSums& losses, std::int64_t step);
   void remember(const StepResult& result);
   [[noreturn]] void refuse_loss(const ControlSum& sum);
   [[noreturn]] void overflow(const StepOutcome& outcome);
-  bool advance(const StepOutcome& outcome);
+  bool advance(std::int64_t next_step);
   bool clock_wants_checkpoint();
 
   const Config& config_;
@@ -68,6 +73,8 @@ class Loop {
   // attempt's steps at which the next one is.
   std::int64_t epochs_ = 0;
   double epoch_weight_ = 0;
+  std::int64_t trained_ = 0;      // steps of this rank in this attempt
+  std::optional<Warmup> warmup_;  // where replicas meet on call
 };
 
 }  // namespace echelon::inline train

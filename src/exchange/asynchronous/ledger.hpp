@@ -46,6 +46,7 @@ class LedgerReader {
   const LedgerEntry& entry() const { return entry_; }  // !over()
   std::int64_t index() const { return index_; }        // of the entry, from 0
   void next();
+  std::size_t end() const { return at_; }  // byte after the entry
 
  private:
   std::uint64_t varint();

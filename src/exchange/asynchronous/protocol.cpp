@@ -16,6 +16,8 @@ AsyncHeader header_of(AsyncMemory::Payload message) {
   return header;
 }
 
+constexpr std::size_t kLongLedger = 4096;  // bytes of a piece: from here on the host is told after each arrival
+
 AsyncMemory::Payload payload_of(AsyncMemory::Payload message) { return message.subspan(sizeof(AsyncHeader)); }
 
 AsyncMemory::Payload write_header(const AsyncHeader& header, const AsyncMemory::Message& message) {
@@ -213,6 +215,7 @@ void AsyncProtocol::message_came(int b, int worker, AsyncMemory::Payload message
   const AsyncHeader header = header_of(message);
   own.came[static_cast<std::size_t>(worker)] = message;
   own.piece.arrived(worker, static_cast<AsyncKind>(header.kind), header.version, header.clock, now_s_);
+  if (own.piece.ledger().size() >= kLongLedger) actions_->notify_host(token(Word::recorded, b));
 }
 
 void AsyncProtocol::send_answer(int b, int worker, const AsyncHeader& header, const AsyncMemory::Message& message) {

@@ -14,6 +14,7 @@
 //                                   (where workers go on without waiting for a server's host, that host may be told
 //                                   after their next pushes)
 //   host of a worker posts done     every bucket settled: it never pushes again
+//   tells                recorded(b) take_ledger(b) has so many bytes that they should be taken
 //   tells                ended      last: done was posted here, all workers are done with this server's pieces, and all
 //                                   messages of this rank are out
 //
@@ -94,8 +95,8 @@ struct AsyncBucket {
 
 class AsyncProtocol final : public Machine {
  public:
-  enum class Word : std::uint8_t { push, meet, done, settled, met, ended };
-  // Of push and settled; the others are of no bucket.
+  enum class Word : std::uint8_t { push, meet, done, settled, met, ended, recorded };
+  // Of push, settled and recorded; the others are of no bucket.
   static Token token(Word word, int bucket = 0) { return static_cast<Token>(bucket) * 8 + static_cast<Token>(word); }
   static Word word_of(Token token) { return static_cast<Word>(token % 8); }
   static int bucket_of(Token token) { return static_cast<int>(token / 8); }

@@ -58,17 +58,20 @@ class Asynchronous final : public Strategy, private ProtocolHost {
     std::vector<AsyncBucket> traffic;
     const std::vector<ArenaRange> ranges =
         make_buckets(context.arenas.parameters(), size_of(dtype), config.bucket_mb * 1024 * 1024);
+    ECHELON_CHECK(context.recorded.empty() || context.recorded.size() == ranges.size(), "a recorded order a bucket");
     for (std::size_t b = 0; b < ranges.size(); ++b) {
       request.elems = ranges[b].elems();
       parts.push_back(server_parts(request));
+      if (!parts.back()[static_cast<std::size_t>(request.rank)].empty()) ++served_;
       traffic.push_back({.parts = parts.back(),
                          .tag = context.first_channel + 2 * static_cast<int>(b),
                          .priority = config.priority ? static_cast<int>(ranges.size() - 1 - b) : 0,
-                         .recorded = {}});
+                         .recorded = context.recorded.empty() ? LedgerBytes{} : context.recorded[b]});
       buckets_.push_back({.range = ranges[b], .gradient = ReadyCount(ranges[b])});
       count_bytes(parts.back());
     }
     if (alone()) return;
+    ledgers_.resize(ranges.size());
     memory_.emplace(request.rank, ranges, std::move(parts), context.arenas.elems(), dtype, keys_.soft > 1);
     protocol_.emplace(request.rank, request.ranks, rules_of(keys_), std::move(traffic), *memory_);
   }
@@ -78,10 +81,7 @@ class Asynchronous final : public Strategy, private ProtocolHost {
   double divisor(const StepInfo& info) const override { return info.local_weight > 0 ? info.local_weight : 1; }
 
   void begin_step(const StepInfo& info) override {
-    if (!alone() && !attachment_) {
-      with_weights({0, context_.arenas.elems()}, [&](const void* weights) { memory_->begin(weights); });
-      attachment_ = context_.engine.attach(*protocol_, *this);
-    }
+    attach();
     leave_meeting();
     for (Bucket& bucket : buckets_) bucket.gradient.reset();
     account_.begin_step(info);
@@ -111,7 +111,8 @@ class Asynchronous final : public Strategy, private ProtocolHost {
   }
 
   void come_to_meeting() override {
-    if (alone() || !attachment_ || meeting_.valid()) return;
+    if (alone() || meeting_.valid()) return;
+    attach();
     const StepAccount::ExcludedTime apart(account_);
     for (std::size_t b = 0; b < buckets_.size(); ++b) finish(b);
     ++meetings_;
@@ -131,6 +132,13 @@ class Asynchronous final : public Strategy, private ProtocolHost {
     if (alone()) return {};
     const std::lock_guard lock(mutex_);
     return updates_;
+  }
+  std::int64_t served() const override { return alone() ? 0 : served_; }
+  std::vector<LedgerBytes> take_ledgers() override {
+    const std::lock_guard lock(mutex_);
+    std::vector<LedgerBytes> taken(ledgers_.size());
+    std::swap(taken, ledgers_);
+    return taken;
   }
   double formula_bytes_per_step() const override {
     const double steps = static_cast<double>(std::max<std::int64_t>(1, steps_));
@@ -162,6 +170,13 @@ class Asynchronous final : public Strategy, private ProtocolHost {
   int workers() const { return context_.engine.size(); }
   bool alone() const { return workers() == 1; }
   bool trains() const { return account_.info().local_weight > 0; }
+
+  // With the weights of the arenas, which all ranks have.
+  void attach() {
+    if (alone() || attachment_) return;
+    with_weights({0, context_.arenas.elems()}, [&](const void* weights) { memory_->begin(weights); });
+    attachment_ = context_.engine.attach(*protocol_, *this);
+  }
 
   // Each worker sends each server but itself its update and gets weights; at a meeting it asks without an update.
   void count_bytes(const Parts& parts) {
@@ -247,15 +262,28 @@ class Asynchronous final : public Strategy, private ProtocolHost {
     account_.note_sent(std::exchange(sent_at_meeting_, {}));
   }
 
+  // On the thread that drives, with the lock.
+  void keep_ledger(int b) {
+    const LedgerBytes taken = protocol_->take_ledger(b);
+    LedgerBytes& kept = ledgers_[static_cast<std::size_t>(b)];
+    kept.insert(kept.end(), taken.begin(), taken.end());
+  }
+
   void on_notified(Token token, double now_s) override {
     const std::lock_guard lock(mutex_);
-    if (AsyncProtocol::word_of(token) == AsyncProtocol::Word::settled) {
+    const AsyncProtocol::Word word = AsyncProtocol::word_of(token);
+    if (word == AsyncProtocol::Word::recorded) return keep_ledger(AsyncProtocol::bucket_of(token));
+    if (word == AsyncProtocol::Word::settled) {
       const int b = AsyncProtocol::bucket_of(token);
+      keep_ledger(b);
       buckets_[static_cast<std::size_t>(b)].promise.fulfil(protocol_->begun_s(b), now_s, protocol_->take_sent(b));
       return;
     }
-    if (AsyncProtocol::word_of(token) != AsyncProtocol::Word::met) return;
-    for (int b = 0; b < static_cast<int>(buckets_.size()); ++b) sent_at_meeting_ += protocol_->take_sent(b);
+    if (word != AsyncProtocol::Word::met) return;
+    for (int b = 0; b < static_cast<int>(buckets_.size()); ++b) {
+      sent_at_meeting_ += protocol_->take_sent(b);
+      keep_ledger(b);
+    }
     updates_ = {};
     for (int w = 0; w < workers(); ++w) {
       const StalenessTally of = protocol_->staleness(w);
@@ -281,6 +309,7 @@ class Asynchronous final : public Strategy, private ProtocolHost {
   StepAccount account_;
   ArenaPass pass_;
   int servers_ = 1;
+  std::int64_t served_ = 0;
   std::vector<Bucket> buckets_;  // from the arena's end
   double bytes_of_step_ = 0, bytes_of_meeting_ = 0;
   std::int64_t steps_ = 0, meetings_ = 0;
@@ -291,6 +320,7 @@ class Asynchronous final : public Strategy, private ProtocolHost {
   mutable std::mutex mutex_;  // of promises, error and what was sent at a meeting
   WireCounters sent_at_meeting_;
   UpdateRecord updates_;
+  std::vector<LedgerBytes> ledgers_;        // by bucket: not taken yet
   std::exception_ptr error_;                // that ended the protocol
   std::unique_ptr<Attachment> attachment_;  // ends first; null with one rank, and before the first step
 };

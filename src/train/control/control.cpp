@@ -36,8 +36,8 @@ class Control::Caller {
     attached_.attach(machine_);
   }
 
-  void report(const Report& totals, double epoch_weight) {
-    machine_.report(totals, epoch_weight);
+  void report(const Report& totals, double epoch_weight, double join_weight) {
+    machine_.report(totals, epoch_weight, join_weight);
     attached_.post(ControlCalls::kReport);
   }
   // After so many meetings.
@@ -67,12 +67,15 @@ class Control::Caller {
   Host attached_;
 };
 
-Control::Control(Engine& world, int channel, const Progress& progress)
+Control::Control(Engine& world, int channel, const Progress& progress, MeetingScript script)
     : world_(world),
       progress_(progress),
       tree_(world.rank(), world.size(), channel, (world.size() + kSampledRanks - 1) / kSampledRanks),
       sums_(world),
-      calls_(progress.meets == Progress::Meets::on_call ? std::make_unique<Caller>(world, channel + 2) : nullptr) {
+      script_(std::move(script)),
+      calls_(progress.meets == Progress::Meets::on_call && script_.empty()
+                 ? std::make_unique<Caller>(world, channel + 2)
+                 : nullptr) {
   sums_.attach(tree_);
 }
 
@@ -95,7 +98,7 @@ void Control::add(const ControlWords& words, bool meets) {
   report();
 }
 
-void Control::report() { calls_->report(totals_, epoch_weight_); }
+void Control::report() { calls_->report(totals_, epoch_weight_, join_weight_); }
 
 void Control::finished() {
   if (!calls_ || totals_.finished > 0) return;
@@ -103,11 +106,17 @@ void Control::finished() {
   report();
 }
 
-std::uint32_t Control::called() const { return calls_ ? calls_->called(totals_.meetings) : 0; }
+std::uint32_t Control::called(std::int64_t steps) const {
+  if (calls_) return calls_->called(totals_.meetings);
+  return met_ < script_.size() && steps >= script_[met_].steps ? script_[met_].reasons : 0;
+}
 
 void Control::set_epoch_weight(double weight) { epoch_weight_ = weight; }
 
+void Control::set_join_weight(double weight) { join_weight_ = weight; }
+
 void Control::begin() {
+  if (met_ + 1 == script_.size() && (script_.back().reasons & kMeetingEnd) == 0) words_.requeue = true;
   sum_ = sums_.expect();
   tree_.set_words(std::exchange(words_, {}));
   sums_.post(ControlTree::kWords);
@@ -116,6 +125,7 @@ void Control::begin() {
 const ControlSum& Control::meet() {
   if (!sum_.valid()) begin();
   std::exchange(sum_, {}).wait();
+  ++met_;
   if (calls_) {
     totals_.meetings += 1;
     totals_.wishes = 0;

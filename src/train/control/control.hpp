@@ -9,6 +9,7 @@
 #include "comm/engine.hpp"
 #include "exchange/progress.hpp"
 #include "train/control/calls.hpp"
+#include "train/control/script.hpp"
 #include "train/control/tree.hpp"
 
 namespace echelon::inline train {
@@ -17,8 +18,9 @@ class Control {
  public:
   static constexpr int kChannels = 4;
 
-  // `channel` and the next three, on all ranks of the engine. It outlives this.
-  Control(Engine& world, int channel, const Progress& progress = {});
+  // `channel` and the next three, on all ranks of the engine. It outlives this. `script`, on all ranks alike or on
+  // none: instead of calls, for strategies that meet on call; unless its last meeting ends the run, all stop there.
+  Control(Engine& world, int channel, const Progress& progress = {}, MeetingScript script = {});
   ~Control();
 
   const Progress& progress() const { return progress_; }
@@ -29,10 +31,13 @@ class Control {
   void add(const ControlWords& words, bool meets);
   // Of strategies that meet on call: this rank has done all its steps.
   void finished();
-  // Likewise: why the next meeting was called (MeetingReason); 0 where none was.
-  std::uint32_t called() const;
-  // Likewise, on rank 0: total weight, over all replicas since this object was made, at which the next epoch ends.
+  // Likewise: why the next meeting was called (MeetingReason); 0 where none was. `steps` that this rank has trained
+  // since this object was made.
+  std::uint32_t called(std::int64_t steps) const;
+  // Likewise, on rank 0: total weight, over all replicas since this object was made, at which the next epoch ends, and
+  // the next warm-up (0: never).
   void set_epoch_weight(double weight);
+  void set_join_weight(double weight);
 
   // Every rank: the sum over all ranks of what was added since the last meeting. Returns once all ranks are there;
   // throws what ended the engine.
@@ -76,8 +81,10 @@ class Control {
   ControlTree tree_;
   ControlWords words_;  // since the last meeting
   Report totals_;       // of this rank
-  double epoch_weight_ = 0;
-  Ticket sum_;  // of the meeting under way; not valid: it has not begun
+  double epoch_weight_ = 0, join_weight_ = 0;
+  MeetingScript script_;
+  std::size_t met_ = 0;  // meetings of the script
+  Ticket sum_;           // of the meeting under way; not valid: it has not begun
   Attached sums_;
   std::unique_ptr<Caller> calls_;  // null where nobody calls
 };

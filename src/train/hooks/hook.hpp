@@ -24,8 +24,10 @@ namespace echelon::inline train {
 struct StepRecord {
   // Updates done, this one included. Of this rank; at a meeting, of the rank that has done most, so that all agree.
   std::int64_t step = 0;
-  bool meets = true;       // all ranks stand together after this step
-  bool trained = true;     // false: this rank had done all its steps, and attends a meeting
+  bool meets = true;  // all ranks stand together after this step
+  std::uint32_t call =
+      0;                // why rank 0 called this meeting (MeetingReason); 0 where ranks meet by the strategy's period
+  bool trained = true;  // false: this rank had done all its steps, and attends a meeting
   std::int64_t epoch = 0;  // epochs done before this step
   double learning_rate = 0;
   // Mean over the labels since the last meeting, over all replicas; between meetings over the step's and this rank's;
@@ -62,6 +64,8 @@ class Hook {
   virtual void step_end(const StepRecord& record) { (void)record; }
   virtual void epoch_end(EpochRecord& record) { (void)record; }
   virtual void step_recorded(const StepRecord& record) { (void)record; }
+  // Many times while this rank stands at a meeting that was not called yet; no group may be used.
+  virtual void waiting() {}
   virtual void run_end(bool finished) { (void)finished; }
 };
 

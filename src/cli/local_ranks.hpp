@@ -1,0 +1,17 @@
+// Ranks as threads of this process, over memory, instead of a launch: for a debugger, a replay, a machine without MPI.
+#pragma once
+
+#include <functional>
+
+#include "comm/engine.hpp"
+
+namespace echelon::cli {
+
+// Calls `rank(engine)` on as many threads as ranks, each with the engine of its rank, and returns the exit code of rank
+// 0. An exception ends all ranks (end_local_ranks). ConfigError where a launcher has started this process.
+int on_local_ranks(int ranks, const std::function<int(Engine&)>& rank);
+
+// Ends this process, and with it all its ranks, at once.
+[[noreturn]] void end_local_ranks(int exit_code);
+
+}  // namespace echelon::cli

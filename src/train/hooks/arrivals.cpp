@@ -1,0 +1,31 @@
+#include "train/hooks/arrivals.hpp"
+
+#include "base/log.hpp"
+
+namespace echelon::inline train {
+
+ArrivalsHook::ArrivalsHook(Strategy& strategy, const std::string& path, const LedgerHeader& header)
+    : strategy_(strategy) {
+  if (!path.empty()) file_.emplace(path, header);
+}
+
+// Of a run that ends with an error: what is there helps to repeat it.
+ArrivalsHook::~ArrivalsHook() {
+  try {
+    take();
+  } catch (const std::exception& error) {
+    log_warning("the order of arrivals is incomplete: {}", error.what());
+  }
+}
+
+void ArrivalsHook::take() {
+  if (file_) file_->add(strategy_.take_ledgers());
+}
+
+void ArrivalsHook::step_end(const StepRecord& record) {
+  if (record.meets) strategy_.drain();
+  take();
+  if (record.meets && file_) file_->met(record.call);
+}
+
+}  // namespace echelon::inline train

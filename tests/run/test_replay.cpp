@@ -1,0 +1,157 @@
+// Replay as a user runs it: an asynchronous run of MPI ranks, disturbed at random, is repeated bit for bit from its
+// recorded order of arrivals, under other disturbances and on threads; what cannot be repeated is refused.
+
+#include <catch2/catch.hpp>
+#include <filesystem>
+
+#include "base/error.hpp"
+#include "exchange/asynchronous/ledger_file.hpp"
+#include "tests/run/compare.hpp"
+#include "tests/support/random.hpp"
+
+namespace echelon {
+namespace {
+
+using Catch::Contains;
+using test::Sets;
+
+const Sets kAsynchronous = {"exchange.strategy=asynchronous", "exchange.bucket_mb=0.01"};
+
+// Rules in any combination, a warm-up in half of them; a third without tests and checkpoints before the end.
+Sets random_rules(const std::string& name) {
+  const std::vector<std::int64_t> draw = test::random_integers(9, 0, 1 << 20, name);
+  Sets sets = kAsynchronous;
+  const auto add = [&](std::int64_t drawn, const std::string& set) {
+    if (drawn % 2 == 0) sets.push_back(set);
+  };
+  add(draw[0], "exchange.asynchronous.soft=" + std::to_string(2 + draw[0] % 3));
+  add(draw[1], "exchange.asynchronous.drop_above=" + std::to_string(1 + draw[1] % 4));
+  add(draw[2], "exchange.asynchronous.staleness_scale=0.7");
+  add(draw[3], "exchange.asynchronous.bound=" + std::to_string(draw[3] % 5));
+  add(draw[4], "exchange.servers=" + std::to_string(1 + draw[4] % 3));
+  add(draw[5], "exchange.asynchronous.rate=sqrt");
+  if (draw[6] % 2 == 0) {
+    sets.push_back("exchange.warmup_replicas=" + std::to_string(1 + draw[7] % 2));
+    sets.push_back("exchange.warmup_epochs=0.4");
+    add(draw[7] / 2, "exchange.warmup_each_epoch=true");
+  }
+  if (draw[8] % 3 == 0) {
+    const Sets quiet = {"evaluate.every_epochs=0", "checkpoint.every_epochs=0", "checkpoint.every_steps=0"};
+    sets.insert(sets.end(), quiet.begin(), quiet.end());
+  }
+  return sets;
+}
+
+// Stops a rank now and then, from shortly after the start on.
+std::string disturb(int rank) {
+  return "sleep 0.4; for i in 1 2 3 4 5 6; do p=$(rank " + std::to_string(rank) +
+         "); [ -n \"$p\" ] && kill -STOP $p && sleep 0.1 && kill -CONT $p; sleep 0.05; done; wait $pid";
+}
+
+struct Trained {
+  test::TrainedRun run;
+  std::string attempt;
+};
+
+Trained disturbed(const test::Trial& trial, const std::string& name, const Sets& sets, int rank) {
+  const test::Outcome outcome = trial.train_and(3, test::with(sets, {"name=" + name}), disturb(rank));
+  INFO(outcome.out << outcome.err);
+  REQUIRE(outcome.code == 0);
+  return {{trial, name, outcome.out}, trial.attempt(name)};
+}
+
+std::vector<std::string> words_of(const Sets& sets, const std::vector<std::string>& more) {
+  std::vector<std::string> words = {"train", "trial.toml"};
+  words.insert(words.end(), more.begin(), more.end());
+  for (const std::string& set : sets) words.insert(words.end(), {"--set", set});
+  return words;
+}
+
+Trained on_threads(const test::Trial& trial, const std::string& name, const Sets& sets) {
+  const test::Outcome outcome = trial.echelon(words_of(test::with(sets, {"name=" + name}), {"--local-ranks", "3"}));
+  INFO(outcome.out << outcome.err);
+  REQUIRE(outcome.code == 0);
+  return {{trial, name, outcome.out}, trial.attempt(name)};
+}
+
+// The files of both attempts have the same orders.
+void check_same_orders(const std::string& attempt, const std::string& expected) {
+  int files = 0;
+  for (int rank = 0; rank < 3; ++rank) {
+    const std::string name = "/arrivals-000" + std::to_string(rank) + ".bin";
+    REQUIRE(std::filesystem::exists(attempt + name) == std::filesystem::exists(expected + name));
+    if (!std::filesystem::exists(expected + name)) continue;
+    ++files;
+    const LedgerFile file = read_ledger_file(attempt + name), other = read_ledger_file(expected + name);
+    CHECK(file.orders == other.orders);
+    CHECK(file.meetings == other.meetings);
+    CHECK(file.lost_bytes == 0);
+  }
+  CHECK(files > 0);
+}
+
+}  // namespace
+
+TEST_CASE("an asynchronous run is repeated bit for bit from its recorded order, on MPI and on threads",
+          "[run][replay]") {
+  const test::Trial trial;
+  const Sets sets = random_rules("rules of a replay");
+  CAPTURE(sets);
+  const Trained recorded = disturbed(trial, "recorded", sets, 2);
+  const Sets replay = test::with(sets, {"run.replay=" + recorded.attempt});
+  const Trained on_mpi = disturbed(trial, "on_mpi", replay, 0);
+  CHECK_THAT(on_mpi.run.out, Contains("replay    the order of "));
+  test::check_equal(on_mpi.run, recorded.run, {.part = ""});
+  check_same_orders(on_mpi.attempt, recorded.attempt);
+  const Trained threads = on_threads(trial, "on_threads", replay);
+  test::check_equal(threads.run, recorded.run, {.part = ""});
+  check_same_orders(threads.attempt, recorded.attempt);
+}
+
+TEST_CASE("a recording that was stopped is repeated up to its end, and goes on with the next attempt",
+          "[run][replay][slow]") {
+  const test::Trial trial;
+  const Sets sets = test::with(kAsynchronous, {"train.epochs=20", "exchange.asynchronous.soft=2"});
+  const test::Outcome stopped = trial.train_and(3, sets, "running; kill -USR1 $(rank 1); wait $pid");
+  INFO(stopped.out << stopped.err);
+  REQUIRE(stopped.code == kExitRequeue);
+  const std::int64_t step = trial.status()["step"];
+  const test::TrainedRun recorded = train_run(trial, "trial", {{3, {}, "resuming  from step "}}, sets);
+  const Sets replay = test::with(sets, {"name=again", "run.replay=" + trial.run("trial")});
+  const test::Outcome first = trial.train(3, replay);
+  INFO(first.out << first.err);
+  REQUIRE(first.code == kExitRequeue);
+  CHECK(trial.status("again")["step"] == step);
+  CHECK_THAT(first.out, Contains("it does not reach the end of the run"));
+  const test::Outcome second = trial.train(3, replay);
+  INFO(second.out << second.err);
+  REQUIRE(second.code == 0);
+  check_equal({trial, "again", second.out}, recorded, {.part = ""});
+}
+
+TEST_CASE("a replay refuses another config, other ranks, data and weights, and says which", "[run][replay]") {
+  const test::Trial trial;
+  const Sets sets = test::with(kAsynchronous, {"train.epochs=1", "evaluate.every_epochs=0", "name=recorded"});
+  REQUIRE(trial.echelon(words_of(sets, {"--local-ranks", "3"})).code == 0);
+  const std::string attempt = trial.attempt("recorded");
+  const auto refused = [&](const Sets& more, const std::string& ranks, int code, const std::string& why) {
+    const Sets all = test::with(sets, test::with({"name=other", "run.replay=" + attempt}, more));
+    const test::Outcome outcome = trial.echelon(words_of(all, {"--local-ranks", ranks}));
+    INFO(outcome.out << outcome.err);
+    CHECK(outcome.code == code);
+    CHECK_THAT(outcome.err, Contains(why) && Contains("error"));
+  };
+  refused({"seed=8"}, "3", kExitConfig, "seed = 8 (recorded: 7)");
+  refused({"exchange.servers=1", "optimizer.momentum=0.5"}, "3", kExitConfig, "exchange.servers = 1 (recorded: 0)");
+  refused({}, "2", kExitConfig, "2 workers (recorded: 3)");
+  refused({"train.epochs=2"}, "3", kExitConfig, "34 steps in all (recorded: 17)");
+  refused({"run.replay=" + (trial / "train")}, "3", kExitConfig, "holds no order of arrivals");
+  refused({"data.train=test"}, "3", kExitConfig, "201 training samples (recorded: 800)");
+  refused({"run.resume_from=" + trial.run("recorded"), "run.resume_weights_only=true"}, "3", kExitConfig,
+          "other weights than this run");
+  refused({"exchange.strategy=gossip"}, "3", kExitConfig, "run.replay is not used here");
+  std::filesystem::rename(attempt + "/arrivals-0001.bin", attempt + "/elsewhere.bin");
+  refused({}, "3", kExitData, "3 ranks served, but 2 files");
+}
+
+}  // namespace echelon
