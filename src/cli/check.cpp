@@ -22,6 +22,7 @@
 #include "device/device.hpp"
 #include "model/build.hpp"
 #include "parallel/choose.hpp"
+#include "run/replay.hpp"
 #include "run/resolve_split.hpp"
 #include "run/resume.hpp"
 #include "train/run_plan.hpp"
@@ -168,6 +169,8 @@ void print_shards(Check& check) {
 void print_start(const Check& check) {
   const Decision start = foresee_start(check.config, *check.plan);
   if (!start.told.empty()) line(start.finished || !start.first_step() ? "start" : "hint", start.told);
+  if (const std::string told = foresee_replay(check.config, *check.plan, check.roles()); !told.empty())
+    line("replay", told);
 }
 
 void print_device(Check& check) {

@@ -55,6 +55,16 @@ std::string data_line(const RunPlan& plan) {
                      order_text(plan), counted(plan.steps_per_epoch, "step"), count_text(plan.total_steps));
 }
 
+// "warm-up   1 of 3 replicas, for 20 steps of each epoch before the others join"
+std::string warmup_line(const ExchangeConfig& config, const RunPlan& plan) {
+  std::int64_t steps = 0, epoch = 0;
+  while (plan.shards.warmup_steps(epoch) > 0 && (!config.warmup_each_epoch || epoch == 0))
+    steps += plan.shards.warmup_steps(epoch++);
+  if (steps == 0) return fmt::format("warm-up   none: there are no more than {} replicas", config.warmup_replicas);
+  return fmt::format("warm-up   {} of {} replicas, for {}{} before the others join", config.warmup_replicas,
+                     plan.replicas, counted(steps, "step"), config.warmup_each_epoch ? " of each epoch" : "");
+}
+
 std::string model_line(const Config& config, const RunPlan& plan) {
   const ModelCosts costs = model_costs(plan.graph, config.device.dtype);
   return fmt::format("model     {}: {} parameters, {}FLOP forward and {}FLOP backward a sample, {}",
@@ -122,6 +132,7 @@ std::vector<std::string> banner_lines(const BannerParts& p) {
       fmt::format("results   {}", p.start.folder.attempt),
   };
   for (const std::string& note : p.notes) lines.push_back("note      " + note);
+  if (p.config.exchange.warmup_replicas > 0) lines.push_back(warmup_line(p.config.exchange, p.plan));
   if (p.mesh.pipeline() > 1) lines.push_back(stages_line(p.config, p.plan, p.mesh));
   if (p.mesh.tensor() > 1)
     lines.push_back(

@@ -179,6 +179,28 @@ std::string text_of(const std::string& attempt, const LedgerHeader& header, cons
   return text;
 }
 
+// Of config.run.replay; "" where this run is finished already.
+std::string attempt_to_repeat(const Config& config, const RunPlan& plan) {
+  const Decision start = foresee_start(config, plan);
+  return start.finished ? "" : find_attempt(config, start.step);
+}
+
+RunReplay read_replay(const Config& config, const RunPlan& plan, const Roles& roles, const std::string& attempt,
+                      int rank) {
+  RunReplay replay;
+  replay.attempt = attempt;
+  replay.header = read_ledger_header(files_of(attempt).front());
+  refuse_other_run(config, plan, roles, attempt, replay.header);
+  const Recording all = read_recording(attempt, replay.header, rank, replay.recorded);
+  for (std::size_t m = 0; m < all.meetings.size(); ++m) {
+    const std::vector<std::int64_t>& updates = all.meetings[m].updates;
+    const auto worker = static_cast<std::size_t>(rank);
+    replay.script.push_back({.steps = worker < updates.size() ? updates[worker] : 0, .reasons = all.reasons[m]});
+  }
+  replay.told = text_of(attempt, replay.header, all);
+  return replay;
+}
+
 }  // namespace
 
 std::string arrivals_path(const std::string& attempt, int rank) {
@@ -194,28 +216,21 @@ void RunReplay::check_weights(const Arenas& arenas) const {
 }
 
 RunReplay open_replay(const Config& config, const RunPlan& plan, const Roles& roles, Group& group) {
-  RunReplay replay;
-  if (config.run.replay.empty()) return replay;
+  if (config.run.replay.empty()) return {};
   std::string attempt;
   all_or_none(group, [&] {
-    if (group.rank() != 0) return;
-    const Decision start = foresee_start(config, plan);
-    if (!start.finished) attempt = find_attempt(config, start.step);
+    if (group.rank() == 0) attempt = attempt_to_repeat(config, plan);
   });
-  replay.attempt = group.gather(attempt)[0];
-  if (!replay.is_on()) return replay;
-  all_or_none(group, [&] {
-    replay.header = read_ledger_header(files_of(replay.attempt).front());
-    refuse_other_run(config, plan, roles, replay.attempt, replay.header);
-    const Recording all = read_recording(replay.attempt, replay.header, group.rank(), replay.recorded);
-    for (std::size_t m = 0; m < all.meetings.size(); ++m) {
-      const std::vector<std::int64_t>& updates = all.meetings[m].updates;
-      const auto worker = static_cast<std::size_t>(group.rank());
-      replay.script.push_back({.steps = worker < updates.size() ? updates[worker] : 0, .reasons = all.reasons[m]});
-    }
-    replay.told = text_of(replay.attempt, replay.header, all);
-  });
+  attempt = group.gather(attempt)[0];
+  RunReplay replay;
+  if (attempt.empty()) return replay;
+  all_or_none(group, [&] { replay = read_replay(config, plan, roles, attempt, group.rank()); });
   return replay;
+}
+
+std::string foresee_replay(const Config& config, const RunPlan& plan, const Roles& roles) {
+  const std::string attempt = config.run.replay.empty() ? "" : attempt_to_repeat(config, plan);
+  return attempt.empty() ? "" : read_replay(config, plan, roles, attempt, 0).told;
 }
 
 }  // namespace echelon::inline run

@@ -40,5 +40,7 @@ std::string arrivals_path(const std::string& attempt, int rank);
 // such recording or this run differs from it in keys, ranks, data or length (with all that differ), DataError for files
 // that are missing or damaged.
 RunReplay open_replay(const Config& config, const RunPlan& plan, const Roles& roles, Group& group);
+// Its text, for `echelon check`, with the same refusals; "" without a replay.
+std::string foresee_replay(const Config& config, const RunPlan& plan, const Roles& roles);
 
 }  // namespace echelon::inline run

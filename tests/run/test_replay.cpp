@@ -111,7 +111,7 @@ TEST_CASE("an asynchronous run is repeated bit for bit from its recorded order, 
 TEST_CASE("a recording that was stopped is repeated up to its end, and goes on with the next attempt",
           "[run][replay][slow]") {
   const test::Trial trial;
-  const Sets sets = test::with(kAsynchronous, {"train.epochs=20", "exchange.asynchronous.soft=2"});
+  const Sets sets = test::with(kAsynchronous, {"train.epochs=10", "exchange.asynchronous.soft=2"});
   const test::Outcome stopped = trial.train_and(3, sets, "running; kill -USR1 $(rank 1); wait $pid");
   INFO(stopped.out << stopped.err);
   REQUIRE(stopped.code == kExitRequeue);
@@ -127,6 +127,27 @@ TEST_CASE("a recording that was stopped is repeated up to its end, and goes on w
   INFO(second.out << second.err);
   REQUIRE(second.code == 0);
   check_equal({trial, "again", second.out}, recorded, {.part = ""});
+}
+
+TEST_CASE("a recording that is cut off is repeated up to the last meeting that all servers wrote", "[run][replay]") {
+  const test::Trial trial;
+  const Sets sets = test::with(kAsynchronous, {"train.epochs=5", "evaluate.every_epochs=0", "checkpoint.keep=100"});
+  const Trained recorded = on_threads(trial, "recorded", sets);
+  const std::string torn = recorded.attempt + "/arrivals-0001.bin";
+  const auto bytes = static_cast<std::int64_t>(std::filesystem::file_size(torn));
+  std::filesystem::resize_file(torn, static_cast<std::uintmax_t>(bytes - test::random_integers(1, 1, 20, "cut")[0]));
+  const Sets replay = test::with(sets, {"name=again", "run.replay=" + recorded.attempt});
+  const test::Outcome outcome = trial.echelon(words_of(replay, {"--local-ranks", "3"}));
+  INFO(outcome.out << outcome.err);
+  REQUIRE(outcome.code == kExitRequeue);
+  CHECK_THAT(outcome.out, Contains("no whole blocks") && Contains("the recorded order of arrivals ends here"));
+  const test::Outcome foreseen = trial.check(replay, {"--replicas", "3"});
+  CHECK_THAT(foreseen.out + foreseen.err, Contains("has no attempt that began at step"));  // it would go on
+  const std::string file = "/" + trial.status("again")["checkpoint"].get<std::string>();
+  CHECK(file != "/" + trial.status("recorded")["checkpoint"].get<std::string>());
+  const std::vector<double> values = test::checkpoint_values(trial.run("again") + file, "");
+  CHECK(values.size() > 1000);
+  CHECK(values == test::checkpoint_values(trial.run("recorded") + file, ""));
 }
 
 TEST_CASE("a replay refuses another config, other ranks, data and weights, and says which", "[run][replay]") {
@@ -150,6 +171,9 @@ TEST_CASE("a replay refuses another config, other ranks, data and weights, and s
   refused({"run.resume_from=" + trial.run("recorded"), "run.resume_weights_only=true"}, "3", kExitConfig,
           "other weights than this run");
   refused({"exchange.strategy=gossip"}, "3", kExitConfig, "run.replay is not used here");
+  const Sets repeated = test::with(sets, {"name=other", "run.replay=" + attempt});
+  CHECK_THAT(trial.check(repeated, {"--replicas", "3"}).out, Contains("replay      the order of 51 updates"));
+  CHECK_THAT(trial.check(repeated, {"--replicas", "2"}).err, Contains("2 workers (recorded: 3)"));
   std::filesystem::rename(attempt + "/arrivals-0001.bin", attempt + "/elsewhere.bin");
   refused({}, "3", kExitData, "3 ranks served, but 2 files");
 }

@@ -1,6 +1,8 @@
 // Warm-up with few replicas as a user runs it: n of k asynchronous workers train first, the others join with the same
 // weights; each sample is read once an epoch, and a run that is stopped meanwhile goes on.
 
+#include <fmt/format.h>
+
 #include <catch2/catch.hpp>
 
 #include "base/error.hpp"
@@ -96,6 +98,7 @@ TEST_CASE("workers join after a warm-up with the same weights, once or at each e
     CAPTURE(workers, few, steps, each);
     const test::Outcome outcome = on_threads(trial, static_cast<int>(workers), sets);
     // 800 samples: a step of a warm-up takes few * batch / workers of them, others 48.
+    CHECK_THAT(outcome.out, Contains(fmt::format("warm-up   {} of {} replicas, for {} step", few, workers, steps)));
     const std::int64_t batch = 48 / workers * few, rest = (800 - steps * batch + 47) / 48;
     const std::int64_t epochs_with = each ? 4 : 1;
     const std::int64_t all = epochs_with * (steps + rest) + (4 - epochs_with) * 17;

@@ -71,8 +71,8 @@ Control::Control(Engine& world, int channel, const Progress& progress, MeetingSc
     : world_(world),
       progress_(progress),
       tree_(world.rank(), world.size(), channel, (world.size() + kSampledRanks - 1) / kSampledRanks),
-      sums_(world),
       script_(std::move(script)),
+      sums_(world),
       calls_(progress.meets == Progress::Meets::on_call && script_.empty()
                  ? std::make_unique<Caller>(world, channel + 2)
                  : nullptr) {
