@@ -26,7 +26,7 @@ void each(F& f, Visit&& visit) {
   visit(Figure{"epoch", "", R::same, S::none, A::first, "epochs done before"}, f.epoch);
   visit(Figure{"lr", "", R::same, S::none, A::first, "learning rate"}, f.lr);
   visit(Figure{"loss", "", R::same, S::none, A::first, "mean over the labels of the step, of all ranks"}, f.loss);
-  visit(Figure{"samples", "", R::same, S::none, A::first, "of the step"}, f.samples);
+  visit(Figure{"samples", "", R::same, S::none, A::first, "of the step; where replicas take steps of their own, of rank 0"}, f.samples);
   visit(Figure{"samples_per_s", "1/s", R::rank0, S::none, A::first, "without hooks"}, f.samples_per_s);
   visit(Figure{"time", "s", R::rank0, S::none, A::first, "parts of the step; hooks that a checkpoint's write precedes are in the next row"}, f.time);
   visit(Figure{"exchange_exposed_s", "s", R::rank0, S::none, A::first, "the compute thread waited for the exchange", kLeftOut}, f.exchange_exposed_s);
@@ -81,7 +81,7 @@ void each(F& f, Visit&& visit) {
   visit(Figure{"epochs", "", R::same, S::newest, A::first, "done in the whole run"}, f.epochs);
   visit(Figure{"steps", "", R::same, S::newest, A::first, "updates of the whole run"}, f.steps);
   visit(Figure{"timed_steps", "", R::same, S::sum, A::first, "steps in the quartiles"}, f.timed_steps);
-  visit(Figure{"samples_per_s", "1/s", R::rank0, S::quartiles, A::median, "without hooks"}, f.samples_per_s);
+  visit(Figure{"samples_per_s", "1/s", R::rank0, S::quartiles, A::median, "without hooks; where replicas take steps of their own, the sum over them"}, f.samples_per_s);
   visit(Figure{"step_s", "s", R::rank0, S::quartiles, A::median, "without hooks"}, f.step_s);
   visit(Figure{"time_split_s", "s", R::mean, S::sum, A::sum, "where the time went"}, f.time_split_s);
   visit(Figure{"wire_bytes_per_step", "bytes", R::sum, S::mean, A::median, "sent for gradients, counted at the transport"}, f.wire_bytes_per_step);

@@ -41,7 +41,8 @@ void Attempt::make_hooks() {
   hooks_.push_back(std::move(statistics));
   hooks_.push_back(std::make_unique<StatusHook>(board_));
   if (!first_rank) return;
-  hooks_.push_back(std::make_unique<ProgressHook>(config_.run, plan_->total_steps, config_.train.epochs));
+  hooks_.push_back(std::make_unique<ProgressHook>(config_.run, plan_->total_steps, config_.train.epochs,
+                                                  strategy_->progress().meets == Progress::Meets::on_call));
 }
 
 }  // namespace echelon::inline run

@@ -4,6 +4,7 @@
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
@@ -99,6 +100,13 @@ void take_setting(const SummaryParts& parts, RunFigures& run) {
   run.scaling = config.batch.scale_with_replicas ? "weak" : "strong";
 }
 
+// Of workers with steps of their own, all together: the sum of their medians and quartiles.
+Quartiles sum_over(Group& workers, const Quartiles& own) {
+  std::array<double, 3> sums = {own.median, own.p25, own.p75};
+  workers.sum(sums);
+  return {sums[0], sums[1], sums[2]};
+}
+
 // What this rank measured.
 void take_measured(const SummaryParts& parts, RunFigures& own) {
   const StatisticsHook& stats = parts.statistics;
@@ -158,6 +166,10 @@ RunFigures collect_summary(const SummaryParts& parts, Group& world, Group& peers
   run.state = state;
   run.steps = step;
   combine_ranks(run, world.gather(values_of_rank(run)), run.ranks);
+  if (parts.strategy.progress().meets == Progress::Meets::on_call && parts.rank_groups.trains()) {
+    run.samples_per_s = sum_over(peers, run.samples_per_s);
+    if (run.tokens_per_s) run.tokens_per_s = sum_over(peers, *run.tokens_per_s);
+  }
   run.slow_ranks = slow_ranks(parts, peers);
   run.weights_checksum = checksum_of_replica(parts, peers);
   return run;

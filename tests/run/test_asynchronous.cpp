@@ -32,6 +32,8 @@ TEST_CASE("asynchronous workers train to the end under any rules, on MPI", "[run
   if (rules.empty() || !rules.front().starts_with("exchange.asynchronous.drop_above")) CHECK(dropped == 0);
   if (!rules.empty() && rules.front().ends_with("bound=1"))
     CHECK(run.summary()["staleness_largest"].get<double>() <= 3);  // (2 s + 1) (k - 1) / S
+  const double rate = run.summary()["samples_per_s"]["median"], step_s = run.summary()["step_s"]["median"];
+  CHECK(rate * step_s > 1.02 * run.summary()["global_batch"].get<double>() / 3);  // of rank 0 alone: a third
   CHECK(run.summary()["wire_bytes_per_step"].get<double>() ==
         Approx(run.summary()["formula_bytes_per_step"].get<double>()).epsilon(0.02));
 }
