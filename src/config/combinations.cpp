@@ -99,7 +99,11 @@ const std::vector<Exclusion>& exclusions() {
       {P::scaled_loss, P::local_steps, "each replica would scale its loss by itself; bf16 needs no scale"},
       {P::whole_step_statistics, P::own_pace,
        "synchronised batch norm sums over replicas in every pass, and replicas do not step together"},
+      {P::whole_step_statistics, P::skips_steps,
+       "synchronised batch norm sums over replicas in every pass, and a late replica does not take part"},
       // Splits of a model
+      {P::splits_model, P::skips_steps, "the ranks of one replica would have to leave out the same steps"},
+      {P::chooses_split, P::skips_steps, "the ranks of one replica would have to leave out the same steps"},
       {P::splits_model, P::own_pace, "the ranks of one replica would come to a meeting at different steps"},
       {P::chooses_split, P::own_pace, "the ranks of one replica would come to a meeting at different steps"},
       {P::chooses_split, P::splits_model, "split = \"auto\" chooses the split itself", Verdict::not_read},
@@ -115,6 +119,8 @@ const std::vector<Exclusion>& exclusions() {
        "ranks that split images process the samples of one replica; parallel.pipeline and parallel.tensor are "
        "possible"},
       // Data and batch
+      {P::equal_windows, P::skips_steps,
+       "states are carried from each window of a stream to the next, and a late replica leaves windows out"},
       {P::equal_windows, P::unequal_lengths, "windows of a stream are equally long"},
       {P::own_order, P::deals_by_file, "samples are distributed from one order of all records"},
       {P::whole_step_statistics, P::several_passes, "synchronised batch norm needs all samples of a step at once"},

@@ -15,7 +15,6 @@
 // loop, calls the optimiser; where that waits (a clipped norm, a scaled loss), after all gradients are there.
 //
 // How the strategies to come fit
-//   backup workers        end_step returns outcome.next_step > info.step + 1 when this replica came too late
 //   decentralised sparse  a Machine that sends coded entries; the residual is in visit_state (per_replica, summed)
 #pragma once
 

@@ -41,6 +41,25 @@ Optimiser::Optimiser(const OptimiserConfig& config, Arenas& arenas, const LossSc
   running_ = device.make_update(RunningAverageRule::kName, arenas.dtype());
 }
 
+Optimiser::Optimiser(const Optimiser& like, Arenas& arenas)
+    : config_(like.config_),
+      arenas_(arenas),
+      info_(like.info_),
+      parts_(nullptr),
+      loss_scale_(like.loss_scale_),
+      moments_begin_(like.moments_begin_) {
+  ECHELON_CHECK(!like.whole_parameters() && !like.waits(), "rule {} looks at more than parts", info_.name);
+  ECHELON_CHECK_EQ(like.arenas_.elems(), arenas.elems(), "values of an optimiser like another one");
+  ECHELON_CHECK(arenas.device().on_host() && like.arenas_.dtype() == arenas.dtype(), "host arenas of the same dtype");
+  make_segments();
+  Device& device = arenas.device();
+  for (const Memory& state : like.states_)
+    states_.push_back(like.arenas_.device().on_host() ? Memory(state.data(), state.bytes(), {})
+                                                      : device.allocate(state.bytes(), "optimiser states of a server"));
+  rule_ = device.make_update(info_.name, arenas.dtype());
+  running_ = device.make_update(RunningAverageRule::kName, arenas.dtype());
+}
+
 void Optimiser::make_segments() {
   for (int i = 0; i < arenas_.parameters().size(); ++i) {
     const Parameter& p = arenas_.parameters()[i];

@@ -53,6 +53,10 @@ class Optimiser {
   // `parts`: of a split model, else null. ConfigError for an unknown rule; a failed check where norms of slices are
   // needed and `parts` is null. Arenas and parts outlive the optimiser.
   Optimiser(const OptimiserConfig& config, Arenas& arenas, const LossScaling& scaling = {}, PartSums* parts = nullptr);
+  // Takes the steps of `like` on other arenas of the same parameters and dtype, whose device is a host's: for a server
+  // whose weights are not those that this rank computes with. States are those of `like`, which outlives it, where that
+  // one's device is a host's too; else its own, and zero. Failed checks: whole_parameters() or waits().
+  Optimiser(const Optimiser& like, Arenas& arenas);
 
   // Once before each step. `step` counts the steps before, skipped ones included.
   void begin_step(std::int64_t step, double learning_rate);

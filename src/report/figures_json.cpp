@@ -49,7 +49,8 @@ ordered_json value_json(const std::optional<T>& value) {
 }
 
 bool is_unknown(const ordered_json& value) {
-  return value.is_null() || (value.is_string() && value.get_ref<const std::string&>().empty());
+  return value.is_null() || (value.is_array() && value.empty()) ||
+         (value.is_string() && value.get_ref<const std::string&>().empty());
 }
 
 template <class T>

@@ -112,6 +112,8 @@ void each(F& f, Visit&& visit) {
   visit(Figure{"updates_dropped", "", R::sum, S::none, A::median, "likewise, for their staleness", kLeftOut}, f.updates_dropped);
   visit(Figure{"staleness_sum", "versions", R::sum, S::none, A::median, "over the updates that were applied", kLeftOut}, f.staleness_sum);
   visit(Figure{"staleness_largest", "versions", R::largest, S::none, A::largest, "of an update that was applied", kLeftOut}, f.staleness_largest);
+  visit(Figure{"gradients_dropped", "", R::list, S::none, A::first, "of late replicas", kLeftOut}, f.gradients_dropped);
+  visit(Figure{"samples_dropped", "", R::list, S::none, A::first, "likewise, with those of the steps that they left out", kLeftOut}, f.samples_dropped);
 }
 // clang-format on
 

@@ -10,6 +10,7 @@
 
 #include "base/atomic_file.hpp"
 #include "base/checksum.hpp"
+#include "config/traits/strategies.hpp"
 #include "report/figures_json.hpp"
 #include "train/codec_record.hpp"
 
@@ -44,10 +45,11 @@ std::vector<std::string> slow_ranks(const SummaryParts& parts, Group& group) {
                                                            {"forward", t.forward_s},
                                                            {"backward", t.backward_s},
                                                            {"update", t.optimiser_s}};
-  const double total_s = group.gather(t.total_s)[0];
+  const double steps = static_cast<double>(std::max<std::int64_t>(1, parts.statistics.steps()));  // of this rank
+  const double total_s = group.gather(t.total_s / steps)[0];
   std::vector<std::string> message;
   for (const auto& [name, seconds] : own) {
-    const std::vector<double> all = group.gather(seconds);
+    const std::vector<double> all = group.gather(seconds / steps);
     const Mesh& mesh = parts.rank_groups.mesh();
     for (std::size_t r = 0; r < all.size(); ++r) {
       const int part = mesh.index_in_group(mesh.coord(static_cast<int>(r)));
@@ -110,7 +112,7 @@ Quartiles sum_over(Group& workers, const Quartiles& own) {
 // What this rank measured.
 void take_measured(const SummaryParts& parts, RunFigures& own) {
   const StatisticsHook& stats = parts.statistics;
-  const double steps = static_cast<double>(std::max<std::int64_t>(1, stats.steps()));
+  const double steps = static_cast<double>(std::max<std::int64_t>(1, stats.steps_of_run()));
   const WireCounters wire = parts.strategy.wire();
   // Each part of a split model is exchanged among the ranks that hold it: the first of them counts it.
   const bool counts = parts.rank_groups.exchange().rank() == 0;
@@ -135,6 +137,8 @@ void take_measured(const SummaryParts& parts, RunFigures& own) {
   own.timed_steps = stats.measured_steps();
   own.arrival_skew_s = stats.skew_s() / steps;
   own.coded = figures_of(stats.codec());
+  own.gradients_dropped = {static_cast<double>(stats.gradients_dropped())};
+  own.samples_dropped = {static_cast<double>(stats.samples_dropped())};
   if (const auto updates = parts.strategy.updates()) {
     own.updates_applied = updates->applied;
     own.updates_dropped = updates->dropped;
@@ -169,6 +173,10 @@ RunFigures collect_summary(const SummaryParts& parts, Group& world, Group& peers
   if (parts.strategy.progress().meets == Progress::Meets::on_call && parts.rank_groups.trains()) {
     run.samples_per_s = sum_over(peers, run.samples_per_s);
     if (run.tokens_per_s) run.tokens_per_s = sum_over(peers, *run.tokens_per_s);
+  }
+  if (!strategy_traits(parts.config.exchange.strategy).skips_steps) {
+    run.gradients_dropped.clear();
+    run.samples_dropped.clear();
   }
   run.slow_ranks = slow_ranks(parts, peers);
   run.weights_checksum = checksum_of_replica(parts, peers);

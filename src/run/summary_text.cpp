@@ -56,6 +56,11 @@ std::string summary_text(const RunFigures& s, const SummaryParts& parts, const s
                         s.staleness_sum / s.updates_applied, s.staleness_largest,
                         count_text(static_cast<std::int64_t>(s.updates_dropped)),
                         count_text(static_cast<std::int64_t>(s.updates_applied + s.updates_dropped)));
+  for (std::size_t r = 0; r < s.gradients_dropped.size(); ++r)
+    if (s.gradients_dropped[r] > 0)
+      text += fmt::format("rank {} came too late {} times: {} samples dropped\n", r,
+                          count_text(static_cast<std::int64_t>(s.gradients_dropped[r])),
+                          count_text(static_cast<std::int64_t>(s.samples_dropped[r])));
   if (s.servers > 0) text += fmt::format("ranks: {} + {}\n", counted(s.ranks, "worker"), counted(s.servers, "server"));
   text += fmt::format("results: {}\nsummary: {}/summary.json\n", parts.folder.run, parts.folder.attempt);
   text += fmt::format("weights: {} (checksum {})", checkpoint.empty() ? "none" : parts.folder.run + "/" + checkpoint,

@@ -57,10 +57,8 @@ Ending Loop::run() {
 
 Ending Loop::one_step() {
   StepInfo info = info_of_next();
-  const bool ends_epoch = info.step + 1 >= plan_.total_steps || info.step_in_epoch + 1 == plan_.steps_per_epoch;
-  const bool meets = control_.progress().meets_after(info.step + 1, ends_epoch);
   const bool every_step = control_.progress().meets == Progress::Meets::every_step;
-  info.meets = meets;
+  info.meets = meets_at(info.step + 1);
   phase_.at_step(info.step + 1);
   LossSums own;
   StepResult result = runner_.run(info, [&](const LossSums& losses) {
@@ -68,8 +66,9 @@ Ending Loop::one_step() {
     if (every_step) control_.add(words_of(losses, info.step + 1), true);
   });
   const StepOutcome& outcome = result.outcome;
-  ECHELON_CHECK(control_.progress().meets != Progress::Meets::by_period || outcome.next_step == info.step + 1,
-                "step {} leads to step {} though replicas meet by period", info.step, outcome.next_step);
+  for (std::int64_t step = info.step + 1; step < outcome.next_step && !every_step; ++step)
+    ECHELON_CHECK(!meets_at(step), "step {} leads to step {} past a meeting", info.step, outcome.next_step);
+  const bool meets = meets_at(outcome.next_step);
   if (!every_step) {
     ControlWords words = words_of(outcome.contributed ? own : LossSums{}, outcome.next_step);
     words.drift = outcome.drift;
@@ -83,16 +82,27 @@ Ending Loop::one_step() {
   record.learning_rate = info.learning_rate;
   record.loss = own.weight > 0 ? own.loss / own.weight : std::nan("");
   // A paced device counts none.
-  record.samples = static_cast<double>(on_call_ ? samples_of_this_rank(info)
+  record.samples = static_cast<double>(on_call_ ? samples_of_this_rank(info, info.step + 1)
                                                 : plan_.shards.counting(info.epoch, info.step_in_epoch));
   record.tokens = !plan_.per_token() ? 0 : on_call_ ? info.local_weight : info.weight;
   const ControlSum sum = record.meets ? meet(call, result.times.exchange_s) : ControlSum{};
+  if (!outcome.contributed) {
+    record.steps_left_out = outcome.next_step - info.step - 1;
+    record.dropped_samples = samples_of_this_rank(info, outcome.next_step);
+  }
   remember(result);
   if (outcome.give_up) overflow(outcome);
   const bool epoch_over = advance(outcome);
   record.times = result.times;
   record.outcome = outcome;
   return close(record, sum, call, epoch_over);
+}
+
+// Whether replicas meet, by the strategy's period, once `step` steps of the run are done; state_ is at an earlier one.
+bool Loop::meets_at(std::int64_t step) const {
+  const bool ends_epoch =
+      step >= plan_.total_steps || (state_.step_in_epoch + step - state_.step) % plan_.steps_per_epoch == 0;
+  return control_.progress().meets_after(step, ends_epoch);
 }
 
 // This replica has done all its steps; others have not.
@@ -200,10 +210,13 @@ StepInfo Loop::info_of_next() const {
   return info;
 }
 
-std::int64_t Loop::samples_of_this_rank(const StepInfo& info) const {
+// Of the steps from `info` to before `end`.
+std::int64_t Loop::samples_of_this_rank(const StepInfo& info, std::int64_t end) const {
   std::int64_t samples = 0;
-  for (const int replica : plan_.sources(replica_))
-    samples += plan_.shards.counting(info.epoch, info.step_in_epoch, replica);
+  for (std::int64_t step = info.step_in_epoch; step < info.step_in_epoch + end - info.step; ++step)
+    for (const int replica : plan_.sources(replica_))
+      samples +=
+          plan_.shards.counting(info.epoch + step / plan_.steps_per_epoch, step % plan_.steps_per_epoch, replica);
   return samples;
 }
 

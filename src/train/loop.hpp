@@ -33,6 +33,7 @@ class Loop {
 
  private:
   Ending one_step();
+  bool meets_at(std::int64_t step) const;
   Ending wait_for_the_others();
   // `call`: why rank 0 called this meeting (MeetingReason); 0 where ranks meet by the strategy's period.
   ControlSum meet(std::uint32_t call, double& waited_s);
@@ -40,7 +41,7 @@ class Loop {
   void end_epoch(EpochRecord record);
   void plan_epoch(std::int64_t first);
   StepInfo info_of_next() const;
-  std::int64_t samples_of_this_rank(const StepInfo& info) const;
+  std::int64_t samples_of_this_rank(const StepInfo& info, std::int64_t end) const;
   ControlWords words_of(const LossSums& losses, std::int64_t step);
   void remember(const StepResult& result);
   [[noreturn]] void refuse_loss(const ControlSum& sum);

@@ -75,6 +75,16 @@ TEST_CASE("strategies that declare whole parameters accept rules that need them,
     }
 }
 
+TEST_CASE("strategies that declare that late replicas leave out steps let a slow one do so, the others do not",
+          "[contract][declared]") {
+  for (const StrategyTraits& declared : kStrategies) {
+    CAPTURE(declared.name);
+    ReplicaRun run = run_of(declared.name);
+    run.steps = 8, run.slow_s = 0.03;
+    CHECK((train_replicas(run).taken[0].size() < 8) == declared.skips_steps);
+  }
+}
+
 TEST_CASE("strategies that declare to track rows send sparse tables by rows", "[contract][declared]") {
   for (const StrategyTraits& declared : kStrategies) {
     CAPTURE(declared.name);

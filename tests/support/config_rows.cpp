@@ -103,6 +103,7 @@ void put_exchange(Toml& toml, const Choices& row) {
   if (strategy == "server.ranks") toml.set("exchange.server", "ranks", 1);
   // Runs are stopped after three steps, and the end of a run exchanges too.
   if (strategy == "averaging" || strategy == "elastic") toml.set("exchange." + strategy, "period", 3);
+  if (strategy == "backup") toml.set("exchange.backup", "period", 3);
   if (strategy == "gossip") toml.set("exchange.gossip", "consensus_every", 3);
   if (row["algorithm"] != "ring") toml.text("exchange", "algorithm", row["algorithm"]);
   if (row["reduction"] != "sum") toml.text("exchange", "reduction", row["reduction"]);
@@ -204,8 +205,9 @@ Experiment experiment_of(const std::vector<Axis>& axes, const PairwiseRow& value
   experiment.ranks = replicas * group + (row["strategy"] == "server.ranks" ? 1 : 0);
   experiment.hosts = row["hosts"] == "two" && experiment.ranks > 1 ? 2 : 1;
   const bool chosen = row["algorithm"] == "auto" || row["split"] == "auto";  // by times, that differ from run to run
-  // Asynchronous workers arrive in another order each time.
-  experiment.same_bits = !chosen && (replicas == 1 || !strategy_traits(row["strategy"]).own_pace);
+  // Asynchronous workers arrive in another order each time, and others are late.
+  const StrategyTraits strategy = strategy_traits(row["strategy"]);
+  experiment.same_bits = !chosen && (replicas == 1 || !(strategy.own_pace || strategy.skips_steps));
   experiment.formula = !chosen && !algorithm_traits(row["algorithm"]).library;
   return experiment;
 }

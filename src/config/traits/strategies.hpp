@@ -7,6 +7,7 @@
 
 #include "config/strategies/asynchronous.hpp"
 #include "config/strategies/averaging.hpp"
+#include "config/strategies/backup.hpp"
 #include "config/strategies/elastic.hpp"
 #include "config/strategies/gossip.hpp"
 #include "config/strategies/keys.hpp"
@@ -23,6 +24,7 @@ struct StrategyTraits {
   bool tracks_rows = true;       // tracks which rows of sparse embeddings a step touches on any replica
   bool local_steps = false;      // replicas take optimiser steps of their own, by gradients of their own samples
   bool own_pace = false;         // replicas count steps of their own, and meet on call alone (exchange/progress.hpp)
+  bool skips_steps = false;      // a late replica leaves steps out that the others have done without it
   Words reads = {};              // keys of [exchange] that this strategy reads and not every strategy does
 
   // Gradients are summed by the all-reduce that exchange.algorithm names, in its order.
@@ -40,7 +42,9 @@ struct StrategyTraits {
   X(gossip, GossipKeys, .carries_codes = false, .tracks_rows = false, .local_steps = true,          \
     .reads = {"algorithm"})                                                                        \
   X(server, ServerKeys, .whole_parameters = false, .cuts_codes = false, .tracks_rows = false,      \
-    .reads = {"servers"})
+    .reads = {"servers"})                                                                          \
+  X(backup, BackupKeys, .whole_parameters = false, .carries_codes = false, .cuts_codes = false,    \
+    .tracks_rows = false, .skips_steps = true, .reads = {"servers"})
 // clang-format on
 
 #define X(strategy, Keys, ...) StrategyTraits{.name = #strategy __VA_OPT__(, ) __VA_ARGS__},

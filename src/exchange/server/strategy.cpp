@@ -75,7 +75,7 @@ void ServerStrategy::drain() {
 }
 
 void ServerStrategy::gather_state() {
-  if (states_apart_) gather_states();
+  if (states_apart_) gather_served();
   context_.arenas.device().synchronize();
 }
 
@@ -184,27 +184,16 @@ StepOutcome ServerStrategy::take_outcome() {
 }
 
 // Each server's part of the optimiser's states and of the weights that it keeps to itself, to everybody.
-void ServerStrategy::gather_states() {
+void ServerStrategy::gather_served() {
   states_apart_ = false;
-  for (int s = 0; s < context_.optimiser.states(); ++s) {
-    Staging states(context_.arenas.device(), context_.optimiser.state(s), context_.arenas.elems(),
-                   context_.arenas.dtype());
-    for (std::size_t b = 0; b < buckets_.size(); ++b) {
-      gather(b, states.at(buckets_[b].range.begin), states.fetch(buckets_[b].own));
-      states.store(buckets_[b].range);
-    }
-  }
+  std::vector<ServedBucket> served;
+  for (std::size_t b = 0; b < buckets_.size(); ++b)
+    served.push_back(
+        {.range = buckets_[b].range, .own = buckets_[b].own, .plan = buckets_[b].gather, .channel = channel(b)});
+  gather_states(context_.engine, context_.arenas, context_.optimiser, served);
   if (float* master = codec_->master())
-    for (std::size_t b = 0; b < buckets_.size(); ++b) gather(b, master + buckets_[b].range.begin, nullptr);
-}
-
-void ServerStrategy::gather(std::size_t b, void* data, std::shared_ptr<const Event> after) {
-  context_.engine.run({.plan = buckets_[b].gather,
-                       .data = data,
-                       .dtype = context_.arenas.dtype(),
-                       .channel = channel(b),
-                       .priority = 0,
-                       .after = std::move(after)});
+    for (const ServedBucket& bucket : served)
+      gather_bucket(context_.engine, bucket, master + bucket.range.begin, context_.arenas.dtype(), nullptr);
 }
 
 std::unique_ptr<Strategy> make_server(const ExchangeConfig& config, const StrategyContext& context) {

@@ -9,6 +9,7 @@
 
 #include "exchange/buckets.hpp"
 #include "exchange/server/codec.hpp"
+#include "exchange/server/gather.hpp"
 #include "exchange/server/memory.hpp"
 #include "exchange/server/protocol.hpp"
 #include "exchange/staging.hpp"
@@ -72,8 +73,7 @@ class ServerStrategy : public Strategy, private ProtocolHost {
   void failed(std::exception_ptr error) override;
   void post(std::size_t b, ServerProtocol::Word word, std::shared_ptr<const Event> after);
   void pull(std::size_t b);
-  void gather_states();
-  void gather(std::size_t b, void* data, std::shared_ptr<const Event> after);
+  void gather_served();
 
   AllreduceRequest request_;
   int workers_;
