@@ -6,6 +6,7 @@
 
 #include "config/keys.hpp"
 #include "config/refuse.hpp"
+#include "config/traits/strategies.hpp"
 
 namespace echelon::inline config {
 namespace {
@@ -34,7 +35,7 @@ std::optional<Clash> clash_of_table(const Choice& strategy, const Choice& key) {
   const std::string chooser = "exchange.strategy", tables = "exchange.";
   const std::size_t dot = key.path.find('.', tables.size());
   if (strategy.path != chooser || !key.path.starts_with(tables) || dot == std::string::npos) return {};
-  if (key.path.substr(tables.size(), dot - tables.size()) == strategy.name) return {};
+  if (strategy_traits(strategy.name).reads_table(key.path.substr(tables.size(), dot - tables.size()))) return {};
   return Clash{&strategy, &key, "the key belongs to another strategy", Verdict::not_read, {}};
 }
 

@@ -54,6 +54,8 @@ class Optimiser {
   // needed and `parts` is null. Arenas and parts outlive the optimiser.
   Optimiser(const OptimiserConfig& config, Arenas& arenas, const LossScaling& scaling = {}, PartSums* parts = nullptr);
 
+  const OptimiserConfig& config() const { return config_; }
+
   // Once before each step. `step` counts the steps before, skipped ones included.
   void begin_step(std::int64_t step, double learning_rate);
   // Whether every gradient must be complete before the first `apply` of a step, because `accept` or `clip` come

@@ -127,12 +127,6 @@ void take_measured(const SummaryParts& parts, RunFigures& own) {
   own.timed_steps = stats.measured_steps();
   own.arrival_skew_s = stats.skew_s() / steps;
   own.coded = figures_of(stats.codec());
-  if (const auto updates = parts.strategy.updates()) {
-    own.updates_applied = updates->applied;
-    own.updates_dropped = updates->dropped;
-    own.staleness_sum = updates->staleness;
-    own.staleness_largest = updates->most_staleness;
-  }
 }
 
 void take_learned(const SummaryParts& parts, RunFigures& run) {

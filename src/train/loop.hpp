@@ -32,6 +32,7 @@ class Loop {
   Ending run();
 
  private:
+  bool steps_on() const;
   Ending one_step();
   Ending wait_for_the_others();
   // `call`: why rank 0 called this meeting (MeetingReason); 0 where ranks meet by the strategy's period.

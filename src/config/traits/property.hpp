@@ -75,6 +75,12 @@ class Properties {
     if (is) bits_ |= std::uint64_t{1} << static_cast<int>(one);
     return *this;
   }
+  // What both have.
+  constexpr Properties operator&(Properties other) const {
+    Properties both;
+    both.bits_ = bits_ & other.bits_;
+    return both;
+  }
   friend constexpr bool operator==(Properties, Properties) = default;
 
  private:

@@ -11,6 +11,7 @@
 #include "config/strategies/gossip.hpp"
 #include "config/strategies/keys.hpp"
 #include "config/strategies/server.hpp"
+#include "config/strategies/stale_synchronous.hpp"
 #include "config/traits/words.hpp"
 
 namespace echelon::inline config {
@@ -24,9 +25,11 @@ struct StrategyTraits {
   bool local_steps = false;      // replicas take optimiser steps of their own, by gradients of their own samples
   bool own_pace = false;         // replicas count steps of their own, and meet on call alone (exchange/progress.hpp)
   Words reads = {};              // keys of [exchange] that this strategy reads and not every strategy does
+  Words tables = {};             // strategies whose tables [exchange.<name>] it reads beside its own
 
   // Gradients are summed by the all-reduce that exchange.algorithm names, in its order.
   constexpr bool all_reduces() const { return reads.contains("algorithm"); }
+  constexpr bool reads_table(std::string_view strategy) const { return strategy == name || tables.contains(strategy); }
 };
 
 // clang-format off
@@ -36,7 +39,10 @@ struct StrategyTraits {
   X(averaging, AveragingKeys, .tracks_rows = false, .local_steps = true, .reads = {"algorithm"})    \
   X(elastic, ElasticKeys, .tracks_rows = false, .local_steps = true, .reads = {"algorithm"})        \
   X(asynchronous, AsynchronousKeys, .carries_codes = false, .tracks_rows = false,                  \
-    .local_steps = true, .own_pace = true, .reads = {"servers"})                                   \
+    .local_steps = true, .own_pace = true, .reads = {"servers"}, .tables = {"server"})             \
+  X(stale_synchronous, StaleSynchronousKeys, .carries_codes = false, .tracks_rows = false,         \
+    .local_steps = true, .own_pace = true, .reads = {"servers"},                                   \
+    .tables = {"asynchronous", "server"})                                                          \
   X(gossip, GossipKeys, .carries_codes = false, .tracks_rows = false, .local_steps = true,          \
     .reads = {"algorithm"})                                                                        \
   X(server, ServerKeys, .whole_parameters = false, .cuts_codes = false, .tracks_rows = false,      \
