@@ -46,6 +46,7 @@ Properties properties_of(const StrategyTraits& strategy) {
   is.add(P::own_reduction, !strategy.reads.contains("reduction"));
   is.add(P::parts_of_updates, !strategy.whole_parameters).add(P::plain_messages, !strategy.carries_codes);
   is.add(P::local_steps, strategy.local_steps).add(P::own_pace, strategy.own_pace);
+  is.add(P::no_common_scale, strategy.local_steps || !strategy.whole_parameters);
   return is;
 }
 

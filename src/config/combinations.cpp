@@ -98,6 +98,7 @@ const std::vector<Exclusion>& exclusions() {
       {P::parts_of_updates, P::looks_at_whole,
        "servers update parts of parameters, but whole parameters or all gradients are needed"},
       {P::scaled_loss, P::local_steps, "each replica would scale its loss by itself; bf16 needs no scale"},
+      {P::scaled_loss, P::no_common_scale, "no rank that updates sees all gradients, by which a scale is chosen"},
       {P::whole_step_statistics, P::own_pace,
        "synchronised batch norm sums over replicas in every pass, and replicas do not step together"},
       // Splits of a model

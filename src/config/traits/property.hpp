@@ -17,6 +17,7 @@ enum class Property : std::uint8_t {
   loses_rows,         // does not track which rows of a table all replicas touched
   local_steps,        // replicas take optimiser steps of their own
   own_pace,           // replicas do not step together
+  no_common_scale,    // no rank that updates sees all gradients of a step
   whole_model_ranks,  // ranks that hold a whole model beside the replicas
   // All-reduces
   all_reduce,         // a choice of exchange.algorithm other than the default

@@ -141,7 +141,7 @@ double worst_distance(std::uint64_t seed) {
   if (below(2) == 0) setting.serving.optimiser = setting.optimiser;
 
   const ParameterSet parameters = parameters_of(1 + below(70), 1 + below(9), 1 + below(70));
-  const std::int64_t cut = below(static_cast<std::uint64_t>(parameters.elems() + 1));
+  const std::int64_t cut = 1 + below(static_cast<std::uint64_t>(parameters.elems() - 1));
   const std::vector<ArenaRange> own = {{0, cut}, {cut, parameters.elems()}};
   std::vector<double> weights(static_cast<std::size_t>(parameters.elems()));
   for (double& weight : weights) weight = uniform();
