@@ -47,7 +47,16 @@ Properties properties_of(const StrategyTraits& strategy) {
   is.add(P::parts_of_updates, !strategy.whole_parameters).add(P::plain_messages, !strategy.carries_codes);
   is.add(P::local_steps, strategy.local_steps).add(P::own_pace, strategy.own_pace);
   is.add(P::skips_steps, strategy.skips_steps);
+  is.add(P::no_common_scale, strategy.local_steps || !strategy.whole_parameters);
   return is;
+}
+
+// What all strategies have that read the table [exchange.<strategy>].
+Properties common_of_readers(std::string_view strategy) {
+  Properties common = properties_of(strategy_traits(strategy));
+  for (const StrategyTraits& reader : kStrategies)
+    if (reader.reads_table(strategy)) common = common & properties_of(reader);
+  return common;
 }
 
 ChoiceAxis strategies() {
@@ -55,8 +64,11 @@ ChoiceAxis strategies() {
   for (const StrategyTraits& strategy : kStrategies)
     axis.choices.push_back(text_word("exchange.strategy", strategy.name, properties_of(strategy), &Config::exchange,
                                      &ExchangeConfig::strategy));
-  axis.choices.push_back(key("exchange.server.ranks", "1",
-                             properties_of(strategy_traits("server")).add(P::whole_model_ranks),
+  axis.choices.push_back(key("exchange.asynchronous.states", "\"server\"",
+                             common_of_readers("asynchronous").add(P::parts_of_updates), [](const Config& config) {
+                               return config.exchange.asynchronous.states == AsyncStates::server;
+                             }));
+  axis.choices.push_back(key("exchange.server.ranks", "1", common_of_readers("server").add(P::whole_model_ranks),
                              [](const Config& config) { return config.exchange.server.ranks > 0; }));
   return axis;
 }

@@ -6,6 +6,7 @@
 
 #include "config/keys.hpp"
 #include "config/refuse.hpp"
+#include "config/traits/strategies.hpp"
 
 namespace echelon::inline config {
 namespace {
@@ -34,7 +35,7 @@ std::optional<Clash> clash_of_table(const Choice& strategy, const Choice& key) {
   const std::string chooser = "exchange.strategy", tables = "exchange.";
   const std::size_t dot = key.path.find('.', tables.size());
   if (strategy.path != chooser || !key.path.starts_with(tables) || dot == std::string::npos) return {};
-  if (key.path.substr(tables.size(), dot - tables.size()) == strategy.name) return {};
+  if (strategy_traits(strategy.name).reads_table(key.path.substr(tables.size(), dot - tables.size()))) return {};
   return Clash{&strategy, &key, "the key belongs to another strategy", Verdict::not_read, {}};
 }
 
@@ -97,6 +98,7 @@ const std::vector<Exclusion>& exclusions() {
       {P::parts_of_updates, P::looks_at_whole,
        "servers update parts of parameters, but whole parameters or all gradients are needed"},
       {P::scaled_loss, P::local_steps, "each replica would scale its loss by itself; bf16 needs no scale"},
+      {P::scaled_loss, P::no_common_scale, "no rank that updates sees all gradients, by which a scale is chosen"},
       {P::whole_step_statistics, P::own_pace,
        "synchronised batch norm sums over replicas in every pass, and replicas do not step together"},
       {P::whole_step_statistics, P::skips_steps,

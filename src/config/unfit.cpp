@@ -53,6 +53,14 @@ std::string readers_text(const Table& table, const std::string& chooser, const s
   return fmt::format("every {} but {}", chooser.substr(chooser.find('.') + 1), but);
 }
 
+// Strategies that read [exchange.<owner>], the owner first.
+std::vector<std::string> readers_of_table(const std::string& owner) {
+  std::vector<std::string> names = {owner};
+  for (const StrategyTraits& strategy : kStrategies)
+    if (strategy.tables.contains(owner)) names.emplace_back(strategy.name);
+  return names;
+}
+
 class Finder {
  public:
   explicit Finder(const Config& config) : config_(config) {}
@@ -104,9 +112,11 @@ class Finder {
     add_readers(kDevices, "device", "kind", config_.device.kind);
     const std::string tables = "exchange.";
     for (const Key<Config>& key : config_keys()) {
-      if (key.section.starts_with(tables))
-        used(key.path(), key.section == tables + exchange.strategy,
-             fmt::format("exchange.strategy = \"{}\"", key.section.substr(tables.size())));
+      if (key.section.starts_with(tables)) {
+        const std::string owner = key.section.substr(tables.size());
+        used(key.path(), strategy_traits(exchange.strategy).reads_table(owner),
+             fmt::format("exchange.strategy = \"{}\"", joined(readers_of_table(owner), "\" or \"")));
+      }
       if (const auto found = readers_.find(key.path()); found != readers_.end())
         used(key.path(), found->second.read, joined(found->second.text, " or "));
     }
@@ -129,6 +139,8 @@ class Finder {
          "messages that are not coded; servers' coded messages are whole parts");
     used("exchange.segment_kb", exchange.reduction == Reduction::sum,
          "an all-reduce that sums; Adasum sends whole buckets");
+    used("exchange.asynchronous.compensation_decay", exchange.asynchronous.delay_compensation > 0,
+         "exchange.asynchronous.delay_compensation > 0");
     used("exchange.density", exchange.tau == 0, "tau = 0, which adapts to it");
     used("exchange.codec_warmup_steps", exchange.codec != kNoCodec.name, "a codec");
     used("device.tf32", config_.device.kind == "cuda" && config_.device.dtype == DType::f32,

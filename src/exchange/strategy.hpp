@@ -31,6 +31,7 @@
 #include "config/schema.hpp"
 #include "device/arenas.hpp"
 #include "exchange/progress.hpp"
+#include "exchange/staleness.hpp"
 #include "optim/optimiser.hpp"
 
 namespace echelon::inline exchange {
@@ -53,14 +54,6 @@ struct CodecRecord {
   double density = 1;        // fraction of the values that was sent
   double tau = 0;            // the threshold that chose them, mean over buckets; 0: none did
   double residual_norm = 0;  // norm of the residual of this replica
-};
-
-// Of the updates that the asynchronous servers on this rank received, up to the last meeting. Staleness is counted in
-// versions of the weights that an update was applied to.
-struct UpdateRecord {
-  double applied = 0, dropped = 0;
-  double staleness = 0;       // sum over those that were applied
-  double most_staleness = 0;  // largest of them
 };
 
 struct StepOutcome {
@@ -115,8 +108,9 @@ class Strategy {
   virtual void visit_state(StateVisitor& visitor) = 0;
   // Messages and bytes sent by this rank for all that has arrived so far.
   virtual WireCounters wire() const = 0;
-  // Of strategies with asynchronous servers.
-  virtual std::optional<UpdateRecord> updates() const { return {}; }
+  // Of strategies with asynchronous servers: what those on this rank received up to the last meeting, by worker. Empty
+  // for others, and where there is nobody to exchange with.
+  virtual std::vector<StalenessTally> staleness() const { return {}; }
   // Bytes that all ranks together send in one step according to the price list; NaN where they depend on the values.
   virtual double formula_bytes_per_step() const = 0;
   // "ring all-reduce, 3 buckets of 4.00 MiB", for the run banner.

@@ -58,6 +58,8 @@ class Optimiser {
   // one's device is a host's too; else its own, and zero. Failed checks: whole_parameters() or waits().
   Optimiser(const Optimiser& like, Arenas& arenas);
 
+  const OptimiserConfig& config() const { return config_; }
+
   // Once before each step. `step` counts the steps before, skipped ones included.
   void begin_step(std::int64_t step, double learning_rate);
   // Whether every gradient must be complete before the first `apply` of a step, because `accept` or `clip` come

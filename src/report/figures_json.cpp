@@ -39,6 +39,13 @@ ordered_json value_json(const CodecFigures& codec) {
   if (!std::isnan(codec.tau)) out["tau"] = codec.tau;
   return out;
 }
+ordered_json value_json(const StalenessFigures& workers) {
+  return {{"applied", workers.applied},
+          {"dropped", workers.dropped},
+          {"mean", workers.mean},
+          {"largest", workers.largest},
+          {"waited_s", workers.waited_s}};
+}
 template <class T>
 ordered_json value_json(const T& value) {
   return value;
@@ -88,6 +95,13 @@ void take(const json& from, CodecFigures& to) {
   take_field(from, "residual_norm", to.residual_norm);
   take_field(from, "density", to.density);
   take_field(from, "tau", to.tau);
+}
+void take(const json& from, StalenessFigures& to) {
+  take_field(from, "applied", to.applied);
+  take_field(from, "dropped", to.dropped);
+  take_field(from, "mean", to.mean);
+  take_field(from, "largest", to.largest);
+  take_field(from, "waited_s", to.waited_s);
 }
 template <class T>
 void take(const json& from, std::optional<T>& to) {

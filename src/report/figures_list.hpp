@@ -108,10 +108,11 @@ void each(F& f, Visit&& visit) {
   visit(Figure{"loss_unit", "", R::same, S::none, A::first, "likewise", kLeftOut}, f.loss_unit);
   visit(Figure{"test_perplexity", "", R::same, S::newest, A::median, "likewise: e to the test loss", kLeftOut}, f.test_perplexity);
   visit(Figure{"coded", "", R::rank0, S::sum, A::first, "what the codec did: bytes before and after, newest residual norm, mean density and tau", kLeftOut}, f.coded);
-  visit(Figure{"updates_applied", "", R::sum, S::none, A::median, "by asynchronous servers, parts of updates", kLeftOut}, f.updates_applied);
-  visit(Figure{"updates_dropped", "", R::sum, S::none, A::median, "likewise, for their staleness", kLeftOut}, f.updates_dropped);
-  visit(Figure{"staleness_sum", "versions", R::sum, S::none, A::median, "over the updates that were applied", kLeftOut}, f.staleness_sum);
-  visit(Figure{"staleness_largest", "versions", R::largest, S::none, A::largest, "of an update that was applied", kLeftOut}, f.staleness_largest);
+  visit(Figure{"updates_applied", "", R::same, S::none, A::median, "by asynchronous servers, parts of updates", kLeftOut}, f.updates_applied);
+  visit(Figure{"updates_dropped", "", R::same, S::none, A::median, "likewise, for their staleness", kLeftOut}, f.updates_dropped);
+  visit(Figure{"staleness_mean", "versions", R::same, S::none, A::median, "over the updates that were applied", kLeftOut}, f.staleness_mean);
+  visit(Figure{"staleness_largest", "versions", R::same, S::none, A::largest, "of an update that was applied", kLeftOut}, f.staleness_largest);
+  visit(Figure{"staleness_by_worker", "", R::same, S::none, A::first, "the same by worker, and the seconds that each waited for the slowest; histograms are in staleness.json", kLeftOut}, f.staleness_by_worker);
   visit(Figure{"gradients_dropped", "", R::list, S::none, A::first, "of late replicas", kLeftOut}, f.gradients_dropped);
   visit(Figure{"samples_dropped", "", R::list, S::none, A::first, "likewise, with those of the steps that they left out", kLeftOut}, f.samples_dropped);
 }

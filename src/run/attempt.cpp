@@ -20,6 +20,7 @@
 #include "job/signals.hpp"
 #include "run/banner.hpp"
 #include "run/restore.hpp"
+#include "run/staleness.hpp"
 #include "run/summary.hpp"
 #include "train/stepper.hpp"
 
@@ -293,10 +294,13 @@ int Attempt::finish(Ending ending) {
   const SummaryParts parts{config_,  *plan_,     *rank_groups_, provenance_, start_.folder,         slot_,   *device_,
                            *arenas_, *strategy_, *statistics_,  *runner_,    *activation_exchange_, threads_};
   Group peers(rank_groups_->peers(), kControlChannel);
-  const RunFigures summary = collect_summary(parts, group_, peers, finished ? "finished" : "stopped", state_.step);
+  RunFigures summary = collect_summary(parts, group_, peers, finished ? "finished" : "stopped", state_.step);
+  const std::vector<StalenessTally> staleness = gather_staleness(strategy_->staleness(), group_);
+  take_staleness(staleness, summary);
   all_or_none(group_, [&] {
     if (slot_.rank != 0) return;
     write_summary(summary, parts);
+    write_staleness(staleness, start_.folder);
     const bool in_time = job_end_is_near(config_.run.stop_before_end_s);
     const std::string why = in_time ? "Slurm ends the job soon (run.stop_before_end_s)" : "asked to stop by a signal";
     board_.conclude(summary.state, code, finished ? "" : fmt::format("{}; checkpoint of step {}", why, state_.step),

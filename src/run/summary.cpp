@@ -139,12 +139,6 @@ void take_measured(const SummaryParts& parts, RunFigures& own) {
   own.coded = figures_of(stats.codec());
   own.gradients_dropped = {static_cast<double>(stats.gradients_dropped())};
   own.samples_dropped = {static_cast<double>(stats.samples_dropped())};
-  if (const auto updates = parts.strategy.updates()) {
-    own.updates_applied = updates->applied;
-    own.updates_dropped = updates->dropped;
-    own.staleness_sum = updates->staleness;
-    own.staleness_largest = updates->most_staleness;
-  }
 }
 
 void take_learned(const SummaryParts& parts, RunFigures& run) {

@@ -53,7 +53,7 @@ std::string summary_text(const RunFigures& s, const SummaryParts& parts, const s
   if (s.coded) text += codec_text(s.codec, parts.statistics.codec()) + "\n";
   if (s.updates_applied > 0)
     text += fmt::format("staleness: mean {:.2f}, at most {:.0f} versions; {} of {} updates dropped\n",
-                        s.staleness_sum / s.updates_applied, s.staleness_largest,
+                        s.staleness_mean, s.staleness_largest,
                         count_text(static_cast<std::int64_t>(s.updates_dropped)),
                         count_text(static_cast<std::int64_t>(s.updates_applied + s.updates_dropped)));
   for (std::size_t r = 0; r < s.gradients_dropped.size(); ++r)
@@ -61,6 +61,9 @@ std::string summary_text(const RunFigures& s, const SummaryParts& parts, const s
       text += fmt::format("rank {} came too late {} times: {} samples dropped\n", r,
                           count_text(static_cast<std::int64_t>(s.gradients_dropped[r])),
                           count_text(static_cast<std::int64_t>(s.samples_dropped[r])));
+  if (s.staleness_by_worker && largest(s.staleness_by_worker->waited_s) > 0)
+    text += fmt::format("waits for the slowest worker: up to {} of a worker\n",
+                        seconds_text(largest(s.staleness_by_worker->waited_s)));
   if (s.servers > 0) text += fmt::format("ranks: {} + {}\n", counted(s.ranks, "worker"), counted(s.servers, "server"));
   text += fmt::format("results: {}\nsummary: {}/summary.json\n", parts.folder.run, parts.folder.attempt);
   text += fmt::format("weights: {} (checksum {})", checkpoint.empty() ? "none" : parts.folder.run + "/" + checkpoint,

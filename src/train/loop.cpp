@@ -49,7 +49,7 @@ Ending Loop::run() {
   }
   Ending ending = Ending::finished;
   while (!over_ && ending == Ending::finished)
-    ending = state_.step < plan_.total_steps ? one_step() : wait_for_the_others();
+    ending = steps_on() ? one_step() : wait_for_the_others();
   phase_.enter("end");
   for (Hook* hook : hooks_) hook->run_end(ending == Ending::finished);
   return ending;
@@ -105,14 +105,20 @@ bool Loop::meets_at(std::int64_t step) const {
   return control_.progress().meets_after(step, ends_epoch);
 }
 
-// This replica has done all its steps; others have not.
+// Where ranks meet on call, one that does not train does no steps: it attends meetings, and is done before all others.
+bool Loop::steps_on() const {
+  if (on_call_ && !runner_.trains()) return false;
+  return state_.step < plan_.total_steps;
+}
+
+// This replica has done all its steps, or does none; others have not.
 Ending Loop::wait_for_the_others() {
   StepRecord record;
   record.trained = false;
   record.meets = true;
   record.epoch = state_.epoch;
   control_.finished();
-  phase_.enter("waiting for other replicas");
+  phase_.enter(runner_.trains() ? "waiting for other replicas" : "serving");
   std::uint32_t call = 0;
   {
     const ScopedTimer timer(record.times.exchange_s, clock_);

@@ -32,6 +32,7 @@ class Loop {
   Ending run();
 
  private:
+  bool steps_on() const;
   Ending one_step();
   bool meets_at(std::int64_t step) const;
   Ending wait_for_the_others();

@@ -1,4 +1,6 @@
 // A step on a rank that is a server alone (exchange.server.ranks): no data and no model, the strategy's server is all.
+// Where ranks meet on call the loop calls no step of a rank that does not train: its strategy serves beside the loop,
+// which attends meetings.
 #pragma once
 
 #include "exchange/strategy.hpp"

@@ -97,13 +97,20 @@ void put_data(Toml& toml, const Choices& row, const std::string& folder) {
   if (row["ragged"] != "wrap") toml.text("data", "ragged", row["ragged"]);
 }
 
+// Of a row whose choice is a strategy, or a key of its table: "server.ranks".
+std::string strategy_of(const Choices& row) {
+  const std::string& chosen = row["strategy"];
+  return chosen.substr(0, chosen.find('.'));
+}
+
 void put_exchange(Toml& toml, const Choices& row) {
   const std::string& strategy = row["strategy"];
-  toml.text("exchange", "strategy", strategy.substr(0, strategy.find('.')));
+  toml.text("exchange", "strategy", strategy_of(row));
   if (strategy == "server.ranks") toml.set("exchange.server", "ranks", 1);
   // Runs are stopped after three steps, and the end of a run exchanges too.
   if (strategy == "averaging" || strategy == "elastic") toml.set("exchange." + strategy, "period", 3);
   if (strategy == "backup") toml.set("exchange.backup", "period", 3);
+  if (strategy == "asynchronous.states") toml.text("exchange.asynchronous", "states", "server");
   if (strategy == "gossip") toml.set("exchange.gossip", "consensus_every", 3);
   if (row["algorithm"] != "ring") toml.text("exchange", "algorithm", row["algorithm"]);
   if (row["reduction"] != "sum") toml.text("exchange", "reduction", row["reduction"]);
@@ -206,7 +213,7 @@ Experiment experiment_of(const std::vector<Axis>& axes, const PairwiseRow& value
   experiment.hosts = row["hosts"] == "two" && experiment.ranks > 1 ? 2 : 1;
   const bool chosen = row["algorithm"] == "auto" || row["split"] == "auto";  // by times, that differ from run to run
   // Asynchronous workers arrive in another order each time, and others are late.
-  const StrategyTraits strategy = strategy_traits(row["strategy"]);
+  const StrategyTraits strategy = strategy_traits(strategy_of(row));
   experiment.same_bits = !chosen && (replicas == 1 || !(strategy.own_pace || strategy.skips_steps));
   experiment.formula = !chosen && !algorithm_traits(row["algorithm"]).library;
   return experiment;

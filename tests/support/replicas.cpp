@@ -64,6 +64,7 @@ ExchangeConfig exchange_of(const ReplicaRun& run) {
   config.averaging = run.averaging;
   config.elastic = run.elastic;
   config.asynchronous = run.asynchronous;
+  config.stale_synchronous.bound = run.bound;
   config.gossip = run.gossip;
   config.backup = run.backup;
   config.codec = run.codec;
@@ -135,7 +136,7 @@ void resume(std::unique_ptr<Worker>& worker, const ReplicaRun& run, const Config
   worker->strategy().gather_state();
   worker->visit_state(image);
   worker = nullptr;
-  Group(standing.rank_groups.peers(), kControlChannel)
+  Group(standing.exchange(), kControlChannel)
       .barrier();  // nobody's first message comes to a machine that ends
   worker = worker_of(run, config, standing, run.resume_at);
   image.load();

@@ -25,11 +25,12 @@ struct ReplicaRun {
   Reduction reduction = Reduction::sum;  // strategy synchronous
   AveragingKeys averaging = {};          // strategy averaging
   ElasticKeys elastic = {};              // strategy elastic
-  AsynchronousKeys asynchronous = {};    // strategy asynchronous
+  AsynchronousKeys asynchronous = {};    // strategies asynchronous and stale_synchronous
+  std::int64_t bound = 3;                // strategy stale_synchronous
   GossipKeys gossip = {};                // strategy gossip
   BackupKeys backup = {};                // strategy backup
   std::int64_t steps_per_epoch = 1;      // strategy averaging: of synchronous_epochs; nothing else ends with an epoch
-  int servers = 0, server_ranks = 0;     // strategy server: inside the replicas, or on ranks of their own
+  int servers = 0, server_ranks = 0;     // strategies with servers: inside the replicas, or on ranks of their own
   std::string codec = "none";
   double density = 0.05;
   std::int64_t codec_warmup = 0;     // steps before the codec starts

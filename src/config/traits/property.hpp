@@ -18,6 +18,7 @@ enum class Property : std::uint8_t {
   local_steps,        // replicas take optimiser steps of their own
   own_pace,           // replicas do not step together
   skips_steps,        // a late replica leaves steps out
+  no_common_scale,    // no rank that updates sees all gradients of a step
   whole_model_ranks,  // ranks that hold a whole model beside the replicas
   // All-reduces
   all_reduce,         // a choice of exchange.algorithm other than the default
@@ -75,6 +76,12 @@ class Properties {
   constexpr Properties& add(Property one, bool is = true) {
     if (is) bits_ |= std::uint64_t{1} << static_cast<int>(one);
     return *this;
+  }
+  // What both have.
+  constexpr Properties operator&(Properties other) const {
+    Properties both;
+    both.bits_ = bits_ & other.bits_;
+    return both;
   }
   friend constexpr bool operator==(Properties, Properties) = default;
 

@@ -12,6 +12,7 @@
 #include "config/strategies/gossip.hpp"
 #include "config/strategies/keys.hpp"
 #include "config/strategies/server.hpp"
+#include "config/strategies/stale_synchronous.hpp"
 #include "config/traits/words.hpp"
 
 namespace echelon::inline config {
@@ -26,9 +27,11 @@ struct StrategyTraits {
   bool own_pace = false;         // replicas count steps of their own, and meet on call alone (exchange/progress.hpp)
   bool skips_steps = false;      // a late replica leaves steps out that the others have done without it
   Words reads = {};              // keys of [exchange] that this strategy reads and not every strategy does
+  Words tables = {};             // strategies whose tables [exchange.<name>] it reads beside its own
 
   // Gradients are summed by the all-reduce that exchange.algorithm names, in its order.
   constexpr bool all_reduces() const { return reads.contains("algorithm"); }
+  constexpr bool reads_table(std::string_view strategy) const { return strategy == name || tables.contains(strategy); }
 };
 
 // clang-format off
@@ -38,7 +41,10 @@ struct StrategyTraits {
   X(averaging, AveragingKeys, .tracks_rows = false, .local_steps = true, .reads = {"algorithm"})    \
   X(elastic, ElasticKeys, .tracks_rows = false, .local_steps = true, .reads = {"algorithm"})        \
   X(asynchronous, AsynchronousKeys, .carries_codes = false, .tracks_rows = false,                  \
-    .local_steps = true, .own_pace = true, .reads = {"servers"})                                   \
+    .local_steps = true, .own_pace = true, .reads = {"servers"}, .tables = {"server"})             \
+  X(stale_synchronous, StaleSynchronousKeys, .carries_codes = false, .tracks_rows = false,         \
+    .local_steps = true, .own_pace = true, .reads = {"servers"},                                   \
+    .tables = {"asynchronous", "server"})                                                          \
   X(gossip, GossipKeys, .carries_codes = false, .tracks_rows = false, .local_steps = true,          \
     .reads = {"algorithm"})                                                                        \
   X(server, ServerKeys, .whole_parameters = false, .cuts_codes = false, .tracks_rows = false,      \

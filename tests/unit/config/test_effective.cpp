@@ -119,6 +119,8 @@ std::vector<std::string> company_of(const std::string& path) {
       {"exchange.index_coding", {"exchange.codec=topk"}},
       {"exchange.inner", {"exchange.algorithm=hierarchical"}},
       {"exchange.outer", {"exchange.algorithm=hierarchical"}},
+      {"exchange.asynchronous.compensation_decay",
+       {"exchange.strategy=asynchronous", "exchange.asynchronous.delay_compensation=0.1"}},
       {"exchange.gossip.push_sum", {"exchange.strategy=gossip", "exchange.gossip.topology=ring"}},
       {"device.tf32", {"device.kind=cuda"}},
       {"device.cuda_graphs", {"device.kind=cuda"}},
