@@ -44,10 +44,11 @@ Properties properties_of(const StrategyTraits& strategy) {
   Properties is;
   is.add(P::own_exchange, !strategy.all_reduces()).add(P::own_overlap, !strategy.reads.contains("overlap"));
   is.add(P::own_reduction, !strategy.reads.contains("reduction"));
-  is.add(P::parts_of_updates, !strategy.whole_parameters).add(P::plain_messages, !strategy.carries_codes);
+  is.add(P::parts_of_updates, !strategy.whole_parameters);
+  is.add(P::unmeasured_parts, !strategy.whole_parameters && !strategy.measures_parts);
+  is.add(P::plain_messages, !strategy.carries_codes);
   is.add(P::local_steps, strategy.local_steps).add(P::own_pace, strategy.own_pace);
   is.add(P::skips_steps, strategy.skips_steps);
-  is.add(P::no_common_scale, strategy.local_steps || !strategy.whole_parameters);
   return is;
 }
 
@@ -65,7 +66,7 @@ ChoiceAxis strategies() {
     axis.choices.push_back(text_word("exchange.strategy", strategy.name, properties_of(strategy), &Config::exchange,
                                      &ExchangeConfig::strategy));
   axis.choices.push_back(key("exchange.asynchronous.states", "\"server\"",
-                             common_of_readers("asynchronous").add(P::parts_of_updates), [](const Config& config) {
+                             common_of_readers("asynchronous").add(P::parts_of_updates).add(P::unmeasured_parts), [](const Config& config) {
                                return config.exchange.asynchronous.states == AsyncStates::server;
                              }));
   axis.choices.push_back(key("exchange.server.ranks", "1", common_of_readers("server").add(P::whole_model_ranks),
@@ -137,7 +138,7 @@ ChoiceAxis updates() {
   return {.name = "update",
           .choices = {key("optimizer.clip_norm", "1", {P::needs_all_gradients, P::looks_at_whole},
                           [](const Config& config) { return config.optimiser.clip_norm > 0; }),
-                      key("optimizer.lazy", "true", {P::row_by_row, P::looks_at_whole},
+                      key("optimizer.lazy", "true", {P::row_by_row},
                           [](const Config& config) { return config.optimiser.lazy; }),
                       key("device.loss_scale", "64", {P::scaled_loss, P::needs_all_gradients, P::looks_at_whole},
                           [](const Config& config) { return config.device.loss_scale > 0; })}};

@@ -95,10 +95,10 @@ const std::vector<Exclusion>& exclusions() {
       // Data that the optimiser needs
       {P::norms_of_tables, P::row_by_row, "the rule's steps depend on the norm of a whole table"},
       {P::coded, P::row_by_row, "the touched rows must be known, and coded tables are sent whole"},
-      {P::parts_of_updates, P::looks_at_whole,
+      {P::unmeasured_parts, P::looks_at_whole,
        "servers update parts of parameters, but whole parameters or all gradients are needed"},
+      {P::parts_of_updates, P::row_by_row, "servers update parts of tables, whose touched rows they do not know"},
       {P::scaled_loss, P::local_steps, "each replica would scale its loss by itself; bf16 needs no scale"},
-      {P::scaled_loss, P::no_common_scale, "no rank that updates sees all gradients, by which a scale is chosen"},
       {P::whole_step_statistics, P::own_pace,
        "synchronised batch norm sums over replicas in every pass, and replicas do not step together"},
       {P::whole_step_statistics, P::skips_steps,

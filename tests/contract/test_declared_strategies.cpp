@@ -64,14 +64,14 @@ TEST_CASE("strategies that declare to carry codes send fewer bytes with a codec"
   }
 }
 
-TEST_CASE("strategies that declare whole parameters accept rules that need them, the others refuse",
+TEST_CASE("strategies that declare whole or measured parameters accept rules that need norms, the others refuse",
           "[contract][declared]") {
   for (const StrategyTraits& declared : kStrategies)
     for (const char* rule : {"lars", "lamb"}) {
       CAPTURE(declared.name, rule);
       ReplicaRun run = run_of(declared.name);
       run.rule = rule;
-      CHECK(is_taken(run) == declared.whole_parameters);
+      CHECK(is_taken(run) == (declared.whole_parameters || declared.measures_parts));
     }
 }
 

@@ -265,7 +265,7 @@ const std::vector<BadConfig>& bad_configs() {
        plus("[exchange]\nstrategy = \"server\"\nalgorithm = \"tree\"\n"),
        {"@22:1", "it is for every strategy but \"asynchronous\", \"stale_synchronous\" and \"server\""}},
       {"servers and a rule of whole layers",
-       plus("[exchange]\nstrategy = \"server\"\n[device]\nloss_scale = 1024\n"),
+       plus("[exchange]\nstrategy = \"backup\"\n[device]\nloss_scale = 1024\n"),
        {"@23:1", "servers update parts of parameters", "write exchange.strategy = \"synchronous\""}},
       {"segments of servers whose messages are whole parts",
        plus("[exchange]\nstrategy = \"server\"\ncodec = \"int8\"\nsegment_kb = 7\n"),

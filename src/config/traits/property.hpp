@@ -13,12 +13,11 @@ enum class Property : std::uint8_t {
   own_overlap,        // or overlaps nothing: reads no exchange.overlap
   own_reduction,      // or does not sum gradients: reads no exchange.reduction
   parts_of_updates,   // the optimiser's step is taken on parts of parameters
+  unmeasured_parts,   // whose norms are not known
   plain_messages,     // cannot send what a codec writes
-  loses_rows,         // does not track which rows of a table all replicas touched
   local_steps,        // replicas take optimiser steps of their own
   own_pace,           // replicas do not step together
   skips_steps,        // a late replica leaves steps out
-  no_common_scale,    // no rank that updates sees all gradients of a step
   whole_model_ranks,  // ranks that hold a whole model beside the replicas
   // All-reduces
   all_reduce,         // a choice of exchange.algorithm other than the default

@@ -20,6 +20,7 @@ namespace echelon::inline config {
 struct StrategyTraits {
   std::string_view name;
   bool whole_parameters = true;  // the rank that updates has whole parameters and whole gradients
+  bool measures_parts = false;   // or norms of parameters and gradients are summed over ranks that have parts of them
   bool carries_codes = true;     // gradients may be sent as messages of a codec
   bool cuts_codes = true;        // segment_kb cuts coded messages too
   bool tracks_rows = true;       // tracks which rows of sparse embeddings a step touches on any replica
@@ -47,8 +48,8 @@ struct StrategyTraits {
     .tables = {"asynchronous", "server"})                                                          \
   X(gossip, GossipKeys, .carries_codes = false, .tracks_rows = false, .local_steps = true,          \
     .reads = {"algorithm"})                                                                        \
-  X(server, ServerKeys, .whole_parameters = false, .cuts_codes = false, .tracks_rows = false,      \
-    .reads = {"servers"})                                                                          \
+  X(server, ServerKeys, .whole_parameters = false, .measures_parts = true, .cuts_codes = false,    \
+    .tracks_rows = false, .reads = {"servers"})                                                    \
   X(backup, BackupKeys, .whole_parameters = false, .carries_codes = false, .cuts_codes = false,    \
     .tracks_rows = false, .skips_steps = true, .reads = {"servers"})
 // clang-format on

@@ -105,10 +105,11 @@ TEST_CASE("a choice is what the config chose", "[config][combinations]") {
 }
 
 TEST_CASE("the alternatives that a refusal names are accepted", "[config][combinations]") {
-  CHECK_THAT(refusal({"exchange.strategy=server", "optimizer.rule=lars"}),
+  CHECK_THAT(refusal({"exchange.strategy=backup", "optimizer.rule=lars"}),
              Catch::Contains("nearest valid: \"sgd\" or \"adam\" or \"adamw\" or \"rmsprop\"") &&
                  Catch::Contains("write exchange.strategy = \"synchronous\""));
-  CHECK(refusal({"exchange.strategy=server", "optimizer.rule=adamw"}).empty());
+  CHECK(refusal({"exchange.strategy=backup", "optimizer.rule=adamw"}).empty());
+  CHECK(refusal({"exchange.strategy=server", "optimizer.rule=lars"}).empty());
   CHECK_THAT(refusal({"exchange.algorithm=mpi", "exchange.codec=fp16"}),
              Catch::Contains("nearest valid: \"ring\", or write exchange.codec = \"none\""));
 }
