@@ -127,6 +127,12 @@ void take_measured(const SummaryParts& parts, RunFigures& own) {
   own.timed_steps = stats.measured_steps();
   own.arrival_skew_s = stats.skew_s() / steps;
   own.coded = figures_of(stats.codec());
+  if (parts.config.device.pace_ms != 0) {
+    const PaceRecord pace = parts.runner.pace().value_or(PaceRecord{});
+    own.pace_s = {pace.pace_s / steps};
+    own.pace_over_steps = {pace.over_steps};
+    own.pace_worst = {pace.worst};
+  }
   if (const auto updates = parts.strategy.updates()) {
     own.updates_applied = updates->applied;
     own.updates_dropped = updates->dropped;
