@@ -184,9 +184,14 @@ struct DeviceConfig {
   double loss_scale = 0;       // the loss is scaled by this in backward; 0: dynamic for f16, else off. A power of two
   std::int64_t threads = 0;    // of one rank; 0: cores of the host / ranks on it
   double memory_limit_mb = 0;  // 0: none
-  double paced_gflops = 50;    // paced
+  double paced_gflops = 50;    // paced, or pace_ms
   double paced_gb_per_s = 10;
   std::string paced_table;
+  double pace_ms = 0;      // ops on the host compute, then sleep: forward and backward of a step take so long, divided
+                           // over the ops; -1: each op takes the time of paced_table and the rates; 0: off
+  double pace_jitter = 0;  // a step's pace is multiplied by e^(this x a standard normal draw)
+  double pace_spread = 0;  // likewise each rank's, by one draw for the run
+  std::vector<double> pace_factors;  // by rank: its pace is multiplied by this; 1 for ranks beyond the list
 };
 
 struct EvaluateConfig {

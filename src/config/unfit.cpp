@@ -71,6 +71,8 @@ class Finder {
     find_in_exchange();
     find_in_exclusions();
     used("train.micro_shards", config_.train.reproducible, "train.reproducible = true");
+    for (const char* path : {"device.pace_jitter", "device.pace_spread", "device.pace_factors"})
+      used(path, config_.device.pace_ms != 0, "device.pace_ms");
     used("run.resume_weights_only", !config_.run.resume_from.empty(), "run.resume_from, which names a checkpoint");
     return std::move(found_);
   }
@@ -110,6 +112,10 @@ class Finder {
     add_readers(kAlgorithms, "exchange", "algorithm", exchange.algorithm);
     add_readers(kCodecs, "exchange", "codec", exchange.codec);
     add_readers(kDevices, "device", "kind", config_.device.kind);
+    for (const char* cost : {"device.paced_gflops", "device.paced_gb_per_s", "device.paced_table"}) {
+      readers_[cost].read |= config_.device.pace_ms != 0;
+      readers_[cost].text.emplace_back("device.pace_ms");
+    }
     const std::string tables = "exchange.";
     for (const Key<Config>& key : config_keys()) {
       if (key.section.starts_with(tables)) {

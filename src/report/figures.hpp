@@ -158,6 +158,9 @@ struct RunFigures {
   std::string loss_unit;
   double test_perplexity = kUnknown;
   std::optional<CodecFigures> coded;
+  // Whether ops computed, then slept (device.pace_ms).
+  bool computes_at_pace() const { return !pace_s.empty() && pace_s.front() > 0; }
+  std::vector<double> pace_s = {kUnknown}, pace_over_steps = {kUnknown}, pace_worst = {kUnknown};
   double updates_applied = kUnknown, updates_dropped = kUnknown, staleness_mean = kUnknown,
          staleness_largest = kUnknown;
   std::optional<StalenessFigures> staleness_by_worker;

@@ -12,6 +12,10 @@ using nlohmann::json;
 using nlohmann::ordered_json;
 
 ordered_json value_json(double value) { return std::isfinite(value) ? ordered_json(value) : ordered_json(nullptr); }
+ordered_json value_json(const std::vector<double>& values) {
+  const bool known = values.empty() || !std::isnan(largest(values));
+  return known ? ordered_json(values) : ordered_json(nullptr);
+}
 ordered_json value_json(const Quartiles& q) {
   return {{"median", value_json(q.median)}, {"p25", value_json(q.p25)}, {"p75", value_json(q.p75)}};
 }

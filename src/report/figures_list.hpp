@@ -108,6 +108,9 @@ void each(F& f, Visit&& visit) {
   visit(Figure{"loss_unit", "", R::same, S::none, A::first, "likewise", kLeftOut}, f.loss_unit);
   visit(Figure{"test_perplexity", "", R::same, S::newest, A::median, "likewise: e to the test loss", kLeftOut}, f.test_perplexity);
   visit(Figure{"coded", "", R::rank0, S::sum, A::first, "what the codec did: bytes before and after, newest residual norm, mean density and tau", kLeftOut}, f.coded);
+  visit(Figure{"pace_s", "s", R::list, S::mean, A::largest, "device.pace_ms: time that forward and backward of a step were to take; they computed, then slept", kLeftOut}, f.pace_s);
+  visit(Figure{"pace_over_steps", "", R::list, S::sum, A::largest, "likewise: steps that took more than 1.05 of it", kLeftOut}, f.pace_over_steps);
+  visit(Figure{"pace_worst", "", R::list, S::none, A::largest, "likewise: longest step over its pace", kLeftOut}, f.pace_worst);
   visit(Figure{"updates_applied", "", R::same, S::none, A::median, "by asynchronous servers, parts of updates", kLeftOut}, f.updates_applied);
   visit(Figure{"updates_dropped", "", R::same, S::none, A::median, "likewise, for their staleness", kLeftOut}, f.updates_dropped);
   visit(Figure{"staleness_mean", "versions", R::same, S::none, A::median, "over the updates that were applied", kLeftOut}, f.staleness_mean);

@@ -16,6 +16,7 @@
 #include "checkpoint/trained_data.hpp"
 #include "config/batch_plan.hpp"
 #include "config/parse.hpp"
+#include "config/refuse.hpp"
 #include "job/agree.hpp"
 #include "job/signals.hpp"
 #include "run/banner.hpp"
@@ -94,7 +95,7 @@ void Attempt::read_config() {
   });
   require_same(group_, "version", fmt::format("{} ({})", kVersion, commit()));
   require_same(group_, "config", hex64(checksum64(echo_config(asked))));
-  config_ = config_for_ranks(std::move(asked), slot_.ranks, notes_);
+  all_or_none(group_, [&] { config_ = config_for_ranks(std::move(asked), slot_.ranks, notes_); });
 }
 
 RunInputs Attempt::open_inputs() {
@@ -128,6 +129,11 @@ void Attempt::open_device() {
     if (!device_->supports(config_.device.dtype))
       throw ConfigError(fmt::format("device.dtype = \"{}\" is not supported by device '{}'",
                                     name_of(config_.device.dtype), device_->name()));
+    if (config_.device.pace_ms != 0 && !device_->on_host())
+      refuse(config_, "device.pace_ms",
+             fmt::format("device.pace_ms paces ops that end in the call that runs them, and {} runs ahead; write "
+                         "device.kind = \"onednn\"",
+                         device_->name()));
   });
   require_same(group_, "kind of device", std::string(device_->name()));
   if (config_.train.reproducible)
@@ -306,6 +312,8 @@ int Attempt::finish(Ending ending) {
     board_.conclude(summary.state, code, finished ? "" : fmt::format("{}; checkpoint of step {}", why, state_.step),
                     state_.step);
     log_info("{}", summary_text(summary, parts, board_.checkpoint()));
+    const std::string late = pace_warning(summary, statistics_->steps());
+    if (!late.empty()) log_warning("{}", late);
     if (!finished) log_info("stopped early, {}: the same command continues from step {}", why, state_.step);
     flush_log();
   });

@@ -139,6 +139,12 @@ void take_measured(const SummaryParts& parts, RunFigures& own) {
   own.coded = figures_of(stats.codec());
   own.gradients_dropped = {static_cast<double>(stats.gradients_dropped())};
   own.samples_dropped = {static_cast<double>(stats.samples_dropped())};
+  if (parts.config.device.pace_ms != 0) {
+    const PaceRecord pace = parts.runner.pace().value_or(PaceRecord{});
+    own.pace_s = {pace.pace_s / steps};
+    own.pace_over_steps = {pace.over_steps};
+    own.pace_worst = {pace.worst};
+  }
 }
 
 void take_learned(const SummaryParts& parts, RunFigures& run) {

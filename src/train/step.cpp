@@ -1,10 +1,12 @@
 #include "train/step.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/check.hpp"
 #include "base/clock.hpp"
 #include "base/error.hpp"
+#include "model/device_options.hpp"
 #include "train/set_inputs.hpp"
 
 namespace echelon::inline train {
@@ -53,6 +55,10 @@ StepRunner::StepRunner(const Config& config, const RunPlan& plan, const RankGrou
   in_flight_ = most_in_flight(passes_);
   make_programs(replicas);
   list_micros();
+  if (auto pace = pace_options(config.device, config.seed, rank_groups.mesh().rank(rank_groups.coord()))) {
+    pace_.emplace(std::move(*pace));
+    for (auto& [key, program] : programs_) program->set_pace(*pace_, static_cast<double>(micros_.size()));
+  }
   if (config.train.reproducible) shards_ = std::make_unique<MicroShards>(arenas, plan.batch.accumulation);
   for (const int replica : replicas) {
     LoaderOptions options;
@@ -209,8 +215,13 @@ StepResult StepRunner::run(const StepInfo& info, const std::function<void(const 
   strategy_.begin_step(info);
   for (auto& [key, program] : programs_) program->reset_losses();
   if (shards_) shards_->begin_step();
+  if (pace_) pace_->begin_step(info.step);
   activation_exchange_.begin(static_cast<int>(micros_.size()), sources_.front().micro_batch, true);
   for (const Pass& pass : passes_) pass.backward ? backward(step, pass.micro) : forward(step, pass.micro);
+  if (pace_) {
+    const ScopedTimer timer(result.times.backward_s);
+    pace_->end_step();
+  }
   phase_.enter("exchange");
   result.outcome = strategy_.end_step();
   result.times.forward_s -= result.outcome.in_forward_s;
@@ -222,6 +233,8 @@ StepResult StepRunner::run(const StepInfo& info, const std::function<void(const 
   }
   return result;
 }
+
+std::optional<PaceRecord> StepRunner::pace() const { return pace_ ? std::optional(pace_->record()) : std::nullopt; }
 
 std::uint64_t StepRunner::bytes_read() const {
   std::uint64_t sum = 0;

@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "base/hash_rng.hpp"
@@ -47,6 +48,7 @@ class StepRunner final : public Stepper {
   // What recurrent layers carry from step to step, whole by rows of the global batch.
   void visit_state(StateVisitor& visitor) override;
 
+  std::optional<PaceRecord> pace() const override;
   std::uint64_t bytes_read() const override;
   std::uint64_t bytes_used() const override;
   std::size_t spared_bytes() const override;
@@ -96,6 +98,7 @@ class StepRunner final : public Stepper {
   const bool alone_;  // the one replica
   PhaseBoard& phase_;
   std::map<ProgramKey, std::unique_ptr<Program>> programs_;
+  std::optional<StepPace> pace_;         // where device.pace_ms sets one
   std::unique_ptr<MicroShards> shards_;  // where the run is reproducible
   std::vector<Source> sources_;
   std::vector<Micro> micros_;                         // of a step

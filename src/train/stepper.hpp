@@ -4,8 +4,10 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 
 #include "base/state.hpp"
+#include "device/paced/step_pace.hpp"
 #include "exchange/strategy.hpp"
 #include "train/hooks/hook.hpp"
 
@@ -51,6 +53,8 @@ class Stepper {
   virtual bool trains() const { return true; }
   // What it carries from step to step.
   virtual void visit_state(StateVisitor&) {}
+  // Where device.pace_ms paces it.
+  virtual std::optional<PaceRecord> pace() const { return {}; }
   // Of training data.
   virtual std::uint64_t bytes_read() const { return 0; }
   virtual std::uint64_t bytes_used() const { return 0; }

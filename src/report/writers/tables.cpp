@@ -65,7 +65,10 @@ std::vector<Column> identity(const Study& study) {
   if (differ(study, [](const ScalingRow& row) { return row.strategy + row.algorithm; }))
     columns.push_back({"exchange", [](const ScalingRow& row) { return row.strategy + ", " + row.algorithm; }});
   columns.push_back({"codec", [](const ScalingRow& row) { return row.codec_text; }});
-  columns.push_back({"device", [](const ScalingRow& row) { return row.paced ? std::string("paced") : row.device; }});
+  columns.push_back(
+      {"device", [](const ScalingRow& row) {
+         return row.paced ? std::string("paced") : row.computes_at_pace() ? row.device + " at a pace" : row.device;
+       }});
   return columns;
 }
 

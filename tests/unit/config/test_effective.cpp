@@ -127,6 +127,10 @@ std::vector<std::string> company_of(const std::string& path) {
       {"device.paced_gflops", {"device.kind=paced"}},
       {"device.paced_gb_per_s", {"device.kind=paced"}},
       {"device.paced_table", {"device.kind=paced"}},
+      {"device.pace_ms", {"device.kind=onednn"}},
+      {"device.pace_jitter", {"device.kind=onednn", "device.pace_ms=20"}},
+      {"device.pace_spread", {"device.kind=onednn", "device.pace_ms=20"}},
+      {"device.pace_factors", {"device.kind=onednn", "device.pace_ms=20"}},
       {"run.resume_weights_only", {"run.resume_from=results/other"}},
   };
   const auto found = company.find(path);
