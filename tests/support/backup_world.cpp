@@ -122,6 +122,7 @@ class Rank final : public BackupMemory, public ProtocolHost {
     observer_.step_taken(b, rank_, command, weights);
   }
   Message weights(int b) override {
+    ECHELON_CHECK(!quiet_, "rank {} was not quiet: somebody gets weights", rank_);
     const Numbers& now = served_[at(b)];
     auto message = std::make_shared<std::vector<std::byte>>(now.size() * sizeof now[0]);
     std::memcpy(message->data(), now.data(), message->size());
@@ -202,14 +203,24 @@ class Rank final : public BackupMemory, public ProtocolHost {
                     "worker {} has other weights than those of step {}", rank_, next_);
     if (next_ < meeting) return begin_step();
     observer_.met[at(rank_)] = next_;
-    wait_for_all();
+    if (schedule_.quiet_first) return actor->post(BackupProtocol::token(Word::quiet));
+    wait_for_all([this] { actor->post(BackupProtocol::token(Word::quiet)); });
   }
-  void wait_for_all() {
-    if (observer_.all_met(next_)) return actor->post(BackupProtocol::token(Word::quiet));
-    actor->at(actor->now_s() + 20e-6, [this] { wait_for_all(); });
+  template <class Then>
+  void wait_for_all(const Then& then) {
+    if (observer_.all_met(next_)) return then();
+    actor->at(actor->now_s() + 100e-6, [this, then] { wait_for_all(then); });
   }
   void quiet() {
     ECHELON_CHECK(watched_->waits().empty(), "rank {} waits at a meeting", rank_);
+    if (!schedule_.quiet_first) return leave_meeting();
+    // Nobody takes a step before all have come.
+    ECHELON_CHECK(watched_->sends().empty(), "rank {} is not quiet: it sends", rank_);
+    quiet_ = true;
+    wait_for_all([this] { leave_meeting(); });
+  }
+  void leave_meeting() {
+    quiet_ = false;
     if (next_ < schedule_.end()) return begin_step();
     ECHELON_CHECK(watched_->sends().empty(), "rank {} sends after the end", rank_);
     for (const auto& [step, entered] : mine_) {
@@ -235,7 +246,7 @@ class Rank final : public BackupMemory, public ProtocolHost {
   HashRng random_;
   std::uint64_t draws_ = 0;
   std::int64_t next_;  // step of the worker
-  bool completed_ = false, judged_ = false, ended_ = false;
+  bool completed_ = false, judged_ = false, quiet_ = false, ended_ = false;
   std::vector<bool> pulled_;
   std::map<std::int64_t, bool> mine_;  // by step that it took: whether it entered
   std::vector<Numbers> served_;        // by bucket
@@ -308,6 +319,7 @@ BackupSchedule draw_backup_schedule(std::uint64_t seed) {
   schedule.steps = 1 + below(20);
   schedule.period = below(2) == 0 ? 1 + below(6) : 1000;
   schedule.ragged = below(3) == 0;
+  schedule.quiet_first = below(2) == 0;
   schedule.compute_s = 20e-6 * static_cast<double>(1 + below(10));
   schedule.spread = 0.5 * static_cast<double>(below(4));
   schedule.slowness.assign(at(schedule.workers), 1);
@@ -319,7 +331,7 @@ BackupSchedule draw_backup_schedule(std::uint64_t seed) {
     stopped.stop_at_s = 100e-6 * static_cast<double>(below(10));
     stopped.stop_for_s = 1e-3;
   }
-  schedule.network.between_hosts.jitter = static_cast<double>(below(4));
+  schedule.network.between_hosts.jitter = below(3) == 0 ? 30 : static_cast<double>(below(4));
   schedule.network.eager_bytes = below(2) == 0 ? 0 : 1 << 20;
   schedule.network.seed = seed;
   return schedule;

@@ -16,6 +16,7 @@ struct BackupSchedule {
   std::int64_t first_step = 0, steps = 10;  // of the global count
   std::int64_t period = 100;                // steps between two meetings
   std::vector<Parts> parts;                 // by bucket
+  bool quiet_first = false;                 // hosts ask for quiet before all have come to a meeting, not after
   bool ragged = false;                      // some workers have no samples in some steps
   // Timing.
   double compute_s = 100e-6;
