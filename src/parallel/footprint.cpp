@@ -135,7 +135,8 @@ Footprint footprint(const Config& config, const Holding& holding) {
   }
   bytes.strategy = arena * arenas_of_strategy(config.exchange);
   const int replicas = holding.batches.replicas;
-  if (strategy_traits(config.exchange.strategy).reads_table("asynchronous") && replicas + config.exchange.server.ranks > 1)
+  if (strategy_traits(config.exchange.strategy).reads_table("asynchronous") &&
+      replicas + config.exchange.server.ranks > 1)
     bytes.host = arena * async_arenas(config.exchange, replicas, rule_of(config.optimiser).arenas());
   if (config.train.reproducible)  // finished subtrees of micro-shards, train/micro_shards.hpp
     bytes.gradients += arena * std::log2(static_cast<double>(holding.batches.accumulation));

@@ -14,12 +14,8 @@ using nlohmann::ordered_json;
 ordered_json to_json(const StalenessTally& worker) {
   ordered_json histogram = ordered_json::array();
   for (const auto& [staleness, updates] : worker.histogram) histogram.push_back({staleness, updates});
-  return {{"applied", worker.applied},
-          {"dropped", worker.dropped},
-          {"mean", worker.mean()},
-          {"largest", worker.most},
-          {"waited_s", worker.longest_s},
-          {"meeting_s", worker.meeting_s},
+  return {{"applied", worker.applied}, {"dropped", worker.dropped},    {"mean", worker.mean()},
+          {"largest", worker.most},    {"waited_s", worker.longest_s}, {"meeting_s", worker.meeting_s},
           {"histogram", histogram}};
 }
 

@@ -1,5 +1,5 @@
-// The staleness of an asynchronous run's updates: put together over the servers, in the figures of the attempt, and as a
-// histogram by worker in staleness.json of its folder.
+// The staleness of an asynchronous run's updates: put together over the servers, in the figures of the attempt, and as
+// a histogram by worker in staleness.json of its folder.
 //
 //   {"format": "echelon-staleness", "version": 1,
 //    "workers": [{"applied": .., "dropped": .., "mean": .., "largest": .., "waited_s": .., "meeting_s": ..,

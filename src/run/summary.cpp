@@ -109,10 +109,11 @@ Quartiles sum_over(Group& workers, const Quartiles& own) {
   return {sums[0], sums[1], sums[2]};
 }
 
-// What this rank measured.
-void take_measured(const SummaryParts& parts, RunFigures& own) {
+// What this rank measured. `most_steps`: of a rank in this attempt, which are those of one that serves beside them.
+void take_measured(const SummaryParts& parts, double most_steps, RunFigures& own) {
   const StatisticsHook& stats = parts.statistics;
-  const double steps = static_cast<double>(std::max<std::int64_t>(1, stats.steps_of_run()));
+  const double own_steps = parts.runner.trains() ? static_cast<double>(stats.steps_of_run()) : most_steps;
+  const double steps = std::max(1.0, own_steps);
   const WireCounters wire = parts.strategy.wire();
   // Each part of a split model is exchanged among the ranks that hold it: the first of them counts it.
   const bool counts = parts.rank_groups.exchange().rank() == 0;
@@ -165,7 +166,7 @@ RunFigures collect_summary(const SummaryParts& parts, Group& world, Group& peers
                            std::int64_t step) {
   RunFigures run;
   take_setting(parts, run);
-  take_measured(parts, run);
+  take_measured(parts, world.max(static_cast<double>(parts.statistics.steps_of_run())), run);
   take_learned(parts, run);
   run.state = state;
   run.steps = step;

@@ -66,9 +66,8 @@ std::string summary_text(const RunFigures& s, const SummaryParts& parts, const s
   for (const std::string& rank : s.slow_ranks) text += rank + "\n";
   if (s.coded) text += codec_text(s.codec, parts.statistics.codec()) + "\n";
   if (s.updates_applied > 0)
-    text += fmt::format("staleness: mean {:.2f}, at most {:.0f} versions; {} of {} updates dropped\n",
-                        s.staleness_mean, s.staleness_largest,
-                        count_text(static_cast<std::int64_t>(s.updates_dropped)),
+    text += fmt::format("staleness: mean {:.2f}, at most {:.0f} versions; {} of {} updates dropped\n", s.staleness_mean,
+                        s.staleness_largest, count_text(static_cast<std::int64_t>(s.updates_dropped)),
                         count_text(static_cast<std::int64_t>(s.updates_applied + s.updates_dropped)));
   for (std::size_t r = 0; r < s.gradients_dropped.size(); ++r)
     if (s.gradients_dropped[r] > 0)

@@ -48,8 +48,7 @@ Ending Loop::run() {
     plan_epoch(state_.step_in_epoch);
   }
   Ending ending = Ending::finished;
-  while (!over_ && ending == Ending::finished)
-    ending = steps_on() ? one_step() : wait_for_the_others();
+  while (!over_ && ending == Ending::finished) ending = steps_on() ? one_step() : wait_for_the_others();
   phase_.enter("end");
   for (Hook* hook : hooks_) hook->run_end(ending == Ending::finished);
   return ending;

@@ -16,6 +16,7 @@ class ServerStep final : public Stepper {
   // Returns once the step's updates are done; no loss and no weight enter the step's sums from here.
   StepResult run(const StepInfo& info, const std::function<void(const LossSums&)>& on_losses) override;
 
+  void come_to_meeting() override { strategy_.come_to_meeting(); }
   bool trains() const override { return false; }
 
  private:

@@ -63,9 +63,10 @@ TEST_CASE("in lock-step, with shares of plain SGD, asynchronous training is sync
         }
 }
 
-TEST_CASE("in lock-step, where servers have the states and apply all updates of a clock together, asynchronous "
-          "training is synchronous by any rule",
-          "[contract][asynchronous]") {
+TEST_CASE(
+    "in lock-step, where servers have the states and apply all updates of a clock together, asynchronous "
+    "training is synchronous by any rule",
+    "[contract][asynchronous]") {
   for (const std::string rule : {"sgd", "adam", "adamw", "rmsprop"})
     for (const Graph& graph : {small_lenet(), small_batch_norm_net()})
       for (const std::vector<std::int64_t>& shares : {std::vector<std::int64_t>{2, 2}, {1, 3, 2}})

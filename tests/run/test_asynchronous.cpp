@@ -1,5 +1,6 @@
-// The asynchronous parameter server as a user runs it, with a bound of staleness and without: who waits for whom, meetings
-// at ends of epochs, servers inside the workers and on ranks of their own; runs are stopped, saved and resumed.
+// The asynchronous parameter server as a user runs it, with a bound of staleness and without: who waits for whom,
+// meetings at ends of epochs, servers inside the workers and on ranks of their own; runs are stopped, saved and
+// resumed.
 #include <fmt/format.h>
 
 #include <catch2/catch.hpp>
@@ -59,12 +60,12 @@ void check_staleness(const test::Trial& trial, const json& summary, std::size_t 
 }  // namespace
 
 TEST_CASE("asynchronous workers train to the end under any rules, on MPI", "[run]") {
-  const auto sets = GENERATE(
-      asynchronous(), stale_synchronous(0), stale_synchronous(1, {"exchange.asynchronous.soft=2"}),
-      asynchronous({"exchange.asynchronous.drop_above=4", "exchange.servers=1",
-                    "exchange.asynchronous.delay_compensation=0.04"}),
-      stale_synchronous(2, {"exchange.asynchronous.states=server", "exchange.server.ranks=1", "optimizer.rule=adam",
-                            "optimizer.learning_rate=0.003"}));
+  const auto sets =
+      GENERATE(asynchronous(), stale_synchronous(0), stale_synchronous(1, {"exchange.asynchronous.soft=2"}),
+               asynchronous({"exchange.asynchronous.drop_above=4", "exchange.servers=1",
+                             "exchange.asynchronous.delay_compensation=0.04"}),
+               stale_synchronous(2, {"exchange.asynchronous.states=server", "exchange.server.ranks=1",
+                                     "optimizer.rule=adam", "optimizer.learning_rate=0.003"}));
   const test::Trial trial;
   const bool dedicated = std::find(sets.begin(), sets.end(), "exchange.server.ranks=1") != sets.end();
   const test::TrainedRun run = train_run(trial, "trial", {{dedicated ? 4 : 3, {"train.epochs=12"}}}, sets);
@@ -89,9 +90,10 @@ TEST_CASE("with a worker that is stopped now and then, the bound holds the other
           "[run][slow]") {
   const bool bounded = GENERATE(true, false);
   const test::Trial trial;
-  const test::Sets more = {"train.epochs=60", "evaluate.every_epochs=0", "checkpoint.every_epochs=0",
+  const test::Sets more = {"train.epochs=20", "evaluate.every_epochs=0", "checkpoint.every_epochs=0",
                            "exchange.server.ranks=1"};
-  const test::Outcome outcome = trial.train_and(3, bounded ? stale_synchronous(2, more) : asynchronous(more), pauses(1));
+  const test::Outcome outcome =
+      trial.train_and(3, bounded ? stale_synchronous(2, more) : asynchronous(more), pauses(1));
   INFO(outcome.out << outcome.err);
   REQUIRE(!outcome.timed_out);
   REQUIRE(outcome.code == kExitOk);
@@ -125,10 +127,9 @@ TEST_CASE("an asynchronous run goes on with another number of servers, and witho
 TEST_CASE("a lock-step run with states on servers is saved and resumed to the weights of one that was not stopped",
           "[run]") {
   const test::Trial trial;
-  const test::Sets sets =
-      stale_synchronous(0, {"exchange.asynchronous.states=server", "exchange.asynchronous.soft=2",
-                            "exchange.server.ranks=1", "optimizer.rule=adam", "optimizer.learning_rate=0.003",
-                            "device.kind=reference", "device.dtype=f64"});
+  const test::Sets sets = stale_synchronous(
+      0, {"exchange.asynchronous.states=server", "exchange.asynchronous.soft=2", "exchange.server.ranks=1",
+          "optimizer.rule=adam", "optimizer.learning_rate=0.003", "device.kind=reference", "device.dtype=f64"});
   const test::TrainedRun whole = train_run(trial, "whole", {{3}}, sets);
   const test::TrainedRun cut = train_run(trial, "cut", {{3, {"train.steps=23"}}, {3, {}, "from step 23"}}, sets);
   check_equal(cut, whole, {.part = "weights/", .within = 1e-8});
@@ -137,11 +138,11 @@ TEST_CASE("a lock-step run with states on servers is saved and resumed to the we
 
 TEST_CASE("a server of an asynchronous run that stops ends the job with 7, by name", "[run][slow]") {
   const test::Trial trial;
-  const test::Outcome outcome = trial.train_and(
-      3,
-      asynchronous({"exchange.server.ranks=1", "train.epochs=2000", "run.hang_timeout_s=1.5",
-                    "checkpoint.every_epochs=0", "evaluate.every_epochs=0"}),
-      "running; kill -STOP $(rank 2); wait $pid", 120);
+  const test::Outcome outcome =
+      trial.train_and(3,
+                      asynchronous({"exchange.server.ranks=1", "train.epochs=2000", "run.hang_timeout_s=1.5",
+                                    "checkpoint.every_epochs=0", "evaluate.every_epochs=0"}),
+                      "running; kill -STOP $(rank 2); wait $pid", 120);
   INFO(outcome.out << outcome.err);
   CHECK(!outcome.timed_out);
   CHECK(outcome.code == kExitLostRank);

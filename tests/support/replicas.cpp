@@ -136,8 +136,7 @@ void resume(std::unique_ptr<Worker>& worker, const ReplicaRun& run, const Config
   worker->strategy().gather_state();
   worker->visit_state(image);
   worker = nullptr;
-  Group(standing.exchange(), kControlChannel)
-      .barrier();  // nobody's first message comes to a machine that ends
+  Group(standing.exchange(), kControlChannel).barrier();  // nobody's first message comes to a machine that ends
   worker = worker_of(run, config, standing, run.resume_at);
   image.load();
   worker->visit_state(image);

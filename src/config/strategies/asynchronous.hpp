@@ -1,5 +1,5 @@
-// [exchange.asynchronous]: the keys of strategy "asynchronous" (exchange/asynchronous/), which "stale_synchronous" reads
-// too.
+// [exchange.asynchronous]: the keys of strategy "asynchronous" (exchange/asynchronous/), which "stale_synchronous"
+// reads too.
 #pragma once
 
 #include <cstdint>

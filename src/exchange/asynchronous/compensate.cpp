@@ -30,8 +30,7 @@ void run(const DelayCompensation& how, const CompensatedUpdate& update, std::siz
 }  // namespace
 
 void compensate(DType dtype, const DelayCompensation& how, const CompensatedUpdate& update, std::size_t n) {
-  with_float(dtype,
-             [&]<class T>(T) { how.adapts() ? run<T, true>(how, update, n) : run<T, false>(how, update, n); });
+  with_float(dtype, [&]<class T>(T) { how.adapts() ? run<T, true>(how, update, n) : run<T, false>(how, update, n); });
 }
 
 }  // namespace echelon::inline exchange

@@ -61,9 +61,7 @@ class AsyncServed {
   void* mean_square() const { return mean_square_.data(); }
 
  private:
-  std::size_t bytes_of(std::int64_t elems) const {
-    return static_cast<std::size_t>(elems) * size_of(served_.dtype());
-  }
+  std::size_t bytes_of(std::int64_t elems) const { return static_cast<std::size_t>(elems) * size_of(served_.dtype()); }
   void compensate_update(int b, int worker, double rate, void* values);
   void add(void* to, const void* from, double factor, std::int64_t elems) const;
   void step(int b, double rate);

@@ -51,11 +51,7 @@ AsyncRules rules_of(const AsynchronousKeys& keys, std::optional<std::int64_t> bo
 }  // namespace
 
 AsyncStrategy::AsyncStrategy(const ExchangeConfig& config, const StrategyContext& context, std::string_view name)
-    : name_(name),
-      keys_(config.asynchronous),
-      context_(context),
-      account_(context.optimiser),
-      pass_(context.arenas) {
+    : name_(name), keys_(config.asynchronous), context_(context), account_(context.optimiser), pass_(context.arenas) {
   if (name == "stale_synchronous") bound_ = config.stale_synchronous.bound;
   context.arenas.track_rows(alone());
   AllreduceRequest request = allreduce_request(config, context.engine.transport().hosts(), context.arenas.dtype());
@@ -83,16 +79,16 @@ AsyncStrategy::AsyncStrategy(const ExchangeConfig& config, const StrategyContext
                        .tag = context.first_channel + 2 * static_cast<int>(b),
                        .priority = config.priority ? static_cast<int>(layout.buckets.size() - 1 - b) : 0,
                        .recorded = {}});
-    buckets_.push_back({.range = range, .own = own.back(), .gather = make_pull(request), .gradient = ReadyCount(range)});
+    buckets_.push_back(
+        {.range = range, .own = own.back(), .gather = make_pull(request), .gradient = ReadyCount(range)});
     count_bytes(layout.parts.back());
   }
   if (alone()) return;
   const bool serves = std::any_of(own.begin(), own.end(), [](ArenaRange part) { return part.elems() > 0; });
-  const AsyncServing serving{
-      .workers = workers_,
-      .adds_up = keys_.soft > 1,
-      .compensation = {.lambda = keys_.delay_compensation, .decay = keys_.compensation_decay},
-      .optimiser = at_servers() ? std::optional(context.optimiser.config()) : std::nullopt};
+  const AsyncServing serving{.workers = workers_,
+                             .adds_up = keys_.soft > 1,
+                             .compensation = {.lambda = keys_.delay_compensation, .decay = keys_.compensation_decay},
+                             .optimiser = at_servers() ? std::optional(context.optimiser.config()) : std::nullopt};
   if (serves) served_.emplace(context.arenas.parameters(), dtype, std::move(own), serving);
   if (serving.compensation.adapts())
     mean_square_.resize(static_cast<std::size_t>(context.arenas.elems()) * size_of(dtype));
@@ -119,12 +115,11 @@ double AsyncStrategy::formula_bytes_per_step() const {
 
 std::string AsyncStrategy::describe() const {
   if (alone()) return fmt::format("{}, one replica: nothing to exchange", name_);
-  std::string text =
-      fmt::format("{} parameter server, {} {} {}, {} in {}", bound_ ? "stale-synchronous" : "asynchronous",
-                  counted(servers_, "server"), dedicated_ ? "beside" : "in", counted(workers_, "worker"),
-                  bytes_text(static_cast<double>(context_.arenas.elems()) *
-                             static_cast<double>(size_of(context_.arenas.dtype()))),
-                  counted(static_cast<std::int64_t>(buckets_.size()), "bucket"));
+  std::string text = fmt::format(
+      "{} parameter server, {} {} {}, {} in {}", bound_ ? "stale-synchronous" : "asynchronous",
+      counted(servers_, "server"), dedicated_ ? "beside" : "in", counted(workers_, "worker"),
+      bytes_text(static_cast<double>(context_.arenas.elems()) * static_cast<double>(size_of(context_.arenas.dtype()))),
+      counted(static_cast<std::int64_t>(buckets_.size()), "bucket"));
   if (bound_) text += fmt::format(", at most {} ahead", counted(*bound_, "step"));
   if (keys_.soft > 1) text += fmt::format(", {} updates together", keys_.soft);
   if (keys_.drop_above >= 0) text += fmt::format(", dropped above staleness {}", keys_.drop_above);
@@ -236,14 +231,13 @@ void AsyncStrategy::gather_state() {
 void AsyncStrategy::gather(void* arena) {
   const int behind = context_.first_channel + 2 * static_cast<int>(buckets_.size());  // the protocol's own channels
   for (const Bucket& bucket : buckets_)
-    context_.engine.run(
-        {.plan = bucket.gather,
-         .data = static_cast<std::byte*>(arena) +
-                 static_cast<std::size_t>(bucket.range.begin) * size_of(context_.arenas.dtype()),
-         .dtype = context_.arenas.dtype(),
-         .channel = behind,
-         .priority = 0,
-         .after = nullptr});
+    context_.engine.run({.plan = bucket.gather,
+                         .data = static_cast<std::byte*>(arena) +
+                                 static_cast<std::size_t>(bucket.range.begin) * size_of(context_.arenas.dtype()),
+                         .dtype = context_.arenas.dtype(),
+                         .channel = behind,
+                         .priority = 0,
+                         .after = nullptr});
 }
 
 void AsyncStrategy::visit_state(StateVisitor& visitor) {

@@ -48,7 +48,7 @@ class AsyncStrategy : public Strategy, private ProtocolHost {
   const StrategyContext& context() const { return context_; }
   StepAccount& account() { return account_; }
   const StepInfo& info() const { return account_.info(); }  // of the step under way
-  std::vector<Bucket>& buckets() { return buckets_; }  // from the arena's end
+  std::vector<Bucket>& buckets() { return buckets_; }       // from the arena's end
   AsyncBuffers& memory() { return *memory_; }
   int workers() const { return workers_; }
   bool alone() const { return context_.engine.size() == 1; }
@@ -102,9 +102,9 @@ class AsyncStrategy : public Strategy, private ProtocolHost {
   Promise meet_;
   std::int64_t told_ = 0;  // meetings that the protocol has told of
   WireCounters sent_at_meeting_;
-  std::vector<StalenessTally> staleness_;  // by worker, up to the last meeting
-  std::int64_t newest_version_ = 0;        // likewise
-  std::exception_ptr error_;               // that ended the protocol
+  std::vector<StalenessTally> staleness_;   // by worker, up to the last meeting
+  std::int64_t newest_version_ = 0;         // likewise
+  std::exception_ptr error_;                // that ended the protocol
   Ticket meeting_;                          // valid: this rank has come to a meeting, and has not left it
   std::unique_ptr<Attachment> attachment_;  // ends first; null with one rank, and before the first step
 };

@@ -118,8 +118,8 @@ Table rate_table(const Study& study) {
   more.push_back({"test accuracy", [](const Row& row) { return accuracy_text(row.accuracy); }});
   if (any_above_0(study, [](const Row& row) { return row.updates_applied; }))
     more.push_back({"staleness", [](const Row& row) {
-                      return or_dash(row.staleness_mean, fmt::format("{:.2f}, at most {:.0f}", row.staleness_mean,
-                                                                     row.staleness_largest));
+                      return or_dash(row.staleness_mean,
+                                     fmt::format("{:.2f}, at most {:.0f}", row.staleness_mean, row.staleness_largest));
                     }});
   more.push_back({"runs", [](const Row& row) { return fmt::format("{}", row.attempts); }});
   return table_of(study, identity(study), more);
