@@ -78,10 +78,7 @@ class Asynchronous final : public Strategy, private ProtocolHost {
   double divisor(const StepInfo& info) const override { return info.local_weight > 0 ? info.local_weight : 1; }
 
   void begin_step(const StepInfo& info) override {
-    if (!alone() && !attachment_) {
-      with_weights({0, context_.arenas.elems()}, [&](const void* weights) { memory_->begin(weights); });
-      attachment_ = context_.engine.attach(*protocol_, *this);
-    }
+    serve();
     leave_meeting();
     for (Bucket& bucket : buckets_) bucket.gradient.reset();
     account_.begin_step(info);
@@ -111,7 +108,8 @@ class Asynchronous final : public Strategy, private ProtocolHost {
   }
 
   void come_to_meeting() override {
-    if (alone() || !attachment_ || meeting_.valid()) return;
+    serve();  // where this worker has had no step to do
+    if (alone() || meeting_.valid()) return;
     const StepAccount::ExcludedTime apart(account_);
     for (std::size_t b = 0; b < buckets_.size(); ++b) finish(b);
     ++meetings_;
@@ -162,6 +160,13 @@ class Asynchronous final : public Strategy, private ProtocolHost {
   int workers() const { return context_.engine.size(); }
   bool alone() const { return workers() == 1; }
   bool trains() const { return account_.info().local_weight > 0; }
+
+  // From now on this worker's server answers.
+  void serve() {
+    if (alone() || attachment_) return;
+    with_weights({0, context_.arenas.elems()}, [&](const void* weights) { memory_->begin(weights); });
+    attachment_ = context_.engine.attach(*protocol_, *this);
+  }
 
   // Each worker sends each server but itself its update and gets weights; at a meeting it asks without an update.
   void count_bytes(const Parts& parts) {
