@@ -192,6 +192,8 @@ ChoiceAxis data() {
                       sharding(Sharding::record, {}), sharding(Sharding::replicated, {P::deals_by_file}), stream,
                       key("data.buckets", "[4, 8]", {P::own_order, P::unequal_lengths},
                           [](const Config& config) { return !config.data.buckets.empty(); }),
+                      key("data.balance", "\"queue\"", {P::draws_batches, P::own_order},
+                          [](const Config& config) { return config.data.balance == Balance::queue; }),
                       key("data.as_replicas", "2", {P::takes_turns},
                           [](const Config& config) { return config.data.as_replicas > 0; })}};
 }

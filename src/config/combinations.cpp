@@ -13,6 +13,7 @@ namespace {
 
 using P = Property;
 constexpr std::size_t kMostListed = 4;
+constexpr std::string_view kDrawn = "replicas draw batches of one size from one order of all records";
 
 bool counts(const Exclusion& rule, const std::vector<const Choice*>& chosen) {
   return !rule.unless ||
@@ -125,6 +126,10 @@ const std::vector<Exclusion>& exclusions() {
        "states are carried from each window of a stream to the next, and a late replica leaves windows out"},
       {P::equal_windows, P::unequal_lengths, "windows of a stream are equally long"},
       {P::own_order, P::deals_by_file, "samples are distributed from one order of all records"},
+      {P::draws_batches, P::unequal_shares, kDrawn},
+      {P::draws_batches, P::takes_turns, kDrawn},
+      {P::draws_batches, P::equal_windows, kDrawn},
+      {P::draws_batches, P::unequal_lengths, kDrawn},
       {P::whole_step_statistics, P::several_passes, "synchronised batch norm needs all samples of a step at once"},
       {P::whole_step_statistics, P::takes_turns,
        "synchronised batch norm needs all samples of a step at once, but replicas are processed in turn"},
@@ -165,11 +170,19 @@ const std::vector<Requirement>& requirements() {
        .needed = P::computes_halves,
        .reason = "the device does not compute in halves",
        .blames_one = true},
+      {.one = P::draws_batches,
+       .path = "exchange.strategy",
+       .needed = P::own_pace,
+       .reason = "replicas that step together take equally many batches, and need no queue of them",
+       .blames_one = true},
   };
   return all;
 }
 
-std::optional<Clash> clash_between(const Choice& a, const Choice& b) {
+namespace {
+
+// By one rule.
+std::optional<Clash> direct_clash(const Choice& a, const Choice& b) {
   if (a.worded && b.worded && a.path == b.path) return {};  // one or the other
   for (const auto& [one, other] : {std::pair(&a, &b), std::pair(&b, &a)}) {
     if (const auto clash = clash_of_table(*one, *other)) return clash;
@@ -180,6 +193,32 @@ std::optional<Clash> clash_between(const Choice& a, const Choice& b) {
     for (const auto& [one, other] : {std::pair(&a, &b), std::pair(&b, &a)})
       if (const auto clash = clash_by(rule, *one, *other); clash && counts(rule, {&a, &b})) return clash;
   return {};
+}
+
+// Where `other` goes with none of the words that `one` requires of a key.
+std::optional<Clash> clash_by_requirement(const Choice& one, const Choice& other) {
+  for (const Requirement& rule : requirements()) {
+    if (!one.is.has(rule.one) || other.path == rule.path) continue;
+    std::optional<Clash> found;
+    bool fits = false;
+    for (const Choice* word : words_of_key(std::string(rule.path))) {
+      if (!word->is.has(rule.needed)) continue;
+      const auto clash = direct_clash(*word, other);
+      const bool stops = clash && clash->verdict != Verdict::gives_way;
+      fits = fits || !stops;
+      if (stops && !found) found = Clash{&one, &other, clash->reason, Verdict::refused, {}};
+    }
+    if (!fits && found) return found;
+  }
+  return {};
+}
+
+}  // namespace
+
+std::optional<Clash> clash_between(const Choice& a, const Choice& b) {
+  if (const auto clash = direct_clash(a, b)) return clash;
+  if (const auto clash = clash_by_requirement(a, b)) return clash;
+  return clash_by_requirement(b, a);
 }
 
 std::vector<Clash> clashes(const Config& config) {

@@ -32,8 +32,9 @@ constexpr int kControlChannel = 0;       // agreement, evaluation, metrics
 constexpr int kWeightsChannel = 1;       // the first broadcast
 constexpr int kSumsChannel = 2;          // synchronised batch norm
 constexpr int kControlWordsChannel = 3;  // and the next Control::kChannels: agreement of ranks beside the exchange
-constexpr int kStrategyChannel = kControlWordsChannel + Control::kChannels;  // from here on: the strategy's
-constexpr int kPartsChannel = 0;                                             // of a model group: checkpoints
+constexpr int kDrawsChannel = kControlWordsChannel + Control::kChannels;  // and the next DrawQueue::kChannels
+constexpr int kStrategyChannel = kDrawsChannel + DrawQueue::kChannels;    // from here on: the strategy's
+constexpr int kPartsChannel = 0;                                          // of a model group: checkpoints
 constexpr int kNormsChannel = 1;  // likewise, and of the shards of a stage: norms of split models
 constexpr int kCutsChannel = 2;   // likewise, from here on: activations between its ranks
 
@@ -169,6 +170,8 @@ void Attempt::build() {
     batch_norm_sum_ = std::make_unique<BatchNormSum>(*device_, rank_groups_->data_parallel_peers(), kSumsChannel);
     arenas_->initialise(config_.seed);
   });
+  if (config_.data.balance == Balance::queue && rank_groups_->trains())
+    draws_ = std::make_unique<DrawQueue>(rank_groups_->peers(), kDrawsChannel, plan_->shards, plan_->total_steps);
   state_.global_batch = plan_->batch.global;
   state_.replicas = plan_->shards.replicas();
   state_.steps_per_epoch = plan_->steps_per_epoch;
@@ -176,8 +179,13 @@ void Attempt::build() {
 
 void Attempt::restore() {
   phase_.enter("start");
-  if (start_.first_step()) return broadcast_weights(*arenas_, rank_groups_->exchange(), kWeightsChannel);
-  all_or_none(group_, [&] { echelon::restore(start_, *plan_, {state_, tuning_, *arenas_, *optimiser_, *strategy_}); });
+  if (start_.first_step())
+    broadcast_weights(*arenas_, rank_groups_->exchange(), kWeightsChannel);
+  else
+    all_or_none(group_, [&] {
+      echelon::restore(start_, *plan_, {state_, tuning_, *arenas_, *optimiser_, *strategy_, draws_.get()});
+    });
+  if (draws_) draws_->begin(state_, !start_.first_step() && !start_.weights_only);
 }
 
 void Attempt::visit_state(StateVisitor& visitor) {
@@ -186,12 +194,17 @@ void Attempt::visit_state(StateVisitor& visitor) {
   arenas_->visit_state(visitor);
   optimiser_->visit_state(visitor);
   strategy_->visit_state(visitor);
+  if (draws_) draws_->visit_state(visitor);
   runner_->visit_state(visitor);
 }
 
 // State that is distributed over ranks; the first rank of the first replica writes it.
 WholeTensors Attempt::gather_for_checkpoint() {
   Group all(rank_groups_->exchange(), kControlChannel), replicas(rank_groups_->data_parallel_peers(), kControlChannel);
+  if (draws_) {
+    Group workers(rank_groups_->peers(), kControlChannel);
+    draws_->gather(workers);
+  }
   WholeTensors wholes = gather_slices(all, [this](StateVisitor& visitor) { strategy_->visit_state(visitor); });
   wholes.merge(gather_slices(replicas, [this](StateVisitor& visitor) { runner_->visit_state(visitor); }));
   if (rank_groups_->mesh().parts() > 1 && rank_groups_->replica() == 0 && rank_groups_->coord().spatial_shard == 0) {
@@ -272,7 +285,7 @@ int Attempt::run_or_throw() {
   restore();
   all_or_none(group_, [&] {
     runner_ = make_stepper({config_, *plan_, *rank_groups_, *arenas_, *strategy_, *optimiser_, *batch_norm_sum_,
-                            *activation_exchange_, phase_, state_});
+                            *activation_exchange_, phase_, state_, draws_.get()});
     restore_carried(start_, *runner_);
     make_hooks();
   });
@@ -295,6 +308,7 @@ void Attempt::log_banner() {
 
 int Attempt::finish(Ending ending) {
   activation_exchange_->finish();
+  if (draws_) draws_->close();
   const bool finished = ending == Ending::finished;
   const int code = finished ? kExitOk : ending == Ending::requeue ? kExitRequeue : kExitInterrupted;
   const SummaryParts parts{config_,  *plan_,     *rank_groups_, provenance_, start_.folder,         slot_,   *device_,

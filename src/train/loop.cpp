@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <thread>
@@ -17,6 +18,7 @@ namespace echelon::inline train {
 namespace {
 
 constexpr std::chrono::milliseconds kLookForCalls{2};
+constexpr double kSomeWeight = 1e-9;  // of samples: less than any has
 
 }  // namespace
 
@@ -30,9 +32,12 @@ Loop::Loop(const Config& config, const RunPlan& plan, int replica, Stepper& runn
       control_(control),
       clock_(control.clock()),
       on_call_(control.progress().meets == Progress::Meets::on_call),
+      draws_(runner.draws()),
       state_(state),
       phase_(phase),
-      hooks_(std::move(hooks)) {}
+      hooks_(std::move(hooks)) {
+  ECHELON_CHECK(draws_ == nullptr || on_call_, "replicas that step together draw no batches");
+}
 
 Ending Loop::run() {
   phase_.at_step(state_.step);
@@ -45,13 +50,29 @@ Ending Loop::run() {
   }
   if (on_call_) {
     epochs_ = state_.epoch;
+    // A slow replica may still have had batches of earlier epochs.
+    for (std::int64_t epoch = draws_ != nullptr ? draws_->first_epoch() : epochs_; epoch < epochs_; ++epoch)
+      epoch_weight_ += draws_->weight_of_epoch(epoch);
     plan_epoch(state_.step_in_epoch);
   }
   Ending ending = Ending::finished;
-  while (!over_ && ending == Ending::finished) ending = steps_on() ? one_step() : wait_for_the_others();
+  while (!over_ && ending == Ending::finished) ending = has_step() ? one_step() : wait_for_the_others();
   phase_.enter("end");
   for (Hook* hook : hooks_) hook->run_end(ending == Ending::finished);
   return ending;
+}
+
+// Whether this replica has another step to do; where batches are drawn, which. Where ranks meet on call, one that does
+// not train does no steps: it attends meetings, and is done before all others.
+bool Loop::has_step() {
+  if (on_call_ && !runner_.trains()) return false;
+  if (draws_ == nullptr) return state_.step < plan_.total_steps;
+  drawn_ = runner_.draw();
+  if (!drawn_) return false;
+  state_.step = drawn_->step;
+  state_.epoch = drawn_->draw.epoch;
+  state_.step_in_epoch = drawn_->draw.step_in_epoch;
+  return true;
 }
 
 Ending Loop::one_step() {
@@ -102,12 +123,6 @@ bool Loop::meets_at(std::int64_t step) const {
   const bool ends_epoch =
       step >= plan_.total_steps || (state_.step_in_epoch + step - state_.step) % plan_.steps_per_epoch == 0;
   return control_.progress().meets_after(step, ends_epoch);
-}
-
-// Where ranks meet on call, one that does not train does no steps: it attends meetings, and is done before all others.
-bool Loop::steps_on() const {
-  if (on_call_ && !runner_.trains()) return false;
-  return state_.step < plan_.total_steps;
 }
 
 // This replica has done all its steps, or does none; others have not.
@@ -161,6 +176,7 @@ Ending Loop::close(StepRecord& record, const ControlSum& sum, std::uint32_t call
         if (rank.compute_s >= 0) record.ranks.push_back(rank);
     state_.epoch_loss += sum.loss;
     state_.epoch_weight += sum.weight;
+    if (draws_ != nullptr) take_position(sum);
     last = over_ = on_call_ ? (call & kMeetingEnd) != 0 : state_.step >= plan_.total_steps;
     ends_epoch = on_call_ ? (call & kMeetingEpoch) != 0 : epoch_over;
     record.checkpoint_wanted = sum.checkpoint();
@@ -197,9 +213,22 @@ void Loop::end_epoch(EpochRecord record) {
 // all replicas' steps add up.
 void Loop::plan_epoch(std::int64_t first) {
   if (group_.rank() != 0) return;
+  if (draws_ != nullptr) {  // nothing may be left of it, whose meeting an earlier attempt has not come to
+    epoch_weight_ = std::max(epoch_weight_ + draws_->weight_of_epoch(epochs_), kSomeWeight);
+    return control_.set_epoch_weight(epoch_weight_);
+  }
   for (std::int64_t step = first; step < plan_.steps_per_epoch; ++step)
     epoch_weight_ += plan_.shards.weight(epochs_, step);
   control_.set_epoch_weight(epoch_weight_);
+}
+
+// Where batches are drawn, replicas have no steps in common: at a meeting the run's position is that of the replica
+// that is furthest, and what is trained is the queue's to tell.
+void Loop::take_position(const ControlSum& sum) {
+  state_.step = static_cast<std::int64_t>(sum.most_steps);
+  state_.epoch = epochs_;
+  state_.step_in_epoch =
+      std::clamp<std::int64_t>(state_.step - epochs_ * plan_.steps_per_epoch, 0, plan_.steps_per_epoch - 1);
 }
 
 StepInfo Loop::info_of_next() const {
@@ -209,6 +238,12 @@ StepInfo Loop::info_of_next() const {
   info.step_in_epoch = state_.step_in_epoch;
   info.learning_rate = scaling_factor(config_.optimiser, plan_.batch.global) *
                        learning_rate_at(config_.optimiser, state_.step, plan_.steps_per_epoch, plan_.total_steps);
+  if (drawn_) {
+    const auto samples = static_cast<double>(draws_->counting(drawn_->draw));
+    info.local_weight = draws_->weight(drawn_->draw);
+    info.weight = info.local_weight / samples * static_cast<double>(draws_->global_batch());
+    return info;
+  }
   info.weight = plan_.shards.weight(state_.epoch, state_.step_in_epoch);
   for (const int replica : plan_.sources(replica_))
     info.local_weight += plan_.shards.weight(state_.epoch, state_.step_in_epoch, replica);
@@ -217,6 +252,7 @@ StepInfo Loop::info_of_next() const {
 
 // Of the steps from `info` to before `end`.
 std::int64_t Loop::samples_of_this_rank(const StepInfo& info, std::int64_t end) const {
+  if (drawn_) return draws_->counting(drawn_->draw);
   std::int64_t samples = 0;
   for (std::int64_t step = info.step_in_epoch; step < info.step_in_epoch + end - info.step; ++step)
     for (const int replica : plan_.sources(replica_))

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "checkpoint/run_state.hpp"
@@ -32,7 +33,7 @@ class Loop {
   Ending run();
 
  private:
-  bool steps_on() const;
+  bool has_step();
   Ending one_step();
   bool meets_at(std::int64_t step) const;
   Ending wait_for_the_others();
@@ -42,6 +43,7 @@ class Loop {
   void end_epoch(EpochRecord record);
   void plan_epoch(std::int64_t first);
   StepInfo info_of_next() const;
+  void take_position(const ControlSum& sum);
   std::int64_t samples_of_this_rank(const StepInfo& info, std::int64_t end) const;
   ControlWords words_of(const LossSums& losses, std::int64_t step);
   void remember(const StepResult& result);
@@ -58,6 +60,8 @@ class Loop {
   Control& control_;
   const Clock& clock_;
   const bool on_call_;
+  const DrawPlan* const draws_;          // null: each replica has its shard
+  std::optional<Stepper::Drawn> drawn_;  // for the next step
   RunState& state_;
   PhaseBoard& phase_;
   std::vector<Hook*> hooks_;

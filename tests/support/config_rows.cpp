@@ -93,7 +93,10 @@ void put_data(Toml& toml, const Choices& row, const std::string& folder) {
   if (set == "text") toml.set("data", "sequence_length", 6);
   if (kind == "stream") toml.text("data", "order", "stream");
   if (kind == "buckets") toml.set("data", "buckets", "[4, 8]");
-  if (row["sharding"] != "auto") toml.text("data", "sharding", row["sharding"]);
+  if (row["sharding"] == "queue")
+    toml.text("data", "balance", "queue");
+  else if (row["sharding"] != "auto")
+    toml.text("data", "sharding", row["sharding"]);
   if (row["ragged"] != "wrap") toml.text("data", "ragged", row["ragged"]);
 }
 
@@ -172,7 +175,7 @@ std::vector<Axis> config_axes() {
           {"precision", {"onednn:f32", "reference:f64", "reference:f32"}},
           {"norm", {"none", "local", "synchronised", "renorm"}},
           {"embedding", {"dense", "sparse", "lazy"}},
-          {"sharding", {"auto", "file", "record", "replicated"}},
+          {"sharding", {"auto", "file", "record", "replicated", "queue"}},
           {"ragged", {"wrap", "drop", "zero_weight"}},
           {"overlap", {"default", "none", "buckets", "layers"}},
           {"evaluate", {"epochs", "end", "never"}},

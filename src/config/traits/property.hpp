@@ -51,6 +51,7 @@ enum class Property : std::uint8_t {
   deals_by_file,    // samples are dealt by file, or each replica reads all
   equal_windows,    // of a stream
   takes_turns,      // one replica processes the samples of several in turn
+  draws_batches,    // replicas draw batches from one queue, as many as they need
   several_passes,
   unequal_shares,
   grows_with_replicas,

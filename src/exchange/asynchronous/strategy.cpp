@@ -176,8 +176,9 @@ void AsyncStrategy::take_over(ArenaRange range, const void* values) {
 // The protocol tells a server of a meeting that its host has not come to yet, and at most of one.
 void AsyncStrategy::come_to_meeting() {
   if (alone() || meeting_.valid()) return;
+  attach();  // where this rank has had no step to do
   begin_meeting();
-  if (!attachment_ || (context_.role == Role::server && !served_)) return;  // which nobody sends anything to
+  if (context_.role == Role::server && !served_) return;  // which nobody sends anything to
   {
     const std::lock_guard lock(mutex_);
     if (error_) std::rethrow_exception(error_);

@@ -109,7 +109,8 @@ void Control::set_epoch_weight(double weight) { epoch_weight_ = weight; }
 
 void Control::begin() {
   sum_ = sums_.expect();
-  tree_.set_words(std::exchange(words_, {}));
+  tree_.set_words(words_);
+  words_ = {.step = words_.step};  // of the next meeting too, where no step comes before it
   sums_.post(ControlTree::kWords);
 }
 

@@ -131,6 +131,7 @@ std::vector<std::string> company_of(const std::string& path) {
       {"device.pace_jitter", {"device.kind=onednn", "device.pace_ms=20"}},
       {"device.pace_spread", {"device.kind=onednn", "device.pace_ms=20"}},
       {"device.pace_factors", {"device.kind=onednn", "device.pace_ms=20"}},
+      {"data.balance", {"exchange.strategy=asynchronous"}},
       {"run.resume_weights_only", {"run.resume_from=results/other"}},
   };
   const auto found = company.find(path);
