@@ -16,10 +16,10 @@
 //
 // How the strategies to come fit
 //   backup workers        end_step returns outcome.next_step > info.step + 1 when this replica came too late
-//   decentralised sparse  a Machine that sends coded entries; the residual is in visit_state (per_replica, summed)
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -57,11 +57,13 @@ struct CodecRecord {
 };
 
 // Of the updates that the asynchronous servers on this rank received, up to the last meeting. Staleness is counted in
-// versions of the weights that an update was applied to.
+// versions of the weights that an update was applied to. NaN: not counted.
 struct UpdateRecord {
   double applied = 0, dropped = 0;
   double staleness = 0;       // sum over those that were applied
   double most_staleness = 0;  // largest of them
+  // Updates of this rank that were not sent in their step, because a receiver was slow.
+  double held = std::numeric_limits<double>::quiet_NaN();
 };
 
 struct StepOutcome {
@@ -116,7 +118,7 @@ class Strategy {
   virtual void visit_state(StateVisitor& visitor) = 0;
   // Messages and bytes sent by this rank for all that has arrived so far.
   virtual WireCounters wire() const = 0;
-  // Of strategies with asynchronous servers.
+  // Of strategies whose replicas send updates and do not wait for each other.
   virtual std::optional<UpdateRecord> updates() const { return {}; }
   // Bytes that all ranks together send in one step according to the price list; NaN where they depend on the values.
   virtual double formula_bytes_per_step() const = 0;

@@ -152,6 +152,7 @@ struct RunFigures {
   double test_perplexity = kUnknown;
   std::optional<CodecFigures> coded;
   double updates_applied = kUnknown, updates_dropped = kUnknown, staleness_sum = kUnknown, staleness_largest = kUnknown;
+  double updates_held = kUnknown;
 };
 
 // The values of one rank that must be combined over ranks (OverRanks other than same and rank0), in the order of

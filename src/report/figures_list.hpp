@@ -112,6 +112,7 @@ void each(F& f, Visit&& visit) {
   visit(Figure{"updates_dropped", "", R::sum, S::none, A::median, "likewise, for their staleness", kLeftOut}, f.updates_dropped);
   visit(Figure{"staleness_sum", "versions", R::sum, S::none, A::median, "over the updates that were applied", kLeftOut}, f.staleness_sum);
   visit(Figure{"staleness_largest", "versions", R::largest, S::none, A::largest, "of an update that was applied", kLeftOut}, f.staleness_largest);
+  visit(Figure{"updates_held", "", R::sum, S::none, A::median, "strom: parts of updates that were kept back for a slow receiver", kLeftOut}, f.updates_held);
 }
 // clang-format on
 

@@ -132,6 +132,7 @@ void take_measured(const SummaryParts& parts, RunFigures& own) {
     own.updates_dropped = updates->dropped;
     own.staleness_sum = updates->staleness;
     own.staleness_largest = updates->most_staleness;
+    own.updates_held = updates->held;
   }
 }
 

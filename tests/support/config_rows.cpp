@@ -104,6 +104,7 @@ void put_exchange(Toml& toml, const Choices& row) {
   // Runs are stopped after three steps, and the end of a run exchanges too.
   if (strategy == "averaging" || strategy == "elastic") toml.set("exchange." + strategy, "period", 3);
   if (strategy == "gossip") toml.set("exchange.gossip", "consensus_every", 3);
+  if (strategy == "strom.rounds") toml.text("exchange.strom", "rounds", "asynchronous");
   if (row["algorithm"] != "ring") toml.text("exchange", "algorithm", row["algorithm"]);
   if (row["reduction"] != "sum") toml.text("exchange", "reduction", row["reduction"]);
   if (row["codec"] != "none") toml.text("exchange", "codec", row["codec"]);
@@ -205,7 +206,8 @@ Experiment experiment_of(const std::vector<Axis>& axes, const PairwiseRow& value
   experiment.hosts = row["hosts"] == "two" && experiment.ranks > 1 ? 2 : 1;
   const bool chosen = row["algorithm"] == "auto" || row["split"] == "auto";  // by times, that differ from run to run
   // Asynchronous workers arrive in another order each time.
-  experiment.same_bits = !chosen && (replicas == 1 || !strategy_traits(row["strategy"]).own_pace);
+  const bool own_pace = strategy_traits(row["strategy"]).own_pace || row["strategy"] == "strom.rounds";
+  experiment.same_bits = !chosen && (replicas == 1 || !own_pace);
   experiment.formula = !chosen && !algorithm_traits(row["algorithm"]).library;
   return experiment;
 }

@@ -61,6 +61,7 @@ ExchangeConfig exchange_of(const ReplicaRun& run) {
   config.elastic = run.elastic;
   config.asynchronous = run.asynchronous;
   config.gossip = run.gossip;
+  config.strom = run.strom;
   config.codec = run.codec;
   config.density = run.density;
   config.codec_warmup_steps = run.codec_warmup;

@@ -27,6 +27,7 @@ struct ReplicaRun {
   ElasticKeys elastic = {};              // strategy elastic
   AsynchronousKeys asynchronous = {};    // strategy asynchronous
   GossipKeys gossip = {};                // strategy gossip
+  StromKeys strom = {};                  // strategy strom
   std::int64_t steps_per_epoch = 1;      // strategy averaging: of synchronous_epochs; nothing else ends with an epoch
   int servers = 0, server_ranks = 0;     // strategy server: inside the replicas, or on ranks of their own
   std::string codec = "none";

@@ -11,6 +11,7 @@
 #include "config/strategies/gossip.hpp"
 #include "config/strategies/keys.hpp"
 #include "config/strategies/server.hpp"
+#include "config/strategies/strom.hpp"
 #include "config/traits/words.hpp"
 
 namespace echelon::inline config {
@@ -39,6 +40,7 @@ struct StrategyTraits {
     .local_steps = true, .own_pace = true, .reads = {"servers"})                                   \
   X(gossip, GossipKeys, .carries_codes = false, .tracks_rows = false, .local_steps = true,          \
     .reads = {"algorithm"})                                                                        \
+  X(strom, StromKeys, .carries_codes = false, .tracks_rows = false, .local_steps = true)           \
   X(server, ServerKeys, .whole_parameters = false, .cuts_codes = false, .tracks_rows = false,      \
     .reads = {"servers"})
 // clang-format on
