@@ -106,8 +106,8 @@ class Strategy {
   virtual void gradient_ready(ArenaRange range) = 0;
   // A failed check where gradients are missing. What still travels arrives beside the next step.
   virtual StepOutcome end_step() = 0;
-  // Where replicas meet on call: this rank has come to a meeting and does no step until it is over, so that strategies
-  // may release those that wait for it. May wait for answers to what this rank has sent, not for the others to come.
+  // Where replicas meet on call, once a meeting: this rank has come and does no step until it is over, so that others
+  // need not wait for it. May wait for answers to what it sent and for the meeting before, to which all have come.
   virtual void come_to_meeting() {}
   // Collective where ranks meet. Afterwards nothing is in flight on this rank.
   virtual void drain() = 0;

@@ -17,7 +17,8 @@ test::Sets strom(const test::Sets& more = {}) {
 
 }  // namespace
 
-TEST_CASE("3 ranks exchange entries in synchronous rounds, record what was sent, and resume to the same bits", "[run]") {
+TEST_CASE("3 ranks exchange entries in synchronous rounds, record what was sent, and resume to the same bits",
+          "[run]") {
   const std::string topology = GENERATE(as<std::string>(), "all", "ring");
   const test::Sets sets = strom({"exchange.strom.topology=" + topology, "exchange.strom.warmup_steps=5"});
   const test::Trial trial;
@@ -40,10 +41,10 @@ TEST_CASE("3 ranks exchange entries in synchronous rounds, record what was sent,
 TEST_CASE("residuals of decentralised exchange go on with another number of ranks", "[run]") {
   const std::string rounds = GENERATE(as<std::string>(), "synchronous", "asynchronous");
   const test::Trial trial;
-  const test::TrainedRun run = train_run(
-      trial, "trial",
-      {{2, {"train.steps=10"}}, {3, {"train.steps=20"}, "resuming on 3 replicas a run of 2 replicas"}, {1}},
-      strom({"exchange.strom.rounds=" + rounds}));
+  const test::TrainedRun run =
+      train_run(trial, "trial",
+                {{2, {"train.steps=10"}}, {3, {"train.steps=20"}, "resuming on 3 replicas a run of 2 replicas"}, {1}},
+                strom({"exchange.strom.rounds=" + rounds}));
   CHECK(run.summary()["test_accuracy"].get<double>() > 0.8);
 }
 
@@ -75,9 +76,11 @@ TEST_CASE("an asynchronous decentralised run is stopped by a signal to any repli
 
 TEST_CASE("what does not go with decentralised exchange is refused, with the reason", "[run]") {
   const test::Trial trial;
-  for (const test::Sets& sets :
-       {test::Sets{"exchange.codec=topk"}, {"exchange.strom.rounds=asynchronous", "parallel.tensor=2"},
-        {"exchange.algorithm=naive"}, {"exchange.strom.tau=0.1"}, {"train.reproducible=true"}}) {
+  for (const test::Sets& sets : {test::Sets{"exchange.codec=topk"},
+                                 {"exchange.strom.rounds=asynchronous", "parallel.tensor=2"},
+                                 {"exchange.algorithm=naive"},
+                                 {"exchange.strom.tau=0.1"},
+                                 {"train.reproducible=true"}}) {
     const test::Outcome refused = trial.check(strom(sets), {"--ranks", "4"});
     INFO(sets.front() << "\n" << refused.out << refused.err);
     CHECK(refused.code == kExitConfig);

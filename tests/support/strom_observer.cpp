@@ -18,9 +18,10 @@ void update_all(const StromSchedule& schedule, int rank, std::int64_t step, cons
   for (std::int64_t i = 0; i < schedule.elems(); ++i) {
     const double draw = random.uniform(at(i));
     const double target = std::sin(static_cast<double>(3 * rank + i));
-    changed[i] = schedule.dyadic
-                     ? weights[i] + static_cast<T>(std::floor(draw * 65) - 32) / T{64}
-                     : weights[i] + static_cast<T>(0.2 * (target - static_cast<double>(weights[i])) + 0.1 * (draw - 0.5));
+    changed[i] =
+        schedule.dyadic
+            ? weights[i] + static_cast<T>(std::floor(draw * 65) - 32) / T{64}
+            : weights[i] + static_cast<T>(0.2 * (target - static_cast<double>(weights[i])) + 0.1 * (draw - 0.5));
   }
 }
 
@@ -103,7 +104,8 @@ void StromObserver::met(int rank) {
   const Counts& made = at_meeting_.at(at(meetings_[at(rank)] - 1));
   for (std::size_t origin = 0; origin < sent_.size(); ++origin)
     for (std::size_t b = 0; b < ranges_.size() && origin != at(rank); ++b)
-      ECHELON_CHECK_EQ(applied_[at(rank)][origin][b], made[origin][b], "rank {} met without all of rank {}", rank, origin);
+      ECHELON_CHECK_EQ(applied_[at(rank)][origin][b], made[origin][b], "rank {} met without all of rank {}", rank,
+                       origin);
 }
 
 void StromObserver::ended_round(int rank, const Bytes& weights) {

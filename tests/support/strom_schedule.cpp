@@ -25,7 +25,8 @@ StromSchedule draw_strom_schedule(std::uint64_t seed) {
   schedule.format.dtype = below(2) == 0 ? DType::f32 : DType::f64;
   schedule.format.entropy = below(2) == 0;
   if (below(2) == 0 || schedule.dyadic)
-    schedule.format.tau = schedule.dyadic ? std::exp2(-static_cast<double>(below(6))) : 0.05 + 0.1 * random.uniform(i++);
+    schedule.format.tau =
+        schedule.dyadic ? std::exp2(-static_cast<double>(below(6))) : 0.05 + 0.1 * random.uniform(i++);
   schedule.format.density = 0.01 + 0.4 * random.uniform(i++);
   if (below(3) == 0) schedule.warmup_steps = below(6);
   for (std::int64_t b = 1 + below(3); b > 0; --b) schedule.buckets.push_back(1 + below(below(12) == 0 ? 9000 : 60));

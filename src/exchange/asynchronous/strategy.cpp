@@ -111,8 +111,9 @@ class Asynchronous final : public Strategy, private ProtocolHost {
   }
 
   void come_to_meeting() override {
-    if (alone() || !attachment_ || meeting_.valid()) return;
+    if (alone() || !attachment_) return;
     const StepAccount::ExcludedTime apart(account_);
+    leave_meeting();
     for (std::size_t b = 0; b < buckets_.size(); ++b) finish(b);
     ++meetings_;
     post(meet_, meeting_, AsyncProtocol::token(AsyncProtocol::Word::meet));

@@ -116,11 +116,11 @@ std::size_t StromCoder::encode(const Update& update, std::byte* message) {
     if (selected_.count == 0) {
       largest = 0;
       for (const ArenaRange& range : weights_)
-        largest = std::max(
-            largest, host_vector_ops().max_abs(format_.dtype,
-                                               static_cast<const std::byte*>(update.residual) +
-                                                   static_cast<std::size_t>(range.begin) * size_of(format_.dtype),
-                                               static_cast<std::size_t>(range.elems())));
+        largest = std::max(largest,
+                           host_vector_ops().max_abs(format_.dtype,
+                                                     static_cast<const std::byte*>(update.residual) +
+                                                         static_cast<std::size_t>(range.begin) * size_of(format_.dtype),
+                                                     static_cast<std::size_t>(range.elems())));
     }
     tau_ = adapted_tau(tau_, density(), format_.density, largest);
   }

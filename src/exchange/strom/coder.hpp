@@ -4,10 +4,10 @@
 //   entry  = i with |r_i| >= tau, sent as +tau or -tau (message.hpp)
 //   r_i   -= what is sent
 //
-// so that what was sent and the residual add up to the sum of the updates: exactly, where tau is a power of two and r + u
-// needs no rounding; else to one rounding of f32 (f64) a step. Sizes are compared in f32 for both types. tau adapts to
-// a density where it is not given (comm/codec/tau.hpp). A value that is inf or NaN leaves no residual, and its message
-// has tau = NaN.
+// so that what was sent and the residual add up to the sum of the updates: exactly, where tau is a power of two and r +
+// u needs no rounding; else to one rounding of f32 (f64) a step. Sizes are compared in f32 for both types. tau adapts
+// to a density where it is not given (comm/codec/tau.hpp). A value that is inf or NaN leaves no residual, and its
+// message has tau = NaN.
 //
 // Cost of an encoding: one pass that reads the weights before and after the step and the residual and writes the
 // residual, and O(entries); work space of the entries and 16 KiB.

@@ -1,5 +1,5 @@
-// The messages of strategy "strom": changes of weights of one bucket, each +tau or -tau (Strom: Scalable distributed DNN
-// training using commodity GPU cloud computing, Interspeech 2015).
+// The messages of strategy "strom": changes of weights of one bucket, each +tau or -tau (Strom: Scalable distributed
+// DNN training using commodity GPU cloud computing, Interspeech 2015).
 //
 //   raw       u32 entries, index << 1 | 1 for minus, rising; f32 tau                 4 + 4 n bytes for n entries
 //   entropy   Golomb-Rice codes of the same (comm/codec/indices.hpp); u8 Rice parameter, 255: raw entries; f32 tau
@@ -29,8 +29,8 @@ std::size_t write_entries(float tau, std::span<const std::uint32_t> entries, boo
 // `values` may be those of the message's room already.
 std::size_t write_dense(const void* values, DType dtype, std::int64_t elems, std::byte* message);
 
-// weights += what the message of a bucket of `elems` values holds. O(entries). A failed check (exit 1) where the message
-// cannot be one of that bucket.
+// weights += what the message of a bucket of `elems` values holds. O(entries). A failed check (exit 1) where the
+// message cannot be one of that bucket.
 void add_message(StromMessage message, bool entropy, void* weights, DType dtype, std::int64_t elems);
 
 }  // namespace echelon::inline exchange

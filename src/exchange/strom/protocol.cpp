@@ -38,8 +38,8 @@ StromProtocol::StromProtocol(int rank, int ranks, StromTraffic traffic)
 StromProtocol::~StromProtocol() = default;
 
 Token StromProtocol::pack(const Key& key) {
-  return static_cast<Token>(key.use) | static_cast<Token>(key.number & 0xffff) << 2 | static_cast<Token>(key.link) << 18 |
-         static_cast<Token>(key.stream) << 34;
+  return static_cast<Token>(key.use) | static_cast<Token>(key.number & 0xffff) << 2 |
+         static_cast<Token>(key.link) << 18 | static_cast<Token>(key.stream) << 34;
 }
 
 StromProtocol::Key StromProtocol::unpack(Token token) {
@@ -97,7 +97,8 @@ void StromProtocol::posted(Token token) {
   const int b = bucket_of(token);
   switch (word_of(token)) {
     case Word::round: {
-      ECHELON_CHECK(!meeting_ && !done_ && !gathering_[static_cast<std::size_t>(b)], "rank {} makes no message now", rank_);
+      ECHELON_CHECK(!meeting_ && !done_ && !gathering_[static_cast<std::size_t>(b)], "rank {} makes no message now",
+                    rank_);
       const std::size_t i = index(b, rank_);
       gathering_[static_cast<std::size_t>(b)] = !traffic_.asynchronous;
       make(i, drafted_bytes_[static_cast<std::size_t>(b) * static_cast<std::size_t>(slots_) + slot(streams_[i].ready)]);
@@ -237,8 +238,7 @@ void StromProtocol::release(std::size_t i) {
   while (s.released < s.taken && passed(s.released)) {
     const std::int64_t number = s.released++;
     if (own(s)) {
-      if (traffic_.asynchronous && s.bytes[slot(number)] > 0)
-        actions_->notify_host(token(Word::freed, s.bucket));
+      if (traffic_.asynchronous && s.bytes[slot(number)] > 0) actions_->notify_host(token(Word::freed, s.bucket));
       if (s.marker_due) make_marker(i);
       continue;
     }

@@ -47,7 +47,7 @@
 
 namespace echelon::inline exchange {
 
-inline constexpr int kStromSlots = 4;  // messages on their way, of one origin, bucket and link
+inline constexpr int kStromSlots = 8;  // messages on their way, of one origin, bucket and link
 
 struct StromTraffic {
   bool asynchronous = false, ring = false;
@@ -94,15 +94,15 @@ class StromProtocol final : public Machine {
   struct Stream {
     int bucket = 0, origin = 0, from = 0;  // `from`: who sends them here
     std::unique_ptr<std::byte[]> slots;
-    std::vector<std::size_t> bytes;   // by slot
-    std::vector<char> here;           // by slot: came before one that was sent earlier
-    std::vector<int> sends;           // by slot: of it, under way
-    std::int64_t ready = 0;           // that are here; own: that were made
-    std::int64_t delivered = 0;       // that the host was told of, markers included
-    std::int64_t taken = 0;           // by the host
-    std::int64_t released = 0;        // whose slots are free again
-    bool marker = false;              // the newest one delivered is a marker, and its meeting is not over
-    bool marker_due = false;          // own: not made yet, for want of a slot
+    std::vector<std::size_t> bytes;  // by slot
+    std::vector<char> here;          // by slot: came before one that was sent earlier
+    std::vector<int> sends;          // by slot: of it, under way
+    std::int64_t ready = 0;          // that are here; own: that were made
+    std::int64_t delivered = 0;      // that the host was told of, markers included
+    std::int64_t taken = 0;          // by the host
+    std::int64_t released = 0;       // whose slots are free again
+    bool marker = false;             // the newest one delivered is a marker, and its meeting is not over
+    bool marker_due = false;         // own: not made yet, for want of a slot
     std::vector<Link> links;
   };
   enum class Use : std::uint8_t { message, ack, marker_ack };
@@ -146,11 +146,11 @@ class StromProtocol final : public Machine {
   int rank_, ranks_;
   StromTraffic traffic_;
   std::int64_t slots_;
-  std::vector<Stream> streams_;               // by bucket, then origin
-  std::vector<std::int64_t> drafted_;         // by bucket: messages and markers of the compute thread
-  std::vector<std::size_t> drafted_bytes_;    // by bucket and slot
-  std::vector<char> gathering_;               // by bucket: a round is open
-  ProtocolActions* actions_ = nullptr;        // of the event that is handled
+  std::vector<Stream> streams_;             // by bucket, then origin
+  std::vector<std::int64_t> drafted_;       // by bucket: messages and markers of the compute thread
+  std::vector<std::size_t> drafted_bytes_;  // by bucket and slot
+  std::vector<char> gathering_;             // by bucket: a round is open
+  ProtocolActions* actions_ = nullptr;      // of the event that is handled
   bool meeting_ = false, done_ = false;
   std::set<Token> waits_;
   std::int64_t acks_out_ = 0;

@@ -2,7 +2,8 @@
 // computing, Interspeech 2015). No server: each replica sends every other one the few entries of its accumulated update
 // that exceed a threshold, and all apply them.
 //
-//   u_i  = s_i (f(w, g_i) - w)     f the optimiser's step by the gradient of replica i's own samples, s_i their share of
+//   u_i  = s_i (f(w, g_i) - w)     f the optimiser's step by the gradient of replica i's own samples, s_i their share
+//   of
 //                                  the step's: the learning rate is meant for the global batch. States stay local
 //   r_i += u_i;  m_i = entries of r_i with |r| >= tau, as +tau or -tau;  r_i -= m_i
 //   w   += m_0 + m_1 + ..          the own entries too only as they were sent
@@ -18,8 +19,9 @@
 // synchronous round; in asynchronous rounds each replica has its own, of which meetings form the mean.
 //
 // Norms (clip_norm, LARS, LAMB) are those of a replica's own gradients. Messages of an update: k (k-1) a bucket, of
-// bytes that depend on the values. Host memory: 2G (weights before the step, residual), slots of messages (protocol.hpp)
-// and, on devices of their own memory, G more. One replica codes its updates likewise, and sends nothing.
+// bytes that depend on the values. Host memory: 2G (weights before the step, residual), slots of messages
+// (protocol.hpp) and, on devices of their own memory, G more. One replica codes its updates likewise, and sends
+// nothing.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -130,8 +132,9 @@ class Strom final : public Strategy, private ProtocolHost {
   }
 
   void come_to_meeting() override {
-    if (!asynchronous() || alone() || meeting_.valid()) return;
+    if (!asynchronous() || alone()) return;
     begin();
+    leave_meeting();
     std::vector<std::deque<Arrival>> arrived;
     {
       const std::lock_guard lock(mutex_);  // what comes after it is applied by the thread that drives
@@ -166,19 +169,16 @@ class Strom final : public Strategy, private ProtocolHost {
     constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
     return UpdateRecord{kNone, kNone, kNone, kNone, static_cast<double>(held_)};
   }
-  double formula_bytes_per_step() const override {
-    return alone() ? 0 : std::numeric_limits<double>::quiet_NaN();
-  }
+  double formula_bytes_per_step() const override { return alone() ? 0 : std::numeric_limits<double>::quiet_NaN(); }
   std::string describe() const override {
     std::string text = fmt::format(
         "decentralised exchange of entries beyond {} (Strom), {} in {}, {} rounds, {} indices",
         keys_.tau > 0 ? fmt::format("tau = {}", keys_.tau) : fmt::format("a tau of density {}", keys_.density),
-        bytes_text(static_cast<double>(weights_.size())),
-        counted(static_cast<std::int64_t>(buckets_.size()), "bucket"), asynchronous() ? "asynchronous" : "synchronous",
-        keys_.indices == StromIndices::raw ? "raw" : "entropy-coded");
+        bytes_text(static_cast<double>(weights_.size())), counted(static_cast<std::int64_t>(buckets_.size()), "bucket"),
+        asynchronous() ? "asynchronous" : "synchronous", keys_.indices == StromIndices::raw ? "raw" : "entropy-coded");
     text += alone() ? "; one replica: nothing is sent"
-                    : fmt::format(", {} over {} replicas", keys_.topology == StromTopology::ring ? "a ring" : "all pairs",
-                                  replicas());
+                    : fmt::format(", {} over {} replicas",
+                                  keys_.topology == StromTopology::ring ? "a ring" : "all pairs", replicas());
     if (keys_.warmup_steps > 0) text += fmt::format("; whole updates before step {}", count_text(keys_.warmup_steps));
     return text;
   }
@@ -233,8 +233,8 @@ class Strom final : public Strategy, private ProtocolHost {
   void store_weights() {
     const ScopedTimer timer(account_.outcome().optimiser_s);
     for (const ArenaRange& range : runs_)
-      context_.arenas.device().to_device(context_.arenas.weights_at(range.begin), weights_.data() + bytes_of(range.begin),
-                                         bytes_of(range.elems()));
+      context_.arenas.device().to_device(context_.arenas.weights_at(range.begin),
+                                         weights_.data() + bytes_of(range.begin), bytes_of(range.elems()));
     context_.arenas.touch();
   }
 
@@ -418,9 +418,7 @@ class Strom final : public Strategy, private ProtocolHost {
         return protocol_->take(static_cast<int>(b), origin);
       }
       case Word::freed: ++buckets_[b].free; return;
-      case Word::gathered:
-        buckets_[b].promise.fulfil(buckets_[b].begun_s, now_s, std::exchange(sent_, {}));
-        return;
+      case Word::gathered: buckets_[b].promise.fulfil(buckets_[b].begun_s, now_s, std::exchange(sent_, {})); return;
       case Word::met:
         at_meeting_ = false;
         meet_.fulfil(now_s, now_s, {});
@@ -442,8 +440,8 @@ class Strom final : public Strategy, private ProtocolHost {
   StrategyContext context_;
   StepAccount account_;
   ArenaPass pass_;
-  ReadyCount gradient_;           // of the whole arena
-  std::vector<ArenaRange> runs_;  // what is no running statistic
+  ReadyCount gradient_;                        // of the whole arena
+  std::vector<ArenaRange> runs_;               // what is no running statistic
   std::vector<std::byte> weights_, residual_;  // of the whole arena; weights without own updates that were not sent
   Memory changed_;                             // the host's copy of the arena; empty on host devices
   std::vector<std::byte> alone_;               // the message of one replica

@@ -19,7 +19,8 @@ using Message = std::vector<std::byte>;
 
 template <class T>
 struct Replica {
-  explicit Replica(StromFormat format, std::size_t n) : weights(n), residual(n), changed(n), coder(coder_of(format, n)) {}
+  explicit Replica(StromFormat format, std::size_t n)
+      : weights(n), residual(n), changed(n), coder(coder_of(format, n)) {}
   static StromCoder coder_of(StromFormat format, std::size_t n) {
     format.dtype = dtype_of<T>;
     const ArenaRange all{0, static_cast<std::int64_t>(n)};
@@ -103,7 +104,8 @@ TEST_CASE("messages of random entries hold these, in at most the room of their b
       add_message(message, entropy, weights.data(), DType::f32, n);
       REQUIRE(weights == wanted);
       const double each = std::log2(static_cast<double>(n) / static_cast<double>(entries.size())) + 3.1;
-      if (entropy && entries.size() > 1000) REQUIRE(static_cast<double>(bytes) < 9 + each * static_cast<double>(entries.size()) / 8);
+      if (entropy && entries.size() > 1000)
+        REQUIRE(static_cast<double>(bytes) < 9 + each * static_cast<double>(entries.size()) / 8);
     }
   }
 }
@@ -128,7 +130,8 @@ TEST_CASE("a message of another bucket, cut short or of places that do not exist
 
 TEMPLATE_TEST_CASE("an update that is not finite makes its entries NaN everywhere, and no residual",
                    "[exchange][strom]", float, double) {
-  constexpr TestType kNan = std::numeric_limits<TestType>::quiet_NaN(), kInf = std::numeric_limits<TestType>::infinity();
+  constexpr TestType kNan = std::numeric_limits<TestType>::quiet_NaN(),
+                     kInf = std::numeric_limits<TestType>::infinity();
   for (const TestType bad : {kNan, kInf, -kInf})
     for (const double tau : {0.0, 0.5})
       for (const bool entropy : {false, true}) {
@@ -175,7 +178,8 @@ TEMPLATE_TEST_CASE("sent and residual are the sum of the updates: to 1e-6, exact
   for (int round = 0; round < 40; ++round) {
     const std::size_t n = 1 + random.below(draws++, 5000);
     const bool dyadic = round % 2 == 0;
-    const double tau = dyadic ? std::exp2(-static_cast<double>(random.below(draws++, 8))) : 0.3 * random.uniform(draws++);
+    const double tau =
+        dyadic ? std::exp2(-static_cast<double>(random.below(draws++, 8))) : 0.3 * random.uniform(draws++);
     Replica<TestType> replica({.entropy = round % 4 < 2, .tau = tau}, n);
     std::vector<double> sum(n), size(n, 1);
     for (int step = 0; step < 20; ++step) {
@@ -193,8 +197,9 @@ TEMPLATE_TEST_CASE("sent and residual are the sum of the updates: to 1e-6, exact
     }
     double worst = 0;
     for (std::size_t i = 0; i < n; ++i)
-      worst = std::max(worst, std::abs(static_cast<double>(replica.weights[i]) +
-                                       static_cast<double>(replica.residual[i]) - sum[i]) / size[i]);
+      worst = std::max(
+          worst, std::abs(static_cast<double>(replica.weights[i]) + static_cast<double>(replica.residual[i]) - sum[i]) /
+                     size[i]);
     CHECK(worst <= (dyadic ? 0 : 1e-6));
   }
 }
