@@ -25,9 +25,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <deque>
 #include <limits>
-#include <mutex>
 #include <optional>
 #include <utility>
 
@@ -42,13 +40,11 @@
 #include "exchange/list.hpp"
 #include "exchange/step_account.hpp"
 #include "exchange/strom/coder.hpp"
+#include "exchange/strom/exchange.hpp"
 #include "exchange/strom/message.hpp"
-#include "exchange/strom/protocol.hpp"
 
 namespace echelon::inline exchange {
 namespace {
-
-using Word = StromProtocol::Word;
 
 // Of `range`, what is no running statistic.
 std::vector<ArenaRange> weights_in(const ParameterSet& parameters, ArenaRange range) {
@@ -63,7 +59,7 @@ std::vector<ArenaRange> weights_in(const ParameterSet& parameters, ArenaRange ra
   return weights;
 }
 
-class Strom final : public Strategy, private ProtocolHost {
+class Strom final : public Strategy {
  public:
   Strom(const ExchangeConfig& config, const StrategyContext& context)
       : keys_(config.strom),
@@ -92,7 +88,8 @@ class Strom final : public Strategy, private ProtocolHost {
     if (alone())
       alone_.resize(traffic.rooms.empty() ? 0 : *std::max_element(traffic.rooms.begin(), traffic.rooms.end()));
     else
-      protocol_.emplace(context.engine.rank(), replicas(), std::move(traffic));
+      exchange_.emplace(context.engine, std::move(traffic),
+                        [this](std::size_t b, StromMessage message) { add(b, message); });
   }
 
   std::string_view name() const override { return "strom"; }
@@ -104,7 +101,7 @@ class Strom final : public Strategy, private ProtocolHost {
   void begin_step(const StepInfo& info) override {
     begin();
     leave_meeting();
-    if (asynchronous() && apply_arrived()) store_weights();
+    if (asynchronous() && !alone() && apply_arrived()) store_weights();
     gradient_.reset();
     account_.begin_step(info);
   }
@@ -118,14 +115,12 @@ class Strom final : public Strategy, private ProtocolHost {
     if (!asynchronous()) begin_statistics(info.weight > 0 ? info.local_weight / info.weight : 1.0 / replicas());
     send_updates();
     if (!asynchronous()) {
-      for (std::size_t b = 0; b < buckets_.size(); ++b) finish_round(b);
+      for (std::size_t b = 0; b < buckets_.size() && !alone(); ++b)
+        exchange_->finish_round(b, buckets_[b].own, account_);
       end_statistics();
     }
     store_weights();
-    {
-      const std::lock_guard lock(mutex_);
-      account_.note_sent(std::exchange(sent_, {}));
-    }
+    if (!alone()) account_.note_sent(exchange_->take_sent());
     StepOutcome outcome = account_.take();
     outcome.codec = tally_->take(true);
     return outcome;
@@ -135,17 +130,7 @@ class Strom final : public Strategy, private ProtocolHost {
     if (!asynchronous() || alone()) return;
     begin();
     leave_meeting();
-    std::vector<std::deque<Arrival>> arrived;
-    {
-      const std::lock_guard lock(mutex_);  // what comes after it is applied by the thread that drives
-      at_meeting_ = true;
-      for (std::size_t b = 0; b < buckets_.size(); ++b) {
-        arrived.push_back(std::exchange(buckets_[b].arrived, {}));
-        for (const Arrival& arrival : arrived.back()) add(b, arrival.message);
-      }
-    }
-    for (std::size_t b = 0; b < buckets_.size(); ++b) give_back(b, arrived[b]);
-    post(meet_, meeting_, protocol_->meet());
+    exchange_->come_to_meeting();
   }
   void drain() override {
     const StepAccount::ExcludedTime apart(account_);
@@ -184,19 +169,10 @@ class Strom final : public Strategy, private ProtocolHost {
   }
 
  private:
-  struct Arrival {
-    int origin = 0;
-    StromMessage message;
-  };
   struct Bucket {
     explicit Bucket(StromCoder with) : coder(std::move(with)) {}
     StromCoder coder;
     StromMessage own;  // of this step; empty: none
-    Promise promise;   // of a synchronous round
-    Ticket ticket;
-    double begun_s = 0;
-    std::deque<Arrival> arrived;  // messages that are not applied yet
-    int free = kStromSlots;       // asynchronous: slots for messages
   };
 
   int replicas() const { return context_.engine.size(); }
@@ -214,7 +190,7 @@ class Strom final : public Strategy, private ProtocolHost {
   void begin() {
     if (!begun_) fetch(weights_.data());
     begun_ = true;
-    if (!alone() && !attachment_) attachment_ = context_.engine.attach(*protocol_, *this);
+    if (!alone()) exchange_->attach();
   }
 
   void fetch(void* host) const {
@@ -258,8 +234,8 @@ class Strom final : public Strategy, private ProtocolHost {
     StromCoder& coder = bucket.coder;
     bucket.own = {};
     std::size_t bytes = 0;
-    if (has_slot(bucket)) {
-      std::byte* room = alone() ? alone_.data() : protocol_->draft(static_cast<int>(b));
+    if (alone() || exchange_->has_slot(b)) {
+      std::byte* room = alone() ? alone_.data() : exchange_->room(b);
       bytes = dense ? coder.encode_dense(update, room) : coder.encode(update, room);
       if (asynchronous() && !dense && coder.entries() == 0) bytes = 0;  // nothing that others must know
       bucket.own = {room, bytes};
@@ -276,91 +252,17 @@ class Strom final : public Strategy, private ProtocolHost {
     tally_->set_residual(b, coder.residual_squares());
     if (bytes == 0) return;
     if (asynchronous() || alone()) add(b, bucket.own);
-    if (!alone()) post(bucket.promise, bucket.ticket, protocol_->commit(static_cast<int>(b), bytes));
+    if (!alone()) exchange_->send(b, bytes);
   }
 
-  bool has_slot(const Bucket& bucket) const {
-    if (!asynchronous() || alone()) return true;
-    const std::lock_guard lock(mutex_);
-    return bucket.free > 0;
-  }
-
-  // A message or a meeting; `ticket` becomes valid where there is something to wait for.
-  void post(Promise& promise, Ticket& ticket, Token token) {
-    {
-      const std::lock_guard lock(mutex_);
-      if (error_) std::rethrow_exception(error_);
-      const bool message = StromProtocol::word_of(token) == Word::round;
-      Bucket& bucket = buckets_[static_cast<std::size_t>(StromProtocol::bucket_of(token))];
-      if (message && asynchronous()) --bucket.free;
-      if (message) bucket.begun_s = context_.engine.clock().now_s();
-      if (!message || !asynchronous()) {
-        promise = context_.engine.promise();
-        ticket = promise.ticket();
-      }
-    }
-    attachment_->post(token);
-  }
-
-  // Synchronous: the messages of all, in the order of ranks.
-  void finish_round(std::size_t b) {
-    if (alone()) return;
-    Bucket& bucket = buckets_[b];
-    {
-      const ScopedTimer timer(account_.outcome().exchange_wait_s);
-      bucket.ticket.wait();
-    }
-    account_.note(bucket.ticket);
-    bucket.ticket = {};
-    const ScopedTimer timer(account_.outcome().optimiser_s);
-    const auto own = static_cast<std::size_t>(context_.engine.rank());
-    std::vector<Arrival> round(static_cast<std::size_t>(replicas()));
-    {
-      // Behind them may be messages of the next round, of replicas that are faster.
-      const std::lock_guard lock(mutex_);
-      std::deque<Arrival> later;
-      for (const Arrival& arrival : bucket.arrived) {
-        Arrival& of_origin = round[static_cast<std::size_t>(arrival.origin)];
-        of_origin.message.empty() ? static_cast<void>(of_origin = arrival) : later.push_back(arrival);
-      }
-      bucket.arrived = std::move(later);
-    }
-    round[own] = {context_.engine.rank(), bucket.own};
-    apply(b, round);
-  }
-
-  // Asynchronous: what has arrived, in that order. Whether there was anything.
   bool apply_arrived() {
     const ScopedTimer timer(account_.outcome().optimiser_s);
-    bool any = false;
-    for (std::size_t b = 0; b < buckets_.size(); ++b) {
-      std::deque<Arrival> arrived;
-      {
-        const std::lock_guard lock(mutex_);
-        arrived = std::exchange(buckets_[b].arrived, {});
-      }
-      apply(b, arrived);
-      any = any || !arrived.empty();
-    }
-    return any;
-  }
-
-  template <class Arrivals>
-  void apply(std::size_t b, const Arrivals& arrivals) {
-    for (const Arrival& arrival : arrivals) add(b, arrival.message);
-    give_back(b, arrivals);
-  }
-  template <class Arrivals>
-  void give_back(std::size_t b, const Arrivals& arrivals) {
-    for (const Arrival& arrival : arrivals)
-      if (arrival.origin != context_.engine.rank())
-        attachment_->post(StromProtocol::token(Word::taken, static_cast<int>(b), arrival.origin));
+    return exchange_->apply_arrived();
   }
 
   // Once all have come: their messages are delivered, and rank 0's weights are everybody's.
   void leave_meeting() {
-    if (!meeting_.valid()) return;
-    std::exchange(meeting_, {}).wait();
+    if (alone() || !exchange_->leave_meeting()) return;
     Job job;
     job.plan = make_broadcast(context_.engine.rank(), replicas(), 0, context_.arenas.elems());
     job.data = weights_.data();
@@ -372,8 +274,7 @@ class Strom final : public Strategy, private ProtocolHost {
     account_.note_sent(sent.wire());
     end_statistics();
     store_weights();
-    const std::lock_guard lock(mutex_);
-    account_.note_sent(std::exchange(sent_, {}));
+    account_.note_sent(exchange_->take_sent());
   }
 
   template <class Body>
@@ -405,37 +306,6 @@ class Strom final : public Strategy, private ProtocolHost {
     context_.arenas.touch();
   }
 
-  void on_notified(Token token, double now_s) override {
-    const std::lock_guard lock(mutex_);
-    const auto b = static_cast<std::size_t>(StromProtocol::bucket_of(token));
-    const int origin = StromProtocol::origin_of(token);
-    sent_ += protocol_->take_sent();
-    switch (StromProtocol::word_of(token)) {
-      case Word::arrived: {
-        const StromMessage message = protocol_->newest(static_cast<int>(b), origin);
-        if (!at_meeting_) return buckets_[b].arrived.push_back({origin, message});
-        add(b, message);
-        return protocol_->take(static_cast<int>(b), origin);
-      }
-      case Word::freed: ++buckets_[b].free; return;
-      case Word::gathered: buckets_[b].promise.fulfil(buckets_[b].begun_s, now_s, std::exchange(sent_, {})); return;
-      case Word::met:
-        at_meeting_ = false;
-        meet_.fulfil(now_s, now_s, {});
-        return;
-      default: return;
-    }
-  }
-
-  void failed(std::exception_ptr error) override {
-    const std::lock_guard lock(mutex_);
-    error_ = error;
-    const double now_s = context_.engine.clock().now_s();
-    for (Bucket& bucket : buckets_)
-      if (bucket.promise.pending()) bucket.promise.fail(error, now_s);
-    if (meet_.pending()) meet_.fail(error, now_s);
-  }
-
   StromKeys keys_;
   StrategyContext context_;
   StepAccount account_;
@@ -451,14 +321,7 @@ class Strom final : public Strategy, private ProtocolHost {
   std::optional<CodecTally> tally_;
   bool begun_ = false;  // `weights_` are those of the arena
   std::int64_t held_ = 0;
-  Promise meet_;
-  Ticket meeting_;  // valid: this replica has come to a meeting, and has not left it
-  std::optional<StromProtocol> protocol_;
-  mutable std::mutex mutex_;  // of arrivals, free slots, promises, the error and what was sent
-  bool at_meeting_ = false;   // arrivals are applied by the thread that drives
-  WireCounters sent_;
-  std::exception_ptr error_;                // that ended the protocol
-  std::unique_ptr<Attachment> attachment_;  // ends first; null with one replica, and before the first step
+  std::optional<StromExchange> exchange_;  // ends first; none with one replica
 };
 
 }  // namespace
