@@ -100,6 +100,8 @@ const std::vector<Exclusion>& exclusions() {
        "servers update parts of parameters, but whole parameters or all gradients are needed"},
       {P::parts_of_updates, P::row_by_row, "servers update parts of tables, whose touched rows they do not know"},
       {P::scaled_loss, P::local_steps, "each replica would scale its loss by itself; bf16 needs no scale"},
+      {P::local_steps, P::shares_rows,
+       "ranks that split images hold parts of the gradient by which a replica takes its own step"},
       {P::whole_step_statistics, P::own_pace,
        "synchronised batch norm sums over replicas in every pass, and replicas do not step together"},
       {P::whole_step_statistics, P::skips_steps,

@@ -148,6 +148,7 @@ class Finder {
     used("exchange.asynchronous.compensation_decay", exchange.asynchronous.delay_compensation > 0,
          "exchange.asynchronous.delay_compensation > 0");
     used("exchange.density", exchange.tau == 0, "tau = 0, which adapts to it");
+    used("exchange.strom.density", exchange.strom.tau == 0, "tau = 0, which adapts to it");
     used("exchange.codec_warmup_steps", exchange.codec != kNoCodec.name, "a codec");
     used("device.tf32", config_.device.kind == "cuda" && config_.device.dtype == DType::f32,
          "device.kind = \"cuda\" with dtype = \"f32\"");

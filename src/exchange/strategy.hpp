@@ -13,12 +13,10 @@
 //
 // Gradients arrive divided by `divisor` already (PassScalars::loss_scale), so strategies sum. The strategy, not the
 // loop, calls the optimiser; where that waits (a clipped norm, a scaled loss), after all gradients are there.
-//
-// How the strategies to come fit
-//   decentralised sparse  a Machine that sends coded entries; the residual is in visit_state (per_replica, summed)
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -96,8 +94,8 @@ class Strategy {
   virtual void gradient_ready(ArenaRange range) = 0;
   // A failed check where gradients are missing. What still travels arrives beside the next step.
   virtual StepOutcome end_step() = 0;
-  // Where replicas meet on call: this rank has come to a meeting and does no step until it is over, so that strategies
-  // may release those that wait for it. May wait for answers to what this rank has sent, not for the others to come.
+  // Where replicas meet on call, once a meeting: this rank has come and does no step until it is over, so that others
+  // need not wait for it. May wait for answers to what it sent and for the meeting before, to which all have come.
   virtual void come_to_meeting() {}
   // Collective where ranks meet. Afterwards nothing is in flight on this rank.
   virtual void drain() = 0;
@@ -111,6 +109,8 @@ class Strategy {
   // Of strategies with asynchronous servers: what those on this rank received up to the last meeting, by worker. Empty
   // for others, and where there is nobody to exchange with.
   virtual std::vector<StalenessTally> staleness() const { return {}; }
+  // Updates of this rank that were not sent in their step, because a receiver was slow; NaN where that cannot be.
+  virtual double updates_held() const { return std::numeric_limits<double>::quiet_NaN(); }
   // Bytes that all ranks together send in one step according to the price list; NaN where they depend on the values.
   virtual double formula_bytes_per_step() const = 0;
   // "ring all-reduce, 3 buckets of 4.00 MiB", for the run banner.

@@ -164,6 +164,7 @@ struct RunFigures {
   double updates_applied = kUnknown, updates_dropped = kUnknown, staleness_mean = kUnknown,
          staleness_largest = kUnknown;
   std::optional<StalenessFigures> staleness_by_worker;
+  double updates_held = kUnknown;
   std::vector<double> gradients_dropped, samples_dropped;
 };
 

@@ -118,6 +118,7 @@ void each(F& f, Visit&& visit) {
   visit(Figure{"staleness_by_worker", "", R::same, S::none, A::first, "the same by worker, and the seconds that each waited for the slowest; histograms are in staleness.json", kLeftOut}, f.staleness_by_worker);
   visit(Figure{"gradients_dropped", "", R::list, S::none, A::first, "of late replicas", kLeftOut}, f.gradients_dropped);
   visit(Figure{"samples_dropped", "", R::list, S::none, A::first, "likewise, with those of the steps that they left out", kLeftOut}, f.samples_dropped);
+  visit(Figure{"updates_held", "", R::sum, S::none, A::median, "strom: parts of updates that were kept back for a slow receiver", kLeftOut}, f.updates_held);
 }
 // clang-format on
 

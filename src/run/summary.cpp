@@ -138,6 +138,7 @@ void take_measured(const SummaryParts& parts, double most_steps, RunFigures& own
   own.timed_steps = stats.measured_steps();
   own.arrival_skew_s = stats.skew_s() / steps;
   own.coded = figures_of(stats.codec());
+  own.updates_held = parts.strategy.updates_held();
   own.gradients_dropped = {static_cast<double>(stats.gradients_dropped())};
   own.samples_dropped = {static_cast<double>(stats.samples_dropped())};
   if (parts.config.device.pace_ms != 0) {

@@ -64,7 +64,7 @@ std::string summary_text(const RunFigures& s, const SummaryParts& parts, const s
   if (const double most = largest(s.activations_spared_mb); most > 0)
     text += fmt::format("1f1b: up to {:.1f} MiB of activations a rank less than gpipe\n", most);
   for (const std::string& rank : s.slow_ranks) text += rank + "\n";
-  if (s.coded) text += codec_text(s.codec, parts.statistics.codec()) + "\n";
+  if (s.coded) text += codec_text(s.codec == "none" ? s.strategy : s.codec, parts.statistics.codec()) + "\n";
   if (s.updates_applied > 0)
     text += fmt::format("staleness: mean {:.2f}, at most {:.0f} versions; {} of {} updates dropped\n", s.staleness_mean,
                         s.staleness_largest, count_text(static_cast<std::int64_t>(s.updates_dropped)),
@@ -80,6 +80,9 @@ std::string summary_text(const RunFigures& s, const SummaryParts& parts, const s
   if (s.computes_at_pace())
     text += fmt::format("pace: {} a step of forward and backward on rank 0, {} on the slowest; computed, then slept\n",
                         seconds_text(s.pace_s.front()), seconds_text(largest(s.pace_s)));
+  if (s.updates_held > 0)
+    text += fmt::format("{} kept back, because a receiver was slow, and sent with a later one\n",
+                        counted(static_cast<std::int64_t>(s.updates_held), "update"));
   if (s.servers > 0) text += fmt::format("ranks: {} + {}\n", counted(s.ranks, "worker"), counted(s.servers, "server"));
   text += fmt::format("results: {}\nsummary: {}/summary.json\n", parts.folder.run, parts.folder.attempt);
   text += fmt::format("weights: {} (checksum {})", checkpoint.empty() ? "none" : parts.folder.run + "/" + checkpoint,

@@ -137,6 +137,7 @@ Ending Loop::wait_for_the_others() {
   {
     const ScopedTimer timer(record.times.exchange_s, clock_);
     runner_.come_to_meeting();  // the next one: nobody is held until this rank's next step
+    came_ = true;
     while ((call = control_.called()) == 0) {
       const ControlWords words = words_of({}, state_.step);  // signals and the clock go on
       if (words.requeue || words.interrupt || words.checkpoint) control_.add(words, false);
@@ -155,7 +156,8 @@ ControlSum Loop::meet(std::uint32_t call, double& waited_s) {
   ControlSum sum;
   {
     const ScopedTimer timer(waited_s, clock_);
-    if (on_call_) runner_.come_to_meeting();
+    if (on_call_ && !came_) runner_.come_to_meeting();
+    came_ = false;
     sum = control_.meet();
   }
   if (sum.not_finite_rank >= 0) refuse_loss(sum);

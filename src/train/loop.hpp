@@ -66,6 +66,7 @@ class Loop {
   PhaseBoard& phase_;
   std::vector<Hook*> hooks_;
   bool over_ = false;  // the run is finished
+  bool came_ = false;  // to the meeting that is to come
   RankStep last_;      // of the step before
   double mark_s_ = 0;  // end of the step before
   double epoch_start_s_ = 0;

@@ -115,6 +115,7 @@ void put_exchange(Toml& toml, const Choices& row) {
   if (strategy == "backup") toml.set("exchange.backup", "period", 3);
   if (strategy == "asynchronous.states") toml.text("exchange.asynchronous", "states", "server");
   if (strategy == "gossip") toml.set("exchange.gossip", "consensus_every", 3);
+  if (strategy == "strom.rounds") toml.text("exchange.strom", "rounds", "asynchronous");
   if (row["algorithm"] != "ring") toml.text("exchange", "algorithm", row["algorithm"]);
   if (row["reduction"] != "sum") toml.text("exchange", "reduction", row["reduction"]);
   if (row["codec"] != "none") toml.text("exchange", "codec", row["codec"]);
@@ -217,7 +218,8 @@ Experiment experiment_of(const std::vector<Axis>& axes, const PairwiseRow& value
   const bool chosen = row["algorithm"] == "auto" || row["split"] == "auto";  // by times, that differ from run to run
   // Asynchronous workers arrive in another order each time, and others are late.
   const StrategyTraits strategy = strategy_traits(strategy_of(row));
-  experiment.same_bits = !chosen && (replicas == 1 || !(strategy.own_pace || strategy.skips_steps));
+  const bool any_order = strategy.own_pace || strategy.skips_steps || row["strategy"] == "strom.rounds";
+  experiment.same_bits = !chosen && (replicas == 1 || !any_order);
   experiment.formula = !chosen && !algorithm_traits(row["algorithm"]).library;
   return experiment;
 }

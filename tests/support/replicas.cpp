@@ -67,6 +67,7 @@ ExchangeConfig exchange_of(const ReplicaRun& run) {
   config.stale_synchronous.bound = run.bound;
   config.gossip = run.gossip;
   config.backup = run.backup;
+  config.strom = run.strom;
   config.codec = run.codec;
   config.density = run.density;
   config.codec_warmup_steps = run.codec_warmup;

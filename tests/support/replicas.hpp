@@ -29,6 +29,7 @@ struct ReplicaRun {
   std::int64_t bound = 3;                // strategy stale_synchronous
   GossipKeys gossip = {};                // strategy gossip
   BackupKeys backup = {};                // strategy backup
+  StromKeys strom = {};                  // strategy strom
   std::int64_t steps_per_epoch = 1;      // strategy averaging: of synchronous_epochs; nothing else ends with an epoch
   int servers = 0, server_ranks = 0;     // strategies with servers: inside the replicas, or on ranks of their own
   std::string codec = "none";

@@ -13,6 +13,7 @@
 #include "config/strategies/keys.hpp"
 #include "config/strategies/server.hpp"
 #include "config/strategies/stale_synchronous.hpp"
+#include "config/strategies/strom.hpp"
 #include "config/traits/words.hpp"
 
 namespace echelon::inline config {
@@ -48,6 +49,7 @@ struct StrategyTraits {
     .tables = {"asynchronous", "server"})                                                          \
   X(gossip, GossipKeys, .carries_codes = false, .tracks_rows = false, .local_steps = true,          \
     .reads = {"algorithm"})                                                                        \
+  X(strom, StromKeys, .carries_codes = false, .tracks_rows = false, .local_steps = true)           \
   X(server, ServerKeys, .whole_parameters = false, .measures_parts = true, .cuts_codes = false,    \
     .tracks_rows = false, .reads = {"servers"})                                                    \
   X(backup, BackupKeys, .whole_parameters = false, .carries_codes = false, .cuts_codes = false,    \

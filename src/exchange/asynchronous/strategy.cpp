@@ -175,8 +175,10 @@ void AsyncStrategy::take_over(ArenaRange range, const void* values) {
 
 // The protocol tells a server of a meeting that its host has not come to yet, and at most of one.
 void AsyncStrategy::come_to_meeting() {
-  if (alone() || meeting_.valid()) return;
+  if (alone()) return;
   attach();  // where this rank has had no step to do
+  const StepAccount::ExcludedTime apart(account_);
+  leave_meeting();  // the one before, where nothing has come between
   begin_meeting();
   if (context_.role == Role::server && !served_) return;  // which nobody sends anything to
   {

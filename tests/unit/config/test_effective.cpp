@@ -122,6 +122,7 @@ std::vector<std::string> company_of(const std::string& path) {
       {"exchange.asynchronous.compensation_decay",
        {"exchange.strategy=asynchronous", "exchange.asynchronous.delay_compensation=0.1"}},
       {"exchange.gossip.push_sum", {"exchange.strategy=gossip", "exchange.gossip.topology=ring"}},
+      {"exchange.strom.density", {"exchange.strategy=strom", "exchange.strom.tau=0"}},
       {"device.tf32", {"device.kind=cuda"}},
       {"device.cuda_graphs", {"device.kind=cuda"}},
       {"device.paced_gflops", {"device.kind=paced"}},
