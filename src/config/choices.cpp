@@ -65,9 +65,10 @@ ChoiceAxis strategies() {
   for (const StrategyTraits& strategy : kStrategies)
     axis.choices.push_back(text_word("exchange.strategy", strategy.name, properties_of(strategy), &Config::exchange,
                                      &ExchangeConfig::strategy));
-  axis.choices.push_back(key("exchange.asynchronous.states", "\"server\"",
-                             common_of_readers("asynchronous").add(P::parts_of_updates).add(P::unmeasured_parts),
-                             [](const Config& config) { return config.exchange.asynchronous.states == AsyncStates::server; }));
+  axis.choices.push_back(
+      key("exchange.asynchronous.states", "\"server\"",
+          common_of_readers("asynchronous").add(P::parts_of_updates).add(P::unmeasured_parts),
+          [](const Config& config) { return config.exchange.asynchronous.states == AsyncStates::server; }));
   axis.choices.push_back(key("exchange.server.ranks", "1", common_of_readers("server").add(P::whole_model_ranks),
                              [](const Config& config) { return config.exchange.server.ranks > 0; }));
   axis.choices.push_back(key("exchange.strom.rounds", "\"asynchronous\"",

@@ -26,7 +26,8 @@ void add_exchange(Table& all) {
       "and the mean of the weights every so many; elastic: local steps pulled towards a common centre (EASGD); gossip: "
       "local steps, mixed with the weights of a few neighbours after each (D-PSGD, stochastic gradient push); "
       "asynchronous: parameter servers at which no worker waits for another; stale_synchronous: the same, but a worker "
-      "waits where it is too far ahead of the slowest (SSP); backup: parameter servers that take the first gradients of "
+      "waits where it is too far ahead of the slowest (SSP); backup: parameter servers that take the first gradients "
+      "of "
       "each step and drop those of late replicas; strom: no server, each replica sends every other the few entries of "
       "its accumulated update that exceed a threshold");
   exchange.key("algorithm", &ExchangeConfig::algorithm, words(names_in(kAlgorithms)),
