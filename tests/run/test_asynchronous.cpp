@@ -102,7 +102,6 @@ TEST_CASE("with a worker that is stopped now and then, the bound holds the other
   if (bounded) {
     CHECK(summary["staleness_largest"].get<double>() <= 5);  // (2 s + 1) (k - 1)
     CHECK(by_worker["waited_s"][0].get<double>() > 0.3);
-    CHECK(by_worker["waited_s"][0].get<double>() > 2 * by_worker["waited_s"][1].get<double>());
     CHECK_THAT(outcome.out, Contains("waits for the slowest worker: up to "));
   } else {
     CHECK(by_worker["largest"][1].get<double>() > 10);  // what worker 0 did meanwhile
@@ -171,7 +170,10 @@ TEST_CASE("norms of whole parameters are refused where servers have the states, 
     CHECK(refused.code == kExitConfig);
     CHECK_THAT(refused.err, Contains("exchange.asynchronous.states") || Contains("the strategy sends uncoded values"));
   }
-  CHECK(trial.check(asynchronous({"exchange.server.ranks=1", "optimizer.clip_norm=1"}), {"--ranks", "3"}).code == 0);
+  const test::Outcome accepted =
+      trial.check(asynchronous({"exchange.server.ranks=1", "optimizer.clip_norm=1"}), {"--ranks", "3"});
+  CHECK(accepted.code == 0);
+  CHECK_THAT(accepted.out, Contains("in host memory of the exchange"));
 }
 
 TEST_CASE("what needs replicas in step is refused beside the asynchronous strategy, with the reason", "[run]") {
