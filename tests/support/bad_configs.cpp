@@ -263,7 +263,7 @@ const std::vector<BadConfig>& bad_configs() {
       {"servers of another algorithm", plus("[exchange]\nservers = 2\n"), {"@21:1", "algorithm = \"server\""}},
       {"servers and an all-reduce",
        plus("[exchange]\nstrategy = \"server\"\nalgorithm = \"tree\"\n"),
-       {"@22:1", "it is for every strategy but \"asynchronous\" and \"server\""}},
+       {"@22:1", "it is for every strategy but \"asynchronous\", \"server\" and \"backup\""}},
       {"servers and a rule of whole layers",
        plus("[exchange]\nstrategy = \"server\"\n[device]\nloss_scale = 1024\n"),
        {"@23:1", "servers update parts of parameters", "write exchange.strategy = \"synchronous\""}},
