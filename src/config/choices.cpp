@@ -71,11 +71,9 @@ ChoiceAxis strategies() {
           [](const Config& config) { return config.exchange.asynchronous.states == AsyncStates::server; }));
   axis.choices.push_back(key("exchange.server.ranks", "1", common_of_readers("server").add(P::whole_model_ranks),
                              [](const Config& config) { return config.exchange.server.ranks > 0; }));
-  axis.choices.push_back(key("exchange.strom.rounds", "\"asynchronous\"",
-                             properties_of(strategy_traits("strom")).add(P::own_pace), [](const Config& config) {
-                               return config.exchange.strategy == "strom" &&
-                                      config.exchange.strom.rounds == StromRounds::asynchronous;
-                             }));
+  axis.choices.push_back(
+      key("exchange.strom.rounds", "\"asynchronous\"", properties_of(strategy_traits("strom")).add(P::own_pace),
+          [](const Config& config) { return config.exchange.strom.rounds == StromRounds::asynchronous; }));
   return axis;
 }
 

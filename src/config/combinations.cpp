@@ -31,13 +31,29 @@ std::optional<Clash> clash_by(const Requirement& rule, const Choice& one, const 
   return Clash{&one, &word, rule.reason, Verdict::refused, {}};
 }
 
+// "server" of a key of [exchange.server]; "" of others.
+std::string table_of(const Choice& key) {
+  const std::string tables = "exchange.";
+  const std::size_t dot = key.path.find('.', tables.size());
+  if (!key.path.starts_with(tables) || dot == std::string::npos) return {};
+  return key.path.substr(tables.size(), dot - tables.size());
+}
+
 // A key of the table [exchange.<strategy>] beside another strategy.
 std::optional<Clash> clash_of_table(const Choice& strategy, const Choice& key) {
-  const std::string chooser = "exchange.strategy", tables = "exchange.";
-  const std::size_t dot = key.path.find('.', tables.size());
-  if (strategy.path != chooser || !key.path.starts_with(tables) || dot == std::string::npos) return {};
-  if (strategy_traits(strategy.name).reads_table(key.path.substr(tables.size(), dot - tables.size()))) return {};
+  const std::string table = table_of(key);
+  if (strategy.path != "exchange.strategy" || table.empty() || strategy_traits(strategy.name).reads_table(table))
+    return {};
   return Clash{&strategy, &key, "the key belongs to another strategy", Verdict::not_read, {}};
+}
+
+// Keys of two tables [exchange.<strategy>] that no strategy reads both.
+std::optional<Clash> clash_of_tables(const Choice& one, const Choice& key) {
+  const std::string first = table_of(one), second = table_of(key);
+  if (first.empty() || second.empty()) return {};
+  for (const StrategyTraits& strategy : kStrategies)
+    if (strategy.reads_table(first) && strategy.reads_table(second)) return {};
+  return Clash{&one, &key, "no strategy reads both keys", Verdict::not_read, {}};
 }
 
 bool fits(const Choice& word, const std::vector<const Choice*>& chosen) {
@@ -188,6 +204,7 @@ std::optional<Clash> direct_clash(const Choice& a, const Choice& b) {
   if (a.worded && b.worded && a.path == b.path) return {};  // one or the other
   for (const auto& [one, other] : {std::pair(&a, &b), std::pair(&b, &a)}) {
     if (const auto clash = clash_of_table(*one, *other)) return clash;
+    if (const auto clash = clash_of_tables(*one, *other)) return clash;
     for (const Requirement& rule : requirements())
       if (const auto clash = clash_by(rule, *one, *other)) return clash;
   }

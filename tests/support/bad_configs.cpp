@@ -266,7 +266,7 @@ const std::vector<BadConfig>& bad_configs() {
       {"servers of another algorithm", plus("[exchange]\nservers = 2\n"), {"@21:1", "algorithm = \"server\""}},
       {"servers and an all-reduce",
        plus("[exchange]\nstrategy = \"server\"\nalgorithm = \"tree\"\n"),
-       {"@22:1", "it is for every strategy but \"asynchronous\", \"stale_synchronous\" and \"server\""}},
+       {"@22:1", "it is for exchange.strategy = \"synchronous\" or \"averaging\" or \"elastic\" or \"gossip\""}},
       {"servers and a rule of whole layers",
        plus("[exchange]\nstrategy = \"backup\"\n[device]\nloss_scale = 1024\n"),
        {"@23:1", "servers update parts of parameters", "write exchange.strategy = \"synchronous\""}},
