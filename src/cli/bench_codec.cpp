@@ -13,6 +13,8 @@
 #include "base/text.hpp"
 #include "cli/options.hpp"
 #include "comm/codec/codec.hpp"
+#include "exchange/strom/coder.hpp"
+#include "exchange/strom/message.hpp"
 
 namespace echelon::cli {
 namespace {
@@ -98,6 +100,24 @@ struct Bench {
     const double part = static_cast<double>(bytes) / static_cast<double>(fresh.size() * sizeof(float));
     table.row({name, fmt::format("{:.4f}", part), rate(encode_s), rate(decode_s), rate(add_s)});
   }
+
+  // Strategy strom: weights before and after a step, residual; entries added to weights.
+  void strom_row(bool entropy) {
+    const auto n = static_cast<std::int64_t>(fresh.size());
+    StromCoder coder({.entropy = entropy, .tau = options.tau, .density = options.density}, {0, n}, {{0, n}});
+    std::vector<std::byte> message(strom_room(n, DType::f32, false));
+    Values weights(fresh.size()), residual(fresh.size());
+    std::size_t bytes = 0;
+    const auto nothing = [] {};
+    const double encode_s = least_seconds(options.rounds, nothing, [&] {
+      bytes = coder.encode({fresh.data(), weights.data(), residual.data(), 1}, message.data());
+    });
+    const double add_s = least_seconds(options.rounds, nothing, [&] {
+      add_message({message.data(), bytes}, entropy, weights.data(), DType::f32, n);
+    });
+    const double part = static_cast<double>(bytes) / static_cast<double>(fresh.size() * sizeof(float));
+    table.row({entropy ? "strom" : "strom, raw indices", fmt::format("{:.4f}", part), rate(encode_s), "", rate(add_s)});
+  }
 };
 
 }  // namespace
@@ -115,6 +135,7 @@ int run_bench_codec(const BenchCodecOptions& options) {
       options.rounds, [&] { bench.encoded = bench.fresh; }, [&] { read_and_write(bench.encoded, residual); });
   bench.table.row({"values and residuals", "", bench.rate(both_s), "", ""});
   for (const std::string& name : codec_names()) bench.row(name);
+  for (const bool entropy : {false, true}) bench.strom_row(entropy);
   fmt::print("{} values of f32, the best of {} rounds on one core; rates count the values' bytes\n\n{}",
              count_text(static_cast<std::int64_t>(n)), options.rounds, bench.table.text());
   return kExitOk;

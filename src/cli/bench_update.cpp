@@ -1,4 +1,5 @@
-// echelon bench update: how long each optimiser rule takes for one pass over a model's parameters.
+// echelon bench update: how long each optimiser rule takes for one pass over a model's parameters, and what a server of
+// an asynchronous run does with an update.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,6 +8,7 @@
 #include "base/error.hpp"
 #include "base/text.hpp"
 #include "cli/options.hpp"
+#include "cli/served_bench.hpp"
 #include "cli/step_bench.hpp"
 #include "config/parse.hpp"
 #include "model/build.hpp"
@@ -65,7 +67,8 @@ int run_bench_update(const BenchUpdateOptions& options) {
   }
   with.rule = "sgd", with.clip_norm = 1e30;
   row("sgd, norm measured for clipping");
-  fmt::print("{}\n{} values\n\n{}", device->describe(), count_text(arenas.elems()), table.text());
+  fmt::print("{}\n{} values\n\n{}\n{}", device->describe(), count_text(arenas.elems()), table.text(),
+             served_table(config.optimiser, graph.parameters(), arenas.dtype(), options.rounds));
   return kExitOk;
 }
 

@@ -81,6 +81,16 @@ std::string gossip_text(const ExchangeConfig& exchange, const std::vector<ArenaR
       counted(exchange.gossip.consensus_every, "step"), algorithm_text(exchange, request.ranks));
 }
 
+std::string strom_text(const StromKeys& keys, const std::vector<ArenaRange>& buckets, std::int64_t replicas) {
+  const bool waits = keys.rounds == StromRounds::synchronous;
+  return fmt::format(
+      "strom, entries of updates {} in {}: bytes that depend on the values, {} messages {} over all ranks{}",
+      keys.topology == StromTopology::ring ? "around a ring" : "to all others", buckets_text(buckets),
+      count_text(static_cast<std::int64_t>(buckets.size()) * replicas * (replicas - 1)),
+      waits ? "a step" : "for an update of each",
+      keys.warmup_steps > 0 ? fmt::format("; whole updates before step {}", count_text(keys.warmup_steps)) : "");
+}
+
 }  // namespace
 
 std::string exchange_text(const Config& config, const ParameterSet& parameters, const ExchangeRanks& ranks) {
@@ -95,6 +105,7 @@ std::string exchange_text(const Config& config, const ParameterSet& parameters, 
   AllreduceRequest request = allreduce_request(exchange, ranks.hosts, wide_of(config.device.dtype));
   if (exchange.codec != "none") return coded_text(config, parameters, ranks, buckets, request);
   if (exchange.strategy == "gossip") return gossip_text(exchange, buckets, request, elem);
+  if (exchange.strategy == "strom") return strom_text(exchange.strom, buckets, request.ranks);
   const bool serves = !strategy_traits(exchange.strategy).all_reduces();
   const bool adasum = exchange.reduction == Reduction::adasum;
   Price sum;

@@ -32,10 +32,11 @@ std::string memory_text(const Config& config, const Footprint& memory) {
   const auto part = [](const char* name, double bytes) {
     return bytes > 0 ? fmt::format(", {} {}", name, bytes_text(bytes)) : "";
   };
-  return fmt::format("{} a rank: weights {}, gradients {}, optimiser {}{}, {}{}; and up to {} of records",
+  return fmt::format("{} a rank: weights {}, gradients {}, optimiser {}{}, {}{}{}; and up to {} of records",
                      bytes_text(memory.total()), bytes_text(memory.weights), bytes_text(memory.gradients),
                      bytes_text(memory.optimiser), part("strategy", memory.strategy), activations_text(memory),
-                     part("evaluation", memory.evaluation), bytes_text(config.data.buffer_mb * kMiB));
+                     part("evaluation", memory.evaluation), part("in host memory of the exchange", memory.host),
+                     bytes_text(config.data.buffer_mb * kMiB));
 }
 
 void require_memory(const Config& config, const std::vector<Footprint>& ranks) {
@@ -50,7 +51,7 @@ void require_memory(const Config& config, const std::vector<Footprint>& ranks) {
   }
   if (means_gpu(config.device.kind)) return;
   double together = 0;
-  for (const Footprint& rank : ranks) together += rank.total();
+  for (const Footprint& rank : ranks) together += rank.total() + rank.host;
   if (together > machine_memory_bytes())
     throw MemoryError(fmt::format(
         "{} of one host take {}, this machine has {}; {}. To plan for another machine, set device.memory_limit_mb to "

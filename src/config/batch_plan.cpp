@@ -61,7 +61,7 @@ BatchPlan derive_batch(const Config& config, int replicas, std::int64_t samples)
            fmt::format("data.as_replicas = {} needs one replica, but {} run; start one or set it to 0", as_replicas,
                        replicas));
   const std::int64_t parts = as_replicas > 0 ? as_replicas : replicas;
-  if (parts > samples)
+  if (parts > samples && config.data.balance == Balance::fixed)
     refuse(config, as_replicas > 0 ? "data.as_replicas" : "data.train",
            fmt::format("{} replicas, but only {} samples; at most {} replicas", parts, samples, samples));
   if (!batch.shares.empty() && static_cast<std::int64_t>(batch.shares.size()) != parts)

@@ -44,9 +44,20 @@ Properties properties_of(const StrategyTraits& strategy) {
   Properties is;
   is.add(P::own_exchange, !strategy.all_reduces()).add(P::own_overlap, !strategy.reads.contains("overlap"));
   is.add(P::own_reduction, !strategy.reads.contains("reduction"));
-  is.add(P::parts_of_updates, !strategy.whole_parameters).add(P::plain_messages, !strategy.carries_codes);
+  is.add(P::parts_of_updates, !strategy.whole_parameters);
+  is.add(P::unmeasured_parts, !strategy.whole_parameters && !strategy.measures_parts);
+  is.add(P::plain_messages, !strategy.carries_codes);
   is.add(P::local_steps, strategy.local_steps).add(P::own_pace, strategy.own_pace);
+  is.add(P::skips_steps, strategy.skips_steps);
   return is;
+}
+
+// What all strategies have that read the table [exchange.<strategy>].
+Properties common_of_readers(std::string_view strategy) {
+  Properties common = properties_of(strategy_traits(strategy));
+  for (const StrategyTraits& reader : kStrategies)
+    if (reader.reads_table(strategy)) common = common & properties_of(reader);
+  return common;
 }
 
 ChoiceAxis strategies() {
@@ -54,10 +65,24 @@ ChoiceAxis strategies() {
   for (const StrategyTraits& strategy : kStrategies)
     axis.choices.push_back(text_word("exchange.strategy", strategy.name, properties_of(strategy), &Config::exchange,
                                      &ExchangeConfig::strategy));
-  axis.choices.push_back(key("exchange.server.ranks", "1",
-                             properties_of(strategy_traits("server")).add(P::whole_model_ranks),
+  axis.choices.push_back(
+      key("exchange.asynchronous.states", "\"server\"",
+          common_of_readers("asynchronous").add(P::parts_of_updates).add(P::unmeasured_parts),
+          [](const Config& config) { return config.exchange.asynchronous.states == AsyncStates::server; }));
+  axis.choices.push_back(key("exchange.server.ranks", "1", common_of_readers("server").add(P::whole_model_ranks),
                              [](const Config& config) { return config.exchange.server.ranks > 0; }));
+  axis.choices.push_back(
+      key("exchange.strom.rounds", "\"asynchronous\"", properties_of(strategy_traits("strom")).add(P::own_pace),
+          [](const Config& config) { return config.exchange.strom.rounds == StromRounds::asynchronous; }));
   return axis;
+}
+
+ChoiceAxis orders() {
+  return {.name = "order",
+          .choices = {key("exchange.warmup_replicas", "1", {P::warms_up_by_few, P::own_order},
+                          [](const Config& config) { return config.exchange.warmup_replicas > 0; }),
+                      key("run.replay", "\"results/run\"", {P::repeats_order},
+                          [](const Config& config) { return !config.run.replay.empty(); })}};
 }
 
 ChoiceAxis algorithms() {
@@ -124,7 +149,7 @@ ChoiceAxis updates() {
   return {.name = "update",
           .choices = {key("optimizer.clip_norm", "1", {P::needs_all_gradients, P::looks_at_whole},
                           [](const Config& config) { return config.optimiser.clip_norm > 0; }),
-                      key("optimizer.lazy", "true", {P::row_by_row, P::looks_at_whole},
+                      key("optimizer.lazy", "true", {P::row_by_row},
                           [](const Config& config) { return config.optimiser.lazy; }),
                       key("device.loss_scale", "64", {P::scaled_loss, P::needs_all_gradients, P::looks_at_whole},
                           [](const Config& config) { return config.device.loss_scale > 0; })}};
@@ -179,6 +204,8 @@ ChoiceAxis data() {
                       sharding(Sharding::record, {}), sharding(Sharding::replicated, {P::deals_by_file}), stream,
                       key("data.buckets", "[4, 8]", {P::own_order, P::unequal_lengths},
                           [](const Config& config) { return !config.data.buckets.empty(); }),
+                      key("data.balance", "\"queue\"", {P::draws_batches, P::own_order},
+                          [](const Config& config) { return config.data.balance == Balance::queue; }),
                       key("data.as_replicas", "2", {P::takes_turns},
                           [](const Config& config) { return config.data.as_replicas > 0; })}};
 }
@@ -210,9 +237,9 @@ std::string Choice::text() const {
 }
 
 const std::vector<ChoiceAxis>& choice_axes() {
-  static const std::vector<ChoiceAxis> all = {strategies(), algorithms(), reductions(), codecs(),
-                                              overlaps(),   rules(),      updates(),    dtypes(),
-                                              devices(),    splits(),     data(),       batches()};
+  static const std::vector<ChoiceAxis> all = {strategies(), orders(),  algorithms(), reductions(), codecs(),
+                                              overlaps(),   rules(),   updates(),    dtypes(),     devices(),
+                                              splits(),     data(),    batches()};
   return all;
 }
 

@@ -6,12 +6,15 @@
 
 #include "config/keys.hpp"
 #include "config/refuse.hpp"
+#include "config/traits/strategies.hpp"
 
 namespace echelon::inline config {
 namespace {
 
 using P = Property;
 constexpr std::size_t kMostListed = 4;
+constexpr std::string_view kDrawn = "replicas draw batches of one size from one order of all records";
+constexpr std::string_view kDealt = "in a warm-up samples are dealt by record, each once an epoch";
 
 bool counts(const Exclusion& rule, const std::vector<const Choice*>& chosen) {
   return !rule.unless ||
@@ -29,13 +32,29 @@ std::optional<Clash> clash_by(const Requirement& rule, const Choice& one, const 
   return Clash{&one, &word, rule.reason, Verdict::refused, {}};
 }
 
+// "server" of a key of [exchange.server]; "" of others.
+std::string table_of(const Choice& key) {
+  const std::string tables = "exchange.";
+  const std::size_t dot = key.path.find('.', tables.size());
+  if (!key.path.starts_with(tables) || dot == std::string::npos) return {};
+  return key.path.substr(tables.size(), dot - tables.size());
+}
+
 // A key of the table [exchange.<strategy>] beside another strategy.
 std::optional<Clash> clash_of_table(const Choice& strategy, const Choice& key) {
-  const std::string chooser = "exchange.strategy", tables = "exchange.";
-  const std::size_t dot = key.path.find('.', tables.size());
-  if (strategy.path != chooser || !key.path.starts_with(tables) || dot == std::string::npos) return {};
-  if (key.path.substr(tables.size(), dot - tables.size()) == strategy.name) return {};
+  const std::string table = table_of(key);
+  if (strategy.path != "exchange.strategy" || table.empty() || strategy_traits(strategy.name).reads_table(table))
+    return {};
   return Clash{&strategy, &key, "the key belongs to another strategy", Verdict::not_read, {}};
+}
+
+// Keys of two tables [exchange.<strategy>] that no strategy reads both.
+std::optional<Clash> clash_of_tables(const Choice& one, const Choice& key) {
+  const std::string first = table_of(one), second = table_of(key);
+  if (first.empty() || second.empty()) return {};
+  for (const StrategyTraits& strategy : kStrategies)
+    if (strategy.reads_table(first) && strategy.reads_table(second)) return {};
+  return Clash{&one, &key, "no strategy reads both keys", Verdict::not_read, {}};
 }
 
 bool fits(const Choice& word, const std::vector<const Choice*>& chosen) {
@@ -94,12 +113,19 @@ const std::vector<Exclusion>& exclusions() {
       // Data that the optimiser needs
       {P::norms_of_tables, P::row_by_row, "the rule's steps depend on the norm of a whole table"},
       {P::coded, P::row_by_row, "the touched rows must be known, and coded tables are sent whole"},
-      {P::parts_of_updates, P::looks_at_whole,
+      {P::unmeasured_parts, P::looks_at_whole,
        "servers update parts of parameters, but whole parameters or all gradients are needed"},
+      {P::parts_of_updates, P::row_by_row, "servers update parts of tables, whose touched rows they do not know"},
       {P::scaled_loss, P::local_steps, "each replica would scale its loss by itself; bf16 needs no scale"},
+      {P::local_steps, P::shares_rows,
+       "ranks that split images hold parts of the gradient by which a replica takes its own step"},
       {P::whole_step_statistics, P::own_pace,
        "synchronised batch norm sums over replicas in every pass, and replicas do not step together"},
+      {P::whole_step_statistics, P::skips_steps,
+       "synchronised batch norm sums over replicas in every pass, and a late replica does not take part"},
       // Splits of a model
+      {P::splits_model, P::skips_steps, "the ranks of one replica would have to leave out the same steps"},
+      {P::chooses_split, P::skips_steps, "the ranks of one replica would have to leave out the same steps"},
       {P::splits_model, P::own_pace, "the ranks of one replica would come to a meeting at different steps"},
       {P::chooses_split, P::own_pace, "the ranks of one replica would come to a meeting at different steps"},
       {P::chooses_split, P::splits_model, "split = \"auto\" chooses the split itself", Verdict::not_read},
@@ -115,8 +141,20 @@ const std::vector<Exclusion>& exclusions() {
        "ranks that split images process the samples of one replica; parallel.pipeline and parallel.tensor are "
        "possible"},
       // Data and batch
+      {P::equal_windows, P::skips_steps,
+       "states are carried from each window of a stream to the next, and a late replica leaves windows out"},
       {P::equal_windows, P::unequal_lengths, "windows of a stream are equally long"},
       {P::own_order, P::deals_by_file, "samples are distributed from one order of all records"},
+      {P::draws_batches, P::unequal_shares, kDrawn},
+      {P::draws_batches, P::takes_turns, kDrawn},
+      {P::draws_batches, P::equal_windows, kDrawn},
+      {P::draws_batches, P::unequal_lengths, kDrawn},
+      {P::repeats_order, P::draws_batches, "which replica drew which batch is not recorded"},
+      {P::warms_up_by_few, P::draws_batches,
+       "a warm-up reserves steps for the first replicas, and any replica may draw any batch of the queue"},
+      {P::warms_up_by_few, P::takes_turns, kDealt},
+      {P::warms_up_by_few, P::equal_windows, kDealt},
+      {P::warms_up_by_few, P::unequal_lengths, kDealt},
       {P::whole_step_statistics, P::several_passes, "synchronised batch norm needs all samples of a step at once"},
       {P::whole_step_statistics, P::takes_turns,
        "synchronised batch norm needs all samples of a step at once, but replicas are processed in turn"},
@@ -157,14 +195,33 @@ const std::vector<Requirement>& requirements() {
        .needed = P::computes_halves,
        .reason = "the device does not compute in halves",
        .blames_one = true},
+      {.one = P::draws_batches,
+       .path = "exchange.strategy",
+       .needed = P::own_pace,
+       .reason = "replicas that step together take equally many batches, and need no queue of them",
+       .blames_one = true},
+      {.one = P::warms_up_by_few,
+       .path = "exchange.strategy",
+       .needed = P::own_pace,
+       .reason = "replicas that step together all take samples in every step",
+       .blames_one = true},
+      {.one = P::repeats_order,
+       .path = "exchange.strategy",
+       .needed = P::own_pace,
+       .reason = "the order of arrivals of replicas that step together is not recorded, and does not matter",
+       .blames_one = true},
   };
   return all;
 }
 
-std::optional<Clash> clash_between(const Choice& a, const Choice& b) {
+namespace {
+
+// By one rule.
+std::optional<Clash> direct_clash(const Choice& a, const Choice& b) {
   if (a.worded && b.worded && a.path == b.path) return {};  // one or the other
   for (const auto& [one, other] : {std::pair(&a, &b), std::pair(&b, &a)}) {
     if (const auto clash = clash_of_table(*one, *other)) return clash;
+    if (const auto clash = clash_of_tables(*one, *other)) return clash;
     for (const Requirement& rule : requirements())
       if (const auto clash = clash_by(rule, *one, *other)) return clash;
   }
@@ -172,6 +229,32 @@ std::optional<Clash> clash_between(const Choice& a, const Choice& b) {
     for (const auto& [one, other] : {std::pair(&a, &b), std::pair(&b, &a)})
       if (const auto clash = clash_by(rule, *one, *other); clash && counts(rule, {&a, &b})) return clash;
   return {};
+}
+
+// Where `other` goes with none of the words that `one` requires of a key.
+std::optional<Clash> clash_by_requirement(const Choice& one, const Choice& other) {
+  for (const Requirement& rule : requirements()) {
+    if (!one.is.has(rule.one) || other.path == rule.path) continue;
+    std::optional<Clash> found;
+    bool fits = false;
+    for (const Choice* word : words_of_key(std::string(rule.path))) {
+      if (!word->is.has(rule.needed)) continue;
+      const auto clash = direct_clash(*word, other);
+      const bool stops = clash && clash->verdict != Verdict::gives_way;
+      fits = fits || !stops;
+      if (stops && !found) found = Clash{&one, &other, clash->reason, Verdict::refused, {}};
+    }
+    if (!fits && found) return found;
+  }
+  return {};
+}
+
+}  // namespace
+
+std::optional<Clash> clash_between(const Choice& a, const Choice& b) {
+  if (const auto clash = direct_clash(a, b)) return clash;
+  if (const auto clash = clash_by_requirement(a, b)) return clash;
+  return clash_by_requirement(b, a);
 }
 
 std::vector<Clash> clashes(const Config& config) {

@@ -76,17 +76,6 @@ void check_warmup(const Config& config) {
         fmt::format("exchange.warmup_epochs = {} is longer than the epoch that warmup_each_epoch = true begins with; "
                     "at most 1",
                     exchange.warmup_epochs));
-  const DataConfig& data = config.data;
-  const bool by_record = data.sharding == Sharding::automatic || data.sharding == Sharding::record;
-  if (!by_record || data.order == Order::stream || !data.buckets.empty() || data.as_replicas > 0)
-    refuse(
-        config, "exchange.warmup_replicas",
-        fmt::format("exchange.warmup_replicas deals samples from one order of all records, so that each is read once "
-                    "an epoch; {}",
-                    !by_record                    ? "write data.sharding = \"record\""
-                    : data.order == Order::stream ? "leave data.order = \"stream\" out"
-                    : data.as_replicas > 0        ? "leave data.as_replicas out"
-                                                  : "leave data.buckets out"));
 }
 
 void check_batch(const Config& config) {
@@ -136,6 +125,15 @@ void check_loss_scale(const Config& config) {
          fmt::format("device.loss_scale = {} is not a power of two; nearest valid: {} or {}", scale, below, 2 * below));
 }
 
+void check_pace(const Config& config) {
+  const double pace_ms = config.device.pace_ms;
+  if (pace_ms >= 0 || pace_ms == -1) return;
+  refuse(config, "device.pace_ms",
+         fmt::format("device.pace_ms = {} is no time; nearest valid: 0 (off), -1 (by paced_table and the rates) or a "
+                     "number of milliseconds",
+                     pace_ms));
+}
+
 // Numbers and layers that keys of [parallel] require; choices that exclude each other are in combinations.cpp.
 void check_parallel(const Config& config) {
   const ParallelConfig& parallel = config.parallel;
@@ -172,6 +170,7 @@ void check_combinations(const Config& config) {
   check_parallel(config);
   check_loss_scale(config);
   check_gossip(config);
+  check_pace(config);
   if (config.run.results.empty())
     refuse(config, "run.results", "run.results is empty: it must name the folder of all runs, for example \"results\"");
   if (config.train.reproducible) check_reproducible(config);

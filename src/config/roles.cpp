@@ -21,7 +21,13 @@ Roles roles_of(const Config& config, int ranks) {
            fmt::format("exchange.server.ranks = {} leaves no worker among {} rank{}; {}", servers, ranks,
                        ranks == 1 ? "" : "s",
                        ranks > 1 ? fmt::format("nearest valid: {}", ranks - 1) : "start more ranks, or set it to 0"));
-  return {.workers = ranks - static_cast<int>(servers), .servers = static_cast<int>(servers)};
+  const Roles roles{.workers = ranks - static_cast<int>(servers), .servers = static_cast<int>(servers)};
+  if (config.exchange.backup.of(roles.workers) >= roles.workers)
+    refuse(
+        config, "exchange.backup.replicas",
+        fmt::format("exchange.backup.replicas = {} leaves no replica of {} for a step to wait for; nearest valid: {}",
+                    config.exchange.backup.replicas, roles.workers, roles.workers - 1));
+  return roles;
 }
 
 }  // namespace echelon::inline config

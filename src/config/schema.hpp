@@ -26,6 +26,7 @@ constexpr std::string_view name_of(Sharding sharding) {
 }
 enum class Ragged : std::uint8_t { wrap, drop, zero_weight };
 enum class Order : std::uint8_t { samples, stream };
+enum class Balance : std::uint8_t { fixed, queue };
 enum class Overlap : std::uint8_t { none, buckets, layers };
 enum class Reduction : std::uint8_t { sum, adasum };
 enum class Restart : std::uint8_t { automatic, never, require };
@@ -84,6 +85,7 @@ struct DataConfig {
   std::string test;                         // "" : no evaluation
   Sharding sharding = Sharding::automatic;  // "auto" | "file" | "record" | "replicated"
   Ragged ragged = Ragged::wrap;             // "wrap" | "drop" | "zero_weight"
+  Balance balance = Balance::fixed;         // "static": shards | "queue": replicas draw batches as they need them
   bool shuffle = true;
   Order order = Order::samples;  // "samples": as above | "stream": text, each row of a batch reads on
   std::int64_t sequence_length =
@@ -188,9 +190,14 @@ struct DeviceConfig {
   double loss_scale = 0;       // the loss is scaled by this in backward; 0: dynamic for f16, else off. A power of two
   std::int64_t threads = 0;    // of one rank; 0: cores of the host / ranks on it
   double memory_limit_mb = 0;  // 0: none
-  double paced_gflops = 50;    // paced
+  double paced_gflops = 50;    // paced, or pace_ms
   double paced_gb_per_s = 10;
   std::string paced_table;
+  double pace_ms = 0;      // ops on the host compute, then sleep: forward and backward of a step take so long, divided
+                           // over the ops; -1: each op takes the time of paced_table and the rates; 0: off
+  double pace_jitter = 0;  // a step's pace is multiplied by e^(this x a standard normal draw)
+  double pace_spread = 0;  // likewise each rank's, by one draw for the run
+  std::vector<double> pace_factors;  // by rank: its pace is multiplied by this; 1 for ranks beyond the list
 };
 
 struct EvaluateConfig {

@@ -53,6 +53,14 @@ std::string readers_text(const Table& table, const std::string& chooser, const s
   return fmt::format("every {} but {}", chooser.substr(chooser.find('.') + 1), but);
 }
 
+// Strategies that read [exchange.<owner>], the owner first.
+std::vector<std::string> readers_of_table(const std::string& owner) {
+  std::vector<std::string> names = {owner};
+  for (const StrategyTraits& strategy : kStrategies)
+    if (strategy.tables.contains(owner)) names.emplace_back(strategy.name);
+  return names;
+}
+
 class Finder {
  public:
   explicit Finder(const Config& config) : config_(config) {}
@@ -63,6 +71,8 @@ class Finder {
     find_in_exchange();
     find_in_exclusions();
     used("train.micro_shards", config_.train.reproducible, "train.reproducible = true");
+    for (const char* path : {"device.pace_jitter", "device.pace_spread", "device.pace_factors"})
+      used(path, config_.device.pace_ms != 0, "device.pace_ms");
     used("run.resume_weights_only", !config_.run.resume_from.empty(), "run.resume_from, which names a checkpoint");
     return std::move(found_);
   }
@@ -102,11 +112,17 @@ class Finder {
     add_readers(kAlgorithms, "exchange", "algorithm", exchange.algorithm);
     add_readers(kCodecs, "exchange", "codec", exchange.codec);
     add_readers(kDevices, "device", "kind", config_.device.kind);
+    for (const char* cost : {"device.paced_gflops", "device.paced_gb_per_s", "device.paced_table"}) {
+      readers_[cost].read |= config_.device.pace_ms != 0;
+      readers_[cost].text.emplace_back("device.pace_ms");
+    }
     const std::string tables = "exchange.";
     for (const Key<Config>& key : config_keys()) {
-      if (key.section.starts_with(tables))
-        used(key.path(), key.section == tables + exchange.strategy,
-             fmt::format("exchange.strategy = \"{}\"", key.section.substr(tables.size())));
+      if (key.section.starts_with(tables)) {
+        const std::string owner = key.section.substr(tables.size());
+        used(key.path(), strategy_traits(exchange.strategy).reads_table(owner),
+             fmt::format("exchange.strategy = \"{}\"", joined(readers_of_table(owner), "\" or \"")));
+      }
       if (const auto found = readers_.find(key.path()); found != readers_.end())
         used(key.path(), found->second.read, joined(found->second.text, " or "));
     }
@@ -129,13 +145,13 @@ class Finder {
          "messages that are not coded; servers' coded messages are whole parts");
     used("exchange.segment_kb", exchange.reduction == Reduction::sum,
          "an all-reduce that sums; Adasum sends whole buckets");
+    used("exchange.asynchronous.compensation_decay", exchange.asynchronous.delay_compensation > 0,
+         "exchange.asynchronous.delay_compensation > 0");
     used("exchange.density", exchange.tau == 0, "tau = 0, which adapts to it");
+    used("exchange.strom.density", exchange.strom.tau == 0, "tau = 0, which adapts to it");
     used("exchange.codec_warmup_steps", exchange.codec != kNoCodec.name, "a codec");
     for (const char* path : {"exchange.warmup_steps", "exchange.warmup_epochs", "exchange.warmup_each_epoch"})
       used(path, exchange.warmup_replicas > 0, "exchange.warmup_replicas > 0");
-    used("run.replay", strategy_traits(exchange.strategy).own_pace,
-         fmt::format("{}, whose order of arrivals is recorded",
-                     joined(names_where(kStrategies, [](const StrategyTraits& s) { return s.own_pace; }), " and ")));
     used("device.tf32", config_.device.kind == "cuda" && config_.device.dtype == DType::f32,
          "device.kind = \"cuda\" with dtype = \"f32\"");
   }

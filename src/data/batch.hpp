@@ -9,6 +9,7 @@ namespace echelon::inline data {
 struct Batch {
   std::int64_t epoch = 0;
   std::int64_t step = 0;           // inside the epoch
+  std::int64_t drawn = -1;         // the number of a batch that was drawn
   std::int64_t n = 0;              // samples: plan.batch(replica), or the global batch with data.as_replicas
   std::int64_t length = 0;         // T: places of the padded sequences of this batch; 0: images
   std::int64_t target_length = 0;  // U: places of the padded target sequences; 0: not pairs
@@ -29,6 +30,8 @@ class BatchSource {
   // The batch of this step, which must be later than all that were returned before; batches between are skipped. Waits
   // until it is read; throws the errors of reading (DataError, MemoryError). Called by one thread.
   virtual const Batch& at(std::int64_t epoch, std::int64_t step) = 0;
+  // Where batches are drawn (draw_plan.hpp): the next one instead, its number in `drawn`; null where none is left.
+  virtual const Batch* draw() { return nullptr; }
   virtual std::uint64_t bytes_read() const { return 0; }  // from files so far
   virtual std::uint64_t bytes_used() const { return 0; }  // stored bytes of the samples in the batches so far
 };

@@ -32,10 +32,12 @@ struct Loader::Body {
   ~Body() { stop(); }
 
   void run();
-  void fill(BatchMemory& slot, std::int64_t epoch, std::int64_t step);
+  void fill(BatchMemory& slot, std::int64_t epoch, std::int64_t step, const std::vector<SampleSlot>& ids,
+            std::int64_t drawn = -1);
+  bool fill_drawn();
   BatchMemory* wait_for_free();
   bool fill_next(Position& next);
-  const Batch& take(std::unique_lock<std::mutex>& lock);
+  const Batch* take(std::unique_lock<std::mutex>& lock);
   void leave_out();
   void stop();
 
@@ -90,6 +92,7 @@ void Loader::Body::stop() {
     stopping = true;
   }
   changed.notify_all();
+  if (options.draws != nullptr) options.draws->stop();
   thread.join();
 }
 
@@ -107,7 +110,7 @@ void Loader::Body::run() {
   std::exception_ptr failure;
   try {
     Position next{options.start_epoch, options.start_step};
-    while (fill_next(next)) {
+    while (options.draws != nullptr ? fill_drawn() : fill_next(next)) {
     }
   } catch (...) {
     failure = std::current_exception();
@@ -135,16 +138,25 @@ bool Loader::Body::fill_next(Position& next) {
     const std::lock_guard lock(mutex);
     next = std::max(next, wanted);
   }
-  fill(*slot, next.epoch, next.step++);
-  const std::lock_guard lock(mutex);
-  ready.push_back(slot);
-  changed.notify_all();
+  fill(*slot, next.epoch, next.step,
+       options.all_replicas ? plan.all_ids(next.epoch, next.step) : plan.ids(next.epoch, next.step, options.replica));
+  ++next.step;
   return true;
 }
 
-void Loader::Body::fill(BatchMemory& slot, std::int64_t epoch, std::int64_t step) {
-  const std::vector<SampleSlot> ids =
-      options.all_replicas ? plan.all_ids(epoch, step) : plan.ids(epoch, step, options.replica);
+// Draws only what there is room for: what a slow replica has drawn no other one can take.
+bool Loader::Body::fill_drawn() {
+  BatchMemory* slot = wait_for_free();
+  if (slot == nullptr) return false;
+  const std::optional<std::int64_t> number = options.draws->next();
+  if (!number) return false;
+  const Draw draw = options.draws->plan().at(*number);
+  fill(*slot, draw.epoch, draw.batch, options.draws->plan().ids(draw), *number);
+  return true;
+}
+
+void Loader::Body::fill(BatchMemory& slot, std::int64_t epoch, std::int64_t step, const std::vector<SampleSlot>& ids,
+                        std::int64_t drawn) {
   collate.begin(slot, epoch, step, n, plan.length(epoch, step));
   double used = 0;
   for (std::size_t i = 0; i < ids.size(); ++i) {
@@ -155,14 +167,17 @@ void Loader::Body::fill(BatchMemory& slot, std::int64_t epoch, std::int64_t step
   bytes_read = cache.bytes_read();
   const std::lock_guard lock(mutex);
   bytes_used += used;
+  slot.batch.drawn = drawn;
+  ready.push_back(&slot);
+  changed.notify_all();
 }
 
 Loader::Loader(const Dataset& dataset, const SamplePlan& plan, const LoaderOptions& options)
     : body_(std::make_unique<Body>(dataset, plan, options)) {}
 Loader::~Loader() = default;
 
-// The first batch that is ready.
-const Batch& Loader::Body::take(std::unique_lock<std::mutex>& lock) {
+// The first batch that is ready; null where none is left.
+const Batch* Loader::Body::take(std::unique_lock<std::mutex>& lock) {
   if (handed_out != nullptr) {
     free.push_back(std::exchange(handed_out, nullptr));
     changed.notify_all();
@@ -173,11 +188,11 @@ const Batch& Loader::Body::take(std::unique_lock<std::mutex>& lock) {
   });
   if (ready.empty()) {
     if (error) std::rethrow_exception(error);
-    ECHELON_CHECK(false, "no batch beyond epoch {}", options.end_epoch);
+    return nullptr;
   }
   handed_out = ready.front();
   ready.pop_front();
-  return handed_out->batch;
+  return &handed_out->batch;
 }
 
 // Frees the batches that were read ahead and are skipped.
@@ -192,17 +207,26 @@ void Loader::Body::leave_out() {
 const Batch& Loader::next() {
   const ScopedTimer timer(body_->wait_s);
   std::unique_lock lock(body_->mutex);
-  return body_->take(lock);
+  const Batch* batch = body_->take(lock);
+  ECHELON_CHECK(batch != nullptr, "no batch beyond epoch {}", body_->options.end_epoch);
+  return *batch;
 }
 
 const Batch& Loader::at(std::int64_t epoch, std::int64_t step) {
   const ScopedTimer timer(body_->wait_s);
   std::unique_lock lock(body_->mutex);
   body_->wanted = {epoch, step};
-  const Batch& batch = body_->take(lock);
-  ECHELON_CHECK(batch.epoch == epoch && batch.step == step, "step {} of epoch {} was asked for, {} of {} comes next",
-                step, epoch, batch.step, batch.epoch);
-  return batch;
+  const Batch* batch = body_->take(lock);
+  ECHELON_CHECK(batch != nullptr, "no batch beyond epoch {}", body_->options.end_epoch);
+  ECHELON_CHECK(batch->epoch == epoch && batch->step == step, "step {} of epoch {} was asked for, {} of {} comes next",
+                step, epoch, batch->step, batch->epoch);
+  return *batch;
+}
+
+const Batch* Loader::draw() {
+  const ScopedTimer timer(body_->wait_s);
+  std::unique_lock lock(body_->mutex);
+  return body_->take(lock);
 }
 
 double Loader::wait_s() const { return body_->wait_s; }

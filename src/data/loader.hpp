@@ -12,6 +12,7 @@
 #include "data/augment.hpp"
 #include "data/batch.hpp"
 #include "data/dataset.hpp"
+#include "data/draw_plan.hpp"
 #include "data/sample_plan.hpp"
 
 namespace echelon::inline data {
@@ -26,6 +27,7 @@ struct LoaderOptions {
   std::int64_t start_epoch = 0;
   std::int64_t start_step = 0;
   std::int64_t end_epoch = -1;  // the first epoch that is not read; -1: no end
+  DrawSource* draws = nullptr;  // batches are drawn from it, instead of the above; it outlives the loader
 };
 
 class Loader final : public BatchSource {
@@ -37,6 +39,7 @@ class Loader final : public BatchSource {
   Loader(const Loader&) = delete;
 
   const Batch& at(std::int64_t epoch, std::int64_t step) override;
+  const Batch* draw() override;
   // The next batch in order; waits for it. Errors of the reading thread (load_chunk) are thrown here, after the batches
   // before them. Must not be called beyond end_epoch.
   const Batch& next();

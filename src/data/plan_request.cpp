@@ -65,7 +65,8 @@ SamplePlanRequest plan_request(const Dataset& dataset, const DataConfig& config,
     longest = std::max(longest, shard.chunk_rows);
   }
   request.batch = std::move(batch);
-  request.sharding = config.sharding;
+  request.queue = config.balance == Balance::queue;
+  request.sharding = request.queue ? Sharding::record : config.sharding;
   request.ragged = config.ragged;
   request.shuffle = config.shuffle;
   request.seed = seed;

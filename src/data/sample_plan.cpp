@@ -82,7 +82,7 @@ SamplePlan::SamplePlan(SamplePlanRequest request)
     sharding_ = Sharding::record;
   else if (sharding_ == Sharding::automatic)
     sharding_ = request_.file_samples.size() >= request_.batch.size() ? Sharding::file : Sharding::record;
-  if (samples_ < replicas())
+  if (samples_ < replicas() && !request_.queue)
     throw ConfigError(fmt::format("{} replicas need at least {} samples, the data hold {}: start at most {} ranks",
                                   replicas(), replicas(), count_text(samples_), samples_));
   if (sharding_ == Sharding::file)
@@ -287,12 +287,26 @@ std::int64_t SamplePlan::counting(std::int64_t epoch, std::int64_t step) const {
 }
 
 double SamplePlan::weight(std::int64_t epoch, std::int64_t step, int replica) const {
-  if (!request_.weights)
-    return static_cast<double>(request_.weight) * static_cast<double>(counting(epoch, step, replica));
+  return weighs_alike() ? weight_of_samples(counting(epoch, step, replica)) : weight_of(ids(epoch, step, replica));
+}
+
+double SamplePlan::weight_of(const std::vector<SampleSlot>& slots) const {
   double sum = 0;
-  for (const SampleSlot& slot : ids(epoch, step, replica))
-    if (slot.counts) sum += static_cast<double>((*request_.weights)[static_cast<std::size_t>(slot.id)]);
+  for (const SampleSlot& slot : slots)
+    if (slot.counts)
+      sum += static_cast<double>(weighs_alike() ? request_.weight
+                                                : (*request_.weights)[static_cast<std::size_t>(slot.id)]);
   return sum;
+}
+
+std::vector<std::int64_t> SamplePlan::ids_at(std::int64_t epoch, const std::vector<std::int64_t>& positions) const {
+  ECHELON_CHECK(sharding_ == Sharding::record, "replicas have orders of their own");
+  const std::lock_guard lock(orders_->mutex);
+  SampleOrder& order = orders_->of_stream(0).get(epoch, [&] { return make_order(epoch, 0); });
+  std::vector<std::int64_t> ids;
+  ids.reserve(positions.size());
+  for (const std::int64_t position : positions) ids.push_back(order.at(position));
+  return ids;
 }
 
 double SamplePlan::weight(std::int64_t epoch, std::int64_t step) const {

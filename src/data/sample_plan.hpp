@@ -54,6 +54,7 @@ struct SamplePlanRequest {
   std::int64_t window_chunks = 16;  // chunks whose records are mixed
   bool stream = false;
   WarmUp warmup = {};
+  bool queue = false;  // batches are drawn (draw_plan.hpp): a replica may remain without samples
 
   using ById = std::shared_ptr<const std::vector<std::int32_t>>;  // one entry for each sample id, shared by copies
   ById lengths;                                                   // of sequences; null without buckets
@@ -110,6 +111,15 @@ class SamplePlan {
   std::vector<SampleSlot> ids(std::int64_t epoch, std::int64_t step, int replica) const;
   // The slots of all replicas, concatenated: the batch of one rank that computes all of them (data.as_replicas).
   std::vector<SampleSlot> all_ids(std::int64_t epoch, std::int64_t step) const;
+  // The ids at positions of an epoch's order of all records, for `record` alone. Thread-safe.
+  std::vector<std::int64_t> ids_at(std::int64_t epoch, const std::vector<std::int64_t>& positions) const;
+  // The number of labels of these samples, as far as they count.
+  double weight_of(const std::vector<SampleSlot>& slots) const;
+  // Likewise of as many samples; where all have equally many labels.
+  bool weighs_alike() const { return !request_.weights; }
+  double weight_of_samples(std::int64_t count) const {
+    return static_cast<double>(request_.weight) * static_cast<double>(count);
+  }
   // W: the number of labels that count in this step, over all replicas, and of one. A sample has one label, or one for
   // each token.
   double weight(std::int64_t epoch, std::int64_t step) const;
@@ -121,6 +131,7 @@ class SamplePlan {
   std::int64_t length(std::int64_t epoch, std::int64_t step) const;
   const std::vector<std::int64_t>& buckets() const { return request_.buckets; }
   bool stream() const { return request_.stream; }
+  Ragged ragged() const { return request_.ragged; }
 
   // The number of samples that occur in an epoch never, once, and more than once. O(samples).
   struct Coverage {

@@ -13,13 +13,10 @@
 //
 // Gradients arrive divided by `divisor` already (PassScalars::loss_scale), so strategies sum. The strategy, not the
 // loop, calls the optimiser; where that waits (a clipped norm, a scaled loss), after all gradients are there.
-//
-// How the strategies to come fit
-//   backup workers        end_step returns outcome.next_step > info.step + 1 when this replica came too late
-//   decentralised sparse  a Machine that sends coded entries; the residual is in visit_state (per_replica, summed)
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -33,6 +30,7 @@
 #include "device/arenas.hpp"
 #include "exchange/asynchronous/ledger.hpp"
 #include "exchange/progress.hpp"
+#include "exchange/staleness.hpp"
 #include "optim/optimiser.hpp"
 
 namespace echelon::inline exchange {
@@ -55,14 +53,6 @@ struct CodecRecord {
   double density = 1;        // fraction of the values that was sent
   double tau = 0;            // the threshold that chose them, mean over buckets; 0: none did
   double residual_norm = 0;  // norm of the residual of this replica
-};
-
-// Of the updates that the asynchronous servers on this rank received, up to the last meeting. Staleness is counted in
-// versions of the weights that an update was applied to.
-struct UpdateRecord {
-  double applied = 0, dropped = 0;
-  double staleness = 0;       // sum over those that were applied
-  double most_staleness = 0;  // largest of them
 };
 
 struct StepOutcome {
@@ -105,8 +95,8 @@ class Strategy {
   virtual void gradient_ready(ArenaRange range) = 0;
   // A failed check where gradients are missing. What still travels arrives beside the next step.
   virtual StepOutcome end_step() = 0;
-  // Where replicas meet on call: this rank has come to a meeting and does no step until it is over, so that strategies
-  // may release those that wait for it. May wait for answers to what this rank has sent, not for the others to come.
+  // Where replicas meet on call, once a meeting: this rank has come and does no step until it is over, so that others
+  // need not wait for it. May wait for answers to what it sent and for the meeting before, to which all have come.
   virtual void come_to_meeting() {}
   // Collective where ranks meet. Afterwards nothing is in flight on this rank.
   virtual void drain() = 0;
@@ -117,14 +107,17 @@ class Strategy {
   virtual void visit_state(StateVisitor& visitor) = 0;
   // Messages and bytes sent by this rank for all that has arrived so far.
   virtual WireCounters wire() const = 0;
-  // Of strategies with asynchronous servers.
-  virtual std::optional<UpdateRecord> updates() const { return {}; }
+  // Of strategies with asynchronous servers: what those on this rank received up to the last meeting, by worker. Empty
+  // for others, and where there is nobody to exchange with.
+  virtual std::vector<StalenessTally> staleness() const { return {}; }
   // Likewise: the number of buckets of which this rank serves a part.
-  virtual std::int64_t served() const { return 0; }
+  virtual std::int64_t pieces_served() const { return 0; }
   // Likewise: what the servers on this rank took up since the last call, by bucket (asynchronous/ledger.hpp), whose
   // parts are the whole one after the other; empty where this rank serves nothing. Drained at a meeting, it reaches up
   // to this meeting, and may hold what came after it.
   virtual std::vector<LedgerBytes> take_ledgers() { return {}; }
+  // Updates of this rank that were not sent in their step, because a receiver was slow; NaN where that cannot be.
+  virtual double updates_held() const { return std::numeric_limits<double>::quiet_NaN(); }
   // Bytes that all ranks together send in one step according to the price list; NaN where they depend on the values.
   virtual double formula_bytes_per_step() const = 0;
   // "ring all-reduce, 3 buckets of 4.00 MiB", for the run banner.

@@ -9,8 +9,8 @@
 
 namespace echelon::inline job {
 
-// Phase of a server rank while workers evaluate or save without it: its waits are not watched, those of the workers
-// are.
+// Phase of a rank while others work without it: a server while workers evaluate or save, a replica while the first ones
+// warm up. Its waits are not watched, those of the others are.
 inline constexpr const char* kStandBy = "standing by";
 
 class PhaseBoard {

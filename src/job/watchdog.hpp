@@ -39,7 +39,7 @@ struct WatchdogOptions {
 };
 
 // Description of the oldest wait that is older than `timeout_s`, or of a wait for data; "" where there is none. A
-// server in phase kStandBy never hangs.
+// rank in phase kStandBy never hangs.
 std::string hang_text(const std::vector<WaitView>& waits, const Transport& transport, const PhaseBoard& phase,
                       double timeout_s);
 

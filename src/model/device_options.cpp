@@ -13,4 +13,20 @@ DeviceOptions device_options(const DeviceConfig& config, int threads) {
   return options;
 }
 
+std::optional<StepPaceOptions> pace_options(const DeviceConfig& config, std::uint64_t seed, int rank) {
+  if (config.pace_ms == 0) return {};
+  StepPaceOptions options;
+  options.step_s = config.pace_ms > 0 ? 1e-3 * config.pace_ms : 0;
+  options.jitter = config.pace_jitter;
+  options.spread = config.pace_spread;
+  if (static_cast<std::size_t>(rank) < config.pace_factors.size())
+    options.factor = config.pace_factors[static_cast<std::size_t>(rank)];
+  options.seed = seed;
+  options.rank = rank;
+  if (!config.paced_table.empty()) options.times.table = read_paced_table(config.paced_table);
+  options.times.gflops = config.paced_gflops;
+  options.times.gb_per_s = config.paced_gb_per_s;
+  return options;
+}
+
 }  // namespace echelon::inline model

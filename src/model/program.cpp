@@ -88,6 +88,20 @@ void Program::set_wait_parameters(std::function<void(ArenaRange)> wait) { body_-
 
 void Program::set_transfer(std::function<void(const Transfer&)> transfer) { body_->on_transfer = std::move(transfer); }
 
+void Program::set_pace(StepPace& pace, double passes) {
+  Body& b = *body_;
+  ECHELON_CHECK(b.device.on_host() && !b.replay, "ops of device {} do not end in the call that runs them",
+                b.device.name());
+  std::vector<OpSpec> specs;
+  for (const LoweredOp& op : b.lowered.ops)
+    if (op.cut < 0) specs.push_back(op.spec);
+  const std::vector<double> seconds = pace.seconds_of(specs, passes);
+  b.pace = &pace;
+  b.pace_s.clear();
+  for (std::size_t computed = 0; const LoweredOp& op : b.lowered.ops)
+    b.pace_s.push_back(op.cut < 0 ? seconds[computed++] : 0);
+}
+
 LossSums Program::losses() {
   LossSums all;
   for (int which = 0; which < body_->options.in_flight && body_->lowered.loss_sums >= 0; ++which) {

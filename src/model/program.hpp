@@ -21,6 +21,7 @@
 #include "base/state.hpp"
 #include "device/arenas.hpp"
 #include "device/device.hpp"
+#include "device/paced/step_pace.hpp"
 #include "device/tensor.hpp"
 #include "model/graph.hpp"
 
@@ -106,6 +107,11 @@ class Program {
   // Callback for the transfers of a split model, in the order of ops. It returns once `from` may be overwritten and
   // `to` is filled for the next op of the device. Must be set where the graph has cuts.
   void set_transfer(std::function<void(const Transfer&)> transfer);
+
+  // From now on each op takes its share of the pace of a step in which this program runs forward and backward `passes`
+  // times (device/paced/step_pace.hpp); transfers and sums over replicas come on top. For devices whose ops run on the
+  // host, without recordings. It outlives the program.
+  void set_pace(StepPace& pace, double passes);
 
   // Sums over all forward passes since the last reset; waits for the device. Zeros for a graph without a loss.
   LossSums losses();

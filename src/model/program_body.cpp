@@ -141,7 +141,12 @@ void Program::Body::transfer(const LoweredOp& op, int in_flight) {
 
 void Program::Body::run(int index, const PassScalars& scalars) {
   const LoweredOp& op = lowered.ops[static_cast<std::size_t>(index)];
-  op.cut >= 0 ? transfer(op, scalars.in_flight) : compute(index, scalars);
+  if (op.cut >= 0)
+    transfer(op, scalars.in_flight);
+  else if (pace)
+    pace->run(pace_s[static_cast<std::size_t>(index)], [&] { compute(index, scalars); });
+  else
+    compute(index, scalars);
   if (op.summed >= 0 && sum_over_replicas) sum_over_replicas(tensor(op.summed, scalars.in_flight));
 }
 

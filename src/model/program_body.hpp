@@ -48,6 +48,8 @@ struct Program::Body {
   std::function<void(const Tensor&)> sum_over_replicas;
   std::function<void(const Transfer&)> on_transfer;
   std::optional<Replay> replay;
+  StepPace* pace = nullptr;
+  std::vector<double> pace_s;  // by op; empty: no pace
 };
 
 }  // namespace echelon::inline model

@@ -26,7 +26,12 @@ bool rows_suffice(const OptimiserConfig& config, const Parameter& parameter) {
 }
 
 Optimiser::Optimiser(const OptimiserConfig& config, Arenas& arenas, const LossScaling& scaling, PartSums* parts)
-    : config_(config), arenas_(arenas), info_(rule_of(config)), parts_(parts), loss_scale_(scaling) {
+    : config_(config),
+      arenas_(arenas),
+      info_(rule_of(config)),
+      parts_(parts),
+      own_{{0, arenas.elems()}},
+      loss_scale_(scaling) {
   make_segments();
   Device& device = arenas.device();
   const std::size_t bytes = static_cast<std::size_t>(arenas.elems()) * size_of(arenas.dtype());
@@ -37,6 +42,25 @@ Optimiser::Optimiser(const OptimiserConfig& config, Arenas& arenas, const LossSc
     descend_ = device.make_update(DescendRule::kName, arenas.dtype());
   }
   ECHELON_CHECK_LE(states_.size(), static_cast<std::size_t>(kMaxStates));
+  rule_ = device.make_update(info_.name, arenas.dtype());
+  running_ = device.make_update(RunningAverageRule::kName, arenas.dtype());
+}
+
+Optimiser::Optimiser(const Optimiser& like, Arenas& arenas)
+    : config_(like.config_),
+      arenas_(arenas),
+      info_(like.info_),
+      parts_(nullptr),
+      loss_scale_(like.loss_scale_),
+      moments_begin_(like.moments_begin_) {
+  ECHELON_CHECK(!like.whole_parameters() && !like.waits(), "rule {} looks at more than parts", info_.name);
+  ECHELON_CHECK_EQ(like.arenas_.elems(), arenas.elems(), "values of an optimiser like another one");
+  ECHELON_CHECK(arenas.device().on_host() && like.arenas_.dtype() == arenas.dtype(), "host arenas of the same dtype");
+  make_segments();
+  Device& device = arenas.device();
+  for (const Memory& state : like.states_)
+    states_.push_back(like.arenas_.device().on_host() ? Memory(state.data(), state.bytes(), {})
+                                                      : device.allocate(state.bytes(), "optimiser states of a server"));
   rule_ = device.make_update(info_.name, arenas.dtype());
   running_ = device.make_update(RunningAverageRule::kName, arenas.dtype());
 }
@@ -61,8 +85,26 @@ void Optimiser::make_segments() {
       }
     }
     if (adapts && slice) sliced_.push_back(segments_.size());
+    if (adapts) adapting_.push_back(segments_.size());
     segments_.push_back({{p.begin, p.end()}, p.kind, p.decays, p.momentum, adapts, counts, table});
   }
+}
+
+void Optimiser::serve(std::vector<ArenaRange> ranges, Sum over_servers) {
+  own_ = std::move(ranges);
+  over_servers_ = std::move(over_servers);
+}
+
+template <class Act>
+void Optimiser::each_part(ArenaRange range, const Act& act) {
+  for (Segment& segment : segments_)
+    for (const ArenaRange own : own_)
+      if (const ArenaRange part = overlap(overlap(range, own), segment.range); part.elems() > 0) act(segment, part);
+}
+
+void Optimiser::add_over_ranks(double& value) {
+  if (over_servers_) over_servers_({&value, 1});
+  if (parts_) parts_->over_model({&value, 1});
 }
 
 void Optimiser::begin_step(std::int64_t step, double learning_rate) {
@@ -87,27 +129,28 @@ Optimiser::Verdict Optimiser::accept() {
   accepted_ = true;
   if (!loss_scale_.active()) return Verdict::apply;
   VectorOps& ops = arenas_.device().vector_ops();
-  const auto n = static_cast<std::size_t>(arenas_.elems());
-  auto bad = static_cast<double>(ops.count_not_finite(arenas_.dtype(), arenas_.gradients_at(0), n));
-  if (parts_) parts_->over_model({&bad, 1});
+  double bad = 0;
+  for (const ArenaRange own : own_)
+    if (own.elems() > 0)
+      bad += static_cast<double>(ops.count_not_finite(arenas_.dtype(), arenas_.gradients_at(own.begin),
+                                                      static_cast<std::size_t>(own.elems())));
+  add_over_ranks(bad);
   const bool finite = bad == 0;
   const bool hope = loss_scale_.update(finite);
   return finite ? Verdict::apply : hope ? Verdict::skip : Verdict::give_up;
 }
 
 double Optimiser::measure(ArenaRange range) {
-  double squares = 0;
-  for (const Segment& segment : segments_) {
-    const ArenaRange part = overlap(range, segment.range);
-    if (segment.kind == ParameterKind::statistic || !segment.counts || part.elems() <= 0) continue;
-    squares += arenas_.device().vector_ops().sum_squares(arenas_.dtype(), arenas_.gradients_at(part.begin),
-                                                         static_cast<std::size_t>(part.elems()));
-  }
-  return squares;
+  double sum = 0;
+  each_part(range, [&](const Segment& segment, ArenaRange part) {
+    if (segment.kind != ParameterKind::statistic && segment.counts)
+      sum += squares(arenas_.gradients_at(part.begin), part);
+  });
+  return sum;
 }
 
 double Optimiser::clip(double squares) {
-  if (parts_) parts_->over_model({&squares, 1});
+  add_over_ranks(squares);
   const double length = std::sqrt(squares) / step_scale_;
   const double factor = config_.clip_norm / (length + 1e-6);
   scalars_.clip = (factor < 1 || std::isnan(factor) ? factor : 1.0) / step_scale_;
@@ -118,44 +161,49 @@ double Optimiser::clip(double squares) {
 void Optimiser::apply(ArenaRange range) {
   ECHELON_CHECK(clipped_ || !clips(), "the gradient's norm is missing in step {}", scalars_.step);
   ECHELON_CHECK(accepted_ || !loss_scale_.active(), "accept() was not called in step {}", scalars_.step);
-  ECHELON_CHECK(sliced_.empty() || range.elems() == arenas_.elems(), "slices are measured together, not in [{}, {})",
+  const bool together = measures_parts();
+  ECHELON_CHECK(!together || range.elems() == arenas_.elems(), "parts are measured together, not in [{}, {})",
                 range.begin, range.end);
-  for (Segment& segment : segments_) {
-    const ArenaRange part = overlap(range, segment.range);
-    if (part.elems() <= 0) continue;
+  for (const std::size_t s : adapting_) segments_[s].weights = segments_[s].step = 0;
+  each_part(range, [&](Segment& segment, ArenaRange part) {
+    ECHELON_CHECK(together || !segment.adapts || part == segment.range, "rule {} takes whole parameters, not [{}, {})",
+                  info_.name, part.begin, part.end);
     prepare(segment, part);
-    if (sliced_.empty()) finish(segment, part);
-  }
-  if (!sliced_.empty()) {
-    add_over_slices();
-    for (const Segment& segment : segments_) finish(segment, segment.range);
+    if (!together) finish(segment, part);
+  });
+  if (together) {
+    add_norms();
+    each_part(range, [&](const Segment& segment, ArenaRange part) { finish(segment, part); });
   }
   arenas_.touch();
 }
 
 // LAMB's rule writes a direction alone: that it may do before norms are known.
 void Optimiser::prepare(Segment& segment, ArenaRange part) {
-  ECHELON_CHECK(!segment.adapts || part == segment.range, "rule {} takes whole parameters, not [{}, {})", info_.name,
-                part.begin, part.end);
-  if (segment.adapts) segment.weights = squares(arenas_.weights_at(part.begin), part);
+  if (segment.adapts) segment.weights += squares(arenas_.weights_at(part.begin), part);
   if (segment.adapts && info_.trust == TrustRatio::gradient)
-    segment.step = squares(arenas_.gradients_at(part.begin), part);
+    segment.step += squares(arenas_.gradients_at(part.begin), part);
   if (info_.trust != TrustRatio::update || segment.kind == ParameterKind::statistic) return;
   run_rule(segment, part, scalars_);
-  if (segment.adapts) segment.step = squares(direction_at(part.begin), part);
+  if (segment.adapts) segment.step += squares(direction_at(part.begin), part);
 }
 
-void Optimiser::add_over_slices() {
-  slice_sums_.clear();
-  for (const std::size_t s : sliced_) {
-    slice_sums_.push_back(segments_[s].weights);
-    slice_sums_.push_back(segments_[s].step);
-  }
-  parts_->over_slices(slice_sums_);
-  for (std::size_t i = 0; i < sliced_.size(); ++i) {
-    segments_[sliced_[i]].weights = slice_sums_[2 * i];
-    segments_[sliced_[i]].step = slice_sums_[2 * i + 1];
-  }
+// Of parameters whose parts lie on several servers, and of slices of tensors.
+void Optimiser::add_norms() {
+  const auto add = [&](const std::vector<std::size_t>& segments, const Sum& sum) {
+    norm_sums_.clear();
+    for (const std::size_t s : segments) {
+      norm_sums_.push_back(segments_[s].weights);
+      norm_sums_.push_back(segments_[s].step);
+    }
+    if (!norm_sums_.empty()) sum(norm_sums_);
+    for (std::size_t i = 0; i < segments.size(); ++i) {
+      segments_[segments[i]].weights = norm_sums_[2 * i];
+      segments_[segments[i]].step = norm_sums_[2 * i + 1];
+    }
+  };
+  if (over_servers_) add(adapting_, over_servers_);
+  if (!sliced_.empty()) add(sliced_, [&](std::span<double> values) { parts_->over_slices(values); });
 }
 
 void Optimiser::finish(const Segment& segment, ArenaRange part) {

@@ -21,6 +21,10 @@
 // of slices over the ranks that hold them, in one message: with slices to measure the optimiser waits for every
 // gradient and `apply` takes the whole arena.
 //
+// Parts of the arenas (`serve`). Where several ranks each step on parts of the parameters, `accept` and `clip` add over
+// them, and LARS and LAMB add the sums of every parameter, in one message: the optimiser then waits for every gradient
+// and `apply` takes the whole arena, of which it updates this rank's ranges.
+//
 // Sparse parameters. Plain SGD (no momentum, no decay) leaves a row as it is where the gradient is zero, so it applies
 // marked rows alone (Arenas::row_marks) and the weights are those of a dense update. Every other rule changes rows
 // without a gradient too, and updates the whole table, except with `lazy`: then momentum, decay and moments of a row
@@ -32,7 +36,9 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -53,12 +59,24 @@ class Optimiser {
   // `parts`: of a split model, else null. ConfigError for an unknown rule; a failed check where norms of slices are
   // needed and `parts` is null. Arenas and parts outlive the optimiser.
   Optimiser(const OptimiserConfig& config, Arenas& arenas, const LossScaling& scaling = {}, PartSums* parts = nullptr);
+  // Takes the steps of `like` on other arenas of the same parameters and dtype, whose device is a host's: for a server
+  // whose weights are not those that this rank computes with. States are those of `like`, which outlives it, where that
+  // one's device is a host's too; else its own, and zero. Failed checks: whole_parameters() or waits().
+  Optimiser(const Optimiser& like, Arenas& arenas);
+
+  const OptimiserConfig& config() const { return config_; }
+
+  // values[i] = sum over ranks; collective over them, with the same bits on all.
+  using Sum = std::function<void(std::span<double>)>;
+  // From now on this rank steps on these ranges alone: disjoint, in the order of the arenas, possibly none. The ranges
+  // of all ranks of `over_servers` cover the arenas once.
+  void serve(std::vector<ArenaRange> ranges, Sum over_servers);
 
   // Once before each step. `step` counts the steps before, skipped ones included.
   void begin_step(std::int64_t step, double learning_rate);
   // Whether every gradient must be complete before the first `apply` of a step, because `accept` or `clip` come
   // between.
-  bool waits() const { return clips() || loss_scale_.active() || !sliced_.empty(); }
+  bool waits() const { return clips() || loss_scale_.active() || measures_parts(); }
   // Whether rows that no replica touched stay though the rule would change them.
   bool lazy() const { return config_.lazy; }
   // The factor on the loss in this step's backward; `apply` takes it out again.
@@ -82,7 +100,7 @@ class Optimiser {
   // checks: `clip` or `accept` is missing, or a part of a parameter where whole ones are needed.
   void apply(ArenaRange range);
 
-  // Ranges of `apply` must consist of whole parameters (LARS, LAMB).
+  // Steps depend on norms of parameters (LARS, LAMB): without `serve`, ranges of `apply` consist of whole ones.
   bool whole_parameters() const { return info_.trust != TrustRatio::none; }
   // Arena of state `index` of the rule, in device memory, the layout of the weights.
   void* state(int index) const { return states_[static_cast<std::size_t>(index)].data(); }
@@ -110,10 +128,16 @@ class Optimiser {
   static constexpr int kMaxStates = 4;
 
   void make_segments();
+  // Norms of parameters are sums over ranks.
+  bool measures_parts() const { return !sliced_.empty() || (over_servers_ && whole_parameters()); }
+  // Of this range and those that this rank steps on: act(segment, part).
+  template <class Act>
+  void each_part(ArenaRange range, const Act& act);
+  void add_over_ranks(double& value);
   // The part of a step on a segment before its norms are known, and after.
   void prepare(Segment& segment, ArenaRange part);
   void finish(const Segment& segment, ArenaRange part);
-  void add_over_slices();
+  void add_norms();
   void run_rule(const Segment& segment, ArenaRange part, const RuleScalars& scalars);
   double squares(const void* values, ArenaRange part);
   void* direction_at(std::int64_t elem) const;
@@ -123,9 +147,12 @@ class Optimiser {
   const RuleInfo& info_;
   PartSums* parts_;
   std::vector<Segment> segments_;
-  std::vector<std::size_t> sliced_;  // segments that adapt and are slices of tensors
-  std::vector<double> slice_sums_;   // two of each
-  std::vector<Memory> states_;       // the rule's, then LAMB's direction
+  std::vector<std::size_t> sliced_;    // segments that adapt and are slices of tensors
+  std::vector<std::size_t> adapting_;  // all that adapt
+  std::vector<double> norm_sums_;      // two of each
+  std::vector<ArenaRange> own_;        // that this rank steps on
+  Sum over_servers_;                   // null: this rank steps on everything
+  std::vector<Memory> states_;         // the rule's, then LAMB's direction
   std::unique_ptr<Update> rule_;
   std::unique_ptr<Update> running_;
   std::unique_ptr<Update> descend_;  // TrustRatio::update

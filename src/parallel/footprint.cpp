@@ -102,6 +102,23 @@ int arenas_of_strategy(const ExchangeConfig& exchange) {
   return 0;
 }
 
+// Arenas in host memory that a rank of an asynchronous parameter server keeps: exchange/asynchronous/memory.hpp, of a
+// worker, and served.hpp, of a server with its part; of `states` of the optimiser.
+double async_arenas(const ExchangeConfig& exchange, int workers, int states) {
+  const AsynchronousKeys& keys = exchange.asynchronous;
+  const bool compensates = keys.delay_compensation > 0, adapts = compensates && keys.compensation_decay > 0;
+  const bool steps = keys.states == AsyncStates::server;
+  const double of_worker = 3;
+  double of_servers = 1 + workers;
+  of_servers += (keys.soft > 1 || steps ? 1 : 0) + (steps ? states : 0);
+  of_servers += (compensates ? workers : 0) + (adapts ? 1 : 0);
+  const double gathered = adapts ? 1 : 0;
+  const auto dedicated = static_cast<double>(exchange.server.ranks);
+  if (dedicated > 0) return gathered + std::max(of_worker, of_servers / dedicated);
+  const auto inside = static_cast<double>(exchange.servers > 0 ? exchange.servers : workers);
+  return gathered + of_worker + of_servers / inside;
+}
+
 Footprint footprint(const Config& config, const Holding& holding) {
   const double arena = static_cast<double>(holding.evaluated.parameters().elems()) *
                        static_cast<double>(size_of(wide_of(config.device.dtype)));
@@ -117,6 +134,10 @@ Footprint footprint(const Config& config, const Holding& holding) {
                     holding.batches.largest()));
   }
   bytes.strategy = arena * arenas_of_strategy(config.exchange);
+  const int replicas = holding.batches.replicas;
+  if (strategy_traits(config.exchange.strategy).reads_table("asynchronous") &&
+      replicas + config.exchange.server.ranks > 1)
+    bytes.host = arena * async_arenas(config.exchange, replicas, rule_of(config.optimiser).arenas());
   if (config.train.reproducible)  // finished subtrees of micro-shards, train/micro_shards.hpp
     bytes.gradients += arena * std::log2(static_cast<double>(holding.batches.accumulation));
   return bytes;
@@ -135,7 +156,7 @@ std::int64_t RankBatches::largest() const {
 }
 
 RankBatches busiest_batches(const Config& config, const BatchPlan& batch, int replicas, std::int64_t test_samples) {
-  RankBatches batches{.micro = batch.micro, .accumulation = batch.accumulation};
+  RankBatches batches{.micro = batch.micro, .accumulation = batch.accumulation, .replicas = replicas};
   if (batch.micro.size() <= static_cast<std::size_t>(replicas))
     batches.micro = {*std::max_element(batch.micro.begin(), batch.micro.end())};
   if (test_samples > 0) {

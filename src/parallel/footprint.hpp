@@ -28,6 +28,7 @@ struct RankBatches {
                                           // (several with data.as_replicas)
   std::int64_t accumulation = 1;          // micro-batches of each replica in a step (BatchPlan::accumulation)
   std::int64_t evaluation = 0;            // samples in a batch of test data; 0: no evaluation
+  int replicas = 1;                       // of the run
 
   std::int64_t largest() const;
 };
@@ -42,6 +43,7 @@ struct Footprint {
   double strategy = 0;          // arenas of exchange.strategy beside weights, gradients and optimiser states
   double packed = 0;            // weights that ops keep in layouts of their own
   double transfer_buffers = 0;  // transfer_buffer_bytes, where a model group may lie on several hosts
+  double host = 0;              // what asynchronous servers and their workers keep in host memory; not in total()
   bool estimated = false;  // no such device is here: activations are twice the values (once in evaluation), scratch and
                            // packed are unknown
 

@@ -101,6 +101,13 @@ struct CodecFigures {
   double residual_norm = kUnknown, density = kUnknown, tau = kUnknown;  // of lossy ones
 };
 
+// Of asynchronous updates, by worker.
+struct StalenessFigures {
+  std::vector<double> applied, dropped;  // parts of updates
+  std::vector<double> mean, largest;     // versions, of those that were applied
+  std::vector<double> waited_s;          // for the slowest worker, on the part of the model that was held longest
+};
+
 struct StepFigures {
   std::int64_t step = 0, epoch = 0;
   double lr = 0, loss = kUnknown, samples = 0, samples_per_s = 0;
@@ -151,7 +158,14 @@ struct RunFigures {
   std::string loss_unit;
   double test_perplexity = kUnknown;
   std::optional<CodecFigures> coded;
-  double updates_applied = kUnknown, updates_dropped = kUnknown, staleness_sum = kUnknown, staleness_largest = kUnknown;
+  // Whether ops computed, then slept (device.pace_ms).
+  bool computes_at_pace() const { return !pace_s.empty() && pace_s.front() > 0; }
+  std::vector<double> pace_s = {kUnknown}, pace_over_steps = {kUnknown}, pace_worst = {kUnknown};
+  double updates_applied = kUnknown, updates_dropped = kUnknown, staleness_mean = kUnknown,
+         staleness_largest = kUnknown;
+  std::optional<StalenessFigures> staleness_by_worker;
+  double updates_held = kUnknown;
+  std::vector<double> gradients_dropped, samples_dropped;
 };
 
 // The values of one rank that must be combined over ranks (OverRanks other than same and rank0), in the order of

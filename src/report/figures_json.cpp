@@ -12,6 +12,10 @@ using nlohmann::json;
 using nlohmann::ordered_json;
 
 ordered_json value_json(double value) { return std::isfinite(value) ? ordered_json(value) : ordered_json(nullptr); }
+ordered_json value_json(const std::vector<double>& values) {
+  const bool known = values.empty() || !std::isnan(largest(values));
+  return known ? ordered_json(values) : ordered_json(nullptr);
+}
 ordered_json value_json(const Quartiles& q) {
   return {{"median", value_json(q.median)}, {"p25", value_json(q.p25)}, {"p75", value_json(q.p75)}};
 }
@@ -39,6 +43,13 @@ ordered_json value_json(const CodecFigures& codec) {
   if (!std::isnan(codec.tau)) out["tau"] = codec.tau;
   return out;
 }
+ordered_json value_json(const StalenessFigures& workers) {
+  return {{"applied", workers.applied},
+          {"dropped", workers.dropped},
+          {"mean", workers.mean},
+          {"largest", workers.largest},
+          {"waited_s", workers.waited_s}};
+}
 template <class T>
 ordered_json value_json(const T& value) {
   return value;
@@ -49,7 +60,8 @@ ordered_json value_json(const std::optional<T>& value) {
 }
 
 bool is_unknown(const ordered_json& value) {
-  return value.is_null() || (value.is_string() && value.get_ref<const std::string&>().empty());
+  return value.is_null() || (value.is_array() && value.empty()) ||
+         (value.is_string() && value.get_ref<const std::string&>().empty());
 }
 
 template <class T>
@@ -87,6 +99,13 @@ void take(const json& from, CodecFigures& to) {
   take_field(from, "residual_norm", to.residual_norm);
   take_field(from, "density", to.density);
   take_field(from, "tau", to.tau);
+}
+void take(const json& from, StalenessFigures& to) {
+  take_field(from, "applied", to.applied);
+  take_field(from, "dropped", to.dropped);
+  take_field(from, "mean", to.mean);
+  take_field(from, "largest", to.largest);
+  take_field(from, "waited_s", to.waited_s);
 }
 template <class T>
 void take(const json& from, std::optional<T>& to) {

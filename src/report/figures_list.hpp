@@ -26,7 +26,7 @@ void each(F& f, Visit&& visit) {
   visit(Figure{"epoch", "", R::same, S::none, A::first, "epochs done before"}, f.epoch);
   visit(Figure{"lr", "", R::same, S::none, A::first, "learning rate"}, f.lr);
   visit(Figure{"loss", "", R::same, S::none, A::first, "mean over the labels of the step, of all ranks"}, f.loss);
-  visit(Figure{"samples", "", R::same, S::none, A::first, "of the step"}, f.samples);
+  visit(Figure{"samples", "", R::same, S::none, A::first, "of the step; where replicas take steps of their own, of rank 0"}, f.samples);
   visit(Figure{"samples_per_s", "1/s", R::rank0, S::none, A::first, "without hooks"}, f.samples_per_s);
   visit(Figure{"time", "s", R::rank0, S::none, A::first, "parts of the step; hooks that a checkpoint's write precedes are in the next row"}, f.time);
   visit(Figure{"exchange_exposed_s", "s", R::rank0, S::none, A::first, "the compute thread waited for the exchange", kLeftOut}, f.exchange_exposed_s);
@@ -81,7 +81,7 @@ void each(F& f, Visit&& visit) {
   visit(Figure{"epochs", "", R::same, S::newest, A::first, "done in the whole run"}, f.epochs);
   visit(Figure{"steps", "", R::same, S::newest, A::first, "updates of the whole run"}, f.steps);
   visit(Figure{"timed_steps", "", R::same, S::sum, A::first, "steps in the quartiles"}, f.timed_steps);
-  visit(Figure{"samples_per_s", "1/s", R::rank0, S::quartiles, A::median, "without hooks"}, f.samples_per_s);
+  visit(Figure{"samples_per_s", "1/s", R::rank0, S::quartiles, A::median, "without hooks; where replicas take steps of their own, the sum over them"}, f.samples_per_s);
   visit(Figure{"step_s", "s", R::rank0, S::quartiles, A::median, "without hooks"}, f.step_s);
   visit(Figure{"time_split_s", "s", R::mean, S::sum, A::sum, "where the time went"}, f.time_split_s);
   visit(Figure{"wire_bytes_per_step", "bytes", R::sum, S::mean, A::median, "sent for gradients, counted at the transport"}, f.wire_bytes_per_step);
@@ -108,10 +108,17 @@ void each(F& f, Visit&& visit) {
   visit(Figure{"loss_unit", "", R::same, S::none, A::first, "likewise", kLeftOut}, f.loss_unit);
   visit(Figure{"test_perplexity", "", R::same, S::newest, A::median, "likewise: e to the test loss", kLeftOut}, f.test_perplexity);
   visit(Figure{"coded", "", R::rank0, S::sum, A::first, "what the codec did: bytes before and after, newest residual norm, mean density and tau", kLeftOut}, f.coded);
-  visit(Figure{"updates_applied", "", R::sum, S::none, A::median, "by asynchronous servers, parts of updates", kLeftOut}, f.updates_applied);
-  visit(Figure{"updates_dropped", "", R::sum, S::none, A::median, "likewise, for their staleness", kLeftOut}, f.updates_dropped);
-  visit(Figure{"staleness_sum", "versions", R::sum, S::none, A::median, "over the updates that were applied", kLeftOut}, f.staleness_sum);
-  visit(Figure{"staleness_largest", "versions", R::largest, S::none, A::largest, "of an update that was applied", kLeftOut}, f.staleness_largest);
+  visit(Figure{"pace_s", "s", R::list, S::mean, A::largest, "device.pace_ms: time that forward and backward of a step were to take; they computed, then slept", kLeftOut}, f.pace_s);
+  visit(Figure{"pace_over_steps", "", R::list, S::sum, A::largest, "likewise: steps that took more than 1.05 of it", kLeftOut}, f.pace_over_steps);
+  visit(Figure{"pace_worst", "", R::list, S::none, A::largest, "likewise: longest step over its pace", kLeftOut}, f.pace_worst);
+  visit(Figure{"updates_applied", "", R::same, S::none, A::median, "by asynchronous servers, parts of updates", kLeftOut}, f.updates_applied);
+  visit(Figure{"updates_dropped", "", R::same, S::none, A::median, "likewise, for their staleness", kLeftOut}, f.updates_dropped);
+  visit(Figure{"staleness_mean", "versions", R::same, S::none, A::median, "over the updates that were applied", kLeftOut}, f.staleness_mean);
+  visit(Figure{"staleness_largest", "versions", R::same, S::none, A::largest, "of an update that was applied", kLeftOut}, f.staleness_largest);
+  visit(Figure{"staleness_by_worker", "", R::same, S::none, A::first, "the same by worker, and the seconds that each waited for the slowest; histograms are in staleness.json", kLeftOut}, f.staleness_by_worker);
+  visit(Figure{"gradients_dropped", "", R::list, S::none, A::first, "of late replicas", kLeftOut}, f.gradients_dropped);
+  visit(Figure{"samples_dropped", "", R::list, S::none, A::first, "likewise, with those of the steps that they left out", kLeftOut}, f.samples_dropped);
+  visit(Figure{"updates_held", "", R::sum, S::none, A::median, "strom: parts of updates that were kept back for a slow receiver", kLeftOut}, f.updates_held);
 }
 // clang-format on
 

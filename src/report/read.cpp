@@ -62,7 +62,10 @@ std::string mesh_text(const MeshShape& mesh, const ParallelConfig& parallel) {
 // `group`: hash of the config without the keys that a scaling study varies; `experiment`: without those of [exchange]
 // too.
 void take_config(const std::string& path, RunRecord& run) {
-  const std::string place = fmt::format("{} {}", run.device, run.paced ? "paced" : "real");
+  const std::string place = fmt::format("{} {}", run.device,
+                                        run.paced                ? "paced"
+                                        : run.computes_at_pace() ? "at a pace"
+                                                                 : "real");
   run.group = run.experiment = run.config_hash + " " + place;
   run.mesh_text = mesh_text(run.mesh, {});
   if (!fs::exists(path)) return;

@@ -16,10 +16,12 @@
 #include "checkpoint/trained_data.hpp"
 #include "config/batch_plan.hpp"
 #include "config/parse.hpp"
+#include "config/refuse.hpp"
 #include "job/agree.hpp"
 #include "job/signals.hpp"
 #include "run/banner.hpp"
 #include "run/restore.hpp"
+#include "run/staleness.hpp"
 #include "run/summary.hpp"
 #include "train/stepper.hpp"
 
@@ -30,8 +32,9 @@ constexpr int kControlChannel = 0;       // agreement, evaluation, metrics
 constexpr int kWeightsChannel = 1;       // the first broadcast
 constexpr int kSumsChannel = 2;          // synchronised batch norm
 constexpr int kControlWordsChannel = 3;  // and the next Control::kChannels: agreement of ranks beside the exchange
-constexpr int kStrategyChannel = kControlWordsChannel + Control::kChannels;  // from here on: the strategy's
-constexpr int kPartsChannel = 0;                                             // of a model group: checkpoints
+constexpr int kDrawsChannel = kControlWordsChannel + Control::kChannels;  // and the next DrawQueue::kChannels
+constexpr int kStrategyChannel = kDrawsChannel + DrawQueue::kChannels;    // from here on: the strategy's
+constexpr int kPartsChannel = 0;                                          // of a model group: checkpoints
 constexpr int kNormsChannel = 1;  // likewise, and of the shards of a stage: norms of split models
 constexpr int kCutsChannel = 2;   // likewise, from here on: activations between its ranks
 
@@ -93,7 +96,7 @@ void Attempt::read_config() {
   });
   require_same(group_, "version", fmt::format("{} ({})", kVersion, commit()));
   require_same(group_, "config", hex64(checksum64(echo_config(asked))));
-  config_ = config_for_ranks(std::move(asked), slot_.ranks, notes_);
+  all_or_none(group_, [&] { config_ = config_for_ranks(std::move(asked), slot_.ranks, notes_); });
 }
 
 RunInputs Attempt::open_inputs() {
@@ -127,6 +130,11 @@ void Attempt::open_device() {
     if (!device_->supports(config_.device.dtype))
       throw ConfigError(fmt::format("device.dtype = \"{}\" is not supported by device '{}'",
                                     name_of(config_.device.dtype), device_->name()));
+    if (config_.device.pace_ms != 0 && !device_->on_host())
+      refuse(config_, "device.pace_ms",
+             fmt::format("device.pace_ms paces ops that end in the call that runs them, and {} runs ahead; write "
+                         "device.kind = \"onednn\"",
+                         device_->name()));
   });
   require_same(group_, "kind of device", std::string(device_->name()));
   if (config_.train.reproducible)
@@ -163,6 +171,8 @@ void Attempt::build() {
     batch_norm_sum_ = std::make_unique<BatchNormSum>(*device_, rank_groups_->data_parallel_peers(), kSumsChannel);
     arenas_->initialise(config_.seed);
   });
+  if (config_.data.balance == Balance::queue && rank_groups_->trains())
+    draws_ = std::make_unique<DrawQueue>(rank_groups_->peers(), kDrawsChannel, plan_->shards, plan_->total_steps);
   state_.global_batch = plan_->batch.global;
   state_.replicas = plan_->shards.replicas();
   state_.steps_per_epoch = plan_->steps_per_epoch;
@@ -170,8 +180,13 @@ void Attempt::build() {
 
 void Attempt::restore() {
   phase_.enter("start");
-  if (start_.first_step()) return broadcast_weights(*arenas_, rank_groups_->exchange(), kWeightsChannel);
-  all_or_none(group_, [&] { echelon::restore(start_, *plan_, {state_, tuning_, *arenas_, *optimiser_, *strategy_}); });
+  if (start_.first_step())
+    broadcast_weights(*arenas_, rank_groups_->exchange(), kWeightsChannel);
+  else
+    all_or_none(group_, [&] {
+      echelon::restore(start_, *plan_, {state_, tuning_, *arenas_, *optimiser_, *strategy_, draws_.get()});
+    });
+  if (draws_) draws_->begin(state_, !start_.first_step() && !start_.weights_only);
 }
 
 void Attempt::visit_state(StateVisitor& visitor) {
@@ -180,12 +195,17 @@ void Attempt::visit_state(StateVisitor& visitor) {
   arenas_->visit_state(visitor);
   optimiser_->visit_state(visitor);
   strategy_->visit_state(visitor);
+  if (draws_) draws_->visit_state(visitor);
   runner_->visit_state(visitor);
 }
 
 // State that is distributed over ranks; the first rank of the first replica writes it.
 WholeTensors Attempt::gather_for_checkpoint() {
   Group all(rank_groups_->exchange(), kControlChannel), replicas(rank_groups_->data_parallel_peers(), kControlChannel);
+  if (draws_) {
+    Group workers(rank_groups_->peers(), kControlChannel);
+    draws_->gather(workers);
+  }
   WholeTensors wholes = gather_slices(all, [this](StateVisitor& visitor) { strategy_->visit_state(visitor); });
   wholes.merge(gather_slices(replicas, [this](StateVisitor& visitor) { runner_->visit_state(visitor); }));
   if (rank_groups_->mesh().parts() > 1 && rank_groups_->replica() == 0 && rank_groups_->coord().spatial_shard == 0) {
@@ -268,7 +288,7 @@ int Attempt::run_or_throw() {
   all_or_none(group_, [&] {
     replay_.check_weights(*arenas_);
     runner_ = make_stepper({config_, *plan_, *rank_groups_, *arenas_, *strategy_, *optimiser_, *batch_norm_sum_,
-                            *activation_exchange_, phase_, state_});
+                            *activation_exchange_, phase_, state_, draws_.get()});
     restore_carried(start_, *runner_);
     make_hooks();
   });
@@ -293,15 +313,19 @@ void Attempt::log_banner() {
 
 int Attempt::finish(Ending ending) {
   activation_exchange_->finish();
+  if (draws_) draws_->close();
   const bool finished = ending == Ending::finished;
   const int code = finished ? kExitOk : ending == Ending::requeue ? kExitRequeue : kExitInterrupted;
   const SummaryParts parts{config_,  *plan_,     *rank_groups_, provenance_, start_.folder,         slot_,   *device_,
                            *arenas_, *strategy_, *statistics_,  *runner_,    *activation_exchange_, threads_};
   Group peers(rank_groups_->peers(), kControlChannel);
-  const RunFigures summary = collect_summary(parts, group_, peers, finished ? "finished" : "stopped", state_.step);
+  RunFigures summary = collect_summary(parts, group_, peers, finished ? "finished" : "stopped", state_.step);
+  const std::vector<StalenessTally> staleness = gather_staleness(strategy_->staleness(), group_);
+  take_staleness(staleness, summary);
   all_or_none(group_, [&] {
     if (slot_.rank != 0) return;
     write_summary(summary, parts);
+    write_staleness(staleness, start_.folder);
     const bool in_time = job_end_is_near(config_.run.stop_before_end_s);
     const std::string why = in_time           ? "Slurm ends the job soon (run.stop_before_end_s)"
                             : replay_.is_on() ? "the recorded order of arrivals ends here, or asked to stop by a signal"
@@ -309,6 +333,8 @@ int Attempt::finish(Ending ending) {
     board_.conclude(summary.state, code, finished ? "" : fmt::format("{}; checkpoint of step {}", why, state_.step),
                     state_.step);
     log_info("{}", summary_text(summary, parts, board_.checkpoint()));
+    const std::string late = pace_warning(summary, statistics_->steps());
+    if (!late.empty()) log_warning("{}", late);
     if (!finished) log_info("stopped early, {}: the same command continues from step {}", why, state_.step);
     flush_log();
   });

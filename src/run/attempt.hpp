@@ -34,6 +34,7 @@
 #include "run/resolve_split.hpp"
 #include "run/resume.hpp"
 #include "run/tuning.hpp"
+#include "train/draw_queue.hpp"
 #include "train/hooks/hook.hpp"
 #include "train/hooks/statistics.hpp"
 #include "train/loop.hpp"
@@ -102,6 +103,7 @@ class Attempt {
   std::unique_ptr<Strategy> strategy_;
   std::unique_ptr<BatchNormSum> batch_norm_sum_;
   std::unique_ptr<ActivationExchange> activation_exchange_;
+  std::unique_ptr<DrawQueue> draws_;  // null where each replica has its shard
   std::unique_ptr<Stepper> runner_;
   std::vector<std::unique_ptr<Hook>> hooks_;
   StatisticsHook* statistics_ = nullptr;

@@ -44,13 +44,14 @@ void Attempt::make_hooks() {
   hooks_.push_back(std::move(statistics));
   hooks_.push_back(std::make_unique<StatusHook>(board_));
   if (!first_rank) return;
-  hooks_.push_back(std::make_unique<ProgressHook>(config_.run, plan_->total_steps, config_.train.epochs));
+  hooks_.push_back(std::make_unique<ProgressHook>(config_.run, plan_->total_steps, config_.train.epochs,
+                                                  strategy_->progress().meets == Progress::Meets::on_call));
 }
 
 // Before the other hooks, which may end the run. Collective.
 void Attempt::record_arrivals() {
   if (strategy_->progress().meets != Progress::Meets::on_call || slot_.ranks == 1) return;
-  const std::vector<double> served = group_.gather(static_cast<double>(strategy_->served()));
+  const std::vector<double> served = group_.gather(static_cast<double>(strategy_->pieces_served()));
   LedgerHeader header;
   header.rank = slot_.rank, header.ranks = slot_.ranks;
   header.workers = rank_groups_->roles().workers;
@@ -58,6 +59,7 @@ void Attempt::record_arrivals() {
     header.servers += pieces > 0 ? 1 : 0;
     header.pieces += static_cast<std::int64_t>(pieces);
   }
+  if (header.servers == 0) return;  // the strategy has no servers
   header.first_step = start_.step, header.total_steps = plan_->total_steps;
   header.samples = plan_->shards.samples();
   header.config = provenance_.config_hash;
@@ -65,7 +67,7 @@ void Attempt::record_arrivals() {
   header.weights = hex64(arenas_->checksum());
   header.device = device_->describe();
   all_or_none(group_, [&] {
-    const std::string path = strategy_->served() > 0 ? arrivals_path(start_.folder.attempt, slot_.rank) : "";
+    const std::string path = strategy_->pieces_served() > 0 ? arrivals_path(start_.folder.attempt, slot_.rank) : "";
     hooks_.insert(hooks_.begin(), std::make_unique<ArrivalsHook>(*strategy_, path, header));
   });
 }

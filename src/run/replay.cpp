@@ -161,7 +161,7 @@ Recording read_recording(const std::string& attempt, const LedgerHeader& first, 
     damaged(attempt, "the attempt ended before its first meeting was recorded by all servers, and cannot be repeated");
   all.reasons.resize(all.meetings.size(), kMeetingWish);  // the loss of the last one was not finite
   for (LedgerBytes& order : recorded)
-    order.resize(meetings_of(order, static_cast<int>(first.workers))[all.meetings.size() - 1].end);
+    if (!order.empty()) order.resize(meetings_of(order, static_cast<int>(first.workers))[all.meetings.size() - 1].end);
   for (const std::int64_t updates : all.meetings.back().updates) all.updates += static_cast<std::uint64_t>(updates);
   return all;
 }

@@ -1,12 +1,16 @@
 #include "run/resolve_split.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/text.hpp"
 #include "comm/group.hpp"
 #include "comm/link_probe.hpp"
 #include "config/batch_plan.hpp"
+#include "config/refuse.hpp"
 #include "job/agree.hpp"
 #include "parallel/choose.hpp"
 #include "parallel/measured_costs.hpp"
@@ -30,6 +34,10 @@ std::int64_t measured_batch(const Config& config, int ranks, std::int64_t sample
 Config config_for_ranks(Config config, int ranks, std::vector<std::string>& notes) {
   if (std::string note = unsplit_alone(config, ranks); !note.empty()) notes.push_back(std::move(note));
   resolve_recurrent_from(config);
+  if (const auto factors = static_cast<int>(config.device.pace_factors.size()); factors > ranks)
+    refuse(
+        config, "device.pace_factors",
+        fmt::format("device.pace_factors has {} entries for {}; at most one a rank", factors, counted(ranks, "rank")));
   return config;
 }
 

@@ -11,6 +11,7 @@ void restore(const Decision& start, const RunPlan& plan, const SavedParts& parts
     parts.arenas.visit_state(visitor);
     if (start.optimiser) parts.optimiser.visit_state(visitor);
     if (start.residuals) parts.strategy.visit_state(visitor);
+    if (parts.draws && !start.weights_only) parts.draws->visit_state(visitor);
   };
   load_checkpoint(start.checkpoint, visit, start.other_run);
   if (!start.weights_only)

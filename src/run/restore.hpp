@@ -7,6 +7,7 @@
 #include "optim/optimiser.hpp"
 #include "run/resume.hpp"
 #include "run/tuning.hpp"
+#include "train/draw_queue.hpp"
 #include "train/run_plan.hpp"
 #include "train/step.hpp"
 
@@ -19,6 +20,7 @@ struct SavedParts {
   Arenas& arenas;
   Optimiser& optimiser;
   Strategy& strategy;
+  DrawQueue* draws = nullptr;  // where data.balance = "queue"
 };
 
 // Reads the state that `start` selects from its checkpoint and fits the position to the plan (fit_state). Every rank

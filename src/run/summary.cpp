@@ -4,11 +4,13 @@
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "base/atomic_file.hpp"
 #include "base/checksum.hpp"
+#include "config/traits/strategies.hpp"
 #include "report/figures_json.hpp"
 #include "train/codec_record.hpp"
 
@@ -43,10 +45,11 @@ std::vector<std::string> slow_ranks(const SummaryParts& parts, Group& group) {
                                                            {"forward", t.forward_s},
                                                            {"backward", t.backward_s},
                                                            {"update", t.optimiser_s}};
-  const double total_s = group.gather(t.total_s)[0];
+  const double steps = static_cast<double>(std::max<std::int64_t>(1, parts.statistics.steps()));  // of this rank
+  const double total_s = group.gather(t.total_s / steps)[0];
   std::vector<std::string> message;
   for (const auto& [name, seconds] : own) {
-    const std::vector<double> all = group.gather(seconds);
+    const std::vector<double> all = group.gather(seconds / steps);
     const Mesh& mesh = parts.rank_groups.mesh();
     for (std::size_t r = 0; r < all.size(); ++r) {
       const int part = mesh.index_in_group(mesh.coord(static_cast<int>(r)));
@@ -99,10 +102,18 @@ void take_setting(const SummaryParts& parts, RunFigures& run) {
   run.scaling = config.batch.scale_with_replicas ? "weak" : "strong";
 }
 
-// What this rank measured.
-void take_measured(const SummaryParts& parts, RunFigures& own) {
+// Of workers with steps of their own, all together: the sum of their medians and quartiles.
+Quartiles sum_over(Group& workers, const Quartiles& own) {
+  std::array<double, 3> sums = {own.median, own.p25, own.p75};
+  workers.sum(sums);
+  return {sums[0], sums[1], sums[2]};
+}
+
+// What this rank measured. `most_steps`: of a rank in this attempt, which are those of one that serves beside them.
+void take_measured(const SummaryParts& parts, double most_steps, RunFigures& own) {
   const StatisticsHook& stats = parts.statistics;
-  const double steps = static_cast<double>(std::max<std::int64_t>(1, stats.steps()));
+  const double own_steps = parts.runner.trains() ? static_cast<double>(stats.steps_of_run()) : most_steps;
+  const double steps = std::max(1.0, own_steps);
   const WireCounters wire = parts.strategy.wire();
   // Each part of a split model is exchanged among the ranks that hold it: the first of them counts it.
   const bool counts = parts.rank_groups.exchange().rank() == 0;
@@ -127,11 +138,14 @@ void take_measured(const SummaryParts& parts, RunFigures& own) {
   own.timed_steps = stats.measured_steps();
   own.arrival_skew_s = stats.skew_s() / steps;
   own.coded = figures_of(stats.codec());
-  if (const auto updates = parts.strategy.updates()) {
-    own.updates_applied = updates->applied;
-    own.updates_dropped = updates->dropped;
-    own.staleness_sum = updates->staleness;
-    own.staleness_largest = updates->most_staleness;
+  own.updates_held = parts.strategy.updates_held();
+  own.gradients_dropped = {static_cast<double>(stats.gradients_dropped())};
+  own.samples_dropped = {static_cast<double>(stats.samples_dropped())};
+  if (parts.config.device.pace_ms != 0) {
+    const PaceRecord pace = parts.runner.pace().value_or(PaceRecord{});
+    own.pace_s = {pace.pace_s / steps};
+    own.pace_over_steps = {pace.over_steps};
+    own.pace_worst = {pace.worst};
   }
 }
 
@@ -153,11 +167,19 @@ RunFigures collect_summary(const SummaryParts& parts, Group& world, Group& peers
                            std::int64_t step) {
   RunFigures run;
   take_setting(parts, run);
-  take_measured(parts, run);
+  take_measured(parts, world.max(static_cast<double>(parts.statistics.steps_of_run())), run);
   take_learned(parts, run);
   run.state = state;
   run.steps = step;
   combine_ranks(run, world.gather(values_of_rank(run)), run.ranks);
+  if (parts.strategy.progress().meets == Progress::Meets::on_call && parts.rank_groups.trains()) {
+    run.samples_per_s = sum_over(peers, run.samples_per_s);
+    if (run.tokens_per_s) run.tokens_per_s = sum_over(peers, *run.tokens_per_s);
+  }
+  if (!strategy_traits(parts.config.exchange.strategy).skips_steps) {
+    run.gradients_dropped.clear();
+    run.samples_dropped.clear();
+  }
   run.slow_ranks = slow_ranks(parts, peers);
   run.weights_checksum = checksum_of_replica(parts, peers);
   return run;

@@ -42,6 +42,8 @@ RunFigures collect_summary(const SummaryParts& parts, Group& world, Group& peers
                            std::int64_t step);
 // Writes summary.json of the attempt, whole or not at all. Rank 0. EnvironmentError.
 void write_summary(const RunFigures& run, const SummaryParts& parts);
+// Of a run at a pace (device.pace_ms): the ranks of which more than 1 step in 20 took longer than that; "" for none.
+std::string pace_warning(const RunFigures& run, std::int64_t steps);
 // The last lines of a run's log; `checkpoint`: the newest, relative to the run folder, "" for none.
 std::string summary_text(const RunFigures& run, const SummaryParts& parts, const std::string& checkpoint);
 

@@ -8,6 +8,20 @@
 
 namespace echelon::inline run {
 
+std::string pace_warning(const RunFigures& run, std::int64_t steps) {
+  constexpr double kFew = 0.05;
+  std::string ranks;
+  for (std::size_t r = 0; run.computes_at_pace() && r < run.pace_s.size(); ++r)
+    if (run.pace_over_steps[r] > kFew * static_cast<double>(steps))
+      ranks += fmt::format("{}rank {}: {:.0f} steps, the longest {:.1f}x", ranks.empty() ? "" : "; ", r,
+                           run.pace_over_steps[r], run.pace_worst[r]);
+  if (ranks.empty()) return {};
+  return fmt::format(
+      "forward and backward took longer than their pace (device.pace_ms), so that times are this machine's: {}; a "
+      "longer pace or fewer ranks a core would hold it",
+      ranks);
+}
+
 std::string summary_text(const RunFigures& s, const SummaryParts& parts, const std::string& checkpoint) {
   std::string text =
       fmt::format("{} at step {} of {}", s.state, count_text(s.steps), count_text(parts.plan.total_steps));
@@ -50,12 +64,25 @@ std::string summary_text(const RunFigures& s, const SummaryParts& parts, const s
   if (const double most = largest(s.activations_spared_mb); most > 0)
     text += fmt::format("1f1b: up to {:.1f} MiB of activations a rank less than gpipe\n", most);
   for (const std::string& rank : s.slow_ranks) text += rank + "\n";
-  if (s.coded) text += codec_text(s.codec, parts.statistics.codec()) + "\n";
+  if (s.coded) text += codec_text(s.codec == "none" ? s.strategy : s.codec, parts.statistics.codec()) + "\n";
   if (s.updates_applied > 0)
-    text += fmt::format("staleness: mean {:.2f}, at most {:.0f} versions; {} of {} updates dropped\n",
-                        s.staleness_sum / s.updates_applied, s.staleness_largest,
-                        count_text(static_cast<std::int64_t>(s.updates_dropped)),
+    text += fmt::format("staleness: mean {:.2f}, at most {:.0f} versions; {} of {} updates dropped\n", s.staleness_mean,
+                        s.staleness_largest, count_text(static_cast<std::int64_t>(s.updates_dropped)),
                         count_text(static_cast<std::int64_t>(s.updates_applied + s.updates_dropped)));
+  for (std::size_t r = 0; r < s.gradients_dropped.size(); ++r)
+    if (s.gradients_dropped[r] > 0)
+      text += fmt::format("rank {} came too late {} times: {} samples dropped\n", r,
+                          count_text(static_cast<std::int64_t>(s.gradients_dropped[r])),
+                          count_text(static_cast<std::int64_t>(s.samples_dropped[r])));
+  if (s.staleness_by_worker && largest(s.staleness_by_worker->waited_s) > 0)
+    text += fmt::format("waits for the slowest worker: up to {} of a worker\n",
+                        seconds_text(largest(s.staleness_by_worker->waited_s)));
+  if (s.computes_at_pace())
+    text += fmt::format("pace: {} a step of forward and backward on rank 0, {} on the slowest; computed, then slept\n",
+                        seconds_text(s.pace_s.front()), seconds_text(largest(s.pace_s)));
+  if (s.updates_held > 0)
+    text += fmt::format("{} kept back, because a receiver was slow, and sent with a later one\n",
+                        counted(static_cast<std::int64_t>(s.updates_held), "update"));
   if (s.servers > 0) text += fmt::format("ranks: {} + {}\n", counted(s.ranks, "worker"), counted(s.servers, "server"));
   text += fmt::format("results: {}\nsummary: {}/summary.json\n", parts.folder.run, parts.folder.attempt);
   text += fmt::format("weights: {} (checksum {})", checkpoint.empty() ? "none" : parts.folder.run + "/" + checkpoint,

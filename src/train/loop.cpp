@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <thread>
@@ -17,6 +18,7 @@ namespace echelon::inline train {
 namespace {
 
 constexpr std::chrono::milliseconds kLookForCalls{2};
+constexpr double kSomeWeight = 1e-9;  // of samples: less than any has
 
 }  // namespace
 
@@ -30,9 +32,12 @@ Loop::Loop(const Config& config, const RunPlan& plan, int replica, Stepper& runn
       control_(control),
       clock_(control.clock()),
       on_call_(control.progress().meets == Progress::Meets::on_call),
+      draws_(runner.draws()),
       state_(state),
       phase_(phase),
-      hooks_(std::move(hooks)) {}
+      hooks_(std::move(hooks)) {
+  ECHELON_CHECK(draws_ == nullptr || on_call_, "replicas that step together draw no batches");
+}
 
 Ending Loop::run() {
   phase_.at_step(state_.step);
@@ -45,18 +50,23 @@ Ending Loop::run() {
   }
   if (on_call_) {
     epochs_ = state_.epoch;
+    // A slow replica may still have had batches of earlier epochs.
+    for (std::int64_t epoch = draws_ != nullptr ? draws_->first_epoch() : epochs_; epoch < epochs_; ++epoch)
+      epoch_weight_ += draws_->weight_of_epoch(epoch);
     plan_epoch(state_.step_in_epoch);
-    warmup_.emplace(plan_, replica_, state_);
-    plan_warmup();
+    if (draws_ == nullptr) {
+      warmup_.emplace(plan_, replica_, state_);
+      plan_warmup();
+    }
   }
   Ending ending = Ending::finished;
   while (!over_ && ending == Ending::finished) {
-    if (state_.step >= plan_.total_steps)
+    if (!has_step())
       ending = wait_for_the_others();
     else if (!warmup_ || warmup_->takes(state_))
       ending = one_step();
     else if (warmup_->waits(state_))
-      ending = wait_to_join();
+      ending = stand_at_meeting(kStandBy);
     else
       advance(state_.step + warmup_->steps_to_join(state_));
   }
@@ -65,13 +75,23 @@ Ending Loop::run() {
   return ending;
 }
 
+// Whether this replica has another step to do; where batches are drawn, which. Where ranks meet on call, one that does
+// not train does no steps: it attends meetings, and is done before all others.
+bool Loop::has_step() {
+  if (on_call_ && !runner_.trains()) return false;
+  if (draws_ == nullptr) return state_.step < plan_.total_steps;
+  drawn_ = runner_.draw();
+  if (!drawn_) return false;
+  state_.step = drawn_->step;
+  state_.epoch = drawn_->draw.epoch;
+  state_.step_in_epoch = drawn_->draw.step_in_epoch;
+  return true;
+}
+
 Ending Loop::one_step() {
   StepInfo info = info_of_next();
-  const bool ends_epoch =
-      info.step + 1 >= plan_.total_steps || info.step_in_epoch + 1 == plan_.shards.steps_in(info.epoch);
-  const bool meets = control_.progress().meets_after(info.step + 1, ends_epoch);
   const bool every_step = control_.progress().meets == Progress::Meets::every_step;
-  info.meets = meets;
+  info.meets = meets_at(info.step + 1);
   phase_.at_step(info.step + 1);
   LossSums own;
   StepResult result = runner_.run(info, [&](const LossSums& losses) {
@@ -79,8 +99,9 @@ Ending Loop::one_step() {
     if (every_step) control_.add(words_of(losses, info.step + 1), true);
   });
   const StepOutcome& outcome = result.outcome;
-  ECHELON_CHECK(control_.progress().meets != Progress::Meets::by_period || outcome.next_step == info.step + 1,
-                "step {} leads to step {} though replicas meet by period", info.step, outcome.next_step);
+  for (std::int64_t step = info.step + 1; step < outcome.next_step && !every_step; ++step)
+    ECHELON_CHECK(!meets_at(step), "step {} leads to step {} past a meeting", info.step, outcome.next_step);
+  const bool meets = meets_at(outcome.next_step);
   if (!every_step) {
     ControlWords words = words_of(outcome.contributed ? own : LossSums{}, outcome.next_step);
     words.drift = outcome.drift;
@@ -94,10 +115,14 @@ Ending Loop::one_step() {
   record.learning_rate = info.learning_rate;
   record.loss = own.weight > 0 ? own.loss / own.weight : std::nan("");
   // A paced device counts none.
-  record.samples = static_cast<double>(on_call_ ? samples_of_this_rank(info)
+  record.samples = static_cast<double>(on_call_ ? samples_of_this_rank(info, info.step + 1)
                                                 : plan_.shards.counting(info.epoch, info.step_in_epoch));
   record.tokens = !plan_.per_token() ? 0 : on_call_ ? info.local_weight : info.weight;
   const ControlSum sum = record.meets ? meet(call, result.times.exchange_s) : ControlSum{};
+  if (!outcome.contributed) {
+    record.steps_left_out = outcome.next_step - info.step - 1;
+    record.dropped_samples = samples_of_this_rank(info, outcome.next_step);
+  }
   remember(result);
   if (outcome.give_up) overflow(outcome);
   const bool epoch_over = advance(outcome.next_step);
@@ -106,31 +131,36 @@ Ending Loop::one_step() {
   return close(record, sum, call, epoch_over);
 }
 
-// This replica has done all its steps; others have not.
+// Whether replicas meet, by the strategy's period, once `step` steps of the run are done; state_ is at an earlier one.
+bool Loop::meets_at(std::int64_t step) const {
+  const bool ends_epoch =
+      step >= plan_.total_steps || (state_.step_in_epoch + step - state_.step) % plan_.steps_per_epoch == 0;
+  return control_.progress().meets_after(step, ends_epoch);
+}
+
+// This replica has done all its steps, or does none; others have not.
 Ending Loop::wait_for_the_others() {
   control_.finished();
+  return stand_at_meeting(runner_.trains() ? "waiting for other replicas" : "serving");
+}
+
+// This rank stands at the next meeting until it is called, and trains nothing meanwhile. A rank that joins after a
+// warm-up stands there as long as others train, and in a replay every rank does: no wait of theirs is a hang.
+Ending Loop::stand_at_meeting(const char* phase) {
   StepRecord record;
+  phase_.enter(control_.scripted() ? kStandBy : phase);
   const std::uint32_t call = wait_for_call(record);
   const ControlSum sum = meet(call, record.times.exchange_s);
   return close(record, sum, call, false);
 }
 
-// The first replicas warm up alone; this one joins them with the weights that all get at a meeting.
-Ending Loop::wait_to_join() {
-  StepRecord record;
-  const std::uint32_t call = wait_for_call(record);
-  const ControlSum sum = meet(call, record.times.exchange_s);
-  return close(record, sum, call, false);
-}
-
-// This rank stands at the next meeting until it is called, and trains nothing meanwhile.
 std::uint32_t Loop::wait_for_call(StepRecord& record) {
   record.trained = false;
   record.meets = true;
   record.epoch = state_.epoch;
-  phase_.enter("waiting for other replicas");
   const ScopedTimer timer(record.times.exchange_s, clock_);
   runner_.come_to_meeting();  // the next one: nobody is held until this rank's next step
+  came_ = true;
   for (;;) {
     if (const std::uint32_t call = control_.called(trained_)) return call;
     const ControlWords words = words_of({}, state_.step);  // signals and the clock go on
@@ -152,7 +182,8 @@ ControlSum Loop::meet(std::uint32_t call, double& waited_s) {
   ControlSum sum;
   {
     const ScopedTimer timer(waited_s, clock_);
-    if (on_call_) runner_.come_to_meeting();
+    if (on_call_ && !came_) runner_.come_to_meeting();
+    came_ = false;
     sum = control_.meet();
   }
   if (sum.not_finite_rank >= 0) refuse_loss(sum);
@@ -174,6 +205,7 @@ Ending Loop::close(StepRecord& record, const ControlSum& sum, std::uint32_t call
         if (rank.compute_s >= 0) record.ranks.push_back(rank);
     state_.epoch_loss += sum.loss;
     state_.epoch_weight += sum.weight;
+    if (draws_ != nullptr) take_position(sum);
     last = over_ = on_call_ ? (call & kMeetingEnd) != 0 : state_.step >= plan_.total_steps;
     ends_epoch = on_call_ ? (call & kMeetingEpoch) != 0 : epoch_over;
     record.checkpoint_wanted = sum.checkpoint();
@@ -210,12 +242,25 @@ void Loop::end_epoch(EpochRecord record) {
 // all replicas' steps add up.
 void Loop::plan_epoch(std::int64_t first) {
   if (group_.rank() != 0) return;
+  if (draws_ != nullptr) {  // nothing may be left of it, whose meeting an earlier attempt has not come to
+    epoch_weight_ = std::max(epoch_weight_ + draws_->weight_of_epoch(epochs_), kSomeWeight);
+    return control_.set_epoch_weight(epoch_weight_);
+  }
   epoch_weight_ += weight_of_steps(plan_.shards, epochs_, first, plan_.shards.steps_in(epochs_));
   control_.set_epoch_weight(epoch_weight_);
 }
 
 void Loop::plan_warmup() {
   if (group_.rank() == 0) control_.set_join_weight(warmup_->next_weight());
+}
+
+// Where batches are drawn, replicas have no steps in common: at a meeting the run's position is that of the replica
+// that is furthest, and what is trained is the queue's to tell.
+void Loop::take_position(const ControlSum& sum) {
+  state_.step = static_cast<std::int64_t>(sum.most_steps);
+  state_.epoch = epochs_;
+  state_.step_in_epoch =
+      std::clamp<std::int64_t>(state_.step - epochs_ * plan_.steps_per_epoch, 0, plan_.steps_per_epoch - 1);
 }
 
 StepInfo Loop::info_of_next() const {
@@ -225,16 +270,26 @@ StepInfo Loop::info_of_next() const {
   info.step_in_epoch = state_.step_in_epoch;
   info.learning_rate = scaling_factor(config_.optimiser, plan_.batch.global) *
                        learning_rate_at(config_.optimiser, state_.step, plan_.steps_per_epoch, plan_.total_steps);
+  if (drawn_) {
+    const auto samples = static_cast<double>(draws_->counting(drawn_->draw));
+    info.local_weight = draws_->weight(drawn_->draw);
+    info.weight = info.local_weight / samples * static_cast<double>(draws_->global_batch());
+    return info;
+  }
   info.weight = plan_.shards.weight(state_.epoch, state_.step_in_epoch);
   for (const int replica : plan_.sources(replica_))
     info.local_weight += plan_.shards.weight(state_.epoch, state_.step_in_epoch, replica);
   return info;
 }
 
-std::int64_t Loop::samples_of_this_rank(const StepInfo& info) const {
-  std::int64_t samples = 0;
-  for (const int replica : plan_.sources(replica_))
-    samples += plan_.shards.counting(info.epoch, info.step_in_epoch, replica);
+// Of the steps from `info` to before `end`.
+std::int64_t Loop::samples_of_this_rank(const StepInfo& info, std::int64_t end) const {
+  if (drawn_) return draws_->counting(drawn_->draw);
+  std::int64_t samples = 0, epoch = info.epoch, step_in_epoch = info.step_in_epoch;
+  for (std::int64_t step = info.step; step < end; ++step) {
+    for (const int replica : plan_.sources(replica_)) samples += plan_.shards.counting(epoch, step_in_epoch, replica);
+    if (++step_in_epoch == plan_.shards.steps_in(epoch)) step_in_epoch = 0, ++epoch;
+  }
   return samples;
 }
 

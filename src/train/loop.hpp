@@ -34,9 +34,11 @@ class Loop {
   Ending run();
 
  private:
+  bool has_step();
   Ending one_step();
+  bool meets_at(std::int64_t step) const;
   Ending wait_for_the_others();
-  Ending wait_to_join();
+  Ending stand_at_meeting(const char* phase);
   std::uint32_t wait_for_call(StepRecord& record);
   // `call`: why rank 0 called this meeting (MeetingReason); 0 where ranks meet by the strategy's period.
   ControlSum meet(std::uint32_t call, double& waited_s);
@@ -45,7 +47,8 @@ class Loop {
   void plan_epoch(std::int64_t first);
   void plan_warmup();
   StepInfo info_of_next() const;
-  std::int64_t samples_of_this_rank(const StepInfo& info) const;
+  void take_position(const ControlSum& sum);
+  std::int64_t samples_of_this_rank(const StepInfo& info, std::int64_t end) const;
   ControlWords words_of(const LossSums& losses, std::int64_t step);
   void remember(const StepResult& result);
   [[noreturn]] void refuse_loss(const ControlSum& sum);
@@ -61,10 +64,13 @@ class Loop {
   Control& control_;
   const Clock& clock_;
   const bool on_call_;
+  const DrawPlan* const draws_;          // null: each replica has its shard
+  std::optional<Stepper::Drawn> drawn_;  // for the next step
   RunState& state_;
   PhaseBoard& phase_;
   std::vector<Hook*> hooks_;
   bool over_ = false;  // the run is finished
+  bool came_ = false;  // to the meeting that is to come
   RankStep last_;      // of the step before
   double mark_s_ = 0;  // end of the step before
   double epoch_start_s_ = 0;

@@ -1,4 +1,6 @@
 // A step on a rank that is a server alone (exchange.server.ranks): no data and no model, the strategy's server is all.
+// Where ranks meet on call the loop calls no step of a rank that does not train: its strategy serves beside the loop,
+// which attends meetings.
 #pragma once
 
 #include "exchange/strategy.hpp"
@@ -14,6 +16,7 @@ class ServerStep final : public Stepper {
   // Returns once the step's updates are done; no loss and no weight enter the step's sums from here.
   StepResult run(const StepInfo& info, const std::function<void(const LossSums&)>& on_losses) override;
 
+  void come_to_meeting() override { strategy_.come_to_meeting(); }
   bool trains() const override { return false; }
 
  private:

@@ -1,10 +1,13 @@
 #include "train/step.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/check.hpp"
 #include "base/clock.hpp"
 #include "base/error.hpp"
+#include "model/device_options.hpp"
+#include "train/draw_queue.hpp"
 #include "train/set_inputs.hpp"
 
 namespace echelon::inline train {
@@ -34,7 +37,7 @@ struct StepRunner::Step {
 StepRunner::StepRunner(const Config& config, const RunPlan& plan, const RankGroups& rank_groups, Arenas& arenas,
                        Strategy& strategy, const Optimiser& optimiser, BatchNormSum& batch_norm_sum,
                        ActivationExchange& activation_exchange, PhaseBoard& phase, const RunState& start,
-                       const OpenSource& open)
+                       const OpenSource& open, DrawQueue* draws)
     : plan_(plan),
       dtype_(config.device.dtype),
       replay_(config.device.cuda_graphs),
@@ -46,13 +49,18 @@ StepRunner::StepRunner(const Config& config, const RunPlan& plan, const RankGrou
       batch_norm_sum_(batch_norm_sum),
       activation_exchange_(activation_exchange),
       alone_(rank_groups.mesh().replicas() == 1),
-      phase_(phase) {
+      phase_(phase),
+      draws_(draws) {
   const std::vector<int> replicas = plan.sources(rank_groups.replica());
   passes_ = pipeline_passes(config.parallel.schedule, rank_groups.mesh().pipeline(), rank_groups.coord().stage,
                             static_cast<int>(plan.batch.accumulation) * static_cast<int>(replicas.size()));
   in_flight_ = most_in_flight(passes_);
   make_programs(replicas);
   list_micros();
+  if (auto pace = pace_options(config.device, config.seed, rank_groups.mesh().rank(rank_groups.coord()))) {
+    pace_.emplace(std::move(*pace));
+    for (auto& [key, program] : programs_) program->set_pace(*pace_, static_cast<double>(micros_.size()));
+  }
   if (config.train.reproducible) shards_ = std::make_unique<MicroShards>(arenas, plan.batch.accumulation);
   for (const int replica : replicas) {
     LoaderOptions options;
@@ -64,7 +72,8 @@ StepRunner::StepRunner(const Config& config, const RunPlan& plan, const RankGrou
     options.augmentation = {
         .crop_padding = config.data.augment_crop_padding, .flip = config.data.augment_flip, .seed = config.seed};
     options.start_epoch = start.epoch;
-    options.start_step = start.step_in_epoch;
+    options.start_step = draws == nullptr ? start.step_in_epoch : 0;
+    options.draws = draws;
     sources_[static_cast<std::size_t>(replica - replicas.front())].batches =
         open ? open(options) : std::make_unique<Loader>(plan.train, plan.shards, options);
   }
@@ -152,7 +161,7 @@ void StepRunner::forward(Step& step, int micro) {
   phase_.enter("data");
   if (first == 0) {
     const ScopedTimer timer(step.result.times.data_wait_s);
-    source->batch = &source->batches->at(step.info.epoch, step.info.step_in_epoch);
+    if (draws_ == nullptr) source->batch = &source->batches->at(step.info.epoch, step.info.step_in_epoch);
     ECHELON_CHECK_EQ(source->batch->n, plan_.batch.accumulation * source->micro_batch, "samples of a batch");
     if (micro == 0 && source->batch->step == 0)  // streams begin anew
       for (auto& [key, of_any] : programs_) of_any->reset_states();
@@ -205,12 +214,18 @@ void StepRunner::backward(Step& step, int micro) {
 
 StepResult StepRunner::run(const StepInfo& info, const std::function<void(const LossSums&)>& on_losses) {
   StepResult result;
+  result.times.data_wait_s = std::exchange(drawing_s_, 0);
   Step step{info, result, on_losses, strategy_.divisor(info)};
   strategy_.begin_step(info);
   for (auto& [key, program] : programs_) program->reset_losses();
   if (shards_) shards_->begin_step();
+  if (pace_) pace_->begin_step(info.step);
   activation_exchange_.begin(static_cast<int>(micros_.size()), sources_.front().micro_batch, true);
   for (const Pass& pass : passes_) pass.backward ? backward(step, pass.micro) : forward(step, pass.micro);
+  if (pace_) {
+    const ScopedTimer timer(result.times.backward_s);
+    pace_->end_step();
+  }
   phase_.enter("exchange");
   result.outcome = strategy_.end_step();
   result.times.forward_s -= result.outcome.in_forward_s;
@@ -220,8 +235,23 @@ StepResult StepRunner::run(const StepInfo& info, const std::function<void(const 
     const ScopedTimer timer(result.times.backward_s);
     report_losses(step);
   }
+  if (draws_ != nullptr) draws_->trained();
   return result;
 }
+
+const DrawPlan* StepRunner::draws() const { return draws_ == nullptr ? nullptr : &draws_->plan(); }
+
+std::optional<Stepper::Drawn> StepRunner::draw() {
+  phase_.enter("data");
+  const ScopedTimer timer(drawing_s_);
+  Source& source = sources_.front();
+  source.batch = source.batches->draw();
+  if (source.batch == nullptr) return {};
+  const Draw draw = draws_->plan().at(source.batch->drawn);
+  return Drawn{.draw = draw, .step = draws_->step_of(draw)};
+}
+
+std::optional<PaceRecord> StepRunner::pace() const { return pace_ ? std::optional(pace_->record()) : std::nullopt; }
 
 std::uint64_t StepRunner::bytes_read() const {
   std::uint64_t sum = 0;

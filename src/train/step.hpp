@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "base/hash_rng.hpp"
@@ -32,21 +33,24 @@ class StepRunner final : public Stepper {
   // Opens the batches of one replica of the plan, from options.start_epoch and start_step on.
   using OpenSource = std::function<std::unique_ptr<BatchSource>(const LoaderOptions& options)>;
 
-  // Builds the programs (one a micro-batch size and bucket) and starts reading at `start`: a Loader of plan.train, or
-  // what `open` gives. What it is given outlives it.
+  // Builds the programs (one a micro-batch size and bucket) and starts reading at `start`, or what is drawn from
+  // `draws`: a Loader of plan.train, or what `open` gives. What it is given outlives it.
   StepRunner(const Config& config, const RunPlan& plan, const RankGroups& rank_groups, Arenas& arenas,
              Strategy& strategy, const Optimiser& optimiser, BatchNormSum& batch_norm_sum,
              ActivationExchange& activation_exchange, PhaseBoard& phase, const RunState& start,
-             const OpenSource& open = {});
+             const OpenSource& open = {}, DrawQueue* draws = nullptr);
 
   // Tells the losses before the last backward on a host device.
   StepResult run(const StepInfo& info, const std::function<void(const LossSums&)>& on_losses) override;
 
+  const DrawPlan* draws() const override;
+  std::optional<Drawn> draw() override;
   void come_to_meeting() override { strategy_.come_to_meeting(); }
 
   // What recurrent layers carry from step to step, whole by rows of the global batch.
   void visit_state(StateVisitor& visitor) override;
 
+  std::optional<PaceRecord> pace() const override;
   std::uint64_t bytes_read() const override;
   std::uint64_t bytes_used() const override;
   std::size_t spared_bytes() const override;
@@ -95,7 +99,10 @@ class StepRunner final : public Stepper {
   ActivationExchange& activation_exchange_;
   const bool alone_;  // the one replica
   PhaseBoard& phase_;
+  DrawQueue* draws_;
+  double drawing_s_ = 0;  // the wait for the batch of the next step
   std::map<ProgramKey, std::unique_ptr<Program>> programs_;
+  std::optional<StepPace> pace_;         // where device.pace_ms sets one
   std::unique_ptr<MicroShards> shards_;  // where the run is reproducible
   std::vector<Source> sources_;
   std::vector<Micro> micros_;                         // of a step

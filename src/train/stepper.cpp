@@ -11,7 +11,7 @@ std::unique_ptr<Stepper> make_stepper(const StepperParts& p) {
     case Role::worker: break;
   }
   return std::make_unique<StepRunner>(p.config, p.plan, p.place, p.arenas, p.strategy, p.optimiser, p.batch_norm_sum,
-                                      p.activation_exchange, p.phase, p.start);
+                                      p.activation_exchange, p.phase, p.start, StepRunner::OpenSource(), p.draws);
 }
 
 }  // namespace echelon::inline train

@@ -4,8 +4,11 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 
 #include "base/state.hpp"
+#include "data/draw_plan.hpp"
+#include "device/paced/step_pace.hpp"
 #include "exchange/strategy.hpp"
 #include "train/hooks/hook.hpp"
 
@@ -32,6 +35,7 @@ struct RunState;
 namespace echelon::inline train {
 
 struct RunPlan;
+class DrawQueue;
 
 struct StepResult {
   LossSums losses;  // of this rank
@@ -45,12 +49,23 @@ class Stepper {
   virtual ~Stepper() = default;
   // Calls `on_losses` once, as soon as this rank's losses are known: every rank waits for those of all ranks.
   virtual StepResult run(const StepInfo& info, const std::function<void(const LossSums&)>& on_losses) = 0;
+  // data.balance = "queue": what is drawn; null where each replica has its shard.
+  virtual const DrawPlan* draws() const { return nullptr; }
+  // Then, before each step: the batch that it trains, and the step of the run that this is; none where none is left.
+  // Waits until it is read.
+  struct Drawn {
+    Draw draw;
+    std::int64_t step = 0;
+  };
+  virtual std::optional<Drawn> draw() { return {}; }
   // Strategy::come_to_meeting.
   virtual void come_to_meeting() {}
   // Whether it computes gradients; a server does not.
   virtual bool trains() const { return true; }
   // What it carries from step to step.
   virtual void visit_state(StateVisitor&) {}
+  // Where device.pace_ms paces it.
+  virtual std::optional<PaceRecord> pace() const { return {}; }
   // Of training data.
   virtual std::uint64_t bytes_read() const { return 0; }
   virtual std::uint64_t bytes_used() const { return 0; }
@@ -70,6 +85,7 @@ struct StepperParts {
   ActivationExchange& activation_exchange;
   PhaseBoard& phase;
   const RunState& start;
+  DrawQueue* draws = nullptr;  // of data.balance = "queue"
 };
 // Of the place's role.
 std::unique_ptr<Stepper> make_stepper(const StepperParts& parts);

@@ -64,15 +64,25 @@ TEST_CASE("strategies that declare to carry codes send fewer bytes with a codec"
   }
 }
 
-TEST_CASE("strategies that declare whole parameters accept rules that need them, the others refuse",
+TEST_CASE("strategies that declare whole or measured parameters accept rules that need norms, the others refuse",
           "[contract][declared]") {
   for (const StrategyTraits& declared : kStrategies)
     for (const char* rule : {"lars", "lamb"}) {
       CAPTURE(declared.name, rule);
       ReplicaRun run = run_of(declared.name);
       run.rule = rule;
-      CHECK(is_taken(run) == declared.whole_parameters);
+      CHECK(is_taken(run) == (declared.whole_parameters || declared.measures_parts));
     }
+}
+
+TEST_CASE("strategies that declare that late replicas leave out steps let a slow one do so, the others do not",
+          "[contract][declared]") {
+  for (const StrategyTraits& declared : kStrategies) {
+    CAPTURE(declared.name);
+    ReplicaRun run = run_of(declared.name);
+    run.steps = 8, run.slow_s = 0.03;
+    CHECK((train_replicas(run).taken[0].size() < 8) == declared.skips_steps);
+  }
 }
 
 TEST_CASE("strategies that declare to track rows send sparse tables by rows", "[contract][declared]") {

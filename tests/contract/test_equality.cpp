@@ -106,6 +106,42 @@ TEST_CASE("servers on ranks of their own: workers have the weights of one replic
   }
 }
 
+TEST_CASE("norms over the parts of servers: every rule, clipped or not, is one replica's, in double", "[equality]") {
+  for (const std::string& rule : rule_names())
+    for (const double clip_norm : {0.0, 0.1}) DYNAMIC_SECTION(rule << " clip " << clip_norm) {
+        ReplicaRun run{.graph = clip_norm > 0 ? small_batch_norm_net() : small_lenet(),
+                       .shares = {2, 2, 2},
+                       .steps = 10,
+                       .bucket_kb = 0.7,
+                       .learning_rate = rule == "lars" ? 5.0 : 0.01,
+                       .rule = rule,
+                       .clip_norm = clip_norm};
+        run.strategy = "server";
+        const ReplicaResult whole = train_replicas(on_one_replica(run, true));
+        for (const auto& [servers, server_ranks] : {std::pair(0, 0), std::pair(2, 0), std::pair(0, 2)}) {
+          CAPTURE(servers, server_ranks);
+          run.servers = servers, run.server_ranks = server_ranks, run.resume_at = servers == 2 ? 4 : -1;
+          const ReplicaResult split = train_replicas(run);
+          check_identical(split);
+          CHECK(tensor_distance(run.graph.parameters(), split.weights, whole.weights) <= kDouble);
+          CHECK(split.gradient_norm == Approx(whole.gradient_norm).epsilon(1e-9));
+          if (run.resume_at < 0) CHECK(split.sent_bytes == split.formula_bytes * run.steps);
+        }
+      }
+}
+
+TEST_CASE("a loss that is scaled beside servers: overflows are skipped and counted on every rank", "[equality]") {
+  ReplicaRun run{.graph = small_batch_norm_net(), .shares = {2, 2}};
+  run.scaling = {.dynamic = true, .start = 0x1.8p1023};
+  run.strategy = "server";
+  run.server_ranks = GENERATE(0, 1);
+  const ReplicaResult split = train_replicas(run), whole = train_replicas(on_one_replica(run, true));
+  check_identical(split);
+  CHECK(split.skipped == whole.skipped);
+  CHECK(split.skipped > 0);
+  CHECK(tensor_distance(run.graph.parameters(), split.weights, whole.weights) <= kDouble);
+}
+
 TEST_CASE("recurrent models, k replicas: in double, with unequal shares, accumulation and tokens left out",
           "[equality]") {
   for (const Model& model : small_sequence_models()) {

@@ -1,8 +1,11 @@
-// The asynchronous parameter server as a user runs it: nobody waits for another worker, all meet at ends of epochs,
-// runs are stopped, saved and resumed.
+// The asynchronous parameter server as a user runs it, with a bound of staleness and without: who waits for whom,
+// meetings at ends of epochs, servers inside the workers and on ranks of their own; runs are stopped, saved and
+// resumed.
+#include <fmt/format.h>
 
 #include <catch2/catch.hpp>
 
+#include "base/atomic_file.hpp"
 #include "base/error.hpp"
 #include "tests/run/compare.hpp"
 
@@ -10,35 +13,144 @@ namespace echelon {
 namespace {
 
 using Catch::Contains;
+using nlohmann::json;
 using test::train_run;
 
 test::Sets asynchronous(const test::Sets& more = {}) {
   return test::with({"exchange.strategy=asynchronous", "exchange.bucket_mb=0.01"}, more);
 }
+test::Sets stale_synchronous(int bound, const test::Sets& more = {}) {
+  return test::with({"exchange.strategy=stale_synchronous", "exchange.bucket_mb=0.01",
+                     fmt::format("exchange.stale_synchronous.bound={}", bound)},
+                    more);
+}
+
+// Stops a rank for a quarter of a second, three times.
+std::string pauses(int rank) {
+  return fmt::format(
+      "running; for i in 1 2 3; do kill -STOP $(rank {0}); sleep 0.25; kill -CONT $(rank {0}); sleep 0.1; done; "
+      "wait $pid",
+      rank);
+}
+
+// staleness.json of the newest attempt is complete, and the summary has the same figures.
+void check_staleness(const test::Trial& trial, const json& summary, std::size_t workers) {
+  const json record = json::parse(read_file_whole(trial.attempt() + "/staleness.json"));
+  REQUIRE(record["workers"].size() == workers);
+  double applied = 0, largest = 0, sum = 0;
+  for (std::size_t w = 0; w < workers; ++w) {
+    const json& worker = record["workers"][w];
+    double updates = 0, own_sum = 0, most = 0;
+    for (const json& entry : worker["histogram"]) {
+      updates += entry[1].get<double>();
+      own_sum += entry[0].get<double>() * entry[1].get<double>();
+      most = std::max(most, entry[0].get<double>());
+    }
+    CHECK(updates == worker["applied"].get<double>());
+    CHECK(summary["staleness_by_worker"]["applied"][w] == updates);
+    CHECK(summary["staleness_by_worker"]["mean"][w].get<double>() == Approx(own_sum / updates));
+    CHECK(summary["staleness_by_worker"]["largest"][w] == most);
+    applied += updates, sum += own_sum, largest = std::max(largest, most);
+  }
+  CHECK(summary["updates_applied"] == applied);
+  CHECK(summary["staleness_mean"].get<double>() == Approx(sum / applied));
+  CHECK(summary["staleness_largest"] == largest);
+}
 
 }  // namespace
 
 TEST_CASE("asynchronous workers train to the end under any rules, on MPI", "[run]") {
-  const auto rules = GENERATE(test::Sets{}, test::Sets{"exchange.asynchronous.bound=0"},
-                              test::Sets{"exchange.asynchronous.bound=1", "exchange.asynchronous.soft=2"},
-                              test::Sets{"exchange.asynchronous.drop_above=4", "exchange.servers=1"});
+  const auto sets =
+      GENERATE(asynchronous(), stale_synchronous(0), stale_synchronous(1, {"exchange.asynchronous.soft=2"}),
+               asynchronous({"exchange.asynchronous.drop_above=4", "exchange.servers=1",
+                             "exchange.asynchronous.delay_compensation=0.04"}),
+               stale_synchronous(2, {"exchange.asynchronous.states=server", "exchange.server.ranks=1",
+                                     "optimizer.rule=adam", "optimizer.learning_rate=0.003"}));
   const test::Trial trial;
-  const test::TrainedRun run = train_run(trial, "trial", {{3, {"train.epochs=12"}}}, asynchronous(rules));
+  const bool dedicated = std::find(sets.begin(), sets.end(), "exchange.server.ranks=1") != sets.end();
+  const test::TrainedRun run = train_run(trial, "trial", {{dedicated ? 4 : 3, {"train.epochs=12"}}}, sets);
   INFO(run.out);
-  CHECK(run.summary()["test_accuracy"].get<double>() > 0.8);
+  const json summary = run.summary();
+  CHECK(summary["test_accuracy"].get<double>() > 0.8);
   CHECK_THAT(run.out, Contains("staleness: mean "));
-  const double applied = run.summary()["updates_applied"], dropped = run.summary()["updates_dropped"];
-  CHECK(applied > 0);
-  if (rules.empty() || !rules.front().starts_with("exchange.asynchronous.drop_above")) CHECK(dropped == 0);
-  if (!rules.empty() && rules.front().ends_with("bound=1"))
-    CHECK(run.summary()["staleness_largest"].get<double>() <= 3);  // (2 s + 1) (k - 1) / S
-  CHECK(run.summary()["wire_bytes_per_step"].get<double>() ==
-        Approx(run.summary()["formula_bytes_per_step"].get<double>()).epsilon(0.02));
+  CHECK(summary["updates_applied"].get<double>() > 0);
+  const bool drops = std::find(sets.begin(), sets.end(), "exchange.asynchronous.drop_above=4") != sets.end();
+  if (!drops) CHECK(summary["updates_dropped"] == 0);
+  if (std::find(sets.begin(), sets.end(), "exchange.stale_synchronous.bound=1") != sets.end())
+    CHECK(summary["staleness_largest"].get<double>() <= 3);  // (2 s + 1) (k - 1) / S
+  const double rate = summary["samples_per_s"]["median"], step_s = summary["step_s"]["median"];
+  CHECK(rate * step_s > 0.34 * summary["global_batch"].get<double>());  // of all workers; rank 0 takes a third
+  CHECK(summary["wire_bytes_per_step"].get<double>() ==
+        Approx(summary["formula_bytes_per_step"].get<double>()).epsilon(0.02));
+  CHECK(summary["servers"] == (dedicated ? 1 : 0));
+  check_staleness(trial, summary, 3);
+}
+
+TEST_CASE("with a worker that is stopped now and then, the bound holds the others, and says for how long",
+          "[run][slow]") {
+  const bool bounded = GENERATE(true, false);
+  const test::Trial trial;
+  const test::Sets more = {"train.epochs=20", "evaluate.every_epochs=0", "checkpoint.every_epochs=0",
+                           "exchange.server.ranks=1"};
+  const test::Outcome outcome =
+      trial.train_and(3, bounded ? stale_synchronous(2, more) : asynchronous(more), pauses(1));
+  INFO(outcome.out << outcome.err);
+  REQUIRE(!outcome.timed_out);
+  REQUIRE(outcome.code == kExitOk);
+  const json summary = trial.summary(), by_worker = summary["staleness_by_worker"];
+  check_staleness(trial, summary, 2);
+  if (bounded) {
+    CHECK(summary["staleness_largest"].get<double>() <= 5);  // (2 s + 1) (k - 1)
+    CHECK(by_worker["waited_s"][0].get<double>() > 0.3);
+    CHECK_THAT(outcome.out, Contains("waits for the slowest worker: up to "));
+  } else {
+    CHECK(by_worker["largest"][1].get<double>() > 10);  // what worker 0 did meanwhile
+    CHECK(by_worker["waited_s"][0] == 0);
+  }
+}
+
+TEST_CASE("an asynchronous run goes on with another number of servers, and without any of their own", "[run][slow]") {
+  const test::Trial trial;
+  const std::string states = GENERATE(as<std::string>(), "worker", "server");
+  const test::Sets sets = stale_synchronous(1, {"exchange.asynchronous.states=" + states});
+  const auto servers = [](int n) { return fmt::format("exchange.server.ranks={}", n); };
+  const test::TrainedRun run = train_run(trial, "trial",
+                                         {{3, {servers(1), "train.steps=17"}, "2 workers + 1 server"},
+                                          {4, {servers(2), "train.steps=34"}, "2 workers + 2 servers"},
+                                          {2, {servers(0), "train.epochs=12"}, "resuming  from step 34"}},
+                                         sets);
+  CHECK(run.summary()["servers"] == 0);
+  CHECK(run.summary()["test_accuracy"].get<double>() > 0.85);
+}
+
+TEST_CASE("a lock-step run with states on servers is saved and resumed to the weights of one that was not stopped",
+          "[run]") {
+  const test::Trial trial;
+  const test::Sets sets = stale_synchronous(
+      0, {"exchange.asynchronous.states=server", "exchange.asynchronous.soft=2", "exchange.server.ranks=1",
+          "optimizer.rule=adam", "optimizer.learning_rate=0.003", "device.kind=reference", "device.dtype=f64"});
+  const test::TrainedRun whole = train_run(trial, "whole", {{3}}, sets);
+  const test::TrainedRun cut = train_run(trial, "cut", {{3, {"train.steps=23"}}, {3, {}, "from step 23"}}, sets);
+  check_equal(cut, whole, {.part = "weights/", .within = 1e-8});
+  check_equal(cut, whole, {.part = "optimiser/", .within = 1e-8});
+}
+
+TEST_CASE("a server of an asynchronous run that stops ends the job with 7, by name", "[run][slow]") {
+  const test::Trial trial;
+  const test::Outcome outcome =
+      trial.train_and(3,
+                      asynchronous({"exchange.server.ranks=1", "train.epochs=2000", "run.hang_timeout_s=1.5",
+                                    "checkpoint.every_epochs=0", "evaluate.every_epochs=0"}),
+                      "running; kill -STOP $(rank 2); wait $pid", 120);
+  INFO(outcome.out << outcome.err);
+  CHECK(!outcome.timed_out);
+  CHECK(outcome.code == kExitLostRank);
+  CHECK_THAT(outcome.err, Contains("for rank 2"));
 }
 
 TEST_CASE("an asynchronous run is stopped by a signal to any worker, and goes on with another number", "[run][slow]") {
   const test::Trial trial;
-  const test::Sets sets = asynchronous({"train.epochs=40", "exchange.asynchronous.bound=2"});
+  const test::Sets sets = stale_synchronous(2, {"train.epochs=40"});
   const test::Outcome stopped = trial.train_and(3, sets, "running; kill -USR1 $(rank 2); wait $pid");
   INFO(stopped.out << stopped.err);
   REQUIRE(stopped.code == kExitRequeue);
@@ -47,6 +159,21 @@ TEST_CASE("an asynchronous run is stopped by a signal to any worker, and goes on
   CHECK_THAT(resumed.out, Contains("a run of 3 replicas"));
   CHECK(resumed.summary()["steps"] == 680);
   CHECK(resumed.summary()["test_accuracy"].get<double>() > 0.9);
+}
+
+TEST_CASE("norms of whole parameters are refused where servers have the states, with the reason", "[run]") {
+  const test::Trial trial;
+  for (const std::string key : {"optimizer.clip_norm=1", "optimizer.rule=lamb", "exchange.codec=int8"}) {
+    const test::Outcome refused = trial.check(
+        asynchronous({"exchange.asynchronous.states=server", "exchange.server.ranks=1", key}), {"--ranks", "3"});
+    INFO(key << "\n" << refused.out << refused.err);
+    CHECK(refused.code == kExitConfig);
+    CHECK_THAT(refused.err, Contains("exchange.asynchronous.states") || Contains("the strategy sends uncoded values"));
+  }
+  const test::Outcome accepted =
+      trial.check(asynchronous({"exchange.server.ranks=1", "optimizer.clip_norm=1"}), {"--ranks", "3"});
+  CHECK(accepted.code == 0);
+  CHECK_THAT(accepted.out, Contains("in host memory of the exchange"));
 }
 
 TEST_CASE("what needs replicas in step is refused beside the asynchronous strategy, with the reason", "[run]") {

@@ -17,9 +17,10 @@ using test::Sets;
 
 const Sets kAsynchronous = {"exchange.strategy=asynchronous", "exchange.bucket_mb=0.01"};
 
-// Rules in any combination, a warm-up in half of them; a third without tests and checkpoints before the end.
+// Rules in any combination, under either strategy, servers inside the workers or on the last rank, states on either
+// side; a warm-up in half of them; a third without tests and checkpoints before the end.
 Sets random_rules(const std::string& name) {
-  const std::vector<std::int64_t> draw = test::random_integers(9, 0, 1 << 20, name);
+  const std::vector<std::int64_t> draw = test::random_integers(12, 0, 1 << 20, name);
   Sets sets = kAsynchronous;
   const auto add = [&](std::int64_t drawn, const std::string& set) {
     if (drawn % 2 == 0) sets.push_back(set);
@@ -27,8 +28,19 @@ Sets random_rules(const std::string& name) {
   add(draw[0], "exchange.asynchronous.soft=" + std::to_string(2 + draw[0] % 3));
   add(draw[1], "exchange.asynchronous.drop_above=" + std::to_string(1 + draw[1] % 4));
   add(draw[2], "exchange.asynchronous.staleness_scale=0.7");
-  add(draw[3], "exchange.asynchronous.bound=" + std::to_string(draw[3] % 5));
-  add(draw[4], "exchange.servers=" + std::to_string(1 + draw[4] % 3));
+  if (draw[3] % 2 == 0) {
+    sets.push_back("exchange.strategy=stale_synchronous");
+    sets.push_back("exchange.stale_synchronous.bound=" + std::to_string(draw[3] / 2 % 5));
+  }
+  if (draw[4] % 2 == 0)
+    sets.push_back("exchange.server.ranks=1");
+  else
+    sets.push_back("exchange.servers=" + std::to_string(1 + draw[4] / 2 % 3));
+  add(draw[9], "exchange.asynchronous.states=server");
+  if (draw[10] % 2 == 0) {
+    sets.push_back("exchange.asynchronous.delay_compensation=0.04");
+    add(draw[11], "exchange.asynchronous.compensation_decay=0.9");
+  }
   add(draw[5], "exchange.asynchronous.rate=sqrt");
   if (draw[6] % 2 == 0) {
     sets.push_back("exchange.warmup_replicas=" + std::to_string(1 + draw[7] % 2));
@@ -170,7 +182,8 @@ TEST_CASE("a replay refuses another config, other ranks, data and weights, and s
   refused({"data.train=test"}, "3", kExitConfig, "201 training samples (recorded: 800)");
   refused({"run.resume_from=" + trial.run("recorded"), "run.resume_weights_only=true"}, "3", kExitConfig,
           "other weights than this run");
-  refused({"exchange.strategy=gossip"}, "3", kExitConfig, "run.replay is not used here");
+  refused({"exchange.strategy=gossip"}, "3", kExitConfig, "step together is not recorded");
+  refused({"data.balance=queue"}, "3", kExitConfig, "which replica drew which batch is not recorded");
   const Sets repeated = test::with(sets, {"name=other", "run.replay=" + attempt});
   CHECK_THAT(trial.check(repeated, {"--replicas", "3"}).out, Contains("replay      the order of 51 updates"));
   CHECK_THAT(trial.check(repeated, {"--replicas", "2"}).err, Contains("2 workers (recorded: 3)"));

@@ -145,14 +145,35 @@ TEST_CASE("a run that is stopped in its warm-up resumes in it", "[run][warmup][s
   CHECK(resumed.summary()["test_accuracy"].get<double>() > 0.9);
 }
 
+TEST_CASE("ranks that stand by for longer than the hang timeout are no hang, in a warm-up and in its replay",
+          "[run][warmup][replay]") {
+  const test::Trial trial;
+  // A server and two workers, one of which stands by for 16 steps of 0.2 s.
+  const Sets sets = warmup("1", "warmup_steps=16",
+                           {"exchange.server.ranks=1", "device.pace_ms=200", "run.hang_timeout_s=2", "train.steps=18",
+                            "evaluate.every_epochs=0"});
+  on_threads(trial, 3, test::with(sets, {"name=recorded"}));
+  const std::string attempt = trial.attempt("recorded");
+  CHECK(stretches_of(order_of(attempt, 2)).front().updates == std::vector<std::int64_t>{16, 0});
+  on_threads(trial, 3, test::with(sets, {"name=again", "run.replay=" + attempt}));
+  test::check_equal({trial, "again", {}}, {trial, "recorded", {}}, {.part = ""});
+}
+
 TEST_CASE("a warm-up needs one order of all records", "[run][warmup]") {
   const test::Trial trial;
-  for (const std::string key : {"data.sharding=file", "data.sharding=replicated", "data.as_replicas=2"}) {
-    const test::Outcome refused = trial.check(warmup("1", "warmup_steps=3", {key}), {"--ranks", "3"});
-    INFO(key << "\n" << refused.out << refused.err);
-    CHECK(refused.code == kExitConfig);
-    CHECK_THAT(refused.err, Contains("one order of all records"));
-  }
+  const auto refuses = [&](const std::string& key, const std::string& why) {
+    for (const std::string strategy : {"asynchronous", "stale_synchronous"}) {
+      const Sets sets = warmup("1", "warmup_steps=3", {"exchange.strategy=" + strategy, key});
+      const test::Outcome refused = trial.check(sets, {"--ranks", "3"});
+      INFO(key << "\n" << refused.out << refused.err);
+      CHECK(refused.code == kExitConfig);
+      CHECK_THAT(refused.err, Contains(why));
+    }
+  };
+  refuses("data.sharding=file", "one order of all records");
+  refuses("data.sharding=replicated", "one order of all records");
+  refuses("data.as_replicas=2", "samples are dealt by record");
+  refuses("data.balance=queue", "a warm-up reserves steps for the first replicas");
 }
 
 }  // namespace echelon

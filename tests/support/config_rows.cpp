@@ -93,17 +93,29 @@ void put_data(Toml& toml, const Choices& row, const std::string& folder) {
   if (set == "text") toml.set("data", "sequence_length", 6);
   if (kind == "stream") toml.text("data", "order", "stream");
   if (kind == "buckets") toml.set("data", "buckets", "[4, 8]");
-  if (row["sharding"] != "auto") toml.text("data", "sharding", row["sharding"]);
+  if (row["sharding"] == "queue")
+    toml.text("data", "balance", "queue");
+  else if (row["sharding"] != "auto")
+    toml.text("data", "sharding", row["sharding"]);
   if (row["ragged"] != "wrap") toml.text("data", "ragged", row["ragged"]);
+}
+
+// Of a row whose choice is a strategy, or a key of its table: "server.ranks".
+std::string strategy_of(const Choices& row) {
+  const std::string& chosen = row["strategy"];
+  return chosen.substr(0, chosen.find('.'));
 }
 
 void put_exchange(Toml& toml, const Choices& row) {
   const std::string& strategy = row["strategy"];
-  toml.text("exchange", "strategy", strategy.substr(0, strategy.find('.')));
+  toml.text("exchange", "strategy", strategy_of(row));
   if (strategy == "server.ranks") toml.set("exchange.server", "ranks", 1);
   // Runs are stopped after three steps, and the end of a run exchanges too.
   if (strategy == "averaging" || strategy == "elastic") toml.set("exchange." + strategy, "period", 3);
+  if (strategy == "backup") toml.set("exchange.backup", "period", 3);
+  if (strategy == "asynchronous.states") toml.text("exchange.asynchronous", "states", "server");
   if (strategy == "gossip") toml.set("exchange.gossip", "consensus_every", 3);
+  if (strategy == "strom.rounds") toml.text("exchange.strom", "rounds", "asynchronous");
   if (row["algorithm"] != "ring") toml.text("exchange", "algorithm", row["algorithm"]);
   if (row["reduction"] != "sum") toml.text("exchange", "reduction", row["reduction"]);
   if (row["codec"] != "none") toml.text("exchange", "codec", row["codec"]);
@@ -164,7 +176,7 @@ std::vector<Axis> config_axes() {
           {"precision", {"onednn:f32", "reference:f64", "reference:f32"}},
           {"norm", {"none", "local", "synchronised", "renorm"}},
           {"embedding", {"dense", "sparse", "lazy"}},
-          {"sharding", {"auto", "file", "record", "replicated"}},
+          {"sharding", {"auto", "file", "record", "replicated", "queue"}},
           {"ragged", {"wrap", "drop", "zero_weight"}},
           {"overlap", {"default", "none", "buckets", "layers"}},
           {"evaluate", {"epochs", "end", "never"}},
@@ -204,8 +216,10 @@ Experiment experiment_of(const std::vector<Axis>& axes, const PairwiseRow& value
   experiment.ranks = replicas * group + (row["strategy"] == "server.ranks" ? 1 : 0);
   experiment.hosts = row["hosts"] == "two" && experiment.ranks > 1 ? 2 : 1;
   const bool chosen = row["algorithm"] == "auto" || row["split"] == "auto";  // by times, that differ from run to run
-  // Asynchronous workers arrive in another order each time.
-  experiment.same_bits = !chosen && (replicas == 1 || !strategy_traits(row["strategy"]).own_pace);
+  // Asynchronous workers arrive in another order each time, and others are late.
+  const StrategyTraits strategy = strategy_traits(strategy_of(row));
+  const bool any_order = strategy.own_pace || strategy.skips_steps || row["strategy"] == "strom.rounds";
+  experiment.same_bits = !chosen && (replicas == 1 || !any_order);
   experiment.formula = !chosen && !algorithm_traits(row["algorithm"]).library;
   return experiment;
 }

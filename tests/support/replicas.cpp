@@ -1,15 +1,19 @@
 #include "tests/support/replicas.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <numeric>
 #include <span>
+#include <thread>
 
 #include "base/check.hpp"
+#include "base/hash_rng.hpp"
 #include "comm/group.hpp"
 #include "model/build.hpp"
 #include "model/zoo/zoo.hpp"
 #include "tests/support/discrete_device.hpp"
+#include "tests/support/random.hpp"
 #include "tests/support/random_layout_device.hpp"
 #include "tests/support/ranks.hpp"
 #include "tests/support/state_image.hpp"
@@ -60,7 +64,10 @@ ExchangeConfig exchange_of(const ReplicaRun& run) {
   config.averaging = run.averaging;
   config.elastic = run.elastic;
   config.asynchronous = run.asynchronous;
+  config.stale_synchronous.bound = run.bound;
   config.gossip = run.gossip;
+  config.backup = run.backup;
+  config.strom = run.strom;
   config.codec = run.codec;
   config.density = run.density;
   config.codec_warmup_steps = run.codec_warmup;
@@ -130,11 +137,20 @@ void resume(std::unique_ptr<Worker>& worker, const ReplicaRun& run, const Config
   worker->strategy().gather_state();
   worker->visit_state(image);
   worker = nullptr;
-  Group(standing.rank_groups.peers(), kControlChannel)
-      .barrier();  // nobody's first message comes to a machine that ends
+  Group(standing.exchange(), kControlChannel).barrier();  // nobody's first message comes to a machine that ends
   worker = worker_of(run, config, standing, run.resume_at);
   image.load();
   worker->visit_state(image);
+}
+
+}  // namespace
+
+namespace {
+
+void pause(const ReplicaRun& run, int rank, std::int64_t step) {
+  const HashRng random = HashRng(test_seed(), "pauses").at(static_cast<std::uint64_t>(rank));
+  const double pause_s = run.pause_s * random.uniform(static_cast<std::uint64_t>(step)) + (rank == 0 ? run.slow_s : 0);
+  if (pause_s > 0) std::this_thread::sleep_for(std::chrono::duration<double>(pause_s));
 }
 
 }  // namespace
@@ -162,8 +178,10 @@ ReplicaResult train_replica(std::unique_ptr<Transport> transport, const ReplicaR
   Group group(standing.rank_groups.peers(), kControlChannel);
   ReplicaResult result;
   StepResult last;
-  for (std::int64_t step = 0; step < run.steps; ++step) {
+  std::vector<TakenStep> taken;
+  for (std::int64_t step = 0; step < run.steps; step = taken.back().next_step) {
     if (step == run.resume_at) resume(worker, run, config, standing);
+    pause(run, engine.rank(), step);
     const PlainBatch global = step_batch(run, step);
     PlainBatch local = part_of(global, first, share);
     if (run.reversed) local = reverse_of(local);
@@ -173,7 +191,9 @@ ReplicaResult train_replica(std::unique_ptr<Transport> transport, const ReplicaR
                         .local_weight = local.weight(),
                         .meets = worker->strategy().progress().meets_after(step + 1, step + 1 == run.steps)},
                        local);
-    ECHELON_CHECK_EQ(last.outcome.next_step, step + 1);
+    ECHELON_CHECK(last.outcome.next_step > step && last.outcome.next_step <= run.steps, "step {} leads to step {}",
+                  step, last.outcome.next_step);
+    taken.push_back({step, last.outcome.next_step, last.outcome.contributed});
     result.skipped += last.outcome.skipped ? 1 : 0;
     result.gradient_norm = last.outcome.gradient_norm;
     result.drift = last.outcome.drift;
@@ -195,6 +215,7 @@ ReplicaResult train_replica(std::unique_ptr<Transport> transport, const ReplicaR
   result.loss = last.losses.loss;
   result.correct = last.losses.correct;
   result.checksums = {worker->arenas().checksum()};
+  result.taken = {std::move(taken)};
   return result;
 }
 
@@ -207,10 +228,12 @@ ReplicaResult train_replicas(const ReplicaRun& run) {
   ReplicaResult first = results.front();
   first.sent_bytes = 0;
   first.checksums.clear();
+  first.taken.clear();
   for (const ReplicaResult& result : results) {
     first.sent_bytes += result.sent_bytes;
     first.all_losses += result.loss;
     if (!result.checksums.empty()) first.checksums.push_back(result.checksums.front());
+    if (!result.taken.empty()) first.taken.push_back(result.taken.front());
   }
   return first;
 }

@@ -25,10 +25,13 @@ struct ReplicaRun {
   Reduction reduction = Reduction::sum;  // strategy synchronous
   AveragingKeys averaging = {};          // strategy averaging
   ElasticKeys elastic = {};              // strategy elastic
-  AsynchronousKeys asynchronous = {};    // strategy asynchronous
+  AsynchronousKeys asynchronous = {};    // strategies asynchronous and stale_synchronous
+  std::int64_t bound = 3;                // strategy stale_synchronous
   GossipKeys gossip = {};                // strategy gossip
+  BackupKeys backup = {};                // strategy backup
+  StromKeys strom = {};                  // strategy strom
   std::int64_t steps_per_epoch = 1;      // strategy averaging: of synchronous_epochs; nothing else ends with an epoch
-  int servers = 0, server_ranks = 0;     // strategy server: inside the replicas, or on ranks of their own
+  int servers = 0, server_ranks = 0;     // strategies with servers: inside the replicas, or on ranks of their own
   std::string codec = "none";
   double density = 0.05;
   std::int64_t codec_warmup = 0;     // steps before the codec starts
@@ -50,9 +53,17 @@ struct ReplicaRun {
   bool lazy = false;
   std::int64_t micro_shards = 0;  // train.reproducible: parts of the step's batch, over all replicas; 0: off
   int resume_at = -1;             // before this step all is made anew, from what checkpoints hold
+  double pause_s = 0;             // longest pause of a replica before a step; each is drawn
+  double slow_s = 0;              // pause of replica 0 before each step, beside that
 
   int replicas() const { return static_cast<int>(shares.size()); }
   int ranks() const { return replicas() + server_ranks; }
+};
+
+// A step that a replica took.
+struct TakenStep {
+  std::int64_t step = 0, next_step = 0;
+  bool entered = true;  // its gradient entered the update
 };
 
 struct ReplicaResult {
@@ -68,6 +79,8 @@ struct ReplicaResult {
   double drift = -1;                     // StepOutcome::drift of this rank's last step
   double sent_bytes = 0;                 // by this rank for gradients and weights, over all steps
   std::vector<std::uint64_t> checksums;  // of the weights, by replica; train_replicas fills it
+  // By replica; train_replicas fills it.
+  std::vector<std::vector<TakenStep>> taken;
 };
 
 // The same run on one replica: its batch is everybody's; cut into the very micro-batches of all where `groups`.

@@ -39,6 +39,12 @@ class IndexReader {
   IndexReader(const IndexFormat& format, const std::byte* wire, std::size_t bytes)
       : format_(format), at_(wire), end_(wire + bytes) {}
   std::uint32_t next();  // index << 1 | extra bit; the caller checks that it is in range
+  // golomb and gamma: whether all entries were read, where nothing else follows them. Every entry has a bit that is
+  // set, and the rest of the last byte is zero.
+  bool over() {
+    fill();
+    return at_ == end_ && held_ == 0;
+  }
 
  private:
   std::uint32_t bits(int count);

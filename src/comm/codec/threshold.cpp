@@ -6,12 +6,8 @@
 //             minus
 //   map       two bits a value instead of places, 1 plus, 2 minus: where that is shorter
 //
-// tau = 0 adapts: the first tau is the size that `density` of the values pass; after each step it is moved by the ratio
-// of densities to the power 1/50, down by a twentieth at most: residuals gather just below tau, and larger changes of
-// tau alternate between no messages and bursts. Where more than twice the target fraction is encoded, it rises by the
-// root of half the ratio, at most to the double. The first inf or NaN is encoded as it is; the others as tau.
+// tau = 0 adapts (tau.hpp). The first inf or NaN is encoded as it is; the others as tau.
 #include <algorithm>
-#include <cfloat>
 #include <cmath>
 #include <cstring>
 
@@ -19,13 +15,13 @@
 #include "comm/codec/lanes.hpp"
 #include "comm/codec/place_codec.hpp"
 #include "comm/codec/select.hpp"
+#include "comm/codec/tau.hpp"
 #include "device/vector.hpp"
 
 namespace echelon::inline comm {
 namespace {
 
 constexpr std::uint8_t kMap = 254, kRaw = 255;
-constexpr std::int64_t kBlock = 4096, kAhead = 512;
 
 struct Head {
   std::uint32_t count = 0;
@@ -34,10 +30,7 @@ struct Head {
   std::uint8_t exception = 0;
   std::uint16_t none = 0;
 };
-struct Exception {
-  std::uint32_t place = 0;
-  float value = 0;
-};
+using Exception = Selected::Exception;
 
 std::size_t map_bytes(std::int64_t elems) { return static_cast<std::size_t>((elems + 3) / 4); }
 
@@ -60,12 +53,12 @@ class Threshold final : public PlaceCodec<Threshold> {
   std::size_t encode(const Encoding& range, std::byte* wire) override {
     if (adapts_ && tau_ == 0) begin(range);
     head_ = {.count = 0, .tau = tau_, .format = kRaw, .exception = 0, .none = 0};
-    count_ = 0;
+    selected_.clear();
     if (tau_ > 0)
       encode_range(range);
     else
       encode_without_tau(range);
-    density_ = static_cast<double>(count_) / static_cast<double>(range.elems);
+    density_ = static_cast<double>(selected_.count) / static_cast<double>(range.elems);
     const std::size_t bytes = write(coding_, range.elems, wire);
     if (adapts_) adapt(largest_residual(range));
     return bytes;
@@ -74,7 +67,7 @@ class Threshold final : public PlaceCodec<Threshold> {
   std::size_t to_wire(const std::byte* raw, std::int64_t elems, double largest_residual, std::byte* wire) override {
     parse(raw, most_bytes(elems), elems);
     tau_ = head_.tau;
-    density_ = static_cast<double>(count_) / static_cast<double>(elems);
+    density_ = static_cast<double>(selected_.count) / static_cast<double>(elems);
     const std::size_t bytes = write(coding_, elems, wire);
     if (adapts_) adapt(largest_residual);
     return bytes;
@@ -94,54 +87,14 @@ class Threshold final : public PlaceCodec<Threshold> {
       host_vector_ops().add(DType::f32, values, range.residual, n);
       std::memset(range.residual, 0, n * sizeof(float));
     }
-    const std::uint32_t size = nth_magnitude(values, range.elems, chosen(range.elems));
-    tau_ = size < kInfinityBits ? std::bit_cast<float>(size) : 0;
+    tau_ = first_tau(values, range.elems, chosen(range.elems));
   }
 
-  // One pass: values become the decoded values, the residual the encoding error, entries the indices with signs.
   void encode_range(const Encoding& range) {
-    for (std::int64_t at = 0; at < range.elems; at += kBlock) {
-      make_room(entries_, count_ + kBlock);
-      const std::int64_t n = std::min(kBlock, range.elems - at);
-      each_lanes(n, [&](std::int64_t i, std::int64_t lanes) { encode_lanes(range, at + i, lanes); });
-    }
-  }
-
-  void encode_lanes(const Encoding& range, std::int64_t i, std::int64_t n) {
-    float* values = static_cast<float*>(range.values) + i;
-    float* residual = range.residual ? range.residual + i : nullptr;
-    fetch_ahead(values, kAhead);
-    __m256 wanted = load_lanes(values, n);
-    if (residual) {
-      fetch_ahead(residual, kAhead);
-      wanted = _mm256_add_ps(wanted, load_lanes(residual, n));
-    }
-    const __m256i chosen = lanes_from(wanted, magnitude_bits(tau_));  // lanes past the end hold 0
-    const __m256 sign = _mm256_and_ps(wanted, _mm256_set1_ps(-0.0f));
-    const __m256 encoded = _mm256_and_ps(_mm256_castsi256_ps(chosen), _mm256_or_ps(sign, _mm256_set1_ps(tau_)));
-    store_lanes(values, encoded, n);
-    if (residual) store_lanes(residual, finite_or_zero(_mm256_sub_ps(wanted, encoded)), n);
-    if (const unsigned mask = mask_of(chosen); mask != 0) {
-      const __m256i place =
-          _mm256_add_epi32(_mm256_set1_epi32(static_cast<int>(i)), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
-      const __m256i minus = _mm256_srli_epi32(_mm256_castps_si256(wanted), 31);
-      const __m256i entry = _mm256_or_si256(_mm256_slli_epi32(place, 1), minus);
-      _mm256_storeu_si256(reinterpret_cast<__m256i*>(entries_.data() + count_), to_front(entry, mask));
-      count_ += static_cast<std::size_t>(std::popcount(mask));
-      if (head_.exception == 0) note_exception(wanted, i, values);
-    }
-  }
-
-  // The first value that is inf or NaN, as it is; stored before tau.
-  void note_exception(__m256 wanted, std::int64_t i, float* values) {
-    const unsigned mask = mask_of(lanes_from(wanted, kInfinityBits));
-    if (mask == 0) return;
-    const int lane = std::countr_zero(mask);
-    alignas(32) float all[kLanes];
-    _mm256_store_ps(all, wanted);
+    select_beyond(tau_, static_cast<float*>(range.values), range.residual, range.elems, 0, selected_);
+    if (!selected_.exception) return;
     head_.exception = 1;
-    exception_ = {.place = static_cast<std::uint32_t>(i + lane), .value = all[lane]};
-    values[lane] += all[lane];
+    exception_ = *selected_.exception;
   }
 
   // There is no tau yet: all were zeros, or most were inf or NaN. `begin` has added the residual.
@@ -161,12 +114,12 @@ class Threshold final : public PlaceCodec<Threshold> {
   }
 
   std::size_t write(IndexCoding coding, std::int64_t elems, std::byte* wire) {
-    const std::span<const std::uint32_t> entries(entries_.data(), count_);
-    IndexFormat as = format_for(coding, true, count_, elems);
+    const std::span<const std::uint32_t> entries = selected_.all();
+    IndexFormat as = format_for(coding, true, entries.size(), elems);
     std::size_t bytes = bytes_of_indices(as, entries);
-    if (bytes > 4 * count_) as = format(kRaw), bytes = 4 * count_;
+    if (bytes > 4 * entries.size()) as = format(kRaw), bytes = 4 * entries.size();
     const bool map = bytes > map_bytes(elems);
-    head_.count = static_cast<std::uint32_t>(count_);
+    head_.count = static_cast<std::uint32_t>(entries.size());
     head_.format = map ? kMap : as.coding == IndexCoding::raw ? kRaw : as.rice_bits;
     std::memcpy(wire, &head_, sizeof head_);
     std::size_t at = sizeof head_;
@@ -226,17 +179,18 @@ class Threshold final : public PlaceCodec<Threshold> {
       ECHELON_CHECK_LT(exception_.place, static_cast<std::uint64_t>(elems), "a message of places is damaged");
     }
     ECHELON_CHECK_LE(head_.count, static_cast<std::uint64_t>(elems), "a message of places is damaged");
-    make_room(entries_, static_cast<std::size_t>(elems));
-    count_ = 0;
+    selected_.clear();
+    std::vector<std::uint32_t>& entries = selected_.entries;
+    make_room(entries, static_cast<std::size_t>(elems));
     if (head_.format == kMap) {
       for (std::int64_t i = 0; i < elems; ++i)
         if (const int code = map_code(wire + at, i); code != 0)
-          entries_[count_++] = static_cast<std::uint32_t>(i) << 1 | (code == 2 ? 1u : 0u);
+          entries[selected_.count++] = static_cast<std::uint32_t>(i) << 1 | (code == 2 ? 1u : 0u);
       return;
     }
     IndexReader places(format(head_.format), wire + at, bytes - at);
-    while (count_ < head_.count) {
-      const std::uint32_t entry = entries_[count_++] = places.next();
+    while (selected_.count < head_.count) {
+      const std::uint32_t entry = entries[selected_.count++] = places.next();
       ECHELON_CHECK_LT(entry >> 1, static_cast<std::uint64_t>(elems), "a message of places is damaged");
     }
   }
@@ -247,20 +201,13 @@ class Threshold final : public PlaceCodec<Threshold> {
     return host_vector_ops().max_abs(DType::f32, range.residual, static_cast<std::size_t>(range.elems));
   }
 
-  void adapt(double largest_residual) {
-    if (tau_ == 0) return;                                     // all zeros so far
-    if (density_ == 0 && largest_residual < tau_ / 2) return;  // a smaller tau would select nothing soon
-    const double ratio = density_ / aim_;
-    const double factor = ratio > 2 ? std::min(std::sqrt(ratio / 2), 2.0) : std::max(std::pow(ratio, 0.02), 0.95);
-    tau_ = std::clamp(static_cast<float>(tau_ * factor), FLT_MIN, FLT_MAX);
-  }
+  void adapt(double largest_residual) { tau_ = adapted_tau(tau_, density_, aim_, largest_residual); }
 
   bool adapts_;
   float tau_;
   Head head_;
   Exception exception_;
-  std::vector<std::uint32_t> entries_;  // of which the first `count_` are encoded
-  std::size_t count_ = 0;
+  Selected selected_;  // by the last encode or parse
 };
 
 }  // namespace

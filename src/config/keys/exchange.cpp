@@ -25,7 +25,11 @@ void add_exchange(Table& all) {
       "synchronous: all-reduce of gradients; server: parameter servers update the weights; averaging: local steps, "
       "and the mean of the weights every so many; elastic: local steps pulled towards a common centre (EASGD); gossip: "
       "local steps, mixed with the weights of a few neighbours after each (D-PSGD, stochastic gradient push); "
-      "asynchronous: parameter servers at which no worker waits for another");
+      "asynchronous: parameter servers at which no worker waits for another; stale_synchronous: the same, but a worker "
+      "waits where it is too far ahead of the slowest (SSP); backup: parameter servers that take the first gradients "
+      "of "
+      "each step and drop those of late replicas; strom: no server, each replica sends every other the few entries of "
+      "its accumulated update that exceed a threshold");
   exchange.key("algorithm", &ExchangeConfig::algorithm, words(names_in(kAlgorithms)),
                "all-reduce algorithm; nccl: between GPUs; auto: algorithm, segment size and bucket size are measured "
                "and chosen when the run starts");

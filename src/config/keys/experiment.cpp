@@ -30,6 +30,9 @@ void add_experiment(Table& all) {
            "auto: file where files >= replicas, else record");
   data.key("ragged", &DataConfig::ragged, words({"wrap", "drop", "zero_weight"}),
            "the incomplete last step of an epoch: wrap around, drop it, or fill it with samples of weight 0");
+  data.key("balance", &DataConfig::balance, words({"static", "queue"}),
+           "static: each replica has its shard; queue: replicas that do not step together draw batches from one order "
+           "of all records, so that fast ones take more");
   data.key("shuffle", &DataConfig::shuffle, {}, "a new order every epoch");
   data.key("order", &DataConfig::order, words({"samples", "stream"}),
            "stream: each row of the batch continues its text from step to step; for layers with carry = true");

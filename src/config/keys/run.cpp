@@ -20,10 +20,20 @@ void add_run(Table& all) {
   device.key("memory_limit_mb", &DeviceConfig::memory_limit_mb, at_least(0),
              "largest memory of a rank on its device; 0: no limit");
   device.key("paced_gflops", &DeviceConfig::paced_gflops, range(1e-6, 1e9),
-             "kind paced: rate of ops without a row in the table");
-  device.key("paced_gb_per_s", &DeviceConfig::paced_gb_per_s, range(1e-6, 1e9), "kind paced: memory rate of the same");
+             "kind paced, pace_ms: rate of ops without a row in the table");
+  device.key("paced_gb_per_s", &DeviceConfig::paced_gb_per_s, range(1e-6, 1e9),
+             "kind paced, pace_ms: memory rate of the same");
   device.key("paced_table", &DeviceConfig::paced_table, text(),
-             "kind paced: file of measured op times (bench step --table)");
+             "kind paced, pace_ms: file of measured op times (bench step --table)");
+  device.key("pace_ms", &DeviceConfig::pace_ms, range(-1, 1e6),
+             "ops compute, then sleep, so that forward and backward of a step take this long; -1: each op takes its "
+             "time by paced_table and the rates; 0: off");
+  device.key("pace_jitter", &DeviceConfig::pace_jitter, range(0, 3),
+             "pace_ms: a step's pace is multiplied by e^(this x a standard normal draw)");
+  device.key("pace_spread", &DeviceConfig::pace_spread, range(0, 3),
+             "pace_ms: each rank's pace likewise, by one draw for the run");
+  device.key("pace_factors", &DeviceConfig::pace_factors, range(1e-3, 1e6),
+             "pace_ms: by rank, its pace is multiplied by this; 1 for ranks beyond the list");
 
   auto evaluate = part(all, "evaluate", &Config::evaluate);
   evaluate.key("every_epochs", &EvaluateConfig::every_epochs, range(0, 1e6),

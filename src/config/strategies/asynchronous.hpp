@@ -1,4 +1,5 @@
-// [exchange.asynchronous]: the keys of strategy "asynchronous" (exchange/asynchronous/).
+// [exchange.asynchronous]: the keys of strategy "asynchronous" (exchange/asynchronous/), which "stale_synchronous"
+// reads too.
 #pragma once
 
 #include <cstdint>
@@ -9,13 +10,17 @@ namespace echelon::inline config {
 
 // What a worker's update is multiplied by.
 enum class AsyncRate : std::uint8_t { full, sqrt, share };
+// Where the optimiser's states are, and its rule is applied.
+enum class AsyncStates : std::uint8_t { worker, server };
 
 struct AsynchronousKeys {
   std::int64_t soft = 1;
   std::int64_t drop_above = -1;
   double staleness_scale = 0;
-  std::int64_t bound = -1;
   AsyncRate rate = AsyncRate::share;
+  AsyncStates states = AsyncStates::worker;
+  double delay_compensation = 0;
+  double compensation_decay = 0;
 
   static constexpr int arenas(bool) { return 0; }  // as NoKeys
 
@@ -27,12 +32,18 @@ struct AsynchronousKeys {
                 "updates of a larger staleness are dropped and counted; -1: none");
     section.key("staleness_scale", &AsynchronousKeys::staleness_scale, section.range(0, 1e6),
                 "updates are multiplied by this / max(1, staleness); 0: off");
-    section.key("bound", &AsynchronousKeys::bound, section.range(-1, 1e9),
-                "stale-synchronous parallel: number of steps that a worker may be ahead of the slowest; 0: lock-step; "
-                "-1: no bound");
     section.key("rate", &AsynchronousKeys::rate, section.words({"full", "sqrt", "share"}),
                 "factor of a worker's update: full: 1; share: its share of a step's samples, 1 / workers where they "
                 "are equal; sqrt: the root of that");
+    section.key("states", &AsynchronousKeys::states, section.words({"worker", "server"}),
+                "worker: each worker applies the optimiser with states of its own and sends the change of its weights; "
+                "server: workers send gradients, and the servers apply the optimiser with states of theirs");
+    section.key("delay_compensation", &AsynchronousKeys::delay_compensation, section.range(0, 1e6),
+                "lambda of DC-ASGD: a gradient g is corrected by lambda g^2 (W - weights that g was computed on); "
+                "0: off");
+    section.key("compensation_decay", &AsynchronousKeys::compensation_decay, section.range(0, 0.999999),
+                "adaptive DC-ASGD: lambda is divided by the root of a running mean of g^2 with this decay (0.95); "
+                "0: lambda is constant");
   }
 };
 

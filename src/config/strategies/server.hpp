@@ -1,4 +1,4 @@
-// [exchange.server]: the keys of strategy "server" (exchange/server/).
+// [exchange.server]: the keys of strategy "server" (exchange/server/), which other strategies with servers read too.
 #pragma once
 
 #include <cstdint>

@@ -13,10 +13,12 @@ enum class Property : std::uint8_t {
   own_overlap,        // or overlaps nothing: reads no exchange.overlap
   own_reduction,      // or does not sum gradients: reads no exchange.reduction
   parts_of_updates,   // the optimiser's step is taken on parts of parameters
+  unmeasured_parts,   // whose norms are not known
   plain_messages,     // cannot send what a codec writes
-  loses_rows,         // does not track which rows of a table all replicas touched
   local_steps,        // replicas take optimiser steps of their own
   own_pace,           // replicas do not step together
+  skips_steps,        // a late replica leaves steps out
+  repeats_order,      // servers take up updates in a recorded order
   whole_model_ranks,  // ranks that hold a whole model beside the replicas
   // All-reduces
   all_reduce,         // a choice of exchange.algorithm other than the default
@@ -50,6 +52,8 @@ enum class Property : std::uint8_t {
   deals_by_file,    // samples are dealt by file, or each replica reads all
   equal_windows,    // of a stream
   takes_turns,      // one replica processes the samples of several in turn
+  draws_batches,    // replicas draw batches from one queue, as many as they need
+  warms_up_by_few,  // the first replicas share the samples at first, the others take none
   several_passes,
   unequal_shares,
   grows_with_replicas,
@@ -74,6 +78,12 @@ class Properties {
   constexpr Properties& add(Property one, bool is = true) {
     if (is) bits_ |= std::uint64_t{1} << static_cast<int>(one);
     return *this;
+  }
+  // What both have.
+  constexpr Properties operator&(Properties other) const {
+    Properties both;
+    both.bits_ = bits_ & other.bits_;
+    return both;
   }
   friend constexpr bool operator==(Properties, Properties) = default;
 

@@ -7,10 +7,13 @@
 
 #include "config/strategies/asynchronous.hpp"
 #include "config/strategies/averaging.hpp"
+#include "config/strategies/backup.hpp"
 #include "config/strategies/elastic.hpp"
 #include "config/strategies/gossip.hpp"
 #include "config/strategies/keys.hpp"
 #include "config/strategies/server.hpp"
+#include "config/strategies/stale_synchronous.hpp"
+#include "config/strategies/strom.hpp"
 #include "config/traits/words.hpp"
 
 namespace echelon::inline config {
@@ -18,15 +21,19 @@ namespace echelon::inline config {
 struct StrategyTraits {
   std::string_view name;
   bool whole_parameters = true;  // the rank that updates has whole parameters and whole gradients
+  bool measures_parts = false;   // or norms of parameters and gradients are summed over ranks that have parts of them
   bool carries_codes = true;     // gradients may be sent as messages of a codec
   bool cuts_codes = true;        // segment_kb cuts coded messages too
   bool tracks_rows = true;       // tracks which rows of sparse embeddings a step touches on any replica
   bool local_steps = false;      // replicas take optimiser steps of their own, by gradients of their own samples
   bool own_pace = false;         // replicas count steps of their own, and meet on call alone (exchange/progress.hpp)
+  bool skips_steps = false;      // a late replica leaves steps out that the others have done without it
   Words reads = {};              // keys of [exchange] that this strategy reads and not every strategy does
+  Words tables = {};             // strategies whose tables [exchange.<name>] it reads beside its own
 
   // Gradients are summed by the all-reduce that exchange.algorithm names, in its order.
   constexpr bool all_reduces() const { return reads.contains("algorithm"); }
+  constexpr bool reads_table(std::string_view strategy) const { return strategy == name || tables.contains(strategy); }
 };
 
 // clang-format off
@@ -36,12 +43,17 @@ struct StrategyTraits {
   X(averaging, AveragingKeys, .tracks_rows = false, .local_steps = true, .reads = {"algorithm"})    \
   X(elastic, ElasticKeys, .tracks_rows = false, .local_steps = true, .reads = {"algorithm"})        \
   X(asynchronous, AsynchronousKeys, .carries_codes = false, .tracks_rows = false,                  \
-    .local_steps = true, .own_pace = true,                                                          \
-    .reads = {"servers", "warmup_replicas", "warmup_steps", "warmup_epochs", "warmup_each_epoch"})                                 \
+    .local_steps = true, .own_pace = true, .reads = {"servers"}, .tables = {"server"})             \
+  X(stale_synchronous, StaleSynchronousKeys, .carries_codes = false, .tracks_rows = false,         \
+    .local_steps = true, .own_pace = true, .reads = {"servers"},                                   \
+    .tables = {"asynchronous", "server"})                                                          \
   X(gossip, GossipKeys, .carries_codes = false, .tracks_rows = false, .local_steps = true,          \
     .reads = {"algorithm"})                                                                        \
-  X(server, ServerKeys, .whole_parameters = false, .cuts_codes = false, .tracks_rows = false,      \
-    .reads = {"servers"})
+  X(strom, StromKeys, .carries_codes = false, .tracks_rows = false, .local_steps = true)           \
+  X(server, ServerKeys, .whole_parameters = false, .measures_parts = true, .cuts_codes = false,    \
+    .tracks_rows = false, .reads = {"servers"})                                                    \
+  X(backup, BackupKeys, .whole_parameters = false, .carries_codes = false, .cuts_codes = false,    \
+    .tracks_rows = false, .skips_steps = true, .reads = {"servers"})
 // clang-format on
 
 #define X(strategy, Keys, ...) StrategyTraits{.name = #strategy __VA_OPT__(, ) __VA_ARGS__},

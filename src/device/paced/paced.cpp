@@ -8,8 +8,8 @@
 #include "base/text.hpp"
 #include "device/host_device.hpp"
 #include "device/host_update.hpp"
+#include "device/paced/op_time.hpp"
 #include "device/paced/pacer.hpp"
-#include "device/paced/table.hpp"
 
 namespace echelon::inline device {
 namespace {
@@ -53,13 +53,15 @@ class PacedDevice final : public HostDevice {
   explicit PacedDevice(const DeviceOptions& options) : HostDevice(options) {
     ECHELON_CHECK_GT(options.paced_gflops, 0.0);
     ECHELON_CHECK_GT(options.paced_gb_per_s, 0.0);
-    if (!options.paced_table.empty()) table_ = read_paced_table(options.paced_table);
+    if (!options.paced_table.empty()) times_.table = read_paced_table(options.paced_table);
+    times_.gflops = options.paced_gflops;
+    times_.gb_per_s = options.paced_gb_per_s;
   }
 
   std::string_view name() const override { return "paced"; }
   std::string describe() const override {
     return fmt::format("sleeps for each op, computes nothing: {} ops by table, else {} GFLOP/s and {} GB/s",
-                       table_.size(), options().paced_gflops, options().paced_gb_per_s);
+                       times_.table.size(), options().paced_gflops, options().paced_gb_per_s);
   }
   bool computes() const override { return false; }
   bool supports(DType dtype) const override { return dtype == DType::f32 || dtype == DType::f64; }
@@ -69,11 +71,7 @@ class PacedDevice final : public HostDevice {
 
   std::unique_ptr<Op> make(const OpSpec& spec) override {
     (void)signature(spec);  // refuses dims that no op has
-    const auto row = table_.find(spec.text());
-    const bool tabled = row != table_.end();
-    const double by_rate =
-        flops(spec) / (1e9 * options().paced_gflops) + traffic_bytes(spec) / (1e9 * options().paced_gb_per_s);
-    return std::make_unique<PacedOp>(pacer_, tabled ? row->second : by_rate, tabled);
+    return std::make_unique<PacedOp>(pacer_, times_.seconds(spec), times_.tabled(spec));
   }
   std::unique_ptr<Update> make_update(std::string_view rule, DType dtype) override {
     (void)make_host_update(rule, dtype, 1);  // refuses unknown rules
@@ -87,7 +85,7 @@ class PacedDevice final : public HostDevice {
   void synchronize() override { pacer_->settle(); }
 
  private:
-  PacedTable table_;
+  OpTimes times_;
   std::shared_ptr<Pacer> pacer_ = std::make_shared<Pacer>();
 };
 

@@ -10,8 +10,6 @@
 namespace echelon::inline device {
 namespace {
 
-// Shorter sleeps cost more in system calls than they last.
-constexpr double kShortestSleep_s = 20e-6;
 // Of a longer delay (a stopped process) the rest is not made good: ops would run for nothing until it was.
 constexpr double kMostCredit_s = 5e-3;
 
@@ -25,33 +23,49 @@ void wake_punctually() {
   (void)done;
 }
 
+class HostSleeper final : public Sleeper {
+ public:
+  double sleep(double seconds) const override {
+    wake_punctually();
+    timespec start{}, end{};
+    clock_gettime(CLOCK_MONOTONIC, &start);
+    timespec until = start;
+    const double whole = std::floor(seconds);
+    until.tv_sec += static_cast<time_t>(whole);
+    until.tv_nsec += std::lround((seconds - whole) * 1e9);
+    if (until.tv_nsec >= 1000000000) {
+      until.tv_nsec -= 1000000000;
+      ++until.tv_sec;
+    }
+    while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, nullptr) == EINTR) {
+    }
+    clock_gettime(CLOCK_MONOTONIC, &end);
+    return seconds_of(end) - seconds_of(start);
+  }
+};
+
 }  // namespace
 
-void Pacer::spend(double seconds) {
+const Sleeper& host_sleeper() {
+  static const HostSleeper sleeper;
+  return sleeper;
+}
+
+double Pacer::spend(double seconds) {
   debt_s_ += seconds;
-  if (debt_s_ >= kShortestSleep_s) sleep_debt();
+  return debt_s_ >= shortest_s_ ? sleep_debt() : 0;
 }
 
-void Pacer::settle() {
-  if (debt_s_ > 0) sleep_debt();
-}
+double Pacer::settle() { return debt_s_ > 0 ? sleep_debt() : 0; }
 
-void Pacer::sleep_debt() {
-  wake_punctually();
-  timespec start{}, end{};
-  clock_gettime(CLOCK_MONOTONIC, &start);
-  timespec until = start;
-  const double whole = std::floor(debt_s_);
-  until.tv_sec += static_cast<time_t>(whole);
-  until.tv_nsec += std::lround((debt_s_ - whole) * 1e9);
-  if (until.tv_nsec >= 1000000000) {
-    until.tv_nsec -= 1000000000;
-    ++until.tv_sec;
-  }
-  while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, nullptr) == EINTR) {
-  }
-  clock_gettime(CLOCK_MONOTONIC, &end);
-  debt_s_ = std::max(debt_s_ - (seconds_of(end) - seconds_of(start)), -kMostCredit_s);
+void Pacer::forgive() { debt_s_ = std::max(debt_s_, -kMostCredit_s); }
+
+void Pacer::set_shortest(double seconds) { shortest_s_ = seconds; }
+
+double Pacer::sleep_debt() {
+  const double slept_s = sleeper_.sleep(debt_s_);
+  debt_s_ = std::max(debt_s_ - slept_s, -kMostCredit_s);
+  return slept_s;
 }
 
 }  // namespace echelon::inline device

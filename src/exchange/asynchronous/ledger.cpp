@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <limits>
 #include <utility>
 
@@ -68,28 +67,6 @@ std::vector<LedgerRow> ledger_rows(const LedgerBytes& bytes) {
     rows.push_back({.entry = entry, .clock = clock, .version = version});
   }
   return rows;
-}
-
-void StalenessTally::add(const LedgerEntry& update) {
-  if (update.dropped) {
-    ++dropped;
-    return;
-  }
-  ++histogram[update.staleness];
-  ++applied;
-  most = std::max(most, update.staleness);
-  sum += static_cast<double>(update.staleness);
-}
-
-StalenessTally& StalenessTally::operator+=(const StalenessTally& other) {
-  for (const auto& [staleness, count] : other.histogram) histogram[staleness] += count;
-  applied += other.applied;
-  dropped += other.dropped;
-  most = std::max(most, other.most);
-  sum += other.sum;
-  held_s += other.held_s;
-  meeting_s += other.meeting_s;
-  return *this;
 }
 
 }  // namespace echelon::inline exchange

@@ -68,18 +68,4 @@ struct LedgerRow {
 // O(entries). DataError as above.
 std::vector<LedgerRow> ledger_rows(const LedgerBytes& bytes);
 
-// The staleness of updates from one worker.
-struct StalenessTally {
-  std::map<std::int64_t, std::uint64_t> histogram;  // updates that were applied, by their staleness
-  std::uint64_t applied = 0, dropped = 0;
-  std::int64_t most = 0;  // of those that were applied
-  double sum = 0;
-  double held_s = 0;     // time that answers to its updates were held: by the bound, or by the order of a replay
-  double meeting_s = 0;  // time that it waited at meetings for the others
-
-  double mean() const { return applied == 0 ? 0 : sum / static_cast<double>(applied); }
-  void add(const LedgerEntry& update);
-  StalenessTally& operator+=(const StalenessTally& other);
-};
-
 }  // namespace echelon::inline exchange

@@ -1,9 +1,9 @@
-// The messages and the arithmetic of an asynchronous parameter server, in host memory: uncoded values of the arenas'
-// dtype, f32 or f64.
+// The messages of an asynchronous parameter server, in host memory: uncoded values of the arenas' dtype, f32 or f64.
+// What updates do to the weights is served.hpp.
 //
-// Host memory of a rank, G bytes of weights, k workers, s servers: the weights that were pulled last (G), its updates
-// as messages (G) and answers on their way (G); on a server the weights that it serves (G / s), a message of each
-// worker (k G / s) and, with soft > 1, what is added up (G / s).
+// Host memory of a rank, G bytes of weights, k workers, s servers: on a worker the weights that were pulled last (G),
+// its updates as messages (G) and answers on their way (G); on a server a message of each worker (k G / s), and what
+// served.hpp has.
 #pragma once
 
 #include <cstddef>
@@ -14,49 +14,61 @@
 #include "base/dtype.hpp"
 #include "device/parameter.hpp"
 #include "exchange/asynchronous/protocol.hpp"
+#include "exchange/asynchronous/served.hpp"
 
 namespace echelon::inline exchange {
 
 class AsyncBuffers final : public AsyncMemory {
  public:
-  // `buckets`: ranges of the arenas of `elems` values, and `parts` of each by rank.
-  AsyncBuffers(int rank, std::vector<ArenaRange> buckets, std::vector<Parts> parts, std::int64_t elems, DType dtype,
-               bool adds_up);
+  struct Layout {
+    int rank = 0, workers = 1;
+    std::vector<ArenaRange> buckets;  // of the arenas
+    std::vector<Parts> parts;         // of each, by rank
+    DType dtype = DType::f32;
+  };
+  // `served`: null on a rank that serves nothing; it and the parameters outlive this.
+  AsyncBuffers(Layout layout, const ParameterSet& parameters, AsyncServed* served);
 
   // Compute thread, before the machine runs: everybody's first weights, of the whole arena.
   void begin(const void* weights);
-  // Compute thread, before bucket b is posted: the update scale * (weights - pulled), of `weights` of the bucket.
-  void set_update(std::size_t b, const void* weights, double scale);
+  // What a worker pushes: share * (weights - pulled). Where servers apply the optimiser, instead of that the gradients,
+  // but of running statistics.
+  struct Update {
+    const void* weights = nullptr;    // of the bucket
+    const void* gradients = nullptr;  // likewise; null: changes of weights are pushed
+    double share = 1;
+    double rate = 0;  // the learning rate times `share`
+  };
+  // Compute thread, before bucket b is posted.
+  void set_update(std::size_t b, const Update& update);
   // Compute thread, after bucket b was settled: its weights as they were pulled.
-  const void* pulled(std::size_t b) const { return at(pulled_, buckets_[b].begin); }
+  const void* pulled(std::size_t b) const { return at(pulled_, layout_.buckets[b].begin); }
 
   Message push(int b, int server) override;
   Room answer_room(int b, int server) override;
   void take(int b, int server, const AsyncHeader& header, Payload weights) override;
   Room push_room(int b, int worker) override;
   void apply(int b, int worker, const AsyncUpdate& update, const AsyncHeader& header, Payload payload) override;
-  void flush(int b) override;
+  void flush(int b) override { served_->flush(b); }
   Message answer(int b, int worker) override;
 
  private:
   using Arena = std::vector<std::byte>;
   using Messages = std::map<std::pair<int, int>, std::vector<std::byte>>;  // by bucket and rank
 
-  std::size_t bytes_of(std::int64_t elems) const { return static_cast<std::size_t>(elems) * size_of(dtype_); }
+  std::size_t bytes_of(std::int64_t elems) const { return static_cast<std::size_t>(elems) * size_of(layout_.dtype); }
   std::byte* at(Arena& arena, std::int64_t elem) { return arena.data() + bytes_of(elem); }
   const std::byte* at(const Arena& arena, std::int64_t elem) const { return arena.data() + bytes_of(elem); }
   ElemRange part(int b, int server) const {
-    return parts_[static_cast<std::size_t>(b)].at(static_cast<std::size_t>(server));
+    return layout_.parts[static_cast<std::size_t>(b)].at(static_cast<std::size_t>(server));
   }
-  // In the arena.
-  ArenaRange place(int b, int server) const;
-  void add(void* to, const void* from, double factor, std::int64_t elems) const;
+  bool works() const { return layout_.rank < layout_.workers; }
 
-  int rank_;
-  std::vector<ArenaRange> buckets_;
-  std::vector<Parts> parts_;
-  DType dtype_;
-  Arena pulled_, served_, sum_;  // of the whole arena; of the last two the own parts are used
+  Layout layout_;
+  KindRuns runs_;
+  AsyncServed* served_;
+  Arena pulled_;               // of the whole arena
+  std::vector<double> rates_;  // by bucket, of the update that is pushed
   // Made once: the compute thread and the one that drives use different buckets of the same maps.
   Messages updates_, arriving_, asked_;  // to a server; of a server's answer; of and to a worker
 };

@@ -73,7 +73,7 @@ LedgerEntry AsyncPiece::count_update(int w) {
   ++from.clock;
   ++from.pushes;
   from.due = true;
-  from.staleness.add(entry);
+  from.staleness.add(entry.staleness, entry.dropped);
   return entry;
 }
 
@@ -132,7 +132,7 @@ void AsyncPiece::release(double now_s) {
     if (w.pushes_on()) slowest = std::min(slowest, w.clock);
   for (std::size_t w = 0; w < workers_.size(); ++w) {
     if (!workers_[w].due || !rules_.releases(workers_[w].clock, slowest)) continue;
-    workers_[w].staleness.held_s += now_s - workers_[w].since_s;
+    workers_[w].staleness.add_held(now_s - workers_[w].since_s);
     answer(static_cast<int>(w));
   }
 }

@@ -22,6 +22,7 @@
 
 #include "exchange/asynchronous/ledger.hpp"
 #include "exchange/asynchronous/rules.hpp"
+#include "exchange/staleness.hpp"
 
 namespace echelon::inline exchange {
 

@@ -1,5 +1,6 @@
 #include "exchange/asynchronous/protocol.hpp"
 
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
@@ -294,6 +295,15 @@ StalenessTally AsyncProtocol::staleness(int worker) const {
   for (const Bucket& b : buckets_)
     if (b.own) all += b.own->piece.staleness(worker);
   return all;
+}
+
+std::int64_t AsyncProtocol::newest_version() const {
+  std::int64_t newest = 0;
+  for (const Bucket& b : buckets_) {
+    if (b.own) newest = std::max(newest, b.own->piece.version());
+    for (const Link& link : b.links) newest = std::max(newest, link.version);
+  }
+  return newest;
 }
 
 }  // namespace echelon::inline exchange

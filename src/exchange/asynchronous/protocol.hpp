@@ -119,6 +119,8 @@ class AsyncProtocol final : public Machine {
   LedgerBytes take_ledger(int b);
   // Staleness of the updates of a worker, over this rank's pieces. O(buckets).
   StalenessTally staleness(int worker) const;
+  // The newest version of any piece that this rank has, of its own or as a worker that pulled it. O(pieces).
+  std::int64_t newest_version() const;
 
  private:
   class OwnPiece;

@@ -1,334 +1,345 @@
 // Asynchronous parameter server (Downpour SGD: Dean et al., NIPS 2012), its servers inside the workers
-// (exchange.servers of them): each worker takes optimiser steps of its own, sends the changes of its weights to the
-// servers bucket by bucket while back-propagation goes on, and gets the servers' weights back in the same exchange; the
-// next forward waits for them layer by layer. Nobody waits for another worker.
+// (exchange.servers of them) or on ranks of their own (exchange.server.ranks): each worker takes optimiser steps of its
+// own, sends the changes of its weights to the servers bucket by bucket while back-propagation goes on, and gets the
+// servers' weights back in the same exchange; the next forward waits for them layer by layer. Nobody waits for another
+// worker, but under strategy "stale_synchronous" (Cipar et al., HotOS 2013; Ho et al., NIPS 2013): there the answer to
+// a worker that is more than `bound` steps ahead of the slowest is held.
 //
 //   u_i  = r (f(w_i, g_i) - w_i)     r by exchange.asynchronous.rate; momentum and other states live on the worker
 //   W   += s u_i                     at the server, s by the staleness of u_i (rules.hpp)
 //   w_i  = W                         the answer
 //
-// Rules: soft synchronisation, dropping, staleness-aware rates, a bound of staleness (rules.hpp), in any combination.
-// Norms (clip_norm, LARS, LAMB) are those of the worker, before the push. Running statistics of batch norm move like
-// weights. bound = 0, rate = "share" and plain SGD are synchronous training.
+// With states = "server" workers push gradients g_i, and the servers apply f with states of their own (served.hpp).
+//
+// Rules: soft synchronisation, dropping, staleness-aware rates, a bound of staleness (rules.hpp), delay compensation
+// (compensate.hpp), in any combination. Norms (clip_norm, LARS, LAMB) are those of the worker, before the push, and
+// refused where the servers have the states. Running statistics of batch norm move like weights. bound = 0, rate =
+// "share" and plain SGD are synchronous training; with states = "server" and soft = k by any rule.
 //
 // At a meeting (Progress::Meets::on_call) all workers stand together with the same weights, which are those tested and
-// saved; states of the optimiser are saved by replica. What travels between ranks, and when, is protocol.hpp; messages
-// and host memory are memory.hpp.
+// saved; states of the optimiser are saved by replica, or gathered from the servers. What travels between ranks, and
+// when, is protocol.hpp; messages are memory.hpp.
+#include "exchange/asynchronous/strategy.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
-#include <mutex>
-#include <optional>
+#include <cstring>
 #include <utility>
 
 #include "base/check.hpp"
-#include "base/clock.hpp"
+#include "base/error.hpp"
 #include "base/text.hpp"
 #include "comm/collective/server.hpp"
 #include "exchange/allreduce_request.hpp"
-#include "exchange/asynchronous/memory.hpp"
-#include "exchange/averaging/arena_pass.hpp"
 #include "exchange/buckets.hpp"
 #include "exchange/list.hpp"
-#include "exchange/step_account.hpp"
+#include "exchange/staging.hpp"
 
 namespace echelon::inline exchange {
 namespace {
 
-AsyncRules rules_of(const AsynchronousKeys& keys) {
+AsyncRules rules_of(const AsynchronousKeys& keys, std::optional<std::int64_t> bound) {
   AsyncRules rules;
   rules.soft = keys.soft;
   if (keys.drop_above >= 0) rules.drop_above = keys.drop_above;
   if (keys.staleness_scale > 0) rules.scale = keys.staleness_scale;
-  if (keys.bound >= 0) rules.bound = keys.bound;
+  rules.bound = bound;
   return rules;
 }
 
-class Asynchronous final : public Strategy, private ProtocolHost {
- public:
-  Asynchronous(const ExchangeConfig& config, const StrategyContext& context)
-      : keys_(config.asynchronous), context_(context), account_(context.optimiser), pass_(context.arenas) {
-    context.arenas.track_rows(alone());
-    AllreduceRequest request = allreduce_request(config, context.engine.transport().hosts(), context.arenas.dtype());
-    request.rank = context.engine.rank();
-    servers_ = request.servers > 0 ? request.servers : request.ranks;
-    const DType dtype = context.arenas.dtype();
-    std::vector<Parts> parts;
-    std::vector<AsyncBucket> traffic;
-    const std::vector<ArenaRange> ranges =
-        make_buckets(context.arenas.parameters(), size_of(dtype), config.bucket_mb * 1024 * 1024);
-    ECHELON_CHECK(context.recorded.empty() || context.recorded.size() == ranges.size(), "a recorded order a bucket");
-    for (std::size_t b = 0; b < ranges.size(); ++b) {
-      request.elems = ranges[b].elems();
-      parts.push_back(server_parts(request));
-      if (!parts.back()[static_cast<std::size_t>(request.rank)].empty()) ++served_;
-      traffic.push_back({.parts = parts.back(),
-                         .tag = context.first_channel + 2 * static_cast<int>(b),
-                         .priority = config.priority ? static_cast<int>(ranges.size() - 1 - b) : 0,
-                         .recorded = context.recorded.empty() ? LedgerBytes{} : context.recorded[b]});
-      buckets_.push_back({.range = ranges[b], .gradient = ReadyCount(ranges[b])});
-      count_bytes(parts.back());
-    }
-    if (alone()) return;
-    ledgers_.resize(ranges.size());
-    memory_.emplace(request.rank, ranges, std::move(parts), context.arenas.elems(), dtype, keys_.soft > 1);
-    protocol_.emplace(request.rank, request.ranks, rules_of(keys_), std::move(traffic), *memory_);
+}  // namespace
+
+AsyncStrategy::AsyncStrategy(const ExchangeConfig& config, const StrategyContext& context, std::string_view name)
+    : name_(name), keys_(config.asynchronous), context_(context), account_(context.optimiser), pass_(context.arenas) {
+  if (name == "stale_synchronous") bound_ = config.stale_synchronous.bound;
+  context.arenas.track_rows(alone());
+  AllreduceRequest request = allreduce_request(config, context.engine.transport().hosts(), context.arenas.dtype());
+  request.rank = context.engine.rank();
+  workers_ = server_workers(request);
+  servers_ = request.servers > 0 ? request.servers : request.ranks;
+  dedicated_ = request.dedicated_servers;
+  if (at_servers() && (context.optimiser.waits() || context.optimiser.whole_parameters()))
+    throw ConfigError(
+        "exchange.asynchronous.states = \"server\" updates parts of parameters on their servers: clipping, a scaled "
+        "loss, lars and lamb look at whole ones; states = \"worker\" fits");
+  const DType dtype = context.arenas.dtype();
+  AsyncBuffers::Layout layout;
+  layout.rank = request.rank, layout.workers = workers_, layout.dtype = dtype;
+  layout.buckets = make_buckets(context.arenas.parameters(), size_of(dtype), config.bucket_mb * 1024 * 1024);
+  ECHELON_CHECK_LE(context.recorded.size(), layout.buckets.size(), "recorded orders of buckets");
+  std::vector<AsyncBucket> traffic;
+  std::vector<ArenaRange> own;
+  for (std::size_t b = 0; b < layout.buckets.size(); ++b) {
+    const ArenaRange range = layout.buckets[b];
+    request.elems = range.elems();
+    layout.parts.push_back(server_parts(request));
+    const ElemRange mine = layout.parts.back()[static_cast<std::size_t>(request.rank)];
+    own.push_back({range.begin + mine.begin, range.begin + mine.end});
+    traffic.push_back({.parts = layout.parts.back(),
+                       .tag = context.first_channel + 2 * static_cast<int>(b),
+                       .priority = config.priority ? static_cast<int>(layout.buckets.size() - 1 - b) : 0,
+                       .recorded = b < context.recorded.size() ? context.recorded[b] : LedgerBytes{}});
+    buckets_.push_back(
+        {.range = range, .own = own.back(), .gather = make_pull(request), .gradient = ReadyCount(range)});
+    count_bytes(layout.parts.back());
   }
+  if (alone()) return;
+  const bool serves = std::any_of(own.begin(), own.end(), [](ArenaRange part) { return part.elems() > 0; });
+  const AsyncServing serving{.workers = workers_,
+                             .adds_up = keys_.soft > 1,
+                             .compensation = {.lambda = keys_.delay_compensation, .decay = keys_.compensation_decay},
+                             .optimiser = at_servers() ? std::optional(context.optimiser.config()) : std::nullopt};
+  if (serves) served_.emplace(context.arenas.parameters(), dtype, std::move(own), serving);
+  if (serving.compensation.adapts())
+    mean_square_.resize(static_cast<std::size_t>(context.arenas.elems()) * size_of(dtype));
+  ledgers_.resize(buckets_.size());
+  memory_.emplace(std::move(layout), context.arenas.parameters(), served());
+  protocol_.emplace(request.rank, workers_, rules_of(keys_, bound_), std::move(traffic), *memory_);
+}
 
-  std::string_view name() const override { return "asynchronous"; }
-  Progress progress() const override { return {.meets = Progress::Meets::on_call}; }
-  double divisor(const StepInfo& info) const override { return info.local_weight > 0 ? info.local_weight : 1; }
-
-  void begin_step(const StepInfo& info) override {
-    attach();
-    leave_meeting();
-    for (Bucket& bucket : buckets_) bucket.gradient.reset();
-    account_.begin_step(info);
+// Each worker sends each server but itself its update and gets weights; at a meeting it asks without an update.
+void AsyncStrategy::count_bytes(const Parts& parts) {
+  const double header = sizeof(AsyncHeader), elem = static_cast<double>(size_of(context_.arenas.dtype()));
+  const int senders = dedicated_ ? workers_ : workers_ - 1;
+  for (const ElemRange part : parts) {
+    if (part.empty()) continue;
+    const double bytes = static_cast<double>(part.elems()) * elem;
+    bytes_of_step_ += senders * 2 * (header + bytes);
+    bytes_of_meeting_ += senders * (2 * header + bytes);
   }
+}
 
-  void wait_parameters(ArenaRange range) override {
-    if (alone()) return;
-    ScopedTimer timer(account_.outcome().in_forward_s);
-    for (std::size_t b = 0; b < buckets_.size(); ++b)
-      if (buckets_[b].range.begin < range.end && range.begin < buckets_[b].range.end) finish(b);
+double AsyncStrategy::formula_bytes_per_step() const {
+  const double steps = static_cast<double>(std::max<std::int64_t>(1, steps_));
+  return bytes_of_step_ + bytes_of_meeting_ * static_cast<double>(meetings_) / steps;
+}
+
+std::string AsyncStrategy::describe() const {
+  if (alone()) return fmt::format("{}, one replica: nothing to exchange", name_);
+  std::string text = fmt::format(
+      "{} parameter server, {} {} {}, {} in {}", bound_ ? "stale-synchronous" : "asynchronous",
+      counted(servers_, "server"), dedicated_ ? "beside" : "in", counted(workers_, "worker"),
+      bytes_text(static_cast<double>(context_.arenas.elems()) * static_cast<double>(size_of(context_.arenas.dtype()))),
+      counted(static_cast<std::int64_t>(buckets_.size()), "bucket"));
+  if (bound_) text += fmt::format(", at most {} ahead", counted(*bound_, "step"));
+  if (keys_.soft > 1) text += fmt::format(", {} updates together", keys_.soft);
+  if (keys_.drop_above >= 0) text += fmt::format(", dropped above staleness {}", keys_.drop_above);
+  if (keys_.staleness_scale > 0) text += fmt::format(", scaled by {} / staleness", keys_.staleness_scale);
+  if (keys_.delay_compensation > 0) text += ", compensated for their delay";
+  if (at_servers()) text += ", updates on the servers";
+  return text;
+}
+
+void AsyncStrategy::attach() {
+  if (alone() || attachment_) return;
+  with_host(context_.arenas.weights_at(0), {0, context_.arenas.elems()},
+            [&](const void* weights) { memory_->begin(weights); });
+  if (served_) begin_serving();
+  attachment_ = context_.engine.attach(*protocol_, *this);
+}
+
+// Own parts of the states, as they are in every rank's arenas at the beginning.
+void AsyncStrategy::begin_serving() {
+  const std::size_t elem = size_of(context_.arenas.dtype());
+  served_->go_on_from(static_cast<std::int64_t>(updates_before_));
+  for (const Bucket& bucket : buckets_) {
+    const std::size_t at = static_cast<std::size_t>(bucket.own.begin) * elem;
+    const std::size_t bytes = static_cast<std::size_t>(bucket.own.elems()) * elem;
+    if (!mean_square_.empty())
+      std::memcpy(static_cast<std::byte*>(served_->mean_square()) + at, mean_square_.data() + at, bytes);
+    Optimiser* optimiser = served_->optimiser();
+    for (int s = 0; optimiser && s < optimiser->states(); ++s)
+      with_host(context_.optimiser.state(s), bucket.own, [&](const void* state) {
+        std::memcpy(static_cast<std::byte*>(optimiser->state(s)) + at, state, bytes);
+      });
   }
+}
 
-  void gradient_ready(ArenaRange range) override {
-    // Of layers that are through: this range's may still read its weights.
-    if (!context_.optimiser.waits()) push_ready();
-    for (Bucket& bucket : buckets_)
-      if (bucket.gradient.add(range, account_.info().step)) bucket.ready = true;
+void AsyncStrategy::push(std::size_t b) {
+  Bucket& bucket = buckets_[b];
+  ECHELON_CHECK(!bucket.ticket.valid(), "the weights of [{}, {}) were not waited for in step {}", bucket.range.begin,
+                bucket.range.end, account_.info().step);
+  {
+    const std::lock_guard lock(mutex_);
+    if (error_) std::rethrow_exception(error_);
+    bucket.promise = context_.engine.promise();
+    bucket.ticket = bucket.promise.ticket();
   }
+  attachment_->post(AsyncProtocol::token(AsyncProtocol::Word::push, static_cast<int>(b)));
+}
 
-  StepOutcome end_step() override {
-    for (const Bucket& bucket : buckets_)
-      ECHELON_CHECK(bucket.gradient.complete(), "gradients missing at the end of step {}", account_.info().step);
-    ++steps_;
-    if (context_.optimiser.waits() && trains()) apply_whole(context_.optimiser, context_.arenas, account_.outcome());
-    push_ready();
-    return account_.take();
-  }
+void AsyncStrategy::take_over(ArenaRange range, const void* values) {
+  context_.arenas.device().to_device(context_.arenas.weights_at(range.begin), values,
+                                     static_cast<std::size_t>(range.elems()) * size_of(context_.arenas.dtype()));
+  context_.arenas.touch();
+}
 
-  void come_to_meeting() override {
-    if (alone() || meeting_.valid()) return;
-    attach();
-    const StepAccount::ExcludedTime apart(account_);
-    for (std::size_t b = 0; b < buckets_.size(); ++b) finish(b);
+// The protocol tells a server of a meeting that its host has not come to yet, and at most of one.
+void AsyncStrategy::come_to_meeting() {
+  if (alone()) return;
+  attach();  // where this rank has had no step to do
+  const StepAccount::ExcludedTime apart(account_);
+  leave_meeting();  // the one before, where nothing has come between
+  begin_meeting();
+  if (context_.role == Role::server && !served_) return;  // which nobody sends anything to
+  {
+    const std::lock_guard lock(mutex_);
+    if (error_) std::rethrow_exception(error_);
+    meet_ = context_.engine.promise();
+    meeting_ = meet_.ticket();
     ++meetings_;
-    post(meet_, meeting_, AsyncProtocol::token(AsyncProtocol::Word::meet));
+    if (told_ >= meetings_) meet_.fulfil(0, context_.engine.clock().now_s(), {});
   }
+  if (context_.role == Role::worker) attachment_->post(AsyncProtocol::token(AsyncProtocol::Word::meet));
+}
 
-  void drain() override {
-    const StepAccount::ExcludedTime apart(account_);
-    leave_meeting();
-    context_.arenas.device().synchronize();
-  }
-  void visit_state(StateVisitor& visitor) override {
-    pass_.visit_local_states(visitor, context_.optimiser, {context_.engine.rank(), workers()});
-  }
-  WireCounters wire() const override { return account_.wire(); }
-  std::optional<UpdateRecord> updates() const override {
-    if (alone()) return {};
-    const std::lock_guard lock(mutex_);
-    return updates_;
-  }
-  std::int64_t served() const override { return alone() ? 0 : served_; }
-  std::vector<LedgerBytes> take_ledgers() override {
-    const std::lock_guard lock(mutex_);
-    std::vector<LedgerBytes> taken(ledgers_.size());
-    std::swap(taken, ledgers_);
-    return taken;
-  }
-  double formula_bytes_per_step() const override {
-    const double steps = static_cast<double>(std::max<std::int64_t>(1, steps_));
-    return bytes_of_step_ + bytes_of_meeting_ * static_cast<double>(meetings_) / steps;
-  }
-  std::string describe() const override {
-    if (alone()) return "asynchronous, one replica: nothing to exchange";
-    std::string text = fmt::format("asynchronous parameter server, {} in {}, {} in {}", counted(servers_, "server"),
-                                   counted(workers(), "worker"),
-                                   bytes_text(static_cast<double>(context_.arenas.elems()) *
-                                              static_cast<double>(size_of(context_.arenas.dtype()))),
-                                   counted(static_cast<std::int64_t>(buckets_.size()), "bucket"));
-    if (keys_.soft > 1) text += fmt::format(", {} updates together", keys_.soft);
-    if (keys_.drop_above >= 0) text += fmt::format(", dropped above staleness {}", keys_.drop_above);
-    if (keys_.staleness_scale > 0) text += fmt::format(", scaled by {} / staleness", keys_.staleness_scale);
-    if (keys_.bound >= 0) text += fmt::format(", at most {} ahead", counted(keys_.bound, "step"));
-    return text;
-  }
+void AsyncStrategy::leave_meeting() {
+  if (!meeting_.valid()) return;
+  std::exchange(meeting_, {}).wait();
+  end_meeting();
+  const std::lock_guard lock(mutex_);
+  account_.note_sent(std::exchange(sent_at_meeting_, {}));
+}
 
- private:
-  struct Bucket {
-    ArenaRange range;
-    ReadyCount gradient;
-    bool ready = false;  // its gradient is there, its update is not made yet
-    Promise promise = {};
-    Ticket ticket = {};  // valid: pushed, and its new weights are not taken over yet
+void AsyncStrategy::drain() {
+  const StepAccount::ExcludedTime apart(account_);
+  leave_meeting();
+  context_.arenas.device().synchronize();
+}
+
+// Of servers: states of the optimiser, and the mean square of gradients.
+void AsyncStrategy::gather_state() {
+  if (alone() || !attachment_) return;
+  const std::size_t elem = size_of(context_.arenas.dtype());
+  const auto put_own = [&](void* arena, const void* own_values) {
+    for (const Bucket& bucket : buckets_) {
+      const std::size_t at = static_cast<std::size_t>(bucket.own.begin) * elem;
+      std::memcpy(static_cast<std::byte*>(arena) + at, static_cast<const std::byte*>(own_values) + at,
+                  static_cast<std::size_t>(bucket.own.elems()) * elem);
+    }
   };
-
-  int workers() const { return context_.engine.size(); }
-  bool alone() const { return workers() == 1; }
-  bool trains() const { return account_.info().local_weight > 0; }
-
-  // With the weights of the arenas, which all ranks have.
-  void attach() {
-    if (alone() || attachment_) return;
-    with_weights({0, context_.arenas.elems()}, [&](const void* weights) { memory_->begin(weights); });
-    attachment_ = context_.engine.attach(*protocol_, *this);
+  for (int s = 0; at_servers() && s < context_.optimiser.states(); ++s) {
+    Staging states(context_.arenas.device(), context_.optimiser.state(s), context_.arenas.elems(),
+                   context_.arenas.dtype());
+    if (served_) put_own(states.at(0), served_->optimiser()->state(s));
+    gather(states.at(0));
+    states.store({0, context_.arenas.elems()});
   }
-
-  // Each worker sends each server but itself its update and gets weights; at a meeting it asks without an update.
-  void count_bytes(const Parts& parts) {
-    const double header = sizeof(AsyncHeader), elem = static_cast<double>(size_of(context_.arenas.dtype()));
-    for (const ElemRange part : parts) {
-      if (part.empty()) continue;
-      const double bytes = static_cast<double>(part.elems()) * elem;
-      bytes_of_step_ += (workers() - 1) * 2 * (header + bytes);
-      bytes_of_meeting_ += (workers() - 1) * (2 * header + bytes);
-    }
+  if (!mean_square_.empty()) {
+    if (served_) put_own(mean_square_.data(), served_->mean_square());
+    gather(mean_square_.data());
   }
+  context_.arenas.device().synchronize();
+}
 
-  double rate() const {
-    const StepInfo& info = account_.info();
-    const double share = info.weight > 0 ? info.local_weight / info.weight : 0;
-    return keys_.rate == AsyncRate::full ? 1 : keys_.rate == AsyncRate::sqrt ? std::sqrt(share) : share;
+void AsyncStrategy::gather(void* arena) {
+  const int behind = context_.first_channel + 2 * static_cast<int>(buckets_.size());  // the protocol's own channels
+  for (const Bucket& bucket : buckets_)
+    context_.engine.run({.plan = bucket.gather,
+                         .data = static_cast<std::byte*>(arena) +
+                                 static_cast<std::size_t>(bucket.range.begin) * size_of(context_.arenas.dtype()),
+                         .dtype = context_.arenas.dtype(),
+                         .channel = behind,
+                         .priority = 0,
+                         .after = nullptr});
+}
+
+void AsyncStrategy::visit_state(StateVisitor& visitor) {
+  if (alone()) return;
+  if (at_servers()) {
+    double updates = updates_before_ + static_cast<double>(newest_version_);
+    StateTensor tensor;
+    tensor.name = "strategy/server_updates";
+    tensor.data = &updates, tensor.dtype = DType::f64, tensor.shape = Shape{1};
+    tensor.absent_is_zero = true;
+    visitor.tensor(tensor);
+    if (visitor.loading()) updates_before_ = updates;
+  } else {
+    pass_.visit_local_states(visitor, context_.optimiser, {context_.engine.rank(), workers_});
   }
-
-  // The weights of a range on the host, for as long as `use` runs.
-  template <class Use>
-  void with_weights(ArenaRange range, const Use& use) {
-    Device& device = context_.arenas.device();
-    if (device.on_host()) {
-      device.synchronize();
-      return use(context_.arenas.weights_at(range.begin));
-    }
-    std::vector<std::byte> host(static_cast<std::size_t>(range.elems()) * size_of(context_.arenas.dtype()));
-    device.to_host(host.data(), context_.arenas.weights_at(range.begin), host.size());
-    use(host.data());
+  if (mean_square_.empty()) return;
+  for (const Parameter& parameter : context_.arenas.parameters().all()) {
+    const std::string name = "strategy/mean_square/" + parameter.name;
+    std::byte* data =
+        mean_square_.data() + static_cast<std::size_t>(parameter.begin) * size_of(context_.arenas.dtype());
+    StateTensor tensor = whole_tensor(name, data, context_.arenas.dtype(), parameter);
+    tensor.absent_is_zero = true;
+    visitor.tensor(tensor);
   }
+}
 
-  // Updates of the buckets whose gradients are there; where the optimiser waits for all gradients, they are applied.
-  void push_ready() {
-    for (std::size_t b = 0; b < buckets_.size(); ++b) {
-      Bucket& bucket = buckets_[b];
-      if (!bucket.ready) continue;
-      bucket.ready = false;
-      ScopedTimer timer(account_.outcome().optimiser_s);
-      if (trains() && !context_.optimiser.waits()) context_.optimiser.apply(bucket.range);
-      if (alone()) continue;
-      ECHELON_CHECK(!bucket.ticket.valid(), "the weights of [{}, {}) were not waited for in step {}",
-                    bucket.range.begin, bucket.range.end, account_.info().step);
-      with_weights(bucket.range, [&](const void* weights) { memory_->set_update(b, weights, rate()); });
-      post(bucket.promise, bucket.ticket, AsyncProtocol::token(AsyncProtocol::Word::push, static_cast<int>(b)));
-    }
+std::vector<StalenessTally> AsyncStrategy::staleness() const {
+  const std::lock_guard lock(mutex_);
+  return staleness_;
+}
+
+std::int64_t AsyncStrategy::pieces_served() const {
+  if (alone()) return 0;
+  return std::count_if(buckets_.begin(), buckets_.end(), [](const Bucket& bucket) { return bucket.own.elems() > 0; });
+}
+
+std::vector<LedgerBytes> AsyncStrategy::take_ledgers() {
+  const std::lock_guard lock(mutex_);
+  std::vector<LedgerBytes> taken(ledgers_.size());
+  std::swap(taken, ledgers_);
+  return taken;
+}
+
+// On the thread that drives, with the lock.
+void AsyncStrategy::keep_ledger(int b) {
+  const LedgerBytes taken = protocol_->take_ledger(b);
+  LedgerBytes& kept = ledgers_[static_cast<std::size_t>(b)];
+  kept.insert(kept.end(), taken.begin(), taken.end());
+}
+
+void AsyncStrategy::on_notified(Token token, double now_s) {
+  const std::lock_guard lock(mutex_);
+  const AsyncProtocol::Word word = AsyncProtocol::word_of(token);
+  if (word == AsyncProtocol::Word::recorded) return keep_ledger(AsyncProtocol::bucket_of(token));
+  if (word == AsyncProtocol::Word::settled) {
+    const int b = AsyncProtocol::bucket_of(token);
+    keep_ledger(b);
+    buckets_[static_cast<std::size_t>(b)].promise.fulfil(protocol_->begun_s(b), now_s, protocol_->take_sent(b));
+    return;
   }
-
-  void post(Promise& promise, Ticket& ticket, Token token) {
-    {
-      const std::lock_guard lock(mutex_);
-      if (error_) std::rethrow_exception(error_);
-      promise = context_.engine.promise();
-      ticket = promise.ticket();
-    }
-    attachment_->post(token);
+  if (word != AsyncProtocol::Word::met) return;
+  for (int b = 0; b < static_cast<int>(buckets_.size()); ++b) {
+    sent_at_meeting_ += protocol_->take_sent(b);
+    keep_ledger(b);
   }
+  staleness_.clear();
+  for (int w = 0; w < workers_; ++w) staleness_.push_back(protocol_->staleness(w));
+  newest_version_ = protocol_->newest_version();
+  ++told_;
+  if (meet_.pending()) meet_.fulfil(now_s, now_s, {});
+}
 
-  void finish(std::size_t b) {
-    Bucket& bucket = buckets_[b];
-    if (!bucket.ticket.valid()) return;
-    {
-      ScopedTimer timer(account_.outcome().exchange_wait_s);
-      bucket.ticket.wait();
-    }
-    account_.note(bucket.ticket);
-    bucket.ticket = {};
-    take_over(b);
-  }
+void AsyncStrategy::failed(std::exception_ptr error) {
+  const std::lock_guard lock(mutex_);
+  error_ = error;
+  const double now_s = context_.engine.clock().now_s();
+  for (Bucket& bucket : buckets_)
+    if (bucket.promise.pending()) bucket.promise.fail(error, now_s);
+  if (meet_.pending()) meet_.fail(error, now_s);
+}
 
-  void take_over(std::size_t b) {
-    const ArenaRange range = buckets_[b].range;
-    context_.arenas.device().to_device(context_.arenas.weights_at(range.begin), memory_->pulled(b),
-                                       static_cast<std::size_t>(range.elems()) * size_of(context_.arenas.dtype()));
-    context_.arenas.touch();
-  }
+namespace {
 
-  // Once all workers have come: the weights of all are those that the servers then had.
-  void leave_meeting() {
-    if (!meeting_.valid()) return;
-    std::exchange(meeting_, {}).wait();
-    for (std::size_t b = 0; b < buckets_.size(); ++b) take_over(b);
-    const std::lock_guard lock(mutex_);
-    account_.note_sent(std::exchange(sent_at_meeting_, {}));
-  }
-
-  // On the thread that drives, with the lock.
-  void keep_ledger(int b) {
-    const LedgerBytes taken = protocol_->take_ledger(b);
-    LedgerBytes& kept = ledgers_[static_cast<std::size_t>(b)];
-    kept.insert(kept.end(), taken.begin(), taken.end());
-  }
-
-  void on_notified(Token token, double now_s) override {
-    const std::lock_guard lock(mutex_);
-    const AsyncProtocol::Word word = AsyncProtocol::word_of(token);
-    if (word == AsyncProtocol::Word::recorded) return keep_ledger(AsyncProtocol::bucket_of(token));
-    if (word == AsyncProtocol::Word::settled) {
-      const int b = AsyncProtocol::bucket_of(token);
-      keep_ledger(b);
-      buckets_[static_cast<std::size_t>(b)].promise.fulfil(protocol_->begun_s(b), now_s, protocol_->take_sent(b));
-      return;
-    }
-    if (word != AsyncProtocol::Word::met) return;
-    for (int b = 0; b < static_cast<int>(buckets_.size()); ++b) {
-      sent_at_meeting_ += protocol_->take_sent(b);
-      keep_ledger(b);
-    }
-    updates_ = {};
-    for (int w = 0; w < workers(); ++w) {
-      const StalenessTally of = protocol_->staleness(w);
-      updates_.applied += static_cast<double>(of.applied);
-      updates_.dropped += static_cast<double>(of.dropped);
-      updates_.staleness += of.sum;
-      updates_.most_staleness = std::max(updates_.most_staleness, static_cast<double>(of.most));
-    }
-    meet_.fulfil(now_s, now_s, {});
-  }
-
-  void failed(std::exception_ptr error) override {
-    const std::lock_guard lock(mutex_);
-    error_ = error;
-    const double now_s = context_.engine.clock().now_s();
-    for (Bucket& bucket : buckets_)
-      if (bucket.promise.pending()) bucket.promise.fail(error, now_s);
-    if (meet_.pending()) meet_.fail(error, now_s);
-  }
-
-  AsynchronousKeys keys_;
-  StrategyContext context_;
-  StepAccount account_;
-  ArenaPass pass_;
-  int servers_ = 1;
-  std::int64_t served_ = 0;
-  std::vector<Bucket> buckets_;  // from the arena's end
-  double bytes_of_step_ = 0, bytes_of_meeting_ = 0;
-  std::int64_t steps_ = 0, meetings_ = 0;
-  Promise meet_;
-  Ticket meeting_;  // valid: this worker has come to a meeting, and has not left it
-  std::optional<AsyncBuffers> memory_;
-  std::optional<AsyncProtocol> protocol_;
-  mutable std::mutex mutex_;  // of promises, error and what was sent at a meeting
-  WireCounters sent_at_meeting_;
-  UpdateRecord updates_;
-  std::vector<LedgerBytes> ledgers_;        // by bucket: not taken yet
-  std::exception_ptr error_;                // that ended the protocol
-  std::unique_ptr<Attachment> attachment_;  // ends first; null with one rank, and before the first step
-};
+std::unique_ptr<Strategy> make_of_role(const ExchangeConfig& config, const StrategyContext& context,
+                                       std::string_view name) {
+  return context.role == Role::server ? make_async_server(config, context, name)
+                                      : make_async_worker(config, context, name);
+}
 
 }  // namespace
 
 std::unique_ptr<Strategy> make_asynchronous(const ExchangeConfig& config, const StrategyContext& context) {
-  return std::make_unique<Asynchronous>(config, context);
+  return make_of_role(config, context, "asynchronous");
+}
+
+std::unique_ptr<Strategy> make_stale_synchronous(const ExchangeConfig& config, const StrategyContext& context) {
+  return make_of_role(config, context, "stale_synchronous");
 }
 
 }  // namespace echelon::inline exchange

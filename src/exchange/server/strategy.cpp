@@ -8,9 +8,12 @@
 // states of the optimiser live where their part is served; `gather_state` brings them together, so that checkpoints
 // hold whole states and resume on any number of servers. A server on a rank of its own keeps whole arenas, of which it
 // uses its parts; its step is to take in all pushes, update, and send the pulls, which end beside the next forward.
-// What travels between ranks, and when, is protocol.hpp; memory.hpp makes the messages. Rules that look at whole
-// parameters or gradients (lars, lamb, clipping, a scaled loss) are refused: a server sees parts. What exchange.codec
-// does to both ways is in codec.hpp.
+// What travels between ranks, and when, is protocol.hpp; memory.hpp makes the messages. What exchange.codec does to
+// both ways is in codec.hpp.
+//
+// Norms (clip_norm, LARS, LAMB) and the test of scaled gradients are sums over the parts of all servers: every rank
+// then waits for all gradients at the end of a step, one message of 8 bytes a value goes between all ranks, and only
+// then are parts updated and pulled.
 #include "exchange/server/strategy.hpp"
 
 #include <fmt/format.h>
@@ -19,7 +22,6 @@
 
 #include "base/check.hpp"
 #include "base/clock.hpp"
-#include "base/error.hpp"
 #include "base/text.hpp"
 #include "comm/collective/algorithms.hpp"
 #include "comm/collective/server.hpp"
@@ -36,10 +38,6 @@ ServerStrategy::ServerStrategy(const ExchangeConfig& config, const StrategyConte
                  context.arenas.dtype()),
       weights_(context.arenas.device(), context.arenas.weights_at(0), context.arenas.elems(), context.arenas.dtype()),
       account_(context.optimiser) {
-  if (context.optimiser.waits() || context.optimiser.whole_parameters())
-    throw ConfigError(
-        "exchange.strategy \"server\" updates parts of parameters on their servers: clipping, a scaled loss, "
-        "lars and lamb look at whole ones; strategy \"synchronous\" fits");
   context.arenas.track_rows(alone() && config.codec == "none");
   AllreduceRequest& request = request_;
   request.rank = context.engine.rank();
@@ -61,11 +59,20 @@ ServerStrategy::ServerStrategy(const ExchangeConfig& config, const StrategyConte
                         .gradient = ReadyCount(ranges[b])});
   }
   if (!alone()) {
+    serve_parts();
     memory_.emplace(ranges, request.segment_elems, context.arenas.dtype(), gradients_, weights_, *codec_);
     protocol_.emplace(request.rank, request.ranks, workers_, traffic, *memory_);
     attachment_ = context.engine.attach(*protocol_, *this);
   }
   if (codec_->on()) formula_bytes_ = codec_->formula_bytes();
+}
+
+// The optimiser's ranges, and the channel of its sums, behind those of the buckets.
+void ServerStrategy::serve_parts() {
+  std::vector<ArenaRange> own;
+  for (auto bucket = buckets_.rbegin(); bucket != buckets_.rend(); ++bucket) own.push_back(bucket->own);
+  norms_.emplace(context_.engine, channel(buckets_.size()));
+  context_.optimiser.serve(std::move(own), [this](std::span<double> values) { norms_->sum(values); });
 }
 
 void ServerStrategy::drain() {
@@ -75,7 +82,7 @@ void ServerStrategy::drain() {
 }
 
 void ServerStrategy::gather_state() {
-  if (states_apart_) gather_states();
+  if (states_apart_) gather_served();
   context_.arenas.device().synchronize();
 }
 
@@ -125,29 +132,49 @@ void ServerStrategy::push(std::size_t b) {
 }
 
 void ServerStrategy::serve_what_is_in() {
+  if (context_.optimiser.waits()) return;
   for (std::size_t b = 0; b < buckets_.size(); ++b)
     if (buckets_[b].stage == Stage::pushed && buckets_[b].ticket.done()) serve(b);
 }
 
-void ServerStrategy::serve(std::size_t b) {
+void ServerStrategy::take_sum(std::size_t b) {
   Bucket& bucket = buckets_[b];
   {
     ScopedTimer timer(account_.outcome().exchange_wait_s);
     bucket.ticket.wait();
   }
   bucket.stage = Stage::pulled;
+  ScopedTimer timer(account_.outcome().optimiser_s);
+  if (!alone()) {
+    account_.note(bucket.ticket);
+    gradients_.store(bucket.own);
+  }
+  codec_->before_update(b);
+}
+
+void ServerStrategy::serve(std::size_t b) {
+  if (context_.optimiser.waits()) return serve_together();
+  take_sum(b);
   {
     ScopedTimer timer(account_.outcome().optimiser_s);
-    if (!alone()) {
-      account_.note(bucket.ticket);
-      gradients_.store(bucket.own);
-    }
-    const ArenaRange served = alone() ? bucket.range : bucket.own;
-    codec_->before_update(b);
+    const ArenaRange served = alone() ? buckets_[b].range : buckets_[b].own;
     if (served.elems() > 0) context_.optimiser.apply(served);
     codec_->after_update(b);
   }
   if (!alone()) pull(b);
+}
+
+void ServerStrategy::serve_where_all_wait() {
+  if (context_.optimiser.waits() && buckets_.front().stage == Stage::pushed) serve_together();
+}
+
+void ServerStrategy::serve_together() {
+  for (std::size_t b = 0; b < buckets_.size(); ++b) take_sum(b);
+  apply_whole(context_.optimiser, context_.arenas, account_.outcome());
+  for (std::size_t b = 0; b < buckets_.size(); ++b) {
+    codec_->after_update(b);
+    if (!alone()) pull(b);
+  }
 }
 
 void ServerStrategy::pull(std::size_t b) {
@@ -184,27 +211,16 @@ StepOutcome ServerStrategy::take_outcome() {
 }
 
 // Each server's part of the optimiser's states and of the weights that it keeps to itself, to everybody.
-void ServerStrategy::gather_states() {
+void ServerStrategy::gather_served() {
   states_apart_ = false;
-  for (int s = 0; s < context_.optimiser.states(); ++s) {
-    Staging states(context_.arenas.device(), context_.optimiser.state(s), context_.arenas.elems(),
-                   context_.arenas.dtype());
-    for (std::size_t b = 0; b < buckets_.size(); ++b) {
-      gather(b, states.at(buckets_[b].range.begin), states.fetch(buckets_[b].own));
-      states.store(buckets_[b].range);
-    }
-  }
+  std::vector<ServedBucket> served;
+  for (std::size_t b = 0; b < buckets_.size(); ++b)
+    served.push_back(
+        {.range = buckets_[b].range, .own = buckets_[b].own, .plan = buckets_[b].gather, .channel = channel(b)});
+  gather_states(context_.engine, context_.arenas, context_.optimiser, served);
   if (float* master = codec_->master())
-    for (std::size_t b = 0; b < buckets_.size(); ++b) gather(b, master + buckets_[b].range.begin, nullptr);
-}
-
-void ServerStrategy::gather(std::size_t b, void* data, std::shared_ptr<const Event> after) {
-  context_.engine.run({.plan = buckets_[b].gather,
-                       .data = data,
-                       .dtype = context_.arenas.dtype(),
-                       .channel = channel(b),
-                       .priority = 0,
-                       .after = std::move(after)});
+    for (const ServedBucket& bucket : served)
+      gather_bucket(context_.engine, bucket, master + bucket.range.begin, context_.arenas.dtype(), nullptr);
 }
 
 std::unique_ptr<Strategy> make_server(const ExchangeConfig& config, const StrategyContext& context) {

@@ -7,8 +7,10 @@
 #include <optional>
 #include <vector>
 
+#include "comm/group.hpp"
 #include "exchange/buckets.hpp"
 #include "exchange/server/codec.hpp"
+#include "exchange/server/gather.hpp"
 #include "exchange/server/memory.hpp"
 #include "exchange/server/protocol.hpp"
 #include "exchange/staging.hpp"
@@ -51,10 +53,13 @@ class ServerStrategy : public Strategy, private ProtocolHost {
 
   // Hands this rank's gradient of bucket b to the servers, once `after` has passed.
   void push(std::size_t b);
-  // Takes the optimiser's step on this rank's part of bucket b, once all workers' gradients are in, and sends it out.
+  // Takes the optimiser's step on this rank's part of bucket b, once all workers' gradients are in, and sends it out;
+  // where the optimiser waits for all gradients, of all buckets, every one of which is pushed.
   void serve(std::size_t b);
-  // The same for every bucket whose gradients are in.
+  // The same for every bucket whose gradients are in; none where the optimiser waits.
   void serve_what_is_in();
+  // Likewise of all buckets where the optimiser waits for every gradient; nothing elsewhere.
+  void serve_where_all_wait();
   // Returns once the new weights of bucket b are here.
   void finish(std::size_t b);
   void finish_all();
@@ -67,13 +72,15 @@ class ServerStrategy : public Strategy, private ProtocolHost {
   virtual void store_pulled(std::size_t b) = 0;
 
  private:
+  void serve_parts();
+  void take_sum(std::size_t b);
+  void serve_together();
   int channel(std::size_t b) const { return context_.first_channel + 2 * static_cast<int>(b); }
   void on_notified(Token token, double now_s) override;
   void failed(std::exception_ptr error) override;
   void post(std::size_t b, ServerProtocol::Word word, std::shared_ptr<const Event> after);
   void pull(std::size_t b);
-  void gather_states();
-  void gather(std::size_t b, void* data, std::shared_ptr<const Event> after);
+  void gather_served();
 
   AllreduceRequest request_;
   int workers_;
@@ -82,7 +89,8 @@ class ServerStrategy : public Strategy, private ProtocolHost {
   std::unique_ptr<ServerCodec> codec_;
   std::vector<Bucket> buckets_;
   StepAccount account_;
-  bool states_apart_ = false;  // servers have moved their states since they were brought together
+  std::optional<Group> norms_;  // sums of the optimiser over the parts of servers; none with one rank
+  bool states_apart_ = false;   // servers have moved their states since they were brought together
   double formula_bytes_ = 0;
   std::optional<ServerBuffers> memory_;
   std::optional<ServerProtocol> protocol_;

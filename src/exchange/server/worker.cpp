@@ -34,6 +34,7 @@ class ServerWorker final : public ServerStrategy {
     serve_what_is_in();
     for (const Bucket& bucket : buckets())
       ECHELON_CHECK(bucket.gradient.complete(), "gradients missing at the end of step {}", account().info().step);
+    serve_where_all_wait();
     if (alone()) finish_all();
     return take_outcome();
   }

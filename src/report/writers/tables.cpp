@@ -65,7 +65,10 @@ std::vector<Column> identity(const Study& study) {
   if (differ(study, [](const ScalingRow& row) { return row.strategy + row.algorithm; }))
     columns.push_back({"exchange", [](const ScalingRow& row) { return row.strategy + ", " + row.algorithm; }});
   columns.push_back({"codec", [](const ScalingRow& row) { return row.codec_text; }});
-  columns.push_back({"device", [](const ScalingRow& row) { return row.paced ? std::string("paced") : row.device; }});
+  columns.push_back(
+      {"device", [](const ScalingRow& row) {
+         return row.paced ? std::string("paced") : row.computes_at_pace() ? row.device + " at a pace" : row.device;
+       }});
   return columns;
 }
 
@@ -113,6 +116,11 @@ Table rate_table(const Study& study) {
   more.push_back(
       {"train loss", [](const Row& row) { return or_dash(row.train_loss, fmt::format("{:.4f}", row.train_loss)); }});
   more.push_back({"test accuracy", [](const Row& row) { return accuracy_text(row.accuracy); }});
+  if (any_above_0(study, [](const Row& row) { return row.updates_applied; }))
+    more.push_back({"staleness", [](const Row& row) {
+                      return or_dash(row.staleness_mean,
+                                     fmt::format("{:.2f}, at most {:.0f}", row.staleness_mean, row.staleness_largest));
+                    }});
   more.push_back({"runs", [](const Row& row) { return fmt::format("{}", row.attempts); }});
   return table_of(study, identity(study), more);
 }

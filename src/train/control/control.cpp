@@ -118,7 +118,8 @@ void Control::set_join_weight(double weight) { join_weight_ = weight; }
 void Control::begin() {
   if (met_ + 1 == script_.size() && (script_.back().reasons & kMeetingEnd) == 0) words_.requeue = true;
   sum_ = sums_.expect();
-  tree_.set_words(std::exchange(words_, {}));
+  tree_.set_words(words_);
+  words_ = {.step = words_.step};  // of the next meeting too, where no step comes before it
   sums_.post(ControlTree::kWords);
 }
 

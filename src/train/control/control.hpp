@@ -34,6 +34,8 @@ class Control {
   // Likewise: why the next meeting was called (MeetingReason); 0 where none was. `steps` that this rank has trained
   // since this object was made.
   std::uint32_t called(std::int64_t steps) const;
+  // Whether ranks meet by a script: early ones wait inside meet().
+  bool scripted() const { return !script_.empty(); }
   // Likewise, on rank 0: total weight, over all replicas since this object was made, at which the next epoch ends, and
   // the next warm-up (0: never).
   void set_epoch_weight(double weight);

@@ -37,6 +37,9 @@ struct StepRecord {
   double tokens = 0;   // likewise, where there is a label a token; else 0
   StepTimes times;
   StepOutcome outcome;
+  // Of this rank, where its gradient came too late: steps after this one that it leaves out, and its samples of all of
+  // them, which enter no update.
+  std::int64_t steps_left_out = 0, dropped_samples = 0;
   double drift = -1;               // at a meeting: largest StepOutcome::drift of a replica; -1: none
   double arrival_skew_s = 0;       // of the previous step: largest minus smallest compute time of a rank
   std::vector<RankStep> ranks;     // of the step before, by worker; on rank 0, and not of every step (control/tree.hpp)

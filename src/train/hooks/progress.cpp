@@ -48,8 +48,8 @@ std::string bar_text(double part, int width) {
          std::string(static_cast<std::size_t>(width - full), '.') + "]";
 }
 
-ProgressHook::ProgressHook(const RunConfig& config, std::int64_t total_steps, std::int64_t total_epochs)
-    : heartbeat_s_(config.heartbeat_s), total_steps_(total_steps), total_epochs_(total_epochs) {
+ProgressHook::ProgressHook(const RunConfig& config, std::int64_t total_steps, std::int64_t total_epochs, bool own_pace)
+    : heartbeat_s_(config.heartbeat_s), total_steps_(total_steps), total_epochs_(total_epochs), own_pace_(own_pace) {
   const bool terminal = stdout_is_terminal();
   bar_ = config.progress == "bar" || (config.progress == "auto" && terminal);
   lines_ = config.progress == "lines" || (config.progress == "auto" && !terminal);
@@ -70,9 +70,10 @@ std::string ProgressHook::line(const StepRecord& record) const {
   const bool of_tokens = record.tokens > 0;
   const double rate = (of_tokens ? window_tokens_ : window_samples_) / seconds;
   const double per_step_s = seconds / static_cast<double>(std::max<std::int64_t>(1, window_steps_));
-  return fmt::format("step {}/{}  {}{}  {} {}/s  {} left", count_text(record.step), count_text(total_steps_),
+  return fmt::format("step {}/{}  {}{}  {} {}/s{}  {} left", count_text(record.step), count_text(total_steps_),
                      epoch_text(record.epoch + 1), loss_text("loss", record.loss),
                      count_text(static_cast<std::int64_t>(rate)), of_tokens ? "tokens" : "samples",
+                     own_pace_ ? " on rank 0" : "",
                      left_text(per_step_s * static_cast<double>(total_steps_ - record.step)));
 }
 

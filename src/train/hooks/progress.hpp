@@ -12,7 +12,8 @@ namespace echelon::inline train {
 
 class ProgressHook final : public Hook {
  public:
-  ProgressHook(const RunConfig& config, std::int64_t total_steps, std::int64_t total_epochs);
+  // `own_pace`: replicas take steps of their own, and rates are those of rank 0.
+  ProgressHook(const RunConfig& config, std::int64_t total_steps, std::int64_t total_epochs, bool own_pace);
 
   void run_begin(std::int64_t first_step) override;
   void epoch_end(EpochRecord& record) override;
@@ -28,6 +29,7 @@ class ProgressHook final : public Hook {
   double heartbeat_s_;
   std::int64_t total_steps_;
   std::int64_t total_epochs_;
+  bool own_pace_;
   bool bar_ = false;
   bool lines_ = false;
   bool drawn_ = false;

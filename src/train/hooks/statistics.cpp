@@ -23,6 +23,9 @@ void StatisticsHook::step_recorded(const StepRecord& record) {
   if (!record.trained) return;
   const StepTimes& t = record.times;
   ++steps_;
+  steps_left_out_ += record.steps_left_out;
+  gradients_dropped_ += record.outcome.contributed ? 0 : 1;
+  samples_dropped_ += record.dropped_samples;
   times_ += t;
   exposed_s_ += record.outcome.exchange_wait_s;
   busy_s_ += record.outcome.exchange_busy_s;

@@ -14,7 +14,11 @@ class StatisticsHook final : public Hook {
   void epoch_end(EpochRecord& record) override;
   void step_recorded(const StepRecord& record) override;
 
-  std::int64_t steps() const { return steps_; }
+  std::int64_t steps() const { return steps_; }  // that this rank took
+  // And those that it left out because it came too late.
+  std::int64_t steps_of_run() const { return steps_ + steps_left_out_; }
+  std::int64_t gradients_dropped() const { return gradients_dropped_; }
+  std::int64_t samples_dropped() const { return samples_dropped_; }
   const StepTimes& times() const { return times_; }  // sums
   double exposed_s() const { return exposed_s_; }    // the compute thread blocked on the exchange, in all
   double busy_s() const { return busy_s_; }          // the exchange under way, hidden and exposed, in all
@@ -37,6 +41,7 @@ class StatisticsHook final : public Hook {
   void add(const CodecRecord& codec);
 
   std::int64_t steps_ = 0, coded_steps_ = 0;
+  std::int64_t steps_left_out_ = 0, gradients_dropped_ = 0, samples_dropped_ = 0;
   StepTimes times_;
   double exposed_s_ = 0, busy_s_ = 0, skew_s_ = 0;
   CodecRecord codec_{.density = 0};  // sums

@@ -47,6 +47,7 @@ std::vector<std::string> company(const Choice& a, const Choice& b, bool& complet
   const auto one_of = [&](const char* path) {
     return std::any_of(pair.begin(), pair.end(), [&](const Choice* c) { return c->path == path; });
   };
+  if (one_of("exchange.warmup_replicas")) sets.emplace_back("exchange.warmup_steps=3");
   if (!one_is(Property::any_scale)) return sets;
   sets.push_back("device.threads=1");
   if (one_of("data.sharding") && !one_is(Property::own_order) && !one_is(Property::deals_by_file))
@@ -105,10 +106,11 @@ TEST_CASE("a choice is what the config chose", "[config][combinations]") {
 }
 
 TEST_CASE("the alternatives that a refusal names are accepted", "[config][combinations]") {
-  CHECK_THAT(refusal({"exchange.strategy=server", "optimizer.rule=lars"}),
+  CHECK_THAT(refusal({"exchange.strategy=backup", "optimizer.rule=lars"}),
              Catch::Contains("nearest valid: \"sgd\" or \"adam\" or \"adamw\" or \"rmsprop\"") &&
                  Catch::Contains("write exchange.strategy = \"synchronous\""));
-  CHECK(refusal({"exchange.strategy=server", "optimizer.rule=adamw"}).empty());
+  CHECK(refusal({"exchange.strategy=backup", "optimizer.rule=adamw"}).empty());
+  CHECK(refusal({"exchange.strategy=server", "optimizer.rule=lars"}).empty());
   CHECK_THAT(refusal({"exchange.algorithm=mpi", "exchange.codec=fp16"}),
              Catch::Contains("nearest valid: \"ring\", or write exchange.codec = \"none\""));
 }

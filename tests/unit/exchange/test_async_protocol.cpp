@@ -78,6 +78,28 @@ TEST_CASE("a replay under other rules or with other work is refused", "[exchange
   CHECK_THROWS_AS(run_async(schedule, recorded.ledgers), DataError);
 }
 
+TEST_CASE("the histogram of staleness is that of the written order, update by update",
+          "[exchange][protocol][asynchronous]") {
+  for (std::uint64_t seed = test_seed(); seed < test_seed() + 50; ++seed) {
+    CAPTURE(seed);
+    const AsyncSchedule schedule = draw_async_schedule(seed);
+    const AsyncOutcome outcome = run_async(schedule);
+    std::vector<StalenessTally> written(static_cast<std::size_t>(schedule.workers));
+    for (const std::vector<LedgerBytes>& rank : outcome.ledgers)
+      for (const LedgerBytes& ledger : rank)
+        for (const LedgerRow& row : ledger_rows(ledger))
+          if (row.entry.kind == AsyncKind::update)
+            written[static_cast<std::size_t>(row.entry.worker)].add(row.entry.staleness, row.entry.dropped);
+    for (std::size_t w = 0; w < written.size(); ++w) {
+      REQUIRE(outcome.staleness[w].histogram == written[w].histogram);
+      REQUIRE(outcome.staleness[w].applied == written[w].applied);
+      REQUIRE(outcome.staleness[w].dropped == written[w].dropped);
+      REQUIRE(outcome.staleness[w].most == written[w].most);
+      REQUIRE(outcome.staleness[w].sum == written[w].sum);
+    }
+  }
+}
+
 TEST_CASE("equal workers: the mean staleness of 1,000 updates is k - 1 within 1 %",
           "[exchange][protocol][asynchronous]") {
   for (const int k : {2, 4, 8}) {

@@ -210,20 +210,6 @@ TEST_CASE("gathered for a checkpoint, every worker has the optimiser's states of
   CHECK(served[2] == served[0]);
 }
 
-TEST_CASE("rules that need whole parameters are refused with servers", "[exchange]") {
-  const auto body = [](std::unique_ptr<Transport> transport) {
-    Engine engine(std::move(transport));
-    test::Trainer trainer(test::small_lenet(), 2);
-    OptimiserConfig lars;
-    lars.rule = "lars";
-    Optimiser optimiser(lars, trainer.arenas());
-    ExchangeConfig config;
-    config.strategy = "server";
-    make_strategy(config, {trainer.arenas(), optimiser, engine, 0});
-  };
-  CHECK_THROWS_WITH(test::run_ranks(2, body), Contains("strategy \"synchronous\" fits"));
-}
-
 TEST_CASE("a step that does not wait for its weights is a defect", "[exchange]") {
   const auto body = [](std::unique_ptr<Transport> transport) {
     Engine engine(std::move(transport));

@@ -35,6 +35,7 @@ Figures filled() {
     if constexpr (Is<T, std::optional<bool>>) value = true;
     if constexpr (Is<T, std::optional<Quartiles>>) value = {x, x - 1, x + 1};
     if constexpr (Is<T, std::optional<RankTimes>>) value = RankTimes{{x}, {2}, {3}, {4}};
+    if constexpr (Is<T, std::optional<StalenessFigures>>) value = StalenessFigures{{x}, {2}, {3}, {4}, {5}};
     if constexpr (Is<T, std::optional<CodecFigures>>) value = {x, 2, 3, 4, 5};
   });
   return f;

@@ -45,7 +45,7 @@ struct Run {
   test::Folder folder;
   Engine engine{std::move(make_local_world(1)[0])};
   Group group{engine, 0};
-  Control control{engine, 1};
+  Control control;
   Config config;
   std::optional<RunPlan> plan;
   RunState state;
@@ -54,7 +54,7 @@ struct Run {
   Watch watch;
 
   // 10 steps an epoch, 3 epochs.
-  Run() {
+  explicit Run(const Progress& progress = {}) : control(engine, 1, progress) {
     test::write_shards(folder.path(), {80});
     config = parse_config(
         "[model]\nlayers = [{type = \"flatten\"}, {type = \"dense\", units = 10}]\n[batch]\nglobal = "
@@ -154,6 +154,33 @@ TEST_CASE("a strategy whose next step is not after the last one is a defect", "[
   run.make_plan();
   run.jumps.lengths = {0};
   CHECK_THROWS_WITH(run.go(), Catch::Contains("leads back"));
+}
+
+TEST_CASE("a replica that meets others by period may leave steps out, and counts what it drops", "[train][loop]") {
+  Run run({.meets = Progress::Meets::by_period, .period = 5});
+  run.make_plan();
+  run.jumps.lengths = {1, 4, 2, 3};
+  REQUIRE(run.go() == Ending::finished);
+  REQUIRE(run.watch.steps.size() == 12);
+  for (std::size_t i = 0; i < 12; ++i) {
+    const StepRecord& record = run.watch.steps[i];
+    const std::int64_t length = run.jumps.lengths[i % 4];
+    CHECK(record.meets == (record.step % 5 == 0));
+    CHECK(record.ends_epoch == (record.step % 10 == 0));
+    CHECK(record.steps_left_out == length - 1);
+    CHECK(record.dropped_samples == (length == 1 ? 0 : 8 * length));
+    // Losses of gradients that were dropped are in no mean.
+    if (record.meets) CHECK((i % 4 == 1 ? record.loss == 2 : std::isnan(record.loss)));
+  }
+  CHECK(run.watch.epochs.size() == 3);
+  CHECK(run.state.step == 30);
+}
+
+TEST_CASE("a strategy that leads a replica past a meeting is a defect", "[train][loop]") {
+  Run run({.meets = Progress::Meets::by_period, .period = 5});
+  run.make_plan();
+  run.jumps.lengths = {1, 5};
+  CHECK_THROWS_WITH(run.go(), Catch::Contains("past a meeting"));
 }
 
 TEST_CASE("replicas that meet by period know all losses there, and their own between", "[train][loop]") {

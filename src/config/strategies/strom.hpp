@@ -1,0 +1,42 @@
+// [exchange.strom]: the keys of strategy "strom" (exchange/strom/).
+#pragma once
+
+#include <cstdint>
+
+#include "config/strategies/keys.hpp"
+
+namespace echelon::inline config {
+
+enum class StromRounds : std::uint8_t { synchronous, asynchronous };
+enum class StromTopology : std::uint8_t { all, ring };
+enum class StromIndices : std::uint8_t { raw, entropy };
+
+struct StromKeys {
+  StromRounds rounds = StromRounds::synchronous;
+  StromTopology topology = StromTopology::all;
+  double tau = 0;
+  double density = 0.01;
+  StromIndices indices = StromIndices::entropy;
+  std::int64_t warmup_steps = 0;
+
+  static constexpr int arenas(bool) { return 0; }  // as NoKeys: what the strategy keeps lies in host memory
+
+  template <class Section>
+  static void describe(Section& section) {
+    section.key("rounds", &StromKeys::rounds, section.words({"synchronous", "asynchronous"}),
+                "synchronous: each step waits for the messages of all replicas; asynchronous: a replica applies what "
+                "has arrived before its next step, and waits for nobody");
+    section.key("topology", &StromKeys::topology, section.words({"all", "ring"}),
+                "all: a replica sends its message to every other one; ring: to the next one, which forwards it");
+    section.key("tau", &StromKeys::tau, section.range(0, 1e9),
+                "entries x of the residual with |x| >= tau are sent as +tau or -tau; 0: tau adapts to density");
+    section.key("density", &StromKeys::density, section.range(1e-6, 1),
+                "tau = 0: target fraction of the values that is sent in a step");
+    section.key("indices", &StromKeys::indices, section.words({"raw", "entropy"}),
+                "raw: 32 bits an entry, index and sign; entropy: distances between indices, Golomb-coded");
+    section.key("warmup_steps", &StromKeys::warmup_steps, section.range(0, 1e12),
+                "number of steps at the start of the run in which whole updates are sent");
+  }
+};
+
+}  // namespace echelon::inline config

@@ -1,0 +1,37 @@
+// A server of an asynchronous parameter server on a rank of its own: the thread that drives the engine takes in updates
+// and answers them; the compute thread attends meetings alone. Keeps whole arenas, whose own parts are renewed at
+// meetings.
+#include "exchange/asynchronous/strategy.hpp"
+
+namespace echelon::inline exchange {
+namespace {
+
+class AsyncServer final : public AsyncStrategy {
+ public:
+  using AsyncStrategy::AsyncStrategy;
+
+  void begin_step(const StepInfo& info) override {
+    attach();
+    leave_meeting();
+    account().begin_step(info);
+  }
+  void wait_parameters(ArenaRange) override {}
+  void gradient_ready(ArenaRange) override {}
+  StepOutcome end_step() override { return account().take(); }
+
+ private:
+  void begin_meeting() override { attach(); }
+  void end_meeting() override {
+    for (const Bucket& bucket : buckets())
+      if (bucket.own.elems() > 0) take_over(bucket.own, served()->weights_at(bucket.own.begin));
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Strategy> make_async_server(const ExchangeConfig& config, const StrategyContext& context,
+                                            std::string_view name) {
+  return std::make_unique<AsyncServer>(config, context, name);
+}
+
+}  // namespace echelon::inline exchange

@@ -1,0 +1,121 @@
+// A worker of an asynchronous parameter server, with a server inside it or none: takes its optimiser's step on each
+// bucket as its gradients are finished, pushes the change, and lets each layer's forward wait for the servers' weights.
+// Where the servers have the optimiser's states it pushes the gradients, and steps on running statistics alone.
+#include <cmath>
+
+#include "base/check.hpp"
+#include "base/clock.hpp"
+#include "exchange/asynchronous/strategy.hpp"
+
+namespace echelon::inline exchange {
+namespace {
+
+class AsyncWorker final : public AsyncStrategy {
+ public:
+  AsyncWorker(const ExchangeConfig& config, const StrategyContext& context, std::string_view name)
+      : AsyncStrategy(config, context, name), runs_(context.arenas.parameters()) {}
+
+  void begin_step(const StepInfo& info) override {
+    attach();
+    leave_meeting();
+    for (Bucket& bucket : buckets()) bucket.gradient.reset();
+    account().begin_step(info);
+  }
+
+  void wait_parameters(ArenaRange range) override {
+    if (alone()) return;
+    ScopedTimer timer(account().outcome().in_forward_s);
+    for (std::size_t b = 0; b < buckets().size(); ++b)
+      if (buckets()[b].range.begin < range.end && range.begin < buckets()[b].range.end) finish(b);
+  }
+
+  void gradient_ready(ArenaRange range) override {
+    // Of layers that are through: this range's may still read its weights.
+    if (!context().optimiser.waits()) push_ready();
+    for (Bucket& bucket : buckets())
+      if (bucket.gradient.add(range, info().step)) bucket.ready = true;
+  }
+
+  StepOutcome end_step() override {
+    for (const Bucket& bucket : buckets())
+      ECHELON_CHECK(bucket.gradient.complete(), "gradients missing at the end of step {}", info().step);
+    count_step();
+    if (context().optimiser.waits() && trains())
+      apply_whole(context().optimiser, context().arenas, account().outcome());
+    push_ready();
+    return account().take();
+  }
+
+ private:
+  bool trains() const { return info().local_weight > 0; }
+
+  double share() const {
+    const double share = info().weight > 0 ? info().local_weight / info().weight : 0;
+    return keys().rate == AsyncRate::full ? 1 : keys().rate == AsyncRate::sqrt ? std::sqrt(share) : share;
+  }
+
+  // Updates of the buckets whose gradients are there; where the optimiser waits for all gradients, they are applied.
+  void push_ready() {
+    for (std::size_t b = 0; b < buckets().size(); ++b) {
+      Bucket& bucket = buckets()[b];
+      if (!bucket.ready) continue;
+      bucket.ready = false;
+      ScopedTimer timer(account().outcome().optimiser_s);
+      if (trains() && !context().optimiser.waits()) apply(bucket.range);
+      if (alone()) continue;
+      set_update(b);
+      push(b);
+    }
+  }
+
+  void apply(ArenaRange range) {
+    if (!at_servers()) return context().optimiser.apply(range);
+    runs_.each(range, [&](ArenaRange run, bool statistic) {
+      if (statistic) context().optimiser.apply(run);
+    });
+  }
+
+  void set_update(std::size_t b) {
+    const Arenas& arenas = context().arenas;
+    AsyncBuffers::Update update{.share = share(), .rate = trains() ? share() * info().learning_rate : 0};
+    with_host(arenas.weights_at(0), buckets()[b].range, [&](const void* weights) {
+      update.weights = weights;
+      if (!at_servers()) return memory().set_update(b, update);
+      with_host(arenas.gradients_at(0), buckets()[b].range, [&](const void* gradients) {
+        update.gradients = gradients;
+        memory().set_update(b, update);
+      });
+    });
+  }
+
+  void finish(std::size_t b) {
+    Bucket& bucket = buckets()[b];
+    if (!bucket.ticket.valid()) return;
+    {
+      ScopedTimer timer(account().outcome().exchange_wait_s);
+      bucket.ticket.wait();
+    }
+    account().note(bucket.ticket);
+    bucket.ticket = {};
+    take_over(bucket.range, memory().pulled(b));
+  }
+
+  void begin_meeting() override {
+    const StepAccount::ExcludedTime apart(account());
+    for (std::size_t b = 0; b < buckets().size(); ++b) finish(b);
+  }
+  void end_meeting() override {
+    for (std::size_t b = 0; b < buckets().size(); ++b) take_over(buckets()[b].range, memory().pulled(b));
+  }
+
+  KindRuns runs_;
+};
+
+}  // namespace
+
+std::unique_ptr<Strategy> make_async_worker(const ExchangeConfig& config, const StrategyContext& context,
+                                            std::string_view name) {
+  return std::make_unique<AsyncWorker>(config, context, name);
+}
+
+}  // namespace echelon::inline exchange

@@ -1,0 +1,300 @@
+// Synchronous training with backup workers (Chen et al., "Revisiting distributed synchronous SGD", 2016): of k + r
+// replicas the first k gradients of each step enter it, and a replica that comes later drops its own and joins the step
+// that is open then, with its weights, number, learning rate and samples. Nobody waits for a replica that is late.
+//
+//   g   = W / (sum of w_i over S) * sum over S of g_i     S: the first k replicas, g_i divided by W, summed by rank
+//   w   = f(w, g)                                         on the servers, each for its parts
+//
+// w_i is the weight of replica i's samples and W that of all samples of the step, so that g is the mean over the
+// samples that entered. Running statistics of batch norm take the same mean. With r = 0 this is synchronous training.
+// The result of a step depends on S alone, not on the order in which S came.
+//
+// Servers are inside the workers (exchange.servers of them), and their work is done by the thread that drives the
+// engine, so that a server on a late replica is not late. Replicas meet every `period` steps and at the end of an
+// epoch: there all are waited for, no step goes past, and all hold the same weights. Rules that look at whole
+// parameters or gradients are refused, as by strategy "server". What travels between ranks, and when, is protocol.hpp;
+// which gradients enter, rounds.hpp; messages and host memory, memory.hpp.
+#include <fmt/format.h>
+
+#include <mutex>
+#include <optional>
+#include <utility>
+
+#include "base/check.hpp"
+#include "base/clock.hpp"
+#include "base/error.hpp"
+#include "base/text.hpp"
+#include "comm/collective/server.hpp"
+#include "exchange/allreduce_request.hpp"
+#include "exchange/backup/memory.hpp"
+#include "exchange/buckets.hpp"
+#include "exchange/list.hpp"
+#include "exchange/server/gather.hpp"
+#include "exchange/step_account.hpp"
+
+namespace echelon::inline exchange {
+namespace {
+
+class Backup final : public Strategy, private ProtocolHost {
+ public:
+  Backup(const ExchangeConfig& config, const StrategyContext& context);
+
+  std::string_view name() const override { return "backup"; }
+  Progress progress() const override { return {.meets = Progress::Meets::by_period, .period = keys_.period}; }
+
+  void begin_step(const StepInfo& info) override;
+  void wait_parameters(ArenaRange range) override;
+  void gradient_ready(ArenaRange range) override;
+  StepOutcome end_step() override;
+  void drain() override;
+  void gather_state() override;
+  void visit_state(StateVisitor&) override {}
+  WireCounters wire() const override { return account_.wire(); }
+  double formula_bytes_per_step() const override;
+  std::string describe() const override;
+
+ private:
+  using Word = BackupProtocol::Word;
+  struct Bucket {
+    ArenaRange range;
+    ReadyCount gradient;
+    Promise promise = {};
+    Ticket ticket = {};  // valid: its new weights are on their way, or not taken over yet
+  };
+
+  int workers() const { return context_.engine.size(); }
+  bool alone() const { return workers() == 1; }
+  int needed() const { return workers() - static_cast<int>(keys_.of(workers())); }
+
+  void attach(std::int64_t first_step);
+  Ticket expect(Promise& promise);
+  void finish(std::size_t b);
+  void on_notified(Token token, double now_s) override;
+  void failed(std::exception_ptr error) override;
+
+  BackupKeys keys_;
+  StrategyContext context_;
+  Staging gradients_, weights_;
+  StepAccount account_;
+  int servers_ = 1;
+  std::vector<Bucket> buckets_;  // from the arena's end
+  std::vector<ServedBucket> served_;
+  BackupProtocol::Setup setup_;
+  std::vector<double> bytes_of_worker_;  // by worker: of a step that it takes, both ways
+  bool states_apart_ = false;            // servers have moved their states since they were brought together
+  std::int64_t first_step_ = -1, steps_ = 0;
+  Promise judged_, quiet_;
+  std::optional<BackupBuffers> memory_;
+  std::optional<BackupProtocol> protocol_;
+  mutable std::mutex mutex_;  // of promises, error and what follows
+  BackupVerdict verdict_;
+  std::vector<BackupRounds::Count> counts_;  // at the coordinator, up to the last meeting
+  std::exception_ptr error_;                 // that ended the protocol
+  std::unique_ptr<Attachment> attachment_;   // ends first; null with one rank, and before the first step
+};
+
+Backup::Backup(const ExchangeConfig& config, const StrategyContext& context)
+    : keys_(config.backup),
+      context_(context),
+      gradients_(context.arenas.device(), context.arenas.gradients_at(0), context.arenas.elems(),
+                 context.arenas.dtype()),
+      weights_(context.arenas.device(), context.arenas.weights_at(0), context.arenas.elems(), context.arenas.dtype()),
+      account_(context.optimiser) {
+  if (context.optimiser.waits() || context.optimiser.whole_parameters())
+    throw ConfigError(
+        "exchange.strategy \"backup\" updates parts of parameters on their servers: clipping, a scaled loss, lars and "
+        "lamb look at whole ones; strategy \"synchronous\" fits");
+  if (config.codec != "none") throw ConfigError("exchange.strategy \"backup\" sends uncoded values: no exchange.codec");
+  if (keys_.of(workers()) >= workers())
+    throw ConfigError(fmt::format("exchange.backup.replicas = {} leaves no replica of {} to wait for; at most {}",
+                                  keys_.replicas, workers(), workers() - 1));
+  context.arenas.track_rows(alone());
+  AllreduceRequest request = allreduce_request(config, context.engine.transport().hosts(), context.arenas.dtype());
+  request.rank = context.engine.rank();
+  servers_ = request.servers > 0 ? request.servers : request.ranks;
+  const DType dtype = context.arenas.dtype();
+  const std::vector<ArenaRange> ranges =
+      make_buckets(context.arenas.parameters(), size_of(dtype), config.bucket_mb * 1024 * 1024);
+  setup_ = {.rank = request.rank,
+            .workers = workers(),
+            .needed = needed(),
+            .first_step = 0,
+            .buckets = {},
+            .tag = context.first_channel};
+  bytes_of_worker_.resize(static_cast<std::size_t>(workers()));
+  const int gathers = context.first_channel + 3;  // one after the other
+  std::vector<Parts> parts;
+  for (std::size_t b = 0; b < ranges.size(); ++b) {
+    request.elems = ranges[b].elems();
+    parts.push_back(server_parts(request));
+    const ElemRange own = parts.back()[static_cast<std::size_t>(request.rank)];
+    setup_.buckets.push_back({.parts = parts.back(),
+                              .tag = gathers + 1 + 2 * static_cast<int>(b),
+                              .priority = config.priority ? static_cast<int>(ranges.size() - 1 - b) : 0});
+    served_.push_back({.range = ranges[b],
+                       .own = {ranges[b].begin + own.begin, ranges[b].begin + own.end},
+                       .plan = make_pull(request),
+                       .channel = gathers});
+    buckets_.push_back({.range = ranges[b], .gradient = ReadyCount(ranges[b])});
+    for (std::size_t w = 0; w < bytes_of_worker_.size(); ++w)
+      bytes_of_worker_[w] +=
+          2 * static_cast<double>(request.elems - parts.back()[w].elems()) * static_cast<double>(size_of(dtype));
+  }
+  if (!alone())
+    memory_.emplace(request.rank, workers(), ranges, std::move(parts), context.arenas, context.optimiser, gradients_,
+                    weights_);
+}
+
+void Backup::attach(std::int64_t first_step) {
+  first_step_ = first_step;
+  memory_->begin();
+  setup_.first_step = first_step;
+  protocol_.emplace(setup_, *memory_);
+  attachment_ = context_.engine.attach(*protocol_, *this);
+}
+
+void Backup::begin_step(const StepInfo& info) {
+  if (!alone() && !attachment_) attach(info.step);
+  for (Bucket& bucket : buckets_) bucket.gradient.reset();
+  account_.begin_step(info);
+}
+
+void Backup::wait_parameters(ArenaRange range) {
+  if (alone()) return;
+  ScopedTimer timer(account_.outcome().in_forward_s);
+  for (std::size_t b = 0; b < buckets_.size(); ++b)
+    if (buckets_[b].range.begin < range.end && range.begin < buckets_[b].range.end) finish(b);
+}
+
+void Backup::gradient_ready(ArenaRange range) {
+  for (std::size_t b = 0; b < buckets_.size(); ++b) {
+    if (!buckets_[b].gradient.add(range, account_.info().step) || alone()) continue;
+    ECHELON_CHECK(!buckets_[b].ticket.valid(), "the weights of [{}, {}) were not waited for in step {}",
+                  buckets_[b].range.begin, buckets_[b].range.end, account_.info().step);
+    attachment_->post(BackupProtocol::token(Word::push, static_cast<int>(b)), gradients_.fetch(buckets_[b].range));
+  }
+}
+
+StepOutcome Backup::end_step() {
+  const StepInfo& info = account_.info();
+  for (const Bucket& bucket : buckets_)
+    ECHELON_CHECK(bucket.gradient.complete(), "gradients missing at the end of step {}", info.step);
+  if (alone()) {
+    apply_all(context_.optimiser, context_.arenas, account_.outcome());
+    return account_.take();
+  }
+  states_apart_ = true;
+  const Ticket judged = expect(judged_);
+  for (Bucket& bucket : buckets_) bucket.ticket = expect(bucket.promise);
+  protocol_->set_complete(
+      {.step = info.step, .weight = info.local_weight, .whole = info.weight, .learning_rate = info.learning_rate});
+  attachment_->post(BackupProtocol::token(Word::complete));
+  {
+    ScopedTimer timer(account_.outcome().exchange_wait_s);
+    judged.wait();
+  }
+  account_.note(judged);
+  StepOutcome outcome = account_.take();
+  const std::lock_guard lock(mutex_);
+  outcome.next_step = verdict_.next_step;
+  outcome.contributed = verdict_.entered != 0;
+  steps_ = verdict_.next_step - first_step_;
+  return outcome;
+}
+
+void Backup::drain() {
+  const StepAccount::ExcludedTime apart(account_);
+  for (std::size_t b = 0; b < buckets_.size(); ++b) finish(b);
+  if (attachment_) {
+    const Ticket quiet = expect(quiet_);
+    attachment_->post(BackupProtocol::token(Word::quiet));
+    quiet.wait();
+    account_.note_sent(quiet.wire());
+  }
+  context_.arenas.device().synchronize();
+}
+
+void Backup::gather_state() {
+  if (!std::exchange(states_apart_, false)) return;
+  memory_->store_states();
+  gather_states(context_.engine, context_.arenas, context_.optimiser, served_);
+  context_.arenas.device().synchronize();
+}
+
+// Of the steps done so far; on ranks that do not coordinate, and before the first meeting, as if all gradients entered.
+double Backup::formula_bytes_per_step() const {
+  if (alone()) return 0;
+  const auto command = static_cast<double>((servers_ - 1) * static_cast<int>(BackupProtocol::command_bytes(workers())));
+  const std::lock_guard lock(mutex_);
+  const double steps = counts_.empty() ? 1 : static_cast<double>(steps_);
+  double bytes = steps * command;
+  for (std::size_t w = 0; w < bytes_of_worker_.size(); ++w) {
+    const BackupRounds::Count count = counts_.empty() ? BackupRounds::Count{.entered = 1} : counts_[w];
+    const double control = w == 0 ? 0 : sizeof(BackupComplete) + sizeof(BackupVerdict);
+    bytes += static_cast<double>(count.entered + count.dropped) * (bytes_of_worker_[w] + control) +
+             static_cast<double>(count.dropped) * command;
+  }
+  return bytes / steps;
+}
+
+std::string Backup::describe() const {
+  if (alone()) return "backup, one replica: nothing to exchange";
+  return fmt::format(
+      "synchronous, the first {} of {} gradients enter a step, {} in the workers, {} in {}", needed(), workers(),
+      counted(servers_, "server"),
+      bytes_text(static_cast<double>(context_.arenas.elems()) * static_cast<double>(size_of(context_.arenas.dtype()))),
+      counted(static_cast<std::int64_t>(buckets_.size()), "bucket"));
+}
+
+Ticket Backup::expect(Promise& promise) {
+  const std::lock_guard lock(mutex_);
+  if (error_) std::rethrow_exception(error_);
+  promise = context_.engine.promise();
+  return promise.ticket();
+}
+
+// Returns once the new weights of bucket b are where the next forward reads them.
+void Backup::finish(std::size_t b) {
+  Bucket& bucket = buckets_[b];
+  if (!bucket.ticket.valid()) return;
+  {
+    ScopedTimer timer(account_.outcome().exchange_wait_s);
+    bucket.ticket.wait();
+  }
+  account_.note(bucket.ticket);
+  bucket.ticket = {};
+  weights_.store(bucket.range);
+  context_.arenas.touch();
+}
+
+void Backup::on_notified(Token token, double now_s) {
+  const std::lock_guard lock(mutex_);
+  switch (BackupProtocol::word_of(token)) {
+    case Word::verdict:
+      verdict_ = protocol_->verdict();
+      return judged_.fulfil(protocol_->completed_s(), now_s, protocol_->take_sent());
+    case Word::pulled:
+      return buckets_[static_cast<std::size_t>(BackupProtocol::bucket_of(token))].promise.fulfil(
+          protocol_->completed_s(), now_s, protocol_->take_sent());
+    case Word::quiet: counts_ = protocol_->counts(); return quiet_.fulfil(now_s, now_s, protocol_->take_sent());
+    default: ECHELON_CHECK(false, "word {}", static_cast<int>(BackupProtocol::word_of(token)));
+  }
+}
+
+void Backup::failed(std::exception_ptr error) {
+  const std::lock_guard lock(mutex_);
+  error_ = error;
+  const double now_s = context_.engine.clock().now_s();
+  for (Bucket& bucket : buckets_)
+    if (bucket.promise.pending()) bucket.promise.fail(error, now_s);
+  for (Promise* promise : {&judged_, &quiet_})
+    if (promise->pending()) promise->fail(error, now_s);
+}
+
+}  // namespace
+
+std::unique_ptr<Strategy> make_backup(const ExchangeConfig& config, const StrategyContext& context) {
+  return std::make_unique<Backup>(config, context);
+}
+
+}  // namespace echelon::inline exchange

@@ -1,0 +1,80 @@
+// The queue of batches on ranks that are threads: drawn by loaders, saved at a meeting, taken up by others.
+#include <catch2/catch.hpp>
+#include <map>
+
+#include "base/check.hpp"
+#include "tests/support/random.hpp"
+#include "tests/support/ranks.hpp"
+#include "tests/support/state_image.hpp"
+#include "train/draw_queue.hpp"
+
+namespace echelon {
+namespace {
+
+constexpr std::int64_t kSamples = 61;
+
+SamplePlan shards(int replicas, std::int64_t batch) {
+  SamplePlanRequest request;
+  request.file_samples = {40, 21};
+  request.file_chunk_rows = {8, 8};
+  request.batch.assign(static_cast<std::size_t>(replicas), batch);
+  request.ragged = Ragged::zero_weight;
+  request.sharding = Sharding::record;
+  request.queue = true;
+  return SamplePlan(request);
+}
+
+}  // namespace
+
+TEST_CASE("ranks draw until an epoch is over, stop anywhere, and others train what is open", "[train][draws]") {
+  const HashRng random(test::test_seed(), "queue");
+  for (std::uint64_t round = 0; round < 20; ++round) {
+    std::mutex mutex;
+    std::map<std::int64_t, int> times;  // by epoch * kSamples + id
+    test::StateImage image;
+    bool resumed = false;
+    for (const bool last : {false, false, true}) {
+      const auto ranks = static_cast<int>(1 + random.at(round).below(last ? 1 : resumed ? 2 : 3, 4));
+      const auto batch = static_cast<std::int64_t>(1 + random.at(round).below(last ? 4 : resumed ? 5 : 6, 9));
+      const SamplePlan plan = shards(ranks, batch);
+      test::run_ranks(ranks, [&](std::unique_ptr<Transport> transport) {
+        Engine engine(std::move(transport));
+        Group group(engine, 0);
+        DrawQueue queue(engine, 1, plan, 2 * plan.steps_per_epoch());
+        if (test::StateImage own = image; resumed) {
+          own.load();
+          queue.visit_state(own);
+        }
+        queue.begin({}, resumed);
+        const auto stop_after =
+            static_cast<int>(last ? 1000 : random.at(round).below(10 + static_cast<std::uint64_t>(engine.rank()), 8));
+        const int ahead = static_cast<int>(random.at(round).below(20, 3));
+        std::vector<std::int64_t> drawn;
+        for (int n = 0; n < stop_after + ahead; ++n) {
+          const auto number = queue.next();
+          if (!number) break;
+          drawn.push_back(*number);
+        }
+        for (int n = 0; n < std::min<int>(stop_after, static_cast<int>(drawn.size())); ++n) {
+          const Draw draw = queue.plan().at(drawn[static_cast<std::size_t>(n)]);
+          const std::lock_guard lock(mutex);
+          for (const SampleSlot& slot : queue.plan().ids(draw))
+            if (slot.counts) ++times[draw.epoch * kSamples + slot.id];
+          queue.trained();
+        }
+        queue.gather(group);
+        queue.close();
+        group.barrier();
+        if (engine.rank() != 0) return;
+        image = {};
+        queue.visit_state(image);
+      });
+      resumed = true;
+    }
+    CAPTURE(round);
+    REQUIRE(std::ssize(times) == 2 * kSamples);
+    for (const auto& [sample, count] : times) REQUIRE(count == 1);
+  }
+}
+
+}  // namespace echelon
