@@ -51,6 +51,7 @@ Optimiser::Optimiser(const Optimiser& like, Arenas& arenas)
       arenas_(arenas),
       info_(like.info_),
       parts_(nullptr),
+      own_{{0, arenas.elems()}},
       loss_scale_(like.loss_scale_),
       moments_begin_(like.moments_begin_) {
   ECHELON_CHECK(!like.whole_parameters() && !like.waits(), "rule {} looks at more than parts", info_.name);
