@@ -77,14 +77,6 @@ ChoiceAxis strategies() {
   return axis;
 }
 
-ChoiceAxis orders() {
-  return {.name = "order",
-          .choices = {key("exchange.warmup_replicas", "1", {P::warms_up_by_few, P::own_order},
-                          [](const Config& config) { return config.exchange.warmup_replicas > 0; }),
-                      key("run.replay", "\"results/run\"", {P::repeats_order},
-                          [](const Config& config) { return !config.run.replay.empty(); })}};
-}
-
 ChoiceAxis algorithms() {
   ChoiceAxis axis{.name = "algorithm", .choices = {}};
   for (const AlgorithmTraits& algorithm : kAlgorithms) {
@@ -206,6 +198,8 @@ ChoiceAxis data() {
                           [](const Config& config) { return !config.data.buckets.empty(); }),
                       key("data.balance", "\"queue\"", {P::draws_batches, P::own_order},
                           [](const Config& config) { return config.data.balance == Balance::queue; }),
+                      key("exchange.warmup_replicas", "1", {P::warms_up_by_few, P::own_order},
+                          [](const Config& config) { return config.exchange.warmup_replicas > 0; }),
                       key("data.as_replicas", "2", {P::takes_turns},
                           [](const Config& config) { return config.data.as_replicas > 0; })}};
 }
@@ -219,6 +213,8 @@ ChoiceAxis batches() {
                       [](const Config& config) { return !config.batch.shares.empty(); }),
                   key("batch.scale_with_replicas", "true", {P::grows_with_replicas},
                       [](const Config& config) { return config.batch.scale_with_replicas; }),
+                  key("run.replay", "\"results/run\"", {P::repeats_order},
+                      [](const Config& config) { return !config.run.replay.empty(); }),
                   key("train.reproducible", "true", {P::any_scale},
                       [](const Config& config) { return config.train.reproducible; }),
                   key("model.synchronised_batch_norm", "true", {P::whole_step_statistics}, [](const Config& config) {
@@ -237,9 +233,9 @@ std::string Choice::text() const {
 }
 
 const std::vector<ChoiceAxis>& choice_axes() {
-  static const std::vector<ChoiceAxis> all = {strategies(), orders(),  algorithms(), reductions(), codecs(),
-                                              overlaps(),   rules(),   updates(),    dtypes(),     devices(),
-                                              splits(),     data(),    batches()};
+  static const std::vector<ChoiceAxis> all = {strategies(), algorithms(), reductions(), codecs(),
+                                              overlaps(),   rules(),      updates(),    dtypes(),
+                                              devices(),    splits(),     data(),       batches()};
   return all;
 }
 

@@ -143,7 +143,10 @@ TEST_CASE("a recording that was stopped is repeated up to its end, and goes on w
 
 TEST_CASE("a recording that is cut off is repeated up to the last meeting that all servers wrote", "[run][replay]") {
   const test::Trial trial;
-  const Sets sets = test::with(kAsynchronous, {"train.epochs=5", "evaluate.every_epochs=0", "checkpoint.keep=100"});
+  // Where no worker can be at the end of the run before the last meeting but one.
+  const Sets sets =
+      test::with(kAsynchronous, {"exchange.strategy=stale_synchronous", "exchange.stale_synchronous.bound=2",
+                                 "train.epochs=5", "evaluate.every_epochs=0", "checkpoint.keep=100"});
   const Trained recorded = on_threads(trial, "recorded", sets);
   const std::string torn = recorded.attempt + "/arrivals-0001.bin";
   const auto bytes = static_cast<std::int64_t>(std::filesystem::file_size(torn));

@@ -36,6 +36,8 @@ struct Watch final : Hook {
   std::vector<StepRecord> steps;
   std::vector<EpochRecord> epochs;
   bool finished = false;
+  int waits = 0;
+  void waiting() override { ++waits; }
   void step_end(const StepRecord& record) override { steps.push_back(record); }
   void epoch_end(EpochRecord& record) override { epochs.push_back(record); }
   void run_end(bool with) override { finished = with; }
@@ -69,7 +71,9 @@ struct Run {
   }
 };
 
-// Ranks as threads, each with a replica whose steps take as long as the test says.
+constexpr double kServes = -1;
+
+// Ranks as threads, each with a replica whose steps take as long as the test says, or a server (kServes).
 struct Paces final : Stepper {
   double step_s = 0;
   int rank = 0;
@@ -86,6 +90,7 @@ struct Paces final : Stepper {
     done_s = now_s();
     return result;
   }
+  bool trains() const override { return step_s >= 0; }
 };
 
 struct RankRun {
@@ -230,6 +235,14 @@ TEST_CASE("replicas that meet on call wait for nobody between meetings", "[train
   CHECK(losses[0].size() == losses[2].size());
   for (std::size_t i = 0; i < std::min(losses[0].size(), losses[2].size()); ++i)
     CHECK((losses[0][i] == losses[2][i] || (std::isnan(losses[0][i]) && std::isnan(losses[2][i]))));
+}
+
+TEST_CASE("hooks are called while a rank stands at a meeting, because it is done or serves", "[train][loop]") {
+  const auto runs = run_three({.meets = Progress::Meets::on_call, .equal_weights = false}, {0, kServes, 5e-3});
+  CHECK(runs[0].watch.waits > 0);
+  CHECK(runs[1].watch.waits > 0);
+  CHECK(runs[1].paces.steps == 0);
+  for (const RankRun& run : runs) CHECK(run.ending == Ending::finished);
 }
 
 TEST_CASE("the clock's checkpoint calls all replicas to a meeting", "[train][loop]") {
