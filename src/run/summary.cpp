@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <numeric>
 
 #include "base/atomic_file.hpp"
 #include "base/checksum.hpp"
@@ -99,16 +100,28 @@ void take_setting(const SummaryParts& parts, RunFigures& run) {
   run.scaling = config.batch.scale_with_replicas ? "weak" : "strong";
 }
 
+// By which sums over this rank's steps are divided: their number; where batches are drawn, and ranks have done unequal
+// numbers, their mean over ranks. Collective over `peers`.
+double steps_of(const SummaryParts& parts, Group& peers) {
+  double steps = static_cast<double>(parts.statistics.steps());
+  if (parts.config.data.balance == Balance::queue) {
+    const std::vector<double> all = peers.gather(steps);
+    steps = std::accumulate(all.begin(), all.end(), 0.0) / static_cast<double>(all.size());
+  }
+  return std::max(1.0, steps);
+}
+
 // What this rank measured.
-void take_measured(const SummaryParts& parts, RunFigures& own) {
+void take_measured(const SummaryParts& parts, double steps, RunFigures& own) {
   const StatisticsHook& stats = parts.statistics;
-  const double steps = static_cast<double>(std::max<std::int64_t>(1, stats.steps()));
   const WireCounters wire = parts.strategy.wire();
   // Each part of a split model is exchanged among the ranks that hold it: the first of them counts it.
   const bool counts = parts.rank_groups.exchange().rank() == 0;
   own.time_split_s = stats.times();
   own.wire_bytes_per_step = static_cast<double>(wire.bytes_sent) / steps;
-  own.formula_bytes_per_step = counts ? known(parts.strategy.formula_bytes_per_step()) : 0;
+  // Meetings, whose share depends on the steps of each rank, are in the formula.
+  const bool has_formula = parts.config.data.balance == Balance::fixed;
+  own.formula_bytes_per_step = !has_formula ? kUnknown : counts ? known(parts.strategy.formula_bytes_per_step()) : 0;
   own.messages_per_step = static_cast<double>(wire.messages_sent) / steps;
   own.library_bytes_per_step = static_cast<double>(wire.library_bytes) / steps;
   own.split_bytes_per_step = static_cast<double>(parts.activation_exchange.sent().bytes_sent) / steps;
@@ -129,7 +142,7 @@ void take_measured(const SummaryParts& parts, RunFigures& own) {
   own.coded = figures_of(stats.codec());
   if (parts.config.device.pace_ms != 0) {
     const PaceRecord pace = parts.runner.pace().value_or(PaceRecord{});
-    own.pace_s = {pace.pace_s / steps};
+    own.pace_s = {pace.pace_s / std::max(1.0, static_cast<double>(stats.steps()))};
     own.pace_over_steps = {pace.over_steps};
     own.pace_worst = {pace.worst};
   }
@@ -159,7 +172,7 @@ RunFigures collect_summary(const SummaryParts& parts, Group& world, Group& peers
                            std::int64_t step) {
   RunFigures run;
   take_setting(parts, run);
-  take_measured(parts, run);
+  take_measured(parts, steps_of(parts, peers), run);
   take_learned(parts, run);
   run.state = state;
   run.steps = step;

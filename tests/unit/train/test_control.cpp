@@ -117,7 +117,7 @@ TEST_CASE("control words on an engine, a loss that is not finite named by its lo
 }
 
 TEST_CASE("a meeting that no step comes before has the steps of the last one", "[train][control]") {
-  test::run_ranks(3, [](std::unique_ptr<Transport> transport) {
+  CHECK_NOTHROW(test::run_ranks(3, [](std::unique_ptr<Transport> transport) {
     Engine engine(std::move(transport));
     Control control(engine, 1, {.meets = Progress::Meets::on_call});
     control.add({.weight = 1, .step = 7.0 + engine.rank(), .drift = 0.5, .requeue = true}, false);
@@ -126,7 +126,7 @@ TEST_CASE("a meeting that no step comes before has the steps of the last one", "
     ECHELON_CHECK_EQ(again.most_steps, 9);
     ECHELON_CHECK(again.weight == 0 && again.largest_drift < 0 && !again.requeue(), "what was told is told twice");
     Group(engine, 0).barrier();
-  });
+  }));
 }
 
 }  // namespace echelon
