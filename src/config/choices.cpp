@@ -46,6 +46,7 @@ Properties properties_of(const StrategyTraits& strategy) {
   is.add(P::own_reduction, !strategy.reads.contains("reduction"));
   is.add(P::parts_of_updates, !strategy.whole_parameters).add(P::plain_messages, !strategy.carries_codes);
   is.add(P::local_steps, strategy.local_steps).add(P::own_pace, strategy.own_pace);
+  is.add(P::needs_all_workers, !strategy.goes_on_without);
   return is;
 }
 
@@ -202,6 +203,12 @@ ChoiceAxis batches() {
                   })}};
 }
 
+ChoiceAxis faults() {
+  return {.name = "fault",
+          .choices = {key("run.on_lost_worker", "\"continue\"", {P::loses_workers},
+                          [](const Config& config) { return config.run.on_lost_worker == OnLostWorker::go_on; })}};
+}
+
 }  // namespace
 
 std::string Choice::text() const {
@@ -210,9 +217,9 @@ std::string Choice::text() const {
 }
 
 const std::vector<ChoiceAxis>& choice_axes() {
-  static const std::vector<ChoiceAxis> all = {strategies(), algorithms(), reductions(), codecs(),
-                                              overlaps(),   rules(),      updates(),    dtypes(),
-                                              devices(),    splits(),     data(),       batches()};
+  static const std::vector<ChoiceAxis> all = {strategies(), algorithms(), reductions(), codecs(),  overlaps(),
+                                              rules(),      updates(),    dtypes(),     devices(), splits(),
+                                              data(),       batches(),    faults()};
   return all;
 }
 

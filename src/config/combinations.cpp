@@ -114,6 +114,21 @@ const std::vector<Exclusion>& exclusions() {
       {P::shares_rows, P::takes_turns,
        "ranks that split images process the samples of one replica; parallel.pipeline and parallel.tensor are "
        "possible"},
+      // Ranks that are lost
+      {P::needs_all_workers, P::loses_workers, "a step of the strategy takes the gradients of all workers",
+       Verdict::refused, "nearest valid: \"stop\""},
+      {P::splits_model, P::loses_workers, "without one of its ranks a split model is not whole", Verdict::refused,
+       "nearest valid: \"stop\""},
+      {P::chooses_split, P::loses_workers, "without one of its ranks a split model is not whole", Verdict::refused,
+       "nearest valid: \"stop\""},
+      {P::library_sums, P::loses_workers, "the library sums over all ranks that it was started with", Verdict::refused,
+       "nearest valid: \"stop\""},
+      {P::unequal_shares, P::loses_workers, "there are no shares for the workers that are left", Verdict::refused,
+       "nearest valid: \"stop\""},
+      {P::grows_with_replicas, P::loses_workers, "the global batch must stay the same", Verdict::refused,
+       "nearest valid: \"stop\""},
+      {P::coded, P::loses_workers, "the rounding errors that lost workers kept would be missing", Verdict::refused,
+       "nearest valid: \"stop\""},
       // Data and batch
       {P::equal_windows, P::unequal_lengths, "windows of a stream are equally long"},
       {P::own_order, P::deals_by_file, "samples are distributed from one order of all records"},

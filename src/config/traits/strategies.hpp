@@ -23,6 +23,7 @@ struct StrategyTraits {
   bool tracks_rows = true;       // tracks which rows of sparse embeddings a step touches on any replica
   bool local_steps = false;      // replicas take optimiser steps of their own, by gradients of their own samples
   bool own_pace = false;         // replicas count steps of their own, and meet on call alone (exchange/progress.hpp)
+  bool goes_on_without = false;  // workers that are left go on without lost ones (Strategy::rescue)
   Words reads = {};              // keys of [exchange] that this strategy reads and not every strategy does
 
   // Gradients are summed by the all-reduce that exchange.algorithm names, in its order.
@@ -33,12 +34,14 @@ struct StrategyTraits {
 // The name, the keys of its own table [exchange.<name>], what it is.
 #define ECHELON_STRATEGIES(X)                                                                      \
   X(synchronous, NoKeys, .reads = {"algorithm", "overlap", "reduction"})                           \
-  X(averaging, AveragingKeys, .tracks_rows = false, .local_steps = true, .reads = {"algorithm"})    \
-  X(elastic, ElasticKeys, .tracks_rows = false, .local_steps = true, .reads = {"algorithm"})        \
-  X(asynchronous, AsynchronousKeys, .carries_codes = false, .tracks_rows = false,                  \
-    .local_steps = true, .own_pace = true, .reads = {"servers"})                                   \
-  X(gossip, GossipKeys, .carries_codes = false, .tracks_rows = false, .local_steps = true,          \
+  X(averaging, AveragingKeys, .tracks_rows = false, .local_steps = true,                           \
+    .goes_on_without = true, .reads = {"algorithm"})                                               \
+  X(elastic, ElasticKeys, .tracks_rows = false, .local_steps = true, .goes_on_without = true,       \
     .reads = {"algorithm"})                                                                        \
+  X(asynchronous, AsynchronousKeys, .carries_codes = false, .tracks_rows = false,                  \
+    .local_steps = true, .own_pace = true, .goes_on_without = true, .reads = {"servers"})           \
+  X(gossip, GossipKeys, .carries_codes = false, .tracks_rows = false, .local_steps = true,          \
+    .goes_on_without = true, .reads = {"algorithm"})                                               \
   X(server, ServerKeys, .whole_parameters = false, .cuts_codes = false, .tracks_rows = false,      \
     .reads = {"servers"})
 // clang-format on

@@ -30,6 +30,14 @@ class AsyncBuffers final : public AsyncMemory {
   // Compute thread, after bucket b was settled: its weights as they were pulled.
   const void* pulled(std::size_t b) const { return at(pulled_, buckets_[b].begin); }
 
+  // The engine at rest: the range in the arena of a server's part of a bucket; this rank's part as it serves it, with
+  // all that was added up.
+  ArenaRange place(int b, int server) const;
+  const void* served(int b) {
+    if (!sum_.empty()) flush(b);
+    return at(served_, place(b, rank_).begin);
+  }
+
   Message push(int b, int server) override;
   Room answer_room(int b, int server) override;
   void take(int b, int server, const AsyncHeader& header, Payload weights) override;
@@ -48,8 +56,6 @@ class AsyncBuffers final : public AsyncMemory {
   ElemRange part(int b, int server) const {
     return parts_[static_cast<std::size_t>(b)].at(static_cast<std::size_t>(server));
   }
-  // In the arena.
-  ArenaRange place(int b, int server) const;
   void add(void* to, const void* from, double factor, std::int64_t elems) const;
 
   int rank_;

@@ -31,6 +31,7 @@
 #include "exchange/averaging/arena_pass.hpp"
 #include "exchange/buckets.hpp"
 #include "exchange/list.hpp"
+#include "exchange/living.hpp"
 #include "exchange/step_account.hpp"
 
 namespace echelon::inline exchange {
@@ -122,6 +123,24 @@ class Asynchronous final : public Strategy, private ProtocolHost {
     const StepAccount::ExcludedTime apart(account_);
     leave_meeting();
     context_.arenas.device().synchronize();
+  }
+  // What the servers serve, each from its own rank.
+  bool rescue(Group& living, const std::vector<int>& lost) override {
+    int root = 0;
+    for (int rank = 0; rank < workers(); ++rank) {
+      const bool is_lost = std::find(lost.begin(), lost.end(), rank) != lost.end();
+      for (int b = 0; b < static_cast<int>(buckets_.size()); ++b) {
+        const ArenaRange part = memory_->place(b, rank);
+        if (part.elems() == 0) continue;
+        if (is_lost) return false;
+        if (rank == context_.engine.rank() && attachment_)
+          context_.arenas.device().to_device(context_.arenas.weights_at(part.begin), memory_->served(b),
+                                             static_cast<std::size_t>(part.elems()) * size_of(context_.arenas.dtype()));
+        broadcast_weights(living, context_.arenas, part, root);
+      }
+      if (!is_lost) ++root;
+    }
+    return true;
   }
   void visit_state(StateVisitor& visitor) override {
     pass_.visit_local_states(visitor, context_.optimiser, {context_.engine.rank(), workers()});
