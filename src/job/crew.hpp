@@ -47,8 +47,8 @@ class Crew final : private ProtocolHost {
   // The crew of those that are left, which are watched; sends nothing. This engine was broken off by a loss of `lost`,
   // and has settled on return. The destructor of this crew may come at any time afterwards.
   std::unique_ptr<Crew> without(const std::vector<int>& lost);
-  // Collective, at the end of a run: nobody is watched any more, and no rank returns before the others have come to this
-  // point, or after limit_s: its end is no loss.
+  // Collective, at the end of a run: nobody is watched any more, and no rank returns before the others have come to
+  // this point, or after limit_s: its end is no loss.
   void leave(double limit_s = 5);
   // Collective over the crew, at the start of one: returns once no message to one of its ranks is on its way into
   // memory of earlier crews, or after limit_s. False: such memory must be kept, on this rank.

@@ -75,7 +75,8 @@ void LossWatch::received(int from, std::size_t bytes) {
   ECHELON_CHECK_EQ(bytes, in_.size(), "a message about lost ranks, from rank {}", from);
   if (phase_ == Phase::decided || phase_ == Phase::over) return;
   if (kind == Kind::verdict || kind == Kind::verdict_of_few) {
-    std::transform(in_.begin() + kHeader, in_.end(), fates_.begin(), [](std::byte fate) { return static_cast<Fate>(fate); });
+    std::transform(in_.begin() + kHeader, in_.end(), fates_.begin(),
+                   [](std::byte fate) { return static_cast<Fate>(fate); });
     return decide(kind == Kind::verdict);
   }
   if (!lives(from)) return;  // given up: it will get the verdict

@@ -90,7 +90,7 @@ class LossWatch final : public Machine {
   double phase_ends_s_ = 0;  // likewise
   std::vector<char> answered_;
   std::byte question_{};  // the last that was asked, 1 .. 255
-  int ticks_left_ = 0;  // once decided, for the messages to leave
+  int ticks_left_ = 0;    // once decided, for the messages to leave
   Message in_;
   std::map<Token, Message> out_;
   Token next_send_ = 0, beat_ = 0;  // beat_: the newest that was sent
