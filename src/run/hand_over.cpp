@@ -60,8 +60,12 @@ void take_from_lost(RunLock& lock, const std::string& run) {
 
 }  // namespace
 
+// Not before the newest checkpoint, which is named after a worker that may be lost: resuming takes the newest.
 void Attempt::save_what_is_left(Group& living, const std::vector<int>& lost) {
-  move_on_to(state_, static_cast<std::int64_t>(living.max(static_cast<double>(state_.step))));
+  std::int64_t furthest = state_.step;
+  if (living.rank() == 0)
+    if (const auto newest = glance_at_newest(start_.folder.checkpoints())) furthest = std::max(furthest, newest->step);
+  move_on_to(state_, static_cast<std::int64_t>(living.max(static_cast<double>(furthest))));
   const VisitAll visit_left = [&](StateVisitor& visitor) {
     WithoutLost left(visitor, lost);
     visit_state(left);
