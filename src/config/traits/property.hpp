@@ -19,6 +19,7 @@ enum class Property : std::uint8_t {
   own_pace,           // replicas do not step together
   skips_steps,        // a late replica leaves steps out
   whole_model_ranks,  // ranks that hold a whole model beside the replicas
+  needs_all_workers,  // a step of one takes all others
   // All-reduces
   all_reduce,         // a choice of exchange.algorithm other than the default
   library_sums,       // a library sums uncoded values, calls in one static order
@@ -56,6 +57,8 @@ enum class Property : std::uint8_t {
   unequal_shares,
   grows_with_replicas,
   whole_step_statistics,
+  // Faults
+  loses_workers,  // goes on without them
   // Reproducibility and device
   any_scale,  // the same bits for any number of replicas
   whichever,  // the kind of device is chosen when the run starts
