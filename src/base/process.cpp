@@ -8,6 +8,7 @@
 #include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <sstream>
 #include <system_error>
 
 namespace echelon::inline base {
@@ -47,15 +48,39 @@ bool is_gone(const std::string& id) {
   return pid > 0 && ::kill(pid, 0) != 0 && errno == ESRCH;
 }
 
+namespace {
+
+// /proc/PID/stat from field 3 on, "T 1 4711 ..", behind the name, which may hold parentheses; "" for no process.
+std::string stat_of(pid_t pid) {
+  std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
+  std::string line;
+  std::getline(file, line);
+  const std::size_t name_end = line.rfind(") ");
+  return name_end == std::string::npos ? std::string() : line.substr(name_end + 2);
+}
+
+}  // namespace
+
 bool is_stopped(const std::string& id) {
   const pid_t pid = pid_of(id);
   if (pid == 0) return false;
-  std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
-  std::string line;
-  std::getline(file, line);  // "4711 (name) T ..", and a name may hold parentheses
-  const std::size_t name_end = line.rfind(") ");
-  return name_end != std::string::npos && name_end + 2 < line.size() &&
-         (line[name_end + 2] == 'T' || line[name_end + 2] == 't');
+  const std::string stat = stat_of(pid);
+  return stat.starts_with('T') || stat.starts_with('t');
+}
+
+std::uint64_t start_ticks(const std::string& id) {
+  const pid_t pid = pid_of(id);
+  if (pid == 0) return 0;
+  std::istringstream fields(stat_of(pid));
+  std::string field;
+  for (int number = 3; number <= 22; ++number) fields >> field;
+  std::uint64_t ticks = 0;
+  std::from_chars(field.data(), field.data() + field.size(), ticks);
+  return fields ? ticks : 0;
+}
+
+void kill_process(const std::string& id, std::uint64_t started_ticks) {
+  if (started_ticks > 0 && start_ticks(id) == started_ticks) ::kill(pid_of(id), SIGKILL);
 }
 
 }  // namespace echelon::inline base

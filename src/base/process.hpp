@@ -2,6 +2,7 @@
 // Any thread; nothing throws.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 namespace echelon::inline base {
@@ -17,6 +18,10 @@ bool is_near(const std::string& id);
 // it runs on another host, in another PID namespace or before the last boot, and where `id` is no process_id_text. One
 // kill(pid, 0). A later process with the same PID makes it false.
 bool is_gone(const std::string& id);
+// When the process was started, in clock ticks since the host's boot; 0 where it is not near or no longer exists.
+std::uint64_t start_ticks(const std::string& id);
+// Kills the process (SIGKILL), if it is near and was started at this time, > 0: not another one that got its PID.
+void kill_process(const std::string& id, std::uint64_t started_ticks);
 // True only where `id` is near and its process is stopped by a signal or a debugger (/proc/PID/stat: T, t).
 bool is_stopped(const std::string& id);
 

@@ -20,7 +20,7 @@ std::size_t bytes_of(const Shape& shape, DType dtype) {
 
 class Gatherer final : public StateVisitor {
  public:
-  explicit Gatherer(Group& group) : group_(group) {}
+  Gatherer(Group& group, bool holes) : group_(group), holes_(holes) {}
   bool loading() const override { return false; }
 
   // Sent: the first row, then the rows.
@@ -44,7 +44,8 @@ class Gatherer final : public StateVisitor {
       std::memcpy(whole.data() + at, part.data() + sizeof first, bytes);
       filled += bytes;
     }
-    ECHELON_CHECK_EQ(filled, whole.size(), "the ranks hold '{}' once", t.name);
+    ECHELON_CHECK(holes_ || filled == whole.size(), "the ranks hold {} of {} bytes of '{}'", filled, whole.size(),
+                  t.name);
   }
   void scalar(std::string_view, std::int64_t&) override {}
   void scalar(std::string_view, double&) override {}
@@ -52,6 +53,7 @@ class Gatherer final : public StateVisitor {
 
  private:
   Group& group_;
+  bool holes_;
   WholeTensors wholes_;
 };
 
@@ -166,8 +168,8 @@ void gather_parts(Engine& group, int channel, const VisitAll& visit, WholeTensor
   for (int rank = 1; rank < group.size(); ++rank) receive_parts(Line(group, channel, rank), wholes);
 }
 
-WholeTensors gather_slices(Group& group, const VisitAll& visit) {
-  Gatherer gatherer(group);
+WholeTensors gather_slices(Group& group, const VisitAll& visit, bool holes) {
+  Gatherer gatherer(group, holes);
   visit(gatherer);
   return gatherer.take();
 }

@@ -26,7 +26,8 @@ using WholeTensors = std::map<std::string, WholeTensor, std::less<>>;
 // extent of this rank. Collective over the group, with the same tensors on all ranks, blocking; every rank gets the
 // same. Each tensor is all-gathered: k times its largest part on every rank. A failed check where rows are missing or
 // overlap.
-WholeTensors gather_slices(Group& group, const VisitAll& visit);
+// `holes`: rows that no rank has are zeros.
+WholeTensors gather_slices(Group& group, const VisitAll& visit, bool holes = false);
 
 // Brings the parts of one model to rank 0 of the group, tensor by tensor: `wholes` there gets the tensors that the
 // other ranks visit and rank 0's own slices, slices assembled. On entry `wholes` holds the result of gather_slices for

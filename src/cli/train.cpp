@@ -1,5 +1,10 @@
-// echelon train: joins the world and makes one attempt at the run.
+// echelon train: joins the world and makes one attempt at the run, or, where it goes on without lost workers, as many
+// as there are losses and one more.
+#include <cstdio>
+#include <cstdlib>
+
 #include "base/check.hpp"
+#include "base/log.hpp"
 #include "cli/local_ranks.hpp"
 #include "cli/options.hpp"
 #include "comm/engine.hpp"
@@ -9,8 +14,21 @@
 #include "job/launch.hpp"
 #include "job/signals.hpp"
 #include "run/attempt.hpp"
+#include "run/survivors.hpp"
 
 namespace echelon::cli {
+namespace {
+
+// Of the config that this rank reads. What is wrong with it, or differs between ranks, is the attempt's to report.
+bool goes_on_without_lost(const TrainOptions& options) {
+  try {
+    return load_config(options.config, options.sets).run.on_lost_worker == OnLostWorker::go_on;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+}  // namespace
 
 int run_train(const TrainOptions& options) {
   prepare_process();
@@ -24,8 +42,18 @@ int run_train(const TrainOptions& options) {
   if (!under_launcher()) (void)load_config(options.config, options.sets);  // refused before MPI is touched
   MpiWorld world;
   const SignalWatch signals;
+  const AttemptOptions attempt_options{.load_config = load, .end_world = &MpiWorld::abort};
+  if (goes_on_without_lost(options)) {
+    const std::shared_ptr<Transport> launch = world.transport();
+    bool lost = false;
+    const int code = run_with_survivors(launch, attempt_options, [&] { lost = true; });
+    if (!lost) return code;
+    flush_log();
+    std::fflush(nullptr);
+    std::_Exit(code);  // MPI_Finalize waits for lost ranks (Open MPI 4.1, in about half of all tries)
+  }
   Engine engine(world.transport());
-  Attempt attempt(engine, {.load_config = load, .end_world = &MpiWorld::abort});
+  Attempt attempt(engine, attempt_options);
   return attempt.run();
 }
 

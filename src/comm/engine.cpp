@@ -20,19 +20,23 @@ Engine::Engine(std::unique_ptr<Transport> transport, const EngineOptions& option
 
 Engine::~Engine() {
   if (!owner_) return;
-  {
-    const std::lock_guard lock(body_->mutex);
-    body_->stop = true;
-    body_->news = true;
-  }
-  body_->wake.notify_all();
-  body_->thread.join();
+  break_off(std::make_exception_ptr(EnvironmentError("the communication engine was stopped before this was done")));
+  settle();
+}
+
+void Engine::break_off(std::exception_ptr error) { body_->break_off(std::move(error)); }
+
+void Engine::settle() {
+  ECHELON_CHECK(owner_, "the engine of all ranks settles for its parts");
+  if (body_->thread.joinable()) body_->thread.join();
+  const std::lock_guard drives(body_->driving);  // a thread that waited for a ticket
 }
 
 std::unique_ptr<Engine> Engine::split(int color, int key) {
   Wire* wire = nullptr;
   {
     const std::lock_guard drives(body_->driving);
+    if (const std::exception_ptr end = body_->ended()) std::rethrow_exception(end);
     ECHELON_CHECK(body_->live.empty() && body_->pending.empty(), "a plan is under way while the engine is split");
     wire = &body_->wires.emplace_back();
     wire->transport = wire_->transport->split(color, key);
@@ -51,6 +55,7 @@ std::unique_ptr<Engine> Engine::split(int color, int key) {
 
 std::shared_ptr<SharedBlock> Engine::share(std::size_t bytes) {
   const std::lock_guard drives(body_->driving);
+  if (const std::exception_ptr end = body_->ended()) std::rethrow_exception(end);
   ECHELON_CHECK(body_->live.empty() && body_->pending.empty(), "a plan is under way while memory is shared");
   return wire_->transport->share(bytes);
 }
@@ -73,6 +78,10 @@ Ticket Engine::enqueue(Job job) {
   auto state = std::make_shared<Ticket::State>();
   state->driver = body_;
   const std::lock_guard lock(body_->mutex);
+  if (body_->end) {
+    state->finish(body_->end, clock().now_s());
+    return Ticket(std::move(state));
+  }
   body_->inbox.push_back({std::move(job), wire_, state});
   body_->news.store(true, std::memory_order_release);
   return Ticket(std::move(state));
@@ -103,10 +112,13 @@ class Engine::Attached final : public Attachment {
 
 std::unique_ptr<Attachment> Engine::attach(Machine& machine, ProtocolHost& host) {
   auto driver = std::make_shared<ProtocolDriver>(machine, host);
+  std::exception_ptr end;
   {
     const std::lock_guard lock(body_->mutex);
-    body_->new_protocols.push_back({driver, wire_});
+    end = body_->end;
+    if (!end) body_->new_protocols.push_back({driver, wire_});
   }
+  if (end) host.failed(end);
   body_->poke();
   return std::make_unique<Attached>(body_, std::move(driver));
 }

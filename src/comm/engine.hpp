@@ -18,6 +18,9 @@
 // which Ticket::wait rethrows: peers are out of step by then. The error of a protocol's machine ends that machine
 // alone.
 //
+// Breaking off. `break_off` ends the jobs and the machines of all groups with an error, for ranks that go on without a
+// lost one; another engine may then drive another part of the same transport (part_transport.hpp).
+//
 // Events. A job whose data comes from a device starts once `after` has passed.
 //
 // Waiting. `Ticket::wait` drives the engine until the ticket is done. The thread that drives yields its core after each
@@ -162,6 +165,12 @@ class Engine {
   // engine outlives both.
   std::unique_ptr<Attachment> attach(Machine& machine, ProtocolHost& host);
   Promise promise();
+  // In the next pass every job and machine ends with this error, those submitted or attached later at once; the first
+  // of several calls counts. Any thread, a machine's host too; returns at once. Messages under way are abandoned.
+  void break_off(std::exception_ptr error);
+  // After break_off: returns once this engine's thread has ended and none of its groups uses the transport any more.
+  // Any thread but the engine's own.
+  void settle();
   const Clock& clock() const { return transport().clock(); }
 
   std::vector<WaitView> waits() const;

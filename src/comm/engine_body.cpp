@@ -98,7 +98,7 @@ bool Engine::Body::pass() {
   return moved;
 }
 
-// Once the engine is to stop, ends everything with an error.
+// Once there is an end, everything ends with its error.
 bool Engine::Body::take_news() {
   if (!news.load(std::memory_order_acquire)) return false;
   std::unique_lock lock(mutex);
@@ -107,11 +107,11 @@ bool Engine::Body::take_news() {
   for (Protocol& protocol : new_protocols) protocols.push_back(std::move(protocol));
   inbox.clear();
   new_protocols.clear();
-  if (!stop) return true;
+  if (!end) return true;
+  const std::exception_ptr error = end;
   lock.unlock();
   stopped = true;
-  fail_all(std::make_exception_ptr(EnvironmentError("the communication engine was stopped before this was done")),
-           true);
+  fail_all(error, true);
   publish(0);
   return true;
 }
@@ -222,6 +222,15 @@ void Engine::Body::detach(const ProtocolDriver& driver) {
   for (Protocol& protocol : protocols)
     if (protocol.driver.get() == &driver) protocol.driver->end(*protocol.wire->transport, budget);
   std::erase_if(protocols, [&](const Protocol& protocol) { return protocol.driver.get() == &driver; });
+}
+
+void Engine::Body::break_off(std::exception_ptr error) {
+  {
+    const std::lock_guard lock(mutex);
+    if (!end) end = std::move(error);
+    news = true;
+  }
+  wake.notify_all();
 }
 
 void Engine::Body::poke() {

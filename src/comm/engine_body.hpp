@@ -55,8 +55,8 @@ struct Engine::Body final : Driver {
   std::vector<WaitView> published;
   std::map<std::uint64_t, WaitView> noted;  // waits outside the engine (note_wait)
   std::uint64_t next_note = 0;
-  bool stop = false;
-  std::atomic<bool> news = false;     // inbox, a protocol's posts, new_protocols or stop have changed
+  std::exception_ptr end;             // what ends everything; null: nothing does
+  std::atomic<bool> news = false;     // inbox, a protocol's posts, new_protocols or end have changed
   std::atomic<bool> helped = false;   // a waiting thread drives, or is about to
   std::atomic<bool> working = false;  // something is live, pending or attached
   std::atomic<bool> stopped = false;  // everything has ended
@@ -93,6 +93,11 @@ struct Engine::Body final : Driver {
   void fail_all(const std::exception_ptr& error, bool with_protocols = false);
   void detach(const ProtocolDriver& driver);
   void poke();
+  void break_off(std::exception_ptr error);
+  std::exception_ptr ended() const {
+    const std::lock_guard lock(mutex);
+    return end;
+  }
   void retire(Live& done);
 };
 

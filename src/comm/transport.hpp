@@ -76,6 +76,9 @@ class Transport {
   // Abandons an operation, after a failure or at the end. `local` does not touch its buffer afterwards; MPI may, where
   // the message was partly transferred, and a library call cannot be cancelled.
   virtual void cancel(Request& request) = 0;
+  // Receives that were abandoned while their message was on its way, so that their memory may still be written to; any
+  // later `test` may end them.
+  virtual std::size_t abandoned() const { return 0; }
 
   // The library's own all-reduce (sum, in place). Calls on all ranks must be in one order.
   virtual bool has_library_allreduce() const = 0;

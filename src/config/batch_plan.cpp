@@ -27,6 +27,15 @@ void check_divides(const Config& config, std::int64_t global, std::int64_t unit,
                      below > 0 ? fmt::format("{} or ", below) : "", below + unit));
 }
 
+// What every replica takes, and one accumulation more on the first ones for what does not divide.
+void share_out_nearly(BatchPlan& plan, std::int64_t parts) {
+  const std::int64_t units = plan.global / plan.accumulation;
+  for (std::int64_t part = 0; part < parts; ++part) {
+    plan.micro.push_back(units / parts + (part < units % parts ? 1 : 0));
+    plan.per_replica.push_back(plan.micro.back() * plan.accumulation);
+  }
+}
+
 void share_out(BatchPlan& plan, const std::vector<std::int64_t>& shares) {
   const std::int64_t sum = std::accumulate(shares.begin(), shares.end(), std::int64_t{0});
   for (const std::int64_t share : shares) {
@@ -74,7 +83,7 @@ BatchPlan derive_batch(const Config& config, int replicas, std::int64_t samples)
   const std::vector<std::int64_t> shares =
       batch.shares.empty() ? std::vector<std::int64_t>(static_cast<std::size_t>(parts), 1) : batch.shares;
   const std::int64_t sum = std::accumulate(shares.begin(), shares.end(), std::int64_t{0});
-  const std::int64_t unit = batch_unit(shares, plan.accumulation);
+  const std::int64_t unit = batch.nearly_equal ? plan.accumulation : batch_unit(shares, plan.accumulation);
   const char* passes = config.train.reproducible ? "micro-shards" : "accumulation";
   const std::string divisor = batch.shares.empty()
                                   ? fmt::format("{} replicas x {} {}", parts, passes, plan.accumulation)
@@ -91,7 +100,7 @@ BatchPlan derive_batch(const Config& config, int replicas, std::int64_t samples)
            fmt::format("a step takes {} samples but the data holds {}, and data.ragged = \"drop\" would leave no step; "
                        "at most {}",
                        plan.global, samples, samples));
-  share_out(plan, shares);
+  batch.nearly_equal ? share_out_nearly(plan, parts) : share_out(plan, shares);
   if (as_replicas > 0) {  // one replica takes them all
     plan.per_replica = {plan.global};
     plan.micro = {plan.global / plan.accumulation};

@@ -49,6 +49,7 @@ Properties properties_of(const StrategyTraits& strategy) {
   is.add(P::plain_messages, !strategy.carries_codes);
   is.add(P::local_steps, strategy.local_steps).add(P::own_pace, strategy.own_pace);
   is.add(P::skips_steps, strategy.skips_steps);
+  is.add(P::needs_all_workers, !strategy.goes_on_without);
   return is;
 }
 
@@ -67,7 +68,7 @@ ChoiceAxis strategies() {
                                      &ExchangeConfig::strategy));
   axis.choices.push_back(
       key("exchange.asynchronous.states", "\"server\"",
-          common_of_readers("asynchronous").add(P::parts_of_updates).add(P::unmeasured_parts),
+          common_of_readers("asynchronous").add(P::parts_of_updates).add(P::unmeasured_parts).add(P::needs_all_workers),
           [](const Config& config) { return config.exchange.asynchronous.states == AsyncStates::server; }));
   axis.choices.push_back(key("exchange.server.ranks", "1", common_of_readers("server").add(P::whole_model_ranks),
                              [](const Config& config) { return config.exchange.server.ranks > 0; }));
@@ -225,6 +226,12 @@ ChoiceAxis batches() {
                   })}};
 }
 
+ChoiceAxis faults() {
+  return {.name = "fault",
+          .choices = {key("run.on_lost_worker", "\"continue\"", {P::loses_workers},
+                          [](const Config& config) { return config.run.on_lost_worker == OnLostWorker::go_on; })}};
+}
+
 }  // namespace
 
 std::string Choice::text() const {
@@ -233,9 +240,9 @@ std::string Choice::text() const {
 }
 
 const std::vector<ChoiceAxis>& choice_axes() {
-  static const std::vector<ChoiceAxis> all = {strategies(), algorithms(), reductions(), codecs(),
-                                              overlaps(),   rules(),      updates(),    dtypes(),
-                                              devices(),    splits(),     data(),       batches()};
+  static const std::vector<ChoiceAxis> all = {strategies(), algorithms(), reductions(), codecs(),  overlaps(),
+                                              rules(),      updates(),    dtypes(),     devices(), splits(),
+                                              data(),       batches(),    faults()};
   return all;
 }
 

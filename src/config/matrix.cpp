@@ -49,7 +49,7 @@ class Legend {
     const auto known = std::find(reasons_.begin(), reasons_.end(), reason);
     const auto at = static_cast<std::size_t>(known - reasons_.begin());
     if (known == reasons_.end()) reasons_.push_back(reason);
-    static const std::string letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+=%&#@!$~^<>?:;|";
+    static const std::string letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+=%&#@!$~^<>?:;|/_'";
     return at < letters.size() ? letters[at] : '*';
   }
   std::string text() {
@@ -110,7 +110,7 @@ std::string combinations_text() {
   for (const Group& group : all) width = std::max(width, group.text().size());
   // Columns stand apart where an axis begins.
   const auto gap = [&](std::size_t i) { return i > 0 && all[i].axis != all[i - 1].axis ? " " : ""; };
-  const std::string margin(11 + 3 + 1 + width + 1, ' ');
+  const std::string margin(10 + 2 + 1 + width + 1, ' ');
   std::string tens = margin, units = margin;
   for (std::size_t i = 0; i < all.size(); ++i) {
     const std::size_t number = i + 1;
@@ -124,7 +124,7 @@ std::string combinations_text() {
   Legend legend;
   for (std::size_t row = 0; row < all.size(); ++row) {
     const bool first = row == 0 || all[row].axis != all[row - 1].axis;
-    std::string line = fmt::format("{:<11}{:>3} {:<{}} ", first ? all[row].axis : "", row + 1, all[row].text(), width);
+    std::string line = fmt::format("{:<10}{:>2} {:<{}} ", first ? all[row].axis : "", row + 1, all[row].text(), width);
     for (std::size_t column = 0; column < row; ++column) {
       line += gap(column);
       line += cell(all[row], all[column], legend);

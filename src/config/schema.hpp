@@ -30,6 +30,7 @@ enum class Balance : std::uint8_t { fixed, queue };
 enum class Overlap : std::uint8_t { none, buckets, layers };
 enum class Reduction : std::uint8_t { sum, adasum };
 enum class Restart : std::uint8_t { automatic, never, require };
+enum class OnLostWorker : std::uint8_t { stop, go_on };
 
 // One [[model.layers]] entry. Which keys a type takes is in config/traits/layers.hpp; others are refused.
 struct LayerConfig {
@@ -105,6 +106,7 @@ struct BatchConfig {
   std::int64_t accumulation = 1;     // micro-batches of a replica for each exchange
   std::vector<std::int64_t> shares;  // by replica; default equal
   bool scale_with_replicas = false;  // weak scaling: `global` is meant for one replica and grows with k
+  bool nearly_equal = false;  // no key: workers were lost, and `global` is cut into parts that differ by a micro-batch
 };
 
 struct TrainConfig {
@@ -219,10 +221,11 @@ struct RunConfig {
   bool resume_weights_only = false;      // resume_from: take up the weights alone and begin at step 0
   std::string replay;                    // folder of a run or attempt whose order of arrivals is repeated; "": none
   double heartbeat_s = 30;
-  double hang_timeout_s = 300;       // a wait longer than this ends the job with exit code 7
-  double stop_before_end_s = 60;     // before Slurm ends the job, as if USR1 came; 0: off
-  std::string progress = "auto";     // auto | bar | lines | none
-  std::int64_t log_every_steps = 1;  // rows of metrics.jsonl
+  double hang_timeout_s = 300;                       // a wait longer than this ends the job with exit code 7
+  OnLostWorker on_lost_worker = OnLostWorker::stop;  // "stop" | "continue"
+  double stop_before_end_s = 60;                     // before Slurm ends the job, as if USR1 came; 0: off
+  std::string progress = "auto";                     // auto | bar | lines | none
+  std::int64_t log_every_steps = 1;                  // rows of metrics.jsonl
 };
 
 struct Config {

@@ -25,6 +25,7 @@
 
 #include "base/state.hpp"
 #include "comm/engine.hpp"
+#include "comm/group.hpp"
 #include "config/roles.hpp"
 #include "config/schema.hpp"
 #include "device/arenas.hpp"
@@ -103,6 +104,11 @@ class Strategy {
   // Collective, drained: brings to every worker what lies on other ranks of the optimiser's states and of what
   // visit_state shows. Before a checkpoint.
   virtual void gather_state() {}
+  // Of strategies that declare goes_on_without, on a run that has lost these ranks of its engine, which was broken off
+  // (Engine::settle): the run's present weights come into the arenas of all that are left, and visit_state shows what
+  // belongs to them. Collective over `living`, on another engine, blocking; may be called again where it threw. False,
+  // on all ranks, where weights were lost too.
+  virtual bool rescue(Group& living, const std::vector<int>& lost) { return (void)living, (void)lost, false; }
   // What must be saved beside weights and optimiser states, by name: residuals, thresholds, exact weights. Drained.
   virtual void visit_state(StateVisitor& visitor) = 0;
   // Messages and bytes sent by this rank for all that has arrived so far.

@@ -34,6 +34,7 @@ class RunLock {
   // the holder is on another host. EnvironmentError with the holder where another process has it, or where the file
   // cannot be written. `job`: of Slurm, "" for none. One thread uses the object.
   void take(const std::string& run, const std::string& job);
+  bool held() const { return fd_ >= 0; }
   // EnvironmentError where another process has taken the lock since; no effect where none was taken. Reads the file.
   void confirm() const;
   // Empties the file, where it is still this process's, and ends the heartbeat; no effect where none was taken.

@@ -6,7 +6,7 @@
 // other ranks. It ends likewise when the process of another rank on this host no longer exists: a launcher kills the
 // others about a second after it detects this. A rank that received TERM and did not stop within its deadline ends by
 // _exit(143), and one that received a second TERM or INT at once (signals.hpp). A lost rank of another host is found by
-// the timeout of the ranks that wait for it.
+// the timeout of the ranks that wait for it. Of a run that goes on without lost workers, crew.hpp finds them instead.
 #pragma once
 
 #include <functional>

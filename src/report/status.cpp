@@ -75,17 +75,10 @@ bool create_file(const std::string& path, const std::string& content) {
 }  // namespace
 
 ordered_json to_json(const Provenance& p) {
-  return {{"version", p.version},
-          {"commit", p.git_hash},
-          {"config_hash", p.config_hash},
-          {"hosts", p.hosts},
-          {"devices", p.devices},
-          {"mpi", p.mpi},
-          {"ranks", p.ranks},
-          {"seed", p.seed},
-          {"job_id", p.job_id},
-          {"process", p.process},
-          {"command", p.command_line},
+  return {{"version", p.version}, {"commit", p.git_hash},   {"config_hash", p.config_hash},
+          {"hosts", p.hosts},     {"devices", p.devices},   {"mpi", p.mpi},
+          {"ranks", p.ranks},     {"lost_workers", p.lost}, {"seed", p.seed},
+          {"job_id", p.job_id},   {"process", p.process},   {"command", p.command_line},
           {"started", p.started}};
 }
 
@@ -98,6 +91,7 @@ Provenance provenance_of(const json& from) {
   take(from, "devices", p.devices);
   take(from, "mpi", p.mpi);
   take(from, "ranks", p.ranks);
+  take(from, "lost_workers", p.lost);
   take(from, "seed", p.seed);
   take(from, "job_id", p.job_id);
   take(from, "process", p.process);

@@ -20,6 +20,7 @@ struct Provenance {
   std::string process;               // of rank 0, as base/process.hpp has it
   std::vector<std::string> hosts;    // by rank
   std::vector<std::string> devices;  // by rank
+  std::vector<std::string> lost;     // workers that were lost before this attempt, in the same launch
   std::uint64_t seed = 0;
   int ranks = 0;  // 0: not known
 };

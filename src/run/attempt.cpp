@@ -37,6 +37,8 @@ constexpr int kStrategyChannel = kDrawsChannel + DrawQueue::kChannels;    // fro
 constexpr int kPartsChannel = 0;                                          // of a model group: checkpoints
 constexpr int kNormsChannel = 1;  // likewise, and of the shards of a stage: norms of split models
 constexpr int kCutsChannel = 2;   // likewise, from here on: activations between its ranks
+// A rank that is silent for hang_timeout_s is lost, and the others agree on it: a wait so many times as long is a hang.
+constexpr double kWaitsForTheLost = 3;
 
 // "_2x1-0" of the first of two stages; nothing where the model is whole.
 std::string part_name(const Mesh& mesh, int part) {
@@ -57,6 +59,10 @@ Attempt::~Attempt() = default;
 int Attempt::run() {
   try {
     return run_or_throw();
+  } catch (const LostRankError& error) {
+    if (!error.goes_on) return fail(error);
+    loss_ = error;
+    return error.code();
   } catch (const CommonError& error) {
     return fail(error.code(), error.what(), true);
   } catch (const Error& error) {
@@ -229,25 +235,31 @@ Provenance Attempt::provenance(const Config& config) {
   p.devices = group_.gather(device_ ? device_->describe() : std::string());
   p.seed = config.seed;
   p.ranks = slot_.ranks;
+  p.lost = options_.lost;
   return p;
 }
 
-void Attempt::start_watchdog() {
-  WatchdogOptions watchdog_options;
-  watchdog_options.hang_timeout_s = config_.run.hang_timeout_s;
-  watchdog_options.term_deadline_s = kTermDeadline_s;
-  const std::vector<std::string> processes = group_.gather(process_id_text());
-  for (int rank = 0; rank < slot_.ranks; ++rank)
-    if (const std::string& process = processes[static_cast<std::size_t>(rank)]; rank != slot_.rank && is_near(process))
-      watchdog_options.others.push_back({rank, process});
-  watchdog_options.record_exit = [this](int code, const std::string& reason) {
+WatchdogOptions Attempt::watchdog_options() {
+  WatchdogOptions options;
+  options.hang_timeout_s = config_.run.hang_timeout_s * (goes_on() ? kWaitsForTheLost : 1);
+  options.term_deadline_s = kTermDeadline_s;
+  options.record_exit = [this](int code, const std::string& reason) {
     const bool hung = code == kExitLostRank;
     return board_.conclude(hung ? "failed" : "stopped", code, reason, hung ? phase_.step() : -1);
   };
-  watchdog_options.record_rank_error = [this](const std::string& reason) {
-    board_.write_rank_error(slot_.rank, reason);
-  };
-  watchdog_ = std::make_unique<Watchdog>(engine_, phase_, std::move(watchdog_options));
+  options.record_rank_error = [this](const std::string& reason) { board_.write_rank_error(slot_.rank, reason); };
+  return options;
+}
+
+// Where the run goes on without lost workers, its crew finds them.
+void Attempt::start_watchdog() {
+  WatchdogOptions options = watchdog_options();
+  const std::vector<std::string> processes = group_.gather(process_id_text());
+  for (int rank = 0; rank < slot_.ranks && !goes_on(); ++rank)
+    if (const std::string& process = processes[static_cast<std::size_t>(rank)]; rank != slot_.rank && is_near(process))
+      options.others.push_back({rank, process});
+  if (goes_on() && !options_.crew->watched()) options_.crew->watch(config_.run.hang_timeout_s);
+  watchdog_ = std::make_unique<Watchdog>(engine_, phase_, std::move(options));
 }
 
 int Attempt::run_or_throw() {
@@ -297,6 +309,7 @@ int Attempt::run_or_throw() {
   for (const auto& hook : hooks_) hooks.push_back(hook.get());
   Control control(engine_, kControlWordsChannel, strategy_->progress(), replay_.script);
   Loop loop(config_, *plan_, rank_groups_->replica(), *runner_, group_, control, state_, phase_, std::move(hooks));
+  training_ = true;
   return finish(loop.run());
 }
 

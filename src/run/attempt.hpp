@@ -7,6 +7,7 @@
 // After that an error of one rank alone ends the world by AttemptOptions::end_world.
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -23,6 +24,7 @@
 #include "exchange/batch_norm_sum.hpp"
 #include "exchange/part_norms.hpp"
 #include "exchange/strategy.hpp"
+#include "job/crew.hpp"
 #include "job/launch.hpp"
 #include "job/phase.hpp"
 #include "job/status_board.hpp"
@@ -47,6 +49,8 @@ struct AttemptOptions {
   // Called on every rank; adds a note for each key of the file that was left out. Throws ConfigError.
   std::function<Config(std::vector<std::string>& notes)> load_config;
   std::function<void(int exit_code)> end_world;  // ends all ranks at once; not called in a world of one rank
+  Crew* crew = nullptr;                          // whose engine this is, of a run that goes on without lost workers
+  std::vector<std::string> lost = {};            // workers, before this attempt
 };
 
 class Attempt {
@@ -56,7 +60,21 @@ class Attempt {
 
   // Returns the exit code: 0, 75, 130, or that of an error, which was printed and recorded in status.json before.
   // Throws nothing. Blocks for the whole run; the calling thread is the compute thread.
+  // An attempt with a crew may end by the loss of ranks: 7, nothing printed, and `loss` says so.
   int run();
+  const std::optional<LostRankError>& loss() const { return loss_; }
+
+  // After a loss, collective over those that are left; `lost` are ranks of this attempt's engine. The weights that are
+  // left, and the position of the furthest worker, are saved as at a meeting, and the attempt is concluded: 0, and the
+  // next one resumes from there. Where nothing was trained yet, 0 too. Another exit code, printed and recorded, where
+  // the run cannot go on: weights are lost, or the checkpoint cannot be written. Throws LostRankError where `left`
+  // loses a rank; may then be called again with the next crew.
+  int hand_over(Crew& left, const std::vector<int>& lost);
+  // Of a loss after which nobody goes on. Returns its exit code.
+  int fail(const LostRankError& loss);
+  // Whether hand_over has saved anything; its last step.
+  bool saved() const { return saved_; }
+  std::int64_t last_step() const { return std::max(state_.step, start_.step); }
 
  private:
   int run_or_throw();
@@ -77,6 +95,9 @@ class Attempt {
   int finish(Ending ending);
   void visit_state(StateVisitor& visitor);
   WholeTensors gather_for_checkpoint();
+  bool goes_on() const { return options_.crew && config_.run.on_lost_worker == OnLostWorker::go_on; }
+  WatchdogOptions watchdog_options();
+  void save_what_is_left(Group& living, const std::vector<int>& lost);
 
   Engine& engine_;
   AttemptOptions options_;
@@ -107,6 +128,9 @@ class Attempt {
   std::unique_ptr<Stepper> runner_;
   std::vector<std::unique_ptr<Hook>> hooks_;
   StatisticsHook* statistics_ = nullptr;
+  bool training_ = false;  // the loop has begun
+  bool saved_ = false;
+  std::optional<LostRankError> loss_;
   std::unique_ptr<Watchdog> watchdog_;  // ends first
 };
 

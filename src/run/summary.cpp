@@ -7,6 +7,7 @@
 #include <array>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <numeric>
 
 #include "base/atomic_file.hpp"
 #include "base/checksum.hpp"
@@ -109,17 +110,30 @@ Quartiles sum_over(Group& workers, const Quartiles& own) {
   return {sums[0], sums[1], sums[2]};
 }
 
-// What this rank measured. `most_steps`: of a rank in this attempt, which are those of one that serves beside them.
-void take_measured(const SummaryParts& parts, double most_steps, RunFigures& own) {
+// By which sums over this rank's steps are divided: their number; of a rank that serves beside workers, those of the
+// worker that has done most; where batches are drawn, and workers do unequal numbers, their mean. Collective.
+double steps_of(const SummaryParts& parts, Group& world) {
+  const double own = static_cast<double>(parts.statistics.steps_of_run());
+  double most = 0, sum = 0, workers = 0;
+  for (const double steps : world.gather(parts.runner.trains() ? own : -1)) {
+    if (steps < 0) continue;
+    most = std::max(most, steps), sum += steps, ++workers;
+  }
+  if (parts.config.data.balance == Balance::queue) return std::max(1.0, sum / workers);
+  return std::max(1.0, parts.runner.trains() ? own : most);
+}
+
+// What this rank measured.
+void take_measured(const SummaryParts& parts, double steps, RunFigures& own) {
   const StatisticsHook& stats = parts.statistics;
-  const double own_steps = parts.runner.trains() ? static_cast<double>(stats.steps_of_run()) : most_steps;
-  const double steps = std::max(1.0, own_steps);
   const WireCounters wire = parts.strategy.wire();
   // Each part of a split model is exchanged among the ranks that hold it: the first of them counts it.
   const bool counts = parts.rank_groups.exchange().rank() == 0;
   own.time_split_s = stats.times();
   own.wire_bytes_per_step = static_cast<double>(wire.bytes_sent) / steps;
-  own.formula_bytes_per_step = counts ? known(parts.strategy.formula_bytes_per_step()) : 0;
+  // Meetings, whose share depends on the steps of each rank, are in the formula.
+  const bool has_formula = parts.config.data.balance == Balance::fixed;
+  own.formula_bytes_per_step = !has_formula ? kUnknown : counts ? known(parts.strategy.formula_bytes_per_step()) : 0;
   own.messages_per_step = static_cast<double>(wire.messages_sent) / steps;
   own.library_bytes_per_step = static_cast<double>(wire.library_bytes) / steps;
   own.split_bytes_per_step = static_cast<double>(parts.activation_exchange.sent().bytes_sent) / steps;
@@ -143,7 +157,7 @@ void take_measured(const SummaryParts& parts, double most_steps, RunFigures& own
   own.samples_dropped = {static_cast<double>(stats.samples_dropped())};
   if (parts.config.device.pace_ms != 0) {
     const PaceRecord pace = parts.runner.pace().value_or(PaceRecord{});
-    own.pace_s = {pace.pace_s / steps};
+    own.pace_s = {pace.pace_s / std::max(1.0, static_cast<double>(stats.steps()))};
     own.pace_over_steps = {pace.over_steps};
     own.pace_worst = {pace.worst};
   }
@@ -167,7 +181,7 @@ RunFigures collect_summary(const SummaryParts& parts, Group& world, Group& peers
                            std::int64_t step) {
   RunFigures run;
   take_setting(parts, run);
-  take_measured(parts, world.max(static_cast<double>(parts.statistics.steps_of_run())), run);
+  take_measured(parts, steps_of(parts, world), run);
   take_learned(parts, run);
   run.state = state;
   run.steps = step;

@@ -4,6 +4,7 @@
 #include "base/check.hpp"
 #include "base/clock.hpp"
 #include "comm/mpi/world.hpp"
+#include "comm/part_transport.hpp"
 #include "tests/mpi/ring.hpp"
 #include "tests/support/skip.hpp"
 #include "tests/support/transport_contract.hpp"
@@ -27,6 +28,41 @@ TEST_CASE("MPI keeps the transport's contract", "[comm]") {
   CHECK(transport->size() == test::ring_size());
   CHECK_THAT(transport->name(), Catch::StartsWith("mpi ("));
   CHECK_NOTHROW(test::check_transport(*transport));
+}
+
+TEST_CASE("some of the ranks keep the transport's contract on MPI", "[comm]") {
+  const std::shared_ptr<Transport> whole = test::ring_transport();
+  std::vector<int> members;  // all but the first
+  for (int rank = whole->size() > 1 ? 1 : 0; rank < whole->size(); ++rank) members.push_back(rank);
+  if (whole->size() == 1 || whole->rank() > 0) {
+    const auto part = make_part_transport(whole, members, 16);
+    CHECK(part->size() == static_cast<int>(members.size()));
+    CHECK_NOTHROW(test::check_transport(*part));
+    const auto inner = part->split(part->rank() % 2, part->rank());
+    CHECK_NOTHROW(test::check_transport(*inner));
+  } else {
+    CHECK(true);
+  }
+}
+
+TEST_CASE("a receive that is given up is over, whether its message comes or not", "[comm]") {
+  const std::unique_ptr<Transport> transport = test::ring_transport();
+  const int k = transport->size(), right = (transport->rank() + 1) % k, left = (transport->rank() + k - 1) % k;
+  if (test::skip_without(k > 1, "needs 2 ranks")) return;
+  std::vector<char> never(1000), late(3000000), sent(late.size(), 'x');
+  Request none = transport->irecv(left, 21, never.data(), never.size());
+  Request some = transport->irecv(left, 22, late.data(), late.size());
+  Request send = transport->isend(right, 22, sent.data(), sent.size());
+  (void)transport->test(some.valid() ? some : none);
+  transport->cancel(none);
+  if (some.valid()) transport->cancel(some);
+  char byte = 0;
+  Request idle = transport->irecv(left, 23, &byte, 1);
+  for (const double until_s = now_s() + 30; transport->abandoned() > 0 && now_s() < until_s;)
+    CHECK_FALSE(transport->test(idle));  // polls for those that were given up too
+  CHECK(transport->abandoned() == 0);
+  if (!transport->test(send)) transport->cancel(send);
+  transport->cancel(idle);
 }
 
 TEST_CASE("a message may be larger than 2 GiB", "[comm][slow]") {

@@ -43,6 +43,18 @@ TEST_CASE("a slow worker draws fewer batches, and all are trained", "[run]") {
   CHECK(of_slow < 0.75 * 800);  // 800 by shards
 }
 
+TEST_CASE("what a slow worker trains after the others' last step is saved", "[run]") {
+  const test::Trial trial;
+  const test::Sets sets = test::with(drawing({"train.epochs=3", "device.pace_ms=4", "device.pace_factors=[1, 8]"}),
+                                     {"data.balance=static"});
+  const test::TrainedRun run = train_run(trial, "trial", {{2}}, sets);
+  const test::Outcome eval = trial.echelon({"eval", trial.run(), "test"});
+  INFO(run.out << eval.out << eval.err);
+  const std::size_t loss = eval.out.find("\nloss ");
+  REQUIRE(loss != std::string::npos);
+  CHECK(std::stod(eval.out.substr(loss + 6)) == Approx(run.summary()["test_loss"].get<double>()).epsilon(1e-3));
+}
+
 TEST_CASE("a queue is stopped by a signal and taken up by another number of workers", "[run][slow]") {
   const test::Trial trial;
   const test::Sets sets = drawing({"train.epochs=20"});

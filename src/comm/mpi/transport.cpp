@@ -39,7 +39,7 @@ struct ByteCount {
   MPI_Datatype type = MPI_BYTE;
 };
 
-enum class Kind : std::uint8_t { send, receive, library };
+enum class Kind : std::uint8_t { send, receive, library, abandoned };  // abandoned: a receive whose owner is gone
 
 struct UnderWay {
   Kind kind = Kind::send;
@@ -112,15 +112,23 @@ class MpiTransport final : public Transport {
     return completion;
   }
 
-  // A library call cannot be given up: its request is left to the end of the process.
+  // A receive ends by itself: as cancelled, or with its message, where that is on its way. A library call cannot be
+  // given up: its request is left to the end of the process.
   void cancel(Request& request) override {
     UnderWay& op = at(request);
     MPI_Request& handle = requests_[static_cast<std::size_t>(request.id)];
-    if (op.kind == Kind::receive && handle != MPI_REQUEST_NULL) MPI_Cancel(&handle);
-    if (op.kind != Kind::library && handle != MPI_REQUEST_NULL) MPI_Request_free(&handle);
+    if (op.kind == Kind::receive && handle != MPI_REQUEST_NULL) {
+      MPI_Cancel(&handle);
+      op.kind = Kind::abandoned;
+      ++abandoned_;
+      request.id = -1;
+      return;
+    }
+    if (op.kind == Kind::send && handle != MPI_REQUEST_NULL) MPI_Request_free(&handle);
     handle = MPI_REQUEST_NULL;
     release(request);
   }
+  std::size_t abandoned() const override { return abandoned_; }
 
   bool has_library_allreduce() const override { return true; }
   Request iallreduce(void* data, std::size_t elems, DType dtype) override {
@@ -177,6 +185,10 @@ class MpiTransport final : public Transport {
       UnderWay& op = table_[static_cast<std::size_t>(finished_[static_cast<std::size_t>(i)])];
       op.done = true;
       op.code = code == MPI_ERR_IN_STATUS ? status.MPI_ERROR : MPI_SUCCESS;
+      if (op.kind == Kind::abandoned) {
+        --abandoned_;
+        free_.push_back(finished_[static_cast<std::size_t>(i)]);
+      }
       if (op.kind != Kind::receive) continue;
       MPI_Count bytes = 0;
       MPI_Get_elements_x(&status, MPI_BYTE, &bytes);
@@ -227,6 +239,7 @@ class MpiTransport final : public Transport {
   std::vector<MPI_Status> statuses_;   // likewise
   std::vector<std::int64_t> free_;
   std::uint64_t polls_ = 1;
+  std::size_t abandoned_ = 0;
   AtomicCounters counters_;
 };
 

@@ -61,6 +61,9 @@ void add_run(Table& all) {
   run.key("heartbeat_s", &RunConfig::heartbeat_s, range(0.01, 86400), "a line of progress at least this often");
   run.key("hang_timeout_s", &RunConfig::hang_timeout_s, range(0.1, 604800),
           "a wait longer than this ends the job with exit code 7");
+  run.key("on_lost_worker", &RunConfig::on_lost_worker, words({"stop", "continue"}),
+          "continue: where the strategy can, the others go on without a worker that was killed, or is silent for "
+          "hang_timeout_s");
   run.key("stop_before_end_s", &RunConfig::stop_before_end_s, range(0, 604800),
           "write a checkpoint and exit with 75 this long before Slurm's time limit; 0: off");
   run.key("progress", &RunConfig::progress, words({"auto", "bar", "lines", "none"}), "");

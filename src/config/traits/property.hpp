@@ -20,6 +20,7 @@ enum class Property : std::uint8_t {
   skips_steps,        // a late replica leaves steps out
   repeats_order,      // servers take up updates in a recorded order
   whole_model_ranks,  // ranks that hold a whole model beside the replicas
+  needs_all_workers,  // a step of one takes all others
   // All-reduces
   all_reduce,         // a choice of exchange.algorithm other than the default
   library_sums,       // a library sums uncoded values, calls in one static order
@@ -58,6 +59,8 @@ enum class Property : std::uint8_t {
   unequal_shares,
   grows_with_replicas,
   whole_step_statistics,
+  // Faults
+  loses_workers,  // goes on without them
   // Reproducibility and device
   any_scale,  // the same bits for any number of replicas
   whichever,  // the kind of device is chosen when the run starts

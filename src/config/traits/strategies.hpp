@@ -28,6 +28,7 @@ struct StrategyTraits {
   bool local_steps = false;      // replicas take optimiser steps of their own, by gradients of their own samples
   bool own_pace = false;         // replicas count steps of their own, and meet on call alone (exchange/progress.hpp)
   bool skips_steps = false;      // a late replica leaves steps out that the others have done without it
+  bool goes_on_without = false;  // workers that are left go on without lost ones (Strategy::rescue)
   Words reads = {};              // keys of [exchange] that this strategy reads and not every strategy does
   Words tables = {};             // strategies whose tables [exchange.<name>] it reads beside its own
 
@@ -40,15 +41,18 @@ struct StrategyTraits {
 // The name, the keys of its own table [exchange.<name>], what it is.
 #define ECHELON_STRATEGIES(X)                                                                      \
   X(synchronous, NoKeys, .reads = {"algorithm", "overlap", "reduction"})                           \
-  X(averaging, AveragingKeys, .tracks_rows = false, .local_steps = true, .reads = {"algorithm"})    \
-  X(elastic, ElasticKeys, .tracks_rows = false, .local_steps = true, .reads = {"algorithm"})        \
-  X(asynchronous, AsynchronousKeys, .carries_codes = false, .tracks_rows = false,                  \
-    .local_steps = true, .own_pace = true, .reads = {"servers"}, .tables = {"server"})             \
-  X(stale_synchronous, StaleSynchronousKeys, .carries_codes = false, .tracks_rows = false,         \
-    .local_steps = true, .own_pace = true, .reads = {"servers"},                                   \
-    .tables = {"asynchronous", "server"})                                                          \
-  X(gossip, GossipKeys, .carries_codes = false, .tracks_rows = false, .local_steps = true,          \
+  X(averaging, AveragingKeys, .tracks_rows = false, .local_steps = true,                           \
+    .goes_on_without = true, .reads = {"algorithm"})                                               \
+  X(elastic, ElasticKeys, .tracks_rows = false, .local_steps = true, .goes_on_without = true,      \
     .reads = {"algorithm"})                                                                        \
+  X(asynchronous, AsynchronousKeys, .carries_codes = false, .tracks_rows = false,                  \
+    .local_steps = true, .own_pace = true, .goes_on_without = true, .reads = {"servers"},          \
+    .tables = {"server"})                                                                          \
+  X(stale_synchronous, StaleSynchronousKeys, .carries_codes = false, .tracks_rows = false,         \
+    .local_steps = true, .own_pace = true, .goes_on_without = true, .reads = {"servers"},          \
+    .tables = {"asynchronous", "server"})                                                          \
+  X(gossip, GossipKeys, .carries_codes = false, .tracks_rows = false, .local_steps = true,         \
+    .goes_on_without = true, .reads = {"algorithm"})                                               \
   X(strom, StromKeys, .carries_codes = false, .tracks_rows = false, .local_steps = true)           \
   X(server, ServerKeys, .whole_parameters = false, .measures_parts = true, .cuts_codes = false,    \
     .tracks_rows = false, .reads = {"servers"})                                                    \

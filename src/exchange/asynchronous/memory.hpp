@@ -44,6 +44,12 @@ class AsyncBuffers final : public AsyncMemory {
   // Compute thread, after bucket b was settled: its weights as they were pulled.
   const void* pulled(std::size_t b) const { return at(pulled_, layout_.buckets[b].begin); }
 
+  // The range in the arena of a server's part of a bucket.
+  ArenaRange place(int b, int server) const {
+    const std::int64_t begin = layout_.buckets[static_cast<std::size_t>(b)].begin;
+    return {begin + part(b, server).begin, begin + part(b, server).end};
+  }
+
   Message push(int b, int server) override;
   Room answer_room(int b, int server) override;
   void take(int b, int server, const AsyncHeader& header, Payload weights) override;

@@ -34,6 +34,7 @@
 #include "exchange/allreduce_request.hpp"
 #include "exchange/buckets.hpp"
 #include "exchange/list.hpp"
+#include "exchange/living.hpp"
 #include "exchange/staging.hpp"
 
 namespace echelon::inline exchange {
@@ -202,6 +203,26 @@ void AsyncStrategy::leave_meeting() {
   account_.note_sent(std::exchange(sent_at_meeting_, {}));
 }
 
+// What the servers serve, with all that was added up, each from its own rank.
+bool AsyncStrategy::rescue(Group& living, const std::vector<int>& lost) {
+  int root = 0;
+  for (int rank = 0; rank < context_.engine.size(); ++rank) {
+    const bool is_lost = std::find(lost.begin(), lost.end(), rank) != lost.end();
+    for (int b = 0; b < static_cast<int>(buckets_.size()); ++b) {
+      const ArenaRange part = memory_->place(b, rank);
+      if (part.elems() == 0) continue;
+      if (is_lost) return false;
+      if (rank == context_.engine.rank() && attachment_) {
+        if (keys_.soft > 1) served_->flush(b);
+        take_over(part, served_->weights_at(part.begin));
+      }
+      broadcast_weights(living, context_.arenas, part, root);
+    }
+    if (!is_lost) ++root;
+  }
+  return true;
+}
+
 void AsyncStrategy::drain() {
   const StepAccount::ExcludedTime apart(account_);
   leave_meeting();
@@ -272,25 +293,6 @@ void AsyncStrategy::visit_state(StateVisitor& visitor) {
 std::vector<StalenessTally> AsyncStrategy::staleness() const {
   const std::lock_guard lock(mutex_);
   return staleness_;
-}
-
-std::int64_t AsyncStrategy::pieces_served() const {
-  if (alone()) return 0;
-  return std::count_if(buckets_.begin(), buckets_.end(), [](const Bucket& bucket) { return bucket.own.elems() > 0; });
-}
-
-std::vector<LedgerBytes> AsyncStrategy::take_ledgers() {
-  const std::lock_guard lock(mutex_);
-  std::vector<LedgerBytes> taken(ledgers_.size());
-  std::swap(taken, ledgers_);
-  return taken;
-}
-
-// On the thread that drives, with the lock.
-void AsyncStrategy::keep_ledger(int b) {
-  const LedgerBytes taken = protocol_->take_ledger(b);
-  LedgerBytes& kept = ledgers_[static_cast<std::size_t>(b)];
-  kept.insert(kept.end(), taken.begin(), taken.end());
 }
 
 void AsyncStrategy::on_notified(Token token, double now_s) {

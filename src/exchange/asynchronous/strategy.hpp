@@ -26,6 +26,7 @@ class AsyncStrategy : public Strategy, private ProtocolHost {
   double divisor(const StepInfo& info) const override { return info.local_weight > 0 ? info.local_weight : 1; }
   void come_to_meeting() override;
   void drain() override;
+  bool rescue(Group& living, const std::vector<int>& lost) override;
   void gather_state() override;
   void visit_state(StateVisitor& visitor) override;
   WireCounters wire() const override { return account_.wire(); }

@@ -29,6 +29,7 @@
 #include "base/text.hpp"
 #include "exchange/averaging/local_steps.hpp"
 #include "exchange/list.hpp"
+#include "exchange/living.hpp"
 #include "exchange/residual_state.hpp"
 
 namespace echelon::inline exchange {
@@ -79,6 +80,10 @@ class Averaging final : public LocalSteps {
     return take_outcome();
   }
 
+  bool rescue(Group& living, const std::vector<int>&) override {
+    echelon::average_weights(living, context().arenas);
+    return true;
+  }
   void visit_state(StateVisitor& visitor) override {
     LocalSteps::visit_state(visitor);
     if (outer()) {

@@ -18,6 +18,7 @@
 #include "base/text.hpp"
 #include "exchange/averaging/local_steps.hpp"
 #include "exchange/list.hpp"
+#include "exchange/living.hpp"
 
 namespace echelon::inline exchange {
 namespace {
@@ -36,11 +37,7 @@ class Elastic final : public LocalSteps {
 
   void begin_step(const StepInfo& info) override {
     LocalSteps::begin_step(info);
-    if (!at_centre_) return;
-    at_centre_ = false;
-    pass().copy_weights_to(centre_);
-    pass().add(weights(), deviation_.data());
-    context().arenas.touch();
+    leave_centre();
   }
 
   StepOutcome end_step() override {
@@ -51,6 +48,18 @@ class Elastic final : public LocalSteps {
     return take_outcome();
   }
 
+  // The centre of the first rank that is left; others may have ended an exchange that it has not, or the reverse.
+  bool rescue(Group& living, const std::vector<int>&) override {
+    leave_centre();
+    pass().copy(deviation_.data(), weights());
+    pass().copy(weights(), centre_.data());
+    context().arenas.clear_tables();
+    broadcast_weights(living, context().arenas, {0, context().arenas.elems()}, 0);
+    pass().add(deviation_.data(), weights(), -1);
+    at_centre_ = true;
+    drain();
+    return true;
+  }
   void visit_state(StateVisitor& visitor) override {
     LocalSteps::visit_state(visitor);
     pass().visit_by_replica(visitor, "strategy/deviation", deviation_.data(), position(), OtherK::reset);
@@ -67,6 +76,15 @@ class Elastic final : public LocalSteps {
   }
 
  private:
+  // From the centre, which the arenas hold after an exchange, to this replica's own weights.
+  void leave_centre() {
+    if (!at_centre_) return;
+    at_centre_ = false;
+    pass().copy_weights_to(centre_);
+    pass().add(weights(), deviation_.data());
+    context().arenas.touch();
+  }
+
   void exchange() {
     ++exchanges_;
     {

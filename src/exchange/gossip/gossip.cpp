@@ -30,6 +30,7 @@
 #include "exchange/averaging/local_steps.hpp"
 #include "exchange/gossip/neighbour_sums.hpp"
 #include "exchange/list.hpp"
+#include "exchange/living.hpp"
 
 namespace echelon::inline exchange {
 namespace {
@@ -73,6 +74,18 @@ class Gossip final : public LocalSteps {
     return take_outcome();
   }
 
+  // As after a meeting of those that are left. What was on its way is lost, and so are the weights of push-sum, which
+  // are 1 from here on: each goes on from the weights that it has.
+  bool rescue(Group& living, const std::vector<int>&) override {
+    leave_mean();
+    pass().copy_weights_to(deviation_);
+    average_weights(living, context().arenas);
+    pass().add(deviation_.data(), weights(), -1);
+    weight_ = 1;
+    at_mean_ = true;
+    drain();
+    return true;
+  }
   void visit_state(StateVisitor& visitor) override {
     pass().visit_by_replica(visitor, "strategy/deviation", deviation_.data(), position(), OtherK::reset);
     pass().visit_local_states(visitor, context().optimiser, position());

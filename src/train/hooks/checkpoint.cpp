@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <filesystem>
 
 #include "base/clock.hpp"
@@ -31,6 +32,8 @@ void CheckpointHook::step_end(const StepRecord& record) {
   if (!record.meets) return;
   const bool due = config_.every_steps > 0 && record.step / config_.every_steps != seen_step_ / config_.every_steps;
   seen_step_ = record.step;
+  // Where replicas do not step together others may have trained since, though the furthest has not.
+  if (!std::isnan(record.loss)) saved_step_ = -1;
   const bool wanted = due || record.checkpoint_wanted || record.stopping;
   at_epoch_end_ = wanted && record.ends_epoch;
   if (wanted && !at_epoch_end_) save(record.step);

@@ -10,6 +10,7 @@
 #include "comm/engine.hpp"
 #include "comm/group.hpp"
 #include "comm/local/local.hpp"
+#include "comm/part_transport.hpp"
 #include "tests/support/ranks.hpp"
 #include "tests/support/transport_contract.hpp"
 
@@ -216,4 +217,69 @@ TEST_CASE("an engine that goes away ends a wait under way", "[comm][engine]") {
   engine.reset();
   waiter.join();
   CHECK(on_notified);
+}
+
+namespace {
+
+// Attached to an engine that is broken off; waits for a message that never comes.
+struct Listener final : Machine, ProtocolHost {
+  void on(const ProtocolEvent& event, ProtocolActions& actions) override {
+    if (event.kind == ProtocolEvent::Kind::started) actions.receive(0, kAnySource, 77, &byte, 1);
+  }
+  void on_notified(Token, double) override {}
+  void failed(std::exception_ptr with) override {
+    error = std::move(with);
+    ++failures;
+  }
+  char byte = 0;
+  std::exception_ptr error;
+  std::atomic<int> failures = 0;
+};
+
+void expect_loss(const std::function<void()>& call) {
+  try {
+    call();
+  } catch (const DataError& error) {
+    ECHELON_CHECK_EQ(std::string(error.what()), "rank 1 is lost");
+    return;
+  }
+  throw std::runtime_error("a call on an engine that was broken off returned");
+}
+
+}  // namespace
+
+TEST_CASE("an engine that is broken off ends all waits, and another one goes on over the ranks left",
+          "[comm][engine]") {
+  for (const int waits : {0, 1, 2})
+    CHECK_NOTHROW(test::run_ranks(4, [&](std::unique_ptr<Transport> transport) {
+      const std::shared_ptr<Transport> whole = std::move(transport);
+      const int me = whole->rank();
+      Engine all(make_part_transport(whole, {0, 1, 2, 3}));
+      const auto pair = all.split(me / 2, me);
+      Group(all, 1).barrier();
+      if (me == 1) return;  // lost
+      Listener listener, late;
+      const auto attached = all.attach(listener, listener);
+      std::vector<float> data(100000, 1);
+      const Ticket ticket = all.submit(sum_job(all, "ring", data, 5));
+      std::thread breaker([&] {
+        std::this_thread::sleep_for(std::chrono::milliseconds(20));
+        all.break_off(std::make_exception_ptr(DataError("rank 1 is lost")));
+      });
+      if (waits > 0) expect_loss([&] { ticket.wait(); });
+      if (waits > 1) expect_loss([&] { Group(*pair, 3).barrier(); });
+      breaker.join();
+      all.settle();
+      expect_loss([&] { all.submit(sum_job(all, "ring", data, 6)).wait(); });
+      expect_loss([&] { all.split(0, 0); });
+      ECHELON_CHECK_EQ(listener.failures.load(), 1);
+      const auto too_late = all.attach(late, late);
+      ECHELON_CHECK_EQ(late.failures.load(), 1);
+      Engine left(make_part_transport(whole, {0, 2, 3}, 16));
+      test::check_group(left);
+      std::vector<float> sum(1000, static_cast<float>(left.rank()));
+      left.run(sum_job(left, "ring", sum, 5));
+      for (const float value : sum) ECHELON_CHECK_EQ(value, 3.0f);
+      Group(left, 1).barrier();
+    }));
 }

@@ -164,6 +164,11 @@ TEST_CASE("batch arithmetic gives whole micro-batches that sum to the step", "[c
   const Config shares = parse_config("[batch]\nglobal = 60\nshares = [1, 3, 2]\n", "a.toml");
   CHECK(derive_batch(shares, 3, 1000).per_replica == std::vector<std::int64_t>{10, 30, 20});
   const Config weak = parse_config("[batch]\nglobal = 64\nscale_with_replicas = true\n", "a.toml");
+  Config fewer = equal;  // than the replicas that it was written for
+  fewer.batch.nearly_equal = true;
+  CHECK(derive_batch(fewer, 3, 1000).per_replica == std::vector<std::int64_t>{22, 22, 20});
+  CHECK(derive_batch(fewer, 3, 1000).micro == std::vector<std::int64_t>{11, 11, 10});
+  CHECK(derive_batch(fewer, 1, 1000).per_replica == std::vector<std::int64_t>{64});
   CHECK(derive_batch(weak, 3, 1000).global == 192);
   CHECK(derive_batch(weak, 3, 1000).per_replica == std::vector<std::int64_t>{64, 64, 64});
   const Config as = parse_config("[batch]\nglobal = 64\n[data]\nas_replicas = 4\n", "a.toml");

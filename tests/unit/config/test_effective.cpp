@@ -196,7 +196,7 @@ void check_runs_again(const Config& config) {
 }  // namespace
 
 TEST_CASE("the effective config of random valid configs is accepted again, equal and of the same hash", "[config]") {
-  constexpr int kTries = 2000, kEach = 2;
+  constexpr int kTries = 8000, kEach = 2;
   Drawer draw(test::test_seed());
   std::string never;
   int checked = 0;

@@ -125,6 +125,9 @@ TEST_CASE("processes are told apart", "[base]") {
   CHECK_FALSE(is_gone(process_id_text()));
   CHECK_FALSE(is_gone("1" + process_id_text().substr(process_id_text().find(' '))));  // there, if not ours
   CHECK(is_gone(dead_process()));
+  CHECK(start_ticks(process_id_text()) > 0);
+  CHECK(start_ticks(dead_process()) == 0);
+  CHECK(start_ticks("1 elsewhere -") == 0);
   for (const char* none : {"", "x", "-1 a b", "99999999999999999999 a b"}) CHECK_FALSE(is_gone(none));
 }
 

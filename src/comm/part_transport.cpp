@@ -1,0 +1,157 @@
+#include "comm/part_transport.hpp"
+
+#include <fmt/format.h>
+#include <sched.h>
+
+#include <algorithm>
+#include <unordered_set>
+
+#include "base/check.hpp"
+#include "base/error.hpp"
+#include "comm/counters.hpp"
+
+namespace echelon::inline comm {
+namespace {
+
+constexpr int kSplitTag = kTagsOfPart - 1;
+
+class PartTransport final : public Transport {
+ public:
+  // `next`: the first space that no part of this process over `whole` has.
+  PartTransport(std::shared_ptr<Transport> whole, std::vector<int> members, int space, std::shared_ptr<int> next)
+      : whole_(std::move(whole)), members_(std::move(members)), space_(space), next_(std::move(next)) {
+    if (space_ >= kSpaces)
+      throw EnvironmentError(fmt::format("more than {} groups of ranks were made over one transport", kSpaces));
+    ranks_.assign(static_cast<std::size_t>(whole_->size()), -1);
+    for (int rank = 0; rank < size(); ++rank) ranks_[static_cast<std::size_t>(in_whole(rank))] = rank;
+    rank_ = ranks_[static_cast<std::size_t>(whole_->rank())];
+    ECHELON_CHECK_GE(rank_, 0, "rank {} is no member of its part", whole_->rank());
+    number_hosts();
+  }
+
+  int rank() const override { return rank_; }
+  int size() const override { return static_cast<int>(members_.size()); }
+  std::string name() const override { return whole_->name(); }
+  const std::vector<int>& hosts() const override { return hosts_; }
+  const std::vector<std::string>& host_names() const override { return host_names_; }
+  const Clock& clock() const override { return whole_->clock(); }
+  double wakes_at_s() const override { return whole_->wakes_at_s(); }
+
+  Request isend(int peer, int tag, const void* data, std::size_t bytes) override {
+    const Request request = whole_->isend(in_whole(peer), in_space(tag), data, bytes);
+    counters_.sent(bytes);
+    return request;
+  }
+
+  Request irecv(int peer, int tag, void* data, std::size_t bytes) override {
+    const Request request = whole_->irecv(peer == kAnySource ? kAnySource : in_whole(peer), in_space(tag), data, bytes);
+    receives_.insert(request.id);
+    return request;
+  }
+
+  std::optional<Completion> test(Request& request) override {
+    const std::int64_t id = request.id;
+    std::optional<Completion> completion;
+    try {
+      completion = whole_->test(request);
+    } catch (...) {
+      receives_.erase(id);
+      throw;
+    }
+    if (!completion) return std::nullopt;
+    completion->peer = ranks_[static_cast<std::size_t>(completion->peer)];
+    if (receives_.erase(id) > 0) counters_.received(completion->bytes);
+    return completion;
+  }
+
+  void cancel(Request& request) override {
+    receives_.erase(request.id);
+    whole_->cancel(request);
+  }
+  std::size_t abandoned() const override { return whole_->abandoned(); }
+
+  bool has_library_allreduce() const override { return false; }
+  Request iallreduce(void*, std::size_t, DType) override {
+    throw EnvironmentError("the message library sums over all ranks that it was started with, not over some of them");
+  }
+
+  std::unique_ptr<Transport> split(int color, int key) override {
+    const std::vector<Wish> wishes = gather({color, key, *next_});
+    std::vector<int> order;
+    int space = 0;
+    for (int rank = 0; rank < size(); ++rank) {
+      const Wish& wish = wishes[static_cast<std::size_t>(rank)];
+      space = std::max(space, wish.next_space);
+      if (wish.color == color) order.push_back(rank);
+    }
+    const auto key_of = [&](int rank) { return wishes[static_cast<std::size_t>(rank)].key; };
+    std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return key_of(a) < key_of(b); });
+    *next_ = space + 1;
+    for (int& rank : order) rank = in_whole(rank);
+    return std::make_unique<PartTransport>(whole_, std::move(order), space, next_);
+  }
+
+  WireCounters counters() const override { return counters_.read(); }
+  [[noreturn]] void abort(int exit_code) override { whole_->abort(exit_code); }
+
+ private:
+  struct Wish {
+    int color, key, next_space;
+  };
+
+  int in_whole(int rank) const { return members_[static_cast<std::size_t>(rank)]; }
+  int in_space(int tag) const {
+    if (tag >= kTagsOfPart)
+      throw EnvironmentError(
+          fmt::format("message tag {} of {}: the exchange has too many buckets; a larger exchange.bucket_mb has fewer",
+                      tag, kTagsOfPart));
+    return tag + space_ * kTagsOfPart;
+  }
+
+  // As Transport::hosts asks: from 0, in the order of first rank here.
+  void number_hosts() {
+    std::vector<int> known;
+    for (const int member : members_) {
+      const int host = whole_->hosts()[static_cast<std::size_t>(member)];
+      const auto at = std::find(known.begin(), known.end(), host);
+      hosts_.push_back(static_cast<int>(at - known.begin()));
+      if (at != known.end()) continue;
+      known.push_back(host);
+      host_names_.push_back(whole_->host_names()[static_cast<std::size_t>(host)]);
+    }
+  }
+
+  // Of all members, directly between each two of them; blocking.
+  std::vector<Wish> gather(const Wish& own) {
+    std::vector<Wish> all(members_.size());
+    std::vector<Request> open;
+    all[static_cast<std::size_t>(rank_)] = own;
+    for (int rank = 0; rank < size(); ++rank)
+      if (rank != rank_) open.push_back(irecv(rank, kSplitTag, &all[static_cast<std::size_t>(rank)], sizeof(Wish)));
+    for (int rank = 0; rank < size(); ++rank)
+      if (rank != rank_) open.push_back(isend(rank, kSplitTag, &own, sizeof own));
+    while (!open.empty()) {
+      std::erase_if(open, [&](Request& request) { return test(request).has_value(); });
+      sched_yield();
+    }
+    return all;
+  }
+
+  std::shared_ptr<Transport> whole_;
+  std::vector<int> members_;  // by rank here: its rank in the whole
+  std::vector<int> ranks_;    // the reverse; -1: no member
+  int space_, rank_ = 0;
+  std::shared_ptr<int> next_;
+  std::vector<int> hosts_;
+  std::vector<std::string> host_names_;
+  std::unordered_set<std::int64_t> receives_;  // under way
+  AtomicCounters counters_;
+};
+
+}  // namespace
+
+std::unique_ptr<Transport> make_part_transport(std::shared_ptr<Transport> whole, std::vector<int> members, int space) {
+  return std::make_unique<PartTransport>(std::move(whole), std::move(members), space, std::make_shared<int>(space + 1));
+}
+
+}  // namespace echelon::inline comm

@@ -1,0 +1,140 @@
+// How an attempt that has lost ranks hands the run over to the ranks that are left (Attempt::hand_over).
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <thread>
+
+#include "base/clock.hpp"
+#include "base/log.hpp"
+#include "base/text.hpp"
+#include "checkpoint/trained_data.hpp"
+#include "job/agree.hpp"
+#include "run/attempt.hpp"
+
+namespace echelon::inline run {
+namespace {
+
+constexpr int kChannel = 0;
+constexpr double kLockWait_s = 10;  // the holder was killed, and its end may take a moment
+
+// Shows another visitor what belongs to a replica as that of one of fewer replicas.
+class WithoutLost final : public StateVisitor {
+ public:
+  WithoutLost(StateVisitor& inner, const std::vector<int>& lost) : inner_(inner), lost_(lost) {}
+  bool loading() const override { return inner_.loading(); }
+  void tensor(const StateTensor& tensor) override {
+    if (tensor.placement != Placement::per_replica) return inner_.tensor(tensor);
+    StateTensor shown = tensor;
+    shown.global_shape = tensor.global_shape.with_front(without_lost(tensor.global_shape[0]));
+    shown.offset = tensor.offset.with_front(without_lost(tensor.offset[0]));
+    inner_.tensor(shown);
+  }
+  void scalar(std::string_view name, std::int64_t& value) override { inner_.scalar(name, value); }
+  void scalar(std::string_view name, double& value) override { inner_.scalar(name, value); }
+
+ private:
+  std::int64_t without_lost(std::int64_t replicas) const {
+    return replicas - std::count_if(lost_.begin(), lost_.end(), [&](int rank) { return rank < replicas; });
+  }
+
+  StateVisitor& inner_;
+  const std::vector<int>& lost_;
+};
+
+void move_on_to(RunState& state, std::int64_t step) {
+  state.step_in_epoch += step - state.step;
+  state.step = step;
+  for (; state.step_in_epoch >= state.steps_per_epoch; ++state.epoch) state.step_in_epoch -= state.steps_per_epoch;
+}
+
+void take_from_lost(RunLock& lock, const std::string& run) {
+  for (const double until_s = now_s() + kLockWait_s;; std::this_thread::sleep_for(std::chrono::milliseconds(50))) try {
+      return lock.take(run, job_id());
+    } catch (const EnvironmentError&) {
+      if (now_s() > until_s) throw;
+    }
+}
+
+}  // namespace
+
+// Not before the newest checkpoint, which is named after a worker that may be lost: resuming takes the newest.
+void Attempt::save_what_is_left(Group& living, const std::vector<int>& lost) {
+  std::int64_t furthest = state_.step;
+  if (living.rank() == 0)
+    if (const auto newest = glance_at_newest(start_.folder.checkpoints())) furthest = std::max(furthest, newest->step);
+  move_on_to(state_, static_cast<std::int64_t>(living.max(static_cast<double>(furthest))));
+  const VisitAll visit_left = [&](StateVisitor& visitor) {
+    WithoutLost left(visitor, lost);
+    visit_state(left);
+  };
+  const auto visit_distributed = [&](StateVisitor& visitor) {
+    WithoutLost left(visitor, lost);
+    strategy_->visit_state(left);
+    runner_->visit_state(left);
+  };
+  const WholeTensors wholes = gather_slices(living, visit_distributed, true);
+  all_or_none(living, [&] {
+    if (living.rank() != 0) return;
+    if (!lock_.held()) take_from_lost(lock_, start_.folder.run);
+    lock_.confirm();
+    const CheckpointInfo info = save_checkpoint(start_.folder.checkpoints(), state_.step, visit_left, wholes,
+                                                to_text(trained_data_of(plan_->train)));
+    prune_checkpoints(start_.folder.checkpoints(), config_.checkpoint.keep);
+    board_.set_checkpoint("checkpoints/" + std::filesystem::path(info.path).filename().string());
+  });
+  saved_ = true;
+}
+
+int Attempt::hand_over(Crew& left, const std::vector<int>& lost) {
+  watchdog_.reset();
+  phase_.enter("handing over");
+  std::vector<std::string> names;
+  for (const int rank : lost) names.push_back(options_.crew->name(rank));
+  const Watchdog watchdog(left.engine(), phase_, watchdog_options());
+  Group living(left.engine(), kChannel);
+  const bool first = living.rank() == 0;
+  try {
+    const bool trained = living.max(training_ ? 0 : 1) == 0;
+    if (trained && !strategy_->rescue(living, lost))
+      return fail({lost, false,
+                   fmt::format("{} lost, and with {} a part of the weights; the same command goes on from the last "
+                               "checkpoint",
+                               fmt::join(names, " and "), lost.size() > 1 ? "them" : "it")});
+    if (trained) save_what_is_left(living, lost);
+    const std::string text = fmt::format("{} lost at step {}: going on with {}", fmt::join(names, " and "), last_step(),
+                                         counted(left.size(), "worker"));
+    all_or_none(living, [&] {
+      if (!first) return;
+      log_warning("{}", text);
+      flush_log();
+      board_.conclude("stopped", kExitRequeue, text, last_step());
+    });
+    lock_.release();
+    return kExitOk;
+  } catch (const LostRankError&) {
+    throw;
+  } catch (const CommonError& error) {
+    return fail({lost, false, error.what()});
+  } catch (const std::exception& error) {
+    return fail(kExitInternal, error.what(), false);
+  }
+}
+
+int Attempt::fail(const LostRankError& loss) {
+  int first = 0;
+  while (std::find(loss.lost.begin(), loss.lost.end(), first) != loss.lost.end()) ++first;
+  if (slot_.rank != first) return loss.code();
+  log_error("{}", loss.what());
+  flush_log();
+  try {
+    board_.conclude("failed", loss.code(), loss.what(), phase_.step());
+  } catch (const Error& error) {
+    log_error("the status could not be written: {}", error.what());
+  }
+  return loss.code();
+}
+
+}  // namespace echelon::inline run

@@ -1,0 +1,18 @@
+// A run that goes on without lost workers: attempts one after another in the same processes, each over the ranks that
+// are left (run.on_lost_worker = "continue").
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include "comm/transport.hpp"
+#include "run/attempt.hpp"
+
+namespace echelon::inline run {
+
+// All ranks of the launch; collective. `on_loss` is called on each rank that is left, at every loss. Returns the exit
+// code of the last attempt; throws nothing. A config without "continue" makes one attempt, as Attempt::run.
+int run_with_survivors(std::shared_ptr<Transport> launch, const AttemptOptions& options,
+                       const std::function<void()>& on_loss);
+
+}  // namespace echelon::inline run

@@ -1,0 +1,137 @@
+// Runs that go on without lost workers, under mpirun --enable-recovery: workers are killed or stopped from outside.
+#include <fmt/format.h>
+
+#include <catch2/catch.hpp>
+#include <cstdlib>
+
+#include "base/atomic_file.hpp"
+#include "base/error.hpp"
+#include "tests/run/trial.hpp"
+#include "tests/support/random.hpp"
+
+namespace echelon {
+namespace {
+
+using Catch::Contains;
+
+// mpirun --enable-recovery, for as long as it lives.
+struct Recovery {
+  Recovery() { ::setenv("OMPI_MCA_orte_enable_recovery", "1", 1); }
+  ~Recovery() { ::unsetenv("OMPI_MCA_orte_enable_recovery"); }
+};
+
+test::Sets going_on(const std::string& strategy, const test::Sets& more = {}) {
+  test::Sets sets = {"exchange.strategy=" + strategy, "exchange.bucket_mb=0.01", "run.on_lost_worker=continue",
+                     "train.epochs=10", "checkpoint.every_steps=17"};
+  if (strategy == "stale_synchronous") sets = test::with(sets, {"exchange.servers=1"});
+  if (strategy == "gossip") sets.push_back("exchange.gossip.consensus_every=10");
+  if (strategy == "averaging" || strategy == "elastic") sets.push_back("exchange." + strategy + ".period=5");
+  return test::with(sets, more);
+}
+
+struct Losses {
+  std::vector<int> ranks;  // of 4
+  std::string signal = "KILL";
+  int steps = 170;  // of the whole run
+};
+
+// The run ends by itself, complete, and says whom it lost.
+void check_goes_on(const test::Sets& sets, const Losses& losses) {
+  const Recovery recovery;
+  const test::Trial trial;
+  std::string script = "reached 17; kill -" + losses.signal;
+  for (const int rank : losses.ranks) script += fmt::format(" $(rank {})", rank);
+  const test::Outcome run = trial.train_and(4, sets, script + "; wait $pid", 240);
+  INFO(run.out << run.err);
+  REQUIRE(run.code == 0);
+  const auto status = trial.status(), summary = trial.summary();
+  CHECK(status["state"] == "finished");
+  CHECK(status["exit_code"] == 0);
+  CHECK(summary["steps"] == losses.steps);
+  CHECK(summary["ranks"] == 4 - losses.ranks.size());
+  CHECK(summary["test_accuracy"].get<double>() > 0.85);
+  REQUIRE(summary["provenance"]["lost_workers"].size() == losses.ranks.size());
+  CHECK(status["provenance"]["lost_workers"] == summary["provenance"]["lost_workers"]);
+  for (std::size_t i = 0; i < losses.ranks.size(); ++i) {
+    const std::string name = fmt::format("rank {} on ", losses.ranks[i]);
+    CHECK_THAT(summary["provenance"]["lost_workers"][i].get<std::string>(), Contains(name) && Contains(", at step "));
+    CHECK_THAT(run.err, Contains(name));
+  }
+  CHECK_THAT(run.err, Contains("going on with ") && Contains("lost at step "));
+  CHECK(trial.leftovers().empty());
+  const auto first = nlohmann::json::parse(read_file_whole(trial.run() + "/01/status.json"));
+  CHECK(first["state"] == "stopped");
+  CHECK_THAT(first["reason"].get<std::string>(), Contains("going on with"));
+  std::int64_t before = 0;  // the records of both attempts are one sequence
+  for (const auto& row : trial.metrics()) {
+    CHECK(row["step"] >= before);
+    before = row["step"];
+  }
+  CHECK(before == losses.steps);
+}
+
+}  // namespace
+
+TEST_CASE("a worker that is killed does not end the run", "[run][lost][sampled]") {
+  const std::vector<std::string> all = {"stale_synchronous", "gossip", "averaging", "elastic"};
+  for (const std::string& strategy : test::sampled(all, 2, "strategies")) {
+    CAPTURE(strategy);
+    check_goes_on(going_on(strategy), {{3}});
+  }
+}
+
+TEST_CASE("several workers that are killed at once do not end the run", "[run][lost][sampled]") {
+  using Case = std::pair<std::string, std::vector<int>>;
+  const std::vector<Case> all = {{"stale_synchronous", {1, 2}}, {"gossip", {0, 2}}, {"averaging", {1, 2, 3}}};
+  for (const auto& [strategy, ranks] : test::sampled(all, 1, "losses")) {
+    CAPTURE(strategy, ranks);
+    check_goes_on(going_on(strategy), {ranks});
+  }
+}
+
+TEST_CASE("a batch that does not divide by the workers that are left is cut into nearly equal parts", "[run][lost]") {
+  check_goes_on(going_on("gossip", {"batch.global=44"}), {.ranks = {3}, .steps = 190});
+}
+
+TEST_CASE("a worker that stands still is given up after the timeout", "[run][lost][sampled]") {
+  const std::vector<std::string> all = {"stale_synchronous", "gossip"};
+  for (const std::string& strategy : test::sampled(all, 1, "strategies")) {
+    CAPTURE(strategy);
+    check_goes_on(going_on(strategy, {"run.hang_timeout_s=3"}), {{2}, "STOP"});
+  }
+}
+
+TEST_CASE("a server that is lost ends the run with 7, and the same command resumes", "[run][lost]") {
+  const Recovery recovery;
+  const test::Trial trial;
+  const test::Sets sets = going_on("stale_synchronous");
+  const test::Outcome ended = trial.train_and(4, sets, "reached 17; kill -KILL $(rank 0); wait $pid", 240);
+  INFO(ended.out << ended.err);
+  CHECK(trial.status()["state"] == "failed");
+  CHECK(trial.status()["exit_code"] == kExitLostRank);
+  CHECK_THAT(trial.status()["reason"].get<std::string>(),
+             Contains("rank 0 on ") && Contains("lost, and with it a part of the weights"));
+  CHECK(trial.attempts() == 1);
+  const test::Outcome resumed = trial.train(4, sets);
+  INFO(resumed.out << resumed.err);
+  REQUIRE(resumed.code == 0);
+  CHECK_THAT(resumed.out, Contains("resuming  from step "));
+  CHECK(trial.status()["state"] == "finished");
+}
+
+TEST_CASE("going on without lost workers is refused where a step needs all of them", "[run][lost]") {
+  const test::Trial trial;
+  const auto refused = [&](const test::Sets& sets, const std::string& why) {
+    const test::Outcome outcome = trial.check(test::with({"run.on_lost_worker=continue"}, sets), {"--ranks", "4"});
+    INFO(outcome.out << outcome.err);
+    CHECK(outcome.code == kExitConfig);
+    CHECK_THAT(outcome.err, Contains("on_lost_worker") && Contains(why));
+  };
+  refused({}, "takes the gradients of all workers");
+  refused({"exchange.strategy=averaging", "parallel.pipeline=2"}, "split model is not whole");
+  refused({"exchange.strategy=gossip", "exchange.algorithm=mpi"}, "all ranks that it was started with");
+  refused({"exchange.strategy=elastic", "exchange.codec=topk"}, "rounding errors");
+  refused({"exchange.strategy=gossip", "batch.shares=[1,2,2,1]"}, "cut anew");
+}
+
+}  // namespace echelon
