@@ -49,7 +49,7 @@ class Legend {
     const auto known = std::find(reasons_.begin(), reasons_.end(), reason);
     const auto at = static_cast<std::size_t>(known - reasons_.begin());
     if (known == reasons_.end()) reasons_.push_back(reason);
-    static const std::string letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+=%&#@";
+    static const std::string letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+=%&#@!?$<>^~";
     return at < letters.size() ? letters[at] : '*';
   }
   std::string text() {

@@ -339,8 +339,7 @@ int Attempt::finish(Ending ending) {
     board_.conclude(summary.state, code, finished ? "" : fmt::format("{}; checkpoint of step {}", why, state_.step),
                     state_.step);
     log_info("{}", summary_text(summary, parts, board_.checkpoint()));
-    const std::string late = pace_warning(summary, statistics_->steps());
-    if (!late.empty()) log_warning("{}", late);
+    if (const std::string late = pace_warning(summary, statistics_->steps()); !late.empty()) log_warning("{}", late);
     if (!finished) log_info("stopped early, {}: the same command continues from step {}", why, state_.step);
     flush_log();
   });
