@@ -50,7 +50,7 @@ class Legend {
     const auto at = static_cast<std::size_t>(known - reasons_.begin());
     if (known == reasons_.end()) reasons_.push_back(reason);
     static const std::string letters =
-        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+=%&#@!$~^<>?:;|/_'";
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+=%&#@!?$<>^~:;|/_'";
     return at < letters.size() ? letters[at] : '*';
   }
   std::string text() {

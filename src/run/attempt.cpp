@@ -5,7 +5,6 @@
 #include <cstdio>
 #include <filesystem>
 #include <new>
-#include <sstream>
 
 #include "base/checksum.hpp"
 #include "base/error.hpp"
@@ -313,17 +312,6 @@ int Attempt::run_or_throw() {
   return finish(loop.run());
 }
 
-void Attempt::log_banner() {
-  const BannerParts parts{config_, *plan_,   rank_groups_->mesh(), provenance_, start_,
-                          slot_,   *device_, *strategy_,           threads_,    notes_};
-  if (slot_.rank != 0) return;
-  for (const std::string& line : banner_lines(parts)) log_info("{}", line);
-  std::istringstream lines(resolved_.report);
-  for (std::string line; std::getline(lines, line);) log_info("{}", line);
-  tuning_.log_choice();
-  if (replay_.is_on()) log_info("replay    {}", replay_.told);
-}
-
 int Attempt::finish(Ending ending) {
   activation_exchange_->finish();
   if (draws_) draws_->close();
@@ -346,8 +334,7 @@ int Attempt::finish(Ending ending) {
     board_.conclude(summary.state, code, finished ? "" : fmt::format("{}; checkpoint of step {}", why, state_.step),
                     state_.step);
     log_info("{}", summary_text(summary, parts, board_.checkpoint()));
-    const std::string late = pace_warning(summary, statistics_->steps());
-    if (!late.empty()) log_warning("{}", late);
+    if (const std::string late = pace_warning(summary, statistics_->steps()); !late.empty()) log_warning("{}", late);
     if (!finished) log_info("stopped early, {}: the same command continues from step {}", why, state_.step);
     flush_log();
   });

@@ -1,8 +1,12 @@
-// The hooks of an attempt, in the order in which the loop calls them.
+// The banner of an attempt, and its hooks, in the order in which the loop calls them.
+#include <sstream>
+
 #include "base/checksum.hpp"
+#include "base/log.hpp"
 #include "checkpoint/trained_data.hpp"
 #include "job/agree.hpp"
 #include "run/attempt.hpp"
+#include "run/banner.hpp"
 #include "train/hooks/agreement.hpp"
 #include "train/hooks/arrivals.hpp"
 #include "train/hooks/checkpoint.hpp"
@@ -14,6 +18,17 @@
 #include "train/hooks/status.hpp"
 
 namespace echelon::inline run {
+
+void Attempt::log_banner() {
+  const BannerParts parts{config_, *plan_,   rank_groups_->mesh(), provenance_, start_,
+                          slot_,   *device_, *strategy_,           threads_,    notes_};
+  if (slot_.rank != 0) return;
+  for (const std::string& line : banner_lines(parts)) log_info("{}", line);
+  std::istringstream lines(resolved_.report);
+  for (std::string line; std::getline(lines, line);) log_info("{}", line);
+  tuning_.log_choice();
+  if (replay_.is_on()) log_info("replay    {}", replay_.told);
+}
 
 void Attempt::make_hooks() {
   const bool first_rank = slot_.rank == 0;

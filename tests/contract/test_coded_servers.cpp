@@ -152,6 +152,21 @@ TEST_CASE("servers on ranks of their own: coded, equal, learning, resumed to the
       }
 }
 
+TEST_CASE("servers: coded, with norms over all their parts: replicas stay equal, and go on with the same bits",
+          "[codec][sampled]") {
+  for (const std::string& codec : lossy_codecs())
+    for (const std::string rule : sampled<std::string>({"sgd", "lars", "lamb"}, 1, codec))
+      DYNAMIC_SECTION(codec << " " << rule) {
+        ReplicaRun run = coded_run(codec, 3, 0, 9);
+        run.graph = small_batch_norm_net();
+        run.rule = rule, run.clip_norm = rule == "lamb" ? 0 : 0.1, run.learning_rate = 0.02;
+        const ReplicaResult whole = train_replicas(run);
+        check_identical(whole);
+        run.resume_at = 5;
+        CHECK(train_replicas(run).weights == whole.weights);
+      }
+}
+
 TEST_CASE("servers: with residuals, weights that are sent coded stay close to exact ones", "[codec]") {
   // Without gradients' codec in the way: one server that all weights come from, and steps that end.
   ReplicaRun run = coded_run("int8", 2, 1, 40);

@@ -40,7 +40,8 @@ ServerCodec::ServerCodec(const ExchangeConfig& config, const StrategyContext& co
     throw ConfigError(fmt::format("exchange.codec '{}' takes gradients of f32, these are {}; 'lossless' takes both",
                                   config.codec, name_of(context.arenas.dtype())));
   if (lossy())
-    for (std::vector<float>* arena : {&residual_, &master_, &changes_}) arena->resize(index(context.arenas.elems()));
+    for (std::vector<float>* arena : {&residual_, &master_, &changes_, &working_})
+      arena->resize(index(context.arenas.elems()));
   for (const ArenaRange& bucket : buckets_) {
     request.elems = bucket.elems();
     const Parts parts = server_parts(request);
@@ -132,8 +133,7 @@ void ServerCodec::before_update(std::size_t b) {
   if (!sends_changes(b)) return;
   begin_master();
   const ArenaRange own = own_[b];
-  working_.resize(std::max(working_.size(), index(own.elems())));
-  read(working_.data(), own);
+  read(working_.data() + own.begin, own);
   write(master_.data() + own.begin, own);
 }
 
@@ -141,9 +141,8 @@ void ServerCodec::after_update(std::size_t b) {
   if (!sends_changes(b)) return;
   const ArenaRange own = own_[b];
   read(master_.data() + own.begin, own);
-  write(working_.data(), own);
-  for (std::int64_t i = 0; i < own.elems(); ++i)
-    changes_[index(own.begin + i)] = master_[index(own.begin + i)] - working_[index(i)];
+  write(working_.data() + own.begin, own);
+  for (std::int64_t i = own.begin; i < own.end; ++i) changes_[index(i)] = master_[index(i)] - working_[index(i)];
   each_statistic(b, own, [&](std::int64_t i) { changes_[index(i)] = master_[index(i)]; });
 }
 
@@ -157,8 +156,7 @@ void ServerCodec::finish(std::size_t b) {
 // The working copy takes the change: of the whole bucket, on a server alone of its part.
 void ServerCodec::follow(std::size_t b) {
   const ArenaRange own = own_[b], range = works() ? buckets_[b] : own;
-  working_.resize(std::max(working_.size(), index(range.elems())));
-  float* working = working_.data();
+  float* working = working_.data() + range.begin;
   read(working, range);
   host_vector_ops().add(DType::f32, working, changes_.data() + range.begin, index(range.elems()));
   each_statistic(b, range, [&](std::int64_t i) { working[i - range.begin] = changes_[index(i)]; });

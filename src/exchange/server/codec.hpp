@@ -16,7 +16,7 @@
 // and continues from the master weights.
 //
 // State: "residual/<parameter>" by replica (summed for another number of them), "master/<parameter>" whole, thresholds
-// by rank (new ones for another number of ranks). Host memory of three arenas a rank.
+// by rank (new ones for another number of ranks). Host memory of four arenas a rank.
 #pragma once
 
 #include <memory>
@@ -88,8 +88,8 @@ class ServerCodec {
   std::int64_t warmup_steps_;
   std::vector<std::int64_t> step_;  // by bucket: that it was pushed in
   std::vector<Forms> forms_;
-  std::vector<float> residual_, master_, changes_;  // of the arena; empty where nothing is lost
-  std::vector<float> working_;                      // of one bucket
+  // Of the arena; empty where nothing is lost. The last: working weights, around an update and a pull.
+  std::vector<float> residual_, master_, changes_, working_;
   bool master_begun_ = false;
   std::size_t pending_residuals_ = 0,
               pending_masters_ =
