@@ -67,12 +67,15 @@ TEST_CASE("a run with backup workers is stopped by a signal to any rank, and goe
 TEST_CASE("what needs all replicas in a step, or whole gradients, is refused beside backup workers", "[run]") {
   const test::Trial trial;
   for (const std::string key : {"parallel.tensor=2", "train.reproducible=true", "exchange.codec=topk",
-                                "optimizer.clip_norm=1", "optimizer.rule=lamb", "exchange.algorithm=tree"}) {
+                                "optimizer.clip_norm=1", "optimizer.rule=lamb"}) {
     const test::Outcome refused = trial.check(backup({key}), {"--ranks", "4"});
     INFO(key << "\n" << refused.out << refused.err);
     CHECK(refused.code == kExitConfig);
     CHECK_THAT(refused.err, Contains("backup"));
   }
+  const test::Outcome unread = trial.check(backup({"exchange.algorithm=tree"}), {"--ranks", "4"});
+  CHECK(unread.code == kExitConfig);
+  CHECK_THAT(unread.err, Contains("exchange.algorithm is not used here"));
   const test::Outcome many = trial.check(backup({"exchange.backup.replicas=4"}), {"--replicas", "4"});
   INFO(many.out << many.err);
   CHECK(many.code == kExitConfig);
