@@ -47,17 +47,17 @@ Rescued rescue(std::string_view name, const std::vector<int>& lost, std::int64_t
     config.servers = strategy_traits(name).reads.contains("servers") ? 1 : 0;
     const auto strategy = make_strategy(config, {trainer.arenas(), optimiser, engine, 1});
     trainer.program().set_wait_parameters([&](ArenaRange range) { strategy->wait_parameters(range); });
-    for (std::int64_t step = 0; step < steps; ++step) {
+    for (std::int64_t step = 0; step < steps;) {
       strategy->begin_step(
           {.step = step, .learning_rate = 0.1, .weight = 2 * kRanks, .local_weight = 2, .meets = false});
       trainer.gradients(test::hashed_batch(labelled({1, 8, 8}, 5), rank + kRanks * step, 2, 1), 2, true,
                         [&](ArenaRange range) { strategy->gradient_ready(range); });
-      strategy->end_step();
+      step = strategy->end_step().next_step;
     }
     Group(engine, 0).barrier();
-    if (std::find(lost.begin(), lost.end(), rank) != lost.end()) return;
     engine.break_off(std::make_exception_ptr(EnvironmentError("lost")));
-    engine.settle();
+    engine.settle();  // nothing writes to the arenas any more, which end before the engine
+    if (std::find(lost.begin(), lost.end(), rank) != lost.end()) return;
     const auto weights = [&] {
       const auto* begin = static_cast<const double*>(trainer.arenas().weights_at(0));
       return Values(begin, begin + trainer.arenas().elems());
