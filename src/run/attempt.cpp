@@ -63,6 +63,11 @@ int Attempt::run() {
     loss_ = error;
     return error.code();
   } catch (const CommonError& error) {
+    // What this rank has sent in the last step reaches those that wait for it, before it leaves.
+    try {
+      if (strategy_ && error.code() == kExitNumeric) strategy_->drain();
+    } catch (const std::exception&) {  // the first error counts
+    }
     return fail(error.code(), error.what(), true);
   } catch (const Error& error) {
     return fail(error.code(), error.what(), false);
