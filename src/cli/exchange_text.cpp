@@ -15,11 +15,30 @@
 #include "exchange/buckets.hpp"
 #include "exchange/gossip/topology.hpp"
 #include "exchange/server/form.hpp"
+#include "exchange/server/partition.hpp"
 
 namespace echelon::cli {
 namespace {
 
-std::string buckets_text(const std::vector<ArenaRange>& buckets) {
+// What is sent together, and over which ranks and servers.
+using Traffic = std::vector<PartitionedBucket>;
+
+Traffic traffic_of(const Config& config, const ParameterSet& parameters, const ExchangeRanks& ranks) {
+  const ExchangeConfig& exchange = config.exchange;
+  const DType dtype = wide_of(config.device.dtype);
+  AllreduceRequest request = allreduce_request(exchange, ranks.hosts, dtype);
+  if (strategy_traits(exchange.strategy).reads.contains("servers"))
+    return partition_over_servers(exchange, request, parameters, dtype);
+  Traffic buckets;
+  for (const ArenaRange& range :
+       make_buckets(parameters, size_of(dtype), exchange.bucket_mb * 1024 * 1024, rows_apart(config, ranks.replicas))) {
+    request.elems = range.elems();
+    buckets.push_back({range, request});
+  }
+  return buckets;
+}
+
+std::string buckets_text(const Traffic& buckets) {
   return counted(static_cast<std::int64_t>(buckets.size()), "bucket");
 }
 
@@ -39,7 +58,7 @@ std::string interval_text(const ExchangeConfig& exchange) {
 }
 
 std::string coded_text(const Config& config, const ParameterSet& parameters, const ExchangeRanks& ranks,
-                       const std::vector<ArenaRange>& buckets, AllreduceRequest request) {
+                       const Traffic& buckets) {
   const ExchangeConfig& exchange = config.exchange;
   const auto codec = make_codec(exchange.codec, {.dtype = wide_of(config.device.dtype),
                                                  .ranks = ranks.workers(),
@@ -48,8 +67,7 @@ std::string coded_text(const Config& config, const ParameterSet& parameters, con
                                                  .index_coding = exchange.index_coding});
   const bool serves = exchange.strategy == "server";
   double bytes = 0;
-  for (const ArenaRange& bucket : buckets) {
-    request.elems = bucket.elems();
+  for (const auto& [bucket, request] : buckets) {
     bytes += serves ? coded_server_bytes(*codec, statistics_in(parameters, bucket), request)
                     : coded_bytes(*codec, exchange.algorithm, request);
   }
@@ -65,23 +83,22 @@ std::string coded_text(const Config& config, const ParameterSet& parameters, con
   return text;
 }
 
-std::string gossip_text(const ExchangeConfig& exchange, const std::vector<ArenaRange>& buckets,
-                        const AllreduceRequest& request, std::int64_t elem) {
-  const GossipGraph graph(exchange.gossip, request.ranks, 0);
+std::string gossip_text(const ExchangeConfig& exchange, const Traffic& buckets, int ranks, std::int64_t elem) {
+  const GossipGraph graph(exchange.gossip, ranks, 0);
   Price sum;
-  for (const ArenaRange& bucket : buckets) {
+  for (const auto& [bucket, request] : buckets) {
     const Price price = price_neighbour_sum(graph.links(), bucket.elems(), bucket.elems());
     sum.messages += price.messages;
     sum.payload_elems += price.payload_elems;
   }
   return fmt::format(
       "gossip, weights to {} of {} replicas in {}: {} a step over all ranks, {} messages; every {} {} all-reduce",
-      graph.links() / request.ranks, request.ranks - 1, buckets_text(buckets),
+      graph.links() / ranks, ranks - 1, buckets_text(buckets),
       bytes_text(static_cast<double>(sum.payload_elems * elem)), count_text(sum.messages),
-      counted(exchange.gossip.consensus_every, "step"), algorithm_text(exchange, request.ranks));
+      counted(exchange.gossip.consensus_every, "step"), algorithm_text(exchange, ranks));
 }
 
-std::string strom_text(const StromKeys& keys, const std::vector<ArenaRange>& buckets, std::int64_t replicas) {
+std::string strom_text(const StromKeys& keys, const Traffic& buckets, std::int64_t replicas) {
   const bool waits = keys.rounds == StromRounds::synchronous;
   return fmt::format(
       "strom, entries of updates {} in {}: bytes that depend on the values, {} messages {} over all ranks{}",
@@ -100,17 +117,15 @@ std::string exchange_text(const Config& config, const ParameterSet& parameters, 
     return fmt::format("{}; algorithm, segments and buckets are measured and chosen when the run starts",
                        exchange.strategy);
   const auto elem = static_cast<std::int64_t>(size_of(wide_of(config.device.dtype)));
-  const auto buckets = make_buckets(parameters, static_cast<std::size_t>(elem), exchange.bucket_mb * 1024 * 1024,
-                                    rows_apart(config, ranks.replicas));
-  AllreduceRequest request = allreduce_request(exchange, ranks.hosts, wide_of(config.device.dtype));
-  if (exchange.codec != "none") return coded_text(config, parameters, ranks, buckets, request);
-  if (exchange.strategy == "gossip") return gossip_text(exchange, buckets, request, elem);
-  if (exchange.strategy == "strom") return strom_text(exchange.strom, buckets, request.ranks);
+  const auto all = static_cast<int>(ranks.hosts.size());
+  const Traffic buckets = traffic_of(config, parameters, ranks);
+  if (exchange.codec != "none") return coded_text(config, parameters, ranks, buckets);
+  if (exchange.strategy == "gossip") return gossip_text(exchange, buckets, all, elem);
+  if (exchange.strategy == "strom") return strom_text(exchange.strom, buckets, all);
   const bool serves = !strategy_traits(exchange.strategy).all_reduces();
   const bool adasum = exchange.reduction == Reduction::adasum;
   Price sum;
-  for (const ArenaRange& bucket : buckets) {
-    request.elems = bucket.elems();
+  for (const auto& [bucket, request] : buckets) {
     const Price price =
         adasum ? price_adasum(request) : price_allreduce(serves ? "server" : exchange.algorithm, request);
     sum.messages += price.messages;

@@ -32,8 +32,10 @@ Row total(std::int64_t messages, std::int64_t payload_elems) {
   return {.messages = messages, .payload_elems = payload_elems, .most_sent_elems = kAny, .scratch_elems = kAny};
 }
 
-std::int64_t server_messages(std::int64_t givers, int servers, std::int64_t n, std::int64_t segment) {
+std::int64_t server_messages(std::int64_t givers, int servers, std::int64_t n, std::int64_t segment,
+                             bool whole) {
   std::int64_t messages = 0;
+  if (whole) return 2 * givers * test::pieces(n, segment);
   for (int s = 0; s < servers; ++s) messages += 2 * givers * test::pieces(n / servers + (s < n % servers), segment);
   return messages;
 }
@@ -42,7 +44,7 @@ void check_servers(const AllreduceRequest& request) {
   CAPTURE(request.ranks, request.servers, request.dedicated_servers, request.elems, request.segment_elems);
   const int workers = request.ranks - (request.dedicated_servers ? request.servers : 0);
   const std::int64_t givers = request.dedicated_servers ? workers : request.ranks - 1, n = request.elems;
-  const Row row = total(server_messages(givers, request.servers, n, request.segment_elems), 2 * givers * n);
+  const Row row = total(server_messages(givers, request.servers, n, request.segment_elems, request.whole_on >= 0), 2 * givers * n);
   const test::RankPlans plans = plans_of("server", request);
   test::check_exact_workers(plans, n, kLeastWindow, DType::f64, row, workers);
   const Price price = price_allreduce("server", request);
@@ -123,6 +125,8 @@ TEST_CASE("a server's all-reduce, with any number of servers in the workers or b
           for (const std::int64_t segment : {0, 100}) {
             AllreduceRequest request{.ranks = k, .elems = n, .segment_elems = segment};
             request.servers = servers, request.dedicated_servers = dedicated;
+            check_servers(request);
+            request.whole_on = static_cast<int>(n % servers);
             check_servers(request);
           }
       }

@@ -53,6 +53,7 @@ TEST_CASE("k workers around servers that take the steps have the weights of one,
           ReplicaRun run{.graph = small_lenet(), .shares = std::vector<std::int64_t>(static_cast<std::size_t>(k), 2)};
           run.strategy = "server";
           run.servers = servers;
+          run.partition = servers % 2 == 0 ? ServerPartition::variables : ServerPartition::ranges;
           run.rule = rule;
           const ReplicaResult split = train_replicas(run), whole = train_replicas(on_one_replica(run, false));
           check_identical(split);
@@ -82,9 +83,11 @@ TEST_CASE("servers on ranks of their own: workers have the weights of one replic
     for (int k = 1; k <= 4; ++k)
       for (int servers = 1; servers <= 3; ++servers)
         DYNAMIC_SECTION(rule << " workers=" << k << " servers=" << servers) {
+          const auto partition = (k + servers) % 2 == 0 ? ServerPartition::ranges : ServerPartition::variables;
           ReplicaRun run{.graph = small_lenet(), .shares = std::vector<std::int64_t>(static_cast<std::size_t>(k), 2)};
           run.strategy = "server";
           run.server_ranks = servers;
+          run.partition = partition;
           run.rule = rule;
           const ReplicaResult split = train_replicas(run), whole = train_replicas(on_one_replica(run, false));
           check_identical(split);

@@ -61,6 +61,7 @@ ExchangeConfig exchange_of(const ReplicaRun& run) {
   config.reduction = run.reduction;
   config.servers = run.servers;
   config.server.ranks = run.server_ranks;
+  config.server.partition = run.partition;
   config.averaging = run.averaging;
   config.elastic = run.elastic;
   config.asynchronous = run.asynchronous;

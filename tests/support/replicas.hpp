@@ -32,6 +32,7 @@ struct ReplicaRun {
   StromKeys strom = {};                  // strategy strom
   std::int64_t steps_per_epoch = 1;      // strategy averaging: of synchronous_epochs; nothing else ends with an epoch
   int servers = 0, server_ranks = 0;     // strategies with servers: inside the replicas, or on ranks of their own
+  ServerPartition partition = ServerPartition::ranges;  // likewise: what lies on each
   std::string codec = "none";
   double density = 0.05;
   std::int64_t codec_warmup = 0;     // steps before the codec starts

@@ -25,6 +25,7 @@ struct AllreduceRequest {
 
   int servers = 0;                 // server: how many; 0: every rank
   bool dedicated_servers = false;  // server: they are the last ranks and contribute nothing (server.hpp)
+  int whole_on = -1;               // server: the one, from 0, that holds everything; -1: each holds an even part
   std::string inner = "ring";      // hierarchical: inside a host, one of halves_names() (halves.hpp)
   std::string outer = "ring";      // hierarchical: between hosts
 };

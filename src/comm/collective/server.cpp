@@ -38,8 +38,6 @@ void pull(PlanBuilder& plan, const Team& team, const Parts& parts, int workers) 
 void reduce(PlanBuilder& plan, const Team& team, const Parts& parts) { push(plan, team, parts, team.size()); }
 void gather(PlanBuilder& plan, const Team& team, const Parts& parts) { pull(plan, team, parts, team.size()); }
 
-int servers_of(const AllreduceRequest& request) { return request.servers > 0 ? request.servers : request.ranks; }
-
 // One of every host, then a second of every host, and so on.
 std::vector<int> spread_over_hosts(const AllreduceRequest& request) {
   std::vector<std::pair<int, int>> turns;  // (how many of its host come before it, rank)
@@ -73,8 +71,10 @@ const Halves server_halves = {.most_owners = every_rank,
                               .steps = [](int ranks) { return ranks > 1 ? 1 : 0; },
                               .messages = messages_to_all};
 
+int server_count(const AllreduceRequest& request) { return request.servers > 0 ? request.servers : request.ranks; }
+
 Parts server_parts(const AllreduceRequest& request) {
-  const int servers = servers_of(request);
+  const int servers = server_count(request);
   const int most = request.dedicated_servers ? request.ranks - 1 : request.ranks;
   if (servers > most)
     throw ConfigError(fmt::format("{} {}servers of {} ranks; at most {}", servers,
@@ -83,13 +83,17 @@ Parts server_parts(const AllreduceRequest& request) {
   Parts parts(static_cast<std::size_t>(request.ranks));
   for (int i = 0; i < servers; ++i) {
     const int place = request.dedicated_servers ? request.ranks - servers + i : order[static_cast<std::size_t>(i)];
-    parts[static_cast<std::size_t>(place)] = even_part(request.elems, servers, i);
+    ElemRange& part = parts[static_cast<std::size_t>(place)];
+    if (request.whole_on < 0)
+      part = even_part(request.elems, servers, i);
+    else if (i == request.whole_on)
+      part = {0, request.elems};
   }
   return parts;
 }
 
 int server_workers(const AllreduceRequest& request) {
-  return request.ranks - (request.dedicated_servers ? servers_of(request) : 0);
+  return request.ranks - (request.dedicated_servers ? server_count(request) : 0);
 }
 
 std::shared_ptr<const Plan> make_push(const AllreduceRequest& request) { return make("push", request, {push}); }
@@ -101,8 +105,7 @@ std::shared_ptr<const Plan> make_server_allreduce(const AllreduceRequest& reques
 Price price_server(const AllreduceRequest& request) {
   const std::int64_t givers = request.dedicated_servers ? server_workers(request) : request.ranks - 1;
   std::int64_t segments = 0;
-  for (int i = 0; i < servers_of(request); ++i)
-    segments += segments_of(even_part(request.elems, servers_of(request), i).elems(), request.segment_elems);
+  for (const ElemRange part : server_parts(request)) segments += segments_of(part.elems(), request.segment_elems);
   return {.messages = 2 * givers * segments, .payload_elems = 2 * givers * request.elems, .steps = 2};
 }
 

@@ -25,6 +25,8 @@ std::shared_ptr<const Plan> make_pull(const AllreduceRequest& request);
 
 // By rank, the part that it serves; empty for ranks that are no servers. Throws ConfigError as above.
 Parts server_parts(const AllreduceRequest& request);
+// Number of servers.
+int server_count(const AllreduceRequest& request);
 // Number of ranks that contribute: ranks [0, n); k, or k - s with dedicated servers.
 int server_workers(const AllreduceRequest& request);
 

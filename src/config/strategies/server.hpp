@@ -7,8 +7,12 @@
 
 namespace echelon::inline config {
 
+// What lies on a server: an even part of each bucket, or whole parameters.
+enum class ServerPartition : std::uint8_t { ranges, variables };
+
 struct ServerKeys {
   std::int64_t ranks = 0;
+  ServerPartition partition = ServerPartition::ranges;
 
   static constexpr int arenas(bool) { return 0; }  // as NoKeys
 
@@ -17,6 +21,9 @@ struct ServerKeys {
     section.neutral_key(
         "ranks", &ServerKeys::ranks, section.range(0, 65536),
         "number of dedicated server ranks, the last ones, which do not train; 0: servers inside the workers");
+    section.key("partition", &ServerKeys::partition, section.words({"ranges", "variables"}),
+                "ranges: each server holds an even part of every bucket; variables: each holds whole parameters, the "
+                "largest distributed first");
   }
 };
 

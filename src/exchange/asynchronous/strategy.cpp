@@ -32,6 +32,7 @@
 #include "base/text.hpp"
 #include "comm/collective/server.hpp"
 #include "exchange/allreduce_request.hpp"
+#include "exchange/server/partition.hpp"
 #include "exchange/buckets.hpp"
 #include "exchange/list.hpp"
 #include "exchange/living.hpp"
@@ -58,7 +59,7 @@ AsyncStrategy::AsyncStrategy(const ExchangeConfig& config, const StrategyContext
   AllreduceRequest request = allreduce_request(config, context.engine.transport().hosts(), context.arenas.dtype());
   request.rank = context.engine.rank();
   workers_ = server_workers(request);
-  servers_ = request.servers > 0 ? request.servers : request.ranks;
+  servers_ = server_count(request);
   dedicated_ = request.dedicated_servers;
   if (at_servers() && (context.optimiser.waits() || context.optimiser.whole_parameters()))
     throw ConfigError(
@@ -67,13 +68,15 @@ AsyncStrategy::AsyncStrategy(const ExchangeConfig& config, const StrategyContext
   const DType dtype = context.arenas.dtype();
   AsyncBuffers::Layout layout;
   layout.rank = request.rank, layout.workers = workers_, layout.dtype = dtype;
-  layout.buckets = make_buckets(context.arenas.parameters(), size_of(dtype), config.bucket_mb * 1024 * 1024);
+  const std::vector<PartitionedBucket> partition =
+      partition_over_servers(config, request, context.arenas.parameters(), dtype);
+  for (const PartitionedBucket& bucket : partition) layout.buckets.push_back(bucket.range);
   ECHELON_CHECK_LE(context.recorded.size(), layout.buckets.size(), "recorded orders of buckets");
   std::vector<AsyncBucket> traffic;
   std::vector<ArenaRange> own;
   for (std::size_t b = 0; b < layout.buckets.size(); ++b) {
     const ArenaRange range = layout.buckets[b];
-    request.elems = range.elems();
+    request = partition[b].request;
     layout.parts.push_back(server_parts(request));
     const ElemRange mine = layout.parts.back()[static_cast<std::size_t>(request.rank)];
     own.push_back({range.begin + mine.begin, range.begin + mine.end});

@@ -26,15 +26,15 @@ double squares(const float* values, std::int64_t n) {
 
 }  // namespace
 
-ServerCodec::ServerCodec(const ExchangeConfig& config, const StrategyContext& context, AllreduceRequest request,
-                         std::vector<ArenaRange> buckets)
+ServerCodec::ServerCodec(const ExchangeConfig& config, const StrategyContext& context,
+                         const std::vector<PartitionedBucket>& buckets)
     : name_(config.codec),
       context_(context),
-      workers_(server_workers(request)),
-      buckets_(std::move(buckets)),
+      workers_(server_workers(buckets.front().request)),
       warmup_steps_(config.codec_warmup_steps),
-      step_(buckets_.size()),
-      tally_(buckets_.size()) {
+      step_(buckets.size()),
+      tally_(buckets.size()) {
+  for (const PartitionedBucket& bucket : buckets) buckets_.push_back(bucket.range);
   if (!on()) return;
   if (lossy() && context.arenas.dtype() != DType::f32)
     throw ConfigError(fmt::format("exchange.codec '{}' takes gradients of f32, these are {}; 'lossless' takes both",
@@ -42,8 +42,7 @@ ServerCodec::ServerCodec(const ExchangeConfig& config, const StrategyContext& co
   if (lossy())
     for (std::vector<float>* arena : {&residual_, &master_, &changes_, &working_})
       arena->resize(index(context.arenas.elems()));
-  for (const ArenaRange& bucket : buckets_) {
-    request.elems = bucket.elems();
+  for (const auto& [bucket, request] : buckets) {
     const Parts parts = server_parts(request);
     const ElemRange own = parts[index(request.rank)];
     own_.push_back({bucket.begin + own.begin, bucket.begin + own.end});

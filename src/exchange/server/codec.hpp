@@ -24,16 +24,16 @@
 #include <vector>
 
 #include "exchange/server/form.hpp"
+#include "exchange/server/partition.hpp"
 #include "exchange/strategy.hpp"
 
 namespace echelon::inline exchange {
 
 class ServerCodec {
  public:
-  // `request` is the server's all-reduce of any bucket; its elems are set here. ConfigError where codec and dtype do
-  // not go together.
-  ServerCodec(const ExchangeConfig& config, const StrategyContext& context, AllreduceRequest request,
-              std::vector<ArenaRange> buckets);
+  // ConfigError where codec and dtype do not go together.
+  ServerCodec(const ExchangeConfig& config, const StrategyContext& context,
+              const std::vector<PartitionedBucket>& buckets);
 
   bool on() const { return name_ != "none"; }
   // Of bucket b, once `before_push` was told its step: messages are coded, by the forms below; and what is

@@ -39,19 +39,20 @@ ServerStrategy::ServerStrategy(const ExchangeConfig& config, const StrategyConte
       weights_(context.arenas.device(), context.arenas.weights_at(0), context.arenas.elems(), context.arenas.dtype()),
       account_(context.optimiser) {
   context.arenas.track_rows(alone() && config.codec == "none");
-  AllreduceRequest& request = request_;
-  request.rank = context.engine.rank();
+  request_.rank = context.engine.rank();
   const double elem_bytes = static_cast<double>(size_of(context.arenas.dtype()));
-  const std::vector<ArenaRange> ranges =
-      make_buckets(context.arenas.parameters(), size_of(context.arenas.dtype()), config.bucket_mb * 1024 * 1024);
-  codec_ = std::make_unique<ServerCodec>(config, context, request, ranges);
+  const std::vector<PartitionedBucket> partition =
+      partition_over_servers(config, request_, context.arenas.parameters(), context.arenas.dtype());
+  codec_ = std::make_unique<ServerCodec>(config, context, partition);
   std::vector<ServerBucket> traffic;
-  for (std::size_t b = 0; b < ranges.size(); ++b) {
-    request.elems = ranges[b].elems();
+  std::vector<ArenaRange> ranges;
+  for (std::size_t b = 0; b < partition.size(); ++b) {
+    const AllreduceRequest& request = partition[b].request;
+    ranges.push_back(partition[b].range);
     const Parts parts = server_parts(request);
     const ElemRange own = parts[static_cast<std::size_t>(request.rank)];
     formula_bytes_ += static_cast<double>(price_allreduce("server", request).payload_elems) * elem_bytes;
-    const std::size_t behind = ranges.size() - 1 - b;  // buckets that the next forward needs before this one
+    const std::size_t behind = partition.size() - 1 - b;  // buckets that the next forward needs before this one
     traffic.push_back({.parts = parts, .tag = channel(b), .priority = config.priority ? static_cast<int>(behind) : 0});
     buckets_.push_back({.range = ranges[b],
                         .own = {ranges[b].begin + own.begin, ranges[b].begin + own.end},
@@ -60,8 +61,8 @@ ServerStrategy::ServerStrategy(const ExchangeConfig& config, const StrategyConte
   }
   if (!alone()) {
     serve_parts();
-    memory_.emplace(ranges, request.segment_elems, context.arenas.dtype(), gradients_, weights_, *codec_);
-    protocol_.emplace(request.rank, request.ranks, workers_, traffic, *memory_);
+    memory_.emplace(std::move(ranges), request_.segment_elems, context.arenas.dtype(), gradients_, weights_, *codec_);
+    protocol_.emplace(request_.rank, request_.ranks, workers_, traffic, *memory_);
     attachment_ = context.engine.attach(*protocol_, *this);
   }
   if (codec_->on()) formula_bytes_ = codec_->formula_bytes();
@@ -90,9 +91,8 @@ std::string ServerStrategy::describe() const {
   if (alone()) return "server, one replica: nothing to exchange";
   const double bytes =
       static_cast<double>(context_.arenas.elems()) * static_cast<double>(size_of(context_.arenas.dtype()));
-  const int servers = request_.servers > 0 ? request_.servers : workers_;
   return fmt::format("synchronous parameter server, {} {} {}, {} in {}, updates on the servers{}",
-                     counted(servers, "server"), request_.dedicated_servers ? "beside" : "in",
+                     counted(server_count(request_), "server"), request_.dedicated_servers ? "beside" : "in",
                      counted(workers_, "worker"), bytes_text(bytes),
                      counted(static_cast<std::int64_t>(buckets_.size()), "bucket"), codec_->describe());
 }
