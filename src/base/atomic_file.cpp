@@ -4,12 +4,11 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <array>
 #include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
-#include <sstream>
 
 #include "base/error.hpp"
 
@@ -73,11 +72,20 @@ std::string read_file_whole(const std::string& path) {
   std::error_code error;
   if (std::filesystem::is_directory(path, error))
     throw EnvironmentError(fmt::format("{}: cannot be read: it is a folder", path));
-  std::ifstream in(path, std::ios::binary);
-  if (!in) throw EnvironmentError(fmt::format("{}: cannot be read: {}", path, std::strerror(errno)));
-  std::ostringstream out;
-  out << in.rdbuf();
-  return out.str();
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) fail(path, "cannot be read", errno);
+  std::string content;
+  std::array<char, 1 << 16> block;
+  ssize_t got = 1;
+  int read_error = 0;
+  while (got != 0 && read_error == 0) {
+    got = ::read(fd, block.data(), block.size());
+    if (got < 0 && errno != EINTR) read_error = errno;
+    if (got > 0) content.append(block.data(), static_cast<std::size_t>(got));
+  }
+  ::close(fd);
+  if (read_error != 0) fail(path, "cannot be read", read_error);
+  return content;
 }
 
 }  // namespace echelon::inline base

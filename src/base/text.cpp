@@ -25,6 +25,11 @@ std::string count_text(std::int64_t count) {
   return (count < 0 ? "-" : "") + digits;
 }
 
+std::string rate_text(double rate) {
+  if (std::isnan(rate)) return "-";
+  return rate < 100 ? fmt::format("{:.{}f}", rate, rate < 10 ? 2 : 1) : count_text(std::llround(rate));
+}
+
 std::string counted(std::int64_t count, std::string_view noun) {
   return fmt::format("{} {}{}", count_text(count), noun, count == 1 ? "" : noun.ends_with("ch") ? "es" : "s");
 }

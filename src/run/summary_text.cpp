@@ -31,9 +31,9 @@ std::string summary_text(const RunFigures& s, const SummaryParts& parts, const s
     text += fmt::format("{} test loss {:.4f}{}", right ? "," : ":", s.test_loss,
                         parts.plan.per_token() ? perplexity_text(s.test_loss) : "");
   const Quartiles& rate = s.tokens_per_s ? *s.tokens_per_s : s.samples_per_s;
-  text += fmt::format("\n{} {}/s (median of {}, {} to {}){}\ntime:", count_text(static_cast<std::int64_t>(rate.median)),
+  text += fmt::format("\n{} {}/s (median of {}, {} to {}){}\ntime:", rate_text(rate.median),
                       parts.plan.per_token() ? "tokens" : "samples", counted(s.timed_steps, "step"),
-                      count_text(static_cast<std::int64_t>(rate.p25)), count_text(static_cast<std::int64_t>(rate.p75)),
+                      rate_text(rate.p25), rate_text(rate.p75),
                       s.paced ? ", PACED: ops sleep for tabulated times, computed values are meaningless" : "");
   const TimePercent percent = time_percent(s.time_split_s);
   for (std::size_t i = 0; i < percent.size(); ++i)

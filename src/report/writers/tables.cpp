@@ -15,11 +15,6 @@ namespace {
 
 std::string or_dash(double value, std::string text) { return std::isnan(value) ? "-" : std::move(text); }
 
-std::string rate_text(double rate) {
-  if (std::isnan(rate)) return "-";
-  return rate < 100 ? fmt::format("{:.1f}", rate) : count_text(std::llround(rate));
-}
-
 std::string spread_text(const Spread& spread) {
   return std::isnan(spread.low) || std::isnan(spread.high) ? "-"
                                                            : rate_text(spread.low) + " to " + rate_text(spread.high);

@@ -78,6 +78,8 @@ TEST_CASE("a file cannot take the place of a folder, nor live in none", "[file]"
   CHECK(files_in(folder.path()) == std::vector<std::string>{"taken"});
   CHECK_THROWS_AS(write_file_whole(folder / "none/a.txt", "x"), EnvironmentError);
   CHECK_THROWS_AS(read_file_whole(folder / "none"), EnvironmentError);
+  // Opened, but a read of its first page fails.
+  CHECK_THROWS_WITH(read_file_whole("/proc/self/mem"), Catch::Contains("/proc/self/mem: cannot be read: "));
   write_file_whole(folder / "file", "x");
   CHECK_THROWS_WITH(make_folders(folder / "file/below"), Catch::Contains("cannot be made"));
   CHECK_NOTHROW(make_folders(folder / "taken/inside"));
