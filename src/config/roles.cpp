@@ -22,7 +22,7 @@ Roles roles_of(const Config& config, int ranks) {
                        ranks == 1 ? "" : "s",
                        ranks > 1 ? fmt::format("nearest valid: {}", ranks - 1) : "start more ranks, or set it to 0"));
   const Roles roles{.workers = ranks - static_cast<int>(servers), .servers = static_cast<int>(servers)};
-  if (config.exchange.backup.of(roles.workers) >= roles.workers)
+  if (config.exchange.backup.of(roles.workers) >= roles.workers && !config.exchange.fewer_workers)
     refuse(
         config, "exchange.backup.replicas",
         fmt::format("exchange.backup.replicas = {} leaves no replica of {} for a step to wait for; nearest valid: {}",

@@ -178,7 +178,8 @@ struct ExchangeConfig {
   double warmup_epochs = 0;          // .. or for this many epochs, or a fraction of one
   bool warmup_each_epoch = false;    // .. at the beginning of each epoch; false: of the run
   std::int64_t verify_every_steps =
-      0;  // interval of comparisons of the replicas' weights; 0: only at step 0 and at the end
+      0;                       // interval of comparisons of the replicas' weights; 0: only at step 0 and at the end
+  bool fewer_workers = false;  // no key: some were lost, and as many serve or are spare as those that are left permit
 #define X(strategy, Keys, ...) Keys strategy = {};  // [exchange.<strategy>]
   ECHELON_STRATEGIES(X)
 #undef X

@@ -7,10 +7,17 @@
 #include "base/error.hpp"
 
 namespace echelon::inline exchange {
+namespace {
+
+std::int64_t servers_of(const ExchangeConfig& config, std::int64_t ranks) {
+  return config.fewer_workers ? std::min(config.servers, ranks) : config.servers;
+}
+
+}  // namespace
 
 AllreduceRequest allreduce_request(const ExchangeConfig& config, const std::vector<int>& hosts, DType dtype) {
   const auto ranks = static_cast<std::int64_t>(hosts.size());
-  if (config.servers > ranks)
+  if (servers_of(config, ranks) > ranks)
     throw ConfigError(fmt::format("exchange.servers = {}, but there are {} ranks; at most {}, or 0 for all",
                                   config.servers, ranks, ranks));
   AllreduceRequest request;
@@ -18,7 +25,7 @@ AllreduceRequest allreduce_request(const ExchangeConfig& config, const std::vect
   request.segment_elems = std::max<std::int64_t>(
       1, static_cast<std::int64_t>(config.segment_kb * 1024) / static_cast<std::int64_t>(size_of(dtype)));
   request.hosts = hosts;
-  request.servers = static_cast<int>(config.servers);
+  request.servers = static_cast<int>(servers_of(config, ranks));
   request.inner = config.inner;
   request.outer = config.outer;
   request.dedicated_servers = config.server.ranks > 0;
@@ -28,7 +35,7 @@ AllreduceRequest allreduce_request(const ExchangeConfig& config, const std::vect
 
 std::string algorithm_text(const ExchangeConfig& config, int ranks) {
   if (config.algorithm == "server" && config.servers > 0)
-    return fmt::format("server (on {} of {} ranks)", config.servers, ranks);
+    return fmt::format("server (on {} of {} ranks)", servers_of(config, ranks), ranks);
   if (config.algorithm == "hierarchical")
     return fmt::format("hierarchical ({} inside hosts, {} between)", config.inner, config.outer);
   return config.algorithm;

@@ -8,6 +8,15 @@ namespace {
 
 constexpr std::int64_t kAtOnce = 1 << 16;  // values
 
+// Of device memory, values of the arenas' dtype.
+void broadcast(Group& living, Arenas& arenas, void* values, std::int64_t elems, int root) {
+  std::vector<std::byte> host(static_cast<std::size_t>(elems) * size_of(arenas.dtype()));
+  if (host.empty()) return;
+  arenas.device().to_host(host.data(), values, host.size());
+  living.broadcast(host.data(), host.size(), root);
+  arenas.device().to_device(values, host.data(), host.size());
+}
+
 }  // namespace
 
 void average_weights(Group& living, Arenas& arenas) {
@@ -30,12 +39,14 @@ void average_weights(Group& living, Arenas& arenas) {
 }
 
 void broadcast_weights(Group& living, Arenas& arenas, ArenaRange range, int root) {
-  Device& device = arenas.device();
-  std::vector<std::byte> values(static_cast<std::size_t>(range.elems()) * size_of(arenas.dtype()));
-  device.to_host(values.data(), arenas.weights_at(range.begin), values.size());
-  living.broadcast(values.data(), values.size(), root);
-  device.to_device(arenas.weights_at(range.begin), values.data(), values.size());
+  broadcast(living, arenas, arenas.weights_at(range.begin), range.elems(), root);
   arenas.touch();
+}
+
+void broadcast_states(Group& living, Arenas& arenas, Optimiser& optimiser, ArenaRange range, int root) {
+  const std::size_t begin = static_cast<std::size_t>(range.begin) * size_of(arenas.dtype());
+  for (int s = 0; s < optimiser.states(); ++s)
+    broadcast(living, arenas, static_cast<std::byte*>(optimiser.state(s)) + begin, range.elems(), root);
 }
 
 }  // namespace echelon::inline exchange

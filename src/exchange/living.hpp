@@ -3,6 +3,7 @@
 
 #include "comm/group.hpp"
 #include "device/arenas.hpp"
+#include "optim/optimiser.hpp"
 
 namespace echelon::inline exchange {
 
@@ -10,5 +11,7 @@ namespace echelon::inline exchange {
 void average_weights(Group& living, Arenas& arenas);
 // This range of the weights of every rank becomes that of rank `root` of the group. Collective.
 void broadcast_weights(Group& living, Arenas& arenas, ArenaRange range, int root);
+// Likewise this range of every state of the optimiser. Collective.
+void broadcast_states(Group& living, Arenas& arenas, Optimiser& optimiser, ArenaRange range, int root);
 
 }  // namespace echelon::inline exchange

@@ -141,6 +141,7 @@ struct StrategyContext {
   std::int64_t steps_per_epoch = 1;
   // By bucket: the order in which the servers on this rank are to take up what comes; empty: as it comes.
   std::vector<LedgerBytes> recorded = {};
+  bool may_lose_workers = false;  // `rescue` may be called (run.on_lost_worker = "continue")
 };
 
 std::vector<std::string> strategy_names();

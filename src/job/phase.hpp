@@ -1,5 +1,5 @@
-// The phase of this rank, for the watchdog and error messages. One writer (the compute thread), any number of readers;
-// the three values are separate relaxed atomics and may be of different moments.
+// The phase of this rank, for the watchdog and error messages. One writer (the compute thread; of news the thread that
+// drives the engine), any number of readers; the values are separate relaxed atomics and may be of different moments.
 #pragma once
 
 #include <atomic>
@@ -9,8 +9,8 @@
 
 namespace echelon::inline job {
 
-// Phase of a rank while others work without it: a server while workers evaluate or save, a replica while the first ones
-// warm up. Its waits are not watched, those of the others are.
+// Phase of a rank while others work without it: a server while workers evaluate or save. Its waits are not watched,
+// those of the others are.
 inline constexpr const char* kStandBy = "standing by";
 
 class PhaseBoard {
@@ -23,16 +23,19 @@ class PhaseBoard {
     name_.store(name, std::memory_order_relaxed);
   }
   void at_step(std::int64_t step) { step_.store(step, std::memory_order_relaxed); }
+  // Some rank of the run has done a step (train/control/news.hpp).
+  void hear_of_step() { heard_s_.store(clock_.now_s(), std::memory_order_relaxed); }
 
   const char* name() const { return name_.load(std::memory_order_relaxed); }
   std::int64_t step() const { return step_.load(std::memory_order_relaxed); }
   double since_s() const { return since_s_.load(std::memory_order_relaxed); }
+  double heard_of_step_s() const { return heard_s_.load(std::memory_order_relaxed); }
 
  private:
   const Clock& clock_;
   std::atomic<const char*> name_{"start"};
   std::atomic<std::int64_t> step_{0};
-  std::atomic<double> since_s_;
+  std::atomic<double> since_s_, heard_s_{0};
 };
 
 }  // namespace echelon::inline job

@@ -34,7 +34,7 @@ std::string hang_text(const std::vector<WaitView>& waits, const Transport& trans
   const double now = transport.clock().now_s();
   const auto oldest =
       std::min_element(waits.begin(), waits.end(), [](const auto& a, const auto& b) { return a.since_s < b.since_s; });
-  if (oldest != waits.end() && now - oldest->since_s > timeout_s)
+  if (oldest != waits.end() && now - std::max(oldest->since_s, phase.heard_of_step_s()) > timeout_s)
     return fmt::format("{} has been waiting {:.1f} s for {} ({}, channel {}, plan step {}), at step {}, in {}",
                        rank_text(transport, transport.rank()), now - oldest->since_s,
                        rank_text(transport, oldest->peer), oldest->sending ? "sending" : "receiving", oldest->channel,
@@ -87,9 +87,9 @@ struct Watchdog::Body {
         end_for_lost_rank(other);
         return true;
       }
-    const std::string hang = hang_text(waits(), engine_.transport(), phase_, options_.hang_timeout_s);
+    const std::string hang = hang_text(engine_.waits(), engine_.transport(), phase_, options_.hang_timeout_s);
     if (!hang.empty()) {
-      end(kExitLostRank, hang);
+      end(kExitLostRank, hang + stopped_text());
       return true;
     }
     if (since_term_s() > options_.term_deadline_s) {
@@ -99,13 +99,13 @@ struct Watchdog::Body {
     return false;
   }
 
-  // A wait inside the message library names no peer: a stopped process of this host is then the cause.
-  std::vector<WaitView> waits() const {
-    std::vector<WaitView> all = engine_.waits();
-    for (WaitView& wait : all)
-      for (const WatchedRank& other : options_.others)
-        if (wait.peer < 0 && is_stopped(other.process)) wait.peer = other.rank;
-    return all;
+  // The peer that is waited for may itself wait for a stopped process of this host, and the message library names none.
+  std::string stopped_text() const {
+    std::string text;
+    for (const WatchedRank& other : options_.others)
+      if (is_stopped(other.process))
+        text += fmt::format("; the process of {} is stopped", rank_text(engine_.transport(), other.rank));
+    return text;
   }
 
   // All ranks of the host see it at once; the first one reports it. A rank that ended by its own error has

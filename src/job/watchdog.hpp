@@ -38,8 +38,9 @@ struct WatchdogOptions {
   std::function<void(int exit_code)> end;
 };
 
-// Description of the oldest wait that is older than `timeout_s`, or of a wait for data; "" where there is none. A
-// rank in phase kStandBy never hangs.
+// Description of the oldest wait that is older than `timeout_s`, or of a wait for data; "" where there is none. A wait
+// is no older than the newest step that this rank has heard of: it may be for a rank that is slow. A rank in phase
+// kStandBy never hangs.
 std::string hang_text(const std::vector<WaitView>& waits, const Transport& transport, const PhaseBoard& phase,
                       double timeout_s);
 

@@ -177,7 +177,8 @@ void Attempt::build() {
                            .part = part_name(rank_groups_->mesh(), rank_groups_->mesh().part(rank_groups_->coord())),
                            .role = rank_groups_->role(),
                            .steps_per_epoch = plan_->steps_per_epoch,
-                           .recorded = replay_.recorded});
+                           .recorded = replay_.recorded,
+                           .may_lose_workers = goes_on()});
     batch_norm_sum_ = std::make_unique<BatchNormSum>(*device_, rank_groups_->data_parallel_peers(), kSumsChannel);
     arenas_->initialise(config_.seed);
   });
@@ -223,24 +224,6 @@ WholeTensors Attempt::gather_for_checkpoint() {
         rank_groups_->model(), kPartsChannel, [this](StateVisitor& visitor) { visit_state(visitor); }, wholes);
   }
   return wholes;
-}
-
-Provenance Attempt::provenance(const Config& config) {
-  Provenance p;
-  p.version = kVersion;
-  p.git_hash = commit();
-  p.config_hash = hex64(config_hash(config));
-  p.mpi = engine_.transport().name();
-  p.job_id = job_id();
-  p.command_line = command_line();
-  p.started = now_utc_text();
-  p.process = group_.gather(process_id_text())[0];
-  p.hosts = group_.gather(slot_.host);
-  p.devices = group_.gather(device_ ? device_->describe() : std::string());
-  p.seed = config.seed;
-  p.ranks = slot_.ranks;
-  p.lost = options_.lost;
-  return p;
 }
 
 WatchdogOptions Attempt::watchdog_options() {
@@ -311,7 +294,8 @@ int Attempt::run_or_throw() {
   record_arrivals();
   std::vector<Hook*> hooks;
   for (const auto& hook : hooks_) hooks.push_back(hook.get());
-  Control control(engine_, kControlWordsChannel, strategy_->progress(), replay_.script);
+  Control control(engine_, kControlWordsChannel, strategy_->progress(), replay_.script,
+                  {.phase = &phase_, .hang_timeout_s = config_.run.hang_timeout_s});
   Loop loop(config_, *plan_, rank_groups_->replica(), *runner_, group_, control, state_, phase_, std::move(hooks));
   training_ = true;
   return finish(loop.run());

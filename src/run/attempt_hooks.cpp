@@ -1,9 +1,12 @@
-// The banner of an attempt, and its hooks, in the order in which the loop calls them.
+// The provenance of an attempt, its banner, and its hooks, in the order in which the loop calls them.
 #include <sstream>
 
 #include "base/checksum.hpp"
 #include "base/log.hpp"
+#include "base/process.hpp"
+#include "base/version.hpp"
 #include "checkpoint/trained_data.hpp"
+#include "config/parse.hpp"
 #include "job/agree.hpp"
 #include "run/attempt.hpp"
 #include "run/banner.hpp"
@@ -18,6 +21,24 @@
 #include "train/hooks/status.hpp"
 
 namespace echelon::inline run {
+
+Provenance Attempt::provenance(const Config& config) {
+  Provenance p;
+  p.version = kVersion;
+  p.git_hash = commit();
+  p.config_hash = hex64(config_hash(config));
+  p.mpi = engine_.transport().name();
+  p.job_id = job_id();
+  p.command_line = command_line();
+  p.started = now_utc_text();
+  p.process = group_.gather(process_id_text())[0];
+  p.hosts = group_.gather(slot_.host);
+  p.devices = group_.gather(device_ ? device_->describe() : std::string());
+  p.seed = config.seed;
+  p.ranks = slot_.ranks;
+  p.lost = options_.lost;
+  return p;
+}
 
 void Attempt::log_banner() {
   const BannerParts parts{config_, *plan_,   rank_groups_->mesh(), provenance_, start_,

@@ -27,7 +27,7 @@ AttemptOptions options_for(const AttemptOptions& given, Crew& crew, const std::v
   options.lost = lost;
   options.load_config = [load = given.load_config, some_lost = !lost.empty(), saved](std::vector<std::string>& notes) {
     Config config = load(notes);
-    config.batch.nearly_equal = some_lost;
+    config.batch.nearly_equal = config.exchange.fewer_workers = some_lost;
     if (saved) config.run.restart = Restart::automatic;
     return config;
   };

@@ -66,7 +66,7 @@ Ending Loop::run() {
     else if (!warmup_ || warmup_->takes(state_))
       ending = one_step();
     else if (warmup_->waits(state_))
-      ending = stand_at_meeting(kStandBy);
+      ending = stand_at_meeting("waiting for the warm-up");
     else
       advance(state_.step + warmup_->steps_to_join(state_));
   }
@@ -107,6 +107,7 @@ Ending Loop::one_step() {
     words.drift = outcome.drift;
     control_.add(words, meets);
   }
+  control_.stepped();
   const std::uint32_t call = control_.called(++trained_);
 
   StepRecord record;
@@ -144,11 +145,10 @@ Ending Loop::wait_for_the_others() {
   return stand_at_meeting(runner_.trains() ? "waiting for other replicas" : "serving");
 }
 
-// This rank stands at the next meeting until it is called, and trains nothing meanwhile. A rank that joins after a
-// warm-up stands there as long as others train, and in a replay every rank does: no wait of theirs is a hang.
+// This rank stands at the next meeting until it is called, and trains nothing meanwhile.
 Ending Loop::stand_at_meeting(const char* phase) {
   StepRecord record;
-  phase_.enter(control_.scripted() ? kStandBy : phase);
+  phase_.enter(phase);
   const std::uint32_t call = wait_for_call(record);
   const ControlSum sum = meet(call, record.times.exchange_s);
   return close(record, sum, call, false);

@@ -31,7 +31,9 @@ verdict() {
   fi
 }
 
-names=("weights over four hosts are those of four ranks on one" "a batch job over four hosts ends with the same weights"
+names=("weights over four hosts are those of four ranks on one"
+  "a host that is unplugged ends runs of all strategies with 7, by name"
+  "a batch job over four hosts ends with the same weights"
   "a job that leaves with 75 requeues itself and goes on from its checkpoint"
   "a job that 'scontrol requeue' ends goes on from its checkpoint")
 if [ "$(id -u)" != 0 ] || ! command -v ip tc nsenter > /dev/null || ! ip netns add echelon-probe 2> /dev/null; then
@@ -74,16 +76,41 @@ timeout 120 mpirun -n 4 --oversubscribe --bind-to none "$work/echelon" "${train[
 timeout 120 "$hosts" mpirun -n 4 "$work/echelon" "${train[@]}" --set "run.results=$work/four" > "$work/four.log" 2>&1
 verdict "${names[0]}" "$(checksum "$work/one")" "$(checksum "$work/four")" "$work/four.log"
 
+# All at once, of ranks that sleep most of the time. A host that comes back must find none of its ranks.
+strategies=$("$work/echelon" check digits.toml --set exchange.strategy=? 2>&1 | sed -n 's/.*known: //p' | tr -d ,)
+has_rows() { compgen -G "$work/$1/*/run-*/01/metrics.jsonl" > /dev/null; }
+runs=()
+for strategy in $strategies; do
+  timeout 90 "$hosts" mpirun -n 4 "$work/echelon" "${plain[@]}" --set train.steps=100000 --set device.pace_ms=50 \
+    --set run.hang_timeout_s=8 --set "exchange.strategy=$strategy" --set "run.results=$work/unplugged-$strategy" \
+    > "$work/unplugged-$strategy.log" 2>&1 &
+  runs+=($!)
+done
+for strategy in $strategies; do within 60 has_rows "unplugged-$strategy"; done
+"$hosts" unplug h4
+wait "${runs[@]}"
+"$hosts" fell h4
+"$hosts" plug h4
+expected='' found=''
+for strategy in $strategies; do
+  expected+="$strategy 7 rank 3 on h4, "
+  status=$(cat "$work/unplugged-$strategy"/*/run-*/01/status.json 2> /dev/null)
+  code=$(sed -n 's/.*"exit_code": \([0-9]*\),/\1/p' <<< "$status")
+  found+="$strategy $code $(sed -n 's/.*for \(rank 3 on h4\).*/\1/p' <<< "$status"), "
+  tail -5 "$work/unplugged-$strategy.log" >> "$work/unplugged.log"
+done
+verdict "${names[1]}" "$expected" "$found" "$work/unplugged.log"
+
 if ! command -v slurmctld slurmd munge > /dev/null; then
-  for name in "${names[@]:1}"; do skip "$name" "needs slurm-wlm and munge"; done
+  for name in "${names[@]:2}"; do skip "$name" "needs slurm-wlm and munge"; done
 elif ! "$hosts" slurm > "$work/slurm.log" 2>&1; then
-  for name in "${names[@]:1}"; do skip "$name" "Slurm did not start here: $(tail -1 "$work/slurm.log")"; done
+  for name in "${names[@]:2}"; do skip "$name" "Slurm did not start here: $(tail -1 "$work/slurm.log")"; done
 else
   eval "$("$hosts" env)"
   ECHELON=$work/echelon timeout 180 sbatch --wait --nodes 4 --ntasks 4 --ntasks-per-node 1 --output "$work/job.log" \
     train.sbatch "${train[@]:1}" --set "run.results=$work/job" > "$work/sbatch.log" 2>&1
   cat "$work/sbatch.log" >> "$work/job.log"
-  verdict "${names[1]}" "$(checksum "$work/one")" "$(checksum "$work/job")" "$work/job.log"
+  verdict "${names[2]}" "$(checksum "$work/one")" "$(checksum "$work/job")" "$work/job.log"
 
   # Both jobs share the hosts and wait in the queue at the same time.
   timeout 120 mpirun -n 2 --oversubscribe --bind-to none "$work/echelon" "${long[@]}" --set "run.results=$work/long" > "$work/long.log" 2>&1
@@ -92,7 +119,7 @@ else
   within 60 has_checkpoint ended && scontrol requeue "$ended"
   within 120 is_over "$stopped"
   within 120 is_over "$ended"
-  verdict "${names[2]}" "$(checksum "$work/long") resumed 1" "$(went_on stopped)" "$work/stopped.log"
-  verdict "${names[3]}" "$(checksum "$work/long") resumed 1" "$(went_on ended)" "$work/ended.log"
+  verdict "${names[3]}" "$(checksum "$work/long") resumed 1" "$(went_on stopped)" "$work/stopped.log"
+  verdict "${names[4]}" "$(checksum "$work/long") resumed 1" "$(went_on ended)" "$work/ended.log"
 fi
 finish

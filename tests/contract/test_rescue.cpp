@@ -1,11 +1,17 @@
 // Strategies that declare to go on without lost workers bring the weights that are left to all others, with the same
 // bits; the others say that they cannot.
+#include <algorithm>
 #include <catch2/catch.hpp>
+#include <chrono>
+#include <cmath>
+#include <functional>
 #include <mutex>
 #include <numeric>
+#include <thread>
 
 #include "base/check.hpp"
 #include "base/error.hpp"
+#include "base/state.hpp"
 #include "comm/local/local.hpp"
 #include "comm/part_transport.hpp"
 #include "config/traits/strategies.hpp"
@@ -23,13 +29,37 @@ constexpr int kRanks = 4;
 
 struct Rescued {
   std::vector<Values> before, after;  // weights of the ranks that are left
+  std::vector<Values> residuals;      // likewise, of strategies that keep some
   int rescued = 0;                    // of them
 };
 
+// What a strategy shows of this name.
+struct Shown final : StateVisitor {
+  explicit Shown(std::string_view beginning) : prefix(beginning) {}
+  bool loading() const override { return false; }
+  void tensor(const StateTensor& tensor) override {
+    if (!std::string_view(tensor.name).starts_with(prefix)) return;
+    const auto* begin = static_cast<const double*>(tensor.data);
+    values.insert(values.end(), begin, begin + tensor.shape.elems());
+  }
+  void scalar(std::string_view, std::int64_t&) override {}
+  void scalar(std::string_view, double&) override {}
+  std::string_view prefix;
+  Values values;
+};
+
+// When the others lose them: after the last step, or once all that it sent has arrived; or in the last step, which the
+// lost ones do not take, so that the others come to wait for them.
+enum class Lost : std::uint8_t { after, settled, inside };
+
 // Some steps on 4 ranks, of which these are then lost.
-Rescued rescue(std::string_view name, const std::vector<int>& lost, std::int64_t steps) {
-  Rescued all{.before = std::vector<Values>(kRanks), .after = std::vector<Values>(kRanks)};
+Rescued rescue(std::string_view name, const std::vector<int>& lost, std::int64_t steps, Lost when = Lost::after,
+               const std::function<void(ExchangeConfig&)>& set = {}) {
+  Rescued all{.before = std::vector<Values>(kRanks),
+              .after = std::vector<Values>(kRanks),
+              .residuals = std::vector<Values>(kRanks)};
   std::mutex mutex;
+  std::vector<Engine*> engines;
   std::vector<int> members;
   for (int rank = 0; rank < kRanks; ++rank)
     if (std::find(lost.begin(), lost.end(), rank) == lost.end()) members.push_back(rank);
@@ -45,19 +75,47 @@ Rescued rescue(std::string_view name, const std::vector<int>& lost, std::int64_t
     config.strategy = name;
     config.bucket_mb = 1e-3;
     config.servers = strategy_traits(name).reads.contains("servers") ? 1 : 0;
-    const auto strategy = make_strategy(config, {trainer.arenas(), optimiser, engine, 1});
+    if (set) set(config);
+    const auto strategy = make_strategy(config, {.arenas = trainer.arenas(),
+                                                 .optimiser = optimiser,
+                                                 .engine = engine,
+                                                 .first_channel = 1,
+                                                 .may_lose_workers = true});
     trainer.program().set_wait_parameters([&](ArenaRange range) { strategy->wait_parameters(range); });
-    for (std::int64_t step = 0; step < steps;) {
-      strategy->begin_step(
-          {.step = step, .learning_rate = 0.1, .weight = 2 * kRanks, .local_weight = 2, .meets = false});
-      trainer.gradients(test::hashed_batch(labelled({1, 8, 8}, 5), rank + kRanks * step, 2, 1), 2, true,
-                        [&](ArenaRange range) { strategy->gradient_ready(range); });
-      step = strategy->end_step().next_step;
+    const bool is_lost = std::find(lost.begin(), lost.end(), rank) != lost.end();
+    const auto loss = std::make_exception_ptr(EnvironmentError("lost"));
+    const auto train = [&](std::int64_t end) {
+      for (std::int64_t step = 0; step < end;) {
+        strategy->begin_step(
+            {.step = step, .learning_rate = 0.1, .weight = 2 * kRanks, .local_weight = 2, .meets = false});
+        trainer.gradients(test::hashed_batch(labelled({1, 8, 8}, 5), rank + kRanks * step, 2, 1), 2, true,
+                          [&](ArenaRange range) { strategy->gradient_ready(range); });
+        step = strategy->end_step().next_step;
+      }
+    };
+    if (when != Lost::inside) {
+      train(steps);
+      if (when == Lost::settled) strategy->drain();
+      Group(engine, 0).barrier();
+      engine.break_off(loss);
+    } else {
+      {
+        const std::lock_guard lock(mutex);
+        engines.push_back(&engine);
+      }
+      Group(engine, 0).barrier();
+      try {
+        train(is_lost ? steps - 1 : steps);
+        ECHELON_CHECK(is_lost, "rank {} waited for nobody", rank);
+      } catch (const EnvironmentError&) {  // of the engine, which was broken off
+      }
+      if (rank == lost.front()) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(100));  // the others wait
+        for (Engine* other : engines) other->break_off(loss);
+      }
     }
-    Group(engine, 0).barrier();
-    engine.break_off(std::make_exception_ptr(EnvironmentError("lost")));
     engine.settle();  // nothing writes to the arenas any more, which end before the engine
-    if (std::find(lost.begin(), lost.end(), rank) != lost.end()) return;
+    if (is_lost) return;
     const auto weights = [&] {
       const auto* begin = static_cast<const double*>(trainer.arenas().weights_at(0));
       return Values(begin, begin + trainer.arenas().elems());
@@ -71,6 +129,9 @@ Rescued rescue(std::string_view name, const std::vector<int>& lost, std::int64_t
     all.rescued += rescued;
     all.before[static_cast<std::size_t>(rank)] = before;
     all.after[static_cast<std::size_t>(rank)] = weights();
+    Shown residual("strategy/residual");
+    strategy->visit_state(residual);
+    all.residuals[static_cast<std::size_t>(rank)] = residual.values;
   });
   return all;
 }
@@ -95,6 +156,39 @@ TEST_CASE("strategies that declare to go on without lost workers are those that 
         CHECK(test::relative_distance(all.after[0], mean) < 1e-12);
       if (declared.name == "asynchronous") CHECK(test::relative_distance(all.after[0], all.before[0]) > 1e-6);
     }
+}
+
+TEST_CASE("weights that replicas have in common are those of the last step that is complete", "[contract]") {
+  const auto same = [](std::string_view name, const std::vector<int>& lost, const auto& set) {
+    CAPTURE(name, lost);
+    const Rescued inside = rescue(name, lost, 3, Lost::inside, set);
+    const Rescued complete = rescue(name, lost, 2, Lost::settled, set);
+    CHECK(inside.rescued == kRanks - static_cast<int>(lost.size()));
+    CHECK(inside.after == complete.after);
+  };
+  for (const std::vector<int>& lost : {std::vector<int>{2}, {0}, {0, 3}}) {
+    same("backup", lost, [](ExchangeConfig& config) { config.backup.replicas = 0; });
+    same("strom", lost, [](ExchangeConfig& config) { config.strom.tau = 1e-3; });
+  }
+}
+
+TEST_CASE("a message of a round that is not complete goes back into its sender's residual", "[contract]") {
+  const double tau = static_cast<float>(1e-3);
+  const auto set = [](ExchangeConfig& config) { config.strom.tau = 1e-3; };
+  const Rescued inside = rescue("strom", {1}, 3, Lost::inside, set);
+  const Rescued complete = rescue("strom", {1}, 3, Lost::settled, set);
+  for (const std::size_t rank : {0, 2, 3}) {
+    CAPTURE(rank);
+    const Values &kept = inside.residuals[rank], &sent = complete.residuals[rank];
+    REQUIRE(kept.size() == sent.size());
+    int back = 0;
+    for (std::size_t i = 0; i < kept.size(); ++i) {
+      const double message = std::abs(kept[i] - sent[i]);
+      REQUIRE((message < 1e-15 || std::abs(message - tau) < 1e-15));
+      back += message > 1e-15 ? 1 : 0;
+    }
+    CHECK(back > 20);
+  }
 }
 
 TEST_CASE("asynchronous workers that lose a server do not go on", "[contract]") {

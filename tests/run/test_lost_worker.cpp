@@ -6,6 +6,7 @@
 
 #include "base/atomic_file.hpp"
 #include "base/error.hpp"
+#include "config/traits/strategies.hpp"
 #include "tests/run/trial.hpp"
 #include "tests/support/random.hpp"
 
@@ -23,10 +24,19 @@ struct Recovery {
 test::Sets going_on(const std::string& strategy, const test::Sets& more = {}) {
   test::Sets sets = {"exchange.strategy=" + strategy, "exchange.bucket_mb=0.01", "run.on_lost_worker=continue",
                      "train.epochs=10", "checkpoint.every_steps=17"};
-  if (strategy == "stale_synchronous") sets = test::with(sets, {"exchange.servers=1"});
+  if (strategy == "stale_synchronous" || strategy == "asynchronous") sets = test::with(sets, {"exchange.servers=1"});
+  if (strategy == "backup") sets.push_back("exchange.backup.period=10");
+  if (strategy == "strom") sets = test::with(sets, {"exchange.strom.density=0.1", "optimizer.momentum=0.5"});
   if (strategy == "gossip") sets.push_back("exchange.gossip.consensus_every=10");
   if (strategy == "averaging" || strategy == "elastic") sets.push_back("exchange." + strategy + ".period=5");
   return test::with(sets, more);
+}
+
+std::vector<std::string> that_go_on() {
+  std::vector<std::string> names;
+  for (const StrategyTraits& strategy : kStrategies)
+    if (strategy.goes_on_without) names.emplace_back(strategy.name);
+  return names;
 }
 
 struct Losses {
@@ -73,8 +83,7 @@ void check_goes_on(const test::Sets& sets, const Losses& losses) {
 }  // namespace
 
 TEST_CASE("a worker that is killed does not end the run", "[run][lost][sampled]") {
-  const std::vector<std::string> all = {"stale_synchronous", "gossip", "averaging", "elastic"};
-  for (const std::string& strategy : test::sampled(all, 2, "strategies")) {
+  for (const std::string& strategy : test::sampled(that_go_on(), 3, "strategies")) {
     CAPTURE(strategy);
     check_goes_on(going_on(strategy), {{3}});
   }
@@ -82,7 +91,11 @@ TEST_CASE("a worker that is killed does not end the run", "[run][lost][sampled]"
 
 TEST_CASE("several workers that are killed at once do not end the run", "[run][lost][sampled]") {
   using Case = std::pair<std::string, std::vector<int>>;
-  const std::vector<Case> all = {{"stale_synchronous", {1, 2}}, {"gossip", {0, 2}}, {"averaging", {1, 2, 3}}};
+  const std::vector<Case> all = {{"stale_synchronous", {1, 2}},
+                                 {"gossip", {0, 2}},
+                                 {"averaging", {1, 2, 3}},
+                                 {"backup", {0, 2}},
+                                 {"strom", {1, 2, 3}}};
   for (const auto& [strategy, ranks] : test::sampled(all, 1, "losses")) {
     CAPTURE(strategy, ranks);
     check_goes_on(going_on(strategy), {ranks});
@@ -94,8 +107,7 @@ TEST_CASE("a batch that does not divide by the workers that are left is cut into
 }
 
 TEST_CASE("a worker that stands still is given up after the timeout", "[run][lost][sampled]") {
-  const std::vector<std::string> all = {"stale_synchronous", "gossip"};
-  for (const std::string& strategy : test::sampled(all, 1, "strategies")) {
+  for (const std::string& strategy : test::sampled(that_go_on(), 1, "strategies")) {
     CAPTURE(strategy);
     check_goes_on(going_on(strategy, {"run.hang_timeout_s=3"}), {{2}, "STOP"});
   }

@@ -16,6 +16,8 @@
 // which gradients enter, rounds.hpp; messages and host memory, memory.hpp.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cstring>
 #include <mutex>
 #include <optional>
 #include <utility>
@@ -29,6 +31,7 @@
 #include "exchange/backup/memory.hpp"
 #include "exchange/buckets.hpp"
 #include "exchange/list.hpp"
+#include "exchange/living.hpp"
 #include "exchange/server/gather.hpp"
 #include "exchange/step_account.hpp"
 
@@ -48,6 +51,7 @@ class Backup final : public Strategy, private ProtocolHost {
   StepOutcome end_step() override;
   void drain() override;
   void gather_state() override;
+  bool rescue(Group& living, const std::vector<int>& lost) override;
   void visit_state(StateVisitor&) override {}
   WireCounters wire() const override { return account_.wire(); }
   double formula_bytes_per_step() const override;
@@ -69,6 +73,7 @@ class Backup final : public Strategy, private ProtocolHost {
   void attach(std::int64_t first_step);
   Ticket expect(Promise& promise);
   void finish(std::size_t b);
+  void keep_weights();
   void on_notified(Token token, double now_s) override;
   void failed(std::exception_ptr error) override;
 
@@ -83,6 +88,8 @@ class Backup final : public Strategy, private ProtocolHost {
   std::vector<double> bytes_of_worker_;  // by worker: of a step that it takes, both ways
   bool states_apart_ = false;            // servers have moved their states since they were brought together
   std::int64_t first_step_ = -1, steps_ = 0;
+  std::int64_t next_step_ = 0;   // whose weights are the arena's, once all are here
+  std::vector<std::byte> kept_;  // those of the step before it; where workers may be lost
   Promise judged_, quiet_;
   std::optional<BackupBuffers> memory_;
   std::optional<BackupProtocol> protocol_;
@@ -105,6 +112,7 @@ Backup::Backup(const ExchangeConfig& config, const StrategyContext& context)
         "exchange.strategy \"backup\" updates parts of parameters on their servers: clipping, a scaled loss, lars and "
         "lamb look at whole ones; strategy \"synchronous\" fits");
   if (config.codec != "none") throw ConfigError("exchange.strategy \"backup\" sends uncoded values: no exchange.codec");
+  if (config.fewer_workers) keys_.replicas = std::min<std::int64_t>(keys_.of(workers()), workers() - 1);
   if (keys_.of(workers()) >= workers())
     throw ConfigError(fmt::format("exchange.backup.replicas = {} leaves no replica of {} to wait for; at most {}",
                                   keys_.replicas, workers(), workers() - 1));
@@ -146,7 +154,7 @@ Backup::Backup(const ExchangeConfig& config, const StrategyContext& context)
 }
 
 void Backup::attach(std::int64_t first_step) {
-  first_step_ = first_step;
+  first_step_ = next_step_ = first_step;
   memory_->begin();
   setup_.first_step = first_step;
   protocol_.emplace(setup_, *memory_);
@@ -184,6 +192,7 @@ StepOutcome Backup::end_step() {
     return account_.take();
   }
   states_apart_ = true;
+  if (context_.may_lose_workers) keep_weights();
   const Ticket judged = expect(judged_);
   for (Bucket& bucket : buckets_) bucket.ticket = expect(bucket.promise);
   protocol_->set_complete(
@@ -198,8 +207,15 @@ StepOutcome Backup::end_step() {
   const std::lock_guard lock(mutex_);
   outcome.next_step = verdict_.next_step;
   outcome.contributed = verdict_.entered != 0;
-  steps_ = verdict_.next_step - first_step_;
+  next_step_ = verdict_.next_step;
+  steps_ = next_step_ - first_step_;
   return outcome;
+}
+
+// New ones arrive in the arena from `complete` on, and are whole only once all are here.
+void Backup::keep_weights() {
+  kept_.resize(static_cast<std::size_t>(context_.arenas.elems()) * size_of(context_.arenas.dtype()));
+  std::memcpy(kept_.data(), weights_.at(0), kept_.size());
 }
 
 void Backup::drain() {
@@ -219,6 +235,30 @@ void Backup::gather_state() {
   memory_->store_states();
   gather_states(context_.engine, context_.arenas, context_.optimiser, served_);
   context_.arenas.device().synchronize();
+}
+
+// The weights of the worker that is at the newest step, whole as it has pulled them: servers may be ahead, each by its
+// parts. States of the optimiser are those of the servers that are left; of the others' parts, those of the last
+// checkpoint.
+bool Backup::rescue(Group& living, const std::vector<int>& lost) {
+  const bool arrived = std::none_of(buckets_.begin(), buckets_.end(), [](const Bucket& b) { return b.ticket.valid(); });
+  const std::vector<double> at = living.gather(static_cast<double>(arrived ? next_step_ : account_.info().step));
+  const int newest = static_cast<int>(std::max_element(at.begin(), at.end()) - at.begin());
+  Arenas& arenas = context_.arenas;
+  if (!arrived && living.rank() == newest) arenas.device().to_device(arenas.weights_at(0), kept_.data(), kept_.size());
+  broadcast_weights(living, arenas, {0, arenas.elems()}, newest);
+  if (attachment_) memory_->store_states();
+  int root = 0;
+  for (int rank = 0; rank < workers(); ++rank) {
+    if (std::find(lost.begin(), lost.end(), rank) != lost.end()) continue;
+    for (std::size_t b = 0; b < buckets_.size(); ++b) {
+      const ElemRange part = setup_.buckets[b].parts[static_cast<std::size_t>(rank)];
+      broadcast_states(living, arenas, context_.optimiser,
+                       {buckets_[b].range.begin + part.begin, buckets_[b].range.begin + part.end}, root);
+    }
+    ++root;
+  }
+  return true;
 }
 
 // Of the steps done so far; on ranks that do not coordinate, and before the first meeting, as if all gradients entered.

@@ -34,6 +34,18 @@ double sum_squares(const T* values, std::int64_t n) {
 
 }  // namespace
 
+std::vector<ArenaRange> weights_in(const ParameterSet& parameters, ArenaRange range) {
+  std::vector<ArenaRange> weights;
+  for (const Parameter& p : parameters.all()) {
+    if (p.kind == ParameterKind::statistic || p.begin < range.begin || p.end() > range.end || p.elems() == 0) continue;
+    if (!weights.empty() && weights.back().end == p.begin)
+      weights.back().end = p.end();
+    else
+      weights.push_back({p.begin, p.end()});
+  }
+  return weights;
+}
+
 StromCoder::StromCoder(const StromFormat& format, ArenaRange bucket, std::vector<ArenaRange> weights)
     : format_(format), bucket_(bucket), weights_(std::move(weights)), tau_(static_cast<float>(format.tau)) {
   for (const ArenaRange& range : weights_) elems_ += range.elems();

@@ -23,6 +23,9 @@
 
 namespace echelon::inline exchange {
 
+// Of `range`, what is no running statistic.
+std::vector<ArenaRange> weights_in(const ParameterSet& parameters, ArenaRange range);
+
 struct StromFormat {
   DType dtype = DType::f32;
   bool entropy = true;

@@ -38,6 +38,7 @@
 #include "exchange/buckets.hpp"
 #include "exchange/codec_tally.hpp"
 #include "exchange/list.hpp"
+#include "exchange/living.hpp"
 #include "exchange/step_account.hpp"
 #include "exchange/strom/coder.hpp"
 #include "exchange/strom/exchange.hpp"
@@ -45,19 +46,6 @@
 
 namespace echelon::inline exchange {
 namespace {
-
-// Of `range`, what is no running statistic.
-std::vector<ArenaRange> weights_in(const ParameterSet& parameters, ArenaRange range) {
-  std::vector<ArenaRange> weights;
-  for (const Parameter& p : parameters.all()) {
-    if (p.kind == ParameterKind::statistic || p.begin < range.begin || p.end() > range.end || p.elems() == 0) continue;
-    if (!weights.empty() && weights.back().end == p.begin)
-      weights.back().end = p.end();
-    else
-      weights.push_back({p.begin, p.end()});
-  }
-  return weights;
-}
 
 class Strom final : public Strategy {
  public:
@@ -115,8 +103,7 @@ class Strom final : public Strategy {
     if (!asynchronous()) begin_statistics(info.weight > 0 ? info.local_weight / info.weight : 1.0 / replicas());
     send_updates();
     if (!asynchronous()) {
-      for (std::size_t b = 0; b < buckets_.size() && !alone(); ++b)
-        exchange_->finish_round(b, buckets_[b].own, account_);
+      for (Bucket& bucket : buckets_) finish_round(bucket);
       end_statistics();
     }
     store_weights();
@@ -138,6 +125,18 @@ class Strom final : public Strategy {
     context_.arenas.device().synchronize();
   }
 
+  // Asynchronous: the mean of the weights that the replicas have. Of a message that has not reached all of them, those
+  // that it has reached bring their shares. Synchronous: of each bucket, the weights after the last round that is
+  // complete on any replica; a message of a later round goes back into its sender's residual.
+  bool rescue(Group& living, const std::vector<int>&) override {
+    if (!begun_) fetch(weights_.data());
+    begun_ = true;
+    store_weights();
+    average_weights(living, context_.arenas);
+    for (std::size_t b = 0; b < buckets_.size() && !asynchronous(); ++b) take_complete_round(living, b);
+    asynchronous() ? fetch(weights_.data()) : store_weights();
+    return true;
+  }
   void visit_state(StateVisitor& visitor) override {
     const ReplicaPosition place{context_.engine.rank(), replicas()};
     visit_residual(visitor, "strategy/residual", context_.arenas.parameters(), residual_.data(), place, dtype());
@@ -170,7 +169,8 @@ class Strom final : public Strategy {
   struct Bucket {
     explicit Bucket(StromCoder with) : coder(std::move(with)) {}
     StromCoder coder;
-    StromMessage own;  // of this step; empty: none
+    StromMessage own;         // of this step; empty: none, or its round is complete
+    std::int64_t rounds = 0;  // that are complete
   };
 
   int replicas() const { return context_.engine.size(); }
@@ -251,6 +251,25 @@ class Strom final : public Strategy {
     if (bytes == 0) return;
     if (asynchronous() || alone()) add(b, bucket.own);
     if (!alone()) exchange_->send(b, bytes);
+  }
+
+  void finish_round(Bucket& bucket) {
+    if (!alone()) exchange_->finish_round(static_cast<std::size_t>(&bucket - buckets_.data()), bucket.own, account_);
+    bucket.own = {};
+    ++bucket.rounds;
+  }
+
+  void take_complete_round(Group& living, std::size_t b) {
+    Bucket& bucket = buckets_[b];
+    const std::vector<double> rounds = living.gather(static_cast<double>(bucket.rounds));
+    const auto newest = std::max_element(rounds.begin(), rounds.end());
+    const ArenaRange range = bucket.coder.bucket();
+    living.broadcast(weights_.data() + bytes_of(range.begin), bytes_of(range.elems()),
+                     static_cast<int>(newest - rounds.begin()));
+    if (static_cast<double>(bucket.rounds) == *newest && !bucket.own.empty())
+      add_message(bucket.own, entropy(), residual_.data() + bytes_of(range.begin), dtype(), range.elems());
+    bucket.own = {};
+    bucket.rounds = static_cast<std::int64_t>(*newest);
   }
 
   bool apply_arrived() {

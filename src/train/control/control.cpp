@@ -6,7 +6,8 @@
 namespace echelon::inline train {
 namespace {
 
-constexpr int kSampledRanks = 64;  // blocks of times that rank 0 takes in a meeting, on average
+constexpr int kSampledRanks = 64;      // blocks of times that rank 0 takes in a meeting, on average
+constexpr double kNewsInATimeout = 8;  // enough to tell a slow rank from one that hangs
 
 }  // namespace
 
@@ -67,7 +68,41 @@ class Control::Caller {
   Host attached_;
 };
 
-Control::Control(Engine& world, int channel, const Progress& progress, MeetingScript script)
+// News of steps, of this rank and for it.
+class Control::Teller {
+ public:
+  Teller(Engine& world, int channel, const NewsHearer& hearer)
+      : clock_(world.clock()),
+        every_s_(hearer.hang_timeout_s / kNewsInATimeout),
+        machine_(world.rank(), world.size(), channel, every_s_),
+        host_(world, *hearer.phase) {
+    host_.attach(machine_);
+  }
+
+  void stepped() {
+    if (clock_.now_s() - told_s_ < every_s_) return;
+    told_s_ = clock_.now_s();
+    host_.post(StepNews::kStepped);
+  }
+
+ private:
+  class Host final : public Attached {
+   public:
+    Host(Engine& world, PhaseBoard& phase) : Attached(world), phase_(phase) {}
+
+   private:
+    void heard() override { phase_.hear_of_step(); }
+    PhaseBoard& phase_;
+  };
+
+  const Clock& clock_;
+  const double every_s_;
+  double told_s_ = 0;
+  StepNews machine_;
+  Host host_;
+};
+
+Control::Control(Engine& world, int channel, const Progress& progress, MeetingScript script, NewsHearer hearer)
     : world_(world),
       progress_(progress),
       tree_(world.rank(), world.size(), channel, (world.size() + kSampledRanks - 1) / kSampledRanks),
@@ -77,6 +112,8 @@ Control::Control(Engine& world, int channel, const Progress& progress, MeetingSc
                  ? std::make_unique<Caller>(world, channel + 2)
                  : nullptr) {
   sums_.attach(tree_);
+  if (hearer.phase != nullptr && progress.meets != Progress::Meets::every_step && world.size() > 1)
+    news_ = std::make_unique<Teller>(world, channel + 4, hearer);
 }
 
 Control::~Control() = default;
@@ -96,6 +133,10 @@ void Control::add(const ControlWords& words, bool meets) {
   totals_.wishes = words_.wishes();
   if (!std::isfinite(words.loss)) totals_.not_finite_rank = world_.rank();
   report();
+}
+
+void Control::stepped() {
+  if (news_) news_->stepped();
 }
 
 void Control::report() { calls_->report(totals_, epoch_weight_, join_weight_); }

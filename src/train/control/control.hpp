@@ -1,6 +1,6 @@
 // What the ranks of a run agree on beside the exchange: losses, signals, meetings. The loop's side of the control
-// protocols (tree.hpp: the sum of a meeting; calls.hpp: when replicas meet on call). How often ranks meet is the
-// strategy's (exchange/progress.hpp).
+// protocols (tree.hpp: the sum of a meeting; calls.hpp: when replicas meet on call; news.hpp: that somebody steps). How
+// often ranks meet is the strategy's (exchange/progress.hpp).
 #pragma once
 
 #include <memory>
@@ -8,19 +8,27 @@
 
 #include "comm/engine.hpp"
 #include "exchange/progress.hpp"
+#include "job/phase.hpp"
 #include "train/control/calls.hpp"
+#include "train/control/news.hpp"
 #include "train/control/script.hpp"
 #include "train/control/tree.hpp"
 
 namespace echelon::inline train {
 
+// Where the news of steps go (news.hpp), several times in hang_timeout_s; null: nowhere.
+struct NewsHearer {
+  PhaseBoard* phase = nullptr;
+  double hang_timeout_s = 0;
+};
+
 class Control {
  public:
-  static constexpr int kChannels = 4;
-
-  // `channel` and the next three, on all ranks of the engine. It outlives this. `script`, on all ranks alike or on
-  // none: instead of calls, for strategies that meet on call; unless its last meeting ends the run, all stop there.
-  Control(Engine& world, int channel, const Progress& progress = {}, MeetingScript script = {});
+  static constexpr int kChannels = 6;
+  // `channel` and the next kChannels - 1, on all ranks of the engine. It outlives this, and so does the hearer; all
+  // ranks have one or none. `script`, on all ranks alike or on none: instead of calls, for strategies that meet on
+  // call; unless its last meeting ends the run, all stop there.
+  Control(Engine& world, int channel, const Progress& progress = {}, MeetingScript script = {}, NewsHearer hearer = {});
   ~Control();
 
   const Progress& progress() const { return progress_; }
@@ -29,13 +37,13 @@ class Control {
   // A step's losses and wishes enter the sum of the next meeting. `meets`: the ranks meet after this step, known before
   // it: the sum begins at once, ahead of whatever else the engine sends.
   void add(const ControlWords& words, bool meets);
+  // This rank has done a step.
+  void stepped();
   // Of strategies that meet on call: this rank has done all its steps.
   void finished();
   // Likewise: why the next meeting was called (MeetingReason); 0 where none was. `steps` that this rank has trained
   // since this object was made.
   std::uint32_t called(std::int64_t steps) const;
-  // Whether ranks meet by a script: early ones wait inside meet().
-  bool scripted() const { return !script_.empty(); }
   // Likewise, on rank 0: total weight, over all replicas since this object was made, at which the next epoch ends, and
   // the next warm-up (0: never).
   void set_epoch_weight(double weight);
@@ -74,6 +82,7 @@ class Control {
     std::unique_ptr<Attachment> attachment_;  // ends first
   };
   class Caller;
+  class Teller;
 
   void begin();
   void report();
@@ -89,6 +98,7 @@ class Control {
   Ticket sum_;           // of the meeting under way; not valid: it has not begun
   Attached sums_;
   std::unique_ptr<Caller> calls_;  // null where nobody calls
+  std::unique_ptr<Teller> news_;   // null where nobody tells
 };
 
 }  // namespace echelon::inline train

@@ -5,19 +5,14 @@
 
 #include "base/hash_rng.hpp"
 #include "tests/support/backup_world.hpp"
-#include "tests/support/random.hpp"
+#include "tests/support/schedules.hpp"
 
 namespace echelon {
 namespace {
 
 using namespace test;
 
-void run_schedules(std::uint64_t first, std::uint64_t count) {
-  for (std::uint64_t seed = first; seed < first + count; ++seed) {
-    CAPTURE(seed);
-    REQUIRE_NOTHROW(run_backups(draw_backup_schedule(seed)));
-  }
-}
+void run_schedule(std::uint64_t seed) { run_backups(draw_backup_schedule(seed)); }
 
 // Mean time of a step, from when the first worker reaches the second step to when it reaches the last.
 double step_s(const BackupSchedule& schedule) {
@@ -36,10 +31,10 @@ struct Decisions final : BackupRounds::Owner {
 }  // namespace
 
 TEST_CASE("the protocol of backup workers on 200 random schedules", "[exchange][protocol][backup]") {
-  run_schedules(test_seed(), 200);
+  run_schedules(200, run_schedule);
 }
 TEST_CASE("the protocol of backup workers on 10,000 random schedules", "[exchange][protocol][backup][.soak]") {
-  run_schedules(test_seed(), 10'000);
+  run_schedules(10'000, run_schedule);
 }
 
 TEST_CASE("one of 8 replicas four times slower costs a step at most 15 % of its time", "[exchange][protocol][backup]") {

@@ -9,7 +9,7 @@
 #include "comm/disturbed.hpp"
 #include "exchange/server/protocol.hpp"
 #include "tests/support/protocol_world.hpp"
-#include "tests/support/random.hpp"
+#include "tests/support/schedules.hpp"
 
 namespace echelon {
 namespace {
@@ -196,20 +196,13 @@ void run_schedule(std::uint64_t seed) {
   ECHELON_CHECK_EQ(messages, static_cast<std::uint64_t>(priced * schedule.steps));
 }
 
-void run_schedules(std::uint64_t first, std::uint64_t count) {
-  for (std::uint64_t seed = first; seed < first + count; ++seed) {
-    CAPTURE(seed);
-    REQUIRE_NOTHROW(run_schedule(seed));
-  }
-}
-
 }  // namespace
 
 TEST_CASE("the server's protocol on 200 random schedules", "[exchange][protocol]") {
-  run_schedules(test::test_seed(), 200);
+  test::run_schedules(200, run_schedule);
 }
 TEST_CASE("the server's protocol on 10,000 random schedules", "[exchange][protocol][.soak]") {
-  run_schedules(test::test_seed(), 10'000);
+  test::run_schedules(10'000, run_schedule);
 }
 
 }  // namespace echelon

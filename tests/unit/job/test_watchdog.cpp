@@ -76,6 +76,21 @@ TEST_CASE("a wait that goes on for too long ends the process and names the peer"
     REQUIRE(in_time([&] { return ended != 0; }));
     CHECK(ended == 7);
   }
+  SECTION("a wait for a slow rank is no hang while steps are heard of") {
+    std::int64_t value = 0;
+    const Ticket ticket =
+        engine.submit({.plan = make_broadcast(0, 2, 1, 1), .data = &value, .dtype = DType::f64, .after = nullptr});
+    for (int i = 0; i < 10; ++i) {
+      phase.hear_of_step();
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    }
+    CHECK(ended == 0);
+    const double start_s = now_s();
+    REQUIRE(in_time([&] { return ended != 0; }));
+    CHECK(now_s() - start_s > 0.1);
+    CHECK(ended == 7);
+    CHECK_THAT(reason, Catch::Contains("for rank 1 on "));
+  }
   SECTION("data that does not come") {
     phase.enter("data");
     REQUIRE(in_time([&] { return ended != 0; }));

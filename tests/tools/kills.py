@@ -1,0 +1,243 @@
+#!/usr/bin/env python3
+"""Runs of every strategy that are killed at random and started again, and what they lose.
+
+  kills.py ECHELON [--kills N] [--seed S] [--only "NAME;.."] [--at-once N]     from the repository's root
+
+Three ranks learn data/digits. A random rank, all of them or the launcher gets SIGKILL at a random moment, and the same
+command is given again, until the run is finished; then the next run, until there were N kills (50). Of each attempt:
+
+  - it begins at the newest checkpoint that the attempt before had reported (status.json) or at a later one, and passes
+    over none as damaged: a resume compares each file with its checksums;
+  - finished runs end with 0, at their last step, with every epoch's record once, and no half-written file is left;
+  - where the strategy's weights depend on no timing, with the weights of a run that nobody disturbed.
+
+One line a strategy; exit status 1 where something was lost. Strategies are those that the program names.
+"""
+import argparse
+import concurrent.futures
+import glob
+import json
+import os
+import random
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+RANKS, EPOCHS, STEPS = 3, 12, 192
+LIMIT_S = 120  # of a wait
+COMMON = ["device.threads=1", "device.pace_ms=4", f"train.epochs={EPOCHS}", "checkpoint.every_steps=8",
+          "checkpoint.every_epochs=1", "evaluate.every_epochs=6", "exchange.bucket_mb=0.05", "run.progress=none",
+          "optimizer.momentum=0.5"]
+# Beside the defaults: what meets more often than a run lasts; and other ways of one strategy.
+SETS = {"averaging": ["exchange.averaging.period=4"], "elastic": ["exchange.elastic.period=4"],
+        "gossip": ["exchange.gossip.consensus_every=8"], "backup": ["exchange.backup.period=8"]}
+WAYS = {"strom": {"strom, asynchronous": ["exchange.strom.rounds=asynchronous"]},
+        "backup": {"backup, 0 replicas": ["exchange.backup.replicas=0", "exchange.backup.period=8"]}}
+BY_TIMING = {"asynchronous", "stale_synchronous", "backup", "strom, asynchronous"}
+
+
+def strategies(echelon):
+    text = subprocess.run([echelon, "check", "configs/smoke/digits.toml", "--set", "exchange.strategy=?"],
+                          capture_output=True, text=True).stderr
+    return re.search(r"known: (.*)", text).group(1).strip().split(", ")
+
+
+def load(path):
+    try:
+        with open(path) as file:
+            return json.load(file)
+    except (OSError, ValueError):
+        return {}
+
+
+class Lost(Exception):
+    pass
+
+
+class Run:
+    """One run in a folder of results of its own."""
+
+    def __init__(self, echelon, results, sets):
+        self.results = results
+        words = [echelon, "train", "configs/smoke/digits.toml"]
+        for one in [*COMMON, *sets, f"run.results={results}"]:
+            words += ["--set", one]
+        self.command = ["mpirun", "-n", str(RANKS), "--oversubscribe", "--bind-to", "none", *words]
+
+    def start(self):
+        self.log = tempfile.TemporaryFile("w+")
+        self.process = subprocess.Popen(self.command, stdout=self.log, stderr=subprocess.STDOUT)
+
+    def text(self):
+        self.log.seek(0)
+        return self.log.read()
+
+    def attempts(self):
+        return sorted(glob.glob(f"{self.results}/*/run-*/[0-9][0-9]*"))
+
+    def status(self):
+        return load(self.attempts()[-1] + "/status.json") if self.attempts() else {}
+
+    def saved(self):
+        """Step of the newest checkpoint that was reported."""
+        found = re.search(r"step-(\d+)", str(self.status().get("checkpoint", "")))
+        return int(found.group(1)) if found else 0
+
+    def rows(self):
+        for attempt in self.attempts():
+            path = attempt + "/metrics.jsonl"
+            with open(path if os.path.exists(path) else os.devnull) as file:
+                yield from (json.loads(line) for line in file if line.endswith("\n"))
+
+    def finish(self):
+        """Waits for the end, which must be a whole one; the weights' checksum."""
+        code = self.process.wait(LIMIT_S)
+        if code != 0:
+            raise Lost(f"ended with {code}:\n{self.text()[-3000:]}")
+        summary = load(self.attempts()[-1] + "/summary.json")
+        if (summary.get("state"), summary.get("steps")) != ("finished", STEPS):
+            raise Lost(f"ended {summary.get('state')} at step {summary.get('steps')}")
+        epochs = [row["epoch"] for row in self.rows() if row["type"] == "epoch"]
+        if epochs != list(range(1, EPOCHS + 1)):
+            raise Lost(f"recorded epochs {epochs}")
+        left = [path for path in glob.glob(f"{self.results}/**", recursive=True) if ".tmp" in path]
+        if left:
+            raise Lost(f"left {left}")
+        return summary["weights_checksum"]
+
+
+def lives(pid):
+    try:
+        with open(f"/proc/{pid}/stat") as file:
+            return file.read().rsplit(")", 1)[1].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def kill_somewhere(run, draws):
+    """True once something was killed; False where the run ended first."""
+    attempts = len(run.attempts())
+    if draws.random() < 0.2:  # while it starts
+        time.sleep(draws.uniform(0.05, 0.7))
+    else:
+        end_s = time.monotonic() + LIMIT_S
+        while run.process.poll() is None and time.monotonic() < end_s:
+            if len(run.attempts()) > attempts and os.path.exists(run.attempts()[-1] + "/metrics.jsonl"):
+                break
+            time.sleep(0.005)
+        time.sleep(draws.uniform(0, 0.8))
+    if run.process.poll() is not None:
+        return False
+    ranks = [int(pid) for pid in
+             subprocess.run(["pgrep", "-P", str(run.process.pid)], capture_output=True, text=True).stdout.split()]
+    whom = draws.choice(["one", "one", "all", "launcher"]) if ranks else "launcher"
+    for pid in {"one": ranks and [draws.choice(ranks)], "all": ranks, "launcher": [run.process.pid]}[whom]:
+        try:
+            os.kill(pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+    # Open MPI 4.1's launcher waits for itself where a rank dies while it starts others: it is killed once all are gone.
+    end_s = time.monotonic() + LIMIT_S
+    grace_s = time.monotonic() + 5
+    while run.process.poll() is None or any(lives(pid) for pid in ranks):
+        if time.monotonic() > end_s:
+            raise Lost(f"ranks {[pid for pid in ranks if lives(pid)]} outlive a kill, or their launcher")
+        if run.process.poll() is None and time.monotonic() > grace_s and not any(lives(pid) for pid in ranks):
+            run.process.kill()
+        time.sleep(0.01)
+    return True
+
+
+def soak(echelon, name, sets, wanted, draws, work):
+    """Kills, checkpoints that were resumed from, steps repeated, runs."""
+    kills = resumed = repeated = runs = 0
+    undisturbed = {}
+    while kills < wanted:
+        seed = ["seed=%d" % (1 + runs % 2)]
+        run = Run(echelon, f"{work}/{name.replace(', ', '-').replace(' ', '-')}-{runs}", sets + seed)
+        saved, reached = 0, 0
+        while True:
+            run.start()
+            killed = kills < wanted and kill_somewhere(run, draws)
+            if not killed:
+                checksum = run.finish()
+            text = run.text()
+            begun = re.search(r"resuming  from step (\d+)", text)
+            begins = "results   " in text
+            if "damaged" in text:
+                raise Lost(f"a checkpoint was damaged:\n{text[-3000:]}")
+            if begins and saved > (int(begun.group(1)) if begun else 0):
+                raise Lost(f"step {saved} was reported as saved, and the next attempt began at "
+                           f"{begun.group(1) if begun else 0}:\n{text[-3000:]}")
+            if begins and begun:
+                resumed += 1
+                repeated += max(0, reached - int(begun.group(1)))
+            if not killed:
+                break
+            kills += 1
+            saved = max(saved, run.saved())
+            reached = max([row["step"] for row in run.rows() if row["type"] == "step"], default=0)
+        runs += 1
+        if name in BY_TIMING:
+            continue
+        if seed[0] not in undisturbed:
+            whole = Run(echelon, f"{work}/whole-{name.replace(', ', '-').replace(' ', '-')}-{seed[0]}", sets + seed)
+            whole.start()
+            undisturbed[seed[0]] = whole.finish()
+        if checksum != undisturbed[seed[0]]:
+            raise Lost(f"ended with other weights than an undisturbed run: {checksum}, {undisturbed[seed[0]]}")
+    return kills, resumed, repeated, runs
+
+
+def line_of(echelon, name, sets, args):
+    """The line of a strategy, and whether nothing was lost."""
+    with tempfile.TemporaryDirectory() as work:
+        try:
+            draws = random.Random(f"{args.seed} {name}")
+            kills, resumed, repeated, runs = soak(echelon, name, sets, args.kills, draws, work)
+            weights = "nothing" if name in BY_TIMING else "nothing; the same weights"
+            return f"{name:22}{kills:7}{resumed:9}{repeated:16}{runs:6}  {weights}", True
+        except (Lost, subprocess.TimeoutExpired) as error:
+            return f"{name:22}  LOST: {error}", False
+
+
+def main():
+    options = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    options.add_argument("echelon")
+    options.add_argument("--kills", type=int, default=50)
+    options.add_argument("--seed", type=int, default=int(time.time()))
+    options.add_argument("--only", default="", help="names of lines, with ; between")
+    options.add_argument("--at-once", type=int, default=2, help="strategies")
+    args = options.parse_args()
+    echelon = os.path.realpath(args.echelon)
+    os.environ.setdefault("PMIX_MCA_psec", "^munge")
+    os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+    if os.getuid() == 0:
+        os.environ.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
+    all_ways = {}
+    for strategy in strategies(echelon):
+        base = [f"exchange.strategy={strategy}"]
+        all_ways[strategy] = base + SETS.get(strategy, [])
+        for way, sets in WAYS.get(strategy, {}).items():
+            all_ways[way] = base + sets
+    wanted = {name: sets for name, sets in all_ways.items() if not args.only or name in args.only.split(";")}
+    print(f"seed {args.seed}")
+    print(f"{'strategy':22}{'kills':>7}{'resumed':>9}{'steps repeated':>16}{'runs':>6}  lost", flush=True)
+    passed = 0
+    with concurrent.futures.ThreadPoolExecutor(args.at_once) as pool:
+        for line, good in pool.map(lambda way: line_of(echelon, *way, args), wanted.items()):
+            print(line, flush=True)
+            passed += good
+    line = f"kills: {passed} passed, {len(wanted) - passed} failed, 0 skipped"
+    print(line)
+    if "ECHELON_TEST_SUMMARY" in os.environ:
+        with open(os.environ["ECHELON_TEST_SUMMARY"], "a") as file:
+            file.write(line + "\n")
+    return 0 if passed == len(wanted) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
