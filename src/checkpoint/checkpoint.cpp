@@ -118,7 +118,9 @@ class Restorer final : public StateVisitor {
   bool begins_anew(std::string_view name) const {
     const bool of_loss_scale = name.starts_with("loss_scale") || name == "skipped_steps";
     const bool of_other = of_loss_scale || name.starts_with("strategy_");
-    return (name == "moments_begin" || (other_run_ && of_other)) && !reader_.has_attribute(name);
+    const bool later = name == "moments_begin" || name == "epochs_over" || name == "replica_positions" ||
+                       name == "open_ranges";  // not in the first files
+    return (later || (other_run_ && of_other)) && !reader_.has_attribute(name);
   }
 
   void note_conversion(DType from, DType to) {

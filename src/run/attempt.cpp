@@ -182,8 +182,6 @@ void Attempt::build() {
     batch_norm_sum_ = std::make_unique<BatchNormSum>(*device_, rank_groups_->data_parallel_peers(), kSumsChannel);
     arenas_->initialise(config_.seed);
   });
-  if (config_.data.balance == Balance::queue && rank_groups_->trains())
-    draws_ = std::make_unique<DrawQueue>(rank_groups_->peers(), kDrawsChannel, plan_->shards, plan_->total_steps);
   state_.global_batch = plan_->batch.global;
   state_.replicas = plan_->shards.replicas();
   state_.steps_per_epoch = plan_->steps_per_epoch;
@@ -195,9 +193,10 @@ void Attempt::restore() {
     broadcast_weights(*arenas_, rank_groups_->exchange(), kWeightsChannel);
   else
     all_or_none(group_, [&] {
-      echelon::restore(start_, *plan_, {state_, tuning_, *arenas_, *optimiser_, *strategy_, draws_.get()});
+      echelon::restore(start_, config_, *plan_, rank_groups_->replica(),
+                       {state_, tuning_, *arenas_, *optimiser_, *strategy_});
     });
-  if (draws_) draws_->begin(state_, !start_.first_step() && !start_.weights_only);
+  if (rank_groups_->trains()) draws_ = make_draws(config_, *plan_, state_, rank_groups_->peers(), kDrawsChannel);
 }
 
 void Attempt::visit_state(StateVisitor& visitor) {
@@ -206,7 +205,6 @@ void Attempt::visit_state(StateVisitor& visitor) {
   arenas_->visit_state(visitor);
   optimiser_->visit_state(visitor);
   strategy_->visit_state(visitor);
-  if (draws_) draws_->visit_state(visitor);
   runner_->visit_state(visitor);
 }
 
@@ -215,7 +213,7 @@ WholeTensors Attempt::gather_for_checkpoint() {
   Group all(rank_groups_->exchange(), kControlChannel), replicas(rank_groups_->data_parallel_peers(), kControlChannel);
   if (draws_) {
     Group workers(rank_groups_->peers(), kControlChannel);
-    draws_->gather(workers);
+    state_.open = draws_->gather(workers);
   }
   WholeTensors wholes = gather_slices(all, [this](StateVisitor& visitor) { strategy_->visit_state(visitor); });
   wholes.merge(gather_slices(replicas, [this](StateVisitor& visitor) { runner_->visit_state(visitor); }));

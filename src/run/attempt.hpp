@@ -74,7 +74,7 @@ class Attempt {
   int fail(const LostRankError& loss);
   // Whether hand_over has saved anything; its last step.
   bool saved() const { return saved_; }
-  std::int64_t last_step() const { return std::max(state_.step, start_.step); }
+  std::int64_t last_step() const { return std::max({state_.step, state_.at.step, start_.step}); }
 
  private:
   int run_or_throw();
@@ -124,7 +124,7 @@ class Attempt {
   std::unique_ptr<Strategy> strategy_;
   std::unique_ptr<BatchNormSum> batch_norm_sum_;
   std::unique_ptr<ActivationExchange> activation_exchange_;
-  std::unique_ptr<DrawQueue> draws_;  // null where each replica has its shard
+  std::unique_ptr<BatchDraws> draws_;  // null where each replica has its shard
   std::unique_ptr<Stepper> runner_;
   std::vector<std::unique_ptr<Hook>> hooks_;
   StatisticsHook* statistics_ = nullptr;

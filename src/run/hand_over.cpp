@@ -13,6 +13,7 @@
 #include "checkpoint/trained_data.hpp"
 #include "job/agree.hpp"
 #include "run/attempt.hpp"
+#include "train/positions.hpp"
 
 namespace echelon::inline run {
 namespace {
@@ -44,10 +45,15 @@ class WithoutLost final : public StateVisitor {
   const std::vector<int>& lost_;
 };
 
-void move_on_to(RunState& state, std::int64_t step) {
-  state.step_in_epoch += step - state.step;
-  state.step = step;
-  for (; state.step_in_epoch >= state.steps_per_epoch; ++state.epoch) state.step_in_epoch -= state.steps_per_epoch;
+// To the position of the furthest replica that is left, but not before `newest`. Where replicas step at their own pace
+// and have their shards: with the steps of each, those of lost ones as they were at the last meeting.
+void move_on(RunState& state, const RunPlan& plan, Group& living, int replica, std::int64_t newest) {
+  const auto at_least = static_cast<double>(std::max(state.at.step, newest));
+  state.move_to(position_at(plan.shards, static_cast<std::int64_t>(living.max(at_least))));
+  state.open.clear();
+  const std::vector<std::int64_t> steps = steps_by_replica(living, plan.replicas, replica, state.at.step);
+  for (std::size_t r = 0; r < state.replica_steps.size(); ++r)
+    if (steps[r] >= 0) state.replica_steps[r] = steps[r];
 }
 
 void take_from_lost(RunLock& lock, const std::string& run) {
@@ -62,10 +68,10 @@ void take_from_lost(RunLock& lock, const std::string& run) {
 
 // Not before the newest checkpoint, which is named after a worker that may be lost: resuming takes the newest.
 void Attempt::save_what_is_left(Group& living, const std::vector<int>& lost) {
-  std::int64_t furthest = state_.step;
+  std::int64_t newest = 0;
   if (living.rank() == 0)
-    if (const auto newest = glance_at_newest(start_.folder.checkpoints())) furthest = std::max(furthest, newest->step);
-  move_on_to(state_, static_cast<std::int64_t>(living.max(static_cast<double>(furthest))));
+    if (const auto found = glance_at_newest(start_.folder.checkpoints())) newest = found->step;
+  move_on(state_, *plan_, living, rank_groups_->replica(), newest);
   const VisitAll visit_left = [&](StateVisitor& visitor) {
     WithoutLost left(visitor, lost);
     visit_state(left);

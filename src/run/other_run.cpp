@@ -3,9 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
 #include <filesystem>
 #include <optional>
 #include <set>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/atomic_file.hpp"
@@ -17,6 +20,7 @@
 #include "checkpoint/trained_data.hpp"
 #include "config/parse.hpp"
 #include "config/refuse.hpp"
+#include "config/traits/strategies.hpp"
 #include "h5/file.hpp"
 #include "job/run_folder.hpp"
 #include "optim/rules.hpp"
@@ -28,6 +32,7 @@ namespace fs = std::filesystem;
 
 constexpr const char* kKey = "run.resume_from";
 constexpr const char* kWeights = "weights/";
+constexpr const char* kStrategy = "strategy/";  // what a strategy keeps
 
 SavedCheckpoint find_source(const Config& config) {
   try {
@@ -59,6 +64,35 @@ std::set<std::string> optimiser_states(const h5::Reader& reader) {
   std::set<std::string> states;
   for (const std::string& name : names_below(reader, "optimiser/")) states.insert(name.substr(0, name.find('/')));
   return states;
+}
+
+// What strategies and their codecs keep beside weights and optimiser states, in words, each once.
+std::vector<std::string> kept_states(const h5::Reader& reader) {
+  static const std::vector<std::pair<std::string_view, std::string_view>> words = {
+      {"residual/", "residuals"},
+      {"owed_sums/", "residuals"},
+      {"codec_tau", "thresholds"},
+      {"master/", "exact weights of the servers"},
+      {"strategy_tau", "thresholds"},
+      {"strategy/residual/", "residuals"},
+      {"strategy/local_", "optimiser states of single replicas"},
+      {"strategy/deviation/", "distances of replicas"},
+  };
+  std::vector<std::string> kept;
+  for (const h5::DatasetInfo& info : reader.datasets()) {
+    const auto known =
+        std::find_if(words.begin(), words.end(), [&](const auto& word) { return info.name.starts_with(word.first); });
+    std::string text;
+    if (known != words.end()) {
+      text = known->second;
+    } else if (info.name.starts_with(kStrategy)) {  // "outer momentum" of "strategy/outer_momentum/conv1.weight"
+      const std::string rest = info.name.substr(std::strlen(kStrategy));
+      text = rest.substr(0, rest.find('/'));
+      std::replace(text.begin(), text.end(), '_', ' ');
+    }
+    if (!text.empty() && std::find(kept.begin(), kept.end(), text) == kept.end()) kept.push_back(text);
+  }
+  return kept;
 }
 
 void require_same_model(const Config& config, const h5::Reader& reader, const Graph& graph) {
@@ -143,18 +177,25 @@ class UnusedState {
   }
 
   void decide_residuals(TakeUp& taken) {
-    const bool coded = !names_below(reader_, "residual/").empty();
-    const bool any = coded || !names_below(reader_, "strategy/").empty();
-    taken.residuals = any && source_ && source_->exchange.strategy == config_.exchange.strategy &&
-                      source_->exchange.codec == config_.exchange.codec;
-    if (!any || taken.residuals) return;
-    if (!coded)
-      return add(source_ ? fmt::format("states of strategy \"{}\" left out", source_->exchange.strategy)
-                         : "states of the strategy left out");
-    const std::string of = source_ ? fmt::format(" of codec \"{}\" with strategy \"{}\"", source_->exchange.codec,
-                                                 source_->exchange.strategy)
-                                   : "";
-    add("residuals left out" + of);
+    const std::vector<std::string> kept = kept_states(reader_);
+    const bool same_strategy = source_ && source_->exchange.strategy == config_.exchange.strategy;
+    taken.residuals = !kept.empty() && same_strategy && source_->exchange.codec == config_.exchange.codec;
+    if (source_ && !same_strategy)
+      return add(fmt::format("resumed from `{}`; {}", source_->exchange.strategy, dropped_text(kept)));
+    if (kept.empty() || taken.residuals) return;
+    add("residuals left out" + (source_ ? fmt::format(" of codec \"{}\" with strategy \"{}\"", source_->exchange.codec,
+                                                      source_->exchange.strategy)
+                                        : ""));
+  }
+
+  // "residuals, thresholds dropped": of what belongs to a strategy alone, and the positions that others do not have.
+  std::string dropped_text(std::vector<std::string> kept) const {
+    if (!strategy_traits(config_.exchange.strategy).own_pace)
+      for (const auto& [dataset, words] : {std::pair{"positions/steps", "positions of single replicas"},
+                                           std::pair{"positions/open", "draws of the queue"}})
+        if (reader_.has(dataset)) kept.emplace_back(words);
+    if (reader_.has("exchange/choice")) kept.emplace_back("the choice of an algorithm");
+    return kept.empty() ? "nothing dropped" : fmt::format("{} dropped", fmt::join(kept, ", "));
   }
 
   const Config& config_;

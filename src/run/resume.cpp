@@ -10,7 +10,6 @@
 #include "base/log.hpp"
 #include "base/text.hpp"
 #include "checkpoint/checkpoint_files.hpp"
-#include "checkpoint/trained_data.hpp"
 #include "job/agree.hpp"
 #include "job/launch.hpp"
 #include "report/status.hpp"
@@ -142,45 +141,6 @@ Decision decide_start(const Config& config, const RunPlan& plan, Group& group, R
   });
   unpack(group.gather(packed(decision))[0], decision);
   return decision;
-}
-
-void fit_state(RunState& state, const RunPlan& plan, const Decision& start, bool own_pace) {
-  const std::string& checkpoint = start.checkpoint;
-  // Written by the first replica, named after the furthest one: all go on from there.
-  if (own_pace && state.step < start.step) {
-    state.step_in_epoch += start.step - state.step;
-    state.step = start.step;
-    const auto steps_in = [&](std::int64_t epoch) {  // under another plan, the epochs that it had
-      return state.steps_per_epoch == plan.steps_per_epoch ? plan.shards.steps_in(epoch) : state.steps_per_epoch;
-    };
-    for (; state.steps_per_epoch > 0 && state.step_in_epoch >= steps_in(state.epoch); ++state.epoch)
-      state.step_in_epoch -= steps_in(state.epoch);
-  }
-  if (state.step != start.step || state.step_in_epoch < 0 || state.epoch < 0)
-    throw DataError(fmt::format("{}: its position (step {}, step {} of epoch {}) is not that of step {}", checkpoint,
-                                state.step, state.step_in_epoch, state.epoch, start.step));
-  if (state.global_batch != plan.batch.global)
-    throw ConfigError(
-        fmt::format("{} was trained in steps of {} samples, this run would take {}: give it another name, "
-                    "or set run.restart = \"never\"",
-                    checkpoint, state.global_batch, plan.batch.global));
-  const TrainedData here = trained_data_of(plan.train), there = trained_data_in(checkpoint);
-  if (here.fingerprint != there.fingerprint)
-    log_warning("{} was trained on other data ({} samples; data.train has {}): the position in the data is kept",
-                checkpoint, count_text(there.samples), count_text(here.samples));
-  const std::int64_t replicas = plan.shards.replicas();
-  if (state.replicas != replicas)
-    log_info("resuming on {} a run of {}", counted(replicas, "replica"), counted(state.replicas, "replica"));
-  if (state.steps_per_epoch != plan.steps_per_epoch) {
-    log_warning("an epoch has {} steps now, it had {} when the checkpoint was written", plan.steps_per_epoch,
-                state.steps_per_epoch);
-    if (state.step_in_epoch >= plan.shards.steps_in(state.epoch)) {
-      state.step_in_epoch = 0;
-      ++state.epoch;
-    }
-  }
-  state.replicas = replicas;
-  state.steps_per_epoch = plan.steps_per_epoch;
 }
 
 }  // namespace echelon::inline run

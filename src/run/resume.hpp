@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <string>
 
-#include "checkpoint/run_state.hpp"
 #include "comm/group.hpp"
 #include "config/schema.hpp"
 #include "job/run_folder.hpp"
@@ -39,10 +38,5 @@ Decision foresee_start(const Config& config, const RunPlan& plan);
 // where another process holds the run, the folder cannot be written, or run.restart = "require" finds no good
 // checkpoint; refusals of take_up come before a folder is created.
 Decision decide_start(const Config& config, const RunPlan& plan, Group& group, RunLock& lock);
-
-// Fits a restored state to this run: where the number of replicas has changed the length of an epoch and the position
-// is beyond it, the next epoch begins. ConfigError for another global batch; DataError where the state is not that of
-// the checkpoint's step. Logs other data, another number of replicas and another length of an epoch.
-void fit_state(RunState& state, const RunPlan& plan, const Decision& start, bool own_pace = false);
 
 }  // namespace echelon::inline run

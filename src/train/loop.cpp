@@ -13,6 +13,7 @@
 #include "job/signals.hpp"
 #include "optim/schedule.hpp"
 #include "train/hooks/divergence.hpp"
+#include "train/positions.hpp"
 
 namespace echelon::inline train {
 namespace {
@@ -44,47 +45,50 @@ Ending Loop::run() {
   phase_.enter("start");
   for (Hook* hook : hooks_) hook->run_begin(state_.step);
   mark_s_ = epoch_start_s_ = last_clock_checkpoint_s_ = clock_.now_s();
-  if (state_.step >= plan_.total_steps) {  // killed after its last checkpoint
+  if (!on_call_ && state_.step >= plan_.total_steps) {  // killed after its last checkpoint
     end_epoch({.epoch = state_.epoch, .step = state_.step, .last = true});
     over_ = true;
   }
-  if (on_call_) {
-    epochs_ = state_.epoch;
-    // A slow replica may still have had batches of earlier epochs.
-    for (std::int64_t epoch = draws_ != nullptr ? draws_->first_epoch() : epochs_; epoch < epochs_; ++epoch)
-      epoch_weight_ += draws_->weight_of_epoch(epoch);
-    plan_epoch(state_.step_in_epoch);
-    if (draws_ == nullptr) {
-      warmup_.emplace(plan_, replica_, state_);
-      plan_warmup();
-    }
-  }
+  if (on_call_) begin_on_call();
   Ending ending = Ending::finished;
   while (!over_ && ending == Ending::finished) {
     if (!has_step())
       ending = wait_for_the_others();
-    else if (!warmup_ || warmup_->takes(state_))
+    else if (!warmup_ || warmup_->takes(state_.at))
       ending = one_step();
-    else if (warmup_->waits(state_))
+    else if (warmup_->waits(state_.at))
       ending = stand_at_meeting("waiting for the warm-up");
     else
-      advance(state_.step + warmup_->steps_to_join(state_));
+      advance(state_.at.step + warmup_->steps_to_join(state_.at));
   }
   phase_.enter("end");
   for (Hook* hook : hooks_) hook->run_end(ending == Ending::finished);
   return ending;
 }
 
+// From what earlier attempts have left, in which a slow replica may still have had batches of earlier epochs.
+void Loop::begin_on_call() {
+  epochs_ = state_.epochs();
+  if (draws_ != nullptr) {
+    for (std::int64_t epoch = draws_->first_epoch(); epoch < epochs_; ++epoch)
+      epoch_weight_ += draws_->weight_of_epoch(epoch);
+  } else {
+    warmup_.emplace(plan_, replica_, state_);
+    plan_warmup();
+    if (group_.rank() == 0) epoch_weight_ = weight_until(plan_.shards, state_, epochs_, 0);
+  }
+  plan_epoch();
+  take_position({});
+}
+
 // Whether this replica has another step to do; where batches are drawn, which. Where ranks meet on call, one that does
 // not train does no steps: it attends meetings, and is done before all others.
 bool Loop::has_step() {
   if (on_call_ && !runner_.trains()) return false;
-  if (draws_ == nullptr) return state_.step < plan_.total_steps;
+  if (draws_ == nullptr) return state_.at.step < plan_.total_steps;
   drawn_ = runner_.draw();
   if (!drawn_) return false;
-  state_.step = drawn_->step;
-  state_.epoch = drawn_->draw.epoch;
-  state_.step_in_epoch = drawn_->draw.step_in_epoch;
+  state_.at = {.step = drawn_->step, .epoch = drawn_->draw.epoch, .step_in_epoch = drawn_->draw.step_in_epoch};
   return true;
 }
 
@@ -132,10 +136,10 @@ Ending Loop::one_step() {
   return close(record, sum, call, epoch_over);
 }
 
-// Whether replicas meet, by the strategy's period, once `step` steps of the run are done; state_ is at an earlier one.
+// Whether replicas meet, by the strategy's period, once `step` steps of the run are done; this one has done fewer.
 bool Loop::meets_at(std::int64_t step) const {
   const bool ends_epoch =
-      step >= plan_.total_steps || (state_.step_in_epoch + step - state_.step) % plan_.steps_per_epoch == 0;
+      step >= plan_.total_steps || (state_.at.step_in_epoch + step - state_.at.step) % plan_.steps_per_epoch == 0;
   return control_.progress().meets_after(step, ends_epoch);
 }
 
@@ -157,13 +161,13 @@ Ending Loop::stand_at_meeting(const char* phase) {
 std::uint32_t Loop::wait_for_call(StepRecord& record) {
   record.trained = false;
   record.meets = true;
-  record.epoch = state_.epoch;
+  record.epoch = state_.at.epoch;
   const ScopedTimer timer(record.times.exchange_s, clock_);
   runner_.come_to_meeting();  // the next one: nobody is held until this rank's next step
   came_ = true;
   for (;;) {
     if (const std::uint32_t call = control_.called(trained_)) return call;
-    const ControlWords words = words_of({}, state_.step);  // signals and the clock go on
+    const ControlWords words = words_of({}, state_.at.step);  // signals and the clock go on
     if (words.requeue || words.interrupt || words.checkpoint) control_.add(words, false);
     for (Hook* hook : hooks_) hook->waiting();
     std::this_thread::sleep_for(kLookForCalls);
@@ -173,7 +177,7 @@ std::uint32_t Loop::wait_for_call(StepRecord& record) {
 ControlSum Loop::meet(std::uint32_t call, double& waited_s) {
   if ((call & kMeetingEpoch) != 0) {
     ++epochs_;
-    plan_epoch(0);
+    plan_epoch();
   }
   if ((call & kMeetingJoin) != 0) {
     warmup_->over();
@@ -192,11 +196,10 @@ ControlSum Loop::meet(std::uint32_t call, double& waited_s) {
 
 // What hooks see of a step, and what follows from it. `epoch_over`: by this replica's own count.
 Ending Loop::close(StepRecord& record, const ControlSum& sum, std::uint32_t call, bool epoch_over) {
-  record.step = state_.step;
+  record.step = state_.at.step;
   record.call = call;
   bool last = false, ends_epoch = false;
   if (record.meets) {
-    if (on_call_) record.step = static_cast<std::int64_t>(sum.most_steps);
     record.loss = sum.weight > 0 ? sum.loss / sum.weight : std::nan("");
     record.arrival_skew_s = sum.arrival_skew_s();
     record.drift = sum.largest_drift;
@@ -205,7 +208,8 @@ Ending Loop::close(StepRecord& record, const ControlSum& sum, std::uint32_t call
         if (rank.compute_s >= 0) record.ranks.push_back(rank);
     state_.epoch_loss += sum.loss;
     state_.epoch_weight += sum.weight;
-    if (draws_ != nullptr) take_position(sum);
+    if (on_call_) take_position(sum);
+    record.step = state_.step;
     last = over_ = on_call_ ? (call & kMeetingEnd) != 0 : state_.step >= plan_.total_steps;
     ends_epoch = on_call_ ? (call & kMeetingEpoch) != 0 : epoch_over;
     record.checkpoint_wanted = sum.checkpoint();
@@ -238,47 +242,43 @@ void Loop::end_epoch(EpochRecord record) {
   epoch_start_s_ = clock_.now_s();
 }
 
-// Rank 0 calls the meeting at the end of epoch `epochs_`, of which steps from `first` on are left, once the weights of
-// all replicas' steps add up.
-void Loop::plan_epoch(std::int64_t first) {
+// Rank 0 calls the meeting at the end of epoch `epochs_`, once the weights of all replicas' steps add up. Nothing may
+// be left of it, whose meeting an earlier attempt has not come to.
+void Loop::plan_epoch() {
   if (group_.rank() != 0) return;
-  if (draws_ != nullptr) {  // nothing may be left of it, whose meeting an earlier attempt has not come to
-    epoch_weight_ = std::max(epoch_weight_ + draws_->weight_of_epoch(epochs_), kSomeWeight);
-    return control_.set_epoch_weight(epoch_weight_);
-  }
-  epoch_weight_ += weight_of_steps(plan_.shards, epochs_, first, plan_.shards.steps_in(epochs_));
-  control_.set_epoch_weight(epoch_weight_);
+  epoch_weight_ += draws_ != nullptr ? draws_->weight_of_epoch(epochs_) : plan_.weight_of_epoch(epochs_);
+  control_.set_epoch_weight(std::max(epoch_weight_, kSomeWeight));
 }
 
 void Loop::plan_warmup() {
   if (group_.rank() == 0) control_.set_join_weight(warmup_->next_weight());
 }
 
-// Where batches are drawn, replicas have no steps in common: at a meeting the run's position is that of the replica
-// that is furthest, and what is trained is the queue's to tell.
+// Where replicas have no steps in common: at a meeting the run's position is that of the replica that is furthest, and
+// what is trained are the steps of each, or the draws' to tell. Collective.
 void Loop::take_position(const ControlSum& sum) {
-  state_.step = static_cast<std::int64_t>(sum.most_steps);
-  state_.epoch = epochs_;
-  state_.step_in_epoch =
-      std::clamp<std::int64_t>(state_.step - epochs_ * plan_.steps_per_epoch, 0, plan_.steps_per_epoch - 1);
+  state_.epochs_over = epochs_;
+  const std::int64_t most = std::max(state_.step, static_cast<std::int64_t>(sum.most_steps));
+  state_.move_to(position_at(plan_.shards, most));
+  state_.replica_steps = steps_by_replica(group_, plan_.replicas, replica_, state_.at.step);
+  if (draws_ != nullptr) state_.replica_steps.clear();
 }
 
 StepInfo Loop::info_of_next() const {
+  const Position& at = state_.at;
   StepInfo info;
-  info.step = state_.step;
-  info.epoch = state_.epoch;
-  info.step_in_epoch = state_.step_in_epoch;
+  info.step = at.step, info.epoch = at.epoch, info.step_in_epoch = at.step_in_epoch;
   info.learning_rate = scaling_factor(config_.optimiser, plan_.batch.global) *
-                       learning_rate_at(config_.optimiser, state_.step, plan_.steps_per_epoch, plan_.total_steps);
+                       learning_rate_at(config_.optimiser, at.step, plan_.steps_per_epoch, plan_.total_steps);
   if (drawn_) {
     const auto samples = static_cast<double>(draws_->counting(drawn_->draw));
     info.local_weight = draws_->weight(drawn_->draw);
     info.weight = info.local_weight / samples * static_cast<double>(draws_->global_batch());
     return info;
   }
-  info.weight = plan_.shards.weight(state_.epoch, state_.step_in_epoch);
+  info.weight = plan_.shards.weight(at.epoch, at.step_in_epoch);
   for (const int replica : plan_.sources(replica_))
-    info.local_weight += plan_.shards.weight(state_.epoch, state_.step_in_epoch, replica);
+    info.local_weight += plan_.shards.weight(at.epoch, at.step_in_epoch, replica);
   return info;
 }
 
@@ -313,13 +313,13 @@ void Loop::remember(const StepResult& result) {
 }
 
 void Loop::refuse_loss(const ControlSum& sum) {
-  throw CommonError(kExitNumeric, not_finite_text(sum.not_finite_loss, state_.step + 1,
+  throw CommonError(kExitNumeric, not_finite_text(sum.not_finite_loss, state_.at.step + 1,
                                                   static_cast<int>(sum.not_finite_rank), config_));
 }
 
 void Loop::overflow(const StepOutcome& outcome) {
   const std::string text = fmt::format(
-      "the gradients are not finite at step {} though the loss was scaled by no more than {}; {}", state_.step + 1,
+      "the gradients are not finite at step {} though the loss was scaled by no more than {}; {}", state_.at.step + 1,
       outcome.loss_scale,
       config_.device.loss_scale > 0 ? "device.loss_scale = 0 finds a scale by itself"
                                     : "a lower optimizer.learning_rate or device.dtype = \"bf16\" may help");
@@ -330,12 +330,14 @@ void Loop::overflow(const StepOutcome& outcome) {
 
 // To the step that the replica joins next; true where an epoch ends on the way.
 bool Loop::advance(std::int64_t next_step) {
-  const std::int64_t steps = next_step - state_.step, epoch = state_.epoch;
-  ECHELON_CHECK_GE(steps, 1, "step {} leads back to step {}", state_.step, next_step);
-  state_.step += steps;
-  for (state_.step_in_epoch += steps; state_.step_in_epoch >= plan_.shards.steps_in(state_.epoch); ++state_.epoch)
-    state_.step_in_epoch -= plan_.shards.steps_in(state_.epoch);
-  return state_.epoch > epoch;
+  Position& at = state_.at;
+  const std::int64_t steps = next_step - at.step, epoch = at.epoch;
+  ECHELON_CHECK_GE(steps, 1, "step {} leads back to step {}", at.step, next_step);
+  at.step += steps;
+  for (at.step_in_epoch += steps; at.step_in_epoch >= plan_.shards.steps_in(at.epoch); ++at.epoch)
+    at.step_in_epoch -= plan_.shards.steps_in(at.epoch);
+  if (!on_call_) state_.move_to(at);
+  return at.epoch > epoch;
 }
 
 bool Loop::clock_wants_checkpoint() {

@@ -30,7 +30,7 @@ class Loop {
   Loop(const Config& config, const RunPlan& plan, int replica, Stepper& runner, Group& group, Control& control,
        RunState& state, PhaseBoard& phase, std::vector<Hook*> hooks);
 
-  // From state.step on. A loss that is not finite is a CommonError (NumericError's code) on all ranks.
+  // From state.at on. A loss that is not finite is a CommonError (NumericError's code) on all ranks.
   Ending run();
 
  private:
@@ -44,7 +44,8 @@ class Loop {
   ControlSum meet(std::uint32_t call, double& waited_s);
   Ending close(StepRecord& record, const ControlSum& sum, std::uint32_t call, bool epoch_over);
   void end_epoch(EpochRecord record);
-  void plan_epoch(std::int64_t first);
+  void begin_on_call();
+  void plan_epoch();
   void plan_warmup();
   StepInfo info_of_next() const;
   void take_position(const ControlSum& sum);

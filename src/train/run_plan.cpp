@@ -87,6 +87,12 @@ Footprint RunPlan::memory_of(const Config& config, const Part& of, const MeshCoo
   return footprint_of(config, graph, rank_batches, by_length);
 }
 
+double RunPlan::weight_of_epoch(std::int64_t epoch) const {
+  double weight = 0;
+  for (std::int64_t step = 0; step < shards.steps_in(epoch); ++step) weight += shards.weight(epoch, step);
+  return weight;
+}
+
 std::vector<int> RunPlan::sources(int replica) const {
   if (replica >= replicas) return {};
   if (replicas == shards.replicas()) return {replica};

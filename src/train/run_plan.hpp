@@ -62,6 +62,8 @@ struct RunPlan {
   Footprint memory_of(const Config& config, const Part& part, const MeshCoord& coord) const;
   // Labels come one a token, and so do loss, accuracy and weight.
   bool per_token() const { return train.form().label.rank() > 0 && train.classes > 0; }
+  // The number of labels that count in an epoch, over all replicas. O(steps of an epoch).
+  double weight_of_epoch(std::int64_t epoch) const;
   // Replicas whose samples this one takes: its own, or all of the plan's where it stands for them; a server's: none.
   std::vector<int> sources(int replica) const;
 };

@@ -7,7 +7,7 @@
 #include "base/clock.hpp"
 #include "base/error.hpp"
 #include "model/device_options.hpp"
-#include "train/draw_queue.hpp"
+#include "train/batch_draws.hpp"
 #include "train/set_inputs.hpp"
 
 namespace echelon::inline train {
@@ -37,7 +37,7 @@ struct StepRunner::Step {
 StepRunner::StepRunner(const Config& config, const RunPlan& plan, const RankGroups& rank_groups, Arenas& arenas,
                        Strategy& strategy, const Optimiser& optimiser, BatchNormSum& batch_norm_sum,
                        ActivationExchange& activation_exchange, PhaseBoard& phase, const RunState& start,
-                       const OpenSource& open, DrawQueue* draws)
+                       const OpenSource& open, BatchDraws* draws)
     : plan_(plan),
       dtype_(config.device.dtype),
       replay_(config.device.cuda_graphs),
@@ -71,8 +71,8 @@ StepRunner::StepRunner(const Config& config, const RunPlan& plan, const RankGrou
         static_cast<std::int64_t>(config.data.buffer_mb * (1 << 20)) / static_cast<std::int64_t>(replicas.size());
     options.augmentation = {
         .crop_padding = config.data.augment_crop_padding, .flip = config.data.augment_flip, .seed = config.seed};
-    options.start_epoch = start.epoch;
-    options.start_step = draws == nullptr ? start.step_in_epoch : 0;
+    options.start_epoch = start.at.epoch;
+    options.start_step = draws == nullptr ? start.at.step_in_epoch : 0;
     options.draws = draws;
     sources_[static_cast<std::size_t>(replica - replicas.front())].batches =
         open ? open(options) : std::make_unique<Loader>(plan.train, plan.shards, options);

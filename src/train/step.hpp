@@ -38,7 +38,7 @@ class StepRunner final : public Stepper {
   StepRunner(const Config& config, const RunPlan& plan, const RankGroups& rank_groups, Arenas& arenas,
              Strategy& strategy, const Optimiser& optimiser, BatchNormSum& batch_norm_sum,
              ActivationExchange& activation_exchange, PhaseBoard& phase, const RunState& start,
-             const OpenSource& open = {}, DrawQueue* draws = nullptr);
+             const OpenSource& open = {}, BatchDraws* draws = nullptr);
 
   // Tells the losses before the last backward on a host device.
   StepResult run(const StepInfo& info, const std::function<void(const LossSums&)>& on_losses) override;
@@ -99,7 +99,7 @@ class StepRunner final : public Stepper {
   ActivationExchange& activation_exchange_;
   const bool alone_;  // the one replica
   PhaseBoard& phase_;
-  DrawQueue* draws_;
+  BatchDraws* draws_;
   double drawing_s_ = 0;  // the wait for the batch of the next step
   std::map<ProgramKey, std::unique_ptr<Program>> programs_;
   std::optional<StepPace> pace_;         // where device.pace_ms sets one

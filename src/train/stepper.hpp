@@ -35,7 +35,7 @@ struct RunState;
 namespace echelon::inline train {
 
 struct RunPlan;
-class DrawQueue;
+class BatchDraws;
 
 struct StepResult {
   LossSums losses;  // of this rank
@@ -49,7 +49,7 @@ class Stepper {
   virtual ~Stepper() = default;
   // Calls `on_losses` once, as soon as this rank's losses are known: every rank waits for those of all ranks.
   virtual StepResult run(const StepInfo& info, const std::function<void(const LossSums&)>& on_losses) = 0;
-  // data.balance = "queue": what is drawn; null where each replica has its shard.
+  // What is drawn or dealt, batch by batch; null where each replica has its shard.
   virtual const DrawPlan* draws() const { return nullptr; }
   // Then, before each step: the batch that it trains, and the step of the run that this is; none where none is left.
   // Waits until it is read.
@@ -85,7 +85,7 @@ struct StepperParts {
   ActivationExchange& activation_exchange;
   PhaseBoard& phase;
   const RunState& start;
-  DrawQueue* draws = nullptr;  // of data.balance = "queue"
+  BatchDraws* draws = nullptr;  // null where each replica has its shard
 };
 // Of the place's role.
 std::unique_ptr<Stepper> make_stepper(const StepperParts& parts);

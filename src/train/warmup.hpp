@@ -11,9 +11,6 @@
 
 namespace echelon::inline train {
 
-// Of the steps [first, end) of an epoch, over all replicas.
-double weight_of_steps(const SamplePlan& plan, std::int64_t epoch, std::int64_t first, std::int64_t end);
-
 // Where a replica is among the warm-ups of a run; equal on all ranks but for `replica`.
 class Warmup {
  public:
@@ -25,10 +22,10 @@ class Warmup {
   // It is over: all ranks stand at the meeting that was called for it.
   void over();
   // Whether this replica has samples at this position; a server has none, and takes part in every step.
-  bool takes(const RunState& at) const;
+  bool takes(const Position& at) const;
   // Where it has none: whether it has to wait for the end of the warm-up, and the number of steps to where it joins.
-  bool waits(const RunState& at) const { return at.epoch >= epoch_; }
-  std::int64_t steps_to_join(const RunState& at) const;
+  bool waits(const Position& at) const { return at.epoch >= epoch_; }
+  std::int64_t steps_to_join(const Position& at) const;
 
  private:
   // Step of epoch_ at which its warm-up ends: no later than the run.
@@ -36,10 +33,8 @@ class Warmup {
 
   const RunPlan& plan_;
   int replica_;
-  std::int64_t epoch_;              // the first whose warm-up is not over
-  std::int64_t first_;              // step of it at which this attempt began, or 0
-  std::int64_t epoch_begins_;       // step of the run
-  double weight_before_epoch_ = 0;  // of this attempt
+  std::int64_t epoch_ = 0;          // the first whose warm-up is not over
+  double weight_before_epoch_ = 0;  // of this attempt; less than 0 where some have trained beyond it before
 };
 
 }  // namespace echelon::inline train

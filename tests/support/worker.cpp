@@ -106,7 +106,7 @@ Worker::Worker(Standing& standing, const Config& config, std::unique_ptr<Device>
     stepper_ = std::make_unique<ServerStep>(*strategy_, phase_);
     return;
   }
-  const RunState start{.step = step, .step_in_epoch = step};
+  const RunState start{.at = {.step = step, .epoch = 0, .step_in_epoch = step}};
   const auto open = [&](const LoaderOptions& options) {
     auto source = std::make_unique<PlainSource>(form_of(standing.plan->graph), options.dtype);
     source_ = source.get();

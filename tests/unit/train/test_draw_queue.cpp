@@ -5,7 +5,6 @@
 #include "base/check.hpp"
 #include "tests/support/random.hpp"
 #include "tests/support/ranks.hpp"
-#include "tests/support/state_image.hpp"
 #include "train/draw_queue.hpp"
 
 namespace echelon {
@@ -31,7 +30,7 @@ TEST_CASE("ranks draw until an epoch is over, stop anywhere, and others train wh
   for (std::uint64_t round = 0; round < 20; ++round) {
     std::mutex mutex;
     std::map<std::int64_t, int> times;  // by epoch * kSamples + id
-    test::StateImage image;
+    std::vector<OpenSamples> open;
     bool resumed = false;
     for (const bool last : {false, false, true}) {
       const auto ranks = static_cast<int>(1 + random.at(round).below(last ? 1 : resumed ? 2 : 3, 4));
@@ -40,12 +39,7 @@ TEST_CASE("ranks draw until an epoch is over, stop anywhere, and others train wh
       test::run_ranks(ranks, [&](std::unique_ptr<Transport> transport) {
         Engine engine(std::move(transport));
         Group group(engine, 0);
-        DrawQueue queue(engine, 1, plan, 2 * plan.steps_per_epoch());
-        if (test::StateImage own = image; resumed) {
-          own.load();
-          queue.visit_state(own);
-        }
-        queue.begin({}, resumed);
+        DrawQueue queue(engine, 1, plan, open, plan.steps_per_epoch(), 2 * plan.steps_per_epoch());
         const auto stop_after =
             static_cast<int>(last ? 1000 : random.at(round).below(10 + static_cast<std::uint64_t>(engine.rank()), 8));
         const int ahead = static_cast<int>(random.at(round).below(20, 3));
@@ -62,12 +56,10 @@ TEST_CASE("ranks draw until an epoch is over, stop anywhere, and others train wh
             if (slot.counts) ++times[draw.epoch * kSamples + slot.id];
           queue.trained();
         }
-        queue.gather(group);
+        std::vector<OpenSamples> left = queue.gather(group);
         queue.close();
         group.barrier();
-        if (engine.rank() != 0) return;
-        image = {};
-        queue.visit_state(image);
+        if (engine.rank() == 0) open = std::move(left);
       });
       resumed = true;
     }

@@ -92,8 +92,7 @@ TEST_CASE("each sample is trained once an epoch by replicas of any speed, which 
     const RunPlan plan = plan_run(config, Mesh(3), {}, open_inputs(config));
     ECHELON_CHECK_EQ(plan.total_steps, 33);
     RunState state;
-    DrawQueue queue(engine, 1 + Control::kChannels, plan.shards, plan.total_steps);
-    queue.begin(state, false);
+    DrawQueue queue(engine, 1 + Control::kChannels, plan.shards, {}, plan.steps_per_epoch, plan.total_steps);
     PhaseBoard phase;
     Watch watch;
     {

@@ -1,0 +1,43 @@
+// Batches of replicas without shards: each takes the next number of a DrawPlan when it needs one. Who gets which number
+// is the source's to say: a queue (draw_queue.hpp), or numbers that are dealt to replicas in turn (dealt_draws.hpp).
+//
+// A checkpoint holds what is not trained (RunState::open): batches that replicas have drawn ahead count as not drawn.
+// Another number of replicas cuts it into batches of its own size.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "comm/group.hpp"
+#include "data/draw_plan.hpp"
+
+namespace echelon::inline train {
+
+class BatchDraws : public DrawSource {
+ public:
+  const DrawPlan& plan() const override { return plan_; }
+  // At a meeting, collective over the workers, by replica: what is open now, on rank 0; elsewhere none.
+  virtual std::vector<OpenSamples> gather(Group& workers) = 0;
+  // At the end of a run, before all ranks leave it: `next` returns none, and no message is under way.
+  virtual void close() { stop(); }
+  // By the compute thread: the batches of this replica are trained in the order in which they were drawn.
+  virtual void trained() { ++trained_; }
+  // What the run's step is while a batch is trained.
+  std::int64_t step_of(const Draw& draw) const;
+
+ protected:
+  // `steps_per_epoch`, `total_steps`: of the run, whose first total_steps steps are drawn. DataError where `open` lists
+  // samples that `records` does not have.
+  BatchDraws(const SamplePlan& records, const std::vector<OpenSamples>& open, std::int64_t steps_per_epoch,
+             std::int64_t total_steps);
+  // The first number beyond the run's last step.
+  std::int64_t end() const { return end_; }
+  std::int64_t trained_so_far() const { return trained_; }
+
+ private:
+  DrawPlan plan_;
+  std::int64_t steps_per_epoch_, end_ = 0;
+  std::int64_t trained_ = 0;
+};
+
+}  // namespace echelon::inline train
