@@ -205,6 +205,7 @@ struct DeviceConfig {
 
 struct EvaluateConfig {
   std::int64_t every_epochs = 1;  // 0: only at the end
+  std::int64_t every_steps = 0;   // 0: off
   std::int64_t batch = 256;       // samples a rank and pass
 };
 

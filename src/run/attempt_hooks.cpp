@@ -56,15 +56,17 @@ void Attempt::make_hooks() {
   if (auto fault = make_fault_hook(slot_.rank, *arenas_, *strategy_)) hooks_.push_back(std::move(fault));
   hooks_.push_back(std::make_unique<AgreementHook>(config_.exchange.verify_every_steps, rank_groups_->mesh(), *arenas_,
                                                    *strategy_, group_));
+  std::unique_ptr<MetricsHook> rows;
+  if (first_rank)
+    rows = std::make_unique<MetricsHook>(start_.folder.attempt + "/metrics.jsonl", config_.run.log_every_steps);
+  MetricsHook* metrics = rows.get();
   hooks_.push_back(std::make_unique<EvaluateHook>(config_, *plan_, *rank_groups_, *arenas_, *strategy_,
-                                                  *activation_exchange_, group_, phase_));
+                                                  *activation_exchange_, group_, phase_,
+                                                  [metrics](const char* type, const EpochFigures& figures) {
+                                                    if (metrics) metrics->add_test(type, figures);
+                                                  }));
   hooks_.push_back(std::make_unique<DivergenceHook>(config_, state_));
-  MetricsHook* metrics = nullptr;
-  if (first_rank) {
-    auto hook = std::make_unique<MetricsHook>(start_.folder.attempt + "/metrics.jsonl", config_.run.log_every_steps);
-    metrics = hook.get();
-    hooks_.push_back(std::move(hook));
-  }
+  if (rows) hooks_.push_back(std::move(rows));
   hooks_.push_back(std::make_unique<CheckpointHook>(
       config_.checkpoint, start_.folder, first_rank, [this](StateVisitor& visitor) { visit_state(visitor); },
       [this] {

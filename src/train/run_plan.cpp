@@ -132,13 +132,26 @@ RunPlan plan_run(const Config& config, const Mesh& mesh, const MeshCoord& coord,
           .total_steps = total};
 }
 
-SamplePlan evaluation_plan(const Dataset& dataset, const Config& config, int ranks) {
+namespace {
+
+SamplePlan evaluation_in(const Dataset& dataset, const Config& config, std::vector<std::int64_t> batches) {
   DataConfig whole;
   whole.sharding = Sharding::record;
   whole.ragged = Ragged::zero_weight;
   whole.shuffle = false;
   whole.order = config.data.order;
-  return SamplePlan(plan_request(dataset, whole, evaluation_batches(config, dataset.samples(), ranks), 0));
+  return SamplePlan(plan_request(dataset, whole, std::move(batches), 0));
+}
+
+}  // namespace
+
+SamplePlan evaluation_plan(const Dataset& dataset, const Config& config, int ranks) {
+  return evaluation_in(dataset, config, evaluation_batches(config, dataset.samples(), ranks));
+}
+
+SamplePlan lone_evaluation_plan(const Dataset& dataset, const Config& config, int ranks) {
+  const bool stream = config.data.order == Order::stream;
+  return evaluation_in(dataset, config, {evaluation_batches(config, dataset.samples(), stream ? 1 : ranks).front()});
 }
 
 LoaderOptions evaluation_loading(const Config& config, DType dtype, int replica) {

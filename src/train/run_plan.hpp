@@ -77,6 +77,8 @@ RunPlan plan_run(const Config& config, const Mesh& mesh, const MeshCoord& coord,
 // order, `batch` samples on each a step, the last ones filled up with weight 0; or in streams, `batch` of them over all
 // ranks, so that every number of ranks reads the same.
 SamplePlan evaluation_plan(const Dataset& dataset, const Config& config, int ranks);
+// The same by one rank alone, in batches as each of `ranks` takes; streams have all rows in one batch.
+SamplePlan lone_evaluation_plan(const Dataset& dataset, const Config& config, int ranks);
 // How one of its replicas reads: everything once.
 LoaderOptions evaluation_loading(const Config& config, DType dtype, int replica = 0);
 

@@ -38,6 +38,9 @@ void add_run(Table& all) {
   auto evaluate = part(all, "evaluate", &Config::evaluate);
   evaluate.key("every_epochs", &EvaluateConfig::every_epochs, range(0, 1e6),
                "interval of evaluations; 0: only at the end");
+  evaluate.key("every_steps", &EvaluateConfig::every_steps, at_least(0),
+               "also after so many steps, at the next meeting; where replicas step at their own pace, after so many of "
+               "replica 0, which evaluates its weights while the others train; 0: off");
   evaluate.key("batch", &EvaluateConfig::batch, range(1, 1e6),
                "samples per forward pass of a rank; with data.order = \"stream\" rows over all ranks");
 

@@ -18,12 +18,15 @@ class AsyncWorker final : public AsyncStrategy {
   void begin_step(const StepInfo& info) override {
     attach();
     leave_meeting();
+    in_step_ = true;
     for (Bucket& bucket : buckets()) bucket.gradient.reset();
     account().begin_step(info);
   }
 
+  // Between steps: nothing changes these weights until the next one, and the time is its caller's.
   void wait_parameters(ArenaRange range) override {
     if (alone()) return;
+    if (!in_step_) return finish_all();
     ScopedTimer timer(account().outcome().in_forward_s);
     for (std::size_t b = 0; b < buckets().size(); ++b)
       if (buckets()[b].range.begin < range.end && range.begin < buckets()[b].range.end) finish(b);
@@ -43,6 +46,7 @@ class AsyncWorker final : public AsyncStrategy {
     if (context().optimiser.waits() && trains())
       apply_whole(context().optimiser, context().arenas, account().outcome());
     push_ready();
+    in_step_ = false;
     return account().take();
   }
 
@@ -100,15 +104,18 @@ class AsyncWorker final : public AsyncStrategy {
     take_over(bucket.range, memory().pulled(b));
   }
 
-  void begin_meeting() override {
+  void finish_all() {
     const StepAccount::ExcludedTime apart(account());
     for (std::size_t b = 0; b < buckets().size(); ++b) finish(b);
   }
+
+  void begin_meeting() override { finish_all(); }
   void end_meeting() override {
     for (std::size_t b = 0; b < buckets().size(); ++b) take_over(buckets()[b].range, memory().pulled(b));
   }
 
   KindRuns runs_;
+  bool in_step_ = false;
 };
 
 }  // namespace

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <utility>
 
+#include "base/clock.hpp"
 #include "base/error.hpp"
 #include "data/loader.hpp"
 #include "job/agree.hpp"
@@ -12,60 +14,124 @@
 namespace echelon::inline train {
 
 EvaluateHook::EvaluateHook(const Config& config, const RunPlan& plan, const RankGroups& rank_groups, Arenas& arenas,
-                           Strategy& strategy, ActivationExchange& activation_exchange, Group& group, PhaseBoard& phase)
+                           Strategy& strategy, ActivationExchange& activation_exchange, Group& group, PhaseBoard& phase,
+                           Tell tell)
     : config_(config),
       plan_(plan),
       trains_(rank_groups.trains()),
       replica_(rank_groups.replica()),
       has_loss_(rank_groups.has_loss()),
+      own_pace_(strategy.progress().meets == Progress::Meets::on_call),
       arenas_(arenas),
       strategy_(strategy),
       activation_exchange_(activation_exchange),
       group_(group),
-      phase_(phase) {
+      phase_(phase),
+      tell_(std::move(tell)) {
   if (!plan_.test) return;
-  shards_ = std::make_unique<SamplePlan>(evaluation_plan(*plan_.test, config, plan.replicas));
-  if (!takes_part()) return;
-  const std::int64_t batch = shards_->batch(replica_);
-  program_ = std::make_unique<Program>(plan_.part.graph, arenas_,
-                                       ProgramOptions{.batch = batch, .training = false, .dtype = config.device.dtype});
-  program_->set_transfer([this](const Transfer& transfer) { activation_exchange_.carry(transfer); });
+  part_ = make_share(evaluation_plan(*plan_.test, config, plan.replicas), replica_);
+  if (own_pace_ && config.evaluate.every_steps > 0 && trains_ && replica_ == 0)
+    whole_ = make_share(lone_evaluation_plan(*plan_.test, config, plan.replicas), 0);
+}
+
+EvaluateHook::Share EvaluateHook::make_share(SamplePlan shards, int replica) const {
+  Share share{.shards = std::make_unique<SamplePlan>(std::move(shards)), .replica = replica, .program = nullptr};
+  if (!trains_ || replica >= share.shards->replicas()) return share;
+  const std::int64_t batch = share.shards->batch(replica);
+  if (part_.program && part_.program->batch() == batch) {
+    share.program = part_.program;
+    return share;
+  }
+  share.program = std::make_shared<Program>(
+      plan_.part.graph, arenas_, ProgramOptions{.batch = batch, .training = false, .dtype = config_.device.dtype});
+  share.program->set_transfer([this](const Transfer& transfer) { activation_exchange_.carry(transfer); });
+  return share;
 }
 
 // Every batch's sums have places of their own, so that all are added in the order of batches on any number of ranks.
-void EvaluateHook::pass(std::vector<double>& sums) {
-  Loader loader(*plan_.test, *shards_, evaluation_loading(config_, arenas_.dtype(), replica_));
-  program_->reset_states();
-  activation_exchange_.begin(static_cast<int>(shards_->steps_per_epoch()), program_->batch(), false);
-  for (std::int64_t step = 0; step < shards_->steps_per_epoch(); ++step) {
-    set_inputs(arenas_.device(), *program_, loader.next());
-    program_->reset_losses();
-    program_->forward({});
+void EvaluateHook::pass(const Share& share, std::vector<double>& sums) {
+  const SamplePlan& shards = *share.shards;
+  Loader loader(*plan_.test, shards, evaluation_loading(config_, arenas_.dtype(), share.replica));
+  share.program->reset_states();
+  activation_exchange_.begin(static_cast<int>(shards.steps_per_epoch()), share.program->batch(), false);
+  for (std::int64_t step = 0; step < shards.steps_per_epoch(); ++step) {
+    set_inputs(arenas_.device(), *share.program, loader.next());
+    share.program->reset_losses();
+    share.program->forward({});
     if (!has_loss_) continue;
-    const LossSums batch = program_->losses();
-    const auto at = static_cast<std::size_t>(step * shards_->replicas() + replica_) * 3;
+    const LossSums batch = share.program->losses();
+    const auto at = static_cast<std::size_t>(step * shards.replicas() + share.replica) * 3;
     sums[at] = batch.loss, sums[at + 1] = batch.correct, sums[at + 2] = batch.weight;
   }
   (void)activation_exchange_.take_waited_s();  // evaluation's time, not the next step's
+}
+
+EvaluateHook::Figures EvaluateHook::figures_of(const std::vector<double>& sums, bool common) const {
+  std::array<double, 3> all{};
+  for (std::size_t i = 0; i < sums.size(); ++i) all[i % 3] += sums[i];
+  if (!arenas_.device().computes()) return {};  // the time was real, the figures mean nothing
+  const std::string diverged = "the loss on the test data is not a finite number: the weights have diverged";
+  if (!std::isfinite(all[0])) {
+    if (common) throw CommonError(kExitNumeric, diverged);
+    throw NumericError(diverged);
+  }
+  Figures figures{.loss = all[2] > 0 ? all[0] / all[2] : 0};
+  if (plan_.graph.counts_correct()) figures.accuracy = all[2] > 0 ? all[1] / all[2] : 0;
+  return figures;
+}
+
+// All ranks.
+EvaluateHook::Figures EvaluateHook::meet() {
+  phase_.enter(trains_ ? "evaluation" : kStandBy);
+  strategy_.drain();
+  std::vector<double> sums(static_cast<std::size_t>(part_.shards->steps_per_epoch() * part_.shards->replicas()) * 3);
+  if (takes_part()) pass(part_, sums);
+  group_.sum(sums);
+  phase_.enter("hooks");
+  return figures_of(sums, true);
+}
+
+// This rank alone.
+EvaluateHook::Figures EvaluateHook::snapshot() {
+  phase_.enter("evaluation");
+  strategy_.wait_parameters({0, arenas_.elems()});
+  std::vector<double> sums(static_cast<std::size_t>(whole_.shards->steps_per_epoch()) * 3);
+  pass(whole_, sums);
+  phase_.enter("hooks");
+  return figures_of(sums, false);
+}
+
+// At their own pace, by the steps of the first replica between meetings; else at the first meeting after so many.
+bool EvaluateHook::due(const StepRecord& record) {
+  const std::int64_t every = config_.evaluate.every_steps;
+  if (!plan_.test || every == 0 || record.meets == own_pace_) return false;
+  if (own_pace_ && (replica_ != 0 || !trains_)) return false;
+  if (seen_step_ < 0) seen_step_ = record.step - 1;
+  const bool is_due = record.step / every > seen_step_ / every;
+  seen_step_ = record.step;
+  return is_due;
+}
+
+void EvaluateHook::step_end(const StepRecord& record) {
+  if (!due(record)) return;
+  const double start_s = now_s();
+  const Figures figures = own_pace_ ? snapshot() : meet();
+  if (figures.loss < 0) return;
+  EpochFigures row;
+  row.epoch = record.epoch, row.step = record.step;
+  row.test_loss = figures.loss;
+  if (figures.accuracy >= 0) row.test_accuracy = figures.accuracy;
+  row.seconds = now_s() - start_s;
+  tell_(own_pace_ ? "snapshot" : "test", row);
 }
 
 void EvaluateHook::epoch_end(EpochRecord& record) {
   if (!plan_.test) return;
   const std::int64_t every = config_.evaluate.every_epochs;
   if (!record.last && (every == 0 || record.epoch % every != 0)) return;
-  phase_.enter(trains_ ? "evaluation" : kStandBy);
-  strategy_.drain();
-  std::vector<double> sums(static_cast<std::size_t>(shards_->steps_per_epoch() * shards_->replicas()) * 3);
-  if (takes_part()) pass(sums);
-  group_.sum(sums);
-  std::array<double, 3> all{};
-  for (std::size_t i = 0; i < sums.size(); ++i) all[i % 3] += sums[i];
-  phase_.enter("hooks");
-  if (!arenas_.device().computes()) return;  // the time was real, the figures mean nothing
-  if (!std::isfinite(all[0]))
-    throw CommonError(kExitNumeric, "the loss on the test data is not a finite number: the weights have diverged");
-  record.test_loss = all[2] > 0 ? all[0] / all[2] : 0;
-  if (plan_.graph.counts_correct()) record.test_accuracy = all[2] > 0 ? all[1] / all[2] : 0;
+  const Figures figures = meet();
+  record.test_loss = figures.loss;
+  record.test_accuracy = figures.accuracy;
 }
 
 }  // namespace echelon::inline train

@@ -1,8 +1,15 @@
-// Loss and accuracy on the test data, every replica taking its part: sums over ranks, so that the figures are those of
-// one rank. Ranks that do not train stand by, however long it
-// takes.
+// Loss and accuracy on the test data: sums over batches, so that the figures are those of one rank.
+//
+// At meetings (ends of epochs, and evaluate.every_steps of replicas that step together) every replica takes its part;
+// ranks that do not train stand by, however long it takes.
+//
+// Where replicas step at their own pace, evaluate.every_steps is a snapshot: after so many steps of its own the first
+// replica evaluates the whole set alone, with the weights that its last push was answered with, and nobody stops. Its
+// own next update is computed on these weights too, and is staler for it, as staleness.json shows. Under a bound of
+// staleness the others wait for it, once they are that far ahead.
 #pragma once
 
+#include <functional>
 #include <memory>
 
 #include "comm/group.hpp"
@@ -13,6 +20,7 @@
 #include "model/program.hpp"
 #include "parallel/activation_exchange.hpp"
 #include "parallel/rank_groups.hpp"
+#include "report/figures.hpp"
 #include "train/hooks/hook.hpp"
 #include "train/run_plan.hpp"
 
@@ -20,30 +28,54 @@ namespace echelon::inline train {
 
 class EvaluateHook final : public Hook {
  public:
-  // `group`: all ranks.
-  EvaluateHook(const Config& config, const RunPlan& plan, const RankGroups& rank_groups, Arenas& arenas,
-               Strategy& strategy, ActivationExchange& activation_exchange, Group& group, PhaseBoard& phase);
+  // Of an evaluation between ends of epochs: "snapshot" or "test", its step, epochs done, figures and seconds.
+  using Tell = std::function<void(const char* type, const EpochFigures& figures)>;
 
+  // `group`: all ranks. `tell` is called on the first replica's ranks at least.
+  EvaluateHook(const Config& config, const RunPlan& plan, const RankGroups& rank_groups, Arenas& arenas,
+               Strategy& strategy, ActivationExchange& activation_exchange, Group& group, PhaseBoard& phase, Tell tell);
+
+  void run_begin(std::int64_t first_step) override { seen_step_ = own_pace_ ? -1 : first_step; }
+  void step_end(const StepRecord& record) override;
   void epoch_end(EpochRecord& record) override;
-  std::size_t activation_bytes() const { return program_ ? program_->activation_bytes() : 0; }
+  std::size_t activation_bytes() const { return part_.program ? part_.program->activation_bytes() : 0; }
 
  private:
-  void pass(std::vector<double>& sums);
+  // A part of the set on this rank: its batches, and the program that takes them.
+  struct Share {
+    std::unique_ptr<SamplePlan> shards;
+    int replica = 0;
+    std::shared_ptr<Program> program;
+  };
+  struct Figures {
+    double loss = -1, accuracy = -1;  // -1: the device computes nothing; there are no correct predictions
+  };
+
+  bool due(const StepRecord& record);
+  Share make_share(SamplePlan shards, int replica) const;
+  void pass(const Share& share, std::vector<double>& sums);
+  Figures meet();
+  Figures snapshot();
+  // `common`: all ranks have the same sums.
+  Figures figures_of(const std::vector<double>& sums, bool common) const;
   // No more replicas do than there are samples.
-  bool takes_part() const { return trains_ && replica_ < shards_->replicas(); }
+  bool takes_part() const { return trains_ && replica_ < part_.shards->replicas(); }
 
   const Config& config_;
   const RunPlan& plan_;
   const bool trains_;
   const int replica_;
   const bool has_loss_;
+  const bool own_pace_;
   Arenas& arenas_;
   Strategy& strategy_;
   ActivationExchange& activation_exchange_;
   Group& group_;
   PhaseBoard& phase_;
-  std::unique_ptr<SamplePlan> shards_;
-  std::unique_ptr<Program> program_;
+  Tell tell_;
+  Share part_;                   // of this replica, at meetings
+  Share whole_;                  // of snapshots; on the first replica
+  std::int64_t seen_step_ = -1;  // the last one that an evaluation could have followed; -1: none yet
 };
 
 }  // namespace echelon::inline train

@@ -124,6 +124,8 @@ void MetricsHook::epoch_end(EpochRecord& record) {
   epoch_row_ = row_text("epoch", to_json(f));
 }
 
+void MetricsHook::add_test(const char* type, const EpochFigures& figures) { rows_ += row_text(type, to_json(figures)); }
+
 void MetricsHook::write_step(const StepRecord& record) {
   StepTimes t = record.times;
   t.hooks_s += late_s_;

@@ -21,6 +21,8 @@ class MetricsHook final : public Hook {
   void epoch_end(EpochRecord& record) override;
   void step_recorded(const StepRecord& record) override;
   void run_end(bool finished) override;
+  // Of an evaluation that no epoch ends with: a row of its own, before that of the step that has just ended.
+  void add_test(const char* type, const EpochFigures& figures);
   // Writes the rows of all steps and epochs that have ended, and waits for the disk.
   void settle();
 
