@@ -107,7 +107,7 @@ Ending Loop::one_step() {
     words.drift = outcome.drift;
     control_.add(words, meets);
   }
-  const std::uint32_t call = control_.called(++trained_);
+  const std::uint32_t call = control_.called_together(++trained_);
 
   StepRecord record;
   record.meets = meets || call != 0;
