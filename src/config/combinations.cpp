@@ -126,8 +126,14 @@ const std::vector<Exclusion>& exclusions() {
       // Splits of a model
       {P::splits_model, P::skips_steps, "the ranks of one replica would have to leave out the same steps"},
       {P::chooses_split, P::skips_steps, "the ranks of one replica would have to leave out the same steps"},
-      {P::splits_model, P::own_pace, "the ranks of one replica would come to a meeting at different steps"},
-      {P::chooses_split, P::own_pace, "the ranks of one replica would come to a meeting at different steps"},
+      {P::slices_parameters, P::own_pace,
+       "what the shards of a layer all hold whole would change in another order on each; parallel.pipeline is "
+       "possible"},
+      {P::chooses_split, P::own_pace,
+       "split = \"auto\" could slice parameters, and what shards hold whole would change in another order on each; "
+       "parallel.pipeline is possible"},
+      {P::splits_model, P::draws_batches, "the ranks of one replica would have to draw the same batches"},
+      {P::splits_model, P::repeats_order, "orders of arrivals are recorded of whole models"},
       {P::chooses_split, P::splits_model, "split = \"auto\" chooses the split itself", Verdict::not_read},
       {P::whole_model_ranks, P::chooses_split,
        "split = \"auto\" uses all ranks, but some are servers; set pipeline, tensor or space instead"},

@@ -105,7 +105,10 @@ void Attempt::record_arrivals() {
   header.weights = hex64(arenas_->checksum());
   header.device = device_->describe();
   all_or_none(group_, [&] {
-    const std::string path = strategy_->pieces_served() > 0 ? arrivals_path(start_.folder.attempt, slot_.rank) : "";
+    // Of a split model, whose orders no run can repeat: the hook alone, which settles what servers told before
+    // meetings.
+    const bool records = strategy_->pieces_served() > 0 && !rank_groups_->mesh().splits();
+    const std::string path = records ? arrivals_path(start_.folder.attempt, slot_.rank) : "";
     hooks_.insert(hooks_.begin(), std::make_unique<ArrivalsHook>(*strategy_, path, header));
   });
 }

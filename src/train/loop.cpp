@@ -112,7 +112,7 @@ Ending Loop::one_step() {
     control_.add(words, meets);
   }
   control_.stepped();
-  const std::uint32_t call = control_.called(++trained_);
+  const std::uint32_t call = control_.called_together(++trained_);
 
   StepRecord record;
   record.meets = meets || call != 0;

@@ -1,8 +1,10 @@
 // Split models end with the weights of the unsplit one, in double.
 #include <catch2/catch.hpp>
+#include <cmath>
 #include <functional>
 
 #include "base/error.hpp"
+#include "comm/codec/codec.hpp"
 #include "comm/collective/algorithms.hpp"
 #include "model/build.hpp"
 #include "parallel/split.hpp"
@@ -79,6 +81,40 @@ TEST_CASE("split models between replicas: every algorithm, parameter servers, a 
   check("servers", [](ReplicaRun& run) { run.strategy = "server"; });
   check("lossless", [](ReplicaRun& run) { run.codec = "lossless"; });
   check("no overlap", [](ReplicaRun& run) { run.overlap = Overlap::none; });
+}
+
+// Each stage has servers of its own.
+TEST_CASE("stages of asynchronous replicas: one replica is the unsplit model, lock-step is synchronous",
+          "[split][asynchronous]") {
+  for (const char* rule : {"sgd", "adam", "lamb"}) DYNAMIC_SECTION("one replica " << rule) {
+      SplitRun run = pipeline_of(small_batch_norm_net(), 2, {6}, 1);
+      run.replicas.strategy = "asynchronous", run.replicas.rule = rule;
+      check_split(run);
+    }
+  for (const NamedGraph& model : {NamedGraph{"lenet", small_lenet()}, NamedGraph{"dropout", small_dropout_net()}})
+    for (const int stages : {2, 3})
+      for (const int servers : {0, 1}) DYNAMIC_SECTION(model.name << " p=" << stages << " servers=" << servers) {
+          SplitRun run = pipeline_of(model.graph, stages, {4, 2}, 2);
+          run.replicas.strategy = "stale_synchronous", run.replicas.bound = 0, run.replicas.servers = servers;
+          run.replicas.momentum = 0, run.replicas.steps = 8;
+          check_split(run, false);
+        }
+}
+
+TEST_CASE("stages of asynchronous replicas: by any rules and codecs all replicas of a stage meet with the same bits",
+          "[split][asynchronous][codec]") {
+  std::vector<std::string> codecs = codec_names();
+  codecs.push_back("none");
+  std::vector<AsynchronousKeys> rules(3);
+  rules[1] = {.soft = 2, .delay_compensation = 0.04};
+  rules[2].states = AsyncStates::server;
+  for (std::size_t i = 0; i < codecs.size(); ++i) DYNAMIC_SECTION(codecs[i]) {
+      SplitRun run = pipeline_of(small_batch_norm_net(), 2, {4, 4, 4}, 2);
+      run.replicas.dtype = run.replicas.activations = DType::f32, run.replicas.learning_rate = 0.02;
+      run.replicas.strategy = i % 2 == 0 ? "asynchronous" : "stale_synchronous";
+      run.replicas.asynchronous = rules[i % rules.size()], run.replicas.codec = codecs[i];
+      CHECK(std::isfinite(train_split(run).loss));
+    }
 }
 
 TEST_CASE("1f1b holds fewer activations than gpipe, the first stage most", "[split]") {

@@ -39,6 +39,16 @@ TEST_CASE("servers: a coded run goes on with another number of ranks and still l
   CHECK(run.summary()["test_accuracy"].get<double>() > 0.85);
 }
 
+TEST_CASE("asynchronous servers: a coded run goes on with another number of ranks and still learns", "[run]") {
+  const std::string codec = GENERATE(as<std::string>(), "int8", "topk");
+  const std::string states = codec == "int8" ? "worker" : "server";
+  const test::Trial trial;
+  const test::TrainedRun run =
+      train_on_other_ranks(trial, {"exchange.strategy=asynchronous", "exchange.asynchronous.states=" + states,
+                                   "exchange.codec=" + codec, "evaluate.every_epochs=0"});
+  CHECK(run.summary()["test_accuracy"].get<double>() > 0.8);
+}
+
 TEST_CASE("a run with a codec goes on with another number of ranks and still learns", "[run][slow]") {
   const std::string codec = GENERATE(as<std::string>(), "onebit", "topk");
   const test::Trial trial;

@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "base/error.hpp"
+#include "comm/codec/codec.hpp"
 #include "exchange/asynchronous/ledger_file.hpp"
 #include "tests/run/compare.hpp"
 #include "tests/support/random.hpp"
@@ -20,7 +21,7 @@ const Sets kAsynchronous = {"exchange.strategy=asynchronous", "exchange.bucket_m
 // Rules in any combination, under either strategy, servers inside the workers or on the last rank, states on either
 // side; a warm-up in half of them; a third without tests and checkpoints before the end.
 Sets random_rules(const std::string& name) {
-  const std::vector<std::int64_t> draw = test::random_integers(12, 0, 1 << 20, name);
+  const std::vector<std::int64_t> draw = test::random_integers(14, 0, 1 << 20, name);
   Sets sets = kAsynchronous;
   const auto add = [&](std::int64_t drawn, const std::string& set) {
     if (drawn % 2 == 0) sets.push_back(set);
@@ -46,6 +47,11 @@ Sets random_rules(const std::string& name) {
     sets.push_back("exchange.warmup_replicas=" + std::to_string(1 + draw[7] % 2));
     sets.push_back("exchange.warmup_epochs=0.4");
     add(draw[7] / 2, "exchange.warmup_each_epoch=true");
+  }
+  if (draw[12] % 3 > 0) {
+    const std::vector<std::string> codecs = codec_names();
+    sets.push_back("exchange.codec=" + codecs[static_cast<std::size_t>(draw[13]) % codecs.size()]);
+    add(draw[13] / 16, "exchange.codec_warmup_steps=5");
   }
   if (draw[8] % 3 == 0) {
     const Sets quiet = {"evaluate.every_epochs=0", "checkpoint.every_epochs=0", "checkpoint.every_steps=0"};
@@ -123,7 +129,8 @@ TEST_CASE("an asynchronous run is repeated bit for bit from its recorded order, 
 TEST_CASE("a recording that was stopped is repeated up to its end, and goes on with the next attempt",
           "[run][replay][slow]") {
   const test::Trial trial;
-  const Sets sets = test::with(kAsynchronous, {"train.epochs=10", "exchange.asynchronous.soft=2"});
+  const Sets sets =
+      test::with(kAsynchronous, {"train.epochs=10", "exchange.asynchronous.soft=2", "exchange.codec=int8"});
   const test::Outcome stopped = trial.train_and(3, sets, "running; kill -USR1 $(rank 1); wait $pid");
   INFO(stopped.out << stopped.err);
   REQUIRE(stopped.code == kExitRequeue);

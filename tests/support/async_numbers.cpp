@@ -82,7 +82,10 @@ void AsyncNumbers::apply(int b, int worker, const AsyncUpdate& update, const Asy
   observer_.applied(b, rank_, worker, update, numbers);
 }
 
-AsyncMemory::Message AsyncNumbers::answer(int b, int worker) {
+AsyncMemory::Message AsyncNumbers::answer(int b, int worker, const AsyncHeader& asked) {
+  // Of the very message: updates carry their worker, and control messages nothing.
+  const bool update = static_cast<AsyncKind>(asked.kind) == AsyncKind::update;
+  ECHELON_CHECK_EQ(asked.flags, update ? static_cast<std::uint32_t>(worker) : 0u);
   Buffer& buffer = served_[{b, worker}];
   ECHELON_CHECK(worker == rank_ || buffer.posted, "an answer that nobody asked for");
   buffer.posted = false;

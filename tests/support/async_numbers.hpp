@@ -25,7 +25,7 @@ class AsyncNumbers final : public AsyncMemory {
   Room push_room(int b, int worker) override;
   void apply(int b, int worker, const AsyncUpdate& update, const AsyncHeader& header, Payload payload) override;
   void flush(int b) override { observer_.flushed(b, rank_); }
-  Message answer(int b, int worker) override;
+  Message answer(int b, int worker, const AsyncHeader& asked) override;
 
  private:
   using Key = std::pair<int, int>;  // bucket, and server or worker

@@ -44,9 +44,10 @@ void add_exchange(Table& all) {
   exchange.key("priority", &ExchangeConfig::priority, {},
                "gradients that the next forward pass needs first are sent first; the default becomes false for "
                "algorithms mpi and nccl");
-  exchange.key("codec", &ExchangeConfig::codec, words(codecs),
-               "compression of gradients (strategy server: also of weights) on the wire; the error of a lossy codec is "
-               "added to the next step");
+  exchange.key(
+      "codec", &ExchangeConfig::codec, words(codecs),
+      "compression of gradients (strategies with servers: also of weights) on the wire; the error of a lossy codec is "
+      "added to the next step");
   exchange.key("density", &ExchangeConfig::density, range(1e-6, 1),
                "codec topk: fraction of the values that is sent; codec threshold: target fraction of tau = 0");
   exchange.key("tau", &ExchangeConfig::tau, range(0, 1e9),

@@ -45,10 +45,10 @@ struct StrategyTraits {
     .goes_on_without = true, .reads = {"algorithm"})                                               \
   X(elastic, ElasticKeys, .tracks_rows = false, .local_steps = true, .goes_on_without = true,      \
     .reads = {"algorithm"})                                                                        \
-  X(asynchronous, AsynchronousKeys, .carries_codes = false, .tracks_rows = false,                  \
+  X(asynchronous, AsynchronousKeys, .cuts_codes = false, .tracks_rows = false,                     \
     .local_steps = true, .own_pace = true, .goes_on_without = true, .reads = {"servers"},          \
     .tables = {"server"})                                                                          \
-  X(stale_synchronous, StaleSynchronousKeys, .carries_codes = false, .tracks_rows = false,         \
+  X(stale_synchronous, StaleSynchronousKeys, .cuts_codes = false, .tracks_rows = false,            \
     .local_steps = true, .own_pace = true, .goes_on_without = true, .reads = {"servers"},          \
     .tables = {"asynchronous", "server"})                                                          \
   X(gossip, GossipKeys, .carries_codes = false, .tracks_rows = false, .local_steps = true,         \

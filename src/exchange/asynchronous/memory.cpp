@@ -1,5 +1,6 @@
 #include "exchange/asynchronous/memory.hpp"
 
+#include <algorithm>
 #include <cstring>
 
 #include "base/check.hpp"
@@ -23,18 +24,27 @@ const std::byte* offset(const void* data, std::size_t bytes) { return static_cas
 
 }  // namespace
 
-AsyncBuffers::AsyncBuffers(Layout layout, const ParameterSet& parameters, AsyncServed* served)
-    : layout_(std::move(layout)), runs_(parameters), served_(served), rates_(layout_.buckets.size()) {
+// Header and payload, coded or not.
+std::size_t AsyncBuffers::longest(int b, int server) const {
+  const std::size_t coded = codec_ ? codec_->most_bytes(b, server) : 0;
+  return sizeof(AsyncHeader) + std::max(coded, bytes_of(part(b, server).elems()));
+}
+
+AsyncBuffers::AsyncBuffers(Layout layout, const ParameterSet& parameters, AsyncServed* served, AsyncCodec* codec)
+    : layout_(std::move(layout)), runs_(parameters), served_(served), codec_(codec), rates_(layout_.buckets.size()) {
   if (works()) pulled_.resize(bytes_of(parameters.elems()));
   for (int b = 0; b < static_cast<int>(layout_.buckets.size()); ++b) {
     const int ranks = static_cast<int>(layout_.parts[static_cast<std::size_t>(b)].size());
     for (int server = 0; server < ranks && works(); ++server) {
-      const std::size_t theirs = sizeof(AsyncHeader) + bytes_of(part(b, server).elems());
-      updates_[{b, server}].resize(theirs);
-      if (server != layout_.rank) arriving_[{b, server}].resize(theirs);
+      const ElemRange theirs = part(b, server);
+      updates_[{b, server}].resize(sizeof(AsyncHeader) + bytes_of(theirs.elems()));
+      if (server == layout_.rank || theirs.empty()) continue;
+      arriving_[{b, server}].resize(longest(b, server));
+      if (codec_) coded_[{b, server}].resize(longest(b, server));
     }
-    for (int w = 0; w < layout_.workers && served_; ++w)
-      asked_[{b, w}].resize(sizeof(AsyncHeader) + bytes_of(part(b, layout_.rank).elems()));
+    if (!served_ || part(b, layout_.rank).empty()) continue;
+    for (int w = 0; w < layout_.workers; ++w) asked_[{b, w}].resize(longest(b, layout_.rank));
+    if (codec_) decoded_.resize(std::max(decoded_.size(), bytes_of(part(b, layout_.rank).elems())));
   }
 }
 
@@ -47,6 +57,7 @@ void AsyncBuffers::set_update(std::size_t b, const Update& update) {
   const int bucket = static_cast<int>(b);
   const std::int64_t begin = layout_.buckets[b].begin;
   rates_[b] = update.rate;
+  if (codec_) codec_->before_push(b, update.step, !update.gradients || update.rate > 0);
   for (int server = 0; server < static_cast<int>(layout_.parts[b].size()); ++server) {
     const ElemRange own = part(bucket, server);
     if (own.empty()) continue;
@@ -70,8 +81,15 @@ void AsyncBuffers::set_update(std::size_t b, const Update& update) {
 }
 
 AsyncMemory::Message AsyncBuffers::push(int b, int server) {
-  std::vector<std::byte>& bytes = updates_.at({b, server});
-  return {.data = bytes.data(), .bytes = bytes.size(), .factor = rates_[static_cast<std::size_t>(b)]};
+  std::vector<std::byte>& plain = updates_.at({b, server});
+  std::byte* values = plain.data() + sizeof(AsyncHeader);
+  Message message{.data = plain.data(), .bytes = plain.size(), .factor = rates_[static_cast<std::size_t>(b)]};
+  if (codec_ && server == layout_.rank) codec_->keep_to_itself(b, values);
+  if (!codec_ || server == layout_.rank || !codec_->codes(b)) return message;
+  message.data = coded_.at({b, server}).data();
+  message.bytes = sizeof(AsyncHeader) + codec_->push(b, server, values, message.data + sizeof(AsyncHeader));
+  message.flags = coded_in(codec_->step_of(b));
+  return message;
 }
 
 AsyncMemory::Room AsyncBuffers::answer_room(int b, int server) {
@@ -79,10 +97,10 @@ AsyncMemory::Room AsyncBuffers::answer_room(int b, int server) {
   return {bytes.data(), bytes.size()};
 }
 
-void AsyncBuffers::take(int b, int server, const AsyncHeader&, Payload weights) {
-  const ElemRange own = part(b, server);
-  ECHELON_CHECK_EQ(weights.size(), bytes_of(own.elems()), "weights of rank {} for bucket {}", server, b);
-  const std::int64_t begin = layout_.buckets[static_cast<std::size_t>(b)].begin + own.begin;
+void AsyncBuffers::take(int b, int server, const AsyncHeader& header, Payload weights) {
+  const std::int64_t begin = place(b, server).begin;
+  if ((header.flags & kCoded) != 0) return codec_->take(b, server, weights, at(pulled_, begin));
+  ECHELON_CHECK_EQ(weights.size(), bytes_of(part(b, server).elems()), "weights of rank {} for bucket {}", server, b);
   std::memcpy(at(pulled_, begin), weights.data(), weights.size());
 }
 
@@ -92,6 +110,10 @@ AsyncMemory::Room AsyncBuffers::push_room(int b, int worker) {
 }
 
 void AsyncBuffers::apply(int b, int worker, const AsyncUpdate& update, const AsyncHeader& header, Payload payload) {
+  if ((header.flags & kCoded) != 0) {
+    codec_->decode(b, payload, decoded_.data());
+    return served_->apply(b, worker, update, header.factor, decoded_.data());
+  }
   ECHELON_CHECK_EQ(payload.size(), bytes_of(part(b, layout_.rank).elems()), "update of worker {} for bucket {}", worker,
                    b);
   // The memory of the message, which is this object's own until the worker is answered.
@@ -101,11 +123,17 @@ void AsyncBuffers::apply(int b, int worker, const AsyncUpdate& update, const Asy
   served_->apply(b, worker, update, header.factor, values);
 }
 
-AsyncMemory::Message AsyncBuffers::answer(int b, int worker) {
-  std::vector<std::byte>& bytes = asked_.at({b, worker});
-  const void* weights = served_->answer(b, worker);
-  std::memcpy(bytes.data() + sizeof(AsyncHeader), weights, bytes.size() - sizeof(AsyncHeader));
-  return {.data = bytes.data(), .bytes = bytes.size()};
+AsyncMemory::Message AsyncBuffers::answer(int b, int worker, const AsyncHeader& asked) {
+  std::byte* message = asked_.at({b, worker}).data();
+  std::byte* payload = message + sizeof(AsyncHeader);
+  if ((asked.flags & kCoded) != 0) {
+    const std::size_t coded =
+        codec_->answer(b, worker, asked.flags >> 1, served_->weights(b), served_->copy(b, worker), payload);
+    return {.data = message, .bytes = sizeof(AsyncHeader) + coded, .flags = kCoded};
+  }
+  const std::size_t bytes = bytes_of(part(b, layout_.rank).elems());
+  std::memcpy(payload, served_->answer(b, worker), bytes);
+  return {.data = message, .bytes = sizeof(AsyncHeader) + bytes};
 }
 
 }  // namespace echelon::inline exchange

@@ -46,7 +46,7 @@ class AsyncProtocol::OwnPiece final : public AsyncPiece::Owner {
   void flush() override { protocol_.memory_.flush(b_); }
   void answer(int worker, std::int64_t version) override {
     const AsyncHeader asked = header_of(came[static_cast<std::size_t>(worker)]);
-    const AsyncMemory::Message message = protocol_.memory_.answer(b_, worker);
+    const AsyncMemory::Message message = protocol_.memory_.answer(b_, worker, asked);
     protocol_.send_answer(b_, worker,
                           {.version = version,
                            .clock = asked.clock,

@@ -82,8 +82,8 @@ class AsyncMemory {
   virtual void apply(int b, int worker, const AsyncUpdate& update, const AsyncHeader& header, Payload payload) = 0;
   // What was added up changes the weights, without another update.
   virtual void flush(int b) = 0;
-  // The weights as they are now.
-  virtual Message answer(int b, int worker) = 0;
+  // The weights as they are now. `asked`: the header of what is answered.
+  virtual Message answer(int b, int worker, const AsyncHeader& asked) = 0;
 };
 
 struct AsyncBucket {

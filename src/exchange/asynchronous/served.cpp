@@ -15,7 +15,7 @@ AsyncServed::AsyncServed(const ParameterSet& parameters, DType dtype, std::vecto
       versions_(own_.size()) {
   if (serving.optimiser) optimiser_.emplace(*serving.optimiser, served_);
   if (serving.compensation.adapts()) mean_square_ = host_->allocate(bytes_of(served_.elems()), "mean square");
-  if (!serving.compensation.on()) return;
+  if (!serving.compensation.on() && !serving.keeps_copies) return;
   for (int b = 0; b < static_cast<int>(own_.size()); ++b)
     for (int w = 0; w < serving.workers; ++w)
       pulled_[{b, w}].resize(bytes_of(own_[static_cast<std::size_t>(b)].elems()));
@@ -118,8 +118,13 @@ void AsyncServed::flush(int b) {
 const void* AsyncServed::answer(int b, int worker) {
   const ArenaRange own = own_[static_cast<std::size_t>(b)];
   const void* weights = served_.weights_at(own.begin);
-  if (serving_.compensation.on()) std::memcpy(pulled_.at({b, worker}).data(), weights, bytes_of(own.elems()));
+  if (void* kept = copy(b, worker)) std::memcpy(kept, weights, bytes_of(own.elems()));
   return weights;
+}
+
+void* AsyncServed::copy(int b, int worker) {
+  const auto kept = pulled_.find({b, worker});
+  return kept == pulled_.end() ? nullptr : kept->second.data();
 }
 
 }  // namespace echelon::inline exchange

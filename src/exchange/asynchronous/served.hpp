@@ -11,8 +11,8 @@
 // (compensate.hpp).
 //
 // Memory, of G bytes of weights and s servers: the weights G/s; what is added up, G/s; with gradients, each state G/s;
-// compensation: k G/s of what each of k workers pulled, adaptive: G/s more. Arenas are laid out whole, but memory that
-// is not touched takes no room.
+// compensation, or a lossy codec: k G/s of what each of k workers has; adaptive compensation: G/s more. Arenas are laid
+// out whole, but memory that is not touched takes no room.
 #pragma once
 
 #include <cstdint>
@@ -34,6 +34,7 @@ struct AsyncServing {
   int workers = 1;
   bool adds_up = false;                           // soft > 1
   DelayCompensation compensation = {};            //
+  bool keeps_copies = false;                      // of the weights that each worker has, for answers that are changes
   std::optional<OptimiserConfig> optimiser = {};  // set: gradients come, and the server applies this
 };
 
@@ -48,8 +49,11 @@ class AsyncServed {
   void apply(int b, int worker, const AsyncUpdate& update, double rate, void* values);
   // What was added up since the last version changes the weights.
   void flush(int b);
-  // The weights of b, which go to this worker.
+  // The weights of b, which go to this worker as they are.
   const void* answer(int b, int worker);
+  // The copy of b that this worker has; null where none is kept. Who sends it something else moves the copy along.
+  void* copy(int b, int worker);
+  const void* weights(int b) const { return weights_at(own_[static_cast<std::size_t>(b)].begin); }
 
   // What follows is for the host, while nothing comes.
   const void* weights_at(std::int64_t elem) const { return served_.weights_at(elem); }
@@ -73,7 +77,7 @@ class AsyncServed {
   Arenas served_;  // weights, and as their gradients what is added up
   std::optional<Optimiser> optimiser_;
   Memory mean_square_;
-  std::map<std::pair<int, int>, std::vector<std::byte>> pulled_;  // by bucket and worker, for compensation
+  std::map<std::pair<int, int>, std::vector<std::byte>> pulled_;  // by bucket and worker; where copies are kept
   std::vector<double> rates_;                                     // by bucket, sum over what is added up
   std::vector<std::int64_t> versions_;                            // by bucket
   std::int64_t before_ = 0;

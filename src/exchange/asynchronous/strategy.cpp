@@ -18,7 +18,7 @@
 //
 // At a meeting (Progress::Meets::on_call) all workers stand together with the same weights, which are those tested and
 // saved; states of the optimiser are saved by replica, or gathered from the servers. What travels between ranks, and
-// when, is protocol.hpp; messages are memory.hpp.
+// when, is protocol.hpp; messages are memory.hpp, what exchange.codec does to them codec.hpp.
 #include "exchange/asynchronous/strategy.hpp"
 
 #include <fmt/format.h>
@@ -53,9 +53,14 @@ AsyncRules rules_of(const AsynchronousKeys& keys, std::optional<std::int64_t> bo
 }  // namespace
 
 AsyncStrategy::AsyncStrategy(const ExchangeConfig& config, const StrategyContext& context, std::string_view name)
-    : name_(name), keys_(config.asynchronous), context_(context), account_(context.optimiser), pass_(context.arenas) {
+    : name_(name),
+      coded_(coded_text(config)),
+      keys_(config.asynchronous),
+      context_(context),
+      account_(context.optimiser),
+      pass_(context.arenas) {
   if (name == "stale_synchronous") bound_ = config.stale_synchronous.bound;
-  context.arenas.track_rows(alone());
+  context.arenas.track_rows(alone() && coded_.empty());
   AllreduceRequest request = allreduce_request(config, context.engine.transport().hosts(), context.arenas.dtype());
   request.rank = context.engine.rank();
   workers_ = server_workers(request);
@@ -70,46 +75,59 @@ AsyncStrategy::AsyncStrategy(const ExchangeConfig& config, const StrategyContext
   layout.rank = request.rank, layout.workers = workers_, layout.dtype = dtype;
   const std::vector<PartitionedBucket> partition =
       partition_over_servers(config, request, context.arenas.parameters(), dtype);
-  for (const PartitionedBucket& bucket : partition) layout.buckets.push_back(bucket.range);
+  for (const PartitionedBucket& bucket : partition) {
+    layout.buckets.push_back(bucket.range);
+    layout.parts.push_back(server_parts(bucket.request));
+  }
   ECHELON_CHECK_LE(context.recorded.size(), layout.buckets.size(), "recorded orders of buckets");
   std::vector<AsyncBucket> traffic;
   std::vector<ArenaRange> own;
+  if (!coded_.empty())
+    codec_.emplace(config, context.arenas.parameters(),
+                   AsyncCodec::Layout{.rank = request.rank,
+                                      .ranks = request.ranks,
+                                      .workers = workers_,
+                                      .buckets = layout.buckets,
+                                      .parts = layout.parts,
+                                      .dtype = dtype,
+                                      .seed = context.seed,
+                                      .part = context.part});
   for (std::size_t b = 0; b < layout.buckets.size(); ++b) {
     const ArenaRange range = layout.buckets[b];
-    request = partition[b].request;
-    layout.parts.push_back(server_parts(request));
-    const ElemRange mine = layout.parts.back()[static_cast<std::size_t>(request.rank)];
+    const ElemRange mine = layout.parts[b][static_cast<std::size_t>(request.rank)];
     own.push_back({range.begin + mine.begin, range.begin + mine.end});
-    traffic.push_back({.parts = layout.parts.back(),
+    traffic.push_back({.parts = layout.parts[b],
                        .tag = context.first_channel + 2 * static_cast<int>(b),
                        .priority = config.priority ? static_cast<int>(layout.buckets.size() - 1 - b) : 0,
                        .recorded = b < context.recorded.size() ? context.recorded[b] : LedgerBytes{}});
     buckets_.push_back(
-        {.range = range, .own = own.back(), .gather = make_pull(request), .gradient = ReadyCount(range)});
-    count_bytes(layout.parts.back());
+        {.range = range, .own = own.back(), .gather = make_pull(partition[b].request), .gradient = ReadyCount(range)});
+    count_bytes(static_cast<int>(b), layout.parts[b], partition[b].request);
   }
   if (alone()) return;
   const bool serves = std::any_of(own.begin(), own.end(), [](ArenaRange part) { return part.elems() > 0; });
   const AsyncServing serving{.workers = workers_,
                              .adds_up = keys_.soft > 1,
                              .compensation = {.lambda = keys_.delay_compensation, .decay = keys_.compensation_decay},
+                             .keeps_copies = codec_ && codec_->lossy(),
                              .optimiser = at_servers() ? std::optional(context.optimiser.config()) : std::nullopt};
   if (serves) served_.emplace(context.arenas.parameters(), dtype, std::move(own), serving);
   if (serving.compensation.adapts())
     mean_square_.resize(static_cast<std::size_t>(context.arenas.elems()) * size_of(dtype));
   ledgers_.resize(buckets_.size());
-  memory_.emplace(std::move(layout), context.arenas.parameters(), served());
+  memory_.emplace(std::move(layout), context.arenas.parameters(), served(), codec());
   protocol_.emplace(request.rank, workers_, rules_of(keys_, bound_), std::move(traffic), *memory_);
 }
 
 // Each worker sends each server but itself its update and gets weights; at a meeting it asks without an update.
-void AsyncStrategy::count_bytes(const Parts& parts) {
+void AsyncStrategy::count_bytes(int b, const Parts& parts, const AllreduceRequest& request) {
   const double header = sizeof(AsyncHeader), elem = static_cast<double>(size_of(context_.arenas.dtype()));
   const int senders = dedicated_ ? workers_ : workers_ - 1;
+  if (codec_) bytes_of_step_ += codec_->formula_bytes(b, request);
   for (const ElemRange part : parts) {
     if (part.empty()) continue;
     const double bytes = static_cast<double>(part.elems()) * elem;
-    bytes_of_step_ += senders * 2 * (header + bytes);
+    bytes_of_step_ += senders * 2 * (header + (codec_ ? 0 : bytes));
     bytes_of_meeting_ += senders * (2 * header + bytes);
   }
 }
@@ -132,7 +150,7 @@ std::string AsyncStrategy::describe() const {
   if (keys_.staleness_scale > 0) text += fmt::format(", scaled by {} / staleness", keys_.staleness_scale);
   if (keys_.delay_compensation > 0) text += ", compensated for their delay";
   if (at_servers()) text += ", updates on the servers";
-  return text;
+  return text + coded_;
 }
 
 void AsyncStrategy::attach() {
@@ -270,6 +288,7 @@ void AsyncStrategy::gather(void* arena) {
 }
 
 void AsyncStrategy::visit_state(StateVisitor& visitor) {
+  if (codec_) codec_->visit_state(visitor);
   if (alone()) return;
   if (at_servers()) {
     double updates = updates_before_ + static_cast<double>(newest_version_);

@@ -53,6 +53,7 @@ class AsyncStrategy : public Strategy, private ProtocolHost {
   const StepInfo& info() const { return account_.info(); }  // of the step under way
   std::vector<Bucket>& buckets() { return buckets_; }       // from the arena's end
   AsyncBuffers& memory() { return *memory_; }
+  AsyncCodec* codec() { return codec_ ? &*codec_ : nullptr; }
   int workers() const { return workers_; }
   bool alone() const { return context_.engine.size() == 1; }
   bool at_servers() const { return keys_.states == AsyncStates::server && !alone(); }
@@ -78,7 +79,7 @@ class AsyncStrategy : public Strategy, private ProtocolHost {
   void post(Token token) { attachment_->post(token); }
 
  private:
-  void count_bytes(const Parts& parts);
+  void count_bytes(int b, const Parts& parts, const AllreduceRequest& request);
   void begin_serving();
   void keep_ledger(int b);
   // Brings what every server has of an arena on the host to all workers.
@@ -87,6 +88,7 @@ class AsyncStrategy : public Strategy, private ProtocolHost {
   void failed(std::exception_ptr error) override;
 
   std::string_view name_;
+  std::string coded_;  // for `describe`
   AsynchronousKeys keys_;
   std::optional<std::int64_t> bound_;
   StrategyContext context_;
@@ -99,6 +101,7 @@ class AsyncStrategy : public Strategy, private ProtocolHost {
   std::int64_t steps_ = 0, meetings_ = 0;  // of this rank
   double updates_before_ = 0;              // of the servers' optimiser, before this attempt; in checkpoints
   std::vector<std::byte> mean_square_;     // of the whole arena: gathered from the servers; where lambda adapts
+  std::optional<AsyncCodec> codec_;        // where exchange.codec is not "none"
   std::optional<AsyncServed> served_;      // where this rank serves
   std::optional<AsyncBuffers> memory_;
   std::optional<AsyncProtocol> protocol_;

@@ -43,14 +43,27 @@ class AsyncWorker final : public AsyncStrategy {
     for (const Bucket& bucket : buckets())
       ECHELON_CHECK(bucket.gradient.complete(), "gradients missing at the end of step {}", info().step);
     count_step();
+    for (std::size_t b = 0; b < buckets().size() && context().optimiser.waits(); ++b) release_residual(b);
     if (context().optimiser.waits() && trains())
       apply_whole(context().optimiser, context().arenas, account().outcome());
     push_ready();
     in_step_ = false;
-    return account().take();
+    StepOutcome outcome = account().take();
+    if (codec()) outcome.codec = codec()->record();
+    return outcome;
   }
 
  private:
+  // One worker sends nothing: what it and its predecessors have left out, gradients or changes of weights, enters here.
+  void release_residual(std::size_t b) {
+    if (!codec() || !alone()) return;
+    const bool gradients = keys().states == AsyncStates::server;
+    const std::int64_t begin = buckets()[b].range.begin;
+    Arenas& arenas = context().arenas;
+    codec()->release(b, arenas.device(), gradients ? arenas.gradients_at(begin) : arenas.weights_at(begin));
+    arenas.touch();
+  }
+
   bool trains() const { return info().local_weight > 0; }
 
   double share() const {
@@ -65,6 +78,7 @@ class AsyncWorker final : public AsyncStrategy {
       if (!bucket.ready) continue;
       bucket.ready = false;
       ScopedTimer timer(account().outcome().optimiser_s);
+      if (!context().optimiser.waits()) release_residual(b);
       if (trains() && !context().optimiser.waits()) apply(bucket.range);
       if (alone()) continue;
       set_update(b);
@@ -81,7 +95,8 @@ class AsyncWorker final : public AsyncStrategy {
 
   void set_update(std::size_t b) {
     const Arenas& arenas = context().arenas;
-    AsyncBuffers::Update update{.share = share(), .rate = trains() ? share() * info().learning_rate : 0};
+    AsyncBuffers::Update update{
+        .share = share(), .rate = trains() ? share() * info().learning_rate : 0, .step = info().step};
     with_host(arenas.weights_at(0), buckets()[b].range, [&](const void* weights) {
       update.weights = weights;
       if (!at_servers()) return memory().set_update(b, update);
@@ -101,6 +116,7 @@ class AsyncWorker final : public AsyncStrategy {
     }
     account().note(bucket.ticket);
     bucket.ticket = {};
+    if (codec()) codec()->settled(b);
     take_over(bucket.range, memory().pulled(b));
   }
 

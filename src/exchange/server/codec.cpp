@@ -1,14 +1,10 @@
 #include "exchange/server/codec.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <limits>
 #include <utility>
 
-#include "base/error.hpp"
 #include "base/hash_rng.hpp"
-#include "base/text.hpp"
 #include "comm/collective/server.hpp"
 #include "device/vector.hpp"
 #include "exchange/buckets.hpp"
@@ -36,9 +32,6 @@ ServerCodec::ServerCodec(const ExchangeConfig& config, const StrategyContext& co
       tally_(buckets.size()) {
   for (const PartitionedBucket& bucket : buckets) buckets_.push_back(bucket.range);
   if (!on()) return;
-  if (lossy() && context.arenas.dtype() != DType::f32)
-    throw ConfigError(fmt::format("exchange.codec '{}' takes gradients of f32, these are {}; 'lossless' takes both",
-                                  config.codec, name_of(context.arenas.dtype())));
   if (lossy())
     for (std::vector<float>* arena : {&residual_, &master_, &changes_, &working_})
       arena->resize(index(context.arenas.elems()));
@@ -54,16 +47,9 @@ ServerCodec::ServerCodec(const ExchangeConfig& config, const StrategyContext& co
 
 std::unique_ptr<ServerForm> ServerCodec::make_form(const ExchangeConfig& config, ArenaRange bucket, const Parts& parts,
                                                    bool push) {
-  std::vector<ServerForm::Part> coded;
-  for (const ElemRange& part : parts)
-    if (!part.empty())
-      coded.push_back({part, make_codec(name_, {.dtype = context_.arenas.dtype(),
-                                                .density = config.density,
-                                                .tau = config.tau,
-                                                .index_coding = config.index_coding})});
   std::span<float> residual;
   if (push && lossy()) residual = std::span(residual_).subspan(index(bucket.begin), index(bucket.elems()));
-  return std::make_unique<ServerForm>(bucket.elems(), std::move(coded), statistics_of(bucket), residual);
+  return ServerForm::make(config, context_.arenas.parameters(), context_.arenas.dtype(), bucket, parts, residual);
 }
 
 std::vector<ElemRange> ServerCodec::statistics_of(ArenaRange bucket) const {
@@ -97,7 +83,9 @@ void ServerCodec::before_push(std::size_t b, std::int64_t step) {
   step_[b] = step;
   if (pending_residuals_ > 0) {
     --pending_residuals_;
-    add_residual(ranks() == 1 ? buckets_[b] : own_[b]);
+    const ArenaRange unsent = ranks() == 1 ? buckets_[b] : own_[b];
+    release_residual(context_.arenas.device(), context_.arenas.gradients_at(unsent.begin),
+                     residual_.data() + unsent.begin, unsent.elems());
   }
   if (ranks() == 1) return;
   if (!codes(b)) {
@@ -109,18 +97,6 @@ void ServerCodec::before_push(std::size_t b, std::int64_t step) {
   const HashRng of_bucket = random.at(bucket_key(context_.arenas.parameters(), buckets_[b]));
   forms_[b].push->begin_step(of_bucket.key());
   forms_[b].pull->begin_step(of_bucket.key());
-}
-
-// The residual of a range that is not sent from here is added to the gradient at once.
-void ServerCodec::add_residual(ArenaRange range) {
-  if (!lossy() || range.elems() == 0) return;
-  Device& device = context_.arenas.device();
-  float* residual = residual_.data() + range.begin;
-  std::vector<float> sum(index(range.elems()));
-  device.to_host(sum.data(), context_.arenas.gradients_at(range.begin), bytes_of(range));
-  host_vector_ops().add(DType::f32, sum.data(), residual, sum.size());
-  device.to_device(context_.arenas.gradients_at(range.begin), sum.data(), bytes_of(range));
-  host_vector_ops().fill(DType::f32, residual, 0, sum.size());
 }
 
 void ServerCodec::before_update(std::size_t b) {
@@ -168,19 +144,6 @@ void ServerCodec::follow(std::size_t b) {
   tally_.set_residual(b, residual);
 }
 
-std::string ServerCodec::describe() const {
-  if (!on()) return "";
-  const std::string start = warmup_steps_ > 0 ? fmt::format(" from step {} on", count_text(warmup_steps_)) : "";
-  return fmt::format(", coded as {}{}", name_, start);
-}
-
-std::vector<Codec*> ServerCodec::codecs_of(const Forms& forms) const {
-  std::vector<Codec*> codecs;
-  for (ServerForm* form : {forms.push.get(), forms.pull.get()})
-    for (ServerForm::Part& part : form->parts()) codecs.push_back(part.codec.get());
-  return codecs;
-}
-
 void ServerCodec::visit_state(StateVisitor& visitor) {
   if (!lossy()) return;
   visit_residual(visitor, "residual", context_.arenas.parameters(), residual_.data(),
@@ -190,14 +153,12 @@ void ServerCodec::visit_state(StateVisitor& visitor) {
     if (ranks() == 1 && pending_masters_ == 0) read(master_.data(), {0, context_.arenas.elems()});
   }
   visit_whole(visitor, "master", context_.arenas.parameters(), master_.data());
-  tau_.clear();
+  std::vector<Codec*> codecs;
   for (const Forms& forms : forms_)
-    for (const Codec* codec : codecs_of(forms)) tau_.push_back(codec->tau());
-  visit_by_replica(visitor, "codec_tau" + context_.part, tau_, {context_.engine.rank(), ranks()}, OtherK::reset);
+    for (ServerForm* form : {forms.push.get(), forms.pull.get()})
+      for (ServerForm::Part& part : form->parts()) codecs.push_back(part.codec.get());
+  visit_taus(visitor, "codec_tau" + context_.part, codecs, {context_.engine.rank(), ranks()});
   if (!visitor.loading()) return;
-  std::size_t at = 0;
-  for (const Forms& forms : forms_)
-    for (Codec* codec : codecs_of(forms)) codec->set_tau(tau_[at++]);
   master_begun_ = true;
   pending_residuals_ = buckets_.size();
   if (ranks() == 1) pending_masters_ = buckets_.size();

@@ -59,8 +59,6 @@ class ServerCodec {
   // Of this rank and the buckets that are finished since the last call.
   CodecRecord record() { return tally_.take(lossy()); }
   void visit_state(StateVisitor& visitor);
-  // ", coded as fp16"; "" where nothing is
-  std::string describe() const;
 
  private:
   struct Forms {
@@ -78,8 +76,6 @@ class ServerCodec {
   void each_statistic(std::size_t b, ArenaRange range, const Do& act) const;
   void read(float* to, ArenaRange range) const;  // weights of the device
   void write(const float* from, ArenaRange range) const;
-  void add_residual(ArenaRange range);
-  std::vector<Codec*> codecs_of(const Forms& forms) const;
 
   std::string name_;
   StrategyContext context_;
@@ -94,7 +90,6 @@ class ServerCodec {
   std::size_t pending_residuals_ = 0,
               pending_masters_ =
                   0;  // buckets whose residuals, and (one replica) whose master weights a checkpoint brought
-  std::vector<double> tau_;
   CodecTally tally_;
   double formula_bytes_ = 0;
 };

@@ -1,12 +1,16 @@
 #include "exchange/server/form.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstring>
 #include <limits>
 #include <utility>
 
 #include "base/check.hpp"
+#include "base/error.hpp"
 #include "base/hash_rng.hpp"
+#include "base/text.hpp"
 #include "comm/collective/server.hpp"
 
 namespace echelon::inline exchange {
@@ -30,6 +34,13 @@ std::vector<ElemRange> statistics_in(const ParameterSet& parameters, ArenaRange 
   return ranges;
 }
 
+std::string coded_text(const ExchangeConfig& config) {
+  if (config.codec == kNoCodec.name) return "";
+  const std::string start =
+      config.codec_warmup_steps > 0 ? fmt::format(" from step {} on", count_text(config.codec_warmup_steps)) : "";
+  return fmt::format(", coded as {}{}", config.codec, start);
+}
+
 double coded_server_bytes(const Codec& codec, const std::vector<ElemRange>& statistics,
                           const AllreduceRequest& request) {
   if (request.ranks == 1) return 0;
@@ -51,6 +62,23 @@ ServerForm::ServerForm(std::int64_t elems, std::vector<Part> parts, std::vector<
                        std::span<float> residual)
     : elems_(elems), parts_(std::move(parts)), statistics_(std::move(statistics)), residual_(residual) {
   ECHELON_CHECK(!parts_.empty(), "a bucket that nobody serves");
+}
+
+std::unique_ptr<ServerForm> ServerForm::make(const ExchangeConfig& config, const ParameterSet& parameters, DType dtype,
+                                             ArenaRange bucket, const Parts& parts, std::span<float> residual) {
+  const bool lossy = codec_info(config.codec).lossy;
+  if (lossy && dtype != DType::f32)
+    throw ConfigError(fmt::format("exchange.codec '{}' takes f32, these values are {}; 'lossless' takes both",
+                                  config.codec, name_of(dtype)));
+  std::vector<Part> coded;
+  for (const ElemRange& part : parts)
+    if (!part.empty())
+      coded.push_back({part, make_codec(config.codec, {.dtype = dtype,
+                                                       .density = config.density,
+                                                       .tau = config.tau,
+                                                       .index_coding = config.index_coding})});
+  return std::make_unique<ServerForm>(bucket.elems(), std::move(coded),
+                                      lossy ? statistics_in(parameters, bucket) : std::vector<ElemRange>(), residual);
 }
 
 void ServerForm::begin_step(std::uint64_t key) {

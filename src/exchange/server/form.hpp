@@ -8,11 +8,13 @@
 
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "comm/codec/codec.hpp"
 #include "comm/collective/halves.hpp"
 #include "comm/collective/wire_form.hpp"
+#include "config/schema.hpp"
 #include "device/parameter.hpp"
 #include "exchange/codec_tally.hpp"
 
@@ -20,6 +22,9 @@ namespace echelon::inline exchange {
 
 // Indices of running statistics in a bucket, as its elements.
 std::vector<ElemRange> statistics_in(const ParameterSet& parameters, ArenaRange bucket);
+
+// ", coded as fp16 from step 100 on"; "" where nothing is.
+std::string coded_text(const ExchangeConfig& config);
 
 // Bytes that all ranks together send for a bucket of `request`, pushed and pulled; NaN where they depend on the values.
 double coded_server_bytes(const Codec& codec, const std::vector<ElemRange>& statistics,
@@ -34,6 +39,9 @@ class ServerForm final : public WireForm {
   };
   // `statistics` are empty where nothing is lost; `residual` is of the bucket, or empty.
   ServerForm(std::int64_t elems, std::vector<Part> parts, std::vector<ElemRange> statistics, std::span<float> residual);
+  // As exchange.codec asks, of the parts that are not empty. ConfigError where codec and dtype do not go together.
+  static std::unique_ptr<ServerForm> make(const ExchangeConfig& config, const ParameterSet& parameters, DType dtype,
+                                          ArenaRange bucket, const Parts& parts, std::span<float> residual);
 
   // `key`: of the random draws of this rank, bucket and step. Counts from zero.
   void begin_step(std::uint64_t key);

@@ -37,6 +37,7 @@ ServerStrategy::ServerStrategy(const ExchangeConfig& config, const StrategyConte
       gradients_(context.arenas.device(), context.arenas.gradients_at(0), context.arenas.elems(),
                  context.arenas.dtype()),
       weights_(context.arenas.device(), context.arenas.weights_at(0), context.arenas.elems(), context.arenas.dtype()),
+      coded_(coded_text(config)),
       account_(context.optimiser) {
   context.arenas.track_rows(alone() && config.codec == "none");
   request_.rank = context.engine.rank();
@@ -94,7 +95,7 @@ std::string ServerStrategy::describe() const {
   return fmt::format("synchronous parameter server, {} {} {}, {} in {}, updates on the servers{}",
                      counted(server_count(request_), "server"), request_.dedicated_servers ? "beside" : "in",
                      counted(workers_, "worker"), bytes_text(bytes),
-                     counted(static_cast<std::int64_t>(buckets_.size()), "bucket"), codec_->describe());
+                     counted(static_cast<std::int64_t>(buckets_.size()), "bucket"), coded_);
 }
 
 // On the thread that drives the engine.

@@ -86,6 +86,7 @@ class ServerStrategy : public Strategy, private ProtocolHost {
   int workers_;
   StrategyContext context_;
   Staging gradients_, weights_;
+  std::string coded_;  // for `describe`
   std::unique_ptr<ServerCodec> codec_;
   std::vector<Bucket> buckets_;
   StepAccount account_;

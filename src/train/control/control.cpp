@@ -102,11 +102,13 @@ class Control::Teller {
   Host host_;
 };
 
-Control::Control(Engine& world, int channel, const Progress& progress, MeetingScript script, NewsHearer hearer)
+Control::Control(Engine& world, int channel, const Progress& progress, MeetingScript script, NewsHearer hearer,
+                 Group* replica)
     : world_(world),
       progress_(progress),
       tree_(world.rank(), world.size(), channel, (world.size() + kSampledRanks - 1) / kSampledRanks),
       script_(std::move(script)),
+      replica_(replica),
       sums_(world),
       calls_(progress.meets == Progress::Meets::on_call && script_.empty()
                  ? std::make_unique<Caller>(world, channel + 2)
@@ -150,6 +152,12 @@ void Control::finished() {
 std::uint32_t Control::called(std::int64_t steps) const {
   if (calls_) return calls_->called(totals_.meetings);
   return met_ < script_.size() && steps >= script_[met_].steps ? script_[met_].reasons : 0;
+}
+
+std::uint32_t Control::called_together(std::int64_t steps) {
+  std::uint32_t reasons = called(steps);
+  if (replica_ && calls_) replica_->broadcast(&reasons, sizeof reasons, 0);
+  return reasons;
 }
 
 void Control::set_epoch_weight(double weight) { epoch_weight_ = weight; }

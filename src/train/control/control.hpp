@@ -7,6 +7,7 @@
 #include <mutex>
 
 #include "comm/engine.hpp"
+#include "comm/group.hpp"
 #include "exchange/progress.hpp"
 #include "job/phase.hpp"
 #include "train/control/calls.hpp"
@@ -27,8 +28,10 @@ class Control {
   static constexpr int kChannels = 6;
   // `channel` and the next kChannels - 1, on all ranks of the engine. It outlives this, and so does the hearer; all
   // ranks have one or none. `script`, on all ranks alike or on none: instead of calls, for strategies that meet on
-  // call; unless its last meeting ends the run, all stop there.
-  Control(Engine& world, int channel, const Progress& progress = {}, MeetingScript script = {}, NewsHearer hearer = {});
+  // call; unless its last meeting ends the run, all stop there. `replica`: of a split model, the ranks that step
+  // together; null: this rank steps by itself. It outlives this.
+  Control(Engine& world, int channel, const Progress& progress = {}, MeetingScript script = {}, NewsHearer hearer = {},
+          Group* replica = nullptr);
   ~Control();
 
   const Progress& progress() const { return progress_; }
@@ -44,6 +47,9 @@ class Control {
   // Likewise: why the next meeting was called (MeetingReason); 0 where none was. `steps` that this rank has trained
   // since this object was made.
   std::uint32_t called(std::int64_t steps) const;
+  // The same on all ranks of the replica, which all ask after the same step: its first rank decides, so that they go on
+  // or come to a meeting together though its call reaches them one after another.
+  std::uint32_t called_together(std::int64_t steps);
   // Likewise, on rank 0: total weight, over all replicas since this object was made, at which the next epoch ends, and
   // the next warm-up (0: never).
   void set_epoch_weight(double weight);
@@ -94,6 +100,7 @@ class Control {
   Report totals_;       // of this rank
   double epoch_weight_ = 0, join_weight_ = 0;
   MeetingScript script_;
+  Group* replica_;
   std::size_t met_ = 0;  // meetings of the script
   Ticket sum_;           // of the meeting under way; not valid: it has not begun
   Attached sums_;
