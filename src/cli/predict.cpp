@@ -66,8 +66,8 @@ void print_summary(const Opened& opened, const InferenceSummary& summary, int ra
   if (opened.data.labelled && opened.model.graph().counts_correct())
     fmt::print("accuracy {:.2f} %\n", 100 * sums.correct / sums.weight);
   fmt::print("speed    {} samples/s; a batch of {}: p50 {:.3g} ms, p99 {:.3g} ms\n",
-             rate_text(static_cast<double>(summary.samples) / seconds), batch,
-             1e3 * summary.latency(0.5), 1e3 * summary.latency(0.99));
+             rate_text(static_cast<double>(summary.samples) / seconds), batch, 1e3 * summary.latency(0.5),
+             1e3 * summary.latency(0.99));
 }
 
 // predictions (N ..) i32 and outputs (N, ..) f32, filled batch by batch.

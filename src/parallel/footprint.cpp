@@ -137,7 +137,7 @@ Footprint footprint(const Config& config, const Holding& holding) {
   const int replicas = holding.batches.replicas;
   if (strategy_traits(config.exchange.strategy).reads_table("asynchronous") &&
       replicas + config.exchange.server.ranks > 1)
-    bytes.host = arena * async_arenas(config.exchange, replicas, rule_of(config.optimiser).arenas());
+    bytes.host = arena * async_arenas(config.exchange, replicas, static_cast<int>(rule_of(config.optimiser).arenas()));
   if (strategy_traits(config.exchange.strategy).skips_steps && config.run.on_lost_worker == OnLostWorker::go_on)
     bytes.host += arena;          // the weights of the step before, while new ones arrive
   if (config.train.reproducible)  // finished subtrees of micro-shards, train/micro_shards.hpp

@@ -70,9 +70,8 @@ Table table_of(const BatchSweep& sweep) {
                fmt::format("samples to {:g} %", 100 * sweep.target), "time to it"});
   for (const BatchSweepRow& row : sweep.rows) {
     const auto percent = [](double part) { return part >= 0 ? fmt::format("{:.2f} %", 100 * part) : "-"; };
-    table.row({count_text(row.batch), rate_text(row.run.samples_per_s.median),
-               count_text(row.run.epochs), fmt::format("{:.4g}", row.run.test_loss), percent(row.run.test_accuracy),
-               percent(row.best_accuracy),
+    table.row({count_text(row.batch), rate_text(row.run.samples_per_s.median), count_text(row.run.epochs),
+               fmt::format("{:.4g}", row.run.test_loss), percent(row.run.test_accuracy), percent(row.best_accuracy),
                row.reached() ? count_text(static_cast<std::int64_t>(row.samples_to_target)) : "not reached",
                row.reached() ? seconds_text(row.seconds_to_target) : "-"});
   }

@@ -34,9 +34,9 @@ constexpr int kControlWordsChannel = 3;  // and the next Control::kChannels: agr
 constexpr int kDrawsChannel = kControlWordsChannel + Control::kChannels;  // and the next DrawQueue::kChannels
 constexpr int kStrategyChannel = kDrawsChannel + DrawQueue::kChannels;    // from here on: the strategy's
 constexpr int kPartsChannel = 0;                                          // of a model group: checkpoints
-constexpr int kNormsChannel = 1;  // likewise, and of the shards of a stage: norms of split models
-constexpr int kCallsChannel = 2;  // likewise: when its ranks come to meetings
-constexpr int kCutsChannel = 3;   // likewise, from here on: activations between its ranks
+constexpr int kNormsChannel = 1;                     // likewise, and of the shards of a stage: norms of split models
+constexpr int kCallsChannel = 2;                     // likewise: when its ranks come to meetings
+constexpr int kCutsChannel = kSnapshotsChannel + 1;  // likewise, from here on: activations between its ranks
 // A rank that is silent for hang_timeout_s is lost, and the others agree on it: a wait so many times as long is a hang.
 constexpr double kWaitsForTheLost = 3;
 

@@ -53,6 +53,8 @@ struct AttemptOptions {
   std::vector<std::string> lost = {};            // workers, before this attempt
 };
 
+inline constexpr int kSnapshotsChannel = 3;  // of a model group: evaluation of one replica
+
 class Attempt {
  public:
   Attempt(Engine& engine, AttemptOptions options);

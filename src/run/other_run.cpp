@@ -158,7 +158,7 @@ class UnusedState {
   }
 
  private:
-  void add(std::string text) { texts_.push_back(std::move(text)); }
+  void add(std::string_view text) { texts_.emplace_back(text); }
 
   void decide_optimiser(TakeUp& taken) {
     const std::set<std::string> there = optimiser_states(reader_);

@@ -247,7 +247,9 @@ void Loop::end_epoch(EpochRecord record) {
 void Loop::plan_epoch() {
   if (group_.rank() != 0) return;
   epoch_weight_ += draws_ != nullptr ? draws_->weight_of_epoch(epochs_) : plan_.weight_of_epoch(epochs_);
-  control_.set_epoch_weight(std::max(epoch_weight_, kSomeWeight));
+  const Position end = position_at(plan_.shards, plan_.total_steps);
+  control_.set_epoch_weight(std::max(epoch_weight_, kSomeWeight),
+                            epochs_ + (end.step_in_epoch > 0 ? 0 : 1) >= end.epoch);
 }
 
 void Loop::plan_warmup() {

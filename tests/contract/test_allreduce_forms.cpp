@@ -32,8 +32,7 @@ Row total(std::int64_t messages, std::int64_t payload_elems) {
   return {.messages = messages, .payload_elems = payload_elems, .most_sent_elems = kAny, .scratch_elems = kAny};
 }
 
-std::int64_t server_messages(std::int64_t givers, int servers, std::int64_t n, std::int64_t segment,
-                             bool whole) {
+std::int64_t server_messages(std::int64_t givers, int servers, std::int64_t n, std::int64_t segment, bool whole) {
   std::int64_t messages = 0;
   if (whole) return 2 * givers * test::pieces(n, segment);
   for (int s = 0; s < servers; ++s) messages += 2 * givers * test::pieces(n / servers + (s < n % servers), segment);
@@ -44,7 +43,8 @@ void check_servers(const AllreduceRequest& request) {
   CAPTURE(request.ranks, request.servers, request.dedicated_servers, request.elems, request.segment_elems);
   const int workers = request.ranks - (request.dedicated_servers ? request.servers : 0);
   const std::int64_t givers = request.dedicated_servers ? workers : request.ranks - 1, n = request.elems;
-  const Row row = total(server_messages(givers, request.servers, n, request.segment_elems, request.whole_on >= 0), 2 * givers * n);
+  const Row row =
+      total(server_messages(givers, request.servers, n, request.segment_elems, request.whole_on >= 0), 2 * givers * n);
   const test::RankPlans plans = plans_of("server", request);
   test::check_exact_workers(plans, n, kLeastWindow, DType::f64, row, workers);
   const Price price = price_allreduce("server", request);

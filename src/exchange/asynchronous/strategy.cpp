@@ -32,10 +32,10 @@
 #include "base/text.hpp"
 #include "comm/collective/server.hpp"
 #include "exchange/allreduce_request.hpp"
-#include "exchange/server/partition.hpp"
 #include "exchange/buckets.hpp"
 #include "exchange/list.hpp"
 #include "exchange/living.hpp"
+#include "exchange/server/partition.hpp"
 #include "exchange/staging.hpp"
 
 namespace echelon::inline exchange {

@@ -33,8 +33,8 @@ std::vector<PartitionedBucket> partition_over_servers(const ExchangeConfig& conf
   const int servers = server_count(request);
   double bucket_bytes = config.bucket_mb * 1024 * 1024;
   if (whole)
-    bucket_bytes = std::min(bucket_bytes, static_cast<double>(parameters.elems()) *
-                                              static_cast<double>(size_of(dtype)) / servers);
+    bucket_bytes =
+        std::min(bucket_bytes, static_cast<double>(parameters.elems()) * static_cast<double>(size_of(dtype)) / servers);
   const std::vector<ArenaRange> ranges = make_buckets(parameters, size_of(dtype), bucket_bytes);
   const std::vector<int> holders = servers_of_buckets(ranges, servers);
   std::vector<PartitionedBucket> buckets;

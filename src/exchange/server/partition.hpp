@@ -2,8 +2,8 @@
 //
 //   ranges     every bucket is cut into even parts, one a server
 //   variables  every bucket, of whole parameters, lies on one server: the largest bucket first, each on the server with
-//              the fewest bytes so far (Graham 1969: the fullest server has at most 4/3 - 1/(3s) of the least possible).
-//              Buckets are no larger than an s-th of all parameters, unless a parameter is
+//              the fewest bytes so far (Graham 1969: the fullest server has at most 4/3 - 1/(3s) of the least
+//              possible). Buckets are no larger than an s-th of all parameters, unless a parameter is
 #pragma once
 
 #include <vector>

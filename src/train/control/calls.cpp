@@ -26,11 +26,10 @@ ControlCalls::ControlCalls(int rank, int ranks, int tag) : ranks_(ranks), tag_(t
   for (const auto& [child, behind] : place.children) children_.push_back({.rank = child, .newest = {}, .incoming = {}});
 }
 
-void ControlCalls::report(const Report& totals, double epoch_weight, double join_weight) {
+void ControlCalls::report(const Report& totals, const MeetingWeights& weights) {
   const std::lock_guard lock(mutex_);
   given_ = totals;
-  given_epoch_weight_ = epoch_weight;
-  given_join_weight_ = join_weight;
+  given_weights_ = weights;
 }
 
 void ControlCalls::on(const ProtocolEvent& event, ProtocolActions& actions) {
@@ -46,8 +45,7 @@ void ControlCalls::on(const ProtocolEvent& event, ProtocolActions& actions) {
     case ProtocolEvent::Kind::posted: {
       const std::lock_guard lock(mutex_);
       own_ = given_;
-      epoch_weight_ = given_epoch_weight_;
-      join_weight_ = given_join_weight_;
+      weights_ = given_weights_;
     }
       return look(actions);
     case ProtocolEvent::Kind::sent:
@@ -104,9 +102,11 @@ std::uint32_t ControlCalls::reasons_of(const Report& totals) const {
   std::uint32_t reasons = 0;
   // Wishes of ranks that attended fewer meetings were answered by the last one.
   if (totals.wishes != 0 && totals.meetings == own_.meetings) reasons |= kMeetingWish;
-  if (epoch_weight_ > 0 && totals.weight >= epoch_weight_) reasons |= kMeetingEpoch;
-  if (join_weight_ > 0 && totals.weight >= join_weight_) reasons |= kMeetingJoin;
-  if (static_cast<int>(totals.finished) == ranks_) reasons |= kMeetingEnd;
+  const bool all_finished = static_cast<int>(totals.finished) == ranks_;
+  if (weights_.epoch > 0 && totals.weight >= weights_.epoch && (all_finished || !weights_.last))
+    reasons |= kMeetingEpoch;
+  if (weights_.join > 0 && totals.weight >= weights_.join) reasons |= kMeetingJoin;
+  if (all_finished) reasons |= kMeetingEnd;
   if (totals.not_finite_rank >= 0) reasons |= kMeetingNotFinite;
   return reasons;
 }

@@ -47,6 +47,13 @@ struct MeetingCall {
   std::uint32_t reasons = 0;
 };
 
+// Total weights, over all replicas, at which rank 0 calls meetings; 0: never.
+struct MeetingWeights {
+  double epoch = 0;   // the next epoch is over
+  bool last = false;  // and with it the run: one meeting for both
+  double join = 0;    // the next warm-up is over
+};
+
 class ControlCalls final : public Machine {
  public:
   // Posted by the host after each `report`; the host is notified after each call.
@@ -55,9 +62,8 @@ class ControlCalls final : public Machine {
   // `tag`: and tag + 1. Both are the machine's own.
   ControlCalls(int rank, int ranks, int tag);
 
-  // Any thread, before kReport is posted: this rank's totals, and, read on rank 0, the total weight at which the next
-  // epoch and the next warm-up are over (0: never).
-  void report(const Report& totals, double epoch_weight, double join_weight = 0);
+  // Any thread, before kReport is posted: this rank's totals; `weights` are read on rank 0.
+  void report(const Report& totals, const MeetingWeights& weights);
   // The newest call; within `on_notified`.
   const MeetingCall& call() const { return call_; }
 
@@ -79,10 +85,10 @@ class ControlCalls final : public Machine {
   std::vector<Child> children_;
   Report own_, sent_;
   bool sending_ = false, sent_any_ = false, closed_ = false;
-  double epoch_weight_ = 0, join_weight_ = 0;
+  MeetingWeights weights_;
   std::mutex mutex_;  // of what the host gives
   Report given_;
-  double given_epoch_weight_ = 0, given_join_weight_ = 0;
+  MeetingWeights given_weights_;
   MeetingCall call_, incoming_;
   MeetingCall down_[2];  // by turns: the last one may still be under way
 };

@@ -37,8 +37,8 @@ class Control::Caller {
     attached_.attach(machine_);
   }
 
-  void report(const Report& totals, double epoch_weight, double join_weight) {
-    machine_.report(totals, epoch_weight, join_weight);
+  void report(const Report& totals, const MeetingWeights& weights) {
+    machine_.report(totals, weights);
     attached_.post(ControlCalls::kReport);
   }
   // After so many meetings.
@@ -141,7 +141,7 @@ void Control::stepped() {
   if (news_) news_->stepped();
 }
 
-void Control::report() { calls_->report(totals_, epoch_weight_, join_weight_); }
+void Control::report() { calls_->report(totals_, weights_); }
 
 void Control::finished() {
   if (!calls_ || totals_.finished > 0) return;
@@ -160,15 +160,20 @@ std::uint32_t Control::called_together(std::int64_t steps) {
   return reasons;
 }
 
-void Control::set_epoch_weight(double weight) { epoch_weight_ = weight; }
+void Control::set_epoch_weight(double weight, bool last) {
+  weights_.epoch = weight;
+  weights_.last = last;
+}
 
-void Control::set_join_weight(double weight) { join_weight_ = weight; }
+void Control::set_join_weight(double weight) { weights_.join = weight; }
 
 void Control::begin() {
   if (met_ + 1 == script_.size() && (script_.back().reasons & kMeetingEnd) == 0) words_.requeue = true;
   sum_ = sums_.expect();
   tree_.set_words(words_);
-  words_ = {.step = words_.step};  // of the next meeting too, where no step comes before it
+  ControlWords next;
+  next.step = words_.step;  // of the next meeting too, where no step comes before it
+  words_ = next;
   sums_.post(ControlTree::kWords);
 }
 

@@ -50,9 +50,9 @@ class Control {
   // The same on all ranks of the replica, which all ask after the same step: its first rank decides, so that they go on
   // or come to a meeting together though its call reaches them one after another.
   std::uint32_t called_together(std::int64_t steps);
-  // Likewise, on rank 0: total weight, over all replicas since this object was made, at which the next epoch ends, and
-  // the next warm-up (0: never).
-  void set_epoch_weight(double weight);
+  // Likewise, on rank 0: total weight, over all replicas since this object was made, at which the next epoch ends
+  // (`last`: and the run), and the next warm-up (0: never).
+  void set_epoch_weight(double weight, bool last);
   void set_join_weight(double weight);
 
   // Every rank: the sum over all ranks of what was added since the last meeting. Returns once all ranks are there;
@@ -98,7 +98,7 @@ class Control {
   ControlTree tree_;
   ControlWords words_;  // since the last meeting
   Report totals_;       // of this rank
-  double epoch_weight_ = 0, join_weight_ = 0;
+  MeetingWeights weights_;
   MeetingScript script_;
   Group* replica_;
   std::size_t met_ = 0;  // meetings of the script

@@ -14,8 +14,8 @@
 namespace echelon::inline train {
 
 EvaluateHook::EvaluateHook(const Config& config, const RunPlan& plan, const RankGroups& rank_groups, Arenas& arenas,
-                           Strategy& strategy, ActivationExchange& activation_exchange, Group& group, PhaseBoard& phase,
-                           Tell tell)
+                           Strategy& strategy, ActivationExchange& activation_exchange, Group& group,
+                           std::optional<Group> model_group, PhaseBoard& phase, Tell tell)
     : config_(config),
       plan_(plan),
       trains_(rank_groups.trains()),
@@ -26,6 +26,7 @@ EvaluateHook::EvaluateHook(const Config& config, const RunPlan& plan, const Rank
       strategy_(strategy),
       activation_exchange_(activation_exchange),
       group_(group),
+      model_group_(model_group),
       phase_(phase),
       tell_(std::move(tell)) {
   if (!plan_.test) return;
@@ -91,12 +92,13 @@ EvaluateHook::Figures EvaluateHook::meet() {
   return figures_of(sums, true);
 }
 
-// This rank alone.
+// The ranks of this replica alone.
 EvaluateHook::Figures EvaluateHook::snapshot() {
   phase_.enter("evaluation");
   strategy_.wait_parameters({0, arenas_.elems()});
   std::vector<double> sums(static_cast<std::size_t>(whole_.shards->steps_per_epoch()) * 3);
   pass(whole_, sums);
+  if (model_group_) model_group_->sum(sums);
   phase_.enter("hooks");
   return figures_of(sums, false);
 }

@@ -11,6 +11,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 
 #include "comm/group.hpp"
 #include "config/schema.hpp"
@@ -31,9 +32,11 @@ class EvaluateHook final : public Hook {
   // Of an evaluation between ends of epochs: "snapshot" or "test", its step, epochs done, figures and seconds.
   using Tell = std::function<void(const char* type, const EpochFigures& figures)>;
 
-  // `group`: all ranks. `tell` is called on the first replica's ranks at least.
+  // `group`: all ranks; `model_group`: of a split model, the ranks of this replica. `tell` is called on the first
+  // replica's ranks at least.
   EvaluateHook(const Config& config, const RunPlan& plan, const RankGroups& rank_groups, Arenas& arenas,
-               Strategy& strategy, ActivationExchange& activation_exchange, Group& group, PhaseBoard& phase, Tell tell);
+               Strategy& strategy, ActivationExchange& activation_exchange, Group& group,
+               std::optional<Group> model_group, PhaseBoard& phase, Tell tell);
 
   void run_begin(std::int64_t first_step) override { seen_step_ = own_pace_ ? -1 : first_step; }
   void step_end(const StepRecord& record) override;
@@ -71,6 +74,7 @@ class EvaluateHook final : public Hook {
   Strategy& strategy_;
   ActivationExchange& activation_exchange_;
   Group& group_;
+  std::optional<Group> model_group_;
   PhaseBoard& phase_;
   Tell tell_;
   Share part_;                   // of this replica, at meetings

@@ -71,9 +71,8 @@ std::string ProgressHook::line(const StepRecord& record) const {
   const double rate = (of_tokens ? window_tokens_ : window_samples_) / seconds;
   const double per_step_s = seconds / static_cast<double>(std::max<std::int64_t>(1, window_steps_));
   return fmt::format("step {}/{}  {}{}  {} {}/s{}  {} left", count_text(record.step), count_text(total_steps_),
-                     epoch_text(record.epoch + 1), loss_text("loss", record.loss),
-                     rate_text(rate), of_tokens ? "tokens" : "samples",
-                     own_pace_ ? " on rank 0" : "",
+                     epoch_text(record.epoch + 1), loss_text("loss", record.loss), rate_text(rate),
+                     of_tokens ? "tokens" : "samples", own_pace_ ? " on rank 0" : "",
                      left_text(per_step_s * static_cast<double>(total_steps_ - record.step)));
 }
 

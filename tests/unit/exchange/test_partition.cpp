@@ -26,8 +26,8 @@ TEST_CASE("whole parameters lie on one server each, and no server has much more 
     const auto counts = test::random_integers(3, 0, 40, "counts" + std::to_string(trial));
     ParameterSet set;
     std::int64_t largest = 0;
-    for (const std::int64_t root : test::random_integers(1 + static_cast<std::size_t>(counts[0]), 1, 70,
-                                                         "sizes" + std::to_string(trial))) {
+    for (const std::int64_t root :
+         test::random_integers(1 + static_cast<std::size_t>(counts[0]), 1, 70, "sizes" + std::to_string(trial))) {
       set.add("p" + std::to_string(set.size()), Shape{root * root}, {});
       largest = std::max(largest, root * root);
     }
@@ -38,13 +38,15 @@ TEST_CASE("whole parameters lie on one server each, and no server has much more 
     CAPTURE(trial, set.size(), request.ranks, servers);
     std::vector<std::int64_t> held(static_cast<std::size_t>(request.ranks));
     std::int64_t at = set.elems();
-    for (const auto& [range, of] : partition_over_servers(with_partition(ServerPartition::variables), request, set, DType::f32)) {
+    for (const auto& [range, of] :
+         partition_over_servers(with_partition(ServerPartition::variables), request, set, DType::f32)) {
       CHECK(range.end == at);
       at = range.begin;
       const Parts parts = server_parts(of);
       CHECK(std::count_if(parts.begin(), parts.end(), [](ElemRange part) { return !part.empty(); }) == 1);
       for (std::size_t r = 0; r < parts.size(); ++r) held[r] += parts[r].elems();
-      CHECK(std::any_of(set.all().begin(), set.all().end(), [&](const Parameter& p) { return p.begin == range.begin; }));
+      CHECK(
+          std::any_of(set.all().begin(), set.all().end(), [&](const Parameter& p) { return p.begin == range.begin; }));
     }
     CHECK(at == 0);
     CHECK(std::accumulate(held.begin(), held.end(), std::int64_t{0}) == set.elems());
@@ -58,6 +60,7 @@ TEST_CASE("ranges are even parts of every bucket", "[exchange]") {
   set.add("a", Shape{1000}, {});
   set.add("b", Shape{7}, {});
   AllreduceRequest request{.ranks = 3};
-  for (const auto& [range, of] : partition_over_servers(with_partition(ServerPartition::ranges), request, set, DType::f64))
+  for (const auto& [range, of] :
+       partition_over_servers(with_partition(ServerPartition::ranges), request, set, DType::f64))
     for (const ElemRange part : server_parts(of)) CHECK(std::abs(3 * part.elems() - range.elems()) < 3);
 }

@@ -50,7 +50,7 @@ struct Rank final : ProtocolHost {
     });
   }
   void tell() {
-    calls.report(own, epoch_weight);
+    calls.report(own, {.epoch = epoch_weight});
     actor->post(ControlCalls::kReport);
   }
   void attend() {
