@@ -65,7 +65,7 @@ std::string coded_text(const Config& config, const ParameterSet& parameters, con
                                                  .density = exchange.density,
                                                  .tau = exchange.tau,
                                                  .index_coding = exchange.index_coding});
-  const bool serves = exchange.strategy == "server";
+  const bool serves = !strategy_traits(exchange.strategy).all_reduces();
   double bytes = 0;
   for (const auto& [bucket, request] : buckets) {
     bytes += serves ? coded_server_bytes(*codec, statistics_in(parameters, bucket), request)

@@ -103,20 +103,23 @@ int arenas_of_strategy(const ExchangeConfig& exchange) {
 }
 
 // Arenas in host memory that a rank of an asynchronous parameter server keeps: exchange/asynchronous/memory.hpp, of a
-// worker, and served.hpp, of a server with its part; of `states` of the optimiser.
+// worker, and served.hpp, of a server with its part; of `states` of the optimiser. A codec (codec.hpp) takes its
+// messages on a worker; a lossy one the residual on all ranks, and on servers a copy of what each worker has.
 double async_arenas(const ExchangeConfig& exchange, int workers, int states) {
   const AsynchronousKeys& keys = exchange.asynchronous;
   const bool compensates = keys.delay_compensation > 0, adapts = compensates && keys.compensation_decay > 0;
   const bool steps = keys.states == AsyncStates::server;
-  const double of_worker = 3;
+  const CodecTraits* codec = find_traits(kCodecs, exchange.codec);
+  const bool lossy = codec && codec->lossy;
+  const double of_worker = codec ? 4 : 3;
   double of_servers = 1 + workers;
   of_servers += (keys.soft > 1 || steps ? 1 : 0) + (steps ? states : 0);
-  of_servers += (compensates ? workers : 0) + (adapts ? 1 : 0);
-  const double gathered = adapts ? 1 : 0;
+  of_servers += (compensates || lossy ? workers : 0) + (adapts ? 1 : 0);
+  const double whole = (adapts ? 1 : 0) + (lossy ? 1 : 0);
   const auto dedicated = static_cast<double>(exchange.server.ranks);
-  if (dedicated > 0) return gathered + std::max(of_worker, of_servers / dedicated);
+  if (dedicated > 0) return whole + std::max(of_worker, of_servers / dedicated);
   const auto inside = static_cast<double>(exchange.servers > 0 ? exchange.servers : workers);
-  return gathered + of_worker + of_servers / inside;
+  return whole + of_worker + of_servers / inside;
 }
 
 Footprint footprint(const Config& config, const Holding& holding) {

@@ -179,7 +179,8 @@ class UnusedState {
   void decide_residuals(TakeUp& taken) {
     const std::vector<std::string> kept = kept_states(reader_);
     const bool same_strategy = source_ && source_->exchange.strategy == config_.exchange.strategy;
-    taken.residuals = !kept.empty() && same_strategy && source_->exchange.codec == config_.exchange.codec;
+    taken.residuals = !kept.empty() && same_strategy && source_->exchange.codec == config_.exchange.codec &&
+                      source_->exchange.asynchronous.states == config_.exchange.asynchronous.states;
     if (source_ && !same_strategy)
       return add(fmt::format("resumed from `{}`; {}", source_->exchange.strategy, dropped_text(kept)));
     if (kept.empty() || taken.residuals) return;
