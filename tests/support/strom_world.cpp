@@ -5,6 +5,7 @@
 #include <cstring>
 #include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <numeric>
 #include <optional>
@@ -25,8 +26,11 @@ using Word = StromProtocol::Word;
 
 std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
+constexpr int kFirstTag = 20;  // of messages; those of their acknowledgements are one higher
+
 StromTraffic traffic_of(const StromSchedule& schedule) {
-  StromTraffic traffic{.asynchronous = schedule.asynchronous, .ring = schedule.ring, .rooms = {}, .first_tag = 20};
+  StromTraffic traffic{
+      .asynchronous = schedule.asynchronous, .ring = schedule.ring, .rooms = {}, .first_tag = kFirstTag};
   for (const std::int64_t elems : schedule.buckets)
     traffic.rooms.push_back(strom_room(elems, schedule.format.dtype, schedule.warmup_steps > 0));
   return traffic;
@@ -52,6 +56,7 @@ class StromRank final : public ProtocolHost {
     }
     protocol.emplace(rank, schedule.ranks, traffic_of(schedule));
     watched_.emplace(*protocol, true);
+    watched_->observe = [this](int peer, int tag, bool sent) { count_on_link(peer, tag, sent); };
     auto transport = make_disturbed(world.transport(rank), schedule.disturbance[at(rank)]);
     actor.emplace(
         std::move(transport), *watched_, *this, [this] { return ended_; }, schedule.sends);
@@ -102,6 +107,14 @@ class StromRank final : public ProtocolHost {
   double ended_s = 0;
 
  private:
+  // Of one origin and bucket no more messages are on a link than there are slots.
+  void count_on_link(int peer, int tag, bool sent) {
+    const bool ack = (tag - kFirstTag) % 2 == 1;
+    if (sent == ack || !schedule_.asynchronous) return;
+    int& under_way = on_links_[{peer, ack ? tag - 1 : tag}];
+    under_way += sent ? 1 : -1;
+    ECHELON_CHECK_LE(under_way, kStromSlots, "messages from rank {} to rank {}, tag {}", rank_, peer, tag);
+  }
   void begin_epoch() {
     if (epoch_ == static_cast<int>(schedule_.steps[at(rank_)].size())) {
       actor->post(StromProtocol::token(Word::done));
@@ -204,6 +217,7 @@ class StromRank final : public ProtocolHost {
   std::vector<std::deque<Arrival>> arrived_;
   std::vector<StromCoder> coders_;
   std::vector<Arrival> own_;
+  std::map<std::pair<int, int>, int> on_links_;  // by receiver and tag: messages that it has not acknowledged
   std::optional<WatchedMachine> watched_;
   std::uint64_t draws_ = 0;
   std::int64_t step_ = 0, left_ = 0;

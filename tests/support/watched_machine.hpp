@@ -2,6 +2,7 @@
 // whether a buffer is free when the host is told so. A failed check where the machine ends with any of them under way.
 #pragma once
 
+#include <functional>
 #include <map>
 
 #include "base/check.hpp"
@@ -19,13 +20,19 @@ class WatchedMachine final : public Machine, private ProtocolActions {
   // Outlives this. `listens`: receives of what never comes may be under way when it ends.
   explicit WatchedMachine(Machine& machine, bool listens = false) : machine_(machine), listens_(listens) {}
 
+  // Told of each message that is sent, and of each one that arrives.
+  std::function<void(int peer, int tag, bool sent)> observe;
+
   const std::map<Token, Send>& sends() const { return sends_; }
   const std::map<Token, int>& receives() const { return receives_; }  // their tags
   const std::map<Token, int>& waits() const { return waits_; }        // likewise
 
   void on(const ProtocolEvent& event, ProtocolActions& actions) override {
     if (event.kind == ProtocolEvent::Kind::sent) sends_.erase(event.token);
-    if (event.kind == ProtocolEvent::Kind::received) receives_.erase(event.token);
+    if (event.kind == ProtocolEvent::Kind::received) {
+      const auto received = receives_.extract(event.token);
+      if (observe) observe(event.peer, received.mapped(), false);
+    }
     actions_ = &actions;
     machine_.on(event, *this);
   }
@@ -33,6 +40,7 @@ class WatchedMachine final : public Machine, private ProtocolActions {
  private:
   void send(Token token, int peer, int tag, const void* data, std::size_t bytes, int priority) override {
     ECHELON_CHECK(sends_.insert({token, {tag, data}}).second, "a token of two sends, tag {}", tag);
+    if (observe) observe(peer, tag, true);
     actions_->send(token, peer, tag, data, bytes, priority);
   }
   void receive(Token token, int peer, int tag, void* data, std::size_t room) override {
