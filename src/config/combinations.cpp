@@ -130,8 +130,7 @@ const std::vector<Exclusion>& exclusions() {
        "what the shards of a layer all hold whole would change in another order on each; parallel.pipeline is "
        "possible"},
       {P::chooses_split, P::own_pace,
-       "split = \"auto\" could slice parameters, and what shards hold whole would change in another order on each; "
-       "parallel.pipeline is possible"},
+       "split = \"auto\" could slice parameters, whose whole neighbours change in another order on each shard"},
       {P::splits_model, P::draws_batches, "the ranks of one replica would have to draw the same batches"},
       {P::splits_model, P::repeats_order, "orders of arrivals are recorded of whole models"},
       {P::chooses_split, P::splits_model, "split = \"auto\" chooses the split itself", Verdict::not_read},

@@ -44,14 +44,16 @@ std::vector<Group> groups() {
 // The letters of reasons, in the order in which they are met.
 class Legend {
  public:
-  char letter(const Clash& clash) {
+  std::string letter(const Clash& clash) {
     const std::string reason = text_of(clash);
     const auto known = std::find(reasons_.begin(), reasons_.end(), reason);
     const auto at = static_cast<std::size_t>(known - reasons_.begin());
     if (known == reasons_.end()) reasons_.push_back(reason);
-    static const std::string letters =
-        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+=%&#@!?$<>^~:;|/_'";
-    return at < letters.size() ? letters[at] : '*';
+    static const std::string plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+=%&#@!?$<>^~:;|/_'";
+    static const std::vector<std::string> greek = {"α", "β", "γ", "δ", "ε", "ζ", "η", "θ", "λ", "μ", "ξ", "π",
+                                                   "ρ", "σ", "τ", "φ", "ψ", "ω", "Γ", "Δ", "Θ", "Λ", "Ξ", "Π"};
+    if (at < plain.size()) return plain.substr(at, 1);
+    return at - plain.size() < greek.size() ? greek[at - plain.size()] : "*";
   }
   std::string text() {
     std::string out;
@@ -66,7 +68,7 @@ class Legend {
                                                              : "";
     return std::string(clash.reason) + mark;
   }
-  char letter_of(const std::string& reason) {
+  std::string letter_of(const std::string& reason) {
     Clash clash;
     clash.reason = reason;
     return letter(clash);
@@ -74,11 +76,11 @@ class Legend {
   std::vector<std::string> reasons_;
 };
 
-char cell(const Group& row, const Group& column, Legend& legend) {
+std::string cell(const Group& row, const Group& column, Legend& legend) {
   const Choice &a = *row.choices.front(), &b = *column.choices.front();
-  if (a.worded && b.worded && a.path == b.path) return '-';
+  if (a.worded && b.worded && a.path == b.path) return "-";
   const auto clash = clash_between(a, b);
-  return clash ? legend.letter(*clash) : '.';
+  return clash ? legend.letter(*clash) : ".";
 }
 
 // Without blanks at its end.
