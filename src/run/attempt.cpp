@@ -197,7 +197,8 @@ void Attempt::restore() {
       echelon::restore(start_, config_, *plan_, rank_groups_->replica(),
                        {state_, tuning_, *arenas_, *optimiser_, *strategy_});
     });
-  if (rank_groups_->trains()) draws_ = make_draws(config_, *plan_, state_, rank_groups_->peers(), kDrawsChannel);
+  if (rank_groups_->trains())
+    draws_ = make_draws(config_, *plan_, state_, rank_groups_->data_parallel_peers(), kDrawsChannel);
 }
 
 void Attempt::visit_state(StateVisitor& visitor) {
@@ -212,10 +213,7 @@ void Attempt::visit_state(StateVisitor& visitor) {
 // State that is distributed over ranks; the first rank of the first replica writes it.
 WholeTensors Attempt::gather_for_checkpoint() {
   Group all(rank_groups_->exchange(), kControlChannel), replicas(rank_groups_->data_parallel_peers(), kControlChannel);
-  if (draws_) {
-    Group workers(rank_groups_->peers(), kControlChannel);
-    state_.open = draws_->gather(workers);
-  }
+  if (draws_) state_.open = draws_->gather(replicas);
   WholeTensors wholes = gather_slices(all, [this](StateVisitor& visitor) { strategy_->visit_state(visitor); });
   wholes.merge(gather_slices(replicas, [this](StateVisitor& visitor) { runner_->visit_state(visitor); }));
   if (rank_groups_->mesh().parts() > 1 && rank_groups_->replica() == 0 && rank_groups_->coord().spatial_shard == 0) {

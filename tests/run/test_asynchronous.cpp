@@ -129,7 +129,8 @@ TEST_CASE("an asynchronous run goes on with another number of servers, and witho
 // then while a call is on its way.
 TEST_CASE("asynchronous replicas of two stages train to the end, meet, stop and go on", "[run]") {
   const test::Trial trial;
-  const test::Sets sets = asynchronous({"parallel.pipeline=2", "batch.accumulation=2", "train.epochs=20"});
+  const test::Sets sets =
+      asynchronous({"parallel.pipeline=2", "batch.accumulation=2", "train.epochs=20", "evaluate.every_steps=100"});
   const test::Outcome stopped = trial.train_and(
       4, sets,
       "running; for i in 1 2 3 4; do kill -STOP $(rank 1); sleep 0.1; kill -CONT $(rank 1); sleep 0.1; done; "
@@ -141,6 +142,13 @@ TEST_CASE("asynchronous replicas of two stages train to the end, meet, stop and 
   const json summary = run.summary();
   CHECK(summary["test_accuracy"].get<double>() > 0.85);
   check_staleness(trial, summary, 2);
+  std::size_t snapshots = 0;
+  for (const json& row : trial.metrics()) {
+    if (row["type"] != "snapshot") continue;
+    ++snapshots;
+    CHECK(row["test_loss"].get<double>() > 0);  // of the last stage, by the first
+  }
+  CHECK(snapshots > 0);
   CHECK(summary["wire_bytes_per_step"].get<double>() ==
         Approx(summary["formula_bytes_per_step"].get<double>()).epsilon(0.02));
 }
