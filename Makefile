@@ -124,7 +124,7 @@ $(OUT)/pch/%.hpp: $(OUT)/flags
 	@mkdir -p $(@D)
 	@echo "  PCH  $@"
 	@echo '#include "$(patsubst src/%,%,$(firstword $(filter %/precompiled.hpp,$^)))"' > $@
-	@CCACHE_DISABLE=1 $(CXX) $(CXXFLAGS) $(CPPFLAGS) -I. $(PKG) -x c++-header -o $@.gch $@
+	@CCACHE_DISABLE=1 $(CXX) $(CXXFLAGS) $(CPPFLAGS) -I. $(PKG) -x c++-header -o $@.gch $@ || { rm -f $@; exit 1; }
 	@cat $(filter-out FORCE,$^) | cksum > $@.gch.sum
 PLAIN := $(call objects,src/device/host_update.cpp tests/support/session.cpp tests/main.cpp tests/mpi/main.cpp)
 $(filter-out $(PLAIN),$(call objects,$(SRC) $(call find,tests,cpp))): private CPPFLAGS += -include $(PRECOMPILED) -Winvalid-pch

@@ -49,9 +49,10 @@ class Legend {
     const auto known = std::find(reasons_.begin(), reasons_.end(), reason);
     const auto at = static_cast<std::size_t>(known - reasons_.begin());
     if (known == reasons_.end()) reasons_.push_back(reason);
-    static const std::string plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+=%&#@!?$<>^~:;|/_'";
-    static const std::vector<std::string> greek = {"α", "β", "γ", "δ", "ε", "ζ", "η", "θ", "λ", "μ", "ξ", "π",
-                                                   "ρ", "σ", "τ", "φ", "ψ", "ω", "Γ", "Δ", "Θ", "Λ", "Ξ", "Π"};
+    static const std::string plain =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+=%&#@!?$<>^~:;|/_'";
+    static const std::vector<std::string> greek = {"α", "β", "γ", "δ", "ε", "ζ", "η", "θ",
+                                                   "λ", "μ", "ξ", "π", "ρ", "σ", "τ", "φ"};
     if (at < plain.size()) return plain.substr(at, 1);
     return at - plain.size() < greek.size() ? greek[at - plain.size()] : "*";
   }

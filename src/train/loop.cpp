@@ -242,14 +242,12 @@ void Loop::end_epoch(EpochRecord record) {
   epoch_start_s_ = clock_.now_s();
 }
 
-// Rank 0 calls the meeting at the end of epoch `epochs_`, once the weights of all replicas' steps add up. Nothing may
-// be left of it, whose meeting an earlier attempt has not come to.
+// Rank 0 calls the meeting at the end of epoch `epochs_`, once the weights of all its steps add up, or none is left.
 void Loop::plan_epoch() {
   if (group_.rank() != 0) return;
   epoch_weight_ += draws_ != nullptr ? draws_->weight_of_epoch(epochs_) : plan_.weight_of_epoch(epochs_);
-  const Position end = position_at(plan_.shards, plan_.total_steps);
-  control_.set_epoch_weight(std::max(epoch_weight_, kSomeWeight),
-                            epochs_ + (end.step_in_epoch > 0 ? 0 : 1) >= end.epoch);
+  const bool last = position_at(plan_.shards, plan_.total_steps - 1).epoch <= epochs_;
+  control_.set_epoch_weight(std::max(epoch_weight_, kSomeWeight), last);
 }
 
 void Loop::plan_warmup() {

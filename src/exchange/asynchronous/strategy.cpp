@@ -36,7 +36,6 @@
 #include "exchange/list.hpp"
 #include "exchange/living.hpp"
 #include "exchange/server/partition.hpp"
-#include "exchange/staging.hpp"
 
 namespace echelon::inline exchange {
 namespace {
@@ -248,68 +247,6 @@ void AsyncStrategy::drain() {
   const StepAccount::ExcludedTime apart(account_);
   leave_meeting();
   context_.arenas.device().synchronize();
-}
-
-// Of servers: states of the optimiser, and the mean square of gradients.
-void AsyncStrategy::gather_state() {
-  if (alone() || !attachment_) return;
-  const std::size_t elem = size_of(context_.arenas.dtype());
-  const auto put_own = [&](void* arena, const void* own_values) {
-    for (const Bucket& bucket : buckets_) {
-      const std::size_t at = static_cast<std::size_t>(bucket.own.begin) * elem;
-      std::memcpy(static_cast<std::byte*>(arena) + at, static_cast<const std::byte*>(own_values) + at,
-                  static_cast<std::size_t>(bucket.own.elems()) * elem);
-    }
-  };
-  for (int s = 0; at_servers() && s < context_.optimiser.states(); ++s) {
-    Staging states(context_.arenas.device(), context_.optimiser.state(s), context_.arenas.elems(),
-                   context_.arenas.dtype());
-    if (served_) put_own(states.at(0), served_->optimiser()->state(s));
-    gather(states.at(0));
-    states.store({0, context_.arenas.elems()});
-  }
-  if (!mean_square_.empty()) {
-    if (served_) put_own(mean_square_.data(), served_->mean_square());
-    gather(mean_square_.data());
-  }
-  context_.arenas.device().synchronize();
-}
-
-void AsyncStrategy::gather(void* arena) {
-  const int behind = context_.first_channel + 2 * static_cast<int>(buckets_.size());  // the protocol's own channels
-  for (const Bucket& bucket : buckets_)
-    context_.engine.run({.plan = bucket.gather,
-                         .data = static_cast<std::byte*>(arena) +
-                                 static_cast<std::size_t>(bucket.range.begin) * size_of(context_.arenas.dtype()),
-                         .dtype = context_.arenas.dtype(),
-                         .channel = behind,
-                         .priority = 0,
-                         .after = nullptr});
-}
-
-void AsyncStrategy::visit_state(StateVisitor& visitor) {
-  if (codec_) codec_->visit_state(visitor);
-  if (alone()) return;
-  if (at_servers()) {
-    double updates = updates_before_ + static_cast<double>(newest_version_);
-    StateTensor tensor;
-    tensor.name = "strategy/server_updates";
-    tensor.data = &updates, tensor.dtype = DType::f64, tensor.shape = Shape{1};
-    tensor.absent_is_zero = true;
-    visitor.tensor(tensor);
-    if (visitor.loading()) updates_before_ = updates;
-  } else {
-    pass_.visit_local_states(visitor, context_.optimiser, {context_.engine.rank(), workers_});
-  }
-  if (mean_square_.empty()) return;
-  for (const Parameter& parameter : context_.arenas.parameters().all()) {
-    const std::string name = "strategy/mean_square/" + parameter.name;
-    std::byte* data =
-        mean_square_.data() + static_cast<std::size_t>(parameter.begin) * size_of(context_.arenas.dtype());
-    StateTensor tensor = whole_tensor(name, data, context_.arenas.dtype(), parameter);
-    tensor.absent_is_zero = true;
-    visitor.tensor(tensor);
-  }
 }
 
 std::vector<StalenessTally> AsyncStrategy::staleness() const {

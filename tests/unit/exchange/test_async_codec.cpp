@@ -12,6 +12,7 @@
 #include "comm/codec/codec.hpp"
 #include "exchange/asynchronous/memory.hpp"
 #include "exchange/buckets.hpp"
+#include "tests/support/async_setting.hpp"
 #include "tests/support/random.hpp"
 
 namespace echelon {
@@ -22,56 +23,7 @@ using Values = std::vector<float>;
 
 constexpr std::uint64_t kSeed = 11;
 
-std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
-
-// Layers with running statistics between them.
-ParameterSet parameters_of(std::int64_t first, std::int64_t statistics, std::int64_t last) {
-  ParameterSet set;
-  set.add("a.weight", Shape{first}, {});
-  set.add_statistic("norm.mean", Shape{statistics}, {}, 0.1);
-  set.add("b.weight", Shape{last}, {}, false);
-  return set;
-}
-
-struct Setting {
-  ExchangeConfig exchange;
-  ParameterSet parameters = {};
-  int workers = 1, ranks = 1;
-  std::vector<ArenaRange> buckets;
-  std::vector<Parts> parts;
-  bool gradients = false, compensates = false;
-  std::int64_t soft = 1;
-};
-
-// Any number of workers and servers, inside the workers or beside them; buckets end where parameters do.
-Setting draw_setting(const std::string& codec, std::uint64_t seed) {
-  const HashRng random(seed, "async codec");
-  std::uint64_t draws = 0;
-  const auto below = [&](std::uint64_t bound) { return static_cast<std::int64_t>(random.below(draws++, bound)); };
-  Setting setting;
-  setting.parameters = parameters_of(1 + below(900), 1 + below(9), 1 + below(900));
-  setting.exchange.codec = codec;
-  setting.exchange.density = 0.1;
-  setting.exchange.codec_warmup_steps = below(3) == 0 ? 4 : 0;
-  setting.workers = 1 + static_cast<int>(below(4));
-  const int beside = static_cast<int>(below(3));
-  setting.ranks = setting.workers + beside;
-  const std::int64_t cut = setting.parameters[1].end();
-  setting.buckets = {{cut, setting.parameters.elems()}, {0, cut}};
-  for (const ArenaRange& bucket : setting.buckets) {
-    Parts& parts = setting.parts.emplace_back(at(setting.ranks));
-    const int first = beside > 0 ? setting.workers : 0, last = setting.ranks - 1;
-    const std::int64_t middle = 1 + below(static_cast<std::uint64_t>(bucket.elems()));
-    parts[at(first)] = {0, first == last ? bucket.elems() : middle};
-    if (first != last && middle < bucket.elems()) parts[at(last)] = {middle, bucket.elems()};
-  }
-  setting.gradients = below(2) == 0;
-  setting.compensates = below(2) == 0;
-  setting.soft = 1 + below(2);
-  return setting;
-}
-
-AsyncServing serving_of(const Setting& setting, bool lossy) {
+AsyncServing serving_of(const AsyncSetting& setting, bool lossy) {
   AsyncServing serving{.workers = setting.workers, .adds_up = setting.soft > 1, .keeps_copies = lossy};
   if (setting.compensates) serving.compensation = {.lambda = 0.2};
   if (setting.gradients) serving.optimiser.emplace();
@@ -81,7 +33,7 @@ AsyncServing serving_of(const Setting& setting, bool lossy) {
 // All ranks of production code, whose messages are carried by hand.
 class Ranks {
  public:
-  explicit Ranks(const Setting& setting, const Values& weights) : setting_(setting) {
+  explicit Ranks(const AsyncSetting& setting, const Values& weights) : setting_(setting) {
     for (int rank = 0; rank < setting.ranks; ++rank) {
       std::vector<ArenaRange> own;
       for (std::size_t b = 0; b < setting.buckets.size(); ++b) {
@@ -149,7 +101,7 @@ class Ranks {
     std::unique_ptr<AsyncServed> served;
     std::unique_ptr<AsyncBuffers> memory;
   };
-  const Setting& setting_;
+  const AsyncSetting& setting_;
   std::vector<Rank> ranks_;
 };
 
@@ -157,7 +109,7 @@ class Ranks {
 // oracle is test_async_served.cpp.
 class PlainLoop {
  public:
-  PlainLoop(const Setting& setting, const Values& weights)
+  PlainLoop(const AsyncSetting& setting, const Values& weights)
       : setting_(setting), lossy_(codec_info(setting.exchange.codec).lossy) {
     for (std::size_t b = 0; b < setting.buckets.size(); ++b)
       for (int s = 0; s < setting.ranks; ++s) {
@@ -298,14 +250,14 @@ class PlainLoop {
   }
 
  private:
-  const Setting& setting_;
+  const AsyncSetting& setting_;
   bool lossy_;
   std::map<std::pair<std::size_t, int>, Piece> pieces_;     // by bucket and server
   std::map<std::pair<int, std::int64_t>, double> decoded_;  // by worker and element: what its pushes decoded to
 };
 
 // 60 exchanges in a drawn order.
-void check_same(const Setting& setting, std::uint64_t seed) {
+void check_same(const AsyncSetting& setting, std::uint64_t seed) {
   const HashRng random(seed, "async codec arrivals");
   std::uint64_t draws = 0;
   const auto below = [&](std::uint64_t bound) { return static_cast<std::int64_t>(random.below(draws++, bound)); };
@@ -368,7 +320,7 @@ TEST_CASE("coded pushes and answers are a plain loop of k workers, bit for bit, 
   for (const std::string& codec : codec_names())
     for (std::uint64_t seed = test_seed(); seed < test_seed() + 12; ++seed) {
       CAPTURE(codec, seed);
-      check_same(draw_setting(codec, seed), seed);
+      check_same(draw_async_setting(codec, seed), seed);
     }
 }
 
