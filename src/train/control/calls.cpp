@@ -103,10 +103,11 @@ std::uint32_t ControlCalls::reasons_of(const Report& totals) const {
   // Wishes of ranks that attended fewer meetings were answered by the last one.
   if (totals.wishes != 0 && totals.meetings == own_.meetings) reasons |= kMeetingWish;
   const bool all_finished = static_cast<int>(totals.finished) == ranks_;
-  if (weights_.epoch > 0 && totals.weight >= weights_.epoch && (all_finished || !weights_.last))
-    reasons |= kMeetingEpoch;
+  const bool epoch_over = weights_.epoch > 0 && totals.weight >= weights_.epoch && (all_finished || !weights_.last);
+  if (epoch_over) reasons |= kMeetingEpoch;
   if (weights_.join > 0 && totals.weight >= weights_.join) reasons |= kMeetingJoin;
-  if (all_finished) reasons |= kMeetingEnd;
+  if (all_finished && (!epoch_over || weights_.last))
+    reasons |= kMeetingEnd;  // other epochs have meetings of their own
   if (totals.not_finite_rank >= 0) reasons |= kMeetingNotFinite;
   return reasons;
 }

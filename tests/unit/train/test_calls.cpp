@@ -145,4 +145,24 @@ TEST_CASE("a wish that a meeting has answered calls no other", "[train][control]
   CHECK(Report{}.merged({.not_finite_rank = 2}).not_finite_rank == 2);
 }
 
+TEST_CASE("ranks that have finished several epochs at once meet for each of them before the end", "[train][calls]") {
+  struct Nothing final : ProtocolActions {  // one rank sends nothing
+    void send(Token, int, int, const void*, std::size_t, int) override { FAIL("a message"); }
+    void receive(Token, int, int, void*, std::size_t) override { FAIL("a message"); }
+    void arm(Token, double) override {}
+    void disarm(Token) override {}
+    void wait_for(Token, int, int, std::int64_t) override {}
+    void wait_over(Token) override {}
+    void notify_host(Token) override {}
+    void finish() override {}
+  } actions;
+  ControlCalls calls(0, 1, 5);
+  for (int epoch = 1; epoch <= 3; ++epoch) {
+    calls.report({.weight = 6, .finished = 1, .meetings = epoch - 1.0}, {.epoch = 2.0 * epoch, .last = epoch == 3});
+    calls.on({.kind = ProtocolEvent::Kind::posted, .token = ControlCalls::kReport}, actions);
+    CHECK(calls.call().number == epoch);
+    CHECK(calls.call().reasons == (epoch < 3 ? kMeetingEpoch : kMeetingEpoch | kMeetingEnd));
+  }
+}
+
 }  // namespace echelon
