@@ -72,9 +72,11 @@ void check_goes_on(const test::Sets& sets, const Losses& losses) {
   const auto first = nlohmann::json::parse(read_file_whole(trial.run() + "/01/status.json"));
   CHECK(first["state"] == "stopped");
   CHECK_THAT(first["reason"].get<std::string>(), Contains("going on with"));
-  std::int64_t before = 0;  // the records of both attempts are one sequence
+  // The records of both attempts are one sequence; at a pace of its own rank 0 may have been ahead of what all go on
+  // from, and of the ends of epochs.
+  std::int64_t before = 0;
   for (const auto& row : trial.metrics()) {
-    CHECK(row["step"] >= before);
+    if (!strategy_traits(summary["strategy"].get<std::string>()).own_pace) CHECK(row["step"] >= before);
     before = row["step"];
   }
   CHECK(before == losses.steps);
