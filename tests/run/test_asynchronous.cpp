@@ -93,7 +93,7 @@ TEST_CASE("with a worker that is stopped now and then, the bound holds the other
           "[run][slow]") {
   const bool bounded = GENERATE(true, false);
   const test::Trial trial;
-  const test::Sets more = {"train.epochs=20", "evaluate.every_epochs=0", "checkpoint.every_epochs=0",
+  const test::Sets more = {"train.epochs=60", "evaluate.every_epochs=0", "checkpoint.every_epochs=0",
                            "exchange.server.ranks=1"};
   const test::Outcome outcome =
       trial.train_and(3, bounded ? stale_synchronous(2, more) : asynchronous(more), pauses(1));
