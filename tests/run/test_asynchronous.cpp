@@ -93,8 +93,8 @@ TEST_CASE("with a worker that is stopped now and then, the bound holds the other
           "[run][slow]") {
   const bool bounded = GENERATE(true, false);
   const test::Trial trial;
-  const test::Sets more = {"train.epochs=60", "evaluate.every_epochs=0", "checkpoint.every_epochs=0",
-                           "exchange.server.ranks=1"};
+  const test::Sets more = {"train.epochs=40", "device.pace_ms=5", "evaluate.every_epochs=0",
+                           "checkpoint.every_epochs=0", "exchange.server.ranks=1"};
   const test::Outcome outcome =
       trial.train_and(3, bounded ? stale_synchronous(2, more) : asynchronous(more), pauses(1));
   INFO(outcome.out << outcome.err);
