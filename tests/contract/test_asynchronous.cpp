@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/support/one_model.hpp"
 #include "tests/support/replicas.hpp"
 
 namespace echelon {
@@ -19,10 +20,6 @@ ReplicaRun run_of(std::vector<std::int64_t> shares) {
   ReplicaRun run{.graph = small_lenet(), .shares = std::move(shares)};
   run.strategy = "asynchronous";
   return run;
-}
-
-void check_one_model(const ReplicaResult& result) {
-  for (const std::uint64_t checksum : result.checksums) CHECK(checksum == result.checksums.front());
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 
 #include "comm/collective/algorithms.hpp"
 #include "tests/support/local_sgd.hpp"
+#include "tests/support/one_model.hpp"
 #include "tests/support/replicas.hpp"
 
 namespace echelon {
@@ -19,10 +20,6 @@ ReplicaRun run_of(const std::string& strategy, std::vector<std::int64_t> shares)
   ReplicaRun run{.graph = small_lenet(), .shares = std::move(shares)};
   run.strategy = strategy;
   return run;
-}
-
-void check_one_model(const ReplicaResult& result) {
-  for (const std::uint64_t checksum : result.checksums) CHECK(checksum == result.checksums.front());
 }
 
 // Trains by the strategy on ranks that are threads; the result has these weights, and every replica the same bits.

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "comm/codec/codec.hpp"
+#include "tests/support/one_model.hpp"
 #include "tests/support/random.hpp"
 #include "tests/support/replicas.hpp"
 
@@ -25,10 +26,6 @@ ReplicaRun coded_run(const std::string& codec, int workers, int server_ranks, in
           .bucket_kb = 4,
           .one_batch = true,
           .learning_rate = 0.02};
-}
-
-void check_one_model(const ReplicaResult& result) {
-  for (const std::uint64_t checksum : result.checksums) CHECK(checksum == result.checksums.front());
 }
 
 bool exact_bytes(const std::string& codec) { return codec != "topk" && codec != "threshold" && codec != "lossless"; }

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "comm/codec/codec.hpp"
+#include "tests/support/one_model.hpp"
 #include "tests/support/random.hpp"
 #include "tests/support/replicas.hpp"
 
@@ -26,10 +27,6 @@ ReplicaRun coded_run(const std::string& codec, int k, int servers, int steps) {
   return run;
 }
 
-void check_identical(const ReplicaResult& result) {
-  for (std::uint64_t checksum : result.checksums) CHECK(checksum == result.checksums.front());
-}
-
 std::vector<std::string> lossy_codecs() {
   std::vector<std::string> names = codec_names();
   std::erase(names, "lossless");
@@ -44,7 +41,7 @@ void check_learns(ReplicaRun run, const std::string& codec) {
   CAPTURE(before);
   run.codec = codec, run.steps = 160;
   const ReplicaResult coded = train_replicas(run);
-  check_identical(coded);
+  check_one_model(coded);
   CHECK(coded.loss < 0.3 * before);
   if (std::isfinite(coded.formula_bytes)) CHECK(coded.sent_bytes == 160 * coded.formula_bytes);
 }
@@ -59,7 +56,7 @@ TEST_CASE("servers, lossless: the weights of no codec, bit for bit, in double to
           const ReplicaResult plain = train_replicas(run);
           run.codec = "lossless";
           const ReplicaResult coded = train_replicas(run);
-          check_identical(coded);
+          check_one_model(coded);
           CHECK(coded.weights == plain.weights);
         }
 }
@@ -81,7 +78,7 @@ TEST_CASE("servers: a coded run goes on from what a checkpoint holds with the sa
           const ReplicaResult whole = train_replicas(run);
           run.resume_at = 5;
           const ReplicaResult resumed = train_replicas(run);
-          check_identical(resumed);
+          check_one_model(resumed);
           CHECK(resumed.weights == whole.weights);
         }
 }
@@ -95,7 +92,7 @@ TEST_CASE("servers: a codec that starts late: exact until then, resumed from bef
         CHECK(train_replicas(run).weights == plain.weights);
         run.codec_warmup = 4, run.steps = 9;
         const ReplicaResult whole = train_replicas(run);
-        check_identical(whole);
+        check_one_model(whole);
         for (const int at : {2, 4, 6}) {
           run.resume_at = at;
           CHECK(train_replicas(run).weights == whole.weights);
@@ -113,7 +110,7 @@ TEST_CASE("servers: running statistics are as without a codec, also on a device 
       const ReplicaResult near = train_replicas(run);
       run.device = "discrete";
       const ReplicaResult far = train_replicas(run);
-      check_identical(near);
+      check_one_model(near);
       CHECK(far.weights == near.weights);
       for (const Parameter& parameter : run.graph.parameters().all())
         for (std::int64_t i = parameter.begin; i < parameter.end(); ++i)
@@ -161,7 +158,7 @@ TEST_CASE("servers: coded, with norms over all their parts: replicas stay equal,
         run.graph = small_batch_norm_net();
         run.rule = rule, run.clip_norm = rule == "lamb" ? 0 : 0.1, run.learning_rate = 0.02;
         const ReplicaResult whole = train_replicas(run);
-        check_identical(whole);
+        check_one_model(whole);
         run.resume_at = 5;
         CHECK(train_replicas(run).weights == whole.weights);
       }

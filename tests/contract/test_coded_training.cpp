@@ -4,6 +4,7 @@
 
 #include "comm/codec/codec.hpp"
 #include "comm/collective/algorithms.hpp"
+#include "tests/support/one_model.hpp"
 #include "tests/support/replicas.hpp"
 
 namespace echelon {
@@ -22,10 +23,6 @@ ReplicaRun small_run(const std::string& codec) {
           .one_batch = true};
 }
 
-void check_identical(const ReplicaResult& result) {
-  for (std::uint64_t checksum : result.checksums) CHECK(checksum == result.checksums.front());
-}
-
 TEST_CASE("a small net learns with every codec, and replicas stay equal", "[codec]") {
   const ReplicaResult plain = train_replicas(small_run("none"));
   ReplicaRun short_run = small_run("none");
@@ -33,7 +30,7 @@ TEST_CASE("a small net learns with every codec, and replicas stay equal", "[code
   const double before = train_replicas(short_run).loss;
   for (const std::string& codec : codec_names()) DYNAMIC_SECTION(codec) {
       const ReplicaResult coded = train_replicas(small_run(codec));
-      check_identical(coded);
+      check_one_model(coded);
       CHECK(plain.loss < 0.7 * before);
       CHECK(coded.loss < before - 0.6 * (before - plain.loss));
       if (codec_info(codec).lossy) CHECK(coded.weights != plain.weights);
@@ -49,7 +46,7 @@ TEST_CASE("lossless: the weights of no codec, bit for bit, in double too", "[cod
         const ReplicaResult plain = train_replicas(run);
         run.codec = "lossless";
         const ReplicaResult coded = train_replicas(run);
-        check_identical(coded);
+        check_one_model(coded);
         CHECK(coded.weights == plain.weights);
         CHECK(coded.sent_bytes <= plain.sent_bytes);
       }
@@ -65,13 +62,13 @@ TEST_CASE("before its first step a codec leaves gradients as they are", "[codec]
       run.codec = codec;
       run.codec_warmup = 6;
       const ReplicaResult warm = train_replicas(run);
-      check_identical(warm);
+      check_one_model(warm);
       CHECK(warm.weights == plain.weights);
       CHECK(warm.sent_bytes == plain.sent_bytes);
       CHECK(std::isnan(warm.formula_bytes));
       run.codec_warmup = 4;
       const ReplicaResult coded = train_replicas(run);
-      check_identical(coded);
+      check_one_model(coded);
       CHECK((coded.weights != plain.weights) == codec_info(codec).lossy);
       CHECK((coded.sent_bytes < plain.sent_bytes) == codec_info(codec).lossy);
     }
@@ -87,7 +84,7 @@ TEST_CASE("running statistics are exchanged as they are, whatever the codec", "[
       for (const char* device : {"reference", "discrete"}) {
         run.device = device;
         const ReplicaResult coded = train_replicas(run);
-        check_identical(coded);
+        check_one_model(coded);
         for (const Parameter& parameter : run.graph.parameters().all())
           for (std::int64_t i = parameter.begin; i < parameter.end(); ++i)
             if (parameter.kind == ParameterKind::statistic)
@@ -112,7 +109,7 @@ TEST_CASE("a device that encodes by itself: the bits of the host's codecs", "[co
           const ReplicaResult host = train_replicas(run);
           run.device = "discrete";
           const ReplicaResult device = train_replicas(run);
-          check_identical(device);
+          check_one_model(device);
           CHECK(device.weights == host.weights);
           CHECK(device.sent_bytes == host.sent_bytes);
         }
@@ -128,7 +125,7 @@ TEST_CASE("a coded run goes on from what a checkpoint holds with the same bits",
         const ReplicaResult whole = train_replicas(run);
         run.resume_at = 5;
         const ReplicaResult resumed = train_replicas(run);
-        check_identical(resumed);
+        check_one_model(resumed);
         CHECK((resumed.weights == whole.weights));
       }
     }

@@ -9,6 +9,7 @@
 
 #include "comm/collective/algorithms.hpp"
 #include "optim/rules.hpp"
+#include "tests/support/one_model.hpp"
 #include "tests/support/replicas.hpp"
 
 namespace echelon {
@@ -24,13 +25,9 @@ std::vector<Model> models() {
   return {{"digits_cnn", small_digits_cnn()}, {"lenet", small_lenet()}, {"dropout", small_dropout_net()}};
 }
 
-void check_identical(const ReplicaResult& result) {
-  for (std::uint64_t checksum : result.checksums) CHECK(checksum == result.checksums.front());
-}
-
 void check_equal(const ReplicaRun& run, bool groups, double bound) {
   const ReplicaResult split = train_replicas(run), whole = train_replicas(on_one_replica(run, groups));
-  check_identical(split);
+  check_one_model(split);
   CHECK(tensor_distance(run.graph.parameters(), split.gradients, whole.gradients) <= bound);
   CHECK(tensor_distance(run.graph.parameters(), split.weights, whole.weights) <= bound);
 }
@@ -56,7 +53,7 @@ TEST_CASE("k workers around servers that take the steps have the weights of one,
           run.partition = servers % 2 == 0 ? ServerPartition::variables : ServerPartition::ranges;
           run.rule = rule;
           const ReplicaResult split = train_replicas(run), whole = train_replicas(on_one_replica(run, false));
-          check_identical(split);
+          check_one_model(split);
           CHECK(tensor_distance(run.graph.parameters(), split.weights, whole.weights) <= kDouble);
           CHECK(split.sent_bytes == split.formula_bytes * run.steps);
         }
@@ -65,7 +62,7 @@ TEST_CASE("k workers around servers that take the steps have the weights of one,
     run.strategy = "server";
     run.server_ranks = GENERATE(0, 1, 2);
     const ReplicaResult split = train_replicas(run), whole = train_replicas(on_one_replica(run, true));
-    check_identical(split);
+    check_one_model(split);
     CHECK(tensor_distance(run.graph.parameters(), split.weights, whole.weights) <= kDouble);
   }
   DYNAMIC_SECTION("a device of its own memory") {
@@ -73,7 +70,7 @@ TEST_CASE("k workers around servers that take the steps have the weights of one,
     run.strategy = "server";
     run.device = "discrete";
     const ReplicaResult split = train_replicas(run), whole = train_replicas(on_one_replica(run, false));
-    check_identical(split);
+    check_one_model(split);
     CHECK(tensor_distance(run.graph.parameters(), split.weights, whole.weights) <= kDouble);
   }
 }
@@ -90,7 +87,7 @@ TEST_CASE("servers on ranks of their own: workers have the weights of one replic
           run.partition = partition;
           run.rule = rule;
           const ReplicaResult split = train_replicas(run), whole = train_replicas(on_one_replica(run, false));
-          check_identical(split);
+          check_one_model(split);
           CHECK(split.checksums.size() == static_cast<std::size_t>(k));
           CHECK(tensor_distance(run.graph.parameters(), split.weights, whole.weights) <= kDouble);
           const double values = static_cast<double>(run.graph.parameters().elems());
@@ -125,7 +122,7 @@ TEST_CASE("norms over the parts of servers: every rule, clipped or not, is one r
           CAPTURE(servers, server_ranks);
           run.servers = servers, run.server_ranks = server_ranks, run.resume_at = servers == 2 ? 4 : -1;
           const ReplicaResult split = train_replicas(run);
-          check_identical(split);
+          check_one_model(split);
           CHECK(tensor_distance(run.graph.parameters(), split.weights, whole.weights) <= kDouble);
           CHECK(split.gradient_norm == Approx(whole.gradient_norm).epsilon(1e-9));
           if (run.resume_at < 0) CHECK(split.sent_bytes == split.formula_bytes * run.steps);
@@ -139,7 +136,7 @@ TEST_CASE("a loss that is scaled beside servers: overflows are skipped and count
   run.strategy = "server";
   run.server_ranks = GENERATE(0, 1);
   const ReplicaResult split = train_replicas(run), whole = train_replicas(on_one_replica(run, true));
-  check_identical(split);
+  check_one_model(split);
   CHECK(split.skipped == whole.skipped);
   CHECK(split.skipped > 0);
   CHECK(tensor_distance(run.graph.parameters(), split.weights, whole.weights) <= kDouble);
@@ -259,7 +256,7 @@ TEST_CASE("a device out of the host's reach: gradients are staged, in time and b
       ReplicaRun near = far;
       near.device = "reference";
       const ReplicaResult staged = train_replicas(far), direct = train_replicas(near);
-      check_identical(staged);
+      check_one_model(staged);
       CHECK(staged.weights == direct.weights);
       CHECK(staged.gradients == direct.gradients);
     }
@@ -306,7 +303,7 @@ void check_single(const Model& model, const ReplicaRun& run, bool groups, bool b
   reversed.reversed = true;
   const ReplicaResult floor = train_replicas(reversed);
   const ParameterSet& parameters = model.graph.parameters();
-  check_identical(split);
+  check_one_model(split);
   const double gradients = tensor_distance(parameters, split.gradients, whole.gradients);
   const double weights = tensor_distance(parameters, split.weights, whole.weights);
   std::printf("%-10s %-5s k=%d fp32: gradients %.1e (floor %.1e), weights after 20 steps %.1e (floor %.1e)\n",

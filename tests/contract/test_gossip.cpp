@@ -10,6 +10,7 @@
 #include "comm/collective/algorithms.hpp"
 #include "exchange/gossip/neighbour_sums.hpp"
 #include "tests/support/local_sgd.hpp"
+#include "tests/support/one_model.hpp"
 #include "tests/support/ranks.hpp"
 #include "tests/support/replicas.hpp"
 
@@ -116,10 +117,6 @@ Simulated simulate(const ReplicaRun& run) {
     }
   }
   return result;
-}
-
-void check_one_model(const ReplicaResult& result) {
-  for (const std::uint64_t checksum : result.checksums) CHECK(checksum == result.checksums.front());
 }
 
 int meetings(const ReplicaRun& run) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "tests/support/local_sgd.hpp"
+#include "tests/support/one_model.hpp"
 #include "tests/support/replicas.hpp"
 
 namespace echelon {
@@ -23,10 +24,6 @@ ReplicaRun run_of(std::vector<std::int64_t> shares, const StromKeys& keys) {
   run.strategy = "strom";
   run.strom = keys;
   return run;
-}
-
-void check_one_model(const ReplicaResult& result) {
-  for (const std::uint64_t checksum : result.checksums) CHECK(checksum == result.checksums.front());
 }
 
 // The definition: residuals gather updates, of which entries beyond tau change everybody's weights by +-tau.

@@ -8,6 +8,7 @@
 #include "base/check.hpp"
 #include "base/hash_rng.hpp"
 #include "exchange/asynchronous/served.hpp"
+#include "tests/support/async_setting.hpp"
 #include "tests/support/schedules.hpp"
 
 namespace echelon {
@@ -27,15 +28,6 @@ double compensated(const DelayCompensation& how, double value, double rate, doub
               .mean_square = &mean_square},
              1);
   return out;
-}
-
-// A layer's weights, its running statistics between them, and a few buckets that cut through them.
-ParameterSet parameters_of(std::int64_t first, std::int64_t statistics, std::int64_t last) {
-  ParameterSet set;
-  set.add("a.weight", Shape{first}, {});
-  set.add_statistic("norm.mean", Shape{statistics}, {}, 0.1);
-  set.add("b.weight", Shape{last}, {}, false);
-  return set;
 }
 
 // One value of the model, as the definitions have it.
@@ -145,7 +137,7 @@ double worst_distance(std::uint64_t seed) {
   if (below(2) == 0) setting.serving.compensation = {.lambda = 0.3, .decay = below(2) == 0 ? 0 : 0.9};
   if (below(2) == 0) setting.serving.optimiser = setting.optimiser;
 
-  const ParameterSet parameters = parameters_of(1 + below(70), 1 + below(9), 1 + below(70));
+  const ParameterSet parameters = normed_layers(1 + below(70), 1 + below(9), 1 + below(70));
   const std::int64_t cut = 1 + below(static_cast<std::uint64_t>(parameters.elems() - 1));
   const std::vector<ArenaRange> own = {{0, cut}, {cut, parameters.elems()}};
   std::vector<double> weights(static_cast<std::size_t>(parameters.elems()));
