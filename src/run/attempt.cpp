@@ -34,9 +34,9 @@ constexpr int kControlWordsChannel = 3;  // and the next Control::kChannels: agr
 constexpr int kDrawsChannel = kControlWordsChannel + Control::kChannels;  // and the next DrawQueue::kChannels
 constexpr int kStrategyChannel = kDrawsChannel + DrawQueue::kChannels;    // from here on: the strategy's
 constexpr int kPartsChannel = 0;                                          // of a model group: checkpoints
-constexpr int kNormsChannel = 1;                     // likewise, and of the shards of a stage: norms of split models
-constexpr int kCallsChannel = 2;                     // likewise: when its ranks come to meetings
-constexpr int kCutsChannel = kSnapshotsChannel + 1;  // likewise, from here on: activations between its ranks
+constexpr int kNormsChannel = 1;    // likewise, and of the shards of a stage: norms of split models
+constexpr int kReplicaChannel = 2;  // likewise: when its ranks come to meetings, what they evaluate by themselves
+constexpr int kCutsChannel = 3;     // likewise, from here on: activations between its ranks
 // A rank that is silent for hang_timeout_s is lost, and the others agree on it: a wait so many times as long is a hang.
 constexpr double kWaitsForTheLost = 3;
 
@@ -131,6 +131,7 @@ void Attempt::join_groups() {
     mesh = mesh_of_workers(config_, roles, transport.hosts(), transport.host_names());
   });
   rank_groups_.emplace(roles, std::move(*mesh), engine_);
+  if (rank_groups_->mesh().splits()) model_group_.emplace(rank_groups_->group(), kReplicaChannel);
 }
 
 void Attempt::open_device() {
@@ -291,10 +292,9 @@ int Attempt::run_or_throw() {
   record_arrivals();
   std::vector<Hook*> hooks;
   for (const auto& hook : hooks_) hooks.push_back(hook.get());
-  Group replica(rank_groups_->group(), kCallsChannel);
   Control control(engine_, kControlWordsChannel, strategy_->progress(), replay_.script,
                   {.phase = &phase_, .hang_timeout_s = config_.run.hang_timeout_s},
-                  rank_groups_->mesh().splits() ? &replica : nullptr);
+                  model_group_ ? &*model_group_ : nullptr);
   Loop loop(config_, *plan_, rank_groups_->replica(), *runner_, group_, control, state_, phase_, std::move(hooks));
   training_ = true;
   return finish(loop.run());

@@ -53,8 +53,6 @@ struct AttemptOptions {
   std::vector<std::string> lost = {};            // workers, before this attempt
 };
 
-inline constexpr int kSnapshotsChannel = 3;  // of a model group: evaluation of one replica
-
 class Attempt {
  public:
   Attempt(Engine& engine, AttemptOptions options);
@@ -106,7 +104,8 @@ class Attempt {
   Group group_;  // the world
   HostSlot slot_;
   std::optional<RankGroups> rank_groups_;
-  PhaseBoard phase_;  // by the engine's clock
+  std::optional<Group> model_group_;  // of a split model: the ranks of this replica
+  PhaseBoard phase_;                  // by the engine's clock
   StatusBoard board_;
   Config config_;
   std::vector<std::string> notes_;  // on keys that were changed

@@ -60,13 +60,11 @@ void Attempt::make_hooks() {
   if (first_rank)
     rows = std::make_unique<MetricsHook>(start_.folder.attempt + "/metrics.jsonl", config_.run.log_every_steps);
   MetricsHook* metrics = rows.get();
-  std::optional<Group> model_group;
-  if (rank_groups_->mesh().splits()) model_group.emplace(rank_groups_->group(), kSnapshotsChannel);
-  hooks_.push_back(std::make_unique<EvaluateHook>(config_, *plan_, *rank_groups_, *arenas_, *strategy_,
-                                                  *activation_exchange_, group_, model_group, phase_,
-                                                  [metrics](const char* type, const EpochFigures& figures) {
-                                                    if (metrics) metrics->add_test(type, figures);
-                                                  }));
+  hooks_.push_back(std::make_unique<EvaluateHook>(
+      config_, *plan_, *rank_groups_, *arenas_, *strategy_, *activation_exchange_, group_,
+      model_group_ ? &*model_group_ : nullptr, phase_, [metrics](const char* type, const EpochFigures& figures) {
+        if (metrics) metrics->add_test(type, figures);
+      }));
   hooks_.push_back(std::make_unique<DivergenceHook>(config_, state_));
   if (rows) hooks_.push_back(std::move(rows));
   hooks_.push_back(std::make_unique<CheckpointHook>(

@@ -15,7 +15,7 @@ namespace echelon::inline train {
 
 EvaluateHook::EvaluateHook(const Config& config, const RunPlan& plan, const RankGroups& rank_groups, Arenas& arenas,
                            Strategy& strategy, ActivationExchange& activation_exchange, Group& group,
-                           std::optional<Group> model_group, PhaseBoard& phase, Tell tell)
+                           Group* model_group, PhaseBoard& phase, Tell tell)
     : config_(config),
       plan_(plan),
       trains_(rank_groups.trains()),
@@ -81,15 +81,17 @@ EvaluateHook::Figures EvaluateHook::figures_of(const std::vector<double>& sums, 
   return figures;
 }
 
-// All ranks.
-EvaluateHook::Figures EvaluateHook::meet() {
+// All ranks. Once a meeting, though an epoch may end with a step after which an evaluation is due.
+EvaluateHook::Figures EvaluateHook::meet(std::int64_t step) {
+  if (step == met_step_) return met_;
   phase_.enter(trains_ ? "evaluation" : kStandBy);
   strategy_.drain();
   std::vector<double> sums(static_cast<std::size_t>(part_.shards->steps_per_epoch() * part_.shards->replicas()) * 3);
   if (takes_part()) pass(part_, sums);
   group_.sum(sums);
   phase_.enter("hooks");
-  return figures_of(sums, true);
+  met_step_ = step;
+  return met_ = figures_of(sums, true);
 }
 
 // The ranks of this replica alone.
@@ -117,7 +119,7 @@ bool EvaluateHook::due(const StepRecord& record) {
 void EvaluateHook::step_end(const StepRecord& record) {
   if (!due(record)) return;
   const double start_s = now_s();
-  const Figures figures = own_pace_ ? snapshot() : meet();
+  const Figures figures = own_pace_ ? snapshot() : meet(record.step);
   if (figures.loss < 0) return;
   EpochFigures row;
   row.epoch = record.epoch, row.step = record.step;
@@ -131,7 +133,7 @@ void EvaluateHook::epoch_end(EpochRecord& record) {
   if (!plan_.test) return;
   const std::int64_t every = config_.evaluate.every_epochs;
   if (!record.last && (every == 0 || record.epoch % every != 0)) return;
-  const Figures figures = meet();
+  const Figures figures = meet(record.step);
   record.test_loss = figures.loss;
   record.test_accuracy = figures.accuracy;
 }

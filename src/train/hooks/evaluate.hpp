@@ -11,7 +11,6 @@
 
 #include <functional>
 #include <memory>
-#include <optional>
 
 #include "comm/group.hpp"
 #include "config/schema.hpp"
@@ -32,11 +31,11 @@ class EvaluateHook final : public Hook {
   // Of an evaluation between ends of epochs: "snapshot" or "test", its step, epochs done, figures and seconds.
   using Tell = std::function<void(const char* type, const EpochFigures& figures)>;
 
-  // `group`: all ranks; `model_group`: of a split model, the ranks of this replica. `tell` is called on the first
-  // replica's ranks at least.
+  // `group`: all ranks; `model_group`: of a split model, the ranks of this replica; null: whole ones. `tell` is called
+  // on the first replica's ranks at least.
   EvaluateHook(const Config& config, const RunPlan& plan, const RankGroups& rank_groups, Arenas& arenas,
-               Strategy& strategy, ActivationExchange& activation_exchange, Group& group,
-               std::optional<Group> model_group, PhaseBoard& phase, Tell tell);
+               Strategy& strategy, ActivationExchange& activation_exchange, Group& group, Group* model_group,
+               PhaseBoard& phase, Tell tell);
 
   void run_begin(std::int64_t first_step) override { seen_step_ = own_pace_ ? -1 : first_step; }
   void step_end(const StepRecord& record) override;
@@ -57,7 +56,7 @@ class EvaluateHook final : public Hook {
   bool due(const StepRecord& record);
   Share make_share(SamplePlan shards, int replica) const;
   void pass(const Share& share, std::vector<double>& sums);
-  Figures meet();
+  Figures meet(std::int64_t step);
   Figures snapshot();
   // `common`: all ranks have the same sums.
   Figures figures_of(const std::vector<double>& sums, bool common) const;
@@ -74,11 +73,13 @@ class EvaluateHook final : public Hook {
   Strategy& strategy_;
   ActivationExchange& activation_exchange_;
   Group& group_;
-  std::optional<Group> model_group_;
+  Group* model_group_;
   PhaseBoard& phase_;
   Tell tell_;
-  Share part_;                   // of this replica, at meetings
-  Share whole_;                  // of snapshots; on the first replica
+  Share part_;   // of this replica, at meetings
+  Share whole_;  // of snapshots; on the first replica
+  Figures met_;
+  std::int64_t met_step_ = -1;   // of `met_`
   std::int64_t seen_step_ = -1;  // the last one that an evaluation could have followed; -1: none yet
 };
 
