@@ -36,6 +36,7 @@ struct RunState {
   Position at = {};                              // of this rank's replica; not saved
 
   std::int64_t epochs() const { return epochs_over < 0 ? epoch : epochs_over; }
+  Position position() const { return {.step = step, .epoch = epoch, .step_in_epoch = step_in_epoch}; }
   void move_to(const Position& position) {
     step = position.step, epoch = position.epoch, step_in_epoch = position.step_in_epoch;
   }

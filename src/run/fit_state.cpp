@@ -36,9 +36,8 @@ std::vector<OpenSamples> left_open(const RunState& state, const Config& config, 
 }
 
 void leave_out(RunState& state, const Config& config, const RunPlan& plan) {
-  const Position from{.step = state.step, .epoch = state.epoch, .step_in_epoch = state.step_in_epoch};
   std::int64_t samples = 0;
-  if (!state.open.empty()) samples = samples_before(state.open, records_of(config, plan), from);
+  if (!state.open.empty()) samples = samples_before(state.open, records_of(config, plan), state.position());
   for (const std::int64_t steps : state.replica_steps)
     samples += (state.step - steps) * plan.batch.global / std::ssize(state.replica_steps);
   if (samples > 0)

@@ -333,9 +333,7 @@ bool Loop::advance(std::int64_t next_step) {
   Position& at = state_.at;
   const std::int64_t steps = next_step - at.step, epoch = at.epoch;
   ECHELON_CHECK_GE(steps, 1, "step {} leads back to step {}", at.step, next_step);
-  at.step += steps;
-  for (at.step_in_epoch += steps; at.step_in_epoch >= plan_.shards.steps_in(at.epoch); ++at.epoch)
-    at.step_in_epoch -= plan_.shards.steps_in(at.epoch);
+  at = position_after(plan_.shards, at, steps);
   if (!on_call_) state_.move_to(at);
   return at.epoch > epoch;
 }

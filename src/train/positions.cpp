@@ -8,16 +8,19 @@
 
 namespace echelon::inline train {
 
-Position position_at(const SamplePlan& shards, std::int64_t step) {
-  Position at{.step = step, .epoch = 0, .step_in_epoch = step};
-  for (; at.step_in_epoch >= shards.steps_in(at.epoch); ++at.epoch) at.step_in_epoch -= shards.steps_in(at.epoch);
-  return at;
+Position position_after(const SamplePlan& shards, Position from, std::int64_t steps) {
+  from.step += steps, from.step_in_epoch += steps;
+  for (; from.step_in_epoch >= shards.steps_in(from.epoch); ++from.epoch)
+    from.step_in_epoch -= shards.steps_in(from.epoch);
+  return from;
 }
+
+Position position_at(const SamplePlan& shards, std::int64_t step) { return position_after(shards, {}, step); }
 
 Position position_of(const RunState& state, const SamplePlan& shards, int replica) {
   const auto r = static_cast<std::size_t>(replica);
   if (r < state.replica_steps.size()) return position_at(shards, state.replica_steps[r]);
-  return {.step = state.step, .epoch = state.epoch, .step_in_epoch = state.step_in_epoch};
+  return state.position();
 }
 
 std::vector<std::int64_t> steps_by_replica(Group& ranks, int replicas, int replica, std::int64_t steps) {

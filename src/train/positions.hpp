@@ -10,6 +10,8 @@
 
 namespace echelon::inline train {
 
+// So many steps of a replica further on. O(epochs between).
+Position position_after(const SamplePlan& shards, Position from, std::int64_t steps);
 // After `step` steps of a replica. O(epochs).
 Position position_at(const SamplePlan& shards, std::int64_t step);
 // Of a replica of a run that goes on from `state`: its own, or the run's where none is known.
