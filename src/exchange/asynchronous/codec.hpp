@@ -29,8 +29,8 @@
 #include <utility>
 #include <vector>
 
-#include "exchange/asynchronous/runs.hpp"
 #include "exchange/codec_tally.hpp"
+#include "exchange/kind_runs.hpp"
 #include "exchange/server/form.hpp"
 #include "exchange/strategy.hpp"
 

@@ -25,7 +25,7 @@
 #include "device/arenas.hpp"
 #include "exchange/asynchronous/compensate.hpp"
 #include "exchange/asynchronous/piece.hpp"
-#include "exchange/asynchronous/runs.hpp"
+#include "exchange/kind_runs.hpp"
 #include "optim/optimiser.hpp"
 
 namespace echelon::inline exchange {

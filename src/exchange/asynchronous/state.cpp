@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "exchange/asynchronous/strategy.hpp"
+#include "exchange/server/gather.hpp"
 #include "exchange/staging.hpp"
 
 namespace echelon::inline exchange {
@@ -34,14 +35,11 @@ void AsyncStrategy::gather_state() {
 
 void AsyncStrategy::gather(void* arena) {
   const int behind = context_.first_channel + 2 * static_cast<int>(buckets_.size());  // the protocol's own channels
+  const DType dtype = context_.arenas.dtype();
   for (const Bucket& bucket : buckets_)
-    context_.engine.run({.plan = bucket.gather,
-                         .data = static_cast<std::byte*>(arena) +
-                                 static_cast<std::size_t>(bucket.range.begin) * size_of(context_.arenas.dtype()),
-                         .dtype = context_.arenas.dtype(),
-                         .channel = behind,
-                         .priority = 0,
-                         .after = nullptr});
+    gather_bucket(context_.engine, {.range = bucket.range, .own = bucket.own, .plan = bucket.gather, .channel = behind},
+                  static_cast<std::byte*>(arena) + static_cast<std::size_t>(bucket.range.begin) * size_of(dtype), dtype,
+                  nullptr);
 }
 
 void AsyncStrategy::visit_state(StateVisitor& visitor) {

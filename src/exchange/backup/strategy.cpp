@@ -29,10 +29,10 @@
 #include "comm/collective/server.hpp"
 #include "exchange/allreduce_request.hpp"
 #include "exchange/backup/memory.hpp"
-#include "exchange/buckets.hpp"
 #include "exchange/list.hpp"
 #include "exchange/living.hpp"
 #include "exchange/server/gather.hpp"
+#include "exchange/server/partition.hpp"
 #include "exchange/step_account.hpp"
 
 namespace echelon::inline exchange {
@@ -119,10 +119,10 @@ Backup::Backup(const ExchangeConfig& config, const StrategyContext& context)
   context.arenas.track_rows(alone());
   AllreduceRequest request = allreduce_request(config, context.engine.transport().hosts(), context.arenas.dtype());
   request.rank = context.engine.rank();
-  servers_ = request.servers > 0 ? request.servers : request.ranks;
+  servers_ = server_count(request);
   const DType dtype = context.arenas.dtype();
-  const std::vector<ArenaRange> ranges =
-      make_buckets(context.arenas.parameters(), size_of(dtype), config.bucket_mb * 1024 * 1024);
+  const std::vector<PartitionedBucket> partition =
+      partition_over_servers(config, request, context.arenas.parameters(), dtype);
   setup_ = {.rank = request.rank,
             .workers = workers(),
             .needed = needed(),
@@ -131,26 +131,27 @@ Backup::Backup(const ExchangeConfig& config, const StrategyContext& context)
             .tag = context.first_channel};
   bytes_of_worker_.resize(static_cast<std::size_t>(workers()));
   const int gathers = context.first_channel + 3;  // one after the other
+  std::vector<ArenaRange> ranges;
   std::vector<Parts> parts;
-  for (std::size_t b = 0; b < ranges.size(); ++b) {
-    request.elems = ranges[b].elems();
-    parts.push_back(server_parts(request));
+  for (std::size_t b = 0; b < partition.size(); ++b) {
+    ranges.push_back(partition[b].range);
+    parts.push_back(server_parts(partition[b].request));
     const ElemRange own = parts.back()[static_cast<std::size_t>(request.rank)];
     setup_.buckets.push_back({.parts = parts.back(),
                               .tag = gathers + 1 + 2 * static_cast<int>(b),
-                              .priority = config.priority ? static_cast<int>(ranges.size() - 1 - b) : 0});
+                              .priority = config.priority ? static_cast<int>(partition.size() - 1 - b) : 0});
     served_.push_back({.range = ranges[b],
                        .own = {ranges[b].begin + own.begin, ranges[b].begin + own.end},
-                       .plan = make_pull(request),
+                       .plan = make_pull(partition[b].request),
                        .channel = gathers});
     buckets_.push_back({.range = ranges[b], .gradient = ReadyCount(ranges[b])});
     for (std::size_t w = 0; w < bytes_of_worker_.size(); ++w)
       bytes_of_worker_[w] +=
-          2 * static_cast<double>(request.elems - parts.back()[w].elems()) * static_cast<double>(size_of(dtype));
+          2 * static_cast<double>(ranges[b].elems() - parts.back()[w].elems()) * static_cast<double>(size_of(dtype));
   }
   if (!alone())
-    memory_.emplace(request.rank, workers(), ranges, std::move(parts), context.arenas, context.optimiser, gradients_,
-                    weights_);
+    memory_.emplace(request.rank, workers(), std::move(ranges), std::move(parts), context.arenas, context.optimiser,
+                    gradients_, weights_);
 }
 
 void Backup::attach(std::int64_t first_step) {

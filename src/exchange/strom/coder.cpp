@@ -8,6 +8,7 @@
 #include <type_traits>
 
 #include "device/vector.hpp"
+#include "exchange/kind_runs.hpp"
 #include "exchange/strom/message.hpp"
 
 namespace echelon::inline exchange {
@@ -36,13 +37,9 @@ double sum_squares(const T* values, std::int64_t n) {
 
 std::vector<ArenaRange> weights_in(const ParameterSet& parameters, ArenaRange range) {
   std::vector<ArenaRange> weights;
-  for (const Parameter& p : parameters.all()) {
-    if (p.kind == ParameterKind::statistic || p.begin < range.begin || p.end() > range.end || p.elems() == 0) continue;
-    if (!weights.empty() && weights.back().end == p.begin)
-      weights.back().end = p.end();
-    else
-      weights.push_back({p.begin, p.end()});
-  }
+  KindRuns(parameters).each(range, [&](ArenaRange run, bool statistic) {
+    if (!statistic) weights.push_back(run);
+  });
   return weights;
 }
 
