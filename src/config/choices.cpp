@@ -70,6 +70,9 @@ ChoiceAxis strategies() {
       key("exchange.asynchronous.states", "\"server\"",
           common_of_readers("asynchronous").add(P::parts_of_updates).add(P::unmeasured_parts).add(P::needs_all_workers),
           [](const Config& config) { return config.exchange.asynchronous.states == AsyncStates::server; }));
+  axis.choices.push_back(key("exchange.averaging.synchronous_epochs", "1",
+                             properties_of(strategy_traits("averaging")).add(P::sums_at_first),
+                             [](const Config& config) { return config.exchange.averaging.synchronous_epochs > 0; }));
   axis.choices.push_back(key("exchange.server.ranks", "1", common_of_readers("server").add(P::whole_model_ranks),
                              [](const Config& config) { return config.exchange.server.ranks > 0; }));
   axis.choices.push_back(

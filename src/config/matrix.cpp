@@ -116,7 +116,7 @@ std::string combinations_text() {
   const auto gap = [&](std::size_t i) { return i > 0 && all[i].axis != all[i - 1].axis ? " " : ""; };
   const std::string margin(10 + 2 + 1 + width + 1, ' ');
   std::string tens = margin, units = margin;
-  for (std::size_t i = 0; i < all.size(); ++i) {
+  for (std::size_t i = 0; i + 1 < all.size(); ++i) {  // below the diagonal
     const std::size_t number = i + 1;
     tens += fmt::format("{}{}", gap(i), number >= 10 ? std::to_string(number / 10) : " ");
     units += fmt::format("{}{}", gap(i), number % 10);

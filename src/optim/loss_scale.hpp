@@ -2,8 +2,9 @@
 // (Micikevicius et al. 2018, section 3.2): a step whose summed gradients hold inf or NaN is skipped and the scale
 // halved; after `kPatience` good steps in a row it is doubled.
 //
-// A power of two, so that scaling and unscaling round nothing. An inf or NaN of any replica is in the summed gradients
-// of all, so that all replicas take the same decision without a message.
+// A power of two, so that scaling and unscaling round nothing. Where gradients are summed, an inf or NaN of any replica
+// is in the sums of all, so that all replicas take the same decision without a message; replicas that take steps of
+// their own have scales of their own (exchange/local_scaling.hpp).
 #pragma once
 
 #include <cstdint>

@@ -81,6 +81,7 @@ class Optimiser {
   bool lazy() const { return config_.lazy; }
   // The factor on the loss in this step's backward; `apply` takes it out again.
   double loss_scale() const { return step_scale_; }
+  LossScale& scaling() { return loss_scale_; }
   // With loss scaling: tests all gradients of the arena for inf and NaN, adapts the scale, and decides about this step.
   // give_up: no smaller scale would help; the caller ends the run with NumericError. Always `apply` without loss
   // scaling.

@@ -6,6 +6,7 @@
 #include "comm/collective/algorithms.hpp"
 #include "exchange/allreduce/row_price.hpp"
 #include "model/build.hpp"
+#include "tests/support/one_model.hpp"
 #include "tests/support/replicas.hpp"
 
 namespace echelon {
@@ -62,6 +63,24 @@ TEST_CASE("sparse tables: k replicas have the weights of one and of dense tables
           check_same(run, on_one_replica(run, false));
           check_same(run, dense_twin(run));
         }
+}
+
+TEST_CASE("sparse tables at asynchronous servers: lossless messages leave out the rows that nobody touched",
+          "[asynchronous][sparse]") {
+  for (const int servers : {1, 2})
+    for (const DType dtype : {DType::f32, DType::f64}) {
+      CAPTURE(servers, name_of(dtype));
+      ReplicaRun run = plain_sgd(1, kByBytes, 4000);
+      run.strategy = "asynchronous", run.server_ranks = servers, run.bucket_kb = 64;
+      run.dtype = run.activations = dtype;
+      const ReplicaResult whole = train_replicas(run);
+      run.codec = "lossless";
+      const ReplicaResult touched = train_replicas(run);
+      CHECK(touched.weights == whole.weights);
+      CHECK(touched.sent_bytes < 0.1 * whole.sent_bytes);
+      run.shares = {2, 2, 2};
+      check_one_model(train_replicas(run));
+    }
 }
 
 TEST_CASE("sparse tables: unequal shares, samples left out, micro-batches, clipping, a scaled loss",

@@ -111,7 +111,9 @@ void put_exchange(Toml& toml, const Choices& row) {
   toml.text("exchange", "strategy", strategy_of(row));
   if (strategy == "server.ranks") toml.set("exchange.server", "ranks", 1);
   // Runs are stopped after three steps, and the end of a run exchanges too.
-  if (strategy == "averaging" || strategy == "elastic") toml.set("exchange." + strategy, "period", 3);
+  const std::string name = strategy_of(row);
+  if (name == "averaging" || name == "elastic") toml.set("exchange." + name, "period", 3);
+  if (strategy == "averaging.synchronous_epochs") toml.set("exchange.averaging", "synchronous_epochs", 1);
   if (strategy == "backup") toml.set("exchange.backup", "period", 3);
   if (strategy == "asynchronous.states") toml.text("exchange.asynchronous", "states", "server");
   if (strategy == "gossip") toml.set("exchange.gossip", "consensus_every", 3);

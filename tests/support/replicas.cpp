@@ -138,7 +138,9 @@ void resume(std::unique_ptr<Worker>& worker, const ReplicaRun& run, const Config
   worker->strategy().gather_state();
   worker->visit_state(image);
   worker = nullptr;
-  Group(standing.exchange(), kControlChannel).barrier();  // nobody's first message comes to a machine that ends
+  Group ranks(standing.exchange(), kControlChannel);
+  image.each_scalar([&](std::span<std::byte> scalar) { ranks.broadcast(scalar.data(), scalar.size(), 0); });
+  ranks.barrier();  // nobody's first message comes to a machine that ends
   worker = worker_of(run, config, standing, run.resume_at);
   image.load();
   worker->visit_state(image);
@@ -194,7 +196,7 @@ ReplicaResult train_replica(std::unique_ptr<Transport> transport, const ReplicaR
                        local);
     ECHELON_CHECK(last.outcome.next_step > step && last.outcome.next_step <= run.steps, "step {} leads to step {}",
                   step, last.outcome.next_step);
-    taken.push_back({step, last.outcome.next_step, last.outcome.contributed});
+    taken.push_back({step, last.outcome.next_step, last.outcome.contributed, last.outcome.skipped});
     result.skipped += last.outcome.skipped ? 1 : 0;
     result.gradient_norm = last.outcome.gradient_norm;
     result.drift = last.outcome.drift;

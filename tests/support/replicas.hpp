@@ -64,7 +64,8 @@ struct ReplicaRun {
 // A step that a replica took.
 struct TakenStep {
   std::int64_t step = 0, next_step = 0;
-  bool entered = true;  // its gradient entered the update
+  bool entered = true;   // its gradient entered the update
+  bool skipped = false;  // its gradients were not finite
 };
 
 struct ReplicaResult {

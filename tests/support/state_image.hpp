@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <cstring>
 #include <map>
+#include <set>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -19,10 +21,19 @@ class StateImage final : public StateVisitor {
   void tensor(const StateTensor& t) override {
     both(t.name, t.data, static_cast<std::size_t>(t.shape.elems()) * size_of(t.dtype));
   }
-  void scalar(std::string_view name, std::int64_t& value) override { both(name, &value, sizeof value); }
-  void scalar(std::string_view name, double& value) override { both(name, &value, sizeof value); }
+  void scalar(std::string_view name, std::int64_t& value) override { scalar_of(name, &value, sizeof value); }
+  void scalar(std::string_view name, double& value) override { scalar_of(name, &value, sizeof value); }
+  // All scalars: a file has those of rank 0.
+  template <class Act>
+  void each_scalar(const Act& act) {
+    for (const std::string& name : scalars_) act(std::span(all_.at(name)));
+  }
 
  private:
+  void scalar_of(std::string_view name, void* data, std::size_t bytes) {
+    scalars_.insert(std::string(name));
+    both(name, data, bytes);
+  }
   void both(std::string_view name, void* data, std::size_t bytes) {
     std::vector<std::byte>& kept = all_[std::string(name)];
     if (!loading_) kept.resize(bytes);
@@ -32,6 +43,7 @@ class StateImage final : public StateVisitor {
 
   bool loading_ = false;
   std::map<std::string, std::vector<std::byte>> all_;
+  std::set<std::string> scalars_;
 };
 
 }  // namespace echelon::test

@@ -16,6 +16,7 @@ enum class Property : std::uint8_t {
   unmeasured_parts,   // whose norms are not known
   plain_messages,     // cannot send what a codec writes
   local_steps,        // replicas take optimiser steps of their own
+  sums_at_first,      // but sum gradients at first
   own_pace,           // replicas do not step together
   skips_steps,        // a late replica leaves steps out
   repeats_order,      // servers take up updates in a recorded order

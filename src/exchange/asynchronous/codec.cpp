@@ -15,6 +15,12 @@ namespace {
 
 std::size_t index(std::int64_t i) { return static_cast<std::size_t>(i); }
 
+// Of the same bytes, exclusive or into `to`.
+void flip(std::byte* to, const std::byte* bits, std::size_t bytes) {
+#pragma omp simd
+  for (std::size_t i = 0; i < bytes; ++i) to[i] ^= bits[i];
+}
+
 }  // namespace
 
 AsyncCodec::AsyncCodec(const ExchangeConfig& config, const ParameterSet& parameters, Layout layout)
@@ -108,9 +114,18 @@ void AsyncCodec::keep_to_itself(int b, void* values) {
   host_vector_ops().fill(DType::f32, residual_at(range), 0, index(range.elems()));
 }
 
-// Running statistics are in a message as they are.
+// Running statistics are in a message as they are, where a codec is lossy.
+void AsyncCodec::put_difference(ArenaRange range, std::byte* values, const std::byte* copy) const {
+  if (!lossy_) return flip(values, copy, index(range.elems()) * size_of(layout_.dtype));
+  runs_.each(range, [&](ArenaRange run, bool statistic) {
+    const std::size_t at = index(run.begin - range.begin) * sizeof(float);
+    if (!statistic) host_vector_ops().axpy(DType::f32, values + at, -1, copy + at, index(run.elems()));
+  });
+}
+
 void AsyncCodec::follow(ArenaRange range, void* weights, const std::byte* change) const {
   auto* to = static_cast<std::byte*>(weights);
+  if (!lossy_) return flip(to, change, index(range.elems()) * size_of(layout_.dtype));
   runs_.each(range, [&](ArenaRange run, bool statistic) {
     const std::size_t at = index(run.begin - range.begin) * sizeof(float), n = index(run.elems());
     statistic ? host_vector_ops().copy(DType::f32, to + at, change + at, n)
@@ -120,10 +135,8 @@ void AsyncCodec::follow(ArenaRange range, void* weights, const std::byte* change
 
 void AsyncCodec::take(int b, int server, Payload message, void* weights) {
   const ElemRange range = part(b, server);
-  ServerForm& form = *pushes_[index(b)].form;
-  if (!lossy_) return form.decode(message.data(), message.size(), weights, range);
   std::byte* change = scratch(range);
-  form.decode(message.data(), message.size(), change, range);
+  pushes_[index(b)].form->decode(message.data(), message.size(), change, range);
   follow(place(b, server), weights, change);
 }
 
@@ -136,20 +149,11 @@ std::size_t AsyncCodec::answer(int b, int worker, std::int64_t step, const void*
   const ArenaRange range = place(b, layout_.rank);
   std::byte* values = scratch(own);
   std::memcpy(values, weights, index(own.elems()) * size_of(layout_.dtype));
-  if (lossy_)
-    runs_.each(range, [&](ArenaRange run, bool statistic) {
-      const std::size_t at = index(run.begin - range.begin);
-      if (!statistic)
-        host_vector_ops().axpy(DType::f32, reinterpret_cast<float*>(values) + at, -1,
-                               static_cast<const float*>(copy) + at, index(run.elems()));
-    });
+  put_difference(range, values, static_cast<const std::byte*>(copy));
   ServerForm& form = *answers_.at({b, worker});
   form.begin_step(key("codec of answers", step, worker, b));
   const std::size_t bytes = form.encode(values, own, true, wire);
-  if (lossy_)
-    follow(range, copy, values);
-  else if (copy)
-    std::memcpy(copy, weights, index(own.elems()) * size_of(layout_.dtype));
+  follow(range, copy, values);
   count(form);
   return bytes;
 }

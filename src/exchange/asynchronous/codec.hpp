@@ -6,7 +6,8 @@
 //
 // Pull. A server keeps, for each worker, the copy of its weights that this worker has (served.hpp). An answer is the
 // coded difference of the weights from that copy, and both sides add what it decodes to: what one answer leaves out is
-// in the next difference. `lossless` loses nothing and codes the weights themselves: the bits of a run without a codec.
+// in the next difference. `lossless` codes the bits that differ (exclusive or): what no worker has changed, such as
+// most rows of an embedding, is zero in both directions, and the weights are those of a run without a codec.
 //
 // As they are travel: all messages of a worker in the first exchange.codec_warmup_steps of its steps, answers at
 // meetings, which leave all workers with the very weights of the servers, running statistics, and what a worker sends
@@ -74,7 +75,7 @@ class AsyncCodec {
   // At a server, of its own part. What a worker pushed:
   void decode(int b, Payload message, void* values);
   // The answer to the push of this step of the worker. `copy`: the weights that this worker has, which become those
-  // that it will have; null where nobody needs them.
+  // that it will have.
   std::size_t answer(int b, int worker, std::int64_t step, const void* weights, void* copy, std::byte* wire);
 
   // Of a run with one worker: adds what a checkpoint brought of b's residual to values on the device.
@@ -97,6 +98,8 @@ class AsyncCodec {
   ArenaRange place(int b, int server) const;
   float* residual_at(ArenaRange range) { return residual_.data() + range.begin; }
   std::uint64_t key(const char* way, std::int64_t step, int worker, int b) const;
+  // Into values: what leads from `copy` to them.
+  void put_difference(ArenaRange range, std::byte* values, const std::byte* copy) const;
   void follow(ArenaRange range, void* weights, const std::byte* change) const;
   std::byte* scratch(ElemRange range);
   void count(const ServerForm& form);

@@ -11,7 +11,7 @@
 // (compensate.hpp).
 //
 // Memory, of G bytes of weights and s servers: the weights G/s; what is added up, G/s; with gradients, each state G/s;
-// compensation, or a lossy codec: k G/s of what each of k workers has; adaptive compensation: G/s more. Arenas are laid
+// compensation, or a codec: k G/s of what each of k workers has; adaptive compensation: G/s more. Arenas are laid
 // out whole, but memory that is not touched takes no room.
 #pragma once
 

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "exchange/asynchronous/strategy.hpp"
+#include "exchange/local_scaling.hpp"
 #include "exchange/server/gather.hpp"
 #include "exchange/staging.hpp"
 
@@ -54,7 +55,9 @@ void AsyncStrategy::visit_state(StateVisitor& visitor) {
     visitor.tensor(tensor);
     if (visitor.loading()) updates_before_ = updates;
   } else {
-    pass_.visit_local_states(visitor, context_.optimiser, {context_.engine.rank(), workers_});
+    const ReplicaPosition place{context_.engine.rank(), workers_};
+    pass_.visit_local_states(visitor, context_.optimiser, place);
+    visit_local_scaling(visitor, context_.optimiser.scaling(), place, context_.part);
   }
   if (mean_square_.empty()) return;
   for (const Parameter& parameter : context_.arenas.parameters().all()) {

@@ -108,7 +108,7 @@ AsyncStrategy::AsyncStrategy(const ExchangeConfig& config, const StrategyContext
   const AsyncServing serving{.workers = workers_,
                              .adds_up = keys_.soft > 1,
                              .compensation = {.lambda = keys_.delay_compensation, .decay = keys_.compensation_decay},
-                             .keeps_copies = codec_ && codec_->lossy(),
+                             .keeps_copies = codec_.has_value(),
                              .optimiser = at_servers() ? std::optional(context.optimiser.config()) : std::nullopt};
   if (serves) served_.emplace(context.arenas.parameters(), dtype, std::move(own), serving);
   if (serving.compensation.adapts())

@@ -9,6 +9,7 @@
 #include "exchange/allreduce/bucket_sums.hpp"
 #include "exchange/averaging/arena_pass.hpp"
 #include "exchange/buckets.hpp"
+#include "exchange/local_scaling.hpp"
 #include "exchange/step_account.hpp"
 #include "exchange/strategy.hpp"
 
@@ -27,7 +28,10 @@ class LocalSteps : public Strategy {
   void gradient_ready(ArenaRange range) override { gradient_.add(range, account_.info().step); }
   void drain() override { context_.arenas.device().synchronize(); }
   void gather_state() override { sums_->gather_state(); }
-  void visit_state(StateVisitor& visitor) override { sums_->visit_state(visitor); }
+  void visit_state(StateVisitor& visitor) override {
+    sums_->visit_state(visitor);
+    visit_local_scaling(visitor, context_.optimiser.scaling(), position(), context_.part);
+  }
   WireCounters wire() const override { return account_.wire(); }
 
  protected:

@@ -89,6 +89,7 @@ class Gossip final : public LocalSteps {
   void visit_state(StateVisitor& visitor) override {
     pass().visit_by_replica(visitor, "strategy/deviation", deviation_.data(), position(), OtherK::reset);
     pass().visit_local_states(visitor, context().optimiser, position());
+    visit_local_scaling(visitor, context().optimiser.scaling(), position(), context().part);
   }
   // Of the steps done so far; before the first, of a long run.
   double formula_bytes_per_step() const override {

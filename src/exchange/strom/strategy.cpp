@@ -39,6 +39,7 @@
 #include "exchange/codec_tally.hpp"
 #include "exchange/list.hpp"
 #include "exchange/living.hpp"
+#include "exchange/local_scaling.hpp"
 #include "exchange/step_account.hpp"
 #include "exchange/strom/coder.hpp"
 #include "exchange/strom/exchange.hpp"
@@ -129,8 +130,7 @@ class Strom final : public Strategy {
   // that it has reached bring their shares. Synchronous: of each bucket, the weights after the last round that is
   // complete on any replica; a message of a later round goes back into its sender's residual.
   bool rescue(Group& living, const std::vector<int>&) override {
-    if (!begun_) fetch(weights_.data());
-    begun_ = true;
+    if (!std::exchange(begun_, true)) fetch(weights_.data());
     store_weights();
     average_weights(living, context_.arenas);
     for (std::size_t b = 0; b < buckets_.size() && !asynchronous(); ++b) take_complete_round(living, b);
@@ -143,9 +143,9 @@ class Strom final : public Strategy {
     for (std::size_t b = 0; b < buckets_.size(); ++b) tau_[b] = buckets_[b].coder.tau();
     visit_by_replica(visitor, "strategy_tau" + context_.part, tau_, place);
     pass_.visit_local_states(visitor, context_.optimiser, place);
-    if (!visitor.loading()) return;
-    for (std::size_t b = 0; b < buckets_.size(); ++b) buckets_[b].coder.set_tau(tau_[b]);
-    begun_ = false;
+    visit_local_scaling(visitor, context_.optimiser.scaling(), place, context_.part);
+    for (std::size_t b = 0; b < buckets_.size() && visitor.loading(); ++b) buckets_[b].coder.set_tau(tau_[b]);
+    begun_ = begun_ && !visitor.loading();
   }
   WireCounters wire() const override { return account_.wire(); }
   double updates_held() const override {

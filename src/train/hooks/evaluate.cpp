@@ -82,16 +82,16 @@ EvaluateHook::Figures EvaluateHook::figures_of(const std::vector<double>& sums, 
 }
 
 // All ranks. Once a meeting, though an epoch may end with a step after which an evaluation is due.
-EvaluateHook::Figures EvaluateHook::meet(std::int64_t step) {
-  if (step == met_step_) return met_;
+EvaluateHook::Figures EvaluateHook::meet() {
+  if (met_) return *met_;
   phase_.enter(trains_ ? "evaluation" : kStandBy);
   strategy_.drain();
   std::vector<double> sums(static_cast<std::size_t>(part_.shards->steps_per_epoch() * part_.shards->replicas()) * 3);
   if (takes_part()) pass(part_, sums);
   group_.sum(sums);
   phase_.enter("hooks");
-  met_step_ = step;
-  return met_ = figures_of(sums, true);
+  met_ = figures_of(sums, true);
+  return *met_;
 }
 
 // The ranks of this replica alone.
@@ -117,9 +117,10 @@ bool EvaluateHook::due(const StepRecord& record) {
 }
 
 void EvaluateHook::step_end(const StepRecord& record) {
+  met_.reset();
   if (!due(record)) return;
   const double start_s = now_s();
-  const Figures figures = own_pace_ ? snapshot() : meet(record.step);
+  const Figures figures = own_pace_ ? snapshot() : meet();
   if (figures.loss < 0) return;
   EpochFigures row;
   row.epoch = record.epoch, row.step = record.step;
@@ -133,7 +134,7 @@ void EvaluateHook::epoch_end(EpochRecord& record) {
   if (!plan_.test) return;
   const std::int64_t every = config_.evaluate.every_epochs;
   if (!record.last && (every == 0 || record.epoch % every != 0)) return;
-  const Figures figures = meet(record.step);
+  const Figures figures = meet();
   record.test_loss = figures.loss;
   record.test_accuracy = figures.accuracy;
 }

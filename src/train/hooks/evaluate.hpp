@@ -11,6 +11,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 
 #include "comm/group.hpp"
 #include "config/schema.hpp"
@@ -56,7 +57,7 @@ class EvaluateHook final : public Hook {
   bool due(const StepRecord& record);
   Share make_share(SamplePlan shards, int replica) const;
   void pass(const Share& share, std::vector<double>& sums);
-  Figures meet(std::int64_t step);
+  Figures meet();
   Figures snapshot();
   // `common`: all ranks have the same sums.
   Figures figures_of(const std::vector<double>& sums, bool common) const;
@@ -76,10 +77,9 @@ class EvaluateHook final : public Hook {
   Group* model_group_;
   PhaseBoard& phase_;
   Tell tell_;
-  Share part_;   // of this replica, at meetings
-  Share whole_;  // of snapshots; on the first replica
-  Figures met_;
-  std::int64_t met_step_ = -1;   // of `met_`
+  Share part_;                   // of this replica, at meetings
+  Share whole_;                  // of snapshots; on the first replica
+  std::optional<Figures> met_;   // of the present meeting
   std::int64_t seen_step_ = -1;  // the last one that an evaluation could have followed; -1: none yet
 };
 

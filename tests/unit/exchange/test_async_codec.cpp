@@ -23,8 +23,8 @@ using Values = std::vector<float>;
 
 constexpr std::uint64_t kSeed = 11;
 
-AsyncServing serving_of(const AsyncSetting& setting, bool lossy) {
-  AsyncServing serving{.workers = setting.workers, .adds_up = setting.soft > 1, .keeps_copies = lossy};
+AsyncServing serving_of(const AsyncSetting& setting, bool coded) {
+  AsyncServing serving{.workers = setting.workers, .adds_up = setting.soft > 1, .keeps_copies = coded};
   if (setting.compensates) serving.compensation = {.lambda = 0.2};
   if (setting.gradients) serving.optimiser.emplace();
   return serving;
@@ -48,8 +48,7 @@ class Ranks {
                                                                    .buckets = setting.buckets,
                                                                    .parts = setting.parts,
                                                                    .seed = kSeed});
-      made.served =
-          std::make_unique<AsyncServed>(setting.parameters, DType::f32, own, serving_of(setting, made.codec->lossy()));
+      made.served = std::make_unique<AsyncServed>(setting.parameters, DType::f32, own, serving_of(setting, true));
       made.memory = std::make_unique<AsyncBuffers>(AsyncBuffers::Layout{.rank = rank,
                                                                         .workers = setting.workers,
                                                                         .buckets = setting.buckets,
