@@ -2,6 +2,7 @@
 // and meet the others at the end of an epoch; runs are stopped, saved and resumed.
 #include <catch2/catch.hpp>
 
+#include "base/atomic_file.hpp"
 #include "base/error.hpp"
 #include "tests/run/compare.hpp"
 
@@ -28,6 +29,8 @@ TEST_CASE("without backup workers 3 ranks train as one replica does, and resume 
   CHECK(whole.summary()["wire_bytes_per_step"].get<double>() ==
         Approx(whole.summary()["formula_bytes_per_step"].get<double>()).epsilon(1e-12));
   for (const auto& dropped : whole.summary()["gradients_dropped"]) CHECK(dropped == 0);
+  const test::Sets served = test::with(sets, {"exchange.server.ranks=1", "exchange.server.partition=variables"});
+  test::check_equal(train_run(trial, "served", {{4, {}}}, backup(served)), whole, {.part = ""});
 }
 
 TEST_CASE("a step takes the gradients of 2 of 3 ranks and counts what is dropped", "[run]") {
@@ -48,6 +51,20 @@ TEST_CASE("a step takes the gradients of 2 of 3 ranks and counts what is dropped
   CHECK_THAT(run.out, Contains("samples dropped"));
   CHECK(summary["wire_bytes_per_step"].get<double>() ==
         Approx(summary["formula_bytes_per_step"].get<double>()).epsilon(1e-9));
+}
+
+TEST_CASE("a worker that is stopped for a while delays no step where servers have ranks of their own", "[run]") {
+  const test::Trial trial;
+  const test::Sets sets = backup({"exchange.server.ranks=1", "batch.global=6", "device.pace_ms=5", "train.epochs=2"});
+  const test::Outcome outcome =
+      trial.train_and(4, sets, "running; kill -STOP $(rank 2); sleep 0.5; kill -CONT $(rank 2); wait $pid");
+  INFO(outcome.out << outcome.err);
+  REQUIRE(outcome.code == kExitOk);
+  CHECK_THAT(outcome.out, Contains("1 server beside the workers"));
+  const auto summary = nlohmann::json::parse(read_file_whole(trial.attempt() + "/summary.json"));
+  REQUIRE(summary["samples_dropped"].size() == 4);  // of the server none
+  CHECK(summary["samples_dropped"][3] == 0);
+  CHECK(summary["samples_dropped"][2].get<double>() >= 2 * 30);  // of the steps that the others took meanwhile
 }
 
 TEST_CASE("a run with backup workers is stopped by a signal to any rank, and goes on with another number",

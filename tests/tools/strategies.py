@@ -76,8 +76,8 @@ class Run:
     def __init__(self, folder):
         self.summary = json.load(open(folder + "/summary.json"))
         rows = [json.loads(line) for line in open(folder + "/metrics.jsonl")]
-        self.epochs = [row for row in rows if "train_loss" in row]
-        self.steps = [row for row in rows if "lr" in row]
+        self.epochs = [row for row in rows if row["type"] == "epoch"]
+        self.steps = [row for row in rows if row["type"] == "step"]
         histogram = folder + "/staleness.json"
         self.workers = json.load(open(histogram))["workers"] if os.path.exists(histogram) else []
 
@@ -234,12 +234,13 @@ class Tables:
                   f"| {times[1] / times[0]:.2f} |", flush=True)
 
     def staleness(self):
-        print("| workers | | updates a worker | mean | k - 1 | off by | largest | share of updates by staleness: 0, 1, 2, .. |")
+        print("| workers | | updates | mean | all | off k - 1 by | largest | % of updates by staleness |")
         print("|---:|---|---:|---:|---:|---:|---:|---|")
-        short = ["train.epochs=0", "train.steps=1100", "evaluate.every_epochs=0", f"seed={self.args.seeds[0]}"]
+        short = ["train.epochs=0", "train.steps=1100", "evaluate.every_epochs=0", f"seed={self.args.seeds[0]}",
+                 "data.balance=queue", "data.sharding=auto"]  # all workers are busy until the end
         for k in (2, 4, 8):
             for kind, more in (("alike", []), ("one 4x slow", ["device.pace_factors=[4]"])):
-                run = self.run("lenet", f"study-stale-{k}-{'slow' if more else 'alike'}", ASYNCHRONOUS + short + more +
+                run = self.run("lenet", f"study-staleness-{k}-{'slow' if more else 'alike'}", ASYNCHRONOUS + short + more +
                                [f"batch.global={16 * k}", f"device.pace_ms={2.5 * k}"], k)
                 if not run: print(f"| {k} | {kind} | failed |"); continue
                 mean = run.summary["staleness_mean"]
@@ -248,8 +249,10 @@ class Tables:
                     if not more and w > 0: continue
                     total = sum(n for _, n in worker["histogram"])
                     shares = dict(worker["histogram"])
-                    text = " ".join(f"{100 * shares.get(s, 0) / total:.0f}" for s in range(0, min(worker["largest"], 4 * k) + 1))
-                    print(f"| {k} | {kind}, worker {w} | {worker['applied']:,} | {worker['mean']:.3f} (all: {mean:.3f}) | {k - 1} "
+                    percent = {s: f"{100 * n / total:.0f}" for s, n in sorted(shares.items())}
+                    seen = [s for s, text in percent.items() if text != "0"]
+                    text = f"{seen[0]}: " + " ".join(percent.get(s, "0") for s in range(seen[0], seen[-1] + 1))
+                    print(f"| {k} | {kind}, worker {w} | {worker['applied']:,} | {worker['mean']:.3f} | {mean:.3f} "
                           f"| {100 * (mean / (k - 1) - 1):+.2f} % | {worker['largest']} | {text} |", flush=True)
 
 

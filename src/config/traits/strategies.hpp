@@ -58,7 +58,8 @@ struct StrategyTraits {
   X(server, ServerKeys, .whole_parameters = false, .measures_parts = true, .cuts_codes = false,    \
     .tracks_rows = false, .reads = {"servers"})                                                    \
   X(backup, BackupKeys, .whole_parameters = false, .carries_codes = false, .cuts_codes = false,    \
-    .tracks_rows = false, .skips_steps = true, .goes_on_without = true, .reads = {"servers"})
+    .tracks_rows = false, .skips_steps = true, .goes_on_without = true, .reads = {"servers"},          \
+    .tables = {"server"})
 // clang-format on
 
 #define X(strategy, Keys, ...) StrategyTraits{.name = #strategy __VA_OPT__(, ) __VA_ARGS__},

@@ -47,6 +47,13 @@ void BackupBuffers::begin() {
 
 void BackupBuffers::store_states() { copy_states(false); }
 
+void BackupBuffers::store_weights() {
+  for (int b = 0; b < static_cast<int>(buckets_.size()); ++b) {
+    take_own(b);
+    weights_.store(place(b, rank_));
+  }
+}
+
 void BackupBuffers::copy_states(bool to_server) {
   if (arenas_.device().on_host()) return;  // they are the same
   for (int s = 0; s < optimiser_.states(); ++s)

@@ -28,8 +28,10 @@ class BackupBuffers final : public BackupMemory {
 
   // Compute thread, before the machine runs: the servers' weights and states are this rank's.
   void begin();
-  // Compute thread, while no step is taken: the states of the own parts are in the arenas of the optimiser.
+  // Compute thread, while no step is taken: the states of the own parts are in the arenas of the optimiser, the weights
+  // of the own parts in the arenas of a rank that serves alone.
   void store_states();
+  void store_weights();
 
   Bytes push(int b, int server) override { return {gradients_.at(place(b, server).begin), bytes_of(b, server)}; }
   Bytes weights_room(int b, int server) override { return {weights_.at(place(b, server).begin), bytes_of(b, server)}; }

@@ -98,6 +98,9 @@ class BackupProtocol final : public Machine, private BackupRounds::Owner {
   // The worker's host, before it posts `complete`; not before the verdict on the one before.
   void set_complete(const BackupComplete& complete) { own_complete_ = complete; }
 
+  // The host of a rank that serves alone, before it posts `quiet`: the step to which all workers come.
+  void set_step(std::int64_t step) { verdict_.next_step = step; }
+
   // What follows is for the host, inside `on_notified`.
   const BackupVerdict& verdict() const { return verdict_; }  // the newest
   double completed_s() const { return completed_s_; }        // when the host last posted `complete`

@@ -9,15 +9,17 @@
 // samples that entered. Running statistics of batch norm take the same mean. With r = 0 this is synchronous training.
 // The result of a step depends on S alone, not on the order in which S came.
 //
-// Servers are inside the workers (exchange.servers of them), and their work is done by the thread that drives the
-// engine, so that a server on a late replica is not late. Replicas meet every `period` steps and at the end of an
-// epoch: there all are waited for, no step goes past, and all hold the same weights. Rules that look at whole
-// parameters or gradients are refused, as by strategy "server". What travels between ranks, and when, is protocol.hpp;
-// which gradients enter, rounds.hpp; messages and host memory, memory.hpp.
+// Servers are inside the workers (exchange.servers of them) or on ranks of their own (exchange.server.ranks). Their
+// work is done by the thread that drives the engine, so that a server on a late replica is not late; one on a replica
+// that is stopped is, one on a rank of its own is not. Replicas meet every `period` steps and at the end of an epoch:
+// there all are waited for, no step goes past, and all hold the same weights. Rules that look at whole parameters or
+// gradients are refused, as by strategy "server". What travels between ranks, and when, is protocol.hpp; which
+// gradients enter, rounds.hpp; messages and host memory, memory.hpp.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 #include <mutex>
 #include <optional>
 #include <utility>
@@ -29,6 +31,7 @@
 #include "comm/collective/server.hpp"
 #include "exchange/allreduce_request.hpp"
 #include "exchange/backup/memory.hpp"
+#include "exchange/backup/traffic.hpp"
 #include "exchange/list.hpp"
 #include "exchange/living.hpp"
 #include "exchange/server/gather.hpp"
@@ -66,8 +69,10 @@ class Backup final : public Strategy, private ProtocolHost {
     Ticket ticket = {};  // valid: its new weights are on their way, or not taken over yet
   };
 
-  int workers() const { return context_.engine.size(); }
-  bool alone() const { return workers() == 1; }
+  int workers() const { return workers_; }
+  bool alone() const { return context_.engine.size() == 1; }
+  bool trains() const { return context_.role == Role::worker; }
+  bool dedicated() const { return workers_ < context_.engine.size(); }
   int needed() const { return workers() - static_cast<int>(keys_.of(workers())); }
 
   void attach(std::int64_t first_step);
@@ -81,12 +86,12 @@ class Backup final : public Strategy, private ProtocolHost {
   StrategyContext context_;
   Staging gradients_, weights_;
   StepAccount account_;
-  int servers_ = 1;
+  int workers_ = 1, servers_ = 1;
   std::vector<Bucket> buckets_;  // from the arena's end
   std::vector<ServedBucket> served_;
   BackupProtocol::Setup setup_;
-  std::vector<double> bytes_of_worker_;  // by worker: of a step that it takes, both ways
-  bool states_apart_ = false;            // servers have moved their states since they were brought together
+  std::optional<BackupTraffic> traffic_;
+  bool states_apart_ = false;  // servers have moved their states since they were brought together
   std::int64_t first_step_ = -1, steps_ = 0;
   std::int64_t next_step_ = 0;   // whose weights are the arena's, once all are here
   std::vector<std::byte> kept_;  // those of the step before it; where workers may be lost
@@ -112,14 +117,15 @@ Backup::Backup(const ExchangeConfig& config, const StrategyContext& context)
         "exchange.strategy \"backup\" updates parts of parameters on their servers: clipping, a scaled loss, lars and "
         "lamb look at whole ones; strategy \"synchronous\" fits");
   if (config.codec != "none") throw ConfigError("exchange.strategy \"backup\" sends uncoded values: no exchange.codec");
+  AllreduceRequest request = allreduce_request(config, context.engine.transport().hosts(), context.arenas.dtype());
+  request.rank = context.engine.rank();
+  workers_ = server_workers(request);
+  servers_ = server_count(request);
   if (config.fewer_workers) keys_.replicas = std::min<std::int64_t>(keys_.of(workers()), workers() - 1);
   if (keys_.of(workers()) >= workers())
     throw ConfigError(fmt::format("exchange.backup.replicas = {} leaves no replica of {} to wait for; at most {}",
                                   keys_.replicas, workers(), workers() - 1));
   context.arenas.track_rows(alone());
-  AllreduceRequest request = allreduce_request(config, context.engine.transport().hosts(), context.arenas.dtype());
-  request.rank = context.engine.rank();
-  servers_ = server_count(request);
   const DType dtype = context.arenas.dtype();
   const std::vector<PartitionedBucket> partition =
       partition_over_servers(config, request, context.arenas.parameters(), dtype);
@@ -129,7 +135,6 @@ Backup::Backup(const ExchangeConfig& config, const StrategyContext& context)
             .first_step = 0,
             .buckets = {},
             .tag = context.first_channel};
-  bytes_of_worker_.resize(static_cast<std::size_t>(workers()));
   const int gathers = context.first_channel + 3;  // one after the other
   std::vector<ArenaRange> ranges;
   std::vector<Parts> parts;
@@ -145,10 +150,8 @@ Backup::Backup(const ExchangeConfig& config, const StrategyContext& context)
                        .plan = make_pull(partition[b].request),
                        .channel = gathers});
     buckets_.push_back({.range = ranges[b], .gradient = ReadyCount(ranges[b])});
-    for (std::size_t w = 0; w < bytes_of_worker_.size(); ++w)
-      bytes_of_worker_[w] +=
-          2 * static_cast<double>(ranges[b].elems() - parts.back()[w].elems()) * static_cast<double>(size_of(dtype));
   }
+  traffic_.emplace(workers(), servers_, setup_.buckets, static_cast<double>(size_of(dtype)));
   if (!alone())
     memory_.emplace(request.rank, workers(), std::move(ranges), std::move(parts), context.arenas, context.optimiser,
                     gradients_, weights_);
@@ -186,6 +189,12 @@ void Backup::gradient_ready(ArenaRange range) {
 
 StepOutcome Backup::end_step() {
   const StepInfo& info = account_.info();
+  if (!trains()) {  // goes ahead to the next meeting
+    states_apart_ = true;
+    steps_ = info.step + 1 - first_step_;
+    protocol_->set_step(info.step + 1);
+    return account_.take();
+  }
   for (const Bucket& bucket : buckets_)
     ECHELON_CHECK(bucket.gradient.complete(), "gradients missing at the end of step {}", info.step);
   if (alone()) {
@@ -227,6 +236,7 @@ void Backup::drain() {
     attachment_->post(BackupProtocol::token(Word::quiet));
     quiet.wait();
     account_.note_sent(quiet.wire());
+    if (!trains()) memory_->store_weights();
   }
   context_.arenas.device().synchronize();
 }
@@ -240,17 +250,19 @@ void Backup::gather_state() {
 
 // The weights of the worker that is at the newest step, whole as it has pulled them: servers may be ahead, each by its
 // parts. States of the optimiser are those of the servers that are left; of the others' parts, those of the last
-// checkpoint.
+// checkpoint. A server on a rank of its own must not be lost.
 bool Backup::rescue(Group& living, const std::vector<int>& lost) {
+  if (std::any_of(lost.begin(), lost.end(), [&](int rank) { return rank >= workers(); })) return false;
   const bool arrived = std::none_of(buckets_.begin(), buckets_.end(), [](const Bucket& b) { return b.ticket.valid(); });
-  const std::vector<double> at = living.gather(static_cast<double>(arrived ? next_step_ : account_.info().step));
+  const std::int64_t own_step = arrived ? next_step_ : account_.info().step;
+  const std::vector<double> at = living.gather(trains() ? static_cast<double>(own_step) : -1);
   const int newest = static_cast<int>(std::max_element(at.begin(), at.end()) - at.begin());
   Arenas& arenas = context_.arenas;
   if (!arrived && living.rank() == newest) arenas.device().to_device(arenas.weights_at(0), kept_.data(), kept_.size());
   broadcast_weights(living, arenas, {0, arenas.elems()}, newest);
   if (attachment_) memory_->store_states();
   int root = 0;
-  for (int rank = 0; rank < workers(); ++rank) {
+  for (int rank = 0; rank < context_.engine.size(); ++rank) {
     if (std::find(lost.begin(), lost.end(), rank) != lost.end()) continue;
     for (std::size_t b = 0; b < buckets_.size(); ++b) {
       const ElemRange part = setup_.buckets[b].parts[static_cast<std::size_t>(rank)];
@@ -263,26 +275,20 @@ bool Backup::rescue(Group& living, const std::vector<int>& lost) {
 }
 
 // Of the steps done so far; on ranks that do not coordinate, and before the first meeting, as if all gradients entered.
+// NaN where no worker coordinates, and gradients may be dropped.
 double Backup::formula_bytes_per_step() const {
   if (alone()) return 0;
-  const auto command = static_cast<double>((servers_ - 1) * static_cast<int>(BackupProtocol::command_bytes(workers())));
+  if (dedicated() && needed() < workers()) return std::numeric_limits<double>::quiet_NaN();
   const std::lock_guard lock(mutex_);
   const double steps = counts_.empty() ? 1 : static_cast<double>(steps_);
-  double bytes = steps * command;
-  for (std::size_t w = 0; w < bytes_of_worker_.size(); ++w) {
-    const BackupRounds::Count count = counts_.empty() ? BackupRounds::Count{.entered = 1} : counts_[w];
-    const double control = w == 0 ? 0 : sizeof(BackupComplete) + sizeof(BackupVerdict);
-    bytes += static_cast<double>(count.entered + count.dropped) * (bytes_of_worker_[w] + control) +
-             static_cast<double>(count.dropped) * command;
-  }
-  return bytes / steps;
+  return traffic_->bytes(steps, counts_) / steps;
 }
 
 std::string Backup::describe() const {
   if (alone()) return "backup, one replica: nothing to exchange";
   return fmt::format(
-      "synchronous, the first {} of {} gradients enter a step, {} in the workers, {} in {}", needed(), workers(),
-      counted(servers_, "server"),
+      "synchronous, the first {} of {} gradients enter a step, {} {} the workers, {} in {}", needed(), workers(),
+      counted(servers_, "server"), dedicated() ? "beside" : "in",
       bytes_text(static_cast<double>(context_.arenas.elems()) * static_cast<double>(size_of(context_.arenas.dtype()))),
       counted(static_cast<std::int64_t>(buckets_.size()), "bucket"));
 }
