@@ -3,12 +3,14 @@
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <sched.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
+#include <filesystem>
 #include <sstream>
 #include <vector>
 
@@ -48,11 +50,13 @@ void require_cpu() {
 
 void prepare_process() {
   require_cpu();
+  std::vector<std::string> words = words_of_this_process();
+  if (is_set(kRestarted) && !words.empty())  // else top, ps and pkill would know it as "exe"
+    ::prctl(PR_SET_NAME, std::filesystem::path(words.front()).filename().c_str());
   if (is_set("OMP_WAIT_POLICY") || is_set(kRestarted)) return;
   ::setenv("OMP_WAIT_POLICY", "passive", 1);
   ::setenv("GOMP_SPINCOUNT", kSpins, 0);
   ::setenv(kRestarted, "1", 1);
-  std::vector<std::string> words = words_of_this_process();
   std::vector<char*> argv;
   for (std::string& word : words) argv.push_back(word.data());
   argv.push_back(nullptr);
