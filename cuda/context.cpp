@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <utility>
 
 #include "base/error.hpp"
 #include "cuda/check.hpp"
@@ -19,9 +20,11 @@ std::string gib(std::size_t bytes) { return fmt::format("{:.2f} GiB", static_cas
 }  // namespace
 
 Context::Context(int index, std::int64_t memory_limit_bytes, bool tf32)
-    : index_(index),
-      tf32_(tf32),
-      limit_bytes_(memory_limit_bytes > 0 ? static_cast<std::size_t>(memory_limit_bytes) : 0) {
+    : Context(index, memory_limit_bytes > 0 ? static_cast<std::size_t>(memory_limit_bytes) : 0, tf32,
+              std::make_shared<Usage>()) {}
+
+Context::Context(int index, std::size_t limit_bytes, bool tf32, std::shared_ptr<Usage> usage)
+    : index_(index), tf32_(tf32), limit_bytes_(limit_bytes), usage_(std::move(usage)) {
   use();
   // The handles that cuDNN makes for recurrent layers work on several streams, and give other bits from run to run
   // unless their workspaces are kept apart (cuBLAS, "Results reproducibility").

@@ -19,6 +19,8 @@ class Context {
  public:
   // memory_limit_bytes as in DeviceOptions. Throws EnvironmentError or MemoryError.
   Context(int index, std::int64_t memory_limit_bytes, bool tf32);
+  // Of the same card, with a stream and handles of its own; what both allocate is counted together.
+  Context beside() const { return Context(index_, limit_bytes_, tf32_, usage_); }
   ~Context();
   Context(const Context&) = delete;
   Context& operator=(const Context&) = delete;
@@ -43,10 +45,12 @@ class Context {
     std::atomic<std::size_t> peak = 0;
   };
 
+  Context(int index, std::size_t limit_bytes, bool tf32, std::shared_ptr<Usage> usage);
+
   int index_;
   bool tf32_;
   std::size_t limit_bytes_;
-  std::shared_ptr<Usage> usage_ = std::make_shared<Usage>();
+  std::shared_ptr<Usage> usage_;
   cudaStream_t stream_ = nullptr;
   cudnnHandle_t dnn_ = nullptr;
   cublasHandle_t blas_ = nullptr;

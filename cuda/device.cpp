@@ -55,6 +55,7 @@ class CudaDevice final : public Device {
  public:
   CudaDevice(int index, std::int64_t limit_bytes, bool tf32)
       : context_(index, limit_bytes, tf32), vector_ops_(make_vector_ops(context_)) {}
+  explicit CudaDevice(const Context& beside) : context_(beside.beside()), vector_ops_(make_vector_ops(context_)) {}
 
   std::string_view name() const override { return "cuda"; }
   std::string describe() const override;
@@ -114,6 +115,7 @@ class CudaDevice final : public Device {
     return cuda::make_update(context_, rule, dtype);
   }
   VectorOps& vector_ops() override { return *vector_ops_; }
+  std::unique_ptr<Device> beside() override { return std::make_unique<CudaDevice>(context_); }
   std::unique_ptr<DeviceCodec> make_codec(const DeviceCodecSpec& spec) override {
     return cuda::make_codec(context_, spec);
   }

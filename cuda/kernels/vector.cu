@@ -53,6 +53,13 @@ void vector_axpy(T* dst, T factor, const T* src, std::size_t n, cudaStream_t str
 }
 
 template <class T>
+void vector_compensate(const DelayCompensation& how, const CompensatedUpdate& update, std::size_t n,
+                       cudaStream_t stream) {
+  how.adapts() ? each(static_cast<std::int64_t>(n), stream, Compensate<T, true>(how, update))
+               : each(static_cast<std::int64_t>(n), stream, Compensate<T, false>(how, update));
+}
+
+template <class T>
 void partial_sum_squares(const T* src, std::size_t n, double* partials, cudaStream_t stream) {
   reduce(
       n, partials, stream,
@@ -73,13 +80,14 @@ void partial_not_finite(const T* src, std::size_t n, std::uint64_t* partials, cu
       Plus{});
 }
 
-#define ECHELON_INSTANTIATE(T)                                                           \
-  template void vector_fill<T>(T*, T, std::size_t, cudaStream_t);                        \
-  template void vector_add<T>(T*, const T*, std::size_t, cudaStream_t);                  \
-  template void vector_scale<T>(T*, T, std::size_t, cudaStream_t);                       \
-  template void vector_axpy<T>(T*, T, const T*, std::size_t, cudaStream_t);              \
-  template void partial_sum_squares<T>(const T*, std::size_t, double*, cudaStream_t);    \
-  template void partial_max_abs<T>(const T*, std::size_t, std::uint64_t*, cudaStream_t); \
+#define ECHELON_INSTANTIATE(T)                                                                                       \
+  template void vector_fill<T>(T*, T, std::size_t, cudaStream_t);                                                    \
+  template void vector_add<T>(T*, const T*, std::size_t, cudaStream_t);                                              \
+  template void vector_scale<T>(T*, T, std::size_t, cudaStream_t);                                                   \
+  template void vector_axpy<T>(T*, T, const T*, std::size_t, cudaStream_t);                                          \
+  template void vector_compensate<T>(const DelayCompensation&, const CompensatedUpdate&, std::size_t, cudaStream_t); \
+  template void partial_sum_squares<T>(const T*, std::size_t, double*, cudaStream_t);                                \
+  template void partial_max_abs<T>(const T*, std::size_t, std::uint64_t*, cudaStream_t);                             \
   template void partial_not_finite<T>(const T*, std::size_t, std::uint64_t*, cudaStream_t);
 ECHELON_INSTANTIATE(float)
 ECHELON_INSTANTIATE(double)

@@ -6,6 +6,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "device/delay_compensation.hpp"
+
 namespace echelon::cuda {
 
 template <class T>
@@ -16,6 +18,11 @@ template <class T>
 void vector_scale(T* dst, T factor, std::size_t n, cudaStream_t stream);
 template <class T>
 void vector_axpy(T* dst, T factor, const T* src, std::size_t n, cudaStream_t stream);
+
+// On each of n values.
+template <class T>
+void vector_compensate(const DelayCompensation& how, const CompensatedUpdate& update, std::size_t n,
+                       cudaStream_t stream);
 
 // One partial result a block, for the host to finish in order: kReduceBlocks of 8 bytes.
 inline constexpr int kReduceBlocks = 512;

@@ -47,6 +47,9 @@ class CudaVectorOps final : public VectorOps {
       vector_axpy(static_cast<T*>(dst), static_cast<T>(factor), static_cast<const T*>(src), n, context_.stream());
     });
   }
+  void compensate(DType dtype, const DelayCompensation& how, const CompensatedUpdate& update, std::size_t n) override {
+    enqueue(dtype, [&]<class T>(T) { vector_compensate<T>(how, update, n, context_.stream()); });
+  }
   double sum_squares(DType dtype, const void* src, std::size_t n) override {
     enqueue(dtype, [&]<class T>(T) {
       partial_sum_squares(static_cast<const T*>(src), n, static_cast<double*>(on_device_), context_.stream());

@@ -4,8 +4,9 @@
 // (libechelon_cuda.so, opened at run time), `paced` (sleeps for an op's tabled time; for studies with more ranks than
 // cores, never for learning).
 //
-// One rank owns one device and drives it from one thread (its compute thread); `VectorOps` of host devices and both
-// functions of Event may be called from any thread. Every call throws MemoryError above the limit and EnvironmentError
+// One rank owns one device and drives it from one thread (its compute thread), or from several that take turns;
+// `VectorOps` of host devices and both functions of Event may be called from any thread. Who works beside the compute
+// thread has a device of its own (Device::beside). Every call throws MemoryError above the limit and EnvironmentError
 // where the device itself fails. What a GPU enqueues may report its failure at a later call.
 #pragma once
 
@@ -153,6 +154,11 @@ class Device {
   // unknown one.
   virtual std::unique_ptr<Update> make_update(std::string_view rule, DType dtype) = 0;
   virtual VectorOps& vector_ops() = 0;
+
+  // Another device on the same card, with a queue of its own, for another thread than this one's; this one's memory
+  // limit counts for both together. On host devices: one that is exact in f32 and f64, counts by itself, and whose
+  // memory takes no room until it is touched.
+  virtual std::unique_ptr<Device> beside() = 0;
 
   // Null where the codec runs on the host: every one on host devices, on others those that lose nothing.
   virtual std::unique_ptr<DeviceCodec> make_codec(const DeviceCodecSpec& spec) { return (void)spec, nullptr; }

@@ -4,6 +4,7 @@
 #include <fstream>
 
 #include "device/host_update.hpp"
+#include "device/reference/reference.hpp"
 
 namespace echelon::inline device {
 namespace {
@@ -29,6 +30,8 @@ std::unique_ptr<Event> HostDevice::record() { return std::make_unique<PassedEven
 std::unique_ptr<Update> HostDevice::make_update(std::string_view rule, DType dtype) {
   return make_host_update(rule, dtype, options_.threads);
 }
+
+std::unique_ptr<Device> HostDevice::beside() { return make_reference_device({.only_counts = true}); }
 
 std::string cpu_name() {
   std::ifstream in("/proc/cpuinfo");

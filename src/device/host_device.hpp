@@ -30,6 +30,7 @@ class HostDevice : public Device {
   // host_update.hpp's loop, on options().threads threads.
   std::unique_ptr<Update> make_update(std::string_view rule, DType dtype) override;
   VectorOps& vector_ops() override { return host_vector_ops(); }
+  std::unique_ptr<Device> beside() override;
 
  protected:
   const DeviceOptions& options() const { return options_; }

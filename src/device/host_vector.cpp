@@ -36,6 +36,13 @@ void axpy(T* dst, T factor, const T* src, std::size_t n) {
   for (std::size_t i = 0; i < n; ++i) dst[i] += factor * src[i];
 }
 
+template <class T, bool adapts>
+void compensate(const DelayCompensation& how, const CompensatedUpdate& update, std::size_t n) {
+  const Compensate<T, adapts> value(how, update);
+#pragma omp simd
+  for (std::size_t i = 0; i < n; ++i) value(i);
+}
+
 // Sixteen partial sums in double, element i in sum i mod 16, then a fixed tree: the order depends on n alone.
 template <class T>
 double sum_squares(const T* src, std::size_t n) {
@@ -104,6 +111,11 @@ class HostVectorOps final : public VectorOps {
   void axpy(DType dtype, void* dst, double factor, const void* src, std::size_t n) override {
     with_float(dtype, [&]<class T>(T) {
       echelon::axpy(static_cast<T*>(dst), static_cast<T>(factor), static_cast<const T*>(src), n);
+    });
+  }
+  void compensate(DType dtype, const DelayCompensation& how, const CompensatedUpdate& update, std::size_t n) override {
+    with_float(dtype, [&]<class T>(T) {
+      how.adapts() ? echelon::compensate<T, true>(how, update, n) : echelon::compensate<T, false>(how, update, n);
     });
   }
   double sum_squares(DType dtype, const void* src, std::size_t n) override {

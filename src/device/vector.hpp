@@ -8,6 +8,7 @@
 #include <cstddef>
 
 #include "base/dtype.hpp"
+#include "device/delay_compensation.hpp"
 
 namespace echelon::inline device {
 
@@ -19,6 +20,9 @@ class VectorOps {
   virtual void add(DType dtype, void* dst, const void* src, std::size_t n) = 0;                  // dst += src
   virtual void scale(DType dtype, void* dst, double factor, std::size_t n) = 0;                  // dst *= factor
   virtual void axpy(DType dtype, void* dst, double factor, const void* src, std::size_t n) = 0;  // dst += factor * src
+  // `update` by `how`, which is on, element by element (delay_compensation.hpp).
+  virtual void compensate(DType dtype, const DelayCompensation& how, const CompensatedUpdate& update,
+                          std::size_t n) = 0;
   // Sum of squares in double, in an order that depends on n alone. Synchronous on every device, as are the next two.
   virtual double sum_squares(DType dtype, const void* src, std::size_t n) = 0;
   // Largest magnitude, 0 for n = 0; NaN where there is one.

@@ -45,6 +45,7 @@ class Wishing final : public Device {
     return device_.make_update(rule, dtype);
   }
   VectorOps& vector_ops() override { return device_.vector_ops(); }
+  std::unique_ptr<Device> beside() override { return device_.beside(); }
 
   LayoutWish layouts(const OpSpec& spec) const override {
     LayoutWish wish{spec.layouts};

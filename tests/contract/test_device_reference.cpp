@@ -4,6 +4,7 @@
 #include "device/host_device.hpp"
 #include "device/reference/reference.hpp"
 #include "tests/support/device_contract.hpp"
+#include "tests/support/far_device.hpp"
 #include "tests/support/random.hpp"
 #include "tests/support/stored.hpp"
 
@@ -14,6 +15,17 @@ TEST_CASE("the reference device keeps the contract of devices", "[device]") {
   const auto device = make_reference_device({});
   for (const std::string& failure : check_device(*device, DType::f32, 2e-6)) FAIL_CHECK(failure);
   for (const std::string& failure : check_device(*device, DType::f64, 1e-14)) FAIL_CHECK(failure);
+  SUCCEED();
+}
+
+TEST_CASE("a device whose memory faults on the host keeps the contract of memory, vectors and updates", "[device]") {
+  const auto device = make_far_device()->beside();
+  for (const std::string& failure : check_memory(*device)) FAIL_CHECK(failure);
+  for (const DType dtype : {DType::f32, DType::f64}) {
+    const double tolerance = dtype == DType::f32 ? 2e-6 : 1e-14;
+    for (const std::string& failure : check_vector_ops(*device, dtype, tolerance)) FAIL_CHECK(failure);
+    for (const std::string& failure : check_updates(*device, dtype, tolerance)) FAIL_CHECK(failure);
+  }
   SUCCEED();
 }
 

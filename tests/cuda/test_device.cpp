@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <cstring>
 #include <map>
+#include <thread>
 
 #include "base/error.hpp"
 #include "device/device.hpp"
@@ -171,6 +172,30 @@ TEST_CASE("a device's index is taken modulo the visible ones", "[cuda]") {
   CHECK(device->name() == "cuda");
   CHECK_THROWS_AS(device->make_update("no rule", DType::f32), ConfigError);
   CHECK_THROWS_AS(device->make_update("sgd", DType::u8), ConfigError);
+}
+
+TEST_CASE("a device beside another is on the same card, on any thread, and both count their memory together",
+          "[cuda]") {
+  if (without_gpu()) return;
+  const auto device = open_with(visible_gpus() - 1, 0);  // where there are several, not the one that threads begin with
+  const auto beside = device->beside();
+  CHECK(beside->card() == device->card());
+  const Memory here = device->allocate(1000, "here");
+  Memory there;
+  std::vector<std::string> failures;
+  std::thread([&] {
+    there = beside->allocate(3000, "there");
+    for (const DType dtype : {DType::f32, DType::f64}) {
+      for (const std::string& failure : check_vector_ops(*beside, dtype, 1e-5)) failures.push_back(failure);
+      for (const std::string& failure : check_updates(*beside, dtype, 1e-5)) failures.push_back(failure);
+    }
+  }).join();
+  for (const std::string& failure : failures) FAIL_CHECK(failure);
+  CHECK(device->allocated_bytes() == 4000);
+  CHECK(beside->allocated_bytes() == 4000);
+  const auto limited = open_with(0, 5000);
+  const Memory most = limited->beside()->allocate(4000, "most");
+  CHECK_THROWS_AS(limited->allocate(1001, "more"), MemoryError);
 }
 
 TEST_CASE("chunks of sequences of unlike lengths are refused", "[cuda]") {

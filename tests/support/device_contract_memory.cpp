@@ -166,6 +166,49 @@ void check_maps(Device& device, DType dtype, double tolerance, std::size_t n, Fa
       [](double a, double b) { return a + 0.375 * b; });
 }
 
+// Against the formula in double, value by value, with guards around what is written; in place and beside.
+void check_compensation(Device& device, DType dtype, double tolerance, std::size_t n, Failures& failures) {
+  for (const double decay : {0.0, 0.75})
+    for (const double rate : {0.0, 0.125})
+      for (const bool in_place : {false, true}) {
+        const std::string name =
+            fmt::format("vector compensate {} n {} decay {} rate {}", name_of(dtype), n, decay, rate);
+        const auto drawn = [&](const char* what) { return rounded(random_values(n, name + what), dtype); };
+        const std::vector<double> values = drawn("values"), weights = drawn("weights"), pulled = drawn("pulled");
+        std::vector<double> mean_square = drawn("mean square"), expected(n);
+        for (double& value : mean_square) value = std::fabs(value);
+        const Span at_values(device, dtype, values), at_weights(device, dtype, weights),
+            at_pulled(device, dtype, pulled);
+        const Span at_mean(device, dtype, mean_square), beside(device, dtype, values);
+        const Span& out = in_place ? at_values : beside;
+        device.vector_ops().compensate(dtype, {.lambda = 0.5, .decay = decay},
+                                       {.out = out.data(),
+                                        .values = at_values.data(),
+                                        .rate = rate,
+                                        .weights = at_weights.data(),
+                                        .pulled = at_pulled.data(),
+                                        .mean_square = decay > 0 ? at_mean.data() : nullptr},
+                                       n);
+        device.synchronize();
+        for (std::size_t i = 0; i < n; ++i) {
+          const double gradient = rate > 0 ? -values[i] / rate : values[i];
+          double lambda = 0.5;
+          if (decay > 0) {
+            mean_square[i] = decay * mean_square[i] + (1 - decay) * gradient * gradient;
+            lambda /= std::sqrt(mean_square[i] + 1e-7);
+          }
+          const double compensated = gradient + lambda * gradient * gradient * (weights[i] - pulled[i]);
+          expected[i] = rate > 0 ? -rate * compensated : compensated;
+        }
+        expect(failures, distance_of(out.values(), expected) <= tolerance, name + ": wrong values");
+        expect(failures, distance_of(at_mean.values(), mean_square) <= tolerance, name + ": wrong mean square");
+        expect(failures, out.guards_hold() && at_mean.guards_hold() && at_weights.values() == weights,
+               name + ": something else was written");
+        expect(failures, at_pulled.values() == pulled && (in_place || at_values.values() == values),
+               name + ": something else was written");
+      }
+}
+
 void check_reductions(Device& device, DType dtype, std::size_t n, Failures& failures) {
   const std::string where = fmt::format("vector {} n {}", name_of(dtype), n);
   auto values = rounded(random_values(n, where), dtype);
@@ -212,6 +255,7 @@ Failures check_vector_ops(Device& device, DType dtype, double tolerance) {
   Failures failures;
   for (std::size_t n : kSizes) {
     check_maps(device, dtype, tolerance, n, failures);
+    check_compensation(device, dtype, tolerance, n, failures);
     check_reductions(device, dtype, n, failures);
   }
   expect(failures, device.vector_ops().sum_squares(dtype, nullptr, 0) == 0, "sum_squares of nothing");

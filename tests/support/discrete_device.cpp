@@ -11,6 +11,7 @@
 #include "device/reference/reference.hpp"
 #include "tests/support/discrete_codec.hpp"
 #include "tests/support/discrete_sums.hpp"
+#include "tests/support/far_device.hpp"
 
 namespace echelon::test {
 namespace {
@@ -77,6 +78,7 @@ class DiscreteDevice final : public HostDevice {
   std::unique_ptr<DeviceAllreduce> make_allreduce(const DeviceGroup& group) override {
     return make_discrete_sums(group);
   }
+  std::unique_ptr<Device> beside() override { return make_far_device(); }
   std::unique_ptr<Event> record() override { return std::make_unique<LateEvent>(std::exchange(copies_, {})); }
 
  private:

@@ -1,7 +1,8 @@
 // `reference` pretending that its memory is out of the host's reach: for tests of staging.
 //
 // A copy to the host happens only when the event recorded after it is asked about, on whatever thread asks, and not at
-// the first time: who uses the host's memory without waiting for the event reads stale values.
+// the first time: who uses the host's memory without waiting for the event reads stale values. The device beside it is
+// stricter (far_device.hpp).
 #pragma once
 
 #include <memory>

@@ -49,14 +49,15 @@ void AsyncServed::compensate_update(int b, int worker, double rate, void* values
     if (statistic) return;
     const std::size_t at = bytes_of(run.begin - own.begin);
     std::byte* part = static_cast<std::byte*>(values) + at;
-    compensate(served_.dtype(), serving_.compensation,
-               {.out = part,
-                .values = part,
-                .rate = optimiser_ ? 0 : rate,
-                .weights = served_.weights_at(run.begin),
-                .pulled = pulled.data() + at,
-                .mean_square = mean_square_.data() ? mean_square_.bytes_at(bytes_of(run.begin)) : nullptr},
-               static_cast<std::size_t>(run.elems()));
+    host_vector_ops().compensate(
+        served_.dtype(), serving_.compensation,
+        {.out = part,
+         .values = part,
+         .rate = optimiser_ ? 0 : rate,
+         .weights = served_.weights_at(run.begin),
+         .pulled = pulled.data() + at,
+         .mean_square = mean_square_.data() ? mean_square_.bytes_at(bytes_of(run.begin)) : nullptr},
+        static_cast<std::size_t>(run.elems()));
   });
 }
 

@@ -8,7 +8,7 @@
 //                           rule
 //
 // Running statistics always come as changes. Delay compensation, of weights alone, comes before all this
-// (compensate.hpp).
+// (device/delay_compensation.hpp).
 //
 // Memory, of G bytes of weights and s servers: the weights G/s; what is added up, G/s; with gradients, each state G/s;
 // compensation, or a codec: k G/s of what each of k workers has; adaptive compensation: G/s more. Arenas are laid
@@ -23,7 +23,6 @@
 #include <vector>
 
 #include "device/arenas.hpp"
-#include "exchange/asynchronous/compensate.hpp"
 #include "exchange/asynchronous/piece.hpp"
 #include "exchange/kind_runs.hpp"
 #include "optim/optimiser.hpp"

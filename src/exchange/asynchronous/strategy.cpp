@@ -12,9 +12,9 @@
 // With states = "server" workers push gradients g_i, and the servers apply f with states of their own (served.hpp).
 //
 // Rules: soft synchronisation, dropping, staleness-aware rates, a bound of staleness (rules.hpp), delay compensation
-// (compensate.hpp), in any combination. Norms (clip_norm, LARS, LAMB) are those of the worker, before the push, and
-// refused where the servers have the states. Running statistics of batch norm move like weights. bound = 0, rate =
-// "share" and plain SGD are synchronous training; with states = "server" and soft = k by any rule.
+// (device/delay_compensation.hpp), in any combination. Norms (clip_norm, LARS, LAMB) are those of the worker, before
+// the push, and refused where the servers have the states. Running statistics of batch norm move like weights. bound =
+// 0, rate = "share" and plain SGD are synchronous training; with states = "server" and soft = k by any rule.
 //
 // At a meeting (Progress::Meets::on_call) all workers stand together with the same weights, which are those tested and
 // saved; states of the optimiser are saved by replica, or gathered from the servers. What travels between ranks, and

@@ -19,14 +19,14 @@ using namespace test;
 double compensated(const DelayCompensation& how, double value, double rate, double drift, double& mean_square) {
   const double weights = 5 + drift, pulled = 5;
   double out = 0;
-  compensate(DType::f64, how,
-             {.out = &out,
-              .values = &value,
-              .rate = rate,
-              .weights = &weights,
-              .pulled = &pulled,
-              .mean_square = &mean_square},
-             1);
+  host_vector_ops().compensate(DType::f64, how,
+                               {.out = &out,
+                                .values = &value,
+                                .rate = rate,
+                                .weights = &weights,
+                                .pulled = &pulled,
+                                .mean_square = &mean_square},
+                               1);
   return out;
 }
 
