@@ -6,8 +6,8 @@
 
 namespace echelon::inline train {
 
-void StatisticsHook::step_end(const StepRecord&) {
-  if (steps_ == 0) first_step_s_ = since_process_start_s();
+void StatisticsHook::step_end(const StepRecord& record) {
+  if (record.trained && steps_ == 0) first_step_s_ = since_process_start_s();
 }
 
 void StatisticsHook::epoch_end(EpochRecord& record) {
