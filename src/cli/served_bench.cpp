@@ -57,7 +57,7 @@ std::string served_table(const OptimiserConfig& optimiser, const ParameterSet& p
   const auto row = [&](const std::string& name, AsyncServing serving, int soft, double arenas) {
     serving.workers = kWorkers;
     serving.adds_up = soft > 1;
-    AsyncServed served(parameters, dtype, own, serving);
+    AsyncServed served(open_device("reference", {.only_counts = true}), parameters, dtype, own, serving);
     served.begin(weights.data());
     const double seconds = median_seconds(rounds, [&](int round) {
       const int worker = round % kWorkers;
@@ -66,8 +66,7 @@ std::string served_table(const OptimiserConfig& optimiser, const ParameterSet& p
         const std::size_t at = static_cast<std::size_t>(own[i].begin) * size_of(dtype);
         const AsyncUpdate update{.factor = kRate, .new_version = round % soft == soft - 1};
         served.apply(b, worker, update, kRate, messages.of(worker) + at);
-        std::memcpy(messages.of(worker) + at, served.answer(b, worker),
-                    static_cast<std::size_t>(own[i].elems()) * size_of(dtype));
+        served.answer(b, worker, messages.of(worker) + at);
       }
     });
     table.row({name, seconds_text(seconds), fmt::format("{:.2f}", gigabytes / seconds),

@@ -102,24 +102,31 @@ int arenas_of_strategy(const ExchangeConfig& exchange) {
   return 0;
 }
 
-// Arenas in host memory that a rank of an asynchronous parameter server keeps: exchange/asynchronous/memory.hpp, of a
-// worker, and served.hpp, of a server with its part; of `states` of the optimiser. A codec (codec.hpp) takes its
-// messages on a worker; a lossy one the residual on all ranks, and on servers a copy of what each worker has.
-double async_arenas(const ExchangeConfig& exchange, int workers, int states) {
+struct AsyncArenas {
+  double host = 0, device = 0;
+};
+
+// Arenas that a rank of an asynchronous parameter server keeps: exchange/asynchronous/memory.hpp, of a worker, and
+// served.hpp, of a server with its part; of `states` of the optimiser. A codec (codec.hpp) takes its messages on a
+// worker; a lossy one the residual on all ranks; either on servers a copy of what each worker has. Messages are on the
+// host wherever the servers' weights are.
+AsyncArenas async_arenas(const ExchangeConfig& exchange, int workers, int states) {
   const AsynchronousKeys& keys = exchange.asynchronous;
+  const bool on_device = keys.memory == ServedMemory::device;
   const bool compensates = keys.delay_compensation > 0, adapts = compensates && keys.compensation_decay > 0;
   const bool steps = keys.states == AsyncStates::server;
   const CodecTraits* codec = find_traits(kCodecs, exchange.codec);
   const bool lossy = codec && codec->lossy;
   const double of_worker = codec ? 4 : 3;
-  double of_servers = 1 + workers;
-  of_servers += (keys.soft > 1 || steps ? 1 : 0) + (steps ? states : 0);
-  of_servers += (compensates || lossy ? workers : 0) + (adapts ? 1 : 0);
+  double served = 1 + (keys.soft > 1 || steps || on_device ? 1 : 0) + (steps ? states : 0);
+  served += (compensates || codec ? workers : 0) + (adapts ? 1 : 0);
+  const double of_servers = workers + (on_device ? 0 : served);
   const double whole = (adapts ? 1 : 0) + (lossy ? 1 : 0);
   const auto dedicated = static_cast<double>(exchange.server.ranks);
-  if (dedicated > 0) return whole + std::max(of_worker, of_servers / dedicated);
   const auto inside = static_cast<double>(exchange.servers > 0 ? exchange.servers : workers);
-  return whole + of_worker + of_servers / inside;
+  const double parts = dedicated > 0 ? dedicated : inside;
+  return {.host = whole + (dedicated > 0 ? std::max(of_worker, of_servers / parts) : of_worker + of_servers / parts),
+          .device = on_device ? served / parts : 0};
 }
 
 Footprint footprint(const Config& config, const Holding& holding) {
@@ -139,8 +146,12 @@ Footprint footprint(const Config& config, const Holding& holding) {
   bytes.strategy = arena * arenas_of_strategy(config.exchange);
   const int replicas = holding.batches.replicas;
   if (strategy_traits(config.exchange.strategy).reads_table("asynchronous") &&
-      replicas + config.exchange.server.ranks > 1)
-    bytes.host = arena * async_arenas(config.exchange, replicas, static_cast<int>(rule_of(config.optimiser).arenas()));
+      replicas + config.exchange.server.ranks > 1) {
+    const AsyncArenas arenas =
+        async_arenas(config.exchange, replicas, static_cast<int>(rule_of(config.optimiser).arenas()));
+    bytes.host = arena * arenas.host;
+    bytes.strategy += arena * arenas.device;
+  }
   if (strategy_traits(config.exchange.strategy).skips_steps && config.run.on_lost_worker == OnLostWorker::go_on)
     bytes.host += arena;          // the weights of the step before, while new ones arrive
   if (config.train.reproducible)  // finished subtrees of micro-shards, train/micro_shards.hpp

@@ -16,6 +16,7 @@
 #include "comm/part_transport.hpp"
 #include "config/traits/strategies.hpp"
 #include "exchange/strategy.hpp"
+#include "tests/support/discrete_device.hpp"
 #include "tests/support/random.hpp"
 #include "tests/support/ranks.hpp"
 #include "tests/support/replicas.hpp"
@@ -52,9 +53,9 @@ struct Shown final : StateVisitor {
 // lost ones do not take, so that the others come to wait for them.
 enum class Lost : std::uint8_t { after, settled, inside };
 
-// Some steps on 4 ranks, of which these are then lost.
+// Some steps on 4 ranks, of which these are then lost. `discrete`: on devices out of the host's reach.
 Rescued rescue(std::string_view name, const std::vector<int>& lost, std::int64_t steps, Lost when = Lost::after,
-               const std::function<void(ExchangeConfig&)>& set = {}) {
+               const std::function<void(ExchangeConfig&)>& set = {}, bool discrete = false) {
   Rescued all{.before = std::vector<Values>(kRanks),
               .after = std::vector<Values>(kRanks),
               .residuals = std::vector<Values>(kRanks)};
@@ -69,7 +70,8 @@ Rescued rescue(std::string_view name, const std::vector<int>& lost, std::int64_t
     std::iota(everybody.begin(), everybody.end(), 0);
     Engine engine(make_part_transport(whole, everybody));
     const int rank = engine.rank();
-    test::Trainer trainer(test::small_lenet(), 2);
+    test::Trainer trainer(test::small_lenet(), 2, {},
+                          discrete ? test::make_discrete_device() : open_device("reference", {}));
     Optimiser optimiser({}, trainer.arenas());
     ExchangeConfig config;
     config.strategy = name;
@@ -116,19 +118,15 @@ Rescued rescue(std::string_view name, const std::vector<int>& lost, std::int64_t
     }
     engine.settle();  // nothing writes to the arenas any more, which end before the engine
     if (is_lost) return;
-    const auto weights = [&] {
-      const auto* begin = static_cast<const double*>(trainer.arenas().weights_at(0));
-      return Values(begin, begin + trainer.arenas().elems());
-    };
     Engine left(make_part_transport(whole, members, 16));
     Group living(left, 0);
-    const Values before = weights();
+    const Values before = trainer.read_weights();
     const bool rescued = strategy->rescue(living, lost);
     living.barrier();
     const std::lock_guard lock(mutex);
     all.rescued += rescued;
     all.before[static_cast<std::size_t>(rank)] = before;
-    all.after[static_cast<std::size_t>(rank)] = weights();
+    all.after[static_cast<std::size_t>(rank)] = trainer.read_weights();
     Shown residual("strategy/residual");
     strategy->visit_state(residual);
     all.residuals[static_cast<std::size_t>(rank)] = residual.values;
@@ -188,6 +186,20 @@ TEST_CASE("a message of a round that is not complete goes back into its sender's
       back += message > 1e-15 ? 1 : 0;
     }
     CHECK(back > 20);
+  }
+}
+
+TEST_CASE("asynchronous workers go on with the weights that a server has in device memory", "[contract]") {
+  for (const std::int64_t soft : {1, 2}) {
+    const auto set = [&](ExchangeConfig& config) {
+      config.asynchronous.memory = ServedMemory::device, config.asynchronous.soft = soft;
+    };
+    const Rescued all = rescue("asynchronous", {1, 3}, 3, Lost::after, set, true);
+    CHECK(all.rescued == 2);
+    CHECK(all.after[0] == all.after[2]);
+    const double distance = test::relative_distance(all.after[0], all.before[0]);
+    CHECK(distance > 1e-6);
+    CHECK(distance < 0.5);
   }
 }
 

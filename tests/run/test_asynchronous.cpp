@@ -66,8 +66,9 @@ TEST_CASE("asynchronous workers train to the end under any rules, on MPI", "[run
       GENERATE(asynchronous(), stale_synchronous(0), stale_synchronous(1, {"exchange.asynchronous.soft=2"}),
                asynchronous({"exchange.asynchronous.drop_above=4", "exchange.servers=1",
                              "exchange.asynchronous.delay_compensation=0.04"}),
-               stale_synchronous(2, {"exchange.asynchronous.states=server", "exchange.server.ranks=1",
-                                     "optimizer.rule=adam", "optimizer.learning_rate=0.003"}),
+               stale_synchronous(
+                   2, {"exchange.asynchronous.states=server", "exchange.server.ranks=1",
+                       "exchange.asynchronous.memory=device", "optimizer.rule=adam", "optimizer.learning_rate=0.003"}),
                stale_synchronous(2, {"exchange.codec=int8", "exchange.asynchronous.delay_compensation=0.04"}));
   const test::Trial trial;
   const bool dedicated = std::find(sets.begin(), sets.end(), "exchange.server.ranks=1") != sets.end();
@@ -76,6 +77,7 @@ TEST_CASE("asynchronous workers train to the end under any rules, on MPI", "[run
   const json summary = run.summary();
   CHECK(summary["test_accuracy"].get<double>() > 0.8);
   CHECK_THAT(run.out, Contains("staleness: mean "));
+  CHECK((run.out.find("in device memory") != std::string::npos) == dedicated);
   CHECK(summary["updates_applied"].get<double>() > 0);
   const bool drops = std::find(sets.begin(), sets.end(), "exchange.asynchronous.drop_above=4") != sets.end();
   if (!drops) CHECK(summary["updates_dropped"] == 0);

@@ -38,6 +38,7 @@ Sets random_rules(const std::string& name) {
   else
     sets.push_back("exchange.servers=" + std::to_string(1 + draw[4] / 2 % 3));
   add(draw[9], "exchange.asynchronous.states=server");
+  add(draw[9] / 2, "exchange.asynchronous.memory=device");
   if (draw[10] % 2 == 0) {
     sets.push_back("exchange.asynchronous.delay_compensation=0.04");
     add(draw[11], "exchange.asynchronous.compensation_decay=0.9");

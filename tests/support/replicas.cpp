@@ -127,16 +127,21 @@ namespace {
 // Every rank begins with weights of its own.
 std::unique_ptr<Worker> worker_of(const ReplicaRun& run, const Config& config, Standing& standing, std::int64_t step) {
   const int rank = standing.world.rank();
+  std::vector<LedgerBytes> recorded;
+  if (!run.recorded.empty()) recorded = run.recorded.at(static_cast<std::size_t>(rank)).at(step > 0 ? 1 : 0);
   return std::make_unique<Worker>(standing, config, device_of(run, rank), 1 + static_cast<std::uint64_t>(rank),
-                                  run.scaling, step);
+                                  run.scaling, step, std::move(recorded));
 }
 
-void resume(std::unique_ptr<Worker>& worker, const ReplicaRun& run, const Config& config, Standing& standing) {
+// `orders` gets those of the attempt that ends here.
+void resume(std::unique_ptr<Worker>& worker, const ReplicaRun& run, const Config& config, Standing& standing,
+            ServedOrders& orders) {
   StateImage image;
   worker->strategy().come_to_meeting();
   worker->strategy().drain();
   worker->strategy().gather_state();
   worker->visit_state(image);
+  orders.push_back(worker->strategy().take_ledgers());
   worker = nullptr;
   Group ranks(standing.exchange(), kControlChannel);
   image.each_scalar([&](std::span<std::byte> scalar) { ranks.broadcast(scalar.data(), scalar.size(), 0); });
@@ -182,8 +187,9 @@ ReplicaResult train_replica(std::unique_ptr<Transport> transport, const ReplicaR
   ReplicaResult result;
   StepResult last;
   std::vector<TakenStep> taken;
+  ServedOrders orders;
   for (std::int64_t step = 0; step < run.steps; step = taken.back().next_step) {
-    if (step == run.resume_at) resume(worker, run, config, standing);
+    if (step == run.resume_at) resume(worker, run, config, standing, orders);
     pause(run, engine.rank(), step);
     const PlainBatch global = step_batch(run, step);
     PlainBatch local = part_of(global, first, share);
@@ -213,6 +219,8 @@ ReplicaResult train_replica(std::unique_ptr<Transport> transport, const ReplicaR
   worker->strategy().drain();
   result.sent_bytes = static_cast<double>(worker->strategy().wire().bytes_sent);
   result.formula_bytes = worker->strategy().formula_bytes_per_step();
+  orders.push_back(worker->strategy().take_ledgers());
+  result.orders = {std::move(orders)};
   if (standing.serves()) return result;
   result.weights = worker->weights();
   result.loss = last.losses.loss;
@@ -232,11 +240,13 @@ ReplicaResult train_replicas(const ReplicaRun& run) {
   first.sent_bytes = 0;
   first.checksums.clear();
   first.taken.clear();
+  first.orders.clear();
   for (const ReplicaResult& result : results) {
     first.sent_bytes += result.sent_bytes;
     first.all_losses += result.loss;
     if (!result.checksums.empty()) first.checksums.push_back(result.checksums.front());
     if (!result.taken.empty()) first.taken.push_back(result.taken.front());
+    first.orders.push_back(result.orders.front());
   }
   return first;
 }

@@ -10,11 +10,15 @@
 #include "config/batch_plan.hpp"
 #include "config/schema.hpp"
 #include "device/device.hpp"
+#include "exchange/asynchronous/ledger.hpp"
 #include "model/graph.hpp"
 #include "optim/loss_scale.hpp"
 #include "tests/support/trainer.hpp"
 
 namespace echelon::test {
+
+// The order in which the servers of a rank took up what came, of each attempt, by bucket.
+using ServedOrders = std::vector<std::vector<LedgerBytes>>;
 
 struct ReplicaRun {
   Graph graph;
@@ -52,10 +56,11 @@ struct ReplicaRun {
   LossScaling scaling = {};
   double sparse_density = 0;
   bool lazy = false;
-  std::int64_t micro_shards = 0;  // train.reproducible: parts of the step's batch, over all replicas; 0: off
-  int resume_at = -1;             // before this step all is made anew, from what checkpoints hold
-  double pause_s = 0;             // longest pause of a replica before a step; each is drawn
-  double slow_s = 0;              // pause of replica 0 before each step, beside that
+  std::int64_t micro_shards = 0;            // train.reproducible: parts of the step's batch, over all replicas; 0: off
+  int resume_at = -1;                       // before this step all is made anew, from what checkpoints hold
+  double pause_s = 0;                       // longest pause of a replica before a step; each is drawn
+  double slow_s = 0;                        // pause of replica 0 before each step, beside that
+  std::vector<ServedOrders> recorded = {};  // by rank: repeated by asynchronous servers; empty: as it comes
 
   int replicas() const { return static_cast<int>(shares.size()); }
   int ranks() const { return replicas() + server_ranks; }
@@ -83,6 +88,7 @@ struct ReplicaResult {
   std::vector<std::uint64_t> checksums;  // of the weights, by replica; train_replicas fills it
   // By replica; train_replicas fills it.
   std::vector<std::vector<TakenStep>> taken;
+  std::vector<ServedOrders> orders;  // likewise, by rank
 };
 
 // The same run on one replica: its batch is everybody's; cut into the very micro-batches of all where `groups`.

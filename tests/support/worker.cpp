@@ -83,7 +83,7 @@ Standing::Standing(Engine& the_world, const Config& config, BatchPlan batch, con
 }
 
 Worker::Worker(Standing& standing, const Config& config, std::unique_ptr<Device> device, std::uint64_t seed,
-               const LossScaling& scaling, std::int64_t step)
+               const LossScaling& scaling, std::int64_t step, std::vector<LedgerBytes> recorded)
     : device_(std::move(device)),
       activation_exchange_(*device_, standing.rank_groups.engines(), standing.rank_groups.mesh(),
                            standing.rank_groups.coord(), standing.plan->part.cuts, config.device.dtype, kCutsChannel,
@@ -99,7 +99,8 @@ Worker::Worker(Standing& standing, const Config& config, std::unique_ptr<Device>
                                                 .engine = standing.exchange(),
                                                 .first_channel = kStrategyChannel,
                                                 .role = standing.rank_groups.role(),
-                                                .steps_per_epoch = standing.plan->steps_per_epoch})),
+                                                .steps_per_epoch = standing.plan->steps_per_epoch,
+                                                .recorded = std::move(recorded)})),
       batch_norm_sum_(*device_, standing.rank_groups.data_parallel_peers(), kSumsChannel) {
   arenas_.initialise(seed);
   if (standing.serves()) {

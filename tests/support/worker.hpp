@@ -54,9 +54,10 @@ struct Standing {
 
 class Worker {
  public:
-  // `seed` of the weights. Starts at step `step` of one long epoch; collective where ranks share a model.
+  // `seed` of the weights; `recorded` as in StrategyContext. Starts at step `step` of one long epoch; collective where
+  // ranks share a model.
   Worker(Standing& standing, const Config& config, std::unique_ptr<Device> device, std::uint64_t seed,
-         const LossScaling& scaling, std::int64_t step = 0);
+         const LossScaling& scaling, std::int64_t step = 0, std::vector<LedgerBytes> recorded = {});
 
   // One step; servers take no batch.
   StepResult run(const StepInfo& info, const PlainBatch& batch);

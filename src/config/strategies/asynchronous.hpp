@@ -13,12 +13,16 @@ enum class AsyncRate : std::uint8_t { full, sqrt, share };
 // Where the optimiser's states are, and its rule is applied.
 enum class AsyncStates : std::uint8_t { worker, server };
 
+// Where servers keep the weights, and compute.
+enum class ServedMemory : std::uint8_t { host, device };
+
 struct AsynchronousKeys {
   std::int64_t soft = 1;
   std::int64_t drop_above = -1;
   double staleness_scale = 0;
   AsyncRate rate = AsyncRate::share;
   AsyncStates states = AsyncStates::worker;
+  ServedMemory memory = ServedMemory::host;
   double delay_compensation = 0;
   double compensation_decay = 0;
 
@@ -38,6 +42,10 @@ struct AsynchronousKeys {
     section.key("states", &AsynchronousKeys::states, section.words({"worker", "server"}),
                 "worker: each worker applies the optimiser with states of its own and sends the change of its weights; "
                 "server: workers send gradients, and the servers apply the optimiser with states of theirs");
+    section.key(
+        "memory", &AsynchronousKeys::memory, section.words({"host", "device"}),
+        "where servers keep the weights, with all that belongs to them, and compute: host: host memory; device: "
+        "the memory of the rank's device (device.kind)");
     section.key("delay_compensation", &AsynchronousKeys::delay_compensation, section.range(0, 1e6),
                 "lambda of DC-ASGD: a gradient g is corrected by lambda g^2 (W - weights that g was computed on); "
                 "0: off");

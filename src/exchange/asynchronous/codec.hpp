@@ -17,7 +17,7 @@
 //
 // State: "residual/<parameter>" by worker, summed for another number of them, and thresholds by rank. The residual of a
 // part that a worker serves itself, which only another number of workers or servers leaves, enters its next update
-// whole; so does that of a run with one worker, which sends nothing. Host memory: the residual G, and on a server k
+// whole; so does that of a run with one worker, which sends nothing. Host memory: the residual G; a server has k
 // copies G/s.
 #pragma once
 
@@ -74,8 +74,8 @@ class AsyncCodec {
   void take(int b, int server, Payload message, void* weights);
   // At a server, of its own part. What a worker pushed:
   void decode(int b, Payload message, void* values);
-  // The answer to the push of this step of the worker. `copy`: the weights that this worker has, which become those
-  // that it will have.
+  // The answer to the push of this step of the worker, on the host. `copy`: the weights that this worker has, which
+  // become those that it will have.
   std::size_t answer(int b, int worker, std::int64_t step, const void* weights, void* copy, std::byte* wire);
 
   // Of a run with one worker: adds what a checkpoint brought of b's residual to values on the device.

@@ -22,8 +22,7 @@ class AsyncServer final : public AsyncStrategy {
  private:
   void begin_meeting() override { attach(); }
   void end_meeting() override {
-    for (const Bucket& bucket : buckets())
-      if (bucket.own.elems() > 0) take_over(bucket.own, served()->weights_at(bucket.own.begin));
+    for (std::size_t b = 0; b < buckets().size(); ++b) take_over_served(b);
   }
 };
 

@@ -127,13 +127,14 @@ AsyncMemory::Message AsyncBuffers::answer(int b, int worker, const AsyncHeader& 
   std::byte* message = asked_.at({b, worker}).data();
   std::byte* payload = message + sizeof(AsyncHeader);
   if ((asked.flags & kCoded) != 0) {
-    const std::size_t coded =
-        codec_->answer(b, worker, asked.flags >> 1, served_->weights(b), served_->copy(b, worker), payload);
+    std::size_t coded = 0;
+    served_->code_answer(b, worker, [&](const void* weights, void* copy) {
+      coded = codec_->answer(b, worker, asked.flags >> 1, weights, copy, payload);
+    });
     return {.data = message, .bytes = sizeof(AsyncHeader) + coded, .flags = kCoded};
   }
-  const std::size_t bytes = bytes_of(part(b, layout_.rank).elems());
-  std::memcpy(payload, served_->answer(b, worker), bytes);
-  return {.data = message, .bytes = sizeof(AsyncHeader) + bytes};
+  served_->answer(b, worker, payload);
+  return {.data = message, .bytes = sizeof(AsyncHeader) + bytes_of(part(b, layout_.rank).elems())};
 }
 
 }  // namespace echelon::inline exchange

@@ -1,7 +1,5 @@
 // What checkpoints hold of asynchronous servers and their workers: states of the optimiser by replica, or gathered from
 // the servers; the mean square of gradients; residuals of a codec.
-#include <cstring>
-
 #include "exchange/asynchronous/strategy.hpp"
 #include "exchange/local_scaling.hpp"
 #include "exchange/server/gather.hpp"
@@ -13,22 +11,21 @@ namespace echelon::inline exchange {
 void AsyncStrategy::gather_state() {
   if (alone() || !attachment_) return;
   const std::size_t elem = size_of(context_.arenas.dtype());
-  const auto put_own = [&](void* arena, const void* own_values) {
-    for (const Bucket& bucket : buckets_) {
-      const std::size_t at = static_cast<std::size_t>(bucket.own.begin) * elem;
-      std::memcpy(static_cast<std::byte*>(arena) + at, static_cast<const std::byte*>(own_values) + at,
-                  static_cast<std::size_t>(bucket.own.elems()) * elem);
-    }
+  // By read(bucket, to).
+  const auto put_own = [&](void* arena, const auto& read) {
+    for (int b = 0; served_ && b < static_cast<int>(buckets_.size()); ++b)
+      read(b, static_cast<std::byte*>(arena) +
+                  static_cast<std::size_t>(buckets_[static_cast<std::size_t>(b)].own.begin) * elem);
   };
   for (int s = 0; at_servers() && s < context_.optimiser.states(); ++s) {
     Staging states(context_.arenas.device(), context_.optimiser.state(s), context_.arenas.elems(),
                    context_.arenas.dtype());
-    if (served_) put_own(states.at(0), served_->optimiser()->state(s));
+    put_own(states.at(0), [&](int b, void* to) { served_->read_state(b, s, to); });
     gather(states.at(0));
     states.store({0, context_.arenas.elems()});
   }
   if (!mean_square_.empty()) {
-    if (served_) put_own(mean_square_.data(), served_->mean_square());
+    put_own(mean_square_.data(), [&](int b, void* to) { served_->read_mean_square(b, to); });
     gather(mean_square_.data());
   }
   context_.arenas.device().synchronize();

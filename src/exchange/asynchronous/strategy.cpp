@@ -110,12 +110,18 @@ AsyncStrategy::AsyncStrategy(const ExchangeConfig& config, const StrategyContext
                              .compensation = {.lambda = keys_.delay_compensation, .decay = keys_.compensation_decay},
                              .keeps_copies = codec_.has_value(),
                              .optimiser = at_servers() ? std::optional(context.optimiser.config()) : std::nullopt};
-  if (serves) served_.emplace(context.arenas.parameters(), dtype, std::move(own), serving);
+  if (serves) served_.emplace(server_device(), context.arenas.parameters(), dtype, own, serving);
   if (serving.compensation.adapts())
     mean_square_.resize(static_cast<std::size_t>(context.arenas.elems()) * size_of(dtype));
   ledgers_.resize(buckets_.size());
   memory_.emplace(std::move(layout), context.arenas.parameters(), served(), codec());
   protocol_.emplace(request.rank, workers_, rules_of(keys_, bound_), std::move(traffic), *memory_);
+}
+
+// Beside the device that this rank computes with, which the compute thread drives.
+std::unique_ptr<Device> AsyncStrategy::server_device() const {
+  if (keys_.memory == ServedMemory::device) return context_.arenas.device().beside();
+  return open_device("reference", {.only_counts = true});
 }
 
 // Each worker sends each server but itself its update and gets weights; at a meeting it asks without an update.
@@ -149,6 +155,7 @@ std::string AsyncStrategy::describe() const {
   if (keys_.staleness_scale > 0) text += fmt::format(", scaled by {} / staleness", keys_.staleness_scale);
   if (keys_.delay_compensation > 0) text += ", compensated for their delay";
   if (at_servers()) text += ", updates on the servers";
+  if (keys_.memory == ServedMemory::device) text += ", in device memory";
   return text + coded_;
 }
 
@@ -164,16 +171,12 @@ void AsyncStrategy::attach() {
 void AsyncStrategy::begin_serving() {
   const std::size_t elem = size_of(context_.arenas.dtype());
   served_->go_on_from(static_cast<std::int64_t>(updates_before_));
-  for (const Bucket& bucket : buckets_) {
-    const std::size_t at = static_cast<std::size_t>(bucket.own.begin) * elem;
-    const std::size_t bytes = static_cast<std::size_t>(bucket.own.elems()) * elem;
+  for (int b = 0; b < static_cast<int>(buckets_.size()); ++b) {
+    const ArenaRange own = buckets_[static_cast<std::size_t>(b)].own;
     if (!mean_square_.empty())
-      std::memcpy(static_cast<std::byte*>(served_->mean_square()) + at, mean_square_.data() + at, bytes);
-    Optimiser* optimiser = served_->optimiser();
-    for (int s = 0; optimiser && s < optimiser->states(); ++s)
-      with_host(context_.optimiser.state(s), bucket.own, [&](const void* state) {
-        std::memcpy(static_cast<std::byte*>(optimiser->state(s)) + at, state, bytes);
-      });
+      served_->write_mean_square(b, mean_square_.data() + static_cast<std::size_t>(own.begin) * elem);
+    for (int s = 0; s < served_->states(); ++s)
+      with_host(context_.optimiser.state(s), own, [&](const void* state) { served_->write_state(b, s, state); });
   }
 }
 
@@ -194,6 +197,14 @@ void AsyncStrategy::take_over(ArenaRange range, const void* values) {
   context_.arenas.device().to_device(context_.arenas.weights_at(range.begin), values,
                                      static_cast<std::size_t>(range.elems()) * size_of(context_.arenas.dtype()));
   context_.arenas.touch();
+}
+
+void AsyncStrategy::take_over_served(std::size_t b) {
+  const ArenaRange own = buckets_[b].own;
+  if (own.elems() == 0) return;
+  std::vector<std::byte> host(static_cast<std::size_t>(own.elems()) * size_of(context_.arenas.dtype()));
+  served_->read_weights(static_cast<int>(b), host.data());
+  take_over(own, host.data());
 }
 
 // The protocol tells a server of a meeting that its host has not come to yet, and at most of one.
@@ -234,7 +245,7 @@ bool AsyncStrategy::rescue(Group& living, const std::vector<int>& lost) {
       if (is_lost) return false;
       if (rank == context_.engine.rank() && attachment_) {
         if (keys_.soft > 1) served_->flush(b);
-        take_over(part, served_->weights_at(part.begin));
+        take_over_served(static_cast<std::size_t>(b));
       }
       broadcast_weights(living, context_.arenas, part, root);
     }

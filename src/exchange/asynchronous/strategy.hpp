@@ -73,12 +73,14 @@ class AsyncStrategy : public Strategy, private ProtocolHost {
   virtual void begin_meeting() = 0;
   virtual void end_meeting() = 0;
 
-  // To the device: values of a range, from host memory.
+  // To the device: values of a range, from host memory; and what this rank serves of bucket b.
   void take_over(ArenaRange range, const void* values);
-  AsyncServed* served() { return served_ ? &*served_ : nullptr; }
+  void take_over_served(std::size_t b);
   void post(Token token) { attachment_->post(token); }
 
  private:
+  AsyncServed* served() { return served_ ? &*served_ : nullptr; }
+  std::unique_ptr<Device> server_device() const;
   void count_bytes(int b, const Parts& parts, const AllreduceRequest& request);
   void begin_serving();
   void keep_ledger(int b);

@@ -13,6 +13,7 @@
 #include "exchange/asynchronous/memory.hpp"
 #include "exchange/buckets.hpp"
 #include "tests/support/async_setting.hpp"
+#include "tests/support/far_device.hpp"
 #include "tests/support/random.hpp"
 
 namespace echelon {
@@ -30,10 +31,10 @@ AsyncServing serving_of(const AsyncSetting& setting, bool coded) {
   return serving;
 }
 
-// All ranks of production code, whose messages are carried by hand.
+// All ranks of production code, whose messages are carried by hand. `far`: servers out of the host's reach.
 class Ranks {
  public:
-  explicit Ranks(const AsyncSetting& setting, const Values& weights) : setting_(setting) {
+  Ranks(const AsyncSetting& setting, const Values& weights, bool far) : setting_(setting) {
     for (int rank = 0; rank < setting.ranks; ++rank) {
       std::vector<ArenaRange> own;
       for (std::size_t b = 0; b < setting.buckets.size(); ++b) {
@@ -48,7 +49,8 @@ class Ranks {
                                                                    .buckets = setting.buckets,
                                                                    .parts = setting.parts,
                                                                    .seed = kSeed});
-      made.served = std::make_unique<AsyncServed>(setting.parameters, DType::f32, own, serving_of(setting, true));
+      made.served = std::make_unique<AsyncServed>(far ? make_far_device() : open_device("reference", {}),
+                                                  setting.parameters, DType::f32, own, serving_of(setting, true));
       made.memory = std::make_unique<AsyncBuffers>(AsyncBuffers::Layout{.rank = rank,
                                                                         .workers = setting.workers,
                                                                         .buckets = setting.buckets,
@@ -87,8 +89,11 @@ class Ranks {
     }
   }
 
-  float weight(int server, std::int64_t elem) const {
-    return *static_cast<const float*>(ranks_[at(server)].served->weights_at(elem));
+  // Of a server's part of bucket b.
+  Values weights(int server, int b) const {
+    Values values(at(setting_.parts[at(b)][at(server)].elems()));
+    ranks_[at(server)].served->read_weights(b, values.data());
+    return values;
   }
   float pulled(int w, std::size_t b, std::int64_t elem) const {
     return static_cast<const float*>(ranks_[at(w)].memory->pulled(b))[elem - setting_.buckets[b].begin];
@@ -117,7 +122,8 @@ class PlainLoop {
         Piece& piece = pieces_[{b, s}];
         piece.range = {setting.buckets[b].begin + part.begin, setting.buckets[b].begin + part.end};
         AsyncServing serving = serving_of(setting, false);
-        piece.server = std::make_unique<AsyncServed>(setting.parameters, DType::f32, std::vector{piece.range}, serving);
+        piece.server = std::make_unique<AsyncServed>(open_device("reference", {}), setting.parameters, DType::f32,
+                                                     std::vector{piece.range}, serving);
         piece.server->begin(weights.data());
         for (int w = 0; w < setting.workers; ++w) {
           Worker& worker = piece.workers.emplace_back();
@@ -153,8 +159,9 @@ class PlainLoop {
       }
       for (std::size_t i = 0; i < values.size(); ++i) decoded_[key_of(w, piece, i)] += static_cast<double>(values[i]);
       // The server compensates for what the worker really has.
-      if (void* copy = piece.server->copy(0, w))
-        std::memcpy(copy, worker.has.data(), worker.has.size() * sizeof(float));
+      piece.server->code_answer(0, w, [&](const void*, void* copy) {
+        if (copy) std::memcpy(copy, worker.has.data(), worker.has.size() * sizeof(float));
+      });
       piece.server->apply(0, w, what, update.rate, values.data());
       answer(w, piece, b, update.step, coded);
     }
@@ -166,7 +173,8 @@ class PlainLoop {
   }
 
   float weight(std::size_t b, int server, std::int64_t elem) const {
-    return *static_cast<const float*>(pieces_.at({b, server}).server->weights_at(elem));
+    const Piece& piece = pieces_.at({b, server});
+    return weights_of(piece)[at(elem - piece.range.begin)];
   }
   float has(int w, std::size_t b, int server, std::int64_t elem) const {
     const Piece& piece = pieces_.at({b, server});
@@ -184,6 +192,11 @@ class PlainLoop {
     std::vector<Worker> workers;
   };
 
+  static Values weights_of(const Piece& piece) {
+    Values values(at(piece.range.elems()));
+    piece.server->read_weights(0, values.data());
+    return values;
+  }
   bool statistic(std::int64_t i) const { return i >= setting_.parameters[1].begin && i < setting_.parameters[1].end(); }
   static std::pair<int, std::int64_t> key_of(int w, const Piece& piece, std::size_t i) {
     return {w, piece.range.begin + static_cast<std::int64_t>(i)};
@@ -216,9 +229,9 @@ class PlainLoop {
 
   void answer(int w, Piece& piece, std::size_t b, std::int64_t step, bool coded) {
     Worker& worker = piece.workers[at(w)];
-    const auto* weights = static_cast<const float*>(piece.server->weights(0));
+    const Values weights = weights_of(piece);
     if (!coded || !lossy_) {
-      worker.has.assign(weights, weights + worker.has.size());
+      worker.has = weights;
       return;
     }
     Values change(worker.has.size());
@@ -263,7 +276,7 @@ void check_same(const AsyncSetting& setting, std::uint64_t seed) {
   const auto uniform = [&] { return static_cast<float>(2 * random.uniform(draws++) - 1); };
   Values weights(at(setting.parameters.elems()));
   for (float& weight : weights) weight = uniform();
-  Ranks ranks(setting, weights);
+  Ranks ranks(setting, weights, below(2) == 0);
   PlainLoop plain(setting, weights);
   std::map<std::pair<int, std::size_t>, std::int64_t> clocks;
   std::map<std::pair<int, std::int64_t>, double> sums;
@@ -304,8 +317,10 @@ void check_same(const AsyncSetting& setting, std::uint64_t seed) {
   for (std::size_t b = 0; b < setting.buckets.size(); ++b)
     for (int s = 0; s < setting.ranks; ++s) {
       const ElemRange part = setting.parts[b][at(s)];
+      if (part.empty()) continue;
+      const Values found = ranks.weights(s, static_cast<int>(b));
       for (std::int64_t i = setting.buckets[b].begin + part.begin; i < setting.buckets[b].begin + part.end; ++i) {
-        REQUIRE(ranks.weight(s, i) == plain.weight(b, s, i));
+        REQUIRE(found[at(i - setting.buckets[b].begin - part.begin)] == plain.weight(b, s, i));
         for (int w = 0; w < setting.workers; ++w) REQUIRE(ranks.pulled(w, b, i) == plain.has(w, b, s, i));
       }
     }

@@ -1,5 +1,5 @@
 // What updates do to the weights that an asynchronous server holds: delay compensation worked out by hand, and random
-// updates by all rules against a plain loop over single values in double.
+// updates by all rules against a plain loop over single values in double; out of the host's reach the same bits.
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <map>
@@ -9,6 +9,7 @@
 #include "base/hash_rng.hpp"
 #include "exchange/asynchronous/served.hpp"
 #include "tests/support/async_setting.hpp"
+#include "tests/support/far_device.hpp"
 #include "tests/support/schedules.hpp"
 
 namespace echelon {
@@ -121,7 +122,23 @@ class PlainServer {
   std::map<std::int64_t, std::int64_t> versions_;
 };
 
-// A random setting, a few hundred random updates; the largest distance of a weight, over the size of the weights.
+// All that a server keeps of its buckets, as its device gives it.
+std::vector<double> all_values(const AsyncServed& served, const std::vector<ArenaRange>& own, bool adapts) {
+  std::vector<double> all;
+  for (int b = 0; b < static_cast<int>(own.size()); ++b) {
+    const auto room = [&] {
+      all.resize(all.size() + at(own[at(b)].elems()));
+      return all.data() + all.size() - at(own[at(b)].elems());
+    };
+    served.read_weights(b, room());
+    for (int s = 0; s < served.states(); ++s) served.read_state(b, s, room());
+    if (adapts) served.read_mean_square(b, room());
+  }
+  return all;
+}
+
+// A random setting, a few hundred random updates, on the host and out of its reach; the largest distance of a weight,
+// over the size of the weights.
 double worst_distance(std::uint64_t seed) {
   const HashRng random(seed, "async served");
   std::uint64_t draws = 0;
@@ -139,11 +156,12 @@ double worst_distance(std::uint64_t seed) {
 
   const ParameterSet parameters = normed_layers(1 + below(70), 1 + below(9), 1 + below(70));
   const std::int64_t cut = 1 + below(static_cast<std::uint64_t>(parameters.elems() - 1));
-  const std::vector<ArenaRange> own = {{0, cut}, {cut, parameters.elems()}};
+  const std::vector<ArenaRange> own = {{cut, parameters.elems()}, {0, cut}};
   std::vector<double> weights(static_cast<std::size_t>(parameters.elems()));
   for (double& weight : weights) weight = uniform();
-  AsyncServed served(parameters, DType::f64, own, setting.serving);
-  served.begin(weights.data());
+  AsyncServed served(open_device("reference", {}), parameters, DType::f64, own, setting.serving);
+  AsyncServed far(make_far_device(), parameters, DType::f64, own, setting.serving);
+  for (AsyncServed* server : {&served, &far}) server->begin(weights.data());
   PlainServer plain(setting, parameters, weights);
 
   std::int64_t pending[2] = {0, 0};
@@ -156,19 +174,28 @@ double worst_distance(std::uint64_t seed) {
     AsyncUpdate update{.factor = 0.25 * static_cast<double>(1 + below(4)), .new_version = ++pending[b] == soft};
     if (update.new_version) pending[b] = 0;
     plain.apply(range, worker, update, rate, values);
+    std::vector<double> sent = values, answered(values.size()), answered_far(values.size());
     served.apply(b, worker, update, rate, values.data());
+    far.apply(b, worker, update, rate, sent.data());
+    std::fill(sent.begin(), sent.end(), 1e9);  // the message's memory is its owner's again
     if (below(20) == 0 && pending[b] > 0) {
       pending[b] = 0;
       plain.flush(range);
       served.flush(b);
+      far.flush(b);
     }
     plain.answer(range, worker);
-    served.answer(b, worker);
+    served.answer(b, worker, answered.data());
+    far.answer(b, worker, answered_far.data());
+    ECHELON_CHECK(answered == answered_far, "answers of bucket {}", b);
   }
+  const bool adapts = setting.serving.compensation.adapts();
+  ECHELON_CHECK(all_values(served, own, adapts) == all_values(far, own, adapts), "other values out of reach");
+  std::vector<double> found(weights.size());
+  for (int b : {0, 1}) served.read_weights(b, found.data() + own[at(b)].begin);
   double worst = 0, size = 0;
   for (std::int64_t i = 0; i < parameters.elems(); ++i) {
-    const double found = static_cast<const double*>(served.weights_at(0))[i];
-    worst = std::max(worst, std::abs(found - plain.weight(i)));
+    worst = std::max(worst, std::abs(found[at(i)] - plain.weight(i)));
     size = std::max(size, std::abs(plain.weight(i)));
   }
   return worst / size;
