@@ -67,14 +67,6 @@ class CudaDevice final : public Device {
   std::size_t allocated_bytes() const override { return context_.allocated_bytes(); }
   std::size_t peak_bytes() const override { return context_.peak_bytes(); }
 
-  void to_device(void* dst, const void* src, std::size_t bytes) override {
-    to_device_async(dst, src, bytes);
-    synchronize();
-  }
-  void to_host(void* dst, const void* src, std::size_t bytes) override {
-    to_host_async(dst, src, bytes);
-    synchronize();
-  }
   void zero(void* dst, std::size_t bytes) override {
     if (bytes == 0) return;
     context_.use();

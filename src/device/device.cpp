@@ -46,6 +46,16 @@ std::unique_ptr<Device> open_device(std::string_view kind, const DeviceOptions& 
 
 bool means_gpu(std::string_view kind) { return kind == "cuda" || (kind == "auto" && visible_gpus() > 0); }
 
+void Device::to_device(void* dst, const void* src, std::size_t bytes) {
+  to_device_async(dst, src, bytes);
+  synchronize();
+}
+
+void Device::to_host(void* dst, const void* src, std::size_t bytes) {
+  to_host_async(dst, src, bytes);
+  synchronize();
+}
+
 LayoutWish Device::layouts(const OpSpec& spec) const {
   LayoutWish wish{spec.layouts};
   if (spec.kind == OpKind::reorder) return wish;

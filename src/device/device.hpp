@@ -125,8 +125,8 @@ class Device {
   virtual std::size_t peak_bytes() const = 0;
 
   // In stream order; `to_host` and `to_device` return when the host memory may be reused.
-  virtual void to_device(void* dst, const void* src, std::size_t bytes) = 0;
-  virtual void to_host(void* dst, const void* src, std::size_t bytes) = 0;
+  virtual void to_device(void* dst, const void* src, std::size_t bytes);  // default: to_device_async, synchronize
+  virtual void to_host(void* dst, const void* src, std::size_t bytes);    // likewise
   virtual void zero(void* dst, std::size_t bytes) = 0;
   // In stream order, without waiting; host memory from `allocate_host` only.
   virtual void to_device_async(void* dst, const void* src, std::size_t bytes) = 0;

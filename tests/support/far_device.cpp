@@ -162,14 +162,8 @@ class FarDevice final : public HostDevice {
       far->memory.remove(data);
     });
   }
-  void to_device(void* dst, const void* src, std::size_t bytes) override {
-    to_device_async(dst, src, bytes);
-    synchronize();
-  }
-  void to_host(void* dst, const void* src, std::size_t bytes) override {
-    to_host_async(dst, src, bytes);
-    synchronize();
-  }
+  void to_device(void* dst, const void* src, std::size_t bytes) override { Device::to_device(dst, src, bytes); }
+  void to_host(void* dst, const void* src, std::size_t bytes) override { Device::to_host(dst, src, bytes); }
   void to_device_async(void* dst, const void* src, std::size_t bytes) override {
     far_->queue.put([=, to = far_->memory.near(dst)] { host_vector_ops().copy(DType::u8, to, src, bytes); });
   }

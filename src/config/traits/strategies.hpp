@@ -46,10 +46,10 @@ struct StrategyTraits {
   X(elastic, ElasticKeys, .tracks_rows = false, .local_steps = true, .goes_on_without = true,      \
     .reads = {"algorithm"})                                                                        \
   X(asynchronous, AsynchronousKeys, .cuts_codes = false, .tracks_rows = false,                     \
-    .local_steps = true, .own_pace = true, .goes_on_without = true, .reads = {"servers"},          \
+    .local_steps = true, .own_pace = true, .goes_on_without = true, .reads = {"servers"},      \
     .tables = {"server"})                                                                          \
   X(stale_synchronous, StaleSynchronousKeys, .cuts_codes = false, .tracks_rows = false,            \
-    .local_steps = true, .own_pace = true, .goes_on_without = true, .reads = {"servers"},          \
+    .local_steps = true, .own_pace = true, .goes_on_without = true, .reads = {"servers"},      \
     .tables = {"asynchronous", "server"})                                                          \
   X(gossip, GossipKeys, .carries_codes = false, .tracks_rows = false, .local_steps = true,         \
     .goes_on_without = true, .reads = {"algorithm"})                                               \
@@ -58,7 +58,7 @@ struct StrategyTraits {
   X(server, ServerKeys, .whole_parameters = false, .measures_parts = true, .cuts_codes = false,    \
     .tracks_rows = false, .reads = {"servers"})                                                    \
   X(backup, BackupKeys, .whole_parameters = false, .carries_codes = false, .cuts_codes = false,    \
-    .tracks_rows = false, .skips_steps = true, .goes_on_without = true, .reads = {"servers"},          \
+    .tracks_rows = false, .skips_steps = true, .goes_on_without = true, .reads = {"servers"},      \
     .tables = {"server"})
 // clang-format on
 

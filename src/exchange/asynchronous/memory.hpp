@@ -1,6 +1,5 @@
 // The messages of an asynchronous parameter server, in host memory: values of the arenas' dtype, f32 or f64, as they
-// are or coded (codec.hpp). What updates do to the weights is served.hpp, in host or
-// device memory.
+// are or coded (codec.hpp). What updates do to the weights is served.hpp, in host or device memory.
 //
 // Host memory of a rank, G bytes of weights, k workers, s servers: on a worker the weights that were pulled last (G),
 // its updates as messages (G) and answers on their way (G); on a server a message of each worker (k G / s), and what

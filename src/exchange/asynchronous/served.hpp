@@ -15,8 +15,8 @@
 // is copied to the room of the sum, where nothing is added up, else to room of its own.
 //
 // Memory, of G bytes of weights and s servers: the weights G/s; what is added up, or comes, G/s (on a host only with
-// soft > 1 or gradients); with gradients, each state G/s; compensation, or a codec: k G/s of what each of k
-// workers has; adaptive compensation: G/s more. Beside this, on a device with soft > 1, the largest bucket's part.
+// soft > 1 or gradients); with gradients, each state G/s; compensation, or a codec: k G/s of what each of k workers
+// has; adaptive compensation: G/s more. Beside this, on a device with soft > 1, the largest bucket's part.
 #pragma once
 
 #include <cstdint>
