@@ -64,8 +64,9 @@ int Attempt::run() {
     loss_ = error;
     return error.code();
   } catch (const CommonError& error) {
-    // What this rank has sent in the last step reaches those that wait for it, before it leaves.
+    // What this rank has sent in the last step and meeting reaches those that wait for it, before it leaves.
     try {
+      if (control_) control_->flush();
       if (strategy_ && error.code() == kExitNumeric) strategy_->drain();
     } catch (const std::exception&) {  // the first error counts
     }
@@ -292,11 +293,10 @@ int Attempt::run_or_throw() {
   record_arrivals();
   std::vector<Hook*> hooks;
   for (const auto& hook : hooks_) hooks.push_back(hook.get());
-  Control control(engine_, kControlWordsChannel, strategy_->progress(), replay_.script,
-                  {.phase = &phase_, .hang_timeout_s = config_.run.hang_timeout_s},
-                  model_group_ ? &*model_group_ : nullptr);
-  Loop loop(config_, *plan_, rank_groups_->replica(), *runner_, group_, control, state_, phase_, std::move(hooks));
-  training_ = true;
+  control_.emplace(engine_, kControlWordsChannel, strategy_->progress(), replay_.script,
+                   NewsHearer{.phase = &phase_, .hang_timeout_s = config_.run.hang_timeout_s},
+                   model_group_ ? &*model_group_ : nullptr);
+  Loop loop(config_, *plan_, rank_groups_->replica(), *runner_, group_, *control_, state_, phase_, std::move(hooks));
   return finish(loop.run());
 }
 

@@ -129,7 +129,7 @@ class Attempt {
   std::unique_ptr<Stepper> runner_;
   std::vector<std::unique_ptr<Hook>> hooks_;
   StatisticsHook* statistics_ = nullptr;
-  bool training_ = false;  // the loop has begun
+  std::optional<Control> control_;  // once the loop begins
   bool saved_ = false;
   std::optional<LostRankError> loss_;
   std::unique_ptr<Watchdog> watchdog_;  // ends first

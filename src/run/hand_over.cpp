@@ -103,7 +103,7 @@ int Attempt::hand_over(Crew& left, const std::vector<int>& lost) {
   Group living(left.engine(), kChannel);
   const bool first = living.rank() == 0;
   try {
-    const bool trained = living.max(training_ ? 0 : 1) == 0;
+    const bool trained = living.max(control_ ? 0 : 1) == 0;
     if (trained && !strategy_->rescue(living, lost))
       return fail({lost, false,
                    fmt::format("{} lost, and with {} a part of the weights; the same command goes on from the last "

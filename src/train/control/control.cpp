@@ -177,6 +177,12 @@ void Control::begin() {
   sums_.post(ControlTree::kWords);
 }
 
+void Control::flush() {
+  Ticket flushed = sums_.expect();
+  sums_.post(ControlTree::kFlush);
+  flushed.wait();
+}
+
 const ControlSum& Control::meet() {
   if (!sum_.valid()) begin();
   std::exchange(sum_, {}).wait();

@@ -58,6 +58,8 @@ class Control {
   // Every rank: the sum over all ranks of what was added since the last meeting. Returns once all ranks are there;
   // throws what ended the engine.
   const ControlSum& meet();
+  // Returns once what this rank has passed on of the last sum has left: before a rank ends that others wait for.
+  void flush();
   // Of the same meeting, on rank 0, by rank: where their times went in the step before. Empty elsewhere, and in most
   // steps where there are many ranks.
   const std::vector<RankStep>& times() const { return tree_.times(); }

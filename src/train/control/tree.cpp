@@ -19,7 +19,15 @@ std::size_t ControlTree::up_bytes(std::size_t ranks) const {
 }
 
 void ControlTree::on(const ProtocolEvent& event, ProtocolActions& actions) {
-  if (event.kind == ProtocolEvent::Kind::posted) return begin(actions);
+  if (event.kind == ProtocolEvent::Kind::posted) {
+    if (event.token == kWords) return begin(actions);
+    flushing_ = true;
+    return flush(actions);
+  }
+  if (event.kind == ProtocolEvent::Kind::sent) {
+    --sending_;
+    return flush(actions);
+  }
   if (event.kind != ProtocolEvent::Kind::received) return;
   actions.wait_over(event.token);
   if (event.token == kParent) return send_down(actions);
@@ -63,12 +71,18 @@ void ControlTree::merge_children(ProtocolActions& actions) {
   send_down(actions);
 }
 
+void ControlTree::send(std::size_t to, int rank, int tag, const void* data, std::size_t bytes,
+                       ProtocolActions& actions) {
+  ++sending_;
+  actions.send(to, rank, tag, data, bytes, kAheadOfAll);
+}
+
 void ControlTree::send_up(ProtocolActions& actions) {
   std::vector<std::byte>& message = up_[step_ % 2];
   message.resize(up_bytes(behind_.size()));
   std::memcpy(message.data(), &sum_, sizeof sum_);
   if (samples()) std::memcpy(message.data() + sizeof sum_, behind_.data(), behind_.size() * sizeof(RankStep));
-  actions.send(kParent, parent_, tag_, message.data(), message.size(), kAheadOfAll);
+  send(kParent, parent_, tag_, message.data(), message.size(), actions);
   actions.receive(kParent, parent_, tag_ + 1, &total_, sizeof total_);
   actions.wait_for(kParent, parent_, tag_ + 1, step_);
 }
@@ -77,8 +91,14 @@ void ControlTree::send_up(ProtocolActions& actions) {
 void ControlTree::send_down(ProtocolActions& actions) {
   down_[step_ % 2] = total_;
   for (std::size_t c = children_.size(); c-- > 0;)
-    actions.send(c, children_[c].rank, tag_ + 1, &down_[step_ % 2], sizeof total_, kAheadOfAll);
+    send(c, children_[c].rank, tag_ + 1, &down_[step_ % 2], sizeof total_, actions);
   actions.notify_host(kSum);
+}
+
+void ControlTree::flush(ProtocolActions& actions) {
+  if (!flushing_ || sending_ > 0) return;
+  flushing_ = false;
+  actions.notify_host(kFlushed);
 }
 
 }  // namespace echelon::inline train

@@ -14,12 +14,14 @@ namespace echelon::inline train {
 
 class ControlTree final : public Machine {
  public:
-  static constexpr Token kWords = 0, kSum = 0;
+  static constexpr Token kWords = 0, kFlush = 1;  // posts
+  static constexpr Token kSum = 0, kFlushed = 1;  // notifications
 
   // `tag`: and tag + 1. Both are the machine's own.
   ControlTree(int rank, int ranks, int tag, std::int64_t sample_every = 1);
 
-  // By the host, before it posts kWords; the machine tells kSum once `sum` is that of the same step.
+  // By the host, before it posts kWords; the machine tells kSum once `sum` is that of the same step: messages down the
+  // tree may still be queued then. kFlush is answered by kFlushed once all messages have left.
   void set_words(const ControlWords& words) { words_ = words; }
   const ControlSum& sum() const { return total_; }
   // On rank 0, by rank; empty elsewhere and between samples.
@@ -38,8 +40,10 @@ class ControlTree final : public Machine {
   std::size_t up_bytes(std::size_t ranks) const;
   void begin(ProtocolActions& actions);
   void merge_children(ProtocolActions& actions);
+  void send(std::size_t to, int rank, int tag, const void* data, std::size_t bytes, ProtocolActions& actions);
   void send_up(ProtocolActions& actions);
   void send_down(ProtocolActions& actions);
+  void flush(ProtocolActions& actions);
 
   int rank_, tag_;
   std::int64_t sample_every_;
@@ -50,6 +54,8 @@ class ControlTree final : public Machine {
   ControlSum sum_, total_;
   std::vector<RankStep> behind_, times_;  // of this rank and those behind it
   std::size_t merged_ = 0;                // children
+  int sending_ = 0;                       // messages queued or under way
+  bool flushing_ = false;
   // What is sent, by turns: the last message may still be under way when the next step begins.
   std::vector<std::byte> up_[2];
   ControlSum down_[2];

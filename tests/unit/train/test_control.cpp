@@ -116,6 +116,24 @@ TEST_CASE("control words on an engine, a loss that is not finite named by its lo
     }));
 }
 
+TEST_CASE("a rank that ends right after a meeting withholds no sum from the others", "[train][control]") {
+  const EngineOptions one_send{.sends = 1};  // the other messages down the tree are queued when rank 0 has its sum
+  for (int run = 0; run < 50; ++run)
+    REQUIRE_NOTHROW(test::run_ranks(
+        8,
+        [&](std::unique_ptr<Transport> transport) {
+          Engine engine(std::move(transport), one_send);
+          {
+            Control control(engine, 1);
+            control.add(words_of(engine.rank(), 0), true);
+            check_sum(control.meet(), 8, 0);
+            control.flush();
+          }
+          Group(engine, 0).barrier();
+        },
+        10));
+}
+
 TEST_CASE("a meeting that no step comes before has the steps of the last one", "[train][control]") {
   REQUIRE_NOTHROW(test::run_ranks(3, [](std::unique_ptr<Transport> transport) {
     Engine engine(std::move(transport));
