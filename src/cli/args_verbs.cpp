@@ -34,6 +34,23 @@ Run declare_train(CLI::App& app) {
   return [o] { return run_train(*o); };
 }
 
+Run declare_scale(CLI::App& app) {
+  auto o = held<ScaleOptions>();
+  app.add_option("study", o->study, "the experiment with a section [study], TOML")->type_name("STUDY")->required();
+  add_sets(app, o->sets);
+  app.add_option("--ranks", o->ranks, "sizes of the study to run; default: all")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->type_name("K,..");
+  auto* list = app.add_flag("--list", o->list, "list the cells, their state and folders, and run nothing");
+  auto* report = app.add_flag("--report", o->report, "write the report of what was run so far, and run nothing");
+  auto* slurm = app.add_flag("--slurm", o->slurm, "write a Slurm job for each size, and one for the report");
+  app.add_flag("--submit", o->submit, "with --slurm: submit them")->needs(slurm);
+  list->excludes(report)->excludes(slurm);
+  report->excludes(slurm);
+  return [o] { return run_scale(*o); };
+}
+
 Run declare_sweep_batch(CLI::App& app) {
   auto o = held<SweepBatchOptions>();
   app.add_option("config", o->config, "the experiment, TOML")->required();
@@ -245,6 +262,12 @@ constexpr Verb kVerbs[] = {
      "  echelon check --keys\n"
      "  echelon check --combinations",
      declare_check},
+    {"scale", "run a study: one experiment on several numbers of ranks, strategies, settings; then the report",
+     "  mpirun -n 8 --bind-to none echelon scale configs/scaling/study.toml\n"
+     "  srun --mpi=pmix -n 8 echelon scale study.toml --ranks 1,2\n"
+     "  echelon scale study.toml --list\n"
+     "  echelon scale study.toml --slurm --submit",
+     declare_scale},
     {"sweep batch", "train at several batch sizes: samples/s, and samples until a target is reached",
      "  echelon sweep batch configs/smoke/digits.toml --sizes 24,96,384 --target 0.97\n"
      "  mpirun -n 2 --bind-to none echelon sweep batch experiment.toml --sizes 64,256 --set optimizer.scaling=linear",

@@ -29,6 +29,17 @@ struct CheckOptions {  // echelon check CONFIG [--set ..] [--replicas K | --rank
 };
 int run_check(const CheckOptions& options);
 
+struct ScaleOptions {  // mpirun -n K echelon scale STUDY [--set ..] [--ranks 1,2] [--list | --report | --slurm ..]
+  std::string study;
+  std::vector<std::string> sets;
+  std::vector<std::int64_t> ranks;  // sizes to run; empty: all of the study
+  bool list = false;                // print the cells and what became of them
+  bool report = false;              // write the pages of what was run so far
+  bool slurm = false;               // write job scripts
+  bool submit = false;              // and submit them
+};
+int run_scale(const ScaleOptions& options);
+
 struct SweepBatchOptions {  // echelon sweep batch CONFIG --sizes 32,64,128 --target 0.97 [--out FILE.md]
   std::string config;
   std::vector<std::string> sets;

@@ -49,6 +49,7 @@ int run_sweep_batch(const SweepBatchOptions& options) {
   const SignalWatch signals;
   std::vector<std::string> runs;
   for (const std::int64_t size : options.sizes) {
+    begin_run();
     Engine engine(world.transport());
     const auto load = [&](std::vector<std::string>&) { return config_at(options, size); };
     Attempt attempt(engine, {.load_config = load, .end_world = &MpiWorld::abort});

@@ -53,6 +53,13 @@ std::unique_ptr<Engine> Engine::split(int color, int key) {
   return part;
 }
 
+std::unique_ptr<Transport> Engine::split_transport(int color, int key) {
+  const std::lock_guard drives(body_->driving);
+  if (const std::exception_ptr end = body_->ended()) std::rethrow_exception(end);
+  ECHELON_CHECK(body_->live.empty() && body_->pending.empty(), "a plan is under way while the transport is split");
+  return wire_->transport->split(color, key);
+}
+
 std::shared_ptr<SharedBlock> Engine::share(std::size_t bytes) {
   const std::lock_guard drives(body_->driving);
   if (const std::exception_ptr end = body_->ended()) std::rethrow_exception(end);

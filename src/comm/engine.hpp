@@ -151,6 +151,9 @@ class Engine {
   // blocking; a failed check where a plan is under way on this rank. Parts are destroyed before the engine that they
   // were split from. Cost: a split of the transport and an all-gather of 4 bytes a rank.
   std::unique_ptr<Engine> split(int color, int key);
+  // The same for an engine of its own, with a thread and options of its own; nothing may be submitted here while that
+  // one exists (MPI_THREAD_SERIALIZED).
+  std::unique_ptr<Transport> split_transport(int color, int key);
 
   // Memory that all ranks of this engine share (Transport::share), null where they cannot. Collective, blocking; a
   // failed check where a plan is under way.

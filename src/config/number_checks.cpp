@@ -134,6 +134,27 @@ void check_pace(const Config& config) {
                      pace_ms));
 }
 
+void check_goal(const Config& config) {
+  const GoalConfig& goal = config.goal;
+  if (goal.metric == GoalMetric::none) {
+    if (goal.target > 0 || goal.stop || goal.most_samples > 0)
+      refuse(config,
+             goal.target > 0 ? "goal.target"
+             : goal.stop     ? "goal.stop"
+                             : "goal.most_samples",
+             "[goal] has no metric to reach: set goal.metric, e.g. \"test_accuracy\"");
+  } else if (config.data.test.empty()) {
+    refuse(config, "goal.metric", "goal.metric is a figure of evaluations, which need data.test");
+  } else if (goal.target == 0 || (goal.metric == GoalMetric::test_accuracy && goal.target > 1)) {
+    refuse(config, "goal.target",
+           fmt::format("goal.target = {} is no {}", goal.target,
+                       goal.metric == GoalMetric::test_accuracy ? "accuracy: above 0 and at most 1, e.g. 0.9"
+                                                                : "loss or perplexity to reach: above 0"));
+  }
+  if (goal.greatest_cost > 0 && config.cost.node_hour == 0)
+    refuse(config, "goal.greatest_cost", "goal.greatest_cost needs the price of an hour of a host: set cost.node_hour");
+}
+
 // Numbers and layers that keys of [parallel] require; choices that exclude each other are in combinations.cpp.
 void check_parallel(const Config& config) {
   const ParallelConfig& parallel = config.parallel;
@@ -171,6 +192,7 @@ void check_combinations(const Config& config) {
   check_loss_scale(config);
   check_gossip(config);
   check_pace(config);
+  check_goal(config);
   if (config.run.results.empty())
     refuse(config, "run.results", "run.results is empty: it must name the folder of all runs, for example \"results\"");
   if (config.train.reproducible) check_reproducible(config);

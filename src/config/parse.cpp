@@ -17,6 +17,8 @@ extern "C" char** environ;
 namespace echelon::inline config {
 namespace {
 
+constexpr std::string_view kStudySection = "study";  // of `echelon scale` (study/study.hpp), which changes no run
+
 [[noreturn]] void refuse(const Origin& origin, int line, int column, const std::string& why) {
   throw ConfigError(fmt::format("{}: {}", origin.at(line, column), why));
 }
@@ -91,13 +93,20 @@ void apply_section(Config& config, const std::string& path, const TomlEntry& sec
   }
 }
 
+std::vector<std::string> sections_of_a_file() {
+  std::vector<std::string> names = section_names();
+  names.emplace_back(kStudySection);
+  return names;
+}
+
 // The keys at the top and the sections of a whole document.
 void apply_document(Config& config, const TomlNode& document, const Origin& origin) {
   for (const TomlEntry& entry : document.entries) {
+    if (entry.key == kStudySection) continue;
     if (is_section(entry.key))
       apply_section(config, entry.key, entry, origin);
     else if (entry.node.kind == TomlKind::table)
-      refuse(origin, entry.line, entry.column, unknown_name("section", entry.key, section_names()));
+      refuse(origin, entry.line, entry.column, unknown_name("section", entry.key, sections_of_a_file()));
     else
       apply_entry(config, "", entry, origin);
   }

@@ -31,6 +31,7 @@ enum class Overlap : std::uint8_t { none, buckets, layers };
 enum class Reduction : std::uint8_t { sum, adasum };
 enum class Restart : std::uint8_t { automatic, never, require };
 enum class OnLostWorker : std::uint8_t { stop, go_on };
+enum class GoalMetric : std::uint8_t { none, test_accuracy, test_loss, test_perplexity };
 
 // One [[model.layers]] entry. Which keys a type takes is in config/traits/layers.hpp; others are refused.
 struct LayerConfig {
@@ -216,6 +217,22 @@ struct CheckpointConfig {
   std::int64_t keep = 2;          // newest ones kept
 };
 
+// What a run or a study is judged by (config/goal.hpp); a limit of 0 judges nothing.
+struct GoalConfig {
+  GoalMetric metric = GoalMetric::none;  // "" | "test_accuracy" | "test_loss" | "test_perplexity"
+  double target = 0;                     // of the metric: at least this accuracy, at most this loss or perplexity
+  bool stop = false;                     // training ends at the first evaluation that reaches it
+  double most_samples = 0;               // samples to the target, over those of the fewest ranks: at most
+  double least_efficiency = 0;           // of the scaling, in (0, 1]
+  double greatest_cost = 0;              // of a run, in [cost]'s currency
+  double deadline_h = 0;                 // a run's hours: at most
+};
+
+struct CostConfig {
+  double node_hour = 0;          // price of an hour of one host; 0: not known
+  std::string currency = "EUR";  // of the price
+};
+
 struct RunConfig {
   std::string results = "results";       // folder of all runs
   Restart restart = Restart::automatic;  // "auto" | "never" | "require"
@@ -243,6 +260,8 @@ struct Config {
   DeviceConfig device;
   EvaluateConfig evaluate;
   CheckpointConfig checkpoint;
+  GoalConfig goal;
+  CostConfig cost;
   RunConfig run;
   std::string file;  // where it was read from; no key
 

@@ -115,6 +115,8 @@ DeviceOptions device_options(const DeviceConfig& config, const HostSlot& slot, s
   return options;
 }
 
+namespace {
+
 double since_process_start_s() {
   // Field 22 of /proc/self/stat: start in ticks after boot. The name in field 2 may hold spaces; fields count after
   // ')'.
@@ -127,6 +129,14 @@ double since_process_start_s() {
   const double start_s = std::atof(field.c_str()) / static_cast<double>(::sysconf(_SC_CLK_TCK));
   return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec) - start_s;
 }
+
+double before_run_s = 0;  // of this process, before its newest run
+
+}  // namespace
+
+void begin_run() { before_run_s = since_process_start_s(); }
+
+double since_run_start_s() { return since_process_start_s() - before_run_s; }
 
 std::string command_line() {
   std::string line;

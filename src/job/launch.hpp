@@ -38,9 +38,12 @@ int gpu_index(const HostSlot& slot, int visible, std::string* warning = nullptr)
 // Options of [device] for this rank: threads, GPU index, memory limit. Opens no device.
 DeviceOptions device_options(const DeviceConfig& config, const HostSlot& slot, std::string* warning = nullptr);
 
-double since_process_start_s();  // by the kernel's start time of this process, in ticks of 10 ms; execv keeps it
-std::string command_line();      // of this process, words with special characters quoted
-std::string job_id();            // of Slurm, "" outside
-std::string now_utc_text();      // "2025-01-31T12:34:56Z"
+// For a process that makes several runs, one after another: one of them begins here. Without a call the run began with
+// the process. By one thread, while no run is under way.
+void begin_run();
+double since_run_start_s();  // of a process's start by the kernel's clock, in ticks of 10 ms; execv keeps it
+std::string command_line();  // of this process, words with special characters quoted
+std::string job_id();        // of Slurm, "" outside
+std::string now_utc_text();  // "2025-01-31T12:34:56Z"
 
 }  // namespace echelon::inline job

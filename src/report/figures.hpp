@@ -147,7 +147,7 @@ struct RunFigures {
   StepTimes time_split_s;
   double wire_bytes_per_step = kUnknown, formula_bytes_per_step = kUnknown, messages_per_step = kUnknown,
          library_bytes_per_step = kUnknown, split_bytes_per_step = kUnknown, halo_bytes_per_step = kUnknown;
-  double exchange_exposed_s = kUnknown, exchange_hidden_s = kUnknown, arrival_skew_s = kUnknown;
+  double exchange_exposed_s = kUnknown, exchange_hidden_s = kUnknown, arrival_skew_s = kUnknown, skew_wait_s = kUnknown;
   std::vector<std::string> slow_ranks;
   double bytes_read = kUnknown, bytes_used = kUnknown;
   double train_loss = kUnknown, test_loss = kUnknown, test_accuracy = kUnknown;

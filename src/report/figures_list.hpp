@@ -93,6 +93,7 @@ void each(F& f, Visit&& visit) {
   visit(Figure{"exchange_exposed_s", "s", R::mean, S::sum, A::median, "the compute thread waited for the exchange"}, f.exchange_exposed_s);
   visit(Figure{"exchange_hidden_s", "s", R::mean, S::sum, A::median, "the exchange went on beside other work"}, f.exchange_hidden_s);
   visit(Figure{"arrival_skew_s", "s", R::same, S::mean, A::median, "arrival skew: largest minus smallest compute time of a rank in a step"}, f.arrival_skew_s);
+  visit(Figure{"skew_wait_s", "s", R::mean, S::mean, A::median, "compute time of the slowest rank minus the rank's own: what it waits for in a step, where all meet in each", kLeftOut}, f.skew_wait_s);
   visit(Figure{"slow_ranks", "", R::same, S::sum, A::first, "text: ranks that took clearly longer than the median"}, f.slow_ranks);
   visit(Figure{"bytes_read", "bytes", R::sum, S::sum, A::median, "from the shards"}, f.bytes_read);
   visit(Figure{"bytes_used", "bytes", R::sum, S::sum, A::median, "of these, trained on"}, f.bytes_used);
@@ -102,7 +103,7 @@ void each(F& f, Visit&& visit) {
   visit(Figure{"peak_rss_mb", "MiB", R::list, S::none, A::largest, "memory of the process"}, f.peak_rss_mb);
   visit(Figure{"device_peak_mb", "MiB", R::list, S::none, A::largest, "memory of the device"}, f.device_peak_mb);
   visit(Figure{"activations_spared_mb", "MiB", R::list, S::none, A::largest, "activation memory below that of gpipe"}, f.activations_spared_mb);
-  visit(Figure{"start_to_first_step_s", "s", R::largest, S::none, A::median, "from the start of the process to the end of the first step"}, f.start_to_first_step_s);
+  visit(Figure{"start_to_first_step_s", "s", R::largest, S::none, A::median, "from the start of the process, or of this run in it, to the end of the first step"}, f.start_to_first_step_s);
   visit(Figure{"weights_checksum", "", R::same, S::newest, A::first, "of all parts of the first replica"}, f.weights_checksum);
   visit(Figure{"tokens_per_s", "1/s", R::rank0, S::quartiles, A::median, "where labels are one a token", kLeftOut}, f.tokens_per_s);
   visit(Figure{"loss_unit", "", R::same, S::none, A::first, "likewise", kLeftOut}, f.loss_unit);

@@ -60,27 +60,6 @@ std::string hash_text(const Runs& runs) {
   return hashes.size() == 1 ? first : fmt::format("{} + {}", first, hashes.size() - 1);
 }
 
-ScalingRow make_row(const Runs& runs) {
-  const RunRecord& first = *runs.front();
-  ScalingRow row;
-  static_cast<RunFigures&>(row) = combine_runs({runs.begin(), runs.end()});
-  row.attempts = static_cast<int>(runs.size());
-  row.mesh_text = first.mesh_text;
-  row.codec_text = first.codec_text;
-  row.hash = hash_text(runs);
-  row.batch_text = batches_text(first);
-  row.rate = range_of(values_of(runs, [](auto& run) { return run.samples_per_s.median; }));
-  if (runs.size() == 1) row.rate = {first.samples_per_s.median, first.samples_per_s.p25, first.samples_per_s.p75};
-  row.percent = time_percent(row.time_split_s);
-  row.has_split = std::accumulate(row.percent.begin(), row.percent.end(), 0.0) > 0;
-  if (by_library(row)) row.wire_bytes_per_step = row.messages_per_step = kUnknown;
-  if (row.paced)  // losses are meaningless
-    row.train_loss = row.test_loss = row.test_accuracy = kUnknown;
-  else
-    row.accuracy = range_of(values_of(runs, [](auto& run) { return run.test_accuracy; }));
-  return row;
-}
-
 // By what rows differ, in their order.
 using Cell = std::tuple<int, int, int, int, std::string, std::string, std::string, std::string, std::string>;
 Cell cell_of(const RunRecord& run) {
@@ -215,14 +194,6 @@ void split_group(const Runs& runs, std::vector<Study>& studies, Runs& alone) {
     if (!placed.contains(run)) alone.push_back(run);
 }
 
-// Why an attempt does not count; "" where it does.
-std::string uncounted(const RunRecord& run) {
-  if (!run.has_summary) return run.reason.empty() ? "no summary was written" : run.reason;
-  if (run.state != "finished") return run.reason.empty() ? "it did not finish" : run.reason;
-  if (std::isnan(run.samples_per_s.median) || run.samples_per_s.median <= 0) return "no step of this attempt was timed";
-  return {};
-}
-
 void add_single_runs(ScalingReport& report, const Runs& alone) {
   for (const bool paced : {false, true}) {
     std::map<std::tuple<std::string, Cell, std::int64_t>, Runs> cells;
@@ -244,6 +215,34 @@ void add_single_runs(ScalingReport& report, const Runs& alone) {
 }
 
 }  // namespace
+
+ScalingRow make_row(const Runs& runs) {
+  const RunRecord& first = *runs.front();
+  ScalingRow row;
+  static_cast<RunFigures&>(row) = combine_runs({runs.begin(), runs.end()});
+  row.attempts = static_cast<int>(runs.size());
+  row.mesh_text = first.mesh_text;
+  row.codec_text = first.codec_text;
+  row.hash = hash_text(runs);
+  row.batch_text = batches_text(first);
+  row.rate = range_of(values_of(runs, [](auto& run) { return run.samples_per_s.median; }));
+  if (runs.size() == 1) row.rate = {first.samples_per_s.median, first.samples_per_s.p25, first.samples_per_s.p75};
+  row.percent = time_percent(row.time_split_s);
+  row.has_split = std::accumulate(row.percent.begin(), row.percent.end(), 0.0) > 0;
+  if (by_library(row)) row.wire_bytes_per_step = row.messages_per_step = kUnknown;
+  if (row.paced)  // losses are meaningless
+    row.train_loss = row.test_loss = row.test_accuracy = kUnknown;
+  else
+    row.accuracy = range_of(values_of(runs, [](auto& run) { return run.test_accuracy; }));
+  return row;
+}
+
+std::string uncounted(const RunRecord& run) {
+  if (!run.has_summary) return run.reason.empty() ? "no summary was written" : run.reason;
+  if (run.state != "finished") return run.reason.empty() ? "it did not finish" : run.reason;
+  if (std::isnan(run.samples_per_s.median) || run.samples_per_s.median <= 0) return "no step of this attempt was timed";
+  return {};
+}
 
 double ScalingRow::hidden_share() const {
   const double whole = exchange_exposed_s + exchange_hidden_s;

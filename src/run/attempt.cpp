@@ -14,6 +14,7 @@
 #include "base/version.hpp"
 #include "checkpoint/trained_data.hpp"
 #include "config/batch_plan.hpp"
+#include "config/goal.hpp"
 #include "config/parse.hpp"
 #include "config/refuse.hpp"
 #include "job/agree.hpp"
@@ -264,7 +265,7 @@ int Attempt::run_or_throw() {
     log_info("already finished{}: {}, in {}", where, counted(start_.step, "step"), start_.folder.attempt);
     log_info("to train again, on {}: --set run.restart=never, or another name", counted(slot_.ranks, "rank"));
     group_.barrier();
-    return kExitOk;
+    return start_.goal_missed ? kExitUnmet : kExitOk;
   }
   open_device();
   provenance_ = provenance(config_);
@@ -304,7 +305,10 @@ int Attempt::finish(Ending ending) {
   activation_exchange_->finish();
   if (draws_) draws_->close();
   const bool finished = ending == Ending::finished;
-  const int code = finished ? kExitOk : ending == Ending::requeue ? kExitRequeue : kExitInterrupted;
+  const bool missed = config_.goal.metric != GoalMetric::none && !goal_->met();
+  const int code = finished                    ? (missed ? kExitUnmet : kExitOk)
+                   : ending == Ending::requeue ? kExitRequeue
+                                               : kExitInterrupted;
   const SummaryParts parts{config_,  *plan_,     *rank_groups_, provenance_, start_.folder,         slot_,   *device_,
                            *arenas_, *strategy_, *statistics_,  *runner_,    *activation_exchange_, threads_};
   Group peers(rank_groups_->peers(), kControlChannel);
@@ -319,10 +323,14 @@ int Attempt::finish(Ending ending) {
     const std::string why = in_time           ? "Slurm ends the job soon (run.stop_before_end_s)"
                             : replay_.is_on() ? "the recorded order of arrivals ends here, or asked to stop by a signal"
                                               : "asked to stop by a signal";
-    board_.conclude(summary.state, code, finished ? "" : fmt::format("{}; checkpoint of step {}", why, state_.step),
+    board_.conclude(summary.state, code,
+                    finished ? goal_result(config_.goal, summary.test_loss, summary.test_accuracy)
+                             : fmt::format("{}; checkpoint of step {}", why, state_.step),
                     state_.step);
     log_info("{}", summary_text(summary, parts, board_.checkpoint()));
     if (const std::string late = pace_warning(summary, statistics_->steps()); !late.empty()) log_warning("{}", late);
+    if (finished && config_.goal.metric != GoalMetric::none)
+      log_info("goal      {}", goal_result(config_.goal, summary.test_loss, summary.test_accuracy));
     if (!finished) log_info("stopped early, {}: the same command continues from step {}", why, state_.step);
     flush_log();
   });

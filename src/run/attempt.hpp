@@ -37,6 +37,7 @@
 #include "run/resume.hpp"
 #include "run/tuning.hpp"
 #include "train/draw_queue.hpp"
+#include "train/hooks/goal.hpp"
 #include "train/hooks/hook.hpp"
 #include "train/hooks/statistics.hpp"
 #include "train/loop.hpp"
@@ -129,6 +130,7 @@ class Attempt {
   std::unique_ptr<Stepper> runner_;
   std::vector<std::unique_ptr<Hook>> hooks_;
   StatisticsHook* statistics_ = nullptr;
+  GoalHook* goal_ = nullptr;
   std::optional<Control> control_;  // once the loop begins
   bool saved_ = false;
   std::optional<LostRankError> loss_;

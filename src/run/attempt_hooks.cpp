@@ -60,11 +60,15 @@ void Attempt::make_hooks() {
   if (first_rank)
     rows = std::make_unique<MetricsHook>(start_.folder.attempt + "/metrics.jsonl", config_.run.log_every_steps);
   MetricsHook* metrics = rows.get();
+  auto goal = std::make_unique<GoalHook>(config_.goal);
+  goal_ = goal.get();
   hooks_.push_back(std::make_unique<EvaluateHook>(
       config_, *plan_, *rank_groups_, *arenas_, *strategy_, *activation_exchange_, group_,
-      model_group_ ? &*model_group_ : nullptr, phase_, [metrics](const char* type, const EpochFigures& figures) {
+      model_group_ ? &*model_group_ : nullptr, phase_, [this, metrics](const char* type, const EpochFigures& figures) {
         if (metrics) metrics->add_test(type, figures);
+        if (type == std::string_view("test")) goal_->take(figures.test_loss, figures.test_accuracy);
       }));
+  hooks_.push_back(std::move(goal));
   hooks_.push_back(std::make_unique<DivergenceHook>(config_, state_));
   if (rows) hooks_.push_back(std::move(rows));
   hooks_.push_back(std::make_unique<CheckpointHook>(

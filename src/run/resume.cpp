@@ -10,21 +10,29 @@
 #include "base/log.hpp"
 #include "base/text.hpp"
 #include "checkpoint/checkpoint_files.hpp"
+#include "config/goal.hpp"
 #include "job/agree.hpp"
 #include "job/launch.hpp"
+#include "report/record.hpp"
 #include "report/status.hpp"
 #include "run/other_run.hpp"
 
 namespace echelon::inline run {
 namespace {
 
-// Of an attempt that finished the run; none where there is none.
-std::optional<Decision> finished_already(const std::string& run, std::int64_t total_steps) {
+// Of an attempt that finished the run, by its steps or by reaching the goal that is set now; none where there is none.
+std::optional<Decision> finished_already(const Config& config, const std::string& run, std::int64_t total_steps) {
   const auto earlier = attempts_of(run);
   if (earlier.empty()) return {};
   const auto status = read_status(earlier.back());
-  if (!status || status->state != "finished" || status->step < total_steps) return {};
+  if (!status || status->state != "finished") return {};
   Decision decision;
+  if (config.goal.metric != GoalMetric::none) {
+    const RunRecord record = read_run(earlier.back());
+    decision.goal_missed = !goal_met(config.goal, record.test_loss, record.test_accuracy);
+  }
+  const bool at_goal = config.goal.stop && !decision.goal_missed;
+  if (status->step < total_steps && !at_goal) return {};
   decision.finished = true;
   decision.folder = {run, earlier.back()};
   decision.step = status->step;
@@ -79,7 +87,7 @@ Decision decide_on_rank_0(const Config& config, const RunPlan& plan, RunLock& lo
   make_folders(run);
   lock.take(run, job_id());
   if (!anew)  // finished meanwhile, by the process that held the lock before
-    if (auto finished = finished_already(run, plan.total_steps)) return *finished;
+    if (auto finished = finished_already(config, run, plan.total_steps)) return *finished;
   const RunFolder folder = make_attempt(config);
   Decision decision;
   if (const auto own = own_checkpoint(config, folder))
@@ -100,8 +108,8 @@ Decision decide_on_rank_0(const Config& config, const RunPlan& plan, RunLock& lo
 std::string packed(const Decision& decision) {
   std::string text;
   const auto& d = decision;
-  for (const std::string& field : {fmt::format("{:d} {} {} {:d} {:d} {:d} {:d}", d.finished, d.step, d.ranks,
-                                               d.other_run, d.weights_only, d.optimiser, d.residuals),
+  for (const std::string& field : {fmt::format("{:d} {:d} {} {} {:d} {:d} {:d} {:d}", d.finished, d.goal_missed, d.step,
+                                               d.ranks, d.other_run, d.weights_only, d.optimiser, d.residuals),
                                    d.folder.run, d.folder.attempt, d.checkpoint})
     text += field + '\0';
   return text;
@@ -114,8 +122,8 @@ void unpack(const std::string& text, Decision& decision) {
   std::getline(fields, decision.folder.run, '\0');
   std::getline(fields, decision.folder.attempt, '\0');
   std::getline(fields, decision.checkpoint, '\0');
-  std::istringstream(numbers) >> decision.finished >> decision.step >> decision.ranks >> decision.other_run >>
-      decision.weights_only >> decision.optimiser >> decision.residuals;
+  std::istringstream(numbers) >> decision.finished >> decision.goal_missed >> decision.step >> decision.ranks >>
+      decision.other_run >> decision.weights_only >> decision.optimiser >> decision.residuals;
 }
 
 }  // namespace
@@ -124,7 +132,7 @@ Decision foresee_start(const Config& config, const RunPlan& plan) {
   Decision decision;
   decision.folder.run = run_path(config);
   if (config.run.restart != Restart::never) {
-    if (auto finished = finished_already(decision.folder.run, plan.total_steps)) return *finished;
+    if (auto finished = finished_already(config, decision.folder.run, plan.total_steps)) return *finished;
     if (const auto own = glance_at_newest(decision.folder.checkpoints())) {
       resume_own(*own, decision);
       return decision;

@@ -14,11 +14,12 @@
 namespace echelon::inline run {
 
 struct Decision {
-  bool finished = false;   // the run has been done already; no attempt was made
-  RunFolder folder;        // finished: of the attempt that finished it
-  std::string checkpoint;  // path of the file to resume from; "" : from the first step
-  std::int64_t step = 0;   // updates done at the start, or by the finished run
-  int ranks = 0;           // finished: its number of ranks; 0 where it is unknown
+  bool finished = false;     // the run has been done already; no attempt was made
+  bool goal_missed = false;  // finished: without reaching goal.target
+  RunFolder folder;          // finished: of the attempt that finished it
+  std::string checkpoint;    // path of the file to resume from; "" : from the first step
+  std::int64_t step = 0;     // updates done at the start, or by the finished run
+  int ranks = 0;             // finished: its number of ranks; 0 where it is unknown
 
   // Of a checkpoint that is another run's (run.resume_from): what is taken up (other_run.hpp); of an own one all.
   bool other_run = false, weights_only = false, optimiser = true, residuals = true;

@@ -151,6 +151,8 @@ void take_measured(const SummaryParts& parts, double steps, RunFigures& own) {
   own.step_s = stats.step_s();
   own.timed_steps = stats.measured_steps();
   own.arrival_skew_s = stats.skew_s() / steps;
+  if (parts.strategy.progress().meets == Progress::Meets::every_step && parts.provenance.ranks > 1)
+    own.skew_wait_s = stats.skew_wait_s() / steps;
   own.coded = figures_of(stats.codec());
   own.updates_held = parts.strategy.updates_held();
   own.gradients_dropped = {static_cast<double>(stats.gradients_dropped())};

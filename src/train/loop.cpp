@@ -11,7 +11,6 @@
 #include "base/clock.hpp"
 #include "job/agree.hpp"
 #include "job/signals.hpp"
-#include "optim/schedule.hpp"
 #include "train/hooks/divergence.hpp"
 #include "train/positions.hpp"
 
@@ -202,6 +201,7 @@ Ending Loop::close(StepRecord& record, const ControlSum& sum, std::uint32_t call
   if (record.meets) {
     record.loss = sum.weight > 0 ? sum.loss / sum.weight : std::nan("");
     record.arrival_skew_s = sum.arrival_skew_s();
+    if (told_compute_s_ >= 0) record.skew_wait_s = std::max(0.0, sum.slowest_s - told_compute_s_);
     record.drift = sum.largest_drift;
     if (control_.times().size() > 1)
       for (const RankStep& rank : control_.times())
@@ -223,9 +223,11 @@ Ending Loop::close(StepRecord& record, const ControlSum& sum, std::uint32_t call
   record.ends_epoch = ends_epoch || last;
   record.times.total_s = hooks_start_s - mark_s_;
   for (Hook* hook : hooks_) hook->step_end(record);
+  if (record.meets && hooks_end_run()) last = over_ = record.ends_epoch = true;
   if (record.ends_epoch)
     end_epoch(
         {.epoch = on_call_ ? epochs_ : state_.epoch, .step = record.step, .train_loss = train_loss, .last = last});
+  if (over_) record.stopping = false;
   const double end_s = clock_.now_s();
   record.times.hooks_s = end_s - hooks_start_s;
   record.times.total_s = end_s - mark_s_;
@@ -239,7 +241,12 @@ void Loop::end_epoch(EpochRecord record) {
   record.per_token = plan_.per_token();
   record.seconds = clock_.now_s() - epoch_start_s_;
   for (Hook* hook : hooks_) hook->epoch_end(record);
+  over_ |= hooks_end_run();
   epoch_start_s_ = clock_.now_s();
+}
+
+bool Loop::hooks_end_run() const {
+  return std::any_of(hooks_.begin(), hooks_.end(), [](const Hook* hook) { return hook->ends_run(); });
 }
 
 // Rank 0 calls the meeting at the end of epoch `epochs_`, once the weights of all its steps add up, or none is left.
@@ -264,37 +271,9 @@ void Loop::take_position(const ControlSum& sum) {
   if (draws_ != nullptr) state_.replica_steps.clear();
 }
 
-StepInfo Loop::info_of_next() const {
-  const Position& at = state_.at;
-  StepInfo info;
-  info.step = at.step, info.epoch = at.epoch, info.step_in_epoch = at.step_in_epoch;
-  info.learning_rate = scaling_factor(config_.optimiser, plan_.batch.global) *
-                       learning_rate_at(config_.optimiser, at.step, plan_.steps_per_epoch, plan_.total_steps);
-  if (drawn_) {
-    const auto samples = static_cast<double>(draws_->counting(drawn_->draw));
-    info.local_weight = draws_->weight(drawn_->draw);
-    info.weight = info.local_weight / samples * static_cast<double>(draws_->global_batch());
-    return info;
-  }
-  info.weight = plan_.shards.weight(at.epoch, at.step_in_epoch);
-  for (const int replica : plan_.sources(replica_))
-    info.local_weight += plan_.shards.weight(at.epoch, at.step_in_epoch, replica);
-  return info;
-}
-
-// Of the steps from `info` to before `end`.
-std::int64_t Loop::samples_of_this_rank(const StepInfo& info, std::int64_t end) const {
-  if (drawn_) return draws_->counting(drawn_->draw);
-  std::int64_t samples = 0, epoch = info.epoch, step_in_epoch = info.step_in_epoch;
-  for (std::int64_t step = info.step; step < end; ++step) {
-    for (const int replica : plan_.sources(replica_)) samples += plan_.shards.counting(epoch, step_in_epoch, replica);
-    if (++step_in_epoch == plan_.shards.steps_in(epoch)) step_in_epoch = 0, ++epoch;
-  }
-  return samples;
-}
-
 ControlWords Loop::words_of(const LossSums& losses, std::int64_t step) {
   const SignalWishes wishes = take_signal_wishes();
+  told_compute_s_ = last_.compute_s;
   return {.loss = losses.loss,
           .weight = losses.weight,
           .step = static_cast<double>(step),

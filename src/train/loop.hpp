@@ -44,6 +44,7 @@ class Loop {
   ControlSum meet(std::uint32_t call, double& waited_s);
   Ending close(StepRecord& record, const ControlSum& sum, std::uint32_t call, bool epoch_over);
   void end_epoch(EpochRecord record);
+  bool hooks_end_run() const;
   void begin_on_call();
   void plan_epoch();
   void plan_warmup();
@@ -70,10 +71,11 @@ class Loop {
   RunState& state_;
   PhaseBoard& phase_;
   std::vector<Hook*> hooks_;
-  bool over_ = false;  // the run is finished
-  bool came_ = false;  // to the meeting that is to come
-  RankStep last_;      // of the step before
-  double mark_s_ = 0;  // end of the step before
+  double told_compute_s_ = -1;  // of the step before, as this rank told the others; -1: none
+  bool over_ = false;           // the run is finished
+  bool came_ = false;           // to the meeting that is to come
+  RankStep last_;               // of the step before
+  double mark_s_ = 0;           // end of the step before
   double epoch_start_s_ = 0;
   double last_clock_checkpoint_s_ = 0;
   // Where replicas meet on call: epochs over, by all replicas' samples together; on rank 0, the weight of this

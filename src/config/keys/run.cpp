@@ -1,4 +1,4 @@
-// [device], [evaluate], [checkpoint] and [run].
+// [device], [evaluate], [checkpoint], [goal], [cost] and [run].
 #include "config/keys/section.hpp"
 #include "config/traits/devices.hpp"
 
@@ -49,6 +49,24 @@ void add_run(Table& all) {
   checkpoint.key("every_minutes", &CheckpointConfig::every_minutes, range(0, 1e6), "0: off");
   checkpoint.key("every_epochs", &CheckpointConfig::every_epochs, range(0, 1e6), "0: off");
   checkpoint.key("keep", &CheckpointConfig::keep, range(1, 10000), "number of newest checkpoints that are kept");
+
+  auto goal = part(all, "goal", &Config::goal, kNeutral);
+  goal.key("metric", &GoalConfig::metric, words({"", "test_accuracy", "test_loss", "test_perplexity"}),
+           "figure of the evaluation that a run is to reach; \"\": none");
+  goal.key("target", &GoalConfig::target, range(0, 1e9),
+           "at least this accuracy, at most this loss or perplexity; a run that ends without it exits with 8");
+  goal.key("stop", &GoalConfig::stop, {}, "training ends at the first evaluation of all replicas that reaches it");
+  goal.key("most_samples", &GoalConfig::most_samples, range(0, 1e6),
+           "studies: samples to the target over those of the fewest ranks, at most; 0: not judged");
+  goal.key("least_efficiency", &GoalConfig::least_efficiency, range(0, 1),
+           "studies: efficiency of the scaling, at least; 0: not judged");
+  goal.key("greatest_cost", &GoalConfig::greatest_cost, range(0, 1e12),
+           "studies: cost of a run, at most; needs cost.node_hour; 0: not judged");
+  goal.key("deadline_h", &GoalConfig::deadline_h, range(0, 1e6), "studies: hours of a run, at most; 0: not judged");
+
+  auto cost = part(all, "cost", &Config::cost, kNeutral);
+  cost.key("node_hour", &CostConfig::node_hour, range(0, 1e9), "price of an hour of one host; 0: not known");
+  cost.key("currency", &CostConfig::currency, filled_text(), "of that price, for reports");
 
   auto run = part(all, "run", &Config::run, kNeutral);
   run.key("results", &RunConfig::results, filled_text(), "folder of all runs");

@@ -42,6 +42,7 @@ struct StepRecord {
   std::int64_t steps_left_out = 0, dropped_samples = 0;
   double drift = -1;               // at a meeting: largest StepOutcome::drift of a replica; -1: none
   double arrival_skew_s = 0;       // of the previous step: largest minus smallest compute time of a rank
+  double skew_wait_s = 0;          // likewise: largest compute time minus this rank's own
   std::vector<RankStep> ranks;     // of the step before, by worker; on rank 0, and not of every step (control/tree.hpp)
   bool checkpoint_wanted = false;  // asked for by a signal or the clock; all ranks agree
   bool stopping = false;           // the attempt ends here, before its time; all ranks agree
@@ -69,6 +70,9 @@ class Hook {
   virtual void step_recorded(const StepRecord& record) { (void)record; }
   // Many times while this rank stands at a meeting that was not called yet; no group may be used.
   virtual void waiting() {}
+  // Asked at meetings, after step_end and after epoch_end: the run has nothing left to do, though steps remain. The
+  // same on all ranks. After step_end an epoch_end with `last` follows.
+  virtual bool ends_run() const { return false; }
   virtual void run_end(bool finished) { (void)finished; }
 };
 

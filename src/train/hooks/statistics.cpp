@@ -7,7 +7,7 @@
 namespace echelon::inline train {
 
 void StatisticsHook::step_end(const StepRecord& record) {
-  if (record.trained && steps_ == 0) first_step_s_ = since_process_start_s();
+  if (record.trained && steps_ == 0) first_step_s_ = since_run_start_s();
 }
 
 void StatisticsHook::epoch_end(EpochRecord& record) {
@@ -30,6 +30,7 @@ void StatisticsHook::step_recorded(const StepRecord& record) {
   exposed_s_ += record.outcome.exchange_wait_s;
   busy_s_ += record.outcome.exchange_busy_s;
   skew_s_ += record.arrival_skew_s;
+  skew_wait_s_ += record.skew_wait_s;
   add(record.outcome.codec);
   loss_ = record.loss;
   const double busy_s = std::max(1e-12, t.total_s - t.hooks_s);

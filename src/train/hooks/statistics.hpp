@@ -23,9 +23,10 @@ class StatisticsHook final : public Hook {
   double exposed_s() const { return exposed_s_; }    // the compute thread blocked on the exchange, in all
   double busy_s() const { return busy_s_; }          // the exchange under way, hidden and exposed, in all
   double skew_s() const { return skew_s_; }          // StepRecord::arrival_skew_s, in all
+  double skew_wait_s() const { return skew_wait_s_; }
   // Of the codec, over the steps that it coded in: sums of bytes, the rest means; `residual_norm` of the newest.
   CodecRecord codec() const;
-  double first_step_s() const { return first_step_s_; }       // from the process's start to the end of the first step
+  double first_step_s() const { return first_step_s_; }  // from since_run_start_s's start to the end of the first step
   const EpochRecord& newest_epoch() const { return epoch_; }  // with the newest test figures
   double newest_loss() const { return loss_; }
 
@@ -43,7 +44,7 @@ class StatisticsHook final : public Hook {
   std::int64_t steps_ = 0, coded_steps_ = 0;
   std::int64_t steps_left_out_ = 0, gradients_dropped_ = 0, samples_dropped_ = 0;
   StepTimes times_;
-  double exposed_s_ = 0, busy_s_ = 0, skew_s_ = 0;
+  double exposed_s_ = 0, busy_s_ = 0, skew_s_ = 0, skew_wait_s_ = 0;
   CodecRecord codec_{.density = 0};  // sums
   double first_step_s_ = 0;
   double loss_ = 0;

@@ -42,10 +42,14 @@ TEST_CASE("seats, threads and GPUs follow from the hosts", "[train]") {
   CHECK(gpu_index(slot, 0) == 0);
 }
 
-TEST_CASE("the process knows its age and its command", "[train]") {
-  const double age_s = since_process_start_s();
+TEST_CASE("a run begins with its process, or where it is told to; the command is known", "[train]") {
+  const double age_s = since_run_start_s();
   CHECK(age_s >= 0);
   CHECK(age_s < 3600);
+  ::usleep(30'000);
+  CHECK(since_run_start_s() > age_s);
+  begin_run();
+  CHECK(since_run_start_s() < 0.02);
   CHECK_THAT(command_line(), Catch::Contains("unit"));
   CHECK(now_utc_text().size() == 20);
 }

@@ -1,0 +1,28 @@
+#include "cli/foresee_launch.hpp"
+
+#include "cli/check_launch.hpp"
+#include "cli/memory_text.hpp"
+#include "cli/mesh_text.hpp"
+#include "config/parse.hpp"
+
+namespace echelon::cli {
+
+void foresee_launch(const CheckOptions& options) {
+  Check check;
+  check.config = load_config(options.config, options.sets, &check.notes);
+  place_ranks(check, options);
+  const Config& config = check.config;
+  RunInputs inputs = open_inputs(config);
+  if (config.parallel.split == "auto") return;
+  check.mesh = mesh_of_workers(config, check.roles(), check.hosts_of_ranks(), check.host_names());
+  const Mesh& mesh = *check.mesh;
+  check.plan = plan_run(config, mesh, mesh.coord(0), std::move(inputs));
+  std::vector<Footprint> memory;
+  if (mesh.splits())
+    memory = mesh_table(config, *check.plan, mesh, check.hosts_of_ranks()).memory;
+  else
+    memory.push_back(check.plan->memory_of(config, check.plan->part, mesh.coord(0)));
+  require_memory(config, fullest_host(check, memory));
+}
+
+}  // namespace echelon::cli

@@ -1,0 +1,51 @@
+// What a study shows: every setting that was run, repetitions together, beside the best single worker. What the verdict
+// (verdict.hpp) and the pages are made from. Reads metrics.jsonl of the runs where there is a goal; changes nothing.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "config/goal.hpp"
+#include "report/loss_budget.hpp"
+#include "report/scaling.hpp"
+#include "report/to_target.hpp"
+
+namespace echelon::inline report {
+
+struct LabelledRun {
+  std::string label;  // of the variant: equal for the same variant on other numbers of ranks
+  RunRecord run;      // has a summary
+};
+
+// A variant on a number of ranks.
+struct Setting {
+  std::string label;
+  ScalingRow row;           // speed-up and efficiency against the best single worker
+  Spread samples, seconds;  // to the target; unknown: no repetition reached it
+  int reached = 0;          // repetitions that did
+  Spread final_figure;      // the goal's, else accuracy or test loss, of the last evaluation
+  double run_s = kUnknown;  // of a whole run: start-up, training, evaluations; median
+  LossBudget budget;
+  std::vector<Evaluation> curve;  // of the first repetition
+  bool to_target() const { return reached > 0 && reached == row.attempts; }
+  // Of a run to the target where there is one, else of a whole run.
+  double wall_s(bool has_goal) const { return has_goal ? (to_target() ? seconds.median : kUnknown) : run_s; }
+};
+
+struct Evidence {
+  GoalConfig goal;
+  CostConfig cost;
+  std::vector<Setting> settings;  // by ranks, then in the order of the labels
+  int baseline = -1;              // the setting of one rank (else of the fewest) with the highest rate; -1: no run
+  bool has_goal() const { return goal.metric != GoalMetric::none; }
+  const Setting& best_single() const { return settings[static_cast<std::size_t>(baseline)]; }
+  bool single_is_one() const { return baseline >= 0 && best_single().row.ranks == 1; }
+  // Host-hours and price of a run (to the target where there is a goal); unknown where it did not get there, or where
+  // an hour has no price.
+  double node_hours(const Setting& setting) const;
+  double price(const Setting& setting) const;
+};
+
+Evidence make_evidence(const std::vector<LabelledRun>& runs, const GoalConfig& goal, const CostConfig& cost);
+
+}  // namespace echelon::inline report

@@ -1,0 +1,58 @@
+#include "report/loss_budget.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace echelon::inline report {
+namespace {
+
+// Of a row, over all its attempts: the first step of each is counted too.
+double steps_of(const ScalingRow& row) {
+  return static_cast<double>(row.attempts) * static_cast<double>(row.timed_steps + 1);
+}
+
+double samples_of_rank(const ScalingRow& row) { return static_cast<double>(row.global_batch) / std::max(1, row.ranks); }
+
+// Seconds of a step.
+struct StepSeconds {
+  double compute, exchange, input, optimiser, split, hooks, other, whole;
+  explicit StepSeconds(const ScalingRow& row) {
+    const StepTimes& t = row.time_split_s;
+    const double n = steps_of(row);
+    compute = (t.forward_s + t.backward_s) / n;
+    exchange = t.exchange_s / n;
+    input = t.data_wait_s / n;
+    optimiser = t.optimiser_s / n;
+    split = t.split_s / n;
+    hooks = t.hooks_s / n;
+    other = t.other_s() / n;
+    whole = t.total_s / n;
+  }
+};
+
+}  // namespace
+
+LossBudget loss_budget(const ScalingRow& row, const ScalingRow& baseline) {
+  LossBudget budget;
+  if (!row.has_split || !baseline.has_split || baseline.global_batch == 0) return budget;
+  const StepSeconds now(row), base(baseline);
+  const double fair = samples_of_rank(row) / samples_of_rank(baseline);
+  const double step_s = std::isnan(row.step_s.median) ? now.whole : row.step_s.median;
+  const double start_s = row.start_to_first_step_s > step_s ? row.start_to_first_step_s - step_s : 0;
+  const double whole = now.whole + start_s * row.attempts / steps_of(row);  // of a step
+  const double skew = std::isnan(row.skew_wait_s) ? 0 : std::min(row.skew_wait_s, now.exchange);
+  const auto lost = [&](double seconds, double base_s) { return (seconds - fair * base_s) / whole; };
+  budget.achieved = fair * (base.whole - base.hooks) / whole;
+  budget.micro_batch = lost(now.compute, base.compute);
+  budget.exchange = lost(now.exchange - skew, base.exchange);
+  budget.skew = skew / whole;
+  budget.input = lost(now.input, base.input);
+  budget.optimiser = lost(now.optimiser, base.optimiser);
+  budget.split = lost(now.split, base.split);
+  budget.hooks = now.hooks / whole;
+  budget.start_up = (whole - now.whole) / whole;
+  budget.other = lost(now.other, base.other);
+  return budget;
+}
+
+}  // namespace echelon::inline report

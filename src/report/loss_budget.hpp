@@ -1,0 +1,49 @@
+// Where k times the best single worker went: the wall clock of a run on k ranks, divided into what the samples would
+// have taken at k times the rate of the baseline and what every cause took beyond it.
+//
+// With t1(part) the baseline's seconds of a part of its step and b the samples of a rank and step, a part's fair share
+// on k ranks is t1(part) * b(k) / b(1), and its loss is t(part) less that. A share may be negative: a cause that took
+// less than on one worker. All shares sum to 1.
+#pragma once
+
+#include <array>
+#include <string>
+
+#include "report/scaling.hpp"
+
+namespace echelon::inline report {
+
+struct LossBudget {
+  double achieved = kUnknown;  // the rate reached, over k times the baseline's: its efficiency, whole run counted
+  double micro_batch = 0;      // forward and backward: smaller micro-batches, contention for memory and cores
+  double exchange = 0;         // exposed, the codec's time in it included, arrival skew left out
+  double skew = 0;             // waits for slower ranks
+  double input = 0;            // waits for data
+  double optimiser = 0;
+  double split = 0;     // between the ranks of one replica
+  double hooks = 0;     // evaluation, checkpoints, records
+  double start_up = 0;  // until the first step
+  double other = 0;
+  bool known() const { return achieved == achieved; }
+};
+
+// In the order of tables: name and member.
+struct BudgetPart {
+  const char* name;
+  double LossBudget::*share;
+};
+inline constexpr std::array<BudgetPart, 10> kBudgetParts = {{{"achieved", &LossBudget::achieved},
+                                                             {"micro-batch", &LossBudget::micro_batch},
+                                                             {"exchange", &LossBudget::exchange},
+                                                             {"skew", &LossBudget::skew},
+                                                             {"input", &LossBudget::input},
+                                                             {"optimizer", &LossBudget::optimiser},
+                                                             {"split", &LossBudget::split},
+                                                             {"hooks", &LossBudget::hooks},
+                                                             {"start-up", &LossBudget::start_up},
+                                                             {"other", &LossBudget::other}}};
+
+// Unknown where either row has no split of its time. `baseline`: of one rank, or of the fewest.
+LossBudget loss_budget(const ScalingRow& row, const ScalingRow& baseline);
+
+}  // namespace echelon::inline report

@@ -1,0 +1,33 @@
+// The answer of a study in words: should this training be distributed, over how many ranks, and how? Every sentence
+// follows from the figures of evidence.hpp by a stated rule, and names them.
+//
+// Rules. Speed is the time to the target where there is a goal that the single worker reaches, else samples/s. One
+// setting is faster than another where its slowest repetition is faster than the other's fastest one; a setting that is
+// not faster than one worker is called no better than one worker, whatever its rate.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "report/evidence.hpp"
+
+namespace echelon::inline report {
+
+struct GoalLine {
+  bool met = false;
+  std::string text;
+};
+
+struct StudyVerdict {
+  std::vector<std::string> lines;  // whole sentences
+  std::vector<GoalLine> goals;     // of [goal]; empty: none was set
+  int recommended = -1;            // index of Evidence::settings; -1: one worker, or nothing was measured
+  bool met() const;
+};
+
+inline constexpr double kBusyFloor = 0.7;  // share of a single worker's step that it computes: below, mend it first
+inline constexpr double kKneeGain = 1.1;   // a larger size that gains less is beyond the knee
+
+StudyVerdict make_verdict(const Evidence& evidence);
+
+}  // namespace echelon::inline report

@@ -1,0 +1,145 @@
+#include "report/writers/study.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+
+namespace echelon::inline report {
+namespace {
+
+std::string known_or_dash(double value, std::string text) { return std::isfinite(value) ? std::move(text) : "-"; }
+
+std::string range_text(const Spread& spread, const std::function<std::string(double)>& text) {
+  if (!std::isfinite(spread.median)) return "-";
+  if (spread.low == spread.high) return text(spread.median);
+  return fmt::format("{} ({} to {})", text(spread.median), text(spread.low), text(spread.high));
+}
+
+std::string figure_heading(const Evidence& evidence) {
+  if (evidence.has_goal()) return goal_metric_name(evidence.goal.metric);
+  return std::isnan(evidence.best_single().row.test_accuracy) ? "test loss" : "test accuracy";
+}
+
+std::string count_or_dash(double value) {
+  return known_or_dash(value, count_text(static_cast<std::int64_t>(std::isfinite(value) ? value : 0)));
+}
+
+bool any(const Evidence& evidence, const std::function<bool(const Setting&)>& has) {
+  return std::any_of(evidence.settings.begin(), evidence.settings.end(), has);
+}
+
+std::vector<std::string> identity_of(const Setting& s) {
+  return {fmt::format("{}{}", s.row.ranks, s.row.servers > 0 ? fmt::format(" + {}", s.row.servers) : ""),
+          std::to_string(s.row.hosts), s.label.empty() ? s.row.strategy : s.label};
+}
+
+}  // namespace
+
+Table settings_table(const Evidence& evidence) {
+  std::vector<std::string> header = {"ranks",     "hosts",    "what",
+                                     "samples/s", "speed-up", "efficiency",
+                                     "MB a step", "exposed",  figure_heading(evidence)};
+  if (evidence.has_goal()) header.insert(header.end(), {"reached", "samples to it", "time to it"});
+  header.emplace_back("node-hours");
+  if (evidence.cost.node_hour > 0) header.push_back(evidence.cost.currency);
+  const bool stale = any(evidence, [](const Setting& s) { return std::isfinite(s.row.staleness_mean); });
+  if (stale) header.emplace_back("staleness");
+  Table table(header);
+  for (const Setting& s : evidence.settings) {
+    const double step_s = s.row.time_split_s.total_s - s.row.time_split_s.hooks_s;
+    const double exposed = step_s > 0 ? 100 * s.row.time_split_s.exchange_s / step_s : std::nan("");
+    std::vector<std::string> cells = identity_of(s);
+    cells.insert(
+        cells.end(),
+        {range_text(s.row.rate, rate_text), known_or_dash(s.row.speed_up, fmt::format("{:.2f}x", s.row.speed_up)),
+         known_or_dash(s.row.efficiency, fmt::format("{:.0f} %", 100 * s.row.efficiency)),
+         known_or_dash(s.row.wire_bytes_per_step, fmt::format("{:.3f}", s.row.wire_bytes_per_step / 1e6)),
+         known_or_dash(exposed, fmt::format("{:.1f} %", exposed)),
+         range_text(s.final_figure, [](double v) { return fmt::format("{:.4g}", v); })});
+    if (evidence.has_goal())
+      cells.insert(cells.end(), {fmt::format("{} of {}", s.reached, s.row.attempts), count_or_dash(s.samples.median),
+                                 range_text(s.seconds, seconds_text)});
+    const double hours = evidence.node_hours(s);
+    cells.push_back(known_or_dash(hours, fmt::format("{:.3g}", hours)));
+    if (evidence.cost.node_hour > 0)
+      cells.push_back(known_or_dash(evidence.price(s), fmt::format("{:.3g}", evidence.price(s))));
+    if (stale)
+      cells.push_back(known_or_dash(
+          s.row.staleness_mean, fmt::format("{:.2f}, at most {:.0f}", s.row.staleness_mean, s.row.staleness_largest)));
+    table.row(std::move(cells));
+  }
+  return table;
+}
+
+Table budget_table(const Evidence& evidence) {
+  std::vector<std::string> header = {"ranks", "hosts", "what"};
+  std::vector<BudgetPart> parts;  // `split` where models were split
+  for (const BudgetPart& part : kBudgetParts)
+    if (part.share != &LossBudget::split ||
+        any(evidence, [](const Setting& s) { return std::fabs(s.budget.split) > 5e-4; }))
+      parts.push_back(part);
+  for (const BudgetPart& part : parts) header.push_back(fmt::format("{} %", part.name));
+  header.emplace_back("sum %");
+  Table table(header);
+  for (const Setting& s : evidence.settings) {
+    if (!s.budget.known()) continue;
+    std::vector<std::string> cells = identity_of(s);
+    double sum = 0;
+    for (const BudgetPart& part : kBudgetParts) sum += 100 * (s.budget.*part.share);
+    for (const BudgetPart& part : parts) cells.push_back(fmt::format("{:.1f}", 100 * (s.budget.*part.share)));
+    cells.push_back(fmt::format("{:.1f}", sum));
+    table.row(std::move(cells));
+  }
+  return table;
+}
+
+namespace {
+
+std::string wrapped(const std::string& text, std::size_t columns) {
+  std::string out, line;
+  std::size_t at = 0;
+  while (at < text.size()) {
+    const std::size_t space = std::min(text.find(' ', at), text.size());
+    const std::string word = text.substr(at, space - at);
+    if (!line.empty() && line.size() + 1 + word.size() > columns) {
+      out += line + "\n";
+      line.clear();
+    }
+    line += (line.empty() ? "" : " ") + word;
+    at = space + 1;
+  }
+  return out + line + "\n";
+}
+
+}  // namespace
+
+std::string study_text(const Evidence& evidence, const StudyVerdict& verdict) {
+  constexpr std::size_t kColumns = 100;
+  std::string out = "Verdict\n";
+  for (const std::string& line : verdict.lines) out += wrapped("  " + line, kColumns);
+  for (const GoalLine& goal : verdict.goals)
+    out += wrapped(fmt::format("  goal {}: {}", goal.met ? "met" : "MISSED", goal.text), kColumns);
+  if (evidence.settings.empty()) return out;
+  out += "\nWhat was run\n" + settings_table(evidence).text();
+  const Table budget = budget_table(evidence);
+  if (!budget.empty()) out += "\nLoss budget\n" + budget.text();
+  return out;
+}
+
+std::string study_markdown(const Evidence& evidence, const StudyVerdict& verdict, const ReportSource& source) {
+  constexpr std::size_t kColumns = 118;
+  std::string out = fmt::format("# {}\n\n## Verdict\n\n", source.name);
+  for (const std::string& line : verdict.lines) out += wrapped("* " + line, kColumns);
+  if (!verdict.goals.empty()) out += "\n";
+  for (const GoalLine& goal : verdict.goals)
+    out += wrapped(fmt::format("* goal **{}**: {}", goal.met ? "met" : "missed", goal.text), kColumns);
+  if (evidence.settings.empty()) return out;
+  out += "\n## What was run\n\n" + settings_table(evidence).markdown();
+  const Table budget = budget_table(evidence);
+  if (!budget.empty()) out += "\n## Loss budget\n\n" + wrapped(kBudgetText, kColumns) + "\n" + budget.markdown();
+  return out;
+}
+
+}  // namespace echelon::inline report

@@ -1,0 +1,54 @@
+#include "study/cell_record.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "base/atomic_file.hpp"
+#include "base/error.hpp"
+
+namespace echelon::inline study {
+namespace {
+
+constexpr std::array<const char*, 6> kNames = {"waiting", "running", "finished", "diverged", "failed", "left out"};
+
+std::string path_in(const std::string& folder) { return folder + "/cell.json"; }
+
+}  // namespace
+
+std::string name_of(CellState state) { return kNames[static_cast<std::size_t>(state)]; }
+
+CellRecord read_cell(const std::string& folder) {
+  const std::string path = path_in(folder);
+  CellRecord record;
+  if (!std::filesystem::exists(path)) return record;
+  try {
+    const nlohmann::json from = nlohmann::json::parse(read_file_whole(path));
+    const std::string state = from.at("state");
+    const auto at = std::find(kNames.begin(), kNames.end(), state);
+    if (at == kNames.end()) throw DataError(fmt::format("{}: unknown state \"{}\"", path, state));
+    record.state = static_cast<CellState>(at - kNames.begin());
+    from.at("tries").get_to(record.tries);
+    from.at("exit_code").get_to(record.exit_code);
+    from.at("reason").get_to(record.reason);
+    from.at("attempt").get_to(record.attempt);
+    from.at("seconds").get_to(record.seconds);
+  } catch (const nlohmann::json::exception& error) {
+    throw DataError(fmt::format("{}: {}; remove the file to run the cell again", path, error.what()));
+  }
+  return record;
+}
+
+void write_cell(const std::string& folder, const CellRecord& record) {
+  make_folders(folder);
+  const nlohmann::ordered_json object = {{"state", name_of(record.state)}, {"tries", record.tries},
+                                         {"exit_code", record.exit_code},  {"reason", record.reason},
+                                         {"attempt", record.attempt},      {"seconds", record.seconds}};
+  write_file_whole(path_in(folder),
+                   object.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n");
+}
+
+}  // namespace echelon::inline study

@@ -1,0 +1,87 @@
+#include <fmt/format.h>
+
+#include <cctype>
+
+#include "base/checksum.hpp"
+#include "study/study.hpp"
+
+namespace echelon::inline study {
+namespace {
+
+// What a value adds to a cell.
+struct Choice {
+  std::string text;
+  std::vector<std::string> sets;
+};
+
+// Letters and digits, everything else one hyphen.
+std::string slug(const std::string& text) {
+  std::string out;
+  for (const char c : text) {
+    if (std::isalnum(static_cast<unsigned char>(c)) != 0)
+      out += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    else if (!out.empty() && out.back() != '-')
+      out += '-';
+  }
+  while (!out.empty() && out.back() == '-') out.pop_back();
+  return out;
+}
+
+// Every variant with every combination of values, in the order of the file; the last axis changes fastest.
+std::vector<Choice> choices_of(const StudyPlan& study) {
+  std::vector<Choice> all;
+  for (const StudyVariant& variant : study.variants) all.push_back({variant.name, variant.sets});
+  if (all.empty()) all.emplace_back();
+  for (const StudyAxis& axis : study.axes) {
+    std::vector<Choice> wider;
+    for (const Choice& choice : all)
+      for (const std::string& value : axis.values) {
+        Choice next = choice;
+        next.text += fmt::format("{}{} = {}", next.text.empty() ? "" : ", ", axis.key, value);
+        next.sets.push_back(axis.key + "=" + value);
+        wider.push_back(std::move(next));
+      }
+    all = std::move(wider);
+  }
+  return all;
+}
+
+std::vector<std::string> mode_sets(StudyMode mode) {
+  if (mode == StudyMode::weak) return {"batch.scale_with_replicas=true"};
+  if (mode == StudyMode::to_target) return {"goal.stop=true"};
+  return {};
+}
+
+StudyCell cell_of(const StudyPlan& study, const Choice& choice, int ranks, int repeat) {
+  constexpr std::size_t kSlug = 80;
+  StudyCell cell;
+  cell.ranks = ranks;
+  cell.repeat = repeat;
+  cell.text = choice.text;
+  cell.sets = study.sets;
+  for (const std::string& set : mode_sets(study.mode)) cell.sets.push_back(set);
+  cell.sets.insert(cell.sets.end(), choice.sets.begin(), choice.sets.end());
+  std::string all;
+  for (const std::string& set : cell.sets) all += set + "\n";
+  const std::string words = slug(choice.text).substr(0, kSlug);
+  cell.id =
+      fmt::format("k{}_{}{}r{}-{:06x}", ranks, words, words.empty() ? "" : "_", repeat, checksum64(all) & 0xffffff);
+  if (study.repeats > 1)
+    cell.sets.push_back(fmt::format("seed={}", study.seed + static_cast<std::uint64_t>(repeat) - 1));
+  cell.sets.push_back("run.results=" + study.folder);
+  cell.sets.push_back("name=" + cell.id);
+  return cell;
+}
+
+}  // namespace
+
+std::vector<StudyCell> cells_of(const StudyPlan& study) {
+  const std::vector<Choice> choices = choices_of(study);
+  std::vector<StudyCell> cells;
+  for (int repeat = 1; repeat <= static_cast<int>(study.repeats); ++repeat)
+    for (const std::int64_t ranks : study.ranks)
+      for (const Choice& choice : choices) cells.push_back(cell_of(study, choice, static_cast<int>(ranks), repeat));
+  return cells;
+}
+
+}  // namespace echelon::inline study

@@ -1,0 +1,175 @@
+// [study] of an experiment's file.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "base/atomic_file.hpp"
+#include "base/error.hpp"
+#include "base/nearest.hpp"
+#include "config/batch_plan.hpp"
+#include "config/keys.hpp"
+#include "config/parse.hpp"
+#include "study/study.hpp"
+
+namespace echelon::inline study {
+namespace {
+
+constexpr std::int64_t kMostRanks = 65536;
+
+class Reader {
+ public:
+  explicit Reader(StudyPlan& study) : study_(study), origin_{study.file, true} {}
+
+  void section(const TomlNode& node) {
+    static const std::vector<std::string> known = {"ranks",        "mode",  "repeats", "placement",
+                                                   "budget_hours", "slurm", "axes",    "variants"};
+    for (const TomlEntry& entry : node.entries) {
+      if (entry.key == "ranks")
+        study_.ranks = list(entry, {1, static_cast<double>(kMostRanks)});
+      else if (entry.key == "mode")
+        study_.mode = static_cast<StudyMode>(word(entry, {"strong", "weak", "to_target"}));
+      else if (entry.key == "placement")
+        study_.placement = static_cast<CellPlacement>(word(entry, {"compact", "spread"}));
+      else if (entry.key == "repeats")
+        study_.repeats = std::get<std::int64_t>(value(entry, std::int64_t{}, {1, 1000}));
+      else if (entry.key == "budget_hours")
+        study_.budget_hours = std::get<double>(value(entry, 0.0, {0, 1e6}));
+      else if (entry.key == "slurm")
+        study_.slurm = slurm(entry);
+      else if (entry.key == "axes")
+        axes(entry);
+      else if (entry.key == "variants")
+        variants(entry);
+      else
+        refuse(entry.line, entry.column, unknown_name("key in [study]", entry.key, known));
+    }
+  }
+
+ private:
+  [[noreturn]] void refuse(int line, int column, const std::string& why) const {
+    throw ConfigError(fmt::format("{}: {}", origin_.at(line, column), why));
+  }
+
+  KeyValue value(const TomlEntry& entry, const KeyValue& like, const KeyLimits& limits) const {
+    return read_value(entry.node, like, limits, "study." + entry.key, origin_);
+  }
+
+  std::size_t word(const TomlEntry& entry, const std::vector<std::string>& words) const {
+    const auto text = std::get<std::string>(value(entry, std::string(), {.low = 1, .high = 0, .words = words}));
+    return static_cast<std::size_t>(std::find(words.begin(), words.end(), text) - words.begin());
+  }
+
+  std::vector<std::int64_t> list(const TomlEntry& entry, const KeyLimits& limits) const {
+    auto ranks = std::get<std::vector<std::int64_t>>(value(entry, std::vector<std::int64_t>(), limits));
+    if (ranks.empty()) refuse(entry.line, entry.column, "study.ranks is empty; e.g. ranks = [1, 2, 4]");
+    std::sort(ranks.begin(), ranks.end());
+    if (const auto twice = std::adjacent_find(ranks.begin(), ranks.end()); twice != ranks.end())
+      refuse(entry.line, entry.column, fmt::format("study.ranks has {} twice", *twice));
+    return ranks;
+  }
+
+  std::vector<std::string> slurm(const TomlEntry& entry) const {
+    auto options = std::get<std::vector<std::string>>(value(entry, std::vector<std::string>(), {.low = 1, .high = 0}));
+    for (const std::string& option : options)
+      if (!option.starts_with("-") || option.find('\n') != std::string::npos)
+        refuse(entry.line, entry.column,
+               fmt::format("study.slurm: \"{}\" is no option of sbatch; e.g. slurm = [\"--time=02:00:00\"]", option));
+    return options;
+  }
+
+  void axes(const TomlEntry& section) {
+    if (section.node.kind != TomlKind::table)
+      refuse(section.line, section.column,
+             "study.axes is a section: write [study.axes], and \"section.key\" = [..] below");
+    for (const TomlEntry& entry : section.node.entries) study_.axes.push_back(axis(entry));
+  }
+
+  StudyAxis axis(const TomlEntry& entry) const {
+    const auto& keys = config_keys();
+    const auto key = std::find_if(keys.begin(), keys.end(), [&](const auto& k) { return k.path() == entry.key; });
+    if (key == keys.end()) {
+      std::vector<std::string> known;
+      for (const auto& k : keys) known.push_back(k.path());
+      const std::string near = nearest_name(entry.key, known);
+      refuse(entry.line, entry.column,
+             fmt::format(
+                 "unknown key '{}' in [study.axes]{}; write the whole name in quotes, \"batch.global\" = [64, 128]",
+                 entry.key, near.empty() ? "" : fmt::format(" (did you mean '{}'?)", near)));
+    }
+    if (entry.key == "name" || entry.key == "run.results")
+      refuse(entry.line, entry.column, fmt::format("'{}' is set for each cell by the study", entry.key));
+    const bool listed = entry.node.kind == TomlKind::array;
+    if (!listed || entry.node.items.empty())
+      refuse(entry.line, entry.column, fmt::format("study.axes: {} needs a list of values in brackets", entry.key));
+    StudyAxis axis{.key = entry.key, .values = {}};
+    for (const TomlNode& item : entry.node.items)
+      axis.values.push_back(value_toml(read_value(item, key->get(Config()), key->limits, entry.key, origin_)));
+    return axis;
+  }
+
+  void variants(const TomlEntry& entry) {
+    if (entry.node.kind != TomlKind::array)
+      refuse(entry.line, entry.column, "write [[study.variants]], once a variant");
+    for (const TomlNode& item : entry.node.items) {
+      if (item.kind != TomlKind::table) refuse(item.line, item.column, "write [[study.variants]], once a variant");
+      study_.variants.push_back(variant(item));
+      const auto same = [&](const StudyVariant& v) { return v.name == study_.variants.back().name; };
+      if (std::count_if(study_.variants.begin(), study_.variants.end(), same) > 1)
+        refuse(item.line, item.column, fmt::format("two variants are named \"{}\"", study_.variants.back().name));
+    }
+  }
+
+  StudyVariant variant(const TomlNode& node) const {
+    StudyVariant made;
+    made.where = origin_.at(node.line, node.column);
+    for (const TomlEntry& entry : node.entries) {
+      if (entry.key == "name")
+        made.name = std::get<std::string>(value(entry, std::string(), {.low = 1, .high = 0, .filled = true}));
+      else if (entry.key == "set")
+        made.sets = std::get<std::vector<std::string>>(value(entry, std::vector<std::string>(), {.low = 1, .high = 0}));
+      else
+        refuse(entry.line, entry.column,
+               unknown_name("key in [[study.variants]]", entry.key, std::vector<std::string>{"name", "set"}));
+    }
+    if (made.name.empty()) refuse(node.line, node.column, "a variant needs a name");
+    return made;
+  }
+
+  StudyPlan& study_;
+  Origin origin_;
+};
+
+void check_study(const StudyPlan& study, const Config& base) {
+  if (study.ranks.empty())
+    throw ConfigError(fmt::format("{}: [study] needs the numbers of ranks, e.g. ranks = [1, 2, 4]", study.file));
+  if (study.mode == StudyMode::to_target && base.goal.metric == GoalMetric::none)
+    throw ConfigError(fmt::format(
+        "{}: study.mode = \"to_target\" needs a goal to reach: [goal] metric = \"test_accuracy\", target = 0.9",
+        study.file));
+  const auto is_seed = [](const StudyAxis& axis) { return axis.key == "seed"; };
+  if (study.repeats > 1 && std::any_of(study.axes.begin(), study.axes.end(), is_seed))
+    throw ConfigError(fmt::format("{}: repeats change the seed, which is an axis here; write repeats = 1", study.file));
+}
+
+}  // namespace
+
+StudyPlan load_study(const std::string& path, const std::vector<std::string>& sets) {
+  StudyPlan study;
+  study.file = path;
+  study.sets = sets;
+  const Config base = load_config(path, sets);
+  study.name = base.name;
+  study.seed = base.seed;
+  study.folder = base.run.results + "/" + base.name;
+  const TomlNode document = read_toml(read_file_whole(path), path);
+  const auto section = std::find_if(document.entries.begin(), document.entries.end(),
+                                    [](const TomlEntry& entry) { return entry.key == "study"; });
+  if (section == document.entries.end() || section->node.kind != TomlKind::table)
+    throw ConfigError(fmt::format("{}: there is no section [study]; it needs at least ranks = [1, 2, 4]", path));
+  Reader(study).section(section->node);
+  check_study(study, base);
+  return study;
+}
+
+}  // namespace echelon::inline study

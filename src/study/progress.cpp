@@ -1,0 +1,82 @@
+#include "study/progress.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/error.hpp"
+#include "base/text.hpp"
+#include "report/record.hpp"
+
+namespace echelon::inline study {
+namespace {
+
+constexpr std::size_t kWidest = 48;
+
+std::string cut(const std::string& text, std::size_t width) {
+  return text.size() <= width ? text : text.substr(0, width - 2) + "..";
+}
+
+// "1,234 samples/s   91.2 %   loss 0.31"
+std::string figures_text(const CellRecord& record) {
+  if (record.state != CellState::finished || record.attempt.empty())
+    return fmt::format("{}: {}", name_of(record.state), record.reason);
+  const RunRecord run = read_run(record.attempt);
+  std::string text = fmt::format("{:>10} samples/s", rate_text(run.samples_per_s.median));
+  if (std::isfinite(run.test_accuracy)) text += fmt::format("  accuracy {:.3f}", run.test_accuracy);
+  if (std::isfinite(run.test_loss)) text += fmt::format("  test loss {:.3f}", run.test_loss);
+  if (record.reason.starts_with("goal")) text += record.exit_code == kExitOk ? "  goal met" : "  goal missed";
+  return text;
+}
+
+}  // namespace
+
+StudyProgress::StudyProgress(const std::vector<StudyCell>& cells) : cells_(cells) {
+  for (const StudyCell& cell : cells_) text_width_ = std::max(text_width_, cell.text.size());
+  text_width_ = std::min(text_width_, kWidest);
+}
+
+std::string StudyProgress::begin_text(const StudyPlan& study, const std::vector<CellRecord>& records) const {
+  const auto over = std::count_if(records.begin(), records.end(), [](const CellRecord& r) { return r.over(); });
+  std::string text = fmt::format("study     {}: {}, {} to {} ranks, {} in {}", study.name,
+                                 counted(static_cast<std::int64_t>(cells_.size()), "cell"), study.ranks.front(),
+                                 study.ranks.back(), counted(study.repeats, "round"), study.folder);
+  if (over > 0) text += fmt::format("; {} done before", over);
+  return text;
+}
+
+std::string StudyProgress::heading() const {
+  return fmt::format("{:>9}  {:>5}  {:<{}}  {:>5}  {:>8}  {}", "cell", "ranks", "what", text_width_, "round", "took",
+                     "result");
+}
+
+std::string StudyProgress::line_text(int nth, const StudyCell& cell, const CellRecord& record,
+                                     const std::vector<CellRecord>& all) const {
+  const double left_s = seconds_left(all);
+  return fmt::format("{:>4}/{:<4}  {:>5}  {:<{}}  {:>5}  {:>8}  {}{}", nth, cells_.size(), cell.ranks,
+                     cut(cell.text, text_width_), text_width_, cell.repeat,
+                     record.seconds > 0 ? seconds_text(record.seconds) : "", figures_text(record),
+                     left_s > 0 ? fmt::format("  ({} left)", seconds_text(left_s)) : "");
+}
+
+double StudyProgress::seconds_left(const std::vector<CellRecord>& records) const {
+  double all_s = 0, all = 0, left_s = 0;
+  const auto mean_of = [&](int ranks) {
+    double sum_s = 0, count = 0;
+    for (std::size_t i = 0; i < cells_.size(); ++i)
+      if (records[i].seconds > 0 && (ranks == 0 || cells_[i].ranks == ranks)) sum_s += records[i].seconds, ++count;
+    return count > 0 ? sum_s / count : std::nan("");
+  };
+  for (const CellRecord& record : records)
+    if (record.seconds > 0) all_s += record.seconds, ++all;
+  if (all == 0) return std::nan("");
+  for (std::size_t i = 0; i < cells_.size(); ++i) {
+    if (records[i].over()) continue;
+    const double of_size = mean_of(cells_[i].ranks);
+    left_s += std::isnan(of_size) ? all_s / all : of_size;
+  }
+  return left_s;
+}
+
+}  // namespace echelon::inline study

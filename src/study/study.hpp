@@ -1,0 +1,70 @@
+// A study: one experiment, run in many cells. The file is the experiment's, with a section [study] that `train` skips:
+//
+//   [study]
+//   ranks = [1, 2, 4, 8]                    # launched at once are the most; a cell takes part of them
+//   mode = "strong"                         # weak: batch.scale_with_replicas; to_target: goal.stop
+//   repeats = 3                             # seed, seed + 1, ..
+//   placement = "compact"                   # on as few hosts as hold the ranks; spread: on as many
+//   budget_hours = 8                        # no cell begins once its cells have taken so long together; 0: no limit
+//   slurm = ["--time=02:00:00"]             # options of sbatch for the jobs of `scale --slurm`
+//   [study.axes]
+//   "exchange.algorithm" = ["ring", "tree"] # every value with every value of the other axes
+//   [[study.variants]]                      # keys that change together; every variant with every value
+//   name = "averaging, H = 10"
+//   set = ["exchange.strategy=averaging", "exchange.averaging.period=10"]
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "config/schema.hpp"
+
+namespace echelon::inline study {
+
+enum class StudyMode : std::uint8_t { strong, weak, to_target };
+enum class CellPlacement : std::uint8_t { compact, spread };
+
+struct StudyVariant {
+  std::string name;
+  std::vector<std::string> sets;  // "section.key=value"
+  std::string where;              // file:line:column
+};
+
+struct StudyAxis {
+  std::string key;
+  std::vector<std::string> values;  // as written behind "="
+};
+
+struct StudyPlan {
+  std::string file, name, folder;  // folder of all its cells: <run.results>/<name>
+  std::vector<std::string> sets;   // of the command line, for every cell
+  std::uint64_t seed = 1;          // of the first repeat
+  StudyMode mode = StudyMode::strong;
+  std::vector<std::int64_t> ranks;
+  std::int64_t repeats = 1;
+  CellPlacement placement = CellPlacement::compact;
+  double budget_hours = 0;
+  std::vector<std::string> slurm;
+  std::vector<StudyVariant> variants;  // empty: the experiment as it is
+  std::vector<StudyAxis> axes;
+};
+
+// One run of a study.
+struct StudyCell {
+  std::string id;    // of its folder: "k4_ring_r2-1f3a9c", unique in the study
+  std::string text;  // for people: "ring, batch.global = 64"; "" where ranks and repeats alone differ
+  int ranks = 1;
+  int repeat = 1;  // from 1
+  std::vector<std::string> sets;
+};
+
+// Reads the file. ConfigError with file:line:column and the nearest valid choice for what is wrong in [study]; for the
+// rest of the file what load_config throws.
+StudyPlan load_study(const std::string& path, const std::vector<std::string>& sets);
+
+// Every cell, in the order in which they are run: all cells once, then all once more, so that the noise of an hour
+// falls on all alike. Sizes within a round by turns too.
+std::vector<StudyCell> cells_of(const StudyPlan& study);
+
+}  // namespace echelon::inline study

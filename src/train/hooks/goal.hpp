@@ -1,0 +1,27 @@
+// Ends a run at the first evaluation of all replicas that reaches goal.target, where goal.stop asks for it. Every rank,
+// after evaluation and before the hooks that save: all see the same figures at a meeting.
+#pragma once
+
+#include "config/schema.hpp"
+#include "report/figures.hpp"
+#include "train/hooks/hook.hpp"
+
+namespace echelon::inline train {
+
+class GoalHook final : public Hook {
+ public:
+  explicit GoalHook(const GoalConfig& goal) : goal_(goal) {}
+
+  // Figures of an evaluation between epochs, of all replicas.
+  void take(double test_loss, double test_accuracy);
+  void epoch_end(EpochRecord& record) override;
+  bool ends_run() const override { return goal_.stop && met_; }
+  // By the newest evaluation.
+  bool met() const { return met_; }
+
+ private:
+  const GoalConfig& goal_;
+  bool met_ = false;
+};
+
+}  // namespace echelon::inline train

@@ -1,0 +1,166 @@
+// Studies: what [study] is read as, and which cells and ranks follow from it.
+#include <catch2/catch.hpp>
+#include <set>
+
+#include "base/atomic_file.hpp"
+#include "base/error.hpp"
+#include "study/cell_record.hpp"
+#include "study/placement.hpp"
+#include "study/slurm.hpp"
+#include "study/study.hpp"
+#include "tests/support/process.hpp"
+
+namespace echelon {
+namespace {
+
+using Catch::Contains;
+
+constexpr const char* kExperiment = R"(name = "digits"
+seed = 7
+[model]
+zoo = "lenet"
+[data]
+train = "nowhere"
+test = "nowhere"
+[batch]
+global = 64
+)";
+
+StudyPlan study_from(const std::string& section, const std::vector<std::string>& sets = {}) {
+  const test::TempFolder folder;
+  write_file_whole(folder / "s.toml", kExperiment + section);
+  return load_study(folder / "s.toml", sets);
+}
+
+bool has(const StudyCell& cell, const std::string& set) {
+  return std::find(cell.sets.begin(), cell.sets.end(), set) != cell.sets.end();
+}
+
+}  // namespace
+
+TEST_CASE("a study is read, with every variant at every value, size and round", "[study]") {
+  const StudyPlan study = study_from(R"(
+[study]
+ranks = [4, 1]
+mode = "weak"
+repeats = 3
+[study.axes]
+"batch.global" = [64, 128]
+"exchange.overlap" = ["none", "buckets"]
+[[study.variants]]
+name = "ring"
+set = ["exchange.algorithm=ring"]
+[[study.variants]]
+name = "averaging, H = 10"
+set = ["exchange.strategy=averaging", "exchange.averaging.period=10"]
+)",
+                                     {"train.epochs=1"});
+  CHECK(study.name == "digits");
+  CHECK(study.folder == "results/digits");
+  CHECK(study.ranks == std::vector<std::int64_t>{1, 4});
+  const std::vector<StudyCell> cells = cells_of(study);
+  REQUIRE(cells.size() == 3 * 2 * 2 * 2 * 2);
+  std::set<std::string> ids;
+  for (const StudyCell& cell : cells) {
+    ids.insert(cell.id);
+    CHECK(has(cell, "batch.scale_with_replicas=true"));
+    CHECK(has(cell, "train.epochs=1"));
+    CHECK(has(cell, "seed=" + std::to_string(6 + cell.repeat)));
+    CHECK(has(cell, "run.results=results/digits"));
+    CHECK(has(cell, "name=" + cell.id));
+  }
+  CHECK(ids.size() == cells.size());
+  for (std::size_t i = 0; i < cells.size(); ++i) {  // rounds by turns
+    CHECK(cells[i].repeat == static_cast<int>(i / 16) + 1);
+    CHECK(cells[i].ranks == (i % 16 < 8 ? 1 : 4));
+  }
+  CHECK(cells[5].text == "averaging, H = 10, batch.global = 64, exchange.overlap = \"buckets\"");
+  CHECK(has(cells[5], "exchange.overlap=\"buckets\""));
+  CHECK_THAT(cells[5].id, Catch::StartsWith("k1_averaging-h-10-batch-global-64-exchange-overlap-buckets_r1-"));
+}
+
+TEST_CASE("the identity of a cell depends on its settings, not on its place in the study", "[study]") {
+  const auto id_of = [](const std::string& section, const std::vector<std::string>& sets) {
+    return cells_of(study_from("[study]\nranks = " + section, sets)).back().id;
+  };
+  CHECK(id_of("[1, 2]", {}) == id_of("[2]", {}));
+  CHECK(id_of("[2]", {}) != id_of("[2]", {"batch.global=32"}));
+}
+
+TEST_CASE("to_target stops runs at the goal, and needs one", "[study]") {
+  const std::string section = "[study]\nranks = [1]\nmode = \"to_target\"\n";
+  CHECK_THROWS_WITH(study_from(section), Contains("needs a goal"));
+  const StudyPlan study = study_from(section + "[goal]\nmetric = \"test_accuracy\"\ntarget = 0.9\n");
+  CHECK(has(cells_of(study).front(), "goal.stop=true"));
+}
+
+TEST_CASE("what is wrong in [study] is refused with the place and the nearest valid choice", "[study]") {
+  const auto refuses = [](const std::string& section, const std::string& why) {
+    INFO(section);
+    CHECK_THROWS_WITH(study_from(section), Contains(why));
+  };
+  refuses("", "no section [study]");
+  refuses("[study]\nrepeats = 2\n", "needs the numbers of ranks");
+  refuses("[study]\nrank = [1]\n", "s.toml:11:1: unknown key in [study] 'rank' (did you mean 'ranks'?)");
+  refuses("[study]\nranks = []\n", "study.ranks is empty");
+  refuses("[study]\nranks = [1, 2, 1]\n", "has 1 twice");
+  refuses("[study]\nranks = [0]\n", "study.ranks");
+  refuses("[study]\nranks = [1]\nmode = \"week\"\n", "weak");
+  refuses("[study]\nranks = [1]\n[study.axes]\n\"batch.globl\" = [1]\n", "did you mean 'batch.global'?");
+  refuses("[study]\nranks = [1]\n[study.axes]\n\"batch.global\" = 64\n", "a list of values in brackets");
+  refuses("[study]\nranks = [1]\n[study.axes]\n\"batch.global\" = [\"x\"]\n", "s.toml:13:19");
+  refuses("[study]\nranks = [1]\n[study.axes]\nname = [\"x\"]\n", "set for each cell by the study");
+  refuses("[study]\nranks = [1]\nrepeats = 2\n[study.axes]\nseed = [1, 2]\n", "repeats change the seed");
+  refuses("[study]\nranks = [1]\n[[study.variants]]\nset = [\"seed=1\"]\n", "a variant needs a name");
+  refuses("[study]\nranks = [1]\n[[study.variants]]\nname = \"a\"\n[[study.variants]]\nname = \"a\"\n",
+          "two variants are named \"a\"");
+  refuses("[study]\nranks = [1]\n[study.axis]\nseed = [1]\n", "did you mean 'axes'?");
+}
+
+TEST_CASE("a study has a Slurm job for each size, and one that reports after them", "[study]") {
+  const StudyPlan study = study_from("[study]\nranks = [1, 4]\nslurm = [\"--time=00:10:00\"]\n", {"data.train=it's"});
+  const std::vector<SlurmJob> jobs = slurm_jobs(study, "/opt/echelon", "/home/a b");
+  REQUIRE(jobs.size() == 3);
+  CHECK(jobs[1].path == "results/digits/jobs/k4.sbatch");
+  CHECK_THAT(jobs[1].text, Contains("#SBATCH --ntasks=4\n") && Contains("#SBATCH --time=00:10:00\n") &&
+                               Contains("cd '/home/a b'") && Contains("--set 'data.train=it'\\''s' --ranks 4") &&
+                               Contains("scontrol requeue"));
+  CHECK_FALSE(jobs[1].reports);
+  CHECK(jobs[2].reports);
+  CHECK_THAT(jobs[2].text, Contains("--report\n") && Contains("--ntasks=1\n"));
+  CHECK_THROWS_WITH(study_from("[study]\nranks = [1]\nslurm = [\"time=1\"]\n"), Contains("no option of sbatch"));
+}
+
+TEST_CASE("a cell takes the ranks of as few hosts as hold them, or of as many", "[study]") {
+  const std::vector<int> hosts = {0, 1, 1, 2, 2, 2, 0, 3};
+  using Ranks = std::vector<int>;
+  CHECK(members_of(hosts, 1, CellPlacement::compact) == Ranks{0});
+  CHECK(members_of(hosts, 2, CellPlacement::compact) == Ranks{0, 6});
+  CHECK(members_of(hosts, 5, CellPlacement::compact) == Ranks{0, 6, 3, 4, 5});
+  CHECK(members_of(hosts, 8, CellPlacement::compact) == Ranks{0, 6, 3, 4, 5, 1, 2, 7});
+  CHECK(members_of(hosts, 4, CellPlacement::spread) == Ranks{0, 3, 1, 7});
+  CHECK(members_of(hosts, 6, CellPlacement::spread) == Ranks{0, 3, 1, 7, 6, 4});
+}
+
+TEST_CASE("the record of a cell is read as it was written", "[study]") {
+  const test::TempFolder folder;
+  CHECK(read_cell(folder / "c").state == CellState::waiting);
+  const CellRecord record{.state = CellState::left_out,
+                          .tries = 1,
+                          .exit_code = 6,
+                          .reason = "too \"much\"",
+                          .attempt = "a/b",
+                          .seconds = 1.5};
+  write_cell(folder / "c", record);
+  const CellRecord back = read_cell(folder / "c");
+  CHECK(back.state == record.state);
+  CHECK(back.tries == 1);
+  CHECK(back.exit_code == 6);
+  CHECK(back.reason == record.reason);
+  CHECK(back.attempt == record.attempt);
+  CHECK(back.seconds == 1.5);
+  write_file_whole(folder / "c/cell.json", "{\"state\": \"done\"}");
+  CHECK_THROWS_WITH(read_cell(folder / "c"), Contains("unknown state \"done\""));
+}
+
+}  // namespace echelon
