@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <limits>
 
 namespace echelon::inline report {
 namespace {
@@ -51,6 +52,14 @@ std::string run_gnuplot(const std::string& script) {
   return svg;
 }
 
+// A little wider than the points, on a logarithmic axis.
+std::string range_of_x(const LinePlot& plot) {
+  double least = std::numeric_limits<double>::infinity(), most = 0;
+  for (const PlotLine& line : plot.lines)
+    for (const PlotPoint& p : line.points) least = std::min(least, p.x), most = std::max(most, p.x);
+  return most > least ? fmt::format("set xrange [{}:{}]\n", least / 1.06, most * 1.06) : "";
+}
+
 std::string heading(const std::string& title, int width, int height) {
   return fmt::format(
       "set terminal svg size {},{} dynamic font 'sans-serif,13'\nset encoding utf8\nset title {} "
@@ -67,7 +76,7 @@ std::string draw_svg(const LinePlot& plot) {
   std::string script = heading(plot.title, 760, 380);
   script +=
       fmt::format("set xlabel {} noenhanced\nset ylabel {} noenhanced\n", quoted(plot.x_label), quoted(plot.y_label));
-  if (plot.log2_x) script += "set logscale x 2\nset xtics 2\n";
+  script += plot.log2_x ? "set logscale x 2\nset xtics 2\n" + range_of_x(plot) : "set offsets graph 0.03, 0.03, 0, 0\n";
   if (plot.diagonal) script += "set yrange [0:*]\n";
   std::string draws;
   for (std::size_t i = 0; i < plot.lines.size(); ++i) {
@@ -82,7 +91,7 @@ std::string draw_svg(const LinePlot& plot) {
     draws += fmt::format("{}$line{} using 1:2 with linespoints lw 2 pt 7 ps 0.5 lc rgb '{}' title {}",
                          draws.empty() ? "" : ", ", i, colour, quoted(plot.lines[i].name));
     if (spread)
-      draws += fmt::format(", $line{} using 1:2:3:4 with yerrorbars lw 1 pt 0 lc rgb '{}' notitle", i, colour);
+      draws += fmt::format(", $line{} using 1:3:(0):($4-$3) with vectors nohead lw 1 lc rgb '{}' notitle", i, colour);
   }
   if (draws.empty()) return {};
   if (plot.diagonal) draws += ", x with lines lw 1 dt 2 lc rgb '#888888' title 'ideal'";

@@ -11,7 +11,7 @@ namespace echelon::inline report {
 
 // What the loss budget's columns mean.
 inline constexpr const char* kBudgetText =
-    "Where k times the best single worker went, in percent of the wall clock of a run: `achieved` is its efficiency "
+    "Where k times the best single worker went, in percent of the wall clock of a run: achieved is its efficiency "
     "with start-up, evaluation and checkpoints counted; micro-batch: forward and backward beyond their share (smaller "
     "micro-batches, shared cores and memory); exchange: exposed, its codec included; skew: waits for slower ranks.";
 

@@ -196,7 +196,7 @@ TEST_CASE("goals are met by one setting that keeps all limits, or missed by name
   CHECK_FALSE(missed.met());
   CHECK_THAT(all_lines(missed), Contains("missed 2 ranks: "));
   const std::string page = study_markdown(evidence, met, {"a study", "echelon scale x", "2026", "1", "abc"});
-  CHECK_THAT(page, Contains("## Verdict") && Contains("goal **met**") && Contains("| EUR |") && Contains("0 of 1"));
+  CHECK_THAT(page, Contains("## Verdict") && Contains("goal **met**") && Contains("EUR |") && Contains("0 of 1"));
   CHECK_THAT(study_text(evidence, met), Contains("Loss budget") && Contains("100.0"));
 }
 
