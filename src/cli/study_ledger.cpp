@@ -10,6 +10,7 @@
 #include "base/error.hpp"
 #include "base/text.hpp"
 #include "cli/foresee_launch.hpp"
+#include "cli/search_text.hpp"
 #include "config/parse.hpp"
 #include "job/run_folder.hpp"
 #include "report/status.hpp"
@@ -31,8 +32,14 @@ int count_hosts(const std::vector<int>& hosts, const std::vector<int>& members) 
 
 std::string folder_of(const StudyPlan& study, const StudyCell& cell) { return study.folder + "/" + cell.id; }
 
-StudyLedger::StudyLedger(const StudyPlan& study, std::vector<StudyCell> cells, std::vector<int> hosts)
-    : study_(study), cells_(std::move(cells)), hosts_(std::move(hosts)), progress_(cells_) {
+StudyLedger::StudyLedger(const StudyPlan& study, const GoalConfig& goal, std::vector<int> hosts)
+    : study_(study), goal_(goal), hosts_(std::move(hosts)), progress_(cells_) {
+  if (study_.search) {
+    search_.emplace(study_);
+    cells_ = replay_search(*search_, study_, goal_);
+  } else {
+    cells_ = cells_of(study_);
+  }
   for (const StudyCell& cell : cells_) records_.push_back(read_cell(folder_of(study_, cell)));
 }
 
@@ -41,25 +48,37 @@ void StudyLedger::begin() const {
   std::fflush(stdout);
 }
 
-int StudyLedger::next() {
-  for (std::size_t i = 0; i < cells_.size(); ++i) {
-    CellRecord& record = records_[i];
-    if (record.over()) continue;
-    if (study_.budget_hours > 0 && seconds() >= 3600 * study_.budget_hours) return -1;
-    if (record.state == CellState::running && record.tries >= kTries) {
-      close(i, CellState::failed, kExitLostRank, fmt::format("its job ended with it {} times", kTries));
-      continue;
-    }
-    if (!can_run(i)) continue;
-    record.state = CellState::running;
-    ++record.tries;
-    write_cell(folder_of(study_, cells_[i]), record);
-    return static_cast<int>(i);
-  }
-  return -1;
+// Another cell of a search.
+bool StudyLedger::propose() {
+  if (!search_) return false;
+  std::optional<StudyCell> cell = search_->propose();
+  if (!cell) return false;
+  records_.push_back(read_cell(folder_of(study_, *cell)));
+  cells_.push_back(std::move(*cell));
+  if (records_.back().over()) search_->learn(search_value(goal_, records_.back()));  // proposed a second time
+  return true;
 }
 
-void StudyLedger::end(std::size_t i, int code, double seconds) {
+const StudyCell* StudyLedger::next() {
+  for (current_ = 0; current_ < cells_.size() || propose(); ++current_) {
+    CellRecord& record = records_[current_];
+    if (record.over()) continue;
+    if (study_.budget_hours > 0 && seconds() >= 3600 * study_.budget_hours) return nullptr;
+    if (record.state == CellState::running && record.tries >= kTries) {
+      close(current_, CellState::failed, kExitLostRank, fmt::format("its job ended with it {} times", kTries));
+      continue;
+    }
+    if (!can_run(current_)) continue;
+    record.state = CellState::running;
+    ++record.tries;
+    write_cell(folder_of(study_, cells_[current_]), record);
+    return &cells_[current_];
+  }
+  return nullptr;
+}
+
+void StudyLedger::end(int code, double seconds) {
+  const std::size_t i = current_;
   CellRecord& record = records_[i];
   record.seconds += seconds;
   const std::vector<std::string> attempts = attempts_of(run_path(load_config(study_.file, cells_[i].sets)));
@@ -78,8 +97,9 @@ void StudyLedger::end(std::size_t i, int code, double seconds) {
 }
 
 std::size_t StudyLedger::left() const {
-  return static_cast<std::size_t>(
-      std::count_if(records_.begin(), records_.end(), [](const CellRecord& record) { return !record.over(); }));
+  const auto over = static_cast<std::size_t>(
+      std::count_if(records_.begin(), records_.end(), [](const CellRecord& record) { return record.over(); }));
+  return progress_.total(study_) - over;
 }
 
 bool StudyLedger::any_failed() const {
@@ -115,7 +135,9 @@ void StudyLedger::close(std::size_t i, CellState state, int code, const std::str
   record.exit_code = code;
   record.reason = reason;
   write_cell(folder_of(study_, cells_[i]), record);
-  fmt::print("{}\n", progress_.line_text(static_cast<int>(cells_.size() - left()), cells_[i], record, records_));
+  if (search_) search_->learn(search_value(goal_, record));
+  const std::size_t total = progress_.total(study_);
+  fmt::print("{}\n", progress_.line_text(total - left(), total, cells_[i], record, records_));
   std::fflush(stdout);
 }
 

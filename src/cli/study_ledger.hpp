@@ -3,12 +3,14 @@
 
 #include <condition_variable>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "study/cell_record.hpp"
 #include "study/progress.hpp"
+#include "study/search.hpp"
 #include "study/study.hpp"
 
 namespace echelon::cli {
@@ -19,26 +21,33 @@ std::string folder_of(const StudyPlan& study, const StudyCell& cell);
 class StudyLedger {
  public:
   // `hosts`: of the launch, by rank. Reads what earlier launches have left; DataError where that cannot be read.
-  StudyLedger(const StudyPlan& study, std::vector<StudyCell> cells, std::vector<int> hosts);
+  // `goal`: whose figure a search looks for.
+  StudyLedger(const StudyPlan& study, const GoalConfig& goal, std::vector<int> hosts);
 
   // Prints what is to come.
   void begin() const;
-  // Index of the cell to run next, which counts as begun; -1: none is left, or the budget is used up. Cells that cannot
-  // be run are left out, with the reason.
-  int next();
-  // StudyCell i has ended with this exit code on its ranks, after so many seconds.
-  void end(std::size_t i, int code, double seconds);
+  // The cell to run next, which counts as begun; null: none is left, or the budget is used up. Cells that cannot be run
+  // are left out, with the reason.
+  const StudyCell* next();
+  // The cell that `next` gave has ended with this exit code on its ranks, after so many seconds.
+  void end(int code, double seconds);
 
+  const std::vector<StudyCell>& cells() const { return cells_; }  // of a search: those that were proposed
+  const std::optional<StudySearch>& search() const { return search_; }
   std::size_t left() const;  // cells that are not over
   bool any_failed() const;
 
  private:
   double seconds() const;
+  bool propose();
   bool can_run(std::size_t i);
   void close(std::size_t i, CellState state, int code, const std::string& reason);
 
   const StudyPlan& study_;
-  const std::vector<StudyCell> cells_;
+  const GoalConfig goal_;
+  std::optional<StudySearch> search_;
+  std::vector<StudyCell> cells_;
+  std::size_t current_ = 0;
   const std::vector<int> hosts_;
   std::vector<CellRecord> records_;
   StudyProgress progress_;

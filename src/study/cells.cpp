@@ -2,11 +2,14 @@
 
 #include <cctype>
 
+#include "base/check.hpp"
 #include "base/checksum.hpp"
 #include "study/study.hpp"
 
 namespace echelon::inline study {
 namespace {
+
+constexpr char kSeparator = '\x1f';  // between parts of a line; no key or value has it
 
 // What a value adds to a cell.
 struct Choice {
@@ -52,18 +55,21 @@ std::vector<std::string> mode_sets(StudyMode mode) {
   return {};
 }
 
-StudyCell cell_of(const StudyPlan& study, const Choice& choice, int ranks, int repeat) {
+}  // namespace
+
+StudyCell make_cell(const StudyPlan& study, const std::string& text, const std::vector<std::string>& sets, int ranks,
+                    int repeat) {
   constexpr std::size_t kSlug = 80;
   StudyCell cell;
   cell.ranks = ranks;
   cell.repeat = repeat;
-  cell.text = choice.text;
+  cell.text = text;
   cell.sets = study.sets;
   for (const std::string& set : mode_sets(study.mode)) cell.sets.push_back(set);
-  cell.sets.insert(cell.sets.end(), choice.sets.begin(), choice.sets.end());
+  cell.sets.insert(cell.sets.end(), sets.begin(), sets.end());
   std::string all;
   for (const std::string& set : cell.sets) all += set + "\n";
-  const std::string words = slug(choice.text).substr(0, kSlug);
+  const std::string words = slug(text).substr(0, kSlug);
   cell.id =
       fmt::format("k{}_{}{}r{}-{:06x}", ranks, words, words.empty() ? "" : "_", repeat, checksum64(all) & 0xffffff);
   if (study.repeats > 1)
@@ -73,14 +79,35 @@ StudyCell cell_of(const StudyPlan& study, const Choice& choice, int ranks, int r
   return cell;
 }
 
-}  // namespace
+std::string to_line(const StudyCell& cell) {
+  std::string line = fmt::format("{0}{4}{1}{4}{2}{4}{3}", cell.id, cell.text, cell.ranks, cell.repeat, kSeparator);
+  for (const std::string& set : cell.sets) line += kSeparator + set;
+  return line;
+}
+
+StudyCell cell_of_line(const std::string& line) {
+  std::vector<std::string> parts(1);
+  for (const char c : line) {
+    if (c == kSeparator)
+      parts.emplace_back();
+    else
+      parts.back() += c;
+  }
+  ECHELON_CHECK_GE(parts.size(), 4u);
+  return {.id = parts[0],
+          .text = parts[1],
+          .ranks = std::stoi(parts[2]),
+          .repeat = std::stoi(parts[3]),
+          .sets = {parts.begin() + 4, parts.end()}};
+}
 
 std::vector<StudyCell> cells_of(const StudyPlan& study) {
   const std::vector<Choice> choices = choices_of(study);
   std::vector<StudyCell> cells;
   for (int repeat = 1; repeat <= static_cast<int>(study.repeats); ++repeat)
     for (const std::int64_t ranks : study.ranks)
-      for (const Choice& choice : choices) cells.push_back(cell_of(study, choice, static_cast<int>(ranks), repeat));
+      for (const Choice& choice : choices)
+        cells.push_back(make_cell(study, choice.text, choice.sets, static_cast<int>(ranks), repeat));
   return cells;
 }
 

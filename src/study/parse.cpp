@@ -23,7 +23,8 @@ class Reader {
 
   void section(const TomlNode& node) {
     static const std::vector<std::string> known = {"ranks",        "mode",  "repeats", "placement",
-                                                   "budget_hours", "slurm", "axes",    "variants"};
+                                                   "budget_hours", "slurm", "search",  "trials",
+                                                   "grid_steps",   "axes",  "ranges",  "variants"};
     for (const TomlEntry& entry : node.entries) {
       if (entry.key == "ranks")
         study_.ranks = list(entry, {1, static_cast<double>(kMostRanks)});
@@ -37,6 +38,14 @@ class Reader {
         study_.budget_hours = std::get<double>(value(entry, 0.0, {0, 1e6}));
       else if (entry.key == "slurm")
         study_.slurm = slurm(entry);
+      else if (entry.key == "search")
+        study_.search = static_cast<SearchMethod>(word(entry, {"grid", "random", "bayesian"}));
+      else if (entry.key == "trials")
+        study_.trials = std::get<std::int64_t>(value(entry, std::int64_t{}, {1, 100000}));
+      else if (entry.key == "grid_steps")
+        study_.grid_steps = std::get<std::int64_t>(value(entry, std::int64_t{}, {1, 1000}));
+      else if (entry.key == "ranges")
+        ranges(entry);
       else if (entry.key == "axes")
         axes(entry);
       else if (entry.key == "variants")
@@ -85,7 +94,8 @@ class Reader {
     for (const TomlEntry& entry : section.node.entries) study_.axes.push_back(axis(entry));
   }
 
-  StudyAxis axis(const TomlEntry& entry) const {
+  // The key that an axis or a range varies.
+  const Key<Config>& key_of(const TomlEntry& entry, std::string_view section) const {
     const auto& keys = config_keys();
     const auto key = std::find_if(keys.begin(), keys.end(), [&](const auto& k) { return k.path() == entry.key; });
     if (key == keys.end()) {
@@ -93,19 +103,61 @@ class Reader {
       for (const auto& k : keys) known.push_back(k.path());
       const std::string near = nearest_name(entry.key, known);
       refuse(entry.line, entry.column,
-             fmt::format(
-                 "unknown key '{}' in [study.axes]{}; write the whole name in quotes, \"batch.global\" = [64, 128]",
-                 entry.key, near.empty() ? "" : fmt::format(" (did you mean '{}'?)", near)));
+             fmt::format("unknown key '{}' in [study.{}]{}; write the whole name in quotes, \"batch.global\"",
+                         entry.key, section, near.empty() ? "" : fmt::format(" (did you mean '{}'?)", near)));
     }
     if (entry.key == "name" || entry.key == "run.results")
       refuse(entry.line, entry.column, fmt::format("'{}' is set for each cell by the study", entry.key));
+    return *key;
+  }
+
+  StudyAxis axis(const TomlEntry& entry) const {
+    const Key<Config>& key = key_of(entry, "axes");
     const bool listed = entry.node.kind == TomlKind::array;
     if (!listed || entry.node.items.empty())
       refuse(entry.line, entry.column, fmt::format("study.axes: {} needs a list of values in brackets", entry.key));
     StudyAxis axis{.key = entry.key, .values = {}};
     for (const TomlNode& item : entry.node.items)
-      axis.values.push_back(value_toml(read_value(item, key->get(Config()), key->limits, entry.key, origin_)));
+      axis.values.push_back(value_toml(read_value(item, key.get(Config()), key.limits, entry.key, origin_)));
     return axis;
+  }
+
+  void ranges(const TomlEntry& section) {
+    if (section.node.kind != TomlKind::table)
+      refuse(section.line, section.column,
+             "study.ranges is a section: write [study.ranges], and \"section.key\" = { low = .., high = .. } below");
+    for (const TomlEntry& entry : section.node.entries) study_.ranges.push_back(range(entry));
+  }
+
+  SearchRange range(const TomlEntry& entry) const {
+    const Key<Config>& key = key_of(entry, "ranges");
+    const KeyValue like = key.get(Config());
+    SearchRange range{.key = entry.key, .whole = std::holds_alternative<std::int64_t>(like)};
+    if (!range.whole && !std::holds_alternative<double>(like))
+      refuse(entry.line, entry.column,
+             fmt::format("{} is no number: list its values in [study.axes] instead", entry.key));
+    bool has_low = false, has_high = false;
+    const auto number = [&](const TomlEntry& end) {
+      const KeyValue read = read_value(end.node, like, key.limits, entry.key, origin_);
+      return range.whole ? static_cast<double>(std::get<std::int64_t>(read)) : std::get<double>(read);
+    };
+    for (const TomlEntry& end : entry.node.entries) {
+      if (end.key == "low")
+        range.low = number(end), has_low = true;
+      else if (end.key == "high")
+        range.high = number(end), has_high = true;
+      else if (end.key == "log")
+        range.logarithmic = std::get<bool>(value(end, false, {}));
+      else
+        refuse(end.line, end.column,
+               unknown_name("key of a range", end.key, std::vector<std::string>{"low", "high", "log"}));
+    }
+    if (!has_low || !has_high || range.low >= range.high)
+      refuse(entry.line, entry.column,
+             fmt::format("{} needs low < high, e.g. {{ low = 1e-4, high = 1.0, log = true }}", entry.key));
+    if (range.logarithmic && range.low <= 0)
+      refuse(entry.line, entry.column, fmt::format("{}: a logarithmic range begins above 0", entry.key));
+    return range;
   }
 
   void variants(const TomlEntry& entry) {
@@ -152,6 +204,20 @@ void check_study(const StudyPlan& study, const Config& base) {
     throw ConfigError(fmt::format("{}: repeats change the seed, which is an axis here; write repeats = 1", study.file));
 }
 
+void check_search(const StudyPlan& study, const Config& base) {
+  const auto refuse = [&](const std::string& why) { throw ConfigError(fmt::format("{}: {}", study.file, why)); };
+  if (!study.search) {
+    if (!study.ranges.empty()) refuse("[study.ranges] is for searches: set study.search, e.g. \"bayesian\"");
+    return;
+  }
+  if (study.ranges.empty() && study.axes.empty())
+    refuse("study.search needs what to vary: [study.ranges] for numbers, [study.axes] for choices");
+  if (study.ranks.size() > 1 || study.repeats > 1 || !study.variants.empty())
+    refuse("study.search goes with one number of ranks, repeats = 1 and no variants");
+  if (base.goal.metric == GoalMetric::none)
+    refuse("study.search needs the figure to search for: [goal] metric = \"test_accuracy\", target = 1.0");
+}
+
 }  // namespace
 
 StudyPlan load_study(const std::string& path, const std::vector<std::string>& sets) {
@@ -169,6 +235,7 @@ StudyPlan load_study(const std::string& path, const std::vector<std::string>& se
     throw ConfigError(fmt::format("{}: there is no section [study]; it needs at least ranks = [1, 2, 4]", path));
   Reader(study).section(section->node);
   check_study(study, base);
+  check_search(study, base);
   return study;
 }
 

@@ -8,11 +8,12 @@
 #include "base/error.hpp"
 #include "base/text.hpp"
 #include "report/record.hpp"
+#include "study/search.hpp"
 
 namespace echelon::inline study {
 namespace {
 
-constexpr std::size_t kWidest = 48;
+constexpr std::size_t kNarrowest = 4, kWidest = 72;
 
 std::string cut(const std::string& text, std::size_t width) {
   return text.size() <= width ? text : text.substr(0, width - 2) + "..";
@@ -32,30 +33,38 @@ std::string figures_text(const CellRecord& record) {
 
 }  // namespace
 
-StudyProgress::StudyProgress(const std::vector<StudyCell>& cells) : cells_(cells) {
-  for (const StudyCell& cell : cells_) text_width_ = std::max(text_width_, cell.text.size());
-  text_width_ = std::min(text_width_, kWidest);
+std::size_t StudyProgress::total(const StudyPlan& study) const {
+  if (!study.search) return cells_.size();
+  const auto trials = static_cast<std::size_t>(study.trials);
+  return *study.search == SearchMethod::grid ? std::min(trials, StudySearch(study).size()) : trials;
+}
+
+std::size_t StudyProgress::text_width() const {
+  std::size_t width = kNarrowest;
+  for (const StudyCell& cell : cells_) width = std::max(width, cell.text.size());
+  return std::min(width, kWidest);
 }
 
 std::string StudyProgress::begin_text(const StudyPlan& study, const std::vector<CellRecord>& records) const {
   const auto over = std::count_if(records.begin(), records.end(), [](const CellRecord& r) { return r.over(); });
-  std::string text = fmt::format("study     {}: {}, {} to {} ranks, {} in {}", study.name,
-                                 counted(static_cast<std::int64_t>(cells_.size()), "cell"), study.ranks.front(),
-                                 study.ranks.back(), counted(study.repeats, "round"), study.folder);
+  std::string text =
+      fmt::format("study     {}: {}, {} to {} ranks, {} in {}", study.name,
+                  counted(static_cast<std::int64_t>(total(study)), study.search ? "trial" : "cell"),
+                  study.ranks.front(), study.ranks.back(), counted(study.repeats, "round"), study.folder);
   if (over > 0) text += fmt::format("; {} done before", over);
   return text;
 }
 
 std::string StudyProgress::heading() const {
-  return fmt::format("{:>9}  {:>5}  {:<{}}  {:>5}  {:>8}  {}", "cell", "ranks", "what", text_width_, "round", "took",
+  return fmt::format("{:>9}  {:>5}  {:<{}}  {:>5}  {:>8}  {}", "cell", "ranks", "what", text_width(), "round", "took",
                      "result");
 }
 
-std::string StudyProgress::line_text(int nth, const StudyCell& cell, const CellRecord& record,
-                                     const std::vector<CellRecord>& all) const {
+std::string StudyProgress::line_text(std::size_t nth, std::size_t total, const StudyCell& cell,
+                                     const CellRecord& record, const std::vector<CellRecord>& all) const {
   const double left_s = seconds_left(all);
-  return fmt::format("{:>4}/{:<4}  {:>5}  {:<{}}  {:>5}  {:>8}  {}{}", nth, cells_.size(), cell.ranks,
-                     cut(cell.text, text_width_), text_width_, cell.repeat,
+  return fmt::format("{:>4}/{:<4}  {:>5}  {:<{}}  {:>5}  {:>8}  {}{}", nth, total, cell.ranks,
+                     cut(cell.text, text_width()), text_width(), cell.repeat,
                      record.seconds > 0 ? seconds_text(record.seconds) : "", figures_text(record),
                      left_s > 0 ? fmt::format("  ({} left)", seconds_text(left_s)) : "");
 }

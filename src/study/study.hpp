@@ -12,13 +12,23 @@
 //   [[study.variants]]                      # keys that change together; every variant with every value
 //   name = "averaging, H = 10"
 //   set = ["exchange.strategy=averaging", "exchange.averaging.period=10"]
+//
+// Or a search, on one number of ranks, for the best figure of [goal] metric:
+//
+//   search = "bayesian"                     # grid, random, bayesian (search/proposer.hpp)
+//   trials = 30
+//   grid_steps = 4                          # of a grid: values of each range
+//   [study.ranges]                          # beside axes, which are choices
+//   "optimizer.learning_rate" = { low = 1e-4, high = 1.0, log = true }
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "config/schema.hpp"
+#include "study/search/proposer.hpp"
 
 namespace echelon::inline study {
 
@@ -48,6 +58,9 @@ struct StudyPlan {
   std::vector<std::string> slurm;
   std::vector<StudyVariant> variants;  // empty: the experiment as it is
   std::vector<StudyAxis> axes;
+  std::optional<SearchMethod> search;  // none: every cell
+  std::int64_t trials = 30, grid_steps = 4;
+  std::vector<SearchRange> ranges;
 };
 
 // One run of a study.
@@ -63,8 +76,16 @@ struct StudyCell {
 // rest of the file what load_config throws.
 StudyPlan load_study(const std::string& path, const std::vector<std::string>& sets);
 
-// Every cell, in the order in which they are run: all cells once, then all once more, so that the noise of an hour
-// falls on all alike. Sizes within a round by turns too.
+// A cell with these settings on top of the study's own.
+StudyCell make_cell(const StudyPlan& study, const std::string& text, const std::vector<std::string>& sets, int ranks,
+                    int repeat);
+
+// A cell as one line for other ranks, and back.
+std::string to_line(const StudyCell& cell);
+StudyCell cell_of_line(const std::string& line);
+
+// Every cell of a study that does not search, in the order in which they are run: all cells once, then all once more,
+// so that the noise of an hour falls on all alike. Sizes within a round by turns too.
 std::vector<StudyCell> cells_of(const StudyPlan& study);
 
 }  // namespace echelon::inline study

@@ -154,6 +154,38 @@ TEST_CASE("a study that does not fit its launch is refused once, with the remedy
   CHECK_THAT(trial.echelon(sizes, 2).err, Contains("--ranks 3: not a size of the study"));
 }
 
+TEST_CASE("a search tries what it proposes, goes on for more trials, and tells what mattered", "[run][study]") {
+  const test::Trial trial;
+  add_study(trial, R"(
+[goal]
+metric = "test_loss"
+target = 0.01
+[study]
+ranks = [2]
+search = "bayesian"
+trials = 8
+[study.ranges]
+"optimizer.learning_rate" = { low = 1e-3, high = 0.3, log = true }
+[study.axes]
+"batch.global" = [48, 7]
+)");
+  const test::Outcome first = trial.echelon(kScale, 3);
+  INFO(first.out << first.err);
+  CHECK(first.code == kExitUnmet);  // no trial reaches the goal
+  CHECK_THAT(first.out, Contains("8/8") && Contains("Best trials") && Contains("What mattered") &&
+                            Contains("left out: "));  // an odd batch on two ranks
+  CHECK(fs::exists(trial / "results/trial/study.md"));
+  const std::ptrdiff_t attempts = attempts_below(trial / "results/trial");
+  write_file_whole(trial / "trial.toml", [&] {
+    std::string text = read_file_whole(trial / "trial.toml");
+    return text.replace(text.find("trials = 8"), 10, "trials = 9");
+  }());
+  const test::Outcome more = trial.echelon(kScale, 2);
+  INFO(more.out << more.err);
+  CHECK_THAT(more.out, Contains("8 done before") && Contains("9/9"));
+  CHECK(attempts_below(trial / "results/trial") - attempts <= 1);
+}
+
 TEST_CASE("train and check skip [study]", "[run][study]") {
   const test::Trial trial;
   add_study(trial, kStudy);

@@ -114,6 +114,17 @@ TEST_CASE("what is wrong in [study] is refused with the place and the nearest va
   refuses("[study]\nranks = [1]\n[[study.variants]]\nset = [\"seed=1\"]\n", "a variant needs a name");
   refuses("[study]\nranks = [1]\n[[study.variants]]\nname = \"a\"\n[[study.variants]]\nname = \"a\"\n",
           "two variants are named \"a\"");
+  const std::string ranges = "[study]\nranks = [1]\nsearch = \"random\"\n[study.ranges]\n";
+  refuses("[study]\nranks = [1]\n[study.ranges]\n\"optimizer.momentum\" = { low = 0.0, high = 0.9 }\n",
+          "is for searches");
+  refuses(ranges + "\"optimizer.momentum\" = { low = 0.9, high = 0.1 }\n", "low < high");
+  refuses(ranges + "\"optimizer.momentum\" = { low = 0.0, high = 0.9, log = true }\n", "begins above 0");
+  refuses(ranges + "\"optimizer.momentum\" = { lo = 0.0, high = 0.9 }\n", "did you mean 'low'?");
+  refuses(ranges + "\"optimizer.momentum\" = { low = 0.0, high = 7.0 }\n", "out of range");
+  refuses(ranges + "\"optimizer.rule\" = { low = 0.0, high = 7.0 }\n", "is no number");
+  refuses(ranges + "\"optimizer.momentum\" = { low = 0.0, high = 0.9 }\n", "[goal] metric");
+  refuses("[study]\nranks = [1, 2]\nsearch = \"random\"\n[study.axes]\nseed = [1]\n", "one number of ranks");
+  refuses("[study]\nranks = [1]\nsearch = \"random\"\n", "needs what to vary");
   refuses("[study]\nranks = [1]\n[study.axis]\nseed = [1]\n", "did you mean 'axes'?");
 }
 
@@ -140,6 +151,16 @@ TEST_CASE("a cell takes the ranks of as few hosts as hold them, or of as many", 
   CHECK(members_of(hosts, 8, CellPlacement::compact) == Ranks{0, 6, 3, 4, 5, 1, 2, 7});
   CHECK(members_of(hosts, 4, CellPlacement::spread) == Ranks{0, 3, 1, 7});
   CHECK(members_of(hosts, 6, CellPlacement::spread) == Ranks{0, 3, 1, 7, 6, 4});
+}
+
+TEST_CASE("a cell is the same on other ranks", "[study]") {
+  const StudyPlan study = study_from("[study]\nranks = [2]\n[study.axes]\n\"optimizer.rule\" = [\"adam\"]\n");
+  const StudyCell cell = cells_of(study).front(), there = cell_of_line(to_line(cell));
+  CHECK(there.id == cell.id);
+  CHECK(there.text == cell.text);
+  CHECK(there.ranks == 2);
+  CHECK(there.repeat == 1);
+  CHECK(there.sets == cell.sets);
 }
 
 TEST_CASE("the record of a cell is read as it was written", "[study]") {

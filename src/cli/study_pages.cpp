@@ -1,0 +1,118 @@
+#include "cli/study_pages.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <limits>
+
+#include "base/atomic_file.hpp"
+#include "base/error.hpp"
+#include "base/text.hpp"
+#include "base/version.hpp"
+#include "cli/search_text.hpp"
+#include "cli/study_ledger.hpp"
+#include "config/goal.hpp"
+#include "config/parse.hpp"
+#include "job/launch.hpp"
+#include "report/evidence.hpp"
+#include "report/scaling.hpp"
+#include "report/verdict.hpp"
+#include "report/writers/html.hpp"
+#include "report/writers/study.hpp"
+#include "study/search.hpp"
+#include "study/slurm.hpp"
+
+namespace echelon::cli {
+namespace {
+
+// Of a search: those that were proposed and are over.
+std::vector<StudyCell> known_cells(const StudyPlan& study) {
+  if (!study.search) return cells_of(study);
+  StudySearch search(study);
+  return replay_search(search, study, load_config(study.file, study.sets).goal);
+}
+
+// The runs of all cells that finished, by variant.
+std::vector<LabelledRun> runs_of(const StudyPlan& study, const std::vector<StudyCell>& cells) {
+  std::vector<LabelledRun> runs;
+  for (const StudyCell& cell : cells)
+    if (const CellRecord record = read_cell(folder_of(study, cell)); record.state == CellState::finished)
+      runs.push_back({cell.text, read_run(record.attempt)});
+  return runs;
+}
+
+// Whether the best trial meets the goal.
+bool print_search(const StudyPlan& study, const GoalConfig& goal) {
+  StudySearch search(study);
+  const std::vector<StudyCell> cells = replay_search(search, study, goal);
+  fmt::print("\n{}", search_text(search, cells, study, goal));
+  const std::string page = study.folder + "/study.md";
+  make_folders(study.folder);
+  write_file_whole(page, search_markdown(search, cells, study, goal));
+  fmt::print("written:\n  {}\n", page);
+  double best = std::numeric_limits<double>::infinity();
+  for (const double value : known_values(search.trials())) best = std::min(best, value);
+  return goal.metric == GoalMetric::test_accuracy ? -best >= goal.target : best <= goal.target;
+}
+
+std::string submitted(const std::string& command) {
+  std::string id;
+  FILE* pipe = ::popen(command.c_str(), "r");
+  if (pipe != nullptr)
+    for (int c; (c = std::fgetc(pipe)) != EOF;) id += static_cast<char>(c);
+  if (pipe == nullptr || ::pclose(pipe) != 0)
+    throw EnvironmentError(fmt::format("{}: failed; the reason is above", command));
+  return id.substr(0, id.find_first_of(";\n"));
+}
+
+}  // namespace
+
+void print_cells(const StudyPlan& study) {
+  Table table({"ranks", "what", "round", "state", "seconds", "folder"});
+  for (const StudyCell& cell : known_cells(study)) {
+    const CellRecord record = read_cell(folder_of(study, cell));
+    table.row({std::to_string(cell.ranks), cell.text, std::to_string(cell.repeat), name_of(record.state),
+               record.seconds > 0 ? fmt::format("{:.1f}", record.seconds) : "", folder_of(study, cell)});
+  }
+  fmt::print("{}", table.text());
+}
+
+bool print_study(const StudyPlan& study) {
+  const Config base = load_config(study.file, study.sets);
+  if (study.search) return print_search(study, base.goal);
+  const std::vector<StudyCell> cells = cells_of(study);
+  const Evidence evidence = make_evidence(runs_of(study, cells), base.goal, base.cost);
+  const StudyVerdict verdict = make_verdict(evidence);
+  fmt::print("\n{}", study_text(evidence, verdict));
+  if (evidence.settings.empty()) return verdict.met();
+  const ReportSource source{study.name, command_line(), now_utc_text(), kVersion, commit()};
+  const std::string page = study.folder + "/study.md";
+  write_file_whole(page, study_markdown(evidence, verdict, source));
+  const ScalingReport report = make_scaling(read_runs({study.folder}));
+  const std::string html = study.folder + "/study.html";
+  write_file_whole(html, study_html(evidence, verdict, source, origin_lines(report, source)));
+  fmt::print("\nwritten:\n  {}\n  {}\n", page, html);
+  ReportSource runs = source;
+  runs.name = "report";
+  for (const std::string& path : write_report(report, runs, study.folder)) fmt::print("  {}\n", path);
+  return verdict.met();
+}
+
+void write_jobs(const StudyPlan& study, bool submit) {
+  std::string before;
+  for (const SlurmJob& job :
+       slurm_jobs(study, std::filesystem::read_symlink("/proc/self/exe"), std::filesystem::current_path())) {
+    make_folders(std::filesystem::path(job.path).parent_path());
+    write_file_whole(job.path, job.text);
+    const std::string sbatch =
+        fmt::format("sbatch --parsable{} {}",
+                    job.reports ? " --dependency=afterany" + (submit ? before : ":JOB:JOB") : "", job.path);
+    const std::string id = submit ? submitted(sbatch) : "";
+    before += ":" + id;
+    fmt::print("{}{}\n", submit ? fmt::format("job {}  ", id) : "", submit ? job.path : sbatch);
+  }
+}
+
+}  // namespace echelon::cli

@@ -1,0 +1,19 @@
+// What a study prints and writes without running anything.
+#pragma once
+
+#include "study/study.hpp"
+
+namespace echelon::cli {
+
+// Every cell, its state and folder; of a search, the trials so far.
+void print_cells(const StudyPlan& study);
+
+// Prints the verdict with its evidence and writes study.md, study.html, and report.md, .csv and .json as `echelon
+// report` does; of a search, its best trials, and study.md. Whether all goals are met.
+bool print_study(const StudyPlan& study);
+
+// Writes the Slurm jobs of the study, and submits them or prints the commands that do. EnvironmentError where sbatch
+// fails.
+void write_jobs(const StudyPlan& study, bool submit);
+
+}  // namespace echelon::cli
