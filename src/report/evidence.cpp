@@ -56,10 +56,10 @@ Setting setting_of(const std::string& label, const Runs& runs, const GoalConfig&
 int baseline_of(const std::vector<Setting>& settings) {
   int best = -1;
   for (std::size_t i = 0; i < settings.size(); ++i) {
-    const ScalingRow& row = settings[i].row;
+    const Setting& s = settings[i];
     if (best < 0) best = static_cast<int>(i);
-    const ScalingRow& held = settings[static_cast<std::size_t>(best)].row;
-    if (row.ranks < held.ranks || (row.ranks == held.ranks && row.rate.median > held.rate.median))
+    const Setting& held = settings[static_cast<std::size_t>(best)];
+    if (s.ranks() < held.ranks() || (s.ranks() == held.ranks() && s.row.rate.median > held.row.rate.median))
       best = static_cast<int>(i);
   }
   return best;
@@ -89,10 +89,10 @@ Evidence make_evidence(const std::vector<LabelledRun>& runs, const GoalConfig& g
   for (const auto& [cell, members] : cells) evidence.settings.push_back(setting_of(labels[cell.second], members, goal));
   evidence.baseline = baseline_of(evidence.settings);
   for (Setting& setting : evidence.settings) {
-    const ScalingRow& base = evidence.best_single().row;
-    setting.row.speed_up = setting.row.rate.median / base.rate.median;
-    setting.row.efficiency = setting.row.speed_up * base.ranks / setting.row.ranks;
-    setting.budget = loss_budget(setting.row, base);
+    const Setting& base = evidence.best_single();
+    setting.row.speed_up = setting.row.rate.median / base.row.rate.median;
+    setting.row.efficiency = setting.row.speed_up * base.ranks() / setting.ranks();
+    setting.budget = loss_budget(setting.row, base.row);
   }
   return evidence;
 }

@@ -27,6 +27,7 @@ struct Setting {
   double run_s = kUnknown;  // of a whole run: start-up, training, evaluations; median
   LossBudget budget;
   std::vector<Evaluation> curve;  // of the first repetition
+  int ranks() const { return row.ranks + row.servers; }  // all that it takes
   bool to_target() const { return reached > 0 && reached == row.attempts; }
   // Of a run to the target where there is one, else of a whole run.
   double wall_s(bool has_goal) const { return has_goal ? (to_target() ? seconds.median : kUnknown) : run_s; }
@@ -39,7 +40,7 @@ struct Evidence {
   int baseline = -1;              // the setting of one rank (else of the fewest) with the highest rate; -1: no run
   bool has_goal() const { return goal.metric != GoalMetric::none; }
   const Setting& best_single() const { return settings[static_cast<std::size_t>(baseline)]; }
-  bool single_is_one() const { return baseline >= 0 && best_single().row.ranks == 1; }
+  bool single_is_one() const { return baseline >= 0 && best_single().ranks() == 1; }
   // Host-hours and price of a run (to the target where there is a goal); unknown where it did not get there, or where
   // an hour has no price.
   double node_hours(const Setting& setting) const;

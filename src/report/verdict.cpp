@@ -26,7 +26,7 @@ class Judge {
 
  private:
   std::string name(const Setting& s) const {
-    return fmt::format("{}{}", s.label.empty() ? "" : s.label + " on ", counted(s.row.ranks, "rank"));
+    return fmt::format("{}{}", s.label.empty() ? "" : s.label + " on ", counted(s.ranks(), "rank"));
   }
   // Larger is faster: least, median and greatest of the repetitions.
   Spread speed(const Setting& s) const {
@@ -36,9 +36,7 @@ class Judge {
   }
   double gain(const Setting& s) const { return speed(s).median / speed(e_.best_single()).median; }
   bool faster(const Setting& a, const Setting& b) const { return speed(a).low > speed(b).high; }
-  bool beats_one(const Setting& s) const {
-    return s.row.ranks > e_.best_single().row.ranks && faster(s, e_.best_single());
-  }
+  bool beats_one(const Setting& s) const { return s.ranks() > e_.best_single().ranks() && faster(s, e_.best_single()); }
   std::string how_fast(const Setting& s) const {
     if (!by_time_) return fmt::format("{} samples/s, {:.2f}x", rate_text(s.row.rate.median), gain(s));
     return fmt::format("{} to the target, {:.2f}x", seconds_text(s.seconds.median), gain(s));
@@ -86,7 +84,7 @@ class Judge {
                       goal_metric_name(e_.goal.metric), e_.goal.target));
     if (fastest == nullptr) {
       const bool tried = std::any_of(e_.settings.begin(), e_.settings.end(),
-                                     [&](const Setting& s) { return s.row.ranks > e_.best_single().row.ranks; });
+                                     [&](const Setting& s) { return s.ranks() > e_.best_single().ranks(); });
       say(tried ? "Do not distribute: no setting is faster than one worker beyond the spread of repetitions."
                 : "Whether to distribute was not measured: the study has one size.");
       return;
@@ -101,7 +99,7 @@ class Judge {
     std::map<int, const Setting*> by_ranks;
     for (const Setting& s : e_.settings) {
       if (!std::isfinite(gain(s))) continue;
-      const Setting*& held = by_ranks[s.row.ranks];
+      const Setting*& held = by_ranks[s.ranks()];
       if (held == nullptr || gain(s) > gain(*held)) held = &s;
     }
     const Setting *fewest = nullptr, *knee = nullptr, *before = nullptr, *beyond = nullptr;
@@ -117,24 +115,24 @@ class Judge {
       say(fmt::format("Fewest ranks that gain: {} ({}, on {}).", name(*fewest), how_fast(*fewest),
                       counted(fewest->row.hosts, "host")));
     if (beyond != nullptr)
-      say(fmt::format("Up to {}: {} bring {:.2f}x of that.", name(*knee), counted(beyond->row.ranks, "rank"),
+      say(fmt::format("Up to {}: {} bring {:.2f}x of that.", name(*knee), counted(beyond->ranks(), "rank"),
                       gain(*beyond) / gain(*knee)));
-    else if (before != nullptr && before->row.ranks > 1)
+    else if (before != nullptr && before->ranks() > 1)
       say(fmt::format("Up to {} at least: the largest size that was run still gains (efficiency {:.0f} %).",
-                      counted(before->row.ranks, "rank"), 100 * gain(*before) / before->row.ranks));
+                      counted(before->ranks(), "rank"), 100 * gain(*before) / before->ranks()));
     no_better();
   }
 
   void no_better() {
     std::string names;
     for (const Setting& s : e_.settings)
-      if (s.row.ranks > e_.best_single().row.ranks && std::isfinite(gain(s)) && !beats_one(s))
+      if (s.ranks() > e_.best_single().ranks() && std::isfinite(gain(s)) && !beats_one(s))
         names += (names.empty() ? "" : "; ") + fmt::format("{} ({:.2f}x)", name(s), gain(s));
     if (!names.empty()) say(fmt::format("No better than one worker, at their ranks' cost: {}.", names));
   }
 
   void which_exchange() {
-    const auto several = [&](const Setting& s) { return s.row.ranks > e_.best_single().row.ranks; };
+    const auto several = [&](const Setting& s) { return s.ranks() > e_.best_single().ranks(); };
     if (const Setting* found = best([](const Setting& s) { return s.row.rate.median; }, several))
       say(fmt::format("Most samples/s: {} ({}).", name(*found), rate_text(found->row.rate.median)));
     const auto samples = [](const Setting& s) { return s.row.steps * s.row.global_batch; };

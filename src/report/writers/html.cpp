@@ -117,7 +117,7 @@ LinePlot speed_plot(const Evidence& evidence) {
     auto line = std::find_if(plot.lines.begin(), plot.lines.end(), [&](const PlotLine& l) { return l.name == name; });
     if (line == plot.lines.end()) line = plot.lines.insert(line, {name, {}});
     line->points.push_back(
-        {static_cast<double>(s.row.ranks), s.row.speed_up, s.row.rate.low / base, s.row.rate.high / base});
+        {static_cast<double>(s.ranks()), s.row.speed_up, s.row.rate.low / base, s.row.rate.high / base});
   }
   return plot;
 }
@@ -128,7 +128,7 @@ StackPlot budget_plot(const Evidence& evidence) {
   for (const BudgetPart& part : kBudgetParts) plot.parts.emplace_back(part.name);
   for (const Setting& s : evidence.settings) {
     if (!s.budget.known()) continue;
-    plot.bars.push_back(fmt::format("{}{}", s.label.empty() ? "" : s.label + ", ", s.row.ranks));
+    plot.bars.push_back(fmt::format("{}{}", s.label.empty() ? "" : s.label + ", ", s.ranks()));
     std::vector<double>& values = plot.values.emplace_back();
     for (const BudgetPart& part : kBudgetParts) values.push_back(100 * (s.budget.*part.share));
   }
@@ -141,16 +141,16 @@ LinePlot curve_plot(const Evidence& evidence, bool over_time) {
                             : std::isnan(evidence.best_single().row.test_accuracy) ? GoalMetric::test_loss
                                                                                    : GoalMetric::test_accuracy;
   int most = 0;
-  for (const Setting& s : evidence.settings) most = std::max(most, s.row.ranks);
+  for (const Setting& s : evidence.settings) most = std::max(most, s.ranks());
   LinePlot plot{.title = fmt::format("{} over {}, on {} ranks and of the best single worker", goal_metric_name(metric),
                                      over_time ? "time" : "samples", most),
                 .x_label = over_time ? "seconds" : "thousand samples",
                 .y_label = goal_metric_name(metric),
                 .lines = {}};
   for (const Setting& s : evidence.settings) {
-    if (s.row.ranks != most && &s != &evidence.best_single()) continue;
+    if (s.ranks() != most && &s != &evidence.best_single()) continue;
     PlotLine line{.name = fmt::format("{}{}", s.label.empty() ? s.row.strategy : s.label,
-                                      s.row.ranks == most ? "" : fmt::format(", {}", s.row.ranks)),
+                                      s.ranks() == most ? "" : fmt::format(", {}", s.ranks())),
                   .points = {}};
     for (const Evaluation& e : s.curve) {
       const double y = goal_figure(metric, e.test_loss, e.test_accuracy);

@@ -13,7 +13,8 @@ namespace echelon::inline report {
 inline constexpr const char* kBudgetText =
     "Where k times the best single worker went, in percent of the wall clock of a run: achieved is its efficiency "
     "with start-up, evaluation and checkpoints counted; micro-batch: forward and backward beyond their share (smaller "
-    "micro-batches, shared cores and memory); exchange: exposed, its codec included; skew: waits for slower ranks.";
+    "micro-batches, shared cores and memory); exchange: exposed, its codec included; skew: waits for slower ranks. "
+    "Ranks that only serve are not among the k.";
 
 // Ranks, rate, speed-up, efficiency, figure, samples and time to the target, cost; one row a setting.
 Table settings_table(const Evidence& evidence);

@@ -131,6 +131,15 @@ TEST_CASE("where nothing gains, one worker is the answer; where data are late, t
   CHECK_THAT(all_lines(make_verdict(make_evidence({}, {}, {}))), Contains("No run of the study finished"));
 }
 
+TEST_CASE("ranks that serve count as ranks: one worker with a server is no single worker", "[report][study]") {
+  LabelledRun served = made("server", 1, 0.004, 0.0001);
+  served.run.servers = 1;
+  const Evidence evidence = make_evidence({made("alone", 1, 0.008, 0), served}, {}, {});
+  CHECK(evidence.best_single().label == "alone");
+  CHECK(find(evidence, "server", 1).row.efficiency == Approx(0.010 / 0.0061 / 2));
+  CHECK_THAT(all_lines(make_verdict(evidence)), Contains("Distribute: the least time is that of server on 2 ranks"));
+}
+
 TEST_CASE("the knee is the size after which more ranks bring little", "[report][study]") {
   const StudyVerdict verdict = make_verdict(
       make_evidence(thrice({made("", 1, 0.016, 0), made("", 2, 0.008, 0.001), made("", 4, 0.0079, 0.0005)}), {}, {}));
