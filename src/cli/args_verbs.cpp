@@ -107,6 +107,32 @@ Run declare_report(CLI::App& app) {
   return [o] { return run_report(*o); };
 }
 
+Run declare_compare(CLI::App& app) {
+  auto o = held<CompareOptions>();
+  app.add_option("base", o->base, "a run, an attempt or a folder of runs of the build before")
+      ->type_name("BASE")
+      ->required();
+  app.add_option("new", o->fresh, "the same of the build to be checked")->type_name("NEW")->required();
+  app.add_option("--tolerance", o->tolerances,
+                 "least relative change of throughput that counts (default 0.03), or with a group: accuracy=0.005 "
+                 "(absolute), loss=0.02, counts=0 (bytes, messages), memory=0.05; may be repeated")
+      ->allow_extra_args(false)
+      ->type_name("[GROUP=]PART");
+  app.add_option("--only", o->only, "compare these alone: throughput, accuracy, loss, counts, memory")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->type_name("GROUP,..");
+  app.add_option("--allow", o->allowed,
+                 "a key, a section (exchange) or a fact (threads) in which BASE and NEW may differ; may be repeated")
+      ->allow_extra_args(false)
+      ->type_name("KEY");
+  app.add_option("--significance", o->significance, "a change by chance counts with this probability at most")
+      ->capture_default_str();
+  app.add_option("--junit", o->junit, "write a JUnit XML file as well")->type_name("FILE");
+  app.add_flag("--json", o->json, "JSON instead of tables");
+  return [o] { return run_compare(*o); };
+}
+
 Run declare_info(CLI::App&) {
   auto o = held<InfoOptions>();
   return [o] { return run_info(*o); };
@@ -284,6 +310,11 @@ constexpr Verb kVerbs[] = {
      "  echelon report results/digits\n"
      "  echelon report results/lenet-1 results/lenet-2 --out results --name lenet",
      declare_report},
+    {"compare", "check runs of a new build against those of an old one; code 8 where a figure got worse",
+     "  echelon compare base/results results --tolerance 0.05 --junit compare.xml\n"
+     "  echelon compare results/digits/run-1450d256171e5f2a/01 results/digits/run-1450d256171e5f2a/02\n"
+     "  echelon compare base/results results --only counts,memory --allow device_text",
+     declare_compare},
     {"info", "version, devices, libraries and cores of this machine", "  echelon info", declare_info},
     {"data import", "turn IDX, CIFAR, CSV, text, time series or pairs of texts into HDF5 shards",
      "  echelon data import idx images.gz labels.gz --out mydata/train\n"

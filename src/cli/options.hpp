@@ -76,6 +76,15 @@ struct ReportOptions {  // echelon report RUN... [--out FOLDER] [--name NAME] | 
 };
 int run_report(const ReportOptions& options);
 
+struct CompareOptions {  // echelon compare BASE NEW [--tolerance [GROUP=]PART].. [--only GROUP,..] [--allow KEY].. ..
+  std::string base, fresh;
+  std::vector<std::string> tolerances, only, allowed;
+  double significance = 0.01;
+  std::string junit;  // JUnit XML is written here too
+  bool json = false;  // instead of the tables
+};
+int run_compare(const CompareOptions& options);
+
 struct ImportOptions {              // echelon data import FORMAT INPUT... --out FOLDER
   std::string format;               // idx | cifar10 | cifar100 | csv | text | words | sequences | pairs
   std::vector<std::string> inputs;  // idx: images, labels; cifar: batch files; text: files in a row; else one

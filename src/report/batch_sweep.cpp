@@ -3,37 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
-#include <sstream>
 
-#include "base/atomic_file.hpp"
 #include "base/error.hpp"
 #include "base/text.hpp"
-#include "report/figures_json.hpp"
+#include "report/metrics_file.hpp"
 
 namespace echelon::inline report {
 namespace {
 
 constexpr double kUsefulWithin = 2;
-
-// Tested epochs of one attempt, oldest first. Incomplete lines of a killed run are skipped.
-std::vector<EpochFigures> tested_epochs(const std::string& attempt) {
-  const std::string path = attempt + "/metrics.jsonl";
-  std::vector<EpochFigures> all;
-  std::istringstream lines(read_file_whole(path));
-  for (std::string line; std::getline(lines, line);) {
-    const auto row = nlohmann::json::parse(line, nullptr, false);
-    if (!row.is_object() || row.value("type", nlohmann::json()) != "epoch") continue;
-    EpochFigures epoch;
-    try {
-      take_figures(row, epoch);
-    } catch (const nlohmann::json::exception& error) {
-      throw DataError(fmt::format("{}: a field has the wrong type: {}", path, error.what()));
-    }
-    if (epoch.test_accuracy >= 0) all.push_back(epoch);
-  }
-  return all;
-}
 
 // The attempts of a run, one after another, contain each step once; the last one has the summary.
 BatchSweepRow row_of(const std::string& folder, double target) {
@@ -42,7 +20,8 @@ BatchSweepRow row_of(const std::string& folder, double target) {
   if (last == attempts.rend()) throw DataError(fmt::format("{}: no attempt finished", folder));
   BatchSweepRow row{.batch = last->global_batch, .run = *last};
   for (const RunRecord& attempt : attempts)
-    for (const EpochFigures& epoch : tested_epochs(attempt.folder)) {
+    for (const EpochFigures& epoch : read_metrics(attempt.folder).epochs) {
+      if (!(epoch.test_accuracy >= 0)) continue;
       row.best_accuracy = std::max(epoch.test_accuracy, row.best_accuracy >= 0 ? row.best_accuracy : 0.0);
       if (epoch.test_accuracy < target || row.reached()) continue;
       row.samples_to_target = static_cast<double>(epoch.step) * static_cast<double>(row.batch);

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <cmath>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -125,6 +126,13 @@ RunRecord read_run(const std::string& folder) {
   }
   take_config(folder + "/config.toml", run);
   return run;
+}
+
+std::string why_uncounted(const RunRecord& run) {
+  if (!run.has_summary) return run.reason.empty() ? "no summary was written" : run.reason;
+  if (run.state != "finished") return run.reason.empty() ? "it did not finish" : run.reason;
+  if (std::isnan(run.samples_per_s.median) || run.samples_per_s.median <= 0) return "no step of this attempt was timed";
+  return {};
 }
 
 std::vector<RunRecord> read_runs(const std::vector<std::string>& folders) {

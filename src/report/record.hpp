@@ -34,4 +34,7 @@ std::vector<RunRecord> read_runs(const std::vector<std::string>& folders);
 // where config.toml is not valid. Missing files leave defaults.
 RunRecord read_run(const std::string& folder);
 
+// Why the figures of an attempt do not count in reports; "" where they do: it finished, and steps were timed.
+std::string why_uncounted(const RunRecord& run);
+
 }  // namespace echelon::inline report

@@ -253,7 +253,7 @@ ScalingReport make_scaling(const std::vector<RunRecord>& runs) {
   ScalingReport report;
   std::map<std::string, Runs> groups;
   for (const RunRecord& run : runs) {
-    const std::string why = uncounted(run);
+    const std::string why = why_uncounted(run);
     if (why.empty()) {
       groups[run.group].push_back(&run);
       report.counted.push_back(run);

@@ -11,6 +11,7 @@
 #include "base/error.hpp"
 #include "base/text.hpp"
 #include "checkpoint/trained_data.hpp"
+#include "config/differences.hpp"
 #include "config/keys.hpp"
 #include "config/parse.hpp"
 #include "config/refuse.hpp"
@@ -74,13 +75,11 @@ Config comparable(Config config) {
 }
 
 // "exchange.bucket_mb = 4 (recorded: 0.01)", of each key that differs.
-std::vector<std::string> differing_keys(const Config& here, const Config& there) {
+std::vector<std::string> other_keys(const Config& here, const Config& there) {
   std::vector<std::string> all;
-  for (const auto& key : config_keys())
-    if (!key.neutral && key.get(here) != key.get(there))
-      all.push_back(
-          fmt::format("{} = {} (recorded: {})", key.path(), value_toml(key.get(here)), value_toml(key.get(there))));
-  if (all.empty() && config_hash(here) != config_hash(there)) all.emplace_back("[[model.layers]] or train.epochs");
+  for (const KeyDifference& key : differing_keys(here, there, false))
+    all.push_back(fmt::format("{} = {} (recorded: {})", key.key, key.left, key.right));
+  if (all.empty() && config_hash(here) != config_hash(there)) all.emplace_back("train.epochs or train.steps");
   return all;
 }
 
@@ -94,7 +93,7 @@ void refuse_other_run(const Config& config, const RunPlan& plan, const Roles& ro
   compare("ranks", roles.ranks(), header.ranks);
   const std::string path = attempt + "/config.toml";
   const std::vector<std::string> keys =
-      differing_keys(comparable(config), comparable(parse_config(read_file_whole(path), path)));
+      other_keys(comparable(config), comparable(parse_config(read_file_whole(path), path)));
   other.insert(other.end(), keys.begin(), keys.end());
   compare("steps in all", plan.total_steps, header.total_steps);
   compare("training samples", plan.shards.samples(), header.samples);

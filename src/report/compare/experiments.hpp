@@ -1,0 +1,38 @@
+// Attempts sorted into experiments, and experiments of two sides into pairs.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "config/schema.hpp"
+#include "report/record.hpp"
+
+namespace echelon::inline report {
+
+// Attempts whose keys and facts are equal, the seed, the name, [run] and [checkpoint] aside.
+struct Experiment {
+  Config config;
+  std::vector<const RunRecord*> attempts;
+  const RunRecord& first() const { return *attempts.front(); }
+};
+
+struct ExperimentPair {
+  Experiment base, fresh;
+  std::vector<std::string> allowed;  // their differences: "threads: 1, then 2"
+};
+
+struct PairedExperiments {
+  std::vector<ExperimentPair> pairs;    // in the order of `base`
+  std::vector<std::string> unanswered;  // titles of experiments of `fresh` alone
+};
+
+// `base` and `fresh`: attempts that count, which outlive the result. Every experiment of `base` needs a counterpart;
+// ConfigError with the differences from the nearest one otherwise, or for a name in `allowed` that is neither a key, a
+// section nor a fact. DataError where an attempt has no config.toml.
+PairedExperiments pair_experiments(const std::vector<const RunRecord*>& base,
+                                   const std::vector<const RunRecord*>& fresh, const std::vector<std::string>& allowed);
+
+// "lenet: data 2, synchronous, ring, 2 ranks on 1 host, global batch 64"
+std::string title_of_run(const RunRecord& run);
+
+}  // namespace echelon::inline report

@@ -1,0 +1,35 @@
+#include "report/metrics_file.hpp"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "base/atomic_file.hpp"
+#include "base/error.hpp"
+#include "report/figures_json.hpp"
+
+namespace echelon::inline report {
+
+MetricsRows read_metrics(const std::string& attempt) {
+  const std::string path = attempt + "/metrics.jsonl";
+  MetricsRows rows;
+  std::istringstream lines(read_file_whole(path));
+  std::int64_t number = 0;
+  try {
+    for (std::string line; std::getline(lines, line);) {
+      ++number;
+      const auto row = nlohmann::json::parse(line, nullptr, false);
+      if (!row.is_object()) continue;
+      const std::string type = row.value("type", "");
+      if (type == "step") take_figures(row, rows.steps.emplace_back());
+      if (type == "epoch") take_figures(row, rows.epochs.emplace_back());
+      if (type == "test" || type == "snapshot") take_figures(row, rows.tests.emplace_back());
+    }
+  } catch (const nlohmann::json::exception& error) {
+    throw DataError(fmt::format("{}:{}: a field has the wrong type: {}", path, number, error.what()));
+  }
+  return rows;
+}
+
+}  // namespace echelon::inline report

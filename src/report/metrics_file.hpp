@@ -1,0 +1,21 @@
+// The rows of an attempt's metrics.jsonl.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "report/figures.hpp"
+
+namespace echelon::inline report {
+
+struct MetricsRows {
+  std::vector<StepFigures> steps;
+  std::vector<EpochFigures> epochs;
+  std::vector<EpochFigures> tests;  // evaluations between epochs: rows "test" and "snapshot"
+};
+
+// In the order of the file. Lines that a killed run left incomplete and rows of other types are skipped.
+// EnvironmentError where there is no such file, DataError for a field of another type.
+MetricsRows read_metrics(const std::string& attempt);
+
+}  // namespace echelon::inline report

@@ -1,0 +1,95 @@
+// `echelon compare` on real runs: equal ones, slower ones, ones that send more, and ones that must not be compared.
+#include <catch2/catch.hpp>
+
+#include "base/atomic_file.hpp"
+#include "base/error.hpp"
+#include "tests/run/trial.hpp"
+
+namespace echelon::test {
+namespace {
+
+using nlohmann::json;
+
+void train_side(const Trial& trial, const std::string& side, int attempts, const Sets& sets) {
+  for (int i = 0; i < attempts; ++i) {
+    const Outcome run = trial.train(2, with({"run.results=" + side, "run.restart=never"}, sets));
+    INFO(run.err);
+    REQUIRE(run.code == kExitOk);
+  }
+}
+
+json figure_of(const json& comparison, const std::string& name) {
+  for (const json& figure : comparison["runs"][0]["figures"])
+    if (figure["figure"] == name) return figure;
+  return {};
+}
+
+}  // namespace
+
+TEST_CASE("equal runs pass; steps that take half as long again fail with 8, in the table, JSON and JUnit",
+          "[compare][slow]") {
+  const Trial trial;
+  train_side(trial, "base", 2, {"device.pace_ms=20"});
+  train_side(trial, "same", 2, {"device.pace_ms=20", "seed=8"});
+  train_side(trial, "slow", 2, {"device.pace_ms=30"});
+  // Seeds differ, so the accuracy of 201 samples does too.
+  const Outcome same = trial.echelon({"compare", "base", "same", "--tolerance", "0.3", "--tolerance", "accuracy=0.2"});
+  INFO(same.out << same.err);
+  CHECK(same.code == kExitOk);
+  CHECK_THAT(same.out, Catch::Contains("no regression: 0 figures worse") && Catch::Contains("wire_bytes_per_step"));
+
+  const Outcome refused = trial.echelon({"compare", "base", "slow"});
+  CHECK(refused.code == kExitConfig);
+  CHECK_THAT(refused.err, Catch::Contains("device.pace_ms"));
+  const std::vector<std::string> words = {"compare", "base",           "slow",    "--tolerance", "0.1",
+                                          "--allow", "device.pace_ms", "--junit", "slow.xml"};
+  const Outcome slow = trial.echelon(words);
+  INFO(slow.out << slow.err);
+  CHECK(slow.code == kExitUnmet);
+  CHECK_THAT(slow.out, Catch::Contains("worse: ") && Catch::Contains("% lower") && Catch::Contains("REGRESSION"));
+  CHECK_THAT(read_file_whole(trial / "slow.xml"), Catch::Contains("<failure type=\"regression\""));
+  const Outcome other_way = trial.echelon({"compare", "slow", "base", "--allow", "device", "--json"});
+  CHECK(other_way.code == kExitOk);
+  CHECK(figure_of(json::parse(other_way.out), "samples_per_s")["verdict"] == "better");
+}
+
+TEST_CASE("an exchange that sends more messages fails with 8, runs on other numbers of ranks are refused",
+          "[compare]") {
+  const Trial trial;
+  const std::string steps = "train.steps=6";
+  train_side(trial, "ring", 1, {steps});
+  train_side(trial, "segments", 1, {steps, "exchange.segment_kb=8"});
+  const std::vector<std::string> counts = {"--only", "counts", "--json"};
+  Outcome outcome = trial.echelon(with({"compare", "ring", "segments", "--allow", "exchange.segment_kb"}, counts));
+  INFO(outcome.out << outcome.err);
+  CHECK(outcome.code == kExitUnmet);
+  const json compared = json::parse(outcome.out);
+  CHECK(figure_of(compared, "messages_per_step")["verdict"] == "worse");
+  CHECK(figure_of(compared, "wire_bytes_per_step")["verdict"] == "none");
+  CHECK(trial.echelon(with({"compare", "ring", "ring"}, counts)).code == kExitOk);
+
+  REQUIRE(trial.train(1, {"run.results=one", steps}).code == kExitOk);
+  outcome = trial.echelon({"compare", "ring", "one"});
+  CHECK(outcome.code == kExitConfig);
+  CHECK_THAT(outcome.err, Catch::Contains("ranks") && Catch::Contains("mesh") && Catch::Contains("--allow KEY"));
+  // Six steps are too few for a test of throughput.
+  outcome = trial.echelon({"compare", "ring", "ring"});
+  CHECK(outcome.code == kExitData);
+  CHECK_THAT(outcome.err, Catch::Contains("at least 20"));
+}
+
+TEST_CASE("compare refuses options that make no sense", "[compare]") {
+  const auto refused = [](const std::vector<std::string>& words, const char* why) {
+    const Outcome run = run_echelon(words);
+    INFO(run.err);
+    CHECK(run.code == kExitConfig);
+    CHECK_THAT(run.err, Catch::Contains(why));
+  };
+  refused({"compare", "nowhere", "nowhere"}, "no such folder");
+  refused({"compare", "a", "b", "--tolerance", "memry=0.1"}, "did you mean 'memory'");
+  refused({"compare", "a", "b", "--tolerance", "5 %"}, "0.03");
+  refused({"compare", "a", "b", "--only", "speed"}, "throughput");
+  refused({"compare", "a", "b", "--significance", "0.7"}, "probability");
+}
+
+}  // namespace echelon::test
