@@ -198,6 +198,18 @@ Run declare_bench_allreduce(CLI::App& app) {
   return [o] { return run_bench_allreduce(*o); };
 }
 
+Run declare_bench_network(CLI::App& app) {
+  auto o = held<BenchNetworkOptions>();
+  app.add_option("--out", o->out, "write the matrices of latency and bandwidth here, as JSON")->type_name("FILE");
+  app.add_option("--figure", o->figure, "write the bandwidths here, as SVG")->type_name("FILE");
+  app.add_option("--seconds", o->seconds, "time that the largest message of a link takes at least (up to 64 MiB)")
+      ->capture_default_str();
+  app.add_option("--limit", o->limit_s, "seconds after which a link that does not answer counts as blocked")
+      ->capture_default_str();
+  app.add_flag("--json", o->json, "print what --out writes instead of tables");
+  return [o] { return run_bench_network(*o); };
+}
+
 Run declare_bench_codec(CLI::App& app) {
   auto o = held<BenchCodecOptions>();
   app.add_option("--mb", o->mb, "MiB of values")->capture_default_str();
@@ -335,6 +347,10 @@ constexpr Verb kVerbs[] = {
      "  mpirun -n 4 --bind-to none echelon bench allreduce --algorithms ring,halving_doubling,mpi --rate 1gbit\n"
      "  srun --mpi=pmix -n 8 echelon bench allreduce --sizes 1KiB..64MiB --json",
      declare_bench_allreduce},
+    {"bench network", "latency and bandwidth of all pairs of ranks, each way; names slow and blocked links and hosts",
+     "  mpirun -n 8 --map-by node --bind-to none echelon bench network --out network.json --figure network.svg\n"
+     "  srun --mpi=pmix --ntasks-per-node=1 echelon bench network --limit 30",
+     declare_bench_network},
     {"bench codec", "encoding rate, decoding rate and compressed size of each gradient codec",
      "  echelon bench codec --mb 64 --density 0.003", declare_bench_codec},
 };

@@ -168,6 +168,13 @@ struct BenchAllreduceOptions {  // mpirun -n K echelon bench allreduce [--algori
 };
 int run_bench_allreduce(const BenchAllreduceOptions& options);
 
+struct BenchNetworkOptions {  // mpirun -n K echelon bench network [--out FILE.json] [--figure FILE.svg] [--json] ..
+  std::string out, figure;
+  double seconds = 0.05, limit_s = 10;  // of a message of the bandwidth; of a wait
+  bool json = false;                    // print what --out writes instead of the tables
+};
+int run_bench_network(const BenchNetworkOptions& options);
+
 struct BenchCodecOptions {  // echelon bench codec [--mb M] [--rounds N] [--density D] [--tau T]
   double mb = 16;           // of values
   int rounds = 20;

@@ -1,0 +1,145 @@
+// echelon bench network: all pairs of ranks measured, faults named, the matrix stored for a planner.
+#include <fmt/format.h>
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <condition_variable>
+#include <cstdio>
+#include <cstdlib>
+#include <mutex>
+#include <thread>
+
+#include "base/atomic_file.hpp"
+#include "base/error.hpp"
+#include "base/text.hpp"
+#include "cli/network_text.hpp"
+#include "cli/options.hpp"
+#include "comm/links/all_pairs.hpp"
+#include "comm/links/route.hpp"
+#include "comm/links/tournament.hpp"
+#include "comm/mpi/world.hpp"
+#include "job/launch.hpp"
+
+namespace echelon::cli {
+namespace {
+
+void check(const BenchNetworkOptions& options, int ranks) {
+  if (ranks < 2)
+    throw ConfigError(
+        "bench network measures links between ranks: start it on at least 2, as in 'mpirun -n 4 echelon "
+        "bench network'");
+  if (!(options.seconds > 0 && options.seconds <= 10))
+    throw ConfigError(fmt::format("--seconds {}: a time above 0 and up to 10", options.seconds));
+  if (!(options.limit_s >= 20 * options.seconds))
+    throw ConfigError(
+        fmt::format("--limit {}: at least 20 times --seconds, {:g}", options.limit_s, 20 * options.seconds));
+}
+
+// What the user asked Open MPI for; mpirun passes --mca on by the environment.
+std::string components_text() {
+  std::string out;
+  for (const char* name : {"pml", "btl", "btl_tcp_if_include", "btl_tcp_if_exclude", "mtl"})
+    if (const char* value = std::getenv((std::string("OMPI_MCA_") + name).c_str()))
+      out += fmt::format("{}{} = {}", out.empty() ? "" : ", ", name, value);
+  return out.empty() ? "" : fmt::format("Open MPI was asked for {}\n", out);
+}
+
+// From this host to the next one.
+std::string interface_here(const Transport& transport) {
+  const std::size_t hosts = transport.host_names().size();
+  if (hosts == 1) return {};
+  const auto here = static_cast<std::size_t>(transport.hosts()[static_cast<std::size_t>(transport.rank())]);
+  return route_to_host(transport.host_names()[(here + 1) % hosts]);
+}
+
+// Where ranks wait for cores, times are those of the scheduler.
+std::string crowd_text(const LinkMatrix& links) {
+  const auto here = std::count(links.hosts.begin(), links.hosts.end(), 0);
+  if (here <= usable_cores()) return {};
+  return fmt::format("note: {} on {} has {} for its ranks: their times are those of the scheduler; start fewer\n",
+                     counted(here, "rank"), links.host_names.front(), counted(usable_cores(), "core"));
+}
+
+// On rank 0. Exit code.
+int print(AllPairs& all, const BenchNetworkOptions& options) {
+  all.links.date = now_utc_text();
+  const LinkFaults faults = find_link_faults(all.links, all.silent);
+  const std::string json = link_matrix_json(all.links);
+  if (options.json)
+    std::fputs(json.c_str(), stdout);
+  else
+    fmt::print("{} on {}, {}\n{}{}\n{}", counted(std::ssize(all.links.hosts), "rank"),
+               counted(std::ssize(all.links.host_names), "host"), all.links.transport, components_text(),
+               crowd_text(all.links), network_text(all.links, faults));
+  if (!options.out.empty()) write_file_whole(options.out, json);
+  if (!options.figure.empty()) write_file_whole(options.figure, network_figure(all.links));
+  std::fflush(stdout);
+  return faults.blocked.empty() ? kExitOk : kExitUnmet;
+}
+
+// Ends this process where a collective call of MPI, which has no limit of its own, does not return.
+class SetUpLimit {
+ public:
+  SetUpLimit(int rank, double limit_s) : watch_([this, rank, limit_s] { wait(rank, limit_s); }) {}
+  ~SetUpLimit() {
+    {
+      const std::lock_guard lock(mutex_);
+      done_ = true;
+    }
+    changed_.notify_all();
+    watch_.join();
+  }
+
+ private:
+  void wait(int rank, double limit_s) {
+    std::unique_lock lock(mutex_);
+    if (changed_.wait_for(lock, std::chrono::duration<double>(limit_s), [this] { return done_; })) return;
+    char host[256] = "";
+    (void)gethostname(host, sizeof host - 1);
+    std::fprintf(stderr,
+                 "echelon: error: rank %d on %s has not met all other ranks in %g s: MPI cannot reach some of them. "
+                 "Start the bench on two hosts at a time to find which\n",
+                 rank, host, limit_s);
+    std::fflush(nullptr);
+    std::_Exit(kExitLostRank);
+  }
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool done_ = false;
+  std::thread watch_;
+};
+
+std::unique_ptr<Transport> transport_within(MpiWorld& world, double limit_s) {
+  const SetUpLimit limit(world.rank(), limit_s);
+  return world.transport();
+}
+
+int run_in(MpiWorld& world, const BenchNetworkOptions& options) {
+  check(options, world.size());
+  const std::unique_ptr<Transport> transport = transport_within(world, 2 * options.limit_s);
+  AllPairs all = measure_all_pairs(*transport, {options.seconds, options.limit_s, interface_here(*transport)});
+  const int code = transport->rank() == 0 ? print(all, options) : kExitOk;
+  // A blocked link would hold up the end of MPI too.
+  if (transport->rank() == 0 && !all.complete) MpiWorld::abort(code == kExitOk ? kExitUnmet : code);
+  return code;
+}
+
+}  // namespace
+
+int run_bench_network(const BenchNetworkOptions& options) {
+  prepare_process();
+  MpiWorld world;
+  try {
+    return run_in(world, options);
+  } catch (const ConfigError& error) {  // every rank finds the same
+    if (world.rank() == 0) std::fprintf(stderr, "echelon: error: %s\n", error.what());
+    return error.code();
+  } catch (const Error& error) {
+    std::fprintf(stderr, "echelon: error: rank %d: %s\n", world.rank(), error.what());
+    MpiWorld::abort(error.code());
+  }
+}
+
+}  // namespace echelon::cli
