@@ -104,6 +104,10 @@ Run declare_report(CLI::App& app) {
   app.add_option("--out", o->out, "folder to write to")->capture_default_str();
   app.add_option("--name", o->name, "base name of the files written: NAME.md, NAME.csv, NAME.json")
       ->capture_default_str();
+  app.add_option("--tensorboard", o->tensorboard, "instead: write event files for TensorBoard into this folder")
+      ->type_name("FOLDER");
+  app.add_option("--mllog", o->mllog, "instead: write MLPerf log lines (:::MLLOG) into result_N.txt of this folder")
+      ->type_name("FOLDER");
   return [o] { return run_report(*o); };
 }
 
@@ -320,7 +324,8 @@ constexpr Verb kVerbs[] = {
      "  echelon export results/digits --out digits.safetensors", declare_export},
     {"report", "turn runs into strong and weak scaling tables",
      "  echelon report results/digits\n"
-     "  echelon report results/lenet-1 results/lenet-2 --out results --name lenet",
+     "  echelon report results/lenet-1 results/lenet-2 --out results --name lenet\n"
+     "  echelon report results/digits --tensorboard events",
      declare_report},
     {"compare", "check runs of a new build against those of an old one; code 8 where a figure got worse",
      "  echelon compare base/results results --tolerance 0.05 --junit compare.xml\n"

@@ -68,11 +68,12 @@ struct ExportOptions {  // echelon export MODEL [--out FILE]
 };
 int run_export(const ExportOptions& options);
 
-struct ReportOptions {  // echelon report RUN... [--out FOLDER] [--name NAME] | --figures
+struct ReportOptions {  // echelon report RUN... [--out FOLDER] [--name NAME] | --figures | RUN... --tensorboard FOLDER
   std::vector<std::string> runs;
   bool figures = false;  // list the recorded figures and how they are combined
   std::string out = "results";
   std::string name = "scaling";
+  std::string tensorboard{}, mllog{};  // convert the records into files of these folders instead
 };
 int run_report(const ReportOptions& options);
 

@@ -1,4 +1,4 @@
-// echelon report: records of runs in, scaling tables out.
+// echelon report: records of runs in, scaling tables or files of other programs out.
 #include <fmt/format.h>
 
 #include <cstdio>
@@ -7,6 +7,8 @@
 #include "base/error.hpp"
 #include "base/version.hpp"
 #include "cli/options.hpp"
+#include "report/convert/mllog.hpp"
+#include "report/convert/tensorboard.hpp"
 #include "report/figures.hpp"
 #include "report/record.hpp"
 #include "report/scaling.hpp"
@@ -24,6 +26,25 @@ std::string now_utc() {
   return text;
 }
 
+int print_written(const std::vector<std::string>& paths) {
+  std::fputs("written:\n", stdout);
+  for (const std::string& path : paths) fmt::print("  {}\n", path);
+  return kExitOk;
+}
+
+// Every attempt with rows, finished or not.
+int convert(const ReportOptions& options) {
+  const std::vector<RunRecord> runs = read_runs(options.runs);
+  std::vector<std::string> paths;
+  if (!options.tensorboard.empty()) paths = write_tensorboard(runs, options.tensorboard);
+  if (!options.mllog.empty()) {
+    const std::vector<std::string> more = write_mllog(runs, options.mllog);
+    paths.insert(paths.end(), more.begin(), more.end());
+  }
+  if (paths.empty()) throw DataError("none of the attempts has a metrics.jsonl, so there is nothing to convert");
+  return print_written(paths);
+}
+
 }  // namespace
 
 int run_report(const ReportOptions& options) {
@@ -35,6 +56,7 @@ int run_report(const ReportOptions& options) {
   if (options.name.empty() || options.name.find('/') != std::string::npos)
     throw ConfigError(fmt::format("--name {}: a file name without folders, such as \"scaling\"; --out takes the folder",
                                   options.name));
+  if (!options.tensorboard.empty() || !options.mllog.empty()) return convert(options);
   const ScalingReport report = make_scaling(read_runs(options.runs));
   ReportSource source{options.name, "echelon report", now_utc(), kVersion, commit()};
   for (const std::string& run : options.runs) source.command += " " + run;
@@ -42,9 +64,7 @@ int run_report(const ReportOptions& options) {
   std::fputs(write_text(report).c_str(), stdout);
   if (report.studies.empty())
     throw DataError("none of the runs finished, so there is nothing to report; the reasons are above");
-  std::fputs("written:\n", stdout);
-  for (const std::string& path : write_report(report, source, options.out)) fmt::print("  {}\n", path);
-  return kExitOk;
+  return print_written(write_report(report, source, options.out));
 }
 
 }  // namespace echelon::cli

@@ -89,6 +89,22 @@ TEST_CASE("a codec that costs accuracy is warned of beside the run without one",
   CHECK(tables["warnings"][0].get<std::string>().find("(2 runs) without a codec") != std::string::npos);
 }
 
+TEST_CASE("a run is converted for TensorBoard and MLPerf, finished or not", "[report]") {
+  const Trial trial;
+  REQUIRE(trial.train(2, {"train.steps=6"}).code == kExitOk);
+  const Outcome outcome = run_report(trial, {"results", "--tensorboard", "events", "--mllog", "mllog"});
+  INFO(outcome.out << outcome.err);
+  REQUIRE(outcome.code == kExitOk);
+  CHECK(read_file_whole(trial / "mllog/result_0.txt").starts_with(":::MLLOG {"));
+  int events = 0;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(trial / "events"))
+    events += entry.path().filename().string().starts_with("events.out.tfevents.");
+  CHECK(events == 1);
+  CHECK_FALSE(std::filesystem::exists(trial / "results/scaling.md"));
+  std::filesystem::remove(trial.attempt() + "/metrics.jsonl");
+  CHECK(run_report(trial, {"results", "--mllog", "mllog"}).code == kExitData);
+}
+
 TEST_CASE("a report of an empty folder says what is missing and writes nothing", "[report]") {
   const Trial trial;
   CHECK(run_report(trial, {"nowhere"}).code == kExitConfig);
