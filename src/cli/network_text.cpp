@@ -74,7 +74,7 @@ std::string range_text(const LinkMatrix& links, const Part& part) {
 }
 
 std::string part_text(const LinkMatrix& links, const Part& part, const std::string& heading) {
-  const std::string head = fmt::format("{} ({})\n\n", heading, counted(std::ssize(part.ranks), "end"));
+  const std::string head = heading + "\n\n";
   if (part.ranks.size() > kMostColumns) return head + range_text(links, part) + "\n";
   return head + matrix_text(links, part, "bandwidth to", &rate_cell) +
          matrix_text(links, part, "latency to", &latency_cell);
@@ -88,10 +88,11 @@ std::string network_text(const LinkMatrix& links, const LinkFaults& faults) {
     if (!links.interfaces[host].empty())
       out += fmt::format("{}: packets to other hosts leave by {}\n", links.host_names[host], links.interfaces[host]);
   if (!out.empty()) out += "\n";
-  if (links.host_names.size() > 1) out += part_text(links, hosts_of(links), "between hosts");
+  if (links.host_names.size() > 1)
+    out += part_text(links, hosts_of(links), fmt::format("between {} hosts", links.host_names.size()));
   for (std::size_t host = 0; host < links.host_names.size(); ++host)
     if (const Part part = ranks_of(links, static_cast<int>(host)); part.ranks.size() > 1)
-      out += part_text(links, part, "inside " + links.host_names[host]);
+      out += part_text(links, part, fmt::format("inside {}, {} ranks", links.host_names[host], part.ranks.size()));
   for (const std::string& fault : faults.blocked) out += fmt::format("BLOCKED: {}\n", fault);
   for (const std::string& fault : faults.slow) out += fmt::format("slow: {}\n", fault);
   if (faults.blocked.empty() && faults.slow.empty()) out += "no slow and no blocked link\n";

@@ -3,7 +3,7 @@
 # shaped link of its own, all on one bridge.
 #
 #   hosts.sh up N [RATE]       N hosts h1 .. hN; RATE of each link, each way: 1gbit, 100mbit, 0: unshaped (default)
-#   hosts.sh shape RATE        another rate for every link
+#   hosts.sh shape RATE [HOST] another rate for every link, or for that of a host
 #   hosts.sh slurm             a real Slurm over them: one controller here, one slurmd in each host (packages slurm-wlm, munge)
 #   hosts.sh env               what a shell needs so that mpirun, sbatch and srun use the hosts: eval "$(hosts.sh env)"
 #   hosts.sh mpirun ARGS...    mpirun over all hosts, one rank a host in turn, over TCP alone
@@ -150,7 +150,7 @@ verb=${1:-help}
 [ $# -eq 0 ] || shift
 case $verb in
   up) up "$@" ;;
-  shape) for host in $(names); do set_rate "$host" "$1"; done ;;
+  shape) for host in ${2:-$(names)}; do set_rate "$host" "$1"; done ;;
   slurm) slurm ;;
   env) print_env ;;
   mpirun) over_hosts "$@" ;;

@@ -32,6 +32,7 @@ verdict() {
 }
 
 names=("weights over four hosts are those of four ranks on one"
+  "bench network names the host whose link is slow one way"
   "a host that is unplugged ends runs of all strategies with 7, by name"
   "a batch job over four hosts ends with the same weights"
   "a job that leaves with 75 requeues itself and goes on from its checkpoint"
@@ -76,6 +77,13 @@ timeout 120 mpirun -n 4 --oversubscribe --bind-to none "$work/echelon" "${train[
 timeout 120 "$hosts" mpirun -n 4 "$work/echelon" "${train[@]}" --set "run.results=$work/four" > "$work/four.log" 2>&1
 verdict "${names[0]}" "$(checksum "$work/one")" "$(checksum "$work/four")" "$work/four.log"
 
+"$hosts" shape 100mbit h3
+timeout 120 "$hosts" mpirun -n 4 "$work/echelon" bench network --out "$work/network.json" > "$work/network.log" 2>&1
+"$hosts" shape 1gbit h3
+verdict "${names[1]}" 'slow: h3 is slow to 3 of 3 others 1' \
+  "$(grep -o 'slow: h3 is slow to 3 of 3 others' "$work/network.log") $(grep -c echelon-network "$work/network.json")" \
+  "$work/network.log"
+
 # All at once, of ranks that sleep most of the time. A host that comes back must find none of its ranks.
 strategies=$("$work/echelon" check digits.toml --set exchange.strategy=? 2>&1 | sed -n 's/.*known: //p' | tr -d ,)
 has_rows() { compgen -G "$work/$1/*/run-*/01/metrics.jsonl" > /dev/null; }
@@ -100,18 +108,18 @@ for strategy in $strategies; do
   found+="$strategy $code $([ "$named" = 0 ] || echo named), "
   tail -5 "$work/unplugged-$strategy.log" >> "$work/unplugged.log"
 done
-verdict "${names[1]}" "$expected" "$found" "$work/unplugged.log"
+verdict "${names[2]}" "$expected" "$found" "$work/unplugged.log"
 
 if ! command -v slurmctld slurmd munge > /dev/null; then
-  for name in "${names[@]:2}"; do skip "$name" "needs slurm-wlm and munge"; done
+  for name in "${names[@]:3}"; do skip "$name" "needs slurm-wlm and munge"; done
 elif ! "$hosts" slurm > "$work/slurm.log" 2>&1; then
-  for name in "${names[@]:2}"; do skip "$name" "Slurm did not start here: $(tail -1 "$work/slurm.log")"; done
+  for name in "${names[@]:3}"; do skip "$name" "Slurm did not start here: $(tail -1 "$work/slurm.log")"; done
 else
   eval "$("$hosts" env)"
   ECHELON=$work/echelon timeout 180 sbatch --wait --nodes 4 --ntasks 4 --ntasks-per-node 1 --output "$work/job.log" \
     train.sbatch "${train[@]:1}" --set "run.results=$work/job" > "$work/sbatch.log" 2>&1
   cat "$work/sbatch.log" >> "$work/job.log"
-  verdict "${names[2]}" "$(checksum "$work/one")" "$(checksum "$work/job")" "$work/job.log"
+  verdict "${names[3]}" "$(checksum "$work/one")" "$(checksum "$work/job")" "$work/job.log"
 
   # Both jobs share the hosts and wait in the queue at the same time.
   timeout 120 mpirun -n 2 --oversubscribe --bind-to none "$work/echelon" "${long[@]}" --set "run.results=$work/long" > "$work/long.log" 2>&1
@@ -120,7 +128,7 @@ else
   within 60 has_checkpoint ended && scontrol requeue "$ended"
   within 120 is_over "$stopped"
   within 120 is_over "$ended"
-  verdict "${names[3]}" "$(checksum "$work/long") resumed 1" "$(went_on stopped)" "$work/stopped.log"
-  verdict "${names[4]}" "$(checksum "$work/long") resumed 1" "$(went_on ended)" "$work/ended.log"
+  verdict "${names[4]}" "$(checksum "$work/long") resumed 1" "$(went_on stopped)" "$work/stopped.log"
+  verdict "${names[5]}" "$(checksum "$work/long") resumed 1" "$(went_on ended)" "$work/ended.log"
 fi
 finish
