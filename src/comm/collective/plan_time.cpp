@@ -10,8 +10,9 @@
 namespace echelon::inline comm {
 namespace {
 
+// A step of a lane; a lane is what one rank does of one collective.
 struct At {
-  std::size_t rank = 0, index = 0;
+  std::size_t lane = 0, index = 0;
 };
 
 struct Node {
@@ -23,11 +24,13 @@ struct Node {
   At other;                          // the message's other end
 };
 
+enum class What : std::uint8_t { offered, begins, leaves, ends };
+
 struct Event {
   double time_s = 0;
   std::int64_t order = 0;
   At at;
-  bool ends = false;  // else: may begin
+  What what = What::begins;
   friend bool operator>(const Event& a, const Event& b) {
     return a.time_s != b.time_s ? a.time_s > b.time_s : a.order > b.order;
   }
@@ -37,28 +40,42 @@ bool is_message(const Step& step) { return step.kind == StepKind::send || step.k
 
 class VirtualRun {
  public:
-  VirtualRun(const std::vector<std::shared_ptr<const Plan>>& plans, const std::vector<int>& hosts,
-             const Network& network, std::size_t elem_bytes)
-      : hosts_(hosts), network_(network), elem_bytes_(static_cast<double>(elem_bytes)), ranks_(plans.size()) {
-    for (std::size_t r = 0; r < plans.size(); ++r) load(r, *plans[r]);
-    join_ends();
+  VirtualRun(const std::vector<TimedPlans>& collectives, const std::vector<int>& hosts, const Network& network,
+             double elem_bytes)
+      : hosts_(hosts),
+        network_(network),
+        elem_bytes_(elem_bytes),
+        ranks_(hosts.size()),
+        lanes_(collectives.size() * hosts.size()) {
+    for (std::size_t c = 0; c < collectives.size(); ++c) {
+      ECHELON_CHECK_EQ(collectives[c].plans.size(), hosts.size());
+      for (std::size_t r = 0; r < hosts.size(); ++r) load(c * hosts.size() + r, *collectives[c].plans[r]);
+      join_ends(c * hosts.size());
+    }
   }
 
-  double run() {
-    for (std::size_t r = 0; r < ranks_.size(); ++r)
-      for (std::size_t i = 0; i < ranks_[r].nodes.size(); ++i)
-        if (ranks_[r].nodes[i].missing == 0) offer({r, i}, 0);
-    double last_s = 0;
+  std::vector<double> run(const std::vector<TimedPlans>& collectives) {
+    std::vector<double> last_s(collectives.size(), 0);
+    for (std::size_t l = 0; l < lanes_.size(); ++l) {
+      const std::vector<double>& ready_s = collectives[l / ranks_.size()].ready_s;
+      const double begins_s = ready_s.empty() ? 0 : ready_s[rank_of(l)];
+      for (std::size_t i = 0; i < lanes_[l].nodes.size(); ++i)
+        if (lanes_[l].nodes[i].missing == 0) push(begins_s, {l, i}, What::offered);
+    }
     std::size_t ended = 0;
     while (!events_.empty()) {
       const Event event = events_.top();
       events_.pop();
-      if (event.ends) {
-        last_s = std::max(last_s, event.time_s);
-        ++ended;
-        end(event.at, event.time_s);
-      } else {
-        begin(event.at, event.time_s);
+      switch (event.what) {
+        case What::offered: offer(event.at, event.time_s); break;
+        case What::begins: begin(event.at, event.time_s); break;
+        case What::leaves: leave(event.at, event.time_s); break;
+        case What::ends: {
+          double& last = last_s[event.at.lane / ranks_.size()];
+          last = std::max(last, event.time_s);
+          ++ended;
+          end(event.at, event.time_s);
+        }
       }
     }
     ECHELON_CHECK_EQ(ended, total_, "plans that wait for each other");
@@ -66,86 +83,109 @@ class VirtualRun {
   }
 
  private:
-  struct Rank {
+  struct Lane {
     std::vector<Node> nodes;
     std::multimap<std::size_t, std::size_t> barriers;  // by after_all: the steps that wait for it
     std::size_t done_below = 0;                        // all steps below are done
-    double cpu_free_s = 0, out_free_s = 0, in_free_s = 0;
   };
   struct Card {
     double out_free_s = 0, in_free_s = 0;
   };
+  struct Rank {
+    double cpu_free_s = 0;
+    Card card;  // towards ranks of its host
+  };
 
-  Node& node(At at) { return ranks_[at.rank].nodes[at.index]; }
+  std::size_t rank_of(std::size_t lane) const { return lane % ranks_.size(); }
+  Node& node(At at) { return lanes_[at.lane].nodes[at.index]; }
 
-  void load(std::size_t r, const Plan& plan) {
+  void load(std::size_t l, const Plan& plan) {
     ECHELON_CHECK(!plan.uses_library(), "plan {} is the library's own", plan.name());
-    Rank& rank = ranks_[r];
-    rank.nodes.resize(static_cast<std::size_t>(plan.steps()));
-    total_ += rank.nodes.size();
-    for (std::size_t i = 0; i < rank.nodes.size(); ++i) {
-      Node& at = rank.nodes[i];
+    Lane& lane = lanes_[l];
+    lane.nodes.resize(static_cast<std::size_t>(plan.steps()));
+    total_ += lane.nodes.size();
+    for (std::size_t i = 0; i < lane.nodes.size(); ++i) {
+      Node& at = lane.nodes[i];
       at.step = plan.step(static_cast<std::int64_t>(i));
       for (const std::int64_t earlier : at.step.after)
         if (earlier >= 0) {
           ++at.missing;
-          rank.nodes[static_cast<std::size_t>(earlier)].waiting.push_back(i);
+          lane.nodes[static_cast<std::size_t>(earlier)].waiting.push_back(i);
         }
       if (at.step.after_all > 0) {
         ++at.missing;
-        rank.barriers.emplace(static_cast<std::size_t>(at.step.after_all), i);
+        lane.barriers.emplace(static_cast<std::size_t>(at.step.after_all), i);
       }
     }
   }
 
-  // The i-th send to a peer is its i-th receive from here.
-  void join_ends() {
+  // The i-th send to a peer is its i-th receive from here. `first`: the collective's lane of rank 0.
+  void join_ends(std::size_t first) {
     std::map<std::pair<std::size_t, std::size_t>, std::queue<At>> sends;
-    for (std::size_t r = 0; r < ranks_.size(); ++r)
-      for (std::size_t i = 0; i < ranks_[r].nodes.size(); ++i)
-        if (const Step& step = ranks_[r].nodes[i].step; step.kind == StepKind::send)
-          sends[{r, static_cast<std::size_t>(step.peer)}].push({r, i});
-    for (std::size_t r = 0; r < ranks_.size(); ++r)
-      for (std::size_t i = 0; i < ranks_[r].nodes.size(); ++i) {
-        Node& at = ranks_[r].nodes[i];
+    for (std::size_t l = first; l < first + ranks_.size(); ++l)
+      for (std::size_t i = 0; i < lanes_[l].nodes.size(); ++i)
+        if (const Step& step = lanes_[l].nodes[i].step; step.kind == StepKind::send)
+          sends[{l, first + static_cast<std::size_t>(step.peer)}].push({l, i});
+    for (std::size_t l = first; l < first + ranks_.size(); ++l)
+      for (std::size_t i = 0; i < lanes_[l].nodes.size(); ++i) {
+        Node& at = lanes_[l].nodes[i];
         if (at.step.kind != StepKind::recv) continue;
-        auto& from = sends[{static_cast<std::size_t>(at.step.peer), r}];
-        ECHELON_CHECK(!from.empty(), "rank {} waits for a message that rank {} does not send", r, at.step.peer);
+        auto& from = sends[{first + static_cast<std::size_t>(at.step.peer), l}];
+        ECHELON_CHECK(!from.empty(), "rank {} waits for a message that rank {} does not send", rank_of(l),
+                      at.step.peer);
         at.other = from.front();
-        node(at.other).other = {r, i};
+        node(at.other).other = {l, i};
         from.pop();
       }
   }
 
-  void push(double time_s, At at, bool ends) { events_.push({time_s, order_++, at, ends}); }
+  void push(double time_s, At at, What what) { events_.push({time_s, order_++, at, what}); }
 
   // Nothing is missing any more. A message begins once that is so at both ends.
   void offer(At at, double now_s) {
     Node& here = node(at);
     here.ready = true;
-    if (!is_message(here.step)) return push(now_s, at, false);
-    if (node(here.other).ready) push(now_s, here.step.kind == StepKind::send ? at : here.other, false);
+    if (!is_message(here.step)) return push(now_s, at, What::begins);
+    if (node(here.other).ready) push(now_s, here.step.kind == StepKind::send ? at : here.other, What::begins);
   }
 
   void begin(At at, double now_s) {
     const Node& here = node(at);
-    Rank& rank = ranks_[at.rank];
+    Rank& rank = ranks_[rank_of(at.lane)];
     const double bytes = static_cast<double>(here.step.range.elems()) * elem_bytes_;
     if (!is_message(here.step)) {
       rank.cpu_free_s = std::max(rank.cpu_free_s, now_s) + bytes / network_.add_bytes_per_s;
-      return push(rank.cpu_free_s, at, true);
+      return push(rank.cpu_free_s, at, What::ends);
     }
-    const std::size_t to = here.other.rank;
-    const bool inside = hosts_[at.rank] == hosts_[to];
-    const Link& link = inside ? network_.inside : network_.between;
-    double& out_free_s = inside ? rank.out_free_s : cards_[hosts_[at.rank]].out_free_s;
-    double& in_free_s = inside ? ranks_[to].in_free_s : cards_[hosts_[to]].in_free_s;
-    const double start_s = std::max({now_s, out_free_s, in_free_s});
-    out_free_s = in_free_s = start_s + bytes / link.bytes_per_s + link.latency_s / 2;
-    const double there_s = start_s + bytes / link.bytes_per_s + link.latency_s;
-    push(there_s, at, true);
-    push(there_s, here.other, true);
+    double& out_free_s = card_of(at).out_free_s;
+    const double start_s = std::max(now_s, out_free_s);
+    out_free_s = start_s + bytes / link_of(at).bytes_per_s + link_of(at).latency_s / 2;
+    push(start_s, at, What::leaves);
   }
+
+  // The message has the sender's card from now on.
+  void leave(At at, double now_s) {
+    const At other = node(at).other;
+    const Link& link = link_of(at);
+    const double bytes = static_cast<double>(node(at).step.range.elems()) * elem_bytes_;
+    double start_s = now_s;
+    if (const int up = switch_of(at), down = switch_of(other); up != down)
+      for (double* free_s : {&uplinks_[up].out_free_s, &uplinks_[down].in_free_s}) {
+        start_s = std::max(start_s, *free_s);
+        *free_s = start_s + bytes / network_.uplink_bytes_per_s;
+      }
+    double& in_free_s = card_of(other).in_free_s;
+    in_free_s = std::max(start_s + link.latency_s / 2, in_free_s) + bytes / link.bytes_per_s + link.latency_s / 2;
+    push(in_free_s, at, What::ends);
+    push(in_free_s, other, What::ends);
+  }
+
+  bool stays_inside(At at) const { return host_of(at) == host_of(lanes_[at.lane].nodes[at.index].other); }
+  int host_of(At at) const { return hosts_[rank_of(at.lane)]; }
+  const Link& link_of(At at) const { return stays_inside(at) ? network_.inside : network_.between; }
+  // At this end of the message.
+  Card& card_of(At at) { return stays_inside(at) ? ranks_[rank_of(at.lane)].card : cards_[host_of(at)]; }
+  int switch_of(At at) const { return network_.hosts_per_switch > 0 ? host_of(at) / network_.hosts_per_switch : 0; }
 
   // One of the steps that `at` waits for is done.
   void one_less_missing(At at, double now_s) {
@@ -153,14 +193,14 @@ class VirtualRun {
   }
 
   void end(At at, double now_s) {
-    Rank& rank = ranks_[at.rank];
-    rank.nodes[at.index].done = true;
-    for (const std::size_t waiting : rank.nodes[at.index].waiting) one_less_missing({at.rank, waiting}, now_s);
-    while (rank.done_below < rank.nodes.size() && rank.nodes[rank.done_below].done) ++rank.done_below;
-    while (!rank.barriers.empty() && rank.barriers.begin()->first <= rank.done_below) {
-      const std::size_t waiting = rank.barriers.begin()->second;
-      rank.barriers.erase(rank.barriers.begin());
-      one_less_missing({at.rank, waiting}, now_s);
+    Lane& lane = lanes_[at.lane];
+    lane.nodes[at.index].done = true;
+    for (const std::size_t waiting : lane.nodes[at.index].waiting) one_less_missing({at.lane, waiting}, now_s);
+    while (lane.done_below < lane.nodes.size() && lane.nodes[lane.done_below].done) ++lane.done_below;
+    while (!lane.barriers.empty() && lane.barriers.begin()->first <= lane.done_below) {
+      const std::size_t waiting = lane.barriers.begin()->second;
+      lane.barriers.erase(lane.barriers.begin());
+      one_less_missing({at.lane, waiting}, now_s);
     }
   }
 
@@ -168,7 +208,9 @@ class VirtualRun {
   const Network& network_;
   double elem_bytes_;
   std::vector<Rank> ranks_;
-  std::map<int, Card> cards_;
+  std::vector<Lane> lanes_;      // by collective, then rank
+  std::map<int, Card> cards_;    // by host
+  std::map<int, Card> uplinks_;  // by switch
   std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
   std::int64_t order_ = 0;
   std::size_t total_ = 0;
@@ -178,8 +220,12 @@ class VirtualRun {
 
 double plan_time_s(const std::vector<std::shared_ptr<const Plan>>& plans, const std::vector<int>& hosts,
                    const Network& network, std::size_t elem_bytes) {
-  ECHELON_CHECK_EQ(plans.size(), hosts.size());
-  return VirtualRun(plans, hosts, network, elem_bytes).run();
+  return plan_times_s({{.plans = plans}}, hosts, network, static_cast<double>(elem_bytes)).front();
+}
+
+std::vector<double> plan_times_s(const std::vector<TimedPlans>& collectives, const std::vector<int>& hosts,
+                                 const Network& network, double elem_bytes) {
+  return VirtualRun(collectives, hosts, network, elem_bytes).run(collectives);
 }
 
 }  // namespace echelon::inline comm

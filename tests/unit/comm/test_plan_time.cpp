@@ -55,3 +55,39 @@ TEST_CASE("plan_time sees segments overlap, shared cards and the time to add", "
   AllreduceRequest pair{.ranks = 2, .elems = n, .segment_elems = n};
   CHECK(seconds("butterfly", pair, adding) == Approx(of(1, 2.0 * n)));
 }
+
+TEST_CASE("plan_time lets every pair of cards work at the same time", "[comm]") {
+  constexpr std::int64_t n = 1 << 16;
+  for (const int ranks : {4, 8}) {
+    AllreduceRequest request{.ranks = ranks, .elems = n, .segment_elems = n};
+    CHECK(seconds("naive", request, kFlat) == Approx(of(1, (ranks - 1.0) * n) + (ranks - 2) * kLatency_s / 2));
+  }
+}
+
+TEST_CASE("plan_times: collectives share cards, and begin when their ranks are ready", "[comm]") {
+  constexpr std::int64_t n = 1 << 20;
+  AllreduceRequest request{.ranks = 4, .elems = n, .segment_elems = n};
+  TimedPlans ring;
+  for (request.rank = 0; request.rank < request.ranks; ++request.rank)
+    ring.plans.push_back(make_allreduce("ring", request));
+  const std::vector<int> hosts = {0, 1, 2, 3};
+  const double alone_s = of(6, 6.0 / 4 * n);
+  TimedPlans late = ring;
+  late.ready_s = {1, 1, 1, 2};
+  CHECK(plan_times_s({ring}, hosts, kFlat, 4).front() == Approx(alone_s));
+  CHECK(plan_times_s({ring}, hosts, kFlat, 2).front() == Approx(of(6, 3.0 / 4 * n)));
+  CHECK(plan_times_s({ring, late}, hosts, kFlat, 4).front() == Approx(alone_s));
+  CHECK(plan_times_s({ring, late}, hosts, kFlat, 4).back() == Approx(2 + alone_s));
+  const std::vector<double> together = plan_times_s({ring, ring}, hosts, kFlat, 4);
+  CHECK(together.back() == Approx(2 * alone_s).epsilon(0.02));
+}
+
+TEST_CASE("plan_time: hosts behind other switches share the uplink", "[comm]") {
+  Network tight = kFlat;
+  tight.hosts_per_switch = 2, tight.uplink_bytes_per_s = kRate / 2;
+  constexpr std::int64_t n = 1 << 20;
+  const AllreduceRequest request{.ranks = 4, .elems = n, .segment_elems = n};
+  CHECK(seconds("butterfly", request, kFlat) == Approx(of(2, 2.0 * n)));
+  // The second round crosses: two messages of each switch pass its uplink one after another, at half the rate.
+  CHECK(seconds("butterfly", request, tight) > of(2, 1.0 * n + 3.0 * n));
+}
