@@ -137,6 +137,31 @@ Run declare_compare(CLI::App& app) {
   return [o] { return run_compare(*o); };
 }
 
+Run declare_plan(CLI::App& app) {
+  auto o = held<PlanOptions>();
+  app.add_option("config", o->config, "the experiment, a TOML file")->type_name("CONFIG")->required();
+  add_sets(app, o->sets);
+  app.add_option("--from", o->from, "folders of runs: the step is measured in the one with the fewest ranks")
+      ->allow_extra_args(false)
+      ->type_name("RUN");
+  app.add_option("--step", o->step,
+                 "a described step, instead: forward_ms=60,backward_ms=120,jitter=0.03 or a file with [step]")
+      ->type_name("TEXT|FILE");
+  app.add_option("--network", o->network, "25gbit; 25gbit,ranks_per_host=8,inside=nvlink; or a file with [network]")
+      ->type_name("TEXT|FILE")
+      ->capture_default_str();
+  app.add_option("--replicas", o->replicas, "8..10000 (doubling), or a list")->capture_default_str();
+  app.add_option("--scaling", o->scaling, "weak: the batch of each replica stays; strong: that of all")
+      ->capture_default_str();
+  app.add_option("--compare", o->compare, "what else is predicted: strategies, algorithms, codecs, or none")
+      ->delimiter(',')
+      ->allow_extra_args(false);
+  app.add_option("--node-hour", o->node_hour, "price of one host for an hour")->check(CLI::Range(0.0, 1e6));
+  app.add_option("--out", o->out, "folder to write NAME.md, NAME.csv and NAME.json to");
+  app.add_option("--name", o->name, "base name of these files")->capture_default_str();
+  return [o] { return run_plan(*o); };
+}
+
 Run declare_info(CLI::App&) {
   auto o = held<InfoOptions>();
   return [o] { return run_info(*o); };
@@ -322,6 +347,11 @@ constexpr Verb kVerbs[] = {
      declare_eval},
     {"export", "write a trained model's weights as safetensors",
      "  echelon export results/digits --out digits.safetensors", declare_export},
+    {"plan", "predict step time, efficiency and cost for replicas that are not there",
+     "  echelon plan configs/bench/resnet50.toml --step samples=64,forward_ms=60,backward_ms=120,jitter=0.03 \\\n"
+     "    --network 25gbit,ranks_per_host=4,inside=nvlink --replicas 8..10000\n"
+     "  echelon plan run.toml --from results/lenet-1 results/lenet-4 --network 1gbit --replicas 2,4,8 --compare none",
+     declare_plan},
     {"report", "turn runs into strong and weak scaling tables",
      "  echelon report results/digits\n"
      "  echelon report results/lenet-1 results/lenet-2 --out results --name lenet\n"

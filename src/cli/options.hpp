@@ -86,6 +86,21 @@ struct CompareOptions {  // echelon compare BASE NEW [--tolerance [GROUP=]PART].
 };
 int run_compare(const CompareOptions& options);
 
+struct PlanOptions {  // echelon plan CONFIG --from RUN.. | --step TEXT|FILE  --network TEXT|FILE --replicas 8..10000
+  std::string config;
+  std::vector<std::string> sets;
+  std::vector<std::string> from;  // folders of runs: the step, and points to compare with
+  std::string step;               // a described step, instead of a measured one
+  std::string network = "10gbit";
+  std::string replicas = "8..10000";
+  std::string scaling = "weak";  // weak: the batch of each replica stays | strong: that of all
+  std::vector<std::string> compare = {"strategies", "algorithms", "codecs"};
+  double node_hour = 0;  // money of a host for an hour
+  std::string out;       // folder of NAME.md, NAME.csv, NAME.json; "": only printed
+  std::string name = "plan";
+};
+int run_plan(const PlanOptions& options);
+
 struct ImportOptions {              // echelon data import FORMAT INPUT... --out FOLDER
   std::string format;               // idx | cifar10 | cifar100 | csv | text | words | sequences | pairs
   std::vector<std::string> inputs;  // idx: images, labels; cifar: batch files; text: files in a row; else one

@@ -1,0 +1,203 @@
+// echelon plan: step time, efficiency and cost of replicas that are not there, without MPI and without starting any.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "base/atomic_file.hpp"
+#include "base/error.hpp"
+#include "base/nearest.hpp"
+#include "base/text.hpp"
+#include "cli/memory_text.hpp"
+#include "cli/options.hpp"
+#include "cli/step_bench.hpp"
+#include "config/parse.hpp"
+#include "config/traits/algorithms.hpp"
+#include "config/traits/codecs.hpp"
+#include "model/build.hpp"
+#include "parallel/footprint.hpp"
+#include "predictor/plan_report.hpp"
+
+namespace echelon::cli {
+namespace {
+
+// The finished run whose step is measured: the fewest ranks, then the most steps.
+const RunRecord* calibrating(const std::vector<RunRecord>& runs) {
+  const RunRecord* best = nullptr;
+  for (const RunRecord& run : runs) {
+    if (!run.has_summary || run.state != "finished") continue;
+    if (!best || run.ranks < best->ranks || (run.ranks == best->ranks && run.timed_steps > best->timed_steps))
+      best = &run;
+  }
+  return best;
+}
+
+class Planner {
+ public:
+  explicit Planner(const PlanOptions& options)
+      : options_(options),
+        config_(load_config(options.config, options.sets)),
+        network_(read_network(options.network)),
+        replicas_(replica_list(options.replicas)),
+        graph_(build_model(config_.model, bench_samples(config_).form)),
+        work_(workload_of(config_, graph_)),
+        pricers_(network_, model_group(config_.parallel)) {
+    if (!options.from.empty()) runs_ = read_runs(options.from);
+    run_ = calibrating(runs_);
+    if (!options.from.empty() && !run_)
+      throw DataError("--from: none of the runs finished, so that no step is measured");
+    if (options.step.empty() && !run_)
+      throw ConfigError("no step: --from RUN takes a measured one, --step forward_ms=60,backward_ms=120 describes one");
+    step_ = !options.step.empty() ? described_step(options.step, static_cast<double>(config_.batch.global))
+                                  : measured_step(*run_);
+  }
+
+  PlanReport report() {
+    PlanReport report;
+    report.facts = facts();
+    report.main = of(config_, replicas_, true);
+    report.node_hour = options_.node_hour;
+    for (const Config& config : variants()) report.variants.push_back(of(config, replicas_, false));
+    add_points(report);
+    if (work_.sparse_tables) report.notes.push_back("sparse embeddings are counted as if they were sent whole");
+    if (!step_.variation.varies())
+      report.notes.push_back("steps are taken to be equal: no jitter was described or measured, and nobody waits");
+    return report;
+  }
+
+ private:
+  bool strong() const { return options_.scaling == "strong"; }
+
+  Forecast of(const Config& config, const std::vector<int>& replicas, bool ranges) {
+    return forecast({.config = config,
+                     .work = work_,
+                     .step = step_,
+                     .strong = strong(),
+                     .network = network_,
+                     .replicas = replicas,
+                     .pricers = pricers_,
+                     .ranges = ranges});
+  }
+
+  std::vector<std::string> facts() const {
+    const auto ms = [](double seconds) { return fmt::format("{:.4g}", 1e3 * seconds); };
+    std::vector<std::string> lines;
+    lines.push_back(fmt::format("model     {}: {} values, {} in {}, {:.3g} FLOPs a value and step", work_.model,
+                                count_text(work_.elems), bytes_text(work_.bytes()),
+                                counted(static_cast<std::int64_t>(work_.buckets.size()), "bucket"),
+                                work_.flops * step_.samples / static_cast<double>(work_.elems)));
+    lines.push_back(
+        fmt::format("step      {} ms for {:g} samples (input {}, forward {}, back-propagation {}, optimiser "
+                    "{}, other {}); {}",
+                    ms(step_.total_s()), step_.samples, ms(step_.data_s), ms(step_.forward_s), ms(step_.backward_s),
+                    ms(step_.optimiser_s), ms(step_.other_s), step_.source));
+    lines.push_back(fmt::format("varies    by {:.1f} % from step to step, {:.1f} % from replica to replica",
+                                100 * step_.variation.jitter(), 100 * step_.variation.spread()));
+    lines.push_back(
+        fmt::format("network   {}; bandwidth known to {:.0f} %", network_.name, 100 * network_.uncertainty));
+    lines.push_back(fmt::format(
+        "batch     {}", strong() ? "of all replicas stays (strong scaling)" : "of each replica stays (weak scaling)"));
+    lines.push_back("memory    " + memory());
+    return lines;
+  }
+
+  std::string memory() const {
+    if (config_.parallel.pipeline * config_.parallel.tensor * config_.parallel.space > 1)
+      return "of a split model: see echelon check";
+    RankBatches batches;
+    const double share = strong() ? step_.samples / replicas_.front() : step_.samples;
+    batches.accumulation = config_.batch.accumulation;
+    batches.micro = {std::max<std::int64_t>(1, static_cast<std::int64_t>(share) / batches.accumulation)};
+    batches.replicas = replicas_.back();
+    return memory_text(config_, footprint_of(config_, graph_, batches));
+  }
+
+  // The config under every other strategy, all-reduce and codec, as --compare has it.
+  std::vector<Config> variants() const {
+    const std::vector<std::string> known = {"strategies", "algorithms", "codecs", "none"};
+    std::set<std::string> wanted(options_.compare.begin(), options_.compare.end());
+    for (const std::string& word : wanted)
+      if (std::find(known.begin(), known.end(), word) == known.end())
+        throw ConfigError(unknown_name("--compare", word, known));
+    std::vector<Config> all;
+    const ExchangeConfig& own = config_.exchange;
+    if (wanted.contains("algorithms") && strategy_traits(own.strategy).all_reduces() && own.codec == "none")
+      for (const AlgorithmTraits& algorithm : kAlgorithms)
+        if (algorithm.name != own.algorithm && !algorithm.measured && !algorithm.library)
+          all.emplace_back(config_).exchange.algorithm = algorithm.name;
+    if (wanted.contains("codecs") && strategy_traits(own.strategy).carries_codes)
+      for (const CodecTraits& codec : kCodecs)
+        if (codec.name != own.codec) all.emplace_back(config_).exchange.codec = codec.name;
+    if (wanted.contains("strategies"))
+      for (const StrategyTraits& strategy : kStrategies) {
+        if (strategy.name == own.strategy) continue;
+        ExchangeConfig& exchange = all.emplace_back(config_).exchange;
+        exchange.strategy = strategy.name;
+        if (!strategy.carries_codes) exchange.codec = kNoCodec.name;
+      }
+    return all;
+  }
+
+  // Every finished run with its own config and ranks.
+  void add_points(PlanReport& report) {
+    for (const RunRecord& run : runs_) {
+      const std::string path = run.folder + "/config.toml";
+      if (!run.has_summary || run.state != "finished" || !std::filesystem::exists(path)) continue;
+      const Config config = load_config(path);
+      StepModel step = step_;
+      const double samples = static_cast<double>(run.global_batch) / std::max(1, run.mesh.data);
+      if (samples != step.samples) step = step.of_samples(samples);
+      const Workload work = workload_of(config, graph_);
+      Forecast made = forecast({.config = config,
+                                .work = work,
+                                .step = step,
+                                .strong = false,
+                                .network = network_,
+                                .replicas = {run.mesh.data},
+                                .pricers = pricers_});
+      report.points.push_back({.folder = run.folder,
+                               .title = made.title,
+                               .replicas = run.mesh.data,
+                               .measured_s = static_cast<double>(run.global_batch) / run.samples_per_s.median,
+                               .predicted = made.rows.front(),
+                               .calibrates = &run == run_ && options_.step.empty()});
+    }
+  }
+
+  const PlanOptions& options_;
+  Config config_;
+  NetworkModel network_;
+  std::vector<int> replicas_;
+  Graph graph_;
+  Workload work_;
+  Pricers pricers_;
+  std::vector<RunRecord> runs_;
+  const RunRecord* run_ = nullptr;
+  StepModel step_;
+};
+
+}  // namespace
+
+int run_plan(const PlanOptions& options) {
+  if (options.scaling != "weak" && options.scaling != "strong")
+    throw ConfigError(fmt::format("--scaling {}: weak or strong", options.scaling));
+  const PlanReport report = Planner(options).report();
+  std::fputs(plan_text(report, PlanFormat::text).c_str(), stdout);
+  if (options.out.empty()) return kExitOk;
+  make_folders(options.out);
+  fmt::print("written:\n");
+  const auto write = [&](const char* ending, const std::string& text) {
+    const std::string path = fmt::format("{}/{}.{}", options.out, options.name, ending);
+    write_file_whole(path, text);
+    fmt::print("  {}\n", path);
+  };
+  write("md", "# " + options.name + "\n\n" + plan_text(report, PlanFormat::markdown));
+  write("csv", plan_csv(report));
+  write("json", plan_json(report).dump(2) + "\n");
+  return kExitOk;
+}
+
+}  // namespace echelon::cli

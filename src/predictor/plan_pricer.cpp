@@ -1,0 +1,90 @@
+#include "predictor/plan_pricer.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+#include "comm/collective/algorithms.hpp"
+#include "comm/collective/builder.hpp"
+
+namespace echelon::inline predictor {
+namespace {
+
+constexpr int kFew = 32, kFewOdd = 24;
+
+bool has_plan(const std::string& algorithm) { return !algorithm_traits(algorithm).library; }
+
+std::shared_ptr<const Plan> plan_of(const Collective& what, const AllreduceRequest& request) {
+  return what.algorithm == "direct" ? make_direct_allreduce(request) : make_allreduce(what.algorithm, request);
+}
+
+double levels(int ranks) { return std::log2(static_cast<double>(ranks)); }
+
+}  // namespace
+
+double simulated_s(const Collective& what, const RankPlacement& placement, const Network& network) {
+  AllreduceRequest request{.ranks = placement.ranks, .elems = what.elems, .segment_elems = what.segment_elems};
+  request.hosts = placement.hosts_of_ranks();
+  request.servers = what.servers, request.inner = what.inner, request.outer = what.outer;
+  TimedPlans collective;
+  for (request.rank = 0; request.rank < request.ranks; ++request.rank)
+    collective.plans.push_back(plan_of(what, request));
+  return plan_times_s({collective}, request.hosts, network, what.elem_bytes).front();
+}
+
+bool can_simulate(const Collective& what, const RankPlacement& placement, double most) {
+  if (!has_plan(what.algorithm)) return false;
+  const double k = placement.ranks, n = static_cast<double>(what.elems);
+  const double segment = static_cast<double>(what.segment_elems > 0 ? what.segment_elems : kDefaultSegment);
+  const double rounds = what.algorithm == "butterfly" ? k * levels(placement.ranks)
+                        : what.algorithm == "naive"   ? k * k
+                                                      : 2 * k;
+  const double messages = what.algorithm == "naive" || what.algorithm == "ring" || what.algorithm == "direct" ||
+                                  what.algorithm == "server" || what.algorithm == "hierarchical"
+                              ? 2 * k * k
+                              : 2 * k * levels(placement.ranks);
+  return 2.5 * std::max(messages, rounds * n / segment) <= most;
+}
+
+double PlanPricer::closed_s(const Collective& what, int ranks) const {
+  return closed_cost(what, {.ranks = ranks, .ranks_a_host = ranks_a_host_}, network_).time_s;
+}
+
+double PlanPricer::simulated(const Collective& what, int ranks) {
+  const Key key{what.algorithm, what.elems, what.elem_bytes, ranks};
+  const auto found = simulated_.find(key);
+  if (found != simulated_.end()) return found->second;
+  return simulated_[key] = simulated_s(what, {.ranks = ranks, .ranks_a_host = ranks_a_host_}, network_);
+}
+
+double PlanPricer::corrected_s(const Collective& what, int ranks, double closed) {
+  if (!has_plan(what.algorithm)) return closed;
+  const bool odd = !std::has_single_bit(static_cast<unsigned>(ranks));
+  const int few = std::min(ranks, std::max(odd ? kFewOdd : kFew, 4 * ranks_a_host_));
+  if (what.algorithm == "tree" || what.algorithm == "binomial") {
+    const auto error = [&](int k) { return simulated(what, k) - closed_s(what, k); };
+    const double at_few = error(few), slope = at_few - error(few / 2);
+    return std::max(closed / 2, closed + at_few + (levels(ranks) - levels(few)) * slope);
+  }
+  if (what.algorithm == "halving_doubling" || what.algorithm == "butterfly")
+    return std::max(closed / 2, closed + simulated(what, few) - closed_s(what, few));
+  Collective part = what;
+  part.elems = std::max<std::int64_t>(1, what.elems * few / ranks);
+  if (what.servers > 0) part.servers = std::max(1, what.servers * few / ranks);
+  return closed * simulated(part, few) / closed_s(part, few);
+}
+
+CollectiveCost PlanPricer::cost(const Collective& what, int ranks) {
+  if (ranks == 1 || what.elems == 0) return {};
+  const Key key{what.algorithm, what.elems, what.elem_bytes, ranks};
+  if (const auto found = known_.find(key); found != known_.end()) return found->second;
+  const RankPlacement placement{.ranks = ranks, .ranks_a_host = ranks_a_host_};
+  CollectiveCost cost = closed_cost(what, placement, network_);
+  const bool simulates = can_simulate(what, placement, most_steps_);
+  all_simulated_ &= simulates;
+  cost.time_s = simulates ? simulated(what, ranks) : corrected_s(what, ranks, cost.time_s);
+  cost.busy_s = std::min(cost.busy_s, cost.time_s);
+  return known_[key] = cost;
+}
+
+}  // namespace echelon::inline predictor

@@ -1,0 +1,36 @@
+// Forecasts as tables for a terminal, Markdown, CSV and JSON. Pure functions of forecasts.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "predictor/prediction.hpp"
+
+namespace echelon::inline predictor {
+
+// What was measured, and what is predicted for the same config and ranks.
+struct MeasuredPoint {
+  std::string folder, title;
+  int replicas = 0;
+  double measured_s = 0;  // mean seconds of a step without hooks, as global batch / samples_per_s
+  ForecastRow predicted;
+  bool calibrates = false;  // the run that the step was measured in
+};
+
+struct PlanReport {
+  std::vector<std::string> facts;  // lines: model, step, network, memory
+  Forecast main;                   // of the config as it is
+  std::vector<Forecast> variants;  // other strategies, algorithms, codecs
+  std::vector<MeasuredPoint> points;
+  double node_hour = 0;  // money of one host for an hour; 0: not given
+  std::vector<std::string> notes;
+};
+
+enum class PlanFormat : unsigned char { text, markdown };
+std::string plan_text(const PlanReport& report, PlanFormat format);
+// One row a forecast and number of replicas; the main one first.
+std::string plan_csv(const PlanReport& report);
+nlohmann::ordered_json plan_json(const PlanReport& report);
+
+}  // namespace echelon::inline predictor

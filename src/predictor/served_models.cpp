@@ -1,0 +1,145 @@
+// Strategies with parameter servers: server, backup, asynchronous, stale_synchronous.
+#include <algorithm>
+#include <cmath>
+
+#include "predictor/pace.hpp"
+#include "predictor/strategy_models.hpp"
+
+namespace echelon::inline predictor {
+namespace {
+
+// How the traffic of a step lies on cards, in multiples of the whole gradient: of the busiest card, one way.
+struct Load {
+  double pushed = 0, pulled = 0;
+  bool apart = false;  // pushes and pulls load cards of their own, or the two directions of one
+  double servers = 1;
+  Link link;
+};
+
+// `alone`: one replica's own traffic, while no other sends.
+Load load_of(const StrategySetting& setting, int replicas, bool alone) {
+  const ExchangeConfig& exchange = setting.exchange();
+  const double k = replicas, g = std::min(setting.pricer.ranks_a_host(), replicas);
+  const bool one_host = replicas <= setting.pricer.ranks_a_host() && exchange.server.ranks == 0;
+  Load load{.link = one_host ? setting.network().inside : setting.network().between};
+  if (exchange.server.ranks > 0) {
+    load.servers = static_cast<double>(exchange.server.ranks);
+    load.apart = true;
+    load.pushed = load.pulled = alone ? 1 : std::max(g, k / load.servers);
+    return load;
+  }
+  load.servers = exchange.servers > 0 ? static_cast<double>(std::min<std::int64_t>(exchange.servers, replicas)) : k;
+  const double remote = one_host ? (k - 1) / k : g * (k - g) / k;  // of what the ranks of a host push
+  load.apart = load.servers < k;
+  load.pushed = load.pulled = alone              ? (load.servers - 1) / load.servers
+                              : load.servers < k ? remote * k / load.servers
+                                                 : remote;
+  return load;
+}
+
+// Seconds that the messages of `wire_s` seconds of values cost the card beside their bytes: each holds a part of one
+// server, or a piece of it.
+double messages_s(const StrategySetting& setting, const Load& load, double loads, double wire_s) {
+  const double piece_s = setting.exchange().segment_kb * 1024 / load.link.bytes_per_s;
+  const double pieces =
+      setting.exchange().strategy == "server" ? std::max(1.0, std::ceil(wire_s / load.servers / piece_s)) : 1;
+  return loads * load.servers * pieces * load.link.latency_s / 2;
+}
+
+double per_value(const StrategySetting& setting) {
+  return wire_bytes_of_value(setting.exchange(), setting.work.elem_bytes);
+}
+
+Waits waits_of(const StrategySetting& setting) {
+  return setting.config.optimiser.clip_norm > 0 ? Waits::buckets : Waits::layers;
+}
+
+// The optimiser's work is on the servers, each for its part.
+StepShape served_shape(const StrategySetting& setting, int replicas, double factor) {
+  StepShape shape = setting.shape(factor);
+  shape.optimiser_s /= load_of(setting, replicas, false).servers;
+  return shape;
+}
+
+double own_pace_s(const StrategySetting& setting, int replicas, double factor) {
+  const double alone = period_s(setting.shape(factor), served_stages(setting, replicas, true), waits_of(setting),
+                                setting.exchange().priority);
+  return std::max(alone, served_card_s(setting, replicas));
+}
+
+}  // namespace
+
+std::vector<OverlapBucket> served_stages(const StrategySetting& setting, int replicas, bool alone) {
+  const Load load = load_of(setting, replicas, alone);
+  const bool coded = setting.exchange().codec != "none" && setting.codec_takes_time;
+  std::vector<OverlapBucket> buckets;
+  for (const GradientBucket& gradient : setting.work.buckets) {
+    const auto elems = static_cast<double>(gradient.elems);
+    const double wire = elems * per_value(setting) / load.link.bytes_per_s, raw = elems * setting.work.elem_bytes;
+    const double piece = std::min(wire, setting.exchange().segment_kb * 1024 / load.link.bytes_per_s);
+    OverlapBucket bucket{.ready = gradient.ready, .needed = gradient.needed, .share = 1, .stages = {}};
+    bucket.share = elems / static_cast<double>(setting.work.elems);
+    const Stage push{.card = 0,
+                     .busy_s = load.pushed * wire + messages_s(setting, load, load.pushed, wire),
+                     .latency_s = load.link.latency_s + piece / load.servers};
+    const Stage pull{.card = load.apart ? 1 : 0,
+                     .busy_s = load.pulled * wire + messages_s(setting, load, load.pulled, wire),
+                     .latency_s = load.link.latency_s};
+    const double enc = raw / setting.step.encode_bytes_per_s, dec = raw / setting.step.decode_bytes_per_s;
+    const double workers = alone ? 1 : replicas;
+    if (coded)
+      bucket.stages = {{.card = 2, .busy_s = enc},
+                       push,
+                       {.card = 2, .busy_s = workers / load.servers * dec + enc / load.servers},
+                       pull,
+                       {.card = 2, .busy_s = dec}};
+    else
+      bucket.stages = {push, pull};
+    buckets.push_back(std::move(bucket));
+  }
+  return buckets;
+}
+
+double served_card_s(const StrategySetting& setting, int replicas) {
+  const Load load = load_of(setting, replicas, false);
+  const double loads = load.apart ? std::max(load.pushed, load.pulled) : load.pushed + load.pulled;
+  double busy_s = 0;
+  for (const GradientBucket& gradient : setting.work.buckets) {
+    const double wire = static_cast<double>(gradient.elems) * per_value(setting) / load.link.bytes_per_s;
+    busy_s += loads * wire + messages_s(setting, load, loads, wire);
+  }
+  return busy_s;
+}
+
+double server_step_s(const StrategySetting& setting, int replicas) {
+  const std::vector<OverlapBucket> buckets = served_stages(setting, replicas, false);
+  return setting.over_slowest(replicas, [&](double factor) {
+    return period_s(served_shape(setting, replicas, factor), buckets, waits_of(setting), setting.exchange().priority);
+  });
+}
+
+// A late replica drops its gradient and joins the step that is open: a step is as long as that of the slowest that it
+// needs.
+double backup_step_s(const StrategySetting& setting, int replicas) {
+  const std::int64_t needed = replicas - std::min<std::int64_t>(replicas - 1, setting.exchange().backup.of(replicas));
+  const std::vector<OverlapBucket> buckets = served_stages(setting, replicas, false);
+  const double latency_s = load_of(setting, replicas, false).link.latency_s;
+  const double gate_s = 2 * latency_s + replicas * latency_s / 2;  // the coordinator hears of each, and answers
+  const auto seconds = [&](double factor) {
+    return period_s(served_shape(setting, replicas, factor), buckets, Waits::barrier, setting.exchange().priority,
+                    gate_s);
+  };
+  if (needed == replicas) return setting.over_slowest(replicas, seconds);
+  return seconds(setting.step.variation.in_place(needed, replicas));
+}
+
+double asynchronous_step_s(const StrategySetting& setting, int replicas) {
+  return setting.over_slowest(1, [&](double factor) { return own_pace_s(setting, replicas, factor); });
+}
+
+double stale_synchronous_step_s(const StrategySetting& setting, int replicas) {
+  const double free_s = asynchronous_step_s(setting, replicas);
+  return free_s * bounded_pace(setting.step.variation, replicas, setting.exchange().stale_synchronous.bound);
+}
+
+}  // namespace echelon::inline predictor

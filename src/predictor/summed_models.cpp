@@ -1,0 +1,143 @@
+// Strategies that sum over all replicas: synchronous, averaging, elastic, strom.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "comm/collective/algorithms.hpp"
+#include "config/traits/codecs.hpp"
+#include "optim/rules.hpp"
+#include "predictor/strategy_models.hpp"
+
+namespace echelon::inline predictor {
+namespace {
+
+double coded_index_bytes(double density) { return density * (std::log2(1 / density) + 2.5) / 8; }
+
+CodecRoute route_of(const std::string& codec) {
+  const CodecTraits* traits = find_traits(kCodecs, codec);
+  return traits ? traits->route : CodecRoute::any;
+}
+
+double busy_s(const std::vector<CardTransfer>& transfers) {
+  double last = 0;
+  for (const double end_s : ends_of(transfers, false)) last = std::max(last, end_s);
+  return last;
+}
+
+}  // namespace
+
+double wire_bytes_of_value(const ExchangeConfig& exchange, double elem_bytes) {
+  const std::string& codec = exchange.codec;
+  if (codec == "fp16" || codec == "bf16") return 2;
+  if (codec == "int8") return 1 + 4.0 / 512;
+  if (codec == "onebit") return 1.0 / 8 + 8.0 / 2048;
+  if (codec == "topk") return exchange.density * (exchange.index_coding == "raw" ? 8 : 5.2);
+  if (codec == "threshold") return coded_index_bytes(exchange.density);
+  if (codec == "lossless") return 0.88 * elem_bytes;
+  return elem_bytes;
+}
+
+Collective gradient_collective(const StrategySetting& setting, int replicas, std::int64_t elems) {
+  const ExchangeConfig& exchange = setting.exchange();
+  Collective sum{.algorithm = exchange.algorithm, .elems = elems};
+  sum.elem_bytes = wire_bytes_of_value(exchange, setting.work.elem_bytes);
+  sum.segment_elems =
+      std::max<std::int64_t>(1, static_cast<std::int64_t>(exchange.segment_kb * 1024 / setting.work.elem_bytes));
+  sum.servers = static_cast<int>(std::min<std::int64_t>(exchange.servers, replicas));
+  sum.inner = exchange.inner, sum.outer = exchange.outer;
+  if (route_of(exchange.codec) == CodecRoute::direct) sum.algorithm = "direct";
+  if (route_of(exchange.codec) == CodecRoute::gather) sum.algorithm = "naive";
+  if (!algorithm_traits(sum.algorithm).measured) return sum;
+  double best_s = std::numeric_limits<double>::infinity();
+  Collective best = sum;
+  for (const AlgorithmTraits& known : kAlgorithms) {
+    if (known.measured || known.library || known.name == "naive") continue;
+    sum.algorithm = known.name;
+    if (const double time_s = setting.pricer.cost(sum, replicas).time_s; time_s < best_s) best_s = time_s, best = sum;
+  }
+  return best;
+}
+
+std::vector<OverlapBucket> gradient_stages(const StrategySetting& setting, int replicas) {
+  const ExchangeConfig& exchange = setting.exchange();
+  const CodecRoute route = route_of(exchange.codec);
+  std::vector<OverlapBucket> buckets;
+  for (const GradientBucket& gradient : setting.work.buckets) {
+    const Collective sum = gradient_collective(setting, replicas, gradient.elems);
+    const CollectiveCost cost = setting.pricer.cost(sum, replicas);
+    const double raw = static_cast<double>(gradient.elems) * setting.work.elem_bytes;
+    OverlapBucket bucket{.ready = gradient.ready, .needed = gradient.needed, .share = 1, .stages = {}};
+    bucket.share = static_cast<double>(gradient.elems) / static_cast<double>(setting.work.elems);
+    const Stage wire{.card = 0, .busy_s = cost.busy_s, .latency_s = cost.time_s - cost.busy_s};
+    if (exchange.codec == "none" || !setting.codec_takes_time) {
+      bucket.stages = {wire};
+    } else {
+      // Values that a rank decodes, in buffers: those that it sums and the sums; all ranks'; of plans that sum on the
+      // way one round of both.
+      const double decoded = route == CodecRoute::gather ? replicas : 2;
+      const double encoded = route == CodecRoute::gather ? 1 : 2;
+      bucket.stages = {{.card = 1, .busy_s = encoded * raw / setting.step.encode_bytes_per_s},
+                       wire,
+                       {.card = 1, .busy_s = decoded * raw / setting.step.decode_bytes_per_s}};
+    }
+    buckets.push_back(std::move(bucket));
+  }
+  return buckets;
+}
+
+double whole_allreduce_s(const StrategySetting& setting, int replicas, double times) {
+  std::vector<CardTransfer> transfers;
+  for (OverlapBucket& bucket : gradient_stages(setting, replicas)) {
+    for (Stage& stage : bucket.stages) stage.busy_s *= times;
+    transfers.push_back({.ready_s = 0, .priority = 0, .stages = std::move(bucket.stages)});
+  }
+  return busy_s(transfers);
+}
+
+double synchronous_step_s(const StrategySetting& setting, int replicas) {
+  const std::vector<OverlapBucket> buckets = gradient_stages(setting, replicas);
+  const Overlap overlap = setting.exchange().overlap;
+  const bool whole = setting.config.optimiser.clip_norm > 0 || setting.config.device.loss_scale > 0;
+  const Waits waits = overlap == Overlap::none               ? Waits::none
+                      : overlap == Overlap::buckets || whole ? Waits::buckets
+                                                             : Waits::layers;
+  return setting.over_slowest(replicas, [&](double factor) {
+    return period_s(setting.shape(factor), buckets, waits, setting.exchange().priority);
+  });
+}
+
+double averaging_step_s(const StrategySetting& setting, int replicas) {
+  const AveragingKeys& keys = setting.exchange().averaging;
+  const auto period = static_cast<double>(keys.period);
+  const double states =
+      keys.states == AveragedStates::average ? static_cast<double>(rule_of(setting.config.optimiser).arenas()) : 0;
+  return setting.step.total_s() * setting.step.variation.largest_of(replicas, period) +
+         whole_allreduce_s(setting, replicas, 1 + states) / period;
+}
+
+double elastic_step_s(const StrategySetting& setting, int replicas) {
+  const auto period = static_cast<double>(setting.exchange().elastic.period);
+  return setting.step.total_s() * setting.step.variation.largest_of(replicas, period) +
+         whole_allreduce_s(setting, replicas, 1) / period;
+}
+
+// After its step a replica sends one message a bucket to all others, straight or around the ring.
+double strom_step_s(const StrategySetting& setting, int replicas) {
+  const StromKeys& keys = setting.exchange().strom;
+  const double value = keys.indices == StromIndices::raw ? 4 * keys.density : coded_index_bytes(keys.density);
+  const Link& link = replicas > setting.pricer.ranks_a_host() ? setting.network().between : setting.network().inside;
+  const double peers = replicas - 1, depth = keys.topology == StromTopology::ring ? peers : 1;
+  const double sharers = std::min(setting.pricer.ranks_a_host(), replicas);
+  double wire_s = depth * link.latency_s, codec_s = 0;
+  for (const GradientBucket& bucket : setting.work.buckets) {
+    const auto elems = static_cast<double>(bucket.elems);
+    wire_s += sharers * peers * ((4 + value * elems) / link.bytes_per_s + link.latency_s / 2);
+    codec_s += elems * setting.work.elem_bytes *
+               (1 / setting.step.encode_bytes_per_s + peers * keys.density / setting.step.decode_bytes_per_s);
+  }
+  if (!setting.codec_takes_time) codec_s = 0;
+  if (keys.rounds == StromRounds::asynchronous) return std::max(setting.step.total_s() + codec_s, wire_s);
+  return setting.step.total_s() * setting.step.variation.largest_of(replicas) + wire_s + codec_s;
+}
+
+}  // namespace echelon::inline predictor
