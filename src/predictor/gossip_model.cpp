@@ -8,6 +8,7 @@
 namespace echelon::inline predictor {
 
 double gossip_step_s(const StrategySetting& setting, int replicas) {
+  setting.pricer.note_formula();
   const GossipKeys& keys = setting.exchange().gossip;
   const double receivers = static_cast<double>(GossipGraph(keys, replicas, 1).links()) / replicas;
   const bool one_host = replicas <= setting.pricer.ranks_a_host();

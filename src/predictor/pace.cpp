@@ -51,6 +51,13 @@ double mean_of(const std::vector<double>& values) {
 
 }  // namespace
 
+std::vector<double> drawn_factors(const Variation& variation, int replicas, int replica, int steps) {
+  const Draws draws(variation, replicas);
+  std::vector<double> factors;
+  for (int t = 0; t < steps; ++t) factors.push_back(draws.at(replica, t));
+  return factors;
+}
+
 double bounded_pace(const Variation& variation, int replicas, std::int64_t bound) {
   if (!variation.varies() || replicas == 1) return 1;
   const Draws draws(variation, replicas);

@@ -3,11 +3,15 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "config/strategies/gossip.hpp"
 #include "predictor/variation.hpp"
 
 namespace echelon::inline predictor {
+
+// Factors of the first `steps` steps of one of the replicas, those that the functions below draw.
+std::vector<double> drawn_factors(const Variation& variation, int replicas, int replica, int steps);
 
 // Nobody is more than `bound` steps ahead of the slowest: step t begins once its own step before and step t - 1 - bound
 // of all replicas have ended (Ho et al. 2013). O(replicas x rounds).

@@ -77,14 +77,17 @@ double PlanPricer::corrected_s(const Collective& what, int ranks, double closed)
 CollectiveCost PlanPricer::cost(const Collective& what, int ranks) {
   if (ranks == 1 || what.elems == 0) return {};
   const Key key{what.algorithm, what.elems, what.elem_bytes, ranks};
-  if (const auto found = known_.find(key); found != known_.end()) return found->second;
-  const RankPlacement placement{.ranks = ranks, .ranks_a_host = ranks_a_host_};
-  CollectiveCost cost = closed_cost(what, placement, network_);
-  const bool simulates = can_simulate(what, placement, most_steps_);
-  all_simulated_ &= simulates;
-  cost.time_s = simulates ? simulated(what, ranks) : corrected_s(what, ranks, cost.time_s);
-  cost.busy_s = std::min(cost.busy_s, cost.time_s);
-  return known_[key] = cost;
+  auto found = known_.find(key);
+  if (found == known_.end()) {
+    const RankPlacement placement{.ranks = ranks, .ranks_a_host = ranks_a_host_};
+    Known known{.cost = closed_cost(what, placement, network_),
+                .simulated = can_simulate(what, placement, most_steps_)};
+    known.cost.time_s = known.simulated ? simulated(what, ranks) : corrected_s(what, ranks, known.cost.time_s);
+    known.cost.busy_s = std::min(known.cost.busy_s, known.cost.time_s);
+    found = known_.emplace(key, known).first;
+  }
+  all_simulated_ &= found->second.simulated;
+  return found->second.cost;
 }
 
 }  // namespace echelon::inline predictor

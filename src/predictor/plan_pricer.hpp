@@ -5,7 +5,7 @@
 //   T(k) = closed(k) sim(k0) / closed(k0)              a buffer of k0 / k: parts of one size on every rank
 //   T(k) = closed(k) + e(k0) + (l - l0)(e(k0) - e(k0 / 2))   tree, binomial: e = sim - closed by levels l = log2 k
 //
-// k0 is 32, or 24 where k is no power of two. Against simulations of 64 to 128 ranks: 1 % for ring, naive, direct, and
+// k0 is 32, or 24 where k is no power of two. Against simulations of 64 to 100 ranks: 1 % for ring, naive, direct, and
 // for powers of two halving_doubling and butterfly; 6 % for tree and server, 8 % for binomial and other numbers of
 // ranks. Plans of libraries (mpi, nccl) have no steps and are not simulated.
 #pragma once
@@ -36,6 +36,8 @@ class PlanPricer {
   CollectiveCost cost(const Collective& collective, int ranks);
   // Forgets what all_simulated() is about.
   void begin() { all_simulated_ = true; }
+  // Something else was not simulated.
+  void note_formula() { all_simulated_ = false; }
   // Whether all that was asked for since came from simulations alone.
   bool all_simulated() const { return all_simulated_; }
 
@@ -48,7 +50,11 @@ class PlanPricer {
   Network network_;
   int ranks_a_host_;
   double most_steps_;
-  std::map<Key, CollectiveCost> known_;
+  struct Known {
+    CollectiveCost cost;
+    bool simulated = false;
+  };
+  std::map<Key, Known> known_;
   std::map<Key, double> simulated_;
   bool all_simulated_ = true;
 };

@@ -4,9 +4,14 @@
 
 #include "predictor/pace.hpp"
 #include "predictor/strategy_models.hpp"
+#include "predictor/virtual_served.hpp"
 
 namespace echelon::inline predictor {
 namespace {
+
+// Pieces of all buckets that are open pass a card in turns, so that the first bucket of the next forward pass is not
+// ahead of the others, whatever their priorities: so the machines themselves (virtual_served.hpp).
+constexpr bool kByPriority = false;
 
 // How the traffic of a step lies on cards, in multiples of the whole gradient: of the busiest card, one way.
 struct Load {
@@ -62,8 +67,8 @@ StepShape served_shape(const StrategySetting& setting, int replicas, double fact
 }
 
 double own_pace_s(const StrategySetting& setting, int replicas, double factor) {
-  const double alone = period_s(setting.shape(factor), served_stages(setting, replicas, true), waits_of(setting),
-                                setting.exchange().priority);
+  const double alone =
+      period_s(setting.shape(factor), served_stages(setting, replicas, true), waits_of(setting), kByPriority);
   return std::max(alone, served_card_s(setting, replicas));
 }
 
@@ -111,35 +116,72 @@ double served_card_s(const StrategySetting& setting, int replicas) {
   return busy_s;
 }
 
-double server_step_s(const StrategySetting& setting, int replicas) {
+namespace {
+
+double synchronous_served_s(const StrategySetting& setting, int replicas) {
   const std::vector<OverlapBucket> buckets = served_stages(setting, replicas, false);
   return setting.over_slowest(replicas, [&](double factor) {
-    return period_s(served_shape(setting, replicas, factor), buckets, waits_of(setting), setting.exchange().priority);
+    return period_s(served_shape(setting, replicas, factor), buckets, waits_of(setting), kByPriority);
   });
 }
+
+}  // namespace
+
+// Dedicated servers for many workers, by the machines of kFew workers and as few servers that each have as many bytes
+// to carry; what more replicas differ in speed comes from the formula.
+double few_dedicated_s(const StrategySetting& setting, int replicas) {
+  constexpr int kFew = 8;
+  const auto servers = static_cast<double>(setting.exchange().server.ranks);
+  const double fewer = std::clamp(std::round(servers * kFew / replicas), 1.0, static_cast<double>(kFew));
+  Config config = setting.config;
+  config.exchange.server.ranks = static_cast<std::int64_t>(fewer);
+  Network network = setting.network();
+  network.between.bytes_per_s *= std::min(1.0, kFew / fewer / (replicas / servers));
+  PlanPricer pricer(network, 1);
+  StrategySetting few{.config = config, .work = setting.work, .step = setting.step, .pricer = pricer};
+  few.step.variation = Variation();
+  if (!can_simulate_served(few, kFew)) return served_formula_s(setting, replicas);
+  StrategySetting equal = setting;
+  equal.step.variation = Variation();
+  return simulated_served_s(few, kFew) + served_formula_s(setting, replicas) - served_formula_s(equal, replicas);
+}
+
+namespace {
+
+double served_s(const StrategySetting& setting, int replicas) {
+  if (can_simulate_served(setting, replicas)) return simulated_served_s(setting, replicas);
+  setting.pricer.note_formula();
+  if (setting.exchange().server.ranks > 0 && setting.exchange().codec == "none" && setting.pricer.ranks_a_host() == 1)
+    return few_dedicated_s(setting, replicas);
+  return served_formula_s(setting, replicas);
+}
+
+}  // namespace
 
 // A late replica drops its gradient and joins the step that is open: a step is as long as that of the slowest that it
 // needs.
 double backup_step_s(const StrategySetting& setting, int replicas) {
+  setting.pricer.note_formula();
   const std::int64_t needed = replicas - std::min<std::int64_t>(replicas - 1, setting.exchange().backup.of(replicas));
   const std::vector<OverlapBucket> buckets = served_stages(setting, replicas, false);
   const double latency_s = load_of(setting, replicas, false).link.latency_s;
   const double gate_s = 2 * latency_s + replicas * latency_s / 2;  // the coordinator hears of each, and answers
   const auto seconds = [&](double factor) {
-    return period_s(served_shape(setting, replicas, factor), buckets, Waits::barrier, setting.exchange().priority,
-                    gate_s);
+    return period_s(served_shape(setting, replicas, factor), buckets, Waits::barrier, kByPriority, gate_s);
   };
   if (needed == replicas) return setting.over_slowest(replicas, seconds);
   return seconds(setting.step.variation.in_place(needed, replicas));
 }
 
-double asynchronous_step_s(const StrategySetting& setting, int replicas) {
-  return setting.over_slowest(1, [&](double factor) { return own_pace_s(setting, replicas, factor); });
-}
-
-double stale_synchronous_step_s(const StrategySetting& setting, int replicas) {
-  const double free_s = asynchronous_step_s(setting, replicas);
+double served_formula_s(const StrategySetting& setting, int replicas) {
+  if (setting.exchange().strategy == "server") return synchronous_served_s(setting, replicas);
+  const double free_s = setting.over_slowest(1, [&](double factor) { return own_pace_s(setting, replicas, factor); });
+  if (setting.exchange().strategy == "asynchronous") return free_s;
   return free_s * bounded_pace(setting.step.variation, replicas, setting.exchange().stale_synchronous.bound);
 }
+
+double server_step_s(const StrategySetting& setting, int replicas) { return served_s(setting, replicas); }
+double asynchronous_step_s(const StrategySetting& setting, int replicas) { return served_s(setting, replicas); }
+double stale_synchronous_step_s(const StrategySetting& setting, int replicas) { return served_s(setting, replicas); }
 
 }  // namespace echelon::inline predictor

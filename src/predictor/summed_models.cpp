@@ -123,6 +123,7 @@ double elastic_step_s(const StrategySetting& setting, int replicas) {
 
 // After its step a replica sends one message a bucket to all others, straight or around the ring.
 double strom_step_s(const StrategySetting& setting, int replicas) {
+  setting.pricer.note_formula();
   const StromKeys& keys = setting.exchange().strom;
   const double value = keys.indices == StromIndices::raw ? 4 * keys.density : coded_index_bytes(keys.density);
   const Link& link = replicas > setting.pricer.ranks_a_host() ? setting.network().between : setting.network().inside;

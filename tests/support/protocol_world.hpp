@@ -1,42 +1,14 @@
 // Machines of protocols on virtual time: one actor a rank, without engine or threads.
 #pragma once
 
-#include <functional>
-#include <map>
 #include <memory>
 #include <vector>
 
-#include "comm/protocol/driver.hpp"
-#include "comm/virtual/world.hpp"
+#include "comm/virtual/protocol_actor.hpp"
 
 namespace echelon::test {
 
-// A machine, its host and its transport. What the host does by itself (a step's compute, say) it schedules with `at`.
-class ProtocolActor final : public VirtualActor {
- public:
-  // `over`: whether this rank is done. `sends`: the budget of sends under way.
-  ProtocolActor(std::unique_ptr<Transport> transport, Machine& machine, ProtocolHost& host, std::function<bool()> over,
-                int sends = 8);
-  ~ProtocolActor() override;
-
-  bool pass() override;
-  bool done() const override { return over_() && !driver_.busy(); }
-  double wakes_at_s() const override;
-
-  void post(Token token) { driver_.post(token); }
-  // Calls `what` at this virtual time, or at once where it has passed.
-  void at(double time_s, std::function<void()> what) { plans_.emplace(time_s, std::move(what)); }
-  double now_s() const { return transport_->clock().now_s(); }
-  const WireCounters& wire() const { return driver_.wire(); }
-  std::vector<ProtocolWait> waits() const { return driver_.waits(); }
-
- private:
-  std::unique_ptr<Transport> transport_;
-  ProtocolDriver driver_;
-  SendBudget budget_;
-  std::function<bool()> over_;
-  std::multimap<double, std::function<void()>> plans_;
-};
+using echelon::ProtocolActor;
 
 // A protocol on all ranks of a virtual network, run until each is done. Rank r is Rank(args..., r, world), and its
 // `actor` points to its ProtocolActor. The constructor throws what a rank throws, and an EnvironmentError where the

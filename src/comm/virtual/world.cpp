@@ -60,22 +60,38 @@ void VirtualWorld::at(double at_s, What what, int rank, std::int64_t id, std::ui
   queue_.push({at_s, order_++, what, rank, id, use});
 }
 
-VirtualWorld::Passage VirtualWorld::pass_over(int from, int to, std::size_t bytes) {
-  const bool inside = host(from) == host(to);
+double VirtualWorld::wire_s(int from, int to, std::size_t bytes) const {
+  const VirtualLink& link = host(from) == host(to) ? network_.inside_host : network_.between_hosts;
+  return static_cast<double>(bytes) / link.bytes_per_s;
+}
+
+double VirtualWorld::queue_at_card(int from, int to, std::size_t bytes) {
+  if (host(from) == host(to)) return clock_.time_s;
+  double& free_s = out_free_s_[static_cast<std::size_t>(host(from))];
+  const double start_s = std::max(clock_.time_s, free_s);
+  free_s = start_s + wire_s(from, to, bytes);
+  return start_s;
+}
+
+// From now on it is on its way. Requests of a rendezvous have no bytes.
+void VirtualWorld::leave(std::int64_t id) {
+  const auto found = messages_.find(id);
+  if (found == messages_.end()) return;  // given up meanwhile
+  const Message& message = found->second;
+  const int from = message.from, to = message.to;
+  const bool request = message.rendezvous && message.receive_op < 0, inside = host(from) == host(to);
   const VirtualLink& link = inside ? network_.inside_host : network_.between_hosts;
-  const double wire_s = static_cast<double>(bytes) / link.bytes_per_s;
   double latency_s = link.latency_s;
   if (link.jitter > 0) latency_s *= 1 - link.jitter * std::log1p(-HashRng(network_.seed, "jitter").uniform(draws_++));
   double unused = 0;
-  double& out_s = inside ? unused : out_free_s_[static_cast<std::size_t>(host(from))];
   double& in_s = inside ? unused : in_free_s_[static_cast<std::size_t>(host(to))];
-  const double start_s = std::max(clock_.time_s, inside ? 0 : out_s);
-  out_s = start_s + wire_s;
   double& last_s = last_arrival_s_[{from, to}];
-  const double first_byte_s = std::max(start_s + latency_s, inside ? 0 : in_s);
-  const double there_s = std::max(first_byte_s + wire_s, last_s);
+  const double first_byte_s = std::max(clock_.time_s + latency_s, inside ? 0 : in_s);
+  const double there_s = std::max(first_byte_s + wire_s(from, to, request ? 0 : message.data.size()), last_s);
   in_s = last_s = there_s;
-  return {start_s + wire_s, there_s};
+  if (message.receive_op < 0) return at(there_s, What::arrival, to, id);
+  at(there_s, What::sent, from, message.send_op, message.send_use);
+  at(there_s, What::received, to, message.receive_op, message.receive_use);
 }
 
 Request VirtualWorld::send(int rank, int peer, int tag, const void* data, std::size_t bytes) {
@@ -87,9 +103,9 @@ Request VirtualWorld::send(int rank, int peer, int tag, const void* data, std::s
   message.send_op = request.id;
   message.send_use = state_of(rank).ops[static_cast<std::size_t>(request.id)].use;
   message.rendezvous = bytes > network_.eager_bytes;
-  const Passage passage = pass_over(rank, peer, message.rendezvous ? 0 : bytes);
-  if (!message.rendezvous) at(passage.left_s, What::sent, rank, request.id, message.send_use);
-  at(passage.there_s, What::arrival, peer, next_message_);
+  const double start_s = queue_at_card(rank, peer, message.rendezvous ? 0 : bytes);
+  if (!message.rendezvous) at(start_s + wire_s(rank, peer, bytes), What::sent, rank, request.id, message.send_use);
+  at(start_s, What::leaves, peer, next_message_);
   messages_.emplace(next_message_++, std::move(message));
   ++state_of(rank).counters.messages_sent;
   state_of(rank).counters.bytes_sent += bytes;
@@ -113,24 +129,26 @@ Request VirtualWorld::receive(int rank, int peer, int tag, void* data, std::size
 
 void VirtualWorld::match(int rank, std::int64_t id, std::int64_t message_id) {
   Op& op = state_of(rank).ops[static_cast<std::size_t>(id)];
-  const Message& message = messages_.at(message_id);
+  Message& message = messages_.at(message_id);
   op.message = message_id;
-  double there_s = clock_.time_s;
-  if (message.rendezvous) {
-    there_s = pass_over(message.from, rank, message.data.size()).there_s;
-    at(there_s, What::sent, message.from, message.send_op, message.send_use);
-  }
-  at(there_s, What::received, rank, id, op.use);
+  if (!message.rendezvous) return at(clock_.time_s, What::received, rank, id, op.use);
+  message.receive_op = id, message.receive_use = op.use;
+  at(queue_at_card(message.from, rank, message.data.size()), What::leaves, rank, message_id);
 }
 
 void VirtualWorld::cancel(int rank, Request& request) {
   std::erase(state_of(rank).receives, request.id);
   const Op& op = state_of(rank).ops[static_cast<std::size_t>(request.id)];
-  if (!op.sending && op.message >= 0) messages_.erase(op.message);
+  if (!op.sending && op.message >= 0) {
+    const Message& message = messages_.at(op.message);
+    if (message.rendezvous) at(clock_.time_s, What::sent, message.from, message.send_op, message.send_use);
+    messages_.erase(op.message);
+  }
   release(rank, request);
 }
 
 void VirtualWorld::happen(const VirtualEvent& event) {
+  if (event.what == What::leaves) return leave(event.id);
   RankState& own = state_of(event.rank);
   if (event.what == What::arrival) {
     const Message& message = messages_.at(event.id);

@@ -91,6 +91,8 @@ class VirtualWorld {
     std::int64_t send_op = -1;
     std::uint64_t send_use = 0;
     bool rendezvous = false;
+    std::int64_t receive_op = -1;  // rendezvous: once it is matched
+    std::uint64_t receive_use = 0;
   };
   struct RankState {  // of a rank
     std::vector<Op> ops;
@@ -101,7 +103,7 @@ class VirtualWorld {
     double armed_s = 0;  // the time for which a wake-up is queued
     WireCounters counters;
   };
-  enum class What : std::uint8_t { wake, sent, arrival, received };
+  enum class What : std::uint8_t { wake, leaves, sent, arrival, received };
   struct VirtualEvent {
     double at_s;
     std::uint64_t order;
@@ -121,11 +123,10 @@ class VirtualWorld {
   Request send(int rank, int peer, int tag, const void* data, std::size_t bytes);
   Request receive(int rank, int peer, int tag, void* data, std::size_t room);
   void cancel(int rank, Request& request);
-  // Of a message that starts now: when it has left the sender's card, and when it has arrived.
-  struct Passage {
-    double left_s, there_s;
-  };
-  Passage pass_over(int from, int to, std::size_t bytes);
+  double wire_s(int from, int to, std::size_t bytes) const;
+  // Of a message that is sent now: when it begins to leave the sender's card.
+  double queue_at_card(int from, int to, std::size_t bytes);
+  void leave(std::int64_t message);
   void match(int rank, std::int64_t op, std::int64_t message);
   void happen(const VirtualEvent& event);
   void at(double at_s, What what, int rank, std::int64_t id, std::uint64_t use = 0);

@@ -1,9 +1,9 @@
-#include "tests/support/protocol_world.hpp"
+#include "comm/virtual/protocol_actor.hpp"
 
 #include <algorithm>
 #include <limits>
 
-namespace echelon::test {
+namespace echelon::inline comm {
 
 ProtocolActor::ProtocolActor(std::unique_ptr<Transport> transport, Machine& machine, ProtocolHost& host,
                              std::function<bool()> over, int sends)
@@ -37,4 +37,4 @@ double ProtocolActor::wakes_at_s() const {
   return std::min({planned_s, driver_.wakes_at_s(), transport_->wakes_at_s()});
 }
 
-}  // namespace echelon::test
+}  // namespace echelon::inline comm

@@ -1,0 +1,83 @@
+// Parameter servers: the formulas against the very machines on virtual time.
+#include <catch2/catch.hpp>
+
+#include "predictor/virtual_served.hpp"
+
+using namespace echelon;
+
+namespace {
+
+Workload even_work(std::int64_t elems, int buckets) {
+  Workload work{.model = "even", .buckets = {}};
+  for (int b = 0; b < buckets; ++b) {
+    work.buckets.push_back({.elems = elems / buckets,
+                            .ready = (b + 1.0) / buckets,
+                            .needed = static_cast<double>(buckets - 1 - b) / buckets});
+    work.elems += elems / buckets;
+  }
+  return work;
+}
+
+struct Scene {
+  Config config;
+  Workload work = even_work(8'000'000, 4);
+  StepModel step;
+  // 1 Gbit/s, hardly any latency, so that bytes and waits decide.
+  Network network{.inside = {2e-6, 5e9}, .between = {2e-6, 1.18e8}, .add_bytes_per_s = 1e12};
+
+  Scene(const std::string& strategy, double compute_s, double jitter = 0) {
+    config.exchange.strategy = strategy;
+    step.forward_s = compute_s / 3, step.backward_s = 2 * compute_s / 3;
+    step.variation = Variation::lognormal(jitter, 0);
+  }
+  // Formula over simulation.
+  double ratio(int replicas) {
+    PlanPricer pricer(network, 1);
+    const StrategySetting setting{.config = config, .work = work, .step = step, .pricer = pricer};
+    REQUIRE(can_simulate_served(setting, replicas));
+    const double simulated = simulated_served_s(setting, replicas);
+    const double closed = served_formula_s(setting, replicas);
+    INFO(config.exchange.strategy << ", " << replicas << " replicas, " << step.total_s() << " s");
+    CAPTURE(simulated, closed);
+    CHECK(simulated >= step.total_s() * 0.99);
+    return closed / simulated;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("servers inside the workers: machines take as long as their formula", "[predictor]") {
+  for (const char* strategy : {"server", "asynchronous", "stale_synchronous"})
+    for (const double compute_s : {0.05, 0.3, 0.5, 2.0})
+      for (const int replicas : {2, 4, 8}) CHECK(Scene(strategy, compute_s).ratio(replicas) == Approx(1).epsilon(0.01));
+}
+
+TEST_CASE("dedicated servers: few machines stand for many", "[predictor]") {
+  for (const char* strategy : {"server", "asynchronous"})
+    for (const double compute_s : {0.05, 0.5, 2.0})
+      for (const int replicas : {16}) {
+        Scene scene(strategy, compute_s);
+        scene.config.exchange.server.ranks = replicas / 8;
+        PlanPricer pricer(scene.network, 1);
+        const StrategySetting setting{.config = scene.config, .work = scene.work, .step = scene.step, .pricer = pricer};
+        const double all_s = simulated_served_s(setting, replicas);
+        INFO(strategy << ", " << replicas << " replicas, " << compute_s << " s");
+        CHECK(few_dedicated_s(setting, replicas) == Approx(all_s).epsilon(0.1));
+      }
+}
+
+TEST_CASE("a bound lies between waiting for all and for nobody", "[predictor]") {
+  const auto seconds = [](const char* strategy, std::int64_t bound) {
+    Scene scene(strategy, 1.0, 0.2);
+    scene.work = even_work(1000, 2);
+    scene.config.exchange.stale_synchronous.bound = bound;
+    PlanPricer pricer(scene.network, 1);
+    return simulated_served_s({.config = scene.config, .work = scene.work, .step = scene.step, .pricer = pricer}, 8);
+  };
+  const double free_s = seconds("asynchronous", 0), locked_s = seconds("stale_synchronous", 0);
+  const double bounded_s = seconds("stale_synchronous", 2);
+  CHECK(free_s == Approx(1).epsilon(0.05));
+  CHECK(locked_s == Approx(Variation::lognormal(0.2, 0).largest_of(8)).epsilon(0.06));
+  CHECK(bounded_s > free_s);
+  CHECK(bounded_s < locked_s);
+}
