@@ -141,7 +141,8 @@ Run declare_plan(CLI::App& app) {
   auto o = held<PlanOptions>();
   app.add_option("config", o->config, "the experiment, a TOML file")->type_name("CONFIG")->required();
   add_sets(app, o->sets);
-  app.add_option("--from", o->from, "folders of runs: the step is measured in the one with the fewest ranks")
+  app.add_option("--from", o->from,
+                 "folder of runs; may be repeated: the step is measured in the run with the fewest ranks")
       ->allow_extra_args(false)
       ->type_name("RUN");
   app.add_option("--step", o->step,
@@ -350,7 +351,7 @@ constexpr Verb kVerbs[] = {
     {"plan", "predict step time, efficiency and cost for replicas that are not there",
      "  echelon plan configs/bench/resnet50.toml --step samples=64,forward_ms=60,backward_ms=120,jitter=0.03 \\\n"
      "    --network 25gbit,ranks_per_host=4,inside=nvlink --replicas 8..10000\n"
-     "  echelon plan run.toml --from results/lenet-1 results/lenet-4 --network 1gbit --replicas 2,4,8 --compare none",
+     "  echelon plan run.toml --from results/lenet-1 --from results/lenet-4 --network 1gbit --replicas 2,4,8",
      declare_plan},
     {"report", "turn runs into strong and weak scaling tables",
      "  echelon report results/digits\n"

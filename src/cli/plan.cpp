@@ -89,11 +89,11 @@ class Planner {
                                 count_text(work_.elems), bytes_text(work_.bytes()),
                                 counted(static_cast<std::int64_t>(work_.buckets.size()), "bucket"),
                                 work_.flops * step_.samples / static_cast<double>(work_.elems)));
-    lines.push_back(
-        fmt::format("step      {} ms for {:g} samples (input {}, forward {}, back-propagation {}, optimiser "
-                    "{}, other {}); {}",
-                    ms(step_.total_s()), step_.samples, ms(step_.data_s), ms(step_.forward_s), ms(step_.backward_s),
-                    ms(step_.optimiser_s), ms(step_.other_s), step_.source));
+    lines.push_back(fmt::format(
+        "step      {} ms for {:g} samples: input {}, forward {}, back-propagation {}, optimiser {}, other {}",
+        ms(step_.total_s()), step_.samples, ms(step_.data_s), ms(step_.forward_s), ms(step_.backward_s),
+        ms(step_.optimiser_s), ms(step_.other_s)));
+    lines.push_back("          " + step_.source);
     lines.push_back(fmt::format("varies    by {:.1f} % from step to step, {:.1f} % from replica to replica",
                                 100 * step_.variation.jitter(), 100 * step_.variation.spread()));
     lines.push_back(
