@@ -80,7 +80,7 @@ Evidence make_evidence(const std::vector<LabelledRun>& runs, const GoalConfig& g
   std::vector<std::string> labels;
   std::map<std::pair<int, std::size_t>, Runs> cells;
   for (const LabelledRun& labelled : runs) {
-    if (!uncounted(labelled.run).empty()) continue;
+    if (!why_uncounted(labelled.run).empty()) continue;
     const auto at = std::find(labels.begin(), labels.end(), labelled.label);
     const auto index = static_cast<std::size_t>(at - labels.begin());
     if (at == labels.end()) labels.push_back(labelled.label);

@@ -24,7 +24,8 @@ MetricsRows read_metrics(const std::string& attempt) {
       const std::string type = row.value("type", "");
       if (type == "step") take_figures(row, rows.steps.emplace_back());
       if (type == "epoch") take_figures(row, rows.epochs.emplace_back());
-      if (type == "test" || type == "snapshot") take_figures(row, rows.tests.emplace_back());
+      if (type == "test") take_figures(row, rows.tests.emplace_back());
+      if (type == "snapshot") take_figures(row, rows.snapshots.emplace_back());
     }
   } catch (const nlohmann::json::exception& error) {
     throw DataError(fmt::format("{}:{}: a field has the wrong type: {}", path, number, error.what()));

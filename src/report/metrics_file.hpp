@@ -11,7 +11,8 @@ namespace echelon::inline report {
 struct MetricsRows {
   std::vector<StepFigures> steps;
   std::vector<EpochFigures> epochs;
-  std::vector<EpochFigures> tests;  // evaluations between epochs: rows "test" and "snapshot"
+  std::vector<EpochFigures> tests;      // evaluations of all replicas between epochs
+  std::vector<EpochFigures> snapshots;  // of the first replica alone
 };
 
 // In the order of the file. Lines that a killed run left incomplete and rows of other types are skipped.

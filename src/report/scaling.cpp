@@ -237,13 +237,6 @@ ScalingRow make_row(const Runs& runs) {
   return row;
 }
 
-std::string uncounted(const RunRecord& run) {
-  if (!run.has_summary) return run.reason.empty() ? "no summary was written" : run.reason;
-  if (run.state != "finished") return run.reason.empty() ? "it did not finish" : run.reason;
-  if (std::isnan(run.samples_per_s.median) || run.samples_per_s.median <= 0) return "no step of this attempt was timed";
-  return {};
-}
-
 double ScalingRow::hidden_share() const {
   const double whole = exchange_exposed_s + exchange_hidden_s;
   return whole > 0 ? exchange_hidden_s / whole : kUnknown;

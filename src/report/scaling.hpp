@@ -62,8 +62,6 @@ struct ScalingReport {
 
 // Repetitions of one run (at least one) as a row; speed_up and efficiency stay unknown.
 ScalingRow make_row(const std::vector<const RunRecord*>& runs);
-// Why an attempt does not count in a report; "" where it does.
-std::string uncounted(const RunRecord& run);
 
 // Strong studies first, then weak ones, then runs without a partner; an attempt may be in a strong and a weak study.
 ScalingReport make_scaling(const std::vector<RunRecord>& runs);

@@ -1,16 +1,10 @@
 #include "report/to_target.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
-#include <nlohmann/json.hpp>
-#include <sstream>
 
-#include "base/atomic_file.hpp"
-#include "base/error.hpp"
-#include "report/figures_json.hpp"
+#include "report/metrics_file.hpp"
 
 namespace echelon::inline report {
 namespace {
@@ -33,45 +27,28 @@ std::vector<std::string> attempts_up_to(const std::string& attempt) {
   return all;
 }
 
-// Rows of an epoch count from the end of the one before; evaluations within an epoch have no time of their own, and
-// take theirs by their step.
-void place_in_time(std::vector<Evaluation>& within, double from_step, double from_s, const Evaluation& end) {
-  for (Evaluation& evaluation : within)
-    evaluation.seconds =
-        from_s + (end.seconds - from_s) * (evaluation.step - from_step) / std::max(1.0, end.step - from_step);
+Evaluation evaluation_of(const EpochFigures& figures, double samples_a_step, double seconds) {
+  return {.step = static_cast<double>(figures.step),
+          .samples = static_cast<double>(figures.step) * samples_a_step,
+          .seconds = seconds,
+          .test_loss = figures.test_loss,
+          .test_accuracy = figures.test_accuracy};
 }
 
+// An evaluation within an epoch has no time of its own, and takes it by its step.
 void add_attempt(const std::string& attempt, double samples_a_step, std::vector<Evaluation>& all) {
-  const std::string path = attempt + "/metrics.jsonl";
+  const MetricsRows rows = read_metrics(attempt);
   double step = all.empty() ? 0 : all.back().step, seconds = all.empty() ? 0 : all.back().seconds;
-  std::vector<Evaluation> within;
-  std::istringstream lines(read_file_whole(path));
-  for (std::string line; std::getline(lines, line);) {
-    if (line.find("\"type\":\"epoch\"") == std::string::npos && line.find("\"type\":\"test\"") == std::string::npos)
-      continue;
-    const auto row = nlohmann::json::parse(line, nullptr, false);
-    if (!row.is_object()) continue;
-    EpochFigures figures;
-    try {
-      take_figures(row, figures);
-    } catch (const nlohmann::json::exception& error) {
-      throw DataError(fmt::format("{}: a field has the wrong type: {}", path, error.what()));
+  auto test = rows.tests.begin();
+  for (const EpochFigures& epoch : rows.epochs) {
+    const double steps = std::max(1.0, static_cast<double>(epoch.step) - step);
+    for (; test != rows.tests.end() && test->step <= epoch.step; ++test) {
+      const double part = (static_cast<double>(test->step) - step) / steps;
+      all.push_back(evaluation_of(*test, samples_a_step, seconds + part * epoch.seconds));
     }
-    Evaluation evaluation{.step = static_cast<double>(figures.step),
-                          .samples = static_cast<double>(figures.step) * samples_a_step,
-                          .seconds = seconds,
-                          .test_loss = figures.test_loss,
-                          .test_accuracy = figures.test_accuracy};
-    if (row["type"] == "test") {
-      within.push_back(evaluation);
-      continue;
-    }
-    evaluation.seconds += figures.seconds;
-    place_in_time(within, step, seconds, evaluation);
-    all.insert(all.end(), within.begin(), within.end());
-    within.clear();
-    step = evaluation.step, seconds = evaluation.seconds;
-    all.push_back(evaluation);
+    seconds += epoch.seconds;
+    step = static_cast<double>(epoch.step);
+    all.push_back(evaluation_of(epoch, samples_a_step, seconds));
   }
 }
 

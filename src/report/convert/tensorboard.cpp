@@ -124,7 +124,8 @@ std::string tensorboard_events(const RunRecord& run, const MetricsRows& rows) {
   std::multimap<std::int64_t, std::string> summaries;  // by step: one that goes back is a restart to TensorBoard
   for (const StepFigures& step : rows.steps) summaries.emplace(step.step, scalars(step, "step/"));
   for (const EpochFigures& epoch : rows.epochs) summaries.emplace(epoch.step, scalars(epoch, "epoch/"));
-  for (const EpochFigures& test : rows.tests) summaries.emplace(test.step, scalars(test, "test/"));
+  for (const auto* tests : {&rows.tests, &rows.snapshots})
+    for (const EpochFigures& test : *tests) summaries.emplace(test.step, scalars(test, "test/"));
   for (const auto& [step, summary] : summaries) {
     if (summary.empty()) continue;
     std::string one = event(timeline.at_step(step), step);

@@ -1,0 +1,72 @@
+// The options of `echelon bench ..`.
+#include "cli/args_declare.hpp"
+#include "cli/options.hpp"
+
+namespace echelon::cli {
+
+Run declare_bench_step(CLI::App& app) {
+  auto o = held<BenchStepOptions>();
+  app.add_option("config", o->config, "experiment (TOML)")->required();
+  add_sets(app, o->sets);
+  app.add_option("--steps", o->steps, "timed steps")->capture_default_str();
+  app.add_option("--batch", o->batch, "samples per step; 0: one replica's part of batch.global")->capture_default_str();
+  app.add_option("--threads", o->threads, "threads of one op")->capture_default_str();
+  app.add_flag("--ops", o->ops, "every op with its implementation, time and rate");
+  app.add_option("--table", o->table, "write measured op times here, for device.paced_table");
+  app.add_flag("--json", o->json, "one JSON line instead of tables");
+  return [o] { return run_bench_step(*o); };
+}
+
+Run declare_bench_update(CLI::App& app) {
+  auto o = held<BenchUpdateOptions>();
+  app.add_option("config", o->config, "experiment (TOML) with the model")->required();
+  add_sets(app, o->sets);
+  app.add_option("--rounds", o->rounds, "timed updates of each rule")->capture_default_str();
+  app.add_option("--threads", o->threads, "threads of one update")->capture_default_str();
+  return [o] { return run_bench_update(*o); };
+}
+
+Run declare_bench_allreduce(CLI::App& app) {
+  auto o = held<BenchAllreduceOptions>();
+  app.add_option("--algorithms", o->algorithms, "names, or all")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->capture_default_str();
+  app.add_option("--sizes", o->sizes, "buffer sizes: a range, doubled from its start to its end, or a list: 1KiB,1MiB")
+      ->capture_default_str();
+  app.add_option("--segment-kb", o->segment_kb, "longest message, as exchange.segment_kb")->capture_default_str();
+  app.add_option("--servers", o->servers, "server: as exchange.servers")->capture_default_str();
+  app.add_option("--inner", o->inner, "hierarchical: as exchange.inner")->capture_default_str();
+  app.add_option("--outer", o->outer, "hierarchical: as exchange.outer")->capture_default_str();
+  app.add_option("--iterations", o->iterations, "timed iterations for each size and algorithm")->capture_default_str();
+  app.add_option("--warmup", o->warmup, "untimed iterations before them")->capture_default_str();
+  app.add_option("--dtype", o->dtype, "f32 or f64")->capture_default_str();
+  app.add_option("--rate", o->rate,
+                 "bandwidth of a rank's link, e.g. 1gbit: prints the bound 2(k-1)/k G / rate beside every time");
+  app.add_flag("--json", o->json, "one line of JSON for each row instead of the table");
+  return [o] { return run_bench_allreduce(*o); };
+}
+
+Run declare_bench_network(CLI::App& app) {
+  auto o = held<BenchNetworkOptions>();
+  app.add_option("--out", o->out, "write the matrices of latency and bandwidth here, as JSON")->type_name("FILE");
+  app.add_option("--figure", o->figure, "write the bandwidths here, as SVG")->type_name("FILE");
+  app.add_option("--seconds", o->seconds, "time that the largest message of a link takes at least (up to 64 MiB)")
+      ->capture_default_str();
+  app.add_option("--limit", o->limit_s, "seconds after which a link that does not answer counts as blocked")
+      ->capture_default_str();
+  app.add_flag("--json", o->json, "print what --out writes instead of tables");
+  return [o] { return run_bench_network(*o); };
+}
+
+Run declare_bench_codec(CLI::App& app) {
+  auto o = held<BenchCodecOptions>();
+  app.add_option("--mb", o->mb, "MiB of values")->capture_default_str();
+  app.add_option("--rounds", o->rounds, "timed rounds of each codec")->capture_default_str();
+  app.add_option("--density", o->density, "topk and threshold: fraction of the values that is sent")
+      ->capture_default_str();
+  app.add_option("--tau", o->tau, "threshold; 0: adapts to density")->capture_default_str();
+  return [o] { return run_bench_codec(*o); };
+}
+
+}  // namespace echelon::cli

@@ -1,0 +1,33 @@
+// What the files that declare verbs share (args_verbs.cpp, args_bench.cpp).
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cli/args_verbs.hpp"
+
+namespace echelon::cli {
+
+inline void add_sets(CLI::App& app, std::vector<std::string>& sets) {
+  app.add_option("--set", sets,
+                 "section.key=value, over environment and file; section.key= is the default; may be repeated")
+      ->allow_extra_args(false)
+      ->type_name("KEY=VALUE");
+}
+
+// Each verb's options live as long as its runner.
+template <class Options>
+std::shared_ptr<Options> held() {
+  return std::make_shared<Options>();
+}
+
+// Verbs `bench ..`.
+Run declare_bench_step(CLI::App& app);
+Run declare_bench_update(CLI::App& app);
+Run declare_bench_allreduce(CLI::App& app);
+Run declare_bench_network(CLI::App& app);
+Run declare_bench_codec(CLI::App& app);
+
+}  // namespace echelon::cli
