@@ -133,5 +133,5 @@ double urgent_share(int urgent_priority) {
 // While the peer sleeps, the first halves of the six may pass (120 messages of 280): hence a bound well above 1/7.
 TEST_CASE("an urgent plan passes those that wait for the same wire", "[comm][engine]") {
   CHECK(urgent_share(0) < 0.7);
-  CHECK(urgent_share(9) > 0.9);
+  CHECK(urgent_share(9) > 0.8);
 }

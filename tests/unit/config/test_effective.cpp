@@ -139,6 +139,11 @@ std::vector<std::string> company_of(const std::string& path) {
       {"device.pace_spread", {"device.kind=onednn", "device.pace_ms=20"}},
       {"device.pace_factors", {"device.kind=onednn", "device.pace_ms=20"}},
       {"data.balance", {"exchange.strategy=asynchronous"}},
+      {"goal.metric", {"data.test=x", "goal.target=0.5"}},
+      {"goal.target", {"data.test=x", "goal.metric=test_loss"}},
+      {"goal.stop", {"data.test=x", "goal.metric=test_loss", "goal.target=1"}},
+      {"goal.most_samples", {"data.test=x", "goal.metric=test_loss", "goal.target=1"}},
+      {"goal.greatest_cost", {"cost.node_hour=1"}},
       {"run.resume_weights_only", {"run.resume_from=results/other"}},
   };
   const auto found = company.find(path);
