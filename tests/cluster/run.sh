@@ -8,7 +8,7 @@ hosts=$PWD/tests/cluster/hosts.sh
 work=$(mktemp -d /var/tmp/echelon-cluster.XXXXXX)
 # What the hosts need, in a place that all of them see: each has a /tmp of its own.
 mkdir "$work/data"
-cp "$1/bin/echelon" configs/smoke/digits.toml slurm/train.sbatch "$work"
+cp "$1/bin/echelon" configs/smoke/digits.toml configs/scaling/study_digits.toml slurm/train.sbatch "$work"
 cp -r data/digits "$work/data"
 cd "$work" || exit 1
 passed=0 failed=0 skipped=0
@@ -36,7 +36,8 @@ names=("weights over four hosts are those of four ranks on one"
   "a host that is unplugged ends runs of all strategies with 7, by name"
   "a batch job over four hosts ends with the same weights"
   "a job that leaves with 75 requeues itself and goes on from its checkpoint"
-  "a job that 'scontrol requeue' ends goes on from its checkpoint")
+  "a job that 'scontrol requeue' ends goes on from its checkpoint"
+  "the jobs of a study that were submitted together run its cells, and the last one reports")
 if [ "$(id -u)" != 0 ] || ! command -v ip tc nsenter > /dev/null || ! ip netns add echelon-probe 2> /dev/null; then
   for name in "${names[@]}"; do skip "$name" "needs root, iproute2 and network namespaces"; done
   finish; exit
@@ -130,5 +131,12 @@ else
   within 120 is_over "$ended"
   verdict "${names[4]}" "$(checksum "$work/long") resumed 1" "$(went_on stopped)" "$work/stopped.log"
   verdict "${names[5]}" "$(checksum "$work/long") resumed 1" "$(went_on ended)" "$work/ended.log"
+
+  timeout 60 ./echelon scale study_digits.toml --slurm --submit > "$work/study.log" 2>&1
+  within 120 is_over "$(sed -n 's/^job \([0-9]*\) .*report.sbatch/\1/p' "$work/study.log")"
+  cat results/study-digits/jobs/*.log >> "$work/study.log" 2> /dev/null
+  verdict "${names[6]}" '3 jobs, 18 cells, a verdict' \
+    "$(grep -c '^job' "$work/study.log") jobs, $(cat results/study-digits/*/cell.json | grep -c '"finished"') cells, \
+$(grep -c 'Verdict' results/study-digits/study.md | sed 's/1/a verdict/')" "$work/study.log"
 fi
 finish
