@@ -109,7 +109,7 @@ class Averaging final : public LocalSteps {
     const char* states = keys_.states == AveragedStates::average ? "averaged"
                          : keys_.states == AveragedStates::reset ? "reset"
                                                                  : "local";
-    return text + fmt::format(", {} over {} replicas, {} of weights(), optimiser states {}", sums().describe(),
+    return text + fmt::format(", {} over {} replicas, {} of weights, optimiser states {}", sums().describe(),
                               replicas(), bytes_text(bytes), states);
   }
 
