@@ -254,7 +254,7 @@ constexpr Verb kVerbs[] = {
      "  echelon check --combinations",
      declare_check},
     {"scale", "run a study: one experiment on several numbers of ranks, strategies, settings; then the report",
-     "  mpirun -n 8 --bind-to none echelon scale configs/scaling/study.toml\n"
+     "  mpirun -n 8 --bind-to none echelon scale configs/scaling/study_digits.toml\n"
      "  srun --mpi=pmix -n 8 echelon scale study.toml --ranks 1,2\n"
      "  echelon scale study.toml --list\n"
      "  echelon scale study.toml --slurm --submit",

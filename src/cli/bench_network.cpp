@@ -14,26 +14,29 @@
 #include "base/error.hpp"
 #include "base/text.hpp"
 #include "cli/network_text.hpp"
+#include "cli/on_ranks.hpp"
 #include "cli/options.hpp"
 #include "comm/links/all_pairs.hpp"
 #include "comm/links/route.hpp"
 #include "comm/links/tournament.hpp"
 #include "comm/mpi/world.hpp"
+#include "job/agree.hpp"
 #include "job/launch.hpp"
 
 namespace echelon::cli {
 namespace {
 
+// Every rank finds the same.
 void check(const BenchNetworkOptions& options, int ranks) {
   if (ranks < 2)
-    throw ConfigError(
-        "bench network measures links between ranks: start it on at least 2, as in 'mpirun -n 4 echelon "
-        "bench network'");
+    throw CommonError(kExitConfig,
+                      "bench network measures links between ranks: start it on at least 2, as in 'mpirun -n 4 echelon "
+                      "bench network'");
   if (!(options.seconds > 0 && options.seconds <= 10))
-    throw ConfigError(fmt::format("--seconds {}: a time above 0 and up to 10", options.seconds));
+    throw CommonError(kExitConfig, fmt::format("--seconds {}: a time above 0 and up to 10", options.seconds));
   if (!(options.limit_s >= 20 * options.seconds))
-    throw ConfigError(
-        fmt::format("--limit {}: at least 20 times --seconds, {:g}", options.limit_s, 20 * options.seconds));
+    throw CommonError(kExitConfig, fmt::format("--limit {}: at least 20 times --seconds, {:g}", options.limit_s,
+                                               20 * options.seconds));
 }
 
 // What the user asked Open MPI for; mpirun passes --mca on by the environment.
@@ -131,15 +134,7 @@ int run_in(MpiWorld& world, const BenchNetworkOptions& options) {
 int run_bench_network(const BenchNetworkOptions& options) {
   prepare_process();
   MpiWorld world;
-  try {
-    return run_in(world, options);
-  } catch (const ConfigError& error) {  // every rank finds the same
-    if (world.rank() == 0) std::fprintf(stderr, "echelon: error: %s\n", error.what());
-    return error.code();
-  } catch (const Error& error) {
-    std::fprintf(stderr, "echelon: error: rank %d: %s\n", world.rank(), error.what());
-    MpiWorld::abort(error.code());
-  }
+  return ending_world(world, [&] { return run_in(world, options); });
 }
 
 }  // namespace echelon::cli

@@ -26,30 +26,34 @@ int print(int code, const char* text) {
 }
 
 // Of an error that only this rank may have.
-int end_world(const Engine& engine, int code, const char* text) {
-  if (engine.size() == 1) return print(code, text);
-  print(code, fmt::format("rank {}: {}", engine.rank(), text).c_str());
+int end_world(const MpiWorld& world, int code, const char* text) {
+  if (world.size() == 1) return print(code, text);
+  print(code, fmt::format("rank {}: {}", world.rank(), text).c_str());
   MpiWorld::abort(code);
 }
 
 }  // namespace
+
+int ending_world(const MpiWorld& world, const std::function<int()>& verb) {
+  try {
+    return verb();
+  } catch (const CommonError& error) {
+    return world.rank() == 0 ? print(error.code(), error.what()) : static_cast<int>(error.code());
+  } catch (const Error& error) {
+    return end_world(world, error.code(), error.what());
+  } catch (const std::bad_alloc&) {
+    return end_world(world, kExitMemory, "out of memory");
+  } catch (const std::exception& error) {
+    return end_world(world, kExitInternal, error.what());
+  }
+}
 
 int on_ranks(const std::function<int(Engine*)>& verb) {
   prepare_process();
   if (!one_of_several_tasks()) return verb(nullptr);
   MpiWorld world;
   Engine engine(world.transport());
-  try {
-    return verb(&engine);
-  } catch (const CommonError& error) {
-    return engine.rank() == 0 ? print(error.code(), error.what()) : static_cast<int>(error.code());
-  } catch (const Error& error) {
-    return end_world(engine, error.code(), error.what());
-  } catch (const std::bad_alloc&) {
-    return end_world(engine, kExitMemory, "out of memory");
-  } catch (const std::exception& error) {
-    return end_world(engine, kExitInternal, error.what());
-  }
+  return ending_world(world, [&] { return verb(&engine); });
 }
 
 }  // namespace echelon::cli

@@ -4,6 +4,7 @@
 #include <functional>
 
 #include "comm/engine.hpp"
+#include "comm/mpi/world.hpp"
 
 namespace echelon::cli {
 
@@ -12,5 +13,9 @@ namespace echelon::cli {
 // error of one of several ranks is printed by that rank and ends the world (MPI_Abort with its exit code); of a single
 // process errors are thrown. EnvironmentError for a launch of lone ranks (comm/mpi/world.hpp).
 int on_ranks(const std::function<int(Engine*)>& verb);
+
+// The same handling of errors for a verb that starts MPI by itself: returns the exit code of `verb`, or that of an
+// error that it printed; ends the world for an error that only this rank may have.
+int ending_world(const MpiWorld& world, const std::function<int()>& verb);
 
 }  // namespace echelon::cli

@@ -10,6 +10,7 @@
 #include "base/error.hpp"
 #include "base/log.hpp"
 #include "base/text.hpp"
+#include "cli/on_ranks.hpp"
 #include "cli/options.hpp"
 #include "cli/study_ledger.hpp"
 #include "cli/study_pages.hpp"
@@ -109,7 +110,9 @@ int run_study(const ScaleOptions& options, Engine& launch) {
   const int stop = run_cells(study, launch, ledger.get());
   int code = stop;
   if (ledger) {
-    const bool met = print_study(load_study(options.study, options.sets));  // sizes of other jobs too
+    const bool met = ledger->search()
+                         ? print_search(study, *ledger->search(), ledger->cells())
+                         : print_study(load_study(options.study, options.sets));  // sizes of other jobs too
     if (const auto left = static_cast<std::int64_t>(ledger->left()); left > 0)
       fmt::print("{} left: {}\n", counted(left, study.search ? "trial" : "cell"),
                  stop != kExitOk ? "the same command goes on" : "a larger study.budget_hours runs them");
@@ -133,16 +136,7 @@ int run_scale(const ScaleOptions& options) {
   const SignalWatch signals;
   set_log_level(LogLevel::warning);
   Engine launch(world.transport(), kIdle);
-  try {
-    return run_study(options, launch);
-  } catch (const CommonError& error) {
-    if (world.rank() == 0) std::fprintf(stderr, "echelon: error: %s\n", error.what());
-    return error.code();
-  } catch (const Error& error) {
-    if (world.size() == 1) throw;
-    std::fprintf(stderr, "echelon: error: rank %d: %s\n", world.rank(), error.what());
-    MpiWorld::abort(error.code());
-  }
+  return ending_world(world, [&] { return run_study(options, launch); });
 }
 
 }  // namespace echelon::cli

@@ -43,20 +43,6 @@ std::vector<LabelledRun> runs_of(const StudyPlan& study, const std::vector<Study
   return runs;
 }
 
-// Whether the best trial meets the goal.
-bool print_search(const StudyPlan& study, const GoalConfig& goal) {
-  StudySearch search(study);
-  const std::vector<StudyCell> cells = replay_search(search, study, goal);
-  fmt::print("\n{}", search_text(search, cells, study, goal));
-  const std::string page = study.folder + "/study.md";
-  make_folders(study.folder);
-  write_file_whole(page, search_markdown(search, cells, study, goal));
-  fmt::print("written:\n  {}\n", page);
-  double best = std::numeric_limits<double>::infinity();
-  for (const double value : known_values(search.trials())) best = std::min(best, value);
-  return goal.metric == GoalMetric::test_accuracy ? -best >= goal.target : best <= goal.target;
-}
-
 std::string submitted(const std::string& command) {
   std::string id;
   FILE* pipe = ::popen(command.c_str(), "r");
@@ -79,9 +65,25 @@ void print_cells(const StudyPlan& study) {
   fmt::print("{}", table.text());
 }
 
+bool print_search(const StudyPlan& study, const StudySearch& search, const std::vector<StudyCell>& cells) {
+  const GoalConfig goal = load_config(study.file, study.sets).goal;
+  fmt::print("\n{}", search_text(search, cells, study, goal));
+  const std::string page = study.folder + "/study.md";
+  make_folders(study.folder);
+  write_file_whole(page, search_markdown(search, cells, study, goal));
+  fmt::print("written:\n  {}\n", page);
+  double best = std::numeric_limits<double>::infinity();
+  for (const double value : known_values(search.trials())) best = std::min(best, value);
+  return goal.metric == GoalMetric::test_accuracy ? -best >= goal.target : best <= goal.target;
+}
+
 bool print_study(const StudyPlan& study) {
   const Config base = load_config(study.file, study.sets);
-  if (study.search) return print_search(study, base.goal);
+  if (study.search) {
+    StudySearch search(study);
+    const std::vector<StudyCell> trials = replay_search(search, study, base.goal);
+    return print_search(study, search, trials);
+  }
   const std::vector<StudyCell> cells = cells_of(study);
   const Evidence evidence = make_evidence(runs_of(study, cells), base.goal, base.cost);
   const StudyVerdict verdict = make_verdict(evidence);

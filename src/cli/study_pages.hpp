@@ -1,6 +1,9 @@
 // What a study prints and writes without running anything.
 #pragma once
 
+#include <vector>
+
+#include "study/search.hpp"
 #include "study/study.hpp"
 
 namespace echelon::cli {
@@ -11,6 +14,9 @@ void print_cells(const StudyPlan& study);
 // Prints the verdict with its evidence and writes study.md, study.html, and report.md, .csv and .json as `echelon
 // report` does; of a search, its best trials, and study.md. Whether all goals are met.
 bool print_study(const StudyPlan& study);
+
+// Of a search under way, by its trials so far. Whether the best one meets the goal.
+bool print_search(const StudyPlan& study, const StudySearch& search, const std::vector<StudyCell>& cells);
 
 // Writes the Slurm jobs of the study, and submits them or prints the commands that do. EnvironmentError where sbatch
 // fails.

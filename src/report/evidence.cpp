@@ -9,13 +9,6 @@ namespace {
 
 using Runs = std::vector<const RunRecord*>;
 
-Spread spread_of(std::vector<double> values) {
-  std::erase_if(values, [](double value) { return std::isnan(value); });
-  if (values.empty()) return {};
-  const auto [low, high] = std::minmax_element(values.begin(), values.end());
-  return {median(values), *low, *high};
-}
-
 // Of an attempt that trained the whole run.
 double seconds_of(const RunRecord& run) {
   const double step_s = std::isnan(run.step_s.median) ? 0 : run.step_s.median;
@@ -46,9 +39,9 @@ Setting setting_of(const std::string& label, const Runs& runs, const GoalConfig&
     seconds.push_back(reach.seconds);
   }
   setting.run_s = median(walls);
-  setting.final_figure = spread_of(figures);
-  setting.samples = spread_of(samples);
-  setting.seconds = spread_of(seconds);
+  setting.final_figure = range_of(figures);
+  setting.samples = range_of(samples);
+  setting.seconds = range_of(seconds);
   return setting;
 }
 

@@ -28,13 +28,6 @@ std::vector<double> values_of(const Runs& runs, const Get& get) {
   return values;
 }
 
-Spread range_of(std::vector<double> values) {
-  std::erase_if(values, [](double v) { return std::isnan(v); });
-  if (values.empty()) return {};
-  const auto [low, high] = std::minmax_element(values.begin(), values.end());
-  return {median(values), *low, *high};
-}
-
 std::string batches_text(const RunRecord& run) {
   const auto& list = run.batch_per_replica;
   if (list.empty()) return "-";
@@ -215,6 +208,13 @@ void add_single_runs(ScalingReport& report, const Runs& alone) {
 }
 
 }  // namespace
+
+Spread range_of(std::vector<double> values) {
+  std::erase_if(values, [](double v) { return std::isnan(v); });
+  if (values.empty()) return {};
+  const auto [low, high] = std::minmax_element(values.begin(), values.end());
+  return {median(values), *low, *high};
+}
 
 ScalingRow make_row(const Runs& runs) {
   const RunRecord& first = *runs.front();

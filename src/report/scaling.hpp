@@ -60,6 +60,8 @@ struct ScalingReport {
   std::vector<std::string> warnings;  // of codecs that cost accuracy
 };
 
+// Median, least and largest of the values that are known.
+Spread range_of(std::vector<double> values);
 // Repetitions of one run (at least one) as a row; speed_up and efficiency stay unknown.
 ScalingRow make_row(const std::vector<const RunRecord*>& runs);
 
