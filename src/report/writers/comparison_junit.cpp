@@ -3,24 +3,13 @@
 #include <algorithm>
 
 #include "report/writers/comparison.hpp"
+#include "report/writers/markup.hpp"
 
 namespace echelon::inline report {
 namespace {
 
 // Text of an attribute.
-std::string quoted(const std::string& text) {
-  std::string out;
-  for (const char c : text) {
-    switch (c) {
-      case '&': out += "&amp;"; break;
-      case '<': out += "&lt;"; break;
-      case '>': out += "&gt;"; break;
-      case '"': out += "&quot;"; break;
-      default: out += static_cast<unsigned char>(c) < ' ' ? '?' : c;
-    }
-  }
-  return "\"" + out + "\"";
-}
+std::string quoted(const std::string& text) { return "\"" + escaped(text) + "\""; }
 
 }  // namespace
 

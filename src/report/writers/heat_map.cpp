@@ -5,17 +5,13 @@
 #include <algorithm>
 #include <cmath>
 
+#include "report/writers/markup.hpp"
+
 namespace echelon::inline report {
 namespace {
 
 constexpr std::size_t kMostTexts = 16;
 constexpr int kMargin = 110, kTop = 80;
-
-std::string escaped(const std::string& text) {
-  std::string out;
-  for (const char c : text) out += c == '&' ? "&amp;" : c == '<' ? "&lt;" : std::string(1, c);
-  return out;
-}
 
 // From a dark to a light blue, at `part` in [0, 1]; readable in grey.
 std::string colour(double part) {

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <sstream>
 
+#include "report/writers/markup.hpp"
 #include "report/writers/plot.hpp"
 #include "report/writers/study.hpp"
 
@@ -43,23 +44,6 @@ figure { margin: 1.2rem 0; }
 figure svg { width: 100%; max-width: 56rem; height: auto; }
 .note, footer { font-size: .85rem; overflow-wrap: anywhere; }
 </style>)";
-
-std::string escaped(const std::string& text) {
-  std::string out;
-  for (const char c : text) {
-    if (c == '&')
-      out += "&amp;";
-    else if (c == '<')
-      out += "&lt;";
-    else if (c == '>')
-      out += "&gt;";
-    else if (c == '"')
-      out += "&quot;";
-    else
-      out += c;
-  }
-  return out;
-}
 
 // The cells of a line of a pipe table.
 std::vector<std::string> cells_of(const std::string& line) {
