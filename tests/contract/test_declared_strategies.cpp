@@ -79,9 +79,15 @@ TEST_CASE("strategies that declare that late replicas leave out steps let a slow
           "[contract][declared]") {
   for (const StrategyTraits& declared : kStrategies) {
     CAPTURE(declared.name);
-    ReplicaRun run = run_of(declared.name);
-    run.steps = 8, run.slow_s = 0.03;
-    CHECK((train_replicas(run).taken[0].size() < 8) == declared.skips_steps);
+    // Beside replicas that a busy machine slows as much, the slow one is not late: slower ones follow.
+    bool left_out = false;
+    for (const double slow_s : {0.03, 0.12, 0.5}) {
+      ReplicaRun run = run_of(declared.name);
+      run.steps = 8, run.slow_s = slow_s;
+      left_out = train_replicas(run).taken[0].size() < 8;
+      if (left_out || !declared.skips_steps) break;
+    }
+    CHECK(left_out == declared.skips_steps);
   }
 }
 

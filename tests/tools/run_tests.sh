@@ -71,7 +71,8 @@ for name in "$@"; do
   esac
 done
 echo
-cat "$summary"
+grep -E '^[^:]+: [0-9]+ passed' "$summary"
+grep -vE '^[^:]+: [0-9]+ passed' "$summary"  # the failures last: the end of a log is what is seen first
 awk -F'[:,]' '/: [0-9]+ passed, [0-9]+ failed, [0-9]+ skipped$/ { for (i = 1; i <= NF; i++) { if ($i ~ /passed/) p += $i; if ($i ~ /failed/) f += $i; if ($i ~ /skipped/) s += $i } }
   END { printf "%d passed, %d failed, %d skipped\n", p, f, s }' "$summary"
 exit $failed
