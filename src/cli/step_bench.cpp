@@ -142,31 +142,4 @@ std::vector<OpReport> StepBench::profile(int rounds) {
   return reports;
 }
 
-double StepBench::peak_flops() {
-  double best = 0;
-  const std::int64_t largest = device_->on_host() ? 1024 : 8192;  // a GPU is busy only beyond
-  for (std::int64_t side = 128; side <= largest; side *= 2) {
-    const OpSpec spec{OpKind::dense_forward, dtype_, DenseDims{side, side, side, false}};
-    const std::unique_ptr<Op> op = device_->make(spec);
-    const std::size_t bytes = static_cast<std::size_t>(side * side) * size_of(arenas_.dtype());
-    const Memory x = device_->allocate(bytes, "peak"), w = device_->allocate(bytes, "peak"),
-                 y = device_->allocate(bytes, "peak"), scratch = device_->allocate(op->scratch_bytes(), "peak");
-    void* tensors[] = {x.data(), w.data(), y.data()};
-    OpArgs args;
-    args.tensors = tensors;
-    args.scratch = scratch.data();
-    double fastest = 1e30;
-    for (int round = 0; round < 5; ++round) {
-      device_->synchronize();
-      const double start = now_s();
-      op->run(args);
-      device_->synchronize();
-      fastest = std::min(fastest, now_s() - start);
-    }
-    best = std::max(best, flops(spec) / fastest);
-    if (fastest > 0.05) break;  // a slow device (reference) shows its rate at small sizes already
-  }
-  return best;
-}
-
 }  // namespace echelon::cli

@@ -8,6 +8,7 @@
 #include "base/sample_form.hpp"
 #include "config/schema.hpp"
 #include "device/device.hpp"
+#include "device/peak_rate.hpp"
 #include "model/graph.hpp"
 #include "model/program.hpp"
 #include "optim/optimiser.hpp"
@@ -43,7 +44,7 @@ class StepBench {
   double update_s() const { return update_s_; }
   // Rate of a large matrix product on this device with these threads, in FLOP/s: the practical upper bound
   // for ops.
-  double peak_flops();
+  double peak_flops() { return echelon::peak_flops(*device_, dtype_, arenas_.dtype()); }
 
   const BenchSamples& samples() const { return samples_; }
   const Device& device() const { return *device_; }

@@ -16,6 +16,7 @@
 #include "config/goal.hpp"
 #include "config/parse.hpp"
 #include "job/launch.hpp"
+#include "parallel/layer_traffic.hpp"
 #include "report/evidence.hpp"
 #include "report/scaling.hpp"
 #include "report/verdict.hpp"
@@ -23,6 +24,7 @@
 #include "report/writers/study.hpp"
 #include "study/search.hpp"
 #include "study/slurm.hpp"
+#include "train/run_plan.hpp"
 
 namespace echelon::cli {
 namespace {
@@ -41,6 +43,21 @@ std::vector<LabelledRun> runs_of(const StudyPlan& study, const std::vector<Study
     if (const CellRecord record = read_cell(folder_of(study, cell)); record.state == CellState::finished)
       runs.push_back({cell.text, read_run(record.attempt)});
   return runs;
+}
+
+// Data or model split by layer, for the recommended setting. Says nothing where the data cannot be opened any more.
+void add_layers(StudyVerdict& verdict, const Evidence& evidence, const Config& base) {
+  if (verdict.recommended < 0) return;
+  const Setting& setting = evidence.settings[static_cast<std::size_t>(verdict.recommended)];
+  if (setting.row.ranks < 2 || setting.row.mesh.parts() > 1) return;
+  try {
+    const double samples = static_cast<double>(setting.row.global_batch) / setting.row.ranks;
+    const std::string line =
+        layer_traffic_text(layer_traffic(open_inputs(base).graph, setting.row.ranks, samples), setting.row.ranks);
+    if (!line.empty()) verdict.lines.push_back(line);
+  } catch (const Error& error) {
+    verdict.lines.push_back(fmt::format("Data or model split, by layer: not known ({})", error.what()));
+  }
 }
 
 std::string submitted(const std::string& command) {
@@ -86,7 +103,8 @@ bool print_study(const StudyPlan& study) {
   }
   const std::vector<StudyCell> cells = cells_of(study);
   const Evidence evidence = make_evidence(runs_of(study, cells), base.goal, base.cost);
-  const StudyVerdict verdict = make_verdict(evidence);
+  StudyVerdict verdict = make_verdict(evidence);
+  add_layers(verdict, evidence, base);
   fmt::print("\n{}", study_text(evidence, verdict));
   if (evidence.settings.empty()) return verdict.met();
   const ReportSource source{study.name, command_line(), now_utc_text(), kVersion, commit()};

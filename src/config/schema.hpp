@@ -245,6 +245,7 @@ struct RunConfig {
   double stop_before_end_s = 60;                     // before Slurm ends the job, as if USR1 came; 0: off
   std::string progress = "auto";                     // auto | bar | lines | none
   std::int64_t log_every_steps = 1;                  // rows of metrics.jsonl
+  bool measure_peak = false;                         // of the device, at the end of a run
 };
 
 struct Config {

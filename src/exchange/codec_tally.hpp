@@ -12,9 +12,9 @@
 namespace echelon::inline exchange {
 
 // Of some encoded values: bytes before and after, and the sums over the values of the density and the threshold with
-// which each was encoded.
+// which each was encoded. `seconds`: of encoding, and of decoding what others sent.
 struct EncodedTotals {
-  double bytes_before = 0, bytes_after = 0, values = 0, density = 0, tau = 0;
+  double bytes_before = 0, bytes_after = 0, values = 0, density = 0, tau = 0, seconds = 0;
 };
 
 class CodecTally {
@@ -27,6 +27,7 @@ class CodecTally {
     totals_.values += encoded.values;
     totals_.density += encoded.density;
     totals_.tau += encoded.tau;
+    totals_.seconds += encoded.seconds;
   }
   // Sum of squares of bucket b's residual, as it is now.
   void set_residual(std::size_t b, double squares) { squares_[b] = squares; }
@@ -40,6 +41,7 @@ class CodecTally {
             .lossy = lossy,
             .density = totals.density / totals.values,
             .tau = totals.tau / totals.values,
+            .seconds = totals.seconds,
             .residual_norm = std::sqrt(std::accumulate(squares_.begin(), squares_.end(), 0.0))};
   }
 

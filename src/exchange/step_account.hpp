@@ -45,6 +45,13 @@ class StepAccount {
     note_times(ticket);
   }
   StepOutcome take();
+  // So much of what is counted as the optimiser's is work of the exchange, on the thread that computes; returns it.
+  double update_was_exchange(double seconds) {
+    outcome_.optimiser_s -= seconds;
+    outcome_.exchange_wait_s += seconds;
+    outcome_.exchange_busy_s += seconds;
+    return seconds;
+  }
 
   // While one stands, what is waited and computed is not the next outcome's: who drains counts that time as its own.
   class ExcludedTime {

@@ -53,6 +53,7 @@ struct CodecRecord {
   bool lossy = false;        // what follows means something
   double density = 1;        // fraction of the values that was sent
   double tau = 0;            // the threshold that chose them, mean over buckets; 0: none did
+  double seconds = 0;        // encoding, and decoding what others sent; on the host
   double residual_norm = 0;  // norm of the residual of this replica
 };
 

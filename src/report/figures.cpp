@@ -91,6 +91,12 @@ const char* time_part_name(std::size_t part) {
   return part < kClaimedTimes.size() ? kClaimedTimes[part].name : "other";
 }
 
+bool is_seldom(std::size_t part) {
+  if (part >= kClaimedTimes.size()) return false;
+  const auto seconds = kClaimedTimes[part].seconds;
+  return seconds == &StepTimes::split_s || seconds == &StepTimes::evaluation_s || seconds == &StepTimes::checkpoint_s;
+}
+
 StepTimes& operator+=(StepTimes& sum, const StepTimes& more) {
   sum.total_s += more.total_s;
   for (const TimePart& part : kClaimedTimes) sum.*part.seconds += more.*part.seconds;

@@ -58,22 +58,30 @@ struct StepTimes {
   double split_s = 0;     // waiting for the other ranks of the same replica
   double exchange_s = 0;  // compute thread blocked, the step's control sum included
   double optimiser_s = 0;
-  double hooks_s = 0;      // checkpoints, evaluation, records; before these, the wait for the exchange's end
-  double other_s() const;  // max(0, total_s - sum of the parts)
+  double evaluation_s = 0;
+  double checkpoint_s = 0;  // the wait for the exchange's end included
+  double hooks_s = 0;       // records, comparison of replicas, meetings
+  double other_s() const;   // max(0, total_s - sum of the parts)
+  double after_step_s() const { return evaluation_s + checkpoint_s + hooks_s; }
+  double training_s() const { return total_s - after_step_s(); }
 };
 struct TimePart {
   const char* name;
   double StepTimes::*seconds;
 };
-inline constexpr std::array<TimePart, 7> kClaimedTimes = {{{"data", &StepTimes::data_wait_s},
+inline constexpr std::array<TimePart, 9> kClaimedTimes = {{{"data", &StepTimes::data_wait_s},
                                                            {"forward", &StepTimes::forward_s},
                                                            {"backward", &StepTimes::backward_s},
                                                            {"split", &StepTimes::split_s},
                                                            {"exchange", &StepTimes::exchange_s},
                                                            {"optimizer", &StepTimes::optimiser_s},
+                                                           {"evaluation", &StepTimes::evaluation_s},
+                                                           {"checkpoint", &StepTimes::checkpoint_s},
                                                            {"hooks", &StepTimes::hooks_s}}};
 inline constexpr std::size_t kTimeParts = kClaimedTimes.size() + 1;  // and "other"
 const char* time_part_name(std::size_t part);
+// Parts that most runs have none of: tables leave them out where they are zero.
+bool is_seldom(std::size_t part);
 StepTimes& operator+=(StepTimes& sum, const StepTimes& more);
 // By part in percent, rounded to tenths that sum to exactly 100 (largest-remainder method); zeros where nothing was
 // measured.
@@ -96,8 +104,9 @@ struct RankTimes {
 
 // Figures of a codec; unknown where nothing was encoded.
 struct CodecFigures {
-  double bytes_before = kUnknown;                                       // of all values that were encoded
-  double bytes_after = kUnknown;                                        // of their messages
+  double bytes_before = kUnknown;  // of all values that were encoded
+  double bytes_after = kUnknown;   // of their messages
+  double seconds = kUnknown;
   double residual_norm = kUnknown, density = kUnknown, tau = kUnknown;  // of lossy ones
 };
 
@@ -137,6 +146,8 @@ struct RunFigures {
   int threads = 0;
   std::string model;
   std::int64_t parameters = 0;
+  double forward_flops = kUnknown, backward_flops = kUnknown;
+  double peak_flops = kUnknown;
   std::string strategy, algorithm, codec = "none";
   std::int64_t global_batch = 0;
   std::vector<std::int64_t> batch_per_replica;
@@ -147,7 +158,8 @@ struct RunFigures {
   StepTimes time_split_s;
   double wire_bytes_per_step = kUnknown, formula_bytes_per_step = kUnknown, messages_per_step = kUnknown,
          library_bytes_per_step = kUnknown, split_bytes_per_step = kUnknown, halo_bytes_per_step = kUnknown;
-  double exchange_exposed_s = kUnknown, exchange_hidden_s = kUnknown, arrival_skew_s = kUnknown, skew_wait_s = kUnknown;
+  double exchange_exposed_s = kUnknown, exchange_hidden_s = kUnknown, codec_s = kUnknown;
+  double arrival_skew_s = kUnknown, skew_wait_s = kUnknown;
   std::vector<std::string> slow_ranks;
   double bytes_read = kUnknown, bytes_used = kUnknown;
   double train_loss = kUnknown, test_loss = kUnknown, test_accuracy = kUnknown;

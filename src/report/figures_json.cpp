@@ -36,6 +36,7 @@ ordered_json value_json(const RankTimes& ranks) {
 }
 ordered_json value_json(const CodecFigures& codec) {
   ordered_json out = {{"bytes_before", codec.bytes_before}, {"bytes_after", codec.bytes_after}};
+  if (!std::isnan(codec.seconds)) out["seconds"] = codec.seconds;
   if (!std::isnan(codec.density)) {  // a lossy one; the norm of what it left over may have overflowed
     out["residual_norm"] = value_json(codec.residual_norm);
     out["density"] = codec.density;
@@ -96,6 +97,7 @@ void take(const json& from, RankTimes& to) {
 void take(const json& from, CodecFigures& to) {
   take_field(from, "bytes_before", to.bytes_before);
   take_field(from, "bytes_after", to.bytes_after);
+  take_field(from, "seconds", to.seconds);
   take_field(from, "residual_norm", to.residual_norm);
   take_field(from, "density", to.density);
   take_field(from, "tau", to.tau);

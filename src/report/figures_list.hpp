@@ -39,7 +39,7 @@ void each(F& f, Visit&& visit) {
   visit(Figure{"gradient_norm", "", R::same, S::none, A::first, "over all weights, before clipping", kLeftOut}, f.gradient_norm);
   visit(Figure{"loss_scale", "", R::same, S::none, A::first, "where the loss is scaled", kLeftOut}, f.loss_scale);
   visit(Figure{"skipped", "", R::same, S::none, A::first, "the gradients were not finite, no weight changed", kLeftOut}, f.skipped);
-  visit(Figure{"codec", "", R::rank0, S::none, A::first, "bytes before and after coding, residual norm, density, tau", kLeftOut}, f.codec);
+  visit(Figure{"codec", "", R::rank0, S::none, A::first, "bytes before and after coding, seconds of coding on the host, residual norm, density, tau", kLeftOut}, f.codec);
   visit(Figure{"drift", "", R::same, S::none, A::first, "where weights were averaged: largest distance of a replica from the mean, over the norm of the mean", kLeftOut}, f.drift);
 }
 
@@ -71,6 +71,9 @@ void each(F& f, Visit&& visit) {
   visit(Figure{"threads", "", R::rank0, S::none, A::first, "of the device"}, f.threads);
   visit(Figure{"model", "", R::same, S::none, A::first, "from the zoo, or the config's name"}, f.model);
   visit(Figure{"parameters", "", R::same, S::none, A::first, "weights of the whole model"}, f.parameters);
+  visit(Figure{"forward_flops", "FLOP", R::same, S::none, A::first, "of one sample, the whole model; a multiply-add is 2"}, f.forward_flops);
+  visit(Figure{"backward_flops", "FLOP", R::same, S::none, A::first, "likewise"}, f.backward_flops);
+  visit(Figure{"peak_flops", "FLOP/s", R::mean, S::none, A::median, "of a rank: its rate in large matrix products, all ranks at once (run.measure_peak)", kLeftOut}, f.peak_flops);
   visit(Figure{"strategy", "", R::same, S::none, A::first, "exchange.strategy"}, f.strategy);
   visit(Figure{"algorithm", "", R::same, S::none, A::first, "exchange.algorithm, as chosen"}, f.algorithm);
   visit(Figure{"codec", "", R::same, S::none, A::first, "exchange.codec"}, f.codec);
@@ -92,6 +95,7 @@ void each(F& f, Visit&& visit) {
   visit(Figure{"halo_bytes_per_step", "bytes", R::sum, S::mean, A::median, "of these, rows of images for neighbours"}, f.halo_bytes_per_step);
   visit(Figure{"exchange_exposed_s", "s", R::mean, S::sum, A::median, "the compute thread waited for the exchange"}, f.exchange_exposed_s);
   visit(Figure{"exchange_hidden_s", "s", R::mean, S::sum, A::median, "the exchange went on beside other work"}, f.exchange_hidden_s);
+  visit(Figure{"codec_s", "s", R::mean, S::sum, A::median, "of both, encoding and decoding on the host", kLeftOut}, f.codec_s);
   visit(Figure{"arrival_skew_s", "s", R::same, S::mean, A::median, "arrival skew: largest minus smallest compute time of a rank in a step"}, f.arrival_skew_s);
   visit(Figure{"skew_wait_s", "s", R::mean, S::mean, A::median, "compute time of the slowest rank minus the rank's own: what it waits for in a step, where all meet in each", kLeftOut}, f.skew_wait_s);
   visit(Figure{"slow_ranks", "", R::same, S::sum, A::first, "text: ranks that took clearly longer than the median"}, f.slow_ranks);
@@ -108,7 +112,7 @@ void each(F& f, Visit&& visit) {
   visit(Figure{"tokens_per_s", "1/s", R::rank0, S::quartiles, A::median, "where labels are one a token", kLeftOut}, f.tokens_per_s);
   visit(Figure{"loss_unit", "", R::same, S::none, A::first, "likewise", kLeftOut}, f.loss_unit);
   visit(Figure{"test_perplexity", "", R::same, S::newest, A::median, "likewise: e to the test loss", kLeftOut}, f.test_perplexity);
-  visit(Figure{"coded", "", R::rank0, S::sum, A::first, "what the codec did: bytes before and after, newest residual norm, mean density and tau", kLeftOut}, f.coded);
+  visit(Figure{"coded", "", R::rank0, S::sum, A::first, "what the codec did: bytes before and after, seconds, newest residual norm, mean density and tau", kLeftOut}, f.coded);
   visit(Figure{"pace_s", "s", R::list, S::mean, A::largest, "device.pace_ms: time that forward and backward of a step were to take; they computed, then slept", kLeftOut}, f.pace_s);
   visit(Figure{"pace_over_steps", "", R::list, S::sum, A::largest, "likewise: steps that took more than 1.05 of it", kLeftOut}, f.pace_over_steps);
   visit(Figure{"pace_worst", "", R::list, S::none, A::largest, "likewise: longest step over its pace", kLeftOut}, f.pace_worst);

@@ -16,12 +16,15 @@ namespace echelon::inline report {
 struct LossBudget {
   double achieved = kUnknown;  // the rate reached, over k times the baseline's: its efficiency, whole run counted
   double micro_batch = 0;      // forward and backward: smaller micro-batches, contention for memory and cores
-  double exchange = 0;         // exposed, the codec's time in it included, arrival skew left out
+  double exchange = 0;         // exposed, without the codec's part and arrival skew
+  double codec = 0;            // of the exposed exchange, the share that coding has in the exchange, hidden or not
   double skew = 0;             // waits for slower ranks
   double input = 0;            // waits for data
   double optimiser = 0;
-  double split = 0;     // between the ranks of one replica
-  double hooks = 0;     // evaluation, checkpoints, records
+  double split = 0;  // between the ranks of one replica
+  double evaluation = 0;
+  double checkpoint = 0;
+  double hooks = 0;     // records, comparison of replicas
   double start_up = 0;  // until the first step
   double other = 0;
   bool known() const { return achieved == achieved; }
@@ -32,13 +35,16 @@ struct BudgetPart {
   const char* name;
   double LossBudget::*share;
 };
-inline constexpr std::array<BudgetPart, 10> kBudgetParts = {{{"achieved", &LossBudget::achieved},
+inline constexpr std::array<BudgetPart, 13> kBudgetParts = {{{"achieved", &LossBudget::achieved},
                                                              {"micro-batch", &LossBudget::micro_batch},
                                                              {"exchange", &LossBudget::exchange},
+                                                             {"codec", &LossBudget::codec},
                                                              {"skew", &LossBudget::skew},
                                                              {"input", &LossBudget::input},
                                                              {"optimizer", &LossBudget::optimiser},
                                                              {"split", &LossBudget::split},
+                                                             {"evaluation", &LossBudget::evaluation},
+                                                             {"checkpoint", &LossBudget::checkpoint},
                                                              {"hooks", &LossBudget::hooks},
                                                              {"start-up", &LossBudget::start_up},
                                                              {"other", &LossBudget::other}}};

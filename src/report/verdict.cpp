@@ -53,7 +53,7 @@ class Judge {
   }
   int index(const Setting& s) const { return static_cast<int>(&s - e_.settings.data()); }
 
-  void say(std::string line) { v_.lines.push_back(std::move(line)); }
+  void say(const std::string& line) { v_.lines.push_back(line); }
 
   void single_worker() {
     const Setting& one = e_.best_single();
@@ -63,15 +63,26 @@ class Judge {
     }
     if (!one.row.has_split) return;
     const StepTimes& t = one.row.time_split_s;
-    const double step_s = t.total_s - t.hooks_s, busy = (t.forward_s + t.backward_s) / step_s;
+    const std::string of_peak = peak_text(one.row);
+    const double step_s = t.training_s(), busy = (t.forward_s + t.backward_s) / step_s;
     if (busy < kBusyFloor)
       say(fmt::format(
           "Mend the single worker first: it computes for {:.0f} % of its step and waits for data for {:.0f} "
-          "%; up to {:.1f}x are to be had there without a second rank.",
-          100 * busy, 100 * t.data_wait_s / step_s, 1 / busy));
+          "%; up to {:.1f}x are to be had there without a second rank{}.",
+          100 * busy, 100 * t.data_wait_s / step_s, 1 / busy, of_peak));
     else
-      say(fmt::format("The single worker computes for {:.0f} % of its step ({} samples/s): nothing to mend first.",
-                      100 * busy, rate_text(one.row.rate.median)));
+      say(fmt::format("The single worker computes for {:.0f} % of its step ({} samples/s{}): nothing to mend first.",
+                      100 * busy, rate_text(one.row.rate.median), of_peak));
+  }
+
+  // "; it computes at 34 % of its peak"; "" where that was not measured, or means nothing.
+  static std::string peak_text(const ScalingRow& row) {
+    const StepTimes& t = row.time_split_s;
+    const double steps = static_cast<double>(row.attempts) * static_cast<double>(row.timed_steps + 1);
+    const double flops = (row.forward_flops + row.backward_flops) * steps * static_cast<double>(row.global_batch);
+    if (!(row.peak_flops > 0) || row.paced || row.computes_at_pace()) return {};
+    return fmt::format("; it computes at {:.0f} % of its peak",
+                       100 * flops / (t.forward_s + t.backward_s) / row.peak_flops);
   }
 
   void distribute() {

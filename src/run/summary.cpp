@@ -12,6 +12,8 @@
 #include "base/atomic_file.hpp"
 #include "base/checksum.hpp"
 #include "config/traits/strategies.hpp"
+#include "device/peak_rate.hpp"
+#include "model/build.hpp"
 #include "report/figures_json.hpp"
 #include "train/codec_record.hpp"
 
@@ -94,6 +96,9 @@ void take_setting(const SummaryParts& parts, RunFigures& run) {
   run.threads = parts.threads;
   run.model = config.model.zoo.empty() ? config.name : config.model.zoo;
   run.parameters = parts.plan.graph.parameters().weight_elems();
+  const ModelCosts costs = model_costs(parts.plan.graph, config.device.dtype);
+  run.forward_flops = costs.forward_flops;
+  run.backward_flops = costs.backward_flops;
   run.strategy = config.exchange.strategy;
   run.algorithm = config.exchange.algorithm;
   run.codec = config.exchange.codec;
@@ -154,6 +159,9 @@ void take_measured(const SummaryParts& parts, double steps, RunFigures& own) {
   if (parts.strategy.progress().meets == Progress::Meets::every_step && parts.provenance.ranks > 1)
     own.skew_wait_s = stats.skew_wait_s() / steps;
   own.coded = figures_of(stats.codec());
+  own.codec_s = own.coded ? stats.codec().seconds : kUnknown;
+  if (parts.config.run.measure_peak)
+    own.peak_flops = peak_flops(parts.device, parts.config.device.dtype, parts.arenas.dtype());
   own.updates_held = parts.strategy.updates_held();
   own.gradients_dropped = {static_cast<double>(stats.gradients_dropped())};
   own.samples_dropped = {static_cast<double>(stats.samples_dropped())};

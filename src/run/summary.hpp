@@ -27,7 +27,7 @@ struct SummaryParts {
   const Provenance& provenance;
   const RunFolder& folder;
   const HostSlot& slot;
-  const Device& device;
+  Device& device;
   const Arenas& arenas;
   const Strategy& strategy;
   const StatisticsHook& statistics;

@@ -37,7 +37,7 @@ std::string summary_text(const RunFigures& s, const SummaryParts& parts, const s
                       s.paced ? ", PACED: ops sleep for tabulated times, computed values are meaningless" : "");
   const TimePercent percent = time_percent(s.time_split_s);
   for (std::size_t i = 0; i < percent.size(); ++i)
-    if (parts.rank_groups.mesh().splits() || std::string_view(time_part_name(i)) != "split")
+    if (!is_seldom(i) || percent[i] > 0)
       text += fmt::format("{} {} {:.1f} %", i == 0 ? "" : ",", time_part_name(i), percent[i]);
   text += fmt::format("; first step {:.2f} s after the start\n", s.start_to_first_step_s);
   const bool library = s.library_bytes_per_step > 0;

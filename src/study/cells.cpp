@@ -72,6 +72,8 @@ StudyCell make_cell(const StudyPlan& study, const std::string& text, const std::
   const std::string words = slug(text).substr(0, kSlug);
   cell.id =
       fmt::format("k{}_{}{}r{}-{:06x}", ranks, words, words.empty() ? "" : "_", repeat, checksum64(all) & 0xffffff);
+  const std::string peak = fmt::format("run.measure_peak={}", !study.search);
+  cell.sets.insert(cell.sets.begin(), peak);  // a study's --set may unset it
   if (study.repeats > 1)
     cell.sets.push_back(fmt::format("seed={}", study.seed + static_cast<std::uint64_t>(repeat) - 1));
   cell.sets.push_back("run.results=" + study.folder);

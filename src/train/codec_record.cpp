@@ -6,7 +6,7 @@ namespace echelon::inline train {
 
 std::optional<CodecFigures> figures_of(const CodecRecord& codec) {
   if (!(codec.bytes_before > 0)) return {};
-  CodecFigures figures{.bytes_before = codec.bytes_before, .bytes_after = codec.bytes_after};
+  CodecFigures figures{.bytes_before = codec.bytes_before, .bytes_after = codec.bytes_after, .seconds = codec.seconds};
   if (!codec.lossy) return figures;
   figures.residual_norm = codec.residual_norm;
   figures.density = codec.density;

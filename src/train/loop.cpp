@@ -45,7 +45,8 @@ Ending Loop::run() {
   for (Hook* hook : hooks_) hook->run_begin(state_.step);
   mark_s_ = epoch_start_s_ = last_clock_checkpoint_s_ = clock_.now_s();
   if (!on_call_ && state_.step >= plan_.total_steps) {  // killed after its last checkpoint
-    end_epoch({.epoch = state_.epoch, .step = state_.step, .last = true});
+    StepTimes spent;
+    end_epoch({.epoch = state_.epoch, .step = state_.step, .last = true}, spent);
     over_ = true;
   }
   if (on_call_) begin_on_call();
@@ -222,14 +223,17 @@ Ending Loop::close(StepRecord& record, const ControlSum& sum, std::uint32_t call
   if (ends_epoch) state_.epoch_loss = state_.epoch_weight = 0;
   record.ends_epoch = ends_epoch || last;
   record.times.total_s = hooks_start_s - mark_s_;
-  for (Hook* hook : hooks_) hook->step_end(record);
+  StepTimes spent;
+  each_hook(spent, [&](Hook& hook) { hook.step_end(record); });
   if (record.meets && hooks_end_run()) last = over_ = record.ends_epoch = true;
   if (record.ends_epoch)
-    end_epoch(
-        {.epoch = on_call_ ? epochs_ : state_.epoch, .step = record.step, .train_loss = train_loss, .last = last});
+    end_epoch({.epoch = on_call_ ? epochs_ : state_.epoch, .step = record.step, .train_loss = train_loss, .last = last},
+              spent);
   if (over_) record.stopping = false;
   const double end_s = clock_.now_s();
-  record.times.hooks_s = end_s - hooks_start_s;
+  record.times.evaluation_s = spent.evaluation_s;
+  record.times.checkpoint_s = spent.checkpoint_s;
+  record.times.hooks_s = std::max(0.0, end_s - hooks_start_s - spent.evaluation_s - spent.checkpoint_s);
   record.times.total_s = end_s - mark_s_;
   mark_s_ = end_s;
   for (Hook* hook : hooks_) hook->step_recorded(record);
@@ -237,10 +241,18 @@ Ending Loop::close(StepRecord& record, const ControlSum& sum, std::uint32_t call
   return sum.interrupt() ? Ending::interrupted : Ending::requeue;
 }
 
-void Loop::end_epoch(EpochRecord record) {
+template <class Call>
+void Loop::each_hook(StepTimes& spent, const Call& call) {
+  for (Hook* hook : hooks_) {
+    const ScopedTimer timer(spent.*hook->time_part(), clock_);
+    call(*hook);
+  }
+}
+
+void Loop::end_epoch(EpochRecord record, StepTimes& spent) {
   record.per_token = plan_.per_token();
   record.seconds = clock_.now_s() - epoch_start_s_;
-  for (Hook* hook : hooks_) hook->epoch_end(record);
+  each_hook(spent, [&](Hook& hook) { hook.epoch_end(record); });
   over_ |= hooks_end_run();
   epoch_start_s_ = clock_.now_s();
 }

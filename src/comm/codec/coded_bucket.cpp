@@ -6,18 +6,21 @@ namespace echelon::inline comm {
 
 void CodedBucket::begin_step(std::uint64_t key) {
   key_ = key;
-  bytes_before_ = bytes_after_ = 0;
+  bytes_before_ = bytes_after_ = seconds_ = 0;
 }
 
 void CodedBucket::begin(void* buffer) {
+  const ScopedTimer timer(seconds_);
   if (in_place() && codec_->info().lossy) codec_->round(buffer, elems_, residual_.empty() ? nullptr : residual_.data());
 }
 
 void CodedBucket::finish(void* buffer) {
+  const ScopedTimer timer(seconds_);
   if (in_place() && codec_->info().lossy) codec_->round(buffer, elems_, nullptr);
 }
 
 std::size_t CodedBucket::encode(void* values, ElemRange range, bool sum, std::byte* wire) {
+  const ScopedTimer timer(seconds_);
   float* residual = nullptr;
   if (!in_place() && sum && !sum_residual_.empty()) residual = sum_residual_.data() + (range.begin - owned_);
   if (!in_place() && !sum && !residual_.empty()) residual = residual_.data() + range.begin;

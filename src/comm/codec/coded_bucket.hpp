@@ -16,6 +16,7 @@
 #include <memory>
 #include <span>
 
+#include "base/clock.hpp"
 #include "base/hash_rng.hpp"
 #include "comm/codec/codec.hpp"
 #include "comm/collective/algorithms.hpp"
@@ -39,6 +40,8 @@ class CodedBucket : public WireForm {
   // What this rank encoded since: bytes of the values, and of their messages. Valid once the plan is done.
   double bytes_before() const { return bytes_before_; }
   double bytes_after() const { return bytes_after_; }
+  // Time of encoding and decoding on the host since. Likewise.
+  double seconds() const { return seconds_; }
 
   std::string_view name() const override { return codec_->info().name; }
   std::int64_t elems() const override { return elems_; }
@@ -50,9 +53,11 @@ class CodedBucket : public WireForm {
   void finish(void* buffer) override;
   std::size_t encode(void* values, ElemRange range, bool sum, std::byte* wire) override;
   void decode(const std::byte* wire, std::size_t bytes, void* values, ElemRange range) override {
+    const ScopedTimer timer(seconds_);
     codec_->decode(wire, bytes, values, range.elems());
   }
   void decode_add(const std::byte* wire, std::size_t bytes, void* values, ElemRange range) override {
+    const ScopedTimer timer(seconds_);
     codec_->decode_add(wire, bytes, values, range.elems());
   }
 
@@ -67,7 +72,7 @@ class CodedBucket : public WireForm {
   std::span<float> residual_, sum_residual_;
   std::int64_t owned_;
   std::uint64_t key_ = 0;
-  double bytes_before_ = 0, bytes_after_ = 0;
+  double bytes_before_ = 0, bytes_after_ = 0, seconds_ = 0;
 };
 
 // Bytes that all k ranks together send for one all-reduce of a bucket; B(n) = codec.most_bytes(n):

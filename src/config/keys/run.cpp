@@ -89,6 +89,10 @@ void add_run(Table& all) {
           "write a checkpoint and exit with 75 this long before Slurm's time limit; 0: off");
   run.key("progress", &RunConfig::progress, words({"auto", "bar", "lines", "none"}), "");
   run.key("log_every_steps", &RunConfig::log_every_steps, range(1, 1e9), "interval of rows of metrics.jsonl");
+  run.key(
+      "measure_peak", &RunConfig::measure_peak, {},
+      "at the end, the rate of large matrix products on all ranks at once: reports show the share of it that a step "
+      "reaches");
 }
 
 }  // namespace echelon::inline config::keys

@@ -152,7 +152,8 @@ WireCounters GradientCodec::after(std::size_t b, Staging& staging) {
               .bytes_after = form.bytes_after(),
               .values = n,
               .density = n * form.codec().density(),
-              .tau = n * form.codec().tau()});
+              .tau = n * form.codec().tau(),
+              .seconds = form.seconds()});
   tally_.set_residual(b, residual_squares(b));
   if (!on_device(b)) return exact_.put(buckets_[b], staging.at(buckets_[b].begin));
   on_device(b)->decode_gradients(static_cast<float*>(context_.arenas.gradients_at(buckets_[b].begin)));

@@ -75,9 +75,9 @@ std::byte* AsyncCodec::scratch(ElemRange range) {
   return scratch_.data();
 }
 
-void AsyncCodec::count(const ServerForm& form) {
+void AsyncCodec::count(ServerForm& form) {
   const std::lock_guard lock(mutex_);
-  tally_.add(form.encoded());
+  tally_.add(form.take_encoded());
 }
 
 void AsyncCodec::before_push(std::size_t b, std::int64_t step, bool counts) {

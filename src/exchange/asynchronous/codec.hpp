@@ -102,7 +102,7 @@ class AsyncCodec {
   void put_difference(ArenaRange range, std::byte* values, const std::byte* copy) const;
   void follow(ArenaRange range, void* weights, const std::byte* change) const;
   std::byte* scratch(ElemRange range);
-  void count(const ServerForm& form);
+  void count(ServerForm& form);
 
   bool lossy_;
   std::int64_t warmup_steps_;

@@ -123,8 +123,8 @@ void ServerCodec::after_update(std::size_t b) {
 
 void ServerCodec::finish(std::size_t b) {
   if (!codes(b) || ranks() == 1) return;
-  tally_.add(forms_[b].push->encoded());
-  tally_.add(forms_[b].pull->encoded());
+  tally_.add(forms_[b].push->take_encoded());
+  tally_.add(forms_[b].pull->take_encoded());
   if (lossy()) follow(b);
 }
 

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/check.hpp"
+#include "base/clock.hpp"
 #include "base/error.hpp"
 #include "base/hash_rng.hpp"
 #include "base/text.hpp"
@@ -81,16 +82,14 @@ std::unique_ptr<ServerForm> ServerForm::make(const ExchangeConfig& config, const
                                       lossy ? statistics_in(parameters, bucket) : std::vector<ElemRange>(), residual);
 }
 
-void ServerForm::begin_step(std::uint64_t key) {
-  key_ = key;
-  encoded_ = {};
-}
+void ServerForm::begin_step(std::uint64_t key) { key_ = key; }
 
 std::size_t ServerForm::most_bytes(std::int64_t n) const {
   return parts_.front().codec->most_bytes(n) + static_cast<std::size_t>(count({0, elems_})) * sizeof(float);
 }
 
 std::size_t ServerForm::encode(void* values, ElemRange range, bool sum, std::byte* wire) {
+  const ScopedTimer timer(encoded_.seconds);
   Codec& codec = codec_of(range);
   auto* singles = static_cast<float*>(values);  // lossless takes f64 too, and has no statistics here
   float* residual = residual_.empty() ? nullptr : residual_.data() + range.begin;
@@ -119,6 +118,7 @@ std::size_t ServerForm::encode(void* values, ElemRange range, bool sum, std::byt
 }
 
 void ServerForm::decode(const std::byte* wire, std::size_t bytes, void* values, ElemRange range) {
+  const ScopedTimer timer(encoded_.seconds);
   const std::size_t coded = bytes - static_cast<std::size_t>(count(range)) * sizeof(float);
   parts_.front().codec->decode(wire, coded, values, range.elems());
   kept_.resize((bytes - coded) / sizeof(float));
@@ -128,6 +128,7 @@ void ServerForm::decode(const std::byte* wire, std::size_t bytes, void* values, 
 }
 
 void ServerForm::decode_add(const std::byte* wire, std::size_t bytes, void* values, ElemRange range) {
+  const ScopedTimer timer(encoded_.seconds);
   const std::size_t coded = bytes - static_cast<std::size_t>(count(range)) * sizeof(float);
   keep(static_cast<float*>(values), range);
   parts_.front().codec->decode_add(wire, coded, values, range.elems());

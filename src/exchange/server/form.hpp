@@ -43,10 +43,10 @@ class ServerForm final : public WireForm {
   static std::unique_ptr<ServerForm> make(const ExchangeConfig& config, const ParameterSet& parameters, DType dtype,
                                           ArenaRange bucket, const Parts& parts, std::span<float> residual);
 
-  // `key`: of the random draws of this rank, bucket and step. Counts from zero.
+  // `key`: of the random draws of this rank, bucket and step.
   void begin_step(std::uint64_t key);
-  // What this rank encoded since, each value counted once. Valid once the plan is done.
-  const EncodedTotals& encoded() const { return encoded_; }
+  // What this rank encoded since the last call, and the time of that and of decoding. Not while a plan is under way.
+  EncodedTotals take_encoded() { return std::exchange(encoded_, {}); }
   std::vector<Part>& parts() { return parts_; }
 
   std::string_view name() const override { return parts_.front().codec->info().name; }

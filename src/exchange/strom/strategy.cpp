@@ -2,8 +2,7 @@
 // computing, Interspeech 2015). No server: each replica sends every other one the few entries of its accumulated update
 // that exceed a threshold, and all apply them.
 //
-//   u_i  = s_i (f(w, g_i) - w)     f the optimiser's step by the gradient of replica i's own samples, s_i their share
-//   of
+//   u_i  = s_i (f(w, g_i) - w)     f the optimiser's step by the gradient of replica i's samples, s_i their share of
 //                                  the step's: the learning rate is meant for the global batch. States stay local
 //   r_i += u_i;  m_i = entries of r_i with |r| >= tau, as +tau or -tau;  r_i -= m_i
 //   w   += m_0 + m_1 + ..          the own entries too only as they were sent
@@ -14,14 +13,12 @@
 // At a meeting all messages are delivered, and the weights of rank 0 are sent to all: equal up to the rounding of sums
 // before, equal to the bit afterwards.
 //
-// In the first warmup_steps steps of a replica whole updates are sent, 0 stays in the residual. Running statistics of
-// batch norm are no part of the messages: their mean over the replicas, by samples, is formed uncoded in each
-// synchronous round; in asynchronous rounds each replica has its own, of which meetings form the mean.
+// In the first warmup_steps steps of a replica whole updates are sent, 0 stays in the residual. Running statistics are
+// no part of the messages: synchronous rounds form their mean, by samples, uncoded; asynchronous ones at meetings.
 //
 // Norms (clip_norm, LARS, LAMB) are those of a replica's own gradients. Messages of an update: k (k-1) a bucket, of
 // bytes that depend on the values. Host memory: 2G (weights before the step, residual), slots of messages
-// (protocol.hpp) and, on devices of their own memory, G more. One replica codes its updates likewise, and sends
-// nothing.
+// (protocol.hpp) and, on devices of their own memory, G more. One replica codes likewise, and sends nothing.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -232,6 +229,7 @@ class Strom final : public Strategy {
     StromCoder& coder = bucket.coder;
     bucket.own = {};
     std::size_t bytes = 0;
+    const double start_s = now_s();
     if (alone() || exchange_->has_slot(b)) {
       std::byte* room = alone() ? alone_.data() : exchange_->room(b);
       bytes = dense ? coder.encode_dense(update, room) : coder.encode(update, room);
@@ -246,7 +244,8 @@ class Strom final : public Strategy {
                  .bytes_after = static_cast<double>(bytes),
                  .values = values,
                  .density = values * coder.density(),
-                 .tau = values * coder.sent_tau()});
+                 .tau = values * coder.sent_tau(),
+                 .seconds = account_.update_was_exchange(now_s() - start_s)});
     tally_->set_residual(b, coder.residual_squares());
     if (bytes == 0) return;
     if (asynchronous() || alone()) add(b, bucket.own);

@@ -109,12 +109,13 @@ LinePlot speed_plot(const Evidence& evidence) {
 StackPlot budget_plot(const Evidence& evidence) {
   StackPlot plot{
       .title = "Loss budget: where k times the best single worker went, %", .bars = {}, .parts = {}, .values = {}};
-  for (const BudgetPart& part : kBudgetParts) plot.parts.emplace_back(part.name);
+  const std::vector<BudgetPart> parts = shown_parts(evidence);
+  for (const BudgetPart& part : parts) plot.parts.emplace_back(part.name);
   for (const Setting& s : evidence.settings) {
     if (!s.budget.known()) continue;
     plot.bars.push_back(fmt::format("{}{}", s.label.empty() ? "" : s.label + ", ", s.ranks()));
     std::vector<double>& values = plot.values.emplace_back();
-    for (const BudgetPart& part : kBudgetParts) values.push_back(100 * (s.budget.*part.share));
+    for (const BudgetPart& part : parts) values.push_back(100 * (s.budget.*part.share));
   }
   return plot;
 }
@@ -173,6 +174,9 @@ std::string study_html(const Evidence& evidence, const StudyVerdict& verdict, co
     if (!budget.empty())
       out +=
           fmt::format("<h2>Loss budget</h2>\n<p class=\"note\">{}</p>\n{}", escaped(kBudgetText), table_html(budget));
+    if (const Table compute = compute_table(evidence); !compute.empty())
+      out += fmt::format("<h2>Compute and memory of a rank</h2>\n<p class=\"note\">{}</p>\n{}", escaped(kComputeText),
+                         table_html(compute));
   }
   out += "<h2>Where it comes from</h2>\n<footer><ul>\n";
   for (const std::string& line : origin) out += fmt::format("<li>{}</li>\n", escaped(line));

@@ -9,8 +9,6 @@
 namespace echelon::inline report {
 namespace {
 
-std::string known_or_dash(double value, std::string text) { return std::isfinite(value) ? std::move(text) : "-"; }
-
 std::string range_text(const Spread& spread, const std::function<std::string(double)>& text) {
   if (!std::isfinite(spread.median)) return "-";
   if (spread.low == spread.high) return text(spread.median);
@@ -30,11 +28,6 @@ bool any(const Evidence& evidence, const std::function<bool(const Setting&)>& ha
   return std::any_of(evidence.settings.begin(), evidence.settings.end(), has);
 }
 
-std::vector<std::string> identity_of(const Setting& s) {
-  return {fmt::format("{}{}", s.row.ranks, s.row.servers > 0 ? fmt::format(" + {}", s.row.servers) : ""),
-          std::to_string(s.row.hosts), s.label.empty() ? s.row.strategy : s.label};
-}
-
 }  // namespace
 
 Table settings_table(const Evidence& evidence) {
@@ -48,7 +41,7 @@ Table settings_table(const Evidence& evidence) {
   if (stale) header.emplace_back("staleness");
   Table table(header);
   for (const Setting& s : evidence.settings) {
-    const double step_s = s.row.time_split_s.total_s - s.row.time_split_s.hooks_s;
+    const double step_s = s.row.time_split_s.training_s();
     const double exposed = step_s > 0 ? 100 * s.row.time_split_s.exchange_s / step_s : std::nan("");
     std::vector<std::string> cells = identity_of(s);
     cells.insert(
@@ -73,15 +66,20 @@ Table settings_table(const Evidence& evidence) {
   return table;
 }
 
+std::vector<BudgetPart> shown_parts(const Evidence& evidence) {
+  constexpr double kShown = 5e-4;
+  std::vector<BudgetPart> parts;
+  for (const BudgetPart& part : kBudgetParts)
+    if (any(evidence, [&](const Setting& s) { return std::fabs(s.budget.*part.share) > kShown; }))
+      parts.push_back(part);
+  return parts;
+}
+
 Table budget_table(const Evidence& evidence) {
   std::vector<std::string> header = {"ranks", "hosts", "what"};
-  std::vector<BudgetPart> parts;  // `split` where models were split
-  for (const BudgetPart& part : kBudgetParts)
-    if (part.share != &LossBudget::split ||
-        any(evidence, [](const Setting& s) { return std::fabs(s.budget.split) > 5e-4; }))
-      parts.push_back(part);
-  for (const BudgetPart& part : parts) header.push_back(fmt::format("{} %", part.name));
-  header.emplace_back("sum %");
+  const std::vector<BudgetPart> parts = shown_parts(evidence);
+  for (const BudgetPart& part : parts) header.emplace_back(part.name);
+  header.emplace_back("sum");
   Table table(header);
   for (const Setting& s : evidence.settings) {
     if (!s.budget.known()) continue;
@@ -124,7 +122,9 @@ std::string study_text(const Evidence& evidence, const StudyVerdict& verdict) {
   if (evidence.settings.empty()) return out;
   out += "\nWhat was run\n" + settings_table(evidence).text();
   const Table budget = budget_table(evidence);
-  if (!budget.empty()) out += "\nLoss budget\n" + budget.text();
+  if (!budget.empty()) out += "\nLoss budget, percent\n" + budget.text();
+  const Table compute = compute_table(evidence);
+  if (!compute.empty()) out += "\nCompute and memory of a rank\n" + compute.text();
   return out;
 }
 
@@ -139,6 +139,9 @@ std::string study_markdown(const Evidence& evidence, const StudyVerdict& verdict
   out += "\n## What was run\n\n" + settings_table(evidence).markdown();
   const Table budget = budget_table(evidence);
   if (!budget.empty()) out += "\n## Loss budget\n\n" + wrapped(kBudgetText, kColumns) + "\n" + budget.markdown();
+  const Table compute = compute_table(evidence);
+  if (!compute.empty())
+    out += "\n## Compute and memory of a rank\n\n" + wrapped(kComputeText, kColumns) + "\n" + compute.markdown();
   return out;
 }
 

@@ -13,13 +13,29 @@ namespace echelon::inline report {
 inline constexpr const char* kBudgetText =
     "Where k times the best single worker went, in percent of the wall clock of a run: achieved is its efficiency "
     "with start-up, evaluation and checkpoints counted; micro-batch: forward and backward beyond their share (smaller "
-    "micro-batches, shared cores and memory); exchange: exposed, its codec included; skew: waits for slower ranks. "
+    "micro-batches, shared cores and memory); exchange: exposed; codec: of that, the share that coding has in the "
+    "exchange; skew: waits for "
+    "slower ranks. "
     "Ranks that only serve are not among the k.";
+
+// What the columns of compute_table mean.
+inline constexpr const char* kComputeText =
+    "Floating-point operations that the model needs, over the time of the phase; in brackets the share of the peak, "
+    "the "
+    "rate of large matrix products on all ranks at once. FLOP a weight and step, over all ranks: the fewer, the more "
+    "the exchange of weights weighs. Memory: the largest of any rank.";
 
 // Ranks, rate, speed-up, efficiency, figure, samples and time to the target, cost; one row a setting.
 Table settings_table(const Evidence& evidence);
 // Percent of k times the best single worker, by cause, summing to 100.
 Table budget_table(const Evidence& evidence);
+// The columns of it: parts that some setting has.
+std::vector<BudgetPart> shown_parts(const Evidence& evidence);
+// Rates of the phases beside the peak, compute per weight, hidden share of the exchange, memory.
+Table compute_table(const Evidence& evidence);
+// What every table begins with: ranks ("8 + 2" with servers), hosts, what.
+std::vector<std::string> identity_of(const Setting& s);
+std::string known_or_dash(double value, std::string text);
 
 std::string study_text(const Evidence& evidence, const StudyVerdict& verdict);  // for the terminal
 std::string study_markdown(const Evidence& evidence, const StudyVerdict& verdict, const ReportSource& source);

@@ -124,10 +124,9 @@ Table time_table(const Study& study) {
   const std::vector<Column> columns = identity(study);
   const bool exchanged = any_above_0(study, [](const ScalingRow& row) { return row.hidden_share(); }) ||
                          any_above_0(study, [](const ScalingRow& row) { return row.arrival_skew_s; });
-  std::vector<std::size_t> parts;  // `split` is for studies with split models alone
+  std::vector<std::size_t> parts;
   for (std::size_t part = 0; part < kTimeParts; ++part)
-    if (std::string_view(time_part_name(part)) != "split" ||
-        any_above_0(study, [&](const ScalingRow& row) { return row.percent[part]; }))
+    if (!is_seldom(part) || any_above_0(study, [&](const ScalingRow& row) { return row.percent[part]; }))
       parts.push_back(part);
   Cells header;
   for (const Column& column : columns) header.push_back(column.heading);

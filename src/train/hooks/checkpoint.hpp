@@ -27,6 +27,7 @@ class CheckpointHook final : public Hook {
   void run_begin(std::int64_t first_step) override { saved_step_ = seen_step_ = first_step; }
   void step_end(const StepRecord& record) override;
   void epoch_end(EpochRecord& record) override;
+  double StepTimes::*time_part() const override { return &StepTimes::checkpoint_s; }
 
  private:
   void save(std::int64_t step);

@@ -41,6 +41,7 @@ class EvaluateHook final : public Hook {
   void run_begin(std::int64_t first_step) override { seen_step_ = own_pace_ ? -1 : first_step; }
   void step_end(const StepRecord& record) override;
   void epoch_end(EpochRecord& record) override;
+  double StepTimes::*time_part() const override { return &StepTimes::evaluation_s; }
   std::size_t activation_bytes() const { return part_.program ? part_.program->activation_bytes() : 0; }
 
  private:

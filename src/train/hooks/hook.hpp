@@ -70,6 +70,8 @@ class Hook {
   virtual void step_recorded(const StepRecord& record) { (void)record; }
   // Many times while this rank stands at a meeting that was not called yet; no group may be used.
   virtual void waiting() {}
+  // The part of the step's time that its work counts as.
+  virtual double StepTimes::*time_part() const { return &StepTimes::hooks_s; }
   // Asked at meetings, after step_end and after epoch_end: the run has nothing left to do, though steps remain. The
   // same on all ranks. After step_end an epoch_end with `last` follows.
   virtual bool ends_run() const { return false; }

@@ -35,7 +35,7 @@ RankTimes times_of(const std::vector<RankStep>& ranks) {
 }
 
 StepFigures figures_of(const StepRecord& record, const StepTimes& times) {
-  const double busy_s = times.total_s - times.hooks_s;
+  const double busy_s = times.training_s();
   const StepOutcome& outcome = record.outcome;
   StepFigures f;
   f.step = record.step;
@@ -128,9 +128,7 @@ void MetricsHook::add_test(const char* type, const EpochFigures& figures) { rows
 
 void MetricsHook::write_step(const StepRecord& record) {
   StepTimes t = record.times;
-  t.hooks_s += late_s_;
-  t.total_s += late_s_;
-  late_s_ = 0;
+  t += std::exchange(late_, {});
   if (!wants(record)) return;
   rows_ += row_text("step", to_json(figures_of(record, t)));
 }
@@ -144,7 +142,10 @@ void MetricsHook::step_recorded(const StepRecord& record) {
   if (step_ && record.trained)
     write_step(record);
   else if (!step_)
-    late_s_ = record.times.hooks_s;
+    late_ = {.total_s = record.times.after_step_s(),
+             .evaluation_s = record.times.evaluation_s,
+             .checkpoint_s = record.times.checkpoint_s,
+             .hooks_s = record.times.hooks_s};
   step_ = nullptr;
   const bool epoch = !epoch_row_.empty();
   write_epoch();

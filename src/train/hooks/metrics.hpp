@@ -40,7 +40,7 @@ class MetricsHook final : public Hook {
   const StepRecord* step_ = nullptr;  // ended, not among the rows yet
   std::string epoch_row_;             // likewise; follows the row of its last step
   bool stepped_ = false;              // in this attempt
-  double late_s_ = 0;                 // of hooks, after the row of their step was written
+  StepTimes late_;                    // of hooks, after the row of their step was written
   double last_flush_s_ = 0;
 };
 

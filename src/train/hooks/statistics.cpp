@@ -33,7 +33,7 @@ void StatisticsHook::step_recorded(const StepRecord& record) {
   skew_wait_s_ += record.skew_wait_s;
   add(record.outcome.codec);
   loss_ = record.loss;
-  const double busy_s = std::max(1e-12, t.total_s - t.hooks_s);
+  const double busy_s = std::max(1e-12, t.training_s());
   seconds_.push_back(busy_s);
   rates_.push_back(record.samples / busy_s);
   token_rates_.push_back(record.tokens / busy_s);
@@ -44,6 +44,7 @@ void StatisticsHook::add(const CodecRecord& codec) {
   ++coded_steps_;
   codec_.bytes_before += codec.bytes_before;
   codec_.bytes_after += codec.bytes_after;
+  codec_.seconds += codec.seconds;
   codec_.lossy = codec.lossy;
   codec_.density += codec.density;
   codec_.tau += codec.tau;

@@ -94,6 +94,40 @@ TEST_CASE("the loss budget sums to the whole and names where the time went", "[r
   CHECK(find(evidence, "ring", 4).row.speed_up == Approx(0.010 / 0.007));
 }
 
+TEST_CASE("the loss budget tells the codec from the exchange, and evaluation and checkpoints from other hooks",
+          "[report][study]") {
+  LabelledRun coded = made("int8", 4, 0.003, 0.002);
+  StepTimes& times = coded.run.time_split_s;
+  times.evaluation_s = 11 * 0.0004;
+  times.checkpoint_s = 11 * 0.0005;
+  times.hooks_s = 11 * 0.0001;
+  coded.run.exchange_exposed_s = 11 * 0.0015;
+  coded.run.exchange_hidden_s = 11 * 0.0045;
+  coded.run.codec_s = 11 * 0.002;
+  const Evidence evidence = make_evidence({made("ring", 1, 0.008, 0), coded}, {}, {});
+  const LossBudget& four = find(evidence, "int8", 4).budget;
+  const double whole = 0.003 + 0.002 + 0.002 + 0.001 + 0.1 / 11;
+  CHECK(four.codec == Approx(0.0015 / 3 / whole));  // a third of the exchange is coding
+  CHECK(four.exchange == Approx(0.0015 * 2 / 3 / whole));
+  CHECK(four.evaluation == Approx(0.0004 / whole));
+  CHECK(four.checkpoint == Approx(0.0005 / whole));
+  CHECK(four.hooks == Approx(0.0001 / whole));
+  CHECK(shown_parts(evidence).size() == kBudgetParts.size() - 2);  // neither input nor split
+}
+
+TEST_CASE("compute of a rank: rates of the phases beside the peak, FLOP a weight and step", "[report][study]") {
+  LabelledRun run = made("ring", 4, 0.004, 0.002);
+  run.run.parameters = 1000;
+  run.run.forward_flops = 1e6;
+  run.run.backward_flops = 2e6;
+  run.run.peak_flops = 32e9;
+  run.run.peak_rss_mb = {80, 91, 70, 60};
+  // 16 samples a rank: 16 MFLOP in 1 ms, 32 MFLOP in 3 ms; 3e6 x 64 / 1000 a weight.
+  const std::string text = compute_table(make_evidence({run}, {}, {})).text();
+  INFO(text);
+  CHECK_THAT(text, Contains("16 (50 %)") && Contains("10.7 (33 %)") && Contains("1.92e+05") && Contains("91"));
+}
+
 TEST_CASE("the verdict: the single worker first, whether, how few, how many, and which", "[report][study]") {
   const auto runs = thrice({made("ring", 1, 0.016, 0), made("ring", 2, 0.008, 0.001), made("ring", 4, 0.004, 0.004),
                             made("averaging", 1, 0.016, 0), made("averaging", 2, 0.008, 0.0001, 0.85),

@@ -241,7 +241,7 @@ TEST_CASE("the parts of a step's time sum to 100 percent", "[report]") {
   }
   CHECK(time_percent({}) == TimePercent{});
   // What no part claims is `other`.
-  CHECK(time_percent({.total_s = 4, .data_wait_s = 1})[7] == 75);
+  CHECK(time_percent({.total_s = 4, .data_wait_s = 1})[9] == 75);
 }
 
 TEST_CASE("the report's files appear together, with where they come from", "[report]") {

@@ -1,0 +1,34 @@
+// Replicas or shards, layer by layer: what each layer with weights sends in a step where k ranks are replicas of it,
+// and where they are tensor shards of it while the rest of the model stays replicated (Krizhevsky: One weird trick for
+// parallelizing convolutional neural networks, arXiv:1404.5997).
+//
+// Bytes that a rank sends, in values of 4 bytes, for W weights, x inputs and y outputs of a sample, b samples a rank:
+//   replicas   2 (k-1)/k W             the all-reduce of the gradient
+//   shards     2 (k-1) b (x + y / k)   all inputs go to every shard and their gradients back; each shard's outputs go
+//                                      back to the ranks of the samples, and their gradients to the shards
+// Shards send less where W > b k (x + y / k): dense layers of many features and small batches.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "model/graph.hpp"
+
+namespace echelon::inline parallel {
+
+struct LayerTraffic {
+  std::string name;
+  std::int64_t weights = 0;
+  double replica_bytes = 0, shard_bytes = 0;
+  bool shards_send_less() const { return shard_bytes < replica_bytes; }
+};
+
+// Of every layer with weights that can be divided by its units over `ranks` ranks, in the order of the graph; tables
+// whose gradients are sent by rows (embeddings) are left out. `samples`: of a rank and step.
+std::vector<LayerTraffic> layer_traffic(const Graph& graph, int ranks, double samples);
+
+// The advice in a sentence: which layers to divide inside a host, and what that saves; that none is worth it.
+std::string layer_traffic_text(const std::vector<LayerTraffic>& layers, int ranks);
+
+}  // namespace echelon::inline parallel
