@@ -71,6 +71,7 @@ void take_config(const std::string& path, RunRecord& run) {
   run.mesh_text = mesh_text(run.mesh, {});
   if (!fs::exists(path)) return;
   Config config = parse_config(read_file_whole(path), path);
+  run.config = std::make_shared<const Config>(config);
   run.codec = config.exchange.codec;
   run.codec_text = codec_text(config.exchange);
   run.mesh_text = mesh_text(run.mesh, config.parallel);

@@ -5,10 +5,12 @@
 //   status.json    state, exit code and reason (report/status.hpp)
 #pragma once
 
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "config/schema.hpp"
 #include "report/figures.hpp"
 #include "report/status.hpp"
 
@@ -23,6 +25,7 @@ struct RunRecord : RunFigures {  // figures are filled where has_summary
   std::string codec_text = "none";  // "threshold (density 0.001, after 188 steps)"
   std::string mesh_text;            // "data 2 x pipeline 2 (1f1b)"
   Provenance provenance;
+  std::shared_ptr<const Config> config;  // effective; null where there is no config.toml
 };
 
 // Every attempt in and below the folders (attempts, runs or parents of runs, to 6 levels), each once, in order of path.

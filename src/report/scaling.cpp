@@ -12,6 +12,7 @@
 #include "base/text.hpp"
 #include "config/traits/algorithms.hpp"
 #include "report/codec_accuracy.hpp"
+#include "report/separate_groups.hpp"
 
 namespace echelon::inline report {
 namespace {
@@ -260,6 +261,7 @@ ScalingReport make_scaling(const std::vector<RunRecord>& runs) {
                    [](const Study& a, const Study& b) { return a.kind < b.kind; });
   add_single_runs(report, alone);
   report.warnings = codec_warnings(report.counted);
+  for (std::string& sentence : separation_warnings(report.counted)) report.warnings.push_back(std::move(sentence));
   return report;
 }
 

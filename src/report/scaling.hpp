@@ -57,7 +57,7 @@ struct ScalingReport {
   std::vector<Study> studies;
   std::vector<LeftOut> left_out;  // attempts that were found but not counted
   std::vector<RunRecord> counted;
-  std::vector<std::string> warnings;  // of codecs that cost accuracy
+  std::vector<std::string> warnings;  // of codecs that cost accuracy; of runs that are in no table together
 };
 
 // Median, least and largest of the values that are known.

@@ -220,6 +220,23 @@ TEST_CASE("runs of unlike meshes, algorithms and codecs are rows of their own, t
   }
 }
 
+TEST_CASE("runs that differ in more than a study varies are not compared, and the report names the keys", "[report]") {
+  TempFolder folder;
+  for (const char* run : {"a", "b", "c"})
+    write_attempt(folder / run + std::string("/01"), {.ranks = *run == 'a' ? 1 : 2});
+  CHECK(make_scaling(read_runs({folder.path()})).warnings.empty());
+  const std::string path = folder / "b/01/config.toml";
+  write_file_whole(path, echo_config(load_config(path, {"optimizer.learning_rate=0.125", "batch.global=32"})));
+  const ScalingReport report = make_scaling(read_runs({folder.path()}));
+  REQUIRE(report.warnings.size() == 1);
+  const std::string& warning = report.warnings.front();
+  INFO(warning);
+  CHECK(warning.find("2 runs of 'digits'") == 0);
+  CHECK(warning.find("1 run of 'digits' (" + (folder / "b/01")) != std::string::npos);
+  CHECK(warning.find("they differ in optimizer.learning_rate (0.01; 0.125)") != std::string::npos);
+  CHECK(warning.find("batch.global") == std::string::npos);
+}
+
 TEST_CASE("the parts of a step's time sum to 100 percent", "[report]") {
   for (int round = 0; round < 200; ++round) {
     const auto draw = test::random_values(9, "split" + std::to_string(round));
