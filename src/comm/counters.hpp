@@ -8,6 +8,23 @@
 
 namespace echelon::inline comm {
 
+// Bytes by peer, counted by one thread and read by any.
+class PeerBytes {
+ public:
+  explicit PeerBytes(int peers) : bytes_(static_cast<std::size_t>(peers)) {}
+  void sent(int peer, std::size_t bytes) {
+    bytes_[static_cast<std::size_t>(peer)].fetch_add(bytes, std::memory_order_relaxed);
+  }
+  std::vector<double> read() const {
+    std::vector<double> values;
+    for (const auto& bytes : bytes_) values.push_back(static_cast<double>(bytes.load(std::memory_order_relaxed)));
+    return values;
+  }
+
+ private:
+  std::vector<std::atomic<std::uint64_t>> bytes_;
+};
+
 class AtomicCounters {
  public:
   void sent(std::size_t bytes) { add(messages_sent_, bytes_sent_, bytes); }

@@ -92,6 +92,8 @@ class Transport {
   virtual std::shared_ptr<SharedBlock> share(std::size_t bytes) { return (void)bytes, nullptr; }
 
   virtual WireCounters counters() const = 0;  // any thread
+  // Bytes of the messages to each rank; any thread. Empty where they are not counted.
+  virtual std::vector<double> bytes_to_peers() const { return {}; }
 
   // Ends every rank of the world with this exit code, at once.
   [[noreturn]] virtual void abort(int exit_code) = 0;

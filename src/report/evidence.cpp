@@ -25,6 +25,7 @@ Setting setting_of(const std::string& label, const Runs& runs, const GoalConfig&
   Setting setting;
   setting.label = label;
   setting.row = make_row(runs);
+  setting.attempt = runs.front()->folder;
   std::vector<double> figures, walls, samples, seconds;
   for (const RunRecord* run : runs) {
     walls.push_back(seconds_of(*run));

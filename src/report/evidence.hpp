@@ -27,6 +27,7 @@ struct Setting {
   double run_s = kUnknown;  // of a whole run: start-up, training, evaluations; median
   LossBudget budget;
   std::vector<Evaluation> curve;                         // of the first repetition
+  std::string attempt;                                   // folder of the same
   int ranks() const { return row.ranks + row.servers; }  // all that it takes
   bool to_target() const { return reached > 0 && reached == row.attempts; }
   // Of a run to the target where there is one, else of a whole run.

@@ -25,9 +25,7 @@ class Judge {
   }
 
  private:
-  std::string name(const Setting& s) const {
-    return fmt::format("{}{}", s.label.empty() ? "" : s.label + " on ", counted(s.ranks(), "rank"));
-  }
+  static std::string name(const Setting& s) { return name_of(s); }
   // Larger is faster: least, median and greatest of the repetitions.
   Spread speed(const Setting& s) const {
     if (!by_time_) return s.row.rate;
@@ -244,6 +242,10 @@ class Judge {
 
 bool StudyVerdict::met() const {
   return std::all_of(goals.begin(), goals.end(), [](const GoalLine& goal) { return goal.met; });
+}
+
+std::string name_of(const Setting& setting) {
+  return fmt::format("{}{}", setting.label.empty() ? "" : setting.label + " on ", counted(setting.ranks(), "rank"));
 }
 
 StudyVerdict make_verdict(const Evidence& evidence) {

@@ -28,6 +28,9 @@ struct StudyVerdict {
 inline constexpr double kBusyFloor = 0.7;  // share of a single worker's step that it computes: below, mend it first
 inline constexpr double kKneeGain = 1.1;   // a larger size that gains less is beyond the knee
 
+// "averaging, H = 10 on 4 ranks".
+std::string name_of(const Setting& setting);
+
 StudyVerdict make_verdict(const Evidence& evidence);
 
 }  // namespace echelon::inline report

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <new>
 
+#include "base/atomic_file.hpp"
 #include "base/checksum.hpp"
 #include "base/error.hpp"
 #include "base/log.hpp"
@@ -297,6 +298,7 @@ int Attempt::run_or_throw() {
   control_.emplace(engine_, kControlWordsChannel, strategy_->progress(), replay_.script,
                    NewsHearer{.phase = &phase_, .hang_timeout_s = config_.run.hang_timeout_s},
                    model_group_ ? &*model_group_ : nullptr);
+  wire_matrix_.emplace(engine_);
   Loop loop(config_, *plan_, rank_groups_->replica(), *runner_, group_, *control_, state_, phase_, std::move(hooks));
   return finish(loop.run());
 }
@@ -315,9 +317,11 @@ int Attempt::finish(Ending ending) {
   RunFigures summary = collect_summary(parts, group_, peers, finished ? "finished" : "stopped", state_.step);
   const std::vector<StalenessTally> staleness = gather_staleness(strategy_->staleness(), group_);
   take_staleness(staleness, summary);
+  const std::string wire = wire_matrix_->collect(group_, state_.step);
   all_or_none(group_, [&] {
     if (slot_.rank != 0) return;
     write_summary(summary, parts);
+    if (!wire.empty()) write_file_whole(start_.folder.attempt + "/wire.json", wire);
     write_staleness(staleness, start_.folder);
     const bool in_time = job_end_is_near(config_.run.stop_before_end_s);
     const std::string why = in_time           ? "Slurm ends the job soon (run.stop_before_end_s)"

@@ -36,6 +36,7 @@
 #include "run/resolve_split.hpp"
 #include "run/resume.hpp"
 #include "run/tuning.hpp"
+#include "run/wire_matrix.hpp"
 #include "train/draw_queue.hpp"
 #include "train/hooks/goal.hpp"
 #include "train/hooks/hook.hpp"
@@ -101,6 +102,7 @@ class Attempt {
   void save_what_is_left(Group& living, const std::vector<int>& lost);
 
   Engine& engine_;
+  std::optional<WireMatrix> wire_matrix_;
   AttemptOptions options_;
   Group group_;  // the world
   HostSlot slot_;

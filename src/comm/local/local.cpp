@@ -35,6 +35,7 @@ class LocalTransport final : public Transport {
     op->src = data;
     op->bytes = bytes;
     counters_.sent(bytes);
+    to_peers_.sent(peer, bytes);
     world_->send(*op);
     return request;
   }
@@ -99,6 +100,7 @@ class LocalTransport final : public Transport {
   }
 
   WireCounters counters() const override { return counters_.read(); }
+  std::vector<double> bytes_to_peers() const override { return to_peers_.read(); }
 
   [[noreturn]] void abort(int exit_code) override {
     const std::string why = fmt::format("rank {} ended the world with exit code {}", rank_, exit_code);
@@ -137,6 +139,7 @@ class LocalTransport final : public Transport {
   std::vector<std::int64_t> free_;
   std::int64_t next_reduce_ = 0, next_split_ = 0, next_share_ = 0;
   AtomicCounters counters_;
+  PeerBytes to_peers_{world_->ranks()};
 };
 
 }  // namespace

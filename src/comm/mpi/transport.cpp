@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <climits>
 #include <cstdlib>
+#include <optional>
 #include <vector>
 
 #include "base/check.hpp"
@@ -60,6 +61,7 @@ class MpiTransport final : public Transport {
     MPI_Comm_set_errhandler(communicator_, MPI_ERRORS_RETURN);
     MPI_Comm_rank(communicator_, &rank_);
     MPI_Comm_size(communicator_, &size_);
+    to_peers_.emplace(size_);
     find_hosts();
   }
   ~MpiTransport() override {
@@ -81,6 +83,7 @@ class MpiTransport final : public Transport {
                          &requests_[static_cast<std::size_t>(request.id)]),
                "MPI_Isend");
     counters_.sent(bytes);
+    to_peers_->sent(peer, bytes);
     return request;
   }
 
@@ -153,6 +156,7 @@ class MpiTransport final : public Transport {
   }
 
   WireCounters counters() const override { return counters_.read(); }
+  std::vector<double> bytes_to_peers() const override { return to_peers_->read(); }
   [[noreturn]] void abort(int exit_code) override { MpiWorld::abort(exit_code); }
 
  private:
@@ -241,6 +245,7 @@ class MpiTransport final : public Transport {
   std::uint64_t polls_ = 1;
   std::size_t abandoned_ = 0;
   AtomicCounters counters_;
+  std::optional<PeerBytes> to_peers_;
 };
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <sstream>
 
+#include "report/wire_table.hpp"
 #include "report/writers/markup.hpp"
 #include "report/writers/plot.hpp"
 #include "report/writers/study.hpp"
@@ -177,6 +178,12 @@ std::string study_html(const Evidence& evidence, const StudyVerdict& verdict, co
     if (const Table compute = compute_table(evidence); !compute.empty())
       out += fmt::format("<h2>Compute and memory of a rank</h2>\n<p class=\"note\">{}</p>\n{}", escaped(kComputeText),
                          table_html(compute));
+  }
+  if (!evidence.settings.empty()) {
+    const Setting& shown = shown_setting(evidence, verdict);
+    if (const Table wire = wire_table(shown.attempt); !wire.empty())
+      out += fmt::format("<h2>Bytes on the wire, MB a step: {}</h2>\n<p class=\"note\">{}</p>\n{}",
+                         escaped(name_of(shown)), escaped(wire_text(shown.attempt, shown.row)), table_html(wire));
   }
   out += "<h2>Where it comes from</h2>\n<footer><ul>\n";
   for (const std::string& line : origin) out += fmt::format("<li>{}</li>\n", escaped(line));

@@ -5,6 +5,9 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <utility>
+
+#include "report/wire_table.hpp"
 
 namespace echelon::inline report {
 namespace {
@@ -64,6 +67,13 @@ Table settings_table(const Evidence& evidence) {
     table.row(std::move(cells));
   }
   return table;
+}
+
+const Setting& shown_setting(const Evidence& evidence, const StudyVerdict& verdict) {
+  if (verdict.recommended >= 0) return evidence.settings[static_cast<std::size_t>(verdict.recommended)];
+  return *std::max_element(evidence.settings.begin(), evidence.settings.end(), [](const Setting& a, const Setting& b) {
+    return std::pair(a.ranks(), a.row.rate.median) < std::pair(b.ranks(), b.row.rate.median);
+  });
 }
 
 std::vector<BudgetPart> shown_parts(const Evidence& evidence) {
@@ -142,6 +152,10 @@ std::string study_markdown(const Evidence& evidence, const StudyVerdict& verdict
   const Table compute = compute_table(evidence);
   if (!compute.empty())
     out += "\n## Compute and memory of a rank\n\n" + wrapped(kComputeText, kColumns) + "\n" + compute.markdown();
+  const Setting& shown = shown_setting(evidence, verdict);
+  if (const Table wire = wire_table(shown.attempt); !wire.empty())
+    out += fmt::format("\n## Bytes on the wire, MB a step: {}\n\n{}\n{}", name_of(shown),
+                       wrapped(wire_text(shown.attempt, shown.row), kColumns), wire.markdown());
   return out;
 }
 

@@ -25,6 +25,9 @@ inline constexpr const char* kComputeText =
     "rate of large matrix products on all ranks at once. FLOP a weight and step, over all ranks: the fewer, the more "
     "the exchange of weights weighs. Memory: the largest of any rank.";
 
+// The setting whose wire matrix the page shows: the recommended one, else the fastest on the most ranks.
+const Setting& shown_setting(const Evidence& evidence, const StudyVerdict& verdict);
+
 // Ranks, rate, speed-up, efficiency, figure, samples and time to the target, cost; one row a setting.
 Table settings_table(const Evidence& evidence);
 // Percent of k times the best single worker, by cause, summing to 100.
