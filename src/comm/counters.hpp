@@ -2,7 +2,9 @@
 // a message counted whose bytes are not yet added.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
+#include <vector>
 
 #include "comm/transport.hpp"
 
@@ -23,6 +25,36 @@ class PeerBytes {
 
  private:
   std::vector<std::atomic<std::uint64_t>> bytes_;
+};
+
+// Rates by time, counted by one thread; restarted and read by any.
+class CardMeter {
+ public:
+  void add(double now_s, std::size_t bytes) {
+    if (restarts_.exchange(false, std::memory_order_relaxed)) {
+      start_s_ = window_s_ = now_s;
+      total_ = peak_ = window_ = 0;
+    }
+    if (now_s - window_s_ >= kWindow_s) {
+      window_s_ = now_s;
+      window_ = 0;
+    }
+    window_ += static_cast<double>(bytes);
+    total_ = total_ + static_cast<double>(bytes);
+    peak_ = std::max(peak_.load(), window_ / kWindow_s);
+    last_s_ = now_s;
+  }
+  void restart() { restarts_ = true; }
+  CardRates read() const {
+    const double seconds = last_s_ - start_s_;
+    return {.peak = peak_, .mean = restarts_ || seconds <= 0 ? 0 : total_ / seconds};
+  }
+
+ private:
+  static constexpr double kWindow_s = 0.1;
+  std::atomic<bool> restarts_ = true;
+  std::atomic<double> start_s_ = 0, last_s_ = 0, total_ = 0, peak_ = 0;
+  double window_s_ = 0, window_ = 0;
 };
 
 class AtomicCounters {

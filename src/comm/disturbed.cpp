@@ -91,6 +91,8 @@ class DisturbedTransport final : public Transport {
   std::shared_ptr<SharedBlock> share(std::size_t bytes) override { return inner_->share(bytes); }
   WireCounters counters() const override { return inner_->counters(); }
   std::vector<double> bytes_to_peers() const override { return inner_->bytes_to_peers(); }
+  CardRates card_rates() const override { return inner_->card_rates(); }
+  void restart_card_rates() override { inner_->restart_card_rates(); }
   [[noreturn]] void abort(int exit_code) override {
     inner_->abort(exit_code);
     std::abort();

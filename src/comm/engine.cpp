@@ -70,6 +70,7 @@ std::shared_ptr<SharedBlock> Engine::share(std::size_t bytes) {
 int Engine::rank() const { return wire_->transport->rank(); }
 int Engine::size() const { return wire_->transport->size(); }
 const Transport& Engine::transport() const { return *wire_->transport; }
+void Engine::restart_card_rates() { wire_->transport->restart_card_rates(); }
 WireCounters Engine::counters() const { return wire_->transport->counters(); }
 
 Ticket Engine::enqueue(Job job) {

@@ -182,6 +182,7 @@ class Engine {
   std::uint64_t note_wait(WaitView wait);
   void end_wait(std::uint64_t noted);
   WireCounters counters() const;
+  void restart_card_rates();
 
  private:
   struct Body;

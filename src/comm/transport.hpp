@@ -51,6 +51,11 @@ struct WireCounters {
   WireCounters& operator+=(const WireCounters& other);
 };
 
+// Bytes a second through a rank's network card, both ways together: the busiest tenth of a second, and the mean.
+struct CardRates {
+  double peak = 0, mean = 0;
+};
+
 class Transport {
  public:
   virtual ~Transport() = default;
@@ -94,6 +99,10 @@ class Transport {
   virtual WireCounters counters() const = 0;  // any thread
   // Bytes of the messages to each rank; any thread. Empty where they are not counted.
   virtual std::vector<double> bytes_to_peers() const { return {}; }
+  // Since the last restart_card_rates. Messages count when their send starts and when their receive ends. Any thread;
+  // zeros where they are not measured.
+  virtual CardRates card_rates() const { return {}; }
+  virtual void restart_card_rates() {}
 
   // Ends every rank of the world with this exit code, at once.
   [[noreturn]] virtual void abort(int exit_code) = 0;

@@ -163,6 +163,7 @@ struct RunFigures {
   std::vector<std::string> slow_ranks;
   double bytes_read = kUnknown, bytes_used = kUnknown;
   double train_loss = kUnknown, test_loss = kUnknown, test_accuracy = kUnknown;
+  std::vector<double> card_peak, card_mean;
   std::vector<double> peak_rss_mb, device_peak_mb, activations_spared_mb;
   double start_to_first_step_s = kUnknown;
   std::string weights_checksum;

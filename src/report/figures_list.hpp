@@ -104,6 +104,8 @@ void each(F& f, Visit&& visit) {
   visit(Figure{"train_loss", "", R::same, S::newest, A::median, "of the last epoch, else of the last step"}, f.train_loss);
   visit(Figure{"test_loss", "", R::same, S::newest, A::median, "of the last evaluation"}, f.test_loss);
   visit(Figure{"test_accuracy", "0..1", R::same, S::newest, A::median, "of the last evaluation"}, f.test_accuracy);
+  visit(Figure{"card_peak", "bytes/s", R::list, S::none, A::largest, "sent and received in the busiest tenth of a second", kLeftOut}, f.card_peak);
+  visit(Figure{"card_mean", "bytes/s", R::list, S::mean, A::largest, "likewise over the whole attempt", kLeftOut}, f.card_mean);
   visit(Figure{"peak_rss_mb", "MiB", R::list, S::none, A::largest, "memory of the process"}, f.peak_rss_mb);
   visit(Figure{"device_peak_mb", "MiB", R::list, S::none, A::largest, "memory of the device"}, f.device_peak_mb);
   visit(Figure{"activations_spared_mb", "MiB", R::list, S::none, A::largest, "activation memory below that of gpipe"}, f.activations_spared_mb);

@@ -311,8 +311,9 @@ int Attempt::finish(Ending ending) {
   const int code = finished                    ? (missed ? kExitUnmet : kExitOk)
                    : ending == Ending::requeue ? kExitRequeue
                                                : kExitInterrupted;
-  const SummaryParts parts{config_,  *plan_,     *rank_groups_, provenance_, start_.folder,         slot_,   *device_,
-                           *arenas_, *strategy_, *statistics_,  *runner_,    *activation_exchange_, threads_};
+  const SummaryParts parts{
+      config_,    *plan_,       *rank_groups_, provenance_,           start_.folder,        slot_,   *device_, *arenas_,
+      *strategy_, *statistics_, *runner_,      *activation_exchange_, wire_matrix_->card(), threads_};
   Group peers(rank_groups_->peers(), kControlChannel);
   RunFigures summary = collect_summary(parts, group_, peers, finished ? "finished" : "stopped", state_.step);
   const std::vector<StalenessTally> staleness = gather_staleness(strategy_->staleness(), group_);

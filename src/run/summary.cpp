@@ -147,6 +147,8 @@ void take_measured(const SummaryParts& parts, double steps, RunFigures& own) {
   own.exchange_hidden_s = std::max(0.0, stats.busy_s() - stats.exposed_s());
   own.bytes_read = static_cast<double>(parts.runner.bytes_read());
   own.bytes_used = static_cast<double>(parts.runner.bytes_used());
+  own.card_peak = {parts.card.peak};
+  own.card_mean = {parts.card.mean};
   own.peak_rss_mb = {peak_rss_mb()};
   own.device_peak_mb = {static_cast<double>(parts.device.peak_bytes()) / kMiB};
   const bool stages = parts.rank_groups.mesh().pipeline() > 1;

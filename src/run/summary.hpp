@@ -33,6 +33,7 @@ struct SummaryParts {
   const StatisticsHook& statistics;
   const Stepper& runner;
   const ActivationExchange& activation_exchange;
+  CardRates card;  // since the first step
   int threads = 1;
 };
 

@@ -18,7 +18,10 @@ class WireMatrix {
   static constexpr int kMostRanks = 256;  // beyond, the file would be larger than what it is worth
 
   // Counts from here on.
-  explicit WireMatrix(const Engine& engine) : engine_(engine), before_(engine.transport().bytes_to_peers()) {}
+  explicit WireMatrix(Engine& engine) : engine_(engine), before_(engine.transport().bytes_to_peers()) {
+    engine.restart_card_rates();
+  }
+  CardRates card() const { return engine_.transport().card_rates(); }
 
   // The file's text on rank 0, which took `steps` steps; "" elsewhere, for one rank, for more than kMostRanks, and
   // where the transport does not count. Collective over the world.

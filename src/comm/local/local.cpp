@@ -35,6 +35,7 @@ class LocalTransport final : public Transport {
     op->src = data;
     op->bytes = bytes;
     counters_.sent(bytes);
+    card_.add(now_s(), bytes);
     to_peers_.sent(peer, bytes);
     world_->send(*op);
     return request;
@@ -70,7 +71,10 @@ class LocalTransport final : public Transport {
                       completion.bytes, completion.peer, tag));
     if (state == OpState::mismatched)
       throw EnvironmentError("library all-reduce: the ranks gave different sizes, or their calls in different orders");
-    if (received) counters_.received(completion.bytes);
+    if (received) {
+      counters_.received(completion.bytes);
+      card_.add(now_s(), completion.bytes);
+    }
     return completion;
   }
 
@@ -100,6 +104,8 @@ class LocalTransport final : public Transport {
   }
 
   WireCounters counters() const override { return counters_.read(); }
+  CardRates card_rates() const override { return card_.read(); }
+  void restart_card_rates() override { card_.restart(); }
   std::vector<double> bytes_to_peers() const override { return to_peers_.read(); }
 
   [[noreturn]] void abort(int exit_code) override {
@@ -139,6 +145,7 @@ class LocalTransport final : public Transport {
   std::vector<std::int64_t> free_;
   std::int64_t next_reduce_ = 0, next_split_ = 0, next_share_ = 0;
   AtomicCounters counters_;
+  CardMeter card_;
   PeerBytes to_peers_{world_->ranks()};
 };
 

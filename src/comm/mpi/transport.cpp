@@ -83,6 +83,7 @@ class MpiTransport final : public Transport {
                          &requests_[static_cast<std::size_t>(request.id)]),
                "MPI_Isend");
     counters_.sent(bytes);
+    card_.add(now_s(), bytes);
     to_peers_->sent(peer, bytes);
     return request;
   }
@@ -111,7 +112,10 @@ class MpiTransport final : public Transport {
     if (code != MPI_SUCCESS)
       mpi::check(code, fmt::format("rank {}, {} rank {}", rank_, kind == Kind::send ? "send to" : "receive from",
                                    completion.peer));
-    if (kind == Kind::receive) counters_.received(completion.bytes);
+    if (kind == Kind::receive) {
+      counters_.received(completion.bytes);
+      card_.add(now_s(), completion.bytes);
+    }
     return completion;
   }
 
@@ -156,6 +160,8 @@ class MpiTransport final : public Transport {
   }
 
   WireCounters counters() const override { return counters_.read(); }
+  CardRates card_rates() const override { return card_.read(); }
+  void restart_card_rates() override { card_.restart(); }
   std::vector<double> bytes_to_peers() const override { return to_peers_->read(); }
   [[noreturn]] void abort(int exit_code) override { MpiWorld::abort(exit_code); }
 
@@ -245,6 +251,7 @@ class MpiTransport final : public Transport {
   std::uint64_t polls_ = 1;
   std::size_t abandoned_ = 0;
   AtomicCounters counters_;
+  CardMeter card_;
   std::optional<PeerBytes> to_peers_;
 };
 

@@ -23,7 +23,8 @@ inline constexpr const char* kComputeText =
     "Floating-point operations that the model needs, over the time of the phase; in brackets the share of the peak, "
     "the "
     "rate of large matrix products on all ranks at once. FLOP a weight and step, over all ranks: the fewer, the more "
-    "the exchange of weights weighs. Memory: the largest of any rank.";
+    "the exchange of weights weighs. Card: bytes a second in the busiest tenth of a second, of the rank that has most, "
+    "over the largest mean. Memory: the largest of any rank.";
 
 // The setting whose wire matrix the page shows: the recommended one, else the fastest on the most ranks.
 const Setting& shown_setting(const Evidence& evidence, const StudyVerdict& verdict);

@@ -23,6 +23,12 @@ std::string rate_cell(double rate, double peak) {
   return peak > 0 ? fmt::format("{} ({:.0f} %)", text, 100 * rate / peak) : text;
 }
 
+// Of the card with the highest peak: a server's, where there are servers.
+std::string card_cell(const ScalingRow& row) {
+  const double peak = largest(row.card_peak), mean = largest(row.card_mean);
+  return peak > 0 && mean > 0 ? fmt::format("{:.1f}", peak / mean) : "-";
+}
+
 std::string memory_cell(const std::vector<double>& mib) {
   const double most = largest(mib);
   return known_or_dash(most, fmt::format("{:.0f}", most));
@@ -39,7 +45,7 @@ std::vector<std::string> identity_of(const Setting& s) {
 
 Table compute_table(const Evidence& evidence) {
   Table table({"ranks", "hosts", "what", "forward GFLOP/s", "backward GFLOP/s", "peak GFLOP/s",
-               "FLOP a weight and step", "exchange hidden", "host MiB", "device MiB"});
+               "FLOP a weight and step", "exchange hidden", "card, peak over mean", "host MiB", "device MiB"});
   for (const Setting& s : evidence.settings) {
     const ScalingRow& row = s.row;
     const double flops = row.forward_flops + row.backward_flops, hidden = row.hidden_share();
@@ -52,8 +58,8 @@ Table compute_table(const Evidence& evidence) {
                   rate_cell(phase_rate(row, row.backward_flops, row.time_split_s.backward_s), row.peak_flops),
                   known_or_dash(row.peak_flops, fmt::format("{:.3g}", row.peak_flops / 1e9)),
                   known_or_dash(intensity, fmt::format("{:.3g}", intensity)),
-                  known_or_dash(hidden, fmt::format("{:.0f} %", 100 * hidden)), memory_cell(row.peak_rss_mb),
-                  memory_cell(row.device_peak_mb)});
+                  known_or_dash(hidden, fmt::format("{:.0f} %", 100 * hidden)), card_cell(row),
+                  memory_cell(row.peak_rss_mb), memory_cell(row.device_peak_mb)});
     table.row(std::move(cells));
   }
   return table;

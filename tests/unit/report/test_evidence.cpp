@@ -5,9 +5,11 @@
 #include <cmath>
 
 #include "base/atomic_file.hpp"
+#include "base/error.hpp"
 #include "report/evidence.hpp"
 #include "report/to_target.hpp"
 #include "report/verdict.hpp"
+#include "report/wire_table.hpp"
 #include "report/writers/study.hpp"
 #include "tests/support/process.hpp"
 
@@ -126,6 +128,24 @@ TEST_CASE("compute of a rank: rates of the phases beside the peak, FLOP a weight
   const std::string text = compute_table(make_evidence({run}, {}, {})).text();
   INFO(text);
   CHECK_THAT(text, Contains("16 (50 %)") && Contains("10.7 (33 %)") && Contains("1.92e+05") && Contains("91"));
+}
+
+TEST_CASE("the wire matrix of an attempt as a table, in MB a step, beside the formula", "[report][study]") {
+  test::TempFolder folder;
+  RunFigures run;
+  run.wire_bytes_per_step = 2.5e6;
+  run.formula_bytes_per_step = 2.4e6;
+  CHECK(wire_table(folder.path()).empty());
+  CHECK(wire_text(folder.path(), run).empty());
+  write_file_whole(folder / "wire.json",
+                   R"({"format":"echelon-wire","version":1,"steps":2,"bytes":[[0,4e6],[1e6,0]]})");
+  const std::string text = wire_table(folder.path()).text();
+  INFO(text);
+  CHECK_THAT(text, Contains("2.000") && Contains("0.500") && Contains("2.500"));
+  CHECK(wire_text(folder.path(), run) ==
+        "All ranks sent 2.500 MB a step, of that 2.500 MB for gradients and weights; by formula 2.400 MB.");
+  write_file_whole(folder / "wire.json", R"({"format":"echelon-wire","version":1,"steps":2,"bytes":[[0,4e6],[1e6]]})");
+  CHECK_THROWS_AS(wire_table(folder.path()), DataError);
 }
 
 TEST_CASE("the verdict: the single worker first, whether, how few, how many, and which", "[report][study]") {
