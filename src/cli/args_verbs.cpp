@@ -136,7 +136,9 @@ Run declare_plan(CLI::App& app) {
   app.add_option("--step", o->step,
                  "a described step, instead: forward_ms=60,backward_ms=120,jitter=0.03 or a file with [step]")
       ->type_name("TEXT|FILE");
-  app.add_option("--network", o->network, "25gbit; 25gbit,ranks_per_host=8,inside=nvlink; or a file with [network]")
+  app.add_option("--network", o->network,
+                 "25gbit; 25gbit,ranks_per_host=8,inside=nvlink; a file with [network]; or one of bench network "
+                 "--out (.json)")
       ->type_name("TEXT|FILE")
       ->capture_default_str();
   app.add_option("--replicas", o->replicas, "8..10000 (doubling), or a list")->capture_default_str();

@@ -161,7 +161,7 @@ class Planner {
       report.points.push_back({.folder = run.folder,
                                .title = made.title,
                                .replicas = run.mesh.data,
-                               .measured_s = static_cast<double>(run.global_batch) / run.samples_per_s.median,
+                               .measured_s = measured_period_s(run),
                                .predicted = made.rows.front(),
                                .calibrates = &run == run_ && options_.step.empty()});
     }

@@ -1,6 +1,6 @@
 // The network that a prediction is for: a preset by name, keys over it, or a file (description.hpp).
 //
-//   base              a preset; default: 10gbit
+//   base              a preset, or a file of `echelon bench network --out` that ends in .json; default: 10gbit
 //   gbit              of a card, what programs get of it (Gbit/s, thousands)
 //   latency_us        of a small message between hosts
 //   inside            memory | pcie | nvlink: between ranks of one host
@@ -11,6 +11,9 @@
 //   hosts_per_switch  0: one switch for all
 //   over_subscription bandwidth of a switch's hosts over that of its uplink, 1 to 100; default 1
 //   uncertainty       of bandwidth, as a fraction; default 0.1. Latency is taken to be known to half of it or double
+//
+// Of a measured network: the medians of its links (comm/links), as many ranks a host as measured, and as uncertainty
+// the distance of the link between hosts that is farthest from the median, at least 0.05.
 //
 // Presets are what large messages of one stream reach on idle links, by rule of thumb: 94 % of Ethernet's rate, 97 % of
 // InfiniBand's.
@@ -34,7 +37,7 @@ struct NetworkModel {
 };
 
 std::vector<std::string> network_presets();
-// ConfigError as Description, and for an unknown preset with the nearest one.
+// ConfigError as Description, and for an unknown preset with the nearest one; DataError as read_link_matrix.
 NetworkModel read_network(const std::string& argument);
 
 }  // namespace echelon::inline predictor

@@ -74,6 +74,11 @@ double PlanPricer::corrected_s(const Collective& what, int ranks, double closed)
   return closed * simulated(part, few) / closed_s(part, few);
 }
 
+double PlanPricer::once(const std::string& key, const std::function<double()>& find) {
+  const auto known = found_.find(key);
+  return known != found_.end() ? known->second : found_[key] = find();
+}
+
 CollectiveCost PlanPricer::cost(const Collective& what, int ranks) {
   if (ranks == 1 || what.elems == 0) return {};
   const Key key{what.algorithm, what.elems, what.elem_bytes, ranks};

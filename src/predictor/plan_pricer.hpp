@@ -10,6 +10,7 @@
 // ranks. Plans of libraries (mpi, nccl) have no steps and are not simulated.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <string>
 #include <tuple>
@@ -38,6 +39,8 @@ class PlanPricer {
   void begin() { all_simulated_ = true; }
   // Something else was not simulated.
   void note_formula() { all_simulated_ = false; }
+  // find() at the first call with this key.
+  double once(const std::string& key, const std::function<double()>& find);
   // Whether all that was asked for since came from simulations alone.
   bool all_simulated() const { return all_simulated_; }
 
@@ -56,6 +59,7 @@ class PlanPricer {
   };
   std::map<Key, Known> known_;
   std::map<Key, double> simulated_;
+  std::map<std::string, double> found_;  // by once()
   bool all_simulated_ = true;
 };
 

@@ -13,7 +13,7 @@ namespace echelon::inline predictor {
 struct MeasuredPoint {
   std::string folder, title;
   int replicas = 0;
-  double measured_s = 0;  // mean seconds of a step without hooks, as global batch / samples_per_s
+  double measured_s = 0;  // measured_period_s (step_model.hpp)
   ForecastRow predicted;
   bool calibrates = false;  // the run that the step was measured in
 };

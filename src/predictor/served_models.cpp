@@ -1,4 +1,6 @@
 // Strategies with parameter servers: server, backup, asynchronous, stale_synchronous.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 
@@ -146,11 +148,24 @@ double few_dedicated_s(const StrategySetting& setting, int replicas) {
   return simulated_served_s(few, kFew) + served_formula_s(setting, replicas) - served_formula_s(equal, replicas);
 }
 
+// Gradients that come too late use cards too, which the formula leaves out: by the ratio for few replicas.
+double many_backups_s(const StrategySetting& setting, int replicas) {
+  constexpr int kFew = 8;
+  const double closed_s = served_formula_s(setting, replicas);
+  if (replicas <= kFew || !can_simulate_served(setting, kFew)) return closed_s;
+  const std::string key = fmt::format("backup {} {} {} {} {} {}", setting.exchange().backup.of(kFew),
+                                      setting.exchange().servers, setting.exchange().server.ranks,
+                                      setting.step.total_s(), setting.step.variation.quantile(0.9), setting.work.elems);
+  return closed_s *
+         setting.pricer.once(key, [&] { return simulated_served_s(setting, kFew) / served_formula_s(setting, kFew); });
+}
+
 namespace {
 
 double served_s(const StrategySetting& setting, int replicas) {
   if (can_simulate_served(setting, replicas)) return simulated_served_s(setting, replicas);
   setting.pricer.note_formula();
+  if (setting.exchange().strategy == "backup") return many_backups_s(setting, replicas);
   if (setting.exchange().server.ranks > 0 && setting.exchange().codec == "none" && setting.pricer.ranks_a_host() == 1)
     return few_dedicated_s(setting, replicas);
   return served_formula_s(setting, replicas);
@@ -158,10 +173,11 @@ double served_s(const StrategySetting& setting, int replicas) {
 
 }  // namespace
 
+namespace {
+
 // A late replica drops its gradient and joins the step that is open: a step is as long as that of the slowest that it
 // needs.
-double backup_step_s(const StrategySetting& setting, int replicas) {
-  setting.pricer.note_formula();
+double backup_formula_s(const StrategySetting& setting, int replicas) {
   const std::int64_t needed = replicas - std::min<std::int64_t>(replicas - 1, setting.exchange().backup.of(replicas));
   const std::vector<OverlapBucket> buckets = served_stages(setting, replicas, false);
   const double latency_s = load_of(setting, replicas, false).link.latency_s;
@@ -173,13 +189,17 @@ double backup_step_s(const StrategySetting& setting, int replicas) {
   return seconds(setting.step.variation.in_place(needed, replicas));
 }
 
+}  // namespace
+
 double served_formula_s(const StrategySetting& setting, int replicas) {
+  if (setting.exchange().strategy == "backup") return backup_formula_s(setting, replicas);
   if (setting.exchange().strategy == "server") return synchronous_served_s(setting, replicas);
   const double free_s = setting.over_slowest(1, [&](double factor) { return own_pace_s(setting, replicas, factor); });
   if (setting.exchange().strategy == "asynchronous") return free_s;
   return free_s * bounded_pace(setting.step.variation, replicas, setting.exchange().stale_synchronous.bound);
 }
 
+double backup_step_s(const StrategySetting& setting, int replicas) { return served_s(setting, replicas); }
 double server_step_s(const StrategySetting& setting, int replicas) { return served_s(setting, replicas); }
 double asynchronous_step_s(const StrategySetting& setting, int replicas) { return served_s(setting, replicas); }
 double stale_synchronous_step_s(const StrategySetting& setting, int replicas) { return served_s(setting, replicas); }

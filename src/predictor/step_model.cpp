@@ -15,10 +15,10 @@ namespace echelon::inline predictor {
 namespace {
 
 // Rows of steps but the first, whose start-up is no step's.
-std::vector<StepTimes> step_rows(const std::string& path) {
+std::vector<StepFigures> step_rows(const std::string& path) {
   std::ifstream file(path);
   if (!file) throw DataError(fmt::format("{}: cannot be read; a step is measured from its rows", path));
-  std::vector<StepTimes> rows;
+  std::vector<StepFigures> rows;
   std::string line;
   for (int number = 1; std::getline(file, line); ++number) {
     try {
@@ -26,7 +26,7 @@ std::vector<StepTimes> step_rows(const std::string& path) {
       if (row.value("type", "") != "step") continue;
       StepFigures figures;
       take_figures(row, figures);
-      rows.push_back(figures.time);
+      rows.push_back(figures);
     } catch (const nlohmann::json::exception& error) {
       throw DataError(fmt::format("{}:{}: {}", path, number, error.what()));
     }
@@ -73,14 +73,15 @@ StepModel described_step(const std::string& argument, double samples) {
 }
 
 StepModel measured_step(const RunRecord& run) {
-  const std::vector<StepTimes> rows = step_rows(run.folder + "/metrics.jsonl");
+  const std::vector<StepFigures> rows = step_rows(run.folder + "/metrics.jsonl");
   StepModel step;
   step.source = fmt::format("measured: {}, {} on {}", run.folder,
                             counted(static_cast<std::int64_t>(rows.size()), "step"), counted(run.ranks, "rank"));
   if (rows.empty()) throw DataError(fmt::format("{}/metrics.jsonl: has no step", run.folder));
   std::vector<double> compute;
   const auto n = static_cast<double>(rows.size());
-  for (const StepTimes& row : rows) {
+  for (const StepFigures& figures : rows) {
+    const StepTimes& row = figures.time;
     step.data_s += row.data_wait_s / n;
     step.forward_s += row.forward_s / n;
     step.backward_s += row.backward_s / n;
@@ -94,6 +95,15 @@ StepModel measured_step(const RunRecord& run) {
   step.variation = Variation::measured(std::move(compute));
   step.measured = true;
   return step;
+}
+
+double measured_period_s(const RunRecord& run) {
+  const std::vector<StepFigures> rows = step_rows(run.folder + "/metrics.jsonl");
+  if (rows.size() < 2) return run.step_s.median;
+  double sum_s = 0;
+  for (std::size_t i = 1; i < rows.size(); ++i) sum_s += rows[i].time.total_s - rows[i].time.hooks_s;
+  const std::int64_t steps = rows.back().step - rows.front().step;
+  return steps > 0 ? sum_s / static_cast<double>(steps) : run.step_s.median;
 }
 
 }  // namespace echelon::inline predictor

@@ -35,5 +35,8 @@ struct StepModel {
 StepModel described_step(const std::string& argument, double samples);
 // ConfigError for a run whose ranks take no steps of their own to measure, DataError for rows that cannot be read.
 StepModel measured_step(const RunRecord& run);
+// Mean seconds from step to step of a run, exchange included and hooks left out, without its first two steps. Errors as
+// measured_step.
+double measured_period_s(const RunRecord& run);
 
 }  // namespace echelon::inline predictor

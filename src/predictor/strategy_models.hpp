@@ -60,11 +60,17 @@ std::vector<OverlapBucket> gradient_stages(const StrategySetting& setting, int r
 // Seconds of that all-reduce of all buckets at once, `times` times over (averaged optimiser states).
 double whole_allreduce_s(const StrategySetting& setting, int replicas, double times);
 
-// Of server, asynchronous and stale_synchronous, whose machines run on virtual time where that is quick
+// Of server, backup, asynchronous and stale_synchronous, whose machines run on virtual time where that is quick
 // (virtual_served.hpp): the formula alone.
 double served_formula_s(const StrategySetting& setting, int replicas);
 // With dedicated servers: by the machines of 8 workers and as few servers as have as many bytes to carry each.
 double few_dedicated_s(const StrategySetting& setting, int replicas);
+// Gossip: seconds of a round of messages to neighbours, in closed form and by their plans on virtual time.
+double mixing_formula_s(const StrategySetting& setting, int replicas);
+bool can_simulate_mixing(const StrategySetting& setting, int replicas);
+double simulated_mixing_s(const StrategySetting& setting, int replicas);
+// Backup workers that are too many for their machines: the formula by what the machines of 8 take longer than it.
+double many_backups_s(const StrategySetting& setting, int replicas);
 // Push to the servers and pull from them, by bucket.
 std::vector<OverlapBucket> served_stages(const StrategySetting& setting, int replicas, bool alone);
 // Seconds that the busiest server's card needs for a step of all replicas.

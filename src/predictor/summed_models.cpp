@@ -1,4 +1,4 @@
-// Strategies that sum over all replicas: synchronous, averaging, elastic, strom.
+// Strategies that sum over all replicas: synchronous, averaging, elastic.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -119,26 +119,6 @@ double elastic_step_s(const StrategySetting& setting, int replicas) {
   const auto period = static_cast<double>(setting.exchange().elastic.period);
   return setting.step.total_s() * setting.step.variation.largest_of(replicas, period) +
          whole_allreduce_s(setting, replicas, 1) / period;
-}
-
-// After its step a replica sends one message a bucket to all others, straight or around the ring.
-double strom_step_s(const StrategySetting& setting, int replicas) {
-  setting.pricer.note_formula();
-  const StromKeys& keys = setting.exchange().strom;
-  const double value = keys.indices == StromIndices::raw ? 4 * keys.density : coded_index_bytes(keys.density);
-  const Link& link = replicas > setting.pricer.ranks_a_host() ? setting.network().between : setting.network().inside;
-  const double peers = replicas - 1, depth = keys.topology == StromTopology::ring ? peers : 1;
-  const double sharers = std::min(setting.pricer.ranks_a_host(), replicas);
-  double wire_s = depth * link.latency_s, codec_s = 0;
-  for (const GradientBucket& bucket : setting.work.buckets) {
-    const auto elems = static_cast<double>(bucket.elems);
-    wire_s += sharers * peers * ((4 + value * elems) / link.bytes_per_s + link.latency_s / 2);
-    codec_s += elems * setting.work.elem_bytes *
-               (1 / setting.step.encode_bytes_per_s + peers * keys.density / setting.step.decode_bytes_per_s);
-  }
-  if (!setting.codec_takes_time) codec_s = 0;
-  if (keys.rounds == StromRounds::asynchronous) return std::max(setting.step.total_s() + codec_s, wire_s);
-  return setting.step.total_s() * setting.step.variation.largest_of(replicas) + wire_s + codec_s;
 }
 
 }  // namespace echelon::inline predictor

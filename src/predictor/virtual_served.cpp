@@ -1,64 +1,18 @@
 #include "predictor/virtual_served.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <map>
-#include <memory>
 #include <optional>
 #include <tuple>
 #include <vector>
 
-#include "comm/collective/server.hpp"
 #include "exchange/asynchronous/protocol.hpp"
 #include "exchange/server/protocol.hpp"
-#include "predictor/pace.hpp"
-#include "predictor/virtual_worker.hpp"
+#include "predictor/virtual_backup.hpp"
+#include "predictor/virtual_traffic.hpp"
 
 namespace echelon::inline predictor {
 namespace {
-
-constexpr double kShrunkBytes = 1 << 19;  // of all buckets
-constexpr double kMostMessages = 120'000;
-constexpr int kEqualSteps = 8, kVaryingSteps = 24;
-
-// The traffic of a run whose bytes are divided by `shrink`; an element is a byte.
-struct Traffic {
-  Traffic(const StrategySetting& setting, int replicas)
-      : shrink(std::max(1.0, setting.work.bytes() / kShrunkBytes)), workers(replicas) {
-    const ExchangeConfig& exchange = setting.exchange();
-    const int dedicated = static_cast<int>(exchange.server.ranks);
-    ranks = replicas + dedicated;
-    network.between_hosts = {.latency_s = setting.network().between.latency_s,
-                             .bytes_per_s = setting.network().between.bytes_per_s / shrink};
-    network.inside_host = {.latency_s = setting.network().inside.latency_s,
-                           .bytes_per_s = setting.network().inside.bytes_per_s / shrink};
-    network.hosts = RankPlacement{.ranks = ranks, .ranks_a_host = setting.pricer.ranks_a_host()}.hosts_of_ranks();
-    network.eager_bytes = static_cast<std::size_t>((16 << 10) / shrink);
-    piece = std::max<std::int64_t>(1, static_cast<std::int64_t>(exchange.segment_kb * 1024 / shrink));
-    for (const GradientBucket& bucket : setting.work.buckets) {
-      const double bytes = static_cast<double>(bucket.elems) * setting.work.elem_bytes / shrink;
-      AllreduceRequest request{.ranks = ranks, .elems = std::max<std::int64_t>(1, std::llround(bytes))};
-      request.hosts = network.hosts;
-      request.dedicated_servers = dedicated > 0;
-      request.servers = dedicated > 0 ? dedicated : static_cast<int>(std::min<std::int64_t>(exchange.servers, ranks));
-      parts.push_back(server_parts(request));
-      servers = server_count(request);
-    }
-    scratch.resize(static_cast<std::size_t>(2 * kShrunkBytes) + 4096);
-    steps = setting.step.variation.varies() ? kVaryingSteps : kEqualSteps;
-  }
-
-  std::vector<double> factors(const StrategySetting& setting, int rank) const {
-    return drawn_factors(setting.step.variation, workers, rank, steps);
-  }
-
-  double shrink;
-  int workers, ranks = 1, servers = 1, steps = 1;
-  std::int64_t piece = 1;
-  std::vector<Parts> parts;  // by bucket
-  VirtualNetwork network;
-  std::vector<std::byte> scratch;  // what is in messages is of no interest
-};
 
 // A rank of the synchronous server. Updates of served parts take their share of the optimiser's time.
 class ServerRank final : public ServerMemory, public ProtocolHost {
@@ -194,46 +148,28 @@ class AsyncServedRank final : public AsyncMemory, public ProtocolHost {
   bool last_step_ = false, done_ = false, ended_ = false;
 };
 
-template <class Rank>
-double run(const StrategySetting& setting, int replicas) {
-  Traffic traffic(setting, replicas);
-  VirtualWorld world(traffic.ranks, traffic.network);
-  std::vector<std::unique_ptr<Rank>> ranks;
-  std::vector<VirtualActor*> actors;
-  for (int r = 0; r < traffic.ranks; ++r) {
-    ranks.push_back(std::make_unique<Rank>(setting, traffic, r, world));
-    actors.push_back(&*ranks.back()->actor);
-  }
-  world.run(actors);
-  double sum = 0;
-  const std::size_t first = static_cast<std::size_t>(traffic.steps) / 4;
-  for (int r = 0; r < traffic.workers; ++r) {
-    const std::vector<double>& ended_s = ranks[static_cast<std::size_t>(r)]->worker->ended_s();
-    sum += (ended_s.back() - ended_s[first]) / static_cast<double>(ended_s.size() - 1 - first);
-  }
-  return sum / traffic.workers;
-}
-
 }  // namespace
 
 bool can_simulate_served(const StrategySetting& setting, int replicas) {
   const ExchangeConfig& exchange = setting.exchange();
-  const bool served =
-      exchange.strategy == "server" || exchange.strategy == "asynchronous" || exchange.strategy == "stale_synchronous";
+  const bool served = exchange.strategy == "server" || exchange.strategy == "backup" ||
+                      exchange.strategy == "asynchronous" || exchange.strategy == "stale_synchronous";
   if (!served || exchange.codec != "none" || setting.config.optimiser.clip_norm > 0) return false;
   if (exchange.server.partition != ServerPartition::ranges) return false;
   const double servers = exchange.server.ranks > 0 ? static_cast<double>(exchange.server.ranks)
                          : exchange.servers > 0    ? static_cast<double>(exchange.servers)
                                                    : replicas;
-  const double pieces = setting.work.bytes() / (exchange.segment_kb * 1024) / servers;
+  const double whole = setting.work.bytes() / (exchange.segment_kb * 1024) / servers;
+  const double pieces = exchange.strategy == "server" ? whole : 0;  // others send a part in one message
   const double buckets = static_cast<double>(setting.work.buckets.size());
   const double steps = setting.step.variation.varies() ? kVaryingSteps : kEqualSteps;
   return 2 * steps * replicas * servers * std::max(buckets, pieces) <= kMostMessages;
 }
 
 double simulated_served_s(const StrategySetting& setting, int replicas) {
-  return setting.exchange().strategy == "server" ? run<ServerRank>(setting, replicas)
-                                                 : run<AsyncServedRank>(setting, replicas);
+  if (setting.exchange().strategy == "backup") return simulated_backup_s(setting, replicas);
+  return setting.exchange().strategy == "server" ? run_virtual<ServerRank>(setting, replicas)
+                                                 : run_virtual<AsyncServedRank>(setting, replicas);
 }
 
 }  // namespace echelon::inline predictor

@@ -1,8 +1,9 @@
-// Parameter servers by their very machines (exchange/server/protocol.hpp, exchange/asynchronous/protocol.hpp) on
-// virtual time (comm/virtual/): every rank is there, computes for the times of the step model and exchanges messages
-// whose bytes and whose network's bandwidth are divided by the same number, so that they take as long as the real ones.
+// Parameter servers by their very machines (exchange/server/protocol.hpp, exchange/asynchronous/protocol.hpp,
+// exchange/backup/protocol.hpp) on virtual time (comm/virtual/): every rank is there, computes for the times of the
+// step model and exchanges messages whose bytes and whose network's bandwidth are divided by the same number, so that
+// they take as long as the real ones.
 //
-// The slow oracle of the closed forms of server, asynchronous and stale_synchronous. The network is that of
+// The slow oracle of the closed forms of server, backup, asynchronous and stale_synchronous. The network is that of
 // comm/virtual/world.hpp: a message costs its card its bytes alone.
 #pragma once
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstdint>
 #include <functional>
 #include <vector>
 
@@ -11,12 +12,14 @@
 namespace echelon::inline predictor {
 
 // Forward reads the weights of the buckets in the reverse of their order, and waits for each that is not there; back-
-// propagation gives the gradient of each bucket away when it is finished.
+// propagation gives the gradient of each bucket away when it is finished. Where `stepped` is there the next step begins
+// with go_on() alone.
 class VirtualWorker {
  public:
   struct Calls {
     std::function<void(int bucket)> give;  // a gradient is finished
     std::function<void()> ended;           // all steps are done
+    std::function<void()> stepped = {};    // back-propagation is over
   };
   VirtualWorker(const StrategySetting& setting, double optimiser_share, std::vector<double> factors, Calls calls)
       : setting_(setting),
@@ -34,6 +37,13 @@ class VirtualWorker {
     there_[static_cast<std::size_t>(bucket)] = true;
     look();
   }
+  // Of a worker that waits in `stepped`: to this step, of which there are as many as factors.
+  void go_on(std::int64_t step) {
+    ended_s_.resize(static_cast<std::size_t>(step), actor_->now_s());
+    begin_step();
+  }
+  // The step that is under way, or comes next.
+  std::int64_t step() const { return static_cast<std::int64_t>(ended_s_.size()); }
   bool all_there() const { return std::find(there_.begin(), there_.end(), false) == there_.end(); }
   // By step.
   const std::vector<double>& ended_s() const { return ended_s_; }
@@ -72,6 +82,7 @@ class VirtualWorker {
         calls_.give(static_cast<int>(b));
       });
     actor_->at(elapsed(shape_.backward_s), [this] {
+      if (calls_.stepped) return calls_.stepped();
       ended_s_.push_back(actor_->now_s());
       begin_step();
     });

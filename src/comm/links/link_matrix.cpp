@@ -47,7 +47,7 @@ std::vector<double> values_of(const json& file, const char* name, std::size_t ra
 double middle(std::vector<double> values) {
   const auto half = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
   std::nth_element(values.begin(), half, values.end());
-  return *half;
+  return values.size() % 2 == 1 ? *half : (*half + *std::max_element(values.begin(), half)) / 2;
 }
 
 }  // namespace

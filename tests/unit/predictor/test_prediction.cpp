@@ -5,10 +5,13 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "base/atomic_file.hpp"
 #include "base/error.hpp"
+#include "comm/links/link_matrix.hpp"
 #include "model/build.hpp"
 #include "model/zoo/zoo.hpp"
 #include "predictor/plan_report.hpp"
+#include "tests/support/process.hpp"
 
 using namespace echelon;
 using Catch::Contains;
@@ -66,6 +69,36 @@ TEST_CASE("a network is a preset with keys over it", "[predictor]") {
   CHECK_THROWS_WITH(read_network("10gbit,latency_us=fast"), Contains("expected a number"));
   CHECK_THROWS_WITH(read_network("10gbit,ranks_per_host=0"), Contains("1 to 1024"));
   CHECK_THROWS_WITH(read_network("nowhere.toml"), Contains("no such file"));
+}
+
+TEST_CASE("a measured network: medians, and keys over them", "[predictor]") {
+  const test::TempFolder folder;
+  LinkMatrix links = LinkMatrix::of({"a", "b", "c"}, {0, 0, 1, 1, 2, 2});
+  for (int from = 0; from < 6; ++from)
+    for (int to = 0; to < 6; ++to) {
+      if (from == to) continue;
+      const bool inside = links.hosts[static_cast<std::size_t>(from)] == links.hosts[static_cast<std::size_t>(to)];
+      links.latency_s[links.at(from, to)] = inside ? 1e-6 : 50e-6;
+      links.bytes_per_s[links.at(from, to)] = inside ? 6e9 : from / 2 == 2 ? 1e8 : 1.25e8;  // c sends slowly
+    }
+  const std::string path = folder / "net.json";
+  write_file_whole(path, link_matrix_json(links));
+  const NetworkModel model = read_network(path);
+  CHECK(model.network.between.bytes_per_s == Approx(1.25e8));
+  CHECK(model.network.between.latency_s == Approx(50e-6));
+  CHECK(model.network.inside.bytes_per_s == Approx(6e9));
+  CHECK(model.ranks_per_host == 2);
+  CHECK(model.uncertainty == Approx(0.2));
+  CHECK_THAT(model.name, Contains("measured: " + path) && Contains("1 Gbit/s") && Contains("2 ranks a host"));
+  const NetworkModel other = read_network(path + ",ranks_per_host=8,inside=nvlink,latency_us=3");
+  CHECK(other.ranks_per_host == 8);
+  CHECK(other.network.inside.bytes_per_s == Approx(2e11));
+  CHECK(other.network.between.bytes_per_s == Approx(1.25e8));
+  CHECK(other.network.between.latency_s == Approx(3e-6));
+  std::fill(links.bytes_per_s.begin(), links.bytes_per_s.end(), 0.0);
+  write_file_whole(path, link_matrix_json(links));
+  CHECK_THROWS_WITH(read_network(path), Contains("no link between hosts was measured"));
+  CHECK_THROWS_WITH(read_network("nowhere.json"), Contains("nowhere.json"));
 }
 
 TEST_CASE("a described step", "[predictor]") {

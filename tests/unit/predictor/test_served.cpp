@@ -52,6 +52,32 @@ TEST_CASE("servers inside the workers: machines take as long as their formula", 
       for (const int replicas : {2, 4, 8}) CHECK(Scene(strategy, compute_s).ratio(replicas) == Approx(1).epsilon(0.01));
 }
 
+TEST_CASE("backup workers: few machines stand for many", "[predictor]") {
+  for (const double compute_s : {0.05, 0.5, 2.0})
+    for (const double jitter : {0.0, 0.2}) {
+      const Scene scene("backup", compute_s, jitter);
+      PlanPricer pricer(scene.network, 1);
+      const StrategySetting setting{.config = scene.config, .work = scene.work, .step = scene.step, .pricer = pricer};
+      const double all_s = simulated_served_s(setting, 16);
+      CAPTURE(compute_s, jitter, served_formula_s(setting, 16));
+      CHECK(all_s > compute_s);
+      CHECK(many_backups_s(setting, 16) == Approx(all_s).epsilon(0.1));
+    }
+}
+
+TEST_CASE("a step of backup workers does not wait for the one that is slow", "[predictor]") {
+  Scene scene("backup", 1.0, 0.5);
+  scene.work = even_work(1000, 2);
+  const auto seconds = [&](std::int64_t backups) {
+    scene.config.exchange.backup.replicas = backups;
+    PlanPricer pricer(scene.network, 1);
+    return simulated_served_s({.config = scene.config, .work = scene.work, .step = scene.step, .pricer = pricer}, 8);
+  };
+  const double all_s = seconds(0), seven_s = seconds(1);
+  CHECK(all_s == Approx(scene.step.variation.largest_of(8)).epsilon(0.15));
+  CHECK(seven_s < 0.9 * all_s);
+}
+
 TEST_CASE("dedicated servers: few machines stand for many", "[predictor]") {
   for (const char* strategy : {"server", "asynchronous"})
     for (const double compute_s : {0.05, 0.5, 2.0})
