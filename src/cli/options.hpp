@@ -96,7 +96,7 @@ struct PlanOptions {  // echelon plan CONFIG --from RUN.. | --step TEXT|FILE  --
   std::string scaling = "weak";  // weak: the batch of each replica stays | strong: that of all
   std::vector<std::string> compare = {"strategies", "algorithms", "codecs"};
   double node_hour = 0;  // money of a host for an hour
-  std::string out;       // folder of NAME.md, NAME.csv, NAME.json; "": only printed
+  std::string out;       // folder of NAME.md, NAME.csv, NAME.json, NAME.svg; "": only printed
   std::string name = "plan";
 };
 int run_plan(const PlanOptions& options);

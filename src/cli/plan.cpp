@@ -20,6 +20,7 @@
 #include "model/build.hpp"
 #include "parallel/footprint.hpp"
 #include "predictor/plan_report.hpp"
+#include "report/writers/plot.hpp"
 
 namespace echelon::cli {
 namespace {
@@ -194,6 +195,10 @@ int run_plan(const PlanOptions& options) {
     write_file_whole(path, text);
     fmt::print("  {}\n", path);
   };
+  if (const std::string figure = plan_svg(report); !figure.empty())
+    write("svg", figure);
+  else if (!can_draw())
+    fmt::print("  {}\n", kInstallGnuplot);
   write("md", "# " + options.name + "\n\n" + plan_text(report, PlanFormat::markdown));
   write("csv", plan_csv(report));
   write("json", plan_json(report).dump(2) + "\n");

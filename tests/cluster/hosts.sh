@@ -11,6 +11,7 @@
 #   hosts.sh fell HOST         ends every process of a host at once
 #   hosts.sh down              ends all of it
 #
+# ECHELON_BURST (256kb): what a link that was idle lets through at once.
 # Needs root, iproute2 and util-linux. Addresses 10.78.0.0/24 never leave this machine.
 set -euo pipefail
 base=/var/tmp/echelon-hosts
@@ -25,7 +26,7 @@ enter() { local host=$1; shift; nsenter --net=/run/netns/"$host" --uts=$base/hos
 
 set_rate() { # host rate
   nsenter --net=/run/netns/"$1" tc qdisc del dev net0 root 2> /dev/null || true
-  [ "$2" = 0 ] || nsenter --net=/run/netns/"$1" tc qdisc add dev net0 root tbf rate "$2" burst 256kb latency 200ms
+  [ "$2" = 0 ] || nsenter --net=/run/netns/"$1" tc qdisc add dev net0 root tbf rate "$2" burst "${ECHELON_BURST:-256kb}" latency 200ms
 }
 
 make_host() { # number rate

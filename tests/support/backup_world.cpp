@@ -213,8 +213,8 @@ class Rank final : public BackupMemory, public ProtocolHost {
   void quiet() {
     ECHELON_CHECK(watched_->waits().empty(), "rank {} waits at a meeting", rank_);
     if (!schedule_.quiet_first) return leave_meeting();
-    // Nobody takes a step before all have come.
-    ECHELON_CHECK(watched_->sends().empty(), "rank {} is not quiet: it sends", rank_);
+    // Nobody takes a step before all have come; once they have, others may be told earlier and go on.
+    ECHELON_CHECK(watched_->sends().empty() || observer_.all_met(next_), "rank {} is not quiet: it sends", rank_);
     quiet_ = true;
     wait_for_all([this] { leave_meeting(); });
   }

@@ -2,7 +2,7 @@
 """`echelon plan` against runs: predictions for every strategy on hosts with shaped links (tests/cluster/hosts.sh), written before
 anything is measured, then the runs, then the table of both as markdown on standard output.
 
-  planner.py ECHELON WORK [--table NAME ...] [--hosts 2 4 8] [--rates 100mbit 1gbit] [--only TEXT ...] [--stop-after predict]
+  planner.py ECHELON [WORK] [--table NAME ...] [--hosts 2 4 8] [--rates 100mbit 1gbit] [--only TEXT ...] [--stop-after predict]
 
 WORK: a folder on no host's /tmp (default /var/tmp/echelon-planner); runs that are finished are not run again, so that the same
 command goes on where it was stopped; predictions that are there are kept: delete WORK/predicted.json to predict again.
@@ -10,8 +10,8 @@ Tables: alike     paced ranks, 16 samples each, of one time a step
         jitter    ranks that compute, then sleep to a time which varies from step to step
         compute   real compute, 2 hosts, one core each
 
-Calibration: one run of one rank a table (the step), `bench network` on 2 hosts (latency, bandwidth) and `bench codec`'s speeds as
-plan has them. Needs root and network namespaces; takes the hosts down at its end."""
+Calibration: one run of one rank a table (the step) and `bench network` on 2 hosts (latency, bandwidth). Needs root and network
+namespaces; takes the hosts down at its end."""
 import argparse
 import glob
 import json
@@ -43,6 +43,8 @@ restart = "never"
 progress = "none"
 """
 SYNCHRONOUS = ["exchange.strategy=synchronous", "exchange.algorithm=ring", "exchange.bucket_mb=0.25"]
+# Whole weights in one message would hold up the control messages of MPI that travel the other way on the same connection.
+GOSSIP = ["exchange.strategy=gossip", "exchange.gossip.consensus_every=10", "exchange.bucket_mb=0.25"]
 STRATEGIES = {  # label -> settings; steps of a period
     "ring, none": (SYNCHRONOUS + ["exchange.overlap=none"], 1),
     "ring, buckets": (SYNCHRONOUS + ["exchange.overlap=buckets"], 1),
@@ -57,8 +59,8 @@ STRATEGIES = {  # label -> settings; steps of a period
     "elastic, H = 5": (["exchange.strategy=elastic", "exchange.elastic.period=5"], 5),
     "asynchronous": (["exchange.strategy=asynchronous"], 1),
     "stale_synchronous, s = 1": (["exchange.strategy=stale_synchronous", "exchange.stale_synchronous.bound=1"], 1),
-    "gossip": (["exchange.strategy=gossip", "exchange.gossip.consensus_every=10"], 10),
-    "gossip, mix_before": (["exchange.strategy=gossip", "exchange.gossip.consensus_every=10", "exchange.gossip.order=mix_before"], 10),
+    "gossip": (GOSSIP, 10),
+    "gossip, mix_before": (GOSSIP + ["exchange.gossip.order=mix_before"], 10),
     "strom": (["exchange.strategy=strom", "exchange.strom.density=0.01"], 1),
     "strom, asynchronous": (["exchange.strategy=strom", "exchange.strom.density=0.01", "exchange.strom.rounds=asynchronous"], 1),
 }
@@ -67,6 +69,7 @@ TABLES = {  # name -> settings of the ranks, steps of the calibration, hosts (No
     "jitter": (["device.pace_ms=100", "device.pace_jitter=0.2"], 100, None),
     "compute": (["batch.global=64"], 100, [2]),
 }
+BURST = "64kb"  # that an idle link lets through at once
 SKIPPED = 5  # steps at the start of a run that are not measured
 
 
@@ -93,7 +96,7 @@ class Planner:
         if done.returncode: sys.exit(f"{' '.join(words)}: code {done.returncode}\n{done.stdout[-3000:]}")
         return done.stdout
 
-    def hosts(self, *words): return self.call([HOSTS, *map(str, words)])
+    def hosts(self, *words): return self.call(["env", f"ECHELON_BURST={BURST}", HOSTS, *map(str, words)])
 
     def shape(self, rate):
         if getattr(self, "rate", None) == rate: return
@@ -105,7 +108,8 @@ class Planner:
         known = glob.glob(f"{self.work}/runs/{folder}/*/run-*/*/summary.json")
         if not known:
             shutil.rmtree(f"{self.work}/runs/{folder}", ignore_errors=True)
-            words = [HOSTS, "mpirun", "-n", str(ranks), self.echelon, "train", "base.toml", "--set", f"train.steps={steps}",
+            mca = [word for pair in self.args.mca for word in ("--mca", *pair)]
+            words = [HOSTS, "mpirun", *mca, "-n", str(ranks), self.echelon, "train", "base.toml", "--set", f"train.steps={steps}",
                      "--set", f"run.results={self.work}/runs/{folder}"]
             for one in sets: words += ["--set", one]
             if os.geteuid() == 0: words = ["nice", "-n", "-10"] + words
@@ -122,11 +126,18 @@ class Planner:
         self.hosts("up", most, "1gbit")
 
     def network(self, rate):
-        """File of `bench network` on 2 hosts."""
+        """File of `bench network` on 2 hosts: of three measurements the median of each number."""
         path = f"network-{rate}.json"
         if not os.path.exists(os.path.join(self.work, path)):
             self.shape(rate)
-            self.call(["nice", "-n", "-10", HOSTS, "mpirun", "-n", "2", self.echelon, "bench", "network", "--out", path])
+            some = []
+            for turn in range(3):
+                self.call(["nice", "-n", "-10", HOSTS, "mpirun", "-n", "2", self.echelon, "bench", "network", "--seconds", "0.2",
+                           "--out", f"{path}.{turn}"])
+                some.append(self.load(f"{path}.{turn}"))
+            for name in ("latency_s", "bytes_per_s"):
+                for i in range(2): some[0][name][i][1 - i] = statistics.median(one[name][i][1 - i] for one in some)
+            self.store(path, some[0])
         return path
 
     def cells(self):
@@ -202,6 +213,7 @@ def main():
     parser.add_argument("--hosts", nargs="+", type=int, default=[2, 4, 8])
     parser.add_argument("--rates", nargs="+", default=["100mbit", "1gbit"])
     parser.add_argument("--only", nargs="+", help="strategies whose label has one of these words")
+    parser.add_argument("--mca", nargs=2, action="append", default=[], help="of Open MPI, such as btl_tcp_sndbuf 131072")
     parser.add_argument("--stop-after", choices=["predict"])
     args = parser.parse_args()
     if os.path.exists("/var/tmp/echelon-hosts"): sys.exit("other hosts are up: tests/cluster/hosts.sh down")
