@@ -13,9 +13,9 @@ TEST_CASE("the rates of a card: its busiest tenth of a second, and the mean", "[
   meter.add(10.0, 1000);  // before the restart
   meter.restart();
   CHECK(meter.read().mean == 0);
-  for (int i = 0; i <= 20; ++i) meter.add(20 + 0.05 * i, 100);  // two in each tenth of a second
+  for (int i = 0; i <= 20; ++i) meter.add(20 + 0.06 * i, 100);  // two in each tenth of a second
   CHECK(meter.read().peak == Approx(200 / 0.1));
-  CHECK(meter.read().mean == Approx(21 * 100 / 1.0));
+  CHECK(meter.read().mean == Approx(21 * 100 / 1.2));
   meter.add(25, 4000);
   meter.add(25.01, 1000);
   CHECK(meter.read().peak == Approx(5000 / 0.1));
