@@ -31,7 +31,7 @@ std::string rate_text(double rate) {
 }
 
 std::string counted(std::int64_t count, std::string_view noun) {
-  return fmt::format("{} {}{}", count_text(count), noun, count == 1 ? "" : noun.ends_with("ch") ? "es" : "s");
+  return fmt::format("{} {}{}", count_text(count), noun, count == 1 ? "" : noun.ends_with("tch") ? "es" : "s");
 }
 
 std::string numbers_text(const std::vector<double>& values) {

@@ -11,7 +11,7 @@ namespace echelon::inline base {
 std::string bytes_text(double bytes);        // "1.50 MiB": units of 1024, B to PiB
 std::string count_text(std::int64_t count);  // "1,797"
 std::string rate_text(double rate);          // "1,797", "17.9", "1.79"; "-" of NaN
-// "1 rank", "1,500 samples", "2 batches": the noun gets an s (es after ch) unless the count is 1.
+// "1 rank", "1,500 samples", "2 batches": the noun gets an s (es after tch) unless the count is 1.
 std::string counted(std::int64_t count, std::string_view noun);
 std::string numbers_text(const std::vector<double>& values);  // "0.286, 0.353": four significant digits
 std::string short_count(double count);                        // "1.66 M": units of 1000
