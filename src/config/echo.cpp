@@ -53,7 +53,8 @@ std::uint64_t config_hash(const Config& config) {
   std::string text = echo(config, false);
   // The length of training is not in the hash, unless the learning rate depends on it.
   const ScheduleTraits* schedule = find_traits(kSchedules, config.optimiser.schedule);
-  if (schedule && schedule->spans_the_run) text += fmt::format("{} {}", config.train.epochs, config.train.steps);
+  if (schedule && schedule->spans_the_run && config.optimiser.schedule_epochs == 0)
+    text += fmt::format("{} {}", config.train.epochs, config.train.steps);
   return checksum64(text);
 }
 

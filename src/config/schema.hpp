@@ -139,6 +139,7 @@ struct OptimiserConfig {     // [optimizer]
   double decay_factor = 0.1;            // step
   double final_factor = 0.0;            // cosine, polynomial: final learning rate as a fraction of learning_rate
   double power = 1.0;                   // polynomial
+  std::int64_t schedule_epochs = 0;     // cosine, polynomial: epochs that the schedule spans; 0: those of the run
 };
 
 struct ParallelConfig {       // [parallel]: one model on several ranks; groups of these ranks are the replicas

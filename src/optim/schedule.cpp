@@ -55,7 +55,8 @@ double learning_rate_at(const OptimiserConfig& config, std::int64_t step, std::i
   if (now < warmup_steps) return config.learning_rate * std::min(1.0, (now + 1) / warmup_steps);
   if (config.schedule == "constant") return config.learning_rate;
   if (config.schedule == "step") return config.learning_rate * step_factor(config, now / per_epoch);
-  const double part = part_of_span(now, warmup_steps, static_cast<double>(total_steps));
+  const std::int64_t span = config.schedule_epochs > 0 ? config.schedule_epochs * steps_per_epoch : total_steps;
+  const double part = part_of_span(now, warmup_steps, static_cast<double>(span));
   if (config.schedule == "cosine") return config.learning_rate * towards_final(config, cosine_left(part));
   if (config.schedule == "polynomial")
     return config.learning_rate * towards_final(config, std::pow(1 - part, config.power));

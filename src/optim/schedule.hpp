@@ -23,8 +23,9 @@ double scaling_factor(const OptimiserConfig& config, std::int64_t global_batch);
 //   step          r decay_factor^m, m = number of decay_at_epochs that are <= step / steps_per_epoch
 //   cosine        r (f + (1 - f) (1 + cos(pi p)) / 2)          Loshchilov, Hutter 2017, one period
 //   polynomial    r (f + (1 - f) (1 - p)^power)
-// with f = final_factor and p = (step - w) / (total_steps - w) within [0, 1]. `total_steps` are those of the whole run.
-// Scaling with the batch is not included. Throws ConfigError with the nearest name for an unknown schedule.
+// with f = final_factor and p = (step - w) / (total_steps - w) within [0, 1]. `total_steps` are those of the whole run,
+// and schedule_epochs * steps_per_epoch instead where that is set. Scaling with the batch is not included. Throws
+// ConfigError with the nearest name for an unknown schedule.
 double learning_rate_at(const OptimiserConfig& config, std::int64_t step, std::int64_t steps_per_epoch,
                         std::int64_t total_steps);
 

@@ -37,6 +37,8 @@ void add_optimiser(Table& all) {
   optimizer.key("final_factor", &OptimiserConfig::final_factor, range(0, 1),
                 "schedules cosine and polynomial: final learning rate as a fraction of learning_rate");
   optimizer.key("power", &OptimiserConfig::power, range(0.01, 100), "schedule polynomial; 1: a straight line");
+  optimizer.key("schedule_epochs", &OptimiserConfig::schedule_epochs, range(0, 1e6),
+                "schedules cosine and polynomial: epochs that they span, whatever the length of the run; 0: all of it");
 }
 
 }  // namespace echelon::inline config::keys

@@ -47,13 +47,14 @@ inline constexpr RuleTraits kRules[] = {ECHELON_RULES(X)};
 struct ScheduleTraits {
   std::string_view name;
   bool spans_the_run = false;  // depends on the last step, so that another length is another run (config_hash)
+                               // unless schedule_epochs is set
   Words reads = {};            // keys of [optimizer]
 };
 inline constexpr ScheduleTraits kSchedules[] = {
     {.name = "constant"},
     {.name = "step", .reads = {"decay_at_epochs", "decay_factor"}},
-    {.name = "cosine", .spans_the_run = true, .reads = {"final_factor"}},
-    {.name = "polynomial", .spans_the_run = true, .reads = {"final_factor", "power"}}};
+    {.name = "cosine", .spans_the_run = true, .reads = {"final_factor", "schedule_epochs"}},
+    {.name = "polynomial", .spans_the_run = true, .reads = {"final_factor", "power", "schedule_epochs"}}};
 
 struct ScalingTraits {
   std::string_view name;

@@ -151,6 +151,8 @@ TEST_CASE("the hash follows what makes runs differ and nothing else", "[config]"
   shorter.optimiser.schedule = longer.optimiser.schedule = "cosine";
   longer.train.epochs = 9;
   CHECK(config_hash(shorter) != config_hash(longer));
+  shorter.optimiser.schedule_epochs = longer.optimiser.schedule_epochs = 9;
+  CHECK(config_hash(shorter) == config_hash(longer));
   Config layers = with_layers();
   const std::uint64_t before = config_hash(layers);
   layers.model.layers[0].channels = 16;

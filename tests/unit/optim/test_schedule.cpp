@@ -49,6 +49,8 @@ TEST_CASE("cosine schedule from the end of the warm-up to its final factor", "[o
         Approx(0.8 * (0.25 + 0.75 * 0.5 * (1 + std::cos(std::numbers::pi / 4)))));
   CHECK(learning_rate_at(config, 100, 10, 100) == Approx(0.2));
   CHECK(learning_rate_at(config, 120, 10, 100) == Approx(0.2));
+  config.schedule_epochs = 10;  // of whatever run
+  CHECK(learning_rate_at(config, 60, 10, 70) == Approx(0.8 * (0.25 + 0.75 * 0.5)));
 }
 
 TEST_CASE("polynomial schedule from the end of the warm-up to its final factor", "[optim]") {
