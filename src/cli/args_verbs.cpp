@@ -34,6 +34,9 @@ Run declare_scale(CLI::App& app) {
   auto* report = app.add_flag("--report", o->report, "write the report of what was run so far, and run nothing");
   auto* slurm = app.add_flag("--slurm", o->slurm, "write a Slurm job for each size, and one for the report");
   app.add_flag("--submit", o->submit, "with --slurm: submit them")->needs(slurm);
+  app.add_option("--jobs", o->jobs, "with --slurm: an array of so many jobs for each size, which share its cells")
+      ->check(CLI::Range(1, 10000))
+      ->needs(slurm);
   list->excludes(report)->excludes(slurm);
   report->excludes(slurm);
   return [o] { return run_scale(*o); };
@@ -43,13 +46,30 @@ Run declare_sweep_batch(CLI::App& app) {
   auto o = held<SweepBatchOptions>();
   app.add_option("config", o->config, "the experiment, TOML")->required();
   add_sets(app, o->sets);
-  app.add_option("--sizes", o->sizes, "global batch sizes in increasing order")
+  app.add_option("--sizes", o->sizes,
+                 "global batch sizes in increasing order; default: batch.global, twice and four times as much")
+      ->delimiter(',')
+      ->allow_extra_args(false);
+  app.add_option("--scaling", o->scalings,
+                 "rules that take the learning rate from batch.global to each size: none, linear, sqrt; default: the "
+                 "config's")
       ->delimiter(',')
       ->allow_extra_args(false)
-      ->required();
-  app.add_option("--target", o->target, "target test accuracy")->capture_default_str();
+      ->type_name("RULE,..");
+  app.add_option("--target", o->target, "target test accuracy; default: [goal], else 0.9");
   app.add_option("--out", o->out, "also write the table here, as markdown");
   return [o] { return run_sweep_batch(*o); };
+}
+
+Run declare_sweep_micro(CLI::App& app) {
+  auto o = held<SweepMicroOptions>();
+  app.add_option("config", o->launch.config, "the experiment, TOML")->required();
+  add_sets(app, o->launch.sets);
+  app.add_option("--ranks", o->launch.ranks, "all processes of the launch; default 1");
+  app.add_option("--hosts", o->launch.hosts, "number of hosts")->capture_default_str();
+  app.add_option("--memory", o->memory,
+                 "of a rank, e.g. 8GiB; default: device.memory_limit_mb, or what this machine has for its ranks");
+  return [o] { return run_sweep_micro(*o); };
 }
 
 void add_inference(CLI::App& app, PredictOptions& o) {
@@ -259,12 +279,17 @@ constexpr Verb kVerbs[] = {
      "  mpirun -n 8 --bind-to none echelon scale configs/scaling/study_digits.toml\n"
      "  srun --mpi=pmix -n 8 echelon scale study.toml --ranks 1,2\n"
      "  echelon scale study.toml --list\n"
-     "  echelon scale study.toml --slurm --submit",
+     "  echelon scale study.toml --slurm --submit\n"
+     "  echelon scale search.toml --slurm --jobs 8 --submit",
      declare_scale},
-    {"sweep batch", "train at several batch sizes: samples/s, and samples until a target is reached",
+    {"sweep batch", "train at several batch sizes: samples and seconds until a target is reached",
      "  echelon sweep batch configs/smoke/digits.toml --sizes 24,96,384 --target 0.97\n"
-     "  mpirun -n 2 --bind-to none echelon sweep batch experiment.toml --sizes 64,256 --set optimizer.scaling=linear",
+     "  mpirun -n 2 --bind-to none echelon sweep batch experiment.toml --scaling linear,sqrt",
      declare_sweep_batch},
+    {"sweep micro", "find the largest micro-batch of a rank that fits into its memory, without training",
+     "  echelon sweep micro configs/smoke/digits.toml --memory 64MiB\n"
+     "  echelon sweep micro experiment.toml --ranks 8 --memory 40GB",
+     declare_sweep_micro},
     {"predict", "run a trained model over a data set and write its predictions",
      "  echelon predict results/digits data/digits/test --out predictions.h5 --outputs", declare_predict},
     {"eval", "loss and accuracy of a trained model on a data set; sharpness of its minimum",

@@ -36,18 +36,27 @@ struct ScaleOptions {  // mpirun -n K echelon scale STUDY [--set ..] [--ranks 1,
   bool list = false;                // print the cells and what became of them
   bool report = false;              // write the pages of what was run so far
   bool slurm = false;               // write job scripts
+  int jobs = 1;                     // of each size, which share its cells
   bool submit = false;              // and submit them
 };
 int run_scale(const ScaleOptions& options);
 
-struct SweepBatchOptions {  // echelon sweep batch CONFIG --sizes 32,64,128 --target 0.97 [--out FILE.md]
+// echelon sweep batch CONFIG [--sizes 32,64,128] [--scaling linear,sqrt] [--target 0.97] [--out FILE.md]
+struct SweepBatchOptions {
   std::string config;
   std::vector<std::string> sets;
-  std::vector<std::int64_t> sizes;
-  double target = 0.9;  // test accuracy
-  std::string out;      // "": only printed
+  std::vector<std::int64_t> sizes;    // empty: the config's, twice and four times as much
+  std::vector<std::string> scalings;  // rules for the learning rate; empty: the config's
+  double target = 0;                  // test accuracy; 0: [goal]
+  std::string out;                    // "": only printed
 };
 int run_sweep_batch(const SweepBatchOptions& options);
+
+struct SweepMicroOptions {  // echelon sweep micro CONFIG [--ranks K] [--memory 8GB]
+  CheckOptions launch;
+  std::string memory;  // of a rank; "": device.memory_limit_mb, or that of this machine
+};
+int run_sweep_micro(const SweepMicroOptions& options);
 
 struct PredictOptions {  // echelon predict MODEL DATA --out FILE; echelon eval MODEL DATA
   std::string model;     // folder of a run, or a checkpoint

@@ -7,9 +7,7 @@
 #include <numeric>
 
 #include "base/text.hpp"
-#include "cli/study_ledger.hpp"
 #include "config/goal.hpp"
-#include "report/record.hpp"
 
 namespace echelon::cli {
 namespace {
@@ -18,42 +16,46 @@ constexpr std::size_t kShown = 15;
 
 struct Ranked {
   std::size_t trial;
-  double value;
+  std::size_t rungs;  // that it went through with a figure
+  double value;       // on the last of them, to be minimised
 };
 
-// Finished trials, the best first.
-std::vector<Ranked> ranked(const StudySearch& search) {
+// Trials with a figure: those that trained longest first, of them the best.
+std::vector<Ranked> ranked(const StudyPlan& study, const std::vector<CellRecord>& records) {
   std::vector<Ranked> all;
-  for (std::size_t t = 0; t < search.trials().size(); ++t)
-    if (std::isfinite(search.trials()[t].value)) all.push_back({t, search.trials()[t].value});
-  std::stable_sort(all.begin(), all.end(), [](const Ranked& a, const Ranked& b) { return a.value < b.value; });
+  for (std::size_t t = 0; t < records.size(); ++t) {
+    std::vector<double> figures = trial_rungs(study, records[t]).figures;
+    while (!figures.empty() && !std::isfinite(figures.back())) figures.pop_back();
+    if (!figures.empty()) all.push_back({t, figures.size(), figures.back()});
+  }
+  std::stable_sort(all.begin(), all.end(), [](const Ranked& a, const Ranked& b) {
+    return a.rungs != b.rungs ? a.rungs > b.rungs : a.value < b.value;
+  });
   return all;
 }
 
-Table trials_table(const StudySearch& search, const std::vector<StudyCell>& cells, const StudyPlan& study,
-                   const GoalConfig& goal) {
-  std::vector<std::string> header = {"place", "trial", goal_metric_name(goal.metric)};
+Table trials_table(const StudySearch& search, const std::vector<CellRecord>& records, const StudyPlan& study) {
+  std::vector<std::string> header = {"place", "trial", goal_metric_name(study.goal.metric)};
+  if (study.halving) header.insert(header.end(), {"epochs", "state"});
   for (const SearchRange& range : search.ranges()) header.push_back(range.key);
   header.insert(header.end(), {"took", "folder"});
   Table table(header);
-  const std::vector<Ranked> all = ranked(search);
-  const double sign = goal.metric == GoalMetric::test_accuracy ? -1 : 1;
+  const std::vector<Ranked> all = ranked(study, records);
   for (std::size_t place = 0; place < std::min(all.size(), kShown); ++place) {
-    const std::size_t t = all[place].trial;
+    const auto& [t, rungs, value] = all[place];
     std::vector<std::string> row = {std::to_string(place + 1), std::to_string(t + 1),
-                                    fmt::format("{:.4f}", sign * all[place].value)};
-    for (std::size_t d = 0; d < search.ranges().size(); ++d)
-      row.push_back(search.ranges()[d].value(search.trials()[t].point[d]));
-    const std::string folder = folder_of(study, cells[t]);
-    row.insert(row.end(), {seconds_text(read_cell(folder).seconds), folder});
+                                    fmt::format("{:.4f}", study.maximises() ? -value : value)};
+    if (study.halving) row.insert(row.end(), {std::to_string(study.rungs[rungs - 1]), name_of(records[t].state)});
+    for (std::size_t d = 0; d < search.ranges().size(); ++d) row.push_back(search.value(t, d));
+    row.insert(row.end(), {seconds_text(records[t].seconds), folder_of(study, search.cells()[t])});
     table.row(std::move(row));
   }
   return table;
 }
 
 // "learning_rate 71 %, momentum 12 %"
-std::string mattered_text(const StudySearch& search) {
-  const std::vector<double> effects = search.what_mattered();
+std::string mattered_text(const StudySearch& search, const std::vector<CellRecord>& records) {
+  const std::vector<double> effects = search.what_mattered(records);
   std::vector<std::size_t> order(effects.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return effects[a] > effects[b]; });
@@ -63,43 +65,44 @@ std::string mattered_text(const StudySearch& search) {
   return out.empty() ? "too few trials finished to tell" : out;
 }
 
-std::string summary(const StudySearch& search) {
-  const auto finished = ranked(search).size();
+// "; stopped early: 18 after 2 epochs, 6 after 6; 66 of 486 epochs trained"
+std::string rungs_text(const StudyPlan& study, const std::vector<CellRecord>& records) {
+  if (!study.halving) return {};
+  std::string stopped;
+  std::int64_t trained = 0;
+  for (const std::int64_t epochs : study.rungs) {
+    const auto ended = std::count_if(records.begin(), records.end(), [&](const CellRecord& record) {
+      return !record.rungs.empty() && record.rungs.back().epochs == epochs;
+    });
+    trained += ended * epochs;
+    if (ended > 0 && epochs < study.rungs.back())
+      stopped +=
+          fmt::format("{} {} after {}", stopped.empty() ? "; stopped early:" : ",", ended, counted(epochs, "epoch"));
+  }
+  return stopped + fmt::format("; {} epochs trained, {} without halving", trained,
+                               static_cast<std::int64_t>(records.size()) * study.rungs.back());
+}
+
+std::string summary(const StudySearch& search, const std::vector<CellRecord>& records, const StudyPlan& study) {
+  const auto finished = std::count_if(records.begin(), records.end(),
+                                      [](const CellRecord& record) { return record.state == CellState::finished; });
   return fmt::format(
-      "{} trials, {} finished. What mattered (share of the figure's variation that a key explains by "
-      "itself): {}.",
-      search.trials().size(), finished, mattered_text(search));
+      "{} trials, {} finished{}. What mattered (share of the figure's variation{} that a key explains by itself): {}.",
+      records.size(), finished, rungs_text(study, records),
+      study.halving ? fmt::format(" after {}", counted(study.rungs.front(), "epoch")) : "",
+      mattered_text(search, records));
 }
 
 }  // namespace
 
-double search_value(const GoalConfig& goal, const CellRecord& record) {
-  if (record.state != CellState::finished || record.attempt.empty()) return std::nan("");
-  const RunRecord run = read_run(record.attempt);
-  const double figure = goal_figure(goal.metric, run.test_loss, run.test_accuracy);
-  return goal.metric == GoalMetric::test_accuracy ? -figure : figure;
+std::string search_text(const StudySearch& search, const std::vector<CellRecord>& records, const StudyPlan& study) {
+  return fmt::format("Best trials\n{}\n{}\n", trials_table(search, records, study).text(),
+                     summary(search, records, study));
 }
 
-std::vector<StudyCell> replay_search(StudySearch& search, const StudyPlan& study, const GoalConfig& goal) {
-  std::vector<StudyCell> cells;
-  while (std::optional<StudyCell> cell = search.propose()) {
-    const CellRecord record = read_cell(folder_of(study, *cell));
-    if (!record.over()) break;
-    cells.push_back(std::move(*cell));
-    search.learn(search_value(goal, record));
-  }
-  return cells;
-}
-
-std::string search_text(const StudySearch& search, const std::vector<StudyCell>& cells, const StudyPlan& study,
-                        const GoalConfig& goal) {
-  return fmt::format("Best trials\n{}\n{}\n", trials_table(search, cells, study, goal).text(), summary(search));
-}
-
-std::string search_markdown(const StudySearch& search, const std::vector<StudyCell>& cells, const StudyPlan& study,
-                            const GoalConfig& goal) {
-  return fmt::format("# {}\n\n{}\n\n{}", study.name, summary(search),
-                     trials_table(search, cells, study, goal).markdown());
+std::string search_markdown(const StudySearch& search, const std::vector<CellRecord>& records, const StudyPlan& study) {
+  return fmt::format("# {}\n\n{}\n\n{}", study.name, summary(search, records, study),
+                     trials_table(search, records, study).markdown());
 }
 
 }  // namespace echelon::cli

@@ -1,4 +1,4 @@
-// What a search came to: its best trials, and which keys mattered.
+// What a search came to: its best trials, and which keys mattered. `records`: by trial.
 #pragma once
 
 #include <string>
@@ -9,15 +9,7 @@
 
 namespace echelon::cli {
 
-// The goal's figure of a finished cell, to be minimised (accuracies are negated); NaN where it has none.
-double search_value(const GoalConfig& goal, const CellRecord& record);
-
-// All trials so far, proposed again in their order; the search is then ready for the next.
-std::vector<StudyCell> replay_search(StudySearch& search, const StudyPlan& study, const GoalConfig& goal);
-
-std::string search_text(const StudySearch& search, const std::vector<StudyCell>& cells, const StudyPlan& study,
-                        const GoalConfig& goal);
-std::string search_markdown(const StudySearch& search, const std::vector<StudyCell>& cells, const StudyPlan& study,
-                            const GoalConfig& goal);
+std::string search_text(const StudySearch& search, const std::vector<CellRecord>& records, const StudyPlan& study);
+std::string search_markdown(const StudySearch& search, const std::vector<CellRecord>& records, const StudyPlan& study);
 
 }  // namespace echelon::cli

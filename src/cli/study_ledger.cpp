@@ -6,13 +6,17 @@
 #include <chrono>
 #include <cstdio>
 
+#include "base/atomic_file.hpp"
 #include "base/clock.hpp"
 #include "base/error.hpp"
 #include "base/text.hpp"
+#include "checkpoint/checkpoint_files.hpp"
 #include "cli/foresee_launch.hpp"
-#include "cli/search_text.hpp"
+#include "config/goal.hpp"
 #include "config/parse.hpp"
+#include "job/launch.hpp"
 #include "job/run_folder.hpp"
+#include "report/record.hpp"
 #include "report/status.hpp"
 #include "study/placement.hpp"
 
@@ -20,6 +24,7 @@ namespace echelon::cli {
 namespace {
 
 constexpr double kBeat_s = 30;
+constexpr std::chrono::milliseconds kLook{20};
 
 int count_hosts(const std::vector<int>& hosts, const std::vector<int>& members) {
   std::vector<int> used;
@@ -30,76 +35,154 @@ int count_hosts(const std::vector<int>& hosts, const std::vector<int>& members) 
 
 }  // namespace
 
-std::string folder_of(const StudyPlan& study, const StudyCell& cell) { return study.folder + "/" + cell.id; }
-
-StudyLedger::StudyLedger(const StudyPlan& study, const GoalConfig& goal, std::vector<int> hosts)
-    : study_(study), goal_(goal), hosts_(std::move(hosts)), progress_(cells_) {
-  if (study_.search) {
+StudyLedger::StudyLedger(const StudyPlan& study, std::vector<int> hosts, int beside)
+    : study_(study), hosts_(std::move(hosts)), beside_(beside) {
+  if (study_.search)
     search_.emplace(study_);
-    cells_ = replay_search(*search_, study_, goal_);
-  } else {
+  else
     cells_ = cells_of(study_);
-  }
-  for (const StudyCell& cell : cells_) records_.push_back(read_cell(folder_of(study_, cell)));
+  refresh();
+}
+
+void StudyLedger::refresh() {
+  if (search_) search_->read();
+  records_.resize(cells().size());
+  for (std::size_t i = 0; i < records_.size(); ++i)
+    if (!records_[i].over() || records_[i].state == CellState::stopped)
+      records_[i] = read_cell(folder_of(study_, cells()[i]));
 }
 
 void StudyLedger::begin() const {
-  fmt::print("{}\n{}\n", progress_.begin_text(study_, records_), progress_.heading());
+  const StudyProgress progress(study_, cells());
+  fmt::print("{}\n{}\n", progress.begin_text(records_), progress.heading());
   std::fflush(stdout);
 }
 
-// Another cell of a search.
-bool StudyLedger::propose() {
-  if (!search_) return false;
-  std::optional<StudyCell> cell = search_->propose();
-  if (!cell) return false;
-  records_.push_back(read_cell(folder_of(study_, *cell)));
-  cells_.push_back(std::move(*cell));
-  if (records_.back().over()) search_->learn(search_value(goal_, records_.back()));  // proposed a second time
+StudyCell StudyLedger::cell_now(std::size_t i) const {
+  if (!search_) return cells()[i];
+  const std::size_t rung = trial_rungs(study_, records_[i]).figures.size();
+  return at_rung(study_, cells()[i], std::min(rung, study_.rungs.size() - 1));
+}
+
+// False where another process runs the cell. Its record is then what the process before has left.
+bool StudyLedger::claim(std::size_t i) {
+  const std::string folder = folder_of(study_, cells()[i]);
+  make_folders(folder);
+  auto lock = std::make_unique<RunLock>();
+  try {
+    lock->take(folder, job_id());
+  } catch (const HeldError&) {
+    return false;
+  }
+  records_[i] = read_cell(folder);
+  claimed_ = std::move(lock);
   return true;
 }
 
-const StudyCell* StudyLedger::next() {
-  for (current_ = 0; current_ < cells_.size() || propose(); ++current_) {
-    CellRecord& record = records_[current_];
-    if (record.over()) continue;
-    if (study_.budget_hours > 0 && seconds() >= 3600 * study_.budget_hours) return nullptr;
-    if (record.state == CellState::running && record.tries >= kTries) {
-      close(current_, CellState::failed, kExitLostRank, fmt::format("its job ended with it {} times", kTries));
-      continue;
-    }
-    if (!can_run(current_)) continue;
+// Of a cell that was claimed; false where it cannot be run, and is over.
+bool StudyLedger::begin_cell(std::size_t i) {
+  CellRecord& record = records_[i];
+  const StudyCell cell = cell_now(i);
+  const auto saved = glance_at_newest(run_path(load_config(study_.file, cell.sets)) + "/checkpoints");
+  const std::int64_t step = saved ? saved->step : 0;
+  if (record.state != CellState::running || step > record.step) record.tries = 0;
+  record.step = step;
+  if (record.tries >= kTries)
+    close(i, CellState::failed, kExitLostRank, fmt::format("its job ended with it {} times", kTries));
+  else if (can_run(i)) {
     record.state = CellState::running;
     ++record.tries;
-    write_cell(folder_of(study_, cells_[current_]), record);
-    return &cells_[current_];
+    write_cell(folder_of(study_, cells()[i]), record);
+    current_ = i;
+    return true;
   }
-  return nullptr;
+  claimed_.reset();
+  return false;
+}
+
+// A cell that is not over and that nobody runs.
+bool StudyLedger::begin_what_was_left() {
+  for (std::size_t i = 0; i < records_.size(); ++i)
+    if (!records_[i].over() && claim(i)) {
+      if (!records_[i].over() && begin_cell(i)) return true;
+      claimed_.reset();
+    }
+  return false;
+}
+
+// Of a search, once each cell that is not over is under way.
+Promotion StudyLedger::promotion() const {
+  std::vector<TrialRungs> trials;
+  for (const CellRecord& record : records_) {
+    trials.push_back(trial_rungs(study_, record));
+    trials.back().under_way = !record.over();
+  }
+  const auto planned = static_cast<std::size_t>(study_.trials);
+  if (study_.halving) return next_promotion(*study_.halving, study_.rungs.size(), trials, planned);
+  return {records_.size() < planned ? Promotion::What::new_trial : Promotion::What::none};
+}
+
+StudyLedger::Next StudyLedger::next() {
+  make_folders(study_.folder);
+  RunLock deciding;
+  while (!deciding.held()) try {
+      deciding.take(study_.folder, job_id());
+    } catch (const HeldError&) {
+      std::this_thread::sleep_for(kLook);
+    }
+  for (;;) {
+    refresh();
+    if (study_.budget_hours > 0 && seconds() >= 3600 * study_.budget_hours) return {};
+    if (begin_what_was_left()) return {cell_now(current_)};
+    if (!search_) return {};
+    const Promotion promoted = promotion();
+    if (promoted.what == Promotion::What::wait) return {.wait = true};
+    if (promoted.what == Promotion::What::none) return {};
+    if (promoted.what == Promotion::What::new_trial)
+      search_->propose(records_);
+    else if (claim(promoted.trial) && begin_cell(promoted.trial))
+      return {cell_now(promoted.trial)};
+    else
+      std::this_thread::sleep_for(kLook);  // whoever ran its rung before leaves it in a moment
+  }
 }
 
 void StudyLedger::end(int code, double seconds) {
   const std::size_t i = current_;
   CellRecord& record = records_[i];
+  const StudyCell cell = cell_now(i);
   record.seconds += seconds;
-  const std::vector<std::string> attempts = attempts_of(run_path(load_config(study_.file, cells_[i].sets)));
+  const Config config = load_config(study_.file, cell.sets);
+  const std::vector<std::string> attempts = attempts_of(run_path(config));
   const auto status = attempts.empty() ? std::nullopt : read_status(attempts.back());
   if (!attempts.empty()) record.attempt = attempts.back();
   const std::string reason = status ? status->reason : "refused before its first step";
   if (code == kExitRequeue || code == kExitInterrupted) {
     record.state = CellState::waiting;
-    --record.tries;
-    write_cell(folder_of(study_, cells_[i]), record);
+    record.tries = 0;
+    write_cell(folder_of(study_, cell), record);
   } else if (code == kExitOk || code == kExitUnmet) {
-    close(i, CellState::finished, code, reason);
+    CellState state = CellState::finished;
+    if (search_) {
+      const RunRecord run = read_run(record.attempt);
+      const bool at_goal = config.goal.stop && code == kExitOk;
+      record.rungs.push_back({.epochs = at_goal ? study_.rungs.back() : config.train.epochs,
+                              .figure = goal_figure(study_.goal.metric, run.test_loss, run.test_accuracy)});
+      if (record.rungs.back().epochs < study_.rungs.back()) state = CellState::stopped;
+    }
+    close(i, state, code, reason);
   } else {
     close(i, code == kExitNumeric ? CellState::diverged : CellState::failed, code, reason);
   }
+  claimed_.reset();
 }
 
 std::size_t StudyLedger::left() const {
   const auto over = static_cast<std::size_t>(
       std::count_if(records_.begin(), records_.end(), [](const CellRecord& record) { return record.over(); }));
-  return progress_.total(study_) - over;
+  const std::size_t cells_left = StudyProgress(study_, cells()).total() - over;
+  const bool goes_on = study_.halving && promotion().what != Promotion::What::none;
+  return std::max<std::size_t>(cells_left, goes_on ? 1 : 0);
 }
 
 bool StudyLedger::any_failed() const {
@@ -114,14 +197,14 @@ double StudyLedger::seconds() const {
 }
 
 bool StudyLedger::can_run(std::size_t i) {
-  const StudyCell& cell = cells_[i];
+  const StudyCell cell = cell_now(i);
   CheckOptions launch;
   launch.config = study_.file;
   launch.sets = cell.sets;
   launch.ranks = cell.ranks;
   launch.hosts = count_hosts(hosts_, members_of(hosts_, cell.ranks, study_.placement));
   try {
-    foresee_launch(launch);
+    foresee_launch(launch, beside_);
     return true;
   } catch (const Error& error) {
     close(i, CellState::left_out, error.code(), error.what());
@@ -134,10 +217,9 @@ void StudyLedger::close(std::size_t i, CellState state, int code, const std::str
   record.state = state;
   record.exit_code = code;
   record.reason = reason;
-  write_cell(folder_of(study_, cells_[i]), record);
-  if (search_) search_->learn(search_value(goal_, record));
-  const std::size_t total = progress_.total(study_);
-  fmt::print("{}\n", progress_.line_text(total - left(), total, cells_[i], record, records_));
+  write_cell(folder_of(study_, cells()[i]), record);
+  refresh();
+  fmt::print("{}\n", StudyProgress(study_, cells()).line_text(cells()[i], records_[i], records_));
   std::fflush(stdout);
 }
 

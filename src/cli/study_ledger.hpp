@@ -1,13 +1,20 @@
-// Rank 0's side of a study that is under way: which cell is next, what became of it, and what is printed meanwhile.
+// A study that is under way, as the first rank of those that run its cells sees it: which cell is next, what became of
+// it, and what is printed meanwhile.
+//
+// Several ledgers share one study: of ranks that run cells side by side in one launch, and of several launches. They
+// meet in the study's folder alone: whoever runs a cell holds the lock of the cell's folder, and whoever decides which
+// is next that of the study's (job/run_lock.hpp), so that a cell whose lock is free and that is not over is to be run.
 #pragma once
 
 #include <condition_variable>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "job/run_lock.hpp"
 #include "study/cell_record.hpp"
 #include "study/progress.hpp"
 #include "study/search.hpp"
@@ -15,42 +22,51 @@
 
 namespace echelon::cli {
 
-// Where a cell leaves its files: <study>/<cell>.
-std::string folder_of(const StudyPlan& study, const StudyCell& cell);
-
 class StudyLedger {
  public:
-  // `hosts`: of the launch, by rank. Reads what earlier launches have left; DataError where that cannot be read.
-  // `goal`: whose figure a search looks for.
-  StudyLedger(const StudyPlan& study, const GoalConfig& goal, std::vector<int> hosts);
+  struct Next {
+    std::optional<StudyCell> cell = {};  // to run, up to the next rung
+    bool wait = false;                   // what others run may decide what is next
+  };
+
+  // `hosts`: by rank, of the ranks on which this ledger's cells run. `beside`: ledgers whose cells run on the same host
+  // at the same time. Reads what earlier launches have left; DataError where that cannot be read.
+  StudyLedger(const StudyPlan& study, std::vector<int> hosts, int beside = 1);
 
   // Prints what is to come.
   void begin() const;
-  // The cell to run next, which counts as begun; null: none is left, or the budget is used up. Cells that cannot be run
-  // are left out, with the reason.
-  const StudyCell* next();
+  // The cell to run next, which counts as begun; none without `wait`: nothing is left for this ledger, or the budget is
+  // used up. Cells that cannot be run are left out, with the reason.
+  Next next();
   // The cell that `next` gave has ended with this exit code on its ranks, after so many seconds.
   void end(int code, double seconds);
 
-  const std::vector<StudyCell>& cells() const { return cells_; }  // of a search: those that were proposed
+  // Reads what other ledgers have done.
+  void refresh();
+  const std::vector<StudyCell>& cells() const { return search_ ? search_->cells() : cells_; }
+  const std::vector<CellRecord>& records() const { return records_; }
   const std::optional<StudySearch>& search() const { return search_; }
-  std::size_t left() const;  // cells that are not over
+  std::size_t left() const;  // cells that are not over, and trials that are to go on
   bool any_failed() const;
 
  private:
   double seconds() const;
-  bool propose();
+  bool claim(std::size_t i);
+  bool begin_cell(std::size_t i);
+  bool begin_what_was_left();
+  Promotion promotion() const;
   bool can_run(std::size_t i);
   void close(std::size_t i, CellState state, int code, const std::string& reason);
+  StudyCell cell_now(std::size_t i) const;
 
   const StudyPlan& study_;
-  const GoalConfig goal_;
+  std::vector<StudyCell> cells_;  // of a study that does not search
   std::optional<StudySearch> search_;
-  std::vector<StudyCell> cells_;
-  std::size_t current_ = 0;
-  const std::vector<int> hosts_;
   std::vector<CellRecord> records_;
-  StudyProgress progress_;
+  std::size_t current_ = 0;
+  std::unique_ptr<RunLock> claimed_;  // of the current cell
+  const std::vector<int> hosts_;
+  const int beside_;
 };
 
 // Prints a line now and then for as long as it lives, while a cell runs.

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <filesystem>
 #include <limits>
@@ -12,8 +13,6 @@
 #include "base/text.hpp"
 #include "base/version.hpp"
 #include "cli/search_text.hpp"
-#include "cli/study_ledger.hpp"
-#include "config/goal.hpp"
 #include "config/parse.hpp"
 #include "job/launch.hpp"
 #include "parallel/layer_traffic.hpp"
@@ -29,11 +28,9 @@
 namespace echelon::cli {
 namespace {
 
-// Of a search: those that were proposed and are over.
+// Of a search: those that were proposed.
 std::vector<StudyCell> known_cells(const StudyPlan& study) {
-  if (!study.search) return cells_of(study);
-  StudySearch search(study);
-  return replay_search(search, study, load_config(study.file, study.sets).goal);
+  return study.search ? StudySearch(study).cells() : cells_of(study);
 }
 
 // The runs of all cells that finished, by variant.
@@ -82,25 +79,27 @@ void print_cells(const StudyPlan& study) {
   fmt::print("{}", table.text());
 }
 
-bool print_search(const StudyPlan& study, const StudySearch& search, const std::vector<StudyCell>& cells) {
-  const GoalConfig goal = load_config(study.file, study.sets).goal;
-  fmt::print("\n{}", search_text(search, cells, study, goal));
+bool print_search(const StudyPlan& study, const StudySearch& search, const std::vector<CellRecord>& records) {
+  fmt::print("\n{}", search_text(search, records, study));
   const std::string page = study.folder + "/study.md";
   make_folders(study.folder);
-  write_file_whole(page, search_markdown(search, cells, study, goal));
+  write_file_whole(page, search_markdown(search, records, study));
   fmt::print("written:\n  {}\n", page);
   double best = std::numeric_limits<double>::infinity();
-  for (const double value : known_values(search.trials())) best = std::min(best, value);
-  return goal.metric == GoalMetric::test_accuracy ? -best >= goal.target : best <= goal.target;
+  for (const CellRecord& record : records)
+    if (const std::vector<double> figures = trial_rungs(study, record).figures; !figures.empty())
+      best = std::fmin(best, figures.back());
+  return study.maximises() ? -best >= study.goal.target : best <= study.goal.target;
 }
 
 bool print_study(const StudyPlan& study) {
-  const Config base = load_config(study.file, study.sets);
   if (study.search) {
-    StudySearch search(study);
-    const std::vector<StudyCell> trials = replay_search(search, study, base.goal);
-    return print_search(study, search, trials);
+    const StudySearch search(study);
+    std::vector<CellRecord> records;
+    for (const StudyCell& cell : search.cells()) records.push_back(read_cell(folder_of(study, cell)));
+    return print_search(study, search, records);
   }
+  const Config base = load_config(study.file, study.sets);
   const std::vector<StudyCell> cells = cells_of(study);
   const Evidence evidence = make_evidence(runs_of(study, cells), base.goal, base.cost);
   StudyVerdict verdict = make_verdict(evidence);
@@ -120,10 +119,10 @@ bool print_study(const StudyPlan& study) {
   return verdict.met();
 }
 
-void write_jobs(const StudyPlan& study, bool submit) {
+void write_jobs(const StudyPlan& study, int jobs, bool submit) {
   std::string before;
   for (const SlurmJob& job :
-       slurm_jobs(study, std::filesystem::read_symlink("/proc/self/exe"), std::filesystem::current_path())) {
+       slurm_jobs(study, std::filesystem::read_symlink("/proc/self/exe"), std::filesystem::current_path(), jobs)) {
     make_folders(std::filesystem::path(job.path).parent_path());
     write_file_whole(job.path, job.text);
     const std::string sbatch =

@@ -15,11 +15,11 @@ void print_cells(const StudyPlan& study);
 // report` does; of a search, its best trials, and study.md. Whether all goals are met.
 bool print_study(const StudyPlan& study);
 
-// Of a search under way, by its trials so far. Whether the best one meets the goal.
-bool print_search(const StudyPlan& study, const StudySearch& search, const std::vector<StudyCell>& cells);
+// Of a search under way, by its trials so far; `records`: by trial. Whether the best one meets the goal.
+bool print_search(const StudyPlan& study, const StudySearch& search, const std::vector<CellRecord>& records);
 
-// Writes the Slurm jobs of the study, and submits them or prints the commands that do. EnvironmentError where sbatch
-// fails.
-void write_jobs(const StudyPlan& study, bool submit);
+// Writes the Slurm jobs of the study, `jobs` for each size, and submits them or prints the commands that do.
+// EnvironmentError where sbatch fails.
+void write_jobs(const StudyPlan& study, int jobs, bool submit);
 
 }  // namespace echelon::cli

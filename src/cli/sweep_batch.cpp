@@ -1,4 +1,5 @@
-// echelon sweep batch: one experiment at several batch sizes, one after another in one world, then the table.
+// echelon sweep batch: a study of one experiment at several batch sizes, with one or more rules that scale the learning
+// rate, each up to the goal; then the table.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,67 +8,120 @@
 #include "base/atomic_file.hpp"
 #include "base/error.hpp"
 #include "base/log.hpp"
+#include "base/nearest.hpp"
+#include "cli/on_ranks.hpp"
 #include "cli/options.hpp"
-#include "comm/engine.hpp"
+#include "cli/study_lanes.hpp"
+#include "comm/group.hpp"
 #include "comm/mpi/world.hpp"
-#include "config/batch_plan.hpp"
 #include "config/parse.hpp"
+#include "config/traits/rules.hpp"
+#include "job/agree.hpp"
 #include "job/launch.hpp"
-#include "job/run_folder.hpp"
 #include "job/signals.hpp"
 #include "report/batch_sweep.hpp"
-#include "run/attempt.hpp"
 
 namespace echelon::cli {
 namespace {
 
-Config config_at(const SweepBatchOptions& options, std::int64_t size) {
-  std::vector<std::string> sets = options.sets;
-  sets.push_back(fmt::format("batch.global={}", size));
-  return load_config(options.config, sets);
+constexpr double kTarget = 0.9;
+
+struct Sweep {
+  StudyPlan study;
+  std::vector<BatchSweepCell> cells;  // by cell of the study
+  void add(std::int64_t size, const std::string& rule, std::vector<std::string> sets) {
+    cells.push_back({.batch = size, .rule = rule});
+    sets.push_back(fmt::format("batch.global={}", size));
+    study.variants.push_back({.name = fmt::format("batch {}{}{}", size, rule.empty() ? "" : ", ", rule),
+                              .sets = std::move(sets),
+                              .where = ""});
+  }
+};
+
+void require_words(const SweepBatchOptions& options, const std::vector<std::int64_t>& sizes) {
+  if (!std::is_sorted(sizes.begin(), sizes.end(), std::less_equal<>()) || sizes.front() < 1)
+    throw ConfigError(fmt::format("--sizes {}: batch sizes must increase from 1 or more", fmt::join(sizes, ",")));
+  if (options.target < 0 || options.target > 1)
+    throw ConfigError(fmt::format("--target {}: a test accuracy above 0 and up to 1", options.target));
+  for (const std::string& scaling : options.scalings)
+    if (find_traits(kScalings, scaling) == nullptr)
+      throw ConfigError(unknown_name("--scaling", scaling, names_in(kScalings)));
 }
 
-void require_sizes(const SweepBatchOptions& options) {
-  if (!std::is_sorted(options.sizes.begin(), options.sizes.end(), std::less_equal<>()) || options.sizes.front() < 1)
-    throw ConfigError(
-        fmt::format("--sizes {}: batch sizes must increase from 1 or more", fmt::join(options.sizes, ",")));
-  if (!(options.target > 0 && options.target <= 1))
-    throw ConfigError(fmt::format("--target {}: a test accuracy above 0 and up to 1", options.target));
-  for (const std::int64_t size : options.sizes) {
-    const Config config = config_at(options, size);
-    check_combinations(config);
-    if (config.data.test.empty()) throw ConfigError(fmt::format("{}: a sweep needs data.test", options.config));
+// The goal's keys, where the options or the default set them.
+std::vector<std::string> goal_sets(const SweepBatchOptions& options, const Config& base) {
+  if (options.target == 0 && base.goal.metric != GoalMetric::none) return {};
+  return {"goal.metric=test_accuracy", fmt::format("goal.target={}", options.target > 0 ? options.target : kTarget)};
+}
+
+// The rate that the config has at its own batch is what the rules scale.
+Sweep sweep_of(const SweepBatchOptions& options, int ranks) {
+  const Config base = load_config(options.config, options.sets);
+  std::vector<std::int64_t> sizes = options.sizes;
+  const std::int64_t tuned = base.batch.global;
+  if (sizes.empty() && tuned == 0) throw ConfigError("sweep batch: batch.global = 0 is the whole set; name --sizes");
+  if (sizes.empty()) sizes = {tuned, 2 * tuned, 4 * tuned};
+  require_words(options, sizes);
+  if (base.data.test.empty()) throw ConfigError(fmt::format("{}: a sweep needs data.test", options.config));
+  if (!options.scalings.empty() && tuned == 0)
+    throw ConfigError("--scaling takes the learning rate from batch.global, which is 0, the whole set");
+  std::vector<std::string> sets = options.sets;
+  for (const std::string& set : goal_sets(options, base)) sets.push_back(set);
+  Sweep sweep{.study = plain_study(options.config, sets), .cells = {}};
+  sweep.study.ranks = {ranks};
+  sweep.study.mode = StudyMode::to_target;
+  for (const std::int64_t size : sizes) {
+    if (options.scalings.empty()) sweep.add(size, "", {});
+    if (!options.scalings.empty() && size == tuned) sweep.add(size, "as tuned", {});
+    if (size == tuned) continue;
+    const std::int64_t from = base.optimiser.scaling == "none" ? tuned : base.optimiser.base_batch;
+    for (const std::string& rule : options.scalings)
+      sweep.add(size, rule,
+                {"optimizer.scaling=" + rule, fmt::format("optimizer.base_batch={}", rule == "none" ? 0 : from)});
   }
+  for (const StudyCell& cell : cells_of(sweep.study)) (void)load_config(options.config, cell.sets);
+  return sweep;
+}
+
+// Rank 0, of the records by cell.
+void print_sweep(const SweepBatchOptions& options, Sweep& sweep, const std::vector<CellRecord>& records) {
+  for (std::size_t i = 0; i < records.size(); ++i) {
+    sweep.cells[i].state = name_of(records[i].state);
+    if (records[i].state == CellState::finished) sweep.cells[i].attempt = records[i].attempt;
+  }
+  const BatchSweep table = make_batch_sweep(sweep.cells, sweep.study.goal);
+  flush_log();
+  fmt::print("\n{}", batch_sweep_text(table));
+  if (options.out.empty()) return;
+  write_file_whole(options.out, batch_sweep_markdown(table));
+  fmt::print("written: {}\n", options.out);
+}
+
+// All ranks.
+int run_sweep(const SweepBatchOptions& options, Engine& launch) {
+  Group all(launch, 0);
+  Sweep sweep;
+  all_or_none(all, [&] { sweep = sweep_of(options, launch.size()); });
+  int stop = kExitOk;
+  const std::unique_ptr<StudyLedger> ledger = run_lanes(sweep.study, launch, stop);
+  int code = stop;
+  if (ledger) {
+    print_sweep(options, sweep, ledger->records());
+    if (stop == kExitOk && ledger->any_failed()) code = kExitUnmet;
+  }
+  return static_cast<int>(all.max(code));
 }
 
 }  // namespace
 
 int run_sweep_batch(const SweepBatchOptions& options) {
   prepare_process();
-  require_sizes(options);
+  if (!under_launcher()) (void)sweep_of(options, 1);  // refused before MPI is touched
   MpiWorld world;
   const SignalWatch signals;
-  std::vector<std::string> runs;
-  for (const std::int64_t size : options.sizes) {
-    begin_run();
-    Engine engine(world.transport());
-    const auto load = [&](std::vector<std::string>&) { return config_at(options, size); };
-    Attempt attempt(engine, {.load_config = load, .end_world = &MpiWorld::abort});
-    const int code = attempt.run();
-    // A batch with which training diverges is a finding; all else ends the sweep.
-    if (code == kExitNumeric) continue;
-    if (code != kExitOk) return code;
-    runs.push_back(run_path(config_at(options, size)));
-  }
-  if (world.rank() != 0) return kExitOk;
-  const BatchSweep sweep = make_batch_sweep(runs, options.target);
-  flush_log();
-  fmt::print("\n{}", batch_sweep_text(sweep));
-  if (!options.out.empty()) {
-    write_file_whole(options.out, batch_sweep_markdown(sweep));
-    fmt::print("written: {}\n", options.out);
-  }
-  return kExitOk;
+  set_log_level(LogLevel::warning);
+  Engine launch(world.transport(), kIdleRanks);
+  return ending_world(world, [&] { return run_sweep(options, launch); });
 }
 
 }  // namespace echelon::cli

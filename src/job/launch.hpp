@@ -26,6 +26,10 @@ struct HostSlot {
   int local_ranks = 1;  // on its host
   std::string host;
 };
+// A rank among those of its host that share its cores and GPUs.
+struct LocalPlace {
+  int rank = 0, ranks = 1;
+};
 HostSlot host_slot_of(const Transport& transport);
 
 int usable_cores();  // in the affinity mask of this process, at least 1

@@ -80,7 +80,7 @@ struct Holder {
 
 [[noreturn]] void refuse(const std::string& path, const std::string& record) {
   const std::string run = path.substr(0, path.rfind('/'));
-  throw EnvironmentError(
+  throw HeldError(
       fmt::format("{} is being trained by {}. Wait for it or stop it, or give this run another name (or "
                   "run.results). If that process is gone, remove {}",
                   run, Holder(record).text(), path));

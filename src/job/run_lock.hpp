@@ -16,7 +16,14 @@
 #include <string>
 #include <thread>
 
+#include "base/error.hpp"
+
 namespace echelon::inline job {
+
+// Another process holds the lock.
+struct HeldError : EnvironmentError {
+  using EnvironmentError::EnvironmentError;
+};
 
 struct RunLockOptions {
   double beat_s = 10;        // interval of the heartbeat
@@ -31,8 +38,8 @@ class RunLock {
   RunLock(const RunLock&) = delete;
 
   // Takes the lock of a run's folder, which exists, and starts the thread of the heartbeat. Blocks up to dead_s where
-  // the holder is on another host. EnvironmentError with the holder where another process has it, or where the file
-  // cannot be written. `job`: of Slurm, "" for none. One thread uses the object.
+  // the holder is on another host. HeldError with the holder where another process has it, EnvironmentError where the
+  // file cannot be written. `job`: of Slurm, "" for none. One thread uses the object.
   void take(const std::string& run, const std::string& job);
   bool held() const { return fd_ >= 0; }
   // EnvironmentError where another process has taken the lock since; no effect where none was taken. Reads the file.

@@ -3,88 +3,118 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
-#include "base/error.hpp"
 #include "base/text.hpp"
-#include "report/metrics_file.hpp"
 
 namespace echelon::inline report {
 namespace {
 
 constexpr double kUsefulWithin = 2;
+constexpr const char* kTuned = "as tuned";  // of every rule
 
-// The attempts of a run, one after another, contain each step once; the last one has the summary.
-BatchSweepRow row_of(const std::string& folder, double target) {
-  const std::vector<RunRecord> attempts = read_runs({folder});
-  const auto last = std::find_if(attempts.rbegin(), attempts.rend(), [](const RunRecord& r) { return r.has_summary; });
-  if (last == attempts.rend()) throw DataError(fmt::format("{}: no attempt finished", folder));
-  BatchSweepRow row{.batch = last->global_batch, .run = *last};
-  for (const RunRecord& attempt : attempts)
-    for (const EpochFigures& epoch : read_metrics(attempt.folder).epochs) {
-      if (!(epoch.test_accuracy >= 0)) continue;
-      row.best_accuracy = std::max(epoch.test_accuracy, row.best_accuracy >= 0 ? row.best_accuracy : 0.0);
-      if (epoch.test_accuracy < target || row.reached()) continue;
-      row.samples_to_target = static_cast<double>(epoch.step) * static_cast<double>(row.batch);
-      row.seconds_to_target = row.samples_to_target / last->samples_per_s.median;
-    }
+BatchSweepRow row_of(const BatchSweepCell& cell, const GoalConfig& goal) {
+  BatchSweepRow row{.cell = cell, .run = {}, .reach = {}};
+  if (cell.attempt.empty()) return row;
+  row.run = read_run(cell.attempt);
+  const std::vector<Evaluation> evaluations = evaluations_of(*row.run);
+  for (const Evaluation& now : evaluations) {
+    const double figure = goal_figure(goal.metric, now.test_loss, now.test_accuracy);
+    row.best = goal.metric == GoalMetric::test_accuracy ? std::fmax(row.best, figure) : std::fmin(row.best, figure);
+  }
+  row.reach = reach_of(evaluations, goal);
   return row;
 }
 
-void find_useful(BatchSweep& sweep) {
-  double fewest = 0;
-  for (const BatchSweepRow& row : sweep.rows)
-    if (row.reached() && (fewest == 0 || row.samples_to_target < fewest)) fewest = row.samples_to_target;
+double fewest_samples(const BatchSweep& sweep) {
+  double fewest = kUnknown;
+  for (const BatchSweepRow& row : sweep.rows) fewest = std::fmin(fewest, row.reach.samples);
+  return fewest;
+}
+
+UsefulRange useful_of(const BatchSweep& sweep, const std::string& rule) {
+  const double fewest = fewest_samples(sweep);
+  UsefulRange useful{.rule = rule};
   for (const BatchSweepRow& row : sweep.rows) {
-    if (!row.reached() || row.samples_to_target > kUsefulWithin * fewest) {
-      if (sweep.useful_from > 0) break;
+    if (row.cell.rule != rule && row.cell.rule != kTuned) continue;
+    if (!row.reached() || row.reach.samples > kUsefulWithin * fewest) {
+      if (useful.from > 0) break;
       continue;
     }
-    if (sweep.useful_from == 0) sweep.useful_from = row.batch;
-    sweep.useful_to = row.batch;
+    if (useful.from == 0) useful.from = row.cell.batch;
+    useful.to = row.cell.batch;
   }
+  return useful;
+}
+
+std::string figure_text(const GoalConfig& goal, double figure) {
+  if (!std::isfinite(figure)) return "-";
+  return goal.metric == GoalMetric::test_accuracy ? fmt::format("{:.2f} %", 100 * figure)
+                                                  : fmt::format("{:.4g}", figure);
 }
 
 Table table_of(const BatchSweep& sweep) {
-  Table table({"batch", "samples/s", "epochs", "loss", "accuracy", "best",
-               fmt::format("samples to {:g} %", 100 * sweep.target), "time to it"});
+  const bool rules =
+      std::any_of(sweep.rows.begin(), sweep.rows.end(), [](const auto& r) { return !r.cell.rule.empty(); });
+  std::vector<std::string> header = {"batch"};
+  if (rules) header.emplace_back("learning rate");
+  header.insert(header.end(), {"samples/s", "epochs", "best " + goal_metric_name(sweep.goal.metric),
+                               "samples to " + figure_text(sweep.goal, sweep.goal.target), "time to it"});
+  Table table(header);
   for (const BatchSweepRow& row : sweep.rows) {
-    const auto percent = [](double part) { return part >= 0 ? fmt::format("{:.2f} %", 100 * part) : "-"; };
-    table.row({count_text(row.batch), rate_text(row.run.samples_per_s.median), count_text(row.run.epochs),
-               fmt::format("{:.4g}", row.run.test_loss), percent(row.run.test_accuracy), percent(row.best_accuracy),
-               row.reached() ? count_text(static_cast<std::int64_t>(row.samples_to_target)) : "not reached",
-               row.reached() ? seconds_text(row.seconds_to_target) : "-"});
+    std::vector<std::string> cells = {count_text(row.cell.batch)};
+    if (rules) cells.push_back(row.cell.rule);
+    const bool ran = row.run.has_value();
+    cells.insert(cells.end(), {ran ? rate_text(row.run->samples_per_s.median) : "-",
+                               ran ? count_text(row.run->epochs) : "-", figure_text(sweep.goal, row.best),
+                               row.reached() ? count_text(std::llround(row.reach.samples))
+                               : ran         ? "not reached"
+                                             : row.cell.state,
+                               row.reached() ? seconds_text(row.reach.seconds) : "-"});
+    table.row(std::move(cells));
   }
   return table;
 }
 
 std::string useful_text(const BatchSweep& sweep) {
-  if (sweep.useful_from == 0) return "no batch reached the target";
-  if (sweep.useful_from == sweep.useful_to)
-    return fmt::format("useful: only {} reaches the target within {:g}x the fewest samples", sweep.useful_from,
-                       kUsefulWithin);
-  return fmt::format("useful range: {} to {} (the target within {:g}x the fewest samples)", sweep.useful_from,
-                     sweep.useful_to, kUsefulWithin);
+  if (!std::isfinite(fewest_samples(sweep))) return "no batch reached the target\n";
+  std::string out;
+  for (const UsefulRange& useful : sweep.useful) {
+    const std::string what = useful.rule.empty() ? "useful" : fmt::format("useful with {}", useful.rule);
+    if (useful.from == 0)
+      out += fmt::format("{}: none\n", what);
+    else if (useful.from == useful.to)
+      out += fmt::format("{}: only {} reaches the target within {:g}x the fewest samples\n", what, useful.from,
+                         kUsefulWithin);
+    else
+      out += fmt::format("{}: {} to {} (the target within {:g}x the fewest samples)\n", what, useful.from, useful.to,
+                         kUsefulWithin);
+  }
+  return out;
 }
 
 }  // namespace
 
-BatchSweep make_batch_sweep(const std::vector<std::string>& run_folders, double target) {
-  BatchSweep sweep;
-  sweep.target = target;
-  for (const std::string& folder : run_folders) sweep.rows.push_back(row_of(folder, target));
-  std::sort(sweep.rows.begin(), sweep.rows.end(),
-            [](const BatchSweepRow& a, const BatchSweepRow& b) { return a.batch < b.batch; });
-  find_useful(sweep);
+BatchSweep make_batch_sweep(const std::vector<BatchSweepCell>& cells, const GoalConfig& goal) {
+  BatchSweep sweep{.goal = goal, .rows = {}, .useful = {}};
+  for (const BatchSweepCell& cell : cells) sweep.rows.push_back(row_of(cell, goal));
+  std::vector<std::string> rules;
+  for (const BatchSweepCell& cell : cells)
+    if (cell.rule != kTuned && std::find(rules.begin(), rules.end(), cell.rule) == rules.end())
+      rules.push_back(cell.rule);
+  for (const std::string& rule : rules) sweep.useful.push_back(useful_of(sweep, rule));
   return sweep;
 }
 
-std::string batch_sweep_text(const BatchSweep& sweep) { return table_of(sweep).text() + useful_text(sweep) + "\n"; }
+std::string batch_sweep_text(const BatchSweep& sweep) { return table_of(sweep).text() + useful_text(sweep); }
 
 std::string batch_sweep_markdown(const BatchSweep& sweep) {
-  std::string out = "# Batch sweep\n\n" + table_of(sweep).markdown() + "\n" + useful_text(sweep) + "\n\n";
+  std::string out = "# Batch sweep\n\n" + table_of(sweep).markdown() + "\n" + useful_text(sweep) + "\n";
   for (const BatchSweepRow& row : sweep.rows)
-    out += fmt::format("- batch {}: `{}`, commit {}, {}\n", row.batch, row.run.provenance.command_line,
-                       row.run.provenance.git_hash, row.run.folder);
+    if (row.run)
+      out +=
+          fmt::format("- batch {}{}{}: `{}`, commit {}, {}\n", row.cell.batch, row.cell.rule.empty() ? "" : ", ",
+                      row.cell.rule, row.run->provenance.command_line, row.run->provenance.git_hash, row.run->folder);
   return out;
 }
 

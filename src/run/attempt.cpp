@@ -54,7 +54,11 @@ Attempt::Attempt(Engine& engine, AttemptOptions options)
       options_(std::move(options)),
       group_(engine, kControlChannel),
       slot_(host_slot_of(engine.transport())),
-      phase_(engine.clock()) {}
+      phase_(engine.clock()) {
+  if (!options_.local) return;
+  slot_.local_rank = options_.local->rank;
+  slot_.local_ranks = options_.local->ranks;
+}
 
 Attempt::~Attempt() = default;
 

@@ -53,6 +53,7 @@ struct AttemptOptions {
   std::function<void(int exit_code)> end_world;  // ends all ranks at once; not called in a world of one rank
   Crew* crew = nullptr;                          // whose engine this is, of a run that goes on without lost workers
   std::vector<std::string> lost = {};            // workers, before this attempt
+  std::optional<LocalPlace> local = {};          // where other attempts run beside this one: among all their ranks
 };
 
 class Attempt {

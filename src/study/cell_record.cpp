@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
@@ -13,7 +14,8 @@
 namespace echelon::inline study {
 namespace {
 
-constexpr std::array<const char*, 6> kNames = {"waiting", "running", "finished", "diverged", "failed", "left out"};
+constexpr std::array<const char*, 7> kNames = {"waiting", "running",  "finished",     "diverged",
+                                               "failed",  "left out", "stopped early"};
 
 std::string path_in(const std::string& folder) { return folder + "/cell.json"; }
 
@@ -36,6 +38,10 @@ CellRecord read_cell(const std::string& folder) {
     from.at("reason").get_to(record.reason);
     from.at("attempt").get_to(record.attempt);
     from.at("seconds").get_to(record.seconds);
+    record.step = from.value("step", std::int64_t{});
+    for (const nlohmann::json& rung : from.value("rungs", nlohmann::json::array()))
+      record.rungs.push_back({.epochs = rung.at("epochs"),
+                              .figure = rung.at("figure").is_null() ? std::nan("") : rung.at("figure").get<double>()});
   } catch (const nlohmann::json::exception& error) {
     throw DataError(fmt::format("{}: {}; remove the file to run the cell again", path, error.what()));
   }
@@ -44,9 +50,12 @@ CellRecord read_cell(const std::string& folder) {
 
 void write_cell(const std::string& folder, const CellRecord& record) {
   make_folders(folder);
-  const nlohmann::ordered_json object = {{"state", name_of(record.state)}, {"tries", record.tries},
-                                         {"exit_code", record.exit_code},  {"reason", record.reason},
-                                         {"attempt", record.attempt},      {"seconds", record.seconds}};
+  nlohmann::ordered_json object = {
+      {"state", name_of(record.state)}, {"tries", record.tries},   {"step", record.step},
+      {"exit_code", record.exit_code},  {"reason", record.reason}, {"attempt", record.attempt},
+      {"seconds", record.seconds}};
+  for (const RungFigure& rung : record.rungs)  // NaN is written as null
+    object["rungs"].push_back({{"epochs", rung.epochs}, {"figure", rung.figure}});
   write_file_whole(path_in(folder),
                    object.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n");
 }

@@ -1,9 +1,10 @@
-// What became of a cell, in <study>/<cell>/cell.json: a study that is started again goes on from these files. Rank 0 of
-// the launch that runs the cell writes them.
+// What became of a cell, in <study>/<cell>/cell.json: a study that is started again goes on from these files. Whoever
+// holds the lock of the cell's folder (job/run_lock.hpp) runs it and writes its file.
 #pragma once
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace echelon::inline study {
 
@@ -14,19 +15,28 @@ enum class CellState : std::uint8_t {
   diverged,  // exit code 5: a finding
   failed,    // another exit code, or its job died with it kTries times
   left_out,  // cannot be run: combination, memory, ..
+  stopped,   // a trial of a search, after a rung; it goes on where its figure is good enough
+};
+
+// The goal's figure of a trial after so many epochs.
+struct RungFigure {
+  std::int64_t epochs = 0;
+  double figure = 0;  // NaN: it has none
 };
 
 struct CellRecord {
   CellState state = CellState::waiting;
-  int tries = 0;
+  int tries = 0;          // since its newest checkpoint
+  std::int64_t step = 0;  // of that one, when the newest try began
   int exit_code = 0;
-  std::string reason;   // of a cell that did not finish
-  std::string attempt;  // folder of the attempt that ended the cell; "": none
-  double seconds = 0;   // of the cell, all tries that came to an end
+  std::string reason;                  // of a cell that did not finish
+  std::string attempt;                 // folder of the attempt that ended the cell; "": none
+  double seconds = 0;                  // of the cell, all tries that came to an end
+  std::vector<RungFigure> rungs = {};  // of a search
   bool over() const { return state != CellState::waiting && state != CellState::running; }
 };
 
-constexpr int kTries = 2;  // of a cell with which its job ends
+constexpr int kTries = 3;  // of a cell with which its job ends, without a new checkpoint
 
 std::string name_of(CellState state);
 // `folder`: of the cell. A new record where there is none; DataError with the path where it cannot be read.

@@ -4,6 +4,8 @@
 
 #include "base/check.hpp"
 #include "base/checksum.hpp"
+#include "config/parse.hpp"
+#include "config/traits/rules.hpp"
 #include "study/study.hpp"
 
 namespace echelon::inline study {
@@ -80,6 +82,19 @@ StudyCell make_cell(const StudyPlan& study, const std::string& text, const std::
   cell.sets.push_back("name=" + cell.id);
   return cell;
 }
+
+StudyCell at_rung(const StudyPlan& study, const StudyCell& trial, std::size_t rung) {
+  if (!study.halving) return trial;
+  StudyCell cell = trial;
+  cell.sets.push_back(fmt::format("train.epochs={}", study.rungs[rung]));
+  const OptimiserConfig optimiser = load_config(study.file, trial.sets).optimiser;
+  const ScheduleTraits* schedule = find_traits(kSchedules, optimiser.schedule);
+  if (schedule && schedule->spans_the_run && optimiser.schedule_epochs == 0)
+    cell.sets.push_back(fmt::format("optimizer.schedule_epochs={}", study.rungs.back()));
+  return cell;
+}
+
+std::string folder_of(const StudyPlan& study, const StudyCell& cell) { return study.folder + "/" + cell.id; }
 
 std::string to_line(const StudyCell& cell) {
   std::string line = fmt::format("{0}{4}{1}{4}{2}{4}{3}", cell.id, cell.text, cell.ranks, cell.repeat, kSeparator);

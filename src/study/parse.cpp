@@ -10,6 +10,7 @@
 #include "config/batch_plan.hpp"
 #include "config/keys.hpp"
 #include "config/parse.hpp"
+#include "study/search.hpp"
 #include "study/study.hpp"
 
 namespace echelon::inline study {
@@ -22,9 +23,9 @@ class Reader {
   explicit Reader(StudyPlan& study) : study_(study), origin_{study.file, true} {}
 
   void section(const TomlNode& node) {
-    static const std::vector<std::string> known = {"ranks",        "mode",  "repeats", "placement",
-                                                   "budget_hours", "slurm", "search",  "trials",
-                                                   "grid_steps",   "axes",  "ranges",  "variants"};
+    static const std::vector<std::string> known = {"ranks", "mode",   "repeats",  "placement",   "budget_hours",
+                                                   "slurm", "search", "trials",   "halving",     "grid_steps",
+                                                   "axes",  "ranges", "variants", "side_by_side"};
     for (const TomlEntry& entry : node.entries) {
       if (entry.key == "ranks")
         study_.ranks = list(entry, {1, static_cast<double>(kMostRanks)});
@@ -44,10 +45,16 @@ class Reader {
         study_.trials = std::get<std::int64_t>(value(entry, std::int64_t{}, {1, 100000}));
       else if (entry.key == "grid_steps")
         study_.grid_steps = std::get<std::int64_t>(value(entry, std::int64_t{}, {1, 1000}));
+      else if (entry.key == "side_by_side")
+        study_.side_by_side =
+            std::get<std::int64_t>(value(entry, std::int64_t{}, {0, static_cast<double>(kMostRanks)}));
+      else if (entry.key == "halving")
+        study_.halving = halving(entry);
       else if (entry.key == "ranges")
-        ranges(entry);
+        for (const TomlEntry& range : entries_of(entry, "{ low = .., high = .. }"))
+          study_.ranges.push_back(this->range(range));
       else if (entry.key == "axes")
-        axes(entry);
+        for (const TomlEntry& axis : entries_of(entry, "[..]")) study_.axes.push_back(this->axis(axis));
       else if (entry.key == "variants")
         variants(entry);
       else
@@ -87,11 +94,40 @@ class Reader {
     return options;
   }
 
-  void axes(const TomlEntry& section) {
+  // Of [study.axes] or [study.ranges].
+  const std::vector<TomlEntry>& entries_of(const TomlEntry& section, std::string_view like) const {
     if (section.node.kind != TomlKind::table)
+      refuse(
+          section.line, section.column,
+          fmt::format("study.{0} is a section: write [study.{0}], and \"section.key\" = {1} below", section.key, like));
+    return section.node.entries;
+  }
+
+  HalvingOptions halving(const TomlEntry& section) const {
+    HalvingOptions made;
+    if (section.node.kind != TomlKind::table)
+      refuse(section.line, section.column, "study.halving needs braces: halving = { eta = 3, first_epochs = 2 }");
+    bool has_first = false;
+    for (const TomlEntry& entry : section.node.entries) {
+      const auto number = [&](double least) {
+        return std::get<std::int64_t>(
+            read_value(entry.node, std::int64_t{}, {least, 1e6}, "study.halving." + entry.key, origin_));
+      };
+      if (entry.key == "eta")
+        made.eta = number(2);
+      else if (entry.key == "first_epochs")
+        made.first_epochs = number(1), has_first = true;
+      else if (entry.key == "asynchronous")
+        made.asynchronous = std::get<bool>(value(entry, false, {}));
+      else
+        refuse(entry.line, entry.column,
+               unknown_name("key of study.halving", entry.key,
+                            std::vector<std::string>{"eta", "first_epochs", "asynchronous"}));
+    }
+    if (!has_first)
       refuse(section.line, section.column,
-             "study.axes is a section: write [study.axes], and \"section.key\" = [..] below");
-    for (const TomlEntry& entry : section.node.entries) study_.axes.push_back(axis(entry));
+             "study.halving needs the epochs of the first rung: halving = { eta = 3, first_epochs = 2 }");
+    return made;
   }
 
   // The key that an axis or a range varies.
@@ -120,13 +156,6 @@ class Reader {
     for (const TomlNode& item : entry.node.items)
       axis.values.push_back(value_toml(read_value(item, key.get(Config()), key.limits, entry.key, origin_)));
     return axis;
-  }
-
-  void ranges(const TomlEntry& section) {
-    if (section.node.kind != TomlKind::table)
-      refuse(section.line, section.column,
-             "study.ranges is a section: write [study.ranges], and \"section.key\" = { low = .., high = .. } below");
-    for (const TomlEntry& entry : section.node.entries) study_.ranges.push_back(range(entry));
   }
 
   SearchRange range(const TomlEntry& entry) const {
@@ -208,6 +237,7 @@ void check_search(const StudyPlan& study, const Config& base) {
   const auto refuse = [&](const std::string& why) { throw ConfigError(fmt::format("{}: {}", study.file, why)); };
   if (!study.search) {
     if (!study.ranges.empty()) refuse("[study.ranges] is for searches: set study.search, e.g. \"bayesian\"");
+    if (study.halving) refuse("study.halving is for searches: set study.search, e.g. \"random\"");
     return;
   }
   if (study.ranges.empty() && study.axes.empty())
@@ -218,9 +248,25 @@ void check_search(const StudyPlan& study, const Config& base) {
     refuse("study.search needs the figure to search for: [goal] metric = \"test_accuracy\", target = 1.0");
 }
 
+void check_halving(const StudyPlan& study, const Config& base) {
+  if (!study.halving) return;
+  const auto refuse = [&](const std::string& why) { throw ConfigError(fmt::format("{}: {}", study.file, why)); };
+  if (base.train.steps > 0 || base.train.epochs == 0)
+    refuse("study.halving compares trials after epochs: set train.epochs, and train.steps = 0");
+  if (study.halving->first_epochs >= base.train.epochs)
+    refuse(fmt::format("study.halving.first_epochs = {} leaves nothing to stop early: train.epochs is {}",
+                       study.halving->first_epochs, base.train.epochs));
+  if (base.run.restart == Restart::never)
+    refuse("study.halving resumes a trial that goes on: leave out run.restart = \"never\"");
+  const std::vector<SearchRange> ranges = ranges_of(study);
+  for (const SearchRange& range : ranges)
+    if (range.key == "train.epochs" || range.key == "train.steps")
+      refuse(fmt::format("study.halving sets {} for each trial, which cannot be searched for", range.key));
+}
+
 }  // namespace
 
-StudyPlan load_study(const std::string& path, const std::vector<std::string>& sets) {
+StudyPlan plain_study(const std::string& path, const std::vector<std::string>& sets) {
   StudyPlan study;
   study.file = path;
   study.sets = sets;
@@ -228,6 +274,13 @@ StudyPlan load_study(const std::string& path, const std::vector<std::string>& se
   study.name = base.name;
   study.seed = base.seed;
   study.folder = base.run.results + "/" + base.name;
+  study.goal = base.goal;
+  return study;
+}
+
+StudyPlan load_study(const std::string& path, const std::vector<std::string>& sets) {
+  StudyPlan study = plain_study(path, sets);
+  const Config base = load_config(path, sets);
   const TomlNode document = read_toml(read_file_whole(path), path);
   const auto section = std::find_if(document.entries.begin(), document.entries.end(),
                                     [](const TomlEntry& entry) { return entry.key == "study"; });
@@ -236,6 +289,12 @@ StudyPlan load_study(const std::string& path, const std::vector<std::string>& se
   Reader(study).section(section->node);
   check_study(study, base);
   check_search(study, base);
+  check_halving(study, base);
+  if (study.search)
+    study.rungs =
+        rungs_of(study.halving.value_or(HalvingOptions{.first_epochs = base.train.epochs}), base.train.epochs);
+  if (study.search == SearchMethod::grid)
+    study.trials = std::min(study.trials, static_cast<std::int64_t>(proposer_of(study).grid_size()));
   return study;
 }
 

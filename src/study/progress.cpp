@@ -8,7 +8,6 @@
 #include "base/error.hpp"
 #include "base/text.hpp"
 #include "report/record.hpp"
-#include "study/search.hpp"
 
 namespace echelon::inline study {
 namespace {
@@ -21,22 +20,27 @@ std::string cut(const std::string& text, std::size_t width) {
 
 // "1,234 samples/s   91.2 %   loss 0.31"
 std::string figures_text(const CellRecord& record) {
-  if (record.state != CellState::finished || record.attempt.empty())
+  if ((record.state != CellState::finished && record.state != CellState::stopped) || record.attempt.empty())
     return fmt::format("{}: {}", name_of(record.state), record.reason);
   const RunRecord run = read_run(record.attempt);
   std::string text = fmt::format("{:>10} samples/s", rate_text(run.samples_per_s.median));
   if (std::isfinite(run.test_accuracy)) text += fmt::format("  accuracy {:.3f}", run.test_accuracy);
   if (std::isfinite(run.test_loss)) text += fmt::format("  test loss {:.3f}", run.test_loss);
+  if (record.state == CellState::stopped)
+    return text + fmt::format("  after {}", counted(record.rungs.back().epochs, "epoch"));
   if (record.reason.starts_with("goal")) text += record.exit_code == kExitOk ? "  goal met" : "  goal missed";
   return text;
 }
 
+std::size_t count_over(const std::vector<CellRecord>& records) {
+  return static_cast<std::size_t>(
+      std::count_if(records.begin(), records.end(), [](const CellRecord& record) { return record.over(); }));
+}
+
 }  // namespace
 
-std::size_t StudyProgress::total(const StudyPlan& study) const {
-  if (!study.search) return cells_.size();
-  const auto trials = static_cast<std::size_t>(study.trials);
-  return *study.search == SearchMethod::grid ? std::min(trials, StudySearch(study).size()) : trials;
+std::size_t StudyProgress::total() const {
+  return study_.search ? static_cast<std::size_t>(study_.trials) : cells_.size();
 }
 
 std::size_t StudyProgress::text_width() const {
@@ -45,13 +49,14 @@ std::size_t StudyProgress::text_width() const {
   return std::min(width, kWidest);
 }
 
-std::string StudyProgress::begin_text(const StudyPlan& study, const std::vector<CellRecord>& records) const {
-  const auto over = std::count_if(records.begin(), records.end(), [](const CellRecord& r) { return r.over(); });
-  std::string text =
-      fmt::format("study     {}: {}, {} to {} ranks, {} in {}", study.name,
-                  counted(static_cast<std::int64_t>(total(study)), study.search ? "trial" : "cell"),
-                  study.ranks.front(), study.ranks.back(), counted(study.repeats, "round"), study.folder);
-  if (over > 0) text += fmt::format("; {} done before", over);
+std::string StudyProgress::begin_text(const std::vector<CellRecord>& records) const {
+  const std::string sizes = study_.ranks.size() > 1
+                                ? fmt::format("{} to {} ranks", study_.ranks.front(), study_.ranks.back())
+                                : counted(study_.ranks.front(), "rank");
+  std::string text = fmt::format("study     {}: {}, {}, {} in {}", study_.name,
+                                 counted(static_cast<std::int64_t>(total()), study_.search ? "trial" : "cell"), sizes,
+                                 counted(study_.repeats, "round"), study_.folder);
+  if (const std::size_t over = count_over(records); over > 0) text += fmt::format("; {} done before", over);
   return text;
 }
 
@@ -60,10 +65,10 @@ std::string StudyProgress::heading() const {
                      "result");
 }
 
-std::string StudyProgress::line_text(std::size_t nth, std::size_t total, const StudyCell& cell,
-                                     const CellRecord& record, const std::vector<CellRecord>& all) const {
+std::string StudyProgress::line_text(const StudyCell& cell, const CellRecord& record,
+                                     const std::vector<CellRecord>& all) const {
   const double left_s = seconds_left(all);
-  return fmt::format("{:>4}/{:<4}  {:>5}  {:<{}}  {:>5}  {:>8}  {}{}", nth, total, cell.ranks,
+  return fmt::format("{:>4}/{:<4}  {:>5}  {:<{}}  {:>5}  {:>8}  {}{}", count_over(all), total(), cell.ranks,
                      cut(cell.text, text_width()), text_width(), cell.repeat,
                      record.seconds > 0 ? seconds_text(record.seconds) : "", figures_text(record),
                      left_s > 0 ? fmt::format("  ({} left)", seconds_text(left_s)) : "");
@@ -71,6 +76,7 @@ std::string StudyProgress::line_text(std::size_t nth, std::size_t total, const S
 
 double StudyProgress::seconds_left(const std::vector<CellRecord>& records) const {
   double all_s = 0, all = 0, left_s = 0;
+  if (study_.halving) return std::nan("");
   const auto mean_of = [&](int ranks) {
     double sum_s = 0, count = 0;
     for (std::size_t i = 0; i < cells_.size(); ++i)
@@ -85,7 +91,7 @@ double StudyProgress::seconds_left(const std::vector<CellRecord>& records) const
     const double of_size = mean_of(cells_[i].ranks);
     left_s += std::isnan(of_size) ? all_s / all : of_size;
   }
-  return left_s;
+  return left_s + static_cast<double>(total() - cells_.size()) * all_s / all;
 }
 
 }  // namespace echelon::inline study

@@ -47,13 +47,15 @@ exit $code
 
 }  // namespace
 
-std::vector<SlurmJob> slurm_jobs(const StudyPlan& study, const std::string& echelon, const std::string& folder) {
+std::vector<SlurmJob> slurm_jobs(const StudyPlan& study, const std::string& echelon, const std::string& folder,
+                                 int elements) {
   const std::string jobs = study.folder + "/jobs/", enter = fmt::format("cd {} || exit 3\n", quoted(folder));
   std::vector<SlurmJob> all;
   for (const std::int64_t ranks : study.ranks) {
     const std::string what = fmt::format("k{}", ranks);
     all.push_back({jobs + what + ".sbatch",
-                   heading(study, what, ranks, jobs + what + ".log") +
+                   heading(study, what, ranks, jobs + what + (elements > 1 ? "-%a.log" : ".log")) +
+                       (elements > 1 ? fmt::format("#SBATCH --array=1-{}\n", elements) : "") +
                        "#SBATCH --signal=B:USR1@120\n#SBATCH --requeue\nset -u\n" + enter +
                        fmt::format("srun --mpi=pmix --cpu-bind=none --kill-on-bad-exit=1 --ntasks={} {} --ranks {} ",
                                    ranks, command_of(study, echelon), ranks) +

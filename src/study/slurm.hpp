@@ -1,5 +1,5 @@
-// A study without an allocation: one Slurm job for each number of ranks, and one that writes the report after them. A
-// job array would have to ask for the largest size in every element.
+// A study without an allocation: for each number of ranks a Slurm job, or an array of jobs that share its cells, and
+// one that writes the report after them. One array for all sizes would have to ask for the largest in every element.
 #pragma once
 
 #include <string>
@@ -15,7 +15,9 @@ struct SlurmJob {
   bool reports = false;  // begins after all others have ended
 };
 
-// One a size, then the report's. `echelon`: the executable; `folder`: where the study was started.
-std::vector<SlurmJob> slurm_jobs(const StudyPlan& study, const std::string& echelon, const std::string& folder);
+// One a size, then the report's. `echelon`: the executable; `folder`: where the study was started; `elements`: of each
+// size's array, 1: no array.
+std::vector<SlurmJob> slurm_jobs(const StudyPlan& study, const std::string& echelon, const std::string& folder,
+                                 int elements = 1);
 
 }  // namespace echelon::inline study

@@ -20,6 +20,8 @@
 //   grid_steps = 4                          # of a grid: values of each range
 //   [study.ranges]                          # beside axes, which are choices
 //   "optimizer.learning_rate" = { low = 1e-4, high = 1.0, log = true }
+//   halving = { eta = 3, first_epochs = 2 } # early stopping of hopeless trials (search/halving.hpp)
+//   side_by_side = 4                        # trials at once, each on ranks of its own; 0: as many as fit the launch
 #pragma once
 
 #include <cstdint>
@@ -28,6 +30,7 @@
 #include <vector>
 
 #include "config/schema.hpp"
+#include "study/search/halving.hpp"
 #include "study/search/proposer.hpp"
 
 namespace echelon::inline study {
@@ -58,9 +61,15 @@ struct StudyPlan {
   std::vector<std::string> slurm;
   std::vector<StudyVariant> variants;  // empty: the experiment as it is
   std::vector<StudyAxis> axes;
-  std::optional<SearchMethod> search;  // none: every cell
-  std::int64_t trials = 30, grid_steps = 4;
+  std::optional<SearchMethod> search;        // none: every cell
+  std::int64_t trials = 30, grid_steps = 4;  // trials: of a grid, at most as many as it has
   std::vector<SearchRange> ranges;
+  std::optional<HalvingOptions> halving;
+  std::vector<std::int64_t> rungs;  // of a search: epochs after which trials are compared, the last one the whole run's
+  std::int64_t side_by_side = 0;    // cells at once; 0: one, and of a search as many as fit the launch
+  GoalConfig goal;                  // of the experiment
+
+  bool maximises() const { return goal.metric == GoalMetric::test_accuracy; }
 };
 
 // One run of a study.
@@ -76,9 +85,18 @@ struct StudyCell {
 // rest of the file what load_config throws.
 StudyPlan load_study(const std::string& path, const std::vector<std::string>& sets);
 
+// Of an experiment, whatever its [study]: its name, folder and goal; one cell.
+StudyPlan plain_study(const std::string& path, const std::vector<std::string>& sets);
+
 // A cell with these settings on top of the study's own.
 StudyCell make_cell(const StudyPlan& study, const std::string& text, const std::vector<std::string>& sets, int ranks,
                     int repeat);
+
+// A trial of a search as it trains up to this rung: with the learning rates of the whole run.
+StudyCell at_rung(const StudyPlan& study, const StudyCell& trial, std::size_t rung);
+
+// Where a cell leaves its files: <study>/<cell>.
+std::string folder_of(const StudyPlan& study, const StudyCell& cell);
 
 // A cell as one line for other ranks, and back.
 std::string to_line(const StudyCell& cell);

@@ -282,16 +282,47 @@ TEST_CASE("a path without a trained model is refused with the expected form", "[
   CHECK(!fs::exists(trial / "p.h5"));
 }
 
-TEST_CASE("a sweep over batch sizes: a row a size, targets reached and not", "[predict][slow]") {
+TEST_CASE("a sweep over batch sizes: a row a size and rule, targets reached and not", "[predict][slow]") {
   const Trial trial;
-  const Outcome swept = trial.echelon({"sweep", "batch", "trial.toml", "--sizes", "24,48,400", "--target", "0.9",
-                                       "--set", "train.epochs=2", "--out", "sweep.md"});
+  const std::vector<std::string> words = {"sweep",          "batch",       "trial.toml", "--sizes", "24,48,400",
+                                          "--scaling",      "linear,sqrt", "--target",   "0.9",     "--set",
+                                          "train.epochs=2", "--out",       "sweep.md"};
+  const Outcome swept = trial.echelon(words);
   INFO(swept.out << swept.err);
   REQUIRE(swept.code == kExitOk);
   const std::string table = read_file_whole(trial / "sweep.md");
-  for (const char* cell : {" 24 |", " 48 |", " 400 |", "not reached", "useful"})
+  for (const char* cell : {" 24 |", " as tuned ", " linear ", " sqrt ", "not reached", "useful with sqrt"})
     CHECK_THAT(table, Catch::Contains(cell));
+  const Outcome again = trial.echelon(words);
+  CHECK(again.code == kExitOk);
+  CHECK_THAT(again.out, Catch::Contains("5 done before"));
+  CHECK(read_file_whole(trial / "sweep.md") == table);
   CHECK(trial.echelon({"sweep", "batch", "trial.toml", "--sizes", "48,24"}).code == kExitConfig);
+  CHECK_THAT(trial.echelon({"sweep", "batch", "trial.toml", "--scaling", "linar"}).err,
+             Catch::Contains("did you mean 'linear'?"));
+}
+
+TEST_CASE("the largest micro-batch is what a run allocates, and one more is refused", "[predict][memory]") {
+  const Trial trial;
+  const std::string limit = "device.memory_limit_mb=3";
+  const Outcome found = trial.echelon({"sweep", "micro", "trial.toml", "--ranks", "2", "--set", limit});
+  INFO(found.out << found.err);
+  REQUIRE(found.code == kExitOk);
+  const std::size_t at = found.out.find("batch.global = ");
+  REQUIRE(at != std::string::npos);
+  const std::int64_t batch = std::stoll(found.out.substr(at + 15));
+  CHECK_THAT(found.out, Catch::Contains("micro-batch " + std::to_string(batch / 2)) && Catch::Contains("too much"));
+  const auto of = [](std::int64_t global) { return "batch.global=" + std::to_string(global); };
+  const Outcome fits = trial.train(2, {of(batch), limit, "train.steps=2"});
+  INFO(fits.out << fits.err);
+  CHECK(fits.code == kExitOk);
+  const double peak = trial.summary()["device_peak_mb"].at(0);
+  CHECK(peak <= 3);
+  CHECK(peak > 2.5);
+  CHECK(trial.train(2, {of(batch + 2), limit, "train.steps=2", "name=more"}).code == kExitMemory);
+  CHECK_THAT(trial.echelon({"sweep", "micro", "trial.toml", "--memory", "1KiB"}).err, Catch::Contains("is less than"));
+  CHECK_THAT(trial.echelon({"sweep", "micro", "trial.toml", "--memory", "1GiB"}).out,
+             Catch::Contains("no more samples"));
 }
 
 }  // namespace echelon::test

@@ -1,7 +1,10 @@
 // echelon scale: a study from its file to its report, cell by cell.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <filesystem>
+#include <sstream>
 
 #include "base/atomic_file.hpp"
 #include "base/error.hpp"
@@ -81,7 +84,7 @@ TEST_CASE("a study runs each cell once, on its ranks, and keeps what cannot be r
   CHECK(attempts_below(trial / "results/trial") == attempts);
 }
 
-TEST_CASE("a cell with which its job ended goes on once, and is given up the second time", "[run][study]") {
+TEST_CASE("a cell with which its job ended goes on, and is given up in the end", "[run][study]") {
   const test::Trial trial;
   add_study(trial, "\n[study]\nranks = [1]\n[study.axes]\n\"batch.global\" = [48, 96]\n");
   std::vector<std::string> list = kScale;
@@ -93,17 +96,18 @@ TEST_CASE("a cell with which its job ended goes on once, and is given up the sec
   const std::string once = cell(trial, "k1_batch-global-48"), twice = cell(trial, "k1_batch-global-96");
   CellRecord killed;
   killed.state = CellState::running;
-  killed.tries = 1;
+  killed.tries = kTries - 1;
+  killed.step = 1'000'000;  // no checkpoint came since
   write_cell(once, killed);
-  killed.tries = 2;
+  killed.tries = kTries;
   write_cell(twice, killed);
   const test::Outcome again = trial.echelon(kScale, 2);
   INFO(again.out << again.err);
   CHECK(again.code == kExitUnmet);
   CHECK(read_cell(once).state == CellState::finished);
-  CHECK(read_cell(once).tries == 2);
+  CHECK(read_cell(once).tries == kTries);
   CHECK(read_cell(twice).state == CellState::failed);
-  CHECK_THAT(again.out, Contains("its job ended with it 2 times"));
+  CHECK_THAT(again.out, Contains("its job ended with it 3 times"));
 }
 
 TEST_CASE("a study that is stopped by a signal saves the cell under way and goes on where it was", "[run][study]") {
@@ -184,6 +188,125 @@ trials = 8
   INFO(more.out << more.err);
   CHECK_THAT(more.out, Contains("8 done before") && Contains("9/9"));
   CHECK(attempts_below(trial / "results/trial") - attempts <= 1);
+}
+
+TEST_CASE("a search stops hopeless trials early, side by side as one after another", "[run][study]") {
+  const std::string study = R"(
+[goal]
+metric = "test_loss"
+target = 0.01
+[study]
+ranks = [1]
+search = "random"
+trials = 6
+side_by_side = SIDE
+halving = { eta = 2, first_epochs = 1 }
+[study.ranges]
+"optimizer.learning_rate" = { low = 1e-3, high = 0.3, log = true }
+)";
+  const std::vector<std::string> scale = {"scale",          "trial.toml", "--set",
+                                          "train.epochs=4", "--set",      "optimizer.schedule=cosine"};
+  std::string tables[2];
+  for (const int side : {1, 3}) {
+    const test::Trial trial;
+    std::string text = study;
+    add_study(trial, text.replace(text.find("SIDE"), 4, std::to_string(side)));
+    const test::Outcome run = trial.echelon(scale, 3);
+    INFO(run.out << run.err);
+    CHECK(run.code == kExitUnmet);  // no trial reaches the goal
+    CHECK_THAT(run.out, Contains("6 trials, 1 finished; stopped early: 3 after 1 epoch, 2 after 2 epochs") &&
+                            Contains("11 epochs trained, 24 without halving"));
+    std::ptrdiff_t epochs = 0;
+    for (const auto& entry : fs::recursive_directory_iterator(trial / "results/trial")) {
+      if (entry.path().filename() != "metrics.jsonl") continue;
+      const std::string rows = read_file_whole(entry.path());
+      for (std::size_t at = rows.find("\"type\":\"epoch\""); at != std::string::npos;
+           at = rows.find("\"type\":\"epoch\"", at + 1))
+        ++epochs;
+    }
+    CHECK(epochs == 11);  // nothing is trained twice
+    for (const auto& entry : fs::directory_iterator(trial / "results/trial"))
+      if (fs::exists(entry.path() / "cell.json"))
+        for (const RungFigure& rung : read_cell(entry.path()).rungs)
+          tables[side / 3] += fmt::format("{} {} {}\n", entry.path().filename().string(), rung.epochs, rung.figure);
+    if (side == 1) continue;
+    const std::ptrdiff_t attempts = attempts_below(trial / "results/trial");
+    CHECK(trial.echelon(scale, 3).code == kExitUnmet);
+    CHECK(attempts_below(trial / "results/trial") == attempts);
+    CHECK_THAT(trial.echelon(scale, 2).err, Contains("study.side_by_side = 3"));
+  }
+  const auto sorted = [](const std::string& text) {
+    std::vector<std::string> lines;
+    std::istringstream all(text);
+    for (std::string line; std::getline(all, line);) lines.push_back(line);
+    std::sort(lines.begin(), lines.end());
+    return lines;
+  };
+  CHECK(sorted(tables[0]) == sorted(tables[1]));
+}
+
+TEST_CASE("a trial that goes on ends with the weights of one that was never stopped", "[run][study]") {
+  const test::Trial trial;
+  add_study(trial, R"(
+[goal]
+metric = "test_loss"
+target = 0.01
+[study]
+ranks = [2]
+search = "grid"
+halving = { eta = 2, first_epochs = 1 }
+[study.axes]
+"optimizer.learning_rate" = [0.05]
+)");
+  const std::vector<std::string> sets = {"optimizer.schedule=cosine", "train.epochs=4"};
+  const test::Outcome search = trial.echelon({"scale", "trial.toml", "--set", sets[0], "--set", sets[1]}, 2);
+  INFO(search.out << search.err);
+  const CellRecord record = read_cell(cell(trial, "k2_"));
+  CHECK(record.rungs.size() == 3);
+  CHECK(attempts_below(cell(trial, "k2_")) == 3);
+  const auto stopped = nlohmann::json::parse(read_file_whole(trial / (record.attempt + "/summary.json")));
+  CHECK(trial.train(2, test::with(sets, {"optimizer.learning_rate=0.05", "name=whole"})).code == kExitUnmet);
+  CHECK(trial.summary("whole")["weights_checksum"] == stopped["weights_checksum"]);
+}
+
+TEST_CASE("trials side by side: one that diverges ends alone, and a signal stops all", "[run][study]") {
+  const test::Trial trial;
+  add_study(trial, R"(
+[goal]
+metric = "test_loss"
+target = 0.01
+[study]
+ranks = [1]
+search = "bayesian"
+trials = 9
+[study.axes]
+"optimizer.learning_rate" = [0.01, 0.1, 900.0]
+"optimizer.momentum" = [0.0, 0.5, 0.9]
+)");
+  const std::vector<std::string> scale = {"scale",          "trial.toml", "--set",
+                                          "train.epochs=2", "--set",      "device.pace_ms=30"};
+  std::string shell;  // the signal goes to the launcher, which passes it on, while trials train
+  for (const std::string& word : test::mpirun(3, scale).argv) shell += "'" + word + "' ";
+  shell += R"(&
+for i in $(seq 600); do
+  [ $(grep -ls '"type":"step"' results/trial/k1_*/run-*/01/metrics.jsonl | wc -l) -ge 3 ] && break
+  sleep 0.05
+done
+kill -USR1 $!
+wait $!
+code=$?
+[ $code -gt 128 ] && { wait $!; code=$?; }
+exit $code)";
+  const test::Outcome stopped = test::run_process({.argv = {"bash", "-c", shell}, .cwd = trial / ".", .env = {}});
+  INFO(stopped.out << stopped.err);
+  CHECK(stopped.code == kExitRequeue);
+  CHECK_THAT(stopped.out, Contains("left: the same command goes on"));
+  const test::Outcome rest = trial.echelon(scale, 3);
+  INFO(rest.out << rest.err);
+  CHECK(rest.code == kExitUnmet);  // no trial reaches the goal
+  CHECK_THAT(rest.out, Contains("9/9") && Contains("diverged: ") && Contains("Best trials"));
+  for (const auto& entry : fs::directory_iterator(trial / "results/trial"))
+    if (fs::exists(entry.path() / "cell.json")) CHECK(read_cell(entry.path()).over());
 }
 
 TEST_CASE("train and check skip [study]", "[run][study]") {

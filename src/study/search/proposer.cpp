@@ -39,7 +39,7 @@ std::size_t newest_start(const std::vector<Trial>& trials, std::size_t dimension
   double best = inf;
   for (std::size_t i = 0; i < trials.size(); ++i) {
     if (i - improved >= patience && i - start >= 2 * patience) start = improved = i, best = inf;
-    if (!(trials[i].value < best)) continue;
+    if (trials[i].pending || !(trials[i].value < best)) continue;
     if (!(best - trials[i].value < 1e-3 * std::fabs(best))) improved = i;
     best = trials[i].value;
   }
@@ -64,11 +64,12 @@ double expected_improvement(double mean, double deviation, double best) {
 }
 
 std::vector<double> known_values(const std::vector<Trial>& trials) {
-  double worst = -std::numeric_limits<double>::infinity();
+  double worst = -std::numeric_limits<double>::infinity(), sum = 0, known = 0;
   for (const Trial& trial : trials)
-    if (std::isfinite(trial.value)) worst = std::max(worst, trial.value);
+    if (!trial.pending && std::isfinite(trial.value)) worst = std::max(worst, trial.value), sum += trial.value, ++known;
   std::vector<double> values;
-  for (const Trial& trial : trials) values.push_back(std::isfinite(trial.value) ? trial.value : worst);
+  for (const Trial& trial : trials)
+    values.push_back(trial.pending ? sum / known : std::isfinite(trial.value) ? trial.value : worst);
   return values;
 }
 
@@ -106,8 +107,8 @@ std::optional<Point> Proposer::next(const std::vector<Trial>& trials) const {
   }
   const auto begun = trials.begin() + static_cast<std::ptrdiff_t>(newest_start(trials, ranges_.size()));
   const std::vector<Trial> since(begun, trials.end());
-  const bool any_known =
-      std::any_of(since.begin(), since.end(), [](const Trial& trial) { return std::isfinite(trial.value); });
+  const bool any_known = std::any_of(since.begin(), since.end(),
+                                     [](const Trial& trial) { return !trial.pending && std::isfinite(trial.value); });
   if (method_ == SearchMethod::random || since.size() < 2 * ranges_.size() + 2 || !any_known)
     return settled(random_point(ranges_.size(), seed_, trials.size()));
   return settled(most_promising(since));

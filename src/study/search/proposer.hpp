@@ -18,7 +18,8 @@ enum class SearchMethod : std::uint8_t { grid, random, bayesian };
 
 struct Trial {
   Point point;
-  double value = 0;  // to be minimised; not finite: the trial failed, and counts as the worst
+  double value = 0;      // to be minimised; not finite: the trial failed, and counts as the worst
+  bool pending = false;  // under way: counts as the mean of those that are known, so that the next one is another
 };
 
 class Proposer {
@@ -44,7 +45,8 @@ class Proposer {
 
 // Of a trial with this prediction: the mean of max(0, best - value).
 double expected_improvement(double mean, double deviation, double best);
-// The trials' values with those that failed at the worst of the others.
+// The trials' values with those that failed at the worst of the others, and those under way at their mean (the constant
+// liar of Ginsbourger, Le Riche and Carraro: Kriging is well-suited to parallelize optimization, 2010).
 std::vector<double> known_values(const std::vector<Trial>& trials);
 
 }  // namespace echelon::inline study

@@ -125,6 +125,18 @@ TEST_CASE("what is wrong in [study] is refused with the place and the nearest va
   refuses(ranges + "\"optimizer.momentum\" = { low = 0.0, high = 0.9 }\n", "[goal] metric");
   refuses("[study]\nranks = [1, 2]\nsearch = \"random\"\n[study.axes]\nseed = [1]\n", "one number of ranks");
   refuses("[study]\nranks = [1]\nsearch = \"random\"\n", "needs what to vary");
+  refuses("[study]\nranks = [1]\naxes = 1\n", "write [study.axes]");
+  refuses("[study]\nranks = [1]\nranges = 1\n", "write [study.ranges]");
+  refuses("[study]\nranks = [1]\nhalving = { first_epochs = 1 }\n", "study.halving is for searches");
+  const std::string halving =
+      "[goal]\nmetric = \"test_loss\"\ntarget = 1\n[train]\nepochs = 9\n[study]\nranks = [1]\n"
+      "search = \"random\"\naxes = { seed = [1, 2] }\nhalving = ";
+  refuses(halving + "3\n", "needs braces");
+  refuses(halving + "{ eta = 3 }\n", "needs the epochs of the first rung");
+  refuses(halving + "{ eta = 1, first_epochs = 2 }\n", "study.halving.eta");
+  refuses(halving + "{ etta = 3, first_epochs = 2 }\n", "did you mean 'eta'?");
+  refuses(halving + "{ first_epochs = 9 }\n", "leaves nothing to stop early");
+  refuses("[run]\nrestart = \"never\"\n" + halving + "{ first_epochs = 2 }\n", "resumes a trial that goes on");
   refuses("[study]\nranks = [1]\n[study.axis]\nseed = [1]\n", "did you mean 'axes'?");
 }
 
@@ -139,6 +151,10 @@ TEST_CASE("a study has a Slurm job for each size, and one that reports after the
   CHECK_FALSE(jobs[1].reports);
   CHECK(jobs[2].reports);
   CHECK_THAT(jobs[2].text, Contains("--report\n") && Contains("--ntasks=1\n"));
+  CHECK_THAT(jobs[1].text, !Contains("--array"));
+  const std::vector<SlurmJob> arrays = slurm_jobs(study, "/opt/echelon", "/home/a b", 5);
+  CHECK_THAT(arrays[1].text, Contains("#SBATCH --array=1-5\n") && Contains("k4-%a.log"));
+  CHECK_THAT(arrays[2].text, !Contains("--array"));
   CHECK_THROWS_WITH(study_from("[study]\nranks = [1]\nslurm = [\"time=1\"]\n"), Contains("no option of sbatch"));
 }
 

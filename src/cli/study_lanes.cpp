@@ -1,0 +1,139 @@
+#include "cli/study_lanes.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <optional>
+#include <thread>
+
+#include "base/clock.hpp"
+#include "base/error.hpp"
+#include "base/text.hpp"
+#include "comm/group.hpp"
+#include "comm/mpi/world.hpp"
+#include "config/parse.hpp"
+#include "job/agree.hpp"
+#include "job/launch.hpp"
+#include "job/signals.hpp"
+#include "run/attempt.hpp"
+#include "study/placement.hpp"
+
+namespace echelon::cli {
+namespace {
+
+constexpr std::chrono::milliseconds kWait{200};  // between looks at what other lanes have done
+
+// Ranks that run cells one after another, beside others that do.
+struct Lane {
+  Engine& engine;
+  std::optional<LocalPlace> local;  // of this rank beside those of other lanes
+  bool tells = false;               // its first rank prints a line now and then
+};
+
+// This rank's part in a cell; its exit code.
+int train_cell(const StudyPlan& study, const StudyCell& cell, std::unique_ptr<Transport> part, const Lane& lane) {
+  begin_run();
+  Engine engine(std::move(part));
+  const auto load = [&](std::vector<std::string>& notes) { return load_config(study.file, cell.sets, &notes); };
+  return Attempt(engine, {.load_config = load, .end_world = &MpiWorld::abort, .local = lane.local}).run();
+}
+
+// All ranks of the lane: the exit code of the cell.
+int run_cell(const StudyPlan& study, const StudyCell& cell, const Lane& lane, Group& all) {
+  const std::vector<int> members = members_of(lane.engine.transport().hosts(), cell.ranks, study.placement);
+  const auto place = std::find(members.begin(), members.end(), lane.engine.rank());
+  const bool takes_part = place != members.end();
+  std::unique_ptr<Transport> part =
+      lane.engine.split_transport(takes_part ? 1 : 0, static_cast<int>(place - members.begin()));
+  int code = kExitOk;
+  if (takes_part) {
+    std::optional<StudyHeartbeat> heartbeat;
+    if (lane.tells && lane.engine.rank() == 0) heartbeat.emplace(cell);
+    code = train_cell(study, cell, std::move(part), lane);
+  }
+  return static_cast<int>(all.max(code));
+}
+
+int signalled() {
+  const SignalWishes wishes = take_signal_wishes();
+  return wishes.interrupt ? kExitInterrupted : wishes.requeue ? kExitRequeue : kExitOk;
+}
+
+// The next cell for the lane; none where nothing is left for it, or a signal came while it waited for other lanes.
+std::optional<StudyCell> next_cell(StudyLedger& ledger) {
+  for (;;) {
+    StudyLedger::Next next = ledger.next();
+    if (!next.wait || signalled() != kExitOk) return std::move(next.cell);
+    std::this_thread::sleep_for(kWait);
+  }
+}
+
+// All ranks of the lane; `ledger` on its first. Returns 0, or the code of a stop by a signal.
+int run_cells(const StudyPlan& study, const Lane& lane, StudyLedger* ledger) {
+  Group all(lane.engine, 0);
+  for (;;) {
+    const std::optional<StudyCell> next = ledger ? next_cell(*ledger) : std::nullopt;
+    const std::string told = all.gather(next ? to_line(*next) : "")[0];
+    if (told.empty()) return static_cast<int>(all.max(signalled()));
+    const double start_s = now_s();
+    const int code = run_cell(study, cell_of_line(told), lane, all);
+    if (ledger) ledger->end(code, now_s() - start_s);
+    if (code == kExitRequeue || code == kExitInterrupted) return code;
+    if (const int stop = static_cast<int>(all.max(signalled())); stop != kExitOk) return stop;
+  }
+}
+
+// Cells side by side in a launch of so many ranks.
+int lanes_of(const StudyPlan& study, int ranks) {
+  const int fit = ranks / static_cast<int>(study.ranks.back());
+  if (study.side_by_side > fit)
+    throw ConfigError(fmt::format("{}: study.side_by_side = {} cells of {} need {} ranks and this launch has {}",
+                                  study.file, study.side_by_side, counted(study.ranks.back(), "rank"),
+                                  study.side_by_side * study.ranks.back(), ranks));
+  if (study.side_by_side > 0) return static_cast<int>(study.side_by_side);
+  return study.search ? static_cast<int>(std::min<std::int64_t>(fit, study.trials)) : 1;
+}
+
+}  // namespace
+
+std::unique_ptr<StudyLedger> run_lanes(const StudyPlan& study, Engine& launch, int& stop) {
+  Group all(launch, 0);
+  int lanes = 1;
+  all_or_none(all, [&] { lanes = lanes_of(study, launch.size()); });
+  const std::vector<int>& hosts = launch.transport().hosts();
+  const int ranks = static_cast<int>(study.ranks.back());
+  std::unique_ptr<StudyLedger> ledger;
+  const auto run = [&](const Lane& lane, int beside) {
+    if (lane.engine.rank() == 0) ledger = std::make_unique<StudyLedger>(study, lane.engine.transport().hosts(), beside);
+    if (launch.rank() == 0) ledger->begin();
+    return run_cells(study, lane, ledger.get());
+  };
+  if (lanes == 1) {
+    stop = run({.engine = launch, .local = {}, .tells = true}, 1);
+    return ledger;
+  }
+  const std::vector<int> busy = members_of(hosts, lanes * ranks, study.placement);
+  const auto at = std::find(busy.begin(), busy.end(), launch.rank()) - busy.begin();
+  const bool takes_part = at < static_cast<std::ptrdiff_t>(busy.size());
+  std::unique_ptr<Transport> part =
+      launch.split_transport(takes_part ? static_cast<int>(at) / ranks : lanes, static_cast<int>(at) % ranks);
+  int own_stop = kExitOk;
+  if (takes_part) {
+    Engine engine(std::move(part), kIdleRanks);
+    const auto is_here = [&](int rank) {
+      return hosts[static_cast<std::size_t>(rank)] == hosts[static_cast<std::size_t>(launch.rank())];
+    };
+    LocalPlace local{0, 0};
+    for (const int rank : busy) {
+      local.rank += is_here(rank) && rank < launch.rank() ? 1 : 0;
+      local.ranks += is_here(rank) ? 1 : 0;
+    }
+    own_stop = run({.engine = engine, .local = local, .tells = launch.rank() == 0}, (local.ranks + ranks - 1) / ranks);
+  }
+  stop = static_cast<int>(all.max(own_stop));
+  if (launch.rank() != 0) ledger.reset();
+  return ledger;
+}
+
+}  // namespace echelon::cli
