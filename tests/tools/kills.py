@@ -129,12 +129,17 @@ def kill_somewhere(run, draws):
                 break
             time.sleep(0.005)
         time.sleep(draws.uniform(0, 0.8))
-    if run.process.poll() is not None:
+    return kill_ranks(run.process, draws)
+
+
+def kill_ranks(process, draws):
+    """Kills ranks of a launcher, or itself, and waits for all to be gone; False where it had ended."""
+    if process.poll() is not None:
         return False
     ranks = [int(pid) for pid in
-             subprocess.run(["pgrep", "-P", str(run.process.pid)], capture_output=True, text=True).stdout.split()]
+             subprocess.run(["pgrep", "-P", str(process.pid)], capture_output=True, text=True).stdout.split()]
     whom = draws.choice(["one", "one", "all", "launcher"]) if ranks else "launcher"
-    for pid in {"one": ranks and [draws.choice(ranks)], "all": ranks, "launcher": [run.process.pid]}[whom]:
+    for pid in {"one": ranks and [draws.choice(ranks)], "all": ranks, "launcher": [process.pid]}[whom]:
         try:
             os.kill(pid, signal.SIGKILL)
         except ProcessLookupError:
@@ -142,11 +147,11 @@ def kill_somewhere(run, draws):
     # Open MPI 4.1's launcher waits for itself where a rank dies while it starts others: it is killed once all are gone.
     end_s = time.monotonic() + LIMIT_S
     grace_s = time.monotonic() + 5
-    while run.process.poll() is None or any(lives(pid) for pid in ranks):
+    while process.poll() is None or any(lives(pid) for pid in ranks):
         if time.monotonic() > end_s:
             raise Lost(f"ranks {[pid for pid in ranks if lives(pid)]} outlive a kill, or their launcher")
-        if run.process.poll() is None and time.monotonic() > grace_s and not any(lives(pid) for pid in ranks):
-            run.process.kill()
+        if process.poll() is None and time.monotonic() > grace_s and not any(lives(pid) for pid in ranks):
+            process.kill()
         time.sleep(0.01)
     return True
 
@@ -204,6 +209,23 @@ def line_of(echelon, name, sets, args):
             return f"{name:22}  LOST: {error}", False
 
 
+def prepare_environment():
+    os.environ.setdefault("PMIX_MCA_psec", "^munge")
+    os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+    if os.getuid() == 0:
+        os.environ.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
+
+
+def tell(ring, passed, wanted):
+    """Prints the last line of a ring; its exit status."""
+    line = f"{ring}: {passed} passed, {wanted - passed} failed, 0 skipped"
+    print(line)
+    if "ECHELON_TEST_SUMMARY" in os.environ:
+        with open(os.environ["ECHELON_TEST_SUMMARY"], "a") as file:
+            file.write(line + "\n")
+    return 0 if passed == wanted else 1
+
+
 def main():
     options = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     options.add_argument("echelon")
@@ -213,10 +235,7 @@ def main():
     options.add_argument("--at-once", type=int, default=2, help="strategies")
     args = options.parse_args()
     echelon = os.path.realpath(args.echelon)
-    os.environ.setdefault("PMIX_MCA_psec", "^munge")
-    os.environ.setdefault("OMP_WAIT_POLICY", "passive")
-    if os.getuid() == 0:
-        os.environ.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
+    prepare_environment()
     all_ways = {}
     for strategy in strategies(echelon):
         base = [f"exchange.strategy={strategy}"]
@@ -231,12 +250,7 @@ def main():
         for line, good in pool.map(lambda way: line_of(echelon, *way, args), wanted.items()):
             print(line, flush=True)
             passed += good
-    line = f"kills: {passed} passed, {len(wanted) - passed} failed, 0 skipped"
-    print(line)
-    if "ECHELON_TEST_SUMMARY" in os.environ:
-        with open(os.environ["ECHELON_TEST_SUMMARY"], "a") as file:
-            file.write(line + "\n")
-    return 0 if passed == len(wanted) else 1
+    return tell("kills", passed, len(wanted))
 
 
 if __name__ == "__main__":
