@@ -2,11 +2,10 @@
 // 2016): every trial trains for a few epochs, the best 1/eta of them for eta times as many, and so on; the best of all
 // for the whole run. What is trained next is a function of the figures so far alone.
 //
-//   synchronous   a trial goes on once all trials of its rung are known: the same trials go on in whatever order they
-//   ran asynchronous  a trial goes on as soon as it is among the best 1/eta of those known on its rung (ASHA: Li et
-//   al.: A
-//                 system for massively parallel hyperparameter tuning, 2020); no rank waits, and some trials go on that
-//                 later ones would have displaced
+//   synchronous    a trial goes on once all trials of its rung are known: the same ones in whatever order they ran
+//   asynchronous   a trial goes on as soon as it is among the best 1/eta of those known on its rung (ASHA: Li et al.,
+//                  A system for massively parallel hyperparameter tuning, 2020); no rank waits, and some trials go on
+//                  that later ones would have displaced
 #pragma once
 
 #include <cstdint>
