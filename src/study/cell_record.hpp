@@ -36,7 +36,8 @@ struct CellRecord {
   bool over() const { return state != CellState::waiting && state != CellState::running; }
 };
 
-constexpr int kTries = 3;  // of a cell with which its job ends, without a new checkpoint
+constexpr int kTries =
+    5;  // of a cell with which its job ends, without a new checkpoint: jobs end for other reasons too
 
 std::string name_of(CellState state);
 // `folder`: of the cell. A new record where there is none; DataError with the path where it cannot be read.

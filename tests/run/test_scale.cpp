@@ -107,7 +107,7 @@ TEST_CASE("a cell with which its job ended goes on, and is given up in the end",
   CHECK(read_cell(once).state == CellState::finished);
   CHECK(read_cell(once).tries == kTries);
   CHECK(read_cell(twice).state == CellState::failed);
-  CHECK_THAT(again.out, Contains("its job ended with it 3 times"));
+  CHECK_THAT(again.out, Contains("its job ended with it 5 times"));
 }
 
 TEST_CASE("a study that is stopped by a signal saves the cell under way and goes on where it was", "[run][study]") {

@@ -147,6 +147,9 @@ def line_of(echelon, name, text, args, work):
                 over = {path: attempts_of(path) for path, cell in study.cells().items()
                         if cell.get("state") in ("finished", "diverged", "left out")}
             studies += 1
+            failed = [cell["reason"] for cell in study.cells().values() if cell["state"] == "failed"]
+            if failed:
+                raise Lost(f"cells failed: {failed}")
             if study.table() != whole.table():
                 raise Lost(f"another table:\n{study.table()}\nundisturbed:\n{whole.table()}")
             study.check_steps()
