@@ -26,6 +26,11 @@ Engine::~Engine() {
 
 void Engine::break_off(std::exception_ptr error) { body_->break_off(std::move(error)); }
 
+void Engine::record_spans(SpanRecorder* recorder) {
+  const std::lock_guard drives(body_->driving);
+  body_->spans = recorder;
+}
+
 void Engine::settle() {
   ECHELON_CHECK(owner_, "the engine of all ranks settles for its parts");
   if (body_->thread.joinable()) body_->thread.join();

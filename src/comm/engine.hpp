@@ -55,6 +55,10 @@
 #include "comm/transport.hpp"
 #include "device/device.hpp"
 
+namespace echelon::inline base {
+class SpanRecorder;
+}
+
 namespace echelon::inline comm {
 
 class WireForm;
@@ -171,6 +175,9 @@ class Engine {
   // In the next pass every job and machine ends with this error, those submitted or attached later at once; the first
   // of several calls counts. Any thread, a machine's host too; returns at once. Messages under way are abandoned.
   void break_off(std::exception_ptr error);
+  // From now on messages, codecs and sums of this rank are recorded there; null: nowhere, and the one before is not
+  // used any more. Any thread; of all groups.
+  void record_spans(SpanRecorder* recorder);
   // After break_off: returns once this engine's thread has ended and none of its groups uses the transport any more.
   // Any thread but the engine's own.
   void settle();

@@ -75,6 +75,7 @@ bool Engine::Body::pass() {
     ~Mark() { begun_s.store(0, std::memory_order_relaxed); }
   } mark{pass_begun_s};
   pass_begun_s.store(now(), std::memory_order_relaxed);
+  const PlacedSpans placed({.recorder = spans, .lane = SpanLane::engine});
   bool moved = take_news();
   if (stopped) return moved;
   try {
@@ -194,6 +195,7 @@ void Engine::Body::retire(Live& done) {
 bool Engine::Body::drive() {
   bool moved = false, finished = false;
   for (Live& plan : live) {
+    span_place.world = plan.queued.wire->world.data();
     if (!plan.executor->done()) moved |= plan.executor->advance(*plan.queued.wire->transport, budget);
     if (plan.executor->done()) {
       retire(plan);
@@ -206,7 +208,10 @@ bool Engine::Body::drive() {
 
 bool Engine::Body::drive_protocols() {
   bool moved = false;
-  for (Protocol& protocol : protocols) moved |= protocol.driver->pass(*protocol.wire->transport, budget);
+  for (Protocol& protocol : protocols) {
+    span_place.world = protocol.wire->world.data();
+    moved |= protocol.driver->pass(*protocol.wire->transport, budget);
+  }
   return moved;
 }
 

@@ -11,6 +11,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/spans.hpp"
 #include "comm/collective/executor.hpp"
 #include "comm/engine.hpp"
 #include "comm/protocol/driver.hpp"
@@ -72,6 +73,7 @@ struct Engine::Body final : Driver {
   std::vector<Protocol> protocols;
   std::vector<std::unique_ptr<Executor>> idle_executors;
   SendBudget budget;
+  SpanRecorder* spans = nullptr;
   std::exception_ptr broken;
   bool shows_waits = false;
   double published_s = 0, moved_s = 0;

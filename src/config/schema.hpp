@@ -247,6 +247,7 @@ struct RunConfig {
   std::string progress = "auto";                     // auto | bar | lines | none
   std::int64_t log_every_steps = 1;                  // rows of metrics.jsonl
   bool measure_peak = false;                         // of the device, at the end of a run
+  std::string trace;                                 // "steps 10..20": traced (trace_steps.hpp); "": none
 };
 
 struct Config {

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "base/check.hpp"
-#include "base/clock.hpp"
+#include "base/spans.hpp"
 
 namespace echelon::inline exchange {
 
@@ -38,7 +38,10 @@ void StepAccount::note_sent(const WireCounters& sent) {
   wire_ += sent;
 }
 
-void StepAccount::note_times(const Ticket& ticket) {
+void StepAccount::note_times(const Ticket& ticket, std::int64_t bucket) {
+  if (SpanRecorder* spans = span_place.recorder)
+    spans->add_exchange(ticket.started_s(), ticket.finished_s(), static_cast<std::int64_t>(ticket.wire().bytes_sent),
+                        static_cast<int>(bucket));
   first_start_s_ = first_start_s_ == 0 ? ticket.started_s() : std::min(first_start_s_, ticket.started_s());
   last_finish_s_ = std::max(last_finish_s_, ticket.finished_s());
 }
@@ -52,7 +55,7 @@ StepOutcome StepAccount::take() {
 }
 
 void apply_whole(Optimiser& optimiser, const Arenas& arenas, StepOutcome& outcome) {
-  ScopedTimer timer(outcome.optimiser_s);
+  const SpanTimer timer(outcome.optimiser_s, SpanKind::optimiser);
   const ArenaRange all{0, arenas.elems()};
   outcome.loss_scale = optimiser.loss_scale();
   const Optimiser::Verdict verdict = optimiser.accept();
@@ -65,7 +68,7 @@ void apply_whole(Optimiser& optimiser, const Arenas& arenas, StepOutcome& outcom
 
 void apply_all(Optimiser& optimiser, const Arenas& arenas, StepOutcome& outcome) {
   if (optimiser.waits()) return apply_whole(optimiser, arenas, outcome);
-  const ScopedTimer timer(outcome.optimiser_s);
+  const SpanTimer timer(outcome.optimiser_s, SpanKind::optimiser);
   optimiser.apply({0, arenas.elems()});
 }
 

@@ -38,11 +38,12 @@ class StepAccount {
   // Of what has happened since the last `take`; strategies add what they waited and computed.
   StepOutcome& outcome() { return outcome_; }
   void note_sent(const WireCounters& sent);
-  void note_times(const Ticket& ticket);
+  // `bucket`, for run.trace: -1 of what is none.
+  void note_times(const Ticket& ticket, std::int64_t bucket = -1);
   // Both, of a ticket that is done.
-  void note(const Ticket& ticket) {
+  void note(const Ticket& ticket, std::int64_t bucket = -1) {
     note_sent(ticket.wire());
-    note_times(ticket);
+    note_times(ticket, bucket);
   }
   StepOutcome take();
   // So much of what is counted as the optimiser's is work of the exchange, on the thread that computes; returns it.

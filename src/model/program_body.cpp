@@ -6,6 +6,7 @@
 #include "base/check.hpp"
 #include "base/error.hpp"
 #include "base/hash_rng.hpp"
+#include "base/spans.hpp"
 #include "model/fuse.hpp"
 #include "model/in_place.hpp"
 #include "model/memory.hpp"
@@ -169,7 +170,18 @@ void Program::Body::compute(int index, const PassScalars& scalars) {
 // Runs ops [begin, end), between which there is no callback except sums over replicas.
 void Program::Body::run_range(int begin, int end, const PassScalars& scalars) {
   if (replay) return replay->run(begin, end, scalars);
+  if (open_spans() && options.training && device.on_host()) return run_traced(begin, end, scalars);
   for (int i = begin; i < end; ++i) run(i, scalars);
+}
+
+// A span for each layer, or part of one that a callback cuts.
+void Program::Body::run_traced(int begin, int end, const PassScalars& scalars) {
+  for (int i = begin; i < end;) {
+    const int node = lowered.ops[static_cast<std::size_t>(i)].node;
+    const SpanScope span(SpanKind::layer,
+                         node < 0 ? nullptr : graph.nodes()[static_cast<std::size_t>(node)].name.c_str());
+    for (; i < end && lowered.ops[static_cast<std::size_t>(i)].node == node; ++i) run(i, scalars);
+  }
 }
 
 }  // namespace echelon::inline model

@@ -28,6 +28,7 @@ struct Program::Body {
   void run(int op, const PassScalars& scalars);
   void compute(int op, const PassScalars& scalars);
   void run_range(int begin, int end, const PassScalars& scalars);
+  void run_traced(int begin, int end, const PassScalars& scalars);
   ArenaRange range_of(int node) const;
 
   std::vector<std::string> names;  // of the values of the graph before fusion

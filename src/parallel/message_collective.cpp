@@ -1,7 +1,7 @@
 #include <cstring>
 #include <numeric>
 
-#include "base/clock.hpp"
+#include "base/spans.hpp"
 #include "comm/collective/algorithms.hpp"
 #include "parallel/interleave.hpp"
 #include "parallel/replica_collective.hpp"
@@ -58,7 +58,7 @@ class MessageCollective final : public ReplicaCollective {
 
  private:
   void run(void* data, DType dtype) {
-    const ScopedTimer timer(traffic_.waited_s);
+    const SpanTimer timer(traffic_.waited_s, SpanKind::split_wait);
     const Ticket ticket =
         ranks_.submit({.plan = plan_, .data = data, .dtype = dtype, .channel = channel_, .after = nullptr});
     ticket.wait();

@@ -1,7 +1,7 @@
 #include <array>
 
 #include "base/check.hpp"
-#include "base/clock.hpp"
+#include "base/spans.hpp"
 #include "comm/collective/message.hpp"
 #include "parallel/p2p_link.hpp"
 
@@ -65,7 +65,7 @@ class MessageP2pLink final : public P2pLink {
   };
 
   void wait(const TransferBuffer& buffer) {
-    const ScopedTimer timer(traffic_.waited_s);
+    const SpanTimer timer(traffic_.waited_s, SpanKind::split_wait);
     buffer.ticket.wait();
   }
   void submit(TransferBuffer& buffer) {

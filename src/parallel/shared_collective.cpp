@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "base/check.hpp"
-#include "base/clock.hpp"
+#include "base/spans.hpp"
 #include "parallel/interleave.hpp"
 #include "parallel/replica_collective.hpp"
 
@@ -89,7 +89,7 @@ class SharedCollective final : public ReplicaCollective {
     rounds_.show();
     const int missing = rounds_.missing();
     if (missing < 0) return;
-    const ScopedTimer timer(traffic_.waited_s);
+    const SpanTimer timer(traffic_.waited_s, SpanKind::split_wait);
     wait_for_peer(ranks_, *block_, {.channel = channel_, .peer = missing}, [this] { return rounds_.missing() < 0; });
   }
   void count(std::uint64_t rounds, std::size_t bytes) {

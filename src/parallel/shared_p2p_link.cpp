@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "base/check.hpp"
-#include "base/clock.hpp"
+#include "base/spans.hpp"
 
 namespace echelon::inline parallel {
 
@@ -19,7 +19,7 @@ SharedP2pLink::SharedP2pLink(Device& device, const P2pEnds& ends, std::shared_pt
 template <class Ready>
 void SharedP2pLink::wait(const Ready& ready) {
   if (ready()) return;
-  const ScopedTimer timer(traffic_.waited_s);
+  const SpanTimer timer(traffic_.waited_s, SpanKind::split_wait);
   wait_for_peer(ends_.group, *block_, {.channel = ends_.channel, .peer = ends_.peer, .sending = ends_.sends}, ready);
 }
 

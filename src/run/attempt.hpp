@@ -35,6 +35,7 @@
 #include "run/replay.hpp"
 #include "run/resolve_split.hpp"
 #include "run/resume.hpp"
+#include "run/trace_recording.hpp"
 #include "run/tuning.hpp"
 #include "run/wire_matrix.hpp"
 #include "train/draw_queue.hpp"
@@ -92,6 +93,7 @@ class Attempt {
   void build();
   void restore();
   void make_hooks();
+  void start_trace();
   void record_arrivals();
   Provenance provenance(const Config& config);
   void log_banner();
@@ -137,7 +139,8 @@ class Attempt {
   std::optional<Control> control_;  // once the loop begins
   bool saved_ = false;
   std::optional<LostRankError> loss_;
-  std::unique_ptr<Watchdog> watchdog_;  // ends first
+  std::optional<TraceRecording> trace_;  // where run.trace asks for it
+  std::unique_ptr<Watchdog> watchdog_;   // ends first
 };
 
 }  // namespace echelon::inline run

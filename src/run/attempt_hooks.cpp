@@ -1,4 +1,6 @@
 // The provenance of an attempt, its banner, and its hooks, in the order in which the loop calls them.
+#include <fmt/format.h>
+
 #include <sstream>
 
 #include "base/checksum.hpp"
@@ -19,8 +21,14 @@
 #include "train/hooks/metrics.hpp"
 #include "train/hooks/progress.hpp"
 #include "train/hooks/status.hpp"
+#include "train/hooks/trace.hpp"
 
 namespace echelon::inline run {
+namespace {
+
+constexpr int kTraceChannel = 0;  // that of the world's group, which nothing else uses where hooks meet
+
+}  // namespace
 
 Provenance Attempt::provenance(const Config& config) {
   Provenance p;
@@ -54,6 +62,7 @@ void Attempt::log_banner() {
 void Attempt::make_hooks() {
   const bool first_rank = slot_.rank == 0;
   if (auto fault = make_fault_hook(slot_.rank, *arenas_, *strategy_)) hooks_.push_back(std::move(fault));
+  start_trace();
   hooks_.push_back(std::make_unique<AgreementHook>(config_.exchange.verify_every_steps, rank_groups_->mesh(), *arenas_,
                                                    *strategy_, group_));
   std::unique_ptr<MetricsHook> rows;
@@ -88,6 +97,25 @@ void Attempt::make_hooks() {
   if (!first_rank) return;
   hooks_.push_back(std::make_unique<ProgressHook>(config_.run, plan_->total_steps, config_.train.epochs,
                                                   strategy_->progress().meets == Progress::Meets::on_call));
+}
+
+void Attempt::start_trace() {
+  const std::optional<TraceSteps> steps = trace_steps(config_);
+  if (!steps) return;
+  const bool own_pace = strategy_->progress().meets == Progress::Meets::on_call, trains = rank_groups_->trains();
+  trace_.emplace(engine_, *steps, own_pace && !trains);
+  const Mesh& mesh = rank_groups_->mesh();
+  const std::string role =
+      !trains         ? "server"
+      : mesh.splits() ? fmt::format("part {} of replica {}", mesh.part(rank_groups_->coord()), rank_groups_->replica())
+                      : "worker";
+  hooks_.push_back(std::make_unique<TraceHook>(TraceSetting{.steps = *steps,
+                                                            .folder = start_.folder.attempt,
+                                                            .role = role,
+                                                            .host = slot_.host,
+                                                            .channel = kTraceChannel,
+                                                            .own_pace = own_pace},
+                                               trace_->recorder(), engine_));
 }
 
 // Before the other hooks, which may end the run. Collective.

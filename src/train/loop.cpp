@@ -9,6 +9,7 @@
 
 #include "base/check.hpp"
 #include "base/clock.hpp"
+#include "base/spans.hpp"
 #include "job/agree.hpp"
 #include "job/signals.hpp"
 #include "train/hooks/divergence.hpp"
@@ -50,6 +51,7 @@ Ending Loop::run() {
     over_ = true;
   }
   if (on_call_) begin_on_call();
+  if (SpanRecorder* spans = span_place.recorder) spans->after_step(state_.at.step, mark_s_);
   Ending ending = Ending::finished;
   while (!over_ && ending == Ending::finished) {
     if (!has_step())
@@ -162,7 +164,7 @@ std::uint32_t Loop::wait_for_call(StepRecord& record) {
   record.trained = false;
   record.meets = true;
   record.epoch = state_.at.epoch;
-  const ScopedTimer timer(record.times.exchange_s, clock_);
+  const SpanTimer timer(record.times.exchange_s, SpanKind::meeting, clock_);
   runner_.come_to_meeting();  // the next one: nobody is held until this rank's next step
   came_ = true;
   for (;;) {
@@ -185,7 +187,7 @@ ControlSum Loop::meet(std::uint32_t call, double& waited_s) {
   }
   ControlSum sum;
   {
-    const ScopedTimer timer(waited_s, clock_);
+    const SpanTimer timer(waited_s, SpanKind::meeting, clock_);
     if (on_call_ && !came_) runner_.come_to_meeting();
     came_ = false;
     sum = control_.meet();
@@ -235,10 +237,21 @@ Ending Loop::close(StepRecord& record, const ControlSum& sum, std::uint32_t call
   record.times.checkpoint_s = spent.checkpoint_s;
   record.times.hooks_s = std::max(0.0, end_s - hooks_start_s - spent.evaluation_s - spent.checkpoint_s);
   record.times.total_s = end_s - mark_s_;
+  trace(record, hooks_start_s, end_s);
   mark_s_ = end_s;
   for (Hook* hook : hooks_) hook->step_recorded(record);
   if (!record.stopping) return Ending::finished;
   return sum.interrupt() ? Ending::interrupted : Ending::requeue;
+}
+
+// The spans of a step, or of a meeting that this rank has waited for, and where the window of run.trace opens and
+// closes.
+void Loop::trace(const StepRecord& record, double hooks_start_s, double end_s) {
+  SpanRecorder* const spans = span_place.recorder;
+  if (spans == nullptr) return;
+  spans->add({.begin_s = hooks_start_s, .end_s = end_s, .kind = SpanKind::hooks});
+  if (record.trained) spans->add({.begin_s = mark_s_, .end_s = end_s, .kind = SpanKind::step});
+  spans->after_step(state_.at.step, end_s);
 }
 
 template <class Call>

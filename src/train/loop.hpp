@@ -43,6 +43,7 @@ class Loop {
   // `call`: why rank 0 called this meeting (MeetingReason); 0 where ranks meet by the strategy's period.
   ControlSum meet(std::uint32_t call, double& waited_s);
   Ending close(StepRecord& record, const ControlSum& sum, std::uint32_t call, bool epoch_over);
+  void trace(const StepRecord& record, double hooks_start_s, double end_s);
   // Calls it with each hook, whose time goes into `spent`.
   template <class Call>
   void each_hook(StepTimes& spent, const Call& call);

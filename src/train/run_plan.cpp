@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "base/error.hpp"
+#include "config/trace_steps.hpp"
 #include "model/build.hpp"
 
 namespace echelon::inline train {
@@ -116,6 +117,7 @@ RunPlan plan_run(const Config& config, const Mesh& mesh, const MeshCoord& coord,
   const std::int64_t steps_per_epoch = shards.steps_per_epoch();
   const std::int64_t total = total_steps_of(config.train, shards);
   if (total == 0) throw ConfigError("train.epochs and train.steps are both 0: there is nothing to train");
+  check_trace_steps(config, total);
   if (costs.empty()) costs = node_flops(inputs.graph, config.device.dtype);
   Part part = part_of(inputs.graph, config.parallel, coord, costs);
   return {.replicas = mesh.replicas(),

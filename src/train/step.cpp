@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "base/check.hpp"
-#include "base/clock.hpp"
 #include "base/error.hpp"
+#include "base/spans.hpp"
 #include "model/device_options.hpp"
 #include "train/batch_draws.hpp"
 #include "train/set_inputs.hpp"
@@ -160,7 +160,7 @@ void StepRunner::forward(Step& step, int micro) {
   const auto& [source, first] = micros_[static_cast<std::size_t>(micro)];
   phase_.enter("data");
   if (first == 0) {
-    const ScopedTimer timer(step.result.times.data_wait_s);
+    const SpanTimer timer(step.result.times.data_wait_s, SpanKind::data);
     if (draws_ == nullptr) source->batch = &source->batches->at(step.info.epoch, step.info.step_in_epoch);
     ECHELON_CHECK_EQ(source->batch->n, plan_.batch.accumulation * source->micro_batch, "samples of a batch");
     if (micro == 0 && source->batch->step == 0)  // streams begin anew
@@ -169,12 +169,12 @@ void StepRunner::forward(Step& step, int micro) {
   Program& program = program_of(*source);
   const PassScalars scalars = scalars_of(step, micro);
   {
-    const ScopedTimer timer(step.result.times.data_wait_s);
+    const SpanTimer timer(step.result.times.data_wait_s, SpanKind::data);
     set_inputs(arenas_.device(), program, *source->batch, first, scalars.in_flight);
   }
   phase_.enter("forward");
   {
-    const ScopedTimer timer(step.result.times.forward_s);
+    const SpanTimer timer(step.result.times.forward_s, SpanKind::forward);
     if (whole_passes_) strategy_.wait_parameters({0, arenas_.elems()});
     program.forward(scalars);
   }
@@ -194,7 +194,7 @@ void StepRunner::backward(Step& step, int micro) {
   const bool last = micro + 1 == static_cast<int>(micros_.size());
   phase_.enter("backward");
   {
-    const ScopedTimer timer(step.result.times.backward_s);
+    const SpanTimer timer(step.result.times.backward_s, SpanKind::backward);
     const auto ready = [this](ArenaRange range) {
       if (shards_) shards_->complete_gradients(range);
       plan_.part.leave_to_others(range, arenas_);
@@ -223,7 +223,7 @@ StepResult StepRunner::run(const StepInfo& info, const std::function<void(const 
   activation_exchange_.begin(static_cast<int>(micros_.size()), sources_.front().micro_batch, true);
   for (const Pass& pass : passes_) pass.backward ? backward(step, pass.micro) : forward(step, pass.micro);
   if (pace_) {
-    const ScopedTimer timer(result.times.backward_s);
+    const SpanTimer timer(result.times.backward_s, SpanKind::backward);
     pace_->end_step();
   }
   phase_.enter("exchange");
@@ -232,7 +232,7 @@ StepResult StepRunner::run(const StepInfo& info, const std::function<void(const 
   result.times.exchange_s += result.outcome.exchange_wait_s;
   result.times.optimiser_s += result.outcome.optimiser_s;
   if (!arenas_.device().on_host()) {  // where a device runs ahead, this waits for it
-    const ScopedTimer timer(result.times.backward_s);
+    const SpanTimer timer(result.times.backward_s, SpanKind::backward);
     report_losses(step);
   }
   if (draws_ != nullptr) draws_->trained();
@@ -243,7 +243,7 @@ const DrawPlan* StepRunner::draws() const { return draws_ == nullptr ? nullptr :
 
 std::optional<Stepper::Drawn> StepRunner::draw() {
   phase_.enter("data");
-  const ScopedTimer timer(drawing_s_);
+  const SpanTimer timer(drawing_s_, SpanKind::data);
   Source& source = sources_.front();
   source.batch = source.batches->draw();
   if (source.batch == nullptr) return {};

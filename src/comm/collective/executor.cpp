@@ -6,6 +6,7 @@
 
 #include "base/check.hpp"
 #include "base/error.hpp"
+#include "base/spans.hpp"
 
 namespace echelon::inline comm {
 
@@ -96,8 +97,15 @@ void Executor::begin(Entry& entry, Transport& transport, SendBudget& budget) {
 bool Executor::finish_if_done(Entry& entry, Transport& transport, SendBudget& budget) {
   const std::optional<Completion> completion = transport.test(entry.request);
   if (!completion) return false;
+  const bool sending = entry.step.kind == StepKind::send;
   entry.state = State::done;
-  if (entry.step.kind == StepKind::send) --budget.under_way;
+  if (SpanRecorder* spans = open_spans(); spans && entry.step.kind != StepKind::library)
+    spans->add({.begin_s = entry.since_s,
+                .end_s = transport.clock().now_s(),
+                .bytes = static_cast<std::int64_t>(sending ? entry.bytes : completion->bytes),
+                .peer = entry.step.peer,
+                .kind = sending ? SpanKind::send : SpanKind::receive});
+  if (sending) --budget.under_way;
   if (entry.step.kind == StepKind::recv && !memory_.arrived(entry.step, completion->bytes))
     throw EnvironmentError(
         fmt::format("plan '{}': {} bytes came from rank {} where {} were expected; do all ranks run the "

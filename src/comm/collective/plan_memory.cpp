@@ -4,6 +4,7 @@
 
 #include "base/check.hpp"
 #include "base/error.hpp"
+#include "base/spans.hpp"
 #include "device/vector.hpp"
 
 namespace echelon::inline comm {
@@ -56,6 +57,7 @@ PlanMemory::Block PlanMemory::outgoing(const Step& step, std::size_t same_bytes)
   if (step.slot >= 0) return {slot(step), filled(step)};
   ECHELON_CHECK(image_ != nullptr, "'{}' goes through slots alone", form_->name());
   if (same_bytes > 0) return {image(step), same_bytes};
+  const SpanScope span(SpanKind::encode);
   return {image(step), form_->encode(buffer(step), step.range, step.sum, image(step))};
 }
 
@@ -69,14 +71,17 @@ bool PlanMemory::arrived(const Step& step, std::size_t bytes) {
   if (!form_) return bytes == plain_bytes(step);
   const std::size_t most = form_->most_bytes(step.range.elems());
   if (bytes > most || (form_->exact_size() && bytes != most)) return false;
-  if (step.slot < 0)
-    form_->decode(image(step), bytes, buffer(step), step.range);
-  else
+  if (step.slot >= 0) {
     filled(step) = bytes;
+    return true;
+  }
+  const SpanScope span(SpanKind::decode);
+  form_->decode(image(step), bytes, buffer(step), step.range);
   return true;
 }
 
 void PlanMemory::reduce(const Step& step) {
+  const SpanScope span(form_ ? SpanKind::decode : SpanKind::sum);
   if (form_)
     form_->decode_add(slot(step), filled(step), buffer(step), step.range);
   else
@@ -85,9 +90,11 @@ void PlanMemory::reduce(const Step& step) {
 
 void PlanMemory::copy(const Step& step) {
   if (!form_)
-    host_vector_ops().copy(dtype_, step.to_slot ? slot(step) : buffer(step), step.to_slot ? buffer(step) : slot(step),
-                           static_cast<std::size_t>(step.range.elems()));
-  else if (step.to_slot)
+    return host_vector_ops().copy(dtype_, step.to_slot ? slot(step) : buffer(step),
+                                  step.to_slot ? buffer(step) : slot(step),
+                                  static_cast<std::size_t>(step.range.elems()));
+  const SpanScope span(step.to_slot ? SpanKind::encode : SpanKind::decode);
+  if (step.to_slot)
     filled(step) = form_->encode(buffer(step), step.range, step.sum, slot(step));
   else
     form_->decode(slot(step), filled(step), buffer(step), step.range);

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "base/clock.hpp"
+#include "base/spans.hpp"
 
 namespace echelon::inline comm {
 
@@ -150,6 +151,12 @@ bool ProtocolDriver::finish_sends(Transport& transport, SendBudget& budget) {
       continue;
     }
     const Token token = sends_[i].token;
+    if (SpanRecorder* spans = open_spans())
+      spans->add({.begin_s = sends_[i].since_s,
+                  .end_s = transport.clock().now_s(),
+                  .bytes = static_cast<std::int64_t>(sends_[i].bytes),
+                  .peer = sends_[i].peer,
+                  .kind = SpanKind::send});
     sends_.erase(sends_.begin() + static_cast<std::ptrdiff_t>(i));
     --budget.under_way;
     deliver({.kind = ProtocolEvent::Kind::sent, .token = token});

@@ -93,6 +93,8 @@ void add_run(Table& all) {
       "measure_peak", &RunConfig::measure_peak, {},
       "at the end, the rate of large matrix products on all ranks at once: reports show the share of it that a step "
       "reaches");
+  run.key("trace", &RunConfig::trace, text(),
+          "\"steps 10..20\": where the time of these steps goes on every rank, as trace.txt and trace.json; \"\": off");
 }
 
 }  // namespace echelon::inline config::keys

@@ -4,8 +4,8 @@
 
 #include <utility>
 
-#include "base/clock.hpp"
 #include "base/error.hpp"
+#include "base/spans.hpp"
 #include "comm/collective/algorithms.hpp"
 #include "exchange/allreduce_request.hpp"
 
@@ -85,13 +85,13 @@ void BucketSums::submit(std::size_t b, std::int64_t step, double share) {
 void BucketSums::settle(std::size_t b, StepAccount& account) {
   if (replicas() == 1) return;
   {
-    ScopedTimer timer(account.outcome().exchange_wait_s);
+    const SpanTimer timer(account.outcome().exchange_wait_s, SpanKind::exchange_wait);
     tickets_[b].wait();
     account.note_sent(tickets_[b].wire());
     account.note_sent(codec_.after(b, staging_));
   }
-  ScopedTimer timer(account.outcome().optimiser_s);
-  account.note_times(tickets_[b]);
+  const SpanTimer timer(account.outcome().optimiser_s, SpanKind::optimiser);
+  account.note_times(tickets_[b], static_cast<std::int64_t>(b));
   codec_.store(b, staging_);
 }
 

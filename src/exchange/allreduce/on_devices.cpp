@@ -7,6 +7,7 @@
 #include "base/check.hpp"
 #include "base/clock.hpp"
 #include "base/error.hpp"
+#include "base/spans.hpp"
 #include "base/text.hpp"
 #include "comm/collective/algorithms.hpp"
 #include "comm/group.hpp"
@@ -144,7 +145,7 @@ class OnDevices final : public Strategy {
   void settle(std::size_t b) {
     Bucket& bucket = buckets_[b];
     if (!bucket.in_flight) return;
-    ScopedTimer timer(account_.outcome().optimiser_s);
+    const SpanTimer timer(account_.outcome().optimiser_s, SpanKind::optimiser);
     if (sums_) sums_->join(b);
     if (!context_.optimiser.waits()) context_.optimiser.apply(bucket.range);
     bucket.in_flight = false;

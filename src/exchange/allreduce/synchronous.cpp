@@ -20,6 +20,7 @@
 #include "base/check.hpp"
 #include "base/clock.hpp"
 #include "base/error.hpp"
+#include "base/spans.hpp"
 #include "base/text.hpp"
 #include "comm/collective/algorithms.hpp"
 #include "exchange/allreduce/bucket_sums.hpp"
@@ -131,7 +132,7 @@ class Synchronous final : public Strategy {
   // Waits for a bucket's sum and applies it, where that need not wait for the others.
   void settle(Bucket& bucket) {
     sums_->settle(index_of(bucket), account_);
-    ScopedTimer timer(account_.outcome().optimiser_s);
+    const SpanTimer timer(account_.outcome().optimiser_s, SpanKind::optimiser);
     if (!context_.optimiser.waits()) context_.optimiser.apply(bucket.range);
     bucket.in_flight = false;
     account_.completed();
@@ -146,7 +147,7 @@ class Synchronous final : public Strategy {
   void launch_rows() {
     if (rows_->empty()) return;
     ECHELON_CHECK(!rows_in_flight_, "the rows of step {} were not waited for", account_.info().step - 1);
-    ScopedTimer timer(account_.outcome().exchange_wait_s);
+    const SpanTimer timer(account_.outcome().exchange_wait_s, SpanKind::exchange_wait);
     rows_->launch();
     rows_in_flight_ = true;
     account_.submitted();
@@ -154,10 +155,10 @@ class Synchronous final : public Strategy {
 
   void settle_rows() {
     {
-      ScopedTimer timer(account_.outcome().exchange_wait_s);
+      const SpanTimer timer(account_.outcome().exchange_wait_s, SpanKind::exchange_wait);
       rows_->settle([this](const Ticket& ticket) { account_.note(ticket); });
     }
-    ScopedTimer timer(account_.outcome().optimiser_s);
+    const SpanTimer timer(account_.outcome().optimiser_s, SpanKind::optimiser);
     for (const ArenaRange& table : rows_->ranges())
       if (!context_.optimiser.waits()) context_.optimiser.apply(table);
     rows_in_flight_ = false;

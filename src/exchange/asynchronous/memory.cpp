@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "base/check.hpp"
+#include "base/spans.hpp"
 #include "device/vector.hpp"
 
 namespace echelon::inline exchange {
@@ -110,6 +111,7 @@ AsyncMemory::Room AsyncBuffers::push_room(int b, int worker) {
 }
 
 void AsyncBuffers::apply(int b, int worker, const AsyncUpdate& update, const AsyncHeader& header, Payload payload) {
+  if (SpanRecorder* spans = span_place.recorder) spans->worker_at(header.clock, now_s());
   if ((header.flags & kCoded) != 0) {
     codec_->decode(b, payload, decoded_.data());
     return served_->apply(b, worker, update, header.factor, decoded_.data());

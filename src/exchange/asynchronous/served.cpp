@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/check.hpp"
+#include "base/spans.hpp"
 
 namespace echelon::inline exchange {
 namespace {
@@ -104,6 +105,7 @@ void AsyncServed::compensate_update(int b, int worker, double rate, std::byte* v
 
 void AsyncServed::apply(int b, int worker, const AsyncUpdate& update, double rate, void* values) {
   const std::lock_guard lock(mutex_);
+  const SpanScope span(SpanKind::serve, nullptr, worker);
   const ArenaRange own = place(b);
   std::byte* const received = receive(b, values);
   if (serving_.compensation.on()) compensate_update(b, worker, rate, received);

@@ -5,6 +5,7 @@
 
 #include "base/check.hpp"
 #include "base/clock.hpp"
+#include "base/spans.hpp"
 #include "exchange/asynchronous/strategy.hpp"
 
 namespace echelon::inline exchange {
@@ -77,7 +78,7 @@ class AsyncWorker final : public AsyncStrategy {
       Bucket& bucket = buckets()[b];
       if (!bucket.ready) continue;
       bucket.ready = false;
-      ScopedTimer timer(account().outcome().optimiser_s);
+      const SpanTimer timer(account().outcome().optimiser_s, SpanKind::optimiser);
       if (!context().optimiser.waits()) release_residual(b);
       if (trains() && !context().optimiser.waits()) apply(bucket.range);
       if (alone()) continue;
@@ -111,10 +112,10 @@ class AsyncWorker final : public AsyncStrategy {
     Bucket& bucket = buckets()[b];
     if (!bucket.ticket.valid()) return;
     {
-      ScopedTimer timer(account().outcome().exchange_wait_s);
+      const SpanTimer timer(account().outcome().exchange_wait_s, SpanKind::exchange_wait);
       bucket.ticket.wait();
     }
-    account().note(bucket.ticket);
+    account().note(bucket.ticket, static_cast<std::int64_t>(b));
     bucket.ticket = {};
     if (codec()) codec()->settled(b);
     take_over(bucket.range, memory().pulled(b));

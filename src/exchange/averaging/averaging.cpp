@@ -25,7 +25,7 @@
 #include <utility>
 
 #include "base/check.hpp"
-#include "base/clock.hpp"
+#include "base/spans.hpp"
 #include "base/text.hpp"
 #include "exchange/averaging/local_steps.hpp"
 #include "exchange/list.hpp"
@@ -146,11 +146,11 @@ class Averaging final : public LocalSteps {
 
   void average_weights(double share) {
     {
-      const ScopedTimer timer(account().outcome().optimiser_s);
+      const SpanTimer timer(account().outcome().optimiser_s, SpanKind::optimiser);
       pass().put_share(share, weights(), sends_changes_ ? anchor_.data() : nullptr);
     }
     sum(sums(), account().info().step);
-    const ScopedTimer timer(account().outcome().optimiser_s);
+    const SpanTimer timer(account().outcome().optimiser_s, SpanKind::optimiser);
     if (sends_changes_) pass().add_to_buffer(anchor_.data());
     account().outcome().drift = pass().distance_from_buffer(weights());
     if (outer()) {

@@ -14,7 +14,7 @@
 #include <optional>
 
 #include "base/check.hpp"
-#include "base/clock.hpp"
+#include "base/spans.hpp"
 #include "base/text.hpp"
 #include "exchange/averaging/local_steps.hpp"
 #include "exchange/list.hpp"
@@ -88,12 +88,12 @@ class Elastic final : public LocalSteps {
   void exchange() {
     ++exchanges_;
     {
-      const ScopedTimer timer(account().outcome().optimiser_s);
+      const SpanTimer timer(account().outcome().optimiser_s, SpanKind::optimiser);
       pass().put_share(keys_.pull / replicas(), weights(), centre_.data());
       pass().add_buffer(weights(), -1);
     }
     sums().sum(account().info().step, account());
-    const ScopedTimer timer(account().outcome().optimiser_s);
+    const SpanTimer timer(account().outcome().optimiser_s, SpanKind::optimiser);
     pass().add_to_buffer(centre_.data());  // the new centre
     pass().copy(deviation_.data(), weights());
     account().outcome().drift = pass().distance_from_buffer(deviation_.data());

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "base/check.hpp"
+#include "base/spans.hpp"
 
 namespace echelon::inline exchange {
 
@@ -78,6 +79,7 @@ const void* BackupBuffers::pushed(int b, int worker) const {
 }
 
 void BackupBuffers::take_step(int b, const BackupCommand& command) {
+  const SpanScope span(SpanKind::serve);
   const ArenaRange own = place(b, rank_);
   const auto n = static_cast<std::size_t>(own.elems());
   const DType dtype = arenas_.dtype();

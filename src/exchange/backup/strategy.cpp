@@ -27,6 +27,7 @@
 #include "base/check.hpp"
 #include "base/clock.hpp"
 #include "base/error.hpp"
+#include "base/spans.hpp"
 #include "base/text.hpp"
 #include "comm/collective/server.hpp"
 #include "exchange/allreduce_request.hpp"
@@ -209,7 +210,7 @@ StepOutcome Backup::end_step() {
       {.step = info.step, .weight = info.local_weight, .whole = info.weight, .learning_rate = info.learning_rate});
   attachment_->post(BackupProtocol::token(Word::complete));
   {
-    ScopedTimer timer(account_.outcome().exchange_wait_s);
+    const SpanTimer timer(account_.outcome().exchange_wait_s, SpanKind::exchange_wait);
     judged.wait();
   }
   account_.note(judged);
@@ -305,10 +306,10 @@ void Backup::finish(std::size_t b) {
   Bucket& bucket = buckets_[b];
   if (!bucket.ticket.valid()) return;
   {
-    ScopedTimer timer(account_.outcome().exchange_wait_s);
+    const SpanTimer timer(account_.outcome().exchange_wait_s, SpanKind::exchange_wait);
     bucket.ticket.wait();
   }
-  account_.note(bucket.ticket);
+  account_.note(bucket.ticket, static_cast<std::int64_t>(b));
   bucket.ticket = {};
   weights_.store(bucket.range);
   context_.arenas.touch();

@@ -24,8 +24,8 @@
 #include <optional>
 
 #include "base/check.hpp"
-#include "base/clock.hpp"
 #include "base/error.hpp"
+#include "base/spans.hpp"
 #include "base/text.hpp"
 #include "exchange/averaging/local_steps.hpp"
 #include "exchange/gossip/neighbour_sums.hpp"
@@ -134,13 +134,13 @@ class Gossip final : public LocalSteps {
     }
     apply();
     {
-      const ScopedTimer timer(account().outcome().optimiser_s);
+      const SpanTimer timer(account().outcome().optimiser_s, SpanKind::optimiser);
       pass().put_share(graph_.share(), weights(), nullptr);
       if (weighted) pass().add_to_buffer(aside_.data());
     }
     send_share();
     mixed_->settle(account());
-    const ScopedTimer timer(account().outcome().optimiser_s);
+    const SpanTimer timer(account().outcome().optimiser_s, SpanKind::optimiser);
     pass().take(weights());
     context().arenas.clear_tables();
     remove_bias();
@@ -151,7 +151,7 @@ class Gossip final : public LocalSteps {
     mixed_->settle(account());
     pass().add(aside_.data(), weights(), -1);
     apply();
-    const ScopedTimer timer(account().outcome().optimiser_s);
+    const SpanTimer timer(account().outcome().optimiser_s, SpanKind::optimiser);
     pass().add(weights(), aside_.data());
     remove_bias();
   }
@@ -165,11 +165,11 @@ class Gossip final : public LocalSteps {
   void meet() {
     ++meetings_;
     {
-      const ScopedTimer timer(account().outcome().optimiser_s);
+      const SpanTimer timer(account().outcome().optimiser_s, SpanKind::optimiser);
       pass().put_share(weight_ / replicas(), weights(), nullptr);
     }
     sums().sum(account().info().step, account());
-    const ScopedTimer timer(account().outcome().optimiser_s);
+    const SpanTimer timer(account().outcome().optimiser_s, SpanKind::optimiser);
     pass().copy_weights_to(deviation_);
     account().outcome().drift = pass().distance_from_buffer(deviation_.data());
     if (weight_ != 1) pass().scale(deviation_.data(), weight_);

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "base/clock.hpp"
+#include "base/spans.hpp"
 #include "comm/collective/neighbours.hpp"
 
 namespace echelon::inline exchange {
@@ -59,10 +59,10 @@ void NeighbourSums::submit(std::int64_t round, double& weight) {
 void NeighbourSums::settle(StepAccount& account) {
   for (std::size_t j = 0; j < jobs(); ++j) {
     {
-      const ScopedTimer timer(account.outcome().exchange_wait_s);
+      const SpanTimer timer(account.outcome().exchange_wait_s, SpanKind::exchange_wait);
       tickets_[j].wait();
     }
-    account.note(tickets_[j]);
+    account.note(tickets_[j], j < buckets_.size() ? static_cast<std::int64_t>(j) : -1);
     if (j < buckets_.size()) staging_.store(buckets_[j]);
   }
 }

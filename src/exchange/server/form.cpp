@@ -11,6 +11,7 @@
 #include "base/clock.hpp"
 #include "base/error.hpp"
 #include "base/hash_rng.hpp"
+#include "base/spans.hpp"
 #include "base/text.hpp"
 #include "comm/collective/server.hpp"
 
@@ -90,6 +91,7 @@ std::size_t ServerForm::most_bytes(std::int64_t n) const {
 
 std::size_t ServerForm::encode(void* values, ElemRange range, bool sum, std::byte* wire) {
   const ScopedTimer timer(encoded_.seconds);
+  const SpanScope span(SpanKind::encode);
   Codec& codec = codec_of(range);
   auto* singles = static_cast<float*>(values);  // lossless takes f64 too, and has no statistics here
   float* residual = residual_.empty() ? nullptr : residual_.data() + range.begin;
@@ -119,6 +121,7 @@ std::size_t ServerForm::encode(void* values, ElemRange range, bool sum, std::byt
 
 void ServerForm::decode(const std::byte* wire, std::size_t bytes, void* values, ElemRange range) {
   const ScopedTimer timer(encoded_.seconds);
+  const SpanScope span(SpanKind::decode);
   const std::size_t coded = bytes - static_cast<std::size_t>(count(range)) * sizeof(float);
   parts_.front().codec->decode(wire, coded, values, range.elems());
   kept_.resize((bytes - coded) / sizeof(float));
@@ -129,6 +132,7 @@ void ServerForm::decode(const std::byte* wire, std::size_t bytes, void* values, 
 
 void ServerForm::decode_add(const std::byte* wire, std::size_t bytes, void* values, ElemRange range) {
   const ScopedTimer timer(encoded_.seconds);
+  const SpanScope span(SpanKind::decode);
   const std::size_t coded = bytes - static_cast<std::size_t>(count(range)) * sizeof(float);
   keep(static_cast<float*>(values), range);
   parts_.front().codec->decode_add(wire, coded, values, range.elems());

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/check.hpp"
+#include "base/spans.hpp"
 #include "device/device.hpp"
 
 namespace echelon::inline exchange {
@@ -74,6 +75,7 @@ void ServerBuffers::add(int b, int worker, int slot, ElemRange piece, std::size_
     replaces ? form.decode(wire, bytes, sum, piece) : form.decode_add(wire, bytes, sum, piece);
   } else {
     ECHELON_CHECK_EQ(bytes, bytes_of(piece), "bytes of a piece of bucket {} from rank {}", b, worker);
+    const SpanScope span(SpanKind::sum, nullptr, worker);
     if (replaces)
       std::memcpy(sum, wire, bytes);
     else

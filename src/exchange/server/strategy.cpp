@@ -22,6 +22,7 @@
 
 #include "base/check.hpp"
 #include "base/clock.hpp"
+#include "base/spans.hpp"
 #include "base/text.hpp"
 #include "comm/collective/algorithms.hpp"
 #include "comm/collective/server.hpp"
@@ -141,13 +142,13 @@ void ServerStrategy::serve_what_is_in() {
 void ServerStrategy::take_sum(std::size_t b) {
   Bucket& bucket = buckets_[b];
   {
-    ScopedTimer timer(account_.outcome().exchange_wait_s);
+    const SpanTimer timer(account_.outcome().exchange_wait_s, SpanKind::exchange_wait);
     bucket.ticket.wait();
   }
   bucket.stage = Stage::pulled;
-  ScopedTimer timer(account_.outcome().optimiser_s);
+  const SpanTimer timer(account_.outcome().optimiser_s, SpanKind::optimiser);
   if (!alone()) {
-    account_.note(bucket.ticket);
+    account_.note(bucket.ticket, static_cast<std::int64_t>(b));
     gradients_.store(bucket.own);
   }
   codec_->before_update(b);
@@ -157,7 +158,7 @@ void ServerStrategy::serve(std::size_t b) {
   if (context_.optimiser.waits()) return serve_together();
   take_sum(b);
   {
-    ScopedTimer timer(account_.outcome().optimiser_s);
+    const SpanTimer timer(account_.outcome().optimiser_s, SpanKind::optimiser);
     const ArenaRange served = alone() ? buckets_[b].range : buckets_[b].own;
     if (served.elems() > 0) context_.optimiser.apply(served);
     codec_->after_update(b);
@@ -189,10 +190,10 @@ void ServerStrategy::finish(std::size_t b) {
   if (bucket.stage == Stage::pushed) serve(b);
   if (!alone()) {
     {
-      ScopedTimer timer(account_.outcome().exchange_wait_s);
+      const SpanTimer timer(account_.outcome().exchange_wait_s, SpanKind::exchange_wait);
       bucket.ticket.wait();
     }
-    account_.note(bucket.ticket);
+    account_.note(bucket.ticket, static_cast<std::int64_t>(b));
     if (!codec_->sends_changes(b)) store_pulled(b);
     codec_->finish(b);
     context_.arenas.touch();

@@ -7,6 +7,7 @@
 #include <limits>
 #include <type_traits>
 
+#include "base/spans.hpp"
 #include "device/vector.hpp"
 #include "exchange/kind_runs.hpp"
 #include "exchange/strom/message.hpp"
@@ -110,6 +111,7 @@ void StromCoder::add_to_residual(const Update& update) {
 }
 
 std::size_t StromCoder::encode(const Update& update, std::byte* message) {
+  const SpanScope span(SpanKind::encode);
   const bool adapts = format_.tau == 0, wide = format_.dtype == DType::f64;
   dense_ = false;
   selected_.clear();
@@ -137,6 +139,7 @@ std::size_t StromCoder::encode(const Update& update, std::byte* message) {
 }
 
 std::size_t StromCoder::encode_dense(const Update& update, std::byte* message) {
+  const SpanScope span(SpanKind::encode);
   hold(update);
   const std::size_t elem = size_of(format_.dtype), bytes = static_cast<std::size_t>(bucket_.elems()) * elem;
   std::memset(message, 0, bytes);

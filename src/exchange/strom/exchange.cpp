@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/clock.hpp"
+#include "base/spans.hpp"
 
 namespace echelon::inline exchange {
 namespace {
@@ -46,12 +47,12 @@ void StromExchange::send(std::size_t b, std::size_t bytes) {
 void StromExchange::finish_round(std::size_t b, StromMessage own, StepAccount& account) {
   Bucket& bucket = buckets_[b];
   {
-    const ScopedTimer timer(account.outcome().exchange_wait_s);
+    const SpanTimer timer(account.outcome().exchange_wait_s, SpanKind::exchange_wait);
     bucket.ticket.wait();
   }
-  account.note(bucket.ticket);
+  account.note(bucket.ticket, static_cast<std::int64_t>(b));
   bucket.ticket = {};
-  const ScopedTimer timer(account.outcome().optimiser_s);
+  const SpanTimer timer(account.outcome().optimiser_s, SpanKind::optimiser);
   std::deque<Arrival> round(static_cast<std::size_t>(engine_.size()));
   {
     // Behind them may be messages of the next round, of replicas that are faster.

@@ -27,7 +27,7 @@
 #include <utility>
 
 #include "base/check.hpp"
-#include "base/clock.hpp"
+#include "base/spans.hpp"
 #include "base/text.hpp"
 #include "comm/collective/algorithms.hpp"
 #include "exchange/allreduce/exact_part.hpp"
@@ -202,7 +202,7 @@ class Strom final : public Strategy {
   }
   // Everybody's weights into the arena; running statistics stay.
   void store_weights() {
-    const ScopedTimer timer(account_.outcome().optimiser_s);
+    const SpanTimer timer(account_.outcome().optimiser_s, SpanKind::optimiser);
     for (const ArenaRange& range : runs_)
       context_.arenas.device().to_device(context_.arenas.weights_at(range.begin),
                                          weights_.data() + bytes_of(range.begin), bytes_of(range.elems()));
@@ -216,7 +216,7 @@ class Strom final : public Strategy {
 
   void send_updates() {
     const StepInfo& info = account_.info();
-    const ScopedTimer timer(account_.outcome().optimiser_s);
+    const SpanTimer timer(account_.outcome().optimiser_s, SpanKind::optimiser);
     const StromCoder::Update update{.changed = changed(),
                                     .weights = weights_.data(),
                                     .residual = residual_.data(),
@@ -272,7 +272,7 @@ class Strom final : public Strategy {
   }
 
   bool apply_arrived() {
-    const ScopedTimer timer(account_.outcome().optimiser_s);
+    const SpanTimer timer(account_.outcome().optimiser_s, SpanKind::optimiser);
     return exchange_->apply_arrived();
   }
 
@@ -313,7 +313,7 @@ class Strom final : public Strategy {
   void end_statistics() {
     if (alone()) return;
     {
-      const ScopedTimer timer(account_.outcome().exchange_wait_s);
+      const SpanTimer timer(account_.outcome().exchange_wait_s, SpanKind::exchange_wait);
       account_.note_sent(statistics_.put({0, context_.arenas.elems()}, nullptr));
     }
     each_statistic([&](void* weights, void* buffer, std::size_t n) {

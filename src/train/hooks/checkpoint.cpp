@@ -8,6 +8,7 @@
 #include "base/clock.hpp"
 #include "base/error.hpp"
 #include "base/log.hpp"
+#include "base/spans.hpp"
 #include "base/text.hpp"
 
 namespace echelon::inline train {
@@ -48,6 +49,7 @@ void CheckpointHook::save(std::int64_t step) {
   if (step == saved_step_) return;
   saved_step_ = step;
   phase_.enter("checkpoint");
+  const SpanScope span(SpanKind::checkpoint);
   strategy_.drain();
   strategy_.gather_state();
   const WholeTensors wholes = gather_();

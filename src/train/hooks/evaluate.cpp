@@ -7,6 +7,8 @@
 
 #include "base/clock.hpp"
 #include "base/error.hpp"
+#include "base/progress.hpp"
+#include "base/spans.hpp"
 #include "data/loader.hpp"
 #include "job/agree.hpp"
 #include "train/set_inputs.hpp"
@@ -55,7 +57,11 @@ void EvaluateHook::pass(const Share& share, std::vector<double>& sums) {
   Loader loader(*plan_.test, shards, evaluation_loading(config_, arenas_.dtype(), share.replica));
   share.program->reset_states();
   activation_exchange_.begin(static_cast<int>(shards.steps_per_epoch()), share.program->batch(), false);
+  LongWork work("evaluation", "batches", shards.steps_per_epoch(),
+                group_.rank() == 0 ? progress_style(config_.run.progress) : ProgressStyle::none,
+                config_.run.heartbeat_s);
   for (std::int64_t step = 0; step < shards.steps_per_epoch(); ++step) {
+    work.at(step);
     set_inputs(arenas_.device(), *share.program, loader.next());
     share.program->reset_losses();
     share.program->forward({});
@@ -85,6 +91,7 @@ EvaluateHook::Figures EvaluateHook::figures_of(const std::vector<double>& sums, 
 EvaluateHook::Figures EvaluateHook::meet() {
   if (met_) return *met_;
   phase_.enter(trains_ ? "evaluation" : kStandBy);
+  const SpanScope span(SpanKind::evaluation);
   strategy_.drain();
   std::vector<double> sums(static_cast<std::size_t>(part_.shards->steps_per_epoch() * part_.shards->replicas()) * 3);
   if (takes_part()) pass(part_, sums);
@@ -97,6 +104,7 @@ EvaluateHook::Figures EvaluateHook::meet() {
 // The ranks of this replica alone.
 EvaluateHook::Figures EvaluateHook::snapshot() {
   phase_.enter("evaluation");
+  const SpanScope span(SpanKind::evaluation);
   strategy_.wait_parameters({0, arenas_.elems()});
   std::vector<double> sums(static_cast<std::size_t>(whole_.shards->steps_per_epoch()) * 3);
   pass(whole_, sums);

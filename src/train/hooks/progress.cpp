@@ -1,16 +1,14 @@
 #include "train/hooks/progress.hpp"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <cstdlib>
-#include <filesystem>
 
 #include "base/clock.hpp"
 #include "base/log.hpp"
+#include "base/progress.hpp"
 #include "base/text.hpp"
 
 namespace echelon::inline train {
@@ -18,15 +16,6 @@ namespace {
 
 constexpr double kDrawEvery_s = 0.2;
 constexpr int kBarCells = 24;
-
-// mpirun gives every rank a terminal of its own making as standard output; what counts is where mpirun's own goes.
-bool stdout_is_terminal() {
-  if (::isatty(STDOUT_FILENO) == 0) return false;
-  if (std::getenv("OMPI_COMM_WORLD_SIZE") == nullptr) return true;
-  std::error_code error;
-  const std::string parents = std::filesystem::read_symlink(fmt::format("/proc/{}/fd/1", ::getppid()), error).string();
-  return !error && (parents.starts_with("/dev/pts/") || parents.starts_with("/dev/tty"));
-}
 
 // Nothing where there is none: a paced device computes no loss.
 std::string loss_text(const char* name, double loss) {
@@ -37,22 +26,11 @@ std::string loss_text(const char* name, double loss) {
 
 std::string perplexity_text(double nats) { return fmt::format(" nats a token (perplexity {:.2f})", std::exp(nats)); }
 
-std::string left_text(double seconds) {
-  if (seconds < 1) return "under 1 s";
-  return seconds < 120 ? fmt::format("{:.0f} s", seconds) : seconds_text(seconds);
-}
-
-std::string bar_text(double part, int width) {
-  const int full = std::clamp(static_cast<int>(part * width), 0, width);
-  return "[" + std::string(static_cast<std::size_t>(full), '#') +
-         std::string(static_cast<std::size_t>(width - full), '.') + "]";
-}
-
 ProgressHook::ProgressHook(const RunConfig& config, std::int64_t total_steps, std::int64_t total_epochs, bool own_pace)
     : heartbeat_s_(config.heartbeat_s), total_steps_(total_steps), total_epochs_(total_epochs), own_pace_(own_pace) {
-  const bool terminal = stdout_is_terminal();
-  bar_ = config.progress == "bar" || (config.progress == "auto" && terminal);
-  lines_ = config.progress == "lines" || (config.progress == "auto" && !terminal);
+  const ProgressStyle style = progress_style(config.progress);
+  bar_ = style == ProgressStyle::bar;
+  lines_ = style == ProgressStyle::lines;
 }
 
 void ProgressHook::run_begin(std::int64_t) {

@@ -43,10 +43,4 @@ class ProgressHook final : public Hook {
 // " nats a token (perplexity 4.95)", behind a loss.
 std::string perplexity_text(double nats);
 
-// Remaining time, rounded: "under 1 s", "16 s", "25 min".
-std::string left_text(double seconds);
-
-// "[#####.....]" of `width` cells between the brackets.
-std::string bar_text(double part, int width);
-
 }  // namespace echelon::inline train

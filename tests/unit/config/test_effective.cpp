@@ -102,6 +102,12 @@ std::string model_text(Drawer& draw) {
   return text.empty() ? "[[model.layers]]\ntype = \"relu\"\n" : text;
 }
 
+KeyValue drawn(Drawer& draw, const Key<Config>& key) {
+  if (key.path() != "run.trace") return draw.value(key.get(Config()), key.limits);
+  const std::int64_t first = draw.whole(1, 30);
+  return fmt::format("steps {}..{}", first, first + draw.whole(0, 5));
+}
+
 bool selects(const Key<Config>& key) { return key.get(Config()).index() == 0 || !key.limits.words.empty(); }
 
 // What chance alone would hardly put together.
@@ -163,8 +169,7 @@ std::vector<std::string> draw_sets(Drawer& draw, const Key<Config>& wanted) {
   }
   std::vector<std::string> sets = company_of(wanted.path());
   for (const Key<Config>* key : keys)
-    if (key->path() != "model.zoo")
-      sets.push_back(key->path() + "=" + value_toml(draw.value(key->get(Config()), key->limits)));
+    if (key->path() != "model.zoo") sets.push_back(key->path() + "=" + value_toml(drawn(draw, *key)));
   return sets;
 }
 

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "base/progress.hpp"
 #include "report/figures.hpp"
 #include "tests/support/random.hpp"
 #include "train/hooks/agreement.hpp"

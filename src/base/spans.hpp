@@ -1,0 +1,168 @@
+// What a rank did from when to when, for run.trace: spans of time, recorded by its compute thread and by the thread
+// that drives its communication engine, while the window of traced steps is open.
+//
+// Threads record through a thread-local place (span_place), which is empty unless a trace was asked for: without one a
+// span costs a branch, and nothing is allocated. With one, outside the window, it costs an atomic load more. Inside it,
+// a span costs two readings of the clock and an entry of 64 bytes under a lock.
+//
+//   const SpanTimer timer(outcome.exchange_wait_s, SpanKind::exchange_wait);   // a ScopedTimer that is a span too
+//   const SpanScope span(SpanKind::encode);                                    // a span alone
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <mutex>
+#include <vector>
+
+#include "base/clock.hpp"
+
+namespace echelon::inline base {
+
+enum class SpanKind : std::uint8_t {
+  step,           // of the loop, from the end of the step before to its own
+  data,           // waiting for a batch, and copying it to the device
+  forward,        //
+  backward,       //
+  layer,          // a part of forward or backward; the name is the layer's
+  split_wait,     // for other ranks of the same replica
+  exchange_wait,  // the compute thread blocked on the exchange: what of it is exposed
+  optimiser,      //
+  meeting,        // waiting until all ranks stand together
+  hooks,          // records, agreement, and what follows
+  evaluation,     //
+  checkpoint,     //
+  encode,         // a codec
+  decode,         //
+  sum,            // adding up what came
+  serve,          // a server takes up an update; peer: the worker
+  exchange,       // of a bucket, from its first message to its last; index: the bucket
+  send,           // a message under way
+  receive,        // a message that was awaited
+};
+// "exchange wait".
+const char* name_of(SpanKind kind);
+
+// Where spans of one rank lie one after another or one within another; those of the last three overlap.
+enum class SpanLane : std::uint8_t { compute, engine, exchange, sends, receives };
+
+struct Span {
+  double begin_s = 0, end_s = 0;  // of this rank's clock
+  const char* name = nullptr;     // null: that of its kind. Outlives the recorder's contents
+  std::int64_t step = 0;          // that this rank was in, counted from 1
+  std::int64_t bytes = -1;        // -1: none
+  std::int32_t peer = -1;         // rank in the world; -1: none
+  std::int32_t index = -1;        // of a bucket; -1: none
+  SpanKind kind = SpanKind::step;
+  SpanLane lane = SpanLane::compute;
+};
+
+// The spans of a rank. Any thread.
+class SpanRecorder {
+ public:
+  static constexpr std::size_t kMostSpans = std::size_t{1} << 20;  // 64 MB; further ones are counted alone
+
+  // Of steps first to last, counted from 1. `serves`: this rank does no steps; its window opens with the first update
+  // of a worker in or after the step before `first`, and stays open.
+  SpanRecorder(std::int64_t first, std::int64_t last, bool serves = false, std::size_t most = kMostSpans);
+
+  // This rank has done so many steps of the run, and begins the next one at `now_s`.
+  void after_step(std::int64_t step, double now_s);
+  // Where this rank serves: a worker has done so many steps since the recorder was made for `first_step`.
+  void worker_at(std::int64_t steps, double now_s);
+  void begins_at(std::int64_t first_step) { first_step_ = first_step; }
+
+  bool open() const { return open_.load(std::memory_order_relaxed); }
+  // The traced steps of this rank are over; always, where it serves.
+  bool over() const { return serves_ || step_.load(std::memory_order_relaxed) > last_; }
+  bool serves() const { return serves_; }
+  // The step and the lane are filled in; those of an exchange lane are as given.
+  void add(Span span);
+  // Of a bucket. Taken too where it ended after the window but began in it.
+  void add_exchange(double begin_s, double end_s, std::int64_t bytes, int bucket);
+
+  struct Contents {
+    std::vector<Span> spans;
+    std::uint64_t dropped = 0;
+  };
+  Contents take();  // closes the window for good
+
+ private:
+  void set_open(bool open, double now_s);
+  void put(const Span& span);
+
+  const std::int64_t first_, last_;
+  const bool serves_;
+  const std::size_t most_;
+  std::int64_t first_step_ = 0;
+  std::atomic<std::int64_t> step_ = 0;
+  std::atomic<bool> open_ = false, taken_ = false;
+  std::atomic<double> closed_s_ = -std::numeric_limits<double>::infinity();
+  std::mutex mutex_;
+  Contents contents_;
+};
+
+// Where the spans of a thread go.
+struct SpanPlace {
+  SpanRecorder* recorder = nullptr;  // null: nowhere
+  SpanLane lane = SpanLane::compute;
+  const int* world = nullptr;  // ranks in the world by rank of the group that is driven; null: they are the same
+};
+inline constinit thread_local SpanPlace span_place;
+
+// The recorder of this thread, where its window is open; else null.
+inline SpanRecorder* open_spans() {
+  SpanRecorder* const recorder = span_place.recorder;
+  return recorder != nullptr && recorder->open() ? recorder : nullptr;
+}
+
+// This thread's place while it stands; the one before afterwards.
+class PlacedSpans {
+ public:
+  explicit PlacedSpans(const SpanPlace& place) : before_(span_place) { span_place = place; }
+  ~PlacedSpans() { span_place = before_; }
+  PlacedSpans(const PlacedSpans&) = delete;
+
+ private:
+  const SpanPlace before_;
+};
+
+// A ScopedTimer whose time is a span as well, of the same two readings of the clock.
+class SpanTimer {
+ public:
+  SpanTimer(double& total_s, SpanKind kind, const Clock& clock = host_clock())
+      : total_s_(total_s), clock_(clock), begin_s_(clock.now_s()), kind_(kind) {}
+  ~SpanTimer() {
+    const double end_s = clock_.now_s();
+    total_s_ += end_s - begin_s_;
+    if (SpanRecorder* recorder = open_spans()) recorder->add({.begin_s = begin_s_, .end_s = end_s, .kind = kind_});
+  }
+  SpanTimer(const SpanTimer&) = delete;
+
+ private:
+  double& total_s_;
+  const Clock& clock_;
+  double begin_s_;
+  SpanKind kind_;
+};
+
+// A span of its own lifetime.
+class SpanScope {
+ public:
+  explicit SpanScope(SpanKind kind, const char* name = nullptr, int peer = -1) : recorder_(open_spans()) {
+    if (recorder_ != nullptr) span_ = {.begin_s = now_s(), .name = name, .peer = peer, .kind = kind};
+  }
+  ~SpanScope() {
+    if (recorder_ == nullptr) return;
+    span_.end_s = now_s();
+    recorder_->add(span_);
+  }
+  SpanScope(const SpanScope&) = delete;
+
+ private:
+  SpanRecorder* recorder_;
+  Span span_;
+};
+
+}  // namespace echelon::inline base
