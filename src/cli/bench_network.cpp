@@ -17,7 +17,6 @@
 #include "cli/on_ranks.hpp"
 #include "cli/options.hpp"
 #include "comm/links/all_pairs.hpp"
-#include "comm/links/route.hpp"
 #include "comm/links/tournament.hpp"
 #include "comm/mpi/world.hpp"
 #include "job/agree.hpp"
@@ -46,22 +45,6 @@ std::string components_text() {
     if (const char* value = std::getenv((std::string("OMPI_MCA_") + name).c_str()))
       out += fmt::format("{}{} = {}", out.empty() ? "" : ", ", name, value);
   return out.empty() ? "" : fmt::format("Open MPI was asked for {}\n", out);
-}
-
-// From this host to the next one.
-std::string interface_here(const Transport& transport) {
-  const std::size_t hosts = transport.host_names().size();
-  if (hosts == 1) return {};
-  const auto here = static_cast<std::size_t>(transport.hosts()[static_cast<std::size_t>(transport.rank())]);
-  return route_to_host(transport.host_names()[(here + 1) % hosts]);
-}
-
-// Where ranks wait for cores, times are those of the scheduler.
-std::string crowd_text(const LinkMatrix& links) {
-  const auto here = std::count(links.hosts.begin(), links.hosts.end(), 0);
-  if (here <= usable_cores()) return {};
-  return fmt::format("note: {} on {} has {} for its ranks: their times are those of the scheduler; start fewer\n",
-                     counted(here, "rank"), links.host_names.front(), counted(usable_cores(), "core"));
 }
 
 // On rank 0. Exit code.

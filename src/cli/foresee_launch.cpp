@@ -24,15 +24,17 @@ LaunchMemory foresee_memory(const CheckOptions& options) {
     memory = mesh_table(config, *check.plan, mesh, check.hosts_of_ranks()).memory;
   else
     memory.push_back(check.plan->memory_of(config, check.plan->part, mesh.coord(0)));
+  made.steps = check.plan->total_steps;
   made.of_ranks = fullest_host(check, memory);
   return made;
 }
 
-void foresee_launch(const CheckOptions& options, int beside) {
+std::int64_t foresee_launch(const CheckOptions& options, int beside) {
   const LaunchMemory launch = foresee_memory(options);
   std::vector<Footprint> all;
   for (int i = 0; i < beside; ++i) all.insert(all.end(), launch.of_ranks.begin(), launch.of_ranks.end());
   if (!all.empty()) require_memory(launch.config, all);
+  return launch.steps;
 }
 
 }  // namespace echelon::cli

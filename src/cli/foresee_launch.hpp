@@ -1,6 +1,7 @@
 // Whether a launch can be run, worked out before it, without MPI.
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
 #include "cli/options.hpp"
@@ -12,6 +13,7 @@ namespace echelon::cli {
 struct LaunchMemory {
   Config config;
   std::int64_t samples = 0;         // of the training set
+  std::int64_t steps = 0;           // of the run; likewise
   BatchPlan batch;                  // not with parallel.split = "auto"
   std::vector<Footprint> of_ranks;  // of the fullest host; empty with parallel.split = "auto", which is not foretold
 };
@@ -22,7 +24,8 @@ LaunchMemory foresee_memory(const CheckOptions& options);
 
 // Throws what `train` of this config on so many ranks would refuse before its first step, and MemoryError where its
 // memory, as far as it can be foretold (parallel.split = "auto" is not), exceeds the limit of a rank or a host.
-// `beside`: such launches on a host at the same time. Reads the data's headers; prints nothing.
-void foresee_launch(const CheckOptions& options, int beside = 1);
+// `beside`: such launches on a host at the same time. Reads the data's headers; prints nothing. Returns the steps of the
+// run, 0 where they are not known (parallel.split).
+std::int64_t foresee_launch(const CheckOptions& options, int beside = 1);
 
 }  // namespace echelon::cli

@@ -6,6 +6,8 @@
 #include <cmath>
 
 #include "base/text.hpp"
+#include "comm/links/route.hpp"
+#include "job/launch.hpp"
 #include "report/writers/heat_map.hpp"
 
 namespace echelon::cli {
@@ -81,6 +83,20 @@ std::string part_text(const LinkMatrix& links, const Part& part, const std::stri
 }
 
 }  // namespace
+
+std::string interface_here(const Transport& transport) {
+  const std::size_t hosts = transport.host_names().size();
+  if (hosts == 1) return {};
+  const auto here = static_cast<std::size_t>(transport.hosts()[static_cast<std::size_t>(transport.rank())]);
+  return route_to_host(transport.host_names()[(here + 1) % hosts]);
+}
+
+std::string crowd_text(const LinkMatrix& links) {
+  const auto here = std::count(links.hosts.begin(), links.hosts.end(), 0);
+  if (here <= usable_cores()) return {};
+  return fmt::format("note: {} on {} has {} for its ranks: their times are those of the scheduler; start fewer\n",
+                     counted(here, "rank"), links.host_names.front(), counted(usable_cores(), "core"));
+}
 
 std::string network_text(const LinkMatrix& links, const LinkFaults& faults) {
   std::string out;

@@ -38,6 +38,7 @@ struct ScaleOptions {  // mpirun -n K echelon scale STUDY [--set ..] [--ranks 1,
   bool slurm = false;               // write job scripts
   int jobs = 1;                     // of each size, which share its cells
   bool submit = false;              // and submit them
+  bool network = false;             // measure the network first, as study.network = true does
 };
 int run_scale(const ScaleOptions& options);
 

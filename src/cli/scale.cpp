@@ -11,6 +11,7 @@
 #include "cli/on_ranks.hpp"
 #include "cli/options.hpp"
 #include "cli/study_lanes.hpp"
+#include "cli/study_network.hpp"
 #include "cli/study_pages.hpp"
 #include "comm/engine.hpp"
 #include "comm/group.hpp"
@@ -50,6 +51,7 @@ int run_study(const ScaleOptions& options, Engine& launch) {
   Group all(launch, 0);
   StudyPlan study;
   all_or_none(all, [&] { study = study_for(options, launch.size()); });
+  if ((study.network || options.network) && !check_network(study, launch)) return kExitUnmet;
   int stop = kExitOk;
   const std::unique_ptr<StudyLedger> ledger = run_lanes(study, launch, stop);
   int code = stop;

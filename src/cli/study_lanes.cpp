@@ -39,8 +39,8 @@ int train_cell(const StudyPlan& study, const StudyCell& cell, std::unique_ptr<Tr
   return Attempt(engine, {.load_config = load, .end_world = &MpiWorld::abort, .local = lane.local}).run();
 }
 
-// All ranks of the lane: the exit code of the cell.
-int run_cell(const StudyPlan& study, const StudyCell& cell, const Lane& lane, Group& all) {
+// All ranks of the lane; `steps` on its first: of the cell. The exit code of the cell.
+int run_cell(const StudyPlan& study, const StudyCell& cell, const Lane& lane, Group& all, std::int64_t steps) {
   const std::vector<int> members = members_of(lane.engine.transport().hosts(), cell.ranks, study.placement);
   const auto place = std::find(members.begin(), members.end(), lane.engine.rank());
   const bool takes_part = place != members.end();
@@ -49,7 +49,7 @@ int run_cell(const StudyPlan& study, const StudyCell& cell, const Lane& lane, Gr
   int code = kExitOk;
   if (takes_part) {
     std::optional<StudyHeartbeat> heartbeat;
-    if (lane.tells && lane.engine.rank() == 0) heartbeat.emplace(cell);
+    if (lane.tells && lane.engine.rank() == 0) heartbeat.emplace(study, cell, steps);
     code = train_cell(study, cell, std::move(part), lane);
   }
   return static_cast<int>(all.max(code));
@@ -77,7 +77,7 @@ int run_cells(const StudyPlan& study, const Lane& lane, StudyLedger* ledger) {
     const std::string told = all.gather(next ? to_line(*next) : "")[0];
     if (told.empty()) return static_cast<int>(all.max(signalled()));
     const double start_s = now_s();
-    const int code = run_cell(study, cell_of_line(told), lane, all);
+    const int code = run_cell(study, cell_of_line(told), lane, all, ledger ? ledger->steps() : 0);
     if (ledger) ledger->end(code, now_s() - start_s);
     if (code == kExitRequeue || code == kExitInterrupted) return code;
     if (const int stop = static_cast<int>(all.max(signalled())); stop != kExitOk) return stop;

@@ -9,6 +9,7 @@
 #include "base/atomic_file.hpp"
 #include "base/clock.hpp"
 #include "base/error.hpp"
+#include "base/progress.hpp"
 #include "base/text.hpp"
 #include "checkpoint/checkpoint_files.hpp"
 #include "cli/foresee_launch.hpp"
@@ -23,7 +24,6 @@
 namespace echelon::cli {
 namespace {
 
-constexpr double kBeat_s = 30;
 constexpr std::chrono::milliseconds kLook{20};
 
 int count_hosts(const std::vector<int>& hosts, const std::vector<int>& members) {
@@ -204,7 +204,7 @@ bool StudyLedger::can_run(std::size_t i) {
   launch.ranks = cell.ranks;
   launch.hosts = count_hosts(hosts_, members_of(hosts_, cell.ranks, study_.placement));
   try {
-    foresee_launch(launch, beside_);
+    steps_ = foresee_launch(launch, beside_);
     return true;
   } catch (const Error& error) {
     close(i, CellState::left_out, error.code(), error.what());
@@ -223,7 +223,13 @@ void StudyLedger::close(std::size_t i, CellState state, int code, const std::str
   std::fflush(stdout);
 }
 
-StudyHeartbeat::StudyHeartbeat(const StudyCell& cell) : cell_(cell), thread_([this] { beat(); }) {}
+StudyHeartbeat::StudyHeartbeat(const StudyPlan& study, const StudyCell& cell, std::int64_t steps)
+    : cell_(cell), steps_(steps) {
+  const Config config = load_config(study.file, cell.sets);
+  run_ = run_path(config);
+  every_s_ = config.run.heartbeat_s;
+  if (progress_style(config.run.progress) == ProgressStyle::lines) thread_ = std::thread([this] { beat(); });
+}
 
 StudyHeartbeat::~StudyHeartbeat() {
   {
@@ -231,14 +237,25 @@ StudyHeartbeat::~StudyHeartbeat() {
     over_ = true;
   }
   wake_.notify_all();
-  thread_.join();
+  if (thread_.joinable()) thread_.join();
+}
+
+// That the newest attempt has told of.
+std::int64_t StudyHeartbeat::step() const {
+  const std::vector<std::string> attempts = attempts_of(run_);
+  const auto status = attempts.empty() ? std::nullopt : read_status(attempts.back());
+  return status ? status->step : 0;
 }
 
 void StudyHeartbeat::beat() {
   const double start_s = now_s();
   std::unique_lock lock(mutex_);
-  while (!wake_.wait_for(lock, std::chrono::duration<double>(kBeat_s), [this] { return over_; })) {
-    fmt::print("{:>9}  {:>5}  {}: running for {}\n", "..", cell_.ranks, cell_.text, seconds_text(now_s() - start_s));
+  while (!wake_.wait_for(lock, std::chrono::duration<double>(every_s_), [this] { return over_; })) {
+    const std::int64_t done = step();
+    const std::string text =
+        fmt::format("{}step {}{}, running for {}", cell_.text.empty() ? "" : cell_.text + ": ", count_text(done),
+                    steps_ > 0 ? " of " + count_text(steps_) : "", seconds_text(now_s() - start_s));
+    fmt::print("{:>9}  {:>5}  {}\n", "..", cell_.ranks, text);
     std::fflush(stdout);
   }
 }

@@ -45,6 +45,8 @@ class StudyLedger {
   void refresh();
   const std::vector<StudyCell>& cells() const { return search_ ? search_->cells() : cells_; }
   const std::vector<CellRecord>& records() const { return records_; }
+  // Of the run that `next` gave: its steps in all; 0: not known.
+  std::int64_t steps() const { return steps_; }
   const std::optional<StudySearch>& search() const { return search_; }
   std::size_t left() const;  // cells that are not over, and trials that are to go on
   bool any_failed() const;
@@ -62,6 +64,7 @@ class StudyLedger {
   const StudyPlan& study_;
   std::vector<StudyCell> cells_;  // of a study that does not search
   std::optional<StudySearch> search_;
+  std::int64_t steps_ = 0;
   std::vector<CellRecord> records_;
   std::size_t current_ = 0;
   std::unique_ptr<RunLock> claimed_;  // of the current cell
@@ -69,17 +72,23 @@ class StudyLedger {
   const int beside_;
 };
 
-// Prints a line now and then for as long as it lives, while a cell runs.
+// For as long as it lives, while a cell runs: a line now and then, how far the cell is by its status.json. On a
+// terminal the cell draws a bar by itself.
 class StudyHeartbeat {
  public:
-  explicit StudyHeartbeat(const StudyCell& cell);
+  // `steps`: of the cell, in all. How often, and whether, as its run.heartbeat_s and run.progress say.
+  StudyHeartbeat(const StudyPlan& study, const StudyCell& cell, std::int64_t steps);
   ~StudyHeartbeat();
   StudyHeartbeat(const StudyHeartbeat&) = delete;
 
  private:
   void beat();
+  std::int64_t step() const;
 
   const StudyCell& cell_;
+  const std::int64_t steps_;
+  std::string run_;  // its folder
+  double every_s_;
   std::mutex mutex_;
   std::condition_variable wake_;
   bool over_ = false;

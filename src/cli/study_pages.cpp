@@ -13,6 +13,7 @@
 #include "base/text.hpp"
 #include "base/version.hpp"
 #include "cli/search_text.hpp"
+#include "cli/study_network.hpp"
 #include "config/parse.hpp"
 #include "job/launch.hpp"
 #include "parallel/layer_traffic.hpp"
@@ -83,7 +84,7 @@ bool print_search(const StudyPlan& study, const StudySearch& search, const std::
   fmt::print("\n{}", search_text(search, records, study));
   const std::string page = study.folder + "/study.md";
   make_folders(study.folder);
-  write_file_whole(page, search_markdown(search, records, study));
+  write_file_whole(page, search_markdown(search, records, study) + network_markdown(study));
   fmt::print("written:\n  {}\n", page);
   double best = std::numeric_limits<double>::infinity();
   for (const CellRecord& record : records)
@@ -108,7 +109,7 @@ bool print_study(const StudyPlan& study) {
   if (evidence.settings.empty()) return verdict.met();
   const ReportSource source{study.name, command_line(), now_utc_text(), kVersion, commit()};
   const std::string page = study.folder + "/study.md";
-  write_file_whole(page, study_markdown(evidence, verdict, source));
+  write_file_whole(page, study_markdown(evidence, verdict, source) + network_markdown(study));
   const ScalingReport report = make_scaling(read_runs({study.folder}));
   const std::string html = study.folder + "/study.html";
   write_file_whole(html, study_html(evidence, verdict, source, origin_lines(report, source)));

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "base/clock.hpp"
+#include "base/progress.hpp"
 #include "comm/collective/message.hpp"
 #include "comm/group.hpp"
 #include "train/run_plan.hpp"
@@ -187,7 +188,10 @@ InferenceSummary infer(LoadedModel& model, const Dataset& data, const Config& co
   std::optional<Share> share;
   if (rank < plan.replicas()) share.emplace(model, data, config, plan, rank);
 
+  LongWork work("evaluation", "batches", plan.steps_per_epoch(),
+                rank == 0 ? progress_style(config.run.progress) : ProgressStyle::none, config.run.heartbeat_s);
   for (std::int64_t step = 0; share && step < plan.steps_per_epoch(); ++step) {
+    work.at(step);
     if (ids_of(plan, step, rank).empty()) break;  // the last step has fewer batches than ranks
     const std::size_t batch = static_cast<std::size_t>(step) * parts + static_cast<std::size_t>(rank);
     const InferenceBatch own = share->next(step, figures.data() + batch * kFigures);

@@ -23,9 +23,9 @@ class Reader {
   explicit Reader(StudyPlan& study) : study_(study), origin_{study.file, true} {}
 
   void section(const TomlNode& node) {
-    static const std::vector<std::string> known = {"ranks", "mode",   "repeats",  "placement",   "budget_hours",
-                                                   "slurm", "search", "trials",   "halving",     "grid_steps",
-                                                   "axes",  "ranges", "variants", "side_by_side"};
+    static const std::vector<std::string> known = {"ranks",   "mode",   "repeats",  "placement",    "budget_hours",
+                                                   "network", "slurm",  "search",   "trials",       "halving",
+                                                   "axes",    "ranges", "variants", "side_by_side", "grid_steps"};
     for (const TomlEntry& entry : node.entries) {
       if (entry.key == "ranks")
         study_.ranks = list(entry, {1, static_cast<double>(kMostRanks)});
@@ -37,6 +37,8 @@ class Reader {
         study_.repeats = std::get<std::int64_t>(value(entry, std::int64_t{}, {1, 1000}));
       else if (entry.key == "budget_hours")
         study_.budget_hours = std::get<double>(value(entry, 0.0, {0, 1e6}));
+      else if (entry.key == "network")
+        study_.network = std::get<bool>(value(entry, false, {}));
       else if (entry.key == "slurm")
         study_.slurm = slurm(entry);
       else if (entry.key == "search")

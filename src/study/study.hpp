@@ -6,6 +6,7 @@
 //   repeats = 3                             # seed, seed + 1, ..
 //   placement = "compact"                   # on as few hosts as hold the ranks; spread: on as many
 //   budget_hours = 8                        # no cell begins once its cells have taken so long together; 0: no limit
+//   network = false                         # true: the network of a launch is measured before its cells
 //   slurm = ["--time=02:00:00"]             # options of sbatch for the jobs of `scale --slurm`
 //   [study.axes]
 //   "exchange.algorithm" = ["ring", "tree"] # every value with every value of the other axes
@@ -58,6 +59,7 @@ struct StudyPlan {
   std::int64_t repeats = 1;
   CellPlacement placement = CellPlacement::compact;
   double budget_hours = 0;
+  bool network = false;
   std::vector<std::string> slurm;
   std::vector<StudyVariant> variants;  // empty: the experiment as it is
   std::vector<StudyAxis> axes;

@@ -309,6 +309,29 @@ exit $code)";
     if (fs::exists(entry.path() / "cell.json")) CHECK(read_cell(entry.path()).over());
 }
 
+TEST_CASE("a study measures its network first where asked, stores it, and tells of the cell that runs",
+          "[run][study][network]") {
+  const test::Trial trial;
+  const bool by_key = GENERATE(true, false);
+  add_study(trial, std::string("\n[study]\nranks = [2]\n") + (by_key ? "network = true\n" : ""));
+  std::vector<std::string> words = kScale;
+  words.insert(words.end(), {"--set", "run.heartbeat_s=0.05", "--set", "train.epochs=6"});
+  if (!by_key) words.emplace_back("--network");
+  const test::Outcome study = trial.echelon(words, 3);
+  INFO(study.out << study.err);
+  REQUIRE(study.code == kExitOk);
+  CHECK(study.out.find("network   3 ranks on 1 host") < study.out.find("1 cell,"));
+  CHECK_THAT(study.out, Contains("step ") && Contains(" of 102, running for "));
+  const auto links = nlohmann::json::parse(read_file_whole(trial / "results/trial/network_k3.json"));
+  CHECK(links["format"] == "echelon-network");
+  CHECK(links["hosts"].size() == 3);
+  CHECK_THAT(read_file_whole(trial / "results/trial/network_k3.svg"), Contains("<svg"));
+  CHECK_THAT(read_file_whole(trial / "results/trial/network_k3.txt"), Contains("inside"));
+  CHECK_THAT(read_file_whole(trial / "results/trial/study.md"),
+             Contains("## The network") && Contains("3 ranks on 1 host") && Contains("](network_k3.svg)"));
+  CHECK(trial.echelon({"scale", "trial.toml", "--network", "--list"}).code == kExitConfig);
+}
+
 TEST_CASE("train and check skip [study]", "[run][study]") {
   const test::Trial trial;
   add_study(trial, kStudy);

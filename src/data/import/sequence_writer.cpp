@@ -9,6 +9,7 @@
 #include "data/format.hpp"
 #include "data/import/fresh_folder.hpp"
 #include "data/import/hold_out.hpp"
+#include "data/import/import_work.hpp"
 #include "data/import/row_buffer.hpp"
 
 namespace echelon::inline data {
@@ -55,8 +56,10 @@ Measured measure(SequenceSource& source, const ShardOptions& options) {
   Measured measured;
   const std::int64_t features = source.info().features;
   SequenceRecord record;
+  ImportWork counting("sequences", 0);
   source.rewind();
   while (source.next(record)) {
+    counting.at(std::ssize(measured.lengths));
     measured.lengths.push_back(static_cast<std::int32_t>(record.steps(features)));
     measured.target_lengths.push_back(static_cast<std::int32_t>(record.target.size()));
   }
@@ -65,9 +68,12 @@ Measured measure(SequenceSource& source, const ShardOptions& options) {
   if (features == 0) return measured;
   FeatureMoments moments(features);
   const HoldOut held_out(samples, measured.held);
+  ImportWork measuring("sequences", samples);
   source.rewind();
-  for (std::int64_t index = 0; source.next(record); ++index)
+  for (std::int64_t index = 0; source.next(record); ++index) {
+    measuring.at(index);
     if (!held_out(index)) moments.add(record.values);
+  }
   const SequenceInfo& info = source.info();
   measured.mean = info.mean.empty() ? moments.mean() : info.mean;
   measured.std = info.std.empty() ? moments.std() : info.std;
@@ -209,8 +215,10 @@ SequencesWritten write_sequences(SequenceSource& source, const ShardOptions& opt
     part(i).announce(measured.lengths[at], measured.target_lengths[at]);
   }
   SequenceRecord record;
+  ImportWork writing("sequences", samples);
   source.rewind();
   for (std::int64_t index = 0; source.next(record); ++index) {
+    writing.at(index);
     if (index == samples) throw DataError("the input became longer while it was read");
     part(index).append(record);
   }

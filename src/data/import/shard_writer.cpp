@@ -14,6 +14,7 @@
 #include "data/format.hpp"
 #include "data/import/fresh_folder.hpp"
 #include "data/import/hold_out.hpp"
+#include "data/import/import_work.hpp"
 #include "data/import/statistics.hpp"
 #include "h5/file.hpp"
 
@@ -47,17 +48,21 @@ std::int32_t class_at(const std::uint8_t* label) {
 }
 
 // Calls body(index, sample, label) with pointers for every sample of the source, from its start. Returns their number.
+// `total`: where it is known, else 0.
 template <class Body>
-std::int64_t for_samples(SampleSource& source, std::int64_t block_rows, Body&& body) {
+std::int64_t for_samples(SampleSource& source, std::int64_t block_rows, std::int64_t total, Body&& body) {
   Block block(source.info(), block_rows);
   const auto rows = static_cast<std::size_t>(block_rows);
   const std::size_t bytes = block.samples.size() / rows, label_bytes = block.labels.size() / rows;
   std::int64_t samples = 0;
+  ImportWork work("samples", total);
   source.rewind();
-  while (const std::int64_t got = source.read(block_rows, block.samples.data(), block.labels.data()))
+  while (const std::int64_t got = source.read(block_rows, block.samples.data(), block.labels.data())) {
+    work.at(samples);
     for (std::int64_t i = 0; i < got; ++i)
       body(samples++, block.samples.data() + static_cast<std::size_t>(i) * bytes,
            block.labels.data() + static_cast<std::size_t>(i) * label_bytes);
+  }
   return samples;
 }
 
@@ -65,14 +70,14 @@ Measured measure(SampleSource& source, const ShardOptions& options) {
   Measured measured;
   const auto nothing = [](std::int64_t, const std::uint8_t*, const std::uint8_t*) {};
   if (holds_out(options)) {  // the held-out ones depend on the number of samples
-    measured.samples = for_samples(source, options.chunk, nothing);
+    measured.samples = for_samples(source, options.chunk, 0, nothing);
     measured.held = held_out_of(measured.samples, options);
   }
   const HoldOut held_out(std::max<std::int64_t>(measured.samples, 1), measured.held);
   Statistics statistics(source.info());
   const bool classes = source.info().targets == 0;
   std::int32_t greatest = -1;
-  measured.samples = for_samples(source, options.chunk,
+  measured.samples = for_samples(source, options.chunk, measured.samples,
                                  [&](std::int64_t index, const std::uint8_t* sample, const std::uint8_t* label) {
                                    if (!held_out(index)) statistics.add(sample, 1);
                                    if (classes) greatest = std::max(greatest, class_at(label));
@@ -262,9 +267,10 @@ ShardsWritten write_shards(SampleSource& source, const ShardOptions& options) {
     test = std::make_unique<SetWriter>(folders.test, std::vector<std::int64_t>{measured.held}, source.info(), measured,
                                        options);
   const HoldOut held_out(measured.samples, measured.held);
-  for_samples(source, options.chunk, [&](std::int64_t index, const std::uint8_t* sample, const std::uint8_t* label) {
-    (held_out(index) ? *test : train).append(sample, label);
-  });
+  for_samples(source, options.chunk, measured.samples,
+              [&](std::int64_t index, const std::uint8_t* sample, const std::uint8_t* label) {
+                (held_out(index) ? *test : train).append(sample, label);
+              });
   if (test) test->publish(written);
   train.publish(written);
   return written;

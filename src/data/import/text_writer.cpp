@@ -11,6 +11,7 @@
 #include "data/format.hpp"
 #include "data/import/byte_stream.hpp"
 #include "data/import/fresh_folder.hpp"
+#include "data/import/import_work.hpp"
 #include "data/import/row_buffer.hpp"
 #include "data/import/tokens.hpp"
 
@@ -22,9 +23,11 @@ namespace fs = std::filesystem;
 
 constexpr std::int64_t kTokensAShard = 1 << 26;
 
-// Calls body(token, where) for every token of the files, line by line.
+// Calls body(token, where) for every token of the files, line by line; `total` tokens, 0 where that is not known.
 template <class Body>
-void for_text(const std::vector<std::string>& files, TokenKind kind, Body&& body) {
+void for_text(const std::vector<std::string>& files, TokenKind kind, std::int64_t total, Body&& body) {
+  ImportWork work("tokens", total);
+  std::int64_t tokens = 0;
   std::string text;
   for (const std::string& file : files) {
     ByteStream stream(file);
@@ -33,7 +36,11 @@ void for_text(const std::vector<std::string>& files, TokenKind kind, Body&& body
     while (stream.line(text, &ended)) {
       const std::string where = fmt::format("{}:{}", file, ++line);
       if (ended) text += '\n';
-      for_tokens(text, kind, where, [&](std::string_view token) { body(token, where); });
+      work.at(tokens);
+      for_tokens(text, kind, where, [&](std::string_view token) {
+        ++tokens;
+        body(token, where);
+      });
     }
     if (line == 0) throw DataError(fmt::format("{}: is empty", file));
   }
@@ -117,7 +124,7 @@ Vocabulary vocabulary_for(const TextRequest& request, TokenKind kind, const Toke
   if (kind != TokenKind::words || held == 0) return all.vocabulary(kind, request.vocabulary);
   TokenCounts counts;
   std::int64_t index = 0;
-  for_text(request.inputs, kind, [&](std::string_view token, const std::string&) {
+  for_text(request.inputs, kind, tokens, [&](std::string_view token, const std::string&) {
     if (index++ < tokens - held) counts.add(token);
   });
   return counts.vocabulary(kind, request.vocabulary);
@@ -135,7 +142,7 @@ TextWritten write_token_shards(const TextRequest& request, const ShardOptions& g
 
   TokenCounts counts;
   std::int64_t tokens = 0;
-  for_text(request.inputs, kind, [&](std::string_view token, const std::string&) {
+  for_text(request.inputs, kind, 0, [&](std::string_view token, const std::string&) {
     counts.add(token);
     ++tokens;
   });
@@ -153,7 +160,7 @@ TextWritten write_token_shards(const TextRequest& request, const ShardOptions& g
   if (held > 0)
     test = std::make_unique<TokenShards>(folders.test, std::vector<std::int64_t>{held}, vocabulary, options);
   std::int64_t index = 0;
-  for_text(request.inputs, kind, [&](std::string_view token, const std::string& where) {
+  for_text(request.inputs, kind, tokens, [&](std::string_view token, const std::string& where) {
     const std::int32_t id = vocabulary.id(token);
     if (id < 0)
       throw DataError(fmt::format("{}: '{}' is not in the vocabulary that --like names", where, token_text(token)));

@@ -1,0 +1,30 @@
+// The progress of an import (base/progress.hpp), which has no config: a line every 30 s, a bar on a terminal, or what
+// the environment asks for as it does of runs, ECHELON_RUN_HEARTBEAT_S and ECHELON_RUN_PROGRESS.
+#pragma once
+
+#include <cstdlib>
+#include <string>
+
+#include "base/progress.hpp"
+
+namespace echelon::inline data {
+
+class ImportWork : public LongWork {
+ public:
+  // `total`: 0 in the first pass over an input, which counts.
+  ImportWork(const char* unit, std::int64_t total)
+      : LongWork(total > 0 ? "import" : "import, first look", unit, total,
+                 progress_style(asked("ECHELON_RUN_PROGRESS")), seconds()) {}
+
+ private:
+  static std::string asked(const char* name) {
+    const char* value = std::getenv(name);
+    return value != nullptr ? value : "auto";
+  }
+  static double seconds() {
+    const double wanted = std::atof(asked("ECHELON_RUN_HEARTBEAT_S").c_str());
+    return wanted > 0 ? wanted : kHeartbeat_s;
+  }
+};
+
+}  // namespace echelon::inline data
