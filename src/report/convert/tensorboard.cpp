@@ -86,6 +86,7 @@ std::string scalars(const Figures& row, const std::string& prefix) {
       for (const TimePart& part : kClaimedTimes)
         add_scalar(summary, fmt::format("time/{}", part.name), value.*part.seconds);
       add_scalar(summary, "time/other", value.other_s());
+      add_scalar(summary, "time/total", value.total_s);
     }
     if constexpr (figures::Is<T, std::optional<CodecFigures>>) {
       if (!value) return;

@@ -1,0 +1,106 @@
+// Converted records read back by the programs that they are for, where those are installed: TensorBoard, and the
+// compliance checker of MLPerf (Python packages tensorboard and mlperf-logging). PYTHON names another interpreter.
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <cstdlib>
+#include <filesystem>
+#include <map>
+
+#include "base/atomic_file.hpp"
+#include "base/error.hpp"
+#include "tests/run/trial.hpp"
+#include "tests/support/skip.hpp"
+
+namespace echelon {
+namespace {
+
+test::Outcome python(std::vector<std::string> words) {
+  const char* named = std::getenv("PYTHON");
+  words.insert(words.begin(), named != nullptr ? named : "python3");
+  test::Command command;
+  command.argv = std::move(words);
+  command.env = {{"TF_CPP_MIN_LOG_LEVEL", "3"}};
+  command.limit_s = 120;
+  return test::run_process(command);
+}
+
+bool has_module(const std::string& name) { return python({"-c", "import " + name}).code == 0; }
+
+constexpr const char* kReadEvents = R"(
+import json, sys
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+events = EventAccumulator(sys.argv[1], size_guidance={"scalars": 0})
+events.Reload()
+print(json.dumps({tag: [[e.step, e.value] for e in events.Scalars(tag)] for tag in events.Tags()["scalars"]}))
+)";
+
+// What mllog.hpp leaves to the submitter, with the name of one of MLPerf's benchmarks.
+constexpr const char* kComplete = R"(
+import json, sys
+rows = [json.loads(line.split(":::MLLOG ", 1)[1]) for line in open(sys.argv[1])]
+def point(key, value):
+    return dict(rows[0], key=key, value=value)
+for row in rows:
+    if row["key"] == "submission_benchmark": row["value"] = "bert"
+more = [point("submission_org", "a"), point("submission_platform", "b"), point("submission_status", "research"),
+        point("cache_clear", True), point("train_samples", 800), point("eval_samples", 201)]
+rows = [row for row in rows[:2] + more + rows[2:] if row["key"] not in sys.argv[3:]]
+open(sys.argv[2], "w").writelines(":::MLLOG " + json.dumps(row) + "\n" for row in rows)
+)";
+
+}  // namespace
+
+TEST_CASE("TensorBoard reads every number of every row back", "[run][report][convert]") {
+  if (test::skip_without(has_module("tensorboard"), "needs the Python package tensorboard")) return;
+  const test::Trial trial;
+  REQUIRE(trial.train(2, {"train.epochs=2"}).code == kExitOk);
+  REQUIRE(trial.echelon({"report", "results", "--tensorboard", "events"}).code == kExitOk);
+  std::string folder;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(trial / "events"))
+    if (entry.is_regular_file()) folder = entry.path().parent_path();
+  const test::Outcome read = python({"-c", kReadEvents, folder});
+  INFO(read.err);
+  REQUIRE(read.code == 0);
+  const auto tags = nlohmann::json::parse(read.out);
+
+  std::map<std::string, std::vector<std::pair<std::int64_t, double>>> expected;
+  for (const auto& row : trial.metrics()) {
+    const std::string type = row["type"];
+    for (const auto& [key, value] : row.items())
+      if (value.is_number() && key != "step" && key != "epoch")
+        expected[type + "/" + key].emplace_back(row["step"], value);
+    if (row.contains("time"))
+      for (const auto& [part, value] : row["time"].items()) expected["time/" + part].emplace_back(row["step"], value);
+  }
+  CHECK(expected.at("step/loss").size() == 34);
+  CHECK(expected.at("epoch/test_accuracy").size() == 2);
+  for (const auto& [tag, values] : expected) {
+    INFO(tag);
+    REQUIRE(tags.contains(tag));
+    REQUIRE(tags[tag].size() == values.size());
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      CHECK(tags[tag][i][0] == values[i].first);
+      CHECK(tags[tag][i][1].get<double>() == Approx(values[i].second).epsilon(1e-6));  // floats
+    }
+  }
+}
+
+TEST_CASE("MLPerf's checker takes the lines with what the submitter adds, and no less", "[run][report][convert]") {
+  if (test::skip_without(has_module("mlperf_logging"), "needs the Python package mlperf-logging")) return;
+  const test::Trial trial;
+  REQUIRE(trial.train(0, {"train.epochs=2"}).code == kExitOk);
+  REQUIRE(trial.echelon({"report", "results", "--mllog", "mllog"}).code == kExitOk);
+  const auto verdict = [&](const std::vector<std::string>& without) {
+    std::vector<std::string> words = {"-c", kComplete, trial / "mllog/result_0.txt", trial / "full.txt"};
+    words.insert(words.end(), without.begin(), without.end());
+    REQUIRE(python(words).code == 0);
+    const test::Outcome checked = python({"-m", "mlperf_logging.compliance_checker", "--usage", "training", "--ruleset",
+                                          "4.0.0", "--log_output", trial / "checker.log", trial / "full.txt"});
+    return checked.out + checked.err;
+  };
+  CHECK_THAT(verdict({}), Catch::Contains("SUCCESS"));
+  for (const char* key : {"run_stop", "epoch_stop", "eval_accuracy", "submission_division"})
+    CHECK_THAT(verdict({key}), !Catch::Contains("SUCCESS"));
+}
+
+}  // namespace echelon
