@@ -37,10 +37,8 @@ Run declare_scale(CLI::App& app) {
   app.add_option("--jobs", o->jobs, "with --slurm: an array of so many jobs for each size, which share its cells")
       ->check(CLI::Range(1, 10000))
       ->needs(slurm);
-  app.add_flag("--network", o->network, "measure the network of this launch first, and run nothing over blocked links")
-      ->excludes(list)
-      ->excludes(report)
-      ->excludes(slurm);
+  auto* network = app.add_flag("--network", o->network, "measure the network first; run nothing over blocked links");
+  network->excludes(list)->excludes(report)->excludes(slurm);
   list->excludes(report)->excludes(slurm);
   report->excludes(slurm);
   return [o] { return run_scale(*o); };

@@ -24,8 +24,8 @@ LaunchMemory foresee_memory(const CheckOptions& options);
 
 // Throws what `train` of this config on so many ranks would refuse before its first step, and MemoryError where its
 // memory, as far as it can be foretold (parallel.split = "auto" is not), exceeds the limit of a rank or a host.
-// `beside`: such launches on a host at the same time. Reads the data's headers; prints nothing. Returns the steps of the
-// run, 0 where they are not known (parallel.split).
+// `beside`: such launches on a host at the same time. Reads the data's headers; prints nothing. Returns the steps of
+// the run, 0 where they are not known (parallel.split).
 std::int64_t foresee_launch(const CheckOptions& options, int beside = 1);
 
 }  // namespace echelon::cli

@@ -43,15 +43,15 @@ std::vector<LabelledRun> runs_of(const StudyPlan& study, const std::vector<Study
   return runs;
 }
 
-// Data or model split by layer, for the recommended setting. Says nothing where the data cannot be opened any more.
+// Data or model split by layer among the ranks of a host, for the recommended setting.
 void add_layers(StudyVerdict& verdict, const Evidence& evidence, const Config& base) {
   if (verdict.recommended < 0) return;
   const Setting& setting = evidence.settings[static_cast<std::size_t>(verdict.recommended)];
-  if (setting.row.ranks < 2 || setting.row.mesh.parts() > 1) return;
+  const int inside = setting.row.ranks / std::max(1, setting.row.hosts);  // ranks of a host
+  if (inside < 2 || setting.row.mesh.parts() > 1) return;
   try {
     const double samples = static_cast<double>(setting.row.global_batch) / setting.row.ranks;
-    const std::string line =
-        layer_traffic_text(layer_traffic(open_inputs(base).graph, setting.row.ranks, samples), setting.row.ranks);
+    const std::string line = layer_traffic_text(layer_traffic(open_inputs(base).graph, inside, samples), inside);
     if (!line.empty()) verdict.lines.push_back(line);
   } catch (const Error& error) {
     verdict.lines.push_back(fmt::format("Data or model split, by layer: not known ({})", error.what()));

@@ -21,11 +21,21 @@ double final_figure(const RunRecord& run, const GoalConfig& goal) {
   return std::isnan(run.test_accuracy) ? run.test_loss : run.test_accuracy;
 }
 
+// Over all steps: of a strategy that exchanges in every tenth step the median step is one that does not.
+double overall_rate(const RunRecord& run) {
+  if (!std::isnan(run.samples_per_s_overall)) return run.samples_per_s_overall;
+  const double seconds = run.time_split_s.training_s(), steps = static_cast<double>(run.timed_steps + 1);
+  return seconds > 0 ? steps * static_cast<double>(run.global_batch) / seconds : run.samples_per_s.median;
+}
+
 Setting setting_of(const std::string& label, const Runs& runs, const GoalConfig& goal) {
   Setting setting;
   setting.label = label;
   setting.row = make_row(runs);
   setting.attempt = runs.front()->folder;
+  std::vector<double> rates;
+  for (const RunRecord* run : runs) rates.push_back(overall_rate(*run));
+  setting.row.rate = range_of(rates);
   std::vector<double> figures, walls, samples, seconds;
   for (const RunRecord* run : runs) {
     walls.push_back(seconds_of(*run));

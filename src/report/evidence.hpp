@@ -20,7 +20,7 @@ struct LabelledRun {
 // A variant on a number of ranks.
 struct Setting {
   std::string label;
-  ScalingRow row;           // speed-up and efficiency against the best single worker
+  ScalingRow row;           // rate over all steps; speed-up and efficiency against the best single worker
   Spread samples, seconds;  // to the target; unknown: no repetition reached it
   int reached = 0;          // repetitions that did
   Spread final_figure;      // the goal's, else accuracy or test loss, of the last evaluation

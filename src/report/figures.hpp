@@ -155,6 +155,7 @@ struct RunFigures {
   std::string scaling;
   std::int64_t epochs = 0, steps = 0, timed_steps = 0;
   Quartiles samples_per_s, step_s;
+  double samples_per_s_overall = kUnknown;
   StepTimes time_split_s;
   double wire_bytes_per_step = kUnknown, formula_bytes_per_step = kUnknown, messages_per_step = kUnknown,
          library_bytes_per_step = kUnknown, split_bytes_per_step = kUnknown, halo_bytes_per_step = kUnknown;

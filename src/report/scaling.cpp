@@ -116,6 +116,11 @@ void add_notes(Study& study, const Runs& runs) {
           "{} ranks are slower than {}: {}.", row.ranks, best->ranks,
           row.speed_up < 1 ? "distribution costs more than it gains" : "too many for this step or this machine"));
     if (row.rate.median > best->rate.median) best = &row;
+    if (row.samples_per_s_overall < 0.9 * row.rate.median)
+      study.notes.push_back(
+          fmt::format("On {} ranks ({}) all steps together make {} samples/s, less than the median step: those that "
+                      "exchange are the fewer ones.",
+                      row.ranks, row.strategy, rate_text(row.samples_per_s_overall)));
     const double ratio = row.wire_bytes_per_step / row.formula_bytes_per_step;
     if (!by_library(row) && std::fabs(ratio - 1) > 0.005)
       study.notes.push_back(fmt::format("On {} ranks ({}) {:.1f} % of the formula's bytes were sent.", row.ranks,

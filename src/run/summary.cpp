@@ -155,6 +155,7 @@ void take_measured(const SummaryParts& parts, double steps, RunFigures& own) {
   own.activations_spared_mb = {stages ? static_cast<double>(parts.runner.spared_bytes()) / kMiB : 0};
   own.start_to_first_step_s = stats.first_step_s();
   own.samples_per_s = stats.samples_per_s();
+  own.samples_per_s_overall = stats.samples_per_s_overall();
   own.step_s = stats.step_s();
   own.timed_steps = stats.measured_steps();
   own.arrival_skew_s = stats.skew_s() / steps;
@@ -200,6 +201,7 @@ RunFigures collect_summary(const SummaryParts& parts, Group& world, Group& peers
   combine_ranks(run, world.gather(values_of_rank(run)), run.ranks);
   if (parts.strategy.progress().meets == Progress::Meets::on_call && parts.rank_groups.trains()) {
     run.samples_per_s = sum_over(peers, run.samples_per_s);
+    run.samples_per_s_overall = sum_over(peers, {run.samples_per_s_overall, 0, 0}).median;
     if (run.tokens_per_s) run.tokens_per_s = sum_over(peers, *run.tokens_per_s);
   }
   if (!strategy_traits(parts.config.exchange.strategy).skips_steps) {

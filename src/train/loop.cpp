@@ -240,15 +240,13 @@ Ending Loop::close(StepRecord& record, const ControlSum& sum, std::uint32_t call
   trace(record, hooks_start_s, end_s);
   mark_s_ = end_s;
   for (Hook* hook : hooks_) hook->step_recorded(record);
-  if (!record.stopping) return Ending::finished;
-  return sum.interrupt() ? Ending::interrupted : Ending::requeue;
+  return !record.stopping ? Ending::finished : sum.interrupt() ? Ending::interrupted : Ending::requeue;
 }
 
-// The spans of a step, or of a meeting that this rank has waited for, and where the window of run.trace opens and
-// closes.
+// The spans of a step, or of a meeting that this rank has waited for; the window of run.trace opens and closes here.
 void Loop::trace(const StepRecord& record, double hooks_start_s, double end_s) {
   SpanRecorder* const spans = span_place.recorder;
-  if (spans == nullptr) return;
+  if (!spans) return;
   spans->add({.begin_s = hooks_start_s, .end_s = end_s, .kind = SpanKind::hooks});
   if (record.trained) spans->add({.begin_s = mark_s_, .end_s = end_s, .kind = SpanKind::step});
   spans->after_step(state_.at.step, end_s);

@@ -1,6 +1,7 @@
 #include "train/hooks/statistics.hpp"
 
 #include <algorithm>
+#include <numeric>
 
 #include "job/launch.hpp"
 
@@ -35,6 +36,7 @@ void StatisticsHook::step_recorded(const StepRecord& record) {
   loss_ = record.loss;
   const double busy_s = std::max(1e-12, t.training_s());
   seconds_.push_back(busy_s);
+  samples_.push_back(record.samples);
   rates_.push_back(record.samples / busy_s);
   token_rates_.push_back(record.tokens / busy_s);
 }
@@ -64,6 +66,11 @@ std::vector<double> StatisticsHook::measured(const std::vector<double>& all) con
 }
 
 Quartiles StatisticsHook::samples_per_s() const { return quartiles_of(measured(rates_)); }
+double StatisticsHook::samples_per_s_overall() const {
+  const auto sum = [](const std::vector<double>& all) { return std::accumulate(all.begin(), all.end(), 0.0); };
+  const double seconds = sum(measured(seconds_));
+  return seconds > 0 ? sum(measured(samples_)) / seconds : 0;
+}
 Quartiles StatisticsHook::tokens_per_s() const { return quartiles_of(measured(token_rates_)); }
 Quartiles StatisticsHook::step_s() const { return quartiles_of(measured(seconds_)); }
 std::int64_t StatisticsHook::measured_steps() const { return static_cast<std::int64_t>(measured(seconds_).size()); }

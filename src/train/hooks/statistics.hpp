@@ -32,6 +32,7 @@ class StatisticsHook final : public Hook {
 
   // Without the first step, where there are others: it warms caches and builds what is built once. Hooks left out.
   Quartiles samples_per_s() const;
+  double samples_per_s_overall() const;
   Quartiles tokens_per_s() const;  // zeros where labels are one a sample
   Quartiles step_s() const;
   std::int64_t measured_steps() const;
@@ -50,7 +51,7 @@ class StatisticsHook final : public Hook {
   double loss_ = 0;
   EpochRecord epoch_;
   std::vector<double> seconds_;
-  std::vector<double> rates_, token_rates_;
+  std::vector<double> rates_, token_rates_, samples_;
 };
 
 }  // namespace echelon::inline train
