@@ -32,6 +32,7 @@ class Judge {
     if (!s.to_target()) return {};
     return {1 / s.seconds.median, 1 / s.seconds.high, 1 / s.seconds.low};
   }
+  static std::int64_t samples(const Setting& s) { return s.row.steps * s.row.global_batch; }
   double gain(const Setting& s) const { return speed(s).median / speed(e_.best_single()).median; }
   bool faster(const Setting& a, const Setting& b) const { return speed(a).low > speed(b).high; }
   bool beats_one(const Setting& s) const { return s.ranks() > e_.best_single().ranks() && faster(s, e_.best_single()); }
@@ -100,6 +101,10 @@ class Judge {
     }
     v_.recommended = index(*fastest);
     say(fmt::format("Distribute: the least time is that of {} ({}).", name(*fastest), how_fast(*fastest)));
+    if (const Spread& its = fastest->final_figure, &one = e_.best_single().final_figure;
+        samples(*fastest) == samples(e_.best_single()) && std::isfinite(its.median) && std::isfinite(one.median))
+      say(fmt::format("Its {} after equal samples: {:.4g} ({:.4g} to {:.4g}); one worker's: {:.4g} ({:.4g} to {:.4g}).",
+                      figure_name(), its.median, its.low, its.high, one.median, one.low, one.high));
     sizes();
   }
 
@@ -144,7 +149,6 @@ class Judge {
     const auto several = [&](const Setting& s) { return s.ranks() > e_.best_single().ranks(); };
     if (const Setting* found = best([](const Setting& s) { return s.row.rate.median; }, several))
       say(fmt::format("Most samples/s: {} ({}).", name(*found), rate_text(found->row.rate.median)));
-    const auto samples = [](const Setting& s) { return s.row.steps * s.row.global_batch; };
     const bool equal = std::all_of(e_.settings.begin(), e_.settings.end(),
                                    [&](const Setting& s) { return samples(s) == samples(e_.best_single()); });
     if (const Setting* found = equal ? best([&](const Setting& s) { return quality(s); }, several) : nullptr)

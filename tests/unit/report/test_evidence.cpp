@@ -169,6 +169,7 @@ TEST_CASE("the verdict: the single worker first, whether, how few, how many, and
   INFO(text);
   CHECK_THAT(text, Contains("computes for 89 % of its step") && Contains("nothing to mend"));
   CHECK_THAT(text, Contains("Distribute: the least time is that of averaging on 4 ranks"));
+  CHECK_THAT(text, Contains("Its test accuracy after equal samples: 0.8 (0.8 to 0.8); one worker's: 0."));
   CHECK_THAT(text, Contains("Fewest ranks that gain: averaging on 2 ranks") && Contains("on 1 host"));
   CHECK_THAT(text, Contains("Up to 4 ranks at least"));
   CHECK_THAT(text, Contains("No better than one worker, at their ranks' cost: slow on 2 ranks (0.60x)"));
