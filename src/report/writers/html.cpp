@@ -107,13 +107,23 @@ LinePlot speed_plot(const Evidence& evidence) {
   return plot;
 }
 
+int most_ranks(const Evidence& evidence) {
+  int most = 0;
+  for (const Setting& s : evidence.settings) most = std::max(most, s.ranks());
+  return most;
+}
+
+// Of all settings; where they are too many for a figure, of the best single worker and the largest size.
 StackPlot budget_plot(const Evidence& evidence) {
+  constexpr std::size_t kMostBars = 20;
+  const bool all = evidence.settings.size() <= kMostBars;
+  const int most = most_ranks(evidence);
   StackPlot plot{
       .title = "Loss budget: where k times the best single worker went, %", .bars = {}, .parts = {}, .values = {}};
   const std::vector<BudgetPart> parts = shown_parts(evidence);
   for (const BudgetPart& part : parts) plot.parts.emplace_back(part.name);
   for (const Setting& s : evidence.settings) {
-    if (!s.budget.known()) continue;
+    if (!s.budget.known() || !(all || s.ranks() == most || &s == &evidence.best_single())) continue;
     plot.bars.push_back(fmt::format("{}{}", s.label.empty() ? "" : s.label + ", ", s.ranks()));
     std::vector<double>& values = plot.values.emplace_back();
     for (const BudgetPart& part : parts) values.push_back(100 * (s.budget.*part.share));
@@ -126,12 +136,13 @@ LinePlot curve_plot(const Evidence& evidence, bool over_time) {
   const GoalMetric metric = evidence.has_goal()                                    ? evidence.goal.metric
                             : std::isnan(evidence.best_single().row.test_accuracy) ? GoalMetric::test_loss
                                                                                    : GoalMetric::test_accuracy;
-  int most = 0;
-  for (const Setting& s : evidence.settings) most = std::max(most, s.ranks());
-  LinePlot plot{.title = fmt::format("{} over {}, on {} ranks and of the best single worker", goal_metric_name(metric),
+  const int most = most_ranks(evidence);
+  std::string figure = goal_metric_name(metric);
+  std::replace(figure.begin(), figure.end(), '_', ' ');
+  LinePlot plot{.title = fmt::format("{} over {}, on {} ranks and of the best single worker", figure,
                                      over_time ? "time" : "samples", most),
                 .x_label = over_time ? "seconds" : "thousand samples",
-                .y_label = goal_metric_name(metric),
+                .y_label = figure,
                 .lines = {}};
   for (const Setting& s : evidence.settings) {
     if (s.ranks() != most && &s != &evidence.best_single()) continue;
