@@ -2,6 +2,7 @@
 // their weights, and what the exchange took.
 #pragma once
 
+#include "base/spans.hpp"
 #include "exchange/strategy.hpp"
 
 namespace echelon::inline exchange {
@@ -46,8 +47,12 @@ class StepAccount {
     note_times(ticket, bucket);
   }
   StepOutcome take();
-  // So much of what is counted as the optimiser's is work of the exchange, on the thread that computes; returns it.
-  double update_was_exchange(double seconds) {
+  // What was done since, on the thread that computes, is work of the exchange and not of the optimiser, as whose it is
+  // counted. Returns its seconds.
+  double update_was_exchange(double begin_s) {
+    const double end_s = now_s(), seconds = end_s - begin_s;
+    if (SpanRecorder* recorder = open_spans())
+      recorder->add({.begin_s = begin_s, .end_s = end_s, .kind = SpanKind::exchange_wait});
     outcome_.optimiser_s -= seconds;
     outcome_.exchange_wait_s += seconds;
     outcome_.exchange_busy_s += seconds;

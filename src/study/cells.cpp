@@ -70,7 +70,8 @@ StudyCell make_cell(const StudyPlan& study, const std::string& text, const std::
   for (const std::string& set : mode_sets(study.mode)) cell.sets.push_back(set);
   cell.sets.insert(cell.sets.end(), sets.begin(), sets.end());
   std::string all;
-  for (const std::string& set : cell.sets) all += set + "\n";
+  for (std::size_t i = 0; i < cell.sets.size(); ++i)  // --set run.. says how it is run, not what
+    if (i >= study.sets.size() || !cell.sets[i].starts_with("run.")) all += cell.sets[i] + "\n";
   const std::string words = slug(text).substr(0, kSlug);
   cell.id =
       fmt::format("k{}_{}{}r{}-{:06x}", ranks, words, words.empty() ? "" : "_", repeat, checksum64(all) & 0xffffff);

@@ -32,7 +32,8 @@ TEST_CASE("training on 1 and 2 ranks learns, and leaves its records", "[run][slo
   CHECK(summary["start_to_first_step_s"] > 0);
   const auto split = summary["time_split_s"];
   double parts = 0;
-  for (const char* part : {"data", "forward", "backward", "split", "exchange", "optimizer", "hooks", "other"})
+  for (const char* part :
+       {"data", "forward", "backward", "split", "exchange", "optimizer", "evaluation", "checkpoint", "hooks", "other"})
     parts += split[part].get<double>();
   CHECK(parts == Approx(split["total"].get<double>()));
 

@@ -245,7 +245,7 @@ class Strom final : public Strategy {
                  .values = values,
                  .density = values * coder.density(),
                  .tau = values * coder.sent_tau(),
-                 .seconds = account_.update_was_exchange(now_s() - start_s)});
+                 .seconds = account_.update_was_exchange(start_s)});
     tally_->set_residual(b, coder.residual_squares());
     if (bytes == 0) return;
     if (asynchronous() || alone()) add(b, bucket.own);

@@ -85,6 +85,7 @@ TEST_CASE("the identity of a cell depends on its settings, not on its place in t
   };
   CHECK(id_of("[1, 2]", {}) == id_of("[2]", {}));
   CHECK(id_of("[2]", {}) != id_of("[2]", {"batch.global=32"}));
+  CHECK(id_of("[2]", {}) == id_of("[2]", {"run.progress=lines"}));
 }
 
 TEST_CASE("to_target stops runs at the goal, and needs one", "[study]") {
