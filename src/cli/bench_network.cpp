@@ -55,9 +55,8 @@ int print(AllPairs& all, const BenchNetworkOptions& options) {
   if (options.json)
     std::fputs(json.c_str(), stdout);
   else
-    fmt::print("{} on {}, {}\n{}{}\n{}", counted(std::ssize(all.links.hosts), "rank"),
-               counted(std::ssize(all.links.host_names), "host"), all.links.transport, components_text(),
-               crowd_text(all.links), network_text(all.links, faults));
+    fmt::print("{}\n{}{}\n{}", where_text(all.links), components_text(), crowd_text(all.links),
+               network_text(all.links, faults));
   if (!options.out.empty()) write_file_whole(options.out, json);
   if (!options.figure.empty()) write_file_whole(options.figure, network_figure(all.links));
   std::fflush(stdout);

@@ -13,8 +13,8 @@ namespace echelon::cli {
 struct LaunchMemory {
   Config config;
   std::int64_t samples = 0;         // of the training set
-  std::int64_t steps = 0;           // of the run; likewise
-  BatchPlan batch;                  // not with parallel.split = "auto"
+  std::int64_t steps = 0;           // of the run; not with parallel.split = "auto"
+  BatchPlan batch;                  // likewise
   std::vector<Footprint> of_ranks;  // of the fullest host; empty with parallel.split = "auto", which is not foretold
 };
 

@@ -91,6 +91,11 @@ std::string interface_here(const Transport& transport) {
   return route_to_host(transport.host_names()[(here + 1) % hosts]);
 }
 
+std::string where_text(const LinkMatrix& links) {
+  return fmt::format("{} on {}, {}", counted(std::ssize(links.hosts), "rank"),
+                     counted(std::ssize(links.host_names), "host"), links.transport);
+}
+
 std::string crowd_text(const LinkMatrix& links) {
   const auto here = std::count(links.hosts.begin(), links.hosts.end(), 0);
   if (here <= usable_cores()) return {};

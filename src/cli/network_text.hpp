@@ -11,6 +11,8 @@ namespace echelon::cli {
 
 // Interfaces, matrices of bandwidth and latency between hosts (of up to 16) and inside hosts, and the faults.
 std::string network_text(const LinkMatrix& links, const LinkFaults& faults);
+// "8 ranks on 4 hosts, mpi (Open MPI 4.1.4)"
+std::string where_text(const LinkMatrix& links);
 // A note where ranks wait for cores, so that times are those of the scheduler; else "".
 std::string crowd_text(const LinkMatrix& links);
 // By which interface packets of this host leave to the next one; "" where there is one host.

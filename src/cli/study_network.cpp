@@ -24,11 +24,6 @@ namespace fs = std::filesystem;
 
 constexpr const char* kStem = "network_k";
 
-std::string where_text(const LinkMatrix& links) {
-  return fmt::format("{} on {}, {}", counted(std::ssize(links.hosts), "rank"),
-                     counted(std::ssize(links.host_names), "host"), links.transport);
-}
-
 // On rank 0.
 void store(const StudyPlan& study, const LinkMatrix& links, const LinkFaults& faults) {
   const std::string path = fmt::format("{}/{}{}", study.folder, kStem, links.ranks());

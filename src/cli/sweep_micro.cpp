@@ -87,7 +87,10 @@ int run_sweep_micro(const SweepMicroOptions& options) {
   const double limit = options.memory.empty() ? 0 : static_cast<double>(parse_bytes(options.memory, "--memory"));
   const Search search(options.launch, limit);
   const std::int64_t micro = largest_micro(search);
-  if (micro == 0) require_memory(search.at(1).config, search.at(1).of_ranks);  // throws, with the cure
+  if (micro == 0) {
+    const LaunchMemory least = search.at(1);
+    require_memory(least.config, least.of_ranks);  // throws, with the cure
+  }
   const double limit_mb = search.config().device.memory_limit_mb;
   const std::string of = limit_mb > 0 ? " of " + bytes_text(limit_mb * kMiB)
                                       : fmt::format(", on hosts of {}", bytes_text(machine_memory_bytes()));

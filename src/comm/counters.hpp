@@ -31,27 +31,29 @@ class PeerBytes {
 class CardMeter {
  public:
   void add(double now_s, std::size_t bytes) {
-    if (restarts_.exchange(false, std::memory_order_relaxed)) {
-      start_s_ = window_s_ = now_s;
-      total_ = peak_ = window_ = 0;
+    if (restarts_.load(kRelaxed)) {
+      restarts_.store(false, kRelaxed);
+      start_s_.store(now_s, kRelaxed);
+      total_.store(0, kRelaxed);
+      peak_.store(0, kRelaxed);
+      window_s_ = now_s, window_ = 0;
     }
-    if (now_s - window_s_ >= kWindow_s) {
-      window_s_ = now_s;
-      window_ = 0;
-    }
+    if (now_s - window_s_ >= kWindow_s) window_s_ = now_s, window_ = 0;
     window_ += static_cast<double>(bytes);
-    total_ = total_ + static_cast<double>(bytes);
-    peak_ = std::max(peak_.load(), window_ / kWindow_s);
-    last_s_ = now_s;
+    total_.store(total_.load(kRelaxed) + static_cast<double>(bytes), kRelaxed);
+    peak_.store(std::max(peak_.load(kRelaxed), window_ / kWindow_s), kRelaxed);
+    last_s_.store(now_s, kRelaxed);
   }
-  void restart() { restarts_ = true; }
+  void restart() { restarts_.store(true, kRelaxed); }
   CardRates read() const {
-    const double seconds = last_s_ - start_s_;
-    return {.peak = peak_, .mean = restarts_ || seconds <= 0 ? 0 : total_ / seconds};
+    const double seconds = last_s_.load(kRelaxed) - start_s_.load(kRelaxed);
+    return {.peak = peak_.load(kRelaxed),
+            .mean = restarts_.load(kRelaxed) || seconds <= 0 ? 0 : total_.load(kRelaxed) / seconds};
   }
 
  private:
   static constexpr double kWindow_s = 0.1;
+  static constexpr std::memory_order kRelaxed = std::memory_order_relaxed;
   std::atomic<bool> restarts_ = true;
   std::atomic<double> start_s_ = 0, last_s_ = 0, total_ = 0, peak_ = 0;
   double window_s_ = 0, window_ = 0;
@@ -81,6 +83,32 @@ class AtomicCounters {
 
   Word messages_sent_ = 0, bytes_sent_ = 0, messages_received_ = 0, bytes_received_ = 0;
   Word library_calls_ = 0, library_bytes_ = 0;
+};
+
+// All that a transport of its own counts of its messages.
+class MessageCounters {
+ public:
+  explicit MessageCounters(int peers) : to_peers_(peers) {}
+  void sent(int peer, std::size_t bytes) {
+    all_.sent(bytes);
+    to_peers_.sent(peer, bytes);
+    card_.add(now_s(), bytes);
+  }
+  void received(std::size_t bytes) {
+    all_.received(bytes);
+    card_.add(now_s(), bytes);
+  }
+  void library(std::size_t bytes) { all_.library(bytes); }
+
+  WireCounters read() const { return all_.read(); }
+  std::vector<double> bytes_to_peers() const { return to_peers_.read(); }
+  CardRates card_rates() const { return card_.read(); }
+  void restart_card_rates() { card_.restart(); }
+
+ private:
+  AtomicCounters all_;
+  PeerBytes to_peers_;
+  CardMeter card_;
 };
 
 }  // namespace echelon::inline comm

@@ -6,11 +6,6 @@
 namespace echelon::inline report {
 namespace {
 
-// Of a row, over all its attempts: the first step of each is counted too.
-double steps_of(const ScalingRow& row) {
-  return static_cast<double>(row.attempts) * static_cast<double>(row.timed_steps + 1);
-}
-
 double samples_of_rank(const ScalingRow& row) { return static_cast<double>(row.global_batch) / std::max(1, row.ranks); }
 
 // Seconds of a step.
@@ -18,7 +13,7 @@ struct StepSeconds {
   double compute, exchange, input, optimiser, split, evaluation, checkpoint, hooks, other, whole;
   explicit StepSeconds(const ScalingRow& row) {
     const StepTimes& t = row.time_split_s;
-    const double n = steps_of(row);
+    const double n = row.counted_steps();
     compute = (t.forward_s + t.backward_s) / n;
     exchange = t.exchange_s / n;
     input = t.data_wait_s / n;
@@ -41,7 +36,7 @@ LossBudget loss_budget(const ScalingRow& row, const ScalingRow& baseline) {
   const double fair = samples_of_rank(row) / samples_of_rank(baseline);
   const double step_s = std::isnan(row.step_s.median) ? now.whole : row.step_s.median;
   const double start_s = row.start_to_first_step_s > step_s ? row.start_to_first_step_s - step_s : 0;
-  const double whole = now.whole + start_s * row.attempts / steps_of(row);  // of a step
+  const double whole = now.whole + start_s * row.attempts / row.counted_steps();  // of a step
   const double skew = std::isnan(row.skew_wait_s) ? 0 : std::min(row.skew_wait_s, now.exchange);
   const double busy_s = row.exchange_exposed_s + row.exchange_hidden_s;  // unknown, or 0: nothing was coded
   const double coding = row.codec_s > 0 ? std::min(1.0, row.codec_s / std::max(busy_s, row.codec_s)) : 0;

@@ -243,6 +243,11 @@ ScalingRow make_row(const Runs& runs) {
   return row;
 }
 
+double ScalingRow::flops_per_s(double flops_of_sample, double seconds) const {
+  const double samples = counted_steps() * static_cast<double>(global_batch) / std::max(1, ranks);
+  return seconds > 0 ? flops_of_sample * samples / seconds : kUnknown;
+}
+
 double ScalingRow::hidden_share() const {
   const double whole = exchange_exposed_s + exchange_hidden_s;
   return whole > 0 ? exchange_hidden_s / whole : kUnknown;

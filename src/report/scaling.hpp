@@ -36,6 +36,11 @@ struct ScalingRow : RunFigures {
   double speed_up = kUnknown, efficiency = kUnknown;
   bool has_split = false;
   TimePercent percent{};
+  // Over all its attempts; the first step of each, which is not timed, included.
+  double counted_steps() const { return static_cast<double>(attempts) * static_cast<double>(timed_steps + 1); }
+  // FLOP/s of a rank in a phase that took `seconds` of all these steps and needs so many FLOPs a sample; unknown for a
+  // phase that took no time.
+  double flops_per_s(double flops_of_sample, double seconds) const;
   double hidden_share() const;  // hidden / (hidden + exposed) time of the exchange; unknown where there was none
 };
 

@@ -25,7 +25,6 @@ class Judge {
   }
 
  private:
-  static std::string name(const Setting& s) { return name_of(s); }
   // Larger is faster: least, median and greatest of the repetitions.
   Spread speed(const Setting& s) const {
     if (!by_time_) return s.row.rate;
@@ -57,7 +56,7 @@ class Judge {
   void single_worker() {
     const Setting& one = e_.best_single();
     if (!e_.single_is_one()) {
-      say(fmt::format("No run on one rank: everything below is against {}, not against one worker.", name(one)));
+      say(fmt::format("No run on one rank: everything below is against {}, not against one worker.", name_of(one)));
       return;
     }
     if (!one.row.has_split) return;
@@ -77,11 +76,9 @@ class Judge {
   // "; it computes at 34 % of its peak"; "" where that was not measured, or means nothing.
   static std::string peak_text(const ScalingRow& row) {
     const StepTimes& t = row.time_split_s;
-    const double steps = static_cast<double>(row.attempts) * static_cast<double>(row.timed_steps + 1);
-    const double flops = (row.forward_flops + row.backward_flops) * steps * static_cast<double>(row.global_batch);
     if (!(row.peak_flops > 0) || row.paced || row.computes_at_pace()) return {};
-    return fmt::format("; it computes at {:.0f} % of its peak",
-                       100 * flops / (t.forward_s + t.backward_s) / row.peak_flops);
+    const double rate = row.flops_per_s(row.forward_flops + row.backward_flops, t.forward_s + t.backward_s);
+    return fmt::format("; it computes at {:.0f} % of its peak", 100 * rate / row.peak_flops);
   }
 
   void distribute() {
@@ -100,7 +97,7 @@ class Judge {
       return;
     }
     v_.recommended = index(*fastest);
-    say(fmt::format("Distribute: the least time is that of {} ({}).", name(*fastest), how_fast(*fastest)));
+    say(fmt::format("Distribute: the least time is that of {} ({}).", name_of(*fastest), how_fast(*fastest)));
     if (const Spread& its = fastest->final_figure, &one = e_.best_single().final_figure;
         samples(*fastest) == samples(e_.best_single()) && std::isfinite(its.median) && std::isfinite(one.median))
       say(fmt::format("Its {} after equal samples: {:.4g} ({:.4g} to {:.4g}); one worker's: {:.4g} ({:.4g} to {:.4g}).",
@@ -126,10 +123,10 @@ class Judge {
       before = s;
     }
     if (fewest != nullptr)
-      say(fmt::format("Fewest ranks that gain: {} ({}, on {}).", name(*fewest), how_fast(*fewest),
+      say(fmt::format("Fewest ranks that gain: {} ({}, on {}).", name_of(*fewest), how_fast(*fewest),
                       counted(fewest->row.hosts, "host")));
     if (beyond != nullptr)
-      say(fmt::format("Up to {}: {} bring {:.2f}x of that.", name(*knee), counted(beyond->ranks(), "rank"),
+      say(fmt::format("Up to {}: {} bring {:.2f}x of that.", name_of(*knee), counted(beyond->ranks(), "rank"),
                       gain(*beyond) / gain(*knee)));
     else if (before != nullptr && before->ranks() > 1)
       say(fmt::format("Up to {} at least: the largest size that was run still gains (efficiency {:.0f} %).",
@@ -141,30 +138,30 @@ class Judge {
     std::string names;
     for (const Setting& s : e_.settings)
       if (s.ranks() > e_.best_single().ranks() && std::isfinite(gain(s)) && !beats_one(s))
-        names += (names.empty() ? "" : "; ") + fmt::format("{} ({:.2f}x)", name(s), gain(s));
+        names += (names.empty() ? "" : "; ") + fmt::format("{} ({:.2f}x)", name_of(s), gain(s));
     if (!names.empty()) say(fmt::format("No better than one worker, at their ranks' cost: {}.", names));
   }
 
   void which_exchange() {
     const auto several = [&](const Setting& s) { return s.ranks() > e_.best_single().ranks(); };
     if (const Setting* found = best([](const Setting& s) { return s.row.rate.median; }, several))
-      say(fmt::format("Most samples/s: {} ({}).", name(*found), rate_text(found->row.rate.median)));
+      say(fmt::format("Most samples/s: {} ({}).", name_of(*found), rate_text(found->row.rate.median)));
     const bool equal = std::all_of(e_.settings.begin(), e_.settings.end(),
                                    [&](const Setting& s) { return samples(s) == samples(e_.best_single()); });
     if (const Setting* found = equal ? best([&](const Setting& s) { return quality(s); }, several) : nullptr)
-      say(fmt::format("Best {} after equal samples: {} ({:.4g}); one worker {:.4g}.", figure_name(), name(*found),
+      say(fmt::format("Best {} after equal samples: {} ({:.4g}); one worker {:.4g}.", figure_name(), name_of(*found),
                       found->final_figure.median, e_.best_single().final_figure.median));
     if (!by_time_) return;
     if (const Setting* found = best([&](const Setting& s) { return -s.samples.median; }, several))
-      say(fmt::format("Fewest samples to the target: {} ({}, {:.2f}x of one worker's).", name(*found),
+      say(fmt::format("Fewest samples to the target: {} ({}, {:.2f}x of one worker's).", name_of(*found),
                       count_text(static_cast<std::int64_t>(found->samples.median)),
                       found->samples.median / e_.best_single().samples.median));
     if (const Setting* found = best([&](const Setting& s) { return -e_.node_hours(s); }))
-      say(fmt::format("Cheapest to the target: {} ({}).", name(*found), cost_text(*found)));
+      say(fmt::format("Cheapest to the target: {} ({}).", name_of(*found), cost_text(*found)));
     if (e_.goal.deadline_h == 0) return;
     const auto in_time = [&](const Setting& s) { return s.wall_s(true) <= 3600 * e_.goal.deadline_h; };
     if (const Setting* found = best([&](const Setting& s) { return -e_.node_hours(s); }, in_time))
-      say(fmt::format("Cheapest by the deadline: {} ({}, {}).", name(*found), cost_text(*found),
+      say(fmt::format("Cheapest by the deadline: {} ({}, {}).", name_of(*found), cost_text(*found),
                       seconds_text(found->wall_s(true))));
   }
 
@@ -193,7 +190,7 @@ class Judge {
     if (judged == nullptr)
       judged = v_.recommended >= 0 ? &e_.settings[static_cast<std::size_t>(v_.recommended)] : &e_.best_single();
     for (const Limit& limit : limits)
-      v_.goals.push_back({limit.kept(*judged), fmt::format("{}: {}", name(*judged), limit.text(*judged))});
+      v_.goals.push_back({limit.kept(*judged), fmt::format("{}: {}", name_of(*judged), limit.text(*judged))});
   }
 
   struct Limit {

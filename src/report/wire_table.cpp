@@ -14,15 +14,16 @@
 namespace echelon::inline report {
 namespace {
 
-using Matrix = std::vector<std::vector<double>>;
+std::string mb(double bytes) { return fmt::format("{:.3f}", bytes / 1e6); }
 
-// Bytes a step, [from][to]; empty where there is no file.
-Matrix matrix_of(const std::string& attempt) {
+}  // namespace
+
+WireBytes read_wire(const std::string& attempt) {
   const std::string path = attempt + "/wire.json";
   if (!std::filesystem::exists(path)) return {};
   try {
     const nlohmann::json json = nlohmann::json::parse(read_file_whole(path));
-    Matrix bytes = json.at("bytes").get<Matrix>();
+    WireBytes bytes = json.at("bytes").get<WireBytes>();
     const double steps = std::max(1.0, json.at("steps").get<double>());
     for (std::vector<double>& row : bytes) {
       if (row.size() != bytes.size()) throw DataError(fmt::format("{}: the matrix is not square", path));
@@ -34,12 +35,7 @@ Matrix matrix_of(const std::string& attempt) {
   }
 }
 
-std::string mb(double bytes) { return fmt::format("{:.3f}", bytes / 1e6); }
-
-}  // namespace
-
-Table wire_table(const std::string& attempt) {
-  const Matrix bytes = matrix_of(attempt);
+Table wire_table(const WireBytes& bytes) {
   if (bytes.empty() || bytes.size() > kWireTableRanks) return Table({"from \\ to"});
   std::vector<std::string> header = {"from \\ to"};
   for (std::size_t to = 0; to < bytes.size(); ++to) header.push_back(std::to_string(to));
@@ -64,8 +60,7 @@ Table wire_table(const std::string& attempt) {
   return table;
 }
 
-std::string wire_text(const std::string& attempt, const RunFigures& run) {
-  const Matrix bytes = matrix_of(attempt);
+std::string wire_text(const WireBytes& bytes, const RunFigures& run) {
   if (bytes.empty()) return {};
   double all = 0;
   for (const std::vector<double>& row : bytes) all = std::accumulate(row.begin(), row.end(), all);

@@ -57,10 +57,12 @@ TEST_CASE("a run with a codec goes on with another number of ranks and still lea
 
 TEST_CASE("records say what a codec did", "[run]") {
   const test::Trial trial;
-  const test::Outcome run = trial.train(
-      2, {"exchange.codec=threshold", "exchange.density=0.02", "train.steps=12", "evaluate.every_epochs=0"});
+  const test::Outcome run = trial.train(2, {"exchange.codec=threshold", "exchange.density=0.02", "train.steps=12",
+                                            "evaluate.every_epochs=0", "run.measure_peak=true"});
   INFO(run.out << run.err);
   REQUIRE(run.code == 0);
+  CHECK(trial.summary()["peak_flops"] > 0);
+  CHECK(trial.summary()["codec_s"] > 0);
   CHECK_THAT(run.out, Catch::Contains("all-gather of messages coded as threshold") && Catch::Contains("threshold: ") &&
                           Catch::Contains("times fewer bytes"));
   int rows = 0;
@@ -70,6 +72,7 @@ TEST_CASE("records say what a codec did", "[run]") {
     ++rows;
     CHECK(codec["bytes_after"].get<double>() < codec["bytes_before"].get<double>() / 12);
     CHECK(codec["tau"].get<double>() > 0);
+    CHECK(codec["seconds"].get<double>() > 0);
     CHECK(codec["density"].get<double>() > 0);
     CHECK(codec["residual_norm"].get<double>() > 0);
   }

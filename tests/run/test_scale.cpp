@@ -53,6 +53,23 @@ std::ptrdiff_t attempts_below(const std::string& folder) {
 const std::vector<std::string> kScale = {"scale",          "trial.toml", "--set",
                                          "train.epochs=1", "--set",      "checkpoint.every_steps=0"};
 
+// A launch that is sent USR1 once `condition`, a command of the shell, holds: the signal goes to the launcher, which
+// passes it on.
+test::Outcome stopped_when(const test::Trial& trial, const std::vector<std::string>& words, int ranks,
+                           const std::string& condition) {
+  std::string shell;
+  for (const std::string& word : test::mpirun(ranks, words).argv) shell += "'" + word + "' ";
+  shell += "&\nfor i in $(seq 600); do\n  " + condition + R"( && break
+  sleep 0.05
+done
+kill -USR1 $!
+wait $!
+code=$?
+[ $code -gt 128 ] && { wait $!; code=$?; }
+exit $code)";
+  return test::run_process({.argv = {"bash", "-c", shell}, .cwd = trial / ".", .env = {}});
+}
+
 }  // namespace
 
 TEST_CASE("a study runs each cell once, on its ranks, and keeps what cannot be run apart", "[run][study]") {
@@ -115,19 +132,8 @@ TEST_CASE("a study that is stopped by a signal saves the cell under way and goes
   add_study(trial, "\n[study]\nranks = [1, 2]\nrepeats = 2\n");
   const std::vector<std::string> scale = {"scale",          "trial.toml", "--set",
                                           "train.epochs=1", "--set",      "device.pace_ms=100"};
-  std::string shell;  // the signal goes to the launcher, which passes it on, while the third cell trains
-  for (const std::string& word : test::mpirun(2, scale).argv) shell += "'" + word + "' ";
-  shell += R"(&
-for i in $(seq 600); do
-  grep -qs '"type":"step"' results/trial/k1_r2-*/run-*/01/metrics.jsonl && break
-  sleep 0.05
-done
-kill -USR1 $!
-wait $!
-code=$?
-[ $code -gt 128 ] && { wait $!; code=$?; }
-exit $code)";
-  const test::Outcome stopped = test::run_process({.argv = {"bash", "-c", shell}, .cwd = trial / ".", .env = {}});
+  const test::Outcome stopped =
+      stopped_when(trial, scale, 2, "grep -qs '\"type\":\"step\"' results/trial/k1_r2-*/run-*/01/metrics.jsonl");
   INFO(stopped.out << stopped.err);
   CHECK(stopped.code == kExitRequeue);
   CHECK_THAT(stopped.out, Contains("2 cells left: the same command goes on"));
@@ -285,19 +291,8 @@ trials = 9
 )");
   const std::vector<std::string> scale = {"scale",          "trial.toml", "--set",
                                           "train.epochs=2", "--set",      "device.pace_ms=30"};
-  std::string shell;  // the signal goes to the launcher, which passes it on, while trials train
-  for (const std::string& word : test::mpirun(3, scale).argv) shell += "'" + word + "' ";
-  shell += R"(&
-for i in $(seq 600); do
-  [ $(grep -ls '"type":"step"' results/trial/k1_*/run-*/01/metrics.jsonl | wc -l) -ge 3 ] && break
-  sleep 0.05
-done
-kill -USR1 $!
-wait $!
-code=$?
-[ $code -gt 128 ] && { wait $!; code=$?; }
-exit $code)";
-  const test::Outcome stopped = test::run_process({.argv = {"bash", "-c", shell}, .cwd = trial / ".", .env = {}});
+  const test::Outcome stopped = stopped_when(
+      trial, scale, 3, "[ $(grep -ls '\"type\":\"step\"' results/trial/k1_*/run-*/01/metrics.jsonl | wc -l) -ge 3 ]");
   INFO(stopped.out << stopped.err);
   CHECK(stopped.code == kExitRequeue);
   CHECK_THAT(stopped.out, Contains("left: the same command goes on"));

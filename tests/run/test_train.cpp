@@ -36,6 +36,19 @@ TEST_CASE("training on 1 and 2 ranks learns, and leaves its records", "[run][slo
        {"data", "forward", "backward", "split", "exchange", "optimizer", "evaluation", "checkpoint", "hooks", "other"})
     parts += split[part].get<double>();
   CHECK(parts == Approx(split["total"].get<double>()));
+  CHECK(split["evaluation"] > 0);
+  CHECK(split["checkpoint"] > 0);
+  CHECK(summary["samples_per_s_overall"] > 0);
+  CHECK(summary["backward_flops"] > summary["forward_flops"]);
+  CHECK(!summary.contains("peak_flops"));  // run.measure_peak asks for it
+  CHECK(fs::exists(trial.attempt() + "/wire.json") == (ranks == 2));
+  if (ranks == 2) {
+    const auto wire = nlohmann::json::parse(read_file_whole(trial.attempt() + "/wire.json"));
+    const double both = wire["bytes"][0][1].get<double>() + wire["bytes"][1][0].get<double>();
+    CHECK(both >= 51 * summary["wire_bytes_per_step"].get<double>());
+    CHECK(summary["card_peak"][0] >= summary["card_mean"][0]);
+    CHECK(summary["card_mean"][1] > 0);
+  }
 
   CHECK(trial.status()["state"] == "finished");
   CHECK(trial.status()["checkpoint"] == "checkpoints/step-00000051.h5");

@@ -34,9 +34,7 @@ class LocalTransport final : public Transport {
     op->tag = tag;
     op->src = data;
     op->bytes = bytes;
-    counters_.sent(bytes);
-    card_.add(now_s(), bytes);
-    to_peers_.sent(peer, bytes);
+    counters_.sent(peer, bytes);
     world_->send(*op);
     return request;
   }
@@ -71,10 +69,7 @@ class LocalTransport final : public Transport {
                       completion.bytes, completion.peer, tag));
     if (state == OpState::mismatched)
       throw EnvironmentError("library all-reduce: the ranks gave different sizes, or their calls in different orders");
-    if (received) {
-      counters_.received(completion.bytes);
-      card_.add(now_s(), completion.bytes);
-    }
+    if (received) counters_.received(completion.bytes);
     return completion;
   }
 
@@ -104,9 +99,9 @@ class LocalTransport final : public Transport {
   }
 
   WireCounters counters() const override { return counters_.read(); }
-  CardRates card_rates() const override { return card_.read(); }
-  void restart_card_rates() override { card_.restart(); }
-  std::vector<double> bytes_to_peers() const override { return to_peers_.read(); }
+  std::vector<double> bytes_to_peers() const override { return counters_.bytes_to_peers(); }
+  CardRates card_rates() const override { return counters_.card_rates(); }
+  void restart_card_rates() override { counters_.restart_card_rates(); }
 
   [[noreturn]] void abort(int exit_code) override {
     const std::string why = fmt::format("rank {} ended the world with exit code {}", rank_, exit_code);
@@ -144,9 +139,7 @@ class LocalTransport final : public Transport {
   std::deque<LocalOp> ops_;  // addresses stay
   std::vector<std::int64_t> free_;
   std::int64_t next_reduce_ = 0, next_split_ = 0, next_share_ = 0;
-  AtomicCounters counters_;
-  CardMeter card_;
-  PeerBytes to_peers_{world_->ranks()};
+  MessageCounters counters_{world_->ranks()};
 };
 
 }  // namespace

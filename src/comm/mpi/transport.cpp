@@ -61,7 +61,7 @@ class MpiTransport final : public Transport {
     MPI_Comm_set_errhandler(communicator_, MPI_ERRORS_RETURN);
     MPI_Comm_rank(communicator_, &rank_);
     MPI_Comm_size(communicator_, &size_);
-    to_peers_.emplace(size_);
+    counters_.emplace(size_);
     find_hosts();
   }
   ~MpiTransport() override {
@@ -82,9 +82,7 @@ class MpiTransport final : public Transport {
     mpi::check(MPI_Isend(data, size.count, size.type, peer, tag, communicator_,
                          &requests_[static_cast<std::size_t>(request.id)]),
                "MPI_Isend");
-    counters_.sent(bytes);
-    card_.add(now_s(), bytes);
-    to_peers_->sent(peer, bytes);
+    counters_->sent(peer, bytes);
     return request;
   }
 
@@ -112,10 +110,7 @@ class MpiTransport final : public Transport {
     if (code != MPI_SUCCESS)
       mpi::check(code, fmt::format("rank {}, {} rank {}", rank_, kind == Kind::send ? "send to" : "receive from",
                                    completion.peer));
-    if (kind == Kind::receive) {
-      counters_.received(completion.bytes);
-      card_.add(now_s(), completion.bytes);
-    }
+    if (kind == Kind::receive) counters_->received(completion.bytes);
     return completion;
   }
 
@@ -145,7 +140,7 @@ class MpiTransport final : public Transport {
     mpi::check(MPI_Iallreduce(MPI_IN_PLACE, data, static_cast<int>(elems), dtype == DType::f64 ? MPI_DOUBLE : MPI_FLOAT,
                               MPI_SUM, communicator_, &requests_[static_cast<std::size_t>(request.id)]),
                "MPI_Iallreduce");
-    counters_.library(elems * size_of(dtype));
+    counters_->library(elems * size_of(dtype));
     return request;
   }
 
@@ -159,10 +154,10 @@ class MpiTransport final : public Transport {
     return host_names_.size() == 1 ? make_shared_window(communicator_, bytes) : nullptr;
   }
 
-  WireCounters counters() const override { return counters_.read(); }
-  CardRates card_rates() const override { return card_.read(); }
-  void restart_card_rates() override { card_.restart(); }
-  std::vector<double> bytes_to_peers() const override { return to_peers_->read(); }
+  WireCounters counters() const override { return counters_->read(); }
+  std::vector<double> bytes_to_peers() const override { return counters_->bytes_to_peers(); }
+  CardRates card_rates() const override { return counters_->card_rates(); }
+  void restart_card_rates() override { counters_->restart_card_rates(); }
   [[noreturn]] void abort(int exit_code) override { MpiWorld::abort(exit_code); }
 
  private:
@@ -250,9 +245,7 @@ class MpiTransport final : public Transport {
   std::vector<std::int64_t> free_;
   std::uint64_t polls_ = 1;
   std::size_t abandoned_ = 0;
-  AtomicCounters counters_;
-  CardMeter card_;
-  std::optional<PeerBytes> to_peers_;
+  std::optional<MessageCounters> counters_;  // once the number of ranks is known
 };
 
 }  // namespace

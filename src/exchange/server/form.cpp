@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "base/check.hpp"
-#include "base/clock.hpp"
 #include "base/error.hpp"
 #include "base/hash_rng.hpp"
 #include "base/spans.hpp"
@@ -90,8 +89,7 @@ std::size_t ServerForm::most_bytes(std::int64_t n) const {
 }
 
 std::size_t ServerForm::encode(void* values, ElemRange range, bool sum, std::byte* wire) {
-  const ScopedTimer timer(encoded_.seconds);
-  const SpanScope span(SpanKind::encode);
+  const SpanTimer timer(encoded_.seconds, SpanKind::encode);
   Codec& codec = codec_of(range);
   auto* singles = static_cast<float*>(values);  // lossless takes f64 too, and has no statistics here
   float* residual = residual_.empty() ? nullptr : residual_.data() + range.begin;
@@ -120,8 +118,7 @@ std::size_t ServerForm::encode(void* values, ElemRange range, bool sum, std::byt
 }
 
 void ServerForm::decode(const std::byte* wire, std::size_t bytes, void* values, ElemRange range) {
-  const ScopedTimer timer(encoded_.seconds);
-  const SpanScope span(SpanKind::decode);
+  const SpanTimer timer(encoded_.seconds, SpanKind::decode);
   const std::size_t coded = bytes - static_cast<std::size_t>(count(range)) * sizeof(float);
   parts_.front().codec->decode(wire, coded, values, range.elems());
   kept_.resize((bytes - coded) / sizeof(float));
@@ -131,8 +128,7 @@ void ServerForm::decode(const std::byte* wire, std::size_t bytes, void* values, 
 }
 
 void ServerForm::decode_add(const std::byte* wire, std::size_t bytes, void* values, ElemRange range) {
-  const ScopedTimer timer(encoded_.seconds);
-  const SpanScope span(SpanKind::decode);
+  const SpanTimer timer(encoded_.seconds, SpanKind::decode);
   const std::size_t coded = bytes - static_cast<std::size_t>(count(range)) * sizeof(float);
   keep(static_cast<float*>(values), range);
   parts_.front().codec->decode_add(wire, coded, values, range.elems());

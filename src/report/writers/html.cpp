@@ -192,9 +192,10 @@ std::string study_html(const Evidence& evidence, const StudyVerdict& verdict, co
   }
   if (!evidence.settings.empty()) {
     const Setting& shown = shown_setting(evidence, verdict);
-    if (const Table wire = wire_table(shown.attempt); !wire.empty())
+    const WireBytes bytes = read_wire(shown.attempt);
+    if (const Table wire = wire_table(bytes); !wire.empty())
       out += fmt::format("<h2>Bytes on the wire, MB a step: {}</h2>\n<p class=\"note\">{}</p>\n{}",
-                         escaped(name_of(shown)), escaped(wire_text(shown.attempt, shown.row)), table_html(wire));
+                         escaped(name_of(shown)), escaped(wire_text(bytes, shown.row)), table_html(wire));
   }
   out += "<h2>Where it comes from</h2>\n<footer><ul>\n";
   for (const std::string& line : origin) out += fmt::format("<li>{}</li>\n", escaped(line));

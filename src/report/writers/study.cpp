@@ -153,9 +153,10 @@ std::string study_markdown(const Evidence& evidence, const StudyVerdict& verdict
   if (!compute.empty())
     out += "\n## Compute and memory of a rank\n\n" + wrapped(kComputeText, kColumns) + "\n" + compute.markdown();
   const Setting& shown = shown_setting(evidence, verdict);
-  if (const Table wire = wire_table(shown.attempt); !wire.empty())
+  const WireBytes bytes = read_wire(shown.attempt);
+  if (const Table wire = wire_table(bytes); !wire.empty())
     out += fmt::format("\n## Bytes on the wire, MB a step: {}\n\n{}\n{}", name_of(shown),
-                       wrapped(wire_text(shown.attempt, shown.row), kColumns), wire.markdown());
+                       wrapped(wire_text(bytes, shown.row), kColumns), wire.markdown());
   return out;
 }
 

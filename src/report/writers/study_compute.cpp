@@ -10,13 +10,6 @@
 namespace echelon::inline report {
 namespace {
 
-// FLOP/s of a rank in a phase of its step.
-double phase_rate(const ScalingRow& row, double flops_of_sample, double phase_s) {
-  const double steps = static_cast<double>(row.attempts) * static_cast<double>(row.timed_steps + 1);
-  const double samples = steps * static_cast<double>(row.global_batch) / std::max(1, row.ranks);
-  return phase_s > 0 ? flops_of_sample * samples / phase_s : kUnknown;
-}
-
 std::string rate_cell(double rate, double peak) {
   if (!std::isfinite(rate)) return "-";
   const std::string text = fmt::format("{:.3g}", rate / 1e9);
@@ -54,8 +47,8 @@ Table compute_table(const Evidence& evidence) {
                                  : kUnknown;
     std::vector<std::string> cells = identity_of(s);
     cells.insert(cells.end(),
-                 {rate_cell(phase_rate(row, row.forward_flops, row.time_split_s.forward_s), row.peak_flops),
-                  rate_cell(phase_rate(row, row.backward_flops, row.time_split_s.backward_s), row.peak_flops),
+                 {rate_cell(row.flops_per_s(row.forward_flops, row.time_split_s.forward_s), row.peak_flops),
+                  rate_cell(row.flops_per_s(row.backward_flops, row.time_split_s.backward_s), row.peak_flops),
                   known_or_dash(row.peak_flops, fmt::format("{:.3g}", row.peak_flops / 1e9)),
                   known_or_dash(intensity, fmt::format("{:.3g}", intensity)),
                   known_or_dash(hidden, fmt::format("{:.0f} %", 100 * hidden)), card_cell(row),

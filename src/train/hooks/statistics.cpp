@@ -1,6 +1,8 @@
 #include "train/hooks/statistics.hpp"
 
 #include <algorithm>
+#include <functional>
+#include <iterator>
 #include <numeric>
 
 #include "job/launch.hpp"
@@ -37,8 +39,7 @@ void StatisticsHook::step_recorded(const StepRecord& record) {
   const double busy_s = std::max(1e-12, t.training_s());
   seconds_.push_back(busy_s);
   samples_.push_back(record.samples);
-  rates_.push_back(record.samples / busy_s);
-  token_rates_.push_back(record.tokens / busy_s);
+  tokens_.push_back(record.tokens);
 }
 
 void StatisticsHook::add(const CodecRecord& codec) {
@@ -65,13 +66,20 @@ std::vector<double> StatisticsHook::measured(const std::vector<double>& all) con
   return all.size() > 1 ? std::vector<double>(all.begin() + 1, all.end()) : all;
 }
 
-Quartiles StatisticsHook::samples_per_s() const { return quartiles_of(measured(rates_)); }
+// Of amounts by step, a second.
+Quartiles StatisticsHook::rates_of(const std::vector<double>& amounts) const {
+  std::vector<double> rates;
+  std::transform(amounts.begin(), amounts.end(), seconds_.begin(), std::back_inserter(rates), std::divides<>());
+  return quartiles_of(measured(rates));
+}
+
+Quartiles StatisticsHook::samples_per_s() const { return rates_of(samples_); }
 double StatisticsHook::samples_per_s_overall() const {
   const auto sum = [](const std::vector<double>& all) { return std::accumulate(all.begin(), all.end(), 0.0); };
   const double seconds = sum(measured(seconds_));
   return seconds > 0 ? sum(measured(samples_)) / seconds : 0;
 }
-Quartiles StatisticsHook::tokens_per_s() const { return quartiles_of(measured(token_rates_)); }
+Quartiles StatisticsHook::tokens_per_s() const { return rates_of(tokens_); }
 Quartiles StatisticsHook::step_s() const { return quartiles_of(measured(seconds_)); }
 std::int64_t StatisticsHook::measured_steps() const { return static_cast<std::int64_t>(measured(seconds_).size()); }
 

@@ -39,6 +39,7 @@ class StatisticsHook final : public Hook {
 
  private:
   std::vector<double> measured(const std::vector<double>& all) const;
+  Quartiles rates_of(const std::vector<double>& amounts) const;
 
   void add(const CodecRecord& codec);
 
@@ -51,7 +52,7 @@ class StatisticsHook final : public Hook {
   double loss_ = 0;
   EpochRecord epoch_;
   std::vector<double> seconds_;
-  std::vector<double> rates_, token_rates_, samples_;
+  std::vector<double> samples_, tokens_;  // by step, as seconds_
 };
 
 }  // namespace echelon::inline train

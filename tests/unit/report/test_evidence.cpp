@@ -146,17 +146,17 @@ TEST_CASE("the wire matrix of an attempt as a table, in MB a step, beside the fo
   RunFigures run;
   run.wire_bytes_per_step = 2.5e6;
   run.formula_bytes_per_step = 2.4e6;
-  CHECK(wire_table(folder.path()).empty());
-  CHECK(wire_text(folder.path(), run).empty());
+  CHECK(wire_table(read_wire(folder.path())).empty());
+  CHECK(wire_text(read_wire(folder.path()), run).empty());
   write_file_whole(folder / "wire.json",
                    R"({"format":"echelon-wire","version":1,"steps":2,"bytes":[[0,4e6],[1e6,0]]})");
-  const std::string text = wire_table(folder.path()).text();
+  const std::string text = wire_table(read_wire(folder.path())).text();
   INFO(text);
   CHECK_THAT(text, Contains("2.000") && Contains("0.500") && Contains("2.500"));
-  CHECK(wire_text(folder.path(), run) ==
+  CHECK(wire_text(read_wire(folder.path()), run) ==
         "All ranks sent 2.500 MB a step, of that 2.500 MB for gradients and weights; by formula 2.400 MB.");
   write_file_whole(folder / "wire.json", R"({"format":"echelon-wire","version":1,"steps":2,"bytes":[[0,4e6],[1e6]]})");
-  CHECK_THROWS_AS(wire_table(folder.path()), DataError);
+  CHECK_THROWS_AS(read_wire(folder.path()), DataError);
 }
 
 TEST_CASE("the verdict: the single worker first, whether, how few, how many, and which", "[report][study]") {
