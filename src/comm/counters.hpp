@@ -27,36 +27,39 @@ class PeerBytes {
   std::vector<std::atomic<std::uint64_t>> bytes_;
 };
 
-// Rates by time, counted by one thread; restarted and read by any.
+// Rates by time, counted by one thread; restarted and read by any. The mean is up to the end of the last tenth of a
+// second with a message, so that it is never above the peak.
 class CardMeter {
  public:
   void add(double now_s, std::size_t bytes) {
     if (restarts_.load(kRelaxed)) {
       restarts_.store(false, kRelaxed);
-      start_s_.store(now_s, kRelaxed);
+      start_s_ = now_s;
       total_.store(0, kRelaxed);
       peak_.store(0, kRelaxed);
-      window_s_ = now_s, window_ = 0;
+      open_window(now_s);
     }
-    if (now_s - window_s_ >= kWindow_s) window_s_ = now_s, window_ = 0;
+    if (now_s - window_s_ >= kWindow_s) open_window(now_s);
     window_ += static_cast<double>(bytes);
     total_.store(total_.load(kRelaxed) + static_cast<double>(bytes), kRelaxed);
     peak_.store(std::max(peak_.load(kRelaxed), window_ / kWindow_s), kRelaxed);
-    last_s_.store(now_s, kRelaxed);
   }
   void restart() { restarts_.store(true, kRelaxed); }
   CardRates read() const {
-    const double seconds = last_s_.load(kRelaxed) - start_s_.load(kRelaxed);
-    return {.peak = peak_.load(kRelaxed),
-            .mean = restarts_.load(kRelaxed) || seconds <= 0 ? 0 : total_.load(kRelaxed) / seconds};
+    if (restarts_.load(kRelaxed)) return {.peak = peak_.load(kRelaxed), .mean = 0};
+    return {.peak = peak_.load(kRelaxed), .mean = total_.load(kRelaxed) / seconds_.load(kRelaxed)};
   }
 
  private:
   static constexpr double kWindow_s = 0.1;
   static constexpr std::memory_order kRelaxed = std::memory_order_relaxed;
+  void open_window(double now_s) {
+    window_s_ = now_s, window_ = 0;
+    seconds_.store(now_s - start_s_ + kWindow_s, kRelaxed);
+  }
   std::atomic<bool> restarts_ = true;
-  std::atomic<double> start_s_ = 0, last_s_ = 0, total_ = 0, peak_ = 0;
-  double window_s_ = 0, window_ = 0;
+  std::atomic<double> seconds_ = 0, total_ = 0, peak_ = 0;
+  double start_s_ = 0, window_s_ = 0, window_ = 0;
 };
 
 class AtomicCounters {
