@@ -152,7 +152,7 @@ Run declare_plan(CLI::App& app) {
   app.add_option("config", o->config, "the experiment, a TOML file")->type_name("CONFIG")->required();
   add_sets(app, o->sets);
   app.add_option("--from", o->from,
-                 "folder of runs; may be repeated: the step is measured in the run with the fewest ranks")
+                 "folder of runs, or a JSON report; may be repeated: the run with the fewest ranks measures the step")
       ->allow_extra_args(false)
       ->type_name("RUN");
   app.add_option("--step", o->step,
@@ -166,7 +166,7 @@ Run declare_plan(CLI::App& app) {
   app.add_option("--replicas", o->replicas, "8..10000 (doubling), or a list")->capture_default_str();
   app.add_option("--scaling", o->scaling, "weak: the batch of each replica stays; strong: that of all")
       ->capture_default_str();
-  app.add_option("--compare", o->compare, "what else is predicted: strategies, algorithms, codecs, or none")
+  app.add_option("--compare", o->compare, "what else is predicted: strategies, algorithms, codecs, meshes, or none")
       ->delimiter(',')
       ->allow_extra_args(false);
   app.add_option("--node-hour", o->node_hour, "price of one host for an hour")->check(CLI::Range(0.0, 1e6));

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
+#include <map>
 #include <nlohmann/json.hpp>
-#include <set>
 
 #include "base/atomic_file.hpp"
 #include "base/error.hpp"
@@ -24,6 +24,15 @@
 
 namespace echelon::cli {
 namespace {
+
+constexpr int kMostMeshed = 64;
+
+void check_compared(const std::vector<std::string>& words) {
+  const std::vector<std::string> known = {"strategies", "algorithms", "codecs", "meshes", "none"};
+  for (const std::string& word : words)
+    if (std::find(known.begin(), known.end(), word) == known.end())
+      throw ConfigError(unknown_name("--compare", word, known));
+}
 
 // The finished run whose step is measured: the fewest ranks, then the most steps.
 const RunRecord* calibrating(const std::vector<RunRecord>& runs) {
@@ -54,6 +63,9 @@ class Planner {
       throw ConfigError("no step: --from RUN takes a measured one, --step forward_ms=60,backward_ms=120 describes one");
     step_ = !options.step.empty() ? described_step(options.step, static_cast<double>(config_.batch.global))
                                   : measured_step(*run_);
+    for (const RunRecord& run : runs_)  // the fewest ranks first: what is predicted may be among them
+      if (const auto speed = measured_codec(run); speed && run.state == "finished")
+        step_.measured_codecs.emplace(run.codec, *speed);
   }
 
   PlanReport report() {
@@ -62,6 +74,7 @@ class Planner {
     report.main = of(config_, replicas_, true);
     report.node_hour = options_.node_hour;
     for (const Config& config : variants()) report.variants.push_back(of(config, replicas_, false));
+    if (wanted("meshes")) add_meshes(report);
     add_points(report);
     if (work_.sparse_tables) report.notes.push_back("sparse embeddings are counted as if they were sent whole");
     if (!step_.variation.varies())
@@ -73,17 +86,19 @@ class Planner {
   bool strong() const { return options_.scaling == "strong"; }
 
   Forecast of(const Config& config, const std::vector<int>& replicas, bool ranges) {
-    return forecast({.config = config,
-                     .work = work_,
-                     .step = step_,
-                     .strong = strong(),
-                     .network = network_,
-                     .replicas = replicas,
-                     .pricers = pricers_,
-                     .ranges = ranges});
+    Forecast made = forecast({.config = config,
+                              .work = work_,
+                              .step = step_,
+                              .strong = strong(),
+                              .network = network_,
+                              .replicas = replicas,
+                              .pricers = pricers_,
+                              .ranges = ranges});
+    for (ForecastRow& row : made.rows) row.memory = memory_of(config, row.replicas);
+    return made;
   }
 
-  std::vector<std::string> facts() const {
+  std::vector<std::string> facts() {
     const auto ms = [](double seconds) { return fmt::format("{:.4g}", 1e3 * seconds); };
     std::vector<std::string> lines;
     lines.push_back(fmt::format("model     {}: {} values, {} in {}, {:.3g} FLOPs a value and step", work_.model,
@@ -105,34 +120,50 @@ class Planner {
     return lines;
   }
 
-  std::string memory() const {
-    if (config_.parallel.pipeline * config_.parallel.tensor * config_.parallel.space > 1)
-      return "of a split model: see echelon check";
-    RankBatches batches;
-    const double share = strong() ? step_.samples / replicas_.front() : step_.samples;
-    batches.accumulation = config_.batch.accumulation;
-    batches.micro = {std::max<std::int64_t>(1, static_cast<std::int64_t>(share) / batches.accumulation)};
-    batches.replicas = replicas_.back();
-    return memory_text(config_, footprint_of(config_, graph_, batches));
+  std::string memory() {
+    if (splits(config_)) return "of a split model: see echelon check";
+    const int replicas = strong() ? replicas_.front() : replicas_.back();
+    return memory_text(config_, footprint(config_, replicas));
+  }
+
+  static bool splits(const Config& config) { return model_group(config.parallel) > 1; }
+
+  // Of a rank. What the strategy adds is not in the programs, which are built once for a number of samples.
+  const Footprint& programs_of(std::int64_t micro) {
+    const auto found = footprints_.find(micro);
+    if (found != footprints_.end()) return found->second;
+    RankBatches batches{.micro = {micro}, .accumulation = config_.batch.accumulation};
+    return footprints_.emplace(micro, footprint_of(config_, graph_, batches)).first->second;
+  }
+  Footprint footprint(const Config& config, int replicas) {
+    const double share = strong() ? step_.samples / replicas : step_.samples;
+    const auto micro = static_cast<std::int64_t>(share) / config_.batch.accumulation;
+    Footprint bytes = programs_of(std::max<std::int64_t>(1, micro));
+    add_strategy_memory(config, replicas, bytes);
+    return bytes;
+  }
+  double memory_of(const Config& config, int replicas) {
+    if (splits(config)) return 0;
+    const Footprint bytes = footprint(config, replicas);
+    return bytes.total() + bytes.host;
+  }
+
+  bool wanted(const char* what) const {
+    return std::find(options_.compare.begin(), options_.compare.end(), what) != options_.compare.end();
   }
 
   // The config under every other strategy, all-reduce and codec, as --compare has it.
   std::vector<Config> variants() const {
-    const std::vector<std::string> known = {"strategies", "algorithms", "codecs", "none"};
-    std::set<std::string> wanted(options_.compare.begin(), options_.compare.end());
-    for (const std::string& word : wanted)
-      if (std::find(known.begin(), known.end(), word) == known.end())
-        throw ConfigError(unknown_name("--compare", word, known));
     std::vector<Config> all;
     const ExchangeConfig& own = config_.exchange;
-    if (wanted.contains("algorithms") && strategy_traits(own.strategy).all_reduces() && own.codec == "none")
+    if (wanted("algorithms") && strategy_traits(own.strategy).all_reduces() && own.codec == "none")
       for (const AlgorithmTraits& algorithm : kAlgorithms)
         if (algorithm.name != own.algorithm && !algorithm.measured && !algorithm.library)
           all.emplace_back(config_).exchange.algorithm = algorithm.name;
-    if (wanted.contains("codecs") && strategy_traits(own.strategy).carries_codes)
+    if (wanted("codecs") && strategy_traits(own.strategy).carries_codes)
       for (const CodecTraits& codec : kCodecs)
         if (codec.name != own.codec) all.emplace_back(config_).exchange.codec = codec.name;
-    if (wanted.contains("strategies"))
+    if (wanted("strategies"))
       for (const StrategyTraits& strategy : kStrategies) {
         if (strategy.name == own.strategy) continue;
         ExchangeConfig& exchange = all.emplace_back(config_).exchange;
@@ -140,6 +171,18 @@ class Planner {
         if (!strategy.carries_codes) exchange.codec = kNoCodec.name;
       }
     return all;
+  }
+
+  void add_meshes(PlanReport& report) {
+    if (splits(config_)) throw ConfigError("--compare meshes: of a config whose model is whole; leave [parallel] out");
+    for (const int ranks : replicas_) {
+      if (ranks < 2 || ranks > kMostMeshed) continue;
+      const MeshRequest request{
+          .config = config_, .graph = graph_, .step = step_, .network = network_, .strong = strong()};
+      for (MeshForecast& mesh : mesh_forecasts(request, ranks)) report.meshes.push_back(std::move(mesh));
+    }
+    if (report.meshes.empty() || replicas_.back() > kMostMeshed)
+      report.notes.push_back(fmt::format("meshes are listed for 2 to {} ranks", kMostMeshed));
   }
 
   // Every finished run with its own config and ranks.
@@ -178,6 +221,7 @@ class Planner {
   std::vector<RunRecord> runs_;
   const RunRecord* run_ = nullptr;
   StepModel step_;
+  std::map<std::int64_t, Footprint> footprints_;  // by samples of a micro-batch
 };
 
 }  // namespace
@@ -185,6 +229,7 @@ class Planner {
 int run_plan(const PlanOptions& options) {
   if (options.scaling != "weak" && options.scaling != "strong")
     throw ConfigError(fmt::format("--scaling {}: weak or strong", options.scaling));
+  check_compared(options.compare);
   const PlanReport report = Planner(options).report();
   std::fputs(plan_text(report, PlanFormat::text).c_str(), stdout);
   if (options.out.empty()) return kExitOk;

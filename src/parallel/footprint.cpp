@@ -143,17 +143,7 @@ Footprint footprint(const Config& config, const Holding& holding) {
                     "larger batch.accumulation needs less",
                     holding.batches.largest()));
   }
-  bytes.strategy = arena * arenas_of_strategy(config.exchange);
-  const int replicas = holding.batches.replicas;
-  if (strategy_traits(config.exchange.strategy).reads_table("asynchronous") &&
-      replicas + config.exchange.server.ranks > 1) {
-    const AsyncArenas arenas =
-        async_arenas(config.exchange, replicas, static_cast<int>(rule_of(config.optimiser).arenas()));
-    bytes.host = arena * arenas.host;
-    bytes.strategy += arena * arenas.device;
-  }
-  if (strategy_traits(config.exchange.strategy).skips_steps && config.run.on_lost_worker == OnLostWorker::go_on)
-    bytes.host += arena;          // the weights of the step before, while new ones arrive
+  add_strategy_memory(config, holding.batches.replicas, bytes);
   if (config.train.reproducible)  // finished subtrees of micro-shards, train/micro_shards.hpp
     bytes.gradients += arena * std::log2(static_cast<double>(holding.batches.accumulation));
   return bytes;
@@ -166,6 +156,21 @@ int in_flight_of(const Config& config, int stage, const RankBatches& batches) {
 }
 
 }  // namespace
+
+void add_strategy_memory(const Config& config, int replicas, Footprint& bytes) {
+  const double arena = bytes.weights;
+  bytes.strategy = arena * arenas_of_strategy(config.exchange);
+  bytes.host = 0;
+  if (strategy_traits(config.exchange.strategy).reads_table("asynchronous") &&
+      replicas + config.exchange.server.ranks > 1) {
+    const AsyncArenas arenas =
+        async_arenas(config.exchange, replicas, static_cast<int>(rule_of(config.optimiser).arenas()));
+    bytes.host = arena * arenas.host;
+    bytes.strategy += arena * arenas.device;
+  }
+  if (strategy_traits(config.exchange.strategy).skips_steps && config.run.on_lost_worker == OnLostWorker::go_on)
+    bytes.host += arena;  // the weights of the step before, while new ones arrive
+}
 
 std::int64_t RankBatches::largest() const {
   return std::max(*std::max_element(micro.begin(), micro.end()), evaluation);

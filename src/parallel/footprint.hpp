@@ -56,6 +56,9 @@ struct Footprint {
 // `graph` alone. Throws what Program throws, without a memory limit.
 Footprint footprint_of(const Config& config, const Graph& graph, const RankBatches& batches,
                        const std::vector<const Graph*>& by_length = {});
+// Sets what exchange.strategy keeps on a rank of so many replicas, its part on the host included; a model that is
+// whole.
+void add_strategy_memory(const Config& config, int replicas, Footprint& bytes);
 // Of a rank of a split model: `part` at the coordinates `coord`.
 Footprint footprint_of(const Config& config, const Part& part, const MeshCoord& coord, const RankBatches& batches);
 

@@ -19,8 +19,8 @@ std::string percent(double part) { return fmt::format("{:.1f} %", 100 * part); }
 double node_hours(const ForecastRow& row) { return row.hosts * 1e6 / row.samples_per_s / 3600; }
 
 Table main_table(const PlanReport& report) {
-  std::vector<std::string> header = {"replicas", "hosts", "step",     "range", "samples/s",         "efficiency",
-                                     "compute",  "skew",  "exchange", "codec", "host-h / M samples"};
+  std::vector<std::string> header = {"replicas", "hosts", "step",     "range", "samples/s", "efficiency",
+                                     "compute",  "skew",  "exchange", "codec", "memory",    "host-h / M samples"};
   if (report.node_hour > 0) header.emplace_back("cost / M samples");
   header.emplace_back("by");
   Table table(header);
@@ -35,6 +35,7 @@ Table main_table(const PlanReport& report) {
                                       percent(row.skew_s / row.step_s),
                                       percent(row.exchange_s / row.step_s),
                                       percent(row.codec_s / row.step_s),
+                                      row.memory > 0 ? bytes_text(row.memory) : "-",
                                       fmt::format("{:.3g}", node_hours(row))};
     if (report.node_hour > 0) cells.push_back(fmt::format("{:.2f}", report.node_hour * node_hours(row)));
     cells.emplace_back(row.simulated ? "simulation" : "formula");
@@ -56,7 +57,7 @@ Table variant_table(const PlanReport& report) {
   std::vector<std::string> header = {"exchange"};
   for (const std::size_t c : columns)
     header.push_back(fmt::format("{} replicas", count_text(report.main.rows[c].replicas)));
-  header.insert(header.end(), {"90 % up to", "50 % up to", "knee"});
+  header.insert(header.end(), {"memory", "90 % up to", "50 % up to", "knee"});
   Table table(header);
   const auto up_to = [](int k) { return k > 0 ? count_text(k) : std::string("-"); };
   const auto add = [&](const Forecast& forecast) {
@@ -64,11 +65,23 @@ Table variant_table(const PlanReport& report) {
     for (const std::size_t c : columns)
       cells.push_back(
           fmt::format("{} {:.0f} %", seconds_text(forecast.rows[c].step_s), 100 * forecast.rows[c].efficiency));
+    const double memory = forecast.rows.back().memory;
+    cells.push_back(memory > 0 ? bytes_text(memory) : "-");
     cells.insert(cells.end(), {up_to(forecast.most_at_90), up_to(forecast.most_at_50), up_to(forecast.knee)});
     table.row(std::move(cells));
   };
   add(report.main);
   for (const Forecast& variant : report.variants) add(variant);
+  return table;
+}
+
+Table mesh_table(const PlanReport& report) {
+  Table table({"ranks", "mesh", "step", "samples/s", "compute", "between", "exchange", "memory", ""});
+  const auto time = [](double seconds) { return seconds > 0 ? seconds_text(seconds) : "0"; };
+  for (const MeshForecast& mesh : report.meshes)
+    table.row({count_text(mesh.ranks), mesh.mesh, time(mesh.price.step_s()), rate_text(mesh.samples_per_s),
+               time(mesh.price.compute_s), time(mesh.price.between_s), time(mesh.price.exchange_s),
+               bytes_text(mesh.memory), mesh.verdict});
   return table;
 }
 
@@ -113,6 +126,7 @@ nlohmann::ordered_json json_of(const Forecast& forecast) {
                            {"codec_s", row.codec_s},
                            {"samples_per_s", row.samples_per_s},
                            {"efficiency", row.efficiency},
+                           {"memory_bytes", row.memory > 0 ? nlohmann::ordered_json(row.memory) : nullptr},
                            {"host_hours_per_million_samples", node_hours(row)},
                            {"simulated", row.simulated}});
   return all;
@@ -131,6 +145,7 @@ std::string plan_text(const PlanReport& report, PlanFormat format) {
   text +=
       heading(report.main.title) + shown(main_table(report)) + (markdown ? "\n" : "") + knee_text(report.main) + "\n";
   if (!report.variants.empty()) text += heading("Step and efficiency of every exchange") + shown(variant_table(report));
+  if (!report.meshes.empty()) text += heading("Replicas or parts of the model") + shown(mesh_table(report));
   if (!report.points.empty()) text += heading("Beside what was measured") + shown(point_table(report));
   for (const std::string& note : report.notes)
     text += fmt::format("{}note: {}\n", &note == &report.notes.front() ? "\n" : "", note);
@@ -139,13 +154,14 @@ std::string plan_text(const PlanReport& report, PlanFormat format) {
 
 std::string plan_csv(const PlanReport& report) {
   Table table({"exchange", "replicas", "ranks", "hosts", "step_s", "low_s", "high_s", "compute_s", "skew_s",
-               "exchange_s", "codec_s", "samples_per_s", "efficiency", "host_hours_per_million_samples", "simulated"});
+               "exchange_s", "codec_s", "samples_per_s", "efficiency", "memory_bytes", "host_hours_per_million_samples",
+               "simulated"});
   const auto add = [&](const Forecast& forecast) {
     for (const ForecastRow& row : forecast.rows) {
       std::vector<std::string> cells = {forecast.title, std::to_string(row.replicas), std::to_string(row.ranks),
                                         std::to_string(row.hosts)};
       for (const double value : {row.step_s, row.low_s, row.high_s, row.compute_s, row.skew_s, row.exchange_s,
-                                 row.codec_s, row.samples_per_s, row.efficiency, node_hours(row)})
+                                 row.codec_s, row.samples_per_s, row.efficiency, row.memory, node_hours(row)})
         cells.push_back(fmt::format("{:.6g}", value));
       cells.emplace_back(row.simulated ? "1" : "0");
       table.row(std::move(cells));
@@ -160,6 +176,16 @@ nlohmann::ordered_json plan_json(const PlanReport& report) {
   nlohmann::ordered_json all = {{"format", "echelon-plan"}, {"version", 1}, {"facts", report.facts}};
   all["plans"].push_back(json_of(report.main));
   for (const Forecast& variant : report.variants) all["plans"].push_back(json_of(variant));
+  for (const MeshForecast& mesh : report.meshes)
+    all["meshes"].push_back({{"ranks", mesh.ranks},
+                             {"mesh", mesh.mesh},
+                             {"step_s", mesh.price.step_s()},
+                             {"compute_s", mesh.price.compute_s},
+                             {"between_s", mesh.price.between_s},
+                             {"exchange_s", mesh.price.exchange_s},
+                             {"samples_per_s", mesh.samples_per_s},
+                             {"memory_bytes", mesh.memory},
+                             {"verdict", mesh.verdict}});
   for (const MeasuredPoint& point : report.points)
     all["points"].push_back({{"run", point.folder},
                              {"exchange", point.title},

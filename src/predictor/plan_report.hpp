@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "predictor/mesh_models.hpp"
 #include "predictor/prediction.hpp"
 
 namespace echelon::inline predictor {
@@ -19,9 +20,10 @@ struct MeasuredPoint {
 };
 
 struct PlanReport {
-  std::vector<std::string> facts;  // lines: model, step, network, memory
-  Forecast main;                   // of the config as it is
-  std::vector<Forecast> variants;  // other strategies, algorithms, codecs
+  std::vector<std::string> facts;    // lines: model, step, network, memory
+  Forecast main;                     // of the config as it is
+  std::vector<Forecast> variants;    // other strategies, algorithms, codecs
+  std::vector<MeshForecast> meshes;  // of several numbers of ranks, in their order
   std::vector<MeasuredPoint> points;
   double node_hour = 0;  // money of one host for an hour; 0: not given
   std::vector<std::string> notes;
@@ -29,7 +31,7 @@ struct PlanReport {
 
 enum class PlanFormat : unsigned char { text, markdown };
 std::string plan_text(const PlanReport& report, PlanFormat format);
-// One row a forecast and number of replicas; the main one first.
+// One row a forecast and number of replicas; the main one first. Without meshes.
 std::string plan_csv(const PlanReport& report);
 nlohmann::ordered_json plan_json(const PlanReport& report);
 // Step time over replicas, with its range, and measured points of the same exchanges: an SVG. "" where gnuplot is

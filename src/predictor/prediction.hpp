@@ -28,6 +28,7 @@ struct ForecastRow {
   double step_s = 0, low_s = 0, high_s = 0;
   double compute_s = 0, skew_s = 0, codec_s = 0, exchange_s = 0;  // sum to step_s
   double samples_per_s = 0, efficiency = 0;
+  double memory = 0;       // bytes of a rank; 0: not computed
   bool simulated = false;  // every plan ran on virtual time; else closed forms
 };
 

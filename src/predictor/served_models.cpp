@@ -92,7 +92,8 @@ std::vector<OverlapBucket> served_stages(const StrategySetting& setting, int rep
     const Stage pull{.card = load.apart ? 1 : 0,
                      .busy_s = load.pulled * wire + messages_s(setting, load, load.pulled, wire),
                      .latency_s = load.link.latency_s};
-    const double enc = raw / setting.step.encode_bytes_per_s, dec = raw / setting.step.decode_bytes_per_s;
+    const CodecSpeed& speed = setting.step.codec_speed(setting.exchange().codec);
+    const double enc = raw / speed.encode_bytes_per_s, dec = raw / speed.decode_bytes_per_s;
     const double workers = alone ? 1 : replicas;
     if (coded)
       bucket.stages = {{.card = 2, .busy_s = enc},

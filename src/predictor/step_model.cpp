@@ -8,6 +8,7 @@
 
 #include "base/error.hpp"
 #include "base/text.hpp"
+#include "config/traits/codecs.hpp"
 #include "predictor/description.hpp"
 #include "report/figures_json.hpp"
 
@@ -65,8 +66,8 @@ StepModel described_step(const std::string& argument, double samples) {
   step.other_s = seconds("other_ms", 0);
   const double jitter = text.number("jitter", 0, 0, 3), spread = text.number("spread", 0, 0, 3);
   step.variation = Variation::lognormal(jitter, spread);
-  step.encode_bytes_per_s = 1e9 * text.number("encode_gb_per_s", 4.5, 1e-3, 1e6);
-  step.decode_bytes_per_s = 1e9 * text.number("decode_gb_per_s", 6, 1e-3, 1e6);
+  step.codec.encode_bytes_per_s = 1e9 * text.number("encode_gb_per_s", 4.5, 1e-3, 1e6);
+  step.codec.decode_bytes_per_s = 1e9 * text.number("decode_gb_per_s", 6, 1e-3, 1e6);
   text.refuse_others();
   if (step.forward_s + step.backward_s <= 0) text.refuse("forward_ms", "a step of 0 ms");
   return step;
@@ -95,6 +96,16 @@ StepModel measured_step(const RunRecord& run) {
   step.variation = Variation::measured(std::move(compute));
   step.measured = true;
   return step;
+}
+
+std::optional<CodecSpeed> measured_codec(const RunRecord& run) {
+  if (run.codec == kNoCodec.name || !run.coded || !(run.coded->bytes_before > 0) || !(run.coded->seconds > 0))
+    return {};
+  // Each value that a rank encodes it decodes once too; where all receive all messages, once for each replica.
+  const CodecTraits* traits = find_traits(kCodecs, run.codec);
+  const bool gathers = traits && traits->route == CodecRoute::gather;
+  const double rate = run.coded->bytes_before * (gathers ? 1 + run.mesh.data : 2) / run.coded->seconds;
+  return CodecSpeed{.encode_bytes_per_s = rate, .decode_bytes_per_s = rate};
 }
 
 double measured_period_s(const RunRecord& run) {

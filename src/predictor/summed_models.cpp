@@ -61,6 +61,7 @@ Collective gradient_collective(const StrategySetting& setting, int replicas, std
 std::vector<OverlapBucket> gradient_stages(const StrategySetting& setting, int replicas) {
   const ExchangeConfig& exchange = setting.exchange();
   const CodecRoute route = route_of(exchange.codec);
+  const CodecSpeed& speed = setting.step.codec_speed(exchange.codec);
   std::vector<OverlapBucket> buckets;
   for (const GradientBucket& gradient : setting.work.buckets) {
     const Collective sum = gradient_collective(setting, replicas, gradient.elems);
@@ -76,9 +77,9 @@ std::vector<OverlapBucket> gradient_stages(const StrategySetting& setting, int r
       // way one round of both.
       const double decoded = route == CodecRoute::gather ? replicas : 2;
       const double encoded = route == CodecRoute::gather ? 1 : 2;
-      bucket.stages = {{.card = 1, .busy_s = encoded * raw / setting.step.encode_bytes_per_s},
+      bucket.stages = {{.card = 1, .busy_s = encoded * raw / speed.encode_bytes_per_s},
                        wire,
-                       {.card = 1, .busy_s = decoded * raw / setting.step.decode_bytes_per_s}};
+                       {.card = 1, .busy_s = decoded * raw / speed.decode_bytes_per_s}};
     }
     buckets.push_back(std::move(bucket));
   }

@@ -114,8 +114,9 @@ double strom_message_bytes(const StromKeys& keys, double elems) {
 
 double strom_codec_s(const StrategySetting& setting, int replicas) {
   if (!setting.codec_takes_time) return 0;
-  return setting.work.bytes() * (1 / setting.step.encode_bytes_per_s +
-                                 (replicas - 1) * setting.exchange().strom.density / setting.step.decode_bytes_per_s);
+  const CodecSpeed& speed = setting.step.codec;
+  return setting.work.bytes() *
+         (1 / speed.encode_bytes_per_s + (replicas - 1) * setting.exchange().strom.density / speed.decode_bytes_per_s);
 }
 
 bool can_simulate_strom(const StrategySetting& setting, int replicas) {

@@ -136,9 +136,45 @@ std::string why_uncounted(const RunRecord& run) {
   return {};
 }
 
+namespace {
+
+// The attempts of a JSON report, where it names them: from the working directory, or beside the report.
+std::set<std::string> attempts_of_report(const std::string& path) {
+  std::set<std::string> attempts;
+  std::vector<std::string> missing;
+  try {
+    const json report = read_json(path);
+    if (!report.is_object() || report.value("format", "") != "echelon-scaling")
+      throw DataError(fmt::format("{}: is no report; expected the NAME.json of `echelon report`", path));
+    for (const json& run : report.at("runs")) {
+      const std::string folder = run.at("folder");
+      const std::string beside = (fs::path(path).parent_path() / folder).string();
+      const std::string& found = fs::is_directory(folder) ? folder : beside;
+      if (fs::is_directory(found))
+        attempts.insert(fs::weakly_canonical(found).string());
+      else
+        missing.push_back(folder);
+    }
+  } catch (const json::exception& error) {
+    throw DataError(fmt::format("{}: {}", path, error.what()));
+  }
+  if (!missing.empty())
+    throw DataError(
+        fmt::format("{}: {} of its runs not found, such as {}; a report is read with the folders of its runs", path,
+                    missing.size(), missing.front()));
+  if (attempts.empty()) throw DataError(fmt::format("{}: a report of no run", path));
+  return attempts;
+}
+
+}  // namespace
+
 std::vector<RunRecord> read_runs(const std::vector<std::string>& folders) {
   std::set<std::string> found;
   for (const std::string& folder : folders) {
+    if (folder.ends_with(".json") && fs::is_regular_file(folder)) {
+      found.merge(attempts_of_report(folder));
+      continue;
+    }
     if (!fs::is_directory(folder))
       throw ConfigError(
           fmt::format("{}: no such folder; give a run's folder, an attempt in it, or a folder above", folder));

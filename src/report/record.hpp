@@ -28,7 +28,8 @@ struct RunRecord : RunFigures {  // figures are filled where has_summary
   std::shared_ptr<const Config> config;  // effective; null where there is no config.toml
 };
 
-// Every attempt in and below the folders (attempts, runs or parents of runs, to 6 levels), each once, in order of path.
+// Every attempt in and below the folders (attempts, runs or parents of runs, to 6 levels), each once, in order of path;
+// of a JSON report (a file) the attempts that it names, by its paths from the working directory or from its own folder.
 // ConfigError for a folder that does not exist or contains no attempt, DataError for a record that cannot be read, with
 // its path. Reads files only.
 std::vector<RunRecord> read_runs(const std::vector<std::string>& folders);

@@ -43,6 +43,71 @@ TEST_CASE("plan predicts the run that it was calibrated by, and more replicas", 
                Catch::Contains("<svg") && Catch::Contains("predicted: ") && Catch::Contains("measured: "));
 }
 
+TEST_CASE("plan takes a report for its runs, and the speed of a codec from a run with it", "[plan]") {
+  const Trial trial;
+  const Sets sets = {"device.kind=paced", "device.paced_gflops=0.05", "train.steps=12"};
+  REQUIRE(trial.train(1, sets).code == kExitOk);
+  REQUIRE(trial.train(2, with(sets, {"exchange.codec=onebit", "name=coded"})).code == kExitOk);
+  REQUIRE(trial.echelon({"report", "results", "--out", "written", "--name", "all"}).code == kExitOk);
+  const auto planned = [&](const std::string& from) {
+    const Outcome outcome = plan(trial, {"--from", from, "--replicas", "2,4", "--compare", "codecs", "--network",
+                                         "100gbit", "--out", "plans", "--set", "exchange.overlap=none"});
+    INFO(outcome.out << outcome.err);
+    REQUIRE(outcome.code == kExitOk);
+    return json::parse(read_file_whole(trial / "plans/plan.json"));
+  };
+  const json of_report = planned("written/all.json"), of_folder = planned("results");
+  CHECK(of_report == of_folder);
+  CHECK(of_report["points"].size() == 2);
+  // The codec's share follows what the run with it measured, at most some GB/s.
+  for (const json& made : of_report["plans"]) {
+    const double coded_s = made["rows"][0]["codec_s"];
+    INFO(made["exchange"]);
+    CHECK((coded_s > 0) == (made["exchange"] != "synchronous, ring"));
+    CHECK(made["rows"][0]["memory_bytes"].get<double>() > 3 * 4 * 38'282);
+  }
+  std::filesystem::remove_all(trial / "results");
+  const Outcome gone = plan(trial, {"--from", "written/all.json"});
+  CHECK(gone.code == kExitData);
+  CHECK_THAT(gone.err, Catch::Contains("all.json: 2 of its runs not found"));
+}
+
+TEST_CASE("plan prices meshes of ranks that are not there, with their memory", "[plan]") {
+  const Trial trial;
+  const auto meshes = [&](std::vector<std::string> more) {
+    std::vector<std::string> words = {"--step",     "samples=64,forward_ms=10,backward_ms=20",
+                                      "--replicas", "4,64,1000",
+                                      "--compare",  "meshes",
+                                      "--out",      "plans",
+                                      "--set",      "exchange.overlap=none"};
+    words.insert(words.end(), more.begin(), more.end());
+    const Outcome outcome = plan(trial, words);
+    INFO(outcome.out << outcome.err);
+    REQUIRE(outcome.code == kExitOk);
+    CHECK_THAT(outcome.out, Catch::Contains("Replicas or parts of the model") &&
+                                Catch::Contains("meshes are listed for 2 to 64 ranks"));
+    return json::parse(read_file_whole(trial / "plans/plan.json"))["meshes"];
+  };
+  const json apart = meshes({"--network", "10gbit"});
+  REQUIRE(!apart.empty());
+  for (const json& mesh : apart) CHECK(mesh["mesh"].get<std::string>().starts_with("data "));  // groups fit no host
+  const json rows = meshes({"--network", "100mbit,ranks_per_host=4,inside=nvlink"});
+  CHECK(rows[0]["verdict"] == "fastest");
+  CHECK(rows[0]["ranks"] == 4);
+  double whole = 0, part = 0, before = 0;
+  for (const json& mesh : rows) {
+    CHECK((mesh["verdict"] == "fastest" || mesh["samples_per_s"].get<double>() <= before));
+    before = mesh["samples_per_s"];
+    if (mesh["ranks"] != 4) continue;
+    (mesh["mesh"] == "data 4" ? whole : part) = mesh["memory_bytes"];
+  }
+  CHECK(whole > 0);
+  CHECK(part > 0);
+  const Outcome limited = plan(trial, {"--step", "samples_per_s=1000", "--replicas", "4", "--compare", "meshes",
+                                       "--set", "device.memory_limit_mb=0.01"});
+  CHECK_THAT(limited.out, Catch::Contains("too large") && !Catch::Contains("fastest"));
+}
+
 TEST_CASE("plan refuses what it cannot predict from", "[plan]") {
   const Trial trial;
   const auto refused = [&](std::vector<std::string> words, const std::string& why) {
@@ -56,6 +121,7 @@ TEST_CASE("plan refuses what it cannot predict from", "[plan]") {
   refused({"--step", "samples_per_s=10", "--network", "1gbti"}, "did you mean '1gbit'");
   refused({"--step", "samples_per_s=10", "--scaling", "week"}, "weak or strong");
   refused({"--step", "samples_per_s=10", "--compare", "codes"}, "did you mean 'codecs'");
+  refused({"--step", "samples_per_s=10", "--compare", "meshes", "--set", "parallel.pipeline=2"}, "--compare meshes");
   refused({"--step", "samples_per_s=10", "--replicas", "8...9"}, "--replicas 8...9");
 }
 
