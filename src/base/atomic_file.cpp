@@ -43,10 +43,15 @@ void publish_file(const std::string& temporary, const std::string& path) {
   sync_path(folder.empty() ? "." : folder, O_RDONLY | O_DIRECTORY);
 }
 
+int create_file(const std::string& path) {
+  ::unlink(path.c_str());  // of an earlier process of this number
+  return ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+}
+
 void write_file_whole(const std::string& path, std::string_view content) {
   static std::atomic<int> count{0};  // two threads may write one file
   const std::string temporary = fmt::format("{}.tmp-{}-{}", path, ::getpid(), count++);
-  const int fd = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+  const int fd = create_file(temporary);
   if (fd < 0) fail(path, "cannot be written", errno);
   int error = 0;
   for (std::size_t at = 0; at < content.size() && error == 0;) {

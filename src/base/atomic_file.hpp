@@ -9,14 +9,18 @@
 
 namespace echelon::inline base {
 
-// Writes `content` to `path`, mode 0644. On a failure the old file stays and the temporary one, `<path>.tmp-<pid>-<n>`,
-// is removed; a process that is killed meanwhile leaves it behind. Blocks for two fsyncs.
+// Writes `content` to `path`, mode 0666 but for the umask. On a failure the old file stays and the temporary one,
+// `<path>.tmp-<pid>-<n>`, is removed; a process that is killed meanwhile leaves it behind. Blocks for two fsyncs.
 void write_file_whole(const std::string& path, std::string_view content);
 
 // The same for a temporary file that is already written and closed, on the same file system as `path`: syncs it,
 // renames it over `path`, syncs the folder. Removed on a failure before the rename; where the last sync fails, the new
 // file is in place all the same.
 void publish_file(const std::string& temporary, const std::string& path);
+
+// A new file to write, mode 0666 but for the umask: what had its name is removed first, and links are never followed.
+// The descriptor; -1 with errno on a failure.
+int create_file(const std::string& path);
 
 // Creates a folder and its parents; those that exist are left as they are.
 void make_folders(const std::string& path);

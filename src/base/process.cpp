@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <csignal>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -77,6 +79,31 @@ std::uint64_t start_ticks(const std::string& id) {
   std::uint64_t ticks = 0;
   std::from_chars(field.data(), field.data() + field.size(), ticks);
   return fields ? ticks : 0;
+}
+
+std::vector<std::string> stopped_siblings() {
+  std::vector<pid_t> found;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc", error)) {
+    const std::string name = entry.path().filename().string();
+    pid_t pid = 0;
+    if (std::from_chars(name.data(), name.data() + name.size(), pid).ec != std::errc() || pid == ::getpid()) continue;
+    std::istringstream stat(stat_of(pid));
+    char state = 0;
+    pid_t parent = 0;
+    if (stat >> state >> parent && parent == ::getppid() && (state == 'T' || state == 't')) found.push_back(pid);
+  }
+  std::sort(found.begin(), found.end());
+  std::vector<std::string> texts;
+  for (const pid_t pid : found) {
+    std::ifstream environment("/proc/" + std::to_string(pid) + "/environ");
+    std::string text = fmt::format("PID {}", pid);
+    for (std::string word; std::getline(environment, word, '\0');)
+      for (const char* rank : {"OMPI_COMM_WORLD_RANK=", "PMIX_RANK="})
+        if (word.starts_with(rank)) text = fmt::format("rank {} (PID {})", word.substr(std::strlen(rank)), pid);
+    texts.push_back(text);
+  }
+  return texts;
 }
 
 void kill_process(const std::string& id, std::uint64_t started_ticks) {

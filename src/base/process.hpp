@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace echelon::inline base {
 
@@ -24,5 +25,8 @@ std::uint64_t start_ticks(const std::string& id);
 void kill_process(const std::string& id, std::uint64_t started_ticks);
 // True only where `id` is near and its process is stopped by a signal or a debugger (/proc/PID/stat: T, t).
 bool is_stopped(const std::string& id);
+// Processes of this one's parent (ranks of a launcher on this host) that are stopped, in order of PID: "rank 3 (PID
+// 4711)" where its environment tells the rank, else "PID 4711". Reads all of /proc.
+std::vector<std::string> stopped_siblings();
 
 }  // namespace echelon::inline base

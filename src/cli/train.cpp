@@ -12,6 +12,7 @@
 #include "config/batch_plan.hpp"
 #include "config/parse.hpp"
 #include "job/launch.hpp"
+#include "job/launch_watch.hpp"
 #include "job/signals.hpp"
 #include "run/attempt.hpp"
 #include "run/survivors.hpp"
@@ -19,19 +20,22 @@
 namespace echelon::cli {
 namespace {
 
-// Of the config that this rank reads. What is wrong with it, or differs between ranks, is the attempt's to report.
-bool goes_on_without_lost(const TrainOptions& options) {
+// Of the config that this rank reads; defaults where it cannot. What is wrong with it, or differs between ranks, is the
+// attempt's to report.
+RunConfig run_config(const TrainOptions& options) {
   try {
-    return load_config(options.config, options.sets).run.on_lost_worker == OnLostWorker::go_on;
+    return load_config(options.config, options.sets).run;
   } catch (const Error&) {
-    return false;
+    return {};
   }
 }
 
 }  // namespace
 
 int run_train(const TrainOptions& options) {
+  hold_signals();
   prepare_process();
+  take_early_signals();
   const auto load = [&](std::vector<std::string>& notes) { return load_config(options.config, options.sets, &notes); };
   if (options.local_ranks > 0) {
     const SignalWatch signals;
@@ -40,10 +44,12 @@ int run_train(const TrainOptions& options) {
     });
   }
   if (!under_launcher()) (void)load_config(options.config, options.sets);  // refused before MPI is touched
+  const RunConfig run = run_config(options);
+  const LaunchWatch watch({.limit_s = run.hang_timeout_s});
   MpiWorld world;
   const SignalWatch signals;
   const AttemptOptions attempt_options{.load_config = load, .end_world = &MpiWorld::abort};
-  if (goes_on_without_lost(options)) {
+  if (run.on_lost_worker == OnLostWorker::go_on) {
     const std::shared_ptr<Transport> launch = world.transport();
     bool lost = false;
     const int code = run_with_survivors(launch, attempt_options, [&] { lost = true; });

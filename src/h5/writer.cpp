@@ -88,6 +88,7 @@ Writer::Writer(const std::string& path) : body_(std::make_unique<Body>()) {
   const Handle access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose);
   H5Pset_file_locking(access.id(), false, true);  // no other process opens the temporary file
   H5Pset_fclose_degree(access.id(), H5F_CLOSE_STRONG);
+  ::unlink(temporary.c_str());  // of an earlier process of this number
   body_->file = Handle(H5Fcreate(temporary.c_str(), H5F_ACC_EXCL, H5P_DEFAULT, access.id()), H5Fclose);
   if (!body_->file.ok()) throw EnvironmentError(fmt::format("{}: cannot be written: {}", path, reason()));
   body_->temporary = temporary;

@@ -134,7 +134,7 @@ double renewed_s(const std::string& path) {
 // The present time by the clock that times files there, which may be another machine's.
 double file_system_now_s(const std::string& path) {
   const std::string probe = fmt::format("{}.tmp-{}", path, ::getpid());
-  const int fd = ::open(probe.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+  const int fd = create_file(probe);
   if (fd < 0) fail(probe, "cannot be written");
   struct stat status {};
   ::futimens(fd, nullptr);

@@ -67,16 +67,42 @@ double slurm_end_s() {
 
 }  // namespace
 
+namespace {
+
+sigset_t our_signals() {
+  sigset_t ours;
+  sigemptyset(&ours);
+  for (const int signal : kSignals) sigaddset(&ours, signal);
+  return ours;
+}
+
+using Actions = std::array<struct sigaction, kSignals.size()>;
+
+void set_handlers(Actions* before) {
+  struct sigaction action {};
+  action.sa_handler = on_signal;
+  action.sa_flags = SA_RESTART;
+  action.sa_mask = our_signals();
+  for (std::size_t i = 0; i < kSignals.size(); ++i) sigaction(kSignals[i], &action, before ? &(*before)[i] : nullptr);
+}
+
+}  // namespace
+
+void hold_signals() {
+  const sigset_t ours = our_signals();
+  pthread_sigmask(SIG_BLOCK, &ours, nullptr);
+}
+
+void take_early_signals() {
+  set_handlers(nullptr);
+  const sigset_t ours = our_signals();
+  pthread_sigmask(SIG_UNBLOCK, &ours, nullptr);
+}
+
 struct SignalWatch::Body {
   Body() {
-    sigset_t ours;
-    sigemptyset(&ours);
-    for (const int signal : kSignals) sigaddset(&ours, signal);
-    struct sigaction action {};
-    action.sa_handler = on_signal;
-    action.sa_flags = SA_RESTART;
-    action.sa_mask = ours;
-    for (std::size_t i = 0; i < kSignals.size(); ++i) sigaction(kSignals[i], &action, &before_[i]);
+    const sigset_t ours = our_signals();
+    set_handlers(&before_);
     pthread_sigmask(SIG_BLOCK, &ours, &mask_before_);
     thread_ = std::thread([this, ours] {
       pthread_sigmask(SIG_UNBLOCK, &ours, nullptr);
@@ -96,7 +122,7 @@ struct SignalWatch::Body {
     pthread_sigmask(SIG_SETMASK, &mask_before_, nullptr);
   }
 
-  std::array<struct sigaction, kSignals.size()> before_{};
+  Actions before_{};
   sigset_t mask_before_{};
   std::mutex mutex_;
   std::condition_variable wake_;

@@ -24,6 +24,11 @@ namespace echelon::inline job {
 
 inline constexpr double kTermDeadline_s = 20;  // Slurm kills 30 s after TERM
 
+// In a program that will have a SignalWatch: holds the signals back over the restart of prepare_process, then lets them
+// set their flags while MPI starts, so that a request of the first second is not lost and kills nothing.
+void hold_signals();
+void take_early_signals();
+
 // For as long as it lives, the signals above set flags. Made by the compute thread, after MPI is started (whose own
 // helpers must not inherit the blocked signals) and before the engine and any other thread.
 class SignalWatch {

@@ -14,6 +14,7 @@
 #include "base/error.hpp"
 #include "base/log.hpp"
 #include "base/process.hpp"
+#include "base/stretch.hpp"
 #include "job/signals.hpp"
 
 namespace echelon::inline job {
@@ -28,18 +29,35 @@ std::string rank_text(const Transport& transport, int rank) {
 
 }  // namespace
 
+void Standstill::tick(double now_s) {
+  constexpr double kLate_s = 1;
+  if (last_s_ >= 0 && now_s - last_s_ > tick_s_ + kLate_s)
+    stops_.push_back({.until_s = now_s, .seconds = now_s - last_s_ - tick_s_});
+  last_s_ = now_s;
+}
+
+double Standstill::seconds_since(double s) const {
+  double seconds = 0;
+  for (const Stop& stop : stops_)
+    if (stop.until_s > s) seconds += std::min(stop.seconds, stop.until_s - s);
+  return seconds;
+}
+
 std::string hang_text(const std::vector<WaitView>& waits, const Transport& transport, const PhaseBoard& phase,
-                      double timeout_s) {
+                      double timeout_s, const Standstill& standstill) {
   if (phase.name() == kStandBy) return {};
   const double now = transport.clock().now_s();
+  const auto too_long = [&](double since_s) {
+    return now - since_s > timeout_s && now - since_s - standstill.seconds_since(since_s) > timeout_s;
+  };
   const auto oldest =
       std::min_element(waits.begin(), waits.end(), [](const auto& a, const auto& b) { return a.since_s < b.since_s; });
-  if (oldest != waits.end() && now - std::max(oldest->since_s, phase.heard_of_step_s()) > timeout_s)
+  if (oldest != waits.end() && too_long(std::max(oldest->since_s, phase.heard_of_step_s())))
     return fmt::format("{} has been waiting {:.1f} s for {} ({}, channel {}, plan step {}), at step {}, in {}",
                        rank_text(transport, transport.rank()), now - oldest->since_s,
                        rank_text(transport, oldest->peer), oldest->sending ? "sending" : "receiving", oldest->channel,
                        oldest->step, phase.step(), phase.name());
-  if (std::string_view(phase.name()) == "data" && now - phase.since_s() > timeout_s)
+  if (std::string_view(phase.name()) == "data" && too_long(phase.since_s()))
     return fmt::format("{} has been waiting {:.1f} s for its data, at step {}", rank_text(transport, transport.rank()),
                        now - phase.since_s(), phase.step());
   return {};
@@ -47,9 +65,10 @@ std::string hang_text(const std::vector<WaitView>& waits, const Transport& trans
 
 struct Watchdog::Body {
   Body(const Engine& engine, const PhaseBoard& phase, WatchdogOptions options)
-      : engine_(engine), phase_(phase), options_(std::move(options)) {
+      : engine_(engine), phase_(phase), options_(std::move(options)), standstill_(options_.look_every_s) {
     if (!options_.end) options_.end = [](int code) { ::_exit(code); };
     watch_for_second_signals(true);
+    enter_stretch(nullptr);
     thread_ = std::thread([this, rank = engine.rank()] {
       set_thread_rank(rank);
       watch();
@@ -64,12 +83,15 @@ struct Watchdog::Body {
     wake_.notify_all();
     thread_.join();
     watch_for_second_signals(false);
+    enter_stretch("the end of the run");
   }
 
   void watch() {
+    standstill_.tick(engine_.transport().clock().now_s());
     std::unique_lock lock(mutex_);
     while (!wake_.wait_for(lock, std::chrono::duration<double>(options_.look_every_s), [this] { return stop_; })) {
       lock.unlock();
+      standstill_.tick(engine_.transport().clock().now_s());
       if (check_once()) return;
       lock.lock();
     }
@@ -87,7 +109,8 @@ struct Watchdog::Body {
         end_for_lost_rank(other);
         return true;
       }
-    const std::string hang = hang_text(engine_.waits(), engine_.transport(), phase_, options_.hang_timeout_s);
+    const std::string hang =
+        hang_text(engine_.waits(), engine_.transport(), phase_, options_.hang_timeout_s, standstill_);
     if (!hang.empty()) {
       end(kExitLostRank, hang + stopped_text());
       return true;
@@ -152,6 +175,7 @@ struct Watchdog::Body {
   const Engine& engine_;
   const PhaseBoard& phase_;
   WatchdogOptions options_;
+  Standstill standstill_;
   std::mutex mutex_;
   std::condition_variable wake_;
   bool stop_ = false;

@@ -7,6 +7,8 @@
 // others about a second after it detects this. A rank that received TERM and did not stop within its deadline ends by
 // _exit(143), and one that received a second TERM or INT at once (signals.hpp). A lost rank of another host is found by
 // the timeout of the ranks that wait for it. Of a run that goes on without lost workers, crew.hpp finds them instead.
+// Time in which this process did not run (`scontrol suspend`, SIGSTOP) is no part of a wait: the thread knows it by its
+// own ticks.
 #pragma once
 
 #include <functional>
@@ -38,11 +40,27 @@ struct WatchdogOptions {
   std::function<void(int exit_code)> end;
 };
 
+// When this process stood still, as far as its ticks tell.
+class Standstill {
+ public:
+  explicit Standstill(double tick_s) : tick_s_(tick_s) {}
+  // The thread was to tick every tick_s; of more than a second above it the whole process stood still.
+  void tick(double now_s);
+  double seconds_since(double s) const;
+
+ private:
+  struct Stop {
+    double until_s, seconds;
+  };
+  double tick_s_, last_s_ = -1;
+  std::vector<Stop> stops_;
+};
+
 // Description of the oldest wait that is older than `timeout_s`, or of a wait for data; "" where there is none. A wait
 // is no older than the newest step that this rank has heard of: it may be for a rank that is slow. A rank in phase
 // kStandBy never hangs.
 std::string hang_text(const std::vector<WaitView>& waits, const Transport& transport, const PhaseBoard& phase,
-                      double timeout_s);
+                      double timeout_s, const Standstill& standstill);
 
 class Watchdog {
  public:

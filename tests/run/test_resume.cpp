@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "base/atomic_file.hpp"
+#include "base/error.hpp"
 #include "base/hash_rng.hpp"
 #include "tests/run/compare.hpp"
 #include "tests/support/random.hpp"
@@ -122,6 +123,37 @@ TEST_CASE("TERM, INT and HUP as the conventions have them", "[run][slow]") {
     CHECK_THAT(outcome.out, Catch::EndsWith("\n2\n"));  // the one asked for and the last
   }
   CHECK(trial.leftovers().empty());
+}
+
+TEST_CASE("a request that comes while the process starts is kept until the run has begun", "[run]") {
+  for (const char* pause : {"0.06", "0.12", "0.2"}) {
+    const test::Trial trial;
+    const test::Outcome outcome = trial.train_and(0, kLong, fmt::format("sleep {}; kill -USR1 $pid; wait $pid", pause));
+    INFO(pause << "\n" << outcome.out << outcome.err);
+    CHECK(outcome.code == kExitRequeue);
+    CHECK(trial.status()["state"] == "stopped");
+  }
+}
+
+TEST_CASE("a job that stands still as a whole for longer than its timeout goes on", "[run][slow]") {
+  const test::Trial trial;
+  const test::Outcome outcome = trial.train_and(
+      2, with(kLong, {"run.hang_timeout_s=1", "train.epochs=20"}),
+      "running; both='$(rank 0) $(rank 1)'; eval kill -STOP $both; sleep 3.5; eval kill -CONT $both; wait $pid");
+  INFO(outcome.out << outcome.err);
+  CHECK(outcome.code == kExitOk);
+}
+
+TEST_CASE("a rank that stands still before its run begins ends the job with 7", "[run]") {
+  const test::Trial trial;
+  const test::Outcome outcome =
+      trial.train_and(2, {"run.hang_timeout_s=2"},
+                      "while kill -0 $pid && [ -z \"$(rank 1)\" ]; do :; done; kill -STOP $(rank 1); wait $pid");
+  INFO(outcome.out << outcome.err);
+  CHECK_FALSE(outcome.timed_out);
+  CHECK(outcome.code == kExitLostRank);
+  CHECK_THAT(outcome.err, Catch::Contains(" has been waiting 2.") && Catch::Contains("rank 1 (PID ") &&
+                              Catch::Contains("is stopped"));
 }
 
 TEST_CASE("a second TERM or INT ends a run at once, and its status says so", "[run]") {

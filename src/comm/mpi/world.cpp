@@ -5,6 +5,7 @@
 #include <exception>
 
 #include "base/check.hpp"
+#include "base/stretch.hpp"
 #include "comm/mpi/calls.hpp"
 #include "comm/mpi/transport.hpp"
 
@@ -50,6 +51,7 @@ MpiWorld::MpiWorld() : unwinding_(std::uncaught_exceptions()) {
   const bool mpirun = started_by_mpirun();
   refuse_lone_ranks(tasks, mpirun || has_pmi());
   int level = 0;
+  enter_stretch("MPI_Init");
   mpi::check(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &level), "MPI_Init_thread");
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank_);
@@ -68,12 +70,16 @@ MpiWorld::MpiWorld() : unwinding_(std::uncaught_exceptions()) {
 
 MpiWorld::~MpiWorld() {
   if (std::uncaught_exceptions() > unwinding_) return;
+  enter_stretch("the barrier at the end");
   MPI_Barrier(MPI_COMM_WORLD);
+  enter_stretch("MPI_Finalize");
   MPI_Finalize();
+  enter_stretch(nullptr);
 }
 
 std::unique_ptr<Transport> MpiWorld::transport() {
   MPI_Comm copy = MPI_COMM_NULL;
+  enter_stretch("the first communicators");
   mpi::check(MPI_Comm_dup(MPI_COMM_WORLD, &copy), "MPI_Comm_dup");
   return make_mpi_transport(copy);
 }

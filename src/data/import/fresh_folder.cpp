@@ -26,7 +26,10 @@ FreshFolder::FreshFolder(const std::string& place) : place_(fs::path(place).lexi
   while (place_.size() > 1 && place_.back() == '/') place_.pop_back();
   if (const fs::path parent = fs::path(place_).parent_path(); !parent.empty()) make_folders(parent.string());
   temporary_ = fmt::format("{}.tmp-{}", place_, ::getpid());
-  make_folders(temporary_);
+  std::error_code error;
+  fs::remove_all(temporary_, error);  // of an earlier process of this number; of a link the link alone
+  if (!fs::create_directory(temporary_, error))
+    throw EnvironmentError(fmt::format("{}: the folder cannot be made: {}", temporary_, error.message()));
 }
 
 FreshFolder::~FreshFolder() {

@@ -51,7 +51,7 @@ ChromeTrace::ChromeTrace(const std::string& path, double origin_s)
     : path_(path),
       temporary_(fmt::format("{}.tmp-{}", path, ::getpid())),
       origin_s_(origin_s),
-      file_(std::fopen(temporary_.c_str(), "we")) {
+      file_(::fdopen(create_file(temporary_), "w")) {
   if (file_ == nullptr)
     throw EnvironmentError(fmt::format("{}: cannot be written: {}", temporary_, std::strerror(errno)));
   write("{\"displayTimeUnit\": \"ms\", \"traceEvents\": [\n");

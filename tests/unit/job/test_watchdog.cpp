@@ -10,8 +10,10 @@
 
 #include "base/clock.hpp"
 #include "base/process.hpp"
+#include "base/stretch.hpp"
 #include "comm/collective/algorithms.hpp"
 #include "comm/local/local.hpp"
+#include "job/launch_watch.hpp"
 
 namespace echelon {
 namespace {
@@ -22,6 +24,36 @@ bool in_time(Done&& done) {
   for (const double end_s = now_s() + 5; now_s() < end_s; std::this_thread::sleep_for(std::chrono::milliseconds(5)))
     if (done()) return true;
   return false;
+}
+
+TEST_CASE("time in which the process stood still is no part of a wait", "[train]") {
+  Standstill standstill(0.2);
+  for (const double now_s : {10.0, 10.2, 10.9, 50.4, 50.6}) standstill.tick(now_s);  // stopped from 11.1 to 50.4
+  CHECK(standstill.seconds_since(9) == Approx(39.3));
+  CHECK(standstill.seconds_since(40.4) == Approx(10));  // a wait that began meanwhile, by the clock
+  CHECK(standstill.seconds_since(50.5) == 0);
+  standstill.tick(60.8);
+  CHECK(standstill.seconds_since(9) == Approx(39.3 + 10));
+}
+
+TEST_CASE("a start or an end of MPI that hangs ends the process with 7", "[train]") {
+  std::atomic<int> ended{0};
+  enter_stretch("the barrier at the end");
+  const LaunchWatch watch({.limit_s = 0.2, .look_every_s = 0.02, .end = [&](int code) { ended = code; }});
+  SECTION("of one stretch") {
+    REQUIRE(in_time([&] { return ended != 0; }));
+    CHECK(ended == 7);
+  }
+  SECTION("not of several short ones, nor where a run is watched") {
+    for (int i = 0; i < 10; ++i) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+      enter_stretch("MPI_Finalize");
+    }
+    enter_stretch(nullptr);
+    std::this_thread::sleep_for(std::chrono::milliseconds(400));
+    CHECK(ended == 0);
+  }
+  enter_stretch(nullptr);
 }
 
 TEST_CASE("a wait that goes on for too long ends the process and names the peer", "[train]") {
