@@ -18,6 +18,9 @@ base=/var/tmp/echelon-hosts
 bridge=echelon0
 gateway=10.78.0.254
 
+[ ! -e $base ] && [ ! -L $base ] || { [ ! -L $base ] && [ -O $base ] && [ "$(stat -c %A $base)" = drwxr-xr-x ]; } ||
+  { echo "hosts.sh: $base was not made by this user: remove it" >&2; exit 1; }
+
 die() { echo "hosts.sh: $*" >&2; exit 1; }
 names() { [ -d $base/host ] || return 0; for dir in $base/host/*/; do basename "$dir"; done | sort -V; }
 address() { echo 10.78.0."${1#h}"; }
@@ -49,7 +52,8 @@ up() {
   [ $# -ge 1 ] || die "up N [RATE]"
   [ "$(id -u)" = 0 ] || die "needs root"
   [ ! -e $base ] || die "already up ($base): hosts.sh down"
-  mkdir -p $base/host $base/ns $base/state
+  mkdir -m 755 $base
+  mkdir $base/host $base/ns $base/state
   mount --bind $base/ns $base/ns
   mount --make-private $base/ns
   ip link add $bridge type bridge
@@ -119,6 +123,8 @@ slurm() {
 print_env() {
   echo "export SLURM_CONF=$base/slurm.conf OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1"
   echo "export OMPI_MCA_btl=tcp,vader,self OMPI_MCA_btl_tcp_if_include=10.78.0.0/24 OMPI_MCA_oob_tcp_if_include=10.78.0.0/24"
+  # What echelon sets for cards of 1 Gbit/s and below: a virtual card claims 10, whatever its link is shaped to.
+  echo "export OMPI_MCA_btl_tcp_sndbuf=${OMPI_MCA_btl_tcp_sndbuf:-65536}"
   echo "export OMPI_MCA_btl_vader_single_copy_mechanism=none OMPI_MCA_mpi_yield_when_idle=1 OMPI_MCA_rmaps_base_oversubscribe=1"
 }
 
@@ -140,6 +146,7 @@ down() {
     ip netns pids "$host" 2> /dev/null | xargs -r kill -9 2> /dev/null || true
     umount -l $base/ns/"$host" $base/host/"$host"/uts 2> /dev/null || true
     ip netns del "$host" 2> /dev/null || true
+    ip link del "br-$host" 2> /dev/null || true
   done
   ip link del $bridge 2> /dev/null || true
   umount -l $base/ns 2> /dev/null || true

@@ -1,0 +1,42 @@
+#include "comm/mpi/tcp_settings.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <system_error>
+
+namespace echelon::inline comm {
+namespace {
+
+constexpr int kEagerBytes = 320 << 10;
+
+void set_default(const char* name, int value) { ::setenv(name, std::to_string(value).c_str(), 0); }
+
+}  // namespace
+
+int send_buffer_bytes(int card_mbit_per_s) {
+  if (card_mbit_per_s <= 0 || card_mbit_per_s > 10'000) return 0;
+  return card_mbit_per_s <= 1'000 ? 64 << 10 : 128 << 10;
+}
+
+int card_mbit_per_s(const std::string& folder) {
+  namespace fs = std::filesystem;
+  int fastest = -1;
+  std::error_code error;
+  for (const auto& card : fs::directory_iterator(folder, error)) {
+    std::string state;
+    std::ifstream(card.path() / "operstate") >> state;
+    int rate = -1;
+    if (state == "up" && !fs::exists(card.path() / "bridge", error)) std::ifstream(card.path() / "speed") >> rate;
+    fastest = std::max(fastest, rate);
+  }
+  return fastest;
+}
+
+void set_tcp_defaults() {
+  set_default("OMPI_MCA_btl_tcp_eager_limit", kEagerBytes);
+  if (const int bytes = send_buffer_bytes(card_mbit_per_s()); bytes > 0) set_default("OMPI_MCA_btl_tcp_sndbuf", bytes);
+}
+
+}  // namespace echelon::inline comm

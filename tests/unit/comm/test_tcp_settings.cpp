@@ -1,0 +1,40 @@
+#include "comm/mpi/tcp_settings.hpp"
+
+#include <catch2/catch.hpp>
+#include <filesystem>
+#include <fstream>
+
+#include "tests/support/process.hpp"
+
+namespace echelon {
+
+TEST_CASE("send buffers follow the fastest card that is up", "[comm]") {
+  const test::TempFolder folder;
+  const auto card = [&](const std::string& name, const std::string& state, const std::string& speed) {
+    std::filesystem::create_directories(folder / name);
+    std::ofstream(folder / (name + "/operstate")) << state << '\n';
+    if (!speed.empty()) std::ofstream(folder / (name + "/speed")) << speed << '\n';
+  };
+  CHECK(card_mbit_per_s(folder.path()) == -1);
+  card("lo", "unknown", "");
+  card("wifi", "up", "");  // tells no rate
+  CHECK(card_mbit_per_s(folder.path()) == -1);
+  card("eth1", "down", "10000");
+  card("eth0", "up", "1000");
+  CHECK(card_mbit_per_s(folder.path()) == 1000);
+  card("br0", "up", "40000");
+  std::filesystem::create_directories(folder / "br0/bridge");
+  card("eth2", "up", "-1");
+  CHECK(card_mbit_per_s(folder.path()) == 1000);
+  card("eth3", "up", "25000");
+  CHECK(card_mbit_per_s(folder.path()) == 25000);
+  CHECK(card_mbit_per_s(folder / "none") == -1);
+
+  CHECK(send_buffer_bytes(-1) == 0);
+  CHECK(send_buffer_bytes(100) == 64 << 10);
+  CHECK(send_buffer_bytes(1000) == 64 << 10);
+  CHECK(send_buffer_bytes(10000) == 128 << 10);
+  CHECK(send_buffer_bytes(25000) == 0);
+}
+
+}  // namespace echelon
