@@ -14,14 +14,13 @@
 namespace echelon::inline comm {
 namespace {
 
-constexpr double kPublish_s = 5e-3;      // the largest age of the watchdog's view
-constexpr double kLetThrough_s = 20e-6;  // without progress, before one send beyond the budget is permitted
+constexpr double kPublish_s = 5e-3;  // the largest age of the watchdog's view
 
 }  // namespace
 
 Engine::Body::Body(std::unique_ptr<Transport> transport, const EngineOptions& with)
     : options(with), clock(transport->clock()) {
-  budget.limit = std::max(1, options.sends);
+  budget = SendBudget(options.sends);
   std::vector<int> world(static_cast<std::size_t>(transport->size()));
   std::iota(world.begin(), world.end(), 0);
   wires.push_back(
@@ -78,6 +77,7 @@ bool Engine::Body::pass() {
   const PlacedSpans placed({.recorder = spans, .lane = SpanLane::engine});
   bool moved = take_news();
   if (stopped) return moved;
+  budget.begin_pass();
   try {
     moved |= admit();
     moved |= drive();
@@ -94,7 +94,7 @@ bool Engine::Body::pass() {
     publish(time_s);
   if (moved || !working) {
     moved_s = time_s;
-    budget.extra = 0;
+    budget.idle(0);
   }
   return moved;
 }
@@ -270,7 +270,7 @@ void Engine::Body::publish(double time_s) {
 
 // Nothing moved for idle_s: yield, then sleep; submit() ends a sleep early.
 void Engine::Body::relax(double idle_s, double yield_s) {
-  if (idle_s > kLetThrough_s) budget.extra = 1;
+  budget.idle(idle_s);
   if (idle_s < yield_s) {
     sched_yield();
     return;

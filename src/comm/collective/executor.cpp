@@ -21,6 +21,7 @@ void Executor::start(std::shared_ptr<const Plan> plan, void* data, DType dtype, 
   steps_ = plan_->steps();
   base_ = loaded_ = 0;
   wire_ = {};
+  sent_of_raw_ = 1;
   send_held_.resize(static_cast<std::size_t>(ranks));
   recv_held_.resize(static_cast<std::size_t>(ranks));
   fill_window();
@@ -40,7 +41,7 @@ bool Executor::may_start(const Entry& entry, const SendBudget& budget) const {
     const Entry* other = overlapping_send(step);
     if (other && other->step.range != step.range) return false;
     return send_held_[static_cast<std::size_t>(step.peer)] != pass_ &&
-           (budget.under_way < budget.limit || budget.extra > 0);
+           budget.allows(static_cast<std::size_t>(sent_of_raw_ * raw_bytes(step)));
   }
   if (step.kind == StepKind::recv) return recv_held_[static_cast<std::size_t>(step.peer)] != pass_;
   return true;
@@ -71,8 +72,8 @@ void Executor::begin(Entry& entry, Transport& transport, SendBudget& budget) {
       const PlanMemory::Block message = memory_.outgoing(step, same ? same->bytes : 0);
       entry.bytes = message.bytes;
       entry.request = transport.isend(step.peer, tag_, message.data, message.bytes);
-      if (budget.under_way >= budget.limit) --budget.extra;
-      ++budget.under_way;
+      sent_of_raw_ = static_cast<double>(entry.bytes) / std::max(1.0, raw_bytes(step));
+      budget.began(entry.bytes, transport.clock().now_s());
       ++wire_.messages_sent;
       wire_.bytes_sent += message.bytes;
       break;
@@ -105,7 +106,7 @@ bool Executor::finish_if_done(Entry& entry, Transport& transport, SendBudget& bu
                 .bytes = static_cast<std::int64_t>(sending ? entry.bytes : completion->bytes),
                 .peer = entry.step.peer,
                 .kind = sending ? SpanKind::send : SpanKind::receive});
-  if (sending) --budget.under_way;
+  if (sending) budget.ended(entry.bytes, transport.clock().now_s());
   if (entry.step.kind == StepKind::recv && !memory_.arrived(entry.step, completion->bytes))
     throw EnvironmentError(
         fmt::format("plan '{}': {} bytes came from rank {} where {} were expected; do all ranks run the "
@@ -144,7 +145,7 @@ void Executor::cancel(Transport& transport, SendBudget& budget) {
   for (std::int64_t i = base_; i < loaded_; ++i) {
     Entry& at = entry(i);
     if (at.state != State::under_way) continue;
-    if (at.step.kind == StepKind::send) --budget.under_way;
+    if (at.step.kind == StepKind::send) budget.forget(at.bytes);
     if (at.request.valid()) transport.cancel(at.request);
   }
   base_ = loaded_ = steps_ = 0;

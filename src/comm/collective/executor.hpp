@@ -14,18 +14,10 @@
 #include "base/dtype.hpp"
 #include "comm/collective/plan.hpp"
 #include "comm/collective/plan_memory.hpp"
+#include "comm/send_budget.hpp"
 #include "comm/transport.hpp"
 
 namespace echelon::inline comm {
-
-// Sends under way over all plans of an engine. A plan that is advanced later starts no send while the budget is used
-// up, so that the network stays free for plans of lower `priority`. `extra` permits sends beyond it: without that,
-// ranks that submit in different orders could wait for each other.
-struct SendBudget {
-  int limit = 1 << 30;
-  int under_way = 0;
-  int extra = 0;
-};
 
 // The first step under way that is not done.
 struct StepWait {
@@ -75,12 +67,16 @@ class Executor {
   void note_held_back(const Entry& entry);
   void begin(Entry& entry, Transport& transport, SendBudget& budget);
   bool finish_if_done(Entry& entry, Transport& transport, SendBudget& budget);
+  double raw_bytes(const Step& step) const {
+    return static_cast<double>(step.range.elems()) * static_cast<double>(size_of(dtype_));
+  }
   const Entry* overlapping_send(const Step& step) const;
 
   std::vector<Entry> window_;
   std::shared_ptr<const Plan> plan_;
   PlanMemory memory_;
   DType dtype_ = DType::f32;
+  double sent_of_raw_ = 1;  // bytes of the newest message over those of its values
   int tag_ = 0;
   std::int64_t steps_ = 0, base_ = 0, loaded_ = 0;  // all; first that is not done; first that is not in the window
   std::uint64_t pass_ = 0;

@@ -129,11 +129,10 @@ bool ProtocolDriver::finish_receives(Transport& transport) {
 
 bool ProtocolDriver::start_sends(Transport& transport, SendBudget& budget) {
   bool moved = false;
-  for (; !queued_.empty() && (budget.under_way < budget.limit || budget.extra > 0); queued_.pop_front()) {
+  for (; !queued_.empty() && budget.allows(queued_.front().bytes); queued_.pop_front()) {
     Send& next = queued_.front();
     next.request = transport.isend(next.peer, next.tag, next.data, next.bytes);
-    if (budget.under_way >= budget.limit) --budget.extra;
-    ++budget.under_way;
+    budget.began(next.bytes, now_s_);
     ++wire_.messages_sent;
     wire_.bytes_sent += next.bytes;
     next.since_s = now_s_;
@@ -157,8 +156,8 @@ bool ProtocolDriver::finish_sends(Transport& transport, SendBudget& budget) {
                   .bytes = static_cast<std::int64_t>(sends_[i].bytes),
                   .peer = sends_[i].peer,
                   .kind = SpanKind::send});
+    budget.ended(sends_[i].bytes, now_s_);
     sends_.erase(sends_.begin() + static_cast<std::ptrdiff_t>(i));
-    --budget.under_way;
     deliver({.kind = ProtocolEvent::Kind::sent, .token = token});
     moved = true;
   }
@@ -180,9 +179,10 @@ double ProtocolDriver::wakes_at_s() const {
 void ProtocolDriver::end(Transport& transport, SendBudget& budget, const std::exception_ptr& error) {
   const bool ended = finished_ && receives_.empty() && sends_.empty() && queued_.empty();
   finished_ = true;
-  budget.under_way -= static_cast<int>(sends_.size());
-  for (Send& send : sends_)
+  for (Send& send : sends_) {
+    budget.forget(send.bytes);
     if (send.request.valid()) transport.cancel(send.request);
+  }
   for (Receive& receive : receives_)
     if (receive.request.valid()) transport.cancel(receive.request);
   sends_.clear();

@@ -7,9 +7,7 @@ namespace echelon::inline comm {
 
 ProtocolActor::ProtocolActor(std::unique_ptr<Transport> transport, Machine& machine, ProtocolHost& host,
                              std::function<bool()> over, int sends)
-    : transport_(std::move(transport)), driver_(machine, host), over_(std::move(over)) {
-  budget_.limit = sends;
-}
+    : transport_(std::move(transport)), driver_(machine, host), over_(std::move(over)), budget_(sends) {}
 
 ProtocolActor::~ProtocolActor() { driver_.end(*transport_, budget_); }
 
@@ -24,9 +22,9 @@ bool ProtocolActor::pass() {
   }
   moved |= driver_.pass(*transport_, budget_);
   if (moved) {
-    budget_.extra = 0;
-  } else if (budget_.under_way >= budget_.limit) {
-    budget_.extra = 1;
+    budget_.idle(0);
+  } else if (budget_.used_up()) {
+    budget_.idle(1);
     moved = driver_.pass(*transport_, budget_);
   }
   return moved;

@@ -192,14 +192,14 @@ TEST_CASE("urgent messages leave first, and no more than the budget allows", "[c
   };
   Listener host;
   ProtocolDriver driver(machine, host);
-  SendBudget budget{.limit = 2};
+  SendBudget budget(2);
   for (int i = 0; i < 5; ++i) driver.pass(transport, budget);
   CHECK(driver.wire().messages_sent == 2);
-  CHECK(budget.under_way == 2);
-  budget.extra = 1;
+  CHECK(budget.used_up());
+  budget.idle(1);
   driver.pass(transport, budget);
   CHECK(driver.wire().messages_sent == 3);
-  CHECK(budget.extra == 0);
+  CHECK_FALSE(budget.allows(1));
   std::vector<int> left;  // tags
   for (int tag = 10; tag < 16; ++tag) {
     int got = 0;
@@ -208,7 +208,7 @@ TEST_CASE("urgent messages leave first, and no more than the budget allows", "[c
   }
   CHECK(left == std::vector<int>{13, 14, 15});  // the lowest priorities
   driver.end(transport, budget);
-  CHECK(budget.under_way == 0);
+  CHECK_FALSE(budget.used_up());
 }
 
 TEST_CASE("what a machine waits for is the watchdog's to see", "[comm][protocol][engine]") {

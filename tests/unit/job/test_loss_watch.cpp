@@ -77,7 +77,7 @@ Ranks run(VirtualWorld& world, const std::vector<int>& hosts, const std::vector<
   for (std::size_t r = 0; r < fates.size(); ++r) {
     ranks.push_back(std::make_unique<WatchedRank>(static_cast<int>(r), hosts, fates[r], world));
     ranks.back()->until_s = until_s;
-    ranks.back()->budget.limit = sends;
+    ranks.back()->budget = SendBudget(sends);
     actors.push_back(ranks.back().get());
   }
   for (std::size_t r = 0; r < fates.size(); ++r)

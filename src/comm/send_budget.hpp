@@ -1,0 +1,75 @@
+// The sends under way over all plans and machines of an engine, and whether another one may start. What is started
+// cannot be overtaken: a message with a lower `priority` number waits behind all that is on its way to the card.
+//
+//   at most `messages` at once (EngineOptions::sends)
+//   and no more bytes than the card takes in kAhead_s, but for a first message and for short ones
+//
+// The card's rate is measured: bytes of sends that ended over the time in which some were under way; it rises at once
+// and falls by a quarter at a time, because a send may wait for its receiver. Not known, it limits nothing.
+//
+// What ends in a pass makes room from the next pass on, in which the most urgent plan comes first. One send beyond the
+// budget is permitted where nothing moved for longer than the card needs for what is under way: ranks that submit in
+// different orders could wait for each other without.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <limits>
+
+namespace echelon::inline comm {
+
+class SendBudget {
+ public:
+  SendBudget() = default;  // no limit
+  explicit SendBudget(int messages) : messages_(std::max(1, messages)) {}
+
+  bool allows(std::size_t bytes) const { return extra_ || (held_ < messages_ && fits(static_cast<double>(bytes))); }
+  void began(std::size_t bytes, double now_s) {
+    if (held_ >= messages_ || !fits(static_cast<double>(bytes))) extra_ = false;
+    if (under_way_ == 0) busy_since_s_ = now_s;
+    ++under_way_, ++held_;
+    bytes_ += static_cast<double>(bytes), held_bytes_ += static_cast<double>(bytes);
+  }
+  void ended(std::size_t bytes, double now_s) {
+    forget(bytes);
+    busy_s_ += now_s - busy_since_s_;
+    busy_since_s_ = now_s;
+    ended_bytes_ += static_cast<double>(bytes);
+    if (busy_s_ < kMeasured_s) return;
+    const double rate = ended_bytes_ / busy_s_;
+    rate_ = rate_ == kUnknown || rate > rate_ ? rate : 0.75 * rate_ + 0.25 * rate;
+    busy_s_ = ended_bytes_ = 0;
+  }
+  // Of a send that was cancelled.
+  void forget(std::size_t bytes) {
+    --under_way_, bytes_ -= static_cast<double>(bytes);
+    if (!in_passes_) held_ = under_way_, held_bytes_ = bytes_;
+  }
+
+  // From the first call on, room is made at these calls alone.
+  void begin_pass() {
+    in_passes_ = true;
+    held_ = under_way_, held_bytes_ = bytes_;
+  }
+  // Nothing moved for so long; 0: something did.
+  void idle(double idle_s) { extra_ = idle_s > kLetThrough_s + std::min(kLongest_s, 2 * bytes_ / rate_); }
+
+  bool used_up() const { return held_ >= messages_; }
+  double bytes_per_s() const { return rate_; }  // infinity: not known
+
+ private:
+  static constexpr double kAhead_s = 2e-3, kMeasured_s = 5e-3;
+  static constexpr double kLetThrough_s = 20e-6, kLongest_s = 0.05;
+  static constexpr double kShort = 16 << 10;
+  static constexpr double kUnknown = std::numeric_limits<double>::infinity();
+
+  bool fits(double bytes) const { return held_ == 0 || bytes <= kShort || held_bytes_ + bytes <= rate_ * kAhead_s; }
+
+  int messages_ = std::numeric_limits<int>::max();
+  int under_way_ = 0, held_ = 0;  // held: those that ended in this pass included
+  double bytes_ = 0, held_bytes_ = 0;
+  bool extra_ = false, in_passes_ = false;
+  double rate_ = kUnknown, busy_since_s_ = 0, busy_s_ = 0, ended_bytes_ = 0;
+};
+
+}  // namespace echelon::inline comm
