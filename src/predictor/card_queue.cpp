@@ -6,11 +6,13 @@
 namespace echelon::inline predictor {
 namespace {
 
+constexpr double kLeast_s = 1e-12;
 constexpr double kNever = std::numeric_limits<double>::infinity();
 
 struct Under {  // way
   std::size_t stage = 0;
   double ready_s = 0, left_s = 0;
+  double held_s = -1;  // for the messages of others; below 0: it has not come to the front yet
   bool over = false;
 };
 
@@ -39,11 +41,15 @@ class Queue {
         std::size_t& best = served[card(t)];
         if (best == all_.size() || before(t, best)) best = t;
       }
-      for (const std::size_t t : served)
-        if (t < all_.size()) next_s = std::min(next_s, now_s + under_[t].left_s);
+      const std::vector<std::size_t> fronts = served;
+      for (std::size_t& t : served)
+        if (t < all_.size()) next_s = std::min(next_s, now_s + served_for(t, now_s));
       if (next_s == kNever) break;
-      for (const std::size_t t : served)
-        if (t < all_.size()) serve(t, now_s, next_s, ends[t]);
+      for (std::size_t card = 0; card < served.size(); ++card) {
+        if (served[card] == all_.size()) continue;
+        if (served[card] != fronts[card]) under_[fronts[card]].held_s -= next_s - now_s;
+        serve(served[card], now_s, next_s, ends[served[card]]);
+      }
       now_s = next_s;
     }
     return ends;
@@ -55,7 +61,28 @@ class Queue {
     if (by_priority_ && all_[a].priority != all_[b].priority) return all_[a].priority < all_[b].priority;
     return under_[a].ready_s < under_[b].ready_s;
   }
+  // The one that is served instead of `front`, while that waits for its messages: the one that would come next.
+  std::size_t held_back_by(std::size_t front, double now_s) const {
+    std::size_t next = all_.size();
+    for (std::size_t t = 0; t < all_.size(); ++t)
+      if (t != front && !under_[t].over && under_[t].ready_s <= now_s && card(t) == card(front) &&
+          all_[t].priority > all_[front].priority && (next == all_.size() || before(t, next)))
+        next = t;
+    return next;
+  }
+  // Seconds for which the card serves `front`, or the one for whose messages it waits, which takes its place.
+  double served_for(std::size_t& front, double now_s) {
+    if (!by_priority_) return under_[front].left_s;
+    const std::size_t other = held_back_by(front, now_s);
+    Under& first = under_[front];
+    const auto stage = [&](std::size_t t) -> const Stage& { return all_[t].stages[under_[t].stage]; };
+    if (first.held_s < 0) first.held_s = other < all_.size() ? stage(front).hops * stage(other).piece_s : 0;
+    if (first.held_s < kLeast_s || other == all_.size()) return first.left_s;
+    front = other;
+    return std::min(first.held_s, under_[other].left_s);
+  }
   void enter(std::size_t t) {
+    under_[t].held_s = -1;
     under_[t].over = under_[t].stage == all_[t].stages.size();
     if (!under_[t].over) under_[t].left_s = all_[t].stages[under_[t].stage].busy_s;
   }

@@ -2,7 +2,8 @@
 //
 // Cards are resources that serve one bucket at a time. A bucket passes its stages one after the other; a stage keeps
 // its card busy for busy_s and is over latency_s later. Of those that wait, the one with the lowest priority number
-// goes first and interrupts others (segments are small), or, without priorities, the one that came first.
+// goes first and interrupts others, or, without priorities, the one that came first. A message that has left cannot be
+// called back: each of the dependent messages of the one that interrupts (hops) waits for one of the other (piece_s).
 #pragma once
 
 #include <vector>
@@ -12,6 +13,8 @@ namespace echelon::inline predictor {
 struct Stage {
   int card = 0;
   double busy_s = 0, latency_s = 0;
+  int hops = 0;        // messages in the longest chain
+  double piece_s = 0;  // that its longest message keeps the card busy
 };
 
 struct CardTransfer {

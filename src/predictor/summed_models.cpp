@@ -18,6 +18,26 @@ CodecRoute route_of(const std::string& codec) {
   return traits ? traits->route : CodecRoute::any;
 }
 
+int hops_of(const Collective& sum, int replicas) {
+  if (algorithm_traits(sum.algorithm).library) return 0;  // not known
+  if (sum.algorithm == "direct") return 2;
+  return price_allreduce(sum.algorithm, {.ranks = replicas,
+                                         .elems = sum.elems,
+                                         .segment_elems = sum.segment_elems,
+                                         .servers = sum.servers,
+                                         .inner = sum.inner,
+                                         .outer = sum.outer})
+      .steps;
+}
+
+// Bytes of a message: of an even part of the ranks, or of the whole, cut into segments.
+double piece_bytes(const Collective& sum, int replicas) {
+  const bool whole = sum.algorithm == "tree" || sum.algorithm == "naive" || sum.algorithm == "butterfly";
+  const double part = static_cast<double>(sum.elems) / (whole ? 1 : replicas);
+  const double segments = sum.segment_elems > 0 ? std::ceil(part / static_cast<double>(sum.segment_elems)) : 1;
+  return part / std::max(1.0, segments) * sum.elem_bytes;
+}
+
 double busy_s(const std::vector<CardTransfer>& transfers) {
   double last = 0;
   for (const double end_s : ends_of(transfers, false)) last = std::max(last, end_s);
@@ -69,7 +89,11 @@ std::vector<OverlapBucket> gradient_stages(const StrategySetting& setting, int r
     const double raw = static_cast<double>(gradient.elems) * setting.work.elem_bytes;
     OverlapBucket bucket{.ready = gradient.ready, .needed = gradient.needed, .share = 1, .stages = {}};
     bucket.share = static_cast<double>(gradient.elems) / static_cast<double>(setting.work.elems);
-    const Stage wire{.card = 0, .busy_s = cost.busy_s, .latency_s = cost.time_s - cost.busy_s};
+    const Stage wire{.card = 0,
+                     .busy_s = cost.busy_s,
+                     .latency_s = cost.time_s - cost.busy_s,
+                     .hops = hops_of(sum, replicas),
+                     .piece_s = piece_bytes(sum, replicas) / setting.network().between.bytes_per_s};
     if (exchange.codec == "none" || !setting.codec_takes_time) {
       bucket.stages = {wire};
     } else {

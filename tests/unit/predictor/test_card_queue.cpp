@@ -17,6 +17,23 @@ TEST_CASE("a card serves one transfer at a time", "[predictor]") {
   CHECK(ends_of({{.ready_s = 1, .priority = 0, .stages = {}}}, true) == std::vector<double>{0});
 }
 
+TEST_CASE("each dependent message of the urgent one waits for a message of the other", "[predictor]") {
+  const auto transfer = [](double ready_s, int priority, double busy_s, int hops, double piece_s) {
+    return CardTransfer{.ready_s = ready_s,
+                        .priority = priority,
+                        .stages = {{.card = 0, .busy_s = busy_s, .latency_s = 0, .hops = hops, .piece_s = piece_s}}};
+  };
+  // 3 messages wait for 2 s each, in which the card works on the other.
+  CHECK(ends_of({transfer(0, 2, 20, 1, 2), transfer(5, 1, 3, 3, 1)}, true) == std::vector<double>{23, 5 + 6 + 3});
+  // The other ends before.
+  CHECK(ends_of({transfer(0, 2, 9, 1, 2), transfer(5, 1, 3, 3, 1)}, true) == std::vector<double>{9, 12});
+  // None is urgent; another comes meanwhile, to another card.
+  CHECK(ends_of({transfer(0, 2, 20, 1, 2), transfer(5, 1, 3, 3, 1)}, false) == std::vector<double>{20, 23});
+  CardTransfer beside = transfer(6, 1, 1, 1, 1);
+  beside.stages[0].card = 1;
+  CHECK(ends_of({transfer(0, 2, 20, 1, 2), transfer(5, 1, 3, 3, 1), beside}, true) == std::vector<double>{23, 14, 7});
+}
+
 TEST_CASE("stages on cards of their own overlap", "[predictor]") {
   const CardTransfer two{.ready_s = 0, .priority = 0, .stages = {{0, 2, 0}, {1, 2, 0}}};
   CHECK(ends_of({two, two, two}, false) == std::vector<double>{4, 6, 8});
