@@ -1,4 +1,4 @@
-// What the files that declare verbs share (args_verbs.cpp, args_bench.cpp).
+// What the files that declare verbs share (args_verbs.cpp, args_bench.cpp, ..).
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -22,6 +22,13 @@ template <class Options>
 std::shared_ptr<Options> held() {
   return std::make_shared<Options>();
 }
+
+Run declare_run(CLI::App& app);
+
+// Verbs that read runs or foretell them.
+Run declare_report(CLI::App& app);
+Run declare_compare(CLI::App& app);
+Run declare_plan(CLI::App& app);
 
 // Verbs `bench ..`.
 Run declare_bench_step(CLI::App& app);

@@ -106,75 +106,6 @@ Run declare_export(CLI::App& app) {
   return [o] { return run_export(*o); };
 }
 
-Run declare_report(CLI::App& app) {
-  auto o = held<ReportOptions>();
-  app.add_option("runs", o->runs, "folders of runs or attempts, or folders above them")->type_name("RUN");
-  app.add_flag("--figures", o->figures,
-               "list the recorded figures: unit, aggregation over ranks, steps and runs, meaning");
-  app.add_option("--out", o->out, "folder to write to")->capture_default_str();
-  app.add_option("--name", o->name, "base name of the files written: NAME.md, NAME.csv, NAME.json")
-      ->capture_default_str();
-  app.add_option("--tensorboard", o->tensorboard, "instead: write event files for TensorBoard into this folder")
-      ->type_name("FOLDER");
-  app.add_option("--mllog", o->mllog, "instead: write MLPerf log lines (:::MLLOG) into result_N.txt of this folder")
-      ->type_name("FOLDER");
-  return [o] { return run_report(*o); };
-}
-
-Run declare_compare(CLI::App& app) {
-  auto o = held<CompareOptions>();
-  app.add_option("base", o->base, "a run, an attempt or a folder of runs of the build before")
-      ->type_name("BASE")
-      ->required();
-  app.add_option("new", o->fresh, "the same of the build to be checked")->type_name("NEW")->required();
-  app.add_option("--tolerance", o->tolerances,
-                 "least relative change of throughput that counts (default 0.03), or with a group: accuracy=0.005 "
-                 "(absolute), loss=0.02, counts=0 (bytes, messages), memory=0.05; may be repeated")
-      ->allow_extra_args(false)
-      ->type_name("[GROUP=]PART");
-  app.add_option("--only", o->only, "compare these alone: throughput, accuracy, loss, counts, memory")
-      ->delimiter(',')
-      ->allow_extra_args(false)
-      ->type_name("GROUP,..");
-  app.add_option("--allow", o->allowed,
-                 "a key, a section (exchange) or a fact (threads) in which BASE and NEW may differ; may be repeated")
-      ->allow_extra_args(false)
-      ->type_name("KEY");
-  app.add_option("--significance", o->significance, "a change by chance counts with this probability at most")
-      ->capture_default_str();
-  app.add_option("--junit", o->junit, "write a JUnit XML file as well")->type_name("FILE");
-  app.add_flag("--json", o->json, "JSON instead of tables");
-  return [o] { return run_compare(*o); };
-}
-
-Run declare_plan(CLI::App& app) {
-  auto o = held<PlanOptions>();
-  app.add_option("config", o->config, "the experiment, a TOML file")->type_name("CONFIG")->required();
-  add_sets(app, o->sets);
-  app.add_option("--from", o->from,
-                 "folder of runs, or a JSON report; may be repeated: the run with the fewest ranks measures the step")
-      ->allow_extra_args(false)
-      ->type_name("RUN");
-  app.add_option("--step", o->step,
-                 "a described step, instead: forward_ms=60,backward_ms=120,jitter=0.03 or a file with [step]")
-      ->type_name("TEXT|FILE");
-  app.add_option("--network", o->network,
-                 "25gbit; 25gbit,ranks_per_host=8,inside=nvlink; a file with [network]; or one of bench network "
-                 "--out (.json)")
-      ->type_name("TEXT|FILE")
-      ->capture_default_str();
-  app.add_option("--replicas", o->replicas, "8..10000 (doubling), or a list")->capture_default_str();
-  app.add_option("--scaling", o->scaling, "weak: the batch of each replica stays; strong: that of all")
-      ->capture_default_str();
-  app.add_option("--compare", o->compare, "what else is predicted: strategies, algorithms, codecs, meshes, or none")
-      ->delimiter(',')
-      ->allow_extra_args(false);
-  app.add_option("--node-hour", o->node_hour, "price of one host for an hour")->check(CLI::Range(0.0, 1e6));
-  app.add_option("--out", o->out, "folder to write NAME.md, NAME.csv, NAME.json and NAME.svg to");
-  app.add_option("--name", o->name, "base name of these files")->capture_default_str();
-  return [o] { return run_plan(*o); };
-}
-
 Run declare_info(CLI::App&) {
   auto o = held<InfoOptions>();
   return [o] { return run_info(*o); };
@@ -271,6 +202,10 @@ constexpr Verb kVerbs[] = {
      "  mpirun -n 2 --bind-to none echelon train configs/smoke/digits.toml --set train.epochs=3\n"
      "  srun --mpi=pmix -n 8 echelon train experiment.toml",
      declare_train},
+    {"run", "watch over a launcher and its run: end it where it hangs, start again after lost ranks or hosts",
+     "  echelon run -- mpirun -n 4 --bind-to none echelon train experiment.toml\n"
+     "  echelon run --hosts n1,n2,n3 --min-hosts 2 --restarts 9 -- mpirun -H {slots} -n {ranks} echelon train a.toml",
+     declare_run},
     {"check", "read an experiment and print its plan: ranks, shards, batch, model, memory, exchange",
      "  echelon check configs/smoke/digits.toml --replicas 4 --set batch.global=96\n"
      "  echelon check experiment.toml --ranks 8 --hosts 2\n"

@@ -16,6 +16,18 @@ struct TrainOptions {  // echelon train CONFIG [--set section.key=value]... [--l
 };
 int run_train(const TrainOptions& options);
 
+struct SuperviseOptions {            // echelon run [--hosts H,..] -- COMMAND...
+  std::vector<std::string> command;  // {hosts} a,b  {slots} a:2,b:2  {nodes} 2  {ranks} 4
+  std::vector<std::string> hosts;    // that the run may use; none: the command is taken as it is
+  int per_host = 1;                  // ranks
+  int min_hosts = 0;                 // 0: one
+  std::string probe = "ssh -o BatchMode=yes -o ConnectTimeout=5 {host} true";  // ends with 0 where a host answers
+  int restarts = 0;                                                            // after exit 7
+  double grace_s = 10;  // for a launcher to return once its run has ended
+  double look_s = 30;   // between two looks for hosts that were lost
+};
+int run_supervised(const SuperviseOptions& options);
+
 struct CheckOptions {  // echelon check CONFIG [--set ..] [--replicas K | --ranks N] [--hosts N] [--effective]
                        // | check --keys | check --combinations
   std::string config;

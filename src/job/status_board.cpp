@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <cstdlib>
+#include <filesystem>
+
 #include "base/atomic_file.hpp"
 #include "base/error.hpp"
 #include "base/log.hpp"
@@ -23,8 +26,24 @@ void StatusBoard::open(const RunFolder& folder, const Provenance& provenance) {
   provenance_ = provenance;
 }
 
+namespace {
+
+// For `echelon run`, which started the launcher of this rank.
+void name_attempt(const std::string& attempt) {
+  const char* file = std::getenv("ECHELON_ATTEMPT_FILE");
+  if (file == nullptr || *file == '\0') return;
+  try {
+    write_file_whole(file, std::filesystem::absolute(attempt).string() + "\n");
+  } catch (const Error& error) {
+    log_debug("the attempt is not named to `echelon run`: {}", error.what());
+  }
+}
+
+}  // namespace
+
 void StatusBoard::start_beating() {
   write_running(attempt_, running_now());
+  name_attempt(attempt_);
   thread_ = std::thread([this] { beat(); });
 }
 

@@ -1,0 +1,204 @@
+// echelon run: keeps a launcher and its run company: ends a launcher that does not return after its run has ended,
+// writes the end of a run whose ranks were all killed, and starts a run again after lost ranks, on the hosts that are
+// left, and on all of them once they are back.
+#include <fmt/format.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <optional>
+#include <thread>
+
+#include "base/clock.hpp"
+#include "base/error.hpp"
+#include "base/log.hpp"
+#include "base/text.hpp"
+#include "cli/options.hpp"
+#include "job/launcher.hpp"
+#include "job/status_board.hpp"
+#include "report/status.hpp"
+
+namespace echelon::cli {
+namespace {
+
+constexpr double kLook_s = 0.2;
+constexpr double kTermPatience_s = 5;
+constexpr double kProbeLimit_s = 10;
+
+std::atomic<int> asked{0};  // the newest signal to pass on
+void on_signal(int number) { asked = number; }
+
+// The file by which rank 0 names its attempt, removed at the end.
+class AttemptFile {
+ public:
+  AttemptFile() {
+    const char* folder = std::getenv("TMPDIR");
+    path_ = fmt::format("{}/echelon-run-XXXXXX", folder && *folder ? folder : "/tmp");
+    const int fd = ::mkstemp(path_.data());
+    if (fd < 0) throw EnvironmentError(fmt::format("{}: cannot be made", path_));
+    ::close(fd);
+  }
+  ~AttemptFile() { ::unlink(path_.c_str()); }
+  AttemptFile(const AttemptFile&) = delete;
+
+  const std::string& path() const { return path_; }
+  void clear() const { std::ofstream(path_, std::ios::trunc); }
+  std::string attempt() const {
+    std::string folder;
+    std::getline(std::ifstream(path_), folder);
+    return folder;
+  }
+
+ private:
+  std::string path_;
+};
+
+std::string replaced(std::string text, const std::string& what, const std::string& by) {
+  for (std::size_t at = 0; (at = text.find(what, at)) != std::string::npos; at += by.size())
+    text.replace(at, what.size(), by);
+  return text;
+}
+
+class Supervisor {
+ public:
+  explicit Supervisor(const SuperviseOptions& options) : options_(options), hosts_(options.hosts) {
+    if (options.command.empty())
+      throw ConfigError("run: no command; e.g. echelon run -- mpirun -n 4 echelon train a.toml");
+    if (options.hosts.empty() && options.min_hosts > 0)
+      throw ConfigError("--min-hosts: of --hosts, which are not given");
+    if (options.min_hosts > static_cast<int>(options.hosts.size()))
+      throw ConfigError(fmt::format("--min-hosts {}: of {} hosts", options.min_hosts, options.hosts.size()));
+    if (!options.hosts.empty() && command_text().find("{hosts}") == std::string::npos &&
+        command_text().find("{slots}") == std::string::npos)
+      throw ConfigError("--hosts: the command has no {hosts} or {slots}, so that it could not leave one out");
+    struct sigaction action {};
+    action.sa_handler = on_signal;
+    for (const int number : {SIGUSR1, SIGUSR2, SIGTERM, SIGINT, SIGHUP}) ::sigaction(number, &action, nullptr);
+  }
+
+  int run() {
+    for (int restarts = 0;; ++restarts) {
+      grows_ = false;
+      const int code = watch_launch();
+      const bool lost = code == kExitLostRank;
+      const bool again = (lost && restarts < options_.restarts) || (grows_ && code == kExitRequeue);
+      if (!again || stopping_ || !find_hosts()) return code;
+      log_info("run: starts again{}", hosts_text());
+    }
+  }
+
+ private:
+  std::string command_text() const {
+    std::string text;
+    for (const std::string& word : options_.command) text += word + " ";
+    return text;
+  }
+
+  std::string hosts_text() const {
+    if (hosts_.empty()) return {};
+    return fmt::format(" on {} of {} hosts: {}", hosts_.size(), options_.hosts.size(), fmt::join(hosts_, ", "));
+  }
+
+  std::vector<std::string> words() const {
+    std::vector<std::string> slots;
+    for (const std::string& host : hosts_) slots.push_back(fmt::format("{}:{}", host, options_.per_host));
+    std::vector<std::string> all = options_.command;
+    for (std::string& word : all) {
+      word = replaced(word, "{hosts}", fmt::format("{}", fmt::join(hosts_, ",")));
+      word = replaced(word, "{slots}", fmt::format("{}", fmt::join(slots, ",")));
+      word = replaced(word, "{nodes}", std::to_string(hosts_.size()));
+      word = replaced(word, "{ranks}", std::to_string(hosts_.size() * static_cast<std::size_t>(options_.per_host)));
+    }
+    return all;
+  }
+
+  // Those that answer; false where they are too few.
+  bool find_hosts() {
+    if (options_.hosts.empty()) return true;
+    hosts_ = answering(options_.hosts);
+    const std::size_t least = static_cast<std::size_t>(std::max(1, options_.min_hosts));
+    if (hosts_.size() >= least) return true;
+    log_error("run: {} of {} hosts answer, fewer than --min-hosts {}; nothing is started", hosts_.size(),
+              options_.hosts.size(), least);
+    return false;
+  }
+  std::vector<std::string> answering(const std::vector<std::string>& hosts) const {
+    std::vector<std::string> commands, found;
+    for (const std::string& host : hosts) commands.push_back(replaced(options_.probe, "{host}", host));
+    const std::vector<bool> answers = succeed(commands, kProbeLimit_s);
+    for (std::size_t i = 0; i < hosts.size(); ++i)
+      if (answers[i]) found.push_back(hosts[i]);
+    return found;
+  }
+
+  // One launch to its end; the exit code of the run.
+  int watch_launch() {
+    file_.clear();
+    Launcher launcher(words(), {{"ECHELON_ATTEMPT_FILE", file_.path()}});
+    double ended_s = -1, probed_s = now_s();
+    for (;; std::this_thread::sleep_for(std::chrono::duration<double>(kLook_s))) {
+      if (const int number = asked.exchange(0); number != 0) {
+        launcher.signal(number);
+        stopping_ = stopping_ || number != SIGHUP;
+      }
+      if (const std::optional<int> code = launcher.poll()) {
+        launcher.end(kTermPatience_s);
+        return settle(*code);
+      }
+      const std::optional<Status> status = read_attempt();
+      const bool ended = status && status->state != "running";
+      if (ended && ended_s < 0) ended_s = now_s();
+      if (ended && now_s() - ended_s > options_.grace_s) {
+        log_warning("run: {} has not returned {:.0f} s after its run ended: it is ended", options_.command.front(),
+                    now_s() - ended_s);
+        launcher.end(kTermPatience_s);
+        return settle(status->exit_code.value_or(kExitLostRank));
+      }
+      if (!ended && hosts_.size() < options_.hosts.size() && now_s() - probed_s > options_.look_s) {
+        probed_s = now_s();
+        if (!grows_ && answering(options_.hosts).size() > hosts_.size()) {
+          log_info("run: a lost host answers again: the run saves a checkpoint and goes on with it");
+          grows_ = true;
+          launcher.signal(SIGUSR1);
+        }
+      }
+    }
+  }
+
+  std::optional<Status> read_attempt() const {
+    const std::string attempt = file_.attempt();
+    return attempt.empty() ? std::nullopt : read_status(attempt);
+  }
+
+  // The launcher is gone: the run's own exit code, where it has one; else what the launcher's means, which is written
+  // into the status of a run that could not do it.
+  int settle(int launcher_code) {
+    std::optional<Status> status = read_attempt();
+    if (status && status->exit_code) return *status->exit_code;
+    if (!status) return launcher_code > 128 ? static_cast<int>(kExitLostRank) : launcher_code;
+    const std::string reason =
+        fmt::format("all ranks are gone without a word; {} returned {}{}", options_.command.front(), launcher_code,
+                    launcher_code > 128 ? fmt::format(" (signal {})", launcher_code - 128) : "");
+    status->state = "failed";
+    status->exit_code = kExitLostRank;
+    status->reason = reason;
+    (void)conclude(file_.attempt(), *status);
+    log_error("run: {}", reason);
+    return kExitLostRank;
+  }
+
+  const SuperviseOptions& options_;
+  std::vector<std::string> hosts_;
+  AttemptFile file_;
+  bool grows_ = false, stopping_ = false;
+};
+
+}  // namespace
+
+int run_supervised(const SuperviseOptions& options) { return Supervisor(options).run(); }
+
+}  // namespace echelon::cli
