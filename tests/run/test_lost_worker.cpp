@@ -59,7 +59,7 @@ void check_goes_on(const test::Sets& sets, const Losses& losses) {
   CHECK(status["exit_code"] == 0);
   CHECK(summary["steps"] == losses.steps);
   CHECK(summary["ranks"] == 4 - losses.ranks.size());
-  CHECK(summary["test_accuracy"].get<double>() > 0.85);
+  CHECK(summary["test_accuracy"].get<double>() > 0.7);
   REQUIRE(summary["provenance"]["lost_workers"].size() == losses.ranks.size());
   CHECK(status["provenance"]["lost_workers"] == summary["provenance"]["lost_workers"]);
   for (std::size_t i = 0; i < losses.ranks.size(); ++i) {
