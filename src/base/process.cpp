@@ -30,6 +30,12 @@ const std::string& surroundings() {
 
 }  // namespace
 
+std::string host_name() {
+  char name[256] = {};
+  ::gethostname(name, sizeof name - 1);
+  return name;
+}
+
 std::string process_id_text() { return fmt::format("{}{}", ::getpid(), surroundings()); }
 
 bool is_near(const std::string& id) { return id.ends_with(surroundings()); }
@@ -61,13 +67,13 @@ std::string stat_of(pid_t pid) {
   return name_end == std::string::npos ? std::string() : line.substr(name_end + 2);
 }
 
+bool shows_stop(const std::string& stat) { return stat.starts_with('T') || stat.starts_with('t'); }
+
 }  // namespace
 
 bool is_stopped(const std::string& id) {
   const pid_t pid = pid_of(id);
-  if (pid == 0) return false;
-  const std::string stat = stat_of(pid);
-  return stat.starts_with('T') || stat.starts_with('t');
+  return pid > 0 && shows_stop(stat_of(pid));
 }
 
 std::uint64_t start_ticks(const std::string& id) {
@@ -88,10 +94,10 @@ std::vector<std::string> stopped_siblings() {
     const std::string name = entry.path().filename().string();
     pid_t pid = 0;
     if (std::from_chars(name.data(), name.data() + name.size(), pid).ec != std::errc() || pid == ::getpid()) continue;
-    std::istringstream stat(stat_of(pid));
+    const std::string stat = stat_of(pid);
     char state = 0;
     pid_t parent = 0;
-    if (stat >> state >> parent && parent == ::getppid() && (state == 'T' || state == 't')) found.push_back(pid);
+    if (std::istringstream(stat) >> state >> parent && parent == ::getppid() && shows_stop(stat)) found.push_back(pid);
   }
   std::sort(found.begin(), found.end());
   std::vector<std::string> texts;

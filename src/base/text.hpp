@@ -15,6 +15,7 @@ std::string rate_text(double rate);          // "1,797", "17.9", "1.79"; "-" of 
 std::string counted(std::int64_t count, std::string_view noun);
 std::string numbers_text(const std::vector<double>& values);  // "0.286, 0.353": four significant digits
 std::string short_count(double count);                        // "1.66 M": units of 1000
+std::string replaced(std::string text, const std::string& from, const std::string& to);  // every `from` by `to`
 std::string seconds_text(double seconds);  // "1.23 ms", "45.6 s", from 120 s on "63 min", "2 h 03 min"
 
 // A table of text with one header row. A column is right-aligned where every cell below the header begins like a number

@@ -1,8 +1,6 @@
 // echelon bench network: all pairs of ranks measured, faults named, the matrix stored for a planner.
 #include <fmt/format.h>
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <condition_variable>
 #include <cstdio>
@@ -12,6 +10,7 @@
 
 #include "base/atomic_file.hpp"
 #include "base/error.hpp"
+#include "base/process.hpp"
 #include "base/text.hpp"
 #include "cli/network_text.hpp"
 #include "cli/on_ranks.hpp"
@@ -80,12 +79,10 @@ class SetUpLimit {
   void wait(int rank, double limit_s) {
     std::unique_lock lock(mutex_);
     if (changed_.wait_for(lock, std::chrono::duration<double>(limit_s), [this] { return done_; })) return;
-    char host[256] = "";
-    (void)gethostname(host, sizeof host - 1);
     std::fprintf(stderr,
                  "echelon: error: rank %d on %s has not met all other ranks in %g s: MPI cannot reach some of them. "
                  "Start the bench on two hosts at a time to find which\n",
-                 rank, host, limit_s);
+                 rank, host_name().c_str(), limit_s);
     std::fflush(nullptr);
     std::_Exit(kExitLostRank);
   }

@@ -2,11 +2,11 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <array>
 #include <cstdio>
 #include <cstdlib>
 
 #include "base/error.hpp"
+#include "base/process.hpp"
 #include "base/text.hpp"
 #include "base/version.hpp"
 #include "cli/memory_text.hpp"
@@ -28,12 +28,6 @@ std::string device_text(const std::string& kind) {
   } catch (const Error& error) {
     return fmt::format("not available: {}", error.what());
   }
-}
-
-std::string host_name() {
-  std::array<char, 256> name{};
-  ::gethostname(name.data(), name.size() - 1);
-  return name.data();
 }
 
 }  // namespace

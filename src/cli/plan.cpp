@@ -63,7 +63,7 @@ class Planner {
       throw ConfigError("no step: --from RUN takes a measured one, --step forward_ms=60,backward_ms=120 describes one");
     step_ = !options.step.empty() ? described_step(options.step, static_cast<double>(config_.batch.global))
                                   : measured_step(*run_);
-    for (const RunRecord& run : runs_)  // the fewest ranks first: what is predicted may be among them
+    for (const RunRecord& run : runs_)  // of several with one codec the first
       if (const auto speed = measured_codec(run); speed && run.state == "finished")
         step_.measured_codecs.emplace(run.codec, *speed);
   }
@@ -139,7 +139,7 @@ class Planner {
     const double share = strong() ? step_.samples / replicas : step_.samples;
     const auto micro = static_cast<std::int64_t>(share) / config_.batch.accumulation;
     Footprint bytes = programs_of(std::max<std::int64_t>(1, micro));
-    add_strategy_memory(config, replicas, bytes);
+    set_strategy_memory(config, replicas, bytes);
     return bytes;
   }
   double memory_of(const Config& config, int replicas) {

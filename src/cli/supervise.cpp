@@ -5,10 +5,10 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
-#include <filesystem>
 #include <fstream>
 #include <optional>
 #include <thread>
@@ -19,7 +19,7 @@
 #include "base/text.hpp"
 #include "cli/options.hpp"
 #include "job/launcher.hpp"
-#include "job/status_board.hpp"
+#include "job/signals.hpp"
 #include "report/status.hpp"
 
 namespace echelon::cli {
@@ -57,12 +57,6 @@ class AttemptFile {
   std::string path_;
 };
 
-std::string replaced(std::string text, const std::string& what, const std::string& by) {
-  for (std::size_t at = 0; (at = text.find(what, at)) != std::string::npos; at += by.size())
-    text.replace(at, what.size(), by);
-  return text;
-}
-
 class Supervisor {
  public:
   explicit Supervisor(const SuperviseOptions& options) : options_(options), hosts_(options.hosts) {
@@ -72,12 +66,11 @@ class Supervisor {
       throw ConfigError("--min-hosts: of --hosts, which are not given");
     if (options.min_hosts > static_cast<int>(options.hosts.size()))
       throw ConfigError(fmt::format("--min-hosts {}: of {} hosts", options.min_hosts, options.hosts.size()));
-    if (!options.hosts.empty() && command_text().find("{hosts}") == std::string::npos &&
-        command_text().find("{slots}") == std::string::npos)
+    if (!options.hosts.empty() && std::none_of(options.command.begin(), options.command.end(), names_hosts))
       throw ConfigError("--hosts: the command has no {hosts} or {slots}, so that it could not leave one out");
     struct sigaction action {};
     action.sa_handler = on_signal;
-    for (const int number : {SIGUSR1, SIGUSR2, SIGTERM, SIGINT, SIGHUP}) ::sigaction(number, &action, nullptr);
+    for (const int number : kRequestSignals) ::sigaction(number, &action, nullptr);
   }
 
   int run() {
@@ -92,10 +85,8 @@ class Supervisor {
   }
 
  private:
-  std::string command_text() const {
-    std::string text;
-    for (const std::string& word : options_.command) text += word + " ";
-    return text;
+  static bool names_hosts(const std::string& word) {
+    return word.find("{hosts}") != std::string::npos || word.find("{slots}") != std::string::npos;
   }
 
   std::string hosts_text() const {
@@ -119,19 +110,19 @@ class Supervisor {
   // Those that answer; false where they are too few.
   bool find_hosts() {
     if (options_.hosts.empty()) return true;
-    hosts_ = answering(options_.hosts);
+    hosts_ = answering();
     const std::size_t least = static_cast<std::size_t>(std::max(1, options_.min_hosts));
     if (hosts_.size() >= least) return true;
     log_error("run: {} of {} hosts answer, fewer than --min-hosts {}; nothing is started", hosts_.size(),
               options_.hosts.size(), least);
     return false;
   }
-  std::vector<std::string> answering(const std::vector<std::string>& hosts) const {
+  std::vector<std::string> answering() const {
     std::vector<std::string> commands, found;
-    for (const std::string& host : hosts) commands.push_back(replaced(options_.probe, "{host}", host));
+    for (const std::string& host : options_.hosts) commands.push_back(replaced(options_.probe, "{host}", host));
     const std::vector<bool> answers = succeed(commands, kProbeLimit_s);
-    for (std::size_t i = 0; i < hosts.size(); ++i)
-      if (answers[i]) found.push_back(hosts[i]);
+    for (std::size_t i = 0; i < answers.size(); ++i)
+      if (answers[i]) found.push_back(options_.hosts[i]);
     return found;
   }
 
@@ -160,7 +151,7 @@ class Supervisor {
       }
       if (!ended && hosts_.size() < options_.hosts.size() && now_s() - probed_s > options_.look_s) {
         probed_s = now_s();
-        if (!grows_ && answering(options_.hosts).size() > hosts_.size()) {
+        if (!grows_ && answering().size() > hosts_.size()) {
           log_info("run: a lost host answers again: the run saves a checkpoint and goes on with it");
           grows_ = true;
           launcher.signal(SIGUSR1);

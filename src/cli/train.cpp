@@ -43,8 +43,8 @@ int run_train(const TrainOptions& options) {
       return Attempt(engine, {.load_config = load, .end_world = &end_local_ranks}).run();
     });
   }
-  if (!under_launcher()) (void)load_config(options.config, options.sets);  // refused before MPI is touched
-  const RunConfig run = run_config(options);
+  // A lone process is refused before MPI is touched.
+  const RunConfig run = under_launcher() ? run_config(options) : load_config(options.config, options.sets).run;
   const LaunchWatch watch({.limit_s = run.hang_timeout_s});
   MpiWorld world;
   const SignalWatch signals;

@@ -24,12 +24,6 @@ std::string rank_text() {
   return "this process";
 }
 
-std::string host_text() {
-  char name[256] = {};
-  ::gethostname(name, sizeof name - 1);
-  return name;
-}
-
 }  // namespace
 
 struct LaunchWatch::Body {
@@ -64,7 +58,7 @@ struct LaunchWatch::Body {
   void end(const char* stretch, double passed_s) {
     std::string stopped;
     for (const std::string& process : stopped_siblings()) stopped += fmt::format("; {} is stopped", process);
-    log_error("{} on {} has been waiting {:.1f} s in {}: a rank does not come to it{}", rank_text(), host_text(),
+    log_error("{} on {} has been waiting {:.1f} s in {}: a rank does not come to it{}", rank_text(), host_name(),
               passed_s, stretch, stopped);
     flush_log();
     options_.end(kExitLostRank);

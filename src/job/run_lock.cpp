@@ -15,6 +15,7 @@
 #include "base/clock.hpp"
 #include "base/error.hpp"
 #include "base/log.hpp"
+#include "base/process.hpp"
 #include "job/launch.hpp"
 
 namespace echelon::inline job {
@@ -34,12 +35,6 @@ std::string boot_id() {
   } catch (const Error&) {
     return {};
   }
-}
-
-std::string host_name() {
-  char name[256] = {};
-  ::gethostname(name, sizeof name - 1);
-  return name;
 }
 
 std::string own_record(const std::string& job) {

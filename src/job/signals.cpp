@@ -17,8 +17,6 @@ namespace {
 
 static_assert(std::atomic<int>::is_always_lock_free && std::atomic<bool>::is_always_lock_free, "handlers write these");
 
-constexpr std::array kSignals = {SIGUSR1, SIGUSR2, SIGTERM, SIGINT, SIGHUP};
-
 std::atomic<int> usr{0};
 std::atomic<int> term{0};
 std::atomic<int> interrupted{0};
@@ -65,25 +63,22 @@ double slurm_end_s() {
   return end;
 }
 
-}  // namespace
-
-namespace {
-
 sigset_t our_signals() {
   sigset_t ours;
   sigemptyset(&ours);
-  for (const int signal : kSignals) sigaddset(&ours, signal);
+  for (const int signal : kRequestSignals) sigaddset(&ours, signal);
   return ours;
 }
 
-using Actions = std::array<struct sigaction, kSignals.size()>;
+using Actions = std::array<struct sigaction, kRequestSignals.size()>;
 
 void set_handlers(Actions* before) {
   struct sigaction action {};
   action.sa_handler = on_signal;
   action.sa_flags = SA_RESTART;
   action.sa_mask = our_signals();
-  for (std::size_t i = 0; i < kSignals.size(); ++i) sigaction(kSignals[i], &action, before ? &(*before)[i] : nullptr);
+  for (std::size_t i = 0; i < kRequestSignals.size(); ++i)
+    sigaction(kRequestSignals[i], &action, before ? &(*before)[i] : nullptr);
 }
 
 }  // namespace
@@ -118,7 +113,7 @@ struct SignalWatch::Body {
     }
     wake_.notify_all();
     thread_.join();
-    for (std::size_t i = 0; i < kSignals.size(); ++i) sigaction(kSignals[i], &before_[i], nullptr);
+    for (std::size_t i = 0; i < kRequestSignals.size(); ++i) sigaction(kRequestSignals[i], &before_[i], nullptr);
     pthread_sigmask(SIG_SETMASK, &mask_before_, nullptr);
   }
 

@@ -16,12 +16,14 @@
 // (train/control).
 #pragma once
 
+#include <array>
 #include <csignal>
 #include <cstdint>
 #include <memory>
 
 namespace echelon::inline job {
 
+inline constexpr std::array kRequestSignals = {SIGUSR1, SIGUSR2, SIGTERM, SIGINT, SIGHUP};
 inline constexpr double kTermDeadline_s = 20;  // Slurm kills 30 s after TERM
 
 // In a program that will have a SignalWatch: holds the signals back over the restart of prepare_process, then lets them

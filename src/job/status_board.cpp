@@ -10,6 +10,20 @@
 #include "base/log.hpp"
 
 namespace echelon::inline job {
+namespace {
+
+// For `echelon run`, which started the launcher of this rank.
+void name_attempt(const std::string& attempt) {
+  const char* file = std::getenv("ECHELON_ATTEMPT_FILE");
+  if (file == nullptr || *file == '\0') return;
+  try {
+    write_file_whole(file, std::filesystem::absolute(attempt).string() + "\n");
+  } catch (const Error& error) {
+    log_debug("the attempt is not named to `echelon run`: {}", error.what());
+  }
+}
+
+}  // namespace
 
 StatusBoard::~StatusBoard() {
   {
@@ -25,21 +39,6 @@ void StatusBoard::open(const RunFolder& folder, const Provenance& provenance) {
   attempt_ = folder.attempt;
   provenance_ = provenance;
 }
-
-namespace {
-
-// For `echelon run`, which started the launcher of this rank.
-void name_attempt(const std::string& attempt) {
-  const char* file = std::getenv("ECHELON_ATTEMPT_FILE");
-  if (file == nullptr || *file == '\0') return;
-  try {
-    write_file_whole(file, std::filesystem::absolute(attempt).string() + "\n");
-  } catch (const Error& error) {
-    log_debug("the attempt is not named to `echelon run`: {}", error.what());
-  }
-}
-
-}  // namespace
 
 void StatusBoard::start_beating() {
   write_running(attempt_, running_now());

@@ -47,9 +47,7 @@ std::string hang_text(const std::vector<WaitView>& waits, const Transport& trans
                       double timeout_s, const Standstill& standstill) {
   if (phase.name() == kStandBy) return {};
   const double now = transport.clock().now_s();
-  const auto too_long = [&](double since_s) {
-    return now - since_s > timeout_s && now - since_s - standstill.seconds_since(since_s) > timeout_s;
-  };
+  const auto too_long = [&](double since_s) { return now - since_s - standstill.seconds_since(since_s) > timeout_s; };
   const auto oldest =
       std::min_element(waits.begin(), waits.end(), [](const auto& a, const auto& b) { return a.since_s < b.since_s; });
   if (oldest != waits.end() && too_long(std::max(oldest->since_s, phase.heard_of_step_s())))

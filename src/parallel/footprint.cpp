@@ -143,7 +143,7 @@ Footprint footprint(const Config& config, const Holding& holding) {
                     "larger batch.accumulation needs less",
                     holding.batches.largest()));
   }
-  add_strategy_memory(config, holding.batches.replicas, bytes);
+  set_strategy_memory(config, holding.batches.replicas, bytes);
   if (config.train.reproducible)  // finished subtrees of micro-shards, train/micro_shards.hpp
     bytes.gradients += arena * std::log2(static_cast<double>(holding.batches.accumulation));
   return bytes;
@@ -157,7 +157,7 @@ int in_flight_of(const Config& config, int stage, const RankBatches& batches) {
 
 }  // namespace
 
-void add_strategy_memory(const Config& config, int replicas, Footprint& bytes) {
+void set_strategy_memory(const Config& config, int replicas, Footprint& bytes) {
   const double arena = bytes.weights;
   bytes.strategy = arena * arenas_of_strategy(config.exchange);
   bytes.host = 0;

@@ -58,7 +58,7 @@ Footprint footprint_of(const Config& config, const Graph& graph, const RankBatch
                        const std::vector<const Graph*>& by_length = {});
 // Sets what exchange.strategy keeps on a rank of so many replicas, its part on the host included; a model that is
 // whole.
-void add_strategy_memory(const Config& config, int replicas, Footprint& bytes);
+void set_strategy_memory(const Config& config, int replicas, Footprint& bytes);
 // Of a rank of a split model: `part` at the coordinates `coord`.
 Footprint footprint_of(const Config& config, const Part& part, const MeshCoord& coord, const RankBatches& batches);
 

@@ -4,7 +4,6 @@
 #include <bit>
 #include <cmath>
 
-#include "comm/collective/algorithms.hpp"
 #include "comm/collective/builder.hpp"
 
 namespace echelon::inline predictor {
@@ -22,10 +21,15 @@ double levels(int ranks) { return std::log2(static_cast<double>(ranks)); }
 
 }  // namespace
 
-double simulated_s(const Collective& what, const RankPlacement& placement, const Network& network) {
-  AllreduceRequest request{.ranks = placement.ranks, .elems = what.elems, .segment_elems = what.segment_elems};
-  request.hosts = placement.hosts_of_ranks();
+AllreduceRequest request_of(const Collective& what, int ranks) {
+  AllreduceRequest request{.ranks = ranks, .elems = what.elems, .segment_elems = what.segment_elems};
   request.servers = what.servers, request.inner = what.inner, request.outer = what.outer;
+  return request;
+}
+
+double simulated_s(const Collective& what, const RankPlacement& placement, const Network& network) {
+  AllreduceRequest request = request_of(what, placement.ranks);
+  request.hosts = placement.hosts_of_ranks();
   TimedPlans collective;
   for (request.rank = 0; request.rank < request.ranks; ++request.rank)
     collective.plans.push_back(plan_of(what, request));

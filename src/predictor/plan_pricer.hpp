@@ -15,10 +15,13 @@
 #include <string>
 #include <tuple>
 
+#include "comm/collective/algorithms.hpp"
 #include "predictor/plan_cost.hpp"
 
 namespace echelon::inline predictor {
 
+// Of rank 0; hosts are left out.
+AllreduceRequest request_of(const Collective& collective, int ranks);
 // Seconds of the plans of all ranks on virtual time. ConfigError for algorithms without plans (mpi, nccl).
 double simulated_s(const Collective& collective, const RankPlacement& placement, const Network& network);
 // Whether there are plans, of at most `most` steps on all ranks together (estimated).

@@ -21,13 +21,7 @@ CodecRoute route_of(const std::string& codec) {
 int hops_of(const Collective& sum, int replicas) {
   if (algorithm_traits(sum.algorithm).library) return 0;  // not known
   if (sum.algorithm == "direct") return 2;
-  return price_allreduce(sum.algorithm, {.ranks = replicas,
-                                         .elems = sum.elems,
-                                         .segment_elems = sum.segment_elems,
-                                         .servers = sum.servers,
-                                         .inner = sum.inner,
-                                         .outer = sum.outer})
-      .steps;
+  return price_allreduce(sum.algorithm, request_of(sum, replicas)).steps;
 }
 
 // Bytes of a message: of an even part of the ranks, or of the whole, cut into segments.

@@ -66,6 +66,14 @@ TEST_CASE("plan takes a report for its runs, and the speed of a codec from a run
     CHECK((coded_s > 0) == (made["exchange"] != "synchronous, ring"));
     CHECK(made["rows"][0]["memory_bytes"].get<double>() > 3 * 4 * 38'282);
   }
+  // Without that run the speed is assumed.
+  const auto coded_s = [](const json& made) {
+    for (const json& plan : made["plans"])
+      if (plan["exchange"] == "synchronous, ring, onebit") return plan["rows"][0]["codec_s"].get<double>();
+    return -1.0;
+  };
+  CHECK(coded_s(planned("results/trial")) > 0);
+  CHECK(coded_s(planned("results/trial")) != coded_s(of_folder));
   std::filesystem::remove_all(trial / "results");
   const Outcome gone = plan(trial, {"--from", "written/all.json"});
   CHECK(gone.code == kExitData);

@@ -24,24 +24,17 @@ std::string train_text(const std::string& launcher, const Sets& sets) {
   return text;
 }
 
-// `echelon run options.. -- sh -c command` in the background of a shell with `script`: `reached N` returns once there
-// is a checkpoint of step N, `ranks` prints the processes of this trial's ranks.
+// `echelon run options.. -- sh -c command` beside `script` (Trial::train_and), in which `ranks` prints the processes of
+// this trial's ranks.
 Outcome run_and(const Trial& trial, const std::string& options, const std::string& command, const std::string& script) {
-  const std::string shell = R"sh(
-reached() {
-  for i in $(seq 3000); do
-    ls results/*/run-*/checkpoints/step-*$1.h5 > /dev/null 2>&1 && return 0
-    sleep 0.02
-  done
-  return 1
-}
-ranks() {
+  constexpr const char* kRanks = R"sh(ranks() {
   for p in $(pgrep -f "^[^ ]*echelon train trial.toml"); do
     [ "$(readlink /proc/$p/cwd)" = "$PWD" ] && echo $p
   done
 }
-)sh" + fmt::format("{} run {} -- sh -c '{}' &\npid=$!\n{}", test::echelon_binary(), options, command, script);
-  return test::run_process({.argv = {"bash", "-c", shell}, .cwd = trial / ".", .env = {}, .limit_s = 60});
+)sh";
+  return trial.in_background(fmt::format("{} run {} -- sh -c '{}' ", test::echelon_binary(), options, command),
+                             kRanks + script);
 }
 
 std::string mpirun_text(const std::string& ranks) {
@@ -108,9 +101,10 @@ TEST_CASE("hosts that are lost are left out, and taken in again when they are ba
   CHECK(trial.summary()["steps"] == 17 * 12);
   CHECK(trial.summary()["ranks"] == 3);
 
-  const Outcome few = run_and(trial, "--hosts a,b,c --min-hosts 3 --restarts 3 --probe \"test -e up-{host}\"",
-                              "true {hosts}; " + train_text(mpirun_text("{ranks}"), test::with(kSlow, {"name=few"})),
-                              "reached 20; rm up-b; kill -9 $(ranks | tail -1); wait $pid");
+  const Trial other;
+  const Outcome few = run_and(other, "--hosts a,b,c --min-hosts 3 --restarts 3 --probe \"test -e up-{host}\"",
+                              "true {hosts}; " + train_text(mpirun_text("{ranks}"), kSlow),
+                              "touch up-a up-b up-c; reached 20; rm up-b; kill -9 $(ranks | tail -1); wait $pid");
   INFO(few.out << few.err);
   CHECK(few.code == kExitLostRank);
   CHECK_THAT(few.err, Contains("2 of 3 hosts answer, fewer than --min-hosts 3"));

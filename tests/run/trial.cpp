@@ -124,6 +124,10 @@ std::string Trial::make_data(std::vector<std::string> words) const {
 Outcome Trial::train_and(int ranks, const Sets& sets, const std::string& script, double limit_s) const {
   std::string command;
   for (const std::string& word : words(ranks, sets)) command += quoted(word) + " ";
+  return in_background(command, script, limit_s);
+}
+
+Outcome Trial::in_background(const std::string& command, const std::string& script, double limit_s) const {
   const std::string shell = R"(set -u
 newest() { ls -d results/trial/run-*/[0-9]* 2>/dev/null | tail -1; }
 before=$(newest)

@@ -39,6 +39,9 @@ class Trial {
   // the process of a rank under mpirun.
   Outcome train_and(int ranks, const Sets& sets, const std::string& script, double limit_s = 60) const;
 
+  // The same with another command of a shell, in its words.
+  Outcome in_background(const std::string& command, const std::string& script, double limit_s = 60) const;
+
   // Of a run: folders, and the newest attempt's records. `name` where a set gave it another one.
   std::string run(const std::string& name = "trial") const;  // results/<name>/run-<hash>, the only one
   std::string attempt(const std::string& name = "trial") const;

@@ -11,7 +11,8 @@ namespace {
 
 constexpr int kEagerBytes = 320 << 10;
 
-void set_default(const char* name, int value) { ::setenv(name, std::to_string(value).c_str(), 0); }
+constexpr const char* kEagerLimit = "OMPI_MCA_btl_tcp_eager_limit";
+constexpr const char* kSendBuffer = "OMPI_MCA_btl_tcp_sndbuf";
 
 }  // namespace
 
@@ -35,8 +36,10 @@ int card_mbit_per_s(const std::string& folder) {
 }
 
 void set_tcp_defaults() {
-  set_default("OMPI_MCA_btl_tcp_eager_limit", kEagerBytes);
-  if (const int bytes = send_buffer_bytes(card_mbit_per_s()); bytes > 0) set_default("OMPI_MCA_btl_tcp_sndbuf", bytes);
+  ::setenv(kEagerLimit, std::to_string(kEagerBytes).c_str(), 0);
+  if (std::getenv(kSendBuffer) != nullptr) return;
+  if (const int bytes = send_buffer_bytes(card_mbit_per_s()); bytes > 0)
+    ::setenv(kSendBuffer, std::to_string(bytes).c_str(), 0);
 }
 
 }  // namespace echelon::inline comm

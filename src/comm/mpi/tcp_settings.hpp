@@ -2,8 +2,7 @@
 // reads as it starts; what the user has set stays.
 //
 //   btl_tcp_eager_limit  320 KiB: a segment (exchange.segment_kb, 256 KiB) leaves at once. Else its announcement and
-//   the
-//                        answer wait behind the data of other segments in both directions.
+//                        the answer wait behind the data of other segments in both directions.
 //   btl_tcp_sndbuf       what the kernel takes of a connection: 64 KiB for cards up to 1 Gbit/s, 128 KiB up to
 //                        10 Gbit/s; above, and where the rate is not known, the kernel decides. Else megabytes queue
 //                        before a slow card, and every acknowledgement waits behind them.

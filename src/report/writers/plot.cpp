@@ -12,6 +12,8 @@
 #include <fstream>
 #include <limits>
 
+#include "base/text.hpp"
+
 namespace echelon::inline report {
 namespace {
 
@@ -23,11 +25,6 @@ std::string quoted(std::string text) {
   std::replace(text.begin(), text.end(), '"', '\'');
   std::replace(text.begin(), text.end(), '\n', ' ');
   return "\"" + text + "\"";
-}
-
-void replace_all(std::string& text, const std::string& from, const std::string& to) {
-  for (std::size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size())
-    text.replace(at, from.size(), to);
 }
 
 // What gnuplot writes for this script; "" where it fails.
@@ -48,7 +45,7 @@ std::string run_gnuplot(const std::string& script) {
   if (start == std::string::npos) return {};
   svg.erase(0, start);
   for (const char* black : {"black", "rgb(  0,   0,   0)", "rgb(0,0,0)", "#000000"})
-    replace_all(svg, black, "currentColor");
+    svg = replaced(std::move(svg), black, "currentColor");
   return svg;
 }
 

@@ -1,5 +1,7 @@
 // Files that appear whole or not at all; shapes; messages of failed checks.
 #include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <catch2/catch.hpp>
 #include <csignal>
@@ -46,6 +48,23 @@ class FullDisk {
 };
 
 }  // namespace
+
+TEST_CASE("a new file takes the place of a planted link, and the umask holds", "[file]") {
+  const TempFolder folder;
+  write_file_whole(folder / "other", "kept");
+  std::filesystem::create_symlink(folder / "other", folder / "new");
+  const mode_t before = ::umask(027);
+  const int fd = create_file(folder / "new");
+  ::umask(before);
+  REQUIRE(fd >= 0);
+  CHECK(::write(fd, "text", 4) == 4);
+  ::close(fd);
+  CHECK(read_file_whole(folder / "other") == "kept");
+  CHECK(read_file_whole(folder / "new") == "text");
+  CHECK(std::filesystem::symlink_status(folder / "new").type() == std::filesystem::file_type::regular);
+  CHECK((std::filesystem::status(folder / "new").permissions() & std::filesystem::perms::mask) ==
+        std::filesystem::perms(0640));
+}
 
 TEST_CASE("a file is written whole and replaced whole", "[file]") {
   const TempFolder folder;

@@ -1,6 +1,7 @@
 #include "comm/mpi/tcp_settings.hpp"
 
 #include <catch2/catch.hpp>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 
@@ -35,6 +36,18 @@ TEST_CASE("send buffers follow the fastest card that is up", "[comm]") {
   CHECK(send_buffer_bytes(1000) == 64 << 10);
   CHECK(send_buffer_bytes(10000) == 128 << 10);
   CHECK(send_buffer_bytes(25000) == 0);
+}
+
+TEST_CASE("settings of the TCP transport that the user gave stay", "[comm]") {
+  const char* name = "OMPI_MCA_btl_tcp_eager_limit";
+  ::setenv(name, "70000", 1);
+  ::setenv("OMPI_MCA_btl_tcp_sndbuf", "1000", 1);
+  set_tcp_defaults();
+  CHECK(std::string(::getenv(name)) == "70000");
+  CHECK(std::string(::getenv("OMPI_MCA_btl_tcp_sndbuf")) == "1000");
+  ::unsetenv(name);
+  set_tcp_defaults();
+  CHECK(std::string(::getenv(name)) == std::to_string(320 << 10));
 }
 
 }  // namespace echelon
