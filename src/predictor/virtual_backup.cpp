@@ -29,7 +29,9 @@ class BackupRank final : public BackupMemory, public ProtocolHost {
                                .tag = 4 + 2 * static_cast<int>(b),
                                .priority = static_cast<int>(traffic.parts.size() - 1 - b)});
     protocol_.emplace(std::move(setup), *this);
-    actor.emplace(world.transport(rank), *protocol_, *this, [this] { return ended_; });
+    actor.emplace(
+        world.transport(rank), *protocol_, *this, [this] { return ended_; }, ProtocolActor::kSends,
+        traffic.frame_bytes());
     if (rank >= traffic.workers) {
       wait_for_all();
       return;

@@ -25,7 +25,9 @@ class ServerRank final : public ServerMemory, public ProtocolHost {
                          .tag = 2 * static_cast<int>(b),
                          .priority = static_cast<int>(traffic.parts.size() - 1 - b)});
     protocol_.emplace(rank, traffic.ranks, traffic.workers, buckets, *this);
-    actor.emplace(world.transport(rank), *protocol_, *this, [this] { return over(); });
+    actor.emplace(
+        world.transport(rank), *protocol_, *this, [this] { return over(); }, ProtocolActor::kSends,
+        traffic.frame_bytes());
     if (rank >= traffic.workers) {
       for (std::size_t b = 0; b < left_.size(); ++b) give(static_cast<int>(b));
       return;
@@ -90,7 +92,9 @@ class AsyncServedRank final : public AsyncMemory, public ProtocolHost {
     rules.soft = setting.exchange().asynchronous.soft;
     if (setting.exchange().strategy == "stale_synchronous") rules.bound = setting.exchange().stale_synchronous.bound;
     protocol_.emplace(rank, traffic.workers, rules, std::move(buckets), *this);
-    actor.emplace(world.transport(rank), *protocol_, *this, [this] { return ended_; });
+    actor.emplace(
+        world.transport(rank), *protocol_, *this, [this] { return ended_; }, ProtocolActor::kSends,
+        traffic.frame_bytes());
     if (rank >= traffic.workers) return;
     worker.emplace(setting, 1.0, traffic.factors(setting, rank),
                    VirtualWorker::Calls{.give = [this](int b) { post(AsyncProtocol::Word::push, b); },
@@ -160,10 +164,9 @@ bool can_simulate_served(const StrategySetting& setting, int replicas) {
                          : exchange.servers > 0    ? static_cast<double>(exchange.servers)
                                                    : replicas;
   const double whole = setting.work.bytes() / (exchange.segment_kb * 1024) / servers;
-  const double pieces = exchange.strategy == "server" ? whole : 0;  // others send a part in one message
   const double buckets = static_cast<double>(setting.work.buckets.size());
   const double steps = setting.step.variation.varies() ? kVaryingSteps : kEqualSteps;
-  return 2 * steps * replicas * servers * std::max(buckets, pieces) <= kMostMessages;
+  return 2 * steps * replicas * servers * std::max(buckets, whole) <= kMostMessages;
 }
 
 double simulated_served_s(const StrategySetting& setting, int replicas) {

@@ -9,6 +9,8 @@
 #include <vector>
 
 #include "comm/collective/server.hpp"
+#include "comm/mpi/tcp_settings.hpp"
+#include "comm/protocol/driver.hpp"
 #include "comm/virtual/world.hpp"
 #include "predictor/pace.hpp"
 #include "predictor/virtual_worker.hpp"
@@ -27,7 +29,7 @@ inline VirtualNetwork virtual_network(const StrategySetting& setting, int ranks,
   return {.between_hosts = link(setting.network().between),
           .inside_host = link(setting.network().inside),
           .hosts = RankPlacement{.ranks = ranks, .ranks_a_host = setting.pricer.ranks_a_host()}.hosts_of_ranks(),
-          .eager_bytes = static_cast<std::size_t>((16 << 10) / shrink)};
+          .eager_bytes = static_cast<std::size_t>(kEagerBytes / shrink)};
 }
 
 // The traffic of a run whose bytes are divided by `shrink`; an element is a byte.
@@ -55,6 +57,9 @@ struct Traffic {
   std::vector<double> factors(const StrategySetting& setting, int rank) const {
     return drawn_factors(setting.step.variation, workers, rank, steps);
   }
+
+  // Control messages stay whole.
+  std::size_t frame_bytes() const { return static_cast<std::size_t>(std::max(64.0, kFrameBytes / shrink)); }
 
   double shrink;
   int workers, ranks = 1, servers = 1, steps = 1;

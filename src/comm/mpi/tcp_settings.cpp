@@ -9,8 +9,6 @@
 namespace echelon::inline comm {
 namespace {
 
-constexpr int kEagerBytes = 320 << 10;
-
 constexpr const char* kEagerLimit = "OMPI_MCA_btl_tcp_eager_limit";
 constexpr const char* kSendBuffer = "OMPI_MCA_btl_tcp_sndbuf";
 

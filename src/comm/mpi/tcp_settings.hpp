@@ -15,6 +15,8 @@
 
 namespace echelon::inline comm {
 
+inline constexpr int kEagerBytes = 320 << 10;
+
 // Before MPI is started.
 void set_tcp_defaults();
 

@@ -7,6 +7,14 @@
 #include "base/spans.hpp"
 
 namespace echelon::inline comm {
+namespace {
+
+// Whether a message could be matched by either of two receives.
+bool share_messages(const auto& a, const auto& b) {
+  return a.tag == b.tag && (a.peer == b.peer || a.peer == kAnySource || b.peer == kAnySource);
+}
+
+}  // namespace
 
 void ProtocolDriver::post(Token token, std::shared_ptr<const Event> after) {
   const std::lock_guard lock(mutex_);
@@ -17,11 +25,11 @@ void ProtocolDriver::post(Token token, std::shared_ptr<const Event> after) {
 void ProtocolDriver::send(Token token, int peer, int tag, const void* data, std::size_t bytes, int priority) {
   const auto at = std::upper_bound(queued_.begin(), queued_.end(), priority,
                                    [](int p, const Send& other) { return p < other.priority; });
-  queued_.insert(at, {token, peer, tag, data, bytes, priority, {}});
+  queued_.insert(at, {token, peer, tag, static_cast<const std::byte*>(data), bytes, priority, messages_++, {}});
 }
 
 void ProtocolDriver::receive(Token token, int peer, int tag, void* data, std::size_t room) {
-  new_receives_.push_back({token, peer, tag, data, room, {}});
+  new_receives_.push_back({token, peer, tag, static_cast<std::byte*>(data), room});
 }
 
 void ProtocolDriver::wait_for(Token token, int peer, int tag, std::int64_t step) {
@@ -97,12 +105,30 @@ bool ProtocolDriver::deliver_timers() {
   return moved;
 }
 
+// A receive in frames takes all that comes until its message is whole, so that later ones of the same messages wait.
+bool ProtocolDriver::must_wait(std::size_t next) const {
+  const Receive& receive = new_receives_[next];
+  const auto holds_up = [&](const Receive& other) { return in_frames(other.room) && share_messages(other, receive); };
+  return std::any_of(receives_.begin(), receives_.end(), holds_up) ||
+         std::any_of(new_receives_.begin(), new_receives_.begin() + static_cast<std::ptrdiff_t>(next),
+                     [&](const Receive& other) { return share_messages(other, receive); });
+}
+
+void ProtocolDriver::start_frame(Receive& receive, Transport& transport) {
+  receive.request = transport.irecv(receive.peer, receive.tag, receive.data + receive.arrived,
+                                    std::min(receive.room - receive.arrived, frame_bytes_));
+}
+
 bool ProtocolDriver::start_receives(Transport& transport) {
-  const bool any = !new_receives_.empty();
-  for (; !new_receives_.empty(); new_receives_.pop_front()) {
-    Receive& next = new_receives_.front();
-    next.request = transport.irecv(next.peer, next.tag, next.data, next.room);
-    receives_.push_back(next);
+  bool any = false;
+  for (std::size_t i = 0; i < new_receives_.size();) {
+    if (must_wait(i)) {
+      ++i;
+      continue;
+    }
+    start_frame(receives_.emplace_back(new_receives_[i]), transport);
+    new_receives_.erase(new_receives_.begin() + static_cast<std::ptrdiff_t>(i));
+    any = true;
   }
   return any;
 }
@@ -117,11 +143,19 @@ bool ProtocolDriver::finish_receives(Transport& transport) {
       ++i;
       continue;
     }
-    const Token token = receive.token;
-    receives_.erase(receives_.begin() + static_cast<std::ptrdiff_t>(i));
-    deliver(
-        {.kind = ProtocolEvent::Kind::received, .token = token, .peer = completion->peer, .bytes = completion->bytes});
     moved = true;
+    receive.arrived += completion->bytes;
+    if (completion->bytes == frame_bytes_) {
+      receive.peer = completion->peer;
+      start_frame(receive, transport);
+      continue;
+    }
+    const ProtocolEvent event{.kind = ProtocolEvent::Kind::received,
+                              .token = receive.token,
+                              .peer = completion->peer,
+                              .bytes = receive.arrived};
+    receives_.erase(receives_.begin() + static_cast<std::ptrdiff_t>(i));
+    deliver(event);
     start_receives(transport);
   }
   return moved;
@@ -129,17 +163,28 @@ bool ProtocolDriver::finish_receives(Transport& transport) {
 
 bool ProtocolDriver::start_sends(Transport& transport, SendBudget& budget) {
   bool moved = false;
-  for (; !queued_.empty() && budget.allows(queued_.front().bytes); queued_.pop_front()) {
+  while (!queued_.empty()) {
     Send& next = queued_.front();
-    next.request = transport.isend(next.peer, next.tag, next.data, next.bytes);
-    budget.began(next.bytes, now_s_);
+    Send frame = next;
+    frame.bytes = std::min(next.bytes, frame_bytes_);
+    if (!budget.allows(frame.bytes)) break;
+    frame.request = transport.isend(next.peer, next.tag, next.data, frame.bytes);
+    budget.began(frame.bytes, now_s_);
     ++wire_.messages_sent;
-    wire_.bytes_sent += next.bytes;
-    next.since_s = now_s_;
-    sends_.push_back(next);
+    wire_.bytes_sent += frame.bytes;
+    frame.since_s = now_s_;
+    sends_.push_back(frame);
     moved = true;
+    next.data += frame.bytes;
+    next.bytes -= frame.bytes;
+    if (!in_frames(frame.bytes)) queued_.pop_front();
   }
   return moved;
+}
+
+bool ProtocolDriver::all_sent(std::uint64_t serial) const {
+  const auto part = [&](const Send& send) { return send.serial == serial; };
+  return std::none_of(sends_.begin(), sends_.end(), part) && std::none_of(queued_.begin(), queued_.end(), part);
 }
 
 bool ProtocolDriver::finish_sends(Transport& transport, SendBudget& budget) {
@@ -149,16 +194,16 @@ bool ProtocolDriver::finish_sends(Transport& transport, SendBudget& budget) {
       ++i;
       continue;
     }
-    const Token token = sends_[i].token;
+    const Send done = sends_[i];
     if (SpanRecorder* spans = open_spans())
-      spans->add({.begin_s = sends_[i].since_s,
+      spans->add({.begin_s = done.since_s,
                   .end_s = transport.clock().now_s(),
-                  .bytes = static_cast<std::int64_t>(sends_[i].bytes),
-                  .peer = sends_[i].peer,
+                  .bytes = static_cast<std::int64_t>(done.bytes),
+                  .peer = done.peer,
                   .kind = SpanKind::send});
-    budget.ended(sends_[i].bytes, now_s_);
+    budget.ended(done.bytes, now_s_);
     sends_.erase(sends_.begin() + static_cast<std::ptrdiff_t>(i));
-    deliver({.kind = ProtocolEvent::Kind::sent, .token = token});
+    if (all_sent(done.serial)) deliver({.kind = ProtocolEvent::Kind::sent, .token = done.token});
     moved = true;
   }
   return moved;

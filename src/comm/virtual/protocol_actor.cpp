@@ -6,8 +6,8 @@
 namespace echelon::inline comm {
 
 ProtocolActor::ProtocolActor(std::unique_ptr<Transport> transport, Machine& machine, ProtocolHost& host,
-                             std::function<bool()> over, int sends)
-    : transport_(std::move(transport)), driver_(machine, host), over_(std::move(over)), budget_(sends) {}
+                             std::function<bool()> over, int sends, std::size_t frame_bytes)
+    : transport_(std::move(transport)), driver_(machine, host, frame_bytes), over_(std::move(over)), budget_(sends) {}
 
 ProtocolActor::~ProtocolActor() { driver_.end(*transport_, budget_); }
 

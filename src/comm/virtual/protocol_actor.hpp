@@ -15,9 +15,11 @@ namespace echelon::inline comm {
 // What the host does by itself (a step's compute, say) it schedules with `at`.
 class ProtocolActor final : public VirtualActor {
  public:
-  // `over`: whether this rank is done. `sends`: the budget of sends under way.
+  static constexpr int kSends = 8;
+
+  // `over`: whether this rank is done. `sends`: the budget of sends under way. `frame_bytes`: see ProtocolDriver.
   ProtocolActor(std::unique_ptr<Transport> transport, Machine& machine, ProtocolHost& host, std::function<bool()> over,
-                int sends = 8);
+                int sends = kSends, std::size_t frame_bytes = kFrameBytes);
   ~ProtocolActor() override;
 
   bool pass() override;
