@@ -22,6 +22,9 @@ struct BatchPlan {
 // = "zero_weight". batch.scale_with_replicas: global is batch.global * k.
 BatchPlan derive_batch(const Config& config, int replicas, std::int64_t samples);
 
+// data.balance = "speed": a replica's share of a step is at most so many times what it has at first.
+inline constexpr std::int64_t kMostShare = 2;
+
 // The same; with data.as_replicas = n the plan of n replicas, whose samples the one replica processes in turn.
 BatchPlan plan_batch(const Config& config, int replicas, std::int64_t samples);
 

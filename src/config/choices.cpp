@@ -202,6 +202,8 @@ ChoiceAxis data() {
                           [](const Config& config) { return !config.data.buckets.empty(); }),
                       key("data.balance", "\"queue\"", {P::draws_batches, P::own_order},
                           [](const Config& config) { return config.data.balance == Balance::queue; }),
+                      key("data.balance", "\"speed\"", {P::moves_shares, P::own_order},
+                          [](const Config& config) { return config.data.balance == Balance::speed; }),
                       key("exchange.warmup_replicas", "1", {P::warms_up_by_few, P::own_order},
                           [](const Config& config) { return config.exchange.warmup_replicas > 0; }),
                       key("data.as_replicas", "2", {P::takes_turns},

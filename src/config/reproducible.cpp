@@ -47,7 +47,8 @@ void check_batch(const Config& config) {
 
 void check_data(const Config& config) {
   const DataConfig& data = config.data;
-  const bool by_itself = data.sharding == Sharding::automatic && (data.order == Order::stream || !data.buckets.empty());
+  const bool by_itself = data.sharding == Sharding::automatic &&
+                         (data.order == Order::stream || !data.buckets.empty() || data.balance != Balance::fixed);
   if (data.sharding == Sharding::automatic && !by_itself)
     refuse_beside(
         config, "data.sharding",

@@ -26,7 +26,7 @@ constexpr std::string_view name_of(Sharding sharding) {
 }
 enum class Ragged : std::uint8_t { wrap, drop, zero_weight };
 enum class Order : std::uint8_t { samples, stream };
-enum class Balance : std::uint8_t { fixed, queue };
+enum class Balance : std::uint8_t { fixed, queue, speed };
 enum class Overlap : std::uint8_t { none, buckets, layers };
 enum class Reduction : std::uint8_t { sum, adasum };
 enum class Restart : std::uint8_t { automatic, never, require };
@@ -88,6 +88,7 @@ struct DataConfig {
   Sharding sharding = Sharding::automatic;  // "auto" | "file" | "record" | "replicated"
   Ragged ragged = Ragged::wrap;             // "wrap" | "drop" | "zero_weight"
   Balance balance = Balance::fixed;         // "static": shards | "queue": replicas draw batches as they need them
+                                            // | "speed": replicas share each step by their measured speed
   bool shuffle = true;
   Order order = Order::samples;  // "samples": as above | "stream": text, each row of a batch reads on
   std::int64_t sequence_length =

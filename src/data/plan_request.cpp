@@ -66,7 +66,7 @@ SamplePlanRequest plan_request(const Dataset& dataset, const DataConfig& config,
   }
   request.batch = std::move(batch);
   request.queue = config.balance == Balance::queue;
-  request.sharding = request.queue ? Sharding::record : config.sharding;
+  request.sharding = config.balance == Balance::fixed ? config.sharding : Sharding::record;
   request.ragged = config.ragged;
   request.shuffle = config.shuffle;
   request.seed = seed;

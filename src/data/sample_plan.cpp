@@ -98,6 +98,16 @@ SamplePlan::SamplePlan(SamplePlanRequest request)
   count_steps();
 }
 
+SamplePlan SamplePlan::with_batches(std::vector<std::int64_t> batch) const {
+  ECHELON_CHECK(sharding_ == Sharding::record && !request_.stream && warmup_replicas_ == 0,
+                "replicas have samples of their own");
+  ECHELON_CHECK_EQ(sum_of(batch), global_batch_, "samples of a step");
+  SamplePlan other = *this;
+  other.request_.batch = std::move(batch);
+  check_request(other.request_);
+  return other;
+}
+
 std::int64_t SamplePlan::stream_samples(int stream) const { return total(runs_[static_cast<std::size_t>(stream)]); }
 
 std::int64_t SamplePlan::steps_of(std::int64_t samples, std::int64_t batch) const {

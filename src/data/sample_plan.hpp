@@ -106,6 +106,9 @@ class SamplePlan {
   };
   std::vector<Run> runs(int replica) const;
 
+  // The same samples in every step, divided into other batches with the same sum. For `record` alone.
+  SamplePlan with_batches(std::vector<std::int64_t> batch) const;
+
   // batch(replica) slots, in the order of the batch's rows; none where the replica takes no samples. `step` in
   // [0, steps_in(epoch)). Thread-safe; caches the orders of two epochs, O(chunks) memory.
   std::vector<SampleSlot> ids(std::int64_t epoch, std::int64_t step, int replica) const;

@@ -179,7 +179,8 @@ std::int64_t RankBatches::largest() const {
 RankBatches busiest_batches(const Config& config, const BatchPlan& batch, int replicas, std::int64_t test_samples) {
   RankBatches batches{.micro = batch.micro, .accumulation = batch.accumulation, .replicas = replicas};
   if (batch.micro.size() <= static_cast<std::size_t>(replicas))
-    batches.micro = {*std::max_element(batch.micro.begin(), batch.micro.end())};
+    batches.micro = {*std::max_element(batch.micro.begin(), batch.micro.end()) *
+                     (config.data.balance == Balance::speed ? kMostShare : 1)};
   if (test_samples > 0) {
     const std::vector<std::int64_t> tests = evaluation_batches(config, test_samples, replicas);
     batches.evaluation = *std::max_element(tests.begin(), tests.end());

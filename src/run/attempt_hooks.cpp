@@ -14,6 +14,7 @@
 #include "run/banner.hpp"
 #include "train/hooks/agreement.hpp"
 #include "train/hooks/arrivals.hpp"
+#include "train/hooks/balance.hpp"
 #include "train/hooks/checkpoint.hpp"
 #include "train/hooks/divergence.hpp"
 #include "train/hooks/evaluate.hpp"
@@ -90,6 +91,8 @@ void Attempt::make_hooks() {
       [metrics] {
         if (metrics) metrics->settle();
       }));
+  if (config_.data.balance == Balance::speed && rank_groups_->mesh().replicas() > 1)
+    hooks_.push_back(std::make_unique<BalanceHook>(*plan_, *runner_, group_, state_));
   auto statistics = std::make_unique<StatisticsHook>();
   statistics_ = statistics.get();
   hooks_.push_back(std::move(statistics));

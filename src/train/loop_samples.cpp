@@ -16,9 +16,10 @@ StepInfo Loop::info_of_next() const {
     info.weight = info.local_weight / samples * static_cast<double>(draws_->global_batch());
     return info;
   }
-  info.weight = plan_.shards.weight(at.epoch, at.step_in_epoch);
+  const SamplePlan& shards = runner_.shards(plan_.shards);
+  info.weight = shards.weight(at.epoch, at.step_in_epoch);
   for (const int replica : plan_.sources(replica_))
-    info.local_weight += plan_.shards.weight(at.epoch, at.step_in_epoch, replica);
+    info.local_weight += shards.weight(at.epoch, at.step_in_epoch, replica);
   return info;
 }
 

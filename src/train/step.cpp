@@ -39,6 +39,8 @@ StepRunner::StepRunner(const Config& config, const RunPlan& plan, const RankGrou
                        ActivationExchange& activation_exchange, PhaseBoard& phase, const RunState& start,
                        const OpenSource& open, BatchDraws* draws)
     : plan_(plan),
+      replicas_(plan.sources(rank_groups.replica())),
+      open_(open),
       dtype_(config.device.dtype),
       replay_(config.device.cuda_graphs),
       whole_passes_(replay_ && rank_groups.mesh().ranks() == 1),
@@ -51,40 +53,48 @@ StepRunner::StepRunner(const Config& config, const RunPlan& plan, const RankGrou
       alone_(rank_groups.mesh().replicas() == 1),
       phase_(phase),
       draws_(draws) {
-  const std::vector<int> replicas = plan.sources(rank_groups.replica());
   passes_ = pipeline_passes(config.parallel.schedule, rank_groups.mesh().pipeline(), rank_groups.coord().stage,
-                            static_cast<int>(plan.batch.accumulation) * static_cast<int>(replicas.size()));
+                            static_cast<int>(plan.batch.accumulation) * static_cast<int>(replicas_.size()));
   in_flight_ = most_in_flight(passes_);
-  make_programs(replicas);
-  list_micros();
-  if (auto pace = pace_options(config.device, config.seed, rank_groups.mesh().rank(rank_groups.coord()))) {
+  if (auto pace = pace_options(config.device, config.seed, rank_groups.mesh().rank(rank_groups.coord())))
     pace_.emplace(std::move(*pace));
-    for (auto& [key, program] : programs_) program->set_pace(*pace_, static_cast<double>(micros_.size()));
-  }
-  if (config.train.reproducible) shards_ = std::make_unique<MicroShards>(arenas, plan.batch.accumulation);
-  for (const int replica : replicas) {
-    LoaderOptions options;
-    options.replica = replica;
-    options.dtype = arenas.dtype();
-    options.prefetch = static_cast<int>(config.data.prefetch);
-    options.buffer_bytes =
-        static_cast<std::int64_t>(config.data.buffer_mb * (1 << 20)) / static_cast<std::int64_t>(replicas.size());
-    options.augmentation = {
-        .crop_padding = config.data.augment_crop_padding, .flip = config.data.augment_flip, .seed = config.seed};
-    options.start_epoch = start.at.epoch;
-    options.start_step = draws == nullptr ? start.at.step_in_epoch : 0;
-    options.draws = draws;
-    sources_[static_cast<std::size_t>(replica - replicas.front())].batches =
-        open ? open(options) : std::make_unique<Loader>(plan.train, plan.shards, options);
+  make_programs();
+  if (config.train.reproducible) tree_ = std::make_unique<MicroShards>(arenas, plan.batch.accumulation);
+  loading_.dtype = arenas.dtype();
+  loading_.prefetch = static_cast<int>(config.data.prefetch);
+  loading_.buffer_bytes =
+      static_cast<std::int64_t>(config.data.buffer_mb * (1 << 20)) / static_cast<std::int64_t>(replicas_.size());
+  loading_.augmentation = {
+      .crop_padding = config.data.augment_crop_padding, .flip = config.data.augment_flip, .seed = config.seed};
+  loading_.draws = draws;
+  open_sources(start.at);
+}
+
+void StepRunner::open_sources(const Position& at) {
+  LoaderOptions options = loading_;
+  options.start_epoch = at.epoch;
+  options.start_step = draws_ == nullptr ? at.step_in_epoch : 0;
+  for (std::size_t i = 0; i < replicas_.size(); ++i) {
+    options.replica = replicas_[i];
+    sources_[i].batches = open_ ? open_(options) : std::make_unique<Loader>(plan_.train, shards(), options);
   }
 }
 
+// Programs and what is read ahead are of the batch's size; the old ones go first, so that their memory is free.
+void StepRunner::share_by(const std::vector<std::int64_t>& batches, const Position& at) {
+  micros_.clear(), recurrent_states_.clear();
+  programs_.clear(), sources_.clear();
+  shared_ = plan_.shards.with_batches(batches);
+  make_programs();
+  open_sources(at);
+}
+
 // One a micro-batch size and bucket; each micro-batch of a step has a slot of its own for what is carried.
-void StepRunner::make_programs(const std::vector<int>& replicas) {
+void StepRunner::make_programs() {
   const auto accumulation = static_cast<int>(plan_.batch.accumulation);
   std::map<std::int64_t, int> slots;  // by micro-batch size
-  for (const int replica : replicas) {
-    const std::int64_t micro = plan_.batch.micro[static_cast<std::size_t>(replica)];
+  for (const int replica : replicas_) {
+    const std::int64_t micro = shards().batch(replica) / accumulation;
     sources_.push_back({.batches = nullptr, .micro_batch = micro, .first_slot = slots[micro]});
     slots[micro] += accumulation;
   }
@@ -101,11 +111,15 @@ void StepRunner::make_programs(const std::vector<int>& replicas) {
       if (!alone_) program->set_sum_over_replicas([this](const Tensor& sums) { batch_norm_sum_(sums); });
       if (!whole_passes_) program->set_wait_parameters([this](ArenaRange range) { strategy_.wait_parameters(range); });
     }
-  first_row_ = plan_.shards.row_of(replicas.front());
+  first_row_ = shards().row_of(replicas_.front());
+  own_rows_ = 0;
   for (const Source& source : sources_)
     for (int m = 0; m < accumulation; ++m, own_rows_ += source.micro_batch)
       if (Program& program = program_of({source.micro_batch, buckets.front()}); program.has_states())
         recurrent_states_.push_back({.program = &program, .slot = source.first_slot + m, .row = own_rows_});
+  list_micros();
+  if (pace_)
+    for (auto& [key, program] : programs_) program->set_pace(*pace_, static_cast<double>(micros_.size()));
 }
 
 void StepRunner::visit_state(StateVisitor& visitor) {
@@ -117,7 +131,7 @@ Program& StepRunner::program_of(const Source& source) {
 }
 
 LossSums StepRunner::losses() {
-  if (shards_) return shards_->losses();
+  if (tree_) return tree_->losses();
   LossSums all;
   for (auto& [key, program] : programs_) {
     const LossSums sums = program->losses();
@@ -145,7 +159,7 @@ PassScalars StepRunner::scalars_of(const Step& step, int micro) const {
       weight_of(*source->batch, arenas_.dtype(), first * labels, source->micro_batch * labels) / step.divisor;
   scalars.samples = static_cast<double>(plan_.batch.global);
   scalars.key = random_.at(static_cast<std::uint64_t>(step.info.step)).key();
-  scalars.first = micro == 0 || shards_;
+  scalars.first = micro == 0 || tree_;
   scalars.slot = source->first_slot + static_cast<int>(first / source->micro_batch);
   scalars.in_flight = micro % in_flight_;
   return scalars;
@@ -181,8 +195,8 @@ void StepRunner::forward(Step& step, int micro) {
   const double waited_s = activation_exchange_.take_waited_s();
   step.result.times.forward_s -= waited_s;
   step.result.times.split_s += waited_s;
-  if (shards_) {
-    shards_->add_losses(program.losses());
+  if (tree_) {
+    tree_->add_losses(program.losses());
     program.reset_losses();
   }
   if (micro + 1 == static_cast<int>(micros_.size()) && arenas_.device().on_host()) report_losses(step);
@@ -196,7 +210,7 @@ void StepRunner::backward(Step& step, int micro) {
   {
     const SpanTimer timer(step.result.times.backward_s, SpanKind::backward);
     const auto ready = [this](ArenaRange range) {
-      if (shards_) shards_->complete_gradients(range);
+      if (tree_) tree_->complete_gradients(range);
       plan_.part.leave_to_others(range, arenas_);
       strategy_.gradient_ready(range);
     };
@@ -205,7 +219,7 @@ void StepRunner::backward(Step& step, int micro) {
     else
       program.backward(scalars);
     if (last && whole_passes_) ready({0, arenas_.elems()});
-    if (!last && shards_) shards_->keep_gradients();
+    if (!last && tree_) tree_->keep_gradients();
   }
   const double waited_s = activation_exchange_.take_waited_s();
   step.result.times.backward_s -= waited_s;
@@ -218,7 +232,7 @@ StepResult StepRunner::run(const StepInfo& info, const std::function<void(const 
   Step step{info, result, on_losses, strategy_.divisor(info)};
   strategy_.begin_step(info);
   for (auto& [key, program] : programs_) program->reset_losses();
-  if (shards_) shards_->begin_step();
+  if (tree_) tree_->begin_step();
   if (pace_) pace_->begin_step(info.step);
   activation_exchange_.begin(static_cast<int>(micros_.size()), sources_.front().micro_batch, true);
   for (const Pass& pass : passes_) pass.backward ? backward(step, pass.micro) : forward(step, pass.micro);

@@ -43,6 +43,8 @@ class StepRunner final : public Stepper {
   // Tells the losses before the last backward on a host device.
   StepResult run(const StepInfo& info, const std::function<void(const LossSums&)>& on_losses) override;
 
+  void share_by(const std::vector<std::int64_t>& batches, const Position& at) override;
+  const SamplePlan& shards(const SamplePlan&) const override { return shards(); }
   const DrawPlan* draws() const override;
   std::optional<Drawn> draw() override;
   void come_to_meeting() override { strategy_.come_to_meeting(); }
@@ -77,8 +79,10 @@ class StepRunner final : public Stepper {
   };
   struct Step;  // under way
 
-  void make_programs(const std::vector<int>& replicas);
+  const SamplePlan& shards() const { return shared_ ? *shared_ : plan_.shards; }
+  void make_programs();
   void list_micros();
+  void open_sources(const Position& at);
   void report_losses(Step& step);
   void forward(Step& step, int micro);
   void backward(Step& step, int micro);
@@ -88,6 +92,10 @@ class StepRunner final : public Stepper {
   LossSums losses();
 
   const RunPlan& plan_;
+  const std::vector<int> replicas_;   // whose samples this rank takes
+  std::optional<SamplePlan> shared_;  // since share_by
+  LoaderOptions loading_;             // but for the replica and the position
+  OpenSource open_;
   DType dtype_;        // of activations
   bool replay_;        // ops run from recordings
   bool whole_passes_;  // .. that no callback cuts, on one rank: all is waited for before a pass, announced after it
@@ -102,8 +110,8 @@ class StepRunner final : public Stepper {
   BatchDraws* draws_;
   double drawing_s_ = 0;  // the wait for the batch of the next step
   std::map<ProgramKey, std::unique_ptr<Program>> programs_;
-  std::optional<StepPace> pace_;         // where device.pace_ms sets one
-  std::unique_ptr<MicroShards> shards_;  // where the run is reproducible
+  std::optional<StepPace> pace_;       // where device.pace_ms sets one
+  std::unique_ptr<MicroShards> tree_;  // where the run is reproducible
   std::vector<Source> sources_;
   std::vector<Micro> micros_;                         // of a step
   std::vector<Pass> passes_;                          // likewise, in the order in which this rank runs them

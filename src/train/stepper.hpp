@@ -29,8 +29,9 @@ class BatchNormSum;
 }
 
 namespace echelon::inline checkpoint {
+struct Position;
 struct RunState;
-}
+}  // namespace echelon::inline checkpoint
 
 namespace echelon::inline train {
 
@@ -62,6 +63,11 @@ class Stepper {
   virtual void come_to_meeting() {}
   // Whether it computes gradients; a server does not.
   virtual bool trains() const { return true; }
+  // From the position `at` on, the steps are divided into these batches, by replica; the same call on all ranks. Waits
+  // for the first one.
+  virtual void share_by(const std::vector<std::int64_t>& batches, const Position& at) { (void)batches, (void)at; }
+  // The samples of each replica as they are divided now; `at_first`: before share_by was called.
+  virtual const SamplePlan& shards(const SamplePlan& at_first) const { return at_first; }
   // What it carries from step to step.
   virtual void visit_state(StateVisitor&) {}
   // Where device.pace_ms paces it.

@@ -30,9 +30,10 @@ void add_experiment(Table& all) {
            "auto: file where files >= replicas, else record");
   data.key("ragged", &DataConfig::ragged, words({"wrap", "drop", "zero_weight"}),
            "the incomplete last step of an epoch: wrap around, drop it, or fill it with samples of weight 0");
-  data.key("balance", &DataConfig::balance, words({"static", "queue"}),
+  data.key("balance", &DataConfig::balance, words({"static", "queue", "speed"}),
            "static: each replica has its shard; queue: replicas that do not step together draw batches from one order "
-           "of all records, so that fast ones take more");
+           "of all records, so that fast ones take more; speed: replicas that step together share each step by their "
+           "measured speed");
   data.key("shuffle", &DataConfig::shuffle, {}, "a new order every epoch");
   data.key("order", &DataConfig::order, words({"samples", "stream"}),
            "stream: each row of the batch continues its text from step to step; for layers with carry = true");

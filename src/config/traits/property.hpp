@@ -55,6 +55,7 @@ enum class Property : std::uint8_t {
   equal_windows,    // of a stream
   takes_turns,      // one replica processes the samples of several in turn
   draws_batches,    // replicas draw batches from one queue, as many as they need
+  moves_shares,     // replicas share a step by their measured speed
   warms_up_by_few,  // the first replicas share the samples at first, the others take none
   several_passes,
   unequal_shares,

@@ -1,0 +1,17 @@
+// data.balance = "speed": how a step is divided among replicas whose speeds were measured.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace echelon::inline train {
+
+// By replica: `batches` samples took `seconds`. The batches of the same sum for which all replicas would take equally
+// long, if seconds grew with samples: multiples of `unit`, at least one unit and at most `most`.
+// The same `batches` where the slowest replica would gain less than kLeastGain. Pure; seconds above 0.
+std::vector<std::int64_t> shares_by_speed(const std::vector<std::int64_t>& batches, const std::vector<double>& seconds,
+                                          std::int64_t unit, std::int64_t most);
+
+inline constexpr double kLeastGain = 0.05;  // of the step
+
+}  // namespace echelon::inline train
