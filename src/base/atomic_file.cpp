@@ -48,6 +48,17 @@ int create_file(const std::string& path) {
   return ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
 }
 
+void write_at(int file, const std::string& path, const void* data, std::size_t bytes, std::uint64_t offset) {
+  const auto* from = static_cast<const char*>(data);
+  for (std::size_t at = 0; at < bytes;) {
+    const ssize_t wrote = ::pwrite(file, from + at, bytes - at, static_cast<off_t>(offset + at));
+    if (wrote < 0 && errno != EINTR) fail(path, "cannot be written", errno);
+    if (wrote > 0) at += static_cast<std::size_t>(wrote);
+  }
+}
+
+void sync_file(const std::string& path) { sync_path(path, O_RDONLY); }
+
 void write_file_whole(const std::string& path, std::string_view content) {
   static std::atomic<int> count{0};  // two threads may write one file
   const std::string temporary = fmt::format("{}.tmp-{}-{}", path, ::getpid(), count++);

@@ -4,6 +4,8 @@
 // Every failure is an EnvironmentError "<path>: <what failed>: <reason of the system>".
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -21,6 +23,11 @@ void publish_file(const std::string& temporary, const std::string& path);
 // A new file to write, mode 0666 but for the umask: what had its name is removed first, and links are never followed.
 // The descriptor; -1 with errno on a failure.
 int create_file(const std::string& path);
+
+// Writes `bytes` at `offset` of an open file; `path` is for the message. EnvironmentError (disk full).
+void write_at(int file, const std::string& path, const void* data, std::size_t bytes, std::uint64_t offset);
+// Waits until the content of a file is on the disk. EnvironmentError.
+void sync_file(const std::string& path);
 
 // Creates a folder and its parents; those that exist are left as they are.
 void make_folders(const std::string& path);

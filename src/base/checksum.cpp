@@ -2,12 +2,13 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <bit>
 #include <cerrno>
 #include <cstring>
-#include <vector>
 
 #include "base/error.hpp"
 #include "base/hash_rng.hpp"
@@ -33,29 +34,51 @@ std::uint64_t checksum64(const void* data, std::size_t bytes, std::uint64_t seed
   return h;
 }
 
-FileSum checksum_of_file(const std::string& path) {
-  constexpr std::size_t kBlock = std::size_t{4} << 20;
-  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) throw EnvironmentError(fmt::format("{}: cannot be read: {}", path, std::strerror(errno)));
-  std::vector<unsigned char> block(kBlock);
-  FileSum sum;
-  for (std::size_t filled = 0;;) {
-    const ssize_t got = ::read(fd, block.data() + filled, kBlock - filled);
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) {
-      const int error = errno;
-      ::close(fd);
-      throw EnvironmentError(fmt::format("{}: cannot be read: {}", path, std::strerror(error)));
-    }
-    filled += static_cast<std::size_t>(got);
-    if (got > 0 && filled < kBlock) continue;
-    sum.checksum = checksum64(block.data(), filled, sum.checksum);
-    sum.bytes += filled;
-    if (got == 0) break;
-    filled = 0;
+std::uint64_t checksum_in_blocks(const void* data, std::size_t bytes, std::uint64_t seed) {
+  const auto* at = static_cast<const unsigned char*>(data);
+  for (std::size_t left = bytes;;) {
+    const std::size_t now = std::min(left, kSumBlock);
+    seed = checksum64(at, now, seed);
+    if (now < kSumBlock) return seed;
+    at += now, left -= now;
   }
-  ::close(fd);
-  return sum;
+}
+
+SummedFile::SummedFile(const std::string& path) : path_(path), file_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
+  struct stat status {};
+  if (file_ < 0 || ::fstat(file_, &status) != 0) {
+    const int error = errno;
+    if (file_ >= 0) ::close(file_);
+    throw EnvironmentError(fmt::format("{}: cannot be read: {}", path, std::strerror(error)));
+  }
+  bytes_ = static_cast<std::uint64_t>(status.st_size);
+}
+
+SummedFile::~SummedFile() { ::close(file_); }
+
+void SummedFile::forget_cached() { static_cast<void>(::posix_fadvise(file_, 0, 0, POSIX_FADV_DONTNEED)); }
+
+std::uint64_t SummedFile::checksum(std::uint64_t offset, std::uint64_t bytes, std::uint64_t seed) {
+  block_.resize(std::max(block_.size(), static_cast<std::size_t>(std::min<std::uint64_t>(bytes, kSumBlock))));
+  for (;;) {
+    const auto now = static_cast<std::size_t>(std::min<std::uint64_t>(bytes, kSumBlock));
+    for (std::size_t filled = 0; filled < now;) {
+      const ssize_t got = ::pread(file_, block_.data() + filled, now - filled, static_cast<off_t>(offset + filled));
+      if (got < 0 && errno == EINTR) continue;
+      if (got <= 0)
+        throw EnvironmentError(
+            fmt::format("{}: cannot be read: {}", path_, got < 0 ? std::strerror(errno) : "it ends"));
+      filled += static_cast<std::size_t>(got);
+    }
+    seed = checksum64(block_.data(), now, seed);
+    if (now < kSumBlock) return seed;
+    offset += now, bytes -= now;
+  }
+}
+
+FileSum checksum_of_file(const std::string& path) {
+  SummedFile file(path);
+  return {.bytes = file.bytes(), .checksum = file.checksum(0, file.bytes())};
 }
 
 std::string hex64(std::uint64_t value) { return fmt::format("{:016x}", value); }

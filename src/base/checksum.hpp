@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace echelon::inline base {
 
@@ -16,9 +17,32 @@ namespace echelon::inline base {
 std::uint64_t checksum64(const void* data, std::size_t bytes, std::uint64_t seed = 0);
 inline std::uint64_t checksum64(std::string_view text) { return checksum64(text.data(), text.size()); }
 
-// Of a whole file, read in blocks of 4 MiB, each block's checksum being the seed of the next, so it differs
-// from checksum64 of the content. EnvironmentError with the system's reason where it cannot be read. One sequential
-// read, 4 MiB of memory.
+// Of blocks of 4 MiB, each block's checksum being the seed of the next and the last one shorter than that, so it
+// differs from checksum64 of the content. For what is written or read in parts.
+inline constexpr std::size_t kSumBlock = std::size_t{4} << 20;
+std::uint64_t checksum_in_blocks(const void* data, std::size_t bytes, std::uint64_t seed = 0);
+
+// A file that is read for its checksums (checksum_in_blocks): sequential reads, 4 MiB of memory. EnvironmentError with
+// the system's reason where it cannot be read.
+class SummedFile {
+ public:
+  explicit SummedFile(const std::string& path);
+  ~SummedFile();
+  SummedFile(const SummedFile&) = delete;
+
+  std::uint64_t bytes() const { return bytes_; }
+  // EnvironmentError where the file ends before.
+  std::uint64_t checksum(std::uint64_t offset, std::uint64_t bytes, std::uint64_t seed = 0);
+  // What was synced before is read from the disk from here on, as far as the system follows that advice.
+  void forget_cached();
+
+ private:
+  std::string path_;
+  int file_ = -1;
+  std::uint64_t bytes_ = 0;
+  std::vector<unsigned char> block_;
+};
+
 struct FileSum {
   std::uint64_t bytes = 0;
   std::uint64_t checksum = 0;

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 
 #include "base/state.hpp"
@@ -17,13 +18,20 @@
 
 namespace echelon::inline checkpoint {
 
+struct SaveOptions {
+  std::string training_data = {};             // TrainedData as text, "" for none
+  bool verify = false;                        // read back from the disk and compared before it counts
+  std::function<void()> before_publish = {};  // called before the file gets its name; what it throws leaves no file
+};
+
 // Called by one rank, rank 0 of the first replica; sends nothing. Writes the file, then its manifest, then `latest`:
-// each appears whole or not at all. Replicated state comes from `visit`; slices that this rank does not hold whole from
-// `wholes` (gather_slices, gather_parts), a failed check where one is missing. `training_data`: TrainedData as text, ""
-// for none. EnvironmentError (disk full) leaves earlier checkpoints and no file of this one. Cost: one pass over all
-// bytes to write, one to read the file back for its checksum, fsyncs.
+// each appears whole or not at all. Replicated state comes from `visit`, which is called twice; slices that this rank
+// does not hold whole from `wholes` (gather_slices, gather_parts), a failed check where one is missing.
+// EnvironmentError (disk full, a file that reads back otherwise) leaves earlier checkpoints and no file of this one.
+// HDF5 writes the structure alone, so that its lock is free while values are written. Cost: one pass over all bytes to
+// sum and write, fsyncs; with `verify` one to read them.
 CheckpointInfo save_checkpoint(const std::string& folder, std::int64_t step, const VisitAll& visit,
-                               const WholeTensors& wholes = {}, const std::string& training_data = {});
+                               const WholeTensors& wholes = {}, const SaveOptions& options = {});
 // Called by every rank, without messages; each reads its part of a slice (a slice that is no range of rows: the whole
 // tensor, in memory for a moment). Verifies nothing: find_checkpoint or require_good come before. DataError with file
 // and tensor for a missing tensor, another shape or dtype, and per-replica state with OtherK::refuse of another number

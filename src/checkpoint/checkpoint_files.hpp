@@ -2,12 +2,13 @@
 // alone; those that write are called by one rank, which holds the lock of the run.
 //
 //   step-00001234.h5      the checkpoint (checkpoint.hpp)
-//   step-00001234.json    its manifest, written after it: step, size and checksum64 of the whole file, and of each
-//                         dataset as it was in memory
+//   step-00001234.json    its manifest, written after it: step, size, and for each dataset its place in the file and
+//                         the checksum of its values as they were in memory; one checksum of everything else
 //   latest                the name of the newest good one, written last
+//   best                  the name of the best by checkpoint.keep_best
 //
-// A checkpoint is good when its manifest can be read, is of this step and agrees with the file. The whole file is
-// compared before HDF5 opens it: a flipped bit in its structure can make the library crash or hang. The
+// A checkpoint is good when its manifest can be read, is of this step and agrees with the file. Every byte of the file
+// is compared before HDF5 opens it: a flipped bit in its structure can make the library crash or hang. The
 // checksums detect accidents, not manipulation.
 #pragma once
 
@@ -20,43 +21,60 @@
 namespace echelon::inline checkpoint {
 
 inline constexpr const char* kCheckpointFormat = "echelon-checkpoint";
-inline constexpr std::int64_t kCheckpointVersion = 2;  // of the file and of its manifest
+// Of the file and of its manifest. Files of version 2, which have one checksum over the whole file, are read too.
+inline constexpr std::int64_t kCheckpointVersion = 3;
 
 struct CheckpointInfo {
   std::string path;  // of the .h5 file
   std::int64_t step = 0;
+  std::uint64_t bytes = 0;  // of one that was written
 };
 
 std::string checkpoint_path(const std::string& folder, std::int64_t step);  // <folder>/step-00001234.h5
 std::string manifest_path(const std::string& checkpoint);                   // step-00001234.json beside it
 
-// Called after the file was renamed into place. `datasets`: a list of {name, dtype, bytes, checksum64}. Reads the file
-// once, for its checksum. EnvironmentError where the manifest cannot be written.
-void write_manifest(const std::string& checkpoint, std::int64_t step, const nlohmann::ordered_json& datasets);
-// Rewrites `latest` for readers outside; find_checkpoint does not use it. EnvironmentError.
+// A dataset's values in the file, as they were in memory.
+struct SavedValues {
+  std::string name;
+  std::string dtype;                                  // name_of(DType)
+  std::uint64_t offset = 0, bytes = 0, checksum = 0;  // checksum_in_blocks
+};
+// The manifest of a file that lies at `file`, maybe under a temporary name. Reads what is no value of a dataset.
+nlohmann::ordered_json manifest_of(const std::string& file, std::int64_t step, const std::vector<SavedValues>& values);
+// Where a file differs from its manifest, as damage_of describes it; "" where it does not.
+std::string difference(const std::string& file, const nlohmann::ordered_json& manifest, bool from_disk = false);
+// Called after the file was renamed into place. EnvironmentError where the manifest cannot be written.
+void write_manifest(const std::string& checkpoint, const nlohmann::ordered_json& manifest);
+// Rewrites `latest`, and `best` (none: removes it), for readers outside and find_saved; find_checkpoint does not use
+// them. EnvironmentError.
 void set_latest(const std::string& folder, std::int64_t step);
+void set_best(const std::string& folder, std::optional<std::int64_t> step);
 
-// Description of the damage of a checkpoint, "" where it is good; never throws an Error. Reads every byte twice: as a
-// file, and as datasets.
+// Description of the damage of a checkpoint, naming tensors, "" where it is good; never throws an Error. Reads every
+// byte once.
 std::string damage_of(const std::string& checkpoint);
 // Throws DataError with the file and damage_of it, unless that is "".
 void require_good(const std::string& checkpoint);
 
+struct DamagedCheckpoint {
+  std::int64_t step = 0;
+  std::string text;  // "checkpoint results/../step-00000025 is damaged: .."
+};
 // The newest good checkpoint of the folder, if there is one. Damaged ones that are newer are passed over with a
-// warning each; `passed_over` receives their steps. Verifies from the newest until one is good.
+// warning each; `passed_over` receives them. Verifies from the newest until one is good.
 std::optional<CheckpointInfo> find_checkpoint(const std::string& folder,
-                                              std::vector<std::int64_t>* passed_over = nullptr);
+                                              std::vector<DamagedCheckpoint>* passed_over = nullptr);
 // The same by manifest and file size alone, without a warning: for messages, and before the lock is held.
 std::optional<CheckpointInfo> glance_at_newest(const std::string& folder);
 
-// Moves the checkpoints of these steps to the folder `to` (created), and sets `latest` to `good` (none: removes it), so
-// that new checkpoints of the same steps do not collide with them. EnvironmentError where that is not possible.
-void set_damaged_aside(const std::string& folder, const std::vector<std::int64_t>& steps, const std::string& to,
-                       const std::optional<CheckpointInfo>& good);
+// Moves damaged checkpoints to the folder `to` (created), and sets `latest` to `good`, so that new checkpoints of the
+// same steps do not collide with them. EnvironmentError where that is not possible.
+void set_damaged_aside(const std::string& folder, const std::vector<DamagedCheckpoint>& damaged, const std::string& to,
+                       const CheckpointInfo& good);
 
-// Keeps the newest `keep` whose manifest and size are right; removes the others, files without a manifest, and
-// incomplete files of a killed run, manifests first. Errors are ignored. Called when the newest checkpoint of the
-// folder is the run's own newest: later ones are set aside when a run resumes.
-void prune_checkpoints(const std::string& folder, std::int64_t keep);
+// Keeps the newest `keep` whose manifest and size are right, and that of step `best`; removes the others, files without
+// a manifest, and incomplete files of a killed run, manifests first. Errors are ignored. Called when the newest
+// checkpoint of the folder is the run's own newest: later ones are set aside when a run resumes.
+void prune_checkpoints(const std::string& folder, std::int64_t keep, std::int64_t best = -1);
 
 }  // namespace echelon::inline checkpoint

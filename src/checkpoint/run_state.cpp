@@ -33,6 +33,9 @@ void RunState::visit_state(StateVisitor& visitor) {
   visitor.scalar("epoch_loss", epoch_loss);
   visitor.scalar("epoch_weight", epoch_weight);
   visitor.scalar("first_loss", first_loss);
+  visitor.scalar("best_metric", best.metric);
+  visitor.scalar("best_step", best.step);
+  visitor.scalar("best_figure", best.figure);
   std::vector<double> steps(replica_steps.begin(), replica_steps.end()), ranges;
   visit_rows(visitor, "replica_positions", "positions/steps", steps, 1);
   for (const OpenSamples& range : open)

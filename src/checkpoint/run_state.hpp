@@ -20,6 +20,13 @@ struct Position {
   std::int64_t step_in_epoch = 0;  // steps done of the epoch under way
 };
 
+// The checkpoint of the run whose evaluation was the best, by checkpoint.keep_best.
+struct BestCheckpoint {
+  std::int64_t metric = 0;  // GoalMetric
+  std::int64_t step = -1;   // -1: none
+  double figure = 0;
+};
+
 struct RunState {
   std::int64_t step = 0;  // Position of the run
   std::int64_t epoch = 0;
@@ -30,7 +37,8 @@ struct RunState {
   std::int64_t steps_per_epoch = 0;
   double epoch_loss = 0;  // sums over the epoch under way, over all replicas
   double epoch_weight = 0;
-  double first_loss = 0;                         // of the first step of the run; 0: not done yet
+  double first_loss = 0;  // of the first step of the run; 0: not done yet
+  BestCheckpoint best = {};
   std::vector<std::int64_t> replica_steps = {};  // done by each replica of its shard; empty: `step` by all
   std::vector<OpenSamples> open = {};            // as DrawPlan takes it; empty: all from the position on
   Position at = {};                              // of this rank's replica; not saved

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <vector>
 
+#include "base/atomic_file.hpp"
 #include "base/error.hpp"
 #include "checkpoint/checkpoint.hpp"
 #include "config/parse.hpp"
@@ -56,6 +57,11 @@ std::string config_file_of(const fs::path& run) {
 SavedCheckpoint find_saved(const std::string& location) {
   const fs::path path(location);
   std::error_code error;
+  if ((path.filename() == "best" || path.filename() == "latest") && fs::is_regular_file(path, error)) {
+    std::string stem = read_file_whole(location);
+    stem.erase(stem.find_last_not_of('\n') + 1);
+    return find_saved((path.parent_path() / fs::path(stem + ".h5").filename()).string());
+  }
   const fs::file_status status = fs::status(path, error);
   if (status.type() == fs::file_type::not_found) throw ConfigError(fmt::format("{}: does not exist", location));
   if (error) throw EnvironmentError(fmt::format("{}: cannot be read: {}", location, error.message()));

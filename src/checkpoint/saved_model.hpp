@@ -29,9 +29,10 @@ struct SavedModel {
 };
 
 // `location`: a run's folder (results/<name>/run-<hash>: its newest good checkpoint), the folder above where it holds
-// one run or that of an attempt, or one checkpoint file. Verifies every byte of the checkpoint. Throws ConfigError
-// where there is no trained model, with what would be valid; EnvironmentError where `location` cannot be read;
-// DataError where the checkpoint file that was given is damaged (in a folder damaged ones are passed over).
+// one run or that of an attempt, or one checkpoint file, or `best` or `latest` in its folder. Verifies every byte of
+// the checkpoint. Throws ConfigError where there is no trained model, with what would be valid; EnvironmentError where
+// `location` cannot be read; DataError where the checkpoint file that was given is damaged (in a folder damaged ones
+// are passed over).
 SavedCheckpoint find_saved(const std::string& location);
 // The same with its config, to which the environment of this process applies (load_config). ConfigError where that is
 // not valid.

@@ -159,6 +159,10 @@ void receive_parts(Line line, WholeTensors& wholes) {
 
 }  // namespace
 
+Shape whole_shape(const StateTensor& tensor) {
+  return tensor.placement == Placement::replicated ? tensor.shape : tensor.global_shape.folded(tensor.folded);
+}
+
 void gather_parts(Engine& group, int channel, const VisitAll& visit, WholeTensors& wholes) {
   Line to_first(group, channel, 0);
   PartVisitor visitor(group.rank() == 0 ? nullptr : &to_first, wholes);

@@ -19,6 +19,8 @@ struct WholeTensor {
   Shape shape;
   std::vector<std::byte> bytes;
 };
+// Shape of a tensor as files have it: whole, whatever this rank holds.
+Shape whole_shape(const StateTensor& tensor);
 // By name.
 using WholeTensors = std::map<std::string, WholeTensor, std::less<>>;
 

@@ -35,7 +35,9 @@ std::string memory_text(const Config& config, const Footprint& memory) {
   return fmt::format("{} a rank: weights {}, gradients {}, optimiser {}{}, {}{}{}; and up to {} of records",
                      bytes_text(memory.total()), bytes_text(memory.weights), bytes_text(memory.gradients),
                      bytes_text(memory.optimiser), part("strategy", memory.strategy), activations_text(memory),
-                     part("evaluation", memory.evaluation), part("in host memory of the exchange", memory.host),
+                     part("evaluation", memory.evaluation),
+                     part("in host memory of the exchange", memory.host) +
+                         part("in host memory of rank 0 for checkpoints", memory.checkpoint),
                      bytes_text(config.data.buffer_mb * kMiB));
 }
 
@@ -50,8 +52,12 @@ void require_memory(const Config& config, const std::vector<Footprint>& ranks) {
     return;
   }
   if (means_gpu(config.device.kind)) return;
-  double together = 0;
-  for (const Footprint& rank : ranks) together += rank.total() + rank.host;
+  double together = 0, checkpoint = 0;
+  for (const Footprint& rank : ranks) {
+    together += rank.total() + rank.host;
+    checkpoint = std::max(checkpoint, rank.checkpoint);
+  }
+  together += checkpoint;  // on one of them
   if (together > machine_memory_bytes())
     throw MemoryError(fmt::format(
         "{} of one host take {}, this machine has {}; {}. To plan for another machine, set device.memory_limit_mb to "

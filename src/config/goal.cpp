@@ -22,6 +22,10 @@ double goal_figure(GoalMetric metric, double test_loss, double test_accuracy) {
   return std::isfinite(figure) ? figure : std::nan("");
 }
 
+bool goal_is_better(GoalMetric metric, double a, double b) {
+  return metric == GoalMetric::test_accuracy ? a > b : a < b;
+}
+
 std::string goal_result(const GoalConfig& goal, double test_loss, double test_accuracy) {
   if (goal.metric == GoalMetric::none) return "";
   return fmt::format("{}: {} {:.4g}, asked for at {} {}",

@@ -137,6 +137,8 @@ void check_pace(const Config& config) {
 
 void check_goal(const Config& config) {
   const GoalConfig& goal = config.goal;
+  if (config.checkpoint.keep_best != GoalMetric::none && config.data.test.empty())
+    refuse(config, "checkpoint.keep_best", "checkpoint.keep_best is a figure of evaluations, which need data.test");
   if (goal.metric == GoalMetric::none) {
     if (goal.target > 0 || goal.stop || goal.most_samples > 0)
       refuse(config,

@@ -213,10 +213,13 @@ struct EvaluateConfig {
 };
 
 struct CheckpointConfig {
-  std::int64_t every_steps = 0;   // 0: off
-  double every_minutes = 0;       // 0: off
-  std::int64_t every_epochs = 1;  // 0: off
-  std::int64_t keep = 2;          // newest ones kept
+  std::int64_t every_steps = 0;             // 0: off
+  double every_minutes = 0;                 // 0: off
+  std::int64_t every_epochs = 1;            // 0: off
+  std::int64_t keep = 2;                    // newest ones kept
+  GoalMetric keep_best = GoalMetric::none;  // as goal.metric: the best by this figure is kept too
+  bool asynchronous = true;                 // written by a thread beside training, from a copy of the state
+  bool verify = false;                      // what was written is read back before it counts
 };
 
 // What a run or a study is judged by (config/goal.hpp); a limit of 0 judges nothing.

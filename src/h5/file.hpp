@@ -64,6 +64,12 @@ class Reader {
   std::unique_ptr<Body> body_;
 };
 
+// Where the values of a dataset lie in a file: contiguous, in the host's byte order.
+struct DatasetPlace {
+  std::string name;
+  std::uint64_t offset = 0, bytes = 0;
+};
+
 struct DatasetOptions {
   std::int64_t chunk_rows = 0;  // rows of the outermost axis in a chunk; 0: contiguous
   int deflate = 0;              // 0 none, 1 (fast) to 9 (small); needs chunk_rows > 0
@@ -88,12 +94,21 @@ class Writer {
   void write_all(std::string_view dataset, DType dtype, const Shape& shape, const void* src,
                  const DatasetOptions& options = {});
 
+  // Creates a contiguous dataset whose values others write into the closed file (lay_out), without the library and its
+  // lock.
+  void reserve(std::string_view dataset, DType dtype, const Shape& shape);
+
   // Attributes of the root group.
   void attribute(std::string_view name, std::int64_t value);
   void attribute(std::string_view name, double value);
   void attribute(std::string_view name, const std::string& text);
   void attribute(std::string_view name, const std::vector<double>& values);
   void attribute(std::string_view name, const std::vector<std::string>& texts);
+
+  // Flushes and closes the file, which then has its final size; the places of what was reserved, in that order, those
+  // without values left out. Afterwards only the two below may be called.
+  std::vector<DatasetPlace> lay_out();
+  const std::string& temporary() const;  // path of the file until it is published
 
   // Flushes, closes, syncs and renames the file. Nothing may be called afterwards.
   void publish();

@@ -38,6 +38,7 @@ struct Writer::Body {
     Shape shape;
   };
   std::map<std::string, Open, std::less<>> datasets;
+  std::vector<std::string> reserved;
   bool failed = false;
 
   ~Body() { abandon(); }
@@ -68,6 +69,8 @@ struct Writer::Body {
     return found->second;
   }
   void attribute(std::string_view name, hid_t type, const Shape& shape, const void* data);
+  void create(std::string_view dataset, DType dtype, const Shape& shape, hid_t creation);
+  void close();
 };
 
 void Writer::Body::attribute(std::string_view name, hid_t type, const Shape& shape, const void* data) {
@@ -79,6 +82,25 @@ void Writer::Body::attribute(std::string_view name, hid_t type, const Shape& sha
   Handle attribute(H5Acreate2(file.id(), key.c_str(), type, space.id(), H5P_DEFAULT, H5P_DEFAULT), H5Aclose);
   if (!attribute.ok() || (shape.elems() > 0 && H5Awrite(attribute.id(), type, data) < 0) || !attribute.close())
     fail(fmt::format("attribute '{}' cannot be written", name), reason());
+}
+
+void Writer::Body::create(std::string_view dataset, DType dtype, const Shape& shape, hid_t creation) {
+  ECHELON_CHECK(!datasets.contains(dataset), "{}: dataset '{}' is created twice", path, dataset);
+  H5Pset_obj_track_times(creation, false);  // the same content gives the same file
+  const Handle links(H5Pcreate(H5P_LINK_CREATE), H5Pclose);
+  H5Pset_create_intermediate_group(links.id(), 1);
+  const Handle space = space_of(shape);
+  const std::string name(dataset);
+  Handle made(H5Dcreate2(file.id(), name.c_str(), native_type(dtype), space.id(), links.id(), creation, H5P_DEFAULT),
+              H5Dclose);
+  if (!made.ok()) fail(fmt::format("dataset '{}' cannot be created", dataset), reason());
+  datasets.emplace(name, Open{std::move(made), shape});
+}
+
+void Writer::Body::close() {
+  for (auto& [name, dataset] : datasets)
+    if (!dataset.handle.close()) fail(fmt::format("dataset '{}' cannot be written", name), reason());
+  if (H5Fflush(file.id(), H5F_SCOPE_LOCAL) < 0 || !file.close()) fail("cannot be written", reason());
 }
 
 Writer::Writer(const std::string& path) : body_(std::make_unique<Body>()) {
@@ -101,24 +123,43 @@ void Writer::create(std::string_view dataset, DType dtype, const Shape& shape, c
   body_->alive();
   quiet_thread();
   ECHELON_CHECK(options.deflate == 0 || options.chunk_rows > 0, "'{}': only chunks can be compressed", dataset);
-  ECHELON_CHECK(!body_->datasets.contains(dataset), "{}: dataset '{}' is created twice", body_->path, dataset);
   const Handle creation(H5Pcreate(H5P_DATASET_CREATE), H5Pclose);
-  H5Pset_obj_track_times(creation.id(), false);  // the same content gives the same file
   if (options.chunk_rows > 0 && shape.rank() > 0) {
     const std::int64_t rows = std::clamp<std::int64_t>(options.chunk_rows, 1, std::max<std::int64_t>(shape[0], 1));
     H5Pset_chunk(creation.id(), shape.rank(), extents_of(shape.with_front(rows)).data());
     if (options.deflate > 0 && size_of(dtype) > 1) H5Pset_shuffle(creation.id());
     if (options.deflate > 0) H5Pset_deflate(creation.id(), static_cast<unsigned>(options.deflate));
   }
-  const Handle links(H5Pcreate(H5P_LINK_CREATE), H5Pclose);
-  H5Pset_create_intermediate_group(links.id(), 1);
-  const Handle space = space_of(shape);
-  const std::string name(dataset);
-  Handle made(H5Dcreate2(body_->file.id(), name.c_str(), native_type(dtype), space.id(), links.id(), creation.id(),
-                         H5P_DEFAULT),
-              H5Dclose);
-  if (!made.ok()) body_->fail(fmt::format("dataset '{}' cannot be created", dataset), reason());
-  body_->datasets.emplace(name, Body::Open{std::move(made), shape});
+  body_->create(dataset, dtype, shape, creation.id());
+}
+
+void Writer::reserve(std::string_view dataset, DType dtype, const Shape& shape) {
+  body_->alive();
+  quiet_thread();
+  const Handle creation(H5Pcreate(H5P_DATASET_CREATE), H5Pclose);
+  H5Pset_alloc_time(creation.id(), H5D_ALLOC_TIME_EARLY);
+  H5Pset_fill_time(creation.id(), H5D_FILL_TIME_NEVER);
+  body_->create(dataset, dtype, shape, creation.id());
+  if (shape.elems() > 0) body_->reserved.emplace_back(dataset);
+}
+
+std::vector<DatasetPlace> Writer::lay_out() {
+  body_->alive();
+  quiet_thread();
+  std::vector<DatasetPlace> places;
+  for (const std::string& name : body_->reserved) {
+    const hid_t dataset = body_->find(name).handle.id();
+    const haddr_t offset = H5Dget_offset(dataset);
+    if (offset == HADDR_UNDEF) body_->fail(fmt::format("dataset '{}' has no place", name), reason());
+    places.push_back({name, offset, H5Dget_storage_size(dataset)});
+  }
+  body_->close();
+  return places;
+}
+
+const std::string& Writer::temporary() const {
+  body_->alive();
+  return body_->temporary;
 }
 
 void Writer::write_region(std::string_view dataset, const Shape& offset, const Shape& shape, const void* src,
@@ -176,10 +217,7 @@ void Writer::attribute(std::string_view name, const std::vector<std::string>& te
 void Writer::publish() {
   body_->alive();
   quiet_thread();
-  for (auto& [name, dataset] : body_->datasets)
-    if (!dataset.handle.close()) body_->fail(fmt::format("dataset '{}' cannot be written", name), reason());
-  if (H5Fflush(body_->file.id(), H5F_SCOPE_LOCAL) < 0 || !body_->file.close())
-    body_->fail("cannot be written", reason());
+  if (body_->file.ok()) body_->close();
   const std::string temporary = std::exchange(body_->temporary, {});
   publish_file(temporary, body_->path);  // unlinks it on failure
 }

@@ -51,6 +51,8 @@ Status StatusBoard::running_now() const {
   Status status;
   status.step = step_.load(std::memory_order_relaxed);
   status.checkpoint = checkpoint_;
+  status.best = best_;
+  status.damaged = damaged_;
   status.provenance = provenance_;
   return status;
 }
@@ -75,6 +77,16 @@ void StatusBoard::beat() {
 void StatusBoard::set_checkpoint(const std::string& newest) {
   const std::lock_guard lock(mutex_);
   checkpoint_ = newest;
+}
+
+void StatusBoard::set_best(const std::string& best) {
+  const std::lock_guard lock(mutex_);
+  best_ = best;
+}
+
+void StatusBoard::set_damaged(const std::vector<std::string>& damaged) {
+  const std::lock_guard lock(mutex_);
+  damaged_ = damaged;
 }
 
 std::string StatusBoard::checkpoint() const {

@@ -8,6 +8,7 @@
 #include <mutex>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "job/run_folder.hpp"
 #include "report/status.hpp"
@@ -28,6 +29,8 @@ class StatusBoard {
 
   void at_step(std::int64_t step) { step_.store(step, std::memory_order_relaxed); }  // updates done
   void set_checkpoint(const std::string& newest);
+  void set_best(const std::string& best);
+  void set_damaged(const std::vector<std::string>& damaged);
   std::string checkpoint() const;
   bool is_open() const;
 
@@ -48,7 +51,8 @@ class StatusBoard {
   std::condition_variable wake_;
   std::string attempt_;
   Provenance provenance_;
-  std::string checkpoint_;
+  std::string checkpoint_, best_;
+  std::vector<std::string> damaged_;
   std::atomic<std::int64_t> step_{0};
   bool ended_ = false;
   std::thread thread_;

@@ -170,6 +170,7 @@ void set_strategy_memory(const Config& config, int replicas, Footprint& bytes) {
   }
   if (strategy_traits(config.exchange.strategy).skips_steps && config.run.on_lost_worker == OnLostWorker::go_on)
     bytes.host += arena;  // the weights of the step before, while new ones arrive
+  if (config.checkpoint.asynchronous) bytes.checkpoint = bytes.saved();
 }
 
 std::int64_t RankBatches::largest() const {

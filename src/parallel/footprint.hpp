@@ -43,10 +43,14 @@ struct Footprint {
   double strategy = 0;          // arenas of exchange.strategy beside weights, gradients and optimiser states
   double packed = 0;            // weights that ops keep in layouts of their own
   double transfer_buffers = 0;  // transfer_buffer_bytes, where a model group may lie on several hosts
+  double checkpoint = 0;        // what rank 0 holds of the state while a checkpoint is written, in host memory: the
+                                // copy of checkpoint.asynchronous, of split models the whole; not in total()
   double host = 0;              // what asynchronous servers and their workers keep in host memory; not in total()
   bool estimated = false;  // no such device is here: activations are twice the values (once in evaluation), scratch and
                            // packed are unknown
 
+  // What a checkpoint holds of them, at most.
+  double saved() const { return weights + optimiser + strategy; }
   double total() const {
     return weights + gradients + optimiser + activations + scratch + evaluation + strategy + packed + transfer_buffers;
   }

@@ -212,6 +212,7 @@ std::string figures_markdown() {
   std::string out;
   add_table<StepFigures>(out, "A step: a row of `metrics.jsonl` with `\"type\":\"step\"`");
   add_table<EpochFigures>(out, "An epoch: a row of `metrics.jsonl` with `\"type\":\"epoch\"`");
+  add_table<CheckpointFigures>(out, "A checkpoint: a row of `metrics.jsonl` with `\"type\":\"checkpoint\"`");
   add_table<RunFigures>(out, "An attempt: `summary.json`");
   return out;
 }

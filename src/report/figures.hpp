@@ -135,6 +135,11 @@ struct EpochFigures {
   double train_loss = kUnknown, test_loss = kUnknown, test_accuracy = kUnknown, seconds = kUnknown;
 };
 
+struct CheckpointFigures {
+  std::int64_t step = 0;
+  double bytes = 0, blocked_s = 0, write_s = 0;
+};
+
 struct RunFigures {
   std::string name, config_hash, state;
   int ranks = 0;  // that train
@@ -180,6 +185,10 @@ struct RunFigures {
   std::optional<StalenessFigures> staleness_by_worker;
   double updates_held = kUnknown;
   std::vector<double> gradients_dropped, samples_dropped;
+  double checkpoints = kUnknown, checkpoint_blocked_s = kUnknown, checkpoint_write_s = kUnknown;
+  std::string best_checkpoint;
+  double best_figure = kUnknown;
+  std::vector<std::string> damaged_checkpoints;
 };
 
 // The values of one rank that must be combined over ranks (OverRanks other than same and rank0), in the order of

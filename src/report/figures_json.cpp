@@ -135,6 +135,7 @@ void read(const json& from, Figures& to) {
 
 ordered_json to_json(const StepFigures& figures) { return write(figures); }
 ordered_json to_json(const EpochFigures& figures) { return write(figures); }
+ordered_json to_json(const CheckpointFigures& figures) { return write(figures); }
 ordered_json to_json(const RunFigures& figures) { return write(figures); }
 void take_figures(const json& from, StepFigures& to) { read(from, to); }
 void take_figures(const json& from, EpochFigures& to) { read(from, to); }

@@ -11,6 +11,7 @@ namespace echelon::inline report {
 
 nlohmann::ordered_json to_json(const StepFigures& figures);
 nlohmann::ordered_json to_json(const EpochFigures& figures);
+nlohmann::ordered_json to_json(const CheckpointFigures& figures);
 nlohmann::ordered_json to_json(const RunFigures& figures);
 
 // Throw nlohmann::json::exception where a field has another type; `to` is then partly filled.

@@ -54,6 +54,15 @@ void each(F& f, Visit&& visit) {
   visit(Figure{"seconds", "s", R::rank0, S::sum, A::first, "evaluation included"}, f.seconds);
 }
 
+template <figures::Is<CheckpointFigures> F, class Visit>
+void each(F& f, Visit&& visit) {
+  using namespace figures;
+  visit(Figure{"step", "", R::same, S::none, A::first, "updates done"}, f.step);
+  visit(Figure{"bytes", "bytes", R::rank0, S::none, A::first, "of the file"}, f.bytes);
+  visit(Figure{"blocked_s", "s", R::rank0, S::none, A::first, "training waited: for the copy of its state, and for what was left of the write when the next one was due or the attempt ended (for all of the write, where it is not asynchronous)"}, f.blocked_s);
+  visit(Figure{"write_s", "s", R::rank0, S::none, A::first, "until it counted: written, synced, renamed, older ones removed"}, f.write_s);
+}
+
 template <figures::Is<RunFigures> F, class Visit>
 void each(F& f, Visit&& visit) {
   using namespace figures;
@@ -127,6 +136,12 @@ void each(F& f, Visit&& visit) {
   visit(Figure{"gradients_dropped", "", R::list, S::none, A::first, "of late replicas", kLeftOut}, f.gradients_dropped);
   visit(Figure{"samples_dropped", "", R::list, S::none, A::first, "likewise, with those of the steps that they left out", kLeftOut}, f.samples_dropped);
   visit(Figure{"updates_held", "", R::sum, S::none, A::median, "strom: parts of updates that were kept back for a slow receiver", kLeftOut}, f.updates_held);
+  visit(Figure{"checkpoints", "", R::rank0, S::sum, A::median, "written by this attempt", kLeftOut}, f.checkpoints);
+  visit(Figure{"checkpoint_blocked_s", "s", R::rank0, S::sum, A::median, "training waited for them: rows of metrics.jsonl have each", kLeftOut}, f.checkpoint_blocked_s);
+  visit(Figure{"checkpoint_write_s", "s", R::rank0, S::sum, A::median, "their writing took, beside training or not", kLeftOut}, f.checkpoint_write_s);
+  visit(Figure{"best_checkpoint", "", R::same, S::newest, A::first, "of checkpoint.keep_best", kLeftOut}, f.best_checkpoint);
+  visit(Figure{"best_figure", "", R::same, S::newest, A::median, "its figure", kLeftOut}, f.best_figure);
+  visit(Figure{"damaged_checkpoints", "", R::rank0, S::none, A::first, "text: newer than the one that this attempt resumed from, with what is wrong", kLeftOut}, f.damaged_checkpoints);
 }
 // clang-format on
 

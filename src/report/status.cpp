@@ -29,13 +29,14 @@ void take(const json& from, const char* key, T& to) {
 }
 
 std::string text_of(const Status& status) {
-  const ordered_json object = {
-      {"state", status.state},
-      {"exit_code", status.exit_code ? ordered_json(*status.exit_code) : ordered_json(nullptr)},
-      {"reason", status.reason},
-      {"step", status.step},
-      {"checkpoint", status.checkpoint},
-      {"provenance", to_json(status.provenance)}};
+  ordered_json object = {{"state", status.state},
+                         {"exit_code", status.exit_code ? ordered_json(*status.exit_code) : ordered_json(nullptr)},
+                         {"reason", status.reason},
+                         {"step", status.step},
+                         {"checkpoint", status.checkpoint}};
+  if (!status.best.empty()) object["best_checkpoint"] = status.best;
+  if (!status.damaged.empty()) object["damaged_checkpoints"] = status.damaged;
+  object["provenance"] = to_json(status.provenance);
   return object.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
 }
 
@@ -47,6 +48,8 @@ Status status_of(const json& from) {
   take(from, "reason", status.reason);
   take(from, "step", status.step);
   take(from, "checkpoint", status.checkpoint);
+  take(from, "best_checkpoint", status.best);
+  take(from, "damaged_checkpoints", status.damaged);
   status.provenance = provenance_of(from.value("provenance", json::object()));
   return status;
 }

@@ -60,7 +60,10 @@ Attempt::Attempt(Engine& engine, AttemptOptions options)
   slot_.local_ranks = options_.local->ranks;
 }
 
-Attempt::~Attempt() = default;
+// A write under way needs what the attempt holds.
+Attempt::~Attempt() {
+  if (checkpoints_) checkpoints_->settle();
+}
 
 int Attempt::run() {
   try {
@@ -89,6 +92,7 @@ int Attempt::run() {
 }
 
 int Attempt::fail(int exit_code, const std::string& text, bool common) {
+  if (checkpoints_) checkpoints_->settle();
   const bool logs = slot_.rank == 0 || !common;
   const std::string message = common || slot_.ranks == 1 ? text : fmt::format("rank {}: {}", slot_.rank, text);
   if (logs) {
@@ -209,15 +213,6 @@ void Attempt::restore() {
     draws_ = make_draws(config_, *plan_, state_, rank_groups_->data_parallel_peers(), kDrawsChannel);
 }
 
-void Attempt::visit_state(StateVisitor& visitor) {
-  state_.visit_state(visitor);
-  tuning_.visit_state(visitor);
-  arenas_->visit_state(visitor);
-  optimiser_->visit_state(visitor);
-  strategy_->visit_state(visitor);
-  runner_->visit_state(visitor);
-}
-
 // State that is distributed over ranks; the first rank of the first replica writes it.
 WholeTensors Attempt::gather_for_checkpoint() {
   Group all(rank_groups_->exchange(), kControlChannel), replicas(rank_groups_->data_parallel_peers(), kControlChannel);
@@ -277,6 +272,7 @@ int Attempt::run_or_throw() {
   board_.open(start_.folder, provenance_);
   if (!start_.first_step() && !start_.other_run)
     board_.set_checkpoint("checkpoints/" + std::filesystem::path(start_.checkpoint).filename().string());
+  board_.set_damaged(start_.damaged);
   phase_.at_step(start_.step);
   board_.at_step(start_.step);
   all_or_none(group_, [&] {
@@ -322,6 +318,8 @@ int Attempt::finish(Ending ending) {
   RunFigures summary = collect_summary(parts, group_, peers, finished ? "finished" : "stopped", state_.step);
   const std::vector<StalenessTally> staleness = gather_staleness(strategy_->staleness(), group_);
   take_staleness(staleness, summary);
+  checkpoints_->add_to(summary);
+  summary.damaged_checkpoints = start_.damaged;
   const std::string wire = wire_matrix_->collect(group_, state_.step);
   all_or_none(group_, [&] {
     if (slot_.rank != 0) return;

@@ -39,8 +39,10 @@
 #include "run/tuning.hpp"
 #include "run/wire_matrix.hpp"
 #include "train/draw_queue.hpp"
+#include "train/hooks/checkpoint.hpp"
 #include "train/hooks/goal.hpp"
 #include "train/hooks/hook.hpp"
+#include "train/hooks/metrics.hpp"
 #include "train/hooks/statistics.hpp"
 #include "train/loop.hpp"
 #include "train/run_plan.hpp"
@@ -97,6 +99,7 @@ class Attempt {
   void record_arrivals();
   Provenance provenance(const Config& config);
   void log_banner();
+  std::unique_ptr<Hook> make_checkpoint_hook(MetricsHook* metrics);
   int finish(Ending ending);
   void visit_state(StateVisitor& visitor);
   WholeTensors gather_for_checkpoint();
@@ -136,6 +139,7 @@ class Attempt {
   std::vector<std::unique_ptr<Hook>> hooks_;
   StatisticsHook* statistics_ = nullptr;
   GoalHook* goal_ = nullptr;
+  CheckpointHook* checkpoints_ = nullptr;
   std::optional<Control> control_;  // once the loop begins
   bool saved_ = false;
   std::optional<LostRankError> loss_;

@@ -15,11 +15,9 @@
 #include "train/hooks/agreement.hpp"
 #include "train/hooks/arrivals.hpp"
 #include "train/hooks/balance.hpp"
-#include "train/hooks/checkpoint.hpp"
 #include "train/hooks/divergence.hpp"
 #include "train/hooks/evaluate.hpp"
 #include "train/hooks/fault.hpp"
-#include "train/hooks/metrics.hpp"
 #include "train/hooks/progress.hpp"
 #include "train/hooks/status.hpp"
 #include "train/hooks/trace.hpp"
@@ -76,21 +74,14 @@ void Attempt::make_hooks() {
       config_, *plan_, *rank_groups_, *arenas_, *strategy_, *activation_exchange_, group_,
       model_group_ ? &*model_group_ : nullptr, phase_, [this, metrics](const char* type, const EpochFigures& figures) {
         if (metrics) metrics->add_test(type, figures);
-        if (type == std::string_view("test")) goal_->take(figures.test_loss, figures.test_accuracy);
+        if (type != std::string_view("test")) return;
+        goal_->take(figures.test_loss, figures.test_accuracy);
+        checkpoints_->take(figures.test_loss, figures.test_accuracy);
       }));
   hooks_.push_back(std::move(goal));
   hooks_.push_back(std::make_unique<DivergenceHook>(config_, state_));
   if (rows) hooks_.push_back(std::move(rows));
-  hooks_.push_back(std::make_unique<CheckpointHook>(
-      config_.checkpoint, start_.folder, first_rank, [this](StateVisitor& visitor) { visit_state(visitor); },
-      [this] {
-        lock_.confirm();
-        return gather_for_checkpoint();
-      },
-      *arenas_, *strategy_, phase_, board_, to_text(trained_data_of(plan_->train)),
-      [metrics] {
-        if (metrics) metrics->settle();
-      }));
+  hooks_.push_back(make_checkpoint_hook(metrics));
   if (config_.data.balance == Balance::speed && rank_groups_->mesh().replicas() > 1)
     hooks_.push_back(std::make_unique<BalanceHook>(*plan_, *runner_, group_, state_));
   auto statistics = std::make_unique<StatisticsHook>();
@@ -100,6 +91,45 @@ void Attempt::make_hooks() {
   if (!first_rank) return;
   hooks_.push_back(std::make_unique<ProgressHook>(config_.run, plan_->total_steps, config_.train.epochs,
                                                   strategy_->progress().meets == Progress::Meets::on_call));
+}
+
+// In the order of checkpoints.
+void Attempt::visit_state(StateVisitor& visitor) {
+  state_.visit_state(visitor);
+  tuning_.visit_state(visitor);
+  arenas_->visit_state(visitor);
+  optimiser_->visit_state(visitor);
+  strategy_->visit_state(visitor);
+  runner_->visit_state(visitor);
+}
+
+std::unique_ptr<Hook> Attempt::make_checkpoint_hook(MetricsHook* metrics) {
+  std::unique_ptr<CheckpointWriter> writer;
+  if (metrics) {
+    const auto before_publish = [this, metrics] {
+      metrics->sync();
+      lock_.confirm();
+    };
+    writer = std::make_unique<CheckpointWriter>(
+        start_.folder.checkpoints(), config_.checkpoint,
+        SaveOptions{.training_data = to_text(trained_data_of(plan_->train)), .before_publish = before_publish});
+  }
+  const CheckpointParts parts{.visit = [this](StateVisitor& visitor) { visit_state(visitor); },
+                              .gather =
+                                  [this] {
+                                    lock_.confirm();
+                                    return gather_for_checkpoint();
+                                  },
+                              .arenas = *arenas_,
+                              .strategy = *strategy_,
+                              .state = state_,
+                              .phase = phase_,
+                              .board = board_};
+  auto hook = std::make_unique<CheckpointHook>(
+      config_.checkpoint, start_.folder, parts, std::move(writer), [metrics] { metrics->settle(); },
+      [metrics](const CheckpointFigures& figures) { metrics->add_checkpoint(figures); });
+  checkpoints_ = hook.get();
+  return hook;
 }
 
 void Attempt::start_trace() {

@@ -86,9 +86,10 @@ void Attempt::save_what_is_left(Group& living, const std::vector<int>& lost) {
     if (living.rank() != 0) return;
     if (!lock_.held()) take_from_lost(lock_, start_.folder.run);
     lock_.confirm();
-    const CheckpointInfo info = save_checkpoint(start_.folder.checkpoints(), state_.step, visit_left, wholes,
-                                                to_text(trained_data_of(plan_->train)));
-    prune_checkpoints(start_.folder.checkpoints(), config_.checkpoint.keep);
+    const CheckpointInfo info =
+        save_checkpoint(start_.folder.checkpoints(), state_.step, visit_left, wholes,
+                        {.training_data = to_text(trained_data_of(plan_->train)), .verify = config_.checkpoint.verify});
+    prune_checkpoints(start_.folder.checkpoints(), config_.checkpoint.keep, state_.best.step);
     board_.set_checkpoint("checkpoints/" + std::filesystem::path(info.path).filename().string());
   });
   saved_ = true;
@@ -96,6 +97,7 @@ void Attempt::save_what_is_left(Group& living, const std::vector<int>& lost) {
 
 int Attempt::hand_over(Crew& left, const std::vector<int>& lost) {
   watchdog_.reset();
+  if (checkpoints_) checkpoints_->settle();
   phase_.enter("handing over");
   std::vector<std::string> names;
   for (const int rank : lost) names.push_back(options_.crew->name(rank));
@@ -130,6 +132,7 @@ int Attempt::hand_over(Crew& left, const std::vector<int>& lost) {
 }
 
 int Attempt::fail(const LostRankError& loss) {
+  if (checkpoints_) checkpoints_->settle();
   int first = 0;
   while (std::find(loss.lost.begin(), loss.lost.end(), first) != loss.lost.end()) ++first;
   if (slot_.rank != first) return loss.code();

@@ -16,6 +16,7 @@ void restore(const Decision& start, const Config& config, const RunPlan& plan, i
     if (start.residuals) parts.strategy.visit_state(visitor);
   };
   load_checkpoint(start.checkpoint, visit, start.other_run);
+  if (start.other_run) parts.state.best = {};
   if (!start.weights_only) fit_state(parts.state, config, plan, start, replica);
   if (!start.optimiser) parts.optimiser.begin_states(start.step);
   parts.arenas.touch();

@@ -66,17 +66,23 @@ void begin(const Config& config, const RunPlan& plan, const RunFolder& folder, D
   decision.told = take_up_text(taken);
 }
 
-// The newest good checkpoint of the run itself; damaged ones are set aside.
-std::optional<CheckpointInfo> own_checkpoint(const Config& config, const RunFolder& folder) {
-  if (config.run.restart == Restart::never) {
-    set_checkpoints_aside(folder);
-    return {};
-  }
-  std::vector<std::int64_t> damaged;
-  const auto found = find_checkpoint(folder.checkpoints(), &damaged);
-  set_damaged_aside(folder.checkpoints(), damaged, folder.damaged(), found);
-  if (!damaged.empty()) log_warning("damaged checkpoints were moved to {}", folder.damaged());
-  return found;
+// The newest good checkpoint of the run itself, and the damaged ones that are newer.
+std::optional<CheckpointInfo> own_checkpoint(const std::string& folder, std::vector<DamagedCheckpoint>& damaged) {
+  const auto found = find_checkpoint(folder, &damaged);
+  if (found || damaged.empty()) return found;
+  std::string texts;
+  for (const DamagedCheckpoint& one : damaged) texts += fmt::format("{}{}", texts.empty() ? "" : "; ", one.text);
+  throw DataError(
+      fmt::format("{}: no checkpoint is good ({}). Bring one back from a copy, or train from the first step on: --set "
+                  "run.restart=never sets them aside",
+                  folder, texts));
+}
+
+void set_aside(const RunFolder& folder, const std::vector<DamagedCheckpoint>& damaged, Decision& decision) {
+  if (damaged.empty()) return;
+  set_damaged_aside(folder.checkpoints(), damaged, folder.damaged(), {decision.checkpoint, decision.step});
+  log_warning("damaged checkpoints were moved to {}", folder.damaged());
+  for (const DamagedCheckpoint& one : damaged) decision.damaged.push_back(one.text);
 }
 
 Decision decide_on_rank_0(const Config& config, const RunPlan& plan, RunLock& lock) {
@@ -88,16 +94,18 @@ Decision decide_on_rank_0(const Config& config, const RunPlan& plan, RunLock& lo
   lock.take(run, job_id());
   if (!anew)  // finished meanwhile, by the process that held the lock before
     if (auto finished = finished_already(config, run, plan.total_steps)) return *finished;
-  const RunFolder folder = make_attempt(config);
   Decision decision;
-  if (const auto own = own_checkpoint(config, folder))
+  std::vector<DamagedCheckpoint> damaged;
+  const auto own = anew ? std::nullopt : own_checkpoint(foreseen.folder.checkpoints(), damaged);
+  if (own)
     resume_own(*own, decision);
-  else if (foreseen.other_run || foreseen.first_step())
+  else
     decision = foreseen;
-  else  // own checkpoints were foreseen, and all of them are damaged
-    begin(config, plan, folder, decision);
-  decision.folder = folder;
-  if (!anew) {
+  decision.folder = make_attempt(config);
+  set_aside(decision.folder, damaged, decision);
+  if (anew) {
+    set_checkpoints_aside(decision.folder);
+  } else {
     cut_metrics(decision.folder, decision.step);
     remove_leftovers(decision.folder);
   }

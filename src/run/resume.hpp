@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "comm/group.hpp"
 #include "config/schema.hpp"
@@ -23,7 +24,8 @@ struct Decision {
 
   // Of a checkpoint that is another run's (run.resume_from): what is taken up (other_run.hpp); of an own one all.
   bool other_run = false, weights_only = false, optimiser = true, residuals = true;
-  std::string told;  // text about the start for banner and check; on rank 0 alone
+  std::vector<std::string> damaged;  // texts: own checkpoints that are newer than the one to resume; on rank 0 alone
+  std::string told;                  // text about the start for banner and check; on rank 0 alone
 
   bool first_step() const { return checkpoint.empty(); }
 };
@@ -37,7 +39,8 @@ Decision foresee_start(const Config& config, const RunPlan& plan);
 // checkpoints newer than the one to resume are set aside, rows of metrics beyond it removed. Collective, blocking:
 // verifying reads every byte of the checkpoint twice, on rank 0. Errors are CommonErrors on all ranks: EnvironmentError
 // where another process holds the run, the folder cannot be written, or run.restart = "require" finds no good
-// checkpoint; refusals of take_up come before a folder is created.
+// checkpoint; DataError where all of the run's own checkpoints are damaged, which then stay where they are; refusals of
+// take_up come before a folder is created.
 Decision decide_start(const Config& config, const RunPlan& plan, Group& group, RunLock& lock);
 
 }  // namespace echelon::inline run

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "base/text.hpp"
+#include "config/goal.hpp"
 #include "run/summary.hpp"
 #include "train/codec_record.hpp"
 #include "train/hooks/progress.hpp"
@@ -83,6 +84,13 @@ std::string summary_text(const RunFigures& s, const SummaryParts& parts, const s
   if (s.updates_held > 0)
     text += fmt::format("{} kept back, because a receiver was slow, and sent with a later one\n",
                         counted(static_cast<std::int64_t>(s.updates_held), "update"));
+  if (s.checkpoints > 0)
+    text += fmt::format("checkpoints: {} in {} of writing, {} of them waited for\n",
+                        count_text(static_cast<std::int64_t>(s.checkpoints)), seconds_text(s.checkpoint_write_s),
+                        seconds_text(s.checkpoint_blocked_s));
+  if (!s.best_checkpoint.empty())
+    text += fmt::format("best: {}/{} ({} {:.4g})\n", parts.folder.run, s.best_checkpoint,
+                        goal_metric_name(parts.config.checkpoint.keep_best), s.best_figure);
   if (s.servers > 0) text += fmt::format("ranks: {} + {}\n", counted(s.ranks, "worker"), counted(s.servers, "server"));
   text += fmt::format("results: {}\nsummary: {}/summary.json\n", parts.folder.run, parts.folder.attempt);
   text += fmt::format("weights: {} (checksum {})", checkpoint.empty() ? "none" : parts.folder.run + "/" + checkpoint,

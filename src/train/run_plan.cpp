@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "base/error.hpp"
+#include "config/refuse.hpp"
 #include "config/trace_steps.hpp"
 #include "model/build.hpp"
 
@@ -82,7 +83,12 @@ Part RunPlan::part_at(const ParallelConfig& parallel, const MeshCoord& coord) co
 }
 
 Footprint RunPlan::memory_of(const Config& config, const Part& of, const MeshCoord& coord) const {
-  if (ranks_of_replica(config.parallel) > 1) return footprint_of(config, of, coord, rank_batches);
+  if (ranks_of_replica(config.parallel) > 1) {
+    Footprint bytes = footprint_of(config, of, coord, rank_batches);
+    const auto held = static_cast<double>(std::max<std::int64_t>(1, of.graph.parameters().elems()));
+    bytes.checkpoint = bytes.saved() * static_cast<double>(graph.parameters().elems()) / held;
+    return bytes;
+  }
   std::vector<const Graph*> by_length;
   for (const auto& [bucket, padded] : bucket_graphs) by_length.push_back(&padded);
   return footprint_of(config, graph, rank_batches, by_length);
@@ -118,6 +124,10 @@ RunPlan plan_run(const Config& config, const Mesh& mesh, const MeshCoord& coord,
   const std::int64_t total = total_steps_of(config.train, shards);
   if (total == 0) throw ConfigError("train.epochs and train.steps are both 0: there is nothing to train");
   check_trace_steps(config, total);
+  if (config.checkpoint.keep_best == GoalMetric::test_accuracy && !inputs.graph.counts_correct())
+    refuse(config, "checkpoint.keep_best",
+           "checkpoint.keep_best = \"test_accuracy\": this model's loss counts no correct predictions; nearest valid: "
+           "\"test_loss\"");
   if (costs.empty()) costs = node_flops(inputs.graph, config.device.dtype);
   Part part = part_of(inputs.graph, config.parallel, coord, costs);
   return {.replicas = mesh.replicas(),

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """Runs of every strategy that are killed at random and started again, and what they lose.
 
-  kills.py ECHELON [--kills N] [--seed S] [--only "NAME;.."] [--at-once N]     from the repository's root
+  kills.py ECHELON [--kills N] [--seed S] [--only "NAME;.."] [--at-once N] [--ranks N] [--set KEY=VALUE]..
+                                                                               from the repository's root
 
-Three ranks learn data/digits. A random rank, all of them or the launcher gets SIGKILL at a random moment, and the same
+Three ranks (--ranks) learn data/digits. A random rank, all of them or the launcher gets SIGKILL at a random moment, and the same
 command is given again, until the run is finished; then the next run, until there were N kills (50). Of each attempt:
 
   - it begins at the newest checkpoint that the attempt before had reported (status.json) or at a later one, and passes
@@ -26,7 +27,7 @@ import sys
 import tempfile
 import time
 
-RANKS, EPOCHS, STEPS = 3, 12, 192
+EPOCHS, STEPS = 12, 192
 LIMIT_S = 120  # of a wait
 COMMON = ["device.threads=1", "device.pace_ms=4", f"train.epochs={EPOCHS}", "checkpoint.every_steps=8",
           "checkpoint.every_epochs=1", "evaluate.every_epochs=6", "exchange.bucket_mb=0.05", "run.progress=none",
@@ -60,12 +61,12 @@ class Lost(Exception):
 class Run:
     """One run in a folder of results of its own."""
 
-    def __init__(self, echelon, results, sets):
+    def __init__(self, echelon, ranks, results, sets):
         self.results = results
         words = [echelon, "train", "configs/smoke/digits.toml"]
         for one in [*COMMON, *sets, f"run.results={results}"]:
             words += ["--set", one]
-        self.command = ["mpirun", "-n", str(RANKS), "--oversubscribe", "--bind-to", "none", *words]
+        self.command = ["mpirun", "-n", str(ranks), "--oversubscribe", "--bind-to", "none", *words]
 
     def start(self):
         self.log = tempfile.TemporaryFile("w+")
@@ -156,13 +157,14 @@ def kill_ranks(process, draws):
     return True
 
 
-def soak(echelon, name, sets, wanted, draws, work):
+def soak(echelon, name, sets, args, draws, work):
     """Kills, checkpoints that were resumed from, steps repeated, runs."""
+    wanted, ranks = args.kills, args.ranks
     kills = resumed = repeated = runs = 0
     undisturbed = {}
     while kills < wanted:
         seed = ["seed=%d" % (1 + runs % 2)]
-        run = Run(echelon, f"{work}/{name.replace(', ', '-').replace(' ', '-')}-{runs}", sets + seed)
+        run = Run(echelon, ranks, f"{work}/{name.replace(', ', '-').replace(' ', '-')}-{runs}", sets + seed)
         saved, reached = 0, 0
         while True:
             run.start()
@@ -189,7 +191,7 @@ def soak(echelon, name, sets, wanted, draws, work):
         if name in BY_TIMING:
             continue
         if seed[0] not in undisturbed:
-            whole = Run(echelon, f"{work}/whole-{name.replace(', ', '-').replace(' ', '-')}-{seed[0]}", sets + seed)
+            whole = Run(echelon, ranks, f"{work}/whole-{name.replace(', ', '-').replace(' ', '-')}-{seed[0]}", sets + seed)
             whole.start()
             undisturbed[seed[0]] = whole.finish()
         if checksum != undisturbed[seed[0]]:
@@ -202,7 +204,7 @@ def line_of(echelon, name, sets, args):
     with tempfile.TemporaryDirectory() as work:
         try:
             draws = random.Random(f"{args.seed} {name}")
-            kills, resumed, repeated, runs = soak(echelon, name, sets, args.kills, draws, work)
+            kills, resumed, repeated, runs = soak(echelon, name, sets, args, draws, work)
             weights = "nothing" if name in BY_TIMING else "nothing; the same weights"
             return f"{name:22}{kills:7}{resumed:9}{repeated:16}{runs:6}  {weights}", True
         except (Lost, subprocess.TimeoutExpired) as error:
@@ -233,12 +235,14 @@ def main():
     options.add_argument("--seed", type=int, default=int(time.time()))
     options.add_argument("--only", default="", help="names of lines, with ; between")
     options.add_argument("--at-once", type=int, default=2, help="strategies")
+    options.add_argument("--ranks", type=int, default=3)
+    options.add_argument("--set", action="append", default=[], help="a setting of all runs")
     args = options.parse_args()
     echelon = os.path.realpath(args.echelon)
     prepare_environment()
     all_ways = {}
     for strategy in strategies(echelon):
-        base = [f"exchange.strategy={strategy}"]
+        base = [f"exchange.strategy={strategy}", *args.set]
         all_ways[strategy] = base + SETS.get(strategy, [])
         for way, sets in WAYS.get(strategy, {}).items():
             all_ways[way] = base + sets

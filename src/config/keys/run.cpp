@@ -49,6 +49,14 @@ void add_run(Table& all) {
   checkpoint.key("every_minutes", &CheckpointConfig::every_minutes, range(0, 1e6), "0: off");
   checkpoint.key("every_epochs", &CheckpointConfig::every_epochs, range(0, 1e6), "0: off");
   checkpoint.key("keep", &CheckpointConfig::keep, range(1, 10000), "number of newest checkpoints that are kept");
+  checkpoint.key(
+      "keep_best", &CheckpointConfig::keep_best, words({"", "test_accuracy", "test_loss", "test_perplexity"}),
+      "one is also written after each evaluation that is better by this figure than all before, and the best "
+      "is kept beside the newest; \"\": none");
+  checkpoint.key("asynchronous", &CheckpointConfig::asynchronous, {},
+                 "training goes on once the state is copied in memory, and a thread of rank 0 writes it");
+  checkpoint.key("verify", &CheckpointConfig::verify, {},
+                 "each is read back from the disk and compared before it counts and older ones go");
 
   auto goal = part(all, "goal", &Config::goal, kNeutral);
   goal.key("metric", &GoalConfig::metric, words({"", "test_accuracy", "test_loss", "test_perplexity"}),

@@ -3,69 +3,150 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <exception>
 #include <filesystem>
+#include <utility>
 
-#include "base/clock.hpp"
 #include "base/error.hpp"
 #include "base/log.hpp"
 #include "base/spans.hpp"
 #include "base/text.hpp"
+#include "config/goal.hpp"
 
 namespace echelon::inline train {
+namespace {
 
-CheckpointHook::CheckpointHook(const CheckpointConfig& config, const RunFolder& folder, bool writes, VisitAll visit,
-                               std::function<WholeTensors()> gather, Arenas& arenas, Strategy& strategy,
-                               PhaseBoard& phase, StatusBoard& board, std::string training_data,
-                               std::function<void()> settle_records)
+// Relative to the run's folder.
+std::string place_of(const std::string& path) {
+  return "checkpoints/" + std::filesystem::path(path).filename().string();
+}
+
+}  // namespace
+
+CheckpointHook::CheckpointHook(const CheckpointConfig& config, const RunFolder& folder, CheckpointParts parts,
+                               std::unique_ptr<CheckpointWriter> writer, Settle settle_records, Tell tell)
     : config_(config),
       folder_(folder),
-      writes_(writes),
-      visit_(std::move(visit)),
-      gather_(std::move(gather)),
-      arenas_(arenas),
-      strategy_(strategy),
-      phase_(phase),
-      board_(board),
-      training_data_(std::move(training_data)),
-      settle_records_(std::move(settle_records)) {}
+      parts_(std::move(parts)),
+      writer_(std::move(writer)),
+      settle_records_(std::move(settle_records)),
+      tell_(std::move(tell)) {}
+
+void CheckpointHook::run_begin(std::int64_t first_step) {
+  saved_step_ = seen_step_ = first_step;
+  if (writer_) name_best();
+}
+
+// `best` names that of the state, also where an attempt was killed between the two, or its newest ones are damaged.
+void CheckpointHook::name_best() {
+  const std::int64_t step = parts_.state.best.step;
+  const std::string path = checkpoint_path(folder_.checkpoints(), step);
+  const bool is_there = step >= 0 && std::filesystem::exists(path);
+  if (step >= 0 && !is_there) log_warning("the best checkpoint, of step {}, is gone: {}", step, path);
+  set_best(folder_.checkpoints(), is_there ? std::optional(step) : std::nullopt);
+  parts_.board.set_best(is_there ? place_of(path) : "");
+}
+
+void CheckpointHook::take(double test_loss, double test_accuracy) {
+  const GoalMetric metric = config_.keep_best;
+  const double figure = goal_figure(metric, test_loss, test_accuracy);
+  if (std::isnan(figure)) return;
+  BestCheckpoint& best = parts_.state.best;
+  const bool first = best.step < 0 || best.metric != static_cast<std::int64_t>(metric);
+  if (!first && !goal_is_better(metric, figure, best.figure)) return;
+  best = {.metric = static_cast<std::int64_t>(metric), .step = best.step, .figure = figure};
+  is_best_ = true;
+}
 
 void CheckpointHook::step_end(const StepRecord& record) {
+  take_up();
   if (!record.meets) return;
   const bool due = config_.every_steps > 0 && record.step / config_.every_steps != seen_step_ / config_.every_steps;
   seen_step_ = record.step;
   // Where replicas do not step together others may have trained since, though the furthest has not.
   if (!std::isnan(record.loss)) saved_step_ = -1;
-  const bool wanted = due || record.checkpoint_wanted || record.stopping;
+  stopping_ = record.stopping;
+  const bool wanted = due || record.checkpoint_wanted || record.stopping || is_best_;
   at_epoch_end_ = wanted && record.ends_epoch;
-  if (wanted && !at_epoch_end_) save(record.step);
+  if (!wanted || at_epoch_end_) return;
+  save(record.step);
+  if (stopping_) finish();
 }
 
 void CheckpointHook::epoch_end(EpochRecord& record) {
+  if (record.tested()) take(record.test_loss, record.test_accuracy);
   const bool due = config_.every_epochs > 0 && record.epoch % config_.every_epochs == 0;
-  if (due || record.last || at_epoch_end_) save(record.step);
+  if (due || record.last || at_epoch_end_ || is_best_) save(record.step);
+  if (record.last || stopping_) finish();
 }
 
 void CheckpointHook::save(std::int64_t step) {
-  if (step == saved_step_) return;
-  saved_step_ = step;
-  phase_.enter("checkpoint");
-  const SpanScope span(SpanKind::checkpoint);
-  strategy_.drain();
-  strategy_.gather_state();
-  const WholeTensors wholes = gather_();
-  if (writes_) {
-    const double start_s = now_s();
-    Device& device = arenas_.device();
-    const auto elems = static_cast<std::size_t>(arenas_.elems());
-    if (device.computes() && device.vector_ops().count_not_finite(arenas_.dtype(), arenas_.weights_at(0), elems) > 0)
-      throw NumericError(fmt::format("weights are inf or NaN after step {}; no checkpoint of them was written", step));
-    if (settle_records_) settle_records_();
-    const CheckpointInfo info = save_checkpoint(folder_.checkpoints(), step, visit_, wholes, training_data_);
-    prune_checkpoints(folder_.checkpoints(), config_.keep);
-    board_.set_checkpoint("checkpoints/" + std::filesystem::path(info.path).filename().string());
-    log_debug("checkpoint of step {} in {}", step, seconds_text(now_s() - start_s));
+  RunState& state = parts_.state;
+  const bool is_best = std::exchange(is_best_, false);
+  if (is_best) state.best.step = step;
+  if (step == saved_step_) {
+    if (is_best && writer_) finish(), name_best();
+    return;
   }
-  phase_.enter("hooks");
+  saved_step_ = step;
+  parts_.phase.enter("checkpoint");
+  const SpanScope span(SpanKind::checkpoint);
+  parts_.strategy.drain();
+  parts_.strategy.gather_state();
+  WholeTensors wholes = parts_.gather();
+  if (writer_) {
+    const Arenas& arenas = parts_.arenas;
+    Device& device = parts_.arenas.device();
+    const auto elems = static_cast<std::size_t>(arenas.elems());
+    if (device.computes() &&
+        device.vector_ops().count_not_finite(arenas.dtype(), parts_.arenas.weights_at(0), elems) > 0)
+      throw NumericError(fmt::format("weights are inf or NaN after step {}; no checkpoint of them was written", step));
+    settle_records_();
+    writer_->save(step, parts_.visit, std::move(wholes), state.best.step);
+    take_up();
+  }
+  parts_.phase.enter("hooks");
+}
+
+// Checkpoints that were completed since.
+void CheckpointHook::take_up() {
+  if (!writer_) return;
+  for (const WrittenCheckpoint& one : writer_->take_written()) {
+    ++written_;
+    blocked_s_ += one.blocked_s, write_s_ += one.write_s;
+    parts_.board.set_checkpoint(place_of(one.info.path));
+    if (one.info.step == parts_.state.best.step) parts_.board.set_best(place_of(one.info.path));
+    tell_({.step = one.info.step,
+           .bytes = static_cast<double>(one.info.bytes),
+           .blocked_s = one.blocked_s,
+           .write_s = one.write_s});
+    log_debug("checkpoint of step {} in {}, {} of them waited for", one.info.step, seconds_text(one.write_s),
+              seconds_text(one.blocked_s));
+  }
+}
+
+void CheckpointHook::finish() {
+  if (!writer_) return;
+  parts_.phase.enter("checkpoint");
+  writer_->finish();
+  take_up();
+  parts_.phase.enter("hooks");
+}
+
+void CheckpointHook::settle() {
+  try {
+    finish();
+  } catch (const std::exception& error) {
+    log_error("the checkpoint under way was not written: {}", error.what());
+  }
+}
+
+void CheckpointHook::add_to(RunFigures& figures) const {
+  figures.checkpoints = written_, figures.checkpoint_blocked_s = blocked_s_, figures.checkpoint_write_s = write_s_;
+  const BestCheckpoint& best = parts_.state.best;
+  if (best.step < 0) return;
+  figures.best_checkpoint = place_of(checkpoint_path(folder_.checkpoints(), best.step));
+  figures.best_figure = best.figure;
 }
 
 }  // namespace echelon::inline train

@@ -104,6 +104,9 @@ void MetricsHook::settle() {
   }
   write_epoch();
   flush();
+}
+
+void MetricsHook::sync() const {
   if (::fdatasync(file_) != 0 && errno != EINVAL) fail();
 }
 
@@ -125,6 +128,10 @@ void MetricsHook::epoch_end(EpochRecord& record) {
 }
 
 void MetricsHook::add_test(const char* type, const EpochFigures& figures) { rows_ += row_text(type, to_json(figures)); }
+
+void MetricsHook::add_checkpoint(const CheckpointFigures& figures) {
+  rows_ += row_text("checkpoint", to_json(figures));
+}
 
 void MetricsHook::write_step(const StepRecord& record) {
   StepTimes t = record.times;

@@ -1,8 +1,8 @@
 // metrics.jsonl: one row a step and one an epoch, as they happen (the format is in train/README.md). Rank 0.
 //
-// Rows reach the file whole, at the latest after a second, and the disk before each checkpoint (`settle`), so that a
-// kill at any moment leaves every row up to the newest checkpoint. A step that a checkpoint follows is therefore
-// written before it: what its hooks take is counted in the next row.
+// Rows reach the file whole, at the latest after a second, and the disk before each checkpoint counts (`settle`,
+// `sync`), so that a kill at any moment leaves every row up to the newest checkpoint. A step that a checkpoint follows
+// is therefore written before it: what its hooks take is counted in the next row.
 #pragma once
 
 #include <string>
@@ -23,8 +23,12 @@ class MetricsHook final : public Hook {
   void run_end(bool finished) override;
   // Of an evaluation that no epoch ends with: a row of its own, before that of the step that has just ended.
   void add_test(const char* type, const EpochFigures& figures);
-  // Writes the rows of all steps and epochs that have ended, and waits for the disk.
+  // A checkpoint that was written, as soon as rank 0 knows of it.
+  void add_checkpoint(const CheckpointFigures& figures);
+  // Writes the rows of all steps and epochs that have ended.
   void settle();
+  // Waits until what is written is on the disk. Any thread.
+  void sync() const;
 
  private:
   bool wants(const StepRecord& record) const { return every_steps_ > 0 && record.step % every_steps_ == 0; }

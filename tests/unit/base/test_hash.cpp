@@ -5,8 +5,11 @@
 #include <thread>
 #include <vector>
 
+#include "base/atomic_file.hpp"
 #include "base/checksum.hpp"
+#include "base/error.hpp"
 #include "base/hash_rng.hpp"
+#include "tests/support/process.hpp"
 #include "tests/support/random.hpp"
 
 using namespace echelon;
@@ -107,6 +110,29 @@ TEST_CASE("a checksum sees every byte, its place and the length", "[checksum]") 
   sums.insert(checksum64(bytes.data(), bytes.size()));
   sums.insert(checksum64(bytes.data(), bytes.size(), 1));
   CHECK(sums.size() == 101 + 800 + 2);
+}
+
+TEST_CASE("checksums in blocks are those of a file that is read in parts", "[checksum]") {
+  const test::TempFolder folder;
+  const std::string path = folder / "values";
+  for (const std::size_t bytes :
+       {std::size_t{0}, std::size_t{5}, kSumBlock - 1, kSumBlock, kSumBlock + 1, 2 * kSumBlock, 2 * kSumBlock + 9}) {
+    const std::vector<double> values = test::random_values(static_cast<std::int64_t>(bytes / 8 + 1), "blocks");
+    const std::string_view content(reinterpret_cast<const char*>(values.data()), bytes);
+    write_file_whole(path, content);
+    const FileSum sum = checksum_of_file(path);
+    INFO(bytes);
+    CHECK(sum.bytes == bytes);
+    CHECK(sum.checksum == checksum_in_blocks(content.data(), bytes));
+    if (bytes < kSumBlock) CHECK(sum.checksum == checksum64(content));
+    const std::uint64_t first = checksum64(content.data(), kSumBlock < bytes ? kSumBlock : 0);
+    if (bytes > kSumBlock)
+      CHECK(sum.checksum == checksum_in_blocks(content.data() + kSumBlock, bytes - kSumBlock, first));
+    SummedFile file(path);
+    const std::size_t from = bytes / 3;
+    CHECK(file.checksum(from, bytes - from, 7) == checksum_in_blocks(content.data() + from, bytes - from, 7));
+    CHECK_THROWS_AS(file.checksum(from, bytes - from + 1), EnvironmentError);
+  }
 }
 
 TEST_CASE("a checksum does not depend on the address", "[checksum]") {

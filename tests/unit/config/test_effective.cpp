@@ -145,6 +145,7 @@ std::vector<std::string> company_of(const std::string& path) {
       {"device.pace_spread", {"device.kind=onednn", "device.pace_ms=20"}},
       {"device.pace_factors", {"device.kind=onednn", "device.pace_ms=20"}},
       {"data.balance", {"exchange.strategy=asynchronous"}},
+      {"checkpoint.keep_best", {"data.test=x"}},
       {"goal.metric", {"data.test=x", "goal.target=0.5"}},
       {"goal.target", {"data.test=x", "goal.metric=test_loss"}},
       {"goal.stop", {"data.test=x", "goal.metric=test_loss", "goal.target=1"}},

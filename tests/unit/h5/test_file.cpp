@@ -102,6 +102,42 @@ TEST_CASE("every dtype survives, also with pieces in boxes and rows never writte
   REQUIRE(reader.info("empty").shape == Shape{0, 4});
 }
 
+TEST_CASE("values that are written to reserved places without the library read back", "[h5]") {
+  const test::Folder folder;
+  const std::string path = folder / "reserved.h5";
+  const std::vector<double> big = test::random_values(70001, "big"), small = test::random_values(3, "small");
+  h5::Writer writer(path);
+  writer.reserve("a/big", DType::f64, {70001});
+  writer.write_all("mine", DType::f64, {3}, small.data());
+  writer.reserve("a/none", DType::f32, {0, 4});
+  writer.reserve("small", DType::f64, {1, 3});
+  writer.attribute("step", std::int64_t{7});
+  const std::vector<h5::DatasetPlace> places = writer.lay_out();
+  REQUIRE(places.size() == 2);
+  CHECK((places[0].name == "a/big" && places[0].bytes == 8 * 70001));
+  CHECK((places[1].name == "small" && places[1].bytes == 24));
+  {
+    std::fstream file(writer.temporary(), std::ios::binary | std::ios::in | std::ios::out);
+    file.seekp(static_cast<std::streamoff>(places[1].offset)).write(reinterpret_cast<const char*>(small.data()), 24);
+    file.seekp(static_cast<std::streamoff>(places[0].offset))
+        .write(reinterpret_cast<const char*>(big.data()), 8 * 70001);
+  }
+  const auto bytes = std::filesystem::file_size(writer.temporary());
+  writer.publish();
+  CHECK(std::filesystem::file_size(path) == bytes);
+  const h5::Reader reader(path);
+  std::vector<double> back(70001);
+  reader.read_all("a/big", back.data(), DType::f64);
+  CHECK(back == big);
+  for (const char* name : {"mine", "small"}) {
+    std::vector<double> three(3);
+    reader.read_all(name, three.data(), DType::f64);
+    CHECK(three == small);
+  }
+  CHECK(reader.info("a/none").shape == Shape{0, 4});
+  CHECK(reader.attribute_int("step") == 7);
+}
+
 TEST_CASE("attributes come back; missing and wrong ones are named", "[h5]") {
   const Folder folder;
   {

@@ -1,0 +1,35 @@
+// A copy of the state of a run in memory, from which a checkpoint is written while training goes on.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/state.hpp"
+#include "checkpoint/slices.hpp"
+
+namespace echelon::inline checkpoint {
+
+class Snapshot {
+ public:
+  // Copies all that is visited, tensors that this rank does not hold whole from `wholes`, whose memory it takes over;
+  // what is left in `wholes` follows. Memory of the copy before is used again where tensors are the same.
+  void take(const VisitAll& visit, WholeTensors wholes);
+  // Shows the copy: the same names in the same order, all tensors whole.
+  void visit_state(StateVisitor& visitor);
+
+ private:
+  class Copier;
+  struct Item {
+    enum class Kind : std::uint8_t { tensor, whole_number, number };
+    std::string name;
+    Kind kind = Kind::tensor;
+    WholeTensor tensor;
+    std::int64_t whole_number = 0;
+    double number = 0;
+  };
+  std::vector<Item> items_;
+};
+
+}  // namespace echelon::inline checkpoint
