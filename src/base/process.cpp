@@ -112,6 +112,13 @@ std::vector<std::string> stopped_siblings() {
   return texts;
 }
 
+double resident_mb() {
+  std::ifstream statm("/proc/self/statm");
+  double all = 0, resident = 0;
+  if (!(statm >> all >> resident)) return 0;
+  return resident * static_cast<double>(::sysconf(_SC_PAGESIZE)) / (1 << 20);
+}
+
 void kill_process(const std::string& id, std::uint64_t started_ticks) {
   if (started_ticks > 0 && start_ticks(id) == started_ticks) ::kill(pid_of(id), SIGKILL);
 }

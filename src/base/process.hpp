@@ -11,6 +11,9 @@ namespace echelon::inline base {
 // Of this machine, at most 255 characters.
 std::string host_name();
 
+// Resident memory of this process now, MiB; 0 where /proc does not show it. One read of a few bytes.
+double resident_mb();
+
 // This process: its PID, and the boot and PID namespace in which that number is unique. One line, "4711 <boot id>
 // <namespace>", with "-" for what /proc does not show. Unique on one host until it boots again.
 std::string process_id_text();

@@ -23,7 +23,7 @@ bool is_run(const fs::path& folder) {
   return fs::is_directory(folder / "checkpoints", error);
 }
 
-// The run that a folder means: itself, the one that holds it, or the only one in it.
+// The run that a folder means: itself, the one that holds it, or the only one in it; empty where there is none.
 fs::path run_at(const fs::path& folder) {
   const fs::path here = folder.filename().empty() ? folder.parent_path() : folder;
   if (is_run(here)) return here;
@@ -33,11 +33,7 @@ fs::path run_at(const fs::path& folder) {
   for (fs::directory_iterator entry(here, error), end; !error && entry != end; entry.increment(error))
     if (is_run(entry->path())) runs.push_back(entry->path().string());
   if (runs.size() == 1) return runs.front();
-  if (runs.empty())
-    throw ConfigError(
-        fmt::format("{}: holds no trained model; give the folder of a run (results/NAME/run-HASH) or a "
-                    "checkpoint (step-NNNNNNNN.h5)",
-                    folder.string()));
+  if (runs.empty()) return {};
   throw ConfigError(
       fmt::format("{}: holds {} runs; give one: {}", folder.string(), runs.size(), fmt::join(runs, ", ")));
 }
@@ -54,6 +50,8 @@ std::string config_file_of(const fs::path& run) {
 
 }  // namespace
 
+std::string run_in(const std::string& folder) { return run_at(folder).string(); }
+
 SavedCheckpoint find_saved(const std::string& location) {
   const fs::path path(location);
   std::error_code error;
@@ -67,6 +65,11 @@ SavedCheckpoint find_saved(const std::string& location) {
   if (error) throw EnvironmentError(fmt::format("{}: cannot be read: {}", location, error.message()));
   if (fs::is_directory(status)) {
     const fs::path run = run_at(path);
+    if (run.empty())
+      throw ConfigError(
+          fmt::format("{}: holds no trained model; give the folder of a run (results/NAME/run-HASH) or a "
+                      "checkpoint (step-NNNNNNNN.h5)",
+                      location));
     const auto found = find_checkpoint((run / "checkpoints").string());
     if (!found) throw ConfigError(fmt::format("{}: holds no good checkpoint", run.string()));
     return {found->path, found->step, run.string(), config_file_of(run)};

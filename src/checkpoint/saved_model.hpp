@@ -28,6 +28,10 @@ struct SavedModel {
   std::string config_file;  // that `config` was read from
 };
 
+// The run that a folder means, as find_saved takes it; "" where there is none (yet). ConfigError where it holds
+// several.
+std::string run_in(const std::string& folder);
+
 // `location`: a run's folder (results/<name>/run-<hash>: its newest good checkpoint), the folder above where it holds
 // one run or that of an attempt, or one checkpoint file, or `best` or `latest` in its folder. Verifies every byte of
 // the checkpoint. Throws ConfigError where there is no trained model, with what would be valid; EnvironmentError where

@@ -74,17 +74,18 @@ Run declare_sweep_micro(CLI::App& app) {
   return [o] { return run_sweep_micro(*o); };
 }
 
-void add_inference(CLI::App& app, PredictOptions& o) {
+CLI::Option* add_inference(CLI::App& app, PredictOptions& o) {
   app.add_option("model", o.model, "folder of a run (its newest checkpoint), or one checkpoint")->required();
-  app.add_option("data", o.data, "folder, file or pattern of shards")->required();
+  CLI::Option* const data = app.add_option("data", o.data, "folder, file or pattern of shards");
   app.add_option("--batch", o.batch, "samples per forward pass")->check(CLI::Range(1, 1 << 20))->capture_default_str();
   app.add_option("--device", o.device, "default: the kind that the model was trained on");
   app.add_option("--threads", o.threads, "0: all cores")->capture_default_str();
+  return data;
 }
 
 Run declare_predict(CLI::App& app) {
   auto o = held<PredictOptions>();
-  add_inference(app, *o);
+  add_inference(app, *o)->required();
   app.add_option("--out", o->out, "HDF5 file to write: predictions, or outputs where there are no classes")->required();
   app.add_flag("--outputs", o->outputs, "also write the probabilities of all classes");
   return [o] { return run_predict(*o); };
@@ -93,9 +94,23 @@ Run declare_predict(CLI::App& app) {
 Run declare_eval(CLI::App& app) {
   auto o = held<PredictOptions>();
   add_inference(app, *o);
+  app.add_option("--classes", o->classes,
+                 "CSV file to write: recall, precision and F1 of each class, and the confusion matrix");
   app.add_option("--sharpness", o->sharpness,
                  "also measure how far the loss rises within EPSILON (|w| + 1) of the weights")
       ->type_name("EPSILON");
+  CLI::Option* const follow = app.add_flag(
+      "--follow", o->follow,
+      "evaluate the checkpoints of a run while another job trains it, on its data.test unless data is given, in the "
+      "batches of its config; rows go to evaluation.jsonl in its folder; ends when the run has ended");
+  app.add_option("--every", o->every_s, "--follow: seconds between two looks")
+      ->check(CLI::Range(0.01, 86400.0))
+      ->capture_default_str()
+      ->needs(follow);
+  app.add_option("--patience", o->patience_s, "--follow: seconds without a sign of life of the run")
+      ->check(CLI::Range(0.1, 1e9))
+      ->capture_default_str()
+      ->needs(follow);
   return [o] { return run_eval(*o); };
 }
 
@@ -231,7 +246,8 @@ constexpr Verb kVerbs[] = {
      "  echelon predict results/digits data/digits/test --out predictions.h5 --outputs", declare_predict},
     {"eval", "loss and accuracy of a trained model on a data set; sharpness of its minimum",
      "  echelon eval results/digits data/digits/test --sharpness 1e-3\n"
-     "  mpirun -n 2 --bind-to none echelon eval results/digits data/digits/test",
+     "  mpirun -n 2 --bind-to none echelon eval results/digits data/digits/test\n"
+     "  echelon eval results/digits --follow",
      declare_eval},
     {"export", "write a trained model's weights as safetensors",
      "  echelon export results/digits --out digits.safetensors", declare_export},

@@ -168,7 +168,9 @@ void print_shards(Check& check) {
 // From which checkpoint the run would go on.
 void print_start(const Check& check) {
   const Decision start = foresee_start(check.config, *check.plan);
-  if (!start.told.empty()) line(start.finished || !start.first_step() ? "start" : "hint", start.told);
+  if (const std::string frozen = frozen_text(check.plan->graph.parameters()); !frozen.empty()) line("frozen", frozen);
+  if (!start.told.empty())
+    line(!start.weights.empty() ? "weights" : start.finished || !start.first_step() ? "start" : "hint", start.told);
   if (const std::string told = foresee_replay(check.config, *check.plan, check.roles()); !told.empty())
     line("replay", told);
 }

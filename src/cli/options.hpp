@@ -77,9 +77,12 @@ struct PredictOptions {  // echelon predict MODEL DATA --out FILE; echelon eval 
   std::string out;       // predict: HDF5 file to write
   bool outputs = false;  // predict: probabilities of all classes too
   std::int64_t batch = 256;
-  std::string device;    // "": the config's
-  int threads = 0;       // 0: all cores
-  double sharpness = 0;  // eval: epsilon of the box; 0: not measured
+  std::string device;                    // "": the config's
+  int threads = 0;                       // 0: all cores
+  std::string classes{};                 // eval: CSV file with figures by class to write; "": none
+  double sharpness = 0;                  // eval: epsilon of the box; 0: not measured
+  bool follow = false;                   // eval: the checkpoints of a run that another job trains (cli/follow.hpp)
+  double every_s = 2, patience_s = 600;  // eval --follow
 };
 int run_predict(const PredictOptions& options);
 int run_eval(const PredictOptions& options);

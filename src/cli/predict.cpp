@@ -1,14 +1,17 @@
 // echelon predict and echelon eval: a trained model over a data set.
 #include <fmt/format.h>
 
+#include <cmath>
 #include <cstdio>
 #include <functional>
 #include <optional>
 
+#include "base/atomic_file.hpp"
 #include "base/clock.hpp"
 #include "base/error.hpp"
 #include "base/text.hpp"
 #include "checkpoint/trained_data.hpp"
+#include "cli/follow.hpp"
 #include "cli/on_ranks.hpp"
 #include "cli/options.hpp"
 #include "comm/group.hpp"
@@ -63,8 +66,14 @@ void print_summary(const Opened& opened, const InferenceSummary& summary, int ra
     fmt::print("loss     {:.5g}\n", sums.loss / sums.weight);
   else
     fmt::print("labels   none: no loss, no accuracy\n");
+  if (opened.data.labelled && opened.data.form().label.rank() > 0 && opened.data.classes > 0)
+    fmt::print("perplexity {:.5g}\n", std::exp(sums.loss / sums.weight));
   if (opened.data.labelled && opened.model.graph().counts_correct())
     fmt::print("accuracy {:.2f} %\n", 100 * sums.correct / sums.weight);
+  if (summary.classes.any()) {
+    const ClassFigures figures = summary.classes.figures();
+    fmt::print("top-5    {:.2f} %\nmacro F1 {:.4f}\n", 100 * figures.top5_accuracy, figures.macro_f1);
+  }
   fmt::print("speed    {} samples/s; a batch of {}: p50 {:.3g} ms, p99 {:.3g} ms\n",
              rate_text(static_cast<double>(summary.samples) / seconds), batch, 1e3 * summary.latency(0.5),
              1e3 * summary.latency(0.99));
@@ -92,6 +101,11 @@ class PredictionFile {
   void publish(const InferenceSummary& summary) {
     if (labelled_) writer_.attribute("loss", summary.sums.loss / summary.sums.weight);
     if (labelled_ && counts_correct_) writer_.attribute("accuracy", summary.sums.correct / summary.sums.weight);
+    if (summary.classes.any()) {
+      const ClassFigures figures = summary.classes.figures();
+      writer_.attribute("top5_accuracy", figures.top5_accuracy);
+      writer_.attribute("macro_f1", figures.macro_f1);
+    }
     writer_.publish();
   }
 
@@ -119,6 +133,13 @@ class PredictionFile {
   bool outputs_, labelled_, counts_correct_;
   bool created_ = false;
 };
+
+void write_classes(const std::string& path, const Opened& opened, const InferenceSummary& summary) {
+  if (!summary.classes.any())
+    throw ConfigError(
+        fmt::format("--classes {}: the outputs of {} are real numbers; leave it out", path, opened.saved.checkpoint));
+  write_file_whole(path, summary.classes.csv(opened.data.class_names));
+}
 
 void print_sharpness(Opened& opened, double epsilon) {
   const Sharpness sharpness = measure_sharpness(opened.model, opened.data, opened.saved.config, {.epsilon = epsilon});
@@ -173,15 +194,33 @@ int run_predict(const PredictOptions& options) {
 }
 
 int run_eval(const PredictOptions& options) {
+  if (options.follow)
+    return on_ranks([&](Engine* ranks) {
+      return follow({.model = options.model,
+                     .data = options.data,
+                     .device = options.device,
+                     .threads = options.threads,
+                     .every_s = options.every_s,
+                     .patience_s = options.patience_s},
+                    ranks);
+    });
+  if (options.data.empty())
+    throw ConfigError(
+        "eval needs the data to evaluate on: a folder, file or pattern of shards (--follow takes data.test "
+        "of the run's config)");
   return on_ranks([&](Engine* ranks) {
     Session session(ranks);
     session.together([&] { session.opened.emplace(open(options, session.slot, Labels::needed)); });
     Opened& opened = *session.opened;
     const double start = now_s();
-    const InferenceSummary summary = infer(opened.model, opened.data, opened.saved.config, {.ranks = ranks});
+    const bool by_class = !options.classes.empty();
+    const InferenceSummary summary =
+        infer(opened.model, opened.data, opened.saved.config, {.ranks = ranks, .confusion = by_class});
     session.together([&] {
       if (!session.reports()) return;
+      if (by_class) write_classes(options.classes, opened, summary);
       print_summary(opened, summary, session.slot.ranks, now_s() - start, options.batch);
+      if (by_class) fmt::print("written  {}\n", options.classes);
       if (options.sharpness > 0) print_sharpness(opened, options.sharpness);
     });
     return static_cast<int>(kExitOk);

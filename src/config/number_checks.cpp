@@ -28,6 +28,10 @@ void check_model(const Config& config) {
                        model.layers.front().where));
   if (model.zoo.empty() && model.layers.empty())
     refuse(config, "model", "no model: write model.zoo = \"lenet\" or [[model.layers]]");
+  if (!model.weights.empty() && !config.run.resume_from.empty())
+    refuse(config, "model.weights",
+           "model.weights and run.resume_from both bring weights; keep one: run.resume_from for all that a run has "
+           "saved, model.weights for weights alone");
   for (const LayerConfig& layer : model.layers)
     if (takes_means(layer) && config.data.ragged == Ragged::zero_weight)
       refuse(config, "data.ragged",
@@ -154,6 +158,10 @@ void check_goal(const Config& config) {
                        goal.metric == GoalMetric::test_accuracy ? "accuracy: above 0 and at most 1, e.g. 0.9"
                                                                 : "loss or perplexity to reach: above 0"));
   }
+  if (goal.metric != GoalMetric::none && config.evaluate.by == EvaluateBy::aside)
+    refuse(config, "evaluate.by",
+           "evaluate.by = \"aside\" leaves evaluations to another job, and goal.metric is judged by the run itself; "
+           "nearest valid: \"all\" or \"first\"");
   if (goal.greatest_cost > 0 && config.cost.node_hour == 0)
     refuse(config, "goal.greatest_cost", "goal.greatest_cost needs the price of an hour of a host: set cost.node_hour");
 }

@@ -32,6 +32,8 @@ enum class Reduction : std::uint8_t { sum, adasum };
 enum class Restart : std::uint8_t { automatic, never, require };
 enum class OnLostWorker : std::uint8_t { stop, go_on };
 enum class GoalMetric : std::uint8_t { none, test_accuracy, test_loss, test_perplexity };
+enum class EvaluateBy : std::uint8_t { all, first, aside };
+enum class Watch : std::uint8_t { off, warn, stop };
 
 // One [[model.layers]] entry. Which keys a type takes is in config/traits/layers.hpp; others are refused.
 struct LayerConfig {
@@ -80,6 +82,9 @@ struct ModelConfig {
   bool synchronised_batch_norm = false;  // every batch_norm layer is `synchronised`
   bool batch_renorm = false;             // every batch_norm layer has `renorm`
   bool dense_embeddings = false;         // no embedding is `sparse`, also of model.zoo
+  std::string weights;                   // initial ones: a .safetensors file, a run's folder or a checkpoint; "": drawn
+  bool weights_partial = false;          // weights: tensors that it lacks, or has in another shape, are drawn
+  std::vector<std::string> freeze;       // patterns of layers or parameters that training leaves as they are
 };
 
 struct DataConfig {
@@ -207,9 +212,11 @@ struct DeviceConfig {
 };
 
 struct EvaluateConfig {
-  std::int64_t every_epochs = 1;  // 0: only at the end
-  std::int64_t every_steps = 0;   // 0: off
-  std::int64_t batch = 256;       // samples a rank and pass
+  std::int64_t every_epochs = 1;     // 0: only at the end
+  std::int64_t every_steps = 0;      // 0: off
+  std::int64_t batch = 256;          // samples a rank and pass
+  EvaluateBy by = EvaluateBy::all;   // "all" replicas share the data | the "first" alone | "aside": another job
+  std::vector<std::string> metrics;  // beside loss, accuracy, perplexity (train/class_counts.hpp)
 };
 
 struct CheckpointConfig {
@@ -231,6 +238,20 @@ struct GoalConfig {
   double least_efficiency = 0;           // of the scaling, in (0, 1]
   double greatest_cost = 0;              // of a run, in [cost]'s currency
   double deadline_h = 0;                 // a run's hours: at most
+};
+
+// What a run watches about itself while it trains (train/hooks/monitor.hpp).
+struct MonitorConfig {
+  Watch divergence = Watch::stop;        // by train.divergence_factor; "off" | "warn" | "stop", as the others
+  Watch plateau = Watch::off;            // the loss no longer falls
+  std::int64_t plateau_evaluations = 5;  // so many in a row without ..
+  double plateau_change = 0.001;         // .. a loss below the best by this fraction of it
+  Watch memory = Watch::warn;            // a rank's resident memory climbs
+  double memory_growth_mb = 1024;        // above what it was after the first samples, and still rising
+  Watch slow_rank = Watch::warn;         // a rank computes longer than others, or than it did
+  double slow_factor = 2;                // than the median rank, or than its own fastest median
+  std::int64_t slow_steps = 50;          // steps over which medians are taken
+  Watch out_of_time = Watch::warn;       // at its rate the run ends after Slurm ends the job
 };
 
 struct CostConfig {
@@ -268,6 +289,7 @@ struct Config {
   EvaluateConfig evaluate;
   CheckpointConfig checkpoint;
   GoalConfig goal;
+  MonitorConfig monitor;
   CostConfig cost;
   RunConfig run;
   std::string file;  // where it was read from; no key

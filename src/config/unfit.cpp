@@ -73,6 +73,11 @@ class Finder {
     used("train.micro_shards", config_.train.reproducible, "train.reproducible = true");
     for (const char* path : {"device.pace_jitter", "device.pace_spread", "device.pace_factors"})
       used(path, config_.device.pace_ms != 0, "device.pace_ms");
+    used("model.weights_partial", !config_.model.weights.empty(), "model.weights, which names a file or a run");
+    for (const char* path : {"monitor.plateau_evaluations", "monitor.plateau_change"})
+      used(path, config_.monitor.plateau != Watch::off, "monitor.plateau");
+    for (const char* path : {"evaluate.by", "evaluate.metrics"})
+      used(path, !config_.data.test.empty(), "evaluations, which need data.test");
     used("run.resume_weights_only", !config_.run.resume_from.empty(), "run.resume_from, which names a checkpoint");
     return std::move(found_);
   }

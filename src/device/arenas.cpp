@@ -46,7 +46,10 @@ Arenas::Arenas(Device& device, ParameterSet parameters, DType dtype)
       parameters_(std::move(parameters)),
       dtype_(dtype),
       weights_(device.allocate(arena_bytes(parameters_.elems(), dtype), "weights")),
-      gradients_(device.allocate(arena_bytes(parameters_.elems(), dtype), "gradients")) {
+      gradients_(device.allocate(arena_bytes(parameters_.elems(), dtype), "gradients")),
+      frozen_(parameters_.frozen().empty()
+                  ? Memory()
+                  : device.allocate(arena_bytes(parameters_.frozen_elems(), dtype), "frozen weights")) {
   std::int64_t words = 0;
   for (const Parameter& p : parameters_.all()) {
     marks_begin_.push_back(p.sparse ? words : -1);
@@ -57,14 +60,16 @@ Arenas::Arenas(Device& device, ParameterSet parameters, DType dtype)
 
 void* Arenas::weights_at(std::int64_t elem) const { return weights_.bytes_at(arena_bytes(elem, dtype_)); }
 void* Arenas::gradients_at(std::int64_t elem) const { return gradients_.bytes_at(arena_bytes(elem, dtype_)); }
+void* Arenas::frozen_at(std::int64_t elem) const { return frozen_.bytes_at(arena_bytes(elem, dtype_)); }
 
 Tensor Arenas::weight(int parameter) const {
   const Parameter& p = parameters_[parameter];
-  return {weights_at(p.begin), p.shape, dtype_, Layout::plain};
+  return {p.frozen ? frozen_at(p.begin) : weights_at(p.begin), p.shape, dtype_, Layout::plain};
 }
 
 Tensor Arenas::gradient(int parameter) const {
   const Parameter& p = parameters_[parameter];
+  ECHELON_CHECK(!p.frozen, "{} is frozen and has no gradient", p.name);
   return {gradients_at(p.begin), p.shape, dtype_, Layout::plain};
 }
 
@@ -84,14 +89,14 @@ void Arenas::clear_tables() {
 }
 
 void Arenas::initialise(std::uint64_t seed) {
-  for (const Parameter& p : parameters_.all()) {
+  for (const Parameter& p : parameters_.with_frozen()) {
     const HashRng rng(seed, p.name);
     with_float(dtype_, [&]<class T>(T) {
       std::vector<T> values(static_cast<std::size_t>(p.elems()));
       for_each_element(p, [&](std::size_t local, std::uint64_t global) {
         values[local] = static_cast<T>(initial_value(p.init, rng, global));
       });
-      device_.to_device(weights_at(p.begin), values.data(), values.size() * sizeof(T));
+      device_.to_device(p.frozen ? frozen_at(p.begin) : weights_at(p.begin), values.data(), values.size() * sizeof(T));
     });
   }
   device_.zero(gradients_.data(), gradients_.bytes());
@@ -100,17 +105,22 @@ void Arenas::initialise(std::uint64_t seed) {
 }
 
 std::uint64_t Arenas::checksum() const {
-  if (device_.on_host()) {
-    device_.synchronize();
-    return checksum64(weights_.data(), weights_.bytes());
-  }
-  std::vector<std::byte> host(weights_.bytes());
-  device_.to_host(host.data(), weights_.data(), host.size());
-  return checksum64(host.data(), host.size());
+  const auto of = [&](const Memory& memory) {
+    if (device_.on_host()) {
+      device_.synchronize();
+      return checksum64(memory.data(), memory.bytes());
+    }
+    std::vector<std::byte> host(memory.bytes());
+    device_.to_host(host.data(), memory.data(), host.size());
+    return checksum64(host.data(), host.size());
+  };
+  const std::uint64_t trained = of(weights_);
+  return parameters_.frozen().empty() ? trained : hash_combine(trained, of(frozen_));
 }
 
 void Arenas::visit_state(StateVisitor& visitor) {
-  visit_arena(visitor, "weights", device_, parameters_, dtype_, weights_.data());
+  visit_arena(visitor, "weights", device_, parameters_.all(), dtype_, weights_.data());
+  visit_arena(visitor, "weights", device_, parameters_.frozen(), dtype_, frozen_.data());
   if (visitor.loading()) touch();
 }
 
@@ -125,11 +135,12 @@ StateTensor whole_tensor(std::string_view name, void* data, DType dtype, const P
           .folded = parameter.folded};
 }
 
-void visit_arena(StateVisitor& visitor, std::string_view prefix, Device& device, const ParameterSet& parameters,
-                 DType dtype, void* arena, const DescribeParameter& describe) {
+void visit_arena(StateVisitor& visitor, std::string_view prefix, Device& device,
+                 const std::vector<Parameter>& parameters, DType dtype, void* arena,
+                 const DescribeParameter& describe) {
   device.synchronize();
   std::vector<std::byte> host;
-  for (const Parameter& p : parameters.all()) {
+  for (const Parameter& p : parameters) {
     auto* data = static_cast<std::byte*>(arena) + arena_bytes(p.begin, dtype);
     const std::size_t bytes = arena_bytes(p.elems(), dtype);
     const std::string name = std::string(prefix) + "/" + p.name;

@@ -1,5 +1,6 @@
-// The flat arenas of a rank: weights and gradients of all its parameters, on its device, elems() values each. Element
-// offsets are those of ParameterSet; a parameter's elements are plain and follow one another.
+// The flat arenas of a rank: weights and gradients of the parameters that it trains, on its device, elems() values
+// each, and the weights of its frozen parameters. Element offsets are those of ParameterSet; a parameter's elements are
+// plain and follow one another.
 #pragma once
 
 #include <cstdint>
@@ -28,9 +29,10 @@ class Arenas {
   std::int64_t elems() const { return parameters_.elems(); }
 
   Tensor weight(int parameter) const;
-  Tensor gradient(int parameter) const;
+  Tensor gradient(int parameter) const;  // of one that is trained
   void* weights_at(std::int64_t elem) const;
   void* gradients_at(std::int64_t elem) const;
+  void* frozen_at(std::int64_t elem) const;
 
   // Of a sparse parameter, else a failed check: the rows of its gradient that may hold anything but zero; all others
   // are zero.
@@ -50,7 +52,7 @@ class Arenas {
   std::uint64_t version() const { return version_; }
   void touch() { ++version_; }
 
-  // checksum64 of the weights' bytes; copies all of them to the host and waits.
+  // checksum64 of the weights' bytes, of trained and of frozen ones; copies all of them to the host and waits.
   std::uint64_t checksum() const;
   // "weights/<name>", slices of whole tensors.
   void visit_state(StateVisitor& visitor);
@@ -61,6 +63,7 @@ class Arenas {
   DType dtype_;
   Memory weights_;
   Memory gradients_;
+  Memory frozen_;                          // weights of frozen parameters
   Memory marks_;                           // of all sparse parameters
   std::vector<std::int64_t> marks_begin_;  // by parameter: its first word there; -1: not sparse
   bool tracks_rows_ = false;
@@ -73,8 +76,9 @@ using DescribeParameter =
 // Of values that are equal on all replicas: a slice where the parameter is one.
 StateTensor whole_tensor(std::string_view name, void* data, DType dtype, const Parameter& parameter);
 
-// Shows one arena (weights, or an optimiser state) to a visitor, parameter by parameter, as "<prefix>/<name>".
-void visit_arena(StateVisitor& visitor, std::string_view prefix, Device& device, const ParameterSet& parameters,
-                 DType dtype, void* arena, const DescribeParameter& describe = whole_tensor);
+// Shows one arena (weights, or an optimiser state) of these parameters to a visitor, one by one, as "<prefix>/<name>".
+void visit_arena(StateVisitor& visitor, std::string_view prefix, Device& device,
+                 const std::vector<Parameter>& parameters, DType dtype, void* arena,
+                 const DescribeParameter& describe = whole_tensor);
 
 }  // namespace echelon::inline device

@@ -47,21 +47,33 @@ int ParameterSet::add(Parameter parameter) {
   for (int axis = 0; axis < parameter.shape.rank(); ++axis)
     ECHELON_CHECK_LE(parameter.offset[axis] + parameter.shape[axis], parameter.global_shape[axis],
                      "the slice of parameter {} leaves it along axis {}", parameter.name, axis);
-  parameter.begin = elems();
-  all_.push_back(std::move(parameter));
-  return size() - 1;
+  parameter.begin = parameter.frozen ? frozen_elems() : elems();
+  std::vector<Parameter>& list = parameter.frozen ? frozen_ : all_;
+  const int first = parameter.frozen ? kFirstFrozen : 0;
+  list.push_back(std::move(parameter));
+  return first + static_cast<int>(list.size()) - 1;
+}
+
+std::vector<Parameter> ParameterSet::with_frozen() const {
+  std::vector<Parameter> both = all_;
+  both.insert(both.end(), frozen_.begin(), frozen_.end());
+  return both;
 }
 
 std::int64_t ParameterSet::weight_elems() const {
   std::int64_t sum = 0;
-  for (const Parameter& parameter : all_)
+  for (const Parameter& parameter : with_frozen())
     if (parameter.kind == ParameterKind::weight) sum += parameter.elems();
   return sum;
 }
 
 int ParameterSet::find(std::string_view name) const {
-  const auto at = std::find_if(all_.begin(), all_.end(), [&](const Parameter& p) { return p.name == name; });
-  return at == all_.end() ? -1 : static_cast<int>(at - all_.begin());
+  const auto index_in = [&](const std::vector<Parameter>& list, int first) {
+    const auto at = std::find_if(list.begin(), list.end(), [&](const Parameter& p) { return p.name == name; });
+    return at == list.end() ? -1 : first + static_cast<int>(at - list.begin());
+  };
+  const int trained = index_in(all_, 0);
+  return trained >= 0 ? trained : index_in(frozen_, kFirstFrozen);
 }
 
 }  // namespace echelon::inline device

@@ -41,8 +41,9 @@ struct Parameter {
   bool sparse = false;    // (rows, ..): a step's gradient is zero but in few rows; Arenas keeps marks of them
   double momentum = 0.1;  // statistic: weight of the newest value
   bool alone = false;     // whole here, and on no other rank that shares this stage of the model
+  bool frozen = false;    // training leaves it as it is: no gradient, no optimiser states, no exchange
   Init init;
-  std::int64_t begin = 0;  // first element in the arenas
+  std::int64_t begin = 0;  // first element in the arenas, or in that of frozen parameters
 
   std::int64_t elems() const { return shape.elems(); }
   std::int64_t end() const { return begin + elems(); }
@@ -58,24 +59,33 @@ struct ArenaRange {
   friend bool operator==(const ArenaRange&, const ArenaRange&) = default;
 };
 
-// The parameters of one rank, in canonical order, offsets assigned as they are added.
+// The parameters of one rank, in canonical order, offsets assigned as they are added. Frozen ones are held apart, with
+// offsets and indices of their own: what updates, exchanges or averages parameters sees those that are trained alone.
 class ParameterSet {
  public:
+  static constexpr int kFirstFrozen = 1 << 24;  // index of the first frozen parameter
   // Whole (unsplit) parameter; returns its index. A name taken already is a ConfigError.
   int add(std::string name, const Shape& shape, Init init, bool decays = true);
   int add_statistic(std::string name, const Shape& shape, Init init, double momentum);
   // Any parameter with name, shapes and offset set; `begin` is assigned here.
   int add(Parameter parameter);
 
-  const Parameter& operator[](int index) const { return all_[static_cast<std::size_t>(index)]; }
-  int size() const { return static_cast<int>(all_.size()); }
-  const std::vector<Parameter>& all() const { return all_; }
+  // Trained, at indices from 0, or frozen, from kFirstFrozen.
+  const Parameter& operator[](int index) const {
+    return index < kFirstFrozen ? all_[static_cast<std::size_t>(index)]
+                                : frozen_[static_cast<std::size_t>(index - kFirstFrozen)];
+  }
+  int size() const { return static_cast<int>(all_.size()); }  // of those that are trained
+  const std::vector<Parameter>& all() const { return all_; }  // likewise
+  const std::vector<Parameter>& frozen() const { return frozen_; }
   std::int64_t elems() const { return all_.empty() ? 0 : all_.back().end(); }
-  std::int64_t weight_elems() const;      // without statistics: the usual parameter count
-  int find(std::string_view name) const;  // -1 where there is none; O(size)
+  std::int64_t frozen_elems() const { return frozen_.empty() ? 0 : frozen_.back().end(); }
+  std::vector<Parameter> with_frozen() const;  // both, trained ones first
+  std::int64_t weight_elems() const;           // without statistics, with frozen ones: the usual parameter count
+  int find(std::string_view name) const;       // -1 where there is none; O(size)
 
  private:
-  std::vector<Parameter> all_;
+  std::vector<Parameter> all_, frozen_;
 };
 
 }  // namespace echelon::inline device

@@ -10,6 +10,7 @@
 #include "base/progress.hpp"
 #include "comm/collective/message.hpp"
 #include "comm/group.hpp"
+#include "train/class_counter.hpp"
 #include "train/run_plan.hpp"
 #include "train/set_inputs.hpp"
 
@@ -125,13 +126,15 @@ class Share {
  public:
   Share(LoadedModel& model, const Dataset& data, const Config& config, const SamplePlan& plan, int rank)
       : model_(model),
+        labelled_(data.labelled),
+        counter_(model.graph()),
         plan_(plan),
         rank_(rank),
         loader_(data, plan, evaluation_loading(config, model.arenas().dtype(), rank)),
         program_(model.graph(), model.arenas(), {.batch = plan.batch(rank), .training = false}) {}
 
-  // The next batch; `figures`: its loss, correct ones, weight and seconds.
-  InferenceBatch next(std::int64_t step, double* figures) {
+  // The next batch; `figures`: its loss, correct ones, weight and seconds. Its labels are added to `classes`.
+  InferenceBatch next(std::int64_t step, double* figures, ClassCounts& classes) {
     const Value& output = outputs_of(model_.graph());
     const Batch& given = loader_.next();
     if (step == 0) warm_up(model_.device(), program_, given);
@@ -146,12 +149,15 @@ class Share {
     if (gives_classes(model_.graph()))
       result.chosen = softmax_rows(result.outputs, output.shape[output.shape.rank() - 1]);
     const LossSums sums = program_.losses();
+    if (classes.any() && labelled_) counter_.count(model_.device(), program_, given, classes);
     figures[0] = sums.loss, figures[1] = sums.correct, figures[2] = sums.weight;
     return result;
   }
 
  private:
   LoadedModel& model_;
+  bool labelled_;
+  ClassCounter counter_;
   const SamplePlan& plan_;
   int rank_;
   Loader loader_;
@@ -184,6 +190,9 @@ InferenceSummary infer(LoadedModel& model, const Dataset& data, const Config& co
   const SamplePlan plan = inference_plan(data, config, options.ranks != nullptr ? options.ranks->size() : 1);
   const auto parts = static_cast<std::size_t>(plan.replicas());
   std::vector<double> figures(static_cast<std::size_t>(plan.steps_per_epoch()) * parts * kFigures);  // by batch
+  ClassCounts classes;
+  if (const std::int64_t count = data.labelled ? classes_of(model.graph()) : 0; count > 0)
+    classes = ClassCounts(count, options.confusion && count <= ClassCounts::kMostConfused);
   Results results(options.ranks, outputs_of(model.graph()), gives_classes(model.graph()), options.outputs);
   std::optional<Share> share;
   if (rank < plan.replicas()) share.emplace(model, data, config, plan, rank);
@@ -194,7 +203,7 @@ InferenceSummary infer(LoadedModel& model, const Dataset& data, const Config& co
     work.at(step);
     if (ids_of(plan, step, rank).empty()) break;  // the last step has fewer batches than ranks
     const std::size_t batch = static_cast<std::size_t>(step) * parts + static_cast<std::size_t>(rank);
-    const InferenceBatch own = share->next(step, figures.data() + batch * kFigures);
+    const InferenceBatch own = share->next(step, figures.data() + batch * kFigures, classes);
     if (!options.take) continue;
     if (rank > 0) {
       results.send(own);
@@ -206,9 +215,14 @@ InferenceSummary infer(LoadedModel& model, const Dataset& data, const Config& co
         options.take(results.receive(other, std::move(ids)));
   }
   results.finish();
-  if (options.ranks != nullptr) Group(*options.ranks, kSumsChannel).sum(figures);
+  if (options.ranks != nullptr) {
+    Group ranks(*options.ranks, kSumsChannel);
+    ranks.sum(figures);
+    if (classes.any()) ranks.sum(classes.values());
+  }
 
-  InferenceSummary summary{.samples = data.samples(), .ranks = plan.replicas(), .sums = {}, .latencies = {}};
+  InferenceSummary summary{
+      .samples = data.samples(), .ranks = plan.replicas(), .sums = {}, .classes = std::move(classes), .latencies = {}};
   for (std::size_t at = 0; at < figures.size(); at += kFigures) {
     summary.sums.loss += figures[at];
     summary.sums.correct += figures[at + 1];

@@ -14,6 +14,7 @@
 #include "data/dataset.hpp"
 #include "data/sample_plan.hpp"
 #include "model/program.hpp"
+#include "train/class_counts.hpp"
 
 namespace echelon::inline inference {
 
@@ -29,12 +30,14 @@ struct InferenceSummary {
   std::int64_t samples = 0;
   int ranks = 1;                      // that took part
   LossSums sums;                      // over all labels; weight 0 where the data have none
+  ClassCounts classes;                // of labels of classes
   std::vector<double> latencies;      // seconds of each pass, sorted: copy of the input, forward, copy of the output
   double latency(double part) const;  // quantile `part` in [0, 1], the nearest rank; 0 without passes
 };
 
 struct InferenceOptions {
   Engine* ranks = nullptr;  // null: this process alone
+  bool confusion = false;   // classes hold a matrix, where there are at most ClassCounts::kMostConfused
   bool outputs = false;     // outputs of other ranks are sent too where there are classes; values always are
   // Called on rank 0 for every batch, in the order of samples (of streams: of batches). Empty: nothing is collected.
   std::function<void(const InferenceBatch&)> take{};

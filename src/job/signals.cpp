@@ -9,6 +9,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <ctime>
+#include <limits>
 #include <mutex>
 #include <thread>
 
@@ -136,9 +137,12 @@ SignalWishes take_signal_wishes() {
   return wishes;
 }
 
-bool job_end_is_near(double margin_s) {
-  return margin_s > 0 && slurm_end_s() > 0 && static_cast<double>(std::time(nullptr)) >= slurm_end_s() - margin_s;
+double left_of_job_s() {
+  if (slurm_end_s() <= 0) return std::numeric_limits<double>::infinity();
+  return slurm_end_s() - static_cast<double>(std::time(nullptr));
 }
+
+bool job_end_is_near(double margin_s) { return margin_s > 0 && left_of_job_s() <= margin_s; }
 
 int second_signal() { return second; }
 void watch_for_second_signals(bool watched) { second_is_watched = watched; }

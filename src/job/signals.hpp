@@ -52,6 +52,9 @@ struct SignalWishes {
 // Requests since the start; any thread, lock-free.
 SignalWishes take_signal_wishes();
 
+// Seconds until Slurm ends the job, negative after its end; infinity where it is not known.
+double left_of_job_s();
+
 // True in the last `margin_s` seconds of a Slurm job, and after its end. False where `margin_s` is 0 or the end
 // unknown.
 bool job_end_is_near(double margin_s);

@@ -1,6 +1,7 @@
 #include "model/build.hpp"
 
 #include <fmt/format.h>
+#include <fnmatch.h>
 
 #include <algorithm>
 #include <map>
@@ -118,6 +119,23 @@ LayerPtr make_loss(const LossOptions& loss, const SampleForm& form) {
   return make_value_loss(ValueLoss::squared, form.classes);
 }
 
+// ConfigError where a pattern of model.freeze matches nothing, or where nothing is left to train.
+void check_frozen(const ModelConfig& model, const Graph& graph) {
+  std::vector<std::string> names;
+  for (const Node& node : graph.nodes())
+    if (!node.parameters.empty()) names.push_back(node.of);
+  for (const Parameter& parameter : graph.parameters().with_frozen()) names.push_back(parameter.name);
+  for (const std::string& pattern : model.freeze)
+    if (std::none_of(names.begin(), names.end(),
+                     [&](const std::string& name) { return fnmatch(pattern.c_str(), name.c_str(), 0) == 0; }))
+      throw ConfigError("model.freeze: " + unknown_name("layer or parameter", pattern, names));
+  const std::vector<Parameter>& trained = graph.parameters().all();
+  if (!model.freeze.empty() && std::none_of(trained.begin(), trained.end(), [](const Parameter& parameter) {
+        return parameter.kind == ParameterKind::weight;
+      }))
+    throw ConfigError("model.freeze matches every weight of the model: nothing is left to train; leave the last layer");
+}
+
 // The keys of [model] that apply to all embeddings.
 void set_embeddings(const ModelConfig& model, std::vector<LayerConfig>& layers) {
   if (!model.dense_embeddings) return;
@@ -145,9 +163,11 @@ void set_batch_norms(const ModelConfig& model, std::vector<LayerConfig>& layers)
 
 }  // namespace
 
-Graph build_layers(const std::vector<LayerConfig>& layers, const SampleForm& form, const LossOptions& loss_options) {
+Graph build_layers(const std::vector<LayerConfig>& layers, const SampleForm& form, const LossOptions& loss_options,
+                   const std::vector<std::string>& freeze) {
   if (layers.empty()) throw ConfigError("the model has no layers; give model.zoo or [[model.layers]]");
   Graph graph;
+  graph.freeze(freeze);
   ValueId last = graph.input("samples", form.shape, form.tokens() ? ValueType::index : ValueType::real);
   const ValueId labels = graph.input("labels", form.label, form.classes > 0 ? ValueType::index : ValueType::real);
   const ValueId weights = graph.input("weights", form.label);
@@ -177,7 +197,9 @@ Graph build_model(const ModelConfig& model, const SampleForm& form) {
   std::vector<LayerConfig> layers = model.zoo.empty() ? model.layers : zoo_layers(model.zoo, form);
   set_batch_norms(model, layers);
   set_embeddings(model, layers);
-  return build_layers(layers, form, {model.loss, model.label_smoothing});
+  Graph graph = build_layers(layers, form, {model.loss, model.label_smoothing}, model.freeze);
+  check_frozen(model, graph);
+  return graph;
 }
 
 }  // namespace echelon::inline model

@@ -11,7 +11,8 @@
 namespace echelon::inline model {
 
 // The graph of `model` for samples of this form, with the inputs that Graph::input lists; the last node is the loss.
-// ConfigError with the layer's file:line where layers do not fit the samples or each other.
+// ConfigError with the layer's file:line where layers do not fit the samples or each other, and where model.freeze
+// matches nothing or everything.
 Graph build_model(const ModelConfig& model, const SampleForm& form);
 
 // The loss behind the last layer. kind: "auto" (softmax for classes, mse for real numbers), "softmax", "mse", "bce".
@@ -21,12 +22,16 @@ struct LossOptions {
 };
 
 // The graph of these layers: each takes the output of the layer before it unless it names its `inputs` (earlier layers,
-// "samples" or "target").
-Graph build_layers(const std::vector<LayerConfig>& layers, const SampleForm& form, const LossOptions& loss = {});
+// "samples" or "target"). `freeze`: patterns of Graph::freeze.
+Graph build_layers(const std::vector<LayerConfig>& layers, const SampleForm& form, const LossOptions& loss = {},
+                   const std::vector<std::string>& freeze = {});
 
 // The table of `echelon check`: node, kind and attributes, output shape, parameters, forward FLOPs and activation bytes
 // of one sample.
 std::string model_table(const Graph& graph, DType dtype);
+
+// "conv1, bn1: 1,234 of 61,706 parameters"; "" where none is frozen.
+std::string frozen_text(const ParameterSet& parameters);
 
 struct ModelCosts {
   std::int64_t parameters = 0;  // learned values, statistics not included

@@ -33,7 +33,7 @@ int follower(const Graph& graph, const std::vector<std::vector<int>>& readers, c
 
 Graph fused(const Graph& graph) {
   const auto readers = readers_of(graph);
-  Graph out;
+  Graph out = graph.blank();
   std::map<ValueId, ValueId> moved;
   for (std::size_t id = 0; id < graph.values().size(); ++id)
     if (const Value& value = graph.values()[id]; value.producer < 0)
@@ -57,6 +57,7 @@ Graph fused(const Graph& graph) {
     if (static_cast<int>(i) == graph.loss()) out.set_loss(static_cast<int>(out.nodes().size()) - 1);
   }
   ECHELON_CHECK_EQ(out.parameters().elems(), graph.parameters().elems(), "fusing changes no parameter");
+  ECHELON_CHECK_EQ(out.parameters().frozen_elems(), graph.parameters().frozen_elems(), "fusing changes no parameter");
   return out;
 }
 

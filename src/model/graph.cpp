@@ -1,6 +1,7 @@
 #include "model/graph.hpp"
 
 #include <fmt/format.h>
+#include <fnmatch.h>
 
 #include <algorithm>
 
@@ -20,6 +21,12 @@ ParameterSlice whole_tensor(const Shape& shape) {
 }
 
 }  // namespace
+
+Graph Graph::blank() const {
+  Graph graph;
+  graph.freeze(frozen_);
+  return graph;
+}
 
 ValueId Graph::input(std::string name, const Shape& shape, ValueType type) {
   ECHELON_CHECK_EQ(find(name), -1, "input '{}' is declared twice", name);
@@ -64,7 +71,8 @@ std::vector<ValueId> Graph::add_node(Node node) {
   const auto first = std::find_if(nodes_.begin(), nodes_.end(), [&](const Node& other) { return other.of == node.of; });
   node.owner = static_cast<int>(first - nodes_.begin());
   node.parameters = declare_all(node, shapes);
-  bool learns = !node.parameters.empty() || layer->learns_elsewhere();
+  bool learns = layer->learns_elsewhere() || std::any_of(node.parameters.begin(), node.parameters.end(),
+                                                         [&](int p) { return !parameters_[p].frozen; });
   for (ValueId id : node.inputs) learns = learns || values_[static_cast<std::size_t>(id)].wants_gradient;
   // Output 0 is a sequence along the places of input 0.
   const Value x = node.inputs.empty() ? Value{} : values_[static_cast<std::size_t>(node.inputs.front())];
@@ -102,13 +110,20 @@ int Graph::declare(const Node& node, const ParameterDecl& decl, const ParameterS
   parameter.decays = decl.decays;
   parameter.momentum = decl.momentum;
   parameter.init = decl.init;
-  parameter.sparse = decl.sparse;
+  parameter.frozen = freezes(node.of, parameter.name);
+  parameter.sparse = decl.sparse && !parameter.frozen;
   parameter.alone = slice.alone;
   if (node.owner == static_cast<int>(nodes_.size())) return parameters_.add(std::move(parameter));
   const int owned = parameters_.find(parameter.name);
   ECHELON_CHECK(owned >= 0 && parameters_[owned].shape == parameter.shape, "'{}' of a chunk of '{}'", parameter.name,
                 node.of);
   return owned;
+}
+
+bool Graph::freezes(const std::string& layer, const std::string& parameter) const {
+  return std::any_of(frozen_.begin(), frozen_.end(), [&](const std::string& pattern) {
+    return fnmatch(pattern.c_str(), layer.c_str(), 0) == 0 || fnmatch(pattern.c_str(), parameter.c_str(), 0) == 0;
+  });
 }
 
 // Inputs that Layer::wants_ids and wants_lengths add to those that a config names.

@@ -59,6 +59,12 @@ class Graph {
   std::vector<ValueId> add(std::string name, LayerPtr layer, std::vector<ValueId> inputs, std::string where = {},
                            std::string of = {});
 
+  // From now on parameters are frozen that one of these patterns (fnmatch) matches, by their own name or that of their
+  // layer.
+  void freeze(std::vector<std::string> patterns) { frozen_ = std::move(patterns); }
+  // A graph without nodes that freezes the same parameters: what a rewrite starts from.
+  Graph blank() const;
+
   // Sets Node::stage of the node added last.
   void set_stage(int stage) { nodes_.back().stage = stage; }
 
@@ -82,10 +88,12 @@ class Graph {
   int declare(const Node& node, const ParameterDecl& decl, const ParameterSlice& slice);
   bool is_added_input(ValueId id) const;
   void check_types(const Layer& layer, const std::vector<ValueId>& inputs) const;
+  bool freezes(const std::string& layer, const std::string& parameter) const;
 
   std::vector<Value> values_;
   std::vector<Node> nodes_;
   ParameterSet parameters_;
+  std::vector<std::string> frozen_;  // patterns
   int loss_ = -1;
 };
 

@@ -32,6 +32,7 @@ class GraphLowering final : public Lowering {
   bool has_grad_output(int i) const override { return table_.gradient(output_value(i)) >= 0; }
   TensorRef parameter(int j) override;
   TensorRef grad_parameter(int j) override;
+  bool frozen(int j) const override { return graph_.parameters()[parameter_index(j)].frozen; }
   TensorRef row_marks(int j) override;
   TensorRef kept(std::string_view tag, const Shape& shape, DType dtype) override;
   TensorRef state(std::string_view tag, const Shape& shape) override;
@@ -39,7 +40,7 @@ class GraphLowering final : public Lowering {
   void share(int output, int input) override { table_.share_value(output_value(output), input_value(input)); }
   void pass_gradient(int output, int input) override;
   void give_gradient(int input, TensorRef tensor) override;
-  TensorRef zeros(std::string_view tag, const Shape& shape) override;
+  TensorRef zeros(std::string_view tag, const Shape& shape, bool wide) override;
   void op(const OpSpec& spec, const std::vector<TensorRef>& args, ScaleSource scale, int pair) override;
   void sum_over_replicas(TensorRef tensor) override;
   void count_cells(std::int64_t per_sample) override { cells_[node_] = per_sample; }
@@ -47,8 +48,13 @@ class GraphLowering final : public Lowering {
 
  private:
   const Node& node() const { return graph_.nodes()[static_cast<std::size_t>(node_)]; }
+  int parameter_index(int j) const { return node().parameters[static_cast<std::size_t>(j)]; }
   ValueId input_value(int i) const { return node().inputs[static_cast<std::size_t>(i)]; }
   ValueId output_value(int i) const { return node().outputs[static_cast<std::size_t>(i)]; }
+
+  // Of a frozen parameter: a tensor that nothing reads.
+  TensorRef unread(std::string_view what, int j, const Shape& shape, DType dtype);
+  bool writes_unread_alone(const std::vector<ArgInfo>& infos, const std::vector<TensorRef>& args) const;
 
   void lower_forward();
   void lower_backward();
@@ -86,6 +92,7 @@ class GraphLowering final : public Lowering {
 
   int node_ = 0;
   bool backward_ = false;
+  std::set<int> unread_;                           // gradients of frozen parameters
   std::set<int> fixed_plain_;                      // gradients that views of another shape write or read
   std::map<int, Layout> present_;                  // of this node: the layout offered to the device for a tensor
   std::vector<std::pair<ValueId, int>> partials_;  // of this node: to add to a value's gradient once it is done

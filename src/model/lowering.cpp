@@ -4,6 +4,7 @@
 
 #include "base/check.hpp"
 #include "device/packs_weights.hpp"
+#include "device/row_bits.hpp"
 #include "model/graph_lowering.hpp"
 
 namespace echelon::inline model {
@@ -108,13 +109,24 @@ TensorRef GraphLowering::grad_output(int i) {
   return {tensor};
 }
 
-TensorRef GraphLowering::parameter(int j) { return {table_.weight(node().parameters[static_cast<std::size_t>(j)])}; }
+TensorRef GraphLowering::parameter(int j) { return {table_.weight(parameter_index(j))}; }
 
-TensorRef GraphLowering::grad_parameter(int j) {
-  return {table_.parameter_gradient(node().parameters[static_cast<std::size_t>(j)])};
+TensorRef GraphLowering::unread(std::string_view what, int j, const Shape& shape, DType dtype) {
+  const int tensor = table_.kept(node_, fmt::format("{} {}", what, j), shape, dtype);
+  unread_.insert(tensor);
+  return {tensor};
 }
 
-TensorRef GraphLowering::row_marks(int j) { return {table_.row_marks(node().parameters[static_cast<std::size_t>(j)])}; }
+TensorRef GraphLowering::grad_parameter(int j) {
+  if (frozen(j)) return unread("unread gradient", j, graph_.parameters()[parameter_index(j)].shape, wide_of(dtype_));
+  return {table_.parameter_gradient(parameter_index(j))};
+}
+
+TensorRef GraphLowering::row_marks(int j) {
+  const Shape& shape = graph_.parameters()[parameter_index(j)].shape;
+  if (frozen(j)) return unread("unread marks", j, Shape{row_words(shape[0])}, DType::i32);
+  return {table_.row_marks(parameter_index(j))};
+}
 
 TensorRef GraphLowering::kept(std::string_view tag, const Shape& shape, DType dtype) {
   const int tensor = table_.kept(node_, tag, shape, dtype);
@@ -156,8 +168,8 @@ void GraphLowering::give_gradient(int input, TensorRef tensor) {
   table_.set_gradient(value, tensor.id, false);
 }
 
-TensorRef GraphLowering::zeros(std::string_view tag, const Shape& shape) {
-  const int tensor = table_.kept(node_, tag, shape, dtype());
+TensorRef GraphLowering::zeros(std::string_view tag, const Shape& shape, bool wide) {
+  const int tensor = table_.kept(node_, tag, shape, wide ? wide_of(dtype()) : dtype());
   table_.at(tensor).persistent = true;
   table_.at(tensor).zeros = true;
   return {tensor};
@@ -187,11 +199,22 @@ int GraphLowering::seen_as(int tensor, const Shape& shape) {
   return seen;
 }
 
+bool GraphLowering::writes_unread_alone(const std::vector<ArgInfo>& infos, const std::vector<TensorRef>& args) const {
+  bool any = false;
+  for (std::size_t a = 0; a < args.size(); ++a) {
+    if (infos[a].role != ArgRole::output) continue;
+    if (!unread_.contains(args[a].id)) return false;
+    any = true;
+  }
+  return any;
+}
+
 void GraphLowering::op(const OpSpec& spec, const std::vector<TensorRef>& refs, ScaleSource scale, int pair) {
   OpSpec placed = spec;
   if (!device_.has(spec.kind, spec.dtype)) placed.dtype = wide_of(spec.dtype);
   const std::vector<ArgInfo> infos = signature(placed);
   ECHELON_CHECK_EQ(refs.size(), infos.size(), "arguments of {} in layer '{}'", spec.text(), node().name);
+  if (writes_unread_alone(infos, refs)) return;
   std::vector<int> args;
   for (TensorRef ref : refs) {
     const ArgInfo& info = infos[args.size()];

@@ -47,7 +47,8 @@ class Lowering {
   virtual TensorRef grad_output(int i) = 0;
   virtual bool has_grad_output(int i) const = 0;  // false where no reader of this output has a gradient for it
   virtual TensorRef parameter(int j) = 0;         // in the order of Layer::parameters; plain, f32 or f64
-  virtual TensorRef grad_parameter(int j) = 0;
+  virtual TensorRef grad_parameter(int j) = 0;    // of a frozen one a tensor that nothing reads
+  virtual bool frozen(int j) const = 0;           // parameter j is not trained
   // Of a sparse parameter (ParameterDecl::sparse): the bits of the rows of grad_parameter(j) that were written.
   virtual TensorRef row_marks(int j) = 0;
   // A tensor of this node that lives from forward to backward (batch statistics), one for each `tag`.
@@ -65,12 +66,14 @@ class Lowering {
   // Adds `tensor` to grad_input(input); nothing else may use `tensor` afterwards.
   virtual void give_gradient(int input, TensorRef tensor) = 0;
 
-  // Appends an op to the pass. `args` in the order of the spec's signature (device/op_spec.hpp). A forward op and the
-  // backward op that reads its `saved` memory have the same `pair` (0, 1, .. inside the node); -1: no such memory.
+  // Appends an op to the pass, or nothing where it writes gradients of frozen parameters alone. `args` in the order of
+  // the spec's signature (device/op_spec.hpp). A forward op and the backward op that reads its `saved` memory have the
+  // same `pair` (0, 1, .. inside the node); -1: no such memory.
   virtual void op(const OpSpec& spec, const std::vector<TensorRef>& args, ScaleSource scale = ScaleSource::one,
                   int pair = -1) = 0;
-  // A tensor of this node, one for each `tag`, that holds zeros; no op may write it.
-  virtual TensorRef zeros(std::string_view tag, const Shape& shape) = 0;
+  // A tensor of this node, one for each `tag`, that holds zeros; no op may write it. `wide`: in the dtype of
+  // parameters, else of activations.
+  virtual TensorRef zeros(std::string_view tag, const Shape& shape, bool wide = false) = 0;
   // Replaces `tensor` (f64), which the last op wrote, by its sum over all replicas before the next op runs
   // (Program::set_sum_over_replicas). The node's later ops that divide by a number of samples (`count`) then take that
   // of all replicas.

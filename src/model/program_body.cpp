@@ -22,6 +22,8 @@ Program::Body::Body(const Graph& graph_, Arenas& arenas_, const ProgramOptions& 
   ECHELON_CHECK_GE(options.batch, 1);
   ECHELON_CHECK_GE(options.in_flight, 1);
   ECHELON_CHECK_EQ(graph.parameters().elems(), arenas.elems(), "graph and arenas are of different models");
+  ECHELON_CHECK_EQ(graph.parameters().frozen_elems(), arenas.parameters().frozen_elems(),
+                   "graph and arenas are of different models");
   const DType dtype = options.dtype.value_or(arenas.dtype());
   ECHELON_CHECK_EQ(name_of(wide_of(dtype)), name_of(arenas.dtype()), "of arenas beside activations in {}",
                    name_of(dtype));
@@ -124,7 +126,8 @@ void Program::Body::bind_ops() {
 }
 
 ArenaRange Program::Body::range_of(int node) const {
-  const std::vector<int>& own = graph.nodes()[static_cast<std::size_t>(node)].parameters;
+  std::vector<int> own = graph.nodes()[static_cast<std::size_t>(node)].parameters;
+  std::erase_if(own, [&](int p) { return graph.parameters()[p].frozen; });
   if (own.empty() || graph.nodes()[static_cast<std::size_t>(node)].owner != node) return {};
   for (std::size_t j = 1; j < own.size(); ++j)
     ECHELON_CHECK_EQ(graph.parameters()[own[j]].begin, graph.parameters()[own[j - 1]].end(),

@@ -1,4 +1,7 @@
 // The model's table and costs: lowers every node for one sample without a device and counts the FLOPs of its ops.
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <vector>
 
 #include "base/text.hpp"
@@ -30,6 +33,9 @@ class CountingLowering final : public Lowering {
   bool has_grad_output(int i) const override { return i == 0; }
   TensorRef parameter(int) override { return {}; }
   TensorRef grad_parameter(int) override { return {}; }
+  bool frozen(int j) const override {
+    return graph_.parameters()[node_.parameters[static_cast<std::size_t>(j)]].frozen;
+  }
   TensorRef row_marks(int) override { return {}; }
   TensorRef kept(std::string_view, const Shape&, DType) override { return {}; }
   TensorRef state(std::string_view, const Shape&) override { return {}; }
@@ -37,7 +43,7 @@ class CountingLowering final : public Lowering {
   void share(int, int) override {}
   void pass_gradient(int, int) override {}
   void give_gradient(int, TensorRef) override {}
-  TensorRef zeros(std::string_view, const Shape&) override { return {}; }
+  TensorRef zeros(std::string_view, const Shape&, bool) override { return {}; }
   void sum_over_replicas(TensorRef) override {}
   void count_cells(std::int64_t) override {}
   void transfer(int, TensorRef, TensorRef, bool) override {}
@@ -103,6 +109,22 @@ std::vector<double> node_flops(const Graph& graph, DType dtype) {
     flops.push_back(costs.forward_flops + costs.backward_flops);
   }
   return flops;
+}
+
+std::string frozen_text(const ParameterSet& parameters) {
+  std::vector<std::string> layers;
+  std::int64_t weights = 0;
+  for (const Parameter& parameter : parameters.frozen()) {
+    const std::string layer = parameter.name.substr(0, parameter.name.rfind('.'));
+    const bool whole = std::none_of(parameters.all().begin(), parameters.all().end(),
+                                    [&](const Parameter& p) { return p.name.starts_with(layer + "."); });
+    const std::string& name = whole ? layer : parameter.name;
+    if (layers.empty() || layers.back() != name) layers.push_back(name);
+    if (parameter.kind == ParameterKind::weight) weights += parameter.elems();
+  }
+  if (layers.empty()) return {};
+  return fmt::format("{}: {} of {} parameters", fmt::join(layers, ", "), count_text(weights),
+                     count_text(parameters.weight_elems()));
 }
 
 std::string model_table(const Graph& graph, DType dtype) {

@@ -262,7 +262,7 @@ void Optimiser::visit_state(StateVisitor& visitor) {
   loss_scale_.visit_state(visitor);
   if (info_.unbiases) visitor.scalar("moments_begin", moments_begin_);
   for (std::size_t s = 0; s < info_.states.size(); ++s)
-    visit_arena(visitor, fmt::format("optimiser/{}", info_.states[s]), arenas_.device(), arenas_.parameters(),
+    visit_arena(visitor, fmt::format("optimiser/{}", info_.states[s]), arenas_.device(), arenas_.parameters().all(),
                 arenas_.dtype(), states_[s].data());
 }
 

@@ -130,9 +130,10 @@ AsyncArenas async_arenas(const ExchangeConfig& exchange, int workers, int states
 }
 
 Footprint footprint(const Config& config, const Holding& holding) {
-  const double arena = static_cast<double>(holding.evaluated.parameters().elems()) *
-                       static_cast<double>(size_of(wide_of(config.device.dtype)));
-  Footprint bytes{.weights = arena, .gradients = arena};
+  const auto value = static_cast<double>(size_of(wide_of(config.device.dtype)));
+  const double arena = static_cast<double>(holding.evaluated.parameters().elems()) * value;
+  const double frozen = static_cast<double>(holding.evaluated.parameters().frozen_elems()) * value;
+  Footprint bytes{.weights = arena + frozen, .gradients = arena};
   try {
     count(config, holding, bytes);
   } catch (const EnvironmentError&) {

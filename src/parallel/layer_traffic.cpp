@@ -37,7 +37,7 @@ std::vector<LayerTraffic> layer_traffic(const Graph& graph, int ranks, double sa
     bool by_rows = false;
     for (const int p : node.parameters) {
       const Parameter& parameter = graph.parameters()[p];
-      if (parameter.kind == ParameterKind::weight) weights += parameter.elems();
+      if (parameter.kind == ParameterKind::weight && !parameter.frozen) weights += parameter.elems();
       by_rows |= parameter.sparse;
     }
     if (weights == 0 || by_rows || !divides(graph, node, ranks)) continue;

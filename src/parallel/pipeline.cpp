@@ -16,7 +16,7 @@ int stage_of(const std::vector<int>& stages, int node) { return stages[static_ca
 class StageBuilder {
  public:
   StageBuilder(const Graph& whole, const std::vector<int>& stages, const std::vector<Cut>& cuts, int stage)
-      : whole_(whole), stages_(stages), cuts_(cuts), stage_(stage) {}
+      : whole_(whole), stages_(stages), cuts_(cuts), stage_(stage), part_(whole.blank()) {}
 
   Graph build() {
     for (int i = 0; i < static_cast<int>(whole_.nodes().size()); ++i)

@@ -140,7 +140,9 @@ class SpatialShardBuilder {
  public:
   SpatialShardBuilder(const Graph& whole, const std::vector<int>& stages, const SpacePlan& plan, int spatial_shard,
                       std::vector<Cut>& cuts)
-      : whole_(whole), stages_(stages), plan_(plan), spatial_shard_(spatial_shard), cuts_(cuts) {}
+      : whole_(whole), stages_(stages), plan_(plan), spatial_shard_(spatial_shard), cuts_(cuts) {
+    spatial_shard_graph_.graph = whole.blank();
+  }
 
   SpatialShardGraph build() {
     for (std::size_t id = 0; id < whole_.values().size(); ++id)
@@ -325,7 +327,7 @@ std::vector<ArenaRange> counted_elsewhere(const Graph& graph, const std::set<std
   for (const Node& node : graph.nodes())
     for (int index : node.parameters)
       if (const Parameter& p = graph.parameters()[index];
-          !on_rows.contains(node.name) || p.kind == ParameterKind::statistic)
+          !p.frozen && (!on_rows.contains(node.name) || p.kind == ParameterKind::statistic))
         ranges.push_back({p.begin, p.end()});
   return ranges;
 }

@@ -109,7 +109,8 @@ class Sharder {
         shards_(coord.shards),
         shard_(coord.shard),
         roles_(whole, coord),
-        cuts_(cuts) {
+        cuts_(cuts),
+        part_(whole.blank()) {
     if (!roles_.any())
       throw ConfigError(fmt::format("parallel.tensor = {}: no layer {}has as many units", shards_,
                                     stage_ > 0 ? fmt::format("of stage {} ", stage_) : ""));

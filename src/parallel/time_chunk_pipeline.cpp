@@ -76,6 +76,7 @@ class TimeCutter {
           fmt::format("parallel.time_chunks = {} cuts the time of recurrent layers (rnn, lstm, gru, not reverse), and "
                       "the model has none; leave it out",
                       chunks));
+    made_.graph = whole.blank();
   }
 
   ChunkedGraph run() {

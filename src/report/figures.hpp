@@ -132,7 +132,10 @@ struct StepFigures {
 
 struct EpochFigures {
   std::int64_t epoch = 0, step = 0;
-  double train_loss = kUnknown, test_loss = kUnknown, test_accuracy = kUnknown, seconds = kUnknown;
+  double train_loss = kUnknown, test_loss = kUnknown, test_accuracy = kUnknown;
+  double test_perplexity = kUnknown, test_top5_accuracy = kUnknown, test_macro_f1 = kUnknown;
+  std::vector<double> test_recall, test_precision;
+  double seconds = kUnknown;
 };
 
 struct CheckpointFigures {
@@ -169,6 +172,8 @@ struct RunFigures {
   std::vector<std::string> slow_ranks;
   double bytes_read = kUnknown, bytes_used = kUnknown;
   double train_loss = kUnknown, test_loss = kUnknown, test_accuracy = kUnknown;
+  double test_top5_accuracy = kUnknown, test_macro_f1 = kUnknown;
+  std::vector<double> test_recall, test_precision;
   std::vector<double> card_peak, card_mean;
   std::vector<double> peak_rss_mb, device_peak_mb, activations_spared_mb;
   double start_to_first_step_s = kUnknown;

@@ -14,7 +14,10 @@ using nlohmann::ordered_json;
 ordered_json value_json(double value) { return std::isfinite(value) ? ordered_json(value) : ordered_json(nullptr); }
 ordered_json value_json(const std::vector<double>& values) {
   const bool known = values.empty() || !std::isnan(largest(values));
-  return known ? ordered_json(values) : ordered_json(nullptr);
+  if (!known) return nullptr;
+  ordered_json out = ordered_json::array();
+  for (const double value : values) out.push_back(value_json(value));
+  return out;
 }
 ordered_json value_json(const Quartiles& q) {
   return {{"median", value_json(q.median)}, {"p25", value_json(q.p25)}, {"p75", value_json(q.p75)}};
@@ -68,6 +71,10 @@ bool is_unknown(const ordered_json& value) {
 template <class T>
 void take(const json& from, T& to) {
   from.get_to(to);
+}
+void take(const json& from, std::vector<double>& to) {
+  to.clear();
+  for (const json& value : from) to.push_back(value.is_null() ? kUnknown : value.get<double>());
 }
 template <class T>
 void take_field(const json& from, const char* name, T& to) {

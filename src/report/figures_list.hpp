@@ -51,6 +51,11 @@ void each(F& f, Visit&& visit) {
   visit(Figure{"train_loss", "", R::same, S::mean, A::first, "mean over the labels of the epoch"}, f.train_loss);
   visit(Figure{"test_loss", "", R::same, S::none, A::first, "where it was evaluated"}, f.test_loss);
   visit(Figure{"test_accuracy", "0..1", R::same, S::none, A::first, "likewise, where the loss has a right answer"}, f.test_accuracy);
+  visit(Figure{"test_perplexity", "", R::same, S::none, A::first, "where labels are one a token: e to the test loss", kLeftOut}, f.test_perplexity);
+  visit(Figure{"test_top5_accuracy", "0..1", R::same, S::none, A::first, "labels among the five largest outputs (evaluate.metrics)", kLeftOut}, f.test_top5_accuracy);
+  visit(Figure{"test_macro_f1", "0..1", R::same, S::none, A::first, "F1, mean over the classes that are labels or predictions (likewise)", kLeftOut}, f.test_macro_f1);
+  visit(Figure{"test_recall", "0..1", R::same, S::none, A::first, "by class, of its labels (likewise); null: no label", kLeftOut}, f.test_recall);
+  visit(Figure{"test_precision", "0..1", R::same, S::none, A::first, "by class, of its predictions (likewise); null: no prediction", kLeftOut}, f.test_precision);
   visit(Figure{"seconds", "s", R::rank0, S::sum, A::first, "evaluation included"}, f.seconds);
 }
 
@@ -114,6 +119,10 @@ void each(F& f, Visit&& visit) {
   visit(Figure{"train_loss", "", R::same, S::newest, A::median, "of the last epoch, else of the last step"}, f.train_loss);
   visit(Figure{"test_loss", "", R::same, S::newest, A::median, "of the last evaluation"}, f.test_loss);
   visit(Figure{"test_accuracy", "0..1", R::same, S::newest, A::median, "of the last evaluation"}, f.test_accuracy);
+  visit(Figure{"test_top5_accuracy", "0..1", R::same, S::newest, A::median, "likewise: labels among the five largest outputs (evaluate.metrics)", kLeftOut}, f.test_top5_accuracy);
+  visit(Figure{"test_macro_f1", "0..1", R::same, S::newest, A::median, "likewise: F1, mean over the classes that are labels or predictions", kLeftOut}, f.test_macro_f1);
+  visit(Figure{"test_recall", "0..1", R::same, S::newest, A::first, "likewise by class, of its labels; null: no label", kLeftOut}, f.test_recall);
+  visit(Figure{"test_precision", "0..1", R::same, S::newest, A::first, "likewise by class, of its predictions; null: no prediction", kLeftOut}, f.test_precision);
   visit(Figure{"card_peak", "bytes/s", R::list, S::none, A::largest, "sent and received in the busiest tenth of a second", kLeftOut}, f.card_peak);
   visit(Figure{"card_mean", "bytes/s", R::list, S::mean, A::largest, "likewise over the whole attempt", kLeftOut}, f.card_mean);
   visit(Figure{"peak_rss_mb", "MiB", R::list, S::none, A::largest, "memory of the process"}, f.peak_rss_mb);

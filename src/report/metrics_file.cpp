@@ -2,11 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "base/atomic_file.hpp"
 #include "base/error.hpp"
+#include "report/aside.hpp"
 #include "report/figures_json.hpp"
 
 namespace echelon::inline report {
@@ -30,6 +32,10 @@ MetricsRows read_metrics(const std::string& attempt) {
   } catch (const nlohmann::json::exception& error) {
     throw DataError(fmt::format("{}:{}: a field has the wrong type: {}", path, number, error.what()));
   }
+  if (rows.steps.empty()) return rows;
+  for (const AsideEvaluation& aside : read_aside(std::filesystem::path(attempt).parent_path().string()))
+    if (aside.figures.step >= rows.steps.front().step && aside.figures.step <= rows.steps.back().step)
+      rows.tests.push_back(aside.figures);
   return rows;
 }
 

@@ -10,6 +10,7 @@
 #include "base/error.hpp"
 #include "config/parse.hpp"
 #include "config/traits/codecs.hpp"
+#include "report/aside.hpp"
 #include "report/figures_json.hpp"
 #include "report/record.hpp"
 
@@ -108,6 +109,26 @@ std::string shown(const std::string& path) {
 
 }  // namespace
 
+namespace {
+
+// Figures of the newest evaluation by another job, where the run itself made none.
+void take_aside(const std::string& folder, RunRecord& run) {
+  if (!std::isnan(run.test_loss) || !run.has_summary) return;
+  for (const AsideEvaluation& aside : read_aside(fs::path(folder).parent_path().string())) {
+    const EpochFigures& f = aside.figures;
+    if (f.step > run.steps) break;
+    run.test_loss = f.test_loss;
+    run.test_accuracy = f.test_accuracy;
+    run.test_top5_accuracy = f.test_top5_accuracy;
+    run.test_macro_f1 = f.test_macro_f1;
+    run.test_recall = f.test_recall;
+    run.test_precision = f.test_precision;
+    run.test_perplexity = f.test_perplexity;
+  }
+}
+
+}  // namespace
+
 RunRecord read_run(const std::string& folder) {
   RunRecord run;
   run.folder = folder;
@@ -125,6 +146,7 @@ RunRecord read_run(const std::string& folder) {
     throw DataError(
         fmt::format("{}: a field has the wrong type: {}", run.has_summary ? summary : folder, error.what()));
   }
+  take_aside(folder, run);
   take_config(folder + "/config.toml", run);
   return run;
 }

@@ -21,6 +21,7 @@
 #include "job/agree.hpp"
 #include "job/signals.hpp"
 #include "run/banner.hpp"
+#include "run/initial_weights.hpp"
 #include "run/restore.hpp"
 #include "run/staleness.hpp"
 #include "run/summary.hpp"
@@ -39,8 +40,6 @@ constexpr int kPartsChannel = 0;                                          // of 
 constexpr int kNormsChannel = 1;    // likewise, and of the shards of a stage: norms of split models
 constexpr int kReplicaChannel = 2;  // likewise: when its ranks come to meetings, what they evaluate by themselves
 constexpr int kCutsChannel = 3;     // likewise, from here on: activations between its ranks
-// A rank that is silent for hang_timeout_s is lost, and the others agree on it: a wait so many times as long is a hang.
-constexpr double kWaitsForTheLost = 3;
 
 // "_2x1-0" of the first of two stages; nothing where the model is whole.
 std::string part_name(const Mesh& mesh, int part) {
@@ -202,9 +201,10 @@ void Attempt::build() {
 
 void Attempt::restore() {
   phase_.enter("start");
-  if (start_.first_step())
+  if (start_.first_step()) {
+    if (!start_.weights.empty()) all_or_none(group_, [&] { load_weights(start_.weights, *arenas_); });
     broadcast_weights(*arenas_, rank_groups_->exchange(), kWeightsChannel);
-  else
+  } else
     all_or_none(group_, [&] {
       echelon::restore(start_, config_, *plan_, rank_groups_->replica(),
                        {state_, tuning_, *arenas_, *optimiser_, *strategy_});
@@ -224,29 +224,6 @@ WholeTensors Attempt::gather_for_checkpoint() {
         rank_groups_->model(), kPartsChannel, [this](StateVisitor& visitor) { visit_state(visitor); }, wholes);
   }
   return wholes;
-}
-
-WatchdogOptions Attempt::watchdog_options() {
-  WatchdogOptions options;
-  options.hang_timeout_s = config_.run.hang_timeout_s * (goes_on() ? kWaitsForTheLost : 1);
-  options.term_deadline_s = kTermDeadline_s;
-  options.record_exit = [this](int code, const std::string& reason) {
-    const bool hung = code == kExitLostRank;
-    return board_.conclude(hung ? "failed" : "stopped", code, reason, hung ? phase_.step() : -1);
-  };
-  options.record_rank_error = [this](const std::string& reason) { board_.write_rank_error(slot_.rank, reason); };
-  return options;
-}
-
-// Where the run goes on without lost workers, its crew finds them.
-void Attempt::start_watchdog() {
-  WatchdogOptions options = watchdog_options();
-  const std::vector<std::string> processes = group_.gather(process_id_text());
-  for (int rank = 0; rank < slot_.ranks && !goes_on(); ++rank)
-    if (const std::string& process = processes[static_cast<std::size_t>(rank)]; rank != slot_.rank && is_near(process))
-      options.others.push_back({rank, process});
-  if (goes_on() && !options_.crew->watched()) options_.crew->watch(config_.run.hang_timeout_s);
-  watchdog_ = std::make_unique<Watchdog>(engine_, phase_, std::move(options));
 }
 
 int Attempt::run_or_throw() {
@@ -327,17 +304,19 @@ int Attempt::finish(Ending ending) {
     if (!wire.empty()) write_file_whole(start_.folder.attempt + "/wire.json", wire);
     write_staleness(staleness, start_.folder);
     const bool in_time = job_end_is_near(config_.run.stop_before_end_s);
-    const std::string why = in_time           ? "Slurm ends the job soon (run.stop_before_end_s)"
+    const std::string why = in_time                    ? "Slurm ends the job soon (run.stop_before_end_s)"
+                            : !monitor_->why().empty() ? monitor_->why()
                             : replay_.is_on() ? "the recorded order of arrivals ends here, or asked to stop by a signal"
                                               : "asked to stop by a signal";
+    const std::string met = goal_result(config_.goal, summary.test_loss, summary.test_accuracy);
     board_.conclude(summary.state, code,
-                    finished ? goal_result(config_.goal, summary.test_loss, summary.test_accuracy)
+                    finished ? met + (!met.empty() && monitor_->ends_run() ? "; " : "") +
+                                   (monitor_->ends_run() ? monitor_->why() : "")
                              : fmt::format("{}; checkpoint of step {}", why, state_.step),
                     state_.step);
     log_info("{}", summary_text(summary, parts, board_.checkpoint()));
     if (const std::string late = pace_warning(summary, statistics_->steps()); !late.empty()) log_warning("{}", late);
-    if (finished && config_.goal.metric != GoalMetric::none)
-      log_info("goal      {}", goal_result(config_.goal, summary.test_loss, summary.test_accuracy));
+    if (finished && config_.goal.metric != GoalMetric::none) log_info("goal      {}", met);
     if (!finished) log_info("stopped early, {}: the same command continues from step {}", why, state_.step);
     flush_log();
   });

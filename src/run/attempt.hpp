@@ -43,6 +43,7 @@
 #include "train/hooks/goal.hpp"
 #include "train/hooks/hook.hpp"
 #include "train/hooks/metrics.hpp"
+#include "train/hooks/monitor.hpp"
 #include "train/hooks/statistics.hpp"
 #include "train/loop.hpp"
 #include "train/run_plan.hpp"
@@ -95,6 +96,7 @@ class Attempt {
   void build();
   void restore();
   void make_hooks();
+  MonitorSetting monitor_setting(std::function<void(const std::string&)> warn) const;
   void start_trace();
   void record_arrivals();
   Provenance provenance(const Config& config);
@@ -140,6 +142,7 @@ class Attempt {
   StatisticsHook* statistics_ = nullptr;
   GoalHook* goal_ = nullptr;
   CheckpointHook* checkpoints_ = nullptr;
+  MonitorHook* monitor_ = nullptr;
   std::optional<Control> control_;  // once the loop begins
   bool saved_ = false;
   std::optional<LostRankError> loss_;

@@ -1,4 +1,4 @@
-// The provenance of an attempt, its banner, and its hooks, in the order in which the loop calls them.
+// The watchdog of an attempt, its provenance, its banner, and its hooks, in the order in which the loop calls them.
 #include <fmt/format.h>
 
 #include <sstream>
@@ -10,6 +10,7 @@
 #include "checkpoint/trained_data.hpp"
 #include "config/parse.hpp"
 #include "job/agree.hpp"
+#include "job/signals.hpp"
 #include "run/attempt.hpp"
 #include "run/banner.hpp"
 #include "train/hooks/agreement.hpp"
@@ -18,6 +19,7 @@
 #include "train/hooks/divergence.hpp"
 #include "train/hooks/evaluate.hpp"
 #include "train/hooks/fault.hpp"
+#include "train/hooks/monitor.hpp"
 #include "train/hooks/progress.hpp"
 #include "train/hooks/status.hpp"
 #include "train/hooks/trace.hpp"
@@ -27,7 +29,33 @@ namespace {
 
 constexpr int kTraceChannel = 0;  // that of the world's group, which nothing else uses where hooks meet
 
+// A rank that is silent for hang_timeout_s is lost, and the others agree on it: a wait so many times as long is a hang.
+constexpr double kWaitsForTheLost = 3;
+
 }  // namespace
+
+WatchdogOptions Attempt::watchdog_options() {
+  WatchdogOptions options;
+  options.hang_timeout_s = config_.run.hang_timeout_s * (goes_on() ? kWaitsForTheLost : 1);
+  options.term_deadline_s = kTermDeadline_s;
+  options.record_exit = [this](int code, const std::string& reason) {
+    const bool hung = code == kExitLostRank;
+    return board_.conclude(hung ? "failed" : "stopped", code, reason, hung ? phase_.step() : -1);
+  };
+  options.record_rank_error = [this](const std::string& reason) { board_.write_rank_error(slot_.rank, reason); };
+  return options;
+}
+
+// Where the run goes on without lost workers, its crew finds them.
+void Attempt::start_watchdog() {
+  WatchdogOptions options = watchdog_options();
+  const std::vector<std::string> processes = group_.gather(process_id_text());
+  for (int rank = 0; rank < slot_.ranks && !goes_on(); ++rank)
+    if (const std::string& process = processes[static_cast<std::size_t>(rank)]; rank != slot_.rank && is_near(process))
+      options.others.push_back({rank, process});
+  if (goes_on() && !options_.crew->watched()) options_.crew->watch(config_.run.hang_timeout_s);
+  watchdog_ = std::make_unique<Watchdog>(engine_, phase_, std::move(options));
+}
 
 Provenance Attempt::provenance(const Config& config) {
   Provenance p;
@@ -58,6 +86,19 @@ void Attempt::log_banner() {
   if (replay_.is_on()) log_info("replay    {}", replay_.told);
 }
 
+MonitorSetting Attempt::monitor_setting(std::function<void(const std::string&)> warn) const {
+  MonitorSetting setting{.config = config_, .hosts = {}, .parts = {}, .total_steps = plan_->total_steps};
+  const Mesh& mesh = rank_groups_->mesh();
+  for (int rank = 0; rank < rank_groups_->roles().workers; ++rank) {
+    setting.hosts.push_back(provenance_.hosts[static_cast<std::size_t>(rank)]);
+    setting.parts.push_back(mesh.index_in_group(mesh.coord(rank)));
+  }
+  setting.reports = slot_.rank == 0;
+  setting.left_s = left_of_job_s;
+  setting.warn = std::move(warn);
+  return setting;
+}
+
 void Attempt::make_hooks() {
   const bool first_rank = slot_.rank == 0;
   if (auto fault = make_fault_hook(slot_.rank, *arenas_, *strategy_)) hooks_.push_back(std::move(fault));
@@ -66,10 +107,15 @@ void Attempt::make_hooks() {
                                                    *strategy_, group_));
   std::unique_ptr<MetricsHook> rows;
   if (first_rank)
-    rows = std::make_unique<MetricsHook>(start_.folder.attempt + "/metrics.jsonl", config_.run.log_every_steps);
+    rows = std::make_unique<MetricsHook>(start_.folder.attempt + "/metrics.jsonl", config_.run.log_every_steps,
+                                         config_.evaluate.metrics);
   MetricsHook* metrics = rows.get();
   auto goal = std::make_unique<GoalHook>(config_.goal);
   goal_ = goal.get();
+  std::function<void(const std::string&)> warn;
+  if (first_rank) warn = [](const std::string& text) { log_warning("{}", text); };
+  auto monitor = std::make_unique<MonitorHook>(monitor_setting(warn), engine_.clock());
+  monitor_ = monitor.get();
   hooks_.push_back(std::make_unique<EvaluateHook>(
       config_, *plan_, *rank_groups_, *arenas_, *strategy_, *activation_exchange_, group_,
       model_group_ ? &*model_group_ : nullptr, phase_, [this, metrics](const char* type, const EpochFigures& figures) {
@@ -77,9 +123,11 @@ void Attempt::make_hooks() {
         if (type != std::string_view("test")) return;
         goal_->take(figures.test_loss, figures.test_accuracy);
         checkpoints_->take(figures.test_loss, figures.test_accuracy);
+        monitor_->take(figures.step, figures.test_loss);
       }));
   hooks_.push_back(std::move(goal));
-  hooks_.push_back(std::make_unique<DivergenceHook>(config_, state_));
+  hooks_.push_back(std::move(monitor));
+  hooks_.push_back(std::make_unique<DivergenceHook>(config_, state_, warn));
   if (rows) hooks_.push_back(std::move(rows));
   hooks_.push_back(make_checkpoint_hook(metrics));
   if (config_.data.balance == Balance::speed && rank_groups_->mesh().replicas() > 1)

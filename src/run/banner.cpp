@@ -151,7 +151,13 @@ std::vector<std::string> banner_lines(const BannerParts& p) {
                                 p.config.device.pace_ms > 0 ? seconds_text(1e-3 * p.config.device.pace_ms)
                                                             : std::string("the times of their ops by table and rates"),
                                 p.config.device.pace_factors.empty() ? "" : ", times device.pace_factors by rank"));
-  if (!p.start.told.empty()) lines.push_back((p.start.first_step() ? "hint      " : "resuming  ") + p.start.told);
+  if (const std::string frozen = frozen_text(p.plan.graph.parameters()); !frozen.empty())
+    lines.push_back("frozen    " + frozen);
+  if (!p.start.told.empty())
+    lines.push_back((!p.start.weights.empty() ? "weights   "
+                     : p.start.first_step()   ? "hint      "
+                                              : "resuming  ") +
+                    p.start.told);
   return lines;
 }
 

@@ -98,7 +98,7 @@ std::vector<std::string> kept_states(const h5::Reader& reader) {
 void require_same_model(const Config& config, const h5::Reader& reader, const Graph& graph) {
   const std::set<std::string> there = names_below(reader, kWeights);
   std::set<std::string> here;
-  for (const Parameter& parameter : graph.parameters().all()) {
+  for (const Parameter& parameter : graph.parameters().with_frozen()) {
     here.insert(parameter.name);
     if (!there.contains(parameter.name)) {
       const std::vector<std::string> known(there.begin(), there.end());

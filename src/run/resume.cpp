@@ -15,12 +15,15 @@
 #include "job/launch.hpp"
 #include "report/record.hpp"
 #include "report/status.hpp"
+#include "run/initial_weights.hpp"
 #include "run/other_run.hpp"
+#include "train/hooks/monitor.hpp"
 
 namespace echelon::inline run {
 namespace {
 
-// Of an attempt that finished the run, by its steps or by reaching the goal that is set now; none where there is none.
+// Of an attempt that finished the run: by its steps, by reaching the goal that is set now, or on a plateau; none where
+// there is none.
 std::optional<Decision> finished_already(const Config& config, const std::string& run, std::int64_t total_steps) {
   const auto earlier = attempts_of(run);
   if (earlier.empty()) return {};
@@ -32,7 +35,8 @@ std::optional<Decision> finished_already(const Config& config, const std::string
     decision.goal_missed = !goal_met(config.goal, record.test_loss, record.test_accuracy);
   }
   const bool at_goal = config.goal.stop && !decision.goal_missed;
-  if (status->step < total_steps && !at_goal) return {};
+  const bool flat = config.monitor.plateau == Watch::stop && status->reason.find(kPlateau) != std::string::npos;
+  if (status->step < total_steps && !at_goal && !flat) return {};
   decision.finished = true;
   decision.folder = {run, earlier.back()};
   decision.step = status->step;
@@ -49,6 +53,12 @@ void resume_own(const CheckpointInfo& own, Decision& decision) {
 
 // Where the run has no checkpoint of its own.
 void begin(const Config& config, const RunPlan& plan, const RunFolder& folder, Decision& decision) {
+  if (!config.model.weights.empty() && config.run.restart != Restart::require) {
+    const InitialWeights found = foresee_weights(config, plan.graph);
+    decision.weights = found.path;
+    decision.told = found.text();
+    return;
+  }
   if (config.run.resume_from.empty()) {
     if (config.run.restart == Restart::require)
       throw EnvironmentError(
@@ -118,7 +128,7 @@ std::string packed(const Decision& decision) {
   const auto& d = decision;
   for (const std::string& field : {fmt::format("{:d} {:d} {} {} {:d} {:d} {:d} {:d}", d.finished, d.goal_missed, d.step,
                                                d.ranks, d.other_run, d.weights_only, d.optimiser, d.residuals),
-                                   d.folder.run, d.folder.attempt, d.checkpoint})
+                                   d.folder.run, d.folder.attempt, d.checkpoint, d.weights})
     text += field + '\0';
   return text;
 }
@@ -130,6 +140,7 @@ void unpack(const std::string& text, Decision& decision) {
   std::getline(fields, decision.folder.run, '\0');
   std::getline(fields, decision.folder.attempt, '\0');
   std::getline(fields, decision.checkpoint, '\0');
+  std::getline(fields, decision.weights, '\0');
   std::istringstream(numbers) >> decision.finished >> decision.goal_missed >> decision.step >> decision.ranks >>
       decision.other_run >> decision.weights_only >> decision.optimiser >> decision.residuals;
 }

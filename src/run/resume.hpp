@@ -25,7 +25,8 @@ struct Decision {
   // Of a checkpoint that is another run's (run.resume_from): what is taken up (other_run.hpp); of an own one all.
   bool other_run = false, weights_only = false, optimiser = true, residuals = true;
   std::vector<std::string> damaged;  // texts: own checkpoints that are newer than the one to resume; on rank 0 alone
-  std::string told;                  // text about the start for banner and check; on rank 0 alone
+  std::string weights;  // path of the file that the first step's weights are taken from (model.weights); "": drawn
+  std::string told;     // text about the start for banner and check; on rank 0 alone
 
   bool first_step() const { return checkpoint.empty(); }
 };

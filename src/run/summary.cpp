@@ -182,6 +182,8 @@ void take_learned(const SummaryParts& parts, RunFigures& run) {
   run.train_loss = known(epoch.epoch > 0 ? epoch.train_loss : parts.statistics.newest_loss());
   run.test_loss = known(epoch.test_loss);
   run.test_accuracy = known(epoch.test_accuracy);
+  if (epoch.classes.any())
+    take_class_figures(chosen_figures(epoch.classes.figures(), parts.config.evaluate.metrics), run);
   if (!parts.plan.per_token()) return;
   run.tokens_per_s = parts.statistics.tokens_per_s();
   run.loss_unit = "nats per token";
@@ -217,6 +219,8 @@ void write_summary(const RunFigures& run, const SummaryParts& parts) {
   ordered_json json = {{"format", "echelon-summary"}, {"version", 2}};
   json.update(to_json(run));
   json["provenance"] = to_json(parts.provenance);
+  if (const ClassCounts& classes = parts.statistics.newest_epoch().classes; classes.any())
+    write_file_whole(parts.folder.attempt + "/classes.csv", classes.csv(parts.plan.train.class_names));
   write_file_whole(parts.folder.attempt + "/summary.json",
                    json.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n");
 }

@@ -31,6 +31,8 @@ std::string summary_text(const RunFigures& s, const SummaryParts& parts, const s
   if (tested)
     text += fmt::format("{} test loss {:.4f}{}", right ? "," : ":", s.test_loss,
                         parts.plan.per_token() ? perplexity_text(s.test_loss) : "");
+  if (s.test_top5_accuracy >= 0) text += fmt::format(", top-5 accuracy {:.2f} %", 100 * s.test_top5_accuracy);
+  if (s.test_macro_f1 >= 0) text += fmt::format(", macro F1 {:.4f}", s.test_macro_f1);
   const Quartiles& rate = s.tokens_per_s ? *s.tokens_per_s : s.samples_per_s;
   text += fmt::format("\n{} {}/s (median of {}, {} to {}){}\ntime:", rate_text(rate.median),
                       parts.plan.per_token() ? "tokens" : "samples", counted(s.timed_steps, "step"),

@@ -1,7 +1,5 @@
 #include "train/loop.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -10,9 +8,6 @@
 #include "base/check.hpp"
 #include "base/clock.hpp"
 #include "base/spans.hpp"
-#include "job/agree.hpp"
-#include "job/signals.hpp"
-#include "train/hooks/divergence.hpp"
 #include "train/positions.hpp"
 
 namespace echelon::inline train {
@@ -294,42 +289,6 @@ void Loop::take_position(const ControlSum& sum) {
   if (draws_ != nullptr) state_.replica_steps.clear();
 }
 
-ControlWords Loop::words_of(const LossSums& losses, std::int64_t step) {
-  const SignalWishes wishes = take_signal_wishes();
-  told_compute_s_ = last_.compute_s;
-  return {.loss = losses.loss,
-          .weight = losses.weight,
-          .step = static_cast<double>(step),
-          .last = last_,
-          .requeue = wishes.requeue || job_end_is_near(config_.run.stop_before_end_s),
-          .interrupt = wishes.interrupt,
-          .checkpoint = wishes.checkpoint || (group_.rank() == 0 && clock_wants_checkpoint())};
-}
-
-void Loop::remember(const StepResult& result) {
-  const StepTimes& t = result.times;
-  last_ = {.compute_s = runner_.trains() ? t.data_wait_s + t.forward_s + t.backward_s : -1,
-           .exposed_s = result.outcome.exchange_wait_s,
-           .exchange_s = result.outcome.exchange_busy_s,
-           .wire_bytes = static_cast<double>(result.outcome.wire.bytes_sent)};
-}
-
-void Loop::refuse_loss(const ControlSum& sum) {
-  throw CommonError(kExitNumeric, not_finite_text(sum.not_finite_loss, state_.at.step + 1,
-                                                  static_cast<int>(sum.not_finite_rank), config_));
-}
-
-void Loop::overflow(const StepOutcome& outcome) {
-  const std::string text = fmt::format(
-      "the gradients are not finite at step {} though the loss was scaled by no more than {}; {}", state_.at.step + 1,
-      outcome.loss_scale,
-      config_.device.loss_scale > 0 ? "device.loss_scale = 0 finds a scale by itself"
-                                    : "a lower optimizer.learning_rate or device.dtype = \"bf16\" may help");
-  // Where replicas meet at every step, all have seen the same gradients.
-  if (control_.progress().meets == Progress::Meets::every_step) throw CommonError(kExitNumeric, text);
-  throw NumericError(text);
-}
-
 // To the step that the replica joins next; true where an epoch ends on the way.
 bool Loop::advance(std::int64_t next_step) {
   Position& at = state_.at;
@@ -338,13 +297,6 @@ bool Loop::advance(std::int64_t next_step) {
   at = position_after(plan_.shards, at, steps);
   if (!on_call_) state_.move_to(at);
   return at.epoch > epoch;
-}
-
-bool Loop::clock_wants_checkpoint() {
-  if (config_.checkpoint.every_minutes <= 0) return false;
-  if (clock_.now_s() - last_clock_checkpoint_s_ < config_.checkpoint.every_minutes * 60) return false;
-  last_clock_checkpoint_s_ = clock_.now_s();
-  return true;
 }
 
 }  // namespace echelon::inline train

@@ -8,7 +8,9 @@
 #include "base/error.hpp"
 #include "config/refuse.hpp"
 #include "config/trace_steps.hpp"
+#include "config/traits/strategies.hpp"
 #include "model/build.hpp"
+#include "train/class_counter.hpp"
 
 namespace echelon::inline train {
 namespace {
@@ -26,7 +28,7 @@ std::map<std::int64_t, Graph> graphs_of(const Config& config, const Dataset& tra
   std::map<std::int64_t, Graph> graphs;
   for (const std::int64_t bucket : shards.buckets()) {
     const auto [place, fresh] = graphs.emplace(bucket, build_model(config.model, train.form(bucket)));
-    const std::vector<Parameter>&all = graph.parameters().all(), &own = place->second.parameters().all();
+    const std::vector<Parameter> all = graph.parameters().with_frozen(), own = place->second.parameters().with_frozen();
     for (std::size_t i = 0; i < std::max(all.size(), own.size()); ++i)
       if (i >= all.size() || i >= own.size() || all[i].name != own[i].name || all[i].shape != own[i].shape)
         throw ConfigError(
@@ -59,6 +61,28 @@ void check_sparse(const Config& config, const ParameterSet& parameters) {
 
 }  // namespace
 
+namespace {
+
+// ConfigError where a stage trains nothing and the strategy has servers, each of which holds parts of every stage.
+void check_stages(const Config& config, const Graph& graph, const std::vector<int>& stages) {
+  if (!strategy_traits(config.exchange.strategy).reads.contains("servers")) return;
+  std::vector<std::int64_t> trained(static_cast<std::size_t>(config.parallel.pipeline));
+  for (std::size_t node = 0; node < graph.nodes().size(); ++node)
+    for (const int p : graph.nodes()[node].parameters)
+      if (const Parameter& parameter = graph.parameters()[p]; !parameter.frozen)
+        trained[static_cast<std::size_t>(stages[node])] += parameter.elems();
+  const auto empty = std::find(trained.begin(), trained.end(), 0);
+  if (empty == trained.end()) return;
+  refuse(
+      config, config.model.freeze.empty() ? "parallel.pipeline" : "model.freeze",
+      fmt::format("stage {} of parallel.pipeline = {} has nothing to train, and exchange.strategy = \"{}\" has servers "
+                  "for every stage; train a layer of that stage, or use a strategy without servers, such as "
+                  "\"synchronous\"",
+                  empty - trained.begin(), config.parallel.pipeline, config.exchange.strategy));
+}
+
+}  // namespace
+
 RunInputs open_inputs(const Config& config) {
   Dataset train = open_dataset(config.data.train, config.data);
   check_augmentation(config, train);
@@ -69,6 +93,7 @@ RunInputs open_inputs(const Config& config) {
   }
   Graph graph = build_model(config.model, train.form());
   check_sparse(config, graph.parameters());
+  check_metrics(config, graph);
   return {.train = std::move(train), .test = std::move(test), .graph = std::move(graph)};
 }
 
@@ -130,6 +155,7 @@ RunPlan plan_run(const Config& config, const Mesh& mesh, const MeshCoord& coord,
            "\"test_loss\"");
   if (costs.empty()) costs = node_flops(inputs.graph, config.device.dtype);
   Part part = part_of(inputs.graph, config.parallel, coord, costs);
+  if (mesh.pipeline() > 1) check_stages(config, inputs.graph, part.stages);
   return {.replicas = mesh.replicas(),
           .batch = std::move(batch),
           .train = std::move(inputs.train),

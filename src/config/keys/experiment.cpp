@@ -22,6 +22,12 @@ void add_experiment(Table& all) {
             "every batch norm is corrected towards its running statistics");
   model.key("dense_embeddings", &ModelConfig::dense_embeddings, {},
             "use dense gradients for all embeddings: whole tables are updated and sent");
+  model.key("weights", &ModelConfig::weights, text(),
+            "initial weights by name: a .safetensors file, a run's folder or a checkpoint; \"\": drawn from the seed");
+  model.key("weights_partial", &ModelConfig::weights_partial, {},
+            "weights: tensors that it lacks, or has in another shape, are drawn, and its other ones are left out");
+  model.key("freeze", &ModelConfig::freeze, text(),
+            "layers or parameters that are not trained, by name or pattern: [\"conv*\", \"fc1.bias\"]");
 
   auto data = part(all, "data", &Config::data);
   data.key("train", &DataConfig::train, text(), "folder, file or pattern of HDF5 shards");

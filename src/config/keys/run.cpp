@@ -1,4 +1,4 @@
-// [device], [evaluate], [checkpoint], [goal], [cost] and [run].
+// [device], [evaluate], [checkpoint], [goal], [monitor], [cost] and [run].
 #include "config/keys/section.hpp"
 #include "config/traits/devices.hpp"
 
@@ -43,6 +43,13 @@ void add_run(Table& all) {
                "replica 0, which evaluates its weights while the others train; 0: off");
   evaluate.key("batch", &EvaluateConfig::batch, range(1, 1e6),
                "samples per forward pass of a rank; with data.order = \"stream\" rows over all ranks");
+  evaluate.key("by", &EvaluateConfig::by, words({"all", "first", "aside"}),
+               "all: every replica takes a part of the data; first: the first replica alone; aside: no replica, but "
+               "`echelon eval --follow` beside the run",
+               kNeutral);
+  evaluate.key("metrics", &EvaluateConfig::metrics,
+               words({"top5_accuracy", "macro_f1", "class_recall", "class_precision", "confusion"}),
+               "figures of classes beside loss, accuracy and perplexity", kNeutral);
 
   auto checkpoint = part(all, "checkpoint", &Config::checkpoint, kNeutral);
   checkpoint.key("every_steps", &CheckpointConfig::every_steps, at_least(0), "0: off");
@@ -71,6 +78,27 @@ void add_run(Table& all) {
   goal.key("greatest_cost", &GoalConfig::greatest_cost, range(0, 1e12),
            "studies: cost of a run, at most; needs cost.node_hour; 0: not judged");
   goal.key("deadline_h", &GoalConfig::deadline_h, range(0, 1e6), "studies: hours of a run, at most; 0: not judged");
+
+  auto monitor = part(all, "monitor", &Config::monitor, kNeutral);
+  const KeyLimits watch = words({"off", "warn", "stop"});
+  monitor.key("divergence", &MonitorConfig::divergence, watch,
+              "the loss is far above the first step's (train.divergence_factor); stop: exit 5");
+  monitor.key("plateau", &MonitorConfig::plateau, watch,
+              "the loss of evaluations no longer falls; stop: the run is finished");
+  monitor.key("plateau_evaluations", &MonitorConfig::plateau_evaluations, range(1, 1e6),
+              "evaluations in a row without a loss below the best");
+  monitor.key("plateau_change", &MonitorConfig::plateau_change, range(0, 1),
+              "by this fraction of it a loss must be below the best");
+  monitor.key("memory", &MonitorConfig::memory, watch, "resident memory of a rank climbs; stop: checkpoint, exit 75");
+  monitor.key("memory_growth_mb", &MonitorConfig::memory_growth_mb, range(1, 1e9),
+              "growth since the first samples that is told, while it goes on");
+  monitor.key("slow_rank", &MonitorConfig::slow_rank, watch,
+              "a rank computes longer than the others or than before; stop: checkpoint, exit 75");
+  monitor.key("slow_factor", &MonitorConfig::slow_factor, range(1.01, 1e6),
+              "times the median rank's compute time, or the rank's own least median");
+  monitor.key("slow_steps", &MonitorConfig::slow_steps, range(2, 1e6), "steps over which medians are taken");
+  monitor.key("out_of_time", &MonitorConfig::out_of_time, words({"off", "warn"}),
+              "at its rate the run would end after Slurm's time limit");
 
   auto cost = part(all, "cost", &Config::cost, kNeutral);
   cost.key("node_hour", &CostConfig::node_hour, range(0, 1e9), "price of an hour of one host; 0: not known");

@@ -70,12 +70,12 @@ void ArenaPass::step_outwards(OuterFactors factors, const Memory& anchor, Memory
 }
 
 void ArenaPass::visit_whole(StateVisitor& visitor, std::string_view prefix, const Memory& arena) const {
-  visit_arena(visitor, prefix, arenas_.device(), arenas_.parameters(), arenas_.dtype(), arena.data());
+  visit_arena(visitor, prefix, arenas_.device(), arenas_.parameters().all(), arenas_.dtype(), arena.data());
 }
 
 void ArenaPass::visit_by_replica(StateVisitor& visitor, std::string_view prefix, void* arena, ReplicaPosition place,
                                  OtherK other_k) const {
-  visit_arena(visitor, prefix, arenas_.device(), arenas_.parameters(), arenas_.dtype(), arena,
+  visit_arena(visitor, prefix, arenas_.device(), arenas_.parameters().all(), arenas_.dtype(), arena,
               [&](std::string_view name, void* data, DType dtype, const Parameter& parameter) {
                 StateTensor tensor = replica_tensor(name, data, dtype, parameter, place);
                 tensor.other_k = other_k;

@@ -5,7 +5,8 @@
 // replicas. The running mean and variance are parameters of kind `statistic`: their "gradient" is the step's mean over
 // all micro-batches and replicas, each weighted by its samples, so that they are part of the gradients' exchange and
 // stay equal on all replicas. Evaluation uses them; with renorm (Ioffe 2017) training corrects its own statistics
-// towards them.
+// towards them. A layer whose four parameters are all frozen normalises by its running statistics in training too, and
+// is a fixed linear map.
 #include <fmt/format.h>
 
 #include <optional>
@@ -67,7 +68,7 @@ class BatchNorm final : public SplittableLayer {
 
   void forward(Lowering& lowering) const override {
     const TensorRef x = lowering.input(0), gamma = lowering.parameter(kGamma), beta = lowering.parameter(kBeta);
-    if (!lowering.training())
+    if (!lowering.training() || is_fixed(lowering))
       lowering.op(spec(OpKind::norm_inference, lowering),
                   {x, gamma, beta, lowering.parameter(kMean), lowering.parameter(kVariance), lowering.output(0)});
     else if (in_parts())
@@ -78,6 +79,7 @@ class BatchNorm final : public SplittableLayer {
   }
 
   void backward(Lowering& lowering) const override {
+    if (is_fixed(lowering)) return backward_fixed(lowering);
     lowering.op(spec(OpKind::norm_statistics, lowering),
                 {stats(lowering), lowering.grad_parameter(kMean), lowering.grad_parameter(kVariance)},
                 ScaleSource::group_weight);
@@ -111,6 +113,28 @@ class BatchNorm final : public SplittableLayer {
  private:
   // Whether the sums over samples and the normalisation are separate ops, because sums are exchanged or corrected.
   bool in_parts() const { return synchronised_ || renorm_ || cut_ >= 0; }
+
+  static bool is_fixed(const Lowering& lowering) {
+    return lowering.frozen(kGamma) && lowering.frozen(kBeta) && lowering.frozen(kMean) && lowering.frozen(kVariance);
+  }
+
+  // dx = gamma / sqrt(running variance + epsilon) * dy: the op of evaluation without mean and shift.
+  void backward_fixed(Lowering& lowering) const {
+    if (!lowering.wants_grad_input(0)) return;
+    const Shape x = lowering.input_shape(0);
+    TensorRef dy = lowering.grad_output(0);
+    if (relu_) {
+      const TensorRef behind = lowering.kept("dy behind relu", x, lowering.dtype());
+      lowering.op({.kind = OpKind::activation_backward, .dtype = lowering.dtype(), .dims = ActivationDims{.shape = x}},
+                  {lowering.output(0), dy, behind});
+      dy = behind;
+    }
+    const TensorRef none = lowering.zeros("no shift", Shape{x[1]}, true), dx = lowering.kept("dx", x, lowering.dtype());
+    OpSpec scaled = spec(OpKind::norm_inference, lowering);
+    std::get<NormDims>(scaled.dims).relu = false;
+    lowering.op(scaled, {dy, lowering.parameter(kGamma), none, none, lowering.parameter(kVariance), dx});
+    lowering.give_gradient(0, dx);
+  }
 
   // `sums` over the rows and samples of this rank become those over all rows and samples of one normalisation.
   TensorRef of_all(Lowering& lowering, std::string_view tag, TensorRef sums) const {

@@ -37,6 +37,7 @@ class PieceLowering final : public Lowering {
   bool has_grad_output(int) const override { return true; }
   TensorRef parameter(int j) override { return node_.parameter(j); }
   TensorRef grad_parameter(int j) override { return node_.grad_parameter(j); }
+  bool frozen(int j) const override { return node_.frozen(j); }
   TensorRef row_marks(int j) override { return node_.row_marks(j); }
   TensorRef kept(std::string_view tag, const Shape& shape, DType dtype) override {
     return node_.kept(fmt::format("{} {}", tag, number_), shape, dtype);
@@ -49,7 +50,7 @@ class PieceLowering final : public Lowering {
   void share(int, int) override { unsupported(); }
   void pass_gradient(int, int) override { unsupported(); }
   void give_gradient(int, TensorRef) override { unsupported(); }
-  TensorRef zeros(std::string_view, const Shape&) override { unsupported(); }
+  TensorRef zeros(std::string_view, const Shape&, bool) override { unsupported(); }
   void sum_over_replicas(TensorRef) override { unsupported(); }
   void count_cells(std::int64_t) override { unsupported(); }
   void transfer(int, TensorRef, TensorRef, bool) override { unsupported(); }

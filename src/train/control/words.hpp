@@ -12,6 +12,7 @@ struct RankStep {
   double exposed_s = 0;   // the compute thread blocked on the exchange
   double exchange_s = 0;  // the exchange from start to finish, hidden and exposed
   double wire_bytes = 0;  // sent for it
+  double rss_mb = 0;      // resident memory of the process, MiB; 0: not measured
 };
 
 // Of one rank and step.

@@ -19,11 +19,11 @@ constexpr std::size_t kNamed = 3;  // parameters
 std::string checksums_by_parameter(const Arenas& arenas) {
   std::string all;
   std::vector<std::byte> host;
-  for (int i = 0; i < arenas.parameters().size(); ++i) {
-    const Tensor weight = arenas.weight(i);
+  for (const Parameter& parameter : arenas.parameters().with_frozen()) {
+    const Tensor weight = arenas.weight(arenas.parameters().find(parameter.name));
     host.resize(weight.bytes());
     arenas.device().to_host(host.data(), weight.data, host.size());
-    all += fmt::format("{} {}\n", arenas.parameters()[i].name, hex64(checksum64(host.data(), host.size())));
+    all += fmt::format("{} {}\n", parameter.name, hex64(checksum64(host.data(), host.size())));
   }
   return all;
 }

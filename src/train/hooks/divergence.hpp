@@ -5,7 +5,9 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
+#include <utility>
 
 #include "checkpoint/run_state.hpp"
 #include "config/schema.hpp"
@@ -17,14 +19,17 @@ inline constexpr int kDivergenceSteps = 20;
 
 class DivergenceHook final : public Hook {
  public:
-  // `state`: takes the first loss, and has it where the run was resumed.
-  DivergenceHook(const Config& config, RunState& state) : config_(config), state_(state) {}
-  // CommonError (exit 5) where the run diverges.
+  // `state`: takes the first loss, and has it where the run was resumed. `warn`: of monitor.divergence = "warn"; one
+  // rank has it.
+  DivergenceHook(const Config& config, RunState& state, std::function<void(const std::string&)> warn = {})
+      : config_(config), state_(state), warn_(std::move(warn)) {}
+  // CommonError (exit 5) where the run diverges, unless it is to be told or ignored (monitor.divergence).
   void step_end(const StepRecord& record) override;
 
  private:
   const Config& config_;
   RunState& state_;
+  std::function<void(const std::string&)> warn_;
   int above_ = 0;  // steps in a row
 };
 

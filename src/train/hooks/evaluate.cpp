@@ -31,8 +31,20 @@ EvaluateHook::EvaluateHook(const Config& config, const RunPlan& plan, const Rank
       model_group_(model_group),
       phase_(phase),
       tell_(std::move(tell)) {
-  if (!plan_.test) return;
-  part_ = make_share(evaluation_plan(*plan_.test, config, plan.replicas), replica_);
+  if (!plan_.test || config.evaluate.by == EvaluateBy::aside) return;
+  const bool first_alone = config.evaluate.by == EvaluateBy::first;
+  part_ = make_share(first_alone ? lone_evaluation_plan(*plan_.test, config, plan.replicas)
+                                 : evaluation_plan(*plan_.test, config, plan.replicas),
+                     replica_);
+  if (!config.evaluate.metrics.empty()) {
+    const MeshCoord& coord = rank_groups.coord();
+    const bool last_stage = coord.stage == rank_groups.mesh().pipeline() - 1;
+    counter_.emplace(plan_.graph, plan_.part.graph,
+                     ClassCounter::Place{.replica = model_group,
+                                         .has_outputs = trains_ && last_stage && coord.spatial_shard == 0,
+                                         .shard = coord.shard,
+                                         .counts = has_loss_});
+  }
   if (own_pace_ && config.evaluate.every_steps > 0 && trains_ && replica_ == 0)
     whole_ = make_share(lone_evaluation_plan(*plan_.test, config, plan.replicas), 0);
 }
@@ -51,8 +63,23 @@ EvaluateHook::Share EvaluateHook::make_share(SamplePlan shards, int replica) con
   return share;
 }
 
+EvaluateHook::Sums EvaluateHook::no_sums(const Share& share) const {
+  Sums sums;
+  sums.batches.resize(static_cast<std::size_t>(share.shards->steps_per_epoch() * share.shards->replicas()) * 3);
+  const std::vector<std::string>& metrics = config_.evaluate.metrics;
+  if (counter_)
+    sums.classes =
+        ClassCounts(classes_of(plan_.graph), std::find(metrics.begin(), metrics.end(), "confusion") != metrics.end());
+  return sums;
+}
+
+void EvaluateHook::add_over(Group& ranks, Sums& sums) {
+  ranks.sum(sums.batches);
+  if (sums.classes.any()) ranks.sum(sums.classes.values());
+}
+
 // Every batch's sums have places of their own, so that all are added in the order of batches on any number of ranks.
-void EvaluateHook::pass(const Share& share, std::vector<double>& sums) {
+void EvaluateHook::pass(const Share& share, Sums& sums) {
   const SamplePlan& shards = *share.shards;
   Loader loader(*plan_.test, shards, evaluation_loading(config_, arenas_.dtype(), share.replica));
   share.program->reset_states();
@@ -62,27 +89,29 @@ void EvaluateHook::pass(const Share& share, std::vector<double>& sums) {
                 config_.run.heartbeat_s);
   for (std::int64_t step = 0; step < shards.steps_per_epoch(); ++step) {
     work.at(step);
-    set_inputs(arenas_.device(), *share.program, loader.next());
+    const Batch& given = loader.next();
+    set_inputs(arenas_.device(), *share.program, given);
     share.program->reset_losses();
     share.program->forward({});
+    if (counter_ && arenas_.device().computes()) counter_->count(arenas_.device(), *share.program, given, sums.classes);
     if (!has_loss_) continue;
     const LossSums batch = share.program->losses();
     const auto at = static_cast<std::size_t>(step * shards.replicas() + share.replica) * 3;
-    sums[at] = batch.loss, sums[at + 1] = batch.correct, sums[at + 2] = batch.weight;
+    sums.batches[at] = batch.loss, sums.batches[at + 1] = batch.correct, sums.batches[at + 2] = batch.weight;
   }
   (void)activation_exchange_.take_waited_s();  // evaluation's time, not the next step's
 }
 
-EvaluateHook::Figures EvaluateHook::figures_of(const std::vector<double>& sums, bool common) const {
+EvaluateHook::Figures EvaluateHook::figures_of(Sums& sums, bool common) const {
   std::array<double, 3> all{};
-  for (std::size_t i = 0; i < sums.size(); ++i) all[i % 3] += sums[i];
+  for (std::size_t i = 0; i < sums.batches.size(); ++i) all[i % 3] += sums.batches[i];
   if (!arenas_.device().computes()) return {};  // the time was real, the figures mean nothing
   const std::string diverged = "the loss on the test data is not a finite number: the weights have diverged";
   if (!std::isfinite(all[0])) {
     if (common) throw CommonError(kExitNumeric, diverged);
     throw NumericError(diverged);
   }
-  Figures figures{.loss = all[2] > 0 ? all[0] / all[2] : 0};
+  Figures figures{.loss = all[2] > 0 ? all[0] / all[2] : 0, .classes = std::move(sums.classes)};
   if (plan_.graph.counts_correct()) figures.accuracy = all[2] > 0 ? all[1] / all[2] : 0;
   return figures;
 }
@@ -93,9 +122,9 @@ EvaluateHook::Figures EvaluateHook::meet() {
   phase_.enter(trains_ ? "evaluation" : kStandBy);
   const SpanScope span(SpanKind::evaluation);
   strategy_.drain();
-  std::vector<double> sums(static_cast<std::size_t>(part_.shards->steps_per_epoch() * part_.shards->replicas()) * 3);
+  Sums sums = no_sums(part_);
   if (takes_part()) pass(part_, sums);
-  group_.sum(sums);
+  add_over(group_, sums);
   phase_.enter("hooks");
   met_ = figures_of(sums, true);
   return *met_;
@@ -106,9 +135,9 @@ EvaluateHook::Figures EvaluateHook::snapshot() {
   phase_.enter("evaluation");
   const SpanScope span(SpanKind::evaluation);
   strategy_.wait_parameters({0, arenas_.elems()});
-  std::vector<double> sums(static_cast<std::size_t>(whole_.shards->steps_per_epoch()) * 3);
+  Sums sums = no_sums(whole_);
   pass(whole_, sums);
-  if (model_group_) model_group_->sum(sums);
+  if (model_group_) add_over(*model_group_, sums);
   phase_.enter("hooks");
   return figures_of(sums, false);
 }
@@ -116,7 +145,7 @@ EvaluateHook::Figures EvaluateHook::snapshot() {
 // At their own pace, by the steps of the first replica between meetings; else at the first meeting after so many.
 bool EvaluateHook::due(const StepRecord& record) {
   const std::int64_t every = config_.evaluate.every_steps;
-  if (!plan_.test || every == 0 || record.meets == own_pace_) return false;
+  if (!part_.shards || every == 0 || record.meets == own_pace_) return false;
   if (own_pace_ && (replica_ != 0 || !trains_)) return false;
   if (seen_step_ < 0) seen_step_ = record.step - 1;
   const bool is_due = record.step / every > seen_step_ / every;
@@ -134,17 +163,21 @@ void EvaluateHook::step_end(const StepRecord& record) {
   row.epoch = record.epoch, row.step = record.step;
   row.test_loss = figures.loss;
   if (figures.accuracy >= 0) row.test_accuracy = figures.accuracy;
+  if (plan_.per_token()) row.test_perplexity = std::exp(figures.loss);
+  if (figures.classes.any())
+    take_class_figures(chosen_figures(figures.classes.figures(), config_.evaluate.metrics), row);
   row.seconds = now_s() - start_s;
   tell_(own_pace_ ? "snapshot" : "test", row);
 }
 
 void EvaluateHook::epoch_end(EpochRecord& record) {
-  if (!plan_.test) return;
+  if (!part_.shards) return;
   const std::int64_t every = config_.evaluate.every_epochs;
   if (!record.last && (every == 0 || record.epoch % every != 0)) return;
   const Figures figures = meet();
   record.test_loss = figures.loss;
   record.test_accuracy = figures.accuracy;
+  record.classes = figures.classes;
 }
 
 }  // namespace echelon::inline train

@@ -1,7 +1,9 @@
-// Loss and accuracy on the test data: sums over batches, so that the figures are those of one rank.
+// Loss and accuracy on the test data: sums over batches, so that the figures are those of one rank; figures of classes
+// (evaluate.metrics) from whole counts.
 //
-// At meetings (ends of epochs, and evaluate.every_steps of replicas that step together) every replica takes its part;
-// ranks that do not train stand by, however long it takes.
+// At meetings (ends of epochs, and evaluate.every_steps of replicas that step together) every replica takes its part,
+// or with evaluate.by = "first" the first one takes all; ranks that do not train stand by, however long it takes. With
+// evaluate.by = "aside" nothing is evaluated here (cli/follow.cpp does).
 //
 // Where replicas step at their own pace, evaluate.every_steps is a snapshot: after so many steps of its own the first
 // replica evaluates the whole set alone, with the weights that its last push was answered with, and nobody stops. Its
@@ -22,6 +24,7 @@
 #include "parallel/activation_exchange.hpp"
 #include "parallel/rank_groups.hpp"
 #include "report/figures.hpp"
+#include "train/class_counter.hpp"
 #include "train/hooks/hook.hpp"
 #include "train/run_plan.hpp"
 
@@ -53,15 +56,23 @@ class EvaluateHook final : public Hook {
   };
   struct Figures {
     double loss = -1, accuracy = -1;  // -1: the device computes nothing; there are no correct predictions
+    ClassCounts classes;
+  };
+  // Of a pass: three sums a batch, and counts.
+  struct Sums {
+    std::vector<double> batches;
+    ClassCounts classes;
   };
 
   bool due(const StepRecord& record);
   Share make_share(SamplePlan shards, int replica) const;
-  void pass(const Share& share, std::vector<double>& sums);
+  Sums no_sums(const Share& share) const;
+  void pass(const Share& share, Sums& sums);
+  static void add_over(Group& ranks, Sums& sums);
   Figures meet();
   Figures snapshot();
   // `common`: all ranks have the same sums.
-  Figures figures_of(const std::vector<double>& sums, bool common) const;
+  Figures figures_of(Sums& sums, bool common) const;
   // No more replicas do than there are samples.
   bool takes_part() const { return trains_ && replica_ < part_.shards->replicas(); }
 
@@ -78,8 +89,9 @@ class EvaluateHook final : public Hook {
   Group* model_group_;
   PhaseBoard& phase_;
   Tell tell_;
-  Share part_;                   // of this replica, at meetings
-  Share whole_;                  // of snapshots; on the first replica
+  Share part_;   // of this replica, at meetings
+  Share whole_;  // of snapshots; on the first replica
+  std::optional<ClassCounter> counter_;
   std::optional<Figures> met_;   // of the present meeting
   std::int64_t seen_step_ = -1;  // the last one that an evaluation could have followed; -1: none yet
 };

@@ -17,6 +17,7 @@
 #include "exchange/strategy.hpp"
 #include "model/program.hpp"
 #include "report/figures.hpp"
+#include "train/class_counts.hpp"
 #include "train/control/words.hpp"
 
 namespace echelon::inline train {
@@ -55,6 +56,7 @@ struct EpochRecord {
   double train_loss = std::numeric_limits<double>::quiet_NaN();  // mean over the epoch's samples; NaN: not known
   double test_loss = -1;                                         // -1: not evaluated
   double test_accuracy = -1;  // -1: not evaluated, or the loss has no notion of correct predictions
+  ClassCounts classes;        // counted by the newest evaluation, where evaluate.metrics asks for figures of classes
   bool per_token = false;     // losses and accuracy are means over tokens
   double seconds = 0;
   bool last = false;  // the run is finished
@@ -75,6 +77,8 @@ class Hook {
   // Asked at meetings, after step_end and after epoch_end: the run has nothing left to do, though steps remain. The
   // same on all ranks. After step_end an epoch_end with `last` follows.
   virtual bool ends_run() const { return false; }
+  // Asked once a step, on any rank: all are to save and end, as if USR1 came.
+  virtual bool asks_to_requeue() const { return false; }
   virtual void run_end(bool finished) { (void)finished; }
 };
 

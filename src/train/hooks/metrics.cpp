@@ -74,9 +74,10 @@ std::string row_text(const char* type, const ordered_json& figures) {
 
 }  // namespace
 
-MetricsHook::MetricsHook(const std::string& path, std::int64_t every_steps)
+MetricsHook::MetricsHook(const std::string& path, std::int64_t every_steps, std::vector<std::string> metrics)
     : path_(path),
       every_steps_(every_steps),
+      metrics_(std::move(metrics)),
       file_(::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644)) {
   if (file_ < 0) fail();
 }
@@ -123,6 +124,8 @@ void MetricsHook::epoch_end(EpochRecord& record) {
   f.train_loss = record.train_loss;
   if (record.tested()) f.test_loss = record.test_loss;
   if (record.test_accuracy >= 0) f.test_accuracy = record.test_accuracy;
+  if (record.tested() && record.per_token) f.test_perplexity = std::exp(record.test_loss);
+  if (record.classes.any()) take_class_figures(chosen_figures(record.classes.figures(), metrics_), f);
   f.seconds = record.seconds;
   epoch_row_ = row_text("epoch", to_json(f));
 }

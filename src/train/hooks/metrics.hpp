@@ -6,6 +6,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "train/hooks/hook.hpp"
 
@@ -14,7 +15,8 @@ namespace echelon::inline train {
 class MetricsHook final : public Hook {
  public:
   // Throws EnvironmentError where the file cannot be opened; the calls below, where it cannot be written.
-  MetricsHook(const std::string& path, std::int64_t every_steps);
+  // `metrics`: which figures of classes are written (evaluate.metrics).
+  MetricsHook(const std::string& path, std::int64_t every_steps, std::vector<std::string> metrics = {});
   ~MetricsHook() override;
 
   void step_end(const StepRecord& record) override;
@@ -39,6 +41,7 @@ class MetricsHook final : public Hook {
 
   std::string path_;
   std::int64_t every_steps_;
+  std::vector<std::string> metrics_;
   int file_ = -1;
   std::string rows_;                  // whole, not in the file yet
   const StepRecord* step_ = nullptr;  // ended, not among the rows yet

@@ -19,6 +19,7 @@ void StatisticsHook::epoch_end(EpochRecord& record) {
   if (!record.tested()) {
     epoch_.test_loss = before.test_loss;
     epoch_.test_accuracy = before.test_accuracy;
+    epoch_.classes = before.classes;
   }
 }
 

@@ -42,7 +42,8 @@ class Drawer {
       case 3: return limits.words.empty() ? text(limits) : one_of(limits.words);
       case 4: return list<std::int64_t>(limits, [&] { return integer(limits); });
       case 5: return list<double>(limits, [&] { return real(limits); });
-      default: return std::vector<std::string>{};
+      default:
+        return list<std::string>(limits, [&] { return limits.words.empty() ? text(limits) : one_of(limits.words); });
     }
   }
 
@@ -151,6 +152,11 @@ std::vector<std::string> company_of(const std::string& path) {
       {"goal.stop", {"data.test=x", "goal.metric=test_loss", "goal.target=1"}},
       {"goal.most_samples", {"data.test=x", "goal.metric=test_loss", "goal.target=1"}},
       {"goal.greatest_cost", {"cost.node_hour=1"}},
+      {"model.weights_partial", {"model.weights=w.safetensors"}},
+      {"evaluate.by", {"data.test=x"}},
+      {"evaluate.metrics", {"data.test=x"}},
+      {"monitor.plateau_evaluations", {"monitor.plateau=warn"}},
+      {"monitor.plateau_change", {"monitor.plateau=warn"}},
       {"run.resume_weights_only", {"run.resume_from=results/other"}},
   };
   const auto found = company.find(path);

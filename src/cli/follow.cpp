@@ -1,0 +1,207 @@
+// echelon eval RUN --follow: evaluates the checkpoints of a run while another job trains it (report/aside.hpp).
+//
+// Ends once the run has ended and its newest checkpoint is evaluated. Checkpoints that the run removed before they were
+// read (checkpoint.keep) are left out, with a line each.
+#include "cli/follow.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <set>
+#include <thread>
+
+#include "base/atomic_file.hpp"
+#include "base/checksum.hpp"
+#include "base/clock.hpp"
+#include "base/error.hpp"
+#include "base/log.hpp"
+#include "base/text.hpp"
+#include "checkpoint/checkpoint_files.hpp"
+#include "checkpoint/trained_data.hpp"
+#include "comm/group.hpp"
+#include "data/dataset.hpp"
+#include "h5/file.hpp"
+#include "inference/inference.hpp"
+#include "job/agree.hpp"
+#include "job/launch.hpp"
+#include "job/run_folder.hpp"
+#include "report/aside.hpp"
+#include "report/status.hpp"
+
+namespace echelon::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int kTurnsChannel = 2;  // beside those of `infer`
+
+// What rank 0 sees of the run; all ranks do what it decides.
+class Follower {
+ public:
+  explicit Follower(const FollowOptions& options) : options_(options), alive_at_s_(now_s()) {}
+
+  // The path of the next checkpoint to evaluate (its hash: `hash`), ":" where there is none now, "" where the run has
+  // ended. EnvironmentError where the run shows no sign of life for options.patience_s.
+  std::string next() {
+    const std::string run = run_in(options_.model);
+    if (run.empty()) return wait("has no run yet");
+    if (run_ != run) take_earlier(run);
+    const std::optional<Status> status = newest_status();
+    if (const std::string sign = status ? fmt::format("{} {} {}", attempt_, status->state, status->step) : "";
+        sign != sign_)
+      sign_ = sign, alive_at_s_ = now_s();
+    for (const auto& [step, path] : checkpoints()) {
+      hash_ = hash_of(path);
+      if (!hash_.empty() && done_.insert(hash_).second) return path;
+    }
+    const bool ended = status && status->state != "running";
+    if (!ended) return wait("shows no sign of life");
+    return std::exchange(ended_, true) ? "" : ":";  // seen twice: a run that lost workers goes on in another attempt
+  }
+
+  const std::string& run() const { return run_; }
+  const std::string& hash() const { return hash_; }
+
+ private:
+  // "" where the run has just removed it.
+  static std::string hash_of(const std::string& checkpoint) {
+    try {
+      return hex64(checksum64(read_file_whole(manifest_path(checkpoint))));
+    } catch (const EnvironmentError&) {
+      return {};
+    }
+  }
+
+  std::string wait(const char* what) {
+    ended_ = false;
+    if (now_s() - alive_at_s_ > options_.patience_s)
+      throw EnvironmentError(
+          fmt::format("{}: {} for {} (--patience)", options_.model, what, seconds_text(options_.patience_s)));
+    return ":";
+  }
+
+  void take_earlier(const std::string& run) {
+    run_ = run;
+    for (const AsideEvaluation& earlier : read_aside(run)) done_.insert(earlier.checkpoint);
+  }
+
+  std::optional<Status> newest_status() {
+    const std::vector<std::string> attempts = attempts_of(run_);
+    if (attempts.empty()) return {};
+    attempt_ = attempts.back();
+    return read_status(attempt_);
+  }
+
+  // By step, those with a manifest, which is written last.
+  std::map<std::int64_t, std::string> checkpoints() const {
+    std::map<std::int64_t, std::string> found;
+    std::error_code error;
+    for (fs::directory_iterator entry(run_ + "/checkpoints", error), end; !error && entry != end;
+         entry.increment(error)) {
+      const std::string path = entry->path().string();
+      long long step = 0;
+      if (std::sscanf(entry->path().filename().c_str(), "step-%lld.h5", &step) != 1 || !path.ends_with(".h5")) continue;
+      std::error_code gone;
+      if (fs::exists(manifest_path(path), gone)) found[step] = path;
+    }
+    return found;
+  }
+
+  FollowOptions options_;
+  std::string run_, attempt_, sign_, hash_;
+  std::set<std::string> done_;  // hashes of manifests
+  double alive_at_s_;
+  bool ended_ = false;
+};
+
+struct Opened {
+  SavedModel saved;
+  Dataset data;
+  LoadedModel model;
+};
+
+Opened open(const FollowOptions& options, const std::string& path, const HostSlot& slot) {
+  SavedModel saved = find_model(path);
+  const std::string data_at = options.data.empty() ? saved.config.data.test : options.data;
+  if (data_at.empty())
+    throw ConfigError(fmt::format("{}: its config names no data.test; give the data to evaluate on", saved.run));
+  Dataset data = open_dataset(data_at, saved.config.data, Labels::needed);
+  see_as_trained(data, trained_data_in(saved.checkpoint), saved.checkpoint);
+  DeviceConfig& device = saved.config.device;
+  device.threads = options.threads;
+  device.memory_limit_mb = 0;  // was for training
+  if (!options.device.empty()) device.kind = options.device;
+  LoadedModel model(saved, data.form(), open_device(device.kind, device_options(device, slot)));
+  return {std::move(saved), std::move(data), std::move(model)};
+}
+
+EpochFigures evaluate(Opened& opened, Engine* ranks) {
+  const double start_s = now_s();
+  const std::vector<std::string>& metrics = opened.saved.config.evaluate.metrics;
+  const InferenceSummary summary = infer(opened.model, opened.data, opened.saved.config, {.ranks = ranks});
+  EpochFigures f;
+  f.step = opened.saved.step;
+  f.epoch = h5::Reader(opened.saved.checkpoint).attribute_int("epoch");
+  f.test_loss = summary.sums.loss / summary.sums.weight;
+  if (!std::isfinite(f.test_loss)) throw NumericError(opened.saved.checkpoint + ": the loss is not a finite number");
+  if (opened.model.graph().counts_correct()) f.test_accuracy = summary.sums.correct / summary.sums.weight;
+  if (opened.data.form().label.rank() > 0 && opened.data.classes > 0) f.test_perplexity = std::exp(f.test_loss);
+  if (summary.classes.any()) take_class_figures(chosen_figures(summary.classes.figures(), metrics), f);
+  f.seconds = now_s() - start_s;
+  return f;
+}
+
+void print(const EpochFigures& f) {
+  fmt::print("step {}  loss {:.5g}{}{}  {}\n", count_text(f.step), f.test_loss,
+             std::isnan(f.test_accuracy) ? "" : fmt::format("  accuracy {:.2f} %", 100 * f.test_accuracy),
+             std::isnan(f.test_perplexity) ? "" : fmt::format("  perplexity {:.4g}", f.test_perplexity),
+             seconds_text(f.seconds));
+  std::fflush(stdout);
+}
+
+}  // namespace
+
+int follow(const FollowOptions& options, Engine* ranks) {
+  HostSlot slot{};
+  if (ranks != nullptr) slot = host_slot_of(ranks->transport());
+  const auto together = [&](const std::function<void()>& body) {
+    if (ranks == nullptr) return body();
+    Group group(*ranks, kTurnsChannel);
+    all_or_none(group, body);
+  };
+  Follower follower(options);
+  for (;;) {
+    std::string path;
+    together([&] {
+      if (slot.rank == 0) path = follower.next();
+    });
+    if (ranks != nullptr) path = Group(*ranks, kTurnsChannel).gather(path)[0];
+    if (path.empty()) return kExitOk;
+    if (path == ":") {
+      std::this_thread::sleep_for(std::chrono::duration<double>(options.every_s));
+      continue;
+    }
+    std::optional<Opened> opened;
+    try {
+      together([&] { opened.emplace(open(options, path, slot)); });
+    } catch (const Error& error) {
+      const bool gone = error.code() == kExitData && !fs::exists(path);
+      if (!(ranks == nullptr ? gone : Group(*ranks, kTurnsChannel).max(gone ? 1 : 0) > 0)) throw;
+      if (slot.rank == 0) fmt::print("{}: removed by the run before it was read\n", path);
+      continue;
+    }
+    const EpochFigures figures = evaluate(*opened, ranks);
+    together([&] {
+      if (slot.rank != 0) return;
+      add_aside(follower.run(), {figures, follower.hash()});
+      print(figures);
+    });
+  }
+}
+
+}  // namespace echelon::cli

@@ -1,0 +1,87 @@
+#include "train/class_counts.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/check.hpp"
+#include "base/text.hpp"
+
+namespace echelon::inline train {
+namespace {
+
+constexpr std::size_t kAllLabels = 0, kInTop5 = 1, kTotals = 2;
+constexpr std::int64_t kTop = 5;
+
+double ratio(double part, double whole) { return whole > 0 ? part / whole : kUnknown; }
+
+std::string number(double value) { return value == value ? fmt::format("{}", value) : ""; }
+
+}  // namespace
+
+ClassCounts::ClassCounts(std::int64_t classes, bool confusion) : classes_(classes), confusion_(confusion) {
+  ECHELON_CHECK_GT(classes, 0);
+  ECHELON_CHECK(!confusion || classes <= kMostConfused, "a matrix of {} classes", classes);
+  const auto n = static_cast<std::size_t>(classes);
+  values_.resize(kTotals + kPerClass * n + (confusion ? n * n : 0));
+}
+
+std::size_t ClassCounts::at(PerClass what, std::int64_t of) const {
+  return kTotals + static_cast<std::size_t>(what * classes_ + of);
+}
+
+void ClassCounts::add(std::int64_t label, std::int64_t chosen, std::int64_t place) {
+  ++values_[kAllLabels];
+  values_[kInTop5] += place < kTop ? 1 : 0;
+  ++values_[at(kLabels, label)];
+  ++values_[at(kChosen, chosen)];
+  if (label == chosen) ++values_[at(kRight, label)];
+  if (confusion_) ++values_[at(kPerClass, label * classes_ + chosen)];
+}
+
+double ClassCounts::f1(std::int64_t of) const {
+  return ratio(2 * count(kRight, of), count(kLabels, of) + count(kChosen, of));
+}
+
+ClassFigures ClassCounts::figures() const {
+  ClassFigures figures{.top5_accuracy = ratio(values_[kInTop5], values_[kAllLabels]), .recall = {}, .precision = {}};
+  double sum = 0, present = 0;
+  for (std::int64_t c = 0; c < classes_; ++c) {
+    figures.recall.push_back(ratio(count(kRight, c), count(kLabels, c)));
+    figures.precision.push_back(ratio(count(kRight, c), count(kChosen, c)));
+    if (const double one = f1(c); one == one) sum += one, ++present;
+  }
+  figures.macro_f1 = ratio(sum, present);
+  return figures;
+}
+
+std::string ClassCounts::csv(const std::vector<std::string>& names) const {
+  const ClassFigures all = figures();
+  std::vector<std::string> head = {"class", "name", "labels", "predictions", "right", "recall", "precision", "f1"};
+  for (std::int64_t c = 0; confusion_ && c < classes_; ++c) head.push_back(fmt::format("as_{}", c));
+  Table table(head);
+  for (std::int64_t c = 0; c < classes_; ++c) {
+    const auto i = static_cast<std::size_t>(c);
+    std::vector<std::string> row = {number(static_cast<double>(c)), i < names.size() ? names[i] : "",
+                                    number(count(kLabels, c)),      number(count(kChosen, c)),
+                                    number(count(kRight, c)),       number(all.recall[i]),
+                                    number(all.precision[i]),       number(f1(c))};
+    for (std::int64_t to = 0; confusion_ && to < classes_; ++to)
+      row.push_back(number(count(kPerClass, c * classes_ + to)));
+    table.row(std::move(row));
+  }
+  return table.csv();
+}
+
+ClassFigures chosen_figures(ClassFigures all, const std::vector<std::string>& metrics) {
+  const auto wanted = [&](const char* name) {
+    return std::find(metrics.begin(), metrics.end(), name) != metrics.end();
+  };
+  if (!wanted("top5_accuracy")) all.top5_accuracy = kUnknown;
+  if (!wanted("macro_f1")) all.macro_f1 = kUnknown;
+  if (!wanted("class_recall")) all.recall.clear();
+  if (!wanted("class_precision")) all.precision.clear();
+  return all;
+}
+
+}  // namespace echelon::inline train

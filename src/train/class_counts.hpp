@@ -1,0 +1,70 @@
+// Counts over the labels of an evaluation, and the figures of classes that follow from them.
+//
+// Of each label that counts: its class, the class of the largest output (of equal ones the first), and its place, the
+// number of outputs before its own in descending order (of equal ones the first comes first). Counts are whole numbers,
+// which doubles hold exactly, so that any number of ranks finds the same figures.
+//
+//   top-5 accuracy   labels at a place below 5, over all labels; 1 where there are at most 5 classes
+//   recall           of a class: right predictions over its labels; unknown without labels
+//   precision        of a class: right predictions over its predictions; unknown without predictions
+//   macro F1         mean of 2 right / (labels + predictions) over the classes that have labels or predictions
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "report/figures.hpp"
+
+namespace echelon::inline train {
+
+// Figures by class are empty where they were not asked for, others kUnknown.
+struct ClassFigures {
+  double top5_accuracy = kUnknown, macro_f1 = kUnknown;
+  std::vector<double> recall, precision;  // by class
+};
+
+class ClassCounts {
+ public:
+  // The largest number of classes of which a confusion matrix is kept: 128 MiB.
+  static constexpr std::int64_t kMostConfused = 4096;
+
+  ClassCounts() = default;  // of no classes
+  ClassCounts(std::int64_t classes, bool confusion);
+
+  bool any() const { return classes_ > 0; }
+  std::int64_t classes() const { return classes_; }
+  void add(std::int64_t label, std::int64_t chosen, std::int64_t place);
+  // All counts, to be summed over ranks.
+  std::span<double> values() { return values_; }
+
+  ClassFigures figures() const;
+  // A line a class: class, name, labels, predictions, right, recall, precision, F1, and with a confusion matrix how
+  // many of its labels were taken for each class. `names` by class; may be empty.
+  std::string csv(const std::vector<std::string>& names) const;
+
+ private:
+  enum PerClass : std::uint8_t { kLabels, kChosen, kRight, kPerClass };
+  std::size_t at(PerClass what, std::int64_t of) const;
+  double count(PerClass what, std::int64_t of) const { return values_[at(what, of)]; }
+  double f1(std::int64_t of) const;
+
+  std::int64_t classes_ = 0;
+  bool confusion_ = false;
+  std::vector<double> values_;  // labels, labels below place 5; by class; matrix (label, chosen)
+};
+
+// Those that evaluate.metrics names.
+ClassFigures chosen_figures(ClassFigures all, const std::vector<std::string>& metrics);
+
+// Into the fields test_top5_accuracy .. of EpochFigures and RunFigures.
+template <class Figures>
+void take_class_figures(const ClassFigures& from, Figures& to) {
+  to.test_top5_accuracy = from.top5_accuracy;
+  to.test_macro_f1 = from.macro_f1;
+  to.test_recall = from.recall;
+  to.test_precision = from.precision;
+}
+
+}  // namespace echelon::inline train
