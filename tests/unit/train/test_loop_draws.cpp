@@ -60,7 +60,7 @@ struct Drawer final : Stepper {
   std::optional<Loader> loader_;
 };
 
-struct Watch final : Hook {
+struct Watcher final : Hook {
   std::vector<StepRecord> meetings;
   std::vector<EpochRecord> epochs;
   void step_end(const StepRecord& record) override {
@@ -94,7 +94,7 @@ TEST_CASE("each sample is trained once an epoch by replicas of any speed, which 
     RunState state;
     DrawQueue queue(engine, 1 + Control::kChannels, plan.shards, {}, plan.steps_per_epoch, plan.total_steps);
     PhaseBoard phase;
-    Watch watch;
+    Watcher watch;
     {
       Drawer drawer(queue, plan, rank, rank == 1 ? 20e-3 : 2e-3);
       Loop loop(config, plan, rank, drawer, group, control, state, phase, {&watch});
