@@ -154,6 +154,8 @@ void add_shards(CLI::App& app, Options& o) {
       ->allow_extra_args(false);
   app.add_option("--chunk", o.chunk, "records stored and read together, 64 to 256")->capture_default_str();
   app.add_option("--compress", o.compress, "gzip level, 0 to 9")->capture_default_str();
+  app.add_flag("--no-checksums", o.no_checksums, "store chunks without checksums (Fletcher32)");
+  app.add_flag("--verify", o.verify, "read the files back from the disk when they are written, and compare checksums");
   app.add_option("--stored", o.stored, "type of the values, u8 or f32")->capture_default_str();
   app.add_option("--shape", o.shape, "shape of a sample: C,H,W")->delimiter(',')->allow_extra_args(false);
 }
@@ -177,9 +179,12 @@ Run declare_data_import(CLI::App& app) {
       "--hold-out", o->hold_out,
       "number of evenly spaced samples (of a text: of last tokens) that go to OUT/test; the others go to OUT/train");
   app.add_option("--hold-out-part", o->hold_out_part, "the same as a fraction of all samples, e.g. 0.1");
-  app.add_option("--tokens", o->tokens, "text, sequences, pairs: characters, bytes or words");
+  app.add_option(
+      "--tokens", o->tokens,
+      "text, words, sequences, pairs: characters, bytes, words, or verbatim (what stands between white space, a line "
+      "end each line)");
   app.add_option("--vocabulary", o->vocabulary,
-                 "words: largest size of the vocabulary, other words become <unk>; default 10000");
+                 "words: largest size of the vocabulary, other words become <unk>; default 10000, of verbatim all");
   app.add_option("--like", o->like,
                  "a data set whose vocabulary, classes, mean and std are used again (not idx, cifar)");
   app.add_option("--heading", o->heading,
@@ -208,6 +213,8 @@ Run declare_data_inspect(CLI::App& app) {
   app.add_option("--replicas", o->replicas, "number of replicas to distribute the samples over")->capture_default_str();
   app.add_option("--sharding", o->sharding, "auto, file, record or replicated")->capture_default_str();
   app.add_option("--batch", o->batch, "samples per step over all replicas")->capture_default_str();
+  app.add_flag("--verify", o->verify,
+               "read every byte of every data set and name the damaged rows; under mpirun the ranks share the files");
   return [o] { return run_data_inspect(*o); };
 }
 

@@ -58,11 +58,11 @@ void print_table(const Table& table, std::size_t rows) {
 }
 
 void print_files(const Dataset& dataset) {
-  Table files({"file", "samples", "chunk", "compressed", "stored"});
+  Table files({"file", "samples", "chunk", "compressed", "checksums", "stored"});
   for (const Shard& shard : std::span(dataset.shards).first(std::min(kRows, dataset.shards.size())))
     files.row({file_name(shard), count_text(shard.samples),
                shard.chunk.rank() == 0 ? "none" : fmt::format("{}", shard.chunk[0]), shard.deflate ? "gzip" : "no",
-               bytes_text(static_cast<double>(shard.bytes))});
+               shard.checksums ? "yes" : "none", bytes_text(static_cast<double>(shard.bytes))});
   print_table(files, dataset.shards.size());
   fmt::print("\n");
 }
@@ -129,6 +129,7 @@ void print_plan(const Dataset& dataset, const InspectOptions& options, Sharding 
 void print_head(const Dataset& dataset, const std::string& location, const std::string& bytes) {
   const std::string files = counted(static_cast<std::int64_t>(dataset.shards.size()), "file");
   fmt::print("{}: {}; in {}, {} stored\n", location, content_text(dataset), files, bytes);
+  fmt::print("checksums: {}\n", checksums_text(dataset));
   if (dataset.vocabulary.size() == 0)
     fmt::print("x = (value * {:.6g} - mean) / std, mean {}, std {}\n", dataset.scale, numbers_text(dataset.mean),
                numbers_text(dataset.std));
@@ -148,6 +149,7 @@ void print_vocabulary(const char* what, const Vocabulary& vocabulary) {
 }  // namespace
 
 int run_data_inspect(const InspectOptions& options) {
+  if (options.verify) return run_data_verify(options.location);
   const Sharding sharding = sharding_of(options.sharding);
   if (options.replicas < 1) throw ConfigError("--replicas must be 1 or more");
   if (options.batch < options.replicas)

@@ -15,6 +15,7 @@
 #include "data/import/shard_writer.hpp"
 #include "data/import/source.hpp"
 #include "data/import/text_writer.hpp"
+#include "data/verify.hpp"
 
 namespace echelon::cli {
 namespace {
@@ -77,13 +78,21 @@ void print_heading(const std::string& heading) {
   if (!heading.empty()) fmt::print("line 1 skipped as a heading: {}\n", heading.substr(0, 80));
 }
 
-void print_files(const std::vector<std::string>& files) {
+// The last lines of an import: its files, and that they were read back if that was asked for.
+void finish(const std::vector<std::string>& files, bool verify) {
+  const double start = now_s();
+  if (verify) {
+    const auto bytes = static_cast<double>(require_intact(files));
+    const double seconds = now_s() - start;
+    fmt::print("verified: {} read back in {}, {}/s\n", bytes_text(bytes), seconds_text(seconds),
+               bytes_text(bytes / seconds));
+  }
   fmt::print("{}", files.front());
   if (files.size() > 1) fmt::print(" .. {}", files.back());
   fmt::print("\n");
 }
 
-int write_and_say(SampleSource& source, const ShardOptions& options) {
+int write_and_say(SampleSource& source, const ShardOptions& options, bool verify) {
   const double start = now_s();
   const ShardsWritten written = write_shards(source, options);
   fmt::print("{} samples of {} {}, {}, in {} file{}, {} ({})\n", count_text(written.samples + written.held_out),
@@ -96,7 +105,7 @@ int write_and_say(SampleSource& source, const ShardOptions& options) {
   print_heading(source.info().heading);
   fmt::print("mean {}, std {}, values {}\n", numbers_text(written.mean), numbers_text(written.std),
              fmt::format("{:g} to {:g}", written.value_range[0], written.value_range[1]));
-  print_files(written.files);
+  finish(written.files, verify);
   return kExitOk;
 }
 
@@ -108,6 +117,7 @@ ShardOptions shards_of(const ImportOptions& options) {
           .unequal = options.unequal,
           .chunk = options.chunk,
           .compress = options.compress,
+          .checksums = !options.no_checksums,
           .hold_out = options.hold_out,
           .hold_out_part = options.hold_out_part};
 }
@@ -132,7 +142,7 @@ int import_text(const ImportOptions& options) {
   if (written.unknown > 0)
     fmt::print("{:.2f} % of them are not in the vocabulary\n",
                100 * static_cast<double>(written.unknown) / static_cast<double>(all));
-  print_files(written.files);
+  finish(written.files, options.verify);
   return kExitOk;
 }
 
@@ -154,7 +164,7 @@ int import_sequences(const ImportOptions& options) {
   if (written.held_out > 0) fmt::print("{} of them held out for testing\n", count_text(written.held_out));
   print_heading(info.heading);
   if (!written.mean.empty()) fmt::print("mean {}, std {}\n", numbers_text(written.mean), numbers_text(written.std));
-  print_files(written.files);
+  finish(written.files, options.verify);
   return kExitOk;
 }
 
@@ -177,7 +187,7 @@ int run_data_import(const ImportOptions& options) {
                              .value_max = options.value_max,
                              .heading = heading_of(options.heading)});
   if (!options.like.empty()) source = source_like(std::move(source), options.like);
-  return write_and_say(*source, shards_of(options));
+  return write_and_say(*source, shards_of(options), options.verify);
 }
 
 int run_data_synth(const SynthOptions& options) {
@@ -188,14 +198,17 @@ int run_data_synth(const SynthOptions& options) {
                                   .noise = options.noise,
                                   .seed = options.seed});
   const auto parts = static_cast<std::int64_t>(options.unequal.size());
-  return write_and_say(*source, {.out = options.out,
-                                 .prefix = options.prefix,
-                                 .shards = parts > 0 ? parts : options.shards,
-                                 .samples_per_shard = 0,
-                                 .unequal = options.unequal,
-                                 .chunk = options.chunk,
-                                 .compress = options.compress,
-                                 .hold_out = 0});
+  return write_and_say(*source,
+                       {.out = options.out,
+                        .prefix = options.prefix,
+                        .shards = parts > 0 ? parts : options.shards,
+                        .samples_per_shard = 0,
+                        .unequal = options.unequal,
+                        .chunk = options.chunk,
+                        .compress = options.compress,
+                        .checksums = !options.no_checksums,
+                        .hold_out = 0},
+                       options.verify);
 }
 
 }  // namespace echelon::cli

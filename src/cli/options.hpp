@@ -136,6 +136,8 @@ struct ImportOptions {              // echelon data import FORMAT INPUT... --out
   std::vector<std::int64_t> unequal;   // parts of each shard, e.g. 3,1,2: shards of unequal size
   std::int64_t chunk = 128;            // records of a chunk, 64 to 256
   int compress = 0;                    // gzip level, 0 to 9
+  bool no_checksums = false;           // without Fletcher32 of each chunk
+  bool verify = false;                 // read back what was written
   std::vector<std::int64_t> shape;     // csv: C,H,W of a sample
   int label_column = -1;               // csv: counted from 0; -1: the last
   std::int64_t targets = 0;            // csv: the last so many columns are regression targets, not a class
@@ -143,7 +145,7 @@ struct ImportOptions {              // echelon data import FORMAT INPUT... --out
   double value_max = 255;              // the value that means 1.0 (scale = 1/value_max) of u8 data
   std::int64_t hold_out = 0;           // this many, evenly spread, go to <out>/test, the rest to <out>/train
   double hold_out_part = 0;            // the same as a part of all
-  std::string tokens;                  // characters | bytes | words
+  std::string tokens;                  // characters | bytes | words | verbatim
   std::int64_t vocabulary = 0;         // words: how many; 0: 10,000
   std::string like;                    // shards whose vocabulary, classes and scaling are used
   std::string heading = "auto";        // csv, sequences: auto | yes | no
@@ -161,19 +163,23 @@ struct SynthOptions {  // echelon data synth --out FOLDER --samples N --shape C,
   std::vector<std::int64_t> unequal;
   std::int64_t chunk = 128;
   int compress = 0;
+  bool no_checksums = false;
+  bool verify = false;
   std::string stored = "u8";
   double noise = 0.3;  // of samples about their class's pattern
   std::uint64_t seed = 1;
 };
 int run_data_synth(const SynthOptions& options);
 
-struct InspectOptions {  // echelon data inspect LOCATION [--replicas K] [--sharding MODE] [--batch B]
+struct InspectOptions {  // echelon data inspect LOCATION [--verify | --replicas K --sharding MODE --batch B]
   std::string location;
   int replicas = 2;
   std::string sharding = "auto";
   std::int64_t batch = 64;  // global
+  bool verify = false;      // read every byte
 };
 int run_data_inspect(const InspectOptions& options);
+int run_data_verify(const std::string& location);
 
 struct BenchStepOptions {  // echelon bench step CONFIG [--steps N] [--batch B] [--threads T] [--ops] [--json] ..
   std::string config;

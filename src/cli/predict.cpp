@@ -16,6 +16,7 @@
 #include "cli/options.hpp"
 #include "comm/group.hpp"
 #include "data/dataset.hpp"
+#include "data/describe.hpp"
 #include "device/device.hpp"
 #include "h5/file.hpp"
 #include "inference/inference.hpp"
@@ -47,6 +48,7 @@ Opened open(const PredictOptions& options, const HostSlot& slot, Labels labels) 
   config.threads = options.threads;
   config.memory_limit_mb = 0;  // was for training
   if (!options.device.empty()) config.kind = options.device;
+  if (slot.rank == 0) warn_without_checksums(data, options.data);
   LoadedModel model(saved, data.form(), open_device(config.kind, device_options(config, slot)));
   return {std::move(saved), std::move(data), std::move(model)};
 }

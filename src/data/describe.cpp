@@ -2,6 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <atomic>
+
+#include "base/log.hpp"
 #include "base/text.hpp"
 
 namespace echelon::inline data {
@@ -37,6 +41,22 @@ std::string content_text(const Dataset& dataset) {
                          dataset.target_length, kinds, count_text(dataset.target_vocabulary.size()));
   }
   return {};
+}
+
+std::string checksums_text(const Dataset& dataset) {
+  const auto with =
+      std::count_if(dataset.shards.begin(), dataset.shards.end(), [](const Shard& s) { return s.checksums; });
+  if (with == 0) return "none";
+  if (with == std::ssize(dataset.shards)) return "all";
+  return fmt::format("of {} of {} files", with, dataset.shards.size());
+}
+
+void warn_without_checksums(const Dataset& dataset, const std::string& location) {
+  static std::atomic<bool> warned = false;
+  const std::string text = checksums_text(dataset);
+  if (text == "all" || warned.exchange(true)) return;
+  log_warning("{}: checksums: {}; damage to the values is not seen (import them again, or write them with fletcher32)",
+              location, text);
 }
 
 }  // namespace echelon::inline data

@@ -11,4 +11,11 @@ namespace echelon::inline data {
 // "270 sequences of up to 26 steps, 12 features, 9 classes", ..
 std::string content_text(const Dataset& dataset);
 
+// "all", "none", "of 3 of 8 files"
+std::string checksums_text(const Dataset& dataset);
+
+// One line in the log, once in this process, where shards have no checksums: damage to them is not seen. Rank 0 calls
+// it.
+void warn_without_checksums(const Dataset& dataset, const std::string& location);
+
 }  // namespace echelon::inline data

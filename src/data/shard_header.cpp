@@ -10,6 +10,7 @@
 #include "base/error.hpp"
 #include "base/nearest.hpp"
 #include "data/format.hpp"
+#include "data/text_list.hpp"
 #include "h5/file.hpp"
 
 namespace echelon::inline data {
@@ -22,20 +23,13 @@ constexpr std::array kKinds = {DataKind::samples, DataKind::text, DataKind::sequ
   throw DataError(fmt::format("{}: {}", path, what));
 }
 
-// DataError for rows that were declared and never written: they would be read as zeros.
-void require_written(const h5::Reader& reader, const h5::DatasetInfo& info) {
-  if (info.written_chunks >= info.chunks) return;
-  fail(reader.path(), fmt::format("dataset '{}' declares {}, but {} of its {} chunks were written", info.name,
-                                  info.shape.text(), info.written_chunks, info.chunks));
-}
-
 // Records that are read together: a stored chunk where it must be decoded whole or has a fair size, else 64 to 256.
 std::int64_t read_together(const h5::DatasetInfo& info) {
   constexpr std::int64_t kLeast = 64, kMost = 256, kUsual = 128;
   const std::int64_t samples = info.shape[0];
   std::int64_t rows = info.chunk.rank() == 0 ? kUsual : info.chunk[0];
   if (rows < kLeast) rows *= (kLeast + rows - 1) / rows;
-  if (rows > kMost && !info.deflate) rows = kMost;
+  if (rows > kMost && !info.deflate && !info.checksum) rows = kMost;
   return std::clamp<std::int64_t>(rows, 1, samples);
 }
 
@@ -77,7 +71,10 @@ void read_classes(const h5::Reader& reader, Dataset& dataset) {
   const std::string& path = reader.path();
   dataset.classes = reader.attribute_int(format::kClasses);
   if (dataset.classes < 1) fail(path, fmt::format("attribute 'classes' is {}, must be 1 or more", dataset.classes));
-  if (reader.has_attribute(format::kClassNames)) dataset.class_names = reader.attribute_texts(format::kClassNames);
+  if (reader.has_attribute(format::kClassNames))
+    dataset.class_names = reader.attribute_texts(format::kClassNames);
+  else if (reader.has(format::kClassNames))
+    dataset.class_names = read_text_list(reader, format::kClassNames);
   if (!dataset.class_names.empty() && dataset.class_names.size() != static_cast<std::size_t>(dataset.classes))
     fail(path, fmt::format("has {} class_names for {} classes", dataset.class_names.size(), dataset.classes));
 }
@@ -113,7 +110,7 @@ h5::DatasetInfo read_labels(const h5::Reader& reader, Dataset& dataset, std::int
     fail(path,
          fmt::format("dataset 'labels' has shape {}, must be (N){}", labels.shape.text(), numbers ? " or (N, K)" : ""));
   if (samples != labels.shape[0]) fail(path, fmt::format("holds {} samples but {} labels", samples, labels.shape[0]));
-  require_written(reader, labels);
+  reader.require_written(format::kLabels);
   if (numbers && reader.has_attribute(format::kClasses))
     fail(path, "dataset 'labels' is f32, regression targets, but there is an attribute 'classes'");
   if (numbers)
@@ -132,7 +129,7 @@ void read_samples(const h5::Reader& reader, Dataset& dataset, Labels wanted) {
     fail(path, fmt::format("dataset 'samples' is {}, must be u8 or f32", name_of(samples.dtype)));
   const h5::DatasetInfo labels = read_labels(reader, dataset, samples.shape[0], wanted);
   if (samples.shape.elems() == 0) fail(path, fmt::format("holds no sample: shape {}", samples.shape.text()));
-  require_written(reader, samples);
+  reader.require_written(format::kSamples);
   dataset.sample_shape = samples.shape.without_front();
   dataset.stored = samples.dtype;
   read_normalisation(reader, dataset, dataset.sample_shape[0]);
@@ -142,7 +139,8 @@ void read_samples(const h5::Reader& reader, Dataset& dataset, Labels wanted) {
                             .chunk_rows = read_together(samples),
                             .bytes = samples.stored_bytes + labels.stored_bytes,
                             .chunk = samples.chunk,
-                            .deflate = samples.deflate});
+                            .deflate = samples.deflate,
+                            .checksums = samples.checksum && (labels.checksum || !dataset.labelled)});
 }
 
 h5::DatasetInfo tokens_of(const h5::Reader& reader, const char* name) {
@@ -150,7 +148,7 @@ h5::DatasetInfo tokens_of(const h5::Reader& reader, const char* name) {
   if (tokens.shape.rank() != 1 || (tokens.dtype != DType::u8 && tokens.dtype != DType::i32))
     fail(reader.path(), fmt::format("dataset '{}' is {} of {}, must be (tokens) of u8 or i32", name,
                                     tokens.shape.text(), name_of(tokens.dtype)));
-  require_written(reader, tokens);
+  reader.require_written(name);
   return tokens;
 }
 
@@ -161,7 +159,7 @@ Starts read_starts(const h5::Reader& reader, const char* name, std::int64_t rows
     fail(reader.path(),
          fmt::format("dataset '{}' is {} of {}, must be (N) of i32", name, info.shape.text(), name_of(info.dtype)));
   if (info.shape[0] == 0) fail(reader.path(), "holds no sequence");
-  require_written(reader, info);
+  reader.require_written(name);
   std::vector<std::int32_t> lengths(static_cast<std::size_t>(info.shape[0]));
   reader.read_all(name, lengths.data(), DType::i32);
   auto starts = std::make_shared<std::vector<std::int64_t>>(1, 0);
@@ -178,8 +176,11 @@ Starts read_starts(const h5::Reader& reader, const char* name, std::int64_t rows
 
 void add_shard(const h5::Reader& reader, Dataset& dataset, const h5::DatasetInfo& rows, std::int64_t samples) {
   std::uint64_t bytes = 0;
-  for (const h5::DatasetInfo& info : reader.datasets())
+  bool checksums = true;
+  for (const h5::DatasetInfo& info : reader.datasets()) {
     if (info.name != format::kVocabulary && info.name != format::kTargetVocabulary) bytes += info.stored_bytes;
+    checksums &= info.checksum;
+  }
   dataset.stored = rows.dtype;
   dataset.shards.push_back({.path = reader.path(),
                             .samples = samples,
@@ -187,7 +188,8 @@ void add_shard(const h5::Reader& reader, Dataset& dataset, const h5::DatasetInfo
                             .chunk_rows = std::min<std::int64_t>(samples, 128),
                             .bytes = bytes,
                             .chunk = rows.chunk,
-                            .deflate = rows.deflate});
+                            .deflate = rows.deflate,
+                            .checksums = checksums});
 }
 
 void read_text(const h5::Reader& reader, Dataset& dataset) {
@@ -211,7 +213,7 @@ void read_sequences(const h5::Reader& reader, Dataset& dataset, Labels wanted) {
     if (rows.shape.rank() != 2 || rows.dtype != DType::f32 || rows.shape[1] < 1)
       fail(reader.path(), fmt::format("dataset 'values' is {} of {}, must be (steps, features) of f32",
                                       rows.shape.text(), name_of(rows.dtype)));
-    require_written(reader, rows);
+    reader.require_written(format::kValues);
     dataset.sample_shape = {0, rows.shape[1]};
   }
   dataset.starts = read_starts(reader, format::kLengths, rows.shape[0], 1);

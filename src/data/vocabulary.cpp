@@ -4,6 +4,7 @@
 
 #include "base/check.hpp"
 #include "base/error.hpp"
+#include "data/text_list.hpp"
 
 namespace echelon::inline data {
 
@@ -23,27 +24,16 @@ std::int32_t Vocabulary::id(std::string_view token) const {
 }
 
 void Vocabulary::write(h5::Writer& writer, std::string_view dataset) const {
-  std::string bytes;
-  for (const std::string& entry : entries_) bytes += entry + '\0';
-  writer.write_all(dataset, DType::u8, {static_cast<std::int64_t>(bytes.size())}, bytes.data());
+  write_text_list(writer, dataset, entries_);
 }
 
 Vocabulary Vocabulary::read(const h5::Reader& reader, std::string_view dataset) {
-  const h5::DatasetInfo info = reader.info(dataset);
-  const auto fail = [&](const std::string& what) {
-    throw DataError(fmt::format("{}: dataset '{}' {}", reader.path(), dataset, what));
-  };
-  if (info.dtype != DType::u8 || info.shape.rank() != 1) fail("must be bytes: texts, each ended by a zero byte");
-  std::string bytes(static_cast<std::size_t>(info.shape[0]), '\0');
-  reader.read_all(dataset, bytes.data(), DType::u8);
-  if (bytes.empty() || bytes.back() != '\0') fail("must end with a zero byte, as each of its texts does");
-  std::vector<std::string> entries;
-  for (std::size_t begin = 0; begin < bytes.size(); begin = bytes.find('\0', begin) + 1)
-    entries.push_back(bytes.substr(begin, bytes.find('\0', begin) - begin));
+  std::vector<std::string> entries = read_text_list(reader, dataset);
   std::unordered_map<std::string_view, std::size_t> seen;
   for (std::size_t i = 0; i < entries.size(); ++i)
     if (const auto [before, fresh] = seen.emplace(entries[i], i); !fresh)
-      fail(fmt::format("holds '{}' twice, as tokens {} and {}", token_text(entries[i]), before->second, i));
+      throw DataError(fmt::format("{}: dataset '{}' holds '{}' twice, as tokens {} and {}", reader.path(), dataset,
+                                  token_text(entries[i]), before->second, i));
   return Vocabulary(std::move(entries));
 }
 

@@ -1,7 +1,6 @@
 // The tokens of a data set by number: the text of each character, byte or word.
 //
-// In a file: dataset `vocabulary` (bytes), the concatenated entries, each ended by a zero byte. (An attribute holds at
-// most 64 KiB.)
+// In a file: dataset `vocabulary` (data/text_list.hpp).
 #pragma once
 
 #include <cstdint>

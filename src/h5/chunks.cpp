@@ -5,9 +5,12 @@
 
 #include <algorithm>
 #include <array>
+#include <memory>
+#include <utility>
 #include <vector>
 
 #include "base/shape.hpp"
+#include "h5/fletcher.hpp"
 #include "h5/handle.hpp"
 
 namespace echelon::h5 {
@@ -15,11 +18,11 @@ namespace {
 
 // Undoes HDF5's byte shuffle: all first bytes of the elements, then all second ones, ... A tail shorter than an element
 // stays as it is.
-void unshuffle(const std::vector<std::uint8_t>& from, std::size_t element_bytes, std::uint8_t* to) {
-  const std::size_t elems = from.size() / element_bytes;
+void unshuffle(const std::uint8_t* from, std::size_t bytes, std::size_t element_bytes, std::uint8_t* to) {
+  const std::size_t elems = bytes / element_bytes;
   for (std::size_t byte = 0; byte < element_bytes; ++byte)
     for (std::size_t i = 0; i < elems; ++i) to[i * element_bytes + byte] = from[byte * elems + i];
-  for (std::size_t i = elems * element_bytes; i < from.size(); ++i) to[i] = from[i];
+  for (std::size_t i = elems * element_bytes; i < bytes; ++i) to[i] = from[i];
 }
 
 }  // namespace
@@ -27,55 +30,71 @@ void unshuffle(const std::vector<std::uint8_t>& from, std::size_t element_bytes,
 void describe_filters(hid_t creation, RowChunks& chunks) {
   const int filters = H5Pget_nfilters(creation);
   chunks.filtered = filters > 0;
-  std::array<H5Z_filter_t, 2> kinds{H5Z_FILTER_NONE, H5Z_FILTER_NONE};
-  for (int i = 0; i < filters && i < 2; ++i) {
+  chunks.known = true;
+  int order = 0;
+  for (int i = 0; i < filters; ++i) {
     unsigned flags = 0, configuration = 0;
     std::size_t values = 0;
-    kinds[static_cast<std::size_t>(i)] =
+    const H5Z_filter_t kind =
         H5Pget_filter2(creation, static_cast<unsigned>(i), &flags, &values, nullptr, 0, nullptr, &configuration);
+    const int place = kind == H5Z_FILTER_SHUFFLE      ? 1
+                      : kind == H5Z_FILTER_DEFLATE    ? 2
+                      : kind == H5Z_FILTER_FLETCHER32 ? 3
+                                                      : 0;
+    if (place == 1) chunks.shuffle = i;
+    if (place == 2) chunks.deflate = i;
+    if (place == 3) chunks.checksum = i;
+    chunks.known &= place > order;
+    order = place;
   }
-  chunks.shuffle = filters == 2 && kinds[0] == H5Z_FILTER_SHUFFLE && kinds[1] == H5Z_FILTER_DEFLATE;
-  chunks.deflate = chunks.shuffle || (filters == 1 && kinds[0] == H5Z_FILTER_DEFLATE);
 }
 
 ChunkRead read_chunk(hid_t dataset, int rank, const RowChunks& chunks, std::int64_t first_row, std::uint8_t* rows,
                      std::uint64_t& bytes_read, std::string& why) {
+  const auto fail = [&](std::string reason) {
+    why = std::move(reason);
+    return ChunkRead::failed;
+  };
   std::array<hsize_t, Shape::kMaxRank> offset{};
   offset[0] = static_cast<hsize_t>(first_row);
   hsize_t stored = 0;
   if (H5Dget_chunk_storage_size(dataset, offset.data(), &stored) < 0 || stored == 0) return ChunkRead::not_stored;
   const std::size_t whole = chunks.bytes();
-  if (stored > 2 * whole + 4096) {  // deflate adds a thousandth at most
-    why = fmt::format("the chunk at row {} claims {} bytes for {} decoded ones", first_row, stored, whole);
-    return ChunkRead::failed;
-  }
-  std::vector<std::uint8_t> raw(stored);
+  if (stored > 2 * whole + 4096)  // deflate adds a thousandth at most
+    return fail(fmt::format("it claims {} bytes for {} decoded ones", stored, whole));
+  const auto raw = std::make_unique_for_overwrite<std::uint8_t[]>(stored);
   std::uint32_t skipped = 0;  // bit i: filter i was left out for this chunk
-  if (rank > Shape::kMaxRank || H5Dread_chunk(dataset, H5P_DEFAULT, offset.data(), &skipped, raw.data()) < 0) {
-    why = reason();
-    return ChunkRead::failed;
-  }
+  if (rank > Shape::kMaxRank || H5Dread_chunk(dataset, H5P_DEFAULT, offset.data(), &skipped, raw.get()) < 0)
+    return fail(reason());
   bytes_read += stored;
-  const std::uint32_t deflate_bit = chunks.shuffle ? 2U : 1U;
-  const bool shuffled = chunks.shuffle && (skipped & 1U) == 0;
-  std::vector<std::uint8_t> inflated(shuffled ? whole : 0);
-  if ((skipped & deflate_bit) == 0) {
-    uLongf length = whole;
-    const int status = uncompress(shuffled ? inflated.data() : rows, &length, raw.data(), raw.size());
-    if (status != Z_OK || length != whole) {
-      why = fmt::format("the compressed chunk at row {} is damaged (zlib status {}, {} of {} bytes)", first_row, status,
-                        length, whole);
-      return ChunkRead::failed;
-    }
-  } else if (raw.size() != whole) {
-    why = fmt::format("the chunk at row {} holds {} bytes instead of {}", first_row, raw.size(), whole);
-    return ChunkRead::failed;
-  } else if (shuffled) {
-    inflated.swap(raw);
-  } else {
-    std::copy(raw.begin(), raw.end(), rows);
+  const auto applied = [&](int filter) { return filter >= 0 && (skipped >> filter & 1U) == 0; };
+  std::size_t bytes = stored;  // without the checksum
+  if (applied(chunks.checksum)) {
+    if (stored < 4) return fail("it is shorter than its checksum");
+    bytes -= 4;
+    const std::uint8_t* sum = raw.get() + bytes;
+    if (fletcher32(raw.get(), bytes) != (std::uint32_t{sum[0]} | std::uint32_t{sum[1]} << 8 |
+                                         std::uint32_t{sum[2]} << 16 | std::uint32_t{sum[3]} << 24))
+      return fail("it does not have its checksum");
   }
-  if (shuffled) unshuffle(inflated, chunks.element_bytes, rows);
+  const bool shuffled = applied(chunks.shuffle);
+  std::vector<std::uint8_t> inflated;
+  const std::uint8_t* decoded = raw.get();
+  if (applied(chunks.deflate)) {
+    if (shuffled) inflated.resize(whole);
+    uLongf length = whole;
+    const int status = uncompress(shuffled ? inflated.data() : rows, &length, raw.get(), bytes);
+    if (status != Z_OK || length != whole)
+      return fail(fmt::format("it cannot be inflated (zlib status {}, {} of {} bytes)", status, length, whole));
+    if (!shuffled) return ChunkRead::ok;
+    decoded = inflated.data();
+  } else if (bytes != whole) {
+    return fail(fmt::format("it holds {} bytes instead of {}", bytes, whole));
+  }
+  if (shuffled)
+    unshuffle(decoded, whole, chunks.element_bytes, rows);
+  else
+    std::copy(decoded, decoded + whole, rows);
   return ChunkRead::ok;
 }
 

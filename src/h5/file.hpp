@@ -23,9 +23,11 @@ struct DatasetInfo {
   DType dtype = DType::f32;
   Shape chunk;           // rank 0: contiguous
   bool deflate = false;  // compressed (gzip, alone or behind byte shuffle)
+  // Every chunk has a checksum (Fletcher32), compared when it is read; true where there is no element.
+  bool checksum = false;
   std::uint64_t stored_bytes = 0;
   // The number of chunks of the shape, and of those that were written; a contiguous dataset is one chunk. Unwritten
-  // chunks read as the fill value. Datasets whose data lies in other files count as written.
+  // chunks read as the fill value.
   std::uint64_t chunks = 1, written_chunks = 1;
 };
 
@@ -38,13 +40,17 @@ class Reader {
   Reader& operator=(Reader&&) noexcept;
 
   const std::string& path() const;
-  bool has(std::string_view dataset) const;
+  bool has(std::string_view dataset) const;   // DataError where the file is damaged there
   std::vector<DatasetInfo> datasets() const;  // all datasets of all groups, sorted by name
   // DataError where the dataset is missing or its type is not a DType.
   DatasetInfo info(std::string_view dataset) const;
+  // DataError where rows were declared and never written, or lie in other files that are missing or incomplete: they
+  // would be read as zeros.
+  void require_written(std::string_view dataset) const;
 
   // Reads rows [first, first + count) of the outermost axis into `dst`, (count, ..) of `dtype`, to which values are
-  // converted. Memory: at most one chunk. Compressed chunks of whole rows are inflated outside the library's lock.
+  // converted. Memory: at most one chunk. Chunks of whole rows that are compressed or have a checksum are decoded and
+  // checked outside the library's lock. A damaged chunk is a DataError with its rows.
   void read_rows(std::string_view dataset, std::int64_t first, std::int64_t count, void* dst, DType dtype) const;
   void read_all(std::string_view dataset, void* dst, DType dtype) const;
 
@@ -73,6 +79,7 @@ struct DatasetPlace {
 struct DatasetOptions {
   std::int64_t chunk_rows = 0;  // rows of the outermost axis in a chunk; 0: contiguous
   int deflate = 0;              // 0 none, 1 (fast) to 9 (small); needs chunk_rows > 0
+  bool checksum = false;        // Fletcher32 of each chunk; needs chunk_rows > 0
 };
 
 // A file that is written under a temporary name beside `path`; `publish` renames it. The destructor of an unpublished

@@ -100,11 +100,13 @@ std::optional<Shape> shape_of_space(hid_t space) {
   return Shape(std::span<const std::int64_t>(wide));
 }
 
-bool path_exists(hid_t file, std::string_view name) {
+std::optional<bool> path_exists(hid_t file, std::string_view name) {
   for (std::size_t end = 0; end != name.size();) {
     end = name.find('/', end + 1);
     if (end == std::string_view::npos) end = name.size();
-    if (H5Lexists(file, std::string(name.substr(0, end)).c_str(), H5P_DEFAULT) <= 0) return false;
+    const htri_t found = H5Lexists(file, std::string(name.substr(0, end)).c_str(), H5P_DEFAULT);
+    if (found < 0) return std::nullopt;
+    if (found == 0) return false;
   }
   return !name.empty();
 }

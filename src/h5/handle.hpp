@@ -60,7 +60,7 @@ Handle space_of(const Shape& shape);  // a scalar one for rank 0
 // The extents of a dataspace; none where it has more axes than a Shape can have.
 std::optional<Shape> shape_of_space(hid_t space);
 
-// Whether every part of a path inside the file exists ("weights/conv1.weight").
-bool path_exists(hid_t file, std::string_view name);
+// Whether every part of a path inside the file exists ("weights/conv1.weight"); none where the file is damaged there.
+std::optional<bool> path_exists(hid_t file, std::string_view name);
 
 }  // namespace echelon::h5

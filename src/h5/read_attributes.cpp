@@ -6,6 +6,7 @@
 
 #include "base/error.hpp"
 #include "h5/handle.hpp"
+#include "h5/heap_texts.hpp"
 
 namespace echelon::h5 {
 namespace {
@@ -20,7 +21,7 @@ struct Attribute {
 };
 
 Attribute open(hid_t file, const std::string& path, std::string_view name) {
-  if (!has_attribute(file, name)) fail(path, name, "is missing");
+  if (!has_attribute(file, path, name)) fail(path, name, "is missing");
   Attribute attribute;
   attribute.handle = Handle(H5Aopen(file, std::string(name).c_str(), H5P_DEFAULT), H5Aclose);
   if (!attribute.handle.ok()) fail(path, name, "cannot be opened: " + reason());
@@ -37,14 +38,19 @@ bool is_number(const Attribute& attribute) {
   return kind == H5T_INTEGER || kind == H5T_FLOAT;
 }
 
-std::vector<std::string> read_variable_texts(const Attribute& attribute, hid_t memory, const std::string& path,
+// Where their bytes lie is found with the library, what they are without it.
+std::vector<std::string> read_variable_texts(hid_t file, const Attribute& attribute, const std::string& path,
                                              std::string_view name) {
-  std::vector<char*> pointers(attribute.elems, nullptr);
-  if (H5Aread(attribute.handle.id(), memory, pointers.data()) < 0) fail(path, name, "cannot be read: " + reason());
-  std::vector<std::string> texts;
-  for (const char* text : pointers) texts.emplace_back(text == nullptr ? "" : text);
-  H5Dvlen_reclaim(memory, attribute.space.id(), H5P_DEFAULT, pointers.data());
-  return texts;
+  H5O_info_t root{};
+  hsize_t user_block = 0;
+  std::size_t address_bytes = 0, length_bytes = 0;
+  const Handle creation(H5Fget_create_plist(file), H5Pclose);
+  if (H5Oget_info2(file, &root, H5O_INFO_BASIC) < 0 || H5Pget_userblock(creation.id(), &user_block) < 0 ||
+      H5Pget_sizes(creation.id(), &address_bytes, &length_bytes) < 0)
+    fail(path, name, "cannot be read: " + reason());
+  if (user_block != 0 || address_bytes != 8 || length_bytes != 8)
+    fail(path, name, "is text of variable length in a storage that cannot be checked; write it with a fixed length");
+  return read_heap_texts(path, root.addr, name, attribute.elems, fmt::format("{}: attribute '{}'", path, name));
 }
 
 std::vector<std::string> read_fixed_texts(const Attribute& attribute, const std::string& path, std::string_view name) {
@@ -64,7 +70,11 @@ std::vector<std::string> read_fixed_texts(const Attribute& attribute, const std:
 
 }  // namespace
 
-bool has_attribute(hid_t file, std::string_view name) { return H5Aexists(file, std::string(name).c_str()) > 0; }
+bool has_attribute(hid_t file, const std::string& path, std::string_view name) {
+  const htri_t found = H5Aexists(file, std::string(name).c_str());
+  if (found < 0) fail(path, name, "cannot be looked up: " + reason());
+  return found > 0;
+}
 
 std::vector<double> read_doubles(hid_t file, const std::string& path, std::string_view name) {
   const Attribute attribute = open(file, path, name);
@@ -91,10 +101,7 @@ std::vector<std::string> read_texts(hid_t file, const std::string& path, std::st
     fail(path, name, "must be text, is " + type_text(attribute.type.id()));
   if (attribute.elems == 0) return {};
   if (H5Tis_variable_str(attribute.type.id()) <= 0) return read_fixed_texts(attribute, path, name);
-  const Handle memory(H5Tcopy(H5T_C_S1), H5Tclose);
-  H5Tset_size(memory.id(), H5T_VARIABLE);
-  H5Tset_cset(memory.id(), H5Tget_cset(attribute.type.id()));
-  return read_variable_texts(attribute, memory.id(), path, name);
+  return read_variable_texts(file, attribute, path, name);
 }
 
 }  // namespace echelon::h5

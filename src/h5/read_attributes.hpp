@@ -1,5 +1,5 @@
 // Attributes of a file's root group, for Reader. DataError with `path` and the attribute where it is missing or of
-// another type.
+// another type, or the file is damaged there.
 #pragma once
 
 #include <hdf5.h>
@@ -11,7 +11,7 @@
 
 namespace echelon::h5 {
 
-bool has_attribute(hid_t file, std::string_view name);
+bool has_attribute(hid_t file, const std::string& path, std::string_view name);
 // One number or a list of numbers, of any numeric type.
 std::vector<double> read_doubles(hid_t file, const std::string& path, std::string_view name);
 std::int64_t read_int(hid_t file, const std::string& path, std::string_view name);

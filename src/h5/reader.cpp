@@ -16,6 +16,7 @@
 #include "h5/file.hpp"
 #include "h5/handle.hpp"
 #include "h5/read_attributes.hpp"
+#include "h5/sources.hpp"
 
 namespace echelon::h5 {
 namespace {
@@ -73,16 +74,13 @@ Handle rows_of(hid_t space, std::int64_t first, const Shape& shape, std::int64_t
   return selection;
 }
 
-// The number of chunks of the shape and of those that were written. `creation`: the dataset's properties.
-void count_chunks(hid_t dataset, hid_t space, hid_t creation, DatasetInfo& info) {
-  const H5D_layout_t layout = H5Pget_layout(creation);
+// The number of chunks of the shape and of those that were written.
+void count_chunks(hid_t dataset, hid_t space, DatasetInfo& info) {
   if (info.shape.elems() == 0) return;
-  if (layout == H5D_CONTIGUOUS) info.written_chunks = info.stored_bytes > 0 ? 1 : 0;
-  if (layout != H5D_CHUNKED) return;
   for (int axis = 0; axis < info.shape.rank(); ++axis)
     info.chunks *= static_cast<std::uint64_t>((info.shape[axis] - 1) / info.chunk[axis] + 1);
   hsize_t written = 0;
-  if (H5Dget_num_chunks(dataset, space, &written) >= 0) info.written_chunks = written;
+  info.written_chunks = H5Dget_num_chunks(dataset, space, &written) >= 0 ? written : 0;
 }
 
 }  // namespace
@@ -97,10 +95,15 @@ struct Reader::Body {
   [[noreturn]] void fail(std::string_view dataset, const std::string& what) const {
     throw DataError(fmt::format("{}: dataset '{}' {}", path, dataset, what));
   }
+  bool has(std::string_view name) const {
+    const std::optional<bool> found = path_exists(file.id(), name);
+    if (!found) fail(name, "cannot be looked up: " + reason());
+    return *found;
+  }
   const OpenDataset& dataset(std::string_view name);
   std::unique_ptr<OpenDataset> open_dataset(const std::string& name);
   void read_slab(const OpenDataset& dataset, std::int64_t first, std::int64_t count, void* dst, DType dtype);
-  void read_inflated(const OpenDataset& dataset, std::int64_t first, std::int64_t count, std::uint8_t* dst);
+  void read_whole_chunks(const OpenDataset& dataset, std::int64_t first, std::int64_t count, std::uint8_t* dst);
 };
 
 const OpenDataset& Reader::Body::dataset(std::string_view name) {
@@ -112,7 +115,7 @@ const OpenDataset& Reader::Body::dataset(std::string_view name) {
 }
 
 std::unique_ptr<OpenDataset> Reader::Body::open_dataset(const std::string& name) {
-  if (!path_exists(file.id(), name)) fail(name, "is missing");
+  if (!has(name)) fail(name, "is missing");
   auto dataset = std::make_unique<OpenDataset>();
   dataset->handle = Handle(H5Dopen2(file.id(), name.c_str(), H5P_DEFAULT), H5Dclose);
   if (!dataset->handle.ok()) fail(name, "cannot be opened: " + reason());
@@ -134,20 +137,27 @@ std::unique_ptr<OpenDataset> Reader::Body::open_dataset(const std::string& name)
   chunks.element_bytes = size_of(*dtype);
   chunks.row_bytes = static_cast<std::size_t>(shape->row_elems()) * chunks.element_bytes;
   const Handle creation(H5Dget_create_plist(dataset->handle.id()), H5Pclose);
-  if (H5Pget_layout(creation.id()) != H5D_CHUNKED) {
-    count_chunks(dataset->handle.id(), space.id(), creation.id(), dataset->info);
-    return dataset;
-  }
+  const H5D_layout_t layout = H5Pget_layout(creation.id());
+  const std::string where = fmt::format("{}: dataset '{}'", path, name);
+  dataset->info.checksum = shape->elems() == 0;
+  if (layout == H5D_VIRTUAL)
+    dataset->info.checksum = check_virtual_sources(where, path, space.id(), creation.id());
+  else if (layout == H5D_CONTIGUOUS && H5Pget_external_count(creation.id()) > 0)
+    check_external_files(where, creation.id());
+  else if (layout == H5D_CONTIGUOUS && shape->elems() > 0)
+    dataset->info.written_chunks = dataset->info.stored_bytes > 0 ? 1 : 0;
+  if (layout != H5D_CHUNKED) return dataset;
   std::array<hsize_t, Shape::kMaxRank> extents{};
   H5Pget_chunk(creation.id(), shape->rank(), extents.data());
   const std::vector<std::int64_t> chunk(extents.begin(), extents.begin() + shape->rank());
   dataset->info.chunk = Shape(std::span<const std::int64_t>(chunk));
-  count_chunks(dataset->handle.id(), space.id(), creation.id(), dataset->info);
+  count_chunks(dataset->handle.id(), space.id(), dataset->info);
   chunks.rows = chunk[0];
   chunks.whole_rows = dataset->info.chunk.without_front() == shape->without_front();
   describe_filters(creation.id(), chunks);
-  dataset->info.deflate = chunks.deflate;
-  if (chunks.filtered && !chunks.inflatable()) {  // the library decodes: let its cache hold one chunk
+  dataset->info.deflate = chunks.known && chunks.deflate >= 0;
+  dataset->info.checksum |= chunks.checksum >= 0;
+  if (chunks.filtered && !chunks.decodable()) {  // the library decodes: let its cache hold one chunk
     const std::size_t one = static_cast<std::size_t>(dataset->info.chunk.elems()) * chunks.element_bytes;
     const Handle access(H5Pcreate(H5P_DATASET_ACCESS), H5Pclose);
     H5Pset_chunk_cache(access.id(), 521, std::max<std::size_t>(one, 1 << 20), 1.0);
@@ -172,8 +182,8 @@ void Reader::Body::read_slab(const OpenDataset& dataset, std::int64_t first, std
   bytes_read += static_cast<std::uint64_t>(region.elems()) * size_of(dataset.info.dtype);
 }
 
-void Reader::Body::read_inflated(const OpenDataset& dataset, std::int64_t first, std::int64_t count,
-                                 std::uint8_t* dst) {
+void Reader::Body::read_whole_chunks(const OpenDataset& dataset, std::int64_t first, std::int64_t count,
+                                     std::uint8_t* dst) {
   const RowChunks& chunks = dataset.chunks;
   std::vector<std::uint8_t> part;  // a chunk of which some rows are read
   std::uint64_t stored = 0;
@@ -186,7 +196,9 @@ void Reader::Body::read_inflated(const OpenDataset& dataset, std::int64_t first,
     if (!whole) part.resize(chunks.bytes());
     const ChunkRead status = read_chunk(dataset.handle.id(), dataset.info.shape.rank(), chunks, begin,
                                         whole ? dst : part.data(), stored, why);
-    if (status == ChunkRead::failed) fail(dataset.info.name, "cannot be read: " + why);
+    if (status == ChunkRead::failed)
+      fail(dataset.info.name, fmt::format("is damaged in the chunk of rows {} to {}: {}", begin,
+                                          std::min(begin + chunks.rows, dataset.info.shape[0]) - 1, why));
     const std::size_t bytes = static_cast<std::size_t>(take) * chunks.row_bytes;
     if (status == ChunkRead::not_stored)
       read_slab(dataset, first, take, dst, dataset.info.dtype);
@@ -216,10 +228,17 @@ std::uint64_t Reader::bytes_read() const { return body_->bytes_read; }
 
 bool Reader::has(std::string_view dataset) const {
   quiet_thread();
-  return path_exists(body_->file.id(), dataset);
+  return body_->has(dataset);
 }
 
 DatasetInfo Reader::info(std::string_view dataset) const { return body_->dataset(dataset).info; }
+
+void Reader::require_written(std::string_view dataset) const {
+  const DatasetInfo found = info(dataset);
+  if (found.written_chunks < found.chunks)
+    body_->fail(dataset, fmt::format("declares {}, but {} of its {} chunks were written", found.shape.text(),
+                                     found.written_chunks, found.chunks));
+}
 
 std::vector<DatasetInfo> Reader::datasets() const {
   quiet_thread();
@@ -241,8 +260,8 @@ void Reader::read_rows(std::string_view dataset, std::int64_t first, std::int64_
   ECHELON_CHECK(first >= 0 && count >= 0 && count <= rows - first, "rows {} to {} of {} in '{}' of {}", first,
                 first + count, rows, dataset, body_->path);
   if (count * from.info.shape.row_elems() == 0) return;
-  if (from.chunks.inflatable() && H5Tequal(from.type.id(), native_type(dtype)) > 0)
-    body_->read_inflated(from, first, count, static_cast<std::uint8_t*>(dst));
+  if (from.chunks.decodable() && H5Tequal(from.type.id(), native_type(dtype)) > 0)
+    body_->read_whole_chunks(from, first, count, static_cast<std::uint8_t*>(dst));
   else
     body_->read_slab(from, first, count, dst, dtype);
 }
@@ -254,7 +273,7 @@ void Reader::read_all(std::string_view dataset, void* dst, DType dtype) const {
 
 bool Reader::has_attribute(std::string_view name) const {
   quiet_thread();
-  return h5::has_attribute(body_->file.id(), name);
+  return h5::has_attribute(body_->file.id(), body_->path, name);
 }
 std::int64_t Reader::attribute_int(std::string_view name) const {
   quiet_thread();

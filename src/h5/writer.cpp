@@ -15,12 +15,21 @@
 namespace echelon::h5 {
 namespace {
 
-// Variable-length UTF-8: what h5py writes for str, and reads back as str.
-Handle text_type() {
+// UTF-8 of a fixed number of bytes, zeros at the end. Texts of variable length lie in heaps without checksums, through
+// which a flipped bit crashes the library.
+Handle text_type(std::size_t bytes) {
   Handle type(H5Tcopy(H5T_C_S1), H5Tclose);
-  H5Tset_size(type.id(), H5T_VARIABLE);
+  H5Tset_size(type.id(), std::max<std::size_t>(bytes, 1));
+  H5Tset_strpad(type.id(), H5T_STR_NULLPAD);
   H5Tset_cset(type.id(), H5T_CSET_UTF8);
   return type;
+}
+
+// Of a group: without times, so that the same content gives the same file, and with all attributes in its header, which
+// has a checksum.
+void set_group(hid_t creation) {
+  H5Pset_obj_track_times(creation, false);
+  H5Pset_attr_phase_change(creation, 65535, 0);
 }
 
 std::string temporary_beside(const std::string& path) {
@@ -71,7 +80,20 @@ struct Writer::Body {
   void attribute(std::string_view name, hid_t type, const Shape& shape, const void* data);
   void create(std::string_view dataset, DType dtype, const Shape& shape, hid_t creation);
   void close();
+  void texts(std::string_view name, const std::vector<std::string>& texts, const Shape& shape);
+  void create_groups(std::string_view dataset);
 };
+
+void Writer::Body::create_groups(std::string_view dataset) {
+  const Handle creation(H5Pcreate(H5P_GROUP_CREATE), H5Pclose);
+  set_group(creation.id());
+  for (std::size_t end = dataset.find('/'); end != std::string_view::npos; end = dataset.find('/', end + 1)) {
+    const std::string group(dataset.substr(0, end));
+    if (path_exists(file.id(), group) == true) continue;
+    const Handle made(H5Gcreate2(file.id(), group.c_str(), H5P_DEFAULT, creation.id(), H5P_DEFAULT), H5Gclose);
+    if (!made.ok()) fail(fmt::format("group '{}' cannot be created", group), reason());
+  }
+}
 
 void Writer::Body::attribute(std::string_view name, hid_t type, const Shape& shape, const void* data) {
   alive();
@@ -87,11 +109,10 @@ void Writer::Body::attribute(std::string_view name, hid_t type, const Shape& sha
 void Writer::Body::create(std::string_view dataset, DType dtype, const Shape& shape, hid_t creation) {
   ECHELON_CHECK(!datasets.contains(dataset), "{}: dataset '{}' is created twice", path, dataset);
   H5Pset_obj_track_times(creation, false);  // the same content gives the same file
-  const Handle links(H5Pcreate(H5P_LINK_CREATE), H5Pclose);
-  H5Pset_create_intermediate_group(links.id(), 1);
+  create_groups(dataset);
   const Handle space = space_of(shape);
   const std::string name(dataset);
-  Handle made(H5Dcreate2(file.id(), name.c_str(), native_type(dtype), space.id(), links.id(), creation, H5P_DEFAULT),
+  Handle made(H5Dcreate2(file.id(), name.c_str(), native_type(dtype), space.id(), H5P_DEFAULT, creation, H5P_DEFAULT),
               H5Dclose);
   if (!made.ok()) fail(fmt::format("dataset '{}' cannot be created", dataset), reason());
   datasets.emplace(name, Open{std::move(made), shape});
@@ -103,6 +124,14 @@ void Writer::Body::close() {
   if (H5Fflush(file.id(), H5F_SCOPE_LOCAL) < 0 || !file.close()) fail("cannot be written", reason());
 }
 
+void Writer::Body::texts(std::string_view name, const std::vector<std::string>& all, const Shape& shape) {
+  std::size_t longest = 1;
+  for (const std::string& text : all) longest = std::max(longest, text.size());
+  std::string block;
+  for (const std::string& text : all) block += text + std::string(longest - text.size(), '\0');
+  attribute(name, text_type(longest).id(), shape, block.data());
+}
+
 Writer::Writer(const std::string& path) : body_(std::make_unique<Body>()) {
   quiet_thread();
   body_->path = path;
@@ -110,8 +139,12 @@ Writer::Writer(const std::string& path) : body_(std::make_unique<Body>()) {
   const Handle access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose);
   H5Pset_file_locking(access.id(), false, true);  // no other process opens the temporary file
   H5Pset_fclose_degree(access.id(), H5F_CLOSE_STRONG);
+  // The format of version 1.10: all headers and indexes have checksums.
+  H5Pset_libver_bounds(access.id(), H5F_LIBVER_V110, H5F_LIBVER_V110);
+  const Handle creation(H5Pcreate(H5P_FILE_CREATE), H5Pclose);
+  set_group(creation.id());
   ::unlink(temporary.c_str());  // of an earlier process of this number
-  body_->file = Handle(H5Fcreate(temporary.c_str(), H5F_ACC_EXCL, H5P_DEFAULT, access.id()), H5Fclose);
+  body_->file = Handle(H5Fcreate(temporary.c_str(), H5F_ACC_EXCL, creation.id(), access.id()), H5Fclose);
   if (!body_->file.ok()) throw EnvironmentError(fmt::format("{}: cannot be written: {}", path, reason()));
   body_->temporary = temporary;
 }
@@ -122,13 +155,15 @@ Writer& Writer::operator=(Writer&&) noexcept = default;
 void Writer::create(std::string_view dataset, DType dtype, const Shape& shape, const DatasetOptions& options) {
   body_->alive();
   quiet_thread();
-  ECHELON_CHECK(options.deflate == 0 || options.chunk_rows > 0, "'{}': only chunks can be compressed", dataset);
+  ECHELON_CHECK((options.deflate == 0 && !options.checksum) || options.chunk_rows > 0,
+                "'{}': only chunks can be compressed or have checksums", dataset);
   const Handle creation(H5Pcreate(H5P_DATASET_CREATE), H5Pclose);
   if (options.chunk_rows > 0 && shape.rank() > 0) {
     const std::int64_t rows = std::clamp<std::int64_t>(options.chunk_rows, 1, std::max<std::int64_t>(shape[0], 1));
     H5Pset_chunk(creation.id(), shape.rank(), extents_of(shape.with_front(rows)).data());
     if (options.deflate > 0 && size_of(dtype) > 1) H5Pset_shuffle(creation.id());
     if (options.deflate > 0) H5Pset_deflate(creation.id(), static_cast<unsigned>(options.deflate));
+    if (options.checksum) H5Pset_fletcher32(creation.id());
   }
   body_->create(dataset, dtype, shape, creation.id());
 }
@@ -201,17 +236,16 @@ void Writer::attribute(std::string_view name, std::int64_t value) {
   body_->attribute(name, H5T_NATIVE_INT64, {}, &value);
 }
 void Writer::attribute(std::string_view name, double value) { body_->attribute(name, H5T_NATIVE_DOUBLE, {}, &value); }
-void Writer::attribute(std::string_view name, const std::string& text) {
-  const char* pointer = text.c_str();
-  body_->attribute(name, text_type().id(), {}, &pointer);
-}
+void Writer::attribute(std::string_view name, const std::string& text) { body_->texts(name, {text}, {}); }
 void Writer::attribute(std::string_view name, const std::vector<double>& values) {
+  constexpr std::size_t kMost = 8000;  // what is longer than 64 KiB is stored without a checksum
+  if (values.size() > kMost)
+    body_->fail(fmt::format("attribute '{}' cannot be written", name),
+                fmt::format("{} numbers, at most {}", values.size(), kMost));
   body_->attribute(name, H5T_NATIVE_DOUBLE, {static_cast<std::int64_t>(values.size())}, values.data());
 }
 void Writer::attribute(std::string_view name, const std::vector<std::string>& texts) {
-  std::vector<const char*> pointers;
-  for (const std::string& text : texts) pointers.push_back(text.c_str());
-  body_->attribute(name, text_type().id(), {static_cast<std::int64_t>(texts.size())}, pointers.data());
+  body_->texts(name, texts, {static_cast<std::int64_t>(texts.size())});
 }
 
 void Writer::publish() {

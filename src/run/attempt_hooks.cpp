@@ -9,6 +9,7 @@
 #include "base/version.hpp"
 #include "checkpoint/trained_data.hpp"
 #include "config/parse.hpp"
+#include "data/describe.hpp"
 #include "job/agree.hpp"
 #include "job/signals.hpp"
 #include "run/attempt.hpp"
@@ -84,6 +85,8 @@ void Attempt::log_banner() {
   for (std::string line; std::getline(lines, line);) log_info("{}", line);
   tuning_.log_choice();
   if (replay_.is_on()) log_info("replay    {}", replay_.told);
+  warn_without_checksums(plan_->train, config_.data.train);
+  if (plan_->test) warn_without_checksums(*plan_->test, config_.data.test);
 }
 
 MonitorSetting Attempt::monitor_setting(std::function<void(const std::string&)> warn) const {

@@ -2,6 +2,7 @@
 #include <catch2/catch.hpp>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 
 #include "tests/support/process.hpp"
 
@@ -124,6 +125,73 @@ TEST_CASE("data paths that cannot be followed end with 4 and the reason", "[run]
     CHECK(outcome.code == 4);
     CHECK_THAT(outcome.err, Contains("loop: cannot be read: Too many levels of symbolic links"));
   }
+}
+
+TEST_CASE("verifying reads every byte, on one rank and on several, and names what is damaged", "[run][data]") {
+  const test::TempFolder folder;
+  const auto synth = [&](const std::string& out, std::vector<std::string> more) {
+    more.insert(more.begin(),
+                {"synth", "--out", folder / out, "--samples", "300", "--shape", "3,8,8", "--shards", "3"});
+    return run_data_verb(more);
+  };
+  REQUIRE_THAT(synth("good", {"--verify"}).out, Contains("verified: ") && Contains("read back"));
+  REQUIRE(synth("plain", {"--no-checksums"}).code == 0);
+  CHECK_THAT(run_data_verb({"inspect", folder / "good"}).out, Contains("checksums: all"));
+  CHECK_THAT(run_data_verb({"inspect", folder / "plain"}).out, Contains("checksums: none"));
+  const Outcome good = run_data_verb({"inspect", folder / "good", "--verify"});
+  CHECK(good.code == 0);
+  CHECK_THAT(good.out, Contains("read by 1 rank") && Contains("0 damaged, 0 without checksums"));
+  const Outcome plain = run_data_verb({"inspect", folder / "plain", "--verify"});
+  CHECK(plain.code == 0);
+  CHECK_THAT(plain.out, Contains("read; no checksums of labels, samples") && Contains("3 without checksums"));
+
+  const std::string bad = folder / "good/shard-0001.h5";
+  const auto middle = static_cast<std::streamoff>(std::filesystem::file_size(bad) / 2);
+  std::fstream file(bad, std::ios::in | std::ios::out | std::ios::binary);
+  file.seekg(middle);
+  const int byte = file.get();
+  file.seekp(middle);
+  file.put(static_cast<char>(byte ^ 1));
+  file.close();
+  for (const int ranks : {0, 2}) {
+    const Outcome outcome = test::run_echelon({"data", "inspect", folder / "good", "--verify"}, {.ranks = ranks});
+    CHECK(outcome.code == 4);
+    CHECK_THAT(outcome.out, Contains("damaged: 'samples' rows 0 to 99: it does not have its checksum") &&
+                                Contains(ranks == 0 ? "read by 1 rank" : "read by 2 ranks") && Contains("1 damaged"));
+    CHECK_THAT(outcome.err, Contains("1 of 3 files damaged"));
+  }
+}
+
+TEST_CASE("a run reads shards without checksums with a warning, and ends where a checksum is wrong", "[run][data]") {
+  const test::TempFolder folder;
+  const auto train = [&](const std::string& set) {
+    std::ofstream(folder / "c.toml") << "name = \"" << set << "\"\nseed = 1\n[data]\ntrain = \"" << folder / set
+                                     << "\"\n[batch]\nglobal = 20\n[train]\nepochs = 1\n"
+                                        "[[model.layers]]\ntype = \"flatten\"\n"
+                                        "[[model.layers]]\ntype = \"dense\"\nunits = 10\n";
+    return test::run_echelon({"train", folder / "c.toml"}, {.ranks = 2, .cwd = folder.path()});
+  };
+  for (const char* set : {"plain", "good"})
+    REQUIRE(run_data_verb({"synth", "--out", folder / set, "--samples", "200", "--shape", "1,6,6", "--shards", "2",
+                           set == std::string("plain") ? "--no-checksums" : "--verify"})
+                .code == 0);
+  const Outcome plain = train("plain");
+  INFO(plain.err);
+  CHECK(plain.code == 0);
+  const std::string warning = "plain: checksums: none; damage to the values is not seen";
+  CHECK(plain.err.find(warning) != std::string::npos);
+  CHECK(plain.err.find(warning) == plain.err.rfind(warning));
+
+  const std::string bad = folder / "good/shard-0001.h5";
+  std::fstream file(bad, std::ios::in | std::ios::out | std::ios::binary);
+  const std::string content((std::istreambuf_iterator<char>(file)), {});
+  const std::size_t at = content.size() / 2;
+  file.seekp(static_cast<std::streamoff>(at));
+  file.put(static_cast<char>(content[at] ^ 32));
+  file.close();
+  const Outcome outcome = train("good");
+  CHECK(outcome.code == 4);
+  CHECK_THAT(outcome.err, Contains("good/shard-0001.h5: dataset 'samples' is damaged in the chunk of rows 0 to 99"));
 }
 
 }  // namespace echelon

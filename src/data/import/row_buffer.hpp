@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "data/import/shard_writer.hpp"
 #include "h5/file.hpp"
 
 namespace echelon::inline data {
@@ -14,11 +15,13 @@ namespace echelon::inline data {
 template <class T>
 class RowBuffer {
  public:
-  // Creates the dataset. `shape`: of the whole dataset; `stored`: its type in the file; `deflate`: 0 to 9.
-  RowBuffer(h5::Writer& writer, std::string name, DType stored, const Shape& shape, int deflate)
+  // Creates the dataset. `shape`: of the whole dataset; `stored`: its type in the file; `options`: compression and
+  // checksums.
+  RowBuffer(h5::Writer& writer, std::string name, DType stored, const Shape& shape, const ShardOptions& options)
       : writer_(writer), name_(std::move(name)), row_elems_(shape.row_elems()) {
     const std::int64_t rows = std::max<std::int64_t>(1, kBlockElems / row_elems_);
-    writer_.create(name_, stored, shape, {.chunk_rows = rows, .deflate = deflate});
+    writer_.create(name_, stored, shape,
+                   {.chunk_rows = rows, .deflate = options.compress, .checksum = options.checksums});
   }
 
   // Appends whole rows; flush() after the last.

@@ -45,9 +45,9 @@ class SequenceSource {
 struct TextRequest {
   std::string format{};               // text | words | sequences | pairs
   std::vector<std::string> inputs{};  // files; gzip is seen by its content. sequences: or a folder
-  std::string tokens{};               // characters | bytes | words; "": words of `words` and `pairs`, else characters
-  std::int64_t vocabulary = 0;        // words: how many at most; 0: 10,000
-  std::string like{};  // a set whose vocabulary, classes and scaling are taken over; "": counted and measured
+  std::string tokens{};  // characters | bytes | words | verbatim; "": words of `words` and `pairs`, else characters
+  std::int64_t vocabulary = 0;  // words: how many at most; 0: 10,000 (verbatim: all)
+  std::string like{};           // a set whose vocabulary, classes and scaling are taken over; "": counted and measured
   Heading heading = Heading::automatic;  // sequences: of a .csv file
 };
 // The kind of tokens of a request; `usual` where `tokens` is empty. ConfigError for --vocabulary with other kinds than

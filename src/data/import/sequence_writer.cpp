@@ -123,14 +123,14 @@ class SequenceShards {
     if (info_.features == 0) info_.vocabulary.write(*writer_, format::kVocabulary);
     if (info_.kind == DataKind::pairs) return info_.target_vocabulary.write(*writer_, format::kTargetVocabulary);
     writer_->attribute(format::kClasses, static_cast<std::int64_t>(info_.class_names.size()));
-    writer_->attribute(format::kClassNames, info_.class_names);
+    write_class_names(*writer_, info_.class_names);
     if (info_.features == 0) return;
     writer_->attribute(format::kMean, measured_.mean);
     writer_->attribute(format::kStd, measured_.std);
   }
 
   Tokens rows(const char* name, DType stored, std::int64_t count) {
-    return std::make_unique<RowBuffer<std::int32_t>>(*writer_, name, stored, Shape{count}, options_.compress);
+    return std::make_unique<RowBuffer<std::int32_t>>(*writer_, name, stored, Shape{count}, options_);
   }
 
   void begin() {
@@ -145,7 +145,7 @@ class SequenceShards {
     lengths_ = rows(format::kLengths, DType::i32, samples);
     if (info_.features > 0)
       values_ = std::make_unique<RowBuffer<float>>(*writer_, format::kValues, DType::f32, Shape{steps, info_.features},
-                                                   options_.compress);
+                                                   options_);
     else
       tokens_ = rows(format::kTokens, token_type(info_.vocabulary.size()), steps);
     if (info_.kind == DataKind::pairs) {

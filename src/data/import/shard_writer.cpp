@@ -16,7 +16,7 @@
 #include "data/import/hold_out.hpp"
 #include "data/import/import_work.hpp"
 #include "data/import/statistics.hpp"
-#include "h5/file.hpp"
+#include "data/text_list.hpp"
 
 namespace echelon::inline data {
 namespace {
@@ -95,7 +95,7 @@ void write_header(h5::Writer& writer, const SourceInfo& info, const Measured& me
   writer.attribute(format::kFormat, std::string(format::kName));
   writer.attribute(format::kFormatVersion, format::kVersion);
   if (info.targets == 0) writer.attribute(format::kClasses, measured.classes);
-  if (!info.class_names.empty()) writer.attribute(format::kClassNames, info.class_names);
+  if (!info.class_names.empty()) write_class_names(writer, info.class_names);
   writer.attribute(format::kMean, measured.mean);
   writer.attribute(format::kStd, measured.std);
   writer.attribute(format::kScale, info.scale);
@@ -140,7 +140,8 @@ class SetWriter {
   void begin_shard() {
     writer_ = std::make_unique<h5::Writer>(folder_.now(name(files_)));
     write_header(*writer_, info_, measured_);
-    const h5::DatasetOptions storage{.chunk_rows = options_.chunk, .deflate = options_.compress};
+    const h5::DatasetOptions storage{
+        .chunk_rows = options_.chunk, .deflate = options_.compress, .checksum = options_.checksums};
     writer_->create(format::kSamples, info_.stored, info_.sample.prepended(sizes_[files_]), storage);
     if (info_.targets > 0)
       writer_->create(format::kLabels, DType::f32, {sizes_[files_], info_.targets}, storage);
@@ -208,6 +209,16 @@ ImportFolders free_folders(const ShardOptions& options) {
   require_free(folders.train);
   if (!folders.test.empty()) require_free(folders.test);
   return folders;
+}
+
+void write_class_names(h5::Writer& writer, const std::vector<std::string>& names) {
+  constexpr std::size_t kMostBytes = 32768;  // attributes hold 64 KiB
+  std::size_t longest = 1;
+  for (const std::string& name : names) longest = std::max(longest, name.size());
+  if (longest * names.size() <= kMostBytes)
+    writer.attribute(format::kClassNames, names);
+  else
+    write_text_list(writer, format::kClassNames, names);
 }
 
 std::string shard_name(const ShardOptions& options, std::size_t index) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "data/import/source.hpp"
+#include "h5/file.hpp"
 
 namespace echelon::inline data {
 
@@ -20,6 +21,7 @@ struct ShardOptions {
   std::vector<std::int64_t> unequal{};  // by shard: its share of the samples, any unit; empty: equal shards
   std::int64_t chunk = 128;             // records of a chunk, 64 to 256
   int compress = 0;                     // gzip level, 0 to 9
+  bool checksums = true;                // Fletcher32 of each chunk
   std::int64_t hold_out = 0;  // this many, evenly spread (of a text: the last), go to <out>/test in one file, the rest
                               // to <out>/train
   double hold_out_part = 0;   // the same as a part of all, in [0, 1)
@@ -37,6 +39,9 @@ struct ImportFolders {
 ImportFolders free_folders(const ShardOptions& options);
 inline bool holds_out(const ShardOptions& options) { return options.hold_out > 0 || options.hold_out_part > 0; }
 std::string shard_name(const ShardOptions& options, std::size_t index);  // "shard-0003.h5"
+
+// As an attribute, as a dataset where they are too long for one.
+void write_class_names(h5::Writer& writer, const std::vector<std::string>& names);
 
 struct ShardsWritten {
   std::vector<std::string> files;

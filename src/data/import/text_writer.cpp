@@ -35,7 +35,7 @@ void for_text(const std::vector<std::string>& files, TokenKind kind, std::int64_
     bool ended = false;
     while (stream.line(text, &ended)) {
       const std::string where = fmt::format("{}:{}", file, ++line);
-      if (ended) text += '\n';
+      if (ended || kind == TokenKind::verbatim) text += '\n';
       work.at(tokens);
       for_tokens(text, kind, where, [&](std::string_view token) {
         ++tokens;
@@ -75,7 +75,7 @@ class TokenShards {
     writer_->attribute(format::kKind, std::string(name_of(DataKind::text)));
     vocabulary_.write(*writer_, format::kVocabulary);
     tokens_ = std::make_unique<RowBuffer<std::int32_t>>(*writer_, format::kTokens, token_type(vocabulary_.size()),
-                                                        Shape{sizes_[file_]}, options_.compress);
+                                                        Shape{sizes_[file_]}, options_);
     held_ = 0;
   }
   void end() {
@@ -100,7 +100,7 @@ class TokenShards {
 
 TokenKind kind_of(const TextRequest& request) {
   const TokenKind kind = token_kind_of(request, request.format == "words" ? "words" : "characters");
-  if (request.format == "words" && kind != TokenKind::words)
+  if (request.format == "words" && !of_words(kind))
     throw ConfigError(fmt::format("words are words; for --tokens {} import it as text", request.tokens));
   return kind;
 }
@@ -121,7 +121,7 @@ void require_windows(const std::string& input, std::int64_t tokens, std::int64_t
 Vocabulary vocabulary_for(const TextRequest& request, TokenKind kind, const TokenCounts& all, std::int64_t tokens,
                           std::int64_t held) {
   if (!request.like.empty()) return vocabulary_of_set(request.like);
-  if (kind != TokenKind::words || held == 0) return all.vocabulary(kind, request.vocabulary);
+  if (!of_words(kind) || held == 0) return all.vocabulary(kind, request.vocabulary);
   TokenCounts counts;
   std::int64_t index = 0;
   for_text(request.inputs, kind, tokens, [&](std::string_view token, const std::string&) {

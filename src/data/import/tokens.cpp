@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <limits>
 
 #include "base/nearest.hpp"
 #include "data/format.hpp"
@@ -30,6 +31,8 @@ std::size_t character_bytes(std::string_view text, std::size_t at) {
   return bytes;
 }
 
+bool is_blank(char c) { return std::isspace(static_cast<unsigned char>(c)) != 0; }
+
 bool is_of_word(char c) {
   const auto byte = static_cast<unsigned char>(c);
   return byte >= 0x80 || std::isalnum(byte) != 0 || c == '\'' || c == '_';
@@ -38,7 +41,7 @@ bool is_of_word(char c) {
 }  // namespace
 
 TokenKind token_kind_of(const std::string& name) {
-  const std::vector<std::string> known{"characters", "bytes", "words"};
+  const std::vector<std::string> known{"characters", "bytes", "words", "verbatim"};
   const auto found = std::find(known.begin(), known.end(), name);
   if (found == known.end()) throw ConfigError(unknown_name("--tokens", name, known));
   return static_cast<TokenKind>(found - known.begin());
@@ -53,9 +56,13 @@ std::size_t token_bytes(std::string_view text, std::size_t at, TokenKind kind, c
                                 static_cast<unsigned char>(text[at])));
   }
   if (text[at] == '\n') return 1;
-  if (const std::string_view unknown = kUnknownToken; text.substr(at, unknown.size()) == unknown) return unknown.size();
-  if (!is_of_word(text[at])) return std::isspace(static_cast<unsigned char>(text[at])) != 0 ? 0 : 1;
   std::size_t end = at;
+  if (kind == TokenKind::verbatim) {
+    while (end < text.size() && text[end] != '\0' && !is_blank(text[end])) ++end;
+    return end - at;
+  }
+  if (const std::string_view unknown = kUnknownToken; text.substr(at, unknown.size()) == unknown) return unknown.size();
+  if (!is_of_word(text[at])) return is_blank(text[at]) ? 0 : 1;
   while (end < text.size() && is_of_word(text[end])) ++end;
   return end - at;
 }
@@ -72,12 +79,13 @@ Vocabulary TokenCounts::vocabulary(TokenKind kind, std::int64_t most, std::vecto
   std::vector<std::pair<std::string, std::int64_t>> tokens(counts_.begin(), counts_.end());
   std::sort(tokens.begin(), tokens.end());
   std::vector<std::string> entries = std::move(special);
-  if (kind == TokenKind::words) {
+  if (of_words(kind)) {
     entries.insert(entries.begin(), kUnknownToken);
     std::erase_if(tokens, [](const auto& token) { return token.first == kUnknownToken; });
     std::stable_sort(tokens.begin(), tokens.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
+    const std::int64_t usual = kind == TokenKind::words ? kUsualWords : std::numeric_limits<std::int64_t>::max();
     const auto room = static_cast<std::size_t>(
-        std::max<std::int64_t>(0, (most > 0 ? most : kUsualWords) - static_cast<std::int64_t>(entries.size())));
+        std::max<std::int64_t>(0, (most > 0 ? most : usual) - static_cast<std::int64_t>(entries.size())));
     if (tokens.size() > room) tokens.resize(room);
   }
   for (const auto& [token, count] : tokens) entries.push_back(token);

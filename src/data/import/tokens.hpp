@@ -15,10 +15,13 @@ namespace echelon::inline data {
 enum class TokenKind : std::uint8_t {
   characters,  // UTF-8 code points
   bytes,       // any bytes
-  words,  // runs of letters, digits, ' and _; every other sign is a word, and so are "\n" and "<unk>" (the entry for
-          // words outside the vocabulary); blanks are dropped
+  words,     // runs of letters, digits, ' and _; every other sign is a word, and so are "\n" and "<unk>" (the entry for
+             // words outside the vocabulary); blanks are dropped
+  verbatim,  // text that is cut into tokens already: what stands between white space; "\n" ends each line
 };
-// "characters" | "bytes" | "words"; ConfigError with the nearest.
+// Of both kinds of words, the entry <unk> stands for those outside the vocabulary.
+inline bool of_words(TokenKind kind) { return kind == TokenKind::words || kind == TokenKind::verbatim; }
+// "characters" | "bytes" | "words" | "verbatim"; ConfigError with the nearest.
 TokenKind token_kind_of(const std::string& name);
 
 // The number of bytes of the token that begins at text[at], the beginning of the text or the end of a token; 0: a blank
@@ -39,7 +42,8 @@ class TokenCounts {
  public:
   void add(std::string_view token);
   // Entries: `special`, then for characters and bytes all counted tokens, sorted; for words <unk> and the most frequent
-  // ones, at most `most` entries in all, equally frequent words in the order of their text.
+  // ones, at most `most` entries in all (0: 10,000; all of verbatim), equally frequent words in the order of their
+  // text.
   Vocabulary vocabulary(TokenKind kind, std::int64_t most, std::vector<std::string> special = {}) const;
 
  private:

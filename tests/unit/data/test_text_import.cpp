@@ -118,6 +118,38 @@ TEST_CASE("words: the most frequent of the training part, the rest is <unk>", "[
   CHECK(written.unknown == 5);
 }
 
+TEST_CASE("text that is cut into tokens already is taken as it stands", "[data][import][text]") {
+  const Folder folder;
+  put(folder / "t.txt", " the <unk> 's $ N.5 <unk> \r\n\n\tno-one\tthe  end, é");  // the last line has no end
+  const TextRequest request{.format = "words", .inputs = {folder / "t.txt"}, .tokens = "verbatim"};
+  const TextWritten written = write_token_shards(request, {.out = folder / "out"});
+  const Dataset data = open_dataset(folder / "out", 3);
+  CHECK(spelt(stored(folder / "out", "tokens"), data.vocabulary, "|") ==
+        "the|<unk>|'s|$|N.5|<unk>|\n|\n|no-one|the|end,|é|\n|");
+  CHECK(written.tokens == 13);
+  CHECK(written.vocabulary == 9);  // <unk> stands once in it
+  CHECK(data.vocabulary[0] == "<unk>");
+  put(folder / "held.txt", "the new\n");
+  const TextWritten more = write_token_shards(
+      {.format = "words", .inputs = {folder / "held.txt"}, .tokens = "verbatim", .like = folder / "out"},
+      {.out = folder / "held"});
+  CHECK(more.unknown == 1);
+  CHECK(stored(folder / "held", "tokens") == Ids{data.vocabulary.find("the"), 0, data.vocabulary.find("\n")});
+
+  std::string many;  // more than the 10,000 words that `words` keeps
+  for (int i = 0; i < 12000; ++i) many += "w" + std::to_string(i) + (i % 5 == 4 ? "\n" : " ");
+  put(folder / "many.txt", many);
+  const auto kinds = [&](std::int64_t most) {
+    const TextRequest all{.format = "words", .inputs = {folder / "many.txt"}, .tokens = "verbatim", .vocabulary = most};
+    return write_token_shards(all, {.out = folder / ("many" + std::to_string(most))}).vocabulary;
+  };
+  CHECK(kinds(0) == 12002);
+  CHECK(kinds(5000) == 5000);
+  put(folder / "zero.txt", std::string("a b\0c\n", 6));
+  CHECK_THAT(refusal(folder, {.format = "words", .inputs = {folder / "zero.txt"}, .tokens = "verbatim"}),
+             Contains("zero.txt:1, column 4: a zero byte"));
+}
+
 TEST_CASE("bad texts are named with their place", "[data][import][text]") {
   const Folder folder;
   put(folder / "latin.txt", "fine\nna\xefve\n");

@@ -1,0 +1,127 @@
+// Checksums of chunks: equal to the library's, and a flipped bit is named with its rows.
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <fstream>
+#include <iterator>
+#include <string>
+
+#include "base/error.hpp"
+#include "h5/file.hpp"
+#include "tests/support/random.hpp"
+#include "tests/support/refusal.hpp"
+#include "tests/unit/h5/folder.hpp"
+
+namespace echelon {
+namespace {
+
+using Catch::Matchers::Contains;
+using test::Folder;
+using test::refusal;
+
+std::vector<std::uint8_t> random_bytes(std::size_t n, std::int64_t low, std::int64_t high, const char* name) {
+  std::vector<std::uint8_t> bytes;
+  for (const std::int64_t value : test::random_integers(n, low, high, name))
+    bytes.push_back(static_cast<std::uint8_t>(value));
+  return bytes;
+}
+
+// Inverts a bit of the file, that many bytes after the first occurrence of `mark`.
+void flip_after(const std::string& path, const std::string& mark, std::size_t bytes, int bit) {
+  std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+  const std::string content((std::istreambuf_iterator<char>(file)), {});
+  const std::size_t at = content.find(mark);
+  REQUIRE(at != std::string::npos);
+  file.seekp(static_cast<std::streamoff>(at + bytes));
+  file.put(static_cast<char>(content[at + bytes] ^ (1 << bit)));
+}
+
+}  // namespace
+
+TEST_CASE("checksums are those of the library, for chunks of every length and for extreme bytes", "[h5][checksums]") {
+  const Folder folder;
+  const auto odd = static_cast<std::size_t>(test::random_integers(1, 4000, 30000, "length")[0]);
+  for (const std::size_t length : {std::size_t{1}, std::size_t{2}, std::size_t{7}, std::size_t{719}, std::size_t{720},
+                                   std::size_t{4095}, std::size_t{4096}, std::size_t{4097}, std::size_t{8192}, odd})
+    for (const auto& [low, high] : std::vector<std::pair<int, int>>{{0, 0}, {255, 255}, {0, 255}, {254, 255}}) {
+      const std::string path = folder / "sums.h5";
+      const auto bytes = static_cast<std::int64_t>(length);
+      const std::vector<std::uint8_t> values = random_bytes(2 * length, low, high, "bytes");
+      h5::Writer writer(path);  // the library computes the checksums when it writes
+      writer.write_all("rows", DType::u8, {2, bytes}, values.data(), {.chunk_rows = 1, .checksum = true});
+      writer.publish();
+      const h5::Reader reader(path);
+      REQUIRE(reader.info("rows").checksum);
+      std::vector<std::uint8_t> back(values.size());
+      INFO(length << " bytes from " << low << " to " << high);
+      REQUIRE_NOTHROW(reader.read_all("rows", back.data(), DType::u8));
+      REQUIRE(back == values);
+    }
+}
+
+TEST_CASE("a flipped bit is a DataError with file, dataset and rows, in every storage", "[h5][checksums]") {
+  const Folder folder;
+  const std::string path = folder / "flipped.h5";
+  const int deflate = GENERATE(0, 4);
+  const auto dtype = GENERATE(DType::u8, DType::i32);
+  // Rows 8 to 15 begin with a mark that no compression changes beyond recognition: they are random.
+  std::vector<std::uint8_t> rows = random_bytes(21 * 40 * size_of(dtype), 0, 255, "rows");
+  const auto write = [&](bool checksum) {
+    h5::Writer writer(path);
+    writer.write_all("rows", dtype, {21, 40}, rows.data(), {.chunk_rows = 8, .deflate = deflate, .checksum = checksum});
+    writer.publish();
+  };
+  write(true);
+  std::string mark;
+  if (deflate == 0)
+    mark.assign(rows.begin() + static_cast<std::ptrdiff_t>(8 * 40 * size_of(dtype)),
+                rows.begin() + static_cast<std::ptrdiff_t>(9 * 40 * size_of(dtype)));
+  else  // stored blocks of zlib begin after the two bytes of its head; of three chunks the second one is meant
+    mark = "\x78\x5e";
+  const auto bit = static_cast<int>(test::random_integers(1, 0, 7, "bit")[0]);
+  if (deflate == 0) {
+    flip_after(path, mark, 17, bit);
+    const std::string rows_text =
+        "dataset 'rows' is damaged in the chunk of rows 8 to 15: it does not have its checksum";
+    std::vector<std::uint8_t> back(rows.size());
+    std::vector<double> converted(21 * 40);
+    const h5::Reader reader(path);
+    CHECK_THAT(refusal<DataError>([&] { reader.read_all("rows", back.data(), dtype); }),
+               Contains("flipped.h5: " + rows_text));
+    CHECK_THAT(refusal<DataError>([&] { reader.read_rows("rows", 9, 2, back.data(), dtype); }), Contains(rows_text));
+    CHECK_THAT(refusal<DataError>([&] { reader.read_rows("rows", 9, 2, converted.data(), DType::f64); }),
+               Contains("'rows' cannot be read at rows 9 to 10") && Contains("Fletcher32"));
+    CHECK_NOTHROW(reader.read_rows("rows", 0, 8, back.data(), dtype));
+    CHECK_NOTHROW(reader.read_rows("rows", 16, 5, back.data(), dtype));
+    write(false);
+    flip_after(path, mark, 17, bit);
+    const h5::Reader without(path);
+    CHECK_FALSE(without.info("rows").checksum);
+    CHECK_NOTHROW(without.read_all("rows", back.data(), dtype));
+    CHECK(back != rows);
+  } else {
+    flip_after(path, mark, 9, bit);
+    std::vector<std::uint8_t> back(rows.size());
+    CHECK_THAT(refusal<DataError>([&] { h5::Reader(path).read_all("rows", back.data(), dtype); }),
+               Contains("'rows' is damaged in the chunk of rows ") && Contains(": it does not have its checksum"));
+  }
+}
+
+TEST_CASE("what is written has checksums of headers and indexes too, and the same bytes each time", "[h5][checksums]") {
+  const Folder folder;
+  const auto content = [&](const std::string& name) {
+    h5::Writer writer(folder / name);
+    const std::vector<std::int32_t> values(100, 3);
+    writer.attribute("names", std::vector<std::string>{"one", "", "eleven"});
+    for (int i = 0; i < 20; ++i) writer.attribute("number_" + std::to_string(i), std::int64_t{i});
+    for (const char* dataset : {"group/deeper/rows", "group/rows", "rows"})
+      writer.write_all(dataset, DType::i32, {50, 2}, values.data(), {.chunk_rows = 8, .checksum = true});
+    writer.publish();
+    std::ifstream file(folder / name, std::ios::binary);
+    return std::string((std::istreambuf_iterator<char>(file)), {});
+  };
+  const std::string first = content("first.h5");
+  CHECK(first[8] == 3);  // version of the superblock: it and all blocks behind it have checksums
+  CHECK(first == content("second.h5"));
+}
+
+}  // namespace echelon
