@@ -17,9 +17,9 @@ struct StillClock final : Clock {
 };
 
 struct Bench {
-  explicit Bench(int ranks, std::vector<int> parts = {}) {
+  explicit Bench(int ranks, std::vector<int> of = {}) {
     for (int r = 0; r < ranks; ++r) hosts.push_back("n" + std::to_string(r / 2));
-    this->parts = parts.empty() ? std::vector<int>(static_cast<std::size_t>(ranks), 0) : parts;
+    parts = of.empty() ? std::vector<int>(static_cast<std::size_t>(ranks), 0) : of;
     config.monitor.slow_steps = 5;
   }
   MonitorHook& hook() {
@@ -66,7 +66,7 @@ TEST_CASE("a rank that computes longer than the others is named once, with host,
   for (int i = 0; i < 20; ++i) bench.step({0.01, 0.011, 0.024 + 0.001 * (i % 3)});
   REQUIRE(bench.told.size() == 1);
   CHECK_THAT(bench.told[0],
-             Contains("rank 2 on n1 is slow at step 15: it computes 25.0 ms a step, the median rank 11.0 ms"));
+             Contains("rank 2 on n1 is slow at step 15: it computes 25.00 ms a step, the median rank 11.00 ms"));
   CHECK_FALSE(bench.hook().asks_to_requeue());
   for (int i = 0; i < 5; ++i) bench.step({0.01, 0.011, 0.012});
   for (int i = 0; i < 5; ++i) bench.step({0.01, 0.011, 0.03});
@@ -92,7 +92,7 @@ TEST_CASE("a rank that becomes slower than it was is named where it has no peer,
   for (int i = 0; i < 10; ++i) bench.step({0.01, 0.05});
   for (int i = 0; i < 5; ++i) bench.step({0.01, 0.11});
   REQUIRE(bench.told.size() == 1);
-  CHECK_THAT(bench.told[0], Contains("rank 1 on n0") && Contains("before it took 50.0 ms"));
+  CHECK_THAT(bench.told[0], Contains("rank 1 on n0") && Contains("before it took 50.00 ms"));
   CHECK(bench.hook().asks_to_requeue());
   CHECK(bench.hook().why() == bench.told[0]);
   Bench off(2);
@@ -110,7 +110,7 @@ TEST_CASE("memory that climbs is told at each further growth, a jump at the star
     far.step({0.01, 0.01}, {100, i < 12 ? 100.0 : 190.0 + 0.011 * i});
   }
   REQUIRE(climbs.told.size() == 2);
-  CHECK_THAT(climbs.told[0], Contains("rank 1 on n0: memory climbs: 202 MiB at step 342, 102 MiB before"));
+  CHECK_THAT(climbs.told[0], Contains("rank 1 on n0: memory climbs: 203 MiB at step 344, 102 MiB before"));
   CHECK(jumps.told.empty());
   CHECK(far.told.empty());
 }
