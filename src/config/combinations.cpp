@@ -169,6 +169,8 @@ const std::vector<Exclusion>& exclusions() {
        "nearest valid: \"stop\""},
       {P::grows_with_replicas, P::loses_workers, "the batch is cut anew for the workers that are left",
        Verdict::refused, "nearest valid: \"stop\""},
+      {P::moves_shares, P::loses_workers, "every step takes the gradients of all workers", Verdict::refused,
+       "nearest valid: \"stop\""},
       {P::repeats_order, P::loses_workers, "the recorded order is of all workers", Verdict::refused,
        "nearest valid: \"stop\""},
       {P::warms_up_by_few, P::loses_workers, "the steps of a warm-up depend on the number of workers", Verdict::refused,

@@ -36,7 +36,10 @@ KeyValue changed(const KeyValue& value, const KeyLimits& limits) {
     KeyValue operator()(const std::vector<double>&) const {
       return std::vector<double>{0.1, 2.0, 1e300 < limits.high ? 1e300 : 3.0};
     }
-    KeyValue operator()(const std::vector<std::string>&) const { return std::vector<std::string>{"a", "b"}; }
+    KeyValue operator()(const std::vector<std::string>&) const {
+      if (limits.words.empty()) return std::vector<std::string>{"a", "b"};
+      return std::vector<std::string>{std::string(limits.words.back()), std::string(limits.words.front())};
+    }
   };
   return std::visit(Change{limits}, value);
 }
