@@ -1,7 +1,6 @@
 // Strategy gossip: a replica waits for its neighbours alone, and for all where the mean is formed.
 #include <algorithm>
 
-#include "comm/collective/halves.hpp"
 #include "comm/collective/neighbours.hpp"
 #include "exchange/gossip/topology.hpp"
 #include "predictor/pace.hpp"
@@ -10,22 +9,9 @@
 namespace echelon::inline predictor {
 namespace {
 
-constexpr double kMostMessages = 60'000;
-constexpr std::int64_t kMostSegments = 8;  // of a bucket on virtual time: longer ones stand for more
+constexpr double kMostLinks = 20'000;
 
-std::int64_t simulated_segment(const StrategySetting& setting, std::int64_t elems) {
-  return std::max(segment_elems(setting), (elems + kMostSegments - 1) / kMostSegments);
-}
-
-// To one neighbour.
-std::int64_t messages_of(const StrategySetting& setting) {
-  std::int64_t messages = 0;
-  for (const GradientBucket& bucket : setting.work.buckets)
-    messages += segments_of(bucket.elems, simulated_segment(setting, bucket.elems));
-  return messages;
-}
-
-// The plans of all replicas, on virtual time, in one round.
+// A message a bucket and receiver: the plans of all replicas, on virtual time, in one round.
 double round_s(const StrategySetting& setting, const GossipGraph& graph, int replicas, std::int64_t round) {
   std::vector<TimedPlans> buckets;
   for (const GradientBucket& bucket : setting.work.buckets) {
@@ -37,7 +23,7 @@ double round_s(const StrategySetting& setting, const GossipGraph& graph, int rep
                                               .send_to = neighbours.send_to,
                                               .receive_from = neighbours.receive_from,
                                               .elems = bucket.elems,
-                                              .segment_elems = simulated_segment(setting, bucket.elems)}));
+                                              .segment_elems = bucket.elems}));
     }
   }
   const std::vector<int> hosts =
@@ -83,15 +69,15 @@ double mixing_formula_s(const StrategySetting& setting, int replicas) {
   const GossipKeys& keys = setting.exchange().gossip;
   const GossipGraph graph(keys, replicas, 1);
   const int g = std::min(setting.pricer.ranks_a_host(), replicas);
-  const auto pieces = static_cast<double>(messages_of(setting));
+  const auto buckets = static_cast<double>(setting.work.buckets.size());
   const auto wire_s = [&](const Link& link, double messages) {
-    const double card_s = messages * (setting.work.bytes() / link.bytes_per_s + pieces * link.latency_s / 2);
+    const double card_s = messages * (setting.work.bytes() / link.bytes_per_s + buckets * link.latency_s / 2);
     return messages > 0 ? card_s + link.latency_s / 2 : 0;
   };
   const auto round_s = [&](const Busiest& busiest) {
     return std::max(wire_s(setting.network().between, busiest.between),
                     wire_s(setting.network().inside, busiest.inside)) +
-           setting.work.bytes() / pieces / setting.network().add_bytes_per_s;  // the last piece, once it is here
+           setting.work.bytes() / buckets / setting.network().add_bytes_per_s;  // the last bucket, once it is here
   };
   if (keys.topology == GossipTopology::complete)
     return round_s({.between = 1.0 * g * (replicas - g), .inside = g - 1.0});
@@ -103,7 +89,8 @@ double mixing_formula_s(const StrategySetting& setting, int replicas) {
 
 bool can_simulate_mixing(const StrategySetting& setting, int replicas) {
   const GossipGraph graph(setting.exchange().gossip, replicas, 1);
-  return static_cast<double>(graph.links() * rounds_of(graph) * messages_of(setting)) <= kMostMessages;
+  return static_cast<double>(graph.links() * rounds_of(graph)) * static_cast<double>(setting.work.buckets.size()) <=
+         kMostLinks;
 }
 
 double simulated_mixing_s(const StrategySetting& setting, int replicas) {

@@ -53,8 +53,6 @@ double strategy_step_s(const StrategySetting& setting, int replicas);
 // What travels for one value, in bytes: of exchange.codec as its page has it, of topk and threshold by density.
 double wire_bytes_of_value(const ExchangeConfig& exchange, double elem_bytes);
 
-// Values of a message of exchange.segment_kb.
-std::int64_t segment_elems(const StrategySetting& setting);
 // The all-reduce that sums the gradients of a bucket, as the config and its codec have it; `auto` is the cheapest.
 Collective gradient_collective(const StrategySetting& setting, int replicas, std::int64_t elems);
 // Stages of each bucket of the workload under it: the codec's on the processor (card 1), the plan's on the card (0).

@@ -51,16 +51,12 @@ double wire_bytes_of_value(const ExchangeConfig& exchange, double elem_bytes) {
   return elem_bytes;
 }
 
-std::int64_t segment_elems(const StrategySetting& setting) {
-  return std::max<std::int64_t>(
-      1, static_cast<std::int64_t>(setting.exchange().segment_kb * 1024 / setting.work.elem_bytes));
-}
-
 Collective gradient_collective(const StrategySetting& setting, int replicas, std::int64_t elems) {
   const ExchangeConfig& exchange = setting.exchange();
   Collective sum{.algorithm = exchange.algorithm, .elems = elems};
   sum.elem_bytes = wire_bytes_of_value(exchange, setting.work.elem_bytes);
-  sum.segment_elems = segment_elems(setting);
+  sum.segment_elems =
+      std::max<std::int64_t>(1, static_cast<std::int64_t>(exchange.segment_kb * 1024 / setting.work.elem_bytes));
   sum.servers = static_cast<int>(std::min<std::int64_t>(exchange.servers, replicas));
   sum.inner = exchange.inner, sum.outer = exchange.outer;
   if (route_of(exchange.codec) == CodecRoute::direct) sum.algorithm = "direct";

@@ -262,7 +262,7 @@ TEST_CASE("a replica waits for its neighbours of the round alone", "[contract][g
     Optimiser optimiser(rule, trainer.arenas());
     StepAccount account(optimiser);
     NeighbourSums sums({trainer.arenas(), optimiser, engine}, {{0, trainer.arenas().elems()}},
-                       trainer.arenas().weights_at(0), GossipGraph(run.gossip, 5, 1), 3);
+                       trainer.arenas().weights_at(0), GossipGraph(run.gossip, 5, 1));
     double weight = 1;
     while (engine.rank() == 3 && done < 2) std::this_thread::yield();
     sums.submit(0, weight);

@@ -34,9 +34,9 @@ std::shared_ptr<const Plan> make_neighbour_sum(const NeighbourRequest& request) 
   const std::vector<Message> messages = messages_of(request);
   for (const Message& message : messages)
     ECHELON_CHECK(message.distance != 0, "rank {} is its own neighbour", message.peer);
-  const auto received =
-      static_cast<std::int64_t>(request.receive_from.size()) * segments_of(request.elems, request.segment_elems);
-  PlanBuilder plan(request.segment_elems, static_cast<int>(std::max<std::int64_t>(1, received)));
+  const auto senders = static_cast<int>(request.receive_from.size());
+  const std::int64_t segments = segments_of(request.elems, request.segment_elems);
+  PlanBuilder plan(request.segment_elems, std::max(1, segments > 1 ? 2 * senders : senders));
   for (const ElemRange segment : plan.segments({0, request.elems})) {
     std::vector<PlanBuilder::Aside> arrived;
     for (const Message& message : messages) {

@@ -2,9 +2,9 @@
 // What gossip mixes weights by (exchange/gossip/). A rank waits for its neighbours alone: for those that it receives
 // from, and for those that it sends to where the transport does not keep the message.
 //
-// Ranks are the nodes, links may go one way. One step deep; a message each link and segment. Scratch: all that is
-// received, so that no sender is held up by what another one has not sent yet. Sums are in the order of distance (this
-// rank - sender) mod k, so ranks with the same senders may differ in the last bits.
+// Ranks are the nodes, links may go one way. One step deep; a message each link and segment. Scratch: for each rank
+// that is received from two segments, or one where all is one segment. Sums are in the order of distance (this rank -
+// sender) mod k, so ranks with the same senders may differ in the last bits.
 #pragma once
 
 #include <cstdint>

@@ -27,7 +27,6 @@
 #include "base/error.hpp"
 #include "base/spans.hpp"
 #include "base/text.hpp"
-#include "exchange/allreduce_request.hpp"
 #include "exchange/averaging/local_steps.hpp"
 #include "exchange/gossip/neighbour_sums.hpp"
 #include "exchange/list.hpp"
@@ -47,10 +46,7 @@ class Gossip final : public LocalSteps {
                       config.codec));
     deviation_ = pass().arena("deviation from the mean of all replicas");
     if (before() || !graph_.balanced()) aside_ = pass().arena("weights mixed by gossip");
-    const AllreduceRequest request =
-        allreduce_request(config, context.engine.transport().hosts(), context.arenas.dtype());
-    mixed_.emplace(context, buckets(config), before() ? aside_.data() : context.arenas.gradients_at(0), graph_,
-                   request.segment_elems);
+    mixed_.emplace(context, buckets(config), before() ? aside_.data() : context.arenas.gradients_at(0), graph_);
     open_sums(config, context.first_channel + mixed_->channels());
   }
 

@@ -8,17 +8,15 @@
 namespace echelon::inline exchange {
 
 NeighbourSums::NeighbourSums(const StrategyContext& context, std::vector<ArenaRange> buckets, void* arena,
-                             const GossipGraph& graph, std::int64_t segment_elems)
+                             const GossipGraph& graph)
     : context_(context),
       buckets_(std::move(buckets)),
       graph_(graph),
-      segment_elems_(segment_elems),
       staging_(context.arenas.device(), arena, context.arenas.elems(), context.arenas.dtype()) {
   for (std::size_t j = 0; j < jobs(); ++j) {
     const std::size_t bytes = j < buckets_.size() ? size_of(context_.arenas.dtype()) : sizeof(double);
-    formula_bytes_ +=
-        static_cast<double>(price_neighbour_sum(graph_.links(), elems_of(j), segment_elems_).payload_elems) *
-        static_cast<double>(bytes);
+    formula_bytes_ += static_cast<double>(price_neighbour_sum(graph_.links(), elems_of(j), elems_of(j)).payload_elems) *
+                      static_cast<double>(bytes);
   }
 }
 
@@ -27,11 +25,10 @@ NeighbourSums::Plans NeighbourSums::make_plans(std::int64_t round) const {
   NeighbourRequest request{.rank = context_.engine.rank(),
                            .ranks = context_.engine.size(),
                            .send_to = std::move(neighbours.send_to),
-                           .receive_from = std::move(neighbours.receive_from),
-                           .segment_elems = segment_elems_};
+                           .receive_from = std::move(neighbours.receive_from)};
   Plans plans;
   for (std::size_t j = 0; j < jobs(); ++j) {
-    request.elems = elems_of(j);
+    request.elems = request.segment_elems = elems_of(j);
     plans.push_back(make_neighbour_sum(request));
   }
   return plans;

@@ -1,9 +1,10 @@
 // Sums over a replica's neighbours of what lies in an arena, bucket by bucket: values += what the neighbours of the
 // round had there. Where the graph is not balanced, one number of each replica travels beside: its push-sum weight.
 //
-// A replica waits for its neighbours of the round alone. Bytes and messages of a round: price_neighbour_sum of the
-// graph's links for each bucket (comm/collective/neighbours.hpp), and 8 bytes a link for the weights. Host memory: as
-// much as all senders of a round send; on devices of their own memory another arena.
+// A replica waits for its neighbours of the round alone: a bucket is one message to each, so that none stays back
+// behind what another neighbour has not sent yet. Bytes and messages of a round: price_neighbour_sum of the graph's
+// links for each bucket (comm/collective/neighbours.hpp), and 8 bytes a link for the weights. Host memory: as much as
+// all senders of a round send; on devices of their own memory another arena.
 #pragma once
 
 #include <cstdint>
@@ -21,9 +22,8 @@ namespace echelon::inline exchange {
 class NeighbourSums {
  public:
   // Takes the channels [context.first_channel, context.first_channel + channels()). `arena` has the size of the arenas;
-  // it and the context's parts outlive this. Messages have at most `segment_elems`.
-  NeighbourSums(const StrategyContext& context, std::vector<ArenaRange> buckets, void* arena, const GossipGraph& graph,
-                std::int64_t segment_elems);
+  // it and the context's parts outlive this.
+  NeighbourSums(const StrategyContext& context, std::vector<ArenaRange> buckets, void* arena, const GossipGraph& graph);
 
   int channels() const { return static_cast<int>(buckets_.size()) + 1; }
 
@@ -47,7 +47,6 @@ class NeighbourSums {
   StrategyContext context_;
   std::vector<ArenaRange> buckets_;
   GossipGraph graph_;
-  std::int64_t segment_elems_;
   Staging staging_;
   std::map<std::int64_t, Plans> plans_;  // by round, or the round modulo graph_.rounds()
   std::vector<Ticket> tickets_;
