@@ -108,7 +108,7 @@ TEST_CASE("with a worker that is stopped now and then, the bound holds the other
     CHECK(by_worker["waited_s"][0].get<double>() > 0.3);
     CHECK_THAT(outcome.out, Contains("waits for the slowest worker: up to "));
   } else {
-    CHECK(by_worker["largest"][1].get<double>() > 10);  // what worker 0 did meanwhile
+    CHECK(by_worker["largest"][1].get<double>() > 5);  // what worker 0 did meanwhile
     CHECK(by_worker["waited_s"][0] == 0);
   }
 }

@@ -28,7 +28,7 @@ struct Best {
 // Of all evaluations of all attempts.
 Best best_in(const test::Trial& trial, const std::string& metric, const std::string& run) {
   Best best;
-  for (const auto& row : trial.metrics(run)) {
+  for (const auto& row : trial.all_metrics(run)) {
     if (row["type"] == "step" || row["type"] == "checkpoint" || row["test_loss"].is_null()) continue;
     const Best now{row["step"], row["test_loss"], row["test_accuracy"]};
     if (metric == "test_loss" ? now.loss < best.loss : now.accuracy > best.accuracy) best = now;
@@ -80,7 +80,7 @@ TEST_CASE("the same bits whether checkpoints are written beside training, read b
     CHECK((blocked_s > 0 && write_s > 0));
     std::vector<std::int64_t> steps;
     double rows_s = 0;
-    for (const auto& row : trial.metrics(name)) {
+    for (const auto& row : trial.all_metrics(name)) {
       if (row["type"] != "checkpoint") continue;
       steps.push_back(row["step"]);
       if (row["step"] > 12) rows_s += row["write_s"].get<double>();

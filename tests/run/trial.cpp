@@ -188,6 +188,12 @@ nlohmann::json Trial::status(const std::string& name) const {
 }
 
 std::vector<nlohmann::json> Trial::metrics(const std::string& name) const {
+  std::vector<nlohmann::json> rows = all_metrics(name);
+  std::erase_if(rows, [](const nlohmann::json& row) { return row["type"] == "checkpoint"; });
+  return rows;
+}
+
+std::vector<nlohmann::json> Trial::all_metrics(const std::string& name) const {
   std::vector<nlohmann::json> rows;
   for (int number = 1; number <= attempts(name); ++number) {
     std::ifstream file(run(name) + (number < 10 ? "/0" : "/") + std::to_string(number) + "/metrics.jsonl");

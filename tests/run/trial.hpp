@@ -49,6 +49,8 @@ class Trial {
   nlohmann::json summary(const std::string& name = "trial") const;
   nlohmann::json status(const std::string& name = "trial") const;
   std::vector<nlohmann::json> metrics(const std::string& name = "trial") const;  // of all attempts, in order
+  // The same with the rows of checkpoints, which come once they are written.
+  std::vector<nlohmann::json> all_metrics(const std::string& name = "trial") const;
   // Files that a killed write left: names with .tmp in them anywhere below the results.
   std::vector<std::string> leftovers() const;
 
