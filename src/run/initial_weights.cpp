@@ -34,9 +34,11 @@ std::string listed(const std::vector<std::string>& names) {
   return fmt::format("{}{}", fmt::join(first, ", "), more > 0 ? fmt::format(" and {} more", more) : "");
 }
 
-std::string nearest_text(const std::string& name, const ByName& there) {
+// Of those that no parameter has.
+std::string nearest_text(const std::string& name, const ByName& there, const ParameterSet& parameters) {
   std::vector<std::string> known;
   for (const auto& [other, tensor] : there) known.push_back(other);
+  for (const Parameter& parameter : parameters.with_frozen()) std::erase(known, parameter.name);
   const std::string near = nearest_name(name, known);
   return near.empty() ? "" : fmt::format(" (the nearest is '{}')", near);
 }
@@ -95,9 +97,9 @@ InitialWeights foresee_weights(const Config& config, const Graph& graph) {
     const auto at = there.find(parameter.name);
     if (at == there.end()) {
       if (strict)
-        refuse_weights(
-            config, *file,
-            fmt::format("holds no '{}'{}; {}", parameter.name, nearest_text(parameter.name, there), kPartial));
+        refuse_weights(config, *file,
+                       fmt::format("holds no '{}'{}; {}", parameter.name,
+                                   nearest_text(parameter.name, there, graph.parameters()), kPartial));
       found.missing.push_back(parameter.name);
     } else if (at->second.shape != parameter.shape) {
       if (strict)
