@@ -66,7 +66,7 @@ mpi-test: deps ## the tests that need mpirun
 	@tests/tools/run_tests.sh $(OUT) mpi
 soak: deps ## the long forms of tests that `make test` samples
 	@+$(SUBMAKE) build tests
-	@tests/tools/run_tests.sh $(OUT) --soak unit contract kills study_kills
+	@tests/tools/run_tests.sh $(OUT) --soak unit contract kills faults study_kills
 bench: deps ## step time of the zoo's models on this machine
 	@+$(SUBMAKE) build
 	@tests/tools/bench.sh $(ECHELON)

@@ -11,6 +11,7 @@
 #include <filesystem>
 
 #include "base/error.hpp"
+#include "base/file_faults.hpp"
 
 namespace echelon::inline base {
 namespace {
@@ -23,7 +24,7 @@ namespace {
 void sync_path(const std::string& path, int flags) {
   const int fd = ::open(path.c_str(), flags | O_CLOEXEC);
   if (fd < 0) fail(path, "cannot be opened to sync it", errno);
-  const int status = ::fsync(fd);
+  const int status = sync_descriptor(fd);
   const int error = errno;
   ::close(fd);
   if (status != 0 && error != EINVAL) fail(path, "cannot be synced to disk", error);
@@ -51,7 +52,7 @@ int create_file(const std::string& path) {
 void write_at(int file, const std::string& path, const void* data, std::size_t bytes, std::uint64_t offset) {
   const auto* from = static_cast<const char*>(data);
   for (std::size_t at = 0; at < bytes;) {
-    const ssize_t wrote = ::pwrite(file, from + at, bytes - at, static_cast<off_t>(offset + at));
+    const ssize_t wrote = write_some_at(file, from + at, bytes - at, offset + at);
     if (wrote < 0 && errno != EINTR) fail(path, "cannot be written", errno);
     if (wrote > 0) at += static_cast<std::size_t>(wrote);
   }
@@ -66,7 +67,7 @@ void write_file_whole(const std::string& path, std::string_view content) {
   if (fd < 0) fail(path, "cannot be written", errno);
   int error = 0;
   for (std::size_t at = 0; at < content.size() && error == 0;) {
-    const ssize_t wrote = ::write(fd, content.data() + at, content.size() - at);
+    const ssize_t wrote = write_some(fd, content.data() + at, content.size() - at);
     if (wrote < 0 && errno != EINTR) error = errno;
     if (wrote > 0) at += static_cast<std::size_t>(wrote);
   }

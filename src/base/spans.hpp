@@ -103,11 +103,21 @@ class SpanRecorder {
   Contents contents_;
 };
 
+// Told of the beginning and the end of each SpanTimer of a thread, traced or not; what `ends` takes counts as part of
+// the span (fault/injector.hpp).
+class SpanWatcher {
+ public:
+  virtual ~SpanWatcher() = default;
+  virtual void begins(SpanKind kind) = 0;
+  virtual void ends(SpanKind kind, double begin_s) = 0;
+};
+
 // Where the spans of a thread go.
 struct SpanPlace {
   SpanRecorder* recorder = nullptr;  // null: nowhere
   SpanLane lane = SpanLane::compute;
-  const int* world = nullptr;  // ranks in the world by rank of the group that is driven; null: they are the same
+  const int* world = nullptr;      // ranks in the world by rank of the group that is driven; null: they are the same
+  SpanWatcher* watcher = nullptr;  // null: nobody
 };
 inline constinit thread_local SpanPlace span_place;
 
@@ -132,8 +142,11 @@ class PlacedSpans {
 class SpanTimer {
  public:
   SpanTimer(double& total_s, SpanKind kind, const Clock& clock = host_clock())
-      : total_s_(total_s), clock_(clock), begin_s_(clock.now_s()), kind_(kind) {}
+      : total_s_(total_s), clock_(clock), begin_s_(clock.now_s()), kind_(kind) {
+    if (span_place.watcher != nullptr) span_place.watcher->begins(kind);
+  }
   ~SpanTimer() {
+    if (span_place.watcher != nullptr) span_place.watcher->ends(kind_, begin_s_);
     const double end_s = clock_.now_s();
     total_s_ += end_s - begin_s_;
     if (SpanRecorder* recorder = open_spans()) recorder->add({.begin_s = begin_s_, .end_s = end_s, .kind = kind_});

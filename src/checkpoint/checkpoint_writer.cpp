@@ -33,6 +33,12 @@ WrittenCheckpoint CheckpointWriter::write(std::int64_t step, const VisitAll& vis
   return written;
 }
 
+void CheckpointWriter::expect(const VisitAll& visit) {
+  if (!config_.asynchronous) return;
+  copy_.expect(visit);
+  memory_ = std::async(std::launch::async, [this] { copy_.allocate(); });
+}
+
 void CheckpointWriter::save(std::int64_t step, const VisitAll& visit, WholeTensors wholes, std::int64_t best) {
   finish();
   const double start_s = now_s();
@@ -41,6 +47,7 @@ void CheckpointWriter::save(std::int64_t step, const VisitAll& visit, WholeTenso
     written_.back().blocked_s = written_.back().write_s;
     return;
   }
+  if (memory_.valid()) memory_.get();
   copy_.take(visit, std::move(wholes));
   under_way_ = std::async(std::launch::async, [this, step, best] {
     return write(

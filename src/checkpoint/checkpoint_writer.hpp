@@ -31,6 +31,8 @@ class CheckpointWriter {
   ~CheckpointWriter();
   CheckpointWriter(const CheckpointWriter&) = delete;
 
+  // Called before the first `save`, of the same state: memory for the copy is made ready beside the caller.
+  void expect(const VisitAll& visit);
   // As save_checkpoint, then `best` is set where it is this step, and older ones are removed (prune_checkpoints). Once
   // it returns the state may change.
   void save(std::int64_t step, const VisitAll& visit, WholeTensors wholes, std::int64_t best);
@@ -47,6 +49,7 @@ class CheckpointWriter {
   const CheckpointConfig& config_;
   SaveOptions save_;
   Snapshot copy_;
+  std::future<void> memory_;  // of the copy, being made ready
   std::future<WrittenCheckpoint> under_way_;
   double blocked_s_ = 0;  // by the one under way, so far
   std::vector<WrittenCheckpoint> written_;

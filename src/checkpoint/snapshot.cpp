@@ -50,6 +50,33 @@ class Snapshot::Copier final : public StateVisitor {
   std::size_t count_ = 0;
 };
 
+// What is gathered comes with memory of its own.
+class Snapshot::Sizer final : public StateVisitor {
+ public:
+  explicit Sizer(std::vector<std::size_t>& bytes) : bytes_(bytes) {}
+  bool loading() const override { return false; }
+  void tensor(const StateTensor& t) override {
+    const bool copied = whole_shape(t) == t.shape;
+    bytes_.push_back(copied ? static_cast<std::size_t>(t.shape.elems()) * size_of(t.dtype) : 0);
+  }
+  void scalar(std::string_view, std::int64_t&) override { bytes_.push_back(0); }
+  void scalar(std::string_view, double&) override { bytes_.push_back(0); }
+
+ private:
+  std::vector<std::size_t>& bytes_;
+};
+
+void Snapshot::expect(const VisitAll& visit) {
+  expected_bytes_.clear();
+  Sizer sizer(expected_bytes_);
+  visit(sizer);
+}
+
+void Snapshot::allocate() {
+  items_.resize(expected_bytes_.size());
+  for (std::size_t i = 0; i < items_.size(); ++i) items_[i].tensor.bytes.resize(expected_bytes_[i]);
+}
+
 void Snapshot::take(const VisitAll& visit, WholeTensors wholes) {
   Copier copier(items_, std::move(wholes));
   visit(copier);

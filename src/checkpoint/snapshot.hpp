@@ -13,6 +13,10 @@ namespace echelon::inline checkpoint {
 
 class Snapshot {
  public:
+  // Makes ready what a copy of these tensors will need, without their values: list their sizes, then, by any thread,
+  // have the memory. A first copy into new memory takes several times as long as a later one.
+  void expect(const VisitAll& visit);
+  void allocate();
   // Copies all that is visited, tensors that this rank does not hold whole from `wholes`, whose memory it takes over;
   // what is left in `wholes` follows. Memory of the copy before is used again where tensors are the same.
   void take(const VisitAll& visit, WholeTensors wholes);
@@ -21,6 +25,7 @@ class Snapshot {
 
  private:
   class Copier;
+  class Sizer;
   struct Item {
     enum class Kind : std::uint8_t { tensor, whole_number, number };
     std::string name;
@@ -30,6 +35,7 @@ class Snapshot {
     double number = 0;
   };
   std::vector<Item> items_;
+  std::vector<std::size_t> expected_bytes_;  // by item
 };
 
 }  // namespace echelon::inline checkpoint

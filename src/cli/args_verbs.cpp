@@ -126,6 +126,21 @@ Run declare_info(CLI::App&) {
   return [o] { return run_info(*o); };
 }
 
+Run declare_verify(CLI::App& app) {
+  auto o = held<VerifyOptions>();
+  app.add_flag("--quick", o->quick, "fewer sizes, steps and cases: some 20 s on 2 ranks");
+  app.add_option("--dir", o->dir, "folder on the file system that is tried, which all hosts share")
+      ->type_name("DIR")
+      ->capture_default_str();
+  app.add_option("--junit", o->junit, "write the results here, as JUnit XML")->type_name("FILE");
+  app.add_option(
+         "--fault", o->fault,
+         "a fault of messages on purpose, to see it found: \"corrupt message of rank 1 at step 3\"; a step is a "
+         "check")
+      ->type_name("SENTENCE");
+  return [o] { return run_verify(*o); };
+}
+
 Run declare_check(CLI::App& app) {
   auto o = held<CheckOptions>();
   app.add_option("config", o->config, "the experiment, a TOML file")->type_name("CONFIG");
@@ -274,6 +289,10 @@ constexpr Verb kVerbs[] = {
      "  echelon compare base/results results --only counts,memory --allow device_text",
      declare_compare},
     {"info", "version, devices, libraries and cores of this machine", "  echelon info", declare_info},
+    {"verify", "try what the program promises on this machine, build, launch and file system; code 8 where it fails",
+     "  mpirun -n 2 --bind-to none echelon verify --quick\n"
+     "  srun --mpi=pmix -N 2 --ntasks-per-node=4 echelon verify --dir /scratch/me --junit verify.xml",
+     declare_verify},
     {"data import", "turn IDX, CIFAR, CSV, text, time series or pairs of texts into HDF5 shards",
      "  echelon data import idx images.gz labels.gz --out mydata/train\n"
      "  echelon data import csv table.csv.gz --shape 1,8,8 --value-max 16 --hold-out 297 --out mydata\n"

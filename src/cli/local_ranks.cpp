@@ -14,7 +14,7 @@
 
 namespace echelon::cli {
 
-int on_local_ranks(int ranks, const std::function<int(Engine&)>& rank) {
+int on_local_ranks(int ranks, const std::function<int(Engine&)>& rank, const WrapTransport& wrap) {
   if (under_launcher())
     throw ConfigError(
         "--local-ranks makes the ranks itself: start the program without mpirun or srun, or leave it out");
@@ -25,7 +25,8 @@ int on_local_ranks(int ranks, const std::function<int(Engine&)>& rank) {
     threads.emplace_back([&, r] {
       set_thread_rank(r);
       try {
-        Engine engine(std::move(transports[static_cast<std::size_t>(r)]));
+        std::unique_ptr<Transport> transport = std::move(transports[static_cast<std::size_t>(r)]);
+        Engine engine(wrap ? wrap(std::move(transport)) : std::move(transport));
         codes[static_cast<std::size_t>(r)] = rank(engine);
       } catch (const std::exception& error) {
         std::fprintf(stderr, "echelon: error: rank %d: %s\n", r, error.what());

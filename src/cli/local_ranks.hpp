@@ -7,9 +7,11 @@
 
 namespace echelon::cli {
 
-// Calls `rank(engine)` on as many threads as ranks, each with the engine of its rank, and returns the exit code of rank
-// 0. An exception ends all ranks (end_local_ranks). ConfigError where a launcher has started this process.
-int on_local_ranks(int ranks, const std::function<int(Engine&)>& rank);
+// Calls `rank(engine)` on as many threads as ranks, each with the engine of its rank, whose transport is what `wrap`
+// makes of the one over memory, and returns the exit code of rank 0. An exception ends all ranks (end_local_ranks).
+// ConfigError where a launcher has started this process.
+using WrapTransport = std::function<std::unique_ptr<Transport>(std::unique_ptr<Transport>)>;
+int on_local_ranks(int ranks, const std::function<int(Engine&)>& rank, const WrapTransport& wrap = {});
 
 // Ends this process, and with it all its ranks, at once.
 [[noreturn]] void end_local_ranks(int exit_code);

@@ -230,6 +230,14 @@ struct BenchCodecOptions {  // echelon bench codec [--mb M] [--rounds N] [--dens
 };
 int run_bench_codec(const BenchCodecOptions& options);
 
+struct VerifyOptions {  // echelon verify [--quick] [--dir DIR] [--junit FILE] [--fault SENTENCE]
+  bool quick = false;
+  std::string dir = "results";  // a folder of its own is made in it
+  std::string junit;
+  std::string fault;  // of the messages of the checks (config/faults.hpp)
+};
+int run_verify(const VerifyOptions& options);
+
 struct InfoOptions {};  // echelon info: version, devices, libraries, threads, MPI
 int run_info(const InfoOptions& options);
 

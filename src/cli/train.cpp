@@ -7,10 +7,12 @@
 #include "base/log.hpp"
 #include "cli/local_ranks.hpp"
 #include "cli/options.hpp"
+#include "comm/checked.hpp"
 #include "comm/engine.hpp"
 #include "comm/mpi/world.hpp"
 #include "config/batch_plan.hpp"
 #include "config/parse.hpp"
+#include "fault/injector.hpp"
 #include "job/launch.hpp"
 #include "job/launch_watch.hpp"
 #include "job/signals.hpp"
@@ -20,14 +22,43 @@
 namespace echelon::cli {
 namespace {
 
-// Of the config that this rank reads; defaults where it cannot. What is wrong with it, or differs between ranks, is the
+using LoadConfig = std::function<Config(std::vector<std::string>&)>;
+
+// As this rank reads it; defaults where it cannot. What is wrong with it, or differs between ranks, is the
 // attempt's to report.
-RunConfig run_config(const TrainOptions& options) {
+Config own_config(const TrainOptions& options) {
   try {
-    return load_config(options.config, options.sets).run;
+    return load_config(options.config, options.sets);
   } catch (const Error&) {
     return {};
   }
+}
+
+// A rank's transport with the faults and the checks that the config asks for; as it is, where it asks for none.
+std::unique_ptr<Transport> wrapped(std::unique_ptr<Transport> transport, const Config& config, FaultInjector* faults) {
+  if (faults) transport = faults->around(std::move(transport));
+  return config.exchange.check_messages ? make_checked(std::move(transport)) : std::move(transport);
+}
+
+int train_on_threads(const TrainOptions& options, const LoadConfig& load) {
+  const SignalWatch signals;
+  const Config config = own_config(options);
+  std::vector<std::unique_ptr<FaultInjector>> faults(static_cast<std::size_t>(options.local_ranks));
+  const auto of = [&](int rank) -> std::unique_ptr<FaultInjector>& { return faults[static_cast<std::size_t>(rank)]; };
+  return on_local_ranks(
+      options.local_ranks,
+      [&](Engine& engine) {
+        return Attempt(engine, {.load_config = load,
+                                .end_world = &end_local_ranks,
+                                .threads = true,
+                                .faults = of(engine.rank()).get()})
+            .run();
+      },
+      [&](std::unique_ptr<Transport> transport) {
+        of(transport->rank()) = make_fault_injector(config, transport->rank(), options.local_ranks);
+        FaultInjector* const own = of(transport->rank()).get();
+        return wrapped(std::move(transport), config, own);
+      });
 }
 
 }  // namespace
@@ -37,20 +68,16 @@ int run_train(const TrainOptions& options) {
   prepare_process();
   take_early_signals();
   const auto load = [&](std::vector<std::string>& notes) { return load_config(options.config, options.sets, &notes); };
-  if (options.local_ranks > 0) {
-    const SignalWatch signals;
-    return on_local_ranks(options.local_ranks, [&](Engine& engine) {
-      return Attempt(engine, {.load_config = load, .end_world = &end_local_ranks}).run();
-    });
-  }
+  if (options.local_ranks > 0) return train_on_threads(options, load);
   // A lone process is refused before MPI is touched.
-  const RunConfig run = under_launcher() ? run_config(options) : load_config(options.config, options.sets).run;
-  const LaunchWatch watch({.limit_s = run.hang_timeout_s});
+  const Config config = under_launcher() ? own_config(options) : load_config(options.config, options.sets);
+  const LaunchWatch watch({.limit_s = config.run.hang_timeout_s});
   MpiWorld world;
   const SignalWatch signals;
-  const AttemptOptions attempt_options{.load_config = load, .end_world = &MpiWorld::abort};
-  if (run.on_lost_worker == OnLostWorker::go_on) {
-    const std::shared_ptr<Transport> launch = world.transport();
+  const std::unique_ptr<FaultInjector> faults = make_fault_injector(config, world.rank(), world.size());
+  const AttemptOptions attempt_options{.load_config = load, .end_world = &MpiWorld::abort, .faults = faults.get()};
+  if (config.run.on_lost_worker == OnLostWorker::go_on) {
+    const std::shared_ptr<Transport> launch = wrapped(world.transport(), config, faults.get());
     bool lost = false;
     const int code = run_with_survivors(launch, attempt_options, [&] { lost = true; });
     if (!lost) return code;
@@ -58,7 +85,7 @@ int run_train(const TrainOptions& options) {
     std::fflush(nullptr);
     std::_Exit(code);  // MPI_Finalize waits for lost ranks (Open MPI 4.1, in about half of all tries)
   }
-  Engine engine(world.transport());
+  Engine engine(wrapped(world.transport(), config, faults.get()));
   Attempt attempt(engine, attempt_options);
   return attempt.run();
 }

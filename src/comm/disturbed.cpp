@@ -36,13 +36,21 @@ class DisturbedTransport final : public Transport {
   Request isend(int peer, int tag, const void* data, std::size_t bytes) override {
     const double now = clock().now_s();
     const std::int64_t id = next_id_++;
-    if (disturbance_.drop > 0 && random_.at(1).uniform(draws_++) < disturbance_.drop) {
+    MessageFaults::Fate fate;
+    if (disturbance_.faults != nullptr) fate = disturbance_.faults->fate_of(peer, tag, bytes);
+    if (fate.lost || (disturbance_.drop > 0 && random_.at(1).uniform(draws_++) < disturbance_.drop)) {
       ops_[id] = {.lost = true, .peer = peer, .bytes = bytes};
       return {id};
     }
-    double go_s = now;
+    double go_s = now + fate.delay_s;
     if (disturbance_.delay_s > 0) go_s -= disturbance_.delay_s * std::log1p(-random_.at(2).uniform(draws_++));
-    ops_[id] = {.held = true, .peer = peer, .bytes = bytes};
+    Op& op = ops_[id] = {.held = true, .peer = peer, .bytes = bytes};
+    if (fate.flipped_bit >= 0 && bytes > 0) {
+      const auto* from = static_cast<const std::byte*>(data);
+      op.damaged.assign(from, from + bytes);
+      op.damaged[static_cast<std::size_t>(fate.flipped_bit) / 8 % bytes] ^= std::byte{1} << (fate.flipped_bit % 8);
+      data = op.damaged.data();
+    }
     held_[{peer, tag}].push_back({id, peer, tag, data, bytes, go_s});
     send_due();
     return {id};
@@ -61,7 +69,7 @@ class DisturbedTransport final : public Transport {
     std::optional<Completion> completion;
     if (op.lost)
       completion = Completion{op.peer, op.bytes};
-    else if (!op.held && !(cut(op.peer) && op.peer != kAnySource))
+    else if (!op.held && !cut_off() && !(cut(op.peer) && op.peer != kAnySource))
       completion = inner_->test(op.inner);
     if (!completion) return std::nullopt;
     ops_.erase(request.id);
@@ -78,6 +86,8 @@ class DisturbedTransport final : public Transport {
     ops_.erase(request.id);
     request.id = -1;
   }
+
+  std::size_t abandoned() const override { return inner_->abandoned(); }
 
   bool has_library_allreduce() const override { return inner_->has_library_allreduce(); }
   Request iallreduce(void* data, std::size_t elems, DType dtype) override {
@@ -104,6 +114,7 @@ class DisturbedTransport final : public Transport {
     bool held = false, lost = false;
     int peer = -1;
     std::size_t bytes = 0;
+    std::vector<std::byte> damaged = {};  // what is sent instead of the caller's
   };
   struct Held {
     std::int64_t id;
@@ -117,6 +128,7 @@ class DisturbedTransport final : public Transport {
     const double now = clock().now_s();
     return now >= disturbance_.stop_at_s && now < disturbance_.stop_at_s + disturbance_.stop_for_s;
   }
+  bool cut_off() const { return disturbance_.faults != nullptr && disturbance_.faults->is_cut(); }
   bool cut(int peer) const { return clock().now_s() >= disturbance_.cut_at_s && disturbance_.cut_from.contains(peer); }
 
   // Sends the messages whose delay has passed; none while the rank is stopped.
@@ -127,7 +139,7 @@ class DisturbedTransport final : public Transport {
       std::deque<Held>& queue = it->second;
       for (; !queue.empty() && queue.front().go_s <= now; queue.pop_front()) {
         Held& next = queue.front();
-        if (cut(next.peer)) {
+        if (cut_off() || cut(next.peer)) {
           next.go_s = kNever;
           break;
         }

@@ -91,6 +91,7 @@ class PartTransport final : public Transport {
     return std::make_unique<PartTransport>(whole_, std::move(order), space, next_);
   }
 
+  bool checks_messages() const override { return whole_->checks_messages(); }
   WireCounters counters() const override { return counters_.read(); }
   [[noreturn]] void abort(int exit_code) override { whole_->abort(exit_code); }
 

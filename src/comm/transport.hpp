@@ -1,7 +1,7 @@
 // Messages of bytes between ranks. A transport has no notion of tensors, plans or codecs: those are above it.
 //
 // Bodies: mpi/ (the only place with <mpi.h>), local/ (ranks as threads of one process, counts everything), virtual/
-// (all ranks on one thread and a virtual clock), and disturbed.hpp (delays, drops and stops around any other).
+// (all ranks on one thread and a virtual clock); around any other disturbed.hpp (faults) and checked.hpp (checksums).
 //
 // Threads: one thread of a rank, its engine's, makes every call between `start` and `stop` (MPI_THREAD_SERIALIZED).
 // Messages between the same two ranks with the same tag arrive in the order sent; a receive of fewer bytes than the
@@ -95,6 +95,9 @@ class Transport {
   // Memory that all ranks share, of which `bytes` are this rank's; collective, blocking. Null on every rank where ranks
   // are on several hosts, or where the system provides none.
   virtual std::shared_ptr<SharedBlock> share(std::size_t bytes) { return (void)bytes, nullptr; }
+
+  // Whether a message that arrives damaged is an error (checked.hpp).
+  virtual bool checks_messages() const { return false; }
 
   virtual WireCounters counters() const = 0;  // any thread
   // Bytes of the messages to each rank; any thread. Empty where they are not counted.

@@ -234,7 +234,9 @@ ChoiceAxis batches() {
 ChoiceAxis faults() {
   return {.name = "fault",
           .choices = {key("run.on_lost_worker", "\"continue\"", {P::loses_workers},
-                          [](const Config& config) { return config.run.on_lost_worker == OnLostWorker::go_on; })}};
+                          [](const Config& config) { return config.run.on_lost_worker == OnLostWorker::go_on; }),
+                      key("exchange.check_messages", "true", {P::checks_messages},
+                          [](const Config& config) { return config.exchange.check_messages; })}};
 }
 
 }  // namespace

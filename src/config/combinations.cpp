@@ -175,6 +175,8 @@ const std::vector<Exclusion>& exclusions() {
        "nearest valid: \"stop\""},
       {P::warms_up_by_few, P::loses_workers, "the steps of a warm-up depend on the number of workers", Verdict::refused,
        "nearest valid: \"stop\""},
+      {P::library_sums, P::checks_messages, "the library's own messages carry no checksum", Verdict::refused,
+       "nearest valid: false", P::own_exchange},
       // Data and batch
       {P::equal_windows, P::skips_steps,
        "states are carried from each window of a stream to the next, and a late replica leaves windows out"},

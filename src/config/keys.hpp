@@ -73,9 +73,9 @@ std::vector<LayerConfig> read_layers(const TomlNode& node, const Origin& origin)
 // to which it belongs, and for invalid values.
 void apply_entry(Config& config, const std::string& section, const TomlEntry& entry, const Origin& origin);
 
-// ECHELON_<SECTION>_<KEY> of the environment first, then the --set flags ("section.key=value"). An empty value resets
-// the key to its default. ConfigError for unknown names (also of variables that begin with ECHELON_<SECTION>_) and
-// invalid values.
+// ECHELON_<SECTION>_<KEY> of the environment first (and ECHELON_FAULT, faults between semicolons, for fault.inject),
+// then the --set flags ("section.key=value"). An empty value resets the key to its default. ConfigError for unknown
+// names (also of variables that begin with ECHELON_<SECTION>_) and invalid values.
 void apply_environment(Config& config, const std::vector<std::pair<std::string, std::string>>& environment);
 void apply_sets(Config& config, const std::vector<std::string>& sets);
 

@@ -7,6 +7,7 @@
 
 #include "config/batch_plan.hpp"
 #include "config/combinations.hpp"
+#include "config/faults.hpp"
 #include "config/refuse.hpp"
 #include "config/trace_steps.hpp"
 #include "config/traits/layers.hpp"
@@ -205,6 +206,7 @@ void check_combinations(const Config& config) {
   check_pace(config);
   check_goal(config);
   (void)trace_steps(config);
+  (void)faults_of(config);
   if (config.run.results.empty())
     refuse(config, "run.results", "run.results is empty: it must name the folder of all runs, for example \"results\"");
   if (config.train.reproducible) check_reproducible(config);

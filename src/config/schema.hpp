@@ -104,6 +104,8 @@ struct DataConfig {
   std::int64_t prefetch = 2;              // batches, 1 to 64
   double buffer_mb = 64;                  // of decoded records a rank, 1 to 65536
   std::int64_t window_chunks = 16;        // number of chunks whose records are shuffled together, 1 to 4096
+  std::string stage;                      // folder on a disk of each host into which shards are copied; "": none
+  double stage_limit_gb = 0;              // of its copies, 10^9 bytes; 0: what the disk has
   std::int64_t as_replicas =
       0;  // one replica processes the samples of this many replicas; 0: off. For equality studies
 };
@@ -186,8 +188,9 @@ struct ExchangeConfig {
   double warmup_epochs = 0;          // .. or for this many epochs, or a fraction of one
   bool warmup_each_epoch = false;    // .. at the beginning of each epoch; false: of the run
   std::int64_t verify_every_steps =
-      0;                       // interval of comparisons of the replicas' weights; 0: only at step 0 and at the end
-  bool fewer_workers = false;  // no key: some were lost, and as many serve or are spare as those that are left permit
+      0;                        // interval of comparisons of the replicas' weights; 0: only at step 0 and at the end
+  bool check_messages = false;  // each message carries a CRC32C and its number, which its receiver compares
+  bool fewer_workers = false;   // no key: some were lost, and as many serve or are spare as those that are left permit
 #define X(strategy, Keys, ...) Keys strategy = {};  // [exchange.<strategy>]
   ECHELON_STRATEGIES(X)
 #undef X
@@ -268,11 +271,17 @@ struct RunConfig {
   double heartbeat_s = 30;
   double hang_timeout_s = 300;                       // a wait longer than this ends the job with exit code 7
   OnLostWorker on_lost_worker = OnLostWorker::stop;  // "stop" | "continue"
-  double stop_before_end_s = 60;                     // before Slurm ends the job, as if USR1 came; 0: off
+  bool allow_faults = false;                         // [fault] may break this run on purpose
+  double stop_before_end_s = 60;                     // before the scheduler ends the job, as if USR1 came; 0: off
   std::string progress = "auto";                     // auto | bar | lines | none
   std::int64_t log_every_steps = 1;                  // rows of metrics.jsonl
   bool measure_peak = false;                         // of the device, at the end of a run
   std::string trace;                                 // "steps 10..20": traced (trace_steps.hpp); "": none
+};
+
+struct FaultConfig {
+  std::vector<std::string> inject;  // faults on purpose, one sentence each (fault/README.md); needs run.allow_faults
+  std::uint64_t seed = 1;           // of random ranks, steps and bits
 };
 
 struct Config {
@@ -292,6 +301,7 @@ struct Config {
   MonitorConfig monitor;
   CostConfig cost;
   RunConfig run;
+  FaultConfig fault;
   std::string file;  // where it was read from; no key
 
   // Where values were given, for messages; no key. "batch.global" -> "lenet.toml:7:10", "batch" -> its heading's place;

@@ -6,6 +6,7 @@
 
 #include "base/error.hpp"
 #include "base/nearest.hpp"
+#include "config/faults.hpp"
 #include "config/keys.hpp"
 #include "config/unfit.hpp"
 
@@ -59,6 +60,11 @@ void apply_environment(Config& config, const std::vector<std::pair<std::string, 
   for (const auto& key : config_keys()) known.push_back(environment_name(key.section, key.name));
   for (const auto& [name, value] : environment) {
     const Origin origin{fmt::format("environment variable {}={}", name, value), false};
+    if (name == "ECHELON_FAULT") {
+      config.fault.inject = split_faults(value);
+      config.origins["fault.inject"] = origin.name;
+      continue;
+    }
     const auto found = std::find(known.begin(), known.end(), name);
     if (found != known.end()) {
       const auto& key = config_keys()[static_cast<std::size_t>(found - known.begin())];

@@ -78,6 +78,8 @@ class Finder {
       used(path, config_.monitor.plateau != Watch::off, "monitor.plateau");
     for (const char* path : {"evaluate.by", "evaluate.metrics"})
       used(path, !config_.data.test.empty(), "evaluations, which need data.test");
+    used("data.stage_limit_gb", !config_.data.stage.empty(), "data.stage, which names a folder");
+    used("fault.seed", !config_.fault.inject.empty(), "fault.inject");
     used("run.resume_weights_only", !config_.run.resume_from.empty(), "run.resume_from, which names a checkpoint");
     return std::move(found_);
   }

@@ -34,7 +34,9 @@ const h5::Reader& ChunkCache::reader_of(std::size_t file) {
     bytes_of_closed_ += open_.back().reader->bytes_read();
     open_.pop_back();
   }
-  open_.push_front({.file = file, .reader = std::make_unique<h5::Reader>(dataset_.shards[file].path)});
+  const Shard& shard = dataset_.shards[file];
+  open_.push_front(
+      {.file = file, .reader = std::make_unique<h5::Reader>(shard.copy.empty() ? shard.path : shard.copy)});
   return *open_.front().reader;
 }
 

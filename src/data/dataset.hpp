@@ -30,6 +30,7 @@ enum class Labels : std::uint8_t { needed, optional };
 
 struct Shard {
   std::string path;
+  std::string copy = {};  // on this host, read in its place (stage_folder.hpp); "": none
   std::int64_t samples = 0;
   std::int64_t first = 0;       // id of its first sample
   std::int64_t chunk_rows = 0;  // records of a chunk, which are read together

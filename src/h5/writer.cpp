@@ -9,6 +9,7 @@
 #include "base/atomic_file.hpp"
 #include "base/check.hpp"
 #include "base/error.hpp"
+#include "h5/faulty_driver.hpp"
 #include "h5/file.hpp"
 #include "h5/handle.hpp"
 
@@ -143,6 +144,7 @@ Writer::Writer(const std::string& path) : body_(std::make_unique<Body>()) {
   H5Pset_libver_bounds(access.id(), H5F_LIBVER_V110, H5F_LIBVER_V110);
   const Handle creation(H5Pcreate(H5P_FILE_CREATE), H5Pclose);
   set_group(creation.id());
+  use_file_faults(access.id());
   ::unlink(temporary.c_str());  // of an earlier process of this number
   body_->file = Handle(H5Fcreate(temporary.c_str(), H5F_ACC_EXCL, creation.id(), access.id()), H5Fclose);
   if (!body_->file.ok()) throw EnvironmentError(fmt::format("{}: cannot be written: {}", path, reason()));

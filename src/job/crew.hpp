@@ -38,6 +38,7 @@ class Crew final : private ProtocolHost {
 
   Engine& engine() { return *engine_; }
   int size() const { return static_cast<int>(members_.size()); }
+  int ranks_of_launch() const { return launch_->size(); }
   // Of a rank of the engine: its number in the launch; "rank 3 on n2" by that number.
   int in_launch(int rank) const { return members_[static_cast<std::size_t>(rank)]; }
   std::string name(int rank) const;

@@ -151,8 +151,9 @@ std::string command_line() {
 }
 
 std::string job_id() {
-  const char* id = std::getenv("SLURM_JOB_ID");
-  return id ? id : "";
+  for (const char* name : {"SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID"})
+    if (const char* id = std::getenv(name)) return id;
+  return "";
 }
 
 std::string now_utc_text() { return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr))); }

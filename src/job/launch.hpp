@@ -47,7 +47,7 @@ DeviceOptions device_options(const DeviceConfig& config, const HostSlot& slot, s
 void begin_run();
 double since_run_start_s();  // of a process's start by the kernel's clock, in ticks of 10 ms; execv keeps it
 std::string command_line();  // of this process, words with special characters quoted
-std::string job_id();        // of Slurm, "" outside
+std::string job_id();        // of Slurm, PBS or LSF, "" outside
 std::string now_utc_text();  // "2025-01-31T12:34:56Z"
 
 }  // namespace echelon::inline job

@@ -13,6 +13,13 @@ namespace echelon::inline job {
 // those of the others are.
 inline constexpr const char* kStandBy = "standing by";
 
+// Told of each phase that begins, on the thread that begins it (fault/injector.hpp).
+class PhaseListener {
+ public:
+  virtual ~PhaseListener() = default;
+  virtual void entered(const char* phase, std::int64_t step) = 0;
+};
+
 class PhaseBoard {
  public:
   explicit PhaseBoard(const Clock& clock = host_clock()) : clock_(clock), since_s_(clock.now_s()) {}
@@ -21,7 +28,9 @@ class PhaseBoard {
   void enter(const char* name) {
     since_s_.store(clock_.now_s(), std::memory_order_relaxed);
     name_.store(name, std::memory_order_relaxed);
+    if (listener_ != nullptr) listener_->entered(name, step());
   }
+  void listen(PhaseListener* listener) { listener_ = listener; }  // null: nobody. By the writer
   void at_step(std::int64_t step) { step_.store(step, std::memory_order_relaxed); }
   // Some rank of the run has done a step (train/control/news.hpp).
   void hear_of_step() { heard_s_.store(clock_.now_s(), std::memory_order_relaxed); }
@@ -33,6 +42,7 @@ class PhaseBoard {
 
  private:
   const Clock& clock_;
+  PhaseListener* listener_ = nullptr;
   std::atomic<const char*> name_{"start"};
   std::atomic<std::int64_t> step_{0};
   std::atomic<double> since_s_, heard_s_{0};

@@ -55,11 +55,12 @@ void on_signal(int signal) {
   }
 }
 
-// Seconds since 1970 at which Slurm ends the job; 0 where it is not known.
-double slurm_end_s() {
+// Seconds since 1970 at which the scheduler ends the job; 0 where it is not known.
+double job_end_s() {
   static const double end = [] {
-    const char* text = std::getenv("SLURM_JOB_END_TIME");
-    return text ? std::atof(text) : 0.0;
+    for (const char* name : {"ECHELON_JOB_END_TIME", "SLURM_JOB_END_TIME"})
+      if (const char* text = std::getenv(name)) return std::atof(text);
+    return 0.0;
   }();
   return end;
 }
@@ -138,8 +139,8 @@ SignalWishes take_signal_wishes() {
 }
 
 double left_of_job_s() {
-  if (slurm_end_s() <= 0) return std::numeric_limits<double>::infinity();
-  return slurm_end_s() - static_cast<double>(std::time(nullptr));
+  if (job_end_s() <= 0) return std::numeric_limits<double>::infinity();
+  return job_end_s() - static_cast<double>(std::time(nullptr));
 }
 
 bool job_end_is_near(double margin_s) { return margin_s > 0 && left_of_job_s() <= margin_s; }

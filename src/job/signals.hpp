@@ -11,9 +11,9 @@
 // and the frame that a signal pushes there lands in the heap. The signals are blocked in the compute thread, and in all
 // threads started from it afterwards, and unblocked in one thread that does nothing else.
 //
-// Slurm's end of the job (SLURM_JOB_END_TIME, seconds since 1970) counts as a USR1 run.stop_before_end_s before it;
-// without the variable the end is unknown. Each rank sees its own signals: ranks agree on them once a step
-// (train/control).
+// The end of the job (ECHELON_JOB_END_TIME, else SLURM_JOB_END_TIME, seconds since 1970) counts as a USR1
+// run.stop_before_end_s before it; without a variable the end is unknown. Each rank sees its own signals: ranks agree
+// on them once a step (train/control).
 #pragma once
 
 #include <array>
@@ -52,11 +52,10 @@ struct SignalWishes {
 // Requests since the start; any thread, lock-free.
 SignalWishes take_signal_wishes();
 
-// Seconds until Slurm ends the job, negative after its end; infinity where it is not known.
+// Seconds until the scheduler ends the job, negative after its end; infinity where it is not known.
 double left_of_job_s();
 
-// True in the last `margin_s` seconds of a Slurm job, and after its end. False where `margin_s` is 0 or the end
-// unknown.
+// True in the last `margin_s` seconds of a job, and after its end. False where `margin_s` is 0 or the end unknown.
 bool job_end_is_near(double margin_s);
 
 // SIGTERM or SIGINT once it was received twice, else 0. Any thread.

@@ -11,6 +11,7 @@
 
 #include "base/atomic_file.hpp"
 #include "base/error.hpp"
+#include "base/file_faults.hpp"
 #include "base/process.hpp"
 
 namespace echelon::inline report {
@@ -70,7 +71,7 @@ bool create_file(const std::string& path, const std::string& content) {
   if (fd < 0 && errno == EEXIST) return false;
   if (fd < 0) throw EnvironmentError(fmt::format("{}: cannot be written: {}", path, std::strerror(errno)));
   // Where the disk is full the file stays empty: its existence marks the first caller, and status.json is tried next.
-  if (::write(fd, content.data(), content.size()) == static_cast<ssize_t>(content.size())) ::fsync(fd);
+  if (write_some(fd, content.data(), content.size()) == static_cast<ssize_t>(content.size())) sync_descriptor(fd);
   ::close(fd);
   return true;
 }

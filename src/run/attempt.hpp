@@ -19,11 +19,13 @@
 #include "comm/engine.hpp"
 #include "comm/group.hpp"
 #include "config/schema.hpp"
+#include "data/stage_folder.hpp"
 #include "device/arenas.hpp"
 #include "device/device.hpp"
 #include "exchange/batch_norm_sum.hpp"
 #include "exchange/part_norms.hpp"
 #include "exchange/strategy.hpp"
+#include "fault/injector.hpp"
 #include "job/crew.hpp"
 #include "job/launch.hpp"
 #include "job/phase.hpp"
@@ -55,8 +57,10 @@ struct AttemptOptions {
   // Called on every rank; adds a note for each key of the file that was left out. Throws ConfigError.
   std::function<Config(std::vector<std::string>& notes)> load_config;
   std::function<void(int exit_code)> end_world;  // ends all ranks at once; not called in a world of one rank
+  bool threads = false;                          // ranks are threads of one process
   Crew* crew = nullptr;                          // whose engine this is, of a run that goes on without lost workers
   std::vector<std::string> lost = {};            // workers, before this attempt
+  FaultInjector* faults = nullptr;               // of this rank, where the config has any
   std::optional<LocalPlace> local = {};          // where other attempts run beside this one: among all their ranks
 };
 
@@ -84,10 +88,12 @@ class Attempt {
   std::int64_t last_step() const { return std::max({state_.step, state_.at.step, start_.step}); }
 
  private:
+  int run_and_report();
   int run_or_throw();
   int fail(int exit_code, const std::string& text, bool common);
 
   void read_config();
+  void require_wrapped() const;
   void start_watchdog();
   RunInputs open_inputs();
   void resolve_split(const RunInputs& inputs);
@@ -123,6 +129,7 @@ class Attempt {
   ResolvedSplit resolved_;
   RunLock lock_;  // rank 0's; ends after all that writes into the run's folder
   std::optional<RunPlan> plan_;
+  std::unique_ptr<StageFolder> staged_;  // null but on a rank that has copied shards
   Decision start_;
   RunReplay replay_;
   int threads_ = 1;

@@ -7,6 +7,7 @@
 #include "base/log.hpp"
 #include "base/process.hpp"
 #include "base/version.hpp"
+#include "checkpoint/checkpoint_files.hpp"
 #include "checkpoint/trained_data.hpp"
 #include "config/parse.hpp"
 #include "data/describe.hpp"
@@ -104,7 +105,10 @@ MonitorSetting Attempt::monitor_setting(std::function<void(const std::string&)> 
 
 void Attempt::make_hooks() {
   const bool first_rank = slot_.rank == 0;
-  if (auto fault = make_fault_hook(slot_.rank, *arenas_, *strategy_)) hooks_.push_back(std::move(fault));
+  FaultInjector* const faults = options_.faults;
+  if (faults) faults->check(config_, *arenas_);
+  if (faults && faults->has(FaultKind::flip_weight))
+    hooks_.push_back(std::make_unique<WeightFaultHook>(*faults, *arenas_, *strategy_));
   start_trace();
   hooks_.push_back(std::make_unique<AgreementHook>(config_.exchange.verify_every_steps, rank_groups_->mesh(), *arenas_,
                                                    *strategy_, group_));
@@ -178,7 +182,11 @@ std::unique_ptr<Hook> Attempt::make_checkpoint_hook(MetricsHook* metrics) {
                               .board = board_};
   auto hook = std::make_unique<CheckpointHook>(
       config_.checkpoint, start_.folder, parts, std::move(writer), [metrics] { metrics->settle(); },
-      [metrics](const CheckpointFigures& figures) { metrics->add_checkpoint(figures); });
+      [this, metrics](const CheckpointFigures& figures) {
+        metrics->add_checkpoint(figures);
+        const std::int64_t step = figures.step;
+        if (options_.faults) options_.faults->flip_checkpoint(step, checkpoint_path(start_.folder.checkpoints(), step));
+      });
   checkpoints_ = hook.get();
   return hook;
 }

@@ -212,6 +212,7 @@ void StepRunner::backward(Step& step, int micro) {
     const auto ready = [this](ArenaRange range) {
       if (tree_) tree_->complete_gradients(range);
       plan_.part.leave_to_others(range, arenas_);
+      if (damage_) damage_(range);
       strategy_.gradient_ready(range);
     };
     if (last && !whole_passes_)

@@ -40,6 +40,9 @@ class StepRunner final : public Stepper {
              ActivationExchange& activation_exchange, PhaseBoard& phase, const RunState& start,
              const OpenSource& open = {}, BatchDraws* draws = nullptr);
 
+  // Called with each range of gradients that is complete, before it is sent (fault/injector.hpp).
+  void damage_gradients(std::function<void(ArenaRange)> damage) { damage_ = std::move(damage); }
+
   // Tells the losses before the last backward on a host device.
   StepResult run(const StepInfo& info, const std::function<void(const LossSums&)>& on_losses) override;
 
@@ -108,7 +111,8 @@ class StepRunner final : public Stepper {
   const bool alone_;  // the one replica
   PhaseBoard& phase_;
   BatchDraws* draws_;
-  double drawing_s_ = 0;  // the wait for the batch of the next step
+  std::function<void(ArenaRange)> damage_;  // empty: none
+  double drawing_s_ = 0;                    // the wait for the batch of the next step
   std::map<ProgramKey, std::unique_ptr<Program>> programs_;
   std::optional<StepPace> pace_;       // where device.pace_ms sets one
   std::unique_ptr<MicroShards> tree_;  // where the run is reproducible

@@ -33,6 +33,10 @@ struct Position;
 struct RunState;
 }  // namespace echelon::inline checkpoint
 
+namespace echelon::inline fault {
+class FaultInjector;
+}
+
 namespace echelon::inline train {
 
 struct RunPlan;
@@ -91,7 +95,8 @@ struct StepperParts {
   ActivationExchange& activation_exchange;
   PhaseBoard& phase;
   const RunState& start;
-  BatchDraws* draws = nullptr;  // null where each replica has its shard
+  BatchDraws* draws = nullptr;      // null where each replica has its shard
+  FaultInjector* faults = nullptr;  // null where the run has none
 };
 // Of the place's role.
 std::unique_ptr<Stepper> make_stepper(const StepperParts& parts);

@@ -88,6 +88,8 @@ TaskPlugin=task/none
 JobAcctGatherType=jobacct_gather/none
 SelectType=select/cons_tres
 SelectTypeParameters=CR_Core
+PreemptType=preempt/partition_prio
+PreemptMode=REQUEUE
 SlurmdParameters=config_overrides
 ReturnToService=2
 StateSaveLocation=$base/state
@@ -98,7 +100,8 @@ SlurmdPidFile=$base/host/%n/slurmd.pid
 SlurmdLogFile=$base/host/%n/slurmd.log
 C
   for host in $(names); do echo "NodeName=$host NodeAddr=$(address "$host") CPUs=8 State=UNKNOWN"; done
-  echo "PartitionName=main Nodes=ALL Default=YES State=UP OverSubscribe=FORCE:4"
+  echo "PartitionName=main Nodes=ALL Default=YES State=UP OverSubscribe=FORCE:4 PriorityTier=1 GraceTime=20"
+  echo "PartitionName=urgent Nodes=ALL State=UP PriorityTier=10 PreemptMode=OFF"
 }
 
 slurm() {

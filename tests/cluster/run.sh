@@ -8,7 +8,8 @@ hosts=$PWD/tests/cluster/hosts.sh
 work=$(mktemp -d /var/tmp/echelon-cluster.XXXXXX)
 # What the hosts need, in a place that all of them see: each has a /tmp of its own.
 mkdir "$work/data"
-cp "$1/bin/echelon" configs/smoke/digits.toml configs/scaling/study_digits.toml slurm/train.sbatch "$work"
+cp "$1/bin/echelon" configs/smoke/digits.toml configs/scaling/study_digits.toml slurm/*.sbatch "$work"
+cp tests/cluster/jobs.sh "$work"
 cp -r data/digits "$work/data"
 cd "$work" || exit 1
 passed=0 failed=0 skipped=0
@@ -37,7 +38,13 @@ names=("weights over four hosts are those of four ranks on one"
   "a batch job over four hosts ends with the same weights"
   "a job that leaves with 75 requeues itself and goes on from its checkpoint"
   "a job that 'scontrol requeue' ends goes on from its checkpoint"
-  "the jobs of a study that were submitted together run its cells, and the last one reports")
+  "the jobs of a study that were submitted together run its cells, and the last one reports"
+  "a job whose time is over goes on from its checkpoint"
+  "a job that was suspended for longer than run.hang_timeout_s goes on"
+  "a job that another one preempts goes on from its checkpoint"
+  "scancel ends a job with a checkpoint, and the same command goes on from it"
+  "each element of an array trains on its number of ranks"
+  "tasks that do not find each other are refused, with the launch that would do")
 if [ "$(id -u)" != 0 ] || ! command -v ip tc nsenter > /dev/null || ! ip netns add echelon-probe 2> /dev/null; then
   for name in "${names[@]}"; do skip "$name" "needs root, iproute2 and network namespaces"; done
   finish; exit
@@ -138,5 +145,6 @@ else
   verdict "${names[6]}" '3 jobs, 18 cells, a verdict' \
     "$(grep -c '^job' "$work/study.log") jobs, $(cat results/study-digits/*/cell.json | grep -c '"finished"') cells, \
 $(grep -c 'Verdict' results/study-digits/study.md | sed 's/1/a verdict/')" "$work/study.log"
+  . ./jobs.sh
 fi
 finish

@@ -9,7 +9,7 @@ passed=0 failed=0 skipped=0
 ladder() {
   sources | grep '^src/' | xargs awk '
     BEGIN {
-      split("base:0 config:1 device:1 h5:1 data:2 model:2 optim:2 comm:2 report:2 parallel:3 exchange:3 job:3 study:3 checkpoint:4 predictor:4 train:5 inference:6 run:6 cli:7", rooms, " ")
+      split("base:0 config:1 device:1 h5:1 data:2 model:2 optim:2 comm:2 report:2 parallel:3 exchange:3 job:3 study:3 checkpoint:4 fault:4 predictor:4 train:5 inference:6 run:6 verify:6 cli:7", rooms, " ")
       for (i in rooms) { split(rooms[i], p, ":"); level[p[1]] = p[2] }
     }
     FNR == 1 { split(FILENAME, part, "/"); room = part[2]; if (room ~ /\.cpp$/) room = "cli" }
@@ -21,7 +21,7 @@ ladder() {
     }'
 }
 
-# Every room has a namespace of its own: `namespace echelon::inline <room>`, or echelon::h5 and echelon::cli.
+# Every room has a namespace of its own: `namespace echelon::inline <room>`; echelon::h5, echelon::cli, echelon::verify.
 room_namespaces() {
   sources | grep '^src/[a-z0-9]*/' | xargs awk '
     FNR == 1 { split(FILENAME, part, "/"); room = part[2] }
@@ -32,12 +32,12 @@ room_namespaces() {
 }
 
 # No type and no function has one name in the headers of two rooms, but for overload sets of one meaning.
-OVERLOADS='name_of device_options'
+OVERLOADS='name_of device_options part_of'
 one_name_one_room() {
   sources | grep -E '^src/.*\.hpp$' | xargs awk -v overloads="$OVERLOADS" '
     BEGIN { split(overloads, list, " "); for (i in list) meant[list[i]] = 1 }
     FNR == 1 { split(FILENAME, part, "/"); room = part[2]; nested = 0 }
-    /^namespace echelon::/ { nested = $0 !~ "^namespace echelon::inline " room " \\{" && room !~ /^(h5|cli)$/; if (room ~ /^(h5|cli)$/) nested = 0 }
+    /^namespace echelon::/ { nested = $0 !~ "^namespace echelon::inline " room " \\{" && room !~ /^(h5|cli|verify)$/; if (room ~ /^(h5|cli|verify)$/) nested = 0 }
     /^namespace [a-z_]+ \{/ { nested = 1 }
     /^\}  \/\/ namespace [a-z_]+$/ { nested = 0 }
     { name = "" }

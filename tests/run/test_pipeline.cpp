@@ -97,8 +97,8 @@ TEST_CASE("split models with a codec resume to the same bits, and on other meshe
 TEST_CASE("a flipped bit in one replica's part of a model is named", "[run][slow]") {
   const test::Trial trial;
   const test::Outcome outcome =
-      trial.train(4, {"parallel.pipeline=2", "train.steps=8", "exchange.verify_every_steps=4"},
-                  {{"ECHELON_FAULT", "flip:3:5:0:20"}});
+      trial.train(4, {"parallel.pipeline=2", "train.steps=8", "exchange.verify_every_steps=4", "run.allow_faults=true"},
+                  {{"ECHELON_FAULT", "flip bit 20 of weight 0 of rank 3 at step 5"}});
   INFO(outcome.err);
   CHECK(outcome.code == 5);
   CHECK_THAT(outcome.err, Contains("no longer agree") && Contains("rank 3") && Contains("after step 8"));

@@ -59,8 +59,9 @@ TEST_CASE("a run goes on with another number of servers, and without any of thei
 
 TEST_CASE("workers that no longer agree are named, and servers end with them", "[run]") {
   const test::Trial trial;
-  const test::Outcome outcome = trial.train(4, serving(1, {"exchange.verify_every_steps=5", "exchange.codec=bf16"}),
-                                            {{"ECHELON_FAULT", "flip:1:7:20:0"}});
+  const test::Outcome outcome =
+      trial.train(4, serving(1, {"exchange.verify_every_steps=5", "exchange.codec=bf16", "run.allow_faults=true"}),
+                  {{"ECHELON_FAULT", "flip bit 0 of weight 20 of rank 1 at step 7"}});
   INFO(outcome.out << outcome.err);
   CHECK(!outcome.timed_out);
   CHECK(outcome.code == 5);

@@ -61,7 +61,7 @@ Sets with(Sets sets, const Sets& more) {
 }
 
 void write_shard(const std::string& path, std::int64_t samples, const std::string& name,
-                 std::vector<std::uint8_t> labels) {
+                 std::vector<std::uint8_t> labels, int deflate) {
   const HashRng patterns(1, "patterns"), draws(1, name);
   std::vector<std::uint8_t> pixels(static_cast<std::size_t>(samples) * 64);
   if (labels.empty())
@@ -76,7 +76,7 @@ void write_shard(const std::string& path, std::int64_t samples, const std::strin
   writer.attribute("version", std::int64_t{1});
   writer.attribute("classes", kClasses);
   writer.attribute("scale", 1.0 / 16);
-  writer.write_all("samples", DType::u8, {samples, 1, 8, 8}, pixels.data(), {.chunk_rows = 64});
+  writer.write_all("samples", DType::u8, {samples, 1, 8, 8}, pixels.data(), {.chunk_rows = 64, .deflate = deflate});
   writer.write_all("labels", DType::u8, {samples}, labels.data(), {.chunk_rows = 64});
   writer.publish();
 }
@@ -86,12 +86,16 @@ Trial::Trial(const std::string& config) { std::ofstream(folder_ / "trial.toml") 
 Trial::Trial() : Trial(kConfig) {
   fs::create_directories(folder_ / "train");
   fs::create_directories(folder_ / "test");
+  write_train(0);
+  write_shard(folder_ / "test/shard-0.h5", 201, "test");
+}
+
+void Trial::write_train(int deflate) const {
   int file = 0;
   for (const std::int64_t samples : {300, 170, 90, 240}) {
     const std::string name = "shard-" + std::to_string(file++);
-    write_shard(folder_ / ("train/" + name + ".h5"), samples, name);
+    write_shard(folder_ / ("train/" + name + ".h5"), samples, name, {}, deflate);
   }
-  write_shard(folder_ / "test/shard-0.h5", 201, "test");
 }
 
 std::vector<std::string> Trial::words(int ranks, const Sets& sets) const {

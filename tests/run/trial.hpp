@@ -24,6 +24,9 @@ class Trial {
 
   std::string operator/(const std::string& name) const { return folder_ / name; }
 
+  // Writes the training shards anew, with the same samples, samples compressed.
+  void compress() const { write_train(1); }
+
   // `echelon train trial.toml --set ..` in the folder; ranks 0: a lone process, without mpirun.
   std::vector<std::string> words(int ranks, const Sets& sets) const;
   Outcome train(int ranks, const Sets& sets = {}, const Environment& env = {}) const;
@@ -55,12 +58,14 @@ class Trial {
   std::vector<std::string> leftovers() const;
 
  private:
+  void write_train(int deflate) const;
+
   TempFolder folder_;
 };
 
 // A shard in the sample format. Samples are noisy copies of their class's pattern. `labels` empty: drawn from `name`.
 void write_shard(const std::string& path, std::int64_t samples, const std::string& name,
-                 std::vector<std::uint8_t> labels = {});
+                 std::vector<std::uint8_t> labels = {}, int deflate = 0);
 
 // All datasets of a checkpoint under `prefix`, one after another.
 std::vector<double> checkpoint_values(const std::string& path, const std::string& prefix);

@@ -1,14 +1,8 @@
-// In which layouts a device's op is to be checked.
+// Of the tests and of `echelon verify`.
 #pragma once
 
-#include <vector>
-
-#include "device/device.hpp"
-#include "device/op_spec.hpp"
+#include "verify/device_variants.hpp"
 
 namespace echelon::test {
-
-// The spec in plain layouts, and in all that the device wishes for where its inputs come in one of its own layouts.
-std::vector<OpSpec> variants(const Device& device, const OpSpec& spec);
-
+using namespace verify;
 }  // namespace echelon::test

@@ -1,31 +1,8 @@
-// The reference device as a function on plain values in double.
+// Of the tests and of `echelon verify`.
 #pragma once
 
-#include <cstdint>
-#include <functional>
-#include <vector>
-
-#include "device/op_spec.hpp"
+#include "verify/oracle.hpp"
 
 namespace echelon::test {
-
-using Values = std::vector<std::vector<double>>;
-
-struct OracleScalars {
-  double scale = 1;
-  double count = 0;
-  std::uint64_t key = 0;
-};
-
-// The outputs of one run, every tensor plain and in double (labels rounded to integers). `saved` is what a forward twin
-// leaves; it is sized here and may be passed on to the backward op.
-Values oracle_outputs(const OpSpec& spec, const Values& inputs, const OracleScalars& scalars = {},
-                      std::vector<std::byte>* saved = nullptr);
-
-// d loss / d values by central differences of width 2h.
-std::vector<double> numeric_gradient(std::vector<double> values, double h,
-                                     const std::function<double(const std::vector<double>&)>& loss);
-
-double dot(const std::vector<double>& a, const std::vector<double>& b);
-
+using namespace verify;
 }  // namespace echelon::test

@@ -1,32 +1,8 @@
-// Fresh random inputs: a new seed every run, printed when a test fails, fixed by ECHELON_TEST_SEED=<number>.
+// Of the tests and of `echelon verify`.
 #pragma once
 
-#include <cstdint>
-#include <vector>
-
-#include "base/dtype.hpp"
-#include "base/hash_rng.hpp"
+#include "verify/random.hpp"
 
 namespace echelon::test {
-
-std::uint64_t test_seed();
-
-// n values in [-1, 1), a different stream for each `name`.
-std::vector<double> random_values(std::size_t n, std::string_view name);
-// Integers in [low, high].
-std::vector<std::int64_t> random_integers(std::size_t n, std::int64_t low, std::int64_t high, std::string_view name);
-
-// `count` of these, in their order: other ones for each seed and `name`. All of them in `make soak`, which runs the
-// test cases tagged [sampled] with ECHELON_TEST_ALL=1.
-std::vector<std::size_t> sampled_indices(std::size_t all, std::size_t count, std::string_view name);
-template <class T>
-std::vector<T> sampled(const std::vector<T>& all, std::size_t count, std::string_view name) {
-  std::vector<T> some;
-  for (const std::size_t i : sampled_indices(all.size(), count, name)) some.push_back(all[i]);
-  return some;
-}
-
-// max|a-b| / max|b|; 0 where both are all zero.
-double relative_distance(const std::vector<double>& a, const std::vector<double>& b);
-
+using namespace verify;
 }  // namespace echelon::test

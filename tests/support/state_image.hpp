@@ -1,49 +1,8 @@
-// What an object shows to checkpoints, kept in memory and put back into another of the same make.
+// Of the tests and of `echelon verify`.
 #pragma once
 
-#include <cstddef>
-#include <cstring>
-#include <map>
-#include <set>
-#include <span>
-#include <string>
-#include <vector>
-
-#include "base/check.hpp"
-#include "base/state.hpp"
+#include "verify/state_image.hpp"
 
 namespace echelon::test {
-
-class StateImage final : public StateVisitor {
- public:
-  void load() { loading_ = true; }
-  bool loading() const override { return loading_; }
-  void tensor(const StateTensor& t) override {
-    both(t.name, t.data, static_cast<std::size_t>(t.shape.elems()) * size_of(t.dtype));
-  }
-  void scalar(std::string_view name, std::int64_t& value) override { scalar_of(name, &value, sizeof value); }
-  void scalar(std::string_view name, double& value) override { scalar_of(name, &value, sizeof value); }
-  // All scalars: a file has those of rank 0.
-  template <class Act>
-  void each_scalar(const Act& act) {
-    for (const std::string& name : scalars_) act(std::span(all_.at(name)));
-  }
-
- private:
-  void scalar_of(std::string_view name, void* data, std::size_t bytes) {
-    scalars_.insert(std::string(name));
-    both(name, data, bytes);
-  }
-  void both(std::string_view name, void* data, std::size_t bytes) {
-    std::vector<std::byte>& kept = all_[std::string(name)];
-    if (!loading_) kept.resize(bytes);
-    ECHELON_CHECK_EQ(kept.size(), bytes, "'{}' is of another size", name);
-    if (bytes > 0) std::memcpy(loading_ ? data : kept.data(), loading_ ? kept.data() : data, bytes);
-  }
-
-  bool loading_ = false;
-  std::map<std::string, std::vector<std::byte>> all_;
-  std::set<std::string> scalars_;
-};
-
+using namespace verify;
 }  // namespace echelon::test

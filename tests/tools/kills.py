@@ -4,8 +4,9 @@
   kills.py ECHELON [--kills N] [--seed S] [--only "NAME;.."] [--at-once N] [--ranks N] [--set KEY=VALUE]..
                                                                                from the repository's root
 
-Three ranks (--ranks) learn data/digits. A random rank, all of them or the launcher gets SIGKILL at a random moment, and the same
-command is given again, until the run is finished; then the next run, until there were N kills (50). Of each attempt:
+Three ranks (--ranks) learn data/digits. A random rank, all of them or the launcher gets SIGKILL at a random moment, and
+the same command is given again, until the run is finished; then the next run, until there were N kills (50). Of each
+attempt:
 
   - it begins at the newest checkpoint that the attempt before had reported (status.json) or at a later one, and passes
     over none as damaged: a resume compares each file with its checksums;

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Runs rings of tests and closes with one plain line over all of them.
-#   run_tests.sh OUT [--quick | --soak] RING...      OUT: the build folder (build/release); RING: lint unit contract mpi run cluster cuda kills study_kills
+#   run_tests.sh OUT [--quick | --soak] RING...      OUT: the build folder (build/release); RING: lint unit contract mpi run cluster cuda kills faults study_kills
 set -u
 out=$1; shift
 filter=''
@@ -65,6 +65,7 @@ for name in "$@"; do
     mpi) for ranks in 1 2 3 4; do ring "mpi on $ranks ranks" 600 env OMP_NUM_THREADS=1 "$whole_stacks" mpirun -n $ranks --oversubscribe --bind-to none "$out/tests/mpi" "${quick[@]}"; done ;;
     cuda) [ -x "$out/tests/cuda" ] && ring cuda 1200 "$out/tests/cuda" ;;
     kills) ring kills 7200 tests/tools/kills.py "$out/bin/echelon" ;;
+    faults) ring faults 7200 tests/tools/faults.py "$out/bin/echelon" ;;
     study_kills) ring study_kills 7200 tests/tools/study_kills.py "$out/bin/echelon" ;;
     cluster) ring cluster 900 env -u PMIX_MCA_psec tests/cluster/run.sh "$out" ;;  # Slurm uses munge
     run) run_ring ;;

@@ -82,6 +82,10 @@ void add_exchange(Table& all) {
                "warm up at the beginning of each epoch instead of once at the beginning of the run");
   exchange.key("verify_every_steps", &ExchangeConfig::verify_every_steps, at_least(0),
                "interval of comparisons of the replicas' weights; 0: only at step 0 and at the end");
+  exchange.key("check_messages", &ExchangeConfig::check_messages, {},
+               "each message carries a CRC32C and its number; one that arrives damaged, or after a lost one, ends the "
+               "run with exit code 3",
+               kNeutral);
 
 #define X(strategy, Keys, ...) add_strategy(all, #strategy, &ExchangeConfig::strategy);
   ECHELON_STRATEGIES(X)

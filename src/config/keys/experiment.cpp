@@ -55,6 +55,12 @@ void add_experiment(Table& all) {
   data.key("buffer_mb", &DataConfig::buffer_mb, range(1, 65536), "buffer for decoded records on each rank");
   data.key("window_chunks", &DataConfig::window_chunks, range(1, 4096),
            "number of chunks whose records are shuffled together");
+  data.key("stage", &DataConfig::stage, text(),
+           "folder on a disk of each host: shards are copied there once and read there; \"\": they are read in place",
+           kNeutral);
+  data.key("stage_limit_gb", &DataConfig::stage_limit_gb, range(0, 1e6),
+           "stage: GB of all copies, the least recently used ones are removed; 0: all but a tenth of the disk",
+           kNeutral);
   data.key("as_replicas", &DataConfig::as_replicas, range(0, 65536),
            "one replica processes the samples of this many replicas; 0: off");
 

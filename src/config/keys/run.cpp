@@ -1,4 +1,4 @@
-// [device], [evaluate], [checkpoint], [goal], [monitor], [cost] and [run].
+// [device], [evaluate], [checkpoint], [goal], [monitor], [cost], [run] and [fault].
 #include "config/keys/section.hpp"
 #include "config/traits/devices.hpp"
 
@@ -121,8 +121,9 @@ void add_run(Table& all) {
   run.key("on_lost_worker", &RunConfig::on_lost_worker, words({"stop", "continue"}),
           "continue: where the strategy can, the others go on without a worker that was killed, or is silent for "
           "hang_timeout_s");
+  run.key("allow_faults", &RunConfig::allow_faults, {}, "[fault] and ECHELON_FAULT may break this run on purpose");
   run.key("stop_before_end_s", &RunConfig::stop_before_end_s, range(0, 604800),
-          "write a checkpoint and exit with 75 this long before Slurm's time limit; 0: off");
+          "write a checkpoint and exit with 75 this long before the job's time limit; 0: off");
   run.key("progress", &RunConfig::progress, words({"auto", "bar", "lines", "none"}), "");
   run.key("log_every_steps", &RunConfig::log_every_steps, range(1, 1e9), "interval of rows of metrics.jsonl");
   run.key(
@@ -131,6 +132,11 @@ void add_run(Table& all) {
       "reaches");
   run.key("trace", &RunConfig::trace, text(),
           "\"steps 10..20\": where the time of these steps goes on every rank, as trace.txt and trace.json; \"\": off");
+
+  auto fault = part(all, "fault", &Config::fault, kNeutral);
+  fault.key("inject", &FaultConfig::inject, text(),
+            "faults on purpose, \"kill rank 1 at step 30\" and others (src/fault/README.md); needs run.allow_faults");
+  fault.key("seed", &FaultConfig::seed, at_least(0), "of random ranks, steps and bits of faults");
 }
 
 }  // namespace echelon::inline config::keys

@@ -62,7 +62,8 @@ enum class Property : std::uint8_t {
   grows_with_replicas,
   whole_step_statistics,
   // Faults
-  loses_workers,  // goes on without them
+  loses_workers,    // goes on without them
+  checks_messages,  // each message carries a checksum
   // Reproducibility and device
   any_scale,  // the same bits for any number of replicas
   whichever,  // the kind of device is chosen when the run starts

@@ -15,6 +15,7 @@
 
 #include "base/checksum.hpp"
 #include "base/error.hpp"
+#include "base/file_faults.hpp"
 
 namespace echelon::inline exchange {
 namespace {
@@ -186,7 +187,7 @@ void LedgerWriter::write_block(const std::string& payload) {
 
 void LedgerWriter::write(const std::string& bytes) {
   for (std::size_t at = 0; at < bytes.size();) {
-    const ssize_t wrote = ::write(file_, bytes.data() + at, bytes.size() - at);
+    const ssize_t wrote = write_some(file_, bytes.data() + at, bytes.size() - at);
     if (wrote < 0 && errno == EINTR) continue;
     if (wrote < 0) throw EnvironmentError(fmt::format("{}: cannot be written: {}", path_, std::strerror(errno)));
     at += static_cast<std::size_t>(wrote);

@@ -9,6 +9,7 @@
 #include <map>
 
 #include "base/atomic_file.hpp"
+#include "base/checksum.hpp"
 #include "report/convert/timeline.hpp"
 #include "report/figures_list.hpp"
 
@@ -100,21 +101,6 @@ std::string scalars(const Figures& row, const std::string& prefix) {
 }
 
 }  // namespace
-
-std::uint32_t crc32c(std::string_view bytes) {
-  static const auto table = [] {
-    std::array<std::uint32_t, 256> made{};
-    for (std::uint32_t i = 0; i < 256; ++i) {
-      std::uint32_t c = i;
-      for (int bit = 0; bit < 8; ++bit) c = c >> 1 ^ (c & 1 ? 0x82f63b78U : 0U);
-      made[i] = c;
-    }
-    return made;
-  }();
-  std::uint32_t crc = ~0U;
-  for (const char byte : bytes) crc = crc >> 8 ^ table[(crc ^ static_cast<unsigned char>(byte)) & 0xffU];
-  return ~crc;
-}
 
 std::string tensorboard_events(const RunRecord& run, const MetricsRows& rows) {
   const Timeline timeline(run, rows);

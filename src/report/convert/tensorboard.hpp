@@ -15,9 +15,6 @@
 
 namespace echelon::inline report {
 
-// CRC-32C (Castagnoli), reflected polynomial 0x82f63b78, as in RFC 3720.
-std::uint32_t crc32c(std::string_view bytes);
-
 // The rows of an attempt: tags "step/loss", "step/samples_per_s", .. (every number of a step that is known),
 // "time/forward", .. (seconds of its parts), "epoch/train_loss", "epoch/test_accuracy", "test/test_loss", ..; the
 // horizontal axis is the step, the wall time that of provenance with the times of the steps added (0 where unknown).

@@ -11,9 +11,14 @@ constexpr double kNewsInATimeout = 8;  // enough to tell a slow rank from one th
 
 }  // namespace
 
-Ticket Control::Attached::expect() {
+void Control::Attached::check() const {
   const std::lock_guard lock(mutex_);
   if (error_) std::rethrow_exception(error_);
+}
+
+Ticket Control::Attached::expect() {
+  check();
+  const std::lock_guard lock(mutex_);
   promise_ = world_.promise();
   return promise_.ticket();
 }
@@ -80,6 +85,7 @@ class Control::Teller {
   }
 
   void stepped() {
+    host_.check();
     if (clock_.now_s() - told_s_ < every_s_) return;
     told_s_ = clock_.now_s();
     host_.post(StepNews::kStepped);

@@ -71,8 +71,9 @@ class Control {
     explicit Attached(Engine& world) : world_(world) {}
     // Once, before anything else.
     void attach(Machine& machine) { attachment_ = world_.attach(machine, *this); }
-    // Throws what ended the machine.
+    // Both throw what ended the machine.
     Ticket expect();
+    void check() const;
     void post(Token token) { attachment_->post(token); }
 
    protected:

@@ -34,7 +34,9 @@ CheckpointHook::CheckpointHook(const CheckpointConfig& config, const RunFolder& 
 
 void CheckpointHook::run_begin(std::int64_t first_step) {
   saved_step_ = seen_step_ = first_step;
-  if (writer_) name_best();
+  if (!writer_) return;
+  name_best();
+  writer_->expect(parts_.visit);
 }
 
 // `best` names that of the state, also where an attempt was killed between the two, or its newest ones are damaged.

@@ -12,6 +12,7 @@
 
 #include "base/clock.hpp"
 #include "base/error.hpp"
+#include "base/file_faults.hpp"
 #include "report/figures_json.hpp"
 #include "train/codec_record.hpp"
 
@@ -90,7 +91,7 @@ void MetricsHook::fail() const {
 
 void MetricsHook::flush() {
   for (std::size_t at = 0; at < rows_.size();) {
-    const ssize_t wrote = ::write(file_, rows_.data() + at, rows_.size() - at);
+    const ssize_t wrote = write_some(file_, rows_.data() + at, rows_.size() - at);
     if (wrote < 0 && errno != EINTR) fail();
     if (wrote > 0) at += static_cast<std::size_t>(wrote);
   }

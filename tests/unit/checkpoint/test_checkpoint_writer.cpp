@@ -64,6 +64,8 @@ TEST_CASE("the file of a copy is that of the state, byte by byte", "[train][chec
   const std::string file = read_file_whole(direct), manifest = read_file_whole(manifest_path(direct));
   Snapshot copy;
   State other(9);
+  copy.expect(state.all());
+  copy.allocate();
   copy.take(other.all(), {{"weights/slice", whole_of(10, std::byte{1})}, {"weights/more", whole_of(90, std::byte{2})}});
   copy.take(state.all(), wholes());  // again, into the memory of the first
   state = State(11);
@@ -82,6 +84,8 @@ TEST_CASE("what is saved is the state at the call, whatever happens to it meanwh
                             beside += std::this_thread::get_id() != caller;
                             std::this_thread::sleep_for(std::chrono::milliseconds(20));
                           }});
+  State first(1);
+  writer.expect(first.all());
   for (std::int64_t step = 1; step <= 5; ++step) {
     State state(step);
     writer.save(step, state.all(), wholes(), 2);

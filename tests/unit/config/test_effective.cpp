@@ -104,6 +104,7 @@ std::string model_text(Drawer& draw) {
 }
 
 KeyValue drawn(Drawer& draw, const Key<Config>& key) {
+  if (key.path() == "fault.inject") return std::vector<std::string>{"cut rank 1"};
   if (key.path() != "run.trace") return draw.value(key.get(Config()), key.limits);
   const std::int64_t first = draw.whole(1, 30);
   return fmt::format("steps {}..{}", first, first + draw.whole(0, 5));
@@ -136,6 +137,7 @@ std::vector<std::string> company_of(const std::string& path) {
        {"exchange.strategy=asynchronous", "exchange.asynchronous.delay_compensation=0.1"}},
       {"exchange.gossip.push_sum", {"exchange.strategy=gossip", "exchange.gossip.topology=ring"}},
       {"exchange.strom.density", {"exchange.strategy=strom", "exchange.strom.tau=0"}},
+      {"data.stage_limit_gb", {"data.stage=/tmp"}},
       {"device.tf32", {"device.kind=cuda"}},
       {"device.cuda_graphs", {"device.kind=cuda"}},
       {"device.paced_gflops", {"device.kind=paced"}},
@@ -158,6 +160,8 @@ std::vector<std::string> company_of(const std::string& path) {
       {"monitor.plateau_evaluations", {"monitor.plateau=warn"}},
       {"monitor.plateau_change", {"monitor.plateau=warn"}},
       {"run.resume_weights_only", {"run.resume_from=results/other"}},
+      {"fault.inject", {"run.allow_faults=true"}},
+      {"fault.seed", {"run.allow_faults=true", "fault.inject=[\"cut rank 1\"]"}},
   };
   const auto found = company.find(path);
   const std::string tables = "exchange.";

@@ -1,5 +1,8 @@
 // Checksums of chunks: equal to the library's, and a flipped bit is named with its rows.
+#include <hdf5.h>
+
 #include <algorithm>
+#include <array>
 #include <catch2/catch.hpp>
 #include <fstream>
 #include <iterator>
@@ -122,6 +125,27 @@ TEST_CASE("what is written has checksums of headers and indexes too, and the sam
   const std::string first = content("first.h5");
   CHECK(first[8] == 3);  // version of the superblock: it and all blocks behind it have checksums
   CHECK(first == content("second.h5"));
+}
+
+TEST_CASE("a damaged chunk size in an old file, whose headers have no checksums, is refused", "[h5][checksums]") {
+  const Folder folder;
+  const std::string path = folder / "old.h5";
+  const std::array<hsize_t, 3> extent{20, 3, 9}, chunk{7, 3, 9};
+  const hid_t file = H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+  const hid_t space = H5Screate_simple(3, extent.data(), nullptr), creation = H5Pcreate(H5P_DATASET_CREATE);
+  H5Pset_chunk(creation, 3, chunk.data());
+  const std::vector<std::uint8_t> values(20 * 3 * 9, 1);
+  const hid_t rows = H5Dcreate2(file, "rows", H5T_NATIVE_UINT8, space, H5P_DEFAULT, creation, H5P_DEFAULT);
+  H5Dwrite(rows, H5T_NATIVE_UINT8, H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data());
+  H5Dclose(rows);
+  H5Pclose(creation);
+  H5Sclose(space);
+  H5Fclose(file);
+  const std::string sizes("\7\0\0\0\3\0\0\0\11\0\0\0\1\0\0\0", 16);  // of the layout message, the element too
+  CHECK(h5::Reader(path).info("rows").shape == Shape{20, 3, 9});
+  flip_after(path, sizes, 10, 4);
+  CHECK_THAT(refusal<DataError>([&] { (void)h5::Reader(path).info("rows"); }),
+             Contains("'rows' is damaged: its chunks are (7, 3, 1048585), its shape is (20, 3, 9)"));
 }
 
 }  // namespace echelon

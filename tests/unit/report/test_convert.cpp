@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "base/checksum.hpp"
 #include "report/convert/mllog.hpp"
 #include "report/convert/tensorboard.hpp"
 

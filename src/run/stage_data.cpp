@@ -1,0 +1,88 @@
+#include "run/stage_data.hpp"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "base/log.hpp"
+#include "base/text.hpp"
+#include "job/agree.hpp"
+
+namespace echelon::inline run {
+namespace {
+
+constexpr char kRead = '1', kNotRead = '0';
+
+// By file of the training data: whether this rank reads it.
+std::string files_read(const RunPlan& plan, int replica) {
+  std::string read(plan.train.shards.size(), kNotRead);
+  for (const int source : plan.sources(replica))
+    for (const SamplePlan::Run& run : plan.shards.runs(source)) read[static_cast<std::size_t>(run.file)] = kRead;
+  return read;
+}
+
+// Over the ranks of this host.
+std::string files_read_on_host(const RunPlan& plan, int replica, const HostSlot& slot, Group& group) {
+  const std::vector<std::string> hosts = group.gather(slot.host), reads = group.gather(files_read(plan, replica));
+  std::string read(plan.train.shards.size(), kNotRead);
+  for (std::size_t rank = 0; rank < reads.size(); ++rank)
+    for (std::size_t file = 0; file < read.size() && hosts[rank] == slot.host; ++file)
+      if (reads[rank][file] == kRead) read[file] = kRead;
+  return read;
+}
+
+struct Tally {
+  double copied = 0, copied_bytes = 0, reused = 0, no_room = 0;
+
+  void add(StageFolder::Outcome outcome, const Shard& shard) {
+    switch (outcome) {
+      case StageFolder::Outcome::copied: ++copied, copied_bytes += static_cast<double>(shard.bytes); break;
+      case StageFolder::Outcome::reused: ++reused; break;
+      case StageFolder::Outcome::no_room: ++no_room; break;
+    }
+  }
+};
+
+void tell(const Tally& own, const HostSlot& slot, const std::string& folder, double seconds, Group& group) {
+  std::vector<double> sums = {own.copied, own.copied_bytes, own.reused, own.no_room};
+  group.sum(sums);
+  if (slot.rank != 0) return;
+  log_info("staged    {} ({}) copied, {} used again, on {} in {}, {}",
+           counted(static_cast<std::int64_t>(sums[0]), "file"), bytes_text(sums[1]), sums[2],
+           counted(slot.hosts, "host"), folder, seconds_text(seconds));
+  if (sums[3] > 0)
+    log_warning("{} found no room in {} (data.stage_limit_gb, or a tenth of the disk is free) and are read in place",
+                counted(static_cast<std::int64_t>(sums[3]), "file"), folder);
+}
+
+}  // namespace
+
+std::unique_ptr<StageFolder> stage_data(const DataConfig& config, RunPlan& plan, int replica, const HostSlot& slot,
+                                        Group& group) {
+  if (config.stage.empty()) return nullptr;
+  const double start_s = now_s();
+  const bool copies = slot.local_rank == 0;
+  const std::string read = files_read_on_host(plan, replica, slot, group);
+  const auto limit = static_cast<std::uint64_t>(config.stage_limit_gb * 1e9);
+  std::unique_ptr<StageFolder> folder;
+  all_or_none(group, [&] { folder = std::make_unique<StageFolder>(config.stage, limit); });
+  Tally tally;
+  const auto stage = [&](Shard& shard, bool is_read) {
+    all_or_none(group, [&] {
+      if (copies && is_read) tally.add(folder->add(shard.path), shard);
+    });
+    if (!is_read) return;
+    const std::string copy = folder->path_of(shard.path);
+    if (std::filesystem::exists(copy)) shard.copy = copy;
+  };
+  for (std::size_t i = 0; i < plan.train.shards.size(); ++i) stage(plan.train.shards[i], read[i] == kRead);
+  if (plan.test)
+    for (Shard& shard : plan.test->shards) stage(shard, true);
+  tell(tally, slot, config.stage, now_s() - start_s, group);
+  return copies ? std::move(folder) : nullptr;
+}
+
+}  // namespace echelon::inline run

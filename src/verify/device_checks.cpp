@@ -1,0 +1,76 @@
+// Every device that is present, against the plain loops of the reference device.
+#include <fmt/format.h>
+
+#include "base/check.hpp"
+#include "base/error.hpp"
+#include "config/traits/devices.hpp"
+#include "device/cuda_entry.hpp"
+#include "device/device.hpp"
+#include "verify/check.hpp"
+#include "verify/device_contract.hpp"
+
+namespace echelon::verify {
+namespace {
+
+constexpr double kSingle = 1e-5;
+
+int local_rank(const VerifyContext& context) {
+  int local = 0;
+  for (int rank = 0; rank < context.rank; ++rank)
+    local += context.hosts[static_cast<std::size_t>(rank)] == context.hosts[static_cast<std::size_t>(context.rank)];
+  return local;
+}
+
+// As ranks of a run are given GPUs.
+std::unique_ptr<Device> open(const VerifyContext& context, const std::string& kind) {
+  DeviceOptions options;
+  options.threads = 1;
+  if (kind == "cuda") {
+    const int visible = visible_gpus();
+    needs(visible > 0, "no GPU is usable here");
+    options.index = local_rank(context) % visible;
+  }
+  return open_device(kind, options);
+}
+
+void require(const std::vector<std::string>& failures) {
+  ECHELON_CHECK(failures.empty(), "{} failed, the first: {}", failures.size(), failures.front());
+}
+
+std::string check_ops(VerifyContext& context, const std::string& kind) {
+  const auto device = open(context, kind);
+  const std::vector<OpSpec> specs = contract_specs(DType::f32);
+  constexpr std::size_t kEach = 6;  // of which one is tried in the quick form
+  std::vector<std::string> failures;
+  std::size_t tried = 0;
+  for (std::size_t i = 0; i < specs.size(); ++i) {
+    if (context.quick && i % kEach != 0) continue;
+    ++tried;
+    if (const OpCheck check = check_op(*device, specs[i], kSingle); !check.ok) failures.push_back(check.message);
+  }
+  require(failures);
+  return fmt::format("{} of {} cases on {}", tried, specs.size(), device->describe());
+}
+
+std::string check_rest(VerifyContext& context, const std::string& kind) {
+  const auto device = open(context, kind);
+  require(check_memory(*device));
+  require(check_vector_ops(*device, DType::f32, kSingle));
+  require(check_updates(*device, DType::f32, kSingle));
+  return "";
+}
+
+}  // namespace
+
+std::vector<VerifyCheck> device_checks() {
+  std::vector<VerifyCheck> checks;
+  for (const std::string kind : {"onednn", "cuda"}) {
+    checks.push_back({"device " + kind, "memory, vector operations, update rules",
+                      [=](VerifyContext& context) { return check_rest(context, kind); }, 300});
+    checks.push_back({"device " + kind, "operations in all layouts",
+                      [=](VerifyContext& context) { return check_ops(context, kind); }, 900});
+  }
+  return checks;
+}
+
+}  // namespace echelon::verify

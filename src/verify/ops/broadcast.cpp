@@ -1,0 +1,19 @@
+// Contract cases of tensors added to every sample.
+#include "verify/device_cases.hpp"
+
+namespace echelon::verify {
+namespace {
+
+std::vector<OpSpec> specs_of(DType dtype) {
+  std::vector<OpSpec> specs;
+  for (const Shape& shape : {Shape{1, 1}, Shape{3, 5, 7}, Shape{9, 300}, Shape{2, 33, 70}})
+    for (OpKind kind : {OpKind::broadcast_add, OpKind::sum_samples})
+      specs.push_back({kind, dtype, BroadcastDims{shape}, {}});
+  return specs;
+}
+
+}  // namespace
+
+OpCases broadcast_cases() { return {.specs = specs_of}; }
+
+}  // namespace echelon::verify

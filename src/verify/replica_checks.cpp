@@ -1,0 +1,91 @@
+// k replicas beside one, and every strategy, on the ranks of this launch: small models from memory, in double.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/check.hpp"
+#include "base/checksum.hpp"
+#include "comm/collective/algorithms.hpp"
+#include "comm/group.hpp"
+#include "config/traits/strategies.hpp"
+#include "verify/check.hpp"
+#include "verify/replicas.hpp"
+
+namespace echelon::verify {
+namespace {
+
+constexpr double kDouble = 1e-8;
+constexpr int kControlChannel = 1;
+
+ReplicaRun run_on(const VerifyContext& context, Graph graph) {
+  ReplicaRun run{.graph = std::move(graph), .shares = {}};
+  for (int rank = 0; rank < context.ranks; ++rank) run.shares.push_back(rank % 2 == 0 ? 2 : 4);
+  run.steps = context.quick ? 6 : 20;
+  return run;
+}
+
+// The weights of one replica that takes the samples of all; the same bits on every rank.
+std::string equals_one(VerifyContext& context, const ReplicaRun& run) {
+  const ReplicaResult several = train_replica(context.transport(), run);
+  const ReplicaResult one = train_replicas(on_one_replica(run, false));
+  const double distance = tensor_distance(run.graph.parameters(), several.weights, one.weights);
+  ECHELON_CHECK(distance <= kDouble, "weights of {} replicas are {:.2g} from those of one, more than {:.0e}",
+                run.replicas(), distance, kDouble);
+  Engine engine(context.transport());
+  const std::string bits = hex64(several.checksums.at(0));
+  for (const std::string& other : Group(engine, kControlChannel).gather(bits))
+    ECHELON_CHECK(other == bits, "replicas end with different bits");
+  return fmt::format("within {:.1e}", distance);
+}
+
+// All replicas train one batch again and again, with steps and messages as the strategy takes them: the loss falls, on
+// one of them at least, since `backup` may leave out the same one each time.
+std::string trains(VerifyContext& context, const std::string& strategy) {
+  needs(context.ranks > 1, "needs 2 ranks");
+  ReplicaRun run = run_on(context, small_digits_cnn());
+  run.strategy = strategy;
+  run.one_batch = true;
+  run.steps = 20;
+  run.averaging.period = run.elastic.period = 4;
+  const ReplicaResult result = train_replica(context.transport(), run);
+  Engine engine(context.transport());
+  const double own = result.loss / static_cast<double>(run.shares[static_cast<std::size_t>(context.rank)]);
+  const std::vector<double> losses = Group(engine, kControlChannel).gather(own);
+  const double loss = *std::min_element(losses.begin(), losses.end());
+  const double start = std::log(5.0);  // of five classes by chance
+  ECHELON_CHECK(std::all_of(losses.begin(), losses.end(), [](double each) { return std::isfinite(each); }),
+                "a loss is inf or NaN");
+  ECHELON_CHECK(loss < 0.9 * start,
+                "the least loss of a replica after {} steps on one batch is {:.3g} a sample; {:.3g} is that of chance",
+                run.steps, loss, start);
+  return fmt::format("loss {:.2g} from {:.2g}", loss, start);
+}
+
+}  // namespace
+
+std::vector<VerifyCheck> replica_checks() {
+  std::vector<VerifyCheck> checks;
+  for (const std::string& name : allreduce_names())
+    checks.push_back({"k replicas equal one", "synchronous, " + name,
+                      [name](VerifyContext& context) {
+                        ReplicaRun run = run_on(context, context.quick ? small_digits_cnn() : small_lenet());
+                        run.algorithm = name;
+                        return equals_one(context, run);
+                      },
+                      120});
+  checks.push_back({"k replicas equal one", "server",
+                    [](VerifyContext& context) {
+                      ReplicaRun run = run_on(context, small_digits_cnn());
+                      run.strategy = "server";
+                      return equals_one(context, run);
+                    },
+                    120});
+  for (const StrategyTraits& strategy : kStrategies)
+    checks.push_back({"strategy trains", std::string(strategy.name),
+                      [name = std::string(strategy.name)](VerifyContext& context) { return trains(context, name); },
+                      120});
+  return checks;
+}
+
+}  // namespace echelon::verify
