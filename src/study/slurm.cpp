@@ -28,9 +28,10 @@ std::string heading(const StudyPlan& study, const std::string& what, std::int64_
 }
 
 // The step in the background, signals passed on to it; back into the queue where it was stopped early.
-constexpr const char* kRun = R"(&
+constexpr const char* kRun = R"sh(&
 step=$!
-trap 'kill -USR1 $step' USR1
+# A program that is only starting would be killed by a signal that it does not handle yet.
+trap 'until [ $SECONDS -ge 10 ]; do sleep 1; done; kill -USR1 $step' USR1
 trap 'kill -TERM $step' TERM
 wait $step
 code=$?
@@ -38,12 +39,13 @@ while kill -0 $step 2> /dev/null; do
   wait $step
   code=$?
 done
-if [ $code -eq 75 ]; then
+# scancel, too, lets ranks leave with 75; its job is no longer running.
+if [ $code -eq 75 ] && [ "$(squeue -h -j "$SLURM_JOB_ID" -o %T)" = RUNNING ]; then
   echo "stopped early; back into the queue"
   scontrol requeue "$SLURM_JOB_ID"
 fi
 exit $code
-)";
+)sh";
 
 }  // namespace
 
