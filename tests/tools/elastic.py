@@ -145,8 +145,8 @@ def main():
     finally:
         subprocess.run([HOSTS, "down"], check=False)
     base = statistics.median(seconds for seconds, _, _ in took["undisturbed"])
-    print(f"\n| one of four hosts fails at step {args.kill_at} for {args.outage:g} s | attempts | to step {args.steps} | "
-          "beside undisturbed | from the failure to the next step |\n|---|--:|--:|--:|--:|")
+    print(f"\n| a host fails at step {args.kill_at} for {args.outage:g} s | attempts | to step {args.steps} | ratio | "
+          "from the failure to the next step |\n|---|--:|--:|--:|--:|")
     for way in WAYS:
         seconds = statistics.median(one[0] for one in took[way])
         gap = "" if way == "undisturbed" else f"{statistics.median(one[1] for one in took[way]):.1f} s"

@@ -26,6 +26,7 @@ from kills import SETS, WAYS, prepare_environment, strategies, tell
 RANKS, STEPS, LIMIT_S, HANG_S = 3, 48, 60, 6
 COMMON = ["device.threads=1", "device.pace_ms=4", "train.epochs=0", f"train.steps={STEPS}", "checkpoint.every_steps=8",
           "checkpoint.every_epochs=0", "evaluate.every_epochs=0", "exchange.bucket_mb=0.05", "run.progress=none",
+          "optimizer.schedule=constant",  # a run of more steps is the same run
           f"run.hang_timeout_s={HANG_S}"]
 CHECKED = ["exchange.check_messages=true"]
 MESHES = {"pipeline 3": ["parallel.pipeline=3"], "tensor 3": ["parallel.tensor=3"]}
