@@ -177,10 +177,13 @@ void add_shards(CLI::App& app, Options& o) {
 
 Run declare_data_import(CLI::App& app) {
   auto o = held<ImportOptions>();
-  app.add_option("format", o->format, "idx, cifar10, cifar100, csv, text, words, sequences or pairs")->required();
+  app.add_option("format", o->format, "idx, cifar10, cifar100, csv, images, tar, text, words, sequences or pairs")
+      ->required();
   app.add_option("inputs", o->inputs,
-                 "idx: images and labels; cifar: batch files; csv: one file; text and words: files that follow each "
-                 "other; sequences: a .ts file, a .csv file with one step a line, or a folder with one <class>.txt a "
+                 "idx: images and labels; cifar: batch files; csv: one file; images: a folder of "
+                 "<class>/<name>.jpg, .jpeg, .png; tar: archives of <key>.jpg, .jpeg, .png with <key>.cls or .txt, as "
+                 "WebDataset writes them; text and words: files that follow each other; sequences: a .ts file, a .csv "
+                 "file with one step a line, or a folder with one <class>.txt a "
                  "class and one sequence a line; pairs: a file of source<TAB>target lines; also gzipped")
       ->required();
   add_shards(app, *o);
@@ -202,6 +205,12 @@ Run declare_data_import(CLI::App& app) {
                  "words: largest size of the vocabulary, other words become <unk>; default 10000, of verbatim all");
   app.add_option("--like", o->like,
                  "a data set whose vocabulary, classes, mean and std are used again (not idx, cifar)");
+  app.add_option("--size", o->size,
+                 "images, tar: H or HxW; each image is scaled until it just covers that, and its middle cut out; "
+                 "default: all must have one size");
+  app.add_option("--channels", o->channels, "images, tar: 1 (grey) or 3")->capture_default_str();
+  app.add_flag("--skip-damaged", o->skip_damaged,
+               "images, tar: leave out and list what is damaged or has no label; else that is an error");
   app.add_option("--heading", o->heading,
                  "csv: whether line 1 is a heading: yes, no, auto (yes where no value in it is a number)");
   return [o, &app] {
@@ -293,9 +302,11 @@ constexpr Verb kVerbs[] = {
      "  mpirun -n 2 --bind-to none echelon verify --quick\n"
      "  srun --mpi=pmix -N 2 --ntasks-per-node=4 echelon verify --dir /scratch/me --junit verify.xml",
      declare_verify},
-    {"data import", "turn IDX, CIFAR, CSV, text, time series or pairs of texts into HDF5 shards",
+    {"data import", "turn IDX, CIFAR, CSV, images, text, time series or pairs of texts into HDF5 shards",
      "  echelon data import idx images.gz labels.gz --out mydata/train\n"
      "  echelon data import csv table.csv.gz --shape 1,8,8 --value-max 16 --hold-out 297 --out mydata\n"
+     "  mpirun -n 8 echelon data import images photos/ --size 224 --hold-out-part 0.1 --out mydata\n"
+     "  echelon data import tar part-*.tar --size 32x48 --skip-damaged --out mydata/train\n"
      "  echelon data import text book.txt --hold-out-part 0.1 --out mydata\n"
      "  echelon data import sequences speakers.ts --out mydata/train\n"
      "  echelon data import pairs english-french.tsv --vocabulary 8000 --hold-out-part 0.05 --out mydata",

@@ -9,6 +9,7 @@
 #include "base/error.hpp"
 #include "base/nearest.hpp"
 #include "base/text.hpp"
+#include "cli/import_text.hpp"
 #include "cli/options.hpp"
 #include "data/import/like.hpp"
 #include "data/import/sequence_writer.hpp"
@@ -50,12 +51,19 @@ const std::vector<FormatOption>& format_options() {
       {"--shape", {"csv"}, "the other formats define the shape of their samples"},
       {"--label-column", {"csv"}, "the other formats have no columns"},
       {"--targets", {"csv"}, "the other formats have classes or tokens"},
-      {"--stored", {"csv"}, "idx and cifar hold bytes, series 32-bit floats, texts tokens"},
-      {"--value-max", {"csv", "idx"}, "the bytes of cifar mean 1.0 at 255, and series and texts are not scaled"},
+      {"--stored", {"csv"}, "idx, cifar, images and tar hold bytes, series 32-bit floats, texts tokens"},
+      {"--value-max",
+       {"csv", "idx"},
+       "the bytes of cifar, images and tar mean 1.0 at 255, and series and texts are not scaled"},
       {"--tokens", {"text", "words", "sequences", "pairs"}, "it selects how text is split into tokens"},
       {"--vocabulary", {"text", "words", "sequences", "pairs"}, "it limits the number of words"},
-      {"--like", {"csv", "text", "words", "sequences", "pairs"}, "the classes of idx and cifar are numbers already"},
+      {"--like",
+       {"csv", "images", "tar", "text", "words", "sequences", "pairs"},
+       "the classes of idx and cifar are numbers already"},
       {"--heading", {"csv", "sequences"}, "the other formats have no line with names of columns"},
+      {"--size", {"images", "tar"}, "the other formats define the shape of their samples"},
+      {"--channels", {"images", "tar"}, "the other formats define the shape of their samples"},
+      {"--skip-damaged", {"images", "tar"}, "of the other formats a file is whole or is refused"},
   };
   return all;
 }
@@ -80,46 +88,22 @@ void print_heading(const std::string& heading) {
 
 // The last lines of an import: its files, and that they were read back if that was asked for.
 void finish(const std::vector<std::string>& files, bool verify) {
-  const double start = now_s();
   if (verify) {
+    const double start = now_s();
     const auto bytes = static_cast<double>(require_intact(files));
-    const double seconds = now_s() - start;
-    fmt::print("verified: {} read back in {}, {}/s\n", bytes_text(bytes), seconds_text(seconds),
-               bytes_text(bytes / seconds));
+    print_verified(bytes, now_s() - start);
   }
-  fmt::print("{}", files.front());
-  if (files.size() > 1) fmt::print(" .. {}", files.back());
-  fmt::print("\n");
+  print_files_written(files);
 }
 
 int write_and_say(SampleSource& source, const ShardOptions& options, bool verify) {
   const double start = now_s();
   const ShardsWritten written = write_shards(source, options);
-  fmt::print("{} samples of {} {}, {}, in {} file{}, {} ({})\n", count_text(written.samples + written.held_out),
-             written.sample_shape.text(), name_of(written.stored),
-             source.info().targets > 0 ? counted(source.info().targets, "regression target")
-                                       : fmt::format("{} classes", written.classes),
-             written.files.size(), written.files.size() == 1 ? "" : "s", bytes_text(static_cast<double>(written.bytes)),
-             seconds_text(now_s() - start));
-  if (written.held_out > 0) fmt::print("{} of them held out for testing\n", count_text(written.held_out));
+  print_samples_written(written, source.info().targets, now_s() - start);
   print_heading(source.info().heading);
-  fmt::print("mean {}, std {}, values {}\n", numbers_text(written.mean), numbers_text(written.std),
-             fmt::format("{:g} to {:g}", written.value_range[0], written.value_range[1]));
+  print_measured(written);
   finish(written.files, verify);
   return kExitOk;
-}
-
-ShardOptions shards_of(const ImportOptions& options) {
-  return {.out = options.out,
-          .prefix = options.prefix,
-          .shards = options.shards,
-          .samples_per_shard = options.samples_per_shard,
-          .unequal = options.unequal,
-          .chunk = options.chunk,
-          .compress = options.compress,
-          .checksums = !options.no_checksums,
-          .hold_out = options.hold_out,
-          .hold_out_part = options.hold_out_part};
 }
 
 TextRequest text_request(const ImportOptions& options) {
@@ -133,7 +117,7 @@ TextRequest text_request(const ImportOptions& options) {
 
 int import_text(const ImportOptions& options) {
   const double start = now_s();
-  const TextWritten written = write_token_shards(text_request(options), shards_of(options));
+  const TextWritten written = write_token_shards(text_request(options), shard_options(options));
   const std::int64_t all = written.tokens + written.held_out;
   fmt::print("{} tokens of {} kinds in {}, {} ({})\n", count_text(all), count_text(written.vocabulary),
              counted(static_cast<std::int64_t>(written.files.size()), "file"),
@@ -149,7 +133,7 @@ int import_text(const ImportOptions& options) {
 int import_sequences(const ImportOptions& options) {
   const double start = now_s();
   const auto source = open_sequences(text_request(options));
-  const SequencesWritten written = write_sequences(*source, shards_of(options));
+  const SequencesWritten written = write_sequences(*source, shard_options(options));
   const SequenceInfo& info = source->info();
   const bool pairs = info.kind == DataKind::pairs;
   const std::int64_t all = written.samples + written.held_out;
@@ -175,6 +159,7 @@ int run_data_import(const ImportOptions& options) {
   if (std::find(known.begin(), known.end(), options.format) == known.end())
     throw ConfigError(unknown_name("format", options.format, known));
   refuse_options_of_other_formats(options);
+  if (options.format == "images" || options.format == "tar") return run_image_import(options);
   if (options.format == "text" || options.format == "words") return import_text(options);
   if (options.format == "sequences" || options.format == "pairs") return import_sequences(options);
   if (!(options.value_max > 0)) throw ConfigError("--value-max must be above 0");
@@ -187,7 +172,7 @@ int run_data_import(const ImportOptions& options) {
                              .value_max = options.value_max,
                              .heading = heading_of(options.heading)});
   if (!options.like.empty()) source = source_like(std::move(source), options.like);
-  return write_and_say(*source, shards_of(options), options.verify);
+  return write_and_say(*source, shard_options(options), options.verify);
 }
 
 int run_data_synth(const SynthOptions& options) {

@@ -127,7 +127,7 @@ struct PlanOptions {  // echelon plan CONFIG --from RUN.. | --step TEXT|FILE  --
 int run_plan(const PlanOptions& options);
 
 struct ImportOptions {              // echelon data import FORMAT INPUT... --out FOLDER
-  std::string format;               // idx | cifar10 | cifar100 | csv | text | words | sequences | pairs
+  std::string format;               // idx | cifar10 | cifar100 | csv | images | tar | text | words | sequences | pairs
   std::vector<std::string> inputs;  // idx: images, labels; cifar: batch files; text: files in a row; else one
   std::string out;
   std::string prefix = "shard";
@@ -149,9 +149,13 @@ struct ImportOptions {              // echelon data import FORMAT INPUT... --out
   std::int64_t vocabulary = 0;         // words: how many; 0: 10,000
   std::string like;                    // shards whose vocabulary, classes and scaling are used
   std::string heading = "auto";        // csv, sequences: auto | yes | no
+  std::string size;                    // images, tar: "H" or "HxW"; "": that of the images
+  int channels = 3;                    // images, tar: 1 or 3
+  bool skip_damaged = false;           // images, tar: leave out what cannot be used
   std::vector<std::string> given{};    // options on the command line: "--shape"
 };
 int run_data_import(const ImportOptions& options);
+int run_image_import(const ImportOptions& options);  // of images | tar
 
 struct SynthOptions {  // echelon data synth --out FOLDER --samples N --shape C,H,W --classes K
   std::string out;

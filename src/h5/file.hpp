@@ -10,6 +10,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/dtype.hpp"
@@ -124,6 +125,11 @@ class Writer {
   struct Body;
   std::unique_ptr<Body> body_;
 };
+
+// Gives attributes of the root group of an existing file other values: numbers, as many as before, so that nothing in
+// the file moves. Synced. A process that ends meanwhile may leave a file that cannot be opened.
+void rewrite_attributes(const std::string& path,
+                        const std::vector<std::pair<std::string, std::vector<double>>>& attributes);
 
 // To be called before any other HDF5 call of the process: switches off the library's exit handler and the printing of
 // its error stack.

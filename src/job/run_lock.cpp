@@ -73,12 +73,10 @@ struct Holder {
   throw EnvironmentError(fmt::format("{}: {}: {}", path, what, std::strerror(errno)));
 }
 
-[[noreturn]] void refuse(const std::string& path, const std::string& record) {
+[[noreturn]] void refuse(const RunLockOptions& options, const std::string& path, const std::string& record) {
   const std::string run = path.substr(0, path.rfind('/'));
-  throw HeldError(
-      fmt::format("{} is being trained by {}. Wait for it or stop it, or give this run another name (or "
-                  "run.results). If that process is gone, remove {}",
-                  run, Holder(record).text(), path));
+  throw HeldError(fmt::format("{} {} by {}. Wait for it or stop it, or {}. If that process is gone, remove {}", run,
+                              options.use, Holder(record).text(), options.advice, path));
 }
 
 enum class Locked { yes, held, unsupported };
@@ -147,7 +145,7 @@ void RunLock::take(const std::string& run, const std::string& job) {
   if (fd_ < 0) fail(path, "cannot be written");
   try {
     const Locked locked = options_.kernel_locks ? lock_whole(fd_) : Locked::unsupported;
-    if (locked == Locked::held) refuse(path, read_record_soon(path));
+    if (locked == Locked::held) refuse(options_, path, read_record_soon(path));
     run_ = run;
     own_ = own_record(job);
     take_over(path, locked == Locked::yes);
@@ -165,11 +163,11 @@ void RunLock::take_over(const std::string& path, bool locked) {
   const std::string before = read_record(path);
   const Holder holder(before);
   if (holder.known && holder.is_here()) {
-    if (!locked && (::kill(static_cast<pid_t>(holder.pid), 0) == 0 || errno == EPERM)) refuse(path, before);
+    if (!locked && (::kill(static_cast<pid_t>(holder.pid), 0) == 0 || errno == EPERM)) refuse(options_, path, before);
   } else if (holder.known) {
     wait_for_death(path, before);
   }
-  if (holder.known) log_info("the run was held by {}, which has ended", holder.text());
+  if (holder.known) log_info("{} was held by {}, which has ended", run_, holder.text());
   const auto bytes = static_cast<ssize_t>(own_.size());
   if (::ftruncate(fd_, 0) != 0 || ::pwrite(fd_, own_.data(), own_.size(), 0) != bytes || ::fsync(fd_) != 0)
     fail(path, "cannot be written");
@@ -180,13 +178,13 @@ void RunLock::wait_for_death(const std::string& path, const std::string& record)
   const double last = renewed_s(path);
   const double left_s = options_.dead_s - (file_system_now_s(path) - last);
   if (left_s <= 0) return;
-  log_info("the run is marked as held by {}; waiting up to {:.0f} s for a heartbeat", Holder(record).text(), left_s);
+  log_info("{} is marked as held by {}; waiting up to {:.0f} s for a heartbeat", run_, Holder(record).text(), left_s);
   const double until = now_s() + left_s;
   while (now_s() < until) {
     std::this_thread::sleep_for(std::chrono::duration<double>(options_.beat_s / 5));
     const std::string now = read_record(path);
     if (now.empty()) return;  // released
-    if (now != record || renewed_s(path) != last) refuse(path, now);
+    if (now != record || renewed_s(path) != last) refuse(options_, path, now);
   }
 }
 

@@ -29,6 +29,9 @@ struct RunLockOptions {
   double beat_s = 10;        // interval of the heartbeat
   double dead_s = 60;        // age of a heartbeat of another host from which its holder counts as dead
   bool kernel_locks = true;  // false: as on a file system without any, for tests
+  // Of the message to another process: what the holder does with the folder, and what else to do.
+  const char* use = "is being trained";
+  const char* advice = "give this run another name (or run.results)";
 };
 
 class RunLock {

@@ -12,14 +12,14 @@
 
 namespace echelon::inline data {
 
-ByteStream::ByteStream(const std::string& path) : path_(path) {
+ByteStream::ByteStream(const std::string& path, unsigned buffer_bytes) : path_(path), buffer_bytes_(buffer_bytes) {
   std::error_code unreadable;  // gzopen gives the reason
   if (std::filesystem::is_directory(path, unreadable))
     throw DataError(fmt::format("{}: is a folder, expected a file", path));
   errno = 0;
   file_.reset(gzopen(path.c_str(), "rb"));
   if (!file_) throw DataError(fmt::format("{}: cannot be read: {}", path, std::strerror(errno != 0 ? errno : ENOMEM)));
-  gzbuffer(file_.get(), 1 << 18);
+  gzbuffer(file_.get(), buffer_bytes_);
 }
 
 void ByteStream::rewind() {
@@ -28,6 +28,23 @@ void ByteStream::rewind() {
   offset_ = 0;
   ahead_.clear();
   taken_ = 0;
+}
+
+void ByteStream::seek(std::int64_t offset) {
+  const std::int64_t distance = offset - offset_;
+  if (plain() && (distance < 0 || distance > buffer_bytes_)) {
+    gzclearerr(file_.get());
+    if (gzseek(file_.get(), offset, SEEK_SET) < 0)
+      throw DataError(fmt::format("{}: cannot be read from byte {} on", path_, offset));
+    offset_ = offset;
+    return;
+  }
+  if (distance < 0) rewind();
+  std::vector<char> passed(std::min<std::size_t>(buffer_bytes_, static_cast<std::size_t>(offset - offset_)));
+  while (offset_ < offset) {
+    const auto next = std::min<std::size_t>(passed.size(), static_cast<std::size_t>(offset - offset_));
+    if (read_some(passed.data(), next) < next) return;
+  }
 }
 
 std::size_t ByteStream::fill(void* dst, std::size_t bytes) {

@@ -13,11 +13,17 @@ namespace echelon::inline data {
 
 class ByteStream {
  public:
-  explicit ByteStream(const std::string& path);
+  // `buffer_bytes`: read from the file at a time.
+  explicit ByteStream(const std::string& path, unsigned buffer_bytes = 1 << 18);
 
   const std::string& path() const { return path_; }
   std::int64_t offset() const { return offset_; }  // of the next byte, inflated
   void rewind();                                   // to the beginning
+  // Moves to byte `offset` (inflated), not between calls of line(). Of gzip the bytes between are inflated, backwards
+  // from the beginning; offset() is less than asked for where it ends before. Beyond the end of a plain file the next
+  // read finds nothing.
+  void seek(std::int64_t offset);
+  bool plain() const { return gzdirect(file_.get()) != 0; }  // not gzip
   // Reads up to `bytes` and returns how many; fewer only at the end of the file.
   std::size_t read_some(void* dst, std::size_t bytes);
   // Reads exactly `bytes`; `what` ("label 17") is named in the error where the file ends before.
@@ -34,6 +40,7 @@ class ByteStream {
   std::size_t fill(void* dst, std::size_t bytes);
 
   std::string path_;
+  unsigned buffer_bytes_;
   std::unique_ptr<gzFile_s, Close> file_;
   std::int64_t offset_ = 0;
   std::vector<char> ahead_;  // read for line() but not returned yet

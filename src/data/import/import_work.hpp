@@ -11,10 +11,10 @@ namespace echelon::inline data {
 
 class ImportWork : public LongWork {
  public:
-  // `total`: 0 in the first pass over an input, which counts.
-  ImportWork(const char* unit, std::int64_t total)
+  // `total`: 0 in the first pass over an input, which counts. `shown`: false on ranks but the first.
+  ImportWork(const char* unit, std::int64_t total, bool shown = true)
       : LongWork(total > 0 ? "import" : "import, first look", unit, total,
-                 progress_style(asked("ECHELON_RUN_PROGRESS")), seconds()) {}
+                 shown ? progress_style(asked("ECHELON_RUN_PROGRESS")) : ProgressStyle::none, seconds()) {}
 
  private:
   static std::string asked(const char* name) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <numeric>
 
 #include "base/error.hpp"
 #include "base/nearest.hpp"
@@ -109,6 +110,29 @@ class SequencesLike final : public SequenceSource {
 };
 
 }  // namespace
+
+std::vector<std::int32_t> take_classes(SourceInfo& info, const std::string& location) {
+  const Dataset set = set_at(location, DataKind::samples);
+  if (set.has_numbers()) fail(set, "has regression targets, the input classes");
+  if (info.sample[1] == 0) info.sample = set.sample_shape.with_front(info.sample[0]);
+  if (set.sample_shape != info.sample)
+    fail(set, fmt::format("holds samples of {}, the input gives {}", set.sample_shape.text(), info.sample.text()));
+  if (set.stored != info.stored || set.scale != info.scale)
+    fail(set, fmt::format("is {} with scale {:g}, the input {} with scale {:g}", name_of(set.stored), set.scale,
+                          name_of(info.stored), info.scale));
+  std::vector<std::int32_t> numbers = numbers_in(set, info.class_names);
+  if (numbers.empty()) {
+    if (info.classes > set.classes)
+      fail(set, fmt::format("has classes 0 to {}, the input {}", set.classes - 1, info.classes - 1));
+    numbers.resize(static_cast<std::size_t>(info.classes));
+    std::iota(numbers.begin(), numbers.end(), 0);
+  }
+  info.classes = set.classes;
+  info.class_names = set.class_names;
+  info.mean = set.mean;
+  info.std = set.std;
+  return numbers;
+}
 
 std::unique_ptr<SampleSource> source_like(std::unique_ptr<SampleSource> source, const std::string& location) {
   return std::make_unique<SamplesLike>(std::move(source), location);

@@ -2,8 +2,10 @@
 // trained on that set can read the new one. (Vocabularies: tokens.hpp.)
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "data/import/sequence_source.hpp"
 #include "data/import/source.hpp"
@@ -14,5 +16,9 @@ namespace echelon::inline data {
 // kind or shape, or lacks a class of the source.
 std::unique_ptr<SampleSource> source_like(std::unique_ptr<SampleSource> source, const std::string& location);
 std::unique_ptr<SequenceSource> source_like(std::unique_ptr<SequenceSource> source, const std::string& location);
+
+// Of images: gives `info` the classes, mean and std of the set, and its size where `info.sample` has none (C, 0, 0).
+// Returns the numbers of the input's classes there. DataError likewise.
+std::vector<std::int32_t> take_classes(SourceInfo& info, const std::string& location);
 
 }  // namespace echelon::inline data

@@ -15,6 +15,7 @@
 #include "data/import/fresh_folder.hpp"
 #include "data/import/hold_out.hpp"
 #include "data/import/import_work.hpp"
+#include "data/import/shard_file.hpp"
 #include "data/import/statistics.hpp"
 #include "data/text_list.hpp"
 
@@ -27,18 +28,7 @@ namespace fs = std::filesystem;
 struct Measured {
   std::int64_t samples = 0;  // of all, held out too
   std::int64_t held = 0;
-  std::int64_t classes = 0;
-  std::vector<double> mean, std, value_range;
-};
-
-struct Block {
-  Block(const SourceInfo& info, std::int64_t rows)
-      : samples(static_cast<std::size_t>(rows * info.sample.elems()) * size_of(info.stored)),
-        labels(static_cast<std::size_t>(rows) * label_bytes(info)) {}
-  static std::size_t label_bytes(const SourceInfo& info) {
-    return 4 * static_cast<std::size_t>(std::max<std::int64_t>(1, info.targets));
-  }
-  std::vector<std::uint8_t> samples, labels;  // labels: i32, or `targets` f32 each
+  ShardHeader header;
 };
 
 std::int32_t class_at(const std::uint8_t* label) {
@@ -51,17 +41,17 @@ std::int32_t class_at(const std::uint8_t* label) {
 // `total`: where it is known, else 0.
 template <class Body>
 std::int64_t for_samples(SampleSource& source, std::int64_t block_rows, std::int64_t total, Body&& body) {
-  Block block(source.info(), block_rows);
+  const std::size_t bytes = sample_bytes(source.info()), label_size = label_bytes(source.info());
   const auto rows = static_cast<std::size_t>(block_rows);
-  const std::size_t bytes = block.samples.size() / rows, label_bytes = block.labels.size() / rows;
+  std::vector<std::uint8_t> samples_read(rows * bytes), labels_read(rows * label_size);
   std::int64_t samples = 0;
   ImportWork work("samples", total);
   source.rewind();
-  while (const std::int64_t got = source.read(block_rows, block.samples.data(), block.labels.data())) {
+  while (const std::int64_t got = source.read(block_rows, samples_read.data(), labels_read.data())) {
     work.at(samples);
     for (std::int64_t i = 0; i < got; ++i)
-      body(samples++, block.samples.data() + static_cast<std::size_t>(i) * bytes,
-           block.labels.data() + static_cast<std::size_t>(i) * label_bytes);
+      body(samples++, samples_read.data() + static_cast<std::size_t>(i) * bytes,
+           labels_read.data() + static_cast<std::size_t>(i) * label_size);
   }
   return samples;
 }
@@ -83,47 +73,33 @@ Measured measure(SampleSource& source, const ShardOptions& options) {
                                    if (classes) greatest = std::max(greatest, class_at(label));
                                  });
   if (measured.samples == 0) throw DataError("the input holds no sample");
-  if (classes) measured.classes = source.info().classes > 0 ? source.info().classes : std::int64_t{greatest} + 1;
+  if (classes) measured.header.classes = source.info().classes > 0 ? source.info().classes : std::int64_t{greatest} + 1;
   const SourceInfo& info = source.info();
-  measured.mean = info.mean.empty() ? statistics.mean() : info.mean;
-  measured.std = info.std.empty() ? statistics.std() : info.std;
-  measured.value_range = statistics.value_range();
+  measured.header.mean = info.mean.empty() ? statistics.mean() : info.mean;
+  measured.header.std = info.std.empty() ? statistics.std() : info.std;
+  measured.header.value_range = statistics.value_range();
   return measured;
 }
 
-void write_header(h5::Writer& writer, const SourceInfo& info, const Measured& measured) {
-  writer.attribute(format::kFormat, std::string(format::kName));
-  writer.attribute(format::kFormatVersion, format::kVersion);
-  if (info.targets == 0) writer.attribute(format::kClasses, measured.classes);
-  if (!info.class_names.empty()) write_class_names(writer, info.class_names);
-  writer.attribute(format::kMean, measured.mean);
-  writer.attribute(format::kStd, measured.std);
-  writer.attribute(format::kScale, info.scale);
-  writer.attribute(format::kValueRange, measured.value_range);
-}
-
-// One set of samples written into shards of given sizes, a chunk at a time (each is compressed once).
+// One set of samples written into shards of given sizes.
 class SetWriter {
  public:
-  SetWriter(const std::string& place, std::vector<std::int64_t> sizes, const SourceInfo& info, const Measured& measured,
-            const ShardOptions& options)
-      : folder_(place),
-        sizes_(std::move(sizes)),
-        info_(info),
-        measured_(measured),
-        options_(options),
-        block_(info, options.chunk),
-        sample_bytes_(block_.samples.size() / static_cast<std::size_t>(options.chunk)),
-        label_bytes_(Block::label_bytes(info)) {}
+  SetWriter(const std::string& place, std::vector<std::int64_t> sizes, const SourceInfo& info,
+            const ShardHeader& header, const ShardOptions& options)
+      : folder_(place), sizes_(std::move(sizes)), info_(info), header_(header), options_(options) {}
 
   void append(const std::uint8_t* sample, const std::uint8_t* label) {
     if (files_ == sizes_.size()) throw DataError("the input became longer while it was read");
-    if (!writer_) begin_shard();
-    std::copy(sample, sample + sample_bytes_, block_.samples.data() + static_cast<std::size_t>(held_) * sample_bytes_);
-    std::copy(label, label + label_bytes_, block_.labels.data() + static_cast<std::size_t>(held_++) * label_bytes_);
-    const bool full = written_ + held_ == sizes_[files_];
-    if (held_ == options_.chunk || full) flush();
-    if (full) end_shard();
+    if (!file_) {
+      file_ = std::make_unique<ShardFile>(folder_.now(name(files_)), sizes_[files_], info_, header_, options_);
+      written_ = 0;
+    }
+    file_->append(sample, label);
+    if (++written_ < sizes_[files_]) return;
+    file_->publish();
+    file_.reset();
+    bytes_ += fs::file_size(folder_.now(name(files_)));
+    ++files_;
   }
 
   // Moves the folder to its place and notes the files.
@@ -137,42 +113,13 @@ class SetWriter {
  private:
   std::string name(std::size_t index) const { return shard_name(options_, index); }
 
-  void begin_shard() {
-    writer_ = std::make_unique<h5::Writer>(folder_.now(name(files_)));
-    write_header(*writer_, info_, measured_);
-    const h5::DatasetOptions storage{
-        .chunk_rows = options_.chunk, .deflate = options_.compress, .checksum = options_.checksums};
-    writer_->create(format::kSamples, info_.stored, info_.sample.prepended(sizes_[files_]), storage);
-    if (info_.targets > 0)
-      writer_->create(format::kLabels, DType::f32, {sizes_[files_], info_.targets}, storage);
-    else
-      writer_->create(format::kLabels, measured_.classes <= 256 ? DType::u8 : DType::i32, {sizes_[files_]}, storage);
-    written_ = 0;
-  }
-  void flush() {
-    writer_->write_rows(format::kSamples, written_, held_, block_.samples.data(), info_.stored);
-    writer_->write_rows(format::kLabels, written_, held_, block_.labels.data(),
-                        info_.targets > 0 ? DType::f32 : DType::i32);
-    written_ += held_;
-    held_ = 0;
-  }
-  void end_shard() {
-    writer_->publish();
-    writer_.reset();
-    bytes_ += fs::file_size(folder_.now(name(files_)));
-    ++files_;
-  }
-
   FreshFolder folder_;
   std::vector<std::int64_t> sizes_;
   const SourceInfo& info_;
-  const Measured& measured_;
+  const ShardHeader& header_;
   const ShardOptions& options_;
-  Block block_;
-  std::size_t sample_bytes_, label_bytes_;
-  std::unique_ptr<h5::Writer> writer_;
-  std::int64_t held_ = 0;     // samples in the block
-  std::int64_t written_ = 0;  // of the open shard
+  std::unique_ptr<ShardFile> file_;
+  std::int64_t written_ = 0;  // into the open shard
   std::size_t files_ = 0;     // complete
   std::uint64_t bytes_ = 0;
 };
@@ -265,18 +212,18 @@ ShardsWritten write_shards(SampleSource& source, const ShardOptions& options) {
   ShardsWritten written;
   written.samples = measured.samples - measured.held;
   written.held_out = measured.held;
-  written.classes = measured.classes;
+  written.classes = measured.header.classes;
   written.sample_shape = source.info().sample;
   written.stored = source.info().stored;
-  written.mean = measured.mean;
-  written.std = measured.std;
-  written.value_range = measured.value_range;
+  written.mean = measured.header.mean;
+  written.std = measured.header.std;
+  written.value_range = measured.header.value_range;
 
-  SetWriter train(folders.train, shard_sizes(written.samples, options), source.info(), measured, options);
+  SetWriter train(folders.train, shard_sizes(written.samples, options), source.info(), measured.header, options);
   std::unique_ptr<SetWriter> test;
   if (!folders.test.empty())
-    test = std::make_unique<SetWriter>(folders.test, std::vector<std::int64_t>{measured.held}, source.info(), measured,
-                                       options);
+    test = std::make_unique<SetWriter>(folders.test, std::vector<std::int64_t>{measured.held}, source.info(),
+                                       measured.header, options);
   const HoldOut held_out(measured.samples, measured.held);
   for_samples(source, options.chunk, measured.samples,
               [&](std::int64_t index, const std::uint8_t* sample, const std::uint8_t* label) {

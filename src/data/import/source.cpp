@@ -22,7 +22,7 @@ constexpr Format kFormats[] = {
 std::vector<std::string> known_formats() {
   std::vector<std::string> names;
   for (const Format& format : kFormats) names.emplace_back(format.name);
-  for (const char* of_tokens : {"text", "words", "sequences", "pairs"}) names.emplace_back(of_tokens);
+  for (const char* other : {"images", "tar", "text", "words", "sequences", "pairs"}) names.emplace_back(other);
   return names;
 }
 

@@ -46,7 +46,7 @@ struct ImportRequest {
   Heading heading = Heading::automatic;  // csv
 };
 
-// The names of all formats, those of sequence_source.hpp included.
+// The names of all formats, those of image_input.hpp and sequence_source.hpp included.
 std::vector<std::string> known_formats();
 // ConfigError for an unknown format, with the nearest, or inputs that do not fit it; DataError for a bad header.
 std::unique_ptr<SampleSource> open_source(const ImportRequest& request);

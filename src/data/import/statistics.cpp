@@ -66,6 +66,11 @@ void Statistics::add(const std::uint8_t* samples, std::int64_t count) {
     }
 }
 
+void Statistics::add(const std::vector<Moments>& part) {
+  for (std::size_t c = 0; c < channels_.size(); ++c)
+    if (part[c].n > 0) merge(channels_[c], part[c]);
+}
+
 std::vector<double> Statistics::mean() const {
   std::vector<double> values;
   for (const Moments& channel : channels_) values.push_back(channel.mean * info_.scale);

@@ -1,0 +1,21 @@
+// What the importers of samples have in common: options, and the lines they print.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cli/options.hpp"
+#include "data/import/shard_writer.hpp"
+
+namespace echelon::cli {
+
+ShardOptions shard_options(const ImportOptions& options);
+
+// "1,797 samples of (1, 8, 8) u8, 10 classes, in 8 files, 120 KiB (12.3 ms)", and those held out. `targets`: numbers of
+// a label; 0: classes.
+void print_samples_written(const ShardsWritten& written, std::int64_t targets, double seconds);
+void print_measured(const ShardsWritten& written);                // mean, std and range
+void print_verified(double bytes, double seconds);                // files were read back
+void print_files_written(const std::vector<std::string>& files);  // the first and the last
+
+}  // namespace echelon::cli

@@ -1,0 +1,206 @@
+// Tar archives in the way of WebDataset (https://github.com/webdataset/webdataset): members that follow each other and
+// share a name up to the first dot are one sample, <key>.jpg, .jpeg or .png with <key>.cls, a class number, or
+// <key>.txt, the name of a class. Other members are passed over.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+#include <filesystem>
+#include <limits>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "base/error.hpp"
+#include "data/import/image_input.hpp"
+#include "data/import/numbers.hpp"
+#include "data/import/tar.hpp"
+
+namespace echelon::inline data {
+namespace {
+
+constexpr std::int64_t kMostLabel = 4096;  // bytes
+
+// "a/b" and "seg.png" of "a/b.seg.PNG"; nothing of names without one, or with a dot in front.
+struct NameParts {
+  std::string key, ending;
+};
+NameParts parts_of(const std::string& name) {
+  const std::size_t base = name.rfind('/') + 1, dot = name.find('.', base);  // npos + 1 is 0
+  if (dot == std::string::npos || dot == base) return {};
+  std::string ending = name.substr(dot + 1);
+  std::transform(ending.begin(), ending.end(), ending.begin(), [](unsigned char c) { return std::tolower(c); });
+  return {name.substr(0, dot), ending};
+}
+
+std::string_view first_line(std::string_view text) {
+  text = text.substr(0, text.find('\n'));
+  if (text.ends_with('\r')) text.remove_suffix(1);
+  return trimmed(text);
+}
+
+// One archive that is being listed.
+class Listing {
+ public:
+  Listing(const std::string& path, std::int32_t unit, bool skip_damaged)
+      : path_(path), unit_(unit), skip_damaged_(skip_damaged), stamp_(stamp_of(path).stamp) {}
+
+  ImageUnit run() {
+    TarReader tar(path_);
+    try {
+      for (TarMember member; tar.next(member);) add(tar, member);
+      finish();
+    } catch (const DataError& error) {  // the rest of the archive cannot be read
+      if (!skip_damaged_) throw;
+      if (tar.last_is_whole() && trouble_of(open_).empty()) keep(open_);
+      found_.damaged.emplace_back(error.what());
+    }
+    if (found_.items.empty() && !skip_damaged_) throw DataError(fmt::format("{}: holds no image with a label", path_));
+    return std::move(found_);
+  }
+
+ private:
+  struct Sample {
+    std::string key{};
+    std::int64_t begin = 0;
+    std::optional<TarMember> image{};
+    std::optional<std::int32_t> number{};
+    std::optional<std::string> text{};
+    std::string trouble{};
+  };
+
+  // The trouble with a sample that is noted first counts.
+  void note(std::int64_t at, const std::string& what) {
+    if (open_.trouble.empty()) open_.trouble = fmt::format("{}: byte {}: {}", path_, at, what);
+  }
+
+  void add(TarReader& tar, const TarMember& member) {
+    const NameParts name = parts_of(member.name);
+    const bool image = name.ending == "jpg" || name.ending == "jpeg" || name.ending == "png";
+    if (!image && name.ending != "cls" && name.ending != "txt") return;
+    if (name.key != open_.key) {
+      finish();
+      open_ = {.key = name.key, .begin = member.header};
+    }
+    if (!member.is_file) return note(member.header, fmt::format("'{}' is not a regular file", member.name));
+    if (image) {
+      if (open_.image)
+        note(member.header, fmt::format("'{}' is a second image beside '{}'", member.name, open_.image->name));
+      else
+        open_.image = member;
+      return;
+    }
+    if (member.bytes > kMostLabel && name.ending == "cls")
+      return note(member.header, fmt::format("'{}' is no class number: {} bytes", member.name, member.bytes));
+    if (member.bytes > kMostLabel) return;  // a text, no name
+    const std::string content = tar.content(member);
+    const std::string_view line = first_line(content);
+    if (name.ending == "txt")
+      open_.text = line;
+    else
+      open_.number = number_of(member, line);
+  }
+
+  std::optional<std::int32_t> number_of(const TarMember& member, std::string_view text) {
+    std::int32_t number = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+    if (error == std::errc() && end == text.data() + text.size() && number >= 0 &&
+        number < std::numeric_limits<std::int32_t>::max())
+      return number;
+    note(member.header, fmt::format("'{}' holds '{}', no class number", member.name, text.substr(0, 40)));
+    return std::nullopt;
+  }
+
+  void finish() {
+    const Sample sample = std::exchange(open_, {});
+    if (!sample.image && !sample.number && sample.trouble.empty()) return;  // nothing, or a text alone
+    const std::string trouble = trouble_of(sample);
+    if (trouble.empty()) return keep(sample);
+    if (!skip_damaged_) throw DataError(trouble);
+    found_.damaged.push_back(trouble);
+  }
+
+  // Why a sample cannot be used; "" where it can. The first one that can decides which labels count.
+  std::string trouble_of(const Sample& sample) const {
+    if (!sample.trouble.empty()) return sample.trouble;
+    const auto at = [&](const std::string& what) { return fmt::format("{}: byte {}: {}", path_, sample.begin, what); };
+    if (!sample.image) return at(fmt::format("'{0}.cls' has no image '{0}.jpg', .jpeg or .png beside it", sample.key));
+    const bool named = sample.text && !sample.text->empty();
+    if (numbers_ ? (*numbers_ ? sample.number.has_value() : named) : sample.number || named) return {};
+    return at(fmt::format("'{}' has no label '{}.{}' beside it", sample.image->name, sample.key,
+                          !numbers_   ? "cls' or '.txt"
+                          : *numbers_ ? "cls"
+                                      : "txt"));
+  }
+
+  void keep(const Sample& sample) {
+    if (!numbers_) numbers_ = sample.number.has_value();
+    std::int32_t label = 0;
+    if (*numbers_) {
+      label = *sample.number;
+    } else {
+      const auto [known, added] = labels_.emplace(*sample.text, static_cast<std::int32_t>(labels_.size()));
+      if (added) found_.classes.push_back(*sample.text);
+      label = known->second;
+    }
+    found_.items.push_back({.unit = unit_,
+                            .label = label,
+                            .name = sample.image->name,
+                            .offset = sample.image->offset,
+                            .bytes = sample.image->bytes,
+                            .stamp = stamp_});
+  }
+
+  const std::string path_;
+  const std::int32_t unit_;
+  const bool skip_damaged_;
+  const std::uint64_t stamp_;
+  ImageUnit found_;
+  Sample open_;
+  std::optional<bool> numbers_;  // labels are numbers, or names
+  std::map<std::string, std::int32_t> labels_;
+};
+
+class ImageArchives final : public ImageInput {
+ public:
+  explicit ImageArchives(const ImageRequest& request) : paths_(request.inputs), skip_damaged_(request.skip_damaged) {
+    for (const std::string& path : paths_) ByteStream{path};  // all there, before the first is read
+  }
+
+  const std::vector<std::string>& units() const override { return paths_; }
+  bool is_sorted() const override { return false; }
+  ImageUnit list(std::size_t unit) override {
+    return Listing(paths_[unit], static_cast<std::int32_t>(unit), skip_damaged_).run();
+  }
+
+  std::string read(const ImageItem& item) override {
+    if (!stream_ || open_ != item.unit) {
+      open_ = item.unit;
+      stream_ = std::make_unique<ByteStream>(paths_[static_cast<std::size_t>(open_)]);
+    }
+    std::string bytes(static_cast<std::size_t>(item.bytes), '\0');
+    stream_->seek(item.offset);
+    stream_->read(bytes.data(), bytes.size(), fmt::format("'{}'", item.name));
+    return bytes;
+  }
+
+  std::string place(const ImageItem& item) const override {
+    return fmt::format("{}: '{}' at byte {}", paths_[static_cast<std::size_t>(item.unit)], item.name, item.offset);
+  }
+
+ private:
+  std::vector<std::string> paths_;
+  bool skip_damaged_;
+  std::int32_t open_ = 0;
+  std::unique_ptr<ByteStream> stream_;
+};
+
+}  // namespace
+
+std::unique_ptr<ImageInput> open_image_archives(const ImageRequest& request) {
+  if (request.inputs.empty()) throw ConfigError("tar takes one or more archives");
+  return std::make_unique<ImageArchives>(request);
+}
+
+}  // namespace echelon::inline data

@@ -1,0 +1,136 @@
+#include "data/import/image_plan.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <set>
+#include <utility>
+
+#include "base/checksum.hpp"
+#include "base/error.hpp"
+#include "base/hash_rng.hpp"
+#include "data/format.hpp"
+#include "data/import/hold_out.hpp"
+#include "data/import/like.hpp"
+#include "data/import/packed.hpp"
+
+namespace echelon::inline data {
+namespace {
+
+// Names of all units in their order, without repetition.
+std::vector<std::string> classes_of(const std::vector<ImageUnit>& units, const ImageInput& input) {
+  std::set<std::string> names;
+  const ImageUnit* first = nullptr;
+  for (const ImageUnit& unit : units) {
+    if (unit.items.empty()) continue;
+    if (first == nullptr) first = &unit;
+    if (unit.classes.empty() != first->classes.empty())
+      throw DataError(fmt::format("{} has {} as labels, {} has {}; either all are numbers or all are names",
+                                  input.place(first->items[0]), first->classes.empty() ? "numbers" : "names",
+                                  input.place(unit.items[0]), unit.classes.empty() ? "numbers" : "names"));
+    names.insert(unit.classes.begin(), unit.classes.end());
+  }
+  return {names.begin(), names.end()};
+}
+
+// From the numbers of a unit's own classes to those of the set.
+void number_labels(ImageUnit& unit, const std::vector<std::string>& classes) {
+  if (unit.classes.empty()) return;
+  std::vector<std::int32_t> numbers;
+  for (const std::string& name : unit.classes)
+    numbers.push_back(
+        static_cast<std::int32_t>(std::lower_bound(classes.begin(), classes.end(), name) - classes.begin()));
+  for (ImageItem& item : unit.items) item.label = numbers[static_cast<std::size_t>(item.label)];
+}
+
+// In a fixed random order: the shuffle of training mixes only samples that are close to each other.
+void mix(std::vector<ImageItem>& items) {
+  const HashRng draws(1, "images");
+  for (std::size_t i = items.size(); i > 1; --i) std::swap(items[i - 1], items[draws.below(i, i)]);
+}
+
+// Those held out go behind the others; their number.
+std::size_t hold_out(std::vector<ImageItem>& items, const ShardOptions& options, bool mixed) {
+  const auto all = static_cast<std::int64_t>(items.size());
+  const HoldOut is_held(all, held_out_of(all, options));
+  std::vector<ImageItem> train, test;
+  for (std::size_t i = 0; i < items.size(); ++i)
+    (is_held(static_cast<std::int64_t>(i)) ? test : train).push_back(std::move(items[i]));
+  if (mixed) mix(train);
+  const std::size_t held = test.size();
+  items = std::move(train);
+  std::move(test.begin(), test.end(), std::back_inserter(items));
+  return held;
+}
+
+// Of the unit: the name of the class or of the archive, so that input that was moved is still the same.
+std::string unit_name(const std::string& unit) { return std::filesystem::path(unit).filename().string(); }
+
+std::string made_of(const ImagePlan& plan, const PlannedShard& shard, const ImageInput& input,
+                    const ShardOptions& options) {
+  Packing packed;
+  packed.put(sample_format::kVersion);
+  for (const std::int64_t extent : {plan.info.sample[0], plan.info.sample[1], plan.info.sample[2]}) packed.put(extent);
+  packed.put(plan.info.classes);
+  packed.put(plan.info.class_names);
+  packed.put(plan.info.scale);
+  for (const std::int64_t option :
+       {options.chunk, std::int64_t{options.compress}, std::int64_t{options.checksums ? 1 : 0}})
+    packed.put(option);
+  for (std::size_t i = shard.first; i < shard.first + shard.count; ++i) {
+    const ImageItem& item = plan.items[i];
+    packed.put(unit_name(input.units()[static_cast<std::size_t>(item.unit)]));
+    packed.put(std::string_view(item.name));
+    packed.put(item.offset);
+    packed.put(item.stamp);
+    packed.put(item.label);
+  }
+  return hex64(checksum64(packed.bytes()));
+}
+
+}  // namespace
+
+ImagePlan plan_images(std::vector<ImageUnit> units, const ImageInput& input, const ImageRequest& request) {
+  ImagePlan plan;
+  plan.info.sample = {request.channels, request.height, request.width};
+  plan.info.class_names = classes_of(units, input);
+  std::int32_t greatest = -1;
+  for (ImageUnit& unit : units) {
+    number_labels(unit, plan.info.class_names);
+    for (ImageItem& item : unit.items) {
+      greatest = std::max(greatest, item.label);
+      plan.items.push_back(std::move(item));
+    }
+    std::move(unit.damaged.begin(), unit.damaged.end(), std::back_inserter(plan.damaged));
+    unit = {};
+  }
+  if (plan.items.empty())
+    throw DataError(fmt::format("{}: holds no image that can be used; {} left out, the first: {}", input.units()[0],
+                                plan.damaged.size(), plan.damaged.empty() ? "-" : plan.damaged[0]));
+  plan.info.classes = plan.info.class_names.empty() ? std::int64_t{greatest} + 1
+                                                    : static_cast<std::int64_t>(plan.info.class_names.size());
+  if (!request.like.empty()) {
+    const std::vector<std::int32_t> numbers = take_classes(plan.info, request.like);
+    for (ImageItem& item : plan.items) item.label = numbers[static_cast<std::size_t>(item.label)];
+  }
+  return plan;
+}
+
+void plan_shards(ImagePlan& plan, const ImageInput& input, const ShardOptions& options) {
+  const std::size_t held = hold_out(plan.items, options, input.is_sorted());
+  const std::size_t train = plan.items.size() - held;
+  const std::string folder = held > 0 ? "train/" : "";
+  std::size_t first = 0, index = 0;
+  for (const std::int64_t size : shard_sizes(static_cast<std::int64_t>(train), options)) {
+    plan.shards.push_back({.file = folder + shard_name(options, index++), .made_of = {}, .first = first});
+    plan.shards.back().count = static_cast<std::size_t>(size);
+    first += static_cast<std::size_t>(size);
+  }
+  if (held > 0)
+    plan.shards.push_back(
+        {.file = "test/" + shard_name(options, 0), .made_of = {}, .test = true, .first = train, .count = held});
+  for (PlannedShard& shard : plan.shards) shard.made_of = made_of(plan, shard, input, options);
+}
+
+}  // namespace echelon::inline data

@@ -1,0 +1,96 @@
+// PNG by libpng.
+#include <fmt/format.h>
+#include <png.h>
+
+#include <csetjmp>
+#include <cstdio>
+#include <cstring>
+
+#include "base/error.hpp"
+#include "data/import/image.hpp"
+
+namespace echelon::inline data {
+namespace {
+
+struct Input {
+  std::string_view left;
+  char trouble[256];
+};
+
+[[noreturn]] void stop(png_structp png, png_const_charp text) {
+  auto* const input = static_cast<Input*>(png_get_error_ptr(png));
+  std::snprintf(input->trouble, sizeof input->trouble, "%s", text);
+  png_longjmp(png, 1);
+}
+void warned(png_structp, png_const_charp) {}  // of what is not part of the picture
+
+void take(png_structp png, png_bytep dst, std::size_t bytes) {
+  auto* const input = static_cast<Input*>(png_get_io_ptr(png));
+  if (bytes > input->left.size()) png_error(png, "it ends early");
+  std::memcpy(dst, input->left.data(), bytes);
+  input->left.remove_prefix(bytes);
+}
+
+// Frees what the library holds.
+struct Decoder {
+  Input input;
+  png_structp png;
+  png_infop info;
+  explicit Decoder(std::string_view bytes)
+      : input{bytes, {}},
+        png(png_create_read_struct(PNG_LIBPNG_VER_STRING, &input, stop, warned)),
+        info(png != nullptr ? png_create_info_struct(png) : nullptr) {
+    if (info == nullptr) throw DataError("libpng does not start");
+  }
+  ~Decoder() { png_destroy_read_struct(&png, &info, nullptr); }
+  Decoder(const Decoder&) = delete;
+};
+
+// False with input.trouble. Errors of the library jump back to the beginning: no object with a destructor lives here.
+bool read_header(Decoder& decoder) {
+  if (setjmp(png_jmpbuf(decoder.png)) != 0) return false;
+  png_set_read_fn(decoder.png, &decoder.input, take);
+  png_read_info(decoder.png, decoder.info);
+  return true;
+}
+// To 8 bits of grey or colour, with alpha where there is some.
+bool start(Decoder& decoder) {
+  if (setjmp(png_jmpbuf(decoder.png)) != 0) return false;
+  png_set_expand(decoder.png);
+  png_set_scale_16(decoder.png);
+  png_set_interlace_handling(decoder.png);
+  png_read_update_info(decoder.png, decoder.info);
+  return true;
+}
+bool read_rows(Decoder& decoder, png_bytepp rows) {
+  if (setjmp(png_jmpbuf(decoder.png)) != 0) return false;
+  png_read_image(decoder.png, rows);
+  png_read_end(decoder.png, nullptr);
+  return true;
+}
+
+}  // namespace
+
+Image decode_png(std::string_view bytes) {
+  Decoder decoder(bytes);
+  const auto require = [&](bool done) {
+    if (!done) throw DataError(fmt::format("is damaged or no PNG that can be read: {}", decoder.input.trouble));
+  };
+  require(read_header(decoder));
+  const std::int64_t width = png_get_image_width(decoder.png, decoder.info),
+                     height = png_get_image_height(decoder.png, decoder.info);
+  if (!fair_extents(width, height)) throw DataError(unfair_text(width, height));
+  require(start(decoder));
+  Image image{.width = static_cast<int>(width),
+              .height = static_cast<int>(height),
+              .channels = png_get_channels(decoder.png, decoder.info),
+              .pixels = {}};
+  const std::size_t row_bytes = png_get_rowbytes(decoder.png, decoder.info);
+  image.pixels.resize(row_bytes * static_cast<std::size_t>(height));
+  std::vector<png_bytep> rows(static_cast<std::size_t>(height));
+  for (std::size_t y = 0; y < rows.size(); ++y) rows[y] = image.pixels.data() + y * row_bytes;
+  require(read_rows(decoder, rows.data()));
+  return image;
+}
+
+}  // namespace echelon::inline data

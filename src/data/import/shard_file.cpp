@@ -1,0 +1,72 @@
+#include "data/import/shard_file.hpp"
+
+#include <algorithm>
+
+#include "data/format.hpp"
+
+namespace echelon::inline data {
+namespace {
+
+namespace format = sample_format;
+
+void write_header(h5::Writer& writer, const SourceInfo& info, const ShardHeader& header) {
+  writer.attribute(format::kFormat, std::string(format::kName));
+  writer.attribute(format::kFormatVersion, format::kVersion);
+  if (info.targets == 0) writer.attribute(format::kClasses, header.classes);
+  if (!info.class_names.empty()) write_class_names(writer, info.class_names);
+  writer.attribute(format::kMean, header.mean);
+  writer.attribute(format::kStd, header.std);
+  writer.attribute(format::kScale, info.scale);
+  writer.attribute(format::kValueRange, header.value_range);
+}
+
+}  // namespace
+
+std::size_t sample_bytes(const SourceInfo& info) {
+  return static_cast<std::size_t>(info.sample.elems()) * size_of(info.stored);
+}
+std::size_t label_bytes(const SourceInfo& info) {
+  return 4 * static_cast<std::size_t>(std::max<std::int64_t>(1, info.targets));
+}
+
+ShardFile::ShardFile(const std::string& path, std::int64_t samples, const SourceInfo& info, const ShardHeader& header,
+                     const ShardOptions& options)
+    : writer_(path),
+      stored_(info.stored),
+      label_(info.targets > 0 ? DType::f32 : DType::i32),
+      chunk_(options.chunk),
+      sample_bytes_(sample_bytes(info)),
+      label_bytes_(label_bytes(info)),
+      samples_(static_cast<std::size_t>(chunk_) * sample_bytes_),
+      labels_(static_cast<std::size_t>(chunk_) * label_bytes_) {
+  write_header(writer_, info, header);
+  const h5::DatasetOptions storage{
+      .chunk_rows = options.chunk, .deflate = options.compress, .checksum = options.checksums};
+  writer_.create(format::kSamples, info.stored, info.sample.prepended(samples), storage);
+  if (info.targets > 0)
+    writer_.create(format::kLabels, DType::f32, {samples, info.targets}, storage);
+  else
+    writer_.create(format::kLabels, header.classes <= 256 ? DType::u8 : DType::i32, {samples}, storage);
+}
+
+void ShardFile::append(const std::uint8_t* sample, const std::uint8_t* label) {
+  const auto at = static_cast<std::size_t>(held_);
+  std::copy(sample, sample + sample_bytes_, samples_.data() + at * sample_bytes_);
+  std::copy(label, label + label_bytes_, labels_.data() + at * label_bytes_);
+  if (++held_ == chunk_) flush();
+}
+
+void ShardFile::flush() {
+  if (held_ == 0) return;
+  writer_.write_rows(format::kSamples, written_, held_, samples_.data(), stored_);
+  writer_.write_rows(format::kLabels, written_, held_, labels_.data(), label_);
+  written_ += held_;
+  held_ = 0;
+}
+
+void ShardFile::publish() {
+  flush();
+  writer_.publish();
+}
+
+}  // namespace echelon::inline data
