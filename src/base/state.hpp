@@ -6,9 +6,9 @@
 // does not depend on which visitor it is.
 //
 // Placement: which part of a tensor each rank holds:
-//   replicated   equal on every rank; rank 0 of the replicas writes it, all read it
-//   slice        this part of the model's box of a tensor of `global_shape`, equal on all replicas of the part; stored
-//                whole under `name`, so that any mesh reads it back
+//   replicated   equal on every rank that has it; the first of them writes it, all read it
+//   slice        this part of the model's box of a tensor of `global_shape`, equal on all replicas of the part; a file
+//                has it whole under `name`, so that any mesh reads it back
 //   rows         this replica's rows of a tensor of `global_shape`; likewise
 //   per_replica  different on every replica (residuals, asynchronous clocks): `global_shape` has a row for each, and
 //                `offset` begins with this replica's; the rest is a box, as a slice's. `other_k` states what becomes of
@@ -18,7 +18,7 @@
 //                  reset           zeros
 //                  keep            stays as it is, also where a checkpoint has none
 //
-// Visiting sends no message and is not collective: slices and rows that lie on other ranks are gathered before
+// Visiting sends no message and is not collective: rows that lie on other ranks are gathered before
 // (checkpoint/slices.hpp, Strategy::gather_state).
 //
 // The memory that a visitor gets is host memory, valid during the call only. An object whose state lives on a device

@@ -1,25 +1,18 @@
 #include "checkpoint/checkpoint.hpp"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <unistd.h>
 
-#include <algorithm>
-#include <cerrno>
 #include <cstring>
 #include <filesystem>
-#include <map>
 #include <nlohmann/json.hpp>
-#include <set>
-#include <utility>
 #include <vector>
 
-#include "base/atomic_file.hpp"
 #include "base/check.hpp"
 #include "base/checksum.hpp"
 #include "base/error.hpp"
 #include "base/log.hpp"
 #include "base/tensor_region.hpp"
+#include "checkpoint/state_file.hpp"
 #include "h5/file.hpp"
 
 namespace echelon::inline checkpoint {
@@ -34,93 +27,6 @@ bool is_real(DType dtype) { return dtype == DType::f32 || dtype == DType::f64; }
 std::size_t bytes_of(const StateTensor& tensor) {
   return static_cast<std::size_t>(tensor.shape.elems()) * size_of(tensor.dtype);
 }
-
-// Passes over all tensors of a file, whole: those that are visited, then those that other ranks hold of the model.
-class FilePass : public StateVisitor {
- public:
-  explicit FilePass(const WholeTensors& wholes) : wholes_(wholes) {}
-  bool loading() const override { return false; }
-  void run(const VisitAll& visit) {
-    visit(*this);
-    for (const auto& [name, whole] : wholes_)
-      if (!passed_.contains(name)) store(name, whole.dtype, whole.shape, whole.bytes.data());
-  }
-  void tensor(const StateTensor& t) override {
-    const Shape shape = whole_shape(t);
-    const void* data = t.data;
-    if (shape != t.shape) {
-      const auto whole = wholes_.find(t.name);
-      ECHELON_CHECK(whole != wholes_.end(), "'{}' is {} of {}", t.name, t.shape.text(), shape.text());
-      data = whole->second.bytes.data();
-    }
-    passed_.emplace(t.name);
-    store(std::string(t.name), t.dtype, shape, data);
-  }
-
- protected:
-  virtual void store(const std::string& name, DType dtype, const Shape& shape, const void* data) = 0;
-
- private:
-  const WholeTensors& wholes_;
-  std::set<std::string, std::less<>> passed_;
-};
-
-class StructurePass final : public FilePass {
- public:
-  StructurePass(h5::Writer& writer, const WholeTensors& wholes) : FilePass(wholes), writer_(writer) {}
-  void scalar(std::string_view name, std::int64_t& value) override { writer_.attribute(name, value); }
-  void scalar(std::string_view name, double& value) override { writer_.attribute(name, value); }
-
- private:
-  void store(const std::string& name, DType dtype, const Shape& shape, const void*) override {
-    writer_.reserve(name, dtype, shape);
-  }
-
-  h5::Writer& writer_;
-};
-
-// Writes values to their places, in blocks that are summed while they are in the cache.
-class ValuesPass final : public FilePass {
- public:
-  ValuesPass(const h5::Writer& writer, const std::string& path, const std::vector<h5::DatasetPlace>& places,
-             const WholeTensors& wholes)
-      : FilePass(wholes), path_(path), file_(::open(writer.temporary().c_str(), O_WRONLY | O_NOFOLLOW | O_CLOEXEC)) {
-    if (file_ < 0) throw EnvironmentError(fmt::format("{}: cannot be written: {}", path, std::strerror(errno)));
-    for (const h5::DatasetPlace& place : places) offsets_[place.name] = place.offset;
-  }
-  ~ValuesPass() override {
-    if (file_ >= 0) ::close(file_);
-  }
-  ValuesPass(const ValuesPass&) = delete;
-  void scalar(std::string_view, std::int64_t&) override {}
-  void scalar(std::string_view, double&) override {}
-  std::vector<SavedValues> close() {
-    if (::close(std::exchange(file_, -1)) != 0)
-      throw EnvironmentError(fmt::format("{}: cannot be written: {}", path_, std::strerror(errno)));
-    return std::move(values_);
-  }
-
- private:
-  void store(const std::string& name, DType dtype, const Shape& shape, const void* data) override {
-    const std::size_t bytes = static_cast<std::size_t>(shape.elems()) * size_of(dtype);
-    if (bytes == 0) return;
-    const auto place = offsets_.find(name);
-    ECHELON_CHECK(place != offsets_.end(), "'{}' has no place in {}", name, path_);
-    SavedValues saved{.name = name, .dtype = std::string(name_of(dtype)), .offset = place->second, .bytes = bytes};
-    const auto* from = static_cast<const std::byte*>(data);
-    for (std::size_t at = 0, now = kSumBlock; now == kSumBlock; at += now) {
-      now = std::min(bytes - at, kSumBlock);
-      saved.checksum = checksum64(from + at, now, saved.checksum);
-      write_at(file_, path_, from + at, now, saved.offset + at);
-    }
-    values_.push_back(std::move(saved));
-  }
-
-  std::string path_;
-  int file_;
-  std::map<std::string, std::uint64_t, std::less<>> offsets_;
-  std::vector<SavedValues> values_;
-};
 
 class Restorer final : public StateVisitor {
  public:
@@ -229,33 +135,18 @@ class Summer final : public StateVisitor {
 }  // namespace
 
 CheckpointInfo save_checkpoint(const std::string& folder, std::int64_t step, const VisitAll& visit,
-                               const WholeTensors& wholes, const SaveOptions& options) {
+                               const SaveOptions& options) {
   const std::string path = checkpoint_path(folder, step);
   std::error_code ignored;
   fs::remove(manifest_path(path), ignored);  // of an earlier attempt: while the file changes it must not count
   h5::Writer writer(path);
-  writer.attribute("echelon_format", std::string(kCheckpointFormat));
-  writer.attribute("format_version", kCheckpointVersion);
-  if (!options.training_data.empty()) writer.attribute("training_data", options.training_data);
-  StructurePass(writer, wholes).run(visit);
-  ValuesPass values(writer, path, writer.lay_out(), wholes);
-  values.run(visit);
-  const ordered_json manifest = manifest_of(writer.temporary(), step, values.close());
-  if (options.verify) {
-    sync_file(writer.temporary());
-    if (const std::string wrong = difference(writer.temporary(), manifest, true); !wrong.empty())
-      throw EnvironmentError(
-          fmt::format("{}: was not written as it should be, earlier checkpoints stay: read back, {}", path, wrong));
-  }
-  if (options.before_publish) options.before_publish();
-  writer.publish();
-  try {
-    write_manifest(path, manifest);
-  } catch (...) {
-    fs::remove(path, ignored);
-    throw;
-  }
-  set_latest(folder, step);
+  begin_checkpoint(writer, kCheckpointVersion, options);
+  const std::vector<SavedValues> values = write_state(writer, path, visit);
+  for (const SavedValues& saved : values)
+    ECHELON_CHECK(saved.region.shape == saved.region.whole, "'{}' is {} of {}", saved.name, saved.region.shape.text(),
+                  saved.region.whole.text());
+  const ordered_json manifest = manifest_of(writer.temporary(), step, values);
+  publish_checkpoint(writer, path, manifest, options);
   return {path, step, manifest.at("file").at("bytes").get<std::uint64_t>()};
 }
 

@@ -1,5 +1,5 @@
-// Checkpoints: one HDF5 file a checkpoint, tensors stored whole and by name, so that h5py reads it and any mesh resumes
-// it.
+// Checkpoints: one HDF5 file a checkpoint, tensors whole and by name, so that h5py reads it and any mesh resumes it.
+// Where the model lies on several ranks the values are in further files (parts.hpp), which readers do not see.
 //
 //   datasets weights/<parameter>, optimiser/<state>/<parameter>, ..; one root attribute a counter (step, epoch, ..);
 //   attributes echelon_format, format_version, training_data
@@ -24,14 +24,12 @@ struct SaveOptions {
   std::function<void()> before_publish = {};  // called before the file gets its name; what it throws leaves no file
 };
 
-// Called by one rank, rank 0 of the first replica; sends nothing. Writes the file, then its manifest, then `latest`:
-// each appears whole or not at all. Replicated state comes from `visit`, which is called twice; slices that this rank
-// does not hold whole from `wholes` (gather_slices, gather_parts), a failed check where one is missing.
-// EnvironmentError (disk full, a file that reads back otherwise) leaves earlier checkpoints and no file of this one.
-// HDF5 writes the structure alone, so that its lock is free while values are written. Cost: one pass over all bytes to
-// sum and write, fsyncs; with `verify` one to read them.
+// Called by one rank; sends nothing. Writes the file, then its manifest, then `latest`: each appears whole or not at
+// all. `visit` is called twice; every tensor is whole (with_gathered), else a failed check. EnvironmentError (disk
+// full, a file that reads back otherwise) leaves earlier checkpoints and no file of this one. Cost: one pass over all
+// bytes to sum and write, fsyncs; with `verify` one to read them.
 CheckpointInfo save_checkpoint(const std::string& folder, std::int64_t step, const VisitAll& visit,
-                               const WholeTensors& wholes = {}, const SaveOptions& options = {});
+                               const SaveOptions& options = {});
 // Called by every rank, without messages; each reads its part of a slice (a slice that is no range of rows: the whole
 // tensor, in memory for a moment). Verifies nothing: find_checkpoint or require_good come before. DataError with file
 // and tensor for a missing tensor, another shape or dtype, and per-replica state with OtherK::refuse of another number

@@ -10,9 +10,9 @@
 #include <stdexcept>
 
 #include "base/atomic_file.hpp"
-#include "base/checksum.hpp"
 #include "base/error.hpp"
 #include "base/log.hpp"
+#include "checkpoint/manifest.hpp"
 
 namespace echelon::inline checkpoint {
 
@@ -21,7 +21,7 @@ using nlohmann::ordered_json;
 
 namespace {
 
-constexpr std::int64_t kWholeSumVersion = 2;
+constexpr std::string_view kPart = ".part-";
 
 std::string stem_of(std::int64_t step) { return fmt::format("step-{:08}", step); }
 
@@ -44,65 +44,42 @@ ordered_json read_manifest(const std::string& checkpoint) {
   return ordered_json::parse(read_file_whole(manifest_path(checkpoint)));
 }
 
-std::string wrong_with_manifest(const ordered_json& manifest, const std::string& checkpoint) {
-  if (manifest.at("format") != kCheckpointFormat) return "its manifest is of another format";
-  if (const auto& version = manifest.at("version"); version != kCheckpointVersion && version != kWholeSumVersion)
-    return fmt::format("its format has version {}, this program reads versions {} and {}", version.dump(),
-                       kWholeSumVersion, kCheckpointVersion);
-  const std::string stem = fs::path(checkpoint).stem().string();
-  if (stem.starts_with("step-") && stem != stem_of(manifest.at("step").get<std::int64_t>()))
-    return fmt::format("its manifest is of step {}", manifest.at("step").dump());
-  std::error_code error;
-  const std::uintmax_t size = fs::file_size(checkpoint, error);
-  if (error) return "the file cannot be read: " + error.message();
-  const auto expected = manifest.at("file").at("bytes").get<std::uint64_t>();
-  if (size != expected) return fmt::format("the file has {} bytes, its manifest {}", size, expected);
+const ordered_json& parts_in(const ordered_json& manifest) {
+  static const ordered_json none = ordered_json::array();
+  return manifest.at("version") == kPartsVersion ? manifest.at("parts") : none;
+}
+
+// A file lies beside its checkpoint, whatever a damaged manifest has.
+std::string file_of(const ordered_json& part, const std::string& checkpoint) {
+  const fs::path name = fs::path(part.at("file").at("name").get<std::string>()).filename();
+  return fs::path(checkpoint).replace_filename(name).string();
+}
+
+// The first text that differs(file, its manifest) has, behind the name of the file where it is a part.
+template <class Differs>
+std::string for_each_file(const ordered_json& manifest, const std::string& checkpoint, const Differs& differs) {
+  if (std::string wrong = differs(checkpoint, manifest); !wrong.empty()) return wrong;
+  for (const ordered_json& part : parts_in(manifest)) {
+    const std::string file = file_of(part, checkpoint);
+    if (const std::string wrong = differs(file, part); !wrong.empty())
+      return fmt::format("{}: {}", fs::path(file).filename().string(), wrong);
+  }
   return {};
 }
 
-// In the order of the file.
-std::vector<SavedValues> values_in(const ordered_json& manifest) {
-  std::vector<SavedValues> values;
-  for (const auto& entry : manifest.at("datasets")) {
-    SavedValues& saved = values.emplace_back();
-    entry.at("name").get_to(saved.name);
-    entry.at("offset").get_to(saved.offset);
-    entry.at("bytes").get_to(saved.bytes);
-    saved.checksum = std::stoull(entry.at("checksum64").get<std::string>(), nullptr, 16);
-  }
-  std::sort(values.begin(), values.end(), [](const auto& a, const auto& b) { return a.offset < b.offset; });
-  return values;
+// Manifest and sizes.
+std::string wrong_with_manifest(const ordered_json& manifest, const std::string& checkpoint) {
+  if (manifest.at("format") != kCheckpointFormat) return "its manifest is of another format";
+  if (const auto& version = manifest.at("version");
+      version != kCheckpointVersion && version != kWholeSumVersion && version != kPartsVersion)
+    return fmt::format("its format has version {}, this program reads versions {} to {}", version.dump(),
+                       kWholeSumVersion, kPartsVersion);
+  const std::string stem = fs::path(checkpoint).stem().string();
+  if (stem.starts_with("step-") && stem != stem_of(manifest.at("step").get<std::int64_t>()))
+    return fmt::format("its manifest is of step {}", manifest.at("step").dump());
+  return for_each_file(manifest, checkpoint, difference_in_size);
 }
 
-struct Sums {
-  std::vector<std::uint64_t> of_values;
-  std::uint64_t of_structure = 0;  // of all that is no value
-};
-
-// One pass over the file; `values` in its order.
-Sums sums_of(SummedFile& file, const std::vector<SavedValues>& values, bool structure_alone) {
-  Sums sums;
-  std::uint64_t at = 0;
-  for (const SavedValues& saved : values) {
-    if (saved.offset < at || saved.offset > file.bytes() || saved.bytes > file.bytes() - saved.offset)
-      throw DataError(fmt::format("its manifest has no possible place for '{}'", saved.name));
-    sums.of_structure = file.checksum(at, saved.offset - at, sums.of_structure);
-    if (!structure_alone) sums.of_values.push_back(file.checksum(saved.offset, saved.bytes));
-    at = saved.offset + saved.bytes;
-  }
-  sums.of_structure = file.checksum(at, file.bytes() - at, sums.of_structure);
-  return sums;
-}
-
-std::string quoted(const std::vector<std::string>& names) {
-  constexpr std::size_t kNamed = 3;
-  std::string text;
-  for (std::size_t i = 0; i < std::min(names.size(), kNamed); ++i)
-    text += fmt::format("{}'{}'", i ? ", " : "", names[i]);
-  return names.size() > kNamed ? fmt::format("{} and {} more", text, names.size() - kNamed) : text;
-}
-
-// Manifest and size alone.
 bool looks_good(const std::string& checkpoint) {
   try {
     return wrong_with_manifest(read_manifest(checkpoint), checkpoint).empty();
@@ -123,44 +100,20 @@ std::string manifest_path(const std::string& checkpoint) {
   return fs::path(checkpoint).replace_extension(".json").string();
 }
 
-ordered_json manifest_of(const std::string& file, std::int64_t step, const std::vector<SavedValues>& values) {
-  std::vector<SavedValues> ordered = values;
-  std::sort(ordered.begin(), ordered.end(), [](const auto& a, const auto& b) { return a.offset < b.offset; });
-  SummedFile summed(file);
-  const Sums sums = sums_of(summed, ordered, true);
-  ordered_json datasets = ordered_json::array();
-  for (const SavedValues& saved : values)
-    datasets.push_back({{"name", saved.name},
-                        {"dtype", saved.dtype},
-                        {"bytes", saved.bytes},
-                        {"offset", saved.offset},
-                        {"checksum64", hex64(saved.checksum)}});
-  return {{"format", kCheckpointFormat},
-          {"version", kCheckpointVersion},
-          {"step", step},
-          {"file", {{"bytes", summed.bytes()}}},
-          {"structure", {{"checksum64", hex64(sums.of_structure)}}},
-          {"datasets", datasets}};
+std::string part_path(const std::string& folder, std::int64_t step, int part) {
+  return fmt::format("{}/{}{}{:04}.h5", folder, stem_of(step), kPart, part);
 }
 
-std::string difference(const std::string& path, const ordered_json& manifest, bool from_disk) {
-  SummedFile file(path);
-  if (from_disk) file.forget_cached();
-  if (manifest.at("version") == kWholeSumVersion)
-    return hex64(file.checksum(0, file.bytes())) == manifest.at("file").at("checksum64").get<std::string>()
-               ? ""
-               : "the file does not have the checksum of its manifest";
-  const std::vector<SavedValues> values = values_in(manifest);
-  const Sums sums = sums_of(file, values, false);
-  std::vector<std::string> wrong;
-  for (std::size_t i = 0; i < values.size(); ++i)
-    if (sums.of_values[i] != values[i].checksum) wrong.push_back(values[i].name);
-  if (!wrong.empty())
-    return fmt::format("{} {} the checksum of the manifest", quoted(wrong),
-                       wrong.size() == 1 ? "does not have" : "do not have");
-  if (hex64(sums.of_structure) != manifest.at("structure").at("checksum64").get<std::string>())
-    return "the structure of the file does not have the checksum of its manifest";
-  return {};
+bool is_part(const std::string& path) {
+  const std::string name = fs::path(path).filename().string();
+  return name.starts_with("step-") && name.find(kPart) != std::string::npos && name.ends_with(".h5");
+}
+
+std::vector<std::string> files_of(const std::string& checkpoint) {
+  const ordered_json manifest = read_manifest(checkpoint);
+  std::vector<std::string> files = {checkpoint};
+  for (const ordered_json& part : parts_in(manifest)) files.push_back(file_of(part, checkpoint));
+  return files;
 }
 
 void write_manifest(const std::string& checkpoint, const ordered_json& manifest) {
@@ -186,7 +139,8 @@ std::string damage_of(const std::string& checkpoint) {
   try {
     const ordered_json manifest = read_manifest(checkpoint);
     if (const std::string wrong = wrong_with_manifest(manifest, checkpoint); !wrong.empty()) return wrong;
-    return difference(checkpoint, manifest);
+    return for_each_file(manifest, checkpoint,
+                         [](const std::string& file, const ordered_json& of) { return difference(file, of); });
   } catch (const nlohmann::json::exception&) {
     return "its manifest cannot be read";
   } catch (const std::logic_error&) {  // a checksum that is no number
@@ -222,9 +176,16 @@ void set_damaged_aside(const std::string& folder, const std::vector<DamagedCheck
                        const CheckpointInfo& good) {
   if (damaged.empty()) return;
   make_folders(to);
+  std::error_code ignored;
   for (const DamagedCheckpoint& one : damaged) {
     const std::string path = checkpoint_path(folder, one.step);
-    for (const std::string& from : {manifest_path(path), path}) {  // the manifest first: then the rest does not count
+    std::vector<std::string> files = {manifest_path(path), path};  // the manifest first: then the rest does not count
+    for (fs::directory_iterator entry(folder, ignored), end; !ignored && entry != end; entry.increment(ignored)) {
+      const std::string file = entry->path().string();
+      if (is_part(file) && entry->path().filename().string().starts_with(stem_of(one.step) + "."))
+        files.push_back(file);
+    }
+    for (const std::string& from : files) {
       std::error_code error;
       fs::rename(from, to / fs::path(from).filename(), error);
       if (error && error != std::errc::no_such_file_or_directory)
@@ -239,9 +200,11 @@ void prune_checkpoints(const std::string& folder, std::int64_t keep, std::int64_
   std::int64_t good = 0;
   for (const std::int64_t step : steps_in(folder)) {
     if (good == keep && step != best) continue;
-    if (!looks_good(checkpoint_path(folder, step))) continue;
+    const std::string path = checkpoint_path(folder, step);
+    if (!looks_good(path)) continue;
     good += good < keep ? 1 : 0;
-    for (const char* extension : {".h5", ".json"}) kept.push_back(stem_of(step) + extension);
+    kept.push_back(stem_of(step) + ".json");
+    for (const std::string& file : files_of(path)) kept.push_back(fs::path(file).filename().string());
   }
   std::vector<fs::path> gone;
   std::error_code error;

@@ -9,8 +9,9 @@
 
 namespace echelon::inline checkpoint {
 
-CheckpointWriter::CheckpointWriter(std::string folder, const CheckpointConfig& config, SaveOptions save)
-    : folder_(std::move(folder)), config_(config), save_(std::move(save)) {
+CheckpointWriter::CheckpointWriter(std::string folder, const CheckpointConfig& config, SaveOptions save,
+                                   std::optional<PartRanks> parts)
+    : folder_(std::move(folder)), config_(config), save_(std::move(save)), parts_(parts) {
   save_.verify = config.verify;
 }
 
@@ -22,15 +23,16 @@ CheckpointWriter::~CheckpointWriter() {
   }
 }
 
-WrittenCheckpoint CheckpointWriter::write(std::int64_t step, const VisitAll& visit, const WholeTensors& wholes,
-                                          std::int64_t best) const {
+std::optional<WrittenCheckpoint> CheckpointWriter::write(std::int64_t step, const VisitAll& visit,
+                                                         const std::set<std::string>& left_out,
+                                                         std::int64_t best) const {
   const double start_s = now_s();
-  WrittenCheckpoint written;
-  written.info = save_checkpoint(folder_, step, visit, wholes, save_);
+  const std::optional<CheckpointInfo> info =
+      parts_ ? save_part(folder_, step, visit, left_out, *parts_, save_) : save_checkpoint(folder_, step, visit, save_);
+  if (!info) return {};
   if (best == step) set_best(folder_, step);
   prune_checkpoints(folder_, config_.keep, best);
-  written.write_s = now_s() - start_s;
-  return written;
+  return WrittenCheckpoint{.info = *info, .write_s = now_s() - start_s};
 }
 
 void CheckpointWriter::expect(const VisitAll& visit) {
@@ -39,28 +41,36 @@ void CheckpointWriter::expect(const VisitAll& visit) {
   memory_ = std::async(std::launch::async, [this] { copy_.allocate(); });
 }
 
-void CheckpointWriter::save(std::int64_t step, const VisitAll& visit, WholeTensors wholes, std::int64_t best) {
+void CheckpointWriter::save(std::int64_t step, const VisitAll& visit, GatheredTensors gathered, std::int64_t best) {
   finish();
   const double start_s = now_s();
   if (!config_.asynchronous) {
-    written_.push_back(write(step, visit, wholes, best));
-    written_.back().blocked_s = written_.back().write_s;
+    const VisitAll shown = with_gathered(visit, gathered);
+    std::set<std::string> left_out;
+    if (parts_) left_out = begin_parts(folder_, step, shown, *parts_);
+    if (auto written = write(step, shown, left_out, best)) {
+      written->blocked_s = now_s() - start_s;
+      written_.push_back(*written);
+    }
     return;
   }
   if (memory_.valid()) memory_.get();
-  copy_.take(visit, std::move(wholes));
-  under_way_ = std::async(std::launch::async, [this, step, best] {
-    return write(
-        step, [this](StateVisitor& visitor) { copy_.visit_state(visitor); }, {}, best);
-  });
+  copy_.take(visit, std::move(gathered));
+  const VisitAll copy = [this](StateVisitor& visitor) { copy_.visit_state(visitor); };
+  std::set<std::string> left_out;
+  if (parts_) left_out = begin_parts(folder_, step, copy, *parts_);
+  under_way_ =
+      std::async(std::launch::async, [this, step, copy, left_out, best] { return write(step, copy, left_out, best); });
   blocked_s_ = now_s() - start_s;
 }
 
 void CheckpointWriter::finish() {
   if (!under_way_.valid()) return;
   const double start_s = now_s();
-  written_.push_back(under_way_.get());
-  written_.back().blocked_s = blocked_s_ + now_s() - start_s;
+  if (auto written = under_way_.get()) {
+    written->blocked_s = blocked_s_ + now_s() - start_s;
+    written_.push_back(*written);
+  }
 }
 
 std::vector<WrittenCheckpoint> CheckpointWriter::take_written() {

@@ -78,6 +78,9 @@ SavedCheckpoint find_saved(const std::string& location) {
   if (!is_run(run))
     throw ConfigError(
         fmt::format("{}: is not in the checkpoints folder of a run, whose config describes its model", location));
+  if (is_part(location))
+    throw ConfigError(fmt::format("{}: holds a part of a checkpoint; give {}.h5, which has all of them", location,
+                                  path.stem().stem().string()));
   require_good(location);
   const h5::Reader reader(location);
   const std::int64_t step = reader.has_attribute("step") ? reader.attribute_int("step") : 0;

@@ -1,15 +1,11 @@
 #include "checkpoint/slices.hpp"
 
-#include <algorithm>
-#include <array>
+#include <cstdint>
 #include <cstring>
-#include <memory>
 #include <span>
 #include <utility>
 
 #include "base/check.hpp"
-#include "base/tensor_region.hpp"
-#include "comm/collective/message.hpp"
 
 namespace echelon::inline checkpoint {
 namespace {
@@ -32,10 +28,9 @@ class Gatherer final : public StateVisitor {
     std::string sent(sizeof first + own, '\0');
     std::memcpy(sent.data(), &first, sizeof first);
     std::memcpy(sent.data() + sizeof first, t.data, own);
-    WholeTensor& made = wholes_[std::string(t.name)];
-    made = {.dtype = t.dtype, .shape = all, .bytes = {}};
+    GatheredTensor& made = gathered_[std::string(t.name)];
+    made = {.shape = all, .bytes = std::vector<std::byte>(bytes_of(all, t.dtype))};
     std::vector<std::byte>& whole = made.bytes;
-    whole.resize(bytes_of(all, t.dtype));
     std::size_t filled = 0;
     for (const std::string& part : group_.gather(sent)) {
       std::memcpy(&first, part.data(), sizeof first);
@@ -49,133 +44,64 @@ class Gatherer final : public StateVisitor {
   }
   void scalar(std::string_view, std::int64_t&) override {}
   void scalar(std::string_view, double&) override {}
-  WholeTensors take() { return std::move(wholes_); }
+  GatheredTensors take() { return std::move(gathered_); }
 
  private:
   Group& group_;
   bool holes_;
-  WholeTensors wholes_;
+  GatheredTensors gathered_;
 };
 
-// Messages of bytes between two ranks, one after another.
-class Line {
+class WithGathered final : public StateVisitor {
  public:
-  Line(Engine& group, int channel, int peer) : group_(group), channel_(channel), peer_(peer) {}
-  void send(const void* data, std::size_t bytes) {
-    run(make_send_to(peer_, static_cast<std::int64_t>(bytes)), const_cast<void*>(data));
-  }
-  void receive(void* data, std::size_t bytes) { run(make_receive_from(peer_, static_cast<std::int64_t>(bytes)), data); }
-
- private:
-  void run(std::shared_ptr<const Plan> plan, void* data) {
-    group_.run({.plan = std::move(plan), .data = data, .dtype = DType::u8, .channel = channel_, .after = nullptr});
-  }
-  Engine& group_;
-  int channel_, peer_;
-};
-
-// Sent before the values of a tensor; a label without a name ends the sequence.
-struct Label {
-  static constexpr std::size_t kAxes = Shape::kMaxRank;
-  std::array<char, 256> name{};
-  std::int64_t dtype = 0, rank = 0, folded = -1;
-  std::array<std::int64_t, kAxes> shape{}, whole{}, offset{};
-
-  Label() = default;
-  explicit Label(const StateTensor& t) : dtype(static_cast<std::int64_t>(t.dtype)), rank(t.shape.rank()) {
-    ECHELON_CHECK_LT(t.name.size(), name.size(), "the name '{}'", t.name);
-    std::copy(t.name.begin(), t.name.end(), name.begin());
-    const bool slice = t.placement == Placement::slice;
-    if (slice) folded = t.folded;
-    for (int axis = 0; axis < t.shape.rank(); ++axis) {
-      const auto i = static_cast<std::size_t>(axis);
-      shape[i] = t.shape[axis];
-      whole[i] = slice ? t.global_shape[axis] : t.shape[axis];
-      offset[i] = slice ? t.offset[axis] : 0;
-    }
-  }
-  TensorRegion region() const {
-    const auto of = [&](const std::array<std::int64_t, kAxes>& all) {
-      return Shape(std::span(all.data(), static_cast<std::size_t>(rank)));
-    };
-    return {of(shape), of(whole), of(offset)};
-  }
-};
-
-void add(const Label& label, const void* data, WholeTensors& wholes) {
-  const TensorRegion region = label.region();
-  WholeTensor& tensor = wholes[label.name.data()];
-  tensor.dtype = static_cast<DType>(label.dtype);
-  tensor.shape = region.whole.folded(static_cast<int>(label.folded));
-  tensor.bytes.resize(bytes_of(region.whole, tensor.dtype));
-  copy_into_whole(region, size_of(tensor.dtype), data, tensor.bytes.data());
-}
-
-// Rank 0's own slices are added, the other ranks' tensors sent; what is in `wholes` already, of all replicas, as it is
-// there.
-class PartVisitor final : public StateVisitor {
- public:
-  PartVisitor(Line* line, WholeTensors& wholes) : line_(line), wholes_(wholes) {}
-  bool loading() const override { return false; }
+  WithGathered(StateVisitor& inner, const GatheredTensors& gathered) : inner_(inner), gathered_(gathered) {}
+  bool loading() const override { return inner_.loading(); }
   void tensor(const StateTensor& t) override {
-    const auto gathered = wholes_.find(t.name);
-    if (gathered == wholes_.end()) return add_or_send(t);
-    const std::vector<std::byte> all = std::move(gathered->second.bytes);
-    StateTensor part = t;  // the rows of all replicas
-    part.data = const_cast<std::byte*>(all.data());
-    part.shape = gathered->second.shape;
-    part.offset = part.offset.with_front(0);
-    part.placement = Placement::slice;
-    add_or_send(part);
+    const auto found = gathered_.find(t.name);
+    inner_.tensor(found == gathered_.end() ? t : with_rows(t, found->second));
   }
-  void scalar(std::string_view, std::int64_t&) override {}
-  void scalar(std::string_view, double&) override {}
+  void scalar(std::string_view name, std::int64_t& value) override { inner_.scalar(name, value); }
+  void scalar(std::string_view name, double& value) override { inner_.scalar(name, value); }
 
  private:
-  void add_or_send(const StateTensor& t) {
-    const Label label(t);
-    if (line_) {
-      line_->send(&label, sizeof label);
-      line_->send(t.data, bytes_of(t.shape, t.dtype));
-    } else if (t.placement == Placement::slice) {
-      add(label, t.data, wholes_);
-    }
-  }
-
-  Line* line_;  // null on rank 0
-  WholeTensors& wholes_;
+  StateVisitor& inner_;
+  const GatheredTensors& gathered_;
 };
-
-void receive_parts(Line line, WholeTensors& wholes) {
-  std::vector<std::byte> data;
-  for (Label label;;) {
-    line.receive(&label, sizeof label);
-    if (label.name[0] == '\0') return;
-    data.resize(bytes_of(label.region().shape, static_cast<DType>(label.dtype)));
-    line.receive(data.data(), data.size());
-    add(label, data.data(), wholes);
-  }
-}
 
 }  // namespace
 
-Shape whole_shape(const StateTensor& tensor) {
-  return tensor.placement == Placement::replicated ? tensor.shape : tensor.global_shape.folded(tensor.folded);
+Shape whole_shape(const StateTensor& tensor) { return region_of(tensor).whole.folded(folded_axis(tensor)); }
+
+Shape held_shape(const StateTensor& tensor) { return tensor.shape.folded(folded_axis(tensor)); }
+
+TensorRegion region_of(const StateTensor& tensor) {
+  if (tensor.placement != Placement::replicated) return {tensor.shape, tensor.global_shape, tensor.offset};
+  const std::vector<std::int64_t> begins(static_cast<std::size_t>(tensor.shape.rank()), 0);
+  return {tensor.shape, tensor.shape, Shape(std::span<const std::int64_t>(begins))};
 }
 
-void gather_parts(Engine& group, int channel, const VisitAll& visit, WholeTensors& wholes) {
-  Line to_first(group, channel, 0);
-  PartVisitor visitor(group.rank() == 0 ? nullptr : &to_first, wholes);
-  visit(visitor);
-  const Label end;
-  if (group.rank() > 0) return to_first.send(&end, sizeof end);
-  for (int rank = 1; rank < group.size(); ++rank) receive_parts(Line(group, channel, rank), wholes);
-}
+int folded_axis(const StateTensor& tensor) { return tensor.placement == Placement::replicated ? -1 : tensor.folded; }
 
-WholeTensors gather_slices(Group& group, const VisitAll& visit, bool holes) {
+GatheredTensors gather_rows(Group& group, const VisitAll& visit, bool holes) {
   Gatherer gatherer(group, holes);
   visit(gatherer);
   return gatherer.take();
+}
+
+StateTensor with_rows(const StateTensor& tensor, const GatheredTensor& gathered) {
+  StateTensor shown = tensor;
+  shown.data = const_cast<std::byte*>(gathered.bytes.data());
+  shown.shape = gathered.shape;
+  shown.offset = tensor.offset.with_front(0);
+  shown.placement = Placement::slice;
+  return shown;
+}
+
+VisitAll with_gathered(const VisitAll& visit, const GatheredTensors& gathered) {
+  return [visit, &gathered](StateVisitor& visitor) {
+    WithGathered shown(visitor, gathered);
+    visit(shown);
+  };
 }
 
 }  // namespace echelon::inline checkpoint

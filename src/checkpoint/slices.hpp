@@ -1,4 +1,4 @@
-// Gathers state that is distributed over ranks (rows, per-replica rows, slices, parts of a model) for a checkpoint.
+// What the ranks of a run hold of its state: their shares of tensors, and rows that are gathered for a checkpoint.
 #pragma once
 
 #include <cstddef>
@@ -8,33 +8,38 @@
 #include <vector>
 
 #include "base/state.hpp"
+#include "base/tensor_region.hpp"
 #include "comm/group.hpp"
 
 namespace echelon::inline checkpoint {
 
 // Calls visit_state of every stateful object of the run with the visitor, in one order on all ranks.
 using VisitAll = std::function<void(StateVisitor&)>;
-struct WholeTensor {
-  DType dtype = DType::f32;
+
+// Shape of a tensor as files have it: whole, whatever this rank holds.
+Shape whole_shape(const StateTensor& tensor);
+// Likewise of what this rank holds.
+Shape held_shape(const StateTensor& tensor);
+// What this rank holds of it: all, of a replicated one.
+TensorRegion region_of(const StateTensor& tensor);
+int folded_axis(const StateTensor& tensor);  // -1: none
+
+// Rows of all replicas; along the other axes the extent of this rank.
+struct GatheredTensor {
   Shape shape;
   std::vector<std::byte> bytes;
 };
-// Shape of a tensor as files have it: whole, whatever this rank holds.
-Shape whole_shape(const StateTensor& tensor);
-// By name.
-using WholeTensors = std::map<std::string, WholeTensor, std::less<>>;
+using GatheredTensors = std::map<std::string, GatheredTensor, std::less<>>;  // by name
 
-// Of all visited tensors with Placement::rows or per_replica: whole along the outermost axis, along the others the
-// extent of this rank. Collective over the group, with the same tensors on all ranks, blocking; every rank gets the
-// same. Each tensor is all-gathered: k times its largest part on every rank. A failed check where rows are missing or
-// overlap.
+// Of all visited tensors with Placement::rows or per_replica. Collective over the group, with the same tensors on all
+// ranks, blocking; every rank gets the same. Each tensor is all-gathered: k times its largest share on every rank. A
+// failed check where rows are missing or overlap.
 // `holes`: rows that no rank has are zeros.
-WholeTensors gather_slices(Group& group, const VisitAll& visit, bool holes = false);
+GatheredTensors gather_rows(Group& group, const VisitAll& visit, bool holes = false);
 
-// Brings the parts of one model to rank 0 of the group, tensor by tensor: `wholes` there gets the tensors that the
-// other ranks visit and rank 0's own slices, slices assembled. On entry `wholes` holds the result of gather_slices for
-// the part of each rank. Collective, blocking; nothing else uses the channel meanwhile. Two messages a tensor (label,
-// values), one rank after another; memory of the whole state on rank 0 alone.
-void gather_parts(Engine& group, int channel, const VisitAll& visit, WholeTensors& wholes);
+// The tensor with gathered rows in place of those of this rank.
+StateTensor with_rows(const StateTensor& tensor, const GatheredTensor& gathered);
+// The same of all that `visit` shows; `gathered` outlives the result.
+VisitAll with_gathered(const VisitAll& visit, const GatheredTensors& gathered);
 
 }  // namespace echelon::inline checkpoint

@@ -2,39 +2,36 @@
 
 #include <utility>
 
-#include "base/check.hpp"
-
 namespace echelon::inline checkpoint {
+namespace {
+
+std::size_t bytes_of(const StateTensor& tensor) {
+  return static_cast<std::size_t>(tensor.shape.elems()) * size_of(tensor.dtype);
+}
+
+}  // namespace
 
 class Snapshot::Copier final : public StateVisitor {
  public:
-  Copier(std::vector<Item>& items, WholeTensors wholes) : items_(items), wholes_(std::move(wholes)) {}
+  Copier(std::vector<Item>& items, GatheredTensors gathered) : items_(items), gathered_(std::move(gathered)) {}
   bool loading() const override { return false; }
   void tensor(const StateTensor& t) override {
     Item& item = next(t.name, Item::Kind::tensor);
-    const Shape shape = whole_shape(t);
-    if (shape != t.shape) {
-      const auto whole = wholes_.find(t.name);
-      ECHELON_CHECK(whole != wholes_.end(), "'{}' is {} of {}", t.name, t.shape.text(), shape.text());
-      item.tensor = std::move(whole->second);
-      wholes_.erase(whole);
+    const auto rows = gathered_.find(t.name);
+    if (rows != gathered_.end()) {
+      item.tensor = with_rows(t, rows->second);
+      item.bytes = std::move(rows->second.bytes);
       return;
     }
-    wholes_.erase(std::string(t.name));
-    item.tensor.dtype = t.dtype;
-    item.tensor.shape = shape;
+    item.tensor = t;
     const auto* from = static_cast<const std::byte*>(t.data);
-    item.tensor.bytes.assign(from, from + static_cast<std::size_t>(shape.elems()) * size_of(t.dtype));
+    item.bytes.assign(from, from + bytes_of(t));
   }
   void scalar(std::string_view name, std::int64_t& value) override {
     next(name, Item::Kind::whole_number).whole_number = value;
   }
   void scalar(std::string_view name, double& value) override { next(name, Item::Kind::number).number = value; }
-
-  void end() {
-    for (auto& [name, whole] : wholes_) next(name, Item::Kind::tensor).tensor = std::move(whole);
-    items_.resize(count_);
-  }
+  void end() { items_.resize(count_); }
 
  private:
   Item& next(std::string_view name, Item::Kind kind) {
@@ -46,7 +43,7 @@ class Snapshot::Copier final : public StateVisitor {
   }
 
   std::vector<Item>& items_;
-  WholeTensors wholes_;
+  GatheredTensors gathered_;
   std::size_t count_ = 0;
 };
 
@@ -56,8 +53,8 @@ class Snapshot::Sizer final : public StateVisitor {
   explicit Sizer(std::vector<std::size_t>& bytes) : bytes_(bytes) {}
   bool loading() const override { return false; }
   void tensor(const StateTensor& t) override {
-    const bool copied = whole_shape(t) == t.shape;
-    bytes_.push_back(copied ? static_cast<std::size_t>(t.shape.elems()) * size_of(t.dtype) : 0);
+    const bool gathered = t.placement == Placement::rows || t.placement == Placement::per_replica;
+    bytes_.push_back(gathered ? 0 : bytes_of(t));
   }
   void scalar(std::string_view, std::int64_t&) override { bytes_.push_back(0); }
   void scalar(std::string_view, double&) override { bytes_.push_back(0); }
@@ -74,11 +71,11 @@ void Snapshot::expect(const VisitAll& visit) {
 
 void Snapshot::allocate() {
   items_.resize(expected_bytes_.size());
-  for (std::size_t i = 0; i < items_.size(); ++i) items_[i].tensor.bytes.resize(expected_bytes_[i]);
+  for (std::size_t i = 0; i < items_.size(); ++i) items_[i].bytes.resize(expected_bytes_[i]);
 }
 
-void Snapshot::take(const VisitAll& visit, WholeTensors wholes) {
-  Copier copier(items_, std::move(wholes));
+void Snapshot::take(const VisitAll& visit, GatheredTensors gathered) {
+  Copier copier(items_, std::move(gathered));
   visit(copier);
   copier.end();
 }
@@ -88,9 +85,8 @@ void Snapshot::visit_state(StateVisitor& visitor) {
     if (item.kind == Item::Kind::whole_number) visitor.scalar(item.name, item.whole_number);
     if (item.kind == Item::Kind::number) visitor.scalar(item.name, item.number);
     if (item.kind != Item::Kind::tensor) continue;
-    StateTensor tensor;
-    tensor.name = item.name, tensor.data = item.tensor.bytes.data(), tensor.dtype = item.tensor.dtype;
-    tensor.shape = item.tensor.shape;
+    StateTensor tensor = item.tensor;
+    tensor.name = item.name, tensor.data = item.bytes.data();
     visitor.tensor(tensor);
   }
 }

@@ -17,10 +17,10 @@ class Snapshot {
   // have the memory. A first copy into new memory takes several times as long as a later one.
   void expect(const VisitAll& visit);
   void allocate();
-  // Copies all that is visited, tensors that this rank does not hold whole from `wholes`, whose memory it takes over;
-  // what is left in `wholes` follows. Memory of the copy before is used again where tensors are the same.
-  void take(const VisitAll& visit, WholeTensors wholes);
-  // Shows the copy: the same names in the same order, all tensors whole.
+  // Copies all that is visited; gathered rows in place of this rank's own, whose memory it takes over. Memory of the
+  // copy before is used again where tensors are the same.
+  void take(const VisitAll& visit, GatheredTensors gathered);
+  // Shows the copy: the same names in the same order, as with_gathered.
   void visit_state(StateVisitor& visitor);
 
  private:
@@ -30,7 +30,8 @@ class Snapshot {
     enum class Kind : std::uint8_t { tensor, whole_number, number };
     std::string name;
     Kind kind = Kind::tensor;
-    WholeTensor tensor;
+    StateTensor tensor;  // its name and data are those below
+    std::vector<std::byte> bytes;
     std::int64_t whole_number = 0;
     double number = 0;
   };

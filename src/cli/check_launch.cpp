@@ -38,11 +38,12 @@ std::vector<Footprint> fullest_host(const Check& check, const std::vector<Footpr
     const bool serves = rank >= check.workers();
     Footprint held = memory[static_cast<std::size_t>(serves ? 0 : mesh.index_in_group(mesh.coord(rank)))];
     if (serves) held.activations = held.scratch = held.evaluation = held.packed = 0;
+    if (serves || mesh.coord(rank).replica > 0) held.checkpoint = 0;
     by_host[static_cast<std::size_t>(hosts[static_cast<std::size_t>(rank)])].push_back(held);
   }
   const auto total = [](const std::vector<Footprint>& host) {
     double bytes = 0;
-    for (const Footprint& rank : host) bytes += rank.total();
+    for (const Footprint& rank : host) bytes += rank.total() + rank.checkpoint;
     return bytes;
   };
   return *std::max_element(by_host.begin(), by_host.end(),

@@ -106,6 +106,7 @@ class Follower {
       const std::string path = entry->path().string();
       long long step = 0;
       if (std::sscanf(entry->path().filename().c_str(), "step-%lld.h5", &step) != 1 || !path.ends_with(".h5")) continue;
+      if (is_part(path)) continue;
       std::error_code gone;
       if (fs::exists(manifest_path(path), gone)) found[step] = path;
     }
@@ -190,7 +191,7 @@ int follow(const FollowOptions& options, Engine* ranks) {
     try {
       together([&] { opened.emplace(open(options, path, slot)); });
     } catch (const Error& error) {
-      const bool gone = error.code() == kExitData && !fs::exists(path);
+      const bool gone = error.code() == kExitData && !fs::exists(manifest_path(path));  // which is removed first
       if (!(ranks == nullptr ? gone : Group(*ranks, kTurnsChannel).max(gone ? 1 : 0) > 0)) throw;
       if (slot.rank == 0) fmt::print("{}: removed by the run before it was read\n", path);
       continue;

@@ -52,12 +52,8 @@ void require_memory(const Config& config, const std::vector<Footprint>& ranks) {
     return;
   }
   if (means_gpu(config.device.kind)) return;
-  double together = 0, checkpoint = 0;
-  for (const Footprint& rank : ranks) {
-    together += rank.total() + rank.host;
-    checkpoint = std::max(checkpoint, rank.checkpoint);
-  }
-  together += checkpoint;  // on one of them
+  double together = 0;
+  for (const Footprint& rank : ranks) together += rank.total() + rank.host + rank.checkpoint;
   if (together > machine_memory_bytes())
     throw MemoryError(fmt::format(
         "{} of one host take {}, this machine has {}; {}. To plan for another machine, set device.memory_limit_mb to "

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <thread>
@@ -34,6 +35,13 @@ std::int64_t rank_of(const Fault& fault, const HashRng& random, int ranks) {
 
 // A file of this run that it writes itself, and no shard.
 bool is_in(std::string_view path, std::string_view folder) { return !folder.empty() && path.starts_with(folder); }
+
+// 0 where the file cannot be read.
+std::uint64_t bits_of(const std::string& file) {
+  std::error_code error;
+  const std::uintmax_t bytes = std::filesystem::file_size(file, error);
+  return error ? 0 : 8 * static_cast<std::uint64_t>(bytes);
+}
 
 }  // namespace
 
@@ -280,17 +288,22 @@ void FaultInjector::flip_gradients(Arenas& arenas, ArenaRange range) {
   }
 }
 
-void FaultInjector::flip_checkpoint(std::int64_t step, const std::string& path) {
+// A bit of all files together.
+void FaultInjector::flip_checkpoint(std::int64_t step, const std::vector<std::string>& files) {
   for (Armed& armed : armed_) {
     if (!is_due(armed, FaultKind::flip_checkpoint, step)) continue;
-    const int fd = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
-    const off_t size = fd < 0 ? 0 : ::lseek(fd, 0, SEEK_END);
-    const std::uint64_t bit = size > 0 ? draw(armed, kBit, 8 * static_cast<std::uint64_t>(size)) : 0;
+    std::uint64_t bits = 0;
+    for (const std::string& file : files) bits += bits_of(file);
+    if (bits == 0) continue;
+    std::uint64_t bit = draw(armed, kBit, bits);
+    auto file = files.begin();
+    for (; bit >= bits_of(*file); ++file) bit -= bits_of(*file);
+    const int fd = ::open(file->c_str(), O_RDWR | O_CLOEXEC);
     char value = 0;
-    if (size > 0 && ::pread(fd, &value, 1, static_cast<off_t>(bit / 8)) == 1 &&
-        happens(armed, fmt::format("bit {} of {}", bit, path))) {
+    if (fd >= 0 && ::pread(fd, &value, 1, static_cast<off_t>(bit / 8)) == 1 &&
+        happens(armed, fmt::format("bit {} of {}", bit, *file))) {
       value = static_cast<char>(value ^ (1 << (bit % 8)));
-      if (::pwrite(fd, &value, 1, static_cast<off_t>(bit / 8)) != 1) log_warning("{}: no bit was flipped", path);
+      if (::pwrite(fd, &value, 1, static_cast<off_t>(bit / 8)) != 1) log_warning("{}: no bit was flipped", *file);
     }
     if (fd >= 0) ::close(fd);
   }

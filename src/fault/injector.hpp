@@ -53,8 +53,8 @@ class FaultInjector final : public MessageFaults, public FileFaults, public Phas
   }
   // A range of gradients is complete and about to be sent.
   void flip_gradients(Arenas& arenas, ArenaRange range);
-  // A checkpoint was written.
-  void flip_checkpoint(std::int64_t step, const std::string& path);
+  // A checkpoint was written, into these files.
+  void flip_checkpoint(std::int64_t step, const std::vector<std::string>& files);
 
  private:
   enum class State : std::uint8_t { waiting, due, fired };

@@ -15,6 +15,7 @@
 
 #include "base/dtype.hpp"
 #include "base/shape.hpp"
+#include "base/tensor_region.hpp"
 
 namespace echelon::h5 {
 
@@ -77,6 +78,13 @@ struct DatasetPlace {
   std::uint64_t offset = 0, bytes = 0;
 };
 
+// A box of a virtual dataset, and the dataset of another file that has its values, and no others, in the same order.
+struct VirtualBox {
+  std::string file, dataset;  // the file by its name, beside that of the virtual dataset; it need not exist yet
+  TensorRegion region;        // in the whole
+  int folded = -1;            // in both datasets the axes `folded` and `folded` + 1 of the region's shapes are one
+};
+
 struct DatasetOptions {
   std::int64_t chunk_rows = 0;  // rows of the outermost axis in a chunk; 0: contiguous
   int deflate = 0;              // 0 none, 1 (fast) to 9 (small); needs chunk_rows > 0
@@ -105,6 +113,10 @@ class Writer {
   // Creates a contiguous dataset whose values others write into the closed file (lay_out), without the library and its
   // lock.
   void reserve(std::string_view dataset, DType dtype, const Shape& shape);
+
+  // Creates a dataset of the boxes' whole, which take it up exactly once (Reader checks it); at least one, with
+  // elements, and axes.
+  void create_virtual(std::string_view dataset, DType dtype, const std::vector<VirtualBox>& boxes);
 
   // Attributes of the root group.
   void attribute(std::string_view name, std::int64_t value);

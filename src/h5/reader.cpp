@@ -27,6 +27,7 @@ struct OpenDataset {
   Handle type;  // in the file
   DatasetInfo info;
   RowChunks chunks;
+  bool is_virtual = false;
 };
 
 // DataError with the reason for a file that cannot be opened, found without the library.
@@ -143,7 +144,8 @@ std::unique_ptr<OpenDataset> Reader::Body::open_dataset(const std::string& name)
   const H5D_layout_t layout = H5Pget_layout(creation.id());
   const std::string where = fmt::format("{}: dataset '{}'", path, name);
   dataset->info.checksum = shape->elems() == 0;
-  if (layout == H5D_VIRTUAL)
+  dataset->is_virtual = layout == H5D_VIRTUAL;
+  if (dataset->is_virtual)
     dataset->info.checksum = check_virtual_sources(where, path, space.id(), creation.id());
   else if (layout == H5D_CONTIGUOUS && H5Pget_external_count(creation.id()) > 0)
     check_external_files(where, creation.id());
@@ -197,6 +199,9 @@ void Reader::Body::read_slab(const OpenDataset& dataset, std::int64_t first, std
   if (!memory.ok() || !rows.ok() ||
       H5Dread(dataset.handle.id(), native_type(dtype), memory.id(), rows.id(), H5P_DEFAULT, dst) < 0)
     fail(dataset.info.name, fmt::format("cannot be read at rows {} to {}: {}", first, first + count - 1, reason()));
+  if (dataset.is_virtual)
+    require_sources(fmt::format("{}: dataset '{}'", path, dataset.info.name), path,
+                    Handle(H5Dget_create_plist(dataset.handle.id()), H5Pclose).id());
   bytes_read += static_cast<std::uint64_t>(region.elems()) * size_of(dataset.info.dtype);
 }
 

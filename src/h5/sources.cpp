@@ -31,6 +31,10 @@ std::string text_of(Get&& get) {
   return text;
 }
 
+std::string source_name(hid_t creation, std::size_t mapping) {
+  return text_of([&](char* to, std::size_t size) { return H5Pget_virtual_filename(creation, mapping, to, size); });
+}
+
 // As the library looks for it: in HDF5_VDS_PREFIX, from the folder of the virtual dataset's file, from the present one.
 std::string source_file(const std::string& where, const std::string& path, const std::string& name) {
   if (name == ".") return path;
@@ -93,8 +97,7 @@ bool check_virtual_sources(const std::string& where, const std::string& path, hi
   Coverage coverage(space);
   bool checksums = true;
   for (std::size_t i = 0; i < mappings; ++i) {
-    const auto name =
-        text_of([&](char* to, std::size_t size) { return H5Pget_virtual_filename(creation, i, to, size); });
+    const std::string name = source_name(creation, i);
     const auto dataset =
         text_of([&](char* to, std::size_t size) { return H5Pget_virtual_dsetname(creation, i, to, size); });
     const Handle mapped(H5Pget_virtual_vspace(creation, i), H5Sclose);
@@ -124,6 +127,12 @@ bool check_virtual_sources(const std::string& where, const std::string& path, hi
   if (coverage.elems() < all)
     fail(where, fmt::format("is virtual, and {} of its {} elements have no source", all - coverage.elems(), all));
   return checksums;
+}
+
+void require_sources(const std::string& where, const std::string& path, hid_t creation) {
+  std::size_t mappings = 0;
+  if (H5Pget_virtual_count(creation, &mappings) < 0) fail(where, "is virtual, and its mappings cannot be read");
+  for (std::size_t i = 0; i < mappings; ++i) (void)source_file(where, path, source_name(creation, i));
 }
 
 void check_external_files(const std::string& where, hid_t creation) {

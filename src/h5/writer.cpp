@@ -33,6 +33,23 @@ void set_group(hid_t creation) {
   H5Pset_attr_phase_change(creation, 65535, 0);
 }
 
+// Selects a box of a dataspace: of the two axes that are one in it, as many blocks as the first has of the second.
+bool select(hid_t space, const VirtualBox& box) {
+  const TensorRegion& region = box.region;
+  Extents start{}, stride{}, count{}, block{};
+  for (int axis = 0, of = 0; of < region.whole.rank(); ++axis, ++of) {
+    const auto i = static_cast<std::size_t>(axis);
+    const auto extent = [](std::int64_t value) { return static_cast<hsize_t>(value); };
+    start[i] = extent(region.offset[of]), stride[i] = block[i] = extent(region.shape[of]), count[i] = 1;
+    if (of != box.folded) continue;
+    ++of;
+    const hsize_t inner = extent(region.whole[of]);
+    start[i] = start[i] * inner + extent(region.offset[of]);
+    stride[i] = inner, count[i] = block[i], block[i] = extent(region.shape[of]);
+  }
+  return H5Sselect_hyperslab(space, H5S_SELECT_SET, start.data(), stride.data(), count.data(), block.data()) >= 0;
+}
+
 std::string temporary_beside(const std::string& path) {
   static std::atomic<int> count = 0;
   return fmt::format("{}.tmp-{}-{}", path, ::getpid(), count++);
@@ -178,6 +195,25 @@ void Writer::reserve(std::string_view dataset, DType dtype, const Shape& shape) 
   H5Pset_fill_time(creation.id(), H5D_FILL_TIME_NEVER);
   body_->create(dataset, dtype, shape, creation.id());
   if (shape.elems() > 0) body_->reserved.emplace_back(dataset);
+}
+
+void Writer::create_virtual(std::string_view dataset, DType dtype, const std::vector<VirtualBox>& boxes) {
+  body_->alive();
+  quiet_thread();
+  ECHELON_CHECK(!boxes.empty(), "'{}' has no source", dataset);
+  const Shape whole = boxes.front().region.whole.folded(boxes.front().folded);
+  ECHELON_CHECK_GE(whole.rank(), 1, "'{}' has no axes", dataset);
+  const Handle creation(H5Pcreate(H5P_DATASET_CREATE), H5Pclose), space = space_of(whole);
+  for (const VirtualBox& box : boxes) {
+    const Shape held = box.region.shape.folded(box.folded);
+    const Handle source = space_of(held);
+    const Extents start{};  // a selection of all of it would be stored without its axes
+    if (!select(space.id(), box) ||
+        H5Sselect_hyperslab(source.id(), H5S_SELECT_SET, start.data(), nullptr, extents_of(held).data(), nullptr) < 0 ||
+        H5Pset_virtual(creation.id(), space.id(), box.file.c_str(), box.dataset.c_str(), source.id()) < 0)
+      body_->fail(fmt::format("dataset '{}' cannot be created", dataset), reason());
+  }
+  body_->create(dataset, dtype, whole, creation.id());
 }
 
 std::vector<DatasetPlace> Writer::lay_out() {

@@ -205,6 +205,7 @@ Footprint footprint_of(const Config& config, const Part& part, const MeshCoord& 
                                        .trained = alone,
                                        .batches = batches,
                                        .in_flight = in_flight_of(config, coord.stage, batches)});
+  if (coord.replica > 0 || coord.spatial_shard > 0) bytes.checkpoint = 0;
   if (config.parallel.allow_across_nodes)
     bytes.transfer_buffers =
         static_cast<double>(transfer_buffer_bytes(part.cuts, coord, batches.largest(), config.device.dtype));

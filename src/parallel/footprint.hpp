@@ -43,8 +43,8 @@ struct Footprint {
   double strategy = 0;          // arenas of exchange.strategy beside weights, gradients and optimiser states
   double packed = 0;            // weights that ops keep in layouts of their own
   double transfer_buffers = 0;  // transfer_buffer_bytes, where a model group may lie on several hosts
-  double checkpoint = 0;        // what rank 0 holds of the state while a checkpoint is written, in host memory: the
-                                // copy of checkpoint.asynchronous, of split models the whole; not in total()
+  double checkpoint = 0;        // the copy of checkpoint.asynchronous, in host memory: on rank 0, of split models on
+                                // each rank of the first replica that writes its part; not in total()
   double host = 0;              // what asynchronous servers and their workers keep in host memory; not in total()
   bool estimated = false;  // no such device is here: activations are twice the values (once in evaluation), scratch and
                            // packed are unknown

@@ -30,8 +30,8 @@ constexpr int kSumsChannel = 2;          // synchronised batch norm
 constexpr int kControlWordsChannel = 3;  // and the next Control::kChannels: agreement of ranks beside the exchange
 constexpr int kDrawsChannel = kControlWordsChannel + Control::kChannels;  // and the next DrawQueue::kChannels
 constexpr int kStrategyChannel = kDrawsChannel + DrawQueue::kChannels;    // from here on: the strategy's
-constexpr int kPartsChannel = 0;                                          // of a model group: checkpoints
-constexpr int kNormsChannel = 1;    // likewise, and of the shards of a stage: norms of split models
+// Of a model group 0 is that of checkpoints (attempt_hooks.cpp).
+constexpr int kNormsChannel = 1;    // of a model group and of the shards of a stage: norms of split models
 constexpr int kReplicaChannel = 2;  // likewise: when its ranks come to meetings, what they evaluate by themselves
 constexpr int kCutsChannel = 3;     // likewise, from here on: activations between its ranks
 
@@ -175,17 +175,13 @@ void Attempt::restore() {
     draws_ = make_draws(config_, *plan_, state_, rank_groups_->data_parallel_peers(), kDrawsChannel);
 }
 
-// State that is distributed over ranks; the first rank of the first replica writes it.
-WholeTensors Attempt::gather_for_checkpoint() {
+// Rows that are distributed over the replicas of this rank's part of the model.
+GatheredTensors Attempt::gather_for_checkpoint() {
   Group all(rank_groups_->exchange(), kControlChannel), replicas(rank_groups_->data_parallel_peers(), kControlChannel);
   if (draws_) state_.open = draws_->gather(replicas);
-  WholeTensors wholes = gather_slices(all, [this](StateVisitor& visitor) { strategy_->visit_state(visitor); });
-  wholes.merge(gather_slices(replicas, [this](StateVisitor& visitor) { runner_->visit_state(visitor); }));
-  if (rank_groups_->mesh().parts() > 1 && rank_groups_->replica() == 0 && rank_groups_->coord().spatial_shard == 0) {
-    gather_parts(
-        rank_groups_->model(), kPartsChannel, [this](StateVisitor& visitor) { visit_state(visitor); }, wholes);
-  }
-  return wholes;
+  GatheredTensors rows = gather_rows(all, [this](StateVisitor& visitor) { strategy_->visit_state(visitor); });
+  rows.merge(gather_rows(replicas, [this](StateVisitor& visitor) { runner_->visit_state(visitor); }));
+  return rows;
 }
 
 int Attempt::run_or_throw() {

@@ -110,7 +110,7 @@ class Attempt {
   std::unique_ptr<Hook> make_checkpoint_hook(MetricsHook* metrics);
   int finish(Ending ending);
   void visit_state(StateVisitor& visitor);
-  WholeTensors gather_for_checkpoint();
+  GatheredTensors gather_for_checkpoint();
   bool goes_on() const { return options_.crew && config_.run.on_lost_worker == OnLostWorker::go_on; }
   WatchdogOptions watchdog_options();
   void save_what_is_left(Group& living, const std::vector<int>& lost);

@@ -29,6 +29,7 @@
 namespace echelon::inline run {
 namespace {
 
+constexpr int kPartsChannel = 0;  // of a model group: checkpoints
 constexpr int kTraceChannel = 0;  // that of the world's group, which nothing else uses where hooks meet
 
 // A rank that is silent for hang_timeout_s is lost, and the others agree on it: a wait so many times as long is a hang.
@@ -158,17 +159,23 @@ void Attempt::visit_state(StateVisitor& visitor) {
   runner_->visit_state(visitor);
 }
 
+// Of rank 0, and of the ranks of the first replica that hold a part of the model each.
 std::unique_ptr<Hook> Attempt::make_checkpoint_hook(MetricsHook* metrics) {
-  std::unique_ptr<CheckpointWriter> writer;
+  const MeshCoord& coord = rank_groups_->coord();
+  const bool has_part = rank_groups_->mesh().parts() > 1 && rank_groups_->replica() == 0 && coord.spatial_shard == 0;
+  std::optional<PartRanks> parts_of_model;
+  if (has_part) parts_of_model.emplace(rank_groups_->model(), kPartsChannel);
+  SaveOptions save;
   if (metrics) {
-    const auto before_publish = [this, metrics] {
+    save.training_data = to_text(trained_data_of(plan_->train));
+    save.before_publish = [this, metrics] {
       metrics->sync();
       lock_.confirm();
     };
-    writer = std::make_unique<CheckpointWriter>(
-        start_.folder.checkpoints(), config_.checkpoint,
-        SaveOptions{.training_data = to_text(trained_data_of(plan_->train)), .before_publish = before_publish});
   }
+  std::unique_ptr<CheckpointWriter> writer;
+  if (metrics || has_part)
+    writer = std::make_unique<CheckpointWriter>(start_.folder.checkpoints(), config_.checkpoint, save, parts_of_model);
   const CheckpointParts parts{.visit = [this](StateVisitor& visitor) { visit_state(visitor); },
                               .gather =
                                   [this] {
@@ -184,8 +191,9 @@ std::unique_ptr<Hook> Attempt::make_checkpoint_hook(MetricsHook* metrics) {
       config_.checkpoint, start_.folder, parts, std::move(writer), [metrics] { metrics->settle(); },
       [this, metrics](const CheckpointFigures& figures) {
         metrics->add_checkpoint(figures);
-        const std::int64_t step = figures.step;
-        if (options_.faults) options_.faults->flip_checkpoint(step, checkpoint_path(start_.folder.checkpoints(), step));
+        if (!options_.faults) return;
+        const std::string path = checkpoint_path(start_.folder.checkpoints(), figures.step);
+        options_.faults->flip_checkpoint(figures.step, files_of(path));
       });
   checkpoints_ = hook.get();
   return hook;

@@ -81,13 +81,13 @@ void Attempt::save_what_is_left(Group& living, const std::vector<int>& lost) {
     strategy_->visit_state(left);
     runner_->visit_state(left);
   };
-  const WholeTensors wholes = gather_slices(living, visit_distributed, true);
+  const GatheredTensors rows = gather_rows(living, visit_distributed, true);
   all_or_none(living, [&] {
     if (living.rank() != 0) return;
     if (!lock_.held()) take_from_lost(lock_, start_.folder.run);
     lock_.confirm();
     const CheckpointInfo info =
-        save_checkpoint(start_.folder.checkpoints(), state_.step, visit_left, wholes,
+        save_checkpoint(start_.folder.checkpoints(), state_.step, with_gathered(visit_left, rows),
                         {.training_data = to_text(trained_data_of(plan_->train)), .verify = config_.checkpoint.verify});
     prune_checkpoints(start_.folder.checkpoints(), config_.checkpoint.keep, state_.best.step);
     board_.set_checkpoint("checkpoints/" + std::filesystem::path(info.path).filename().string());

@@ -108,12 +108,7 @@ Part RunPlan::part_at(const ParallelConfig& parallel, const MeshCoord& coord) co
 }
 
 Footprint RunPlan::memory_of(const Config& config, const Part& of, const MeshCoord& coord) const {
-  if (ranks_of_replica(config.parallel) > 1) {
-    Footprint bytes = footprint_of(config, of, coord, rank_batches);
-    const auto held = static_cast<double>(std::max<std::int64_t>(1, of.graph.parameters().elems()));
-    bytes.checkpoint = bytes.saved() * static_cast<double>(graph.parameters().elems()) / held;
-    return bytes;
-  }
+  if (ranks_of_replica(config.parallel) > 1) return footprint_of(config, of, coord, rank_batches);
   std::vector<const Graph*> by_length;
   for (const auto& [bucket, padded] : bucket_graphs) by_length.push_back(&padded);
   return footprint_of(config, graph, rank_batches, by_length);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "tests/run/compare.hpp"
@@ -49,6 +50,10 @@ TEST_CASE("split models, alone and replicated, end with the weights of one rank,
     step += 3;
     const nlohmann::json summary = split.summary();
     CHECK(summary["wire_bytes_per_step"] == summary["formula_bytes_per_step"]);
+    int parts = 0;  // files of the newest checkpoint: one a part of the model, where it has several
+    for (const auto& entry : std::filesystem::directory_iterator(trial.run("split") + "/checkpoints"))
+      parts += entry.path().filename().string().starts_with(fmt::format("step-{:08}.part-", step));
+    CHECK(parts == (leg.pipeline * leg.tensor > 1 ? leg.pipeline * leg.tensor : 0));
     CHECK(summary["mesh"]["pipeline"] == leg.pipeline);
     CHECK(summary["mesh"]["tensor"] == leg.tensor);
     CHECK(summary["mesh"]["space"] == leg.space);

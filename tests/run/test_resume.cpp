@@ -40,9 +40,10 @@ void check_history(const test::Trial& trial, int steps) {
 }
 
 TEST_CASE("a run killed by SIGKILL at any step ends with the bits of one that was not", "[run][slow]") {
-  const int ranks = GENERATE(0, 2);
+  const auto [ranks, mesh] = GENERATE(table<int, test::Sets>({{0, {}}, {2, {}}, {2, {"parallel.pipeline=2"}}}));
   const test::Trial killed;
-  const test::TrainedRun undisturbed = train_run(killed, "undisturbed", {{ranks}}, kKilled);
+  const test::Sets sets = with(kKilled, mesh);
+  const test::TrainedRun undisturbed = train_run(killed, "undisturbed", {{ranks}}, sets);
   const HashRng draws(test::test_seed(), "kill");
   int kills = 0;
   for (int round = 0; round < 3; ++round) {
@@ -51,7 +52,7 @@ TEST_CASE("a run killed by SIGKILL at any step ends with the bits of one that wa
     const auto step = 40 * (4 * draw + draws.at(1).below(draw, 4));
     const double pause_s = 0.03 * draws.at(2).uniform(draw);
     // The ranks are the children of mpirun, or the process itself.
-    const test::Outcome outcome = killed.train_and(ranks, kKilled,
+    const test::Outcome outcome = killed.train_and(ranks, sets,
                                                    fmt::format("running; [ {0} = 0 ] || reached {0}; sleep {1:.3f}; "
                                                                "kill -9 $(pgrep -P $pid || echo $pid); wait $pid",
                                                                step, pause_s));
@@ -60,7 +61,7 @@ TEST_CASE("a run killed by SIGKILL at any step ends with the bits of one that wa
     if (outcome.code == 0) break;  // it was faster
     ++kills;
   }
-  const test::TrainedRun last = train_run(killed, "trial", {{ranks}}, kKilled);
+  const test::TrainedRun last = train_run(killed, "trial", {{ranks}}, sets);
   CHECK(kills > 0);
   check_equal(last, undisturbed, {.part = ""});
   CHECK(killed.leftovers().empty());

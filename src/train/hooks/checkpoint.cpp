@@ -35,7 +35,7 @@ CheckpointHook::CheckpointHook(const CheckpointConfig& config, const RunFolder& 
 void CheckpointHook::run_begin(std::int64_t first_step) {
   saved_step_ = seen_step_ = first_step;
   if (!writer_) return;
-  name_best();
+  if (leads()) name_best();
   writer_->expect(parts_.visit);
 }
 
@@ -87,7 +87,7 @@ void CheckpointHook::save(std::int64_t step) {
   const bool is_best = std::exchange(is_best_, false);
   if (is_best) state.best.step = step;
   if (step == saved_step_) {
-    if (is_best && writer_) finish(), name_best();
+    if (is_best && leads()) finish(), name_best();
     return;
   }
   saved_step_ = step;
@@ -95,7 +95,7 @@ void CheckpointHook::save(std::int64_t step) {
   const SpanScope span(SpanKind::checkpoint);
   parts_.strategy.drain();
   parts_.strategy.gather_state();
-  WholeTensors wholes = parts_.gather();
+  GatheredTensors gathered = parts_.gather();
   if (writer_) {
     const Arenas& arenas = parts_.arenas;
     Device& device = parts_.arenas.device();
@@ -103,8 +103,8 @@ void CheckpointHook::save(std::int64_t step) {
     if (device.computes() &&
         device.vector_ops().count_not_finite(arenas.dtype(), parts_.arenas.weights_at(0), elems) > 0)
       throw NumericError(fmt::format("weights are inf or NaN after step {}; no checkpoint of them was written", step));
-    settle_records_();
-    writer_->save(step, parts_.visit, std::move(wholes), state.best.step);
+    if (leads()) settle_records_();
+    writer_->save(step, parts_.visit, std::move(gathered), state.best.step);
     take_up();
   }
   parts_.phase.enter("hooks");

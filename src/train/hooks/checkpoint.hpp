@@ -1,10 +1,10 @@
 // Saves the run's state, at meetings: every so many steps, minutes or epochs, when a signal asks for it, after an
 // evaluation that is the best so far (checkpoint.keep_best), before an early stop, and at the end.
 //
-// With checkpoint.asynchronous training goes on once the state is gathered and copied, and a thread of rank 0 writes
-// it. A write under way is finished before the next one begins, before the attempt ends, early or not, and before an
-// error that rank 0 knows of ends it; where the process is killed, or another rank ends the world, it is dropped. A
-// write that fails ends the run at the next step.
+// With checkpoint.asynchronous training goes on once the state is gathered and copied, and a thread of rank 0, and of
+// each rank that holds a part of the model, writes it. A write under way is finished before the next one begins, before
+// the attempt ends, early or not, and before an error that rank 0 knows of ends it; where the process is killed, or
+// another rank ends the world, it is dropped. A write that fails ends the run at the next step.
 #pragma once
 
 #include <functional>
@@ -26,7 +26,7 @@ namespace echelon::inline train {
 
 struct CheckpointParts {
   VisitAll visit;
-  std::function<WholeTensors()> gather;  // state that lies on several ranks, called by all of them
+  std::function<GatheredTensors()> gather;  // rows that lie on several ranks, called by all of them
   Arenas& arenas;
   Strategy& strategy;
   RunState& state;
@@ -36,11 +36,11 @@ struct CheckpointParts {
 
 class CheckpointHook final : public Hook {
  public:
-  // Called on the rank that writes: before the state is copied, and of each checkpoint once it counts.
+  // Called on the rank that leads the writers: before the state is copied, and of each checkpoint once it counts.
   using Settle = std::function<void()>;
   using Tell = std::function<void(const CheckpointFigures&)>;
 
-  // `writer`: null but on rank 0 of the replicas.
+  // `writer`: null but on rank 0, and on ranks that write a part of the model.
   CheckpointHook(const CheckpointConfig& config, const RunFolder& folder, CheckpointParts parts,
                  std::unique_ptr<CheckpointWriter> writer, Settle settle_records, Tell tell);
 
@@ -58,6 +58,7 @@ class CheckpointHook final : public Hook {
   void add_to(RunFigures& figures) const;
 
  private:
+  bool leads() const { return writer_ && writer_->leads(); }
   void save(std::int64_t step);
   void name_best();
   void take_up();

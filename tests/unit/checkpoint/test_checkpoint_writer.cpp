@@ -15,38 +15,33 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A whole tensor, a slice whose whole is in `wholes`, and what another rank holds.
+// A whole tensor, and one of two rows that are gathered.
 struct State {
-  std::vector<double> weights, slice;
+  std::vector<double> weights, row;
   std::int64_t step = 0;
   double loss = 0;
 
-  explicit State(std::int64_t at = 0) : weights(test::random_values(17, "weights")), slice(5), step(at), loss(0.25) {
+  explicit State(std::int64_t at = 0) : weights(test::random_values(17, "weights")), row(5), step(at), loss(0.25) {
     for (double& weight : weights) weight += static_cast<double>(at);
   }
   VisitAll all() {
     return [this](StateVisitor& visitor) {
       visitor.scalar("step", step);
       visitor.tensor({.name = "weights/w", .data = weights.data(), .dtype = DType::f64, .shape = {17}});
-      visitor.tensor({.name = "weights/slice",
-                      .data = slice.data(),
+      visitor.tensor({.name = "carried/rows",
+                      .data = row.data(),
                       .dtype = DType::f64,
-                      .shape = {5},
-                      .placement = Placement::slice,
-                      .global_shape = {10},
-                      .offset = {0}});
+                      .shape = {1, 5},
+                      .placement = Placement::rows,
+                      .global_shape = {2, 5},
+                      .offset = {0, 0}});
       visitor.scalar("loss", loss);
     };
   }
 };
 
-WholeTensor whole_of(std::int64_t elems, std::byte fill) {
-  return {.dtype = DType::f64,
-          .shape = {elems},
-          .bytes = std::vector<std::byte>(static_cast<std::size_t>(elems) * 8, fill)};
-}
-WholeTensors wholes() {
-  return {{"weights/slice", whole_of(10, std::byte{3})}, {"weights/other", whole_of(4, std::byte{5})}};
+GatheredTensors rows(std::byte fill = std::byte{3}) {
+  return {{"carried/rows", {.shape = {2, 5}, .bytes = std::vector<std::byte>(80, fill)}}};
 }
 
 CheckpointConfig config_with(bool asynchronous, std::int64_t keep = 2) {
@@ -60,14 +55,15 @@ CheckpointConfig config_with(bool asynchronous, std::int64_t keep = 2) {
 TEST_CASE("the file of a copy is that of the state, byte by byte", "[train][checkpoint]") {
   const test::TempFolder folder;
   State state(3);
-  const std::string direct = save_checkpoint(folder.path(), 3, state.all(), wholes()).path;
+  const GatheredTensors gathered = rows();
+  const std::string direct = save_checkpoint(folder.path(), 3, with_gathered(state.all(), gathered)).path;
   const std::string file = read_file_whole(direct), manifest = read_file_whole(manifest_path(direct));
   Snapshot copy;
   State other(9);
   copy.expect(state.all());
   copy.allocate();
-  copy.take(other.all(), {{"weights/slice", whole_of(10, std::byte{1})}, {"weights/more", whole_of(90, std::byte{2})}});
-  copy.take(state.all(), wholes());  // again, into the memory of the first
+  copy.take(other.all(), rows(std::byte{1}));
+  copy.take(state.all(), rows());  // again, into the memory of the first
   state = State(11);
   save_checkpoint(folder.path(), 3, [&](StateVisitor& visitor) { copy.visit_state(visitor); });
   CHECK(read_file_whole(direct) == file);
@@ -88,7 +84,7 @@ TEST_CASE("what is saved is the state at the call, whatever happens to it meanwh
   writer.expect(first.all());
   for (std::int64_t step = 1; step <= 5; ++step) {
     State state(step);
-    writer.save(step, state.all(), wholes(), 2);
+    writer.save(step, state.all(), rows(), 2);
     for (double& weight : state.weights) weight = -1;
     state.step = -1;
   }
@@ -106,15 +102,15 @@ TEST_CASE("what is saved is the state at the call, whatever happens to it meanwh
     if (!kept) continue;
     CHECK(one.info.bytes == fs::file_size(one.info.path));
     State back(0);
-    std::vector<double> slice(10);
+    std::vector<double> both(10);
     load_checkpoint(one.info.path, [&](StateVisitor& visitor) {
       visitor.scalar("step", back.step);
       visitor.tensor({.name = "weights/w", .data = back.weights.data(), .dtype = DType::f64, .shape = {17}});
-      visitor.tensor({.name = "weights/slice", .data = slice.data(), .dtype = DType::f64, .shape = {10}});
+      visitor.tensor({.name = "carried/rows", .data = both.data(), .dtype = DType::f64, .shape = {2, 5}});
     });
     CHECK(back.step == step);
     CHECK(back.weights == State(step).weights);
-    CHECK(std::memcmp(slice.data(), wholes().at("weights/slice").bytes.data(), 80) == 0);
+    CHECK(std::memcmp(both.data(), rows().at("carried/rows").bytes.data(), 80) == 0);
   }
   CHECK(read_file_whole(folder / "best") == "step-00000002\n");
   CHECK(read_file_whole(folder / "latest") == "step-00000005\n");
@@ -128,10 +124,10 @@ TEST_CASE("the caller waits for the copy alone, and for a write that is under wa
   std::shared_future<void> gone = go.get_future().share();
   CheckpointWriter writer(folder.path(), config, {.before_publish = [gone] { gone.wait(); }});
   State state(1);
-  writer.save(1, state.all(), wholes(), -1);  // returns, though its write does not end
+  writer.save(1, state.all(), rows(), -1);  // returns, though its write does not end
   CHECK(writer.take_written().empty());
   CHECK(!find_checkpoint(folder.path()));
-  auto second = std::async(std::launch::async, [&] { writer.save(2, state.all(), wholes(), -1); });
+  auto second = std::async(std::launch::async, [&] { writer.save(2, state.all(), rows(), -1); });
   CHECK(second.wait_for(std::chrono::milliseconds(50)) == std::future_status::timeout);
   go.set_value();
   REQUIRE(second.wait_for(std::chrono::seconds(30)) == std::future_status::ready);
@@ -151,14 +147,14 @@ TEST_CASE("a write that fails is told at the next call, leaves nothing, and the 
                               if (++writes > 1) throw EnvironmentError("No space left on device");
                             }});
     State state(1);
-    writer.save(1, state.all(), wholes(), -1);
-    writer.save(2, state.all(), wholes(), -1);
+    writer.save(1, state.all(), rows(), -1);
+    writer.save(2, state.all(), rows(), -1);
     CHECK_THROWS_AS(writer.finish(), EnvironmentError);
     CHECK_NOTHROW(writer.finish());
     CHECK(writer.take_written().size() == 1);
-    writer.save(3, state.all(), wholes(), -1);
-    CHECK_THROWS_AS(writer.save(4, state.all(), wholes(), -1), EnvironmentError);
-    writer.save(5, state.all(), wholes(), -1);
+    writer.save(3, state.all(), rows(), -1);
+    CHECK_THROWS_AS(writer.save(4, state.all(), rows(), -1), EnvironmentError);
+    writer.save(5, state.all(), rows(), -1);
   }  // the destructor logs the last error
   CHECK(writes == 4);
   CHECK(find_checkpoint(folder.path())->step == 1);

@@ -71,7 +71,7 @@ TEST_CASE("one flipped bit anywhere in a checkpoint's file is found before HDF5 
   const test::TempFolder folder;
   const HashRng draws(test::test_seed(), "bits");
   const std::string path =
-      save_checkpoint(folder.path(), 10, Thing("thing").all(), {}, {.training_data = "{\"mean\": [0.5]}"}).path;
+      save_checkpoint(folder.path(), 10, Thing("thing").all(), {.training_data = "{\"mean\": [0.5]}"}).path;
   const std::string good = read_file_whole(path);
   REQUIRE(damage_of(path).empty());
   std::int64_t missed = 0;
@@ -158,15 +158,15 @@ TEST_CASE("what does not read back as it was written is refused before it counts
           bytes[bytes.find(pattern) + 80] ^= 16;
         });
   };
-  CHECK_THROWS_AS(save_checkpoint(folder.path(), 20, disturbed, {}, {.verify = true}), EnvironmentError);
+  CHECK_THROWS_AS(save_checkpoint(folder.path(), 20, disturbed, {.verify = true}), EnvironmentError);
   visits = 0;
-  CHECK_THROWS_WITH(save_checkpoint(folder.path(), 20, disturbed, {}, {.verify = true}),
+  CHECK_THROWS_WITH(save_checkpoint(folder.path(), 20, disturbed, {.verify = true}),
                     Catch::Contains("step-00000020.h5") && Catch::Contains("'optimiser/velocity/dense.weight'"));
   CHECK(find_checkpoint(folder.path())->step == 10);
   CHECK(!fs::exists(folder / "step-00000020.h5"));
   for (const auto& entry : fs::directory_iterator(folder.path()))
     CHECK(entry.path().filename().string().find(".tmp") == std::string::npos);
-  CHECK_NOTHROW(save_checkpoint(folder.path(), 20, thing.all(), {}, {.verify = true}));
+  CHECK_NOTHROW(save_checkpoint(folder.path(), 20, thing.all(), {.verify = true}));
 }
 
 TEST_CASE("a checkpoint file that was given by name is verified like one that was found", "[train]") {

@@ -59,8 +59,8 @@ TEST_CASE("rows of any ranks are stored whole and read back by any others", "[tr
   };
   on_ranks(saved, [&](Group& group, Part& part) {
     part.number();
-    const WholeTensors wholes = gather_slices(group, part.all());
-    if (group.rank() == 0) save_checkpoint(folder.path(), 1, part.all(), wholes);
+    const GatheredTensors rows = gather_rows(group, part.all());
+    if (group.rank() == 0) save_checkpoint(folder.path(), 1, with_gathered(part.all(), rows));
     group.barrier();
   });
   REQUIRE(find_checkpoint(folder.path()));
@@ -99,8 +99,8 @@ TEST_CASE("what differs by replica: its own row for as many, the sum divided for
   on_ranks(saved, [&](Group& group, std::vector<float>& values) {
     for (std::size_t i = 0; i < values.size(); ++i) values[i] = value(group.rank(), i);
     const VisitAll all = residual(group.rank(), saved, values);
-    const WholeTensors wholes = gather_slices(group, all);
-    if (group.rank() == 0) save_checkpoint(folder.path(), 1, all, wholes);
+    const GatheredTensors rows = gather_rows(group, all);
+    if (group.rank() == 0) save_checkpoint(folder.path(), 1, with_gathered(all, rows));
     group.barrier();
   });
   REQUIRE(find_checkpoint(folder.path()));

@@ -3,6 +3,7 @@
 
 #include "model/build.hpp"
 #include "parallel/footprint.hpp"
+#include "parallel/split.hpp"
 
 namespace echelon {
 namespace {
@@ -41,6 +42,34 @@ TEST_CASE("servers in device memory move what they have from the host to the dev
   keys.delay_compensation = 0.1, keys.compensation_decay = 0.9;
   CHECK(arenas(keys, host, 0, 2) == std::pair(1 + 3 + (4 + 8) / 2.0, 0.0));
   CHECK(arenas(keys, device, 0, 2) == std::pair(1 + 3 + 4 / 2.0, 8 / 2.0));
+}
+
+TEST_CASE("each rank that writes a part of a checkpoint holds a copy of that part alone", "[parallel]") {
+  Config config;
+  config.device.kind = "reference";
+  config.optimiser.momentum = 0.9;
+  config.parallel.pipeline = 2;
+  LayerConfig flatten, first, second;
+  flatten.type = "flatten", first.type = second.type = "dense", first.units = 29, second.units = 16;
+  const Graph graph = build_layers({flatten, first, second}, labelled(Shape{1, 4, 4}, 16));
+  const RankBatches batches{.micro = {4}, .accumulation = 2, .replicas = 2};
+  const std::vector<double> costs(graph.nodes().size(), 1);
+  double copies = 0;
+  for (const int stage : {0, 1}) {
+    MeshCoord coord{.stage = stage};
+    const Part part = part_of(graph, config.parallel, coord, costs);
+    const Footprint bytes = footprint_of(config, part, coord, batches);
+    CHECK((bytes.checkpoint > 0 && bytes.checkpoint == bytes.saved()));
+    copies += bytes.checkpoint;
+    coord.spatial_shard = 1;
+    CHECK(footprint_of(config, part, coord, batches).checkpoint == 0);
+    coord = {.replica = 1, .stage = stage};
+    CHECK(footprint_of(config, part, coord, batches).checkpoint == 0);
+  }
+  config.parallel.pipeline = 1;
+  CHECK(copies == footprint_of(config, graph, batches).checkpoint);
+  config.checkpoint.asynchronous = false;
+  CHECK(footprint_of(config, graph, batches).checkpoint == 0);
 }
 
 }  // namespace echelon
