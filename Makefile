@@ -44,7 +44,7 @@ ECHELON := $(OUT)/bin/echelon
 CUDA_LIB := $(OUT)/bin/libechelon_cuda.so
 PRODUCTS := $(ECHELON) $(if $(filter 1,$(CUDA)),$(CUDA_LIB))
 
-.PHONY: all demo test quick-test mpi-test soak bench lint format bundle install deps build tests clean help
+.PHONY: all demo test quick-test mpi-test fuzz soak bench lint format bundle install deps build tests clean help
 .DEFAULT_GOAL := all
 all: deps
 	@+$(SUBMAKE) build
@@ -57,16 +57,19 @@ demo: deps ## train the digits CNN on 2 ranks and on 1, and print the scaling ta
 	@tests/tools/demo.sh $(ECHELON)
 test: deps ## install what is missing, build, run every test
 	@+$(SUBMAKE) build tests
-	@tests/tools/run_tests.sh $(OUT) lint $(RINGS) cluster cuda
+	@tests/tools/run_tests.sh $(OUT) lint $(RINGS) fuzz cluster cuda
 quick-test: deps ## the unit and contract rings without slow cases, under 30 s
 	@+$(SUBMAKE) build tests
 	@tests/tools/run_tests.sh $(OUT) --quick unit contract
 mpi-test: deps ## the tests that need mpirun
 	@+$(SUBMAKE) build tests
 	@tests/tools/run_tests.sh $(OUT) mpi
+fuzz: deps ## damaged and drawn inputs for every reader, TIMES=1 as many as in `make test`; best with ASAN=1 UBSAN=1
+	@+$(SUBMAKE) $(OUT)/tests/fuzz
+	@ECHELON_FUZZ_TIMES=$(TIMES) tests/tools/run_tests.sh $(OUT) fuzz
 soak: deps ## the long forms of tests that `make test` samples
 	@+$(SUBMAKE) build tests
-	@tests/tools/run_tests.sh $(OUT) --soak unit contract kills faults study_kills
+	@tests/tools/run_tests.sh $(OUT) --soak unit contract fuzz kills faults study_kills
 bench: deps ## step time of the zoo's models on this machine
 	@+$(SUBMAKE) build
 	@tests/tools/bench.sh $(ECHELON)
@@ -85,7 +88,7 @@ clean: ## remove every build
 	rm -rf $(BUILD)
 
 build: $(PRODUCTS)
-tests: $(RINGS:%=$(OUT)/tests/%) $(if $(filter 1,$(CUDA)),$(if $(wildcard tests/cuda/*.cpp),$(OUT)/tests/cuda))
+tests: $(RINGS:%=$(OUT)/tests/%) $(OUT)/tests/fuzz $(if $(filter 1,$(CUDA)),$(if $(wildcard tests/cuda/*.cpp),$(OUT)/tests/cuda))
 
 $(ECHELON): $(LIB_OBJ) $(call objects,src/main.cpp)
 	@mkdir -p $(@D)
@@ -99,6 +102,14 @@ $(OUT)/tests/$(1): $(LIB_OBJ) $(SUPPORT_OBJ) $(call ring_objects,$(1))
 	@$$(CXX) -o $$@ $$^ $$(LDFLAGS) $$(LIBS)
 endef
 $(foreach r,$(RINGS) cuda,$(eval $(call ring,$(r))))
+
+# Of the rooms that read what comes from outside, and those below: a sanitised build of this ring compiles no others.
+FUZZ_ROOMS := base checkpoint comm config data device exchange h5 job model optim report study
+FUZZ_SRC := $(foreach room,$(FUZZ_ROOMS),$(call find,src/$(room),cpp)) src/cli/quantities.cpp $(call find,tests/fuzz,cpp)
+$(OUT)/tests/fuzz: $(call objects,$(FUZZ_SRC))
+	@mkdir -p $(@D)
+	@echo "  LINK $@"
+	@$(CXX) -o $@ $^ $(LDFLAGS) $(LIBS)
 
 # What the objects were built with: a change of flags or of the commit rebuilds what it must, and nothing else.
 $(OUT)/flags: FORCE

@@ -80,9 +80,10 @@ double parse_rate(const std::string& text, const std::string& option) {
   if (quantity.unit.ends_with("/s")) quantity.unit.resize(quantity.unit.size() - 2);
   const double bits = factor_of(kBitUnits, quantity.unit);
   const double factor = bits > 0 ? bits : quantity.unit.empty() ? 0 : factor_of(kByteUnits, quantity.unit);
-  if (!(quantity.number > 0) || factor == 0)
+  const double rate = quantity.number * factor;
+  if (!(rate > 0) || !std::isfinite(rate))
     throw ConfigError(fmt::format("{} \"{}\": a rate, such as 1gbit, 25gbit or 120MB/s", option, text));
-  return quantity.number * factor;
+  return rate;
 }
 
 }  // namespace echelon::cli

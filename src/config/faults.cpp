@@ -35,6 +35,7 @@ constexpr std::array kForms = {
     Form{FaultKind::flip_shard, "flip shard bit[ on WHO]"},
 };
 constexpr const char* kMoment = "[ at step WHOLE| at a random step from WHOLE to WHOLE][ in PHASE]";
+constexpr std::size_t kLongestSentence = 250;  // the matcher recurses over a sentence
 constexpr const char* kPhases = "data, forward, backward, exchange, optimiser, checkpoint, evaluation";
 
 void replace_all(std::string& text, std::string_view from, std::string_view to) {
@@ -112,6 +113,9 @@ class Groups {
 
 Fault parse_fault(std::string_view text) {
   const std::string sentence(text);
+  if (text.size() > kLongestSentence)
+    throw ConfigError(fmt::format("\"{}..\" is no fault: it has {} characters, no fault has more than {}",
+                                  text.substr(0, 40), text.size(), kLongestSentence));
   for (const Form& form : kForms) {
     std::smatch match;
     if (!std::regex_match(sentence, match, std::regex(pattern_of(form.grammar)))) continue;

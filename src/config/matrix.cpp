@@ -19,7 +19,7 @@ struct Group {
   std::string text() const {
     std::vector<std::string> names;
     for (const Choice* choice : choices) names.push_back(choice->name);
-    return joined(names, ",");
+    return joined(names);
   }
 };
 

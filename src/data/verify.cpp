@@ -36,6 +36,7 @@ void note(ShardVerdict& verdict, DamagedRows rows) {
 
 // Chunk by chunk, so that each damaged one is found.
 void read_dataset(const h5::Reader& reader, const h5::DatasetInfo& info, ShardVerdict& verdict) {
+  if (info.shape.elems() == 0) return;  // of any number of rows
   const std::int64_t rows = info.shape.rank() == 0 ? 1 : info.shape[0];
   const std::int64_t row_bytes =
       std::max<std::int64_t>(1, info.shape.row_elems() * static_cast<std::int64_t>(size_of(info.dtype)));

@@ -30,13 +30,14 @@ struct OpenDataset {
   bool is_virtual = false;
 };
 
-// DataError with the reason for a file that cannot be opened, found without the library.
-void refuse_unreadable(const std::string& path) {
+// DataError with the reason for a file that cannot be opened, found without the library; else its bytes.
+std::uint64_t refuse_unreadable(const std::string& path) {
   struct stat status {};
   if (::stat(path.c_str(), &status) != 0)
     throw DataError(fmt::format("{}: cannot be read: {}", path, std::strerror(errno)));
   if (S_ISDIR(status.st_mode)) throw DataError(fmt::format("{}: is a folder, not an HDF5 file", path));
   if (status.st_size == 0) throw DataError(fmt::format("{}: is empty (0 bytes), not an HDF5 file", path));
+  return static_cast<std::uint64_t>(status.st_size);
 }
 
 std::string why_not_opened(const std::string& path) {
@@ -90,6 +91,7 @@ void count_chunks(hid_t dataset, hid_t space, DatasetInfo& info) {
 
 struct Reader::Body {
   std::string path;
+  std::uint64_t file_bytes = 0;
   Handle file;
   std::mutex mutex;  // of `open`
   std::map<std::string, std::unique_ptr<OpenDataset>, std::less<>> open;
@@ -106,6 +108,7 @@ struct Reader::Body {
   const OpenDataset& dataset(std::string_view name);
   std::unique_ptr<OpenDataset> open_dataset(const std::string& name);
   void require_chunk(const OpenDataset& dataset, hid_t space) const;
+  void require_place(const OpenDataset& dataset, H5D_layout_t layout) const;
   void read_slab(const OpenDataset& dataset, std::int64_t first, std::int64_t count, void* dst, DType dtype);
   void read_whole_chunks(const OpenDataset& dataset, std::int64_t first, std::int64_t count, std::uint8_t* dst);
 };
@@ -132,6 +135,9 @@ std::unique_ptr<OpenDataset> Reader::Body::open_dataset(const std::string& name)
   const Handle space(H5Dget_space(dataset->handle.id()), H5Sclose);
   const auto shape = shape_of_space(space.id());
   if (!shape) fail(name, fmt::format("has more than {} axes", Shape::kMaxRank));
+  double elems = 1;
+  for (const std::int64_t extent : shape->extents()) elems *= static_cast<double>(std::max<std::int64_t>(extent, 1));
+  if (elems > 0x1p58) fail(name, fmt::format("is damaged: its shape is {}", shape->text()));
   dataset->info.name = name;
   dataset->info.shape = *shape;
   dataset->info.dtype = *dtype;
@@ -149,8 +155,12 @@ std::unique_ptr<OpenDataset> Reader::Body::open_dataset(const std::string& name)
     dataset->info.checksum = check_virtual_sources(where, path, space.id(), creation.id());
   else if (layout == H5D_CONTIGUOUS && H5Pget_external_count(creation.id()) > 0)
     check_external_files(where, creation.id());
-  else if (layout == H5D_CONTIGUOUS && shape->elems() > 0)
+  else if (layout == H5D_CONTIGUOUS && shape->elems() > 0) {
     dataset->info.written_chunks = dataset->info.stored_bytes > 0 ? 1 : 0;
+    require_place(*dataset, layout);
+  } else if (layout == H5D_COMPACT && shape->elems() > 0) {
+    require_place(*dataset, layout);
+  }
   if (layout != H5D_CHUNKED) return dataset;
   std::array<hsize_t, Shape::kMaxRank> extents{};
   H5Pget_chunk(creation.id(), shape->rank(), extents.data());
@@ -161,6 +171,7 @@ std::unique_ptr<OpenDataset> Reader::Body::open_dataset(const std::string& name)
   chunks.rows = chunk[0];
   chunks.whole_rows = dataset->info.chunk.without_front() == shape->without_front();
   describe_filters(creation.id(), chunks);
+  require_place(*dataset, layout);
   dataset->info.deflate = chunks.known && chunks.deflate >= 0;
   dataset->info.checksum |= chunks.checksum >= 0;
   if (chunks.filtered && !chunks.decodable()) {  // the library decodes: let its cache hold one chunk
@@ -186,6 +197,23 @@ void Reader::Body::require_chunk(const OpenDataset& dataset, hid_t space) const 
       fail(dataset.info.name,
            fmt::format("is damaged: its chunks are {}, its shape is {}", chunk.text(), dataset.info.shape.text()));
   }
+}
+
+// DataError for values that the file is too small for: without checksums of headers a flipped bit makes a shape of any
+// size. Of chunked datasets one chunk is compared; gzip makes at most 1032 bytes of one.
+void Reader::Body::require_place(const OpenDataset& dataset, H5D_layout_t layout) const {
+  constexpr double kMostInflated = 1100;
+  const bool chunked = layout == H5D_CHUNKED;
+  const DatasetInfo& info = dataset.info;
+  double bytes = static_cast<double>(size_of(info.dtype));  // cannot overflow
+  for (const std::int64_t extent : (chunked ? info.chunk : info.shape).extents()) bytes *= static_cast<double>(extent);
+  const double most = static_cast<double>(file_bytes) * (dataset.chunks.filtered ? kMostInflated : 1);
+  // The library reads past the end of its buffers where the place of other values is not as large as they are.
+  const bool other_place = !chunked && bytes != static_cast<double>(info.stored_bytes);
+  const bool stored = info.stored_bytes > 0 || layout == H5D_COMPACT;
+  if (stored && (bytes > most || other_place))
+    fail(info.name, fmt::format("is damaged: its {} {}, the file has {} bytes", chunked ? "chunks are" : "shape is",
+                                (chunked ? info.chunk : info.shape).text(), file_bytes));
 }
 
 void Reader::Body::read_slab(const OpenDataset& dataset, std::int64_t first, std::int64_t count, void* dst,
@@ -236,7 +264,7 @@ void Reader::Body::read_whole_chunks(const OpenDataset& dataset, std::int64_t fi
 
 Reader::Reader(const std::string& path) : body_(std::make_unique<Body>()) {
   quiet_thread();
-  refuse_unreadable(path);
+  body_->file_bytes = refuse_unreadable(path);
   body_->path = path;
   body_->file = open_file(path);
 }

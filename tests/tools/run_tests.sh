@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # Runs rings of tests and closes with one plain line over all of them.
-#   run_tests.sh OUT [--quick | --soak] RING...      OUT: the build folder (build/release); RING: lint unit contract mpi run cluster cuda kills faults study_kills
+#   run_tests.sh OUT [--quick | --soak] RING...      OUT: the build folder (build/release); RING: lint unit contract mpi run fuzz cluster cuda kills faults study_kills
 set -u
 out=$1; shift
 filter=''
 limit=1200
 [ "${1:-}" = --quick ] && { filter='~[slow]'; shift; }
-[ "${1:-}" = --soak ] && { filter='[sampled],[soak]'; limit=14400; export ECHELON_TEST_ALL=1; shift; }
+[ "${1:-}" = --soak ] && { filter='[sampled],[soak]'; limit=14400; export ECHELON_TEST_ALL=1 ECHELON_FUZZ_TIMES=${ECHELON_FUZZ_TIMES:-50}; shift; }
 summary=$(mktemp)
 trap 'rm -f "$summary"' EXIT
 export ECHELON_TEST_SUMMARY=$summary ECHELON_BINARY=$PWD/$out/bin/echelon OMP_WAIT_POLICY=passive OMPI_MCA_rmaps_base_oversubscribe=1
@@ -69,6 +69,8 @@ for name in "$@"; do
     study_kills) ring study_kills 7200 tests/tools/study_kills.py "$out/bin/echelon" ;;
     cluster) ring cluster 900 env -u PMIX_MCA_psec tests/cluster/run.sh "$out" ;;  # Slurm uses munge
     run) run_ring ;;
+    # Sanitisers: no leaks are looked for, in processes that end by _exit; large requests are errors.
+    fuzz) ring fuzz $limit env ASAN_OPTIONS=detect_leaks=0:max_allocation_size_mb=1024 "$out/tests/fuzz" --times "${ECHELON_FUZZ_TIMES:-1}" ;;
     *) ring "$name" $limit "$out/tests/$name" "${quick[@]}" ;;
   esac
 done

@@ -1,5 +1,5 @@
 // Codecs whose messages are blocks of values, each a head and then its values in fewer bits: exact_size() holds, and
-// decoding checks nothing (any bytes of the right length decode to some values). `Form` describes a block:
+// decoding checks the length alone (any bytes of the right length decode to some values). `Form` describes a block:
 //   kBlock                              values of a whole block, a multiple of eight; the last block may be shorter
 //   Head                                trivially copyable; first in a block
 //   body_bytes(n)                       behind the head, for n values
@@ -21,10 +21,12 @@ class BlockCodec : public Codec {
     const std::int64_t blocks = (elems + Form::kBlock - 1) / Form::kBlock;
     return static_cast<std::size_t>(blocks) * sizeof(typename Form::Head) + Form::body_bytes(elems);
   }
-  void decode(const std::byte* wire, std::size_t, void* values, std::int64_t elems) final {
+  void decode(const std::byte* wire, std::size_t bytes, void* values, std::int64_t elems) final {
+    require_length(bytes, elems);
     read(wire, static_cast<float*>(values), elems, [](__m256, __m256 encoded) { return encoded; });
   }
-  void decode_add(const std::byte* wire, std::size_t, void* values, std::int64_t elems) final {
+  void decode_add(const std::byte* wire, std::size_t bytes, void* values, std::int64_t elems) final {
+    require_length(bytes, elems);
     read(wire, static_cast<float*>(values), elems,
          [](__m256 now, __m256 encoded) { return _mm256_add_ps(now, encoded); });
   }

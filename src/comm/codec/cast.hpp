@@ -39,14 +39,16 @@ class CastCodec final : public Codec {
                [&](std::int64_t i, std::int64_t n) { round_lanes(at + i, residual ? residual + i : nullptr, n); });
   }
 
-  void decode(const std::byte* wire, std::size_t, void* values, std::int64_t elems) override {
+  void decode(const std::byte* wire, std::size_t bytes, void* values, std::int64_t elems) override {
+    require_length(bytes, elems);
     auto* at = static_cast<float*>(values);
     each_lanes(elems, [&](std::int64_t i, std::int64_t n) {
       store_lanes(at + i, half_.unpack(load_halves(wire + 2 * i, n)), n);
     });
   }
 
-  void decode_add(const std::byte* wire, std::size_t, void* values, std::int64_t elems) override {
+  void decode_add(const std::byte* wire, std::size_t bytes, void* values, std::int64_t elems) override {
+    require_length(bytes, elems);
     auto* at = static_cast<float*>(values);
     each_lanes(elems, [&](std::int64_t i, std::int64_t n) {
       const __m256 encoded = half_.unpack(load_halves(wire + 2 * i, n));

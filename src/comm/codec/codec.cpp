@@ -15,6 +15,10 @@ const CodecInfo& codec_info(std::string_view name) {
   throw ConfigError(unknown_name("codec", name, codec_names()));
 }
 
+void Codec::require_length(std::size_t bytes, std::int64_t elems) const {
+  ECHELON_CHECK_EQ(bytes, most_bytes(elems), "bytes of a message of {} values", elems);
+}
+
 std::unique_ptr<Codec> make_codec(std::string_view name, const CodecOptions& options) {
   const CodecInfo& info = codec_info(name);
   ECHELON_CHECK(!info.lossy || options.dtype == DType::f32, "{} takes f32", name);
@@ -30,7 +34,9 @@ std::size_t Codec::to_wire(const std::byte* raw, std::int64_t elems, double, std
   return most_bytes(elems);
 }
 
-std::size_t Codec::from_wire(const std::byte* wire, std::size_t bytes, std::int64_t, std::byte* raw) {
+std::size_t Codec::from_wire(const std::byte* wire, std::size_t bytes, std::int64_t elems, std::byte* raw) {
+  if (exact_size()) require_length(bytes, elems);
+  ECHELON_CHECK_LE(bytes, most_bytes(elems), "bytes of a message of {} values", elems);
   std::memcpy(raw, wire, bytes);
   return bytes;
 }

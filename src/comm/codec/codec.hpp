@@ -79,6 +79,10 @@ class Codec {
   virtual double density() const { return 1; }
   virtual double tau() const { return 0; }
   virtual void set_tau(double) {}
+
+ protected:
+  // Where exact_size(): a failed check for a message of another length than most_bytes(elems).
+  void require_length(std::size_t bytes, std::int64_t elems) const;
 };
 
 std::vector<std::string> codec_names();

@@ -101,6 +101,11 @@ std::size_t write_indices(const IndexFormat& format, std::span<const std::uint32
   return out.finish();
 }
 
+IndexReader::IndexReader(const IndexFormat& format, const std::byte* wire, std::size_t bytes)
+    : format_(format), at_(wire), end_(wire + bytes) {
+  ECHELON_CHECK_LT(int{format.rice_bits}, 32, "a message of places is damaged");
+}
+
 void IndexReader::fill() {
   for (; held_bits_ <= 56 && at_ < end_; ++at_, held_bits_ += 8)
     held_ |= static_cast<std::uint64_t>(*at_) << held_bits_;

@@ -32,12 +32,11 @@ std::size_t bytes_of_indices(const IndexFormat& format, std::span<const std::uin
 // Each entry is index << 1 | extra bit, rising. Returns the bytes written.
 std::size_t write_indices(const IndexFormat& format, std::span<const std::uint32_t> entries, std::byte* wire);
 
-// Reads what write_indices wrote, one entry after another, never beyond the end: `next` is a failed check (exit 1)
-// where the message ends too early or is damaged.
+// Reads what write_indices wrote, one entry after another, never beyond the end: a failed check (exit 1) where the
+// Rice parameter is none, the message ends too early or is damaged.
 class IndexReader {
  public:
-  IndexReader(const IndexFormat& format, const std::byte* wire, std::size_t bytes)
-      : format_(format), at_(wire), end_(wire + bytes) {}
+  IndexReader(const IndexFormat& format, const std::byte* wire, std::size_t bytes);
   std::uint32_t next();  // index << 1 | extra bit; the caller checks that it is in range
   // golomb and gamma: whether all entries were read, where nothing else follows them. Every entry has a bit that is
   // set, and the rest of the last byte is zero.

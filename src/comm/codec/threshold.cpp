@@ -134,17 +134,27 @@ class Threshold final : public PlaceCodec<Threshold> {
     return at + map_bytes(elems);
   }
 
-  template <class Clear>
-  void read(const std::byte* wire, std::size_t bytes, float* values, std::int64_t elems, Clear clearing) const {
-    Head head;
-    Exception exception;
-    std::memcpy(&head, wire, sizeof head);
+  // What stands before the places; returns where they begin.
+  static std::size_t read_head(const std::byte* wire, std::size_t bytes, std::int64_t elems, Head& head,
+                               Exception& exception) {
     std::size_t at = sizeof head;
+    ECHELON_CHECK_LE(at, bytes, "a message of places is damaged");
+    std::memcpy(&head, wire, at);
     if (head.exception) {
+      ECHELON_CHECK_LE(at + sizeof exception, bytes, "a message of places is damaged");
       std::memcpy(&exception, wire + at, sizeof exception);
       at += sizeof exception;
       ECHELON_CHECK_LT(exception.place, static_cast<std::uint64_t>(elems), "a message of places is damaged");
     }
+    if (head.format == kMap) ECHELON_CHECK_LE(at + map_bytes(elems), bytes, "a message of places is damaged");
+    return at;
+  }
+
+  template <class Clear>
+  void read(const std::byte* wire, std::size_t bytes, float* values, std::int64_t elems, Clear clearing) const {
+    Head head;
+    Exception exception;
+    const std::size_t at = read_head(wire, bytes, elems, head, exception);
     if (head.format == kMap) {
       clearing.finish();
       read_map(wire + at, head.tau, values, elems);
@@ -171,13 +181,7 @@ class Threshold final : public PlaceCodec<Threshold> {
 
   // A message as head_, exception_ and entries_.
   void parse(const std::byte* wire, std::size_t bytes, std::int64_t elems) {
-    std::memcpy(&head_, wire, sizeof head_);
-    std::size_t at = sizeof head_;
-    if (head_.exception) {
-      std::memcpy(&exception_, wire + at, sizeof exception_);
-      at += sizeof exception_;
-      ECHELON_CHECK_LT(exception_.place, static_cast<std::uint64_t>(elems), "a message of places is damaged");
-    }
+    const std::size_t at = read_head(wire, bytes, elems, head_, exception_);
     ECHELON_CHECK_LE(head_.count, static_cast<std::uint64_t>(elems), "a message of places is damaged");
     selected_.clear();
     std::vector<std::uint32_t>& entries = selected_.entries;

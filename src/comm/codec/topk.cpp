@@ -173,9 +173,10 @@ class TopK final : public PlaceCodec<TopK> {
   template <class Body>
   void each_encoded(const std::byte* wire, std::size_t bytes, std::int64_t elems, Body&& body) const {
     std::uint32_t head = 0;
-    std::memcpy(&head, wire, kHead);
     const auto m = static_cast<std::size_t>(chosen(elems));
     ECHELON_CHECK(bytes >= kHead + 4 * m, "a message of {} values has {} bytes", m, bytes);
+    std::memcpy(&head, wire, kHead);
+    ECHELON_CHECK(head != kRaw || bytes == kHead + 8 * m, "a message of {} values has {} bytes", m, bytes);
     const std::byte* encoded = wire + bytes - 4 * m;
     IndexReader places(format(head), wire + kHead, bytes - 4 * m - kHead);
     for (std::size_t i = 0; i < m; ++i) {

@@ -18,11 +18,13 @@ class Pairs final : public SequenceSource {
   explicit Pairs(const TextRequest& request) : stream_(request.inputs[0]), kind_(token_kind_of(request, "words")) {
     info_.kind = DataKind::pairs;
     TokenCounts source, target;
+    bool any = false;
     while (read_line()) {
+      any = true;
       count(source_, source, "source");
       count(target_, target, "target");
     }
-    if (line_ == 0) fail("holds no pair");
+    if (!any) fail("holds no pair");
     if (request.like.empty()) {
       info_.vocabulary = source.vocabulary(kind_, request.vocabulary);
       info_.target_vocabulary = target.vocabulary(kind_, request.vocabulary, {kStartToken, kEndToken});

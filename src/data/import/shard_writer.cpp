@@ -37,11 +37,15 @@ std::int32_t class_at(const std::uint8_t* label) {
   return number;
 }
 
+constexpr std::int64_t kBlockBytes = 64 << 20;  // at least a sample: a damaged header may claim large ones
+
 // Calls body(index, sample, label) with pointers for every sample of the source, from its start. Returns their number.
 // `total`: where it is known, else 0.
 template <class Body>
-std::int64_t for_samples(SampleSource& source, std::int64_t block_rows, std::int64_t total, Body&& body) {
+std::int64_t for_samples(SampleSource& source, std::int64_t most_rows, std::int64_t total, Body&& body) {
   const std::size_t bytes = sample_bytes(source.info()), label_size = label_bytes(source.info());
+  const std::int64_t block_rows =
+      std::clamp<std::int64_t>(kBlockBytes / static_cast<std::int64_t>(bytes), 1, most_rows);
   const auto rows = static_cast<std::size_t>(block_rows);
   std::vector<std::uint8_t> samples_read(rows * bytes), labels_read(rows * label_size);
   std::int64_t samples = 0;

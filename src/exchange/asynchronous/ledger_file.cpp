@@ -21,7 +21,7 @@ namespace echelon::inline exchange {
 namespace {
 
 constexpr std::string_view kMagic = "echelon arrivals 1\n";
-constexpr std::uint32_t kLongestBlock = 1U << 30;
+constexpr std::uint32_t kMostBuckets = 1U << 20;
 
 template <class Number>
 void append_number(std::string& to, Number value) {
@@ -69,7 +69,7 @@ class Blocks {
   std::optional<std::string> next() {
     std::uint32_t bytes = 0;
     std::uint64_t checksum = 0;
-    if (!read(&bytes, sizeof bytes) || !read(&checksum, sizeof checksum) || bytes > kLongestBlock) return {};
+    if (!read(&bytes, sizeof bytes) || !read(&checksum, sizeof checksum) || bytes > bytes_left()) return {};
     std::string payload(bytes, '\0');
     if (!read(payload.data(), bytes)) return {};
     checksum_ = checksum64(payload.data(), payload.size(), checksum_);
@@ -80,8 +80,8 @@ class Blocks {
 
   std::uint64_t bytes_after_the_last() {
     file_.clear();
-    file_.seekg(0, std::ios::end);
-    return static_cast<std::uint64_t>(file_.tellg() - whole_);
+    file_.seekg(whole_);
+    return bytes_left();
   }
 
   LedgerHeader header() {
@@ -91,6 +91,13 @@ class Blocks {
   }
 
  private:
+  std::uint64_t bytes_left() {
+    const std::streampos here = file_.tellg();
+    file_.seekg(0, std::ios::end);
+    const std::streampos end = file_.tellg();
+    file_.seekg(here);
+    return static_cast<std::uint64_t>(end - here);
+  }
   bool read(void* to, std::size_t bytes) {
     return static_cast<bool>(file_.read(static_cast<char*>(to), static_cast<std::streamsize>(bytes)));
   }
@@ -117,7 +124,7 @@ bool take_block(const std::string& payload, LedgerFile& file) {
     file.meetings.push_back(reasons);
   }
   while (at < payload.size()) {
-    if (!number(bucket) || !number(bytes) || bytes > payload.size() - at) return false;
+    if (!number(bucket) || !number(bytes) || bytes > payload.size() - at || bucket >= kMostBuckets) return false;
     if (bucket >= file.orders.size()) file.orders.resize(bucket + std::size_t{1});
     LedgerBytes& order = file.orders[bucket];
     order.insert(order.end(), payload.begin() + static_cast<std::ptrdiff_t>(at),

@@ -98,9 +98,15 @@ AsyncMemory::Room AsyncBuffers::answer_room(int b, int server) {
   return {bytes.data(), bytes.size()};
 }
 
+bool AsyncBuffers::is_coded(const AsyncHeader& header) const {
+  const bool coded = (header.flags & kCoded) != 0;
+  ECHELON_CHECK(!coded || codec_, "a coded message came, and this rank codes nothing");
+  return coded;
+}
+
 void AsyncBuffers::take(int b, int server, const AsyncHeader& header, Payload weights) {
   const std::int64_t begin = place(b, server).begin;
-  if ((header.flags & kCoded) != 0) return codec_->take(b, server, weights, at(pulled_, begin));
+  if (is_coded(header)) return codec_->take(b, server, weights, at(pulled_, begin));
   ECHELON_CHECK_EQ(weights.size(), bytes_of(part(b, server).elems()), "weights of rank {} for bucket {}", server, b);
   std::memcpy(at(pulled_, begin), weights.data(), weights.size());
 }
@@ -112,7 +118,7 @@ AsyncMemory::Room AsyncBuffers::push_room(int b, int worker) {
 
 void AsyncBuffers::apply(int b, int worker, const AsyncUpdate& update, const AsyncHeader& header, Payload payload) {
   if (SpanRecorder* spans = span_place.recorder) spans->worker_at(header.clock, now_s());
-  if ((header.flags & kCoded) != 0) {
+  if (is_coded(header)) {
     codec_->decode(b, payload, decoded_.data());
     return served_->apply(b, worker, update, header.factor, decoded_.data());
   }
@@ -128,7 +134,7 @@ void AsyncBuffers::apply(int b, int worker, const AsyncUpdate& update, const Asy
 AsyncMemory::Message AsyncBuffers::answer(int b, int worker, const AsyncHeader& asked) {
   std::byte* message = asked_.at({b, worker}).data();
   std::byte* payload = message + sizeof(AsyncHeader);
-  if ((asked.flags & kCoded) != 0) {
+  if (is_coded(asked)) {
     std::size_t coded = 0;
     served_->code_answer(b, worker, [&](const void* weights, void* copy) {
       coded = codec_->answer(b, worker, asked.flags >> 1, weights, copy, payload);

@@ -76,6 +76,8 @@ class AsyncBuffers final : public AsyncMemory {
   }
   bool works() const { return layout_.rank < layout_.workers; }
   std::size_t longest(int b, int server) const;
+  // Of a message that came; a failed check where this rank has no codec for it.
+  bool is_coded(const AsyncHeader& header) const;
 
   Layout layout_;
   KindRuns runs_;

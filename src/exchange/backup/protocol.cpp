@@ -69,7 +69,7 @@ void BackupProtocol::on(const ProtocolEvent& event, ProtocolActions& actions) {
     case ProtocolEvent::Kind::started: start(); break;
     case ProtocolEvent::Kind::posted: posted(event.token); break;
     case ProtocolEvent::Kind::sent: sent(unpack(event.token)); break;
-    case ProtocolEvent::Kind::received: received(unpack(event.token)); break;
+    case ProtocolEvent::Kind::received: received(unpack(event.token), event.bytes); break;
     case ProtocolEvent::Kind::timer: break;
   }
   look_if_quiet();
@@ -106,7 +106,8 @@ void BackupProtocol::sent(const Key& key) {
   }
 }
 
-void BackupProtocol::received(const Key& key) {
+void BackupProtocol::received(const Key& key, std::size_t bytes) {
+  ECHELON_CHECK_EQ(bytes, length_of(key), "bytes of a message");
   switch (key.use) {
     case Use::push: return push_came(key.bucket, key.peer);
     case Use::weights: return take(key.bucket, static_cast<std::size_t>(key.peer));
@@ -118,6 +119,7 @@ void BackupProtocol::received(const Key& key) {
     }
     case Use::verdict:
       actions_->wait_over(pack(key));
+      ECHELON_CHECK_GT(next_verdict_.next_step, own_complete_.step, "the step that a verdict leads to");
       verdict_ = next_verdict_;
       return verdict_came();
     case Use::command:
@@ -160,6 +162,7 @@ void BackupProtocol::begin_completing() {
       link.expected = true;
       if (link.server == setup_.rank) continue;
       const BackupMemory::Bytes room = memory_.weights_room(b, link.server);
+      link.bytes = room.bytes;
       actions_->receive(pack({Use::weights, b, static_cast<int>(i)}), link.server, own.tag + 1, room.data, room.bytes);
     }
   }
@@ -217,37 +220,12 @@ void BackupProtocol::decided(int worker, const BackupVerdict& verdict) {
   verdict_came();
 }
 
-std::vector<std::byte> BackupProtocol::encode(const BackupCommand& command) const {
-  std::vector<std::byte> message(command_bytes(setup_.workers));
-  const WireCommand head{command.step, command.joins, command.factor, command.learning_rate};
-  std::memcpy(message.data(), &head, sizeof head);
-  std::vector<std::uint64_t> set(set_words(setup_.workers));
-  for (const int worker : command.entered)
-    set[static_cast<std::size_t>(worker / 64)] |= std::uint64_t{1} << (worker % 64);
-  std::memcpy(message.data() + sizeof head, set.data(), set.size() * sizeof set[0]);
-  return message;
-}
-
-BackupCommand BackupProtocol::decode(const std::vector<std::byte>& message) const {
-  WireCommand head;
-  std::memcpy(&head, message.data(), sizeof head);
-  BackupCommand command{.step = head.step,
-                        .joins = static_cast<int>(head.joins),
-                        .factor = head.factor,
-                        .learning_rate = head.learning_rate,
-                        .entered = {}};
-  std::vector<std::uint64_t> set(set_words(setup_.workers));
-  std::memcpy(set.data(), message.data() + sizeof head, set.size() * sizeof set[0]);
-  for (int w = 0; w < setup_.workers; ++w)
-    if ((set[static_cast<std::size_t>(w / 64)] >> (w % 64) & 1) != 0) command.entered.push_back(w);
-  return command;
-}
-
 // At a server.
 
 void BackupProtocol::post_room(int b, int worker) {
   if (worker == setup_.rank) return;
   const BackupMemory::Bytes room = memory_.push_room(b, worker);
+  bucket(b).push_bytes = room.bytes;
   actions_->receive(pack({Use::push, b, worker}), worker, bucket(b).tag, room.data, room.bytes);
 }
 
@@ -273,6 +251,7 @@ bool BackupProtocol::follow(const BackupCommand& command) {
       continue;
     }
     if (piece.step() > command.step) continue;
+    ECHELON_CHECK_EQ(piece.step(), command.step, "step that a command closes");
     if (!piece.has(command.entered)) {
       all = false;
       continue;

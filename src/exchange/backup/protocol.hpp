@@ -121,11 +121,13 @@ class BackupProtocol final : public Machine, private BackupRounds::Owner {
   struct Link {  // of a worker to a server of a bucket
     int server = 0;
     bool expected = false, waiting = false;  // its weights
+    std::size_t bytes = 0;                   // likewise
   };
   struct Bucket {
     int tag = 0, priority = 0;
     std::vector<Link> links;           // the own piece last
     std::optional<BackupPiece> piece;  // of this rank
+    std::size_t push_bytes = 0;        // of a gradient of the piece
     std::int64_t to_take = 0;          // parts of the weights
     bool pushed = false;
   };
@@ -150,7 +152,8 @@ class BackupProtocol final : public Machine, private BackupRounds::Owner {
   void start();
   void posted(Token token);
   void sent(const Key& key);
-  void received(const Key& key);
+  void received(const Key& key, std::size_t bytes);
+  std::size_t length_of(const Key& key);  // of what is received
 
   void push(int b);
   void begin_completing();

@@ -119,7 +119,7 @@ std::size_t ServerForm::encode(void* values, ElemRange range, bool sum, std::byt
 
 void ServerForm::decode(const std::byte* wire, std::size_t bytes, void* values, ElemRange range) {
   const SpanTimer timer(encoded_.seconds, SpanKind::decode);
-  const std::size_t coded = bytes - static_cast<std::size_t>(count(range)) * sizeof(float);
+  const std::size_t coded = coded_bytes(bytes, range);
   parts_.front().codec->decode(wire, coded, values, range.elems());
   kept_.resize((bytes - coded) / sizeof(float));
   if (kept_.empty()) return;
@@ -129,7 +129,7 @@ void ServerForm::decode(const std::byte* wire, std::size_t bytes, void* values, 
 
 void ServerForm::decode_add(const std::byte* wire, std::size_t bytes, void* values, ElemRange range) {
   const SpanTimer timer(encoded_.seconds, SpanKind::decode);
-  const std::size_t coded = bytes - static_cast<std::size_t>(count(range)) * sizeof(float);
+  const std::size_t coded = coded_bytes(bytes, range);
   keep(static_cast<float*>(values), range);
   parts_.front().codec->decode_add(wire, coded, values, range.elems());
   if (kept_.empty()) return;
@@ -162,6 +162,12 @@ void ServerForm::put(float* values, ElemRange range) const {
       std::copy_n(from, here.elems(), values + (here.begin - range.begin));
       from += here.elems();
     }
+}
+
+std::size_t ServerForm::coded_bytes(std::size_t bytes, ElemRange range) const {
+  const std::size_t statistics = static_cast<std::size_t>(count(range)) * sizeof(float);
+  ECHELON_CHECK_GE(bytes, statistics, "bytes of a coded message with statistics");
+  return bytes - statistics;
 }
 
 std::int64_t ServerForm::count(ElemRange range) const { return count_in(statistics_, range); }

@@ -67,6 +67,8 @@ class ServerForm final : public WireForm {
   void keep(float* values, ElemRange range);
   void put(float* values, ElemRange range) const;
   std::int64_t count(ElemRange range) const;
+  // Of a message the bytes before its statistics; a failed check where it is shorter than those.
+  std::size_t coded_bytes(std::size_t bytes, ElemRange range) const;
 
   std::int64_t elems_;
   std::vector<Part> parts_;

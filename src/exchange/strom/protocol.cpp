@@ -169,6 +169,7 @@ void StromProtocol::received(const ProtocolEvent& event) {
   if (key.use == Use::ack) {
     Link& link = s.links[key.link];
     ++link.acked;
+    ECHELON_CHECK_LE(link.acked, link.next, "messages that rank {} acknowledges", link.to);
     post_ack_receive(key.stream, key.link);
     if (meeting_ && own(s) && !s.marker_due && link.acked == s.ready)
       wait_over({Use::marker_ack, key.stream, key.link, 0});
@@ -176,6 +177,7 @@ void StromProtocol::received(const ProtocolEvent& event) {
     release(key.stream);
     return;
   }
+  ECHELON_CHECK(event.bytes > 0 || traffic_.asynchronous, "an empty message of rank {} in a round", s.origin);
   const std::size_t at = slot(key.number);
   s.here[at] = 1;
   s.bytes[at] = event.bytes;

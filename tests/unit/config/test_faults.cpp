@@ -57,6 +57,13 @@ TEST_CASE("every sentence of the page of faults is one", "[config][faults]") {
   CHECK(sentences >= 14);
 }
 
+TEST_CASE("a sentence of any length is read or refused", "[config][faults]") {
+  const std::string digits(1'000'000, '7');
+  CHECK_THROWS_WITH(parse_fault("slow rank 0 by " + digits),
+                    Contains("\"slow rank 0 by 7777") && Contains("no fault") && Contains("1000015 characters"));
+  CHECK_THROWS_AS(parse_fault(digits), ConfigError);
+}
+
 TEST_CASE("what is no fault is refused with what is near", "[config][faults]") {
   CHECK_THROWS_WITH(parse_fault("kill rank one"), Contains("is no fault; write kill rank R, then"));
   CHECK_THROWS_WITH(parse_fault("flip bits"), Contains("flip checkpoint bit") && !Contains("kill"));

@@ -299,6 +299,7 @@ TEST_CASE("bad pairs are named with their line", "[data][import][pairs]") {
   CHECK_THAT(pairs("a\tb\tc\n"), Contains("p.tsv:1: more than one tab"));
   CHECK_THAT(pairs("a\tb\n \tc\n"), Contains("p.tsv:2: the source holds no token"));
   CHECK_THAT(pairs(""), Contains("holds no pair"));
+  CHECK_THAT(pairs("\n\n\n"), Contains("holds no pair"));
 }
 
 }  // namespace echelon

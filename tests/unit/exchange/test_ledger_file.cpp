@@ -1,8 +1,10 @@
 // Files of the order of arrivals: what is written is read, whatever is torn off or damaged; meetings are found.
 #include <catch2/catch.hpp>
+#include <cstring>
 #include <fstream>
 
 #include "base/atomic_file.hpp"
+#include "base/checksum.hpp"
 #include "base/error.hpp"
 #include "exchange/asynchronous/ledger_file.hpp"
 #include "exchange/asynchronous/ledger_meetings.hpp"
@@ -139,6 +141,23 @@ TEST_CASE("orders of arrivals are written in blocks of bounded size, and never o
     CHECK_THROWS_AS(LedgerWriter(path, some_header()), EnvironmentError);
   }  // the rest is written at the end
   CHECK(read_ledger_file(path).orders.at(1) == whole);
+}
+
+TEST_CASE("an order of arrivals of an impossible bucket is refused", "[exchange][replay]") {
+  const test::TempFolder folder;
+  const std::string path = folder / "arrivals";
+  { LedgerWriter writer(path, some_header()); }
+  std::string file = read_file_whole(path);
+  constexpr std::size_t kMagic = 19;  // bytes before the first block, whose checksum comes after its length
+  std::uint64_t before = 0;
+  std::memcpy(&before, file.data() + kMagic + 4, sizeof before);
+  const std::uint32_t payload[] = {0, 1U << 31, 0}, bytes = sizeof payload;
+  const std::uint64_t sum = checksum64(payload, bytes, before);
+  file.append(reinterpret_cast<const char*>(&bytes), sizeof bytes);
+  file.append(reinterpret_cast<const char*>(&sum), sizeof sum);
+  file.append(reinterpret_cast<const char*>(payload), bytes);
+  write_bytes(path, file);
+  CHECK_THAT(test::refusal<DataError>([&] { read_ledger_file(path); }), Contains("unknown form"));
 }
 
 TEST_CASE("meetings in an order of arrivals", "[exchange][replay]") {

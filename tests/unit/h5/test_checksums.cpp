@@ -148,4 +148,52 @@ TEST_CASE("a damaged chunk size in an old file, whose headers have no checksums,
              Contains("'rows' is damaged: its chunks are (7, 3, 1048585), its shape is (20, 3, 9)"));
 }
 
+TEST_CASE("a damaged shape in an old file, whose headers have no checksums, is refused", "[h5][checksums]") {
+  const Folder folder;
+  const std::string path = folder / "old.h5", extents("\24\0\0\0\0\0\0\0\3\0\0\0\0\0\0\0", 16);
+  const std::array<hsize_t, 2> extent{20, 3};
+  for (const auto [byte, bit] : {std::pair{0, 3}, std::pair{2, 5}, std::pair{9, 0}, std::pair{7, 4}}) {
+    const hid_t file = H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+    const hid_t space = H5Screate_simple(2, extent.data(), nullptr);
+    const std::vector<std::uint8_t> values(20 * 3, 1);
+    const hid_t rows = H5Dcreate2(file, "rows", H5T_NATIVE_UINT8, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+    H5Dwrite(rows, H5T_NATIVE_UINT8, H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data());
+    H5Dclose(rows);
+    H5Sclose(space);
+    H5Fclose(file);
+    CHECK(h5::Reader(path).info("rows").shape == Shape{20, 3});
+    flip_after(path, extents, static_cast<std::size_t>(byte), bit);
+    CAPTURE(byte, bit);
+    CHECK_THAT(refusal<DataError>([&] { (void)h5::Reader(path).info("rows"); }),
+               Contains("'rows' is damaged: its shape is"));
+  }
+}
+
+TEST_CASE("an old dataset whose place is said to be in its header, without values there, is refused",
+          "[h5][checksums]") {
+  const Folder folder;
+  const std::string path = folder / "old.h5";
+  const hsize_t extent = 77;
+  const hid_t file = H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+  const hid_t space = H5Screate_simple(1, &extent, nullptr);
+  const std::vector<std::uint8_t> values(extent, 1);
+  const hid_t rows = H5Dcreate2(file, "rows", H5T_NATIVE_UINT8, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+  H5Dwrite(rows, H5T_NATIVE_UINT8, H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data());
+  H5Dclose(rows);
+  H5Sclose(space);
+  H5Fclose(file);
+  // The layout message: version 3, class 1 (contiguous), address, size. Class 0 has a size of 2 bytes and the values.
+  std::fstream content(path, std::ios::in | std::ios::out | std::ios::binary);
+  const std::string all((std::istreambuf_iterator<char>(content)), {});
+  const std::string bytes("\115\0\0\0\0\0\0\0", 8);  // 77
+  std::size_t at = std::string::npos;
+  for (std::size_t i = 10; i + 8 <= all.size(); ++i)
+    if (all.compare(i, 8, bytes) == 0 && all[i - 10] == 3 && all[i - 9] == 1) at = i - 10;
+  REQUIRE(at != std::string::npos);
+  content.seekp(static_cast<std::streamoff>(at + 1));
+  content.write("\0\0\0", 3);
+  content.close();
+  CHECK_THAT(refusal<DataError>([&] { (void)h5::Reader(path).info("rows"); }), Contains("'rows' is damaged"));
+}
+
 }  // namespace echelon

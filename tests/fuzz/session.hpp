@@ -1,0 +1,29 @@
+// Runs inputs of a target in processes of their own, so that a crash, a hang or a flood of memory costs one input.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "tests/fuzz/target.hpp"
+
+namespace echelon::fuzz {
+
+struct Session {
+  std::uint64_t seed = 1;
+  std::int64_t first = 0, inputs = 0;  // indices [first, first + inputs)
+  double seconds = 0;                  // none begins later; 0: no limit
+  double input_s = 20;                 // an input that takes longer is a hang
+  std::string failures;                // folder of the inputs that failed, made when there are any
+  std::string command;                 // of this program, for messages
+};
+
+struct Tally {
+  std::int64_t accepted = 0, refused = 0, failed = 0;
+  double seconds = 0, slowest_s = 0;
+};
+
+// Prints every failure with the command that repeats it. Ends after kMostFailures of them.
+inline constexpr std::int64_t kMostFailures = 20;
+Tally run_inputs(const TargetEntry& entry, const Place& place, const Session& session);
+
+}  // namespace echelon::fuzz

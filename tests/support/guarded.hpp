@@ -1,0 +1,54 @@
+// Memory whose end is the end of a page, before one that cannot be accessed: reading or writing beyond it is a crash in
+// any build. What lies before it is compared.
+#pragma once
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstring>
+#include <new>
+#include <string>
+
+namespace echelon::test {
+
+class Guarded {
+ public:
+  explicit Guarded(std::size_t most) {
+    const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+    usable_ = (most + kBefore + page - 1) / page * page;
+    void* all = ::mmap(nullptr, usable_ + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (all == MAP_FAILED) throw std::bad_alloc();
+    begin_ = static_cast<std::byte*>(all);
+    bytes_ = usable_ + page;
+    ::mprotect(begin_ + usable_, page, PROT_NONE);
+  }
+  ~Guarded() { ::munmap(begin_, bytes_); }
+  Guarded(const Guarded&) = delete;
+
+  // `bytes` of memory, valid until the next call.
+  std::byte* place(std::size_t bytes) {
+    place_ = begin_ + usable_ - bytes;
+    std::memset(place_ - kBefore, kMark, kBefore);
+    return place_;
+  }
+  std::byte* place(const std::string& content) {
+    std::byte* to = place(content.size());
+    std::memcpy(to, content.data(), content.size());
+    return to;
+  }
+  // Whether nothing was written before it.
+  bool intact() const {
+    return std::all_of(place_ - kBefore, place_, [](std::byte byte) { return byte == std::byte{kMark}; });
+  }
+
+ private:
+  static constexpr std::size_t kBefore = 64;
+  static constexpr unsigned char kMark = 0xa5;
+  std::byte* begin_ = nullptr;
+  std::byte* place_ = nullptr;
+  std::size_t usable_ = 0, bytes_ = 0;
+};
+
+}  // namespace echelon::test
