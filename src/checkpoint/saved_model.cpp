@@ -2,12 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <vector>
 
 #include "base/atomic_file.hpp"
 #include "base/error.hpp"
 #include "checkpoint/checkpoint.hpp"
+#include "checkpoint/trained_data.hpp"
 #include "config/parse.hpp"
 #include "h5/file.hpp"
 #include "job/run_folder.hpp"
@@ -90,6 +92,24 @@ SavedCheckpoint find_saved(const std::string& location) {
 SavedModel find_model(const std::string& location) {
   const SavedCheckpoint found = find_saved(location);
   return {load_config(found.config_file), found.path, found.step, found.run, found.config_file};
+}
+
+// The number of tokens is that of the embedding that reads them: the graph is built twice where samples are tokens.
+Graph trained_graph(const SavedModel& saved) {
+  const h5::Reader reader(saved.checkpoint);
+  const TrainedData data = read_trained_data(reader.attribute_text("training_data"), saved.checkpoint);
+  const bool stream = saved.config.data.order == Order::stream;
+  std::int64_t tokens = 1;
+  Graph graph = build_model(saved.config.model, trained_form(data, stream, tokens));
+  for (const Node& node : graph.nodes())
+    if (node.layer->kind() == "embedding" && node.inputs.front() == graph.find("samples"))
+      tokens = std::max(tokens, reader.info("weights/" + node.name + ".weight").shape[0]);
+  if (tokens > 1) graph = build_model(saved.config.model, trained_form(data, stream, tokens));
+  for (const Parameter& parameter : graph.parameters().with_frozen())
+    if (const Shape stored = reader.info("weights/" + parameter.name).shape; !(stored == parameter.shape))
+      throw DataError(fmt::format("{}: '{}' is {}, but the model of {} has {}", saved.checkpoint, parameter.name,
+                                  stored.text(), saved.config_file, parameter.shape.text()));
+  return graph;
 }
 
 LoadedModel::LoadedModel(const SavedModel& saved, const SampleForm& form, std::unique_ptr<Device> device)

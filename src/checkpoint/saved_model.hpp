@@ -42,6 +42,10 @@ SavedCheckpoint find_saved(const std::string& location);
 // not valid.
 SavedModel find_model(const std::string& location);
 
+// The model for samples of the form that it was trained on, without data or device. DataError where the checkpoint is
+// of another model.
+Graph trained_graph(const SavedModel& saved);
+
 // The model on a device, for data of this form, weights loaded. The constructor throws ConfigError where the model
 // cannot take such data, DataError where the checkpoint is of another model, MemoryError. No rank communicates: each
 // loads its own.

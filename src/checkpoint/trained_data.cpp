@@ -106,6 +106,20 @@ TrainedData trained_data_in(const std::string& checkpoint) {
   return read_trained_data(h5::Reader(checkpoint).attribute_text("training_data"), checkpoint);
 }
 
+SampleForm trained_form(const TrainedData& data, bool stream, std::int64_t vocabulary) {
+  Dataset like;
+  for (const DataKind kind : {DataKind::samples, DataKind::text, DataKind::sequences, DataKind::pairs})
+    if (name_of(kind) == data.kind) like.kind = kind;
+  like.sample_shape = Shape(data.sample_shape);
+  like.label_shape = Shape(data.label_shape);
+  like.classes = data.classes;
+  like.target_length = data.target_length;
+  like.stream = stream;
+  SampleForm form = like.form();
+  if (!data.vocabulary.empty()) form.vocabulary = vocabulary;
+  return form;
+}
+
 void see_as_trained(Dataset& test, const TrainedData& trained, const std::string& checkpoint) {
   const std::string& path = test.shards[0].path;
   const auto differ = [&](const std::string& here, const std::string& there) {

@@ -31,6 +31,10 @@ TrainedData read_trained_data(const std::string& text, const std::string& path);
 // Of a checkpoint that was verified before. DataError where it has no such attribute.
 TrainedData trained_data_in(const std::string& checkpoint);
 
+// The form of its samples, for a model that is built without data. `vocabulary`: tokens of the samples where they are
+// tokens, which the description does not count.
+SampleForm trained_form(const TrainedData& data, bool stream, std::int64_t vocabulary);
+
 // Like see_alike (data/dataset.hpp), with the description in the checkpoint instead of the training data: `test` gets
 // its mean and std, class names where it has none, the longer of both lengths and, without labels of its own, the form
 // of the labels. DataError with the path of the shard where kind, shapes, classes or vocabularies differ.

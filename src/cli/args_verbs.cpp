@@ -74,12 +74,18 @@ Run declare_sweep_micro(CLI::App& app) {
   return [o] { return run_sweep_micro(*o); };
 }
 
+void add_weights(CLI::App& app, std::string& form) {
+  app.add_option("--weights", form, "trained, or int8: matrices as 8-bit numbers with a scale a row")
+      ->capture_default_str();
+}
+
 CLI::Option* add_inference(CLI::App& app, PredictOptions& o) {
   app.add_option("model", o.model, "folder of a run (its newest checkpoint), or one checkpoint")->required();
   CLI::Option* const data = app.add_option("data", o.data, "folder, file or pattern of shards");
   app.add_option("--batch", o.batch, "samples per forward pass")->check(CLI::Range(1, 1 << 20))->capture_default_str();
   app.add_option("--device", o.device, "default: the kind that the model was trained on");
   app.add_option("--threads", o.threads, "0: all cores")->capture_default_str();
+  add_weights(app, o.weights);
   return data;
 }
 
@@ -117,7 +123,10 @@ Run declare_eval(CLI::App& app) {
 Run declare_export(CLI::App& app) {
   auto o = held<ExportOptions>();
   app.add_option("model", o->model, "folder of a run (its newest checkpoint), or one checkpoint")->required();
-  app.add_option("--out", o->out, "default: step-NNNNNNNN.safetensors");
+  app.add_option("--format", o->format, "safetensors: the weights; onnx: the model with its weights")
+      ->capture_default_str();
+  add_weights(app, o->weights);
+  app.add_option("--out", o->out, "default: step-NNNNNNNN.safetensors or .onnx");
   return [o] { return run_export(*o); };
 }
 
@@ -275,13 +284,16 @@ constexpr Verb kVerbs[] = {
      declare_sweep_micro},
     {"predict", "run a trained model over a data set and write its predictions",
      "  echelon predict results/digits data/digits/test --out predictions.h5 --outputs", declare_predict},
-    {"eval", "loss and accuracy of a trained model on a data set; sharpness of its minimum",
+    {"eval", "loss and accuracy of a trained model on a data set, also with 8-bit weights; sharpness of its minimum",
      "  echelon eval results/digits data/digits/test --sharpness 1e-3\n"
+     "  echelon eval results/digits data/digits/test --weights int8\n"
      "  mpirun -n 2 --bind-to none echelon eval results/digits data/digits/test\n"
      "  echelon eval results/digits --follow",
      declare_eval},
-    {"export", "write a trained model's weights as safetensors",
-     "  echelon export results/digits --out digits.safetensors", declare_export},
+    {"export", "write a trained model's weights as safetensors, or the whole model as ONNX",
+     "  echelon export results/digits --out digits.safetensors\n"
+     "  echelon export results/digits --format onnx --out digits.onnx",
+     declare_export},
     {"plan", "predict step time, efficiency and cost for replicas that are not there",
      "  echelon plan configs/bench/resnet50.toml --step samples=64,forward_ms=60,backward_ms=120,jitter=0.03 \\\n"
      "    --network 25gbit,ranks_per_host=4,inside=nvlink --replicas 8..10000\n"

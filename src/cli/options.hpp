@@ -79,6 +79,7 @@ struct PredictOptions {  // echelon predict MODEL DATA --out FILE; echelon eval 
   std::int64_t batch = 256;
   std::string device;                    // "": the config's
   int threads = 0;                       // 0: all cores
+  std::string weights = "trained";       // | int8 (checkpoint/quantise.hpp); eval: beside the trained ones
   std::string classes{};                 // eval: CSV file with figures by class to write; "": none
   double sharpness = 0;                  // eval: epsilon of the box; 0: not measured
   bool follow = false;                   // eval: the checkpoints of a run that another job trains (cli/follow.hpp)
@@ -87,9 +88,11 @@ struct PredictOptions {  // echelon predict MODEL DATA --out FILE; echelon eval 
 int run_predict(const PredictOptions& options);
 int run_eval(const PredictOptions& options);
 
-struct ExportOptions {  // echelon export MODEL [--out FILE]
+struct ExportOptions {  // echelon export MODEL [--format onnx] [--weights int8] [--out FILE]
   std::string model;
-  std::string out;  // "": step-NNNNNNNN.safetensors here
+  std::string format = "safetensors";  // | onnx
+  std::string weights = "trained";     // | int8
+  std::string out;                     // "": step-NNNNNNNN.safetensors or .onnx here
 };
 int run_export(const ExportOptions& options);
 

@@ -5,12 +5,15 @@
 #include <cstdio>
 #include <functional>
 #include <optional>
+#include <utility>
 
 #include "base/atomic_file.hpp"
 #include "base/clock.hpp"
 #include "base/error.hpp"
 #include "base/text.hpp"
+#include "checkpoint/quantise.hpp"
 #include "checkpoint/trained_data.hpp"
+#include "cli/choice.hpp"
 #include "cli/follow.hpp"
 #include "cli/on_ranks.hpp"
 #include "cli/options.hpp"
@@ -53,10 +56,7 @@ Opened open(const PredictOptions& options, const HostSlot& slot, Labels labels) 
   return {std::move(saved), std::move(data), std::move(model)};
 }
 
-// Labels that a data set holds say how good the predictions are.
-void print_summary(const Opened& opened, const InferenceSummary& summary, int ranks, double seconds,
-                   std::int64_t batch) {
-  const LossSums& sums = summary.sums;
+void print_origin(const Opened& opened, const InferenceSummary& summary, int ranks) {
   fmt::print("model    {} at step {}\n", opened.saved.checkpoint, opened.saved.step);
   fmt::print("data     {} samples\n", count_text(summary.samples));
   if (ranks > 1)
@@ -64,6 +64,13 @@ void print_summary(const Opened& opened, const InferenceSummary& summary, int ra
                summary.ranks == ranks ? ""
                : opened.data.stream   ? ": text in streams is processed by one rank"
                                       : ": there are no batches for more");
+}
+
+// Labels that a data set holds say how good the predictions are.
+void print_summary(const Opened& opened, const InferenceSummary& summary, int ranks, double seconds,
+                   std::int64_t batch) {
+  const LossSums& sums = summary.sums;
+  print_origin(opened, summary, ranks);
   if (opened.data.labelled)
     fmt::print("loss     {:.5g}\n", sums.loss / sums.weight);
   else
@@ -81,10 +88,29 @@ void print_summary(const Opened& opened, const InferenceSummary& summary, int ra
              1e3 * summary.latency(0.99));
 }
 
+// The trained weights and their 8-bit form over the same data.
+void print_both(Opened& opened, const InferenceSummary& trained, const InferenceSummary& int8,
+                const WeightBytes& bytes) {
+  const bool accuracy = opened.model.graph().counts_correct();
+  std::vector<std::string> header = {"weights", "bytes", "loss", "p50 ms", "p99 ms"};
+  if (accuracy) header.insert(header.begin() + 3, "accuracy %");
+  Table table(header);
+  const auto row = [&](std::string_view name, std::int64_t size, const InferenceSummary& of) {
+    std::vector<std::string> cells = {
+        std::string(name), count_text(size), fmt::format("{:.5g}", of.sums.loss / of.sums.weight),
+        fmt::format("{:.3g}", 1e3 * of.latency(0.5)), fmt::format("{:.3g}", 1e3 * of.latency(0.99))};
+    if (accuracy) cells.insert(cells.begin() + 3, fmt::format("{:.2f}", 100 * of.sums.correct / of.sums.weight));
+    table.row(cells);
+  };
+  row(name_of(opened.model.arenas().dtype()), bytes.plain, trained);
+  row("int8", bytes.int8, int8);
+  fmt::print("{}8-bit weights are multiplied in floating point: they save room, not time\n", table.text());
+}
+
 // predictions (N ..) i32 and outputs (N, ..) f32, filled batch by batch.
 class PredictionFile {
  public:
-  PredictionFile(const std::string& path, const Opened& opened, bool outputs)
+  PredictionFile(const std::string& path, const Opened& opened, const std::string& weights, bool outputs)
       : writer_(path),
         samples_(opened.data.samples()),
         outputs_(outputs),
@@ -92,6 +118,7 @@ class PredictionFile {
         counts_correct_(opened.model.graph().counts_correct()) {
     writer_.attribute("model", opened.saved.checkpoint);
     writer_.attribute("step", opened.saved.step);
+    writer_.attribute("weights", weights);
     if (!opened.data.class_names.empty()) writer_.attribute("class_names", opened.data.class_names);
   }
 
@@ -173,12 +200,15 @@ struct Session {
 }  // namespace
 
 int run_predict(const PredictOptions& options) {
+  const bool int8 = is_second("--weights", options.weights, kWeightForms);
   return on_ranks([&](Engine* ranks) {
     Session session(ranks);
     std::optional<PredictionFile> file;
+    WeightBytes bytes;
     session.together([&] {
       session.opened.emplace(open(options, session.slot, Labels::optional));
-      if (session.reports()) file.emplace(options.out, *session.opened, options.outputs);
+      if (int8) bytes = quantise(session.opened->model.arenas(), session.opened->model.graph());
+      if (session.reports()) file.emplace(options.out, *session.opened, options.weights, options.outputs);
     });
     Opened& opened = *session.opened;
     const double start = now_s();
@@ -189,6 +219,7 @@ int run_predict(const PredictOptions& options) {
       if (!session.reports()) return;
       file->publish(summary);
       print_summary(opened, summary, session.slot.ranks, now_s() - start, options.batch);
+      if (int8) fmt::print("weights  int8: {} of {} bytes\n", count_text(bytes.int8), count_text(bytes.plain));
       fmt::print("written  {}\n", options.out);
     });
     return static_cast<int>(kExitOk);
@@ -196,6 +227,9 @@ int run_predict(const PredictOptions& options) {
 }
 
 int run_eval(const PredictOptions& options) {
+  const bool int8 = is_second("--weights", options.weights, kWeightForms);
+  if (options.follow && int8)
+    throw ConfigError("--weights int8 is for one model; evaluate a checkpoint that --follow has seen");
   if (options.follow)
     return on_ranks([&](Engine* ranks) {
       return follow({.model = options.model,
@@ -216,12 +250,25 @@ int run_eval(const PredictOptions& options) {
     Opened& opened = *session.opened;
     const double start = now_s();
     const bool by_class = !options.classes.empty();
-    const InferenceSummary summary =
-        infer(opened.model, opened.data, opened.saved.config, {.ranks = ranks, .confusion = by_class});
+    const auto evaluate = [&] {
+      return infer(opened.model, opened.data, opened.saved.config, {.ranks = ranks, .confusion = by_class});
+    };
+    InferenceSummary summary = evaluate();
+    std::optional<InferenceSummary> trained;
+    WeightBytes bytes;
+    if (int8) {
+      session.together([&] { bytes = quantise(opened.model.arenas(), opened.model.graph()); });
+      trained = std::exchange(summary, evaluate());
+    }
     session.together([&] {
       if (!session.reports()) return;
       if (by_class) write_classes(options.classes, opened, summary);
-      print_summary(opened, summary, session.slot.ranks, now_s() - start, options.batch);
+      if (trained) {
+        print_origin(opened, summary, session.slot.ranks);
+        print_both(opened, *trained, summary, bytes);
+      } else {
+        print_summary(opened, summary, session.slot.ranks, now_s() - start, options.batch);
+      }
       if (by_class) fmt::print("written  {}\n", options.classes);
       if (options.sharpness > 0) print_sharpness(opened, options.sharpness);
     });

@@ -1,0 +1,132 @@
+#include "checkpoint/onnx/ops.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <numbers>
+
+#include "base/check.hpp"
+#include "base/error.hpp"
+
+namespace echelon::inline checkpoint::onnx {
+namespace {
+
+using Integers = std::vector<std::int64_t>;
+
+void write_form(Builder& to, const ConvDims& d, const Arguments& args) {
+  to.write("Conv", {args["x"], args["w"], args["b"]}, {args["y"]},
+           {{"kernel_shape", Integers{d.R, d.S}},
+            {"strides", Integers{d.stride_h, d.stride_w}},
+            {"pads", Integers{d.pad_h, d.pad_w, d.pad_h, d.pad_w}},
+            {"dilations", Integers{d.dil_h, d.dil_w}},
+            {"group", d.groups}});
+}
+
+void write_form(Builder& to, const PoolDims& d, const Arguments& args) {
+  ECHELON_CHECK(!d.relu && d.more_below == 0, "a pool that was fused or split");
+  std::vector<Attribute> attributes = {{"kernel_shape", Integers{d.R, d.S}},
+                                       {"strides", Integers{d.stride_h, d.stride_w}},
+                                       {"pads", Integers{d.pad_h, d.pad_w, d.pad_h, d.pad_w}}};
+  if (d.mode != PoolMode::max)
+    attributes.push_back({"count_include_pad", std::int64_t{d.mode == PoolMode::average_all}});
+  to.write(d.mode == PoolMode::max ? "MaxPool" : "AveragePool", {args["x"]}, {args["y"]}, attributes);
+}
+
+// Of a sequence (N, T, F) at each place, where Gemm takes no third axis.
+void write_form(Builder& to, const DenseDims& d, const Arguments& args) {
+  if (args.rank("x") == 2)
+    return to.write("Gemm", {args["x"], args["w"], args["b"]}, {args["y"]}, {{"transB", std::int64_t{1}}});
+  const std::string turned = to.add("Transpose", {args["w"]}, {{"perm", Integers{1, 0}}});
+  if (!d.bias) return to.write("MatMul", {args["x"], turned}, {args["y"]});
+  to.write("Add", {to.add("MatMul", {args["x"], turned}), args["b"]}, {args["y"]});
+}
+
+void write_form(Builder& to, const ActivationDims& d, const Arguments& args) {
+  switch (d.function) {
+    case Activation::relu: return to.write("Relu", {args["x"]}, {args["y"]});
+    case Activation::tanh: return to.write("Tanh", {args["x"]}, {args["y"]});
+    case Activation::sigmoid: return to.write("Sigmoid", {args["x"]}, {args["y"]});
+    case Activation::gelu: break;
+  }
+  // x/2 (1 + erf(x / sqrt 2))
+  const std::string scaled = to.add("Mul", {args["x"], to.number(static_cast<float>(std::numbers::sqrt2 / 2))});
+  const std::string part = to.add("Add", {to.add("Erf", {scaled}), to.number(1)});
+  to.write("Mul", {to.add("Mul", {args["x"], to.number(0.5F)}), part}, {args["y"]});
+}
+
+void write_form(Builder& to, const NormDims& d, const Arguments& args) {
+  ECHELON_CHECK(!d.relu, "a batch norm that was fused");
+  to.write("BatchNormalization", {args["x"], args["gamma"], args["beta"], args["mean"], args["var"]}, {args["y"]},
+           {{"epsilon", static_cast<float>(d.epsilon)}});
+}
+
+void write_form(Builder& to, const LrnDims& d, const Arguments& args) {
+  if (d.size % 2 == 0)
+    throw ConfigError(fmt::format(
+        "size = {}: ONNX normalises over as many channels before as behind; an odd size has that form", d.size));
+  to.write("LRN", {args["x"]}, {args["y"]},
+           {{"size", d.size},
+            {"alpha", static_cast<float>(d.alpha)},
+            {"beta", static_cast<float>(d.beta)},
+            {"bias", static_cast<float>(d.k)}});
+}
+
+void write_form(Builder& to, const LayerNormDims& d, const Arguments& args) {
+  to.write("LayerNormalization", {args["x"], args["gamma"], args["beta"]}, {args["y"]},
+           {{"axis", std::int64_t{args.rank("x") == 3 ? 2 : 1}}, {"epsilon", static_cast<float>(d.epsilon)}});
+}
+
+// Sequences (N, T, F), which the op folds to N*T samples, are joined along their features.
+void write_form(Builder& to, const ConcatDims& d, Arguments& args) {
+  static constexpr std::string_view kInputs[kMaxConcat] = {"x0", "x1", "x2", "x3", "x4", "x5", "x6"};
+  std::vector<std::string> inputs;
+  for (int i = 0; i < d.inputs(); ++i) inputs.push_back(args[kInputs[i]]);
+  const Shape first = args.shape("x0");
+  const bool sequence = first.rank() == 3;
+  Integers joined(first.extents().begin(), first.extents().end());
+  joined[sequence ? 2 : 1] = d.C();
+  args.set_shape("y", Shape(joined));
+  to.write("Concat", inputs, {args["y"]}, {{"axis", std::int64_t{sequence ? 2 : 1}}});
+}
+
+void write_form(Builder& to, const ElementwiseDims&, const Arguments& args) {
+  to.write("Add", {args["a"], args["b"]}, {args["y"]});
+}
+
+void write_form(Builder& to, const BroadcastDims&, const Arguments& args) {
+  to.write("Add", {args["x"], args["w"]}, {args["y"]});
+}
+
+void write_form(Builder& to, const EmbeddingDims&, const Arguments& args) {
+  to.write("Gather", {args["w"], args["ids"]}, {args["y"]}, {{"axis", std::int64_t{0}}});
+}
+
+template <class FamilyDims>
+concept HasForm = requires(Builder& to, const FamilyDims& dims, Arguments& args) {
+  write_form(to, dims, args);
+};
+
+}  // namespace
+
+Operand& Arguments::find(std::string_view name) const {
+  const int place = place_of(infos_, name);
+  ECHELON_CHECK_GE(place, 0, "no argument '{}'", name);
+  return *operands_[static_cast<std::size_t>(place)];
+}
+
+std::string Arguments::operator[](std::string_view name) const {
+  return place_of(infos_, name) < 0 ? std::string() : find(name).value;
+}
+
+void write_op(Builder& to, const OpSpec& spec, Arguments args) {
+  std::visit(
+      [&]<class FamilyDims>(const FamilyDims& dims) {
+        if constexpr (HasForm<FamilyDims>)
+          write_form(to, dims, args);
+        else
+          throw ConfigError(fmt::format("ONNX has no form of {}", name_of(spec.kind)));
+      },
+      spec.dims);
+}
+
+}  // namespace echelon::inline checkpoint::onnx

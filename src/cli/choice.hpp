@@ -1,0 +1,24 @@
+// Options of the command line that choose one of two.
+#pragma once
+
+#include <array>
+#include <string>
+#include <vector>
+
+#include "base/error.hpp"
+#include "base/nearest.hpp"
+
+namespace echelon::cli {
+
+using Choice = std::array<const char*, 2>;
+inline constexpr Choice kWeightForms = {"trained", "int8"};
+
+// Whether `given` is the second of `known`, not the first. ConfigError where it is neither, with the nearest.
+inline bool is_second(const char* option, const std::string& given, const Choice& known) {
+  if (given == known[1]) return true;
+  if (given == known[0]) return false;
+  const std::vector<std::string> names(known.begin(), known.end());
+  throw ConfigError(unknown_name(option, given, names));
+}
+
+}  // namespace echelon::cli
