@@ -19,7 +19,8 @@ struct Group {
   std::string text() const {
     std::vector<std::string> names;
     for (const Choice* choice : choices) names.push_back(choice->name);
-    return joined(names);
+    const std::string text = joined(names);
+    return text.size() > 42 ? joined(names, ",") : text;  // the matrix is as wide as a page
   }
 };
 

@@ -185,8 +185,7 @@ std::unique_ptr<OpenDataset> Reader::Body::open_dataset(const std::string& name)
   return dataset;
 }
 
-// DataError for a chunk that no dataset of this extent has: old files have no checksums of headers, and the library
-// reads such a chunk past its end.
+// DataError for a chunk that no dataset of this extent has, past whose end the library would read.
 void Reader::Body::require_chunk(const OpenDataset& dataset, hid_t space) const {
   const Shape& chunk = dataset.info.chunk;
   Extents most{};
@@ -199,8 +198,7 @@ void Reader::Body::require_chunk(const OpenDataset& dataset, hid_t space) const 
   }
 }
 
-// DataError for values that the file is too small for: without checksums of headers a flipped bit makes a shape of any
-// size. Of chunked datasets one chunk is compared; gzip makes at most 1032 bytes of one.
+// DataError for values that the file is too small for; of chunked datasets one chunk (gzip: at most 1032 bytes of one).
 void Reader::Body::require_place(const OpenDataset& dataset, H5D_layout_t layout) const {
   constexpr double kMostInflated = 1100;
   const bool chunked = layout == H5D_CHUNKED;

@@ -1,30 +1,21 @@
 // Converted records read back by the programs that they are for, where those are installed: TensorBoard, and the
-// compliance checker of MLPerf (Python packages tensorboard and mlperf-logging). PYTHON names another interpreter.
+// compliance checker of MLPerf (Python packages tensorboard and mlperf-logging).
 #include <algorithm>
 #include <catch2/catch.hpp>
-#include <cstdlib>
 #include <filesystem>
 #include <map>
 
 #include "base/atomic_file.hpp"
 #include "base/error.hpp"
 #include "tests/run/trial.hpp"
+#include "tests/support/python.hpp"
 #include "tests/support/skip.hpp"
 
 namespace echelon {
 namespace {
 
-test::Outcome python(std::vector<std::string> words) {
-  const char* named = std::getenv("PYTHON");
-  words.insert(words.begin(), named != nullptr ? named : "python3");
-  test::Command command;
-  command.argv = std::move(words);
-  command.env = {{"TF_CPP_MIN_LOG_LEVEL", "3"}};
-  command.limit_s = 120;
-  return test::run_process(command);
-}
-
-bool has_module(const std::string& name) { return python({"-c", "import " + name}).code == 0; }
+using test::has_module;
+using test::python;
 
 constexpr const char* kReadEvents = R"(
 import json, sys

@@ -12,6 +12,7 @@
 #include "base/error.hpp"
 #include "h5/file.hpp"
 #include "tests/run/trial.hpp"
+#include "tests/support/python.hpp"
 #include "tests/support/skip.hpp"
 
 namespace echelon::test {
@@ -100,11 +101,7 @@ TEST_CASE("predictions, evaluation and export agree with the run that trained th
 
 TEST_CASE("PyTorch reads the exported weights", "[predict][slow]") {
   const Trial trial;
-  const auto python = [&](const std::string& script) {
-    return run_process({.argv = {"python3", "-c", script}, .cwd = trial / "", .env = {}, .limit_s = 120});
-  };
-  if (skip_without(python("import torch, safetensors.torch").code == 0, "needs python3 with torch and safetensors"))
-    return;
+  if (skip_without(has_module("torch, safetensors.torch"), "needs the Python packages torch and safetensors")) return;
   REQUIRE(trial.train(0, {"train.steps=2"}).code == kExitOk);
   REQUIRE(trial.echelon({"export", trial.run(), "--out", "m.safetensors"}).code == kExitOk);
   std::string trained;  // in the order of names
@@ -113,7 +110,7 @@ TEST_CASE("PyTorch reads the exported weights", "[predict][slow]") {
     trained.append(reinterpret_cast<const char*>(&narrow), sizeof narrow);
   }
   write_file_whole(trial / "trained.f32", trained);
-  const Outcome read = python(R"(
+  const Outcome read = python({"-c", R"(
 import torch
 from safetensors.torch import load_file
 tensors = load_file("m.safetensors")
@@ -124,7 +121,8 @@ conv = torch.nn.Conv2d(1, 16, 3)
 conv.load_state_dict({"weight": tensors["conv1.weight"], "bias": tensors["conv1.bias"]})
 assert torch.isfinite(conv(torch.ones(1, 1, 8, 8))).all()
 print("read", len(tensors))
-)");
+)"},
+                              trial / "");
   INFO(read.out << read.err);
   CHECK(read.code == 0);
   CHECK_THAT(read.out, Catch::StartsWith("read "));
