@@ -20,7 +20,7 @@ struct Group {
     std::vector<std::string> names;
     for (const Choice* choice : choices) names.push_back(choice->name);
     const std::string text = joined(names);
-    return text.size() > 42 ? joined(names, ",") : text;  // the matrix is as wide as a page
+    return text.size() > 35 ? joined(names, ",") : text;  // the matrix is as wide as a page
   }
 };
 
