@@ -16,7 +16,7 @@ TEST_CASE("a run ends at its goal, stays finished, and goes on for a higher one"
     return trial.train(2, test::with(strategy, {"goal.metric=test_accuracy", "goal.target=" + std::to_string(target),
                                                 "goal.stop=true"}));
   };
-  const test::Outcome low = train_to(0.15);
+  const test::Outcome low = train_to(0.05);
   INFO(low.out << low.err);
   REQUIRE(low.code == kExitOk);
   CHECK_THAT(low.out, Contains("goal met: test_accuracy"));
@@ -26,7 +26,7 @@ TEST_CASE("a run ends at its goal, stays finished, and goes on for a higher one"
   const std::string saved = trial.status()["checkpoint"];
   CHECK_THAT(saved, Contains(std::to_string(trial.status()["step"].get<int>())));
 
-  const test::Outcome again = train_to(0.15);
+  const test::Outcome again = train_to(0.05);
   CHECK(again.code == kExitOk);
   CHECK_THAT(again.out, Contains("already finished"));
   CHECK(trial.attempts() == 1);
