@@ -1,13 +1,6 @@
 # shellcheck shell=bash disable=SC2154
 # What Slurm does to jobs: part of run.sh, which has the functions and variables used here. All jobs run at once, of ranks
 # that sleep most of the time.
-paced=("${plain[@]}" --set train.steps=2000 --set device.pace_ms=10 --set checkpoint.every_steps=20 --set run.hang_timeout_s=4)
-submit_paced() { # FOLDER SBATCH-OPTIONS..: the job's number
-  local folder=$1; shift
-  ECHELON=$work/echelon sbatch --parsable --nodes 2 --ntasks 2 --ntasks-per-node 1 --output "$work/$folder.log" "$@" \
-    train.sbatch "${paced[@]:1}" --set "run.results=$work/$folder"
-}
-is_running() { [ "$(squeue -h -j "$1" -o %T 2> /dev/null)" = RUNNING ]; }
 # code FOLDER: that of its newest attempt
 code() { local all=("$work/$1"/*/run-*/[0-9][0-9]); sed -n 's/.*"exit_code": \([0-9]*\),.*/\1/p' "${all[-1]}/status.json" 2> /dev/null; }
 
@@ -24,7 +17,6 @@ scontrol resume "$suspended"
 within 60 is_over "$cancelled"
 ended=$(code cancelled)
 cancelled=$(submit_paced cancelled)
-timeout 120 mpirun -n 2 --oversubscribe --bind-to none ./echelon "${paced[@]}" --set device.pace_ms=0 --set "run.results=$work/paced" > paced.log 2>&1
 for job in "$timed" "$suspended" "$cancelled" "$array"; do within 120 is_over "$job"; done
 verdict "${names[7]}" "$(checksum "$work/paced") resumed" "$(went_on timed | sed 's/resumed [1-9].*/resumed/')" "$work/timed.log"
 verdict "${names[8]}" "$(checksum "$work/paced") code 0, not resumed" \

@@ -59,7 +59,8 @@ fi
 export OMP_NUM_THREADS=1
 plain=(train digits.toml --set train.epochs=0 --set run.progress=none --set data.test= --set device.threads=1)
 train=("${plain[@]}" --set train.steps=20)
-long=("${plain[@]}" --set train.steps=4000 --set checkpoint.every_steps=100)
+# 20 s at least: longer than train.sbatch keeps a signal back while the program starts.
+paced=("${plain[@]}" --set train.steps=2000 --set device.pace_ms=10 --set checkpoint.every_steps=20 --set run.hang_timeout_s=4)
 # Of a folder of results, after its last attempt.
 checksum() {
   local attempts=("$1"/*/run-*/[0-9][0-9])
@@ -73,9 +74,10 @@ within() {
 }
 has_checkpoint() { compgen -G "$work/$1/*/run-*/checkpoints/step-*.h5" > /dev/null; }
 is_over() { [ -z "$(squeue -h -j "$1" -o %T 2> /dev/null)" ]; }
-submit_long() { # FOLDER: the job's number
-  ECHELON=$work/echelon sbatch --parsable --nodes 2 --ntasks 2 --ntasks-per-node 1 --output "$work/$1.log" \
-    train.sbatch "${long[@]:1}" --set "run.results=$work/$1"
+submit_paced() { # FOLDER SBATCH-OPTIONS..: the job's number
+  local folder=$1; shift
+  ECHELON=$work/echelon sbatch --parsable --nodes 2 --ntasks 2 --ntasks-per-node 1 --output "$work/$folder.log" "$@" \
+    train.sbatch "${paced[@]:1}" --set "run.results=$work/$folder"
 }
 # went_on FOLDER: the weights at the end, and how often a later attempt began where a checkpoint was
 went_on() { echo "$(checksum "$work/$1") resumed $(grep -c 'resuming  from step [1-9]' "$work/$1.log")"; }
@@ -130,14 +132,14 @@ else
   verdict "${names[3]}" "$(checksum "$work/one")" "$(checksum "$work/job")" "$work/job.log"
 
   # Both jobs share the hosts and wait in the queue at the same time.
-  timeout 120 mpirun -n 2 --oversubscribe --bind-to none "$work/echelon" "${long[@]}" --set "run.results=$work/long" > "$work/long.log" 2>&1
-  stopped=$(submit_long stopped) ended=$(submit_long ended)
+  timeout 120 mpirun -n 2 --oversubscribe --bind-to none ./echelon "${paced[@]}" --set device.pace_ms=0 --set "run.results=$work/paced" > paced.log 2>&1
+  stopped=$(submit_paced stopped) ended=$(submit_paced ended)
   within 60 has_checkpoint stopped && scancel --batch --signal=USR1 "$stopped"
   within 60 has_checkpoint ended && scontrol requeue "$ended"
   within 120 is_over "$stopped"
   within 120 is_over "$ended"
-  verdict "${names[4]}" "$(checksum "$work/long") resumed 1" "$(went_on stopped)" "$work/stopped.log"
-  verdict "${names[5]}" "$(checksum "$work/long") resumed 1" "$(went_on ended)" "$work/ended.log"
+  verdict "${names[4]}" "$(checksum "$work/paced") resumed 1" "$(went_on stopped)" "$work/stopped.log"
+  verdict "${names[5]}" "$(checksum "$work/paced") resumed 1" "$(went_on ended)" "$work/ended.log"
 
   timeout 60 ./echelon scale study_digits.toml --slurm --submit > "$work/study.log" 2>&1
   within 120 is_over "$(sed -n 's/^job \([0-9]*\) .*report.sbatch/\1/p' "$work/study.log")"
