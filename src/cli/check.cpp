@@ -153,14 +153,14 @@ void print_shards(Check& check) {
                              config.data.sharding == Sharding::automatic ? " (auto)" : "",
                              counted(static_cast<std::int64_t>(data.shards.size()), "file"),
                              counted(plan.replicas(), "replica")));
-  if (plan.sharding() == Sharding::file)
+  if (plan.sharding() == Sharding::file || plan.sharding() == Sharding::node)
     for (int r = 0; r < std::min(plan.replicas(), 16); ++r)
       line("", fmt::format("replica {}: {}", r, owned_text(data, plan, r)));
   line("steps", fmt::format("{} an epoch, {} in all", count_text(check.plan->steps_per_epoch),
                             count_text(check.plan->total_steps)));
   const SamplePlan::Coverage seen = plan.coverage(0);
   if (seen.never > 0) check.warn(fmt::format("{} samples are not seen in an epoch", count_text(seen.never)));
-  if (seen.more > 0 && plan.sharding() != Sharding::replicated)
+  if (seen.more > 0 && !plan.rereads())
     check.warn(
         fmt::format("{} samples are seen more than once in an epoch (data.ragged = \"wrap\")", count_text(seen.more)));
 }

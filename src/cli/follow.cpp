@@ -136,8 +136,8 @@ Opened open(const FollowOptions& options, const std::string& path, const HostSlo
   DeviceConfig& device = saved.config.device;
   device.threads = options.threads;
   device.memory_limit_mb = 0;  // was for training
-  if (!options.device.empty()) device.kind = options.device;
-  LoadedModel model(saved, data.form(), open_device(device.kind, device_options(device, slot)));
+  if (!options.device.empty()) device.kind = options.device, device.kinds.clear();
+  LoadedModel model(saved, data.form(), open_device(device_on(device, slot).kind, device_options(device, slot)));
   return {std::move(saved), std::move(data), std::move(model)};
 }
 

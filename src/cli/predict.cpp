@@ -50,9 +50,9 @@ Opened open(const PredictOptions& options, const HostSlot& slot, Labels labels) 
   DeviceConfig& config = saved.config.device;
   config.threads = options.threads;
   config.memory_limit_mb = 0;  // was for training
-  if (!options.device.empty()) config.kind = options.device;
+  if (!options.device.empty()) config.kind = options.device, config.kinds.clear();
   if (slot.rank == 0) warn_without_checksums(data, options.data);
-  LoadedModel model(saved, data.form(), open_device(config.kind, device_options(config, slot)));
+  LoadedModel model(saved, data.form(), open_device(device_on(config, slot).kind, device_options(config, slot)));
   return {std::move(saved), std::move(data), std::move(model)};
 }
 

@@ -131,7 +131,7 @@ ChoiceAxis overlaps() {
 }
 
 ChoiceAxis rules() {
-  ChoiceAxis axis{.name = "rule", .choices = {}};
+  ChoiceAxis axis{.name = "optimiser", .choices = {}};
   for (const RuleTraits& rule : kRules) {
     Properties is;
     const bool norms = rule.trust != TrustRatio::none;
@@ -142,7 +142,7 @@ ChoiceAxis rules() {
 }
 
 ChoiceAxis updates() {
-  return {.name = "update",
+  return {.name = "optimiser",
           .choices = {key("optimizer.clip_norm", "1", {P::needs_all_gradients, P::looks_at_whole},
                           [](const Config& config) { return config.optimiser.clip_norm > 0; }),
                       key("optimizer.lazy", "true", {P::row_by_row},
@@ -168,8 +168,11 @@ ChoiceAxis devices() {
     Properties is;
     is.add(P::computes_double, device.doubles).add(P::computes_halves, device.halves);
     is.add(P::no_gpu, !device.may_be_gpu).add(P::whichever, device.name == DeviceConfig().kind);
+    is.add(P::one_device, device.name != DeviceConfig().kind);
     axis.choices.push_back(text_word("device.kind", device.name, is, &Config::device, &DeviceConfig::kind));
   }
+  axis.choices.push_back(key("device.kinds", "[\"cuda\", \"onednn\"]", {P::unlike_devices, P::whichever},
+                             [](const Config& config) { return !config.device.kinds.empty(); }));
   return axis;
 }
 
@@ -197,7 +200,8 @@ ChoiceAxis data() {
   stream.name = "order stream";
   return {.name = "data",
           .choices = {sharding(Sharding::automatic, {}), sharding(Sharding::file, {P::deals_by_file}),
-                      sharding(Sharding::record, {}), sharding(Sharding::replicated, {P::deals_by_file}), stream,
+                      sharding(Sharding::record, {}), sharding(Sharding::node, {P::deals_by_file}),
+                      sharding(Sharding::replicated, {P::deals_by_file}), stream,
                       key("data.buckets", "[4, 8]", {P::own_order, P::unequal_lengths},
                           [](const Config& config) { return !config.data.buckets.empty(); }),
                       key("data.balance", "\"queue\"", {P::draws_batches, P::own_order},

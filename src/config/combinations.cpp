@@ -182,6 +182,7 @@ const std::vector<Exclusion>& exclusions() {
        "states are carried from each window of a stream to the next, and a late replica leaves windows out"},
       {P::equal_windows, P::unequal_lengths, "windows of a stream are equally long"},
       {P::own_order, P::deals_by_file, "samples are distributed from one order of all records"},
+      {P::unlike_devices, P::one_device, "device.kinds is instead of device.kind"},
       {P::draws_batches, P::unequal_shares, kDrawn},
       {P::draws_batches, P::takes_turns, kDrawn},
       {P::draws_batches, P::equal_windows, kDrawn},
@@ -219,6 +220,9 @@ const std::vector<Exclusion>& exclusions() {
        "batch norm takes its statistics over each micro-shard, which no number of replicas changes"},
       {P::any_scale, P::shares_rows,
        "ranks that split images sum in another tree; parallel.pipeline and parallel.tensor are possible"},
+      {P::unlike_devices, P::sums_between_gpus, "a GPU's library sums between GPUs alone"},
+      {P::unlike_devices, P::splits_model, "the parts of a replica exchange activations in one layout"},
+      {P::unlike_devices, P::chooses_split, "the parts of a replica exchange activations in one layout"},
       {P::any_scale, P::whichever, "results are bitwise equal on one kind of device only; name the device"},
   };
   return all;

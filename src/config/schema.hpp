@@ -14,12 +14,13 @@
 
 namespace echelon::inline config {
 
-enum class Sharding : std::uint8_t { automatic, file, record, replicated };
+enum class Sharding : std::uint8_t { automatic, file, record, node, replicated };
 constexpr std::string_view name_of(Sharding sharding) {
   switch (sharding) {
     case Sharding::automatic: return "auto";
     case Sharding::file: return "file";
     case Sharding::record: return "record";
+    case Sharding::node: return "node";
     case Sharding::replicated: return "replicated";
   }
   return "?";
@@ -90,7 +91,7 @@ struct ModelConfig {
 struct DataConfig {
   std::string train;                        // folder, file or pattern of HDF5 shards; relative to the working directory
   std::string test;                         // "" : no evaluation
-  Sharding sharding = Sharding::automatic;  // "auto" | "file" | "record" | "replicated"
+  Sharding sharding = Sharding::automatic;  // "auto" | "file" | "record" | "node" | "replicated"
   Ragged ragged = Ragged::wrap;             // "wrap" | "drop" | "zero_weight"
   Balance balance = Balance::fixed;         // "static": shards | "queue": replicas draw batches as they need them
                                             // | "speed": replicas share each step by their measured speed
@@ -197,7 +198,8 @@ struct ExchangeConfig {
 };
 
 struct DeviceConfig {
-  std::string kind = "auto";   // auto | reference | onednn | cuda | paced
+  std::string kind = "auto";       // auto | reference | onednn | cuda | paced
+  std::vector<std::string> kinds;  // by rank on its host, the last for all further ones; empty: kind
   DType dtype = DType::f32;    // "f32" | "f64" (reference, cuda) | "f16" | "bf16" (cuda: activations; weights stay f32)
   bool tf32 = false;           // cuda, f32: convolutions and products round their operands to 10 bits for tensor cores
   bool cuda_graphs = false;    // cuda: sequences of ops are recorded and launched as CUDA graphs

@@ -93,6 +93,11 @@ class Finder {
       found_.push_back({path, fmt::format("{} is not used here: it is for {}", path, readers), "leave it out"});
   }
 
+  bool is_among_kinds(std::string_view kind) const {
+    const std::vector<std::string>& kinds = config_.device.kinds;
+    return std::find(kinds.begin(), kinds.end(), kind) != kinds.end();
+  }
+
   // Keys that some words of a chooser read, as they declare; several choosers may share a key.
   template <class Table>
   void add_readers(const Table& table, const std::string& section, const std::string& chooser,
@@ -119,6 +124,9 @@ class Finder {
     add_readers(kAlgorithms, "exchange", "algorithm", exchange.algorithm);
     add_readers(kCodecs, "exchange", "codec", exchange.codec);
     add_readers(kDevices, "device", "kind", config_.device.kind);
+    for (const DeviceTraits& device : kDevices)
+      for (const std::string_view name : device.reads)
+        if (is_among_kinds(device.name)) readers_[fmt::format("device.{}", name)].read = true;
     for (const char* cost : {"device.paced_gflops", "device.paced_gb_per_s", "device.paced_table"}) {
       readers_[cost].read |= config_.device.pace_ms != 0;
       readers_[cost].text.emplace_back("device.pace_ms");
@@ -159,7 +167,7 @@ class Finder {
     used("exchange.codec_warmup_steps", exchange.codec != kNoCodec.name, "a codec");
     for (const char* path : {"exchange.warmup_steps", "exchange.warmup_epochs", "exchange.warmup_each_epoch"})
       used(path, exchange.warmup_replicas > 0, "exchange.warmup_replicas > 0");
-    used("device.tf32", config_.device.kind == "cuda" && config_.device.dtype == DType::f32,
+    used("device.tf32", (config_.device.kind == "cuda" || is_among_kinds("cuda")) && config_.device.dtype == DType::f32,
          "device.kind = \"cuda\" with dtype = \"f32\"");
   }
 

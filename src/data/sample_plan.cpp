@@ -30,18 +30,20 @@ std::vector<Run> runs_between(const std::vector<std::int64_t>& file_samples, std
   return runs;
 }
 
-std::vector<std::vector<Run>> runs_by_file(const SamplePlanRequest& request, std::int64_t samples) {
-  const std::size_t replicas = request.batch.size();
-  std::vector<std::vector<Run>> runs(replicas);
-  if (request.file_samples.size() >= replicas) {
-    const std::vector<int> owner = deal_files(request.file_samples, request.batch);
+// By share of the data, in proportion to `batch`.
+std::vector<std::vector<Run>> runs_by_file(const SamplePlanRequest& request, const std::vector<std::int64_t>& batch,
+                                           std::int64_t samples) {
+  std::vector<std::vector<Run>> runs(batch.size());
+  if (request.file_samples.size() >= batch.size()) {
+    const std::vector<int> owner = deal_files(request.file_samples, batch);
     for (std::size_t file = 0; file < owner.size(); ++file)
       runs[static_cast<std::size_t>(owner[file])].push_back(
           {.file = static_cast<int>(file), .first = 0, .count = request.file_samples[file]});
     return runs;
   }
-  const std::vector<std::int64_t> borders = cut_in_proportion(samples, request.batch);
-  for (std::size_t r = 0; r < replicas; ++r) runs[r] = runs_between(request.file_samples, borders[r], borders[r + 1]);
+  const std::vector<std::int64_t> borders = cut_in_proportion(samples, batch);
+  for (std::size_t r = 0; r < runs.size(); ++r)
+    runs[r] = runs_between(request.file_samples, borders[r], borders[r + 1]);
   return runs;
 }
 
@@ -55,6 +57,14 @@ std::int64_t sum_of(const std::vector<std::int64_t>& values) {
   return std::accumulate(values.begin(), values.end(), std::int64_t{0});
 }
 
+// By replica: which share of the data it reads.
+std::vector<int> shares(const SamplePlanRequest& request, Sharding sharding) {
+  if (sharding == Sharding::node && !request.nodes.empty()) return numbered(request.nodes);
+  std::vector<int> share(request.batch.size(), 0);
+  if (sharding == Sharding::file) std::iota(share.begin(), share.end(), 0);
+  return share;
+}
+
 // Checks the request; a violation is an internal error, not one of the user.
 void check_request(const SamplePlanRequest& request) {
   ECHELON_CHECK(!request.batch.empty(), "a plan needs a replica");
@@ -63,6 +73,8 @@ void check_request(const SamplePlanRequest& request) {
   ECHELON_CHECK_GE(*std::min_element(request.file_samples.begin(), request.file_samples.end()), 1, "an empty file");
   ECHELON_CHECK_GE(*std::min_element(request.file_chunk_rows.begin(), request.file_chunk_rows.end()), 1,
                    "a chunk holds at least one record");
+  ECHELON_CHECK(request.nodes.empty() || request.nodes.size() == request.batch.size(), "nodes of {} replicas, not {}",
+                request.nodes.size(), request.batch.size());
   ECHELON_CHECK_GE(*std::min_element(request.batch.begin(), request.batch.end()), 1, "an empty batch");
   if (request.warmup.replicas > 0)
     ECHELON_CHECK(!request.stream && request.buckets.empty() &&
@@ -85,16 +97,16 @@ SamplePlan::SamplePlan(SamplePlanRequest request)
   if (samples_ < replicas() && !request_.queue)
     throw ConfigError(fmt::format("{} replicas need at least {} samples, the data hold {}: start at most {} ranks",
                                   replicas(), replicas(), count_text(samples_), samples_));
-  if (sharding_ == Sharding::file)
-    runs_ = runs_by_file(request_, samples_);
-  else
-    runs_ = {runs_between(request_.file_samples, 0, samples_)};
-  for (std::size_t r = 0; r < runs_.size(); ++r)
-    if (runs_[r].empty())
-      throw ConfigError(
-          fmt::format("replica {} would have no sample: its share is {} of {}, the data hold {} samples; use "
-                      "data.sharding = \"record\" or more equal shares",
-                      r, request_.batch[r], global_batch_, count_text(samples_)));
+  share_ = shares(request_, sharding_);
+  std::vector<std::int64_t> share_batch(static_cast<std::size_t>(*std::max_element(share_.begin(), share_.end())) + 1);
+  for (int r = 0; r < replicas(); ++r) share_batch[static_cast<std::size_t>(share_of(r))] += batch(r);
+  runs_ = runs_by_file(request_, share_batch, samples_);
+  for (std::size_t i = 0; i < runs_.size(); ++i)
+    if (runs_[i].empty())
+      throw ConfigError(fmt::format(
+          "{} {} would have no sample: its share is {} of {}, the data hold {} samples; use "
+          "data.sharding = \"record\" or more equal shares",
+          sharding_ == Sharding::node ? "node" : "replica", i, share_batch[i], global_batch_, count_text(samples_)));
   count_steps();
 }
 
@@ -108,7 +120,9 @@ SamplePlan SamplePlan::with_batches(std::vector<std::int64_t> batch) const {
   return other;
 }
 
-std::int64_t SamplePlan::stream_samples(int stream) const { return total(runs_[static_cast<std::size_t>(stream)]); }
+std::int64_t SamplePlan::stream_samples(int replica) const {
+  return total(runs_[static_cast<std::size_t>(share_of(replica))]);
+}
 
 std::int64_t SamplePlan::steps_of(std::int64_t samples, std::int64_t batch) const {
   return request_.ragged == Ragged::drop ? samples / batch : (samples + batch - 1) / batch;
@@ -133,15 +147,14 @@ void SamplePlan::count_steps() {
     if (warmup.each_epoch) steps_ = steps_in(0);
   } else {
     for (int r = 0; r < replicas(); ++r) {
-      const std::int64_t own = steps(stream_samples(sharding_ == Sharding::file ? r : 0), batch(r));
+      const std::int64_t own = steps(stream_samples(r), batch(r));
       steps_ = r == 0 ? own : drop ? std::min(steps_, own) : std::max(steps_, own);
     }
   }
   if (steps_ == 0)
     throw ConfigError(
         fmt::format("data.ragged = \"drop\" leaves no step: {} samples over {} replicas do not fill one batch of {}{}; "
-                    "use a smaller "
-                    "batch.global or data.ragged = \"wrap\"",
+                    "use a smaller batch.global or data.ragged = \"wrap\"",
                     count_text(samples_), replicas(), global_batch_, request_.buckets.empty() ? "" : " in any bucket"));
 }
 
@@ -178,8 +191,7 @@ SamplePlan::Span SamplePlan::span(std::int64_t epoch, std::int64_t step, int rep
             .first = warm * warmup_batch_ + (step - warm) * global_batch_ + row_of(replica),
             .total = samples_};
   }
-  const int stream = sharding_ == Sharding::file ? replica : 0;
-  return {.stream = replica, .first = step * batch(replica), .total = stream_samples(stream)};
+  return {.stream = replica, .first = step * batch(replica), .total = stream_samples(replica)};
 }
 
 std::int64_t SamplePlan::row_of(int replica) const {
@@ -193,16 +205,12 @@ std::int64_t SamplePlan::owned(int replica) const {
     const std::int64_t first = row_of(replica) * steps_;
     return std::clamp<std::int64_t>(samples_ - first, 0, batch(replica) * steps_);
   }
-  if (sharding_ != Sharding::record) return stream_samples(sharding_ == Sharding::file ? replica : 0);
+  if (sharding_ != Sharding::record) return stream_samples(replica);
   const std::int64_t first = row_of(replica);
   const std::int64_t whole = samples_ / global_batch_, rest = samples_ % global_batch_;
   const std::int64_t in_rest =
       request_.ragged == Ragged::drop ? 0 : std::clamp<std::int64_t>(rest - first, 0, batch(replica));
   return whole * batch(replica) + in_rest;
-}
-
-std::vector<SamplePlan::Run> SamplePlan::runs(int replica) const {
-  return runs_[sharding_ == Sharding::file ? static_cast<std::size_t>(replica) : 0];
 }
 
 // The order of a stream: its runs, divided where the chunks of their files begin.

@@ -7,6 +7,9 @@
 //               replicas the concatenation of the files is cut into runs in proportion to the batches
 //   record      one global order; step t has the same ids for every number of replicas, divided by `batch`. With
 //               shuffling every replica reads nearly every chunk, k times as much as with `file`
+//   node        files are dealt to the nodes as `file` deals them to replicas; each replica reads all samples of its
+//   node
+//               in an order of its own; an epoch is as many passes over the data as a node has replicas
 //   replicated  every replica reads all samples in an order of its own; an epoch is k passes over the data
 //   automatic   file where files >= replicas, else record
 //
@@ -47,6 +50,7 @@ struct SamplePlanRequest {
   std::vector<std::int64_t> file_samples;
   std::vector<std::int64_t> file_chunk_rows;  // by file: records of a chunk
   std::vector<std::int64_t> batch;            // by replica: samples a step; k entries
+  std::vector<int> nodes{};                   // by replica: a number of its node (`node`); empty: all on one
   Sharding sharding = Sharding::automatic;
   Ragged ragged = Ragged::wrap;
   bool shuffle = true;
@@ -80,6 +84,8 @@ class SamplePlan {
 
   int replicas() const { return static_cast<int>(request_.batch.size()); }
   Sharding sharding() const { return sharding_; }  // never automatic
+  // Several replicas read the same samples, each in an order of its own.
+  bool rereads() const { return sharding_ == Sharding::node || sharding_ == Sharding::replicated; }
   std::int64_t samples() const { return samples_; }
   // Of an epoch without a warm-up, unless all begin with one.
   std::int64_t steps_per_epoch() const { return steps_; }
@@ -98,13 +104,13 @@ class SamplePlan {
   // Samples of an epoch that this replica owns, without repeated ones.
   std::int64_t owned(int replica) const;
   // The runs of records that the replica reads, in file order: files and parts of files. All files for `record` and
-  // `replicated`.
+  // `replicated`, those of its node for `node`.
   struct Run {
     int file = 0;
     std::int64_t first = 0;  // inside the file
     std::int64_t count = 0;
   };
-  std::vector<Run> runs(int replica) const;
+  const std::vector<Run>& runs(int replica) const { return runs_[static_cast<std::size_t>(share_of(replica))]; }
 
   // The same samples in every step, divided into other batches with the same sum. For `record` alone.
   SamplePlan with_batches(std::vector<std::int64_t> batch) const;
@@ -143,7 +149,8 @@ class SamplePlan {
   Coverage coverage(std::int64_t epoch) const;
 
  private:
-  // The positions of a replica's step in the order of its stream: first, first + 1, .. of `total`.
+  // The positions of a replica's step in the order of its stream: first, first + 1, .. of `total`. Streams: one a
+  // replica, of which several may have the same runs; a single one for `record`.
   struct Span {
     int stream = 0;
     std::int64_t first = 0;
@@ -151,7 +158,8 @@ class SamplePlan {
   };
   Span span(std::int64_t epoch, std::int64_t step, int replica) const;
   std::int64_t steps_of(std::int64_t samples, std::int64_t batch) const;
-  std::int64_t stream_samples(int stream) const;
+  std::int64_t stream_samples(int replica) const;
+  int share_of(int replica) const { return share_[static_cast<std::size_t>(replica)]; }
   void count_steps();
   SampleOrder make_order(std::int64_t epoch, int stream) const;
   const LengthBucketSteps& bucket_steps(std::int64_t epoch) const;
@@ -165,7 +173,8 @@ class SamplePlan {
   int warmup_replicas_ = 0;             // 0: there is no warm-up
   std::int64_t warmup_batch_ = 0;       // samples of a step of the warm-up, over its replicas
   std::int64_t warmup_longest_ = 0;     // steps of an epoch that is all warm-up
-  std::vector<std::vector<Run>> runs_;  // by stream: one a replica (file), or a single one (record, replicated)
+  std::vector<std::vector<Run>> runs_;  // by share of the data: one a replica, one a node, or a single one of all
+  std::vector<int> share_;              // by replica
   std::shared_ptr<PlanOrders> orders_;  // shared by copies; holds nothing that is not computed from the request
 };
 

@@ -111,9 +111,18 @@ int gpu_index(const HostSlot& slot, int visible, std::string* warning) {
   return slot.local_rank % visible;
 }
 
+DeviceConfig device_on(const DeviceConfig& config, const HostSlot& slot) {
+  DeviceConfig own = config;
+  if (!own.kinds.empty())
+    own.kind = own.kinds[std::min(own.kinds.size() - 1, static_cast<std::size_t>(slot.local_rank))];
+  return own;
+}
+
 DeviceOptions device_options(const DeviceConfig& config, const HostSlot& slot, std::string* warning) {
   DeviceOptions options = device_options(config, threads_of(config, slot));
-  if (config.kind == "cuda" || config.kind == "auto") options.index = gpu_index(slot, visible_gpus(), warning);
+  const std::string kind = device_on(config, slot).kind;
+  if (kind == "cuda" || kind == "auto")
+    options.index = gpu_index(slot, visible_gpus(), config.kinds.empty() ? warning : nullptr);
   return options;
 }
 

@@ -39,6 +39,8 @@ int threads_of(const DeviceConfig& config, const HostSlot& slot);
 // the host stay idle or are shared, on the first rank of the host.
 int gpu_index(const HostSlot& slot, int visible, std::string* warning = nullptr);
 
+// [device] of this rank: with its kind where device.kinds names one by rank.
+DeviceConfig device_on(const DeviceConfig& config, const HostSlot& slot);
 // Options of [device] for this rank: threads, GPU index, memory limit. Opens no device.
 DeviceOptions device_options(const DeviceConfig& config, const HostSlot& slot, std::string* warning = nullptr);
 

@@ -30,7 +30,7 @@ int ranks_of_replica(const ParallelConfig& parallel) {
   return static_cast<int>(parallel.pipeline * parallel.tensor * parallel.space);
 }
 
-Mesh::Mesh(int ranks) : rank_(static_cast<std::size_t>(ranks)), place_(rank_.size()) {
+Mesh::Mesh(int ranks) : rank_(static_cast<std::size_t>(ranks)), place_(rank_.size()), hosts_(rank_.size(), 0) {
   std::iota(rank_.begin(), rank_.end(), 0);
   std::iota(place_.begin(), place_.end(), 0);
 }
@@ -40,6 +40,7 @@ Mesh::Mesh(const ParallelConfig& parallel, const std::vector<int>& hosts, const 
   pipeline_ = static_cast<int>(parallel.pipeline);
   tensor_ = static_cast<int>(parallel.tensor);
   space_ = static_cast<int>(parallel.space);
+  hosts_ = hosts;
   const std::string size = factors_text(pipeline_, tensor_, space_);
   if (ranks() % group_size() != 0)
     throw ConfigError(
@@ -77,6 +78,8 @@ std::vector<int> Mesh::holders(int part) const {
       ranks.push_back(rank_of(replica, part * space_ + spatial_shard));
   return ranks;
 }
+
+int Mesh::host_of(int replica) const { return hosts_[static_cast<std::size_t>(rank_of(replica, 0))]; }
 
 int Mesh::rank_of(int replica, int index_in_group) const {
   return rank_[static_cast<std::size_t>(replica * group_size() + index_in_group)];

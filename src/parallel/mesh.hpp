@@ -51,6 +51,8 @@ class Mesh {
   int index_in_group(const MeshCoord& coord) const { return part(coord) * space_ + coord.spatial_shard; }
   // The ranks that hold this part, in [0, parts()): by replica, then spatial shard.
   std::vector<int> holders(int part) const;
+  // Index of the host on which the first rank of a replica is.
+  int host_of(int replica) const;
 
   // "data 2 x pipeline 2", "data 4"
   std::string text() const;
@@ -59,6 +61,7 @@ class Mesh {
   int pipeline_ = 1, tensor_ = 1, space_ = 1;
   std::vector<int> rank_;   // by place in the mesh: replica, then index in the group
   std::vector<int> place_;  // by rank
+  std::vector<int> hosts_;  // by rank
 };
 
 }  // namespace echelon::inline parallel

@@ -110,7 +110,8 @@ void Attempt::open_device() {
   threads_ = threads_of(config_.device, slot_);
   std::string warning;
   all_or_none(group_, [&] {
-    device_ = echelon::open_device(config_.device.kind, device_options(config_.device, slot_, &warning));
+    device_ =
+        echelon::open_device(device_on(config_.device, slot_).kind, device_options(config_.device, slot_, &warning));
     if (!device_->supports(config_.device.dtype))
       throw ConfigError(fmt::format("device.dtype = \"{}\" is not supported by device '{}'",
                                     name_of(config_.device.dtype), device_->name()));
@@ -120,7 +121,7 @@ void Attempt::open_device() {
                          "device.kind = \"onednn\"",
                          device_->name()));
   });
-  require_same(group_, "kind of device", std::string(device_->name()));
+  if (config_.device.kinds.empty()) require_same(group_, "kind of device", std::string(device_->name()));
   if (config_.train.reproducible)
     require_same(group_, "device, which train.reproducible = true needs to be one processor and number of threads",
                  device_->describe());

@@ -73,8 +73,8 @@ void fit_replicas(RunState& state, const Config& config, const RunPlan& plan) {
 
 bool deals_by_record(const Config& config, const RunPlan& plan) {
   const std::vector<std::int64_t>& batch = plan.batch.per_replica;
-  return all_equal(batch) && plan.shards.sharding() != Sharding::replicated && !plan.shards.stream() &&
-         plan.shards.buckets().empty() && config.data.as_replicas == 0 && config.exchange.warmup_replicas == 0;
+  return all_equal(batch) && !plan.shards.rereads() && !plan.shards.stream() && plan.shards.buckets().empty() &&
+         config.data.as_replicas == 0 && config.exchange.warmup_replicas == 0;
 }
 
 SamplePlan records_of(const Config& config, const RunPlan& plan) {

@@ -138,6 +138,8 @@ RunPlan plan_run(const Config& config, const Mesh& mesh, const MeshCoord& coord,
                     .steps = config.exchange.warmup_steps,
                     .epochs = config.exchange.warmup_epochs,
                     .each_epoch = config.exchange.warmup_each_epoch};
+  if (std::ssize(request.batch) == mesh.replicas())
+    for (int replica = 0; replica < mesh.replicas(); ++replica) request.nodes.push_back(mesh.host_of(replica));
   SamplePlan shards(std::move(request));
   std::map<std::int64_t, Graph> bucket_graphs = graphs_of(config, inputs.train, shards, inputs.graph);
   const std::int64_t steps_per_epoch = shards.steps_per_epoch();

@@ -44,7 +44,8 @@ names=("weights over four hosts are those of four ranks on one"
   "a job that another one preempts goes on from its checkpoint"
   "scancel ends a job with a checkpoint, and the same command goes on from it"
   "each element of an array trains on its number of ranks"
-  "tasks that do not find each other are refused, with the launch that would do")
+  "tasks that do not find each other are refused, with the launch that would do"
+  "verify passes under srun")
 if [ "$(id -u)" != 0 ] || ! command -v ip tc nsenter > /dev/null || ! ip netns add echelon-probe 2> /dev/null; then
   for name in "${names[@]}"; do skip "$name" "needs root, iproute2 and network namespaces"; done
   finish; exit

@@ -44,6 +44,23 @@ TEST_CASE("a slow replica takes fewer samples of a step, and the weights are the
         Approx(balanced.summary()["test_loss"].get<double>()).epsilon(1e-8));
 }
 
+TEST_CASE("ranks on devices of two kinds train together as on one", "[run][balance]") {
+  const test::Trial trial;
+  const test::Sets sets = {"train.steps=12", "data.sharding=record", "data.ragged=zero_weight"};
+  const test::Sets unlike_devices = {"device.kind=auto", "device.kinds=[\"onednn\", \"reference\"]"};
+  const test::TrainedRun alike = train_run(trial, "alike", {{2}}, test::with(sets, {"device.kind=onednn"}));
+  const test::TrainedRun unlike = train_run(trial, "unlike", {{2}}, test::with(sets, unlike_devices));
+  const test::TrainedRun shared =
+      train_run(trial, "shared", {{2}}, test::with(sets, test::with(unlike_devices, {"data.balance=speed"})));
+  INFO(unlike.out);
+  CHECK_THAT(unlike.out, Contains("1 thread, AVX") && Contains("; 1: ") && Contains("plain loops"));
+  for (const test::TrainedRun* run : {&unlike, &shared}) {
+    const std::vector<double> one = alike.values("weights"), other = run->values("weights");
+    REQUIRE(one.size() == other.size());
+    for (std::size_t i = 0; i < one.size(); ++i) REQUIRE(other[i] == Approx(one[i]).epsilon(1e-3).margin(1e-4));
+  }
+}
+
 TEST_CASE("shares by speed are measured anew after a resume, also on other ranks", "[run][balance]") {
   const test::Trial trial;
   const test::Sets sets = unequal({"data.balance=speed", "checkpoint.every_epochs=1"});

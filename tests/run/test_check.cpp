@@ -56,6 +56,10 @@ TEST_CASE("the plan counts shards, batch, steps, parameters, memory and bytes on
                           gradients / 1048576, gradients / 1048576),
               fmt::format("ring all-reduce in 1 bucket: {:.2f} MiB a step over all ranks", 6 * gradients / 1048576),
               "conv1", "warning: no data.test"});
+  const Outcome nodes = setup.check({"--replicas", "4", "--hosts", "2", "--set", "data.sharding=node"});
+  CHECK(nodes.code == kExitOk);
+  says(nodes, {"by node, 4 files for 4 replicas", "replica 0: 50 samples: a0.h5", "replica 1: 50 samples: a0.h5",
+               "replica 2: 50 samples: a1.h5", "replica 3: 50 samples: a1.h5"});
 }
 
 TEST_CASE("one replica exchanges nothing; many small buckets cost the same bytes", "[config]") {

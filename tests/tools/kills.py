@@ -13,7 +13,8 @@ attempt:
   - finished runs end with 0, at their last step, with every epoch's record once, and no half-written file is left;
   - where the strategy's weights depend on no timing, with the weights of a run that nobody disturbed.
 
-One line a strategy; exit status 1 where something was lost. Strategies are those that the program names.
+One line a strategy, and of the synchronous one also a line for codecs and meshes; exit status 1 where something was
+lost. Strategies are those that the program names. Seconds: median from the start of the launcher to the first step.
 """
 import argparse
 import concurrent.futures
@@ -23,6 +24,7 @@ import os
 import random
 import re
 import signal
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -36,7 +38,10 @@ COMMON = ["device.threads=1", "device.pace_ms=4", f"train.epochs={EPOCHS}", "che
 # Beside the defaults: what meets more often than a run lasts; and other ways of one strategy.
 SETS = {"averaging": ["exchange.averaging.period=4"], "elastic": ["exchange.elastic.period=4"],
         "gossip": ["exchange.gossip.consensus_every=8"], "backup": ["exchange.backup.period=8"]}
-WAYS = {"strom": {"strom, asynchronous": ["exchange.strom.rounds=asynchronous"]},
+WAYS = {"synchronous": {"int8": ["exchange.codec=int8"], "topk": ["exchange.codec=topk", "exchange.density=0.05"],
+                        "hierarchical": ["exchange.algorithm=hierarchical"], "pipeline": ["parallel.pipeline={ranks}"],
+                        "tensor": ["parallel.tensor={ranks}"]},
+        "strom": {"strom, asynchronous": ["exchange.strom.rounds=asynchronous"]},
         "backup": {"backup, 0 replicas": ["exchange.backup.replicas=0", "exchange.backup.period=8"]}}
 BY_TIMING = {"asynchronous", "stale_synchronous", "backup", "strom, asynchronous"}
 
@@ -83,6 +88,21 @@ class Run:
     def status(self):
         return load(self.attempts()[-1] + "/status.json") if self.attempts() else {}
 
+    def has_row(self, attempts):
+        """Whether an attempt after the first `attempts` has recorded something."""
+        known = self.attempts()
+        path = known[-1] + "/metrics.jsonl" if len(known) > attempts else ""
+        return os.path.exists(path) and os.path.getsize(path) > 0
+
+    def wait_for_row(self, attempts):
+        """Seconds until then; None where the run ended first."""
+        start_s = time.monotonic()
+        while self.process.poll() is None and time.monotonic() < start_s + LIMIT_S:
+            if self.has_row(attempts):
+                return time.monotonic() - start_s
+            time.sleep(0.005)
+        return None
+
     def saved(self):
         """Step of the newest checkpoint that was reported."""
         found = re.search(r"step-(\d+)", str(self.status().get("checkpoint", "")))
@@ -119,17 +139,14 @@ def lives(pid):
         return False
 
 
-def kill_somewhere(run, draws):
-    """True once something was killed; False where the run ended first."""
-    attempts = len(run.attempts())
+def kill_somewhere(run, attempts, draws, starts_s):
+    """True once something was killed; False where the run ended first. Seconds of a start are added to `starts_s`."""
     if draws.random() < 0.2:  # while it starts
         time.sleep(draws.uniform(0.05, 0.7))
     else:
-        end_s = time.monotonic() + LIMIT_S
-        while run.process.poll() is None and time.monotonic() < end_s:
-            if len(run.attempts()) > attempts and os.path.exists(run.attempts()[-1] + "/metrics.jsonl"):
-                break
-            time.sleep(0.005)
+        start_s = run.wait_for_row(attempts)
+        if start_s and attempts:
+            starts_s.append(start_s)
         time.sleep(draws.uniform(0, 0.8))
     return kill_ranks(run.process, draws)
 
@@ -159,17 +176,18 @@ def kill_ranks(process, draws):
 
 
 def soak(echelon, name, sets, args, draws, work):
-    """Kills, checkpoints that were resumed from, steps repeated, runs."""
+    """Kills, checkpoints that were resumed from, steps repeated, runs, seconds of starts."""
     wanted, ranks = args.kills, args.ranks
     kills = resumed = repeated = runs = 0
-    undisturbed = {}
+    undisturbed, starts_s = {}, []
     while kills < wanted:
         seed = ["seed=%d" % (1 + runs % 2)]
         run = Run(echelon, ranks, f"{work}/{name.replace(', ', '-').replace(' ', '-')}-{runs}", sets + seed)
         saved, reached = 0, 0
         while True:
+            attempts = len(run.attempts())
             run.start()
-            killed = kills < wanted and kill_somewhere(run, draws)
+            killed = kills < wanted and kill_somewhere(run, attempts, draws, starts_s)
             if not killed:
                 checksum = run.finish()
             text = run.text()
@@ -197,7 +215,7 @@ def soak(echelon, name, sets, args, draws, work):
             undisturbed[seed[0]] = whole.finish()
         if checksum != undisturbed[seed[0]]:
             raise Lost(f"ended with other weights than an undisturbed run: {checksum}, {undisturbed[seed[0]]}")
-    return kills, resumed, repeated, runs
+    return kills, resumed, repeated, runs, starts_s
 
 
 def line_of(echelon, name, sets, args):
@@ -205,9 +223,9 @@ def line_of(echelon, name, sets, args):
     with tempfile.TemporaryDirectory() as work:
         try:
             draws = random.Random(f"{args.seed} {name}")
-            kills, resumed, repeated, runs = soak(echelon, name, sets, args, draws, work)
+            kills, resumed, repeated, runs, starts_s = soak(echelon, name, sets, args, draws, work)
             weights = "nothing" if name in BY_TIMING else "nothing; the same weights"
-            return f"{name:22}{kills:7}{resumed:9}{repeated:16}{runs:6}  {weights}", True
+            return f"{name:22}{kills:7}{resumed:9}{repeated:16}{runs:6}{statistics.median(starts_s or [0]):9.2f}  {weights}", True
         except (Lost, subprocess.TimeoutExpired) as error:
             return f"{name:22}  LOST: {error}", False
 
@@ -246,10 +264,10 @@ def main():
         base = [f"exchange.strategy={strategy}", *args.set]
         all_ways[strategy] = base + SETS.get(strategy, [])
         for way, sets in WAYS.get(strategy, {}).items():
-            all_ways[way] = base + sets
+            all_ways[way] = base + [one.format(ranks=args.ranks) for one in sets]
     wanted = {name: sets for name, sets in all_ways.items() if not args.only or name in args.only.split(";")}
     print(f"seed {args.seed}")
-    print(f"{'strategy':22}{'kills':>7}{'resumed':>9}{'steps repeated':>16}{'runs':>6}  lost", flush=True)
+    print(f"{'strategy':22}{'kills':>7}{'resumed':>9}{'steps repeated':>16}{'runs':>6}{'s':>9}  lost", flush=True)
     passed = 0
     with concurrent.futures.ThreadPoolExecutor(args.at_once) as pool:
         for line, good in pool.map(lambda way: line_of(echelon, *way, args), wanted.items()):

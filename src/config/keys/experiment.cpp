@@ -32,7 +32,9 @@ void add_experiment(Table& all) {
   auto data = part(all, "data", &Config::data);
   data.key("train", &DataConfig::train, text(), "folder, file or pattern of HDF5 shards");
   data.key("test", &DataConfig::test, text(), "the same for the evaluation data; empty: no evaluation");
-  data.key("sharding", &DataConfig::sharding, words({"auto", "file", "record", "replicated"}),
+  data.key("sharding", &DataConfig::sharding, words({"auto", "file", "record", "node", "replicated"}),
+           "who reads what: file: each replica files of its own; record: all share one order of all records; node: the "
+           "replicas of a host read the files of that host, each in an order of its own; replicated: each reads all; "
            "auto: file where files >= replicas, else record");
   data.key("ragged", &DataConfig::ragged, words({"wrap", "drop", "zero_weight"}),
            "the incomplete last step of an epoch: wrap around, drop it, or fill it with samples of weight 0");

@@ -7,6 +7,9 @@ namespace echelon::inline config::keys {
 void add_run(Table& all) {
   auto device = part(all, "device", &Config::device);
   device.key("kind", &DeviceConfig::kind, words(names_in(kDevices)), "auto: cuda where a GPU is usable, else onednn");
+  device.key("kinds", &DeviceConfig::kinds, words({"auto", "reference", "onednn", "cuda"}),
+             "instead of kind, where the ranks of a host differ: by rank on its host, the last for all further ones; "
+             "[\"cuda\", \"onednn\"]: one GPU, and processors beside it");
   device.key("dtype", &DeviceConfig::dtype, words({"f32", "f64", "f16", "bf16"}),
              "f64: kinds reference and cuda; f16 and bf16: kind cuda, activations only, weights stay f32");
   device.key("tf32", &DeviceConfig::tf32, {},

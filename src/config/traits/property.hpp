@@ -65,8 +65,10 @@ enum class Property : std::uint8_t {
   loses_workers,    // goes on without them
   checks_messages,  // each message carries a checksum
   // Reproducibility and device
-  any_scale,  // the same bits for any number of replicas
-  whichever,  // the kind of device is chosen when the run starts
+  any_scale,       // the same bits for any number of replicas
+  one_device,      // all ranks compute on one kind
+  whichever,       // the kind of device is chosen when the run starts
+  unlike_devices,  // ranks compute on devices of several kinds
   no_gpu,
   double_values,
   half_values,

@@ -200,13 +200,40 @@ TEST_CASE("replicated: each replica goes through everything in an order of its o
   REQUIRE(orders.size() == 3);
 }
 
+TEST_CASE("node: the replicas of a node read its files, each in an order of its own", "[data][plan]") {
+  SamplePlanRequest wanted = request({40, 30, 20, 10, 9}, {8, 4, 8, 4, 4}, Sharding::node);
+  wanted.nodes = {7, 2, 7, 2, 5};
+  const SamplePlan plan(wanted);
+  std::map<int, std::set<Ids>> orders, samples;  // by node
+  Ids all;
+  for (int r = 0; r < 5; ++r) {
+    Ids own = replica_ids(plan, 0, r);
+    own.resize(static_cast<std::size_t>(plan.owned(r)));
+    const int node = wanted.nodes[static_cast<std::size_t>(r)];
+    if (orders[node].empty()) all.insert(all.end(), own.begin(), own.end());
+    orders[node].insert(own), samples[node].insert(sorted(own));
+    for (const SamplePlan::Run& run : plan.runs(r))
+      CHECK(run.count == wanted.file_samples[static_cast<std::size_t>(run.file)]);
+  }
+  CHECK(sorted(all) == iota(109));
+  CHECK((orders[7].size() == 2 && orders[2].size() == 2));
+  CHECK((samples[7].size() == 1 && samples[2].size() == 1));
+  CHECK(plan.owned(0) > plan.owned(4));
+
+  wanted.nodes.clear();  // all on one
+  CHECK(SamplePlan(wanted).owned(4) == 109);
+  wanted.file_samples = {109}, wanted.file_chunk_rows = {8}, wanted.nodes = {0, 0, 1, 1, 1};  // fewer files than nodes
+  const SamplePlan cut(wanted);
+  CHECK((cut.owned(0) == cut.owned(1) && cut.owned(0) + cut.owned(2) == 109));
+}
+
 TEST_CASE("automatic takes files where there are enough", "[data][plan]") {
   REQUIRE(SamplePlan(request({9, 9}, {1, 1}, Sharding::automatic)).sharding() == Sharding::file);
   REQUIRE(SamplePlan(request({9, 9}, {1, 1, 1}, Sharding::automatic)).sharding() == Sharding::record);
 }
 
 TEST_CASE("data that cannot be divided over replicas are refused with the numbers", "[data][plan]") {
-  for (const auto sharding : {Sharding::file, Sharding::record, Sharding::replicated})
+  for (const auto sharding : {Sharding::file, Sharding::record, Sharding::node, Sharding::replicated})
     REQUIRE_THAT(refusal(request({2, 1}, {1, 1, 1, 1}, sharding)),
                  Contains("4 replicas need at least 4 samples, the data hold 3"));
   REQUIRE_THAT(refusal(request({10}, {1, 200}, Sharding::file)), Contains("replica 0 would have no sample"));
@@ -240,7 +267,7 @@ TEST_CASE("the shuffle changes with epoch and seed and stays inside a window of 
 }
 
 TEST_CASE("the plan is pure: any order of asking, any copy, the same answer", "[data][plan]") {
-  const auto sharding = GENERATE(Sharding::file, Sharding::record, Sharding::replicated);
+  const auto sharding = GENERATE(Sharding::file, Sharding::record, Sharding::node, Sharding::replicated);
   const SamplePlanRequest wanted = request({37, 64, 90, 5}, {5, 3, 2}, sharding);
   const SamplePlan plan(wanted), fresh(wanted);
   const SamplePlan copy = plan;

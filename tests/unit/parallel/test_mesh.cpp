@@ -73,7 +73,9 @@ TEST_CASE("spatial shards are neighbours, and hold one part with those of other 
 TEST_CASE("a mesh says what it is", "[parallel][mesh]") {
   CHECK(Mesh(3).text() == "data 3");
   CHECK(!Mesh(3).splits());
-  CHECK(Mesh(split(2, 1), {0, 0, 0, 0}, {"n1"}).text() == "data 2 x pipeline 2");
+  const Mesh mesh(split(2, 1), {1, 0, 0, 1}, {"n1", "n2"});
+  CHECK(mesh.text() == "data 2 x pipeline 2");
+  CHECK((mesh.host_of(0) == 0 && mesh.host_of(1) == 1));
 }
 
 }  // namespace
