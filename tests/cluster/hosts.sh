@@ -27,9 +27,12 @@ address() { echo 10.78.0."${1#h}"; }
 # enter HOST COMMAND...: its network, its name, its /tmp
 enter() { local host=$1; shift; nsenter --net=/run/netns/"$host" --uts=$base/host/"$host"/uts --mount=$base/ns/"$host" -- "$@"; }
 
+# What a host sends waits in the host, what is sent to it at the bridge.
 set_rate() { # host rate
   nsenter --net=/run/netns/"$1" tc qdisc del dev net0 root 2> /dev/null || true
+  tc qdisc del dev "br-$1" root 2> /dev/null || true
   [ "$2" = 0 ] || nsenter --net=/run/netns/"$1" tc qdisc add dev net0 root tbf rate "$2" burst "${ECHELON_BURST:-256kb}" latency 200ms
+  [ "$2" = 0 ] || tc qdisc add dev "br-$1" root tbf rate "$2" burst "${ECHELON_BURST:-256kb}" latency 200ms
 }
 
 make_host() { # number rate
