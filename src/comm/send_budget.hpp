@@ -21,7 +21,11 @@ namespace echelon::inline comm {
 class SendBudget {
  public:
   SendBudget() = default;  // no limit
-  explicit SendBudget(int messages) : messages_(std::max(1, messages)) {}
+  // `short_bytes`: of a message that counts as short.
+  explicit SendBudget(int messages, double short_bytes = kShort)
+      : messages_(std::max(1, messages)), short_bytes_(short_bytes) {}
+
+  static constexpr double kShort = 16 << 10;
 
   bool allows(std::size_t bytes) const { return extra_ || (held_ < messages_ && fits(static_cast<double>(bytes))); }
   void began(std::size_t bytes, double now_s) {
@@ -52,7 +56,9 @@ class SendBudget {
     held_ = under_way_, held_bytes_ = bytes_;
   }
   // Nothing moved for so long; 0: something did.
-  void idle(double idle_s) { extra_ = idle_s > kLetThrough_s + std::min(kLongest_s, 2 * bytes_ / rate_); }
+  void idle(double idle_s) { extra_ = idle_s > patience_s(); }
+  // Seconds without a move after which one send more may go.
+  double patience_s() const { return kLetThrough_s + std::min(kLongest_s, 2 * bytes_ / rate_); }
 
   bool used_up() const { return held_ >= messages_; }
   double bytes_per_s() const { return rate_; }  // infinity: not known
@@ -60,12 +66,14 @@ class SendBudget {
  private:
   static constexpr double kAhead_s = 2e-3, kMeasured_s = 5e-3;
   static constexpr double kLetThrough_s = 20e-6, kLongest_s = 0.05;
-  static constexpr double kShort = 16 << 10;
   static constexpr double kUnknown = std::numeric_limits<double>::infinity();
 
-  bool fits(double bytes) const { return held_ == 0 || bytes <= kShort || held_bytes_ + bytes <= rate_ * kAhead_s; }
+  bool fits(double bytes) const {
+    return held_ == 0 || bytes <= short_bytes_ || held_bytes_ + bytes <= rate_ * kAhead_s;
+  }
 
   int messages_ = std::numeric_limits<int>::max();
+  double short_bytes_ = kShort;
   int under_way_ = 0, held_ = 0;  // held: those that ended in this pass included
   double bytes_ = 0, held_bytes_ = 0;
   bool extra_ = false, in_passes_ = false;

@@ -47,7 +47,10 @@ class Queue {
       if (next_s == kNever) break;
       for (std::size_t card = 0; card < served.size(); ++card) {
         if (served[card] == all_.size()) continue;
-        if (served[card] != fronts[card]) under_[fronts[card]].held_s -= next_s - now_s;
+        if (served[card] != fronts[card]) {
+          double& held_s = under_[fronts[card]].held_s;
+          held_s = std::max(0.0, held_s - (next_s - now_s));
+        }
         serve(served[card], now_s, next_s, ends[served[card]]);
       }
       now_s = next_s;

@@ -106,7 +106,7 @@ namespace {
 // On a complete graph messages of several buckets wait for each other's receivers: by the ratio for few replicas.
 double mixing_s_of(const StrategySetting& setting, int replicas) {
   if (can_simulate_mixing(setting, replicas)) return simulated_mixing_s(setting, replicas);
-  setting.pricer.note_formula();
+  setting.pricer.note_formula(setting.exchange().gossip.topology == GossipTopology::complete ? 0.15 : 0.02);
   const double closed_s = mixing_formula_s(setting, replicas);
   const int few = std::min(replicas, 8 * setting.pricer.ranks_a_host());
   if (setting.exchange().gossip.topology != GossipTopology::complete || !can_simulate_mixing(setting, few))

@@ -115,9 +115,10 @@ class Formula {
                    .adds = adds};
     };
     if (k_ > p) add(round_at(1, n(), true), false, false);
+    // The last halving sums, segment by segment, what the first doubling sends.
     for (int bit = 1; bit < p; bit <<= 1) {
       if (halves) part /= 2;
-      add(round_at(bit, part, true), !halves, !halves && bit == p / 2 && k_ == p);
+      add(round_at(bit, part, true), !halves || bit == p / 2, !halves && bit == p / 2 && k_ == p);
     }
     for (int bit = p / 2; halves && bit > 0; bit >>= 1) {
       add(round_at(bit, part, false), false, false);

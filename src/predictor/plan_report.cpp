@@ -38,7 +38,7 @@ Table main_table(const PlanReport& report) {
                                       row.memory > 0 ? bytes_text(row.memory) : "-",
                                       fmt::format("{:.3g}", node_hours(row))};
     if (report.node_hour > 0) cells.push_back(fmt::format("{:.2f}", report.node_hour * node_hours(row)));
-    cells.emplace_back(row.simulated ? "simulation" : "formula");
+    cells.emplace_back(row.simulated ? "simulation" : fmt::format("formula, {:.0f} %", 100 * row.error));
     table.row(std::move(cells));
   }
   return table;
@@ -128,7 +128,8 @@ nlohmann::ordered_json json_of(const Forecast& forecast) {
                            {"efficiency", row.efficiency},
                            {"memory_bytes", row.memory > 0 ? nlohmann::ordered_json(row.memory) : nullptr},
                            {"host_hours_per_million_samples", node_hours(row)},
-                           {"simulated", row.simulated}});
+                           {"simulated", row.simulated},
+                           {"model_error", row.error}});
   return all;
 }
 

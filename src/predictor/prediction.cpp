@@ -29,6 +29,7 @@ class Case {
   int group() const { return group_; }
   const StepModel& step() const { return step_; }
   bool simulated() const { return simulated_; }
+  double error() const { return error_; }
 
   double step_s(const Variant& variant) {
     PlanPricer& pricer = request_.pricers.at(variant.rate, variant.latency);
@@ -41,6 +42,7 @@ class Case {
     setting.step.variation = step_.variation.widened(variant.widened);
     const double seconds = strategy_step_s(setting, replicas_);
     simulated_ = pricer.all_simulated();
+    error_ = pricer.error();
     return seconds;
   }
 
@@ -49,6 +51,7 @@ class Case {
   int replicas_, group_ = 1;
   StepModel step_;
   bool simulated_ = false;
+  double error_ = 0;
 };
 
 int most_with(const std::vector<ForecastRow>& rows, double efficiency) {
@@ -113,6 +116,7 @@ ForecastRow forecast_row(const ForecastRequest& request, int replicas) {
   row.hosts = (row.ranks + request.network.ranks_per_host - 1) / request.network.ranks_per_host;
   row.step_s = one.step_s({});
   row.simulated = one.simulated();
+  row.error = one.error();
   row.compute_s = one.step().total_s();
   const bool coded = request.config.exchange.codec != "none" || request.config.exchange.strategy == "strom";
   row.codec_s = coded ? std::max(0.0, row.step_s - one.step_s({.codec = false})) : 0;
@@ -126,6 +130,7 @@ ForecastRow forecast_row(const ForecastRequest& request, int replicas) {
     row.low_s = std::min(row.step_s, one.step_s({.rate = 1 + unknown, .latency = 0.5, .widened = 1 / wider}));
     row.high_s = std::max(row.step_s, one.step_s({.rate = 1 - unknown, .latency = 2, .widened = wider}));
   }
+  row.low_s -= row.error * row.exchange_s, row.high_s += row.error * row.exchange_s;
   row.samples = one.step().samples * replicas;
   row.samples_per_s = row.samples / row.step_s;
   const double alone = request.step.samples / request.step.total_s();

@@ -5,7 +5,8 @@
 //   budget         shares of a step: compute (= efficiency of a weak study); skew, codec: what the step gets shorter by
 //                  without variation, and without the codec's arithmetic; exchange: the rest
 //   range          of the step: the network faster and slower by its uncertainty with half and double the latency;
-//                  variation smaller and larger by a quarter, by half where k exceeds the steps that were measured
+//                  variation smaller and larger by a quarter, by half where k exceeds the steps that were measured;
+//                  and what closed forms may be wrong by
 //   knee           the most replicas for which doubling still gives half of a doubling: rate(2k) >= 1.5 rate(k)
 #pragma once
 
@@ -30,6 +31,7 @@ struct ForecastRow {
   double samples_per_s = 0, efficiency = 0;
   double memory = 0;       // bytes of a rank; 0: not computed
   bool simulated = false;  // every plan ran on virtual time; else closed forms
+  double error = 0;        // of closed forms, as a fraction of exchange_s
 };
 
 struct Forecast {

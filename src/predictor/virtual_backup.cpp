@@ -25,13 +25,12 @@ class BackupRank final : public BackupMemory, public ProtocolHost {
                                 .buckets = {},
                                 .tag = 0};
     for (std::size_t b = 0; b < traffic.parts.size(); ++b)
-      setup.buckets.push_back({.parts = traffic.parts[b],
-                               .tag = 4 + 2 * static_cast<int>(b),
-                               .priority = static_cast<int>(traffic.parts.size() - 1 - b)});
+      setup.buckets.push_back(
+          {.parts = traffic.parts[b], .tag = 4 + 2 * static_cast<int>(b), .priority = traffic.priority(setting, b)});
     protocol_.emplace(std::move(setup), *this);
     actor.emplace(
         world.transport(rank), *protocol_, *this, [this] { return ended_; }, ProtocolActor::kSends,
-        traffic.frame_bytes());
+        traffic.frame_bytes(), traffic.short_bytes());
     if (rank >= traffic.workers) {
       wait_for_all();
       return;

@@ -21,13 +21,12 @@ class ServerRank final : public ServerMemory, public ProtocolHost {
       : traffic_(traffic), setting_(setting), left_(setting.work.buckets.size(), traffic.steps) {
     std::vector<ServerBucket> buckets;
     for (std::size_t b = 0; b < traffic.parts.size(); ++b)
-      buckets.push_back({.parts = traffic.parts[b],
-                         .tag = 2 * static_cast<int>(b),
-                         .priority = static_cast<int>(traffic.parts.size() - 1 - b)});
+      buckets.push_back(
+          {.parts = traffic.parts[b], .tag = 2 * static_cast<int>(b), .priority = traffic.priority(setting, b)});
     protocol_.emplace(rank, traffic.ranks, traffic.workers, buckets, *this);
     actor.emplace(
         world.transport(rank), *protocol_, *this, [this] { return over(); }, ProtocolActor::kSends,
-        traffic.frame_bytes());
+        traffic.frame_bytes(), traffic.short_bytes());
     if (rank >= traffic.workers) {
       for (std::size_t b = 0; b < left_.size(); ++b) give(static_cast<int>(b));
       return;
@@ -86,7 +85,7 @@ class AsyncServedRank final : public AsyncMemory, public ProtocolHost {
     for (std::size_t b = 0; b < traffic.parts.size(); ++b)
       buckets.push_back({.parts = traffic.parts[b],
                          .tag = 2 * static_cast<int>(b),
-                         .priority = static_cast<int>(traffic.parts.size() - 1 - b),
+                         .priority = traffic.priority(setting, b),
                          .recorded = {}});
     AsyncRules rules;
     rules.soft = setting.exchange().asynchronous.soft;
@@ -94,7 +93,7 @@ class AsyncServedRank final : public AsyncMemory, public ProtocolHost {
     protocol_.emplace(rank, traffic.workers, rules, std::move(buckets), *this);
     actor.emplace(
         world.transport(rank), *protocol_, *this, [this] { return ended_; }, ProtocolActor::kSends,
-        traffic.frame_bytes());
+        traffic.frame_bytes(), traffic.short_bytes());
     if (rank >= traffic.workers) return;
     worker.emplace(setting, 1.0, traffic.factors(setting, rank),
                    VirtualWorker::Calls{.give = [this](int b) { post(AsyncProtocol::Word::push, b); },

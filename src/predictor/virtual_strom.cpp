@@ -149,7 +149,8 @@ double strom_formula_s(const StrategySetting& setting, int replicas) {
   const Link& link = replicas > setting.pricer.ranks_a_host() ? setting.network().between : setting.network().inside;
   const double peers = replicas - 1, depth = keys.topology == StromTopology::ring ? peers : 1;
   const double sharers = std::min(setting.pricer.ranks_a_host(), replicas);
-  double wire_s = depth * link.latency_s;
+  const auto messages = sharers * peers * static_cast<double>(setting.work.buckets.size());
+  double wire_s = (depth + messages) * link.latency_s / 2;  // each holds its card for half of it
   for (const GradientBucket& bucket : setting.work.buckets)
     wire_s += sharers * peers * strom_message_bytes(keys, static_cast<double>(bucket.elems)) / link.bytes_per_s;
   const double codec_s = strom_codec_s(setting, replicas);
@@ -159,7 +160,7 @@ double strom_formula_s(const StrategySetting& setting, int replicas) {
 
 double strom_step_s(const StrategySetting& setting, int replicas) {
   if (can_simulate_strom(setting, replicas)) return simulated_strom_s(setting, replicas);
-  setting.pricer.note_formula();
+  setting.pricer.note_formula(0.02);
   return strom_formula_s(setting, replicas);
 }
 

@@ -21,10 +21,13 @@ inline constexpr double kShrunkBytes = 1 << 19;  // of all buckets
 inline constexpr double kMostMessages = 60'000;
 inline constexpr int kEqualSteps = 8, kVaryingSteps = 24;
 
-// The network of ranks whose bandwidths are divided by `shrink`.
+// The network of ranks whose bandwidths are divided by `shrink`; messages hold cards as in comm/collective/plan_time.
 inline VirtualNetwork virtual_network(const StrategySetting& setting, int ranks, double shrink) {
   const auto link = [&](const Link& from) {
-    return VirtualLink{.latency_s = from.latency_s, .bytes_per_s = from.bytes_per_s / shrink};
+    return VirtualLink{.latency_s = from.latency_s / 2,
+                       .bytes_per_s = from.bytes_per_s / shrink,
+                       .jitter = 0,
+                       .overhead_s = from.latency_s / 2};
   };
   return {.between_hosts = link(setting.network().between),
           .inside_host = link(setting.network().inside),
@@ -60,6 +63,11 @@ struct Traffic {
 
   // Control messages stay whole.
   std::size_t frame_bytes() const { return static_cast<std::size_t>(std::max(64.0, kFrameBytes / shrink)); }
+  double short_bytes() const { return SendBudget::kShort / shrink; }
+  // Of bucket b, as the strategies have it.
+  int priority(const StrategySetting& setting, std::size_t b) const {
+    return setting.exchange().priority ? static_cast<int>(parts.size() - 1 - b) : 0;
+  }
 
   double shrink;
   int workers, ranks = 1, servers = 1, steps = 1;

@@ -51,6 +51,8 @@ class ProtocolDriver final : private ProtocolActions {
   // Something is under way, so that a later pass may make progress without a new post.
   bool busy() const;
   bool finished() const { return finished_; }
+  // Some sends are queued beyond the budget.
+  bool sends_wait() const { return !queued_.empty(); }
   // The earliest armed timer; infinity where there is none.
   double wakes_at_s() const;
   // Cancels everything under way; an error goes to host.failed, once.

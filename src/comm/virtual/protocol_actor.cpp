@@ -6,12 +6,15 @@
 namespace echelon::inline comm {
 
 ProtocolActor::ProtocolActor(std::unique_ptr<Transport> transport, Machine& machine, ProtocolHost& host,
-                             std::function<bool()> over, int sends, std::size_t frame_bytes)
-    : transport_(std::move(transport)), driver_(machine, host, frame_bytes), over_(std::move(over)), budget_(sends) {}
+                             std::function<bool()> over, int sends, std::size_t frame_bytes, double short_bytes)
+    : transport_(std::move(transport)),
+      driver_(machine, host, frame_bytes),
+      budget_(sends, short_bytes),
+      over_(std::move(over)) {}
 
 ProtocolActor::~ProtocolActor() { driver_.end(*transport_, budget_); }
 
-// As the engine does: where nothing moves, one send more than the budget may go.
+// As the engine does: where nothing moved for long enough, one send more than the budget may go.
 bool ProtocolActor::pass() {
   bool moved = false;
   while (!plans_.empty() && plans_.begin()->first <= now_s()) {
@@ -20,19 +23,18 @@ bool ProtocolActor::pass() {
     what();
     moved = true;
   }
+  budget_.idle(now_s() - moved_s_);
   moved |= driver_.pass(*transport_, budget_);
-  if (moved) {
-    budget_.idle(0);
-  } else if (budget_.used_up()) {
-    budget_.idle(1);
-    moved = driver_.pass(*transport_, budget_);
-  }
+  if (moved) moved_s_ = now_s();
   return moved;
 }
 
 double ProtocolActor::wakes_at_s() const {
-  const double planned_s = plans_.empty() ? std::numeric_limits<double>::infinity() : plans_.begin()->first;
-  return std::min({planned_s, driver_.wakes_at_s(), transport_->wakes_at_s()});
+  constexpr double kBehind_s = 1e-9;
+  constexpr double kNever = std::numeric_limits<double>::infinity();
+  const double planned_s = plans_.empty() ? kNever : plans_.begin()->first;
+  const double let_through_s = driver_.sends_wait() ? moved_s_ + budget_.patience_s() + kBehind_s : kNever;
+  return std::min({planned_s, let_through_s, driver_.wakes_at_s(), transport_->wakes_at_s()});
 }
 
 }  // namespace echelon::inline comm

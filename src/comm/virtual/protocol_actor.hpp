@@ -17,9 +17,10 @@ class ProtocolActor final : public VirtualActor {
  public:
   static constexpr int kSends = 8;
 
-  // `over`: whether this rank is done. `sends`: the budget of sends under way. `frame_bytes`: see ProtocolDriver.
+  // `over`: whether this rank is done. `sends`, `short_bytes`: the budget of sends under way. `frame_bytes`: see
+  // ProtocolDriver.
   ProtocolActor(std::unique_ptr<Transport> transport, Machine& machine, ProtocolHost& host, std::function<bool()> over,
-                int sends = kSends, std::size_t frame_bytes = kFrameBytes);
+                int sends = kSends, std::size_t frame_bytes = kFrameBytes, double short_bytes = SendBudget::kShort);
   ~ProtocolActor() override;
 
   bool pass() override;
@@ -39,6 +40,7 @@ class ProtocolActor final : public VirtualActor {
   SendBudget budget_;
   std::function<bool()> over_;
   std::multimap<double, std::function<void()>> plans_;
+  double moved_s_ = 0;  // when something last moved
 };
 
 }  // namespace echelon::inline comm

@@ -62,7 +62,7 @@ void VirtualWorld::at(double at_s, What what, int rank, std::int64_t id, std::ui
 
 double VirtualWorld::wire_s(int from, int to, std::size_t bytes) const {
   const VirtualLink& link = host(from) == host(to) ? network_.inside_host : network_.between_hosts;
-  return static_cast<double>(bytes) / link.bytes_per_s;
+  return bytes > 0 ? static_cast<double>(bytes) / link.bytes_per_s + link.overhead_s : 0;
 }
 
 double VirtualWorld::queue_at_card(int from, int to, std::size_t bytes) {

@@ -7,9 +7,9 @@
 // with ConfigError.
 //
 // The model of a message of B bytes (LogGP, Alexandrov et al. 1995, with one card a host):
-//   leaves    once the sender's card is free, for B / bandwidth
-//   arrives   latency * (1 + jitter * e) later, e exponential of mean 1; at the receiver's card for B / bandwidth
-//             again, which may overlap; never before an earlier message between the two ranks
+//   leaves    once the sender's card is free, for B / bandwidth + overhead
+//   arrives   latency * (1 + jitter * e) later, e exponential of mean 1; at the receiver's card as long again,
+//             which may overlap; never before an earlier message between the two ranks
 //   B <= eager_bytes   the send is complete when it has left the card
 //   larger             the transfer begins once the receive is posted (rendezvous), and completes both
 // Ranks of one host use `inside_host` and no card.
@@ -32,7 +32,8 @@ namespace echelon::inline comm {
 struct VirtualLink {
   double latency_s = 10e-6;
   double bytes_per_s = 1e9;
-  double jitter = 0;  // mean of the exponential addition to latency_s, as a fraction of it
+  double jitter = 0;      // mean of the exponential addition to latency_s, as a fraction of it
+  double overhead_s = 0;  // for which a message keeps each of the two cards busy, beside its bytes
 };
 
 struct VirtualNetwork {

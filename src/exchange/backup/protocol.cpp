@@ -258,9 +258,15 @@ bool BackupProtocol::follow(const BackupCommand& command) {
     }
     memory_.take_step(b, command);
     for (const int worker : piece.close(command.entered)) post_room(b, worker);
-    for (const int worker : command.entered) give(b, worker);
+    give_to_all(b, command.entered);
   }
   return all;
+}
+
+// From the rank after this one on, so that not all servers send to the same worker at once. `workers` rises.
+void BackupProtocol::give_to_all(int b, std::vector<int> workers) {
+  std::rotate(workers.begin(), std::upper_bound(workers.begin(), workers.end(), setup_.rank), workers.end());
+  for (const int worker : workers) give(b, worker);
 }
 
 void BackupProtocol::give(int b, int worker) {

@@ -168,6 +168,7 @@ class BackupProtocol final : public Machine, private BackupRounds::Owner {
   void post_room(int b, int worker);
   void follow_commands();
   bool follow(const BackupCommand& command);
+  void give_to_all(int b, std::vector<int> workers);
   void give(int b, int worker);
   void send_weights(int worker);
   std::vector<std::byte> encode(const BackupCommand& command) const;

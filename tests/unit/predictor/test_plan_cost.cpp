@@ -1,7 +1,10 @@
 // The closed forms against the plans themselves on virtual time, where both can be computed.
+#include <bit>
 #include <catch2/catch.hpp>
+#include <cmath>
 
 #include "base/error.hpp"
+#include "base/hash_rng.hpp"
 #include "predictor/plan_pricer.hpp"
 
 using namespace echelon;
@@ -33,31 +36,68 @@ double closed(const Collective& what, const RankPlacement& placement, const Netw
   return closed_cost(what, placement, network).time_s;
 }
 
-}  // namespace
+// Drawn alike between the bounds on a scale of logarithms.
+class Draws {
+ public:
+  explicit Draws(const char* name) : random_(1, name) {}
+  double operator()(double least, double most) { return least * std::pow(most / least, random_.uniform(next_++)); }
 
-TEST_CASE("closed forms are the plans' own times within 1 %", "[predictor]") {
-  for (const int ranks : {2, 3, 7, 8, 16, 33}) {
-    check("ring", ranks, 0.01, closed);
-    check("naive", ranks, 0.01, closed);
-    check("direct", ranks, 0.015, closed);
-  }
-  for (const int ranks : {2, 4, 8, 16}) check("butterfly", ranks, 0.01, closed);
+ private:
+  HashRng random_;
+  std::uint64_t next_ = 0;
+};
+
+struct DrawnCase {
+  Network network;
+  Collective what;
+  RankPlacement placement;
+};
+
+DrawnCase drawn(Draws& draws, const std::string& algorithm, int most_ranks) {
+  return {.network = {.inside = {draws(1e-6, 1e-5), draws(5e9, 2e10)},
+                      .between = {draws(2e-6, 2e-4), draws(1e7, 1e10)},
+                      .add_bytes_per_s = draws(5e9, 1e12)},
+          .what = {.algorithm = algorithm,
+                   .elems = std::llround(draws(500, algorithm == "naive" ? 1e5 : 1e6)),
+                   .segment_elems = 65536},
+          .placement = {.ranks = static_cast<int>(draws(2, most_ranks)), .ranks_a_host = 1}};
 }
 
-TEST_CASE("with the error of fewer ranks they are so for many", "[predictor]") {
-  const auto corrected = [](const Collective& what, const RankPlacement& placement, const Network& network) {
-    PlanPricer pricer(network, placement.ranks_a_host, 0);
-    return pricer.cost(what, placement.ranks).time_s;
-  };
-  {
-    constexpr int ranks = 64;
-    check("halving_doubling", ranks, 0.01, corrected);
-    check("butterfly", ranks, 0.01, corrected);
-    check("tree", ranks, 0.06, corrected);
-    check("binomial", ranks, 0.08, corrected);
-    check("server", ranks, 0.06, corrected);
+}  // namespace
+
+TEST_CASE("closed forms that are called exact are the plans' own times within 1 %", "[predictor]") {
+  for (const std::string algorithm : {"ring", "naive", "direct", "halving_doubling", "butterfly"}) {
+    Draws draws(algorithm.c_str());
+    for (int turn = 0; turn < 40; ++turn) {
+      DrawnCase one = drawn(draws, algorithm, 70);
+      if (algorithm == "halving_doubling" || algorithm == "butterfly")
+        one.placement.ranks = static_cast<int>(std::bit_floor(static_cast<unsigned>(one.placement.ranks)));
+      const double simulated = simulated_s(one.what, one.placement, one.network);
+      CAPTURE(algorithm, one.placement.ranks, one.what.elems, one.network.between.latency_s,
+              one.network.between.bytes_per_s);
+      CHECK(model_error(one.what, one.placement) == 0.01);
+      const double formula_s = PlanPricer(one.network, 1, 0).cost(one.what, one.placement.ranks).time_s;
+      CHECK(formula_s == Approx(simulated).epsilon(algorithm == "direct" ? 0.015 : 0.01));
+    }
   }
-  check("halving_doubling", 100, 0.08, corrected);
+}
+
+TEST_CASE("others are simulated, and beyond that within the error that is told", "[predictor]") {
+  for (const std::string algorithm : {"halving_doubling", "butterfly", "tree", "binomial", "server"}) {
+    Draws draws(algorithm.c_str());
+    for (int turn = 0; turn < 15; ++turn) {
+      DrawnCase one = drawn(draws, algorithm, 130);
+      if (std::has_single_bit(static_cast<unsigned>(one.placement.ranks))) ++one.placement.ranks;
+      const int ranks = one.placement.ranks;
+      const double simulated = simulated_s(one.what, one.placement, one.network);
+      PlanPricer pricer(one.network, 1), formula(one.network, 1, 0);
+      CAPTURE(algorithm, ranks, one.what.elems, one.network.between.latency_s, one.network.between.bytes_per_s);
+      CHECK(pricer.cost(one.what, ranks).time_s == simulated);
+      CHECK(pricer.error() == 0);
+      CHECK(formula.cost(one.what, ranks).time_s == Approx(simulated).epsilon(model_error(one.what, one.placement)));
+      CHECK(formula.error() == model_error(one.what, one.placement));
+    }
+  }
 }
 
 TEST_CASE("hosts of several ranks share a card", "[predictor]") {
