@@ -44,9 +44,9 @@ void publish_file(const std::string& temporary, const std::string& path) {
   sync_path(folder.empty() ? "." : folder, O_RDONLY | O_DIRECTORY);
 }
 
-int create_file(const std::string& path) {
+int create_file(const std::string& path, unsigned mode) {
   ::unlink(path.c_str());  // of an earlier process of this number
-  return ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+  return ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
 }
 
 void write_at(int file, const std::string& path, const void* data, std::size_t bytes, std::uint64_t offset) {
@@ -83,6 +83,17 @@ void make_folders(const std::string& path) {
   std::error_code error;
   std::filesystem::create_directories(path, error);
   if (error) throw EnvironmentError(fmt::format("{}: the folder cannot be made: {}", path, error.message()));
+}
+
+void require_within(const std::string& parent, const std::string& folder) {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  const fs::path outer = fs::weakly_canonical(fs::absolute(parent), error);
+  const fs::path inner = error ? fs::path() : fs::weakly_canonical(fs::absolute(folder), error);
+  if (error) throw EnvironmentError(fmt::format("{}: cannot be followed: {}", folder, error.message()));
+  if (const fs::path way = inner.lexically_relative(outer); way.empty() || *way.begin() == "..")
+    throw EnvironmentError(fmt::format("{}: a link leads from there out of {}, to {}; remove the link, or make {} one",
+                                       folder, parent, inner.string(), parent));
 }
 
 std::string read_file_whole(const std::string& path) {

@@ -20,9 +20,9 @@ void write_file_whole(const std::string& path, std::string_view content);
 // file is in place all the same.
 void publish_file(const std::string& temporary, const std::string& path);
 
-// A new file to write, mode 0666 but for the umask: what had its name is removed first, and links are never followed.
-// The descriptor; -1 with errno on a failure.
-int create_file(const std::string& path);
+// A new file to write, of this mode but for the umask: what had its name is removed first, and links are never
+// followed. The descriptor; -1 with errno on a failure.
+int create_file(const std::string& path, unsigned mode = 0666);
 
 // Writes `bytes` at `offset` of an open file; `path` is for the message. EnvironmentError (disk full).
 void write_at(int file, const std::string& path, const void* data, std::size_t bytes, std::uint64_t offset);
@@ -31,6 +31,9 @@ void sync_file(const std::string& path);
 
 // Creates a folder and its parents; those that exist are left as they are.
 void make_folders(const std::string& path);
+// EnvironmentError where links lead from `folder`, a path below `parent`, to a place outside of `parent`. Either may be
+// missing yet; `parent` itself may be a link.
+void require_within(const std::string& parent, const std::string& folder);
 
 // Whole content of a text file, in memory. A folder is refused; a failure after the file was opened ends the content
 // early without an error.

@@ -2,7 +2,10 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdio>
+#include <cstdlib>
+#include <cstring>
 #include <filesystem>
 
 #include "base/atomic_file.hpp"
@@ -32,16 +35,17 @@ void settle(verify::VerifyContext& context, const std::string& parent) {
   for (const int host : transport.hosts())
     context.hosts.push_back(transport.host_names()[static_cast<std::size_t>(host)]);
   context.rank = engine.rank(), context.ranks = engine.size();
-  const std::string folder = fs::absolute(fmt::format("{}/verify-{}", parent, ::getpid())).string();
-  context.folder = group.gather(folder).front();
-  std::string error;
+  std::string folder = fs::absolute(parent + "/verify-XXXXXX").string(), error;
   if (context.rank == 0) {
     try {
-      make_folders(context.folder);
+      make_folders(parent);
+      if (::mkdtemp(folder.data()) == nullptr)
+        throw EnvironmentError(fmt::format("{}: cannot be made: {}", folder, std::strerror(errno)));
     } catch (const Error& wrong) {
       error = wrong.what();
     }
   }
+  context.folder = group.gather(folder).front();
   error = group.gather(error).front();
   if (!error.empty()) throw EnvironmentError(error);
   if (group.max(fs::exists(context.folder) ? 0 : 1) > 0)

@@ -4,10 +4,8 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <cstdlib>
 #include <filesystem>
 #include <string>
-#include <vector>
 
 #include "base/error.hpp"
 #include "base/log.hpp"
@@ -23,17 +21,15 @@ struct Library {
   std::string missing;  // why there is none
 };
 
-std::vector<std::string> candidates() {
-  if (const char* path = std::getenv("ECHELON_CUDA_LIBRARY"); path && *path) return {path};
-  std::vector<std::string> all;
+// "" where there is none. Never looked for along the loader's paths: what lies there may be anybody's.
+std::string library_file() {
   std::error_code error;
   const fs::path folder = fs::read_symlink("/proc/self/exe", error).parent_path();
   for (const char* place : {"", "../lib", "../bin"}) {
     const fs::path file = (folder / place / kCudaLibrary).lexically_normal();
-    if (!error && fs::exists(file, error)) all.push_back(file.string());
+    if (!error && fs::exists(file, error)) return file.string();
   }
-  all.emplace_back(kCudaLibrary);
-  return all;
+  return {};
 }
 
 std::string loader_error() {
@@ -65,11 +61,7 @@ Library open_file(const std::string& file) {
 }
 
 Library load_library() {
-  for (const std::string& file : candidates()) {
-    Library library = open_file(file);
-    // A file that is there but does not load is the finding; looking further would hide it.
-    if (library.open || file != kCudaLibrary) return library;
-  }
+  if (const std::string file = library_file(); !file.empty()) return open_file(file);
   Library none;
   none.missing = fmt::format(
       "the CUDA device is not available: {} (not built with CUDA=0) must lie beside the executable", kCudaLibrary);

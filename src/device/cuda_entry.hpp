@@ -1,9 +1,8 @@
 // Opens libechelon_cuda.so, a second file that is loaded at run time so that the program starts on machines without
 // GPU, driver or CUDA libraries.
 //
-// It is searched for at $ECHELON_CUDA_LIBRARY if that is set, else beside the executable, in ../lib and ../bin from
-// there, and at last by its plain name along the loader's paths. The library links to src/base and src/device of the
-// executable, which exports its symbols (-rdynamic). Once open it stays open.
+// It is searched for beside the executable and in ../lib and ../bin from there, and nowhere else. The library links to
+// src/base and src/device of the executable, which exports its symbols (-rdynamic). Once open it stays open.
 #pragma once
 
 #include <cstddef>

@@ -141,7 +141,7 @@ double file_system_now_s(const std::string& path) {
 
 void RunLock::take(const std::string& run, const std::string& job) {
   const std::string path = run + "/lock";
-  fd_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+  fd_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
   if (fd_ < 0) fail(path, "cannot be written");
   try {
     const Locked locked = options_.kernel_locks ? lock_whole(fd_) : Locked::unsupported;

@@ -67,7 +67,7 @@ std::string verdict_text(const std::string& attempt) {
 
 // Creates the file with this content. False where there is one.
 bool create_file(const std::string& path, const std::string& content) {
-  const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+  const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
   if (fd < 0 && errno == EEXIST) return false;
   if (fd < 0) throw EnvironmentError(fmt::format("{}: cannot be written: {}", path, std::strerror(errno)));
   // Where the disk is full the file stays empty: its existence marks the first caller, and status.json is tried next.

@@ -150,6 +150,7 @@ void unpack(const std::string& text, Decision& decision) {
 Decision foresee_start(const Config& config, const RunPlan& plan) {
   Decision decision;
   decision.folder.run = run_path(config);
+  require_within(config.run.results, decision.folder.run);
   if (config.run.restart != Restart::never) {
     if (auto finished = finished_already(config, decision.folder.run, plan.total_steps)) return *finished;
     if (const auto own = glance_at_newest(decision.folder.checkpoints())) {

@@ -276,6 +276,7 @@ StudyPlan plain_study(const std::string& path, const std::vector<std::string>& s
   study.name = base.name;
   study.seed = base.seed;
   study.folder = base.run.results + "/" + base.name;
+  require_within(base.run.results, study.folder);
   study.goal = base.goal;
   return study;
 }

@@ -66,11 +66,14 @@ MpiWorld::MpiWorld() : unwinding_(std::uncaught_exceptions()) {
     throw;
   }
   set_thread_rank(rank_);
+  enter_stretch("the first communicators");
+  segments_.unlink_names();
 }
 
 MpiWorld::~MpiWorld() {
   if (std::uncaught_exceptions() > unwinding_) return;
   enter_stretch("the barrier at the end");
+  segments_.restore_names();
   MPI_Barrier(MPI_COMM_WORLD);
   enter_stretch("MPI_Finalize");
   MPI_Finalize();

@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 
+#include "comm/mpi/segments.hpp"
 #include "comm/transport.hpp"
 
 namespace echelon::inline comm {
@@ -34,6 +35,7 @@ class MpiWorld {
 
  private:
   int rank_ = 0, size_ = 1;
+  MpiSegments segments_;
   int unwinding_ = 0;
 };
 

@@ -137,7 +137,7 @@ bool take_block(const std::string& payload, LedgerFile& file) {
 }  // namespace
 
 LedgerWriter::LedgerWriter(std::string path, const LedgerHeader& header) : path_(std::move(path)) {
-  file_ = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+  file_ = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
   if (file_ < 0) throw EnvironmentError(fmt::format("{}: cannot be made: {}", path_, std::strerror(errno)));
   write(std::string(kMagic));
   std::string text;

@@ -79,7 +79,7 @@ MetricsHook::MetricsHook(const std::string& path, std::int64_t every_steps, std:
     : path_(path),
       every_steps_(every_steps),
       metrics_(std::move(metrics)),
-      file_(::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644)) {
+      file_(::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666)) {
   if (file_ < 0) fail();
 }
 
