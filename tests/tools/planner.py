@@ -10,8 +10,9 @@ Tables: alike     paced ranks, 16 samples each, of one time a step
         jitter    ranks that compute, then sleep to a time which varies from step to step
         compute   real compute, 2 hosts, one core each
 
-Calibration: one run of one rank a table (the step) and `bench network` on 2 hosts (latency, bandwidth). Needs root and network
-namespaces; takes the hosts down at its end."""
+Calibration: one run a table (the step) and `bench network` on 2 hosts (latency, bandwidth). The run has one rank; of `compute`
+two, on a host each, that compute at the same time and exchange nothing but their weights at the end of an epoch, so that the step
+is that of ranks which share caches and memory. Needs root and network namespaces; takes the hosts down at its end."""
 import argparse
 import glob
 import json
@@ -64,11 +65,12 @@ STRATEGIES = {  # label -> settings; steps of a period
     "strom": (["exchange.strategy=strom", "exchange.strom.density=0.01"], 1),
     "strom, asynchronous": (["exchange.strategy=strom", "exchange.strom.density=0.01", "exchange.strom.rounds=asynchronous"], 1),
 }
-TABLES = {  # name -> settings of the ranks, steps of the calibration, hosts (None: as asked)
-    "alike": (["device.kind=paced", "device.paced_gflops=4", "device.paced_gb_per_s=10"], 20, None),
-    "jitter": (["device.pace_ms=100", "device.pace_jitter=0.2"], 100, None),
-    "compute": (["batch.global=64"], 100, [2]),
+TABLES = {  # name -> settings of the ranks, steps and ranks of the calibration, hosts (None: as asked)
+    "alike": (["device.kind=paced", "device.paced_gflops=4", "device.paced_gb_per_s=10"], 20, 1, None),
+    "jitter": (["device.pace_ms=100", "device.pace_jitter=0.2"], 100, 1, None),
+    "compute": (["batch.global=64"], 100, 2, [2]),
 }
+APART = ["exchange.strategy=averaging", "exchange.averaging.period=1000000"]  # nothing is exchanged within an epoch
 BURST = "64kb"  # that an idle link lets through at once
 SKIPPED = 5  # steps at the start of a run that are not measured
 
@@ -140,9 +142,13 @@ class Planner:
             self.store(path, some[0])
         return path
 
+    def batch(self, table):
+        """Samples of a rank in a step."""
+        return next((int(s.split("=")[1]) for s in TABLES[table][0] if s.startswith("batch.global")), 16)
+
     def cells(self):
         for table in self.args.table:
-            sets, _, hosts = TABLES[table]
+            sets, _, _, hosts = TABLES[table]
             for rate in self.args.rates:
                 for label, (more, period) in STRATEGIES.items():
                     if self.args.only and not any(word in label for word in self.args.only): continue
@@ -151,16 +157,17 @@ class Planner:
                         yield table, rate, label, sets + more, period, k, slug
 
     def predict(self):
-        """Everything that is not predicted yet, from runs of one rank alone."""
+        """Everything that is not predicted yet, from the runs that calibrate."""
         calibrated = {}
         for table in self.args.table:
-            sets, steps, _ = TABLES[table]
-            calibrated[table] = self.run(f"{table}-one", 1, sets, steps)
+            sets, steps, ranks, _ = TABLES[table]
+            together = APART + [f"batch.global={ranks * self.batch(table)}"] if ranks > 1 else []
+            calibrated[table] = self.run(f"{table}-{ranks}", ranks, sets + together, steps)
         done = {}
         for table, rate, label, sets, period, k, slug in self.cells():
             if slug in self.predicted: continue
             if (table, rate, label) not in done:
-                hosts = TABLES[table][2] or self.args.hosts
+                hosts = TABLES[table][3] or self.args.hosts
                 words = [self.echelon, "plan", "base.toml", "--from", calibrated[table], "--network", self.network(rate),
                          "--replicas", ",".join(map(str, hosts)), "--compare", "none", "--out", "plans", "--name", slug]
                 for one in sets: words += ["--set", one]
@@ -189,8 +196,7 @@ class Planner:
             steps = min(60, max(20, round(4 / row["step_s"] / 10) * 10))
             self.shape(rate)
             sets = [s if not s.startswith("batch.global") else "" for s in sets]
-            batch = next((int(s.split("=")[1]) for s in TABLES[table][0] if s.startswith("batch.global")), 16)
-            folder = self.run(slug, k, [s for s in sets if s] + [f"batch.global={batch * k}"], steps)
+            folder = self.run(slug, k, [s for s in sets if s] + [f"batch.global={self.batch(table) * k}"], steps)
             seconds = self.measured(folder, period)
             error = row["step_s"] / seconds - 1
             errors.append(error)
