@@ -34,6 +34,14 @@ TEST_CASE("each dependent message of the urgent one waits for a message of the o
   CHECK(ends_of({transfer(0, 2, 20, 1, 2), transfer(5, 1, 3, 3, 1), beside}, true) == std::vector<double>{23, 14, 7});
 }
 
+TEST_CASE("the urgent one is held for its messages once, whatever these round to", "[predictor]") {
+  for (int i = 1; i <= 50; ++i) {
+    const CardTransfer other{.ready_s = 0, .priority = 2, .stages = {{0, 1000, 0, 1, 0.1 * i}}};
+    const CardTransfer urgent{.ready_s = 0.07 * i, .priority = 1, .stages = {{0, 1, 0, 3, 1}}};
+    CHECK(ends_of({other, urgent}, true)[1] == Approx(0.07 * i + 0.3 * i + 1));
+  }
+}
+
 TEST_CASE("stages on cards of their own overlap", "[predictor]") {
   const CardTransfer two{.ready_s = 0, .priority = 0, .stages = {{0, 2, 0}, {1, 2, 0}}};
   CHECK(ends_of({two, two, two}, false) == std::vector<double>{4, 6, 8});
