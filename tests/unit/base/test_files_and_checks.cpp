@@ -104,6 +104,24 @@ TEST_CASE("a file cannot take the place of a folder, nor live in none", "[file]"
   CHECK_NOTHROW(make_folders(folder / "taken/inside"));
 }
 
+TEST_CASE("a path that leads out of its parent by a link is refused, a parent that is a link is not", "[file]") {
+  const TempFolder folder;
+  make_folders(folder / "in/here");
+  make_folders(folder / "out");
+  std::filesystem::create_directory_symlink("../out", folder / "in/away");
+  std::filesystem::create_directory_symlink("here", folder / "in/near");
+  std::filesystem::create_directory_symlink("in", folder / "linked");
+  CHECK_NOTHROW(require_within(folder / "in", folder / "in/here/new/run"));
+  CHECK_NOTHROW(require_within(folder / "in", folder / "in/near/run"));
+  CHECK_NOTHROW(require_within(folder / "linked", folder / "linked/new"));
+  CHECK_NOTHROW(require_within(folder / "none", folder / "none/new"));
+  CHECK_THROWS_WITH(
+      require_within(folder / "in", folder / "in/away/run"),
+      Catch::Contains("in/away/run: a link leads from there out of") && Catch::Contains("remove the link"));
+  CHECK_THROWS_AS(require_within(folder / "linked", folder / "linked/away"), EnvironmentError);
+  CHECK_THROWS_AS(require_within(folder / "in", folder / "in/../out"), EnvironmentError);
+}
+
 TEST_CASE("publishing a file that is not there fails by name", "[file]") {
   const TempFolder folder;
   CHECK_THROWS_WITH(publish_file(folder / "none.tmp", folder / "a"), Catch::Contains("none.tmp"));
