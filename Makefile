@@ -44,7 +44,7 @@ ECHELON := $(OUT)/bin/echelon
 CUDA_LIB := $(OUT)/bin/libechelon_cuda.so
 PRODUCTS := $(ECHELON) $(if $(filter 1,$(CUDA)),$(CUDA_LIB))
 
-.PHONY: all demo test quick-test mpi-test fuzz soak bench lint format bundle install deps build tests clean help
+.PHONY: all demo test quick-test mpi-test fuzz soak bench lint analyze analyzed format bundle install deps build tests clean help
 .DEFAULT_GOAL := all
 all: deps
 	@+$(SUBMAKE) build
@@ -75,6 +75,9 @@ bench: deps ## step time of the zoo's models on this machine
 	@tests/tools/bench.sh $(ECHELON)
 lint: ## house rules, formatting, ladder of includes
 	@tests/lint/lint.sh
+analyze: deps ## clang-tidy and cppcheck over src/, of what has changed since; long the first time, no part of `make test`
+	@tests/tools/install_deps.sh $(BUILD) --optional
+	@+$(SUBMAKE) --keep-going analyzed
 format: ## clang-format over every source file
 	@git ls-files --cached --others --exclude-standard '*.cpp' '*.hpp' '*.cu' '*.cuh' | xargs clang-format -i
 bundle: deps ## a relocatable tar for machines without the packages
@@ -165,4 +168,23 @@ $(OUT)/obj/cuda/%.cu.o: cuda/%.cu $(OUT)/flags
 	@echo "  NVCC $<"
 	@$(CUDA_HOME)/bin/nvcc $(NVCCFLAGS) -Isrc -I. -MMD -MP -c -o $@ $<
 
--include $(shell find $(OUT)/obj -name '*.d' 2>/dev/null)
+# Analysis: a stamp a file and tool, made where nothing was found. What is looked for: .clang-tidy, tests/lint/cppcheck.txt.
+ANALYZE := $(OUT)/analyze
+ANALYZERS = $(foreach tool,clang-tidy cppcheck,$(if $(shell command -v $(tool) 2>/dev/null),$(tool)))
+analyzed: $(foreach tool,$(ANALYZERS),$(SRC:%=$(ANALYZE)/%.$(tool)))
+ANALYZE_FLAGS = -std=c++20 -march=x86-64-v3 -fopenmp -pthread -Isrc $(PKG) -DECHELON_COMMIT='"analysis"'
+$(ANALYZE)/%.clang-tidy: % .clang-tidy tests/lint/clang_source_location.hpp
+	@mkdir -p $(@D)
+	@echo "  TIDY $<"
+	@found=$$(clang-tidy --quiet $< -- $(ANALYZE_FLAGS) -include tests/lint/clang_source_location.hpp 2>&1) || { printf '%s\n' "$$found"; exit 1; }
+	@$(CXX) $(ANALYZE_FLAGS) -MM -MP -MT $@ -MF $@.d $<
+	@touch $@
+$(ANALYZE)/%.cppcheck: % tests/lint/cppcheck.txt
+	@mkdir -p $(@D)
+	@echo "  CPPCHECK $<"
+	@cppcheck --quiet --std=c++20 --language=c++ -Isrc --enable=warning,performance,portability --inline-suppr \
+	  --suppressions-list=tests/lint/cppcheck.txt --template=gcc --error-exitcode=1 $<
+	@$(CXX) $(ANALYZE_FLAGS) -MM -MP -MT $@ -MF $@.d $<
+	@touch $@
+
+-include $(shell find $(OUT)/obj $(ANALYZE) -name '*.d' 2>/dev/null)

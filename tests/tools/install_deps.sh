@@ -1,10 +1,18 @@
 #!/usr/bin/env bash
 # Installs the Debian packages that building, testing and running need, where they are missing. Without root or sudo it prints
 # the one command and stops. A stamp in the build folder makes the second call free.
+#   install_deps.sh BUILD [--optional]    --optional: installs nothing, says which tools of `make analyze` are missing
 set -eu
 build=$1
 packages=(g++ make pkg-config git openmpi-bin libopenmpi-dev libhdf5-dev hdf5-tools libdnnl-dev libcli11-dev libtomlplusplus-dev
   libfmt-dev libspdlog-dev nlohmann-json3-dev zlib1g-dev libjpeg-dev libpng-dev catch2 python3-h5py)
+if [ "${2:-}" = --optional ]; then
+  for package in clang-tidy cppcheck; do
+    command -v "$package" > /dev/null ||
+      echo "skipped: $package is not installed: sudo apt-get install $package$([ "$package" = cppcheck ] || echo ' libomp-dev')"
+  done
+  exit 0
+fi
 stamp=$build/deps.stamp
 [ -e "$stamp" ] && [ "$stamp" -nt "$0" ] && exit 0
 missing=()
