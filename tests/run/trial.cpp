@@ -133,10 +133,11 @@ Outcome Trial::train_and(int ranks, const Sets& sets, const std::string& script,
 
 Outcome Trial::in_background(const std::string& command, const std::string& script, double limit_s) const {
   const std::string shell = R"(set -u
+patience=${ECHELON_TEST_PATIENCE:-1}
 newest() { ls -d results/trial/run-*/[0-9]* 2>/dev/null | tail -1; }
 before=$(newest)
 running() {
-  for i in $(seq 3000); do
+  for i in $(seq $((3000 * patience))); do
     now=$(newest)
     [ "$now" != "$before" ] && grep -qs running "$now/status.json" && [ -s "$now/metrics.jsonl" ] && return 0
     kill -0 $pid 2>/dev/null || return 1
@@ -150,7 +151,7 @@ rank() {
   done
 }
 reached() {
-  for i in $(seq 6000); do
+  for i in $(seq $((6000 * patience))); do
     last=$(ls results/trial/run-*/checkpoints 2>/dev/null | grep ^step | tail -1)
     [[ $last > $(printf 'step-%08d' $1) ]] && return 0
     kill -0 $pid 2>/dev/null || return 1

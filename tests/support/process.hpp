@@ -21,7 +21,7 @@ struct Command {
   std::vector<std::string> argv;  // argv[0] looked up on PATH
   std::string cwd;                // "" : the present folder
   Environment env;
-  double limit_s = 60;
+  double limit_s = 60;  // times ECHELON_TEST_PATIENCE, where that is set (run_tests.sh: sanitised builds)
 };
 
 Outcome run_process(const Command& command);

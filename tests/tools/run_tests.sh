@@ -18,18 +18,21 @@ export ASAN_OPTIONS=allocator_may_return_null=1
 # Where MPI runs, whole call stacks (far slower): of its components, unloaded by then, only their callers have names.
 whole_stacks=ASAN_OPTIONS=$ASAN_OPTIONS:fast_unwind_on_malloc=0
 export TSAN_OPTIONS=suppressions=$PWD/tests/tools/tsan.supp:print_suppressions=0
-# A sanitised build is slow, and the thread sanitizer cannot see the barriers of OpenMP, nor into oneDNN's threads.
+# A sanitised build is slow: limits that end what hangs, here and of the processes that tests start, are so many times
+# as long. The thread sanitizer cannot see the barriers of OpenMP, nor into oneDNN's threads.
+patience=1
 case $(basename "$out") in
-  *tsan*) filter+='~[speed]~[bundle]~[onednn]'; export OMP_NUM_THREADS=1 ;;
-  *asan* | *ubsan*) filter+='~[speed]~[bundle]' ;;
+  *tsan*) patience=10 filter+='~[speed]~[bundle]~[onednn]'; export OMP_NUM_THREADS=1 ;;
+  *asan* | *ubsan*) patience=5 filter+='~[speed]~[bundle]' ;;
 esac
+export ECHELON_TEST_PATIENCE=${ECHELON_TEST_PATIENCE:-$patience}
 quick=(${filter:+"$filter"})
 [ "$(id -u)" = 0 ] && export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 failed=0
 
 # one ring, under a limit; a ring that dies without its closing line counts as one failure
 ring() { # name limit_s command...
-  local name=$1 limit=$2; shift 2
+  local name=$1 limit=$(($2 * ECHELON_TEST_PATIENCE)); shift 2
   echo "== $name"
   local before; before=$(wc -l < "$summary")
   timeout --kill-after=10 "$limit" "$@"
@@ -70,7 +73,7 @@ for name in "$@"; do
     cluster) ring cluster 900 env -u PMIX_MCA_psec tests/cluster/run.sh "$out" ;;  # Slurm uses munge
     run) run_ring ;;
     # Sanitisers: no leaks are looked for, in processes that end by _exit; large requests are errors.
-    fuzz) ring fuzz $limit env ASAN_OPTIONS=detect_leaks=0:max_allocation_size_mb=1024 "$out/tests/fuzz" --times "${ECHELON_FUZZ_TIMES:-1}" ;;
+    fuzz) ring fuzz $limit env ASAN_OPTIONS=detect_leaks=0:max_allocation_size_mb=1024 "$out/tests/fuzz" --times "${ECHELON_FUZZ_TIMES:-1}" --limit $((20 * ECHELON_TEST_PATIENCE)) ;;
     *) ring "$name" $limit "$out/tests/$name" "${quick[@]}" ;;
   esac
 done
