@@ -9,6 +9,7 @@
 
 #include "base/clock.hpp"
 #include "base/error.hpp"
+#include "base/process.hpp"
 #include "base/text.hpp"
 #include "comm/group.hpp"
 #include "comm/mpi/world.hpp"
@@ -103,9 +104,12 @@ std::unique_ptr<StudyLedger> run_lanes(const StudyPlan& study, Engine& launch, i
   all_or_none(all, [&] { lanes = lanes_of(study, launch.size()); });
   const std::vector<int>& hosts = launch.transport().hosts();
   const int ranks = static_cast<int>(study.ranks.back());
+  // Process numbers come again, in containers soon.
+  const std::string name = all.gather(fmt::format("{} {:.9f}", process_id_text(), now_s()))[0];
   std::unique_ptr<StudyLedger> ledger;
   const auto run = [&](const Lane& lane, int beside) {
-    if (lane.engine.rank() == 0) ledger = std::make_unique<StudyLedger>(study, lane.engine.transport().hosts(), beside);
+    if (lane.engine.rank() == 0)
+      ledger = std::make_unique<StudyLedger>(study, name, lane.engine.transport().hosts(), beside);
     if (launch.rank() == 0) ledger->begin();
     return run_cells(study, lane, ledger.get());
   };

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <filesystem>
 
 #include "base/atomic_file.hpp"
 #include "base/clock.hpp"
@@ -33,10 +34,17 @@ int count_hosts(const std::vector<int>& hosts, const std::vector<int>& members) 
   return static_cast<int>(std::unique(used.begin(), used.end()) - used.begin());
 }
 
+// Seconds of the file system's clock; 0 where there is no such file.
+double modified_s(const std::string& path) {
+  std::error_code error;
+  const auto at = std::filesystem::last_write_time(path, error);
+  return error ? 0 : std::chrono::duration<double>(at.time_since_epoch()).count();
+}
+
 }  // namespace
 
-StudyLedger::StudyLedger(const StudyPlan& study, std::vector<int> hosts, int beside)
-    : study_(study), hosts_(std::move(hosts)), beside_(beside) {
+StudyLedger::StudyLedger(const StudyPlan& study, std::string launch, std::vector<int> hosts, int beside)
+    : study_(study), launch_(std::move(launch)), hosts_(std::move(hosts)), beside_(beside) {
   if (study_.search)
     search_.emplace(study_);
   else
@@ -79,34 +87,88 @@ bool StudyLedger::claim(std::size_t i) {
   return true;
 }
 
+// Of a cell that was claimed.
+CellDeath StudyLedger::death_of(std::size_t i) {
+  CellRecord& record = records_[i];
+  const std::string run = run_path(load_config(study_.file, cell_now(i).sets));
+  const std::vector<std::string> attempts = attempts_of(run);
+  const auto saved = glance_at_newest(run + "/checkpoints");
+  CellDeath death{.launch = record.launch, .progressed = saved && saved->step > record.step};
+  record.reason.clear();
+  record.exit_code = kExitLostRank;
+  if (attempts.empty() || attempts.back() == record.before) return death;
+  const auto status = read_status(attempts.back());
+  if (!status || !status->exit_code) return death;
+  if (status->state == "stopped") death.told = CellDeath::Told::stopped;
+  if (status->state == "failed" && *status->exit_code != kExitLostRank) death.told = CellDeath::Told::error;
+  death.told_s = modified_s(attempts.back() + "/verdict.json");
+  record.reason = status->reason;
+  record.exit_code = *status->exit_code;
+  return death;
+}
+
+// Of cells whose launches are gone. Whoever calls it holds the study's lock, so that no cell begins meanwhile.
+void StudyLedger::settle_deaths() {
+  std::vector<std::size_t> cells;
+  std::vector<CellDeath> deaths;
+  for (std::size_t i = 0; i < records_.size(); ++i) {
+    if (records_[i].state != CellState::running || records_[i].launch == launch_ || !claim(i)) continue;
+    if (records_[i].state == CellState::running) {
+      cells.push_back(i);
+      deaths.push_back(death_of(i));
+    }
+    claimed_.reset();
+  }
+  const std::vector<Blame> blame = judge_deaths(deaths);
+  for (std::size_t n = 0; n < cells.size(); ++n) {
+    CellRecord& record = records_[cells[n]];
+    if (blame[n] == Blame::cleared) record.deaths = 0;
+    if (blame[n] == Blame::counted) ++record.deaths;
+    record.state = CellState::waiting;
+    write_cell(folder_of(study_, this->cells()[cells[n]]), record);
+    if (record.deaths < kMostDeaths) continue;
+    const std::string why = fmt::format("its job ended with it {} times{}{}", kMostDeaths,
+                                        record.reason.empty() ? "" : "; the last time ", record.reason);
+    close(cells[n], CellState::failed, record.exit_code, why);
+  }
+}
+
 // Of a cell that was claimed; false where it cannot be run, and is over.
 bool StudyLedger::begin_cell(std::size_t i) {
   CellRecord& record = records_[i];
-  const StudyCell cell = cell_now(i);
-  const auto saved = glance_at_newest(run_path(load_config(study_.file, cell.sets)) + "/checkpoints");
-  const std::int64_t step = saved ? saved->step : 0;
-  if (record.state != CellState::running || step > record.step) record.tries = 0;
-  record.step = step;
-  if (record.tries >= kTries)
-    close(i, CellState::failed, kExitLostRank, fmt::format("its job ended with it {} times", kTries));
-  else if (can_run(i)) {
-    record.state = CellState::running;
-    ++record.tries;
-    write_cell(folder_of(study_, cells()[i]), record);
-    current_ = i;
-    return true;
+  if (!can_run(i)) {
+    claimed_.reset();
+    return false;
   }
-  claimed_.reset();
-  return false;
+  const std::string run = run_path(load_config(study_.file, cell_now(i).sets));
+  const std::vector<std::string> attempts = attempts_of(run);
+  const auto saved = glance_at_newest(run + "/checkpoints");
+  record.state = CellState::running;
+  record.step = saved ? saved->step : 0;
+  record.before = attempts.empty() ? "" : attempts.back();
+  record.launch = launch_;
+  write_cell(folder_of(study_, cells()[i]), record);
+  current_ = i;
+  return true;
 }
 
-// A cell that is not over and that nobody runs.
+// A cell that is not over and that nobody runs. Of those with which a launch has died, one at a time in this launch, so
+// that another death tells which of them it was.
 bool StudyLedger::begin_what_was_left() {
-  for (std::size_t i = 0; i < records_.size(); ++i)
-    if (!records_[i].over() && claim(i)) {
-      if (!records_[i].over() && begin_cell(i)) return true;
-      claimed_.reset();
+  const bool suspect_runs = std::any_of(records_.begin(), records_.end(), [this](const CellRecord& record) {
+    return record.state == CellState::running && record.launch == launch_ && record.deaths > 0;
+  });
+  held_back_ = false;
+  for (std::size_t i = 0; i < records_.size(); ++i) {
+    if (records_[i].over()) continue;
+    if (suspect_runs && records_[i].state == CellState::waiting && records_[i].deaths > 0) {
+      held_back_ = true;
+      continue;
     }
+    if (!claim(i)) continue;
+    if (!records_[i].over() && begin_cell(i)) return true;
+    claimed_.reset();
+  }
   return false;
 }
 
@@ -132,12 +194,13 @@ StudyLedger::Next StudyLedger::next() {
     }
   for (;;) {
     refresh();
+    settle_deaths();
     if (study_.budget_hours > 0 && seconds() >= 3600 * study_.budget_hours) return {};
     if (begin_what_was_left()) return {cell_now(current_)};
-    if (!search_) return {};
+    if (!search_) return {.wait = held_back_};
     const Promotion promoted = promotion();
     if (promoted.what == Promotion::What::wait) return {.wait = true};
-    if (promoted.what == Promotion::What::none) return {};
+    if (promoted.what == Promotion::What::none) return {.wait = held_back_};
     if (promoted.what == Promotion::What::new_trial)
       search_->propose(records_);
     else if (claim(promoted.trial) && begin_cell(promoted.trial))
@@ -159,7 +222,7 @@ void StudyLedger::end(int code, double seconds) {
   const std::string reason = status ? status->reason : "refused before its first step";
   if (code == kExitRequeue || code == kExitInterrupted) {
     record.state = CellState::waiting;
-    record.tries = 0;
+    record.deaths = 0;
     write_cell(folder_of(study_, cell), record);
   } else if (code == kExitOk || code == kExitUnmet) {
     CellState state = CellState::finished;

@@ -4,6 +4,7 @@
 // Several ledgers share one study: of ranks that run cells side by side in one launch, and of several launches. They
 // meet in the study's folder alone: whoever runs a cell holds the lock of the cell's folder, and whoever decides which
 // is next that of the study's (job/run_lock.hpp), so that a cell whose lock is free and that is not over is to be run.
+// One whose lock is free and whose record says that it runs has died with its launch (study/deaths.hpp).
 #pragma once
 
 #include <condition_variable>
@@ -16,6 +17,7 @@
 
 #include "job/run_lock.hpp"
 #include "study/cell_record.hpp"
+#include "study/deaths.hpp"
 #include "study/progress.hpp"
 #include "study/search.hpp"
 #include "study/study.hpp"
@@ -29,9 +31,10 @@ class StudyLedger {
     bool wait = false;                   // what others run may decide what is next
   };
 
-  // `hosts`: by rank, of the ranks on which this ledger's cells run. `beside`: ledgers whose cells run on the same host
-  // at the same time. Reads what earlier launches have left; DataError where that cannot be read.
-  StudyLedger(const StudyPlan& study, std::vector<int> hosts, int beside = 1);
+  // `launch`: a name that no other launch has, the same for all lanes of one. `hosts`: by rank, of the ranks on which
+  // this ledger's cells run. `beside`: ledgers whose cells run on the same host at the same time. Reads what earlier
+  // launches have left; DataError where that cannot be read.
+  StudyLedger(const StudyPlan& study, std::string launch, std::vector<int> hosts, int beside = 1);
 
   // Prints what is to come.
   void begin() const;
@@ -54,6 +57,8 @@ class StudyLedger {
  private:
   double seconds() const;
   bool claim(std::size_t i);
+  void settle_deaths();
+  CellDeath death_of(std::size_t i);
   bool begin_cell(std::size_t i);
   bool begin_what_was_left();
   Promotion promotion() const;
@@ -68,6 +73,8 @@ class StudyLedger {
   std::vector<CellRecord> records_;
   std::size_t current_ = 0;
   std::unique_ptr<RunLock> claimed_;  // of the current cell
+  bool held_back_ = false;            // a cell waits until another one is over that may take the launch with it
+  const std::string launch_;
   const std::vector<int> hosts_;
   const int beside_;
 };

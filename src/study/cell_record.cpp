@@ -33,12 +33,14 @@ CellRecord read_cell(const std::string& folder) {
     const auto at = std::find(kNames.begin(), kNames.end(), state);
     if (at == kNames.end()) throw DataError(fmt::format("{}: unknown state \"{}\"", path, state));
     record.state = static_cast<CellState>(at - kNames.begin());
-    from.at("tries").get_to(record.tries);
     from.at("exit_code").get_to(record.exit_code);
     from.at("reason").get_to(record.reason);
     from.at("attempt").get_to(record.attempt);
     from.at("seconds").get_to(record.seconds);
+    record.deaths = from.value("deaths", 0);
     record.step = from.value("step", std::int64_t{});
+    record.before = from.value("before", "");
+    record.launch = from.value("launch", "");
     for (const nlohmann::json& rung : from.value("rungs", nlohmann::json::array()))
       record.rungs.push_back({.epochs = rung.at("epochs"),
                               .figure = rung.at("figure").is_null() ? std::nan("") : rung.at("figure").get<double>()});
@@ -51,9 +53,9 @@ CellRecord read_cell(const std::string& folder) {
 void write_cell(const std::string& folder, const CellRecord& record) {
   make_folders(folder);
   nlohmann::ordered_json object = {
-      {"state", name_of(record.state)}, {"tries", record.tries},   {"step", record.step},
-      {"exit_code", record.exit_code},  {"reason", record.reason}, {"attempt", record.attempt},
-      {"seconds", record.seconds}};
+      {"state", name_of(record.state)}, {"deaths", record.deaths},   {"step", record.step},
+      {"before", record.before},        {"launch", record.launch},   {"exit_code", record.exit_code},
+      {"reason", record.reason},        {"attempt", record.attempt}, {"seconds", record.seconds}};
   for (const RungFigure& rung : record.rungs)  // NaN is written as null
     object["rungs"].push_back({{"epochs", rung.epochs}, {"figure", rung.figure}});
   write_file_whole(path_in(folder),

@@ -13,7 +13,7 @@ enum class CellState : std::uint8_t {
   running,   // or its job died with it
   finished,  // goals missed included
   diverged,  // exit code 5: a finding
-  failed,    // another exit code, or its job died with it kTries times
+  failed,    // another exit code, or its launch died with it kMostDeaths times (deaths.hpp)
   left_out,  // cannot be run: combination, memory, ..
   stopped,   // a trial of a search, after a rung; it goes on where its figure is good enough
 };
@@ -26,8 +26,10 @@ struct RungFigure {
 
 struct CellRecord {
   CellState state = CellState::waiting;
-  int tries = 0;          // since its newest checkpoint
-  std::int64_t step = 0;  // of that one, when the newest try began
+  int deaths = 0;           // of launches that ran it, as far as they count (deaths.hpp)
+  std::int64_t step = 0;    // of its newest checkpoint when it began
+  std::string before = {};  // newest attempt when it began; "": none
+  std::string launch = {};  // that runs it, or ran it last
   int exit_code = 0;
   std::string reason;                  // of a cell that did not finish
   std::string attempt;                 // folder of the attempt that ended the cell; "": none
@@ -35,9 +37,6 @@ struct CellRecord {
   std::vector<RungFigure> rungs = {};  // of a search
   bool over() const { return state != CellState::waiting && state != CellState::running; }
 };
-
-constexpr int kTries =
-    5;  // of a cell with which its job ends, without a new checkpoint: jobs end for other reasons too
 
 std::string name_of(CellState state);
 // `folder`: of the cell. A new record where there is none; DataError with the path where it cannot be read.

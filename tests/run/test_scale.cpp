@@ -101,32 +101,6 @@ TEST_CASE("a study runs each cell once, on its ranks, and keeps what cannot be r
   CHECK(attempts_below(trial / "results/trial") == attempts);
 }
 
-TEST_CASE("a cell with which its job ended goes on, and is given up in the end", "[run][study]") {
-  const test::Trial trial;
-  add_study(trial, "\n[study]\nranks = [1]\n[study.axes]\n\"batch.global\" = [48, 96]\n");
-  std::vector<std::string> list = kScale;
-  list.emplace_back("--list");
-  CHECK_THAT(trial.echelon(list).out, Contains("batch.global = 48") && Contains("waiting"));
-  const test::Outcome whole = trial.echelon(kScale, 2);
-  INFO(whole.out << whole.err);
-  REQUIRE(whole.code == kExitOk);
-  const std::string once = cell(trial, "k1_batch-global-48"), twice = cell(trial, "k1_batch-global-96");
-  CellRecord killed;
-  killed.state = CellState::running;
-  killed.tries = kTries - 1;
-  killed.step = 1'000'000;  // no checkpoint came since
-  write_cell(once, killed);
-  killed.tries = kTries;
-  write_cell(twice, killed);
-  const test::Outcome again = trial.echelon(kScale, 2);
-  INFO(again.out << again.err);
-  CHECK(again.code == kExitUnmet);
-  CHECK(read_cell(once).state == CellState::finished);
-  CHECK(read_cell(once).tries == kTries);
-  CHECK(read_cell(twice).state == CellState::failed);
-  CHECK_THAT(again.out, Contains("its job ended with it 5 times"));
-}
-
 TEST_CASE("a study that is stopped by a signal saves the cell under way and goes on where it was", "[run][study]") {
   const test::Trial trial;
   add_study(trial, "\n[study]\nranks = [1, 2]\nrepeats = 2\n");
@@ -139,7 +113,7 @@ TEST_CASE("a study that is stopped by a signal saves the cell under way and goes
   CHECK_THAT(stopped.out, Contains("2 cells left: the same command goes on"));
   const std::string third = cell(trial, "k1_r2");
   CHECK(read_cell(third).state == CellState::waiting);
-  CHECK(read_cell(third).tries == 0);
+  CHECK(read_cell(third).deaths == 0);
 
   const test::Outcome rest = trial.echelon(scale, 2);
   INFO(rest.out << rest.err);

@@ -5,7 +5,8 @@
 
 Of each study two ranks run small cells on data/digits. A random rank, all of them or the launcher gets SIGKILL at a
 random moment, and the same command is given again, until there were N kills (20) and the study is done; where it is
-done before, another one is begun. Then:
+done before, another one is begun. A cell with which a job has died is left alone until it has a new checkpoint: another
+death would be its own. Then:
 
   - its table is that of a study that nobody disturbed, but for times and folders;
   - each cell's runs have each step once: what was finished was not run again.
@@ -90,6 +91,15 @@ class Study:
     def cells(self):
         return {path: load(path) for path in sorted(glob.glob(f"{self.folder}/*/cell.json"))}
 
+    def fragile(self):
+        """Whether a cell runs that the next death of the job would end."""
+        for path, cell in self.cells().items():
+            saved = [int(re.search(r"step-(\d+)", name).group(1))
+                     for name in glob.glob(os.path.dirname(path) + "/run-*/checkpoints/step-*.json")]
+            if cell["state"] in ("running", "waiting") and cell["deaths"] > 0 and max(saved, default=0) <= cell["step"]:
+                return True
+        return False
+
     def table(self):
         """Of a search its table, else the figures of each cell; without what depends on time."""
         if not os.path.exists(f"{self.folder}/trials.json"):
@@ -135,6 +145,8 @@ def line_of(echelon, name, text, args, work):
                 study.start()
                 if kills < args.kills:
                     time.sleep(draws.uniform(0.3, 2.5))
+                    while study.fragile() and study.process.poll() is None:
+                        time.sleep(0.05)
                     killed = kill_ranks(study.process, draws)
                 else:
                     killed = False

@@ -184,7 +184,9 @@ TEST_CASE("the record of a cell is read as it was written", "[study]") {
   const test::TempFolder folder;
   CHECK(read_cell(folder / "c").state == CellState::waiting);
   const CellRecord record{.state = CellState::left_out,
-                          .tries = 1,
+                          .deaths = 1,
+                          .before = "run-1/02",
+                          .launch = "n1 77",
                           .exit_code = 6,
                           .reason = "too \"much\"",
                           .attempt = "a/b",
@@ -192,7 +194,9 @@ TEST_CASE("the record of a cell is read as it was written", "[study]") {
   write_cell(folder / "c", record);
   const CellRecord back = read_cell(folder / "c");
   CHECK(back.state == record.state);
-  CHECK(back.tries == 1);
+  CHECK(back.deaths == 1);
+  CHECK(back.before == "run-1/02");
+  CHECK(back.launch == "n1 77");
   CHECK(back.exit_code == 6);
   CHECK(back.reason == record.reason);
   CHECK(back.attempt == record.attempt);

@@ -1,0 +1,31 @@
+#include "study/deaths.hpp"
+
+#include <algorithm>
+
+namespace echelon::inline study {
+namespace {
+
+using Told = CellDeath::Told;
+
+bool taken_along(const CellDeath& death, const std::vector<CellDeath>& all) {
+  return std::any_of(all.begin(), all.end(), [&](const CellDeath& other) {
+    return other.launch == death.launch && other.told == Told::error &&
+           (death.told != Told::error || other.told_s < death.told_s);
+  });
+}
+
+}  // namespace
+
+std::vector<Blame> judge_deaths(const std::vector<CellDeath>& deaths) {
+  std::vector<Blame> out;
+  for (const CellDeath& death : deaths) {
+    const bool goes_on = death.progressed && death.told != Told::error;
+    if (death.told == Told::stopped || goes_on)
+      out.push_back(Blame::cleared);
+    else
+      out.push_back(taken_along(death, deaths) ? Blame::spared : Blame::counted);
+  }
+  return out;
+}
+
+}  // namespace echelon::inline study
