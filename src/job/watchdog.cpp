@@ -97,6 +97,7 @@ struct Watchdog::Body {
 
   // True once the end was called.
   bool check_once() {
+    if (options_.look) options_.look();
     if (const int signal = second_signal(); signal != 0) {
       end(128 + signal, fmt::format("ended at once by a second SIG{}, without another checkpoint",
                                     signal == SIGINT ? "INT" : "TERM"));
@@ -136,10 +137,12 @@ struct Watchdog::Body {
         fmt::format("{} was lost: its process (PID {}) was killed or crashed, at step {}, in {}",
                     rank_text(engine_.transport(), lost.rank), lost.process.substr(0, lost.process.find(' ')),
                     phase_.step(), phase_.name());
-    if (record_exit(kExitLostRank, reason)) {
+    const bool first = record_exit(kExitLostRank, reason);
+    if (first) {
       log_error("{}", reason);
       record_rank_error(reason);
     }
+    leave(reason, lost.rank, first);
     flush_log();
     options_.end(kExitLostRank);
   }
@@ -148,9 +151,13 @@ struct Watchdog::Body {
     log_error("{}", reason);
     flush_log();
     record_rank_error(reason);
-    record_exit(code, reason);
+    leave(reason, -1, record_exit(code, reason));
     flush_log();
     options_.end(code);
+  }
+
+  void leave(const std::string& reason, int lost, bool first) const {
+    if (options_.leave) options_.leave(reason, lost, first);
   }
 
   bool record_exit(int code, const std::string& reason) {

@@ -36,6 +36,11 @@ struct WatchdogOptions {
   std::function<bool(int exit_code, const std::string& reason)> record_exit;
   // Records the observation of this rank (rank-NNNN.err), likewise.
   std::function<void(const std::string& reason)> record_rank_error;
+  // Called at every look. Must not throw or block for long.
+  std::function<void()> look;
+  // Called before the process ends: what this rank still leaves. `lost`: rank whose process is gone, -1: none is known;
+  // `first`: this rank has recorded the end. Must not throw.
+  std::function<void(const std::string& reason, int lost, bool first)> leave;
   // Ends the process; tests replace it. Default: _exit.
   std::function<void(int exit_code)> end;
 };

@@ -119,6 +119,11 @@ bool conclude(const std::string& attempt, const Status& status) {
   return true;
 }
 
+bool is_concluded(const std::string& attempt) {
+  std::error_code ignored;
+  return std::filesystem::exists(verdict_path(attempt), ignored);
+}
+
 std::optional<Status> read_status(const std::string& attempt) {
   Status status;
   try {

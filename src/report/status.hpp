@@ -45,6 +45,8 @@ void write_running(const std::string& attempt, const Status& status);
 // change nothing. Throws EnvironmentError where status.json cannot be written; a full disk may leave verdict.json
 // empty, which still counts as the first call.
 bool conclude(const std::string& attempt, const Status& status);
+// Whether any process has concluded the attempt.
+bool is_concluded(const std::string& attempt);
 // Of an attempt's folder; verdict.json is preferred. "running" becomes "died" where the process of rank 0 was on this
 // host and no longer exists (is_gone). None where there is no file or it cannot be parsed.
 std::optional<Status> read_status(const std::string& attempt);

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -47,6 +48,7 @@
 #include "train/hooks/metrics.hpp"
 #include "train/hooks/monitor.hpp"
 #include "train/hooks/statistics.hpp"
+#include "train/hooks/trace.hpp"
 #include "train/loop.hpp"
 #include "train/run_plan.hpp"
 #include "train/stepper.hpp"
@@ -104,6 +106,7 @@ class Attempt {
   void make_hooks();
   MonitorSetting monitor_setting(std::function<void(const std::string&)> warn) const;
   void start_trace();
+  void leave_trace(const std::string& why, const std::vector<int>& lost, double patience_s, bool first);
   void record_arrivals();
   Provenance provenance(const Config& config);
   void log_banner();
@@ -153,8 +156,9 @@ class Attempt {
   std::optional<Control> control_;  // once the loop begins
   bool saved_ = false;
   std::optional<LostRankError> loss_;
-  std::optional<TraceRecording> trace_;  // where run.trace asks for it
-  std::unique_ptr<Watchdog> watchdog_;   // ends first
+  std::optional<TraceRecording> trace_;           // where run.trace asks for it
+  std::atomic<TraceHook*> trace_hook_ = nullptr;  // likewise; the watchdog's thread reads it
+  std::unique_ptr<Watchdog> watchdog_;            // ends first
 };
 
 }  // namespace echelon::inline run

@@ -19,7 +19,8 @@
 namespace echelon::inline run {
 namespace {
 
-constexpr int kControlChannel = 0;  // of a group: agreement, metrics
+constexpr int kControlChannel = 0;      // of a group: agreement, metrics
+constexpr double kTracePatience_s = 2;  // for traces of other ranks, which are waiting or end with the same error
 
 }  // namespace
 
@@ -65,13 +66,17 @@ int Attempt::fail(int exit_code, const std::string& text, bool common) {
     flush_log();
     std::fprintf(stderr, "echelon: error: %s\n%s", message.c_str(), exit_code == kExitInternal ? kReportIt : "");
     std::fflush(stderr);
+    bool first = false;
     try {
-      board_.conclude("failed", exit_code, message, phase_.step());
+      first = board_.conclude("failed", exit_code, message, phase_.step());
       board_.write_rank_error(slot_.rank, message);
     } catch (const std::exception& error) {
       std::fprintf(stderr, "echelon: the status could not be written: %s\n", error.what());
     }
-  }
+    leave_trace(message, {}, kTracePatience_s, first);
+    flush_log();
+  } else
+    leave_trace(text, {}, 0, false);
   if (!common && slot_.ranks > 1) options_.end_world(exit_code);
   return exit_code;
 }

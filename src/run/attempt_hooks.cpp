@@ -34,6 +34,9 @@ constexpr int kTraceChannel = 0;  // that of the world's group, which nothing el
 
 // A rank that is silent for hang_timeout_s is lost, and the others agree on it: a wait so many times as long is a hang.
 constexpr double kWaitsForTheLost = 3;
+// For traces of other ranks, which look for the end of the run 5 times a second. A launcher kills all ranks about a
+// second after one was lost.
+constexpr double kTracePatience_s = 0.5;
 
 }  // namespace
 
@@ -46,6 +49,13 @@ WatchdogOptions Attempt::watchdog_options() {
     return board_.conclude(hung ? "failed" : "stopped", code, reason, hung ? phase_.step() : -1);
   };
   options.record_rank_error = [this](const std::string& reason) { board_.write_rank_error(slot_.rank, reason); };
+  options.look = [this] {
+    if (TraceHook* const trace = trace_hook_; trace && trace->under_way() && is_concluded(start_.folder.attempt))
+      trace->leave();
+  };
+  options.leave = [this](const std::string& reason, int lost, bool first) {
+    leave_trace(reason, lost < 0 ? std::vector<int>{} : std::vector{lost}, kTracePatience_s, first);
+  };
   return options;
 }
 
@@ -209,13 +219,26 @@ void Attempt::start_trace() {
       !trains         ? "server"
       : mesh.splits() ? fmt::format("part {} of replica {}", mesh.part(rank_groups_->coord()), rank_groups_->replica())
                       : "worker";
-  hooks_.push_back(std::make_unique<TraceHook>(TraceSetting{.steps = *steps,
-                                                            .folder = start_.folder.attempt,
-                                                            .role = role,
-                                                            .host = slot_.host,
-                                                            .channel = kTraceChannel,
-                                                            .own_pace = own_pace},
-                                               trace_->recorder(), engine_));
+  auto hook = std::make_unique<TraceHook>(TraceSetting{.steps = *steps,
+                                                       .folder = start_.folder.attempt,
+                                                       .role = role,
+                                                       .host = slot_.host,
+                                                       .hosts = provenance_.hosts,
+                                                       .channel = kTraceChannel,
+                                                       .own_pace = own_pace},
+                                          trace_->recorder(), engine_);
+  trace_hook_ = hook.get();
+  hooks_.push_back(std::move(hook));
+}
+
+// Of a run that ends by an error; `first`: of the rank that makes a trace of what all have left. Any thread.
+void Attempt::leave_trace(const std::string& why, const std::vector<int>& lost, double patience_s, bool first) {
+  TraceHook* const trace = trace_hook_;
+  if (!trace) return;
+  if (first)
+    trace->leave_all(why, lost, patience_s);
+  else
+    trace->leave(patience_s);
 }
 
 // Before the other hooks, which may end the run. Collective.

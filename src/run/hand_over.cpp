@@ -19,7 +19,8 @@ namespace echelon::inline run {
 namespace {
 
 constexpr int kChannel = 0;
-constexpr double kLockWait_s = 10;  // the holder was killed, and its end may take a moment
+constexpr double kTracePatience_s = 2;  // for those of the others that are left
+constexpr double kLockWait_s = 10;      // the holder was killed, and its end may take a moment
 
 // Shows another visitor what belongs to a replica as that of one of fewer replicas.
 class WithoutLost final : public StateVisitor {
@@ -104,6 +105,7 @@ int Attempt::hand_over(Crew& left, const std::vector<int>& lost) {
   const Watchdog watchdog(left.engine(), phase_, watchdog_options());
   Group living(left.engine(), kChannel);
   const bool first = living.rank() == 0;
+  leave_trace(fmt::format("{} lost", fmt::join(names, " and ")), lost, kTracePatience_s, first);
   try {
     const bool trained = living.max(control_ ? 0 : 1) == 0;
     if (trained && !strategy_->rescue(living, lost))
@@ -135,7 +137,10 @@ int Attempt::fail(const LostRankError& loss) {
   if (checkpoints_) checkpoints_->settle();
   int first = 0;
   while (std::find(loss.lost.begin(), loss.lost.end(), first) != loss.lost.end()) ++first;
-  if (slot_.rank != first) return loss.code();
+  if (slot_.rank != first) {
+    leave_trace(loss.what(), loss.lost, 0, false);
+    return loss.code();
+  }
   log_error("{}", loss.what());
   flush_log();
   try {
@@ -143,6 +148,7 @@ int Attempt::fail(const LostRankError& loss) {
   } catch (const Error& error) {
     log_error("the status could not be written: {}", error.what());
   }
+  leave_trace(loss.what(), loss.lost, kTracePatience_s, true);
   return loss.code();
 }
 

@@ -68,6 +68,7 @@ std::string RankTrace::pack() const {
   put_text(out, host);
   put_text(out, role);
   put(out, dropped);
+  put(out, clock_error_s);
   put(out, static_cast<std::uint64_t>(ids.size()));
   for (const auto& [name, id] : ids) put_text(out, name);
   put(out, static_cast<std::uint64_t>(spans.size()));
@@ -92,6 +93,7 @@ RankTrace RankTrace::unpack(const std::string& bytes) {
   trace.host = in.text();
   trace.role = in.text();
   trace.dropped = in.get<std::uint64_t>();
+  trace.clock_error_s = in.get<double>();
   for (auto n = in.get<std::uint64_t>(); n > 0; --n) trace.names_.push_back(in.text());
   for (auto n = in.get<std::uint64_t>(); n > 0; --n) {
     const auto p = in.get<Packed>();

@@ -1,6 +1,7 @@
 #include "report/trace/summary.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <numeric>
@@ -139,10 +140,19 @@ TraceTimes times_of(const RankTrace& rank) {
   return times;
 }
 
+void TraceFacts::add(const RankTrace& rank) {
+  spans += rank.spans.size(), dropped += rank.dropped;
+  if (rank.clock_error_s > error_s) error_s = rank.clock_error_s, worst_rank = rank.rank;
+}
+
 std::string trace_text(const std::vector<TraceTimes>& ranks, const TraceFacts& facts, bool with_steps) {
   std::string text = fmt::format("trace     steps {} of {}, {}: {} spans in trace.json (for ui.perfetto.dev)\n",
                                  facts.steps, counted(static_cast<std::int64_t>(ranks.size()), "rank"),
                                  seconds_text(facts.seconds), count_text(static_cast<std::int64_t>(facts.spans)));
+  if (!facts.incomplete.empty())
+    text +=
+        fmt::format("incomplete: the run ended before all steps were traced: {}\nmissing   {}\n", facts.incomplete,
+                    facts.missing.empty() ? "no rank" : fmt::format("rank {}", fmt::join(facts.missing, ", rank ")));
   if (facts.dropped > 0)
     text += fmt::format("          {} more spans found no room: name fewer steps\n",
                         count_text(static_cast<std::int64_t>(facts.dropped)));

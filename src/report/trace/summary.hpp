@@ -40,6 +40,9 @@ struct TraceFacts {
   double error_s = 0;  // of clocks against rank 0's, the largest
   int worst_rank = 0;  // whose it is
   double seconds = 0;
+  std::string incomplete = {};            // why the run ended before its spans were gathered; "": it did not
+  std::vector<std::string> missing = {};  // of such a trace, ranks without spans: "3 on n2"
+  void add(const RankTrace& rank);
 };
 
 // A heading of some lines and a table of ranks; behind it, `with_steps`, a table of steps. Lines without indentation.

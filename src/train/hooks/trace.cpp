@@ -14,6 +14,7 @@
 #include "base/log.hpp"
 #include "base/version.hpp"
 #include "report/trace/chrome.hpp"
+#include "report/trace/parts.hpp"
 #include "report/trace/summary.hpp"
 
 namespace echelon::inline train {
@@ -37,7 +38,60 @@ void TraceHook::run_begin(std::int64_t first_step) {
     return;
   }
   near_ = first_step + 1 >= setting_.steps.first;
-  before_ = estimate_clock_offsets(engine_, setting_.channel, engine_.clock());
+  estimate_before();
+}
+
+// Every rank is told its own, for a trace that nobody gathers.
+void TraceHook::estimate_before() {
+  std::vector<ClockOffset> offsets = before_ = estimate_clock_offsets(engine_, setting_.channel, engine_.clock());
+  offsets.resize(static_cast<std::size_t>(group_.size()));
+  group_.broadcast(offsets.data(), offsets.size() * sizeof(ClockOffset), 0);
+  const std::lock_guard lock(leaving_);
+  own_ = offsets[static_cast<std::size_t>(group_.rank())];
+  estimated_ = true;
+}
+
+bool TraceHook::under_way() {
+  const std::lock_guard lock(leaving_);
+  return !done_ && !left_ && estimated_;
+}
+
+void TraceHook::leave(double patience_s) {
+  write_part();
+  wait_for_join(setting_.folder, group_.rank(), patience_s);
+}
+
+void TraceHook::write_part() {
+  const std::lock_guard lock(leaving_);
+  if (done_ || left_ || !estimated_) return;
+  left_ = true;
+  SpanRecorder::Contents contents = recorder_.take();
+  RankTrace own;
+  own.rank = group_.rank();
+  own.host = setting_.host, own.role = setting_.role;
+  own.spans = std::move(contents.spans), own.dropped = contents.dropped;
+  own.clock_error_s = own_.error_s;
+  own.move_times([&](double at_s) { return at_s - own_.offset_s; });
+  try {
+    write_trace_part(setting_.folder, own);
+  } catch (const std::exception& error) {
+    log_warning("the trace of steps {} is lost: {}", steps_text(setting_.steps), error.what());
+  }
+}
+
+void TraceHook::leave_all(const std::string& why, const std::vector<int>& lost, double patience_s) {
+  write_part();
+  if (const std::lock_guard lock(leaving_); !left_) return;
+  try {
+    const std::string told = join_trace_parts(setting_.folder, {.steps = steps_text(setting_.steps),
+                                                                .why = why,
+                                                                .hosts = setting_.hosts,
+                                                                .lost = lost,
+                                                                .patience_s = patience_s});
+    if (!told.empty()) log_warning("{}", told);
+  } catch (const std::exception& error) {
+    log_warning("the trace of steps {} is lost: {}", steps_text(setting_.steps), error.what());
+  }
 }
 
 void TraceHook::step_end(const StepRecord& record) {
@@ -46,7 +100,7 @@ void TraceHook::step_end(const StepRecord& record) {
   if (record.step > setting_.steps.last && all_over()) return gather();
   if (near_ || record.step + 1 < setting_.steps.first) return;
   near_ = true;
-  if (record.step <= setting_.steps.last) before_ = estimate_clock_offsets(engine_, setting_.channel, engine_.clock());
+  if (record.step <= setting_.steps.last) estimate_before();
 }
 
 void TraceHook::run_end(bool) {
@@ -125,8 +179,7 @@ void TraceHook::gather() {
       trace.keep(window.origin_s, window.end_s);
       trace.clock_error_s = error_s(rank);
       file->add(trace);
-      facts.spans += trace.spans.size(), facts.dropped += trace.dropped;
-      if (trace.clock_error_s > facts.error_s) facts.error_s = trace.clock_error_s, facts.worst_rank = rank;
+      facts.add(trace);
       times.push_back(report::times_of(trace));
     });
   });
