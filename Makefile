@@ -34,7 +34,9 @@ LDFLAGS += -rdynamic -fopenmp -pthread $(SANFLAGS)
 find = $(sort $(shell find $(1) -name '*.$(2)' 2>/dev/null))
 objects = $(patsubst %,$(OUT)/obj/%.o,$(1))
 SRC := $(call find,src,cpp)
-LIB_OBJ := $(call objects,$(filter-out src/main.cpp,$(SRC)))
+# Replaces operator new, as tests and sanitisers do: of the program alone.
+COUNTED := src/cli/counted_new.cpp
+LIB_OBJ := $(call objects,$(filter-out src/main.cpp $(COUNTED),$(SRC)))
 SUPPORT_OBJ := $(call objects,$(call find,tests/support,cpp))
 # One make for the user, as many compilers as cores.
 SUBMAKE = $(MAKE) --no-print-directory $(if $(filter -j%,$(MFLAGS)),,-j$(shell nproc))
@@ -93,7 +95,7 @@ clean: ## remove every build
 build: $(PRODUCTS)
 tests: $(RINGS:%=$(OUT)/tests/%) $(OUT)/tests/fuzz $(if $(filter 1,$(CUDA)),$(if $(wildcard tests/cuda/*.cpp),$(OUT)/tests/cuda))
 
-$(ECHELON): $(LIB_OBJ) $(call objects,src/main.cpp)
+$(ECHELON): $(LIB_OBJ) $(call objects,src/main.cpp $(if $(SAN),,$(COUNTED)))
 	@mkdir -p $(@D)
 	@echo "  LINK $@"
 	@$(CXX) -o $@ $^ $(LDFLAGS) $(LIBS)

@@ -108,6 +108,8 @@ void each(F& f, Visit&& visit) {
   visit(Figure{"library_bytes_per_step", "bytes", R::sum, S::mean, A::median, "given to a library that sends them uncounted"}, f.library_bytes_per_step);
   visit(Figure{"split_bytes_per_step", "bytes", R::sum, S::mean, A::median, "between ranks of one replica, evaluation included"}, f.split_bytes_per_step);
   visit(Figure{"halo_bytes_per_step", "bytes", R::sum, S::mean, A::median, "of these, rows of images for neighbours"}, f.halo_bytes_per_step);
+  visit(Figure{"allocations_per_step", "", R::sum, S::none, A::median, "calls of operator new by compute threads, hooks left out: of each rank the least of a step", kLeftOut}, f.allocations_per_step);
+  visit(Figure{"allocated_bytes_per_step", "bytes", R::sum, S::none, A::median, "for which they asked, likewise", kLeftOut}, f.allocated_bytes_per_step);
   visit(Figure{"exchange_exposed_s", "s", R::mean, S::sum, A::median, "the compute thread waited for the exchange"}, f.exchange_exposed_s);
   visit(Figure{"exchange_hidden_s", "s", R::mean, S::sum, A::median, "the exchange went on beside other work"}, f.exchange_hidden_s);
   visit(Figure{"codec_s", "s", R::mean, S::sum, A::median, "of both, encoding and decoding on the host", kLeftOut}, f.codec_s);

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
+#include "base/allocations.hpp"
 #include "base/atomic_file.hpp"
 #include "base/checksum.hpp"
 #include "config/traits/strategies.hpp"
@@ -143,6 +144,10 @@ void take_measured(const SummaryParts& parts, double steps, RunFigures& own) {
   own.library_bytes_per_step = static_cast<double>(wire.library_bytes) / steps;
   own.split_bytes_per_step = static_cast<double>(parts.activation_exchange.sent().bytes_sent) / steps;
   own.halo_bytes_per_step = static_cast<double>(parts.activation_exchange.halo_bytes()) / steps;
+  if (counts_allocations()) {
+    own.allocations_per_step = stats.allocations_per_step();
+    own.allocated_bytes_per_step = stats.allocated_bytes_per_step();
+  }
   own.exchange_exposed_s = stats.exposed_s();
   own.exchange_hidden_s = std::max(0.0, stats.busy_s() - stats.exposed_s());
   own.bytes_read = static_cast<double>(parts.runner.bytes_read());

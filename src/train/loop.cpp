@@ -5,6 +5,7 @@
 #include <cmath>
 #include <thread>
 
+#include "base/allocations.hpp"
 #include "base/check.hpp"
 #include "base/clock.hpp"
 #include "base/spans.hpp"
@@ -90,6 +91,7 @@ bool Loop::has_step() {
 }
 
 Ending Loop::one_step() {
+  const AllocationCount allocated = allocation_count;
   StepInfo info = info_of_next();
   const bool every_step = control_.progress().meets == Progress::Meets::every_step;
   info.meets = meets_at(info.step + 1);
@@ -130,6 +132,7 @@ Ending Loop::one_step() {
   const bool epoch_over = advance(outcome.next_step);
   record.times = result.times;
   record.outcome = outcome;
+  record.allocated = allocation_count - allocated;
   return close(record, sum, call, epoch_over);
 }
 

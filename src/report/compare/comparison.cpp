@@ -32,6 +32,8 @@ constexpr Plain kPlain[] = {
     {"library_bytes_per_step", FigureGroup::counts},
     {"split_bytes_per_step", FigureGroup::counts},
     {"halo_bytes_per_step", FigureGroup::counts},
+    {"allocations_per_step", FigureGroup::counts},
+    {"allocated_bytes_per_step", FigureGroup::counts},
     {"peak_rss_mb", FigureGroup::memory},
     {"device_peak_mb", FigureGroup::memory},
 };

@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "base/allocations.hpp"
 #include "exchange/strategy.hpp"
 #include "model/program.hpp"
 #include "report/figures.hpp"
@@ -37,6 +38,7 @@ struct StepRecord {
   double samples = 0;  // of the step over all replicas; of this one where each counts steps of its own
   double tokens = 0;   // likewise, where there is a label a token; else 0
   StepTimes times;
+  AllocationCount allocated;  // by the compute thread, hooks left out
   StepOutcome outcome;
   // Of this rank, where its gradient came too late: steps after this one that it leaves out, and its samples of all of
   // them, which enter no update.

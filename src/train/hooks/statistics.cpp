@@ -8,6 +8,11 @@
 #include "job/launch.hpp"
 
 namespace echelon::inline train {
+namespace {
+
+double least(const std::vector<double>& all) { return all.empty() ? 0 : *std::min_element(all.begin(), all.end()); }
+
+}  // namespace
 
 void StatisticsHook::step_end(const StepRecord& record) {
   if (record.trained && steps_ == 0) first_step_s_ = since_run_start_s();
@@ -41,6 +46,8 @@ void StatisticsHook::step_recorded(const StepRecord& record) {
   seconds_.push_back(busy_s);
   samples_.push_back(record.samples);
   tokens_.push_back(record.tokens);
+  allocations_.push_back(static_cast<double>(record.allocated.calls));
+  allocated_bytes_.push_back(static_cast<double>(record.allocated.bytes));
 }
 
 void StatisticsHook::add(const CodecRecord& codec) {
@@ -80,6 +87,8 @@ double StatisticsHook::samples_per_s_overall() const {
   const double seconds = sum(measured(seconds_));
   return seconds > 0 ? sum(measured(samples_)) / seconds : 0;
 }
+double StatisticsHook::allocations_per_step() const { return least(measured(allocations_)); }
+double StatisticsHook::allocated_bytes_per_step() const { return least(measured(allocated_bytes_)); }
 Quartiles StatisticsHook::tokens_per_s() const { return rates_of(tokens_); }
 Quartiles StatisticsHook::step_s() const { return quartiles_of(measured(seconds_)); }
 std::int64_t StatisticsHook::measured_steps() const { return static_cast<std::int64_t>(measured(seconds_).size()); }

@@ -35,6 +35,8 @@ class StatisticsHook final : public Hook {
   double samples_per_s_overall() const;
   Quartiles tokens_per_s() const;  // zeros where labels are one a sample
   Quartiles step_s() const;
+  double allocations_per_step() const;  // least, which depends on no timing
+  double allocated_bytes_per_step() const;
   std::int64_t measured_steps() const;
 
  private:
@@ -53,6 +55,7 @@ class StatisticsHook final : public Hook {
   EpochRecord epoch_;
   std::vector<double> seconds_;
   std::vector<double> samples_, tokens_;  // by step, as seconds_
+  std::vector<double> allocations_, allocated_bytes_;
 };
 
 }  // namespace echelon::inline train

@@ -1,0 +1,28 @@
+// The program's operator new, which counts (base/allocations.hpp). Every other form calls one of these. The Makefile
+// leaves this file out of tests and of sanitised builds.
+#include <cstddef>
+#include <cstdlib>
+#include <new>
+
+#include "base/allocations.hpp"
+
+namespace {
+
+void* counted(std::size_t bytes, void* memory) {
+  if (memory == nullptr) throw std::bad_alloc();
+  ++echelon::allocation_count.calls;
+  echelon::allocation_count.bytes += bytes;
+  return memory;
+}
+
+}  // namespace
+
+void* operator new(std::size_t bytes) { return counted(bytes, std::malloc(bytes == 0 ? 1 : bytes)); }
+void* operator new(std::size_t bytes, std::align_val_t alignment) {
+  const auto to = static_cast<std::size_t>(alignment);
+  return counted(bytes, std::aligned_alloc(to, (bytes + to - 1) / to * to));
+}
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { std::free(memory); }
