@@ -2,19 +2,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <condition_variable>
 #include <cstdio>
 #include <cstdlib>
-#include <mutex>
-#include <thread>
 
 #include "base/atomic_file.hpp"
 #include "base/error.hpp"
-#include "base/process.hpp"
 #include "base/text.hpp"
 #include "cli/network_text.hpp"
 #include "cli/on_ranks.hpp"
 #include "cli/options.hpp"
+#include "cli/set_up_limit.hpp"
 #include "comm/links/all_pairs.hpp"
 #include "comm/links/tournament.hpp"
 #include "comm/mpi/world.hpp"
@@ -61,37 +58,6 @@ int print(AllPairs& all, const BenchNetworkOptions& options) {
   std::fflush(stdout);
   return faults.blocked.empty() ? kExitOk : kExitUnmet;
 }
-
-// Ends this process where a collective call of MPI, which has no limit of its own, does not return.
-class SetUpLimit {
- public:
-  SetUpLimit(int rank, double limit_s) : watch_([this, rank, limit_s] { wait(rank, limit_s); }) {}
-  ~SetUpLimit() {
-    {
-      const std::lock_guard lock(mutex_);
-      done_ = true;
-    }
-    changed_.notify_all();
-    watch_.join();
-  }
-
- private:
-  void wait(int rank, double limit_s) {
-    std::unique_lock lock(mutex_);
-    if (changed_.wait_for(lock, std::chrono::duration<double>(limit_s), [this] { return done_; })) return;
-    std::fprintf(stderr,
-                 "echelon: error: rank %d on %s has not met all other ranks in %g s: MPI cannot reach some of them. "
-                 "Start the bench on two hosts at a time to find which\n",
-                 rank, host_name().c_str(), limit_s);
-    std::fflush(nullptr);
-    std::_Exit(kExitLostRank);
-  }
-
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  bool done_ = false;
-  std::thread watch_;
-};
 
 std::unique_ptr<Transport> transport_within(MpiWorld& world, double limit_s) {
   const SetUpLimit limit(world.rank(), limit_s);

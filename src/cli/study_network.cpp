@@ -51,11 +51,10 @@ std::string section_of(const LinkMatrix& links, const std::string& stem) {
 
 }  // namespace
 
-bool check_network(const StudyPlan& study, Engine& launch) {
+bool check_network(const StudyPlan& study, Engine& launch, Transport& transport) {
   if (launch.size() == 1) return true;
   Group all(launch, 0);
-  const std::unique_ptr<Transport> transport = launch.split_transport(0, launch.rank());
-  AllPairs pairs = measure_all_pairs(*transport, {.interface = interface_here(*transport)});
+  AllPairs pairs = measure_all_pairs(transport, {.interface = interface_here(transport)});
   const bool first = launch.rank() == 0;
   bool blocked = false;
   std::string failure;

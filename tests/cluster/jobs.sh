@@ -37,4 +37,4 @@ timeout 60 srun --mpi=none --nodes 2 --ntasks 2 ./echelon "${plain[@]}" --set tr
 verdict "${names[12]}" "exit 3, srun --mpi=pmix" "exit $?, $(grep -o 'srun --mpi=pmix' alone.log | head -1)" "$work/alone.log"
 
 timeout 120 srun --mpi=pmix --nodes 2 --ntasks 2 --ntasks-per-node 1 --cpu-bind=none ./echelon verify --quick --dir "$work" > verify.log 2>&1
-verdict "${names[13]}" "exit 0, 0 failed" "exit $?, $(grep -o '[0-9]* failed' verify.log | tail -1)" "$work/verify.log"
+verdict "${names[-1]}" "exit 0, 0 failed" "exit $?, $(grep -o '[0-9]* failed' verify.log | tail -1)" "$work/verify.log"

@@ -9,7 +9,7 @@ work=$(mktemp -d /var/tmp/echelon-cluster.XXXXXX)
 # What the hosts need, in a place that all of them see: each has a /tmp of its own.
 mkdir "$work/data"
 cp "$1/bin/echelon" configs/smoke/digits.toml configs/scaling/study_digits.toml slurm/*.sbatch "$work"
-cp tests/cluster/jobs.sh "$work"
+cp tests/cluster/jobs.sh tests/cluster/studies.sh "$work"
 cp -r data/digits "$work/data"
 cd "$work" || exit 1
 passed=0 failed=0 skipped=0
@@ -45,6 +45,9 @@ names=("weights over four hosts are those of four ranks on one"
   "scancel ends a job with a checkpoint, and the same command goes on from it"
   "each element of an array trains on its number of ranks"
   "tasks that do not find each other are refused, with the launch that would do"
+  "a study that measures its network runs no cell over a blocked link, which it names"
+  "a study whose ranks cannot meet over a blocked link says so, by host, and ends"
+  "cells of a study run side by side, each on as few hosts as hold it"
   "verify passes under srun")
 if [ "$(id -u)" != 0 ] || ! command -v ip tc nsenter > /dev/null || ! ip netns add echelon-probe 2> /dev/null; then
   for name in "${names[@]}"; do skip "$name" "needs root, iproute2 and network namespaces"; done
@@ -120,6 +123,8 @@ for strategy in $strategies; do
   tail -5 "$work/unplugged-$strategy.log" >> "$work/unplugged.log"
 done
 verdict "${names[2]}" "$expected" "$found" "$work/unplugged.log"
+
+. ./studies.sh
 
 if ! command -v slurmctld slurmd munge > /dev/null; then
   for name in "${names[@]:3}"; do skip "$name" "needs slurm-wlm and munge"; done
