@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <optional>
 
 #include "base/atomic_file.hpp"
 #include "base/error.hpp"
@@ -59,14 +60,11 @@ int print(AllPairs& all, const BenchNetworkOptions& options) {
   return faults.blocked.empty() ? kExitOk : kExitUnmet;
 }
 
-std::unique_ptr<Transport> transport_within(MpiWorld& world, double limit_s) {
-  const SetUpLimit limit(world.rank(), limit_s);
-  return world.transport();
-}
-
-int run_in(MpiWorld& world, const BenchNetworkOptions& options) {
+// `limit`: of what comes before links are measured.
+int run_in(MpiWorld& world, const BenchNetworkOptions& options, std::optional<SetUpLimit>& limit) {
   check(options, world.size());
-  const std::unique_ptr<Transport> transport = transport_within(world, 2 * options.limit_s);
+  const std::unique_ptr<Transport> transport = world.transport();
+  limit.reset();
   AllPairs all = measure_all_pairs(*transport, {options.seconds, options.limit_s, interface_here(*transport)});
   const int code = transport->rank() == 0 ? print(all, options) : kExitOk;
   // A blocked link would hold up the end of MPI too.
@@ -78,8 +76,11 @@ int run_in(MpiWorld& world, const BenchNetworkOptions& options) {
 
 int run_bench_network(const BenchNetworkOptions& options) {
   prepare_process();
-  MpiWorld world;
-  return ending_world(world, [&] { return run_in(world, options); });
+  std::optional<SetUpLimit> limit;
+  MpiWorld world([&](int rank) {
+    if (options.limit_s > 0) limit.emplace(rank, 2 * options.limit_s);
+  });
+  return ending_world(world, [&] { return run_in(world, options, limit); });
 }
 
 }  // namespace echelon::cli

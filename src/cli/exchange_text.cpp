@@ -87,7 +87,8 @@ std::string gossip_text(const ExchangeConfig& exchange, const Traffic& buckets, 
   const GossipGraph graph(exchange.gossip, ranks, 0);
   Price sum;
   for (const auto& [bucket, request] : buckets) {
-    const Price price = price_neighbour_sum(graph.links(), bucket.elems(), bucket.elems());
+    const Price price =
+        price_neighbour_sum(graph.links(), bucket.elems(), neighbour_message_elems(static_cast<double>(elem)));
     sum.messages += price.messages;
     sum.payload_elems += price.payload_elems;
   }

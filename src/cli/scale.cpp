@@ -96,11 +96,12 @@ int run_scale(const ScaleOptions& options) {
   }
   prepare_process();
   if (!under_launcher()) (void)study_for(options, 1);  // refused before MPI is touched
-  MpiWorld world;
+  std::optional<SetUpLimit> limit;                     // a blocked link may hold up already how ranks meet
+  MpiWorld world([&](int rank) {
+    if (asks_for_network(options)) limit.emplace(rank, kSetUp_s);
+  });
   const SignalWatch signals;
   set_log_level(LogLevel::warning);
-  std::optional<SetUpLimit> limit;  // a blocked link may hold up already how ranks meet
-  if (asks_for_network(options)) limit.emplace(world.rank(), kSetUp_s);
   Engine launch(world.transport(), kIdleRanks);
   return ending_world(world, [&] { return run_study(options, launch, limit); });
 }

@@ -11,28 +11,39 @@ namespace {
 
 constexpr double kMostLinks = 20'000;
 
-// A message a bucket and receiver: the plans of all replicas, on virtual time, in one round.
+// Lengths of the messages to a receiver.
+std::vector<std::int64_t> messages_of(const Workload& work) {
+  const std::int64_t most = neighbour_message_elems(work.elem_bytes);
+  std::vector<std::int64_t> lengths;
+  for (const GradientBucket& bucket : work.buckets)
+    for (std::int64_t begin = 0; begin < bucket.elems; begin += most)
+      lengths.push_back(std::min(most, bucket.elems - begin));
+  return lengths;
+}
+
+// The plans of all replicas, on virtual time, in one round.
 double round_s(const StrategySetting& setting, const GossipGraph& graph, int replicas, std::int64_t round) {
-  std::vector<TimedPlans> buckets;
-  for (const GradientBucket& bucket : setting.work.buckets) {
-    TimedPlans& all = buckets.emplace_back();
+  std::vector<TimedPlans> messages;
+  for (const std::int64_t elems : messages_of(setting.work)) {
+    TimedPlans& all = messages.emplace_back();
     for (int rank = 0; rank < replicas; ++rank) {
       const Neighbours neighbours = graph.at(rank, round);
       all.plans.push_back(make_neighbour_sum({.rank = rank,
                                               .ranks = replicas,
                                               .send_to = neighbours.send_to,
                                               .receive_from = neighbours.receive_from,
-                                              .elems = bucket.elems,
-                                              .segment_elems = bucket.elems}));
+                                              .elems = elems,
+                                              .segment_elems = elems}));
     }
   }
   const std::vector<int> hosts =
       RankPlacement{.ranks = replicas, .ranks_a_host = setting.pricer.ranks_a_host()}.hosts_of_ranks();
-  const std::vector<double> ends_s = plan_times_s(buckets, hosts, setting.network(), setting.work.elem_bytes);
+  const std::vector<double> ends_s = plan_times_s(messages, hosts, setting.network(), setting.work.elem_bytes);
   return *std::max_element(ends_s.begin(), ends_s.end());
 }
 
-// Messages of a bucket that pass the busiest card of a host, and of a rank inside its host, one way.
+// Messages of a round, each of all weights, that pass the busiest card of a host, and of a rank inside its host, one
+// way.
 struct Busiest {
   double between = 0, inside = 0;
 };
@@ -69,15 +80,15 @@ double mixing_formula_s(const StrategySetting& setting, int replicas) {
   const GossipKeys& keys = setting.exchange().gossip;
   const GossipGraph graph(keys, replicas, 1);
   const int g = std::min(setting.pricer.ranks_a_host(), replicas);
-  const auto buckets = static_cast<double>(setting.work.buckets.size());
+  const auto cuts = static_cast<double>(messages_of(setting.work).size());
   const auto wire_s = [&](const Link& link, double messages) {
-    const double card_s = messages * (setting.work.bytes() / link.bytes_per_s + buckets * link.latency_s / 2);
+    const double card_s = messages * (setting.work.bytes() / link.bytes_per_s + cuts * link.latency_s / 2);
     return messages > 0 ? card_s + link.latency_s / 2 : 0;
   };
   const auto round_s = [&](const Busiest& busiest) {
     return std::max(wire_s(setting.network().between, busiest.between),
                     wire_s(setting.network().inside, busiest.inside)) +
-           setting.work.bytes() / buckets / setting.network().add_bytes_per_s;  // the last bucket, once it is here
+           setting.work.bytes() / cuts / setting.network().add_bytes_per_s;  // the last message, once it is here
   };
   if (keys.topology == GossipTopology::complete)
     return round_s({.between = 1.0 * g * (replicas - g), .inside = g - 1.0});
@@ -89,7 +100,8 @@ double mixing_formula_s(const StrategySetting& setting, int replicas) {
 
 bool can_simulate_mixing(const StrategySetting& setting, int replicas) {
   const GossipGraph graph(setting.exchange().gossip, replicas, 1);
-  return static_cast<double>(graph.links() * rounds_of(graph)) * static_cast<double>(setting.work.buckets.size()) <=
+  return static_cast<double>(graph.links() * rounds_of(graph)) *
+             static_cast<double>(messages_of(setting.work).size()) <=
          kMostLinks;
 }
 

@@ -13,8 +13,8 @@
 //   stale_synchronous  likewise, with starts held as its bound demands: rounds drawn on virtual time
 //   strom              max X_i + message to all others, or without the max in asynchronous rounds
 //
-// Parameter servers are priced as bytes over bandwidth, half a latency a message on the card and half a latency a stage.
-// With several ranks a host all of them share its card.
+// Parameter servers are priced as bytes over bandwidth, half a latency a message on the card and half a latency a
+// stage. With several ranks a host all of them share its card.
 #pragma once
 
 #include <string>

@@ -4,8 +4,8 @@
 // they take as long as the real ones.
 //
 // The slow oracle of the closed forms of server, backup, asynchronous and stale_synchronous. The network is that of
-// comm/virtual/world.hpp; a message holds its card for its bytes and half a latency, as in comm/collective/plan_time.hpp.
-// Sends keep to the engine's budget (comm/send_budget.hpp) and to exchange.priority.
+// comm/virtual/world.hpp; a message holds its card for its bytes and half a latency, as in
+// comm/collective/plan_time.hpp. Sends keep to the engine's budget (comm/send_budget.hpp) and to exchange.priority.
 #pragma once
 
 #include "predictor/strategy_models.hpp"

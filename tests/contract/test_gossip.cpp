@@ -9,6 +9,8 @@
 
 #include "comm/collective/algorithms.hpp"
 #include "exchange/gossip/neighbour_sums.hpp"
+#include "model/build.hpp"
+#include "model/zoo/zoo.hpp"
 #include "tests/support/local_sgd.hpp"
 #include "tests/support/one_model.hpp"
 #include "tests/support/ranks.hpp"
@@ -250,12 +252,15 @@ TEST_CASE("replicas stay apart between meetings, and a denser graph keeps them n
   CHECK(apart > 2 * ring);
 }
 
-// On a ring of links that go one way, 0 and 1 neither hear of 3, which stands still, nor send to it.
+// On a ring of links that go one way, 0 and 1 neither hear of 3, which stands still, nor send to it. The
+// weights, more than 32,768 in double, are two messages.
 TEST_CASE("a replica waits for its neighbours of the round alone", "[contract][gossip]") {
-  std::atomic<int> done = 0;
+  std::atomic<int> done = 0, cut = 0;
   run_ranks(5, [&](std::unique_ptr<Transport> transport) {
     Engine engine(std::move(transport));
     ReplicaRun run = run_of({1, 1, 1, 1, 1});
+    const SampleForm form{.shape = {1, 8, 8}, .classes = 10};
+    run.graph = build_layers(zoo_layers("lenet", form), form);
     run.gossip = {.topology = kRing, .push_sum = true};
     Trainer trainer(run.graph, 1);
     const OptimiserConfig rule = optimiser_of(run);
@@ -263,6 +268,7 @@ TEST_CASE("a replica waits for its neighbours of the round alone", "[contract][g
     StepAccount account(optimiser);
     NeighbourSums sums({trainer.arenas(), optimiser, engine}, {{0, trainer.arenas().elems()}},
                        trainer.arenas().weights_at(0), GossipGraph(run.gossip, 5, 1));
+    if (sums.channels() == 2 + 1) ++cut;
     double weight = 1;
     while (engine.rank() == 3 && done < 2) std::this_thread::yield();
     sums.submit(0, weight);
@@ -270,6 +276,7 @@ TEST_CASE("a replica waits for its neighbours of the round alone", "[contract][g
     ++done;
   });
   CHECK(done == 5);
+  CHECK(cut == 5);
 }
 
 }  // namespace echelon

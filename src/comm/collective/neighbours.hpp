@@ -24,6 +24,13 @@ struct NeighbourRequest {
   std::int64_t segment_elems = 0;  // longest message; 0: kDefaultSegment
 };
 
+// Elements of the longest message of weights, which a transport sends without a handshake (comm/mpi/tcp_settings.hpp).
+// A buffer that is longer is summed by several plans, none of which waits for another: as segments of one plan messages
+// would wait for a neighbour's segments before them.
+constexpr std::int64_t neighbour_message_elems(double elem_bytes) {
+  return static_cast<std::int64_t>((256 << 10) / elem_bytes);
+}
+
 // Pure; no neighbours or no elements: a plan without steps.
 std::shared_ptr<const Plan> make_neighbour_sum(const NeighbourRequest& request);
 // Of a graph with so many links, each direction counted: links x S(elems) messages, links x elems, 1 step.

@@ -46,7 +46,7 @@ void refuse_lone_ranks(int tasks, bool launched) {
                   tasks, tasks));
 }
 
-MpiWorld::MpiWorld() : unwinding_(std::uncaught_exceptions()) {
+MpiWorld::MpiWorld(const std::function<void(int rank)>& initialised) : unwinding_(std::uncaught_exceptions()) {
   const int tasks = slurm_tasks();
   const bool mpirun = started_by_mpirun();
   refuse_lone_ranks(tasks, mpirun || has_pmi());
@@ -66,6 +66,7 @@ MpiWorld::MpiWorld() : unwinding_(std::uncaught_exceptions()) {
     throw;
   }
   set_thread_rank(rank_);
+  if (initialised) initialised(rank_);
   enter_stretch("the first communicators");
   segments_.unlink_names();
 }

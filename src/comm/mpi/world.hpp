@@ -1,6 +1,7 @@
 // One start and one end of MPI in a process, and the refusal of launches that would leave every rank alone.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -16,8 +17,9 @@ class MpiWorld {
  public:
   // Starts MPI with MPI_THREAD_SERIALIZED, once a process; sets the rank of this thread (base/check.hpp). Throws
   // EnvironmentError, with the remedy in one line, where Slurm started several tasks but MPI would give each a world of
-  // one rank (srun without PMI), or where the library does not offer the thread level.
-  MpiWorld();
+  // one rank (srun without PMI), or where the library does not offer the thread level. `initialised` is called with
+  // this rank once MPI_Init has returned: what follows needs links between ranks and may wait for one that is blocked.
+  explicit MpiWorld(const std::function<void(int rank)>& initialised = {});
   // A barrier, then MPI_Finalize. While an exception unwinds, neither: other ranks may never reach the barrier, so the
   // caller must call abort().
   ~MpiWorld();

@@ -1,5 +1,6 @@
 #include "exchange/gossip/neighbour_sums.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/spans.hpp"
@@ -7,14 +8,19 @@
 
 namespace echelon::inline exchange {
 
-NeighbourSums::NeighbourSums(const StrategyContext& context, std::vector<ArenaRange> buckets, void* arena,
+NeighbourSums::NeighbourSums(const StrategyContext& context, const std::vector<ArenaRange>& buckets, void* arena,
                              const GossipGraph& graph)
     : context_(context),
-      buckets_(std::move(buckets)),
       graph_(graph),
       staging_(context.arenas.device(), arena, context.arenas.elems(), context.arenas.dtype()) {
+  const std::int64_t most = neighbour_message_elems(static_cast<double>(size_of(context.arenas.dtype())));
+  for (std::size_t bucket = 0; bucket < buckets.size(); ++bucket) {
+    const auto [first, last] = buckets[bucket];
+    for (std::int64_t begin = first; begin < last; begin += most)
+      pieces_.push_back({{begin, std::min(begin + most, last)}, static_cast<std::int64_t>(bucket)});
+  }
   for (std::size_t j = 0; j < jobs(); ++j) {
-    const std::size_t bytes = j < buckets_.size() ? size_of(context_.arenas.dtype()) : sizeof(double);
+    const std::size_t bytes = j < pieces_.size() ? size_of(context_.arenas.dtype()) : sizeof(double);
     formula_bytes_ += static_cast<double>(price_neighbour_sum(graph_.links(), elems_of(j), elems_of(j)).payload_elems) *
                       static_cast<double>(bytes);
   }
@@ -45,11 +51,11 @@ void NeighbourSums::submit(std::int64_t round, double& weight) {
   const Plans& plans = plans_of(round);
   tickets_.clear();
   for (std::size_t j = 0; j < jobs(); ++j) {
-    const bool of_weight = j == buckets_.size();
+    const bool of_weight = j == pieces_.size();
     Job job;
     job.plan = plans[j];
-    job.after = of_weight ? nullptr : staging_.fetch(buckets_[j]);
-    job.data = of_weight ? &weight : staging_.at(buckets_[j].begin);
+    job.after = of_weight ? nullptr : staging_.fetch(pieces_[j].range);
+    job.data = of_weight ? &weight : staging_.at(pieces_[j].range.begin);
     job.dtype = of_weight ? DType::f64 : context_.arenas.dtype();
     job.channel = context_.first_channel + static_cast<int>(j);
     tickets_.push_back(context_.engine.submit(std::move(job)));
@@ -62,8 +68,8 @@ void NeighbourSums::settle(StepAccount& account) {
       const SpanTimer timer(account.outcome().exchange_wait_s, SpanKind::exchange_wait);
       tickets_[j].wait();
     }
-    account.note(tickets_[j], j < buckets_.size() ? static_cast<std::int64_t>(j) : -1);
-    if (j < buckets_.size()) staging_.store(buckets_[j]);
+    account.note(tickets_[j], j < pieces_.size() ? pieces_[j].bucket : -1);
+    if (j < pieces_.size()) staging_.store(pieces_[j].range);
   }
 }
 

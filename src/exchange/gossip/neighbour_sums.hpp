@@ -1,10 +1,11 @@
 // Sums over a replica's neighbours of what lies in an arena, bucket by bucket: values += what the neighbours of the
 // round had there. Where the graph is not balanced, one number of each replica travels beside: its push-sum weight.
 //
-// A replica waits for its neighbours of the round alone: a bucket is one message to each, so that none stays back
-// behind what another neighbour has not sent yet. Bytes and messages of a round: price_neighbour_sum of the graph's
-// links for each bucket (comm/collective/neighbours.hpp), and 8 bytes a link for the weights. Host memory: as much as
-// all senders of a round send; on devices of their own memory another arena.
+// A replica waits for its neighbours of the round alone: a bucket is cut into pieces of at most
+// neighbour_message_elems (comm/collective/neighbours.hpp), each a plan with one message to each neighbour, so that
+// none stays back behind what another neighbour has not sent yet. Bytes and messages of a round: price_neighbour_sum of
+// the graph's links for each bucket in such messages, and 8 bytes a link for the weights. Host memory: as much as all
+// senders of a round send; on devices of their own memory another arena.
 #pragma once
 
 #include <cstdint>
@@ -23,9 +24,10 @@ class NeighbourSums {
  public:
   // Takes the channels [context.first_channel, context.first_channel + channels()). `arena` has the size of the arenas;
   // it and the context's parts outlive this.
-  NeighbourSums(const StrategyContext& context, std::vector<ArenaRange> buckets, void* arena, const GossipGraph& graph);
+  NeighbourSums(const StrategyContext& context, const std::vector<ArenaRange>& buckets, void* arena,
+                const GossipGraph& graph);
 
-  int channels() const { return static_cast<int>(buckets_.size()) + 1; }
+  int channels() const { return static_cast<int>(pieces_.size()) + 1; }
 
   // The arena is final, once the device's queue has passed, and so is `weight`, which stays until `settle`. Every
   // replica submits the same rounds in the same order. Never waits.
@@ -38,14 +40,18 @@ class NeighbourSums {
   double formula_bytes() const { return formula_bytes_; }
 
  private:
-  using Plans = std::vector<std::shared_ptr<const Plan>>;  // by bucket, then of the weight
+  using Plans = std::vector<std::shared_ptr<const Plan>>;  // by piece, then of the weight
+  struct Piece {
+    ArenaRange range;
+    std::int64_t bucket = 0;
+  };
   Plans make_plans(std::int64_t round) const;
   const Plans& plans_of(std::int64_t round);
-  std::int64_t elems_of(std::size_t job) const { return job < buckets_.size() ? buckets_[job].elems() : 1; }
-  std::size_t jobs() const { return buckets_.size() + (graph_.balanced() ? 0 : 1); }
+  std::int64_t elems_of(std::size_t job) const { return job < pieces_.size() ? pieces_[job].range.elems() : 1; }
+  std::size_t jobs() const { return pieces_.size() + (graph_.balanced() ? 0 : 1); }
 
   StrategyContext context_;
-  std::vector<ArenaRange> buckets_;
+  std::vector<Piece> pieces_;
   GossipGraph graph_;
   Staging staging_;
   std::map<std::int64_t, Plans> plans_;  // by round, or the round modulo graph_.rounds()
