@@ -89,11 +89,21 @@ void Optimiser::make_segments() {
     if (adapts) adapting_.push_back(segments_.size());
     segments_.push_back({{p.begin, p.end()}, p.kind, p.decays, p.momentum, adapts, counts, table});
   }
+  reserve_squares();
+}
+
+// Two sums of each part that any call can ask for, so that no step allocates.
+void Optimiser::reserve_squares() {
+  const std::size_t parts = 2 * (segments_.size() + own_.size());
+  asked_.reserve(parts);
+  asked_for_.reserve(parts);
+  squares_.reserve(parts);
 }
 
 void Optimiser::serve(std::vector<ArenaRange> ranges, Sum over_servers) {
   own_ = std::move(ranges);
   over_servers_ = std::move(over_servers);
+  reserve_squares();
 }
 
 template <class Act>

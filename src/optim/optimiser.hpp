@@ -144,6 +144,7 @@ class Optimiser {
   // device out of the host's reach is waited for once.
   void ask_squares(const void* values, ArenaRange part, double& sum);
   void add_squares();
+  void reserve_squares();
   void* direction_at(std::int64_t elem) const;
 
   OptimiserConfig config_;

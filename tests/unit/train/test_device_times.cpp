@@ -1,88 +1,99 @@
 #include "train/device_times.hpp"
 
 #include <catch2/catch.hpp>
-#include <chrono>
-#include <thread>
-
-#include "tests/support/late_ops.hpp"
+#include <map>
 
 namespace echelon {
 namespace {
 
-using namespace test;
+// A device whose clock moves by what is enqueued, and whose readings pass when the test lets them.
+struct Behind {
+  double clock_s = 0;
+  bool passes = true;
+};
 
-// A device whose ops take a set time, on a stream behind the host.
-struct Sleeper {
-  std::shared_ptr<LateStreams> streams = std::make_shared<LateStreams>();
-  DeviceTimes times{make_late_timer(streams)};
+class BehindTimer final : public DeviceTimer {
+ public:
+  explicit BehindTimer(const Behind& device) : device_(device) {}
+  void mark(std::size_t i) override { readings_[i] = device_.clock_s; }
+  bool passed(std::size_t i) const override { return device_.passes && readings_.contains(i); }
+  double seconds(std::size_t from, std::size_t to) const override { return readings_.at(to) - readings_.at(from); }
 
-  void op(int ms) {
-    streams->put(kOpStream, [ms] { std::this_thread::sleep_for(std::chrono::milliseconds(ms)); });
-  }
-  // A part of the host's, in which it enqueues an op.
-  void part(SpanKind kind, int ms, SpanKind inner = SpanKind::step, int inner_ms = 0) {
+ private:
+  const Behind& device_;
+  std::map<std::size_t, double> readings_;
+};
+
+struct Run {
+  Behind device;
+  DeviceTimes times{std::make_unique<BehindTimer>(device)};
+
+  void op(double seconds) { device.clock_s += seconds; }
+  // A part of the host's, in which it enqueues an op, another part, and a second op.
+  void part(SpanKind kind, double seconds, SpanKind inner = SpanKind::step, double inner_s = 0, double after_s = 0) {
     double host_s = 0;
     const SpanTimer timer(host_s, kind);
-    op(ms);
-    if (inner_ms > 0) part(inner, inner_ms);
+    op(seconds);
+    if (inner_s > 0) part(inner, inner_s);
+    op(after_s);
   }
 };
 
-// At least as long as its ops slept, and not much longer: the machine may be busy.
-void check_part(double seconds, int ms) {
-  CHECK(seconds >= 1e-3 * ms);
-  CHECK(seconds < 1e-3 * ms + 0.5 * 0.04);
-}
-
 TEST_CASE("what a device behind the host spends on a part of a step is counted as that part", "[train]") {
-  Sleeper device;
+  Run run;
   SpanPlace place = span_place;
-  place.borders = &device.times;
+  place.borders = &run.times;
   const PlacedSpans placed(place);
-  device.times.begin_step();
-  device.part(SpanKind::data, 2);
-  device.part(SpanKind::forward, 10, SpanKind::exchange_wait, 20);
-  device.part(SpanKind::backward, 40);
-  device.part(SpanKind::optimiser, 5);
-  device.part(SpanKind::hooks, 30);  // no part of a step on the device
-  device.times.end_step();
-  device.op(50);  // of no step
-  device.streams->finish(kOpStream);
-
-  device.times.begin_step();
-  device.part(SpanKind::forward, 1);
-  const std::optional<StepTimes> first = device.times.take();
+  run.op(100);  // before the step
+  run.times.begin_step();
+  run.part(SpanKind::data, 2);
+  run.part(SpanKind::forward, 10, SpanKind::exchange_wait, 20, 1);
+  run.op(300);                                           // in no part
+  run.part(SpanKind::backward, 40, SpanKind::hooks, 7);  // hooks are no part of the device's: they stay with backward
+  run.part(SpanKind::split_wait, 3);
+  run.part(SpanKind::backward, 0.5);
+  run.part(SpanKind::optimiser, 5);
+  run.part(SpanKind::hooks, 30);
+  run.times.end_step();
+  run.op(50);  // between steps
+  const std::optional<StepTimes> first = run.times.take();
   REQUIRE(first);
-  check_part(first->data_wait_s, 2);
-  check_part(first->forward_s, 10);
-  check_part(first->exchange_s, 20);
-  check_part(first->backward_s, 40);
-  check_part(first->optimiser_s, 5);
-  CHECK(first->split_s == 0);
-  CHECK_FALSE(device.times.take());  // once
-  device.times.end_step();
-  device.streams->finish(kOpStream);
-  const std::optional<StepTimes> second = device.times.take();
+  CHECK(first->data_wait_s == Approx(2));
+  CHECK(first->forward_s == Approx(11));
+  CHECK(first->exchange_s == Approx(20));
+  CHECK(first->backward_s == Approx(47.5));
+  CHECK(first->split_s == Approx(3));
+  CHECK(first->optimiser_s == Approx(5));
+  CHECK(first->hooks_s == 0);
+  CHECK_FALSE(run.times.take());  // once
+
+  run.times.begin_step();
+  run.part(SpanKind::forward, 4);
+  CHECK_FALSE(run.times.take());  // not over
+  run.times.end_step();
+  const std::optional<StepTimes> second = run.times.take();
   REQUIRE(second);
-  check_part(second->forward_s, 1);
+  CHECK(second->forward_s == Approx(4));
   CHECK(second->backward_s == 0);
 }
 
 TEST_CASE("times of a step that the device has not done are not waited for", "[train]") {
-  Sleeper device;
-  device.times.begin_step();
-  bool may_run = false;
-  device.streams->put_wait(kOpStream, [&] { return may_run; });
-  device.times.end_step();
-  for (int step = 0; step < 5; ++step) {  // the host runs ahead, further than readings are kept
-    CHECK_FALSE(device.times.take());
-    device.times.begin_step();
-    device.times.end_step();
+  Run run;
+  SpanPlace place = span_place;
+  place.borders = &run.times;
+  const PlacedSpans placed(place);
+  run.device.passes = false;
+  for (int step = 1; step <= 5; ++step) {  // the host runs ahead, further than readings are kept
+    run.times.begin_step();
+    run.part(SpanKind::forward, step);
+    run.times.end_step();
+    CHECK_FALSE(run.times.take());
   }
-  may_run = true;
-  device.streams->finish(kOpStream);
-  CHECK(device.times.take());
-  CHECK_FALSE(device.times.take());
+  run.device.passes = true;
+  const std::optional<StepTimes> newest = run.times.take();
+  REQUIRE(newest);
+  CHECK(newest->forward_s == Approx(5));
+  CHECK_FALSE(run.times.take());
 }
 
 }  // namespace
