@@ -39,6 +39,15 @@ void check(cublasStatus_t status, const char* call, const char* file, int line) 
   fail(status == CUBLAS_STATUS_ALLOC_FAILED, cublasGetStatusString(status), call, file, line);
 }
 
+bool passed(cudaError_t query) {
+  if (query == cudaErrorNotReady) {
+    cudaGetLastError();
+    return false;
+  }
+  ECHELON_CUDA(query);
+  return true;
+}
+
 void check_launch(const std::string& what) {
   const cudaError_t status = cudaGetLastError();
   if (status == cudaSuccess) return;

@@ -14,6 +14,10 @@ void check(cudaError_t status, const char* call, const char* file, int line);
 void check(cudnnStatus_t status, const char* call, const char* file, int line);
 void check(cublasStatus_t status, const char* call, const char* file, int line);
 
+// Of cudaEventQuery or cudaStreamQuery: whether the work is done. The answer that it is not stays behind in the thread
+// as if it were an error, and is taken away here, so that check_launch does not find it.
+bool passed(cudaError_t query);
+
 // After kernels were launched for `what`: the launch itself, not what the kernels find later.
 void check_launch(const std::string& what);
 

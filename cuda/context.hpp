@@ -2,59 +2,56 @@
 // and memory.
 #pragma once
 
-#include <cublas_v2.h>
-#include <cuda_runtime_api.h>
-#include <cudnn.h>
-
-#include <atomic>
 #include <cstddef>
 #include <memory>
 #include <string_view>
 
+#include "cuda/card.hpp"
 #include "device/device.hpp"
+#include "device/host_memory.hpp"
 
 namespace echelon::cuda {
 
 class Context {
  public:
-  // memory_limit_bytes as in DeviceOptions. Throws EnvironmentError or MemoryError.
-  Context(int index, std::int64_t memory_limit_bytes, bool tf32);
-  // Of the same card, with a stream and handles of its own; what both allocate is counted together.
-  Context beside() const { return Context(index_, limit_bytes_, tf32_, usage_); }
+  // Throws EnvironmentError or MemoryError; what it had made by then is freed.
+  Context(int index, const DeviceOptions& options) : Context(std::make_shared<Card>(index, options)) {}
+  // Of the same card, with a stream and handles of its own; what both allocate is counted together, and a failure of
+  // one ends both.
+  Context beside() const { return Context(card_); }
   ~Context();
   Context(const Context&) = delete;
   Context& operator=(const Context&) = delete;
 
-  // CUDA keeps a current device per thread; every entry point calls use() first, on whichever thread it runs.
-  void use() const;
-  int index() const { return index_; }
-  bool tf32() const { return tf32_; }  // f32 dense layers and convolutions may round their operands
-  cudaStream_t stream() const { return stream_; }
-  cudnnHandle_t dnn() const { return dnn_; }
-  cublasHandle_t blas() const { return blas_; }
+  void use() const { card_->use(); }
+  int index() const { return card_->index(); }
+  bool tf32() const { return card_->options().tf32; }  // f32 dense layers and convolutions may round their operands
+  bool only_counts() const { return counted_ != nullptr; }  // memory takes no room, and nothing runs
+  Card& card() const { return *card_; }
+  const std::shared_ptr<Card>& shared_card() const { return card_; }
+  Fallbacks& fallbacks() const { return card_->fallbacks(); }
+  cudaStream_t stream() const { return stream_.get(); }
+  cudnnHandle_t dnn() const { return dnn_.get(); }
+  cublasHandle_t blas() const { return blas_.get(); }
+
+  // Waits until all that is enqueued on the stream is done.
+  void synchronize() const { card_->wait(stream()); }
 
   // Zero-filled, in stream order. MemoryError above the limit or where the card has no more.
   Memory allocate(std::size_t bytes, std::string_view tag) const;
-  std::size_t allocated_bytes() const { return usage_->now; }
-  std::size_t peak_bytes() const { return usage_->peak; }
+  std::size_t allocated_bytes() const { return counted_ ? counted_->allocated_bytes() : card_->now_bytes.load(); }
+  std::size_t peak_bytes() const { return counted_ ? counted_->peak_bytes() : card_->peak_bytes.load(); }
 
  private:
-  // Bytes that live on the device; shared with the Memory objects, which may outlive it and die on any thread.
-  struct Usage {
-    std::atomic<std::size_t> now = 0;
-    std::atomic<std::size_t> peak = 0;
-  };
+  explicit Context(std::shared_ptr<Card> card);
 
-  Context(int index, std::size_t limit_bytes, bool tf32, std::shared_ptr<Usage> usage);
-
-  int index_;
-  bool tf32_;
-  std::size_t limit_bytes_;
-  std::shared_ptr<Usage> usage_;
-  cudaStream_t stream_ = nullptr;
-  cudnnHandle_t dnn_ = nullptr;
-  cublasHandle_t blas_ = nullptr;
-  void* blas_workspace_ = nullptr;
+  std::shared_ptr<Card> card_;
+  std::unique_ptr<HostMemory> counted_;  // where allocations are only counted: addresses that nobody touches
+  // In the order in which they are made: handles go before the memory that they use, and the stream goes last.
+  OwnedStream stream_;
+  OwnedMemory blas_workspace_;
+  OwnedDnn dnn_;
+  OwnedBlas blas_;
 };
 
 }  // namespace echelon::cuda

@@ -15,6 +15,7 @@
 #include "cuda/cudnn/algorithms.hpp"
 #include "cuda/make.hpp"
 #include "cuda/nccl.hpp"
+#include "cuda/queues.hpp"
 #include "cuda/recording.hpp"
 
 namespace echelon::cuda {
@@ -22,39 +23,10 @@ namespace {
 
 constexpr std::size_t kRnnBf16Version = 91300;  // cuDNN's first with recurrent layers of bf16
 
-class CudaEvent final : public Event {
- public:
-  explicit CudaEvent(const Context& context) : index_(context.index()) {
-    ECHELON_CUDA(cudaEventCreateWithFlags(&event_, cudaEventDisableTiming));
-    ECHELON_CUDA(cudaEventRecord(event_, context.stream()));
-  }
-  CudaEvent(const CudaEvent&) = delete;
-  CudaEvent& operator=(const CudaEvent&) = delete;
-  ~CudaEvent() override {
-    cudaSetDevice(index_);
-    if (event_) cudaEventDestroy(event_);
-  }
-  bool ready() const override {
-    ECHELON_CUDA(cudaSetDevice(index_));
-    const cudaError_t status = cudaEventQuery(event_);
-    if (status == cudaErrorNotReady) return false;
-    ECHELON_CUDA(status);
-    return true;
-  }
-  void wait() const override {
-    ECHELON_CUDA(cudaSetDevice(index_));
-    ECHELON_CUDA(cudaEventSynchronize(event_));
-  }
-
- private:
-  int index_;
-  cudaEvent_t event_ = nullptr;
-};
-
 class CudaDevice final : public Device {
  public:
-  CudaDevice(int index, std::int64_t limit_bytes, bool tf32)
-      : context_(index, limit_bytes, tf32), vector_ops_(make_vector_ops(context_)) {}
+  CudaDevice(int index, const DeviceOptions& options)
+      : context_(index, options), vector_ops_(make_vector_ops(context_)) {}
   explicit CudaDevice(const Context& beside) : context_(beside.beside()), vector_ops_(make_vector_ops(context_)) {}
 
   std::string_view name() const override { return "cuda"; }
@@ -66,37 +38,35 @@ class CudaDevice final : public Device {
   Memory allocate(std::size_t bytes, std::string_view tag) override { return context_.allocate(bytes, tag); }
   std::size_t allocated_bytes() const override { return context_.allocated_bytes(); }
   std::size_t peak_bytes() const override { return context_.peak_bytes(); }
+  std::size_t card_bytes() const override;
 
   void zero(void* dst, std::size_t bytes) override {
-    if (bytes == 0) return;
-    context_.use();
+    if (nothing(bytes)) return;
     ECHELON_CUDA(cudaMemsetAsync(dst, 0, bytes, context_.stream()));
   }
   void to_device_async(void* dst, const void* src, std::size_t bytes) override {
-    if (bytes == 0) return;
-    context_.use();
+    if (nothing(bytes)) return;
     ECHELON_CUDA(cudaMemcpyAsync(dst, src, bytes, cudaMemcpyHostToDevice, context_.stream()));
   }
   void to_host_async(void* dst, const void* src, std::size_t bytes) override {
-    if (bytes == 0) return;
-    context_.use();
+    if (nothing(bytes)) return;
     ECHELON_CUDA(cudaMemcpyAsync(dst, src, bytes, cudaMemcpyDeviceToHost, context_.stream()));
   }
   Memory allocate_host(std::size_t bytes) override;
   std::string export_memory(const Memory& memory) override;
   Memory import_memory(const std::string& exported) override;
   void copy(void* dst, const void* src, std::size_t bytes) override {
-    if (bytes == 0) return;
-    context_.use();
+    if (nothing(bytes)) return;
     ECHELON_CUDA(cudaMemcpyAsync(dst, src, bytes, cudaMemcpyDefault, context_.stream()));
   }
   std::unique_ptr<Event> record() override {
     context_.use();
-    return std::make_unique<CudaEvent>(context_);
+    return record_event(context_);
   }
-  void synchronize() override {
-    context_.use();
-    ECHELON_CUDA(cudaStreamSynchronize(context_.stream()));
+  void synchronize() override { context_.synchronize(); }
+  std::unique_ptr<DeviceTimer> make_timer() override { return cuda::make_timer(context_); }
+  std::unique_ptr<CopyQueue> make_copy_queue(std::size_t slots) override {
+    return cuda::make_copy_queue(context_, slots);
   }
 
   LayoutWish layouts(const OpSpec& spec) const override;
@@ -123,6 +93,12 @@ class CudaDevice final : public Device {
 
  private:
   void check(const OpSpec& spec) const;
+  // Whether there is nothing to do with so many bytes; else the card is this thread's.
+  bool nothing(std::size_t bytes) const {
+    if (bytes == 0 || context_.only_counts()) return true;
+    context_.use();
+    return false;
+  }
 
   Context context_;
   mutable std::map<std::string, Layout> conv_layouts_;  // by spec: the library's ranking takes long
@@ -137,6 +113,13 @@ std::string CudaDevice::describe() const {
                      context_.tf32() ? ", TF32" : "");
 }
 
+std::size_t CudaDevice::card_bytes() const {
+  context_.use();
+  std::size_t free_bytes = 0, total_bytes = 0;
+  ECHELON_CUDA(cudaMemGetInfo(&free_bytes, &total_bytes));
+  return total_bytes;
+}
+
 std::string CudaDevice::card() const {
   cudaDeviceProp properties{};
   ECHELON_CUDA(cudaGetDeviceProperties(&properties, context_.index()));
@@ -146,10 +129,10 @@ std::string CudaDevice::card() const {
 }
 
 Memory CudaDevice::allocate_host(std::size_t bytes) {
+  if (context_.only_counts()) return HostMemory(0, true).allocate(bytes, "host staging");
   context_.use();
-  void* data = nullptr;
   const std::size_t taken = std::max<std::size_t>(bytes, 1);
-  ECHELON_CUDA(cudaHostAlloc(&data, taken, cudaHostAllocDefault));
+  void* const data = make_host_memory(taken).release();
   std::memset(data, 0, taken);
   return Memory(data, bytes, [index = context_.index()](void* address) {
     cudaSetDevice(index);
@@ -187,7 +170,11 @@ Memory CudaDevice::import_memory(const std::string& exported) {
 bool CudaDevice::has(OpKind kind, DType dtype) const {
   if (!is_half(dtype)) return supports(dtype);
   const bool recurrent = kind == OpKind::rnn_forward || kind == OpKind::rnn_backward;
-  return computes_in_halves(kind) && (dtype == DType::f16 || !recurrent || cudnnGetVersion() >= kRnnBf16Version);
+  if (dtype == DType::bf16 && recurrent && cudnnGetVersion() < kRnnBf16Version) {
+    context_.fallbacks().note("recurrent layers in bf16", "cuDNN before 9.13 has none; they compute in f32");
+    return false;
+  }
+  return computes_in_halves(kind);
 }
 
 // Convolutions of halves use the library's ranking; those of f32 and f64 are plain; all else follows its first
@@ -249,7 +236,7 @@ std::unique_ptr<Device> make_device(const DeviceOptions& options) {
   ECHELON_CUDA(cudaGetDeviceCount(&visible));
   ECHELON_CHECK_GE(options.index, 0);
   if (visible == 0) throw EnvironmentError("no usable CUDA device");
-  return std::make_unique<CudaDevice>(options.index % visible, options.memory_limit_bytes, options.tf32);
+  return std::make_unique<CudaDevice>(options.index % visible, options);
 }
 
 }  // namespace echelon::cuda

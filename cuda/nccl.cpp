@@ -7,6 +7,8 @@
 #include <array>
 #include <cstdio>
 #include <exception>
+#include <mutex>
+#include <utility>
 #include <vector>
 
 #include "base/error.hpp"
@@ -83,6 +85,51 @@ struct Invitation {
   std::array<char, 512> problem = {};
 };
 
+// One rank's end of the communicator. `look`, which may run on any thread that waits for the device, shares it.
+class Communicator {
+ public:
+  Communicator(std::shared_ptr<Card> card, const DeviceGroup& group, const ncclUniqueId& id) : card_(std::move(card)) {
+    check(library().init_rank(&comm_, group.ranks, id, group.rank), "ncclCommInitRank");
+  }
+  Communicator(const Communicator&) = delete;
+  Communicator& operator=(const Communicator&) = delete;
+  ~Communicator() {
+    if (comm_) library().destroy(comm_);
+  }
+
+  void sum(DType dtype, void* data, std::size_t n, cudaStream_t stream) {
+    const std::lock_guard lock(mutex_);
+    require(library().all_reduce(data, data, n, type_of(dtype), ncclSum, comm_, stream), "ncclAllReduce");
+  }
+  // What went wrong in sums that were enqueued before.
+  void look() {
+    const std::lock_guard lock(mutex_);
+    if (!comm_) return;
+    ncclResult_t status = ncclSuccess;
+    require(library().async_error(comm_, &status), "ncclCommGetAsyncError");
+    require(status, "a sum");
+  }
+  // Its kernels end, so that nothing waits for peers that may be gone.
+  void abort() {
+    if (comm_) library().abort(std::exchange(comm_, nullptr));
+  }
+
+ private:
+  void require(ncclResult_t status, const char* call) {
+    if (status != ncclSuccess && status != ncclInProgress) give_up(words(status, call, comm_));
+  }
+  // A sum that failed leaves gradients undefined: nothing may be computed from them.
+  [[noreturn]] void give_up(const std::string& why) {
+    card_->fail(why);
+    abort();
+    throw EnvironmentError(why);
+  }
+
+  std::shared_ptr<Card> card_;
+  std::mutex mutex_;
+  ncclComm_t comm_ = nullptr;
+};
+
 class NcclAllreduce final : public DeviceAllreduce {
  public:
   NcclAllreduce(const Context& context, const DeviceGroup& group) : context_(context) {
@@ -94,9 +141,11 @@ class NcclAllreduce final : public DeviceAllreduce {
                       words(status, "ncclGetUniqueId", nullptr).c_str());
     group.broadcast(&invitation, sizeof invitation);
     if (invitation.problem[0] != 0) throw EnvironmentError(fmt::format("rank 0: {}", invitation.problem.data()));
-    check(library().init_rank(&comm_, group.ranks, invitation.id, group.rank), "ncclCommInitRank");
-    ECHELON_CUDA(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking));
+    stream_ = make_stream();
     ready_ = make_event();
+    for (std::size_t slot = 0; slot < group.slots; ++slot) done_.push_back(make_event());
+    comm_ = std::make_shared<Communicator>(context.shared_card(), group, invitation.id);
+    context.card().watch([comm = comm_] { comm->look(); });
   }
   NcclAllreduce(const NcclAllreduce&) = delete;
   NcclAllreduce& operator=(const NcclAllreduce&) = delete;
@@ -104,55 +153,40 @@ class NcclAllreduce final : public DeviceAllreduce {
   // A communicator whose peers may be gone is not waited for.
   ~NcclAllreduce() override {
     cudaSetDevice(context_.index());
-    const bool failed = failed_ || std::uncaught_exceptions() > 0;
-    if (comm_ && failed) library().abort(comm_);
-    if (stream_) cudaStreamSynchronize(stream_);
-    if (comm_ && !failed) library().destroy(comm_);
-    for (cudaEvent_t done : done_)
-      if (done) cudaEventDestroy(done);
-    if (ready_) cudaEventDestroy(ready_);
-    if (stream_) cudaStreamDestroy(stream_);
+    context_.card().watch(nullptr);
+    if (std::uncaught_exceptions() > 0) comm_->abort();
+    cudaStreamSynchronize(stream_.get());
   }
 
   void sum(std::size_t slot, DType dtype, void* data, std::size_t n) override {
     context_.use();
-    look_for_errors();
-    if (slot >= done_.size()) done_.resize(slot + 1, nullptr);
-    if (!done_[slot]) done_[slot] = make_event();
-    ECHELON_CUDA(cudaEventRecord(ready_, context_.stream()));
-    ECHELON_CUDA(cudaStreamWaitEvent(stream_, ready_, 0));
-    check(library().all_reduce(data, data, n, type_of(dtype), ncclSum, comm_, stream_), "ncclAllReduce", comm_);
-    ECHELON_CUDA(cudaEventRecord(done_[slot], stream_));
+    comm_->look();
+    ECHELON_CUDA(cudaEventRecord(ready_.get(), context_.stream()));
+    ECHELON_CUDA(cudaStreamWaitEvent(stream_.get(), ready_.get(), 0));
+    comm_->sum(dtype, data, n, stream_.get());
+    ECHELON_CUDA(cudaEventRecord(done_.at(slot).get(), stream_.get()));
   }
 
   void join(std::size_t slot) override {
     context_.use();
-    look_for_errors();
-    ECHELON_CUDA(cudaStreamWaitEvent(context_.stream(), done_.at(slot), 0));
+    comm_->look();
+    ECHELON_CUDA(cudaStreamWaitEvent(context_.stream(), done_.at(slot).get(), 0));
+  }
+
+  // A card that has failed sums nothing any more.
+  bool done(std::size_t slot) const override {
+    cudaSetDevice(context_.index());
+    if (cudaEventQuery(done_.at(slot).get()) != cudaErrorNotReady) return true;
+    cudaGetLastError();
+    return false;
   }
 
  private:
-  static cudaEvent_t make_event() {
-    cudaEvent_t event = nullptr;
-    ECHELON_CUDA(cudaEventCreateWithFlags(&event, cudaEventDisableTiming));
-    return event;
-  }
-
-  // What went wrong in sums that were enqueued before.
-  void look_for_errors() {
-    ncclResult_t status = ncclSuccess;
-    check(library().async_error(comm_, &status), "ncclCommGetAsyncError", comm_);
-    if (status == ncclSuccess || status == ncclInProgress) return;
-    failed_ = true;
-    check(status, "a sum", comm_);
-  }
-
   const Context& context_;
-  ncclComm_t comm_ = nullptr;
-  cudaStream_t stream_ = nullptr;  // beside the compute stream
-  cudaEvent_t ready_ = nullptr;
-  std::vector<cudaEvent_t> done_;  // by slot
-  bool failed_ = false;
+  OwnedStream stream_;  // beside the compute stream
+  OwnedEvent ready_;
+  std::vector<OwnedEvent> done_;  // by slot
+  std::shared_ptr<Communicator> comm_;
 };
 
 }  // namespace

@@ -1,33 +1,35 @@
 #include "cuda/recording.hpp"
 
+#include <utility>
+
 #include "cuda/check.hpp"
+#include "cuda/handles.hpp"
 
 namespace echelon::cuda {
 namespace {
 
+using OwnedGraph = Owned<cudaGraph_t, &cudaGraphDestroy>;
+using OwnedRunnable = Owned<cudaGraphExec_t, &cudaGraphExecDestroy>;
+
 class Graph final : public Recording {
  public:
-  // Takes `graph` over.
-  Graph(const Context& context, cudaGraph_t graph) : context_(context) {
-    const cudaError_t status = cudaGraphInstantiate(&runnable_, graph, 0);
-    cudaGraphDestroy(graph);
-    ECHELON_CUDA(status);
+  Graph(const Context& context, OwnedGraph graph) : context_(context) {
+    cudaGraphExec_t runnable = nullptr;
+    ECHELON_CUDA(cudaGraphInstantiate(&runnable, graph.get(), 0));
+    runnable_.reset(runnable);
   }
   Graph(const Graph&) = delete;
   Graph& operator=(const Graph&) = delete;
   // One that is running is freed once it has ended.
-  ~Graph() override {
-    cudaSetDevice(context_.index());
-    if (runnable_) cudaGraphExecDestroy(runnable_);
-  }
+  ~Graph() override { cudaSetDevice(context_.index()); }
   void replay() override {
     context_.use();
-    ECHELON_CUDA(cudaGraphLaunch(runnable_, context_.stream()));
+    ECHELON_CUDA(cudaGraphLaunch(runnable_.get(), context_.stream()));
   }
 
  private:
   const Context& context_;
-  cudaGraphExec_t runnable_ = nullptr;
+  OwnedRunnable runnable_;
 };
 
 }  // namespace
@@ -35,18 +37,23 @@ class Graph final : public Recording {
 // Other threads may go on calling CUDA meanwhile; what would wait or take memory in this one is refused.
 std::unique_ptr<Recording> record_ops(const Context& context, const std::function<void()>& enqueue) {
   context.use();
-  cudaGraph_t graph = nullptr;
   ECHELON_CUDA(cudaStreamBeginCapture(context.stream(), cudaStreamCaptureModeThreadLocal));
+  const auto end_capture = [&](OwnedGraph& graph) {
+    cudaGraph_t captured = nullptr;
+    const cudaError_t status = cudaStreamEndCapture(context.stream(), &captured);
+    graph.reset(captured);
+    return status;
+  };
+  OwnedGraph graph;
   try {
     enqueue();
   } catch (...) {
-    cudaStreamEndCapture(context.stream(), &graph);
-    if (graph) cudaGraphDestroy(graph);
+    (void)end_capture(graph);
     cudaGetLastError();
     throw;
   }
-  ECHELON_CUDA(cudaStreamEndCapture(context.stream(), &graph));
-  return std::make_unique<Graph>(context, graph);
+  ECHELON_CUDA(end_capture(graph));
+  return std::make_unique<Graph>(context, std::move(graph));
 }
 
 }  // namespace echelon::cuda

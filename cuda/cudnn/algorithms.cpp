@@ -1,47 +1,64 @@
 #include "cuda/cudnn/algorithms.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <limits>
 
+#include "base/text.hpp"
+
 namespace echelon::cuda {
 namespace {
 
-// `get` is the library's ranking, `size` an algorithm's workspace: an error there means that it cannot run
-// these shapes. Accepted algorithms that the ranking leaves out follow in the order given.
+// `get` is the library's ranking, `size` an algorithm's workspace: an error there means that it cannot run these
+// shapes. A ranking that fails leaves the order to `accepted`.
 template <class Perf, class Algo, class Get, class Size>
-std::vector<Algorithm> choose(std::vector<Algo> accepted, Get get, Size size) {
-  std::array<Perf, 16> ranking{};
+Ranked choose(const Accepted& accepted, std::size_t limit_bytes, Get get, Size size) {
+  std::array<Perf, 16> perfs{};
   int count = 0;
-  if (get(static_cast<int>(ranking.size()), &count, ranking.data()) != CUDNN_STATUS_SUCCESS) count = 0;
-  auto next = accepted.begin();
-  for (int i = 0; i < count; ++i) {
-    const Perf& perf = ranking[static_cast<std::size_t>(i)];
-    if (perf.status != CUDNN_STATUS_SUCCESS || perf.determinism != CUDNN_DETERMINISTIC) continue;
-    const auto found = std::find(next, accepted.end(), perf.algo);
-    if (found == accepted.end()) continue;
-    std::rotate(next, found, found + 1);
-    ++next;
-  }
-  std::vector<Algorithm> usable;
-  for (const Algo algo : accepted) {
+  if (get(static_cast<int>(perfs.size()), &count, perfs.data()) != CUDNN_STATUS_SUCCESS) count = 0;
+  std::vector<int> ranking;
+  for (int i = 0; i < count; ++i)
+    if (const Perf& perf = perfs[static_cast<std::size_t>(i)];
+        perf.status == CUDNN_STATUS_SUCCESS && perf.determinism == CUDNN_DETERMINISTIC)
+      ranking.push_back(static_cast<int>(perf.algo));
+  const auto workspace_of = [&](int id) -> std::optional<std::size_t> {
     std::size_t bytes = 0;
-    if (size(algo, &bytes) == CUDNN_STATUS_SUCCESS && bytes <= kWorkspaceCapBytes)
-      usable.push_back({static_cast<int>(algo), bytes});
-  }
-  return usable;
+    if (size(static_cast<Algo>(id), &bytes) != CUDNN_STATUS_SUCCESS) return {};
+    return bytes;
+  };
+  return rank_algorithms(accepted, ranking, workspace_of, limit_bytes);
 }
 
-template <class Algo>
-std::vector<Algo> with_if(std::vector<Algo> all, bool wanted, Algo more) {
-  if (wanted) all.push_back(more);
+Accepted accepted_algorithms(OpKind kind, DType dtype) {
+  Accepted all;
+  int winograd = -1;
+  if (kind == OpKind::conv_forward) {
+    all.exact = {CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_PRECOMP_GEMM, CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_GEMM,
+                 CUDNN_CONVOLUTION_FWD_ALGO_GEMM};
+    all.inexact = {CUDNN_CONVOLUTION_FWD_ALGO_WINOGRAD_NONFUSED, CUDNN_CONVOLUTION_FWD_ALGO_FFT_TILING,
+                   CUDNN_CONVOLUTION_FWD_ALGO_FFT};
+    winograd = CUDNN_CONVOLUTION_FWD_ALGO_WINOGRAD;
+  } else if (kind == OpKind::conv_backward_data) {
+    all.exact = {CUDNN_CONVOLUTION_BWD_DATA_ALGO_1};
+    all.inexact = {CUDNN_CONVOLUTION_BWD_DATA_ALGO_WINOGRAD_NONFUSED, CUDNN_CONVOLUTION_BWD_DATA_ALGO_FFT_TILING,
+                   CUDNN_CONVOLUTION_BWD_DATA_ALGO_FFT};
+    winograd = CUDNN_CONVOLUTION_BWD_DATA_ALGO_WINOGRAD;
+  } else {
+    all.exact = {CUDNN_CONVOLUTION_BWD_FILTER_ALGO_1};
+    all.inexact = {CUDNN_CONVOLUTION_BWD_FILTER_ALGO_WINOGRAD_NONFUSED, CUDNN_CONVOLUTION_BWD_FILTER_ALGO_FFT_TILING,
+                   CUDNN_CONVOLUTION_BWD_FILTER_ALGO_FFT};
+  }
+  if (winograd >= 0) (is_half(dtype) ? all.inexact : all.exact).push_back(winograd);
   return all;
 }
 
 }  // namespace
 
-std::vector<Algorithm> conv_algorithms(const Context& context, OpKind kind, DType dtype, const ConvDescriptors& of) {
-  const bool winograd = !is_half(dtype);
+Ranked conv_algorithms(const Context& context, OpKind kind, DType dtype, const ConvDescriptors& of) {
+  const Accepted accepted = accepted_algorithms(kind, dtype);
+  const auto limit = static_cast<std::size_t>(context.card().options().workspace_bytes);
   const cudnnHandle_t dnn = context.dnn();
   const auto x = of.x.get();
   const auto y = of.y.get();
@@ -49,9 +66,7 @@ std::vector<Algorithm> conv_algorithms(const Context& context, OpKind kind, DTyp
   const auto conv = of.conv.get();
   if (kind == OpKind::conv_forward)
     return choose<cudnnConvolutionFwdAlgoPerf_t, cudnnConvolutionFwdAlgo_t>(
-        with_if<cudnnConvolutionFwdAlgo_t>({CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_PRECOMP_GEMM,
-                                            CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_GEMM, CUDNN_CONVOLUTION_FWD_ALGO_GEMM},
-                                           winograd, CUDNN_CONVOLUTION_FWD_ALGO_WINOGRAD),
+        accepted, limit,
         [&](int most, int* count, auto* ranking) {
           return cudnnGetConvolutionForwardAlgorithm_v7(dnn, x, w, conv, y, most, count, ranking);
         },
@@ -60,8 +75,7 @@ std::vector<Algorithm> conv_algorithms(const Context& context, OpKind kind, DTyp
         });
   if (kind == OpKind::conv_backward_data)
     return choose<cudnnConvolutionBwdDataAlgoPerf_t, cudnnConvolutionBwdDataAlgo_t>(
-        with_if<cudnnConvolutionBwdDataAlgo_t>({CUDNN_CONVOLUTION_BWD_DATA_ALGO_1}, winograd,
-                                               CUDNN_CONVOLUTION_BWD_DATA_ALGO_WINOGRAD),
+        accepted, limit,
         [&](int most, int* count, auto* ranking) {
           return cudnnGetConvolutionBackwardDataAlgorithm_v7(dnn, w, y, conv, x, most, count, ranking);
         },
@@ -69,7 +83,7 @@ std::vector<Algorithm> conv_algorithms(const Context& context, OpKind kind, DTyp
           return cudnnGetConvolutionBackwardDataWorkspaceSize(dnn, w, y, conv, x, algo, bytes);
         });
   return choose<cudnnConvolutionBwdFilterAlgoPerf_t, cudnnConvolutionBwdFilterAlgo_t>(
-      {CUDNN_CONVOLUTION_BWD_FILTER_ALGO_1},
+      accepted, limit,
       [&](int most, int* count, auto* ranking) {
         return cudnnGetConvolutionBackwardFilterAlgorithm_v7(dnn, x, y, conv, w, most, count, ranking);
       },
@@ -78,10 +92,24 @@ std::vector<Algorithm> conv_algorithms(const Context& context, OpKind kind, DTyp
       });
 }
 
+std::string nothing_usable_text(const Context& context, const Ranked& ranked) {
+  if (ranked.above_limit.empty()) return "cuDNN has no deterministic algorithm";
+  const auto least =
+      std::min_element(ranked.above_limit.begin(), ranked.above_limit.end(),
+                       [](const Algorithm& a, const Algorithm& b) { return a.workspace_bytes < b.workspace_bytes; });
+  return fmt::format("cuDNN's algorithm {} needs {} of workspace, above device.workspace_mb = {}", least->id,
+                     bytes_text(static_cast<double>(least->workspace_bytes)),
+                     context.card().options().workspace_bytes >> 20);
+}
+
 Layout half_conv_layout(const Context& context, const OpSpec& spec) {
   if (!fits_cudnn(spec)) return Layout::plain;
   const ConvDescriptors last(std::get<ConvDims>(spec.dims), spec.dtype, Layout::channels_last, context.tf32());
-  return conv_algorithms(context, spec.kind, spec.dtype, last).empty() ? Layout::plain : Layout::channels_last;
+  const Ranked ranked = conv_algorithms(context, spec.kind, spec.dtype, last);
+  if (!ranked.usable.empty()) return Layout::channels_last;
+  context.fallbacks().note(spec.text(),
+                           nothing_usable_text(context, ranked) + " for images channels last; they lie plain");
+  return Layout::plain;
 }
 
 bool fits_cudnn(const OpSpec& spec) {

@@ -1,31 +1,29 @@
-// Which of cuDNN's convolution algorithms may run: deterministic ones, exact to a few roundings of the dtype, with a
-// capped workspace; best first by the library's own heuristics.
+// Which of cuDNN's convolution algorithms may run: all deterministic ones whose workspace stays below
+// device.workspace_mb. Those that are exact to a few roundings of the dtype come first, best first by the library's own
+// heuristics.
 //
-// FFT algorithms and the non-fused Winograd are left out: in f32 they lose two or three digits against plain sums, more
-// than the bounds that replicas are held to. In halves every Winograd is.
+// FFT algorithms and the non-fused Winograd come last: in f32 they lose two or three digits against plain sums, more
+// than the bounds that replicas are held to. In halves every Winograd does. Where one of them is chosen, a warning
+// names it. ALGO_0 of backward data and ALGO_0 and ALGO_3 of backward filter add up with atomics and are never used.
 #pragma once
 
-#include <cstddef>
-#include <vector>
+#include <string>
 
 #include "cuda/context.hpp"
 #include "cuda/cudnn/descriptors.hpp"
+#include "cuda/cudnn/ranked.hpp"
 #include "device/op_spec.hpp"
 
 namespace echelon::cuda {
 
-inline constexpr std::size_t kWorkspaceCapBytes = std::size_t{256} << 20;
+// kind: one of the three conv kinds, of the descriptors' dtype. Nothing usable where the library has none that will do.
+Ranked conv_algorithms(const Context& context, OpKind kind, DType dtype, const ConvDescriptors& of);
 
-struct Algorithm {
-  int id = 0;  // cudnnConvolution{Fwd,BwdData,BwdFilter}Algo_t
-  std::size_t workspace_bytes = 0;
-};
-
-// kind: one of the three conv kinds, of the descriptors' dtype. Empty where the library has none that will do.
-std::vector<Algorithm> conv_algorithms(const Context& context, OpKind kind, DType dtype, const ConvDescriptors& of);
+// "cuDNN has no deterministic algorithm", or those that would need more workspace, and how much.
+std::string nothing_usable_text(const Context& context, const Ranked& ranked);
 
 // The layout in which a convolution of halves runs fastest: channels_last, as tensor cores read, where the library has
-// an algorithm for it, else plain.
+// an algorithm for it, else plain, with a warning.
 Layout half_conv_layout(const Context& context, const OpSpec& spec);
 
 // Extents are ints to cuDNN, and no tensor may have 2^31 elements or more.

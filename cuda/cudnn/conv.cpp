@@ -1,4 +1,5 @@
-// Convolution through cuDNN's classic calls, our plain kernels where the library has no deterministic algorithm.
+// Convolution through cuDNN's classic calls. Where the library has no deterministic algorithm, device.allow_fallback
+// permits our plain kernels; without it that is an error (device/fallback.hpp).
 //
 // Halves: the f32 weights of the arena are rounded and packed into scratch before each call, their gradient comes out
 // of the library in halves and is added to the arena's f32.
@@ -7,8 +8,8 @@
 #include <algorithm>
 #include <memory>
 #include <optional>
+#include <utility>
 
-#include "base/log.hpp"
 #include "cuda/check.hpp"
 #include "cuda/cudnn/algorithms.hpp"
 #include "cuda/kernel_op.hpp"
@@ -37,8 +38,13 @@ class Conv final : public Op {
         output_(channel_extents(d_.N, d_.K, d_.P() * d_.Q(), layout_)) {
     if (fits_cudnn(spec)) {
       descriptors_.emplace(d_, spec.dtype, layout_, context_.tf32());
-      algorithms_ = conv_algorithms(context_, kind_, spec.dtype, *descriptors_);
+      Ranked ranked = conv_algorithms(context_, kind_, spec.dtype, *descriptors_);
+      algorithms_ = std::move(ranked.usable);
+      if (algorithms_.empty()) replace_library(nothing_usable_text(context_, ranked));
+    } else {
+      replace_library("cuDNN takes no tensor of 2^31 elements or more");
     }
+    if (!algorithms_.empty()) note_exactness(algorithms_[0]);
     for (const Algorithm& algorithm : algorithms_)
       workspace_bytes_ = std::max(workspace_bytes_, algorithm.workspace_bytes);
     if (kind_ == OpKind::conv_backward_weights && d_.bias)
@@ -77,6 +83,16 @@ class Conv final : public Op {
     return staged(a);
   }
 
+  void replace_library(const std::string& reason) const {
+    context_.fallbacks().replace(text_, reason, "a plain loop of sums in double, many times slower");
+  }
+  void note_exactness(const Algorithm& algorithm) const {
+    if (!algorithm.exact)
+      context_.fallbacks().note(text_, fmt::format("cuDNN's best deterministic algorithm, {}, is two or three digits "
+                                                   "less exact than plain sums",
+                                                   algorithm.id));
+  }
+
   // Runs `call` with the best algorithm that the library does not refuse when it comes to it; false where none is left.
   template <class Call>
   bool in_library(Call call) {
@@ -87,14 +103,23 @@ class Conv final : public Op {
       if (category != CUDNN_STATUS_NOT_SUPPORTED && category != CUDNN_STATUS_BAD_PARAM)
         check(status, text_.c_str(), __FILE__, __LINE__);
       cudaGetLastError();
-      log_warning("{}: cudnn refuses algorithm {} ({}); going on with the next", text_, algorithms_[at_].id,
-                  cudnnGetErrorString(status));
+      const std::string refused =
+          fmt::format("cuDNN refuses algorithm {} when it runs ({})", algorithms_[at_].id, cudnnGetErrorString(status));
+      if (at_ + 1 == algorithms_.size()) {
+        replace_library(refused);
+      } else {
+        context_.fallbacks().note(text_, refused + "; the next one runs");
+        note_exactness(algorithms_[at_ + 1]);
+      }
     }
     return false;
   }
 
   bool library(const void* one, const void* other) const {
-    return at_ < algorithms_.size() && aligned(one) && aligned(other);
+    if (at_ == algorithms_.size()) return false;
+    if (aligned(one) && aligned(other)) return true;
+    replace_library("images that do not begin at a multiple of 16 bytes");
+    return false;
   }
 
   void forward(const OpArgs& a) {

@@ -60,11 +60,7 @@ class Rnn : public Op {
           fmt::format("device cuda runs no chunks of sequences of unlike lengths ({}); leave out "
                       "parallel.time_chunks",
                       text_));
-    if (d_.lengths) {
-      void* pinned = nullptr;
-      ECHELON_CUDA(cudaHostAlloc(&pinned, static_cast<std::size_t>(d_.N) * sizeof(int), cudaHostAllocDefault));
-      lengths_ = std::unique_ptr<int, cudaError_t (*)(void*)>(static_cast<int*>(pinned), cudaFreeHost);
-    }
+    if (d_.lengths) lengths_ = make_host_memory(static_cast<std::size_t>(d_.N) * sizeof(int));
   }
 
   std::size_t saved_bytes() const override { return library_.reserve_bytes(); }
@@ -87,11 +83,12 @@ class Rnn : public Op {
     ECHELON_CUDA(cudaMemcpyAsync(lengths_.get(), tensor<const int>(a, at_.lengths),
                                  static_cast<std::size_t>(d_.N) * sizeof(int), cudaMemcpyDeviceToHost,
                                  context_.stream()));
-    ECHELON_CUDA(cudaStreamSynchronize(context_.stream()));
+    context_.synchronize();
+    const int* lengths = reinterpret_cast<const int*>(lengths_.get());
     for (std::int64_t n = 0; n < d_.N; ++n)
-      ECHELON_CHECK(lengths_.get()[n] >= 1 && lengths_.get()[n] <= d_.T, "sample {} has length {} of {} ({})", n,
-                    lengths_.get()[n], d_.T, text_);
-    library_.set_lengths(lengths_.get());
+      ECHELON_CHECK(lengths[n] >= 1 && lengths[n] <= d_.T, "sample {} has length {} of {} ({})", n, lengths[n], d_.T,
+                    text_);
+    library_.set_lengths(lengths);
   }
 
   const void* weights(const OpArgs& a) {
@@ -148,7 +145,7 @@ class Rnn : public Op {
   std::uint64_t version_ = 0;
   Parts scratch_;
   std::size_t work_at_, x_at_, y_at_, h0_at_, c0_at_;
-  std::unique_ptr<int, cudaError_t (*)(void*)> lengths_{nullptr, cudaFreeHost};
+  OwnedHostMemory lengths_;  // of ints
 };
 
 template <class T>

@@ -15,16 +15,12 @@ class CudaVectorOps final : public VectorOps {
  public:
   explicit CudaVectorOps(const Context& context) : context_(context) {
     context_.use();
-    ECHELON_CUDA(cudaMalloc(&on_device_, kBytes));
-    ECHELON_CUDA(cudaHostAlloc(&on_host_, kBytes, cudaHostAllocDefault));
+    on_device_ = make_memory(kBytes);
+    on_host_ = make_host_memory(kBytes);
   }
   CudaVectorOps(const CudaVectorOps&) = delete;
   CudaVectorOps& operator=(const CudaVectorOps&) = delete;
-  ~CudaVectorOps() override {
-    cudaSetDevice(context_.index());
-    if (on_device_) cudaFree(on_device_);
-    if (on_host_) cudaFreeHost(on_host_);
-  }
+  ~CudaVectorOps() override { cudaSetDevice(context_.index()); }
 
   void fill(DType dtype, void* dst, double value, std::size_t n) override {
     enqueue(dtype, [&]<class T>(T) { vector_fill(static_cast<T*>(dst), static_cast<T>(value), n, context_.stream()); });
@@ -51,31 +47,46 @@ class CudaVectorOps final : public VectorOps {
     enqueue(dtype, [&]<class T>(T) { vector_compensate<T>(how, update, n, context_.stream()); });
   }
   double sum_squares(DType dtype, const void* src, std::size_t n) override {
-    enqueue(dtype, [&]<class T>(T) {
-      partial_sum_squares(static_cast<const T*>(src), n, static_cast<double*>(on_device_), context_.stream());
-    });
     double sum = 0;
-    for (const double partial : partials<double>()) sum += partial;
+    const VectorRange range{src, n};
+    sums_of_squares(dtype, {&range, 1}, {&sum, 1});
     return sum;
+  }
+  void sums_of_squares(DType dtype, std::span<const VectorRange> ranges, std::span<double> sums) override {
+    for (std::size_t begin = 0; begin < ranges.size(); begin += kRanges) {
+      const std::size_t count = std::min(kRanges, ranges.size() - begin);
+      for (std::size_t i = 0; i < count; ++i)
+        enqueue(dtype, [&]<class T>(T) {
+          const VectorRange& range = ranges[begin + i];
+          partial_sum_squares(static_cast<const T*>(range.data), range.n, on_device<double>() + i * kReduceBlocks,
+                              context_.stream());
+        });
+      const std::span<const double> all = partials<double>(count);
+      for (std::size_t i = 0; i < count; ++i) {
+        double& sum = sums[begin + i] = 0;
+        for (const double partial : all.subspan(i * kReduceBlocks, kReduceBlocks)) sum += partial;
+      }
+    }
   }
   double max_abs(DType dtype, const void* src, std::size_t n) override {
     enqueue(dtype, [&]<class T>(T) {
-      partial_max_abs(static_cast<const T*>(src), n, static_cast<std::uint64_t*>(on_device_), context_.stream());
+      partial_max_abs(static_cast<const T*>(src), n, on_device<std::uint64_t>(), context_.stream());
     });
-    const auto all = partials<std::uint64_t>();
+    const auto all = partials<std::uint64_t>(1);
     return std::bit_cast<double>(*std::max_element(all.begin(), all.end()));
   }
   std::size_t count_not_finite(DType dtype, const void* src, std::size_t n) override {
     enqueue(dtype, [&]<class T>(T) {
-      partial_not_finite(static_cast<const T*>(src), n, static_cast<std::uint64_t*>(on_device_), context_.stream());
+      partial_not_finite(static_cast<const T*>(src), n, on_device<std::uint64_t>(), context_.stream());
     });
     std::size_t count = 0;
-    for (const std::uint64_t partial : partials<std::uint64_t>()) count += partial;
+    for (const std::uint64_t partial : partials<std::uint64_t>(1)) count += partial;
     return count;
   }
 
  private:
-  static constexpr std::size_t kBytes = kReduceBlocks * 8;
+  static constexpr std::size_t kRanges = 64;  // that are waited for together
+  static constexpr std::size_t kBytes = kRanges * kReduceBlocks * 8;
 
   template <class Launch>
   void enqueue(DType dtype, Launch&& launch) {
@@ -84,17 +95,24 @@ class CudaVectorOps final : public VectorOps {
     check_launch("a vector operation");
   }
 
-  // The blocks' results, once the device has written them.
   template <class V>
-  std::span<const V> partials() {
-    ECHELON_CUDA(cudaMemcpyAsync(on_host_, on_device_, kBytes, cudaMemcpyDeviceToHost, context_.stream()));
-    ECHELON_CUDA(cudaStreamSynchronize(context_.stream()));
-    return {static_cast<const V*>(on_host_), static_cast<std::size_t>(kReduceBlocks)};
+  V* on_device() const {
+    return reinterpret_cast<V*>(on_device_.get());
+  }
+
+  // The results of the blocks of so many launches, once the device has written them.
+  template <class V>
+  std::span<const V> partials(std::size_t launches) {
+    const std::size_t values = launches * kReduceBlocks;
+    ECHELON_CUDA(cudaMemcpyAsync(on_host_.get(), on_device_.get(), values * sizeof(V), cudaMemcpyDeviceToHost,
+                                 context_.stream()));
+    context_.synchronize();
+    return {reinterpret_cast<const V*>(on_host_.get()), values};
   }
 
   const Context& context_;
-  void* on_device_ = nullptr;
-  void* on_host_ = nullptr;
+  OwnedMemory on_device_;
+  OwnedHostMemory on_host_;
 };
 
 }  // namespace

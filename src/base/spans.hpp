@@ -118,6 +118,7 @@ struct SpanPlace {
   SpanLane lane = SpanLane::compute;
   const int* world = nullptr;      // ranks in the world by rank of the group that is driven; null: they are the same
   SpanWatcher* watcher = nullptr;  // null: nobody
+  SpanWatcher* borders = nullptr;  // likewise, told before the watcher (train/device_times.hpp)
 };
 inline constinit thread_local SpanPlace span_place;
 
@@ -143,9 +144,11 @@ class SpanTimer {
  public:
   SpanTimer(double& total_s, SpanKind kind, const Clock& clock = host_clock())
       : total_s_(total_s), clock_(clock), begin_s_(clock.now_s()), kind_(kind) {
+    if (span_place.borders != nullptr) span_place.borders->begins(kind);
     if (span_place.watcher != nullptr) span_place.watcher->begins(kind);
   }
   ~SpanTimer() {
+    if (span_place.borders != nullptr) span_place.borders->ends(kind_, begin_s_);
     if (span_place.watcher != nullptr) span_place.watcher->ends(kind_, begin_s_);
     const double end_s = clock_.now_s();
     total_s_ += end_s - begin_s_;

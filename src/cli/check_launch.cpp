@@ -37,7 +37,7 @@ std::vector<Footprint> fullest_host(const Check& check, const std::vector<Footpr
   for (int rank = 0; rank < check.ranks; ++rank) {
     const bool serves = rank >= check.workers();
     Footprint held = memory[static_cast<std::size_t>(serves ? 0 : mesh.index_in_group(mesh.coord(rank)))];
-    if (serves) held.activations = held.scratch = held.evaluation = held.packed = 0;
+    if (serves) held.activations = held.scratch = held.evaluation = held.packed = held.uploads = 0;
     if (serves || mesh.coord(rank).replica > 0) held.checkpoint = 0;
     by_host[static_cast<std::size_t>(hosts[static_cast<std::size_t>(rank)])].push_back(held);
   }

@@ -35,7 +35,7 @@ std::string memory_text(const Config& config, const Footprint& memory) {
   return fmt::format("{} a rank: weights {}, gradients {}, optimiser {}{}, {}{}{}; and up to {} of records",
                      bytes_text(memory.total()), bytes_text(memory.weights), bytes_text(memory.gradients),
                      bytes_text(memory.optimiser), part("strategy", memory.strategy), activations_text(memory),
-                     part("evaluation", memory.evaluation),
+                     part("evaluation", memory.evaluation) + part("uploads", memory.uploads),
                      part("in host memory of the exchange", memory.host) +
                          part("in host memory of rank 0 for checkpoints", memory.checkpoint),
                      bytes_text(config.data.buffer_mb * kMiB));

@@ -152,9 +152,11 @@ std::vector<WaitView> Engine::waits() const {
   const std::lock_guard lock(body_->mutex);
   std::vector<WaitView> all = body_->published;
   for (const auto& [note, wait] : body_->noted) all.push_back(wait);
+  for (const auto& [note, look] : body_->watched)
+    if (const std::optional<WaitView> wait = look()) all.push_back(*wait);
   if (const double begun_s = body_->pass_begun_s.load(std::memory_order_relaxed);
       begun_s > 0 && clock().now_s() - begun_s > kStuckPass_s)
-    all.push_back({.channel = 0, .step = 0, .peer = -1, .sending = false, .since_s = begun_s});
+    all.push_back({.channel = 0, .step = 0, .peer = kMessageLibrary, .sending = false, .since_s = begun_s});
   return all;
 }
 
@@ -168,6 +170,13 @@ std::uint64_t Engine::note_wait(WaitView wait) {
 void Engine::end_wait(std::uint64_t noted) {
   const std::lock_guard lock(body_->mutex);
   body_->noted.erase(noted);
+  body_->watched.erase(noted);
+}
+
+std::uint64_t Engine::note_watch(std::function<std::optional<WaitView>()> look) {
+  const std::lock_guard lock(body_->mutex);
+  body_->watched[body_->next_note] = std::move(look);
+  return body_->next_note++;
 }
 
 }  // namespace echelon::inline comm

@@ -44,6 +44,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -92,11 +93,15 @@ class Ticket {
   std::shared_ptr<State> state_;
 };
 
+// What a rank may wait for beside other ranks.
+inline constexpr int kMessageLibrary = -1;
+inline constexpr int kDeviceLibrary = -2;  // that sums between devices (device/device_allreduce.hpp)
+
 // One wait of the engine, as the watchdog reads it.
 struct WaitView {
   int channel = 0;
-  std::int64_t step = 0;  // of the plan
-  int peer = -1;          // in the world of ranks, whatever the group; -1: the message library
+  std::int64_t step = 0;       // of the plan; of sums between devices the bucket
+  int peer = kMessageLibrary;  // in the world of ranks, whatever the group, or one of the two above
   bool sending = false;
   double since_s = 0;
 };
@@ -188,6 +193,9 @@ class Engine {
   // `peer` is a rank of this engine. Any thread.
   std::uint64_t note_wait(WaitView wait);
   void end_wait(std::uint64_t noted);
+  // Likewise a wait that is seen only by looking, such as that of a device for a sum: `look` is called by `waits()`,
+  // on any thread, and must not call this engine.
+  std::uint64_t note_watch(std::function<std::optional<WaitView>()> look);
   WireCounters counters() const;
   void restart_card_rates();
 

@@ -5,9 +5,11 @@
 #include <condition_variable>
 #include <deque>
 #include <exception>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <thread>
 #include <vector>
 
@@ -54,7 +56,8 @@ struct Engine::Body final : Driver {
   std::vector<Queued> inbox;
   std::vector<Protocol> new_protocols;
   std::vector<WaitView> published;
-  std::map<std::uint64_t, WaitView> noted;  // waits outside the engine (note_wait)
+  std::map<std::uint64_t, WaitView> noted;                                    // waits outside the engine (note_wait)
+  std::map<std::uint64_t, std::function<std::optional<WaitView>()>> watched;  // likewise (note_watch)
   std::uint64_t next_note = 0;
   std::exception_ptr end;             // what ends everything; null: nothing does
   std::atomic<bool> news = false;     // inbox, a protocol's posts, new_protocols or end have changed

@@ -19,8 +19,10 @@
 #include <string_view>
 #include <vector>
 
+#include "device/copy_queue.hpp"
 #include "device/device_allreduce.hpp"
 #include "device/device_codec.hpp"
+#include "device/device_timer.hpp"
 #include "device/op.hpp"
 #include "device/op_spec.hpp"
 #include "device/row_bits.hpp"
@@ -98,11 +100,14 @@ struct DeviceOptions {
   int index = 0;                        // cuda: which of the visible ones
   int threads = 1;                      // host devices: threads of one op
   std::int64_t memory_limit_bytes = 0;  // 0: no limit but the memory there is
-  bool only_counts = false;             // host devices: what is allocated is counted and takes no memory until touched
-  bool tf32 = false;                    // cuda: f32 convolutions and products may round their operands to TF32
-  double paced_gflops = 50.0;           // paced: rate for flops(spec) where the table has no row
-  double paced_gb_per_s = 10.0;         // paced: rate for traffic_bytes(spec), added
-  std::string paced_table = {};         // paced: JSON {"<spec text>": seconds, ..} as `bench step --table` writes it
+  bool only_counts = false;     // what is allocated is counted; it takes no memory (host devices: until it is touched),
+                                // and on others nothing runs
+  bool tf32 = false;            // cuda: f32 convolutions and products may round their operands to TF32
+  bool allow_fallback = false;  // cuda: a convolution that the library cannot run is a plain loop, not an error
+  std::int64_t workspace_bytes = std::int64_t{1} << 30;  // cuda: largest workspace of a convolution's algorithm
+  double paced_gflops = 50.0;                            // paced: rate for flops(spec) where the table has no row
+  double paced_gb_per_s = 10.0;                          // paced: rate for traffic_bytes(spec), added
+  std::string paced_table = {};  // paced: JSON {"<spec text>": seconds, ..} as `bench step --table` writes it
 };
 
 class Device {
@@ -123,6 +128,8 @@ class Device {
   virtual Memory allocate(std::size_t bytes, std::string_view tag) = 0;
   virtual std::size_t allocated_bytes() const = 0;
   virtual std::size_t peak_bytes() const = 0;
+  // Memory of the card, all of it; 0 on the host, whose memory is shared by what runs there.
+  virtual std::size_t card_bytes() const { return 0; }
 
   // In stream order; `to_host` and `to_device` return when the host memory may be reused.
   virtual void to_device(void* dst, const void* src, std::size_t bytes);  // default: to_device_async, synchronize
@@ -134,6 +141,9 @@ class Device {
   virtual Memory allocate_host(std::size_t bytes) = 0;  // pinned where that matters
   virtual std::unique_ptr<Event> record() = 0;
   virtual void synchronize() = 0;
+  // Null where calls return when their work is done.
+  virtual std::unique_ptr<DeviceTimer> make_timer() { return nullptr; }
+  virtual std::unique_ptr<CopyQueue> make_copy_queue(std::size_t slots) { return (void)slots, nullptr; }
 
   // For ranks of one host whose device memory the CPU cannot read. export_memory returns a handle of a block, to be
   // sent to another process; empty where the device has none. import_memory maps that block there; without data where

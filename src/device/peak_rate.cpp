@@ -33,4 +33,18 @@ double peak_flops(Device& device, DType activations, DType stored) {
   return best;
 }
 
+double memory_bytes_per_s(Device& device, DType stored) {
+  const std::size_t n = device.on_host() ? std::size_t{4} << 20 : std::size_t{64} << 20;
+  const Memory to = device.allocate(n * size_of(stored), "peak"), from = device.allocate(n * size_of(stored), "peak");
+  double fastest = 1e30;
+  for (int round = 0; round < 4; ++round) {
+    device.synchronize();
+    const double start = now_s();
+    device.vector_ops().axpy(stored, to.data(), 1.0, from.data(), n);
+    device.synchronize();
+    fastest = std::min(fastest, now_s() - start);
+  }
+  return 3 * static_cast<double>(n * size_of(stored)) / fastest;
+}
+
 }  // namespace echelon::inline device

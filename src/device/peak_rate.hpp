@@ -1,5 +1,5 @@
-// The rate of large matrix products on a device: the practical upper bound for ops, of which reports give the share
-// that a step reaches.
+// The rates that a device reaches at best: of large matrix products, of which reports give the share that a step
+// reaches, and of its memory.
 #pragma once
 
 #include "device/device.hpp"
@@ -9,5 +9,9 @@ namespace echelon::inline device {
 // In FLOP/s, a multiply-add being 2; the best of several sizes. `activations`: dtype of the factors, kept as `stored`.
 // Takes up to some seconds of a slow device. MemoryError where three matrices do not fit.
 double peak_flops(Device& device, DType activations, DType stored);
+
+// In bytes/s, read and written together, of a vector operation on more than caches hold; some milliseconds. MemoryError
+// likewise.
+double memory_bytes_per_s(Device& device, DType stored);
 
 }  // namespace echelon::inline device

@@ -6,11 +6,17 @@
 #pragma once
 
 #include <cstddef>
+#include <span>
 
 #include "base/dtype.hpp"
 #include "device/delay_compensation.hpp"
 
 namespace echelon::inline device {
+
+struct VectorRange {
+  const void* data = nullptr;
+  std::size_t n = 0;
+};
 
 class VectorOps {
  public:
@@ -25,6 +31,10 @@ class VectorOps {
                           std::size_t n) = 0;
   // Sum of squares in double, in an order that depends on n alone. Synchronous on every device, as are the next two.
   virtual double sum_squares(DType dtype, const void* src, std::size_t n) = 0;
+  // Of each range into `sums`, the same bits; a device out of the host's reach waits once for many ranges.
+  virtual void sums_of_squares(DType dtype, std::span<const VectorRange> ranges, std::span<double> sums) {
+    for (std::size_t i = 0; i < ranges.size(); ++i) sums[i] = sum_squares(dtype, ranges[i].data, ranges[i].n);
+  }
   // Largest magnitude, 0 for n = 0; NaN where there is one.
   virtual double max_abs(DType dtype, const void* src, std::size_t n) = 0;
   // Number of values that are inf or NaN.

@@ -21,6 +21,7 @@ namespace echelon::inline job {
 namespace {
 
 std::string rank_text(const Transport& transport, int rank) {
+  if (rank == kDeviceLibrary) return "the library that sums between devices";
   if (rank < 0) return "the message library";
   return fmt::format(
       "rank {} on {}", rank,

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <cstring>
 #include <utility>
 
 #include "base/check.hpp"
@@ -13,6 +15,11 @@
 #include "model/program_body.hpp"
 
 namespace echelon::inline model {
+namespace {
+
+constexpr std::size_t kLossBytes = 3 * sizeof(double);  // of LossSums, on the device
+
+}  // namespace
 
 Program::Program(const Graph& graph, Arenas& arenas, const ProgramOptions& options)
     : body_(std::make_unique<Body>(graph, arenas, options)) {}
@@ -102,11 +109,40 @@ void Program::set_pace(StepPace& pace, double passes) {
     b.pace_s.push_back(op.cut < 0 ? seconds[computed++] : 0);
 }
 
+std::size_t Program::input_bytes() const {
+  std::size_t bytes = 0;
+  for (const Value& value : body_->graph.values())
+    if (value.producer < 0) bytes += input(value.name).bytes();
+  return bytes;
+}
+
 LossSums Program::losses() {
   LossSums all;
   for (int which = 0; which < body_->options.in_flight && body_->lowered.loss_sums >= 0; ++which) {
     std::array<double, 3> sums{};
-    body_->device.to_host(sums.data(), body_->address(body_->lowered.loss_sums, which), sizeof(sums));
+    body_->device.to_host(sums.data(), body_->address(body_->lowered.loss_sums, which), kLossBytes);
+    all.loss += sums[0];
+    all.correct += sums[1];
+    all.weight += sums[2];
+  }
+  return all;
+}
+
+void Program::send_losses() {
+  Body& b = *body_;
+  if (b.lowered.loss_sums < 0) return;
+  const auto in_flight = static_cast<std::size_t>(b.options.in_flight);
+  if (b.losses.data() == nullptr) b.losses = b.device.allocate_host(in_flight * kLossBytes);
+  for (std::size_t which = 0; which < in_flight; ++which)
+    b.device.to_host_async(b.losses.bytes_at(which * kLossBytes),
+                           b.address(b.lowered.loss_sums, static_cast<int>(which)), kLossBytes);
+}
+
+LossSums Program::sent_losses() const {
+  LossSums all;
+  for (std::size_t at = 0; at < body_->losses.bytes(); at += kLossBytes) {
+    std::array<double, 3> sums{};
+    std::memcpy(sums.data(), body_->losses.bytes_at(at), kLossBytes);
     all.loss += sums[0];
     all.correct += sums[1];
     all.weight += sums[2];
@@ -116,7 +152,7 @@ LossSums Program::losses() {
 
 void Program::reset_losses() {
   for (int which = 0; which < body_->options.in_flight && body_->lowered.loss_sums >= 0; ++which)
-    body_->device.zero(body_->address(body_->lowered.loss_sums, which), 3 * sizeof(double));
+    body_->device.zero(body_->address(body_->lowered.loss_sums, which), kLossBytes);
 }
 
 bool Program::has_states() const { return !body_->lowered.states.empty(); }

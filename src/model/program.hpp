@@ -85,6 +85,8 @@ class Program {
   // Device memory of a graph input, (N, ..), plain, in the arenas' dtype or i32; the caller fills it before `forward`
   // (Device::to_device). Throws where the graph has no such input.
   Tensor input(std::string_view name, int in_flight = 0) const;
+  // Of all inputs of one micro-batch.
+  std::size_t input_bytes() const;
   // "ids" exists only where a layer reads it; "target" and "lengths" where the data has them.
   bool has_input(std::string_view name) const;
   // Device memory of a value after a forward pass, (N, ..), plain. Logits (the input of the loss) always; other values
@@ -116,6 +118,10 @@ class Program {
   // Sums over all forward passes since the last reset; waits for the device. Zeros for a graph without a loss.
   LossSums losses();
   void reset_losses();
+  // The same without waiting for the whole device: the sums of all forward passes that are enqueued so far are copied
+  // to the host in stream order, and can be read once an event recorded afterwards has passed.
+  void send_losses();
+  LossSums sent_losses() const;
 
   // Recurrent states that layers with `carry` keep between forward passes, zero at first.
   bool has_states() const;

@@ -38,6 +38,7 @@ struct Program::Body {
   ProgramOptions options;
   Lowered lowered;
   Memory activations, scratch, states;
+  Memory losses;                                                   // on the host: of each micro-batch in flight
   int slot = 0;                                                    // the state slot that `pointers` refer to
   std::vector<std::size_t> offset;                                 // by tensor, of its storage
   std::size_t activations_each = 0;                                // bytes of one micro-batch in flight

@@ -89,11 +89,21 @@ void Optimiser::make_segments() {
     if (adapts) adapting_.push_back(segments_.size());
     segments_.push_back({{p.begin, p.end()}, p.kind, p.decays, p.momentum, adapts, counts, table});
   }
+  reserve_squares();
+}
+
+// Two sums of each part that any call can ask for, so that no step allocates.
+void Optimiser::reserve_squares() {
+  const std::size_t parts = 2 * (segments_.size() + own_.size());
+  asked_.reserve(parts);
+  asked_for_.reserve(parts);
+  squares_.reserve(parts);
 }
 
 void Optimiser::serve(std::vector<ArenaRange> ranges, Sum over_servers) {
   own_ = std::move(ranges);
   over_servers_ = std::move(over_servers);
+  reserve_squares();
 }
 
 template <class Act>
@@ -145,8 +155,9 @@ double Optimiser::measure(ArenaRange range) {
   double sum = 0;
   each_part(range, [&](const Segment& segment, ArenaRange part) {
     if (segment.kind != ParameterKind::statistic && segment.counts)
-      sum += squares(arenas_.gradients_at(part.begin), part);
+      ask_squares(arenas_.gradients_at(part.begin), part, sum);
   });
+  add_squares();
   return sum;
 }
 
@@ -170,23 +181,21 @@ void Optimiser::apply(ArenaRange range) {
     ECHELON_CHECK(together || !segment.adapts || part == segment.range, "rule {} takes whole parameters, not [{}, {})",
                   info_.name, part.begin, part.end);
     prepare(segment, part);
-    if (!together) finish(segment, part);
   });
-  if (together) {
-    add_norms();
-    each_part(range, [&](const Segment& segment, ArenaRange part) { finish(segment, part); });
-  }
+  add_squares();
+  if (together) add_norms();
+  each_part(range, [&](const Segment& segment, ArenaRange part) { finish(segment, part); });
   arenas_.touch();
 }
 
 // LAMB's rule writes a direction alone: that it may do before norms are known.
 void Optimiser::prepare(Segment& segment, ArenaRange part) {
-  if (segment.adapts) segment.weights += squares(arenas_.weights_at(part.begin), part);
+  if (segment.adapts) ask_squares(arenas_.weights_at(part.begin), part, segment.weights);
   if (segment.adapts && info_.trust == TrustRatio::gradient)
-    segment.step += squares(arenas_.gradients_at(part.begin), part);
+    ask_squares(arenas_.gradients_at(part.begin), part, segment.step);
   if (info_.trust != TrustRatio::update || segment.kind == ParameterKind::statistic) return;
   run_rule(segment, part, scalars_);
-  if (segment.adapts) segment.step += squares(direction_at(part.begin), part);
+  if (segment.adapts) ask_squares(direction_at(part.begin), part, segment.step);
 }
 
 // Of parameters whose parts lie on several servers, and of slices of tensors.
@@ -244,8 +253,17 @@ void Optimiser::run_rule(const Segment& segment, ArenaRange part, const RuleScal
   rule_->apply(w, g, {states.data(), states_.size()}, static_cast<std::size_t>(part.elems()), scalars);
 }
 
-double Optimiser::squares(const void* values, ArenaRange part) {
-  return arenas_.device().vector_ops().sum_squares(arenas_.dtype(), values, static_cast<std::size_t>(part.elems()));
+void Optimiser::ask_squares(const void* values, ArenaRange part, double& sum) {
+  asked_.push_back({values, static_cast<std::size_t>(part.elems())});
+  asked_for_.push_back(&sum);
+}
+
+void Optimiser::add_squares() {
+  squares_.resize(asked_.size());
+  if (!asked_.empty()) arenas_.device().vector_ops().sums_of_squares(arenas_.dtype(), asked_, squares_);
+  for (std::size_t i = 0; i < asked_.size(); ++i) *asked_for_[i] += squares_[i];
+  asked_.clear();
+  asked_for_.clear();
 }
 
 void* Optimiser::direction_at(std::int64_t elem) const {

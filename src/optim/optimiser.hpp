@@ -140,7 +140,11 @@ class Optimiser {
   void finish(const Segment& segment, ArenaRange part);
   void add_norms();
   void run_rule(const Segment& segment, ArenaRange part, const RuleScalars& scalars);
-  double squares(const void* values, ArenaRange part);
+  // Asks for the sum of squares of `part` to be added to `sum`; add_squares adds all that were asked for, so that a
+  // device out of the host's reach is waited for once.
+  void ask_squares(const void* values, ArenaRange part, double& sum);
+  void add_squares();
+  void reserve_squares();
   void* direction_at(std::int64_t elem) const;
 
   OptimiserConfig config_;
@@ -151,9 +155,12 @@ class Optimiser {
   std::vector<std::size_t> sliced_;    // segments that adapt and are slices of tensors
   std::vector<std::size_t> adapting_;  // all that adapt
   std::vector<double> norm_sums_;      // two of each
-  std::vector<ArenaRange> own_;        // that this rank steps on
-  Sum over_servers_;                   // null: this rank steps on everything
-  std::vector<Memory> states_;         // the rule's, then LAMB's direction
+  std::vector<VectorRange> asked_;     // by ask_squares, with where each sum goes; and the sums
+  std::vector<double*> asked_for_;
+  std::vector<double> squares_;
+  std::vector<ArenaRange> own_;  // that this rank steps on
+  Sum over_servers_;             // null: this rank steps on everything
+  std::vector<Memory> states_;   // the rule's, then LAMB's direction
   std::unique_ptr<Update> rule_;
   std::unique_ptr<Update> running_;
   std::unique_ptr<Update> descend_;  // TrustRatio::update

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <optional>
+#include <cmath>
+#include <limits>
+#include <memory>
 
 #include "base/error.hpp"
 #include "base/text.hpp"
@@ -20,8 +22,13 @@ constexpr std::size_t kShown = 8;
 class Chooser {
  public:
   Chooser(const Config& config, const Graph& whole, const RankHosts& hosts, const SampleCounts& samples,
-          const SplitCosts& costs)
-      : config_(config), whole_(whole), hosts_(hosts), samples_(samples), costs_(costs) {}
+          const SplitCosts& costs, int device_index)
+      : config_(config), whole_(whole), hosts_(hosts), samples_(samples), costs_(costs) {
+    try {
+      counting_ = counting_device(config.device, device_index);
+    } catch (const EnvironmentError&) {  // no such device is here: footprints are estimated
+    }
+  }
 
   SplitChoice run() {
     list();
@@ -102,16 +109,24 @@ class Chooser {
     }
   }
 
-  double limit() const { return config_.device.memory_limit_mb * 1024 * 1024; }
-  bool fits(const SplitCandidate& candidate) const { return limit() == 0 || candidate.memory <= limit(); }
+  double limit() const {
+    const double given = config_.device.memory_limit_mb * 1024 * 1024;
+    return given > 0 ? given : costs_.card_bytes;
+  }
+  bool fits(const SplitCandidate& candidate) const {
+    return std::isfinite(candidate.memory) && (limit() == 0 || candidate.memory <= limit());
+  }
 
+  // A candidate that is too large to be counted is no error: others need less.
   void weigh(SplitCandidate& candidate) const {
     const Built built = build(candidate);
-    for (int stage = 0; stage < candidate.mesh.pipeline(); ++stage)
-      candidate.memory =
-          std::max(candidate.memory, footprint_of(built.config, built.parts[static_cast<std::size_t>(stage)],
-                                                  coord_of(candidate.mesh, stage), built.batches)
-                                         .total());
+    for (int stage = 0; stage < candidate.mesh.pipeline(); ++stage) try {
+        const Footprint bytes = footprint_of(built.config, built.parts[static_cast<std::size_t>(stage)],
+                                             coord_of(candidate.mesh, stage), built.batches, counting_.get());
+        candidate.memory = std::max(candidate.memory, bytes.total());
+      } catch (const MemoryError&) {
+        candidate.memory = std::numeric_limits<double>::infinity();
+      }
   }
 
   const SplitCandidate* choose() {
@@ -136,10 +151,18 @@ class Chooser {
       throw ConfigError(
           fmt::format("parallel.split = \"auto\": nothing is possible on {}; with every rank a replica: {}",
                       counted(static_cast<std::int64_t>(hosts_.of_rank.size()), "rank"), all_.front().refused));
+    const std::string bound = config_.device.memory_limit_mb > 0
+                                  ? fmt::format("device.memory_limit_mb = {}", config_.device.memory_limit_mb)
+                              : costs_.card_bytes > 0 ? fmt::format("the {} of a card", bytes_text(limit()))
+                                                      : "what can be addressed";
     throw MemoryError(fmt::format(
-        "parallel.split = \"auto\": no split stays below device.memory_limit_mb = {}; {} comes nearest with {} on a "
-        "rank: more ranks a host, a smaller batch or a larger batch.accumulation need less",
-        config_.device.memory_limit_mb, least->mesh.text(), bytes_text(least->memory)));
+        "parallel.split = \"auto\": no split stays below {}; {} comes nearest with {} on a rank: more ranks a host, a "
+        "smaller batch or a larger batch.accumulation need less",
+        bound, least->mesh.text(), memory_text(*least)));
+  }
+
+  static std::string memory_text(const SplitCandidate& candidate) {
+    return std::isfinite(candidate.memory) ? bytes_text(candidate.memory) : "more than can be addressed";
   }
 
   std::string verdict(const SplitCandidate& candidate, const SplitCandidate& chosen) const {
@@ -163,7 +186,7 @@ class Chooser {
       const auto time = [](double seconds) { return seconds > 0 ? seconds_text(seconds) : "0"; };
       const SplitPrice& price = candidate.price;
       table.row({candidate.mesh.text(), fmt::format("{:.0f}", candidate.samples_per_s), time(price.step_s()),
-                 time(price.compute_s), time(price.between_s), time(price.exchange_s), bytes_text(candidate.memory),
+                 time(price.compute_s), time(price.between_s), time(price.exchange_s), memory_text(candidate),
                  verdict(candidate, chosen)});
     }
     const std::string among =
@@ -177,14 +200,15 @@ class Chooser {
   const RankHosts& hosts_;
   const SampleCounts samples_;
   const SplitCosts& costs_;
+  std::unique_ptr<Device> counting_;  // null: none is here
   std::vector<SplitCandidate> all_;
 };
 
 }  // namespace
 
 SplitChoice choose_split(const Config& config, const Graph& whole, const RankHosts& hosts, const SampleCounts& samples,
-                         const SplitCosts& costs) {
-  return Chooser(config, whole, hosts, samples, costs).run();
+                         const SplitCosts& costs, int device_index) {
+  return Chooser(config, whole, hosts, samples, costs, device_index).run();
 }
 
 }  // namespace echelon::inline parallel

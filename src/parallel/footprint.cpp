@@ -12,6 +12,7 @@
 #include "config/traits/codecs.hpp"
 #include "config/traits/strategies.hpp"
 #include "device/arenas.hpp"
+#include "device/upload.hpp"
 #include "model/build.hpp"
 #include "model/device_options.hpp"
 #include "model/program.hpp"
@@ -21,10 +22,11 @@
 
 namespace echelon::inline parallel {
 
-std::unique_ptr<Device> counting_device(const DeviceConfig& config) {
+std::unique_ptr<Device> counting_device(const DeviceConfig& config, int index) {
   DeviceOptions options = device_options(config, std::max(1, static_cast<int>(config.threads)));
   options.memory_limit_bytes = 0;  // footprints above the limit are counted too
   options.only_counts = true;
+  options.index = index;
   return open_device(config.kind, options);
 }
 
@@ -53,8 +55,9 @@ class NoSums final : public PartSums {
   void over_slices(std::span<double>) override {}
 };
 
-void count(const Config& config, const Holding& holding, Footprint& bytes) {
-  const auto device = counting_device(config.device);
+void count(const Config& config, const Holding& holding, Device* counting, Footprint& bytes) {
+  const auto own = counting ? nullptr : counting_device(config.device);
+  Device* const device = counting ? counting : own.get();
   const auto held = [&] { return static_cast<double>(device->allocated_bytes()); };
   Arenas arenas(*device, holding.evaluated.parameters(), wide_of(config.device.dtype));
   double before = held();
@@ -63,6 +66,7 @@ void count(const Config& config, const Holding& holding, Footprint& bytes) {
   bytes.optimiser = held() - before;
   const DType dtype = config.device.dtype;
   std::vector<std::unique_ptr<Program>> programs;
+  std::size_t inputs = 0;  // of the largest micro-batch
   for (const auto& [micro, slots] : slots_of(holding.batches))
     for (const Graph* graph : holding.trained) {
       const ProgramOptions options{
@@ -70,7 +74,10 @@ void count(const Config& config, const Holding& holding, Footprint& bytes) {
       const auto& program = programs.emplace_back(std::make_unique<Program>(*graph, arenas, options));
       bytes.activations += static_cast<double>(program->activation_bytes());
       bytes.scratch += static_cast<double>(program->scratch_bytes());
+      inputs = std::max(inputs, program->input_bytes());
     }
+  const Upload upload(*device, inputs);
+  bytes.uploads = static_cast<double>(upload.device_bytes());
   before = held();
   if (holding.batches.evaluation > 0) {
     const ProgramOptions options{.batch = holding.batches.evaluation, .training = false, .dtype = dtype};
@@ -129,13 +136,13 @@ AsyncArenas async_arenas(const ExchangeConfig& exchange, int workers, int states
           .device = on_device ? served / parts : 0};
 }
 
-Footprint footprint(const Config& config, const Holding& holding) {
+Footprint footprint(const Config& config, const Holding& holding, Device* counting = nullptr) {
   const auto value = static_cast<double>(size_of(wide_of(config.device.dtype)));
   const double arena = static_cast<double>(holding.evaluated.parameters().elems()) * value;
   const double frozen = static_cast<double>(holding.evaluated.parameters().frozen_elems()) * value;
   Footprint bytes{.weights = arena + frozen, .gradients = arena};
   try {
-    count(config, holding, bytes);
+    count(config, holding, counting, bytes);
   } catch (const EnvironmentError&) {
     estimate(config, holding, bytes);
   } catch (const std::bad_alloc&) {  // even what the ops keep beside tensors
@@ -199,12 +206,15 @@ Footprint footprint_of(const Config& config, const Graph& graph, const RankBatch
                             .in_flight = in_flight_of(config, 0, batches)});
 }
 
-Footprint footprint_of(const Config& config, const Part& part, const MeshCoord& coord, const RankBatches& batches) {
+Footprint footprint_of(const Config& config, const Part& part, const MeshCoord& coord, const RankBatches& batches,
+                       Device* counting) {
   const std::vector<const Graph*> alone = {&part.graph};
-  Footprint bytes = footprint(config, {.evaluated = part.graph,
-                                       .trained = alone,
-                                       .batches = batches,
-                                       .in_flight = in_flight_of(config, coord.stage, batches)});
+  Footprint bytes = footprint(config,
+                              {.evaluated = part.graph,
+                               .trained = alone,
+                               .batches = batches,
+                               .in_flight = in_flight_of(config, coord.stage, batches)},
+                              counting);
   if (coord.replica > 0 || coord.spatial_shard > 0) bytes.checkpoint = 0;
   if (config.parallel.allow_across_nodes)
     bytes.transfer_buffers =

@@ -14,8 +14,9 @@
 
 namespace echelon::inline parallel {
 
-// A device of this kind that counts allocations and makes none. EnvironmentError where this machine has no such device.
-std::unique_ptr<Device> counting_device(const DeviceConfig& config);
+// A device of this kind that counts allocations and makes none. A GPU builds the ops all the same, because only its
+// libraries know their workspaces: `index` says which one. EnvironmentError where this machine has no such device.
+std::unique_ptr<Device> counting_device(const DeviceConfig& config, int index = 0);
 
 struct SampleCounts {
   std::int64_t train = 0;
@@ -42,6 +43,7 @@ struct Footprint {
   double evaluation = 0;        // the whole program of evaluation
   double strategy = 0;          // arenas of exchange.strategy beside weights, gradients and optimiser states
   double packed = 0;            // weights that ops keep in layouts of their own
+  double uploads = 0;           // batches on their way to a device out of the host's reach (device/upload.hpp)
   double transfer_buffers = 0;  // transfer_buffer_bytes, where a model group may lie on several hosts
   double checkpoint = 0;        // the copy of checkpoint.asynchronous, in host memory: on rank 0, of split models on
                                 // each rank of the first replica that writes its part; not in total()
@@ -52,7 +54,8 @@ struct Footprint {
   // What a checkpoint holds of them, at most.
   double saved() const { return weights + optimiser + strategy; }
   double total() const {
-    return weights + gradients + optimiser + activations + scratch + evaluation + strategy + packed + transfer_buffers;
+    return weights + gradients + optimiser + activations + scratch + evaluation + strategy + packed + uploads +
+           transfer_buffers;
   }
 };
 
@@ -63,7 +66,9 @@ Footprint footprint_of(const Config& config, const Graph& graph, const RankBatch
 // Sets what exchange.strategy keeps on a rank of so many replicas, its part on the host included; a model that is
 // whole.
 void set_strategy_memory(const Config& config, int replicas, Footprint& bytes);
-// Of a rank of a split model: `part` at the coordinates `coord`.
-Footprint footprint_of(const Config& config, const Part& part, const MeshCoord& coord, const RankBatches& batches);
+// Of a rank of a split model: `part` at the coordinates `coord`. `counting`: a counting_device, to be used again and
+// again; null: one is opened.
+Footprint footprint_of(const Config& config, const Part& part, const MeshCoord& coord, const RankBatches& batches,
+                       Device* counting = nullptr);
 
 }  // namespace echelon::inline parallel

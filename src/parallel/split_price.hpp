@@ -26,6 +26,7 @@ struct SplitCosts {
   std::vector<double> node_s;  // by node of the whole graph: seconds of one sample, forward and backward
   Network network;
   double memory_bytes_per_s = 1e10;  // memory bandwidth in the optimiser's pass
+  double card_bytes = 0;             // memory that a rank has on its card; 0: on the host, where none is bounded
 };
 
 // The spatial shard whose price and footprint stand for all: one with neighbours on both sides, where there is one.

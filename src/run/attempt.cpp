@@ -110,8 +110,9 @@ void Attempt::open_device() {
   threads_ = threads_of(config_.device, slot_);
   std::string warning;
   all_or_none(group_, [&] {
-    device_ =
-        echelon::open_device(device_on(config_.device, slot_).kind, device_options(config_.device, slot_, &warning));
+    const std::string kind = device_on(config_.device, slot_).kind;
+    const DeviceOptions options = device_options(config_.device, slot_, &warning);
+    device_ = options_.open_device ? options_.open_device(kind, options) : echelon::open_device(kind, options);
     if (!device_->supports(config_.device.dtype))
       throw ConfigError(fmt::format("device.dtype = \"{}\" is not supported by device '{}'",
                                     name_of(config_.device.dtype), device_->name()));

@@ -63,7 +63,9 @@ struct AttemptOptions {
   Crew* crew = nullptr;                          // whose engine this is, of a run that goes on without lost workers
   std::vector<std::string> lost = {};            // workers, before this attempt
   FaultInjector* faults = nullptr;               // of this rank, where the config has any
-  std::optional<LocalPlace> local = {};          // where other attempts run beside this one: among all their ranks
+  // Opens the device of this rank; tests replace it.
+  std::function<std::unique_ptr<Device>(std::string_view kind, const DeviceOptions& options)> open_device = {};
+  std::optional<LocalPlace> local = {};  // where other attempts run beside this one: among all their ranks
 };
 
 class Attempt {

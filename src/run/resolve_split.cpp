@@ -11,6 +11,7 @@
 #include "comm/link_probe.hpp"
 #include "config/batch_plan.hpp"
 #include "config/refuse.hpp"
+#include "device/peak_rate.hpp"
 #include "job/agree.hpp"
 #include "parallel/choose.hpp"
 #include "parallel/measured_costs.hpp"
@@ -27,6 +28,25 @@ std::int64_t measured_batch(const Config& config, int ranks, std::int64_t sample
     } catch (const ConfigError&) {
     }
   return derive_batch(config, replicas, samples).micro.front();
+}
+
+// Of all ranks: the rate at which all of them together take as long as at their own.
+double mean_rate(Group& group, double seconds_of_byte) {
+  std::vector<double> sum = {seconds_of_byte};
+  group.sum(sum);
+  return group.size() / sum[0];
+}
+
+// What the rank with the least memory has of its card, which others may share; 0 where no rank has a card.
+double card_part(Group& group, const std::string& card, double bytes) {
+  const std::vector<std::string> cards = group.gather(card);
+  const std::vector<double> all_bytes = group.gather(bytes);
+  double least = 0;
+  for (std::size_t r = 0; r < cards.size(); ++r) {
+    const double part = all_bytes[r] / static_cast<double>(std::count(cards.begin(), cards.end(), cards[r]));
+    if (!cards[r].empty() && (least == 0 || part < least)) least = part;
+  }
+  return least;
 }
 
 }  // namespace
@@ -49,22 +69,31 @@ ResolvedSplit resolve_split(const Config& config, const RunInputs& inputs, const
                             Engine& world, int channel) {
   Group group(world, channel);
   SplitCosts costs;
+  double seconds_of_byte = 0, card_bytes = 0;
+  std::string card;
   all_or_none(group, [&] {
     const std::int64_t batch = measured_batch(config, world.size(), inputs.train.samples());
     DeviceOptions options = device_options;
     options.memory_limit_bytes = 0;
     const auto device = open_device(config.device.kind, options);
     costs.node_s = measure_costs(inputs.graph, *device, config.device.dtype, batch, world.rank(), world.size());
+    if (config.parallel.split != "auto") return;
+    seconds_of_byte = 1 / memory_bytes_per_s(*device, wide_of(config.device.dtype));
+    card_bytes = static_cast<double>(device->card_bytes());
+    card = device->card();
   });
   group.sum(costs.node_s);
   if (config.parallel.split != "auto")
     return {.parallel = config.parallel, .node_s = std::move(costs.node_s), .report = {}};
   // The same numbers everywhere, and so the same choice.
+  costs.memory_bytes_per_s = mean_rate(group, seconds_of_byte);
+  costs.card_bytes = card_part(group, card, card_bytes);
   costs.network = probe_network(world, channel);
   SplitChoice choice;
   all_or_none(group, [&] {
     const Transport& transport = world.transport();
-    choice = choose_split(config, inputs.graph, {transport.hosts(), transport.host_names()}, inputs.samples(), costs);
+    choice = choose_split(config, inputs.graph, {transport.hosts(), transport.host_names()}, inputs.samples(), costs,
+                          device_options.index);
   });
   return {.parallel = choice.parallel,
           .node_s = choice.parallel.costs == "measured" ? std::move(costs.node_s) : std::vector<double>(),

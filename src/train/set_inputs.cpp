@@ -1,14 +1,16 @@
 #include "train/set_inputs.hpp"
 
 namespace echelon::inline train {
+namespace {
 
-void set_inputs(Device& device, const Program& program, const Batch& batch, std::int64_t first, int in_flight) {
+// put(dst, src, bytes) for each input of the program.
+template <class Put>
+void each_input(const Program& program, const Batch& batch, std::int64_t first, int in_flight, const Put& put) {
   const auto give = [&](const char* name, const void* rows) {
     if (!program.has_input(name)) return;
     const Tensor input = program.input(name, in_flight);
     const std::size_t row = input.bytes() / static_cast<std::size_t>(program.batch());
-    device.to_device(input.data, static_cast<const std::byte*>(rows) + static_cast<std::size_t>(first) * row,
-                     input.bytes());
+    put(input.data, static_cast<const std::byte*>(rows) + static_cast<std::size_t>(first) * row, input.bytes());
   };
   give("samples", batch.samples);
   give("labels", batch.labels);
@@ -16,6 +18,20 @@ void set_inputs(Device& device, const Program& program, const Batch& batch, std:
   give("ids", batch.ids);
   give("lengths", batch.lengths);
   give("target", batch.target);
+}
+
+}  // namespace
+
+void set_inputs(Device& device, const Program& program, const Batch& batch, std::int64_t first, int in_flight) {
+  each_input(program, batch, first, in_flight,
+             [&](void* dst, const void* src, std::size_t bytes) { device.to_device(dst, src, bytes); });
+}
+
+void set_inputs(Upload& upload, const Program& program, const Batch& batch, std::int64_t first, int in_flight) {
+  upload.begin();
+  each_input(program, batch, first, in_flight,
+             [&](void* dst, const void* src, std::size_t bytes) { upload.put(dst, src, bytes); });
+  upload.end();
 }
 
 }  // namespace echelon::inline train

@@ -24,6 +24,12 @@ double weight_of(const Batch& batch, DType dtype, std::int64_t first, std::int64
   });
 }
 
+void add(LossSums& all, const LossSums& sums) {
+  all.loss += sums.loss;
+  all.correct += sums.correct;
+  all.weight += sums.weight;
+}
+
 }  // namespace
 
 // What the passes of one step share.
@@ -56,6 +62,7 @@ StepRunner::StepRunner(const Config& config, const RunPlan& plan, const RankGrou
   passes_ = pipeline_passes(config.parallel.schedule, rank_groups.mesh().pipeline(), rank_groups.coord().stage,
                             static_cast<int>(plan.batch.accumulation) * static_cast<int>(replicas_.size()));
   in_flight_ = most_in_flight(passes_);
+  if (auto timer = arenas.device().make_timer()) device_times_.emplace(std::move(timer));
   if (auto pace = pace_options(config.device, config.seed, rank_groups.mesh().rank(rank_groups.coord())))
     pace_.emplace(std::move(*pace));
   make_programs();
@@ -83,7 +90,7 @@ void StepRunner::open_sources(const Position& at) {
 // Programs and what is read ahead are of the batch's size; the old ones go first, so that their memory is free.
 void StepRunner::share_by(const std::vector<std::int64_t>& batches, const Position& at) {
   micros_.clear(), recurrent_states_.clear();
-  programs_.clear(), sources_.clear();
+  upload_.reset(), programs_.clear(), sources_.clear();
   shared_ = plan_.shards.with_batches(batches);
   make_programs();
   open_sources(at);
@@ -118,6 +125,9 @@ void StepRunner::make_programs() {
       if (Program& program = program_of({source.micro_batch, buckets.front()}); program.has_states())
         recurrent_states_.push_back({.program = &program, .slot = source.first_slot + m, .row = own_rows_});
   list_micros();
+  std::size_t input_bytes = 0;
+  for (const auto& [key, program] : programs_) input_bytes = std::max(input_bytes, program->input_bytes());
+  upload_ = std::make_unique<Upload>(arenas_.device(), input_bytes);
   if (pace_)
     for (auto& [key, program] : programs_) program->set_pace(*pace_, static_cast<double>(micros_.size()));
 }
@@ -133,12 +143,7 @@ Program& StepRunner::program_of(const Source& source) {
 LossSums StepRunner::losses() {
   if (tree_) return tree_->losses();
   LossSums all;
-  for (auto& [key, program] : programs_) {
-    const LossSums sums = program->losses();
-    all.loss += sums.loss;
-    all.correct += sums.correct;
-    all.weight += sums.weight;
-  }
+  for (auto& [key, program] : programs_) add(all, program->losses());
   return all;
 }
 
@@ -165,9 +170,21 @@ PassScalars StepRunner::scalars_of(const Step& step, int micro) const {
   return scalars;
 }
 
-void StepRunner::report_losses(Step& step) {
-  step.result.losses = losses();
-  step.on_losses(step.result.losses);
+void StepRunner::report_losses(Step& step, const LossSums& losses) {
+  step.result.losses = losses;
+  step.on_losses(losses);
+}
+
+void StepRunner::send_losses() {
+  for (auto& [key, program] : programs_) program->send_losses();
+  losses_sent_ = arenas_.device().record();
+}
+
+LossSums StepRunner::sent_losses() {
+  losses_sent_->wait();
+  LossSums all;
+  for (auto& [key, program] : programs_) add(all, program->sent_losses());
+  return all;
 }
 
 void StepRunner::forward(Step& step, int micro) {
@@ -184,7 +201,7 @@ void StepRunner::forward(Step& step, int micro) {
   const PassScalars scalars = scalars_of(step, micro);
   {
     const SpanTimer timer(step.result.times.data_wait_s, SpanKind::data);
-    set_inputs(arenas_.device(), program, *source->batch, first, scalars.in_flight);
+    set_inputs(*upload_, program, *source->batch, first, scalars.in_flight);
   }
   phase_.enter("forward");
   {
@@ -199,7 +216,11 @@ void StepRunner::forward(Step& step, int micro) {
     tree_->add_losses(program.losses());
     program.reset_losses();
   }
-  if (micro + 1 == static_cast<int>(micros_.size()) && arenas_.device().on_host()) report_losses(step);
+  if (micro + 1 < static_cast<int>(micros_.size())) return;
+  if (arenas_.device().on_host())
+    report_losses(step, losses());
+  else if (!tree_)
+    send_losses();
 }
 
 void StepRunner::backward(Step& step, int micro) {
@@ -229,8 +250,15 @@ void StepRunner::backward(Step& step, int micro) {
 
 StepResult StepRunner::run(const StepInfo& info, const std::function<void(const LossSums&)>& on_losses) {
   StepResult result;
-  result.times.data_wait_s = std::exchange(drawing_s_, 0);
+  const double drawn_s = std::exchange(drawing_s_, 0);
+  result.times.data_wait_s = drawn_s;
   Step step{info, result, on_losses, strategy_.divisor(info)};
+  SpanPlace place = span_place;
+  if (device_times_) {
+    device_times_->begin_step();
+    place.borders = &*device_times_;
+  }
+  const PlacedSpans placed(place);
   strategy_.begin_step(info);
   for (auto& [key, program] : programs_) program->reset_losses();
   if (tree_) tree_->begin_step();
@@ -246,12 +274,25 @@ StepResult StepRunner::run(const StepInfo& info, const std::function<void(const 
   result.times.forward_s -= result.outcome.in_forward_s;
   result.times.exchange_s += result.outcome.exchange_wait_s;
   result.times.optimiser_s += result.outcome.optimiser_s;
-  if (!arenas_.device().on_host()) {  // where a device runs ahead, this waits for it
-    const SpanTimer timer(result.times.backward_s, SpanKind::backward);
-    report_losses(step);
-  }
+  if (!arenas_.device().on_host()) end_behind(step, drawn_s);
   if (draws_ != nullptr) draws_->trained();
   return result;
+}
+
+// Of a device that runs behind: waits for the step's forward passes, not for what follows them.
+void StepRunner::end_behind(Step& step, double drawn_s) {
+  if (device_times_) device_times_->end_step();
+  StepTimes& times = step.result.times;
+  {
+    const SpanTimer timer(times.forward_s, SpanKind::forward);
+    report_losses(step, tree_ ? losses() : sent_losses());
+  }
+  if (!device_times_) return;
+  if (std::optional<StepTimes> of_device = device_times_->take()) {
+    of_device->data_wait_s += drawn_s;  // before the step began on the device
+    times = *of_device;
+    step.result.outcome.exchange_wait_s = times.exchange_s;
+  }
 }
 
 const DrawPlan* StepRunner::draws() const { return draws_ == nullptr ? nullptr : &draws_->plan(); }

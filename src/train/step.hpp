@@ -14,6 +14,7 @@
 #include "config/schema.hpp"
 #include "data/loader.hpp"
 #include "device/arenas.hpp"
+#include "device/upload.hpp"
 #include "exchange/batch_norm_sum.hpp"
 #include "exchange/strategy.hpp"
 #include "job/phase.hpp"
@@ -21,6 +22,7 @@
 #include "parallel/activation_exchange.hpp"
 #include "parallel/pipeline.hpp"
 #include "parallel/rank_groups.hpp"
+#include "train/device_times.hpp"
 #include "train/micro_shards.hpp"
 #include "train/recurrent_state.hpp"
 #include "train/run_plan.hpp"
@@ -43,7 +45,9 @@ class StepRunner final : public Stepper {
   // Called with each range of gradients that is complete, before it is sent (fault/injector.hpp).
   void damage_gradients(std::function<void(ArenaRange)> damage) { damage_ = std::move(damage); }
 
-  // Tells the losses before the last backward on a host device.
+  // Tells the losses before the last backward on a host device. Where the device runs behind, it returns while
+  // backward, exchange and update are still under way there, and the parts of `times` are the device's, of the newest
+  // step whose are known: as a rule the one before.
   StepResult run(const StepInfo& info, const std::function<void(const LossSums&)>& on_losses) override;
 
   void share_by(const std::vector<std::int64_t>& batches, const Position& at) override;
@@ -86,9 +90,12 @@ class StepRunner final : public Stepper {
   void make_programs();
   void list_micros();
   void open_sources(const Position& at);
-  void report_losses(Step& step);
+  void report_losses(Step& step, const LossSums& losses);
+  void send_losses();
+  LossSums sent_losses();
   void forward(Step& step, int micro);
   void backward(Step& step, int micro);
+  void end_behind(Step& step, double drawn_s);
   PassScalars scalars_of(const Step& step, int micro) const;
   Program& program_of(const ProgramKey& key) { return *programs_.at(key); }
   Program& program_of(const Source& source);  // of its batch
@@ -114,8 +121,11 @@ class StepRunner final : public Stepper {
   std::function<void(ArenaRange)> damage_;  // empty: none
   double drawing_s_ = 0;                    // the wait for the batch of the next step
   std::map<ProgramKey, std::unique_ptr<Program>> programs_;
-  std::optional<StepPace> pace_;       // where device.pace_ms sets one
-  std::unique_ptr<MicroShards> tree_;  // where the run is reproducible
+  std::unique_ptr<Upload> upload_;           // of the batches
+  std::optional<DeviceTimes> device_times_;  // where the device runs behind
+  std::unique_ptr<Event> losses_sent_;       // likewise, in a step under way: the losses of all passes
+  std::optional<StepPace> pace_;             // where device.pace_ms sets one
+  std::unique_ptr<MicroShards> tree_;        // where the run is reproducible
   std::vector<Source> sources_;
   std::vector<Micro> micros_;                         // of a step
   std::vector<Pass> passes_;                          // likewise, in the order in which this rank runs them

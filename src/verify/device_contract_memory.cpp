@@ -219,6 +219,13 @@ void check_reductions(Device& device, DType dtype, std::size_t n, Failures& fail
   const double is = ops.sum_squares(dtype, plain.data(), n);
   expect(failures, std::fabs(is - squares) <= 1e-12 * squares, where + ": sum_squares is not a sum in double");
   expect(failures, is == ops.sum_squares(dtype, plain.data(), n), where + ": sum_squares changes its order");
+  std::vector<VectorRange> ranges;  // more than a device may take at once, of all lengths down to none
+  for (std::size_t i = 0; i < 150; ++i) ranges.push_back({plain.data(), n - n * i / 149});
+  std::vector<double> sums(ranges.size(), -1);
+  ops.sums_of_squares(dtype, ranges, sums);
+  for (std::size_t i = 0; i < ranges.size(); ++i)
+    expect(failures, sums[i] == ops.sum_squares(dtype, ranges[i].data, ranges[i].n),
+           fmt::format("{}: sums_of_squares of {} values is not sum_squares", where, ranges[i].n));
   expect(failures, ops.max_abs(dtype, plain.data(), n) == most, where + ": max_abs");
   expect(failures, ops.count_not_finite(dtype, plain.data(), n) == 0, where + ": count_not_finite of numbers");
   values[n / 2] = -std::numeric_limits<double>::infinity();

@@ -8,17 +8,28 @@
 
 #include "base/error.hpp"
 #include "device/device.hpp"
+#include "device/upload.hpp"
+#include "model/zoo/zoo.hpp"
 #include "tests/cuda/gpu.hpp"
 #include "tests/support/device_contract.hpp"
 #include "tests/support/random.hpp"
+#include "tests/support/replicas.hpp"
+#include "tests/support/trainer.hpp"
 
 using namespace echelon;
 using namespace echelon::test;
 
 namespace {
 
+// Shapes of the table that no zoo model has may run as plain loops.
+std::unique_ptr<Device> open_with_fallback() {
+  DeviceOptions options;
+  options.allow_fallback = true;
+  return open_device("cuda", options);
+}
+
 void check_contract(DType dtype, double tolerance) {
-  const auto device = open_device("cuda", {});
+  const auto device = open_with_fallback();
   std::printf("%s: %s\n", std::string(name_of(dtype)).c_str(), device->describe().c_str());
   for (const std::string& failure : check_device(*device, dtype, tolerance)) FAIL_CHECK(failure);
   SUCCEED();
@@ -85,7 +96,7 @@ TEST_CASE("the CUDA device keeps the contract of devices in halves", "[cuda][slo
 
 TEST_CASE("convolutions name what runs them", "[cuda]") {
   if (without_gpu()) return;
-  const auto device = open_device("cuda", {});
+  const auto device = open_with_fallback();
   std::map<std::string, int> found;
   for (DType dtype : {DType::f32, DType::f64, DType::f16, DType::bf16})
     for (const OpSpec& spec : contract_specs(dtype)) {
@@ -95,6 +106,89 @@ TEST_CASE("convolutions name what runs them", "[cuda]") {
       ++found[std::string(name_of(spec.kind)) + " " + std::string(name_of(dtype)) + ": " + implementation];
     }
   for (const auto& [name, count] : found) std::printf("%4d  %s\n", count, name.c_str());
+}
+
+TEST_CASE("no convolution of the zoo runs as a plain loop", "[cuda]") {
+  if (without_gpu()) return;
+  const auto device = open_with_fallback();
+  for (const char* model : {"resnet50", "resnet20", "lenet", "vgg16"})
+    for (const DType dtype : {DType::f32, DType::bf16, DType::f16}) {
+      INFO(model << " " << name_of(dtype));
+      const Graph graph = build_zoo(model, zoo_form(model));
+      Arenas arenas(*device, graph.parameters(), DType::f32);
+      Program program(graph, arenas, {.batch = 16, .dtype = dtype});
+      arenas.initialise(1);
+      load_batch(*device, program, hashed_batch(form_of(graph), 0, 16, 1));
+      program.forward({});  // an algorithm may be refused when it runs
+      program.backward({});
+      device->synchronize();
+      int convolutions = 0;
+      for (const OpReport& op : program.ops()) {
+        if (!is_conv(op.spec.kind)) continue;
+        ++convolutions;
+        INFO(op.spec.text());
+        CHECK_THAT(op.implementation, !Catch::Contains("ref"));
+      }
+      CHECK(convolutions > 0);
+    }
+}
+
+TEST_CASE("a convolution that the library cannot run is refused unless a plain loop is allowed", "[cuda]") {
+  if (without_gpu()) return;
+  // 2^32 values an image tensor: more than the library can name. Nothing of it is allocated.
+  const OpSpec spec{OpKind::conv_forward, DType::f32,
+                    ConvDims{.N = 1 << 20, .C = 1, .H = 64, .W = 64, .K = 1, .R = 3, .S = 3}};
+  const auto strict = open_device("cuda", {});
+  CHECK_THROWS_AS(strict->make(spec), EnvironmentError);
+  CHECK_THROWS_WITH(strict->make(spec), Catch::Contains("device.allow_fallback = true") &&
+                                            Catch::Contains("2^31 elements") && Catch::Contains(spec.text()));
+  CHECK_THAT(open_with_fallback()->make(spec)->implementation(), Catch::Contains("ref"));
+}
+
+TEST_CASE("a device that only counts takes no memory of the card and builds every op", "[cuda]") {
+  if (without_gpu()) return;
+  DeviceOptions options;
+  options.only_counts = true;
+  const auto device = open_device("cuda", options);
+  const Memory large = device->allocate(std::size_t{1} << 44, "16 TiB");
+  CHECK(device->allocated_bytes() == std::size_t{1} << 44);
+  const Graph graph = build_zoo("resnet20", zoo_form("resnet20"));
+  const auto real = open_device("cuda", {});
+  std::size_t bytes[2] = {};
+  for (Device* each : {device.get(), real.get()}) {
+    const std::size_t before = each->allocated_bytes();
+    Arenas arenas(*each, graph.parameters(), DType::f32);
+    const Program program(graph, arenas, {.batch = 4, .dtype = DType::bf16});
+    bytes[each == real.get() ? 1 : 0] = each->allocated_bytes() - before;
+  }
+  CHECK(bytes[0] == bytes[1]);
+}
+
+TEST_CASE("uploads and readings of the clock on a stream beside the host", "[cuda]") {
+  if (without_gpu()) return;
+  const auto device = open_device("cuda", {});
+  constexpr std::size_t kElems = std::size_t{1} << 20;
+  Upload upload(*device, kElems * sizeof(float));
+  const Memory input = device->allocate(kElems * sizeof(float), "input"),
+               sum = device->allocate(kElems * sizeof(float), "sum");
+  const auto timer = device->make_timer();
+  std::vector<float> host(kElems);
+  timer->mark(0);
+  for (int batch = 1; batch <= 20; ++batch) {
+    std::fill(host.begin(), host.end(), static_cast<float>(batch));
+    upload.begin();
+    upload.put(input.data(), host.data(), input.bytes());
+    upload.end();
+    for (int i = 0; i < 10; ++i) device->vector_ops().add(DType::f32, sum.data(), input.data(), kElems);
+  }
+  timer->mark(1);
+  device->synchronize();
+  device->to_host(host.data(), sum.data(), sum.bytes());
+  CHECK(host.front() == 2100);
+  CHECK(host.back() == 2100);
+  CHECK(timer->passed(1));
+  CHECK(timer->seconds(0, 1) > 0);
+  CHECK(timer->seconds(0, 1) < 10);
 }
 
 TEST_CASE("an op gives the same bits at every run", "[cuda]") {

@@ -2,6 +2,7 @@
 #include <catch2/catch.hpp>
 #include <cstdio>
 
+#include "base/checksum.hpp"
 #include "base/clock.hpp"
 #include "device/device.hpp"
 #include "model/zoo/zoo.hpp"
@@ -51,10 +52,12 @@ TEST_CASE("CUDA graphs give the same bits as launches one by one", "[cuda]") {
     }
 }
 
-TEST_CASE("what a CUDA graph saves of a small step", "[cuda]") {
+TEST_CASE("what a CUDA graph saves of a small step, and that it learns the same", "[cuda]") {
   if (without_gpu()) return;
   const Graph graph = build_zoo("resnet20", labelled({3, 32, 32}, 10));
   const PlainBatch batch = hashed_batch(form_of(graph), 0, kBatch, 1);
+  std::vector<double> losses;
+  std::vector<std::uint64_t> checksums;
   for (bool replay : {false, true}) {
     const std::unique_ptr<Device> device = open_device("cuda", {});
     Arenas arenas(*device, graph.parameters(), DType::f32);
@@ -71,5 +74,12 @@ TEST_CASE("what a CUDA graph saves of a small step", "[cuda]") {
     }
     std::printf("resnet20, %d images, bf16: %.3f ms a pass %s\n", static_cast<int>(kBatch), 1e3 * fastest,
                 replay ? "as graphs" : "launched one by one");
+    losses.push_back(program.losses().loss);
+    std::vector<float> gradients(static_cast<std::size_t>(arenas.elems()));
+    device->to_host(gradients.data(), arenas.gradients_at(0), gradients.size() * sizeof(float));
+    checksums.push_back(checksum64(gradients.data(), gradients.size() * sizeof(float)));
+    CHECK(losses.back() > 0);
   }
+  CHECK(losses[0] == losses[1]);
+  CHECK(checksums[0] == checksums[1]);
 }

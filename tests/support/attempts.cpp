@@ -12,7 +12,7 @@
 namespace echelon::test {
 
 int train_on_threads(const std::string& config, const std::vector<std::string>& sets, int ranks,
-                     const std::vector<int>& hosts) {
+                     const std::vector<int>& hosts, const OpenDevice& open_device) {
   std::vector<int> codes(static_cast<std::size_t>(ranks), -1);
   const auto load = [&](std::vector<std::string>& notes) { return load_config(config, sets, &notes); };
   const auto end_world = [](int code) { throw std::runtime_error(fmt::format("ends the world with {}", code)); };
@@ -21,7 +21,7 @@ int train_on_threads(const std::string& config, const std::vector<std::string>& 
       [&](std::unique_ptr<Transport> transport) {
         int& code = codes[static_cast<std::size_t>(transport->rank())];
         Engine engine(std::move(transport));
-        code = Attempt(engine, {.load_config = load, .end_world = end_world}).run();
+        code = Attempt(engine, {.load_config = load, .end_world = end_world, .open_device = open_device}).run();
       },
       60, hosts);
   for (const int code : codes)

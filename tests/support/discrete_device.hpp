@@ -1,8 +1,7 @@
-// `reference` pretending that its memory is out of the host's reach: for tests of staging.
-//
-// A copy to the host happens only when the event recorded after it is asked about, on whatever thread asks, and not at
-// the first time: who uses the host's memory without waiting for the event reads stale values. The device beside it is
-// stricter (far_device.hpp).
+// `reference` pretending that its memory is out of the host's reach and that it works later than it is told: ops,
+// updates, copies in both directions and codecs happen on a stream (late_streams.hpp), in its order, at moments drawn
+// at random. Who reads or overwrites memory without waiting for what is to be done with it gets wrong values in some
+// runs. The host can read its memory; that of the device beside it faults (far_device.hpp).
 #pragma once
 
 #include <memory>
@@ -13,7 +12,7 @@
 namespace echelon::test {
 
 // `card`: its name (empty: one of its own); the card "bare" has no library that sums, "shut" exports no memory, "deaf"
-// imports none.
+// imports none; sums of cards whose names begin with "stuck" never end.
 std::unique_ptr<Device> make_discrete_device(const std::string& card = {});
 
 }  // namespace echelon::test

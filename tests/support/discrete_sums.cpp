@@ -1,14 +1,15 @@
 #include "tests/support/discrete_sums.hpp"
 
 #include <atomic>
-#include <condition_variable>
 #include <cstring>
 #include <map>
 #include <mutex>
+#include <utility>
 #include <vector>
 
 #include "base/check.hpp"
 #include "device/vector.hpp"
+#include "tests/support/late_ops.hpp"
 
 namespace echelon::test {
 namespace {
@@ -22,7 +23,6 @@ struct Round {
 
 struct Rendezvous {
   std::mutex mutex;
-  std::condition_variable all_there;
   std::map<std::uint64_t, Round> rounds;
 };
 
@@ -37,7 +37,13 @@ std::shared_ptr<Rendezvous> rendezvous_of(std::uint64_t id) {
 
 class DiscreteSums final : public DeviceAllreduce {
  public:
-  explicit DiscreteSums(const DeviceGroup& group) : rank_(group.rank), ranks_(group.ranks) {
+  DiscreteSums(const DeviceGroup& group, std::shared_ptr<LateStreams> streams, bool stuck)
+      : rank_(group.rank),
+        ranks_(group.ranks),
+        stuck_(stuck),
+        streams_(std::move(streams)),
+        stream_(streams_->add()),
+        done_(group.slots) {
     static std::atomic<std::uint64_t> next = 1;
     std::uint64_t id = rank_ == 0 ? next++ : 0;
     group.broadcast(&id, sizeof id);
@@ -45,43 +51,63 @@ class DiscreteSums final : public DeviceAllreduce {
   }
 
   void sum(std::size_t slot, DType dtype, void* data, std::size_t n) override {
-    const std::size_t bytes = n * size_of(dtype);
-    const auto* mine = static_cast<const std::byte*>(data);
-    std::unique_lock lock(rendezvous_->mutex);
-    Round& round = rendezvous_->rounds[round_++];
-    if (round.there == 0) round = {.terms = std::vector<std::vector<std::byte>>(ranks_of()), .slot = slot, .n = n};
-    ECHELON_CHECK(round.slot == slot && round.n == n, "ranks sum in different orders");
-    round.terms[static_cast<std::size_t>(rank_)].assign(mine, mine + bytes);
-    if (++round.there == ranks_) rendezvous_->all_there.notify_all();
-    rendezvous_->all_there.wait(lock, [&] { return round.there == ranks_; });
-    std::vector<std::byte> total = round.terms[0];
-    for (std::size_t r = 1; r < ranks_of(); ++r) host_vector_ops().add(dtype, total.data(), round.terms[r].data(), n);
-    sums_[slot] = {data, std::move(total)};
+    const std::uint64_t number = round_++;
+    streams_->put_wait(stream_, streams_->record(kOpStream));
+    streams_->put(stream_, [=, group = rendezvous_, rank = rank_, ranks = ranks_] {
+      come(*group, rank, ranks, {slot, number}, dtype, data, n);
+    });
+    streams_->put_wait(stream_, [group = rendezvous_, number, ranks = ranks_, stuck = stuck_] {
+      const std::lock_guard lock(group->mutex);
+      return !stuck && group->rounds[number].there == ranks;
+    });
+    streams_->put(stream_, [group = rendezvous_, number, dtype, data, n] { take(*group, number, dtype, data, n); });
+    const std::lock_guard lock(mutex_);
+    done_.at(slot) = streams_->record(stream_);
   }
 
-  void join(std::size_t slot) override {
-    const auto& [data, total] = sums_.at(slot);
-    std::memcpy(data, total.data(), total.size());
-    sums_.erase(slot);
+  void join(std::size_t slot) override { streams_->put_wait(kOpStream, done_.at(slot)); }
+  bool done(std::size_t slot) const override {
+    const std::lock_guard lock(mutex_);
+    return streams_->passed(done_.at(slot));
   }
 
  private:
-  struct Sum {
-    void* data;
-    std::vector<std::byte> total;
+  struct Place {
+    std::size_t slot;
+    std::uint64_t number;  // of the sum
   };
-  std::size_t ranks_of() const { return static_cast<std::size_t>(ranks_); }
+  static void come(Rendezvous& group, int rank, int ranks, Place at, DType dtype, const void* data, std::size_t n) {
+    const auto* mine = static_cast<const std::byte*>(data);
+    const std::lock_guard lock(group.mutex);
+    Round& round = group.rounds[at.number];
+    if (round.there == 0)
+      round = {.terms = std::vector<std::vector<std::byte>>(static_cast<std::size_t>(ranks)), .slot = at.slot, .n = n};
+    ECHELON_CHECK(round.slot == at.slot && round.n == n, "ranks sum in different orders");
+    round.terms[static_cast<std::size_t>(rank)].assign(mine, mine + n * size_of(dtype));
+    ++round.there;
+  }
+  static void take(Rendezvous& group, std::uint64_t number, DType dtype, void* data, std::size_t n) {
+    const std::lock_guard lock(group.mutex);
+    const Round& round = group.rounds[number];
+    std::memcpy(data, round.terms[0].data(), n * size_of(dtype));
+    for (std::size_t r = 1; r < round.terms.size(); ++r) host_vector_ops().add(dtype, data, round.terms[r].data(), n);
+  }
 
   int rank_, ranks_;
+  bool stuck_;
+  std::shared_ptr<LateStreams> streams_;
+  int stream_;
+  mutable std::mutex mutex_;
+  std::vector<LateStreams::Mark> done_;  // by slot
   std::shared_ptr<Rendezvous> rendezvous_;
   std::uint64_t round_ = 0;
-  std::map<std::size_t, Sum> sums_;  // by slot
 };
 
 }  // namespace
 
-std::unique_ptr<DeviceAllreduce> make_discrete_sums(const DeviceGroup& group) {
-  return std::make_unique<DiscreteSums>(group);
+std::unique_ptr<DeviceAllreduce> make_discrete_sums(const DeviceGroup& group, std::shared_ptr<LateStreams> streams,
+                                                    bool stuck) {
+  return std::make_unique<DiscreteSums>(group, std::move(streams), stuck);
 }
 
 }  // namespace echelon::test

@@ -3,16 +3,16 @@
 #include <sys/mman.h>
 
 #include <cstring>
-#include <functional>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <utility>
-#include <vector>
 
 #include "base/check.hpp"
 #include "base/error.hpp"
 #include "device/host_device.hpp"
 #include "device/host_update.hpp"
+#include "tests/support/late_ops.hpp"
 
 namespace echelon::test {
 namespace {
@@ -51,102 +51,6 @@ class FarMemory {
   std::map<std::byte*, Memory> blocks_;
 };
 
-// Work in the order in which it came, done when somebody waits.
-class Queue {
- public:
-  void put(std::function<void()> work) { waiting_.push_back(std::move(work)); }
-  void finish() {
-    for (const std::function<void()>& work : std::exchange(waiting_, {})) work();
-  }
-
- private:
-  std::vector<std::function<void()>> waiting_;
-};
-
-struct Far {
-  FarMemory memory;
-  Queue queue;
-};
-
-class FarVectorOps final : public VectorOps {
- public:
-  explicit FarVectorOps(Far& far) : far_(far) {}
-  void fill(DType dtype, void* dst, double value, std::size_t n) override {
-    far_.queue.put([=, to = near(dst)] { host_vector_ops().fill(dtype, to, value, n); });
-  }
-  void copy(DType dtype, void* dst, const void* src, std::size_t n) override {
-    far_.queue.put([=, to = near(dst), from = near(src)] { host_vector_ops().copy(dtype, to, from, n); });
-  }
-  void add(DType dtype, void* dst, const void* src, std::size_t n) override {
-    far_.queue.put([=, to = near(dst), from = near(src)] { host_vector_ops().add(dtype, to, from, n); });
-  }
-  void scale(DType dtype, void* dst, double factor, std::size_t n) override {
-    far_.queue.put([=, to = near(dst)] { host_vector_ops().scale(dtype, to, factor, n); });
-  }
-  void axpy(DType dtype, void* dst, double factor, const void* src, std::size_t n) override {
-    far_.queue.put([=, to = near(dst), from = near(src)] { host_vector_ops().axpy(dtype, to, factor, from, n); });
-  }
-  void compensate(DType dtype, const DelayCompensation& how, const CompensatedUpdate& update, std::size_t n) override {
-    const CompensatedUpdate here{.out = near(update.out),
-                                 .values = near(update.values),
-                                 .rate = update.rate,
-                                 .weights = near(update.weights),
-                                 .pulled = near(update.pulled),
-                                 .mean_square = near(update.mean_square)};
-    far_.queue.put([=] { host_vector_ops().compensate(dtype, how, here, n); });
-  }
-  double sum_squares(DType dtype, const void* src, std::size_t n) override {
-    far_.queue.finish();
-    return host_vector_ops().sum_squares(dtype, near(src), n);
-  }
-  double max_abs(DType dtype, const void* src, std::size_t n) override {
-    far_.queue.finish();
-    return host_vector_ops().max_abs(dtype, near(src), n);
-  }
-  std::size_t count_not_finite(DType dtype, const void* src, std::size_t n) override {
-    far_.queue.finish();
-    return host_vector_ops().count_not_finite(dtype, near(src), n);
-  }
-
- private:
-  std::byte* near(const void* far) const { return far_.memory.near(far); }
-  Far& far_;
-};
-
-class FarUpdate final : public Update {
- public:
-  FarUpdate(Far& far, std::unique_ptr<Update> update) : far_(far), update_(std::move(update)) {}
-  void apply(void* w, const void* g, std::span<void* const> states, std::size_t n,
-             const RuleScalars& scalars) override {
-    far_.queue.put([update = update_, to = near(w), from = near(g), all = nears(states), n, scalars] {
-      update->apply(to, from, all, n, scalars);
-    });
-  }
-  void apply_rows(void* w, const void* g, std::span<void* const> states, const RowMarks& marks,
-                  const RuleScalars& scalars) override {
-    const RowMarks here{reinterpret_cast<std::uint32_t*>(near(marks.words)), marks.rows, marks.width};
-    far_.queue.put([update = update_, to = near(w), from = near(g), all = nears(states), here, scalars] {
-      update->apply_rows(to, from, all, here, scalars);
-    });
-  }
-
- private:
-  std::byte* near(const void* far) const { return far_.memory.near(far); }
-  std::vector<void*> nears(std::span<void* const> states) const {
-    std::vector<void*> all;
-    for (void* state : states) all.push_back(near(state));
-    return all;
-  }
-  Far& far_;
-  std::shared_ptr<Update> update_;  // shared with what waits
-};
-
-class PassedWork final : public Event {
- public:
-  bool ready() const override { return true; }
-  void wait() const override {}
-};
-
 class FarDevice final : public HostDevice {
  public:
   FarDevice() : HostDevice({}) {}
@@ -156,42 +60,58 @@ class FarDevice final : public HostDevice {
   bool supports(DType dtype) const override { return dtype == DType::f32 || dtype == DType::f64; }
 
   Memory allocate(std::size_t bytes, std::string_view tag) override {
-    void* const address = far_->memory.add(HostDevice::allocate(bytes, tag));
-    return Memory(address, bytes, [far = far_](void* data) {
-      far->queue.finish();
-      far->memory.remove(data);
+    void* const address = memory_->add(HostDevice::allocate(bytes, tag));
+    return Memory(address, bytes, [memory = memory_, streams = streams_](void* data) {
+      streams->finish_all();
+      memory->remove(data);
     });
   }
-  void to_device(void* dst, const void* src, std::size_t bytes) override { Device::to_device(dst, src, bytes); }
-  void to_host(void* dst, const void* src, std::size_t bytes) override { Device::to_host(dst, src, bytes); }
+  Memory allocate_host(std::size_t bytes) override { return pinned(streams_, HostDevice::allocate_host(bytes)); }
+  void to_device(void* dst, const void* src, std::size_t bytes) override {
+    put_copy(memory_->near(dst), src, bytes);
+    synchronize();
+  }
+  void to_host(void* dst, const void* src, std::size_t bytes) override {
+    put_copy(dst, memory_->near(src), bytes);
+    synchronize();
+  }
   void to_device_async(void* dst, const void* src, std::size_t bytes) override {
-    far_->queue.put([=, to = far_->memory.near(dst)] { host_vector_ops().copy(DType::u8, to, src, bytes); });
+    check_pinned(src, bytes);
+    put_copy(memory_->near(dst), src, bytes);
   }
   void to_host_async(void* dst, const void* src, std::size_t bytes) override {
-    far_->queue.put([=, from = far_->memory.near(src)] { host_vector_ops().copy(DType::u8, dst, from, bytes); });
+    check_pinned(dst, bytes);
+    put_copy(dst, memory_->near(src), bytes);
   }
-  void copy(void* dst, const void* src, std::size_t bytes) override { ops_.copy(DType::u8, dst, src, bytes); }
+  void copy(void* dst, const void* src, std::size_t bytes) override { ops_->copy(DType::u8, dst, src, bytes); }
   void zero(void* dst, std::size_t bytes) override {
-    far_->queue.put([to = far_->memory.near(dst), bytes] { std::memset(to, 0, bytes); });
+    streams_->put(kOpStream, [to = memory_->near(dst), bytes] { std::memset(to, 0, bytes); });
   }
-  std::unique_ptr<Event> record() override {
-    synchronize();
-    return std::make_unique<PassedWork>();
+  std::unique_ptr<Event> record() override { return record_late_event(streams_); }
+  void synchronize() override { streams_->finish(kOpStream); }
+  std::unique_ptr<DeviceTimer> make_timer() override { return make_late_timer(streams_); }
+  std::unique_ptr<CopyQueue> make_copy_queue(std::size_t slots) override {
+    return make_late_copy_queue(streams_, near_, slots);
   }
-  void synchronize() override { far_->queue.finish(); }
 
   std::unique_ptr<Op> make(const OpSpec& spec) override {
     throw ConfigError("device far builds no ops: " + spec.text());
   }
   std::unique_ptr<Update> make_update(std::string_view rule, DType dtype) override {
-    return std::make_unique<FarUpdate>(*far_, make_host_update(rule, dtype, 1));
+    return make_late_update(streams_, near_, make_host_update(rule, dtype, 1));
   }
-  VectorOps& vector_ops() override { return ops_; }
+  VectorOps& vector_ops() override { return *ops_; }
   std::unique_ptr<Device> beside() override { return make_far_device(); }
 
  private:
-  std::shared_ptr<Far> far_ = std::make_shared<Far>();  // blocks of memory may outlive the device
-  FarVectorOps ops_{*far_};
+  void put_copy(void* to, const void* from, std::size_t bytes) {
+    streams_->put(kOpStream, [=] { host_vector_ops().copy(DType::u8, to, from, bytes); });
+  }
+
+  std::shared_ptr<FarMemory> memory_ = std::make_shared<FarMemory>();  // blocks of memory may outlive the device
+  std::shared_ptr<LateStreams> streams_ = std::make_shared<LateStreams>();
+  Near near_ = [memory = memory_](const void* address) { return memory->near(address); };
+  std::unique_ptr<VectorOps> ops_ = make_late_vector_ops(streams_, near_);
 };
 
 }  // namespace

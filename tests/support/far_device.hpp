@@ -1,5 +1,6 @@
-// `reference` as the host sees a card: its memory faults when the host touches it, and what is enqueued is done when it
-// is waited for, no sooner. Memory, copies, vector operations and updates alone: it builds no ops.
+// `reference` as the host sees a card: its memory faults when the host touches it, and what is enqueued happens later,
+// in stream order, at moments drawn at random (late_streams.hpp). Memory, copies, vector operations and updates alone:
+// it builds no ops.
 #pragma once
 
 #include <memory>

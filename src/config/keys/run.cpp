@@ -16,6 +16,11 @@ void add_run(Table& all) {
              "kind cuda, f32: convolutions and matrix products in TF32: faster, about 3 decimal digits");
   device.key("cuda_graphs", &DeviceConfig::cuda_graphs, {},
              "kind cuda: ops are captured and launched as CUDA graphs; faster where there are many small ops");
+  device.key("allow_fallback", &DeviceConfig::allow_fallback, {},
+             "kind cuda: a convolution for which cuDNN has no deterministic algorithm runs as a plain loop, slow, with "
+             "a warning; false: such a run ends with exit code 3");
+  device.key("workspace_mb", &DeviceConfig::workspace_mb, range(0, 1e6),
+             "kind cuda: largest workspace of a convolution's algorithm; algorithms that need more are left out");
   device.key("loss_scale", &DeviceConfig::loss_scale, range(0, 16777216),
              "the loss is scaled by this power of two in backward; 0: dynamic for f16, else off");
   device.key("threads", &DeviceConfig::threads, range(0, 4096),

@@ -18,7 +18,11 @@ inline constexpr DeviceTraits kDevices[] = {
     {.name = "auto", .may_be_gpu = true, .reads = {"pace_ms"}},
     {.name = "reference", .doubles = true, .reads = {"pace_ms"}},
     {.name = "onednn", .reads = {"pace_ms"}},
-    {.name = "cuda", .doubles = true, .halves = true, .may_be_gpu = true, .reads = {"cuda_graphs"}},
+    {.name = "cuda",
+     .doubles = true,
+     .halves = true,
+     .may_be_gpu = true,
+     .reads = {"cuda_graphs", "allow_fallback", "workspace_mb"}},
     {.name = "paced", .reads = {"paced_gflops", "paced_gb_per_s", "paced_table"}}};
 
 }  // namespace echelon::inline config

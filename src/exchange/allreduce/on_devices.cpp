@@ -2,7 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <atomic>
 #include <map>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
 
 #include "base/check.hpp"
 #include "base/clock.hpp"
@@ -46,6 +51,65 @@ void check_ranks(Group& group, const std::string& algorithm, const Device& devic
   }
 }
 
+// The sums that are under way between the devices, for the watchdog: nothing of the engine waits for them, and the host
+// may block inside the driver instead.
+class WatchedSums {
+ public:
+  // All ranks make it together.
+  WatchedSums(Device& device, Engine& engine, int channel, const DeviceGroup& group)
+      : engine_(engine), channel_(channel), since_s_(group.slots) {
+    calling_since_s_ = engine.clock().now_s();
+    watch_ = engine.note_watch([this] { return oldest(); });
+    try {
+      sums_ = device.make_allreduce(group);
+    } catch (...) {
+      engine.end_wait(watch_);
+      throw;
+    }
+    calling_since_s_ = 0;
+    made_ = true;
+  }
+  ~WatchedSums() { engine_.end_wait(watch_); }
+  WatchedSums(const WatchedSums&) = delete;
+
+  void sum(std::size_t slot, DType dtype, void* data, std::size_t n) {
+    const double now_s = engine_.clock().now_s();
+    since_s_[slot] = calling_since_s_ = now_s;
+    calling_ = slot;
+    sums_->sum(slot, dtype, data, n);  // the library may wait for other ranks in here
+    calling_since_s_ = 0;
+  }
+  void join(std::size_t slot) { sums_->join(slot); }
+
+ private:
+  // On the watchdog's thread. Sums end in the order in which they were begun.
+  std::optional<WaitView> oldest() const {
+    const auto view = [this](std::size_t slot, double since_s) {
+      return WaitView{.channel = channel_,
+                      .step = static_cast<std::int64_t>(slot),
+                      .peer = kDeviceLibrary,
+                      .sending = false,
+                      .since_s = since_s};
+    };
+    std::optional<WaitView> oldest;
+    if (const double since_s = calling_since_s_; since_s > 0) oldest = view(calling_, since_s);
+    for (std::size_t slot = 0; slot < since_s_.size() && made_; ++slot) {
+      const double since_s = since_s_[slot];
+      if (since_s > 0 && (!oldest || since_s < oldest->since_s) && !sums_->done(slot)) oldest = view(slot, since_s);
+    }
+    return oldest;
+  }
+
+  Engine& engine_;
+  const int channel_;
+  std::uint64_t watch_ = 0;
+  std::atomic<bool> made_ = false;
+  std::atomic<double> calling_since_s_ = 0;  // 0: no call into the library is under way
+  std::atomic<std::size_t> calling_ = 0;
+  std::vector<std::atomic<double>> since_s_;  // by slot: when its last sum was asked for; 0: never
+  std::unique_ptr<DeviceAllreduce> sums_;
+};
+
 class OnDevices final : public Strategy {
  public:
   OnDevices(const ExchangeConfig& config, const StrategyContext& context)
@@ -66,10 +130,12 @@ class OnDevices final : public Strategy {
     if (replicas() == 1) return;
     Group group(context.engine, context.first_channel);
     check_ranks(group, algorithm_, device);
-    sums_ = device.make_allreduce(
-        {.rank = context.engine.rank(), .ranks = replicas(), .broadcast = [&](void* data, std::size_t bytes) {
-           group.broadcast(data, bytes, 0);
-         }});
+    sums_ = std::make_unique<WatchedSums>(
+        device, context.engine, context.first_channel,
+        DeviceGroup{.rank = context.engine.rank(),
+                    .ranks = replicas(),
+                    .slots = buckets_.size(),
+                    .broadcast = [&](void* data, std::size_t bytes) { group.broadcast(data, bytes, 0); }});
   }
 
   std::string_view name() const override { return "synchronous"; }
@@ -145,8 +211,11 @@ class OnDevices final : public Strategy {
   void settle(std::size_t b) {
     Bucket& bucket = buckets_[b];
     if (!bucket.in_flight) return;
+    if (sums_) {
+      const SpanTimer timer(account_.outcome().exchange_wait_s, SpanKind::exchange_wait);
+      sums_->join(b);
+    }
     const SpanTimer timer(account_.outcome().optimiser_s, SpanKind::optimiser);
-    if (sums_) sums_->join(b);
     if (!context_.optimiser.waits()) context_.optimiser.apply(bucket.range);
     bucket.in_flight = false;
     account_.completed();
@@ -160,9 +229,9 @@ class OnDevices final : public Strategy {
   Overlap overlap_;
   StrategyContext context_;
   StepAccount account_;
-  std::vector<Bucket> buckets_;            // from the arena's end
-  std::vector<std::size_t> order_;         // of this step: buckets as they became ready
-  std::unique_ptr<DeviceAllreduce> sums_;  // none with one replica
+  std::vector<Bucket> buckets_;        // from the arena's end
+  std::vector<std::size_t> order_;     // of this step: buckets as they became ready
+  std::unique_ptr<WatchedSums> sums_;  // none with one replica
   double formula_bytes_ = 0;
 };
 

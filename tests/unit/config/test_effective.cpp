@@ -117,6 +117,8 @@ std::vector<std::string> company_of(const std::string& path) {
   if (path == "train.reproducible" || path == "train.micro_shards")
     return {"train.reproducible=true", "data.sharding=record",         "device.kind=onednn",
             "device.threads=1",        "exchange.algorithm=butterfly", "batch.global=64"};
+  for (const char* key : {"tf32", "cuda_graphs", "allow_fallback", "workspace_mb"})
+    if (path == std::string("device.") + key) return {"device.kind=cuda"};
   static const std::map<std::string, std::vector<std::string>> company = {
       {"exchange.warmup_replicas", {"exchange.strategy=asynchronous", "exchange.warmup_steps=3"}},
       {"exchange.warmup_steps", {"exchange.strategy=asynchronous", "exchange.warmup_replicas=1"}},
@@ -138,8 +140,6 @@ std::vector<std::string> company_of(const std::string& path) {
       {"exchange.gossip.push_sum", {"exchange.strategy=gossip", "exchange.gossip.topology=ring"}},
       {"exchange.strom.density", {"exchange.strategy=strom", "exchange.strom.tau=0"}},
       {"data.stage_limit_gb", {"data.stage=/tmp"}},
-      {"device.tf32", {"device.kind=cuda"}},
-      {"device.cuda_graphs", {"device.kind=cuda"}},
       {"device.paced_gflops", {"device.kind=paced"}},
       {"device.paced_gb_per_s", {"device.kind=paced"}},
       {"device.paced_table", {"device.kind=paced"}},

@@ -120,6 +120,28 @@ TEST_CASE("auto: what does not fit a rank is split though that is slower, and no
                     Contains("data 1 x tensor 2 comes nearest"));
 }
 
+TEST_CASE("auto: without a limit the card's memory is one, and what cannot even be counted is too large",
+          "[parallel]") {
+  const Graph graph = wide_graph();
+  SplitCosts costs = costs_of(graph, 1e8, kFast);
+  Config config = config_of(64);
+  const double whole = footprint_of(config_of(32), graph, {.micro = {32}}).total();
+  costs.card_bytes = 0.75 * whole;
+  const SplitChoice choice = choose_split(config, graph, one_host(2), {1000, 0}, costs);
+  CHECK(choice.parallel.tensor == 2);
+  CHECK_THAT(choice.report, Contains("too large") && Contains("of what stays below"));
+  costs.card_bytes = 0.25 * whole;
+  CHECK_THROWS_WITH(choose_split(config, graph, one_host(2), {1000, 0}, costs),
+                    Contains("of a card") && Contains("comes nearest"));
+
+  config = config_of(std::int64_t{1} << 40);  // of activations alone 4 PiB
+  config.device.kind = "reference";
+  costs.card_bytes = 0;
+  CHECK_THROWS_AS(choose_split(config, graph, one_host(2), {std::int64_t{1} << 41, 0}, costs), MemoryError);
+  CHECK_THROWS_WITH(choose_split(config, graph, one_host(2), {std::int64_t{1} << 41, 0}, costs),
+                    Contains("no split stays below what can be addressed"));
+}
+
 TEST_CASE("auto: groups lie on one host, and what config or batch forbid is left out with the reason", "[parallel]") {
   const Graph graph = wide_graph();
   const SplitCosts costs = costs_of(graph, 1e12, kSlow);

@@ -1,0 +1,64 @@
+// What a context, the contexts beside it and what they handed out (memory, events) share, and what may outlive them.
+// Any thread.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "cuda/handles.hpp"
+#include "device/device.hpp"
+#include "device/fallback.hpp"
+
+namespace echelon::cuda {
+
+class Card {
+ public:
+  Card(int index, const DeviceOptions& options)
+      : index_(index), options_(options), fallbacks_(options.allow_fallback) {}
+  ~Card();
+  Card(const Card&) = delete;
+  Card& operator=(const Card&) = delete;
+
+  int index() const { return index_; }
+  const DeviceOptions& options() const { return options_; }
+  Fallbacks& fallbacks() { return fallbacks_; }
+
+  // CUDA keeps a current device per thread; every entry point calls use() first, on whichever thread it runs.
+  // EnvironmentError where the card has failed before.
+  void use() const;
+  // What the card holds is undefined from now on: every later use() throws. The first reason stays.
+  void fail(const std::string& reason);
+
+  // While a watch is set (sums between ranks), waits look at it again and again instead of blocking inside the driver,
+  // so that what it throws ends the wait. Null: none.
+  void watch(std::function<void()> look);
+  void wait(cudaStream_t stream);
+  void wait(cudaEvent_t event);
+
+  // Events without timing, used again and again.
+  cudaEvent_t take_event();
+  void give_back(cudaEvent_t event) noexcept;
+
+  // Bytes that live on the device.
+  std::atomic<std::size_t> now_bytes = 0, peak_bytes = 0;
+
+ private:
+  template <class Query, class Block>
+  void wait_for(const Query& query, const Block& block);
+
+  const int index_;
+  const DeviceOptions options_;
+  Fallbacks fallbacks_;
+  std::atomic<bool> failed_ = false, watched_ = false;
+  mutable std::mutex mutex_;
+  std::string reason_;
+  std::function<void()> look_;
+  std::vector<OwnedEvent> events_;
+};
+
+}  // namespace echelon::cuda

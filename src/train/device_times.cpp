@@ -1,0 +1,68 @@
+#include "train/device_times.hpp"
+
+namespace echelon::inline train {
+namespace {
+
+// Null: no part of its own.
+double StepTimes::*part_of(SpanKind kind) {
+  switch (kind) {
+    case SpanKind::data: return &StepTimes::data_wait_s;
+    case SpanKind::forward: return &StepTimes::forward_s;
+    case SpanKind::backward: return &StepTimes::backward_s;
+    case SpanKind::split_wait: return &StepTimes::split_s;
+    case SpanKind::exchange_wait: return &StepTimes::exchange_s;
+    case SpanKind::optimiser: return &StepTimes::optimiser_s;
+    default: return nullptr;
+  }
+}
+
+}  // namespace
+
+void DeviceTimes::begin_step() {
+  at_ = (at_ + 1) % kSteps;
+  steps_[at_].parts.clear();
+  steps_[at_].waits = false;
+  within_.clear();
+  open_ = true;
+  timer_->mark(number_of(at_, 0));
+}
+
+void DeviceTimes::end_step() {
+  mark();
+  steps_[at_].waits = true;
+  open_ = false;
+}
+
+void DeviceTimes::mark() {
+  Step& step = steps_[at_];
+  step.parts.push_back(within_.empty() ? nullptr : part_of(within_.back()));
+  timer_->mark(number_of(at_, step.parts.size()));
+}
+
+void DeviceTimes::begins(SpanKind kind) {
+  if (!open_ || !part_of(kind)) return;
+  mark();
+  within_.push_back(kind);
+}
+
+void DeviceTimes::ends(SpanKind kind, double) {
+  if (!open_ || !part_of(kind) || within_.empty()) return;
+  mark();
+  within_.pop_back();
+}
+
+std::optional<StepTimes> DeviceTimes::take() {
+  std::optional<StepTimes> newest;
+  for (std::size_t back = kSteps; back-- > 0;) {  // from the oldest
+    const std::size_t at = (at_ + kSteps - back) % kSteps;
+    Step& step = steps_[at];
+    if (!step.waits || !timer_->passed(number_of(at, step.parts.size()))) continue;
+    step.waits = false;
+    newest.emplace();
+    for (std::size_t i = 0; i < step.parts.size(); ++i)
+      if (step.parts[i] != nullptr) *newest.*step.parts[i] += timer_->seconds(number_of(at, i), number_of(at, i + 1));
+  }
+  return newest;
+}
+
+}  // namespace echelon::inline train

@@ -1,0 +1,54 @@
+// What the parts of a step took on a device that runs behind the host, by the device's own clock.
+//
+// The host's timers measure there how long calls took: what a call enqueues runs later, and the time that it takes
+// would be counted where the host happens to wait. So each border between two parts, as the SpanTimers of the compute
+// thread set them (base/spans.hpp), enqueues a reading of the device's clock, and the time between two readings belongs
+// to the innermost part that was open between them. Nothing waits for a reading: those of a step are taken up when all
+// of them have passed, which is a step later as a rule.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "base/spans.hpp"
+#include "device/device_timer.hpp"
+#include "report/figures.hpp"
+
+namespace echelon::inline train {
+
+class DeviceTimes final : public SpanWatcher {
+ public:
+  explicit DeviceTimes(std::unique_ptr<DeviceTimer> timer) : timer_(std::move(timer)) {}
+
+  // From here to end_step the parts are those of one step. What passes on the device between two steps is in none.
+  void begin_step();
+  void end_step();
+
+  // Of the newest step whose readings have all passed; each step once. Its data, forward, backward, split, exchange and
+  // optimiser; the other parts are 0.
+  std::optional<StepTimes> take();
+
+  // SpanWatcher
+  void begins(SpanKind kind) override;
+  void ends(SpanKind kind, double begin_s) override;
+
+ private:
+  static constexpr std::size_t kSteps = 3;  // whose readings are kept: the one under way, and those that it runs ahead
+  struct Step {
+    std::vector<double StepTimes::*> parts;  // of the time before each reading but the first; null: none
+    bool waits = false;                      // its readings are enqueued, and not taken up
+  };
+  void mark();
+  std::size_t number_of(std::size_t step, std::size_t reading) const { return reading * kSteps + step; }
+
+  std::unique_ptr<DeviceTimer> timer_;
+  std::array<Step, kSteps> steps_;
+  std::size_t at_ = 0;  // the step under way
+  bool open_ = false;
+  std::vector<SpanKind> within_;  // the parts that are open, innermost last
+};
+
+}  // namespace echelon::inline train
